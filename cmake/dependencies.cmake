@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every dependency is found here, and a missing one names the Debian package that brings it.
+find_package(PkgConfig QUIET)
+if(NOT PkgConfig_FOUND)
+  message(FATAL_ERROR "pkg-config not found: apt-get install pkg-config")
+endif()
+
+macro(diecast_need package apt)
+  find_package(${package} ${ARGN} QUIET)
+  if(NOT ${package}_FOUND)
+    message(FATAL_ERROR "${package} not found: apt-get install ${apt}")
+  endif()
+endmacro()
+
+macro(diecast_need_header var header apt)
+  find_path(${var} ${header})
+  if(NOT ${var})
+    message(FATAL_ERROR "${header} not found: apt-get install ${apt}")
+  endif()
+  mark_as_advanced(${var})
+endmacro()
+
+diecast_need(Boost "libboost-dev libboost-program-options-dev libboost-context-dev" 1.74
+             COMPONENTS program_options context)
+diecast_need(fmt libfmt-dev)
+diecast_need(nlohmann_json nlohmann-json3-dev)
+diecast_need(pugixml libpugixml-dev)
+diecast_need_header(DIECAST_RANDOM123_DIR Random123/philox.h librandom123-dev)
+diecast_need_header(DIECAST_XXHASH_DIR xxhash.h libxxhash-dev)
+diecast_need_header(DIECAST_EIGEN_DIR eigen3/Eigen/Core libeigen3-dev)
+if(DIECAST_TESTS)
+  diecast_need(Catch2 catch2)
+  diecast_need_header(DIECAST_RAPIDCHECK_DIR rapidcheck.h librapidcheck-dev)
+  find_library(DIECAST_RAPIDCHECK_LIBRARY rapidcheck)
+endif()
+include(systemc)

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# One library per room. Sources are globbed so that no file is ever in a folder but in no target.
+option(DIECAST_WERROR "Treat warnings as errors" ON)
+
+add_library(diecast_warnings INTERFACE)
+target_compile_options(diecast_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -ffp-contract=off $<$<BOOL:${DIECAST_WERROR}>:-Werror>)
+
+# diecast_room(NAME DEPENDS targets...): all .cpp below the current folder, except main files.
+function(diecast_room name)
+  cmake_parse_arguments(ROOM "" "" "DEPENDS;EXCLUDE" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  foreach(pattern ${ROOM_EXCLUDE})
+    list(FILTER sources EXCLUDE REGEX ${pattern})
+  endforeach()
+  add_library(diecast_${name} STATIC ${sources})
+  add_library(diecast::${name} ALIAS diecast_${name})
+  set_target_properties(diecast_${name} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(diecast_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/diecast>)
+  target_link_libraries(diecast_${name} PUBLIC ${ROOM_DEPENDS} PRIVATE $<BUILD_INTERFACE:diecast_warnings>)
+  target_compile_features(diecast_${name} PUBLIC cxx_std_20)
+endfunction()

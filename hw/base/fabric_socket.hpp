@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fabric's wall: TLM-2.0 sockets with a protocol of their own.
+//
+// begin_req announces a packet: the flits of `flits` arrive from `head` to `tail` on VC `vc`. The
+// receiver has room for all of them, because the sender spent that many credits. It keeps the
+// packet_ptr. credit returns `flits` of `vc`, usable by the sender from `head` on. Both calls are
+// one way (TLM_ACCEPTED) and may repeat and overlap freely.
+//
+// Every wall costs at least one cycle: `head` is at least one cycle of the receiver's clock after
+// sc_time_stamp(), so what a receiver arbitrates at cycle c was announced before c. Receivers only
+// record the announcement and act at `head` or later, in an order of their own (time, then port).
+#pragma once
+
+#include <cstdint>
+#include <systemc>
+#include <tlm>
+
+#include "hw/base/packet.hpp"
+#include "models/types/time.hpp"
+
+namespace diecast::hw {
+
+struct fabric_phase {
+  enum class kind : std::uint8_t { begin_req, credit };
+  kind what{kind::begin_req};
+  std::uint8_t vc{};
+  std::uint32_t flits{};
+  sim_time head;   ///< absolute
+  sim_time tail;   ///< absolute; begin_req only
+};
+
+struct fabric_protocol {
+  using tlm_payload_type = packet_ptr;
+  using tlm_phase_type = fabric_phase;
+};
+struct fabric_fw_if : tlm::tlm_fw_nonblocking_transport_if<packet_ptr, fabric_phase> {
+  using protocol_types = fabric_protocol;
+};
+struct fabric_bw_if : tlm::tlm_bw_nonblocking_transport_if<packet_ptr, fabric_phase> {
+  using protocol_types = fabric_protocol;
+};
+
+inline constexpr unsigned fabric_buswidth = 512;
+using fabric_initiator_socket = tlm::tlm_base_initiator_socket<fabric_buswidth, fabric_fw_if, fabric_bw_if>;
+using fabric_target_socket = tlm::tlm_base_target_socket<fabric_buswidth, fabric_fw_if, fabric_bw_if>;
+
+/// What a block does with announcements; `port` tells its sockets apart.
+class fabric_receiver {
+ public:
+  virtual ~fabric_receiver() = default;
+  virtual void on_packet(unsigned port, packet_ptr p, const fabric_phase& phase) = 0;
+};
+class credit_receiver {
+ public:
+  virtual ~credit_receiver() = default;
+  virtual void on_credit(unsigned port, const fabric_phase& phase) = 0;
+};
+
+/// A target socket bound to its owner.
+class fabric_in : private fabric_fw_if {
+ public:
+  fabric_in(const char* name, fabric_receiver& owner, unsigned port)
+      : socket(name), owner_(owner), port_(port) {
+    socket.bind(*static_cast<fabric_fw_if*>(this));
+  }
+  fabric_target_socket socket;
+  void send_credit(std::uint8_t vc, std::uint32_t flits, sim_time at) {
+    packet_ptr none;
+    fabric_phase phase{fabric_phase::kind::credit, vc, flits, at, at};
+    sc_core::sc_time zero;
+    socket->nb_transport_bw(none, phase, zero);
+  }
+
+ private:
+  tlm::tlm_sync_enum nb_transport_fw(packet_ptr& p, fabric_phase& phase, sc_core::sc_time&) override {
+    owner_.on_packet(port_, p, phase);
+    return tlm::TLM_ACCEPTED;
+  }
+  fabric_receiver& owner_;
+  unsigned port_;
+};
+
+/// An initiator socket bound to its owner.
+class fabric_out : private fabric_bw_if {
+ public:
+  fabric_out(const char* name, credit_receiver& owner, unsigned port)
+      : socket(name), owner_(owner), port_(port) {
+    socket.bind(*static_cast<fabric_bw_if*>(this));
+  }
+  fabric_initiator_socket socket;
+  void send_packet(packet_ptr p, std::uint8_t vc, std::uint32_t flits, sim_time head, sim_time tail) {
+    fabric_phase phase{fabric_phase::kind::begin_req, vc, flits, head, tail};
+    sc_core::sc_time zero;
+    socket->nb_transport_fw(p, phase, zero);
+  }
+
+ private:
+  tlm::tlm_sync_enum nb_transport_bw(packet_ptr&, fabric_phase& phase, sc_core::sc_time&) override {
+    owner_.on_credit(port_, phase);
+    return tlm::TLM_ACCEPTED;
+  }
+  credit_receiver& owner_;
+  unsigned port_;
+};
+
+}  // namespace diecast::hw

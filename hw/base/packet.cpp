@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/base/packet.hpp"
+
+namespace diecast::hw {
+
+packet_pool::~packet_pool() = default;
+
+packet_ptr packet_pool::make() {
+  if (free_.empty()) {
+    all_.push_back(std::make_unique<packet>());
+    all_.back()->pool = this;
+    free_.push_back(all_.back().get());
+  }
+  packet* p = free_.back();
+  free_.pop_back();
+  p->header = {};
+  p->flits = 1;
+  p->created = {};
+  p->data.clear();
+  return packet_ptr{*p};
+}
+
+}  // namespace diecast::hw

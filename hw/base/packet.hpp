@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The payload of the fabric's walls: a pooled packet, acquired by every hop that holds it. Hop
+// state (route, VC, arrival times) lives in the port that holds the packet, never here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "models/abi/wire.hpp"
+#include "models/types/time.hpp"
+
+namespace diecast::hw {
+
+class packet_pool;
+
+struct packet {
+  abi::packet_header header;
+  std::uint32_t flits{1};
+  sim_time created;                  ///< for latency statistics
+  std::vector<std::byte> data;       ///< payload; empty when the run moves no data
+
+ private:
+  friend class packet_pool;
+  friend class packet_ptr;
+  std::uint32_t references{};
+  packet_pool* pool{};
+};
+
+/// Shared ownership of a pooled packet (one SIP, one thread: a plain count).
+class packet_ptr {
+ public:
+  packet_ptr() = default;
+  explicit packet_ptr(packet& p) : p_(&p) { ++p_->references; }
+  packet_ptr(const packet_ptr& o) : p_(o.p_) {
+    if (p_ != nullptr) ++p_->references;
+  }
+  packet_ptr(packet_ptr&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
+  packet_ptr& operator=(packet_ptr o) noexcept {
+    std::swap(p_, o.p_);
+    return *this;
+  }
+  ~packet_ptr();
+  [[nodiscard]] packet& operator*() const { return *p_; }
+  [[nodiscard]] packet* operator->() const { return p_; }
+  [[nodiscard]] explicit operator bool() const { return p_ != nullptr; }
+
+ private:
+  packet* p_{};
+};
+
+/// One pool per SIP. Packets return here when the last holder lets go; their buffers are reused.
+class packet_pool {
+ public:
+  packet_pool() = default;
+  packet_pool(const packet_pool&) = delete;
+  packet_pool& operator=(const packet_pool&) = delete;
+  ~packet_pool();
+  [[nodiscard]] packet_ptr make();
+  [[nodiscard]] std::size_t in_flight() const { return all_.size() - free_.size(); }
+
+ private:
+  friend class packet_ptr;
+  std::vector<std::unique_ptr<packet>> all_;
+  std::vector<packet*> free_;
+};
+
+inline packet_ptr::~packet_ptr() {
+  if (p_ != nullptr && --p_->references == 0) p_->pool->free_.push_back(p_);
+}
+
+}  // namespace diecast::hw

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between models' integer time and sc_time. The kernel runs at a resolution of 1 fs.
+#pragma once
+
+#include <systemc>
+
+#include "models/types/time.hpp"
+
+namespace diecast::hw {
+
+[[nodiscard]] inline sim_time now() { return {sc_core::sc_time_stamp().value()}; }
+[[nodiscard]] inline sc_core::sc_time to_sc(sim_time t) { return sc_core::sc_time::from_value(t.fs); }
+
+/// Sets the kernel's resolution; call once before any sc_time is made.
+inline void set_time_resolution() { sc_core::sc_set_time_resolution(1, sc_core::SC_FS); }
+
+}  // namespace diecast::hw

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machine as firmware sees it. Kernels and the runtime touch nothing else; the SystemC PE and
+// the mock machine both implement it. Every call charges the time its hardware takes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "models/abi/address.hpp"
+#include "models/abi/registers.hpp"
+#include "models/numeric/types.hpp"
+#include "models/types/ids.hpp"
+#include "models/types/time.hpp"
+
+namespace diecast::abi {
+
+/// One operation of the vector unit on operands in local TCM (byte offsets).
+/// destination[i] = a[i] op b[i] for i < count; `copy` ignores b; `divide_by` ignores b and
+/// divides by `scalar` (for avg), rounding once.
+enum class vector_op : std::uint8_t { copy, sum, max, min, prod, divide_by };
+
+struct vector_command {
+  vector_op op{vector_op::copy};
+  numeric::dtype type{numeric::dtype::f16};
+  std::uint64_t destination{};
+  std::uint64_t a{};
+  std::uint64_t b{};
+  std::uint64_t count{};  ///< elements
+  std::uint32_t scalar{1};
+};
+
+/// What the firmware is doing, for the timeline and the flight recorder; costs no time.
+struct step_marker {
+  std::string_view name;
+  std::uint32_t index{};
+};
+
+/// Precondition violations (bad offset, unknown register) trap: the implementation throws and the
+/// run ends as an internal error naming PE, address and limit.
+class hal {
+ public:
+  hal() = default;
+  hal(const hal&) = delete;
+  hal& operator=(const hal&) = delete;
+  virtual ~hal() = default;
+
+  [[nodiscard]] virtual pe_coord self() const = 0;
+
+  /// This PE's own registers (models/abi/registers.hpp); costs pe.register_cycles.
+  [[nodiscard]] virtual std::uint64_t read_register(register_offset reg) = 0;
+  virtual void write_register(register_offset reg, std::uint64_t value) = 0;
+
+  /// Scalar access to local TCM through the core's port (offsets within this PE's TCM).
+  virtual void load(std::uint64_t tcm_offset, std::span<std::byte> out) = 0;
+  virtual void store(std::uint64_t tcm_offset, std::span<const std::byte> in) = 0;
+
+  /// Runs on the vector unit; returns when the result is in TCM.
+  virtual void vector(const vector_command& command) = 0;
+
+  /// Straight-line firmware work.
+  virtual void compute(std::uint64_t cycles) = 0;
+
+  /// Sleeps until an event is queued in ipcq_event; returns at once if one is already there.
+  virtual void wait_for_event() = 0;
+
+  [[nodiscard]] virtual sim_time now() const = 0;
+  virtual void mark_step(const step_marker& step) = 0;
+};
+
+}  // namespace diecast::abi

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/abi/registers.hpp"
+
+namespace diecast::abi {
+namespace {
+
+constexpr register_offset qp(register_offset field) { return ipcq_qp_base + field; }
+
+constexpr std::array map{
+    register_description{ipcq_event, "IPCQ_EVENT", access::read_pops, 0,
+                         "Oldest queued event {kind[7:0], more[8], qp[31:16], value[63:32]}; kind 0 when none. Reading pops it."},
+    register_description{ipcq_error, "IPCQ_ERROR", access::read_only, 0,
+                         "Last refused request {engine_error[31:0], qp[63:32]}."},
+    register_description{ipcq_queue_pairs, "IPCQ_QUEUE_PAIRS", access::read_only, 0,
+                         "Number of queue pairs of this engine (config ipcq.queue_pairs)."},
+    register_description{dma_source, "DMA_SOURCE", access::read_write, 0,
+                         "Physical source address of the next copy."},
+    register_description{dma_destination, "DMA_DESTINATION", access::read_write, 0,
+                         "Physical destination address of the next copy."},
+    register_description{dma_doorbell, "DMA_DOORBELL", access::write_only, 0,
+                         "Writing N starts a copy of N bytes. Copies complete in order."},
+    register_description{dma_status, "DMA_STATUS", access::read_only, 0,
+                         "{copies done[31:0], copies started[63:32]}. Done means every byte is acknowledged written."},
+    register_description{dma_arm, "DMA_ARM", access::write_only, 0,
+                         "Writing N queues a dma_done event once N copies are done. One-shot."},
+    register_description{core_errata, "CORE_ERRATA", access::read_write, 0,
+                         "Firmware defects switched on, one bit each."},
+    register_description{core_status, "CORE_STATUS", access::read_only, 0,
+                         "0 idle, 1 waiting for its start time, 2 running, 3 asleep, 4 done."},
+    register_description{qp(qp_control), "QP_CONTROL", access::read_write, 0,
+                         "Bit 0 enables the transmit half, bit 1 the receive half."},
+    register_description{qp(qp_my_head), "QP_MY_HEAD", access::read_write, 0,
+                         "Next sequence number to send, modulo W. Written at install only."},
+    register_description{qp(qp_my_tail), "QP_MY_TAIL", access::read_write, 0,
+                         "Next sequence number to consume, modulo W. Writing it forward releases slots and sends one credit."},
+    register_description{qp(qp_peer_head_cache), "QP_PEER_HEAD_CACHE", access::read_write, 0,
+                         "How far the peer has produced into my receive ring. Written at install only."},
+    register_description{qp(qp_peer_tail_cache), "QP_PEER_TAIL_CACHE", access::read_write, 0,
+                         "How far the peer has consumed what I sent. Written at install only."},
+    register_description{qp(qp_rx_base), "QP_RX_BASE", access::read_write, 0,
+                         "Physical address of my receive ring (n_slots x slot_bytes)."},
+    register_description{qp(qp_n_slots), "QP_N_SLOTS", access::read_write, 0,
+                         "Slots per ring, equal at both ends."},
+    register_description{qp(qp_slot_bytes), "QP_SLOT_BYTES", access::read_write, 0,
+                         "Bytes per slot, equal at both ends."},
+    register_description{qp(qp_peer_rx_base), "QP_PEER_RX_BASE", access::read_write, 0,
+                         "Physical address of the peer's receive ring: where I write, and what a credit to me names."},
+    register_description{qp(qp_peer_ipcq), "QP_PEER_IPCQ", access::read_write, 0,
+                         "Mailbox of the peer's engine: where my data, tokens and credits are sent."},
+    register_description{qp(qp_peer_coord), "QP_PEER_COORD", access::read_write, 0,
+                         "Diagnostic only: {pe[15:0], cube[31:16], sip[47:32]} of the peer."},
+    register_description{qp(qp_tx_source), "QP_TX_SOURCE", access::read_write, 0,
+                         "Physical address of the next message's first byte."},
+    register_description{qp(qp_tx_doorbell), "QP_TX_DOORBELL", access::write_only, 0,
+                         "Writing N sends N bytes (0 <= N <= slot_bytes) into the peer's next slot."},
+    register_description{qp(qp_tx_status), "QP_TX_STATUS", access::read_only, 0,
+                         "{free slots[31:0], sends whose source has been read, modulo 2^32[63:32]}."},
+    register_description{qp(qp_rx_status), "QP_RX_STATUS", access::read_only, 0,
+                         "{slots holding data[31:0], bytes in the oldest[63:32]}."},
+    register_description{qp(qp_arm), "QP_ARM", access::read_write, 0,
+                         "One-shot event requests: bit 0 receive, bit 1 send space, bit 2 source read. Reads as the requests still pending: the waiters of a pointer dump."},
+};
+
+}  // namespace
+
+std::span<const register_description> register_map() { return map; }
+
+const char* to_string(engine_error e) {
+  switch (e) {
+    case engine_error::none: return "none";
+    case engine_error::oversize: return "message longer than a slot";
+    case engine_error::ring_full: return "doorbell while the peer's ring is full";
+    case engine_error::tx_disabled: return "doorbell on a queue pair without a transmit half";
+    case engine_error::rx_disabled: return "release on a queue pair without a receive half";
+    case engine_error::tail_beyond_head: return "release of a slot that holds no data";
+    case engine_error::bad_register: return "no such register or queue pair";
+  }
+  return "unknown";
+}
+
+}  // namespace diecast::abi

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Register map of one PE. Firmware and host touch the machine through these registers only; the
+// table below is what docs/registers.md is generated from. All registers are 64 bits wide.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace diecast::abi {
+
+using register_offset = std::uint32_t;  ///< byte offset within the PE's pe_registers region
+
+enum class access : std::uint8_t { read_only, read_write, write_only, read_pops };
+
+struct register_description {
+  register_offset offset;
+  const char* name;
+  access mode;
+  std::uint64_t reset;
+  const char* meaning;
+};
+
+// --- IPCQ engine, whole ------------------------------------------------------------------------
+inline constexpr register_offset ipcq_event = 0x000;
+inline constexpr register_offset ipcq_error = 0x008;
+inline constexpr register_offset ipcq_queue_pairs = 0x010;
+
+// --- Compute port of the DMA engine ------------------------------------------------------------
+inline constexpr register_offset dma_source = 0x100;
+inline constexpr register_offset dma_destination = 0x108;
+inline constexpr register_offset dma_doorbell = 0x110;
+inline constexpr register_offset dma_status = 0x118;
+inline constexpr register_offset dma_arm = 0x120;
+
+// --- Core ---------------------------------------------------------------------------------------
+inline constexpr register_offset core_errata = 0x200;
+inline constexpr register_offset core_status = 0x208;
+
+// --- IPCQ queue pairs: ipcq_qp_base + index * ipcq_qp_stride + field ----------------------------
+inline constexpr register_offset ipcq_qp_base = 0x10000;
+inline constexpr register_offset ipcq_qp_stride = 0x100;
+
+inline constexpr register_offset qp_control = 0x00;
+inline constexpr register_offset qp_my_head = 0x08;
+inline constexpr register_offset qp_my_tail = 0x10;
+inline constexpr register_offset qp_peer_head_cache = 0x18;
+inline constexpr register_offset qp_peer_tail_cache = 0x20;
+inline constexpr register_offset qp_rx_base = 0x28;
+inline constexpr register_offset qp_n_slots = 0x30;
+inline constexpr register_offset qp_slot_bytes = 0x38;
+inline constexpr register_offset qp_peer_rx_base = 0x40;
+inline constexpr register_offset qp_peer_ipcq = 0x48;
+inline constexpr register_offset qp_peer_coord = 0x50;
+inline constexpr register_offset qp_tx_source = 0x58;
+inline constexpr register_offset qp_tx_doorbell = 0x60;
+inline constexpr register_offset qp_tx_status = 0x68;
+inline constexpr register_offset qp_rx_status = 0x70;
+inline constexpr register_offset qp_arm = 0x78;
+
+inline constexpr std::uint64_t qp_control_tx_enable = 1;
+inline constexpr std::uint64_t qp_control_rx_enable = 2;
+
+/// Bits of qp_arm: one-shot; an event of that kind is queued when (or as soon as) its condition
+/// holds. An armed bit is also what a pointer dump reports as a waiter.
+inline constexpr std::uint64_t arm_receive = 1;      ///< a slot holds data: my_tail != peer_head_cache
+inline constexpr std::uint64_t arm_send_space = 2;   ///< a slot is free: my_head - peer_tail_cache < n_slots
+inline constexpr std::uint64_t arm_source_read = 4;  ///< every send rung so far has read its source
+
+[[nodiscard]] constexpr register_offset qp_register(std::uint32_t qp, register_offset field) {
+  return ipcq_qp_base + qp * ipcq_qp_stride + field;
+}
+
+/// Contents of ipcq_event. Reading pops the oldest event; `valid` false means none was queued.
+enum class event_kind : std::uint8_t { none = 0, receive = 1, send_space = 2, source_read = 3, dma_done = 4, error = 5 };
+
+struct ipcq_event_word {
+  event_kind kind{event_kind::none};
+  bool more{};              ///< at least one further event is queued
+  std::uint16_t qp{};       ///< queue pair; 0 for dma_done
+  std::uint32_t value{};    ///< receive: slots available; send_space: free slots; dma_done: jobs done; error: engine_error
+
+  [[nodiscard]] std::uint64_t pack() const {
+    return static_cast<std::uint64_t>(kind) | std::uint64_t{more} << 8 | std::uint64_t{qp} << 16 |
+           std::uint64_t{value} << 32;
+  }
+  [[nodiscard]] static ipcq_event_word unpack(std::uint64_t word) {
+    return {static_cast<event_kind>(word & 0xff), (word >> 8 & 1) != 0,
+            static_cast<std::uint16_t>(word >> 16), static_cast<std::uint32_t>(word >> 32)};
+  }
+};
+
+/// What the engine refuses; seen by firmware as an `error` event and in ipcq_error.
+enum class engine_error : std::uint32_t {
+  none = 0,
+  oversize = 1,       ///< doorbell with more bytes than slot_bytes
+  ring_full = 2,      ///< doorbell while no slot is free
+  tx_disabled = 3,    ///< doorbell on a queue pair without a transmit half
+  rx_disabled = 4,    ///< my_tail written on a queue pair without a receive half
+  tail_beyond_head = 5,  ///< my_tail written past peer_head_cache
+  bad_register = 6    ///< no such register or queue pair
+};
+[[nodiscard]] const char* to_string(engine_error e);
+
+/// Packed halves of the status registers.
+struct status_halves {
+  std::uint32_t low{};
+  std::uint32_t high{};
+  [[nodiscard]] std::uint64_t pack() const { return std::uint64_t{high} << 32 | low; }
+  [[nodiscard]] static status_halves unpack(std::uint64_t w) {
+    return {static_cast<std::uint32_t>(w), static_cast<std::uint32_t>(w >> 32)};
+  }
+};
+
+/// The register map, in address order; queue-pair registers with the offsets of queue pair 0.
+[[nodiscard]] std::span<const register_description> register_map();
+
+}  // namespace diecast::abi

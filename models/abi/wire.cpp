@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/abi/wire.hpp"
+
+namespace diecast::abi {
+
+const char* to_string(traffic_class c) {
+  switch (c) {
+    case traffic_class::request: return "request";
+    case traffic_class::response: return "response";
+    case traffic_class::comm: return "comm";
+    case traffic_class::message: return "message";
+    case traffic_class::sideband: return "sideband";
+  }
+  return "unknown";
+}
+
+const char* to_string(packet_kind k) {
+  switch (k) {
+    case packet_kind::ipcq_data: return "ipcq_data";
+    case packet_kind::ipcq_credit: return "ipcq_credit";
+    case packet_kind::read_request: return "read_request";
+    case packet_kind::read_response: return "read_response";
+    case packet_kind::write_request: return "write_request";
+    case packet_kind::write_response: return "write_response";
+    case packet_kind::launch: return "launch";
+    case packet_kind::launch_done: return "launch_done";
+    case packet_kind::synthetic: return "synthetic";
+  }
+  return "unknown";
+}
+
+traffic_class class_of(packet_kind k) {
+  switch (k) {
+    case packet_kind::ipcq_data: return traffic_class::comm;
+    case packet_kind::ipcq_credit: return traffic_class::sideband;
+    case packet_kind::read_request:
+    case packet_kind::write_request:
+    case packet_kind::launch: return traffic_class::request;
+    case packet_kind::read_response:
+    case packet_kind::write_response:
+    case packet_kind::launch_done: return traffic_class::response;
+    case packet_kind::synthetic: return traffic_class::comm;
+  }
+  return traffic_class::message;
+}
+
+}  // namespace diecast::abi

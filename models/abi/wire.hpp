@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What travels: packet headers as plain values. Nothing here holds a pointer, so that a packet can
+// leave its SIP as bytes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "models/abi/address.hpp"
+#include "models/types/ids.hpp"
+
+namespace diecast::abi {
+
+/// Virtual-channel classes, each with its own buffers. Who guarantees consumption:
+/// response, comm and sideband always sink; request may wait only on response; message has
+/// per-peer eager credits.
+enum class traffic_class : std::uint8_t { request, response, comm, message, sideband };
+inline constexpr unsigned traffic_classes = 5;
+[[nodiscard]] const char* to_string(traffic_class c);
+
+/// Where a packet enters or leaves the fabric: a terminal of one cube's NoC.
+struct node_address {
+  std::uint16_t sip{};
+  std::uint16_t cube{};
+  std::uint16_t terminal{};
+  auto operator<=>(const node_address&) const = default;
+};
+
+enum class packet_kind : std::uint8_t {
+  ipcq_data,       ///< comm: part of one IPCQ message; carries the token
+  ipcq_credit,     ///< sideband
+  read_request,    ///< request: answered by one read_response per request
+  read_response,   ///< response
+  write_request,   ///< request: answered by write_response when the bytes are written
+  write_response,  ///< response
+  launch,          ///< request: host -> IO CPU -> control CPU -> PE
+  launch_done,     ///< response: the way back
+  synthetic        ///< traffic generators
+};
+[[nodiscard]] const char* to_string(packet_kind k);
+[[nodiscard]] traffic_class class_of(packet_kind k);
+
+/// Token of an IPCQ message (ipcq_data) or the credit that returns its slot (ipcq_credit).
+/// The engine matches by address alone; `source` and `source_direction` are for logs and dumps.
+struct ipcq_fields {
+  address match_address{};      ///< data: slot address in the receiver's ring; credit: dst_rx_base_pa
+  std::uint32_t sequence{};     ///< data: sender_seq; credit: consumer_seq (my_tail after the increment)
+  std::uint32_t message_bytes{};  ///< data: bytes of the whole message
+  pe_coord source{};
+  std::uint16_t source_direction{};
+  bool operator==(const ipcq_fields&) const = default;
+};
+
+struct packet_header {
+  packet_kind kind{packet_kind::synthetic};
+  node_address source;
+  node_address destination;
+  address target{};             ///< memory address written or read; mailbox for IPCQ and launch
+  std::uint32_t payload_bytes{};  ///< bytes this packet carries after its header
+  std::uint32_t offset{};       ///< of the payload within its message or transaction
+  std::uint32_t request_bytes{};  ///< read_request: bytes wanted
+  std::uint64_t transaction{};  ///< requester's tag, returned unchanged in the response
+  ipcq_fields ipcq;
+  bool operator==(const packet_header&) const = default;
+};
+
+/// Flits of a packet: one header flit and as many payload flits as it takes. A credit (16 bytes)
+/// and every packet without payload fit the header flit.
+[[nodiscard]] constexpr std::uint32_t flits_of(std::uint32_t payload_bytes,
+                                               std::uint32_t flit_bytes) {
+  return 1 + (payload_bytes + flit_bytes - 1) / flit_bytes;
+}
+
+}  // namespace diecast::abi

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Typed events and the observer interface. Counters are always on; events cost one branch when
+// nobody listens. Instances are named by the dense index the netlist gave them.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "models/abi/wire.hpp"
+#include "models/types/ids.hpp"
+#include "models/types/time.hpp"
+
+namespace diecast::events {
+
+enum class core_state : std::uint8_t { idle, waiting_start, running, asleep, done };
+
+struct core_state_changed {
+  sim_time at;
+  pe_coord pe;
+  core_state state{};
+};
+struct step_entered {
+  sim_time at;
+  pe_coord pe;
+  std::string_view name;  ///< valid during the call only
+  std::uint32_t index{};
+};
+/// Any change of a queue pair's pointers; `seq` values are modulo W.
+struct queue_pair_changed {
+  sim_time at;
+  pe_coord pe;
+  std::uint16_t qp{};
+  std::uint32_t my_head{}, my_tail{}, peer_head_cache{}, peer_tail_cache{}, free_credits{};
+};
+enum class message_phase : std::uint8_t { sent, visible, released, credited };
+/// sent: descriptor taken at the source; visible: token published at the destination;
+/// released: tail written at the destination; credited: credit applied at the source.
+struct message_event {
+  sim_time at;
+  message_phase phase{};
+  pe_coord pe;        ///< where it happened
+  std::uint16_t qp{};
+  pe_coord peer;
+  std::uint32_t sequence{};
+  std::uint32_t bytes{};
+};
+/// A packet occupies a directed link (index in fabric::topology::links) from head to tail.
+struct link_occupied {
+  sim_time head, tail;
+  std::uint32_t link{};
+  std::uint8_t vc{};
+  std::uint32_t flits{};
+};
+
+class observer {
+ public:
+  observer() = default;
+  observer(const observer&) = delete;
+  observer& operator=(const observer&) = delete;
+  virtual ~observer() = default;
+  virtual void on(const core_state_changed&) {}
+  virtual void on(const step_entered&) {}
+  virtual void on(const queue_pair_changed&) {}
+  virtual void on(const message_event&) {}
+  virtual void on(const link_occupied&) {}
+};
+
+/// Fan-out to observers. Modules hold a reference; `active()` guards the construction of events.
+class hub {
+ public:
+  void attach(observer& o) { observers_.push_back(&o); }
+  [[nodiscard]] bool active() const { return !observers_.empty(); }
+  template <class Event>
+  void publish(const Event& e) const {
+    for (observer* o : observers_) o->on(e);
+  }
+
+ private:
+  std::vector<observer*> observers_;
+};
+
+}  // namespace diecast::events

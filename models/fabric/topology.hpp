@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// The physical graph of the pod, made from the config: routers, terminals, links, routes and their
+// virtual channels. Netlists are built by walking it; NoC modules route by asking it.
+//
+// Directions: east is x + 1, north is y + 1, for routers in a cube and for cubes in a SIP.
+// Within a cube: XY. Between cubes of a SIP: X first, then Y, leaving by the lane nearest to the
+// router the packet starts or entered from (so a straight crossing keeps its row or column).
+// Between SIPs: the pod topology's own next hop, through the gateway cube that holds its port.
+//
+// Legs: one VC set per leg keeps the dependency graph free of cycles. The leg of a packet is a
+// property of the cube it is in: 0 in its source cube; 1 + 2c in a cube it passes through and
+// 2 + 2c in its destination cube or in the gateway it leaves the SIP by, c = SIP links crossed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/abi/wire.hpp"
+#include "models/config/machine_config.hpp"
+#include "models/types/ids.hpp"
+#include "models/types/time.hpp"
+
+namespace diecast::fabric {
+
+using leg = std::uint8_t;
+using router_index = std::uint16_t;    ///< within a cube, row-major: y * columns + x
+using terminal_index = std::uint16_t;  ///< within a cube
+
+enum class side : std::uint8_t { north, east, south, west };
+inline constexpr unsigned sides = 4;
+[[nodiscard]] constexpr side opposite(side s) { return static_cast<side>((static_cast<unsigned>(s) + 2) % sides); }
+[[nodiscard]] const char* to_string(side s);
+
+enum class terminal_kind : std::uint8_t { pe, hbm, sram, control_cpu, ucie_lane, io_cpu, sip_port };
+[[nodiscard]] const char* to_string(terminal_kind k);
+
+/// Where a block is attached to a router. Terminal order is the same in every cube (PEs, HBM
+/// ports, SRAM, control CPU, then UCIe lanes of sides that have a neighbor); io_cpu and sip_port
+/// follow on the cubes that have them.
+struct terminal {
+  terminal_kind kind{};
+  std::uint32_t index{};    ///< PE, HBM port, lane within its side, or SIP link of the pod
+  side edge{};              ///< ucie_lane only
+  router_index router{};
+  std::string name;         ///< "pe3", "hbm0", "ucie_e.lane2", "sip_port_e"
+};
+
+struct cube_layout {
+  std::uint32_t columns{};
+  std::uint32_t rows{};
+  std::vector<terminal> terminals;
+  [[nodiscard]] std::uint32_t routers() const { return columns * rows; }
+};
+
+/// A directed connection between SIPs, from one gateway's port to another's.
+struct sip_link {
+  std::uint32_t index{};
+  abi::node_address from;   ///< sip_port terminal it leaves by
+  abi::node_address to;     ///< sip_port terminal it arrives at
+  std::string name;         ///< "pod.sip0.e-sip1.w"
+};
+
+enum class link_kind : std::uint8_t { mesh, inject, eject, ucie, sip };
+
+/// A directed link of the pod for statistics, waveforms, cuts and the dependency check.
+struct link {
+  link_kind kind{};
+  std::uint16_t sip{}, cube{};   ///< where it starts
+  std::uint16_t from{};          ///< router (mesh, eject), terminal (inject), side (ucie), sip link (sip)
+  std::uint16_t port{};          ///< mesh: side; eject: terminal
+  double gbytes_s{};             ///< raw rate, 1e9 bytes/s
+  std::string name;              ///< "pod.sip0.cube_1_2.router_0_3.east"
+};
+
+/// How a packet came into a cube.
+enum class entry : std::uint8_t { injected, from_cube, from_sip };
+
+/// Decision made once per cube a packet enters.
+struct cube_step {
+  terminal_index exit{};   ///< terminal of this cube the packet leaves by
+  leg next{};              ///< its leg while in this cube
+};
+
+/// One link of a traced route, with the leg of the buffer at its far end.
+struct route_hop {
+  std::uint32_t link{};
+  leg at{};
+};
+
+class topology {
+ public:
+  /// Throws user_error with every problem (zero counts, more cubes than the address map holds,
+  /// terminals that do not fit, unreachable SIPs).
+  explicit topology(const config::machine_config& config);
+  ~topology();
+  topology(const topology&) = delete;
+  topology& operator=(const topology&) = delete;
+
+  [[nodiscard]] const machine_shape& shape() const;
+  [[nodiscard]] const cube_layout& layout(sip_id sip, cube_id cube) const;
+  /// The cube next to `cube` on that side, if any.
+  [[nodiscard]] std::optional<cube_id> neighbor(cube_id cube, side s) const;
+  [[nodiscard]] std::span<const sip_link> sip_links() const;
+  [[nodiscard]] cube_id io_cube(sip_id sip) const;  ///< holds io_cpu
+
+  [[nodiscard]] unsigned legs() const;
+  [[nodiscard]] unsigned vcs() const { return legs() * abi::traffic_classes; }
+  [[nodiscard]] std::uint8_t vc(abi::traffic_class c, leg l) const {
+    return static_cast<std::uint8_t>(static_cast<unsigned>(c) * legs() + l);
+  }
+  [[nodiscard]] leg leg_of(std::uint8_t vc) const { return static_cast<leg>(vc % legs()); }
+  [[nodiscard]] abi::traffic_class class_of(std::uint8_t vc) const {
+    return static_cast<abi::traffic_class>(vc / legs());
+  }
+
+  /// The terminal that answers at an address. Throws std::out_of_range naming the address when
+  /// nothing does.
+  [[nodiscard]] abi::node_address locate(abi::address a) const;
+
+  /// Where a packet for `destination` that enters cube (sip, cube) at `router` leaves it, and on
+  /// which leg it travels there. `before` is its leg on the previous cube (0 when injected).
+  [[nodiscard]] cube_step enter(sip_id sip, cube_id cube, router_index router, entry how, leg before,
+                                const abi::node_address& destination) const;
+
+  /// Output of `router` towards `exit`: a side, or `sides` when the terminal is on this router.
+  [[nodiscard]] unsigned next_side(sip_id sip, cube_id cube, router_index router,
+                                   terminal_index exit) const;
+
+  /// All links, indexed by the numbers used in events and statistics.
+  [[nodiscard]] std::span<const link> links() const;
+  [[nodiscard]] std::uint32_t mesh_link(sip_id, cube_id, router_index, side) const;
+  [[nodiscard]] std::uint32_t inject_link(sip_id, cube_id, terminal_index) const;
+  [[nodiscard]] std::uint32_t eject_link(sip_id, cube_id, terminal_index) const;
+  [[nodiscard]] std::uint32_t ucie_link(sip_id, cube_id, side) const;
+  [[nodiscard]] std::uint32_t sip_link_id(std::uint32_t sip_link_index) const;
+
+  /// The whole route of one packet, from injection to ejection.
+  [[nodiscard]] std::vector<route_hop> trace(abi::node_address from, abi::node_address to) const;
+
+ private:
+  struct impl;
+  std::unique_ptr<impl> impl_;
+};
+
+/// A cycle in the dependency graph over (link, VC) and message classes, in order; empty when
+/// there is none. Built from every route the topology can take.
+[[nodiscard]] std::vector<std::string> find_dependency_cycle(const topology& t);
+
+/// Time from the first flit leaving the source's terminal to the last flit arriving at the
+/// destination's, on an idle fabric. Mirrors hw/noc, hw/d2d to the femtosecond (tested).
+[[nodiscard]] sim_time idle_latency(const topology& t, const config::machine_config& config,
+                                    abi::node_address from, abi::node_address to,
+                                    abi::traffic_class c, std::uint32_t flits);
+
+/// Buffer sizes that follow from other keys when given as auto.
+[[nodiscard]] std::uint32_t vc_buffer_flits(const config::machine_config& c);
+[[nodiscard]] std::uint32_t sideband_buffer_flits(const config::machine_config& c);
+[[nodiscard]] std::uint32_t ucie_buffer_flits(const config::machine_config& c);
+[[nodiscard]] std::uint32_t sip_link_buffer_flits(const config::machine_config& c);
+/// Payload bytes/s of one UCIe side after flit format, 1e9 bytes/s; and before it.
+[[nodiscard]] double ucie_payload_gbytes_s(const config::ucie_block& u);
+[[nodiscard]] double ucie_raw_gbytes_s(const config::ucie_block& u);
+
+/// One row of the balance table that --check-config prints.
+struct balance_row {
+  std::string what;
+  double gbytes_s{};
+  std::string detail;
+  std::string warning;  ///< empty when balanced
+};
+[[nodiscard]] std::vector<balance_row> balance(const topology& t, const config::machine_config& c);
+
+}  // namespace diecast::fabric

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decisions of one PE's IPCQ engine without time: registers, queue pairs, matching, events.
+// hw/ipcq and sw/mock_machine wrap the same object, so that firmware sees one engine.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/abi/address.hpp"
+#include "models/abi/registers.hpp"
+#include "models/abi/wire.hpp"
+#include "models/protocol/queue_pair.hpp"
+#include "models/types/ids.hpp"
+
+namespace diecast::protocol {
+
+/// A message the engine wants moved: read `source`, write `fields.match_address` behind `mailbox`.
+struct send_request {
+  std::uint16_t qp{};
+  abi::address source{};
+  abi::address mailbox{};
+  abi::ipcq_fields fields;
+};
+
+/// A credit the engine wants sent to `mailbox`.
+struct credit_request {
+  std::uint16_t qp{};
+  abi::address mailbox{};
+  abi::ipcq_fields fields;
+};
+
+/// State of one queue pair as registers hold it. A plain value: a dump is a copy.
+struct queue_pair_state {
+  bool tx{}, rx{};
+  sequence_space space;
+  std::uint32_t n_slots{}, slot_bytes{};
+  std::uint32_t my_head{}, my_tail{}, peer_head_cache{}, peer_tail_cache{};
+  abi::address rx_base{}, peer_rx_base{}, peer_ipcq{};
+  pe_coord peer{};                 ///< diagnostic only
+  abi::address tx_source{};
+  std::uint32_t sends{};           ///< doorbells accepted, modulo 2^32
+  std::uint32_t sources_read{};    ///< of those, how many sources the DMA has read
+  std::uint64_t armed{};           ///< abi::arm_* bits pending
+  std::vector<std::uint32_t> slot_message_bytes;  ///< bytes of the message in each rx slot
+
+  [[nodiscard]] std::uint32_t free_slots() const { return n_slots - space.distance(peer_tail_cache, my_head); }
+  [[nodiscard]] std::uint32_t available() const { return space.distance(my_tail, peer_head_cache); }
+  [[nodiscard]] abi::address tx_slot() const {
+    return peer_rx_base + std::uint64_t{space.slot(my_head)} * slot_bytes;
+  }
+  [[nodiscard]] abi::address rx_slot() const {
+    return rx_base + std::uint64_t{space.slot(my_tail)} * slot_bytes;
+  }
+};
+
+/// How an arriving token or credit finds its queue pair. `address` is the rule; `sender` is the
+/// seed's old behaviour, kept as a demonstrable defect.
+class match_policy {
+ public:
+  match_policy() = default;
+  match_policy(const match_policy&) = delete;
+  match_policy& operator=(const match_policy&) = delete;
+  virtual ~match_policy() = default;
+  /// Called after install registers changed.
+  virtual void rebuild(const std::vector<queue_pair_state>& qps) = 0;
+  [[nodiscard]] virtual std::optional<std::uint16_t> token(const abi::ipcq_fields& f) const = 0;
+  [[nodiscard]] virtual std::optional<std::uint16_t> credit(const abi::ipcq_fields& f) const = 0;
+  /// True when a sequence that is not the next one ends the run as a protocol error; false when
+  /// it is only counted.
+  [[nodiscard]] virtual bool checks_sequence() const = 0;
+};
+[[nodiscard]] std::unique_ptr<match_policy> match_by_address();
+[[nodiscard]] std::unique_ptr<match_policy> match_by_sender();
+
+class ipcq_core {
+ public:
+  ipcq_core(pe_coord self, std::uint32_t queue_pairs, std::unique_ptr<match_policy> match);
+
+  /// What a register write sets off. At most one of the two is present.
+  struct effects {
+    std::optional<send_request> send;
+    std::optional<credit_request> credit;
+  };
+
+  /// Register access by firmware (side effects). Unknown registers queue a bad_register error.
+  effects write_register(abi::register_offset reg, std::uint64_t value);
+  [[nodiscard]] std::uint64_t read_register(abi::register_offset reg);
+  /// Register access by the host's backdoor: no side effects, events or pops.
+  void debug_write(abi::register_offset reg, std::uint64_t value);
+  [[nodiscard]] std::uint64_t debug_read(abi::register_offset reg) const;
+
+  /// The DMA has read the last source byte of the oldest unread send of `qp`.
+  void source_read(std::uint16_t qp);
+  /// A whole message has been written and acknowledged. Throws protocol_error with the address and
+  /// the whole direction map when no ring holds the address, or when the sequence is not the next
+  /// one. Returns the queue pair.
+  std::uint16_t token_arrived(const abi::ipcq_fields& token);
+  /// A credit arrived; throws protocol_error likewise. Returns the queue pair.
+  std::uint16_t credit_arrived(const abi::ipcq_fields& credit);
+
+  /// Events of other blocks that share this PE's event queue (DMA completions).
+  void push_event(abi::ipcq_event_word event);
+  [[nodiscard]] bool event_pending() const { return !events_.empty(); }
+
+  [[nodiscard]] const std::vector<queue_pair_state>& queue_pairs() const { return qps_; }
+  [[nodiscard]] pe_coord self() const { return self_; }
+  [[nodiscard]] std::uint64_t sequence_mismatches() const { return sequence_mismatches_; }
+  /// One line per enabled queue pair: direction <-> rx base, four pointers, waiters.
+  [[nodiscard]] std::string dump() const;
+
+ private:
+  queue_pair_state* find(abi::register_offset reg, abi::register_offset& field);
+  void refuse(abi::engine_error error, std::uint16_t qp);
+  void check_arms(std::uint16_t qp);
+  effects ring_doorbell(std::uint16_t qp, std::uint64_t bytes);
+  effects release(std::uint16_t qp, std::uint64_t new_tail);
+
+  pe_coord self_;
+  std::vector<queue_pair_state> qps_;
+  std::unique_ptr<match_policy> match_;
+  bool match_stale_{true};
+  std::deque<abi::ipcq_event_word> events_;
+  std::uint64_t last_error_{};
+  std::uint64_t sequence_mismatches_{};
+};
+
+}  // namespace diecast::protocol

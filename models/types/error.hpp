@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors carry what went wrong, where, the value and what was expected. The exit code of a run is
+// decided by the type.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace diecast {
+
+/// One problem in something a user wrote: a config, a workload, a command line, a plan.
+struct problem {
+  std::string where;     ///< file and JSON path, flag, or instance name
+  std::string what;      ///< one sentence
+  std::string value;     ///< the offending value as written; empty if none
+  std::string expected;  ///< what would have been accepted; empty if it does not apply
+};
+
+/// "where: what (value V; expected E)"
+[[nodiscard]] std::string to_string(const problem& p);
+
+/// Nothing ran: usage, config, workload or install-plan errors, all of them at once. Exit code 2.
+class user_error : public std::runtime_error {
+ public:
+  explicit user_error(std::vector<problem> problems);
+  explicit user_error(problem p) : user_error(std::vector<problem>{std::move(p)}) {}
+  [[nodiscard]] const std::vector<problem>& problems() const { return problems_; }
+
+ private:
+  std::vector<problem> problems_;
+};
+
+/// The simulated machine broke one of its own rules (unmatched address, sequence error, ...).
+/// Exit code 4.
+class protocol_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// An output file could not be opened or written. Exit code 5.
+class output_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace diecast

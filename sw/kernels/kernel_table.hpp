@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a collective algorithm registers: the code a PE runs and the host-side facts about it.
+// Adding a kernel is one file and one line in builtin_kernels().
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/abi/launch.hpp"
+#include "models/comm/patterns.hpp"
+#include "models/config/machine_config.hpp"
+
+namespace diecast::sw {
+
+class pe_context;  // sw/runtime/pe_context.hpp
+
+/// Facts about a launch from which a kernel's arguments are made, host-side.
+struct argument_context {
+  const config::machine_config& config;
+  machine_shape shape;
+  const comm::group& members;
+  std::uint64_t count{};            ///< elements per rank
+  numeric::dtype type{};
+  numeric::reduction op{};
+};
+
+struct kernel_entry {
+  std::string name;                 ///< as given to --algorithm
+  std::string collective;           ///< as given to --collective
+  std::string description;
+  std::string pattern;              ///< name in the pattern table
+  std::vector<comm::rank_set> rank_sets;  ///< the first is the default
+  /// Runs on every member PE; returns when this PE's part is done.
+  void (*run)(pe_context&){};
+  /// Bytes of scratch each PE needs (TCM), given the launch.
+  std::uint64_t (*scratch_bytes)(const argument_context&){};
+  /// Fills kernel_arguments::extra for one member; may be null.
+  void (*fill_extra)(const argument_context&, std::uint32_t rank, abi::kernel_arguments&){};
+};
+
+using kernel_table = std::vector<kernel_entry>;
+
+/// The algorithms built in.
+[[nodiscard]] kernel_table builtin_kernels();
+
+}  // namespace diecast::sw

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel sees of its PE: queues, vector work, copies, tasks. Everything is built on the HAL.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "models/abi/hal.hpp"
+#include "models/abi/launch.hpp"
+#include "models/comm/install_plan.hpp"
+
+namespace diecast::sw {
+
+/// Firmware parameters, from the config; cycles of the PE's clock.
+struct runtime_options {
+  std::uint64_t call_cycles{20};       ///< charged once per runtime call
+  std::uint64_t task_switch_cycles{12};
+  std::uint64_t poll_cycles{100};      ///< backpressure = poll
+  bool poll{};                         ///< poll instead of sleeping
+  std::uint64_t task_stack_bytes{65536};
+  std::uint64_t tcm_base{};            ///< physical address of this PE's TCM
+};
+
+/// A received slot. Its bytes are at a physical address: the local TCM when it lies in
+/// [tcm_base, ...), else SRAM or HBM, from where fetch() copies it.
+struct slot_view {
+  abi::address at{};
+  std::uint32_t bytes{};
+};
+
+/// Handle of an asynchronous operation.
+struct ticket {
+  comm::direction dir{};
+  std::uint32_t sequence{};
+};
+
+class pe_context {
+ public:
+  pe_context(abi::hal& hal, const abi::kernel_arguments& arguments, const runtime_options& options);
+  ~pe_context();
+  pe_context(const pe_context&) = delete;
+  pe_context& operator=(const pe_context&) = delete;
+
+  [[nodiscard]] const abi::kernel_arguments& args() const;
+  [[nodiscard]] abi::hal& hal();
+  [[nodiscard]] std::uint32_t slot_bytes(comm::direction dir);  ///< read once per direction, cached
+  [[nodiscard]] std::uint32_t n_slots(comm::direction dir);
+
+  // --- messages of at most one slot ---
+  /// Returns when the source may be reused.
+  void send(comm::direction dir, std::uint64_t tcm_offset, std::uint32_t bytes);
+  /// Returns when the engine has taken the descriptor.
+  ticket isend(comm::direction dir, std::uint64_t tcm_offset, std::uint32_t bytes);
+  void wait(const ticket& t);
+  /// Waits for the oldest message; its slot stays occupied until release.
+  [[nodiscard]] slot_view recv(comm::direction dir);
+  /// Returns the credit of the oldest received slot.
+  void release(comm::direction dir);
+  /// Waits for the oldest message, copies it to `tcm_offset`, returns the credit. Returns bytes.
+  std::uint32_t recv(comm::direction dir, std::uint64_t tcm_offset);
+  /// Waits until one of `dirs` holds a message and returns that direction (lowest index first).
+  [[nodiscard]] comm::direction recv_any(const std::vector<comm::direction>& dirs);
+
+  // --- longer messages, cut into slots ---
+  /// What happens to each received slot: copied, or reduced into the destination.
+  enum class arrival : std::uint8_t { copy, reduce };
+  /// Sends `send_bytes` from send_offset while receiving `recv_bytes` into recv_offset, slot by
+  /// slot, send before receive, so that a cycle of exchanges is free of deadlock for n_slots >= 1.
+  /// Either size may be 0 (then its direction is not touched).
+  void exchange(comm::direction send_dir, std::uint64_t send_offset, std::uint64_t send_bytes,
+                comm::direction recv_dir, std::uint64_t recv_offset, std::uint64_t recv_bytes,
+                arrival how);
+  /// One-sided long forms, for chains and trees (never around a cycle).
+  void send_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes);
+  void recv_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes, arrival how);
+
+  // --- local work ---
+  /// destination[i] = destination[i] op source[i], op and type from args().
+  void reduce(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes);
+  void copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes);
+  /// For avg: destination[i] /= ranks, once, on the final sum. No effect for other reductions.
+  void finish_average(std::uint64_t destination, std::uint64_t bytes);
+
+  void step(std::string_view name, std::uint32_t index = 0);
+
+  // --- cooperative tasks ---
+  /// Runs the tasks to completion, interleaved at every wait. Tasks may spawn none of their own.
+  void run_tasks(const std::vector<std::function<void()>>& tasks);
+  /// Blocks the calling task until `ready()` holds; `ready` must depend only on what tasks of this
+  /// PE do (flags in firmware memory). Other tasks run meanwhile.
+  void wait_until(const std::function<bool()>& ready);
+
+ private:
+  struct impl;
+  std::unique_ptr<impl> impl_;
+};
+
+}  // namespace diecast::sw

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entry point of every test program; any SystemC warning fails the test in which it appears.
+#define CATCH_CONFIG_RUNNER
+#include <cstdlib>
+#include <systemc>
+
+#include "test.hpp"
+
+namespace {
+
+void strict_report(const sc_core::sc_report& report, const sc_core::sc_actions&) {
+  if (report.get_severity() >= sc_core::SC_WARNING) throw report;
+}
+
+}  // namespace
+
+int sc_main(int argc, char** argv) {
+  sc_core::sc_set_time_resolution(1, sc_core::SC_FS);
+  sc_core::sc_report_handler::set_handler(strict_report);
+  return Catch::Session().run(argc, argv);
+}
+
+// In place of the library's main, so that no banner is printed.
+int main(int argc, char** argv) {
+  setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 1);
+  return sc_core::sc_elab_and_sim(argc, argv);
+}
