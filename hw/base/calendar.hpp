@@ -48,9 +48,7 @@ class calendar {
     sim_time at;
     std::uint64_t key;
   };
-  static bool later(const item& a, const item& b) {
-    return a.at != b.at ? a.at > b.at : a.key > b.key;
-  }
+  static bool later(const item& a, const item& b) { return a.at != b.at ? a.at > b.at : a.key > b.key; }
   void arm(sim_time at) {
     armed_ = at;
     due_.notify(to_sc(at - now()));

@@ -6,6 +6,9 @@
 // packet_ptr. credit returns `flits` of `vc`, usable by the sender from `head` on. Both calls are
 // one way (TLM_ACCEPTED) and may repeat and overlap freely.
 //
+// `head` and `tail` are times of arrival at the receiver's buffer: between a block and its NoC the
+// sender has already added the network interface's cycles.
+//
 // Every wall costs at least one cycle: `head` is at least one cycle of the receiver's clock after
 // sc_time_stamp(), so what a receiver arbitrates at cycle c was announced before c. Receivers only
 // record the announcement and act at `head` or later, in an order of their own (time, then port).
@@ -25,8 +28,9 @@ struct fabric_phase {
   kind what{kind::begin_req};
   std::uint8_t vc{};
   std::uint32_t flits{};
-  sim_time head;   ///< absolute
-  sim_time tail;   ///< absolute; begin_req only
+  sim_time head;        ///< absolute
+  sim_time tail;        ///< absolute; begin_req only
+  std::uint8_t lane{};  ///< die-to-die links only: lane of the side the packet travels on
 };
 
 struct fabric_protocol {
@@ -66,7 +70,7 @@ class fabric_in : private fabric_fw_if {
   fabric_target_socket socket;
   void send_credit(std::uint8_t vc, std::uint32_t flits, sim_time at) {
     packet_ptr none;
-    fabric_phase phase{fabric_phase::kind::credit, vc, flits, at, at};
+    fabric_phase phase{fabric_phase::kind::credit, vc, flits, at, at, 0};
     sc_core::sc_time zero;
     socket->nb_transport_bw(none, phase, zero);
   }
@@ -88,8 +92,9 @@ class fabric_out : private fabric_bw_if {
     socket.bind(*static_cast<fabric_bw_if*>(this));
   }
   fabric_initiator_socket socket;
-  void send_packet(packet_ptr p, std::uint8_t vc, std::uint32_t flits, sim_time head, sim_time tail) {
-    fabric_phase phase{fabric_phase::kind::begin_req, vc, flits, head, tail};
+  void send_packet(packet_ptr p, std::uint8_t vc, std::uint32_t flits, sim_time head, sim_time tail,
+                   std::uint8_t lane = 0) {
+    fabric_phase phase{fabric_phase::kind::begin_req, vc, flits, head, tail, lane};
     sc_core::sc_time zero;
     socket->nb_transport_fw(p, phase, zero);
   }

@@ -19,8 +19,8 @@ class packet_pool;
 struct packet {
   abi::packet_header header;
   std::uint32_t flits{1};
-  sim_time created;                  ///< for latency statistics
-  std::vector<std::byte> data;       ///< payload; empty when the run moves no data
+  sim_time created;             ///< for latency statistics
+  std::vector<std::byte> data;  ///< payload; empty when the run moves no data
 
  private:
   friend class packet_pool;

@@ -4,15 +4,18 @@
 #pragma once
 
 #include <array>
+#include <boost/container/deque.hpp>
 #include <cstdint>
-#include <deque>
 #include <systemc>
+#include <tuple>
 #include <vector>
 
-#include "hw/base/calendar.hpp"
 #include "hw/base/fabric_socket.hpp"
+#include "hw/base/time.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/fabric/topology.hpp"
+#include "models/timing/link.hpp"
+#include "models/timing/shared_link.hpp"
 
 namespace diecast::hw {
 
@@ -35,9 +38,14 @@ class terminal_port : public sc_core::sc_module, private fabric_receiver, privat
   [[nodiscard]] fabric_initiator_socket& fabric_out_socket() { return out_.socket; }
   [[nodiscard]] fabric_target_socket& fabric_in_socket() { return in_.socket; }
 
-  /// Queues a packet; header.source is set here. Leaves when the link is free and the NoC has room:
-  /// one flit per cycle, classes served round robin per packet, first in first out within a class.
+  /// Queues a packet; header.source, flits (from header.payload_bytes) and created are set here.
+  /// Leaves at the first clock edge, one cycle or more from now, at which the link is free and the NoC
+  /// has room for all of it: one flit per cycle, classes served round robin per packet, first in first
+  /// out within a class; a packet of another class may start while a long one is in transfer (see
+  /// models/timing/shared_link.hpp). Throws protocol_error for a packet no buffer could ever hold.
   void send(packet_ptr p);
+  /// The same in a class chosen by the caller, for packets of kind synthetic.
+  void send(packet_ptr p, abi::traffic_class c);
   /// Packets of a class still waiting to enter the NoC.
   [[nodiscard]] std::size_t waiting(abi::traffic_class c) const;
   /// Frees buffer space of a packet delivered by on_packet; the NoC sees it credit_cycles later.
@@ -45,38 +53,59 @@ class terminal_port : public sc_core::sc_module, private fabric_receiver, privat
 
   [[nodiscard]] std::uint64_t packets_sent() const { return packets_sent_; }
   [[nodiscard]] std::uint64_t packets_received() const { return packets_received_; }
+  /// True when nothing is queued here and the NoC has returned every credit.
+  [[nodiscard]] bool quiescent() const;
 
  private:
   SC_HAS_PROCESS(terminal_port);
   void on_packet(unsigned port, packet_ptr p, const fabric_phase& phase) override;
   void on_credit(unsigned port, const fabric_phase& phase) override;
   void act();
+  void deliver();
   void try_send();
-  void deliver(std::uint8_t vc);
+  void start(unsigned c, std::uint64_t cycle);
+  void take_credits(std::uint64_t cycle);
+  void schedule_try(std::uint64_t cycle);
+  [[nodiscard]] std::uint64_t next_try(std::uint64_t from) const;
+  void wake_at(sim_time t);
 
-  struct arrival {
+  struct queued {
     packet_ptr p;
-    sim_time tail;
+    std::uint64_t earliest;  ///< cycle; a packet sent at an instant is not seen by a decision made in it
   };
-  struct future_credit {
-    sim_time at;
+  struct arrival {
+    sim_time tail;
+    std::uint8_t vc;
+    std::uint64_t sequence;
+    packet_ptr p;
+    static bool later(const arrival& a, const arrival& b) {
+      return std::tie(a.tail, a.vc, a.sequence) > std::tie(b.tail, b.vc, b.sequence);
+    }
+  };
+  struct returning_credit {
+    std::uint64_t cycle;
+    std::uint8_t traffic_class;
     std::uint32_t flits;
   };
 
   const fabric::topology& topology_;
   abi::node_address self_;
   client& owner_;
-  clock_domain clock_;
+  timing::noc_timing timing_;
   std::uint64_t credit_cycles_;
-  calendar calendar_{"due"};
-  fabric_in in_;
+  std::uint32_t flit_bytes_;
+  sc_core::sc_event wake_{"wake"};
+  sim_time armed_{sim_time::never()};
   fabric_out out_;
-  std::array<std::deque<packet_ptr>, abi::traffic_classes> queues_;
-  std::vector<std::uint32_t> credits_;               ///< per VC of leg 0, usable now
-  std::vector<std::deque<future_credit>> pending_;   ///< per VC of leg 0, not usable yet
-  std::vector<std::deque<arrival>> arrivals_;        ///< per VC
-  sim_time link_free_;
-  sim_time armed_try_{sim_time::never()};
+  fabric_in in_;
+  std::array<boost::container::deque<queued>, abi::traffic_classes> queues_;
+  std::array<std::uint32_t, abi::traffic_classes> room_;     ///< of the NoC's buffer, in flits
+  std::array<std::uint32_t, abi::traffic_classes> credits_;  ///< usable now
+  std::vector<returning_credit> returning_;                  ///< usable later; few, in any order
+  std::vector<arrival> arrivals_;                            ///< a heap, earliest tail in front
+  std::uint64_t arrival_sequence_{};
+  timing::shared_link link_;
+  std::uint64_t try_cycle_{UINT64_MAX};
   unsigned next_class_{};
   std::uint64_t packets_sent_{};
   std::uint64_t packets_received_{};

@@ -27,9 +27,9 @@ class tcm_client {
 struct tcm_request {
   tcm_port port{};
   std::uint64_t offset{};
-  std::uint64_t bytes{};       ///< bandwidth is charged for these
+  std::uint64_t bytes{};  ///< bandwidth is charged for these
   bool write{};
-  std::byte* data{};           ///< read into / written from at arbitration; null moves no data
+  std::byte* data{};  ///< read into / written from at arbitration; null moves no data
   std::uint64_t tag{};
   tcm_client* client{};
 };

@@ -21,6 +21,25 @@ namespace diecast::abi {
 /// divides by `scalar` (for avg), rounding once.
 enum class vector_op : std::uint8_t { copy, sum, max, min, prod, divide_by };
 
+/// The reduction a two-operand vector operation performs. Precondition: not copy or divide_by.
+[[nodiscard]] constexpr numeric::reduction reduction_of(vector_op op) {
+  switch (op) {
+    case vector_op::max: return numeric::reduction::max;
+    case vector_op::min: return numeric::reduction::min;
+    case vector_op::prod: return numeric::reduction::prod;
+    default: return numeric::reduction::sum;
+  }
+}
+/// The vector operation of one reduction step; avg is a sum, divided once at the end.
+[[nodiscard]] constexpr vector_op vector_op_of(numeric::reduction r) {
+  switch (r) {
+    case numeric::reduction::max: return vector_op::max;
+    case numeric::reduction::min: return vector_op::min;
+    case numeric::reduction::prod: return vector_op::prod;
+    default: return vector_op::sum;
+  }
+}
+
 struct vector_command {
   vector_op op{vector_op::copy};
   numeric::dtype type{numeric::dtype::f16};

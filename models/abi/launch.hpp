@@ -4,7 +4,10 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "models/abi/address.hpp"
 #include "models/numeric/types.hpp"
@@ -36,5 +39,10 @@ struct launch_block {
   sim_time target_start;        ///< all PEs of a launch start at this instant
   kernel_arguments arguments;
 };
+
+/// The block as the payload of a launch packet, and back. decode throws std::invalid_argument when
+/// the bytes are not exactly one block.
+[[nodiscard]] std::vector<std::byte> encode_launch(const launch_block& block);
+[[nodiscard]] launch_block decode_launch(std::span<const std::byte> bytes);
 
 }  // namespace diecast::abi

@@ -27,6 +27,10 @@ constexpr std::array map{
                          "Firmware defects switched on, one bit each."},
     register_description{core_status, "CORE_STATUS", access::read_only, 0,
                          "0 idle, 1 waiting for its start time, 2 running, 3 asleep, 4 done."},
+    register_description{core_start_time, "CORE_START_TIME", access::read_only, 0,
+                         "Instant at which the last kernel started, in femtoseconds."},
+    register_description{core_end_time, "CORE_END_TIME", access::read_only, 0,
+                         "Instant at which the last kernel ended, in femtoseconds."},
     register_description{qp(qp_control), "QP_CONTROL", access::read_write, 0,
                          "Bit 0 enables the transmit half, bit 1 the receive half."},
     register_description{qp(qp_my_head), "QP_MY_HEAD", access::read_write, 0,
@@ -58,7 +62,7 @@ constexpr std::array map{
     register_description{qp(qp_rx_status), "QP_RX_STATUS", access::read_only, 0,
                          "{slots holding data[31:0], bytes in the oldest[63:32]}."},
     register_description{qp(qp_arm), "QP_ARM", access::read_write, 0,
-                         "One-shot event requests: bit 0 receive, bit 1 send space, bit 2 source read. Reads as the requests still pending: the waiters of a pointer dump."},
+                         "One-shot event requests: bit 0 receive, bit 1 send space, bit 2 source read. Writing adds requests, writing 0 withdraws all. Reads as the requests still pending: the waiters of a pointer dump."},
 };
 
 }  // namespace
@@ -73,7 +77,7 @@ const char* to_string(engine_error e) {
     case engine_error::tx_disabled: return "doorbell on a queue pair without a transmit half";
     case engine_error::rx_disabled: return "release on a queue pair without a receive half";
     case engine_error::tail_beyond_head: return "release of a slot that holds no data";
-    case engine_error::bad_register: return "no such register or queue pair";
+    case engine_error::bad_register: return "no such register or queue pair, or not in this direction";
   }
   return "unknown";
 }

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <span>
 
+#include "models/types/ids.hpp"
+
 namespace diecast::abi {
 
 using register_offset = std::uint32_t;  ///< byte offset within the PE's pe_registers region
@@ -36,6 +38,8 @@ inline constexpr register_offset dma_arm = 0x120;
 // --- Core ---------------------------------------------------------------------------------------
 inline constexpr register_offset core_errata = 0x200;
 inline constexpr register_offset core_status = 0x208;
+inline constexpr register_offset core_start_time = 0x210;
+inline constexpr register_offset core_end_time = 0x218;
 
 // --- IPCQ queue pairs: ipcq_qp_base + index * ipcq_qp_stride + field ----------------------------
 inline constexpr register_offset ipcq_qp_base = 0x10000;
@@ -111,6 +115,16 @@ struct status_halves {
     return {static_cast<std::uint32_t>(w), static_cast<std::uint32_t>(w >> 32)};
   }
 };
+
+/// Contents of qp_peer_coord: {pe[15:0], cube[31:16], sip[47:32]}.
+[[nodiscard]] constexpr std::uint64_t pack_peer(pe_coord p) {
+  return std::uint64_t{p.sip.value} << 32 | std::uint64_t{p.cube.value} << 16 | p.pe.value;
+}
+[[nodiscard]] constexpr pe_coord unpack_peer(std::uint64_t w) {
+  return {sip_id{static_cast<std::uint32_t>(w >> 32 & 0xffff)},
+          cube_id{static_cast<std::uint32_t>(w >> 16 & 0xffff)},
+          pe_id{static_cast<std::uint32_t>(w & 0xffff)}};
+}
 
 /// The register map, in address order; queue-pair registers with the offsets of queue pair 0.
 [[nodiscard]] std::span<const register_description> register_map();

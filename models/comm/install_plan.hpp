@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/abi/address.hpp"
+#include "models/abi/registers.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/types/ids.hpp"
 
@@ -43,8 +44,8 @@ struct queue_pair_install {
   direction dir{};
   bool tx{}, rx{};
   pe_coord peer;
-  abi::address rx_base{};        ///< 0 when rx is false
-  abi::address peer_rx_base{};   ///< 0 when tx is false
+  abi::address rx_base{};       ///< 0 when rx is false
+  abi::address peer_rx_base{};  ///< 0 when tx is false
   abi::address peer_ipcq{};
 };
 
@@ -59,12 +60,12 @@ struct plan_options {
   config::buffer_kind rings{config::buffer_kind::tcm};
   std::uint32_t n_slots{};
   std::uint32_t slot_bytes{};
-  std::uint32_t queue_pairs{};        ///< per PE
-  std::uint64_t tcm_bytes{};          ///< per PE
-  std::uint64_t tcm_reserved_bytes{}; ///< per PE, for tensors, scratch and programs
-  std::uint64_t sram_bytes{};         ///< per cube
-  std::uint64_t hbm_port_bytes{};     ///< per HBM port
-  std::uint32_t hbm_ports{};          ///< per cube
+  std::uint32_t queue_pairs{};         ///< per PE
+  std::uint64_t tcm_bytes{};           ///< per PE
+  std::uint64_t tcm_reserved_bytes{};  ///< per PE, for tensors, scratch and programs
+  std::uint64_t sram_bytes{};          ///< per cube
+  std::uint64_t hbm_port_bytes{};      ///< per HBM port
+  std::uint32_t hbm_ports{};           ///< per cube
   std::uint32_t pes_per_cube{};
 };
 [[nodiscard]] plan_options options_from(const config::machine_config& c, std::uint64_t tcm_reserved_bytes);
@@ -72,11 +73,35 @@ struct plan_options {
 /// Pairs directions (opposite preferred, seed D1), places rings and proves the plan: I3 (distinct
 /// slots on both sides of each pair), I3.1 (rx ranges disjoint over the pod), rings fit, directions
 /// below ipcq.queue_pairs. O(M log M). Throws user_error with every violation.
+///
+/// A bidirectional edge pairs with a bidirectional edge back: the one `reverse` names, else the
+/// opposite direction, else the lowest direction not yet paired; none left is an error. A one-way
+/// edge makes a transmit half at `from` and a receive half at `to`, in direction `reverse` or, when
+/// that is negative, in the opposite direction. The halves of one queue pair must have one peer.
+/// Rings lie top-down in direction order: in the PE's TCM, or the cube's SRAM, or the PE's home HBM
+/// port (PE p of P: port p * hbm_ports / P).
 [[nodiscard]] install_plan build_install_plan(const std::vector<edge>& edges, const plan_options& options);
 
-/// Proves I3 and I3.1 of a plan however it was made; throws user_error naming both owners.
+/// Proves a plan however it was made: every (owner, direction) once; I3.1, rx ranges disjoint over
+/// the pod; I3, every ring has exactly one writer, the writer is the peer the ring's credits go to,
+/// and two directions that both send and receive write to each other's rings. Addresses are taken
+/// as numbers: nothing here decodes them. Throws user_error naming both owners.
 void prove_install_plan(const install_plan& plan);
 
+/// One register to write, by the host's backdoor or over the fabric.
+struct register_write {
+  abi::register_offset reg{};
+  std::uint64_t value{};
+};
+/// What installing one queue pair of the plan writes to its owner's registers, in order; enabling
+/// comes last.
+[[nodiscard]] std::vector<register_write> register_writes(const install_plan& plan,
+                                                          const queue_pair_install& q);
+
+/// "sip0.cube5.pe3": names a PE where the shape of the machine is not known.
+[[nodiscard]] std::string owner_name(pe_coord pe);
+
+/// The plan as a table, one queue pair a line, for --dump-install.
 [[nodiscard]] std::string to_text(const install_plan& plan);
 
 }  // namespace diecast::comm

@@ -50,14 +50,18 @@ struct pattern_entry {
 /// leading to the same peer.
 [[nodiscard]] std::vector<edge> ring_1d(const pattern_context& c);
 [[nodiscard]] std::vector<edge> ring_1d_unidir(const pattern_context& c);
-/// intercube: mesh edges N/S/E/W between pe0 of neighboring cubes of a SIP, and global_* edges
-/// between the root PEs of the SIPs (ring_1d or torus_2d as ccl.inter_sip says).
+/// intercube: E/W between pe0 of neighboring cubes of each row, N/S along the root's column (the
+/// flows of the algorithm; north is y + 1), and global_* between the root PEs of the SIPs (ring_1d:
+/// E/W in SIP order; torus_2d: E/W along the rows, N/S along the columns of sip_grid_of). The
+/// members must be pe0 of every cube of one or more SIPs; the torus needs all SIPs of the pod.
+/// Throws user_error naming what is missing.
 [[nodiscard]] std::vector<edge> intercube(const pattern_context& c);
 
 /// The patterns built in.
 [[nodiscard]] std::vector<pattern_entry> builtin_patterns();
 
-/// Shape of the SIP grid of a 2-D pod: pod.columns, or the most nearly square factorisation.
+/// Shape of the SIP grid of a 2-D pod: pod.columns, or the most nearly square factorization
+/// (config::pod_grid_of).
 struct sip_grid {
   std::uint32_t columns{}, rows{};
 };

@@ -36,8 +36,8 @@ struct pod_link {
 struct pod_block {
   std::uint64_t sips{2};
   pod_topology topology{pod_topology::ring};
-  std::uint64_t columns{0};         ///< of a 2-D pod; 0: the most nearly square shape
-  std::vector<pod_link> links;      ///< pod.topology = list; each pair is a link in both directions
+  std::uint64_t columns{0};     ///< of a 2-D pod; 0: the most nearly square shape
+  std::vector<pod_link> links;  ///< pod.topology = list; each pair is a link in both directions
 };
 
 struct sip_block {
@@ -54,15 +54,15 @@ struct pe_block {
   std::uint64_t tcm_banks{32};
   std::uint64_t tcm_bank_bytes{16};
   std::uint64_t tcm_read_cycles{8};
-  std::uint64_t vector_lanes{64};       ///< of 16 bits
+  std::uint64_t vector_lanes{64};  ///< of 16 bits
   std::uint64_t vector_startup_cycles{10};
   std::uint64_t register_cycles{7};
   std::uint64_t interrupt_cycles{10};
   std::uint64_t task_switch_cycles{12};
   std::uint64_t dma_launch_cycles{1};
   std::uint64_t dma_startup_cycles{40};
-  std::uint64_t dma_issue_cycles{22};   ///< between two descriptors taken from one port
-  std::uint64_t dma_outstanding{16};    ///< packets in flight to or from memory
+  std::uint64_t dma_issue_cycles{22};  ///< between two descriptors taken from one port
+  std::uint64_t dma_outstanding{16};   ///< packets in flight to or from memory
   std::uint64_t dma_compute_weight{1};
   std::uint64_t dma_ipcq_weight{1};
 };
@@ -79,8 +79,8 @@ struct ipcq_block {
   match_policy match{match_policy::address};
   backpressure wait{backpressure::sleep};  ///< key backpressure
   std::uint64_t poll_cycles{100};
-  std::uint64_t check_cycles{2};        ///< free-slot check and address of the next slot
-  std::uint64_t match_cycles{2};        ///< address match of a token or credit
+  std::uint64_t check_cycles{2};  ///< free-slot check and address of the next slot
+  std::uint64_t match_cycles{2};  ///< address match of a token or credit
 };
 
 enum class noc_flow : std::uint8_t { virtual_cut_through, wormhole };
@@ -92,16 +92,16 @@ struct noc_block {
   double clock_ghz{1.0};
   std::uint64_t flit_bytes{64};
   std::uint64_t hop_cycles{9};
-  std::uint64_t link_cycles{1};         ///< of hop_cycles, the wire
+  std::uint64_t link_cycles{1};  ///< of hop_cycles, the wire
   std::uint64_t credit_cycles{2};
-  std::uint64_t ni_in_cycles{5};        ///< terminal to first router
-  std::uint64_t ni_out_cycles{5};       ///< last router to terminal
+  std::uint64_t ni_in_cycles{5};   ///< terminal to first router
+  std::uint64_t ni_out_cycles{5};  ///< last router to terminal
   std::uint64_t max_packet_bytes{1024};
-  auto_count vc_buffer_flits;           ///< auto: packet + hop credit loop
-  auto_count sideband_buffer_flits;     ///< auto: covers the loop with one-flit packets
+  auto_count vc_buffer_flits;        ///< auto: packet + hop credit loop
+  auto_count sideband_buffer_flits;  ///< auto: covers the loop with one-flit packets
   noc_flow flow{noc_flow::virtual_cut_through};
   sideband_kind sideband{sideband_kind::vc};
-  bool leg_vcs{true};                   ///< one VC per leg; false shows the deadlock it prevents
+  bool leg_vcs{true};  ///< one VC per leg; false shows the deadlock it prevents
 };
 
 enum class flit_format : std::uint8_t { raw, flit_68, flit_256 };
@@ -110,13 +110,13 @@ struct ucie_block {
   std::uint64_t lanes{64};
   double gt_s{16.0};
   std::uint64_t modules{2};
-  double latency_ns{11.0};              ///< FDI to FDI, one crossing
+  double latency_ns{11.0};                    ///< FDI to FDI, one crossing
   flit_format format{flit_format::flit_256};  ///< key flit_format
-  auto_count buffer_flits;              ///< per VC, in NoC flits; auto: bandwidth x round trip
+  auto_count buffer_flits;                    ///< per VC, in NoC flits; auto: bandwidth x round trip
 };
 
 struct sip_link_block {
-  double gbytes_s{128.0};               ///< payload rate per direction
+  double gbytes_s{64.0};  ///< payload rate per direction; what one NoC port can feed
   double latency_ns{100.0};
   auto_count buffer_flits;
 };
@@ -125,14 +125,14 @@ enum class hbm_model : std::uint8_t { bank, simple };
 
 struct hbm_block {
   hbm_model model{hbm_model::bank};
-  std::uint64_t ports{16};              ///< channels of a cube, each at a NoC terminal
+  std::uint64_t ports{16};  ///< channels of a cube, each at a NoC terminal
   std::uint64_t port_mib{1024};
-  std::uint64_t pseudo_channels{2};     ///< per port
+  std::uint64_t pseudo_channels{2};  ///< per port
   std::uint64_t bank_groups{4};
   std::uint64_t banks_per_group{4};
   std::uint64_t page_bytes{1024};
   std::uint64_t burst_bytes{32};
-  double burst_ns{1.25};                ///< data-bus time of one burst
+  double burst_ns{1.25};  ///< data-bus time of one burst
   double trcd_ns{19.4};
   double trp_ns{16.25};
   double tras_ns{28.1};
@@ -141,9 +141,9 @@ struct hbm_block {
   double tccd_l_ns{2.5};
   double twr_ns{20.6};
   double controller_ns{20.0};
-  double simple_gbytes_s{32.0};         ///< model simple: per pseudo-channel
+  double simple_gbytes_s{32.0};  ///< model simple: per pseudo-channel
   double simple_latency_ns{0.0};
-  std::uint64_t queue{64};              ///< transactions accepted before END_REQ is held back
+  std::uint64_t queue{64};  ///< transactions accepted before END_REQ is held back
 };
 
 struct sram_block {
@@ -156,9 +156,9 @@ enum class launch_kind : std::uint8_t { modelled, ideal };
 
 struct host_block {
   launch_kind launch{launch_kind::modelled};
-  std::uint64_t io_cpu_cycles{100};     ///< per packet forwarded
+  std::uint64_t io_cpu_cycles{100};  ///< per packet forwarded
   std::uint64_t control_cpu_cycles{50};
-  std::uint64_t host_cycles{200};       ///< to prepare one launch
+  std::uint64_t host_cycles{200};  ///< to prepare one launch
 };
 
 enum class root_place : std::uint8_t { center, corner };
@@ -167,7 +167,7 @@ enum class inter_sip : std::uint8_t { ring_1d, torus_2d };
 struct ccl_block {
   root_place root{root_place::center};
   inter_sip between_sips{inter_sip::ring_1d};  ///< key inter_sip
-  std::uint64_t kernel_call_cycles{20};  ///< firmware overhead per runtime call
+  std::uint64_t kernel_call_cycles{20};        ///< firmware overhead per runtime call
 };
 
 struct trace_block {

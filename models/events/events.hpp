@@ -45,7 +45,8 @@ struct message_event {
   std::uint32_t sequence{};
   std::uint32_t bytes{};
 };
-/// A packet occupies a directed link (index in fabric::topology::links) from head to tail.
+/// A packet occupies a directed link (index in fabric::topology::links) from the start of its first flit
+/// (`head`) to the end of its last (`tail`).
 struct link_occupied {
   sim_time head, tail;
   std::uint32_t link{};
@@ -66,18 +67,44 @@ class observer {
   virtual void on(const link_occupied&) {}
 };
 
-/// Fan-out to observers. Modules hold a reference; `active()` guards the construction of events.
+/// What an observer wants to hear.
+enum interest : std::uint8_t {
+  core_states = 1,
+  steps = 2,
+  queue_pairs = 4,
+  messages = 8,
+  links = 16,
+  everything = 31
+};
+
+/// Fan-out to observers. Modules hold a reference; `wants()` guards the construction of events.
 class hub {
  public:
-  void attach(observer& o) { observers_.push_back(&o); }
-  [[nodiscard]] bool active() const { return !observers_.empty(); }
-  template <class Event>
-  void publish(const Event& e) const {
-    for (observer* o : observers_) o->on(e);
+  void attach(observer& o, unsigned interests = everything) {
+    observers_.push_back({&o, interests});
+    wanted_ |= interests;
   }
+  [[nodiscard]] bool wants(interest what) const { return (wanted_ & what) != 0; }
+
+  void publish(const core_state_changed& e) const { to_all(core_states, e); }
+  void publish(const step_entered& e) const { to_all(steps, e); }
+  void publish(const queue_pair_changed& e) const { to_all(queue_pairs, e); }
+  void publish(const message_event& e) const { to_all(messages, e); }
+  void publish(const link_occupied& e) const { to_all(links, e); }
 
  private:
-  std::vector<observer*> observers_;
+  struct listener {
+    observer* to;
+    unsigned interests;
+  };
+  template <class Event>
+  void to_all(interest what, const Event& e) const {
+    for (const listener& l : observers_) {
+      if ((l.interests & what) != 0) l.to->on(e);
+    }
+  }
+  std::vector<listener> observers_;
+  unsigned wanted_{};
 };
 
 }  // namespace diecast::events

@@ -5,11 +5,19 @@
 // Directions: east is x + 1, north is y + 1, for routers in a cube and for cubes in a SIP.
 // Within a cube: XY. Between cubes of a SIP: X first, then Y, leaving by the lane nearest to the
 // router the packet starts or entered from (so a straight crossing keeps its row or column).
-// Between SIPs: the pod topology's own next hop, through the gateway cube that holds its port.
+// Between SIPs: the pod topology's own next hop, through the gateway cube that holds its port: X
+// first, then Y on rings, meshes and tori (the shorter way round, ties go positive), the shortest path
+// (lowest link index first) on lists. A ring or torus dimension of two SIPs has one pair of links, not
+// two: the shorter way round would leave half of a second pair idle for ever.
 //
 // Legs: one VC set per leg keeps the dependency graph free of cycles. The leg of a packet is a
 // property of the cube it is in: 0 in its source cube; 1 + 2c in a cube it passes through and
 // 2 + 2c in its destination cube or in the gateway it leaves the SIP by, c = SIP links crossed.
+// Where that takes more than max_vcs VCs, rings, meshes and tori count otherwise: dimension order
+// needs new VC sets only after the source SIP, after each dateline (the links that close a dimension)
+// and for the last SIP, so c = 0 in the source SIP, 2 + D in the last one and 1 + D - datelines ahead
+// between them, D = most datelines on any route. (There a packet's leg goes back from even to odd at SIP
+// links it crosses within one c; find_dependency_cycle shows that no cycle comes of it.)
 #pragma once
 
 #include <array>
@@ -33,7 +41,11 @@ using terminal_index = std::uint16_t;  ///< within a cube
 
 enum class side : std::uint8_t { north, east, south, west };
 inline constexpr unsigned sides = 4;
-[[nodiscard]] constexpr side opposite(side s) { return static_cast<side>((static_cast<unsigned>(s) + 2) % sides); }
+/// VCs of a link; topologies that need more are refused.
+inline constexpr unsigned max_vcs = 64;
+[[nodiscard]] constexpr side opposite(side s) {
+  return static_cast<side>((static_cast<unsigned>(s) + 2) % sides);
+}
 [[nodiscard]] const char* to_string(side s);
 
 enum class terminal_kind : std::uint8_t { pe, hbm, sram, control_cpu, ucie_lane, io_cpu, sip_port };
@@ -44,10 +56,10 @@ enum class terminal_kind : std::uint8_t { pe, hbm, sram, control_cpu, ucie_lane,
 /// follow on the cubes that have them.
 struct terminal {
   terminal_kind kind{};
-  std::uint32_t index{};    ///< PE, HBM port, lane within its side, or SIP link of the pod
-  side edge{};              ///< ucie_lane only
+  std::uint32_t index{};  ///< PE, HBM port, lane within its side, or the SIP link leaving here
+  side edge{};            ///< ucie_lane and sip_port: the outer edge it leads over
   router_index router{};
-  std::string name;         ///< "pe3", "hbm0", "ucie_e.lane2", "sip_port_e"
+  std::string name;  ///< "pe3", "hbm0", "ucie_e.lane2", "sip_port_e", "sip_port_p2"
 };
 
 struct cube_layout {
@@ -57,12 +69,13 @@ struct cube_layout {
   [[nodiscard]] std::uint32_t routers() const { return columns * rows; }
 };
 
-/// A directed connection between SIPs, from one gateway's port to another's.
+/// A directed connection between SIPs, from one gateway's port to another's. Links come in pairs on
+/// the same two ports: index ^ 1 is the way back.
 struct sip_link {
   std::uint32_t index{};
-  abi::node_address from;   ///< sip_port terminal it leaves by
-  abi::node_address to;     ///< sip_port terminal it arrives at
-  std::string name;         ///< "pod.sip0.e-sip1.w"
+  abi::node_address from;  ///< sip_port terminal it leaves by
+  abi::node_address to;    ///< sip_port terminal it arrives at
+  std::string name;        ///< "pod.sip0.e-sip1.w"
 };
 
 enum class link_kind : std::uint8_t { mesh, inject, eject, ucie, sip };
@@ -70,11 +83,11 @@ enum class link_kind : std::uint8_t { mesh, inject, eject, ucie, sip };
 /// A directed link of the pod for statistics, waveforms, cuts and the dependency check.
 struct link {
   link_kind kind{};
-  std::uint16_t sip{}, cube{};   ///< where it starts
-  std::uint16_t from{};          ///< router (mesh, eject), terminal (inject), side (ucie), sip link (sip)
-  std::uint16_t port{};          ///< mesh: side; eject: terminal
-  double gbytes_s{};             ///< raw rate, 1e9 bytes/s
-  std::string name;              ///< "pod.sip0.cube_1_2.router_0_3.east"
+  std::uint16_t sip{}, cube{};  ///< where it starts
+  std::uint16_t from{};         ///< router (mesh, eject), terminal (inject), side (ucie), sip link (sip)
+  std::uint16_t port{};         ///< side (mesh, ucie), router (inject), terminal (eject, sip)
+  double gbytes_s{};            ///< raw rate, 1e9 bytes/s
+  std::string name;             ///< "pod.sip0.cube_1_2.router_0_3.east"
 };
 
 /// How a packet came into a cube.
@@ -82,8 +95,8 @@ enum class entry : std::uint8_t { injected, from_cube, from_sip };
 
 /// Decision made once per cube a packet enters.
 struct cube_step {
-  terminal_index exit{};   ///< terminal of this cube the packet leaves by
-  leg next{};              ///< its leg while in this cube
+  terminal_index exit{};  ///< terminal of this cube the packet leaves by
+  leg next{};             ///< its leg while in this cube
 };
 
 /// One link of a traced route, with the leg of the buffer at its far end.
@@ -124,12 +137,27 @@ class topology {
 
   /// Where a packet for `destination` that enters cube (sip, cube) at `router` leaves it, and on
   /// which leg it travels there. `before` is its leg on the previous cube (0 when injected).
+  /// Cost: two table look-ups and a comparison. `before` is the leg on the link the packet came by; a
+  /// caller that already gave the packet its leg here asks for exit() alone.
   [[nodiscard]] cube_step enter(sip_id sip, cube_id cube, router_index router, entry how, leg before,
                                 const abi::node_address& destination) const;
 
+  /// The terminal by which a packet for `destination` at `router` leaves the cube; enter() without legs.
+  [[nodiscard]] terminal_index exit(sip_id sip, cube_id cube, router_index router,
+                                    const abi::node_address& destination) const;
+
   /// Output of `router` towards `exit`: a side, or `sides` when the terminal is on this router.
-  [[nodiscard]] unsigned next_side(sip_id sip, cube_id cube, router_index router,
-                                   terminal_index exit) const;
+  [[nodiscard]] unsigned next_side(sip_id sip, cube_id cube, router_index router, terminal_index exit) const;
+  /// The router next to `router` on a side that has one.
+  [[nodiscard]] router_index next_router(router_index router, side s) const;
+  /// The terminal at the other end of a UCIe lane or SIP port. Throws std::logic_error for others.
+  [[nodiscard]] abi::node_address far_end(const abi::node_address& exit) const;
+
+  /// SIP link a packet in SIP `at` bound for SIP `to` leaves by. Precondition: they differ.
+  [[nodiscard]] std::uint32_t sip_route(sip_id at, sip_id to) const;
+
+  /// Where IPCQ rings live: decides whether class comm waits on class request.
+  [[nodiscard]] config::buffer_kind ring_buffers() const;
 
   /// All links, indexed by the numbers used in events and statistics.
   [[nodiscard]] std::span<const link> links() const;
@@ -140,6 +168,8 @@ class topology {
   [[nodiscard]] std::uint32_t sip_link_id(std::uint32_t sip_link_index) const;
 
   /// The whole route of one packet, from injection to ejection.
+  /// The link into a terminal that leads on (ucie_lane, sip_port) is followed by the ucie or sip link,
+  /// whose far-end buffer keeps the leg the packet had in the cube it left.
   [[nodiscard]] std::vector<route_hop> trace(abi::node_address from, abi::node_address to) const;
 
  private:
@@ -154,8 +184,8 @@ class topology {
 /// Time from the first flit leaving the source's terminal to the last flit arriving at the
 /// destination's, on an idle fabric. Mirrors hw/noc, hw/d2d to the femtosecond (tested).
 [[nodiscard]] sim_time idle_latency(const topology& t, const config::machine_config& config,
-                                    abi::node_address from, abi::node_address to,
-                                    abi::traffic_class c, std::uint32_t flits);
+                                    abi::node_address from, abi::node_address to, abi::traffic_class c,
+                                    std::uint32_t flits);
 
 /// Buffer sizes that follow from other keys when given as auto.
 [[nodiscard]] std::uint32_t vc_buffer_flits(const config::machine_config& c);

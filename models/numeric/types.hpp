@@ -12,9 +12,7 @@ namespace diecast::numeric {
 enum class dtype : std::uint8_t { f16, bf16, f32, i32 };
 enum class reduction : std::uint8_t { sum, max, min, prod, avg };
 
-[[nodiscard]] constexpr std::size_t size_of(dtype t) {
-  return t == dtype::f16 || t == dtype::bf16 ? 2 : 4;
-}
+[[nodiscard]] constexpr std::size_t size_of(dtype t) { return t == dtype::f16 || t == dtype::bf16 ? 2 : 4; }
 [[nodiscard]] constexpr const char* to_string(dtype t) {
   switch (t) {
     case dtype::f16: return "f16";

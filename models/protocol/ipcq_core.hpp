@@ -40,14 +40,17 @@ struct queue_pair_state {
   std::uint32_t n_slots{}, slot_bytes{};
   std::uint32_t my_head{}, my_tail{}, peer_head_cache{}, peer_tail_cache{};
   abi::address rx_base{}, peer_rx_base{}, peer_ipcq{};
-  pe_coord peer{};                 ///< diagnostic only
+  pe_coord peer{};  ///< diagnostic only
   abi::address tx_source{};
-  std::uint32_t sends{};           ///< doorbells accepted, modulo 2^32
-  std::uint32_t sources_read{};    ///< of those, how many sources the DMA has read
-  std::uint64_t armed{};           ///< abi::arm_* bits pending
+  std::uint32_t sends{};                          ///< doorbells accepted, modulo 2^32
+  std::uint32_t sources_read{};                   ///< of those, how many sources the DMA has read
+  std::uint32_t source_read_target{};             ///< `sends` when arm_source_read was last written
+  std::uint64_t armed{};                          ///< abi::arm_* bits pending
   std::vector<std::uint32_t> slot_message_bytes;  ///< bytes of the message in each rx slot
 
-  [[nodiscard]] std::uint32_t free_slots() const { return n_slots - space.distance(peer_tail_cache, my_head); }
+  [[nodiscard]] std::uint32_t free_slots() const {
+    return n_slots - space.distance(peer_tail_cache, my_head);
+  }
   [[nodiscard]] std::uint32_t available() const { return space.distance(my_tail, peer_head_cache); }
   [[nodiscard]] abi::address tx_slot() const {
     return peer_rx_base + std::uint64_t{space.slot(my_head)} * slot_bytes;
@@ -56,6 +59,12 @@ struct queue_pair_state {
     return rx_base + std::uint64_t{space.slot(my_tail)} * slot_bytes;
   }
 };
+
+/// Largest ring an engine holds.
+inline constexpr std::uint32_t max_slots = 65'536;
+
+/// One line of a pointer dump: direction <-> rx base, four pointers, waiters, peer.
+[[nodiscard]] std::string describe(std::uint16_t qp, const queue_pair_state& state);
 
 /// How an arriving token or credit finds its queue pair. `address` is the rule; `sender` is the
 /// seed's old behaviour, kept as a demonstrable defect.
@@ -86,10 +95,18 @@ class ipcq_core {
     std::optional<credit_request> credit;
   };
 
-  /// Register access by firmware (side effects). Unknown registers queue a bad_register error.
+  /// True for the registers of the IPCQ engine: 0x000..0x0ff and the queue pairs. The DMA's and the
+  /// core's registers belong to other blocks; passing one of them to this object throws logic_error.
+  [[nodiscard]] static bool owns(abi::register_offset reg);
+
+  /// Register access by firmware (side effects). A register that does not exist, or not in this
+  /// mode, queues a bad_register error (a read then returns all ones). A value that does not fit
+  /// its register throws out_of_range. Writing qp_arm adds requests; writing 0 to it withdraws all
+  /// of the queue pair's.
   effects write_register(abi::register_offset reg, std::uint64_t value);
   [[nodiscard]] std::uint64_t read_register(abi::register_offset reg);
-  /// Register access by the host's backdoor: no side effects, events or pops.
+  /// Register access by the host's backdoor: no side effects, events or pops. Throws out_of_range
+  /// for a register that does not exist or cannot be set, and for a value that does not fit.
   void debug_write(abi::register_offset reg, std::uint64_t value);
   [[nodiscard]] std::uint64_t debug_read(abi::register_offset reg) const;
 
@@ -113,11 +130,17 @@ class ipcq_core {
   [[nodiscard]] std::string dump() const;
 
  private:
-  queue_pair_state* find(abi::register_offset reg, abi::register_offset& field);
+  [[nodiscard]] const queue_pair_state* find(abi::register_offset reg, std::uint16_t& qp) const;
   void refuse(abi::engine_error error, std::uint16_t qp);
+  void arm(std::uint16_t qp, std::uint64_t bits);
   void check_arms(std::uint16_t qp);
   effects ring_doorbell(std::uint16_t qp, std::uint64_t bytes);
   effects release(std::uint16_t qp, std::uint64_t new_tail);
+  void set_field(std::uint16_t qp, abi::register_offset field, std::uint64_t value);
+  const match_policy& matcher();
+  /// Why this token cannot be the next one of its ring; empty when it is.
+  [[nodiscard]] static std::string token_fault(const queue_pair_state& s, const abi::ipcq_fields& token);
+  [[noreturn]] void fail(const char* what, const abi::ipcq_fields& fields, const std::string& why) const;
 
   pe_coord self_;
   std::vector<queue_pair_state> qps_;

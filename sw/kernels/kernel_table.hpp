@@ -4,42 +4,53 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
 #include "models/comm/patterns.hpp"
 #include "models/config/machine_config.hpp"
 
 namespace diecast::sw {
 
-class pe_context;  // sw/runtime/pe_context.hpp
+class pe_context;        // sw/runtime/pe_context.hpp
+struct runtime_options;  // the same
 
 /// Facts about a launch from which a kernel's arguments are made, host-side.
 struct argument_context {
   const config::machine_config& config;
   machine_shape shape;
   const comm::group& members;
-  std::uint64_t count{};            ///< elements per rank
+  std::uint64_t count{};  ///< elements per rank
   numeric::dtype type{};
   numeric::reduction op{};
+  bool in_place{true};  ///< output is the input's buffer
+  /// Kept by ring_position(): positions on comm::ring_order, by rank.
+  mutable std::vector<std::uint32_t> ring_positions{};
 };
 
 struct kernel_entry {
-  std::string name;                 ///< as given to --algorithm
-  std::string collective;           ///< as given to --collective
+  std::string name;        ///< as given to --algorithm
+  std::string collective;  ///< as given to --collective
   std::string description;
-  std::string pattern;              ///< name in the pattern table
+  std::string pattern;                    ///< name in the pattern table
   std::vector<comm::rank_set> rank_sets;  ///< the first is the default
   /// Runs on every member PE; returns when this PE's part is done.
   void (*run)(pe_context&){};
   /// Bytes of scratch each PE needs (TCM), given the launch.
-  std::uint64_t (*scratch_bytes)(const argument_context&){};
+  std::function<std::uint64_t(const argument_context&)> scratch_bytes;
   /// Fills kernel_arguments::extra for one member; may be null.
-  void (*fill_extra)(const argument_context&, std::uint32_t rank, abi::kernel_arguments&){};
+  std::function<void(const argument_context&, std::uint32_t rank, abi::kernel_arguments&)> fill_extra;
 };
 
 using kernel_table = std::vector<kernel_entry>;
+
+/// What a PE does with a launch: builds the runtime on its HAL, runs the kernel, and returns when
+/// nothing of it is left to do. Throws firmware_trap, and whatever the HAL throws.
+void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arguments& arguments,
+                const runtime_options& options);
 
 /// The algorithms built in.
 [[nodiscard]] kernel_table builtin_kernels();

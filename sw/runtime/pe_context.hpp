@@ -10,18 +10,24 @@
 #include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
 #include "models/comm/install_plan.hpp"
+#include "models/config/machine_config.hpp"
 
 namespace diecast::sw {
 
 /// Firmware parameters, from the config; cycles of the PE's clock.
 struct runtime_options {
-  std::uint64_t call_cycles{20};       ///< charged once per runtime call
+  std::uint64_t call_cycles{20};  ///< charged once per runtime call
   std::uint64_t task_switch_cycles{12};
-  std::uint64_t poll_cycles{100};      ///< backpressure = poll
-  bool poll{};                         ///< poll instead of sleeping
+  std::uint64_t poll_cycles{100};  ///< backpressure = poll
+  bool poll{};                     ///< poll instead of sleeping
   std::uint64_t task_stack_bytes{65536};
-  std::uint64_t tcm_base{};            ///< physical address of this PE's TCM
+  std::uint64_t tcm_base{};  ///< physical address of this PE's TCM
 };
+[[nodiscard]] runtime_options options_from(const config::machine_config& c, pe_coord pe);
+
+/// Scratch the runtime itself needs on top of a kernel's: with receive rings outside TCM a slot is
+/// fetched here before it is reduced. It is the end of kernel_arguments::scratch. 0 with rings in TCM.
+[[nodiscard]] std::uint64_t staging_bytes(const config::machine_config& c);
 
 /// A received slot. Its bytes are at a physical address: the local TCM when it lies in
 /// [tcm_base, ...), else SRAM or HBM, from where fetch() copies it.
@@ -36,6 +42,11 @@ struct ticket {
   std::uint32_t sequence{};
 };
 
+/// A call that moves or waits for one message charges runtime_options::call_cycles; exchange,
+/// send_all and recv_all charge it per slot. Everything else costs what the HAL charges.
+/// Sources are guarded: a call of this class that writes TCM first waits for every send that has
+/// not read the bytes it overwrites. Only stores past this class need wait().
+/// Throws firmware_trap when the engine refuses a request or a queue pair is not installed.
 class pe_context {
  public:
   pe_context(abi::hal& hal, const abi::kernel_arguments& arguments, const runtime_options& options);
@@ -58,6 +69,8 @@ class pe_context {
   [[nodiscard]] slot_view recv(comm::direction dir);
   /// Returns the credit of the oldest received slot.
   void release(comm::direction dir);
+  /// Copies the bytes of a received slot, wherever it lies, to `tcm_offset`.
+  void fetch(const slot_view& slot, std::uint64_t tcm_offset);
   /// Waits for the oldest message, copies it to `tcm_offset`, returns the credit. Returns bytes.
   std::uint32_t recv(comm::direction dir, std::uint64_t tcm_offset);
   /// Waits until one of `dirs` holds a message and returns that direction (lowest index first).
@@ -68,13 +81,19 @@ class pe_context {
   enum class arrival : std::uint8_t { copy, reduce };
   /// Sends `send_bytes` from send_offset while receiving `recv_bytes` into recv_offset, slot by
   /// slot, send before receive, so that a cycle of exchanges is free of deadlock for n_slots >= 1.
-  /// Either size may be 0 (then its direction is not touched).
+  /// Either size may be 0 (then its direction is not touched). The two regions must not overlap.
+  /// Sizes are multiples of the element size, and no element is cut: a slot carries
+  /// floor(slot_bytes / element) elements. Both ends must agree on the sizes: the length of a message
+  /// is compared (and traps) only where the driver reads the status register anyway.
   void exchange(comm::direction send_dir, std::uint64_t send_offset, std::uint64_t send_bytes,
-                comm::direction recv_dir, std::uint64_t recv_offset, std::uint64_t recv_bytes,
-                arrival how);
+                comm::direction recv_dir, std::uint64_t recv_offset, std::uint64_t recv_bytes, arrival how);
   /// One-sided long forms, for chains and trees (never around a cycle).
   void send_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes);
   void recv_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes, arrival how);
+  /// The same bytes to, or equally long messages from, several directions, interleaved slot by slot
+  /// in the order given, so that every element meets its operands in that order whatever the timing.
+  void send_all(const std::vector<comm::direction>& dirs, std::uint64_t offset, std::uint64_t bytes);
+  void reduce_all(const std::vector<comm::direction>& dirs, std::uint64_t offset, std::uint64_t bytes);
 
   // --- local work ---
   /// destination[i] = destination[i] op source[i], op and type from args().
@@ -91,6 +110,9 @@ class pe_context {
   /// Blocks the calling task until `ready()` holds; `ready` must depend only on what tasks of this
   /// PE do (flags in firmware memory). Other tasks run meanwhile.
   void wait_until(const std::function<bool()>& ready);
+
+  /// End of the kernel: waits until every source has been read. run_kernel calls it.
+  void finish();
 
  private:
   struct impl;

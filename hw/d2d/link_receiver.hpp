@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Receiving half of a link: packets wait in the link's buffers, one queue per arrival VC and lane, and
+// are injected at their lane's NoC terminal on the VC of their leg in this cube.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hw/base/queue_set.hpp"
+#include "hw/d2d/link_sender.hpp"
+#include "models/timing/shared_link.hpp"
+
+namespace diecast::hw {
+
+class link_receiver {
+ public:
+  class owner {
+   public:
+    virtual ~owner() = default;
+    virtual void inject(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time head, sim_time tail) = 0;
+    /// To the sender at the far end: `flits` of the link's buffer of `vc` are usable at `usable`.
+    virtual void return_link_credit(std::uint8_t vc, std::uint32_t flits, sim_time usable) = 0;
+  };
+  /// Where this end is. `terminals`: the lanes' terminals of cube (sip, cube).
+  struct place {
+    sip_id sip;
+    cube_id cube;
+    fabric::entry how{};
+    std::vector<fabric::terminal_index> terminals;
+    std::string name;  ///< for errors
+  };
+
+  link_receiver(const fabric::topology& topology, const link_parameters& parameters, place where, owner& o);
+
+  /// Announces a packet that is here from arrival.head to arrival.tail; act() must run at the returned
+  /// time. Throws protocol_error when the sender overran the link's buffer.
+  [[nodiscard]] sim_time arrived(std::uint8_t lane, packet_ptr p, std::uint8_t vc,
+                                 const timing::span& arrival);
+  /// The NoC has room again at `at`; act() must run then.
+  void noc_credit(std::uint8_t lane, std::uint8_t vc, std::uint32_t flits, sim_time at);
+  /// Injects what can start now; returns when something might start next as far as is known.
+  [[nodiscard]] sim_time act(sim_time now);
+  [[nodiscard]] bool idle() const { return queues_.empty(); }
+  [[nodiscard]] bool quiescent() const;
+
+ private:
+  struct waiting {
+    packet_ptr p;
+    std::uint64_t earliest;  ///< cycle
+    std::uint8_t vc;         ///< it is injected on
+    std::uint8_t traffic_class;
+  };
+  struct returning_credit {
+    std::uint64_t cycle;
+    std::uint32_t queue;  ///< [lane][VC]
+    std::uint32_t flits;
+  };
+  [[nodiscard]] std::uint32_t index(std::uint8_t lane, std::uint8_t vc) const { return lane * vcs_ + vc; }
+  [[nodiscard]] std::uint8_t next_vc(std::uint8_t lane, const packet& p, std::uint8_t vc) const;
+  void act_lane(std::uint8_t lane, std::uint64_t cycle);
+  void start(std::uint8_t lane, std::uint32_t queue, std::uint64_t cycle);
+  [[nodiscard]] bool ready(std::uint8_t lane, const waiting& w, std::uint64_t cycle) const;
+  [[nodiscard]] std::uint64_t next_chance(std::uint64_t from) const;
+
+  const fabric::topology& topology_;
+  const timing::link_timing timing_;
+  const place where_;
+  const std::uint32_t lanes_;
+  const std::uint32_t vcs_;
+  const std::uint64_t ni_in_cycles_;
+  owner& owner_;
+  const std::vector<std::uint32_t> buffer_;
+  const std::vector<std::uint32_t> noc_buffer_;
+  queue_set<waiting> queues_;            ///< [lane][arrival VC]
+  std::vector<std::uint32_t> occupied_;  ///< flits in the link's buffer per arrival VC
+  std::vector<std::uint32_t> credits_;   ///< [lane][VC], towards the NoC
+  std::vector<returning_credit> returning_;
+  std::vector<timing::shared_link> injection_;  ///< per lane
+  std::vector<std::uint32_t> last_;             ///< per lane
+};
+
+}  // namespace diecast::hw

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/d2d/link_sender.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "models/timing/shared_link.hpp"
+#include "models/timing/wall_buffers.hpp"
+#include "models/types/error.hpp"
+
+namespace diecast::hw {
+namespace {
+
+link_parameters parameters(const fabric::topology& t, const config::machine_config& c, const char* block,
+                           const timing::link_timing& timing, std::uint32_t buffer) {
+  std::vector<problem> problems;
+  const std::string key = block;
+  if (timing.latency < timing.receiver.period) {
+    problems.push_back({key + ".latency_ns", "a wall costs at least one NoC cycle",
+                        fmt::format("{} ns", timing.latency.ns()),
+                        fmt::format("{} ns or more", timing.receiver.period.ns())});
+  }
+  if (buffer < timing::max_packet_flits(c)) {
+    problems.push_back({key + ".buffer_flits", "the link's buffer cannot hold a packet",
+                        std::to_string(buffer),
+                        fmt::format("{} flits or more", timing::max_packet_flits(c))});
+  }
+  if (!problems.empty()) throw user_error(std::move(problems));
+  link_parameters p;
+  p.timing = timing;
+  p.ni_in_cycles = c.noc.ni_in_cycles;
+  p.credit_cycles = c.noc.credit_cycles;
+  p.link_buffer.assign(t.vcs(), buffer);
+  for (std::uint32_t vc = 0; vc < t.vcs(); ++vc) {
+    const bool sideband = t.class_of(static_cast<std::uint8_t>(vc)) == abi::traffic_class::sideband;
+    p.noc_buffer.push_back(sideband ? fabric::sideband_buffer_flits(c) : timing::injection_buffer_flits(c));
+  }
+  return p;
+}
+
+}  // namespace
+
+link_parameters ucie_parameters(const fabric::topology& t, const config::machine_config& c,
+                                std::uint32_t lanes) {
+  link_parameters p = parameters(t, c, "ucie", timing::ucie_timing_of(c), fabric::ucie_buffer_flits(c));
+  p.lanes = lanes;
+  return p;
+}
+
+link_parameters sip_link_parameters(const fabric::topology& t, const config::machine_config& c) {
+  link_parameters p =
+      parameters(t, c, "sip_link", timing::sip_link_timing_of(c), fabric::sip_link_buffer_flits(c));
+  p.lanes = 1;
+  return p;
+}
+
+link_sender::link_sender(const fabric::topology& topology, const link_parameters& p, owner& o)
+    : timing_(p.timing),
+      lanes_(p.lanes),
+      credit_cycles_(p.credit_cycles),
+      owner_(o),
+      buffer_(p.link_buffer),
+      sideband_begin_(std::uint32_t{topology.vc(abi::traffic_class::sideband, 0)} * p.lanes),
+      sideband_end_(sideband_begin_ + topology.legs() * p.lanes),
+      queues_(topology.vcs() * p.lanes),
+      credits_(p.link_buffer) {}
+
+void link_sender::arrived(std::uint8_t lane, packet_ptr p, std::uint8_t vc, sim_time tail) {
+  queues_.push(vc * lanes_ + lane, {std::move(p), tail});
+}
+
+void link_sender::credit(std::uint8_t vc, std::uint32_t flits, sim_time at) {
+  returning_.push_back({at, vc, flits});
+}
+
+sim_time link_sender::act(sim_time now) {
+  if (queues_.empty()) return sim_time::never();
+  take_credits(now);
+  if (free_ > now) return free_;
+  const std::uint32_t queue = choose(now);
+  if (queue == queue_set<stored>::none) return next_chance(now);
+  start(queue, now);
+  return queues_.empty() ? sim_time::never() : free_;
+}
+
+bool link_sender::ready(std::uint32_t queue, sim_time now) const {
+  const stored& s = queues_.front(queue);
+  return s.tail <= now && credits_[vc_of(queue)] >= s.p->flits;
+}
+
+std::uint32_t link_sender::choose(sim_time now) const {
+  const auto can_start = [&](std::uint32_t q) { return ready(q, now); };
+  const std::uint32_t q = queues_.round_robin(sideband_begin_, sideband_end_, last_sideband_, can_start);
+  if (q != queue_set<stored>::none) return q;
+  const auto queues = static_cast<std::uint32_t>(credits_.size()) * lanes_;
+  return queues_.round_robin(0, queues, last_, can_start);
+}
+
+void link_sender::start(std::uint32_t queue, sim_time now) {
+  const std::uint8_t vc = vc_of(queue);
+  const auto lane = static_cast<std::uint8_t>(queue % lanes_);
+  const bool sideband = queue >= sideband_begin_ && queue < sideband_end_;
+  (sideband ? last_sideband_ : last_) = queue;
+  stored s = queues_.pop(queue);
+  const std::uint32_t flits = s.p->flits;
+  const sim_time sent = timing_.serialization(flits);
+  const sim_time could_start = std::max(s.tail, free_);
+  counters_.credit_stall += now - could_start;
+  counters_.busy += sent;
+  ++counters_.packets;
+  counters_.flits += flits;
+  free_ = now + sent;
+  credits_[vc] -= flits;
+  const clock_domain& noc = timing_.receiver;
+  const std::uint64_t freed = timing::batch_usable(now.fs, free_.fs, flits, noc.period.fs);
+  owner_.return_noc_credit(lane, vc, flits, noc.edge_at_or_after({freed}) + noc.cycles(credit_cycles_));
+  owner_.transmit(std::move(s.p), lane, vc, now, timing_.arrival(now, flits));
+}
+
+void link_sender::take_credits(sim_time now) {
+  std::erase_if(returning_, [&](const returning_credit& r) {
+    if (r.at > now) return false;
+    credits_[r.vc] += r.flits;
+    return true;
+  });
+}
+
+sim_time link_sender::next_chance(sim_time now) const {
+  sim_time next = sim_time::never();
+  const auto queues = static_cast<std::uint32_t>(credits_.size()) * lanes_;
+  for (std::uint32_t q = queues_.next_filled(0, queues); q != queue_set<stored>::none;
+       q = queues_.next_filled(q + 1, queues)) {
+    const stored& s = queues_.front(q);
+    sim_time t = s.tail;
+    if (s.p->flits > credits_[vc_of(q)]) {
+      sim_time back = sim_time::never();
+      for (const returning_credit& r : returning_) {
+        if (r.vc == vc_of(q)) back = std::min(back, r.at);
+      }
+      t = std::max(t, back);
+    }
+    if (t > now) next = std::min(next, t);
+  }
+  return next;
+}
+
+bool link_sender::quiescent() const {
+  auto usable = credits_;
+  for (const returning_credit& r : returning_) usable[r.vc] += r.flits;
+  return queues_.empty() && usable == buffer_;
+}
+
+}  // namespace diecast::hw

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the two ends of a link between SIPs tell each other: plain values with arrival times, never a
+// pointer, so that the ends may live in different processes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <systemc>
+#include <vector>
+
+#include "models/abi/wire.hpp"
+#include "models/types/time.hpp"
+
+namespace diecast::hw {
+
+struct sip_message {
+  enum class kind : std::uint8_t { packet, credit };
+  kind what{kind::packet};
+  std::uint8_t vc{};
+  std::uint32_t flits{};
+  sim_time head;  ///< first flit arrives; or the credit is usable from here on
+  sim_time tail;  ///< last flit arrives
+  // Of a packet only:
+  sim_time created;
+  abi::packet_header header;
+  std::vector<std::byte> data;
+  bool operator==(const sip_message&) const = default;
+};
+
+/// Little-endian, fixed layout, independent of the machine; the payload follows the fixed part.
+[[nodiscard]] std::vector<std::byte> encode(const sip_message& m);
+/// Throws protocol_error when the bytes are not exactly one message.
+[[nodiscard]] sip_message decode_sip_message(std::span<const std::byte> bytes);
+
+/// The far end of a link between SIPs. Every time in a message lies at least the link's latency after
+/// the call; nothing of the message is kept by reference.
+class sip_link_if : public virtual sc_core::sc_interface {
+ public:
+  virtual void deliver(const sip_message& m) = 0;
+};
+
+}  // namespace diecast::hw

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/host/forwarding_cpu.hpp"
+
+#include <fmt/format.h>
+
+#include "hw/base/time.hpp"
+#include "models/comm/launch_plan.hpp"
+#include "models/timing/link.hpp"
+#include "models/types/error.hpp"
+
+namespace diecast::hw {
+
+forwarding_cpu::forwarding_cpu(sc_core::sc_module_name module_name, const fabric::topology& topology,
+                               const config::machine_config& config, abi::node_address self,
+                               std::uint64_t cycles, packet_pool& pool, fault_sink& faults)
+    : sc_module(module_name),
+      topology_(topology),
+      pool_(pool),
+      faults_(faults),
+      clock_(timing::noc_clock(config)),
+      cycles_(cycles),
+      terminal_("terminal", topology, config, self, *this) {
+  comm::check_launch_packet(config);
+  SC_METHOD(act);
+  sensitive << done_;
+  dont_initialize();
+}
+
+void forwarding_cpu::on_packet(const packet_ptr& p, std::uint8_t vc) {
+  guarded(faults_, name(), [&] {
+    receive(p);
+    terminal_.release(vc, p->flits);
+  });
+}
+
+void forwarding_cpu::refuse(const packet& p, const char* expected) const {
+  throw protocol_error(fmt::format("{}: a {} packet has no business here (value {}; expected {})", name(),
+                                   abi::to_string(p.header.kind), abi::describe(p.header.target), expected));
+}
+
+packet_ptr forwarding_cpu::make_launch(abi::address target, abi::node_address next, std::uint64_t launch_id,
+                                       const std::vector<std::byte>& block) const {
+  packet_ptr p = pool_.make();
+  p->header.kind = abi::packet_kind::launch;
+  p->header.target = target;
+  p->header.destination = next;
+  p->header.transaction = launch_id;
+  p->header.payload_bytes = static_cast<std::uint32_t>(block.size());
+  p->data = block;
+  return p;
+}
+
+void forwarding_cpu::forward(packet_ptr p) {
+  inbox_.push_back(std::move(p));
+  if (inbox_.size() > 1) return;
+  const sim_time done = clock_.edge_at_or_after(now()) + clock_.cycles(cycles_);
+  done_.notify(to_sc(done - now()));
+}
+
+void forwarding_cpu::act() {
+  guarded(faults_, name(), [this] {
+    terminal_.send(std::move(inbox_.front()));
+    inbox_.pop_front();
+    ++packets_forwarded_;
+    if (!inbox_.empty()) done_.notify(to_sc(clock_.cycles(cycles_)));
+  });
+}
+
+}  // namespace diecast::hw

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/host/io_cpu.hpp"
+
+#include "models/abi/launch.hpp"
+#include "models/comm/launch_plan.hpp"
+
+namespace diecast::hw {
+
+io_cpu::io_cpu(sc_core::sc_module_name module_name, const fabric::topology& topology,
+               const config::machine_config& config, sip_id sip, packet_pool& pool, fault_sink& faults)
+    : forwarding_cpu(module_name, topology, config, comm::io_cpu_node(topology, sip),
+                     config.host.io_cpu_cycles, pool, faults) {
+  host_side.bind(*this);
+}
+
+void io_cpu::launch(std::span<const abi::pe_launch> launches) {
+  for (const abi::pe_launch& l : launches) {
+    forward(make_launch(comm::launch_mailbox(l.pe), comm::control_cpu_node(topology(), l.pe.sip, l.pe.cube),
+                        l.block.launch_id, abi::encode_launch(l.block)));
+  }
+}
+
+std::uint32_t io_cpu::completed(std::uint32_t launch_id) const {
+  const auto at = completed_.find(launch_id);
+  return at == completed_.end() ? 0 : at->second;
+}
+
+void io_cpu::receive(const packet_ptr& p) {
+  if (p->header.kind != abi::packet_kind::launch_done) refuse(*p, "launch_done");
+  ++completed_[p->header.transaction];
+  reported_.notify(sc_core::SC_ZERO_TIME);
+}
+
+}  // namespace diecast::hw

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The IO CPU of a SIP: sends the host's launches to the control CPUs of the cubes and collects the
+// reports of PEs that are done.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <systemc>
+
+#include "hw/host/forwarding_cpu.hpp"
+#include "models/abi/host_hal.hpp"
+
+namespace diecast::hw {
+
+/// What the host asks of its IO CPU.
+class io_cpu_if : public virtual sc_core::sc_interface {
+ public:
+  /// Queues one launch packet per PE, in this order.
+  virtual void launch(std::span<const abi::pe_launch> launches) = 0;
+  /// PEs of this SIP that have reported the end of a launch.
+  [[nodiscard]] virtual std::uint32_t completed(std::uint32_t launch_id) const = 0;
+  /// Notified whenever a PE has reported.
+  [[nodiscard]] virtual const sc_core::sc_event& reported() const = 0;
+};
+
+class io_cpu : public forwarding_cpu, public io_cpu_if {
+ public:
+  io_cpu(sc_core::sc_module_name name, const fabric::topology& topology, const config::machine_config& config,
+         sip_id sip, packet_pool& pool, fault_sink& faults);
+
+  sc_core::sc_export<io_cpu_if> host_side{"host_side"};
+
+  void launch(std::span<const abi::pe_launch> launches) override;
+  [[nodiscard]] std::uint32_t completed(std::uint32_t launch_id) const override;
+  [[nodiscard]] const sc_core::sc_event& reported() const override { return reported_; }
+
+ private:
+  void receive(const packet_ptr& p) override;
+
+  std::map<std::uint64_t, std::uint32_t> completed_;  ///< by launch
+  sc_core::sc_event reported_{"reported"};
+};
+
+}  // namespace diecast::hw

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The IPCQ engine of a PE: protocol::ipcq_core with the time its decisions take.
+#pragma once
+
+#include <cstdint>
+#include <systemc>
+
+#include "hw/base/fault_sink.hpp"
+#include "hw/base/timed_queue.hpp"
+#include "hw/pe/pe_interfaces.hpp"
+#include "hw/regs/register_sockets.hpp"
+#include "models/config/machine_config.hpp"
+#include "models/events/events.hpp"
+#include "models/events/fingerprint.hpp"
+#include "models/protocol/ipcq_core.hpp"
+
+namespace diecast::hw {
+
+/// What all blocks of one PE are built with.
+struct pe_setup {
+  const config::machine_config& config;
+  const events::hub& events;
+  fault_sink& faults;
+  pe_coord self;
+};
+
+class ipcq_engine : public sc_core::sc_module, public register_file, public ipcq_if, public interrupt_if {
+ public:
+  ipcq_engine(sc_core::sc_module_name name, const pe_setup& setup);
+
+  register_target registers{"registers", *this};
+  sc_core::sc_export<ipcq_if> inbound{"inbound"};
+  sc_core::sc_export<interrupt_if> interrupt{"interrupt"};
+  sc_core::sc_port<dma_if> dma{"dma"};
+
+  [[nodiscard]] const protocol::ipcq_core& core() const { return core_; }
+  [[nodiscard]] events::instance_fingerprint fingerprint() const { return fingerprint_; }
+  /// Time senders of this PE spent waiting for a free slot, over all queue pairs.
+  [[nodiscard]] sim_time credit_stall() const;
+  [[nodiscard]] sim_time empty_wait() const;
+  [[nodiscard]] std::uint64_t messages_sent() const { return messages_sent_; }
+  [[nodiscard]] std::uint64_t bytes_sent() const { return bytes_sent_; }
+  struct statistics {
+    std::uint64_t sends{}, bytes{};
+    sim_time credit_stall, empty_wait;
+    sim_time stalled_since{sim_time::never()}, empty_since{sim_time::never()};
+  };
+  [[nodiscard]] const std::vector<statistics>& queue_pair_statistics() const { return statistics_; }
+
+  void write_register(abi::register_offset reg, std::uint64_t value) override;
+  std::uint64_t read_register(abi::register_offset reg) override;
+  void debug_write_register(abi::register_offset reg, std::uint64_t value) override;
+  std::uint64_t debug_read_register(abi::register_offset reg) override;
+
+  void source_read(std::uint16_t qp) override;
+  void message_arrived(const abi::ipcq_fields& token) override;
+  void credit_arrived(const abi::ipcq_fields& credit) override;
+  void copies_done(std::uint32_t count) override;
+
+  sim_time pending_since() const override;
+  const sc_core::sc_event& raised() const override { return raised_; }
+
+ private:
+  SC_HAS_PROCESS(ipcq_engine);
+
+  enum class work_kind : std::uint8_t { source_read, copies_done, credit, token, send_credit, send_message };
+  struct work {
+    work_kind what{};
+    std::uint32_t value{};  ///< queue pair or count
+    abi::ipcq_fields fields;
+    protocol::send_request message;
+    protocol::credit_request credit;
+  };
+
+  void act();
+  void apply(const work& w);
+  void later(work_kind what, std::uint64_t cycles, work w);
+  void note_event();
+  void arm_dma(std::uint64_t count);
+  void publish_state(std::uint16_t qp);
+  void publish_message(events::message_phase phase, std::uint16_t qp, std::uint32_t sequence,
+                       std::uint32_t bytes);
+  void track_waits(std::uint16_t qp);
+
+  pe_setup setup_;
+  clock_domain clock_;
+  protocol::ipcq_core core_;
+  timed_queue<work> work_{"work"};
+  sc_core::sc_event raised_{"raised"};
+  sim_time pending_since_{sim_time::never()};
+  std::uint64_t sequence_[6]{};
+  copy_request next_copy_;
+  std::uint32_t copies_started_{};
+  std::uint32_t copies_done_{};
+  std::uint64_t dma_armed_{};  ///< copies that must be done; 0 when not armed
+  events::instance_fingerprint fingerprint_;
+  std::vector<statistics> statistics_;
+  std::uint64_t messages_sent_{};
+  std::uint64_t bytes_sent_{};
+};
+
+}  // namespace diecast::hw

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between a NoC terminal and a memory: read and write packets become TLM-2.0 base-protocol
+// transactions, whose ends become response packets. Any base-protocol memory can stand behind it.
+//
+// Requests are taken in the order they came. A read longer than a packet is taken in pieces of at most
+// max_packet_bytes, each answered by one read_response whose offset is the request's offset plus the
+// piece's place in it; the last piece need not answer last. A write is answered by one write_response
+// when the memory has acknowledged it. A request that overlaps an unfinished one, where either writes,
+// waits for it. The packet's buffer is held until its last piece has gone to the memory, and no piece
+// goes while too many responses wait for the NoC, so the whole path back-pressures.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <systemc>
+#include <tlm>
+#include <vector>
+
+#include "hw/base/calendar.hpp"
+#include "hw/base/fault_sink.hpp"
+#include "hw/base/packet.hpp"
+#include "hw/base/terminal_port.hpp"
+#include "hw/mem/debug_port.hpp"
+#include "models/abi/address.hpp"
+
+namespace diecast::hw {
+
+struct memory_ni_setup {
+  abi::region kind{abi::region::hbm};  ///< region and unit of the addresses the memory answers to
+  std::uint32_t unit{};
+  std::uint64_t outstanding{64};  ///< transactions at the memory plus responses waiting for the NoC
+  bool move_data{true};           ///< false: packets carry no bytes, accesses cost time alone
+};
+
+class memory_ni : public sc_core::sc_module,
+                  private terminal_port::client,
+                  private tlm::tlm_bw_transport_if<>,
+                  private tlm::tlm_mm_interface,
+                  private debug_target {
+ public:
+  memory_ni(sc_core::sc_module_name name, const fabric::topology& topology,
+            const config::machine_config& config, abi::node_address self, const memory_ni_setup& setup,
+            packet_pool& pool, fault_sink& faults);
+  ~memory_ni() override;
+
+  /// To the memory. Addresses there are offsets within it.
+  tlm::tlm_initiator_socket<> memory{"memory"};
+  [[nodiscard]] terminal_port& terminal() { return terminal_; }
+  /// Debug transport at physical addresses, passed on to the memory.
+  [[nodiscard]] tlm::tlm_target_socket<64>& debug_socket() { return debug_.socket; }
+
+  [[nodiscard]] std::uint64_t reads() const { return reads_; }    ///< transactions begun
+  [[nodiscard]] std::uint64_t writes() const { return writes_; }  ///< transactions begun
+  /// Nothing waits and nothing is under way.
+  [[nodiscard]] bool quiescent() const { return inbox_.empty() && in_flight_.empty(); }
+
+ private:
+  SC_HAS_PROCESS(memory_ni);
+  struct incoming {
+    packet_ptr request;
+    std::uint8_t vc{};
+    std::uint64_t offset{};  ///< within the memory
+    std::uint64_t taken{};   ///< bytes that have gone to the memory
+  };
+  struct transaction;
+
+  void on_packet(const packet_ptr& p, std::uint8_t vc) override;
+  void on_sent(abi::traffic_class c) override;
+  tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
+                                     sc_core::sc_time& delay) override;
+  void invalidate_direct_mem_ptr(sc_dt::uint64, sc_dt::uint64) override {}
+  void free(tlm::tlm_generic_payload* payload) override;
+  unsigned on_debug(tlm::tlm_generic_payload& access) override;
+
+  void act();
+  void issue();
+  void drop_front();
+  [[nodiscard]] bool may_issue() const;
+  [[nodiscard]] bool conflicts(std::uint64_t offset, std::uint64_t bytes, bool write) const;
+  [[nodiscard]] transaction& begin(const incoming& from, std::uint64_t bytes);
+  void send(transaction& t);
+  void end_request(sim_time delay);
+  void end(transaction& t, sim_time delay);
+  void complete(transaction& t);
+  [[nodiscard]] packet_ptr response_to(const packet& request, std::uint64_t taken, std::uint64_t bytes) const;
+
+  fault_sink& faults_;
+  memory_ni_setup setup_;
+  packet_pool& pool_;
+  std::uint64_t piece_bytes_;
+  calendar calendar_{"due"};
+  debug_port debug_;
+  terminal_port terminal_;
+  std::deque<incoming> inbox_;
+  bool requesting_{};    ///< BEGIN_REQ sent, END_REQ not yet here
+  transaction* last_{};  ///< whose request is under way
+  std::vector<std::unique_ptr<transaction>> all_;
+  std::vector<transaction*> free_;
+  std::vector<transaction*> in_flight_;
+  std::vector<unsigned char> scratch_;  ///< stands in for the bytes of accesses that move none
+  std::uint64_t reads_{};
+  std::uint64_t writes_{};
+};
+
+}  // namespace diecast::hw

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What our memories have in common: the target half of the TLM-2.0 base protocol over a sparse memory.
+//
+// Addresses at the socket are offsets within the memory. Bytes move when a request is accepted, in
+// the order of acceptance, so overlapping accesses never pass each other whatever the timing model
+// does with them. A request that finds the queue full gets its END_REQ when a place is free. Responses
+// leave one at a time, by finish time, then by acceptance. A byte enable of 0 disables its byte; an
+// access with all bytes disabled takes its time and moves nothing.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <systemc>
+#include <tlm>
+#include <vector>
+
+#include "hw/base/calendar.hpp"
+#include "hw/base/fault_sink.hpp"
+#include "hw/mem/sparse_memory.hpp"
+#include "models/types/time.hpp"
+
+namespace diecast::hw {
+
+class memory_target : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
+ public:
+  struct counters {
+    std::uint64_t reads{};          ///< requests
+    std::uint64_t writes{};         ///< requests
+    std::uint64_t bytes_read{};     ///< bytes
+    std::uint64_t bytes_written{};  ///< bytes
+    std::uint64_t held_requests{};  ///< requests that waited for a place in the queue
+  };
+
+  tlm::tlm_target_socket<> socket{"socket"};
+
+  [[nodiscard]] const counters& statistics() const { return counters_; }
+  [[nodiscard]] const sparse_memory& memory() const { return memory_; }
+
+ protected:
+  using request_id = std::uint32_t;
+
+  /// queue: requests accepted and not yet out of the queue, before END_REQ is held back.
+  memory_target(sc_core::sc_module_name name, std::uint64_t bytes, std::uint64_t queue, bool strict,
+                fault_sink& faults);
+
+  /// The timing model's part: request `id` is accepted now. Calls finish(id, ...) now or later.
+  virtual void start(request_id id, std::uint64_t offset, std::uint64_t bytes, bool write) = 0;
+  /// The response of `id` may leave at `at`. Precondition: at > now; once per request.
+  void finish(request_id id, sim_time at);
+  /// `id` no longer takes a place in the queue; without this call it leaves with its response. Not to
+  /// be called within start().
+  void leave_queue(request_id id);
+
+  [[nodiscard]] fault_sink& faults() const { return faults_; }
+
+ private:
+  SC_HAS_PROCESS(memory_target);
+  struct request {
+    tlm::tlm_generic_payload* payload{};
+    std::uint64_t sequence{};
+    sc_core::sc_event* blocking{};  ///< of a b_transport caller
+    bool queued{};
+  };
+
+  tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
+                                     sc_core::sc_time& delay) override;
+  void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override;
+  bool get_direct_mem_ptr(tlm::tlm_generic_payload&, tlm::tlm_dmi& dmi) override;
+  unsigned transport_dbg(tlm::tlm_generic_payload& payload) override;
+
+  void accept(tlm::tlm_generic_payload& payload, sc_core::sc_event* blocking);
+  [[nodiscard]] tlm::tlm_response_status refusal(const tlm::tlm_generic_payload& payload) const;
+  void move_bytes(const tlm::tlm_generic_payload& payload);
+  void act();
+  void admit_held();
+  void respond();
+  void close(request_id id);
+
+  fault_sink& faults_;
+  sparse_memory memory_;
+  std::uint64_t queue_;
+  std::uint64_t queued_{};
+  std::uint64_t sequence_{};
+  std::vector<request> requests_;
+  std::vector<request_id> free_ids_;
+  tlm::tlm_generic_payload* held_{};  ///< BEGIN_REQ seen, END_REQ owed
+  bool held_arrived_{};               ///< its annotated delay is over
+  sim_time held_since_;
+  std::deque<request_id> finished_;  ///< responses due, first to leave first
+  request_id current_{};             ///< whose response is on its way
+  bool responding_{};                ///< BEGIN_RESP sent, END_RESP not yet here
+  calendar calendar_{"due"};
+  sc_core::sc_event room_{"room"};  ///< for b_transport callers that found the queue full
+  counters counters_;
+};
+
+}  // namespace diecast::hw

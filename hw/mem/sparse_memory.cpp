@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/mem/sparse_memory.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <fmt/format.h>
+#include <utility>
+
+#include "models/types/error.hpp"
+
+namespace diecast::hw {
+namespace {
+
+/// Calls body(page, offset in page, offset in range, bytes) for every page a range touches.
+template <class Body>
+void for_each_piece(std::uint64_t offset, std::uint64_t bytes, Body&& body) {
+  for (std::uint64_t done = 0; done < bytes;) {
+    const std::uint64_t at = (offset + done) % sparse_memory::page_bytes;
+    const std::uint64_t n = std::min(bytes - done, sparse_memory::page_bytes - at);
+    body((offset + done) / sparse_memory::page_bytes, at, done, n);
+    done += n;
+  }
+}
+
+/// Calls body(word, mask) for the words of a bit map that hold bits [from, from + count).
+template <class Body>
+void for_each_word(std::uint64_t from, std::uint64_t count, Body&& body) {
+  const std::uint64_t end = from + count;
+  for (std::uint64_t bit = from; bit < end;) {
+    const std::uint64_t n = std::min(end - bit, 64 - bit % 64);
+    const std::uint64_t ones = n == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1;
+    body(bit / 64, ones << bit % 64);
+    bit += n;
+  }
+}
+
+}  // namespace
+
+void sparse_memory::page::mark(std::uint64_t from, std::uint64_t count) {
+  for_each_word(from, count, [this](std::uint64_t word, std::uint64_t mask) { written[word] |= mask; });
+}
+
+std::uint64_t sparse_memory::page::first_unwritten(std::uint64_t from, std::uint64_t count) const {
+  std::uint64_t first = from + count;
+  for_each_word(from, count, [&](std::uint64_t word, std::uint64_t mask) {
+    const std::uint64_t missing = ~written[word] & mask;
+    if (missing != 0) first = std::min(first, word * 64 + static_cast<unsigned>(std::countr_zero(missing)));
+  });
+  return first;
+}
+
+std::uint64_t sparse_memory::page::unwritten(std::uint64_t from, std::uint64_t count) const {
+  std::uint64_t total = 0;
+  for_each_word(from, count, [&](std::uint64_t word, std::uint64_t mask) {
+    total += static_cast<unsigned>(std::popcount(~written[word] & mask));
+  });
+  return total;
+}
+
+sparse_memory::sparse_memory(std::string instance, std::uint64_t size, bool strict)
+    : instance_(std::move(instance)), size_(size), strict_(strict) {}
+
+void sparse_memory::check_range(std::uint64_t offset, std::uint64_t bytes) const {
+  if (offset <= size_ && bytes <= size_ - offset) return;
+  throw protocol_error(
+      fmt::format("{}: access outside the memory (value offset {:#x}, {} bytes; expected within {} bytes)",
+                  instance_, offset, bytes, size_));
+}
+
+const sparse_memory::page* sparse_memory::find(std::uint64_t index) const {
+  const auto it = pages_.find(index);
+  return it == pages_.end() ? nullptr : it->second.get();
+}
+
+sparse_memory::page& sparse_memory::find_or_make(std::uint64_t index) {
+  auto& p = pages_[index];
+  if (!p) p = std::make_unique<page>();
+  return *p;
+}
+
+void sparse_memory::write(std::uint64_t offset, std::span<const std::byte> in) {
+  check_range(offset, in.size());
+  for_each_piece(offset, in.size(),
+                 [&](std::uint64_t index, std::uint64_t at, std::uint64_t done, std::uint64_t n) {
+                   page& p = find_or_make(index);
+                   std::memcpy(p.data.data() + at, in.data() + done, n);
+                   p.mark(at, n);
+                 });
+}
+
+void sparse_memory::read(std::uint64_t offset, std::span<std::byte> out) {
+  check_range(offset, out.size());
+  for_each_piece(offset, out.size(),
+                 [&](std::uint64_t index, std::uint64_t at, std::uint64_t done, std::uint64_t n) {
+                   const page* p = find(index);
+                   if (p == nullptr) {
+                     note_unwritten(offset + done, n);
+                     std::memset(out.data() + done, std::to_integer<int>(fill), n);
+                     return;
+                   }
+                   const std::uint64_t missing = p->unwritten(at, n);
+                   if (missing != 0) note_unwritten(index * page_bytes + p->first_unwritten(at, n), missing);
+                   std::memcpy(out.data() + done, p->data.data() + at, n);
+                 });
+}
+
+void sparse_memory::note_unwritten(std::uint64_t offset, std::uint64_t bytes) {
+  if (strict_) {
+    throw protocol_error(fmt::format(
+        "{}: read of memory never written (value offset {:#x}; expected a write before)", instance_, offset));
+  }
+  unwritten_bytes_read_ += bytes;
+}
+
+void sparse_memory::peek(std::uint64_t offset, std::span<std::byte> out) const {
+  check_range(offset, out.size());
+  for_each_piece(offset, out.size(),
+                 [&](std::uint64_t index, std::uint64_t at, std::uint64_t done, std::uint64_t n) {
+                   const page* p = find(index);
+                   if (p == nullptr) {
+                     std::memset(out.data() + done, std::to_integer<int>(fill), n);
+                   } else {
+                     std::memcpy(out.data() + done, p->data.data() + at, n);
+                   }
+                 });
+}
+
+}  // namespace diecast::hw

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The NoC's calendar of due ports: a timing wheel with one bit per port and cycle. Putting, moving and
+// taking an entry costs a few instructions, an entry cannot be put twice, and the ports of a cycle come
+// out in ascending order whatever order they went in.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace diecast::hw {
+
+class port_wheel {
+ public:
+  static constexpr std::uint64_t never = UINT64_MAX;
+
+  /// `span`: cycles ahead that can be entered, a power of two and at least 64.
+  port_wheel(std::uint32_t ports, std::uint32_t span)
+      : span_(span),
+        words_((ports + 63) / 64),
+        groups_((words_ + 63) / 64),
+        bits_(std::size_t{span} * words_),
+        nonzero_(std::size_t{span} * groups_),
+        due_(span / 64) {}
+
+  [[nodiscard]] std::uint32_t span() const { return span_; }
+  [[nodiscard]] std::size_t state_bytes() const {
+    return (bits_.size() + nonzero_.size() + due_.size()) * sizeof(std::uint64_t);
+  }
+
+  /// Precondition: every entry lies in a window of `span` cycles.
+  void put(std::uint64_t cycle, std::uint32_t port) {
+    const std::size_t slot = cycle & (span_ - 1);
+    const std::uint32_t word = port / 64;
+    bits_[slot * words_ + word] |= bit(port);
+    nonzero_[slot * groups_ + word / 64] |= bit(word);
+    due_[slot / 64] |= bit(slot);
+  }
+
+  void remove(std::uint64_t cycle, std::uint32_t port) {
+    const std::size_t slot = cycle & (span_ - 1);
+    const std::uint32_t word = port / 64;
+    if ((bits_[slot * words_ + word] &= ~bit(port)) != 0) return;
+    if ((nonzero_[slot * groups_ + word / 64] &= ~bit(word)) != 0) return;
+    for (std::uint32_t g = 0; g < groups_; ++g) {
+      if (nonzero_[slot * groups_ + g] != 0) return;
+    }
+    due_[slot / 64] &= ~bit(slot);
+  }
+
+  /// The first cycle from `from` on with an entry. Precondition: nothing was entered before `from`.
+  [[nodiscard]] std::uint64_t next(std::uint64_t from) const {
+    const std::size_t start = from & (span_ - 1);
+    const std::size_t words = due_.size();
+    for (std::size_t k = 0; k <= words; ++k) {
+      const std::size_t w = (start / 64 + k) % words;
+      std::uint64_t b = due_[w];
+      if (k == 0) b &= ~std::uint64_t{0} << (start % 64);
+      if (k == words) b &= ~(~std::uint64_t{0} << (start % 64));
+      if (b == 0) continue;
+      const std::size_t slot = w * 64 + static_cast<std::size_t>(std::countr_zero(b));
+      return from + ((slot - start) & (span_ - 1));
+    }
+    return never;
+  }
+
+  /// Takes out all entries of a cycle and visits their ports in ascending order. `visit` must not
+  /// enter anything for the same cycle.
+  template <class Visit>
+  void take(std::uint64_t cycle, Visit visit) {
+    const std::size_t slot = cycle & (span_ - 1);
+    due_[slot / 64] &= ~bit(slot);
+    for (std::uint32_t g = 0; g < groups_; ++g) {
+      std::uint64_t group = nonzero_[slot * groups_ + g];
+      nonzero_[slot * groups_ + g] = 0;
+      for (; group != 0; group &= group - 1) {
+        const auto word = g * 64 + static_cast<std::uint32_t>(std::countr_zero(group));
+        std::uint64_t b = bits_[slot * words_ + word];
+        bits_[slot * words_ + word] = 0;
+        for (; b != 0; b &= b - 1) visit(word * 64 + static_cast<std::uint32_t>(std::countr_zero(b)));
+      }
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t bit(std::size_t n) { return std::uint64_t{1} << (n % 64); }
+
+  std::uint32_t span_;
+  std::uint32_t words_;
+  std::uint32_t groups_;
+  std::vector<std::uint64_t> bits_;     ///< [slot][word of ports]
+  std::vector<std::uint64_t> nonzero_;  ///< [slot][word of words]
+  std::vector<std::uint64_t> due_;      ///< bit per slot
+};
+
+}  // namespace diecast::hw

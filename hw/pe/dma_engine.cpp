@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/pe/dma_engine.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "models/types/error.hpp"
+
+namespace diecast::hw {
+namespace {
+
+/// Packets read ahead of the terminal: one being read while one waits hides the TCM's latency.
+constexpr std::size_t read_ahead = 2;
+
+abi::node_address terminal_of(const dma_config& setup) {
+  return setup.topology.locate(
+      abi::encode({setup.self.sip, setup.self.cube, abi::region::tcm, setup.self.pe.value, 0}));
+}
+
+}  // namespace
+
+dma_engine::dma_engine(sc_core::sc_module_name name, const dma_config& setup)
+    : sc_module(name),
+      setup_(setup),
+      clock_(clock_domain::from_ghz(setup.config.noc.clock_ghz)),
+      terminal_("terminal", setup.topology, setup.config, terminal_of(setup), *this) {
+  requests.bind(*this);
+  SC_METHOD(act);
+  sensitive << work_.due();
+  dont_initialize();
+}
+
+sim_time dma_engine::edge_after(std::uint64_t cycles) const {
+  return clock_.edge_at_or_after(now()) + clock_.cycles(cycles);
+}
+
+bool dma_engine::is_local(abi::address a) const {
+  const auto where = abi::decode(a);
+  return where && where->kind == abi::region::tcm && where->sip == setup_.self.sip &&
+         where->cube == setup_.self.cube && where->unit == setup_.self.pe.value;
+}
+
+packet_ptr dma_engine::make_packet(abi::packet_kind kind, abi::address target) const {
+  packet_ptr p = setup_.pool.make();
+  p->header.kind = kind;
+  p->header.target = target;
+  p->header.destination = setup_.topology.locate(target);
+  p->created = now();
+  return p;
+}
+
+bool dma_engine::idle() const {
+  return work_.empty() && jobs_[compute_port].empty() && jobs_[ipcq_port].empty() &&
+         free_.size() == pending_.size() && inbound_.empty();
+}
+
+// --- requests of the other blocks ---------------------------------------------------------------
+
+void dma_engine::enqueue(port which, job j) {
+  const auto& pe = setup_.config.pe;
+  const sim_time started = edge_after(pe.dma_launch_cycles + pe.dma_startup_cycles);
+  j.ready = std::max(started, last_ready_[which] + clock_.cycles(pe.dma_issue_cycles));
+  last_ready_[which] = j.ready;
+  schedule_pump(j.ready);
+  jobs_[which].push_back(std::move(j));
+}
+
+void dma_engine::send_message(const protocol::send_request& message) {
+  if (!is_local(message.source)) {
+    throw protocol_error(fmt::format("{}: source of an IPCQ message is {}, expected this PE's TCM", name(),
+                                     abi::describe(message.source)));
+  }
+  job j;
+  j.is_message = true;
+  j.message = message;
+  j.total = message.fields.message_bytes;
+  ++messages_sent_;
+  bytes_sent_ += j.total;
+  enqueue(ipcq_port, std::move(j));
+}
+
+void dma_engine::start_copy(const copy_request& copy) {
+  job j;
+  j.copy = copy;
+  j.copy_number = copies_started_++;
+  j.total = copy.bytes;
+  copy_remaining_[j.copy_number] = copy.bytes;
+  enqueue(compute_port, std::move(j));
+}
+
+void dma_engine::send_credit(const protocol::credit_request& credit) {
+  packet_ptr p = make_packet(abi::packet_kind::ipcq_credit, credit.mailbox);
+  p->header.ipcq = credit.fields;
+  terminal_.send(std::move(p));
+}
+
+void dma_engine::send_launch_done(std::uint32_t launch_id) {
+  packet_ptr p = make_packet(abi::packet_kind::launch_done,
+                             abi::encode({setup_.self.sip, setup_.topology.io_cube(setup_.self.sip),
+                                          abi::region::launch_mailbox, abi::io_cpu_unit, 0}));
+  p->header.transaction = launch_id;
+  p->header.ipcq.source = setup_.self;
+  terminal_.send(std::move(p));
+}
+
+// --- out: descriptors to packets ----------------------------------------------------------------
+
+void dma_engine::schedule_pump(sim_time at) {
+  if (at >= pump_at_) return;
+  pump_at_ = at;
+  work_.put(at, work_key(static_cast<unsigned>(work_kind::pump), 0), {work_kind::pump, 0, 0, {}});
+}
+
+bool dma_engine::may_issue(port which) const {
+  const auto& queue = jobs_[which];
+  if (queue.empty() || queue.front().ready > now()) return false;
+  return which == ipcq_port || transactions_ < setup_.config.pe.dma_outstanding;
+}
+
+void dma_engine::pump() {
+  if (pump_at_ <= now()) pump_at_ = sim_time::never();
+  const auto waiting = [this] {
+    return reads_ahead_ + terminal_.waiting(abi::traffic_class::comm) +
+           terminal_.waiting(abi::traffic_class::request);
+  };
+  while (waiting() < read_ahead) {
+    const bool can[ports] = {may_issue(compute_port), may_issue(ipcq_port)};
+    if (!can[compute_port] && !can[ipcq_port]) break;
+    // Weighted round robin: a port keeps its turn for `weight` packets while the other one waits.
+    if (turns_left_[compute_port] == 0 && turns_left_[ipcq_port] == 0) {
+      turns_left_ = {setup_.config.pe.dma_compute_weight, setup_.config.pe.dma_ipcq_weight};
+    }
+    port which = can[ipcq_port] ? ipcq_port : compute_port;
+    if (can[compute_port] && can[ipcq_port] && turns_left_[ipcq_port] == 0) which = compute_port;
+    if (turns_left_[which] > 0) --turns_left_[which];
+    issue(which);
+  }
+  for (const auto& queue : jobs_) {
+    if (!queue.empty() && queue.front().ready > now()) schedule_pump(queue.front().ready);
+  }
+}
+
+void dma_engine::issue(port which) {
+  job& j = jobs_[which].front();
+  if (j.is_message) {
+    issue_message(j);
+  } else {
+    issue_copy(j);
+  }
+  if (j.next >= j.total) jobs_[which].pop_front();
+}
+
+void dma_engine::issue_message(job& j) {
+  const std::uint64_t bytes = std::min<std::uint64_t>(setup_.config.noc.max_packet_bytes, j.total - j.next);
+  packet_ptr p = make_packet(abi::packet_kind::ipcq_data, j.message.mailbox);
+  p->header.ipcq = j.message.fields;
+  p->header.offset = static_cast<std::uint32_t>(j.next);
+  p->header.payload_bytes = static_cast<std::uint32_t>(bytes);
+  pending read{stage::message_read,       true,         sequence_++, p, 0,
+               j.next + bytes >= j.total, j.message.qp, 0,           0, 0};
+  const std::uint32_t index = open(std::move(read));
+  ++reads_ahead_;
+  access_tcm(tcm_port::dma_read, j.message.source + j.next, *p, bytes, false, index);
+  j.next += std::max<std::uint64_t>(bytes, 1);  // an empty message is one packet
+}
+
+void dma_engine::issue_copy(job& j) {
+  const std::uint64_t bytes = std::min<std::uint64_t>(setup_.config.noc.max_packet_bytes, j.total - j.next);
+  const abi::address from = j.copy.source + j.next;
+  pending chunk{stage::copy_read,           true, sequence_++, {}, 0, false, 0, j.copy_number, bytes,
+                j.copy.destination + j.next};
+  ++transactions_;
+  if (bytes == 0 || is_local(from)) {
+    chunk.p = setup_.pool.make();
+    chunk.p->header.payload_bytes = static_cast<std::uint32_t>(bytes);
+    packet_ptr p = chunk.p;
+    access_tcm(tcm_port::dma_read, from, *p, bytes, false, open(std::move(chunk)));
+  } else {
+    chunk.what = stage::copy_fetch;
+    packet_ptr p = make_packet(abi::packet_kind::read_request, from);
+    p->header.request_bytes = static_cast<std::uint32_t>(bytes);
+    p->header.transaction = open(std::move(chunk));
+    terminal_.send(std::move(p));
+  }
+  j.next += std::max<std::uint64_t>(bytes, 1);
+}
+
+// --- accesses and transactions ------------------------------------------------------------------
+
+std::uint32_t dma_engine::open(pending p) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(pending_.size()));
+    pending_.emplace_back();
+  }
+  const std::uint32_t index = free_.back();
+  free_.pop_back();
+  pending_[index] = std::move(p);
+  return index;
+}
+
+dma_engine::pending dma_engine::close(std::uint32_t index) {
+  pending p = std::move(pending_[index]);
+  pending_[index] = {};
+  free_.push_back(index);
+  return p;
+}
+
+void dma_engine::access_tcm(tcm_port through, abi::address at, packet& p, std::uint64_t bytes, bool write,
+                            std::uint32_t index) {
+  if (bytes == 0) {
+    work_.put(edge_after(1),
+              work_key(static_cast<unsigned>(work_kind::access_finished), pending_[index].sequence),
+              {work_kind::access_finished, index, 0, {}});
+    return;
+  }
+  if (setup_.move_data && !write) p.data.resize(bytes);
+  tcm_request r{
+      through, abi::decode(at)->offset, bytes, write, setup_.move_data ? p.data.data() : nullptr, index,
+      this};
+  tcm->request(r, edge_after(1));
+}
+
+void dma_engine::tcm_done(std::uint64_t tag, sim_time finish) {
+  const auto index = static_cast<std::uint32_t>(tag);
+  work_.put(finish, work_key(static_cast<unsigned>(work_kind::access_finished), pending_[index].sequence),
+            {work_kind::access_finished, index, 0, {}});
+}
+
+void dma_engine::finished(std::uint32_t index) {
+  pending done = close(index);
+  switch (done.what) {
+    case stage::message_read: return message_read_done(done);
+    case stage::message_write: return message_write_done(done);
+    case stage::copy_read:
+    case stage::copy_fetch: return write_chunk(done);
+    case stage::copy_write:
+    case stage::copy_store: return chunk_done(done);
+    case stage::serve_read: return respond(done, abi::packet_kind::read_response);
+    case stage::serve_write: return respond(done, abi::packet_kind::write_response);
+  }
+}
+
+void dma_engine::message_read_done(pending& done) {
+  --reads_ahead_;
+  terminal_.send(std::move(done.p));
+  if (done.last) ipcq->source_read(done.qp);
+  schedule_pump(edge_after(1));
+}
+
+void dma_engine::write_chunk(pending& done) {
+  done.sequence = sequence_++;
+  packet_ptr p = done.p;
+  if (done.chunk_bytes == 0 || is_local(done.destination)) {
+    done.what = stage::copy_write;
+    const abi::address to = done.destination;
+    const std::uint64_t bytes = done.chunk_bytes;
+    access_tcm(tcm_port::dma_write, to, *p, bytes, true, open(std::move(done)));
+    return;
+  }
+  done.what = stage::copy_store;
+  packet_ptr request = make_packet(abi::packet_kind::write_request, done.destination);
+  request->header.payload_bytes = static_cast<std::uint32_t>(done.chunk_bytes);
+  request->data = p->data;
+  done.p = {};
+  request->header.transaction = open(std::move(done));
+  terminal_.send(std::move(request));
+}
+
+void dma_engine::chunk_done(const pending& done) {
+  --transactions_;
+  copy_remaining_[done.copy_number] -= done.chunk_bytes;
+  // Copies complete in order: the oldest unfinished one holds back those behind it.
+  bool any = false;
+  while (!copy_remaining_.empty() && copy_remaining_.begin()->second == 0) {
+    copy_remaining_.erase(copy_remaining_.begin());
+    ++copies_done_;
+    any = true;
+  }
+  if (any) ipcq->copies_done(copies_done_);
+  schedule_pump(edge_after(1));
+}
+
+void dma_engine::respond(const pending& done, abi::packet_kind kind) {
+  const abi::packet_header& request = done.p->header;
+  packet_ptr p = setup_.pool.make();
+  p->header.kind = kind;
+  p->header.destination = request.source;
+  p->header.target = request.target;
+  p->header.transaction = request.transaction;
+  p->header.offset = request.offset;
+  p->created = now();
+  if (kind == abi::packet_kind::read_response) {
+    p->header.payload_bytes = request.request_bytes;
+    p->data = std::move(done.p->data);
+  }
+  terminal_.release(done.vc, done.p->flits);
+  terminal_.send(std::move(p));
+}
+
+// --- in: packets to memory ----------------------------------------------------------------------
+
+void dma_engine::on_packet(const packet_ptr& p, std::uint8_t vc) {
+  work_.put(edge_after(1), work_key(static_cast<unsigned>(work_kind::packet_arrived), arrivals_++),
+            {work_kind::packet_arrived, 0, vc, p});
+}
+
+void dma_engine::on_sent(abi::traffic_class) { schedule_pump(edge_after(1)); }
+
+void dma_engine::arrived(const packet_ptr& p, std::uint8_t vc) {
+  switch (p->header.kind) {
+    case abi::packet_kind::ipcq_data: return receive_message(p, vc);
+    case abi::packet_kind::ipcq_credit:
+      ipcq->credit_arrived(p->header.ipcq);
+      return terminal_.release(vc, p->flits);
+    case abi::packet_kind::read_request:
+    case abi::packet_kind::write_request: return serve(p, vc);
+    case abi::packet_kind::read_response:
+    case abi::packet_kind::write_response: {
+      const auto index = static_cast<std::uint32_t>(p->header.transaction);
+      if (index >= pending_.size() || !pending_[index].used) {
+        throw protocol_error(fmt::format("{}: {} answers transaction {}, which is not open", name(),
+                                         abi::to_string(p->header.kind), index));
+      }
+      if (pending_[index].what == stage::copy_fetch) pending_[index].p = p;
+      terminal_.release(vc, p->flits);
+      return finished(index);
+    }
+    case abi::packet_kind::launch: core->launch(p); return terminal_.release(vc, p->flits);
+    case abi::packet_kind::launch_done:
+    case abi::packet_kind::synthetic: break;
+  }
+  throw protocol_error(fmt::format("{}: a PE takes no {} packets", name(), abi::to_string(p->header.kind)));
+}
+
+void dma_engine::receive_message(const packet_ptr& p, std::uint8_t vc) {
+  const abi::packet_header& h = p->header;
+  auto& flow = inbound_[h.source];
+  if (h.offset == 0) flow.push_back({h.ipcq, std::max<std::uint32_t>(h.ipcq.message_bytes, 1)});
+  const abi::address to = h.ipcq.match_address + h.offset;
+  pending write{stage::message_write, true, sequence_++, p, vc, false, 0, 0, h.payload_bytes, to};
+  if (h.payload_bytes == 0 || is_local(to)) {
+    access_tcm(tcm_port::dma_write, to, *p, h.payload_bytes, true, open(std::move(write)));
+    return;
+  }
+  // The ring lives in SRAM or HBM: pass the bytes on and wait for their acknowledgement.
+  packet_ptr request = make_packet(abi::packet_kind::write_request, to);
+  request->header.payload_bytes = h.payload_bytes;
+  request->data = p->data;
+  request->header.transaction = open(std::move(write));
+  terminal_.send(std::move(request));
+}
+
+void dma_engine::message_write_done(const pending& done) {
+  const abi::packet_header& h = done.p->header;
+  for (inbound_message& m : inbound_[h.source]) {
+    if (m.fields == h.ipcq) {
+      m.missing -= std::max<std::uint32_t>(h.payload_bytes, 1);
+      break;
+    }
+  }
+  terminal_.release(done.vc, done.p->flits);
+  publish(h.source);
+}
+
+void dma_engine::publish(abi::node_address flow) {
+  const auto found = inbound_.find(flow);
+  auto& messages = found->second;
+  while (!messages.empty() && messages.front().missing == 0) {
+    ipcq->message_arrived(messages.front().fields);
+    messages.pop_front();
+  }
+  if (messages.empty()) inbound_.erase(found);
+}
+
+void dma_engine::serve(const packet_ptr& p, std::uint8_t vc) {
+  const abi::packet_header& h = p->header;
+  if (!is_local(h.target)) {
+    throw protocol_error(fmt::format("{}: {} for {}, which is not here", name(), abi::to_string(h.kind),
+                                     abi::describe(h.target)));
+  }
+  const bool write = h.kind == abi::packet_kind::write_request;
+  pending access{write ? stage::serve_write : stage::serve_read, true, sequence_++, p, vc, false, 0, 0, 0, 0};
+  access_tcm(write ? tcm_port::dma_write : tcm_port::dma_read, h.target, *p,
+             write ? h.payload_bytes : h.request_bytes, write, open(std::move(access)));
+}
+
+void dma_engine::act() {
+  guarded(setup_.faults, name(), [this] {
+    work w;
+    while (work_.take(w)) {
+      switch (w.what) {
+        case work_kind::access_finished: finished(w.index); break;
+        case work_kind::packet_arrived: arrived(w.p, w.vc); break;
+        case work_kind::pump: pump(); break;
+      }
+      w.p = {};
+    }
+  });
+}
+
+}  // namespace diecast::hw

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// The DMA engine of a PE: a compute port and an IPCQ port behind a weighted round-robin arbiter on
+// the way out, and the inbound side that writes received packets and serves remote accesses.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <systemc>
+#include <vector>
+
+#include "hw/base/fault_sink.hpp"
+#include "hw/base/terminal_port.hpp"
+#include "hw/base/timed_queue.hpp"
+#include "hw/mem/tcm_if.hpp"
+#include "hw/pe/pe_interfaces.hpp"
+
+namespace diecast::hw {
+
+struct dma_config {
+  const fabric::topology& topology;
+  const config::machine_config& config;
+  packet_pool& pool;
+  fault_sink& faults;
+  pe_coord self;
+  bool move_data{true};
+};
+
+class dma_engine : public sc_core::sc_module,
+                   public dma_if,
+                   private tcm_client,
+                   private terminal_port::client {
+ public:
+  dma_engine(sc_core::sc_module_name name, const dma_config& setup);
+
+  sc_core::sc_export<dma_if> requests{"requests"};
+  sc_core::sc_port<tcm_if> tcm{"tcm"};
+  sc_core::sc_port<ipcq_if> ipcq{"ipcq"};
+  sc_core::sc_port<launch_if> core{"core"};
+  [[nodiscard]] terminal_port& terminal() { return terminal_; }
+
+  [[nodiscard]] std::uint64_t messages_sent() const { return messages_sent_; }
+  [[nodiscard]] std::uint64_t bytes_sent() const { return bytes_sent_; }
+  /// Nothing queued, read, in flight or half received.
+  [[nodiscard]] bool idle() const;
+
+  void send_message(const protocol::send_request& message) override;
+  void send_credit(const protocol::credit_request& credit) override;
+  void start_copy(const copy_request& copy) override;
+  void send_launch_done(std::uint32_t launch_id) override;
+
+ private:
+  SC_HAS_PROCESS(dma_engine);
+
+  enum port : unsigned { compute_port, ipcq_port, ports };
+
+  /// A descriptor being cut into packets.
+  struct job {
+    bool is_message{};
+    protocol::send_request message;
+    copy_request copy;
+    std::uint32_t copy_number{};
+    std::uint64_t total{};
+    std::uint64_t next{};
+    bool started{};
+    sim_time ready;
+  };
+
+  /// A memory access or remote transaction in progress and what follows it.
+  enum class stage : std::uint8_t {
+    message_read,   ///< TCM read for an IPCQ packet: then send it
+    message_write,  ///< write of a received IPCQ packet, local or remote: then acknowledge
+    copy_read,      ///< TCM read of a copy chunk: then write it
+    copy_fetch,     ///< remote read of a copy chunk: then write it
+    copy_write,     ///< TCM write of a copy chunk: then done
+    copy_store,     ///< remote write of a copy chunk: then done
+    serve_read,     ///< TCM read for somebody's read_request: then respond
+    serve_write     ///< TCM write for somebody's write_request: then respond
+  };
+  struct pending {
+    stage what{};
+    bool used{};
+    std::uint64_t sequence{};
+    packet_ptr p;
+    std::uint8_t vc{};  ///< buffer to release, for received packets
+    bool last{};        ///< of its message or copy
+    std::uint16_t qp{};
+    std::uint32_t copy_number{};
+    std::uint64_t chunk_bytes{};
+    abi::address destination{};
+  };
+
+  /// A message being received; its token is published when all of it is acknowledged written and
+  /// everything its flow sent before it has been published.
+  struct inbound_message {
+    abi::ipcq_fields fields;
+    std::uint32_t missing{};  ///< bytes not acknowledged yet; 1 for a message without bytes
+  };
+
+  enum class work_kind : std::uint8_t { access_finished, packet_arrived, pump };
+  struct work {
+    work_kind what{};
+    std::uint32_t index{};
+    std::uint8_t vc{};
+    packet_ptr p;
+  };
+
+  void tcm_done(std::uint64_t tag, sim_time finish) override;
+  void on_packet(const packet_ptr& p, std::uint8_t vc) override;
+  void on_sent(abi::traffic_class c) override;
+
+  void act();
+  void pump();
+  void schedule_pump(sim_time at);
+  bool may_issue(port which) const;
+  void issue(port which);
+  void issue_message(job& j);
+  void issue_copy(job& j);
+  void enqueue(port which, job j);
+
+  std::uint32_t open(pending p);
+  pending close(std::uint32_t index);
+  void access_tcm(tcm_port through, abi::address at, packet& p, std::uint64_t bytes, bool write,
+                  std::uint32_t index);
+  void finished(std::uint32_t index);
+  void message_read_done(pending& done);
+  void message_write_done(const pending& done);
+  void write_chunk(pending& done);
+  void chunk_done(const pending& done);
+  void respond(const pending& done, abi::packet_kind kind);
+
+  void arrived(const packet_ptr& p, std::uint8_t vc);
+  void receive_message(const packet_ptr& p, std::uint8_t vc);
+  void serve(const packet_ptr& p, std::uint8_t vc);
+  void publish(abi::node_address flow);
+  [[nodiscard]] packet_ptr make_packet(abi::packet_kind kind, abi::address target) const;
+  [[nodiscard]] bool is_local(abi::address a) const;
+  [[nodiscard]] sim_time edge_after(std::uint64_t cycles) const;
+
+  dma_config setup_;
+  clock_domain clock_;
+  terminal_port terminal_;
+  timed_queue<work> work_{"work"};
+  std::uint64_t sequence_{};  ///< of accesses; only act() counts it
+  std::uint64_t arrivals_{};  ///< of packets; only on_packet() counts it
+  sim_time pump_at_{sim_time::never()};
+
+  std::array<std::deque<job>, ports> jobs_;
+  std::array<sim_time, ports> last_ready_{};
+  std::array<std::uint64_t, ports> turns_left_{};
+  std::uint32_t reads_ahead_{};   ///< TCM reads whose packet has not reached the terminal
+  std::uint32_t transactions_{};  ///< remote reads and writes of copies in flight
+
+  std::vector<pending> pending_;
+  std::vector<std::uint32_t> free_;
+  std::map<abi::node_address, std::deque<inbound_message>> inbound_;
+  std::uint32_t copies_started_{};
+  std::uint32_t copies_done_{};
+  std::map<std::uint32_t, std::uint64_t> copy_remaining_;  ///< bytes not yet acknowledged, by copy
+  std::uint64_t messages_sent_{};
+  std::uint64_t bytes_sent_{};
+};
+
+}  // namespace diecast::hw

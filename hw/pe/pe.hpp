@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A processing element: core, vector unit, TCM, DMA engine and IPCQ engine behind one NoC terminal
+// and one debug socket.
+#pragma once
+
+#include <systemc>
+
+#include "hw/ipcq/ipcq_engine.hpp"
+#include "hw/mem/tcm.hpp"
+#include "hw/pe/dma_engine.hpp"
+#include "hw/pe/pe_core.hpp"
+
+namespace diecast::hw {
+
+/// Sends the registers of a PE to the block that owns them.
+class register_decoder : public register_file {
+ public:
+  register_initiator to_ipcq{"to_ipcq"};
+  register_initiator to_core{"to_core"};
+  register_target from_core{"from_core", *this};
+  register_target from_host{"from_host", *this};
+
+  void write_register(abi::register_offset reg, std::uint64_t value) override { of(reg).write(reg, value); }
+  std::uint64_t read_register(abi::register_offset reg) override { return of(reg).read(reg); }
+  void debug_write_register(abi::register_offset reg, std::uint64_t value) override;
+  std::uint64_t debug_read_register(abi::register_offset reg) override;
+
+ private:
+  register_initiator& of(abi::register_offset reg) { return reg >= 0x200 && reg < 0x300 ? to_core : to_ipcq; }
+};
+
+class processing_element : public sc_core::sc_module {
+ public:
+  processing_element(sc_core::sc_module_name name, const pe_setup& setup, const fabric::topology& topology,
+                     packet_pool& pool, firmware program, bool move_data);
+
+  /// Backdoor of the host: tcm, pe_registers and launch_mailbox, by physical address.
+  tlm_utils::simple_target_socket<processing_element, 64> debug{"debug"};
+  [[nodiscard]] terminal_port& terminal() { return dma.terminal(); }
+
+  hw::tcm tcm;
+  dma_engine dma;
+  ipcq_engine ipcq;
+  pe_core core;
+
+ private:
+  unsigned transport_dbg(tlm::tlm_generic_payload& t);
+  unsigned debug_registers(const abi::location& where, tlm::tlm_generic_payload& t);
+  unsigned debug_launch(tlm::tlm_generic_payload& t);
+
+  register_decoder decoder_;
+  register_initiator debug_to_registers_{"debug_to_registers"};
+  tlm_utils::simple_initiator_socket<processing_element, 64> debug_to_tcm_{"debug_to_tcm"};
+};
+
+}  // namespace diecast::hw

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/pe/pe_core.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <stdexcept>
+#include <vector>
+
+#include "models/numeric/elementwise.hpp"
+
+namespace diecast::hw {
+namespace {
+
+/// Operand bytes per request of the vector unit to the TCM: small enough that the DMA gets its turn.
+constexpr std::uint64_t vector_block_bytes = 1024;
+
+/// Staging registers have no effect until a doorbell is rung: their time may be charged later.
+bool is_staging(abi::register_offset reg) {
+  if (reg == abi::dma_source || reg == abi::dma_destination) return true;
+  return reg >= abi::ipcq_qp_base && (reg - abi::ipcq_qp_base) % abi::ipcq_qp_stride == abi::qp_tx_source;
+}
+
+}  // namespace
+
+pe_core::pe_core(sc_core::sc_module_name name, const pe_setup& setup, firmware program, bool move_data)
+    : sc_module(name),
+      setup_(setup),
+      clock_(clock_domain::from_ghz(setup.config.noc.clock_ghz)),
+      program_(std::move(program)),
+      move_data_(move_data),
+      phase_{clock_.period.fs / 2} {
+  launches.bind(*this);
+  SC_THREAD(run);
+  set_stack_size(static_cast<std::size_t>(setup.config.sim.firmware_stack_kib) * 1024);
+}
+
+// --- time ---------------------------------------------------------------------------------------
+
+sim_time pe_core::now() const { return hw::now() + clock_.cycles(owed_cycles_); }
+
+void pe_core::wait_until(sim_time t) {
+  if (t > hw::now()) sc_core::wait(to_sc(t - hw::now()));
+}
+
+void pe_core::settle() {
+  if (owed_cycles_ == 0) return;
+  const sim_time owed = clock_.cycles(owed_cycles_);
+  owed_cycles_ = 0;
+  sc_core::wait(to_sc(owed));
+}
+
+// --- launch -------------------------------------------------------------------------------------
+
+void pe_core::launch(const packet_ptr& p) { launch_block_arrived(abi::decode_launch(p->data)); }
+
+void pe_core::launch_block_arrived(const abi::launch_block& block) {
+  launches_queue_.push_back(block);
+  launched_.notify();
+}
+
+void pe_core::run() {
+  guarded(setup_.faults, name(), [this] {
+    for (;;) {
+      while (launches_queue_.empty()) sc_core::wait(launched_);
+      const abi::launch_block block = launches_queue_.front();
+      launches_queue_.pop_front();
+      run_one(block);
+    }
+  });
+}
+
+void pe_core::run_one(const abi::launch_block& block) {
+  if (block.target_start < hw::now()) {
+    throw std::logic_error(fmt::format("{}: launch {} arrived at {} ns, after its common start at {} ns",
+                                       name(), block.launch_id, hw::now().ns(), block.target_start.ns()));
+  }
+  set_state(events::core_state::waiting_start);
+  wait_until(clock_.edge_at_or_after(block.target_start) + phase_);
+  start_time_ = hw::now() - phase_;
+  set_state(events::core_state::running);
+  program_(*this, block);
+  settle();
+  end_time_ = hw::now() - phase_;
+  set_state(events::core_state::done);
+  dma->send_launch_done(block.launch_id);
+}
+
+// --- registers and memory -----------------------------------------------------------------------
+
+std::uint64_t pe_core::read_register(abi::register_offset reg) {
+  owed_cycles_ += setup_.config.pe.register_cycles;
+  settle();
+  return registers.read(reg);
+}
+
+void pe_core::write_register(abi::register_offset reg, std::uint64_t value) {
+  owed_cycles_ += setup_.config.pe.register_cycles;
+  if (!is_staging(reg)) settle();
+  registers.write(reg, value);
+}
+
+void pe_core::tcm_done(std::uint64_t, sim_time finish) {
+  accesses_finish_ = std::max(accesses_finish_, finish);
+  if (--accesses_open_ == 0) accesses_done_.notify();
+}
+
+void pe_core::access(std::uint64_t offset, std::byte* data, std::uint64_t bytes, bool write) {
+  settle();
+  accesses_open_ = 1;
+  accesses_finish_ = {};
+  tcm->request({tcm_port::core, offset, bytes, write, data, 0, this},
+               clock_.edge_at_or_after(hw::now()) + clock_.cycles(1));
+  sc_core::wait(accesses_done_);
+  wait_until(accesses_finish_ + phase_);
+}
+
+void pe_core::load(std::uint64_t tcm_offset, std::span<std::byte> out) {
+  if (!out.empty()) access(tcm_offset, out.data(), out.size(), false);
+}
+
+void pe_core::store(std::uint64_t tcm_offset, std::span<const std::byte> in) {
+  if (in.empty()) return;
+  std::vector<std::byte> bytes(in.begin(), in.end());
+  access(tcm_offset, bytes.data(), bytes.size(), true);
+}
+
+void pe_core::wait_for_event() {
+  settle();
+  if (interrupt->pending_since() == sim_time::never()) {
+    set_state(events::core_state::asleep);
+    while (interrupt->pending_since() == sim_time::never()) sc_core::wait(interrupt->raised());
+    set_state(events::core_state::running);
+  }
+  const sim_time seen = clock_.edge_at_or_after(interrupt->pending_since()) +
+                        clock_.cycles(setup_.config.pe.interrupt_cycles) + phase_;
+  wait_until(std::max(seen, hw::now()));
+}
+
+// --- vector unit --------------------------------------------------------------------------------
+
+void pe_core::post_block(const abi::vector_command& c, std::uint64_t offset, std::uint64_t bytes) {
+  const sim_time at = clock_.edge_at_or_after(hw::now()) + clock_.cycles(1);
+  const bool two_operands = c.op != abi::vector_op::copy && c.op != abi::vector_op::divide_by;
+  accesses_open_ = two_operands ? 3 : 2;
+  accesses_finish_ = {};
+  tcm->request({tcm_port::vector, c.a + offset, bytes, false, nullptr, 0, this}, at);
+  if (two_operands) tcm->request({tcm_port::vector, c.b + offset, bytes, false, nullptr, 1, this}, at);
+  tcm->request({tcm_port::vector, c.destination + offset, bytes, true, nullptr, 2, this}, at);
+}
+
+/// Blocks follow each other at the slower of the lanes and the TCM.
+void pe_core::vector(const abi::vector_command& c) {
+  settle();
+  const std::uint64_t total = c.count * numeric::size_of(c.type);
+  const std::uint64_t bytes_per_cycle = setup_.config.pe.vector_lanes * 2;
+  wait_until(hw::now() + clock_.cycles(setup_.config.pe.vector_startup_cycles));
+  for (std::uint64_t offset = 0; offset < total; offset += vector_block_bytes) {
+    const std::uint64_t bytes = std::min(vector_block_bytes, total - offset);
+    const std::uint64_t cycles = (bytes + bytes_per_cycle - 1) / bytes_per_cycle;
+    const sim_time lanes_done = hw::now() + clock_.cycles(cycles);
+    vector_busy_cycles_ += cycles;
+    post_block(c, offset, bytes);
+    sc_core::wait(accesses_done_);
+    // The read latency is paid once, for the last block; until then blocks are pipelined.
+    const bool last = offset + bytes >= total;
+    const sim_time latency = clock_.cycles(setup_.config.pe.tcm_read_cycles);
+    const sim_time served = accesses_finish_ + phase_ - (last ? sim_time{} : latency);
+    wait_until(std::max(lanes_done, served));
+  }
+  if (move_data_) evaluate(c);
+}
+
+void pe_core::evaluate(const abi::vector_command& c) {
+  const std::size_t bytes = c.count * numeric::size_of(c.type);
+  std::vector<std::byte> a(bytes);
+  tcm->debug_read(c.a, a);
+  switch (c.op) {
+    case abi::vector_op::copy: break;
+    case abi::vector_op::divide_by: numeric::divide(c.type, a, c.scalar); break;
+    case abi::vector_op::sum:
+    case abi::vector_op::max:
+    case abi::vector_op::min:
+    case abi::vector_op::prod: {
+      std::vector<std::byte> b(bytes);
+      tcm->debug_read(c.b, b);
+      numeric::apply(abi::reduction_of(c.op), c.type, a, a, b);
+      break;
+    }
+  }
+  tcm->debug_write(c.destination, a);
+}
+
+// --- state --------------------------------------------------------------------------------------
+
+void pe_core::set_state(events::core_state s) {
+  state_ = s;
+  if (setup_.events.wants(events::core_states)) setup_.events.publish(events::core_state_changed{hw::now(), setup_.self, s});
+}
+
+void pe_core::mark_step(const abi::step_marker& step) {
+  if (setup_.events.wants(events::steps)) {
+    setup_.events.publish(events::step_entered{now(), setup_.self, step.name, step.index});
+  }
+}
+
+void pe_core::status_registers::debug_write_register(abi::register_offset reg, std::uint64_t value) {
+  if (reg != abi::core_errata) {
+    throw std::logic_error(fmt::format("{}: core register {:#x} is read-only", core_.name(), reg));
+  }
+  core_.errata_ = value;
+}
+
+std::uint64_t pe_core::status_registers::debug_read_register(abi::register_offset reg) {
+  switch (reg) {
+    case abi::core_errata: return core_.errata_;
+    case abi::core_status: return static_cast<std::uint64_t>(core_.state_);
+    case abi::core_start_time: return core_.start_time_.fs;
+    case abi::core_end_time: return core_.end_time_.fs;
+    default: throw std::logic_error(fmt::format("{}: no core register at {:#x}", core_.name(), reg));
+  }
+}
+
+}  // namespace diecast::hw

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The core of a PE: an SC_THREAD that runs firmware against the HAL, and its vector unit.
+//
+// The core's clock is half a cycle out of phase with the rest of the PE. Hardware acts on whole
+// edges, firmware between them, so a register access never meets an event of the same instant.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <systemc>
+
+#include "hw/ipcq/ipcq_engine.hpp"
+#include "hw/mem/tcm_if.hpp"
+#include "hw/regs/register_sockets.hpp"
+#include "models/abi/hal.hpp"
+#include "models/abi/launch.hpp"
+
+namespace diecast::hw {
+
+/// What a PE runs when launched.
+using firmware = std::function<void(abi::hal&, const abi::launch_block&)>;
+
+class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, private tcm_client {
+ public:
+  pe_core(sc_core::sc_module_name name, const pe_setup& setup, firmware program, bool move_data);
+
+  register_initiator registers{"registers"};
+  /// The core's own registers, for the host.
+  [[nodiscard]] register_target& own_registers() { return own_target_; }
+  sc_core::sc_port<interrupt_if> interrupt{"interrupt"};
+  sc_core::sc_port<tcm_if> tcm{"tcm"};
+  sc_core::sc_port<dma_if> dma{"dma"};
+  sc_core::sc_export<launch_if> launches{"launches"};
+
+  /// A launch by the backdoor (host.launch = ideal): same effect as a launch packet.
+  void launch_block_arrived(const abi::launch_block& block);
+  [[nodiscard]] events::core_state state() const { return state_; }
+  [[nodiscard]] std::uint64_t vector_busy_cycles() const { return vector_busy_cycles_; }
+
+  void launch(const packet_ptr& p) override;
+
+  pe_coord self() const override { return setup_.self; }
+  std::uint64_t read_register(abi::register_offset reg) override;
+  void write_register(abi::register_offset reg, std::uint64_t value) override;
+  void load(std::uint64_t tcm_offset, std::span<std::byte> out) override;
+  void store(std::uint64_t tcm_offset, std::span<const std::byte> in) override;
+  void vector(const abi::vector_command& command) override;
+  void compute(std::uint64_t cycles) override { owed_cycles_ += cycles; }
+  void wait_for_event() override;
+  sim_time now() const override;
+  void mark_step(const abi::step_marker& step) override;
+
+ private:
+  /// Status and errata; firmware and host see the same values, and no access has a side effect.
+  class status_registers : public register_file {
+   public:
+    explicit status_registers(pe_core& owner) : core_(owner) {}
+    void write_register(abi::register_offset reg, std::uint64_t value) override {
+      debug_write_register(reg, value);
+    }
+    std::uint64_t read_register(abi::register_offset reg) override { return debug_read_register(reg); }
+    void debug_write_register(abi::register_offset reg, std::uint64_t value) override;
+    std::uint64_t debug_read_register(abi::register_offset reg) override;
+
+   private:
+    pe_core& core_;
+  };
+
+  SC_HAS_PROCESS(pe_core);
+  void run();
+  void run_one(const abi::launch_block& block);
+  void settle();
+  void wait_until(sim_time t);
+  void set_state(events::core_state s);
+  void access(std::uint64_t offset, std::byte* data, std::uint64_t bytes, bool write);
+  void post_block(const abi::vector_command& c, std::uint64_t offset, std::uint64_t bytes);
+  void evaluate(const abi::vector_command& c);
+  void tcm_done(std::uint64_t tag, sim_time finish) override;
+
+  pe_setup setup_;
+  clock_domain clock_;
+  firmware program_;
+  bool move_data_;
+  sim_time phase_;
+  std::uint64_t owed_cycles_{};  ///< firmware time not waited for yet
+  std::deque<abi::launch_block> launches_queue_;
+  sc_core::sc_event launched_{"launched"};
+  unsigned accesses_open_{};
+  sim_time accesses_finish_;
+  sc_core::sc_event accesses_done_{"accesses_done"};
+  events::core_state state_{events::core_state::idle};
+  std::uint64_t errata_{};
+  sim_time start_time_, end_time_;
+  std::uint64_t vector_busy_cycles_{};
+  status_registers status_{*this};
+  register_target own_target_{"own_registers", status_};
+};
+
+}  // namespace diecast::hw

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/abi/launch.hpp"
+
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+namespace diecast::abi {
+namespace {
+
+/// The block as words, in the order they travel.
+constexpr std::size_t fixed_words = 12;
+constexpr std::size_t words = fixed_words + kernel_argument_words;
+
+}  // namespace
+
+std::vector<std::byte> encode_launch(const launch_block& b) {
+  const kernel_arguments& a = b.arguments;
+  std::array<std::uint64_t, words> w{b.kernel,
+                                     b.launch_id,
+                                     b.target_start.fs,
+                                     a.input,
+                                     a.output,
+                                     a.scratch,
+                                     a.scratch_bytes,
+                                     a.count,
+                                     static_cast<std::uint64_t>(a.type),
+                                     static_cast<std::uint64_t>(a.op),
+                                     a.rank,
+                                     a.ranks};
+  for (std::size_t i = 0; i < kernel_argument_words; ++i) w[fixed_words + i] = static_cast<std::uint64_t>(a.extra[i]);
+  std::vector<std::byte> bytes(sizeof w);
+  std::memcpy(bytes.data(), w.data(), sizeof w);
+  return bytes;
+}
+
+launch_block decode_launch(std::span<const std::byte> bytes) {
+  std::array<std::uint64_t, words> w{};
+  if (bytes.size() != sizeof w) {
+    throw std::invalid_argument("launch block of " + std::to_string(bytes.size()) + " bytes, expected " +
+                                std::to_string(sizeof w));
+  }
+  std::memcpy(w.data(), bytes.data(), sizeof w);
+  launch_block b;
+  b.kernel = static_cast<std::uint32_t>(w[0]);
+  b.launch_id = static_cast<std::uint32_t>(w[1]);
+  b.target_start = {w[2]};
+  kernel_arguments& a = b.arguments;
+  a.input = w[3];
+  a.output = w[4];
+  a.scratch = w[5];
+  a.scratch_bytes = w[6];
+  a.count = w[7];
+  a.type = static_cast<numeric::dtype>(w[8]);
+  a.op = static_cast<numeric::reduction>(w[9]);
+  a.rank = static_cast<std::uint32_t>(w[10]);
+  a.ranks = static_cast<std::uint32_t>(w[11]);
+  for (std::size_t i = 0; i < kernel_argument_words; ++i) a.extra[i] = static_cast<std::int64_t>(w[fixed_words + i]);
+  return b;
+}
+
+}  // namespace diecast::abi

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/analysis/critical_hops.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace diecast::analysis {
+namespace {
+
+hop_depth larger(hop_depth a, hop_depth b) { return {std::max(a.cube, b.cube), std::max(a.sip, b.sip)}; }
+
+bool is_mesh(comm::direction d) { return d <= comm::west; }
+
+template <class Item>
+const Item* search(const std::vector<Item>& sorted, pe_coord pe, comm::direction dir, pe_coord Item::*owner) {
+  const auto at = std::lower_bound(sorted.begin(), sorted.end(), std::tuple{pe, dir},
+                                   [&](const Item& i, const auto& key) {
+                                     return std::tuple{i.*owner, i.dir} < key;
+                                   });
+  return at != sorted.end() && (*at).*owner == pe && at->dir == dir ? &*at : nullptr;
+}
+
+}  // namespace
+
+critical_hops::critical_hops(const comm::install_plan& plan) {
+  std::map<abi::address, std::uint32_t> by_ring;
+  for (const auto& q : plan.queue_pairs) {  // ordered by owner and direction, so both tables are too
+    if (!q.rx) continue;
+    by_ring.emplace(q.rx_base, static_cast<std::uint32_t>(receivers_.size()));
+    receivers_.push_back({q.owner, q.dir});
+  }
+  for (const auto& q : plan.queue_pairs) {
+    if (!q.tx) continue;
+    const std::uint32_t to = by_ring.at(q.peer_rx_base);
+    const pe_coord there = receivers_[to].pe;
+    const bool other_sip = q.owner.sip != there.sip;
+    const bool other_cube = other_sip || q.owner.cube != there.cube;
+    paths_.push_back({q.owner, q.dir, to, is_mesh(q.dir) && other_cube, other_sip});
+  }
+}
+
+const critical_hops::path* critical_hops::path_from(pe_coord pe, comm::direction dir) const {
+  return search(paths_, pe, dir, &path::from);
+}
+
+const critical_hops::receiver* critical_hops::receiver_at(pe_coord pe, comm::direction dir) const {
+  return search(receivers_, pe, dir, &receiver::pe);
+}
+
+void critical_hops::on(const events::message_event& e) {
+  if (e.phase == events::message_phase::sent) {
+    const path* p = path_from(e.pe, e.qp);
+    if (p == nullptr) {
+      ++unmatched_;
+      return;
+    }
+    hop_depth carried = of(e.pe);
+    carried.cube += p->between_cubes ? 1 : 0;
+    carried.sip += p->between_sips ? 1 : 0;
+    in_flight_[{p->receiver, e.sequence}] = carried;
+  } else if (e.phase == events::message_phase::visible) {
+    const receiver* r = receiver_at(e.pe, e.qp);
+    const auto index = r == nullptr ? 0 : static_cast<std::uint32_t>(r - receivers_.data());
+    const auto message = in_flight_.find({index, e.sequence});
+    if (r == nullptr || message == in_flight_.end()) {
+      ++unmatched_;
+      return;
+    }
+    hop_depth& depth = depths_[e.pe];
+    depth = larger(depth, message->second);
+    longest_ = larger(longest_, depth);
+    in_flight_.erase(message);
+  }
+}
+
+hop_depth critical_hops::of(pe_coord pe) const {
+  const auto at = depths_.find(pe);
+  return at == depths_.end() ? hop_depth{} : at->second;
+}
+
+void critical_hops::reset() {
+  depths_.clear();
+  in_flight_.clear();
+  longest_ = {};
+  unmatched_ = 0;
+}
+
+}  // namespace diecast::analysis

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who waits for whom when nothing moves any more: a pure function of dumped registers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/comm/install_plan.hpp"
+#include "models/events/events.hpp"
+#include "models/protocol/ipcq_core.hpp"
+#include "models/types/ids.hpp"
+
+namespace diecast::analysis {
+
+/// What is known of one PE at the end. Dumps come in any order; every PE of the run has one.
+struct pe_dump {
+  pe_coord pe;
+  events::core_state state{};
+  std::vector<protocol::queue_pair_state> queue_pairs;
+  std::string step;  ///< the step the kernel was in; may be empty
+};
+
+enum class wait_kind : std::uint8_t { receive, send_space, source_read };
+
+/// Why a wait does not end.
+enum class wait_cause : std::uint8_t {
+  peer,          ///< the peer has not done its part
+  lost_message,  ///< the peer has sent, the message never became visible here
+  lost_credit,   ///< the peer has released, the credit never took effect here
+  unwired,       ///< no queue pair of the pod is at the other end
+  own_dma        ///< this PE's own DMA has not read the source
+};
+
+/// One armed request. `on` and `on_dir` are the queue pair at the other end, found by address; the
+/// waiter's own when the cause is unwired or own_dma.
+struct wait_edge {
+  pe_coord waiter;
+  comm::direction dir{};
+  wait_kind kind{};
+  wait_cause cause{};
+  pe_coord on;
+  comm::direction on_dir{};
+  std::uint32_t missing{};  ///< messages or credits lost
+};
+
+enum class root_kind : std::uint8_t {
+  fault,  ///< one wait whose cause is not the peer: waits holds it
+  peer,   ///< a PE others wait for that itself waits for nobody: members holds it, waits who waits
+  cycle   ///< waits holds the cycle, each edge's `on` the next one's waiter
+};
+
+struct wait_root {
+  root_kind kind{};
+  std::vector<pe_coord> members;
+  std::vector<wait_edge> waits;
+};
+
+struct wait_for_report {
+  std::vector<wait_edge> edges;  ///< by waiter, direction, kind
+  std::vector<wait_root> roots;  ///< faults first, then peers, then cycles
+  std::string text;              ///< for people: roots, waits, pointer dump
+};
+
+/// Builds the wait-for graph and finds what holds it: every wait that a loss or a missing wire keeps
+/// from ending, every PE at the end of a chain of waits, and a cycle of each group of PEs that wait
+/// for each other only.
+[[nodiscard]] wait_for_report explain_waits(const machine_shape& shape, std::vector<pe_dump> dumps);
+
+/// Every queue pair that is not at rest: PE path, direction, rx base, four pointers, waiters.
+[[nodiscard]] std::string pointer_dump(const machine_shape& shape, const std::vector<pe_dump>& dumps);
+
+}  // namespace diecast::analysis

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+#include "models/comm/install_plan.hpp"
+#include "models/comm/pairing.hpp"
+#include "models/protocol/ipcq_core.hpp"
+#include "models/types/error.hpp"
+
+namespace diecast::comm {
+namespace {
+
+constexpr std::uint32_t slot_alignment = 64;  // a slot starts on a flit of the default machine
+
+struct planned {
+  queue_pair_install install;
+  direction peer_dir{};  ///< of the ring that the transmit half writes
+};
+
+std::string plural(std::uint64_t n, const char* what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
+void check_shape(const plan_options& o, std::vector<problem>& problems) {
+  if (o.n_slots == 0) problems.push_back({"ipcq.n_slots", "a ring needs a slot", "0", "at least 1"});
+  if (o.n_slots > protocol::max_slots) {
+    problems.push_back({"ipcq.n_slots", "more slots than an engine holds", std::to_string(o.n_slots),
+                        fmt::format("at most {}", protocol::max_slots)});
+  }
+  if (o.slot_bytes == 0 || o.slot_bytes % slot_alignment != 0) {
+    problems.push_back({"ipcq.slot_bytes", "slots are not aligned", std::to_string(o.slot_bytes),
+                        fmt::format("a multiple of {}, at least {}", slot_alignment, slot_alignment)});
+  }
+}
+
+/// Both halves of each queue pair, merged; peer_rx_base still open.
+std::vector<planned> merge_halves(const std::vector<queue_pair_half>& halves) {
+  std::vector<planned> all;
+  for (const queue_pair_half& h : halves) {
+    if (all.empty() || all.back().install.owner != h.owner || all.back().install.dir != h.dir) {
+      planned p;
+      p.install.owner = h.owner;
+      p.install.dir = h.dir;
+      p.install.peer = h.peer;
+      p.install.peer_ipcq =
+          abi::encode({h.peer.sip, h.peer.cube, abi::region::ipcq_mailbox, h.peer.pe.value, 0});
+      all.push_back(p);
+    }
+    planned& p = all.back();
+    (h.rx ? p.install.rx : p.install.tx) = true;
+    if (!h.rx) p.peer_dir = h.peer_dir;
+  }
+  return all;
+}
+
+void check_directions(const std::vector<planned>& all, const plan_options& o,
+                      std::vector<problem>& problems) {
+  const auto top = std::max_element(all.begin(), all.end(), [](const planned& a, const planned& b) {
+    return a.install.dir < b.install.dir;
+  });
+  if (top == all.end() || top->install.dir < o.queue_pairs) return;
+  problems.push_back({fmt::format("{} {}", owner_name(top->install.owner), direction_name(top->install.dir)),
+                      "ipcq.queue_pairs is too small for this pattern", std::to_string(o.queue_pairs),
+                      fmt::format("at least {}", top->install.dir + 1)});
+}
+
+/// The memory that holds a queue pair's ring, as the address of its first byte.
+abi::address memory_of(const queue_pair_install& q, const plan_options& o) {
+  const pe_coord pe = q.owner;
+  switch (o.rings) {
+    case config::buffer_kind::tcm: return abi::encode({pe.sip, pe.cube, abi::region::tcm, pe.pe.value, 0});
+    case config::buffer_kind::sram: return abi::encode({pe.sip, pe.cube, abi::region::sram, 0, 0});
+    case config::buffer_kind::hbm: break;
+  }
+  const std::uint32_t port = pe.pe.value * o.hbm_ports / o.pes_per_cube;
+  return abi::encode({pe.sip, pe.cube, abi::region::hbm, port, 0});
+}
+
+struct memory_kind {
+  const char* key;          ///< config key of its size
+  std::uint64_t key_bytes;  ///< unit of that key
+  std::uint64_t bytes;      ///< size
+  std::uint64_t reserved;   ///< of that, not for rings
+};
+
+memory_kind kind_of(const plan_options& o) {
+  switch (o.rings) {
+    case config::buffer_kind::tcm: return {"pe.tcm_kib", 1024, o.tcm_bytes, o.tcm_reserved_bytes};
+    case config::buffer_kind::sram: return {"sram.kib", 1024, o.sram_bytes, 0};
+    case config::buffer_kind::hbm: break;
+  }
+  return {"hbm.port_mib", 1024 * 1024, o.hbm_port_bytes, 0};
+}
+
+/// What would make `rings` rings fit, key by key: the largest value that fits, or the smallest.
+std::string remedies(std::uint64_t rings, const plan_options& o, const memory_kind& m) {
+  const std::uint64_t room = m.bytes > m.reserved ? m.bytes - m.reserved : 0;
+  std::vector<std::string> ways;
+  const std::uint64_t slots = room / rings / o.slot_bytes;
+  if (slots > 0) ways.push_back(fmt::format("ipcq.n_slots at most {}", slots));
+  const std::uint64_t slot_bytes = room / rings / o.n_slots / slot_alignment * slot_alignment;
+  if (slot_bytes > 0) ways.push_back(fmt::format("ipcq.slot_bytes at most {}", slot_bytes));
+  const std::uint64_t needed = rings * o.n_slots * o.slot_bytes + m.reserved;
+  ways.push_back(fmt::format("{} at least {}", m.key, (needed + m.key_bytes - 1) / m.key_bytes));
+  const std::uint64_t fitting = room / (std::uint64_t{o.n_slots} * o.slot_bytes);
+  if (fitting > 0)
+    ways.push_back(fmt::format("a pattern with at most {} here (ipcq.queue_pairs)", plural(fitting, "ring")));
+  return fmt::format("{}", fmt::join(ways, ", or "));
+}
+
+/// Rings that share a memory, as the range of their indices in an order sorted by memory.
+struct crowd {
+  std::uint64_t rings{};
+  pe_coord owner;  ///< the first of them
+};
+
+void report_crowding(const crowd& worst, std::uint64_t memories, const plan_options& o,
+                     std::vector<problem>& problems) {
+  const memory_kind m = kind_of(o);
+  const std::uint64_t sum = worst.rings * o.n_slots * o.slot_bytes;
+  std::string where = owner_name(worst.owner);
+  if (memories > 1) where += fmt::format(" (the fullest of {} memories)", memories);
+  problems.push_back({where, "receive rings do not fit their memory",
+                      fmt::format("{} of {} x {} B = {} B in {} B ({} B less {} B reserved)",
+                                  plural(worst.rings, "ring"), o.n_slots, o.slot_bytes, sum,
+                                  m.bytes > m.reserved ? m.bytes - m.reserved : 0, m.bytes, m.reserved),
+                      remedies(worst.rings, o, m)});
+}
+
+/// Places all rings of each memory from its top downwards, in order of owner and direction.
+void place_rings(std::vector<planned>& all, const plan_options& o, std::vector<problem>& problems) {
+  if (o.rings == config::buffer_kind::hbm && (o.hbm_ports == 0 || o.pes_per_cube == 0)) {
+    problems.push_back(
+        {"hbm.ports", "rings in HBM need a port and a PE", std::to_string(o.hbm_ports), "at least 1"});
+    return;
+  }
+  std::vector<std::pair<abi::address, std::size_t>> order;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].install.rx) order.emplace_back(memory_of(all[i].install, o), i);
+  }
+  std::sort(order.begin(), order.end());
+  const memory_kind m = kind_of(o);
+  const std::uint64_t ring_bytes = std::uint64_t{o.n_slots} * o.slot_bytes;
+  // Counted in rings, not bytes: no product of config values can overflow.
+  const std::uint64_t capacity = m.bytes > m.reserved ? (m.bytes - m.reserved) / ring_bytes : 0;
+  crowd worst;
+  std::uint64_t crowded = 0;
+  for (std::size_t first = 0; first < order.size();) {
+    std::size_t last = first;
+    while (last < order.size() && order[last].first == order[first].first) ++last;
+    const std::uint64_t rings = last - first;
+    if (rings > capacity) {
+      ++crowded;
+      if (rings > worst.rings) worst = {rings, all[order[first].second].install.owner};
+    } else {
+      for (std::size_t k = first; k < last; ++k) {
+        all[order[k].second].install.rx_base = order[k].first + m.bytes - (k - first + 1) * ring_bytes;
+      }
+    }
+    first = last;
+  }
+  if (crowded > 0) report_crowding(worst, crowded, o, problems);
+}
+
+void point_at_peers(std::vector<planned>& all) {
+  const auto key = [](const planned& p) { return std::pair{p.install.owner, p.install.dir}; };
+  for (planned& p : all) {
+    if (!p.install.tx) continue;
+    const auto at = std::lower_bound(all.begin(), all.end(), std::pair{p.install.peer, p.peer_dir},
+                                     [&](const planned& a, const auto& wanted) { return key(a) < wanted; });
+    p.install.peer_rx_base = at->install.rx_base;  // its receive half was made with this transmit half
+  }
+}
+
+}  // namespace
+
+install_plan build_install_plan(const std::vector<edge>& edges, const plan_options& options) {
+  std::vector<problem> problems;
+  check_shape(options, problems);
+  const bool shape_ok = problems.empty();
+  std::vector<planned> all = merge_halves(pair_directions(edges, problems));
+  check_directions(all, options, problems);
+  if (shape_ok) place_rings(all, options, problems);
+  if (!problems.empty()) throw user_error(std::move(problems));
+  point_at_peers(all);
+
+  install_plan plan{options.n_slots, options.slot_bytes, {}};
+  plan.queue_pairs.reserve(all.size());
+  for (const planned& p : all) plan.queue_pairs.push_back(p.install);
+  prove_install_plan(plan);
+  return plan;
+}
+
+}  // namespace diecast::comm

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/comm/launch_plan.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+
+#include "models/abi/launch.hpp"
+#include "models/timing/link.hpp"
+#include "models/types/error.hpp"
+
+namespace diecast::comm {
+namespace {
+
+/// One sender's stream of launch packets.
+struct sender {
+  sim_time next;  ///< earliest end of the work on its next packet
+};
+
+class dispatch {
+ public:
+  dispatch(const fabric::topology& t, const config::machine_config& c)
+      : topology_(t),
+        config_(c),
+        clock_(timing::noc_clock(c)),
+        flits_(launch_flits(c)),
+        spacing_(slowest_link(timing::ucie_timing_of(c), timing::noc_timing_of(c))) {}
+
+  /// When the packet of the SIP's next participant has arrived, counted from the launch call.
+  sim_time next(pe_coord pe) {
+    const abi::node_address io = io_cpu_node(topology_, pe.sip);
+    const abi::node_address control = control_cpu_node(topology_, pe.sip, pe.cube);
+    const abi::node_address end = topology_.locate(launch_mailbox(pe));
+    const config::host_block& h = config_.host;
+    const sim_time called = clock_.cycles(h.host_cycles + 1);  // the call may lie between clock edges
+    const sim_time at_cube = crossing(work(io_cpus_[pe.sip], called, h.io_cpu_cycles), io, control);
+    return crossing(work(control_cpus_[{pe.sip, pe.cube}], at_cube, h.control_cpu_cycles), control, end);
+  }
+
+ private:
+  /// The end of a CPU's work on a packet that is there at `from`.
+  sim_time work(sender& s, sim_time from, std::uint64_t cycles) const {
+    const std::uint64_t per_packet = std::max(cycles, spacing_);
+    const sim_time done = std::max(s.next, from + clock_.cycles(cycles));
+    s.next = done + clock_.cycles(per_packet);
+    return done;
+  }
+
+  /// A packet handed to the terminal at `start`, at the far end.
+  [[nodiscard]] sim_time crossing(sim_time start, abi::node_address from, abi::node_address to) const {
+    const auto links = static_cast<std::uint64_t>(topology_.trace(from, to).size());
+    const sim_time idle =
+        fabric::idle_latency(topology_, config_, from, to, abi::traffic_class::request, flits_);
+    // The terminal sends one cycle after it was asked to.
+    return start + clock_.cycles(1) + idle + clock_.cycles(2 * links * (flits_ + 1));
+  }
+
+  /// Cycles per packet that every link on the way sustains with room for a single packet: its length
+  /// plus the round trip of its credits.
+  [[nodiscard]] std::uint64_t slowest_link(const timing::link_timing& ucie,
+                                           const timing::noc_timing& noc) const {
+    const std::uint64_t router = flits_ + noc.hop_cycles + config_.noc.credit_cycles;
+    const std::uint64_t wall = flits_ + noc.head_cycles(0) + config_.noc.credit_cycles;
+    const sim_time die = ucie.serialization(flits_) + ucie.latency * 2 + clock_.cycles(2 * wall);
+    return std::max({router, wall, clock_.cycles_covering(die)});
+  }
+
+  const fabric::topology& topology_;
+  const config::machine_config& config_;
+  clock_domain clock_;
+  std::uint32_t flits_;
+  std::uint64_t spacing_;  ///< cycles
+  std::map<sip_id, sender> io_cpus_;
+  std::map<std::pair<sip_id, cube_id>, sender> control_cpus_;
+};
+
+}  // namespace
+
+abi::address launch_mailbox(pe_coord pe) {
+  return abi::encode({pe.sip, pe.cube, abi::region::launch_mailbox, pe.pe.value, 0});
+}
+
+abi::node_address io_cpu_node(const fabric::topology& t, sip_id sip) {
+  return t.locate(abi::encode({sip, t.io_cube(sip), abi::region::launch_mailbox, abi::io_cpu_unit, 0}));
+}
+
+abi::node_address control_cpu_node(const fabric::topology& t, sip_id sip, cube_id cube) {
+  return t.locate(abi::encode({sip, cube, abi::region::launch_mailbox, abi::control_cpu_unit, 0}));
+}
+
+std::uint32_t launch_flits(const config::machine_config& config) {
+  const auto bytes = static_cast<std::uint32_t>(abi::encode_launch({}).size());
+  return abi::flits_of(bytes, static_cast<std::uint32_t>(config.noc.flit_bytes));
+}
+
+void check_launch_packet(const config::machine_config& config) {
+  const std::uint32_t room = fabric::vc_buffer_flits(config);
+  if (room >= launch_flits(config)) return;
+  throw user_error(problem{"noc.vc_buffer_flits", "the NoC's buffers cannot hold a launch packet",
+                           fmt::format("{}", room), fmt::format("{} or more", launch_flits(config))});
+}
+
+sim_time worst_dispatch(const fabric::topology& t, const config::machine_config& config,
+                        std::span<const pe_coord> participants) {
+  sim_time worst;
+  if (config.host.launch == config::launch_kind::ideal) return worst;
+  dispatch d(t, config);
+  for (const pe_coord pe : participants) worst = std::max(worst, d.next(pe));
+  return worst;
+}
+
+}  // namespace diecast::comm

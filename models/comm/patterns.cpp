@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/comm/patterns.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <numeric>
+#include <tuple>
+
+#include "models/config/pod_grid.hpp"
+#include "models/types/error.hpp"
+
+namespace diecast::comm {
+namespace {
+
+/// Both directions of a line or ring over `stops`: `forth` leads to the next stop, `back` to the
+/// one before. One stop has no edges; a ring of two has both directions lead to the same peer.
+void add_line(std::vector<edge>& edges, const std::vector<pe_coord>& stops, direction forth, direction back,
+              bool closed) {
+  const std::size_t n = stops.size();
+  if (n < 2) return;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (closed || i + 1 < n) edges.push_back({stops[i], forth, stops[(i + 1) % n]});
+    if (closed || i > 0) edges.push_back({stops[i], back, stops[(i + n - 1) % n]});
+  }
+}
+
+std::vector<pe_coord> stops_of(const pattern_context& c) {
+  std::vector<pe_coord> stops;
+  for (const std::uint32_t rank : ring_order(c.shape, c.members)) stops.push_back(c.members.members[rank]);
+  return stops;
+}
+
+pe_coord leader(sip_id sip, cube_id cube) { return {sip, cube, pe_id{0}}; }
+
+/// The SIPs whose cube leaders are the members.
+std::vector<sip_id> sips_of_leaders(const pattern_context& c) {
+  std::vector<pe_coord> members = c.members.members;
+  std::sort(members.begin(), members.end());
+  std::vector<sip_id> sips;
+  for (const pe_coord& m : members) {
+    if (sips.empty() || sips.back() != m.sip) sips.push_back(m.sip);
+  }
+  std::vector<pe_coord> leaders;
+  for (const sip_id sip : sips) {
+    for (std::uint32_t cube = 0; cube < c.shape.cubes_per_sip(); ++cube)
+      leaders.push_back(leader(sip, cube_id{cube}));
+  }
+  if (members == leaders) return sips;
+  throw user_error({"intercube", "the members are not pe0 of every cube of their SIPs",
+                    fmt::format("{} members in {} SIPs", members.size(), sips.size()),
+                    fmt::format("{} members, pe0 of each cube (rank set cube)", leaders.size())});
+}
+
+void add_mesh(std::vector<edge>& edges, const pattern_context& c, sip_id sip) {
+  for (std::uint32_t y = 0; y < c.shape.cube_rows; ++y) {
+    std::vector<pe_coord> row;
+    for (std::uint32_t x = 0; x < c.shape.cube_columns; ++x)
+      row.push_back(leader(sip, c.shape.cube_at(x, y)));
+    add_line(edges, row, east, west, false);
+  }
+  const std::uint32_t root_x = c.shape.cube_x(root_cube(c.shape, c.config.ccl.root));
+  std::vector<pe_coord> column;
+  for (std::uint32_t y = 0; y < c.shape.cube_rows; ++y)
+    column.push_back(leader(sip, c.shape.cube_at(root_x, y)));
+  add_line(edges, column, north, south, false);
+}
+
+void add_torus(std::vector<edge>& edges, const pattern_context& c, const std::vector<pe_coord>& roots) {
+  const sip_grid grid = sip_grid_of(c.config);
+  if (roots.size() != c.shape.sips) {
+    throw user_error({"ccl.inter_sip", "torus_2d needs every SIP of the pod",
+                      fmt::format("{} SIPs", roots.size()), fmt::format("{}", c.shape.sips)});
+  }
+  for (std::uint32_t y = 0; y < grid.rows; ++y) {
+    const auto first = roots.begin() + y * grid.columns;
+    add_line(edges, {first, first + grid.columns}, global_east, global_west, true);
+  }
+  for (std::uint32_t x = 0; x < grid.columns; ++x) {
+    std::vector<pe_coord> column;
+    for (std::uint32_t y = 0; y < grid.rows; ++y) column.push_back(roots[y * grid.columns + x]);
+    add_line(edges, column, global_north, global_south, true);
+  }
+}
+
+}  // namespace
+
+const char* to_string(rank_set r) {
+  switch (r) {
+    case rank_set::pe: return "pe";
+    case rank_set::cube: return "cube";
+    case rank_set::sip: return "sip";
+  }
+  return "unknown";
+}
+
+group map_ranks(const machine_shape& shape, rank_set set) {
+  group g{set, {}};
+  for (std::uint32_t i = 0; i < shape.pes(); ++i) {
+    const pe_coord pe = shape.pe_at(i);
+    const bool first_pe = pe.pe.value == 0;
+    const bool first_cube = pe.cube.value == 0;
+    if (set == rank_set::pe || (first_pe && (set == rank_set::cube || first_cube))) g.members.push_back(pe);
+  }
+  return g;
+}
+
+std::vector<std::uint32_t> ring_order(const machine_shape& shape, const group& g) {
+  const auto key = [&](std::uint32_t rank) {
+    const pe_coord& m = g.members[rank];
+    const std::uint32_t x = shape.cube_x(m.cube);
+    const std::uint32_t y = shape.cube_y(m.cube);
+    return std::tuple{m.sip, y, y % 2 == 0 ? x : shape.cube_columns - 1 - x, m.pe};
+  };
+  std::vector<std::uint32_t> ranks(g.members.size());
+  std::iota(ranks.begin(), ranks.end(), 0u);
+  std::sort(ranks.begin(), ranks.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+  return ranks;
+}
+
+cube_id root_cube(const machine_shape& shape, config::root_place place) {
+  if (place == config::root_place::corner) return shape.cube_at(shape.cube_columns - 1, shape.cube_rows - 1);
+  return shape.cube_at(shape.cube_columns / 2, shape.cube_rows / 2);
+}
+
+std::vector<edge> ring_1d(const pattern_context& c) {
+  std::vector<edge> edges;
+  add_line(edges, stops_of(c), east, west, true);
+  return edges;
+}
+
+std::vector<edge> ring_1d_unidir(const pattern_context& c) {
+  const std::vector<pe_coord> stops = stops_of(c);
+  std::vector<edge> edges;
+  for (std::size_t i = 0; stops.size() > 1 && i < stops.size(); ++i) {
+    edges.push_back({stops[i], east, stops[(i + 1) % stops.size()], false, west});
+  }
+  return edges;
+}
+
+std::vector<edge> intercube(const pattern_context& c) {
+  std::vector<edge> edges;
+  std::vector<pe_coord> roots;
+  for (const sip_id sip : sips_of_leaders(c)) {
+    add_mesh(edges, c, sip);
+    roots.push_back(leader(sip, root_cube(c.shape, c.config.ccl.root)));
+  }
+  switch (c.config.ccl.between_sips) {
+    case config::inter_sip::ring_1d: add_line(edges, roots, global_east, global_west, true); break;
+    case config::inter_sip::torus_2d: add_torus(edges, c, roots); break;
+  }
+  return edges;
+}
+
+std::vector<pattern_entry> builtin_patterns() {
+  return {
+      {"ring_1d", "a ring over all ranks, both directions (E, W)", ring_1d},
+      {"ring_1d_unidir", "a ring over all ranks, one way (send E, receive W)", ring_1d_unidir},
+      {"intercube", "pe0 of each cube: rows and the root's column of each SIP, and the roots between SIPs",
+       intercube}};
+}
+
+sip_grid sip_grid_of(const config::machine_config& c) {
+  const config::pod_grid grid = config::pod_grid_of(c.pod);
+  return {grid.columns, grid.rows};
+}
+
+}  // namespace diecast::comm

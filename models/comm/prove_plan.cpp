@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <fmt/format.h>
+#include <tuple>
+#include <utility>
+
+#include "models/comm/install_plan.hpp"
+#include "models/types/error.hpp"
+
+namespace diecast::comm {
+namespace {
+
+using refs = std::vector<const queue_pair_install*>;
+
+std::string ring_name(const queue_pair_install& q) {
+  return fmt::format("{} {}", owner_name(q.owner), direction_name(q.dir));
+}
+
+template <class Key>
+void sort_by(refs& v, Key key) {
+  std::sort(v.begin(), v.end(), [&](const auto* a, const auto* b) { return key(*a) < key(*b); });
+}
+
+auto identity(const queue_pair_install& q) { return std::tuple{q.owner, q.dir}; }
+
+refs select(const install_plan& plan, bool queue_pair_install::*half) {
+  refs v;
+  for (const queue_pair_install& q : plan.queue_pairs) {
+    if (q.*half) v.push_back(&q);
+  }
+  return v;
+}
+
+void prove_unique(const install_plan& plan, std::vector<problem>& problems) {
+  refs all;
+  for (const queue_pair_install& q : plan.queue_pairs) all.push_back(&q);
+  sort_by(all, identity);
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    if (identity(*all[i - 1]) != identity(*all[i])) continue;
+    problems.push_back({ring_name(*all[i]), "the queue pair is planned twice", "", "once"});
+  }
+}
+
+/// I3.1. All rings are of one size, so neighbors in address order tell.
+void prove_disjoint(const install_plan& plan, const refs& rings, std::vector<problem>& problems) {
+  const std::uint64_t bytes = std::uint64_t{plan.n_slots} * plan.slot_bytes;
+  for (std::size_t i = 1; i < rings.size(); ++i) {
+    const queue_pair_install& a = *rings[i - 1];
+    const queue_pair_install& b = *rings[i];
+    if (b.rx_base - a.rx_base >= bytes) continue;
+    problems.push_back({fmt::format("{} and {}", ring_name(a), ring_name(b)), "receive rings overlap (I3.1)",
+                        fmt::format("{:#018x} and {:#018x}, {} bytes each", a.rx_base, b.rx_base, bytes),
+                        "disjoint ranges over the whole pod"});
+  }
+}
+
+const queue_pair_install* ring_at(const refs& rings, abi::address base) {
+  const auto at = std::lower_bound(rings.begin(), rings.end(), base,
+                                   [](const auto* q, abi::address a) { return q->rx_base < a; });
+  return at != rings.end() && (*at)->rx_base == base ? *at : nullptr;
+}
+
+/// I3 from the side of the writers: each writes a ring of its peer, no two the same, and two
+/// queue pairs that both send and receive are each other's.
+void prove_writers(const refs& writers, const refs& rings, std::vector<problem>& problems) {
+  for (std::size_t i = 0; i < writers.size(); ++i) {
+    const queue_pair_install& w = *writers[i];
+    const std::string where = ring_name(w);
+    const std::string target = fmt::format("{:#018x}", w.peer_rx_base);
+    const queue_pair_install* ring = ring_at(rings, w.peer_rx_base);
+    if (ring == nullptr) {
+      problems.push_back(
+          {where, "writes where no receive ring starts", target, "the rx base of a ring of its peer"});
+      continue;
+    }
+    if (ring->owner != w.peer || ring->peer != w.owner) {
+      problems.push_back(
+          {where, "writes a ring that is not paired with it",
+           fmt::format("ring of {}, which hears {}", ring_name(*ring), owner_name(ring->peer)),
+           fmt::format("a ring of {} that hears {}", owner_name(w.peer), owner_name(w.owner))});
+    }
+    if (i > 0 && writers[i - 1]->peer_rx_base == w.peer_rx_base) {
+      problems.push_back({fmt::format("{} and {}", ring_name(*writers[i - 1]), where),
+                          "write the same slots (I3)",
+                          fmt::format("ring of {} at {}", ring_name(*ring), target), "one writer per ring"});
+    }
+    if (w.rx && ring->tx && ring->peer_rx_base != w.rx_base) {
+      problems.push_back({where, "writes to a direction that answers elsewhere (I3)",
+                          fmt::format("{} answers to {:#018x}", ring_name(*ring), ring->peer_rx_base),
+                          fmt::format("{:#018x}, the ring of {}", w.rx_base, where)});
+    }
+  }
+}
+
+void prove_heard(const refs& rings, const refs& writers, std::vector<problem>& problems) {
+  for (const queue_pair_install* ring : rings) {
+    const auto at = std::lower_bound(writers.begin(), writers.end(), ring->rx_base,
+                                     [](const auto* q, abi::address a) { return q->peer_rx_base < a; });
+    if (at != writers.end() && (*at)->peer_rx_base == ring->rx_base) continue;
+    problems.push_back({ring_name(*ring), "a receive ring that nobody writes",
+                        fmt::format("{:#018x}", ring->rx_base),
+                        fmt::format("a transmit half at {}", owner_name(ring->peer))});
+  }
+}
+
+/// Data and credits for a PE go to one mailbox, and two PEs never share one.
+void prove_mailboxes(const install_plan& plan, std::vector<problem>& problems) {
+  refs all;
+  for (const queue_pair_install& q : plan.queue_pairs) all.push_back(&q);
+  const auto compare = [&](auto key, const char* what) {
+    sort_by(all, key);
+    for (std::size_t i = 1; i < all.size(); ++i) {
+      const queue_pair_install& a = *all[i - 1];
+      const queue_pair_install& b = *all[i];
+      if ((a.peer == b.peer) == (a.peer_ipcq == b.peer_ipcq)) continue;
+      if (std::get<0>(key(a)) != std::get<0>(key(b))) continue;
+      problems.push_back({fmt::format("{} and {}", ring_name(a), ring_name(b)), what,
+                          fmt::format("{} at {:#018x} and {} at {:#018x}", owner_name(a.peer), a.peer_ipcq,
+                                      owner_name(b.peer), b.peer_ipcq),
+                          "one mailbox per PE"});
+    }
+  };
+  compare(
+      [](const queue_pair_install& q) {
+        return std::tuple{q.peer, q.peer_ipcq, q.owner, q.dir};
+      },
+      "name different mailboxes for one PE");
+  compare(
+      [](const queue_pair_install& q) {
+        return std::tuple{q.peer_ipcq, q.peer, q.owner, q.dir};
+      },
+      "name one mailbox for different PEs");
+}
+
+}  // namespace
+
+void prove_install_plan(const install_plan& plan) {
+  std::vector<problem> problems;
+  refs rings = select(plan, &queue_pair_install::rx);
+  refs writers = select(plan, &queue_pair_install::tx);
+  sort_by(rings, [](const queue_pair_install& q) { return std::tuple{q.rx_base, q.owner, q.dir}; });
+  sort_by(writers, [](const queue_pair_install& q) { return std::tuple{q.peer_rx_base, q.owner, q.dir}; });
+  prove_unique(plan, problems);
+  prove_disjoint(plan, rings, problems);
+  prove_writers(writers, rings, problems);
+  prove_heard(rings, writers, problems);
+  prove_mailboxes(plan, problems);
+  if (!problems.empty()) throw user_error(std::move(problems));
+}
+
+}  // namespace diecast::comm

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/config/check.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+#include <utility>
+
+#include "models/abi/address.hpp"
+#include "models/abi/wire.hpp"
+
+namespace diecast::config {
+namespace {
+
+/// What a rule says of a config: value and expectation, or nothing when it holds.
+struct broken_rule {
+  std::string what;
+  std::string value;
+  std::string expected;
+};
+using verdict = std::optional<broken_rule>;
+
+struct rule {
+  std::vector<std::string> keys;  ///< the first is the one to change
+  verdict (*test)(const machine_config&);
+};
+
+verdict cubes_fit_the_address(const machine_config& c) {
+  const std::uint64_t cubes = c.sip.columns * c.sip.rows;
+  if (cubes <= abi::max_cubes_per_sip) return {};
+  return broken_rule{"more cubes in a SIP than an address can name (sip.columns x sip.rows)",
+                     fmt::format("{} x {} = {}", c.sip.columns, c.sip.rows, cubes),
+                     fmt::format("at most {}", abi::max_cubes_per_sip)};
+}
+
+verdict pod_columns_divide(const machine_config& c) {
+  if (c.pod.columns == 0 || c.pod.sips % c.pod.columns == 0) return {};
+  return broken_rule{
+      "does not divide pod.sips into full rows", std::to_string(c.pod.columns),
+      fmt::format("a divisor of pod.sips = {}, or 0 for the most nearly square shape", c.pod.sips)};
+}
+
+verdict links_need_list(const machine_config& c) {
+  const bool list = c.pod.topology == pod_topology::list;
+  if (!list && !c.pod.links.empty()) {
+    return broken_rule{"is given, but pod.topology is not list, which alone uses it",
+                       fmt::format("{} links", c.pod.links.size()), "pod.topology list, or no pod.links"};
+  }
+  if (list && c.pod.links.empty() && c.pod.sips > 1) {
+    return broken_rule{"is empty, but pod.topology list takes the SIP links from it", "",
+                       fmt::format("links that reach all {} SIPs", c.pod.sips)};
+  }
+  return {};
+}
+
+verdict links_name_sips(const machine_config& c) {
+  for (std::size_t i = 0; i < c.pod.links.size(); ++i) {
+    const pod_link l = c.pod.links[i];
+    if (l.from >= c.pod.sips || l.to >= c.pod.sips) {
+      return broken_rule{fmt::format("link {} names a SIP that the pod does not have", i),
+                         fmt::format("[{}, {}]", l.from, l.to),
+                         fmt::format("SIPs from 0 to {} (pod.sips - 1)", c.pod.sips - 1)};
+    }
+    if (l.from == l.to) {
+      return broken_rule{fmt::format("link {} joins a SIP to itself", i),
+                         fmt::format("[{}, {}]", l.from, l.to), "two different SIPs"};
+    }
+  }
+  return {};
+}
+
+verdict links_differ(const machine_config& c) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+  for (std::size_t i = 0; i < c.pod.links.size(); ++i) {
+    const pod_link l = c.pod.links[i];
+    if (seen.emplace(std::minmax(l.from, l.to)).second) continue;
+    return broken_rule{fmt::format("link {} repeats an earlier one (each is a link in both directions)", i),
+                       fmt::format("[{}, {}]", l.from, l.to), "each pair once"};
+  }
+  return {};
+}
+
+verdict tcm_has_full_rows(const machine_config& c) {
+  const std::uint64_t row = c.pe.tcm_banks * c.pe.tcm_bank_bytes;
+  if (c.pe.tcm_kib * 1024 % row == 0) return {};
+  return broken_rule{"the TCM is not a whole number of rows over all banks",
+                     fmt::format("{} KiB", c.pe.tcm_kib),
+                     fmt::format("a multiple of pe.tcm_banks x pe.tcm_bank_bytes = {} B", row)};
+}
+
+verdict slots_are_aligned(const machine_config& c) {
+  if (c.ipcq.slot_bytes % 64 == 0) return {};
+  return broken_rule{"slots of a ring would share 64-byte lines", std::to_string(c.ipcq.slot_bytes),
+                     "a multiple of 64 B: a slot starts on a line of its own, and every element type and "
+                     "memory burst is aligned in it"};
+}
+
+verdict ring_fits(const machine_config& c) {
+  struct home {
+    const char* key;
+    std::uint64_t bytes;
+  };
+  const home homes[]{{"pe.tcm_kib", c.pe.tcm_kib << 10},
+                     {"sram.kib", c.sram.kib << 10},
+                     {"hbm.port_mib", c.hbm.port_mib << 20}};
+  const home& h = homes[static_cast<std::size_t>(c.ipcq.rings)];
+  const std::uint64_t ring = c.ipcq.n_slots * c.ipcq.slot_bytes;
+  if (ring <= h.bytes) return {};
+  return broken_rule{"one receive ring (ipcq.n_slots x ipcq.slot_bytes) is larger than its memory",
+                     fmt::format("{} x {} = {} B", c.ipcq.n_slots, c.ipcq.slot_bytes, ring),
+                     fmt::format("at most {} B ({})", h.bytes, h.key)};
+}
+
+verdict wire_within_hop(const machine_config& c) {
+  if (c.noc.link_cycles < c.noc.hop_cycles) return {};
+  return broken_rule{"leaves no cycle for the router within noc.hop_cycles",
+                     std::to_string(c.noc.link_cycles),
+                     fmt::format("less than noc.hop_cycles = {}", c.noc.hop_cycles)};
+}
+
+verdict packets_are_full_flits(const machine_config& c) {
+  if (c.noc.max_packet_bytes % c.noc.flit_bytes == 0) return {};
+  return broken_rule{"the longest packet ends in a part of a flit", std::to_string(c.noc.max_packet_bytes),
+                     fmt::format("a multiple of noc.flit_bytes = {}", c.noc.flit_bytes)};
+}
+
+std::uint64_t packet_flits(const machine_config& c) {
+  return abi::flits_of(static_cast<std::uint32_t>(c.noc.max_packet_bytes),
+                       static_cast<std::uint32_t>(c.noc.flit_bytes));
+}
+
+verdict cut_through_holds(const auto_count& flits, const machine_config& c) {
+  const std::uint64_t packet = packet_flits(c);
+  if (c.noc.flow != noc_flow::virtual_cut_through || !flits || *flits >= packet) return {};
+  return broken_rule{
+      "virtual_cut_through needs room for a whole packet in every buffer", fmt::format("{} flits", *flits),
+      fmt::format("at least {} flits (noc.max_packet_bytes and a header flit), or auto", packet)};
+}
+verdict noc_cut_through(const machine_config& c) { return cut_through_holds(c.noc.vc_buffer_flits, c); }
+verdict ucie_cut_through(const machine_config& c) { return cut_through_holds(c.ucie.buffer_flits, c); }
+verdict sip_cut_through(const machine_config& c) { return cut_through_holds(c.sip_link.buffer_flits, c); }
+
+verdict costs_a_cycle(double latency_ns, const machine_config& c) {
+  const double cycle_ns = 1.0 / c.noc.clock_ghz;
+  if (latency_ns >= cycle_ns) return {};
+  return broken_rule{
+      "a crossing takes less than one cycle, so what arrives could still change the cycle it "
+      "was sent in",
+      fmt::format("{} ns", latency_ns),
+      fmt::format("at least {} ns (one cycle of noc.clock_ghz = {})", cycle_ns, c.noc.clock_ghz)};
+}
+verdict ucie_costs_a_cycle(const machine_config& c) { return costs_a_cycle(c.ucie.latency_ns, c); }
+verdict sip_link_costs_a_cycle(const machine_config& c) { return costs_a_cycle(c.sip_link.latency_ns, c); }
+
+verdict pages_are_full_bursts(const machine_config& c) {
+  if (c.hbm.model != hbm_model::bank || c.hbm.page_bytes % c.hbm.burst_bytes == 0) return {};
+  return broken_rule{"a page is not a whole number of bursts", std::to_string(c.hbm.page_bytes),
+                     fmt::format("a multiple of hbm.burst_bytes = {}", c.hbm.burst_bytes)};
+}
+
+verdict ports_are_full_rows(const machine_config& c) {
+  const hbm_block& h = c.hbm;
+  const bool bank = h.model == hbm_model::bank;
+  const std::uint64_t row =
+      h.pseudo_channels * (bank ? h.bank_groups * h.banks_per_group * h.page_bytes : h.burst_bytes);
+  if ((h.port_mib << 20) % row == 0) return {};
+  return broken_rule{"a channel is not a whole number of rows over its pseudo-channels and banks",
+                     fmt::format("{} MiB", h.port_mib), fmt::format("a multiple of {} B", row)};
+}
+
+verdict columns_outlast_bursts(const machine_config& c) {
+  if (c.hbm.model != hbm_model::bank || c.hbm.tccd_l_ns >= c.hbm.burst_ns) return {};
+  return broken_rule{"is shorter than the burst it follows", fmt::format("{} ns", c.hbm.tccd_l_ns),
+                     fmt::format("at least hbm.burst_ns = {}", c.hbm.burst_ns)};
+}
+
+verdict rows_stay_open(const machine_config& c) {
+  if (c.hbm.model != hbm_model::bank || c.hbm.tras_ns >= c.hbm.trcd_ns) return {};
+  return broken_rule{"a row would close before its first column command", fmt::format("{} ns", c.hbm.tras_ns),
+                     fmt::format("at least hbm.trcd_ns = {}", c.hbm.trcd_ns)};
+}
+
+const rule rules[]{
+    {{"sip.columns", "sip.rows"}, cubes_fit_the_address},
+    {{"pod.columns", "pod.sips"}, pod_columns_divide},
+    {{"pod.links", "pod.topology", "pod.sips"}, links_need_list},
+    {{"pod.links", "pod.sips"}, links_name_sips},
+    {{"pod.links"}, links_differ},
+    {{"pe.tcm_kib", "pe.tcm_banks", "pe.tcm_bank_bytes"}, tcm_has_full_rows},
+    {{"ipcq.slot_bytes"}, slots_are_aligned},
+    {{"ipcq.slot_bytes", "ipcq.n_slots", "ipcq.buffer_kind", "pe.tcm_kib", "sram.kib", "hbm.port_mib"},
+     ring_fits},
+    {{"noc.link_cycles", "noc.hop_cycles"}, wire_within_hop},
+    {{"noc.max_packet_bytes", "noc.flit_bytes"}, packets_are_full_flits},
+    {{"noc.vc_buffer_flits", "noc.flow", "noc.max_packet_bytes", "noc.flit_bytes"}, noc_cut_through},
+    {{"ucie.buffer_flits", "noc.flow", "noc.max_packet_bytes", "noc.flit_bytes"}, ucie_cut_through},
+    {{"sip_link.buffer_flits", "noc.flow", "noc.max_packet_bytes", "noc.flit_bytes"}, sip_cut_through},
+    {{"ucie.latency_ns", "noc.clock_ghz"}, ucie_costs_a_cycle},
+    {{"sip_link.latency_ns", "noc.clock_ghz"}, sip_link_costs_a_cycle},
+    {{"hbm.page_bytes", "hbm.burst_bytes", "hbm.model"}, pages_are_full_bursts},
+    {{"hbm.port_mib", "hbm.pseudo_channels", "hbm.bank_groups", "hbm.banks_per_group", "hbm.page_bytes",
+      "hbm.burst_bytes", "hbm.model"},
+     ports_are_full_rows},
+    {{"hbm.tccd_l_ns", "hbm.burst_ns", "hbm.model"}, columns_outlast_bursts},
+    {{"hbm.tras_ns", "hbm.trcd_ns", "hbm.model"}, rows_stay_open},
+};
+
+}  // namespace
+
+std::vector<problem> check(const machine_config& config, const std::set<std::string>& broken) {
+  std::vector<problem> problems;
+  for (const rule& r : rules) {
+    const bool usable =
+        std::none_of(r.keys.begin(), r.keys.end(), [&](const auto& key) { return broken.contains(key); });
+    if (!usable) continue;
+    if (verdict v = r.test(config)) {
+      problems.push_back({r.keys.front(), std::move(v->what), std::move(v->value), std::move(v->expected)});
+    }
+  }
+  return problems;
+}
+
+}  // namespace diecast::config

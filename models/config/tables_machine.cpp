@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of the blocks that say what is built and how a run behaves: sim, pod, sip, cube, pe, ipcq,
+// host, ccl, trace.
+#include "models/abi/address.hpp"
+#include "models/config/rows.hpp"
+
+namespace diecast::config {
+namespace {
+
+constexpr const char* wormhole_niu = "Tenstorrent Wormhole, NIU registers";
+constexpr const char* tcm_source =
+    "512 GB/s, as the seed machine; Tenstorrent Wormhole L1 has 16 banks, and a reduce-scatter at wire rate "
+    "moves 320 B per cycle";
+constexpr const char* ring_source =
+    "a slot outlasts the firmware's ~80 cycles per message, the ring the round trip (~300 ns x 64 GB/s)";
+constexpr const char* address_map = "address map: 8 bits of SIP, 8 of cube, 8 of unit";
+
+}  // namespace
+
+block_table sim_table() {
+  using b = sim_block;
+  return rows<b>(&machine_config::sim, "sim", "The run itself.")
+      .count(&b::seed, "seed", "", 0, UINT64_MAX,
+             "Key of every random draw; with equal configs, equal results.", assumption)
+      .text(
+          &b::build_order, "build_order", "forward|reverse|shuffle:[0-9]{1,18}",
+          "Order in which modules and bindings are built: forward, reverse or shuffle:N. Changes no result.",
+          assumption)
+      .count(&b::slice_us, "slice_us", "us", 1, 1'000'000,
+             "Simulated time between two looks at progress and signals.", assumption)
+      .count(&b::limit_ms, "limit_ms", "ms", 1, 1'000'000, "Simulated time at which a run is stopped.",
+             assumption)
+      .count(&b::firmware_stack_kib, "firmware_stack_kib", "KiB", 16, 65'536,
+             "Stack of a PE's firmware thread.", assumption)
+      .count(&b::task_stack_kib, "task_stack_kib", "KiB", 16, 65'536,
+             "Stack of each cooperative task on a PE.", assumption)
+      .boolean(&b::strict_memory, "strict_memory", "Reading memory that was never written ends the run.",
+               assumption)
+      .boolean(&b::links_as_bytes, "links_as_bytes",
+               "Passes every message between SIPs through bytes. Changes no result.", assumption)
+      .table();
+}
+
+block_table pod_table() {
+  using b = pod_block;
+  return rows<b>(&machine_config::pod, "pod", "Packages and how they are joined.")
+      .count(&b::sips, "sips", "", 1, abi::max_sips, "SIPs (packages) of the pod.", address_map)
+      .choice(&b::topology, "topology", {"ring", "mesh_2d", "torus_2d", "fully_connected", "list"},
+              "How SIP links join the SIPs; list takes them from pod.links.", assumption)
+      .count(&b::columns, "columns", "", 0, abi::max_sips,
+             "Columns of the 2-D arrangement of SIPs (mesh_2d, torus_2d); 0 is the most nearly square one.",
+             assumption)
+      .links(&b::links, "links", "Pairs of SIPs joined in both directions, for pod.topology list.",
+             assumption)
+      .table();
+}
+
+block_table sip_table() {
+  using b = sip_block;
+  return rows<b>(&machine_config::sip, "sip", "Dies of a package: a mesh of cubes joined by UCIe.")
+      .count(&b::columns, "columns", "", 1, abi::max_cubes_per_sip, "Cubes from west to east.",
+             "seed machine")
+      .count(&b::rows, "rows", "", 1, abi::max_cubes_per_sip, "Cubes from south to north.", "seed machine")
+      .table();
+}
+
+block_table cube_table() {
+  using b = cube_block;
+  return rows<b>(&machine_config::cube, "cube", "One die.")
+      .count(&b::pes, "pes", "", 1, abi::control_cpu_unit, "Processing elements of a cube.", "seed machine")
+      .table();
+}
+
+block_table pe_table() {
+  using b = pe_block;
+  return rows<b>(&machine_config::pe, "pe",
+                 "Processing element: core, vector unit, TCM, DMA. Cycles are of noc.clock_ghz.")
+      .count(&b::tcm_kib, "tcm_kib", "KiB", 16, 1 << 20, "Size of the tightly coupled memory.",
+             "Tenstorrent Wormhole L1 (1464 KiB)")
+      .count(&b::tcm_banks, "tcm_banks", "", 1, 1024, "TCM banks, interleaved by pe.tcm_bank_bytes.",
+             tcm_source)
+      .count(&b::tcm_bank_bytes, "tcm_bank_bytes", "B", 1, 1024, "Bytes one bank moves per cycle.",
+             tcm_source)
+      .count(&b::tcm_read_cycles, "tcm_read_cycles", "cycles", 1, 1000, "Latency of a TCM read.",
+             "Tenstorrent Wormhole L1")
+      .count(&b::vector_lanes, "vector_lanes", "", 1, 65'536, "Lanes of 16 bits of the vector unit.",
+             "128 B per cycle and operand: reduction keeps up with one 64 B per cycle port")
+      .count(&b::vector_startup_cycles, "vector_startup_cycles", "cycles", 0, 10'000,
+             "From the vector command to its first element.", assumption)
+      .count(&b::register_cycles, "register_cycles", "cycles", 1, 10'000, "Access to a register by firmware.",
+             wormhole_niu)
+      .count(&b::interrupt_cycles, "interrupt_cycles", "cycles", 1, 10'000,
+             "From an event to the first instruction of the woken firmware.", assumption)
+      .count(&b::task_switch_cycles, "task_switch_cycles", "cycles", 0, 10'000,
+             "Switch between cooperative tasks of one PE.", assumption)
+      .count(&b::dma_launch_cycles, "dma_launch_cycles", "cycles", 1, 10'000,
+             "From the doorbell to the descriptor in the DMA queue.", "iDMA")
+      .count(&b::dma_startup_cycles, "dma_startup_cycles", "cycles", 0, 10'000,
+             "From a descriptor to its first memory request.", "iDMA")
+      .count(&b::dma_issue_cycles, "dma_issue_cycles", "cycles", 1, 10'000,
+             "Between two descriptors taken from one port.", "Tenstorrent tt-npe")
+      .count(&b::dma_outstanding, "dma_outstanding", "", 1, 4096, "Packets of one DMA in flight.", assumption)
+      .count(&b::dma_compute_weight, "dma_compute_weight", "", 1, 1000,
+             "Share of the compute port in the DMA's weighted round-robin.", assumption)
+      .count(&b::dma_ipcq_weight, "dma_ipcq_weight", "", 1, 1000,
+             "Share of the IPCQ port in the DMA's weighted round-robin.", assumption)
+      .table();
+}
+
+block_table ipcq_table() {
+  using b = ipcq_block;
+  return rows<b>(&machine_config::ipcq, "ipcq", "Inter-PE communication queues. Cycles are of noc.clock_ghz.")
+      .count(&b::queue_pairs, "queue_pairs", "", 1, 512, "Queue pairs (directions) of each PE.", "seed IPCQ")
+      .count(&b::n_slots, "n_slots", "", 1, 65'536, "Slots of a receive ring.", ring_source)
+      .count(&b::slot_bytes, "slot_bytes", "B", 64, 1 << 30, "Bytes of a slot: the longest message.",
+             ring_source)
+      .choice(&b::rings, "buffer_kind", {"tcm", "sram", "hbm"}, "Memory that holds the receive rings.",
+              "seed IPCQ")
+      .choice(&b::match, "match", {"address", "sender"},
+              "How a token finds its queue pair; sender is the known defect, kept to show its deadlock.",
+              "seed ADR-0025")
+      .choice(&b::wait, "backpressure", {"sleep", "poll"},
+              "Firmware that waits sleeps until an interrupt, or polls.", "seed IPCQ")
+      .count(&b::poll_cycles, "poll_cycles", "cycles", 1, 1'000'000, "Period of backpressure poll.",
+             assumption)
+      .count(&b::check_cycles, "check_cycles", "cycles", 1, 10'000,
+             "Engine: check for a free slot and address of the next one.", assumption)
+      .count(&b::match_cycles, "match_cycles", "cycles", 1, 10'000,
+             "Engine: address match of a token or credit.", assumption)
+      .table();
+}
+
+block_table host_table() {
+  using b = host_block;
+  return rows<b>(&machine_config::host, "host",
+                 "Host and launch path of each SIP. Cycles are of noc.clock_ghz.")
+      .choice(&b::launch, "launch", {"modelled", "ideal"},
+              "Launches travel host, IO CPU, control CPU, PE over the fabric, or arrive in no time.",
+              assumption)
+      .count(&b::io_cpu_cycles, "io_cpu_cycles", "cycles", 1, 1'000'000, "IO CPU: per packet forwarded.",
+             assumption)
+      .count(&b::control_cpu_cycles, "control_cpu_cycles", "cycles", 1, 1'000'000,
+             "Control CPU of a cube: per packet forwarded.", assumption)
+      .count(&b::host_cycles, "host_cycles", "cycles", 1, 1'000'000, "Host: to prepare one launch.",
+             assumption)
+      .table();
+}
+
+block_table ccl_table() {
+  using b = ccl_block;
+  return rows<b>(&machine_config::ccl, "ccl", "Collectives: what their kernels and patterns need.")
+      .choice(&b::root, "root", {"center", "corner"}, "Cube that holds the root of intercube.",
+              "seed ADR-0032")
+      .spelling("centre", "center")
+      .choice(&b::between_sips, "inter_sip", {"ring_1d", "torus_2d"},
+              "Pattern between the root cubes of the SIPs in intercube.", "seed ADR-0032")
+      .count(&b::kernel_call_cycles, "kernel_call_cycles", "cycles", 0, 1'000'000,
+             "Firmware overhead of each runtime call.", assumption)
+      .table();
+}
+
+block_table trace_table() {
+  using b = trace_block;
+  return rows<b>(&machine_config::trace, "trace", "What observers record.")
+      .text(&b::vcd_scope, "vcd_scope", "[!-~]+", "Glob over instance paths: what goes into the waveform.",
+            assumption)
+      .table();
+}
+
+}  // namespace diecast::config

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/config/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+#include <vector>
+
+#include "models/types/error.hpp"
+
+namespace diecast::config {
+namespace {
+
+struct suffix {
+  std::string_view text;
+  unsigned shift;
+};
+constexpr std::array suffixes{suffix{"KiB", 10}, suffix{"MiB", 20}, suffix{"GiB", 30}, suffix{"B", 0}};
+
+[[noreturn]] void refuse(std::string_view flag, std::string_view text, std::string expected) {
+  throw user_error(
+      problem{std::string(flag), "not an accepted value", fmt::format("'{}'", text), std::move(expected)});
+}
+
+std::string range_words(std::uint64_t least, std::uint64_t most) {
+  if (most == UINT64_MAX) return fmt::format("of at least {}", least);
+  return fmt::format("from {} to {}", least, most);
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> parse_count(std::string_view text) {
+  // from_chars takes "-1" into unsigned as an error but no other decoration: digits alone remain.
+  std::uint64_t value{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return value;
+}
+
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  for (const suffix& s : suffixes) {
+    if (!text.ends_with(s.text)) continue;
+    const auto value = parse_count(text.substr(0, text.size() - s.text.size()));
+    if (!value || *value > UINT64_MAX >> s.shift) return std::nullopt;
+    return *value << s.shift;
+  }
+  return parse_count(text);
+}
+
+std::optional<double> parse_real(std::string_view text) {
+  double value{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+std::uint64_t count_argument(std::string_view flag, std::string_view text, std::uint64_t least,
+                             std::uint64_t most) {
+  const auto value = parse_count(text);
+  if (!value || *value < least || *value > most) {
+    refuse(flag, text, "a whole number " + range_words(least, most));
+  }
+  return *value;
+}
+
+std::uint64_t size_argument(std::string_view flag, std::string_view text, std::uint64_t least,
+                            std::uint64_t most) {
+  const auto value = parse_size(text);
+  if (!value || *value < least || *value > most) {
+    refuse(flag, text,
+           fmt::format("bytes {}, a whole number with B, KiB, MiB, GiB or nothing behind it",
+                       range_words(least, most)));
+  }
+  return *value;
+}
+
+double real_argument(std::string_view flag, std::string_view text, double least, double most) {
+  const auto value = parse_real(text);
+  if (!value || *value < least || *value > most) {
+    refuse(flag, text, fmt::format("a number from {} to {}", least, most));
+  }
+  return *value;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  // Optimal string alignment: three rows are enough.
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0u : 1u)});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    std::swap(before, last);
+    std::swap(last, row);
+  }
+  return last[b.size()];
+}
+
+std::string nearest(std::string_view word, std::span<const std::string> candidates) {
+  std::string best;
+  std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t edits = edit_distance(word, candidate);
+    if (edits < least) {
+      least = edits;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string join(std::span<const std::string> words) { return fmt::format("{}", fmt::join(words, ", ")); }
+
+}  // namespace diecast::config

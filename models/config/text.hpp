@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strict readers of what people type: the same for --set, flags and files. A sign, a fraction, an
+// exponent, a blank or trailing letters in a count are refused, never rounded or wrapped.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace diecast::config {
+
+/// Decimal digits only, at most 2^64 - 1.
+[[nodiscard]] std::optional<std::uint64_t> parse_count(std::string_view text);
+
+/// A count of bytes: digits with an optional suffix B, KiB, MiB or GiB ("96KiB").
+[[nodiscard]] std::optional<std::uint64_t> parse_size(std::string_view text);
+
+/// A finite decimal number, with fraction and exponent if any.
+[[nodiscard]] std::optional<double> parse_real(std::string_view text);
+
+/// The value of a command-line flag. Throws user_error with the flag, the text and the expectation.
+[[nodiscard]] std::uint64_t count_argument(std::string_view flag, std::string_view text,
+                                           std::uint64_t least = 0, std::uint64_t most = UINT64_MAX);
+[[nodiscard]] std::uint64_t size_argument(std::string_view flag, std::string_view text,
+                                          std::uint64_t least = 0, std::uint64_t most = UINT64_MAX);
+[[nodiscard]] double real_argument(std::string_view flag, std::string_view text, double least, double most);
+
+/// Edits (insert, delete, replace, swap of neighbors) that turn one word into the other.
+[[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
+
+/// The candidate with the fewest edits to `word`, if at most a third of its length (two at least);
+/// the first of several. Empty when none is that near.
+[[nodiscard]] std::string nearest(std::string_view word, std::span<const std::string> candidates);
+
+/// "a, b, c"
+[[nodiscard]] std::string join(std::span<const std::string> words);
+
+}  // namespace diecast::config

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// The balance table: what every part of the machine can carry, each buffer against the loop it must
+// cover, and a warning where one part starves or cannot be fed by another.
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "models/fabric/topology.hpp"
+#include "models/timing/link.hpp"
+
+namespace diecast::fabric {
+namespace {
+
+/// Rates that are equal by design may differ in the last digit.
+constexpr double slack = 1e-9;
+bool less(double a, double b) { return a < b * (1.0 - slack); }
+
+/// An address-independent neighbor pair for loop latencies: PE 0 of cube 0 and of the cube next to it,
+/// or, in a SIP of one cube, the last PE of the same cube.
+abi::node_address next_pe(const topology& t, const config::machine_config& c) {
+  for (unsigned s = 0; s < sides; ++s) {
+    const auto cube = t.neighbor(cube_id{0}, static_cast<side>(s));
+    if (cube) return {0, static_cast<std::uint16_t>(cube->value), 0};
+  }
+  return {0, 0, static_cast<terminal_index>(c.cube.pes - 1)};
+}
+
+class balance_table {
+ public:
+  balance_table(const topology& t, const config::machine_config& config) : t_(t), c_(config) {}
+
+  std::vector<balance_row> rows() {
+    pe_rows();
+    noc_rows();
+    die_rows();
+    sip_rows();
+    buffer_rows();
+    window_rows();
+    return std::move(rows_);
+  }
+
+ private:
+  static double d(std::uint64_t n) { return static_cast<double>(n); }
+  [[nodiscard]] double ghz() const { return c_.noc.clock_ghz; }
+  [[nodiscard]] double link_rate() const { return d(c_.noc.flit_bytes) * ghz(); }
+  /// What payload is left of a rate that header flits share.
+  [[nodiscard]] double payload_share() const {
+    const std::uint64_t flits = packet_flits();
+    return d(flits - 1) / d(flits);
+  }
+  [[nodiscard]] std::uint32_t packet_flits() const {
+    return abi::flits_of(static_cast<std::uint32_t>(c_.noc.max_packet_bytes),
+                         static_cast<std::uint32_t>(c_.noc.flit_bytes));
+  }
+  void add(std::string what, double rate, std::string detail, bool bad = false, std::string warning = {}) {
+    rows_.push_back({std::move(what), rate, std::move(detail), bad ? std::move(warning) : std::string{}});
+  }
+
+  void pe_rows() {
+    const double ni = link_rate();
+    const double vector = d(c_.pe.vector_lanes) * 2 * ghz();
+    const double tcm = d(c_.pe.tcm_banks * c_.pe.tcm_bank_bytes) * ghz();
+    add("PE network interface", ni, fmt::format("{} B per cycle each way", c_.noc.flit_bytes));
+    add("PE vector unit", vector, fmt::format("{} lanes of 2 B, per operand", c_.pe.vector_lanes),
+        less(vector, ni),
+        fmt::format("reduces slower than the network interface delivers ({:.1f} GB/s)", ni));
+    // A reduce-scatter at wire rate writes what arrives, reads it and the local operand, writes the
+    // result and reads it for sending: five streams.
+    add("PE TCM", tcm, fmt::format("{} banks x {} B per cycle", c_.pe.tcm_banks, c_.pe.tcm_bank_bytes),
+        less(tcm, 5 * ni), fmt::format("a reduce-scatter at wire rate moves {:.1f} GB/s", 5 * ni));
+  }
+
+  void noc_rows() {
+    const bool vertical = c_.noc.columns >= c_.noc.rows;
+    const std::uint64_t cut = vertical ? c_.noc.rows : c_.noc.columns;
+    add("NoC link", link_rate(),
+        fmt::format("{} B flits at {} GHz, {:.1f} GB/s after headers", c_.noc.flit_bytes, ghz(),
+                    link_rate() * payload_share()));
+    add("cube bisection", d(cut) * link_rate(), fmt::format("{} links each way", cut));
+    const double port = hbm_gbytes_s() / d(std::max<std::uint64_t>(c_.hbm.ports, 1));
+    if (c_.hbm.ports > 0) {
+      add("cube HBM", hbm_gbytes_s(), fmt::format("{} ports of {:.1f} GB/s", c_.hbm.ports, port),
+          less(link_rate(), port), fmt::format("a port's NoC link carries only {:.1f} GB/s", link_rate()));
+    }
+    add("cube SRAM", c_.sram.gbytes_s, fmt::format("behind a {:.1f} GB/s NoC link", link_rate()));
+  }
+
+  [[nodiscard]] double hbm_gbytes_s() const {
+    const double pc = c_.hbm.model == config::hbm_model::simple ? c_.hbm.simple_gbytes_s
+                                                                : d(c_.hbm.burst_bytes) / c_.hbm.burst_ns;
+    return d(c_.hbm.ports * c_.hbm.pseudo_channels) * pc;
+  }
+
+  void die_rows() {
+    const machine_shape& s = t_.shape();
+    if (s.cubes_per_sip() == 1) return;
+    const double payload = ucie_payload_gbytes_s(c_.ucie);
+    const double raw = ucie_raw_gbytes_s(c_.ucie);
+    for (const bool along_x : {true, false}) {
+      if ((along_x ? s.cube_columns : s.cube_rows) == 1) continue;
+      const std::uint64_t lanes = along_x ? c_.noc.rows : c_.noc.columns;
+      add(along_x ? "die edge, east and west" : "die edge, north and south", d(lanes) * link_rate(),
+          fmt::format("{} edge routers", lanes), less(d(lanes) * link_rate(), payload),
+          fmt::format("cannot feed the UCIe side ({:.1f} GB/s)", payload));
+    }
+    add("UCIe side", payload,
+        fmt::format("{} modules x {} lanes x {} GT/s = {:.1f} GB/s raw", c_.ucie.modules, c_.ucie.lanes,
+                    c_.ucie.gt_s, raw));
+    const std::uint64_t cut = s.cube_columns >= s.cube_rows ? s.cube_rows : s.cube_columns;
+    add("SIP bisection", d(cut) * payload, fmt::format("{} UCIe sides each way", cut));
+  }
+
+  void sip_rows() {
+    if (t_.sip_links().empty()) return;
+    const double rate = c_.sip_link.gbytes_s;
+    add("SIP link", rate,
+        fmt::format("{} ns, {} links each way", c_.sip_link.latency_ns, t_.sip_links().size() / 2),
+        less(link_rate(), rate), fmt::format("its NoC port carries only {:.1f} GB/s", link_rate()));
+    std::uint64_t cut = 0;
+    for (const sip_link& l : t_.sip_links()) {
+      if (l.from.sip < t_.shape().sips / 2 && l.to.sip >= t_.shape().sips / 2) ++cut;
+    }
+    add("pod, first half of the SIPs to the second", d(cut) * rate, fmt::format("{} SIP links", cut));
+  }
+
+  /// Rate that `flits` of buffer sustain over a loop, against the rate wanted.
+  void buffer(const std::string& what, std::uint64_t flits, double wanted, double loop_ns,
+              std::uint64_t whole_packet, const char* key) {
+    const double held = d(flits * c_.noc.flit_bytes);
+    const double rate = std::min(wanted, held / loop_ns);
+    std::string warning;
+    if (flits < whole_packet) {
+      warning = fmt::format("{} holds less than a packet of {} flits", key, whole_packet);
+    } else if (less(rate, wanted)) {
+      warning =
+          fmt::format("{} sustains only {:.1f} GB/s over its {:.1f} ns credit loop", key, rate, loop_ns);
+    }
+    add(what, rate, fmt::format("{} flits against {:.1f} GB/s x {:.1f} ns", flits, wanted, loop_ns),
+        !warning.empty(), warning);
+  }
+
+  void buffer_rows() {
+    // Cut-through grants a packet when all of it fits, so its own length is part of the loop.
+    const std::uint64_t packet = packet_flits();
+    const std::uint64_t hop = c_.noc.hop_cycles + c_.noc.credit_cycles;
+    buffer("NoC VC buffer", vc_buffer_flits(c_), link_rate(), d(packet + hop) / ghz(), packet,
+           "noc.vc_buffer_flits");
+    buffer("NoC sideband buffer", sideband_buffer_flits(c_), link_rate(), d(1 + hop) / ghz(), 1,
+           "noc.sideband_buffer_flits");
+    const double drain_ns = d(packet + c_.noc.credit_cycles + 1) / ghz();
+    if (t_.shape().cubes_per_sip() > 1) {
+      buffer("UCIe VC buffer", ucie_buffer_flits(c_), ucie_payload_gbytes_s(c_.ucie),
+             2 * c_.ucie.latency_ns + drain_ns, packet, "ucie.buffer_flits");
+    }
+    if (!t_.sip_links().empty()) {
+      buffer("SIP link VC buffer", sip_link_buffer_flits(c_), c_.sip_link.gbytes_s,
+             2 * c_.sip_link.latency_ns + drain_ns, packet, "sip_link.buffer_flits");
+    }
+  }
+
+  /// Bytes in flight that a PE's window allows, against what its link moves in a round trip.
+  void window(const std::string& what, std::uint64_t bytes, double loop_ns, const std::string& key) {
+    const double wanted = link_rate() * payload_share();
+    const double rate = std::min(wanted, d(bytes) / loop_ns);
+    add(what, rate, fmt::format("{} B in flight against {:.1f} GB/s x {:.1f} ns", bytes, wanted, loop_ns),
+        less(rate, wanted), fmt::format("{} sustains only {:.1f} GB/s", key, rate));
+  }
+
+  void window_rows() {
+    const abi::node_address pe{0, 0, 0};
+    if (c_.hbm.ports > 0) {
+      const abi::node_address hbm{0, 0, static_cast<terminal_index>(c_.cube.pes)};
+      const double memory_ns = c_.hbm.model == config::hbm_model::simple
+                                   ? c_.hbm.simple_latency_ns
+                                   : c_.hbm.controller_ns + c_.hbm.trcd_ns + c_.hbm.cl_ns;
+      const double loop = latency_ns(pe, hbm, abi::traffic_class::request, 1) + memory_ns +
+                          latency_ns(hbm, pe, abi::traffic_class::response, packet_flits());
+      window("DMA window to the cube's HBM", c_.pe.dma_outstanding * c_.noc.max_packet_bytes, loop,
+             "pe.dma_outstanding x noc.max_packet_bytes");
+    }
+    const abi::node_address peer = next_pe(t_, c_);
+    if (peer == pe) return;
+    const auto dma_ns = d(c_.pe.dma_startup_cycles) / ghz();
+    const double loop = dma_ns + latency_ns(pe, peer, abi::traffic_class::comm, packet_flits()) +
+                        latency_ns(peer, pe, abi::traffic_class::sideband, 1);
+    window("IPCQ ring to the next cube", c_.ipcq.n_slots * c_.ipcq.slot_bytes, loop,
+           "ipcq.n_slots x ipcq.slot_bytes");
+  }
+
+  [[nodiscard]] double latency_ns(abi::node_address from, abi::node_address to, abi::traffic_class cl,
+                                  std::uint32_t flits) const {
+    return idle_latency(t_, c_, from, to, cl, flits).ns();
+  }
+
+  const topology& t_;
+  const config::machine_config& c_;
+  std::vector<balance_row> rows_;
+};
+
+}  // namespace
+
+std::vector<balance_row> balance(const topology& t, const config::machine_config& c) {
+  return balance_table(t, c).rows();
+}
+
+}  // namespace diecast::fabric

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rates and buffer sizes that follow from other keys.
+#include <cmath>
+#include <stdexcept>
+
+#include "models/fabric/topology.hpp"
+#include "models/timing/link.hpp"
+
+namespace diecast::fabric {
+namespace {
+
+constexpr std::uint32_t granule = 8;  // flits; buffers are built of whole memories
+
+std::uint32_t rounded(std::uint64_t flits) {
+  return static_cast<std::uint32_t>((flits + granule - 1) / granule * granule);
+}
+
+std::uint64_t credit_loop_cycles(const config::machine_config& c) {
+  return c.noc.hop_cycles + c.noc.credit_cycles;
+}
+
+std::uint32_t packet_flits(const config::machine_config& c) {
+  return abi::flits_of(static_cast<std::uint32_t>(c.noc.max_packet_bytes),
+                       static_cast<std::uint32_t>(c.noc.flit_bytes));
+}
+
+/// Flits that arrive while one credit is on its way round a link: the packet crosses, waits for the
+/// next edge, leaves at one flit per cycle, and its credit crosses back.
+std::uint32_t link_buffer(const config::machine_config& c, const timing::link_timing& link) {
+  const sim_time round = link.latency * 2 + link.receiver.cycles(packet_flits(c) + c.noc.credit_cycles + 1);
+  const double flits = link.gbytes_s * round.ns() / static_cast<double>(c.noc.flit_bytes);
+  return rounded(static_cast<std::uint64_t>(std::ceil(flits)) + packet_flits(c));
+}
+
+}  // namespace
+
+std::uint32_t vc_buffer_flits(const config::machine_config& c) {
+  if (c.noc.vc_buffer_flits) return static_cast<std::uint32_t>(*c.noc.vc_buffer_flits);
+  return rounded(packet_flits(c) + credit_loop_cycles(c));
+}
+
+std::uint32_t sideband_buffer_flits(const config::machine_config& c) {
+  if (c.noc.sideband_buffer_flits) return static_cast<std::uint32_t>(*c.noc.sideband_buffer_flits);
+  return rounded(1 + credit_loop_cycles(c));  // a sideband packet is one flit
+}
+
+std::uint32_t ucie_buffer_flits(const config::machine_config& c) {
+  if (c.ucie.buffer_flits) return static_cast<std::uint32_t>(*c.ucie.buffer_flits);
+  return link_buffer(c, timing::ucie_timing_of(c));
+}
+
+std::uint32_t sip_link_buffer_flits(const config::machine_config& c) {
+  if (c.sip_link.buffer_flits) return static_cast<std::uint32_t>(*c.sip_link.buffer_flits);
+  return link_buffer(c, timing::sip_link_timing_of(c));
+}
+
+double ucie_raw_gbytes_s(const config::ucie_block& u) {
+  return static_cast<double>(u.lanes) * u.gt_s / 8.0 * static_cast<double>(u.modules);
+}
+
+double ucie_payload_gbytes_s(const config::ucie_block& u) {
+  switch (u.format) {
+    case config::flit_format::raw: return ucie_raw_gbytes_s(u);
+    case config::flit_format::flit_68: return ucie_raw_gbytes_s(u) * 64.0 / 68.0;
+    case config::flit_format::flit_256: return ucie_raw_gbytes_s(u) * 236.0 / 256.0;
+  }
+  throw std::logic_error("ucie.flit_format has no payload share");
+}
+
+}  // namespace diecast::fabric

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// Proof that the fabric cannot block itself: the graph of "a packet in this buffer waits for that
+// buffer" over (link, leg) has no cycle, and neither has the one over message classes.
+//
+// Every class has VCs of its own and all classes take the same routes, so the graph over (link, VC)
+// is one copy of the graph over (link, leg) per class, joined only where a class waits on another at
+// a terminal. The whole is free of cycles exactly when the two parts are.
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "models/fabric/cycle.hpp"
+#include "models/fabric/topology.hpp"
+
+namespace diecast::fabric {
+namespace {
+
+/// One way packets cross a cube, noted once however many routes share it.
+struct crossing {
+  std::uint16_t cube{};
+  std::uint16_t way_in{};  ///< terminal; of injected packets any block's on the router they start from
+  terminal_index exit{};   ///< leading on; otherwise the packet may be bound for any block of the cube
+  entry how{};
+  leg at{};
+  leg before{};  ///< on the link it came by
+  auto operator<=>(const crossing&) const = default;
+};
+
+bool leads_on(const terminal& t) {
+  return t.kind == terminal_kind::ucie_lane || t.kind == terminal_kind::sip_port;
+}
+
+/// One terminal for every router that has a block on it.
+std::vector<terminal_index> blocks_of(const cube_layout& l) {
+  std::vector<terminal_index> found;
+  std::vector<bool> seen(l.routers());
+  for (terminal_index i = 0; i < l.terminals.size(); ++i) {
+    const terminal& t = l.terminals[i];
+    if (leads_on(t) || seen[t.router]) continue;
+    seen[t.router] = true;
+    found.push_back(i);
+  }
+  return found;
+}
+
+/// Crossings of one SIP, kept small while they are collected.
+class crossing_set {
+ public:
+  void add(const crossing& c) {
+    all_.push_back(c);
+    if (all_.size() < 2 * distinct_ + 4096) return;
+    compact();
+    distinct_ = all_.size();
+  }
+  const std::vector<crossing>& sorted() {
+    compact();
+    return all_;
+  }
+
+ private:
+  void compact() {
+    std::sort(all_.begin(), all_.end());
+    all_.erase(std::unique(all_.begin(), all_.end()), all_.end());
+  }
+  std::vector<crossing> all_;
+  std::size_t distinct_{};
+};
+
+/// Walks every route of the pod cube by cube. Within a SIP a route depends only on the cube it is
+/// bound for there, or on the port it leaves by and its leg; each such part is walked once.
+class route_walker {
+ public:
+  explicit route_walker(const topology& t)
+      : t_(t), shape_(t.shape()), crossings_(shape_.sips), departed_with_(t.sip_links().size()) {}
+
+  std::vector<dependency> dependencies() && {
+    for (std::uint32_t sip = 0; sip < shape_.sips; ++sip) walk_from_sources(sip);
+    walk_between_sips();
+    for (std::uint32_t sip = 0; sip < shape_.sips; ++sip) expand(sip);
+    return std::move(edges_);
+  }
+
+ private:
+  struct departure {
+    std::uint32_t link{};  ///< SIP link
+    std::uint32_t to{};    ///< SIP the packet is bound for
+    leg before{};
+  };
+
+  [[nodiscard]] const cube_layout& layout(std::uint32_t sip, std::uint32_t cube) const {
+    return t_.layout(sip_id{sip}, cube_id{cube});
+  }
+  [[nodiscard]] std::uint32_t node(std::uint32_t link, leg l) const { return link * t_.legs() + l; }
+  /// PE 0 of a cube: where exactly a packet goes in its last cube is left to expand().
+  static abi::node_address some_block(std::uint32_t sip, std::uint32_t cube) {
+    return {static_cast<std::uint16_t>(sip), static_cast<std::uint16_t>(cube), 0};
+  }
+
+  /// Notes the crossings of a packet up to its last cube in this SIP; returns its leg there.
+  leg walk(abi::node_address here, entry how, leg before, const abi::node_address& bound) {
+    for (;;) {
+      const sip_id sip{here.sip};
+      const cube_id cube{here.cube};
+      const cube_layout& l = t_.layout(sip, cube);
+      const cube_step step = t_.enter(sip, cube, l.terminals[here.terminal].router, how, before, bound);
+      crossings_[here.sip].add({here.cube, here.terminal, step.exit, how, step.next, before});
+      if (l.terminals[step.exit].kind != terminal_kind::ucie_lane) return step.next;
+      here = t_.far_end({here.sip, here.cube, step.exit});
+      how = entry::from_cube;
+      before = step.next;
+    }
+  }
+
+  void walk_to_cubes(const abi::node_address& from, entry how, leg before) {
+    for (std::uint32_t cube = 0; cube < shape_.cubes_per_sip(); ++cube) {
+      walk(from, how, before, some_block(from.sip, cube));
+    }
+  }
+
+  void walk_from_sources(std::uint32_t sip) {
+    // One destination for each port of this SIP stands for all that leave by it.
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> ports;
+    for (std::uint32_t to = 0; to < shape_.sips; ++to) {
+      if (to != sip) ports.emplace_back(t_.sip_route(sip_id{sip}, sip_id{to}), to);
+    }
+    std::sort(ports.begin(), ports.end());
+    const auto same_port = [](const auto& a, const auto& b) { return a.first == b.first; };
+    ports.erase(std::unique(ports.begin(), ports.end(), same_port), ports.end());
+    for (std::uint32_t cube = 0; cube < shape_.cubes_per_sip(); ++cube) {
+      abi::node_address from = some_block(sip, cube);
+      for (const terminal_index source : blocks_of(layout(sip, cube))) {
+        from.terminal = source;
+        walk_to_cubes(from, entry::injected, 0);
+        for (const auto& [link, to] : ports) {
+          departed_with_[link] |= 1ULL << walk(from, entry::injected, 0, some_block(to, 0));
+        }
+      }
+    }
+  }
+
+  void walk_between_sips() {
+    std::vector<departure> open;
+    std::vector<bool> seen(t_.sip_links().size() * shape_.sips * t_.legs());
+    const auto depart = [&](const departure& d) {
+      const std::size_t key = (std::size_t{d.link} * shape_.sips + d.to) * t_.legs() + d.before;
+      if (!seen[key]) open.push_back(d);
+      seen[key] = true;
+    };
+    for (std::uint32_t from = 0; from < shape_.sips; ++from) {
+      for (std::uint32_t to = 0; to < shape_.sips; ++to) {
+        if (from == to) continue;
+        const std::uint32_t link = t_.sip_route(sip_id{from}, sip_id{to});
+        for (leg l = 0; l < t_.legs(); ++l) {
+          if ((departed_with_[link] >> l & 1) != 0) depart({link, to, l});
+        }
+      }
+    }
+    while (!open.empty()) {
+      const departure d = open.back();
+      open.pop_back();
+      const abi::node_address& here = t_.sip_links()[d.link].to;
+      if (here.sip == d.to) {
+        walk_to_cubes(here, entry::from_sip, d.before);
+      } else {
+        const leg last = walk(here, entry::from_sip, d.before, some_block(d.to, 0));
+        depart({t_.sip_route(sip_id{here.sip}, sip_id{d.to}), d.to, last});
+      }
+    }
+  }
+
+  void expand(std::uint32_t sip) {
+    const auto first = static_cast<std::ptrdiff_t>(edges_.size());
+    const crossing* last = nullptr;
+    for (const crossing& c : crossings_[sip].sorted()) {
+      if (c.how != entry::injected) {
+        edges_.push_back({node(link_into(sip, c), c.before),
+                          node(t_.inject_link(sip_id{sip}, cube_id{c.cube}, c.way_in), c.at)});
+      }
+      crossing path = c;
+      if (last != nullptr) path.before = last->before;  // the path inside does not depend on it
+      if (last == nullptr || path != *last) expand_paths(sip, c);
+      last = &c;
+    }
+    std::sort(edges_.begin() + first, edges_.end());
+    edges_.erase(std::unique(edges_.begin() + first, edges_.end()), edges_.end());
+  }
+
+  [[nodiscard]] std::uint32_t link_into(std::uint32_t sip, const crossing& c) const {
+    const terminal& t = layout(sip, c.cube).terminals[c.way_in];
+    if (t.kind == terminal_kind::sip_port) return t_.sip_link_id(t.index ^ 1U);
+    return t_.ucie_link(sip_id{sip}, *t_.neighbor(cube_id{c.cube}, t.edge), opposite(t.edge));
+  }
+
+  void expand_paths(std::uint32_t sip, const crossing& c) {
+    const cube_layout& l = layout(sip, c.cube);
+    if (leads_on(l.terminals[c.exit])) {
+      expand_path(sip, c, c.exit);
+    } else {
+      for (const terminal_index block : blocks_of(l)) expand_path(sip, c, block);
+    }
+  }
+
+  void expand_path(std::uint32_t sip_number, const crossing& c, terminal_index exit) {
+    const sip_id sip{sip_number};
+    const cube_id cube{c.cube};
+    const cube_layout& l = t_.layout(sip, cube);
+    bool holds = c.how != entry::injected;
+    std::uint32_t held = holds ? node(t_.inject_link(sip, cube, c.way_in), c.at) : 0;
+    const auto wait_for = [&](std::uint32_t link) {
+      const std::uint32_t wanted = node(link, c.at);
+      if (holds) edges_.push_back({held, wanted});
+      held = wanted;
+      holds = true;
+    };
+    router_index router = l.terminals[c.way_in].router;
+    for (unsigned s = t_.next_side(sip, cube, router, exit); s != sides;
+         s = t_.next_side(sip, cube, router, exit)) {
+      wait_for(t_.mesh_link(sip, cube, router, static_cast<side>(s)));
+      router = t_.next_router(router, static_cast<side>(s));
+    }
+    const terminal& t = l.terminals[exit];
+    if (!leads_on(t)) return;
+    wait_for(t_.eject_link(sip, cube, exit));
+    wait_for(t.kind == terminal_kind::sip_port ? t_.sip_link_id(t.index) : t_.ucie_link(sip, cube, t.edge));
+  }
+
+  const topology& t_;
+  machine_shape shape_;
+  std::vector<crossing_set> crossings_;       ///< per SIP
+  std::vector<std::uint64_t> departed_with_;  ///< per SIP link: legs of packets from its own SIP
+  std::vector<dependency> edges_;
+};
+
+/// What a class may wait for before it is consumed at its destination. Response and sideband always
+/// sink; message is bounded by per-peer eager credits, so its receiver has room for all of it; comm
+/// sinks into rings in TCM, while rings elsewhere are written by requests.
+std::vector<dependency> class_waits(config::buffer_kind rings) {
+  const auto wait = [](abi::traffic_class holds, abi::traffic_class wants) {
+    return dependency{static_cast<std::uint32_t>(holds), static_cast<std::uint32_t>(wants)};
+  };
+  std::vector<dependency> waits{wait(abi::traffic_class::request, abi::traffic_class::response)};
+  if (rings != config::buffer_kind::tcm) {
+    waits.push_back(wait(abi::traffic_class::comm, abi::traffic_class::request));
+  }
+  return waits;
+}
+
+}  // namespace
+
+std::vector<dependency> route_dependencies(const topology& t) { return route_walker(t).dependencies(); }
+
+std::vector<std::string> find_dependency_cycle(const topology& t) {
+  std::vector<std::string> names;
+  for (const std::uint32_t c : find_cycle(class_waits(t.ring_buffers()), abi::traffic_classes)) {
+    names.push_back(fmt::format("class {}", to_string(static_cast<abi::traffic_class>(c))));
+  }
+  if (!names.empty()) return names;
+  const std::size_t links = t.links().size();
+  for (const std::uint32_t n : find_cycle(route_dependencies(t), links * t.legs())) {
+    names.push_back(fmt::format("{} leg {}", t.links()[n / t.legs()].name, n % t.legs()));
+  }
+  return names;
+}
+
+}  // namespace diecast::fabric

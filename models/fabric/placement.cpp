@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/fabric/placement.hpp"
+
+#include <fmt/format.h>
+
+namespace diecast::fabric {
+namespace {
+
+constexpr const char* side_letter = "nesw";
+
+char letter(side s) { return side_letter[static_cast<unsigned>(s)]; }
+
+terminal_index add(placed_layout& cube, terminal t) {
+  const auto index = static_cast<terminal_index>(cube.layout.terminals.size());
+  cube.router_of.push_back(t.router);
+  cube.layout.terminals.push_back(std::move(t));
+  return index;
+}
+
+router_index router_at(const cube_layout& l, std::uint32_t x, std::uint32_t y) {
+  return static_cast<router_index>(y * l.columns + x);
+}
+
+/// Position `i` of `n` blocks spread evenly along a path that winds through the rows, so that blocks
+/// of consecutive numbers are near each other and a half-filled mesh becomes a checkerboard.
+router_index spread(const cube_layout& l, std::uint64_t i, std::uint64_t n) {
+  const std::uint64_t step = (2 * i + 1) * l.routers() / (2 * n);
+  const auto y = static_cast<std::uint32_t>(step / l.columns);
+  const auto along = static_cast<std::uint32_t>(step % l.columns);
+  return router_at(l, y % 2 == 0 ? along : l.columns - 1 - along, y);
+}
+
+void add_spread(placed_layout& cube, terminal_kind kind, const char* name, std::uint64_t n) {
+  for (std::uint64_t i = 0; i < n; ++i) {
+    add(cube, {kind, static_cast<std::uint32_t>(i), side::north, spread(cube.layout, i, n),
+               fmt::format("{}{}", name, i)});
+  }
+}
+
+/// The router of position `lane` along an edge.
+router_index edge_router(const cube_layout& l, side s, std::uint32_t lane) {
+  switch (s) {
+    case side::north: return router_at(l, lane, l.rows - 1);
+    case side::east: return router_at(l, l.columns - 1, lane);
+    case side::south: return router_at(l, lane, 0);
+    case side::west: return router_at(l, 0, lane);
+  }
+  return 0;
+}
+
+std::uint32_t edge_length(const cube_layout& l, side s) {
+  return s == side::north || s == side::south ? l.columns : l.rows;
+}
+
+}  // namespace
+
+const char* to_string(side s) {
+  static constexpr std::array names{"north", "east", "south", "west"};
+  return names[static_cast<unsigned>(s)];
+}
+
+const char* to_string(terminal_kind k) {
+  static constexpr std::array names{"pe", "hbm", "sram", "control_cpu", "ucie_lane", "io_cpu", "sip_port"};
+  return names[static_cast<unsigned>(k)];
+}
+
+gateway compass_gateway(const machine_shape& shape, side s) {
+  const std::uint32_t w = shape.cube_columns;
+  const std::uint32_t h = shape.cube_rows;
+  switch (s) {
+    case side::north: return {shape.cube_at(w / 2, h - 1), s};
+    case side::east: return {shape.cube_at(w - 1, h / 2), s};
+    case side::south: return {shape.cube_at(w / 2, 0), s};
+    case side::west: return {shape.cube_at(0, h / 2), s};
+  }
+  return {};
+}
+
+gateway spread_gateway(const machine_shape& shape, std::uint32_t port, std::uint32_t ports) {
+  const std::uint32_t w = shape.cube_columns;
+  const std::uint32_t h = shape.cube_rows;
+  std::vector<gateway> edge;
+  for (std::uint32_t x = 0; x < w; ++x) edge.push_back({shape.cube_at(x, 0), side::south});
+  for (std::uint32_t y = 1; y < h; ++y) edge.push_back({shape.cube_at(w - 1, y), side::east});
+  if (h > 1) {
+    for (std::uint32_t x = w - 1; x-- > 0;) edge.push_back({shape.cube_at(x, h - 1), side::north});
+  }
+  if (w > 1) {
+    for (std::uint32_t y = h - 1; y-- > 1;) edge.push_back({shape.cube_at(0, y), side::west});
+  }
+  return edge[std::uint64_t{port} * edge.size() / ports];
+}
+
+placed_layout place_cube(const config::machine_config& c, const std::array<bool, sides>& has_neighbor) {
+  placed_layout cube;
+  cube.layout.columns = static_cast<std::uint32_t>(c.noc.columns);
+  cube.layout.rows = static_cast<std::uint32_t>(c.noc.rows);
+  const cube_layout& l = cube.layout;
+  add_spread(cube, terminal_kind::pe, "pe", c.cube.pes);
+  cube.hbm_base = static_cast<terminal_index>(l.terminals.size());
+  add_spread(cube, terminal_kind::hbm, "hbm", c.hbm.ports);
+  // The two blocks everybody talks to sit at the center, on different routers where there are two.
+  cube.sram =
+      add(cube, {terminal_kind::sram, 0, side::north, router_at(l, l.columns / 2, l.rows / 2), "sram"});
+  cube.control_cpu = add(cube, {terminal_kind::control_cpu, 0, side::north,
+                                router_at(l, (l.columns - 1) / 2, (l.rows - 1) / 2), "control_cpu"});
+  for (unsigned s = 0; s < sides; ++s) {
+    if (!has_neighbor[s]) continue;
+    const side edge = static_cast<side>(s);
+    cube.has_lanes[s] = true;
+    cube.lane_base[s] = static_cast<terminal_index>(l.terminals.size());
+    for (std::uint32_t lane = 0; lane < edge_length(l, edge); ++lane) {
+      add(cube, {terminal_kind::ucie_lane, lane, edge, edge_router(l, edge, lane),
+                 fmt::format("ucie_{}.lane{}", letter(edge), lane)});
+    }
+  }
+  return cube;
+}
+
+void place_io_cpu(placed_layout& cube) {
+  cube.io_cpu = add(cube, {terminal_kind::io_cpu, 0, side::south, router_at(cube.layout, 0, 0), "io_cpu"});
+}
+
+terminal_index place_sip_port(placed_layout& cube, side edge, std::uint32_t sip_link,
+                              const std::string& label) {
+  const router_index router = edge_router(cube.layout, edge, edge_length(cube.layout, edge) / 2);
+  return add(cube, {terminal_kind::sip_port, sip_link, edge, router, "sip_port_" + label});
+}
+
+}  // namespace diecast::fabric

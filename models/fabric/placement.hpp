@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where blocks sit: terminals on the routers of a cube, SIP links on the edge cubes of a SIP.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/config/machine_config.hpp"
+#include "models/fabric/topology.hpp"
+
+namespace diecast::fabric {
+
+/// A cube's layout with what the hot path needs next to it.
+struct placed_layout {
+  cube_layout layout;
+  std::vector<router_index> router_of;            ///< per terminal
+  std::array<terminal_index, sides> lane_base{};  ///< first lane of each side that has a neighbor
+  std::array<bool, sides> has_lanes{};
+  terminal_index hbm_base{};
+  terminal_index sram{};
+  terminal_index control_cpu{};
+  terminal_index io_cpu{};  ///< valid on the IO cube
+};
+
+/// A SIP link's end: the cube it sits on and the outer edge of that cube it leaves by.
+struct gateway {
+  cube_id cube;
+  side edge{};
+};
+
+/// The gateway of a compass direction: the middle cube of that edge of the SIP.
+[[nodiscard]] gateway compass_gateway(const machine_shape& shape, side s);
+/// The gateway of port `port` of `ports`: spread over the edge cubes, counter-clockwise from the
+/// south-west corner.
+[[nodiscard]] gateway spread_gateway(const machine_shape& shape, std::uint32_t port, std::uint32_t ports);
+
+/// Terminals every cube has, then lanes of the sides with a neighbor.
+[[nodiscard]] placed_layout place_cube(const config::machine_config& c,
+                                       const std::array<bool, sides>& has_neighbor);
+/// Adds the host's terminal, at the south-west corner router.
+void place_io_cpu(placed_layout& cube);
+/// Adds a SIP link's port, in the middle of the outer edge. Returns its terminal.
+terminal_index place_sip_port(placed_layout& cube, side edge, std::uint32_t sip_link,
+                              const std::string& label);
+
+}  // namespace diecast::fabric

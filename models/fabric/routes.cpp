@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where packets go: one decision per cube, one per router.
+#include <fmt/format.h>
+#include <stdexcept>
+
+#include "models/fabric/topology_impl.hpp"
+
+namespace diecast::fabric {
+namespace {
+
+/// SIP group of a leg: 0 before any SIP link, then what from_sip put it into.
+constexpr unsigned group_of(leg l) { return l == 0 ? 0U : (l - 1U) / 2; }
+constexpr leg transit_leg(unsigned group) { return static_cast<leg>(1 + 2 * group); }
+constexpr leg last_leg(unsigned group) { return static_cast<leg>(2 + 2 * group); }
+
+}  // namespace
+
+topology::impl::way topology::impl::way_out(sip_id sip, cube_id cube, router_index router,
+                                            const abi::node_address& destination) const {
+  std::uint32_t target = destination.cube;
+  terminal_index last = destination.terminal;
+  if (destination.sip != sip.value) {
+    const abi::node_address& port = sip_links[graph.next_link(sip.value, destination.sip)].from;
+    target = port.cube;
+    last = port.terminal;
+  }
+  if (target == cube.value) return {last, false};
+  const std::uint32_t x = shape.cube_x(cube);
+  const std::uint32_t tx = shape.cube_x(cube_id{target});
+  const placed_layout& p = placed(sip, cube);
+  const auto lane = [&](side s, std::uint16_t number) {
+    return static_cast<terminal_index>(p.lane_base[static_cast<unsigned>(s)] + number);
+  };
+  if (x != tx) return {lane(tx > x ? side::east : side::west, router_y[router]), true};
+  return {lane(target > cube.value ? side::north : side::south, router_x[router]), true};
+}
+
+terminal_index topology::exit(sip_id sip, cube_id cube, router_index router,
+                              const abi::node_address& destination) const {
+  return impl_->way_out(sip, cube, router, destination).exit;
+}
+
+cube_step topology::enter(sip_id sip, cube_id cube, router_index router, entry how, leg before,
+                          const abi::node_address& destination) const {
+  const impl& m = *impl_;
+  const impl::way way = m.way_out(sip, cube, router, destination);
+  if (how == entry::injected || m.legs == 1) return {way.exit, 0};
+  unsigned group = group_of(before);
+  if (how == entry::from_sip) {
+    group = m.count_crossings ? group + 1 : m.dateline_group(sip.value, destination.sip);
+  }
+  return {way.exit, way.passes ? transit_leg(group) : last_leg(group)};
+}
+
+unsigned topology::next_side(sip_id sip, cube_id cube, router_index router, terminal_index exit) const {
+  const impl& m = *impl_;
+  const router_index to = m.placed(sip, cube).router_of[exit];
+  if (router == to) return sides;
+  if (m.router_x[router] != m.router_x[to]) {
+    return static_cast<unsigned>(m.router_x[to] > m.router_x[router] ? side::east : side::west);
+  }
+  return static_cast<unsigned>(to > router ? side::north : side::south);
+}
+
+std::uint32_t topology::sip_route(sip_id at, sip_id to) const {
+  return impl_->graph.next_link(at.value, to.value);
+}
+
+router_index topology::next_router(router_index router, side s) const {
+  const std::uint32_t columns = impl_->layouts.front().layout.columns;
+  switch (s) {
+    case side::north: return static_cast<router_index>(router + columns);
+    case side::east: return static_cast<router_index>(router + 1);
+    case side::south: return static_cast<router_index>(router - columns);
+    case side::west: return static_cast<router_index>(router - 1);
+  }
+  return router;
+}
+
+abi::node_address topology::far_end(const abi::node_address& exit) const {
+  const impl& m = *impl_;
+  const terminal& t = m.placed(sip_id{exit.sip}, cube_id{exit.cube}).layout.terminals.at(exit.terminal);
+  if (t.kind == terminal_kind::sip_port) return m.sip_links[t.index].to;
+  if (t.kind != terminal_kind::ucie_lane) {
+    throw std::logic_error(fmt::format("terminal {} of {} leads to no other cube", t.name,
+                                       cube_path(m.shape, sip_id{exit.sip}, cube_id{exit.cube})));
+  }
+  const cube_id there = *neighbor(cube_id{exit.cube}, t.edge);
+  const unsigned back = static_cast<unsigned>(opposite(t.edge));
+  const placed_layout& p = m.placed(sip_id{exit.sip}, there);
+  return {exit.sip, static_cast<std::uint16_t>(there.value),
+          static_cast<std::uint16_t>(p.lane_base[back] + t.index)};
+}
+
+std::vector<route_hop> topology::trace(abi::node_address from, abi::node_address to) const {
+  std::vector<route_hop> hops;
+  entry how = entry::injected;
+  leg at = 0;
+  for (abi::node_address here = from;;) {
+    const sip_id sip{here.sip};
+    const cube_id cube{here.cube};
+    const placed_layout& p = impl_->placed(sip, cube);
+    router_index router = p.router_of.at(here.terminal);
+    const cube_step step = enter(sip, cube, router, how, at, to);
+    at = step.next;
+    hops.push_back({inject_link(sip, cube, here.terminal), at});
+    for (unsigned s = next_side(sip, cube, router, step.exit); s != sides;
+         s = next_side(sip, cube, router, step.exit)) {
+      hops.push_back({mesh_link(sip, cube, router, static_cast<side>(s)), at});
+      router = next_router(router, static_cast<side>(s));
+    }
+    hops.push_back({eject_link(sip, cube, step.exit), at});
+    const terminal& t = p.layout.terminals.at(step.exit);
+    if (t.kind != terminal_kind::ucie_lane && t.kind != terminal_kind::sip_port) return hops;
+    const bool leaves_sip = t.kind == terminal_kind::sip_port;
+    hops.push_back({leaves_sip ? sip_link_id(t.index) : ucie_link(sip, cube, t.edge), at});
+    how = leaves_sip ? entry::from_sip : entry::from_cube;
+    here.terminal = step.exit;
+    here = far_end(here);
+  }
+}
+
+}  // namespace diecast::fabric

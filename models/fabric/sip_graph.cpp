@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/fabric/sip_graph.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <fmt/format.h>
+#include <set>
+
+#include "models/config/pod_grid.hpp"
+
+namespace diecast::fabric {
+namespace {
+
+using config::pod_topology;
+
+constexpr const char* compass[sides] = {"n", "e", "s", "w"};
+
+void join(sip_graph& g, sip_connection there, const gateway& back_leaves, const std::string& back_label) {
+  sip_connection back{there.to, there.from, back_leaves, back_label, there.dateline};
+  g.links.push_back(std::move(there));
+  g.links.push_back(std::move(back));
+}
+
+/// A dimension closes into a ring when asked to; one of two SIPs does not: its two SIPs are joined by
+/// one pair of links, and "both ways round" are that pair.
+bool wraps(bool ring, std::uint32_t length) { return ring && length > 2; }
+
+struct grid_rules {
+  std::uint32_t columns{}, rows{};
+  bool ring{};
+
+  [[nodiscard]] std::uint32_t x(std::uint32_t sip) const { return sip % columns; }
+  [[nodiscard]] std::uint32_t y(std::uint32_t sip) const { return sip / columns; }
+};
+
+void join_positive(sip_graph& g, const machine_shape& shape, const grid_rules& grid, std::uint32_t sip,
+                   side s) {
+  const bool along_x = s == side::east;
+  const std::uint32_t length = along_x ? grid.columns : grid.rows;
+  const std::uint32_t at = along_x ? grid.x(sip) : grid.y(sip);
+  const bool closes = at + 1 == length;
+  if (closes && !wraps(grid.ring, length)) return;
+  const std::uint32_t stride = along_x ? 1 : grid.columns;
+  const std::uint32_t to = closes ? sip - (length - 1) * stride : sip + stride;
+  const side back = opposite(s);
+  join(g, {sip, to, compass_gateway(shape, s), compass[static_cast<unsigned>(s)], closes},
+       compass_gateway(shape, back), compass[static_cast<unsigned>(back)]);
+}
+
+/// Direction of the next hop on a grid: X first; on a ring the shorter way round, ties go positive.
+side grid_side(const grid_rules& grid, std::uint32_t from, std::uint32_t to) {
+  const bool along_x = grid.x(from) != grid.x(to);
+  const std::uint32_t length = along_x ? grid.columns : grid.rows;
+  const std::uint32_t a = along_x ? grid.x(from) : grid.y(from);
+  const std::uint32_t b = along_x ? grid.x(to) : grid.y(to);
+  const std::uint32_t forward = (b + length - a) % length;
+  const bool positive = wraps(grid.ring, length) ? forward <= length - forward : b > a;
+  if (along_x) return positive ? side::east : side::west;
+  return positive ? side::north : side::south;
+}
+
+void build_grid(sip_graph& g, const machine_shape& shape, const grid_rules& grid) {
+  for (std::uint32_t sip = 0; sip < g.sips; ++sip) {
+    join_positive(g, shape, grid, sip, side::east);
+    join_positive(g, shape, grid, sip, side::north);
+  }
+  std::vector<std::uint16_t> by_side(std::size_t{g.sips} * sides, no_link);
+  for (std::size_t l = 0; l < g.links.size(); ++l) {
+    const sip_connection& link = g.links[l];
+    by_side[link.from * sides + static_cast<unsigned>(link.leaves.edge)] = static_cast<std::uint16_t>(l);
+  }
+  for (std::uint32_t from = 0; from < g.sips; ++from) {
+    for (std::uint32_t to = 0; to < g.sips; ++to) {
+      if (from == to) continue;
+      g.next[std::size_t{from} * g.sips + to] =
+          by_side[from * sides + static_cast<unsigned>(grid_side(grid, from, to))];
+    }
+  }
+}
+
+/// Joins the pairs in order; ports of a SIP are numbered in that order and spread over its edge.
+void build_pairs(sip_graph& g, const machine_shape& shape,
+                 const std::vector<std::pair<std::uint32_t, std::uint32_t>>& pairs) {
+  std::vector<std::uint32_t> ports(g.sips), used(g.sips);
+  for (const auto& [a, b] : pairs) {
+    ++ports[a];
+    ++ports[b];
+  }
+  for (const auto& [a, b] : pairs) {
+    const std::uint32_t pa = used[a]++;
+    const std::uint32_t pb = used[b]++;
+    join(g, {a, b, spread_gateway(shape, pa, ports[a]), fmt::format("p{}", pa), false},
+         spread_gateway(shape, pb, ports[b]), fmt::format("p{}", pb));
+  }
+}
+
+std::vector<std::pair<std::uint32_t, std::uint32_t>> listed_pairs(const config::pod_block& pod,
+                                                                  std::vector<problem>& problems) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+  for (std::size_t i = 0; i < pod.links.size(); ++i) {
+    const config::pod_link& l = pod.links[i];
+    const std::string where = fmt::format("pod.links[{}]", i);
+    const std::string value = fmt::format("{} - {}", l.from, l.to);
+    if (l.from >= pod.sips || l.to >= pod.sips) {
+      problems.push_back({where, "no such SIP", value, fmt::format("SIPs 0 to {}", pod.sips - 1)});
+    } else if (l.from == l.to) {
+      problems.push_back({where, "a SIP is linked to itself", value, "two different SIPs"});
+    } else if (!seen.insert(std::minmax(l.from, l.to)).second) {
+      problems.push_back({where, "these SIPs are linked already", value, "each pair once"});
+    } else {
+      pairs.emplace_back(l.from, l.to);
+    }
+  }
+  return pairs;
+}
+
+/// Shortest paths; of equally short ones the link of the lowest index.
+void route_shortest(sip_graph& g) {
+  std::vector<std::vector<std::uint16_t>> leaving(g.sips);  // in ascending order
+  for (std::size_t l = 0; l < g.links.size(); ++l) {
+    leaving[g.links[l].from].push_back(static_cast<std::uint16_t>(l));
+  }
+  for (std::uint32_t to = 0; to < g.sips; ++to) {
+    std::vector<std::uint32_t> distance(g.sips, g.sips);
+    std::deque<std::uint32_t> open{to};
+    distance[to] = 0;
+    while (!open.empty()) {
+      const std::uint32_t at = open.front();
+      open.pop_front();
+      for (const std::uint16_t l : leaving[at]) {
+        const std::uint32_t before = g.links[l].to;  // links are two-way: it has a link to `at` as well
+        if (distance[before] != g.sips) continue;
+        distance[before] = distance[at] + 1;
+        open.push_back(before);
+      }
+    }
+    for (std::uint32_t from = 0; from < g.sips; ++from) {
+      const auto nearer = [&](std::uint16_t l) { return distance[g.links[l].to] + 1 == distance[from]; };
+      const auto l = std::find_if(leaving[from].begin(), leaving[from].end(), nearer);
+      if (from != to && l != leaving[from].end()) g.next[std::size_t{from} * g.sips + to] = *l;
+    }
+  }
+}
+
+/// One problem per SIP that SIP 0 cannot reach, links being two-way; names every such pair with 0.
+void check_reach(const sip_graph& g, std::vector<problem>& problems) {
+  for (std::uint32_t sip = 1; sip < g.sips; ++sip) {
+    if (g.next_link(0, sip) != no_link) continue;
+    problems.push_back({"pod.links", "SIPs that no path of links joins",
+                        fmt::format("pod.sip0 and pod.sip{}", sip), "a path between every two SIPs"});
+  }
+}
+
+void measure_routes(sip_graph& g, bool grid) {
+  if (grid) g.datelines_ahead.resize(std::size_t{g.sips} * g.sips);
+  for (std::uint32_t from = 0; from < g.sips; ++from) {
+    for (std::uint32_t to = 0; to < g.sips; ++to) {
+      std::uint32_t hops = 0;
+      std::uint32_t datelines = 0;
+      for (std::uint32_t at = from; at != to; ++hops) {
+        const sip_connection& l = g.links[g.next_link(at, to)];
+        datelines += l.dateline ? 1 : 0;
+        at = l.to;
+      }
+      g.max_hops = std::max(g.max_hops, hops);
+      g.max_datelines = std::max(g.max_datelines, datelines);
+      if (grid) g.datelines_ahead[std::size_t{from} * g.sips + to] = static_cast<std::uint8_t>(datelines);
+    }
+  }
+}
+
+}  // namespace
+
+sip_graph build_sip_graph(const config::machine_config& c, std::vector<problem>& problems) {
+  sip_graph g;
+  g.sips = static_cast<std::uint32_t>(c.pod.sips);
+  g.next.assign(std::size_t{g.sips} * g.sips, no_link);
+  const machine_shape shape = c.shape();
+  const std::size_t before = problems.size();
+  const bool grid = c.pod.topology == pod_topology::ring || c.pod.topology == pod_topology::mesh_2d ||
+                    c.pod.topology == pod_topology::torus_2d;
+  if (c.pod.topology == pod_topology::ring) {
+    build_grid(g, shape, {g.sips, 1, true});
+  } else if (grid) {
+    try {
+      const config::pod_grid p = config::pod_grid_of(c.pod);
+      build_grid(g, shape, {p.columns, p.rows, c.pod.topology == pod_topology::torus_2d});
+    } catch (const user_error& e) {
+      problems.insert(problems.end(), e.problems().begin(), e.problems().end());
+    }
+  } else if (c.pod.topology == pod_topology::fully_connected) {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
+    for (std::uint32_t a = 0; a < g.sips; ++a) {
+      for (std::uint32_t b = a + 1; b < g.sips; ++b) pairs.emplace_back(a, b);
+    }
+    build_pairs(g, shape, pairs);
+  } else {
+    build_pairs(g, shape, listed_pairs(c.pod, problems));
+  }
+  if (!grid) {
+    route_shortest(g);
+    check_reach(g, problems);
+  }
+  if (problems.size() == before) measure_routes(g, grid);
+  return g;
+}
+
+}  // namespace diecast::fabric

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pod as a graph of SIPs: who is joined to whom, by which gateways, and the next hop of every
+// pair.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "models/config/machine_config.hpp"
+#include "models/fabric/placement.hpp"
+#include "models/types/error.hpp"
+#include "models/types/ids.hpp"
+
+namespace diecast::fabric {
+
+/// A directed SIP link before terminals are placed. Links come in pairs: link ^ 1 is the way back.
+struct sip_connection {
+  std::uint32_t from{}, to{};  ///< SIPs
+  gateway leaves;              ///< at `from`
+  std::string label;           ///< of the port at `from`: "e", or "p2" where there is no compass
+  bool dateline{};             ///< closes a ring of the grid
+};
+
+inline constexpr std::uint16_t no_link = std::numeric_limits<std::uint16_t>::max();
+
+struct sip_graph {
+  std::uint32_t sips{};
+  std::vector<sip_connection> links;
+  std::vector<std::uint16_t> next;  ///< [from * sips + to]: link to take; no_link when equal
+  std::uint32_t max_hops{};         ///< SIP links of the longest route
+  /// On grids, [at * sips + to]: datelines still to cross; empty on fully connected pods and lists.
+  std::vector<std::uint8_t> datelines_ahead;
+  std::uint32_t max_datelines{};
+
+  [[nodiscard]] std::uint16_t next_link(std::uint32_t from, std::uint32_t to) const {
+    return next[std::size_t{from} * sips + to];
+  }
+};
+
+/// Appends what is wrong (bad pod.links, SIPs that do not reach each other) to `problems`.
+[[nodiscard]] sip_graph build_sip_graph(const config::machine_config& c, std::vector<problem>& problems);
+
+}  // namespace diecast::fabric

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/fabric/topology.hpp"
+
+#include <fmt/format.h>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+#include "models/fabric/topology_impl.hpp"
+#include "models/types/error.hpp"
+
+namespace diecast::fabric {
+namespace {
+
+constexpr cube_id io_cube_of_every_sip{0};  // host_memory addresses name cube 0
+
+void check_count(std::vector<problem>& problems, const char* key, std::uint64_t value, std::uint64_t least,
+                 std::uint64_t most, const char* why) {
+  if (value >= least && value <= most) return;
+  problems.push_back({key, why, fmt::format("{}", value), fmt::format("{} to {}", least, most)});
+}
+
+std::vector<problem> check_counts(const config::machine_config& c) {
+  std::vector<problem> p;
+  check_count(p, "pod.sips", c.pod.sips, 1, abi::max_sips, "the address map has no such number of SIPs");
+  check_count(p, "sip.columns", c.sip.columns, 1, abi::max_cubes_per_sip, "not a number of cubes");
+  check_count(p, "sip.rows", c.sip.rows, 1, abi::max_cubes_per_sip, "not a number of cubes");
+  check_count(p, "cube.pes", c.cube.pes, 1, abi::control_cpu_unit,
+              "the address map has no such number of PEs");
+  check_count(p, "hbm.ports", c.hbm.ports, 0, abi::max_units, "the address map has no such number of ports");
+  check_count(p, "noc.columns", c.noc.columns, 1, 128, "not a mesh of routers");
+  check_count(p, "noc.rows", c.noc.rows, 1, 128, "not a mesh of routers");
+  if (p.empty() && c.sip.columns * c.sip.rows > abi::max_cubes_per_sip) {
+    p.push_back({"sip.columns x sip.rows", "more cubes than the address map holds",
+                 fmt::format("{} x {}", c.sip.columns, c.sip.rows),
+                 fmt::format("at most {} cubes", abi::max_cubes_per_sip)});
+  }
+  return p;
+}
+
+bool within(std::uint64_t offset, std::uint64_t kib) { return offset < kib * 1024; }
+
+}  // namespace
+
+topology::impl::impl(const config::machine_config& c) : config(c) {
+  std::vector<problem> problems = check_counts(c);
+  if (!problems.empty()) throw user_error(std::move(problems));
+  shape = c.shape();
+  graph = build_sip_graph(c, problems);
+  choose_legs(problems);
+  if (!problems.empty()) throw user_error(std::move(problems));
+  place();
+  number_links();
+}
+
+std::array<bool, sides> topology::impl::neighbors(cube_id cube) const {
+  const std::uint32_t x = shape.cube_x(cube);
+  const std::uint32_t y = shape.cube_y(cube);
+  return {y + 1 < shape.cube_rows, x + 1 < shape.cube_columns, y > 0, x > 0};
+}
+
+void topology::impl::choose_legs(std::vector<problem>& problems) {
+  if (!config.noc.leg_vcs) return;
+  const auto legs_of = [&](std::uint32_t groups) {
+    return groups == 0 && shape.cubes_per_sip() == 1 ? 1U : 3 + 2 * groups;
+  };
+  legs = legs_of(graph.max_hops);
+  if (legs * abi::traffic_classes > max_vcs && !graph.datelines_ahead.empty()) {
+    count_crossings = false;
+    legs = legs_of(dateline_groups());
+  }
+  if (legs * abi::traffic_classes > max_vcs) {
+    problems.push_back({"pod.topology", "routes over this many SIP links need too many virtual channels",
+                        fmt::format("{} SIP links: {} classes x {} legs = {} VCs", graph.max_hops,
+                                    abi::traffic_classes, legs, legs * abi::traffic_classes),
+                        fmt::format("at most {} VCs", max_vcs)});
+  }
+}
+
+void topology::impl::place() {
+  const std::uint32_t cubes = shape.cubes_per_sip();
+  // Ports of a cube in link order; a cube without any shares the layout of its kind.
+  std::vector<std::vector<std::uint16_t>> ports(std::size_t{shape.sips} * cubes);
+  for (std::size_t l = 0; l < graph.links.size(); ++l) {
+    const sip_connection& link = graph.links[l];
+    ports[cube_index(sip_id{link.from}, link.leaves.cube)].push_back(static_cast<std::uint16_t>(l));
+  }
+  std::vector<abi::node_address> port_at(graph.links.size());
+  std::map<std::pair<std::array<bool, sides>, bool>, std::uint32_t> shared;
+  for (std::uint32_t i = 0; i < ports.size(); ++i) {
+    const cube_id cube{i % cubes};
+    const bool io = cube == io_cube_of_every_sip;
+    const auto key = std::pair{neighbors(cube), io};
+    if (const auto known = shared.find(key); ports[i].empty() && known != shared.end()) {
+      layout_of.push_back(known->second);
+      continue;
+    }
+    const auto index = static_cast<std::uint32_t>(layouts.size());
+    layouts.push_back(place_cube(config, key.first));
+    layout_of.push_back(index);
+    if (io) place_io_cpu(layouts.back());
+    for (const std::uint16_t l : ports[i]) {
+      const sip_connection& link = graph.links[l];
+      const terminal_index t = place_sip_port(layouts.back(), link.leaves.edge, l, link.label);
+      port_at[l] = {static_cast<std::uint16_t>(i / cubes), static_cast<std::uint16_t>(cube.value), t};
+    }
+    if (ports[i].empty()) shared.emplace(key, index);
+  }
+  for (std::uint32_t l = 0; l < graph.links.size(); ++l) {
+    const sip_connection& there = graph.links[l];
+    const sip_connection& back = graph.links[l ^ 1U];
+    sip_links.push_back(
+        {l, port_at[l], port_at[l ^ 1U],
+         fmt::format("{}.{}-sip{}.{}", sip_path(sip_id{there.from}), there.label, there.to, back.label)});
+  }
+  const std::uint32_t routers = layouts.front().layout.routers();
+  for (std::uint32_t r = 0; r < routers; ++r) {
+    router_x.push_back(static_cast<std::uint16_t>(r % layouts.front().layout.columns));
+    router_y.push_back(static_cast<std::uint16_t>(r / layouts.front().layout.columns));
+  }
+}
+
+topology::topology(const config::machine_config& config) : impl_(std::make_unique<impl>(config)) {}
+topology::~topology() = default;
+
+const machine_shape& topology::shape() const { return impl_->shape; }
+
+const cube_layout& topology::layout(sip_id sip, cube_id cube) const {
+  return impl_->placed(sip, cube).layout;
+}
+
+std::optional<cube_id> topology::neighbor(cube_id cube, side s) const {
+  if (!impl_->neighbors(cube)[static_cast<unsigned>(s)]) return std::nullopt;
+  switch (s) {
+    case side::north: return cube_id{cube.value + impl_->shape.cube_columns};
+    case side::east: return cube_id{cube.value + 1};
+    case side::south: return cube_id{cube.value - impl_->shape.cube_columns};
+    case side::west: return cube_id{cube.value - 1};
+  }
+  return std::nullopt;
+}
+
+std::span<const sip_link> topology::sip_links() const { return impl_->sip_links; }
+cube_id topology::io_cube(sip_id) const { return io_cube_of_every_sip; }
+unsigned topology::legs() const { return impl_->legs; }
+config::buffer_kind topology::ring_buffers() const { return impl_->config.ipcq.rings; }
+
+abi::node_address topology::locate(abi::address a) const {
+  const auto nothing = [&] { return std::out_of_range("nothing answers at address " + abi::describe(a)); };
+  const auto at = abi::decode(a);
+  if (!at || at->sip.value >= impl_->shape.sips || at->cube.value >= impl_->shape.cubes_per_sip())
+    throw nothing();
+  const config::machine_config& c = impl_->config;
+  const placed_layout& cube = impl_->placed(at->sip, at->cube);
+  const bool io = at->cube == io_cube_of_every_sip;
+  const bool pe = at->unit < c.cube.pes;
+  const auto node = [&](bool exists, terminal_index t) -> abi::node_address {
+    if (!exists) throw nothing();
+    return {static_cast<std::uint16_t>(at->sip.value), static_cast<std::uint16_t>(at->cube.value), t};
+  };
+  const auto unit = static_cast<terminal_index>(at->unit);
+  switch (at->kind) {
+    case abi::region::tcm: return node(pe && within(at->offset, c.pe.tcm_kib), unit);
+    case abi::region::pe_registers:
+    case abi::region::ipcq_mailbox: return node(pe, unit);
+    case abi::region::sram: return node(at->unit == 0 && within(at->offset, c.sram.kib), cube.sram);
+    case abi::region::hbm:
+      return node(at->unit < c.hbm.ports && within(at->offset, c.hbm.port_mib * 1024),
+                  static_cast<terminal_index>(cube.hbm_base + unit));
+    case abi::region::host_memory: return node(io && at->unit == 0, cube.io_cpu);
+    case abi::region::launch_mailbox:
+      if (at->unit == abi::control_cpu_unit) return node(true, cube.control_cpu);
+      if (at->unit == abi::io_cpu_unit) return node(io, cube.io_cpu);
+      return node(pe, unit);
+  }
+  throw nothing();
+}
+
+}  // namespace diecast::fabric

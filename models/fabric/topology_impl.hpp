@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a topology holds: tables small enough to stay in cache (a few hundred KB for 1,024 cubes);
+// cubes of equal terminals share one layout. Links get their names only when somebody asks.
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "models/fabric/placement.hpp"
+#include "models/fabric/sip_graph.hpp"
+#include "models/fabric/topology.hpp"
+
+namespace diecast::fabric {
+
+struct topology::impl {
+  config::machine_config config;
+  machine_shape shape;
+  sip_graph graph;
+  unsigned legs{1};
+  bool count_crossings{true};  ///< legs by SIP links crossed; otherwise by datelines
+  std::vector<placed_layout> layouts;
+  std::vector<std::uint32_t> layout_of;  ///< per cube of the pod
+  std::vector<sip_link> sip_links;
+  std::vector<std::uint16_t> router_x, router_y;
+
+  // Numbering of links: per cube mesh, inject, eject, ucie; the SIP links last.
+  std::vector<std::uint32_t> first_link;  ///< per cube of the pod
+  std::uint32_t first_sip_link{};
+  std::vector<std::uint16_t> mesh_offset;  ///< [router * sides + side]; no_link where the mesh ends
+  std::uint32_t mesh_links{};              ///< per cube
+  mutable std::once_flag links_named;
+  mutable std::vector<link> links;
+
+  explicit impl(const config::machine_config& c);
+
+  [[nodiscard]] std::size_t cube_index(sip_id sip, cube_id cube) const {
+    return std::size_t{sip.value} * shape.cubes_per_sip() + cube.value;
+  }
+  [[nodiscard]] const placed_layout& placed(sip_id sip, cube_id cube) const {
+    return layouts[layout_of[cube_index(sip, cube)]];
+  }
+  /// Where a packet leaves a cube, and whether it only passes through to a neighbor.
+  struct way {
+    terminal_index exit{};
+    bool passes{};
+  };
+  [[nodiscard]] way way_out(sip_id sip, cube_id cube, router_index router,
+                            const abi::node_address& destination) const;
+  /// Group of legs at a SIP that is not the source's, when datelines are counted. The last SIP has a
+  /// group of its own: there packets leave the straight ways between gateways for any router, and must
+  /// not wait behind packets that go on.
+  [[nodiscard]] unsigned dateline_group(std::uint32_t at, std::uint32_t destination) const {
+    if (at == destination) return dateline_groups();
+    return 1 + graph.max_datelines - graph.datelines_ahead[std::size_t{at} * graph.sips + destination];
+  }
+  [[nodiscard]] unsigned dateline_groups() const { return 2 + graph.max_datelines; }
+  [[nodiscard]] std::array<bool, sides> neighbors(cube_id cube) const;
+  void choose_legs(std::vector<problem>& problems);
+  void place();
+  void number_links();
+  void name_links() const;
+  void name_cube_links(std::uint32_t sip, std::uint32_t cube) const;
+};
+
+}  // namespace diecast::fabric

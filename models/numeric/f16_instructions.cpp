@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// f16 conversions by the F16C instructions, chosen at run time: the portable code takes 110 us for
+// the sum of two 64 KiB vectors, which would be most of the wall time of an all-reduce.
+#include <algorithm>
+#include <array>
+
+#include "models/numeric/convert.hpp"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#define DIECAST_F16C 1
+#else
+#define DIECAST_F16C 0
+#endif
+
+namespace diecast::numeric::detail {
+
+#if DIECAST_F16C
+namespace {
+
+constexpr std::size_t lanes = 8;
+
+__attribute__((target("avx,f16c"))) void widen_f16c(const std::uint16_t* in, float* out, std::size_t n) {
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const __m128i half = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i));
+    _mm256_storeu_ps(out + i, _mm256_cvtph_ps(half));
+  }
+  for (; i < n; ++i) out[i] = _cvtsh_ss(in[i]);
+}
+
+__attribute__((target("avx,f16c"))) void narrow_f16c(const float* in, std::uint16_t* out, std::size_t n) {
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const __m128i half = _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), half);
+  }
+  for (; i < n; ++i) out[i] = _cvtss_sh(in[i], _MM_FROUND_TO_NEAREST_INT);
+}
+
+}  // namespace
+
+bool has_f16_instructions() {
+  static const bool has = __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c");
+  return has;
+}
+
+void f16_to_f32_fast(const std::uint16_t* in, float* out, std::size_t n) {
+  has_f16_instructions() ? widen_f16c(in, out, n) : f16_to_f32_portable(in, out, n);
+}
+
+void f32_to_f16_fast(const float* in, std::uint16_t* out, std::size_t n) {
+  has_f16_instructions() ? narrow_f16c(in, out, n) : f32_to_f16_portable(in, out, n);
+}
+
+#else
+
+bool has_f16_instructions() { return false; }
+void f16_to_f32_fast(const std::uint16_t* in, float* out, std::size_t n) { f16_to_f32_portable(in, out, n); }
+void f32_to_f16_fast(const float* in, std::uint16_t* out, std::size_t n) { f32_to_f16_portable(in, out, n); }
+
+#endif
+
+}  // namespace diecast::numeric::detail

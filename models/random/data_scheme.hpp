@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// How one family of test data is made; internal to models/random.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "models/random/stream.hpp"
+#include "models/random/test_data.hpp"
+
+namespace diecast::random {
+
+struct data_request {
+  std::uint64_t seed{};
+  numeric::dtype type{};
+  numeric::reduction op{};
+  std::uint32_t ranks{};
+  std::uint64_t count{};
+};
+
+class test_data::scheme {
+ public:
+  explicit scheme(const data_request& request) : request_(request) {}
+  scheme(const scheme&) = delete;
+  scheme& operator=(const scheme&) = delete;
+  virtual ~scheme() = default;
+
+  virtual void fill(std::uint32_t rank, std::span<std::byte> out) const = 0;
+  virtual void expected(std::span<std::byte> out) const = 0;
+  virtual void error_bounds(std::span<double> out) const { std::fill(out.begin(), out.end(), 0.0); }
+  [[nodiscard]] virtual bool exact() const { return true; }
+  [[nodiscard]] virtual std::string why() const = 0;
+
+  [[nodiscard]] const data_request& request() const { return request_; }
+
+ protected:
+  /// The random numbers behind a rank's contribution.
+  [[nodiscard]] stream rank_stream(std::uint32_t rank) const;
+  [[nodiscard]] stream element_stream() const { return {request_.seed, "", "test data: element"}; }
+  [[nodiscard]] bool average() const { return request_.op == numeric::reduction::avg; }
+
+ private:
+  data_request request_;
+};
+
+/// Elements worked on at a time.
+inline constexpr std::size_t data_block = 1024;
+
+/// Uniform lanes cut from 64-bit draws: lane i of the stream, for i in [first, first + n). A block
+/// starts at a multiple of data_block.
+template <class Lane>
+void draw_lanes(const stream& source, std::uint64_t first, std::span<Lane> lanes) {
+  constexpr std::size_t per_word = sizeof(std::uint64_t) / sizeof(Lane);
+  std::array<std::uint64_t, data_block / per_word> words;
+  const std::size_t n = (lanes.size() + per_word - 1) / per_word;
+  source.fill(first / per_word, std::span{words}.first(n));
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    lanes[i] = static_cast<Lane>(words[i / per_word] >> (i % per_word * sizeof(Lane) * 8));
+  }
+}
+
+/// An integer of [-cap, cap] without 0 from a uniform lane.
+template <class Lane>
+[[nodiscard]] constexpr std::int64_t signed_mantissa(Lane lane, std::int64_t cap) {
+  const auto v =
+      static_cast<std::int64_t>(lane * (2 * static_cast<std::uint64_t>(cap)) >> (sizeof(Lane) * 8));
+  return v < cap ? v - cap : v - cap + 1;
+}
+
+/// Calls `work(first, n)` for the blocks of `count` elements.
+template <class Work>
+void for_blocks(std::uint64_t count, Work work) {
+  for (std::uint64_t first = 0; first < count; first += data_block) {
+    work(first, static_cast<std::size_t>(std::min<std::uint64_t>(data_block, count - first)));
+  }
+}
+
+[[nodiscard]] inline std::span<std::byte> elements_of(std::span<std::byte> bytes, numeric::dtype type,
+                                                      std::uint64_t first, std::size_t n) {
+  return bytes.subspan(first * numeric::size_of(type), n * numeric::size_of(type));
+}
+
+/// sum / ranks, to nearest, ties to even.
+[[nodiscard]] std::int64_t rounded_quotient(std::int64_t sum, std::int64_t ranks);
+
+/// The exact sum `significand` * 2^exponent divided by ranks and rounded to the type once.
+[[nodiscard]] double rounded_average(numeric::dtype type, double sum, std::uint32_t ranks);
+
+[[nodiscard]] std::unique_ptr<test_data::scheme> make_sum_scheme(const data_request& request);
+[[nodiscard]] std::unique_ptr<test_data::scheme> make_product_scheme(const data_request& request);
+[[nodiscard]] std::unique_ptr<test_data::scheme> make_extreme_scheme(const data_request& request);
+[[nodiscard]] std::unique_ptr<test_data::scheme> make_integer_scheme(const data_request& request);
+[[nodiscard]] std::unique_ptr<test_data::scheme> make_one_hot_scheme(const data_request& request);
+[[nodiscard]] std::unique_ptr<test_data::scheme> make_rank_plus_one_scheme(const data_request& request);
+
+}  // namespace diecast::random

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/app/app.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <systemc>
+
+#include "models/types/error.hpp"
+#include "platforms/app/inform.hpp"
+#include "platforms/app/options.hpp"
+#include "platforms/io/config_docs.hpp"
+#include "platforms/io/config_json.hpp"
+#include "platforms/io/output_dir.hpp"
+#include "platforms/io/paths.hpp"
+#include "platforms/io/result_json.hpp"
+#include "platforms/run/child.hpp"
+#include "platforms/run/prepare.hpp"
+#include "platforms/run/simulate.hpp"
+
+namespace diecast::app {
+namespace {
+
+using platforms::run_outcome;
+using platforms::run_status;
+
+constexpr int usage_error = 2;
+constexpr int output_failed = 5;
+constexpr int internal_error = 70;
+
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+config::machine_config load_machine(const registries& tables, const options& o) {
+  platforms::config_request request;
+  request.file = o.config.empty() ? platforms::default_config(tables.platform.default_config)
+                                  : std::filesystem::path(o.config);
+  request.sets = o.sets;
+  config::machine_config c = platforms::load_config(request).config;
+  tables.platform.adapt(c);
+  return c;
+}
+
+/// Prints what needs no machine; false when there is more to do.
+bool inform(const registries& tables, const options& o) {
+  if (o.help) return print(help_text(tables.platform)), true;
+  if (o.version) return print(fmt::format("{} {}\n", tables.platform.name, DIECAST_VERSION)), true;
+  if (o.schema) return print(platforms::config_schema()), true;
+  if (!o.list.empty()) return print(list_text(tables, o.list)), true;
+  if (o.doc == "config") return print(platforms::config_markdown()), true;
+  if (o.doc == "registers") return print(platforms::registers_markdown()), true;
+  return false;
+}
+
+std::vector<platforms::run_point> points_of(const registries& tables, const options& o) {
+  std::vector<std::string> algorithms = o.algorithms;
+  if (o.workload.empty()) {
+    const auto known = platforms::algorithms_of(tables, o.collective);
+    if (algorithms.empty()) algorithms = {known.front()};
+    if (algorithms == std::vector<std::string>{"all"}) algorithms = known;
+  } else {
+    if (!algorithms.empty()) {
+      throw user_error(problem{"--algorithm", "has no meaning beside --workload", algorithms.front(),
+                               "one of the two: the program is the algorithm"});
+    }
+    algorithms = {""};
+  }
+  std::vector<platforms::run_point> points;
+  for (const auto& algorithm : algorithms) {
+    for (const std::uint64_t bytes : o.bytes) {
+      platforms::run_point p;
+      p.collective = o.collective;
+      p.algorithm = algorithm;
+      p.type = o.type;
+      p.op = o.op;
+      p.bytes = bytes;
+      p.ranks = o.ranks;
+      p.iters = o.iters;
+      p.warmup = o.warmup;
+      p.data = !o.no_data;
+      p.pattern_data = o.pattern_data;
+      p.workload = o.workload;
+      p.vcd = o.vcd;
+      points.push_back(std::move(p));
+    }
+  }
+  if (!o.vcd.empty() && points.size() > 1) {
+    throw user_error(problem{"--vcd", fmt::format("{} runs cannot share one waveform", points.size()), o.vcd,
+                             "a single algorithm and size"});
+  }
+  return points;
+}
+
+/// All runs of an invocation, made before any of them starts: what is wrong is said first.
+std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(
+    const platforms::machine_model& machine, const registries& tables,
+    const std::vector<platforms::run_point>& points) {
+  std::vector<std::unique_ptr<platforms::prepared_run>> runs;
+  std::vector<problem> problems;
+  for (const auto& p : points) {
+    try {
+      runs.push_back(std::make_unique<platforms::prepared_run>(machine, tables, p));
+    } catch (const user_error& e) {
+      for (const auto& found : e.problems()) {
+        const auto same = [&](const problem& known) { return to_string(known) == to_string(found); };
+        if (std::none_of(problems.begin(), problems.end(), same)) problems.push_back(found);
+      }
+    }
+  }
+  if (!problems.empty()) throw user_error(problems);
+  return runs;
+}
+
+void claim_vcd(const options& o) {
+  if (o.vcd.empty()) return;
+  if (!std::ofstream(o.vcd)) throw output_error(fmt::format("--vcd {}: cannot be written", o.vcd));
+}
+
+class reporter {
+ public:
+  reporter(const registries& tables, const options& o, const config::machine_config& c, int argc, char** argv)
+      : options_(o) {
+    context_ = {tables.platform.name, DIECAST_VERSION,     platforms::config_sha256(c),
+                c.sim.seed,           {argv, argv + argc}, c.shape()};
+    if (!o.out.empty()) {
+      out_.emplace(o.out);
+      out_->write("config.json", platforms::dump_config(c));
+    }
+  }
+
+  void start(const std::vector<std::unique_ptr<platforms::prepared_run>>& runs) {
+    for (const auto& r : runs) width_ = std::max(width_, r->point.algorithm.size());
+    if (table()) print(platforms::table_header(width_));
+  }
+
+  void add(run_outcome o) {
+    if (table()) {
+      print(platforms::table_row(o, width_));
+      for (const auto& note : o.notes) print(fmt::format("            note: {}\n", note));
+      std::fflush(stdout);
+    }
+    if (!o.message.empty()) fmt::print(stderr, "{}: {}\n", platforms::to_string(o.status), o.message);
+    outcomes_.push_back(std::move(o));
+  }
+
+  int finish() {
+    if (options_.format == output_format::json) print(platforms::result_json(context_, outcomes_));
+    if (options_.format == output_format::csv) print(platforms::result_csv(outcomes_));
+    if (out_) write_files();
+    const run_status worst = platforms::worst(outcomes_);
+    if (worst == run_status::interrupted) return 128 + platforms::interrupt_signal();
+    return platforms::exit_code(worst);
+  }
+
+ private:
+  [[nodiscard]] bool table() const { return options_.format == output_format::table && !options_.quiet; }
+  void write_files() {
+    out_->write("result.json", platforms::result_json(context_, outcomes_));
+    out_->write("links.csv", platforms::links_csv(outcomes_));
+    out_->write("ipcq.csv", platforms::ipcq_csv(outcomes_));
+    for (const auto& o : outcomes_) {
+      if (!o.deadlock_json.empty()) out_->write("deadlock.json", o.deadlock_json);
+    }
+  }
+
+  const options& options_;
+  platforms::result_context context_;
+  std::optional<platforms::output_dir> out_;
+  std::size_t width_{9};
+  std::vector<run_outcome> outcomes_;
+};
+
+int run_points(const registries& tables, const options& o, const platforms::machine_model& machine, int argc,
+               char** argv) {
+  const auto runs = prepare_all(machine, tables, points_of(tables, o));
+  if (o.dump_install) {
+    for (const auto& r : runs) print(comm::to_text(r->plan));
+    return 0;
+  }
+  claim_vcd(o);
+  reporter report(tables, o, machine.config, argc, argv);
+  report.start(runs);
+  platforms::install_signal_handlers();
+  for (const auto& r : runs) {
+    report.add(platforms::run_in_child([&] { return platforms::simulate(*r, tables); }));
+    if (platforms::interrupt_signal() != 0) break;
+  }
+  return report.finish();
+}
+
+int run_checked(const registries& tables, int argc, char** argv) {
+  const options o = parse_options(argc, argv);
+  if (inform(tables, o)) return 0;
+  const config::machine_config config = load_machine(tables, o);
+  if (o.dump_config) return print(platforms::dump_config(config)), 0;
+  const platforms::machine_model machine(config);
+  if (o.check_config) return print(balance_text(machine)), 0;
+  if (o.print_map) return print(map_text(machine)), 0;
+  return run_points(tables, o, machine, argc, argv);
+}
+
+}  // namespace
+
+int run(const registries& tables, int argc, char** argv) {
+  try {
+    return run_checked(tables, argc, argv);
+  } catch (const user_error& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return usage_error;
+  } catch (const output_error& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return output_failed;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "internal error: {}\n", e.what());
+    return internal_error;
+  }
+}
+
+int start(int argc, char** argv) {
+  setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 1);
+  return sc_core::sc_elab_and_sim(argc, argv);
+}
+
+}  // namespace diecast::app

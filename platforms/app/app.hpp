@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The front door of a platform binary. A main file is two functions:
+//
+//   int sc_main(int argc, char** argv) { return diecast::app::run(registries, argc, argv); }
+//   int main(int argc, char** argv) { return diecast::app::start(argc, argv); }
+#pragma once
+
+#include "platforms/app/registries.hpp"
+
+namespace diecast::app {
+
+/// Parses the command line, runs what it asks for, returns the exit code (docs/interface).
+int run(const registries& tables, int argc, char** argv);
+
+/// Enters SystemC without its banner; SystemC then calls sc_main.
+int start(int argc, char** argv);
+
+}  // namespace diecast::app

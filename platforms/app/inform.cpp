@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/app/inform.hpp"
+
+#include <fmt/format.h>
+
+#include "models/config/text.hpp"
+#include "platforms/io/config_json.hpp"
+#include "platforms/io/paths.hpp"
+
+namespace diecast::app {
+namespace {
+
+std::string algorithms_text(const registries& tables) {
+  std::string text =
+      fmt::format("{:<12} {:<18} {:<14} {}\n", "collective", "algorithm", "ranks", "description");
+  for (const auto& k : tables.kernels) {
+    std::vector<std::string> sets;
+    for (const auto s : k.rank_sets) sets.emplace_back(comm::to_string(s));
+    text += fmt::format("{:<12} {:<18} {:<14} {}\n", k.collective, k.name, config::join(sets), k.description);
+  }
+  return text;
+}
+
+std::string map_row(const platforms::machine_model& m, sip_id sip, cube_id cube, abi::region kind,
+                    std::uint32_t unit, std::uint64_t bytes) {
+  const abi::address base = abi::encode({sip, cube, kind, unit, 0});
+  const auto node = m.topology.locate(base);
+  const auto& terminal = m.topology.layout(sip, cube).terminals[node.terminal];
+  return fmt::format("{:#018x}  {:#018x}  {:<14} {}.{} on router {}\n", base, base + bytes - 1,
+                     abi::to_string(kind), cube_path(m.config.shape(), sip, cube), terminal.name,
+                     terminal.router);
+}
+
+}  // namespace
+
+std::string list_text(const registries& tables, const std::string& what) {
+  if (what == "algorithms") return algorithms_text(tables);
+  std::string text;
+  if (what == "patterns") {
+    for (const auto& p : tables.patterns) text += fmt::format("{:<18} {}\n", p.name, p.description);
+  } else if (what == "mappers") {
+    text =
+        "all_pes            every PE (--ranks pe)\n"
+        "cube_leaders       pe0 of each cube (--ranks cube)\n"
+        "leader_only        pe0 of cube 0 of each SIP (--ranks sip)\n";
+  } else {
+    for (const auto& p : platforms::list_presets(platforms::presets_dir())) {
+      text += fmt::format("{:<10} {:<18} {}\n", p.block, p.name, p.source);
+    }
+  }
+  return text;
+}
+
+std::string map_text(const platforms::machine_model& m) {
+  const auto& c = m.config;
+  const auto shape = c.shape();
+  std::string text = fmt::format("{:<18}  {:<18}  {:<14} {}\n", "first", "last", "region", "answered by");
+  for (std::uint32_t s = 0; s < shape.sips; ++s) {
+    for (std::uint32_t k = 0; k < shape.cubes_per_sip(); ++k) {
+      const sip_id sip{s};
+      const cube_id cube{k};
+      for (std::uint32_t p = 0; p < shape.pes_per_cube; ++p) {
+        text += map_row(m, sip, cube, abi::region::tcm, p, c.pe.tcm_kib * 1024);
+      }
+      text += map_row(m, sip, cube, abi::region::sram, 0, c.sram.kib * 1024);
+      for (std::uint32_t h = 0; h < c.hbm.ports; ++h) {
+        text += map_row(m, sip, cube, abi::region::hbm, h, c.hbm.port_mib << 20);
+      }
+    }
+  }
+  return text;
+}
+
+std::string balance_text(const platforms::machine_model& m) {
+  const auto rows = fabric::balance(m.topology, m.config);
+  std::size_t width = 0;
+  for (const auto& r : rows) width = std::max(width, r.what.size());
+  const auto shape = m.config.shape();
+  std::string text =
+      fmt::format("{} SIPs x {} x {} cubes x {} PEs = {} PEs; {} links, {} VCs per link ({} legs)\n\n",
+                  shape.sips, shape.cube_columns, shape.cube_rows, shape.pes_per_cube, shape.pes(),
+                  m.topology.links().size(), m.topology.vcs(), m.topology.legs());
+  text += fmt::format("{:<{}}  {:>10}  {}\n", "what", width, "GB/s", "detail");
+  std::string warnings;
+  for (const auto& r : rows) {
+    text += fmt::format("{:<{}}  {:>10.1f}  {}\n", r.what, width, r.gbytes_s, r.detail);
+    if (!r.warning.empty()) warnings += fmt::format("warning: {}: {}\n", r.what, r.warning);
+  }
+  text += "\nDependency graph over links, VCs and message classes: no cycle.\n";
+  return text + (warnings.empty() ? "Balanced: every buffer covers its loop.\n" : warnings);
+}
+
+}  // namespace diecast::app

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/app/options.hpp"
+
+#include <boost/program_options.hpp>
+
+#include "models/config/text.hpp"
+#include "models/types/error.hpp"
+
+namespace diecast::app {
+namespace {
+
+namespace po = boost::program_options;
+
+po::options_description machine_options() {
+  po::options_description d("Machine");
+  d.add_options()("config", po::value<std::string>()->value_name("FILE"),
+                  "config file; default: the platform's own")(
+      "set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
+      "override one key, e.g. ccl.root=corner; repeatable, from left to right")(
+      "seed", po::value<std::string>()->value_name("N"), "same as --set sim.seed=N")(
+      "check-config", "check the machine, print its balance table, run nothing")(
+      "dump-config", "print the effective config; it runs identically when fed back")(
+      "dump-install", "print the install plan of the run")("print-map",
+                                                           "print the address map with terminals");
+  return d;
+}
+
+po::options_description run_options() {
+  po::options_description d("Run");
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  d.add_options()("collective", text("NAME"), "what to run (all_reduce)")(
+      "algorithm", text("NAME[,NAME..]|all"), "how; see --list algorithms")(
+      "bytes", text("SIZE|FROM:TO[:xF|:+D]"), "vector each rank contributes (64KiB)")(
+      "dtype", text("T"), "f16|half, bf16|bfloat16, f32|float, i32|int32 (f16)")(
+      "op", text("O"), "sum, max, min, prod, avg (sum)")("ranks", text("pe|cube|sip"),
+                                                         "who contributes; default: the algorithm's own")(
+      "iters", text("N"), "timed repetitions (1)")("warmup", text("N"), "untimed repetitions first (0)")(
+      "data", text("exact|rank_plus_one"), "contents of the vectors (exact)")(
+      "no-data", "timing only: no payload bytes are stored, nothing is verified")(
+      "workload", text("FILE.xml"), "run an MSCCL algorithm program");
+  return d;
+}
+
+po::options_description output_options() {
+  po::options_description d("Output");
+  d.add_options()("out", po::value<std::string>()->value_name("DIR"),
+                  "write result.json, config.json, links.csv, ipcq.csv there")(
+      "format", po::value<std::string>()->value_name("table|json|csv"), "what goes to stdout (table)")(
+      "vcd", po::value<std::string>()->value_name("FILE"), "write a waveform")(
+      "vcd-scope", po::value<std::string>()->value_name("GLOB"),
+      "instances in the waveform, e.g. 'pod.sip0.cube_0_0.*' (*)")("quiet", "print no table");
+  return d;
+}
+
+po::options_description other_options() {
+  po::options_description d("Information");
+  d.add_options()("list", po::value<std::string>()->value_name("WHAT"),
+                  "algorithms, patterns, mappers or presets")("schema",
+                                                              "print the JSON Schema of config files")(
+      "doc", po::value<std::string>()->value_name("config|registers"),
+      "print a generated reference page (Markdown)")("version", "print the version")("help", "print this");
+  return d;
+}
+
+po::options_description all_options() {
+  po::options_description d;
+  d.add(machine_options()).add(run_options()).add(output_options()).add(other_options());
+  return d;
+}
+
+[[noreturn]] void unknown_flag(const std::string& flag) {
+  std::vector<std::string> known;
+  for (const auto& o : all_options().options()) known.push_back("--" + o->long_name());
+  const std::string near = config::nearest(flag, known);
+  throw user_error(problem{"command line", "unknown flag", flag,
+                           near.empty() ? std::string("one of those in --help") : near + "?"});
+}
+
+/// Boost's errors in the project's own words.
+po::variables_map read(int argc, const char* const* argv) {
+  namespace style = po::command_line_style;
+  po::variables_map values;
+  try {
+    const auto known = all_options();
+    const auto parsed = po::command_line_parser(argc, argv)
+                            .options(known)
+                            .positional(po::positional_options_description{})
+                            .style(style::allow_long | style::long_allow_next | style::long_allow_adjacent)
+                            .run();
+    po::store(parsed, values);
+  } catch (const po::too_many_positional_options_error&) {
+    std::string stray;
+    for (int i = argc - 1; i > 0 && stray.empty(); --i) {
+      if (argv[i][0] != '-' && (i == 1 || argv[i - 1][0] != '-')) stray = argv[i];
+    }
+    throw user_error(
+        problem{"command line", "stray argument", stray, "flags only; every value follows its flag"});
+  } catch (const po::unknown_option& e) {
+    unknown_flag(e.get_option_name());
+  } catch (const po::error& e) {
+    throw user_error(problem{"command line", e.what(), "", ""});
+  }
+  return values;
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == separator) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+template <class T>
+T choose(const std::string& flag, const std::string& text,
+         const std::vector<std::pair<std::string, T>>& known) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : known) {
+    if (text == name) return value;
+    names.push_back(name);
+  }
+  throw user_error(problem{flag, "no such value", text, config::join(names)});
+}
+
+class reader {
+ public:
+  explicit reader(const po::variables_map& values) : values_(values) {}
+
+  [[nodiscard]] bool flag(const char* name) const { return values_.count(name) != 0; }
+  /// Runs `use` on the flag's text when given; problems are collected.
+  template <class Use>
+  void with(const char* name, Use use) {
+    if (!flag(name)) return;
+    try {
+      use(std::string("--") + name, values_[name].as<std::string>());
+    } catch (const user_error& e) {
+      problems_.insert(problems_.end(), e.problems().begin(), e.problems().end());
+    }
+  }
+  void finish() const {
+    if (!problems_.empty()) throw user_error(problems_);
+  }
+
+ private:
+  const po::variables_map& values_;
+  std::vector<problem> problems_;
+};
+
+void read_run(reader& r, options& o) {
+  using std::string;
+  r.with("collective", [&](const string&, const string& v) { o.collective = v; });
+  r.with("algorithm", [&](const string&, const string& v) { o.algorithms = split(v, ','); });
+  r.with("bytes", [&](const string&, const string& v) { o.bytes = parse_sizes(v); });
+  r.with("dtype", [&](const string& f, const string& v) {
+    const auto t = numeric::parse_dtype(v);
+    if (!t)
+      throw user_error(
+          problem{f, "no such element type", v, "f16|half, bf16|bfloat16, f32|float, i32|int32"});
+    o.type = *t;
+  });
+  r.with("op", [&](const string& f, const string& v) {
+    const auto op = numeric::parse_reduction(v);
+    if (!op) throw user_error(problem{f, "no such reduction", v, "sum, max, min, prod, avg"});
+    o.op = *op;
+  });
+  r.with("ranks", [&](const string& f, const string& v) {
+    o.ranks = choose<comm::rank_set>(
+        f, v, {{"pe", comm::rank_set::pe}, {"cube", comm::rank_set::cube}, {"sip", comm::rank_set::sip}});
+  });
+  r.with("iters",
+         [&](const string& f, const string& v) { o.iters = config::count_argument(f, v, 1, 1'000'000); });
+  r.with("warmup",
+         [&](const string& f, const string& v) { o.warmup = config::count_argument(f, v, 0, 1'000'000); });
+  r.with("data", [&](const string& f, const string& v) {
+    o.pattern_data = choose<string>(f, v, {{"exact", "exact"}, {"rank_plus_one", "rank_plus_one"}});
+  });
+  r.with("workload", [&](const string&, const string& v) { o.workload = v; });
+  o.no_data = r.flag("no-data");
+}
+
+void read_output(reader& r, options& o) {
+  using std::string;
+  r.with("out", [&](const string&, const string& v) { o.out = v; });
+  r.with("vcd", [&](const string&, const string& v) { o.vcd = v; });
+  r.with("vcd-scope", [&](const string&, const string& v) { o.sets.push_back("trace.vcd_scope=" + v); });
+  r.with("format", [&](const string& f, const string& v) {
+    o.format = choose<output_format>(
+        f, v, {{"table", output_format::table}, {"json", output_format::json}, {"csv", output_format::csv}});
+  });
+  o.quiet = r.flag("quiet");
+}
+
+void read_information(reader& r, options& o) {
+  using std::string;
+  r.with("list", [&](const string& f, const string& v) {
+    o.list = choose<string>(f, v,
+                            {{"algorithms", "algorithms"},
+                             {"patterns", "patterns"},
+                             {"mappers", "mappers"},
+                             {"presets", "presets"}});
+  });
+  r.with("doc", [&](const string& f, const string& v) {
+    o.doc = choose<string>(f, v, {{"config", "config"}, {"registers", "registers"}});
+  });
+  o.help = r.flag("help");
+  o.version = r.flag("version");
+  o.schema = r.flag("schema");
+  o.check_config = r.flag("check-config");
+  o.dump_config = r.flag("dump-config");
+  o.dump_install = r.flag("dump-install");
+  o.print_map = r.flag("print-map");
+}
+
+}  // namespace
+
+options parse_options(int argc, const char* const* argv) {
+  const po::variables_map values = read(argc, argv);
+  reader r(values);
+  options o;
+  r.with("config", [&](const std::string&, const std::string& v) { o.config = v; });
+  if (values.count("set") != 0) o.sets = values["set"].as<std::vector<std::string>>();
+  r.with("seed", [&](const std::string&, const std::string& v) { o.sets.push_back("sim.seed=" + v); });
+  read_run(r, o);
+  read_output(r, o);
+  read_information(r, o);
+  r.finish();
+  return o;
+}
+
+std::vector<std::uint64_t> parse_sizes(const std::string& text) {
+  constexpr std::size_t most_points = 10'000;
+  const auto parts = split(text, ':');
+  const auto refuse = [&](const char* what) {
+    throw user_error(
+        problem{"--bytes", what, text, "SIZE, FROM:TO, FROM:TO:xF or FROM:TO:+D, e.g. 4KiB:1MiB:x4"});
+  };
+  const std::uint64_t from = config::size_argument("--bytes", parts[0]);
+  if (parts.size() == 1) return {from};
+  if (parts.size() > 3) refuse("too many parts");
+  const std::uint64_t to = config::size_argument("--bytes", parts[1]);
+  if (to < from) refuse("the range ends before it begins");
+  std::uint64_t factor = 2, step = 0;
+  if (parts.size() == 3) {
+    const std::string& s = parts[2];
+    if (s.starts_with('x')) {
+      factor = config::count_argument("--bytes", s.substr(1), 2);
+    } else if (s.starts_with('+')) {
+      step = config::size_argument("--bytes", s.substr(1), 1);
+    } else {
+      refuse("the step is neither xF nor +D");
+    }
+  }
+  if (step == 0 && from == 0) refuse("a factor never leaves 0");
+  std::vector<std::uint64_t> sizes;
+  for (std::uint64_t size = from; size <= to; size = step != 0 ? size + step : size * factor) {
+    sizes.push_back(size);
+    if (sizes.size() > most_points) refuse("more than 10000 sizes");
+    if (size > UINT64_MAX / factor || size > UINT64_MAX - step) break;
+  }
+  return sizes;
+}
+
+std::string help_text(const platform_entry& platform) {
+  std::ostringstream text;
+  text << platform.name << ": " << platform.description << "\n\nUsage: " << platform.name
+       << " [flags]\n\nExamples:\n  " << platform.name
+       << " --collective all_reduce --bytes 4KiB:64KiB:x4 --out out\n  " << platform.name
+       << " --set ccl.root=corner --set ipcq.n_slots=2\n  " << platform.name << " --check-config\n"
+       << all_options()
+       << "\nExit codes: 0 verified (or not checked, said so), 1 wrong result, 2 usage or config error, 3 "
+          "deadlock,\n"
+          "4 data fault, 5 output not writable, 70 internal error, 130/143 interrupted.\n";
+  return text.str();
+}
+
+}  // namespace diecast::app

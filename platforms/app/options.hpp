@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line as plain values. Every number goes through the config's own typed readers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/comm/patterns.hpp"
+#include "models/numeric/types.hpp"
+#include "platforms/app/registries.hpp"
+
+namespace diecast::app {
+
+enum class output_format : std::uint8_t { table, json, csv };
+
+struct options {
+  bool help{}, version{}, schema{}, check_config{}, dump_config{}, dump_install{}, print_map{};
+  std::string list;  ///< algorithms | patterns | mappers | presets
+  std::string doc;   ///< config | registers
+  std::string config;
+  std::vector<std::string> sets;
+  std::string out;
+  std::string vcd;
+  output_format format{output_format::table};
+  bool quiet{};
+
+  std::string collective{"all_reduce"};
+  std::vector<std::string> algorithms;  ///< "all" stays as it is; empty: the collective's first
+  std::vector<std::uint64_t> bytes{65536};
+  numeric::dtype type{numeric::dtype::f16};
+  numeric::reduction op{numeric::reduction::sum};
+  std::optional<comm::rank_set> ranks;
+  std::uint64_t iters{1};
+  std::uint64_t warmup{0};
+  bool no_data{};
+  std::string pattern_data{"exact"};
+  std::string workload;
+};
+
+/// Throws user_error with every problem: unknown or abbreviated flags (with the nearest known one),
+/// stray arguments, values that are not what the flag takes.
+[[nodiscard]] options parse_options(int argc, const char* const* argv);
+
+/// The text of --help.
+[[nodiscard]] std::string help_text(const platform_entry& platform);
+
+/// "64KiB", "4KiB:1MiB:x4", "4KiB:16KiB:+4KiB"; without a step the factor is 2. Throws user_error.
+[[nodiscard]] std::vector<std::uint64_t> parse_sizes(const std::string& text);
+
+}  // namespace diecast::app

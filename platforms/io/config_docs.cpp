@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/io/config_docs.hpp"
+
+#include <fmt/format.h>
+#include <vector>
+
+#include "models/abi/registers.hpp"
+#include "models/config/field.hpp"
+
+namespace diecast::platforms {
+namespace {
+
+using config::field;
+using config::field_type;
+
+std::string values_of(const field& f) {
+  const auto range = [&] { return fmt::format("{} .. {}", f.least, f.most); };
+  switch (f.type) {
+    case field_type::boolean: return "true, false";
+    case field_type::count: return range();
+    case field_type::count_or_auto: return range() + ", auto";
+    case field_type::real: return fmt::format("{} .. {}, real", f.real_least, f.real_most);
+    case field_type::text: return "text";
+    case field_type::choice: return fmt::format("{}", fmt::join(f.choices, ", "));
+    case field_type::links: return "[[0, 1], ...]";
+  }
+  return {};
+}
+
+std::string default_of(const field& f) {
+  const std::string text = config::to_text(config::default_value(f));
+  return text.empty() ? "none" : text;
+}
+
+/// A bar would end the cell.
+std::string cell(std::string text) {
+  for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2))
+    text.insert(at, "\\");
+  return text;
+}
+
+const char* access_name(abi::access mode) {
+  switch (mode) {
+    case abi::access::read_only: return "read";
+    case abi::access::read_write: return "read, write";
+    case abi::access::write_only: return "write";
+    case abi::access::read_pops: return "read (pops)";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+std::string config_markdown() {
+  std::string page =
+      "<!-- Generated from the field tables in models/config. Do not edit. -->\n"
+      "# Config keys\n\n"
+      "A config is a JSON file with comments; every key below may be left out. Precedence: default, preset,\n"
+      "`\"extends\"` (objects merge, arrays replace; relative to the file), file, `--set PATH=VALUE` from "
+      "left to\n"
+      "right. `\"preset\": NAME` in a block takes `presets/BLOCK/NAME.json`. Keys in bytes also take the "
+      "suffixes\n"
+      "B, KiB, MiB and GiB after `--set`. Unknown keys, duplicate keys, wrong types, values out of range and "
+      "keys\n"
+      "that contradict each other are errors.\n";
+  for (const config::block_table& table : config::tables()) {
+    page += fmt::format("\n## {}\n\n{}\n\n", table.name, table.description);
+    page += "| key | unit | values | default | meaning | source |\n|---|---|---|---|---|---|\n";
+    for (const field& f : table.fields) {
+      page += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", f.path(), f.unit, cell(values_of(f)),
+                          cell(default_of(f)), cell(f.description), cell(f.source));
+    }
+  }
+  return page;
+}
+
+std::string registers_markdown() {
+  std::string page = fmt::format(
+      "<!-- Generated from the register map in models/abi. Do not edit. -->\n"
+      "# Registers of a PE\n\n"
+      "Offsets are bytes within the `pe_registers` region of a PE; every register is 64 bits wide. A "
+      "register of\n"
+      "queue pair N is at the offset given for queue pair 0 plus N x {:#x}.\n\n"
+      "| offset | name | access | reset | meaning |\n|---|---|---|---|---|\n",
+      abi::ipcq_qp_stride);
+  for (const abi::register_description& r : abi::register_map()) {
+    page += fmt::format("| {:#07x} | `{}` | {} | {} | {} |\n", r.offset, r.name, access_name(r.mode), r.reset,
+                        cell(r.meaning));
+  }
+  return page;
+}
+
+}  // namespace diecast::platforms

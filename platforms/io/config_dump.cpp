@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Configs and their schema as JSON text, from the field tables.
+#include "models/config/field.hpp"
+#include "platforms/io/config_json.hpp"
+#include "platforms/io/json_tree.hpp"
+
+namespace diecast::platforms {
+namespace {
+
+using config::field;
+using config::field_type;
+using config::field_value;
+
+struct to_node {
+  json_node operator()(bool b) const { return {b}; }
+  json_node operator()(std::uint64_t n) const { return json_number(n); }
+  json_node operator()(double x) const { return json_number(x); }
+  json_node operator()(const std::string& s) const { return json_text(s); }
+  json_node operator()(config::automatic) const { return json_text("auto"); }
+  json_node operator()(const std::vector<config::pod_link>& links) const {
+    json_array pairs;
+    for (const config::pod_link& l : links) {
+      pairs.push_back({json_array{json_number(std::uint64_t{l.from}), json_number(std::uint64_t{l.to})}});
+    }
+    return {std::move(pairs)};
+  }
+};
+
+json_node node_of(const field_value& value) { return std::visit(to_node{}, value); }
+
+json_node texts(const std::vector<std::string>& words) {
+  json_array items;
+  for (const std::string& word : words) items.push_back(json_text(word));
+  return {std::move(items)};
+}
+
+json_object whole_number(std::uint64_t least, std::uint64_t most) {
+  return {{"type", json_text("integer")}, {"minimum", json_number(least)}, {"maximum", json_number(most)}};
+}
+
+json_object type_schema(const field& f) {
+  switch (f.type) {
+    case field_type::boolean: return {{"type", json_text("boolean")}};
+    case field_type::count: return whole_number(f.least, f.most);
+    case field_type::count_or_auto:
+      return {{"oneOf",
+               {json_array{{json_object{{"const", json_text("auto")}}}, {whole_number(f.least, f.most)}}}}};
+    case field_type::real:
+      return {{"type", json_text("number")},
+              {"minimum", json_number(f.real_least)},
+              {"maximum", json_number(f.real_most)}};
+    case field_type::text:
+      return {{"type", json_text("string")}, {"pattern", json_text("^(" + f.pattern + ")$")}};
+    case field_type::choice: {
+      std::vector<std::string> words = f.choices;
+      for (const auto& [other, name] : f.spellings) words.push_back(other);
+      return {{"enum", texts(words)}};
+    }
+    case field_type::links: {
+      json_object pair{{"type", json_text("array")},
+                       {"items", {whole_number(0, UINT32_MAX)}},
+                       {"minItems", json_number(std::uint64_t{2})},
+                       {"maxItems", json_number(std::uint64_t{2})}};
+      return {{"type", json_text("array")}, {"items", {std::move(pair)}}};
+    }
+  }
+  return {};
+}
+
+json_node field_schema(const field& f) {
+  json_object schema = type_schema(f);
+  std::string text = f.description;
+  if (!f.unit.empty()) text += " Unit: " + f.unit + ".";
+  schema.emplace_back("description", json_text(text + " Source: " + f.source + "."));
+  schema.emplace_back("default", node_of(config::default_value(f)));
+  return {std::move(schema)};
+}
+
+json_node object_schema(json_object properties, const std::string& description) {
+  return {json_object{{"type", json_text("object")},
+                      {"description", json_text(description)},
+                      {"properties", {std::move(properties)}},
+                      {"additionalProperties", {false}}}};
+}
+
+json_node text_schema(const std::string& description) {
+  return {json_object{{"type", json_text("string")}, {"description", json_text(description)}}};
+}
+
+}  // namespace
+
+std::string dump_config(const config::machine_config& config) {
+  json_object machine;
+  for (const config::block_table& table : config::tables()) {
+    json_object block;
+    for (const field& f : table.fields) block.emplace_back(f.key, node_of(f.get(config)));
+    machine.emplace_back(table.name, json_node{std::move(block)});
+  }
+  return write_json({std::move(machine)});
+}
+
+std::string config_schema() {
+  json_object blocks;
+  blocks.emplace_back("extends", text_schema("A config, relative to this file, that this one builds on."));
+  for (const config::block_table& table : config::tables()) {
+    json_object keys;
+    keys.emplace_back("preset", text_schema("Name of a file in presets/" + table.name + "."));
+    for (const field& f : table.fields) keys.emplace_back(f.key, field_schema(f));
+    blocks.emplace_back(table.name, object_schema(std::move(keys), table.description));
+  }
+  json_object schema{{"$schema", json_text("https://json-schema.org/draft/2020-12/schema")},
+                     {"title", json_text("Diecast config")}};
+  json_node body = object_schema(std::move(blocks), "A machine and a run.");
+  for (auto& member : std::get<json_object>(body.value)) schema.push_back(std::move(member));
+  return write_json({std::move(schema)});
+}
+
+}  // namespace diecast::platforms

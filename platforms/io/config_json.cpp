@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/io/config_json.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "models/checksum/sha256.hpp"
+#include "models/config/check.hpp"
+#include "models/config/text.hpp"
+#include "platforms/io/config_read.hpp"
+#include "platforms/io/paths.hpp"
+
+namespace diecast::platforms {
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Presets stand below everything that was written out, whichever file asked for them: the last
+/// name of a block wins.
+void read_presets(const fs::path& folder, reading& r) {
+  std::map<std::string, preset_choice> last;
+  for (const preset_choice& choice : r.presets) last[choice.block] = choice;
+  if (last.empty()) return;
+  const fs::path presets = folder.empty() ? presets_dir() : folder;
+  std::vector<assignment> written = std::move(r.assignments);
+  r.assignments.clear();
+  for (const auto& [block, choice] : last) read_preset(presets, choice, r);
+  std::move(written.begin(), written.end(), std::back_inserter(r.assignments));
+}
+
+/// A rule between keys names the key to change; the message also says where its value came from.
+void add_rule_problems(const loaded_config& loaded, reading& r) {
+  for (problem& p : config::check(loaded.config, r.broken)) {
+    const auto origin = loaded.origins.find(p.where);
+    if (origin == loaded.origins.end()) {
+      p.where += " (default)";
+    } else if (origin->second.starts_with("--set ")) {
+      p.where = "--set " + p.where;
+    } else {
+      p.where = origin->second + ": " + p.where;
+    }
+    r.problems.push_back(std::move(p));
+  }
+}
+
+}  // namespace
+
+loaded_config load_config(const config_request& request) {
+  reading r;
+  if (!request.file.empty()) read_config_file(request.file, r);
+  for (const std::string& set : request.sets) read_set(set, r);
+  read_presets(request.presets, r);
+
+  loaded_config loaded;
+  for (const assignment& a : r.assignments) {
+    a.key->set(loaded.config, a.value);
+    loaded.origins[a.key->path()] = a.origin;
+  }
+  add_rule_problems(loaded, r);
+  if (!r.problems.empty()) throw user_error(std::move(r.problems));
+  return loaded;
+}
+
+std::vector<preset_info> list_presets(const fs::path& presets) {
+  std::vector<preset_info> list;
+  std::vector<problem> problems;
+  for (const config::block_table& block : config::tables()) {
+    for (const std::string& name : preset_names(presets, block.name)) {
+      const auto tree = read_json_file(presets / block.name / (name + ".json"), problems);
+      if (tree) list.push_back({block.name, name, preset_source(*tree)});
+    }
+  }
+  if (!problems.empty()) throw user_error(std::move(problems));
+  return list;
+}
+
+std::string config_sha256(const config::machine_config& config) {
+  return checksum::sha256_hex(dump_config(config));
+}
+
+}  // namespace diecast::platforms

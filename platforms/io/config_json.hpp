@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Configs as files and command-line text. Strict: unknown and duplicate keys, wrong types, values
+// out of range and keys that contradict each other are all reported at once, with file, path,
+// value and expectation.
+//
+// Precedence: default < preset < "extends" (objects merge, arrays replace) < file < --set from
+// left to right. "preset": NAME within a block names presets/BLOCK/NAME.json; the last name wins.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/config/machine_config.hpp"
+
+namespace diecast::platforms {
+
+struct config_request {
+  std::filesystem::path file;     ///< empty: the defaults
+  std::vector<std::string> sets;  ///< "PATH=VALUE", from left to right
+  std::filesystem::path presets;  ///< folder of presets; empty: the shipped one
+};
+
+struct loaded_config {
+  config::machine_config config;
+  /// Dotted path -> file or "--set PATH=VALUE" that gave the value; absent: the default.
+  std::map<std::string, std::string> origins;
+};
+
+/// Throws user_error with every problem of the file, what it extends, its presets and the sets.
+[[nodiscard]] loaded_config load_config(const config_request& request);
+
+struct preset_info {
+  std::string block;
+  std::string name;
+  std::string source;  ///< where its numbers come from
+};
+/// Every preset of the folder by block and name. Throws user_error when one cannot be read.
+[[nodiscard]] std::vector<preset_info> list_presets(const std::filesystem::path& presets);
+
+/// Every key with its effective value, as a config file that loads to the same config.
+[[nodiscard]] std::string dump_config(const config::machine_config& config);
+
+/// SHA-256 of dump_config: equal for equal machines, however they were written.
+[[nodiscard]] std::string config_sha256(const config::machine_config& config);
+
+/// JSON Schema (2020-12) of a config file.
+[[nodiscard]] std::string config_schema();
+
+}  // namespace diecast::platforms

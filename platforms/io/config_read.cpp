@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/io/config_read.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "models/config/text.hpp"
+
+namespace diecast::platforms {
+namespace fs = std::filesystem;
+using config::block_table;
+using config::field;
+using config::field_type;
+using config::field_value;
+
+namespace {
+
+std::optional<field_value> to_links(const json_array& items) {
+  std::vector<config::pod_link> links;
+  for (const json_node& item : items) {
+    const json_array* const pair = item.array();
+    if (pair == nullptr || pair->size() != 2) return std::nullopt;
+    const auto* const from = std::get_if<std::uint64_t>(&pair->front().value);
+    const auto* const to = std::get_if<std::uint64_t>(&pair->back().value);
+    if (from == nullptr || to == nullptr || *from > UINT32_MAX || *to > UINT32_MAX) return std::nullopt;
+    links.push_back({static_cast<std::uint32_t>(*from), static_cast<std::uint32_t>(*to)});
+  }
+  return links;
+}
+
+/// The node as a value of the field's type; empty when the type is wrong. A whole number is also a
+/// real one; nothing else converts.
+std::optional<field_value> convert(const field& f, const json_node& node) {
+  const auto* const n = std::get_if<std::uint64_t>(&node.value);
+  switch (f.type) {
+    case field_type::boolean:
+      if (const auto* b = std::get_if<bool>(&node.value)) return *b;
+      return std::nullopt;
+    case field_type::count_or_auto:
+      if (const std::string* s = node.string(); s != nullptr && *s == "auto") return config::automatic{};
+      [[fallthrough]];
+    case field_type::count:
+      if (n != nullptr) return *n;
+      return std::nullopt;
+    case field_type::real:
+      if (n != nullptr) return static_cast<double>(*n);
+      if (const auto* i = std::get_if<std::int64_t>(&node.value)) return static_cast<double>(*i);
+      if (const auto* x = std::get_if<json_real>(&node.value)) return x->value;
+      return std::nullopt;
+    case field_type::text:
+    case field_type::choice:
+      if (const std::string* s = node.string()) return *s;
+      return std::nullopt;
+    case field_type::links:
+      if (const json_array* items = node.array()) return to_links(*items);
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+class file_reader {
+ public:
+  file_reader(std::string file, reading& r) : file_(std::move(file)), r_(r) {}
+
+  void report(const std::string& path, std::string what, std::string value, std::string expected) {
+    r_.problems.push_back(
+        {path.empty() ? file_ : file_ + ": " + path, std::move(what), std::move(value), std::move(expected)});
+  }
+  void report_unknown(const std::string& path) {
+    problem p = config::unknown_key(path);
+    p.where = file_ + ": " + path;
+    r_.problems.push_back(std::move(p));
+  }
+
+  void key(const field& f, const json_node& node) {
+    const auto value = convert(f, node);
+    if (value && config::accepts(f, *value)) {
+      r_.assignments.push_back({&f, *value, file_});
+      return;
+    }
+    report(f.path(), value ? "value out of range" : "wrong type", describe(node), config::expectation(f));
+    r_.broken.insert(f.path());
+  }
+
+  void preset(const std::string& block, const json_node& node) {
+    const std::string path = block + ".preset";
+    if (const std::string* name = node.string()) {
+      r_.presets.push_back({block, *name, file_ + ": " + path});
+    } else {
+      report(path, "wrong type", describe(node), "the name of a preset, as text");
+    }
+  }
+
+  void block(const block_table& table, const json_node& node) {
+    const json_object* const members = node.object();
+    if (members == nullptr) {
+      report(table.name, "wrong type", describe(node), "an object");
+      return;
+    }
+    for (const auto& [name, member] : *members) {
+      const std::string path = table.name + "." + name;
+      if (name == "preset") {
+        preset(table.name, member);
+      } else if (const field* f = config::find_field(path)) {
+        key(*f, member);
+      } else {
+        report_unknown(path);
+      }
+    }
+  }
+
+  void machine(const json_object& members) {
+    for (const auto& [name, member] : members) {
+      if (name == "extends") continue;
+      if (const block_table* table = config::find_block(name)) {
+        block(*table, member);
+      } else {
+        report_unknown(name);
+      }
+    }
+  }
+
+ private:
+  std::string file_;
+  reading& r_;
+};
+
+const json_node* find(const json_object& members, std::string_view name) {
+  const json_node* found = nullptr;
+  for (const auto& [key, member] : members) {
+    if (key == name) found = &member;
+  }
+  return found;
+}
+
+/// `open` holds the files that extend this one, outermost first.
+void read_chain(const fs::path& file, std::vector<fs::path>& open, reading& r) {
+  const fs::path identity = fs::weakly_canonical(file);
+  if (const auto seen = std::find(open.begin(), open.end(), identity); seen != open.end()) {
+    std::vector<std::string> cycle;
+    for (auto at = seen; at != open.end(); ++at) cycle.push_back(at->string());
+    cycle.push_back(identity.string());
+    r.problems.push_back({open.back().string() + ": extends", "extends itself in a circle",
+                          fmt::format("{}", fmt::join(cycle, " -> ")), "a file that does not lead back"});
+    return;
+  }
+  const std::optional<json_node> tree = read_json_file(file, r.problems);
+  if (!tree) return;
+  file_reader reader(file.string(), r);
+  const json_object* const members = tree->object();
+  if (members == nullptr) return reader.report("", "wrong type", describe(*tree), "an object with blocks");
+
+  open.push_back(identity);
+  if (const json_node* base = find(*members, "extends")) {
+    if (const std::string* name = base->string()) {
+      read_chain(file.parent_path() / *name, open, r);
+    } else {
+      reader.report("extends", "wrong type", describe(*base), "the path of a config, relative to this file");
+    }
+  }
+  open.pop_back();
+  reader.machine(*members);
+}
+
+}  // namespace
+
+void read_config_file(const fs::path& file, reading& r) {
+  std::vector<fs::path> open;
+  read_chain(file, open, r);
+}
+
+void read_set(std::string_view text, reading& r) {
+  const std::string origin = fmt::format("--set {}", text);
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    r.problems.push_back(
+        {"--set", "no PATH=VALUE", fmt::format("'{}'", text), "for example --set noc.hop_cycles=2"});
+    return;
+  }
+  const std::string path(text.substr(0, equals));
+  const std::string_view value = text.substr(equals + 1);
+  const std::size_t dot = path.find('.');
+  if (dot != std::string::npos && path.substr(dot) == ".preset" && config::find_block(path.substr(0, dot))) {
+    r.presets.push_back({path.substr(0, dot), std::string(value), origin});
+    return;
+  }
+  const field* const f = config::find_field(path);
+  if (f == nullptr) {
+    problem p = config::unknown_key(path);
+    p.where = "--set " + path;
+    r.problems.push_back(std::move(p));
+    return;
+  }
+  if (const auto parsed = config::parse_value(*f, value)) {
+    r.assignments.push_back({f, *parsed, origin});
+    return;
+  }
+  r.problems.push_back(
+      {"--set " + path, "not an accepted value", fmt::format("'{}'", value), config::expectation(*f)});
+  r.broken.insert(path);
+}
+
+std::vector<std::string> preset_names(const fs::path& folder, const std::string& block) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder / block, error)) {
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string preset_source(const json_node& preset) {
+  const json_object* const members = preset.object();
+  const json_node* const source = members == nullptr ? nullptr : find(*members, "source");
+  const std::string* const text = source == nullptr ? nullptr : source->string();
+  return text == nullptr ? std::string{} : *text;
+}
+
+void read_preset(const fs::path& folder, const preset_choice& choice, reading& r) {
+  const std::vector<std::string> names = preset_names(folder, choice.block);
+  if (std::find(names.begin(), names.end(), choice.name) == names.end()) {
+    const std::string known = names.empty() ? fmt::format("block {} has no presets", choice.block)
+                                            : "one of " + config::join(names);
+    r.problems.push_back({choice.where, "unknown preset", choice.name, known});
+    return;
+  }
+  const fs::path file = folder / choice.block / (choice.name + ".json");
+  const std::optional<json_node> tree = read_json_file(file, r.problems);
+  if (!tree) return;
+  file_reader reader(file.string(), r);
+  const json_object* const members = tree->object();
+  if (members == nullptr)
+    return reader.report("", "wrong type", describe(*tree), "an object with keys of the block");
+  if (preset_source(*tree).empty())
+    reader.report("source", "missing or not a text", "", "where the numbers come from");
+  for (const auto& [name, member] : *members) {
+    if (name == "source") continue;
+    const std::string path = choice.block + "." + name;
+    if (const field* f = config::find_field(path)) {
+      reader.key(*f, member);
+    } else {
+      reader.report_unknown(path);
+    }
+  }
+}
+
+}  // namespace diecast::platforms

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/io/json_tree.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace diecast::platforms {
+namespace {
+
+/// Nothing Diecast reads nests deeper; the limit keeps a hostile file from exhausting the stack.
+constexpr std::size_t most_nesting = 64;
+
+std::string place_of(std::string_view text, std::size_t position) {
+  const std::string_view before = text.substr(0, position == 0 ? 0 : position - 1);
+  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+  const std::size_t start = before.rfind('\n');
+  const std::size_t column = before.size() - (start == std::string_view::npos ? 0 : start + 1) + 1;
+  return fmt::format("line {}, column {}", line, column);
+}
+
+/// "[json.exception...] parse error at line 1, column 2: WHY" -> "WHY"
+std::string reason(const std::string& what) {
+  for (const char* const mark : {": syntax error while parsing ", "] "}) {
+    const std::size_t at = what.find(mark);
+    if (at != std::string::npos) return what.substr(at + std::strlen(mark));
+  }
+  return what;
+}
+
+class tree_builder : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  tree_builder(std::string_view text, const std::string& file, std::vector<problem>& problems)
+      : text_(text), file_(file), problems_(problems) {}
+
+  bool null() override { return put({nullptr}); }
+  bool boolean(bool b) override { return put({b}); }
+  bool number_unsigned(std::uint64_t n) override { return put({n}); }
+  bool number_integer(std::int64_t n) override {
+    if (n >= 0) return put({static_cast<std::uint64_t>(n)});
+    return put({n});
+  }
+  bool number_float(double x, const std::string& written) override { return put({json_real{x, written}}); }
+  bool string(std::string& s) override { return put({std::move(s)}); }
+  bool binary(nlohmann::json::binary_t&) override { return false; }
+
+  bool start_object(std::size_t) override { return open({json_object{}}); }
+  bool start_array(std::size_t) override { return open({json_array{}}); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(std::string& name) override {
+    frame& top = stack_.back();
+    top.key = std::move(name);
+    const json_object& members = *top.node.object();
+    const bool known =
+        std::any_of(members.begin(), members.end(), [&](const auto& m) { return m.first == top.key; });
+    if (known) problems_.push_back({file_ + ": " + path(), "duplicate key", "", "each key once"});
+    return true;
+  }
+
+  bool parse_error(std::size_t position, const std::string& token,
+                   const nlohmann::detail::exception& error) override {
+    // Byte order: a text that ends too early has no last token worth showing.
+    std::string shown = token.size() > 40 ? token.substr(token.size() - 40) : token;
+    std::erase_if(shown, [](char c) { return c == '\n' || c == '\r' || c == '\0'; });
+    problems_.push_back({fmt::format("{}: {}", file_, place_of(text_, position)),
+                         "broken JSON: " + reason(error.what()), shown, "JSON (comments are allowed)"});
+    return false;
+  }
+
+  [[nodiscard]] std::optional<json_node> take() {
+    if (!done_) return std::nullopt;
+    return std::move(root_);
+  }
+
+ private:
+  struct frame {
+    json_node node;
+    std::string key;
+  };
+
+  [[nodiscard]] std::string path() const {
+    std::string text;
+    for (const frame& f : stack_) {
+      if (const json_array* items = f.node.array()) {
+        text += fmt::format("[{}]", items->size());
+      } else {
+        text += (text.empty() ? "" : ".") + f.key;
+      }
+    }
+    return text;
+  }
+
+  bool put(json_node node) {
+    if (stack_.empty()) {
+      root_ = std::move(node);
+      done_ = true;
+      return true;
+    }
+    frame& top = stack_.back();
+    if (auto* items = std::get_if<json_array>(&top.node.value)) {
+      items->push_back(std::move(node));
+    } else {
+      std::get<json_object>(top.node.value).emplace_back(top.key, std::move(node));
+    }
+    return true;
+  }
+
+  bool open(json_node node) {
+    if (stack_.size() == most_nesting) {
+      problems_.push_back({file_ + ": " + path(), "nested too deeply", "",
+                           fmt::format("at most {} levels of objects and arrays", most_nesting)});
+      return false;
+    }
+    stack_.push_back({std::move(node), {}});
+    return true;
+  }
+
+  bool close() {
+    json_node node = std::move(stack_.back().node);
+    stack_.pop_back();
+    return put(std::move(node));
+  }
+
+  std::string_view text_;
+  const std::string& file_;
+  std::vector<problem>& problems_;
+  std::vector<frame> stack_;
+  json_node root_;
+  bool done_{false};
+};
+
+nlohmann::ordered_json to_library(const json_node& node);
+
+struct library_value {
+  nlohmann::ordered_json operator()(const json_real& x) const { return x.value; }
+  nlohmann::ordered_json operator()(const json_array& items) const {
+    auto result = nlohmann::ordered_json::array();
+    for (const json_node& item : items) result.push_back(to_library(item));
+    return result;
+  }
+  nlohmann::ordered_json operator()(const json_object& members) const {
+    auto result = nlohmann::ordered_json::object();
+    for (const auto& [key, member] : members) result[key] = to_library(member);
+    return result;
+  }
+  template <class Plain>
+  nlohmann::ordered_json operator()(const Plain& plain) const {
+    return plain;
+  }
+};
+
+nlohmann::ordered_json to_library(const json_node& node) { return std::visit(library_value{}, node.value); }
+
+}  // namespace
+
+json_node json_text(std::string text) { return {std::move(text)}; }
+json_node json_number(std::uint64_t n) { return {n}; }
+json_node json_number(double x) { return {json_real{x, fmt::format("{}", x)}}; }
+
+std::string describe(const json_node& node) {
+  if (const auto* x = std::get_if<json_real>(&node.value)) return x->written;
+  constexpr std::size_t most = 60;
+  std::string text = to_library(node).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  if (text.size() > most) text = text.substr(0, most) + "...";
+  return text;
+}
+
+std::optional<json_node> read_json(std::string_view text, const std::string& file,
+                                   std::vector<problem>& problems) {
+  tree_builder builder(text, file, problems);
+  constexpr bool whole_input = true;
+  constexpr bool comments = true;
+  const bool ok = nlohmann::json::sax_parse(text.begin(), text.end(), &builder,
+                                            nlohmann::json::input_format_t::json, whole_input, comments);
+  if (!ok) return std::nullopt;
+  return builder.take();
+}
+
+std::optional<json_node> read_json_file(const std::filesystem::path& path, std::vector<problem>& problems) {
+  const auto unreadable = [&](const char* why) {
+    problems.push_back({path.string(), "cannot be read", why, "a JSON file"});
+    return std::nullopt;
+  };
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return unreadable("a folder");
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return unreadable(std::strerror(errno));
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (in.bad()) return unreadable("read error");
+  return read_json(text, path.string(), problems);
+}
+
+std::string write_json(const json_node& node) { return to_library(node).dump(2) + "\n"; }
+
+}  // namespace diecast::platforms

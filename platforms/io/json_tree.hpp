@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON as a plain tree: comments allowed, order of keys kept, every duplicate key and every syntax
+// error reported with its place. Numbers stay as they were written, so that -1 never becomes a
+// count and 4.5 never becomes 4. The JSON library is known to json_tree.cpp alone.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "models/types/error.hpp"
+
+namespace diecast::platforms {
+
+/// A number with a fraction or an exponent, or one too large for 64 bits.
+struct json_real {
+  double value{};
+  std::string written;
+};
+
+struct json_node;
+using json_array = std::vector<json_node>;
+using json_object = std::vector<std::pair<std::string, json_node>>;
+
+struct json_node {
+  /// Whole numbers: std::uint64_t, or std::int64_t below 0.
+  std::variant<std::nullptr_t, bool, std::uint64_t, std::int64_t, json_real, std::string, json_array,
+               json_object>
+      value{nullptr};
+
+  [[nodiscard]] const json_object* object() const { return std::get_if<json_object>(&value); }
+  [[nodiscard]] const json_array* array() const { return std::get_if<json_array>(&value); }
+  [[nodiscard]] const std::string* string() const { return std::get_if<std::string>(&value); }
+};
+
+[[nodiscard]] json_node json_text(std::string text);
+[[nodiscard]] json_node json_number(std::uint64_t n);
+[[nodiscard]] json_node json_number(double x);
+
+/// The value as a user would recognize it in a message: short, one line.
+[[nodiscard]] std::string describe(const json_node& node);
+
+/// Parses `text`; problems (syntax with line and column, duplicate keys with their path) are
+/// appended with `file` in front. Empty after a syntax error.
+[[nodiscard]] std::optional<json_node> read_json(std::string_view text, const std::string& file,
+                                                 std::vector<problem>& problems);
+/// The same for a file; one that cannot be read is a problem too.
+[[nodiscard]] std::optional<json_node> read_json_file(const std::filesystem::path& path,
+                                                      std::vector<problem>& problems);
+
+/// Text of the tree with two spaces of indentation and a final newline. Doubles are written with
+/// the fewest digits that read back the same. Precondition: strings are UTF-8.
+[[nodiscard]] std::string write_json(const json_node& node);
+
+}  // namespace diecast::platforms

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/io/output_dir.hpp"
+
+#include <array>
+#include <fmt/format.h>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+
+#include "models/types/error.hpp"
+
+namespace diecast::platforms {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 6> ours{"result.json", "config.json",   "links.csv",
+                                               "ipcq.csv",    "deadlock.json", "flight.json"};
+
+bool is_ours(const fs::path& file) {
+  std::string name = file.filename().string();
+  if (name.ends_with(".partial")) name.resize(name.size() - std::string_view(".partial").size());
+  for (const auto& known : ours) {
+    if (name == known) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+output_dir::output_dir(fs::path path) : path_(std::move(path)) {
+  std::error_code error;
+  fs::create_directories(path_, error);
+  if (error || !fs::is_directory(path_)) {
+    throw output_error(fmt::format("--out {}: cannot create this directory ({})", path_.string(),
+                                   error ? error.message() : "it exists and is not a directory"));
+  }
+  fs::directory_iterator entries(path_, error);
+  if (error)
+    throw output_error(fmt::format("--out {}: cannot be read ({})", path_.string(), error.message()));
+  for (const auto& entry : entries) {
+    if (!is_ours(entry.path())) {
+      throw output_error(
+          fmt::format("--out {}: holds {}, which Diecast did not write; expected an empty directory or "
+                      "one of an earlier run",
+                      path_.string(), entry.path().filename().string()));
+    }
+  }
+  for (const auto& name : ours) fs::remove(path_ / name, error);
+  write("config.json", "");
+}
+
+void output_dir::write(const std::string& name, const std::string& text) const {
+  const fs::path target = path_ / name;
+  const fs::path partial = path_ / (name + ".partial");
+  std::ofstream file(partial, std::ios::binary);
+  file << text;
+  file.close();
+  std::error_code error;
+  if (file) fs::rename(partial, target, error);
+  if (!file || error) throw output_error(fmt::format("{}: cannot be written", target.string()));
+}
+
+}  // namespace diecast::platforms

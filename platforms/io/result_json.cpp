@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/io/result_json.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace diecast::platforms {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+template <class T>
+json optional_json(const std::optional<T>& v) {
+  return v ? json(*v) : json(nullptr);
+}
+
+json run_json(const run_outcome& o) {
+  json stats = json::object();
+  for (const auto& [name, value] : o.stats) stats[name] = value;
+  json j{{"collective", o.collective},
+         {"algorithm", o.algorithm},
+         {"algorithm_reason", o.algorithm_reason},
+         {"dtype", o.dtype},
+         {"op", o.op},
+         {"bytes", o.bytes},
+         {"rank_set", o.rank_set},
+         {"ranks", o.ranks},
+         {"time_ns", o.time_ns},
+         {"time_min_ns", o.time_min_ns},
+         {"time_max_ns", o.time_max_ns},
+         {"launch_ns", o.launch_ns},
+         {"algbw_gbytes_s", o.algbw_gbytes_s},
+         {"busbw_gbytes_s", o.busbw_gbytes_s},
+         {"verified", optional_json(o.verified)},
+         {"verified_how", o.verified_how},
+         {"wrong_elements", optional_json(o.wrong_elements)},
+         {"ranks_bitwise_equal", optional_json(o.ranks_bitwise_equal)},
+         {"fingerprint", o.fingerprint},
+         {"stats", stats},
+         {"notes", o.notes},
+         {"status", to_string(o.status)}};
+  if (!o.message.empty()) j["message"] = o.message;
+  return j;
+}
+
+json link_json(const link_row& r) { return {r.name, r.bytes, r.packets, r.busy_fraction, r.stall_ns}; }
+json queue_pair_json(const queue_pair_row& r) {
+  return {r.pe, r.direction, r.sends, r.bytes, r.credit_stall_ns, r.empty_wait_ns};
+}
+
+template <class T>
+std::optional<T> optional_from(const json& j) {
+  if (j.is_null()) return std::nullopt;
+  return j.get<T>();
+}
+
+run_status status_from(const std::string& name) {
+  for (const auto s : {run_status::ok, run_status::wrong, run_status::deadlock, run_status::fault,
+                       run_status::error, run_status::interrupted, run_status::internal}) {
+    if (name == to_string(s)) return s;
+  }
+  throw std::runtime_error("unknown status " + name);
+}
+
+void read_run(const json& j, run_outcome& o) {
+  o.collective = j.at("collective");
+  o.algorithm = j.at("algorithm");
+  o.algorithm_reason = j.at("algorithm_reason");
+  o.dtype = j.at("dtype");
+  o.op = j.at("op");
+  o.bytes = j.at("bytes");
+  o.rank_set = j.at("rank_set");
+  o.ranks = j.at("ranks");
+  o.time_ns = j.at("time_ns");
+  o.time_min_ns = j.at("time_min_ns");
+  o.time_max_ns = j.at("time_max_ns");
+  o.launch_ns = j.at("launch_ns");
+  o.algbw_gbytes_s = j.at("algbw_gbytes_s");
+  o.busbw_gbytes_s = j.at("busbw_gbytes_s");
+  o.verified = optional_from<bool>(j.at("verified"));
+  o.verified_how = j.at("verified_how");
+  o.wrong_elements = optional_from<std::uint64_t>(j.at("wrong_elements"));
+  o.ranks_bitwise_equal = optional_from<bool>(j.at("ranks_bitwise_equal"));
+  o.fingerprint = j.at("fingerprint");
+  for (const auto& [name, value] : j.at("stats").items()) o.stats.emplace_back(name, value.get<double>());
+  o.notes = j.at("notes").get<std::vector<std::string>>();
+  o.status = status_from(j.at("status"));
+  if (j.contains("message")) o.message = j.at("message");
+}
+
+}  // namespace
+
+std::string pack(const run_outcome& o) {
+  json j = run_json(o);
+  j["deadlock_json"] = o.deadlock_json;
+  j["wall_s"] = o.wall_s;
+  j["elaborate_s"] = o.elaborate_s;
+  j["wakeups"] = o.wakeups;
+  j["packet_hops"] = o.packet_hops;
+  j["peak_rss_mib"] = o.peak_rss_mib;
+  j["links"] = json::array();
+  for (const auto& r : o.links) j["links"].push_back(link_json(r));
+  j["queue_pairs"] = json::array();
+  for (const auto& r : o.queue_pairs) j["queue_pairs"].push_back(queue_pair_json(r));
+  // Messages may quote bytes a user wrote; anything that is not UTF-8 is replaced, not refused.
+  return j.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+run_outcome unpack(const std::string& text) {
+  const json j = json::parse(text);
+  run_outcome o;
+  read_run(j, o);
+  o.deadlock_json = j.at("deadlock_json");
+  o.wall_s = j.at("wall_s");
+  o.elaborate_s = j.at("elaborate_s");
+  o.wakeups = j.at("wakeups");
+  o.packet_hops = j.at("packet_hops");
+  o.peak_rss_mib = j.at("peak_rss_mib");
+  for (const auto& r : j.at("links")) o.links.push_back({r[0], r[1], r[2], r[3], r[4]});
+  for (const auto& r : j.at("queue_pairs")) o.queue_pairs.push_back({r[0], r[1], r[2], r[3], r[4], r[5]});
+  return o;
+}
+
+std::string result_json(const result_context& context, const std::vector<run_outcome>& runs) {
+  json j{{"schema", "diecast.result/1"},
+         {"version", context.version},
+         {"platform", context.platform},
+         {"config_sha256", context.config_sha256},
+         {"seed", context.seed},
+         {"argv", context.argv},
+         {"machine",
+          {{"sips", context.shape.sips}, {"cubes", context.shape.cubes()}, {"pes", context.shape.pes()}}}};
+  j["runs"] = json::array();
+  double wall = 0, rss = 0;
+  std::uint64_t wakeups = 0, hops = 0;
+  for (const run_outcome& o : runs) {
+    j["runs"].push_back(run_json(o));
+    wall += o.wall_s;
+    wakeups += o.wakeups;
+    hops += o.packet_hops;
+    rss = std::max(rss, o.peak_rss_mib);
+  }
+  j["sim"] = {{"wall_s", wall}, {"wakeups", wakeups}, {"packet_hops", hops}, {"peak_rss_mib", rss}};
+  j["status"] = to_string(worst(runs));
+  return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+run_status worst(const std::vector<run_outcome>& runs) {
+  for (const auto s : {run_status::internal, run_status::fault, run_status::deadlock, run_status::wrong,
+                       run_status::error, run_status::interrupted}) {
+    if (std::any_of(runs.begin(), runs.end(), [s](const run_outcome& o) { return o.status == s; })) return s;
+  }
+  return run_status::ok;
+}
+
+}  // namespace diecast::platforms

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results as JSON, CSV and tables.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "platforms/run/run_point.hpp"
+
+namespace diecast::platforms {
+
+/// Everything about an invocation that result.json states beside its runs.
+struct result_context {
+  std::string platform;  ///< "diecast-pod"
+  std::string version;
+  std::string config_sha256;
+  std::uint64_t seed{};
+  std::vector<std::string> argv;
+  machine_shape shape;
+};
+
+/// schema diecast.result/1
+[[nodiscard]] std::string result_json(const result_context& context, const std::vector<run_outcome>& runs);
+[[nodiscard]] std::string result_csv(const std::vector<run_outcome>& runs);
+/// nccl-tests-style table, a line at a time.
+[[nodiscard]] std::string table_header(std::size_t algorithm_width);
+[[nodiscard]] std::string table_row(const run_outcome& o, std::size_t algorithm_width);
+[[nodiscard]] std::string links_csv(const std::vector<run_outcome>& runs);
+[[nodiscard]] std::string ipcq_csv(const std::vector<run_outcome>& runs);
+
+/// The whole outcome, for the pipe between a run and its parent.
+[[nodiscard]] std::string pack(const run_outcome& o);
+/// Throws std::runtime_error when the text is not what pack() wrote (the run died half-way).
+[[nodiscard]] run_outcome unpack(const std::string& text);
+
+/// Status of an invocation: the worst of its runs by precedence 70, 5, 4, 3, 1, 6.
+[[nodiscard]] run_status worst(const std::vector<run_outcome>& runs);
+
+}  // namespace diecast::platforms

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "platforms/io/result_json.hpp"
+
+namespace diecast::platforms {
+namespace {
+
+std::string size_text(std::uint64_t bytes) {
+  constexpr std::uint64_t kib = 1024;
+  if (bytes >= kib * kib && bytes % (kib * kib) == 0) return fmt::format("{} MiB", bytes / (kib * kib));
+  if (bytes >= kib && bytes % kib == 0) return fmt::format("{} KiB", bytes / kib);
+  return fmt::format("{} B", bytes);
+}
+
+std::string verified_text(const run_outcome& o) {
+  if (o.status != run_status::ok && o.status != run_status::wrong) return to_string(o.status);
+  if (!o.verified) return "not checked";
+  return *o.verified ? "yes" : "NO";
+}
+
+std::string wrong_text(const run_outcome& o) {
+  return o.wrong_elements ? std::to_string(*o.wrong_elements) : std::string("-");
+}
+
+/// Fields with commas or quotes are quoted as RFC 4180 says.
+std::string csv_field(const std::string& s) {
+  if (s.find_first_of(",\"\n") == std::string::npos) return s;
+  std::string quoted = "\"";
+  for (const char c : s) {
+    quoted += c;
+    if (c == '"') quoted += '"';
+  }
+  return quoted + "\"";
+}
+
+}  // namespace
+
+std::string table_header(std::size_t algorithm_width) {
+  return fmt::format("{:>10}  {:<10}  {:<{}}  {:<5}  {:<4}  {:<9}  {:>12}  {:>11}  {:>11}  {:>8}  {}\n", "size",
+                     "collective", "algorithm", algorithm_width, "type", "op", "ranks", "time_ns", "algbw_GB/s",
+                     "busbw_GB/s", "wrong", "verified");
+}
+
+std::string table_row(const run_outcome& o, std::size_t algorithm_width) {
+  return fmt::format("{:>10}  {:<10}  {:<{}}  {:<5}  {:<4}  {:<9}  {:>12.1f}  {:>11.3f}  {:>11.3f}  {:>8}  {}\n",
+                     size_text(o.bytes), o.collective, o.algorithm, algorithm_width, o.dtype, o.op,
+                     fmt::format("{} {}", o.ranks, o.rank_set), o.time_ns, o.algbw_gbytes_s, o.busbw_gbytes_s,
+                     wrong_text(o), verified_text(o));
+}
+
+std::string result_csv(const std::vector<run_outcome>& runs) {
+  std::string text =
+      "collective,algorithm,dtype,op,bytes,rank_set,ranks,time_ns,time_min_ns,time_max_ns,launch_ns,"
+      "algbw_gbytes_s,busbw_gbytes_s,wrong_elements,verified,fingerprint,status\n";
+  for (const auto& o : runs) {
+    text +=
+        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(o.collective),
+                    csv_field(o.algorithm), o.dtype, o.op, o.bytes, o.rank_set, o.ranks, o.time_ns,
+                    o.time_min_ns, o.time_max_ns, o.launch_ns, o.algbw_gbytes_s, o.busbw_gbytes_s,
+                    o.wrong_elements ? std::to_string(*o.wrong_elements) : "",
+                    o.verified ? (*o.verified ? "true" : "false") : "", o.fingerprint, to_string(o.status));
+  }
+  return text;
+}
+
+std::string links_csv(const std::vector<run_outcome>& runs) {
+  std::string text = "run,link,bytes,packets,busy_fraction,stall_ns\n";
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (const auto& r : runs[i].links) {
+      text += fmt::format("{},{},{},{},{},{}\n", i, csv_field(r.name), r.bytes, r.packets, r.busy_fraction,
+                          r.stall_ns);
+    }
+  }
+  return text;
+}
+
+std::string ipcq_csv(const std::vector<run_outcome>& runs) {
+  std::string text = "run,pe,direction,sends,bytes,credit_stall_ns,empty_wait_ns\n";
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (const auto& r : runs[i].queue_pairs) {
+      text += fmt::format("{},{},{},{},{},{},{}\n", i, r.pe, csv_field(r.direction), r.sends, r.bytes,
+                          r.credit_stall_ns, r.empty_wait_ns);
+    }
+  }
+  return text;
+}
+
+}  // namespace diecast::platforms

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/netlist/cube.hpp"
+
+#include <algorithm>
+
+#include "hw/mem/simple_memory.hpp"
+
+namespace diecast::netlist {
+namespace {
+
+using fabric::terminal_kind;
+
+}  // namespace
+
+cube::cube(sc_core::sc_module_name name, const build_context& context, sip_id sip, cube_id id,
+           hw::packet_pool& pool)
+    : sc_module(name), sip_(sip), id_(id) {
+  const auto& layout = context.topology.layout(sip_, id_);
+  const auto count = static_cast<fabric::terminal_index>(layout.terminals.size());
+  pes_.resize(context.config.cube.pes);
+  memories_.resize(count);
+  std::vector<std::function<void()>> modules{[&] {
+    noc_ = std::make_unique<hw::cube_noc>("noc", context.topology, context.config, sip_, id_, context.events);
+  }};
+  for (unsigned s = 0; s < fabric::sides; ++s) {
+    const auto edge = static_cast<fabric::side>(s);
+    if (!context.topology.neighbor(id_, edge)) continue;
+    modules.emplace_back([&, s, edge] {
+      const std::string label = std::string("ucie_") + fabric::to_string(edge);
+      edges_[s] = std::make_unique<hw::ucie_adapter>(label.c_str(), context.topology, context.config, sip_,
+                                                     id_, edge, context.events);
+    });
+  }
+  for (fabric::terminal_index t = 0; t < count; ++t) {
+    modules.emplace_back([&, t] { make_block(context, t, pool); });
+  }
+  context.order.run(this->name(), modules);
+
+  std::vector<std::function<void()>> bindings;
+  for (fabric::terminal_index t = 0; t < count; ++t) {
+    bindings.emplace_back([&, t] { bind_block(context, t); });
+  }
+  context.order.run(std::string(this->name()) + ".bindings", bindings);
+}
+
+void cube::make_block(const build_context& context, fabric::terminal_index t, hw::packet_pool& pool) {
+  const auto& terminal = context.topology.layout(sip_, id_).terminals[t];
+  switch (terminal.kind) {
+    case terminal_kind::pe: {
+      const pe_coord self{sip_, id_, pe_id{terminal.index}};
+      pes_[terminal.index] = std::make_unique<hw::processing_element>(
+          terminal.name.c_str(), hw::pe_setup{context.config, context.events, context.faults, self},
+          context.topology, pool, context.firmware_of(self), context.move_data);
+      return;
+    }
+    case terminal_kind::hbm:
+    case terminal_kind::sram: return make_memory(context, terminal, t, pool);
+    case terminal_kind::control_cpu:
+      control_ = std::make_unique<hw::control_cpu>(
+          terminal.name.c_str(), context.topology, context.config,
+          abi::node_address{static_cast<std::uint16_t>(sip_.value), static_cast<std::uint16_t>(id_.value), t},
+          pool, context.faults);
+      return;
+    case terminal_kind::ucie_lane:  // one adapter per side serves all its lanes
+    case terminal_kind::io_cpu:     // the SIP builds these
+    case terminal_kind::sip_port: return;
+  }
+}
+
+void cube::make_memory(const build_context& context, const fabric::terminal& terminal,
+                       fabric::terminal_index t, hw::packet_pool& pool) {
+  auto m = std::make_unique<memory>();
+  m->unit = terminal.index;
+  if (terminal.kind == terminal_kind::hbm) {
+    m->kind = abi::region::hbm;
+    m->block = context.make_hbm(terminal.name.c_str(), context.config, context.faults);
+  } else {
+    m->kind = abi::region::sram;
+    auto sram = std::make_unique<hw::simple_memory>(terminal.name.c_str(), context.config.sram,
+                                                    context.config.sim.strict_memory, context.faults);
+    m->block.socket = &sram->socket;
+    m->block.module = std::move(sram);
+  }
+  hw::memory_ni_setup setup;
+  setup.kind = m->kind;
+  setup.unit = terminal.index;
+  setup.move_data = context.move_data;
+  m->ni = std::make_unique<hw::memory_ni>(
+      (terminal.name + "_ni").c_str(), context.topology, context.config,
+      abi::node_address{static_cast<std::uint16_t>(sip_.value), static_cast<std::uint16_t>(id_.value), t},
+      setup, pool, context.faults);
+  m->ni->memory.bind(*m->block.socket);
+  memories_[t] = std::move(m);
+}
+
+void cube::bind_port(hw::terminal_port& port, fabric::terminal_index t) {
+  port.fabric_out_socket().bind(noc_->in(t));
+  noc_->out(t).bind(port.fabric_in_socket());
+}
+
+void cube::bind_block(const build_context& context, fabric::terminal_index t) {
+  const auto& terminal = context.topology.layout(sip_, id_).terminals[t];
+  switch (terminal.kind) {
+    case terminal_kind::pe: return bind_port(pes_[terminal.index]->terminal(), t);
+    case terminal_kind::hbm:
+    case terminal_kind::sram: return bind_port(memories_[t]->ni->terminal(), t);
+    case terminal_kind::control_cpu: return bind_port(control_->terminal(), t);
+    case terminal_kind::ucie_lane: {
+      hw::ucie_adapter& adapter = *edge(terminal.edge);
+      adapter.to_noc(terminal.index).bind(noc_->in(t));
+      noc_->out(t).bind(adapter.from_noc(terminal.index));
+      return;
+    }
+    case terminal_kind::io_cpu:
+    case terminal_kind::sip_port: return;
+  }
+}
+
+void cube::attach_debug(hw::debug_bus& bus) {
+  for (std::uint32_t i = 0; i < pes_.size(); ++i) {
+    for (const auto kind : {abi::region::tcm, abi::region::pe_registers, abi::region::launch_mailbox}) {
+      bus.attach(id_, kind, i, pes_[i]->debug);
+    }
+  }
+  for (const auto& m : memories_) {
+    if (m) bus.attach(id_, m->kind, m->unit, m->ni->debug_socket());
+  }
+}
+
+}  // namespace diecast::netlist

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cube: its NoC, PEs, memories, control CPU and UCIe edges. Wiring and nothing else.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <systemc>
+#include <vector>
+
+#include "hw/d2d/ucie_adapter.hpp"
+#include "hw/host/control_cpu.hpp"
+#include "hw/host/debug_bus.hpp"
+#include "hw/mem/memory_ni.hpp"
+#include "hw/noc/cube_noc.hpp"
+#include "hw/pe/pe.hpp"
+#include "models/fabric/topology.hpp"
+#include "platforms/netlist/build_order.hpp"
+
+namespace diecast::netlist {
+
+/// A memory behind a NoC terminal: any module with a base-protocol target socket.
+struct memory_block {
+  std::unique_ptr<sc_core::sc_module> module;
+  tlm::tlm_target_socket<>* socket{};
+};
+/// Makes the memory of one HBM port. Called inside the cube's constructor, so that its name nests.
+using memory_factory = std::function<memory_block(const char* name, const config::machine_config& config,
+                                                  hw::fault_sink& faults)>;
+
+/// What every container of the netlist is built with. References outlive the netlist.
+struct build_context {
+  const config::machine_config& config;
+  const fabric::topology& topology;
+  const events::hub& events;
+  hw::fault_sink& faults;
+  const build_order& order;
+  std::function<hw::firmware(pe_coord)> firmware_of;
+  memory_factory make_hbm;
+  bool move_data{true};
+};
+
+class cube : public sc_core::sc_module {
+ public:
+  cube(sc_core::sc_module_name name, const build_context& context, sip_id sip, cube_id id,
+       hw::packet_pool& pool);
+
+  [[nodiscard]] hw::cube_noc& noc() { return *noc_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<hw::processing_element>>& pes() const { return pes_; }
+  /// Null where the cube has no neighbor.
+  [[nodiscard]] hw::ucie_adapter* edge(fabric::side s) { return edges_[static_cast<unsigned>(s)].get(); }
+  /// Gives the host's backdoor every block of this cube that answers to it.
+  void attach_debug(hw::debug_bus& bus);
+
+  struct memory {
+    abi::region kind{};
+    std::uint32_t unit{};
+    memory_block block;
+    std::unique_ptr<hw::memory_ni> ni;
+  };
+  [[nodiscard]] const std::vector<std::unique_ptr<memory>>& memories() const { return memories_; }
+  void bind_port(hw::terminal_port& port, fabric::terminal_index t);
+
+ private:
+  void make_block(const build_context& context, fabric::terminal_index t, hw::packet_pool& pool);
+  void bind_block(const build_context& context, fabric::terminal_index t);
+  void make_memory(const build_context& context, const fabric::terminal& t, fabric::terminal_index at,
+                   hw::packet_pool& pool);
+
+  sip_id sip_;
+  cube_id id_;
+  std::unique_ptr<hw::cube_noc> noc_;
+  std::vector<std::unique_ptr<hw::processing_element>> pes_;
+  std::vector<std::unique_ptr<memory>> memories_;
+  std::unique_ptr<hw::control_cpu> control_;
+  std::array<std::unique_ptr<hw::ucie_adapter>, fabric::sides> edges_;
+};
+
+}  // namespace diecast::netlist

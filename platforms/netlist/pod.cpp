@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/netlist/pod.hpp"
+
+#include <fmt/format.h>
+
+namespace diecast::netlist {
+namespace {
+
+std::string cube_name(const machine_shape& shape, cube_id c) {
+  return fmt::format("cube_{}_{}", shape.cube_x(c), shape.cube_y(c));
+}
+
+}  // namespace
+
+sip::sip(sc_core::sc_module_name name, const build_context& context, sip_id id, hw::host_program program)
+    : sc_module(name), id_(id) {
+  build(context, std::move(program));
+  bind(context);
+}
+
+sip::~sip() = default;
+
+void sip::build(const build_context& context, hw::host_program program) {
+  const machine_shape& shape = context.topology.shape();
+  cubes_.resize(shape.cubes_per_sip());
+  ports_.resize(context.topology.sip_links().size());
+  std::vector<std::function<void()>> modules;
+  for (std::uint32_t c = 0; c < shape.cubes_per_sip(); ++c) {
+    modules.emplace_back([&, c] {
+      cubes_[c] =
+          std::make_unique<cube>(cube_name(shape, cube_id{c}).c_str(), context, id_, cube_id{c}, pool_);
+    });
+  }
+  for (const auto& link : context.topology.sip_links()) {
+    if (link.from.sip != id_.value) continue;
+    modules.emplace_back([&, this] {
+      const cube_id gateway{link.from.cube};
+      const auto& terminal = context.topology.layout(id_, gateway).terminals[link.from.terminal];
+      ports_[link.index] =
+          std::make_unique<hw::sip_port>(terminal.name.c_str(), context.topology, context.config, id_,
+                                         gateway, link.from.terminal, pool_, context.events);
+    });
+  }
+  modules.emplace_back([&] {
+    io_ =
+        std::make_unique<hw::io_cpu>("io_cpu", context.topology, context.config, id_, pool_, context.faults);
+  });
+  modules.emplace_back([&] {
+    host_ = std::make_unique<hw::host_cpu>("host", context.config, id_, std::move(program), context.faults);
+  });
+  modules.emplace_back([&] { debug_ = std::make_unique<hw::debug_bus>("debug_bus", id_); });
+  context.order.run(this->name(), modules);
+}
+
+void sip::bind(const build_context& context) {
+  std::vector<std::function<void()>> bindings;
+  for (std::uint32_t c = 0; c < cubes_.size(); ++c) {
+    bindings.emplace_back([&, c] { bind_edges(context, cube_id{c}); });
+    bindings.emplace_back([&, c] { cubes_[c]->attach_debug(*debug_); });
+  }
+  for (const auto& link : context.topology.sip_links()) {
+    if (link.from.sip != id_.value) continue;
+    bindings.emplace_back([&, this] {
+      hw::cube_noc& noc = cubes_[link.from.cube]->noc();
+      hw::sip_port& port = *ports_[link.index];
+      port.to_noc().bind(noc.in(link.from.terminal));
+      noc.out(link.from.terminal).bind(port.from_noc());
+    });
+  }
+  bindings.emplace_back([&] {
+    const auto at = context.topology.locate(
+        abi::encode({id_, context.topology.io_cube(id_), abi::region::launch_mailbox, abi::io_cpu_unit, 0}));
+    cubes_[at.cube]->bind_port(io_->terminal(), at.terminal);
+    host_->io.bind(io_->host_side);
+    host_->debug.bind(debug_->in());
+  });
+  context.order.run(std::string(this->name()) + ".bindings", bindings);
+}
+
+/// Each side sends to the neighbor's opposite side.
+void sip::bind_edges(const build_context& context, cube_id c) {
+  for (unsigned s = 0; s < fabric::sides; ++s) {
+    const auto edge = static_cast<fabric::side>(s);
+    const auto other = context.topology.neighbor(c, edge);
+    if (!other) continue;
+    cubes_[c.value]->edge(edge)->link_out().bind(
+        cubes_[other->value]->edge(fabric::opposite(edge))->link_in());
+  }
+}
+
+pod::pod(sc_core::sc_module_name name, const build_context& context, const host_program_factory& host_of)
+    : sc_module(name) {
+  const std::uint32_t count = context.topology.shape().sips;
+  sips_.resize(count);
+  std::vector<std::function<void()>> modules;
+  for (std::uint32_t s = 0; s < count; ++s) {
+    modules.emplace_back([&, s] {
+      sips_[s] =
+          std::make_unique<sip>(fmt::format("sip{}", s).c_str(), context, sip_id{s}, host_of(sip_id{s}));
+    });
+  }
+  context.order.run(this->name(), modules);
+
+  std::vector<std::function<void()>> bindings;
+  for (const auto& link : context.topology.sip_links()) {
+    bindings.emplace_back([&] {
+      // The far end of this link is the port whose own outgoing link starts at the terminal this one ends at.
+      for (const auto& back : context.topology.sip_links()) {
+        if (back.from == link.to) {
+          sips_[link.from.sip]->ports()[link.index]->out.bind(sips_[link.to.sip]->ports()[back.index]->in);
+          return;
+        }
+      }
+    });
+  }
+  context.order.run("pod.links", bindings);
+}
+
+pod::~pod() = default;
+
+}  // namespace diecast::netlist

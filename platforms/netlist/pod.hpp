@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// SIPs of cubes, and a pod of SIPs. Wiring and nothing else.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <systemc>
+#include <vector>
+
+#include "hw/d2d/sip_port.hpp"
+#include "hw/host/debug_bus.hpp"
+#include "hw/host/host_cpu.hpp"
+#include "hw/host/io_cpu.hpp"
+#include "platforms/netlist/cube.hpp"
+
+namespace diecast::netlist {
+
+/// What the host of each SIP runs.
+using host_program_factory = std::function<hw::host_program(sip_id)>;
+
+/// One package: cubes joined at their edges, the gateways of its links, its host.
+class sip : public sc_core::sc_module {
+ public:
+  sip(sc_core::sc_module_name name, const build_context& context, sip_id id, hw::host_program program);
+  ~sip() override;
+
+  [[nodiscard]] const std::vector<std::unique_ptr<cube>>& cubes() const { return cubes_; }
+  /// Gateway ends of this SIP, by the index of the outgoing link; null for links of other SIPs.
+  [[nodiscard]] const std::vector<std::unique_ptr<hw::sip_port>>& ports() const { return ports_; }
+  [[nodiscard]] hw::packet_pool& pool() { return pool_; }
+
+ private:
+  void build(const build_context& context, hw::host_program program);
+  void bind(const build_context& context);
+  void bind_edges(const build_context& context, cube_id c);
+
+  sip_id id_;
+  hw::packet_pool pool_;  ///< before everything that holds packets
+  std::vector<std::unique_ptr<cube>> cubes_;
+  std::vector<std::unique_ptr<hw::sip_port>> ports_;
+  std::unique_ptr<hw::io_cpu> io_;
+  std::unique_ptr<hw::host_cpu> host_;
+  std::unique_ptr<hw::debug_bus> debug_;
+};
+
+class pod : public sc_core::sc_module {
+ public:
+  pod(sc_core::sc_module_name name, const build_context& context, const host_program_factory& host_of);
+  ~pod() override;
+
+  [[nodiscard]] const std::vector<std::unique_ptr<sip>>& sips() const { return sips_; }
+  [[nodiscard]] hw::processing_element& pe(pe_coord at) {
+    return *sips_[at.sip.value]->cubes()[at.cube.value]->pes()[at.pe.value];
+  }
+  template <class Visit>
+  void visit_cubes(Visit visit) const {
+    for (const auto& s : sips_) {
+      for (const auto& c : s->cubes()) visit(*c);
+    }
+  }
+
+ private:
+  std::vector<std::unique_ptr<sip>> sips_;
+};
+
+}  // namespace diecast::netlist

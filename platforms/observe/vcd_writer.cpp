@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/observe/vcd_writer.hpp"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include "models/timing/link.hpp"
+#include "models/types/error.hpp"
+
+namespace diecast::observe {
+namespace {
+
+/// Shortest identifier of printable characters for a number.
+std::string code_of(std::uint32_t n) {
+  std::string code;
+  do {
+    code += static_cast<char>('!' + n % 94);
+    n /= 94;
+  } while (n != 0);
+  return code;
+}
+
+std::vector<std::string> split_path(const std::string& path) {
+  std::vector<std::string> parts(1);
+  for (const char c : path) {
+    if (c == '.') {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+std::string binary(std::uint64_t value) {
+  std::string bits;
+  do {
+    bits.insert(bits.begin(), static_cast<char>('0' + (value & 1)));
+    value >>= 1;
+  } while (value != 0);
+  return bits;
+}
+
+}  // namespace
+
+vcd_writer::vcd_writer(const std::string& path, const config::machine_config& config,
+                       const fabric::topology& topology, const comm::install_plan& plan)
+    : path_(path),
+      file_(path, std::ios::binary),
+      shape_(config.shape()),
+      glob_(config.trace.vcd_scope),
+      cycle_(timing::noc_clock(config).period) {
+  if (!file_) throw output_error(fmt::format("--vcd {}: cannot be written", path));
+  const auto matches = [this](const std::string& p) { return fnmatch(glob_.c_str(), p.c_str(), 0) == 0; };
+  for (std::uint32_t i = 0; i < shape_.pes(); ++i) {
+    const pe_coord pe = shape_.pe_at(i);
+    const std::string scope = pe_path(shape_, pe);
+    if (!matches(scope)) continue;
+    core_[pe] = declare(scope + ".core", "state", 3);
+    declare(scope + ".core", "step", 32);
+  }
+  for (const auto& qp : plan.queue_pairs) {
+    const std::string scope = pe_path(shape_, qp.owner);
+    if (!matches(scope)) continue;
+    const std::string name = scope + ".ipcq." + comm::direction_name(qp.dir);
+    queue_pairs_[{qp.owner, qp.dir}] = declare(name, "my_head", 32);
+    for (const char* field : {"my_tail", "peer_head_cache", "peer_tail_cache", "free_credits"})
+      declare(name, field, 32);
+  }
+  for (std::uint32_t l = 0; l < topology.links().size(); ++l) {
+    const std::string& name = topology.links()[l].name;
+    const auto dot = name.rfind('.');
+    if (!matches(name.substr(0, dot)) && !matches(name)) continue;
+    links_[l] = declare(name.substr(0, dot), name.substr(dot + 1) + "_busy", 1);
+    link_of_[links_[l]] = l;
+  }
+  write_header();
+}
+
+std::uint32_t vcd_writer::declare(const std::string& scope, const std::string& name, std::uint32_t width) {
+  const auto index = static_cast<std::uint32_t>(variables_.size());
+  variables_.push_back({code_of(index), width, 0, false});
+  scopes_[split_path(scope)].emplace_back(name, index);
+  return index;
+}
+
+void vcd_writer::write_header() {
+  file_ << "$version Diecast $end\n$timescale 1 fs $end\n";
+  std::vector<std::string> open;
+  for (const auto& [scope, vars] : scopes_) {
+    std::size_t shared = 0;
+    while (shared < open.size() && shared < scope.size() && open[shared] == scope[shared]) ++shared;
+    for (; open.size() > shared; open.pop_back()) file_ << "$upscope $end\n";
+    for (; open.size() < scope.size(); open.push_back(scope[open.size()])) {
+      file_ << "$scope module " << scope[open.size()] << " $end\n";
+    }
+    for (const auto& [name, index] : vars) {
+      const variable& v = variables_[index];
+      file_ << "$var wire " << v.width << ' ' << v.code << ' ' << name << " $end\n";
+    }
+  }
+  for (; !open.empty(); open.pop_back()) file_ << "$upscope $end\n";
+  file_ << "$enddefinitions $end\n$dumpvars\n";
+  for (const variable& v : variables_) {
+    file_ << (v.width == 1 ? "0" + v.code : "b0 " + v.code) << '\n';
+  }
+  file_ << "$end\n";
+}
+
+void vcd_writer::put(sim_time at, std::uint32_t var, std::uint64_t value) {
+  pending_.push({at, sequence_++, var, value});
+}
+
+void vcd_writer::flush(sim_time before) {
+  while (!pending_.empty() && pending_.top().at < before) {
+    write_value(pending_.top());
+    pending_.pop();
+  }
+}
+
+void vcd_writer::write_value(const change& c) {
+  const auto link = link_of_.find(c.var);
+  // A link goes idle only if nothing has prolonged its transfer since.
+  if (link != link_of_.end() && c.value == 0 && busy_until_[link->second] != c.at) return;
+  variable& v = variables_[c.var];
+  if (v.last == c.value) return;
+  v.last = c.value;
+  if (!any_time_ || c.at != written_until_) {
+    file_ << '#' << c.at.fs << '\n';
+    written_until_ = c.at;
+    any_time_ = true;
+  }
+  if (v.width == 1) {
+    file_ << (c.value != 0 ? '1' : '0') << v.code << '\n';
+  } else {
+    file_ << 'b' << binary(c.value) << ' ' << v.code << '\n';
+  }
+}
+
+void vcd_writer::on(const events::core_state_changed& e) {
+  flush(e.at);
+  const auto found = core_.find(e.pe);
+  if (found != core_.end()) put(e.at, found->second, static_cast<std::uint64_t>(e.state));
+}
+
+void vcd_writer::on(const events::step_entered& e) {
+  // Steps are marked ahead of the time the firmware still owes, so only what is older is final.
+  const auto found = core_.find(e.pe);
+  if (found != core_.end()) put(e.at, found->second + 1, e.index);
+}
+
+void vcd_writer::on(const events::queue_pair_changed& e) {
+  flush(e.at);
+  const auto found = queue_pairs_.find({e.pe, e.qp});
+  if (found == queue_pairs_.end()) return;
+  std::uint32_t var = found->second;
+  for (const std::uint32_t value :
+       {e.my_head, e.my_tail, e.peer_head_cache, e.peer_tail_cache, e.free_credits}) {
+    put(e.at, var++, value);
+  }
+}
+
+void vcd_writer::on(const events::link_occupied& e) {
+  const auto found = links_.find(e.link);
+  if (found == links_.end()) return;
+  const sim_time end = e.tail + cycle_;
+  sim_time& until = busy_until_[e.link];
+  put(e.head, found->second, 1);
+  if (end > until) {
+    until = end;
+    put(end, found->second, 0);
+  }
+}
+
+void vcd_writer::close(sim_time end) {
+  flush(sim_time::never());
+  if (!any_time_ || end > written_until_) file_ << '#' << end.fs << '\n';
+  file_.close();
+  if (!file_) throw output_error(fmt::format("--vcd {}: writing failed", path_));
+}
+
+}  // namespace diecast::observe

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waveforms: an observer that writes a VCD file on change. sc_trace would compare every traced value
+// at every time step; here a value costs something only when it changes.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "models/comm/install_plan.hpp"
+#include "models/config/machine_config.hpp"
+#include "models/events/events.hpp"
+#include "models/fabric/topology.hpp"
+
+namespace diecast::observe {
+
+/// Per PE: core state and step; per queue pair of the plan: the four pointers and free credits; per
+/// link: busy. Only instances whose path matches trace.vcd_scope (a glob). Times are in femtoseconds.
+class vcd_writer : public events::observer {
+ public:
+  /// Creates the file; throws output_error when that fails.
+  vcd_writer(const std::string& path, const config::machine_config& config, const fabric::topology& topology,
+             const comm::install_plan& plan);
+
+  /// Writes what is pending and closes the file; throws output_error when writing failed.
+  void close(sim_time end);
+
+  using events::observer::on;
+  void on(const events::core_state_changed& e) override;
+  void on(const events::step_entered& e) override;
+  void on(const events::queue_pair_changed& e) override;
+  void on(const events::link_occupied& e) override;
+
+ private:
+  struct variable {
+    std::string code;  ///< VCD identifier
+    std::uint32_t width{};
+    std::uint64_t last{};
+    bool written{};
+  };
+  struct change {
+    sim_time at;
+    std::uint64_t sequence{};
+    std::uint32_t var{};
+    std::uint64_t value{};
+    bool operator>(const change& o) const { return at != o.at ? at > o.at : sequence > o.sequence; }
+  };
+  /// Variables by scope path, in the order of the header.
+  using scope_map = std::map<std::vector<std::string>, std::vector<std::pair<std::string, std::uint32_t>>>;
+
+  std::uint32_t declare(const std::string& scope, const std::string& name, std::uint32_t width);
+  void write_header();
+  void put(sim_time at, std::uint32_t var, std::uint64_t value);
+  void flush(sim_time before);
+  void write_value(const change& c);
+
+  std::string path_;
+  std::ofstream file_;
+  machine_shape shape_;
+  std::string glob_;
+  std::vector<variable> variables_;
+  scope_map scopes_;
+  std::map<pe_coord, std::uint32_t> core_;                                     ///< state; step follows
+  std::map<std::pair<pe_coord, comm::direction>, std::uint32_t> queue_pairs_;  ///< first of five
+  std::map<std::uint32_t, std::uint32_t> links_;
+  std::map<std::uint32_t, sim_time> busy_until_;
+  std::map<std::uint32_t, std::uint32_t> link_of_;  ///< variable -> link
+  std::priority_queue<change, std::vector<change>, std::greater<>> pending_;
+  std::uint64_t sequence_{};
+  sim_time cycle_;
+  sim_time written_until_;
+  bool any_time_{};
+};
+
+}  // namespace diecast::observe

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/run/child.hpp"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <system_error>
+#include <unistd.h>
+
+#include "models/types/error.hpp"
+#include "platforms/io/result_json.hpp"
+
+namespace diecast::platforms {
+namespace {
+
+volatile std::sig_atomic_t signal_seen = 0;
+
+void on_signal(int number) { signal_seen = number; }
+
+void write_all(int fd, const std::string& text) {
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t n = write(fd, text.data() + done, text.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    done += static_cast<std::size_t>(n);
+  }
+}
+
+/// A signal that reached only this process is passed on, so that the child can end with what it has.
+void pass_on_signal(pid_t child) {
+  if (signal_seen != 0) kill(child, signal_seen);
+}
+
+std::string read_all(int fd, pid_t child) {
+  std::string text;
+  std::array<char, 65536> buffer{};
+  for (;;) {
+    const ssize_t n = read(fd, buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) {
+      pass_on_signal(child);
+      continue;
+    }
+    if (n <= 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+  }
+}
+
+run_outcome died(int status) {
+  run_outcome o;
+  o.status = run_status::internal;
+  o.message =
+      WIFSIGNALED(status)
+          ? fmt::format("the simulation process was ended by signal {} ({})", WTERMSIG(status),
+                        strsignal(WTERMSIG(status)))
+          : fmt::format("the simulation process ended without a result (exit code {})", WEXITSTATUS(status));
+  return o;
+}
+
+run_outcome answer_of(const std::function<run_outcome()>& body) {
+  run_outcome o;
+  try {
+    return body();
+  } catch (const user_error& e) {
+    o.status = run_status::error;
+    o.message = e.what();
+  } catch (const protocol_error& e) {
+    o.status = run_status::fault;
+    o.message = e.what();
+  } catch (const std::exception& e) {
+    o.status = run_status::internal;
+    o.message = e.what();
+  }
+  return o;
+}
+
+}  // namespace
+
+int interrupt_signal() { return signal_seen; }
+
+void install_signal_handlers() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+run_outcome run_in_child(const std::function<run_outcome()>& body) {
+  std::array<int, 2> fds{};
+  if (pipe(fds.data()) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (child == 0) {
+    close(fds[0]);
+    write_all(fds[1], pack(answer_of(body)));
+    close(fds[1]);
+    std::fflush(nullptr);
+    // Firmware may still be suspended on its stacks (a deadlock); its destructors are not run.
+    _exit(0);
+  }
+  close(fds[1]);
+  const std::string text = read_all(fds[0], child);
+  close(fds[0]);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) pass_on_signal(child);
+  if (text.empty() || !WIFEXITED(status) || WEXITSTATUS(status) != 0) return died(status);
+  return unpack(text);
+}
+
+}  // namespace diecast::platforms

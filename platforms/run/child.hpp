@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run = one process. SystemC elaborates once per process, so every point runs in a forked
+// child: its picoseconds equal those of the point run alone, and a crash costs one row.
+#pragma once
+
+#include <functional>
+
+#include "platforms/run/run_point.hpp"
+
+namespace diecast::platforms {
+
+/// Runs `body` in a child process and returns what it returned. A child that dies without an
+/// answer yields status internal with the signal or exit code in the message. Ctrl-C and SIGTERM
+/// reach the child, whose partial outcome is returned with status interrupted.
+[[nodiscard]] run_outcome run_in_child(const std::function<run_outcome()>& body);
+
+/// Set by SIGINT and SIGTERM (installed by run_in_child's caller through install_signal_handlers).
+[[nodiscard]] int interrupt_signal();
+void install_signal_handlers();
+
+}  // namespace diecast::platforms

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/run/collect.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "hw/base/time.hpp"
+#include "models/analysis/wait_for.hpp"
+#include "platforms/io/deadlock_json.hpp"
+
+namespace diecast::platforms {
+namespace {
+
+/// Sums over the fabric.
+struct fabric_totals {
+  std::uint64_t packets{};
+  std::uint64_t hops{};
+  std::uint64_t wakeups{};
+  std::uint64_t bytes{};
+  double busiest{};
+};
+
+void add_link(const prepared_run& run, std::uint32_t link, std::uint64_t packets, std::uint64_t flits,
+              double busy_ns, double stall_ns, fabric_totals& totals, run_outcome& o) {
+  const std::uint64_t bytes = flits * run.machine.config.noc.flit_bytes;
+  const double fraction = hw::now().fs == 0 ? 0.0 : busy_ns / hw::now().ns();
+  o.links.push_back({run.machine.topology.links()[link].name, bytes, packets, fraction, stall_ns});
+  const auto kind = run.machine.topology.links()[link].kind;
+  if (kind == fabric::link_kind::inject || kind == fabric::link_kind::eject) return;
+  totals.bytes += bytes;
+  totals.busiest = std::max(totals.busiest, fraction);
+}
+
+void collect_noc(const prepared_run& run, hw::cube_noc& noc, fabric_totals& totals, run_outcome& o) {
+  const auto& c = noc.statistics();
+  const double cycle_ns = timing::noc_clock(run.machine.config).period.ns();
+  totals.hops += c.packet_hops;
+  totals.wakeups += c.wakeups;
+  noc.visit_links([&](std::uint32_t link, const hw::cube_noc::link_usage& u) {
+    add_link(run, link, u.packets, u.flits, static_cast<double>(u.flits) * cycle_ns,
+             static_cast<double>(u.credit_stall_cycles) * cycle_ns, totals, o);
+  });
+}
+
+template <class Adapter>
+void collect_link(const prepared_run& run, const Adapter& a, fabric_totals& totals, run_outcome& o) {
+  const auto& c = a.statistics();
+  totals.hops += c.packets;
+  totals.wakeups += c.packets;
+  add_link(run, a.link(), c.packets, c.flits, c.busy.ns(), c.credit_stall.ns(), totals, o);
+}
+
+void collect_fabric(const prepared_run& run, netlist::pod& pod, fabric_totals& totals, run_outcome& o) {
+  for (const auto& sip : pod.sips()) {
+    for (const auto& cube : sip->cubes()) {
+      collect_noc(run, cube->noc(), totals, o);
+      for (unsigned s = 0; s < fabric::sides; ++s) {
+        if (const auto* edge = cube->edge(static_cast<fabric::side>(s))) collect_link(run, *edge, totals, o);
+      }
+      for (const auto& pe : cube->pes()) totals.packets += pe->dma.terminal().packets_sent();
+    }
+    for (const auto& port : sip->ports()) {
+      if (port) collect_link(run, *port, totals, o);
+    }
+  }
+}
+
+void collect_queue_pairs(const prepared_run& run, netlist::pod& pod, run_outcome& o) {
+  const auto shape = run.machine.config.shape();
+  for (const auto& qp : run.plan.queue_pairs) {
+    const auto& s = pod.pe(qp.owner).ipcq.queue_pair_statistics()[qp.dir];
+    o.queue_pairs.push_back({pe_path(shape, qp.owner), run.direction_name(qp.owner, qp.dir), s.sends, s.bytes,
+                             s.credit_stall.ns(), s.empty_wait.ns()});
+  }
+}
+
+}  // namespace
+
+void collect(const prepared_run& run, netlist::pod& pod, const session& s,
+             const analysis::critical_hops& hops, run_outcome& o) {
+  fabric_totals totals;
+  collect_fabric(run, pod, totals, o);
+  collect_queue_pairs(run, pod, o);
+  double stall = 0, wait = 0;
+  std::uint64_t messages = 0, bytes = 0;
+  events::run_fingerprint fingerprint = s.data_fingerprint();
+  for (const pe_coord pe : run.members.members) {
+    const auto& ipcq = pod.pe(pe).ipcq;
+    fingerprint.add(ipcq.fingerprint());
+    stall += ipcq.credit_stall().ns();
+    wait += ipcq.empty_wait().ns();
+    messages += ipcq.messages_sent();
+    bytes += ipcq.bytes_sent();
+  }
+  o.fingerprint = fingerprint.text();
+  o.wakeups = totals.wakeups;
+  o.packet_hops = totals.hops;
+  const auto number = [](std::uint64_t v) { return static_cast<double>(v); };
+  o.stats = {{"messages", number(messages)},
+             {"message_bytes", number(bytes)},
+             {"packets", number(totals.packets)},
+             {"packet_hops", number(totals.hops)},
+             {"wakeups", number(totals.wakeups)},
+             {"bytes_on_links", number(totals.bytes)},
+             {"credit_stall_ns", stall},
+             {"empty_wait_ns", wait},
+             {"link_utilization_max", totals.busiest},
+             {"critical_cube_hops", number(hops.cube_hops())},
+             {"critical_sip_hops", number(hops.sip_hops())},
+             {"simulated_ns", hw::now().ns()},
+             {"elaborate_s", o.elaborate_s}};
+}
+
+void report_deadlock(const prepared_run& run, netlist::pod& pod, run_outcome& o) {
+  std::vector<analysis::pe_dump> dumps;
+  std::uint64_t unfinished = 0;
+  for (const pe_coord pe : run.members.members) {
+    auto& p = pod.pe(pe);
+    dumps.push_back({pe, p.core.state(), p.ipcq.core().queue_pairs(), ""});
+    if (p.core.state() != events::core_state::done) ++unfinished;
+  }
+  const auto report = analysis::explain_waits(run.machine.config.shape(), dumps);
+  o.status = run_status::deadlock;
+  o.message =
+      fmt::format("deadlock at {:.3f} ns: {} of {} PEs have not finished and nothing is left to happen\n{}",
+                  hw::now().ns(), unfinished, run.members.members.size(), report.text);
+  o.deadlock_json = deadlock_json(run, report, dumps);
+}
+
+}  // namespace diecast::platforms

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the counters of a machine that has stopped.
+#pragma once
+
+#include "models/analysis/critical_hops.hpp"
+#include "platforms/netlist/pod.hpp"
+#include "platforms/run/prepare.hpp"
+#include "platforms/run/session.hpp"
+
+namespace diecast::platforms {
+
+/// Statistics, link and queue-pair rows, fingerprint.
+void collect(const prepared_run& run, netlist::pod& pod, const session& s,
+             const analysis::critical_hops& hops, run_outcome& o);
+
+/// Status deadlock with the report: waiting queue pairs, wait-for graph, deadlock.json.
+void report_deadlock(const prepared_run& run, netlist::pod& pod, run_outcome& o);
+
+}  // namespace diecast::platforms

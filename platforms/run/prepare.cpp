@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/run/prepare.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+
+#include "models/config/text.hpp"
+#include "models/types/error.hpp"
+#include "platforms/io/msccl_xml.hpp"
+
+namespace diecast::platforms {
+namespace {
+
+std::string rank_sets_text(const sw::kernel_entry& k) {
+  std::vector<std::string> names;
+  for (const auto s : k.rank_sets) names.emplace_back(comm::to_string(s));
+  return config::join(names);
+}
+
+comm::group members_of(const machine_shape& shape, comm::rank_set set, std::uint64_t wanted,
+                       const std::string& who) {
+  comm::group g = comm::map_ranks(shape, set);
+  if (wanted == 0) return g;
+  if (g.members.size() < wanted) {
+    throw user_error(problem{who, fmt::format("needs {} ranks", wanted),
+                             fmt::format("{} {}s", g.members.size(), comm::to_string(set)),
+                             "a machine with enough of them, or another --ranks"});
+  }
+  g.members.resize(wanted);
+  return g;
+}
+
+}  // namespace
+
+machine_model::machine_model(config::machine_config c) : config(std::move(c)), topology(config) {
+  const auto cycle = fabric::find_dependency_cycle(topology);
+  if (cycle.empty()) return;
+  std::string text;
+  for (const auto& link : cycle) text += "\n  waits for " + link;
+  throw user_error(problem{"noc", "the routes can deadlock: this cycle of buffers waits for itself" + text,
+                           "", "an acyclic dependency graph, e.g. noc.leg_vcs=true"});
+}
+
+std::vector<std::string> algorithms_of(const app::registries& tables, const std::string& collective) {
+  std::vector<std::string> names;
+  std::set<std::string> collectives;
+  for (const auto& k : tables.kernels) {
+    collectives.insert(k.collective);
+    if (k.collective == collective) names.push_back(k.name);
+  }
+  if (names.empty()) {
+    const std::vector<std::string> known(collectives.begin(), collectives.end());
+    throw user_error(problem{"--collective", "no such collective", collective, config::join(known)});
+  }
+  return names;
+}
+
+prepared_run::prepared_run(const machine_model& m, const app::registries& tables, run_point what)
+    : machine(m), point(std::move(what)) {
+  const std::uint64_t element = numeric::size_of(point.type);
+  if (point.bytes % element != 0) {
+    throw user_error(problem{"--bytes",
+                             fmt::format("not a whole number of {} elements", numeric::to_string(point.type)),
+                             std::to_string(point.bytes), fmt::format("a multiple of {}", element)});
+  }
+  if (point.workload.empty()) {
+    choose_kernel(tables);
+  } else {
+    load_program();
+  }
+  wire(tables);
+}
+
+void prepared_run::choose_kernel(const app::registries& tables) {
+  const auto known = algorithms_of(tables, point.collective);
+  if (point.algorithm.empty()) {
+    point.algorithm = known.front();
+    algorithm_reason = "default of the collective";
+  } else {
+    algorithm_reason = "given";
+  }
+  const auto found =
+      std::find_if(tables.kernels.begin(), tables.kernels.end(), [this](const sw::kernel_entry& k) {
+        return k.collective == point.collective && k.name == point.algorithm;
+      });
+  if (found == tables.kernels.end()) {
+    throw user_error(problem{"--algorithm", fmt::format("no such {} algorithm", point.collective),
+                             point.algorithm, config::join(known)});
+  }
+  kernel = *found;
+  const comm::rank_set set = point.ranks.value_or(kernel.rank_sets.front());
+  if (std::find(kernel.rank_sets.begin(), kernel.rank_sets.end(), set) == kernel.rank_sets.end()) {
+    throw user_error(problem{"--ranks", fmt::format("{} does not run on this rank set", kernel.name),
+                             comm::to_string(set), rank_sets_text(kernel)});
+  }
+  members = members_of(machine.config.shape(), set, 0, "--ranks");
+  launch.emplace(sw::argument_context{machine.config, machine.config.shape(), members,
+                                      point.bytes / numeric::size_of(point.type), point.type, point.op});
+}
+
+void prepared_run::load_program() {
+  const io::msccl_file loaded = io::load_msccl(point.workload);
+  notes = loaded.warnings;
+  notes.insert(notes.end(), loaded.notes.begin(), loaded.notes.end());
+  const comm::program& p = loaded.program;
+  point.collective = comm::to_string(p.collective);
+  point.algorithm = p.name;
+  algorithm_reason = "the program of --workload";
+  members = members_of(machine.config.shape(), point.ranks.value_or(comm::rank_set::pe),
+                       static_cast<std::uint64_t>(p.ranks), point.workload);
+  launch.emplace(sw::argument_context{machine.config, machine.config.shape(), members,
+                                      point.bytes / numeric::size_of(point.type), point.type, point.op});
+  program = sw::make_msccl_run(p, *launch);
+  kernel = program->kernel;
+  notes.insert(notes.end(), program->notes.begin(), program->notes.end());
+}
+
+void prepared_run::wire(const app::registries& tables) {
+  std::vector<comm::edge> edges;
+  if (program) {
+    edges = program->edges;
+  } else {
+    const auto pattern =
+        std::find_if(tables.patterns.begin(), tables.patterns.end(),
+                     [this](const comm::pattern_entry& p) { return p.name == kernel.pattern; });
+    if (pattern == tables.patterns.end()) {
+      throw std::logic_error(
+          fmt::format("kernel {} names pattern {}, which is in no table", kernel.name, kernel.pattern));
+    }
+    edges = pattern->build({machine.config, machine.config.shape(), members});
+  }
+  sw::check_launch(kernel, *launch);
+  plan =
+      comm::build_install_plan(edges, comm::options_from(machine.config, sw::lay_out(kernel, *launch).end));
+}
+
+std::string prepared_run::direction_name(pe_coord pe, comm::direction d) const {
+  if (!program) return comm::direction_name(d);
+  const auto rank = std::find(members.members.begin(), members.members.end(), pe) - members.members.begin();
+  return program->wiring.queue_pairs[static_cast<std::size_t>(rank)][d].name();
+}
+
+}  // namespace diecast::platforms

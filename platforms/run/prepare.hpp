@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a run point to everything that can be known before the simulation: members, kernel, install
+// plan, launch arguments. All errors a user can make are found here.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "models/comm/install_plan.hpp"
+#include "models/fabric/topology.hpp"
+#include "platforms/app/registries.hpp"
+#include "platforms/run/run_point.hpp"
+#include "sw/host/collective.hpp"
+#include "sw/kernels/msccl_interpreter.hpp"
+
+namespace diecast::platforms {
+
+/// A machine that can be simulated: config checked, graph built, dependency graph free of cycles.
+struct machine_model {
+  /// Throws user_error with what is wrong.
+  explicit machine_model(config::machine_config c);
+  config::machine_config config;
+  fabric::topology topology;
+};
+
+/// One run, ready to simulate. Not movable: the launch context refers to its members.
+struct prepared_run {
+  prepared_run(const machine_model& machine, const app::registries& tables, run_point what);
+  prepared_run(const prepared_run&) = delete;
+  prepared_run& operator=(const prepared_run&) = delete;
+
+  const machine_model& machine;
+  run_point point;
+  comm::group members;
+  std::optional<sw::msccl_run> program;
+  sw::kernel_entry kernel;
+  std::optional<sw::argument_context> launch;
+  comm::install_plan plan;
+  std::vector<std::string> notes;
+  std::string algorithm_reason;
+  /// Name of a direction of one PE: a program names its own.
+  [[nodiscard]] std::string direction_name(pe_coord pe, comm::direction d) const;
+
+ private:
+  void choose_kernel(const app::registries& tables);
+  void load_program();
+  void wire(const app::registries& tables);
+};
+
+/// Algorithms of a collective, in table order. Throws user_error naming the known collectives.
+[[nodiscard]] std::vector<std::string> algorithms_of(const app::registries& tables,
+                                                     const std::string& collective);
+
+}  // namespace diecast::platforms

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/run/run_point.hpp"
+
+namespace diecast::platforms {
+
+const char* to_string(run_status s) {
+  switch (s) {
+    case run_status::ok: return "ok";
+    case run_status::wrong: return "wrong";
+    case run_status::deadlock: return "deadlock";
+    case run_status::fault: return "fault";
+    case run_status::error: return "error";
+    case run_status::interrupted: return "interrupted";
+    case run_status::internal: return "internal";
+  }
+  return "internal";
+}
+
+int exit_code(run_status s) {
+  switch (s) {
+    case run_status::ok: return 0;
+    case run_status::wrong: return 1;
+    case run_status::error: return 2;
+    case run_status::deadlock: return 3;
+    case run_status::fault: return 4;
+    case run_status::interrupted: return 130;
+    case run_status::internal: return 70;
+  }
+  return 70;
+}
+
+}  // namespace diecast::platforms

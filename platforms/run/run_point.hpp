@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run: what is asked of it and what comes back. Plain values; they cross the pipe between the
+// run's process and its parent as JSON (platforms/io/result_json).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/comm/patterns.hpp"
+#include "models/config/machine_config.hpp"
+#include "models/numeric/types.hpp"
+
+namespace diecast::platforms {
+
+/// What is asked.
+struct run_point {
+  std::string collective{"all_reduce"};
+  std::string algorithm;
+  numeric::dtype type{numeric::dtype::f16};
+  numeric::reduction op{numeric::reduction::sum};
+  std::uint64_t bytes{};                ///< per rank
+  std::optional<comm::rank_set> ranks;  ///< empty: the algorithm's default
+  std::uint64_t iters{1};
+  std::uint64_t warmup{0};
+  bool data{true};                    ///< false: timing only, nothing stored or verified
+  std::string pattern_data{"exact"};  ///< exact | rank_plus_one
+  std::string workload;               ///< MSCCL program file; empty for a built-in algorithm
+  std::string vcd;                    ///< waveform file; empty for none
+};
+
+enum class run_status : std::uint8_t { ok, wrong, deadlock, fault, error, interrupted, internal };
+[[nodiscard]] const char* to_string(run_status s);
+/// spec: 0 ok, 1 wrong, 2 error, 3 deadlock, 4 fault, 70 internal, 130 interrupted.
+[[nodiscard]] int exit_code(run_status s);
+
+/// One link of the fabric, for links.csv.
+struct link_row {
+  std::string name;
+  std::uint64_t bytes{};
+  std::uint64_t packets{};
+  double busy_fraction{};
+  double stall_ns{};
+};
+/// One queue pair, for ipcq.csv.
+struct queue_pair_row {
+  std::string pe;
+  std::string direction;
+  std::uint64_t sends{}, bytes{};
+  double credit_stall_ns{}, empty_wait_ns{};
+};
+
+/// Named numbers in a fixed order; the unit is part of the name.
+using statistics = std::vector<std::pair<std::string, double>>;
+
+/// What comes back.
+struct run_outcome {
+  run_status status{run_status::ok};
+  std::string message;        ///< for the user, when status is not ok
+  std::string deadlock_json;  ///< contents of deadlock.json, when there was one
+
+  std::string collective, algorithm, algorithm_reason, dtype, op, rank_set;
+  std::uint64_t bytes{}, ranks{};
+  double time_ns{}, time_min_ns{}, time_max_ns{}, launch_ns{};
+  double algbw_gbytes_s{}, busbw_gbytes_s{};
+  std::optional<bool> verified;  ///< empty: not checked
+  std::string verified_how;
+  std::optional<std::uint64_t> wrong_elements;
+  std::optional<bool> ranks_bitwise_equal;
+  std::string fingerprint;
+  statistics stats;
+  std::vector<std::string> notes;
+
+  double wall_s{};  ///< simulation only
+  double elaborate_s{};
+  std::uint64_t wakeups{};  ///< port evaluations in the fabric
+  std::uint64_t packet_hops{};
+  double peak_rss_mib{};
+
+  std::vector<link_row> links;
+  std::vector<queue_pair_row> queue_pairs;
+};
+
+}  // namespace diecast::platforms

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/run/session.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "hw/base/time.hpp"
+#include "models/comm/launch_plan.hpp"
+#include "models/golden/all_reduce.hpp"
+#include "models/golden/compare.hpp"
+
+namespace diecast::platforms {
+
+session::session(const prepared_run& run, std::function<void()> on_round)
+    : run_(run), on_round_(std::move(on_round)), vector_bytes_(run.point.bytes) {
+  const auto ranks = static_cast<std::uint32_t>(run.members.members.size());
+  for (std::uint32_t r = 0; r < ranks; ++r)
+    arguments_.push_back(sw::make_arguments(run.kernel, *run.launch, r));
+  if (!run.point.data) return;
+  const auto pattern = run.point.pattern_data == "rank_plus_one" ? random::data_pattern::rank_plus_one
+                                                                 : random::data_pattern::random;
+  data_.emplace(run.machine.config.sim.seed, run.point.type, run.point.op, ranks, run.launch->count, pattern);
+  expected_.resize(vector_bytes_);
+  golden::all_reduce right(run.point.type, run.point.op, run.launch->count);
+  std::vector<std::byte> contribution(vector_bytes_);
+  for (std::uint32_t r = 0; r < ranks; ++r) {
+    data_->fill(r, contribution);
+    right.add(contribution);
+  }
+  right.result(expected_);
+  if (!data_->exact()) {
+    bounds_.resize(run.launch->count);
+    data_->error_bounds(bounds_);
+  }
+}
+
+std::vector<std::uint32_t> session::members_of(sip_id s) const {
+  std::vector<std::uint32_t> ranks;
+  for (std::uint32_t r = 0; r < run_.members.members.size(); ++r) {
+    if (run_.members.members[r].sip == s) ranks.push_back(r);
+  }
+  return ranks;
+}
+
+void session::host_program(abi::host_hal& host) {
+  sw::install(host, run_.plan);
+  if (run_.program) sw::load_images(host, *run_.program, run_.members, arguments_);
+  const std::uint64_t rounds = run_.point.warmup + run_.point.iters;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    if (data_) write_inputs(host);
+    const sim_time start = agree_on_start(host);
+    launch(host, static_cast<std::uint32_t>(round), start);
+    collect_times(host, start);
+    if (data_) verify(host);
+  }
+  ++hosts_done_;
+}
+
+void session::write_inputs(abi::host_hal& host) {
+  std::vector<std::byte> bytes(vector_bytes_);
+  for (const std::uint32_t r : members_of(host.self())) {
+    data_->fill(r, bytes);
+    sw::write_tcm(host, run_.members.members[r], arguments_[r].input, bytes);
+  }
+}
+
+sim_time session::agree_on_start(abi::host_hal& host) {
+  const std::uint64_t mine = generation_;
+  ready_since_ = host.now();
+  if (++arrived_ == run_.machine.config.pod.sips) {
+    arrived_ = 0;
+    ++generation_;
+    on_round_();
+    round_end_ = {};
+    start_ =
+        host.now() + comm::worst_dispatch(run_.machine.topology, run_.machine.config, run_.members.members);
+    launch_ns_.push_back((start_ - ready_since_).ns());
+    agreed_.notify(sc_core::SC_ZERO_TIME);
+  }
+  while (generation_ == mine) sc_core::wait(agreed_);
+  return start_;
+}
+
+void session::launch(abi::host_hal& host, std::uint32_t launch_id, sim_time start) {
+  const auto launches = sw::make_launches(run_.kernel, 0, *run_.launch, host.self(), launch_id, start);
+  host.launch(launches);
+  host.wait_for_completions(launch_id, static_cast<std::uint32_t>(launches.size()));
+}
+
+void session::collect_times(abi::host_hal& host, sim_time start) {
+  for (const std::uint32_t r : members_of(host.self())) {
+    const pe_coord pe = run_.members.members[r];
+    std::uint64_t end = 0;
+    host.debug_read(
+        abi::encode({pe.sip, pe.cube, abi::region::pe_registers, pe.pe.value, abi::core_end_time}),
+        std::as_writable_bytes(std::span{&end, 1}));
+    round_end_ = std::max(round_end_, sim_time{end});
+  }
+  if (++ended_in_round_ < run_.machine.config.pod.sips) return;
+  ended_in_round_ = 0;
+  if (rounds_done_++ >= run_.point.warmup) times_ns_.push_back((round_end_ - start).ns());
+}
+
+void session::count_wrong(std::span<const std::byte> got) {
+  wrong_ += bounds_.empty() ? golden::count_wrong(run_.point.type, got, expected_)
+                            : golden::count_beyond(run_.point.type, got, expected_, bounds_);
+}
+
+void session::verify(abi::host_hal& host) {
+  std::vector<std::byte> got(vector_bytes_);
+  for (const std::uint32_t r : members_of(host.self())) {
+    const pe_coord pe = run_.members.members[r];
+    sw::read_tcm(host, pe, arguments_[r].output, got);
+    count_wrong(got);
+    if (first_output_.empty()) first_output_ = got;
+    equal_ = equal_ && got == first_output_;
+    data_fingerprint_.add_bytes(pe_path(run_.machine.config.shape(), pe), got);
+  }
+}
+
+void session::report(run_outcome& o) const {
+  const auto mean = [](const std::vector<double>& v) {
+    return v.empty() ? 0.0 : std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
+  };
+  o.time_ns = mean(times_ns_);
+  if (!times_ns_.empty()) {
+    o.time_min_ns = *std::min_element(times_ns_.begin(), times_ns_.end());
+    o.time_max_ns = *std::max_element(times_ns_.begin(), times_ns_.end());
+  }
+  o.launch_ns = mean(launch_ns_);
+  if (!finished()) return;
+  if (o.time_ns > 0) {
+    const auto n = static_cast<double>(o.ranks);
+    o.algbw_gbytes_s = static_cast<double>(o.bytes) / o.time_ns;
+    o.busbw_gbytes_s = o.algbw_gbytes_s * 2.0 * (n - 1.0) / n;
+  }
+  if (!data_) return;
+  o.verified = wrong_ == 0;
+  o.wrong_elements = wrong_;
+  o.ranks_bitwise_equal = equal_;
+  o.verified_how = data_->method();
+  if (wrong_ != 0) o.status = run_status::wrong;
+}
+
+}  // namespace diecast::platforms

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the hosts of all SIPs share during one run: the common start of each launch, the data, the
+// times and the verdict. Hosts are threads of the simulation; only one runs at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <systemc>
+#include <vector>
+
+#include "models/abi/host_hal.hpp"
+#include "models/events/fingerprint.hpp"
+#include "models/random/test_data.hpp"
+#include "platforms/run/prepare.hpp"
+
+namespace diecast::platforms {
+
+class session {
+ public:
+  /// `on_round` is called before each launch, once all SIPs are ready.
+  session(const prepared_run& run, std::function<void()> on_round);
+
+  /// The host program of one SIP.
+  void host_program(abi::host_hal& host);
+
+  [[nodiscard]] bool finished() const { return hosts_done_ == run_.machine.config.pod.sips; }
+  /// Fills times, verdict and data fingerprint.
+  void report(run_outcome& outcome) const;
+  [[nodiscard]] const events::run_fingerprint& data_fingerprint() const { return data_fingerprint_; }
+  /// Launches that all members have ended.
+  [[nodiscard]] std::uint64_t rounds_done() const { return rounds_done_; }
+
+ private:
+  /// Blocks until every host has come here; returns the start all PEs of the launch share.
+  sim_time agree_on_start(abi::host_hal& host);
+  void write_inputs(abi::host_hal& host);
+  void launch(abi::host_hal& host, std::uint32_t launch_id, sim_time start);
+  void collect_times(abi::host_hal& host, sim_time start);
+  void verify(abi::host_hal& host);
+  void count_wrong(std::span<const std::byte> got);
+  [[nodiscard]] std::vector<std::uint32_t> members_of(sip_id s) const;
+
+  const prepared_run& run_;
+  std::function<void()> on_round_;
+  std::vector<abi::kernel_arguments> arguments_;  ///< by rank
+  std::uint64_t vector_bytes_{};
+  std::optional<random::test_data> data_;
+  std::vector<std::byte> expected_;
+  std::vector<double> bounds_;
+  std::vector<std::byte> first_output_;
+
+  sc_core::sc_event agreed_{"agreed"};
+  std::uint64_t arrived_{};
+  std::uint64_t generation_{};
+  sim_time start_;
+  sim_time ready_since_;
+
+  sim_time round_end_;
+  std::uint64_t ended_in_round_{};
+  std::uint64_t rounds_done_{};
+  std::vector<double> times_ns_;
+  std::vector<double> launch_ns_;
+  std::uint64_t wrong_{};
+  bool equal_{true};
+  std::uint64_t hosts_done_{};
+  events::run_fingerprint data_fingerprint_;
+};
+
+}  // namespace diecast::platforms

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elaborates the machine in this process and runs one prepared run to its end.
+#pragma once
+
+#include "platforms/run/prepare.hpp"
+
+namespace diecast::platforms {
+
+/// Call once per process (SystemC elaborates once). Never throws for what the simulated machine
+/// does: that is in the outcome's status and message.
+[[nodiscard]] run_outcome simulate(const prepared_run& run, const app::registries& tables);
+
+}  // namespace diecast::platforms

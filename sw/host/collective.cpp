@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/host/collective.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "models/types/error.hpp"
+#include "sw/runtime/pe_context.hpp"
+
+namespace diecast::sw {
+namespace {
+
+constexpr std::uint64_t tensor_alignment = 64;
+
+std::uint64_t aligned(std::uint64_t bytes) {
+  return (bytes + tensor_alignment - 1) / tensor_alignment * tensor_alignment;
+}
+
+std::string names_of(const std::vector<comm::rank_set>& sets) {
+  std::string text;
+  for (const comm::rank_set s : sets) text += (text.empty() ? "" : ", ") + std::string{comm::to_string(s)};
+  return text;
+}
+
+abi::address tcm_address(pe_coord pe, std::uint64_t offset) {
+  return abi::encode({pe.sip, pe.cube, abi::region::tcm, pe.pe.value, offset});
+}
+
+}  // namespace
+
+void install(abi::host_hal& host, const comm::install_plan& plan) {
+  for (const comm::queue_pair_install& q : plan.queue_pairs) {
+    if (q.owner.sip != host.self()) continue;
+    for (const comm::register_write& w : comm::register_writes(plan, q)) {
+      host.debug_write_register(q.owner, w.reg, w.value);
+    }
+  }
+}
+
+tcm_layout lay_out(const kernel_entry& kernel, const argument_context& launch) {
+  const std::uint64_t tensor = aligned(launch.count * numeric::size_of(launch.type));
+  tcm_layout l;
+  l.output = launch.in_place ? l.input : l.input + tensor;
+  l.scratch = l.output + tensor;
+  l.scratch_bytes = aligned(kernel.scratch_bytes(launch)) + aligned(staging_bytes(launch.config));
+  l.end = l.scratch + l.scratch_bytes;
+  return l;
+}
+
+void check_launch(const kernel_entry& kernel, const argument_context& launch) {
+  std::vector<problem> problems;
+  const auto& sets = kernel.rank_sets;
+  if (std::find(sets.begin(), sets.end(), launch.members.set) == sets.end()) {
+    problems.push_back({"ranks", fmt::format("{} does not run on this rank set", kernel.name),
+                        comm::to_string(launch.members.set), names_of(sets)});
+  }
+  if (launch.members.members.empty()) {
+    problems.push_back({"group", "a collective needs a member", "0", "at least 1"});
+  }
+  const std::uint64_t tcm = launch.config.pe.tcm_kib * 1024;
+  // Compared before laying out, so that no product of a huge count can wrap.
+  if (launch.count > tcm || lay_out(kernel, launch).end > tcm) {
+    problems.push_back({"bytes",
+                        fmt::format("the tensors of {} do not fit the TCM of a PE (pe.tcm_kib)", kernel.name),
+                        fmt::format("{} elements of {}", launch.count, numeric::to_string(launch.type)),
+                        fmt::format("input, output and scratch within {} bytes", tcm)});
+  }
+  if (!problems.empty()) throw user_error(std::move(problems));
+}
+
+abi::kernel_arguments make_arguments(const kernel_entry& kernel, const argument_context& launch,
+                                     std::uint32_t rank) {
+  const tcm_layout layout = lay_out(kernel, launch);
+  abi::kernel_arguments a;
+  a.input = layout.input;
+  a.output = layout.output;
+  a.scratch = layout.scratch;
+  a.scratch_bytes = layout.scratch_bytes;
+  a.count = launch.count;
+  a.type = launch.type;
+  a.op = launch.op;
+  a.rank = rank;
+  a.ranks = static_cast<std::uint32_t>(launch.members.members.size());
+  if (kernel.fill_extra != nullptr) kernel.fill_extra(launch, rank, a);
+  return a;
+}
+
+std::vector<abi::pe_launch> make_launches(const kernel_entry& kernel, std::uint32_t kernel_index,
+                                          const argument_context& launch, sip_id sip, std::uint32_t launch_id,
+                                          sim_time target_start) {
+  std::vector<abi::pe_launch> launches;
+  for (std::uint32_t rank = 0; rank < launch.members.members.size(); ++rank) {
+    const pe_coord pe = launch.members.members[rank];
+    if (pe.sip != sip) continue;
+    launches.push_back({pe, {kernel_index, launch_id, target_start, make_arguments(kernel, launch, rank)}});
+  }
+  return launches;
+}
+
+void write_tcm(abi::host_hal& host, pe_coord pe, std::uint64_t offset, std::span<const std::byte> bytes) {
+  host.debug_write(tcm_address(pe, offset), bytes);
+}
+
+void read_tcm(abi::host_hal& host, pe_coord pe, std::uint64_t offset, std::span<std::byte> bytes) {
+  host.debug_read(tcm_address(pe, offset), bytes);
+}
+
+}  // namespace diecast::sw

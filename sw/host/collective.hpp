@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's side of a collective: wiring the queue pairs, placing tensors, making the arguments of
+// every PE. The machine is reached through abi::host_hal alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/abi/host_hal.hpp"
+#include "models/abi/launch.hpp"
+#include "models/comm/install_plan.hpp"
+#include "sw/kernels/kernel_table.hpp"
+
+namespace diecast::sw {
+
+/// Writes the registers of the plan's queue pairs that belong to the host's SIP (ipcq: backdoor).
+void install(abi::host_hal& host, const comm::install_plan& plan);
+
+/// Where the tensors of one launch lie in the TCM of every member, from offset 0 upwards: input,
+/// output (the same when in place), scratch. `end` is what the install plan must leave free of rings.
+struct tcm_layout {
+  std::uint64_t input{};
+  std::uint64_t output{};
+  std::uint64_t scratch{};
+  std::uint64_t scratch_bytes{};
+  std::uint64_t end{};
+};
+/// Offsets are multiples of 64 bytes.
+[[nodiscard]] tcm_layout lay_out(const kernel_entry& kernel, const argument_context& launch);
+
+/// Throws user_error with every reason why this launch cannot be made: a rank set the kernel does
+/// not run on (and which it does), no members, tensors beyond the TCM.
+void check_launch(const kernel_entry& kernel, const argument_context& launch);
+
+/// Arguments of one member. Precondition: check_launch passed, rank < members.
+[[nodiscard]] abi::kernel_arguments make_arguments(const kernel_entry& kernel, const argument_context& launch,
+                                                   std::uint32_t rank);
+
+/// The launches of the members that live on `sip`, in rank order. `kernel_index` is the kernel's
+/// place in the table the PEs were built with.
+[[nodiscard]] std::vector<abi::pe_launch> make_launches(const kernel_entry& kernel,
+                                                        std::uint32_t kernel_index,
+                                                        const argument_context& launch, sip_id sip,
+                                                        std::uint32_t launch_id, sim_time target_start);
+
+/// Backdoor copies to and from the TCM of a PE of the host's SIP.
+void write_tcm(abi::host_hal& host, pe_coord pe, std::uint64_t offset, std::span<const std::byte> bytes);
+void read_tcm(abi::host_hal& host, pe_coord pe, std::uint64_t offset, std::span<std::byte> bytes);
+
+}  // namespace diecast::sw

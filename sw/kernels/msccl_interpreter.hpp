@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A collective program (MSCCL) as a kernel: one program image per rank in TCM, interpreted with a
+// cooperative task per thread block.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/abi/host_hal.hpp"
+#include "models/comm/program.hpp"
+#include "sw/kernels/kernel_table.hpp"
+
+namespace diecast::sw {
+
+/// Everything one launch of a program needs. The kernel's pattern is `edges`; the images go to TCM
+/// before the launch (load_images).
+struct msccl_run {
+  kernel_entry kernel;          ///< name "msccl"; run, scratch_bytes and fill_extra are set
+  comm::program_wiring wiring;  ///< with the name of every queue pair
+  std::vector<comm::edge> edges;
+  std::uint32_t queue_pairs_needed{};              ///< per PE, the most of any rank
+  std::vector<std::vector<std::uint64_t>> images;  ///< per rank, lie at the start of its scratch
+  comm::slicing slices;
+  std::uint64_t scratch_bytes{};   ///< per PE: images, staging, the program's scratch, padded copies
+  std::vector<std::string> notes;  ///< for the user: slices, FIFO depth, size outside the file's range
+};
+
+/// Plans a run of `p` over `c.members`. `c.count` is the whole vector of --bytes: each rank's for
+/// all_reduce, the total for the others. Precondition: validate(p) is empty. Throws user_error when
+/// the group is not p.ranks PEs, when a rank needs more queue pairs than ipcq.queue_pairs, and when
+/// a collective other than all_reduce cannot cut the vector into equal chunks.
+[[nodiscard]] msccl_run make_msccl_run(const comm::program& p, const argument_context& c);
+
+/// Writes the images of this SIP's members to the start of their scratch, through the host's
+/// backdoor. `arguments`: of all members, in rank order, as fill_extra left them.
+void load_images(abi::host_hal& host, const msccl_run& run, const comm::group& members,
+                 const std::vector<abi::kernel_arguments>& arguments);
+
+/// The kernel itself.
+void msccl_interpreter(pe_context& pe);
+
+/// Words of kernel_arguments::extra; offsets are bytes from kernel_arguments::scratch, chunks are
+/// counted in elements.
+enum class msccl_extra : std::uint8_t {
+  image_offset,
+  image_words,
+  slices,
+  chunk,
+  last_chunk,
+  last_elements,
+  stride,
+  staging_offset,  ///< one piece of staging_bytes per thread block with rrs steps
+  staging_bytes,
+  scratch_offset,  ///< the program's scratch buffer
+  padded_input,    ///< working copy of the last slice's input (out-of-place programs)
+  padded_output,   ///< the same for the output, or for the only buffer of in-place programs
+  whole_output     ///< output of an out-of-place program launched with input == output
+};
+
+}  // namespace diecast::sw

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host side of a program run: queue pairs, slices, where everything lies in scratch.
+#include <algorithm>
+#include <cstddef>
+#include <fmt/format.h>
+#include <span>
+#include <utility>
+
+#include "models/abi/address.hpp"
+#include "models/types/error.hpp"
+#include "sw/kernels/msccl_interpreter.hpp"
+
+namespace diecast::sw {
+namespace {
+
+using comm::program_collective;
+
+constexpr std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/// Layout of scratch, the same on every rank. Offsets in bytes.
+struct scratch_layout {
+  std::uint64_t staging{}, staging_bytes{};
+  std::uint64_t scratch{};
+  std::uint64_t padded_input{}, padded_output{}, whole_output{};
+  std::uint64_t total{};
+};
+
+/// Largest step that receives, reduces and sends without storing, and the most blocks with one.
+struct staging_need {
+  std::int64_t chunks{};
+  std::uint64_t blocks{};
+};
+
+staging_need staging_of(const comm::program& p) {
+  staging_need need;
+  for (const comm::program_rank& r : p.gpus) {
+    std::uint64_t blocks = 0;
+    for (const comm::thread_block& b : r.blocks) {
+      bool staged = false;
+      for (const comm::program_step& s : b.steps) {
+        if (s.type != comm::step_type::receive_reduce_send) continue;
+        staged = true;
+        need.chunks = std::max(need.chunks, s.count);
+      }
+      blocks += staged ? 1 : 0;
+    }
+    need.blocks = std::max(need.blocks, blocks);
+  }
+  return need;
+}
+
+scratch_layout lay_out(const comm::program& p, const comm::slicing& s, const argument_context& c,
+                       std::uint64_t image_bytes) {
+  const std::uint64_t element = numeric::size_of(c.type);
+  const auto chunks = static_cast<std::uint64_t>(p.chunks_per_loop);
+  scratch_layout l;
+  std::uint64_t at = aligned(image_bytes);
+  const auto take = [&](std::uint64_t bytes) { return std::exchange(at, at + aligned(bytes)); };
+
+  const staging_need staging = staging_of(p);
+  const std::uint64_t largest = static_cast<std::uint64_t>(staging.chunks) * std::max(s.chunk, s.last_chunk);
+  l.staging_bytes = aligned(std::min(c.config.ipcq.slot_bytes, largest * element));
+  l.staging = take(staging.blocks * l.staging_bytes);
+
+  std::int64_t scratch_chunks = 0;
+  for (const comm::program_rank& r : p.gpus) scratch_chunks = std::max(scratch_chunks, r.scratch_chunks);
+  const std::uint64_t per_chunk = s.stride != 0 ? s.stride : s.slices * s.chunk;
+  l.scratch = take(static_cast<std::uint64_t>(scratch_chunks) * per_chunk * element);
+
+  const std::uint64_t padded = s.last_padded(chunks) ? chunks * s.last_chunk * element : 0;
+  l.padded_input = take(p.in_place ? 0 : padded);
+  l.padded_output = take(padded);
+  const bool collides = !p.in_place && c.in_place && p.collective == program_collective::all_reduce;
+  l.whole_output = take(collides ? c.count * element : 0);
+  l.total = at;
+  return l;
+}
+
+std::uint32_t n_slots_of(const argument_context& c) {
+  return static_cast<std::uint32_t>(c.config.ipcq.n_slots);
+}
+
+void check_launch(const comm::program& p, const argument_context& c, std::uint32_t queue_pairs) {
+  std::vector<problem> problems;
+  if (std::cmp_not_equal(c.members.members.size(), p.ranks))
+    problems.push_back({p.source, "the program needs as many ranks as it has gpus",
+                        fmt::format("{} ranks", c.members.members.size()), fmt::format("{} ranks", p.ranks)});
+  if (queue_pairs > c.config.ipcq.queue_pairs)
+    problems.push_back({p.source, "the program needs more queue pairs per PE than ipcq.queue_pairs",
+                        std::to_string(c.config.ipcq.queue_pairs), fmt::format("at least {}", queue_pairs)});
+  const auto chunks = static_cast<std::uint64_t>(p.chunks_per_loop);
+  if (p.collective != program_collective::all_reduce && c.count % chunks != 0)
+    problems.push_back(
+        {p.source,
+         fmt::format("{} cannot cut the vector into {} equal chunks", comm::to_string(p.collective), chunks),
+         fmt::format("{} elements", c.count), fmt::format("a multiple of {}", chunks)});
+  if (!problems.empty()) throw user_error(std::move(problems));
+}
+
+std::vector<std::string> notes_of(const comm::program& p, const argument_context& c, const comm::slicing& s,
+                                  std::optional<std::uint32_t> fifo_messages) {
+  std::vector<std::string> notes;
+  const std::uint64_t bytes = c.count * numeric::size_of(c.type);
+  if ((p.min_bytes && bytes < *p.min_bytes) || (p.max_bytes && *p.max_bytes > 0 && bytes > *p.max_bytes))
+    notes.push_back(fmt::format("{} bytes are outside the program's minBytes {} to maxBytes {}", bytes,
+                                p.min_bytes.value_or(0), p.max_bytes ? std::to_string(*p.max_bytes) : "-"));
+  // A message then has one slot, and firmware needs less than a program may assume.
+  if (!fifo_messages && comm::check_program(p, {n_slots_of(c), 0, false, true}).deadlock)
+    notes.push_back(
+        fmt::format("the program cannot end with {} messages per FIFO (ipcq.n_slots): a deadlock "
+                    "is expected",
+                    c.config.ipcq.n_slots));
+  if (s.slices > 1)
+    notes.push_back(fmt::format("the program runs {} times, {} elements per chunk", s.slices, s.chunk));
+  if (s.slices > 0 && s.last_padded(static_cast<std::uint64_t>(p.chunks_per_loop)))
+    notes.push_back(fmt::format("the last slice of {} elements is padded to {} chunks of {}", s.last_elements,
+                                p.chunks_per_loop, s.last_chunk));
+  return notes;
+}
+
+std::function<void(const argument_context&, std::uint32_t, abi::kernel_arguments&)> extra_filler(
+    const msccl_run& run, const scratch_layout& l) {
+  std::vector<std::size_t> words;
+  for (const auto& image : run.images) words.push_back(image.size());
+  return [words, s = run.slices, l](const argument_context&, std::uint32_t rank, abi::kernel_arguments& a) {
+    const auto set = [&](msccl_extra word, std::uint64_t value) {
+      a.extra.at(static_cast<std::size_t>(word)) = static_cast<std::int64_t>(value);
+    };
+    set(msccl_extra::image_offset, 0);
+    set(msccl_extra::image_words, words.at(rank));
+    set(msccl_extra::slices, s.slices);
+    set(msccl_extra::chunk, s.chunk);
+    set(msccl_extra::last_chunk, s.last_chunk);
+    set(msccl_extra::last_elements, s.last_elements);
+    set(msccl_extra::stride, s.stride);
+    set(msccl_extra::staging_offset, l.staging);
+    set(msccl_extra::staging_bytes, l.staging_bytes);
+    set(msccl_extra::scratch_offset, l.scratch);
+    set(msccl_extra::padded_input, l.padded_input);
+    set(msccl_extra::padded_output, l.padded_output);
+    set(msccl_extra::whole_output, l.whole_output);
+  };
+}
+
+}  // namespace
+
+msccl_run make_msccl_run(const comm::program& p, const argument_context& c) {
+  msccl_run run;
+  run.wiring = comm::wire(p);
+  run.queue_pairs_needed = run.wiring.queue_pairs_needed();
+  check_launch(p, c, run.queue_pairs_needed);
+  run.edges = comm::edges_of(run.wiring, c.members);
+
+  std::uint64_t image_bytes = 0;
+  for (std::uint32_t rank = 0; std::cmp_less(rank, p.ranks); ++rank) {
+    run.images.push_back(comm::encode(comm::image_of(p, run.wiring, rank)));
+    image_bytes = std::max<std::uint64_t>(image_bytes, run.images.back().size() * sizeof(std::uint64_t));
+  }
+
+  const std::uint32_t n_slots = n_slots_of(c);
+  const auto fifo_messages = comm::fifo_messages_needed(p, n_slots);
+  run.slices = comm::slice(p, c.count, numeric::size_of(c.type), c.config.ipcq.slot_bytes, n_slots,
+                           fifo_messages.value_or(n_slots));
+  run.notes = notes_of(p, c, run.slices, fifo_messages);
+  const scratch_layout layout = lay_out(p, run.slices, c, image_bytes);
+  run.scratch_bytes = layout.total;
+
+  run.kernel.name = "msccl";
+  run.kernel.collective = comm::to_string(p.collective);
+  run.kernel.description = fmt::format("MSCCL program {}", p.name);
+  run.kernel.pattern = "custom";
+  run.kernel.rank_sets = {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip};
+  run.kernel.run = msccl_interpreter;
+  run.kernel.scratch_bytes = [bytes = layout.total](const argument_context&) { return bytes; };
+  run.kernel.fill_extra = extra_filler(run, layout);
+  return run;
+}
+
+void load_images(abi::host_hal& host, const msccl_run& run, const comm::group& members,
+                 const std::vector<abi::kernel_arguments>& arguments) {
+  for (std::size_t rank = 0; rank < members.members.size(); ++rank) {
+    const pe_coord pe = members.members[rank];
+    if (pe.sip != host.self()) continue;
+    const abi::kernel_arguments& a = arguments.at(rank);
+    const auto offset =
+        static_cast<std::uint64_t>(a.extra[static_cast<std::size_t>(msccl_extra::image_offset)]);
+    host.debug_write(abi::encode({pe.sip, pe.cube, abi::region::tcm, pe.pe.value, a.scratch + offset}),
+                     std::as_bytes(std::span(run.images.at(rank))));
+  }
+}
+
+}  // namespace diecast::sw

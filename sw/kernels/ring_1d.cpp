@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// All-reduce on a ring: reduce-scatter, then all-gather. ring_1d sends both ways round at once, half
+// of the vector each; ring_1d_unidir sends one way (E out, W in).
+#include "sw/kernels/builtin.hpp"
+#include "sw/kernels/ring.hpp"
+#include "sw/runtime/pe_context.hpp"
+
+namespace diecast::sw {
+namespace {
+
+constexpr std::size_t extra_position = 0;  ///< on the ring
+
+ring_place place(pe_context& pe) {
+  return {static_cast<std::uint32_t>(pe.args().extra[extra_position]), pe.args().ranks};
+}
+
+void start_in_output(pe_context& pe) {
+  const abi::kernel_arguments& a = pe.args();
+  if (a.output != a.input) pe.copy(a.output, a.input, a.count * numeric::size_of(a.type));
+}
+
+void end_in_output(pe_context& pe) {
+  const abi::kernel_arguments& a = pe.args();
+  pe.finish_average(a.output, a.count * numeric::size_of(a.type));
+}
+
+void run_ring_1d(pe_context& pe) {
+  start_in_output(pe);
+  both_ways_round(pe, place(pe),
+                  [&pe](const ring_place& ring, const elements& half) { all_reduce(pe, ring, half); });
+  end_in_output(pe);
+}
+
+void run_ring_1d_unidir(pe_context& pe) {
+  start_in_output(pe);
+  all_reduce(pe, place(pe), {0, pe.args().count});
+  end_in_output(pe);
+}
+
+std::uint64_t no_scratch(const argument_context&) { return 0; }
+
+void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
+  a.extra[extra_position] = ring_position(c, rank);
+}
+
+}  // namespace
+
+kernel_entry ring_1d_entry() {
+  return {"ring_1d",
+          "all_reduce",
+          "ring reduce-scatter and all-gather, two counter-rotating halves",
+          "ring_1d",
+          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          run_ring_1d,
+          no_scratch,
+          fill};
+}
+
+kernel_entry ring_1d_unidir_entry() {
+  return {"ring_1d_unidir",
+          "all_reduce",
+          "ring reduce-scatter and all-gather, one direction",
+          "ring_1d_unidir",
+          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          run_ring_1d_unidir,
+          no_scratch,
+          fill};
+}
+
+}  // namespace diecast::sw

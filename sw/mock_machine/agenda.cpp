@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/mock_machine/agenda.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "models/types/error.hpp"
+
+namespace diecast::sw {
+
+using kind = candidate::kind;
+
+void agenda::add(kind what, std::uint32_t pe, std::uint16_t qp, bool polling) {
+  candidates_.push_back({what, pe, qp, polling, ++age_});
+}
+
+void agenda::revive(std::uint32_t pe) {
+  for (candidate& c : candidates_) {
+    if (c.what == kind::run && c.pe == pe) c.polling = false;
+  }
+}
+
+void agenda::add_effects(std::uint32_t pe, const protocol::ipcq_core::effects& effects) {
+  if (effects.send) {
+    flow& f = flow_of(pe, effects.send->qp);
+    f.unread.push_back(*effects.send);
+    if (f.unread.size() == 1) add(kind::read_source, pe, effects.send->qp);
+  }
+  if (effects.credit) {
+    flow& f = flow_of(pe, effects.credit->qp);
+    f.credits.push_back(*effects.credit);
+    if (f.credits.size() == 1) add(kind::credit, pe, effects.credit->qp);
+  }
+}
+
+void agenda::add_copy(std::uint32_t pe, const copy_job& job) {
+  copies_[pe].push_back(job);
+  if (copies_[pe].size() == 1) add(kind::dma, pe, 0);
+}
+
+candidate agenda::take(std::size_t index) {
+  const candidate taken = candidates_.at(index);
+  candidates_.erase(candidates_.begin() + static_cast<std::ptrdiff_t>(index));
+  return taken;
+}
+
+std::uint32_t agenda::perform(const candidate& step) {
+  switch (step.what) {
+    case kind::read_source: read_source(step); return step.pe;
+    case kind::write_data: write_data(step); return step.pe;
+    case kind::token: return deliver_token(step);
+    case kind::credit: return deliver_credit(step);
+    case kind::dma: copy(step); return step.pe;
+    case kind::run: break;
+  }
+  throw std::logic_error("mock machine: a PE is not run by its agenda");
+}
+
+void agenda::read_source(const candidate& step) {
+  flow& f = flow_of(step.pe, step.qp);
+  message m{f.unread.front(), {}};
+  f.unread.pop_front();
+  m.bytes.resize(m.request.fields.message_bytes);
+  targets_.memory.read(m.request.source, m.bytes);
+  targets_.engine(step.pe).source_read(step.qp);
+  f.in_flight.push_back(std::move(m));
+  if (f.in_flight.size() == 1) add(kind::write_data, step.pe, step.qp);
+  if (!f.unread.empty()) add(kind::read_source, step.pe, step.qp);
+}
+
+void agenda::write_data(const candidate& step) {
+  message& m = flow_of(step.pe, step.qp).in_flight.front();
+  const std::size_t piece = std::min((m.bytes.size() + 1) / 2, m.bytes.size() - m.written);
+  targets_.memory.write(m.request.fields.match_address + m.written,
+                        std::span{m.bytes}.subspan(m.written, piece));
+  m.written += piece;
+  add(m.written == m.bytes.size() ? kind::token : kind::write_data, step.pe, step.qp);
+}
+
+std::uint32_t agenda::deliver_token(const candidate& step) {
+  flow& f = flow_of(step.pe, step.qp);
+  const protocol::send_request request = f.in_flight.front().request;
+  f.in_flight.pop_front();
+  if (!f.in_flight.empty()) add(kind::write_data, step.pe, step.qp);
+  const std::uint32_t receiver = pe_behind(request.mailbox);
+  targets_.engine(receiver).token_arrived(request.fields);
+  return receiver;
+}
+
+std::uint32_t agenda::deliver_credit(const candidate& step) {
+  flow& f = flow_of(step.pe, step.qp);
+  const protocol::credit_request request = f.credits.front();
+  f.credits.pop_front();
+  if (!f.credits.empty()) add(kind::credit, step.pe, step.qp);
+  const std::uint32_t sender = pe_behind(request.mailbox);
+  targets_.engine(sender).credit_arrived(request.fields);
+  return sender;
+}
+
+void agenda::copy(const candidate& step) {
+  std::deque<copy_job>& jobs = copies_[step.pe];
+  const copy_job job = jobs.front();
+  jobs.pop_front();
+  if (!jobs.empty()) add(kind::dma, step.pe, 0);
+  std::vector<std::byte> bytes(job.bytes);
+  targets_.memory.read(job.source, bytes);
+  targets_.memory.write(job.destination, bytes);
+  targets_.copy_done(step.pe);
+}
+
+std::uint32_t agenda::pe_behind(abi::address mailbox) const {
+  const auto where = abi::decode(mailbox);
+  if (where && where->kind == abi::region::ipcq_mailbox) {
+    const pe_coord pe{where->sip, where->cube, pe_id{where->unit}};
+    if (targets_.shape.contains(pe)) return targets_.shape.pe_index(pe);
+  }
+  throw protocol_error(fmt::format("mock machine: {} is no mailbox of this machine", abi::describe(mailbox)));
+}
+
+}  // namespace diecast::sw

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that can happen next on the mock machine, and the messages, credits and copies that
+// are under way. Each step of a message is a candidate of its own: its source is read, its bytes
+// are written in two pieces, its token arrives. Messages of one queue pair keep their order.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "models/protocol/ipcq_core.hpp"
+#include "sw/mock_machine/memory_map.hpp"
+#include "sw/mock_machine/scheduler.hpp"
+
+namespace diecast::sw {
+
+struct copy_job {
+  abi::address source{};
+  abi::address destination{};
+  std::uint64_t bytes{};
+};
+
+class agenda {
+ public:
+  /// What the steps act on; `engine` and `copy_done` take the index of a PE.
+  struct targets {
+    memory_map& memory;
+    machine_shape shape;
+    std::function<protocol::ipcq_core&(std::uint32_t)> engine;
+    std::function<void(std::uint32_t)> copy_done;
+  };
+  explicit agenda(targets t) : targets_(std::move(t)) {}
+
+  /// In order of age.
+  [[nodiscard]] const std::vector<candidate>& candidates() const { return candidates_; }
+
+  void add_run(std::uint32_t pe, bool polling) { add(candidate::kind::run, pe, 0, polling); }
+  /// The PE has an event to look at: it no longer polls in vain.
+  void revive(std::uint32_t pe);
+  void add_effects(std::uint32_t pe, const protocol::ipcq_core::effects& effects);
+  void add_copy(std::uint32_t pe, const copy_job& job);
+
+  /// Takes the candidate off the list.
+  candidate take(std::size_t index);
+  /// Performs a step that is not `run`; returns the PE whose engine may have something new.
+  std::uint32_t perform(const candidate& step);
+
+ private:
+  struct message {
+    protocol::send_request request;
+    std::vector<std::byte> bytes;
+    std::size_t written{};
+  };
+  struct flow {
+    std::deque<protocol::send_request> unread;
+    std::deque<message> in_flight;
+    std::deque<protocol::credit_request> credits;
+  };
+
+  void add(candidate::kind what, std::uint32_t pe, std::uint16_t qp, bool polling = false);
+  flow& flow_of(std::uint32_t pe, std::uint16_t qp) { return flows_[{pe, qp}]; }
+  [[nodiscard]] std::uint32_t pe_behind(abi::address mailbox) const;
+  void read_source(const candidate& step);
+  void write_data(const candidate& step);
+  std::uint32_t deliver_token(const candidate& step);
+  std::uint32_t deliver_credit(const candidate& step);
+  void copy(const candidate& step);
+
+  targets targets_;
+  std::vector<candidate> candidates_;
+  std::map<std::pair<std::uint32_t, std::uint16_t>, flow> flows_;
+  std::map<std::uint32_t, std::deque<copy_job>> copies_;
+  std::uint64_t age_{};
+};
+
+}  // namespace diecast::sw

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/mock_machine/memory_map.hpp"
+
+#include <fmt/format.h>
+#include <stdexcept>
+
+namespace diecast::sw {
+namespace {
+
+abi::address first_byte(abi::address at) { return at & ~abi::max_offset; }
+
+}  // namespace
+
+memory_map::memory_map(const config::machine_config& config) : config_(config), shape_(config.shape()) {}
+
+std::uint64_t memory_map::capacity(const abi::location& where) const {
+  switch (where.kind) {
+    case abi::region::tcm: return where.unit < shape_.pes_per_cube ? config_.pe.tcm_kib * 1024 : 0;
+    case abi::region::sram: return where.unit == 0 ? config_.sram.kib * 1024 : 0;
+    case abi::region::hbm: return where.unit < config_.hbm.ports ? config_.hbm.port_mib * 1024 * 1024 : 0;
+    default: return 0;
+  }
+}
+
+abi::location memory_map::check(abi::address at, std::size_t bytes) const {
+  const auto where = abi::decode(at);
+  const bool exists = where && where->sip.value < shape_.sips && where->cube.value < shape_.cubes_per_sip();
+  const std::uint64_t limit = exists ? capacity(*where) : 0;
+  if (bytes > limit || (limit > 0 && where->offset > limit - bytes)) {
+    throw std::out_of_range(
+        fmt::format("mock machine: access of {} bytes at {}; the memory there has {} bytes", bytes,
+                    abi::describe(at), limit));
+  }
+  return *where;
+}
+
+void memory_map::read(abi::address from, std::span<std::byte> out) const {
+  if (out.empty()) return;
+  const abi::location where = check(from, out.size());
+  static const page_memory untouched;
+  const auto found = memories_.find(first_byte(from));
+  (found == memories_.end() ? untouched : found->second).read(where.offset, out);
+}
+
+void memory_map::write(abi::address to, std::span<const std::byte> in) {
+  if (in.empty()) return;
+  const abi::location where = check(to, in.size());
+  memories_[first_byte(to)].write(where.offset, in);
+}
+
+}  // namespace diecast::sw

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// All memories of the mock machine behind their physical addresses.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+
+#include "models/abi/address.hpp"
+#include "models/config/machine_config.hpp"
+#include "sw/mock_machine/page_memory.hpp"
+
+namespace diecast::sw {
+
+/// An access to an address without memory, or past its memory's end, throws std::out_of_range that
+/// names the address and the limit.
+class memory_map {
+ public:
+  explicit memory_map(const config::machine_config& config);
+  void read(abi::address from, std::span<std::byte> out) const;
+  void write(abi::address to, std::span<const std::byte> in);
+
+ private:
+  [[nodiscard]] abi::location check(abi::address at, std::size_t bytes) const;
+  [[nodiscard]] std::uint64_t capacity(const abi::location& where) const;
+
+  config::machine_config config_;
+  machine_shape shape_;
+  std::map<abi::address, page_memory> memories_;  ///< by the address of their first byte
+};
+
+}  // namespace diecast::sw

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machine without time: the same firmware and the same IPCQ engine (models/protocol), PEs on
+// fibers, and a seeded scheduler in place of the fabric. What can go wrong in some order of events
+// goes wrong here within milliseconds, and again with the same seed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/abi/hal.hpp"
+#include "models/abi/host_hal.hpp"
+#include "models/abi/launch.hpp"
+#include "models/comm/install_plan.hpp"
+#include "models/comm/patterns.hpp"
+#include "models/config/machine_config.hpp"
+#include "models/protocol/ipcq_core.hpp"
+#include "sw/kernels/kernel_table.hpp"
+#include "sw/mock_machine/scheduler.hpp"
+#include "sw/runtime/pe_context.hpp"
+
+namespace diecast::sw {
+
+struct mock_options {
+  schedule order{schedule::round_robin};
+  std::uint64_t seed{1};
+  kernel_table kernels = builtin_kernels();  ///< what host launches refer to by index
+};
+
+struct mock_outcome {
+  bool finished{};
+  /// Empty when finished; else who waits for what, and the pointer dump of every unfinished PE.
+  std::string deadlock;
+  std::uint64_t steps{};  ///< scheduler decisions
+};
+
+/// What one PE is to run.
+struct mock_program {
+  pe_coord pe;
+  std::function<void(abi::hal&)> run;
+};
+
+class mock_machine {
+ public:
+  /// Installs the plan through the hosts of its SIPs. The config gives shape, memory sizes, queue
+  /// pairs, match policy and firmware options; it is copied.
+  mock_machine(const config::machine_config& config, const comm::install_plan& plan,
+               const mock_options& options = {});
+  ~mock_machine();
+  mock_machine(const mock_machine&) = delete;
+  mock_machine& operator=(const mock_machine&) = delete;
+
+  /// Runs a kernel on every member, arguments in rank order, until all are done or nothing can move.
+  /// Rethrows what firmware or an engine throws (firmware_trap, protocol_error); after that, or after
+  /// a deadlock, memory and engines may be read but nothing more can be run.
+  mock_outcome run(const kernel_entry& kernel, const comm::group& members,
+                   std::span<const abi::kernel_arguments> arguments);
+  /// The same with any code per PE.
+  mock_outcome run(const std::vector<mock_program>& programs);
+
+  void write_tcm(pe_coord pe, std::uint64_t offset, std::span<const std::byte> bytes);
+  void read_tcm(pe_coord pe, std::uint64_t offset, std::span<std::byte> bytes) const;
+
+  [[nodiscard]] const protocol::ipcq_core& engine(pe_coord pe) const;
+  /// The machine as the host of one SIP sees it. Launches run when completions are waited for; time
+  /// is the count of scheduler decisions, in femtoseconds.
+  [[nodiscard]] abi::host_hal& host(sip_id sip);
+  [[nodiscard]] runtime_options firmware_options(pe_coord pe) const;
+
+ private:
+  struct impl;
+  std::unique_ptr<impl> impl_;
+};
+
+}  // namespace diecast::sw

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/mock_machine/mock_pe.hpp"
+
+#include <boost/context/fixedsize_stack.hpp>
+#include <fmt/format.h>
+#include <stdexcept>
+#include <utility>
+
+#include "models/numeric/elementwise.hpp"
+
+namespace diecast::sw {
+namespace {
+
+using boost::context::fiber;
+using boost::context::detail::forced_unwind;
+
+}  // namespace
+
+mock_pe::mock_pe(pe_coord self, std::uint32_t index, protocol::ipcq_core core, const mock_board& board)
+    : self_(self), index_(index), core_(std::move(core)), board_(board) {}
+
+void mock_pe::start(std::size_t stack_bytes, std::function<void(abi::hal&)> firmware) {
+  const auto entry = [this, run = std::move(firmware)](fiber&& scheduler) {
+    board_.scheduler = std::move(scheduler);
+    try {
+      run(*this);
+    } catch (const forced_unwind&) {
+      throw;
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+    state_ = state::idle;
+    return std::move(board_.scheduler);
+  };
+  fiber_ = fiber{std::allocator_arg, boost::context::fixedsize_stack{stack_bytes}, entry};
+  state_ = state::ready;
+  empty_polls_ = 0;
+}
+
+void mock_pe::resume() {
+  fiber_ = std::move(fiber_).resume();
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+void mock_pe::give_way() { board_.scheduler = std::move(board_.scheduler).resume(); }
+
+void mock_pe::interruption() {
+  if (board_.interrupts) give_way();
+}
+
+// --- registers ----------------------------------------------------------------------------------
+
+std::uint64_t mock_pe::read_register(abi::register_offset reg) {
+  interruption();
+  if (reg == abi::ipcq_event) {
+    const std::uint64_t word = core_.read_register(reg);
+    const bool none = abi::ipcq_event_word::unpack(word).kind == abi::event_kind::none;
+    empty_polls_ = none ? empty_polls_ + 1 : 0;
+    return word;
+  }
+  empty_polls_ = 0;
+  if (protocol::ipcq_core::owns(reg)) return core_.read_register(reg);
+  switch (reg) {
+    case abi::dma_source: return next_copy_.source;
+    case abi::dma_destination: return next_copy_.destination;
+    case abi::dma_status: return abi::status_halves{copies_done_, copies_started_}.pack();
+    case abi::core_errata: return errata_;
+    default: no_such_register(reg);
+  }
+}
+
+void mock_pe::write_register(abi::register_offset reg, std::uint64_t value) {
+  interruption();
+  empty_polls_ = 0;
+  if (protocol::ipcq_core::owns(reg))
+    return board_.work.add_effects(index_, core_.write_register(reg, value));
+  switch (reg) {
+    case abi::dma_source: next_copy_.source = value; break;
+    case abi::dma_destination: next_copy_.destination = value; break;
+    case abi::dma_doorbell:
+      next_copy_.bytes = value;
+      ++copies_started_;
+      board_.work.add_copy(index_, next_copy_);
+      break;
+    case abi::dma_arm:
+      dma_target_ = static_cast<std::uint32_t>(value);
+      dma_armed_ = true;
+      fire_dma();
+      break;
+    case abi::core_errata: errata_ = value; break;
+    default: no_such_register(reg);
+  }
+}
+
+void mock_pe::copy_done() {
+  ++copies_done_;
+  fire_dma();
+}
+
+void mock_pe::fire_dma() {
+  if (!dma_armed_ || static_cast<std::int32_t>(copies_done_ - dma_target_) < 0) return;
+  dma_armed_ = false;
+  core_.push_event({abi::event_kind::dma_done, false, 0, copies_done_});
+}
+
+void mock_pe::no_such_register(abi::register_offset reg) const {
+  throw std::out_of_range(
+      fmt::format("mock machine: sip{}.cube{}.pe{} has no register {:#x} in this direction", self_.sip.value,
+                  self_.cube.value, self_.pe.value, reg));
+}
+
+// --- memory and vector unit ---------------------------------------------------------------------
+
+abi::address mock_pe::in_tcm(std::uint64_t offset, std::uint64_t bytes) const {
+  if (bytes > board_.tcm_bytes || offset > board_.tcm_bytes - bytes) {
+    throw std::out_of_range(
+        fmt::format("mock machine: sip{}.cube{}.pe{}: {} bytes at offset {:#x} of a TCM of {}",
+                    self_.sip.value, self_.cube.value, self_.pe.value, bytes, offset, board_.tcm_bytes));
+  }
+  return abi::encode({self_.sip, self_.cube, abi::region::tcm, self_.pe.value, offset});
+}
+
+std::vector<std::byte> mock_pe::operand(std::uint64_t offset, std::uint64_t bytes) const {
+  std::vector<std::byte> content(bytes);
+  board_.memory.read(in_tcm(offset, bytes), content);
+  return content;
+}
+
+void mock_pe::load(std::uint64_t tcm_offset, std::span<std::byte> out) {
+  empty_polls_ = 0;
+  board_.memory.read(in_tcm(tcm_offset, out.size()), out);
+}
+
+void mock_pe::store(std::uint64_t tcm_offset, std::span<const std::byte> in) {
+  empty_polls_ = 0;
+  board_.memory.write(in_tcm(tcm_offset, in.size()), in);
+}
+
+void mock_pe::vector(const abi::vector_command& command) {
+  empty_polls_ = 0;
+  const std::uint64_t bytes = command.count * numeric::size_of(command.type);
+  std::vector<std::byte> result = operand(command.a, bytes);
+  if (command.op == abi::vector_op::divide_by) {
+    numeric::divide(command.type, result, command.scalar);
+  } else if (command.op != abi::vector_op::copy) {
+    const std::vector<std::byte> b = operand(command.b, bytes);
+    numeric::apply(abi::reduction_of(command.op), command.type, result, result, b);
+  }
+  board_.memory.write(in_tcm(command.destination, bytes), result);
+}
+
+// --- waiting ------------------------------------------------------------------------------------
+
+void mock_pe::compute(std::uint64_t) {
+  // Without time only a poller's pause means anything: others must get on meanwhile.
+  if (board_.polls) give_way();
+}
+
+void mock_pe::wait_for_event() {
+  if (core_.event_pending()) return;
+  state_ = state::asleep;
+  give_way();
+}
+
+}  // namespace diecast::sw

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// One PE of the mock machine: registers, vector unit and DMA port behind the HAL, firmware on a
+// fiber.
+#pragma once
+
+#include <boost/context/fiber.hpp>
+#include <cstdint>
+#include <exception>
+#include <functional>
+
+#include "models/abi/hal.hpp"
+#include "models/protocol/ipcq_core.hpp"
+#include "sw/mock_machine/agenda.hpp"
+
+namespace diecast::sw {
+
+/// What all PEs of a machine share.
+struct mock_board {
+  memory_map& memory;
+  agenda& work;
+  boost::context::fiber& scheduler;  ///< the context that resumes PEs
+  bool interrupts{};                 ///< give way at register accesses
+  bool polls{};                      ///< firmware polls: give way while it waits
+  std::uint64_t tcm_bytes{};
+  std::uint64_t& clock;
+};
+
+class mock_pe final : public abi::hal {
+ public:
+  enum class state : std::uint8_t { idle, ready, asleep };
+
+  mock_pe(pe_coord self, std::uint32_t index, protocol::ipcq_core core, const mock_board& board);
+
+  /// Makes `firmware` what the next resume() runs. Precondition: idle.
+  void start(std::size_t stack_bytes, std::function<void(abi::hal&)> firmware);
+  /// Runs until the PE gives way, sleeps or ends; rethrows what its firmware threw.
+  void resume();
+  void copy_done();
+
+  [[nodiscard]] protocol::ipcq_core& core() { return core_; }
+  [[nodiscard]] const protocol::ipcq_core& core() const { return core_; }
+  [[nodiscard]] state status() const { return state_; }
+  void wake() { state_ = state::ready; }
+  /// It has looked for an event twice in a row, found none, and done nothing but wait since.
+  [[nodiscard]] bool polling() const { return empty_polls_ >= 2; }
+
+  [[nodiscard]] pe_coord self() const override { return self_; }
+  [[nodiscard]] std::uint64_t read_register(abi::register_offset reg) override;
+  void write_register(abi::register_offset reg, std::uint64_t value) override;
+  void load(std::uint64_t tcm_offset, std::span<std::byte> out) override;
+  void store(std::uint64_t tcm_offset, std::span<const std::byte> in) override;
+  void vector(const abi::vector_command& command) override;
+  void compute(std::uint64_t cycles) override;
+  void wait_for_event() override;
+  [[nodiscard]] sim_time now() const override { return femtoseconds(board_.clock); }
+  void mark_step(const abi::step_marker&) override {}
+
+ private:
+  void give_way();
+  void interruption();
+  [[nodiscard]] abi::address in_tcm(std::uint64_t offset, std::uint64_t bytes) const;
+  [[nodiscard]] std::vector<std::byte> operand(std::uint64_t offset, std::uint64_t bytes) const;
+  [[noreturn]] void no_such_register(abi::register_offset reg) const;
+  void fire_dma();
+
+  pe_coord self_;
+  std::uint32_t index_;
+  protocol::ipcq_core core_;
+  mock_board board_;
+  state state_{state::idle};
+  unsigned empty_polls_{};
+  std::exception_ptr error_;
+
+  copy_job next_copy_;
+  std::uint32_t copies_started_{};
+  std::uint32_t copies_done_{};
+  bool dma_armed_{};
+  std::uint32_t dma_target_{};
+  std::uint64_t errata_{};
+
+  boost::context::fiber fiber_;  ///< last: its stack refers to the rest
+};
+
+}  // namespace diecast::sw

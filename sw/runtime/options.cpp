@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/abi/address.hpp"
+#include "sw/runtime/pe_context.hpp"
+
+namespace diecast::sw {
+
+runtime_options options_from(const config::machine_config& c, pe_coord pe) {
+  runtime_options o;
+  o.call_cycles = c.ccl.kernel_call_cycles;
+  o.task_switch_cycles = c.pe.task_switch_cycles;
+  o.poll_cycles = c.ipcq.poll_cycles;
+  o.poll = c.ipcq.wait == config::backpressure::poll;
+  o.task_stack_bytes = c.sim.task_stack_kib * 1024;
+  o.tcm_base = abi::encode({pe.sip, pe.cube, abi::region::tcm, pe.pe.value, 0});
+  return o;
+}
+
+std::uint64_t staging_bytes(const config::machine_config& c) {
+  return c.ipcq.rings == config::buffer_kind::tcm ? 0 : c.ipcq.slot_bytes;
+}
+
+}  // namespace diecast::sw

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/runtime/pe_context.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <utility>
+
+#include "sw/runtime/firmware_trap.hpp"
+#include "sw/runtime/queue_driver.hpp"
+#include "sw/runtime/task_scheduler.hpp"
+
+namespace diecast::sw {
+namespace {
+
+/// Pieces of a long message: every slot full except the last.
+struct slot_cut {
+  std::uint64_t bytes;
+  std::uint64_t payload;  ///< bytes per full slot
+  std::uint64_t done{0};
+
+  [[nodiscard]] bool more() const { return done < bytes; }
+  [[nodiscard]] std::uint32_t piece() const {
+    return static_cast<std::uint32_t>(std::min(payload, bytes - done));
+  }
+};
+
+}  // namespace
+
+struct pe_context::impl {
+  impl(abi::hal& machine, const abi::kernel_arguments& arguments, const runtime_options& o)
+      : hal(machine),
+        args(arguments),
+        options(o),
+        tasks(machine, o.task_switch_cycles, o.task_stack_bytes, [this] { driver.sleep(); }),
+        driver(machine, options, tasks) {}
+
+  void charge() {
+    if (options.call_cycles > 0) hal.compute(options.call_cycles);
+  }
+  [[nodiscard]] std::uint64_t element() const { return numeric::size_of(args.type); }
+  [[nodiscard]] slot_cut cut(const queue_state& q, std::uint64_t bytes) const;
+  [[nodiscard]] bool is_local(abi::address at) const;
+
+  void vector_copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes);
+  void vector_reduce(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes);
+  void fetch(abi::address slot, std::uint64_t destination, std::uint32_t bytes);
+  void fetch_and_reduce(const queue_state& q, std::uint64_t destination, std::uint32_t bytes);
+  void put(queue_state& q, std::uint64_t offset, std::uint32_t bytes);
+  void take(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how);
+
+  abi::hal& hal;
+  abi::kernel_arguments args;
+  runtime_options options;
+  task_scheduler tasks;
+  queue_driver driver;
+  bool staging_busy{};
+};
+
+slot_cut pe_context::impl::cut(const queue_state& q, std::uint64_t bytes) const {
+  const std::uint64_t payload = q.slot_bytes / element() * element();
+  if (payload == 0 || bytes % element() != 0) {
+    throw firmware_trap(hal.self(),
+                        fmt::format("{} bytes over queue pair {} with slots of {} bytes; expected a "
+                                    "multiple of the {}-byte element",
+                                    bytes, comm::direction_name(q.dir), q.slot_bytes, element()));
+  }
+  return {bytes, payload};
+}
+
+bool pe_context::impl::is_local(abi::address at) const {
+  return at >= options.tcm_base && at - options.tcm_base <= abi::max_offset;
+}
+
+void pe_context::impl::vector_copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
+  driver.wait_sources_in(destination, bytes);
+  const std::uint64_t count = bytes / element();
+  if (count > 0) hal.vector({abi::vector_op::copy, args.type, destination, source, source, count});
+  const std::uint64_t rest = bytes - count * element();
+  if (rest == 0) return;
+  std::array<std::byte, 8> word{};
+  hal.load(source + bytes - rest, std::span{word}.first(rest));
+  hal.store(destination + bytes - rest, std::span{word}.first(rest));
+}
+
+void pe_context::impl::vector_reduce(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
+  driver.wait_sources_in(destination, bytes);
+  if (bytes == 0) return;
+  hal.vector({abi::vector_op_of(args.op), args.type, destination, destination, source, bytes / element()});
+}
+
+void pe_context::impl::fetch(abi::address slot, std::uint64_t destination, std::uint32_t bytes) {
+  if (is_local(slot)) return vector_copy(destination, slot - options.tcm_base, bytes);
+  driver.wait_sources_in(destination, bytes);
+  if (bytes > 0) driver.dma_copy(slot, options.tcm_base + destination, bytes);
+}
+
+void pe_context::impl::fetch_and_reduce(const queue_state& q, std::uint64_t destination,
+                                        std::uint32_t bytes) {
+  if (args.scratch_bytes < q.slot_bytes) {
+    throw firmware_trap(hal.self(),
+                        fmt::format("scratch of {} bytes cannot stage a slot of {} bytes of queue "
+                                    "pair {}, whose ring is outside TCM",
+                                    args.scratch_bytes, q.slot_bytes, comm::direction_name(q.dir)));
+  }
+  while (staging_busy) tasks.block([this] { return !staging_busy; });
+  staging_busy = true;
+  const std::uint64_t staging = args.scratch + args.scratch_bytes - q.slot_bytes;
+  fetch(q.rx_slot(), staging, bytes);
+  vector_reduce(destination, staging, bytes);
+  staging_busy = false;
+}
+
+void pe_context::impl::put(queue_state& q, std::uint64_t offset, std::uint32_t bytes) {
+  charge();
+  driver.ring_doorbell(q, offset, bytes);
+}
+
+void pe_context::impl::take(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how) {
+  charge();
+  if (q.oldest_known && q.oldest_bytes != bytes) {
+    throw firmware_trap(hal.self(),
+                        fmt::format("message of {} bytes on queue pair {}; the kernel expected {}",
+                                    q.oldest_bytes, comm::direction_name(q.dir), bytes));
+  }
+  if (how == arrival::copy) {
+    fetch(q.rx_slot(), offset, bytes);
+  } else if (is_local(q.rx_slot())) {
+    vector_reduce(offset, q.rx_slot() - options.tcm_base, bytes);
+  } else {
+    fetch_and_reduce(q, offset, bytes);
+  }
+  driver.release(q);
+}
+
+// --- messages of at most one slot ---------------------------------------------------------------
+
+pe_context::pe_context(abi::hal& hal, const abi::kernel_arguments& arguments, const runtime_options& options)
+    : impl_(std::make_unique<impl>(hal, arguments, options)) {}
+pe_context::~pe_context() = default;
+
+const abi::kernel_arguments& pe_context::args() const { return impl_->args; }
+abi::hal& pe_context::hal() { return impl_->hal; }
+std::uint32_t pe_context::slot_bytes(comm::direction dir) { return impl_->driver.queue(dir).slot_bytes; }
+std::uint32_t pe_context::n_slots(comm::direction dir) { return impl_->driver.queue(dir).n_slots; }
+
+void pe_context::send(comm::direction dir, std::uint64_t tcm_offset, std::uint32_t bytes) {
+  const ticket t = isend(dir, tcm_offset, bytes);
+  impl_->driver.wait_source(impl_->driver.tx(dir), t.sequence);
+}
+
+ticket pe_context::isend(comm::direction dir, std::uint64_t tcm_offset, std::uint32_t bytes) {
+  impl_->charge();
+  queue_state& q = impl_->driver.tx(dir);
+  impl_->driver.wait_space(q);
+  return {dir, impl_->driver.ring_doorbell(q, tcm_offset, bytes)};
+}
+
+void pe_context::wait(const ticket& t) {
+  impl_->charge();
+  impl_->driver.wait_source(impl_->driver.tx(t.dir), t.sequence);
+}
+
+slot_view pe_context::recv(comm::direction dir) {
+  impl_->charge();
+  queue_state& q = impl_->driver.rx(dir);
+  impl_->driver.wait_message(q);
+  return {q.rx_slot(), impl_->driver.message_bytes(q)};
+}
+
+void pe_context::release(comm::direction dir) {
+  impl_->charge();
+  impl_->driver.release(impl_->driver.rx(dir));
+}
+
+void pe_context::fetch(const slot_view& slot, std::uint64_t tcm_offset) {
+  impl_->fetch(slot.at, tcm_offset, slot.bytes);
+}
+
+std::uint32_t pe_context::recv(comm::direction dir, std::uint64_t tcm_offset) {
+  const slot_view slot = recv(dir);
+  fetch(slot, tcm_offset);
+  impl_->driver.release(impl_->driver.rx(dir));
+  return slot.bytes;
+}
+
+comm::direction pe_context::recv_any(const std::vector<comm::direction>& dirs) {
+  if (dirs.empty()) throw firmware_trap(impl_->hal.self(), "recv_any of no direction would wait forever");
+  impl_->charge();
+  std::vector<comm::direction> sorted = dirs;
+  std::sort(sorted.begin(), sorted.end());
+  const auto first_known = [&]() -> const comm::direction* {
+    for (const auto& d : sorted) {
+      if (impl_->driver.rx(d).available > 0) return &d;
+    }
+    return nullptr;
+  };
+  for (const auto d : sorted) {
+    if (impl_->driver.has_message(impl_->driver.rx(d))) return d;
+  }
+  for (const auto d : sorted) impl_->driver.arm(impl_->driver.rx(d), abi::arm_receive);
+  impl_->tasks.block([&] { return first_known() != nullptr; });
+  const comm::direction found = *first_known();
+  for (const auto d : sorted) impl_->driver.withdraw(impl_->driver.rx(d), abi::arm_receive);
+  return found;
+}
+
+// --- longer messages ----------------------------------------------------------------------------
+
+void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, std::uint64_t send_bytes,
+                          comm::direction recv_dir, std::uint64_t recv_offset, std::uint64_t recv_bytes,
+                          arrival how) {
+  if (send_bytes == 0) return recv_all(recv_dir, recv_offset, recv_bytes, how);
+  if (recv_bytes == 0) return send_all(send_dir, send_offset, send_bytes);
+  queue_driver& driver = impl_->driver;
+  queue_state& out = driver.tx(send_dir);
+  queue_state& in = driver.rx(recv_dir);
+  slot_cut sending = impl_->cut(out, send_bytes);
+  slot_cut receiving = impl_->cut(in, recv_bytes);
+  while (sending.more() || receiving.more()) {
+    bool moved = false;
+    if (sending.more() && driver.has_space(out)) {
+      impl_->put(out, send_offset + sending.done, sending.piece());
+      sending.done += sending.piece();
+      moved = true;
+    }
+    if (receiving.more() && driver.has_message(in)) {
+      impl_->take(in, recv_offset + receiving.done, receiving.piece(), how);
+      receiving.done += receiving.piece();
+      moved = true;
+    }
+    if (moved) continue;
+    // Neither can go on: whichever becomes possible first must wake this PE, or a ring of exchanges
+    // in which one neighbor is late on one side would stand still.
+    if (sending.more()) driver.arm(out, abi::arm_send_space);
+    if (receiving.more()) driver.arm(in, abi::arm_receive);
+    impl_->tasks.block(
+        [&] { return (sending.more() && out.free > 0) || (receiving.more() && in.available > 0); });
+  }
+}
+
+void pe_context::send_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes) {
+  send_all(std::vector{dir}, offset, bytes);
+}
+
+void pe_context::send_all(const std::vector<comm::direction>& dirs, std::uint64_t offset,
+                          std::uint64_t bytes) {
+  if (dirs.empty() || bytes == 0) return;
+  slot_cut sending = impl_->cut(impl_->driver.tx(dirs.front()), bytes);
+  for (; sending.more(); sending.done += sending.piece()) {
+    for (const auto dir : dirs) {
+      queue_state& q = impl_->driver.tx(dir);
+      impl_->driver.wait_space(q);
+      impl_->put(q, offset + sending.done, sending.piece());
+    }
+  }
+}
+
+void pe_context::recv_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes, arrival how) {
+  if (bytes == 0) return;
+  queue_state& q = impl_->driver.rx(dir);
+  for (slot_cut receiving = impl_->cut(q, bytes); receiving.more(); receiving.done += receiving.piece()) {
+    impl_->driver.wait_message(q);
+    impl_->take(q, offset + receiving.done, receiving.piece(), how);
+  }
+}
+
+void pe_context::reduce_all(const std::vector<comm::direction>& dirs, std::uint64_t offset,
+                            std::uint64_t bytes) {
+  if (dirs.empty() || bytes == 0) return;
+  slot_cut receiving = impl_->cut(impl_->driver.rx(dirs.front()), bytes);
+  for (; receiving.more(); receiving.done += receiving.piece()) {
+    for (const auto dir : dirs) {
+      queue_state& q = impl_->driver.rx(dir);
+      impl_->driver.wait_message(q);
+      impl_->take(q, offset + receiving.done, receiving.piece(), arrival::reduce);
+    }
+  }
+}
+
+// --- local work, tasks --------------------------------------------------------------------------
+
+void pe_context::reduce(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
+  impl_->vector_reduce(destination, source, bytes);
+}
+
+void pe_context::copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
+  impl_->vector_copy(destination, source, bytes);
+}
+
+void pe_context::finish_average(std::uint64_t destination, std::uint64_t bytes) {
+  const abi::kernel_arguments& a = impl_->args;
+  if (a.op != numeric::reduction::avg || bytes == 0) return;
+  impl_->driver.wait_sources_in(destination, bytes);
+  impl_->hal.vector({abi::vector_op::divide_by, a.type, destination, destination, destination,
+                     bytes / impl_->element(), a.ranks});
+}
+
+void pe_context::step(std::string_view name, std::uint32_t index) { impl_->hal.mark_step({name, index}); }
+
+void pe_context::run_tasks(const std::vector<std::function<void()>>& tasks) { impl_->tasks.run(tasks); }
+
+void pe_context::wait_until(const std::function<bool()>& ready) {
+  if (ready()) return;
+  if (!impl_->tasks.running()) {
+    throw firmware_trap(impl_->hal.self(), "wait_until outside run_tasks: no other task can make it true");
+  }
+  impl_->tasks.block(ready);
+}
+
+void pe_context::finish() { impl_->driver.finish(); }
+
+}  // namespace diecast::sw

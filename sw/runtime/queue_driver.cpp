@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/runtime/queue_driver.hpp"
+
+#include <fmt/format.h>
+
+#include "sw/runtime/firmware_trap.hpp"
+
+namespace diecast::sw {
+namespace {
+
+/// Counts run modulo 2^32; the distance between two live ones is far below 2^31.
+bool reached(std::uint32_t count, std::uint32_t target) {
+  return static_cast<std::int32_t>(count - target) >= 0;
+}
+
+}  // namespace
+
+queue_driver::queue_driver(abi::hal& hal, const runtime_options& options, task_scheduler& tasks)
+    : hal_(hal), options_(options), tasks_(tasks) {}
+
+std::uint64_t queue_driver::read(const queue_state& q, abi::register_offset field) {
+  return hal_.read_register(abi::qp_register(q.dir, field));
+}
+
+void queue_driver::write(const queue_state& q, abi::register_offset field, std::uint64_t value) {
+  hal_.write_register(abi::qp_register(q.dir, field), value);
+}
+
+queue_state& queue_driver::queue(comm::direction dir) {
+  if (dir >= queues_.size()) queues_.resize(std::size_t{dir} + 1);
+  if (queues_[dir] != nullptr) return *queues_[dir];
+
+  auto fresh = std::make_unique<queue_state>();
+  queue_state& q = *fresh;
+  q.dir = dir;
+  q.control = read(q, abi::qp_control);
+  if (q.control == 0) {
+    throw firmware_trap(hal_.self(), fmt::format("queue pair {} is not installed; the kernel's pattern "
+                                                 "must have an edge in this direction",
+                                                 comm::direction_name(dir)));
+  }
+  q.n_slots = static_cast<std::uint32_t>(read(q, abi::qp_n_slots));
+  q.slot_bytes = static_cast<std::uint32_t>(read(q, abi::qp_slot_bytes));
+  if ((q.control & abi::qp_control_tx_enable) != 0) {
+    refresh_tx(q);
+    q.sent = q.read;  // finish() of the launch before left no source unread
+  }
+  if ((q.control & abi::qp_control_rx_enable) != 0) {
+    q.space = protocol::sequence_space{q.n_slots};
+    q.rx_base = read(q, abi::qp_rx_base);
+    q.tail = static_cast<std::uint32_t>(read(q, abi::qp_my_tail));
+  }
+  queues_[dir] = std::move(fresh);
+  return q;
+}
+
+queue_state& queue_driver::tx(comm::direction dir) {
+  queue_state& q = queue(dir);
+  if ((q.control & abi::qp_control_tx_enable) == 0) {
+    throw firmware_trap(hal_.self(), dir, abi::engine_error::tx_disabled);
+  }
+  return q;
+}
+
+queue_state& queue_driver::rx(comm::direction dir) {
+  queue_state& q = queue(dir);
+  if ((q.control & abi::qp_control_rx_enable) == 0) {
+    throw firmware_trap(hal_.self(), dir, abi::engine_error::rx_disabled);
+  }
+  return q;
+}
+
+// --- transmit -----------------------------------------------------------------------------------
+
+void queue_driver::refresh_tx(queue_state& q) {
+  const auto status = abi::status_halves::unpack(read(q, abi::qp_tx_status));
+  // With a request armed, the free slots come with its event, which may be queued already: taking
+  // them from here as well would let them be used twice.
+  if ((q.armed & abi::arm_send_space) == 0) q.free = status.low;
+  q.read = status.high;
+  forget_sources(q);
+}
+
+void queue_driver::forget_sources(queue_state& q) {
+  while (!q.sources.empty() && q.source_was_read(q.sources.front().sequence)) q.sources.pop_front();
+}
+
+bool queue_driver::has_space(queue_state& q) {
+  if (q.free > 0) return true;
+  // While a request is armed its event brings the number; the status register would say no more.
+  if ((q.armed & abi::arm_send_space) != 0) {
+    drain();
+  } else {
+    refresh_tx(q);
+  }
+  return q.free > 0;
+}
+
+void queue_driver::wait_space(queue_state& q) {
+  while (!has_space(q)) {
+    arm(q, abi::arm_send_space);
+    tasks_.block([&q] { return q.free > 0; });
+  }
+}
+
+std::uint32_t queue_driver::ring_doorbell(queue_state& q, std::uint64_t tcm_offset, std::uint32_t bytes) {
+  write(q, abi::qp_tx_source, options_.tcm_base + tcm_offset);
+  write(q, abi::qp_tx_doorbell, bytes);
+  --q.free;
+  ++q.sent;
+  if (bytes > 0) q.sources.push_back({q.sent, tcm_offset, tcm_offset + bytes});
+  return q.sent;
+}
+
+void queue_driver::wait_source(queue_state& q, std::uint32_t sequence) {
+  if (q.source_was_read(sequence)) return;
+  if ((q.armed & abi::arm_source_read) == 0) refresh_tx(q);
+  while (!q.source_was_read(sequence)) {
+    arm(q, abi::arm_source_read);
+    // An event armed for an earlier send may come first and leave this one waiting: arm again.
+    tasks_.block(
+        [&q, sequence] { return q.source_was_read(sequence) || (q.armed & abi::arm_source_read) == 0; });
+  }
+}
+
+void queue_driver::wait_sources_in(std::uint64_t offset, std::uint64_t bytes) {
+  for (std::size_t i = 0; i < queues_.size(); ++i) {  // another task may add queues during the wait
+    queue_state* q = queues_[i].get();
+    if (q == nullptr || q->sources.empty()) continue;
+    std::uint32_t last = q->read;
+    for (const auto& range : q->sources) {
+      if (range.begin < offset + bytes && offset < range.end) last = range.sequence;
+    }
+    wait_source(*q, last);
+  }
+}
+
+// --- receive ------------------------------------------------------------------------------------
+
+void queue_driver::refresh_rx(queue_state& q) {
+  const auto status = abi::status_halves::unpack(read(q, abi::qp_rx_status));
+  q.available = status.low;
+  q.oldest_bytes = status.high;
+  q.oldest_known = q.available > 0;
+}
+
+bool queue_driver::has_message(queue_state& q) {
+  if (q.available > 0) return true;
+  if ((q.armed & abi::arm_receive) != 0) {
+    drain();
+  } else {
+    refresh_rx(q);
+  }
+  return q.available > 0;
+}
+
+void queue_driver::wait_message(queue_state& q) {
+  while (!has_message(q)) {
+    arm(q, abi::arm_receive);
+    tasks_.block([&q] { return q.available > 0; });
+  }
+}
+
+std::uint32_t queue_driver::message_bytes(queue_state& q) {
+  if (!q.oldest_known) refresh_rx(q);
+  return q.oldest_bytes;
+}
+
+void queue_driver::release(queue_state& q) {
+  q.tail = q.space.next(q.tail);
+  if (q.available > 0) --q.available;
+  q.oldest_known = false;
+  write(q, abi::qp_my_tail, q.tail);
+}
+
+// --- events -------------------------------------------------------------------------------------
+
+void queue_driver::arm(queue_state& q, std::uint64_t bit) {
+  if ((q.armed & bit) != 0) return;
+  q.armed |= bit;
+  write(q, abi::qp_arm, bit);
+}
+
+void queue_driver::withdraw(queue_state& q, std::uint64_t bit) {
+  if ((q.armed & bit) == 0) return;
+  q.armed &= ~bit;
+  write(q, abi::qp_arm, 0);
+  if (q.armed != 0) write(q, abi::qp_arm, q.armed);
+}
+
+void queue_driver::sleep() {
+  if (options_.poll) {
+    hal_.compute(options_.poll_cycles);
+  } else {
+    hal_.wait_for_event();
+  }
+  drain();
+}
+
+void queue_driver::drain() {
+  abi::ipcq_event_word event;
+  do {
+    event = abi::ipcq_event_word::unpack(hal_.read_register(abi::ipcq_event));
+    dispatch(event);
+  } while (event.more);
+}
+
+void queue_driver::dispatch(const abi::ipcq_event_word& event) {
+  if (event.kind == abi::event_kind::none) return;
+  if (event.kind == abi::event_kind::dma_done) {
+    dma_armed_ = false;
+    dma_done_ = event.value;
+    return;
+  }
+  if (event.kind == abi::event_kind::error) {
+    throw firmware_trap(hal_.self(), event.qp, static_cast<abi::engine_error>(event.value));
+  }
+  // An event of a queue pair this launch has not touched was armed by one before; nobody waits for it.
+  if (event.qp >= queues_.size() || queues_[event.qp] == nullptr) return;
+  queue_state& q = *queues_[event.qp];
+  // An event whose request was withdrawn just too late says nothing about now.
+  switch (event.kind) {
+    case abi::event_kind::receive:
+      if ((q.armed & abi::arm_receive) != 0) q.available = event.value;
+      q.armed &= ~abi::arm_receive;
+      break;
+    case abi::event_kind::send_space:
+      if ((q.armed & abi::arm_send_space) != 0) q.free = event.value;
+      q.armed &= ~abi::arm_send_space;
+      break;
+    case abi::event_kind::source_read:
+      if (!q.source_was_read(event.value)) q.read = event.value;
+      forget_sources(q);
+      q.armed &= ~abi::arm_source_read;
+      break;
+    default:
+      throw firmware_trap(hal_.self(), fmt::format("IPCQ_EVENT holds unknown kind {}; expected 0 to 5",
+                                                   static_cast<unsigned>(event.kind)));
+  }
+}
+
+// --- DMA ----------------------------------------------------------------------------------------
+
+void queue_driver::dma_copy(abi::address from, abi::address to, std::uint64_t bytes) {
+  if (!dma_known_) {
+    const auto status = abi::status_halves::unpack(hal_.read_register(abi::dma_status));
+    dma_done_ = status.low;
+    dma_started_ = status.high;
+    dma_known_ = true;
+  }
+  hal_.write_register(abi::dma_source, from);
+  hal_.write_register(abi::dma_destination, to);
+  hal_.write_register(abi::dma_doorbell, bytes);
+  const std::uint32_t job = ++dma_started_;
+  while (!reached(dma_done_, job)) {
+    if (!dma_armed_) {
+      dma_armed_ = true;
+      hal_.write_register(abi::dma_arm, job);
+    }
+    tasks_.block([this, job] { return reached(dma_done_, job) || !dma_armed_; });
+  }
+}
+
+void queue_driver::finish() {
+  for (const auto& q : queues_) {
+    if (q != nullptr && (q->control & abi::qp_control_tx_enable) != 0) wait_source(*q, q->sent);
+  }
+  drain();
+}
+
+}  // namespace diecast::sw

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Register-level driver of a PE's IPCQ engine and of the compute port of its DMA engine. It keeps
+// software copies of what the registers said, so that a register is read only when the copy no
+// longer allows the next step.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "models/abi/hal.hpp"
+#include "models/comm/install_plan.hpp"
+#include "models/protocol/queue_pair.hpp"
+#include "sw/runtime/pe_context.hpp"
+#include "sw/runtime/task_scheduler.hpp"
+
+namespace diecast::sw {
+
+/// The driver's copy of one queue pair. A copy may lag behind the engine, always on the safe side:
+/// fewer free slots, fewer messages, fewer sources read.
+struct queue_state {
+  comm::direction dir{};
+  std::uint64_t control{};
+  std::uint32_t n_slots{};
+  std::uint32_t slot_bytes{};
+  std::uint64_t armed{};  ///< abi::arm_* requests whose event has not been popped
+
+  // transmit half
+  std::uint32_t free{};
+  std::uint32_t sent{};  ///< doorbells rung, modulo 2^32
+  std::uint32_t read{};  ///< of those, how many sources have been read
+  struct source_range {
+    std::uint32_t sequence{};
+    std::uint64_t begin{};
+    std::uint64_t end{};
+  };
+  std::deque<source_range> sources;  ///< TCM ranges the engine may not have read yet
+
+  // receive half
+  protocol::sequence_space space;
+  abi::address rx_base{};
+  std::uint32_t tail{};
+  std::uint32_t available{};
+  std::uint32_t oldest_bytes{};
+  bool oldest_known{};
+
+  [[nodiscard]] abi::address rx_slot() const {
+    return rx_base + std::uint64_t{space.slot(tail)} * slot_bytes;
+  }
+  [[nodiscard]] bool source_was_read(std::uint32_t sequence) const {
+    return static_cast<std::int32_t>(read - sequence) >= 0;
+  }
+};
+
+class queue_driver {
+ public:
+  queue_driver(abi::hal& hal, const runtime_options& options, task_scheduler& tasks);
+
+  /// The queue pair's copy; the first use reads its registers. Traps if it is not installed.
+  queue_state& queue(comm::direction dir);
+  /// The same, trapping when the half is missing: without it a wait would never end.
+  queue_state& tx(comm::direction dir);
+  queue_state& rx(comm::direction dir);
+
+  // --- transmit ---
+  [[nodiscard]] bool has_space(queue_state& q);
+  void wait_space(queue_state& q);
+  /// Precondition: a free slot. Returns the number of the send, for wait_source.
+  std::uint32_t ring_doorbell(queue_state& q, std::uint64_t tcm_offset, std::uint32_t bytes);
+  void wait_source(queue_state& q, std::uint32_t sequence);
+  /// Waits until no send still has to read a byte of [offset, offset + bytes) of local TCM.
+  void wait_sources_in(std::uint64_t offset, std::uint64_t bytes);
+
+  // --- receive ---
+  [[nodiscard]] bool has_message(queue_state& q);
+  void wait_message(queue_state& q);
+  /// Bytes of the oldest message. Precondition: has_message.
+  std::uint32_t message_bytes(queue_state& q);
+  void release(queue_state& q);
+
+  // --- waiting for one of several ---
+  void arm(queue_state& q, std::uint64_t bit);
+  /// Takes back a request nobody waits for any more, so that no pointer dump shows it as a waiter.
+  void withdraw(queue_state& q, std::uint64_t bit);
+  /// Waits for an event, dispatches every queued one. What the scheduler calls when all wait.
+  void sleep();
+  /// Dispatches every queued event. Throws firmware_trap on an error event.
+  void drain();
+
+  // --- copies by the DMA's compute port ---
+  /// Returns when every byte is written.
+  void dma_copy(abi::address from, abi::address to, std::uint64_t bytes);
+
+  /// Waits for every source still to be read and looks for a last refusal.
+  void finish();
+
+ private:
+  void refresh_tx(queue_state& q);
+  void refresh_rx(queue_state& q);
+  void forget_sources(queue_state& q);
+  void dispatch(const abi::ipcq_event_word& event);
+  std::uint64_t read(const queue_state& q, abi::register_offset field);
+  void write(const queue_state& q, abi::register_offset field, std::uint64_t value);
+
+  abi::hal& hal_;
+  const runtime_options& options_;
+  task_scheduler& tasks_;
+  std::vector<std::unique_ptr<queue_state>> queues_;  ///< by direction; null until used
+  bool dma_known_{};
+  bool dma_armed_{};
+  std::uint32_t dma_started_{};
+  std::uint32_t dma_done_{};
+};
+
+}  // namespace diecast::sw

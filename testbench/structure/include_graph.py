@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Reads every #include of the tree and fails on a wrong door.
+
+Rooms open one way: models <- {sw, hw} <- platforms <- testbench. sw and hw never include each
+other; models and sw know no SystemC; models knows
+neither JSON nor files. Run with --self-test to see that each rule can fail.
+"""
+import pathlib
+import re
+import sys
+
+ROOMS = ("models", "sw", "hw", "platforms", "testbench")
+ALLOWED = {
+    "models": {"models"},
+    "sw": {"sw", "models"},
+    "hw": {"hw", "models"},
+    "platforms": {"platforms", "hw", "sw", "models"},
+    "testbench": {"testbench", "platforms", "hw", "sw", "models", "support"},
+}
+SYSTEMC = re.compile(r"^(systemc|tlm|sysc/|tlm_)")
+FORBIDDEN = {
+    "models": re.compile(r"^(nlohmann/|fstream$|filesystem$|pugixml|boost/program_options)"),
+    "sw": re.compile(r"^(nlohmann/|fstream$|filesystem$|pugixml|boost/program_options)"),
+    "hw": re.compile(r"^(nlohmann/|fstream$|filesystem$|pugixml|boost/program_options|boost/context)"),
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def includes(text):
+    for number, line in enumerate(text.splitlines(), 1):
+        match = INCLUDE.match(line)
+        if match:
+            yield number, match.group(1), match.group(2)
+
+
+def problems(path, text):
+    room = path.parts[0]
+    for number, kind, name in includes(text):
+        where = f"{path}:{number}: includes {name}"
+        first = name.split("/")[0]
+        if room in ("models", "sw") and SYSTEMC.match(name):
+            yield f"{where}; {room} knows no SystemC"
+        if room in FORBIDDEN and FORBIDDEN[room].match(name):
+            yield f"{where}; {room} has no files, formats or command lines"
+        if kind == '"' and first in ROOMS and first not in ALLOWED[room]:
+            yield f"{where}; {room} may include {', '.join(sorted(ALLOWED[room]))}"
+
+
+def cycle(graph):
+    """A cycle of files that include each other, or None."""
+    state = {}
+
+    def visit(node, trail):
+        state[node] = 1
+        for other in graph.get(node, ()):
+            if state.get(other) == 1:
+                return trail[trail.index(other):] + [other] if other in trail else [node, other]
+            if other not in state:
+                hit = visit(other, trail + [other])
+                if hit:
+                    return hit
+        state[node] = 2
+        return None
+
+    for start in sorted(graph):
+        if start not in state:
+            hit = visit(start, [start])
+            if hit:
+                return hit
+    return None
+
+
+def self_test():
+    bad = [
+        ("models/abi/x.hpp", '#include <systemc>'),
+        ("models/abi/x.hpp", '#include "hw/base/time.hpp"'),
+        ("models/config/x.cpp", '#include <nlohmann/json.hpp>'),
+        ("sw/runtime/x.cpp", '#include "hw/pe/pe.hpp"'),
+        ("sw/runtime/x.cpp", '#include <tlm>'),
+        ("hw/pe/x.cpp", '#include "sw/runtime/pe_context.hpp"'),
+        ("hw/pe/x.cpp", '#include "platforms/app/app.hpp"'),
+        ("platforms/app/x.cpp", '#include "testbench/support/test.hpp"'),
+    ]
+    for path, text in bad:
+        if not list(problems(pathlib.PurePath(path), text)):
+            sys.exit(f"self-test: {text} in {path} was not refused")
+    if not cycle({"a": ["b"], "b": ["a"]}) or cycle({"a": ["b"], "b": []}):
+        sys.exit("self-test: cycles are not found")
+
+
+def main():
+    self_test()
+    root = pathlib.Path(__file__).resolve().parents[2]
+    found, files, graph = [], 0, {}
+    for room in ROOMS:
+        for path in sorted((root / room).rglob("*.[ch]pp")):
+            files += 1
+            text, relative = path.read_text(), path.relative_to(root)
+            found += problems(relative, text)
+            graph[str(relative)] = [name for _, kind, name in includes(text) if kind == '"']
+    if files == 0:
+        sys.exit("no sources found")
+    if hit := cycle(graph):
+        found.append("include cycle: " + " -> ".join(hit))
+    if found:
+        sys.exit("\n".join(found))
+    print(f"{files} files, no wrong door")
+
+
+main()

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/config/check.hpp"
+
+#include <functional>
+
+#include "support/test.hpp"
+
+using namespace diecast;
+using namespace diecast::config;
+
+namespace {
+
+struct row {
+  const char* key;       ///< the broken rule's key; null: no rule is broken
+  const char* expected;  ///< part of the expectation
+  std::function<void(machine_config&)> change;
+};
+
+}  // namespace
+
+TEST_CASE("config check: the defaults break no rule") { CHECK(check(machine_config{}).empty()); }
+
+TEST_CASE("config check: each rule is broken alone and names its key") {
+  const row rows[]{
+      {"sip.columns", "at most 256", [](auto& c) { c.sip.columns = 32, c.sip.rows = 9; }},
+      {nullptr, "", [](auto& c) { c.sip.columns = 32, c.sip.rows = 8; }},
+      {"pod.columns", "divisor of pod.sips = 6", [](auto& c) { c.pod.sips = 6, c.pod.columns = 4; }},
+      {nullptr, "", [](auto& c) { c.pod.sips = 6, c.pod.columns = 3; }},
+      {"pod.links", "pod.topology list",
+       [](auto& c) {
+         c.pod.links = {{0, 1}};
+       }},
+      {"pod.links", "all 2 SIPs", [](auto& c) { c.pod.topology = pod_topology::list; }},
+      {nullptr, "", [](auto& c) { c.pod.topology = pod_topology::list, c.pod.sips = 1; }},
+      {"pod.links", "from 0 to 1",
+       [](auto& c) {
+         c.pod.topology = pod_topology::list, c.pod.links = {{0, 1}, {1, 2}};
+       }},
+      {"pod.links", "two different",
+       [](auto& c) {
+         c.pod.topology = pod_topology::list, c.pod.links = {{1, 1}};
+       }},
+      {"pod.links", "each pair once",
+       [](auto& c) {
+         c.pod.topology = pod_topology::list, c.pod.links = {{0, 1}, {1, 0}};
+       }},
+      {"pe.tcm_kib", "= 2304 B", [](auto& c) { c.pe.tcm_banks = 48, c.pe.tcm_bank_bytes = 48; }},
+      {"ipcq.slot_bytes", "multiple of 64", [](auto& c) { c.ipcq.slot_bytes = 4100; }},
+      {"ipcq.slot_bytes", "1499136 B (pe.tcm_kib)", [](auto& c) { c.ipcq.slot_bytes = 1 << 20; }},
+      {"ipcq.slot_bytes", "(sram.kib)",
+       [](auto& c) { c.ipcq.slot_bytes = 16 << 20, c.ipcq.rings = buffer_kind::sram; }},
+      {nullptr, "", [](auto& c) { c.ipcq.slot_bytes = 4 << 20, c.ipcq.rings = buffer_kind::sram; }},
+      {"ipcq.slot_bytes", "(hbm.port_mib)",
+       [](auto& c) { c.ipcq.slot_bytes = 512 << 20, c.ipcq.rings = buffer_kind::hbm; }},
+      {"noc.link_cycles", "less than noc.hop_cycles = 9", [](auto& c) { c.noc.link_cycles = 9; }},
+      {"noc.max_packet_bytes", "multiple of noc.flit_bytes = 64",
+       [](auto& c) { c.noc.max_packet_bytes = 1000; }},
+      {"noc.vc_buffer_flits", "at least 17 flits", [](auto& c) { c.noc.vc_buffer_flits = 16; }},
+      {nullptr, "", [](auto& c) { c.noc.vc_buffer_flits = 17; }},
+      {nullptr, "", [](auto& c) { c.noc.vc_buffer_flits = 8, c.noc.flow = noc_flow::wormhole; }},
+      {"ucie.buffer_flits", "at least 17 flits", [](auto& c) { c.ucie.buffer_flits = 16; }},
+      {"sip_link.buffer_flits", "at least 17 flits", [](auto& c) { c.sip_link.buffer_flits = 1; }},
+      {"ucie.latency_ns", "at least 1 ns", [](auto& c) { c.ucie.latency_ns = 0.5; }},
+      {nullptr, "", [](auto& c) { c.ucie.latency_ns = 0.5, c.noc.clock_ghz = 2; }},
+      {"sip_link.latency_ns", "at least 1 ns", [](auto& c) { c.sip_link.latency_ns = 0.9; }},
+      {"hbm.page_bytes", "multiple of hbm.burst_bytes = 48",
+       [](auto& c) { c.hbm.page_bytes = 1024, c.hbm.burst_bytes = 48; }},
+      {"hbm.port_mib", "multiple of", [](auto& c) { c.hbm.banks_per_group = 3; }},
+      {"hbm.port_mib", "multiple of 768 B",
+       [](auto& c) { c.hbm.model = hbm_model::simple, c.hbm.pseudo_channels = 3, c.hbm.burst_bytes = 256; }},
+      {"hbm.tccd_l_ns", "at least hbm.burst_ns", [](auto& c) { c.hbm.tccd_l_ns = 1; }},
+      {"hbm.tras_ns", "at least hbm.trcd_ns", [](auto& c) { c.hbm.tras_ns = 10; }},
+  };
+  for (const row& r : rows) {
+    machine_config c;
+    r.change(c);
+    const std::vector<problem> problems = check(c);
+    INFO("row " << &r - rows << (problems.empty() ? "" : " " + to_string(problems.front())));
+    if (r.key == nullptr) {
+      CHECK(problems.empty());
+      continue;
+    }
+    REQUIRE(problems.size() == 1);
+    CHECK(problems.front().where == r.key);
+    CHECK_THAT(problems.front().expected, Catch::Contains(r.expected));
+  }
+}
+
+TEST_CASE("config check: all broken rules are reported, except those that use a refused value") {
+  machine_config c;
+  c.noc.link_cycles = 20;
+  c.ipcq.slot_bytes = 100;
+  CHECK(check(c).size() == 2);
+  const auto rest = check(c, {"noc.hop_cycles"});
+  REQUIRE(rest.size() == 1);
+  CHECK(rest.front().where == "ipcq.slot_bytes");
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
+#include <fmt/format.h>
+
+#include <rapidcheck.h>
+
+#include "config_files.hpp"
+#include "models/config/check.hpp"
+#include "models/config/field.hpp"
+#include "platforms/io/json_tree.hpp"
+#include "support/test.hpp"
+
+using namespace diecast;
+using namespace diecast::config;
+using namespace diecast::test;
+using platforms::json_array;
+using platforms::json_node;
+using platforms::json_object;
+
+namespace {
+
+field_value any_value(const field& f) {
+  const auto below = [](std::uint64_t n) {
+    return *rc::gen::noShrink(rc::gen::inRange<std::uint64_t>(0, n));
+  };
+  const auto count = [&] {
+    const std::uint64_t span = f.most - f.least;
+    return f.least + (span == UINT64_MAX ? *rc::gen::arbitrary<std::uint64_t>() : below(span + 1));
+  };
+  switch (f.type) {
+    case field_type::boolean: return *rc::gen::arbitrary<bool>();
+    case field_type::count: return count();
+    case field_type::count_or_auto: return *rc::gen::arbitrary<bool>() ? field_value{automatic{}} : count();
+    case field_type::real: {
+      const double share = static_cast<double>(below(1'000'001)) / 1e6;
+      return f.real_least + (f.real_most - f.real_least) * share * share * share;
+    }
+    case field_type::choice: return f.choices.at(below(f.choices.size()));
+    case field_type::text:
+      return f.key == "build_order" ? fmt::format("shuffle:{}", below(1000)) : "*.pe?[0-9]";
+    case field_type::links: return std::vector<pod_link>{{0, static_cast<std::uint32_t>(below(4))}};
+  }
+  return {};
+}
+
+/// A consistent machine: random values, each kept only if no rule between keys objects.
+machine_config any_machine() {
+  machine_config c;
+  for (const block_table& table : tables()) {
+    for (const field& f : table.fields) {
+      const field_value before = f.get(c);
+      f.set(c, any_value(f));
+      if (!check(c).empty()) f.set(c, before);
+    }
+  }
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("config dump: loads to the same machine and the same text") {
+  const temporary_folder folder;
+  CHECK(rc::check("dump, load, dump", [&] {
+    const machine_config c = any_machine();
+    const std::string text = platforms::dump_config(c);
+    const machine_config again = platforms::load_config({folder.write("dump.json", text), {}, {}}).config;
+    for (const block_table& table : tables()) {
+      for (const field& f : table.fields) RC_ASSERT(to_text(f.get(again)) == to_text(f.get(c)));
+    }
+    RC_ASSERT(platforms::dump_config(again) == text);
+    RC_ASSERT(platforms::config_sha256(again) == platforms::config_sha256(c));
+  }));
+}
+
+TEST_CASE("config load: damaged text ends in problems, never in anything else") {
+  const temporary_folder folder;
+  const std::string whole = platforms::dump_config({});
+  CHECK(rc::check("mutate, load", [&] {
+    std::string text = whole;
+    const auto damages = *rc::gen::inRange(1, 6);
+    for (int i = 0; i < damages; ++i) {
+      const auto at = *rc::gen::inRange<std::size_t>(0, text.size());
+      const std::string insert =
+          *rc::gen::element<std::string>("", "-", ".5", "\"", "{", "}", "[", ",", ":", "null", "/*", "//",
+                                         "e9", "\\u", "\xff", std::string(1, '\0'));
+      text.replace(at, *rc::gen::inRange<std::size_t>(0, 40), insert);
+    }
+    const auto file = folder.write("damaged.json", text);
+    try {
+      static_cast<void>(platforms::load_config({file, {}, {}}));
+    } catch (const user_error& e) {
+      RC_ASSERT(!e.problems().empty());
+      for (const problem& p : e.problems()) {
+        // A file's own problems name it; a rule between keys may name a default.
+        const bool names_file = p.where.starts_with(file.string()) || p.where.ends_with("(default)");
+        RC_ASSERT(names_file);
+      }
+    }
+  }));
+}
+
+TEST_CASE("config dump: reals survive to the last bit") {
+  machine_config c;
+  c.sram.latency_ns = 0.1 + 0.2;
+  c.noc.clock_ghz = 1.0 / 0.7;
+  const machine_config again = load_text(platforms::dump_config(c));
+  CHECK(again.sram.latency_ns == 0.1 + 0.2);
+  CHECK(again.noc.clock_ghz == 1.0 / 0.7);
+}
+
+TEST_CASE("config dump: the digest tells machines apart, not spellings") {
+  const std::string defaults = platforms::config_sha256({});
+  CHECK(defaults.size() == 64);
+  CHECK(platforms::config_sha256(load_text(R"({"noc": {"clock_ghz": 1}, "ccl": {"root": "centre"}})")) ==
+        defaults);
+  CHECK(platforms::config_sha256(load_text(R"({"noc": {"clock_ghz": 1.5}})")) != defaults);
+}
+
+namespace {
+
+/// One document with one key.
+json_node document(const field& f, json_node value) {
+  json_object block;
+  block.emplace_back(f.key, std::move(value));
+  json_object machine;
+  machine.emplace_back(f.block, json_node{std::move(block)});
+  return {std::move(machine)};
+}
+
+/// Values around the borders of a row's range and of other types.
+std::vector<json_node> probes(const field& f) {
+  std::vector<json_node> nodes{platforms::json_text("auto"),
+                               platforms::json_text("no such word"),
+                               {true},
+                               {nullptr},
+                               platforms::json_number(4.5),
+                               {std::int64_t{-1}},
+                               {json_array{}},
+                               {json_object{}}};
+  for (const std::uint64_t edge : {f.least, f.most}) {
+    nodes.push_back(platforms::json_number(edge));
+    if (edge > 0) nodes.push_back(platforms::json_number(edge - 1));
+    if (edge < UINT64_MAX) nodes.push_back(platforms::json_number(edge + 1));
+  }
+  for (const double edge : {f.real_least, f.real_most}) {
+    nodes.push_back(platforms::json_number(edge + 1e-6));
+    nodes.push_back(platforms::json_number(edge - 1e-6));
+  }
+  for (const std::string& word : f.choices) nodes.push_back(platforms::json_text(word));
+  for (const auto& [other, name] : f.spellings) nodes.push_back(platforms::json_text(other));
+  for (const char* word : {"forward", "shuffle:12", "shuffle:", "a b"})
+    nodes.push_back(platforms::json_text(word));
+  nodes.push_back({json_array{{json_array{{std::uint64_t{0}}, {std::uint64_t{1}}}}}});
+  nodes.push_back({json_array{{json_array{{std::uint64_t{0}}}}}});
+  return nodes;
+}
+
+/// True when the loader has nothing against the key itself (rules between keys aside).
+bool loader_accepts(const temporary_folder& folder, const json_node& node) {
+  for (const std::string& p :
+       load_problems({folder.write("probe.json", platforms::write_json(node)), {}, {}})) {
+    for (const char* kind : {"wrong type", "out of range", "unknown"}) {
+      if (p.find(kind) != std::string::npos) return false;
+    }
+  }
+  return true;
+}
+
+constexpr const char* validator = R"(
+import json, sys
+import jsonschema
+schema = json.load(open(sys.argv[1] + '/schema.json'))
+jsonschema.Draft202012Validator.check_schema(schema)
+validator = jsonschema.Draft202012Validator(schema)
+cases = json.load(open(sys.argv[1] + '/cases.json'))
+wrong = [c for c in cases if validator.is_valid(c['document']) != c['valid']]
+for c in wrong[:20]:
+    print('schema and loader disagree:', c)
+print(len(cases), 'cases')
+sys.exit(1 if wrong or len(cases) < 100 else 0)
+)";
+
+}  // namespace
+
+TEST_CASE("config schema: accepts what the loader accepts, and nothing else") {
+  if (std::system("python3 -c 'import jsonschema' 2>/dev/null") != 0) {
+    WARN("skipped: python3-jsonschema is not installed");
+    return;
+  }
+  const temporary_folder folder;
+  json_array cases;
+  const auto add = [&](json_node node, bool valid) {
+    json_object one;
+    one.emplace_back("document", std::move(node));
+    one.emplace_back("valid", json_node{valid});
+    cases.push_back({std::move(one)});
+  };
+  for (const block_table& table : tables()) {
+    for (const field& f : table.fields) {
+      for (const json_node& probe : probes(f)) {
+        const json_node whole = document(f, probe);
+        add(whole, loader_accepts(folder, whole));
+      }
+    }
+  }
+  std::vector<problem> problems;
+  add(*platforms::read_json(platforms::dump_config({}), "dump", problems), true);
+  for (const char* text :
+       {R"({"nocc": {}})", R"({"noc": {"row": 1}})", R"({"extends": 3})", "[]", R"({"noc": 3})"}) {
+    add(*platforms::read_json(text, "text", problems), false);
+  }
+  for (const char* text : {R"({"extends": "a.json"})", R"({"noc": {"preset": "lean"}})", "{}"}) {
+    add(*platforms::read_json(text, "text", problems), true);
+  }
+  folder.write("schema.json", platforms::config_schema());
+  folder.write("cases.json", platforms::write_json({std::move(cases)}));
+  folder.write("validate.py", validator);
+  const std::string at = folder.path().string();
+  CHECK(std::system(("python3 " + at + "/validate.py " + at).c_str()) == 0);
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/comm/patterns.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "models/config/pod_grid.hpp"
+#include "models/types/error.hpp"
+#include "support/test.hpp"
+
+using namespace diecast;
+using namespace diecast::comm;
+
+namespace {
+
+config::machine_config machine(std::uint64_t sips, std::uint64_t columns, std::uint64_t rows,
+                               std::uint64_t pes) {
+  config::machine_config c;
+  c.pod.sips = sips;
+  c.sip.columns = columns;
+  c.sip.rows = rows;
+  c.cube.pes = pes;
+  return c;
+}
+
+std::vector<edge> build(const config::machine_config& c, rank_set set,
+                        std::vector<edge> (*pattern)(const pattern_context&)) {
+  const group g = map_ranks(c.shape(), set);
+  return pattern({c, c.shape(), g});
+}
+
+pe_coord at(std::uint32_t sip, std::uint32_t cube, std::uint32_t pe = 0) {
+  return {sip_id{sip}, cube_id{cube}, pe_id{pe}};
+}
+
+/// Where `from` leads in direction d, if anywhere.
+std::optional<pe_coord> leads(const std::vector<edge>& edges, pe_coord from, direction d) {
+  std::optional<pe_coord> to;
+  for (const edge& e : edges) {
+    if (e.from != from || e.dir != d) continue;
+    CHECK_FALSE(to.has_value());
+    to = e.to;
+  }
+  return to;
+}
+
+std::size_t count_from(const std::vector<edge>& edges, pe_coord from) {
+  return static_cast<std::size_t>(
+      std::count_if(edges.begin(), edges.end(), [&](const edge& e) { return e.from == from; }));
+}
+
+/// Every bidirectional edge has the opposite one back: what the plan will pair (D1).
+void check_reciprocal(const std::vector<edge>& edges) {
+  for (const edge& e : edges) {
+    if (e.bidirectional) CHECK(leads(edges, e.to, opposite(e.dir)) == e.from);
+  }
+}
+
+void check_installs(const config::machine_config& c, const std::vector<edge>& edges) {
+  CHECK_NOTHROW(build_install_plan(edges, options_from(c, 0)));
+}
+
+}  // namespace
+
+TEST_CASE("patterns: direction names and opposites") {
+  CHECK(direction_name(north) == "N");
+  CHECK(direction_name(global_east) == "global_E");
+  CHECK(direction_name(child_right) == "child_right");
+  CHECK(direction_name(17) == "custom17");
+  for (direction d = 0; d < 20; ++d) CHECK(opposite(opposite(d)) == d);
+  CHECK(opposite(east) == west);
+  CHECK(opposite(global_north) == global_south);
+  CHECK(opposite(parent) == parent);
+}
+
+TEST_CASE("patterns: mappers name the members of each rank set in order") {
+  const auto shape = machine(2, 3, 2, 4).shape();
+  CHECK(map_ranks(shape, rank_set::pe).members.size() == 48);
+  const group cubes = map_ranks(shape, rank_set::cube);
+  REQUIRE(cubes.members.size() == 12);
+  CHECK(cubes.members[7] == at(1, 1));
+  const group sips = map_ranks(shape, rank_set::sip);
+  CHECK(sips.members == std::vector{at(0, 0), at(1, 0)});
+  CHECK(std::is_sorted(cubes.members.begin(), cubes.members.end()));
+}
+
+TEST_CASE("patterns: ring order visits neighboring cubes of the mesh one after the other") {
+  for (const auto& [columns, rows] : {std::pair{4u, 4u}, {3u, 2u}, {1u, 5u}, {5u, 1u}, {5u, 5u}}) {
+    const auto shape = machine(2, columns, rows, 2).shape();
+    const group g = map_ranks(shape, rank_set::pe);
+    const auto order = ring_order(shape, g);
+    CHECK(std::set<std::uint32_t>(order.begin(), order.end()).size() == g.members.size());
+    for (std::size_t i = 1; i < order.size(); ++i) {
+      const pe_coord a = g.members[order[i - 1]];
+      const pe_coord b = g.members[order[i]];
+      if (a.sip != b.sip) continue;
+      const auto gap = [](std::uint32_t p, std::uint32_t q) { return p > q ? p - q : q - p; };
+      const auto distance =
+          gap(shape.cube_x(a.cube), shape.cube_x(b.cube)) + gap(shape.cube_y(a.cube), shape.cube_y(b.cube));
+      CHECK(distance == (a.cube == b.cube ? 0u : 1u));
+    }
+  }
+}
+
+TEST_CASE("patterns: ring_1d leads E to the next position and W back") {
+  for (std::uint64_t pes = 1; pes <= 5; ++pes) {
+    const auto c = machine(1, 2, 2, pes);
+    const group g = map_ranks(c.shape(), rank_set::pe);
+    const auto order = ring_order(c.shape(), g);
+    const auto edges = ring_1d({c, c.shape(), g});
+    CHECK(edges.size() == 2 * g.members.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const pe_coord here = g.members[order[i]];
+      const pe_coord next = g.members[order[(i + 1) % order.size()]];
+      CHECK(leads(edges, here, east) == next);
+      CHECK(leads(edges, next, west) == here);
+    }
+    check_reciprocal(edges);
+    check_installs(c, edges);
+  }
+}
+
+TEST_CASE("patterns: a ring of one has no edges, a ring of two leads both ways to the same peer") {
+  CHECK(build(machine(1, 1, 1, 1), rank_set::pe, ring_1d).empty());
+  CHECK(build(machine(1, 1, 1, 1), rank_set::pe, ring_1d_unidir).empty());
+  const auto c = machine(2, 1, 1, 1);
+  const auto edges = build(c, rank_set::sip, ring_1d);
+  CHECK(edges.size() == 4);
+  CHECK(leads(edges, at(0, 0), east) == at(1, 0));
+  CHECK(leads(edges, at(0, 0), west) == at(1, 0));
+  check_reciprocal(edges);
+}
+
+TEST_CASE("patterns: ring_1d_unidir sends E and receives W") {
+  const auto c = machine(1, 3, 1, 1);
+  const auto edges = build(c, rank_set::cube, ring_1d_unidir);
+  CHECK(edges.size() == 3);
+  for (const edge& e : edges) {
+    CHECK_FALSE(e.bidirectional);
+    CHECK(e.dir == east);
+  }
+  const install_plan plan = build_install_plan(edges, options_from(c, 0));
+  CHECK(plan.queue_pairs.size() == 6);
+  for (const auto& q : plan.queue_pairs) {
+    CHECK(q.tx == (q.dir == east));
+    CHECK(q.rx == (q.dir == west));
+  }
+}
+
+TEST_CASE("patterns: the root of intercube") {
+  CHECK(root_cube(machine(1, 4, 4, 1).shape(), config::root_place::corner) == cube_id{15});
+  CHECK(root_cube(machine(1, 4, 4, 1).shape(), config::root_place::center) == cube_id{10});
+  CHECK(root_cube(machine(1, 5, 5, 1).shape(), config::root_place::center) == cube_id{12});
+  CHECK(root_cube(machine(1, 3, 2, 1).shape(), config::root_place::center) == cube_id{4});
+  CHECK(root_cube(machine(1, 1, 1, 1).shape(), config::root_place::center) == cube_id{0});
+}
+
+TEST_CASE("patterns: intercube has its rows, the root's column and the ring of roots") {
+  auto c = machine(3, 4, 4, 8);
+  const auto edges = build(c, rank_set::cube, intercube);
+  CHECK(edges.size() == 3 * (4 * 3 + 3) * 2 + 3 * 2);
+  CHECK(leads(edges, at(1, 5), east) == at(1, 6));
+  CHECK(leads(edges, at(1, 6), west) == at(1, 5));
+  CHECK(leads(edges, at(1, 6), north) == at(1, 10));  // north is y + 1, along the root's column x = 2
+  CHECK(leads(edges, at(1, 14), south) == at(1, 10));
+  CHECK_FALSE(leads(edges, at(1, 5), north));
+  CHECK_FALSE(leads(edges, at(1, 7), east));  // a mesh does not wrap
+  CHECK(leads(edges, at(0, 10), global_east) == at(1, 10));
+  CHECK(leads(edges, at(0, 10), global_west) == at(2, 10));
+  check_reciprocal(edges);
+  check_installs(c, edges);
+
+  c.ccl.root = config::root_place::corner;
+  const auto corner = build(c, rank_set::cube, intercube);
+  CHECK(leads(corner, at(2, 15), global_east) == at(0, 15));
+  CHECK(leads(corner, at(0, 11), north) == at(0, 15));
+}
+
+TEST_CASE("patterns: intercube of small and odd shapes") {
+  for (const auto& [sips, columns, rows] :
+       {std::tuple{1u, 1u, 1u}, {1u, 3u, 2u}, {2u, 1u, 4u}, {2u, 4u, 1u}, {4u, 5u, 5u}, {6u, 2u, 3u}}) {
+    for (const auto between : {config::inter_sip::ring_1d, config::inter_sip::torus_2d}) {
+      auto c = machine(sips, columns, rows, 2);
+      c.ccl.between_sips = between;
+      const auto edges = build(c, rank_set::cube, intercube);
+      check_reciprocal(edges);
+      check_installs(c, edges);
+      const std::size_t mesh = 2 * (rows * (columns - 1) + rows - 1);
+      const auto inside =
+          std::count_if(edges.begin(), edges.end(), [](const edge& e) { return e.dir < global_north; });
+      CHECK(static_cast<std::size_t>(inside) == sips * mesh);
+    }
+  }
+}
+
+TEST_CASE("patterns: the torus between SIPs follows the SIP grid") {
+  auto c = machine(6, 2, 2, 1);
+  c.ccl.between_sips = config::inter_sip::torus_2d;
+  const auto edges = build(c, rank_set::cube, intercube);
+  const auto root = [&](std::uint32_t sip) { return at(sip, 3); };
+  CHECK(leads(edges, root(0), global_east) == root(1));
+  CHECK(leads(edges, root(2), global_east) == root(0));
+  CHECK(leads(edges, root(1), global_north) == root(4));
+  CHECK(leads(edges, root(1), global_south) == root(4));  // two rows: both ways to the same SIP
+  CHECK(count_from(edges, root(0)) == 2 + 4);
+
+  auto line = machine(3, 1, 1, 1);
+  line.ccl.between_sips = config::inter_sip::torus_2d;  // one row: its column drops its self-loops
+  const auto flat = build(line, rank_set::cube, intercube);
+  CHECK(flat.size() == 6);
+  CHECK_FALSE(leads(flat, at(0, 0), global_north));
+}
+
+TEST_CASE("patterns: intercube refuses members that are not all cube leaders") {
+  const auto c = machine(2, 2, 2, 2);
+  CHECK_THROWS_AS(build(c, rank_set::pe, intercube), user_error);
+  CHECK_THROWS_WITH(build(c, rank_set::sip, intercube), Catch::Contains("pe0 of each cube"));
+  auto torus = c;
+  torus.ccl.between_sips = config::inter_sip::torus_2d;
+  group half = map_ranks(c.shape(), rank_set::cube);
+  half.members.resize(4);
+  CHECK_THROWS_WITH(intercube({torus, c.shape(), half}), Catch::Contains("torus_2d"));
+  CHECK_NOTHROW(intercube({c, c.shape(), half}));
+}
+
+TEST_CASE("patterns: the SIP grid is the most nearly square one, or as given") {
+  const auto grid = [](std::uint64_t sips, std::uint64_t columns) {
+    config::pod_block p;
+    p.sips = sips;
+    p.columns = columns;
+    return config::pod_grid_of(p);
+  };
+  CHECK(grid(6, 0) == config::pod_grid{3, 2});
+  CHECK(grid(16, 0) == config::pod_grid{4, 4});
+  CHECK(grid(7, 0) == config::pod_grid{7, 1});
+  CHECK(grid(1, 0) == config::pod_grid{1, 1});
+  CHECK(grid(6, 2) == config::pod_grid{2, 3});
+  CHECK_THROWS_WITH(grid(6, 4), Catch::Contains("pod.columns") && Catch::Contains("divisor"));
+  CHECK_THROWS_AS(grid(0, 0), user_error);
+}
+
+TEST_CASE("patterns: the table holds every pattern once") {
+  std::set<std::string> names;
+  for (const auto& p : builtin_patterns()) {
+    CHECK(names.insert(p.name).second);
+    const auto c = machine(2, 2, 2, 2);
+    const group g = map_ranks(c.shape(), rank_set::cube);
+    CHECK_FALSE(p.build({c, c.shape(), g}).empty());
+  }
+  CHECK(names == std::set<std::string>{"ring_1d", "ring_1d_unidir", "intercube"});
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every all-reduce kernel, with data, over shapes, sizes, ring depths and schedules. Element type,
+// reduction, placement and launch count turn with the row number, so that every combination occurs;
+// the product of types and reductions is run in full on one shape.
+#include <array>
+
+#include "collective_bench.hpp"
+#include "support/test.hpp"
+
+namespace {
+
+using namespace diecast;
+using test::matrix_row;
+
+constexpr std::array orders{sw::schedule::round_robin, sw::schedule::random, sw::schedule::adversarial};
+constexpr std::array types{numeric::dtype::f16, numeric::dtype::bf16, numeric::dtype::f32,
+                           numeric::dtype::i32};
+constexpr std::array ops{numeric::reduction::sum, numeric::reduction::max, numeric::reduction::min,
+                         numeric::reduction::prod, numeric::reduction::avg};
+constexpr std::array<std::uint64_t, 3> depths{1, 2, 4};
+
+struct place {
+  machine_shape shape;
+  comm::rank_set ranks;
+  config::inter_sip between_sips{config::inter_sip::ring_1d};
+  config::root_place root{config::root_place::center};
+};
+
+class matrix {
+ public:
+  explicit matrix(std::string algorithm) : algorithm_(std::move(algorithm)) {}
+
+  void run(const place& p) {
+    const std::uint64_t ranks = comm::map_ranks(p.shape, p.ranks).members.size();
+    for (const std::uint64_t n_slots : depths) {
+      const std::uint64_t capacity = n_slots * 64 / 2;  // of a ring, in 2-byte elements
+      for (const std::uint64_t count : {std::uint64_t{0}, std::uint64_t{1}, ranks - 1, std::uint64_t{33},
+                                        2 * capacity + 1, 4 * capacity}) {
+        for (const sw::schedule order : orders) {
+          matrix_row row = row_at(p, n_slots, order);
+          row.count = count;
+          check(row);
+        }
+      }
+    }
+  }
+
+  void run_types(const place& p) {
+    for (const auto type : types) {
+      for (const auto op : ops) {
+        for (const sw::schedule order : orders) {
+          matrix_row row = row_at(p, 2, order);
+          row.type = type;
+          row.op = op;
+          row.count = 157;
+          check(row);
+          row.data = random::data_pattern::one_hot;
+          check(row);
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] unsigned rows() const { return number_; }
+
+ private:
+  matrix_row row_at(const place& p, std::uint64_t n_slots, sw::schedule order) {
+    matrix_row row;
+    row.algorithm = algorithm_;
+    row.shape = p.shape;
+    row.ranks = p.ranks;
+    row.between_sips = p.between_sips;
+    row.root = p.root;
+    row.n_slots = n_slots;
+    row.order = order;
+    row.seed = number_ + 1;
+    row.type = types[number_ % types.size()];
+    row.op = ops[number_ % ops.size()];
+    row.in_place = number_ / 3 % 2 == 0;
+    row.poll = number_ % 7 == 6;
+    row.launches = number_ % 11 == 10 ? 3 : 1;
+    constexpr std::array kinds{config::buffer_kind::tcm, config::buffer_kind::tcm, config::buffer_kind::sram,
+                               config::buffer_kind::tcm, config::buffer_kind::hbm};
+    row.rings = kinds[number_ / 5 % kinds.size()];
+    return row;
+  }
+
+  void check(const matrix_row& row) {
+    ++number_;
+    const std::string wrong = test::run_row(row);
+    INFO(to_string(row));
+    CHECK(wrong == "");
+  }
+
+  std::string algorithm_;
+  unsigned number_{};
+};
+
+void ring_matrix(const std::string& algorithm) {
+  matrix m{algorithm};
+  for (const std::uint32_t n : {1u, 2u, 3u, 4u, 5u, 7u, 8u, 11u, 13u, 16u}) {
+    m.run({{1, 1, 1, n}, comm::rank_set::pe});
+  }
+  m.run({{2, 2, 1, 4}, comm::rank_set::pe});
+  m.run({{2, 3, 2, 2}, comm::rank_set::cube});
+  m.run({{1, 5, 5, 1}, comm::rank_set::cube});
+  m.run({{3, 2, 1, 2}, comm::rank_set::sip});
+  m.run({{6, 1, 1, 1}, comm::rank_set::sip});
+  m.run_types({{1, 1, 1, 5}, comm::rank_set::pe});
+  CHECK(m.rows() > 800);
+}
+
+TEST_CASE("ring_1d reduces right everywhere") { ring_matrix("ring_1d"); }
+TEST_CASE("ring_1d_unidir reduces right everywhere") { ring_matrix("ring_1d_unidir"); }
+TEST_CASE("ring_full_tile reduces right everywhere") { ring_matrix("ring_full_tile"); }
+
+TEST_CASE("intercube reduces right everywhere") {
+  matrix m{"intercube"};
+  using config::inter_sip;
+  using config::root_place;
+  const auto on = [&m](std::uint32_t sips, std::uint32_t columns, std::uint32_t rows, inter_sip between,
+                       root_place root) {
+    m.run({{sips, columns, rows, 2}, comm::rank_set::cube, between, root});
+  };
+  for (const root_place root : {root_place::center, root_place::corner}) {
+    for (const auto& [columns, rows] :
+         {std::pair{1u, 1u}, {1u, 2u}, {2u, 2u}, {3u, 2u}, {4u, 4u}, {5u, 5u}}) {
+      on(1, columns, rows, inter_sip::ring_1d, root);
+    }
+    for (const std::uint32_t sips : {2u, 3u, 4u, 6u}) {
+      on(sips, 1, 2, inter_sip::ring_1d, root);
+      on(sips, 3, 2, inter_sip::torus_2d, root);
+    }
+    on(6, 1, 1, inter_sip::torus_2d, root);
+  }
+  m.run_types({{4, 2, 2, 1}, comm::rank_set::cube, inter_sip::torus_2d});
+  CHECK(m.rows() > 1500);
+}
+
+// Many orders of events on few shapes: races between a register read and a queued event show here.
+TEST_CASE("every kernel stands any order of events") {
+  for (const char* algorithm : {"ring_1d", "ring_1d_unidir", "ring_full_tile", "intercube"}) {
+    for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+      matrix_row row;
+      row.algorithm = algorithm;
+      row.ranks = std::string{algorithm} == "intercube" ? comm::rank_set::cube : comm::rank_set::pe;
+      row.shape = seed % 2 == 0 ? machine_shape{2, 2, 2, 1} : machine_shape{3, 3, 1, 1};
+      row.count = 40 + seed;
+      row.n_slots = 1 + seed % 3;
+      row.order = seed % 4 == 0 ? sw::schedule::adversarial : sw::schedule::random;
+      row.rings = seed % 5 == 0 ? config::buffer_kind::sram : config::buffer_kind::tcm;
+      row.poll = seed % 7 == 0;
+      row.seed = seed;
+      INFO(to_string(row));
+      CHECK(test::run_row(row) == "");
+    }
+  }
+}
+
+TEST_CASE("tile = rank + 1 on 2 SIPs x 2 cubes x 4 PEs gives 136 everywhere") {
+  for (const auto order : orders) {
+    matrix_row row;
+    row.algorithm = "ring_1d";
+    row.shape = {2, 2, 1, 4};
+    row.count = 64;
+    row.type = numeric::dtype::f16;
+    row.order = order;
+    row.data = random::data_pattern::rank_plus_one;
+    // The expected value is spelled out: 1 + 2 + ... + 16.
+    const random::test_data data{100, row.type, row.op, 16, row.count, row.data};
+    std::vector<std::byte> expected(row.count * 2);
+    data.expected(expected);
+    CHECK(expected[0] == std::byte{0x40});
+    CHECK(expected[1] == std::byte{0x58});  // 0x5840 is 136 in f16
+    CHECK(test::run_row(row) == "");
+  }
+}
+
+}  // namespace

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collective_bench.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <stdexcept>
+
+#include "models/golden/compare.hpp"
+#include "sw/host/collective.hpp"
+
+namespace diecast::test {
+namespace {
+
+using bytes = std::vector<std::byte>;
+
+std::string verify_rank(const matrix_row& row, const sw::mock_machine& machine, pe_coord pe,
+                        const abi::kernel_arguments& a, const bytes& contribution, const bytes& expected) {
+  bytes got(expected.size());
+  machine.read_tcm(pe, a.output, got);
+  const auto wrong = golden::first_wrong(row.type, got, expected, 1);
+  if (!wrong.empty()) {
+    return fmt::format("{}: {} of {} elements wrong, first {}", pe_path(row.shape, pe),
+                       golden::count_wrong(row.type, got, expected), row.count,
+                       golden::to_string(wrong.front()));
+  }
+  if (a.input == a.output) return {};
+  machine.read_tcm(pe, a.input, got);
+  return got == contribution ? std::string{} : pe_path(row.shape, pe) + ": the input was overwritten";
+}
+
+std::string run_once(const matrix_row& row, sw::mock_machine& machine, const sw::kernel_entry& kernel,
+                     const sw::argument_context& launch, std::uint64_t data_seed) {
+  const auto& members = launch.members.members;
+  const auto ranks = static_cast<std::uint32_t>(members.size());
+  const random::test_data data{data_seed, row.type, row.op, ranks, row.count, row.data};
+  if (!data.exact()) return "the test data is not exact: " + data.method();
+  const std::size_t size = row.count * numeric::size_of(row.type);
+
+  std::vector<abi::kernel_arguments> arguments;
+  std::vector<bytes> contributions;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    arguments.push_back(make_arguments(kernel, launch, rank));
+    contributions.emplace_back(size);
+    data.fill(rank, contributions.back());
+    machine.write_tcm(members[rank], arguments[rank].input, contributions.back());
+  }
+  const sw::mock_outcome outcome = machine.run(kernel, launch.members, arguments);
+  if (!outcome.finished) return outcome.deadlock;
+
+  bytes expected(size);
+  data.expected(expected);
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    std::string wrong =
+        verify_rank(row, machine, members[rank], arguments[rank], contributions[rank], expected);
+    if (!wrong.empty()) return fmt::format("rank {} {}", rank, wrong);
+  }
+  return unrest(machine, row.shape);
+}
+
+}  // namespace
+
+std::string to_string(const matrix_row& r) {
+  return fmt::format(
+      "{} on {} SIPs x {}x{} cubes x {} PEs, ranks {}, {} elements of {} {}, {} slots of {} B, {} seed {}, "
+      "{}{}{} rings {}, root {}, SIPs {}, {} launches",
+      r.algorithm, r.shape.sips, r.shape.cube_columns, r.shape.cube_rows, r.shape.pes_per_cube,
+      comm::to_string(r.ranks), r.count, numeric::to_string(r.type), numeric::to_string(r.op), r.n_slots,
+      r.slot_bytes, sw::to_string(r.order), r.seed, r.in_place ? "in place, " : "", r.poll ? "polling, " : "",
+      random::to_string(r.data), static_cast<int>(r.rings),
+      r.root == config::root_place::center ? "center" : "corner",
+      r.between_sips == config::inter_sip::ring_1d ? "ring_1d" : "torus_2d", r.launches);
+}
+
+config::machine_config config_of(const matrix_row& row) {
+  config::machine_config c;
+  c.pod.sips = row.shape.sips;
+  c.sip.columns = row.shape.cube_columns;
+  c.sip.rows = row.shape.cube_rows;
+  c.cube.pes = row.shape.pes_per_cube;
+  c.ipcq.n_slots = row.n_slots;
+  c.ipcq.slot_bytes = row.slot_bytes;
+  c.ipcq.rings = row.rings;
+  c.ipcq.wait = row.poll ? config::backpressure::poll : config::backpressure::sleep;
+  c.ccl.root = row.root;
+  c.ccl.between_sips = row.between_sips;
+  return c;
+}
+
+sw::kernel_entry kernel_named(const std::string& name) {
+  for (const sw::kernel_entry& k : sw::builtin_kernels()) {
+    if (k.name == name) return k;
+  }
+  throw std::invalid_argument("no kernel " + name);
+}
+
+comm::install_plan plan_for(const std::string& pattern, const config::machine_config& config,
+                            const comm::group& members, std::uint64_t reserved_bytes) {
+  for (const comm::pattern_entry& p : comm::builtin_patterns()) {
+    if (p.name != pattern) continue;
+    return build_install_plan(p.build({config, config.shape(), members}),
+                              comm::options_from(config, reserved_bytes));
+  }
+  throw std::invalid_argument("no pattern " + pattern);
+}
+
+std::string unrest(const sw::mock_machine& machine, const machine_shape& shape) {
+  for (std::uint32_t i = 0; i < shape.pes(); ++i) {
+    const protocol::ipcq_core& engine = machine.engine(shape.pe_at(i));
+    for (const protocol::queue_pair_state& q : engine.queue_pairs()) {
+      const bool idle = q.my_head == q.peer_tail_cache && q.my_tail == q.peer_head_cache &&
+                        q.sends == q.sources_read && q.armed == 0;
+      if (!idle) return pe_path(shape, shape.pe_at(i)) + " is not at rest\n" + engine.dump();
+    }
+    if (engine.event_pending()) return pe_path(shape, shape.pe_at(i)) + " has an event nobody looked at";
+  }
+  return {};
+}
+
+std::string run_row(const matrix_row& row) try {
+  const config::machine_config config = config_of(row);
+  const sw::kernel_entry kernel = kernel_named(row.algorithm);
+  const comm::group members = comm::map_ranks(row.shape, row.ranks);
+  const sw::argument_context launch{config,   row.shape, members,      row.count,
+                                    row.type, row.op,    row.in_place, {}};
+  check_launch(kernel, launch);
+  sw::mock_machine machine{
+      config, plan_for(kernel.pattern, config, members, lay_out(kernel, launch).end), {row.order, row.seed}};
+  for (unsigned i = 0; i < row.launches; ++i) {
+    std::string wrong = run_once(row, machine, kernel, launch, row.seed * 100 + i);
+    if (!wrong.empty()) return fmt::format("launch {}: {}", i, wrong);
+  }
+  return {};
+} catch (const std::exception& e) {
+  return e.what();
+}
+
+}  // namespace diecast::test

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// One collective on the mock machine, data and verification included: the row of a test matrix.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "models/comm/patterns.hpp"
+#include "models/config/machine_config.hpp"
+#include "models/random/test_data.hpp"
+#include "sw/kernels/kernel_table.hpp"
+#include "sw/mock_machine/mock_machine.hpp"
+
+namespace diecast::test {
+
+struct matrix_row {
+  std::string algorithm;
+  machine_shape shape;
+  comm::rank_set ranks{comm::rank_set::pe};
+  std::uint64_t count{};
+  numeric::dtype type{numeric::dtype::f32};
+  numeric::reduction op{numeric::reduction::sum};
+  std::uint64_t n_slots{2};
+  std::uint64_t slot_bytes{64};
+  sw::schedule order{sw::schedule::round_robin};
+  std::uint64_t seed{1};
+  bool in_place{true};
+  bool poll{false};
+  config::buffer_kind rings{config::buffer_kind::tcm};
+  config::root_place root{config::root_place::center};
+  config::inter_sip between_sips{config::inter_sip::ring_1d};
+  unsigned launches{1};  ///< one after the other on the same machine
+  random::data_pattern data{random::data_pattern::random};
+};
+[[nodiscard]] std::string to_string(const matrix_row& row);
+
+[[nodiscard]] config::machine_config config_of(const matrix_row& row);
+/// The kernel of that name; fails the test when there is none.
+[[nodiscard]] sw::kernel_entry kernel_named(const std::string& name);
+/// Builds the named pattern over the group and plans it.
+[[nodiscard]] comm::install_plan plan_for(const std::string& pattern, const config::machine_config& config,
+                                          const comm::group& members, std::uint64_t reserved_bytes);
+
+/// Runs the row and verifies every rank's result, that inputs survive when not in place, and that no
+/// message, credit or request is left in any engine. Returns what is wrong; empty when all is right.
+[[nodiscard]] std::string run_row(const matrix_row& row);
+
+/// What is not at rest in the machine's engines; empty when nothing.
+[[nodiscard]] std::string unrest(const sw::mock_machine& machine, const machine_shape& shape);
+
+}  // namespace diecast::test

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's side: layout, arguments, refusals, and a collective launched through the host HAL alone.
+#include <array>
+
+#include "collective_bench.hpp"
+#include "models/golden/compare.hpp"
+#include "models/types/error.hpp"
+#include "support/test.hpp"
+#include "sw/host/collective.hpp"
+#include "sw/mock_machine/page_memory.hpp"
+
+namespace {
+
+using namespace diecast;
+
+test::matrix_row row_of(const std::string& algorithm, machine_shape shape) {
+  test::matrix_row row;
+  row.algorithm = algorithm;
+  row.shape = shape;
+  row.count = 100;
+  row.type = numeric::dtype::f16;
+  return row;
+}
+
+TEST_CASE("tensors lie bottom up, aligned, without overlap") {
+  const auto row = row_of("ring_full_tile", {1, 1, 1, 3});
+  auto config = test::config_of(row);
+  const auto members = comm::map_ranks(row.shape, comm::rank_set::pe);
+  const auto kernel = test::kernel_named(row.algorithm);
+
+  sw::argument_context launch{config, row.shape, members, 100, row.type, row.op, false, {}};
+  const sw::tcm_layout apart = lay_out(kernel, launch);
+  CHECK(apart.input == 0);
+  CHECK(apart.output == 256);   // 200 bytes, rounded up to 64
+  CHECK(apart.scratch == 512);  // two tiles of 256 bytes
+  CHECK(apart.scratch_bytes == 512);
+  CHECK(apart.end == 1024);
+
+  launch.in_place = true;
+  CHECK(lay_out(kernel, launch).output == 0);
+  CHECK(lay_out(kernel, launch).end == 768);
+  config.ipcq.rings = config::buffer_kind::sram;  // a slot of staging on top
+  CHECK(lay_out(kernel, launch).end == 768 + 64);
+}
+
+TEST_CASE("a launch that cannot be made says every reason at once") {
+  const auto row = row_of("intercube", {1, 2, 2, 2});
+  const auto config = test::config_of(row);
+  comm::group nobody{comm::rank_set::pe, {}};
+  const sw::argument_context launch{config, row.shape, nobody, UINT64_MAX / 2, row.type, row.op, true, {}};
+  try {
+    check_launch(test::kernel_named("intercube"), launch);
+    FAIL("accepted");
+  } catch (const user_error& e) {
+    REQUIRE(e.problems().size() == 3);
+    CHECK(e.problems()[0].value == "pe");
+    CHECK(e.problems()[0].expected == "cube");
+    CHECK(e.problems()[1].where == "group");
+    CHECK(e.problems()[2].where == "bytes");
+  }
+}
+
+TEST_CASE("intercube is told where it stands") {
+  auto row = row_of("intercube", {6, 4, 3, 1});
+  row.between_sips = config::inter_sip::torus_2d;
+  const auto config = test::config_of(row);
+  const auto members = comm::map_ranks(row.shape, comm::rank_set::cube);
+  const sw::argument_context launch{config, row.shape, members, 8, row.type, row.op, true, {}};
+  // SIP 4 of 3x2, cube 7 of 4x3, root (2, 1).
+  const auto a = make_arguments(test::kernel_named("intercube"), launch, 4 * 12 + 7);
+  const std::array<std::int64_t, 10> expected{3, 4, 2, 1, 3, 1, 1, 3, 1, 2};
+  for (std::size_t i = 0; i < expected.size(); ++i) CHECK(a.extra[i] == expected[i]);
+  CHECK(a.ranks == 72);
+  CHECK(a.rank == 55);
+}
+
+TEST_CASE("a collective runs through the hosts' HAL alone, launch after launch") {
+  auto row = row_of("ring_1d", {2, 2, 1, 2});
+  const auto config = test::config_of(row);
+  const auto members = comm::map_ranks(row.shape, comm::rank_set::pe);
+  const auto kernels = sw::builtin_kernels();
+  const sw::argument_context launch{config, row.shape, members, row.count, row.type, row.op, true, {}};
+  sw::mock_machine machine{
+      config, test::plan_for("ring_1d", config, members, lay_out(kernels[0], launch).end), {}};
+  for (std::uint32_t id = 1; id <= 3; ++id) {
+    const random::test_data data{id, row.type, row.op, 8, row.count};
+    std::vector<std::byte> tensor(row.count * 2);
+    for (std::uint32_t rank = 0; rank < 8; ++rank) {
+      data.fill(rank, tensor);
+      sw::write_tcm(machine.host(members.members[rank].sip), members.members[rank], 0, tensor);
+    }
+    for (std::uint32_t sip = 0; sip < 2; ++sip) {
+      machine.host(sip_id{sip}).launch(make_launches(kernels[0], 0, launch, sip_id{sip}, id, {}));
+    }
+    for (std::uint32_t sip = 0; sip < 2; ++sip) machine.host(sip_id{sip}).wait_for_completions(id, 4);
+    std::vector<std::byte> expected(tensor.size());
+    data.expected(expected);
+    for (const pe_coord pe : members.members) {
+      sw::read_tcm(machine.host(pe.sip), pe, 0, tensor);
+      CHECK(golden::count_wrong(row.type, tensor, expected) == 0);
+    }
+  }
+  CHECK_THROWS(machine.host(sip_id{0}).debug_write(abi::encode({sip_id{1}, {}, abi::region::tcm, 0, 0}),
+                                                   std::array<std::byte, 1>{}));
+}
+
+TEST_CASE("the mock machine refuses what a machine has not got") {
+  const auto row = row_of("ring_1d", {1, 1, 1, 2});
+  const auto config = test::config_of(row);
+  const auto members = comm::map_ranks(row.shape, comm::rank_set::pe);
+  const auto attempt = [&](std::function<void(abi::hal&)> code) {
+    sw::mock_machine machine{config, test::plan_for("ring_1d", config, members, 0)};
+    return machine.run({{members.members[0], std::move(code)}});
+  };
+  std::array<std::byte, 8> word{};
+  const std::uint64_t end = config.pe.tcm_kib * 1024;
+  CHECK_THROWS_WITH(attempt([&](abi::hal& hal) { hal.load(end - 7, word); }),
+                    Catch::Contains("sip0.cube0.pe0"));
+  CHECK_THROWS(attempt([&](abi::hal& hal) { hal.store(UINT64_MAX, word); }));
+  CHECK_THROWS_WITH(attempt([](abi::hal& hal) { hal.write_register(0x1f8, 1); }), Catch::Contains("0x1f8"));
+  CHECK_THROWS(attempt([](abi::hal& hal) { (void)hal.read_register(abi::dma_doorbell); }));
+  CHECK(attempt([&](abi::hal& hal) { hal.store(end - 8, word); }).finished);
+}
+
+TEST_CASE("memory never written reads as the fill pattern") {
+  sw::page_memory memory;
+  const std::vector<std::byte> written(10, std::byte{1});
+  memory.write(4090, written);
+  std::vector<std::byte> got(12);
+  memory.read(4089, got);
+  CHECK(got.front() == sw::page_memory::fill);
+  CHECK(std::vector<std::byte>(got.begin() + 1, got.end() - 1) == written);
+  CHECK(got.back() == sw::page_memory::fill);
+}
+
+}  // namespace

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runtime on the mock machine: what send, receive, exchange and tasks promise.
+#include <array>
+#include <fmt/format.h>
+#include <map>
+
+#include "collective_bench.hpp"
+#include "support/test.hpp"
+#include "sw/runtime/firmware_trap.hpp"
+#include "sw/runtime/pe_context.hpp"
+
+namespace {
+
+using namespace diecast;
+using sw::pe_context;
+
+constexpr std::array orders{sw::schedule::round_robin, sw::schedule::random, sw::schedule::adversarial};
+using words = std::vector<std::uint32_t>;
+
+/// N PEs of one cube on a ring (E to the next, W to the one before), each with code of its own.
+class ring_bench {
+ public:
+  ring_bench(std::uint32_t pes, std::uint64_t n_slots, sw::mock_options options = {},
+             const std::string& pattern = "ring_1d", void (*adjust)(config::machine_config&) = nullptr)
+      : config_(make_config(pes, n_slots, adjust)),
+        members_(comm::map_ranks(config_.shape(), comm::rank_set::pe)),
+        machine_(config_, test::plan_for(pattern, config_, members_, 4096), options) {}
+
+  [[nodiscard]] pe_coord pe(std::uint32_t rank) const { return members_.members.at(rank); }
+  sw::mock_machine& machine() { return machine_; }
+
+  /// Code of one PE; arguments: i32 sum, 2 KiB of scratch at 2048.
+  void on(std::uint32_t rank, std::function<void(pe_context&)> code) {
+    const sw::runtime_options options = machine_.firmware_options(pe(rank));
+    programs_.push_back({pe(rank), [options, code = std::move(code)](abi::hal& hal) {
+                           abi::kernel_arguments a;
+                           a.type = numeric::dtype::i32;
+                           a.scratch = 2048;
+                           a.scratch_bytes = 2048;
+                           pe_context context{hal, a, options};
+                           code(context);
+                           context.finish();
+                         }});
+  }
+  sw::mock_outcome run() {
+    const auto programs = std::exchange(programs_, {});
+    return machine_.run(programs);
+  }
+
+  void put(std::uint32_t rank, std::uint64_t offset, const words& values) {
+    machine_.write_tcm(pe(rank), offset, std::as_bytes(std::span{values}));
+  }
+  [[nodiscard]] words get(std::uint32_t rank, std::uint64_t offset, std::size_t count) const {
+    words values(count);
+    machine_.read_tcm(pe(rank), offset, std::as_writable_bytes(std::span{values}));
+    return values;
+  }
+
+ private:
+  static config::machine_config make_config(std::uint32_t pes, std::uint64_t n_slots,
+                                            void (*adjust)(config::machine_config&)) {
+    test::matrix_row row;
+    row.shape = {1, 1, 1, pes};
+    row.n_slots = n_slots;
+    config::machine_config c = test::config_of(row);
+    if (adjust != nullptr) adjust(c);
+    return c;
+  }
+
+  config::machine_config config_;
+  comm::group members_;
+  sw::mock_machine machine_;
+  std::vector<sw::mock_program> programs_;
+};
+
+void overwrite(pe_context& pe, std::uint64_t offset, std::uint32_t value) {
+  const std::array<std::uint32_t, 4> garbage{value, value, value, value};
+  pe.hal().store(offset, std::as_bytes(std::span{garbage}));
+}
+
+TEST_CASE("a source overwritten right after send() or wait(isend()) has been read") {
+  for (const auto order : orders) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      ring_bench b{2, 2, {order, seed}};
+      b.put(0, 0, {1, 2, 3, 4});
+      b.on(0, [](pe_context& pe) {
+        pe.send(comm::east, 0, 16);
+        overwrite(pe, 0, 7);
+        const sw::ticket t = pe.isend(comm::east, 0, 16);
+        pe.wait(t);
+        overwrite(pe, 0, 8);
+      });
+      b.on(1, [](pe_context& pe) {
+        CHECK(pe.recv(comm::west, 100) == 16);
+        CHECK(pe.recv(comm::west, 200) == 16);
+      });
+      CHECK(b.run().deadlock == "");
+      CHECK(b.get(1, 100, 4) == words{1, 2, 3, 4});
+      CHECK(b.get(1, 200, 4) == words{7, 7, 7, 7});
+    }
+  }
+}
+
+TEST_CASE("finish() ends with every source read") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    ring_bench b{2, 2, {sw::schedule::random, seed}};
+    b.put(0, 0, {1, 2, 3, 4});
+    b.on(0, [](pe_context& pe) {
+      (void)pe.isend(comm::east, 0, 16);
+      (void)pe.isend(comm::west, 0, 16);
+      pe.finish();
+      overwrite(pe, 0, 7);
+    });
+    b.on(1, [](pe_context& pe) {
+      (void)pe.recv(comm::west, 100);
+      (void)pe.recv(comm::east, 200);
+    });
+    CHECK(b.run().finished);
+    CHECK(b.get(1, 100, 4) == words{1, 2, 3, 4});
+    CHECK(b.get(1, 200, 4) == words{1, 2, 3, 4});
+  }
+}
+
+TEST_CASE("isend alone does not wait: an overwritten source shows") {
+  // The counterpart of the case above: without wait() some order must deliver the new bytes.
+  bool overtaken = false;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    ring_bench b{2, 2, {sw::schedule::random, seed}};
+    b.put(0, 0, {1, 2, 3, 4});
+    b.on(0, [](pe_context& pe) {
+      (void)pe.isend(comm::east, 0, 16);
+      overwrite(pe, 0, 7);
+    });
+    b.on(1, [](pe_context& pe) { (void)pe.recv(comm::west, 100); });
+    CHECK(b.run().finished);
+    overtaken = overtaken || b.get(1, 100, 1).front() == 7;
+  }
+  CHECK(overtaken);
+}
+
+TEST_CASE("the runtime's own writes wait for sends that still read their destination") {
+  for (const auto order : orders) {
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+      ring_bench b{2, 4, {order, seed}};
+      b.put(0, 0, {1, 2, 3, 4});
+      b.put(0, 64, {9, 9, 9, 9});
+      b.on(0, [](pe_context& pe) {
+        (void)pe.isend(comm::east, 0, 16);
+        pe.copy(0, 64, 16);
+        (void)pe.isend(comm::east, 0, 16);
+        pe.reduce(8, 64, 4);  // overlaps the source's third word only
+      });
+      b.on(1, [](pe_context& pe) {
+        (void)pe.recv(comm::west, 100);
+        (void)pe.recv(comm::west, 200);
+      });
+      CHECK(b.run().finished);
+      CHECK(b.get(1, 100, 4) == words{1, 2, 3, 4});
+      CHECK(b.get(1, 200, 4) == words{9, 9, 9, 9});
+      CHECK(b.get(0, 0, 4) == words{9, 9, 18, 9});
+    }
+  }
+}
+
+TEST_CASE("M sends before the first receive deadlock exactly when n_slots < M") {
+  for (const auto order : orders) {
+    for (std::uint32_t slots = 1; slots <= 4; ++slots) {
+      for (std::uint32_t sends = 1; sends <= 5; ++sends) {
+        ring_bench b{3, slots, {order, slots * 10 + sends}};
+        for (std::uint32_t rank = 0; rank < 3; ++rank) {
+          b.on(rank, [sends](pe_context& pe) {
+            for (std::uint32_t i = 0; i < sends; ++i) pe.send(comm::east, 0, 16);
+            for (std::uint32_t i = 0; i < sends; ++i) (void)pe.recv(comm::west, 64);
+          });
+        }
+        const sw::mock_outcome outcome = b.run();
+        INFO(slots << " slots, " << sends << " sends, " << sw::to_string(order));
+        CHECK(outcome.finished == (slots >= sends));
+        if (outcome.finished) continue;
+        CHECK(outcome.deadlock.find("pod.sip0.cube_0_0.pe1 waits for a free slot on E") != std::string::npos);
+        CHECK(outcome.deadlock.find("3 PEs have not finished") != std::string::npos);
+      }
+    }
+  }
+}
+
+TEST_CASE("a ring of two matches by address and deadlocks when matched by sender") {
+  const auto swap_both_ways = [](ring_bench& b) {
+    for (const std::uint32_t rank : {0u, 1u}) {
+      b.on(rank, [](pe_context& pe) {
+        pe.exchange(comm::east, 0, 16, comm::west, 64, 16, pe_context::arrival::copy);
+        pe.exchange(comm::west, 16, 16, comm::east, 80, 16, pe_context::arrival::copy);
+      });
+      b.put(rank, 0, {rank, rank, rank, rank, rank + 10, rank + 10, rank + 10, rank + 10});
+    }
+    return b.run();
+  };
+  for (const auto order : orders) {
+    ring_bench good{2, 2, {order}};
+    CHECK(swap_both_ways(good).finished);
+    CHECK(good.get(0, 64, 5) == words{1, 1, 1, 1, 11});
+    CHECK(good.get(1, 64, 5) == words{0, 0, 0, 0, 10});
+
+    ring_bench bad{2, 2, {order}, "ring_1d", [](config::machine_config& c) {
+                     c.ipcq.match = config::match_policy::sender;
+                   }};
+    const sw::mock_outcome outcome = swap_both_ways(bad);
+    CHECK_FALSE(outcome.finished);
+    CHECK(outcome.deadlock.find("pod.sip0.cube_0_0.pe0 waits for receive on W") != std::string::npos);
+    CHECK(outcome.deadlock.find("pod.sip0.cube_0_0.pe1 waits for receive on W") != std::string::npos);
+  }
+}
+
+TEST_CASE("a message longer than a slot is an error the firmware sees") {
+  for (const bool blocking : {true, false}) {
+    for (const auto order : orders) {
+      ring_bench b{2, 2, {order}};
+      b.on(0, [blocking](pe_context& pe) {
+        if (blocking) {
+          pe.send(comm::east, 0, 65);
+        } else {
+          (void)pe.isend(comm::east, 0, 65);
+        }
+      });
+      try {
+        (void)b.run();
+        FAIL("not seen");
+      } catch (const sw::firmware_trap& trap) {
+        CHECK(trap.error() == abi::engine_error::oversize);
+        CHECK(trap.pe() == b.pe(0));
+        CHECK(trap.direction() == comm::east);
+        CHECK(std::string{trap.what()} ==
+              "firmware on sip0.cube0.pe0: queue pair E: message longer than a slot");
+      }
+    }
+  }
+}
+
+TEST_CASE("misuse of a queue pair traps instead of waiting for ever") {
+  const auto trapped = [](const char* pattern, std::function<void(pe_context&)> code) -> std::string {
+    ring_bench b{2, 2, {}, pattern};
+    b.on(0, std::move(code));
+    try {
+      (void)b.run();
+    } catch (const sw::firmware_trap& trap) {
+      return trap.what();
+    }
+    return "nothing";
+  };
+  CHECK(trapped("ring_1d", [](pe_context& pe) {
+          pe.send(comm::north, 0, 4);
+        }).find("queue pair N is not installed") != std::string::npos);
+  CHECK(trapped("ring_1d_unidir", [](pe_context& pe) {
+          (void)pe.recv(comm::east);
+        }).find("without a receive half") != std::string::npos);
+  CHECK(trapped("ring_1d_unidir", [](pe_context& pe) {
+          pe.send(comm::west, 0, 4);
+        }).find("without a transmit half") != std::string::npos);
+  CHECK(trapped("ring_1d", [](pe_context& pe) { pe.release(comm::west); }).find("holds no data") !=
+        std::string::npos);
+  CHECK(trapped("ring_1d", [](pe_context& pe) {
+          pe.send_all(comm::east, 0, 6);
+        }).find("multiple of the 4-byte") != std::string::npos);
+  CHECK(trapped("ring_1d", [](pe_context& pe) { pe.wait_until([] { return false; }); }).find("wait_until") !=
+        std::string::npos);
+}
+
+TEST_CASE("a message of another length than expected traps") {
+  ring_bench b{2, 2};
+  b.on(0, [](pe_context& pe) { pe.send(comm::east, 0, 8); });
+  b.on(1, [](pe_context& pe) {
+    CHECK(pe.recv(comm::west).bytes == 8);  // reads the length; the slot is not released
+    pe.recv_all(comm::west, 0, 12, pe_context::arrival::copy);
+  });
+  CHECK_THROWS_WITH(b.run(), Catch::Contains("message of 8 bytes on queue pair W; the kernel expected 12"));
+}
+
+TEST_CASE("a received slot stays until it is released, and its bytes lie at its address") {
+  ring_bench b{2, 1};
+  b.put(0, 0, {5, 6});
+  b.on(0, [](pe_context& pe) {
+    pe.send(comm::east, 0, 8);
+    pe.send(comm::east, 4, 4);
+  });
+  b.on(1, [](pe_context& pe) {
+    const sw::slot_view first = pe.recv(comm::west);
+    const sw::slot_view again = pe.recv(comm::west);
+    CHECK(first.at == again.at);
+    CHECK(again.bytes == 8);
+    pe.fetch(first, 128);
+    pe.release(comm::west);
+    CHECK(pe.recv(comm::west, 256) == 4);
+    CHECK(pe.n_slots(comm::west) == 1);
+    CHECK(pe.slot_bytes(comm::west) == 64);
+  });
+  CHECK(b.run().finished);
+  CHECK(b.get(1, 128, 2) == words{5, 6});
+  CHECK(b.get(1, 256, 1) == words{6});
+}
+
+TEST_CASE("recv_any finds the direction that has a message and leaves no request behind") {
+  for (const auto order : orders) {
+    for (const auto from : {comm::east, comm::west}) {
+      ring_bench b{2, 2, {order}};
+      b.on(0, [from](pe_context& pe) { pe.send(comm::opposite(from), 0, 4); });
+      b.on(1, [from](pe_context& pe) {
+        CHECK(pe.recv_any({comm::west, comm::east}) == from);
+        (void)pe.recv(from, 0);
+      });
+      CHECK(b.run().finished);
+      for (const auto& q : b.machine().engine(b.pe(1)).queue_pairs()) CHECK(q.armed == 0);
+    }
+  }
+}
+
+TEST_CASE("exchanges of unequal sizes on a ring never stand still") {
+  for (const auto order : orders) {
+    for (const std::uint32_t slots : {1u, 2u, 4u}) {
+      for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        const std::array<std::uint64_t, 4> sent{0, 4, 64 * 9 + 4, 700};
+        ring_bench b{4, slots, {order, seed}};
+        for (std::uint32_t rank = 0; rank < 4; ++rank) {
+          b.put(rank, 0, words(175, rank + 1));
+          b.on(rank, [sent, rank](pe_context& pe) {
+            pe.exchange(comm::east, 0, sent[rank], comm::west, 1024, sent[(rank + 3) % 4],
+                        pe_context::arrival::copy);
+          });
+        }
+        CHECK(b.run().deadlock == "");
+        CHECK(b.get(3, 1024, 145) == words(145, 3));
+        CHECK(b.get(0, 1024, 175) == words(175, 4));
+      }
+    }
+  }
+}
+
+TEST_CASE("polling firmware gets through, and a poller that waits in vain is a deadlock") {
+  for (const auto order : orders) {
+    ring_bench b{2, 1, {order}, "ring_1d", [](config::machine_config& c) {
+                   c.ipcq.wait = config::backpressure::poll;
+                 }};
+    b.put(0, 0, {3});
+    for (const std::uint32_t rank : {0u, 1u}) {
+      b.on(rank, [rank](pe_context& pe) {
+        for (int i = 0; i < 5; ++i) {
+          if (rank == 0) pe.send(comm::east, 0, 4);
+          if (rank == 1) (void)pe.recv(comm::west, 0);
+        }
+      });
+    }
+    CHECK(b.run().deadlock == "");
+    CHECK(b.get(1, 0, 1) == words{3});
+    b.on(0, [](pe_context& pe) { (void)pe.recv(comm::west); });
+    const sw::mock_outcome outcome = b.run();
+    CHECK_FALSE(outcome.finished);
+    CHECK(outcome.deadlock.find("pe0 waits for receive on W") != std::string::npos);
+  }
+}
+
+TEST_CASE("rings outside TCM: slots are fetched by DMA, tasks share the staging buffer") {
+  for (const auto kind : {config::buffer_kind::sram, config::buffer_kind::hbm}) {
+    for (const auto order : orders) {
+      static config::buffer_kind rings;
+      rings = kind;
+      ring_bench two{3, 2, {order, 6}, "ring_1d", [](config::machine_config& c) { c.ipcq.rings = rings; }};
+      for (std::uint32_t rank = 0; rank < 3; ++rank) {
+        two.put(rank, 0, words(64, rank));
+        two.put(rank, 512, words(64, 100));
+        two.on(rank, [](pe_context& pe) {
+          pe.run_tasks(
+              {[&] { pe.exchange(comm::east, 0, 128, comm::west, 512, 128, pe_context::arrival::reduce); },
+               [&] {
+                 pe.exchange(comm::west, 128, 128, comm::east, 640, 128, pe_context::arrival::reduce);
+               }});
+        });
+      }
+      CHECK(two.run().deadlock == "");
+      CHECK(two.get(1, 512, 32) == words(32, 100));
+      CHECK(two.get(1, 640, 32) == words(32, 102));
+    }
+  }
+}
+
+}  // namespace
