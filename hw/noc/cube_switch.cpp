@@ -99,8 +99,10 @@ void cube_noc::grant(std::uint32_t o, std::uint32_t* link_to_requester) {
   in_port& in = in_ports_[s.in_port];
   const unsigned c = s.traffic_class;
 
-  const std::uint64_t could_start = std::max(out.link.earliest(c, s.ready), in.link.earliest(c, s.ready));
-  if (could_start < cycle_) out.usage.credit_stall_cycles += cycle_ - could_start;
+  if (s.ready < cycle_) {
+    const std::uint64_t could_start = std::max(out.link.earliest(c, s.ready), in.link.earliest(c, s.ready));
+    if (could_start < cycle_) out.usage.credit_stall_cycles += cycle_ - could_start;
+  }
   const std::uint64_t end =
       std::max({out.link.finish(c, cycle_, s.flits), in.link.finish(c, cycle_, s.flits), s.tail_ready + 1});
   out.link.grant(c, cycle_, s.flits, end);

@@ -70,7 +70,8 @@ po::options_description all_options() {
 
 [[noreturn]] void unknown_flag(const std::string& flag) {
   std::vector<std::string> known;
-  for (const auto& o : all_options().options()) known.push_back("--" + o->long_name());
+  const auto all = all_options();
+  for (const auto& o : all.options()) known.push_back("--" + o->long_name());
   const std::string near = config::nearest(flag, known);
   throw user_error(problem{"command line", "unknown flag", flag,
                            near.empty() ? std::string("one of those in --help") : near + "?"});

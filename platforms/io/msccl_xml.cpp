@@ -15,7 +15,7 @@
 
 #include "models/types/error.hpp"
 
-namespace diecast::io {
+namespace diecast::platforms {
 namespace {
 
 using comm::program_buffer;
@@ -285,4 +285,4 @@ msccl_file load_msccl(const std::string& path) {
   return parse_msccl(text, path);
 }
 
-}  // namespace diecast::io
+}  // namespace diecast::platforms

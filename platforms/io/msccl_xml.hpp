@@ -8,7 +8,7 @@
 
 #include "models/comm/program.hpp"
 
-namespace diecast::io {
+namespace diecast::platforms {
 
 struct msccl_file {
   comm::program program;
@@ -25,4 +25,4 @@ struct msccl_file {
 /// Reads a file; throws user_error when it cannot be read, else as parse_msccl.
 [[nodiscard]] msccl_file load_msccl(const std::string& path);
 
-}  // namespace diecast::io
+}  // namespace diecast::platforms

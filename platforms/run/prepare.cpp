@@ -100,10 +100,14 @@ void prepared_run::choose_kernel(const app::registries& tables) {
 }
 
 void prepared_run::load_program() {
-  const io::msccl_file loaded = io::load_msccl(point.workload);
+  const msccl_file loaded = load_msccl(point.workload);
   notes = loaded.warnings;
   notes.insert(notes.end(), loaded.notes.begin(), loaded.notes.end());
   const comm::program& p = loaded.program;
+  if (p.collective != comm::program_collective::all_reduce) {
+    throw user_error(problem{point.workload, "programs of this collective cannot be verified by this version",
+                             comm::to_string(p.collective), "coll=\"allreduce\""});
+  }
   point.collective = comm::to_string(p.collective);
   point.algorithm = p.name;
   algorithm_reason = "the program of --workload";

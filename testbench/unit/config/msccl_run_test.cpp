@@ -133,7 +133,7 @@ void expect_all_reduce(const comm::program& p, const run_case& c) {
 }
 
 comm::program parse(const xml_program& p, const std::string& name) {
-  return io::parse_msccl(to_xml(p), name).program;
+  return platforms::parse_msccl(to_xml(p), name).program;
 }
 
 std::vector<comm::program> all_reduce_programs() {
@@ -270,7 +270,7 @@ TEST_CASE("msccl run: every all-reduce program of a directory, with data at two 
     if (entry.path().extension() == ".xml") files.insert(entry.path());
   std::size_t ran = 0;
   for (const auto& path : files) {
-    const comm::program p = io::load_msccl(path.string()).program;
+    const comm::program p = platforms::load_msccl(path.string()).program;
     if (p.collective != comm::program_collective::all_reduce) continue;
     for (const std::uint64_t count : {1001u, 32768u})
       for (const sw::schedule order : {sw::schedule::round_robin, sw::schedule::random})

@@ -18,12 +18,12 @@ using namespace diecast::testing;
 
 namespace {
 
-program parse(const xml_program& p) { return io::parse_msccl(to_xml(p), "test.xml").program; }
+program parse(const xml_program& p) { return platforms::parse_msccl(to_xml(p), "test.xml").program; }
 
 /// The message of the user_error that parsing gives; empty if it parses.
 std::string refusal(const std::string& text) {
   try {
-    (void)io::parse_msccl(text, "bad.xml");
+    (void)platforms::parse_msccl(text, "bad.xml");
   } catch (const user_error& e) {
     return e.what();
   }
@@ -202,7 +202,7 @@ TEST_CASE("msccl: what is missing or unknown is handled as MSCCL does, and said"
       <step s="1" type="rrc" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="2"/>
     </tb></gpu>
 </algo>)";
-  const io::msccl_file f = io::parse_msccl(text, "t.xml");
+  const platforms::msccl_file f = platforms::parse_msccl(text, "t.xml");
   CHECK(f.program.in_place);
   CHECK(f.program.gpus[0].id == 0);
   CHECK(f.program.gpus[1].blocks[0].channel == 0);
@@ -314,7 +314,7 @@ TEST_CASE("msccl: a file damaged anywhere is refused or still a program that end
                    *rc::gen::container<std::string>(rc::gen::elementOf(std::string("0123456789-<>/\"aisr"))));
     }
     try {
-      const program p = io::parse_msccl(text, "damaged.xml").program;
+      const program p = platforms::parse_msccl(text, "damaged.xml").program;
       const program_wiring w = wire(p);
       for (std::uint32_t r = 0; std::cmp_less(r, p.ranks); ++r) (void)encode(image_of(p, w, r));
       const check_result result = check_program(p, {1, 0, false});
@@ -333,7 +333,7 @@ TEST_CASE("msccl: programs of a directory are correct under the documented seman
   }
   std::size_t checked = 0;
   for (const auto& path : files_of(directory)) {
-    const io::msccl_file f = io::load_msccl(path.string());
+    const platforms::msccl_file f = platforms::load_msccl(path.string());
     check_all_orders(f.program, 2);
     const program_wiring w = wire(f.program);
     CHECK(w.queue_pairs_needed() > 0);
