@@ -8,9 +8,21 @@ target_compile_options(diecast_warnings INTERFACE
   # GCC 12 warns of overlapping copies inside std::string's own operator+ (GCC bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 
-# diecast_room(NAME DEPENDS targets...): all .cpp below the current folder, except main files.
+# What nearly every file reads is parsed once per room. Off with a compiler launcher: ccache does not store
+# what is compiled with precompiled headers unless told to, and such builds show a forgotten #include.
+set(DIECAST_PCH_DEFAULT ON)
+if(CMAKE_CXX_COMPILER_LAUNCHER)
+  set(DIECAST_PCH_DEFAULT OFF)
+endif()
+option(DIECAST_PCH "Precompiled headers" ${DIECAST_PCH_DEFAULT})
+set(DIECAST_PLAIN_HEADERS <algorithm> <cstdint> <functional> <map> <memory> <optional> <span> <string>
+  <string_view> <utility> <vector> <fmt/format.h>)
+set(DIECAST_SYSTEMC_HEADERS ${DIECAST_PLAIN_HEADERS} <systemc> <tlm>)
+
+# diecast_room(NAME DEPENDS targets... HEADERS precompiled... EXCLUDE patterns...): all .cpp below the
+# current folder, except those that match a pattern.
 function(diecast_room name)
-  cmake_parse_arguments(ROOM "" "" "DEPENDS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "DEPENDS;HEADERS;EXCLUDE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   foreach(pattern ${ROOM_EXCLUDE})
     list(FILTER sources EXCLUDE REGEX ${pattern})
@@ -22,4 +34,7 @@ function(diecast_room name)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/diecast>)
   target_link_libraries(diecast_${name} PUBLIC ${ROOM_DEPENDS} PRIVATE $<BUILD_INTERFACE:diecast_warnings>)
   target_compile_features(diecast_${name} PUBLIC cxx_std_20)
+  if(DIECAST_PCH)
+    target_precompile_headers(diecast_${name} PRIVATE ${ROOM_HEADERS})
+  endif()
 endfunction()

@@ -8,7 +8,7 @@ packet_pool::~packet_pool() = default;
 packet_ptr packet_pool::make() {
   if (free_.empty()) {
     all_.push_back(std::make_unique<packet>());
-    all_.back()->pool = this;
+    all_.back()->pool_ = this;
     free_.push_back(all_.back().get());
   }
   packet* p = free_.back();

@@ -25,17 +25,17 @@ struct packet {
  private:
   friend class packet_pool;
   friend class packet_ptr;
-  std::uint32_t references{};
-  packet_pool* pool{};
+  std::uint32_t references_{};
+  packet_pool* pool_{};
 };
 
 /// Shared ownership of a pooled packet (one SIP, one thread: a plain count).
 class packet_ptr {
  public:
   packet_ptr() = default;
-  explicit packet_ptr(packet& p) : p_(&p) { ++p_->references; }
+  explicit packet_ptr(packet& p) : p_(&p) { ++p_->references_; }
   packet_ptr(const packet_ptr& o) : p_(o.p_) {
-    if (p_ != nullptr) ++p_->references;
+    if (p_ != nullptr) ++p_->references_;
   }
   packet_ptr(packet_ptr&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
   packet_ptr& operator=(packet_ptr o) noexcept {
@@ -68,7 +68,7 @@ class packet_pool {
 };
 
 inline packet_ptr::~packet_ptr() {
-  if (p_ != nullptr && --p_->references == 0) p_->pool->free_.push_back(p_);
+  if (p_ != nullptr && --p_->references_ == 0) p_->pool_->free_.push_back(p_);
 }
 
 }  // namespace diecast::hw

@@ -77,6 +77,7 @@ sim_time link_sender::act(sim_time now) {
   if (queues_.empty()) return sim_time::never();
   take_credits(now);
   if (free_ > now) return free_;
+  ++counters_.evaluations;
   const std::uint32_t queue = choose(now);
   if (queue == queue_set<stored>::none) return next_chance(now);
   start(queue, now);

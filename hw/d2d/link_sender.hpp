@@ -29,6 +29,7 @@ struct link_parameters {
 [[nodiscard]] link_parameters sip_link_parameters(const fabric::topology& t, const config::machine_config& c);
 
 struct link_counters {
+  std::uint64_t evaluations{};  ///< times the free link looked for a packet to send
   std::uint64_t packets{};
   std::uint64_t flits{};
   sim_time busy;

@@ -69,10 +69,21 @@ void ipcq_engine::write_register(abi::register_offset reg, std::uint64_t value) 
   note_event();
 }
 
+/// Contents of a readable register of the compute port; empty for others.
+std::optional<std::uint64_t> ipcq_engine::read_copy_register(abi::register_offset reg) const {
+  switch (reg) {
+    case abi::dma_source: return next_copy_.source;
+    case abi::dma_destination: return next_copy_.destination;
+    case abi::dma_status: return abi::status_halves{copies_done_, copies_started_}.pack();
+    default: return std::nullopt;
+  }
+}
+
 std::uint64_t ipcq_engine::read_register(abi::register_offset reg) {
-  if (reg == abi::dma_status) return abi::status_halves{copies_done_, copies_started_}.pack();
+  if (const auto value = read_copy_register(reg)) return *value;
   const std::uint64_t value = core_.read_register(reg);
   if (reg == abi::ipcq_event && !core_.event_pending()) pending_since_ = sim_time::never();
+  note_event();  // a register that does not exist queues an error
   return value;
 }
 
@@ -81,7 +92,7 @@ void ipcq_engine::debug_write_register(abi::register_offset reg, std::uint64_t v
 }
 
 std::uint64_t ipcq_engine::debug_read_register(abi::register_offset reg) {
-  if (reg == abi::dma_status) return abi::status_halves{copies_done_, copies_started_}.pack();
+  if (const auto value = read_copy_register(reg)) return *value;
   return core_.debug_read(reg);
 }
 

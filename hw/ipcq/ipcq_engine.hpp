@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <systemc>
+#include <vector>
 
 #include "hw/base/fault_sink.hpp"
 #include "hw/base/timed_queue.hpp"
@@ -77,6 +79,7 @@ class ipcq_engine : public sc_core::sc_module, public register_file, public ipcq
   void later(work_kind what, std::uint64_t cycles, work w);
   void note_event();
   void arm_dma(std::uint64_t count);
+  [[nodiscard]] std::optional<std::uint64_t> read_copy_register(abi::register_offset reg) const;
   void publish_state(std::uint16_t qp);
   void publish_message(events::message_phase phase, std::uint16_t qp, std::uint32_t sequence,
                        std::uint32_t bytes);

@@ -9,8 +9,14 @@
 namespace diecast::hw {
 namespace {
 
-/// Packets read ahead of the terminal: one being read while one waits hides the TCM's latency.
-constexpr std::size_t read_ahead = 2;
+/// Packets on their way to the NoC: one being read while one waits hides the TCM's latency.
+constexpr std::uint32_t read_ahead = 2;
+
+/// What a message, copy or packet without bytes counts as, so that it is waited for like any other.
+template <class Bytes>
+constexpr Bytes at_least_one(Bytes bytes) {
+  return std::max<Bytes>(bytes, 1);
+}
 
 abi::node_address terminal_of(const dma_config& setup) {
   return setup.topology.locate(
@@ -61,7 +67,8 @@ void dma_engine::enqueue(port which, job j) {
   const sim_time started = edge_after(pe.dma_launch_cycles + pe.dma_startup_cycles);
   j.ready = std::max(started, last_ready_[which] + clock_.cycles(pe.dma_issue_cycles));
   last_ready_[which] = j.ready;
-  schedule_pump(j.ready);
+  work_.put(j.ready, work_key(static_cast<unsigned>(work_kind::descriptor_ready), 0),
+            {work_kind::descriptor_ready, 0, 0, {}});
   jobs_[which].push_back(std::move(j));
 }
 
@@ -84,7 +91,7 @@ void dma_engine::start_copy(const copy_request& copy) {
   j.copy = copy;
   j.copy_number = copies_started_++;
   j.total = copy.bytes;
-  copy_remaining_[j.copy_number] = copy.bytes;
+  copy_remaining_[j.copy_number] = at_least_one(copy.bytes);
   enqueue(compute_port, std::move(j));
 }
 
@@ -105,38 +112,31 @@ void dma_engine::send_launch_done(std::uint32_t launch_id) {
 
 // --- out: descriptors to packets ----------------------------------------------------------------
 
-void dma_engine::schedule_pump(sim_time at) {
-  if (at >= pump_at_) return;
-  pump_at_ = at;
-  work_.put(at, work_key(static_cast<unsigned>(work_kind::pump), 0), {work_kind::pump, 0, 0, {}});
-}
-
 bool dma_engine::may_issue(port which) const {
   const auto& queue = jobs_[which];
   if (queue.empty() || queue.front().ready > now()) return false;
   return which == ipcq_port || transactions_ < setup_.config.pe.dma_outstanding;
 }
 
-void dma_engine::pump() {
-  if (pump_at_ <= now()) pump_at_ = sim_time::never();
-  const auto waiting = [this] {
-    return reads_ahead_ + terminal_.waiting(abi::traffic_class::comm) +
-           terminal_.waiting(abi::traffic_class::request);
-  };
-  while (waiting() < read_ahead) {
-    const bool can[ports] = {may_issue(compute_port), may_issue(ipcq_port)};
-    if (!can[compute_port] && !can[ipcq_port]) break;
-    // Weighted round robin: a port keeps its turn for `weight` packets while the other one waits.
-    if (turns_left_[compute_port] == 0 && turns_left_[ipcq_port] == 0) {
-      turns_left_ = {setup_.config.pe.dma_compute_weight, setup_.config.pe.dma_ipcq_weight};
-    }
-    port which = can[ipcq_port] ? ipcq_port : compute_port;
-    if (can[compute_port] && can[ipcq_port] && turns_left_[ipcq_port] == 0) which = compute_port;
-    if (turns_left_[which] > 0) --turns_left_[which];
-    issue(which);
+/// Weighted round robin: a port keeps its turn for `weight` packets while the other one waits.
+dma_engine::port dma_engine::choose(bool compute, bool message) {
+  if (turns_left_[compute_port] == 0 && turns_left_[ipcq_port] == 0) {
+    turns_left_ = {setup_.config.pe.dma_compute_weight, setup_.config.pe.dma_ipcq_weight};
   }
-  for (const auto& queue : jobs_) {
-    if (!queue.empty() && queue.front().ready > now()) schedule_pump(queue.front().ready);
+  port which = message ? ipcq_port : compute_port;
+  if (compute && message && turns_left_[ipcq_port] == 0) which = compute_port;
+  if (turns_left_[which] > 0) --turns_left_[which];
+  return which;
+}
+
+/// Issues what may be issued now. What it sees was known before this instant: packets that the
+/// terminal sends in it are counted a cycle later.
+void dma_engine::pump() {
+  while (ahead_ < read_ahead) {
+    const bool compute = may_issue(compute_port);
+    const bool message = may_issue(ipcq_port);
+    if (!compute && !message) return;
+    issue(choose(compute, message));
   }
 }
 
@@ -156,19 +156,26 @@ void dma_engine::issue_message(job& j) {
   p->header.ipcq = j.message.fields;
   p->header.offset = static_cast<std::uint32_t>(j.next);
   p->header.payload_bytes = static_cast<std::uint32_t>(bytes);
-  pending read{stage::message_read,       true,         sequence_++, p, 0,
-               j.next + bytes >= j.total, j.message.qp, 0,           0, 0};
+  pending read;
+  read.what = stage::message_read;
+  read.p = p;
+  read.last = j.next + bytes >= j.total;
+  read.qp = j.message.qp;
   const std::uint32_t index = open(std::move(read));
-  ++reads_ahead_;
+  reads_.push_back(index);
+  ++ahead_;
   access_tcm(tcm_port::dma_read, j.message.source + j.next, *p, bytes, false, index);
-  j.next += std::max<std::uint64_t>(bytes, 1);  // an empty message is one packet
+  j.next += at_least_one(bytes);  // an empty message is one packet
 }
 
 void dma_engine::issue_copy(job& j) {
   const std::uint64_t bytes = std::min<std::uint64_t>(setup_.config.noc.max_packet_bytes, j.total - j.next);
   const abi::address from = j.copy.source + j.next;
-  pending chunk{stage::copy_read,           true, sequence_++, {}, 0, false, 0, j.copy_number, bytes,
-                j.copy.destination + j.next};
+  pending chunk;
+  chunk.what = stage::copy_read;
+  chunk.copy_number = j.copy_number;
+  chunk.chunk_bytes = bytes;
+  chunk.destination = j.copy.destination + j.next;
   ++transactions_;
   if (bytes == 0 || is_local(from)) {
     chunk.p = setup_.pool.make();
@@ -180,9 +187,9 @@ void dma_engine::issue_copy(job& j) {
     packet_ptr p = make_packet(abi::packet_kind::read_request, from);
     p->header.request_bytes = static_cast<std::uint32_t>(bytes);
     p->header.transaction = open(std::move(chunk));
-    terminal_.send(std::move(p));
+    send_request(std::move(p));
   }
-  j.next += std::max<std::uint64_t>(bytes, 1);
+  j.next += at_least_one(bytes);
 }
 
 // --- accesses and transactions ------------------------------------------------------------------
@@ -194,6 +201,8 @@ std::uint32_t dma_engine::open(pending p) {
   }
   const std::uint32_t index = free_.back();
   free_.pop_back();
+  p.used = true;
+  p.sequence = sequence_++;
   pending_[index] = std::move(p);
   return index;
 }
@@ -227,9 +236,10 @@ void dma_engine::tcm_done(std::uint64_t tag, sim_time finish) {
 }
 
 void dma_engine::finished(std::uint32_t index) {
+  if (pending_[index].what == stage::message_read) return message_read_done(index);
   pending done = close(index);
   switch (done.what) {
-    case stage::message_read: return message_read_done(done);
+    case stage::message_read: return;
     case stage::message_write: return message_write_done(done);
     case stage::copy_read:
     case stage::copy_fetch: return write_chunk(done);
@@ -240,15 +250,23 @@ void dma_engine::finished(std::uint32_t index) {
   }
 }
 
-void dma_engine::message_read_done(pending& done) {
-  --reads_ahead_;
-  terminal_.send(std::move(done.p));
-  if (done.last) ipcq->source_read(done.qp);
-  schedule_pump(edge_after(1));
+/// Banks may serve a later read first, but the packets of a flow leave in order.
+void dma_engine::message_read_done(std::uint32_t index) {
+  pending_[index].read = true;
+  while (!reads_.empty() && pending_[reads_.front()].read) {
+    pending done = close(reads_.front());
+    reads_.pop_front();
+    terminal_.send(std::move(done.p));
+    if (done.last) ipcq->source_read(done.qp);
+  }
+}
+
+void dma_engine::send_request(packet_ptr p) {
+  ++ahead_;
+  terminal_.send(std::move(p));
 }
 
 void dma_engine::write_chunk(pending& done) {
-  done.sequence = sequence_++;
   packet_ptr p = done.p;
   if (done.chunk_bytes == 0 || is_local(done.destination)) {
     done.what = stage::copy_write;
@@ -263,12 +281,12 @@ void dma_engine::write_chunk(pending& done) {
   request->data = p->data;
   done.p = {};
   request->header.transaction = open(std::move(done));
-  terminal_.send(std::move(request));
+  send_request(std::move(request));
 }
 
 void dma_engine::chunk_done(const pending& done) {
   --transactions_;
-  copy_remaining_[done.copy_number] -= done.chunk_bytes;
+  copy_remaining_.at(done.copy_number) -= at_least_one(done.chunk_bytes);
   // Copies complete in order: the oldest unfinished one holds back those behind it.
   bool any = false;
   while (!copy_remaining_.empty() && copy_remaining_.begin()->second == 0) {
@@ -277,7 +295,6 @@ void dma_engine::chunk_done(const pending& done) {
     any = true;
   }
   if (any) ipcq->copies_done(copies_done_);
-  schedule_pump(edge_after(1));
 }
 
 void dma_engine::respond(const pending& done, abi::packet_kind kind) {
@@ -304,7 +321,11 @@ void dma_engine::on_packet(const packet_ptr& p, std::uint8_t vc) {
             {work_kind::packet_arrived, 0, vc, p});
 }
 
-void dma_engine::on_sent(abi::traffic_class) { schedule_pump(edge_after(1)); }
+void dma_engine::on_sent(abi::traffic_class c) {
+  if (c != abi::traffic_class::comm && c != abi::traffic_class::request) return;
+  work_.put(edge_after(1), work_key(static_cast<unsigned>(work_kind::packet_left), 0),
+            {work_kind::packet_left, 0, 0, {}});
+}
 
 void dma_engine::arrived(const packet_ptr& p, std::uint8_t vc) {
   switch (p->header.kind) {
@@ -334,10 +355,16 @@ void dma_engine::arrived(const packet_ptr& p, std::uint8_t vc) {
 
 void dma_engine::receive_message(const packet_ptr& p, std::uint8_t vc) {
   const abi::packet_header& h = p->header;
-  auto& flow = inbound_[h.source];
-  if (h.offset == 0) flow.push_back({h.ipcq, std::max<std::uint32_t>(h.ipcq.message_bytes, 1)});
+  if (h.offset == 0) inbound_[h.source].push_back({h.ipcq, at_least_one(h.ipcq.message_bytes)});
+  if (message_of(*p).missing < at_least_one(h.payload_bytes)) {
+    throw protocol_error(fmt::format("{}: {} bytes at offset {} of a message of {} bytes", name(),
+                                     h.payload_bytes, h.offset, h.ipcq.message_bytes));
+  }
   const abi::address to = h.ipcq.match_address + h.offset;
-  pending write{stage::message_write, true, sequence_++, p, vc, false, 0, 0, h.payload_bytes, to};
+  pending write;
+  write.what = stage::message_write;
+  write.p = p;
+  write.vc = vc;
   if (h.payload_bytes == 0 || is_local(to)) {
     access_tcm(tcm_port::dma_write, to, *p, h.payload_bytes, true, open(std::move(write)));
     return;
@@ -347,19 +374,24 @@ void dma_engine::receive_message(const packet_ptr& p, std::uint8_t vc) {
   request->header.payload_bytes = h.payload_bytes;
   request->data = p->data;
   request->header.transaction = open(std::move(write));
-  terminal_.send(std::move(request));
+  send_request(std::move(request));
 }
 
 void dma_engine::message_write_done(const pending& done) {
   const abi::packet_header& h = done.p->header;
-  for (inbound_message& m : inbound_[h.source]) {
-    if (m.fields == h.ipcq) {
-      m.missing -= std::max<std::uint32_t>(h.payload_bytes, 1);
-      break;
-    }
-  }
+  message_of(*done.p).missing -= at_least_one(h.payload_bytes);
   terminal_.release(done.vc, done.p->flits);
   publish(h.source);
+}
+
+dma_engine::inbound_message& dma_engine::message_of(const packet& p) {
+  const abi::packet_header& h = p.header;
+  for (inbound_message& m : inbound_[h.source]) {
+    if (m.fields == h.ipcq) return m;
+  }
+  throw protocol_error(
+      fmt::format("{}: bytes at offset {} of a message to {}, whose first packet has not come", name(),
+                  h.offset, abi::describe(h.ipcq.match_address)));
 }
 
 void dma_engine::publish(abi::node_address flow) {
@@ -379,22 +411,31 @@ void dma_engine::serve(const packet_ptr& p, std::uint8_t vc) {
                                      abi::describe(h.target)));
   }
   const bool write = h.kind == abi::packet_kind::write_request;
-  pending access{write ? stage::serve_write : stage::serve_read, true, sequence_++, p, vc, false, 0, 0, 0, 0};
+  pending access;
+  access.what = write ? stage::serve_write : stage::serve_read;
+  access.p = p;
+  access.vc = vc;
   access_tcm(write ? tcm_port::dma_write : tcm_port::dma_read, h.target, *p,
              write ? h.payload_bytes : h.request_bytes, write, open(std::move(access)));
+}
+
+void dma_engine::do_work(work& w) {
+  switch (w.what) {
+    case work_kind::access_finished: return finished(w.index);
+    case work_kind::packet_arrived: return arrived(w.p, w.vc);
+    case work_kind::packet_left: --ahead_; return;
+    case work_kind::descriptor_ready: return;
+  }
 }
 
 void dma_engine::act() {
   guarded(setup_.faults, name(), [this] {
     work w;
     while (work_.take(w)) {
-      switch (w.what) {
-        case work_kind::access_finished: finished(w.index); break;
-        case work_kind::packet_arrived: arrived(w.p, w.vc); break;
-        case work_kind::pump: pump(); break;
-      }
+      do_work(w);
       w.p = {};
     }
+    pump();
   });
 }
 

@@ -63,7 +63,6 @@ class dma_engine : public sc_core::sc_module,
     std::uint32_t copy_number{};
     std::uint64_t total{};
     std::uint64_t next{};
-    bool started{};
     sim_time ready;
   };
 
@@ -81,6 +80,7 @@ class dma_engine : public sc_core::sc_module,
   struct pending {
     stage what{};
     bool used{};
+    bool read{};  ///< message_read: the bytes are here, packets before it may not be
     std::uint64_t sequence{};
     packet_ptr p;
     std::uint8_t vc{};  ///< buffer to release, for received packets
@@ -98,7 +98,7 @@ class dma_engine : public sc_core::sc_module,
     std::uint32_t missing{};  ///< bytes not acknowledged yet; 1 for a message without bytes
   };
 
-  enum class work_kind : std::uint8_t { access_finished, packet_arrived, pump };
+  enum class work_kind : std::uint8_t { access_finished, packet_arrived, packet_left, descriptor_ready };
   struct work {
     work_kind what{};
     std::uint32_t index{};
@@ -111,9 +111,10 @@ class dma_engine : public sc_core::sc_module,
   void on_sent(abi::traffic_class c) override;
 
   void act();
+  void do_work(work& w);
   void pump();
-  void schedule_pump(sim_time at);
-  bool may_issue(port which) const;
+  [[nodiscard]] port choose(bool compute, bool message);
+  [[nodiscard]] bool may_issue(port which) const;
   void issue(port which);
   void issue_message(job& j);
   void issue_copy(job& j);
@@ -124,7 +125,8 @@ class dma_engine : public sc_core::sc_module,
   void access_tcm(tcm_port through, abi::address at, packet& p, std::uint64_t bytes, bool write,
                   std::uint32_t index);
   void finished(std::uint32_t index);
-  void message_read_done(pending& done);
+  void message_read_done(std::uint32_t index);
+  void send_request(packet_ptr p);
   void message_write_done(const pending& done);
   void write_chunk(pending& done);
   void chunk_done(const pending& done);
@@ -133,6 +135,7 @@ class dma_engine : public sc_core::sc_module,
   void arrived(const packet_ptr& p, std::uint8_t vc);
   void receive_message(const packet_ptr& p, std::uint8_t vc);
   void serve(const packet_ptr& p, std::uint8_t vc);
+  [[nodiscard]] inbound_message& message_of(const packet& p);
   void publish(abi::node_address flow);
   [[nodiscard]] packet_ptr make_packet(abi::packet_kind kind, abi::address target) const;
   [[nodiscard]] bool is_local(abi::address a) const;
@@ -144,20 +147,21 @@ class dma_engine : public sc_core::sc_module,
   timed_queue<work> work_{"work"};
   std::uint64_t sequence_{};  ///< of accesses; only act() counts it
   std::uint64_t arrivals_{};  ///< of packets; only on_packet() counts it
-  sim_time pump_at_{sim_time::never()};
 
   std::array<std::deque<job>, ports> jobs_;
   std::array<sim_time, ports> last_ready_{};
   std::array<std::uint64_t, ports> turns_left_{};
-  std::uint32_t reads_ahead_{};   ///< TCM reads whose packet has not reached the terminal
-  std::uint32_t transactions_{};  ///< remote reads and writes of copies in flight
+  std::deque<std::uint32_t> reads_;  ///< accesses of message packets, in the order they must leave
+  std::uint32_t ahead_{};            ///< message packets from their read, and requests, to the NoC
+  std::uint32_t transactions_{};     ///< remote reads and writes of copies in flight
 
   std::vector<pending> pending_;
   std::vector<std::uint32_t> free_;
   std::map<abi::node_address, std::deque<inbound_message>> inbound_;
   std::uint32_t copies_started_{};
   std::uint32_t copies_done_{};
-  std::map<std::uint32_t, std::uint64_t> copy_remaining_;  ///< bytes not yet acknowledged, by copy
+  /// Bytes not yet acknowledged, by copy; 1 for a copy without bytes.
+  std::map<std::uint32_t, std::uint64_t> copy_remaining_;
   std::uint64_t messages_sent_{};
   std::uint64_t bytes_sent_{};
 };

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hw/pe/pe.hpp"
 
-#include <fmt/format.h>
-
-#include "models/types/error.hpp"
+#include <cstring>
 
 namespace diecast::hw {
 
@@ -57,6 +55,10 @@ unsigned processing_element::debug_registers(const abi::location& where, tlm::tl
 }
 
 unsigned processing_element::debug_launch(tlm::tlm_generic_payload& t) {
+  if (!t.is_write()) {
+    t.set_response_status(tlm::TLM_COMMAND_ERROR_RESPONSE);
+    return 0;
+  }
   const std::span bytes(reinterpret_cast<const std::byte*>(t.get_data_ptr()), t.get_data_length());
   core.launch_block_arrived(abi::decode_launch(bytes));
   t.set_response_status(tlm::TLM_OK_RESPONSE);

@@ -194,7 +194,8 @@ void pe_core::evaluate(const abi::vector_command& c) {
 
 void pe_core::set_state(events::core_state s) {
   state_ = s;
-  if (setup_.events.wants(events::core_states)) setup_.events.publish(events::core_state_changed{hw::now(), setup_.self, s});
+  if (setup_.events.wants(events::core_states))
+    setup_.events.publish(events::core_state_changed{hw::now(), setup_.self, s});
 }
 
 void pe_core::mark_step(const abi::step_marker& step) {

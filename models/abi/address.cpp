@@ -2,7 +2,6 @@
 #include "models/abi/address.hpp"
 
 #include <fmt/format.h>
-
 #include <stdexcept>
 
 namespace diecast::abi {
@@ -15,8 +14,7 @@ constexpr unsigned unit_shift = 36;
 
 void check(const char* field, std::uint64_t value, std::uint64_t limit) {
   if (value > limit) {
-    throw std::out_of_range(
-        fmt::format("physical address: {} {} is above {}", field, value, limit));
+    throw std::out_of_range(fmt::format("physical address: {} {} is above {}", field, value, limit));
   }
 }
 
@@ -32,19 +30,17 @@ address encode(const location& where) {
   check("cube", where.cube.value, max_cubes_per_sip - 1);
   check("unit", where.unit, max_units - 1);
   check("offset", where.offset, max_offset);
-  return std::uint64_t{where.sip.value} << sip_shift |
-         std::uint64_t{where.cube.value} << cube_shift |
-         static_cast<std::uint64_t>(where.kind) << region_shift |
-         std::uint64_t{where.unit} << unit_shift | where.offset;
+  return std::uint64_t{where.sip.value} << sip_shift | std::uint64_t{where.cube.value} << cube_shift |
+         static_cast<std::uint64_t>(where.kind) << region_shift | std::uint64_t{where.unit} << unit_shift |
+         where.offset;
 }
 
 std::optional<location> decode(address a) {
   const std::uint64_t kind = a >> region_shift & 0xf;
   if (!is_region(kind)) return std::nullopt;
   return location{sip_id{static_cast<std::uint32_t>(a >> sip_shift)},
-                  cube_id{static_cast<std::uint32_t>(a >> cube_shift & 0xff)},
-                  static_cast<region>(kind), static_cast<std::uint32_t>(a >> unit_shift & 0xff),
-                  a & max_offset};
+                  cube_id{static_cast<std::uint32_t>(a >> cube_shift & 0xff)}, static_cast<region>(kind),
+                  static_cast<std::uint32_t>(a >> unit_shift & 0xff), a & max_offset};
 }
 
 const char* to_string(region r) {
@@ -63,8 +59,8 @@ const char* to_string(region r) {
 std::string describe(address a) {
   const auto where = decode(a);
   if (!where) return fmt::format("{:#018x} (no region)", a);
-  return fmt::format("{:#018x} (sip{} cube{} {}[{}]+{:#x})", a, where->sip.value,
-                     where->cube.value, to_string(where->kind), where->unit, where->offset);
+  return fmt::format("{:#018x} (sip{} cube{} {}[{}]+{:#x})", a, where->sip.value, where->cube.value,
+                     to_string(where->kind), where->unit, where->offset);
 }
 
 }  // namespace diecast::abi

@@ -22,13 +22,13 @@ using address = std::uint64_t;
 /// What answers at an address. Values are part of the encoding; 0 is never valid, so that a
 /// forgotten address is an error and not somebody's memory.
 enum class region : std::uint8_t {
-  tcm = 1,           ///< unit = PE
-  pe_registers = 2,  ///< unit = PE; register offsets in models/abi/registers.hpp
-  ipcq_mailbox = 3,  ///< unit = PE; where IPCQ data and credits are sent
-  sram = 4,          ///< unit = 0
-  hbm = 5,           ///< unit = HBM port (channel) of the cube
-  host_memory = 6,   ///< unit = 0, cube = 0
-  launch_mailbox = 7 ///< unit = PE, or control_cpu_unit, or io_cpu_unit
+  tcm = 1,            ///< unit = PE
+  pe_registers = 2,   ///< unit = PE; register offsets in models/abi/registers.hpp
+  ipcq_mailbox = 3,   ///< unit = PE; where IPCQ data and credits are sent
+  sram = 4,           ///< unit = 0
+  hbm = 5,            ///< unit = HBM port (channel) of the cube
+  host_memory = 6,    ///< unit = 0, cube = 0
+  launch_mailbox = 7  ///< unit = PE, or control_cpu_unit, or io_cpu_unit
 };
 
 inline constexpr std::uint32_t control_cpu_unit = 0xfe;

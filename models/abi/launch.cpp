@@ -28,7 +28,8 @@ std::vector<std::byte> encode_launch(const launch_block& b) {
                                      static_cast<std::uint64_t>(a.op),
                                      a.rank,
                                      a.ranks};
-  for (std::size_t i = 0; i < kernel_argument_words; ++i) w[fixed_words + i] = static_cast<std::uint64_t>(a.extra[i]);
+  for (std::size_t i = 0; i < kernel_argument_words; ++i)
+    w[fixed_words + i] = static_cast<std::uint64_t>(a.extra[i]);
   std::vector<std::byte> bytes(sizeof w);
   std::memcpy(bytes.data(), w.data(), sizeof w);
   return bytes;
@@ -55,7 +56,8 @@ launch_block decode_launch(std::span<const std::byte> bytes) {
   a.op = static_cast<numeric::reduction>(w[9]);
   a.rank = static_cast<std::uint32_t>(w[10]);
   a.ranks = static_cast<std::uint32_t>(w[11]);
-  for (std::size_t i = 0; i < kernel_argument_words; ++i) a.extra[i] = static_cast<std::int64_t>(w[fixed_words + i]);
+  for (std::size_t i = 0; i < kernel_argument_words; ++i)
+    a.extra[i] = static_cast<std::int64_t>(w[fixed_words + i]);
   return b;
 }
 

@@ -21,22 +21,22 @@ inline constexpr unsigned kernel_argument_words = 16;
 /// is the kernel's own, filled in host-side (sw/kernels): coordinates a kernel needs arrive here,
 /// it never decodes a global rank.
 struct kernel_arguments {
-  std::uint64_t input{};        ///< TCM offset of this rank's contribution
-  std::uint64_t output{};       ///< TCM offset of this rank's result; equals input when in place
-  std::uint64_t scratch{};      ///< TCM offset of scratch_bytes for the kernel
+  std::uint64_t input{};    ///< TCM offset of this rank's contribution
+  std::uint64_t output{};   ///< TCM offset of this rank's result; equals input when in place
+  std::uint64_t scratch{};  ///< TCM offset of scratch_bytes for the kernel
   std::uint64_t scratch_bytes{};
-  std::uint64_t count{};        ///< elements of the vector
+  std::uint64_t count{};  ///< elements of the vector
   numeric::dtype type{numeric::dtype::f16};
   numeric::reduction op{numeric::reduction::sum};
-  std::uint32_t rank{};         ///< position within the group
-  std::uint32_t ranks{};        ///< size of the group
+  std::uint32_t rank{};   ///< position within the group
+  std::uint32_t ranks{};  ///< size of the group
   std::array<std::int64_t, kernel_argument_words> extra{};
 };
 
 struct launch_block {
-  std::uint32_t kernel{};       ///< index into the kernel table both sides were built with
-  std::uint32_t launch_id{};    ///< counts launches; returned in launch_done
-  sim_time target_start;        ///< all PEs of a launch start at this instant
+  std::uint32_t kernel{};     ///< index into the kernel table both sides were built with
+  std::uint32_t launch_id{};  ///< counts launches; returned in launch_done
+  sim_time target_start;      ///< all PEs of a launch start at this instant
   kernel_arguments arguments;
 };
 

@@ -8,7 +8,8 @@ constexpr register_offset qp(register_offset field) { return ipcq_qp_base + fiel
 
 constexpr std::array map{
     register_description{ipcq_event, "IPCQ_EVENT", access::read_pops, 0,
-                         "Oldest queued event {kind[7:0], more[8], qp[31:16], value[63:32]}; kind 0 when none. Reading pops it."},
+                         "Oldest queued event {kind[7:0], more[8], qp[31:16], value[63:32]}; kind 0 when "
+                         "none. Reading pops it."},
     register_description{ipcq_error, "IPCQ_ERROR", access::read_only, 0,
                          "Last refused request {engine_error[31:0], qp[63:32]}."},
     register_description{ipcq_queue_pairs, "IPCQ_QUEUE_PAIRS", access::read_only, 0,
@@ -19,8 +20,9 @@ constexpr std::array map{
                          "Physical destination address of the next copy."},
     register_description{dma_doorbell, "DMA_DOORBELL", access::write_only, 0,
                          "Writing N starts a copy of N bytes. Copies complete in order."},
-    register_description{dma_status, "DMA_STATUS", access::read_only, 0,
-                         "{copies done[31:0], copies started[63:32]}. Done means every byte is acknowledged written."},
+    register_description{
+        dma_status, "DMA_STATUS", access::read_only, 0,
+        "{copies done[31:0], copies started[63:32]}. Done means every byte is acknowledged written."},
     register_description{dma_arm, "DMA_ARM", access::write_only, 0,
                          "Writing N queues a dma_done event once N copies are done. One-shot."},
     register_description{core_errata, "CORE_ERRATA", access::read_write, 0,
@@ -35,8 +37,9 @@ constexpr std::array map{
                          "Bit 0 enables the transmit half, bit 1 the receive half."},
     register_description{qp(qp_my_head), "QP_MY_HEAD", access::read_write, 0,
                          "Next sequence number to send, modulo W. Written at install only."},
-    register_description{qp(qp_my_tail), "QP_MY_TAIL", access::read_write, 0,
-                         "Next sequence number to consume, modulo W. Writing it forward releases slots and sends one credit."},
+    register_description{
+        qp(qp_my_tail), "QP_MY_TAIL", access::read_write, 0,
+        "Next sequence number to consume, modulo W. Writing it forward releases slots and sends one credit."},
     register_description{qp(qp_peer_head_cache), "QP_PEER_HEAD_CACHE", access::read_write, 0,
                          "How far the peer has produced into my receive ring. Written at install only."},
     register_description{qp(qp_peer_tail_cache), "QP_PEER_TAIL_CACHE", access::read_write, 0,
@@ -47,8 +50,9 @@ constexpr std::array map{
                          "Slots per ring, equal at both ends."},
     register_description{qp(qp_slot_bytes), "QP_SLOT_BYTES", access::read_write, 0,
                          "Bytes per slot, equal at both ends."},
-    register_description{qp(qp_peer_rx_base), "QP_PEER_RX_BASE", access::read_write, 0,
-                         "Physical address of the peer's receive ring: where I write, and what a credit to me names."},
+    register_description{
+        qp(qp_peer_rx_base), "QP_PEER_RX_BASE", access::read_write, 0,
+        "Physical address of the peer's receive ring: where I write, and what a credit to me names."},
     register_description{qp(qp_peer_ipcq), "QP_PEER_IPCQ", access::read_write, 0,
                          "Mailbox of the peer's engine: where my data, tokens and credits are sent."},
     register_description{qp(qp_peer_coord), "QP_PEER_COORD", access::read_write, 0,
@@ -61,8 +65,10 @@ constexpr std::array map{
                          "{free slots[31:0], sends whose source has been read, modulo 2^32[63:32]}."},
     register_description{qp(qp_rx_status), "QP_RX_STATUS", access::read_only, 0,
                          "{slots holding data[31:0], bytes in the oldest[63:32]}."},
-    register_description{qp(qp_arm), "QP_ARM", access::read_write, 0,
-                         "One-shot event requests: bit 0 receive, bit 1 send space, bit 2 source read. Writing adds requests, writing 0 withdraws all. Reads as the requests still pending: the waiters of a pointer dump."},
+    register_description{
+        qp(qp_arm), "QP_ARM", access::read_write, 0,
+        "One-shot event requests: bit 0 receive, bit 1 send space, bit 2 source read. Writing adds requests, "
+        "writing 0 withdraws all. Reads as the requests still pending: the waiters of a pointer dump."},
 };
 
 }  // namespace

@@ -76,13 +76,21 @@ inline constexpr std::uint64_t arm_source_read = 4;  ///< every send rung so far
 }
 
 /// Contents of ipcq_event. Reading pops the oldest event; `valid` false means none was queued.
-enum class event_kind : std::uint8_t { none = 0, receive = 1, send_space = 2, source_read = 3, dma_done = 4, error = 5 };
+enum class event_kind : std::uint8_t {
+  none = 0,
+  receive = 1,
+  send_space = 2,
+  source_read = 3,
+  dma_done = 4,
+  error = 5
+};
 
 struct ipcq_event_word {
   event_kind kind{event_kind::none};
-  bool more{};              ///< at least one further event is queued
-  std::uint16_t qp{};       ///< queue pair; 0 for dma_done
-  std::uint32_t value{};    ///< receive: slots available; send_space: free slots; dma_done: jobs done; error: engine_error
+  bool more{};            ///< at least one further event is queued
+  std::uint16_t qp{};     ///< queue pair; 0 for dma_done
+  std::uint32_t value{};  ///< receive: slots available; send_space: free slots; source_read: sources read;
+                          ///< dma_done: jobs done; error: engine_error
 
   [[nodiscard]] std::uint64_t pack() const {
     return static_cast<std::uint64_t>(kind) | std::uint64_t{more} << 8 | std::uint64_t{qp} << 16 |
@@ -97,12 +105,12 @@ struct ipcq_event_word {
 /// What the engine refuses; seen by firmware as an `error` event and in ipcq_error.
 enum class engine_error : std::uint32_t {
   none = 0,
-  oversize = 1,       ///< doorbell with more bytes than slot_bytes
-  ring_full = 2,      ///< doorbell while no slot is free
-  tx_disabled = 3,    ///< doorbell on a queue pair without a transmit half
-  rx_disabled = 4,    ///< my_tail written on a queue pair without a receive half
+  oversize = 1,          ///< doorbell with more bytes than slot_bytes
+  ring_full = 2,         ///< doorbell while no slot is free
+  tx_disabled = 3,       ///< doorbell on a queue pair without a transmit half
+  rx_disabled = 4,       ///< my_tail written on a queue pair without a receive half
   tail_beyond_head = 5,  ///< my_tail written past peer_head_cache
-  bad_register = 6    ///< no such register or queue pair
+  bad_register = 6       ///< no such register or queue pair
 };
 [[nodiscard]] const char* to_string(engine_error e);
 

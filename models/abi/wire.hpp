@@ -43,8 +43,8 @@ enum class packet_kind : std::uint8_t {
 /// Token of an IPCQ message (ipcq_data) or the credit that returns its slot (ipcq_credit).
 /// The engine matches by address alone; `source` and `source_direction` are for logs and dumps.
 struct ipcq_fields {
-  address match_address{};      ///< data: slot address in the receiver's ring; credit: dst_rx_base_pa
-  std::uint32_t sequence{};     ///< data: sender_seq; credit: consumer_seq (my_tail after the increment)
+  address match_address{};        ///< data: slot address in the receiver's ring; credit: dst_rx_base_pa
+  std::uint32_t sequence{};       ///< data: sender_seq; credit: consumer_seq (my_tail after the increment)
   std::uint32_t message_bytes{};  ///< data: bytes of the whole message
   pe_coord source{};
   std::uint16_t source_direction{};
@@ -55,19 +55,18 @@ struct packet_header {
   packet_kind kind{packet_kind::synthetic};
   node_address source;
   node_address destination;
-  address target{};             ///< memory address written or read; mailbox for IPCQ and launch
+  address target{};               ///< memory address written or read; mailbox for IPCQ and launch
   std::uint32_t payload_bytes{};  ///< bytes this packet carries after its header
-  std::uint32_t offset{};       ///< of the payload within its message or transaction
+  std::uint32_t offset{};         ///< of the payload within its message or transaction
   std::uint32_t request_bytes{};  ///< read_request: bytes wanted
-  std::uint64_t transaction{};  ///< requester's tag, returned unchanged in the response
+  std::uint64_t transaction{};    ///< requester's tag, returned unchanged in the response
   ipcq_fields ipcq;
   bool operator==(const packet_header&) const = default;
 };
 
 /// Flits of a packet: one header flit and as many payload flits as it takes. A credit (16 bytes)
 /// and every packet without payload fit the header flit.
-[[nodiscard]] constexpr std::uint32_t flits_of(std::uint32_t payload_bytes,
-                                               std::uint32_t flit_bytes) {
+[[nodiscard]] constexpr std::uint32_t flits_of(std::uint32_t payload_bytes, std::uint32_t flit_bytes) {
   return 1 + (payload_bytes + flit_bytes - 1) / flit_bytes;
 }
 

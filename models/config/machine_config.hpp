@@ -18,7 +18,7 @@ using auto_count = std::optional<std::uint64_t>;
 struct sim_block {
   std::uint64_t seed{1};
   std::string build_order{"forward"};  ///< forward | reverse | shuffle:N
-  std::uint64_t slice_us{1000};
+  std::uint64_t slice_us{1};
   std::uint64_t limit_ms{10'000};
   std::uint64_t firmware_stack_kib{128};
   std::uint64_t task_stack_kib{64};

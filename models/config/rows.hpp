@@ -85,8 +85,8 @@ class rows {
 
   /// `names` in the order of the enumerators, which count from 0.
   template <class Enum>
-  rows& choice(Enum Block::*member, std::string key, std::vector<std::string> names, std::string description,
-               std::string source) {
+  rows& choice(Enum Block::*member, std::string key, const std::vector<std::string>& names,
+               std::string description, std::string source) {
     field& f =
         bare(member, field_type::choice, std::move(key), "", std::move(description), std::move(source));
     f.choices = names;

@@ -39,7 +39,7 @@ enum class message_phase : std::uint8_t { sent, visible, released, credited };
 struct message_event {
   sim_time at;
   message_phase phase{};
-  pe_coord pe;        ///< where it happened
+  pe_coord pe;  ///< where it happened
   std::uint16_t qp{};
   pe_coord peer;
   std::uint32_t sequence{};

@@ -3,9 +3,8 @@
 
 #include <fmt/format.h>
 #define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <array>
+#include <xxhash.h>
 
 namespace diecast::events {
 

@@ -48,8 +48,7 @@ struct machine_shape {
   }
   [[nodiscard]] pe_coord pe_at(std::uint32_t index) const {
     const std::uint32_t cube = index / pes_per_cube;
-    return {sip_id{cube / cubes_per_sip()}, cube_id{cube % cubes_per_sip()},
-            pe_id{index % pes_per_cube}};
+    return {sip_id{cube / cubes_per_sip()}, cube_id{cube % cubes_per_sip()}, pe_id{index % pes_per_cube}};
   }
   [[nodiscard]] bool contains(pe_coord p) const {
     return p.sip.value < sips && p.cube.value < cubes_per_sip() && p.pe.value < pes_per_cube;

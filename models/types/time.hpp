@@ -44,9 +44,7 @@ struct clock_domain {
     return {(t.fs + period.fs - 1) / period.fs * period.fs};
   }
   /// Whole cycles that cover a duration, rounded up.
-  [[nodiscard]] std::uint64_t cycles_covering(sim_time d) const {
-    return (d.fs + period.fs - 1) / period.fs;
-  }
+  [[nodiscard]] std::uint64_t cycles_covering(sim_time d) const { return (d.fs + period.fs - 1) / period.fs; }
 };
 
 }  // namespace diecast

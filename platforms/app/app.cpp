@@ -36,11 +36,13 @@ void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), s
 
 config::machine_config load_machine(const registries& tables, const options& o) {
   platforms::config_request request;
-  request.file = o.config.empty() ? platforms::default_config(tables.platform.default_config)
+  const platform_entry& p = tables.platform;
+  request.file = o.config.empty() ? platforms::default_config(p.default_config, p.data_dir)
                                   : std::filesystem::path(o.config);
+  if (!p.data_dir.empty()) request.presets = platforms::presets_dir(p.data_dir);
   request.sets = o.sets;
   config::machine_config c = platforms::load_config(request).config;
-  tables.platform.adapt(c);
+  p.adapt(c);
   return c;
 }
 
@@ -126,7 +128,7 @@ class reporter {
     context_ = {tables.platform.name, DIECAST_VERSION,     platforms::config_sha256(c),
                 c.sim.seed,           {argv, argv + argc}, c.shape()};
     if (!o.out.empty()) {
-      out_.emplace(o.out);
+      out_.emplace(o.out, o.vcd);
       out_->write("config.json", platforms::dump_config(c));
     }
   }
@@ -146,11 +148,17 @@ class reporter {
     outcomes_.push_back(std::move(o));
   }
 
+  [[nodiscard]] bool interrupted() const { return outcomes_.back().status == run_status::interrupted; }
+
   int finish() {
     if (options_.format == output_format::json) print(platforms::result_json(context_, outcomes_));
     if (options_.format == output_format::csv) print(platforms::result_csv(outcomes_));
     if (out_) write_files();
     const run_status worst = platforms::worst(outcomes_);
+    const auto lost = [](const run_outcome& o) { return o.output_lost; };
+    if (worst != run_status::internal && std::any_of(outcomes_.begin(), outcomes_.end(), lost)) {
+      return output_failed;
+    }
     if (worst == run_status::interrupted) return 128 + platforms::interrupt_signal();
     return platforms::exit_code(worst);
   }
@@ -180,18 +188,21 @@ int run_points(const registries& tables, const options& o, const platforms::mach
     for (const auto& r : runs) print(comm::to_text(r->plan));
     return 0;
   }
-  claim_vcd(o);
   reporter report(tables, o, machine.config, argc, argv);
+  claim_vcd(o);  // after --out, in whose directory it may lie
   report.start(runs);
   platforms::install_signal_handlers();
   for (const auto& r : runs) {
-    report.add(platforms::run_in_child([&] { return platforms::simulate(*r, tables); }));
-    if (platforms::interrupt_signal() != 0) break;
+    run_outcome outcome = platforms::run_in_child([&] { return platforms::simulate(*r, tables); });
+    if (outcome.collective.empty()) r->describe(outcome);  // its process died
+    report.add(std::move(outcome));
+    if (report.interrupted()) break;
   }
   return report.finish();
 }
 
 int run_checked(const registries& tables, int argc, char** argv) {
+  check(tables);
   const options o = parse_options(argc, argv);
   if (inform(tables, o)) return 0;
   const config::machine_config config = load_machine(tables, o);
@@ -206,7 +217,11 @@ int run_checked(const registries& tables, int argc, char** argv) {
 
 int run(const registries& tables, int argc, char** argv) {
   try {
-    return run_checked(tables, argc, argv);
+    const int code = run_checked(tables, argc, argv);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      throw output_error("standard output: cannot be written");
+    }
+    return code;
   } catch (const user_error& e) {
     fmt::print(stderr, "{}\n", e.what());
     return usage_error;

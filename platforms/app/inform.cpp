@@ -44,7 +44,7 @@ std::string list_text(const registries& tables, const std::string& what) {
         "cube_leaders       pe0 of each cube (--ranks cube)\n"
         "leader_only        pe0 of cube 0 of each SIP (--ranks sip)\n";
   } else {
-    for (const auto& p : platforms::list_presets(platforms::presets_dir())) {
+    for (const auto& p : platforms::list_presets(platforms::presets_dir(tables.platform.data_dir))) {
       text += fmt::format("{:<10} {:<18} {}\n", p.block, p.name, p.source);
     }
   }

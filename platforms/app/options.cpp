@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/app/options.hpp"
 
+#include <algorithm>
 #include <boost/program_options.hpp>
 
 #include "models/config/text.hpp"
@@ -77,10 +78,23 @@ po::options_description all_options() {
                            near.empty() ? std::string("one of those in --help") : near + "?"});
 }
 
+/// A flag never takes the flag behind it for its value.
+void need_values(int argc, const char* const* argv) {
+  const auto known = all_options();
+  for (int i = 1; i + 1 < argc; ++i) {
+    const std::string flag = argv[i];
+    if (!flag.starts_with("--") || !std::string(argv[i + 1]).starts_with("--")) continue;
+    const auto* option = known.find_nothrow(flag.substr(2), false);
+    if (option == nullptr || option->semantic()->min_tokens() == 0) continue;
+    throw user_error(problem{flag, "has no value", argv[i + 1], "a value before the next flag"});
+  }
+}
+
 /// Boost's errors in the project's own words.
 po::variables_map read(int argc, const char* const* argv) {
   namespace style = po::command_line_style;
   po::variables_map values;
+  need_values(argc, argv);
   try {
     const auto known = all_options();
     const auto parsed = po::command_line_parser(argc, argv)
@@ -93,6 +107,9 @@ po::variables_map read(int argc, const char* const* argv) {
     std::string stray;
     for (int i = argc - 1; i > 0 && stray.empty(); --i) {
       if (argv[i][0] != '-' && (i == 1 || argv[i - 1][0] != '-')) stray = argv[i];
+    }
+    for (int i = 1; i < argc && stray.empty(); ++i) {
+      if (argv[i][0] == '-' && argv[i][1] != '-') unknown_flag(argv[i]);
     }
     throw user_error(
         problem{"command line", "stray argument", stray, "flags only; every value follows its flag"});
@@ -137,7 +154,11 @@ class reader {
   void with(const char* name, Use use) {
     if (!flag(name)) return;
     try {
-      use(std::string("--") + name, values_[name].as<std::string>());
+      const std::string flag = std::string("--") + name;
+      const auto& text = values_[name].as<std::string>();
+      // An empty shell variable must not pass for a flag that was not given.
+      if (text.empty()) throw user_error(problem{flag, "is empty", "", "a value"});
+      use(flag, text);
     } catch (const user_error& e) {
       problems_.insert(problems_.end(), e.problems().begin(), e.problems().end());
     }
@@ -154,7 +175,11 @@ class reader {
 void read_run(reader& r, options& o) {
   using std::string;
   r.with("collective", [&](const string&, const string& v) { o.collective = v; });
-  r.with("algorithm", [&](const string&, const string& v) { o.algorithms = split(v, ','); });
+  r.with("algorithm", [&](const string& f, const string& v) {
+    o.algorithms = split(v, ',');
+    const bool gap = std::find(o.algorithms.begin(), o.algorithms.end(), "") != o.algorithms.end();
+    if (gap) throw user_error(problem{f, "holds an empty name", v, "NAME[,NAME..] or all"});
+  });
   r.with("bytes", [&](const string&, const string& v) { o.bytes = parse_sizes(v); });
   r.with("dtype", [&](const string& f, const string& v) {
     const auto t = numeric::parse_dtype(v);

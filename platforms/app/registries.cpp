@@ -1,46 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/app/registries.hpp"
 
+#include <fmt/format.h>
+#include <set>
+#include <utility>
+
 #include "hw/hbm/hbm_simple.hpp"
+#include "models/config/text.hpp"
+#include "models/types/error.hpp"
 
 namespace diecast::app {
 namespace {
 
 netlist::memory_block make_hbm(const char* name, const config::machine_config& config,
                                hw::fault_sink& faults) {
-  auto memory = hw::make_hbm(name, config.hbm, config.sim.strict_memory, faults);
-  netlist::memory_block block;
-  block.socket = &memory->socket;
-  block.module = std::move(memory);
-  return block;
+  return netlist::memory_block_of(hw::make_hbm(name, config.hbm, config.sim.strict_memory, faults));
+}
+
+void need(bool given, const std::string& where, const char* what, std::vector<problem>& problems) {
+  if (!given) problems.push_back({where, fmt::format("the entry has no {}", what), "", ""});
+}
+
+void check_patterns(const std::vector<comm::pattern_entry>& patterns, std::set<std::string>& names,
+                    std::vector<problem>& problems) {
+  for (const auto& p : patterns) {
+    const std::string where = fmt::format("pattern {}", p.name);
+    if (!names.insert(p.name).second) problems.push_back({where, "is registered twice", "", "another name"});
+    need(p.build != nullptr, where, "build function", problems);
+  }
+}
+
+void check_kernels(const sw::kernel_table& kernels, const std::set<std::string>& patterns,
+                   std::vector<problem>& problems) {
+  std::set<std::pair<std::string, std::string>> names;
+  for (const auto& k : kernels) {
+    const std::string where = fmt::format("kernel {} {}", k.collective, k.name);
+    if (!names.insert({k.collective, k.name}).second) {
+      problems.push_back({where, "is registered twice", "", "another name"});
+    }
+    if (!patterns.contains(k.pattern)) {
+      problems.push_back({where, "its pattern is in no table", k.pattern,
+                          config::join(std::vector<std::string>(patterns.begin(), patterns.end()))});
+    }
+    need(!k.rank_sets.empty(), where, "rank set", problems);
+    need(k.run != nullptr, where, "run function", problems);
+    need(k.scratch_bytes != nullptr, where, "scratch_bytes function", problems);
+  }
 }
 
 }  // namespace
+
+void check(const registries& tables) {
+  std::vector<problem> problems;
+  std::set<std::string> patterns;
+  check_patterns(tables.patterns, patterns, problems);
+  check_kernels(tables.kernels, patterns, problems);
+  need(tables.hbm != nullptr, tables.platform.name, "HBM factory", problems);
+  need(tables.platform.adapt != nullptr, tables.platform.name, "adapt function", problems);
+  if (!problems.empty()) throw user_error(problems);
+}
 
 registries builtin_registries(platform_entry platform) {
   return {std::move(platform), sw::builtin_kernels(), comm::builtin_patterns(), make_hbm};
 }
 
 platform_entry pod_platform() {
-  return {"diecast-pod", "a pod of SIPs (packages), each a mesh of cubes (dies) of PEs", "pod",
-          [](config::machine_config&) {}};
+  return {"diecast-pod",
+          "a pod of SIPs (packages), each a mesh of cubes (dies) of PEs",
+          "pod_default.json",
+          [](config::machine_config&) {},
+          {}};
 }
 
 platform_entry sip_platform() {
-  return {"diecast-sip", "one SIP: a mesh of cubes of PEs", "sip", [](config::machine_config& c) {
+  return {"diecast-sip",
+          "one SIP: a mesh of cubes of PEs",
+          "sip_default.json",
+          [](config::machine_config& c) {
             c.pod.sips = 1;
             c.pod.topology = config::pod_topology::ring;
             c.pod.columns = 0;
             c.pod.links.clear();
-          }};
+          },
+          {}};
 }
 
 platform_entry cube_platform() {
-  return {"diecast-cube", "one cube of PEs", "cube", [](config::machine_config& c) {
+  return {"diecast-cube",
+          "one cube of PEs",
+          "cube_default.json",
+          [](config::machine_config& c) {
             sip_platform().adapt(c);
             c.sip.columns = 1;
             c.sip.rows = 1;
-          }};
+          },
+          {}};
 }
 
 }  // namespace diecast::app

@@ -3,6 +3,7 @@
 // adds its own entries and calls app::run.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,15 @@ namespace diecast::app {
 
 /// A binary: its name, its default config and the levels it does not build.
 struct platform_entry {
-  std::string name;            ///< "diecast-pod"
-  std::string description;     ///< one line for --help
-  std::string default_config;  ///< stem of configs/*_default.json: "pod"
+  std::string name;         ///< "diecast-pod"
+  std::string description;  ///< one line for --help
+  /// What runs without --config: a file of the data folder's configs/, or an absolute path.
+  std::filesystem::path default_config;
   /// Reduces the machine to what this platform builds (one SIP, one cube).
   void (*adapt)(config::machine_config&){};
+  /// Folder of configs/ and presets/; empty: share/diecast beside the binary. A platform built against
+  /// an installed package gives the package's diecast_DATA_DIR.
+  std::filesystem::path data_dir;
 };
 
 struct registries {
@@ -29,7 +34,11 @@ struct registries {
   netlist::memory_factory hbm;  ///< makes the memory behind each HBM port
 };
 
-/// Everything Diecast ships, for one of its platforms.
+/// Throws user_error with everything wrong in the tables: a name given twice, a kernel whose pattern is
+/// in no table, an entry without its function.
+void check(const registries& tables);
+
+/// Everything Diecast ships, for the platform given.
 [[nodiscard]] registries builtin_registries(platform_entry platform);
 
 [[nodiscard]] platform_entry pod_platform();

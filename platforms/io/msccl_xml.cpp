@@ -280,7 +280,10 @@ msccl_file parse_msccl(std::string_view text, const std::string& name) { return 
 
 msccl_file load_msccl(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw user_error({path, "the workload cannot be read", {}, "an MSCCL program (XML)"});
+  // A folder opens; only reading it fails.
+  file.peek();
+  if (!file.is_open() || file.bad())
+    throw user_error({path, "the workload cannot be read", {}, "an MSCCL program (XML)"});
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   return parse_msccl(text, path);
 }

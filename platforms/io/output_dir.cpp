@@ -28,7 +28,7 @@ bool is_ours(const fs::path& file) {
 
 }  // namespace
 
-output_dir::output_dir(fs::path path) : path_(std::move(path)) {
+output_dir::output_dir(fs::path path, const fs::path& named) : path_(std::move(path)) {
   std::error_code error;
   fs::create_directories(path_, error);
   if (error || !fs::is_directory(path_)) {
@@ -39,7 +39,7 @@ output_dir::output_dir(fs::path path) : path_(std::move(path)) {
   if (error)
     throw output_error(fmt::format("--out {}: cannot be read ({})", path_.string(), error.message()));
   for (const auto& entry : entries) {
-    if (!is_ours(entry.path())) {
+    if (!is_ours(entry.path()) && !(fs::exists(named) && fs::equivalent(entry.path(), named, error))) {
       throw output_error(
           fmt::format("--out {}: holds {}, which Diecast did not write; expected an empty directory or "
                       "one of an earlier run",

@@ -11,8 +11,9 @@ namespace diecast::platforms {
 class output_dir {
  public:
   /// Creates the directory, refuses one that holds files of somebody else, removes what an
-  /// earlier run left, and proves that a file can be created in it.
-  explicit output_dir(std::filesystem::path path);
+  /// earlier run left, and proves that a file can be created in it. `named` is a file that the same
+  /// command line writes (a waveform): it may lie in the directory.
+  explicit output_dir(std::filesystem::path path, const std::filesystem::path& named = {});
 
   /// Writes to a temporary name and renames, so that no reader ever sees half a file.
   void write(const std::string& name, const std::string& text) const;

@@ -2,6 +2,7 @@
 #include "platforms/io/paths.hpp"
 
 #include <fmt/format.h>
+#include <string_view>
 
 #include "models/types/error.hpp"
 
@@ -28,14 +29,20 @@ fs::path existing(fs::path path, std::string_view meaning) {
 
 }  // namespace
 
-fs::path data_dir() {
-  return existing((binary_dir() / ".." / "share" / "diecast").lexically_normal(), "shipped data folder");
+fs::path data_dir(const fs::path& given) {
+  const fs::path folder = given.empty() ? binary_dir() / ".." / "share" / "diecast" : given;
+  return existing(folder.lexically_normal(), "folder of shipped data");
 }
-fs::path configs_dir() { return existing(data_dir() / "configs", "folder of shipped configs"); }
-fs::path presets_dir() { return existing(data_dir() / "presets", "folder of presets"); }
+fs::path configs_dir(const fs::path& given) {
+  return existing(data_dir(given) / "configs", "folder of shipped configs");
+}
+fs::path presets_dir(const fs::path& given) {
+  return existing(data_dir(given) / "presets", "folder of presets");
+}
 
-fs::path default_config(std::string_view platform) {
-  return existing(configs_dir() / fmt::format("{}_default.json", platform), "default config of the platform");
+fs::path default_config(const fs::path& file, const fs::path& given_data_dir) {
+  const fs::path path = file.is_absolute() ? file : configs_dir(given_data_dir) / file;
+  return existing(path, "default config of the platform");
 }
 
 }  // namespace diecast::platforms

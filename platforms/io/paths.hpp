@@ -4,18 +4,18 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
-#include <string_view>
 
 namespace diecast::platforms {
 
-/// share/diecast of the running binary. Throws user_error with the folder tried.
-[[nodiscard]] std::filesystem::path data_dir();
-[[nodiscard]] std::filesystem::path configs_dir();
-[[nodiscard]] std::filesystem::path presets_dir();
+/// The data folder: `given`, or share/diecast of the running binary when that is empty. Throws
+/// user_error with the folder tried.
+[[nodiscard]] std::filesystem::path data_dir(const std::filesystem::path& given = {});
+[[nodiscard]] std::filesystem::path configs_dir(const std::filesystem::path& given = {});
+[[nodiscard]] std::filesystem::path presets_dir(const std::filesystem::path& given = {});
 
-/// The config a platform runs without --config: "pod" -> .../configs/pod_default.json. Throws
-/// user_error when it is not there.
-[[nodiscard]] std::filesystem::path default_config(std::string_view platform);
+/// The config a platform runs without --config: a file of configs/ ("pod_default.json"), or a file
+/// elsewhere by its absolute path. Throws user_error when it is not there.
+[[nodiscard]] std::filesystem::path default_config(const std::filesystem::path& file,
+                                                   const std::filesystem::path& given_data_dir = {});
 
 }  // namespace diecast::platforms

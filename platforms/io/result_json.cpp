@@ -35,6 +35,8 @@ json run_json(const run_outcome& o) {
          {"verified_how", o.verified_how},
          {"wrong_elements", optional_json(o.wrong_elements)},
          {"ranks_bitwise_equal", optional_json(o.ranks_bitwise_equal)},
+         {"output_min", optional_json(o.output_min)},
+         {"output_max", optional_json(o.output_max)},
          {"fingerprint", o.fingerprint},
          {"stats", stats},
          {"notes", o.notes},
@@ -81,6 +83,8 @@ void read_run(const json& j, run_outcome& o) {
   o.verified_how = j.at("verified_how");
   o.wrong_elements = optional_from<std::uint64_t>(j.at("wrong_elements"));
   o.ranks_bitwise_equal = optional_from<bool>(j.at("ranks_bitwise_equal"));
+  o.output_min = optional_from<double>(j.at("output_min"));
+  o.output_max = optional_from<double>(j.at("output_max"));
   o.fingerprint = j.at("fingerprint");
   for (const auto& [name, value] : j.at("stats").items()) o.stats.emplace_back(name, value.get<double>());
   o.notes = j.at("notes").get<std::vector<std::string>>();
@@ -92,6 +96,7 @@ void read_run(const json& j, run_outcome& o) {
 
 std::string pack(const run_outcome& o) {
   json j = run_json(o);
+  j["output_lost"] = o.output_lost;
   j["deadlock_json"] = o.deadlock_json;
   j["wall_s"] = o.wall_s;
   j["elaborate_s"] = o.elaborate_s;
@@ -110,6 +115,7 @@ run_outcome unpack(const std::string& text) {
   const json j = json::parse(text);
   run_outcome o;
   read_run(j, o);
+  o.output_lost = j.at("output_lost");
   o.deadlock_json = j.at("deadlock_json");
   o.wall_s = j.at("wall_s");
   o.elaborate_s = j.at("elaborate_s");

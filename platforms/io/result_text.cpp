@@ -38,16 +38,17 @@ std::string csv_field(const std::string& s) {
 }  // namespace
 
 std::string table_header(std::size_t algorithm_width) {
-  return fmt::format("{:>10}  {:<10}  {:<{}}  {:<5}  {:<4}  {:<9}  {:>12}  {:>11}  {:>11}  {:>8}  {}\n", "size",
-                     "collective", "algorithm", algorithm_width, "type", "op", "ranks", "time_ns", "algbw_GB/s",
-                     "busbw_GB/s", "wrong", "verified");
+  return fmt::format("{:>10}  {:<10}  {:<{}}  {:<5}  {:<4}  {:<9}  {:>12}  {:>11}  {:>11}  {:>8}  {}\n",
+                     "size", "collective", "algorithm", algorithm_width, "type", "op", "ranks", "time_ns",
+                     "algbw_GB/s", "busbw_GB/s", "wrong", "verified");
 }
 
 std::string table_row(const run_outcome& o, std::size_t algorithm_width) {
-  return fmt::format("{:>10}  {:<10}  {:<{}}  {:<5}  {:<4}  {:<9}  {:>12.1f}  {:>11.3f}  {:>11.3f}  {:>8}  {}\n",
-                     size_text(o.bytes), o.collective, o.algorithm, algorithm_width, o.dtype, o.op,
-                     fmt::format("{} {}", o.ranks, o.rank_set), o.time_ns, o.algbw_gbytes_s, o.busbw_gbytes_s,
-                     wrong_text(o), verified_text(o));
+  return fmt::format(
+      "{:>10}  {:<10}  {:<{}}  {:<5}  {:<4}  {:<9}  {:>12.1f}  {:>11.3f}  {:>11.3f}  {:>8}  {}\n",
+      size_text(o.bytes), o.collective, o.algorithm, algorithm_width, o.dtype, o.op,
+      fmt::format("{} {}", o.ranks, o.rank_set), o.time_ns, o.algbw_gbytes_s, o.busbw_gbytes_s, wrong_text(o),
+      verified_text(o));
 }
 
 std::string result_csv(const std::vector<run_outcome>& runs) {

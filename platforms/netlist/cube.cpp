@@ -76,10 +76,8 @@ void cube::make_memory(const build_context& context, const fabric::terminal& ter
     m->block = context.make_hbm(terminal.name.c_str(), context.config, context.faults);
   } else {
     m->kind = abi::region::sram;
-    auto sram = std::make_unique<hw::simple_memory>(terminal.name.c_str(), context.config.sram,
-                                                    context.config.sim.strict_memory, context.faults);
-    m->block.socket = &sram->socket;
-    m->block.module = std::move(sram);
+    m->block = memory_block_of(std::make_unique<hw::simple_memory>(
+        terminal.name.c_str(), context.config.sram, context.config.sim.strict_memory, context.faults));
   }
   hw::memory_ni_setup setup;
   setup.kind = m->kind;

@@ -24,6 +24,12 @@ struct memory_block {
   std::unique_ptr<sc_core::sc_module> module;
   tlm::tlm_target_socket<>* socket{};
 };
+/// A memory whose target socket is its member `socket`.
+template <class Memory>
+[[nodiscard]] memory_block memory_block_of(std::unique_ptr<Memory> memory) {
+  tlm::tlm_target_socket<>* const socket = &memory->socket;
+  return {std::move(memory), socket};
+}
 /// Makes the memory of one HBM port. Called inside the cube's constructor, so that its name nests.
 using memory_factory = std::function<memory_block(const char* name, const config::machine_config& config,
                                                   hw::fault_sink& faults)>;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fnmatch.h>
 
-#include "models/timing/link.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::observe {
@@ -45,11 +44,7 @@ std::string binary(std::uint64_t value) {
 
 vcd_writer::vcd_writer(const std::string& path, const config::machine_config& config,
                        const fabric::topology& topology, const comm::install_plan& plan)
-    : path_(path),
-      file_(path, std::ios::binary),
-      shape_(config.shape()),
-      glob_(config.trace.vcd_scope),
-      cycle_(timing::noc_clock(config).period) {
+    : path_(path), file_(path, std::ios::binary), shape_(config.shape()), glob_(config.trace.vcd_scope) {
   if (!file_) throw output_error(fmt::format("--vcd {}: cannot be written", path));
   const auto matches = [this](const std::string& p) { return fnmatch(glob_.c_str(), p.c_str(), 0) == 0; };
   for (std::uint32_t i = 0; i < shape_.pes(); ++i) {
@@ -66,6 +61,8 @@ vcd_writer::vcd_writer(const std::string& path, const config::machine_config& co
     queue_pairs_[{qp.owner, qp.dir}] = declare(name, "my_head", 32);
     for (const char* field : {"my_tail", "peer_head_cache", "peer_tail_cache", "free_credits"})
       declare(name, field, 32);
+    // Queue pairs are installed before anything moves: all slots of the peer's ring are free.
+    variables_.back().last = qp.tx ? plan.n_slots : 0;
   }
   for (std::uint32_t l = 0; l < topology.links().size(); ++l) {
     const std::string& name = topology.links()[l].name;
@@ -79,7 +76,7 @@ vcd_writer::vcd_writer(const std::string& path, const config::machine_config& co
 
 std::uint32_t vcd_writer::declare(const std::string& scope, const std::string& name, std::uint32_t width) {
   const auto index = static_cast<std::uint32_t>(variables_.size());
-  variables_.push_back({code_of(index), width, 0, false});
+  variables_.push_back({code_of(index), width, 0});
   scopes_[split_path(scope)].emplace_back(name, index);
   return index;
 }
@@ -102,7 +99,7 @@ void vcd_writer::write_header() {
   for (; !open.empty(); open.pop_back()) file_ << "$upscope $end\n";
   file_ << "$enddefinitions $end\n$dumpvars\n";
   for (const variable& v : variables_) {
-    file_ << (v.width == 1 ? "0" + v.code : "b0 " + v.code) << '\n';
+    file_ << (v.width == 1 ? "0" + v.code : fmt::format("b{} {}", binary(v.last), v.code)) << '\n';
   }
   file_ << "$end\n";
 }
@@ -163,12 +160,11 @@ void vcd_writer::on(const events::queue_pair_changed& e) {
 void vcd_writer::on(const events::link_occupied& e) {
   const auto found = links_.find(e.link);
   if (found == links_.end()) return;
-  const sim_time end = e.tail + cycle_;
   sim_time& until = busy_until_[e.link];
   put(e.head, found->second, 1);
-  if (end > until) {
-    until = end;
-    put(end, found->second, 0);
+  if (e.tail > until) {
+    until = e.tail;
+    put(e.tail, found->second, 0);
   }
 }
 

@@ -39,7 +39,6 @@ class vcd_writer : public events::observer {
     std::string code;  ///< VCD identifier
     std::uint32_t width{};
     std::uint64_t last{};
-    bool written{};
   };
   struct change {
     sim_time at;
@@ -70,7 +69,6 @@ class vcd_writer : public events::observer {
   std::map<std::uint32_t, std::uint32_t> link_of_;  ///< variable -> link
   std::priority_queue<change, std::vector<change>, std::greater<>> pending_;
   std::uint64_t sequence_{};
-  sim_time cycle_;
   sim_time written_until_;
   bool any_time_{};
 };

@@ -46,7 +46,7 @@ template <class Adapter>
 void collect_link(const prepared_run& run, const Adapter& a, fabric_totals& totals, run_outcome& o) {
   const auto& c = a.statistics();
   totals.hops += c.packets;
-  totals.wakeups += c.packets;
+  totals.wakeups += c.evaluations;
   add_link(run, a.link(), c.packets, c.flits, c.busy.ns(), c.credit_stall.ns(), totals, o);
 }
 
@@ -111,7 +111,7 @@ void collect(const prepared_run& run, netlist::pod& pod, const session& s,
              {"elaborate_s", o.elaborate_s}};
 }
 
-void report_deadlock(const prepared_run& run, netlist::pod& pod, run_outcome& o) {
+void report_deadlock(const prepared_run& run, netlist::pod& pod, const std::string& why, run_outcome& o) {
   std::vector<analysis::pe_dump> dumps;
   std::uint64_t unfinished = 0;
   for (const pe_coord pe : run.members.members) {
@@ -121,9 +121,8 @@ void report_deadlock(const prepared_run& run, netlist::pod& pod, run_outcome& o)
   }
   const auto report = analysis::explain_waits(run.machine.config.shape(), dumps);
   o.status = run_status::deadlock;
-  o.message =
-      fmt::format("deadlock at {:.3f} ns: {} of {} PEs have not finished and nothing is left to happen\n{}",
-                  hw::now().ns(), unfinished, run.members.members.size(), report.text);
+  o.message = fmt::format("at {:.3f} ns {} of {} PEs have not finished and {}\n{}", hw::now().ns(),
+                          unfinished, run.members.members.size(), why, report.text);
   o.deadlock_json = deadlock_json(run, report, dumps);
 }
 

@@ -2,6 +2,8 @@
 // Reads the counters of a machine that has stopped.
 #pragma once
 
+#include <string>
+
 #include "models/analysis/critical_hops.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/run/prepare.hpp"
@@ -13,7 +15,8 @@ namespace diecast::platforms {
 void collect(const prepared_run& run, netlist::pod& pod, const session& s,
              const analysis::critical_hops& hops, run_outcome& o);
 
-/// Status deadlock with the report: waiting queue pairs, wait-for graph, deadlock.json.
-void report_deadlock(const prepared_run& run, netlist::pod& pod, run_outcome& o);
+/// Status deadlock with the report: waiting queue pairs, wait-for graph, deadlock.json. `why` says what
+/// ended the run: "nothing is left to happen".
+void report_deadlock(const prepared_run& run, netlist::pod& pod, const std::string& why, run_outcome& o);
 
 }  // namespace diecast::platforms

@@ -139,6 +139,18 @@ void prepared_run::wire(const app::registries& tables) {
       comm::build_install_plan(edges, comm::options_from(machine.config, sw::lay_out(kernel, *launch).end));
 }
 
+void prepared_run::describe(run_outcome& o) const {
+  o.collective = point.collective;
+  o.algorithm = point.algorithm;
+  o.algorithm_reason = algorithm_reason;
+  o.dtype = numeric::to_string(point.type);
+  o.op = numeric::to_string(point.op);
+  o.rank_set = comm::to_string(members.set);
+  o.bytes = point.bytes;
+  o.ranks = members.members.size();
+  o.notes = notes;
+}
+
 std::string prepared_run::direction_name(pe_coord pe, comm::direction d) const {
   if (!program) return comm::direction_name(d);
   const auto rank = std::find(members.members.begin(), members.members.end(), pe) - members.members.begin();

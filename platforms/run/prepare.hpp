@@ -38,6 +38,8 @@ struct prepared_run {
   comm::install_plan plan;
   std::vector<std::string> notes;
   std::string algorithm_reason;
+  /// Fills in what was asked for: the row of a run is complete even when its process dies.
+  void describe(run_outcome& o) const;
   /// Name of a direction of one PE: a program names its own.
   [[nodiscard]] std::string direction_name(pe_coord pe, comm::direction d) const;
 

@@ -59,6 +59,7 @@ using statistics = std::vector<std::pair<std::string, double>>;
 struct run_outcome {
   run_status status{run_status::ok};
   std::string message;        ///< for the user, when status is not ok
+  bool output_lost{};         ///< a file of this run could not be written: exit code 5
   std::string deadlock_json;  ///< contents of deadlock.json, when there was one
 
   std::string collective, algorithm, algorithm_reason, dtype, op, rank_set;
@@ -69,6 +70,7 @@ struct run_outcome {
   std::string verified_how;
   std::optional<std::uint64_t> wrong_elements;
   std::optional<bool> ranks_bitwise_equal;
+  std::optional<double> output_min, output_max;  ///< over all elements of all ranks
   std::string fingerprint;
   statistics stats;
   std::vector<std::string> notes;

@@ -8,6 +8,7 @@
 #include "models/comm/launch_plan.hpp"
 #include "models/golden/all_reduce.hpp"
 #include "models/golden/compare.hpp"
+#include "models/numeric/convert.hpp"
 
 namespace diecast::platforms {
 
@@ -106,12 +107,22 @@ void session::count_wrong(std::span<const std::byte> got) {
                             : golden::count_beyond(run_.point.type, got, expected_, bounds_);
 }
 
+void session::widen_range(std::span<const std::byte> got) {
+  values_.resize(run_.launch->count);
+  numeric::to_double(run_.point.type, got, values_);
+  if (values_.empty()) return;
+  const auto [low, high] = std::minmax_element(values_.begin(), values_.end());
+  output_min_ = std::min(output_min_.value_or(*low), *low);
+  output_max_ = std::max(output_max_.value_or(*high), *high);
+}
+
 void session::verify(abi::host_hal& host) {
   std::vector<std::byte> got(vector_bytes_);
   for (const std::uint32_t r : members_of(host.self())) {
     const pe_coord pe = run_.members.members[r];
     sw::read_tcm(host, pe, arguments_[r].output, got);
     count_wrong(got);
+    widen_range(got);
     if (first_output_.empty()) first_output_ = got;
     equal_ = equal_ && got == first_output_;
     data_fingerprint_.add_bytes(pe_path(run_.machine.config.shape(), pe), got);
@@ -138,6 +149,8 @@ void session::report(run_outcome& o) const {
   o.verified = wrong_ == 0;
   o.wrong_elements = wrong_;
   o.ranks_bitwise_equal = equal_;
+  o.output_min = output_min_;
+  o.output_max = output_max_;
   o.verified_how = data_->method();
   if (wrong_ != 0) o.status = run_status::wrong;
 }

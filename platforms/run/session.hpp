@@ -40,6 +40,7 @@ class session {
   void collect_times(abi::host_hal& host, sim_time start);
   void verify(abi::host_hal& host);
   void count_wrong(std::span<const std::byte> got);
+  void widen_range(std::span<const std::byte> got);
   [[nodiscard]] std::vector<std::uint32_t> members_of(sip_id s) const;
 
   const prepared_run& run_;
@@ -64,6 +65,8 @@ class session {
   std::vector<double> launch_ns_;
   std::uint64_t wrong_{};
   bool equal_{true};
+  std::vector<double> values_;  ///< one rank's output; kept for its memory
+  std::optional<double> output_min_, output_max_;
   std::uint64_t hosts_done_{};
   events::run_fingerprint data_fingerprint_;
 };

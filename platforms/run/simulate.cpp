@@ -60,12 +60,15 @@ enum class end_of_run { finished, starved, fault, interrupted, limit };
 end_of_run run_slices(const config::sim_block& sim, const session& s, const hw::fault_sink& faults) {
   const sc_core::sc_time slice(static_cast<double>(sim.slice_us), sc_core::SC_US);
   const sc_core::sc_time limit(static_cast<double>(sim.limit_ms), sc_core::SC_MS);
+  sc_core::sc_start(sc_core::SC_ZERO_TIME);  // the first deltas: until then nothing is pending
   for (;;) {
-    sc_core::sc_start(slice, sc_core::SC_EXIT_ON_STARVATION);
     if (faults.fault()) return end_of_run::fault;
     if (!sc_core::sc_pending_activity()) return s.finished() ? end_of_run::finished : end_of_run::starved;
     if (interrupt_signal() != 0) return end_of_run::interrupted;
     if (sc_core::sc_time_stamp() >= limit) return end_of_run::limit;
+    // To the next event at least: a slice without one would not move the clock.
+    const sc_core::sc_time reach = std::max(slice, sc_core::sc_time_to_pending_activity());
+    sc_core::sc_start(reach, sc_core::SC_EXIT_ON_STARVATION);
   }
 }
 
@@ -75,37 +78,33 @@ void conclude(end_of_run end, const prepared_run& run, const session& s, const h
   switch (end) {
     case end_of_run::finished: return;
     case end_of_run::fault: return explain(faults.fault(), o);
-    case end_of_run::starved: return report_deadlock(run, pod, o);
+    case end_of_run::starved: return report_deadlock(run, pod, "nothing is left to happen", o);
     case end_of_run::interrupted:
       o.status = run_status::interrupted;
       o.message =
           fmt::format("interrupted at {:.3f} us after {} launches", hw::now().ns() / 1e3, s.rounds_done());
       return;
     case end_of_run::limit:
-      report_deadlock(run, pod, o);
-      o.message = fmt::format("still running at sim.limit_ms = {} ms\n{}", run.machine.config.sim.limit_ms,
-                              o.message);
-      return;
+      return report_deadlock(
+          run, pod, fmt::format("the run has reached sim.limit_ms = {}", run.machine.config.sim.limit_ms), o);
   }
 }
 
-void describe(const prepared_run& run, run_outcome& o) {
-  o.collective = run.point.collective;
-  o.algorithm = run.point.algorithm;
-  o.algorithm_reason = run.algorithm_reason;
-  o.dtype = numeric::to_string(run.point.type);
-  o.op = numeric::to_string(run.point.op);
-  o.rank_set = comm::to_string(run.members.set);
-  o.bytes = run.point.bytes;
-  o.ranks = run.members.members.size();
-  o.notes = run.notes;
+/// A waveform that could not be finished costs the run nothing but the waveform.
+void finish_waveform(observe::vcd_writer& vcd, run_outcome& o) {
+  try {
+    vcd.close(hw::now());
+  } catch (const output_error& e) {
+    o.output_lost = true;
+    o.message += (o.message.empty() ? "" : "\n") + std::string(e.what());
+  }
 }
 
 }  // namespace
 
 run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   run_outcome o;
-  describe(run, o);
+  run.describe(o);
   const auto started = clock::now();
   hw::set_time_resolution();
   sc_core::sc_report_handler::set_handler(on_report);
@@ -135,7 +134,9 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
                                        },
                                        tables.hbm,
                                        run.point.data};
-  netlist::pod pod("pod", context, [&host_session](sip_id) -> hw::host_program {
+  // Never destroyed: the process ends after its run, and SystemC 2.3.4 takes long to remove the objects of a
+  // large pod from its registries one by one.
+  auto& pod = *new netlist::pod("pod", context, [&host_session](sip_id) -> hw::host_program {
     return [&host_session](abi::host_hal& host) { host_session.host_program(host); };
   });
   o.elaborate_s = seconds_since(started);
@@ -145,7 +146,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   o.wall_s = seconds_since(running);
   conclude(end, run, host_session, faults, pod, o);
   collect(run, pod, host_session, hops, o);
-  if (vcd) vcd->close(hw::now());
+  if (vcd) finish_waveform(*vcd, o);
   o.peak_rss_mib = peak_rss_mib();
   return o;
 }

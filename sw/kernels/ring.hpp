@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "models/comm/install_plan.hpp"
 #include "sw/runtime/pe_context.hpp"

@@ -30,7 +30,7 @@ struct mock_machine::impl {
   mock_options options;
   std::unique_ptr<scheduler> order;
   memory_map memory;
-  boost::context::fiber main;
+  coroutine main;
   std::uint64_t clock{};
   agenda work;
   std::vector<std::unique_ptr<mock_pe>> pes;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/mock_machine/mock_pe.hpp"
 
-#include <boost/context/fixedsize_stack.hpp>
 #include <fmt/format.h>
 #include <stdexcept>
 #include <utility>
@@ -9,22 +8,16 @@
 #include "models/numeric/elementwise.hpp"
 
 namespace diecast::sw {
-namespace {
-
-using boost::context::fiber;
-using boost::context::detail::forced_unwind;
-
-}  // namespace
 
 mock_pe::mock_pe(pe_coord self, std::uint32_t index, protocol::ipcq_core core, const mock_board& board)
     : self_(self), index_(index), core_(std::move(core)), board_(board) {}
 
 void mock_pe::start(std::size_t stack_bytes, std::function<void(abi::hal&)> firmware) {
-  const auto entry = [this, run = std::move(firmware)](fiber&& scheduler) {
+  const auto entry = [this, run = std::move(firmware)](coroutine&& scheduler) {
     board_.scheduler = std::move(scheduler);
     try {
       run(*this);
-    } catch (const forced_unwind&) {
+    } catch (const coroutine::unwind&) {
       throw;
     } catch (...) {
       error_ = std::current_exception();
@@ -32,7 +25,7 @@ void mock_pe::start(std::size_t stack_bytes, std::function<void(abi::hal&)> firm
     state_ = state::idle;
     return std::move(board_.scheduler);
   };
-  fiber_ = fiber{std::allocator_arg, boost::context::fixedsize_stack{stack_bytes}, entry};
+  fiber_ = coroutine{stack_bytes, entry};
   state_ = state::ready;
   empty_polls_ = 0;
 }

@@ -3,7 +3,6 @@
 // fiber.
 #pragma once
 
-#include <boost/context/fiber.hpp>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -11,6 +10,7 @@
 #include "models/abi/hal.hpp"
 #include "models/protocol/ipcq_core.hpp"
 #include "sw/mock_machine/agenda.hpp"
+#include "sw/runtime/coroutine.hpp"
 
 namespace diecast::sw {
 
@@ -18,9 +18,9 @@ namespace diecast::sw {
 struct mock_board {
   memory_map& memory;
   agenda& work;
-  boost::context::fiber& scheduler;  ///< the context that resumes PEs
-  bool interrupts{};                 ///< give way at register accesses
-  bool polls{};                      ///< firmware polls: give way while it waits
+  coroutine& scheduler;  ///< the context that resumes PEs
+  bool interrupts{};     ///< give way at register accesses
+  bool polls{};          ///< firmware polls: give way while it waits
   std::uint64_t tcm_bytes{};
   std::uint64_t& clock;
 };
@@ -78,7 +78,7 @@ class mock_pe final : public abi::hal {
   std::uint32_t dma_target_{};
   std::uint64_t errata_{};
 
-  boost::context::fiber fiber_;  ///< last: its stack refers to the rest
+  coroutine fiber_;  ///< last: its stack refers to the rest
 };
 
 }  // namespace diecast::sw

@@ -2,7 +2,6 @@
 #include "sw/runtime/task_scheduler.hpp"
 
 #include <algorithm>
-#include <boost/context/fixedsize_stack.hpp>
 #include <memory>
 #include <utility>
 
@@ -11,24 +10,21 @@
 namespace diecast::sw {
 namespace {
 
-using boost::context::fiber;
-using boost::context::detail::forced_unwind;
-
 /// A machine that runs firmware on fibers may destroy a PE while one of its tasks is inside a HAL
 /// call. It then unwinds the task's stack, and the kernel's own stack, on which everything else of
 /// this PE lives, is reachable through the task alone: it is unwound when the task's frames are gone.
 class unwind_kernel_too {
  public:
-  explicit unwind_kernel_too(fiber& kernel) : kernel_(&kernel) {}
+  explicit unwind_kernel_too(coroutine& kernel) : kernel_(&kernel) {}
   unwind_kernel_too(const unwind_kernel_too&) = delete;
   unwind_kernel_too& operator=(const unwind_kernel_too&) = delete;
   ~unwind_kernel_too() {
-    if (kernel_ != nullptr) fiber kernel = std::move(*kernel_);
+    if (kernel_ != nullptr) const coroutine kernel = std::move(*kernel_);
   }
   void dismiss() { kernel_ = nullptr; }
 
  private:
-  fiber* kernel_;
+  coroutine* kernel_;
 };
 
 }  // namespace
@@ -82,17 +78,17 @@ void task_scheduler::resume(std::size_t index) {
   if (index != current_ && switch_cycles_ > 0) hal_.compute(switch_cycles_);
   current_ = index;
   tasks_[index].ready = nullptr;
-  tasks_[index].fiber = std::move(tasks_[index].fiber).resume();
+  tasks_[index].context = std::move(tasks_[index].context).resume();
   if (tasks_[index].error) std::rethrow_exception(std::exchange(tasks_[index].error, nullptr));
 }
 
 void task_scheduler::launch(std::size_t index, const std::function<void()>& body) {
-  const auto entry = [this, index, &body](fiber&& kernel) {
+  const auto entry = [this, index, &body](coroutine&& kernel) {
     main_ = std::move(kernel);
     unwind_kernel_too guard{main_};
     try {
       body();
-    } catch (const forced_unwind&) {
+    } catch (const coroutine::unwind&) {
       throw;
     } catch (...) {
       // Whatever it is (a trap, or the machine taking the PE down) belongs to the kernel's context.
@@ -102,7 +98,7 @@ void task_scheduler::launch(std::size_t index, const std::function<void()>& body
     tasks_[index].done = true;
     return std::move(main_);
   };
-  tasks_[index].fiber = fiber{std::allocator_arg, boost::context::fixedsize_stack{stack_bytes_}, entry};
+  tasks_[index].context = coroutine{stack_bytes_, entry};
 }
 
 }  // namespace diecast::sw

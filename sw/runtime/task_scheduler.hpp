@@ -3,7 +3,6 @@
 // that takes time holds up all of them.
 #pragma once
 
-#include <boost/context/fiber.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "models/abi/hal.hpp"
+#include "sw/runtime/coroutine.hpp"
 
 namespace diecast::sw {
 
@@ -33,7 +33,7 @@ class task_scheduler {
 
  private:
   struct task {
-    boost::context::fiber fiber;
+    coroutine context;
     const std::function<bool()>* ready{};  ///< null: runnable
     std::exception_ptr error;
     bool done{};
@@ -49,7 +49,7 @@ class task_scheduler {
   std::function<void()> sleep_;
   std::vector<task> tasks_;
   std::size_t current_{};
-  boost::context::fiber main_;  ///< the kernel's own context while a task runs
+  coroutine main_;  ///< the kernel's own context while a task runs
 };
 
 }  // namespace diecast::sw

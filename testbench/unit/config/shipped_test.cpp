@@ -38,9 +38,9 @@ TEST_CASE("shipped configs: the platforms' own") {
   CHECK(shipped("sip_default").shape().pes() == 128);
   CHECK(shipped("cube_default").shape().pes() == 8);
   for (const char* platform : {"pod", "sip", "cube"}) {
-    CHECK(std::filesystem::exists(platforms::default_config(platform)));
+    CHECK(std::filesystem::exists(platforms::default_config(std::string(platform) + "_default.json")));
   }
-  CHECK_THROWS_AS(platforms::default_config("toaster"), user_error);
+  CHECK_THROWS_AS(platforms::default_config("toaster_default.json"), user_error);
 }
 
 TEST_CASE("shipped configs: the seed machine has the published rates") {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "models/abi/address.hpp"
+
 #include <rapidcheck.h>
 
-#include "models/abi/address.hpp"
 #include "support/test.hpp"
 
 using namespace diecast;
@@ -11,8 +12,7 @@ TEST_CASE("address: every location survives encode and decode") {
   const bool ok = rc::check("round trip", [] {
     const location l{sip_id{*rc::gen::inRange(0u, max_sips)},
                      cube_id{*rc::gen::inRange(0u, max_cubes_per_sip)},
-                     static_cast<region>(*rc::gen::inRange(1, 8)),
-                     *rc::gen::inRange(0u, max_units),
+                     static_cast<region>(*rc::gen::inRange(1, 8)), *rc::gen::inRange(0u, max_units),
                      *rc::gen::inRange<std::uint64_t>(0, max_offset + 1)};
     RC_ASSERT(decode(encode(l)) == l);
   });
@@ -37,7 +37,8 @@ TEST_CASE("address: zero and unknown regions do not decode") {
 
 TEST_CASE("address: a field beyond its width is refused by name") {
   CHECK_THROWS_WITH(encode({sip_id{256}, cube_id{0}, region::tcm, 0, 0}), Catch::Contains("sip 256"));
-  CHECK_THROWS_WITH(encode({sip_id{0}, cube_id{0}, region::tcm, 0, max_offset + 1}), Catch::Contains("offset"));
+  CHECK_THROWS_WITH(encode({sip_id{0}, cube_id{0}, region::tcm, 0, max_offset + 1}),
+                    Catch::Contains("offset"));
 }
 
 TEST_CASE("address: documented example") {

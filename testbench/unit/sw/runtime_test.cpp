@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runtime on the mock machine: what send, receive, exchange and tasks promise.
 #include <array>
-#include <fmt/format.h>
-#include <map>
 
 #include "collective_bench.hpp"
 #include "support/test.hpp"

@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a user can get wrong: exit 2 (5 for outputs); stderr says where, what and what was expected."""
+import harness
+from harness import SMALL
+
+# --set NAME=VALUE and what stderr must contain: the path, the value, the expectation.
+SETTINGS = [
+    ("pe.vector_lane=3", ["pe.vector_lane", "unknown key", "pe.vector_lanes?"]),
+    ("nothing.sips=1", ["nothing.sips", "unknown key"]),
+    ("pod.sips=0", ["pod.sips", "'0'", "from 1 to 256"]),
+    ("pod.sips=-1", ["pod.sips", "'-1'", "whole number"]),
+    ("pod.sips=1.5", ["pod.sips", "'1.5'", "whole number"]),
+    ("pod.sips=two", ["pod.sips", "'two'", "whole number"]),
+    ("pod.sips=", ["pod.sips", "''", "whole number"]),
+    ("pod.sips", ["--set", "PATH=VALUE"]),
+    ("ipcq.match=nobody", ["ipcq.match", "nobody", "address", "sender"]),
+    ("sim.build_order=shuffle", ["sim.build_order", "'shuffle'", "forward|reverse|shuffle:"]),
+    ("ipcq.slot_bytes=2097152", ["ipcq.slot_bytes", "2097152", "pe.tcm_kib"]),
+    ("ipcq.queue_pairs=1", ["queue_pairs", "1"]),
+    ("noc.link_cycles=9", ["noc.link_cycles", "9", "noc.hop_cycles"]),
+    ("ucie.latency_ns=0.5", ["ucie.latency_ns", "0.5", "one cycle"]),
+]
+
+# Arguments after a good --config, and what stderr must contain.
+FLAGS = [
+    (["--confg", "x"], ["--confg", "--config?"]),
+    (["--conf", "x"], ["unknown flag", "--conf"]),
+    (["--nonsense"], ["unknown flag", "--nonsense"]),
+    (["-c", "x"], ["unknown flag", "-c"]),
+    (["stray"], ["stray argument", "stray"]),
+    (["--bytes", "3"], ["--bytes", "3", "multiple of 2"]),
+    (["--bytes", "6", "--dtype", "f32"], ["--bytes", "6", "multiple of 4"]),
+    (["--bytes", "-4"], ["--bytes", "'-4'", "whole number"]),
+    (["--bytes", "1.5KiB"], ["--bytes", "'1.5KiB'", "whole number"]),
+    (["--bytes", "4XiB"], ["--bytes", "'4XiB'", "KiB"]),
+    (["--bytes", "8KiB:4KiB"], ["--bytes", "8KiB:4KiB"]),
+    (["--bytes", "1GiB"], ["pe.tcm_kib"]),
+    (["--bytes"], ["--bytes", "missing"]),
+    (["--bytes", "--quiet"], ["--bytes", "has no value", "--quiet"]),
+    (["--iters", "0"], ["--iters", "'0'", "from 1"]),
+    (["--iters", "2.5"], ["--iters", "'2.5'"]),
+    (["--seed", "-1"], ["seed", "'-1'"]),
+    (["--dtype", "f99"], ["--dtype", "f99", "bf16"]),
+    (["--op", "xor"], ["--op", "xor", "prod"]),
+    (["--format", "xml"], ["--format", "xml", "csv"]),
+    (["--list", "cheese"], ["--list", "cheese", "patterns"]),
+    (["--collective", "all_nothing"], ["--collective", "all_nothing", "all_reduce"]),
+    (["--algorithm", "telepathy"], ["--algorithm", "telepathy", "ring_1d", "intercube"]),
+    (["--algorithm", "ring_1d,"], ["--algorithm", "ring_1d,"]),
+    (["--algorithm", "intercube", "--ranks", "pe"], ["--ranks", "intercube", "pe", "cube"]),
+    (["--workload", "nowhere.xml"], ["nowhere.xml", "cannot be read"]),
+    (["--workload", "."], ["cannot be read"]),
+    (["--workload", "x.xml", "--algorithm", "ring_1d"], ["--algorithm", "--workload"]),
+    (["--vcd", "w.vcd", "--bytes", "4KiB:8KiB"], ["--vcd", "2 runs"]),
+    (["--vcd", ""], ["--vcd", "empty"]),
+]
+
+BAD_EVERYWHERE = """{
+  "pod": { "sipz": 2, "sips": 0 },
+  "pe": { "vector_lanes": -1, "tcm_banks": 2.5, "tcm_kib": "big", "register_cycles": true },
+  "pe": { "tcm_banks": 4 },
+  "ipcq": { "slot_bytes": 1099511627776, "n_slots": 1, "n_slots": 2, "match": "nobody" },
+  "cheese": {}
+}
+"""
+EXPECTED_EVERYWHERE = {
+    "pod.sipz": "did you mean pod.sips?", "pod.sips": "value 0", "pe.vector_lanes": "value -1",
+    "pe.tcm_banks": "value 2.5", "pe.tcm_kib": 'value "big"', "pe.register_cycles": "value true",
+    "pe": "duplicate key", "ipcq.slot_bytes": "value 1099511627776", "ipcq.n_slots": "duplicate key",
+    "ipcq.match": 'value "nobody"', "cheese": "unknown block",
+}
+
+PAIR = (harness.PROGRAMS / "pair_exchange.xml").read_text()
+BAD_PROGRAMS = {
+    "broken": (PAIR.replace("</gpu>", "", 1), ["program.xml:", "broken XML"]),
+    "impossible peer": (PAIR.replace('send="1"', 'send="7"'), ["program.xml:5", "7", "peer"]),
+    "itself as peer": (PAIR.replace('send="1"', 'send="0"'), ["program.xml:5"]),
+    "unknown step": (PAIR.replace('type="rrc"', 'type="zap"', 1), ["program.xml:7", "zap", "rrcs"]),
+    "chunk beyond the buffer": (PAIR.replace('srcoff="0"', 'srcoff="5"', 1), ["program.xml:6", "5"]),
+    "count that is no number": (PAIR.replace('cnt="1"', 'cnt="1.5"', 1), ["program.xml:6", "1.5"]),
+    "unknown collective": (PAIR.replace("allreduce", "cheese"), ["coll", "cheese"]),
+    "other document": ("<html/>", ["program.xml", "html", "algo"]),
+    "too many ranks": (PAIR.replace('ngpus="2"', 'ngpus="3"'), ["program.xml", "3"]),
+    "empty": ("", ["program.xml"]),
+}
+
+
+class BadInput(harness.Case):
+    def refused(self, *arguments, holds, expect=2):
+        """Exits with `expect`, says each of `holds`, prints nothing else and writes nothing."""
+        before = sorted(self.folder.rglob("*"))
+        done = self.run_pod("--out", "made", *arguments, expect=expect)
+        self.assertEqual(done.stdout, "", "stdout")
+        self.assertTrue(done.stderr, "silent")
+        for part in holds:
+            self.assertIn(part, done.stderr)
+        self.assertNotIn("internal", done.stderr)
+        self.assertEqual(sorted(self.folder.rglob("*")), before, "something was written")
+        return done
+
+    def test_settings(self):
+        for setting, holds in SETTINGS:
+            with self.subTest(setting):
+                self.refused(*SMALL, "--set", setting, holds=holds)
+
+    def test_flags(self):
+        for arguments, holds in FLAGS:
+            with self.subTest(" ".join(arguments)):
+                self.refused(*SMALL, *arguments, holds=holds)
+
+    def test_all_problems_of_a_file_at_once(self):
+        path = self.file("bad.json", BAD_EVERYWHERE)
+        done = self.refused("--config", path, holds=[])
+        lines = done.stderr.splitlines()
+        for key, text in EXPECTED_EVERYWHERE.items():
+            found = [line for line in lines if line.startswith(f"{path}: {key}: ")]
+            self.assertEqual(len(found), 1, f"{key} in {lines}")
+            self.assertIn(text, found[0])
+            self.assertIn("expected" if "did you mean" not in found[0] else "?", found[0])
+        self.assertEqual(len(lines), len(EXPECTED_EVERYWHERE))
+
+    def test_all_problems_of_a_command_line_at_once(self):
+        self.refused(*SMALL, "--dtype", "f99", "--iters", "-1", "--op", "xor", holds=["f99", "-1", "xor"])
+
+    def test_broken_json(self):
+        for text in ('{"pod": {"sips": 2,', '{"pod": }', "", "[1, 2]", '{"pod": {"sips": 2}} trailing'):
+            with self.subTest(text):
+                path = self.file("broken.json", text)
+                self.refused("--config", path, holds=[str(path)])
+
+    def test_missing_files(self):
+        self.refused("--config", "nowhere.json", holds=["nowhere.json", "No such file"])
+        self.refused("--config", ".", holds=["cannot be read"])
+        path = self.file("child.json", '{"extends": "parent.json"}')
+        self.refused("--config", path, holds=["parent.json"])
+
+    def test_extends_itself(self):
+        path = self.file("loop.json", '{"extends": "loop.json"}')
+        self.refused("--config", path, holds=["loop.json"])
+
+    def test_routes_that_can_deadlock(self):
+        # Without a VC per leg the routes over 4 x 4 cubes close a cycle, which is printed.
+        done = self.refused("--set", "noc.leg_vcs=false", holds=["noc: ", "leg_vcs=true"])
+        lines = done.stderr.splitlines()
+        links = [line.split()[2] for line in lines if line.startswith("  waits for ")]
+        self.assertGreater(len(links), 4)
+        self.assertEqual(len(set(links)), len(links), "a link stands in the cycle once")
+        self.assertTrue(all(link.startswith("pod.sip") for link in links))
+
+    def test_unknown_preset(self):
+        self.refused(*SMALL, "--set", "ucie.preset=cheese", holds=["cheese", "rebel100"])
+
+    def test_programs(self):
+        for name, (text, holds) in BAD_PROGRAMS.items():
+            with self.subTest(name):
+                path = self.file("program.xml", text)
+                self.refused(*SMALL, "--workload", path, holds=holds)
+
+    def test_program_with_more_ranks_than_the_machine(self):
+        self.refused(*SMALL, "--ranks", "sip", "--workload", harness.PROGRAMS / "chain_4.xml",
+                     holds=["4 ranks", "2 sips"])
+
+    def test_other_collectives_of_programs(self):
+        path = self.file("program.xml", PAIR.replace("allreduce", "alltoall"))
+        self.refused(*SMALL, "--workload", path, holds=["program.xml"])
+
+
+class Outputs(harness.Case):
+    def unwritable(self, *arguments, holds):
+        done = self.run_pod(*SMALL, "--bytes", "4KiB", *arguments, expect=5)
+        for part in holds:
+            self.assertIn(part, done.stderr)
+
+    def test_unwritable_out(self):
+        taken = self.file("taken", "a file")
+        self.unwritable("--out", taken, holds=["--out", "taken"])
+        self.unwritable("--out", taken / "below", holds=["--out", "below"])
+        self.unwritable("--out", "/proc/nowhere", holds=["--out", "/proc/nowhere"])
+        self.assertEqual(taken.read_text(), "a file")
+
+    def test_unwritable_waveform(self):
+        self.unwritable("--vcd", "nowhere/w.vcd", holds=["--vcd", "nowhere/w.vcd"])
+        self.unwritable("--vcd", self.folder, holds=["--vcd"])
+        self.unwritable("--vcd", "/dev/full", holds=["--vcd", "/dev/full"])
+
+    def test_full_standard_output(self):
+        for extra in (["--format", "json"], ["--check-config"], ["--bytes", "4KiB"]):
+            words = " ".join(self.command(*SMALL, *extra)) + " > /dev/full"
+            done = harness.subprocess.run(words, shell=True, capture_output=True, text=True, cwd=self.folder)
+            self.last = harness.Result(words, done.returncode, "", done.stderr)
+            self.assertEqual(done.returncode, 5)
+
+    def test_foreign_folder_is_refused_and_untouched(self):
+        (self.folder / "foreign").mkdir()
+        precious = self.file("foreign/precious.txt", "mine")
+        self.unwritable("--out", "foreign", holds=["--out foreign", "precious.txt", "empty directory"])
+        self.assertEqual([p.name for p in (self.folder / "foreign").iterdir()], ["precious.txt"])
+        self.assertEqual(precious.read_text(), "mine")
+
+    def test_own_folder_is_reused(self):
+        for _ in range(2):
+            self.run_pod(*SMALL, "--bytes", "4KiB", "--out", "deep/out", "--vcd", "deep/out/w.vcd")
+        names = {p.name for p in (self.folder / "deep/out").iterdir()}
+        self.assertLessEqual({"result.json", "w.vcd"}, names)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the system tests share: run a binary, read what it wrote, say how to repeat it.
+
+The binary under test comes from the environment variable DIECAST_POD, else from build/bin. Every
+failed assertion ends with the last command that was run and what it printed to stderr.
+"""
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+CONFIGS = ROOT / "platforms" / "configs"
+PROGRAMS = HERE / "data"
+POD = os.environ.get("DIECAST_POD", str(ROOT / "build" / "bin" / "diecast-pod"))
+
+SMALL = ("--config", CONFIGS / "small_pod.json")
+SEED = ("--config", CONFIGS / "seed_machine.json")
+TORUS = ("--config", CONFIGS / "seed_machine_6sip.json")
+
+SKIPPED = 77  # what ctest takes for "skipped"
+TIMEOUT_S = 500  # of one command; only sanitizer builds come near it
+
+
+class Result:
+    """A finished command."""
+
+    def __init__(self, command, code, stdout, stderr):
+        self.command, self.code, self.stdout, self.stderr = command, code, stdout, stderr
+
+
+class Case(unittest.TestCase):
+    """A test with a folder of its own and the runs it made."""
+
+    longMessage = True
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="diecast-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.last = None
+
+    def _formatMessage(self, msg, standard):
+        text = super()._formatMessage(msg, standard)
+        if getattr(self, "last", None) is None:
+            return text
+        tail = self.last.stderr.strip()[-2000:]
+        return f"{text}\nreproduce: {self.last.command}\nexit code: {self.last.code}\nstderr: {tail}"
+
+    def file(self, name, text):
+        """A file of this test."""
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    def command(self, *arguments):
+        return [POD, *[str(a) for a in arguments]]
+
+    def run_pod(self, *arguments, expect=0):
+        """Runs the binary; `expect` is the exit code it must have (None: any)."""
+        words = self.command(*arguments)
+        done = subprocess.run(words, cwd=self.folder, capture_output=True, timeout=TIMEOUT_S, text=True,
+                              stdin=subprocess.DEVNULL)
+        self.last = Result(shlex.join(words), done.returncode, done.stdout, done.stderr)
+        if expect is not None:
+            self.assertEqual(done.returncode, expect, "exit code")
+        return self.last
+
+    def result(self, *arguments, expect=0):
+        """The whole result of a run, from stdout."""
+        done = self.run_pod(*arguments, "--format", "json", expect=expect)
+        try:
+            return json.loads(done.stdout)
+        except json.JSONDecodeError as error:
+            self.fail(f"stdout is no JSON: {error}")
+
+    def runs(self, *arguments):
+        """The rows of a run, each verified with 0 wrong elements."""
+        rows = self.result(*arguments)["runs"]
+        self.assertTrue(rows, "no rows")
+        for row in rows:
+            self.assert_verified(row)
+        return rows
+
+    def one(self, *arguments):
+        """The only row of a verified run."""
+        rows = self.runs(*arguments)
+        self.assertEqual(len(rows), 1)
+        return rows[0]
+
+    def assert_verified(self, row):
+        where = f"{row['algorithm']} at {row['bytes']} bytes"
+        self.assertEqual(row["status"], "ok", where)
+        self.assertIs(row["verified"], True, where)
+        self.assertEqual(row["wrong_elements"], 0, where)
+        self.assertGreater(row["time_ns"], 0, where)
+
+
+def sets(*assignments):
+    """--set for each assignment."""
+    return [word for a in assignments for word in ("--set", a)]
+
+
+def main():
+    """Runs the tests of the calling script; skipped when all of them were."""
+    program = unittest.main(exit=False, verbosity=2)
+    result = program.result
+    if not result.wasSuccessful() or result.testsRun == 0:
+        sys.exit(1)
+    sys.exit(SKIPPED if len(result.skipped) == result.testsRun else 0)

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""MSCCL programs: small ones of our own, one that deadlocks, and those in DIECAST_MSCCL_DIR."""
+import json
+import os
+import pathlib
+import re
+import unittest
+
+import harness
+
+OUTSIDE = os.environ.get("DIECAST_MSCCL_DIR", "")
+
+
+class OwnPrograms(harness.Case):
+    def test_each_at_several_sizes(self):
+        for name, ranks in (("pair_exchange", 2), ("chain_4", 4), ("all_pairs_3", 3)):
+            rows = self.runs(*harness.SMALL, "--workload", harness.PROGRAMS / f"{name}.xml", "--bytes",
+                             "4:64KiB:x128")
+            self.assertEqual([r["bytes"] for r in rows], [4, 512, 65536])
+            for row in rows:
+                self.assertEqual((row["algorithm"], row["ranks"]), (name, ranks))
+                self.assertGreater(row["stats"]["messages"], 0)
+
+    def test_sum_of_a_program(self):
+        row = self.one(*harness.SMALL, "--workload", harness.PROGRAMS / "chain_4.xml", "--data",
+                       "rank_plus_one", "--bytes", "1KiB")
+        self.assertEqual((row["output_min"], row["output_max"]), (10, 10))
+
+    def test_ll_runs_as_simple_and_says_so(self):
+        row = self.one(*harness.SMALL, "--workload", harness.PROGRAMS / "all_pairs_3.xml")
+        self.assertIn("protocol LL runs as Simple", row["notes"])
+
+    def test_build_order(self):
+        job = (*harness.SMALL, "--workload", harness.PROGRAMS / "all_pairs_3.xml", "--bytes", "9000")
+        first = self.one(*job)
+        other = self.one(*job, *harness.sets("sim.build_order=shuffle:5"))
+        self.assertEqual((other["time_ns"], other["fingerprint"]), (first["time_ns"], first["fingerprint"]))
+
+    def test_receive_first_is_a_deadlock(self):
+        done = self.run_pod(*harness.SMALL, "--workload", harness.PROGRAMS / "receive_first.xml", "--bytes",
+                            "1KiB", "--out", "out", expect=3)
+        report = json.loads((self.folder / "out" / "deadlock.json").read_text())
+        pes = {"pod.sip0.cube_0_0.pe0", "pod.sip0.cube_0_0.pe1"}
+        self.assertEqual({w["waiter"] for w in report["waits"]}, pes)
+        self.assertEqual([r["kind"] for r in report["roots"]], ["cycle"])
+        for pe in pes:
+            self.assertIn(pe, done.stderr)
+
+
+@unittest.skipUnless(OUTSIDE, "DIECAST_MSCCL_DIR names no folder of programs")
+class OutsidePrograms(harness.Case):
+    def test_every_all_reduce_at_two_sizes(self):
+        files = sorted(pathlib.Path(OUTSIDE).glob("*.xml"))
+        programs = [f for f in files if re.search(r'coll="allreduce"', f.read_text())]
+        self.assertTrue(programs, f"no all-reduce program in {OUTSIDE}")
+        for path in programs:
+            ranks = int(re.search(r'ngpus="(\d+)"', path.read_text()).group(1))
+            rows = self.runs("--config", harness.CONFIGS / "msccl.json", "--workload", path, "--bytes",
+                             "6KiB:96KiB:x16")
+            self.assertEqual([(r["bytes"], r["ranks"]) for r in rows], [(6144, ranks), (98304, ranks)], path)
+
+
+if __name__ == "__main__":
+    harness.main()

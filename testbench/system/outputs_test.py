@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Waveforms, machine-readable results and what the binary prints about itself."""
+import csv
+import io
+import json
+import re
+import shutil
+import subprocess
+import unittest
+
+import harness
+from harness import SMALL
+from vcd import BadVcd, Vcd
+
+POINTERS = {"my_head", "my_tail", "peer_head_cache", "peer_tail_cache", "free_credits"}
+
+
+class Waveform(harness.Case):
+    JOB = (*SMALL, "--algorithm", "ring_1d", "--ranks", "pe", "--bytes", "4KiB")
+
+    def waveform(self, *extra):
+        self.row = self.one(*self.JOB, "--vcd", "w.vcd", *extra)
+        return Vcd((self.folder / "w.vcd").read_text())
+
+    def test_tree_and_times(self):
+        wave = self.waveform()
+        for sip in (0, 1):
+            for cube in (0, 1):
+                for pe in range(4):
+                    for part in ("ipcq.E", "ipcq.W", "core"):
+                        self.assertIn(f"pod.sip{sip}.cube_{cube}_0.pe{pe}.{part}", wave.scopes)
+        self.assertEqual(wave.timescale, "1 fs")
+        self.assertGreaterEqual(wave.end, self.row["time_ns"] * 1e6)
+        self.assertEqual({p.rsplit(".", 1)[1] for p in wave.widths if ".ipcq." in p}, POINTERS)
+
+    def test_pointers_count_what_was_sent(self):
+        wave = self.waveform("--out", "out")
+        with open(self.folder / "out" / "ipcq.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(len(rows), 32)
+        for row in rows:
+            scope = f"{row['pe']}.ipcq.{row['direction']}"
+            heads = [int(v, 2) for _, v in wave.changes[f"{scope}.my_head"]]
+            self.assertEqual(heads, list(range(heads[0], heads[-1] + 1)), f"{scope} skips a number")
+            self.assertEqual(heads[-1], int(row["sends"]), scope)
+            self.assertEqual(int(wave.changes[f"{scope}.free_credits"][-1][1], 2), 4, "a credit was lost")
+
+    def test_links_are_busy(self):
+        wave = self.waveform()
+        busy = [p for p in wave.widths if p.endswith("busy")]
+        self.assertGreater(len(busy), 100)
+        used = [p for p in busy if any(v == "1" for _, v in wave.changes[p])]
+        self.assertIn("pod.sip0.cube_0_0.pe0.inject_busy", used)
+
+    def test_scope_limits_the_tree(self):
+        wave = self.waveform("--vcd-scope", "pod.sip1.cube_1_0.*")
+        self.assertIn("pod.sip1.cube_1_0.pe0.ipcq.E", wave.scopes)
+        self.assertFalse([s for s in wave.scopes if s.startswith("pod.sip0")])
+
+    def test_the_checker_can_fail(self):
+        good = ("$timescale 1 fs $end $scope module a $end $var wire 1 ! x $end $upscope $end "
+                "$enddefinitions $end ")
+        Vcd(good + "#0 0! #5 1!")
+        for bad in ("#5 0! #4 1!", "#0 0?", "#0 b11 !"):
+            with self.assertRaises(BadVcd):
+                Vcd(good + bad)
+
+    def test_deadlock_leaves_a_waveform(self):
+        self.run_pod(*SMALL, "--algorithm", "ring_1d", "--ranks", "sip", "--vcd", "w.vcd",
+                     *harness.sets("ipcq.match=sender"), expect=3)
+        self.assertIn("pod.sip0.cube_0_0.pe0.ipcq", Vcd((self.folder / "w.vcd").read_text()).scopes)
+
+
+@unittest.skipUnless(shutil.which("vcd2fst"), "vcd2fst (package gtkwave) is not installed")
+class Reader(harness.Case):
+    def test_vcd2fst_reads_the_waveform(self):
+        self.run_pod(*SMALL, "--algorithm", "ring_1d", "--bytes", "4KiB", "--vcd", "w.vcd")
+        done = subprocess.run(["vcd2fst", "w.vcd", "w.fst"], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        back = subprocess.run(["fst2vcd", "w.fst"], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(back.returncode, 0, back.stderr)
+        scopes = re.findall(r"\$scope module (\S+) \$end", back.stdout)
+        for name in ("pod", "sip0", "cube_0_0", "pe0", "ipcq"):
+            self.assertIn(name, scopes)
+
+
+class Formats(harness.Case):
+    JOB = (*SMALL, "--algorithm", "intercube,ring_1d", "--bytes", "1KiB:4KiB")
+
+    def test_json_is_the_result_file(self):
+        printed = self.result(*self.JOB, "--out", "out")
+        written = json.loads((self.folder / "out" / "result.json").read_text())
+        self.assertEqual(printed, written)
+
+    def test_csv(self):
+        text = self.run_pod(*self.JOB, "--format", "csv").stdout
+        rows = list(csv.DictReader(io.StringIO(text)))
+        self.assertEqual([(r["algorithm"], r["bytes"]) for r in rows],
+                         [(a, b) for a in ("intercube", "ring_1d") for b in ("1024", "2048", "4096")])
+        for row, same in zip(rows, self.runs(*self.JOB)):
+            self.assertEqual((row["verified"], row["wrong_elements"], row["status"]), ("true", "0", "ok"))
+            self.assertEqual(float(row["time_ns"]), same["time_ns"])
+            self.assertEqual(row["fingerprint"], same["fingerprint"])
+
+    def test_quiet(self):
+        done = self.run_pod(*self.JOB, "--quiet")
+        self.assertEqual((done.stdout, done.stderr), ("", ""))
+
+
+class Information(harness.Case):
+    def text(self, *arguments):
+        done = self.run_pod(*arguments)
+        self.assertEqual(done.stderr, "")
+        return done.stdout
+
+    def test_dumped_config_runs_identically(self):
+        options = harness.sets("ccl.root=corner", "ipcq.n_slots=3", "noc.preset=lean", "ucie.gt_s=12.5")
+        dumped = self.text(*SMALL, *options, "--dump-config")
+        path = self.file("dumped.json", dumped)
+        self.assertEqual(self.text("--config", path, "--dump-config"), dumped)
+        job = ("--algorithm", "all", "--bytes", "4KiB")
+        first, again = self.result(*SMALL, *options, *job), self.result("--config", path, *job)
+        self.assertEqual(again["config_sha256"], first["config_sha256"])
+        key = [(r["algorithm"], r["time_ns"], r["fingerprint"]) for r in first["runs"]]
+        self.assertEqual([(r["algorithm"], r["time_ns"], r["fingerprint"]) for r in again["runs"]], key)
+        self.run_pod(*SMALL, *options, *job, "--out", "out")
+        self.assertEqual((self.folder / "out" / "config.json").read_text(), dumped)
+
+    def test_schema_names_every_key(self):
+        schema = json.loads(self.text("--schema"))
+        self.assertEqual(schema["$schema"], "https://json-schema.org/draft/2020-12/schema")
+        dumped = json.loads(self.text(*SMALL, "--dump-config"))
+        for block, keys in dumped.items():
+            if not isinstance(keys, dict):
+                continue
+            for key in keys:
+                entry = schema["properties"][block]["properties"][key]
+                self.assertTrue(entry["description"], f"{block}.{key}")
+
+    def test_lists(self):
+        for what, names in (("algorithms", ("ring_1d", "ring_1d_unidir", "ring_full_tile", "intercube")),
+                            ("patterns", ("ring_1d", "intercube")),
+                            ("mappers", ("all_pes", "cube_leaders", "leader_only")),
+                            ("presets", ("rebel100", "HBM3_6400", "seed_ucie", "lean"))):
+            words = self.text("--list", what).split()
+            for name in names:
+                self.assertIn(name, words, what)
+
+    def test_listed_algorithms_run(self):
+        rows = [line.split() for line in self.text("--list", "algorithms").splitlines()[1:]]
+        for row in rows:
+            self.one(*SMALL, "--collective", row[0], "--algorithm", row[1], "--bytes", "1KiB")
+
+    def test_map_has_no_overlap(self):
+        lines = self.text(*SMALL, "--print-map").splitlines()[1:]
+        ranges = sorted((int(a, 16), int(b, 16)) for a, b in (line.split()[:2] for line in lines))
+        self.assertEqual(len(ranges), 4 * (4 + 1 + 4))  # per cube: 4 TCMs, the SRAM, 4 HBM ports
+        for (_, last), (first, _) in zip(ranges, ranges[1:]):
+            self.assertLess(last, first)
+
+    def test_check_config(self):
+        for name in ("pod_default", "small_pod", "seed_machine", "seed_machine_6sip", "msccl"):
+            text = self.text("--config", harness.CONFIGS / f"{name}.json", "--check-config")
+            self.assertIn("no cycle", text, name)
+        self.assertIn("Balanced: every buffer covers its loop.", self.text("--check-config"))
+        self.assertIn("warning: ", self.text(*SMALL, "--check-config", "--set", "ucie.buffer_flits=20"))
+
+    def test_install_plan_is_disjoint(self):
+        lines = self.text(*SMALL, "--dump-install", "--algorithm", "ring_1d").splitlines()
+        rings = [int(line.split()[4], 16) for line in lines[2:]]
+        self.assertEqual(len(rings), 32)
+        self.assertEqual(len(set(rings)), 32)
+
+    def test_version_and_help(self):
+        self.assertRegex(self.text("--version"), r"^diecast-pod \d+\.\d+\.\d+\n$")
+        self.assertIn("--algorithm", self.text("--help"))
+        for page in ("config", "registers"):
+            self.assertTrue(self.text("--doc", page).lstrip().startswith(("#", "<!--")), page)
+
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+
+@unittest.skipUnless(jsonschema, "python3-jsonschema is not installed")
+class Schema(harness.Case):
+    def test_schema_accepts_configs_and_refuses_mistakes(self):
+        schema = json.loads(self.run_pod("--schema").stdout)
+        jsonschema.Draft202012Validator.check_schema(schema)
+        validator = jsonschema.Draft202012Validator(schema)
+        validator.validate(json.loads(self.run_pod(*SMALL, "--dump-config").stdout))
+        for bad in ({"pod": {"sips": 0}}, {"pod": {"sipz": 1}}, {"cheese": {}}, {"pe": {"tcm_banks": 1.5}},
+                    {"ipcq": {"match": "nobody"}}, {"sim": {"build_order": "shuffle"}}):
+            self.assertTrue(list(validator.iter_errors(bad)), bad)
+
+
+if __name__ == "__main__":
+    harness.main()

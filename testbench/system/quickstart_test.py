@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The job of scripts/quickstart: all-reduces in f16, verified, on a small and on the default pod."""
+import harness
+
+
+class Quickstart(harness.Case):
+    def test_small_pod_at_three_sizes(self):
+        rows = self.runs(*harness.SMALL, "--collective", "all_reduce", "--algorithm", "intercube,ring_1d",
+                         "--dtype", "f16", "--bytes", "4KiB:64KiB:x4")
+        points = [(r["algorithm"], r["bytes"]) for r in rows]
+        sizes = [4096, 16384, 65536]
+        self.assertEqual(points, [(a, b) for a in ("intercube", "ring_1d") for b in sizes])
+        for row in rows:
+            self.assertEqual((row["collective"], row["dtype"], row["op"]), ("all_reduce", "f16", "sum"))
+
+    def test_table_names_every_run(self):
+        done = self.run_pod(*harness.SMALL, "--algorithm", "intercube,ring_1d", "--bytes", "4KiB:64KiB:x4")
+        header, *rows = done.stdout.splitlines()
+        self.assertEqual(header.split()[-2:], ["wrong", "verified"])
+        self.assertEqual(len(rows), 6)
+        for row in rows:
+            self.assertEqual(row.split()[-2:], ["0", "yes"], row)
+
+    def test_every_algorithm_type_and_reduction(self):
+        for dtype in ("f16", "bf16", "f32", "i32"):
+            for op in ("sum", "max", "min", "prod", "avg"):
+                rows = self.runs(*harness.SMALL, "--algorithm", "all", "--bytes", "1500B", "--dtype", dtype,
+                                 "--op", op)
+                self.assertGreaterEqual(len(rows), 4)
+
+    def test_odd_sizes(self):
+        # Nothing, one element, one more than divides by anything, and more than the rings hold.
+        for size in ("0", "2", "2050", "81922"):
+            rows = self.result(*harness.SMALL, "--algorithm", "all", "--bytes", size)["runs"]
+            for row in rows:
+                self.assertIs(row["verified"], True, row["algorithm"])
+                self.assertEqual(row["wrong_elements"], 0, row["algorithm"])
+
+    def test_default_pod(self):
+        document = self.result("--algorithm", "intercube,ring_1d", "--bytes", "16KiB", "--ranks", "cube")
+        self.assertEqual(document["machine"], {"sips": 2, "cubes": 32, "pes": 256})
+        self.assertEqual([r["ranks"] for r in document["runs"]], [32, 32])
+        for row in document["runs"]:
+            self.assert_verified(row)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Rings: the sum of all ranks, the ring of two, one-way rings, rings of few slots."""
+import json
+
+import harness
+
+# Both directions of each PE lead to the same peer.
+TWO_RANKS = (*harness.SMALL, "--ranks", "sip", "--bytes", "4KiB")
+
+
+class Sum(harness.Case):
+    def test_rank_plus_one_gives_136_on_every_pe(self):
+        for algorithm in ("ring_1d", "ring_1d_unidir", "ring_full_tile"):
+            row = self.one(*harness.SMALL, "--algorithm", algorithm, "--ranks", "pe", "--data",
+                           "rank_plus_one", "--bytes", "64KiB")
+            self.assertEqual(row["ranks"], 16)
+            # The output of all ranks, read back from their memories: one value, 1 + 2 + ... + 16.
+            self.assertEqual((row["output_min"], row["output_max"]), (136, 136), algorithm)
+            self.assertTrue(row["ranks_bitwise_equal"], algorithm)
+
+    def test_other_reductions_of_the_same_data(self):
+        for op, value in (("max", 16), ("min", 1), ("avg", 8.5)):
+            row = self.one(*harness.SMALL, "--algorithm", "ring_1d", "--data", "rank_plus_one", "--op", op)
+            self.assertEqual((row["output_min"], row["output_max"]), (value, value), op)
+
+
+class RingOfTwo(harness.Case):
+    def test_address_matching_passes(self):
+        for algorithm in ("ring_1d", "ring_1d_unidir", "ring_full_tile"):
+            row = self.one(*TWO_RANKS, "--algorithm", algorithm, *harness.sets("ipcq.match=address"))
+            self.assertEqual(row["ranks"], 2)
+
+    def test_sender_matching_is_a_named_deadlock(self):
+        for algorithm in ("ring_1d", "ring_full_tile"):
+            done = self.run_pod(*TWO_RANKS, "--algorithm", algorithm, *harness.sets("ipcq.match=sender"),
+                                "--out", "out", expect=3)
+            self.assertTrue(done.stderr.startswith("deadlock: "), "first line")
+            report = json.loads((self.folder / "out" / "deadlock.json").read_text())
+            waiting = {(w["waiter"], w["direction"]) for w in report["waits"]}
+            pes = ("pod.sip0.cube_0_0.pe0", "pod.sip1.cube_0_0.pe0")
+            self.assertEqual({pe for pe, _ in waiting}, set(pes), algorithm)
+            for pe, direction in waiting:
+                self.assertIn(f"{pe} {direction} waits for a message", done.stderr)
+            pairs = {(q["pe"], q["direction"]): q for q in report["queue_pairs"]}
+            for key in waiting:
+                self.assertIn("receive", pairs[key]["waiting"])
+                self.assertEqual(pairs[key]["my_tail"], pairs[key]["peer_head_cache"], "its ring is empty")
+            result = json.loads((self.folder / "out" / "result.json").read_text())
+            self.assertEqual((result["status"], result["runs"][0]["verified"]), ("deadlock", None))
+
+    def test_sender_matching_of_distinct_peers_passes(self):
+        # With 16 ranks E and W lead to different peers: the old rule works, as it did for its authors.
+        self.one(*harness.SMALL, "--algorithm", "ring_1d", "--ranks", "pe", "--bytes", "4KiB",
+                 *harness.sets("ipcq.match=sender"))
+
+    def test_a_later_run_removes_the_report(self):
+        job = (*TWO_RANKS, "--algorithm", "ring_1d", "--out", "out")
+        self.run_pod(*job, *harness.sets("ipcq.match=sender"), expect=3)
+        self.run_pod(*job)
+        self.assertFalse((self.folder / "out" / "deadlock.json").exists())
+
+
+class OneWay(harness.Case):
+    def test_one_way_ring_uses_half_of_each_queue_pair(self):
+        self.one(*harness.SMALL, "--algorithm", "ring_1d_unidir", "--ranks", "pe", "--bytes", "20KiB")
+        plan = self.run_pod(*harness.SMALL, "--algorithm", "ring_1d_unidir", "--ranks", "pe",
+                            "--dump-install").stdout.splitlines()[2:]
+        halves = sorted((line.split()[1], line.split()[2]) for line in plan)
+        self.assertEqual(halves, [("E", "tx")] * 16 + [("W", "rx")] * 16)
+
+
+class Slots(harness.Case):
+    def test_any_number_of_slots(self):
+        for slots in (1, 2, 3):
+            for size in ("2", "8KiB", "100000"):
+                self.runs(*harness.SMALL, "--algorithm", "all", "--bytes", size,
+                          *harness.sets(f"ipcq.n_slots={slots}", "ipcq.slot_bytes=1024"))
+
+    def test_rings_in_every_memory(self):
+        for kind in ("tcm", "sram", "hbm"):
+            for wait in ("sleep", "poll"):
+                self.runs(*harness.SMALL, "--algorithm", "all", "--bytes", "10KiB",
+                          *harness.sets(f"ipcq.buffer_kind={kind}", f"ipcq.backpressure={wait}"))
+
+
+if __name__ == "__main__":
+    harness.main()

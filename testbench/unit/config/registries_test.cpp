@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/app/registries.hpp"
+
+#include "models/types/error.hpp"
+#include "support/test.hpp"
+
+using namespace diecast;
+
+namespace {
+
+std::vector<std::string> problems_of(const app::registries& tables) {
+  std::vector<std::string> texts;
+  try {
+    app::check(tables);
+  } catch (const user_error& e) {
+    for (const auto& p : e.problems()) texts.push_back(to_string(p));
+  }
+  return texts;
+}
+
+}  // namespace
+
+TEST_CASE("registries: what is shipped is in order") {
+  for (const auto& platform : {app::pod_platform(), app::sip_platform(), app::cube_platform()}) {
+    CHECK(problems_of(app::builtin_registries(platform)).empty());
+  }
+}
+
+TEST_CASE("registries: everything wrong in the tables is said at once") {
+  app::registries tables = app::builtin_registries(app::pod_platform());
+  tables.kernels.push_back(tables.kernels.front());
+  sw::kernel_entry empty;
+  empty.name = "mine";
+  empty.collective = "all_reduce";
+  empty.pattern = "star";
+  tables.kernels.push_back(empty);
+  tables.patterns.push_back({"ring_1d", "another", {}});
+  tables.hbm = {};
+  tables.platform.adapt = nullptr;
+
+  CHECK(problems_of(tables) ==
+        std::vector<std::string>{
+            "pattern ring_1d: is registered twice (expected another name)",
+            "pattern ring_1d: the entry has no build function",
+            "kernel all_reduce " + tables.kernels.front().name +
+                ": is registered twice (expected another name)",
+            "kernel all_reduce mine: its pattern is in no table (value star; expected intercube, ring_1d, "
+            "ring_1d_unidir)",
+            "kernel all_reduce mine: the entry has no rank set",
+            "kernel all_reduce mine: the entry has no run function",
+            "kernel all_reduce mine: the entry has no scratch_bytes function",
+            "diecast-pod: the entry has no HBM factory", "diecast-pod: the entry has no adapt function"});
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The DMA engine's way out: when packets leave, in which order, and which port's turn it is.
+#include "dma_bench.hpp"
+#include "models/types/error.hpp"
+#include "support/test.hpp"
+
+namespace diecast::test {
+namespace {
+
+using departure = departures::departure;
+
+/// Launch, start-up, one cycle to the TCM: when the first read of a descriptor is arbitrated.
+constexpr double to_read = 1 + 40 + 1;
+/// The stub's access and one cycle to the first clock edge the terminal sends at.
+constexpr double to_wire = to_read + 10 + 1;
+
+abi::address slot_of(std::uint32_t pe, std::uint64_t offset = 0x10000) {
+  return pe_address(abi::region::tcm, pe, offset);
+}
+
+TEST_CASE("dma: descriptor to packet is launch, start-up, TCM read and one cycle") {
+  dma_bench b;
+  b.send(100, dma_bench::message(0, 1, 0x400, slot_of(1), 1024, 5));
+  b.run();
+  CHECK(b.pe[0].out->seen == std::vector<departure>{{100 + to_wire, 17}});
+  CHECK(b.pe[0].listener->sources_read == std::vector<stub_listener::word_at>{{100 + to_read + 10, 5}});
+  CHECK(b.pe[0].dma->messages_sent() == 1);
+  CHECK(b.pe[0].dma->bytes_sent() == 1024);
+  CHECK(b.quiet());
+}
+
+TEST_CASE("dma: a message without bytes is one flit and reads nothing") {
+  dma_bench b;
+  b.send(100, dma_bench::message(0, 1, 0, slot_of(1), 0));
+  b.run();
+  CHECK(b.pe[0].out->seen == std::vector<departure>{{100 + to_read + 1, 1}});
+  CHECK(b.pe[0].tcm->log.empty());
+  REQUIRE(b.pe[1].listener->messages.size() == 1);
+  CHECK(b.pe[1].listener->messages[0].second.message_bytes == 0);
+  CHECK(b.quiet());
+}
+
+TEST_CASE("dma: a port takes a descriptor every issue interval") {
+  dma_bench b;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    b.send(100, dma_bench::message(0, 1, i * 64, slot_of(1, 0x10000 + i * 64), 64, 0, i));
+  }
+  b.run();
+  const double first = 100 + to_wire;
+  CHECK(b.pe[0].out->seen == std::vector<departure>{{first, 2}, {first + 22, 2}, {first + 44, 2}});
+}
+
+TEST_CASE("dma: reading ahead hides the TCM, a long message leaves at one flit per cycle") {
+  dma_bench b;
+  b.fill();
+  b.send(100, dma_bench::message(0, 1, 0, slot_of(1), 8192));
+  b.run();
+  std::vector<departure> expected;
+  for (unsigned i = 0; i < 8; ++i) expected.push_back({100 + to_wire + 17 * i, 17});
+  CHECK(b.pe[0].out->seen == expected);
+  CHECK(b.bytes(1, 0x10000, 8192) == b.bytes(0, 0, 8192));
+}
+
+TEST_CASE("dma: no more than two packets are read ahead of a NoC that does not take them") {
+  config::machine_config c = one_cube(3);
+  dma_bench b(c);
+  b.pe[1].tcm->cycles = [](const hw::tcm_request&) { return 3000; };  // holds the buffers of the path
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    b.send(100, dma_bench::message(0, 1, 0, slot_of(1, 0x10000 + i * 8192), 8192, 0, i));
+  }
+  run_until(nanoseconds(2900));
+  const std::size_t reads = b.pe[0].tcm->of(hw::tcm_port::dma_read).size();
+  CHECK(reads == b.pe[0].out->seen.size() + 2);
+  CHECK(reads < 32);
+  b.run();
+  CHECK(b.pe[1].listener->messages.size() == 4);
+  CHECK(b.quiet());
+}
+
+TEST_CASE("dma: packets leave in the order of their descriptors though a later read ends first") {
+  dma_bench b;
+  b.pe[0].tcm->cycles = [](const hw::tcm_request& r) { return r.offset == 0 ? 60 : 5; };
+  b.send(100, dma_bench::message(0, 1, 0, slot_of(1), 1024, 1));
+  b.send(100, dma_bench::message(0, 1, 0x2000, slot_of(1, 0x20000), 64, 2));
+  b.run();
+  CHECK(b.pe[0].tcm->log.at(1).finish_ns < b.pe[0].tcm->log.at(0).finish_ns);
+  REQUIRE(b.pe[0].out->seen.size() == 2);
+  CHECK(b.pe[0].out->seen[0] == departure{100 + to_read + 60 + 1, 17});
+  CHECK(b.pe[0].out->seen[1] == departure{100 + to_read + 60 + 18, 2});
+  REQUIRE(b.pe[0].listener->sources_read.size() == 2);
+  CHECK(b.pe[0].listener->sources_read[0].second == 1);
+  CHECK(b.pe[0].listener->sources_read[1].second == 2);
+}
+
+TEST_CASE("dma: a message without bytes does not overtake the one before it") {
+  dma_bench b;
+  b.pe[0].tcm->cycles = [](const hw::tcm_request&) { return 60; };
+  b.send(100, dma_bench::message(0, 1, 0, slot_of(1), 1024, 1, 0));
+  b.send(100, dma_bench::message(0, 1, 0, slot_of(1, 0x12000), 0, 1, 1));
+  b.run();
+  REQUIRE(b.pe[1].listener->messages.size() == 2);
+  CHECK(b.pe[1].listener->messages[0].second.sequence == 0);
+  CHECK(b.pe[1].listener->messages[1].second.sequence == 1);
+  CHECK(b.pe[1].listener->messages[0].first <= b.pe[1].listener->messages[1].first);
+}
+
+/// The first `count` packets read for a message (M) and a copy (C) that are ready at the same time.
+std::string turns(const config::machine_config& c, std::size_t count) {
+  dma_bench b(c);
+  b.send(100, dma_bench::message(0, 1, 0, slot_of(1), 32768));
+  b.copy(100, 0, slot_of(0, 0x40000), slot_of(2, 0x40000), 32768);
+  b.run();
+  std::string order;
+  for (const auto& read : b.pe[0].tcm->of(hw::tcm_port::dma_read)) order += read.offset < 0x40000 ? 'M' : 'C';
+  CHECK(order.size() == 64);
+  CHECK(b.quiet());
+  return order.substr(0, count);
+}
+
+TEST_CASE("dma: two busy ports of equal weight take turns") { CHECK(turns(one_cube(3), 8) == "MCMCMCMC"); }
+
+TEST_CASE("dma: weights share the engine between its ports") {
+  config::machine_config c = one_cube(3);
+  c.pe.dma_ipcq_weight = 3;
+  CHECK(turns(c, 12) == "MMMCMMMCMMMC");
+}
+
+TEST_CASE("dma: a credit needs neither descriptor nor memory") {
+  dma_bench b;
+  protocol::credit_request credit;
+  credit.mailbox = pe_address(abi::region::ipcq_mailbox, 1, 0);
+  credit.fields.match_address = slot_of(0);
+  credit.fields.sequence = 7;
+  b.steps.at(100, [&] { b.pe[0].dma->send_credit(credit); });
+  b.run();
+  CHECK(b.pe[0].out->seen == std::vector<departure>{{101, 1}});
+  REQUIRE(b.pe[1].listener->credits.size() == 1);
+  CHECK(b.pe[1].listener->credits[0].first == 101 + b.flight(0, 1, 1) + 1);
+  CHECK(b.pe[1].listener->credits[0].second == credit.fields);
+}
+
+TEST_CASE("dma: a message from somebody else's memory is refused") {
+  dma_bench b;
+  b.steps.at(100, [&] {
+    auto m = dma_bench::message(0, 1, 0, slot_of(1), 64);
+    m.source = slot_of(2);
+    CHECK_THROWS_AS(b.pe[0].dma->send_message(m), protocol_error);
+  });
+  b.run();
+  CHECK(b.pe[0].out->seen.empty());
+}
+
+}  // namespace
+}  // namespace diecast::test
