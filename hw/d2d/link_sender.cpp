@@ -77,7 +77,9 @@ sim_time link_sender::act(sim_time now) {
   if (queues_.empty()) return sim_time::never();
   take_credits(now);
   if (free_ > now) return free_;
-  ++counters_.evaluations;
+  // Once per instant, however many callers of that instant woke the link one after the other.
+  if (now != evaluated_) ++counters_.evaluations;
+  evaluated_ = now;
   const std::uint32_t queue = choose(now);
   if (queue == queue_set<stored>::none) return next_chance(now);
   start(queue, now);

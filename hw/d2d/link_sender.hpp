@@ -29,7 +29,7 @@ struct link_parameters {
 [[nodiscard]] link_parameters sip_link_parameters(const fabric::topology& t, const config::machine_config& c);
 
 struct link_counters {
-  std::uint64_t evaluations{};  ///< times the free link looked for a packet to send
+  std::uint64_t evaluations{};  ///< instants at which the free link looked for a packet
   std::uint64_t packets{};
   std::uint64_t flits{};
   sim_time busy;
@@ -98,6 +98,7 @@ class link_sender {
   sim_time free_;
   std::uint32_t last_{};
   std::uint32_t last_sideband_{};
+  sim_time evaluated_{sim_time::never()};
   link_counters counters_;
 };
 

@@ -147,7 +147,7 @@ void ipcq_engine::apply(const work& w) {
       break;
     case work_kind::token: {
       const std::uint16_t qp = core_.token_arrived(w.fields);
-      fingerprint_.add(now(), events::mix(w.fields.match_address, w.fields.sequence));
+      fingerprint_.add(now() - kernel_start_, events::mix(w.fields.match_address, w.fields.sequence));
       publish_message(events::message_phase::visible, qp, w.fields.sequence, w.fields.message_bytes);
       publish_state(qp);
       track_waits(qp);
@@ -155,7 +155,8 @@ void ipcq_engine::apply(const work& w) {
     }
     case work_kind::credit: {
       const std::uint16_t qp = core_.credit_arrived(w.fields);
-      fingerprint_.add(now(), events::mix(w.fields.match_address, ~std::uint64_t{w.fields.sequence}));
+      fingerprint_.add(now() - kernel_start_,
+                       events::mix(w.fields.match_address, ~std::uint64_t{w.fields.sequence}));
       publish_message(events::message_phase::credited, qp, w.fields.sequence, 0);
       publish_state(qp);
       track_waits(qp);

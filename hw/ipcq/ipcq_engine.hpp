@@ -61,6 +61,7 @@ class ipcq_engine : public sc_core::sc_module, public register_file, public ipcq
 
   sim_time pending_since() const override;
   const sc_core::sc_event& raised() const override { return raised_; }
+  void kernel_started(sim_time at) override { kernel_start_ = at; }
 
  private:
   SC_HAS_PROCESS(ipcq_engine);
@@ -97,6 +98,7 @@ class ipcq_engine : public sc_core::sc_module, public register_file, public ipcq
   std::uint32_t copies_done_{};
   std::uint64_t dma_armed_{};  ///< copies that must be done; 0 when not armed
   events::instance_fingerprint fingerprint_;
+  sim_time kernel_start_;
   std::vector<statistics> statistics_;
   std::uint64_t messages_sent_{};
   std::uint64_t bytes_sent_{};

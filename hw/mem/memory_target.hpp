@@ -21,7 +21,7 @@
 
 namespace diecast::hw {
 
-class memory_target : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
+class memory_target : public sc_core::sc_module, protected tlm::tlm_fw_transport_if<> {
  public:
   struct counters {
     std::uint64_t reads{};          ///< requests

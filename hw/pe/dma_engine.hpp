@@ -3,6 +3,7 @@
 // the way out, and the inbound side that writes received packets and serves remote accesses.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -17,6 +18,12 @@
 #include "hw/pe/pe_interfaces.hpp"
 
 namespace diecast::hw {
+
+/// What a message, copy or packet without bytes counts as, so that it is waited for like any other.
+template <class Bytes>
+constexpr Bytes at_least_one(Bytes bytes) {
+  return std::max<Bytes>(bytes, 1);
+}
 
 struct dma_config {
   const fabric::topology& topology;

@@ -77,6 +77,7 @@ void pe_core::run_one(const abi::launch_block& block) {
   set_state(events::core_state::waiting_start);
   wait_until(clock_.edge_at_or_after(block.target_start) + phase_);
   start_time_ = hw::now() - phase_;
+  interrupt->kernel_started(start_time_);
   set_state(events::core_state::running);
   program_(*this, block);
   settle();

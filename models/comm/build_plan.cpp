@@ -90,7 +90,7 @@ memory_kind kind_of(const plan_options& o) {
     case config::buffer_kind::sram: return {"sram.kib", 1024, o.sram_bytes, 0};
     case config::buffer_kind::hbm: break;
   }
-  return {"hbm.port_mib", 1024 * 1024, o.hbm_port_bytes, 0};
+  return {"hbm.port_mib", std::uint64_t{1024} * 1024, o.hbm_port_bytes, 0};
 }
 
 /// What would make `rings` rings fit, key by key: the largest value that fits, or the smallest.

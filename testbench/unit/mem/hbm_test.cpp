@@ -166,7 +166,8 @@ TEST_CASE("hbm: random traffic loses nothing and every read returns the last wri
   for (std::uint32_t i = 0; i < 6000; ++i) {
     const std::uint64_t bytes = 1 + draw(1, i) % 300;
     // A quarter of the accesses share a few addresses, so that hazards are frequent.
-    const std::uint64_t offset = draw(2, i) % 4 == 0 ? draw(3, i) % 4 * 100 : draw(3, i) % (span - 300);
+    const std::uint64_t offset =
+        draw(2, i) % 4 == 0 ? std::uint64_t{draw(3, i) % 4} * 100 : draw(3, i) % (span - 300);
     if (draw(4, i) % 8 == 0) when += nanoseconds(draw(5, i) % 100);
     if (draw(6, i) % 2 == 0) {
       std::vector<unsigned char> data(bytes, static_cast<unsigned char>(i));

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The receiving side of the DMA engine: packets to memory, tokens, service of remote accesses.
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "hw/pe/dma_engine.hpp"
+#include "models/types/error.hpp"
+
+namespace diecast::hw {
+
+void dma_engine::on_packet(const packet_ptr& p, std::uint8_t vc) {
+  work_.put(edge_after(1), work_key(static_cast<unsigned>(work_kind::packet_arrived), arrivals_++),
+            {work_kind::packet_arrived, 0, vc, p});
+}
+
+void dma_engine::on_sent(abi::traffic_class c) {
+  if (c != abi::traffic_class::comm && c != abi::traffic_class::request) return;
+  work_.put(edge_after(1), work_key(static_cast<unsigned>(work_kind::packet_left), 0),
+            {work_kind::packet_left, 0, 0, {}});
+}
+
+void dma_engine::arrived(const packet_ptr& p, std::uint8_t vc) {
+  switch (p->header.kind) {
+    case abi::packet_kind::ipcq_data: return receive_message(p, vc);
+    case abi::packet_kind::ipcq_credit:
+      ipcq->credit_arrived(p->header.ipcq);
+      return terminal_.release(vc, p->flits);
+    case abi::packet_kind::read_request:
+    case abi::packet_kind::write_request: return serve(p, vc);
+    case abi::packet_kind::read_response:
+    case abi::packet_kind::write_response: {
+      const auto index = static_cast<std::uint32_t>(p->header.transaction);
+      if (index >= pending_.size() || !pending_[index].used) {
+        throw protocol_error(fmt::format("{}: {} answers transaction {}, which is not open", name(),
+                                         abi::to_string(p->header.kind), index));
+      }
+      if (pending_[index].what == stage::copy_fetch) pending_[index].p = p;
+      terminal_.release(vc, p->flits);
+      return finished(index);
+    }
+    case abi::packet_kind::launch: core->launch(p); return terminal_.release(vc, p->flits);
+    case abi::packet_kind::launch_done:
+    case abi::packet_kind::synthetic: break;
+  }
+  throw protocol_error(fmt::format("{}: a PE takes no {} packets", name(), abi::to_string(p->header.kind)));
+}
+
+void dma_engine::receive_message(const packet_ptr& p, std::uint8_t vc) {
+  const abi::packet_header& h = p->header;
+  if (h.offset == 0) inbound_[h.source].push_back({h.ipcq, at_least_one(h.ipcq.message_bytes)});
+  if (message_of(*p).missing < at_least_one(h.payload_bytes)) {
+    throw protocol_error(fmt::format("{}: {} bytes at offset {} of a message of {} bytes", name(),
+                                     h.payload_bytes, h.offset, h.ipcq.message_bytes));
+  }
+  const abi::address to = h.ipcq.match_address + h.offset;
+  pending write;
+  write.what = stage::message_write;
+  write.p = p;
+  write.vc = vc;
+  if (h.payload_bytes == 0 || is_local(to)) {
+    access_tcm(tcm_port::dma_write, to, *p, h.payload_bytes, true, open(std::move(write)));
+    return;
+  }
+  // The ring lives in SRAM or HBM: pass the bytes on and wait for their acknowledgement.
+  packet_ptr request = make_packet(abi::packet_kind::write_request, to);
+  request->header.payload_bytes = h.payload_bytes;
+  request->data = p->data;
+  request->header.transaction = open(std::move(write));
+  send_request(std::move(request));
+}
+
+void dma_engine::message_write_done(const pending& done) {
+  const abi::packet_header& h = done.p->header;
+  message_of(*done.p).missing -= at_least_one(h.payload_bytes);
+  terminal_.release(done.vc, done.p->flits);
+  publish(h.source);
+}
+
+dma_engine::inbound_message& dma_engine::message_of(const packet& p) {
+  const abi::packet_header& h = p.header;
+  for (inbound_message& m : inbound_[h.source]) {
+    if (m.fields == h.ipcq) return m;
+  }
+  throw protocol_error(
+      fmt::format("{}: bytes at offset {} of a message to {}, whose first packet has not come", name(),
+                  h.offset, abi::describe(h.ipcq.match_address)));
+}
+
+void dma_engine::publish(abi::node_address flow) {
+  const auto found = inbound_.find(flow);
+  auto& messages = found->second;
+  while (!messages.empty() && messages.front().missing == 0) {
+    ipcq->message_arrived(messages.front().fields);
+    messages.pop_front();
+  }
+  if (messages.empty()) inbound_.erase(found);
+}
+
+void dma_engine::serve(const packet_ptr& p, std::uint8_t vc) {
+  const abi::packet_header& h = p->header;
+  if (!is_local(h.target)) {
+    throw protocol_error(fmt::format("{}: {} for {}, which is not here", name(), abi::to_string(h.kind),
+                                     abi::describe(h.target)));
+  }
+  const bool write = h.kind == abi::packet_kind::write_request;
+  pending access;
+  access.what = write ? stage::serve_write : stage::serve_read;
+  access.p = p;
+  access.vc = vc;
+  access_tcm(write ? tcm_port::dma_write : tcm_port::dma_read, h.target, *p,
+             write ? h.payload_bytes : h.request_bytes, write, open(std::move(access)));
+}
+
+void dma_engine::do_work(work& w) {
+  switch (w.what) {
+    case work_kind::access_finished: return finished(w.index);
+    case work_kind::packet_arrived: return arrived(w.p, w.vc);
+    case work_kind::packet_left: --ahead_; return;
+    case work_kind::descriptor_ready: return;
+  }
+}
+
+}  // namespace diecast::hw
