@@ -77,13 +77,22 @@ sim_time link_sender::act(sim_time now) {
   if (queues_.empty()) return sim_time::never();
   take_credits(now);
   if (free_ > now) return free_;
-  // Once per instant, however many callers of that instant woke the link one after the other.
-  if (now != evaluated_) ++counters_.evaluations;
-  evaluated_ = now;
+  // Packets announced at this very instant are still under way, so what counts is known before it;
+  // and once per instant, however many callers woke the link one after the other.
+  if (now != evaluated_ && any_arrived(now)) {
+    ++counters_.evaluations;
+    evaluated_ = now;
+  }
   const std::uint32_t queue = choose(now);
   if (queue == queue_set<stored>::none) return next_chance(now);
   start(queue, now);
   return queues_.empty() ? sim_time::never() : free_;
+}
+
+bool link_sender::any_arrived(sim_time now) const {
+  const auto queues = static_cast<std::uint32_t>(credits_.size()) * lanes_;
+  const auto here = [&](std::uint32_t q) { return queues_.front(q).tail <= now; };
+  return queues_.round_robin(0, queues, last_, here) != queue_set<stored>::none;
 }
 
 bool link_sender::ready(std::uint32_t queue, sim_time now) const {

@@ -29,7 +29,7 @@ struct link_parameters {
 [[nodiscard]] link_parameters sip_link_parameters(const fabric::topology& t, const config::machine_config& c);
 
 struct link_counters {
-  std::uint64_t evaluations{};  ///< instants at which the free link looked for a packet
+  std::uint64_t evaluations{};  ///< instants at which the free link chose among packets that were here
   std::uint64_t packets{};
   std::uint64_t flits{};
   sim_time busy;
@@ -79,6 +79,7 @@ class link_sender {
   [[nodiscard]] std::uint8_t vc_of(std::uint32_t queue) const {
     return static_cast<std::uint8_t>(queue / lanes_);
   }
+  [[nodiscard]] bool any_arrived(sim_time now) const;
   [[nodiscard]] bool ready(std::uint32_t queue, sim_time now) const;
   [[nodiscard]] std::uint32_t choose(sim_time now) const;
   void take_credits(sim_time now);
