@@ -33,10 +33,13 @@ std::string default_of(const field& f) {
 }
 
 /// A bar would end the cell.
-std::string cell(std::string text) {
-  for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2))
-    text.insert(at, "\\");
-  return text;
+std::string cell(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '|') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
 }
 
 const char* access_name(abi::access mode) {
