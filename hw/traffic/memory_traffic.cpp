@@ -39,6 +39,8 @@ memory_traffic::memory_traffic(sc_core::sc_module_name module_name, const memory
   dont_initialize();
 }
 
+memory_traffic::~memory_traffic() = default;
+
 void memory_traffic::act() {
   guarded(faults_, name(), [this] {
     std::uint64_t key = 0;

@@ -55,6 +55,7 @@ class memory_traffic final : public sc_core::sc_module,
   /// An error response is reported to `faults`. The source outlives the module.
   memory_traffic(sc_core::sc_module_name name, const memory_pacing& pacing, traffic::request_source& source,
                  bool check, fault_sink& faults);
+  ~memory_traffic() override;
 
   tlm::tlm_initiator_socket<> socket{"socket"};
 
