@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/fabric/router_grid.hpp"
 
+#include <algorithm>
+
 namespace diecast::fabric {
 namespace {
 
@@ -65,6 +67,14 @@ router_grid::dimension_step router_grid::along(std::uint32_t at, std::uint32_t t
   }
   const std::uint32_t behind_link = at == 0 ? size - 1 : at - 1;
   return {false, static_cast<std::uint8_t>(behind_link < to ? 0 : 1)};
+}
+
+std::uint32_t router_grid::distance(router_index from, router_index to) const {
+  const auto apart = [](std::uint32_t a, std::uint32_t b, std::uint32_t size, bool wraps) {
+    const std::uint32_t d = a > b ? a - b : b - a;
+    return wraps ? std::min(d, size - d) : d;
+  };
+  return apart(x_[from], x_[to], columns_, wraps_x_) + apart(y_[from], y_[to], rows_, wraps_y_);
 }
 
 router_grid::step router_grid::towards(router_index from, router_index to) const {

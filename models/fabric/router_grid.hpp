@@ -35,6 +35,8 @@ class router_grid {
     std::uint8_t set{};    ///< dateline set behind that link; 1 in a dimension that does not wrap
   };
   [[nodiscard]] step towards(router_index from, router_index to) const;
+  /// Links on the way.
+  [[nodiscard]] std::uint32_t distance(router_index from, router_index to) const;
 
  private:
   struct dimension_step {

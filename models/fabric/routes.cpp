@@ -86,6 +86,10 @@ vc_set topology::injection_vcs(abi::traffic_class c, leg l, const abi::node_addr
   return {vc(c, l, flow_lane(source, destination, plan_.lanes)), 1};
 }
 
+std::uint32_t topology::distance(router_index from, router_index to) const {
+  return impl_->grid.distance(from, to);
+}
+
 bool topology::has_side(router_index router, side s) const { return impl_->grid.has(router, s); }
 std::uint32_t topology::mesh_links() const { return impl_->mesh_links; }
 

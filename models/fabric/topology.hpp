@@ -202,6 +202,8 @@ class topology {
   [[nodiscard]] bool has_side(router_index router, side s) const;
   /// Router-to-router links of a cube, each direction counted.
   [[nodiscard]] std::uint32_t mesh_links() const;
+  /// Router-to-router links on the way from one router of a cube to another.
+  [[nodiscard]] std::uint32_t distance(router_index from, router_index to) const;
   /// The router next to `router` on a side that has one.
   [[nodiscard]] router_index next_router(router_index router, side s) const;
   /// The terminal at the other end of a UCIe lane or SIP port. Throws std::logic_error for others.

@@ -50,6 +50,8 @@ void check_ways(const config::machine_config& c) {
       const auto hops = t.trace(node(from), node(to));
       INFO("from " << from << " to " << to);
       REQUIRE(hops.size() == 2 + distance(c.noc, from, to));
+      const auto& terminals = t.layout({}, {}).terminals;
+      CHECK(t.distance(terminals[from].router, terminals[to].router) == distance(c.noc, from, to));
       CHECK(hops.back().link == t.eject_link({}, {}, static_cast<terminal_index>(to)));
     }
   }
