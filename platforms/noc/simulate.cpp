@@ -7,15 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <functional>
-#include <optional>
 
 #include "hw/base/time.hpp"
-#include "hw/noc/cube_noc.hpp"
-#include "hw/traffic/packet_traffic.hpp"
 #include "models/types/error.hpp"
-#include "platforms/netlist/build_order.hpp"
-#include "platforms/noc/study.hpp"
+#include "platforms/noc/machine.hpp"
 #include "platforms/observe/vcd_writer.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/kernel.hpp"
@@ -28,31 +23,10 @@ using platforms::run_status;
 constexpr std::uint64_t slice_cycles = 1000;      // between looks at signals and at what has arrived
 constexpr std::uint64_t silence_cycles = 20'000;  // without any delivery: nothing moves any more
 
-/// The module tree of a study.
-class bench : public sc_core::sc_module {
- public:
-  bench(sc_core::sc_module_name name, const network& net, traffic::packet_arrivals& arrivals,
-        hw::packet_pool& pool, hw::packet_traffic::interval measured, const events::hub& hub)
-      : sc_module(name) {
-    const netlist::build_order order(net.config.sim.build_order);
-    order.run(this->name(),
-              {[&] { noc.emplace("noc", net.topology, net.config, sip_id{}, cube_id{}, hub); },
-               [&] { traffic.emplace("traffic", net.topology, net.config, arrivals, pool, measured); }});
-    std::vector<std::function<void()>> bindings;
-    for (std::uint32_t n = 0; n < net.nodes(); ++n) {
-      bindings.emplace_back([this, n] { traffic->out(n).bind(noc->in(n)); });
-      bindings.emplace_back([this, n] { noc->out(n).bind(traffic->in(n)); });
-    }
-    order.run(std::string(this->name()) + ".bindings", bindings);
-  }
-  std::optional<hw::cube_noc> noc;
-  std::optional<hw::packet_traffic> traffic;
-};
-
 class run {
  public:
-  run(const study_point& point, const network& net, bench& machine, study_outcome& o)
-      : point_(point), net_(net), machine_(machine), o_(o), period_(timing::noc_clock(net.config).period) {}
+  run(const study_point& point, const network& net, machine& modules, study_outcome& o)
+      : point_(point), net_(net), machine_(modules), o_(o), period_(timing::noc_clock(net.config).period) {}
 
   void play() {
     if (point_.replay) {
@@ -165,7 +139,7 @@ class run {
 
   const study_point& point_;
   const network& net_;
-  bench& machine_;
+  machine& machine_;
   study_outcome& o_;
   const sim_time period_;
 };
@@ -200,11 +174,11 @@ study_outcome simulate(const study_point& point, const network& net) {
   auto& arrivals = *arrivals_of(point, net).release();
   hw::packet_traffic::interval measured;
   if (!point.replay) measured = {point.warmup_cycles, point.warmup_cycles + point.cycles};
-  auto& machine = *new bench("study", net, arrivals, pool, measured, hub);
+  auto& modules = *new machine("study", net, arrivals, pool, measured, hub);
   sc_core::sc_start(sc_core::SC_ZERO_TIME);
   o.elaborate_s = elaborating.seconds();
   const platforms::stopwatch running;
-  run(point, net, machine, o).play();
+  run(point, net, modules, o).play();
   o.wall_s = running.seconds();
   o.peak_rss_mib = platforms::peak_rss_mib();
   if (!vcd) return o;
