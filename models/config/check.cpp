@@ -118,6 +118,34 @@ verdict wire_within_hop(const machine_config& c) {
                      fmt::format("less than noc.hop_cycles = {}", c.noc.hop_cycles)};
 }
 
+verdict stages_fill_hop(const machine_config& c) {
+  const noc_block& n = c.noc;
+  const std::uint64_t others = n.routing_cycles + n.vc_alloc_cycles + n.switch_alloc_cycles + n.link_cycles;
+  if (n.link_cycles >= n.hop_cycles) return {};  // wire_within_hop says so
+  if (n.traversal_cycles && others + *n.traversal_cycles != n.hop_cycles) {
+    return broken_rule{
+        "the stages of a hop do not add up to noc.hop_cycles",
+        fmt::format("routing {} + VC allocation {} + switch allocation {} + traversal {} + link {} = {}",
+                    n.routing_cycles, n.vc_alloc_cycles, n.switch_alloc_cycles, *n.traversal_cycles,
+                    n.link_cycles, others + *n.traversal_cycles),
+        fmt::format("{}, or noc.traversal_cycles auto", n.hop_cycles)};
+  }
+  if (others < n.hop_cycles) return {};
+  return broken_rule{
+      "routing, VC and switch allocation and the link leave no cycle of noc.hop_cycles for traversal",
+      fmt::format("{} + {} + {} + {} = {}", n.routing_cycles, n.vc_alloc_cycles, n.switch_alloc_cycles,
+                  n.link_cycles, others),
+      fmt::format("less than noc.hop_cycles = {}", n.hop_cycles)};
+}
+
+verdict dynamic_vcs_split(const machine_config& c) {
+  const bool wraps = c.noc.topology == noc_topology::torus || c.noc.topology == noc_topology::ring;
+  if (!wraps || !c.noc.dateline_vcs || c.noc.vcs_taken != vc_policy::dynamic) return {};
+  if (!c.noc.vcs || *c.noc.vcs % 2 == 0) return {};
+  return broken_rule{"does not split into the two VC sets that a torus or ring needs",
+                     std::to_string(*c.noc.vcs), "an even number, or auto"};
+}
+
 verdict packets_are_full_flits(const machine_config& c) {
   if (c.noc.max_packet_bytes % c.noc.flit_bytes == 0) return {};
   return broken_rule{"the longest packet ends in a part of a flit", std::to_string(c.noc.max_packet_bytes),
@@ -191,6 +219,10 @@ const rule rules[]{
     {{"ipcq.slot_bytes", "ipcq.n_slots", "ipcq.buffer_kind", "pe.tcm_kib", "sram.kib", "hbm.port_mib"},
      ring_fits},
     {{"noc.link_cycles", "noc.hop_cycles"}, wire_within_hop},
+    {{"noc.hop_cycles", "noc.link_cycles", "noc.routing_cycles", "noc.vc_alloc_cycles",
+      "noc.switch_alloc_cycles", "noc.traversal_cycles"},
+     stages_fill_hop},
+    {{"noc.vcs", "noc.vc_policy", "noc.topology", "noc.dateline_vcs"}, dynamic_vcs_split},
     {{"noc.max_packet_bytes", "noc.flit_bytes"}, packets_are_full_flits},
     {{"noc.vc_buffer_flits", "noc.flow", "noc.max_packet_bytes", "noc.flit_bytes"}, noc_cut_through},
     {{"ucie.buffer_flits", "noc.flow", "noc.max_packet_bytes", "noc.flit_bytes"}, ucie_cut_through},

@@ -3,8 +3,8 @@
 // checks, the JSON schema, docs/config.md and the dump are all made from these rows.
 //
 // A key is addressed by its dotted path, "noc.columns". Keys and members have the same name except
-// ipcq.buffer_kind (rings), ipcq.backpressure (wait), ccl.inter_sip (between_sips) and
-// ucie.flit_format (format).
+// ipcq.buffer_kind (rings), ipcq.backpressure (wait), ccl.inter_sip (between_sips),
+// ucie.flit_format (format), noc.vc_policy (vcs_taken) and noc.arbitration (arbiter).
 #pragma once
 
 #include <cstddef>

@@ -85,14 +85,22 @@ struct ipcq_block {
 
 enum class noc_flow : std::uint8_t { virtual_cut_through, wormhole };
 enum class sideband_kind : std::uint8_t { wires, vc };
+enum class noc_topology : std::uint8_t { mesh, torus, ring, crossbar };
+enum class vc_policy : std::uint8_t { per_flow, dynamic };
+enum class arbitration : std::uint8_t { round_robin, weighted };
 
 struct noc_block {
+  noc_topology topology{noc_topology::mesh};
   std::uint64_t columns{4};
   std::uint64_t rows{4};
   double clock_ghz{1.0};
   std::uint64_t flit_bytes{64};
   std::uint64_t hop_cycles{9};
-  std::uint64_t link_cycles{1};  ///< of hop_cycles, the wire
+  std::uint64_t link_cycles{1};          ///< of hop_cycles, the wire
+  std::uint64_t routing_cycles{0};       ///< of hop_cycles: these two are not overlapped with the packet
+  std::uint64_t vc_alloc_cycles{0};      ///< before it in the same VC; the others are pipelined
+  std::uint64_t switch_alloc_cycles{0};  ///< of hop_cycles
+  auto_count traversal_cycles;           ///< of hop_cycles; auto: what the others leave
   std::uint64_t credit_cycles{2};
   std::uint64_t ni_in_cycles{5};   ///< terminal to first router
   std::uint64_t ni_out_cycles{5};  ///< last router to terminal
@@ -101,7 +109,12 @@ struct noc_block {
   auto_count sideband_buffer_flits;  ///< auto: covers the loop with one-flit packets
   noc_flow flow{noc_flow::virtual_cut_through};
   sideband_kind sideband{sideband_kind::vc};
-  bool leg_vcs{true};  ///< one VC per leg; false shows the deadlock it prevents
+  auto_count vcs;  ///< per class and leg; auto: the fewest that vc_policy and topology need
+  vc_policy vcs_taken{vc_policy::per_flow};       ///< key vc_policy
+  arbitration arbiter{arbitration::round_robin};  ///< key arbitration
+  std::uint64_t request_weight{1}, response_weight{1}, comm_weight{1}, message_weight{1}, sideband_weight{1};
+  bool leg_vcs{true};       ///< one VC per leg; false shows the deadlock it prevents
+  bool dateline_vcs{true};  ///< two VC sets around wrap links; false shows the deadlock they prevent
 };
 
 enum class flit_format : std::uint8_t { raw, flit_68, flit_256 };

@@ -42,14 +42,24 @@ bool within(std::uint64_t offset, std::uint64_t kib) { return offset < kib * 102
 
 }  // namespace
 
-topology::impl::impl(const config::machine_config& c) : config(c) {
-  std::vector<problem> problems = check_counts(c);
+topology::impl::impl(const config::machine_config& c, purpose what) : config(c) {
+  const bool study = what == purpose::network_study;
+  if (study) {
+    config.pod = {};
+    config.pod.sips = config.sip.columns = config.sip.rows = 1;
+  }
+  std::vector<problem> problems = check_counts(config);
   if (!problems.empty()) throw user_error(std::move(problems));
-  shape = c.shape();
-  graph = build_sip_graph(c, problems);
-  choose_legs(problems);
+  shape = config.shape();
+  graph = build_sip_graph(config, problems);
+  grid = router_grid(config.noc);
+  choose_vcs(what, problems);
   if (!problems.empty()) throw user_error(std::move(problems));
-  place();
+  if (study) {
+    place_study();
+  } else {
+    place();
+  }
   number_links();
 }
 
@@ -59,22 +69,54 @@ std::array<bool, sides> topology::impl::neighbors(cube_id cube) const {
   return {y + 1 < shape.cube_rows, x + 1 < shape.cube_columns, y > 0, x > 0};
 }
 
-void topology::impl::choose_legs(std::vector<problem>& problems) {
-  if (!config.noc.leg_vcs) return;
+void topology::impl::choose_vcs(purpose what, std::vector<problem>& problems) {
+  const config::noc_block& noc = config.noc;
+  vcs.dynamic = noc.vcs_taken == config::vc_policy::dynamic;
+  vcs.sets = grid.wraps() && noc.dateline_vcs ? 2 : 1;
+  const auto given = static_cast<unsigned>(noc.vcs.value_or(vcs.dynamic ? vcs.sets : 1));
+  vcs.lanes = vcs.dynamic ? given / vcs.sets : given;
+  if (vcs.dynamic && given % vcs.sets != 0) {
+    problems.push_back({"noc.vcs", "does not split into the VC sets of a torus or ring",
+                        std::to_string(given), "an even number, or auto"});
+  }
+  if (what == purpose::network_study) {
+    vcs.first_class = static_cast<unsigned>(study_class);
+    vcs.classes = 1;
+  } else if (noc.leg_vcs) {
+    choose_legs();
+  }
+  if (vcs.classes * vcs.legs * vcs.sets * vcs.lanes <= max_vcs) return;
+  const bool hops = vcs.legs > 3 && vcs.sets * vcs.lanes == 1;
+  problems.push_back({hops ? "pod.topology" : "noc.vcs",
+                      hops ? "routes over this many SIP links need too many virtual channels"
+                           : "makes more virtual channels than a link can have",
+                      vcs_in_words(), fmt::format("at most {} VCs", max_vcs)});
+}
+
+void topology::impl::choose_legs() {
   const auto legs_of = [&](std::uint32_t groups) {
     return groups == 0 && shape.cubes_per_sip() == 1 ? 1U : 3 + 2 * groups;
   };
-  legs = legs_of(graph.max_hops);
-  if (legs * abi::traffic_classes > max_vcs && !graph.datelines_ahead.empty()) {
+  vcs.legs = legs_of(graph.max_hops);
+  if (vcs.classes * vcs.legs * vcs.sets * vcs.lanes > max_vcs && !graph.datelines_ahead.empty()) {
     count_crossings = false;
-    legs = legs_of(dateline_groups());
+    vcs.legs = legs_of(dateline_groups());
   }
-  if (legs * abi::traffic_classes > max_vcs) {
-    problems.push_back({"pod.topology", "routes over this many SIP links need too many virtual channels",
-                        fmt::format("{} SIP links: {} classes x {} legs = {} VCs", graph.max_hops,
-                                    abi::traffic_classes, legs, legs * abi::traffic_classes),
-                        fmt::format("at most {} VCs", max_vcs)});
-  }
+}
+
+std::string topology::impl::vcs_in_words() const {
+  std::string factors = fmt::format("{} classes x {} legs", vcs.classes, vcs.legs);
+  if (vcs.sets > 1) factors += fmt::format(" x {} dateline sets", vcs.sets);
+  if (vcs.lanes > 1) factors += fmt::format(" x {} VCs", vcs.lanes);
+  std::string text = fmt::format("{} = {} VCs", factors, vcs.classes * vcs.legs * vcs.sets * vcs.lanes);
+  return graph.max_hops == 0 ? text : fmt::format("{} SIP links: {}", graph.max_hops, text);
+}
+
+/// The routers of one cube with a traffic terminal for each.
+void topology::impl::place_study() {
+  layouts.push_back(place_traffic(config));
+  layout_of.push_back(0);
+  note_coordinates();
 }
 
 void topology::impl::place() {
@@ -113,14 +155,19 @@ void topology::impl::place() {
         {l, port_at[l], port_at[l ^ 1U],
          fmt::format("{}.{}-sip{}.{}", sip_path(sip_id{there.from}), there.label, there.to, back.label)});
   }
-  const std::uint32_t routers = layouts.front().layout.routers();
-  for (std::uint32_t r = 0; r < routers; ++r) {
-    router_x.push_back(static_cast<std::uint16_t>(r % layouts.front().layout.columns));
-    router_y.push_back(static_cast<std::uint16_t>(r / layouts.front().layout.columns));
+  note_coordinates();
+}
+
+void topology::impl::note_coordinates() {
+  const cube_layout& l = layouts.front().layout;
+  for (std::uint32_t r = 0; r < l.routers(); ++r) {
+    router_x.push_back(static_cast<std::uint16_t>(r % l.columns));
+    router_y.push_back(static_cast<std::uint16_t>(r / l.columns));
   }
 }
 
-topology::topology(const config::machine_config& config) : impl_(std::make_unique<impl>(config)) {}
+topology::topology(const config::machine_config& config, purpose what)
+    : impl_(std::make_unique<impl>(config, what)), plan_(impl_->vcs) {}
 topology::~topology() = default;
 
 const machine_shape& topology::shape() const { return impl_->shape; }
@@ -142,7 +189,6 @@ std::optional<cube_id> topology::neighbor(cube_id cube, side s) const {
 
 std::span<const sip_link> topology::sip_links() const { return impl_->sip_links; }
 cube_id topology::io_cube(sip_id) const { return io_cube_of_every_sip; }
-unsigned topology::legs() const { return impl_->legs; }
 config::buffer_kind topology::ring_buffers() const { return impl_->config.ipcq.rings; }
 
 abi::node_address topology::locate(abi::address a) const {

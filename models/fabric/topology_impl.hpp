@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/fabric/placement.hpp"
+#include "models/fabric/router_grid.hpp"
 #include "models/fabric/sip_graph.hpp"
 #include "models/fabric/topology.hpp"
 
@@ -16,7 +17,8 @@ struct topology::impl {
   config::machine_config config;
   machine_shape shape;
   sip_graph graph;
-  unsigned legs{1};
+  router_grid grid;
+  vc_plan vcs;
   bool count_crossings{true};  ///< legs by SIP links crossed; otherwise by datelines
   std::vector<placed_layout> layouts;
   std::vector<std::uint32_t> layout_of;  ///< per cube of the pod
@@ -26,12 +28,13 @@ struct topology::impl {
   // Numbering of links: per cube mesh, inject, eject, ucie; the SIP links last.
   std::vector<std::uint32_t> first_link;  ///< per cube of the pod
   std::uint32_t first_sip_link{};
-  std::vector<std::uint16_t> mesh_offset;  ///< [router * sides + side]; no_link where the mesh ends
+  static constexpr std::uint32_t no_mesh_link = UINT32_MAX;
+  std::vector<std::uint32_t> mesh_offset;  ///< [router * sides + side]; no_mesh_link where the mesh ends
   std::uint32_t mesh_links{};              ///< per cube
   mutable std::once_flag links_named;
   mutable std::vector<link> links;
 
-  explicit impl(const config::machine_config& c);
+  impl(const config::machine_config& c, purpose what);
 
   [[nodiscard]] std::size_t cube_index(sip_id sip, cube_id cube) const {
     return std::size_t{sip.value} * shape.cubes_per_sip() + cube.value;
@@ -55,8 +58,12 @@ struct topology::impl {
   }
   [[nodiscard]] unsigned dateline_groups() const { return 2 + graph.max_datelines; }
   [[nodiscard]] std::array<bool, sides> neighbors(cube_id cube) const;
-  void choose_legs(std::vector<problem>& problems);
+  void choose_vcs(purpose what, std::vector<problem>& problems);
+  void choose_legs();
+  [[nodiscard]] std::string vcs_in_words() const;
   void place();
+  void place_study();
+  void note_coordinates();
   void number_links();
   void name_links() const;
   void name_cube_links(std::uint32_t sip, std::uint32_t cube) const;

@@ -8,7 +8,9 @@ namespace diecast::timing {
 clock_domain noc_clock(const config::machine_config& c) { return clock_domain::from_ghz(c.noc.clock_ghz); }
 
 noc_timing noc_timing_of(const config::machine_config& c) {
-  return {noc_clock(c), c.noc.ni_in_cycles, c.noc.hop_cycles, c.noc.link_cycles, c.noc.ni_out_cycles};
+  const config::noc_block& n = c.noc;
+  return {noc_clock(c),    n.ni_in_cycles,   n.hop_cycles,      n.link_cycles,
+          n.ni_out_cycles, n.routing_cycles, n.vc_alloc_cycles, n.switch_alloc_cycles};
 }
 
 link_timing ucie_timing_of(const config::machine_config& c) {

@@ -26,13 +26,23 @@ struct span {
 /// Idle crossing of one cube's NoC, in cycles of noc.clock_ghz.
 struct noc_timing {
   clock_domain clock;
-  std::uint64_t ni_in_cycles{};   ///< terminal to first router's input buffer
-  std::uint64_t hop_cycles{};     ///< input buffer to next router's input buffer
-  std::uint64_t link_cycles{};    ///< of hop_cycles, the wire
-  std::uint64_t ni_out_cycles{};  ///< last router's output to the terminal
+  std::uint64_t ni_in_cycles{};         ///< terminal to first router's input buffer
+  std::uint64_t hop_cycles{};           ///< input buffer to next router's input buffer
+  std::uint64_t link_cycles{};          ///< of hop_cycles, the wire
+  std::uint64_t ni_out_cycles{};        ///< last router's output to the terminal
+  std::uint64_t routing_cycles{};       ///< of the pipeline: route computation, a packet of a VC at a time
+  std::uint64_t vc_alloc_cycles{};      ///< of the pipeline: VC allocation, likewise
+  std::uint64_t switch_alloc_cycles{};  ///< of the pipeline: switch allocation, pipelined
 
   /// The router's pipeline: input buffer to output.
   [[nodiscard]] std::uint64_t pipeline_cycles() const { return hop_cycles - link_cycles; }
+  /// What a packet spends at the front of its VC before it asks for the switch. The packet behind it
+  /// starts on this when the tail before it has left the VC.
+  [[nodiscard]] std::uint64_t front_cycles() const { return routing_cycles + vc_alloc_cycles; }
+  /// From winning the switch to the output.
+  [[nodiscard]] std::uint64_t traversal_cycles() const {
+    return pipeline_cycles() - front_cycles() - switch_alloc_cycles;
+  }
   /// From the head leaving the source terminal to the head arriving at the exit terminal, over
   /// `mesh_links` router-to-router links.
   [[nodiscard]] std::uint64_t head_cycles(std::uint64_t mesh_links) const {
