@@ -14,10 +14,10 @@ namespace {
 
 /// Cycles ahead that outputs are entered into the calendar; an output due later is looked at earlier.
 std::uint32_t calendar_span(const switch_core::parameters& p) {
-  std::uint64_t longest = p.credit_cycles + 5 * std::uint64_t{p.longest_packet};
+  std::uint64_t longest = 5 * std::uint64_t{p.longest_packet};
   std::uint64_t stages = 0;
   for (const switch_core::port& port : p.ports) {
-    stages = std::max<std::uint64_t>(stages, port.latency + port.head_delay);
+    stages = std::max<std::uint64_t>(stages, port.latency + port.head_delay + port.credit_cycles);
   }
   longest += stages;
   return static_cast<std::uint32_t>(std::bit_ceil(std::clamp<std::uint64_t>(2 * longest, 64, 4096)));
@@ -28,11 +28,11 @@ std::uint32_t calendar_span(const switch_core::parameters& p) {
 switch_core::switch_core(const parameters& p, surroundings& around)
     : around_(around),
       vcs_(p.vcs),
-      credit_cycles_(p.credit_cycles),
       wormhole_(p.wormhole),
       overlap_(p.overlap),
       classes_(p.classes),
       class_of_vc_(p.class_of_vc),
+      weights_(p.weights),
       ins_(p.ports.size()),
       outs_(p.ports.size()),
       in_vcs_(p.ports.size() * p.vcs),
@@ -47,6 +47,8 @@ switch_core::switch_core(const parameters& p, surroundings& around)
     const port& from = p.ports[n];
     ins_[n].router = from.router;
     ins_[n].head_delay = from.head_delay;
+    ins_[n].body_delay = from.body_delay;
+    ins_[n].credit_cycles = from.credit_cycles;
     ins_[n].reroute_delay = overlap_ ? 0 : from.head_delay;
     ins_[n].alloc_cycles = overlap_ ? 0 : from.alloc_cycles;
     outs_[n].hop = from.hop;
@@ -62,17 +64,16 @@ switch_core::switch_core(const parameters& p, surroundings& around)
   }
 }
 
-void switch_core::arrive(std::uint32_t input, std::uint8_t vc, packet_ptr p, std::uint32_t flits,
-                         std::uint16_t exit, std::uint64_t head, std::uint64_t tail, std::uint64_t from) {
+void switch_core::arrive(const arrival& a, packet_ptr p, std::uint64_t from) {
   const std::uint32_t index = take_slot();
   slot& s = slots_[index];
-  s.ready = head + ins_[input].head_delay;
-  s.tail_ready = std::max(s.ready, tail);
+  s.ready = a.head + ins_[a.input].head_delay;
+  s.tail_ready = std::max(s.ready, a.tail + ins_[a.input].body_delay);
   s.p = std::move(p);
-  s.flits = flits;
-  s.in_vc = vc_index(input, vc);
+  s.flits = a.flits;
+  s.in_vc = vc_index(a.input, a.vc);
   s.came_from = none;
-  s.exit = exit;
+  s.exit = a.exit;
   s.head = s.tail = true;
   enqueue(index, from);
 }
@@ -381,11 +382,12 @@ std::uint32_t switch_core::left(const in_vc& queue) const {
                                     queue.moving_cycles);
 }
 
-/// Flits of other classes that pass between those of a packet that joins them now: one for each of its own
-/// while they last, fewer where they come more slowly than that. The others are slowed down by its flits.
+/// Flits of other classes that pass between those of a packet that joins them now: as many for each of its
+/// own as the weights say while they last, fewer where they come more slowly than that. The others are slowed
+/// down likewise.
 std::uint32_t switch_core::interleaved(std::uint32_t& classes, const transfer* transfers, unsigned own,
                                        std::uint32_t flits) {
-  std::uint32_t sum = 0;
+  std::uint64_t sum = 0;
   for (std::uint32_t others = classes & ~(1U << own); others != 0; others &= others - 1) {
     const auto c = static_cast<unsigned>(std::countr_zero(others));
     const transfer& other = transfers[c];
@@ -393,21 +395,26 @@ std::uint32_t switch_core::interleaved(std::uint32_t& classes, const transfer* t
       classes &= ~(1U << c);
       continue;
     }
-    const std::uint32_t theirs = left(in_vcs_[other.in_vc]);
+    const std::uint64_t theirs = left(in_vcs_[other.in_vc]);
     const std::uint64_t gaps = other.end - cycle_ - theirs;
-    const std::uint64_t meanwhile = gaps == 0 ? flits : std::uint64_t{flits} * theirs / gaps;
-    sum += static_cast<std::uint32_t>(std::min({std::uint64_t{theirs}, std::uint64_t{flits}, meanwhile}));
-    push_back(other, flits);
+    const std::uint64_t share = shared(flits, own, c);
+    sum += std::min({theirs, share, gaps == 0 ? share : flits * theirs / gaps});
+    push_back(other, std::min<std::uint64_t>(flits, shared(theirs, c, own)));
   }
-  return sum;
+  return static_cast<std::uint32_t>(sum);
+}
+
+/// Flits of class `other` that pass while `flits` of class `own` do, when both always have some.
+std::uint64_t switch_core::shared(std::uint64_t flits, unsigned own, unsigned other) const {
+  if (weights_[own] == weights_[other]) return flits;
+  return (flits * weights_[other] + weights_[own] - 1) / weights_[own];
 }
 
 /// A transfer under way loses cycles to one that joins. Its tail comes later at the next router as long as
 /// the packet waits there; what has gone further catches up.
-void switch_core::push_back(const transfer& t, std::uint32_t flits) {
+void switch_core::push_back(const transfer& t, std::uint64_t lost) {
   in_vc& queue = in_vcs_[t.in_vc];
-  const std::uint32_t rest = left(queue);
-  const std::uint64_t end = std::max(queue.end, cycle_ + rest + std::min(rest, flits));
+  const std::uint64_t end = std::max(queue.end, cycle_ + left(queue) + lost);
   const std::uint64_t delay = end - queue.end;
   if (delay == 0) return;
   out_vc& ov = out_vcs_[vc_index(t.output, t.vc)];
@@ -466,8 +473,8 @@ void switch_core::move_on(std::uint32_t index, std::uint32_t o, std::uint8_t vc,
     counters_.packet_hops += s.tail ? 1 : 0;
     counters_.flit_hops += s.flits;
   }
-  s.ready = cycle_ + out.latency + (s.head ? next.head_delay : 0);
-  s.tail_ready = std::max(s.ready, end - 1 + out.latency);
+  s.ready = cycle_ + out.latency + (s.head ? next.head_delay : next.body_delay);
+  s.tail_ready = std::max(s.ready, end - 1 + out.latency + next.body_delay);
   s.came_from = s.in_vc;
   s.in_vc = vc_index(out.downstream, vc);
   enqueue(index, cycle_ + 1);
@@ -475,7 +482,7 @@ void switch_core::move_on(std::uint32_t index, std::uint32_t o, std::uint8_t vc,
 
 void switch_core::return_credits(std::uint32_t input, std::uint8_t vc, std::uint32_t flits,
                                  std::uint64_t end) {
-  const std::uint64_t usable = timing::batch_usable(cycle_, end - 1, flits, 1) + credit_cycles_;
+  const std::uint64_t usable = timing::batch_usable(cycle_, end - 1, flits, 1) + ins_[input].credit_cycles;
   const std::uint32_t upstream = ins_[input].upstream;
   if (upstream != none) {
     add_credit(upstream, vc, flits, usable);

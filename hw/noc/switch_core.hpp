@@ -40,6 +40,7 @@ class switch_core {
   static constexpr std::uint32_t none = UINT32_MAX;
   static constexpr std::uint64_t never = UINT64_MAX;
   static constexpr unsigned max_vcs = 64;
+  static constexpr unsigned max_classes = 8;
 
   /// Output a packet takes and the VCs it may take at the far end.
   struct hop {
@@ -78,8 +79,10 @@ class switch_core {
     std::uint16_t router{};
     std::uint32_t downstream{none};  ///< input the output feeds; none: it leaves
     std::uint32_t latency{1};        ///< of the output: grant to arrival at that input, cycles
-    std::uint32_t head_delay{0};     ///< of the input: routing and allocation of a head, cycles
-    std::uint32_t alloc_cycles{0};   ///< of that, VC allocation
+    std::uint32_t head_delay{0};     ///< of the input: arrival of a head to its first chance, cycles
+    std::uint32_t body_delay{0};     ///< the same for a later part of a packet
+    std::uint32_t alloc_cycles{0};   ///< of head_delay, VC allocation
+    std::uint32_t credit_cycles{1};  ///< of the input: grant to the use of the credit upstream
     bool hop{true};                  ///< the output's link leads from router to router: it counts as a hop
     std::array<std::uint32_t, max_vcs> buffer{};   ///< of the input, flits per VC
     std::array<std::uint32_t, max_vcs> credits{};  ///< of the output at the start, flits per VC
@@ -88,8 +91,8 @@ class switch_core {
     std::vector<port> ports;
     unsigned vcs{1};
     unsigned classes{1};
-    std::array<std::uint8_t, max_vcs> class_of_vc{};
-    std::uint32_t credit_cycles{1};  ///< grant to the credit's use upstream
+    std::array<std::uint8_t, max_vcs> class_of_vc{};  ///< packets of one class do not interleave on a link
+    std::array<std::uint32_t, max_classes> weights{1, 1, 1, 1, 1, 1, 1, 1};  ///< shares of a contended link
     bool wormhole{};
     bool overlap{true};               ///< a head is routed while the packet before it in its VC leaves
     std::uint32_t longest_packet{1};  ///< flits; for the span of the calendar
@@ -108,9 +111,16 @@ class switch_core {
 
   switch_core(const parameters& p, surroundings& around);
 
-  /// A packet will be in the input's buffer from `head` to `tail`; `from`: first cycle not yet run.
-  void arrive(std::uint32_t input, std::uint8_t vc, packet_ptr p, std::uint32_t flits, std::uint16_t exit,
-              std::uint64_t head, std::uint64_t tail, std::uint64_t from);
+  /// A packet that will be in an input's buffer from cycle `head` to `tail`.
+  struct arrival {
+    std::uint32_t input{};
+    std::uint8_t vc{};
+    std::uint32_t flits{};
+    std::uint16_t exit{};  ///< for surroundings::route
+    std::uint64_t head{}, tail{};
+  };
+  /// `from`: the first cycle not yet run.
+  void arrive(const arrival& a, packet_ptr p, std::uint64_t from);
   /// Credits for an output that leaves, usable from `cycle` on.
   void credit(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle);
   /// Looks at everything due in `cycle`. Cycles come in ascending order.
@@ -185,6 +195,8 @@ class switch_core {
     std::uint32_t upstream{none};  ///< output that feeds it; none: the surroundings
     std::uint32_t accept_from{};   ///< round robin over outputs
     std::uint32_t head_delay{};
+    std::uint32_t body_delay{};
+    std::uint32_t credit_cycles{};
     std::uint32_t reroute_delay{};  ///< end of a transfer to the grant of the next head in the VC
     std::uint32_t alloc_cycles{};
     std::uint16_t router{};
@@ -232,7 +244,8 @@ class switch_core {
   [[nodiscard]] std::uint32_t left(const in_vc& queue) const;
   [[nodiscard]] std::uint32_t interleaved(std::uint32_t& classes, const transfer* transfers, unsigned own,
                                           std::uint32_t flits);
-  void push_back(const transfer& t, std::uint32_t flits);
+  void push_back(const transfer& t, std::uint64_t lost);
+  [[nodiscard]] std::uint64_t shared(std::uint64_t flits, unsigned own, unsigned other) const;
   [[nodiscard]] std::uint32_t split(std::uint32_t slot_index, std::uint32_t flits);
   [[nodiscard]] bool merge(in_vc& queue, std::uint32_t slot_index);
   void move_on(std::uint32_t slot_index, std::uint32_t o, std::uint8_t vc, std::uint64_t end);
@@ -254,12 +267,12 @@ class switch_core {
 
   surroundings& around_;
   const std::uint32_t vcs_;
-  const std::uint32_t credit_cycles_;
   const bool wormhole_;
   const bool overlap_;
   const std::uint32_t classes_;
   bool observed_{};
   std::array<std::uint8_t, max_vcs> class_of_vc_{};
+  std::array<std::uint32_t, max_classes> weights_{};
   std::vector<in_port> ins_;
   std::vector<out_port> outs_;
   std::vector<in_vc> in_vcs_;    ///< [input][VC]
