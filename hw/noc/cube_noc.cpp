@@ -167,7 +167,13 @@ void cube_noc::add_interface(switch_core::parameters& p, const config::machine_c
   port.latency = narrow(timing_.ni_in_cycles) - 1;
   port.head_delay = port.body_delay = port.alloc_cycles = 0;
   port.buffer = inject_capacity_;
-  p.ports[port.downstream].credit_cycles = narrow(credit_cycles_) + 1;
+  switch_core::port& router = p.ports[port.downstream];
+  router.credit_cycles = narrow(credit_cycles_) + 1;
+  // The way from an interface is longer than a hop; a machine's buffer behind it covers that too.
+  if (!study_) {
+    for (std::uint32_t& flits : router.buffer) flits += narrow(timing_.ni_in_cycles);
+  }
+  port.credits = router.buffer;
   entry_ports_[terminal] = n;
   entry_terminal_[n] = terminal;
 }
@@ -232,11 +238,11 @@ void cube_noc::on_credit(unsigned terminal, const fabric_phase& phase) {
 
 /// Takes in what was announced before now. Within an instant the order of the calls makes no
 /// difference: each concerns queues or credits of its own terminal.
-void cube_noc::open_inbox(std::uint64_t cycle) {
+void cube_noc::open_inbox() {
   const sim_time t = now();
   std::erase_if(packet_inbox_, [&](announced_packet& a) {
     if (a.announced == t) return false;
-    core_.arrive({a.input, a.vc, a.flits, a.exit, a.head, a.tail}, std::move(a.p), cycle);
+    core_.arrive({a.input, a.vc, a.flits, a.exit, a.head, a.tail}, std::move(a.p));
     return true;
   });
   std::erase_if(credit_inbox_, [&](const announced_credit& a) {
@@ -250,8 +256,9 @@ void cube_noc::act() {
   const std::uint64_t cycle = current_cycle();
   ++activations_;
   core_.observe(hub_.wants(events::links));
-  open_inbox(cycle);
-  core_.run(cycle);
+  core_.advance(cycle);
+  open_inbox();
+  core_.run();
   deliver_wires(cycle);
   wake_.cancel();  // announcements of this instant may have asked for a wake-up before they were judged
   armed_ = never;
@@ -366,11 +373,10 @@ bool cube_noc::quiescent() const {
   std::map<std::pair<std::uint32_t, std::uint8_t>, std::uint32_t> in_inbox;
   for (const announced_credit& a : credit_inbox_) in_inbox[{a.out_port, a.vc}] += a.flits;
   for (std::uint32_t o = 0; o < outputs_.size(); ++o) {
-    const auto& capacity = outputs_[o].leaves ? wall_capacity_ : capacity_;
     for (std::uint8_t vc = 0; vc < vcs_; ++vc) {
       const auto announced = in_inbox.find({o, vc});
       const std::uint32_t coming = announced == in_inbox.end() ? 0 : announced->second;
-      if (core_.credits_of(o, vc) + coming != capacity[vc]) return false;
+      if (core_.missing_credits(o, vc) != coming) return false;
     }
   }
   return true;

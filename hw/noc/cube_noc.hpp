@@ -93,7 +93,7 @@ class cube_noc : public sc_core::sc_module,
   void on_credit(unsigned terminal, const fabric_phase& phase) override;
   void send_by_wire(unsigned terminal, packet_ptr p, const fabric_phase& phase, std::uint16_t exit);
   void deliver_wires(std::uint64_t cycle);
-  void open_inbox(std::uint64_t cycle);
+  void open_inbox();
   [[nodiscard]] std::uint16_t exit_of(unsigned terminal, const packet& p, std::uint8_t vc) const;
 
   // Around the core.

@@ -39,6 +39,7 @@ switch_core::switch_core(const parameters& p, surroundings& around)
       out_vcs_(p.ports.size() * p.vcs),
       on_in_(p.ports.size() * p.classes),
       on_out_(p.ports.size() * p.classes),
+      initial_credits_(p.ports.size() * p.vcs),
       used_(p.ports.size()),
       fills_(p.ports.size() * p.vcs),
       all_vcs_(p.vcs == max_vcs ? ~std::uint64_t{0} : (std::uint64_t{1} << p.vcs) - 1),
@@ -57,14 +58,14 @@ switch_core::switch_core(const parameters& p, surroundings& around)
     if (from.downstream != none) ins_[from.downstream].upstream = n;
     for (std::uint8_t vc = 0; vc < vcs_; ++vc) {
       fills_[vc_index(n, vc)].capacity = from.buffer[vc];
-      out_vcs_[vc_index(n, vc)].credits = from.credits[vc];
+      out_vcs_[vc_index(n, vc)].credits = initial_credits_[vc_index(n, vc)] = from.credits[vc];
       in_vcs_[vc_index(n, vc)].port = n;
       in_vcs_[vc_index(n, vc)].vc = vc;
     }
   }
 }
 
-void switch_core::arrive(const arrival& a, packet_ptr p, std::uint64_t from) {
+void switch_core::arrive(const arrival& a, packet_ptr p) {
   const std::uint32_t index = take_slot();
   slot& s = slots_[index];
   s.ready = a.head + ins_[a.input].head_delay;
@@ -75,13 +76,12 @@ void switch_core::arrive(const arrival& a, packet_ptr p, std::uint64_t from) {
   s.came_from = none;
   s.exit = a.exit;
   s.head = s.tail = true;
-  enqueue(index, from);
+  enqueue(index, cycle_);
 }
 
-void switch_core::run(std::uint64_t cycle) {
-  cycle_ = cycle;
+void switch_core::run() {
   std::uint32_t router = none;
-  wheel_.take(cycle, [&](std::uint32_t o) {
+  wheel_.take(cycle_, [&](std::uint32_t o) {
     if (ins_[o].router != router) settle();
     router = ins_[o].router;
     look(o);

@@ -119,12 +119,13 @@ class switch_core {
     std::uint16_t exit{};  ///< for surroundings::route
     std::uint64_t head{}, tail{};
   };
-  /// `from`: the first cycle not yet run.
-  void arrive(const arrival& a, packet_ptr p, std::uint64_t from);
+  /// The present cycle, for what follows. Cycles come in ascending order.
+  void advance(std::uint64_t cycle) { cycle_ = cycle; }
+  void arrive(const arrival& a, packet_ptr p);
   /// Credits for an output that leaves, usable from `cycle` on.
   void credit(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle);
-  /// Looks at everything due in `cycle`. Cycles come in ascending order.
-  void run(std::uint64_t cycle);
+  /// Looks at everything due in the present cycle; once per cycle, after what arrives in it.
+  void run();
   /// The next cycle with something to do, from `from` on.
   [[nodiscard]] std::uint64_t next(std::uint64_t from) const { return wheel_.next(from); }
   /// True when a packet waits for a credit of this VC that nobody has announced.
@@ -135,8 +136,8 @@ class switch_core {
   void observe(bool on) { observed_ = on; }
   [[nodiscard]] const counters& statistics() const { return counters_; }
   [[nodiscard]] const usage& usage_of(std::uint32_t output) const { return used_[output]; }
-  /// Credits an output has or will have without further announcements.
-  [[nodiscard]] std::uint32_t credits_of(std::uint32_t output, std::uint8_t vc) const;
+  /// Credits of an output that are neither there nor on their way.
+  [[nodiscard]] std::uint32_t missing_credits(std::uint32_t output, std::uint8_t vc) const;
   [[nodiscard]] bool empty() const { return used_slots_ == 0; }
   [[nodiscard]] std::size_t state_bytes() const;
 
@@ -284,10 +285,11 @@ class switch_core {
     std::uint32_t output{};
     std::uint8_t vc{};  ///< at the far end
   };
-  std::vector<transfer> on_in_;   ///< [input][class]
-  std::vector<transfer> on_out_;  ///< [output][class]
-  std::vector<usage> used_;       ///< [output]
-  std::vector<fill> fills_;       ///< [input][VC]
+  std::vector<transfer> on_in_;                 ///< [input][class]
+  std::vector<transfer> on_out_;                ///< [output][class]
+  std::vector<std::uint32_t> initial_credits_;  ///< [output][VC]
+  std::vector<usage> used_;                     ///< [output]
+  std::vector<fill> fills_;                     ///< [input][VC]
   std::vector<slot> slots_;
   std::uint32_t free_slots_{none};
   std::uint32_t used_slots_{};

@@ -65,11 +65,11 @@ std::uint64_t switch_core::credit_cycle(const out_vc& ov, std::uint32_t flits) c
   return never;
 }
 
-std::uint32_t switch_core::credits_of(std::uint32_t output, std::uint8_t vc) const {
+std::uint32_t switch_core::missing_credits(std::uint32_t output, std::uint8_t vc) const {
   const out_vc& ov = out_vcs_[vc_index(output, vc)];
   std::uint32_t credits = ov.credits;
   for (std::uint32_t r = ov.first; r != none; r = returning_[r].next) credits += returning_[r].flits;
-  return credits;
+  return initial_credits_[vc_index(output, vc)] - credits;
 }
 
 }  // namespace diecast::hw
