@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Network studies: zero-load latency of every pair, conservation and order under random traffic on random
 // networks. Random networks run in processes of their own, so that a failing one is shrunk.
+#include <fmt/format.h>
 #include <map>
 #include <tuple>
 
@@ -122,7 +123,6 @@ random_study any_study() {
 
 /// Runs a study to its end; what went wrong, or nothing.
 std::string faults_of(const random_study& s) {
-  hw::set_time_resolution();
   traffic::recorded_arrivals arrivals(s.packets);
   // Never destroyed: the process ends.
   auto& study = *new parts("study", s.config, arrivals);
