@@ -25,6 +25,7 @@ packet_traffic::packet_traffic(sc_core::sc_module_name name, const fabric::topol
       clock_(timing::noc_clock(config)),
       ni_in_cycles_(config.noc.ni_in_cycles),
       credit_cycles_(config.noc.credit_cycles),
+      wormhole_(config.noc.flow == config::noc_flow::wormhole),
       vcs_(topology.vcs()),
       room_(timing::injection_buffer_flits(config)),
       nodes_(layout_.terminals.size()),
@@ -67,22 +68,31 @@ void packet_traffic::make_packets(std::uint64_t cycle) {
                                                    layout_.terminals.at(next_.destination).router);
       measured_made_sum_ += next_.cycle;
     }
-    std::uint32_t index = free_queued_;
-    if (index == none) {
-      index = static_cast<std::uint32_t>(queue_.size());
-      queue_.emplace_back();
+    if (wormhole_) {
+      hand_over(next_, from.sequence++, vcs_for(next_).first, cycle);
     } else {
-      free_queued_ = queue_[index].next;
+      enqueue(cycle);
     }
-    queue_[index] = {next_, from.sequence++, none};
-    ++waiting_;
-    if (from.first == none) {
-      from.first = from.last = index;
-      schedule(next_.source, std::max(cycle, from.free_from));
-    } else {
-      queue_[from.last].next = index;
-      from.last = index;
-    }
+  }
+}
+
+void packet_traffic::enqueue(std::uint64_t cycle) {
+  source& from = nodes_[next_.source];
+  std::uint32_t index = free_queued_;
+  if (index == none) {
+    index = static_cast<std::uint32_t>(queue_.size());
+    queue_.emplace_back();
+  } else {
+    free_queued_ = queue_[index].next;
+  }
+  queue_[index] = {next_, from.sequence++, none};
+  ++waiting_;
+  if (from.first == none) {
+    from.first = from.last = index;
+    schedule(next_.source, std::max(cycle, from.free_from));
+  } else {
+    queue_[from.last].next = index;
+    from.last = index;
   }
 }
 
@@ -106,15 +116,18 @@ void packet_traffic::try_send(std::uint32_t n, std::uint64_t cycle) {
         fmt::format("{}: packet of {} flits at node {} (expected at most {}, the NoC's buffer)", this->name(),
                     what.flits, n, room_));
   }
-  const auto terminal = [](std::uint32_t t) {
-    return abi::node_address{0, 0, static_cast<std::uint16_t>(t)};
-  };
-  const fabric::vc_set vcs =
-      topology_.injection_vcs(fabric::topology::study_class, 0, terminal(n), terminal(what.destination));
-  const std::uint32_t vc = choose_vc(from, n, vcs, what.flits);
+  const std::uint32_t vc = choose_vc(from, n, vcs_for(what), what.flits);
   if (vc == none) return;  // a credit will wake it
   send(n, static_cast<std::uint8_t>(vc), cycle);
   if (from.first != none) schedule(n, from.free_from);
+}
+
+fabric::vc_set packet_traffic::vcs_for(const traffic::packet_arrival& what) const {
+  const auto terminal = [](std::uint32_t t) {
+    return abi::node_address{0, 0, static_cast<std::uint16_t>(t)};
+  };
+  return topology_.injection_vcs(fabric::topology::study_class, 0, terminal(what.source),
+                                 terminal(what.destination));
 }
 
 /// The next VC in turn with room for the packet.
@@ -130,13 +143,7 @@ std::uint32_t packet_traffic::choose_vc(const source& from, std::uint32_t n, fab
 void packet_traffic::send(std::uint32_t n, std::uint8_t vc, std::uint64_t cycle) {
   source& from = nodes_[n];
   const std::uint32_t index = from.first;
-  const queued& q = queue_[index];
-  packet_ptr p = pool_.make();
-  p->header.source = {0, 0, static_cast<std::uint16_t>(n)};
-  p->header.destination = {0, 0, static_cast<std::uint16_t>(q.what.destination)};
-  p->header.transaction = q.sequence;
-  p->flits = q.what.flits;
-  p->created = clock_.cycles(q.what.cycle);
+  const queued q = queue_[index];
   const std::uint32_t flits = q.what.flits;
   from.first = q.next;
   queue_[index].next = free_queued_;
@@ -145,8 +152,19 @@ void packet_traffic::send(std::uint32_t n, std::uint8_t vc, std::uint64_t cycle)
   from.free_from = cycle + flits;
   from.last_vc = vc;
   credits_[n * vcs_ + vc] -= flits;
+  hand_over(q.what, q.sequence, vc, cycle);
+}
+
+void packet_traffic::hand_over(const traffic::packet_arrival& what, std::uint64_t sequence, std::uint8_t vc,
+                               std::uint64_t cycle) {
+  packet_ptr p = pool_.make();
+  p->header.source = {0, 0, static_cast<std::uint16_t>(what.source)};
+  p->header.destination = {0, 0, static_cast<std::uint16_t>(what.destination)};
+  p->header.transaction = sequence;
+  p->flits = what.flits;
+  p->created = clock_.cycles(what.cycle);
   const sim_time head = clock_.cycles(cycle + ni_in_cycles_);
-  outs_[n].send_packet(std::move(p), vc, flits, head, head + clock_.cycles(flits - 1));
+  outs_[what.source].send_packet(std::move(p), vc, what.flits, head, head + clock_.cycles(what.flits - 1));
 }
 
 void packet_traffic::on_packet(unsigned port, packet_ptr p, const fabric_phase& phase) {
@@ -164,6 +182,7 @@ void packet_traffic::on_packet(unsigned port, packet_ptr p, const fabric_phase& 
                              std::uint64_t{p->header.destination.terminal} << 32 | phase.flits;
   results_.fingerprint += events::mix(events::mix(flow, p->header.transaction), tail);
   if (observer_) observer_(*p, phase.vc, tail);
+  if (wormhole_) return;  // the NoC counts what a sink takes flit by flit
   ins_[port].send_credit(phase.vc, phase.flits, phase.tail + clock_.cycles(credit_cycles_));
 }
 

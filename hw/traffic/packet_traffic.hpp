@@ -2,9 +2,10 @@
 // Sources and sinks of a network study, those of all nodes in one module: one wake-up per cycle in which
 // something may be sent, whatever the number of nodes.
 //
-// A packet is made in its cycle and waits in a queue of its node without bound; the first in the queue
-// enters the NoC when a VC it may take has room for all of it and the packet before it has left, one flit
-// per cycle. Sinks take one flit per cycle and return its buffer at once.
+// A packet is made in its cycle and waits in a queue of its node without bound. With virtual cut-through the
+// first in the queue enters the NoC when a VC it may take has room for all of it and the packet before it has
+// left, one flit per cycle. As a wormhole the NoC's network interface holds the queue and streams flits.
+// Sinks take one flit per cycle and return its buffer at once.
 //
 // Latency is from the cycle a packet is made in to the arrival of its last flit, queue included.
 #pragma once
@@ -63,7 +64,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
   [[nodiscard]] std::uint64_t measured_age(std::uint64_t cycle) const {
     return measured_in_flight() * cycle - (measured_made_sum_ - measured_done_sum_);
   }
-  /// Packets not in the NoC yet.
+  /// Packets not handed to the NoC yet.
   [[nodiscard]] std::uint64_t waiting() const { return waiting_; }
   /// True when nothing waits and the NoC has returned every credit.
   [[nodiscard]] bool quiescent() const;
@@ -104,7 +105,11 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
   void try_send(std::uint32_t n, std::uint64_t cycle);
   [[nodiscard]] std::uint32_t choose_vc(const source& from, std::uint32_t n, fabric::vc_set vcs,
                                         std::uint32_t flits) const;
+  void enqueue(std::uint64_t cycle);
   void send(std::uint32_t n, std::uint8_t vc, std::uint64_t cycle);
+  void hand_over(const traffic::packet_arrival& what, std::uint64_t sequence, std::uint8_t vc,
+                 std::uint64_t cycle);
+  [[nodiscard]] fabric::vc_set vcs_for(const traffic::packet_arrival& what) const;
   void schedule(std::uint32_t n, std::uint64_t cycle);
   void wake_at(std::uint64_t cycle);
 
@@ -116,6 +121,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
   const clock_domain clock_;
   const std::uint64_t ni_in_cycles_;
   const std::uint64_t credit_cycles_;
+  const bool wormhole_;
   const std::uint32_t vcs_;
   const std::uint32_t room_;  ///< of the NoC's buffer behind a terminal, flits per VC
   traffic::packet_arrival next_;
