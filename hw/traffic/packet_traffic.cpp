@@ -174,7 +174,7 @@ void packet_traffic::on_packet(unsigned port, packet_ptr p, const fabric_phase& 
   results_.last_tail = std::max(results_.last_tail, tail);
   if (measured_.holds(tail)) results_.flits_taken += phase.flits;
   if (measured_.holds(made)) {
-    results_.latencies.push_back(static_cast<std::uint32_t>(tail - made));
+    results_.latencies.add(femtoseconds(tail - made));
     results_.latency_sum += tail - made;
     measured_done_sum_ += made;
   }

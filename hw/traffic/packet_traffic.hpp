@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "hw/base/fabric_socket.hpp"
+#include "models/analysis/latency_histogram.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/fabric/topology.hpp"
 #include "models/traffic/packet_arrivals.hpp"
@@ -37,9 +38,10 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
     std::uint64_t measured_hops{};                         ///< links on their ways
     std::uint64_t flits_taken{};                           ///< of any packet whose tail came in the interval
     std::uint64_t latency_sum{};                           ///< cycles, of those in `latencies`
-    std::vector<std::uint32_t> latencies;                  ///< cycles, of measured packets delivered
-    std::uint64_t last_tail{};                             ///< cycle
-    std::uint64_t fingerprint{};                           ///< of all deliveries, in any order
+    /// Of measured packets delivered; cycles, counted as femtoseconds.
+    analysis::latency_histogram latencies;
+    std::uint64_t last_tail{};    ///< cycle
+    std::uint64_t fingerprint{};  ///< of all deliveries, in any order
   };
 
   /// A network study's topology; `arrivals` outlives the simulation.
@@ -56,7 +58,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
 
   [[nodiscard]] const results& statistics() const { return results_; }
   [[nodiscard]] std::uint64_t measured_in_flight() const {
-    return results_.measured_made - results_.latencies.size();
+    return results_.measured_made - results_.latencies.count();
   }
   /// Sum over measured packets that have not arrived of how long they have been under way at `cycle`.
   [[nodiscard]] std::uint64_t measured_age(std::uint64_t cycle) const {

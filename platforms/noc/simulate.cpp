@@ -21,6 +21,7 @@ namespace {
 using platforms::run_status;
 
 constexpr std::uint64_t slice_cycles = 1000;      // between looks at signals and at what has arrived
+constexpr double fs_per_ns = 1e6;                 // cycles are kept in a histogram of femtoseconds
 constexpr std::uint64_t silence_cycles = 20'000;  // without any delivery: nothing moves any more
 
 class run {
@@ -99,7 +100,7 @@ class run {
     o_.injected_flits_per_node_cycle = static_cast<double>(r.measured_made_flits) / node_cycles;
     o_.accepted_flits_per_node_cycle = static_cast<double>(r.flits_taken) / node_cycles;
     if (point_.replay) o_.offered_flits_per_node_cycle = o_.injected_flits_per_node_cycle;
-    o_.measured_packets = r.latencies.size();
+    o_.measured_packets = r.latencies.count();
     if (r.measured_made != 0) {
       o_.avg_hops = static_cast<double>(r.measured_hops) / static_cast<double>(r.measured_made);
     }
@@ -114,18 +115,14 @@ class run {
   }
 
   void collect_latencies() {
-    std::vector<std::uint32_t> l = results().latencies;
-    if (l.empty()) return;
-    std::sort(l.begin(), l.end());
-    // The least latency that a share of all packets does not exceed.
-    const auto quantile = [&l](double share) {
-      const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(l.size())));
-      return static_cast<double>(l[rank - 1]);
-    };
-    o_.avg_packet_latency_cycles = static_cast<double>(results().latency_sum) / static_cast<double>(l.size());
+    const analysis::latency_histogram& l = results().latencies;
+    if (l.count() == 0) return;
+    const auto quantile = [&l](double share) { return std::round(l.quantile_ns(share) * fs_per_ns); };
+    o_.avg_packet_latency_cycles =
+        static_cast<double>(results().latency_sum) / static_cast<double>(l.count());
     o_.p50_packet_latency_cycles = quantile(0.50);
     o_.p99_packet_latency_cycles = quantile(0.99);
-    o_.max_packet_latency_cycles = l.back();
+    o_.max_packet_latency_cycles = l.max().fs;
   }
 
   void collect_links() {
