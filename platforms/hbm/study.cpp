@@ -144,14 +144,29 @@ traffic::memory_geometry geometry_of(const config::hbm_block& hbm) {
   g.pseudo_channels = hbm.pseudo_channels;
   g.bank_groups = hbm.bank_groups;
   g.banks = hbm.banks_per_group;
-  g.sids = 1;
+  g.sids = hbm.sids;
   g.rows = map.rows();
-  g.columns = hbm.page_bytes / hbm.burst_bytes;
+  g.columns = map.columns();
   g.burst_bytes = hbm.burst_bytes;
   g.address_of = [map](const traffic::burst_place& p) {
-    return map.encode({p.pseudo_channel, p.bank_group, p.bank, p.row, p.column});
+    return map.encode({p.pseudo_channel, p.sid, p.bank_group, p.bank, p.row, p.column});
   };
   return g;
+}
+
+std::optional<timing::dram_bound> bound_of(traffic::memory_pattern pattern, const config::hbm_block& hbm) {
+  if (hbm.model == config::hbm_model::simple) return {};
+  timing::dram_bound bound;
+  switch (pattern) {
+    case traffic::memory_pattern::seq: bound = timing::bus_bound(hbm); break;
+    case traffic::memory_pattern::rand:
+    case traffic::memory_pattern::page_stride: bound = timing::activation_bound(hbm); break;
+    case traffic::memory_pattern::bank_conflict: bound = timing::row_cycle_bound(hbm); break;
+    case traffic::memory_pattern::same_bank_hit: bound = timing::bank_group_bound(hbm); break;
+    case traffic::memory_pattern::stride: return {};
+  }
+  bound.gbytes_s *= timing::refresh_share(hbm);
+  return bound;
 }
 
 double peak_gbytes_s(const config::hbm_block& hbm) {
@@ -168,7 +183,15 @@ void describe(const study_point& point, const config::machine_config& config, st
   if (point.speed.how == pace::kind::closed) o.outstanding = point.speed.outstanding;
   o.read_fraction = point.read_fraction;
   o.request_bytes = point.request_bytes;
-  o.peak_gbytes_s = static_cast<double>(config.hbm.ports) * peak_gbytes_s(config.hbm);
+  const auto channels = static_cast<double>(config.hbm.ports);
+  o.peak_gbytes_s = channels * peak_gbytes_s(config.hbm);
+  // The closed forms are those of single bursts.
+  if (point.replay || point.request_bytes > config.hbm.burst_bytes) return;
+  const auto bound = bound_of(point.pattern, config.hbm);
+  if (!bound) return;
+  const double used = static_cast<double>(point.request_bytes) / static_cast<double>(config.hbm.burst_bytes);
+  o.bound_gbytes_s = channels * used * bound->gbytes_s;
+  o.bound_kind = bound->limit;
 }
 
 study_outcome simulate(const study_point& point, const config::machine_config& config,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/config/machine_config.hpp"
+#include "models/timing/dram_bounds.hpp"
 #include "models/traffic/memory_pattern.hpp"
 #include "platforms/netlist/cube.hpp"
 #include "platforms/run/run_point.hpp"
@@ -96,6 +97,10 @@ struct registries {
 
 /// The coordinates of one channel. Throws user_error when its address map is broken.
 [[nodiscard]] traffic::memory_geometry geometry_of(const config::hbm_block& hbm);
+/// What one channel can reach with reads of a burst each, refresh included; empty where there is no closed
+/// form. GB/s.
+[[nodiscard]] std::optional<timing::dram_bound> bound_of(traffic::memory_pattern pattern,
+                                                         const config::hbm_block& hbm);
 /// Of one channel, GB/s.
 [[nodiscard]] double peak_gbytes_s(const config::hbm_block& hbm);
 
