@@ -161,10 +161,11 @@ void memory_target::leave_queue(request_id id) {
 
 void memory_target::act() {
   guarded(faults_, name(), [this] {
+    advance();
     std::uint64_t key = 0;
     while (calendar_.take(key)) {
       switch (static_cast<work>(key >> work_shift)) {
-        case work::wake: advance(); break;
+        case work::wake: break;
         case work::arrival: held_arrived_ = true; break;
         case work::response_done: responding_ = false; break;
         case work::response: finished_.push_back(static_cast<request_id>(key & ((1U << id_bits) - 1))); break;

@@ -54,7 +54,7 @@ class memory_target : public sc_core::sc_module, protected tlm::tlm_fw_transport
   [[nodiscard]] virtual bool has_room(bool) { return queued_ < queue_; }
   virtual void on_held(bool) {}
   void admit_at(sim_time at);
-  /// Called first at each instant asked for with wake_at(), before responses of that instant leave.
+  /// Called at each instant asked for with wake_at() and at others, before responses leave.
   virtual void advance() {}
   void wake_at(sim_time at);
   /// `id` no longer takes a place in the queue; without this call it leaves with its response. Not to

@@ -171,9 +171,11 @@ outcome serve(const config::hbm_block& h, std::vector<request>& requests, dram_t
     request& r = requests[s.tag];
     if (r.done != 0) result.problems.push_back(fmt::format("request {} served twice", s.tag));
     r.done = s.done;
-    const dram_tick command = r.burst.write ? s.done : s.done - std::min(s.done, p.read_end);
-    if (checker.accessed(command, r.burst.at)) r.command = command;
     result.last = std::max(result.last, s.done);
+  }
+  for (request& r : requests) {
+    const dram_tick command = r.burst.write ? r.done : r.done - std::min(r.done, p.read_end);
+    if (checker.take_access(command, r.burst.at, r.burst.write)) r.command = command;
   }
   if (served.size() != requests.size()) result.problems.emplace_back("requests lost");
   for (const auto& v : checker.violations()) result.problems.push_back(v);
