@@ -137,10 +137,11 @@ class Results(HbmCase):
         for refresh in ("all_bank", "per_bank", "none"):
             for pattern in PATTERNS:
                 with self.subTest(f"{pattern} {refresh}"):
-                    row = self.one("--pattern", pattern, "--requests", "3000", "--set", f"hbm.refresh={refresh}")
+                    row = self.one("--pattern", pattern, "--requests", "20000", "--set", f"hbm.refresh={refresh}")
                     self.assertLessEqual(row["bandwidth_gbytes_s"], row["peak_gbytes_s"])
                     if row["bound_gbytes_s"] is not None:
-                        self.assertLessEqual(row["bandwidth_gbytes_s"], 1.01 * row["bound_gbytes_s"])
+                        # A run of a few refresh intervals may end just before a refresh.
+                        self.assertLessEqual(row["bandwidth_gbytes_s"], 1.02 * row["bound_gbytes_s"])
                     self.assertEqual(tuple(row["lost_time"]), LIMITS)
                     used = 100 * row["bandwidth_gbytes_s"] / row["peak_gbytes_s"]
                     self.assertAlmostEqual(used + sum(row["lost_time"].values()), 100, delta=0.01)
