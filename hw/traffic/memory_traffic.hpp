@@ -75,6 +75,7 @@ class memory_traffic final : public sc_core::sc_module,
   void fill(transaction& t, const traffic::memory_request& r);
   void answered(transaction& t, sim_time at);
   void retire(transaction& t);
+  void wake_at(sim_time at);
   void check_data(const transaction& t);
   tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
                                      sc_core::sc_time& delay) override;
@@ -98,6 +99,7 @@ class memory_traffic final : public sc_core::sc_module,
   transaction* requesting_{};  ///< BEGIN_REQ sent, END_REQ not yet here
   sim_time channel_free_;      ///< from when the next BEGIN_REQ may follow
   calendar calendar_{"due"};
+  sc_core::sc_event go_{"go"};  ///< look again at this instant
   results results_;
 };
 
