@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 #include "models/types/error.hpp"
 
@@ -53,6 +54,7 @@ void memory_traffic::act() {
       retire(t);
     }
     issue();
+    tell_finished();
   });
 }
 
@@ -219,6 +221,14 @@ void memory_traffic::retire(transaction& t) {
   results_.last_response = now();
   --in_flight_;
   t.release();
+  tell_finished();
+}
+
+void memory_traffic::tell_finished() {
+  if (!finished() || !on_finished_) return;
+  // Taken first: it is called once, whatever it does.
+  const auto call = std::exchange(on_finished_, nullptr);
+  call();
 }
 
 void memory_traffic::free(tlm::tlm_generic_payload* payload) {

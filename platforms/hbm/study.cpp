@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/hbm/study.hpp"
 
+#include <algorithm>
+#include <array>
 #include <fmt/format.h>
+#include <utility>
 
 #include "hw/hbm/hbm_controller.hpp"
 #include "hw/hbm/hbm_simple.hpp"
@@ -86,8 +89,29 @@ void collect_traffic(const stack& machine, bool checked, study_outcome& o) {
   if (o.wrong_reads != 0 && o.status == run_status::ok) o.status = run_status::wrong;
 }
 
+constexpr std::array<std::pair<timing::lost_cause, const char*>, timing::lost_causes> limits{
+    {{timing::lost_cause::refresh, "refresh"},
+     {timing::lost_cause::activate_window, "faw_rrd"},
+     {timing::lost_cause::row_bus, "row_bus"},
+     {timing::lost_cause::turnaround, "turnaround"},
+     {timing::lost_cause::bank_conflict, "bank_conflict"},
+     {timing::lost_cause::initiator, "initiator"}}};
+
+void collect_lost_time(stack& machine, study_outcome& o) {
+  if (!machine.finished()) machine.read_lost_time();
+  timing::lost_time_report all;
+  for (const auto& c : machine.channels()) {
+    if (!c->lost) return;
+    all.total += c->lost->total;
+    all.busy += c->lost->busy;
+    for (std::size_t i = 0; i < timing::lost_causes; ++i) all.lost[i] += c->lost->lost[i];
+  }
+  o.bus_busy_percent = 100 * all.busy_share();
+  for (const auto& [cause, name] : limits) o.lost_time.push_back({name, 100 * all.share(cause)});
+}
+
 /// Only our own controller counts row hits and lost time.
-void collect_banks(const stack& machine, study_outcome& o) {
+void collect_banks(stack& machine, study_outcome& o) {
   std::uint64_t hits = 0, bursts = 0;
   for (const auto& c : machine.channels()) {
     const auto* controller = dynamic_cast<const hw::hbm_controller*>(c->memory.module.get());
@@ -96,6 +120,7 @@ void collect_banks(const stack& machine, study_outcome& o) {
     bursts += controller->bursts();
   }
   if (bursts != 0) o.row_hit_rate = static_cast<double>(hits) / static_cast<double>(bursts);
+  collect_lost_time(machine, o);
 }
 
 netlist::memory_block make_hbm(const char* name, const config::machine_config& config,

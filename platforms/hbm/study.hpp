@@ -76,6 +76,7 @@ struct study_outcome {
   double p50_latency_ns{}, p99_latency_ns{}, max_latency_ns{};
   std::optional<double> avg_write_latency_ns, avg_write_latency_from_acceptance_ns;
   std::optional<double> row_hit_rate;            ///< empty: a memory that does not tell
+  std::optional<double> bus_busy_percent;        ///< with lost_time 100%; empty as lost_time
   std::vector<lost_share> lost_time;             ///< empty: a memory that does not tell
   std::optional<bool> verified;                  ///< empty: not checked
   std::uint64_t checked_reads{}, wrong_reads{};  ///< with --check-data

@@ -59,6 +59,7 @@ void each_field(Outcome& o, Visit visit) {
   visit("avg_write_latency_ns", o.avg_write_latency_ns);
   visit("avg_write_latency_from_acceptance_ns", o.avg_write_latency_from_acceptance_ns);
   visit("row_hit_rate", o.row_hit_rate);
+  visit("bus_busy_percent", o.bus_busy_percent);
   visit("verified", o.verified);
   visit("checked_reads", o.checked_reads);
   visit("wrong_reads", o.wrong_reads);

@@ -99,7 +99,10 @@ TEST_CASE("memory traffic: a closed loop keeps its number in flight") {
 
 TEST_CASE("memory traffic: a closed loop of one is a chain") {
   bench b(walk(100), {kind::closed, 0, 1});
+  std::vector<sim_time> ends;
+  b.initiator.on_finished([&ends] { ends.push_back(hw::now()); });
   b.run();
+  CHECK(ends == std::vector{nanoseconds(1100)});
   CHECK(b.got().last_response == nanoseconds(1100));
   CHECK(b.got().reads.max() == nanoseconds(11));
 }
