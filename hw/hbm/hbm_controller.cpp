@@ -60,6 +60,14 @@ void hbm_controller::arm() {
   wake_at(at);
 }
 
+timing::lost_time_report hbm_controller::lost_time() {
+  if (present() >= ahead_) {
+    scheduler_.run(present(), served_);
+    collect();
+  }
+  return scheduler_.lost(present());
+}
+
 void hbm_controller::collect() {
   for (const timing::served_burst& s : served_) {
     const auto id = static_cast<request_id>(s.tag);

@@ -34,6 +34,8 @@ class hbm_controller final : public memory_target {
   [[nodiscard]] const timing::dram_parameters& parameters() const { return parameters_; }
   [[nodiscard]] const timing::dram_address_map& address_map() const { return map_; }
   [[nodiscard]] const timing::dram_counters& commands() const { return scheduler_.counters(); }
+  /// Where the time of the data buses went, from time zero to now.
+  [[nodiscard]] timing::lost_time_report lost_time();
   [[nodiscard]] std::uint64_t activates() const { return commands().activates; }
   /// Bursts that needed no row command, those answered from the write queue included.
   [[nodiscard]] std::uint64_t row_hits() const { return bursts() - commands().misses; }

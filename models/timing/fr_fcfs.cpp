@@ -25,7 +25,7 @@ void set_bit(std::uint64_t& mask, std::uint32_t bank, bool on) {
 }  // namespace
 
 dram_scheduler::dram_scheduler(const dram_parameters& p)
-    : p_(p), state_(p), pcs_(p.pseudo_channels), refresh_round_(p.sids) {
+    : p_(p), state_(p), lost_(p), pcs_(p.pseudo_channels), refresh_round_(p.sids) {
   for (pc_slot& c : pcs_) c.banks.resize(p.banks_per_pc());
   nodes_.resize(std::size_t{p.read_queue} + p.write_queue + p.banks());
   for (std::size_t n = nodes_.size(); n > 0; --n) free_nodes_.push_back(static_cast<index>(n - 1));
@@ -44,6 +44,7 @@ bool dram_scheduler::wants_other_mode() const {
 void dram_scheduler::choose_mode(dram_tick t) {
   if (!wants_other_mode()) return;
   mode_ ^= 1U;
+  lost_.changed_mode(t);
   next_column_ = next_row_ = t;
 }
 
@@ -72,7 +73,8 @@ void dram_scheduler::enter(const dram_burst& b, dram_tick now) {
   if (!b.write && forward(b, bank, now)) return;
   if (b.write) mark_hazard(b, bank);
   const index n = allocate();
-  nodes_[n] = {b.tag, next_age_++, b.at, none, none, b.write, false, false};
+  if (queued() == 0) lost_.filled(now + 1);
+  nodes_[n] = {b.tag, next_age_++, now + 1, b.at, none, none, b.write, false, false};
   append(b.at.pseudo_channel, bank, n);
   const unsigned kind = b.write ? 1 : 0;
   ++size_[kind];
@@ -294,6 +296,8 @@ void dram_scheduler::serve_column(const choice& c, index n, dram_tick t, std::ve
   free_nodes_.push_back(n);
   const bool close = p_.page_policy == config::hbm_page_policy::closed && slot.active == none &&
                      slot.queue[0].hit == none && slot.queue[1].hit == none;
+  lost_.column(c.pc, c.bank, d.write, t, d.visible, state_.bank(c.pc, c.bank).opened);
+  if (queued() == 0) lost_.emptied(t);
   state_.column(c.pc, c.bank, d.write, close, t);
   if (close) {
     find_hits(c.pc, c.bank);
@@ -371,6 +375,7 @@ void dram_scheduler::give_activate(const choice& c, dram_tick t) {
   ++active_count_;
   active_writes_ += d.write ? 1 : 0;
   unlink(c.pc, c.bank, n);
+  lost_.activate(state_, c.pc, c.bank, t, d.visible);
   state_.activate(c.pc, c.bank, d.at.row, t);
   ++counters_.activates;
   find_hits(c.pc, c.bank);

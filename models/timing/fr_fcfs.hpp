@@ -19,6 +19,7 @@
 
 #include "models/timing/dram.hpp"
 #include "models/timing/dram_state.hpp"
+#include "models/timing/lost_time.hpp"
 
 namespace diecast::timing {
 
@@ -95,6 +96,8 @@ class dram_scheduler {
 
   void observe(dram_command_observer* o) { observer_ = o; }
   [[nodiscard]] const dram_counters& counters() const { return counters_; }
+  /// The account of the data buses' time from tick 0 to `now`. Precondition: run(now) was called.
+  [[nodiscard]] lost_time_report lost(dram_tick now) const { return lost_.report(now); }
 
  private:
   using index = std::uint32_t;
@@ -102,6 +105,7 @@ class dram_scheduler {
   struct node {
     std::uint64_t tag{};
     std::uint64_t age{};
+    dram_tick visible{};
     dram_location at;
     index next{none}, previous{none};
     bool write{};
@@ -176,6 +180,7 @@ class dram_scheduler {
 
   const dram_parameters p_;
   dram_state state_;
+  lost_time lost_;
   std::vector<pc_slot> pcs_;
   std::vector<node> nodes_;
   std::vector<index> free_nodes_;

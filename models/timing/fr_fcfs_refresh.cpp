@@ -87,6 +87,7 @@ void dram_scheduler::refresh_slot(dram_tick t) {
     return;
   }
   report(r.all ? dram_command::refresh_all : dram_command::refresh_bank, r.pc, r.bank, 0, 0, t);
+  lost_.refresh(r.pc, r.bank, r.all, t);
   if (r.all) {
     state_.refresh_all(r.pc, t);
   } else {
@@ -95,7 +96,9 @@ void dram_scheduler::refresh_slot(dram_tick t) {
   ++counters_.refreshes;
   refreshes_.pop_front();
   next_row_ = t + 1;
-  if (refreshes_.empty()) next_column_ = t + 1;
+  if (!refreshes_.empty()) return;
+  lost_.released(t + 1);
+  next_column_ = t + 1;
 }
 
 }  // namespace diecast::timing
