@@ -24,7 +24,7 @@ std::string list_text(const registries& tables, const std::string& what) {
 std::string memory_text(const config::hbm_block& hbm) {
   const auto g = geometry_of(hbm);
   std::string text = fmt::format(
-      "{} channels x {} pseudo-channels x {} SIDs x {} bank groups x {} banks x {} rows x {} bursts of {} "
+      "{} channel(s) x {} pseudo-channels x {} SIDs x {} bank groups x {} banks x {} rows x {} bursts of {} "
       "B\n",
       hbm.ports, g.pseudo_channels, g.sids, g.bank_groups, g.banks, g.rows, g.columns, g.burst_bytes);
   text += fmt::format("capacity {} MiB, peak {:.1f} GB/s ({:.1f} per channel)\n", hbm.ports * hbm.port_mib,

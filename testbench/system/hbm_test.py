@@ -5,6 +5,9 @@ import csv
 import io
 import json
 import os
+import signal
+import subprocess
+import time
 
 import harness
 
@@ -287,6 +290,27 @@ class Replay(HbmCase):
                       ("--outstanding", "3")):
             self.run_pod(*REFERENCE, "--pattern", f"replay:{trace}", *extra, expect=2)
             self.assertIn(extra[0], self.last.stderr)
+
+
+class Interrupt(HbmCase):
+    def test_a_signal_keeps_what_there_is(self):
+        words = self.command(*REFERENCE, "--pattern", "bank_conflict", "--requests", "50000000", "--out", "out",
+                             "--quiet")
+        process = subprocess.Popen(words, cwd=self.folder, stderr=subprocess.PIPE, text=True)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("interrupted at", stderr)
+        row, = json.loads((self.folder / "out" / "result.json").read_text())["runs"]
+        self.assertEqual(row["status"], "interrupted")
+        self.assertGreater(row["requests"], 0)
+        self.assertLess(row["requests"], 50000000)
+        self.assertAlmostEqual(sum(row["lost_time"].values()) + row["bus_busy_percent"], 100, places=6)
+
+    def test_a_limit_is_no_silent_end(self):
+        done = self.run_pod(*REFERENCE, "--pattern", "bank_conflict", "--set", "sim.limit_ms=1", expect=3)
+        self.assertIn("sim.limit_ms = 1", done.stderr)
 
 
 class BadInput(HbmCase):

@@ -19,8 +19,8 @@ namespace {
 
 /// Row-major address with the coordinates in an order of its own, so that nothing passes by being
 /// sequential.
-traffic::memory_geometry small() {
-  traffic::memory_geometry g{2, 4, 4, 2, 16, 8, 32, {}};
+traffic::memory_geometry small(std::uint64_t bank_groups = 4, std::uint64_t rows = 16) {
+  traffic::memory_geometry g{2, bank_groups, 4, 2, rows, 8, 32, {}};
   g.address_of = [g](const burst_place& p) {
     std::uint64_t a = p.row;
     a = a * g.pseudo_channels + p.pseudo_channel;
@@ -60,6 +60,17 @@ TEST_CASE("memory patterns: seq unrolls pc, bank group, column, bank, SID, row")
   CHECK(got[k].address == got[0].address);  // round again
 }
 
+TEST_CASE("memory patterns: counts need not be powers of two") {
+  const auto g = small(3, 5);
+  const auto got = all(g, setup(memory_pattern::seq, g.bursts()));
+  for (std::uint64_t k = 0; k < g.bursts(); ++k) {
+    const burst_place p{static_cast<std::uint32_t>(k % 2),      static_cast<std::uint32_t>(k / 2 % 3),
+                        static_cast<std::uint32_t>(k / 48 % 4), static_cast<std::uint32_t>(k / 192 % 2),
+                        static_cast<std::uint32_t>(k / 384),    static_cast<std::uint32_t>(k / 6 % 8)};
+    REQUIRE(got[k].address == g.address_of(p));
+  }
+}
+
 TEST_CASE("memory patterns: bank conflict, same bank hit and page stride") {
   const auto g = small();
   const auto conflict = all(g, setup(memory_pattern::bank_conflict, 20));
@@ -75,8 +86,7 @@ TEST_CASE("memory patterns: bank conflict, same bank hit and page stride") {
 }
 
 TEST_CASE("memory patterns: rand draws every burst with the same probability") {
-  auto g = small();
-  g.rows = 2;
+  const auto g = small(4, 2);
   const std::uint64_t requests = 400'000;
   std::vector<double> seen(g.bursts());
   for (const auto& r : all(g, setup(memory_pattern::rand, requests))) {
