@@ -113,6 +113,18 @@ void sparse_memory::note_unwritten(std::uint64_t offset, std::uint64_t bytes) {
   unwritten_bytes_read_ += bytes;
 }
 
+std::vector<bool> sparse_memory::written(std::uint64_t offset, std::uint64_t bytes) const {
+  check_range(offset, bytes);
+  std::vector<bool> known(bytes);
+  for_each_piece(offset, bytes,
+                 [&](std::uint64_t index, std::uint64_t at, std::uint64_t done, std::uint64_t n) {
+                   const page* p = find(index);
+                   for (std::uint64_t i = 0; p != nullptr && i < n; ++i)
+                     known[done + i] = p->first_unwritten(at + i, 1) != at + i;
+                 });
+  return known;
+}
+
 void sparse_memory::peek(std::uint64_t offset, std::span<std::byte> out) const {
   check_range(offset, out.size());
   for_each_piece(offset, out.size(),

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace diecast::hw {
 
@@ -30,6 +31,8 @@ class sparse_memory {
   void read(std::uint64_t offset, std::span<std::byte> out);
   /// As read, but neither counts nor throws for bytes never written: the backdoor's view.
   void peek(std::uint64_t offset, std::span<std::byte> out) const;
+  /// Which bytes of a range were ever written.
+  [[nodiscard]] std::vector<bool> written(std::uint64_t offset, std::uint64_t bytes) const;
   /// Throws protocol_error unless [offset, offset + bytes) lies in the memory.
   void check_range(std::uint64_t offset, std::uint64_t bytes) const;
 

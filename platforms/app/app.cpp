@@ -11,6 +11,7 @@
 #include <systemc>
 
 #include "models/types/error.hpp"
+#include "platforms/app/guard.hpp"
 #include "platforms/app/inform.hpp"
 #include "platforms/app/options.hpp"
 #include "platforms/io/config_docs.hpp"
@@ -28,9 +29,7 @@ namespace {
 using platforms::run_outcome;
 using platforms::run_status;
 
-constexpr int usage_error = 2;
 constexpr int output_failed = 5;
-constexpr int internal_error = 70;
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
@@ -216,22 +215,7 @@ int run_checked(const registries& tables, int argc, char** argv) {
 }  // namespace
 
 int run(const registries& tables, int argc, char** argv) {
-  try {
-    const int code = run_checked(tables, argc, argv);
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-      throw output_error("standard output: cannot be written");
-    }
-    return code;
-  } catch (const user_error& e) {
-    fmt::print(stderr, "{}\n", e.what());
-    return usage_error;
-  } catch (const output_error& e) {
-    fmt::print(stderr, "{}\n", e.what());
-    return output_failed;
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "internal error: {}\n", e.what());
-    return internal_error;
-  }
+  return exit_code_of([&] { return run_checked(tables, argc, argv); });
 }
 
 int start(int argc, char** argv) {

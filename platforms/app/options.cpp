@@ -6,6 +6,7 @@
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
+#include "platforms/app/command_line.hpp"
 
 namespace diecast::app {
 namespace {
@@ -69,110 +70,7 @@ po::options_description all_options() {
   return d;
 }
 
-[[noreturn]] void unknown_flag(const std::string& flag) {
-  std::vector<std::string> known;
-  const auto all = all_options();
-  for (const auto& o : all.options()) known.push_back("--" + o->long_name());
-  const std::string near = config::nearest(flag, known);
-  throw user_error(problem{"command line", "unknown flag", flag,
-                           near.empty() ? std::string("one of those in --help") : near + "?"});
-}
-
-/// A flag never takes the flag behind it for its value.
-void need_values(int argc, const char* const* argv) {
-  const auto known = all_options();
-  for (int i = 1; i + 1 < argc; ++i) {
-    const std::string flag = argv[i];
-    if (!flag.starts_with("--") || !std::string(argv[i + 1]).starts_with("--")) continue;
-    const auto* option = known.find_nothrow(flag.substr(2), false);
-    if (option == nullptr || option->semantic()->min_tokens() == 0) continue;
-    throw user_error(problem{flag, "has no value", argv[i + 1], "a value before the next flag"});
-  }
-}
-
-/// Boost's errors in the project's own words.
-po::variables_map read(int argc, const char* const* argv) {
-  namespace style = po::command_line_style;
-  po::variables_map values;
-  need_values(argc, argv);
-  try {
-    const auto known = all_options();
-    const auto parsed = po::command_line_parser(argc, argv)
-                            .options(known)
-                            .positional(po::positional_options_description{})
-                            .style(style::allow_long | style::long_allow_next | style::long_allow_adjacent)
-                            .run();
-    po::store(parsed, values);
-  } catch (const po::too_many_positional_options_error&) {
-    std::string stray;
-    for (int i = argc - 1; i > 0 && stray.empty(); --i) {
-      if (argv[i][0] != '-' && (i == 1 || argv[i - 1][0] != '-')) stray = argv[i];
-    }
-    for (int i = 1; i < argc && stray.empty(); ++i) {
-      if (argv[i][0] == '-' && argv[i][1] != '-') unknown_flag(argv[i]);
-    }
-    throw user_error(
-        problem{"command line", "stray argument", stray, "flags only; every value follows its flag"});
-  } catch (const po::unknown_option& e) {
-    unknown_flag(e.get_option_name());
-  } catch (const po::error& e) {
-    throw user_error(problem{"command line", e.what(), "", ""});
-  }
-  return values;
-}
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == separator) {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
-
-template <class T>
-T choose(const std::string& flag, const std::string& text,
-         const std::vector<std::pair<std::string, T>>& known) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : known) {
-    if (text == name) return value;
-    names.push_back(name);
-  }
-  throw user_error(problem{flag, "no such value", text, config::join(names)});
-}
-
-class reader {
- public:
-  explicit reader(const po::variables_map& values) : values_(values) {}
-
-  [[nodiscard]] bool flag(const char* name) const { return values_.count(name) != 0; }
-  /// Runs `use` on the flag's text when given; problems are collected.
-  template <class Use>
-  void with(const char* name, Use use) {
-    if (!flag(name)) return;
-    try {
-      const std::string flag = std::string("--") + name;
-      const auto& text = values_[name].as<std::string>();
-      // An empty shell variable must not pass for a flag that was not given.
-      if (text.empty()) throw user_error(problem{flag, "is empty", "", "a value"});
-      use(flag, text);
-    } catch (const user_error& e) {
-      problems_.insert(problems_.end(), e.problems().begin(), e.problems().end());
-    }
-  }
-  void finish() const {
-    if (!problems_.empty()) throw user_error(problems_);
-  }
-
- private:
-  const po::variables_map& values_;
-  std::vector<problem> problems_;
-};
-
-void read_run(reader& r, options& o) {
+void read_run(flag_reader& r, options& o) {
   using std::string;
   r.with("collective", [&](const string&, const string& v) { o.collective = v; });
   r.with("algorithm", [&](const string& f, const string& v) {
@@ -208,7 +106,7 @@ void read_run(reader& r, options& o) {
   o.no_data = r.flag("no-data");
 }
 
-void read_output(reader& r, options& o) {
+void read_output(flag_reader& r, options& o) {
   using std::string;
   r.with("out", [&](const string&, const string& v) { o.out = v; });
   r.with("vcd", [&](const string&, const string& v) { o.vcd = v; });
@@ -220,7 +118,7 @@ void read_output(reader& r, options& o) {
   o.quiet = r.flag("quiet");
 }
 
-void read_information(reader& r, options& o) {
+void read_information(flag_reader& r, options& o) {
   using std::string;
   r.with("list", [&](const string& f, const string& v) {
     o.list = choose<string>(f, v,
@@ -244,8 +142,8 @@ void read_information(reader& r, options& o) {
 }  // namespace
 
 options parse_options(int argc, const char* const* argv) {
-  const po::variables_map values = read(argc, argv);
-  reader r(values);
+  const po::variables_map values = read_command_line(argc, argv, all_options());
+  flag_reader r(values);
   options o;
   r.with("config", [&](const std::string&, const std::string& v) { o.config = v; });
   if (values.count("set") != 0) o.sets = values["set"].as<std::vector<std::string>>();

@@ -56,14 +56,6 @@ std::optional<T> optional_from(const json& j) {
   return j.get<T>();
 }
 
-run_status status_from(const std::string& name) {
-  for (const auto s : {run_status::ok, run_status::wrong, run_status::deadlock, run_status::fault,
-                       run_status::error, run_status::interrupted, run_status::internal}) {
-    if (name == to_string(s)) return s;
-  }
-  throw std::runtime_error("unknown status " + name);
-}
-
 void read_run(const json& j, run_outcome& o) {
   o.collective = j.at("collective");
   o.algorithm = j.at("algorithm");
@@ -88,7 +80,7 @@ void read_run(const json& j, run_outcome& o) {
   o.fingerprint = j.at("fingerprint");
   for (const auto& [name, value] : j.at("stats").items()) o.stats.emplace_back(name, value.get<double>());
   o.notes = j.at("notes").get<std::vector<std::string>>();
-  o.status = status_from(j.at("status"));
+  o.status = status_named(j.at("status"));
   if (j.contains("message")) o.message = j.at("message");
 }
 
@@ -152,11 +144,9 @@ std::string result_json(const result_context& context, const std::vector<run_out
 }
 
 run_status worst(const std::vector<run_outcome>& runs) {
-  for (const auto s : {run_status::internal, run_status::fault, run_status::deadlock, run_status::wrong,
-                       run_status::error, run_status::interrupted}) {
-    if (std::any_of(runs.begin(), runs.end(), [s](const run_outcome& o) { return o.status == s; })) return s;
-  }
-  return run_status::ok;
+  std::vector<run_status> all;
+  for (const auto& o : runs) all.push_back(o.status);
+  return worst(all);
 }
 
 }  // namespace diecast::platforms

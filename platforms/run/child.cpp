@@ -51,15 +51,11 @@ std::string read_all(int fd, pid_t child) {
   }
 }
 
-run_outcome died(int status) {
-  run_outcome o;
-  o.status = run_status::internal;
-  o.message =
-      WIFSIGNALED(status)
-          ? fmt::format("the simulation process was ended by signal {} ({})", WTERMSIG(status),
-                        strsignal(WTERMSIG(status)))
-          : fmt::format("the simulation process ended without a result (exit code {})", WEXITSTATUS(status));
-  return o;
+std::string death_of(int status) {
+  return WIFSIGNALED(status) ? fmt::format("the simulation process was ended by signal {} ({})",
+                                           WTERMSIG(status), strsignal(WTERMSIG(status)))
+                             : fmt::format("the simulation process ended without a result (exit code {})",
+                                           WEXITSTATUS(status));
 }
 
 run_outcome answer_of(const std::function<run_outcome()>& body) {
@@ -91,7 +87,7 @@ void install_signal_handlers() {
   sigaction(SIGTERM, &action, nullptr);
 }
 
-run_outcome run_in_child(const std::function<run_outcome()>& body) {
+child_answer run_text_in_child(const std::function<std::string()>& body) {
   std::array<int, 2> fds{};
   if (pipe(fds.data()) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
   std::fflush(nullptr);
@@ -99,7 +95,7 @@ run_outcome run_in_child(const std::function<run_outcome()>& body) {
   if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (child == 0) {
     close(fds[0]);
-    write_all(fds[1], pack(answer_of(body)));
+    write_all(fds[1], body());
     close(fds[1]);
     std::fflush(nullptr);
     // Firmware may still be suspended on its stacks (a deadlock); its destructors are not run. The bare
@@ -112,8 +108,17 @@ run_outcome run_in_child(const std::function<run_outcome()>& body) {
   close(fds[0]);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) pass_on_signal(child);
-  if (text.empty() || !WIFEXITED(status) || WEXITSTATUS(status) != 0) return died(status);
-  return unpack(text);
+  if (text.empty() || !WIFEXITED(status) || WEXITSTATUS(status) != 0) return {{}, death_of(status)};
+  return {text, {}};
+}
+
+run_outcome run_in_child(const std::function<run_outcome()>& body) {
+  const child_answer answer = run_text_in_child([&body] { return pack(answer_of(body)); });
+  if (answer.death.empty()) return unpack(answer.text);
+  run_outcome o;
+  o.status = run_status::internal;
+  o.message = answer.death;
+  return o;
 }
 
 }  // namespace diecast::platforms

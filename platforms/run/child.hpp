@@ -4,10 +4,21 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "platforms/run/run_point.hpp"
 
 namespace diecast::platforms {
+
+/// How a child process ended.
+struct child_answer {
+  std::string text;   ///< what its body returned
+  std::string death;  ///< signal or exit code of a child that died without an answer; else empty
+};
+
+/// Runs `body` in a child process. `body` must not throw. Ctrl-C and SIGTERM reach the child, which may
+/// end early with what it has.
+[[nodiscard]] child_answer run_text_in_child(const std::function<std::string()>& body);
 
 /// Runs `body` in a child process and returns what it returned. A child that dies without an
 /// answer yields status internal with the signal or exit code in the message. Ctrl-C and SIGTERM

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/run/run_point.hpp"
 
+#include <algorithm>
+#include <stdexcept>
+
 namespace diecast::platforms {
 
 const char* to_string(run_status s) {
@@ -14,6 +17,22 @@ const char* to_string(run_status s) {
     case run_status::internal: return "internal";
   }
   return "internal";
+}
+
+run_status status_named(const std::string& name) {
+  for (const auto s : {run_status::ok, run_status::wrong, run_status::deadlock, run_status::fault,
+                       run_status::error, run_status::interrupted, run_status::internal}) {
+    if (name == to_string(s)) return s;
+  }
+  throw std::runtime_error("unknown status " + name);
+}
+
+run_status worst(const std::vector<run_status>& all) {
+  for (const auto s : {run_status::internal, run_status::fault, run_status::deadlock, run_status::wrong,
+                       run_status::error, run_status::interrupted}) {
+    if (std::find(all.begin(), all.end(), s) != all.end()) return s;
+  }
+  return run_status::ok;
 }
 
 int exit_code(run_status s) {

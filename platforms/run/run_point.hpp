@@ -33,6 +33,10 @@ struct run_point {
 
 enum class run_status : std::uint8_t { ok, wrong, deadlock, fault, error, interrupted, internal };
 [[nodiscard]] const char* to_string(run_status s);
+/// The status that to_string gives this name; throws std::runtime_error when there is none.
+[[nodiscard]] run_status status_named(const std::string& name);
+/// Status of several runs: the worst by precedence 70, 5, 4, 3, 1, 6.
+[[nodiscard]] run_status worst(const std::vector<run_status>& all);
 /// spec: 0 ok, 1 wrong, 2 error, 3 deadlock, 4 fault, 70 internal, 130 interrupted.
 [[nodiscard]] int exit_code(run_status s);
 

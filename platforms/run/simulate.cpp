@@ -1,83 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/run/simulate.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <fmt/format.h>
 #include <memory>
-#include <sys/resource.h>
 
 #include "hw/base/time.hpp"
 #include "models/analysis/critical_hops.hpp"
 #include "models/types/error.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/observe/vcd_writer.hpp"
-#include "platforms/run/child.hpp"
 #include "platforms/run/collect.hpp"
+#include "platforms/run/kernel.hpp"
 #include "platforms/run/session.hpp"
-#include "sw/runtime/firmware_trap.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::platforms {
 namespace {
-
-using clock = std::chrono::steady_clock;
-
-double seconds_since(clock::time_point start) {
-  return std::chrono::duration<double>(clock::now() - start).count();
-}
-
-/// SystemC's own complaints are faults of the model: a warning ends the run, information is dropped.
-void on_report(const sc_core::sc_report& report, const sc_core::sc_actions&) {
-  if (report.get_severity() >= sc_core::SC_WARNING) throw report;
-}
-
-double peak_rss_mib() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024.0;
-}
-
-/// Classifies what a module threw.
-void explain(std::exception_ptr fault, run_outcome& o) {
-  try {
-    std::rethrow_exception(fault);
-  } catch (const protocol_error& e) {
-    o.status = run_status::fault;
-    o.message = e.what();
-  } catch (const sw::firmware_trap& e) {
-    o.status = run_status::fault;
-    o.message = e.what();
-  } catch (const std::exception& e) {
-    o.status = run_status::internal;
-    o.message = e.what();
-  }
-}
-
-enum class end_of_run { finished, starved, fault, interrupted, limit };
-
-/// Runs in bounded slices: between them nothing of the machine moves, so signals are handled there.
-end_of_run run_slices(const config::sim_block& sim, const session& s, const hw::fault_sink& faults) {
-  const sc_core::sc_time slice(static_cast<double>(sim.slice_us), sc_core::SC_US);
-  const sc_core::sc_time limit(static_cast<double>(sim.limit_ms), sc_core::SC_MS);
-  sc_core::sc_start(sc_core::SC_ZERO_TIME);  // the first deltas: until then nothing is pending
-  for (;;) {
-    if (faults.fault()) return end_of_run::fault;
-    if (!sc_core::sc_pending_activity()) return s.finished() ? end_of_run::finished : end_of_run::starved;
-    if (interrupt_signal() != 0) return end_of_run::interrupted;
-    if (sc_core::sc_time_stamp() >= limit) return end_of_run::limit;
-    // To the next event at least: a slice without one would not move the clock.
-    const sc_core::sc_time reach = std::max(slice, sc_core::sc_time_to_pending_activity());
-    sc_core::sc_start(reach, sc_core::SC_EXIT_ON_STARVATION);
-  }
-}
 
 void conclude(end_of_run end, const prepared_run& run, const session& s, const hw::fault_sink& faults,
               netlist::pod& pod, run_outcome& o) {
   s.report(o);
   switch (end) {
     case end_of_run::finished: return;
-    case end_of_run::fault: return explain(faults.fault(), o);
+    case end_of_run::fault: {
+      const fault_text f = explain(faults.fault());
+      o.status = f.status;
+      o.message = f.message;
+      return;
+    }
     case end_of_run::starved: return report_deadlock(run, pod, "nothing is left to happen", o);
     case end_of_run::interrupted:
       o.status = run_status::interrupted;
@@ -105,9 +55,8 @@ void finish_waveform(observe::vcd_writer& vcd, run_outcome& o) {
 run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   run_outcome o;
   run.describe(o);
-  const auto started = clock::now();
-  hw::set_time_resolution();
-  sc_core::sc_report_handler::set_handler(on_report);
+  const stopwatch elaboration;
+  prepare_kernel();
 
   const config::machine_config& config = run.machine.config;
   events::hub events;
@@ -139,11 +88,12 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   auto& pod = *new netlist::pod("pod", context, [&host_session](sip_id) -> hw::host_program {
     return [&host_session](abi::host_hal& host) { host_session.host_program(host); };
   });
-  o.elaborate_s = seconds_since(started);
+  o.elaborate_s = elaboration.seconds();
 
-  const auto running = clock::now();
-  const end_of_run end = run_slices(config.sim, host_session, faults);
-  o.wall_s = seconds_since(running);
+  const stopwatch running;
+  const end_of_run end = run_slices(
+      config.sim, [&host_session] { return host_session.finished(); }, faults);
+  o.wall_s = running.seconds();
   conclude(end, run, host_session, faults, pod, o);
   collect(run, pod, host_session, hops, o);
   if (vcd) finish_waveform(*vcd, o);

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/app/command_line.hpp"
+
+namespace diecast::app {
+namespace {
+
+namespace po = boost::program_options;
+
+[[noreturn]] void unknown_flag(const std::string& flag, const po::options_description& known) {
+  std::vector<std::string> names;
+  for (const auto& o : known.options()) names.push_back("--" + o->long_name());
+  const std::string near = config::nearest(flag, names);
+  throw user_error(problem{"command line", "unknown flag", flag,
+                           near.empty() ? std::string("one of those in --help") : near + "?"});
+}
+
+/// A flag never takes the flag behind it for its value.
+void need_values(int argc, const char* const* argv, const po::options_description& known) {
+  for (int i = 1; i + 1 < argc; ++i) {
+    const std::string flag = argv[i];
+    if (!flag.starts_with("--") || !std::string(argv[i + 1]).starts_with("--")) continue;
+    const auto* option = known.find_nothrow(flag.substr(2), false);
+    if (option == nullptr || option->semantic()->min_tokens() == 0) continue;
+    throw user_error(problem{flag, "has no value", argv[i + 1], "a value before the next flag"});
+  }
+}
+
+[[noreturn]] void stray_argument(int argc, const char* const* argv, const po::options_description& known) {
+  std::string stray;
+  for (int i = argc - 1; i > 0 && stray.empty(); --i) {
+    if (argv[i][0] != '-' && (i == 1 || argv[i - 1][0] != '-')) stray = argv[i];
+  }
+  for (int i = 1; i < argc && stray.empty(); ++i) {
+    if (argv[i][0] == '-' && argv[i][1] != '-') unknown_flag(argv[i], known);
+  }
+  throw user_error(
+      problem{"command line", "stray argument", stray, "flags only; every value follows its flag"});
+}
+
+}  // namespace
+
+po::variables_map read_command_line(int argc, const char* const* argv, const po::options_description& known) {
+  namespace style = po::command_line_style;
+  po::variables_map values;
+  need_values(argc, argv, known);
+  try {
+    const auto parsed = po::command_line_parser(argc, argv)
+                            .options(known)
+                            .positional(po::positional_options_description{})
+                            .style(style::allow_long | style::long_allow_next | style::long_allow_adjacent)
+                            .run();
+    po::store(parsed, values);
+  } catch (const po::too_many_positional_options_error&) {
+    stray_argument(argc, argv, known);
+  } catch (const po::unknown_option& e) {
+    unknown_flag(e.get_option_name(), known);
+  } catch (const po::error& e) {
+    throw user_error(problem{"command line", e.what(), "", ""});
+  }
+  return values;
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == separator) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+}  // namespace diecast::app

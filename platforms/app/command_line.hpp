@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// How every binary reads its command line: long flags only, no abbreviations, no stray arguments, no
+// empty values, errors in the project's own words. What the flags are is the binary's affair.
+#pragma once
+
+#include <boost/program_options.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/config/text.hpp"
+#include "models/types/error.hpp"
+
+namespace diecast::app {
+
+/// Throws user_error: unknown or abbreviated flags (with the nearest known one), stray arguments, flags
+/// without their value.
+[[nodiscard]] boost::program_options::variables_map read_command_line(
+    int argc, const char* const* argv, const boost::program_options::options_description& known);
+
+/// The parts between separators; as many as separators plus one.
+[[nodiscard]] std::vector<std::string> split(const std::string& text, char separator);
+
+/// The value of a flag that takes one of a few words. Throws user_error naming them.
+template <class T>
+[[nodiscard]] T choose(const std::string& flag, const std::string& text,
+                       const std::vector<std::pair<std::string, T>>& known) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : known) {
+    if (text == name) return value;
+    names.push_back(name);
+  }
+  throw user_error(problem{flag, "no such value", text, config::join(names)});
+}
+
+/// Goes over the flags that were given and collects the problems of all of them.
+class flag_reader {
+ public:
+  explicit flag_reader(const boost::program_options::variables_map& values) : values_(values) {}
+
+  [[nodiscard]] bool flag(const char* name) const { return values_.count(name) != 0; }
+  /// Runs use("--name", text) when the flag was given.
+  template <class Use>
+  void with(const char* name, Use use) {
+    if (!flag(name)) return;
+    try {
+      const std::string flag = std::string("--") + name;
+      const auto& text = values_[name].as<std::string>();
+      // An empty shell variable must not pass for a flag that was not given.
+      if (text.empty()) throw user_error(problem{flag, "is empty", "", "a value"});
+      use(flag, text);
+    } catch (const user_error& e) {
+      problems_.insert(problems_.end(), e.problems().begin(), e.problems().end());
+    }
+  }
+  void add(problem p) { problems_.push_back(std::move(p)); }
+  /// Throws user_error with everything collected.
+  void finish() const {
+    if (!problems_.empty()) throw user_error(problems_);
+  }
+
+ private:
+  const boost::program_options::variables_map& values_;
+  std::vector<problem> problems_;
+};
+
+}  // namespace diecast::app

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/app/guard.hpp"
+
+#include <cstdio>
+#include <fmt/format.h>
+
+#include "models/types/error.hpp"
+
+namespace diecast::app {
+namespace {
+
+constexpr int usage_error = 2;
+constexpr int output_failed = 5;
+constexpr int internal_error = 70;
+
+}  // namespace
+
+int exit_code_of(const std::function<int()>& body) {
+  try {
+    const int code = body();
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      throw output_error("standard output: cannot be written");
+    }
+    return code;
+  } catch (const user_error& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return usage_error;
+  } catch (const output_error& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return output_failed;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "internal error: {}\n", e.what());
+    return internal_error;
+  }
+}
+
+}  // namespace diecast::app

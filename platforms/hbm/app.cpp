@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/hbm/app.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <fmt/format.h>
+
+#include "models/types/error.hpp"
+#include "platforms/app/guard.hpp"
+#include "platforms/hbm/inform.hpp"
+#include "platforms/hbm/options.hpp"
+#include "platforms/hbm/replay.hpp"
+#include "platforms/io/config_json.hpp"
+#include "platforms/io/hbm_result.hpp"
+#include "platforms/io/output_dir.hpp"
+#include "platforms/io/paths.hpp"
+#include "platforms/run/child.hpp"
+
+namespace diecast::hbm {
+namespace {
+
+using platforms::run_status;
+
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+config::machine_config load_machine(const registries& tables, const options& o) {
+  platforms::config_request request;
+  request.file = o.config.empty() ? platforms::default_config(tables.default_config, tables.data_dir)
+                                  : std::filesystem::path(o.config);
+  if (!tables.data_dir.empty()) request.presets = platforms::presets_dir(tables.data_dir);
+  request.sets = o.sets;
+  return platforms::load_config(request).config;
+}
+
+/// Prints what needs no memory; false when there is more to do.
+bool inform(const registries& tables, const options& o) {
+  if (o.help) return print(help_text(tables)), true;
+  if (o.version) return print(fmt::format("{} {}\n", tables.name, DIECAST_VERSION)), true;
+  if (o.schema) return print(platforms::config_schema()), true;
+  if (!o.list.empty()) return print(list_text(tables, o.list)), true;
+  return false;
+}
+
+/// What the patterns need of the memory they run on.
+void check_pattern(const options& o, const config::hbm_block& hbm, const study_point& point) {
+  const bool banks = o.pattern != traffic::memory_pattern::seq &&
+                     o.pattern != traffic::memory_pattern::rand &&
+                     o.pattern != traffic::memory_pattern::stride;
+  if (hbm.model == config::hbm_model::simple && banks) {
+    throw user_error(problem{"--pattern", "needs banks, which hbm.model simple does not have",
+                             point.pattern_text(), "seq, rand, stride:BYTES, or hbm.model bank"});
+  }
+  const std::uint64_t capacity = geometry_of(hbm).bytes();
+  if (point.request_bytes > capacity) {
+    throw user_error(problem{"--request-bytes", "is more than a channel holds",
+                             std::to_string(point.request_bytes), fmt::format("at most {}", capacity)});
+  }
+}
+
+std::vector<study_point> points_of(const options& o, const config::machine_config& config) {
+  study_point point;
+  point.pattern = o.pattern;
+  point.stride_bytes = o.stride_bytes;
+  point.check_data = o.check_data;
+  std::vector<pace> paces = o.paces;
+  if (o.replay.empty()) {
+    point.read_fraction = o.read_fraction.value_or(1.0);
+    point.requests = o.requests.value_or(point.requests);
+    point.request_bytes = static_cast<std::uint32_t>(o.request_bytes.value_or(config.hbm.burst_bytes));
+    check_pattern(o, config.hbm, point);
+  } else {
+    point.replay = std::make_shared<replay_trace>(read_replay(o.replay, config.hbm));
+    if (point.replay->timed && !paces.empty()) {
+      throw user_error(problem{"--rate or --outstanding", "has no meaning for a trace with arrivals",
+                               to_string(paces.front()), "a trace without the fourth column"});
+    }
+    if (point.replay->timed) paces.push_back({pace::kind::recorded, 0, 0});
+  }
+  if (paces.empty()) paces.push_back({pace::kind::saturate, 0, 0});
+  std::vector<study_point> points;
+  for (const auto& p : paces) {
+    point.speed = p;
+    points.push_back(point);
+  }
+  return points;
+}
+
+study_outcome run_in_child(const study_point& point, const config::machine_config& config,
+                           const netlist::memory_factory& make_memory) {
+  const auto body = [&] {
+    study_outcome o;
+    try {
+      o = simulate(point, config, make_memory);
+    } catch (const user_error& e) {
+      o.status = run_status::error;
+      o.message = e.what();
+    } catch (const protocol_error& e) {
+      o.status = run_status::fault;
+      o.message = e.what();
+    } catch (const std::exception& e) {
+      o.status = run_status::internal;
+      o.message = e.what();
+    }
+    return pack(o);
+  };
+  const auto answer = platforms::run_text_in_child(body);
+  study_outcome o;
+  if (answer.death.empty()) {
+    o = unpack(answer.text);
+  } else {
+    o.status = run_status::internal;
+    o.message = answer.death;
+  }
+  if (o.pattern.empty()) describe(point, config, o);  // it ended before it began
+  return o;
+}
+
+class reporter {
+ public:
+  reporter(const registries& tables, const options& o, const config::machine_config& c, int argc, char** argv)
+      : options_(o), config_(c) {
+    context_ = {tables.name, DIECAST_VERSION,     platforms::config_sha256(c),
+                c.sim.seed,  {argv, argv + argc}, {}};
+    if (o.out.empty()) return;
+    out_.emplace(o.out);
+    out_->write("config.json", platforms::dump_config(c));
+  }
+
+  void start() const {
+    if (table()) print(table_header());
+  }
+
+  void add(study_outcome o) {
+    if (table()) {
+      print(table_row(o));
+      for (const auto& note : o.notes) print(fmt::format("    note: {}\n", note));
+      std::fflush(stdout);
+    }
+    if (!o.message.empty()) fmt::print(stderr, "{}: {}\n", platforms::to_string(o.status), o.message);
+    outcomes_.push_back(std::move(o));
+  }
+
+  [[nodiscard]] bool interrupted() const { return outcomes_.back().status == run_status::interrupted; }
+
+  int finish() {
+    const std::string json = result_json(context_, config_.hbm, outcomes_);
+    if (options_.format == output_format::json) print(json);
+    if (options_.format == output_format::csv) print(result_csv(outcomes_));
+    if (out_) out_->write("result.json", json);
+    const run_status status = worst(outcomes_);
+    if (status == run_status::interrupted) return 128 + platforms::interrupt_signal();
+    return platforms::exit_code(status);
+  }
+
+ private:
+  [[nodiscard]] bool table() const { return options_.format == output_format::table && !options_.quiet; }
+
+  const options& options_;
+  const config::machine_config& config_;
+  platforms::result_context context_;
+  std::optional<platforms::output_dir> out_;
+  std::vector<study_outcome> outcomes_;
+};
+
+int run_checked(const registries& tables, int argc, char** argv) {
+  const options o = parse_options(argc, argv);
+  if (inform(tables, o)) return 0;
+  const config::machine_config config = load_machine(tables, o);
+  if (o.dump_config) return print(platforms::dump_config(config)), 0;
+  if (o.check_config) return print(memory_text(config.hbm)), 0;
+  const auto points = points_of(o, config);
+  reporter report(tables, o, config, argc, argv);
+  report.start();
+  platforms::install_signal_handlers();
+  for (const auto& p : points) {
+    report.add(run_in_child(p, config, tables.make_memory));
+    if (report.interrupted()) break;
+  }
+  return report.finish();
+}
+
+}  // namespace
+
+int run(const registries& tables, int argc, char** argv) {
+  return app::exit_code_of([&] { return run_checked(tables, argc, argv); });
+}
+
+}  // namespace diecast::hbm

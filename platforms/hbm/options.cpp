@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/hbm/options.hpp"
+
+#include <boost/program_options.hpp>
+#include <cmath>
+#include <fmt/format.h>
+#include <sstream>
+
+#include "models/config/text.hpp"
+#include "models/types/error.hpp"
+#include "platforms/app/command_line.hpp"
+
+namespace diecast::hbm {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr std::uint64_t most_requests = 1'000'000'000;
+constexpr std::uint64_t most_request_bytes = 65'536;
+constexpr std::uint64_t most_outstanding = 1'000'000;
+constexpr std::size_t most_points = 1000;
+constexpr double most_percent = 1000;
+constexpr double least_percent = 1e-6;
+
+auto text(const char* name) { return po::value<std::string>()->value_name(name); }
+
+po::options_description memory_options() {
+  po::options_description d("Memory");
+  d.add_options()("config", text("FILE"), "config file; default: hbm_reference.json, one channel")(
+      "set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
+      "override one key, e.g. hbm.preset=HBM4_8000; repeatable, from left to right")(
+      "seed", text("N"), "same as --set sim.seed=N")(
+      "check-config", "check the memory, print its organization and closed-form limits, run nothing")(
+      "dump-config", "print the effective config; it runs identically when fed back");
+  return d;
+}
+
+po::options_description traffic_options() {
+  po::options_description d("Traffic");
+  d.add_options()("pattern", text("NAME"),
+                  "seq, rand, bank_conflict, same_bank_hit, page_stride, stride:BYTES, replay:FILE (seq)")(
+      "read-fraction", text("F"), "each request is a read with probability F, else a write (1)")(
+      "requests", text("N"), "requests of all channels together (100000)")(
+      "request-bytes", text("B"), "size of each request (one burst)")(
+      "rate", text("PERCENT%|max[,..]"),
+      "open loop: evenly spaced arrivals, percent of peak; max: the next as soon as one is accepted (max); "
+      "also FROM%:TO%:+STEP%")("outstanding", text("N[,N..]"),
+                               "closed loop: as many requests in flight per channel")(
+      "check-data", "write real data and compare what reads return with what was written last");
+  return d;
+}
+
+po::options_description output_options() {
+  po::options_description d("Output");
+  d.add_options()("out", text("DIR"), "write result.json and config.json there")(
+      "format", text("table|json|csv"), "what goes to stdout (table)")("quiet", "print no table");
+  return d;
+}
+
+po::options_description information_options() {
+  po::options_description d("Information");
+  d.add_options()("list", text("WHAT"), "patterns or presets")(
+      "schema", "print the JSON Schema of config files")("version", "print the version")("help",
+                                                                                         "print this");
+  return d;
+}
+
+po::options_description all_options() {
+  po::options_description d;
+  d.add(memory_options()).add(traffic_options()).add(output_options()).add(information_options());
+  return d;
+}
+
+void read_pattern(const std::string& flag, const std::string& v, options& o) {
+  const auto parts = v.find(':');
+  const std::string name = v.substr(0, parts);
+  const std::string rest = parts == std::string::npos ? "" : v.substr(parts + 1);
+  if (name == "replay") {
+    if (rest.empty()) throw user_error(problem{flag, "names no file", v, "replay:FILE"});
+    o.replay = rest;
+    return;
+  }
+  std::vector<std::string> known;
+  for (const auto p : traffic::all_memory_patterns) {
+    known.emplace_back(traffic::to_string(p));
+    if (name != known.back()) continue;
+    o.pattern = p;
+    if (p == traffic::memory_pattern::stride) {
+      o.stride_bytes = config::size_argument(flag, rest, 1);
+    } else if (parts != std::string::npos) {
+      throw user_error(problem{flag, "takes nothing behind its name", v, name});
+    }
+    return;
+  }
+  throw user_error(problem{flag, "no such pattern", v, config::join(known) + ", replay:FILE"});
+}
+
+double percent(const std::string& whole, const std::string& part) {
+  if (!part.ends_with('%')) {
+    throw user_error(problem{"--rate", "is neither a percentage of peak nor max", whole,
+                             "PERCENT%, max, FROM%:TO%:+STEP%, or a list of them, e.g. 80%"});
+  }
+  return config::real_argument("--rate", part.substr(0, part.size() - 1), least_percent, most_percent);
+}
+
+void add_rates(const std::string& item, std::vector<pace>& paces) {
+  if (item == "max") {
+    paces.push_back({pace::kind::saturate, 0, 0});
+    return;
+  }
+  const auto parts = app::split(item, ':');
+  if (parts.size() == 1) {
+    paces.push_back({pace::kind::rate, percent(item, item), 0});
+    return;
+  }
+  if (parts.size() != 3 || !parts[2].starts_with('+')) {
+    throw user_error(problem{"--rate", "is no range", item, "FROM%:TO%:+STEP%, e.g. 10%:90%:+20%"});
+  }
+  const double from = percent(item, parts[0]), to = percent(item, parts[1]);
+  const double step = percent(item, parts[2].substr(1));
+  if (to < from) throw user_error(problem{"--rate", "the range ends before it begins", item, ""});
+  // The end belongs to the range even when the steps add up to a hair more.
+  const double points = std::floor((to - from) / step * (1 + 1e-12)) + 1;
+  if (points > static_cast<double>(most_points))
+    throw user_error(problem{"--rate", "more than 1000 points", item, "a larger step"});
+  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(points); ++i)
+    paces.push_back({pace::kind::rate, from + static_cast<double>(i) * step, 0});
+}
+
+void read_traffic(app::flag_reader& r, options& o) {
+  using std::string;
+  r.with("pattern", [&](const string& f, const string& v) { read_pattern(f, v, o); });
+  r.with("read-fraction",
+         [&](const string& f, const string& v) { o.read_fraction = config::real_argument(f, v, 0, 1); });
+  r.with("requests", [&](const string& f, const string& v) {
+    o.requests = config::count_argument(f, v, 1, most_requests);
+  });
+  r.with("request-bytes", [&](const string& f, const string& v) {
+    o.request_bytes = config::size_argument(f, v, 1, most_request_bytes);
+  });
+  r.with("rate", [&](const string&, const string& v) { o.paces = parse_rates(v); });
+  r.with("outstanding", [&](const string& f, const string& v) {
+    if (r.flag("rate"))
+      throw user_error(problem{f, "has no meaning beside --rate", v, "one of the two: closed or open loop"});
+    for (const auto& item : app::split(v, ','))
+      o.paces.push_back({pace::kind::closed, 0, config::count_argument(f, item, 1, most_outstanding)});
+  });
+  o.check_data = r.flag("check-data");
+}
+
+/// A trace brings its own requests.
+void refuse_beside_replay(app::flag_reader& r, const options& o) {
+  if (o.replay.empty()) return;
+  for (const char* name : {"read-fraction", "requests", "request-bytes"}) {
+    r.with(name, [&](const std::string& flag, const std::string& v) {
+      throw user_error(problem{flag, "has no meaning beside --pattern replay", v, "the trace says it"});
+    });
+  }
+}
+
+}  // namespace
+
+std::vector<pace> parse_rates(const std::string& text) {
+  std::vector<pace> paces;
+  for (const auto& item : app::split(text, ',')) add_rates(item, paces);
+  return paces;
+}
+
+options parse_options(int argc, const char* const* argv) {
+  using std::string;
+  const po::variables_map values = app::read_command_line(argc, argv, all_options());
+  app::flag_reader r(values);
+  options o;
+  r.with("config", [&](const string&, const string& v) { o.config = v; });
+  if (values.count("set") != 0) o.sets = values["set"].as<std::vector<string>>();
+  r.with("seed", [&](const string&, const string& v) { o.sets.push_back("sim.seed=" + v); });
+  read_traffic(r, o);
+  refuse_beside_replay(r, o);
+  r.with("out", [&](const string&, const string& v) { o.out = v; });
+  r.with("format", [&](const string& f, const string& v) {
+    o.format = app::choose<output_format>(
+        f, v, {{"table", output_format::table}, {"json", output_format::json}, {"csv", output_format::csv}});
+  });
+  r.with("list", [&](const string& f, const string& v) {
+    o.list = app::choose<string>(f, v, {{"patterns", "patterns"}, {"presets", "presets"}});
+  });
+  o.quiet = r.flag("quiet");
+  o.help = r.flag("help");
+  o.version = r.flag("version");
+  o.schema = r.flag("schema");
+  o.check_config = r.flag("check-config");
+  o.dump_config = r.flag("dump-config");
+  r.finish();
+  return o;
+}
+
+std::string help_text(const registries& tables) {
+  std::ostringstream out;
+  out << tables.name << ": " << tables.description << "\n\nUsage: " << tables.name
+      << " [flags]\n\nExamples:\n  " << tables.name << " --pattern rand --rate 10%:90%:+20%\n  "
+      << tables.name << " --pattern seq --read-fraction 0.5 --outstanding 1,16,64 --out out\n  "
+      << tables.name << " --set hbm.preset=HBM4_8000 --set hbm.refresh=none --check-config\n"
+      << all_options()
+      << "\nExit codes: 0 done, 1 a read returned wrong data, 2 usage or config error, 3 requests without an "
+         "answer,\n4 data fault, 5 output not writable, 70 internal error, 130/143 interrupted.\n";
+  return out.str();
+}
+
+}  // namespace diecast::hbm

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/hbm/study.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <utility>
+
+#include "hw/hbm/hbm_controller.hpp"
+#include "hw/hbm/hbm_simple.hpp"
+#include "platforms/hbm/stack.hpp"
+#include "platforms/run/kernel.hpp"
+
+namespace diecast::hbm {
+namespace {
+
+using platforms::end_of_run;
+using platforms::run_status;
+
+void conclude(end_of_run end, const config::sim_block& sim, const stack& machine,
+              const hw::fault_sink& faults, study_outcome& o) {
+  std::uint64_t waiting = 0;
+  for (const auto& c : machine.channels()) waiting += c->initiator->in_flight();
+  switch (end) {
+    case end_of_run::finished: return;
+    case end_of_run::fault: {
+      const auto f = platforms::explain(faults.fault());
+      o.status = f.status;
+      o.message = f.message;
+      return;
+    }
+    case end_of_run::starved:
+      o.status = run_status::deadlock;
+      o.message = fmt::format("nothing is left to happen, and {} requests have no answer", waiting);
+      return;
+    case end_of_run::interrupted:
+      o.status = run_status::interrupted;
+      o.message = fmt::format("interrupted at {:.3f} us", hw::now().ns() / 1e3);
+      return;
+    case end_of_run::limit:
+      o.status = run_status::deadlock;
+      o.message = fmt::format("the run has reached sim.limit_ms = {}; {} requests have no answer",
+                              sim.limit_ms, waiting);
+      return;
+  }
+}
+
+struct latencies {
+  analysis::latency_histogram reads, writes, reads_accepted, writes_accepted;
+};
+
+void collect_latencies(const latencies& l, study_outcome& o) {
+  const bool of_writes = l.reads.count() == 0;
+  const auto& arrival = of_writes ? l.writes : l.reads;
+  const auto& acceptance = of_writes ? l.writes_accepted : l.reads_accepted;
+  o.avg_latency_ns = arrival.mean_ns();
+  o.avg_latency_from_acceptance_ns = acceptance.mean_ns();
+  o.p50_latency_ns = arrival.quantile_ns(0.50);
+  o.p99_latency_ns = arrival.quantile_ns(0.99);
+  o.max_latency_ns = arrival.max().ns();
+  if (l.writes.count() == 0) return;
+  o.avg_write_latency_ns = l.writes.mean_ns();
+  o.avg_write_latency_from_acceptance_ns = l.writes_accepted.mean_ns();
+}
+
+void collect_traffic(const stack& machine, bool checked, study_outcome& o) {
+  latencies l;
+  sim_time end;
+  for (const auto& c : machine.channels()) {
+    const auto& r = c->initiator->statistics();
+    l.reads.add(r.reads);
+    l.writes.add(r.writes);
+    l.reads_accepted.add(r.reads_accepted);
+    l.writes_accepted.add(r.writes_accepted);
+    o.bytes += r.bytes;
+    o.checked_reads += r.checked_reads;
+    o.wrong_reads += r.wrong_reads;
+    if (!r.first_wrong.empty() && o.message.empty()) o.message = r.first_wrong;
+    end = std::max(end, r.last_response);
+  }
+  o.reads = l.reads.count();
+  o.writes = l.writes.count();
+  o.requests = o.reads + o.writes;
+  o.time_ns = end.ns();
+  if (end > sim_time{}) o.bandwidth_gbytes_s = static_cast<double>(o.bytes) / end.ns();
+  collect_latencies(l, o);
+  if (!checked) return;
+  o.verified = o.wrong_reads == 0;
+  if (o.wrong_reads != 0 && o.status == run_status::ok) o.status = run_status::wrong;
+}
+
+constexpr std::array<std::pair<timing::lost_cause, const char*>, timing::lost_causes> limits{
+    {{timing::lost_cause::refresh, "refresh"},
+     {timing::lost_cause::activate_window, "faw_rrd"},
+     {timing::lost_cause::row_bus, "row_bus"},
+     {timing::lost_cause::turnaround, "turnaround"},
+     {timing::lost_cause::bank_conflict, "bank_conflict"},
+     {timing::lost_cause::initiator, "initiator"}}};
+
+void collect_lost_time(stack& machine, study_outcome& o) {
+  if (!machine.finished()) machine.read_lost_time();
+  timing::lost_time_report all;
+  for (const auto& c : machine.channels()) {
+    if (!c->lost) return;
+    all.total += c->lost->total;
+    all.busy += c->lost->busy;
+    for (std::size_t i = 0; i < timing::lost_causes; ++i) all.lost[i] += c->lost->lost[i];
+  }
+  o.bus_busy_percent = 100 * all.busy_share();
+  for (const auto& [cause, name] : limits) o.lost_time.push_back({name, 100 * all.share(cause)});
+}
+
+/// Only our own controller counts row hits and lost time.
+void collect_banks(stack& machine, study_outcome& o) {
+  std::uint64_t hits = 0, bursts = 0;
+  for (const auto& c : machine.channels()) {
+    const auto* controller = dynamic_cast<const hw::hbm_controller*>(c->memory.module.get());
+    if (controller == nullptr) return;
+    hits += controller->row_hits();
+    bursts += controller->bursts();
+  }
+  if (bursts != 0) o.row_hit_rate = static_cast<double>(hits) / static_cast<double>(bursts);
+  collect_lost_time(machine, o);
+}
+
+netlist::memory_block make_hbm(const char* name, const config::machine_config& config,
+                               hw::fault_sink& faults) {
+  return netlist::memory_block_of(hw::make_hbm(name, config.hbm, config.sim.strict_memory, faults));
+}
+
+}  // namespace
+
+std::string to_string(const pace& p) {
+  switch (p.how) {
+    case pace::kind::rate: return fmt::format("{:.6g}%", p.percent);
+    case pace::kind::saturate: return "max";
+    case pace::kind::closed: return fmt::format("{} outstanding", p.outstanding);
+    case pace::kind::recorded: return "recorded";
+  }
+  return "?";
+}
+
+std::string study_point::pattern_text() const {
+  if (replay) return "replay:" + replay->file;
+  if (pattern == traffic::memory_pattern::stride) return fmt::format("stride:{}", stride_bytes);
+  return traffic::to_string(pattern);
+}
+
+registries builtin_registries() {
+  return {"diecast-hbm",
+          "an HBM stack with traffic generators or a recorded trace",
+          "hbm_reference.json",
+          {},
+          make_hbm};
+}
+
+traffic::memory_geometry geometry_of(const config::hbm_block& hbm) {
+  traffic::memory_geometry g;
+  if (hbm.model == config::hbm_model::simple) {
+    g.pseudo_channels = hbm.pseudo_channels;
+    g.burst_bytes = hbm.burst_bytes;
+    g.columns = (hbm.port_mib << 20) / (hbm.burst_bytes * hbm.pseudo_channels);
+    g.address_of = [pcs = g.pseudo_channels, burst = g.burst_bytes](const traffic::burst_place& p) {
+      return (p.column * pcs + p.pseudo_channel) * burst;
+    };
+    return g;
+  }
+  const timing::dram_address_map map(hbm);
+  g.pseudo_channels = hbm.pseudo_channels;
+  g.bank_groups = hbm.bank_groups;
+  g.banks = hbm.banks_per_group;
+  g.sids = hbm.sids;
+  g.rows = map.rows();
+  g.columns = map.columns();
+  g.burst_bytes = hbm.burst_bytes;
+  g.address_of = [map](const traffic::burst_place& p) {
+    return map.encode({p.pseudo_channel, p.sid, p.bank_group, p.bank, p.row, p.column});
+  };
+  return g;
+}
+
+std::optional<timing::dram_bound> bound_of(traffic::memory_pattern pattern, const config::hbm_block& hbm) {
+  if (hbm.model == config::hbm_model::simple) return {};
+  timing::dram_bound bound;
+  switch (pattern) {
+    case traffic::memory_pattern::seq: bound = timing::bus_bound(hbm); break;
+    case traffic::memory_pattern::rand:
+    case traffic::memory_pattern::page_stride: bound = timing::activation_bound(hbm); break;
+    case traffic::memory_pattern::bank_conflict: bound = timing::row_cycle_bound(hbm); break;
+    case traffic::memory_pattern::same_bank_hit: bound = timing::bank_group_bound(hbm); break;
+    case traffic::memory_pattern::stride: return {};
+  }
+  bound.gbytes_s *= timing::refresh_share(hbm);
+  return bound;
+}
+
+double peak_gbytes_s(const config::hbm_block& hbm) {
+  const double pseudo_channel = hbm.model == config::hbm_model::simple
+                                    ? hbm.simple_gbytes_s
+                                    : static_cast<double>(hbm.burst_bytes) / hbm.burst_ns;
+  return static_cast<double>(hbm.pseudo_channels) * pseudo_channel;
+}
+
+void describe(const study_point& point, const config::machine_config& config, study_outcome& o) {
+  o.pattern = point.pattern_text();
+  o.speed = to_string(point.speed);
+  if (point.speed.how == pace::kind::rate) o.rate_percent = point.speed.percent;
+  if (point.speed.how == pace::kind::closed) o.outstanding = point.speed.outstanding;
+  o.read_fraction = point.read_fraction;
+  o.request_bytes = point.request_bytes;
+  const auto channels = static_cast<double>(config.hbm.ports);
+  o.peak_gbytes_s = channels * peak_gbytes_s(config.hbm);
+  // The closed forms are those of single bursts.
+  if (point.replay || point.request_bytes > config.hbm.burst_bytes) return;
+  const auto bound = bound_of(point.pattern, config.hbm);
+  if (!bound) return;
+  const double used = static_cast<double>(point.request_bytes) / static_cast<double>(config.hbm.burst_bytes);
+  o.bound_gbytes_s = channels * used * bound->gbytes_s;
+  o.bound_kind = bound->limit;
+}
+
+study_outcome simulate(const study_point& point, const config::machine_config& config,
+                       const netlist::memory_factory& make_memory) {
+  study_outcome o;
+  describe(point, config, o);
+  platforms::prepare_kernel();
+  hw::fault_sink faults;
+  // Never destroyed: the process ends after its run.
+  auto& machine = *new stack("hbm", point, config, make_memory, faults);
+  const platforms::stopwatch running;
+  const end_of_run end = platforms::run_slices(
+      config.sim, [&machine] { return machine.finished(); }, faults);
+  o.wall_s = running.seconds();
+  conclude(end, config.sim, machine, faults, o);
+  collect_traffic(machine, point.check_data, o);
+  collect_banks(machine, o);
+  o.peak_rss_mib = platforms::peak_rss_mib();
+  return o;
+}
+
+}  // namespace diecast::hbm

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run of a memory study: what is asked of an HBM stack and what comes back. Plain values; the outcome
+// crosses the pipe between the run's process and its parent as JSON (platforms/io/hbm_result).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/config/machine_config.hpp"
+#include "models/timing/dram_bounds.hpp"
+#include "models/traffic/memory_pattern.hpp"
+#include "platforms/netlist/cube.hpp"
+#include "platforms/run/run_point.hpp"
+
+namespace diecast::hbm {
+
+/// A trace: its requests by the channel they go to.
+struct replay_trace {
+  std::string file;
+  bool timed{};  ///< every line has its arrival
+  std::vector<std::vector<traffic::memory_request>> channels;
+  std::uint64_t requests{};
+};
+
+/// How fast requests come.
+struct pace {
+  enum class kind : std::uint8_t { rate, saturate, closed, recorded };
+  kind how{kind::saturate};
+  double percent{};             ///< rate: of the stack's peak
+  std::uint64_t outstanding{};  ///< closed: per channel
+};
+/// As on the command line: "80%", "max", "64 outstanding", "recorded".
+[[nodiscard]] std::string to_string(const pace& p);
+
+struct study_point {
+  traffic::memory_pattern pattern{traffic::memory_pattern::seq};
+  std::uint64_t stride_bytes{};
+  std::shared_ptr<const replay_trace> replay;  ///< null: the pattern
+  double read_fraction{1.0};
+  std::uint64_t requests{100'000};  ///< of all channels together
+  std::uint32_t request_bytes{};
+  pace speed;
+  bool check_data{};
+
+  /// As on the command line: "rand", "stride:4096", "replay:trace.txt".
+  [[nodiscard]] std::string pattern_text() const;
+};
+
+/// Share of the peak lost to one limit.
+struct lost_share {
+  std::string limit;
+  double percent{};
+};
+
+struct study_outcome {
+  platforms::run_status status{platforms::run_status::ok};
+  std::string message;  ///< for the user, when status is not ok
+
+  std::string pattern, speed;
+  std::optional<double> rate_percent;
+  std::optional<std::uint64_t> outstanding;
+  double read_fraction{};
+  std::uint64_t request_bytes{};  ///< 0: the trace says
+
+  std::uint64_t requests{}, reads{}, writes{}, bytes{};
+  double time_ns{};  ///< from the start to the last response
+  double bandwidth_gbytes_s{}, peak_gbytes_s{};
+  std::optional<double> bound_gbytes_s;  ///< closed form of the pattern, where there is one
+  std::string bound_kind;
+  /// Of reads; of writes in a run without reads.
+  double avg_latency_ns{}, avg_latency_from_acceptance_ns{};
+  double p50_latency_ns{}, p99_latency_ns{}, max_latency_ns{};
+  std::optional<double> avg_write_latency_ns, avg_write_latency_from_acceptance_ns;
+  std::optional<double> row_hit_rate;            ///< empty: a memory that does not tell
+  std::optional<double> bus_busy_percent;        ///< with lost_time 100%; empty as lost_time
+  std::vector<lost_share> lost_time;             ///< empty: a memory that does not tell
+  std::optional<bool> verified;                  ///< empty: not checked
+  std::uint64_t checked_reads{}, wrong_reads{};  ///< with --check-data
+  std::vector<std::string> notes;
+
+  double wall_s{};  ///< simulation only
+  double peak_rss_mib{};
+};
+
+/// What an HBM binary is made of. An out-of-tree binary gives its own name, config and memory.
+struct registries {
+  std::string name;         ///< "diecast-hbm"
+  std::string description;  ///< one line for --help
+  std::filesystem::path default_config;
+  std::filesystem::path data_dir;       ///< empty: share/diecast beside the binary
+  netlist::memory_factory make_memory;  ///< makes the memory of one channel
+};
+[[nodiscard]] registries builtin_registries();
+
+/// The coordinates of one channel. Throws user_error when its address map is broken.
+[[nodiscard]] traffic::memory_geometry geometry_of(const config::hbm_block& hbm);
+/// What one channel can reach with reads of a burst each, refresh included; empty where there is no closed
+/// form. GB/s.
+[[nodiscard]] std::optional<timing::dram_bound> bound_of(traffic::memory_pattern pattern,
+                                                         const config::hbm_block& hbm);
+/// Of one channel, GB/s.
+[[nodiscard]] double peak_gbytes_s(const config::hbm_block& hbm);
+
+/// What was asked, before anything ran.
+void describe(const study_point& point, const config::machine_config& config, study_outcome& o);
+
+/// Elaborates the stack in this process and runs one point. Call once per process. Never throws for what
+/// the simulated memory does: that is in the outcome's status and message.
+[[nodiscard]] study_outcome simulate(const study_point& point, const config::machine_config& config,
+                                     const netlist::memory_factory& make_memory);
+
+}  // namespace diecast::hbm

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/io/hbm_result.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace diecast::hbm {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+template <class T>
+json optional_json(const std::optional<T>& v) {
+  return v ? json(*v) : json(nullptr);
+}
+
+template <class T>
+void read(const json& j, const char* name, T& value) {
+  value = j.at(name).get<T>();
+}
+template <class T>
+void read(const json& j, const char* name, std::optional<T>& value) {
+  if (!j.at(name).is_null()) value = j.at(name).get<T>();
+}
+
+template <class T>
+json node(const T& value) {
+  return value;
+}
+template <class T>
+json node(const std::optional<T>& value) {
+  return optional_json(value);
+}
+
+/// Every plain field by its name in result.json, in its order: written, read back and listed from here.
+template <class Outcome, class Visit>
+void each_field(Outcome& o, Visit visit) {
+  visit("pattern", o.pattern);
+  visit("pace", o.speed);
+  visit("rate_percent", o.rate_percent);
+  visit("outstanding", o.outstanding);
+  visit("read_fraction", o.read_fraction);
+  visit("request_bytes", o.request_bytes);
+  visit("requests", o.requests);
+  visit("reads", o.reads);
+  visit("writes", o.writes);
+  visit("bytes", o.bytes);
+  visit("time_ns", o.time_ns);
+  visit("bandwidth_gbytes_s", o.bandwidth_gbytes_s);
+  visit("peak_gbytes_s", o.peak_gbytes_s);
+  visit("bound_gbytes_s", o.bound_gbytes_s);
+  visit("bound_kind", o.bound_kind);
+  visit("avg_latency_ns", o.avg_latency_ns);
+  visit("avg_latency_from_acceptance_ns", o.avg_latency_from_acceptance_ns);
+  visit("p50_latency_ns", o.p50_latency_ns);
+  visit("p99_latency_ns", o.p99_latency_ns);
+  visit("max_latency_ns", o.max_latency_ns);
+  visit("avg_write_latency_ns", o.avg_write_latency_ns);
+  visit("avg_write_latency_from_acceptance_ns", o.avg_write_latency_from_acceptance_ns);
+  visit("row_hit_rate", o.row_hit_rate);
+  visit("bus_busy_percent", o.bus_busy_percent);
+  visit("verified", o.verified);
+  visit("checked_reads", o.checked_reads);
+  visit("wrong_reads", o.wrong_reads);
+}
+
+json run_json(const study_outcome& o) {
+  json j = json::object();
+  each_field(o, [&j](const char* name, const auto& value) { j[name] = node(value); });
+  j["lost_time"] = nullptr;
+  if (!o.lost_time.empty()) {
+    json lost = json::object();
+    for (const auto& share : o.lost_time) lost[share.limit] = share.percent;
+    j["lost_time"] = std::move(lost);
+  }
+  j["notes"] = o.notes;
+  j["status"] = platforms::to_string(o.status);
+  if (!o.message.empty()) j["message"] = o.message;
+  return j;
+}
+
+std::string csv_text(const json& value) {
+  if (value.is_null()) return "";
+  if (!value.is_string()) return value.dump();
+  const auto text = value.get<std::string>();
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+constexpr std::array lost_limits{"refresh", "faw_rrd", "row_bus", "turnaround", "bank_conflict", "initiator"};
+
+std::optional<double> lost_percent(const study_outcome& o, const std::string& limit) {
+  for (const auto& share : o.lost_time) {
+    if (share.limit == limit) return share.percent;
+  }
+  return {};
+}
+
+std::string or_dash(const std::optional<double>& v, int decimals) {
+  return v ? fmt::format("{:.{}f}", *v, decimals) : "-";
+}
+
+}  // namespace
+
+std::string pack(const study_outcome& o) {
+  json j = run_json(o);
+  j["wall_s"] = o.wall_s;
+  j["peak_rss_mib"] = o.peak_rss_mib;
+  return j.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+study_outcome unpack(const std::string& text) {
+  const json j = json::parse(text);
+  study_outcome o;
+  each_field(o, [&j](const char* name, auto& value) { read(j, name, value); });
+  if (j.at("lost_time").is_object()) {
+    for (const auto& [limit, percent] : j.at("lost_time").items())
+      o.lost_time.push_back({limit, percent.get<double>()});
+  }
+  read(j, "notes", o.notes);
+  o.status = platforms::status_named(j.at("status"));
+  if (j.contains("message")) read(j, "message", o.message);
+  read(j, "wall_s", o.wall_s);
+  read(j, "peak_rss_mib", o.peak_rss_mib);
+  return o;
+}
+
+std::string result_json(const platforms::result_context& context, const config::hbm_block& hbm,
+                        const std::vector<study_outcome>& runs) {
+  json j{{"schema", "diecast.result/1"},
+         {"version", context.version},
+         {"platform", context.platform},
+         {"config_sha256", context.config_sha256},
+         {"seed", context.seed},
+         {"argv", context.argv},
+         {"machine",
+          {{"channels", hbm.ports},
+           {"pseudo_channels", hbm.ports * hbm.pseudo_channels},
+           {"capacity_mib", hbm.ports * hbm.port_mib}}}};
+  j["runs"] = json::array();
+  double wall = 0, rss = 0;
+  std::uint64_t requests = 0;
+  for (const auto& o : runs) {
+    j["runs"].push_back(run_json(o));
+    wall += o.wall_s;
+    requests += o.requests;
+    rss = std::max(rss, o.peak_rss_mib);
+  }
+  j["sim"] = {{"wall_s", wall},
+              {"requests_per_s", wall > 0 ? json(static_cast<double>(requests) / wall) : json(nullptr)},
+              {"peak_rss_mib", rss}};
+  j["status"] = platforms::to_string(worst(runs));
+  return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+std::string result_csv(const std::vector<study_outcome>& runs) {
+  std::string text;
+  const study_outcome none;
+  each_field(none, [&text](const char* name, const auto&) { text += fmt::format("{},", name); });
+  for (const char* limit : lost_limits) text += fmt::format("lost_{}_percent,", limit);
+  text += "status\n";
+  for (const auto& o : runs) {
+    each_field(o, [&text](const char*, const auto& value) { text += csv_text(node(value)) + ","; });
+    for (const char* limit : lost_limits) text += csv_text(node(lost_percent(o, limit))) + ",";
+    text += std::string(platforms::to_string(o.status)) + "\n";
+  }
+  return text;
+}
+
+std::string table_header() {
+  return fmt::format("{:<14} {:>15} {:>9} {:>9} {:>9} {:>6} {:>10} {:>10} {:>10} {:>10} {:>6}\n", "pattern",
+                     "pace", "requests", "reads", "GB/s", "peak%", "avg_ns", "accept_ns", "p50_ns", "p99_ns",
+                     "hit%");
+}
+
+std::string table_row(const study_outcome& o) {
+  const std::optional<double> hits = o.row_hit_rate ? std::optional(100 * *o.row_hit_rate) : std::nullopt;
+  std::string text =
+      fmt::format("{:<14} {:>15} {:>9} {:>9} {:>9.3f} {:>6.1f} {:>10.2f} {:>10.2f} {:>10.2f} {:>10.2f} {:>6}",
+                  o.pattern, o.speed, o.requests, o.reads, o.bandwidth_gbytes_s,
+                  100 * o.bandwidth_gbytes_s / o.peak_gbytes_s, o.avg_latency_ns,
+                  o.avg_latency_from_acceptance_ns, o.p50_latency_ns, o.p99_latency_ns, or_dash(hits, 1));
+  if (o.status != platforms::run_status::ok) text += fmt::format("  {}", platforms::to_string(o.status));
+  if (o.verified) text += *o.verified ? "  data right" : "  data WRONG";
+  text += "\n";
+  if (o.lost_time.empty()) return text;
+  text += "    lost, % of peak:";
+  for (const auto& share : o.lost_time) text += fmt::format("  {} {:.1f}", share.limit, share.percent);
+  return text + "\n";
+}
+
+platforms::run_status worst(const std::vector<study_outcome>& runs) {
+  std::vector<platforms::run_status> all;
+  for (const auto& o : runs) all.push_back(o.status);
+  return platforms::worst(all);
+}
+
+}  // namespace diecast::hbm

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/run/kernel.hpp"
+
+#include <algorithm>
+#include <sys/resource.h>
+#include <systemc>
+
+#include "hw/base/time.hpp"
+#include "models/types/error.hpp"
+#include "platforms/run/child.hpp"
+#include "sw/runtime/firmware_trap.hpp"
+
+namespace diecast::platforms {
+namespace {
+
+void on_report(const sc_core::sc_report& report, const sc_core::sc_actions&) {
+  if (report.get_severity() >= sc_core::SC_WARNING) throw report;
+}
+
+}  // namespace
+
+void prepare_kernel() {
+  hw::set_time_resolution();
+  sc_core::sc_report_handler::set_handler(on_report);
+}
+
+end_of_run run_slices(const config::sim_block& sim, const std::function<bool()>& finished,
+                      const hw::fault_sink& faults) {
+  const sc_core::sc_time slice(static_cast<double>(sim.slice_us), sc_core::SC_US);
+  const sc_core::sc_time limit(static_cast<double>(sim.limit_ms), sc_core::SC_MS);
+  sc_core::sc_start(sc_core::SC_ZERO_TIME);  // the first deltas: until then nothing is pending
+  for (;;) {
+    if (faults.fault()) return end_of_run::fault;
+    if (!sc_core::sc_pending_activity()) return finished() ? end_of_run::finished : end_of_run::starved;
+    if (interrupt_signal() != 0) return end_of_run::interrupted;
+    if (sc_core::sc_time_stamp() >= limit) return end_of_run::limit;
+    // To the next event at least: a slice without one would not move the clock.
+    const sc_core::sc_time reach = std::max(slice, sc_core::sc_time_to_pending_activity());
+    sc_core::sc_start(reach, sc_core::SC_EXIT_ON_STARVATION);
+  }
+}
+
+fault_text explain(const std::exception_ptr& fault) {
+  try {
+    std::rethrow_exception(fault);
+  } catch (const protocol_error& e) {
+    return {run_status::fault, e.what()};
+  } catch (const sw::firmware_trap& e) {
+    return {run_status::fault, e.what()};
+  } catch (const std::exception& e) {
+    return {run_status::internal, e.what()};
+  }
+}
+
+double peak_rss_mib() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024.0;
+}
+
+}  // namespace diecast::platforms

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Driving the SystemC kernel: set-up, bounded slices, what ended a run. Used by every platform.
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <string>
+
+#include "hw/base/fault_sink.hpp"
+#include "models/config/machine_config.hpp"
+#include "platforms/run/run_point.hpp"
+
+namespace diecast::platforms {
+
+class stopwatch {
+ public:
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_{std::chrono::steady_clock::now()};
+};
+
+/// Time resolution and report handling; once per process, before any sc_time is made. SystemC's own
+/// complaints are faults of the model: a warning is thrown, information is dropped.
+void prepare_kernel();
+
+enum class end_of_run { finished, starved, fault, interrupted, limit };
+
+/// Runs until nothing is left to happen, in bounded slices: between them nothing of the machine moves, so
+/// signals are handled there. `finished` tells a run that is through from one that starves.
+[[nodiscard]] end_of_run run_slices(const config::sim_block& sim, const std::function<bool()>& finished,
+                                    const hw::fault_sink& faults);
+
+struct fault_text {
+  run_status status{};
+  std::string message;
+};
+/// Classifies what a module threw.
+[[nodiscard]] fault_text explain(const std::exception_ptr& fault);
+
+/// Of this process so far.
+[[nodiscard]] double peak_rss_mib();
+
+}  // namespace diecast::platforms
