@@ -45,6 +45,7 @@ void dram_state::activate(std::uint32_t pc, std::uint32_t b, std::uint32_t row, 
   const dram_tick oldest = c.acts[c.act_count % c.acts.size()];
   dram_tick next = t + p_.act_to_act_s;
   if (c.act_count >= c.acts.size()) raise(next, oldest + p_.faw);
+  raise(c.act, next);
   for (group_state& g : c.groups) raise(g.act, next);
   raise(c.groups[k.group].act, t + p_.act_to_act_l);
   took_row_bus(pc, b, false, t, p_.activate_bus);
@@ -77,6 +78,7 @@ void dram_state::precharge_all(std::uint32_t pc, dram_tick t) {
 
 void dram_state::refresh_all(std::uint32_t pc, dram_tick t) {
   channel_state& c = channels_[pc];
+  raise(c.act, t + p_.ref_to_act);
   for (group_state& g : c.groups) raise(g.act, t + p_.ref_to_act);
   raise(c.pre_all, t + p_.ref_to_pre);
   raise(c.refresh_bank, t + p_.ref_to_pre);
@@ -88,6 +90,7 @@ void dram_state::refresh_bank(std::uint32_t pc, std::uint32_t b, dram_tick t) {
   channel_state& c = channels_[pc];
   raise(c.banks[b].act, t + p_.refpb_to_act);
   raise(c.banks[b].refresh, t + p_.refpb_to_act + p_.activate_bus - 1);
+  raise(c.act, t + p_.refpb_to_act_d);
   for (group_state& g : c.groups) raise(g.act, t + p_.refpb_to_act_d);
   raise(c.refresh_bank, t + p_.refpb_to_refpb);
   took_row_bus(pc, b, false, t, 1);
@@ -98,6 +101,7 @@ void dram_state::column(std::uint32_t pc, std::uint32_t b, bool write, bool clos
   bank_state& k = c.banks[b];
   const std::uint32_t own = k.group;
   const std::uint32_t sid = own / p_.bank_groups;
+  c.column = t + p_.burst;
   for (std::uint32_t g = 0; g < c.groups.size(); ++g) {
     group_state& s = c.groups[g];
     const dram_tick same = t + (g == own                    ? p_.col_to_col_l

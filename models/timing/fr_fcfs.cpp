@@ -57,8 +57,9 @@ void dram_scheduler::push(const dram_burst& b, dram_tick arrived) {
 void dram_scheduler::admit_before(dram_tick t) {
   while (!inbox_.empty() && inbox_.front().arrived < t && front_fits()) {
     const dram_tick now = std::max(inbox_.front().arrived, last_step_);
-    // What the controller thought on the ticks since its last command, before this burst came.
-    if (last_step_ < now && refreshes_.empty()) choose_mode(now + 1);
+    // What the controller thought on the ticks since its last command or arrival, before this came.
+    if (std::max(last_step_, last_arrival_) < now && refreshes_.empty()) choose_mode(now + 1);
+    last_arrival_ = now;
     const dram_burst b = inbox_.front().burst;
     inbox_.pop_front();
     --inbox_size_[b.write ? 1 : 0];
@@ -84,7 +85,7 @@ void dram_scheduler::enter(const dram_burst& b, dram_tick now) {
     const auto& c = state_.channel(b.at.pseudo_channel);
     if (state_.open_row(b.at.pseudo_channel, bank) == b.at.row)
       next_column_ = std::min(next_column_, std::max(now + 1, dram_state::earliest_column(c, bank, b.write)));
-    next_row_ = std::min(next_row_, std::max(now + 1, state_.row_bus()));
+    wake_row(b.at.pseudo_channel, bank, now + 1);
   }
 }
 
@@ -169,6 +170,7 @@ void dram_scheduler::update_masks(std::uint32_t pc, std::uint32_t bank, unsigned
 // --- time -----------------------------------------------------------------------------------------
 
 dram_tick dram_scheduler::next_step() const {
+  if (every_tick_) return last_step_ + 1;
   return std::max(last_step_ + 1, std::min({next_column_, next_row_, next_refresh_}));
 }
 
@@ -197,8 +199,10 @@ dram_tick dram_scheduler::run_until_room(bool write, std::vector<served_burst>& 
 }
 
 void dram_scheduler::step(dram_tick t, std::vector<served_burst>& served) {
+  const std::uint64_t given_before = commands();
   if (last_step_ + 1 < t && refreshes_.empty()) choose_mode(t);
   last_step_ = t;
+  if (every_tick_) next_column_ = next_row_ = t;
   if (t >= next_refresh_) order_refresh(t);
   if (refreshes_.empty()) choose_mode(t);
   if (p_.rising(t) && t >= next_column_) column_slot(t, served);
@@ -211,6 +215,9 @@ void dram_scheduler::step(dram_tick t, std::vector<served_burst>& served) {
     }
   }
   if (refreshes_.empty() && wants_other_mode()) next_column_ = next_row_ = t + 1;
+  // Strictly in order: any command may have made another request the oldest.
+  if (p_.scheduler == config::hbm_scheduler::fcfs && commands() != given_before)
+    next_column_ = next_row_ = t + 1;
 }
 
 void dram_scheduler::set_age_limit() {
@@ -228,16 +235,19 @@ void dram_scheduler::set_age_limit() {
 
 void dram_scheduler::scan_active(dram_tick t, choice& c) const {
   for (std::uint32_t pc = 0; pc < pcs_.size(); ++pc) {
+    if (pcs_[pc].active == 0) continue;
     const auto& channel = state_.channel(pc);
+    if (channel.column > t) {
+      c.next = std::min(c.next, channel.column);
+      continue;
+    }
     for_each_bank(pcs_[pc].active, [&](std::uint32_t b) {
       const node& n = nodes_[pcs_[pc].banks[b].active];
       const dram_tick at = dram_state::earliest_column(channel, b, n.write);
       if (at > t) {
         c.next = std::min(c.next, at);
-      } else if (n.age < c.age) {
-        c.age = n.age;
-        c.pc = pc;
-        c.bank = b;
+      } else {
+        c.take(n.age, pc, b, false);
       }
     });
   }
@@ -245,18 +255,20 @@ void dram_scheduler::scan_active(dram_tick t, choice& c) const {
 
 void dram_scheduler::scan_hits(dram_tick t, choice& c) const {
   for (std::uint32_t pc = 0; pc < pcs_.size(); ++pc) {
+    if (pcs_[pc].hit[mode_] == 0) continue;
     const auto& channel = state_.channel(pc);
+    if (channel.column > t) {
+      c.next = std::min(c.next, channel.column);
+      continue;
+    }
     for_each_bank(pcs_[pc].hit[mode_], [&](std::uint32_t b) {
-      const std::uint64_t age = nodes_[pcs_[pc].banks[b].queue[mode_].hit].age;
-      if (age >= c.age || !may_serve(age)) return;
       const dram_tick at = dram_state::earliest_column(channel, b, mode_ == 1);
       if (at > t) {
         c.next = std::min(c.next, at);
-      } else {
-        c.age = age;
-        c.pc = pc;
-        c.bank = b;
+        return;
       }
+      const std::uint64_t age = nodes_[pcs_[pc].banks[b].queue[mode_].hit].age;
+      if (may_serve(age)) c.take(age, pc, b, false);
     });
   }
 }
@@ -265,6 +277,7 @@ void dram_scheduler::column_slot(dram_tick t, std::vector<served_burst>& served)
   choice c;
   scan_active(t, c);
   if (c.found()) {
+    c.more = true;  // the hits were not looked at
     serve_column(c, pcs_[c.pc].banks[c.bank].active, t, served);
     return;
   }
@@ -314,36 +327,56 @@ void dram_scheduler::serve_column(const choice& c, index n, dram_tick t, std::ve
     report(close ? closing : plain, c.pc, c.bank, d.at.row, d.at.column, t);
   }
   next_column_ = t + p_.clock;
-  next_row_ = std::max(t, std::min(next_row_, state_.row_bus()));
+  if (refreshes_.empty() && p_.scheduler == config::hbm_scheduler::fr_fcfs) {
+    wake_row(c.pc, c.bank, t);
+  } else {
+    next_row_ = t;  // a refresh may have waited for this, or the request that is the oldest now
+  }
 }
 
 // --- row commands ---------------------------------------------------------------------------------
 
+/// The bank's oldest request may need a row command: not before `from`.
+void dram_scheduler::wake_row(std::uint32_t pc, std::uint32_t bank, dram_tick from) {
+  const pc_slot& c = pcs_[pc];
+  dram_tick at = never_tick;
+  if ((c.shut[mode_] & bit(bank)) != 0) at = dram_state::earliest_activate(state_.channel(pc), bank);
+  if ((c.clash[mode_] & bit(bank)) != 0) at = dram_state::earliest_precharge(state_.channel(pc), bank);
+  if (at != never_tick) next_row_ = std::min(next_row_, std::max({at, from, state_.row_bus()}));
+}
+
 void dram_scheduler::scan_rows(dram_tick t, choice& c) const {
   const bool rising = p_.rising(t);
   const auto consider = [&](std::uint32_t pc, std::uint32_t b, dram_tick at, bool precharge, bool may) {
-    const std::uint64_t age = nodes_[pcs_[pc].banks[b].queue[mode_].head].age;
-    if (!may_serve(age)) return;
     if (at > t) {
-      c.next = std::min(c.next, precharge ? at : p_.rising_from(at));
-    } else if (!may) {
-      c.next = std::min(c.next, t + 1);
-    } else if (age < c.age) {
-      c.age = age;
-      c.pc = pc;
-      c.bank = b;
-      c.precharge = precharge;
+      c.next = std::min(c.next, at);
+      return;
     }
+    if (!may) {
+      c.next = std::min(c.next, t + 1);
+      return;
+    }
+    const std::uint64_t age = nodes_[pcs_[pc].banks[b].queue[mode_].head].age;
+    if (may_serve(age)) c.take(age, pc, b, precharge);
   };
   for (std::uint32_t pc = 0; pc < pcs_.size(); ++pc) {
     const auto& channel = state_.channel(pc);
-    for_each_bank(pcs_[pc].shut[mode_], [&](std::uint32_t b) {
-      consider(pc, b, dram_state::earliest_activate(channel, b), false, rising);
-    });
-    for_each_bank(pcs_[pc].clash[mode_], [&](std::uint32_t b) {
-      consider(pc, b, dram_state::earliest_precharge(channel, b), true,
-               rising || state_.pairs(t, pc, b, false));
-    });
+    const std::uint64_t shut = pcs_[pc].shut[mode_];
+    const std::uint64_t clash = pcs_[pc].clash[mode_];
+    if (shut != 0 && (channel.act > t || !rising)) {
+      c.next = std::min(c.next, p_.rising_from(std::max(channel.act, t + 1)));
+    } else {
+      for_each_bank(shut, [&](std::uint32_t b) {
+        consider(pc, b, p_.rising_from(dram_state::earliest_activate(channel, b)), false, true);
+      });
+    }
+    if (clash != 0 && channel.pre > t) {
+      c.next = std::min(c.next, channel.pre);
+    } else {
+      for_each_bank(clash, [&](std::uint32_t b) {
+        consider(pc, b, channel.banks[b].pre, true, rising || state_.pairs(t, pc, b, false));
+      });
+    }
   }
 }
 
@@ -355,14 +388,15 @@ void dram_scheduler::row_slot(dram_tick t) {
   set_age_limit();
   choice c;
   scan_rows(t, c);
-  if (!c.found()) {
-    next_row_ = c.next;
-  } else if (c.precharge) {
+  next_row_ = c.next;
+  if (!c.found()) return;
+  if (c.precharge) {
     nodes_[pcs_[c.pc].banks[c.bank].queue[mode_].head].missed = true;
     give_precharge(c.pc, c.bank, t);
   } else {
     give_activate(c, t);
   }
+  next_row_ = c.more ? state_.row_bus() : std::max(next_row_, state_.row_bus());
 }
 
 void dram_scheduler::give_activate(const choice& c, dram_tick t) {
@@ -384,14 +418,14 @@ void dram_scheduler::give_activate(const choice& c, dram_tick t) {
   const dram_tick first = std::min(dram_state::earliest_column(channel, c.bank, d.write),
                                    dram_state::earliest_column(channel, c.bank, mode_ == 1));
   next_column_ = std::min(next_column_, p_.rising_from(std::max(first, t + 1)));
-  next_row_ = state_.row_bus();
 }
 
 void dram_scheduler::give_precharge(std::uint32_t pc, std::uint32_t bank, dram_tick t) {
   report(dram_command::precharge, pc, bank, state_.open_row(pc, bank), 0, t);
   state_.precharge(pc, bank, t);
+  ++counters_.precharges;
   find_hits(pc, bank);
-  next_row_ = state_.row_bus();
+  wake_row(pc, bank, t + 1);
 }
 
 void dram_scheduler::report(dram_command command, std::uint32_t pc, std::uint32_t bank, std::uint32_t row,

@@ -59,8 +59,9 @@ struct dram_counters {
   std::uint64_t writes{};     ///< column commands
   std::uint64_t forwarded{};  ///< reads answered from the write queue
   std::uint64_t activates{};
-  std::uint64_t misses{};     ///< requests that needed a row command
-  std::uint64_t refreshes{};  ///< commands
+  std::uint64_t precharges{};  ///< of one bank, by command
+  std::uint64_t misses{};      ///< requests that needed a row command
+  std::uint64_t refreshes{};   ///< commands
 };
 
 class dram_scheduler {
@@ -94,6 +95,9 @@ class dram_scheduler {
   /// Bursts in a queue; never above its size.
   [[nodiscard]] std::size_t queued(bool write) const { return size_[write ? 1 : 0]; }
 
+  /// Looks for commands at every tick, as a clocked controller does: a reference for tests. Skipping the
+  /// ticks at which nothing can happen must not show.
+  void look_at_every_tick() { every_tick_ = true; }
   void observe(dram_command_observer* o) { observer_ = o; }
   [[nodiscard]] const dram_counters& counters() const { return counters_; }
   /// The account of the data buses' time from tick 0 to `now`. Precondition: run(now) was called.
@@ -136,7 +140,12 @@ class dram_scheduler {
     dram_tick next{never_tick};
     std::uint32_t pc{}, bank{};
     bool precharge{};
+    bool more{};  ///< others were ready too
     [[nodiscard]] bool found() const { return age != UINT64_MAX; }
+    void take(std::uint64_t a, std::uint32_t p, std::uint32_t b, bool pre) {
+      more = found();
+      if (a < age) age = a, pc = p, bank = b, precharge = pre;
+    }
   };
 
   struct arrival {
@@ -148,6 +157,9 @@ class dram_scheduler {
     return inbox_.front().burst.write ? size_[1] < p_.write_queue : size_[0] < p_.read_queue;
   }
   [[nodiscard]] dram_tick next_step() const;
+  [[nodiscard]] std::uint64_t commands() const {
+    return counters_.reads + counters_.writes + counters_.activates + counters_.precharges;
+  }
   void admit_before(dram_tick t);
   [[nodiscard]] bool wants_other_mode() const;
   void choose_mode(dram_tick t);
@@ -173,6 +185,7 @@ class dram_scheduler {
   [[nodiscard]] bool may_serve(std::uint64_t age) const { return age <= age_limit_; }
   void serve_column(const choice& c, index n, dram_tick t, std::vector<served_burst>& served);
   void give_activate(const choice& c, dram_tick t);
+  void wake_row(std::uint32_t pc, std::uint32_t bank, dram_tick from);
   void give_precharge(std::uint32_t pc, std::uint32_t bank, dram_tick t);
   void set_age_limit();
   void report(dram_command command, std::uint32_t pc, std::uint32_t bank, std::uint32_t row,
@@ -202,8 +215,10 @@ class dram_scheduler {
   std::uint32_t idle_refreshes_{};        ///< since the last arrival
 
   dram_tick last_step_{};
+  dram_tick last_arrival_{};
   dram_tick next_column_{never_tick};  ///< no column command is due before
   dram_tick next_row_{never_tick};     ///< no row command is due before
+  bool every_tick_{};
   dram_command_observer* observer_{};
   dram_counters counters_;
 };

@@ -78,7 +78,11 @@ void dram_scheduler::refresh_slot(dram_tick t) {
     next_row_ = std::max(t + 1, open ? at : p_.rising_from(std::max(at, t + 1)));
     return;
   }
-  if (open && !r.all) return give_precharge(r.pc, r.bank, t);
+  if (open && !r.all) {
+    give_precharge(r.pc, r.bank, t);
+    next_row_ = t + 1;
+    return;
+  }
   if (open) {
     report(dram_command::precharge_all, r.pc, 0, 0, 0, t);
     state_.precharge_all(r.pc, t);
