@@ -190,7 +190,7 @@ verdict ports_are_full_rows(const machine_config& c) {
   const hbm_block& h = c.hbm;
   const bool bank = h.model == hbm_model::bank;
   const std::uint64_t row =
-      h.pseudo_channels * (bank ? h.bank_groups * h.banks_per_group * h.page_bytes : h.burst_bytes);
+      h.pseudo_channels * (bank ? h.sids * h.bank_groups * h.banks_per_group * h.page_bytes : h.burst_bytes);
   if ((h.port_mib << 20) % row == 0) return {};
   return broken_rule{"a channel is not a whole number of rows over its pseudo-channels and banks",
                      fmt::format("{} MiB", h.port_mib), fmt::format("a multiple of {} B", row)};
@@ -203,9 +203,32 @@ verdict columns_outlast_bursts(const machine_config& c) {
 }
 
 verdict rows_stay_open(const machine_config& c) {
-  if (c.hbm.model != hbm_model::bank || c.hbm.tras_ns >= c.hbm.trcd_ns) return {};
+  if (c.hbm.model != hbm_model::bank || c.hbm.tras_ns >= c.hbm.trcd_rd_ns) return {};
   return broken_rule{"a row would close before its first column command", fmt::format("{} ns", c.hbm.tras_ns),
-                     fmt::format("at least hbm.trcd_ns = {}", c.hbm.trcd_ns)};
+                     fmt::format("at least hbm.trcd_rd_ns = {}", c.hbm.trcd_rd_ns)};
+}
+
+verdict address_map_names_fields(const machine_config& c) {
+  const std::string text = "," + c.hbm.address_map + ",";
+  for (const char* field : {"pc", "sid", "bank_group", "bank", "row", "column"}) {
+    if (text.find(fmt::format(",{},", field)) != std::string::npos) continue;
+    return broken_rule{fmt::format("lacks the field {}", field), c.hbm.address_map,
+                       "pc, sid, bank_group, bank, row and column, each once, in any order"};
+  }
+  return {};
+}
+
+verdict drain_marks_ordered(const machine_config& c) {
+  if (c.hbm.drain_low <= c.hbm.drain_high) return {};
+  return broken_rule{"is above the mark that starts the draining", fmt::format("{}", c.hbm.drain_low),
+                     fmt::format("at most hbm.drain_high = {}", c.hbm.drain_high)};
+}
+
+verdict refresh_fits(const machine_config& c) {
+  const hbm_block& h = c.hbm;
+  if (h.model != hbm_model::bank || h.refresh != hbm_refresh::all_bank || h.trfc_ns < h.trefi_ns) return {};
+  return broken_rule{"leaves no time between refreshes", fmt::format("{} ns", h.trfc_ns),
+                     fmt::format("less than hbm.trefi_ns = {}", h.trefi_ns)};
 }
 
 const rule rules[]{
@@ -230,11 +253,14 @@ const rule rules[]{
     {{"ucie.latency_ns", "noc.clock_ghz"}, ucie_costs_a_cycle},
     {{"sip_link.latency_ns", "noc.clock_ghz"}, sip_link_costs_a_cycle},
     {{"hbm.page_bytes", "hbm.burst_bytes", "hbm.model"}, pages_are_full_bursts},
-    {{"hbm.port_mib", "hbm.pseudo_channels", "hbm.bank_groups", "hbm.banks_per_group", "hbm.page_bytes",
-      "hbm.burst_bytes", "hbm.model"},
+    {{"hbm.port_mib", "hbm.pseudo_channels", "hbm.sids", "hbm.bank_groups", "hbm.banks_per_group",
+      "hbm.page_bytes", "hbm.burst_bytes", "hbm.model"},
      ports_are_full_rows},
     {{"hbm.tccd_l_ns", "hbm.burst_ns", "hbm.model"}, columns_outlast_bursts},
-    {{"hbm.tras_ns", "hbm.trcd_ns", "hbm.model"}, rows_stay_open},
+    {{"hbm.tras_ns", "hbm.trcd_rd_ns", "hbm.model"}, rows_stay_open},
+    {{"hbm.address_map"}, address_map_names_fields},
+    {{"hbm.drain_low", "hbm.drain_high"}, drain_marks_ordered},
+    {{"hbm.trfc_ns", "hbm.trefi_ns", "hbm.refresh", "hbm.model"}, refresh_fits},
 };
 
 }  // namespace

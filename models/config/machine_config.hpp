@@ -135,28 +135,62 @@ struct sip_link_block {
 };
 
 enum class hbm_model : std::uint8_t { bank, simple };
+enum class hbm_bank_hash : std::uint8_t { none, row_xor };
+enum class hbm_scheduler : std::uint8_t { fr_fcfs, fcfs };
+enum class hbm_page_policy : std::uint8_t { open, closed };
+enum class hbm_refresh : std::uint8_t { all_bank, per_bank, none };
+enum class hbm_row_bus : std::uint8_t { half_clock, full_clock };
 
 struct hbm_block {
   hbm_model model{hbm_model::bank};
   std::uint64_t ports{16};  ///< channels of a cube, each at a NoC terminal
   std::uint64_t port_mib{1024};
   std::uint64_t pseudo_channels{2};  ///< per port
+  std::uint64_t sids{2};             ///< stack IDs: groups of dies that share a pseudo-channel
   std::uint64_t bank_groups{4};
   std::uint64_t banks_per_group{4};
   std::uint64_t page_bytes{1024};
   std::uint64_t burst_bytes{32};
-  double burst_ns{1.25};  ///< data-bus time of one burst
-  double trcd_ns{19.4};
-  double trp_ns{16.25};
-  double tras_ns{28.1};
+  std::string address_map{"pc,bank_group,column,bank,sid,row"};  ///< from the burst upwards
+  hbm_bank_hash bank_hash{hbm_bank_hash::none};
+
+  hbm_scheduler scheduler{hbm_scheduler::fr_fcfs};
+  hbm_page_policy page_policy{hbm_page_policy::open};
+  hbm_refresh refresh{hbm_refresh::all_bank};
+  std::uint64_t read_queue{128};  ///< bursts, per port
+  std::uint64_t write_queue{64};  ///< bursts, per port
+  double drain_high{0.8};         ///< of write_queue
+  double drain_low{0.2};          ///< of write_queue
+
+  double burst_ns{1.25};  ///< data-bus time of one burst: two command clocks
+  hbm_row_bus row_bus{hbm_row_bus::half_clock};
   double cl_ns{12.5};
   double cwl_ns{6.25};
-  double tccd_l_ns{2.5};
+  double trcd_rd_ns{19.4};
+  double trcd_wr_ns{9.4};
+  double trp_ns{16.25};
+  double tras_ns{28.1};
+  double trc_ns{45.0};
+  double trtp_ns{5.6};
   double twr_ns{20.6};
+  double tccd_l_ns{2.5};
+  double tccd_r_ns{1.875};
+  double trrd_s_ns{2.5};
+  double trrd_l_ns{3.1};
+  double tfaw_ns{15.0};
+  double twtr_s_ns{4.4};
+  double twtr_l_ns{6.25};
+  double trtw_ns{12.5};
+  double tppd_ns{1.25};
+  double trefi_ns{3900.0};
+  double trfc_ns{350.0};
+  double trfcpb_ns{200.0};
+  double trrefd_ns{5.0};
+
   double controller_ns{20.0};
   double simple_gbytes_s{32.0};  ///< model simple: per pseudo-channel
   double simple_latency_ns{0.0};
-  std::uint64_t queue{64};  ///< transactions accepted before END_REQ is held back
+  std::uint64_t queue{64};  ///< model simple: transactions accepted before END_REQ is held back
 };
 
 struct sram_block {

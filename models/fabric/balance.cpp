@@ -171,7 +171,7 @@ class balance_table {
       const abi::node_address hbm{0, 0, static_cast<terminal_index>(c_.cube.pes)};
       const double memory_ns = c_.hbm.model == config::hbm_model::simple
                                    ? c_.hbm.simple_latency_ns
-                                   : c_.hbm.controller_ns + c_.hbm.trcd_ns + c_.hbm.cl_ns;
+                                   : c_.hbm.controller_ns + c_.hbm.trcd_rd_ns + c_.hbm.cl_ns;
       const double loop = latency_ns(pe, hbm, abi::traffic_class::request, 1) + memory_ns +
                           latency_ns(hbm, pe, abi::traffic_class::response, packet_flits());
       window("DMA window to the cube's HBM", c_.pe.dma_outstanding * c_.noc.max_packet_bytes, loop,

@@ -145,6 +145,7 @@ std::string result_json(const result_context& context, const std::vector<run_out
 
 run_status worst(const std::vector<run_outcome>& runs) {
   std::vector<run_status> all;
+  all.reserve(runs.size());
   for (const auto& o : runs) all.push_back(o.status);
   return worst(all);
 }
