@@ -96,6 +96,14 @@ void dma_engine::publish(abi::node_address flow) {
   if (messages.empty()) inbound_.erase(found);
 }
 
+void dma_engine::visit_flights(
+    const std::function<void(bool inbound, const abi::ipcq_fields&)>& visit) const {
+  for (const auto& [flow, messages] : inbound_) {
+    for (const inbound_message& m : messages) visit(true, m.fields);
+  }
+  for (const job& j : jobs_[ipcq_port]) visit(false, j.message.fields);
+}
+
 void dma_engine::serve(const packet_ptr& p, std::uint8_t vc) {
   const abi::packet_header& h = p->header;
   if (!is_local(h.target)) {

@@ -6,16 +6,12 @@
 #include <systemc>
 
 #include "hw/base/packet.hpp"
+#include "models/protocol/copy_port.hpp"
 #include "models/protocol/ipcq_core.hpp"
 
 namespace diecast::hw {
 
-/// One copy of the compute port.
-struct copy_request {
-  abi::address source{};
-  abi::address destination{};
-  std::uint64_t bytes{};
-};
+using protocol::copy_request;
 
 /// What the other blocks ask of the DMA engine.
 class dma_if : public virtual sc_core::sc_interface {

@@ -81,6 +81,10 @@ class hal {
   /// Straight-line firmware work.
   virtual void compute(std::uint64_t cycles) = 0;
 
+  /// The same time, spent between two looks at something somebody else changes: no work, so that a run in
+  /// which everybody only looks is found to be a deadlock.
+  virtual void pause(std::uint64_t cycles) = 0;
+
   /// Sleeps until an event is queued in ipcq_event; returns at once if one is already there.
   virtual void wait_for_event() = 0;
 

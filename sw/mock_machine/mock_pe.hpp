@@ -50,7 +50,8 @@ class mock_pe final : public abi::hal {
   void load(std::uint64_t tcm_offset, std::span<std::byte> out) override;
   void store(std::uint64_t tcm_offset, std::span<const std::byte> in) override;
   void vector(const abi::vector_command& command) override;
-  void compute(std::uint64_t cycles) override;
+  void compute(std::uint64_t) override {}
+  void pause(std::uint64_t cycles) override;
   void wait_for_event() override;
   [[nodiscard]] sim_time now() const override { return femtoseconds(board_.clock); }
   void mark_step(const abi::step_marker&) override {}
@@ -61,7 +62,6 @@ class mock_pe final : public abi::hal {
   [[nodiscard]] abi::address in_tcm(std::uint64_t offset, std::uint64_t bytes) const;
   [[nodiscard]] std::vector<std::byte> operand(std::uint64_t offset, std::uint64_t bytes) const;
   [[noreturn]] void no_such_register(abi::register_offset reg) const;
-  void fire_dma();
 
   pe_coord self_;
   std::uint32_t index_;
@@ -71,11 +71,7 @@ class mock_pe final : public abi::hal {
   unsigned empty_polls_{};
   std::exception_ptr error_;
 
-  copy_job next_copy_;
-  std::uint32_t copies_started_{};
-  std::uint32_t copies_done_{};
-  bool dma_armed_{};
-  std::uint32_t dma_target_{};
+  protocol::copy_port copies_;
   std::uint64_t errata_{};
 
   coroutine fiber_;  ///< last: its stack refers to the rest

@@ -190,7 +190,7 @@ void queue_driver::withdraw(queue_state& q, std::uint64_t bit) {
 
 void queue_driver::sleep() {
   if (options_.poll) {
-    hal_.compute(options_.poll_cycles);
+    hal_.pause(options_.poll_cycles);
   } else {
     hal_.wait_for_event();
   }

@@ -85,6 +85,7 @@ class stub_tcm : public sc_core::sc_module, public hw::tcm_if {
     due_.put(at, posted_.size());
     posted_.push_back(r);
   }
+  void read_operand(std::uint64_t, std::span<std::byte>) override {}
   void debug_read(std::uint64_t, std::span<std::byte>) override {}
   void debug_write(std::uint64_t, std::span<const std::byte>) override {}
   [[nodiscard]] std::vector<served> of(hw::tcm_port port) const {
