@@ -22,13 +22,16 @@ struct place {
 
 class wait_graph {
  public:
-  explicit wait_graph(const std::vector<pe_dump>& dumps)
-      : dumps_(dumps), out_(dumps.size()), waited_on_(dumps.size()) {
-    for (std::size_t i = 0; i < dumps.size(); ++i) {
-      for (std::size_t d = 0; d < dumps[i].queue_pairs.size(); ++d) file(i, static_cast<comm::direction>(d));
+  explicit wait_graph(const stopped_machine& m)
+      : machine_(m), dumps_(m.pes), out_(m.pes.size()), waited_on_(m.pes.size()), waits_(m.pes.size()) {
+    for (std::size_t i = 0; i < dumps_.size(); ++i) {
+      for (std::size_t d = 0; d < dumps_[i].queue_pairs.size(); ++d) file(i, static_cast<comm::direction>(d));
     }
-    for (std::size_t i = 0; i < dumps.size(); ++i) {
-      for (std::size_t d = 0; d < dumps[i].queue_pairs.size(); ++d)
+    for (const flight& f : m.flights) {
+      (f.credit ? credits_ : messages_).emplace(ring_of(f), &f);
+    }
+    for (std::size_t i = 0; i < dumps_.size(); ++i) {
+      for (std::size_t d = 0; d < dumps_[i].queue_pairs.size(); ++d)
         add_waits({i, static_cast<comm::direction>(d)});
     }
   }
@@ -38,11 +41,11 @@ class wait_graph {
   [[nodiscard]] std::vector<wait_root> roots() const {
     std::vector<wait_root> roots;
     for (const wait_edge& e : edges_) {
-      if (e.cause != wait_cause::peer) roots.push_back({root_kind::fault, {e.waiter}, {e}});
+      if (holds(e)) roots.push_back({root_kind::fault, {e.waiter}, {e}});
     }
     const std::vector<std::vector<std::size_t>> ends = groups_that_wait_for_no_other();
     for (const auto& group : ends) {
-      if (group.size() == 1 && waited_on_[group[0]] && !is_faulted(group[0]))
+      if (group.size() == 1 && !waits_[group[0]] && (waited_on_[group[0]] || has_stopped(group[0])))
         roots.push_back(peer_root(group[0]));
     }
     for (const auto& group : ends) {
@@ -59,6 +62,41 @@ class wait_graph {
 
   const queue_pair_state& state(place p) const { return dumps_[p.dump].queue_pairs[p.dir]; }
 
+  /// The wait cannot end by itself. What is under way ends it unless nothing moves.
+  [[nodiscard]] bool holds(const wait_edge& e) const {
+    if (e.cause == wait_cause::peer) return false;
+    return machine_.still || e.cause == wait_cause::unwired;
+  }
+  /// The PE has begun, has not ended and will not go on.
+  [[nodiscard]] bool has_stopped(std::size_t node) const {
+    const events::core_state s = dumps_[node].state;
+    return machine_.still && s != events::core_state::done && s != events::core_state::idle;
+  }
+
+  /// Base of the ring a message or credit concerns. A message lies somewhere in its ring.
+  [[nodiscard]] abi::address ring_of(const flight& f) const {
+    if (f.credit) return f.fields.match_address;
+    const auto after = readers_.upper_bound(f.fields.match_address);
+    return after == readers_.begin() ? f.fields.match_address : std::prev(after)->first;
+  }
+  /// The message that would be the next of a ring, if it is under way.
+  [[nodiscard]] const flight* next_message(const queue_pair_state& reader) const {
+    const auto [first, last] = messages_.equal_range(reader.rx_base);
+    const auto at = std::find_if(
+        first, last, [&](const auto& m) { return m.second->fields.sequence == reader.peer_head_cache; });
+    return at == last ? nullptr : at->second;
+  }
+  /// A credit under way that would free a slot of the ring this queue pair writes.
+  [[nodiscard]] const flight* next_credit(const queue_pair_state& writer) const {
+    const auto [first, last] = credits_.equal_range(writer.peer_rx_base);
+    const std::uint32_t in_use = writer.space.distance(writer.peer_tail_cache, writer.my_head);
+    const auto at = std::find_if(first, last, [&](const auto& c) {
+      const std::uint32_t freed = writer.space.distance(writer.peer_tail_cache, c.second->fields.sequence);
+      return freed != 0 && freed <= in_use;
+    });
+    return at == last ? nullptr : at->second;
+  }
+
   void file(std::size_t dump, comm::direction dir) {
     const queue_pair_state& s = state({dump, dir});
     if (s.rx) readers_.emplace(s.rx_base, place{dump, dir});
@@ -68,24 +106,39 @@ class wait_graph {
   void add_waits(place here) {
     const queue_pair_state& s = state(here);
     if ((s.armed & abi::arm_receive) != 0) {
-      add_wait(
-          here, wait_kind::receive, writers_, s.rx_base, wait_cause::lost_message,
-          [&](const queue_pair_state& peer) { return s.space.distance(s.peer_head_cache, peer.my_head); });
+      add_wait(here, wait_kind::receive, writers_, s.rx_base, [&](const queue_pair_state& peer) {
+        return s.space.distance(s.peer_head_cache, peer.my_head);
+      });
     }
     if ((s.armed & abi::arm_send_space) != 0) {
-      add_wait(
-          here, wait_kind::send_space, readers_, s.peer_rx_base, wait_cause::lost_credit,
-          [&](const queue_pair_state& peer) { return s.space.distance(s.peer_tail_cache, peer.my_tail); });
+      add_wait(here, wait_kind::send_space, readers_, s.peer_rx_base, [&](const queue_pair_state& peer) {
+        return s.space.distance(s.peer_tail_cache, peer.my_tail);
+      });
     }
     if ((s.armed & abi::arm_source_read) != 0) {
       const pe_coord self = dumps_[here.dump].pe;
       edges_.push_back({self, here.dir, wait_kind::source_read, wait_cause::own_dma, self, here.dir, 0});
+      waits_[here.dump] = true;
+    }
+  }
+
+  /// Why a wait does not end although the peer has done its part.
+  void explain_missing(wait_edge& e, const queue_pair_state& s) const {
+    const bool receive = e.kind == wait_kind::receive;
+    if (const flight* f = receive ? next_message(s) : next_credit(s)) {
+      e.cause = wait_cause::in_flight;
+      e.where = f->where;
+    } else if (!machine_.still) {
+      e.cause = wait_cause::in_flight;
+      e.where = "on a wire, or lost: the run was cut off while things moved";
+    } else {
+      e.cause = receive ? wait_cause::lost_message : wait_cause::lost_credit;
     }
   }
 
   template <class Missing>
   void add_wait(place here, wait_kind kind, const std::map<abi::address, place>& ends, abi::address ring,
-                wait_cause lost, Missing missing) {
+                Missing missing) {
     const pe_coord self = dumps_[here.dump].pe;
     wait_edge e{self, here.dir, kind, wait_cause::unwired, self, here.dir, 0};
     const auto end = ends.find(ring);
@@ -93,19 +146,15 @@ class wait_graph {
       e.on = dumps_[end->second.dump].pe;
       e.on_dir = end->second.dir;
       e.missing = missing(state(end->second));
-      e.cause = e.missing == 0 ? wait_cause::peer : lost;
+      e.cause = wait_cause::peer;
+      if (e.missing != 0) explain_missing(e, state(here));
     }
     if (e.cause == wait_cause::peer) {
       out_[here.dump].push_back({end->second.dump, edges_.size()});
       waited_on_[end->second.dump] = true;
     }
+    waits_[here.dump] = true;
     edges_.push_back(e);
-  }
-
-  bool is_faulted(std::size_t node) const {
-    return std::any_of(edges_.begin(), edges_.end(), [&](const wait_edge& e) {
-      return e.waiter == dumps_[node].pe && e.cause != wait_cause::peer;
-    });
   }
 
   /// Strongly connected groups without a wait for a PE outside, each sorted, in order of their first.
@@ -166,12 +215,15 @@ class wait_graph {
     return root;
   }
 
+  const stopped_machine& machine_;
   const std::vector<pe_dump>& dumps_;
-  std::map<abi::address, place> readers_;  ///< by rx_base
-  std::map<abi::address, place> writers_;  ///< by peer_rx_base
+  std::multimap<abi::address, const flight*> messages_, credits_;  ///< by ring
+  std::map<abi::address, place> readers_;                          ///< by rx_base
+  std::map<abi::address, place> writers_;                          ///< by peer_rx_base
   std::vector<wait_edge> edges_;
   std::vector<std::vector<link>> out_;
   std::vector<bool> waited_on_;
+  std::vector<bool> waits_;
 };
 
 const char* state_text(events::core_state s) {
@@ -185,26 +237,31 @@ const char* state_text(events::core_state s) {
   return "is in an unknown state";
 }
 
+/// The roots, waits and pointers as text.
 class writer {
  public:
-  writer(const machine_shape& shape, const std::vector<pe_dump>& dumps) : shape_(shape), dumps_(dumps) {}
+  writer(const machine_shape& shape, const stopped_machine& machine, const direction_namer& names)
+      : shape_(shape), machine_(machine), dumps_(machine.pes), names_(names) {}
 
   std::string report(const wait_for_report& r) const {
     const auto open = std::count_if(dumps_.begin(), dumps_.end(), [](const pe_dump& d) {
       return d.state != events::core_state::done && d.state != events::core_state::idle;
     });
-    std::string text = fmt::format("{} of {} PEs are not finished and nothing moves; {} waits\n", open,
-                                   dumps_.size(), r.edges.size());
+    std::string text = fmt::format("{} of {} PEs are not finished{}; {} waits\n", open, dumps_.size(),
+                                   machine_.still ? " and nothing moves" : "", r.edges.size());
     for (const wait_root& root : r.roots) text += describe(root);
-    if (r.roots.empty()) text += "root: none found: no queue pair has a waiter\n";
+    if (r.roots.empty()) {
+      text += machine_.still ? "root: none found: no PE has stopped and no queue pair has a waiter\n"
+                             : "root: none: what is waited for may still come\n";
+    }
     text += "waits:\n";
     for (const wait_edge& e : r.edges) text += "  " + describe(e) + "\n";
-    return text + "queue pairs not at rest:\n" + pointer_dump(shape_, dumps_);
+    return text + "queue pairs not at rest:\n" + pointer_dump(shape_, dumps_, names_);
   }
 
  private:
   std::string name(pe_coord pe, comm::direction d) const {
-    return fmt::format("{} {}", pe_path(shape_, pe), comm::direction_name(d));
+    return fmt::format("{} {}", pe_path(shape_, pe), names_(pe, d));
   }
   const pe_dump& dump_of(pe_coord pe) const {
     return *std::lower_bound(dumps_.begin(), dumps_.end(), pe,
@@ -222,78 +279,112 @@ class writer {
   std::string describe(const wait_edge& e) const {
     const std::string who = name(e.waiter, e.dir);
     const std::string other = name(e.on, e.on_dir);
-    const std::string ring = rx_base(e);
+    const bool receive = e.kind == wait_kind::receive;
+    if (e.cause == wait_cause::own_dma)
+      return fmt::format("{} waits for its own DMA to read the source of a send", who);
+    const std::string wait = fmt::format("{} waits for {} ring {}", who,
+                                         receive ? "a message in its" : "a free slot in", rx_base(e));
     switch (e.cause) {
       case wait_cause::peer:
-        return e.kind == wait_kind::receive
-                   ? fmt::format("{} waits for a message in its ring {} from {}", who, ring, other)
-                   : fmt::format("{} waits for a free slot in ring {}, which {} has not released", who, ring,
-                                 other);
+        return receive ? fmt::format("{} from {}", wait, other)
+                       : fmt::format("{}, which {} has not released", wait, other);
+      case wait_cause::in_flight:
+        return fmt::format("{}; {} has {} {}, the next is {}", wait, other, receive ? "sent" : "released",
+                           e.missing, e.where);
       case wait_cause::lost_message:
-        return fmt::format(
-            "{} waits for a message in its ring {}; {} has sent {} that never became visible there", who,
-            ring, other, e.missing);
+        return fmt::format("{}; {} has sent {} that never became visible there", wait, other, e.missing);
       case wait_cause::lost_credit:
-        return fmt::format(
-            "{} waits for a free slot in ring {}; {} has released {} whose credit never took effect", who,
-            ring, other, e.missing);
+        return fmt::format("{}; {} has released {} whose credit never took effect", wait, other, e.missing);
       case wait_cause::unwired:
-        return e.kind == wait_kind::receive
-                   ? fmt::format("{} waits for a message in its ring {}, which no queue pair writes", who,
-                                 ring)
-                   : fmt::format("{} waits for a free slot in ring {}, which no queue pair owns", who, ring);
-      case wait_cause::own_dma:
-        return fmt::format("{} waits for its own DMA to read the source of a send", who);
+        return fmt::format("{}, which no queue pair {}", wait, receive ? "writes" : "owns");
+      case wait_cause::own_dma: break;
     }
-    return who;
+    return wait;
+  }
+
+  /// What to look at first.
+  static std::string advice(const wait_root& root) {
+    const auto all = [&](wait_kind kind) {
+      return std::all_of(root.waits.begin(), root.waits.end(),
+                         [kind](const wait_edge& e) { return e.kind == kind; });
+    };
+    if (root.kind == root_kind::cycle && all(wait_kind::send_space)) {
+      return "every PE of it sends more before it receives than its ring holds: send and receive slot by "
+             "slot "
+             "(exchange), or raise ipcq.n_slots";
+    }
+    if (root.kind == root_kind::cycle && all(wait_kind::receive))
+      return "every PE of it receives before it sends: let one of them send first";
+    if (root.kind == root_kind::cycle)
+      return "sends and receives of these PEs do not alternate alike: compare their steps";
+    if (root.kind == root_kind::peer)
+      return root.waits.empty() ? "it is not finished, and waits for no queue pair: look at its step"
+                                : "its kernel lacks the call that these waits need, or has not come to it";
+    switch (root.waits.front().cause) {
+      case wait_cause::lost_message:
+        return "the token was counted on another queue pair (ipcq.match), or the packet was lost";
+      case wait_cause::lost_credit:
+        return "the credit was counted on another queue pair (ipcq.match), or the packet was lost";
+      case wait_cause::unwired: return "the two ends were installed differently: see --dump-install";
+      case wait_cause::in_flight: return "the packet does not move: look at what holds it where it is";
+      default: return "the DMA engine does not go on: look at the memory it reads and its way to the NoC";
+    }
   }
 
   std::string describe(const wait_root& root) const {
+    std::string text;
     switch (root.kind) {
-      case root_kind::fault: return "root: " + describe(root.waits[0]) + step_of(root.members[0]) + "\n";
+      case root_kind::fault:
+        text = "root: " + describe(root.waits[0]) + step_of(root.members[0]) + "\n";
+        break;
       case root_kind::peer: {
         const pe_coord pe = root.members[0];
-        return fmt::format("root: {} {}{}; {} waits end there\n", pe_path(shape_, pe),
+        text = fmt::format("root: {} {}{}; {} waits end there\n", pe_path(shape_, pe),
                            state_text(dump_of(pe).state), step_of(pe), root.waits.size());
+        break;
       }
-      case root_kind::cycle: break;
+      case root_kind::cycle:
+        text = fmt::format("root: a cycle of {} waits\n", root.waits.size());
+        for (const wait_edge& e : root.waits) text += "  " + describe(e) + step_of(e.waiter) + "\n";
+        break;
     }
-    std::string text = fmt::format("root: a cycle of {} waits\n", root.waits.size());
-    for (const wait_edge& e : root.waits) text += "  " + describe(e) + step_of(e.waiter) + "\n";
-    return text;
+    return text + "  hint: " + advice(root) + "\n";
   }
 
   const machine_shape& shape_;
+  const stopped_machine& machine_;
   const std::vector<pe_dump>& dumps_;
+  const direction_namer& names_;
 };
-
-bool at_rest(const queue_pair_state& s) {
-  if (s.armed != 0) return false;
-  if (s.tx && (s.my_head != s.peer_tail_cache || s.sources_read != s.sends)) return false;
-  return !s.rx || s.my_tail == s.peer_head_cache;
-}
 
 }  // namespace
 
-std::string pointer_dump(const machine_shape& shape, const std::vector<pe_dump>& dumps) {
+direction_namer generic_names() {
+  return [](pe_coord, comm::direction d) { return comm::direction_name(d); };
+}
+
+std::string pointer_dump(const machine_shape& shape, const std::vector<pe_dump>& dumps,
+                         const direction_namer& names) {
   std::string text;
   for (const pe_dump& d : dumps) {
     bool named = false;
     for (std::size_t i = 0; i < d.queue_pairs.size(); ++i) {
-      if (at_rest(d.queue_pairs[i])) continue;
+      if (d.queue_pairs[i].at_rest()) continue;
       if (!named) text += pe_path(shape, d.pe) + "\n";
       named = true;
-      text += protocol::describe(static_cast<std::uint16_t>(i), d.queue_pairs[i]) + "\n";
+      text += protocol::describe(names(d.pe, static_cast<comm::direction>(i)), d.queue_pairs[i]) + "\n";
     }
   }
   return text;
 }
 
-wait_for_report explain_waits(const machine_shape& shape, std::vector<pe_dump> dumps) {
-  std::sort(dumps.begin(), dumps.end(), [](const pe_dump& a, const pe_dump& b) { return a.pe < b.pe; });
-  const wait_graph graph(dumps);
+wait_for_report explain_waits(const machine_shape& shape, stopped_machine machine,
+                              const direction_namer& names) {
+  std::sort(machine.pes.begin(), machine.pes.end(),
+            [](const pe_dump& a, const pe_dump& b) { return a.pe < b.pe; });
+  const wait_graph graph(machine);
   wait_for_report report{graph.edges(), graph.roots(), {}};
-  report.text = writer(shape, dumps).report(report);
+  report.text = writer(shape, machine, names).report(report);
   return report;
 }
 

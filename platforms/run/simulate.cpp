@@ -11,10 +11,12 @@
 #include "models/analysis/critical_hops.hpp"
 #include "models/types/error.hpp"
 #include "platforms/netlist/pod.hpp"
+#include "platforms/observe/ccl_trace.hpp"
 #include "platforms/observe/vcd_writer.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/collect.hpp"
 #include "platforms/run/session.hpp"
+#include "platforms/run/watchdog.hpp"
 #include "sw/runtime/firmware_trap.hpp"
 #include "sw/runtime/pe_context.hpp"
 
@@ -54,10 +56,11 @@ void explain(std::exception_ptr fault, run_outcome& o) {
   }
 }
 
-enum class end_of_run { finished, starved, fault, interrupted, limit };
+enum class end_of_run { finished, starved, fault, interrupted, limit, watchdog };
 
 /// Runs in bounded slices: between them nothing of the machine moves, so signals are handled there.
-end_of_run run_slices(const config::sim_block& sim, const session& s, const hw::fault_sink& faults) {
+end_of_run run_slices(const config::sim_block& sim, const session& s, const hw::fault_sink& faults,
+                      watchdog& dog) {
   const sc_core::sc_time slice(static_cast<double>(sim.slice_us), sc_core::SC_US);
   const sc_core::sc_time limit(static_cast<double>(sim.limit_ms), sc_core::SC_MS);
   sc_core::sc_start(sc_core::SC_ZERO_TIME);  // the first deltas: until then nothing is pending
@@ -66,6 +69,7 @@ end_of_run run_slices(const config::sim_block& sim, const session& s, const hw::
     if (!sc_core::sc_pending_activity()) return s.finished() ? end_of_run::finished : end_of_run::starved;
     if (interrupt_signal() != 0) return end_of_run::interrupted;
     if (sc_core::sc_time_stamp() >= limit) return end_of_run::limit;
+    if (dog.starved(hw::now())) return end_of_run::watchdog;
     // To the next event at least: a slice without one would not move the clock.
     const sc_core::sc_time reach = std::max(slice, sc_core::sc_time_to_pending_activity());
     sc_core::sc_start(reach, sc_core::SC_EXIT_ON_STARVATION);
@@ -78,7 +82,12 @@ void conclude(end_of_run end, const prepared_run& run, const session& s, const h
   switch (end) {
     case end_of_run::finished: return;
     case end_of_run::fault: return explain(faults.fault(), o);
-    case end_of_run::starved: return report_deadlock(run, pod, "nothing is left to happen", o);
+    case end_of_run::starved: return report_deadlock(run, pod, "nothing is left to happen", true, o);
+    case end_of_run::watchdog:
+      return report_deadlock(
+          run, pod,
+          fmt::format("nothing has moved for sim.watchdog_us = {}", run.machine.config.sim.watchdog_us), true,
+          o);
     case end_of_run::interrupted:
       o.status = run_status::interrupted;
       o.message =
@@ -86,7 +95,8 @@ void conclude(end_of_run end, const prepared_run& run, const session& s, const h
       return;
     case end_of_run::limit:
       return report_deadlock(
-          run, pod, fmt::format("the run has reached sim.limit_ms = {}", run.machine.config.sim.limit_ms), o);
+          run, pod, fmt::format("the run has reached sim.limit_ms = {}", run.machine.config.sim.limit_ms),
+          false, o);
   }
 }
 
@@ -118,6 +128,11 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
     vcd = std::make_unique<observe::vcd_writer>(run.point.vcd, config, run.machine.topology, run.plan);
     events.attach(*vcd);
   }
+  std::unique_ptr<observe::ccl_trace> trace;
+  if (run.point.ccl_trace) {
+    trace = std::make_unique<observe::ccl_trace>(run, stderr);
+    events.attach(*trace, events::messages);
+  }
   hw::fault_sink faults;
   const netlist::build_order order(config.sim.build_order);
   session host_session(run, [&hops] { hops.reset(); });
@@ -142,7 +157,8 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   o.elaborate_s = seconds_since(started);
 
   const auto running = clock::now();
-  const end_of_run end = run_slices(config.sim, host_session, faults);
+  watchdog dog(pod, picoseconds(config.sim.watchdog_us * 1'000'000));
+  const end_of_run end = run_slices(config.sim, host_session, faults, dog);
   o.wall_s = seconds_since(running);
   conclude(end, run, host_session, faults, pod, o);
   collect(run, pod, host_session, hops, o);

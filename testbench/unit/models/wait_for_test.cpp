@@ -53,7 +53,7 @@ class ring_program {
       dumps.push_back({machine[i].self(), done ? events::core_state::done : events::core_state::asleep,
                        machine[i].queue_pairs(), fmt::format("round {}", pcs_[i] / 2)});
     }
-    return explain_waits(shape_, dumps);
+    return explain_waits(shape_, {dumps, {}});
   }
 
  private:
@@ -95,10 +95,15 @@ void arm(test::engines& m, std::uint32_t p, comm::direction d, std::uint64_t bit
   m.write(m.index_of(pe(p)), qp_register(d, qp_arm), bits);
 }
 
-wait_for_report report_of(test::engines& m, events::core_state state = events::core_state::asleep) {
+/// `state`: of the PEs that wait for nothing.
+wait_for_report report_of(test::engines& m, events::core_state state = events::core_state::done) {
   std::vector<pe_dump> dumps;
-  for (std::size_t i = 0; i < m.size(); ++i) dumps.push_back({m[i].self(), state, m[i].queue_pairs(), ""});
-  return explain_waits({1, 1, 1, static_cast<std::uint32_t>(m.size())}, dumps);
+  for (std::size_t i = 0; i < m.size(); ++i) {
+    const auto& qps = m[i].queue_pairs();
+    const bool waits = std::any_of(qps.begin(), qps.end(), [](const auto& s) { return s.armed != 0; });
+    dumps.push_back({m[i].self(), waits ? events::core_state::asleep : state, qps, ""});
+  }
+  return explain_waits({1, 1, 1, static_cast<std::uint32_t>(m.size())}, {dumps, {}});
 }
 
 test::engines ring(std::uint32_t ranks, std::uint32_t n_slots = 2) {
