@@ -240,7 +240,7 @@ const char* state_text(events::core_state s) {
 /// The roots, waits and pointers as text.
 class writer {
  public:
-  writer(const machine_shape& shape, const stopped_machine& machine, const direction_namer& names)
+  writer(const machine_shape& shape, const stopped_machine& machine, const comm::direction_namer& names)
       : shape_(shape), machine_(machine), dumps_(machine.pes), names_(names) {}
 
   std::string report(const wait_for_report& r) const {
@@ -354,17 +354,13 @@ class writer {
   const machine_shape& shape_;
   const stopped_machine& machine_;
   const std::vector<pe_dump>& dumps_;
-  const direction_namer& names_;
+  const comm::direction_namer& names_;
 };
 
 }  // namespace
 
-direction_namer generic_names() {
-  return [](pe_coord, comm::direction d) { return comm::direction_name(d); };
-}
-
 std::string pointer_dump(const machine_shape& shape, const std::vector<pe_dump>& dumps,
-                         const direction_namer& names) {
+                         const comm::direction_namer& names) {
   std::string text;
   for (const pe_dump& d : dumps) {
     bool named = false;
@@ -379,7 +375,7 @@ std::string pointer_dump(const machine_shape& shape, const std::vector<pe_dump>&
 }
 
 wait_for_report explain_waits(const machine_shape& shape, stopped_machine machine,
-                              const direction_namer& names) {
+                              const comm::direction_namer& names) {
   std::sort(machine.pes.begin(), machine.pes.end(),
             [](const pe_dump& a, const pe_dump& b) { return a.pe < b.pe; });
   const wait_graph graph(machine);

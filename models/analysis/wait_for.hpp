@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -83,18 +82,14 @@ struct wait_for_report {
   std::string text;              ///< for people: roots, waits, pointer dump
 };
 
-/// How a report names a direction of a PE; a program may have names of its own.
-using direction_namer = std::function<std::string(pe_coord, comm::direction)>;
-[[nodiscard]] direction_namer generic_names();
-
 /// Builds the wait-for graph and finds what holds it: every wait that a loss, a missing wire or a packet
 /// that does not move keeps from ending, every PE at the end of a chain of waits, and a cycle of each
 /// group of PEs that wait for each other only.
 [[nodiscard]] wait_for_report explain_waits(const machine_shape& shape, stopped_machine machine,
-                                            const direction_namer& names = generic_names());
+                                            const comm::direction_namer& names = comm::generic_names());
 
 /// Every queue pair that is not at rest: PE path, direction, rx base, four pointers, waiters.
 [[nodiscard]] std::string pointer_dump(const machine_shape& shape, const std::vector<pe_dump>& dumps,
-                                       const direction_namer& names = generic_names());
+                                       const comm::direction_namer& names = comm::generic_names());
 
 }  // namespace diecast::analysis

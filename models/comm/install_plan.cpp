@@ -61,7 +61,11 @@ std::vector<register_write> register_writes(const install_plan& plan, const queu
           {at(abi::qp_control), enable}};
 }
 
-std::string to_text(const install_plan& plan) {
+direction_namer generic_names() {
+  return [](pe_coord, direction d) { return direction_name(d); };
+}
+
+std::string to_text(const install_plan& plan, const direction_namer& names) {
   std::string text = fmt::format("{} queue pairs, {} slots of {} bytes\n", plan.queue_pairs.size(),
                                  plan.n_slots, plan.slot_bytes);
   text += fmt::format("{:<20} {:<12} {:<5} {:<20} {:<18} {:<18} {}\n", "owner", "direction", "half", "peer",
@@ -71,7 +75,7 @@ std::string to_text(const install_plan& plan) {
   };
   for (const queue_pair_install& q : plan.queue_pairs) {
     text += fmt::format("{:<20} {:<12} {:<5} {:<20} {:<18} {:<18} {:#018x}\n", owner_name(q.owner),
-                        direction_name(q.dir),
+                        names(q.owner, q.dir),
                         q.tx && q.rx ? "tx+rx"
                         : q.tx       ? "tx"
                                      : "rx",

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -101,7 +102,11 @@ struct register_write {
 /// "sip0.cube5.pe3": names a PE where the shape of the machine is not known.
 [[nodiscard]] std::string owner_name(pe_coord pe);
 
+/// How a direction of a PE is called: a program or pattern may have names of its own.
+using direction_namer = std::function<std::string(pe_coord, direction)>;
+[[nodiscard]] direction_namer generic_names();
+
 /// The plan as a table, one queue pair a line, for --dump-install.
-[[nodiscard]] std::string to_text(const install_plan& plan);
+[[nodiscard]] std::string to_text(const install_plan& plan, const direction_namer& names = generic_names());
 
 }  // namespace diecast::comm

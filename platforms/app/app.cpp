@@ -190,7 +190,10 @@ int run_points(const registries& tables, const options& o, const platforms::mach
                char** argv) {
   const auto runs = prepare_all(machine, tables, points_of(tables, o));
   if (o.dump_install) {
-    for (const auto& r : runs) print(comm::to_text(r->plan));
+    for (const auto& r : runs) {
+      print(
+          comm::to_text(r->plan, [&r](pe_coord pe, comm::direction d) { return r->direction_name(pe, d); }));
+    }
     return 0;
   }
   reporter report(tables, o, machine.config, argc, argv);

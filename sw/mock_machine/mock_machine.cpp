@@ -6,6 +6,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "models/analysis/wait_for.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/mock_machine/mock_pe.hpp"
 
@@ -43,18 +44,6 @@ namespace {
 std::unique_ptr<protocol::match_policy> match_of(const config::machine_config& c) {
   return c.ipcq.match == config::match_policy::address ? protocol::match_by_address()
                                                        : protocol::match_by_sender();
-}
-
-std::string waits_of(const protocol::ipcq_core& engine) {
-  std::string text;
-  const auto& qps = engine.queue_pairs();
-  for (std::size_t i = 0; i < qps.size(); ++i) {
-    const auto name = comm::direction_name(static_cast<comm::direction>(i));
-    if ((qps[i].armed & abi::arm_receive) != 0) text += fmt::format(" receive on {};", name);
-    if ((qps[i].armed & abi::arm_send_space) != 0) text += fmt::format(" a free slot on {};", name);
-    if ((qps[i].armed & abi::arm_source_read) != 0) text += fmt::format(" sources of {};", name);
-  }
-  return text.empty() ? " no queue pair;" : text;
 }
 
 }  // namespace
@@ -209,18 +198,18 @@ void mock_machine::impl::look_for_events(std::uint32_t index) {
 }
 
 std::string mock_machine::impl::describe_deadlock() const {
-  std::string summary;
-  std::string pointers;
+  analysis::stopped_machine stopped;
   std::size_t unfinished = 0;
   for (const auto& pe : pes) {
-    if (pe->status() == mock_pe::state::idle) continue;
-    ++unfinished;
-    const std::string path = pe_path(shape, pe->self());
-    summary += fmt::format("\n  {} waits for{}", path, waits_of(pe->core()));
-    pointers += fmt::format("\n{}\n{}", path, pe->core().dump());
+    const bool idle = pe->status() == mock_pe::state::idle;
+    if (!idle) ++unfinished;
+    const auto state = idle                                     ? events::core_state::done
+                       : pe->status() == mock_pe::state::asleep ? events::core_state::asleep
+                                                                : events::core_state::running;
+    stopped.pes.push_back({pe->self(), state, pe->core().queue_pairs(), ""});
   }
-  return fmt::format("deadlock: {} PEs have not finished and nothing can move{}{}", unfinished, summary,
-                     pointers);
+  return fmt::format("deadlock: {} PEs have not finished and nothing can move\n{}", unfinished,
+                     analysis::explain_waits(shape, std::move(stopped)).text);
 }
 
 mock_machine::mock_machine(const config::machine_config& config, const comm::install_plan& plan,

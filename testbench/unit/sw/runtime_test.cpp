@@ -175,7 +175,7 @@ TEST_CASE("M sends before the first receive deadlock exactly when n_slots < M") 
         INFO(slots << " slots, " << sends << " sends, " << sw::to_string(order));
         CHECK(outcome.finished == (slots >= sends));
         if (outcome.finished) continue;
-        CHECK(outcome.deadlock.find("pod.sip0.cube_0_0.pe1 waits for a free slot on E") != std::string::npos);
+        CHECK(outcome.deadlock.find("pod.sip0.cube_0_0.pe1 E waits for a free slot") != std::string::npos);
         CHECK(outcome.deadlock.find("3 PEs have not finished") != std::string::npos);
       }
     }
@@ -204,8 +204,8 @@ TEST_CASE("a ring of two matches by address and deadlocks when matched by sender
                    }};
     const sw::mock_outcome outcome = swap_both_ways(bad);
     CHECK_FALSE(outcome.finished);
-    CHECK(outcome.deadlock.find("pod.sip0.cube_0_0.pe0 waits for receive on W") != std::string::npos);
-    CHECK(outcome.deadlock.find("pod.sip0.cube_0_0.pe1 waits for receive on W") != std::string::npos);
+    CHECK(outcome.deadlock.find("pod.sip0.cube_0_0.pe0 W waits for a message") != std::string::npos);
+    CHECK(outcome.deadlock.find("pod.sip0.cube_0_0.pe1 W waits for a message") != std::string::npos);
   }
 }
 
@@ -351,7 +351,7 @@ TEST_CASE("polling firmware gets through, and a poller that waits in vain is a d
     b.on(0, [](pe_context& pe) { (void)pe.recv(comm::west); });
     const sw::mock_outcome outcome = b.run();
     CHECK_FALSE(outcome.finished);
-    CHECK(outcome.deadlock.find("pe0 waits for receive on W") != std::string::npos);
+    CHECK(outcome.deadlock.find("pe0 W waits for a message") != std::string::npos);
   }
 }
 

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/analysis/credit_checker.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "models/types/error.hpp"
+
+namespace diecast::analysis {
+
+credit_checker::credit_checker(const comm::install_plan& plan) : plan_(plan), space_(plan.n_slots) {
+  for (const comm::queue_pair_install& q : plan_.queue_pairs) {
+    if (q.rx) {
+      rings_[q.rx_base].reader = &q;
+      read_by_[{q.owner, q.dir}] = &rings_[q.rx_base];
+    }
+    if (q.tx) {
+      rings_[q.peer_rx_base].writer = &q;
+      written_by_[{q.owner, q.dir}] = &rings_[q.peer_rx_base];
+    }
+  }
+}
+
+void credit_checker::start_at(std::uint32_t sequence) {
+  for (auto& [base, r] : rings_) r.head = r.tail_view = r.visible = r.tail = sequence;
+}
+
+void credit_checker::on(const events::queue_pair_changed& e) {
+  ++changes_;
+  const place here{e.pe, e.qp};
+  if (const auto at = written_by_.find(here); at != written_by_.end()) {
+    at->second->head = e.my_head;
+    at->second->tail_view = e.peer_tail_cache;
+    check(*at->second);
+  }
+  if (const auto at = read_by_.find(here); at != read_by_.end()) {
+    at->second->visible = e.peer_head_cache;
+    at->second->tail = e.my_tail;
+    check(*at->second);
+  }
+}
+
+void credit_checker::check(const ring& r) const {
+  const std::uint32_t tail = space_.distance(r.tail_view, r.tail);
+  const std::uint32_t visible = space_.distance(r.tail_view, r.visible);
+  const std::uint32_t head = space_.distance(r.tail_view, r.head);
+  if (tail <= visible && visible <= head && head <= plan_.n_slots) return;
+  const auto name = [](const comm::queue_pair_install* q) {
+    return fmt::format("{} {}", comm::owner_name(q->owner), comm::direction_name(q->dir));
+  };
+  throw protocol_error(
+      fmt::format("credits are not conserved between {} (my_head {}, peer_tail_cache {}) and {} "
+                  "(peer_head_cache {}, my_tail "
+                  "{}); expected peer_tail_cache <= my_tail <= peer_head_cache <= my_head <= peer_tail_cache "
+                  "+ {} modulo {}",
+                  name(r.writer), r.head, r.tail_view, name(r.reader), r.visible, r.tail, plan_.n_slots,
+                  space_.modulus()));
+}
+
+bool credit_checker::all_empty() const {
+  return std::all_of(rings_.begin(), rings_.end(), [](const auto& entry) {
+    const ring& r = entry.second;
+    return r.head == r.tail_view && r.visible == r.head && r.tail == r.head;
+  });
+}
+
+}  // namespace diecast::analysis
