@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/analysis/credit_checker.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 #include "models/types/error.hpp"
@@ -45,23 +44,29 @@ void credit_checker::check(const ring& r) const {
   const std::uint32_t visible = space_.distance(r.tail_view, r.visible);
   const std::uint32_t head = space_.distance(r.tail_view, r.head);
   if (tail <= visible && visible <= head && head <= plan_.n_slots) return;
+  throw protocol_error(
+      fmt::format("credits are not conserved between {}; expected peer_tail_cache <= my_tail <= "
+                  "peer_head_cache <= my_head <= "
+                  "peer_tail_cache + {} modulo {}",
+                  describe(r), plan_.n_slots, space_.modulus()));
+}
+
+std::string credit_checker::describe(const ring& r) const {
   const auto name = [](const comm::queue_pair_install* q) {
     return fmt::format("{} {}", comm::owner_name(q->owner), comm::direction_name(q->dir));
   };
-  throw protocol_error(
-      fmt::format("credits are not conserved between {} (my_head {}, peer_tail_cache {}) and {} "
-                  "(peer_head_cache {}, my_tail "
-                  "{}); expected peer_tail_cache <= my_tail <= peer_head_cache <= my_head <= peer_tail_cache "
-                  "+ {} modulo {}",
-                  name(r.writer), r.head, r.tail_view, name(r.reader), r.visible, r.tail, plan_.n_slots,
-                  space_.modulus()));
+  return fmt::format("{} (my_head {}, peer_tail_cache {}) and {} (peer_head_cache {}, my_tail {})",
+                     name(r.writer), r.head, r.tail_view, name(r.reader), r.visible, r.tail);
 }
 
-bool credit_checker::all_empty() const {
-  return std::all_of(rings_.begin(), rings_.end(), [](const auto& entry) {
-    const ring& r = entry.second;
-    return r.head == r.tail_view && r.visible == r.head && r.tail == r.head;
-  });
+std::string credit_checker::unrest() const {
+  for (const auto& [base, r] : rings_) {
+    if (r.head == r.tail_view && r.visible == r.head && r.tail == r.head) continue;
+    return fmt::format(
+        "every kernel has ended, but the queue between {} is not empty; expected equal pointers",
+        describe(r));
+  }
+  return {};
 }
 
 }  // namespace diecast::analysis

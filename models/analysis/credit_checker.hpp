@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "models/comm/install_plan.hpp"
@@ -21,8 +22,8 @@ class credit_checker : public events::observer {
   void on(const events::queue_pair_changed& e) override;
 
   [[nodiscard]] std::uint64_t changes() const { return changes_; }
-  /// True when every ring is empty and every credit is back.
-  [[nodiscard]] bool all_empty() const;
+  /// The first ring that is not empty or misses a credit, with its pointers; empty when none.
+  [[nodiscard]] std::string unrest() const;
   /// The same rings with all pointers at `sequence`, when a run does not begin at 0.
   void start_at(std::uint32_t sequence);
 
@@ -34,6 +35,7 @@ class credit_checker : public events::observer {
   };
   using place = std::pair<pe_coord, std::uint16_t>;
   void check(const ring& r) const;
+  [[nodiscard]] std::string describe(const ring& r) const;
 
   comm::install_plan plan_;
   protocol::sequence_space space_;

@@ -25,6 +25,7 @@ struct sim_block {
   std::uint64_t task_stack_kib{64};
   bool strict_memory{false};
   bool links_as_bytes{false};
+  bool check_credits{false};
 };
 
 enum class pod_topology : std::uint8_t { ring, mesh_2d, torus_2d, fully_connected, list };

@@ -42,6 +42,11 @@ block_table sim_table() {
                assumption)
       .boolean(&b::links_as_bytes, "links_as_bytes",
                "Passes every message between SIPs through bytes. Changes no result.", assumption)
+      .boolean(
+          &b::check_credits, "check_credits",
+          "Watches the pointers of every queue pair: a credit made or lost, or a message left in a ring by "
+          "kernels that have all ended, ends the run. Changes no result.",
+          assumption)
       .table();
 }
 

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "hw/base/time.hpp"
+#include "models/analysis/credit_checker.hpp"
 #include "models/analysis/critical_hops.hpp"
 #include "models/types/error.hpp"
 #include "platforms/netlist/pod.hpp"
@@ -133,6 +134,11 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
     trace = std::make_unique<observe::ccl_trace>(run, stderr);
     events.attach(*trace, events::messages);
   }
+  std::unique_ptr<analysis::credit_checker> credits;
+  if (config.sim.check_credits) {
+    credits = std::make_unique<analysis::credit_checker>(run.plan);
+    events.attach(*credits, events::queue_pairs);
+  }
   hw::fault_sink faults;
   const netlist::build_order order(config.sim.build_order);
   session host_session(run, [&hops] { hops.reset(); });
@@ -161,6 +167,12 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   const end_of_run end = run_slices(config.sim, host_session, faults, dog);
   o.wall_s = seconds_since(running);
   conclude(end, run, host_session, faults, pod, o);
+  if (credits && end == end_of_run::finished) {
+    if (const std::string unrest = credits->unrest(); !unrest.empty()) {
+      o.status = run_status::fault;
+      o.message = unrest;
+    }
+  }
   collect(run, pod, host_session, hops, o);
   if (vcd) finish_waveform(*vcd, o);
   o.peak_rss_mib = peak_rss_mib();

@@ -185,6 +185,9 @@ void queue_driver::withdraw(queue_state& q, std::uint64_t bit) {
   if ((q.armed & bit) == 0) return;
   q.armed &= ~bit;
   write(q, abi::qp_arm, 0);
+  // Its event may be queued already. Left there it would answer the next request of its kind, with the
+  // number of messages or slots of long ago.
+  drain();
   if (q.armed != 0) write(q, abi::qp_arm, q.armed);
 }
 

@@ -42,6 +42,7 @@ class engines {
 
   [[nodiscard]] std::size_t size() const { return cores_.size(); }
   [[nodiscard]] ipcq_core& operator[](std::size_t i) { return *cores_[i]; }
+  [[nodiscard]] const ipcq_core& engine(std::size_t i) const { return *cores_[i]; }
   [[nodiscard]] ipcq_core& at(pe_coord pe) { return *cores_[index_of(pe)]; }
   [[nodiscard]] std::size_t index_of(pe_coord pe) const { return owners_.at(pe); }
 
