@@ -126,6 +126,18 @@ void ipcq_engine::copies_done(std::uint32_t count) {
   later(work_kind::copies_done, 1, std::move(w));
 }
 
+void ipcq_engine::register_written(abi::register_offset reg, std::uint64_t value) {
+  if (!is_queue_pair_register(reg)) {
+    throw protocol_error(
+        fmt::format("{}: a packet writes register {:#x}; expected one of a queue pair, from {:#x}", name(),
+                    reg, abi::ipcq_qp_base));
+  }
+  work w;
+  w.reg = reg;
+  w.content = value;
+  later(work_kind::register_write, 1, std::move(w));
+}
+
 void ipcq_engine::apply(const work& w) {
   ++moves_;
   switch (w.what) {
@@ -133,6 +145,7 @@ void ipcq_engine::apply(const work& w) {
     case work_kind::copies_done:
       if (const auto event = copies_.done(w.value)) core_.push_event(*event);
       break;
+    case work_kind::register_write: write_register(w.reg, w.content); break;
     case work_kind::token: {
       const std::uint16_t qp = core_.token_arrived(w.fields);
       fingerprint_.add(now() - kernel_start_, events::mix(w.fields.match_address, w.fields.sequence));
@@ -257,7 +270,8 @@ void ipcq_engine::visit_flights(
       case work_kind::send_message: return visit(false, w.message.fields);
       case work_kind::send_credit: return visit(true, w.credit.fields);
       case work_kind::source_read:
-      case work_kind::copies_done: return;
+      case work_kind::copies_done:
+      case work_kind::register_write: return;
     }
   });
 }

@@ -66,6 +66,7 @@ class ipcq_engine : public sc_core::sc_module, public register_file, public ipcq
   void message_arrived(const abi::ipcq_fields& token) override;
   void credit_arrived(const abi::ipcq_fields& credit) override;
   void copies_done(std::uint32_t count) override;
+  void register_written(abi::register_offset reg, std::uint64_t value) override;
 
   sim_time pending_since() const override;
   const sc_core::sc_event& raised() const override { return raised_; }
@@ -74,10 +75,20 @@ class ipcq_engine : public sc_core::sc_module, public register_file, public ipcq
  private:
   SC_HAS_PROCESS(ipcq_engine);
 
-  enum class work_kind : std::uint8_t { source_read, copies_done, credit, token, send_credit, send_message };
+  enum class work_kind : std::uint8_t {
+    source_read,
+    copies_done,
+    register_write,
+    credit,
+    token,
+    send_credit,
+    send_message
+  };
   struct work {
     work_kind what{};
     std::uint32_t value{};  ///< queue pair or count
+    abi::register_offset reg{};
+    std::uint64_t content{};  ///< of the register
     abi::ipcq_fields fields;
     protocol::send_request message;
     protocol::credit_request credit;
@@ -107,7 +118,7 @@ class ipcq_engine : public sc_core::sc_module, public register_file, public ipcq
   timed_queue<work> work_{"work"};
   sc_core::sc_event raised_{"raised"};
   sim_time pending_since_{sim_time::never()};
-  std::uint64_t sequence_[6]{};
+  std::uint64_t sequence_[7]{};
   protocol::copy_port copies_;
   events::instance_fingerprint fingerprint_;
   sim_time kernel_start_;

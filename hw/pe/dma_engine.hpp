@@ -146,6 +146,7 @@ class dma_engine : public sc_core::sc_module,
   void arrived(const packet_ptr& p, std::uint8_t vc);
   void receive_message(const packet_ptr& p, std::uint8_t vc);
   void serve(const packet_ptr& p, std::uint8_t vc);
+  void serve_register(const packet_ptr& p, std::uint8_t vc, std::uint64_t reg);
   [[nodiscard]] inbound_message& message_of(const packet& p);
   void publish(abi::node_address flow);
   [[nodiscard]] packet_ptr make_packet(abi::packet_kind kind, abi::address target) const;

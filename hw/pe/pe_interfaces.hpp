@@ -31,6 +31,8 @@ class ipcq_if : public virtual sc_core::sc_interface {
   virtual void message_arrived(const abi::ipcq_fields& token) = 0;
   virtual void credit_arrived(const abi::ipcq_fields& credit) = 0;
   virtual void copies_done(std::uint32_t count) = 0;
+  /// A packet wrote a queue-pair register of this PE; takes effect one cycle later.
+  virtual void register_written(abi::register_offset reg, std::uint64_t value) = 0;
 };
 
 /// What the DMA engine tells the core.

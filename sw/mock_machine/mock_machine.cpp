@@ -74,6 +74,10 @@ class mock_machine::impl::host_of_sip final : public abi::host_hal {
     std::copy_n(std::as_bytes(std::span{&value, 1}).begin(), sizeof value, bytes.begin());
   }
 
+  void write_registers(std::span<const abi::pe_register_write> writes) override {
+    for (const abi::pe_register_write& w : writes) debug_write_register(w.pe, w.reg, w.value);
+  }
+
   void launch(std::span<const abi::pe_launch> launches) override {
     for (const abi::pe_launch& l : launches) {
       const kernel_entry& kernel = machine_.options.kernels.at(l.block.kernel);
