@@ -54,6 +54,7 @@ class ipcq_engine : public sc_core::sc_module, public register_file, public ipcq
   [[nodiscard]] statistics statistics_of(std::uint16_t qp) const;
   /// Descriptors taken, sources read, tokens, credits and copies so far: what moves counts here.
   [[nodiscard]] std::uint64_t moves() const { return moves_; }
+  [[nodiscard]] bool awaits_copy() const { return copies_.armed(); }
   /// Messages and credits that this engine has not handed on or not matched yet.
   void visit_flights(const std::function<void(bool credit, const abi::ipcq_fields&)>& visit) const;
 

@@ -7,7 +7,7 @@
 
 namespace diecast::analysis {
 
-credit_checker::credit_checker(const comm::install_plan& plan) : plan_(plan), space_(plan.n_slots) {
+credit_checker::credit_checker(const comm::install_plan& plan) : plan_(plan) {
   for (const comm::queue_pair_install& q : plan_.queue_pairs) {
     if (q.rx) {
       rings_[q.rx_base].reader = &q;
@@ -40,15 +40,17 @@ void credit_checker::on(const events::queue_pair_changed& e) {
 }
 
 void credit_checker::check(const ring& r) const {
-  const std::uint32_t tail = space_.distance(r.tail_view, r.tail);
-  const std::uint32_t visible = space_.distance(r.tail_view, r.visible);
-  const std::uint32_t head = space_.distance(r.tail_view, r.head);
-  if (tail <= visible && visible <= head && head <= plan_.n_slots) return;
+  const std::uint32_t slots = r.reader->n_slots;
+  const protocol::sequence_space space(slots);
+  const std::uint32_t tail = space.distance(r.tail_view, r.tail);
+  const std::uint32_t visible = space.distance(r.tail_view, r.visible);
+  const std::uint32_t head = space.distance(r.tail_view, r.head);
+  if (tail <= visible && visible <= head && head <= slots) return;
   throw protocol_error(
       fmt::format("credits are not conserved between {}; expected peer_tail_cache <= my_tail <= "
                   "peer_head_cache <= my_head <= "
                   "peer_tail_cache + {} modulo {}",
-                  describe(r), plan_.n_slots, space_.modulus()));
+                  describe(r), slots, space.modulus()));
 }
 
 std::string credit_checker::describe(const ring& r) const {

@@ -38,7 +38,6 @@ class credit_checker : public events::observer {
   [[nodiscard]] std::string describe(const ring& r) const;
 
   comm::install_plan plan_;
-  protocol::sequence_space space_;
   std::map<abi::address, ring> rings_;  ///< by base
   std::map<place, ring*> written_by_, read_by_;
   std::uint64_t changes_{};

@@ -33,6 +33,7 @@ class wait_graph {
     for (std::size_t i = 0; i < dumps_.size(); ++i) {
       for (std::size_t d = 0; d < dumps_[i].queue_pairs.size(); ++d)
         add_waits({i, static_cast<comm::direction>(d)});
+      if (dumps_[i].awaits_copy) add_own({i, 0}, wait_kind::copy);
     }
   }
 
@@ -115,11 +116,14 @@ class wait_graph {
         return s.space.distance(s.peer_tail_cache, peer.my_tail);
       });
     }
-    if ((s.armed & abi::arm_source_read) != 0) {
-      const pe_coord self = dumps_[here.dump].pe;
-      edges_.push_back({self, here.dir, wait_kind::source_read, wait_cause::own_dma, self, here.dir, 0});
-      waits_[here.dump] = true;
-    }
+    if ((s.armed & abi::arm_source_read) != 0) add_own(here, wait_kind::source_read);
+  }
+
+  /// A wait for this PE's own DMA.
+  void add_own(place here, wait_kind kind) {
+    const pe_coord self = dumps_[here.dump].pe;
+    edges_.push_back({self, here.dir, kind, wait_cause::own_dma, self, here.dir, 0});
+    waits_[here.dump] = true;
   }
 
   /// Why a wait does not end although the peer has done its part.
@@ -277,6 +281,8 @@ class writer {
   }
 
   std::string describe(const wait_edge& e) const {
+    if (e.kind == wait_kind::copy)
+      return fmt::format("{} waits for its own DMA to finish a copy", pe_path(shape_, e.waiter));
     const std::string who = name(e.waiter, e.dir);
     const std::string other = name(e.on, e.on_dir);
     const bool receive = e.kind == wait_kind::receive;

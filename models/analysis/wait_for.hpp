@@ -19,7 +19,8 @@ struct pe_dump {
   pe_coord pe;
   events::core_state state{};
   std::vector<protocol::queue_pair_state> queue_pairs;
-  std::string step;  ///< the step the kernel was in; may be empty
+  std::string step;    ///< the step the kernel was in; may be empty
+  bool awaits_copy{};  ///< DMA_ARM waits for a copy of this PE
 };
 
 /// A message or credit that one engine has sent and that has not taken effect at the other.
@@ -38,7 +39,8 @@ struct stopped_machine {
   bool still{true};
 };
 
-enum class wait_kind : std::uint8_t { receive, send_space, source_read };
+/// copy: of the DMA's compute port; it belongs to no queue pair, and `dir` means nothing.
+enum class wait_kind : std::uint8_t { receive, send_space, source_read, copy };
 
 /// Why a wait does not end.
 enum class wait_cause : std::uint8_t {
@@ -47,7 +49,7 @@ enum class wait_cause : std::uint8_t {
   lost_message,  ///< the peer has sent, the message never became visible here
   lost_credit,   ///< the peer has released, the credit never took effect here
   unwired,       ///< no queue pair of the pod is at the other end
-  own_dma        ///< this PE's own DMA has not read the source
+  own_dma        ///< this PE's own DMA has not read the source, or not finished a copy
 };
 
 /// One armed request. `on` and `on_dir` are the queue pair at the other end, found by address; the

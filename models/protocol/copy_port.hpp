@@ -59,6 +59,8 @@ class copy_port {
     return fire();
   }
   [[nodiscard]] std::uint32_t copies_done() const { return done_; }
+  /// DMA_ARM waits for copies that are not done.
+  [[nodiscard]] bool armed() const { return target_.has_value(); }
 
  private:
   std::optional<abi::ipcq_event_word> fire() {

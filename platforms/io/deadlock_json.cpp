@@ -14,6 +14,7 @@ const char* to_string(analysis::wait_kind k) {
     case analysis::wait_kind::receive: return "receive";
     case analysis::wait_kind::send_space: return "send_space";
     case analysis::wait_kind::source_read: return "source_read";
+    case analysis::wait_kind::copy: return "copy";
   }
   return "unknown";
 }

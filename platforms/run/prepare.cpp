@@ -159,7 +159,8 @@ std::string prepared_run::direction_name(pe_coord pe, comm::direction d) const {
                                                                         : comm::direction_name(d);
   }
   const auto rank = std::find(members.members.begin(), members.members.end(), pe) - members.members.begin();
-  return program->wiring.queue_pairs[static_cast<std::size_t>(rank)][d].name();
+  const auto& own = program->wiring.queue_pairs[static_cast<std::size_t>(rank)];
+  return d < own.size() ? own[d].name() : comm::direction_name(d);
 }
 
 }  // namespace diecast::platforms

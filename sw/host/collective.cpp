@@ -32,7 +32,7 @@ void install(abi::host_hal& host, const comm::install_plan& plan, config::instal
   std::vector<abi::pe_register_write> writes;
   for (const comm::queue_pair_install& q : plan.queue_pairs) {
     if (q.owner.sip != host.self()) continue;
-    for (const comm::register_write& w : comm::register_writes(plan, q)) {
+    for (const comm::register_write& w : comm::register_writes(q)) {
       writes.push_back({q.owner, w.reg, w.value});
     }
   }

@@ -36,7 +36,7 @@ class engines {
     }
     for (const auto& q : plan.queue_pairs) {
       mailboxes_[q.peer_ipcq] = index_of(q.peer);
-      for (const auto& w : comm::register_writes(plan, q)) at(q.owner).debug_write(w.reg, w.value);
+      for (const auto& w : comm::register_writes(q)) at(q.owner).debug_write(w.reg, w.value);
     }
   }
 

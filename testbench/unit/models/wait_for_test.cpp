@@ -315,3 +315,14 @@ TEST_CASE("wait_for: a PE that has stopped is a root though nobody waits for it"
   CHECK(r.roots[0].members == std::vector{pe(1)});
   CHECK_THAT(r.text, Contains("pe1 is running or polling (step barrier 4); 0 waits end there"));
 }
+
+TEST_CASE("wait_for: a PE that waits for its own copy is a root of its own") {
+  auto m = ring(3);
+  std::vector<pe_dump> dumps;
+  for (std::size_t i = 0; i < m.size(); ++i)
+    dumps.push_back({m[i].self(), events::core_state::asleep, m[i].queue_pairs(), "", true});
+  const auto r = explain_waits({1, 1, 1, 3}, {dumps, {}});
+  REQUIRE(r.roots.size() == 3);
+  CHECK(r.roots[1].waits[0].kind == wait_kind::copy);
+  CHECK_THAT(r.text, Contains("root: pod.sip0.cube_0_0.pe1 waits for its own DMA to finish a copy"));
+}
