@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hangs on the whole machine: each ends as a deadlock at once, and the report names what caused it.
 #include <fmt/format.h>
+#include <tlm_utils/simple_target_socket.h>
 
 #include "machine_bench.hpp"
 #include "support/test.hpp"
@@ -43,6 +44,24 @@ firmware ring_rounds(std::uint32_t rounds, std::function<bool(sw::pe_context&, s
       pe.exchange(east, 0, 64, west, 64, 64, sw::pe_context::arrival::copy);
     }
   };
+}
+
+/// Takes every access and never answers.
+class dead_memory : public sc_core::sc_module {
+ public:
+  explicit dead_memory(const sc_core::sc_module_name& name) : sc_module(name) {
+    socket.register_nb_transport_fw(this, &dead_memory::nb_transport_fw);
+  }
+  tlm_utils::simple_target_socket<dead_memory> socket{"socket"};
+
+ private:
+  tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload&, tlm::tlm_phase&, sc_core::sc_time&) {
+    return tlm::TLM_ACCEPTED;
+  }
+};
+
+netlist::memory_block make_dead(const char* name, const config::machine_config&, hw::fault_sink&) {
+  return netlist::memory_block_of(std::make_unique<dead_memory>(name));
 }
 
 }  // namespace
@@ -206,4 +225,39 @@ TEST_CASE("hang: a pattern's own direction names are those of the report") {
   CHECK(roots_of(o)[0]["waits"][0]["direction"] == "counter");
   CHECK_THAT(o.message, Contains(fmt::format("{} counter waits for a message", pe0)) &&
                             Contains(fmt::format("from {} clockwise", pe1)));
+}
+
+TEST_CASE("hang: a message that a dead memory holds is in flight, and said to be where it is") {
+  job j = ring_job(2, 2, [](sw::pe_context& pe) {
+    if (pe.args().rank == 0) pe.send(east, 0, 64);
+    if (pe.args().rank == 1) (void)pe.recv(west);
+  });
+  j.config.ipcq.rings = config::buffer_kind::hbm;
+  j.hbm = make_dead;
+  const auto o = run(j);
+  REQUIRE(hung(o));
+  const auto roots = roots_of(o);
+  REQUIRE(roots.size() == 1);
+  CHECK(roots[0]["kind"] == "fault");
+  CHECK(roots[0]["waits"][0]["cause"] == "in_flight");
+  CHECK(roots[0]["waits"][0]["waiter"] == pe1);
+  CHECK(roots[0]["waits"][0]["where"] == fmt::format("half received by the DMA engine of {}", pe1));
+  const auto flights = nlohmann::json::parse(o.deadlock_json)["in_flight"];
+  REQUIRE(flights.size() == 1);  // its packet and its place in the DMA engine are one message
+  CHECK(flights[0]["from"] == pe0);
+  CHECK(flights[0]["bytes"] == 64);
+}
+
+TEST_CASE("hang: a PE whose own copy never ends is the root") {
+  job j = ring_job(2, 2, [](sw::pe_context& pe) {
+    if (pe.args().rank == 1) pe.fetch({abi::encode({sip_id{0}, cube_id{0}, abi::region::hbm, 0, 0}), 64}, 0);
+    pe.exchange(east, 0, 64, west, 64, 64, sw::pe_context::arrival::copy);
+  });
+  j.hbm = make_dead;
+  const auto o = run(j);
+  REQUIRE(hung(o));
+  const auto roots = roots_of(o);
+  REQUIRE(roots.size() == 1);
+  CHECK(roots[0]["waits"][0]["for"] == "copy");
+  CHECK_THAT(o.message, Contains(fmt::format("root: {} waits for its own DMA to finish a copy", pe1)));
 }

@@ -45,6 +45,7 @@ struct job {
   std::vector<std::string> directions{};  ///< names of the custom ones
   std::uint64_t scratch_bytes{};
   comm::rank_set ranks{comm::rank_set::pe};
+  netlist::memory_factory hbm{};  ///< empty: the machine's own
 };
 
 /// Runs the job to its end. The vectors are not reduced, so a run that ends is `wrong` or `ok`.
@@ -59,6 +60,7 @@ inline platforms::run_outcome run(const job& j) {
   kernel.scratch_bytes = [bytes = j.scratch_bytes](const sw::argument_context&) { return bytes; };
   tables.kernels = {kernel};
   tables.patterns = {{"pattern of the test", "", j.pattern, j.directions}};
+  if (j.hbm) tables.hbm = j.hbm;
   current_firmware() = j.code;
   platforms::run_point point;
   point.algorithm = kernel.name;
