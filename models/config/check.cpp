@@ -189,20 +189,7 @@ verdict polls_within_the_watchdog(const machine_config& c) {
                                  2 * period_us)};
 }
 
-verdict hosts_within_the_watchdog(const machine_config& c) {
-  const std::uint64_t longest =
-      std::max({c.host.host_cycles, c.host.io_cpu_cycles, c.host.control_cpu_cycles});
-  const double longest_us = static_cast<double>(longest) / c.noc.clock_ghz / 1e3;
-  if (static_cast<double>(c.sim.watchdog_us) > 2 * longest_us) return {};
-  return broken_rule{
-      "a CPU that works on one launch would be taken for a deadlock", fmt::format("{} us", c.sim.watchdog_us),
-      fmt::format("more than twice the longest of host.*_cycles = {} ({} us)", longest, 2 * longest_us)};
-}
-
 const rule rules[]{
-    {{"sim.watchdog_us", "host.host_cycles", "host.io_cpu_cycles", "host.control_cpu_cycles",
-      "noc.clock_ghz"},
-     hosts_within_the_watchdog},
     {{"sim.watchdog_us", "ipcq.poll_cycles", "ipcq.backpressure", "noc.clock_ghz"},
      polls_within_the_watchdog},
     {{"sip.columns", "sip.rows"}, cubes_fit_the_address},

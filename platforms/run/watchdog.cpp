@@ -30,12 +30,21 @@ sim_time watchdog::busy_until() const {
   return latest;
 }
 
+bool watchdog::kernels_run() const {
+  bool any = false;
+  each_pe(pod_, [&any](hw::processing_element& pe) {
+    const events::core_state s = pe.core.state();
+    any = any || s == events::core_state::running || s == events::core_state::asleep;
+  });
+  return any;
+}
+
 bool watchdog::starved(sim_time now) {
   if (now < next_look_) return false;
   constexpr std::uint64_t looks_per_patience = 4;
   next_look_ = now + sim_time{patience_.fs / looks_per_patience};
   const std::uint64_t moves_now = moves();
-  if (moves_now != moves_) moved_at_ = now;
+  if (moves_now != moves_ || !kernels_run()) moved_at_ = now;
   moves_ = moves_now;
   moved_at_ = std::max(moved_at_, std::min(busy_until(), now));
   return now - moved_at_ >= patience_;

@@ -17,13 +17,14 @@ class watchdog {
 
   /// True when nothing has moved for that long. Descriptors, tokens, credits, packets, copies, vector
   /// operations, steps and changes of state are movement, and so is timed work (a long computation, the
-  /// wait for a common start) until it ends.
+  /// wait for a common start) until it ends. While no PE runs a kernel, hosts do, and nobody polls.
   [[nodiscard]] bool starved(sim_time now);
 
  private:
   /// A sum of counters that only rise: equal sums mean that none rose.
   [[nodiscard]] std::uint64_t moves() const;
   [[nodiscard]] sim_time busy_until() const;
+  [[nodiscard]] bool kernels_run() const;
 
   netlist::pod& pod_;
   sim_time patience_;
