@@ -143,6 +143,18 @@ void pe_core::wait_for_event() {
   wait_until(std::max(seen, hw::now()));
 }
 
+void pe_core::poll_until(const abi::poll_request& wanted) {
+  polling_ = wanted;
+  for (;;) {
+    std::uint64_t word = 0;
+    load(wanted.tcm_offset, std::as_writable_bytes(std::span{&word, 1}));
+    if (abi::holds(wanted.how, word, wanted.value)) break;
+    pause(wanted.period_cycles);
+  }
+  polling_.reset();
+  ++moves_;
+}
+
 // --- vector unit --------------------------------------------------------------------------------
 
 void pe_core::post_block(const abi::vector_command& c, std::uint64_t offset, std::uint64_t bytes) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <systemc>
 
@@ -40,6 +41,8 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   [[nodiscard]] std::uint64_t vector_busy_cycles() const { return vector_busy_cycles_; }
   /// The step the kernel marked last; empty before its first.
   [[nodiscard]] std::string step() const;
+  /// What the firmware polls for at the moment.
+  [[nodiscard]] const std::optional<abi::poll_request>& polling() const { return polling_; }
   /// Changes of state, steps, vector operations and computations so far: what moves counts here.
   [[nodiscard]] std::uint64_t moves() const { return moves_; }
   /// End of the timed work (a computation, the wait for a launch's common start) under way.
@@ -59,6 +62,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   }
   void pause(std::uint64_t cycles) override { owed_cycles_ += cycles; }
   void wait_for_event() override;
+  void poll_until(const abi::poll_request& wanted) override;
   sim_time now() const override;
   void mark_step(const abi::step_marker& step) override;
 
@@ -105,6 +109,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   std::uint64_t errata_{};
   sim_time start_time_, end_time_;
   std::uint64_t vector_busy_cycles_{};
+  std::optional<abi::poll_request> polling_;
   std::string step_name_;
   std::uint32_t step_index_{};
   std::uint64_t moves_{};

@@ -34,6 +34,7 @@ class wait_graph {
       for (std::size_t d = 0; d < dumps_[i].queue_pairs.size(); ++d)
         add_waits({i, static_cast<comm::direction>(d)});
       if (dumps_[i].awaits_copy) add_own({i, 0}, wait_kind::copy);
+      if (dumps_[i].polls) add_poll(i);
     }
   }
 
@@ -124,6 +125,22 @@ class wait_graph {
     const pe_coord self = dumps_[here.dump].pe;
     edges_.push_back({self, here.dir, kind, wait_cause::own_dma, self, here.dir, 0});
     waits_[here.dump] = true;
+  }
+
+  /// A wait for a word that another PE is to write.
+  void add_poll(std::size_t dump) {
+    const pe_coord self = dumps_[dump].pe, writer = dumps_[dump].polls->expected_writer;
+    const auto at = std::lower_bound(dumps_.begin(), dumps_.end(), writer,
+                                     [](const pe_dump& d, pe_coord p) { return d.pe < p; });
+    wait_edge e{self, 0, wait_kind::memory, wait_cause::unwired, writer, 0, 0};
+    if (at != dumps_.end() && at->pe == writer && writer != self) {
+      const auto to = static_cast<std::size_t>(at - dumps_.begin());
+      e.cause = wait_cause::peer;
+      out_[dump].push_back({to, edges_.size()});
+      waited_on_[to] = true;
+    }
+    waits_[dump] = true;
+    edges_.push_back(e);
   }
 
   /// Why a wait does not end although the peer has done its part.
@@ -283,6 +300,13 @@ class writer {
   std::string describe(const wait_edge& e) const {
     if (e.kind == wait_kind::copy)
       return fmt::format("{} waits for its own DMA to finish a copy", pe_path(shape_, e.waiter));
+    if (e.kind == wait_kind::memory) {
+      const abi::poll_request& p = *dump_of(e.waiter).polls;
+      return fmt::format(
+          "{} polls the word at {:#x} of its TCM until it is {} {}, which {} is expected to write{}",
+          pe_path(shape_, e.waiter), p.tcm_offset, abi::to_string(p.how), p.value, pe_path(shape_, e.on),
+          e.cause == wait_cause::peer ? "" : " and has no part in this run");
+    }
     const std::string who = name(e.waiter, e.dir);
     const std::string other = name(e.on, e.on_dir);
     const bool receive = e.kind == wait_kind::receive;

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "models/abi/hal.hpp"
 #include "models/comm/install_plan.hpp"
 #include "models/events/events.hpp"
 #include "models/protocol/ipcq_core.hpp"
@@ -19,8 +21,9 @@ struct pe_dump {
   pe_coord pe;
   events::core_state state{};
   std::vector<protocol::queue_pair_state> queue_pairs;
-  std::string step;    ///< the step the kernel was in; may be empty
-  bool awaits_copy{};  ///< DMA_ARM waits for a copy of this PE
+  std::string step;                          ///< the step the kernel was in; may be empty
+  bool awaits_copy{};                        ///< DMA_ARM waits for a copy of this PE
+  std::optional<abi::poll_request> polls{};  ///< the word its firmware polls
 };
 
 /// A message or credit that one engine has sent and that has not taken effect at the other.
@@ -39,8 +42,9 @@ struct stopped_machine {
   bool still{true};
 };
 
-/// copy: of the DMA's compute port; it belongs to no queue pair, and `dir` means nothing.
-enum class wait_kind : std::uint8_t { receive, send_space, source_read, copy };
+/// copy: of the DMA's compute port; memory: a word that another PE is expected to write. These belong to no
+/// queue pair: `dir` means nothing.
+enum class wait_kind : std::uint8_t { receive, send_space, source_read, copy, memory };
 
 /// Why a wait does not end.
 enum class wait_cause : std::uint8_t {
@@ -48,7 +52,7 @@ enum class wait_cause : std::uint8_t {
   in_flight,     ///< the message or credit is under way: `where` says where it is
   lost_message,  ///< the peer has sent, the message never became visible here
   lost_credit,   ///< the peer has released, the credit never took effect here
-  unwired,       ///< no queue pair of the pod is at the other end
+  unwired,       ///< no queue pair of the pod is at the other end, or no PE that ever was to write
   own_dma        ///< this PE's own DMA has not read the source, or not finished a copy
 };
 

@@ -15,6 +15,7 @@ const char* to_string(analysis::wait_kind k) {
     case analysis::wait_kind::send_space: return "send_space";
     case analysis::wait_kind::source_read: return "source_read";
     case analysis::wait_kind::copy: return "copy";
+    case analysis::wait_kind::memory: return "memory";
   }
   return "unknown";
 }
@@ -82,12 +83,13 @@ json queue_pair_json(const prepared_run& run, pe_coord pe, comm::direction d,
 
 json edge_json(const prepared_run& run, const analysis::wait_edge& e) {
   const auto& shape = run.machine.config.shape();
+  const bool of_queue = e.kind != analysis::wait_kind::copy && e.kind != analysis::wait_kind::memory;
   json j{{"waiter", pe_path(shape, e.waiter)},
-         {"direction", run.direction_name(e.waiter, e.dir)},
+         {"direction", of_queue ? json(run.direction_name(e.waiter, e.dir)) : json(nullptr)},
          {"for", to_string(e.kind)},
          {"cause", to_string(e.cause)},
          {"on", pe_path(shape, e.on)},
-         {"on_direction", run.direction_name(e.on, e.on_dir)},
+         {"on_direction", of_queue ? json(run.direction_name(e.on, e.on_dir)) : json(nullptr)},
          {"missing", e.missing}};
   if (!e.where.empty()) j["where"] = e.where;
   return j;

@@ -164,8 +164,9 @@ void mock_machine::impl::start(pe_coord pe, std::function<void(abi::hal&)> firmw
 }
 
 bool mock_machine::impl::stuck() const {
-  return std::all_of(work.candidates().begin(), work.candidates().end(),
-                     [](const candidate& c) { return c.what == kind::run && c.polling; });
+  return std::all_of(work.candidates().begin(), work.candidates().end(), [this](const candidate& c) {
+    return c.what == kind::run && c.polling && !pes[c.pe]->poll_holds();
+  });
 }
 
 mock_outcome mock_machine::impl::proceed() {
@@ -210,7 +211,7 @@ std::string mock_machine::impl::describe_deadlock() const {
     const auto state = idle                                     ? events::core_state::done
                        : pe->status() == mock_pe::state::asleep ? events::core_state::asleep
                                                                 : events::core_state::running;
-    stopped.pes.push_back({pe->self(), state, pe->core().queue_pairs(), ""});
+    stopped.pes.push_back({pe->self(), state, pe->core().queue_pairs(), "", false, pe->polled()});
   }
   return fmt::format("deadlock: {} PEs have not finished and nothing can move\n{}", unfinished,
                      analysis::explain_waits(shape, std::move(stopped)).text);

@@ -135,4 +135,22 @@ void mock_pe::wait_for_event() {
   give_way();
 }
 
+bool mock_pe::poll_holds() const {
+  if (!polled_) return false;
+  std::uint64_t word = 0;
+  board_.memory.read(in_tcm(polled_->tcm_offset, sizeof word), std::as_writable_bytes(std::span{&word, 1}));
+  return abi::holds(polled_->how, word, polled_->value);
+}
+
+void mock_pe::poll_until(const abi::poll_request& wanted) {
+  polled_ = wanted;
+  empty_polls_ = 0;
+  while (!poll_holds()) {
+    ++empty_polls_;
+    give_way();
+  }
+  polled_.reset();
+  empty_polls_ = 0;
+}
+
 }  // namespace diecast::sw

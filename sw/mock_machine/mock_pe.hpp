@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <optional>
 
 #include "models/abi/hal.hpp"
 #include "models/protocol/ipcq_core.hpp"
@@ -44,6 +45,11 @@ class mock_pe final : public abi::hal {
   /// It has looked for an event twice in a row, found none, and done nothing but wait since.
   [[nodiscard]] bool polling() const { return empty_polls_ >= 2; }
 
+  /// What its firmware polls for, if it does.
+  [[nodiscard]] const std::optional<abi::poll_request>& polled() const { return polled_; }
+  /// It polls a word that has come to hold what it waits for.
+  [[nodiscard]] bool poll_holds() const;
+
   [[nodiscard]] pe_coord self() const override { return self_; }
   [[nodiscard]] std::uint64_t read_register(abi::register_offset reg) override;
   void write_register(abi::register_offset reg, std::uint64_t value) override;
@@ -53,6 +59,7 @@ class mock_pe final : public abi::hal {
   void compute(std::uint64_t) override {}
   void pause(std::uint64_t cycles) override;
   void wait_for_event() override;
+  void poll_until(const abi::poll_request& wanted) override;
   [[nodiscard]] sim_time now() const override { return femtoseconds(board_.clock); }
   void mark_step(const abi::step_marker&) override {}
 
@@ -69,6 +76,7 @@ class mock_pe final : public abi::hal {
   mock_board board_;
   state state_{state::idle};
   unsigned empty_polls_{};
+  std::optional<abi::poll_request> polled_;
   std::exception_ptr error_;
 
   protocol::copy_port copies_;

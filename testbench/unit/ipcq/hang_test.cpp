@@ -64,6 +64,30 @@ netlist::memory_block make_dead(const char* name, const config::machine_config&,
   return netlist::memory_block_of(std::make_unique<dead_memory>(name));
 }
 
+/// Writes its own word 0 into word 1 of another PE's TCM, by the DMA.
+void signal(sw::pe_context& pe, std::uint32_t to) {
+  abi::hal& hal = pe.hal();
+  const std::uint64_t one = 1;
+  hal.store(0, std::as_bytes(std::span{&one, 1}));
+  hal.write_register(abi::dma_source,
+                     abi::encode({sip_id{0}, cube_id{0}, abi::region::tcm, pe.args().rank, 0}));
+  hal.write_register(abi::dma_destination, abi::encode({sip_id{0}, cube_id{0}, abi::region::tcm, to, 8}));
+  hal.write_register(abi::dma_doorbell, 8);
+}
+
+/// Every PE waits for the one before and signals the one behind it; rank 0 begins, unless all wait first.
+firmware relay(bool somebody_begins) {
+  return [somebody_begins](sw::pe_context& pe) {
+    const std::uint32_t n = pe.args().ranks, me = pe.args().rank;
+    const std::uint64_t zero = 0;
+    pe.hal().store(8, std::as_bytes(std::span{&zero, 1}));
+    pe.hal().compute(2000);  // all words are 0 before anybody signals
+    if (somebody_begins && me == 0) signal(pe, 1);
+    pe.hal().poll_until({8, abi::compare::eq, 1, {sip_id{0}, cube_id{0}, pe_id{(me + n - 1) % n}}, 50});
+    if (me != 0) signal(pe, (me + 1) % n);
+  };
+}
+
 }  // namespace
 
 TEST_CASE("hang: M sends before the first receive pass with n_slots = M and deadlock with M - 1") {
@@ -260,4 +284,20 @@ TEST_CASE("hang: a PE whose own copy never ends is the root") {
   REQUIRE(roots.size() == 1);
   CHECK(roots[0]["waits"][0]["for"] == "copy");
   CHECK_THAT(o.message, Contains(fmt::format("root: {} waits for its own DMA to finish a copy", pe1)));
+}
+
+TEST_CASE("hang: polled words pass signals on, and a cycle of them is named") {
+  job j = ring_job(3, 2, relay(true));
+  j.config.sim.watchdog_us = 20;
+  CHECK(ended(run(j)));
+  j.code = relay(false);
+  const auto o = run(j);
+  REQUIRE(hung(o));
+  const auto roots = roots_of(o);
+  REQUIRE(roots.size() == 1);
+  CHECK(roots[0]["kind"] == "cycle");
+  CHECK(roots[0]["members"].size() == 3);
+  for (const auto& w : roots[0]["waits"]) CHECK(w["for"] == "memory");
+  CHECK_THAT(o.message, Contains(fmt::format("{} polls the word at 0x8 of its TCM until it is == 1, which {}",
+                                             pe0, pe2)));
 }

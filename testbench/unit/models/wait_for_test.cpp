@@ -320,9 +320,32 @@ TEST_CASE("wait_for: a PE that waits for its own copy is a root of its own") {
   auto m = ring(3);
   std::vector<pe_dump> dumps;
   for (std::size_t i = 0; i < m.size(); ++i)
-    dumps.push_back({m[i].self(), events::core_state::asleep, m[i].queue_pairs(), "", true});
+    dumps.push_back({m[i].self(), events::core_state::asleep, m[i].queue_pairs(), "", true, {}});
   const auto r = explain_waits({1, 1, 1, 3}, {dumps, {}});
   REQUIRE(r.roots.size() == 3);
   CHECK(r.roots[1].waits[0].kind == wait_kind::copy);
   CHECK_THAT(r.text, Contains("root: pod.sip0.cube_0_0.pe1 waits for its own DMA to finish a copy"));
+}
+
+TEST_CASE("wait_for: polled words are waits for their expected writers") {
+  auto m = ring(4);
+  std::vector<pe_dump> dumps;
+  for (std::size_t i = 0; i < m.size(); ++i)
+    dumps.push_back({m[i].self(), events::core_state::running, m[i].queue_pairs(), ""});
+  // 0 -> 1 -> 0 by polling, 2 by its ring for 1, 3 for a PE that has no part in the run.
+  dumps[0].polls = poll_request{0x40, compare::ge, 5, pe(1)};
+  dumps[1].polls = poll_request{0x80, compare::eq, 6, pe(0)};
+  arm(m, 2, west, arm_receive);
+  dumps[2].queue_pairs = m[2].queue_pairs();
+  dumps[3].polls = poll_request{0x40, compare::ne, 0, pe(9)};
+  const auto r = explain_waits({1, 1, 1, 16}, {dumps, {}});
+  REQUIRE(r.roots.size() == 2);
+  CHECK(r.roots[0].kind == root_kind::fault);
+  CHECK(r.roots[0].waits[0].cause == wait_cause::unwired);
+  CHECK(r.roots[1].kind == root_kind::cycle);
+  CHECK(r.roots[1].members == std::vector{pe(0), pe(1)});
+  CHECK_THAT(r.text,
+             Contains("pe0 polls the word at 0x40 of its TCM until it is >= 5, which pod.sip0.cube_0_0.pe1 "
+                      "is expected to write"));
+  CHECK_THAT(r.text, Contains("pe9 is expected to write and has no part in this run"));
 }

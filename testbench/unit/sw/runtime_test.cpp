@@ -355,6 +355,34 @@ TEST_CASE("polling firmware gets through, and a poller that waits in vain is a d
   }
 }
 
+TEST_CASE("a polled word ends the poll whenever it is written, and a word nobody writes is a deadlock") {
+  for (const auto order : orders) {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      ring_bench b{2, 1, {order, seed}};
+      b.put(0, 0, {7, 0});
+      b.put(1, 8, {0, 0});
+      b.on(0, [](pe_context& pe) {
+        pe.send(comm::east, 64, 4);
+        pe.hal().write_register(abi::dma_source,
+                                abi::encode({sip_id{0}, cube_id{0}, abi::region::tcm, 0, 0}));
+        pe.hal().write_register(abi::dma_destination,
+                                abi::encode({sip_id{0}, cube_id{0}, abi::region::tcm, 1, 8}));
+        pe.hal().write_register(abi::dma_doorbell, 8);
+      });
+      b.on(1, [](pe_context& pe) {
+        pe.hal().poll_until({8, abi::compare::eq, 7, {sip_id{0}, cube_id{0}, pe_id{0}}});
+        (void)pe.recv(comm::west, 64);
+      });
+      CHECK(b.run().deadlock == "");
+      b.on(1, [](pe_context& pe) {
+        pe.hal().poll_until({8, abi::compare::gt, 7, {sip_id{0}, cube_id{0}, pe_id{0}}});
+      });
+      CHECK(b.run().deadlock.find("root: pod.sip0.cube_0_0.pe0 has finished its kernel") !=
+            std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("rings outside TCM: slots are fetched by DMA, tasks share the staging buffer") {
   for (const auto kind : {config::buffer_kind::sram, config::buffer_kind::hbm}) {
     for (const auto order : orders) {
