@@ -231,7 +231,18 @@ verdict refresh_fits(const machine_config& c) {
                      fmt::format("less than hbm.trefi_ns = {}", h.trefi_ns)};
 }
 
+verdict polls_within_the_watchdog(const machine_config& c) {
+  const double period_us = static_cast<double>(c.ipcq.poll_cycles) / c.noc.clock_ghz / 1e3;
+  if (c.ipcq.wait != backpressure::poll || static_cast<double>(c.sim.watchdog_us) > 2 * period_us) return {};
+  return broken_rule{"a poll that has just looked in vain would be taken for a deadlock",
+                     fmt::format("{} us", c.sim.watchdog_us),
+                     fmt::format("more than two periods of ipcq.poll_cycles = {} ({} us)", c.ipcq.poll_cycles,
+                                 2 * period_us)};
+}
+
 const rule rules[]{
+    {{"sim.watchdog_us", "ipcq.poll_cycles", "ipcq.backpressure", "noc.clock_ghz"},
+     polls_within_the_watchdog},
     {{"sip.columns", "sip.rows"}, cubes_fit_the_address},
     {{"pod.columns", "pod.sips"}, pod_columns_divide},
     {{"pod.links", "pod.topology", "pod.sips"}, links_need_list},

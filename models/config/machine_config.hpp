@@ -20,10 +20,12 @@ struct sim_block {
   std::string build_order{"forward"};  ///< forward | reverse | shuffle:N
   std::uint64_t slice_us{1};
   std::uint64_t limit_ms{10'000};
+  std::uint64_t watchdog_us{1000};  ///< without any movement; polling firmware never runs out of events
   std::uint64_t firmware_stack_kib{128};
   std::uint64_t task_stack_kib{64};
   bool strict_memory{false};
   bool links_as_bytes{false};
+  bool check_credits{false};
 };
 
 enum class pod_topology : std::uint8_t { ring, mesh_2d, torus_2d, fully_connected, list };
@@ -210,11 +212,13 @@ struct host_block {
 
 enum class root_place : std::uint8_t { center, corner };
 enum class inter_sip : std::uint8_t { ring_1d, torus_2d };
+enum class install_kind : std::uint8_t { backdoor, timed };
 
 struct ccl_block {
   root_place root{root_place::center};
   inter_sip between_sips{inter_sip::ring_1d};  ///< key inter_sip
   std::uint64_t kernel_call_cycles{20};        ///< firmware overhead per runtime call
+  install_kind install{install_kind::backdoor};
 };
 
 struct trace_block {

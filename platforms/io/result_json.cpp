@@ -47,7 +47,9 @@ json run_json(const run_outcome& o) {
 
 json link_json(const link_row& r) { return {r.name, r.bytes, r.packets, r.busy_fraction, r.stall_ns}; }
 json queue_pair_json(const queue_pair_row& r) {
-  return {r.pe, r.direction, r.sends, r.bytes, r.credit_stall_ns, r.empty_wait_ns};
+  return {r.pe,          r.direction,      r.sends,           r.bytes,
+          r.received,    r.bytes_received, r.credit_stall_ns, r.empty_wait_ns,
+          r.occupancy_ns};
 }
 
 template <class T>
@@ -115,7 +117,8 @@ run_outcome unpack(const std::string& text) {
   o.packet_hops = j.at("packet_hops");
   o.peak_rss_mib = j.at("peak_rss_mib");
   for (const auto& r : j.at("links")) o.links.push_back({r[0], r[1], r[2], r[3], r[4]});
-  for (const auto& r : j.at("queue_pairs")) o.queue_pairs.push_back({r[0], r[1], r[2], r[3], r[4], r[5]});
+  for (const auto& r : j.at("queue_pairs"))
+    o.queue_pairs.push_back({r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8]});
   return o;
 }
 

@@ -78,11 +78,13 @@ std::string links_csv(const std::vector<run_outcome>& runs) {
 }
 
 std::string ipcq_csv(const std::vector<run_outcome>& runs) {
-  std::string text = "run,pe,direction,sends,bytes,credit_stall_ns,empty_wait_ns\n";
+  std::string text =
+      "run,pe,direction,sends,bytes,received,bytes_received,credit_stall_ns,empty_wait_ns,occupancy_ns\n";
   for (std::size_t i = 0; i < runs.size(); ++i) {
     for (const auto& r : runs[i].queue_pairs) {
-      text += fmt::format("{},{},{},{},{},{},{}\n", i, r.pe, csv_field(r.direction), r.sends, r.bytes,
-                          r.credit_stall_ns, r.empty_wait_ns);
+      text +=
+          fmt::format("{},{},{},{},{},{},{},{},{},{}\n", i, r.pe, csv_field(r.direction), r.sends, r.bytes,
+                      r.received, r.bytes_received, r.credit_stall_ns, r.empty_wait_ns, r.occupancy_ns);
     }
   }
   return text;

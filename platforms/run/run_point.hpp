@@ -28,6 +28,7 @@ struct run_point {
   bool data{true};                    ///< false: timing only, nothing stored or verified
   std::string pattern_data{"exact"};  ///< exact | rank_plus_one
   std::string workload;               ///< MSCCL program file; empty for a built-in algorithm
+  bool ccl_trace{};                   ///< a line on stderr per send, receive and credit
   std::string vcd;                    ///< waveform file; empty for none
 };
 
@@ -52,8 +53,10 @@ struct link_row {
 struct queue_pair_row {
   std::string pe;
   std::string direction;
-  std::uint64_t sends{}, bytes{};
+  std::uint64_t sends{}, bytes{};              ///< of the transmit half
+  std::uint64_t received{}, bytes_received{};  ///< messages that became visible
   double credit_stall_ns{}, empty_wait_ns{};
+  std::string occupancy_ns;  ///< "messages:ns" of the receive ring, separated by blanks
 };
 
 /// Named numbers in a fixed order; the unit is part of the name.
