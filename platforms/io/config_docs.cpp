@@ -20,6 +20,8 @@ std::string values_of(const field& f) {
     case field_type::count: return range();
     case field_type::count_or_auto: return range() + ", auto";
     case field_type::real: return fmt::format("{} .. {}, real", f.real_least, f.real_most);
+    case field_type::real_or_auto:
+      return fmt::format("{} .. {}, real, auto", f.real_least, f.real_most);
     case field_type::text: return "text";
     case field_type::choice: return fmt::format("{}", fmt::join(f.choices, ", "));
     case field_type::links: return "[[0, 1], ...]";

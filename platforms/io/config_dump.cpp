@@ -38,17 +38,23 @@ json_object whole_number(std::uint64_t least, std::uint64_t most) {
   return {{"type", json_text("integer")}, {"minimum", json_number(least)}, {"maximum", json_number(most)}};
 }
 
+json_object real_number(const field& f) {
+  return {{"type", json_text("number")},
+          {"minimum", json_number(f.real_least)},
+          {"maximum", json_number(f.real_most)}};
+}
+
+json_object or_auto(json_object schema) {
+  return {{"oneOf", {json_array{{json_object{{"const", json_text("auto")}}}, {std::move(schema)}}}}};
+}
+
 json_object type_schema(const field& f) {
   switch (f.type) {
     case field_type::boolean: return {{"type", json_text("boolean")}};
     case field_type::count: return whole_number(f.least, f.most);
-    case field_type::count_or_auto:
-      return {{"oneOf",
-               {json_array{{json_object{{"const", json_text("auto")}}}, {whole_number(f.least, f.most)}}}}};
-    case field_type::real:
-      return {{"type", json_text("number")},
-              {"minimum", json_number(f.real_least)},
-              {"maximum", json_number(f.real_most)}};
+    case field_type::count_or_auto: return or_auto(whole_number(f.least, f.most));
+    case field_type::real: return real_number(f);
+    case field_type::real_or_auto: return or_auto(real_number(f));
     case field_type::text:
       return {{"type", json_text("string")}, {"pattern", json_text("^(" + f.pattern + ")$")}};
     case field_type::choice: {

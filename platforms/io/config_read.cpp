@@ -42,6 +42,9 @@ std::optional<field_value> convert(const field& f, const json_node& node) {
     case field_type::count:
       if (n != nullptr) return *n;
       return std::nullopt;
+    case field_type::real_or_auto:
+      if (const std::string* s = node.string(); s != nullptr && *s == "auto") return config::automatic{};
+      [[fallthrough]];
     case field_type::real:
       if (n != nullptr) return static_cast<double>(*n);
       if (const auto* i = std::get_if<std::int64_t>(&node.value)) return static_cast<double>(*i);
