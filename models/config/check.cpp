@@ -8,6 +8,7 @@
 
 #include "models/abi/address.hpp"
 #include "models/abi/wire.hpp"
+#include "models/config/overrides.hpp"
 
 namespace diecast::config {
 namespace {
@@ -156,9 +157,9 @@ verdict package_has_the_lanes(const machine_config& c) {
   const ucie_block& u = c.ucie;
   const bool narrow = u.lanes <= 16;
   if (u.package == ucie_package::automatic || narrow == (u.package == ucie_package::standard)) return {};
-  return broken_rule{"contradicts ucie.lanes", narrow ? "advanced" : "standard",
-                     fmt::format("{} for {} lanes per module, or auto", narrow ? "standard" : "advanced",
-                                 u.lanes)};
+  return broken_rule{
+      "contradicts ucie.lanes", narrow ? "advanced" : "standard",
+      fmt::format("{} for {} lanes per module, or auto", narrow ? "standard" : "advanced", u.lanes)};
 }
 
 verdict errors_are_detected(const machine_config& c) {
@@ -232,6 +233,17 @@ std::vector<problem> check(const machine_config& config, const std::set<std::str
     if (!usable) continue;
     if (verdict v = r.test(config)) {
       problems.push_back({r.keys.front(), std::move(v->what), std::move(v->value), std::move(v->expected)});
+    }
+  }
+  if (!problems.empty()) return problems;  // they would be reported again
+  for (std::size_t i = 0; i < config.overrides.size(); ++i) {
+    const machine_config overridden = with_override(config, config.overrides[i]);
+    for (const rule& r : rules) {
+      if (verdict v = r.test(overridden)) {
+        problems.push_back({fmt::format("overrides[{}].set", i),
+                            fmt::format("{}: {}", r.keys.front(), v->what), std::move(v->value),
+                            std::move(v->expected)});
+      }
     }
   }
   return problems;

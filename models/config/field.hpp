@@ -23,7 +23,16 @@
 
 namespace diecast::config {
 
-enum class field_type : std::uint8_t { boolean, count, real, text, choice, count_or_auto, real_or_auto, links };
+enum class field_type : std::uint8_t {
+  boolean,
+  count,
+  real,
+  text,
+  choice,
+  count_or_auto,
+  real_or_auto,
+  links
+};
 
 /// The value of a count_or_auto or real_or_auto key that follows from other keys.
 struct automatic {

@@ -71,9 +71,10 @@ block_table ucie_table() {
       .real_or_auto(&b::ber, "ber", "", 0, 0.01,
                     "Bit error rate; auto: 1e-15 up to 32 GT/s, 1e-12 above, 0 for raw, which has no CRC.",
                     "UCIe")
-      .real_or_auto(&b::pj_per_bit, "pj_per_bit", "pJ/bit", 0, 100,
-                    "Energy of a bit on the wire; auto: 0.25 advanced, 0.5 standard; above 16 GT/s 0.3 and 0.6.",
-                    "UCIe targets 0.25-0.3 and 0.5-0.6; which rate has which end is an assumption")
+      .real_or_auto(
+          &b::pj_per_bit, "pj_per_bit", "pJ/bit", 0, 100,
+          "Energy of a bit on the wire; auto: 0.25 advanced, 0.5 standard; above 16 GT/s 0.3 and 0.6.",
+          "UCIe targets 0.25-0.3 and 0.5-0.6; which rate has which end is an assumption")
       .table();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/fabric/topology.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <map>
 #include <stdexcept>
@@ -46,17 +47,57 @@ topology::impl::impl(const config::machine_config& c) : config(c) {
   std::vector<problem> problems = check_counts(c);
   if (!problems.empty()) throw user_error(std::move(problems));
   shape = c.shape();
-  graph = build_sip_graph(c, problems);
-  choose_legs(problems);
+  graph = join_sips(c, problems);
+  if (problems.empty()) settings = settle_links(c, graph, problems);
+  // Of a list also those SIPs are told that the links found good do not reach.
+  const bool list = c.pod.topology == config::pod_topology::list;
+  if (problems.empty() || list) route_sips(graph, c, missing_sip_links(), problems);
+  route_around_gaps(detour_rules.front(), problems);
+  if (problems.empty()) choose_legs(problems);
   if (!problems.empty()) throw user_error(std::move(problems));
   place();
   number_links();
 }
 
+bool topology::impl::joined(std::uint32_t sip, cube_id cube, side s) const {
+  if (!cube_beside(shape, cube, s)) return false;
+  return settings.ucie.empty() ||
+         settings.ucie[cube_index(sip_id{sip}, cube) * sides + static_cast<unsigned>(s)].enabled;
+}
+
+std::vector<bool> topology::impl::missing_sip_links() const {
+  std::vector<bool> off;
+  for (const link_settings::sip_link& l : settings.sip_links) off.push_back(!l.enabled);
+  return off;
+}
+
+void topology::impl::route_around_gaps(detour_rule rule, std::vector<problem>& problems) {
+  detours.clear();
+  const std::uint32_t cubes = shape.cubes_per_sip();
+  bool gaps = false;
+  for (std::uint32_t sip = 0; sip < shape.sips && !settings.ucie.empty(); ++sip) {
+    const auto* const first = &settings.ucie[std::size_t{sip} * cubes * sides];
+    const bool whole = std::all_of(first, first + cubes * sides, [](const auto& s) { return s.enabled; });
+    detours.emplace_back();
+    if (whole) continue;
+    gaps = true;
+    std::vector<std::pair<cube_id, cube_id>> cut_off;
+    const cube_grid grid{shape, [this, sip](cube_id cube, side s) { return joined(sip, cube, s); }};
+    detours.back() = route_around(grid, rule, cut_off);
+    for (const auto& [from, to] : cut_off) {
+      problems.push_back(
+          {"overrides", "cubes that no path of UCIe links joins",
+           fmt::format("{} and {}", cube_path(shape, sip_id{sip}, from), cube_path(shape, sip_id{sip}, to)),
+           "a path between every two cubes of a SIP"});
+    }
+  }
+  if (!gaps) detours.clear();
+}
+
 std::array<bool, sides> topology::impl::neighbors(cube_id cube) const {
-  const std::uint32_t x = shape.cube_x(cube);
-  const std::uint32_t y = shape.cube_y(cube);
-  return {y + 1 < shape.cube_rows, x + 1 < shape.cube_columns, y > 0, x > 0};
+  std::array<bool, sides> there{};
+  for (unsigned s = 0; s < sides; ++s) there[s] = cube_beside(shape, cube, static_cast<side>(s)).has_value();
+  return there;
 }
 
 void topology::impl::choose_legs(std::vector<problem>& problems) {
@@ -120,7 +161,17 @@ void topology::impl::place() {
   }
 }
 
-topology::topology(const config::machine_config& config) : impl_(std::make_unique<impl>(config)) {}
+/// Detours come by the first rule without a cycle. When none has that, the first stays: whoever asks
+/// find_dependency_cycle is shown its cycle.
+topology::topology(const config::machine_config& config) : impl_(std::make_unique<impl>(config)) {
+  if (impl_->detours.empty()) return;
+  std::vector<problem> none;
+  for (const detour_rule rule : detour_rules) {
+    impl_->route_around_gaps(rule, none);
+    if (find_dependency_cycle(*this).empty()) return;
+  }
+  impl_->route_around_gaps(detour_rules.front(), none);
+}
 topology::~topology() = default;
 
 const machine_shape& topology::shape() const { return impl_->shape; }
@@ -130,14 +181,14 @@ const cube_layout& topology::layout(sip_id sip, cube_id cube) const {
 }
 
 std::optional<cube_id> topology::neighbor(cube_id cube, side s) const {
-  if (!impl_->neighbors(cube)[static_cast<unsigned>(s)]) return std::nullopt;
-  switch (s) {
-    case side::north: return cube_id{cube.value + impl_->shape.cube_columns};
-    case side::east: return cube_id{cube.value + 1};
-    case side::south: return cube_id{cube.value - impl_->shape.cube_columns};
-    case side::west: return cube_id{cube.value - 1};
-  }
-  return std::nullopt;
+  return cube_beside(impl_->shape, cube, s);
+}
+
+const config::ucie_block& topology::ucie(sip_id sip, cube_id cube, side s) const {
+  return impl_->ucie(sip, cube, s);
+}
+const config::sip_link_block& topology::sip_link_settings(std::uint32_t index) const {
+  return impl_->sip_link_block(index);
 }
 
 std::span<const sip_link> topology::sip_links() const { return impl_->sip_links; }

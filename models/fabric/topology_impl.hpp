@@ -6,6 +6,8 @@
 #include <mutex>
 #include <vector>
 
+#include "models/fabric/detours.hpp"
+#include "models/fabric/link_settings.hpp"
 #include "models/fabric/placement.hpp"
 #include "models/fabric/sip_graph.hpp"
 #include "models/fabric/topology.hpp"
@@ -16,6 +18,8 @@ struct topology::impl {
   config::machine_config config;
   machine_shape shape;
   sip_graph graph;
+  link_settings settings;
+  std::vector<std::vector<side>> detours;  ///< per SIP with a link missing, see detours.hpp; else empty
   unsigned legs{1};
   bool count_crossings{true};  ///< legs by SIP links crossed; otherwise by datelines
   std::vector<placed_layout> layouts;
@@ -55,6 +59,20 @@ struct topology::impl {
   }
   [[nodiscard]] unsigned dateline_groups() const { return 2 + graph.max_datelines; }
   [[nodiscard]] std::array<bool, sides> neighbors(cube_id cube) const;
+  [[nodiscard]] const config::ucie_block& ucie(sip_id sip, cube_id cube, side s) const {
+    if (settings.ucie.empty()) return config.ucie;
+    return settings.ucie[cube_index(sip, cube) * sides + static_cast<unsigned>(s)].block;
+  }
+  [[nodiscard]] const config::sip_link_block& sip_link_block(std::uint32_t index) const {
+    return settings.sip_links.empty() ? config.sip_link : settings.sip_links[index].block;
+  }
+  [[nodiscard]] bool sip_joined(std::uint32_t index) const {
+    return settings.sip_links.empty() || settings.sip_links[index].enabled;
+  }
+  /// A UCIe link leaves there, and is enabled.
+  [[nodiscard]] bool joined(std::uint32_t sip, cube_id cube, side s) const;
+  [[nodiscard]] std::vector<bool> missing_sip_links() const;
+  void route_around_gaps(detour_rule rule, std::vector<problem>& problems);
   void choose_legs(std::vector<problem>& problems);
   void place();
   void number_links();

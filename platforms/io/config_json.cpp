@@ -56,6 +56,7 @@ loaded_config load_config(const config_request& request) {
     a.key->set(loaded.config, a.value);
     loaded.origins[a.key->path()] = a.origin;
   }
+  if (r.overrides) loaded.config.overrides = *r.overrides;
   add_rule_problems(loaded, r);
   if (!r.problems.empty()) throw user_error(std::move(r.problems));
   return loaded;

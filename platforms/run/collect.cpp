@@ -18,13 +18,22 @@ struct fabric_totals {
   std::uint64_t wakeups{};
   std::uint64_t bytes{};
   double busiest{};
+  std::uint64_t replays{};
+  std::uint64_t crc_errors{};
+  double energy_pj{};
 };
 
 void add_link(const prepared_run& run, std::uint32_t link, std::uint64_t packets, std::uint64_t flits,
               double busy_ns, double stall_ns, fabric_totals& totals, run_outcome& o) {
   const std::uint64_t bytes = flits * run.machine.config.noc.flit_bytes;
   const double fraction = hw::now().fs == 0 ? 0.0 : busy_ns / hw::now().ns();
-  o.links.push_back({run.machine.topology.links()[link].name, bytes, packets, fraction, stall_ns});
+  link_row row;
+  row.name = run.machine.topology.links()[link].name;
+  row.bytes = bytes;
+  row.packets = packets;
+  row.busy_fraction = fraction;
+  row.stall_ns = stall_ns;
+  o.links.push_back(std::move(row));
   const auto kind = run.machine.topology.links()[link].kind;
   if (kind == fabric::link_kind::inject || kind == fabric::link_kind::eject) return;
   totals.bytes += bytes;
@@ -47,7 +56,19 @@ void collect_link(const prepared_run& run, const Adapter& a, fabric_totals& tota
   const auto& c = a.statistics();
   totals.hops += c.packets;
   totals.wakeups += c.evaluations;
-  add_link(run, a.link(), c.packets, c.flits, c.busy.ns(), c.credit_stall.ns(), totals, o);
+  const timing::line_counters& line = a.sender().line_statistics();
+  add_link(run, a.link(), c.packets, line.flits, line.busy.ns(), c.credit_stall.ns(), totals, o);
+  link_row& row = o.links.back();
+  row.payload_bytes = c.payload_bytes;
+  row.d2d_flits = line.frames;
+  row.replays = line.replays;
+  row.naks = line.naks;
+  row.crc_errors = line.crc_errors;
+  row.retry_stall_ns = line.retry_stall.ns();
+  row.energy_pj = a.sender().energy_pj();
+  totals.replays += line.replays;
+  totals.crc_errors += line.crc_errors;
+  totals.energy_pj += row.energy_pj;
 }
 
 void collect_fabric(const prepared_run& run, netlist::pod& pod, fabric_totals& totals, run_outcome& o) {
@@ -105,6 +126,9 @@ void collect(const prepared_run& run, netlist::pod& pod, const session& s,
              {"credit_stall_ns", stall},
              {"empty_wait_ns", wait},
              {"link_utilization_max", totals.busiest},
+             {"d2d_replays", number(totals.replays)},
+             {"d2d_crc_errors", number(totals.crc_errors)},
+             {"d2d_energy_pj", totals.energy_pj},
              {"critical_cube_hops", number(hops.cube_hops())},
              {"critical_sip_hops", number(hops.sip_hops())},
              {"simulated_ns", hw::now().ns()},

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every interleaving of sending, corruption, lost answers and timeouts for small windows: flits arrive
 // once and in order, the window is never overrun, and every run can end with everything acknowledged.
+#include "models/protocol/replay_window.hpp"
+
 #include <deque>
 #include <set>
 #include <tuple>
 #include <vector>
 
-#include "models/protocol/replay_window.hpp"
 #include "support/test.hpp"
 
 namespace diecast::test {
@@ -48,8 +49,7 @@ void send(world& w, std::uint32_t modulus, bool intact) {
   const bool again = w.sender.replaying();
   const std::uint32_t oldest = w.sender.outstanding() > 0 ? w.sender.oldest() : 0;
   const std::uint32_t sequence = w.sender.send();
-  const std::uint32_t payload =
-      again ? w.first_held + (sequence + modulus - oldest) % modulus : w.sent_new++;
+  const std::uint32_t payload = again ? w.first_held + (sequence + modulus - oldest) % modulus : w.sent_new++;
   CHECK(w.sender.outstanding() <= w.window);
   w.wire.push_back({sequence, payload, intact});
 }
@@ -75,8 +75,12 @@ void answer(world& w) {
 
 /// What tells two worlds apart.
 auto key(const world& w) {
-  std::vector<std::uint64_t> k{w.sent_new, w.delivered, w.first_held, w.receiver.expected(),
-                               w.sender.outstanding(), w.sender.replaying() ? 1U : 0U};
+  std::vector<std::uint64_t> k{w.sent_new,
+                               w.delivered,
+                               w.first_held,
+                               w.receiver.expected(),
+                               w.sender.outstanding(),
+                               w.sender.replaying() ? 1U : 0U};
   // The next flit to be sent and the places are seen through a copy's behavior.
   replay_sender probe = w.sender;
   k.push_back(!probe.full() || probe.replaying() ? probe.send() : UINT64_MAX);
