@@ -186,13 +186,13 @@ struct trace_block {
 /// Changes single links: what is set replaces the block's value at every link whose name matches. A link
 /// is named by either of its ends and changes in both directions.
 struct link_override {
-  std::string match;  ///< glob over instance names, "pod.sip0.cube_1_2.ucie_e*"
-  std::optional<bool> enabled;
-  std::optional<std::uint64_t> modules;  ///< UCIe only, as gt_s and ber
-  std::optional<double> gt_s;
-  std::optional<double> latency_ns;
-  std::optional<double> ber;
-  std::optional<double> gbytes_s;  ///< SIP links only
+  std::string match{};  ///< glob over instance names, "pod.sip0.cube_1_2.ucie_e*"
+  std::optional<bool> enabled{};
+  std::optional<std::uint64_t> modules{};  ///< UCIe only, as gt_s and ber
+  std::optional<double> gt_s{};
+  std::optional<double> latency_ns{};
+  std::optional<double> ber{};
+  std::optional<double> gbytes_s{};  ///< SIP links only
   bool operator==(const link_override&) const = default;
 };
 

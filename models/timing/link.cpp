@@ -85,7 +85,8 @@ double retry_share(const link_timing& t, std::uint32_t frames) {
 sim_time credit_round_trip(const link_timing& t, std::uint32_t flits) {
   const sim_time first = t.crossing({}, flits);
   const sim_time last = first + t.receiver.cycles(flits - 1);
-  return sim_time{batch_usable(first.fs, last.fs, flits, t.serialization(1).fs)} + t.latency;
+  const sim_time usable = sim_time{batch_usable(first.fs, last.fs, flits, t.serialization(1).fs)} + t.latency;
+  return t.crossing(usable, flits) - first;
 }
 
 }  // namespace diecast::timing

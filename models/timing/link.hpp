@@ -137,8 +137,8 @@ struct frame_format {
 /// Share of the wire that a retry buffer of `frames` allows: a frame leaves when the Ack of the one
 /// `frames` before is back, so `frames` leave per round trip of twice the latency.
 [[nodiscard]] double retry_share(const link_timing& t, std::uint32_t frames);
-/// From the start of a packet of `flits` on an idle link to the time at which the link credits it used are
-/// usable again, when the NoC behind takes it at once.
+/// How often a packet of `flits` can cross when each waits for the link credits of the one before and the
+/// NoC behind takes it at once: across, freed, credits back, to the next clock edge.
 [[nodiscard]] sim_time credit_round_trip(const link_timing& t, std::uint32_t flits);
 
 }  // namespace diecast::timing
