@@ -21,6 +21,8 @@ struct fabric_totals {
   std::uint64_t replays{};
   std::uint64_t crc_errors{};
   double energy_pj{};
+  std::uint64_t routed_hops{};
+  std::uint64_t routed_bytes{};
 };
 
 void add_link(const prepared_run& run, std::uint32_t link, std::uint64_t packets, std::uint64_t flits,
@@ -71,6 +73,21 @@ void collect_link(const prepared_run& run, const Adapter& a, fabric_totals& tota
   totals.energy_pj += row.energy_pj;
 }
 
+/// Bytes x links and links over all packets received, from their sources and the routes alone: what the
+/// links' own counters must add up to.
+void collect_routes(const prepared_run& run, const hw::terminal_port& port, fabric_totals& totals) {
+  const fabric::topology& t = run.machine.topology;
+  for (const hw::source_tally::row& r : port.received().rows()) {
+    std::uint64_t links = 0;
+    for (const fabric::route_hop& hop : t.trace(r.source, port.address())) {
+      const auto kind = t.links()[hop.link].kind;
+      links += kind == fabric::link_kind::inject || kind == fabric::link_kind::eject ? 0 : 1;
+    }
+    totals.routed_hops += r.packets * links;
+    totals.routed_bytes += r.flits * links * run.machine.config.noc.flit_bytes;
+  }
+}
+
 void collect_fabric(const prepared_run& run, netlist::pod& pod, fabric_totals& totals, run_outcome& o) {
   for (const auto& sip : pod.sips()) {
     for (const auto& cube : sip->cubes()) {
@@ -80,6 +97,7 @@ void collect_fabric(const prepared_run& run, netlist::pod& pod, fabric_totals& t
       }
       for (const auto& pe : cube->pes()) totals.packets += pe->dma.terminal().packets_sent();
     }
+    sip->visit_terminals([&](const hw::terminal_port& port) { collect_routes(run, port, totals); });
     for (const auto& port : sip->ports()) {
       if (port) collect_link(run, *port, totals, o);
     }
@@ -123,6 +141,8 @@ void collect(const prepared_run& run, netlist::pod& pod, const session& s,
              {"packet_hops", number(totals.hops)},
              {"wakeups", number(totals.wakeups)},
              {"bytes_on_links", number(totals.bytes)},
+             {"routed_bytes", number(totals.routed_bytes)},
+             {"routed_hops", number(totals.routed_hops)},
              {"credit_stall_ns", stall},
              {"empty_wait_ns", wait},
              {"link_utilization_max", totals.busiest},
