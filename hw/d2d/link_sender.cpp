@@ -138,7 +138,8 @@ void link_sender::start(std::uint32_t queue, sim_time now) {
   if (now > could_start) counters_.credit_stall += now - could_start;
   ++counters_.packets;
   counters_.payload_bytes += s.p->header.payload_bytes;
-  const timing::flit_line::transfer t = line_.send(static_cast<unsigned>(topology_.class_of(vc)), now, flits);
+  const timing::flit_line::transfer t =
+      line_.send(static_cast<unsigned>(topology_.class_of(vc)), now, flits, s.tail);
   credits_[vc] -= flits;
   const clock_domain& noc = timing_.receiver;
   const std::uint64_t freed = timing::batch_usable(now.fs, t.end.fs, flits, noc.period.fs);

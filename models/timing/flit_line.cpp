@@ -49,7 +49,7 @@ sim_time flit_line::earliest(unsigned c, sim_time at) const {
   return first > backlog_ ? idle_from_ : std::max(at, slot_start(first));
 }
 
-flit_line::transfer flit_line::send(unsigned c, sim_time now, std::uint32_t flits) {
+flit_line::transfer flit_line::send(unsigned c, sim_time now, std::uint32_t flits, sim_time ready) {
   if (now >= idle_from_) begin_stream(now);
   const std::uint64_t slot = slot_at(now);
   if (slot_start(slot) != now || !link_.free(c, slot)) {
@@ -61,7 +61,7 @@ flit_line::transfer flit_line::send(unsigned c, sim_time now, std::uint32_t flit
   backlog_ = std::max(backlog_, slot) + flits;
   counters_.flits += flits;
   if (timing_.framed()) {
-    append_frames(now);
+    append_frames(std::min(ready, now));
     idle_from_ = frame_start(frames_ - 1) + frame_;
   } else {
     counters_.busy += timing_.serialization(flits);
@@ -131,14 +131,14 @@ void flit_line::forget_stalls(std::uint64_t slot) {
 
 void flit_line::add_stall(std::uint64_t frame, sim_time length) { stalls_.push_back({frame, length}); }
 
-void flit_line::append_frames(sim_time now) {
+void flit_line::append_frames(sim_time ready) {
   for (const std::uint64_t all = timing_.frames(backlog_); frames_ < all; ++frames_) {
-    send_frame(frames_, now);
+    send_frame(frames_, ready);
   }
 }
 
-void flit_line::send_frame(std::uint64_t frame, sim_time now) {
-  resend_in_vain(now);
+void flit_line::send_frame(std::uint64_t frame, sim_time ready) {
+  resend_in_vain(ready);
   for (;;) {
     wait_for_room(frame);
     const std::uint32_t sequence = sender_.send();
@@ -179,10 +179,10 @@ void flit_line::replay(std::uint64_t frame) {
   add_stall(frame, lost);
 }
 
-/// The frame at hand, known since `now`, was sent once already if that was before the Nak of one before it.
-void flit_line::resend_in_vain(sim_time now) {
+/// The frame at hand, ready since `ready`, was sent once already if that was before the Nak of one before it.
+void flit_line::resend_in_vain(sim_time ready) {
   if (vain_.left == 0) return;
-  const sim_time start = std::max(now, vain_.next);
+  const sim_time start = std::max(ready, vain_.next);
   if (start + frame_ > vain_.until) {
     vain_.left = 0;
     return;

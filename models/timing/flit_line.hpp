@@ -79,8 +79,9 @@ class flit_line {
     sim_time end;  ///< last flit of the packet sent, or sent again
     span arrival;  ///< at the far end
   };
-  /// Starts a packet. Precondition: earliest(c, now) == now.
-  transfer send(unsigned c, sim_time now, std::uint32_t flits);
+  /// Starts a packet. Precondition: earliest(c, now) == now. `ready`: since when it waits for the wire,
+  /// never for "since now"; decides only how much of it was sent in vain behind a corrupted frame.
+  transfer send(unsigned c, sim_time now, std::uint32_t flits, sim_time ready = sim_time::never());
 
   /// From here on the wire is as if never used.
   [[nodiscard]] sim_time idle_from() const { return idle_from_; }
@@ -104,11 +105,11 @@ class flit_line {
   [[nodiscard]] sim_time arrival_of(std::uint64_t flit) const;
   void begin_stream(sim_time now);
   void forget_stalls(std::uint64_t slot);
-  void append_frames(sim_time now);
-  void send_frame(std::uint64_t frame, sim_time now);
+  void append_frames(sim_time ready);
+  void send_frame(std::uint64_t frame, sim_time ready);
   void wait_for_room(std::uint64_t frame);
   void replay(std::uint64_t frame);
-  void resend_in_vain(sim_time now);
+  void resend_in_vain(sim_time ready);
   void add_stall(std::uint64_t frame, sim_time length);
   [[nodiscard]] sim_time frame_start(std::uint64_t frame) const {
     return origin_ + timing_.frame_time(frame) + shift(frame);

@@ -121,6 +121,7 @@ class file_reader {
       return;
     }
     r_.overrides.emplace();
+    r_.overrides_origin = file_;
     for (std::size_t i = 0; i < items->size(); ++i) {
       const std::string path = fmt::format("overrides[{}]", i);
       r_.overrides->push_back(override_entry(path, (*items)[i]));

@@ -36,6 +36,7 @@ struct reading {
   std::set<std::string> broken;  ///< paths whose value was refused
   /// The last list that was given; arrays replace.
   std::optional<std::vector<config::link_override>> overrides;
+  std::string overrides_origin;
 };
 
 /// Reads a file after everything it extends.

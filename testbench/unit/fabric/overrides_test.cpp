@@ -5,6 +5,8 @@
 #include <set>
 
 #include "fabric_test_util.hpp"
+#include "models/fabric/detours.hpp"
+#include "models/fabric/link_settings.hpp"
 #include "models/timing/link.hpp"
 #include "models/types/error.hpp"
 #include "support/test.hpp"
@@ -166,6 +168,43 @@ TEST_CASE("detours: random gaps either route every pair over links that are ther
   UNSCOPED_INFO(routed << " routed, " << refused << " refused, " << cyclic << " cyclic");
   CHECK(routed > 50);
   CHECK(cyclic == 0);
+}
+
+TEST_CASE("detours: by every rule each cube that is reached is reached without going round in circles") {
+  CHECK(rc::check("rules", [] {
+    machine_shape shape;
+    shape.cube_columns = *rc::gen::inRange<std::uint32_t>(1, 6);
+    shape.cube_rows = *rc::gen::inRange<std::uint32_t>(1, 6);
+    const std::uint32_t cubes = shape.cubes_per_sip();
+    std::set<std::pair<std::uint32_t, std::uint32_t>> gaps;
+    for (int n = 0; n < 6; ++n) {
+      const cube_id cube{*rc::gen::inRange<std::uint32_t>(0, cubes)};
+      const auto beside = cube_beside(shape, cube, *rc::gen::element(side::north, side::east));
+      if (beside) gaps.emplace(cube.value, beside->value);
+    }
+    const cube_grid grid{shape, [&](cube_id cube, side s) {
+                           const auto beside = cube_beside(shape, cube, s);
+                           return beside && !gaps.contains(std::minmax(cube.value, beside->value));
+                         }};
+    for (const detour_rule rule : detour_rules) {
+      std::vector<std::pair<cube_id, cube_id>> cut_off;
+      const std::vector<side> next = route_around(grid, rule, cut_off);
+      std::set<std::uint32_t> lost;
+      for (const auto& [from, to] : cut_off) lost.insert(to.value);
+      for (std::uint32_t from = 0; from < cubes; ++from) {
+        for (std::uint32_t to = 0; to < cubes; ++to) {
+          if (lost.contains(from) || lost.contains(to)) continue;
+          std::uint32_t steps = 0;
+          for (cube_id at{from}; at.value != to; ++steps) {
+            RC_ASSERT(steps < cubes);
+            const side s = next[std::size_t{at.value} * cubes + to];
+            RC_ASSERT(grid.joined(at, s));
+            at = *cube_beside(shape, at, s);
+          }
+        }
+      }
+    }
+  }));
 }
 
 }  // namespace
