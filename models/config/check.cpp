@@ -8,6 +8,7 @@
 
 #include "models/abi/address.hpp"
 #include "models/abi/wire.hpp"
+#include "models/config/overrides.hpp"
 
 namespace diecast::config {
 namespace {
@@ -180,6 +181,21 @@ verdict costs_a_cycle(double latency_ns, const machine_config& c) {
 verdict ucie_costs_a_cycle(const machine_config& c) { return costs_a_cycle(c.ucie.latency_ns, c); }
 verdict sip_link_costs_a_cycle(const machine_config& c) { return costs_a_cycle(c.sip_link.latency_ns, c); }
 
+verdict package_has_the_lanes(const machine_config& c) {
+  const ucie_block& u = c.ucie;
+  const bool narrow = u.lanes <= 16;
+  if (u.package == ucie_package::automatic || narrow == (u.package == ucie_package::standard)) return {};
+  return broken_rule{
+      "contradicts ucie.lanes", narrow ? "advanced" : "standard",
+      fmt::format("{} for {} lanes per module, or auto", narrow ? "standard" : "advanced", u.lanes)};
+}
+
+verdict errors_are_detected(const machine_config& c) {
+  if (c.ucie.format != flit_format::raw || c.ucie.ber.value_or(0.0) == 0.0) return {};
+  return broken_rule{"flit_format raw has no CRC: bit errors would pass unseen",
+                     fmt::format("{}", *c.ucie.ber), "0 or auto, or ucie.flit_format flit_68 or flit_256"};
+}
+
 verdict pages_are_full_bursts(const machine_config& c) {
   if (c.hbm.model != hbm_model::bank || c.hbm.page_bytes % c.hbm.burst_bytes == 0) return {};
   return broken_rule{"a page is not a whole number of bursts", std::to_string(c.hbm.page_bytes),
@@ -262,6 +278,8 @@ const rule rules[]{
     {{"ucie.buffer_flits", "noc.flow", "noc.max_packet_bytes", "noc.flit_bytes"}, ucie_cut_through},
     {{"sip_link.buffer_flits", "noc.flow", "noc.max_packet_bytes", "noc.flit_bytes"}, sip_cut_through},
     {{"ucie.latency_ns", "noc.clock_ghz"}, ucie_costs_a_cycle},
+    {{"ucie.package", "ucie.lanes"}, package_has_the_lanes},
+    {{"ucie.ber", "ucie.flit_format"}, errors_are_detected},
     {{"sip_link.latency_ns", "noc.clock_ghz"}, sip_link_costs_a_cycle},
     {{"hbm.page_bytes", "hbm.burst_bytes", "hbm.model"}, pages_are_full_bursts},
     {{"hbm.port_mib", "hbm.pseudo_channels", "hbm.sids", "hbm.bank_groups", "hbm.banks_per_group",
@@ -284,6 +302,17 @@ std::vector<problem> check(const machine_config& config, const std::set<std::str
     if (!usable) continue;
     if (verdict v = r.test(config)) {
       problems.push_back({r.keys.front(), std::move(v->what), std::move(v->value), std::move(v->expected)});
+    }
+  }
+  if (!problems.empty()) return problems;  // they would be reported again
+  for (std::size_t i = 0; i < config.overrides.size(); ++i) {
+    const machine_config overridden = with_override(config, config.overrides[i]);
+    for (const rule& r : rules) {
+      if (verdict v = r.test(overridden)) {
+        problems.push_back({fmt::format("overrides[{}].set", i),
+                            fmt::format("{}: {}", r.keys.front(), v->what), std::move(v->value),
+                            std::move(v->expected)});
+      }
     }
   }
   return problems;

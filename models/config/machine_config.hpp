@@ -14,6 +14,8 @@ namespace diecast::config {
 
 /// A size that follows from other keys unless given: "auto" in JSON.
 using auto_count = std::optional<std::uint64_t>;
+/// The same for a real number.
+using auto_real = std::optional<double>;
 
 struct sim_block {
   std::uint64_t seed{1};
@@ -120,20 +122,27 @@ struct noc_block {
 };
 
 enum class flit_format : std::uint8_t { raw, flit_68, flit_256 };
+enum class ucie_package : std::uint8_t { automatic, standard, advanced };
 
 struct ucie_block {
+  ucie_package package{ucie_package::automatic};
   std::uint64_t lanes{64};
   double gt_s{16.0};
   std::uint64_t modules{2};
   double latency_ns{11.0};                    ///< FDI to FDI, one crossing
   flit_format format{flit_format::flit_256};  ///< key flit_format
   auto_count buffer_flits;                    ///< per VC, in NoC flits; auto: bandwidth x round trip
+  auto_count retry_flits;                     ///< in UCIe flits, of the link; auto: bandwidth x round trip
+  auto_real ber;                              ///< bit error rate; auto: by rate, see models/timing/link.hpp
+  auto_real pj_per_bit;                       ///< on the wire; auto: by package and rate
+  bool operator==(const ucie_block&) const = default;
 };
 
 struct sip_link_block {
   double gbytes_s{64.0};  ///< payload rate per direction; what one NoC port can feed
   double latency_ns{100.0};
   auto_count buffer_flits;
+  bool operator==(const sip_link_block&) const = default;
 };
 
 enum class hbm_model : std::uint8_t { bank, simple };
@@ -225,6 +234,19 @@ struct trace_block {
   std::string vcd_scope{"*"};
 };
 
+/// Changes single links: what is set replaces the block's value at every link whose name matches. A link
+/// is named by either of its ends and changes in both directions.
+struct link_override {
+  std::string match{};  ///< glob over instance names, "pod.sip0.cube_1_2.ucie_e*"
+  std::optional<bool> enabled{};
+  std::optional<std::uint64_t> modules{};  ///< UCIe only, as gt_s and ber
+  std::optional<double> gt_s{};
+  std::optional<double> latency_ns{};
+  std::optional<double> ber{};
+  std::optional<double> gbytes_s{};  ///< SIP links only
+  bool operator==(const link_override&) const = default;
+};
+
 struct machine_config {
   sim_block sim;
   pod_block pod;
@@ -240,6 +262,7 @@ struct machine_config {
   host_block host;
   ccl_block ccl;
   trace_block trace;
+  std::vector<link_override> overrides;  ///< in order: a later one wins
 
   [[nodiscard]] machine_shape shape() const {
     return {static_cast<std::uint32_t>(pod.sips), static_cast<std::uint32_t>(sip.columns),

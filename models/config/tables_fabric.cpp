@@ -91,9 +91,10 @@ block_table noc_table() {
 block_table ucie_table() {
   using b = ucie_block;
   return rows<b>(&machine_config::ucie, "ucie", "Die-to-die link on each side of a cube.")
+      .choice(&b::package, "package", {"auto", "standard", "advanced"},
+              "Kind of package; auto: standard up to 16 lanes per module, advanced above.", "UCIe")
       .count(&b::lanes, "lanes", "", 1, 256, "Lanes of a module: x16 standard, x64 advanced.", "UCIe")
-      .real(&b::gt_s, "gt_s", "GT/s", 0.1, 128, "Transfers per second and lane; UCIe has 4 to 64.",
-            "Rebel100")
+      .real(&b::gt_s, "gt_s", "GT/s", 4, 64, "Transfers per second and lane.", "Rebel100; UCIe has 4 to 64")
       .count(&b::modules, "modules", "", 1, 8, "Modules of a side.",
              "256 GB/s: what 4 edge routers can feed; Rebel100 has ~8")
       .real(&b::latency_ns, "latency_ns", "ns", 0.001, most_ns,
@@ -103,6 +104,16 @@ block_table ucie_table() {
       .auto_size(&b::buffer_flits, "buffer_flits", "flits", 1, 1 << 20,
                  "Receive buffer per VC in NoC flits; auto: bandwidth x round trip.",
                  "bandwidth x round trip")
+      .auto_size(&b::retry_flits, "retry_flits", "UCIe flits", 1, 1 << 20,
+                 "Retry buffer of the link; auto: raw rate x twice the latency.",
+                 "22 ns x 128 GB/s = 11 flits of 256 B per module")
+      .real_or_auto(&b::ber, "ber", "", 0, 0.01,
+                    "Bit error rate; auto: 1e-15 up to 32 GT/s, 1e-12 above, 0 for raw, which has no CRC.",
+                    "UCIe")
+      .real_or_auto(
+          &b::pj_per_bit, "pj_per_bit", "pJ/bit", 0, 100,
+          "Energy of a bit on the wire; auto: 0.25 advanced, 0.5 standard; above 16 GT/s 0.3 and 0.6.",
+          "UCIe targets 0.25-0.3 and 0.5-0.6; which rate has which end is an assumption")
       .table();
 }
 

@@ -67,11 +67,14 @@ std::string result_csv(const std::vector<run_outcome>& runs) {
 }
 
 std::string links_csv(const std::vector<run_outcome>& runs) {
-  std::string text = "run,link,bytes,packets,busy_fraction,stall_ns\n";
+  std::string text =
+      "run,link,bytes,packets,busy_fraction,stall_ns,payload_bytes,d2d_flits,replays,naks,crc_errors,"
+      "retry_stall_ns,energy_pj\n";
   for (std::size_t i = 0; i < runs.size(); ++i) {
     for (const auto& r : runs[i].links) {
-      text += fmt::format("{},{},{},{},{},{}\n", i, csv_field(r.name), r.bytes, r.packets, r.busy_fraction,
-                          r.stall_ns);
+      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", i, csv_field(r.name), r.bytes,
+                          r.packets, r.busy_fraction, r.stall_ns, r.payload_bytes, r.d2d_flits, r.replays,
+                          r.naks, r.crc_errors, r.retry_stall_ns, r.energy_pj);
     }
   }
   return text;

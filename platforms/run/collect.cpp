@@ -20,13 +20,24 @@ struct fabric_totals {
   std::uint64_t wakeups{};
   std::uint64_t bytes{};
   double busiest{};
+  std::uint64_t replays{};
+  std::uint64_t crc_errors{};
+  double energy_pj{};
+  std::uint64_t routed_hops{};
+  std::uint64_t routed_bytes{};
 };
 
 void add_link(const prepared_run& run, std::uint32_t link, std::uint64_t packets, std::uint64_t flits,
               double busy_ns, double stall_ns, fabric_totals& totals, run_outcome& o) {
   const std::uint64_t bytes = flits * run.machine.config.noc.flit_bytes;
   const double fraction = hw::now().fs == 0 ? 0.0 : busy_ns / hw::now().ns();
-  o.links.push_back({run.machine.topology.links()[link].name, bytes, packets, fraction, stall_ns});
+  link_row row;
+  row.name = run.machine.topology.links()[link].name;
+  row.bytes = bytes;
+  row.packets = packets;
+  row.busy_fraction = fraction;
+  row.stall_ns = stall_ns;
+  o.links.push_back(std::move(row));
   const auto kind = run.machine.topology.links()[link].kind;
   if (kind == fabric::link_kind::inject || kind == fabric::link_kind::eject) return;
   totals.bytes += bytes;
@@ -49,7 +60,34 @@ void collect_link(const prepared_run& run, const Adapter& a, fabric_totals& tota
   const auto& c = a.statistics();
   totals.hops += c.packets;
   totals.wakeups += c.evaluations;
-  add_link(run, a.link(), c.packets, c.flits, c.busy.ns(), c.credit_stall.ns(), totals, o);
+  const timing::line_counters& line = a.sender().line_statistics();
+  add_link(run, a.link(), c.packets, line.flits, line.busy.ns(), c.credit_stall.ns(), totals, o);
+  link_row& row = o.links.back();
+  row.payload_bytes = c.payload_bytes;
+  row.d2d_flits = line.frames;
+  row.replays = line.replays;
+  row.naks = line.naks;
+  row.crc_errors = line.crc_errors;
+  row.retry_stall_ns = line.retry_stall.ns();
+  row.energy_pj = a.sender().energy_pj();
+  totals.replays += line.replays;
+  totals.crc_errors += line.crc_errors;
+  totals.energy_pj += row.energy_pj;
+}
+
+/// Bytes x links and links over all packets received, from their sources and the routes alone: what the
+/// links' own counters must add up to.
+void collect_routes(const prepared_run& run, const hw::terminal_port& port, fabric_totals& totals) {
+  const fabric::topology& t = run.machine.topology;
+  for (const hw::source_tally::row& r : port.received().rows()) {
+    std::uint64_t links = 0;
+    for (const fabric::route_hop& hop : t.trace(r.source, port.address())) {
+      const auto kind = t.links()[hop.link].kind;
+      links += kind == fabric::link_kind::inject || kind == fabric::link_kind::eject ? 0 : 1;
+    }
+    totals.routed_hops += r.packets * links;
+    totals.routed_bytes += r.flits * links * run.machine.config.noc.flit_bytes;
+  }
 }
 
 void collect_fabric(const prepared_run& run, netlist::pod& pod, fabric_totals& totals, run_outcome& o) {
@@ -61,6 +99,7 @@ void collect_fabric(const prepared_run& run, netlist::pod& pod, fabric_totals& t
       }
       for (const auto& pe : cube->pes()) totals.packets += pe->dma.terminal().packets_sent();
     }
+    sip->visit_terminals([&](const hw::terminal_port& port) { collect_routes(run, port, totals); });
     for (const auto& port : sip->ports()) {
       if (port) collect_link(run, *port, totals, o);
     }
@@ -153,9 +192,14 @@ void collect(const prepared_run& run, netlist::pod& pod, const session& s,
              {"wakeups", number(totals.wakeups)},
              {"bytes_on_links", number(totals.bytes)},
              {"install_ns", s.install_ns()},
+             {"routed_bytes", number(totals.routed_bytes)},
+             {"routed_hops", number(totals.routed_hops)},
              {"credit_stall_ns", stall},
              {"empty_wait_ns", wait},
              {"link_utilization_max", totals.busiest},
+             {"d2d_replays", number(totals.replays)},
+             {"d2d_crc_errors", number(totals.crc_errors)},
+             {"d2d_energy_pj", totals.energy_pj},
              {"critical_cube_hops", number(hops.cube_hops())},
              {"critical_sip_hops", number(hops.sip_hops())},
              {"simulated_ns", hw::now().ns()},

@@ -48,6 +48,13 @@ struct link_row {
   std::uint64_t packets{};
   double busy_fraction{};
   double stall_ns{};
+  // Of die-to-die and SIP links only.
+  std::uint64_t payload_bytes{};  ///< of `bytes`, what is not header flits
+  std::uint64_t d2d_flits{};      ///< UCIe flits on the wire, those sent again included
+  std::uint64_t replays{};        ///< UCIe flits sent again
+  std::uint64_t naks{}, crc_errors{};
+  double retry_stall_ns{};  ///< the wire stood still because the retry buffer was full
+  double energy_pj{};       ///< UCIe only
 };
 /// One queue pair, for ipcq.csv.
 struct queue_pair_row {
