@@ -93,8 +93,8 @@ void topology::impl::route_around_gaps(detour_rule rule, std::vector<problem>& p
     if (whole) continue;
     gaps = true;
     std::vector<std::pair<cube_id, cube_id>> cut_off;
-    const cube_grid grid{shape, [this, sip](cube_id cube, side s) { return joined(sip, cube, s); }};
-    detours.back() = route_around(grid, rule, cut_off);
+    const cube_grid cubes_joined{shape, [this, sip](cube_id cube, side s) { return joined(sip, cube, s); }};
+    detours.back() = route_around(cubes_joined, rule, cut_off);
     for (const auto& [from, to] : cut_off) {
       problems.push_back(
           {"overrides", "cubes that no path of UCIe links joins",
