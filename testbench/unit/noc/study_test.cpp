@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <tuple>
+#include <unistd.h>
 
 #include <rapidcheck.h>
 
@@ -76,6 +77,8 @@ TEST_CASE("reference router: zero-load latency of a flit over every pair of an 8
 TEST_CASE("reference router: zero-load latency of 5 flits over every pair of an 8 x 8 mesh") {
   check_zero_load(8, 5);
 }
+
+constexpr unsigned patience_s = 5;  // a run takes milliseconds
 
 /// A small network of any kind, with traffic that may saturate it.
 struct random_study {
@@ -173,6 +176,7 @@ TEST_CASE("every packet is delivered once, in order per flow, and all credits re
              << static_cast<int>(n.flow) << ", buffer " << n.vc_buffer_flits.value_or(0) << ", hop "
              << n.hop_cycles << "\n";
     const auto answer = platforms::run_text_in_child([&s]() -> std::string {
+      alarm(patience_s);  // a network that never comes to rest is a failure, not a test that never ends
       try {
         return "wrong: " + faults_of(s);
       } catch (const std::exception& e) {
