@@ -69,13 +69,32 @@ class balance_table {
         less(tcm, 5 * ni), fmt::format("a reduce-scatter at wire rate moves {:.1f} GB/s", 5 * ni));
   }
 
+  /// Router-to-router links of a cube over its middle, each way; 0 when it has one router.
+  [[nodiscard]] std::uint64_t links_across() const {
+    const auto& layout = t_.layout({}, {});
+    const bool in_one_row = c_.noc.topology == config::noc_topology::ring;
+    const bool along_x = in_one_row || layout.columns >= layout.rows;
+    const auto half_of = [&](router_index r) {
+      if (in_one_row) return 2 * r >= layout.routers();
+      return along_x ? 2 * (r % layout.columns) >= layout.columns : 2 * (r / layout.columns) >= layout.rows;
+    };
+    std::uint64_t across = 0;
+    for (router_index r = 0; r < layout.routers(); ++r) {
+      const unsigned first = static_cast<unsigned>(along_x ? side::east : side::north);
+      for (const unsigned s : {first, static_cast<unsigned>(opposite(static_cast<side>(first)))}) {
+        if (!t_.has_side(r, static_cast<side>(s)) || half_of(r)) continue;
+        across += half_of(t_.next_router(r, static_cast<side>(s))) ? 1 : 0;
+      }
+    }
+    return across;
+  }
+
   void noc_rows() {
-    const bool vertical = c_.noc.columns >= c_.noc.rows;
-    const std::uint64_t cut = vertical ? c_.noc.rows : c_.noc.columns;
+    const std::uint64_t cut = links_across();
     add("NoC link", link_rate(),
         fmt::format("{} B flits at {} GHz, {:.1f} GB/s after headers", c_.noc.flit_bytes, ghz(),
                     link_rate() * payload_share()));
-    add("cube bisection", d(cut) * link_rate(), fmt::format("{} links each way", cut));
+    if (cut != 0) add("cube bisection", d(cut) * link_rate(), fmt::format("{} links each way", cut));
     const double port = hbm_gbytes_s() / d(std::max<std::uint64_t>(c_.hbm.ports, 1));
     if (c_.hbm.ports > 0) {
       add("cube HBM", hbm_gbytes_s(), fmt::format("{} ports of {:.1f} GB/s", c_.hbm.ports, port),
