@@ -78,33 +78,32 @@ lost_time::moment lost_time::spacing(const pc_account& c, std::uint32_t bank, bo
   return last;
 }
 
-/// Charges the ticks from `from` to the command at t. visible: when its request came.
-void lost_time::charge_gap(const pc_account& c, std::uint32_t bank, bool write, dram_tick from, dram_tick t,
-                           dram_tick visible, dram_tick opened) {
+/// Charges the ticks from `begin` to the command at t.
+void lost_time::charge_gap(const pc_account& c, std::uint32_t bank, bool write, dram_tick begin, dram_tick t,
+                           const origin& from) {
   moment row;
-  if (opened != 0) row = {opened + (write ? p_.act_to_write : p_.act_to_read), c.opened_by[bank]};
+  if (from.opened != 0) row = {from.opened + (write ? p_.act_to_write : p_.act_to_read), c.opened_by[bank]};
   const moment column = spacing(c, bank, write);
   moment last = row;
   last.offer(released_ > c.last_column ? released_ : 0, lost_cause::refresh);
   last.offer(column.at, column.cause);
-  if (visible > last.at || last.cause == lost_cause::initiator) {
-    elsewhere_ += t - from;
+  if (from.visible > last.at || last.cause == lost_cause::initiator) {
+    (from.alone ? window_.lost[at(lost_cause::initiator)] : elsewhere_) += t - begin;
     return;
   }
   if (t > last.at + 2 * p_.clock) {  // ready, but the scheduler was at something else
-    charge(mode_changed_ > c.last_column ? lost_cause::turnaround : lost_cause::row_bus, t - from);
+    charge(mode_changed_ > c.last_column ? lost_cause::turnaround : lost_cause::row_bus, t - begin);
     return;
   }
   // A spacing that outlasts the row by a little.
   const bool outlasts =
-      last.at == column.at && row.at > from && row.at < last.at && row.cause != lost_cause::initiator;
-  const dram_tick split = outlasts ? row.at : from;
-  charge(row.cause, split - from);
+      last.at == column.at && row.at > begin && row.at < last.at && row.cause != lost_cause::initiator;
+  const dram_tick split = outlasts ? row.at : begin;
+  charge(row.cause, split - begin);
   charge(last.cause, t - split);
 }
 
-void lost_time::column(std::uint32_t pc, std::uint32_t bank, bool write, dram_tick t, dram_tick visible,
-                       dram_tick opened) {
+void lost_time::column(std::uint32_t pc, std::uint32_t bank, bool write, dram_tick t, const origin& from) {
   pc_account& c = pcs_[pc];
   const dram_tick latency = (write ? p_.write_end : p_.read_end) - p_.burst;
   const dram_tick start = t + latency;
@@ -121,7 +120,7 @@ void lost_time::column(std::uint32_t pc, std::uint32_t bank, bool write, dram_ti
     const std::uint64_t rest = gap - idle;
     const std::uint64_t before = rest > t ? rest - t : 0;
     charge(lost_cause::turnaround, before);
-    if (rest > before) charge_gap(c, bank, write, t - (rest - before), t, visible, opened);
+    if (rest > before) charge_gap(c, bank, write, t - (rest - before), t, from);
   }
   const std::uint32_t group = bank / p_.banks_per_group;
   c.data_end = std::max(c.data_end, start) + p_.burst;
