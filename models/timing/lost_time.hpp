@@ -87,6 +87,12 @@ class lost_time {
       if (t > at) *this = {t, c};
     }
   };
+  /// What allowed a bank's activation last.
+  struct opening {
+    lost_cause cause{lost_cause::initiator};
+    dram_tick late{};    ///< then there was no request for so long
+    dram_tick waited{};  ///< then others went first on the row bus for so long
+  };
   struct pc_account {
     dram_tick data_end{};  ///< of its last burst
     dram_tick last_column{};
@@ -97,7 +103,7 @@ class lost_time {
     std::vector<dram_tick> last_in_sid;  ///< last column command by SID
     std::vector<dram_tick> last_in_group;
     std::vector<dram_tick> bank_refreshed;
-    std::vector<lost_cause> opened_by;  ///< by bank: what allowed its activation last
+    std::vector<opening> opened_by;  ///< by bank
   };
   struct window {
     std::array<std::uint64_t, lost_causes> lost{};
@@ -108,6 +114,7 @@ class lost_time {
   [[nodiscard]] moment spacing(const pc_account& c, std::uint32_t bank, bool write) const;
   void charge_gap(const pc_account& c, std::uint32_t bank, bool write, dram_tick begin, dram_tick t,
                   const origin& from);
+  void charge_row(const opening& o, bool alone, dram_tick begin, dram_tick end);
   void settle(const window& w, std::array<std::uint64_t, lost_causes>& into) const;
   static void spread(std::uint64_t ticks, std::array<std::uint64_t, lost_causes>& over);
   void charge(lost_cause c, std::uint64_t ticks) { window_.lost[static_cast<std::size_t>(c)] += ticks; }
