@@ -27,7 +27,9 @@ terminal_port::terminal_port(sc_core::sc_module_name name, const fabric::topolog
       in_("fabric_in", *this, 0) {
   room_.fill(timing::injection_buffer_flits(config));
   room_[index_of(abi::traffic_class::sideband)] = fabric::sideband_buffer_flits(config);
-  credits_ = room_;
+  for (unsigned vc = 0; vc < topology.vcs(); ++vc) {
+    credits_.push_back(room_[index_of(topology.class_of(static_cast<std::uint8_t>(vc)))]);
+  }
   SC_METHOD(act);
   sensitive << wake_;
   dont_initialize();
@@ -61,11 +63,15 @@ void terminal_port::release(std::uint8_t vc, std::uint32_t flits) {
 }
 
 bool terminal_port::quiescent() const {
-  auto usable = credits_;
-  for (const returning_credit& r : returning_) usable[r.traffic_class] += r.flits;
+  auto missing = credits_;
+  for (unsigned vc = 0; vc < missing.size(); ++vc) {
+    missing[vc] = room_[index_of(topology_.class_of(static_cast<std::uint8_t>(vc)))] - missing[vc];
+  }
+  for (const returning_credit& r : returning_) missing[r.vc] -= r.flits;
+  const bool all_home = std::all_of(missing.begin(), missing.end(), [](std::uint32_t m) { return m == 0; });
   const bool queues_empty =
       std::all_of(queues_.begin(), queues_.end(), [](const auto& q) { return q.empty(); });
-  return queues_empty && arrivals_.empty() && usable == room_;
+  return queues_empty && arrivals_.empty() && all_home;
 }
 
 void terminal_port::on_packet(unsigned, packet_ptr p, const fabric_phase& phase) {
@@ -75,10 +81,9 @@ void terminal_port::on_packet(unsigned, packet_ptr p, const fabric_phase& phase)
 }
 
 void terminal_port::on_credit(unsigned, const fabric_phase& phase) {
-  const auto c = static_cast<std::uint8_t>(topology_.class_of(phase.vc));
   const std::uint64_t cycle = timing_.clock.cycles_covering(phase.head);
-  returning_.push_back({cycle, c, phase.flits});
-  if (!queues_[c].empty()) schedule_try(cycle);
+  returning_.push_back({cycle, phase.vc, phase.flits});
+  if (!queues_[index_of(topology_.class_of(phase.vc))].empty()) schedule_try(cycle);
 }
 
 void terminal_port::act() {
@@ -99,6 +104,7 @@ void terminal_port::deliver() {
     const arrival a = std::move(arrivals_.back());
     arrivals_.pop_back();
     ++packets_received_;
+    received_.add(a.p->header.source, a.p->flits);
     owner_.on_packet(a.p, a.vc);
   }
 }
@@ -110,25 +116,37 @@ void terminal_port::try_send() {
     const unsigned c = (next_class_ + k) % abi::traffic_classes;
     const auto& queue = queues_[c];
     if (queue.empty() || queue.front().earliest > cycle) continue;
-    if (queue.front().p->flits > credits_[c] || link_.earliest(c, cycle) > cycle) continue;
-    start(c, cycle);
+    if (link_.earliest(c, cycle) > cycle) continue;
+    const unsigned vc = vc_with_room(*queue.front().p, c);
+    if (vc == no_vc) continue;
+    start(c, static_cast<std::uint8_t>(vc), cycle);
     break;
   }
   schedule_try(next_try(cycle + 1));
 }
 
-void terminal_port::start(unsigned c, std::uint64_t cycle) {
+/// A VC the packet may take that holds all of it, the emptiest (the first of several); no_vc when none does.
+unsigned terminal_port::vc_with_room(const packet& p, unsigned c) const {
+  const fabric::vc_set vcs = vcs_of(p, c);
+  unsigned best = vcs.first;
+  for (unsigned vc = vcs.first + 1U; vc < unsigned{vcs.first} + vcs.count; ++vc) {
+    if (credits_[vc] > credits_[best]) best = vc;
+  }
+  return credits_[best] >= p.flits ? best : no_vc;
+}
+
+void terminal_port::start(unsigned c, std::uint8_t vc, std::uint64_t cycle) {
   packet_ptr p = std::move(queues_[c].front().p);
   queues_[c].pop_front();
   const std::uint32_t flits = p->flits;
   const std::uint64_t end = link_.finish(c, cycle, flits);
   link_.grant(c, cycle, flits, end);
-  credits_[c] -= flits;
+  credits_[vc] -= flits;
   next_class_ = (c + 1) % abi::traffic_classes;
   ++packets_sent_;
   const auto traffic_class = static_cast<abi::traffic_class>(c);
   const sim_time ni_in = timing_.clock.cycles(timing_.ni_in_cycles);
-  out_.send_packet(std::move(p), topology_.vc(traffic_class, 0), flits, timing_.clock.cycles(cycle) + ni_in,
+  out_.send_packet(std::move(p), vc, flits, timing_.clock.cycles(cycle) + ni_in,
                    timing_.clock.cycles(end - 1) + ni_in);
   owner_.on_sent(traffic_class);
 }
@@ -136,7 +154,7 @@ void terminal_port::start(unsigned c, std::uint64_t cycle) {
 void terminal_port::take_credits(std::uint64_t cycle) {
   std::erase_if(returning_, [&](const returning_credit& r) {
     if (r.cycle > cycle) return false;
-    credits_[r.traffic_class] += r.flits;
+    credits_[r.vc] += r.flits;
     return true;
   });
 }
@@ -149,10 +167,11 @@ std::uint64_t terminal_port::next_try(std::uint64_t from) const {
     if (queues_[c].empty()) continue;
     const queued& front = queues_[c].front();
     std::uint64_t cycle = link_.earliest(c, std::max(from, front.earliest));
-    if (front.p->flits > credits_[c]) {
+    if (vc_with_room(*front.p, c) == no_vc) {
+      const fabric::vc_set vcs = vcs_of(*front.p, c);
       std::uint64_t credit = UINT64_MAX;
       for (const returning_credit& r : returning_) {
-        if (r.traffic_class == c) credit = std::min(credit, r.cycle);
+        if (unsigned{r.vc} - vcs.first < vcs.count) credit = std::min(credit, r.cycle);
       }
       if (credit == UINT64_MAX) continue;
       cycle = std::max(cycle, credit);

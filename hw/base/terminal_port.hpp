@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "hw/base/fabric_socket.hpp"
+#include "hw/base/source_tally.hpp"
 #include "hw/base/time.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/fabric/topology.hpp"
@@ -53,6 +54,9 @@ class terminal_port : public sc_core::sc_module, private fabric_receiver, privat
 
   [[nodiscard]] std::uint64_t packets_sent() const { return packets_sent_; }
   [[nodiscard]] std::uint64_t packets_received() const { return packets_received_; }
+  /// What was received, by source.
+  [[nodiscard]] const source_tally& received() const { return received_; }
+  [[nodiscard]] abi::node_address address() const { return self_; }
   /// True when nothing is queued here and the NoC has returned every credit.
   [[nodiscard]] bool quiescent() const;
 
@@ -63,7 +67,7 @@ class terminal_port : public sc_core::sc_module, private fabric_receiver, privat
   void act();
   void deliver();
   void try_send();
-  void start(unsigned c, std::uint64_t cycle);
+  void start(unsigned c, std::uint8_t vc, std::uint64_t cycle);
   void take_credits(std::uint64_t cycle);
   void schedule_try(std::uint64_t cycle);
   [[nodiscard]] std::uint64_t next_try(std::uint64_t from) const;
@@ -84,9 +88,15 @@ class terminal_port : public sc_core::sc_module, private fabric_receiver, privat
   };
   struct returning_credit {
     std::uint64_t cycle;
-    std::uint8_t traffic_class;
+    std::uint8_t vc;
     std::uint32_t flits;
   };
+  static constexpr unsigned no_vc = UINT8_MAX;
+
+  [[nodiscard]] fabric::vc_set vcs_of(const packet& p, unsigned c) const {
+    return topology_.injection_vcs(static_cast<abi::traffic_class>(c), 0, self_, p.header.destination);
+  }
+  [[nodiscard]] unsigned vc_with_room(const packet& p, unsigned c) const;
 
   const fabric::topology& topology_;
   abi::node_address self_;
@@ -99,16 +109,17 @@ class terminal_port : public sc_core::sc_module, private fabric_receiver, privat
   fabric_out out_;
   fabric_in in_;
   std::array<boost::container::deque<queued>, abi::traffic_classes> queues_;
-  std::array<std::uint32_t, abi::traffic_classes> room_;     ///< of the NoC's buffer, in flits
-  std::array<std::uint32_t, abi::traffic_classes> credits_;  ///< usable now
-  std::vector<returning_credit> returning_;                  ///< usable later; few, in any order
-  std::vector<arrival> arrivals_;                            ///< a heap, earliest tail in front
+  std::array<std::uint32_t, abi::traffic_classes> room_;  ///< of the NoC's buffer of a VC, in flits
+  std::vector<std::uint32_t> credits_;                    ///< by VC, usable now
+  std::vector<returning_credit> returning_;               ///< usable later; few, in any order
+  std::vector<arrival> arrivals_;                         ///< a heap, earliest tail in front
   std::uint64_t arrival_sequence_{};
   timing::shared_link link_;
   std::uint64_t try_cycle_{UINT64_MAX};
   unsigned next_class_{};
   std::uint64_t packets_sent_{};
   std::uint64_t packets_received_{};
+  source_tally received_;
 };
 
 }  // namespace diecast::hw

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Construction, walls and statistics of a cube's NoC; cube_switch.cpp has the routers.
+// Construction, walls and statistics of a cube's NoC; switch_core has the routers.
 #include "hw/noc/cube_noc.hpp"
 
 #include <algorithm>
@@ -14,17 +14,9 @@
 namespace diecast::hw {
 namespace {
 
-/// Cycles ahead that outputs are entered into the calendar; an output due later looks again then.
-std::uint32_t calendar_span(const config::machine_config& c) {
-  const std::uint64_t longest = c.noc.hop_cycles + c.noc.ni_in_cycles + c.noc.credit_cycles +
-                                abi::traffic_classes * std::uint64_t{timing::max_packet_flits(c)};
-  return static_cast<std::uint32_t>(std::bit_ceil(std::max<std::uint64_t>(64, 2 * longest)));
-}
+bool overlaps(const timing::noc_timing& t) { return t.front_cycles() == 0; }
 
-std::uint32_t port_count(const fabric::cube_layout& l) {
-  const std::uint32_t mesh = 2 * (l.columns * (l.rows - 1) + l.rows * (l.columns - 1));
-  return mesh + static_cast<std::uint32_t>(l.terminals.size());
-}
+std::uint32_t narrow(std::uint64_t cycles) { return static_cast<std::uint32_t>(cycles); }
 
 }  // namespace
 
@@ -41,18 +33,13 @@ cube_noc::cube_noc(sc_core::sc_module_name name, const fabric::topology& topolog
       vcs_(topology.vcs()),
       wires_(config.noc.sideband == config::sideband_kind::wires),
       wormhole_(config.noc.flow == config::noc_flow::wormhole),
-      wheel_(port_count(layout_), calendar_span(config)) {
-  check(config);
-  for (std::uint32_t vc = 0; vc < vcs_; ++vc) {
-    const abi::traffic_class c = topology.class_of(static_cast<std::uint8_t>(vc));
-    const bool sideband = c == abi::traffic_class::sideband;
-    class_of_vc_[vc] = static_cast<std::uint8_t>(c);
-    capacity_[vc] = sideband ? fabric::sideband_buffer_flits(config) : fabric::vc_buffer_flits(config);
-    inject_capacity_[vc] = sideband ? capacity_[vc] : timing::injection_buffer_flits(config);
-    wall_capacity_[vc] =
-        sideband ? timing::receive_sideband_flits(config) : timing::receive_buffer_flits(config);
-  }
-  build_ports();
+      dynamic_(config.noc.vcs_taken == config::vc_policy::dynamic),
+      study_(!layout_.terminals.empty() && layout_.terminals[0].kind == fabric::terminal_kind::traffic),
+      // A pipelined router decides at its end; one that allocates packet by packet right after doing so.
+      head_delay_(narrow(overlaps(timing_) ? timing_.pipeline_cycles() : timing_.front_cycles())),
+      latency_(narrow(timing_.hop_cycles) - head_delay_),
+      out_delay_(narrow(timing_.pipeline_cycles()) - head_delay_),
+      core_(build(config), *this) {
   build_sockets();
   SC_METHOD(act);
   sensitive << wake_;
@@ -83,60 +70,112 @@ void cube_noc::check(const config::machine_config& config) const {
   if (fabric::sideband_buffer_flits(config) == 0) {
     problems.push_back({"noc.sideband_buffer_flits", "a VC needs a buffer", "0", "1 flit or more"});
   }
-  if (vcs_ > class_of_vc_.size()) {
+  if (vcs_ > switch_core::max_vcs) {
     problems.push_back({"noc", "too many virtual channels", std::to_string(vcs_), "at most 64"});
   }
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 
-void cube_noc::build_ports() {
-  const std::uint32_t ports = port_count(layout_);
-  in_ports_.reserve(ports);
-  out_ports_.reserve(ports);
+switch_core::parameters cube_noc::build(const config::machine_config& config) {
+  check(config);
+  switch_core::parameters p;
+  p.vcs = vcs_;
+  p.classes = study_ ? 1 : abi::traffic_classes;
+  p.wormhole = wormhole_;
+  p.overlap = overlaps(timing_);
+  p.longest_packet = timing::max_packet_flits(config);
+  p.weights = {narrow(config.noc.request_weight), narrow(config.noc.response_weight),
+               narrow(config.noc.comm_weight), narrow(config.noc.message_weight),
+               narrow(config.noc.sideband_weight)};
+  if (config.noc.arbiter == config::arbitration::round_robin) p.weights.fill(1);
+  for (std::uint8_t vc = 0; vc < vcs_; ++vc) {
+    const abi::traffic_class c = topology_.class_of(vc);
+    const bool sideband = c == abi::traffic_class::sideband;
+    p.class_of_vc[vc] = study_ ? 0 : static_cast<std::uint8_t>(c);
+    capacity_[vc] = sideband ? fabric::sideband_buffer_flits(config) : fabric::vc_buffer_flits(config);
+    inject_capacity_[vc] = sideband ? capacity_[vc] : timing::injection_buffer_flits(config);
+    if (study_ && wormhole_) inject_capacity_[vc] = UINT32_MAX;
+    wall_capacity_[vc] =
+        sideband ? timing::receive_sideband_flits(config) : timing::receive_buffer_flits(config);
+    if (study_ && wormhole_) wall_capacity_[vc] = capacity_[vc];
+  }
   side_ports_.resize(layout_.routers());
   terminal_ports_.resize(layout_.terminals.size());
+  entry_ports_.resize(layout_.terminals.size());
   injected_.resize(layout_.terminals.size());
-  const auto add_port = [&](std::uint16_t router, std::uint16_t terminal, fabric::side edge) {
-    in_port in;
-    in.router = router;
-    in.terminal = terminal;
-    in_ports_.push_back(in);
-    out_port out;
-    out.router = router;
-    out.terminal = terminal;
-    out.edge = edge;
-    out_ports_.push_back(out);
-    return static_cast<std::uint32_t>(out_ports_.size() - 1);
-  };
   for (std::uint16_t r = 0; r < layout_.routers(); ++r) {
-    const std::uint32_t x = r % layout_.columns;
-    const std::uint32_t y = r / layout_.columns;
-    const std::array<bool, fabric::sides> has{y + 1 < layout_.rows, x + 1 < layout_.columns, y > 0, x > 0};
     for (unsigned s = 0; s < fabric::sides; ++s) {
-      side_ports_[r][s] = has[s] ? add_port(r, 0, static_cast<fabric::side>(s)) : none;
+      const auto side = static_cast<fabric::side>(s);
+      side_ports_[r][s] = topology_.has_side(r, side) ? add_port(p, config, r) : none;
+      if (side_ports_[r][s] != none) outputs_.back().link = topology_.mesh_link(sip_, cube_, r, side);
     }
     for (std::uint16_t t = 0; t < layout_.terminals.size(); ++t) {
-      if (layout_.terminals[t].router == r) terminal_ports_[t] = add_port(r, t, {});
+      if (layout_.terminals[t].router != r) continue;
+      terminal_ports_[t] = entry_ports_[t] = add_port(p, config, r);
+      outputs_.back() = {topology_.eject_link(sip_, cube_, t), t, true, study_ && wormhole_};
+      entry_terminal_.back() = t;
+      for (unsigned vc = 0; vc < vcs_; ++vc) {
+        p.ports.back().credits[vc] = wall_capacity_[vc];
+        if (!wormhole_) p.ports.back().buffer[vc] = inject_capacity_[vc];
+      }
     }
   }
-  for (std::uint32_t r = 0; r < layout_.routers(); ++r) {
-    const std::array<std::uint32_t, fabric::sides> beyond{r + layout_.columns, r + 1, r - layout_.columns,
-                                                          r - 1};
+  join_routers(p);
+  if (wormhole_) {
+    for (std::uint16_t t = 0; t < layout_.terminals.size(); ++t) add_interface(p, config, t);
+  }
+  by_wire_.resize(outputs_.size());
+  return p;
+}
+
+std::uint32_t cube_noc::add_port(switch_core::parameters& p, const config::machine_config& config,
+                                 std::uint16_t router) {
+  switch_core::port port;
+  port.router = router;
+  port.latency = latency_;
+  port.head_delay = head_delay_;
+  port.body_delay = overlaps(timing_) ? head_delay_ : 0;
+  port.alloc_cycles = narrow(config.noc.vc_alloc_cycles);
+  port.credit_cycles = narrow(credit_cycles_);
+  port.buffer = port.credits = capacity_;
+  p.ports.push_back(port);
+  outputs_.emplace_back();
+  entry_terminal_.push_back(0);
+  return static_cast<std::uint32_t>(p.ports.size() - 1);
+}
+
+void cube_noc::join_routers(switch_core::parameters& p) const {
+  for (std::uint16_t r = 0; r < layout_.routers(); ++r) {
     for (unsigned s = 0; s < fabric::sides; ++s) {
-      const std::uint32_t from = side_ports_[r][s];
-      if (from == none) continue;
-      const auto back = static_cast<unsigned>(fabric::opposite(static_cast<fabric::side>(s)));
-      const std::uint32_t to = side_ports_[beyond[s]][back];
-      out_ports_[from].downstream = to;
-      in_ports_[to].upstream = from;
+      if (side_ports_[r][s] == none) continue;
+      const auto side = static_cast<fabric::side>(s);
+      const auto back = static_cast<unsigned>(fabric::opposite(side));
+      p.ports[side_ports_[r][s]].downstream = side_ports_[topology_.next_router(r, side)][back];
     }
   }
-  in_vcs_.resize(std::size_t{ports} * vcs_);
-  out_vcs_.resize(std::size_t{ports} * vcs_);
-  for (std::uint32_t o = 0; o < ports; ++o) {
-    const auto& capacity = out_ports_[o].downstream == none ? wall_capacity_ : capacity_;
-    for (std::uint32_t vc = 0; vc < vcs_; ++vc) out_vcs_[o * vcs_ + vc].credits = capacity[vc];
+}
+
+/// A router of its own with one input, whose buffer is the queue of the interface, and one output into the
+/// terminal's router. It hears of a packet a cycle before its head can be there, so it works a cycle late:
+/// its way is that much shorter, its credits take that much longer.
+void cube_noc::add_interface(switch_core::parameters& p, const config::machine_config& config,
+                             std::uint16_t terminal) {
+  const std::uint32_t n = add_port(p, config, static_cast<std::uint16_t>(layout_.routers() + terminal));
+  switch_core::port& port = p.ports[n];
+  port.downstream = terminal_ports_[terminal];
+  port.hop = false;
+  port.latency = narrow(timing_.ni_in_cycles) - 1;
+  port.head_delay = port.body_delay = port.alloc_cycles = 0;
+  port.buffer = inject_capacity_;
+  switch_core::port& router = p.ports[port.downstream];
+  router.credit_cycles = narrow(credit_cycles_) + 1;
+  // The way from an interface is longer than a hop; a machine's buffer behind it covers that too.
+  if (!study_) {
+    for (std::uint32_t& flits : router.buffer) flits += narrow(timing_.ni_in_cycles);
   }
+  port.credits = router.buffer;
+  entry_ports_[terminal] = n;
+  entry_terminal_[n] = terminal;
 }
 
 void cube_noc::build_sockets() {
@@ -149,7 +188,7 @@ void cube_noc::build_sockets() {
 }
 
 void cube_noc::on_packet(unsigned terminal, packet_ptr p, const fabric_phase& phase) {
-  ++counters_.packets;
+  ++packets_;
   ++injected_[terminal].packets;
   injected_[terminal].flits += phase.flits;
   const std::uint16_t exit = exit_of(terminal, *p, phase.vc);
@@ -157,27 +196,17 @@ void cube_noc::on_packet(unsigned terminal, packet_ptr p, const fabric_phase& ph
   const std::uint64_t tail = timing_.clock.cycles_covering(phase.tail);
   if (hub_.wants(events::links)) {
     const std::uint64_t ni = timing_.ni_in_cycles;
-    hub_.publish(events::link_occupied{timing_.clock.cycles(head - ni), timing_.clock.cycles(tail - ni + 1),
-                                       inject_link(terminal), phase.vc, phase.flits});
+    publish(inject_link(terminal), phase.vc, phase.flits, head - ni, tail - ni + 1);
   }
   if (wires_ && topology_.class_of(phase.vc) == abi::traffic_class::sideband) {
     send_by_wire(terminal, std::move(p), phase, exit);
     return;
   }
-  const std::uint32_t index = take_slot();
-  const std::uint64_t pipeline = timing_.pipeline_cycles();
-  slot& s = slots_[index];
-  s.ready = head + pipeline;
-  s.tail_ready = tail + pipeline;
-  s.p = std::move(p);
-  s.flits = phase.flits;
-  s.in_port = terminal_ports_[terminal];
-  s.exit = exit;
-  s.vc = phase.vc;
-  s.traffic_class = class_of_vc_[phase.vc] & 0x7f;
-  s.tail = true;
-  packet_inbox_.push_back({now(), index});
-  arm(s.ready);
+  // An interface holds its packets until they leave it.
+  const std::uint64_t early = wormhole_ ? timing_.ni_in_cycles - 1 : 0;
+  packet_inbox_.push_back(
+      {now(), head - early, tail - early, std::move(p), phase.flits, entry_ports_[terminal], exit, phase.vc});
+  arm(head - early + (wormhole_ ? 0 : head_delay_));
 }
 
 /// Which terminal the packet leaves this cube by. The block or adapter that sent it has chosen its leg;
@@ -201,25 +230,78 @@ std::uint16_t cube_noc::exit_of(unsigned terminal, const packet& p, std::uint8_t
 void cube_noc::on_credit(unsigned terminal, const fabric_phase& phase) {
   if (wires_ && topology_.class_of(phase.vc) == abi::traffic_class::sideband) return;
   const std::uint32_t o = terminal_ports_[terminal];
+  if (outputs_[o].swallowed) return;  // returned when the flits left
   const std::uint64_t cycle = timing_.clock.cycles_covering(phase.head);
   credit_inbox_.push_back({now(), cycle, o, phase.flits, phase.vc});
-  if (starved(o, phase.vc)) arm(cycle);
+  if (core_.starved(o, phase.vc)) arm(cycle);
 }
 
 /// Takes in what was announced before now. Within an instant the order of the calls makes no
 /// difference: each concerns queues or credits of its own terminal.
 void cube_noc::open_inbox() {
   const sim_time t = now();
-  std::erase_if(packet_inbox_, [&](const announced_packet& a) {
+  std::erase_if(packet_inbox_, [&](announced_packet& a) {
     if (a.announced == t) return false;
-    enqueue(a.slot, cycle_);
+    core_.arrive({a.input, a.vc, a.flits, a.exit, a.head, a.tail}, std::move(a.p));
     return true;
   });
   std::erase_if(credit_inbox_, [&](const announced_credit& a) {
     if (a.announced == t) return false;
-    add_credit(a.out_port, a.vc, a.flits, a.cycle);
+    core_.credit(a.out_port, a.vc, a.flits, a.cycle);
     return true;
   });
+}
+
+void cube_noc::act() {
+  const std::uint64_t cycle = current_cycle();
+  ++activations_;
+  core_.observe(hub_.wants(events::links));
+  core_.advance(cycle);
+  open_inbox();
+  core_.run();
+  deliver_wires(cycle);
+  wake_.cancel();  // announcements of this instant may have asked for a wake-up before they were judged
+  armed_ = never;
+  arm(core_.next(cycle + 1));
+  if (!wire_arrivals_.empty()) arm(wire_arrivals_.front().cycle);
+  for (const announced_packet& a : packet_inbox_) arm(a.head + (wormhole_ ? 0 : head_delay_));
+  for (const announced_credit& a : credit_inbox_) {
+    if (core_.starved(a.out_port, a.vc)) arm(a.cycle);
+  }
+}
+
+switch_core::hop cube_noc::route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const {
+  if (router >= layout_.routers()) {  // a network interface: into its router, in any VC of the leg
+    const std::uint32_t to = entry_ports_[router - layout_.routers()];
+    if (!dynamic_) return {to, vc, 1};
+    const fabric::vc_set set = topology_.injection_vcs(topology_.class_of(vc), topology_.leg_of(vc), {}, {});
+    return {to, set.first, set.count};
+  }
+  const fabric::hop h = topology_.next_hop(sip_, cube_, router, exit, vc);
+  const std::uint32_t to = h.side == fabric::sides ? terminal_ports_[exit] : side_ports_[router][h.side];
+  return {to, h.vcs.first, h.vcs.count};
+}
+
+/// The wall hears of a packet when its last part leaves; the block's buffer holds the earlier ones.
+void cube_noc::eject(const switch_core::departure& d, packet_ptr p) {
+  const output& o = outputs_[d.output];
+  const std::uint64_t way = out_delay_ + timing_.ni_out_cycles;
+  if (o.swallowed) core_.credit(d.output, d.vc, d.flits, d.first + way + credit_cycles_);
+  if (!d.tail) return;
+  const std::uint32_t flits = p->flits;
+  // Parts that came apart are announced as one packet that ends with the last of them.
+  outs_[o.terminal].send_packet(std::move(p), d.vc, flits, timing_.clock.cycles(d.first + way),
+                                timing_.clock.cycles(d.last + way));
+}
+
+void cube_noc::return_credit(std::uint32_t input, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle) {
+  if (study_ && wormhole_) return;  // sources wait in the interface, without bound
+  ins_[entry_terminal_[input]].send_credit(vc, flits, timing_.clock.cycles(cycle));
+}
+
+void cube_noc::occupied(std::uint32_t o, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
+                        std::uint64_t end) {
+  if (outputs_[o].link != none) publish(outputs_[o].link, vc, flits, begin, end);
 }
 
 bool cube_noc::wire_arrival::later(const wire_arrival& a, const wire_arrival& b) {
@@ -230,9 +312,9 @@ bool cube_noc::wire_arrival::later(const wire_arrival& a, const wire_arrival& b)
 void cube_noc::send_by_wire(unsigned terminal, packet_ptr p, const fabric_phase& phase, std::uint16_t exit) {
   std::uint64_t links = 0;
   std::uint16_t router = layout_.terminals[terminal].router;
-  for (std::uint32_t o = output_of(router, exit); out_ports_[o].downstream != none;
-       o = output_of(router, exit)) {
-    router = in_ports_[out_ports_[o].downstream].router;
+  for (fabric::hop h = topology_.next_hop(sip_, cube_, router, exit, phase.vc); h.side != fabric::sides;
+       h = topology_.next_hop(sip_, cube_, router, exit, phase.vc)) {
+    router = topology_.next_router(router, static_cast<fabric::side>(h.side));
     ++links;
   }
   const std::uint64_t head = timing_.clock.cycles_covering(phase.head);
@@ -244,14 +326,14 @@ void cube_noc::send_by_wire(unsigned terminal, packet_ptr p, const fabric_phase&
   arm(leaves);
 }
 
-void cube_noc::deliver_wires() {
-  while (!wire_arrivals_.empty() && wire_arrivals_.front().cycle <= cycle_) {
+void cube_noc::deliver_wires(std::uint64_t cycle) {
+  while (!wire_arrivals_.empty() && wire_arrivals_.front().cycle <= cycle) {
     std::pop_heap(wire_arrivals_.begin(), wire_arrivals_.end(), wire_arrival::later);
     wire_arrival a = std::move(wire_arrivals_.back());
     wire_arrivals_.pop_back();
-    out_port& out = out_ports_[terminal_ports_[a.exit]];
-    ++out.usage.packets;
-    out.usage.flits += a.flits;
+    link_usage& used = by_wire_[terminal_ports_[a.exit]];
+    ++used.packets;
+    used.flits += a.flits;
     const std::uint64_t head = a.cycle + timing_.ni_out_cycles;
     outs_[a.exit].send_packet(std::move(a.p), a.vc, a.flits, timing_.clock.cycles(head),
                               timing_.clock.cycles(head + a.flits - 1));
@@ -264,60 +346,42 @@ void cube_noc::arm(std::uint64_t cycle) {
   wake_.notify(to_sc(timing_.clock.cycles(cycle) - now()));
 }
 
-std::uint32_t cube_noc::take_slot() {
-  ++used_slots_;
-  if (free_slots_ == none) {
-    slots_.emplace_back();
-    return static_cast<std::uint32_t>(slots_.size() - 1);
-  }
-  const std::uint32_t index = free_slots_;
-  free_slots_ = slots_[index].next;
-  return index;
+cube_noc::counters cube_noc::statistics() const {
+  const switch_core::counters& c = core_.statistics();
+  return {packets_, c.packet_hops, c.flit_hops, c.looks, activations_};
 }
 
-void cube_noc::free_slot(std::uint32_t index) {
-  slots_[index].p = {};
-  slots_[index].next = free_slots_;
-  free_slots_ = index;
-  --used_slots_;
-}
-
-std::uint32_t cube_noc::link_of(const out_port& o) const {
-  return o.downstream == none ? topology_.eject_link(sip_, cube_, o.terminal)
-                              : topology_.mesh_link(sip_, cube_, o.router, o.edge);
+cube_noc::link_usage cube_noc::usage_of(std::uint32_t o) const {
+  link_usage sum = core_.usage_of(o);
+  sum.packets += by_wire_[o].packets;
+  sum.flits += by_wire_[o].flits;
+  return sum;
 }
 
 std::uint32_t cube_noc::inject_link(std::uint32_t terminal) const {
   return topology_.inject_link(sip_, cube_, static_cast<std::uint16_t>(terminal));
 }
 
-void cube_noc::publish(std::uint32_t link, const slot& s, std::uint64_t head, std::uint64_t end) const {
+void cube_noc::publish(std::uint32_t link, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
+                       std::uint64_t end) const {
   hub_.publish(
-      events::link_occupied{timing_.clock.cycles(head), timing_.clock.cycles(end), link, s.vc, s.flits});
+      events::link_occupied{timing_.clock.cycles(begin), timing_.clock.cycles(end), link, vc, flits});
 }
 
 bool cube_noc::quiescent() const {
-  if (used_slots_ != 0 || !wire_arrivals_.empty()) return false;
+  if (!core_.empty() || !packet_inbox_.empty() || !wire_arrivals_.empty()) return false;
   std::map<std::pair<std::uint32_t, std::uint8_t>, std::uint32_t> in_inbox;
   for (const announced_credit& a : credit_inbox_) in_inbox[{a.out_port, a.vc}] += a.flits;
-  for (std::uint32_t o = 0; o < out_ports_.size(); ++o) {
-    const auto& capacity = out_ports_[o].downstream == none ? wall_capacity_ : capacity_;
-    for (std::uint32_t vc = 0; vc < vcs_; ++vc) {
-      const out_vc& ov = out_vcs_[o * vcs_ + vc];
-      std::uint32_t credits = ov.credits;
-      for (std::uint32_t r = ov.first; r != none; r = returning_[r].next) credits += returning_[r].flits;
-      const auto announced = in_inbox.find({o, static_cast<std::uint8_t>(vc)});
-      if (announced != in_inbox.end()) credits += announced->second;
-      if (credits != capacity[vc]) return false;
+  for (std::uint32_t o = 0; o < outputs_.size(); ++o) {
+    for (std::uint8_t vc = 0; vc < vcs_; ++vc) {
+      const auto announced = in_inbox.find({o, vc});
+      const std::uint32_t coming = announced == in_inbox.end() ? 0 : announced->second;
+      if (core_.missing_credits(o, vc) != coming) return false;
     }
   }
   return true;
 }
 
-std::size_t cube_noc::state_bytes() const {
-  return sizeof *this + in_ports_.size() * (sizeof(in_port) + sizeof(out_port)) +
-         in_vcs_.size() * (sizeof(in_vc) + sizeof(out_vc)) + side_ports_.size() * sizeof side_ports_[0] +
-         wheel_.state_bytes();
-}
+std::size_t cube_noc::state_bytes() const { return sizeof *this + core_.state_bytes(); }
 
 }  // namespace diecast::hw

@@ -8,6 +8,7 @@
 
 #include "models/abi/address.hpp"
 #include "models/abi/wire.hpp"
+#include "models/config/overrides.hpp"
 
 namespace diecast::config {
 namespace {
@@ -118,6 +119,34 @@ verdict wire_within_hop(const machine_config& c) {
                      fmt::format("less than noc.hop_cycles = {}", c.noc.hop_cycles)};
 }
 
+verdict stages_fill_hop(const machine_config& c) {
+  const noc_block& n = c.noc;
+  const std::uint64_t others = n.routing_cycles + n.vc_alloc_cycles + n.switch_alloc_cycles + n.link_cycles;
+  if (n.link_cycles >= n.hop_cycles) return {};  // wire_within_hop says so
+  if (n.traversal_cycles && others + *n.traversal_cycles != n.hop_cycles) {
+    return broken_rule{
+        "the stages of a hop do not add up to noc.hop_cycles",
+        fmt::format("routing {} + VC allocation {} + switch allocation {} + traversal {} + link {} = {}",
+                    n.routing_cycles, n.vc_alloc_cycles, n.switch_alloc_cycles, *n.traversal_cycles,
+                    n.link_cycles, others + *n.traversal_cycles),
+        fmt::format("{}, or noc.traversal_cycles auto", n.hop_cycles)};
+  }
+  if (others < n.hop_cycles) return {};
+  return broken_rule{
+      "routing, VC and switch allocation and the link leave no cycle of noc.hop_cycles for traversal",
+      fmt::format("{} + {} + {} + {} = {}", n.routing_cycles, n.vc_alloc_cycles, n.switch_alloc_cycles,
+                  n.link_cycles, others),
+      fmt::format("less than noc.hop_cycles = {}", n.hop_cycles)};
+}
+
+verdict dynamic_vcs_split(const machine_config& c) {
+  const bool wraps = c.noc.topology == noc_topology::torus || c.noc.topology == noc_topology::ring;
+  if (!wraps || !c.noc.dateline_vcs || c.noc.vcs_taken != vc_policy::dynamic) return {};
+  if (!c.noc.vcs || *c.noc.vcs % 2 == 0) return {};
+  return broken_rule{"does not split into the two VC sets that a torus or ring needs",
+                     std::to_string(*c.noc.vcs), "an even number, or auto"};
+}
+
 verdict packets_are_full_flits(const machine_config& c) {
   if (c.noc.max_packet_bytes % c.noc.flit_bytes == 0) return {};
   return broken_rule{"the longest packet ends in a part of a flit", std::to_string(c.noc.max_packet_bytes),
@@ -151,6 +180,21 @@ verdict costs_a_cycle(double latency_ns, const machine_config& c) {
 }
 verdict ucie_costs_a_cycle(const machine_config& c) { return costs_a_cycle(c.ucie.latency_ns, c); }
 verdict sip_link_costs_a_cycle(const machine_config& c) { return costs_a_cycle(c.sip_link.latency_ns, c); }
+
+verdict package_has_the_lanes(const machine_config& c) {
+  const ucie_block& u = c.ucie;
+  const bool narrow = u.lanes <= 16;
+  if (u.package == ucie_package::automatic || narrow == (u.package == ucie_package::standard)) return {};
+  return broken_rule{
+      "contradicts ucie.lanes", narrow ? "advanced" : "standard",
+      fmt::format("{} for {} lanes per module, or auto", narrow ? "standard" : "advanced", u.lanes)};
+}
+
+verdict errors_are_detected(const machine_config& c) {
+  if (c.ucie.format != flit_format::raw || c.ucie.ber.value_or(0.0) == 0.0) return {};
+  return broken_rule{"flit_format raw has no CRC: bit errors would pass unseen",
+                     fmt::format("{}", *c.ucie.ber), "0 or auto, or ucie.flit_format flit_68 or flit_256"};
+}
 
 verdict pages_are_full_bursts(const machine_config& c) {
   if (c.hbm.model != hbm_model::bank || c.hbm.page_bytes % c.hbm.burst_bytes == 0) return {};
@@ -203,7 +247,18 @@ verdict refresh_fits(const machine_config& c) {
                      fmt::format("less than hbm.trefi_ns = {}", h.trefi_ns)};
 }
 
+verdict polls_within_the_watchdog(const machine_config& c) {
+  const double period_us = static_cast<double>(c.ipcq.poll_cycles) / c.noc.clock_ghz / 1e3;
+  if (c.ipcq.wait != backpressure::poll || static_cast<double>(c.sim.watchdog_us) > 2 * period_us) return {};
+  return broken_rule{"a poll that has just looked in vain would be taken for a deadlock",
+                     fmt::format("{} us", c.sim.watchdog_us),
+                     fmt::format("more than two periods of ipcq.poll_cycles = {} ({} us)", c.ipcq.poll_cycles,
+                                 2 * period_us)};
+}
+
 const rule rules[]{
+    {{"sim.watchdog_us", "ipcq.poll_cycles", "ipcq.backpressure", "noc.clock_ghz"},
+     polls_within_the_watchdog},
     {{"sip.columns", "sip.rows"}, cubes_fit_the_address},
     {{"pod.columns", "pod.sips"}, pod_columns_divide},
     {{"pod.links", "pod.topology", "pod.sips"}, links_need_list},
@@ -214,11 +269,17 @@ const rule rules[]{
     {{"ipcq.slot_bytes", "ipcq.n_slots", "ipcq.buffer_kind", "pe.tcm_kib", "sram.kib", "hbm.port_mib"},
      ring_fits},
     {{"noc.link_cycles", "noc.hop_cycles"}, wire_within_hop},
+    {{"noc.hop_cycles", "noc.link_cycles", "noc.routing_cycles", "noc.vc_alloc_cycles",
+      "noc.switch_alloc_cycles", "noc.traversal_cycles"},
+     stages_fill_hop},
+    {{"noc.vcs", "noc.vc_policy", "noc.topology", "noc.dateline_vcs"}, dynamic_vcs_split},
     {{"noc.max_packet_bytes", "noc.flit_bytes"}, packets_are_full_flits},
     {{"noc.vc_buffer_flits", "noc.flow", "noc.max_packet_bytes", "noc.flit_bytes"}, noc_cut_through},
     {{"ucie.buffer_flits", "noc.flow", "noc.max_packet_bytes", "noc.flit_bytes"}, ucie_cut_through},
     {{"sip_link.buffer_flits", "noc.flow", "noc.max_packet_bytes", "noc.flit_bytes"}, sip_cut_through},
     {{"ucie.latency_ns", "noc.clock_ghz"}, ucie_costs_a_cycle},
+    {{"ucie.package", "ucie.lanes"}, package_has_the_lanes},
+    {{"ucie.ber", "ucie.flit_format"}, errors_are_detected},
     {{"sip_link.latency_ns", "noc.clock_ghz"}, sip_link_costs_a_cycle},
     {{"hbm.page_bytes", "hbm.burst_bytes", "hbm.model"}, pages_are_full_bursts},
     {{"hbm.port_mib", "hbm.pseudo_channels", "hbm.sids", "hbm.bank_groups", "hbm.banks_per_group",
@@ -241,6 +302,17 @@ std::vector<problem> check(const machine_config& config, const std::set<std::str
     if (!usable) continue;
     if (verdict v = r.test(config)) {
       problems.push_back({r.keys.front(), std::move(v->what), std::move(v->value), std::move(v->expected)});
+    }
+  }
+  if (!problems.empty()) return problems;  // they would be reported again
+  for (std::size_t i = 0; i < config.overrides.size(); ++i) {
+    const machine_config overridden = with_override(config, config.overrides[i]);
+    for (const rule& r : rules) {
+      if (verdict v = r.test(overridden)) {
+        problems.push_back({fmt::format("overrides[{}].set", i),
+                            fmt::format("{}: {}", r.keys.front(), v->what), std::move(v->value),
+                            std::move(v->expected)});
+      }
     }
   }
   return problems;

@@ -14,16 +14,20 @@ namespace diecast::config {
 
 /// A size that follows from other keys unless given: "auto" in JSON.
 using auto_count = std::optional<std::uint64_t>;
+/// The same for a real number.
+using auto_real = std::optional<double>;
 
 struct sim_block {
   std::uint64_t seed{1};
   std::string build_order{"forward"};  ///< forward | reverse | shuffle:N
   std::uint64_t slice_us{1};
   std::uint64_t limit_ms{10'000};
+  std::uint64_t watchdog_us{1000};  ///< without any movement; polling firmware never runs out of events
   std::uint64_t firmware_stack_kib{128};
   std::uint64_t task_stack_kib{64};
   bool strict_memory{false};
   bool links_as_bytes{false};
+  bool check_credits{false};
 };
 
 enum class pod_topology : std::uint8_t { ring, mesh_2d, torus_2d, fully_connected, list };
@@ -85,14 +89,22 @@ struct ipcq_block {
 
 enum class noc_flow : std::uint8_t { virtual_cut_through, wormhole };
 enum class sideband_kind : std::uint8_t { wires, vc };
+enum class noc_topology : std::uint8_t { mesh, torus, ring, crossbar };
+enum class vc_policy : std::uint8_t { per_flow, dynamic };
+enum class arbitration : std::uint8_t { round_robin, weighted };
 
 struct noc_block {
+  noc_topology topology{noc_topology::mesh};
   std::uint64_t columns{4};
   std::uint64_t rows{4};
   double clock_ghz{1.0};
   std::uint64_t flit_bytes{64};
   std::uint64_t hop_cycles{9};
-  std::uint64_t link_cycles{1};  ///< of hop_cycles, the wire
+  std::uint64_t link_cycles{1};          ///< of hop_cycles, the wire
+  std::uint64_t routing_cycles{0};       ///< of hop_cycles: these two are not overlapped with the packet
+  std::uint64_t vc_alloc_cycles{0};      ///< before it in the same VC; the others are pipelined
+  std::uint64_t switch_alloc_cycles{0};  ///< of hop_cycles
+  auto_count traversal_cycles;           ///< of hop_cycles; auto: what the others leave
   std::uint64_t credit_cycles{2};
   std::uint64_t ni_in_cycles{5};   ///< terminal to first router
   std::uint64_t ni_out_cycles{5};  ///< last router to terminal
@@ -101,24 +113,36 @@ struct noc_block {
   auto_count sideband_buffer_flits;  ///< auto: covers the loop with one-flit packets
   noc_flow flow{noc_flow::virtual_cut_through};
   sideband_kind sideband{sideband_kind::vc};
-  bool leg_vcs{true};  ///< one VC per leg; false shows the deadlock it prevents
+  auto_count vcs;  ///< per class and leg; auto: the fewest that vc_policy and topology need
+  vc_policy vcs_taken{vc_policy::per_flow};       ///< key vc_policy
+  arbitration arbiter{arbitration::round_robin};  ///< key arbitration
+  std::uint64_t request_weight{1}, response_weight{1}, comm_weight{1}, message_weight{1}, sideband_weight{1};
+  bool leg_vcs{true};       ///< one VC per leg; false shows the deadlock it prevents
+  bool dateline_vcs{true};  ///< two VC sets around wrap links; false shows the deadlock they prevent
 };
 
 enum class flit_format : std::uint8_t { raw, flit_68, flit_256 };
+enum class ucie_package : std::uint8_t { automatic, standard, advanced };
 
 struct ucie_block {
+  ucie_package package{ucie_package::automatic};
   std::uint64_t lanes{64};
   double gt_s{16.0};
   std::uint64_t modules{2};
   double latency_ns{11.0};                    ///< FDI to FDI, one crossing
   flit_format format{flit_format::flit_256};  ///< key flit_format
   auto_count buffer_flits;                    ///< per VC, in NoC flits; auto: bandwidth x round trip
+  auto_count retry_flits;                     ///< in UCIe flits, of the link; auto: bandwidth x round trip
+  auto_real ber;                              ///< bit error rate; auto: by rate, see models/timing/link.hpp
+  auto_real pj_per_bit;                       ///< on the wire; auto: by package and rate
+  bool operator==(const ucie_block&) const = default;
 };
 
 struct sip_link_block {
   double gbytes_s{64.0};  ///< payload rate per direction; what one NoC port can feed
   double latency_ns{100.0};
   auto_count buffer_flits;
+  bool operator==(const sip_link_block&) const = default;
 };
 
 enum class hbm_model : std::uint8_t { bank, simple };
@@ -197,15 +221,30 @@ struct host_block {
 
 enum class root_place : std::uint8_t { center, corner };
 enum class inter_sip : std::uint8_t { ring_1d, torus_2d };
+enum class install_kind : std::uint8_t { backdoor, timed };
 
 struct ccl_block {
   root_place root{root_place::center};
   inter_sip between_sips{inter_sip::ring_1d};  ///< key inter_sip
   std::uint64_t kernel_call_cycles{20};        ///< firmware overhead per runtime call
+  install_kind install{install_kind::backdoor};
 };
 
 struct trace_block {
   std::string vcd_scope{"*"};
+};
+
+/// Changes single links: what is set replaces the block's value at every link whose name matches. A link
+/// is named by either of its ends and changes in both directions.
+struct link_override {
+  std::string match{};  ///< glob over instance names, "pod.sip0.cube_1_2.ucie_e*"
+  std::optional<bool> enabled{};
+  std::optional<std::uint64_t> modules{};  ///< UCIe only, as gt_s and ber
+  std::optional<double> gt_s{};
+  std::optional<double> latency_ns{};
+  std::optional<double> ber{};
+  std::optional<double> gbytes_s{};  ///< SIP links only
+  bool operator==(const link_override&) const = default;
 };
 
 struct machine_config {
@@ -223,6 +262,7 @@ struct machine_config {
   host_block host;
   ccl_block ccl;
   trace_block trace;
+  std::vector<link_override> overrides;  ///< in order: a later one wins
 
   [[nodiscard]] machine_shape shape() const {
     return {static_cast<std::uint32_t>(pod.sips), static_cast<std::uint32_t>(sip.columns),

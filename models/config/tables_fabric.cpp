@@ -14,7 +14,11 @@ constexpr double most_ns = 1e6;
 
 block_table noc_table() {
   using b = noc_block;
-  return rows<b>(&machine_config::noc, "noc", "Mesh of routers of a cube.")
+  return rows<b>(&machine_config::noc, "noc", "Network of routers of a cube.")
+      .choice(&b::topology, "topology", {"mesh", "torus", "ring", "crossbar"},
+              "How routers are joined: a ring takes columns x rows routers in order of their numbers; a "
+              "crossbar is one router with every terminal.",
+              assumption)
       .count(&b::columns, "columns", "", 1, 128, "Routers from west to east.", assumption)
       .count(&b::rows, "rows", "", 1, 128, "Routers from south to north.", assumption)
       .real(&b::clock_ghz, "clock_ghz", "GHz", 0.001, 100, "Clock of routers, PEs and IPCQ.",
@@ -25,6 +29,20 @@ block_table noc_table() {
              "Tenstorrent Wormhole (9); FlooNoC (2)")
       .count(&b::link_cycles, "link_cycles", "cycles", 1, 999, "The wire's part of noc.hop_cycles.",
              assumption)
+      .count(&b::routing_cycles, "routing_cycles", "cycles", 0, 999,
+             "Of noc.hop_cycles, route computation; starts when the packet before in the same VC has left.",
+             "0: looked ahead; 1 as in BookSim2's routing_delay")
+      .count(&b::vc_alloc_cycles, "vc_alloc_cycles", "cycles", 0, 999,
+             "Of noc.hop_cycles, VC allocation; follows routing, and like it does not overlap with the "
+             "packet before in the same VC.",
+             "0: overlapped; 1 as in BookSim2's vc_alloc_delay")
+      .count(&b::switch_alloc_cycles, "switch_alloc_cycles", "cycles", 0, 999,
+             "Of noc.hop_cycles, switch allocation; pipelined.",
+             "0: part of traversal_cycles; 1 as in BookSim2's sw_alloc_delay")
+      .auto_size(&b::traversal_cycles, "traversal_cycles", "cycles", 1, 999,
+                 "Of noc.hop_cycles, switch traversal; pipelined. auto: what routing, VC and switch "
+                 "allocation and the link leave of noc.hop_cycles.",
+                 "the stages of a hop add up to it")
       .count(&b::credit_cycles, "credit_cycles", "cycles", 1, 1000,
              "From a freed flit buffer to the credit's use upstream.", assumption)
       .count(&b::ni_in_cycles, "ni_in_cycles", "cycles", 1, 1000, "Network interface, terminal to router.",
@@ -42,19 +60,41 @@ block_table noc_table() {
               "A packet waits for room for all of it, or for a flit of it.", "Dally and Towles, 2004")
       .choice(&b::sideband, "sideband", {"wires", "vc"},
               "Credits of IPCQ on wires of their own or in a VC class of their own.", "seed IPCQ")
+      .auto_size(&b::vcs, "vcs", "", 1, 64,
+                 "VCs per class and leg: lanes that flows are spread over (per_flow), or what a packet may "
+                 "choose from at each hop (dynamic). auto: 1, with dynamic on a torus or ring 2.",
+                 "one VC per class and leg keeps buffers small")
+      .choice(&b::vcs_taken, "vc_policy", {"per_flow", "dynamic"},
+              "per_flow: a flow keeps its VC, in order per source, destination and class. dynamic: any free "
+              "VC of the class and leg at each hop.",
+              "dynamic: BookSim2 (Jiang et al., ISPASS 2013)")
+      .choice(
+          &b::arbiter, "arbitration", {"round_robin", "weighted"},
+          "How an output chooses among inputs; weighted: classes by their noc.*_weight, then round robin.",
+          assumption)
+      .count(&b::request_weight, "request_weight", "", 1, 256, "Weight of class request.", assumption)
+      .count(&b::response_weight, "response_weight", "", 1, 256, "Weight of class response.", assumption)
+      .count(&b::comm_weight, "comm_weight", "", 1, 256, "Weight of class comm.", assumption)
+      .count(&b::message_weight, "message_weight", "", 1, 256, "Weight of class message.", assumption)
+      .count(&b::sideband_weight, "sideband_weight", "", 1, 256, "Weight of class sideband.", assumption)
       .boolean(
           &b::leg_vcs, "leg_vcs",
           "One VC per leg of a route (source cube, transit, destination); false shows the cycle it prevents.",
           "dependency check of all routes")
+      .boolean(&b::dateline_vcs, "dateline_vcs",
+               "Two VC sets on a torus or ring, before and after a wrap link; false shows the cycle they "
+               "prevent.",
+               "Dally and Seitz, 1987")
       .table();
 }
 
 block_table ucie_table() {
   using b = ucie_block;
   return rows<b>(&machine_config::ucie, "ucie", "Die-to-die link on each side of a cube.")
+      .choice(&b::package, "package", {"auto", "standard", "advanced"},
+              "Kind of package; auto: standard up to 16 lanes per module, advanced above.", "UCIe")
       .count(&b::lanes, "lanes", "", 1, 256, "Lanes of a module: x16 standard, x64 advanced.", "UCIe")
-      .real(&b::gt_s, "gt_s", "GT/s", 0.1, 128, "Transfers per second and lane; UCIe has 4 to 64.",
-            "Rebel100")
+      .real(&b::gt_s, "gt_s", "GT/s", 4, 64, "Transfers per second and lane.", "Rebel100; UCIe has 4 to 64")
       .count(&b::modules, "modules", "", 1, 8, "Modules of a side.",
              "256 GB/s: what 4 edge routers can feed; Rebel100 has ~8")
       .real(&b::latency_ns, "latency_ns", "ns", 0.001, most_ns,
@@ -64,6 +104,16 @@ block_table ucie_table() {
       .auto_size(&b::buffer_flits, "buffer_flits", "flits", 1, 1 << 20,
                  "Receive buffer per VC in NoC flits; auto: bandwidth x round trip.",
                  "bandwidth x round trip")
+      .auto_size(&b::retry_flits, "retry_flits", "UCIe flits", 1, 1 << 20,
+                 "Retry buffer of the link; auto: raw rate x twice the latency.",
+                 "22 ns x 128 GB/s = 11 flits of 256 B per module")
+      .real_or_auto(&b::ber, "ber", "", 0, 0.01,
+                    "Bit error rate; auto: 1e-15 up to 32 GT/s, 1e-12 above, 0 for raw, which has no CRC.",
+                    "UCIe")
+      .real_or_auto(
+          &b::pj_per_bit, "pj_per_bit", "pJ/bit", 0, 100,
+          "Energy of a bit on the wire; auto: 0.25 advanced, 0.5 standard; above 16 GT/s 0.3 and 0.6.",
+          "UCIe targets 0.25-0.3 and 0.5-0.6; which rate has which end is an assumption")
       .table();
 }
 

@@ -148,13 +148,27 @@ class balance_table {
            "noc.sideband_buffer_flits");
     const double drain_ns = d(packet + c_.noc.credit_cycles + 1) / ghz();
     if (t_.shape().cubes_per_sip() > 1) {
-      buffer("UCIe VC buffer", ucie_buffer_flits(c_), ucie_payload_gbytes_s(c_.ucie),
+      buffer("UCIe VC buffer", ucie_buffer_flits(c_, c_.ucie), ucie_payload_gbytes_s(c_.ucie),
              2 * c_.ucie.latency_ns + drain_ns, packet, "ucie.buffer_flits");
+      retry_row();
     }
     if (!t_.sip_links().empty()) {
-      buffer("SIP link VC buffer", sip_link_buffer_flits(c_), c_.sip_link.gbytes_s,
+      buffer("SIP link VC buffer", sip_link_buffer_flits(c_, c_.sip_link), c_.sip_link.gbytes_s,
              2 * c_.sip_link.latency_ns + drain_ns, packet, "sip_link.buffer_flits");
     }
+  }
+
+  void retry_row() {
+    const timing::link_timing link = timing::ucie_timing_of(c_, c_.ucie);
+    if (!link.framed()) return;
+    const std::uint32_t frames = timing::ucie_retry_frames(c_, c_.ucie);
+    const double share = timing::retry_share(link, frames);
+    const double rate = share * link.gbytes_s;
+    add("UCIe retry buffer", rate,
+        fmt::format("{} flits of {} B against {:.1f} GB/s raw x {:.1f} ns", frames, link.frame_wire_bytes,
+                    ucie_raw_gbytes_s(c_.ucie), 2 * c_.ucie.latency_ns),
+        less(rate, link.gbytes_s),
+        fmt::format("ucie.retry_flits sustains only {:.1f} GB/s of payload over its round trip", rate));
   }
 
   /// Bytes in flight that a PE's window allows, against what its link moves in a round trip.

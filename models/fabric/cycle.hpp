@@ -18,8 +18,11 @@ struct dependency {
   auto operator<=>(const dependency&) const = default;
 };
 
-/// Dependencies between the buffers at the far ends of links, over all routes between blocks; a node is
-/// link * legs + leg. Each once. Injection by a block and ejection to a block are left out: nothing in
+/// Number of the buffers of a dateline set and leg at the far end of a link.
+[[nodiscard]] std::uint32_t dependency_node(const topology& t, std::uint32_t link, leg l, unsigned set);
+
+/// Dependencies between the buffers at the far ends of links, over all routes between blocks; each once,
+/// in ascending order. Injection by a block and ejection to a block are left out: nothing in
 /// the fabric waits for the one, and the other sinks as the class table promises.
 [[nodiscard]] std::vector<dependency> route_dependencies(const topology& t);
 

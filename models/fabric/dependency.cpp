@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Proof that the fabric cannot block itself: the graph of "a packet in this buffer waits for that
-// buffer" over (link, leg) has no cycle, and neither has the one over message classes.
+// buffer" over (link, leg, dateline set) has no cycle, and neither has the one over message classes.
 //
+// Lanes (noc.vcs) are left out: those of one (link, leg, dateline set) are one pool that packets of the
+// same routes take from, so the graph over the pools is free of cycles exactly when that over VCs is.
 // Every class has VCs of its own and all classes take the same routes, so the graph over (link, VC)
 // is one copy of the graph over (link, leg) per class, joined only where a class waits on another at
 // a terminal. The whole is free of cycles exactly when the two parts are.
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
+#include <tuple>
 
 #include "models/fabric/cycle.hpp"
 #include "models/fabric/topology.hpp"
@@ -42,16 +46,17 @@ std::vector<terminal_index> blocks_of(const cube_layout& l) {
   return found;
 }
 
-/// Crossings of one SIP, kept small while they are collected.
-class crossing_set {
+/// Distinct values, kept small while they are collected.
+template <class T>
+class distinct_set {
  public:
-  void add(const crossing& c) {
-    all_.push_back(c);
+  void add(const T& value) {
+    all_.push_back(value);
     if (all_.size() < 2 * distinct_ + 4096) return;
     compact();
     distinct_ = all_.size();
   }
-  const std::vector<crossing>& sorted() {
+  std::vector<T>& sorted() {
     compact();
     return all_;
   }
@@ -61,8 +66,29 @@ class crossing_set {
     std::sort(all_.begin(), all_.end());
     all_.erase(std::unique(all_.begin(), all_.end()), all_.end());
   }
-  std::vector<crossing> all_;
+  std::vector<T> all_;
   std::size_t distinct_{};
+};
+
+/// Ways to an exit that were followed before: from a router onwards, entered by a side, they are the same
+/// whoever takes them.
+class followed {
+ public:
+  void reset(std::size_t routers, std::size_t exits) {
+    routers_ = routers;
+    seen_.assign(routers * exits * (sides + 1), false);
+  }
+  /// Notes it; false when it was noted before. `by`: side of the router before, `sides` at the start.
+  bool first_time(std::size_t exit, router_index router, unsigned by) {
+    const std::size_t i = (exit * routers_ + router) * (sides + 1) + by;
+    if (seen_[i]) return false;
+    seen_[i] = true;
+    return true;
+  }
+
+ private:
+  std::size_t routers_{};
+  std::vector<bool> seen_;
 };
 
 /// Walks every route of the pod cube by cube. Within a SIP a route depends only on the cube it is
@@ -76,7 +102,7 @@ class route_walker {
     for (std::uint32_t sip = 0; sip < shape_.sips; ++sip) walk_from_sources(sip);
     walk_between_sips();
     for (std::uint32_t sip = 0; sip < shape_.sips; ++sip) expand(sip);
-    return std::move(edges_);
+    return std::move(edges_.sorted());
   }
 
  private:
@@ -89,7 +115,9 @@ class route_walker {
   [[nodiscard]] const cube_layout& layout(std::uint32_t sip, std::uint32_t cube) const {
     return t_.layout(sip_id{sip}, cube_id{cube});
   }
-  [[nodiscard]] std::uint32_t node(std::uint32_t link, leg l) const { return link * t_.legs() + l; }
+  [[nodiscard]] std::uint32_t node(std::uint32_t link, leg l, unsigned set = 0) const {
+    return dependency_node(t_, link, l, set);
+  }
   /// PE 0 of a cube: where exactly a packet goes in its last cube is left to expand().
   static abi::node_address some_block(std::uint32_t sip, std::uint32_t cube) {
     return {static_cast<std::uint16_t>(sip), static_cast<std::uint16_t>(cube), 0};
@@ -168,20 +196,18 @@ class route_walker {
   }
 
   void expand(std::uint32_t sip) {
-    const auto first = static_cast<std::ptrdiff_t>(edges_.size());
+    // Crossings that differ only in the link they came by follow each other: the path inside is the same.
     const crossing* last = nullptr;
     for (const crossing& c : crossings_[sip].sorted()) {
       if (c.how != entry::injected) {
-        edges_.push_back({node(link_into(sip, c), c.before),
-                          node(t_.inject_link(sip_id{sip}, cube_id{c.cube}, c.way_in), c.at)});
+        edges_.add({node(link_into(sip, c), c.before),
+                    node(t_.inject_link(sip_id{sip}, cube_id{c.cube}, c.way_in), c.at)});
       }
       crossing path = c;
-      if (last != nullptr) path.before = last->before;  // the path inside does not depend on it
+      if (last != nullptr) path.before = last->before;
       if (last == nullptr || path != *last) expand_paths(sip, c);
       last = &c;
     }
-    std::sort(edges_.begin() + first, edges_.end());
-    edges_.erase(std::unique(edges_.begin() + first, edges_.end()), edges_.end());
   }
 
   [[nodiscard]] std::uint32_t link_into(std::uint32_t sip, const crossing& c) const {
@@ -193,41 +219,55 @@ class route_walker {
   void expand_paths(std::uint32_t sip, const crossing& c) {
     const cube_layout& l = layout(sip, c.cube);
     if (leads_on(l.terminals[c.exit])) {
-      expand_path(sip, c, c.exit);
-    } else {
-      for (const terminal_index block : blocks_of(l)) expand_path(sip, c, block);
+      expand_path(sip, c, c.exit, nullptr, 0);
+      return;
     }
+    const std::vector<terminal_index> blocks = blocks_of(l);
+    const auto place = std::tuple{sip, c.cube, c.at};
+    if (!followed_in_ || *followed_in_ != place) {
+      // Sorted crossings come back to a cube's leg only by another way in: start again then, at worst.
+      followed_.reset(l.routers(), blocks.size());
+      followed_in_ = place;
+    }
+    for (std::size_t b = 0; b < blocks.size(); ++b) expand_path(sip, c, blocks[b], &followed_, b);
   }
 
-  void expand_path(std::uint32_t sip_number, const crossing& c, terminal_index exit) {
+  /// `before`, when given, ends the path where another one to the same exit has been.
+  void expand_path(std::uint32_t sip_number, const crossing& c, terminal_index exit, followed* before,
+                   std::size_t exit_number) {
     const sip_id sip{sip_number};
     const cube_id cube{c.cube};
     const cube_layout& l = t_.layout(sip, cube);
     bool holds = c.how != entry::injected;
     std::uint32_t held = holds ? node(t_.inject_link(sip, cube, c.way_in), c.at) : 0;
-    const auto wait_for = [&](std::uint32_t link) {
-      const std::uint32_t wanted = node(link, c.at);
-      if (holds) edges_.push_back({held, wanted});
+    const auto wait_for = [&](std::uint32_t wanted) {
+      if (holds) edges_.add({held, wanted});
       held = wanted;
       holds = true;
     };
+    const std::uint8_t vc = t_.vc(t_.class_of(0), c.at);
     router_index router = l.terminals[c.way_in].router;
-    for (unsigned s = t_.next_side(sip, cube, router, exit); s != sides;
-         s = t_.next_side(sip, cube, router, exit)) {
-      wait_for(t_.mesh_link(sip, cube, router, static_cast<side>(s)));
-      router = t_.next_router(router, static_cast<side>(s));
+    for (hop h = t_.next_hop(sip, cube, router, exit, vc); h.side != sides;
+         h = t_.next_hop(sip, cube, router, exit, vc)) {
+      const auto s = static_cast<side>(h.side);
+      wait_for(node(t_.mesh_link(sip, cube, router, s), c.at, t_.dateline_set_of(h.vcs.first)));
+      router = t_.next_router(router, s);
+      if (before != nullptr && !before->first_time(exit_number, router, h.side)) return;
     }
     const terminal& t = l.terminals[exit];
     if (!leads_on(t)) return;
-    wait_for(t_.eject_link(sip, cube, exit));
-    wait_for(t.kind == terminal_kind::sip_port ? t_.sip_link_id(t.index) : t_.ucie_link(sip, cube, t.edge));
+    wait_for(node(t_.eject_link(sip, cube, exit), c.at));
+    wait_for(node(
+        t.kind == terminal_kind::sip_port ? t_.sip_link_id(t.index) : t_.ucie_link(sip, cube, t.edge), c.at));
   }
 
   const topology& t_;
   machine_shape shape_;
-  std::vector<crossing_set> crossings_;       ///< per SIP
-  std::vector<std::uint64_t> departed_with_;  ///< per SIP link: legs of packets from its own SIP
-  std::vector<dependency> edges_;
+  std::vector<distinct_set<crossing>> crossings_;  ///< per SIP
+  std::vector<std::uint64_t> departed_with_;       ///< per SIP link: legs of packets from its own SIP
+  distinct_set<dependency> edges_;
+  followed followed_;
+  std::optional<std::tuple<std::uint32_t, std::uint16_t, leg>> followed_in_;  ///< SIP, cube, leg
 };
 
 /// What a class may wait for before it is consumed at its destination. Response and sideband always
@@ -246,17 +286,26 @@ std::vector<dependency> class_waits(config::buffer_kind rings) {
 
 }  // namespace
 
+std::uint32_t dependency_node(const topology& t, std::uint32_t link, leg l, unsigned set) {
+  return (link * t.legs() + l) * t.dateline_sets() + set;
+}
+
 std::vector<dependency> route_dependencies(const topology& t) { return route_walker(t).dependencies(); }
 
 std::vector<std::string> find_dependency_cycle(const topology& t) {
   std::vector<std::string> names;
-  for (const std::uint32_t c : find_cycle(class_waits(t.ring_buffers()), abi::traffic_classes)) {
-    names.push_back(fmt::format("class {}", to_string(static_cast<abi::traffic_class>(c))));
+  if (t.classes() > 1) {
+    for (const std::uint32_t c : find_cycle(class_waits(t.ring_buffers()), abi::traffic_classes)) {
+      names.push_back(fmt::format("class {}", to_string(static_cast<abi::traffic_class>(c))));
+    }
   }
   if (!names.empty()) return names;
-  const std::size_t links = t.links().size();
-  for (const std::uint32_t n : find_cycle(route_dependencies(t), links * t.legs())) {
-    names.push_back(fmt::format("{} leg {}", t.links()[n / t.legs()].name, n % t.legs()));
+  const std::size_t nodes = t.links().size() * t.legs() * t.dateline_sets();
+  for (const std::uint32_t n : find_cycle(route_dependencies(t), nodes)) {
+    const std::uint32_t buffer = n / t.dateline_sets();
+    std::string name = fmt::format("{} leg {}", t.links()[buffer / t.legs()].name, buffer % t.legs());
+    if (t.dateline_sets() > 1) name += fmt::format(" set {}", n % t.dateline_sets());
+    names.push_back(std::move(name));
   }
   return names;
 }

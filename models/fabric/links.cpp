@@ -29,10 +29,9 @@ std::string router_name(const cube_layout& l, std::uint32_t router) {
 void topology::impl::number_links() {
   const cube_layout& l = layouts.front().layout;
   for (std::uint32_t r = 0; r < l.routers(); ++r) {
-    const bool exists[sides] = {router_y[r] + 1U < l.rows, router_x[r] + 1U < l.columns, router_y[r] > 0,
-                                router_x[r] > 0};
-    for (const bool e : exists) {
-      mesh_offset.push_back(e ? static_cast<std::uint16_t>(mesh_links++) : no_link);
+    for (unsigned s = 0; s < sides; ++s) {
+      const bool exists = grid.has(static_cast<router_index>(r), static_cast<side>(s));
+      mesh_offset.push_back(exists ? mesh_links++ : no_mesh_link);
     }
   }
   std::uint32_t next = 0;
@@ -56,7 +55,7 @@ void topology::impl::name_cube_links(std::uint32_t sip, std::uint32_t cube) cons
                      std::move(name)});
   };
   for (std::uint32_t i = 0; i < mesh_offset.size(); ++i) {
-    if (mesh_offset[i] == no_link) continue;
+    if (mesh_offset[i] == no_mesh_link) continue;
     add(link_kind::mesh, i / sides, i % sides, rate,
         fmt::format("{}.{}.{}", path, router_name(p.layout, i / sides),
                     to_string(static_cast<side>(i % sides))));
@@ -71,8 +70,10 @@ void topology::impl::name_cube_links(std::uint32_t sip, std::uint32_t cube) cons
   }
   for (unsigned s = 0; s < sides; ++s) {
     if (!p.has_lanes[s]) continue;
-    add(link_kind::ucie, s, s, ucie_raw_gbytes_s(config.ucie),
-        fmt::format("{}.ucie_{}", path, to_string(static_cast<side>(s))));
+    const auto edge = static_cast<side>(s);
+    const double raw =
+        joined(sip, cube_id{cube}, edge) ? ucie_raw_gbytes_s(ucie(sip_id{sip}, cube_id{cube}, edge)) : 0.0;
+    add(link_kind::ucie, s, s, raw, fmt::format("{}.ucie_{}", path, to_string(static_cast<side>(s))));
   }
 }
 
@@ -83,7 +84,7 @@ void topology::impl::name_links() const {
   }
   for (const sip_link& l : sip_links) {
     links.push_back({link_kind::sip, l.from.sip, l.from.cube, static_cast<std::uint16_t>(l.index),
-                     l.from.terminal, config.sip_link.gbytes_s, l.name});
+                     l.from.terminal, sip_joined(l.index) ? sip_link_block(l.index).gbytes_s : 0.0, l.name});
   }
 }
 
@@ -93,8 +94,8 @@ std::span<const link> topology::links() const {
 }
 
 std::uint32_t topology::mesh_link(sip_id sip, cube_id cube, router_index router, side s) const {
-  const std::uint16_t offset = impl_->mesh_offset[router * sides + static_cast<unsigned>(s)];
-  if (offset == no_link) no_such("mesh", impl_->shape, sip, cube, router);
+  const std::uint32_t offset = impl_->mesh_offset[router * sides + static_cast<unsigned>(s)];
+  if (offset == impl::no_mesh_link) no_such("mesh", impl_->shape, sip, cube, router);
   return impl_->first_link[impl_->cube_index(sip, cube)] + offset;
 }
 

@@ -52,6 +52,15 @@ std::uint32_t edge_length(const cube_layout& l, side s) {
   return s == side::north || s == side::south ? l.columns : l.rows;
 }
 
+/// A cube without terminals.
+placed_layout bare_cube(const config::machine_config& c) {
+  placed_layout cube;
+  cube.spread_lanes = c.noc.topology == config::noc_topology::crossbar;
+  cube.layout.columns = cube.spread_lanes ? 1 : static_cast<std::uint32_t>(c.noc.columns);
+  cube.layout.rows = cube.spread_lanes ? 1 : static_cast<std::uint32_t>(c.noc.rows);
+  return cube;
+}
+
 }  // namespace
 
 const char* to_string(side s) {
@@ -60,7 +69,8 @@ const char* to_string(side s) {
 }
 
 const char* to_string(terminal_kind k) {
-  static constexpr std::array names{"pe", "hbm", "sram", "control_cpu", "ucie_lane", "io_cpu", "sip_port"};
+  static constexpr std::array names{"pe",        "hbm",    "sram",     "control_cpu",
+                                    "ucie_lane", "io_cpu", "sip_port", "traffic"};
   return names[static_cast<unsigned>(k)];
 }
 
@@ -92,9 +102,7 @@ gateway spread_gateway(const machine_shape& shape, std::uint32_t port, std::uint
 }
 
 placed_layout place_cube(const config::machine_config& c, const std::array<bool, sides>& has_neighbor) {
-  placed_layout cube;
-  cube.layout.columns = static_cast<std::uint32_t>(c.noc.columns);
-  cube.layout.rows = static_cast<std::uint32_t>(c.noc.rows);
+  placed_layout cube = bare_cube(c);
   const cube_layout& l = cube.layout;
   add_spread(cube, terminal_kind::pe, "pe", c.cube.pes);
   cube.hbm_base = static_cast<terminal_index>(l.terminals.size());
@@ -109,10 +117,21 @@ placed_layout place_cube(const config::machine_config& c, const std::array<bool,
     const side edge = static_cast<side>(s);
     cube.has_lanes[s] = true;
     cube.lane_base[s] = static_cast<terminal_index>(l.terminals.size());
-    for (std::uint32_t lane = 0; lane < edge_length(l, edge); ++lane) {
-      add(cube, {terminal_kind::ucie_lane, lane, edge, edge_router(l, edge, lane),
-                 fmt::format("ucie_{}.lane{}", letter(edge), lane)});
+    for (std::uint32_t lane = 0; lane < placed_layout::lanes_of(c, edge); ++lane) {
+      const router_index router = cube.spread_lanes ? router_index{} : edge_router(l, edge, lane);
+      add(cube,
+          {terminal_kind::ucie_lane, lane, edge, router, fmt::format("ucie_{}.lane{}", letter(edge), lane)});
     }
+  }
+  return cube;
+}
+
+placed_layout place_traffic(const config::machine_config& c) {
+  placed_layout cube = bare_cube(c);
+  const auto nodes = static_cast<std::uint32_t>(c.noc.columns * c.noc.rows);
+  for (std::uint32_t n = 0; n < nodes; ++n) {
+    const auto router = static_cast<router_index>(cube.spread_lanes ? 0 : n);
+    add(cube, {terminal_kind::traffic, n, side::north, router, fmt::format("node{}", n)});
   }
   return cube;
 }

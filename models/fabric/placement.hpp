@@ -18,6 +18,10 @@ struct placed_layout {
   std::vector<router_index> router_of;            ///< per terminal
   std::array<terminal_index, sides> lane_base{};  ///< first lane of each side that has a neighbor
   std::array<bool, sides> has_lanes{};
+  bool spread_lanes{};  ///< one router has all lanes: its number does not choose one
+  [[nodiscard]] static std::uint32_t lanes_of(const config::machine_config& c, side s) {
+    return static_cast<std::uint32_t>(s == side::north || s == side::south ? c.noc.columns : c.noc.rows);
+  }
   terminal_index hbm_base{};
   terminal_index sram{};
   terminal_index control_cpu{};
@@ -39,6 +43,8 @@ struct gateway {
 /// Terminals every cube has, then lanes of the sides with a neighbor.
 [[nodiscard]] placed_layout place_cube(const config::machine_config& c,
                                        const std::array<bool, sides>& has_neighbor);
+/// A terminal "nodeN" of kind traffic for each of columns x rows nodes, on router N (crossbar: all on one).
+[[nodiscard]] placed_layout place_traffic(const config::machine_config& c);
 /// Adds the host's terminal, at the south-west corner router.
 void place_io_cpu(placed_layout& cube);
 /// Adds a SIP link's port, in the middle of the outer edge. Returns its terminal.

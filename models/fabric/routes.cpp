@@ -13,6 +13,18 @@ constexpr unsigned group_of(leg l) { return l == 0 ? 0U : (l - 1U) / 2; }
 constexpr leg transit_leg(unsigned group) { return static_cast<leg>(1 + 2 * group); }
 constexpr leg last_leg(unsigned group) { return static_cast<leg>(2 + 2 * group); }
 
+/// Spreads flows over lanes: a fixed hash of both ends (the finalizer of SplitMix64, Steele et al., 2014).
+unsigned flow_lane(const abi::node_address& source, const abi::node_address& destination, unsigned lanes) {
+  if (lanes == 1) return 0;
+  const auto packed = [](const abi::node_address& a) {
+    return std::uint64_t{a.sip} << 32 | std::uint64_t{a.cube} << 16 | a.terminal;
+  };
+  std::uint64_t h = packed(source) * 0x9e3779b97f4a7c15 + packed(destination);
+  h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9;
+  h = (h ^ h >> 27) * 0x94d049bb133111eb;
+  return static_cast<unsigned>((h ^ h >> 31) % lanes);
+}
+
 }  // namespace
 
 topology::impl::way topology::impl::way_out(sip_id sip, cube_id cube, router_index router,
@@ -29,8 +41,14 @@ topology::impl::way topology::impl::way_out(sip_id sip, cube_id cube, router_ind
   const std::uint32_t tx = shape.cube_x(cube_id{target});
   const placed_layout& p = placed(sip, cube);
   const auto lane = [&](side s, std::uint16_t number) {
-    return static_cast<terminal_index>(p.lane_base[static_cast<unsigned>(s)] + number);
+    const std::uint32_t n = p.spread_lanes ? target % p.lanes_of(config, s) : number;
+    return static_cast<terminal_index>(p.lane_base[static_cast<unsigned>(s)] + n);
   };
+  if (!detours.empty() && !detours[sip.value].empty()) {
+    const side s = detours[sip.value][std::size_t{cube.value} * shape.cubes_per_sip() + target];
+    const bool along_x = s == side::east || s == side::west;
+    return {lane(s, along_x ? router_y[router] : router_x[router]), true};
+  }
   if (x != tx) return {lane(tx > x ? side::east : side::west, router_y[router]), true};
   return {lane(target > cube.value ? side::north : side::south, router_x[router]), true};
 }
@@ -44,7 +62,7 @@ cube_step topology::enter(sip_id sip, cube_id cube, router_index router, entry h
                           const abi::node_address& destination) const {
   const impl& m = *impl_;
   const impl::way way = m.way_out(sip, cube, router, destination);
-  if (how == entry::injected || m.legs == 1) return {way.exit, 0};
+  if (how == entry::injected || m.vcs.legs == 1) return {way.exit, 0};
   unsigned group = group_of(before);
   if (how == entry::from_sip) {
     group = m.count_crossings ? group + 1 : m.dateline_group(sip.value, destination.sip);
@@ -53,29 +71,38 @@ cube_step topology::enter(sip_id sip, cube_id cube, router_index router, entry h
 }
 
 unsigned topology::next_side(sip_id sip, cube_id cube, router_index router, terminal_index exit) const {
-  const impl& m = *impl_;
-  const router_index to = m.placed(sip, cube).router_of[exit];
-  if (router == to) return sides;
-  if (m.router_x[router] != m.router_x[to]) {
-    return static_cast<unsigned>(m.router_x[to] > m.router_x[router] ? side::east : side::west);
-  }
-  return static_cast<unsigned>(to > router ? side::north : side::south);
+  return impl_->grid.towards(router, impl_->placed(sip, cube).router_of[exit]).side;
 }
+
+hop topology::next_hop(sip_id sip, cube_id cube, router_index router, terminal_index exit,
+                       std::uint8_t vc) const {
+  const router_grid::step step = impl_->grid.towards(router, impl_->placed(sip, cube).router_of[exit]);
+  const auto leg_first = static_cast<std::uint8_t>(vc - vc % vcs_of_leg());
+  const bool in_sets = plan_.sets > 1 && step.side != sides;
+  const unsigned set = in_sets ? step.set * plan_.lanes : 0;
+  if (!plan_.dynamic) return {step.side, {static_cast<std::uint8_t>(leg_first + set + lane_of(vc)), 1}};
+  const unsigned count = in_sets ? plan_.lanes : vcs_of_leg();
+  return {step.side, {static_cast<std::uint8_t>(leg_first + set), static_cast<std::uint8_t>(count)}};
+}
+
+vc_set topology::injection_vcs(abi::traffic_class c, leg l, const abi::node_address& source,
+                               const abi::node_address& destination) const {
+  if (plan_.dynamic) return {vc(c, l), static_cast<std::uint8_t>(vcs_of_leg())};
+  return {vc(c, l, flow_lane(source, destination, plan_.lanes)), 1};
+}
+
+std::uint32_t topology::distance(router_index from, router_index to) const {
+  return impl_->grid.distance(from, to);
+}
+
+bool topology::has_side(router_index router, side s) const { return impl_->grid.has(router, s); }
+std::uint32_t topology::mesh_links() const { return impl_->mesh_links; }
 
 std::uint32_t topology::sip_route(sip_id at, sip_id to) const {
   return impl_->graph.next_link(at.value, to.value);
 }
 
-router_index topology::next_router(router_index router, side s) const {
-  const std::uint32_t columns = impl_->layouts.front().layout.columns;
-  switch (s) {
-    case side::north: return static_cast<router_index>(router + columns);
-    case side::east: return static_cast<router_index>(router + 1);
-    case side::south: return static_cast<router_index>(router - columns);
-    case side::west: return static_cast<router_index>(router - 1);
-  }
-  return router;
-}
+router_index topology::next_router(router_index router, side s) const { return impl_->grid.next(router, s); }
 
 abi::node_address topology::far_end(const abi::node_address& exit) const {
   const impl& m = *impl_;
@@ -104,10 +131,13 @@ std::vector<route_hop> topology::trace(abi::node_address from, abi::node_address
     const cube_step step = enter(sip, cube, router, how, at, to);
     at = step.next;
     hops.push_back({inject_link(sip, cube, here.terminal), at});
-    for (unsigned s = next_side(sip, cube, router, step.exit); s != sides;
-         s = next_side(sip, cube, router, step.exit)) {
-      hops.push_back({mesh_link(sip, cube, router, static_cast<side>(s)), at});
-      router = next_router(router, static_cast<side>(s));
+    const std::uint8_t vc = this->vc(class_of(0), at);
+    for (hop h = next_hop(sip, cube, router, step.exit, vc); h.side != sides;
+         h = next_hop(sip, cube, router, step.exit, vc)) {
+      const auto s = static_cast<side>(h.side);
+      hops.push_back(
+          {mesh_link(sip, cube, router, s), at, static_cast<std::uint8_t>(dateline_set_of(h.vcs.first))});
+      router = next_router(router, s);
     }
     hops.push_back({eject_link(sip, cube, step.exit), at});
     const terminal& t = p.layout.terminals.at(step.exit);

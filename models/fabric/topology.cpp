@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/fabric/topology.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <map>
 #include <stdexcept>
@@ -42,39 +43,122 @@ bool within(std::uint64_t offset, std::uint64_t kib) { return offset < kib * 102
 
 }  // namespace
 
-topology::impl::impl(const config::machine_config& c) : config(c) {
-  std::vector<problem> problems = check_counts(c);
+topology::impl::impl(const config::machine_config& c, purpose what) : config(c) {
+  const bool study = what == purpose::network_study;
+  if (study) {
+    config.pod = {};
+    config.pod.sips = config.sip.columns = config.sip.rows = 1;
+    config.overrides.clear();  // of links that a study does not have
+  }
+  std::vector<problem> problems = check_counts(config);
   if (!problems.empty()) throw user_error(std::move(problems));
-  shape = c.shape();
-  graph = build_sip_graph(c, problems);
-  choose_legs(problems);
+  shape = config.shape();
+  grid = router_grid(config.noc);
+  graph = join_sips(config, problems);
+  if (problems.empty()) settings = settle_links(config, graph, problems);
+  // Of a list also those SIPs are told that the links found good do not reach.
+  const bool list = config.pod.topology == config::pod_topology::list;
+  if (problems.empty() || list) route_sips(graph, config, missing_sip_links(), problems);
+  route_around_gaps(detour_rules.front(), problems);
+  if (problems.empty()) choose_vcs(what, problems);
   if (!problems.empty()) throw user_error(std::move(problems));
-  place();
+  if (study) {
+    place_study();
+  } else {
+    place();
+  }
   number_links();
 }
 
-std::array<bool, sides> topology::impl::neighbors(cube_id cube) const {
-  const std::uint32_t x = shape.cube_x(cube);
-  const std::uint32_t y = shape.cube_y(cube);
-  return {y + 1 < shape.cube_rows, x + 1 < shape.cube_columns, y > 0, x > 0};
+bool topology::impl::joined(std::uint32_t sip, cube_id cube, side s) const {
+  if (!cube_beside(shape, cube, s)) return false;
+  return settings.ucie.empty() ||
+         settings.ucie[cube_index(sip_id{sip}, cube) * sides + static_cast<unsigned>(s)].enabled;
 }
 
-void topology::impl::choose_legs(std::vector<problem>& problems) {
-  if (!config.noc.leg_vcs) return;
+std::vector<bool> topology::impl::missing_sip_links() const {
+  std::vector<bool> off;
+  for (const link_settings::sip_link& l : settings.sip_links) off.push_back(!l.enabled);
+  return off;
+}
+
+void topology::impl::route_around_gaps(detour_rule rule, std::vector<problem>& problems) {
+  detours.clear();
+  const std::uint32_t cubes = shape.cubes_per_sip();
+  bool gaps = false;
+  for (std::uint32_t sip = 0; sip < shape.sips && !settings.ucie.empty(); ++sip) {
+    const auto* const first = &settings.ucie[std::size_t{sip} * cubes * sides];
+    const bool whole = std::all_of(first, first + cubes * sides, [](const auto& s) { return s.enabled; });
+    detours.emplace_back();
+    if (whole) continue;
+    gaps = true;
+    std::vector<std::pair<cube_id, cube_id>> cut_off;
+    const cube_grid grid{shape, [this, sip](cube_id cube, side s) { return joined(sip, cube, s); }};
+    detours.back() = route_around(grid, rule, cut_off);
+    for (const auto& [from, to] : cut_off) {
+      problems.push_back(
+          {"overrides", "cubes that no path of UCIe links joins",
+           fmt::format("{} and {}", cube_path(shape, sip_id{sip}, from), cube_path(shape, sip_id{sip}, to)),
+           "a path between every two cubes of a SIP"});
+    }
+  }
+  if (!gaps) detours.clear();
+}
+
+std::array<bool, sides> topology::impl::neighbors(cube_id cube) const {
+  std::array<bool, sides> there{};
+  for (unsigned s = 0; s < sides; ++s) there[s] = cube_beside(shape, cube, static_cast<side>(s)).has_value();
+  return there;
+}
+
+void topology::impl::choose_vcs(purpose what, std::vector<problem>& problems) {
+  const config::noc_block& noc = config.noc;
+  vcs.dynamic = noc.vcs_taken == config::vc_policy::dynamic;
+  vcs.sets = grid.wraps() && noc.dateline_vcs ? 2 : 1;
+  const auto given = static_cast<unsigned>(noc.vcs.value_or(vcs.dynamic ? vcs.sets : 1));
+  vcs.lanes = vcs.dynamic ? given / vcs.sets : given;
+  if (vcs.dynamic && given % vcs.sets != 0) {
+    problems.push_back({"noc.vcs", "does not split into the VC sets of a torus or ring",
+                        std::to_string(given), "an even number, or auto"});
+  }
+  if (what == purpose::network_study) {
+    vcs.first_class = static_cast<unsigned>(study_class);
+    vcs.classes = 1;
+  } else if (noc.leg_vcs) {
+    choose_legs();
+  }
+  if (vcs.classes * vcs.legs * vcs.sets * vcs.lanes <= max_vcs) return;
+  const bool hops = vcs.legs > 3 && vcs.sets * vcs.lanes == 1;
+  problems.push_back({hops ? "pod.topology" : "noc.vcs",
+                      hops ? "routes over this many SIP links need too many virtual channels"
+                           : "makes more virtual channels than a link can have",
+                      vcs_in_words(), fmt::format("at most {} VCs", max_vcs)});
+}
+
+void topology::impl::choose_legs() {
   const auto legs_of = [&](std::uint32_t groups) {
     return groups == 0 && shape.cubes_per_sip() == 1 ? 1U : 3 + 2 * groups;
   };
-  legs = legs_of(graph.max_hops);
-  if (legs * abi::traffic_classes > max_vcs && !graph.datelines_ahead.empty()) {
+  vcs.legs = legs_of(graph.max_hops);
+  if (vcs.classes * vcs.legs * vcs.sets * vcs.lanes > max_vcs && !graph.datelines_ahead.empty()) {
     count_crossings = false;
-    legs = legs_of(dateline_groups());
+    vcs.legs = legs_of(dateline_groups());
   }
-  if (legs * abi::traffic_classes > max_vcs) {
-    problems.push_back({"pod.topology", "routes over this many SIP links need too many virtual channels",
-                        fmt::format("{} SIP links: {} classes x {} legs = {} VCs", graph.max_hops,
-                                    abi::traffic_classes, legs, legs * abi::traffic_classes),
-                        fmt::format("at most {} VCs", max_vcs)});
-  }
+}
+
+std::string topology::impl::vcs_in_words() const {
+  std::string factors = fmt::format("{} classes x {} legs", vcs.classes, vcs.legs);
+  if (vcs.sets > 1) factors += fmt::format(" x {} dateline sets", vcs.sets);
+  if (vcs.lanes > 1) factors += fmt::format(" x {} VCs", vcs.lanes);
+  std::string text = fmt::format("{} = {} VCs", factors, vcs.classes * vcs.legs * vcs.sets * vcs.lanes);
+  return graph.max_hops == 0 ? text : fmt::format("{} SIP links: {}", graph.max_hops, text);
+}
+
+/// The routers of one cube with a traffic terminal for each.
+void topology::impl::place_study() {
+  layouts.push_back(place_traffic(config));
+  layout_of.push_back(0);
+  note_coordinates();
 }
 
 void topology::impl::place() {
@@ -113,14 +197,29 @@ void topology::impl::place() {
         {l, port_at[l], port_at[l ^ 1U],
          fmt::format("{}.{}-sip{}.{}", sip_path(sip_id{there.from}), there.label, there.to, back.label)});
   }
-  const std::uint32_t routers = layouts.front().layout.routers();
-  for (std::uint32_t r = 0; r < routers; ++r) {
-    router_x.push_back(static_cast<std::uint16_t>(r % layouts.front().layout.columns));
-    router_y.push_back(static_cast<std::uint16_t>(r / layouts.front().layout.columns));
+  note_coordinates();
+}
+
+void topology::impl::note_coordinates() {
+  const cube_layout& l = layouts.front().layout;
+  for (std::uint32_t r = 0; r < l.routers(); ++r) {
+    router_x.push_back(static_cast<std::uint16_t>(r % l.columns));
+    router_y.push_back(static_cast<std::uint16_t>(r / l.columns));
   }
 }
 
-topology::topology(const config::machine_config& config) : impl_(std::make_unique<impl>(config)) {}
+/// Detours come by the first rule without a cycle. When none has that, the first stays: whoever asks
+/// find_dependency_cycle is shown its cycle.
+topology::topology(const config::machine_config& config, purpose what)
+    : impl_(std::make_unique<impl>(config, what)), plan_(impl_->vcs) {
+  if (impl_->detours.empty()) return;
+  std::vector<problem> none;
+  for (const detour_rule rule : detour_rules) {
+    impl_->route_around_gaps(rule, none);
+    if (find_dependency_cycle(*this).empty()) return;
+  }
+  impl_->route_around_gaps(detour_rules.front(), none);
+}
 topology::~topology() = default;
 
 const machine_shape& topology::shape() const { return impl_->shape; }
@@ -130,19 +229,18 @@ const cube_layout& topology::layout(sip_id sip, cube_id cube) const {
 }
 
 std::optional<cube_id> topology::neighbor(cube_id cube, side s) const {
-  if (!impl_->neighbors(cube)[static_cast<unsigned>(s)]) return std::nullopt;
-  switch (s) {
-    case side::north: return cube_id{cube.value + impl_->shape.cube_columns};
-    case side::east: return cube_id{cube.value + 1};
-    case side::south: return cube_id{cube.value - impl_->shape.cube_columns};
-    case side::west: return cube_id{cube.value - 1};
-  }
-  return std::nullopt;
+  return cube_beside(impl_->shape, cube, s);
+}
+
+const config::ucie_block& topology::ucie(sip_id sip, cube_id cube, side s) const {
+  return impl_->ucie(sip, cube, s);
+}
+const config::sip_link_block& topology::sip_link_settings(std::uint32_t index) const {
+  return impl_->sip_link_block(index);
 }
 
 std::span<const sip_link> topology::sip_links() const { return impl_->sip_links; }
 cube_id topology::io_cube(sip_id) const { return io_cube_of_every_sip; }
-unsigned topology::legs() const { return impl_->legs; }
 config::buffer_kind topology::ring_buffers() const { return impl_->config.ipcq.rings; }
 
 abi::node_address topology::locate(abi::address a) const {

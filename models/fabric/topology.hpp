@@ -3,12 +3,14 @@
 // virtual channels. Netlists are built by walking it; NoC modules route by asking it.
 //
 // Directions: east is x + 1, north is y + 1, for routers in a cube and for cubes in a SIP.
-// Within a cube: XY. Between cubes of a SIP: X first, then Y, leaving by the lane nearest to the
-// router the packet starts or entered from (so a straight crossing keeps its row or column).
-// Between SIPs: the pod topology's own next hop, through the gateway cube that holds its port: X
-// first, then Y on rings, meshes and tori (the shorter way round, ties go positive), the shortest path
-// (lowest link index first) on lists. A ring or torus dimension of two SIPs has one pair of links, not
-// two: the shorter way round would leave half of a second pair idle for ever.
+// Within a cube: XY; on a torus or ring the shorter way round (router_grid.hpp). Between cubes of a SIP: X
+// first, then Y, leaving by the lane nearest to the router the packet starts or entered from (so a straight
+// crossing keeps its row or column; a crossbar spreads cubes over its lanes by their numbers). Between SIPs:
+// the pod topology's own next hop, through the gateway cube that holds its port: X first, then Y on rings,
+// meshes and tori (the shorter way round, ties go positive), the shortest path (lowest link index first) on
+// lists and wherever a SIP link is missing. In a SIP with a UCIe link missing cubes are routed by table
+// (detours.hpp). A ring or torus dimension of two SIPs has one pair of links, not two: the shorter way round
+// would leave half of a second pair idle for ever.
 //
 // Legs: one VC set per leg keeps the dependency graph free of cycles. The leg of a packet is a
 // property of the cube it is in: 0 in its source cube; 1 + 2c in a cube it passes through and
@@ -48,20 +50,22 @@ inline constexpr unsigned max_vcs = 64;
 }
 [[nodiscard]] const char* to_string(side s);
 
-enum class terminal_kind : std::uint8_t { pe, hbm, sram, control_cpu, ucie_lane, io_cpu, sip_port };
+enum class terminal_kind : std::uint8_t { pe, hbm, sram, control_cpu, ucie_lane, io_cpu, sip_port, traffic };
 [[nodiscard]] const char* to_string(terminal_kind k);
 
 /// Where a block is attached to a router. Terminal order is the same in every cube (PEs, HBM
 /// ports, SRAM, control CPU, then UCIe lanes of sides that have a neighbor); io_cpu and sip_port
-/// follow on the cubes that have them.
+/// follow on the cubes that have them. A network study has traffic terminals and nothing else.
 struct terminal {
   terminal_kind kind{};
-  std::uint32_t index{};  ///< PE, HBM port, lane within its side, or the SIP link leaving here
+  std::uint32_t index{};  ///< PE, HBM port, lane within its side, node, or the SIP link leaving here
   side edge{};            ///< ucie_lane and sip_port: the outer edge it leads over
   router_index router{};
   std::string name;  ///< "pe3", "hbm0", "ucie_e.lane2", "sip_port_e", "sip_port_p2"
 };
 
+/// Where routers stand. A ring keeps the columns and rows of its config: they say where blocks sit, not
+/// how routers are joined (topology::has_side does). A crossbar is one router.
 struct cube_layout {
   std::uint32_t columns{};
   std::uint32_t rows{};
@@ -86,7 +90,7 @@ struct link {
   std::uint16_t sip{}, cube{};  ///< where it starts
   std::uint16_t from{};         ///< router (mesh, eject), terminal (inject), side (ucie), sip link (sip)
   std::uint16_t port{};         ///< side (mesh, ucie), router (inject), terminal (eject, sip)
-  double gbytes_s{};            ///< raw rate, 1e9 bytes/s
+  double gbytes_s{};            ///< raw rate, 1e9 bytes/s; 0: disabled by an override
   std::string name;             ///< "pod.sip0.cube_1_2.router_0_3.east"
 };
 
@@ -99,17 +103,41 @@ struct cube_step {
   leg next{};             ///< its leg while in this cube
 };
 
-/// One link of a traced route, with the leg of the buffer at its far end.
+/// One link of a traced route, with the leg and the dateline set of the buffer at its far end.
 struct route_hop {
   std::uint32_t link{};
   leg at{};
+  std::uint8_t set{};
+};
+
+/// VCs `first` to `first + count - 1` of a link.
+struct vc_set {
+  std::uint8_t first{};
+  std::uint8_t count{};
+  bool operator==(const vc_set&) const = default;
+};
+
+/// The way on from a router: the output, and the VCs a packet may take at its far end.
+struct hop {
+  unsigned side{sides};  ///< `sides`: out of the cube, by the packet's exit terminal
+  vc_set vcs;
+};
+
+/// What a topology is for.
+enum class purpose : std::uint8_t {
+  machine,       ///< a pod, as the config says
+  network_study  ///< routers of one cube with traffic terminals: no PEs, no memories, one traffic class
 };
 
 class topology {
  public:
   /// Throws user_error with every problem (zero counts, more cubes than the address map holds,
   /// terminals that do not fit, unreachable SIPs).
-  explicit topology(const config::machine_config& config);
+  ///
+  /// A network study takes the noc block alone: one cube, a terminal "nodeN" on every router (a crossbar:
+  /// columns x rows of them on its one router), numbered like the routers, and the VCs of one class,
+  /// study_class. The limits of the address map do not apply to it.
+  explicit topology(const config::machine_config& config, purpose what = purpose::machine);
   ~topology();
   topology(const topology&) = delete;
   topology& operator=(const topology&) = delete;
@@ -120,16 +148,38 @@ class topology {
   [[nodiscard]] std::optional<cube_id> neighbor(cube_id cube, side s) const;
   [[nodiscard]] std::span<const sip_link> sip_links() const;
   [[nodiscard]] cube_id io_cube(sip_id sip) const;  ///< holds io_cpu
+  /// Settings of the link on that side of a cube, overrides applied.
+  [[nodiscard]] const config::ucie_block& ucie(sip_id sip, cube_id cube, side s) const;
+  /// Settings of a SIP link by its index, overrides applied.
+  [[nodiscard]] const config::sip_link_block& sip_link_settings(std::uint32_t index) const;
 
-  [[nodiscard]] unsigned legs() const;
-  [[nodiscard]] unsigned vcs() const { return legs() * abi::traffic_classes; }
-  [[nodiscard]] std::uint8_t vc(abi::traffic_class c, leg l) const {
-    return static_cast<std::uint8_t>(static_cast<unsigned>(c) * legs() + l);
+  // VCs: [class][leg][dateline set][lane]. Links that no packet goes round on have one dateline set.
+  // Lanes are what noc.vcs gives a flow to keep (per_flow) or a packet to choose from (dynamic).
+  static constexpr abi::traffic_class study_class = abi::traffic_class::comm;
+  [[nodiscard]] unsigned legs() const { return plan_.legs; }
+  [[nodiscard]] unsigned dateline_sets() const { return plan_.sets; }
+  [[nodiscard]] unsigned lanes() const { return plan_.lanes; }
+  /// Traffic classes that have VCs: all, or study_class alone.
+  [[nodiscard]] unsigned classes() const { return plan_.classes; }
+  [[nodiscard]] bool has_class(abi::traffic_class c) const {
+    return static_cast<unsigned>(c) - plan_.first_class < plan_.classes;
   }
-  [[nodiscard]] leg leg_of(std::uint8_t vc) const { return static_cast<leg>(vc % legs()); }
+  [[nodiscard]] unsigned vcs() const { return plan_.classes * vcs_of_class(); }
+  /// Precondition: has_class(c).
+  [[nodiscard]] std::uint8_t vc(abi::traffic_class c, leg l, unsigned lane = 0, unsigned set = 0) const {
+    const unsigned group = (static_cast<unsigned>(c) - plan_.first_class) * plan_.legs + l;
+    return static_cast<std::uint8_t>((group * plan_.sets + set) * plan_.lanes + lane);
+  }
+  [[nodiscard]] leg leg_of(std::uint8_t vc) const { return static_cast<leg>(vc / vcs_of_leg() % plan_.legs); }
+  [[nodiscard]] unsigned dateline_set_of(std::uint8_t vc) const { return vc / plan_.lanes % plan_.sets; }
+  [[nodiscard]] unsigned lane_of(std::uint8_t vc) const { return vc % plan_.lanes; }
   [[nodiscard]] abi::traffic_class class_of(std::uint8_t vc) const {
-    return static_cast<abi::traffic_class>(vc / legs());
+    return static_cast<abi::traffic_class>(plan_.first_class + vc / vcs_of_class());
   }
+  /// VCs that a packet of a flow may be injected into, at a terminal of its source or at the far end of a
+  /// link between dies or packages. per_flow: the lane that belongs to the flow; dynamic: all of the leg.
+  [[nodiscard]] vc_set injection_vcs(abi::traffic_class c, leg l, const abi::node_address& source,
+                                     const abi::node_address& destination) const;
 
   /// The terminal that answers at an address. Throws std::out_of_range naming the address when
   /// nothing does.
@@ -146,8 +196,19 @@ class topology {
   [[nodiscard]] terminal_index exit(sip_id sip, cube_id cube, router_index router,
                                     const abi::node_address& destination) const;
 
+  /// The way on of a packet that waits at `router` in VC `vc` and leaves the cube by `exit`. Its class and
+  /// leg stay. per_flow: one VC, of the lane the packet is in; dynamic: all of its class and leg, on a link
+  /// that packets go round on those of the dateline set it is in there. Arithmetic and three small tables.
+  [[nodiscard]] hop next_hop(sip_id sip, cube_id cube, router_index router, terminal_index exit,
+                             std::uint8_t vc) const;
   /// Output of `router` towards `exit`: a side, or `sides` when the terminal is on this router.
   [[nodiscard]] unsigned next_side(sip_id sip, cube_id cube, router_index router, terminal_index exit) const;
+  /// Whether `router` has a neighbor on that side, perhaps by a wrap link.
+  [[nodiscard]] bool has_side(router_index router, side s) const;
+  /// Router-to-router links of a cube, each direction counted.
+  [[nodiscard]] std::uint32_t mesh_links() const;
+  /// Router-to-router links on the way from one router of a cube to another.
+  [[nodiscard]] std::uint32_t distance(router_index from, router_index to) const;
   /// The router next to `router` on a side that has one.
   [[nodiscard]] router_index next_router(router_index router, side s) const;
   /// The terminal at the other end of a UCIe lane or SIP port. Throws std::logic_error for others.
@@ -174,7 +235,18 @@ class topology {
 
  private:
   struct impl;
+  struct vc_plan {
+    unsigned first_class{};
+    unsigned classes{abi::traffic_classes};
+    unsigned legs{1};
+    unsigned sets{1};
+    unsigned lanes{1};
+    bool dynamic{};
+  };
+  [[nodiscard]] unsigned vcs_of_leg() const { return plan_.sets * plan_.lanes; }
+  [[nodiscard]] unsigned vcs_of_class() const { return plan_.legs * vcs_of_leg(); }
   std::unique_ptr<impl> impl_;
+  vc_plan plan_;
 };
 
 /// A cycle in the dependency graph over (link, VC) and message classes, in order; empty when
@@ -190,8 +262,9 @@ class topology {
 /// Buffer sizes that follow from other keys when given as auto.
 [[nodiscard]] std::uint32_t vc_buffer_flits(const config::machine_config& c);
 [[nodiscard]] std::uint32_t sideband_buffer_flits(const config::machine_config& c);
-[[nodiscard]] std::uint32_t ucie_buffer_flits(const config::machine_config& c);
-[[nodiscard]] std::uint32_t sip_link_buffer_flits(const config::machine_config& c);
+[[nodiscard]] std::uint32_t ucie_buffer_flits(const config::machine_config& c, const config::ucie_block& u);
+[[nodiscard]] std::uint32_t sip_link_buffer_flits(const config::machine_config& c,
+                                                  const config::sip_link_block& s);
 /// Payload bytes/s of one UCIe side after flit format, 1e9 bytes/s; and before it.
 [[nodiscard]] double ucie_payload_gbytes_s(const config::ucie_block& u);
 [[nodiscard]] double ucie_raw_gbytes_s(const config::ucie_block& u);

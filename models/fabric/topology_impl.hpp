@@ -6,7 +6,10 @@
 #include <mutex>
 #include <vector>
 
+#include "models/fabric/detours.hpp"
+#include "models/fabric/link_settings.hpp"
 #include "models/fabric/placement.hpp"
+#include "models/fabric/router_grid.hpp"
 #include "models/fabric/sip_graph.hpp"
 #include "models/fabric/topology.hpp"
 
@@ -16,7 +19,10 @@ struct topology::impl {
   config::machine_config config;
   machine_shape shape;
   sip_graph graph;
-  unsigned legs{1};
+  router_grid grid;
+  vc_plan vcs;
+  link_settings settings;
+  std::vector<std::vector<side>> detours;  ///< per SIP with a link missing, see detours.hpp; else empty
   bool count_crossings{true};  ///< legs by SIP links crossed; otherwise by datelines
   std::vector<placed_layout> layouts;
   std::vector<std::uint32_t> layout_of;  ///< per cube of the pod
@@ -26,12 +32,13 @@ struct topology::impl {
   // Numbering of links: per cube mesh, inject, eject, ucie; the SIP links last.
   std::vector<std::uint32_t> first_link;  ///< per cube of the pod
   std::uint32_t first_sip_link{};
-  std::vector<std::uint16_t> mesh_offset;  ///< [router * sides + side]; no_link where the mesh ends
+  static constexpr std::uint32_t no_mesh_link = UINT32_MAX;
+  std::vector<std::uint32_t> mesh_offset;  ///< [router * sides + side]; no_mesh_link where the mesh ends
   std::uint32_t mesh_links{};              ///< per cube
   mutable std::once_flag links_named;
   mutable std::vector<link> links;
 
-  explicit impl(const config::machine_config& c);
+  impl(const config::machine_config& c, purpose what);
 
   [[nodiscard]] std::size_t cube_index(sip_id sip, cube_id cube) const {
     return std::size_t{sip.value} * shape.cubes_per_sip() + cube.value;
@@ -55,8 +62,26 @@ struct topology::impl {
   }
   [[nodiscard]] unsigned dateline_groups() const { return 2 + graph.max_datelines; }
   [[nodiscard]] std::array<bool, sides> neighbors(cube_id cube) const;
-  void choose_legs(std::vector<problem>& problems);
+  void choose_vcs(purpose what, std::vector<problem>& problems);
+  void choose_legs();
+  [[nodiscard]] std::string vcs_in_words() const;
+  [[nodiscard]] const config::ucie_block& ucie(sip_id sip, cube_id cube, side s) const {
+    if (settings.ucie.empty()) return config.ucie;
+    return settings.ucie[cube_index(sip, cube) * sides + static_cast<unsigned>(s)].block;
+  }
+  [[nodiscard]] const config::sip_link_block& sip_link_block(std::uint32_t index) const {
+    return settings.sip_links.empty() ? config.sip_link : settings.sip_links[index].block;
+  }
+  [[nodiscard]] bool sip_joined(std::uint32_t index) const {
+    return settings.sip_links.empty() || settings.sip_links[index].enabled;
+  }
+  /// A UCIe link leaves there, and is enabled.
+  [[nodiscard]] bool joined(std::uint32_t sip, cube_id cube, side s) const;
+  [[nodiscard]] std::vector<bool> missing_sip_links() const;
+  void route_around_gaps(detour_rule rule, std::vector<problem>& problems);
   void place();
+  void place_study();
+  void note_coordinates();
   void number_links();
   void name_links() const;
   void name_cube_links(std::uint32_t sip, std::uint32_t cube) const;

@@ -37,6 +37,7 @@ void conclude(end_of_run end, const config::sim_block& sim, const stack& machine
       o.status = run_status::interrupted;
       o.message = fmt::format("interrupted at {:.3f} us", hw::now().ns() / 1e3);
       return;
+    case end_of_run::watchdog:  // traffic does not poll: only a limit ends a study whose events go on
     case end_of_run::limit:
       o.status = run_status::deadlock;
       o.message = fmt::format("the run has reached sim.limit_ms = {}; {} requests have no answer",

@@ -83,7 +83,7 @@ json run_json(const study_outcome& o) {
 std::string csv_text(const json& value) {
   if (value.is_null()) return "";
   if (!value.is_string()) return value.dump();
-  const auto text = value.get<std::string>();
+  auto text = value.get<std::string>();
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
@@ -194,6 +194,7 @@ std::string table_row(const study_outcome& o) {
 
 platforms::run_status worst(const std::vector<study_outcome>& runs) {
   std::vector<platforms::run_status> all;
+  all.reserve(runs.size());
   for (const auto& o : runs) all.push_back(o.status);
   return platforms::worst(all);
 }

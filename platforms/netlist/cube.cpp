@@ -63,7 +63,8 @@ void cube::make_block(const build_context& context, fabric::terminal_index t, hw
       return;
     case terminal_kind::ucie_lane:  // one adapter per side serves all its lanes
     case terminal_kind::io_cpu:     // the SIP builds these
-    case terminal_kind::sip_port: return;
+    case terminal_kind::sip_port:
+    case terminal_kind::traffic: return;  // of network studies, which build no cube
   }
 }
 
@@ -110,7 +111,8 @@ void cube::bind_block(const build_context& context, fabric::terminal_index t) {
       return;
     }
     case terminal_kind::io_cpu:
-    case terminal_kind::sip_port: return;
+    case terminal_kind::sip_port:
+    case terminal_kind::traffic: return;
   }
 }
 

@@ -53,6 +53,18 @@ TEST_CASE("config check: each rule is broken alone and names its key") {
       {"ipcq.slot_bytes", "(hbm.port_mib)",
        [](auto& c) { c.ipcq.slot_bytes = 512 << 20, c.ipcq.rings = buffer_kind::hbm; }},
       {"noc.link_cycles", "less than noc.hop_cycles = 9", [](auto& c) { c.noc.link_cycles = 9; }},
+      {"noc.hop_cycles", "less than noc.hop_cycles = 9", [](auto& c) { c.noc.routing_cycles = 8; }},
+      {"noc.hop_cycles", "9, or noc.traversal_cycles auto", [](auto& c) { c.noc.traversal_cycles = 4; }},
+      {nullptr, "",
+       [](auto& c) {
+         c.noc.routing_cycles = c.noc.vc_alloc_cycles = c.noc.switch_alloc_cycles = 1;
+         c.noc.traversal_cycles = 1, c.noc.hop_cycles = 5;
+       }},
+      {"noc.vcs", "an even number, or auto",
+       [](auto& c) {
+         c.noc.topology = noc_topology::torus, c.noc.vcs = 3, c.noc.vcs_taken = vc_policy::dynamic;
+       }},
+      {nullptr, "", [](auto& c) { c.noc.topology = noc_topology::torus, c.noc.vcs = 3; }},
       {"noc.max_packet_bytes", "multiple of noc.flit_bytes = 64",
        [](auto& c) { c.noc.max_packet_bytes = 1000; }},
       {"noc.vc_buffer_flits", "at least 17 flits", [](auto& c) { c.noc.vc_buffer_flits = 16; }},

@@ -66,8 +66,8 @@ TEST_CASE("the dependencies are those of all routes, no more and no less") {
       for (const auto& to : all) {
         const auto hops = t.trace(from, to);
         for (std::size_t i = 1; i + 2 < hops.size(); ++i) {
-          expected.insert(
-              {hops[i].link * t.legs() + hops[i].at, hops[i + 1].link * t.legs() + hops[i + 1].at});
+          expected.insert({dependency_node(t, hops[i].link, hops[i].at, hops[i].set),
+                           dependency_node(t, hops[i + 1].link, hops[i + 1].at, hops[i + 1].set)});
         }
       }
     }

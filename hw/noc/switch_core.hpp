@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// The switches of a network: input-buffered routers with virtual channels and credits, one look per packet
+// and hop. Plain C++: cube_noc puts it behind sockets, tests drive it directly.
+//
+// A packet that reaches an input buffer is routed and allocated (port::head_delay) and then asks for its
+// output. When it is granted, its flits stream out one per cycle, or as fast as they come in; its head is
+// at the next input port::latency cycles later. One grant is one look; nothing happens per flit.
+//
+// What a cycle-stepped router does flit by flit is kept like this:
+// - Sharing. Packets of different groups (VCs or classes, see parameters::vcs_interleave) may be in transfer
+// on
+//   one link at the same time. A packet that joins k others takes k + 1 cycles per flit, and the ends of the
+//   others move back by the flits it takes, also where they were already announced to the next router.
+//   Packets of one group follow each other.
+// - Allocation. All outputs of a router that are due in a cycle choose among their requesters first, then
+//   each input accepts one of them: one iteration of a separable allocator, round robin on both sides,
+//   priorities move on only for what was accepted. An output that was not accepted has lost the cycle.
+// - A VC at the far end belongs to a packet from its grant until its tail has passed, and can be allocated
+//   anew from then on (alloc_cycles). Unless allocations overlap, the next packet of an input VC is routed
+//   when the tail of the one before has left: with one VC, L flits take L + 2 cycles.
+// - As a wormhole a packet needs room for one flit. What there is room for moves on as a chunk, the rest
+//   follows when credits return. Chunks that follow each other without a gap merge.
+// - Credits of a chunk go upstream as one batch: the buffer empties one flit per cycle and fills at the same
+//   pace, so flit n of the next packet finds the place of flit n empty (timing::batch_usable).
+//
+// Outputs due at a cycle are looked at in ascending port number; what they cause lies after it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "hw/base/packet.hpp"
+#include "hw/noc/port_wheel.hpp"
+
+namespace diecast::hw {
+
+class switch_core {
+ public:
+  static constexpr std::uint32_t none = UINT32_MAX;
+  static constexpr std::uint64_t never = UINT64_MAX;
+  static constexpr unsigned max_vcs = 64;
+  static constexpr unsigned max_classes = 8;
+
+  /// Output a packet takes and the VCs it may take at the far end.
+  struct hop {
+    std::uint32_t output{};
+    std::uint8_t first_vc{};
+    std::uint8_t vcs{1};
+  };
+
+  /// What leaves by an output without a router behind it: `flits` of a packet, from cycle `first` to `last`.
+  struct departure {
+    std::uint32_t output{};
+    std::uint8_t vc{};
+    bool tail{};  ///< the packet's last flit is among them
+    std::uint32_t flits{};
+    std::uint64_t first{}, last{};
+  };
+
+  /// What lies around the switches.
+  class surroundings {
+   public:
+    virtual ~surroundings() = default;
+    /// Where a packet for `exit` in `vc` of an input of `router` goes.
+    [[nodiscard]] virtual hop route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const = 0;
+    /// A packet, or a part of one, leaves by an output without a router behind.
+    virtual void eject(const departure& d, packet_ptr p) = 0;
+    /// Room for `flits` in an input without a router before it, usable from `cycle` on.
+    virtual void return_credit(std::uint32_t input, std::uint8_t vc, std::uint32_t flits,
+                               std::uint64_t cycle) = 0;
+    /// An output is in use; only called when observed.
+    virtual void occupied(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
+                          std::uint64_t end) = 0;
+  };
+
+  /// An input and an output of a router with the same number. Ports of one router are neighbors.
+  struct port {
+    std::uint16_t router{};
+    std::uint32_t downstream{none};  ///< input the output feeds; none: it leaves
+    std::uint32_t latency{1};        ///< of the output: grant to arrival at that input, cycles
+    std::uint32_t head_delay{0};     ///< of the input: arrival of a head to its first chance, cycles
+    std::uint32_t body_delay{0};     ///< the same for a later part of a packet
+    std::uint32_t alloc_cycles{0};   ///< of head_delay, VC allocation
+    std::uint32_t credit_cycles{1};  ///< of the input: grant to the use of the credit upstream
+    bool hop{true};                  ///< the output's link leads from router to router: it counts as a hop
+    std::array<std::uint32_t, max_vcs> buffer{};   ///< of the input, flits per VC
+    std::array<std::uint32_t, max_vcs> credits{};  ///< of the output at the start, flits per VC
+  };
+  struct parameters {
+    std::vector<port> ports;
+    unsigned vcs{1};
+    unsigned classes{1};
+    std::array<std::uint8_t, max_vcs> class_of_vc{};  ///< packets of one class do not interleave on a link
+    std::array<std::uint32_t, max_classes> weights{1, 1, 1, 1, 1, 1, 1, 1};  ///< shares of a contended link
+    bool wormhole{};
+    bool overlap{true};               ///< a head is routed while the packet before it in its VC leaves
+    std::uint32_t longest_packet{1};  ///< flits; for the span of the calendar
+  };
+
+  struct counters {
+    std::uint64_t packet_hops{};  ///< router-to-router links crossed by packets
+    std::uint64_t flit_hops{};    ///< and by their flits
+    std::uint64_t looks{};        ///< evaluations of an output port
+  };
+  struct usage {
+    std::uint64_t packets{};
+    std::uint64_t flits{};                ///< cycles the output was busy
+    std::uint64_t credit_stall_cycles{};  ///< a packet could have started but for credits
+  };
+
+  switch_core(const parameters& p, surroundings& around);
+
+  /// A packet that will be in an input's buffer from cycle `head` to `tail`.
+  struct arrival {
+    std::uint32_t input{};
+    std::uint8_t vc{};
+    std::uint32_t flits{};
+    std::uint16_t exit{};  ///< for surroundings::route
+    std::uint64_t head{}, tail{};
+  };
+  /// The present cycle, for what follows. Cycles come in ascending order.
+  void advance(std::uint64_t cycle) { cycle_ = cycle; }
+  void arrive(const arrival& a, packet_ptr p);
+  /// Credits for an output that leaves, usable from `cycle` on.
+  void credit(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle);
+  /// Looks at everything due in the present cycle; once per cycle, after what arrives in it.
+  void run();
+  /// The next cycle with something to do, from `from` on.
+  [[nodiscard]] std::uint64_t next(std::uint64_t from) const { return wheel_.next(from); }
+  /// True when a packet waits for a credit of this VC that nobody has announced.
+  [[nodiscard]] bool starved(std::uint32_t output, std::uint8_t vc) const {
+    return (outs_[output].starved >> vc & 1) != 0;
+  }
+
+  void observe(bool on) { observed_ = on; }
+  [[nodiscard]] const counters& statistics() const { return counters_; }
+  [[nodiscard]] const usage& usage_of(std::uint32_t output) const { return used_[output]; }
+  /// Credits of an output that are neither there nor on their way.
+  [[nodiscard]] std::uint32_t missing_credits(std::uint32_t output, std::uint8_t vc) const;
+  [[nodiscard]] bool empty() const { return used_slots_ == 0; }
+  [[nodiscard]] std::size_t state_bytes() const;
+
+ private:
+  /// A packet (or a chunk of one) in an input buffer, linked into the queue of its VC.
+  struct slot {
+    std::uint64_t ready;       ///< cycle in which the first flit may leave
+    std::uint64_t tail_ready;  ///< the same for the last flit
+    packet_ptr p;
+    std::uint32_t flits;
+    std::uint32_t next;       ///< in the VC's queue, or in the free list
+    std::uint32_t in_vc;      ///< it waits in
+    std::uint32_t came_from;  ///< input VC it left last
+    std::uint16_t exit;
+    bool head;  ///< holds the packet's first flit
+    bool tail;  ///< holds the packet's last flit
+  };
+  /// One cache line: allocation looks at nothing else of a packet that waits.
+  struct alignas(64) in_vc {
+    std::uint64_t end{};          ///< one past the last cycle of the transfer from here, present or past
+    std::uint64_t front_ready{};  ///< cycle in which the packet in front may leave, its output aside
+    std::uint32_t first{none};
+    std::uint32_t last{none};
+    std::uint32_t next_requester{none};  ///< in the list of the output that `first` requests
+    std::uint32_t port{};
+    std::uint32_t room{};           ///< flits there must be room for
+    std::uint32_t accept_from{};    ///< of VC allocation: round robin over outputs and their VCs
+    std::uint32_t moving{none};     ///< slot of the transfer
+    std::uint32_t moving_flits{};   ///< flits of the transfer
+    std::uint32_t moving_cycles{};  ///< and their time
+    hop to{};                       ///< of `first`
+    std::uint8_t vc{};
+    std::uint8_t bound{};  ///< VC at the far end of the packet in front
+    bool allocated{};      ///< bound is valid
+  };
+  static_assert(sizeof(in_vc) == 64);
+  struct fill {
+    std::uint32_t flits{};  ///< in the buffer
+    std::uint32_t capacity{};
+  };
+  struct returning_credit {
+    std::uint64_t cycle;
+    std::uint32_t flits;
+    std::uint32_t next;
+  };
+  struct out_vc {
+    std::uint64_t free_from{};   ///< may be allocated from here on
+    std::uint32_t grant_from{};  ///< round robin over input VCs
+    std::uint32_t credits{};
+    std::uint32_t first{none};  ///< credits on their way, in order of time
+    std::uint32_t last{none};
+  };
+  struct in_port {
+    std::uint64_t next_start{};
+    std::uint32_t classes{};       ///< bit per class that may be in transfer
+    std::uint32_t upstream{none};  ///< output that feeds it; none: the surroundings
+    std::uint32_t accept_from{};   ///< round robin over outputs
+    std::uint32_t head_delay{};
+    std::uint32_t body_delay{};
+    std::uint32_t credit_cycles{};
+    std::uint32_t reroute_delay{};  ///< end of a transfer to the grant of the next head in the VC
+    std::uint32_t alloc_cycles{};
+    std::uint16_t router{};
+    std::uint8_t next_vc{};  ///< round robin over VCs
+  };
+  struct alignas(64) out_port {
+    std::uint64_t scheduled{never};
+    std::uint64_t starved{};  ///< bit per VC
+    std::uint64_t taken{};    ///< bit per VC: it belongs to a packet that waits or is passing
+    std::uint64_t next_start{};
+    std::uint32_t classes{};     ///< bit per class that may be in transfer
+    std::uint32_t without_vc{};  ///< requesters that have no VC yet
+    std::uint32_t downstream{none};
+    std::uint32_t requesters{none};  ///< list of VCs whose head wants this output
+    std::uint32_t grant_from{};      ///< round robin over inputs
+    std::uint32_t latency{};
+    std::uint8_t next_vc{};  ///< round robin over VCs at the far end
+    bool hop{};
+  };
+  struct transfer;
+  struct choice {
+    std::uint32_t output;
+    std::uint32_t in_vc;
+    std::uint8_t vc;
+    std::uint64_t distance;  ///< from the priority
+    std::uint64_t next;      ///< when another requester is ready
+    bool alone{};            ///< no other is ready now
+  };
+
+  void look(std::uint32_t o);
+  void settle();
+  void accept();
+  [[nodiscard]] bool choose_alone(std::uint32_t iv, choice& c);
+  [[nodiscard]] bool choose(std::uint32_t o, choice& best);
+  [[nodiscard]] bool has_room(std::uint32_t o, std::uint8_t vc, std::uint32_t flits);
+  [[nodiscard]] std::uint64_t out_free(std::uint32_t o, const in_vc& queue) const;
+  [[nodiscard]] std::uint64_t in_free(const in_vc& queue) const;
+  void allocate_vcs(std::uint32_t o);
+  [[nodiscard]] std::uint64_t allocate_vcs_at(std::uint32_t o, std::uint64_t cycle);
+  [[nodiscard]] std::uint64_t class_free(std::uint32_t on_out, std::uint32_t on_in, const in_vc& queue) const;
+  void take_offers(std::uint32_t o, std::uint64_t cycle);
+  void bind(std::uint32_t o, in_vc& queue, std::uint32_t v, std::uint64_t cycle);
+  void allocate_alone(std::uint32_t o, in_vc& queue);
+  [[nodiscard]] std::uint32_t vc_for(std::uint32_t o, const in_vc& queue);
+  void grant(const choice& c);
+  [[nodiscard]] std::uint64_t start_transfer(const choice& c, std::uint32_t slot_index);
+  [[nodiscard]] std::uint64_t stalled(const choice& c, const in_vc& queue) const;
+  [[nodiscard]] std::uint32_t left(const in_vc& queue) const;
+  [[nodiscard]] std::uint32_t interleaved(std::uint32_t& classes, const transfer* transfers, unsigned own,
+                                          std::uint32_t flits);
+  void push_back(const transfer& t, std::uint64_t lost);
+  [[nodiscard]] std::uint64_t shared(std::uint64_t flits, unsigned own, unsigned other) const;
+  [[nodiscard]] std::uint32_t split(std::uint32_t slot_index, std::uint32_t flits);
+  [[nodiscard]] bool merge(in_vc& queue, std::uint32_t slot_index);
+  void move_on(std::uint32_t slot_index, std::uint32_t o, std::uint8_t vc, std::uint64_t end);
+  void return_credits(std::uint32_t input, std::uint8_t vc, std::uint32_t flits, std::uint64_t end);
+  void enqueue(std::uint32_t slot_index, std::uint64_t from);
+  void request(std::uint32_t iv, std::uint64_t from);
+  [[nodiscard]] std::uint64_t next_chance(std::uint32_t o, const in_vc& queue, std::uint64_t from);
+  void look_again(std::uint32_t o);
+
+  void add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle);
+  void insert_in_order(out_vc& ov, std::uint32_t credit);
+  void take_credits(out_vc& ov);
+  [[nodiscard]] std::uint64_t credit_cycle(const out_vc& ov, std::uint32_t flits) const;
+
+  void schedule(std::uint32_t o, std::uint64_t cycle);
+  [[nodiscard]] std::uint32_t vc_index(std::uint32_t p, std::uint8_t vc) const { return p * vcs_ + vc; }
+  [[nodiscard]] std::uint32_t take_slot();
+  void free_slot(std::uint32_t index);
+
+  surroundings& around_;
+  const std::uint32_t vcs_;
+  const bool wormhole_;
+  const bool overlap_;
+  const std::uint32_t classes_;
+  bool observed_{};
+  std::array<std::uint8_t, max_vcs> class_of_vc_{};
+  std::array<std::uint32_t, max_classes> weights_{};
+  std::vector<in_port> ins_;
+  std::vector<out_port> outs_;
+  std::vector<in_vc> in_vcs_;    ///< [input][VC]
+  std::vector<out_vc> out_vcs_;  ///< [output][VC]
+  /// The last transfer of a class on an input or an output.
+  struct transfer {
+    std::uint64_t end{};
+    std::uint32_t in_vc{none};
+    std::uint32_t output{};
+    std::uint8_t vc{};  ///< at the far end
+  };
+  std::vector<transfer> on_in_;                 ///< [input][class]
+  std::vector<transfer> on_out_;                ///< [output][class]
+  std::vector<std::uint32_t> initial_credits_;  ///< [output][VC]
+  std::vector<usage> used_;                     ///< [output]
+  std::vector<fill> fills_;                     ///< [input][VC]
+  std::vector<slot> slots_;
+  std::uint32_t free_slots_{none};
+  std::uint32_t used_slots_{};
+  std::vector<returning_credit> returning_;
+  std::uint32_t free_returning_{none};
+  std::vector<choice> choices_;  ///< of the router being looked at
+  struct vc_offer {
+    std::uint32_t in_vc;
+    std::uint32_t out_vc;
+  };
+  std::vector<vc_offer> offers_;  ///< scratch of allocate_vcs_at()
+  const std::uint64_t all_vcs_;   ///< bit per VC
+  port_wheel wheel_;
+  std::uint64_t cycle_{};
+  counters counters_;
+};
+
+}  // namespace diecast::hw

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/traffic/packet_traffic.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <functional>
+
+#include "hw/base/time.hpp"
+#include "models/events/fingerprint.hpp"
+#include "models/timing/link.hpp"
+#include "models/timing/wall_buffers.hpp"
+#include "models/types/error.hpp"
+
+namespace diecast::hw {
+
+packet_traffic::packet_traffic(sc_core::sc_module_name name, const fabric::topology& topology,
+                               const config::machine_config& config, traffic::packet_arrivals& arrivals,
+                               packet_pool& pool, interval measured)
+    : sc_module(name),
+      topology_(topology),
+      layout_(topology.layout({}, {})),
+      arrivals_(arrivals),
+      pool_(pool),
+      measured_(measured),
+      clock_(timing::noc_clock(config)),
+      ni_in_cycles_(config.noc.ni_in_cycles),
+      credit_cycles_(config.noc.credit_cycles),
+      wormhole_(config.noc.flow == config::noc_flow::wormhole),
+      vcs_(topology.vcs()),
+      room_(timing::injection_buffer_flits(config)),
+      nodes_(layout_.terminals.size()),
+      credits_(nodes_.size() * vcs_, room_) {
+  for (unsigned n = 0; n < nodes_.size(); ++n) {
+    ins_.emplace_back(fmt::format("in{}", n).c_str(), static_cast<fabric_receiver&>(*this), n);
+    outs_.emplace_back(fmt::format("out{}", n).c_str(), static_cast<credit_receiver&>(*this), n);
+  }
+  more_ = arrivals_.next(next_);
+  SC_METHOD(act);
+  sensitive << wake_;
+}
+
+void packet_traffic::act() {
+  const std::uint64_t cycle = now().fs / clock_.period.fs;
+  armed_ = UINT64_MAX;
+  take_credits(cycle);
+  make_packets(cycle);
+  while (!due_.empty() && due_.front().cycle <= cycle) {
+    const due_node d = due_.front();
+    std::pop_heap(due_.begin(), due_.end(), std::greater<>());
+    due_.pop_back();
+    if (nodes_[d.node].due != d.cycle) continue;  // entered again for an earlier cycle since
+    nodes_[d.node].due = UINT64_MAX;
+    try_send(d.node, cycle);
+  }
+  if (!due_.empty()) wake_at(due_.front().cycle);
+  if (more_) wake_at(next_.cycle);
+  if (waiting_ != 0 && !returning_.empty()) wake_at(returning_.front().cycle);
+}
+
+void packet_traffic::make_packets(std::uint64_t cycle) {
+  for (; more_ && next_.cycle <= cycle; more_ = arrivals_.next(next_)) {
+    source& from = nodes_.at(next_.source);
+    ++results_.made;
+    if (measured_.holds(next_.cycle)) {
+      ++results_.measured_made;
+      results_.measured_made_flits += next_.flits;
+      results_.measured_hops += topology_.distance(layout_.terminals[next_.source].router,
+                                                   layout_.terminals.at(next_.destination).router);
+      measured_made_sum_ += next_.cycle;
+    }
+    if (wormhole_) {
+      hand_over(next_, from.sequence++, vcs_for(next_).first, cycle);
+    } else {
+      enqueue(cycle);
+    }
+  }
+}
+
+void packet_traffic::enqueue(std::uint64_t cycle) {
+  source& from = nodes_[next_.source];
+  std::uint32_t index = free_queued_;
+  if (index == none) {
+    index = static_cast<std::uint32_t>(queue_.size());
+    queue_.emplace_back();
+  } else {
+    free_queued_ = queue_[index].next;
+  }
+  queue_[index] = {next_, from.sequence++, none};
+  ++waiting_;
+  if (from.first == none) {
+    from.first = from.last = index;
+    schedule(next_.source, std::max(cycle, from.free_from));
+  } else {
+    queue_[from.last].next = index;
+    from.last = index;
+  }
+}
+
+void packet_traffic::take_credits(std::uint64_t cycle) {
+  while (!returning_.empty() && returning_.front().cycle <= cycle) {
+    const returning_credit r = returning_.front();
+    std::pop_heap(returning_.begin(), returning_.end(), std::greater<>());
+    returning_.pop_back();
+    credits_[r.node_vc] += r.flits;
+    const std::uint32_t n = r.node_vc / vcs_;
+    if (nodes_[n].first != none) schedule(n, std::max(cycle, nodes_[n].free_from));
+  }
+}
+
+void packet_traffic::try_send(std::uint32_t n, std::uint64_t cycle) {
+  source& from = nodes_[n];
+  if (from.first == none) return;
+  const traffic::packet_arrival& what = queue_[from.first].what;
+  if (what.flits > room_) {
+    throw protocol_error(
+        fmt::format("{}: packet of {} flits at node {} (expected at most {}, the NoC's buffer)", this->name(),
+                    what.flits, n, room_));
+  }
+  const std::uint32_t vc = choose_vc(from, n, vcs_for(what), what.flits);
+  if (vc == none) return;  // a credit will wake it
+  send(n, static_cast<std::uint8_t>(vc), cycle);
+  if (from.first != none) schedule(n, from.free_from);
+}
+
+fabric::vc_set packet_traffic::vcs_for(const traffic::packet_arrival& what) const {
+  const auto terminal = [](std::uint32_t t) {
+    return abi::node_address{0, 0, static_cast<std::uint16_t>(t)};
+  };
+  return topology_.injection_vcs(fabric::topology::study_class, 0, terminal(what.source),
+                                 terminal(what.destination));
+}
+
+/// The next VC in turn with room for the packet.
+std::uint32_t packet_traffic::choose_vc(const source& from, std::uint32_t n, fabric::vc_set vcs,
+                                        std::uint32_t flits) const {
+  for (std::uint32_t k = 1; k <= vcs.count; ++k) {
+    const std::uint32_t vc = vcs.first + (from.last_vc + k) % vcs.count;
+    if (credits_[n * vcs_ + vc] >= flits) return vc;
+  }
+  return none;
+}
+
+void packet_traffic::send(std::uint32_t n, std::uint8_t vc, std::uint64_t cycle) {
+  source& from = nodes_[n];
+  const std::uint32_t index = from.first;
+  const queued q = queue_[index];
+  const std::uint32_t flits = q.what.flits;
+  from.first = q.next;
+  queue_[index].next = free_queued_;
+  free_queued_ = index;
+  --waiting_;
+  from.free_from = cycle + flits;
+  from.last_vc = vc;
+  credits_[n * vcs_ + vc] -= flits;
+  hand_over(q.what, q.sequence, vc, cycle);
+}
+
+void packet_traffic::hand_over(const traffic::packet_arrival& what, std::uint64_t sequence, std::uint8_t vc,
+                               std::uint64_t cycle) {
+  packet_ptr p = pool_.make();
+  p->header.source = {0, 0, static_cast<std::uint16_t>(what.source)};
+  p->header.destination = {0, 0, static_cast<std::uint16_t>(what.destination)};
+  p->header.transaction = sequence;
+  p->flits = what.flits;
+  p->created = clock_.cycles(what.cycle);
+  const sim_time head = clock_.cycles(cycle + ni_in_cycles_);
+  outs_[what.source].send_packet(std::move(p), vc, what.flits, head, head + clock_.cycles(what.flits - 1));
+}
+
+void packet_traffic::on_packet(unsigned port, packet_ptr p, const fabric_phase& phase) {
+  const std::uint64_t tail = clock_.cycles_covering(phase.tail);
+  const std::uint64_t made = p->created.fs / clock_.period.fs;
+  ++results_.delivered;
+  results_.last_tail = std::max(results_.last_tail, tail);
+  if (measured_.holds(tail)) results_.flits_taken += phase.flits;
+  if (measured_.holds(made)) {
+    results_.latencies.add(femtoseconds(tail - made));
+    results_.latency_sum += tail - made;
+    measured_done_sum_ += made;
+  }
+  const std::uint64_t flow = std::uint64_t{p->header.source.terminal} << 48 |
+                             std::uint64_t{p->header.destination.terminal} << 32 | phase.flits;
+  results_.fingerprint += events::mix(events::mix(flow, p->header.transaction), tail);
+  if (observer_) observer_(*p, phase.vc, tail);
+  if (wormhole_) return;  // the NoC counts what a sink takes flit by flit
+  ins_[port].send_credit(phase.vc, phase.flits, phase.tail + clock_.cycles(credit_cycles_));
+}
+
+void packet_traffic::on_credit(unsigned port, const fabric_phase& phase) {
+  const std::uint64_t cycle = clock_.cycles_covering(phase.head);
+  returning_.push_back({cycle, port * vcs_ + phase.vc, phase.flits});
+  std::push_heap(returning_.begin(), returning_.end(), std::greater<>());
+  if (nodes_[port].first != none) wake_at(cycle);
+}
+
+void packet_traffic::schedule(std::uint32_t n, std::uint64_t cycle) {
+  if (cycle >= nodes_[n].due) return;
+  nodes_[n].due = cycle;
+  due_.push_back({cycle, n});
+  std::push_heap(due_.begin(), due_.end(), std::greater<>());
+}
+
+void packet_traffic::wake_at(std::uint64_t cycle) {
+  if (cycle >= armed_) return;
+  armed_ = cycle;
+  wake_.notify(to_sc(clock_.cycles(cycle) - now()));
+}
+
+bool packet_traffic::quiescent() const {
+  std::vector<std::uint32_t> credits = credits_;
+  for (const returning_credit& r : returning_) credits[r.node_vc] += r.flits;
+  const auto full = [this](std::uint32_t c) { return c == room_; };
+  return waiting_ == 0 && std::all_of(credits.begin(), credits.end(), full);
+}
+
+}  // namespace diecast::hw

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sources and sinks of a network study, those of all nodes in one module: one wake-up per cycle in which
+// something may be sent, whatever the number of nodes.
+//
+// A packet is made in its cycle and waits in a queue of its node without bound. With virtual cut-through the
+// first in the queue enters the NoC when a VC it may take has room for all of it and the packet before it has
+// left, one flit per cycle. As a wormhole the NoC's network interface holds the queue and streams flits.
+// Sinks take one flit per cycle and return its buffer at once.
+//
+// Latency is from the cycle a packet is made in to the arrival of its last flit, queue included.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <systemc>
+#include <vector>
+
+#include "hw/base/fabric_socket.hpp"
+#include "models/analysis/latency_histogram.hpp"
+#include "models/config/machine_config.hpp"
+#include "models/fabric/topology.hpp"
+#include "models/traffic/packet_arrivals.hpp"
+
+namespace diecast::hw {
+
+class packet_traffic : public sc_core::sc_module, private fabric_receiver, private credit_receiver {
+ public:
+  /// Cycles [first, end) in which packets made are measured, and deliveries counted as throughput.
+  struct interval {
+    std::uint64_t first{};
+    std::uint64_t end{UINT64_MAX};
+    [[nodiscard]] bool holds(std::uint64_t cycle) const { return cycle >= first && cycle < end; }
+  };
+  struct results {
+    std::uint64_t made{}, delivered{};                     ///< packets of the whole run
+    std::uint64_t measured_made{}, measured_made_flits{};  ///< made in the interval
+    std::uint64_t measured_hops{};                         ///< links on their ways
+    std::uint64_t flits_taken{};                           ///< of any packet whose tail came in the interval
+    std::uint64_t latency_sum{};                           ///< cycles, of those in `latencies`
+    /// Of measured packets delivered; cycles, counted as femtoseconds.
+    analysis::latency_histogram latencies;
+    std::uint64_t last_tail{};    ///< cycle
+    std::uint64_t fingerprint{};  ///< of all deliveries, in any order
+  };
+
+  /// A network study's topology; `arrivals` outlives the simulation.
+  packet_traffic(sc_core::sc_module_name name, const fabric::topology& topology,
+                 const config::machine_config& config, traffic::packet_arrivals& arrivals, packet_pool& pool,
+                 interval measured);
+
+  [[nodiscard]] fabric_initiator_socket& out(std::uint32_t node) { return outs_.at(node).socket; }
+  [[nodiscard]] fabric_target_socket& in(std::uint32_t node) { return ins_.at(node).socket; }
+
+  /// Called for every packet delivered, with its VC and the cycle of its tail.
+  using delivery_observer = std::function<void(const packet&, std::uint8_t vc, std::uint64_t tail)>;
+  void observe(delivery_observer observer) { observer_ = std::move(observer); }
+
+  [[nodiscard]] const results& statistics() const { return results_; }
+  [[nodiscard]] std::uint64_t measured_in_flight() const {
+    return results_.measured_made - results_.latencies.count();
+  }
+  /// Sum over measured packets that have not arrived of how long they have been under way at `cycle`.
+  [[nodiscard]] std::uint64_t measured_age(std::uint64_t cycle) const {
+    return measured_in_flight() * cycle - (measured_made_sum_ - measured_done_sum_);
+  }
+  /// Packets not handed to the NoC yet.
+  [[nodiscard]] std::uint64_t waiting() const { return waiting_; }
+  /// True when nothing waits and the NoC has returned every credit.
+  [[nodiscard]] bool quiescent() const;
+
+ private:
+  SC_HAS_PROCESS(packet_traffic);
+  static constexpr std::uint32_t none = UINT32_MAX;
+
+  struct queued {
+    traffic::packet_arrival what;
+    std::uint64_t sequence;
+    std::uint32_t next;
+  };
+  struct source {
+    std::uint32_t first{none}, last{none};  ///< its queue
+    std::uint64_t free_from{};              ///< cycle in which the next packet may start
+    std::uint64_t sequence{};
+    std::uint64_t due{UINT64_MAX};  ///< cycle it is entered for
+    std::uint8_t last_vc{};
+  };
+  struct due_node {
+    std::uint64_t cycle;
+    std::uint32_t node;
+    bool operator>(const due_node& o) const { return cycle != o.cycle ? cycle > o.cycle : node > o.node; }
+  };
+  struct returning_credit {
+    std::uint64_t cycle;
+    std::uint32_t node_vc;
+    std::uint32_t flits;
+    bool operator>(const returning_credit& o) const { return cycle > o.cycle; }
+  };
+
+  void on_packet(unsigned port, packet_ptr p, const fabric_phase& phase) override;
+  void on_credit(unsigned port, const fabric_phase& phase) override;
+  void act();
+  void make_packets(std::uint64_t cycle);
+  void take_credits(std::uint64_t cycle);
+  void try_send(std::uint32_t n, std::uint64_t cycle);
+  [[nodiscard]] std::uint32_t choose_vc(const source& from, std::uint32_t n, fabric::vc_set vcs,
+                                        std::uint32_t flits) const;
+  void enqueue(std::uint64_t cycle);
+  void send(std::uint32_t n, std::uint8_t vc, std::uint64_t cycle);
+  void hand_over(const traffic::packet_arrival& what, std::uint64_t sequence, std::uint8_t vc,
+                 std::uint64_t cycle);
+  [[nodiscard]] fabric::vc_set vcs_for(const traffic::packet_arrival& what) const;
+  void schedule(std::uint32_t n, std::uint64_t cycle);
+  void wake_at(std::uint64_t cycle);
+
+  const fabric::topology& topology_;
+  const fabric::cube_layout& layout_;
+  traffic::packet_arrivals& arrivals_;
+  packet_pool& pool_;
+  const interval measured_;
+  const clock_domain clock_;
+  const std::uint64_t ni_in_cycles_;
+  const std::uint64_t credit_cycles_;
+  const bool wormhole_;
+  const std::uint32_t vcs_;
+  const std::uint32_t room_;  ///< of the NoC's buffer behind a terminal, flits per VC
+  traffic::packet_arrival next_;
+  bool more_{};
+  std::vector<source> nodes_;
+  std::vector<std::uint32_t> credits_;  ///< [node][VC]
+  std::vector<queued> queue_;
+  std::uint32_t free_queued_{none};
+  std::uint64_t waiting_{};
+  std::vector<due_node> due_;                                ///< a heap, earliest in front
+  std::vector<returning_credit> returning_;                  ///< a heap, earliest in front
+  std::uint64_t measured_made_sum_{}, measured_done_sum_{};  ///< of cycles in which they were made
+  std::uint64_t armed_{UINT64_MAX};
+  sc_core::sc_event wake_{"wake"};
+  std::deque<fabric_in> ins_;
+  std::deque<fabric_out> outs_;
+  delivery_observer observer_;
+  results results_;
+};
+
+}  // namespace diecast::hw

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/fabric/router_grid.hpp"
+
+#include <algorithm>
+
+namespace diecast::fabric {
+namespace {
+
+constexpr std::uint32_t least_that_wraps = 3;
+
+}  // namespace
+
+router_grid::router_grid(const config::noc_block& noc) {
+  const auto columns = static_cast<std::uint32_t>(noc.columns);
+  const auto rows = static_cast<std::uint32_t>(noc.rows);
+  switch (noc.topology) {
+    case config::noc_topology::mesh:
+    case config::noc_topology::torus:
+      columns_ = columns;
+      rows_ = rows;
+      break;
+    case config::noc_topology::ring: columns_ = columns * rows; break;
+    case config::noc_topology::crossbar: break;
+  }
+  const bool around =
+      noc.topology == config::noc_topology::torus || noc.topology == config::noc_topology::ring;
+  wraps_x_ = around && columns_ >= least_that_wraps;
+  wraps_y_ = around && rows_ >= least_that_wraps;
+  for (std::uint32_t r = 0; r < routers(); ++r) {
+    x_.push_back(static_cast<std::uint16_t>(r % columns_));
+    y_.push_back(static_cast<std::uint16_t>(r / columns_));
+  }
+}
+
+bool router_grid::has(router_index router, side s) const {
+  switch (s) {
+    case side::north: return wraps_y_ || y_[router] + 1U < rows_;
+    case side::east: return wraps_x_ || x_[router] + 1U < columns_;
+    case side::south: return wraps_y_ || y_[router] > 0;
+    case side::west: return wraps_x_ || x_[router] > 0;
+  }
+  return false;
+}
+
+router_index router_grid::next(router_index router, side s) const {
+  const std::uint32_t x = x_[router];
+  const std::uint32_t y = y_[router];
+  const auto at = [this](std::uint32_t column, std::uint32_t row) {
+    return static_cast<router_index>(row * columns_ + column);
+  };
+  switch (s) {
+    case side::north: return at(x, y + 1 == rows_ ? 0 : y + 1);
+    case side::east: return at(x + 1 == columns_ ? 0 : x + 1, y);
+    case side::south: return at(x, y == 0 ? rows_ - 1 : y - 1);
+    case side::west: return at(x == 0 ? columns_ - 1 : x - 1, y);
+  }
+  return router;
+}
+
+router_grid::dimension_step router_grid::along(std::uint32_t at, std::uint32_t to, std::uint32_t size,
+                                               bool wraps) {
+  if (!wraps) return {to > at, 1};
+  const std::uint32_t ahead = to > at ? to - at : to + size - at;
+  if (2 * ahead <= size) {
+    const std::uint32_t behind_link = at + 1 == size ? 0 : at + 1;
+    return {true, static_cast<std::uint8_t>(behind_link > to ? 0 : 1)};
+  }
+  const std::uint32_t behind_link = at == 0 ? size - 1 : at - 1;
+  return {false, static_cast<std::uint8_t>(behind_link < to ? 0 : 1)};
+}
+
+std::uint32_t router_grid::distance(router_index from, router_index to) const {
+  const auto apart = [](std::uint32_t a, std::uint32_t b, std::uint32_t size, bool wraps) {
+    const std::uint32_t d = a > b ? a - b : b - a;
+    return wraps ? std::min(d, size - d) : d;
+  };
+  return apart(x_[from], x_[to], columns_, wraps_x_) + apart(y_[from], y_[to], rows_, wraps_y_);
+}
+
+router_grid::step router_grid::towards(router_index from, router_index to) const {
+  if (from == to) return {};
+  if (x_[from] != x_[to]) {
+    const dimension_step s = along(x_[from], x_[to], columns_, wraps_x_);
+    return {static_cast<unsigned>(s.positive ? side::east : side::west), s.set};
+  }
+  const dimension_step s = along(y_[from], y_[to], rows_, wraps_y_);
+  return {static_cast<unsigned>(s.positive ? side::north : side::south), s.set};
+}
+
+}  // namespace diecast::fabric

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/bench/app.hpp"
+
+#include <boost/program_options.hpp>
+#include <cstdio>
+#include <fmt/format.h>
+#include <sstream>
+
+#include "platforms/app/command_line.hpp"
+#include "platforms/app/guard.hpp"
+#include "platforms/bench/bench.hpp"
+#include "platforms/io/bench_result.hpp"
+#include "platforms/io/config_json.hpp"
+#include "platforms/io/paths.hpp"
+#include "platforms/noc/study.hpp"
+#include "platforms/run/child.hpp"
+
+namespace diecast::bench {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr std::uint64_t default_runs = 5;
+constexpr std::uint64_t most_runs = 1000;
+constexpr std::uint64_t most_cycles = 1'000'000'000;
+constexpr std::uint64_t most_flits = 1024;
+
+enum class subject : std::uint8_t { fabric, hbm, mmio, all };
+
+struct options {
+  bool help{}, version{};
+  subject what{subject::all};
+  std::uint64_t runs{default_runs};
+  std::string config;
+  std::vector<std::string> sets;
+  fabric_options fabric;
+};
+
+po::options_description all_options() {
+  po::options_description d("Flags");
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  d.add_options()("runs", text("N"), "runs whose median is printed (5)")(
+      "config", text("FILE"), "fabric: config of the network; default: noc_reference.json, 8 x 8")(
+      "set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
+      "fabric: override one key, e.g. noc.columns=64")("rate", text("R"),
+                                                       "fabric: flits per node and cycle (0.3)")(
+      "packet-flits", text("L"), "fabric: length of packets (5)")("cycles", text("N"),
+                                                                  "fabric: cycles measured (20000)")(
+      "warmup-cycles", text("N"), "fabric: cycles before that (5000)")("version", "print the version")(
+      "help", "print this");
+  return d;
+}
+
+/// The subject is the first word; all else are flags.
+options parse_options(int argc, char** argv) {
+  using std::string;
+  options o;
+  std::vector<const char*> flags{argv[0]};
+  int first_flag = 1;
+  if (argc > 1 && argv[1][0] != '-') {
+    o.what = app::choose<subject>(
+        "diecast-bench", argv[1],
+        {{"fabric", subject::fabric}, {"hbm", subject::hbm}, {"mmio", subject::mmio}, {"all", subject::all}});
+    first_flag = 2;
+  }
+  flags.insert(flags.end(), argv + first_flag, argv + argc);
+  const auto values = app::read_command_line(static_cast<int>(flags.size()), flags.data(), all_options());
+  app::flag_reader r(values);
+  o.help = r.flag("help");
+  o.version = r.flag("version");
+  r.with("runs",
+         [&](const string& f, const string& v) { o.runs = config::count_argument(f, v, 1, most_runs); });
+  r.with("config", [&](const string&, const string& v) { o.config = v; });
+  if (values.count("set") != 0) o.sets = values["set"].as<std::vector<string>>();
+  r.with("rate",
+         [&](const string& f, const string& v) { o.fabric.rate = config::real_argument(f, v, 1e-6, 1.0); });
+  r.with("packet-flits", [&](const string& f, const string& v) {
+    o.fabric.packet_flits = static_cast<std::uint32_t>(config::count_argument(f, v, 1, most_flits));
+  });
+  r.with("cycles", [&](const string& f, const string& v) {
+    o.fabric.cycles = config::count_argument(f, v, 1, most_cycles);
+  });
+  r.with("warmup-cycles", [&](const string& f, const string& v) {
+    o.fabric.warmup_cycles = config::count_argument(f, v, 0, most_cycles);
+  });
+  if (o.what == subject::hbm || o.what == subject::mmio) {
+    for (const char* name : {"config", "set", "rate", "packet-flits", "cycles", "warmup-cycles"}) {
+      if (r.flag(name)) r.add({fmt::format("--{}", name), "has no meaning without the fabric", "", ""});
+    }
+  }
+  r.finish();
+  return o;
+}
+
+std::string help_text() {
+  std::ostringstream out;
+  out << "diecast-bench: speed of the model itself, as JSON\n\n"
+         "Usage: diecast-bench [fabric|hbm|mmio|all] [flags]\n\nExamples:\n  diecast-bench fabric\n"
+         "  diecast-bench fabric --set noc.columns=64 --set noc.rows=64 --rate 0.03 --runs 1\n"
+      << all_options();
+  return out.str();
+}
+
+using table = std::vector<std::pair<std::string, std::vector<double>>>;
+
+/// One run of a subject in a process of its own; its numbers are added to the table.
+template <class Measure>
+void add_run(Measure measure, table& numbers) {
+  const auto answer = platforms::run_text_in_child([&] {
+    std::string text;
+    try {
+      for (const auto& [name, value] : measure()) text += fmt::format("{} {}\n", name, value);
+    } catch (const std::exception& e) {
+      text = fmt::format("! {}", e.what());
+    }
+    return text;
+  });
+  if (!answer.death.empty()) throw std::runtime_error(answer.death);
+  if (answer.text.starts_with("! ")) throw std::runtime_error(answer.text.substr(2));
+  std::istringstream in(answer.text);
+  std::string name;
+  for (double value = 0; in >> name >> value;) {
+    auto row = std::find_if(numbers.begin(), numbers.end(), [&](const auto& n) { return n.first == name; });
+    if (row == numbers.end()) row = numbers.insert(numbers.end(), {name, {}});
+    row->second.push_back(value);
+  }
+}
+
+config::machine_config network_config(const options& o) {
+  platforms::config_request request;
+  request.file =
+      o.config.empty() ? platforms::default_config("noc_reference.json") : std::filesystem::path(o.config);
+  request.sets = o.sets;
+  return noc::adapt(platforms::load_config(request).config, o.fabric.packet_flits);
+}
+
+int run_checked(int argc, char** argv) {
+  options o = parse_options(argc, argv);
+  const auto print = [](const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); };
+  if (o.help) return print(help_text()), 0;
+  if (o.version) return print(fmt::format("diecast-bench {}\n", DIECAST_VERSION)), 0;
+  const auto wants = [&o](subject s) { return o.what == s || o.what == subject::all; };
+  if (wants(subject::fabric)) o.fabric.config = network_config(o);
+  platforms::install_signal_handlers();
+  table numbers;
+  for (std::uint64_t i = 0; i < o.runs && platforms::interrupt_signal() == 0; ++i) {
+    if (wants(subject::fabric)) add_run([&o] { return measure_fabric(o.fabric); }, numbers);
+    if (wants(subject::mmio)) add_run(measure_mmio, numbers);
+    if (wants(subject::hbm)) {
+      add_run(measure_hbm_sequential, numbers);
+      add_run(measure_hbm_random, numbers);
+    }
+  }
+  print(result_json(DIECAST_VERSION, o.runs, numbers));
+  return platforms::interrupt_signal() == 0 ? 0 : 128 + platforms::interrupt_signal();
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  return app::exit_code_of([&] { return run_checked(argc, argv); });
+}
+
+}  // namespace diecast::bench

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cost of a packet-hop: uniform traffic on a network study, CPU time over router-to-router links crossed,
+// sources and sinks included. After a warm-up nothing is counted but the steady state.
+#include <optional>
+
+#include "hw/base/time.hpp"
+#include "platforms/bench/bench.hpp"
+#include "platforms/bench/floor.hpp"
+#include "platforms/noc/machine.hpp"
+#include "platforms/run/kernel.hpp"
+
+namespace diecast::bench {
+namespace {
+
+/// The same packets, `cycles` later: the floor is measured first, on the same clock.
+class later_arrivals final : public traffic::packet_arrivals {
+ public:
+  later_arrivals(traffic::packet_arrivals& from, std::uint64_t cycles) : from_(from), cycles_(cycles) {}
+  [[nodiscard]] bool next(traffic::packet_arrival& a) override {
+    if (!from_.next(a)) return false;
+    a.cycle += cycles_;
+    return true;
+  }
+
+ private:
+  traffic::packet_arrivals& from_;
+  std::uint64_t cycles_;
+};
+
+}  // namespace
+
+measurements measure_fabric(const fabric_options& o) {
+  platforms::prepare_kernel();
+  const noc::network net(o.config);
+  const sim_time period = timing::noc_clock(net.config).period;
+  constexpr std::uint64_t start_cycle = 10'000'000;  // the floor is over long before
+  traffic::bernoulli_arrivals drawn({net.config.sim.seed, o.rate, o.packet_flits, net.nodes()},
+                                    traffic::destinations(traffic::node_pattern::uniform, net.grid()));
+  later_arrivals arrivals(drawn, start_cycle);
+  const events::hub hub;
+  // Never destroyed: the process ends after its measurement.
+  auto& pool = *new hw::packet_pool;
+  const std::uint64_t measured_from = start_cycle + o.warmup_cycles;
+  auto& modules =
+      *new noc::machine("study", net, arrivals, pool, {measured_from, measured_from + o.cycles}, hub);
+  auto& floor = *new kernel_floor("floor");
+  const double rss_before_mib = platforms::peak_rss_mib();
+
+  const double floor_ns = floor.measure_ns();
+  sc_core::sc_start(hw::to_sc(period * measured_from - hw::now()));
+  const hw::cube_noc::counters before = modules.noc->statistics();
+  const double start = cpu_seconds();
+  sc_core::sc_start(hw::to_sc(period * o.cycles));
+  const double cpu = cpu_seconds() - start;
+
+  const hw::cube_noc::counters& after = modules.noc->statistics();
+  const auto since = [&](std::uint64_t hw::cube_noc::counters::*c) {
+    return static_cast<double>(after.*c - before.*c);
+  };
+  const double hops = since(&hw::cube_noc::counters::packet_hops);
+  const double routers = net.topology.layout({}, {}).routers();
+  const auto& traffic = modules.traffic->statistics();
+  return {{"kernel_floor_ns", floor_ns},
+          {"packet_hop_ns", cpu / hops * 1e9},
+          {"packet_hop_over_kernel_floor", cpu / hops * 1e9 / floor_ns},
+          {"flit_hops_per_s", since(&hw::cube_noc::counters::flit_hops) / cpu},
+          {"wakeups_per_packet_hop", since(&hw::cube_noc::counters::wakeups) / hops},
+          {"activations_per_packet_hop", since(&hw::cube_noc::counters::activations) / hops},
+          {"packet_hops", hops},
+          {"accepted_flits_per_node_cycle",
+           static_cast<double>(traffic.flits_taken) / (static_cast<double>(o.cycles) * net.nodes())},
+          {"waiting_at_sources", static_cast<double>(modules.traffic->waiting())},
+          {"noc_state_bytes_per_router", static_cast<double>(modules.noc->state_bytes()) / routers},
+          {"elaborated_rss_mib", rss_before_mib},
+          {"peak_rss_mib", platforms::peak_rss_mib()}};
+}
+
+}  // namespace diecast::bench

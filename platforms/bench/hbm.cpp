@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests per second of the HBM model: one channel of the reference config, reads as fast as they are
+// accepted, requests of one burst.
+#include "platforms/bench/bench.hpp"
+#include "platforms/hbm/study.hpp"
+#include "platforms/io/config_json.hpp"
+#include "platforms/io/paths.hpp"
+
+namespace diecast::bench {
+namespace {
+
+constexpr std::uint64_t requests = 1'000'000;
+
+double requests_per_s(traffic::memory_pattern pattern) {
+  platforms::config_request request;
+  request.file = platforms::default_config("hbm_reference.json");
+  const config::machine_config config = platforms::load_config(request).config;
+  hbm::study_point point;
+  point.pattern = pattern;
+  point.requests = requests;
+  point.request_bytes = static_cast<std::uint32_t>(config.hbm.burst_bytes);
+  const double start = cpu_seconds();
+  const hbm::study_outcome o = hbm::simulate(point, config, hbm::builtin_registries().make_memory);
+  const double seconds = cpu_seconds() - start;
+  if (o.status != platforms::run_status::ok) throw std::runtime_error(o.message);
+  return static_cast<double>(o.requests) / seconds;
+}
+
+}  // namespace
+
+measurements measure_hbm_sequential() {
+  return {{"hbm_sequential_requests_per_s", requests_per_s(traffic::memory_pattern::seq)}};
+}
+
+measurements measure_hbm_random() {
+  return {{"hbm_random_requests_per_s", requests_per_s(traffic::memory_pattern::rand)}};
+}
+
+}  // namespace diecast::bench

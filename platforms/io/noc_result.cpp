@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/io/noc_result.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace diecast::noc {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// Every plain field by its name in result.json, in its order: written, read back and listed from here.
+template <class Outcome, class Visit>
+void each_field(Outcome& o, Visit visit) {
+  visit("traffic", o.traffic);
+  visit("packet_flits", o.packet_flits);
+  visit("cycles", o.cycles);
+  visit("offered_flits_per_node_cycle", o.offered_flits_per_node_cycle);
+  visit("injected_flits_per_node_cycle", o.injected_flits_per_node_cycle);
+  visit("accepted_flits_per_node_cycle", o.accepted_flits_per_node_cycle);
+  visit("avg_packet_latency_cycles", o.avg_packet_latency_cycles);
+  visit("p50_packet_latency_cycles", o.p50_packet_latency_cycles);
+  visit("p99_packet_latency_cycles", o.p99_packet_latency_cycles);
+  visit("max_packet_latency_cycles", o.max_packet_latency_cycles);
+  visit("avg_hops", o.avg_hops);
+  visit("measured_packets", o.measured_packets);
+  visit("packets", o.packets);
+  visit("packet_hops", o.packet_hops);
+  visit("flit_hops", o.flit_hops);
+  visit("saturated", o.saturated);
+  visit("fingerprint", o.fingerprint);
+}
+
+json run_json(const study_outcome& o) {
+  json j = json::object();
+  each_field(o, [&j](const char* name, const auto& value) { j[name] = value; });
+  j["status"] = platforms::to_string(o.status);
+  if (!o.message.empty()) j["message"] = o.message;
+  return j;
+}
+
+std::string csv_text(const json& value) {
+  if (!value.is_string()) return value.dump();
+  const auto text = value.get<std::string>();
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+const char* topology_name(config::noc_topology t) {
+  switch (t) {
+    case config::noc_topology::mesh: return "mesh";
+    case config::noc_topology::torus: return "torus";
+    case config::noc_topology::ring: return "ring";
+    case config::noc_topology::crossbar: return "crossbar";
+  }
+  return "?";
+}
+
+}  // namespace
+
+std::string pack(const study_outcome& o) {
+  json j = run_json(o);
+  j["output_lost"] = o.output_lost;
+  j["wall_s"] = o.wall_s;
+  j["elaborate_s"] = o.elaborate_s;
+  j["wakeups"] = o.wakeups;
+  j["peak_rss_mib"] = o.peak_rss_mib;
+  j["links"] = json::array();
+  for (const auto& r : o.links)
+    j["links"].push_back({r.name, r.bytes, r.packets, r.busy_fraction, r.stall_ns});
+  return j.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+study_outcome unpack(const std::string& text) {
+  const json j = json::parse(text);
+  study_outcome o;
+  each_field(o, [&j](const char* name, auto& value) { j.at(name).get_to(value); });
+  o.status = platforms::status_named(j.at("status"));
+  if (j.contains("message")) o.message = j.at("message");
+  o.output_lost = j.at("output_lost");
+  o.wall_s = j.at("wall_s");
+  o.elaborate_s = j.at("elaborate_s");
+  o.wakeups = j.at("wakeups");
+  o.peak_rss_mib = j.at("peak_rss_mib");
+  for (const auto& r : j.at("links")) o.links.push_back({r[0], r[1], r[2], r[3], r[4]});
+  return o;
+}
+
+std::string result_json(const platforms::result_context& context, const network& net,
+                        const std::vector<study_outcome>& runs) {
+  json j{{"schema", "diecast.result/1"},
+         {"version", context.version},
+         {"platform", context.platform},
+         {"config_sha256", context.config_sha256},
+         {"seed", context.seed},
+         {"argv", context.argv},
+         {"machine",
+          {{"topology", topology_name(net.config.noc.topology)},
+           {"nodes", net.nodes()},
+           {"routers", net.topology.layout({}, {}).routers()},
+           {"links", net.topology.mesh_links()},
+           {"vcs", net.topology.vcs()}}}};
+  j["runs"] = json::array();
+  double wall = 0, rss = 0;
+  std::uint64_t wakeups = 0, hops = 0;
+  for (const auto& o : runs) {
+    j["runs"].push_back(run_json(o));
+    wall += o.wall_s;
+    wakeups += o.wakeups;
+    hops += o.packet_hops;
+    rss = std::max(rss, o.peak_rss_mib);
+  }
+  j["sim"] = {{"wall_s", wall}, {"wakeups", wakeups}, {"packet_hops", hops}, {"peak_rss_mib", rss}};
+  j["status"] = platforms::to_string(worst(runs));
+  return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+std::string result_csv(const std::vector<study_outcome>& runs) {
+  std::string text;
+  const study_outcome none;
+  each_field(none, [&text](const char* name, const auto&) { text += fmt::format("{},", name); });
+  text += "status\n";
+  for (const auto& o : runs) {
+    each_field(o, [&text](const char*, const auto& value) { text += csv_text(json(value)) + ","; });
+    text += std::string(platforms::to_string(o.status)) + "\n";
+  }
+  return text;
+}
+
+std::string links_csv(const std::vector<study_outcome>& runs) {
+  std::string text = "run,link,bytes,packets,busy_fraction,stall_ns\n";
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (const auto& r : runs[i].links) {
+      text += fmt::format("{},{},{},{},{},{}\n", i, r.name, r.bytes, r.packets, r.busy_fraction, r.stall_ns);
+    }
+  }
+  return text;
+}
+
+std::string table_header() {
+  return fmt::format("{:<14} {:>8} {:>9} {:>9} {:>10} {:>8} {:>8} {:>7} {:>10}\n", "traffic", "offered",
+                     "accepted", "avg_hops", "latency", "p50", "p99", "flits", "packets") +
+         fmt::format("{:<14} {:>18} {:>9} {:>10} {:>8} {:>8}\n", "", "flits/node/cycle", "", "cycles", "",
+                     "");
+}
+
+std::string table_row(const study_outcome& o) {
+  std::string text =
+      fmt::format("{:<14} {:>8.4g} {:>9.5f} {:>9.3f} {:>10.2f} {:>8} {:>8} {:>7} {:>10}", o.traffic,
+                  o.offered_flits_per_node_cycle, o.accepted_flits_per_node_cycle, o.avg_hops,
+                  o.avg_packet_latency_cycles, o.p50_packet_latency_cycles, o.p99_packet_latency_cycles,
+                  o.packet_flits == 0 ? "-" : std::to_string(o.packet_flits), o.measured_packets);
+  if (o.saturated) text += "  saturated";
+  if (o.status != platforms::run_status::ok) text += fmt::format("  {}", platforms::to_string(o.status));
+  return text + "\n";
+}
+
+platforms::run_status worst(const std::vector<study_outcome>& runs) {
+  std::vector<platforms::run_status> all;
+  for (const auto& o : runs) all.push_back(o.status);
+  return platforms::worst(all);
+}
+
+}  // namespace diecast::noc

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results of network studies as JSON, CSV and tables.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "platforms/io/result_json.hpp"
+#include "platforms/noc/study.hpp"
+
+namespace diecast::noc {
+
+/// schema diecast.result/1; `context.shape` is not used.
+[[nodiscard]] std::string result_json(const platforms::result_context& context, const network& net,
+                                      const std::vector<study_outcome>& runs);
+[[nodiscard]] std::string result_csv(const std::vector<study_outcome>& runs);
+[[nodiscard]] std::string links_csv(const std::vector<study_outcome>& runs);
+[[nodiscard]] std::string table_header();
+[[nodiscard]] std::string table_row(const study_outcome& o);
+
+/// The whole outcome, for the pipe between a run and its parent.
+[[nodiscard]] std::string pack(const study_outcome& o);
+/// Throws std::runtime_error when the text is not what pack() wrote.
+[[nodiscard]] study_outcome unpack(const std::string& text);
+
+/// Status of an invocation: the worst of its runs.
+[[nodiscard]] platforms::run_status worst(const std::vector<study_outcome>& runs);
+
+}  // namespace diecast::noc

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/app/app.hpp"
+#include "platforms/bench/app.hpp"
+
+int sc_main(int argc, char** argv) { return diecast::bench::run(argc, argv); }
+
+int main(int argc, char** argv) { return diecast::app::start(argc, argv); }

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/noc/app.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <fmt/format.h>
+#include <fstream>
+#include <optional>
+
+#include "models/types/error.hpp"
+#include "platforms/app/guard.hpp"
+#include "platforms/io/config_json.hpp"
+#include "platforms/io/noc_result.hpp"
+#include "platforms/io/output_dir.hpp"
+#include "platforms/io/paths.hpp"
+#include "platforms/noc/inform.hpp"
+#include "platforms/noc/options.hpp"
+#include "platforms/noc/replay.hpp"
+#include "platforms/run/child.hpp"
+
+namespace diecast::noc {
+namespace {
+
+using platforms::run_status;
+
+constexpr int output_failed = 5;
+
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+config::machine_config load_network(const options& o) {
+  platforms::config_request request;
+  request.file =
+      o.config.empty() ? platforms::default_config("noc_default.json") : std::filesystem::path(o.config);
+  request.sets = o.sets;
+  return platforms::load_config(request).config;
+}
+
+/// Prints what needs no network; false when there is more to do.
+bool inform(const options& o) {
+  if (o.help) return print(help_text()), true;
+  if (o.version) return print(fmt::format("diecast-noc {}\n", DIECAST_VERSION)), true;
+  if (o.schema) return print(platforms::config_schema()), true;
+  if (!o.list.empty()) return print(list_text(o.list)), true;
+  return false;
+}
+
+/// What all points of the invocation share.
+study_point common_point(const options& o, const config::noc_block& noc) {
+  study_point point;
+  const auto take = [](auto& value, const auto& given) {
+    if (given) value = static_cast<std::remove_reference_t<decltype(value)>>(*given);
+  };
+  point.pattern = o.pattern;
+  take(point.packet_flits, o.packet_flits);
+  take(point.cycles, o.cycles);
+  take(point.warmup_cycles, o.warmup_cycles);
+  take(point.latency_bound, o.latency_bound);
+  point.hot.node = static_cast<std::uint32_t>(noc.rows / 2 * noc.columns + noc.columns / 2);
+  take(point.hot.node, o.hotspot_node);
+  take(point.hot.fraction, o.hotspot_fraction);
+  point.vcd = o.vcd;
+  if (!o.replay.empty()) {
+    const auto nodes = static_cast<std::uint32_t>(noc.columns * noc.rows);
+    point.replay = std::make_shared<replay_trace>(read_replay(o.replay, nodes));
+    point.packet_flits = point.replay->longest;
+  }
+  return point;
+}
+
+std::vector<study_point> points_of(const options& o, const study_point& common, const network& net) {
+  if (common.replay) return {common};
+  (void)traffic::destinations(common.pattern, net.grid(), common.hot);  // says what is wrong before a run
+  std::vector<study_point> points;
+  for (const double rate : o.rates.empty() ? std::vector{common.rate} : o.rates) {
+    points.push_back(common);
+    points.back().rate = rate;
+  }
+  return points;
+}
+
+study_outcome run_in_child(const study_point& point, const network& net) {
+  const auto body = [&] {
+    study_outcome o;
+    try {
+      o = simulate(point, net);
+    } catch (const user_error& e) {
+      o.status = run_status::error;
+      o.message = e.what();
+    } catch (const protocol_error& e) {
+      o.status = run_status::fault;
+      o.message = e.what();
+    } catch (const std::exception& e) {
+      o.status = run_status::internal;
+      o.message = e.what();
+    }
+    return pack(o);
+  };
+  const auto answer = platforms::run_text_in_child(body);
+  study_outcome o;
+  if (answer.death.empty()) {
+    o = unpack(answer.text);
+  } else {
+    o.status = run_status::internal;
+    o.message = answer.death;
+  }
+  if (o.traffic.empty()) describe(point, o);  // it ended before it began
+  return o;
+}
+
+class reporter {
+ public:
+  reporter(const options& o, const network& net, int argc, char** argv) : options_(o), net_(net) {
+    context_ = {"diecast-noc",       DIECAST_VERSION,     platforms::config_sha256(net.config),
+                net.config.sim.seed, {argv, argv + argc}, {}};
+    if (o.out.empty()) return;
+    out_.emplace(o.out, o.vcd);
+    out_->write("config.json", platforms::dump_config(net.config));
+  }
+
+  void start() const {
+    if (table()) print(table_header());
+  }
+
+  void add(study_outcome o) {
+    if (table()) print(table_row(o));
+    std::fflush(stdout);
+    if (!o.message.empty()) fmt::print(stderr, "{}: {}\n", platforms::to_string(o.status), o.message);
+    outcomes_.push_back(std::move(o));
+  }
+
+  /// Rates go up: after a saturated one, or one that was interrupted, the next ones are not run.
+  [[nodiscard]] bool done() const {
+    return outcomes_.back().saturated || outcomes_.back().status == run_status::interrupted;
+  }
+
+  int finish(std::size_t left_out) {
+    if (table() && left_out != 0) print(fmt::format("{} higher rates are not run\n", left_out));
+    const std::string json = result_json(context_, net_, outcomes_);
+    if (options_.format == output_format::json) print(json);
+    if (options_.format == output_format::csv) print(result_csv(outcomes_));
+    if (out_) {
+      out_->write("result.json", json);
+      out_->write("links.csv", links_csv(outcomes_));
+    }
+    const run_status status = worst(outcomes_);
+    const auto lost = [](const study_outcome& o) { return o.output_lost; };
+    if (status != run_status::internal && std::any_of(outcomes_.begin(), outcomes_.end(), lost)) {
+      return output_failed;
+    }
+    if (status == run_status::interrupted) return 128 + platforms::interrupt_signal();
+    return platforms::exit_code(status);
+  }
+
+ private:
+  [[nodiscard]] bool table() const { return options_.format == output_format::table && !options_.quiet; }
+
+  const options& options_;
+  const network& net_;
+  platforms::result_context context_;
+  std::optional<platforms::output_dir> out_;
+  std::vector<study_outcome> outcomes_;
+};
+
+void claim_vcd(const options& o) {
+  if (o.vcd.empty()) return;
+  if (!std::ofstream(o.vcd)) throw output_error(fmt::format("--vcd {}: cannot be written", o.vcd));
+}
+
+int run_checked(int argc, char** argv) {
+  const options o = parse_options(argc, argv);
+  if (inform(o)) return 0;
+  const config::machine_config written = load_network(o);
+  const study_point common = common_point(o, written.noc);
+  const network net(adapt(written, common.packet_flits));
+  if (o.dump_config) return print(platforms::dump_config(net.config)), 0;
+  if (o.check_config) return print(network_text(net, common.packet_flits)), 0;
+  const auto points = points_of(o, common, net);
+  reporter report(o, net, argc, argv);
+  claim_vcd(o);
+  report.start();
+  platforms::install_signal_handlers();
+  std::size_t ran = 0;
+  while (ran < points.size()) {
+    report.add(run_in_child(points[ran++], net));
+    if (report.done()) break;
+  }
+  return report.finish(points.size() - ran);
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  return app::exit_code_of([&] { return run_checked(argc, argv); });
+}
+
+}  // namespace diecast::noc

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The module tree of a network study: a NoC with the sources and sinks of all its nodes. Wiring and nothing
+// else.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <systemc>
+#include <vector>
+
+#include "hw/noc/cube_noc.hpp"
+#include "hw/traffic/packet_traffic.hpp"
+#include "platforms/netlist/build_order.hpp"
+#include "platforms/noc/study.hpp"
+
+namespace diecast::noc {
+
+class machine : public sc_core::sc_module {
+ public:
+  machine(sc_core::sc_module_name name, const network& net, traffic::packet_arrivals& arrivals,
+          hw::packet_pool& pool, hw::packet_traffic::interval measured, const events::hub& hub)
+      : sc_module(name) {
+    const netlist::build_order order(net.config.sim.build_order);
+    order.run(this->name(),
+              {[&] { noc.emplace("noc", net.topology, net.config, sip_id{}, cube_id{}, hub); },
+               [&] { traffic.emplace("traffic", net.topology, net.config, arrivals, pool, measured); }});
+    std::vector<std::function<void()>> bindings;
+    for (std::uint32_t n = 0; n < net.nodes(); ++n) {
+      bindings.emplace_back([this, n] { traffic->out(n).bind(noc->in(n)); });
+      bindings.emplace_back([this, n] { noc->out(n).bind(traffic->in(n)); });
+    }
+    order.run(std::string(this->name()) + ".bindings", bindings);
+  }
+
+  std::optional<hw::cube_noc> noc;
+  std::optional<hw::packet_traffic> traffic;
+};
+
+}  // namespace diecast::noc

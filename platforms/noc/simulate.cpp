@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// One point: warm-up, measured interval, then on until every packet made in the interval has arrived. The
+// sources go on during all of it, so that the last measured packets meet the load the first ones met.
+//
+// Saturation, as BookSim2 tells it: the mean latency of measured packets is beyond a bound. Packets that have
+// not arrived count with their age, so a network whose queues only grow is found without waiting for them.
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "hw/base/time.hpp"
+#include "models/types/error.hpp"
+#include "platforms/noc/machine.hpp"
+#include "platforms/observe/vcd_writer.hpp"
+#include "platforms/run/child.hpp"
+#include "platforms/run/kernel.hpp"
+
+namespace diecast::noc {
+namespace {
+
+using platforms::run_status;
+
+constexpr std::uint64_t slice_cycles = 1000;      // between looks at signals and at what has arrived
+constexpr double fs_per_ns = 1e6;                 // cycles are kept in a histogram of femtoseconds
+constexpr std::uint64_t silence_cycles = 20'000;  // without any delivery: nothing moves any more
+
+class run {
+ public:
+  run(const study_point& point, const network& net, machine& modules, study_outcome& o)
+      : point_(point), net_(net), machine_(modules), o_(o), period_(timing::noc_clock(net.config).period) {}
+
+  void play() {
+    if (point_.replay) {
+      to_the_end();
+    } else if (advance(point_.warmup_cycles + point_.cycles)) {
+      drain();
+    }
+    collect();
+  }
+
+ private:
+  [[nodiscard]] const hw::packet_traffic::results& results() const { return machine_.traffic->statistics(); }
+  [[nodiscard]] std::uint64_t cycle() const { return hw::now().fs / period_.fs; }
+
+  /// False when a signal came.
+  bool advance(std::uint64_t to) {
+    while (cycle() < to) {
+      if (interrupted()) return false;
+      sc_core::sc_start(hw::to_sc(period_ * std::min(slice_cycles, to - cycle())));
+    }
+    return true;
+  }
+
+  bool interrupted() {
+    if (platforms::interrupt_signal() == 0) return false;
+    o_.status = run_status::interrupted;
+    o_.message = fmt::format("interrupted at cycle {}", cycle());
+    return true;
+  }
+
+  [[nodiscard]] double mean_so_far() const {
+    const std::uint64_t sum = results().latency_sum + machine_.traffic->measured_age(cycle());
+    return static_cast<double>(sum) /
+           static_cast<double>(std::max<std::uint64_t>(1, results().measured_made));
+  }
+
+  void drain() {
+    while (!o_.saturated && machine_.traffic->measured_in_flight() != 0) {
+      o_.saturated = mean_so_far() > static_cast<double>(point_.latency_bound);
+      if (o_.saturated || silent() || !advance(cycle() + slice_cycles)) return;
+    }
+    o_.saturated = o_.saturated || mean_so_far() > static_cast<double>(point_.latency_bound);
+  }
+
+  bool silent() {
+    if (cycle() < results().last_tail + silence_cycles) return false;
+    deadlock(fmt::format("no packet has arrived since cycle {}", results().last_tail));
+    return true;
+  }
+
+  void to_the_end() {
+    while (sc_core::sc_pending_activity()) {
+      if (interrupted()) return;
+      const sc_core::sc_time reach =
+          std::max(hw::to_sc(period_ * slice_cycles), sc_core::sc_time_to_pending_activity());
+      sc_core::sc_start(reach, sc_core::SC_EXIT_ON_STARVATION);
+    }
+    if (machine_.traffic->measured_in_flight() != 0) deadlock("nothing is left to happen");
+  }
+
+  void deadlock(const std::string& why) {
+    o_.status = run_status::deadlock;
+    o_.message = fmt::format("{} and {} packets are under way", why, results().made - results().delivered);
+  }
+
+  void collect() {
+    const auto& r = results();
+    if (point_.replay) o_.cycles = r.last_tail;
+    const double node_cycles = static_cast<double>(o_.cycles) * net_.nodes();
+    o_.injected_flits_per_node_cycle = static_cast<double>(r.measured_made_flits) / node_cycles;
+    o_.accepted_flits_per_node_cycle = static_cast<double>(r.flits_taken) / node_cycles;
+    if (point_.replay) o_.offered_flits_per_node_cycle = o_.injected_flits_per_node_cycle;
+    o_.measured_packets = r.latencies.count();
+    if (r.measured_made != 0) {
+      o_.avg_hops = static_cast<double>(r.measured_hops) / static_cast<double>(r.measured_made);
+    }
+    collect_latencies();
+    const auto& noc = machine_.noc->statistics();
+    o_.packets = r.delivered;
+    o_.packet_hops = noc.packet_hops;
+    o_.flit_hops = noc.flit_hops;
+    o_.wakeups = noc.wakeups;
+    o_.fingerprint = fmt::format("{:016x}", r.fingerprint);
+    collect_links();
+  }
+
+  void collect_latencies() {
+    const analysis::latency_histogram& l = results().latencies;
+    if (l.count() == 0) return;
+    const auto quantile = [&l](double share) { return std::round(l.quantile_ns(share) * fs_per_ns); };
+    o_.avg_packet_latency_cycles =
+        static_cast<double>(results().latency_sum) / static_cast<double>(l.count());
+    o_.p50_packet_latency_cycles = quantile(0.50);
+    o_.p99_packet_latency_cycles = quantile(0.99);
+    o_.max_packet_latency_cycles = l.max().fs;
+  }
+
+  void collect_links() {
+    const std::uint64_t cycles = std::max<std::uint64_t>(1, std::max(cycle(), results().last_tail));
+    machine_.noc->visit_links([&](std::uint32_t link, const hw::cube_noc::link_usage& u) {
+      o_.links.push_back({net_.topology.links()[link].name, u.flits * net_.config.noc.flit_bytes, u.packets,
+                          static_cast<double>(u.flits) / static_cast<double>(cycles),
+                          static_cast<double>(u.credit_stall_cycles) * period_.ns()});
+    });
+  }
+
+  const study_point& point_;
+  const network& net_;
+  machine& machine_;
+  study_outcome& o_;
+  const sim_time period_;
+};
+
+std::unique_ptr<traffic::packet_arrivals> arrivals_of(const study_point& point, const network& net) {
+  if (point.replay) return std::make_unique<traffic::recorded_arrivals>(point.replay->packets);
+  const traffic::bernoulli_arrivals::setup setup{net.config.sim.seed, point.rate, point.packet_flits,
+                                                 net.nodes()};
+  return std::make_unique<traffic::bernoulli_arrivals>(
+      setup, traffic::destinations(point.pattern, net.grid(), point.hot));
+}
+
+std::unique_ptr<observe::vcd_writer> waveform_of(const study_point& point, const network& net) {
+  if (point.vcd.empty()) return {};
+  config::machine_config c = net.config;
+  c.cube.pes = 0;  // none are built
+  return std::make_unique<observe::vcd_writer>(point.vcd, c, net.topology, comm::install_plan{});
+}
+
+}  // namespace
+
+study_outcome simulate(const study_point& point, const network& net) {
+  study_outcome o;
+  describe(point, o);
+  platforms::prepare_kernel();
+  const platforms::stopwatch elaborating;
+  events::hub hub;
+  const auto vcd = waveform_of(point, net);
+  if (vcd) hub.attach(*vcd);
+  // Never destroyed: the process ends after its run.
+  auto& pool = *new hw::packet_pool;
+  auto& arrivals = *arrivals_of(point, net).release();
+  hw::packet_traffic::interval measured;
+  if (!point.replay) measured = {point.warmup_cycles, point.warmup_cycles + point.cycles};
+  auto& modules = *new machine("study", net, arrivals, pool, measured, hub);
+  sc_core::sc_start(sc_core::SC_ZERO_TIME);
+  o.elaborate_s = elaborating.seconds();
+  const platforms::stopwatch running;
+  run(point, net, modules, o).play();
+  o.wall_s = running.seconds();
+  o.peak_rss_mib = platforms::peak_rss_mib();
+  if (!vcd) return o;
+  try {
+    vcd->close(hw::now());
+  } catch (const output_error& e) {
+    o.output_lost = true;
+    o.message += (o.message.empty() ? "" : "\n") + std::string(e.what());
+  }
+  return o;
+}
+
+}  // namespace diecast::noc

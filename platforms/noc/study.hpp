@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run of a network study: what is asked of a NoC and what comes back. Plain values; the outcome crosses
+// the pipe between the run's process and its parent as JSON (platforms/io/noc_result).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/config/machine_config.hpp"
+#include "models/fabric/topology.hpp"
+#include "models/traffic/packet_arrivals.hpp"
+#include "platforms/run/run_point.hpp"
+
+namespace diecast::noc {
+
+/// Packets of a file, in order of (cycle, source).
+struct replay_trace {
+  std::string file;
+  std::vector<traffic::packet_arrival> packets;
+  std::uint32_t longest{};  ///< flits
+};
+
+struct study_point {
+  traffic::node_pattern pattern{traffic::node_pattern::uniform};
+  traffic::hotspot hot;
+  std::shared_ptr<const replay_trace> replay;  ///< null: the pattern
+  double rate{0.1};                            ///< flits per node and cycle
+  std::uint32_t packet_flits{5};
+  std::uint64_t cycles{10'000};        ///< measured
+  std::uint64_t warmup_cycles{2'000};  ///< before that
+  std::uint64_t latency_bound{500};    ///< cycles; a mean beyond it is saturation
+  std::string vcd;                     ///< waveform file; empty for none
+
+  /// As on the command line: "uniform", "replay:trace.txt".
+  [[nodiscard]] std::string traffic_text() const;
+};
+
+struct study_outcome {
+  platforms::run_status status{platforms::run_status::ok};
+  std::string message;  ///< for the user, when status is not ok
+  bool output_lost{};   ///< the waveform could not be written
+
+  std::string traffic;
+  std::uint64_t packet_flits{};  ///< 0: the trace says
+  std::uint64_t cycles{};        ///< of the measured interval
+  double offered_flits_per_node_cycle{};
+  double injected_flits_per_node_cycle{};  ///< what the sources drew in the interval
+  double accepted_flits_per_node_cycle{};  ///< what the sinks took in it
+  double avg_packet_latency_cycles{};      ///< of packets made in the interval, queue included
+  double p50_packet_latency_cycles{}, p99_packet_latency_cycles{};
+  std::uint64_t max_packet_latency_cycles{};
+  double avg_hops{};  ///< router-to-router links on the way of a measured packet
+  std::uint64_t measured_packets{};
+  std::uint64_t packets{};                   ///< delivered in the whole run
+  std::uint64_t packet_hops{}, flit_hops{};  ///< over router-to-router links, in the whole run
+  bool saturated{};
+  std::string fingerprint;
+
+  double wall_s{};  ///< simulation only
+  double elaborate_s{};
+  std::uint64_t wakeups{};
+  double peak_rss_mib{};
+  std::vector<platforms::link_row> links;
+};
+
+/// A network that can be simulated: config checked, graph built, dependency graph free of cycles.
+struct network {
+  /// Throws user_error with what is wrong.
+  explicit network(config::machine_config c);
+  config::machine_config config;
+  fabric::topology topology;
+  [[nodiscard]] std::uint32_t nodes() const {
+    return static_cast<std::uint32_t>(config.noc.columns * config.noc.rows);
+  }
+  /// How patterns see the nodes.
+  [[nodiscard]] traffic::node_grid grid() const;
+};
+
+/// What a network study's config differs in from what was written: one cube, and room for the packets.
+/// Throws user_error when they then contradict the config.
+[[nodiscard]] config::machine_config adapt(config::machine_config c, std::uint32_t packet_flits);
+
+/// What was asked, before anything ran.
+void describe(const study_point& point, study_outcome& o);
+
+/// Elaborates the network in this process and runs one point. Call once per process.
+[[nodiscard]] study_outcome simulate(const study_point& point, const network& net);
+
+}  // namespace diecast::noc
