@@ -75,7 +75,8 @@ void dram_scheduler::enter(const dram_burst& b, dram_tick now) {
   if (b.write) mark_hazard(b, bank);
   const index n = allocate();
   if (queued() == 0) lost_.filled(now + 1);
-  nodes_[n] = {b.tag, next_age_++, now + 1, b.at, none, none, b.write, false, false};
+  nodes_[n] = {b.tag, next_age_++, now + 1, b.at, none, none, b.write, false, queued() < p_.pseudo_channels,
+               false};
   append(b.at.pseudo_channel, bank, n);
   const unsigned kind = b.write ? 1 : 0;
   ++size_[kind];
@@ -309,7 +310,7 @@ void dram_scheduler::serve_column(const choice& c, index n, dram_tick t, std::ve
   free_nodes_.push_back(n);
   const bool close = p_.page_policy == config::hbm_page_policy::closed && slot.active == none &&
                      slot.queue[0].hit == none && slot.queue[1].hit == none;
-  lost_.column(c.pc, c.bank, d.write, t, d.visible, state_.bank(c.pc, c.bank).opened);
+  lost_.column(c.pc, c.bank, d.write, t, {d.visible, d.alone, state_.bank(c.pc, c.bank).opened});
   if (queued() == 0) lost_.emptied(t);
   state_.column(c.pc, c.bank, d.write, close, t);
   if (close) {

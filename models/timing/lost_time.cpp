@@ -40,14 +40,12 @@ void lost_time::activate(const dram_state& s, std::uint32_t pc, std::uint32_t ba
              lost_cause::refresh);
   // What the group says beyond refreshes is tRRD and tFAW.
   last.offer(channel.groups[k.group].act, lost_cause::activate_window);
-  // Right behind another row command, with nothing longer to wait for: the bus was the limit. So it was
-  // when the bank was ready for longer than an edge.
-  const bool windowed = last.at + 2 * p_.clock >= t;
-  if (!windowed && s.row_bus() > 1 && p_.rising_from(s.row_bus()) == t) last.offer(t, lost_cause::row_bus);
+  // Right behind another row command, with nothing longer to wait for: the bus was the limit.
+  const bool free = std::max(last.at, visible) + 2 * p_.clock < t;
+  if (free && s.row_bus() > 1 && p_.rising_from(s.row_bus()) == t) last.offer(t, lost_cause::row_bus);
   last.offer(k.act, lost_cause::bank_conflict);
-  last.offer(visible, lost_cause::initiator);
-  if (t > last.at + 2 * p_.clock) last.offer(t, lost_cause::row_bus);
-  c.opened_by[bank] = last.cause;
+  const dram_tick ready = std::max(last.at, visible);
+  c.opened_by[bank] = {last.cause, ready - last.at, t > ready + 2 * p_.clock ? t - ready : 0};
 }
 
 void lost_time::refresh(std::uint32_t pc, std::uint32_t bank, bool all, dram_tick t) {
@@ -78,33 +76,47 @@ lost_time::moment lost_time::spacing(const pc_account& c, std::uint32_t bank, bo
   return last;
 }
 
-/// Charges the ticks from `from` to the command at t. visible: when its request came.
-void lost_time::charge_gap(const pc_account& c, std::uint32_t bank, bool write, dram_tick from, dram_tick t,
-                           dram_tick visible, dram_tick opened) {
+/// Charges ticks that a row was late by.
+void lost_time::charge_row(const opening& o, bool alone, dram_tick begin, dram_tick end) {
+  dram_tick left = end - begin;
+  const auto take = [&left](dram_tick most) {
+    const dram_tick n = std::min(most, left);
+    left -= n;
+    return n;
+  };
+  charge(lost_cause::row_bus, take(o.waited));
+  (alone ? window_.lost[at(lost_cause::initiator)] : elsewhere_) += take(o.late);
+  charge(o.cause, left);
+}
+
+/// Charges the ticks from `begin` to the command at t.
+void lost_time::charge_gap(const pc_account& c, std::uint32_t bank, bool write, dram_tick begin, dram_tick t,
+                           const origin& from) {
   moment row;
-  if (opened != 0) row = {opened + (write ? p_.act_to_write : p_.act_to_read), c.opened_by[bank]};
+  const opening& opened = c.opened_by[bank];
+  if (from.opened != 0) row = {from.opened + (write ? p_.act_to_write : p_.act_to_read), opened.cause};
   const moment column = spacing(c, bank, write);
   moment last = row;
   last.offer(released_ > c.last_column ? released_ : 0, lost_cause::refresh);
   last.offer(column.at, column.cause);
-  if (visible > last.at || last.cause == lost_cause::initiator) {
-    elsewhere_ += t - from;
+  const dram_tick ready = std::max({begin, last.at, from.visible});
+  if (t > ready + 2 * p_.clock) {  // the scheduler was at something else first
+    charge(mode_changed_ > c.last_column ? lost_cause::turnaround : lost_cause::row_bus, t - ready);
+    t = ready;
+  }
+  if (from.visible > last.at || (last.cause == lost_cause::initiator && last.at != row.at)) {
+    (from.alone ? window_.lost[at(lost_cause::initiator)] : elsewhere_) += t - begin;
     return;
   }
-  if (t > last.at + 2 * p_.clock) {  // ready, but the scheduler was at something else
-    charge(mode_changed_ > c.last_column ? lost_cause::turnaround : lost_cause::row_bus, t - from);
-    return;
-  }
+  if (last.at == row.at && last.cause == row.cause) return charge_row(opened, from.alone, begin, t);
   // A spacing that outlasts the row by a little.
-  const bool outlasts =
-      last.at == column.at && row.at > from && row.at < last.at && row.cause != lost_cause::initiator;
-  const dram_tick split = outlasts ? row.at : from;
-  charge(row.cause, split - from);
+  const bool outlasts = last.at == column.at && row.at > begin && row.at < last.at;
+  const dram_tick split = outlasts ? std::min(row.at, t) : begin;
+  if (split > begin) charge_row(opened, from.alone, begin, split);
   charge(last.cause, t - split);
 }
 
-void lost_time::column(std::uint32_t pc, std::uint32_t bank, bool write, dram_tick t, dram_tick visible,
-                       dram_tick opened) {
+void lost_time::column(std::uint32_t pc, std::uint32_t bank, bool write, dram_tick t, const origin& from) {
   pc_account& c = pcs_[pc];
   const dram_tick latency = (write ? p_.write_end : p_.read_end) - p_.burst;
   const dram_tick start = t + latency;
@@ -121,7 +133,7 @@ void lost_time::column(std::uint32_t pc, std::uint32_t bank, bool write, dram_ti
     const std::uint64_t rest = gap - idle;
     const std::uint64_t before = rest > t ? rest - t : 0;
     charge(lost_cause::turnaround, before);
-    if (rest > before) charge_gap(c, bank, write, t - (rest - before), t, visible, opened);
+    if (rest > before) charge_gap(c, bank, write, t - (rest - before), t, from);
   }
   const std::uint32_t group = bank / p_.banks_per_group;
   c.data_end = std::max(c.data_end, start) + p_.burst;

@@ -4,8 +4,9 @@
 //
 // A row opened for a command passes the charge on to what had delayed its activation; a spacing of
 // column commands that then held the command up a little longer pays for the little. Time in which
-// the channel held no request at all is the initiator's. A pseudo-channel without requests, while the
-// channel works on others, shares in the causes of those. Of the time charged to tFAW and tRRD, what
+// the channel held no request at all, or waited for one that came to an all but empty channel, is the
+// initiator's. A pseudo-channel without requests, while the channel works on others, shares in the
+// causes of those. Of the time charged to tFAW and tRRD, what
 // the row-command bus would have needed for the same activations is the bus's: without tFAW it would
 // still be lost. See docs/adr/0018.
 #pragma once
@@ -50,6 +51,13 @@ class lost_time {
  public:
   explicit lost_time(const dram_parameters& p);
 
+  /// What a column command serves.
+  struct origin {
+    dram_tick visible{};  ///< first tick its request could be looked at
+    bool alone{};         ///< fewer requests than pseudo-channels waited when it came
+    dram_tick opened{};   ///< activation of its row
+  };
+
   /// The channel's queues ran empty after tick t, or got a request that counts from tick t.
   void emptied(dram_tick t) { empty_since_ = t; }
   void filled(dram_tick t) {
@@ -64,8 +72,7 @@ class lost_time {
   /// Commands, each reported before it is applied to `s`. visible: first tick the request could be
   /// looked at.
   void activate(const dram_state& s, std::uint32_t pc, std::uint32_t bank, dram_tick t, dram_tick visible);
-  void column(std::uint32_t pc, std::uint32_t bank, bool write, dram_tick t, dram_tick visible,
-              dram_tick opened);
+  void column(std::uint32_t pc, std::uint32_t bank, bool write, dram_tick t, const origin& from);
   void refresh(std::uint32_t pc, std::uint32_t bank, bool all, dram_tick t);
 
   /// The account at tick `now`; idle: nothing waits.
@@ -80,6 +87,12 @@ class lost_time {
       if (t > at) *this = {t, c};
     }
   };
+  /// What allowed a bank's activation last.
+  struct opening {
+    lost_cause cause{lost_cause::initiator};
+    dram_tick late{};    ///< then there was no request for so long
+    dram_tick waited{};  ///< then others went first on the row bus for so long
+  };
   struct pc_account {
     dram_tick data_end{};  ///< of its last burst
     dram_tick last_column{};
@@ -90,7 +103,7 @@ class lost_time {
     std::vector<dram_tick> last_in_sid;  ///< last column command by SID
     std::vector<dram_tick> last_in_group;
     std::vector<dram_tick> bank_refreshed;
-    std::vector<lost_cause> opened_by;  ///< by bank: what allowed its activation last
+    std::vector<opening> opened_by;  ///< by bank
   };
   struct window {
     std::array<std::uint64_t, lost_causes> lost{};
@@ -99,8 +112,9 @@ class lost_time {
   };
   /// What the column commands before allow at the earliest.
   [[nodiscard]] moment spacing(const pc_account& c, std::uint32_t bank, bool write) const;
-  void charge_gap(const pc_account& c, std::uint32_t bank, bool write, dram_tick from, dram_tick t,
-                  dram_tick visible, dram_tick opened);
+  void charge_gap(const pc_account& c, std::uint32_t bank, bool write, dram_tick begin, dram_tick t,
+                  const origin& from);
+  void charge_row(const opening& o, bool alone, dram_tick begin, dram_tick end);
   void settle(const window& w, std::array<std::uint64_t, lost_causes>& into) const;
   static void spread(std::uint64_t ticks, std::array<std::uint64_t, lost_causes>& over);
   void charge(lost_cause c, std::uint64_t ticks) { window_.lost[static_cast<std::size_t>(c)] += ticks; }

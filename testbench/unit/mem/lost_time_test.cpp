@@ -201,4 +201,9 @@ TEST_CASE("lost time: saturated traffic is not limited by its initiator, sparse 
   const outcome sparse = serve(test::hbm3(), sequential, 5000, 200);
   CHECK(sparse.lost.busy_share() == Approx(0.01).epsilon(0.1));
   CHECK(sparse.share(lost_cause::initiator) > 0.8);
+  // At 40% of the peak a tenth of the time is refresh, and the rest of what is lost nobody asked for.
+  const outcome half = serve(test::hbm3(), sequential, 30'000, 5);
+  CHECK(half.lost.busy_share() == Approx(0.4).epsilon(0.05));
+  CHECK(half.share(lost_cause::refresh) == Approx(350.0 / 3900).epsilon(0.25));
+  CHECK(half.share(lost_cause::initiator) > 0.4);
 }
