@@ -26,7 +26,10 @@ TEST_CASE("shipped configs: all load and can be wired") {
   for (const auto& entry : std::filesystem::directory_iterator(platforms::configs_dir())) {
     if (entry.path().extension() != ".json") continue;
     INFO(entry.path());
-    CHECK_NOTHROW(fabric::topology(platforms::load_config({entry.path(), {}, {}}).config));
+    // A network study's routers may have more VCs than the classes and legs of a pod leave room for.
+    const bool study = entry.path().filename().string().starts_with("noc_");
+    const auto what = study ? fabric::purpose::network_study : fabric::purpose::machine;
+    CHECK_NOTHROW(fabric::topology(platforms::load_config({entry.path(), {}, {}}).config, what));
     ++files;
   }
   CHECK(files >= 7);
