@@ -250,7 +250,7 @@ std::uint64_t switch_core::allocate_vcs_at(std::uint32_t o, std::uint64_t from) 
         continue;
       }
       const std::uint32_t distance = iv - ov.grant_from;  // wraps: lower numbers come after higher ones
-      if (distance >= nearest) continue;
+      if (offer.in_vc != none && distance >= nearest) continue;
       nearest = distance;
       offer.in_vc = iv;
     }
