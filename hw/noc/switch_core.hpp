@@ -179,8 +179,10 @@ class switch_core {
     std::uint32_t capacity{};
   };
   struct returning_credit {
-    std::uint64_t cycle;
+    std::uint64_t cycle;  ///< of the first flit
+    std::uint64_t last;   ///< of the last
     std::uint32_t flits;
+    std::uint32_t taken;  ///< of them, already usable
     std::uint32_t next;
   };
   struct out_vc {
@@ -243,9 +245,9 @@ class switch_core {
   [[nodiscard]] std::uint64_t start_transfer(const choice& c, std::uint32_t slot_index);
   [[nodiscard]] std::uint64_t stalled(const choice& c, const in_vc& queue) const;
   [[nodiscard]] std::uint32_t left(const in_vc& queue) const;
-  [[nodiscard]] std::uint32_t interleaved(std::uint32_t& classes, const transfer* transfers, unsigned own,
-                                          std::uint32_t flits);
-  void push_back(const transfer& t, std::uint64_t lost);
+  [[nodiscard]] std::uint64_t share_port(std::uint32_t& classes, const transfer* transfers, unsigned own,
+                                         std::uint32_t flits, std::uint64_t end);
+  void extend(const transfer& t, std::uint64_t end);
   [[nodiscard]] std::uint64_t shared(std::uint64_t flits, unsigned own, unsigned other) const;
   [[nodiscard]] std::uint32_t split(std::uint32_t slot_index, std::uint32_t flits);
   [[nodiscard]] bool merge(in_vc& queue, std::uint32_t slot_index);
@@ -256,7 +258,9 @@ class switch_core {
   [[nodiscard]] std::uint64_t next_chance(std::uint32_t o, const in_vc& queue, std::uint64_t from);
   void look_again(std::uint32_t o);
 
-  void add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle);
+  void add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits, std::uint64_t first,
+                  std::uint64_t last);
+  [[nodiscard]] static std::uint64_t back_at(const returning_credit& r, std::uint32_t flit);
   void insert_in_order(out_vc& ov, std::uint32_t credit);
   void take_credits(out_vc& ov);
   [[nodiscard]] std::uint64_t credit_cycle(const out_vc& ov, std::uint32_t flits) const;
