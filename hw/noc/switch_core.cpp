@@ -357,14 +357,15 @@ std::uint64_t switch_core::start_transfer(const choice& c, std::uint32_t slot_in
   transfer* const on_in = &on_in_[queue.port * classes_];
   std::uint64_t end = std::max(cycle_ + s.flits, s.tail_ready + 1);
   if (((out.classes | in.classes) & ~(1U << own)) != 0) {
-    const std::uint64_t by_output = share_port(out.classes, on_out, own, s.flits, end);
-    end = std::max(by_output, share_port(in.classes, on_in, own, s.flits, end));
+    const sharer joining{s.flits, queue.port, c.output, 0};
+    const std::uint64_t by_output = share_port(out.classes, on_out, own, joining, end);
+    end = std::max(by_output, share_port(in.classes, on_in, own, joining, end));
   }
   queue.end = on_out[own].end = on_in[own].end = end;
   if (classes_ > 1) {
     queue.moving = slot_index;
-    queue.moving_flits = s.flits;
-    queue.moving_cycles = static_cast<std::uint32_t>(end - cycle_);
+    queue.moving_flits = s.flits - 1;
+    queue.moving_cycles = static_cast<std::uint32_t>(end - cycle_ - 1);
     out.classes |= 1U << own;
     in.classes |= 1U << own;
     on_out[own] = on_in[own] = {end, c.in_vc, c.output, c.vc};
@@ -373,46 +374,39 @@ std::uint64_t switch_core::start_transfer(const choice& c, std::uint32_t slot_in
   return end;
 }
 
-/// Flits of a transfer that have not passed yet, spread evenly over its time.
+/// Flits of a transfer that have not passed yet: evenly spread over its time, but the first goes at once.
 std::uint32_t switch_core::left(const in_vc& queue) const {
   const std::uint64_t rest = queue.end - cycle_;
+  if (rest > queue.moving_cycles) return queue.moving_flits + 1;
   if (queue.moving_cycles == queue.moving_flits) return static_cast<std::uint32_t>(rest);
   return static_cast<std::uint32_t>((rest * queue.moving_flits + queue.moving_cycles - 1) /
                                     queue.moving_cycles);
 }
 
 /// A packet joins the transfers of other classes on an input or an output. Until one of them is through, as
-/// many flits of each other pass as the weights say while they last, fewer where they come more slowly than
-/// that. The others end later by this; returns when the packet does, which could be at `end` but for them.
+/// many flits of each other pass as the arbiter lets while they last. The others end later by this; returns
+/// when `own`, the packet's class, does: without them at `end`.
 std::uint64_t switch_core::share_port(std::uint32_t& classes, const transfer* transfers, unsigned own,
-                                      std::uint32_t flits, std::uint64_t end) {
-  struct part {
-    std::uint64_t flits, gaps;
-  };
-  std::array<part, max_classes> parts;
+                                      const sharer& joining, std::uint64_t end) {
+  std::array<sharer, max_classes> on;
   classes &= ~(1U << own);
   for (std::uint32_t others = classes; others != 0; others &= others - 1) {
     const auto c = static_cast<unsigned>(std::countr_zero(others));
-    if (transfers[c].end <= cycle_) {
+    const transfer& t = transfers[c];
+    if (t.end <= cycle_) {
       classes &= ~(1U << c);
       continue;
     }
-    const std::uint64_t theirs = left(in_vcs_[transfers[c].in_vc]);
-    parts[c] = {theirs, transfers[c].end - cycle_ - theirs};
+    const in_vc& queue = in_vcs_[t.in_vc];
+    on[c] = {left(queue), queue.port, t.output, 0};
   }
+  on[own] = joining;
   const std::uint32_t all = classes | 1U << own;
-  parts[own] = {flits, end - cycle_ - flits};
+  count_streams(on, all);
   std::uint64_t own_end = end;
   for (std::uint32_t each = all; each != 0; each &= each - 1) {
     const auto c = static_cast<unsigned>(std::countr_zero(each));
-    std::uint64_t needed = parts[c].flits;
-    const std::uint64_t pass = c == own ? flits - 1 : parts[c].flits;  // the first goes at once
-    for (std::uint32_t others = all & ~(1U << c); others != 0; others &= others - 1) {
-      const auto k = static_cast<unsigned>(std::countr_zero(others));
-      const part& other = parts[k];
-      const std::uint64_t share = std::min(other.flits, shared(pass, c, k));
-      needed += other.gaps == 0 ? share : std::min(share, pass * other.flits / other.gaps);
-    }
+    const std::uint64_t needed = shared_cycles(on, all, c, c == own);
     if (c == own) {
       own_end = std::max(end, cycle_ + needed);
     } else {
@@ -422,10 +416,39 @@ std::uint64_t switch_core::share_port(std::uint32_t& classes, const transfer* tr
   return own_end;
 }
 
-/// Flits of class `other` that pass while `flits` of class `own` do, when both always have some.
-std::uint64_t switch_core::shared(std::uint64_t flits, unsigned own, unsigned other) const {
-  if (weights_[own] == weights_[other]) return flits;
-  return (flits * weights_[other] + weights_[own] - 1) / weights_[own];
+void switch_core::count_streams(std::array<sharer, max_classes>& on, std::uint32_t classes) {
+  for (std::uint32_t each = classes; each != 0; each &= each - 1) {
+    sharer& a = on[static_cast<unsigned>(std::countr_zero(each))];
+    for (std::uint32_t others = classes; others != 0; others &= others - 1) {
+      const sharer& b = on[static_cast<unsigned>(std::countr_zero(others))];
+      if (a.input == b.input && a.output == b.output) ++a.streams;
+    }
+  }
+}
+
+/// Cycles until transfer `c` is through. The others count as never short of flits: the gaps of one that is
+/// slowed down on this port are filled by the rest.
+std::uint64_t switch_core::shared_cycles(const std::array<sharer, max_classes>& on, std::uint32_t classes,
+                                         unsigned c, bool joins) const {
+  const std::uint64_t pass = joins ? on[c].flits - 1 : on[c].flits;  // the first goes at once
+  std::uint64_t cycles = on[c].flits;
+  for (std::uint32_t others = classes & ~(1U << c); others != 0; others &= others - 1) {
+    const auto k = static_cast<unsigned>(std::countr_zero(others));
+    cycles += std::min(on[k].flits, shared(pass, on, c, k));
+  }
+  return cycles;
+}
+
+/// Flits of class `other` that pass while `flits` of class `own` do, when both always have some. Round robin
+/// goes over the inputs of an output (over the outputs of an input), and what one of them gets is shared by
+/// its VCs; weights hold between classes wherever they come from.
+std::uint64_t switch_core::shared(std::uint64_t flits, const std::array<sharer, max_classes>& on,
+                                  unsigned own, unsigned other) const {
+  if (weights_[own] != weights_[other]) {
+    return (flits * weights_[other] + weights_[own] - 1) / weights_[own];
+  }
+  if (on[own].streams == on[other].streams) return flits;
+  return (flits * on[own].streams + on[other].streams - 1) / on[other].streams;
 }
 
 /// A transfer under way ends later, and with it all that follows: its tail at the next router, or the
@@ -444,7 +467,8 @@ void switch_core::extend(const transfer& t, std::uint64_t end) {
     }
   }
   if (ov.free_from == queue.end) ov.free_from = end;
-  queue.moving_cycles += static_cast<std::uint32_t>(end - queue.end);
+  queue.moving_flits = left(queue);
+  queue.moving_cycles = static_cast<std::uint32_t>(end - cycle_);
   queue.end = end;
   if (queue.first != none) {
     const std::uint64_t free = slots_[queue.first].head ? end + in.reroute_delay : end;
