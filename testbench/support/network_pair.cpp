@@ -313,6 +313,13 @@ void switch_network::eject(const hw::switch_core::departure& d, hw::packet_ptr p
   const std::uint64_t way_out = n_.back + (n_.pipelined ? n_.front : 0);
   deliveries_.push_back({static_cast<std::uint32_t>(p->created.fs), d.vc, d.flits, d.tail, d.last + way_out});
   flits_ejected_ += d.flits;
+  if (n_.whole_packets) {
+    for (std::uint32_t k = 0; k < d.flits; ++k) {
+      const std::uint64_t leaves = k + 1 == d.flits ? d.last : d.first + k * (d.last - d.first) / d.flits;
+      credits_.push_back({d.output, d.vc, 1, leaves + way_out + n_.credit});
+    }
+    return;
+  }
   const std::uint64_t usable = timing::batch_usable(d.first, d.last, d.flits, 1) + way_out + n_.credit;
   credits_.push_back({d.output, d.vc, d.flits, usable});
 }
