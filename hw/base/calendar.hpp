@@ -50,13 +50,17 @@ class calendar {
   };
   static bool later(const item& a, const item& b) { return a.at != b.at ? a.at > b.at : a.key > b.key; }
   void arm(sim_time at) {
-    armed_ = at;
+    // An item put for this instant while its items are taken leaves a notification behind, which
+    // would swallow a later one.
+    if (notified_ < at && notified_ >= now()) due_.cancel();
+    armed_ = notified_ = at;
     due_.notify(to_sc(at - now()));
   }
 
   sc_core::sc_event due_;
   std::vector<item> heap_;
   sim_time armed_{sim_time::never()};
+  sim_time notified_;  ///< of the last notification
 };
 
 }  // namespace diecast::hw

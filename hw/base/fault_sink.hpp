@@ -19,7 +19,8 @@ class fault_sink {
       instance_ = instance;
       at_ = at;
     }
-    sc_core::sc_stop();
+    if (!stopped_) sc_core::sc_stop();  // a second call would be a warning of SystemC's
+    stopped_ = true;
   }
   [[nodiscard]] std::exception_ptr fault() const { return fault_; }
 
@@ -27,6 +28,7 @@ class fault_sink {
   std::exception_ptr fault_;
   std::string instance_;
   sc_core::sc_time at_;
+  bool stopped_{};
 };
 
 /// Runs `body`; anything it throws ends the simulation as a fault of `instance`.

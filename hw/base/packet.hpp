@@ -60,6 +60,13 @@ class packet_pool {
   ~packet_pool();
   [[nodiscard]] packet_ptr make();
   [[nodiscard]] std::size_t in_flight() const { return all_.size() - free_.size(); }
+  /// Every packet that somebody holds, in the order the pool made them.
+  template <class Visit>
+  void visit(Visit visit) const {
+    for (const auto& p : all_) {
+      if (p->references_ != 0) visit(*p);
+    }
+  }
 
  private:
   friend class packet_ptr;

@@ -104,6 +104,7 @@ void terminal_port::deliver() {
     const arrival a = std::move(arrivals_.back());
     arrivals_.pop_back();
     ++packets_received_;
+    received_.add(a.p->header.source, a.p->flits);
     owner_.on_packet(a.p, a.vc);
   }
 }

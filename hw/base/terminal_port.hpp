@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "hw/base/fabric_socket.hpp"
+#include "hw/base/source_tally.hpp"
 #include "hw/base/time.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/fabric/topology.hpp"
@@ -53,6 +54,9 @@ class terminal_port : public sc_core::sc_module, private fabric_receiver, privat
 
   [[nodiscard]] std::uint64_t packets_sent() const { return packets_sent_; }
   [[nodiscard]] std::uint64_t packets_received() const { return packets_received_; }
+  /// What was received, by source.
+  [[nodiscard]] const source_tally& received() const { return received_; }
+  [[nodiscard]] abi::node_address address() const { return self_; }
   /// True when nothing is queued here and the NoC has returned every credit.
   [[nodiscard]] bool quiescent() const;
 
@@ -115,6 +119,7 @@ class terminal_port : public sc_core::sc_module, private fabric_receiver, privat
   unsigned next_class_{};
   std::uint64_t packets_sent_{};
   std::uint64_t packets_received_{};
+  source_tally received_;
 };
 
 }  // namespace diecast::hw

@@ -11,7 +11,11 @@ namespace diecast::hw {
 [[nodiscard]] inline sim_time now() { return {sc_core::sc_time_stamp().value()}; }
 [[nodiscard]] inline sc_core::sc_time to_sc(sim_time t) { return sc_core::sc_time::from_value(t.fs); }
 
-/// Sets the kernel's resolution; call once before any sc_time is made.
-inline void set_time_resolution() { sc_core::sc_set_time_resolution(1, sc_core::SC_FS); }
+/// Sets the kernel's resolution; call before any sc_time is made. Later calls in a process do nothing.
+inline void set_time_resolution() {
+  static bool set = false;
+  if (!set) sc_core::sc_set_time_resolution(1, sc_core::SC_FS);
+  set = true;
+}
 
 }  // namespace diecast::hw

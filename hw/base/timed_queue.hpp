@@ -47,6 +47,11 @@ class timed_queue {
     return true;
   }
   [[nodiscard]] bool empty() const { return heap_.empty(); }
+  /// Every item that has not come due, in no particular order.
+  template <class Visit>
+  void visit(Visit visit) const {
+    for (const item& i : heap_) visit(i.work);
+  }
 
  private:
   struct item {

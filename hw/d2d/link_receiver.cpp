@@ -11,7 +11,7 @@ namespace diecast::hw {
 link_receiver::link_receiver(const fabric::topology& topology, const link_parameters& p, place where,
                              owner& o)
     : topology_(topology),
-      timing_(p.timing),
+      timing_(p.line.timing),
       where_(std::move(where)),
       lanes_(p.lanes),
       vcs_(topology.vcs()),

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "models/timing/shared_link.hpp"
 #include "models/timing/wall_buffers.hpp"
 #include "models/types/error.hpp"
 
@@ -27,7 +26,8 @@ link_parameters parameters(const fabric::topology& t, const config::machine_conf
   }
   if (!problems.empty()) throw user_error(std::move(problems));
   link_parameters p;
-  p.timing = timing;
+  p.line.timing = timing;
+  p.seed = c.sim.seed;
   p.ni_in_cycles = c.noc.ni_in_cycles;
   p.credit_cycles = c.noc.credit_cycles;
   p.link_buffer.assign(t.vcs(), buffer);
@@ -40,22 +40,31 @@ link_parameters parameters(const fabric::topology& t, const config::machine_conf
 
 }  // namespace
 
-link_parameters ucie_parameters(const fabric::topology& t, const config::machine_config& c,
-                                std::uint32_t lanes) {
-  link_parameters p = parameters(t, c, "ucie", timing::ucie_timing_of(c), fabric::ucie_buffer_flits(c));
+link_parameters ucie_parameters(const fabric::topology& t, const config::machine_config& c, sip_id sip,
+                                cube_id cube, fabric::side edge, std::uint32_t lanes) {
+  const config::ucie_block& u = t.ucie(sip, cube, edge);
+  link_parameters p = parameters(t, c, "ucie", timing::ucie_timing_of(c, u), fabric::ucie_buffer_flits(c, u));
   p.lanes = lanes;
+  p.line.retry_frames = timing::ucie_retry_frames(c, u);
+  p.line.ber = timing::ucie_ber(u);
+  p.path = fmt::format("{}.ucie_{}", cube_path(t.shape(), sip, cube), fabric::to_string(edge));
+  p.pj_per_bit = timing::ucie_pj_per_bit(u);
   return p;
 }
 
-link_parameters sip_link_parameters(const fabric::topology& t, const config::machine_config& c) {
+link_parameters sip_link_parameters(const fabric::topology& t, const config::machine_config& c,
+                                    std::uint32_t link) {
+  const config::sip_link_block& s = t.sip_link_settings(link);
   link_parameters p =
-      parameters(t, c, "sip_link", timing::sip_link_timing_of(c), fabric::sip_link_buffer_flits(c));
+      parameters(t, c, "sip_link", timing::sip_link_timing_of(c, s), fabric::sip_link_buffer_flits(c, s));
   p.lanes = 1;
+  p.path = t.sip_links()[link].name;
   return p;
 }
 
 link_sender::link_sender(const fabric::topology& topology, const link_parameters& p, owner& o)
-    : timing_(p.timing),
+    : topology_(topology),
+      timing_(p.line.timing),
       lanes_(p.lanes),
       credit_cycles_(p.credit_cycles),
       owner_(o),
@@ -63,7 +72,9 @@ link_sender::link_sender(const fabric::topology& topology, const link_parameters
       sideband_begin_(std::uint32_t{topology.vc(abi::traffic_class::sideband, 0)} * p.lanes),
       sideband_end_(sideband_begin_ + topology.legs() * p.lanes),
       queues_(topology.vcs() * p.lanes),
-      credits_(p.link_buffer) {}
+      credits_(p.link_buffer),
+      line_(p.line, random::stream(p.seed, p.path, "bit errors")),
+      pj_per_bit_(p.pj_per_bit) {}
 
 void link_sender::arrived(std::uint8_t lane, packet_ptr p, std::uint8_t vc, sim_time tail) {
   queues_.push(vc * lanes_ + lane, {std::move(p), tail});
@@ -76,32 +87,40 @@ void link_sender::credit(std::uint8_t vc, std::uint32_t flits, sim_time at) {
 sim_time link_sender::act(sim_time now) {
   if (queues_.empty()) return sim_time::never();
   take_credits(now);
-  if (free_ > now) return free_;
+  const class_times free = free_classes(now);
   // Packets announced at this very instant are still under way, so what counts is known before it;
   // and once per instant, however many callers woke the link one after the other.
-  if (now != evaluated_ && any_arrived(now)) {
+  if (now != evaluated_ && any_arrived(now, free)) {
     ++counters_.evaluations;
     evaluated_ = now;
   }
-  const std::uint32_t queue = choose(now);
-  if (queue == queue_set<stored>::none) return next_chance(now);
+  const std::uint32_t queue = choose(now, free);
+  if (queue == queue_set<stored>::none) return next_chance(now, free);
   start(queue, now);
-  return queues_.empty() ? sim_time::never() : free_;
+  return queues_.empty() ? sim_time::never() : next_chance(now, free_classes(now));
 }
 
-bool link_sender::any_arrived(sim_time now) const {
+link_sender::class_times link_sender::free_classes(sim_time now) const {
+  class_times free;
+  for (unsigned c = 0; c < abi::traffic_classes; ++c) {
+    const auto first = topology_.vc(static_cast<abi::traffic_class>(c), 0) * lanes_;
+    const bool waiting = queues_.next_filled(first, first + topology_.legs() * lanes_) != queues_.none;
+    free[c] = waiting ? line_.earliest(c, now) : sim_time::never();
+  }
+  return free;
+}
+
+bool link_sender::any_arrived(sim_time now, const class_times& free) const {
   const auto queues = static_cast<std::uint32_t>(credits_.size()) * lanes_;
-  const auto here = [&](std::uint32_t q) { return queues_.front(q).tail <= now; };
+  const auto here = [&](std::uint32_t q) { return free[class_of(q)] <= now && queues_.front(q).tail <= now; };
   return queues_.round_robin(0, queues, last_, here) != queue_set<stored>::none;
 }
 
-bool link_sender::ready(std::uint32_t queue, sim_time now) const {
-  const stored& s = queues_.front(queue);
-  return s.tail <= now && credits_[vc_of(queue)] >= s.p->flits;
-}
-
-std::uint32_t link_sender::choose(sim_time now) const {
-  const auto can_start = [&](std::uint32_t q) { return ready(q, now); };
+std::uint32_t link_sender::choose(sim_time now, const class_times& free) const {
+  const auto can_start = [&](std::uint32_t q) {
+    const stored& s = queues_.front(q);
+    return free[class_of(q)] <= now && s.tail <= now && credits_[vc_of(q)] >= s.p->flits;
+  };
   const std::uint32_t q = queues_.round_robin(sideband_begin_, sideband_end_, last_sideband_, can_start);
   if (q != queue_set<stored>::none) return q;
   const auto queues = static_cast<std::uint32_t>(credits_.size()) * lanes_;
@@ -115,18 +134,24 @@ void link_sender::start(std::uint32_t queue, sim_time now) {
   (sideband ? last_sideband_ : last_) = queue;
   stored s = queues_.pop(queue);
   const std::uint32_t flits = s.p->flits;
-  const sim_time sent = timing_.serialization(flits);
-  const sim_time could_start = std::max(s.tail, free_);
-  counters_.credit_stall += now - could_start;
-  counters_.busy += sent;
+  const sim_time could_start = std::max(s.tail, line_.idle_from());
+  if (now > could_start) counters_.credit_stall += now - could_start;
   ++counters_.packets;
-  counters_.flits += flits;
-  free_ = now + sent;
+  counters_.payload_bytes += s.p->header.payload_bytes;
+  const timing::flit_line::transfer t =
+      line_.send(static_cast<unsigned>(topology_.class_of(vc)), now, flits, s.tail);
   credits_[vc] -= flits;
   const clock_domain& noc = timing_.receiver;
-  const std::uint64_t freed = timing::batch_usable(now.fs, free_.fs, flits, noc.period.fs);
+  const std::uint64_t freed = timing::batch_usable(now.fs, t.end.fs, flits, noc.period.fs);
   owner_.return_noc_credit(lane, vc, flits, noc.edge_at_or_after({freed}) + noc.cycles(credit_cycles_));
-  owner_.transmit(std::move(s.p), lane, vc, now, timing_.arrival(now, flits));
+  owner_.transmit(std::move(s.p), lane, vc, now, t);
+}
+
+double link_sender::energy_pj() const {
+  const timing::line_counters& c = line_.statistics();
+  const std::uint64_t bytes =
+      timing_.framed() ? c.frames * timing_.frame_wire_bytes : c.flits * timing_.flit_bytes;
+  return static_cast<double>(bytes * 8) * pj_per_bit_;
 }
 
 void link_sender::take_credits(sim_time now) {
@@ -137,13 +162,13 @@ void link_sender::take_credits(sim_time now) {
   });
 }
 
-sim_time link_sender::next_chance(sim_time now) const {
+sim_time link_sender::next_chance(sim_time now, const class_times& free) const {
   sim_time next = sim_time::never();
   const auto queues = static_cast<std::uint32_t>(credits_.size()) * lanes_;
   for (std::uint32_t q = queues_.next_filled(0, queues); q != queue_set<stored>::none;
        q = queues_.next_filled(q + 1, queues)) {
     const stored& s = queues_.front(q);
-    sim_time t = s.tail;
+    sim_time t = std::max(s.tail, free[class_of(q)]);
     if (s.p->flits > credits_[vc_of(q)]) {
       sim_time back = sim_time::never();
       for (const returning_credit& r : returning_) {

@@ -1,50 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sending half of a die-to-die or SIP-to-SIP link: packets from the lanes' NoC terminals are stored
-// whole, then sent one after the other at the link's own rate, each with the credits of its VC.
+// whole, then sent at the link's own rate, each with the credits of its VC. Packets of one class follow
+// each other; classes interleave flit by flit. The wire itself, its frames, errors and replays are
+// timing::flit_line.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "hw/base/packet.hpp"
 #include "hw/base/queue_set.hpp"
 #include "models/fabric/topology.hpp"
-#include "models/timing/link.hpp"
+#include "models/timing/flit_line.hpp"
 
 namespace diecast::hw {
 
 /// What both halves of a link are built from.
 struct link_parameters {
   std::uint32_t lanes{};
-  timing::link_timing timing;
+  timing::line_parameters line;
+  std::uint64_t seed{};
+  std::string path;     ///< of the sending end: key of its bit errors
+  double pj_per_bit{};  ///< on the wire
   std::uint64_t ni_in_cycles{};
   std::uint64_t credit_cycles{};
   std::vector<std::uint32_t> link_buffer;  ///< per VC, in NoC flits: receive buffer at the far end
   std::vector<std::uint32_t> noc_buffer;   ///< per VC: the NoC's buffer behind a lane terminal
 };
 
-/// Throws user_error when the latency of the link is below one NoC cycle (`key` names it).
+/// Of the link on a side of a cube. Throws user_error when its latency is below one NoC cycle or its buffer
+/// cannot hold a packet.
 [[nodiscard]] link_parameters ucie_parameters(const fabric::topology& t, const config::machine_config& c,
+                                              sip_id sip, cube_id cube, fabric::side edge,
                                               std::uint32_t lanes);
-[[nodiscard]] link_parameters sip_link_parameters(const fabric::topology& t, const config::machine_config& c);
+/// Of a SIP link by its index; throws likewise.
+[[nodiscard]] link_parameters sip_link_parameters(const fabric::topology& t, const config::machine_config& c,
+                                                  std::uint32_t link);
 
 struct link_counters {
   std::uint64_t evaluations{};  ///< instants at which the free link chose among packets that were here
   std::uint64_t packets{};
-  std::uint64_t flits{};
-  sim_time busy;
-  sim_time credit_stall;  ///< idle although a packet was ready, for want of credits
+  std::uint64_t payload_bytes{};  ///< of packets, without their header flits
+  sim_time credit_stall;          ///< idle although a packet was ready, for want of credits
 };
 
-/// Arbitration is per packet: class sideband first, so that a credit waits for one packet at most, then
-/// round robin over (VC, lane).
+/// One packet starts at a time. Of those whose class is free: class sideband first, then round robin over
+/// (VC, lane).
 class link_sender {
  public:
   class owner {
    public:
     virtual ~owner() = default;
     virtual void transmit(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time start,
-                          const timing::span& arrival) = 0;
+                          const timing::flit_line::transfer& t) = 0;
     /// To the NoC: `flits` of the lane's receive buffer are usable again at `usable`.
     virtual void return_noc_credit(std::uint8_t lane, std::uint8_t vc, std::uint32_t flits,
                                    sim_time usable) = 0;
@@ -61,9 +71,10 @@ class link_sender {
 
   /// True when no packet waits here: credits then wake nobody.
   [[nodiscard]] bool idle() const { return queues_.empty(); }
-  /// End of the transfer in progress or of the last one.
-  [[nodiscard]] sim_time busy_until() const { return free_; }
   [[nodiscard]] const link_counters& statistics() const { return counters_; }
+  [[nodiscard]] const timing::line_counters& line_statistics() const { return line_.statistics(); }
+  /// Energy of all bits that were on the wire, those sent again included.
+  [[nodiscard]] double energy_pj() const;
   [[nodiscard]] bool quiescent() const;
 
  private:
@@ -79,13 +90,19 @@ class link_sender {
   [[nodiscard]] std::uint8_t vc_of(std::uint32_t queue) const {
     return static_cast<std::uint8_t>(queue / lanes_);
   }
-  [[nodiscard]] bool any_arrived(sim_time now) const;
-  [[nodiscard]] bool ready(std::uint32_t queue, sim_time now) const;
-  [[nodiscard]] std::uint32_t choose(sim_time now) const;
+  /// When each class may start its next packet, looked up once per instant.
+  using class_times = std::array<sim_time, abi::traffic_classes>;
+  [[nodiscard]] class_times free_classes(sim_time now) const;
+  [[nodiscard]] unsigned class_of(std::uint32_t queue) const {
+    return static_cast<unsigned>(topology_.class_of(vc_of(queue)));
+  }
+  [[nodiscard]] bool any_arrived(sim_time now, const class_times& free) const;
+  [[nodiscard]] std::uint32_t choose(sim_time now, const class_times& free) const;
   void take_credits(sim_time now);
   void start(std::uint32_t queue, sim_time now);
-  [[nodiscard]] sim_time next_chance(sim_time now) const;
+  [[nodiscard]] sim_time next_chance(sim_time now, const class_times& free) const;
 
+  const fabric::topology& topology_;
   const timing::link_timing timing_;
   const std::uint32_t lanes_;
   const std::uint64_t credit_cycles_;
@@ -96,7 +113,8 @@ class link_sender {
   queue_set<stored> queues_;  ///< [VC][lane]
   std::vector<std::uint32_t> credits_;
   std::vector<returning_credit> returning_;
-  sim_time free_;
+  timing::flit_line line_;
+  const double pj_per_bit_;
   std::uint32_t last_{};
   std::uint32_t last_sideband_{};
   sim_time evaluated_{sim_time::never()};

@@ -2,6 +2,14 @@
 #include "hw/d2d/sip_port.hpp"
 
 namespace diecast::hw {
+namespace {
+
+/// Both directions of a link have the same settings.
+std::uint32_t outgoing(const fabric::topology& t, sip_id sip, cube_id cube, fabric::terminal_index terminal) {
+  return t.layout(sip, cube).terminals.at(terminal).index;
+}
+
+}  // namespace
 
 sip_port::sip_port(sc_core::sc_module_name name, const fabric::topology& topology,
                    const config::machine_config& config, sip_id sip, cube_id cube,
@@ -10,9 +18,10 @@ sip_port::sip_port(sc_core::sc_module_name name, const fabric::topology& topolog
       hub_(hub),
       pool_(pool),
       as_bytes_(config.sim.links_as_bytes),
-      link_(topology.sip_link_id(topology.layout(sip, cube).terminals.at(terminal).index)),
-      sender_(topology, sip_link_parameters(topology, config), *this),
-      receiver_(topology, sip_link_parameters(topology, config),
+      link_(topology.sip_link_id(outgoing(topology, sip, cube, terminal))),
+      sender_(topology, sip_link_parameters(topology, config, outgoing(topology, sip, cube, terminal)),
+              *this),
+      receiver_(topology, sip_link_parameters(topology, config, outgoing(topology, sip, cube, terminal)),
                 {sip, cube, fabric::entry::from_sip, {terminal}, this->name()}, *this),
       noc_in_("from_noc", *this, 0),
       noc_out_("to_noc", *this, 0) {
@@ -47,11 +56,12 @@ void sip_port::on_credit(unsigned, const fabric_phase& phase) {
 }
 
 void sip_port::transmit(packet_ptr p, std::uint8_t, std::uint8_t vc, sim_time start,
-                        const timing::span& arrival) {
+                        const timing::flit_line::transfer& t) {
   if (hub_.wants(events::links)) {
-    hub_.publish(events::link_occupied{start, sender_.busy_until(), link_, vc, p->flits});
+    hub_.publish(events::link_occupied{start, t.end, link_, vc, p->flits});
   }
-  send({sip_message::kind::packet, vc, p->flits, arrival.head, arrival.tail, p->created, p->header, p->data});
+  send({sip_message::kind::packet, vc, p->flits, t.arrival.head, t.arrival.tail, p->created, p->header,
+        p->data});
 }
 
 void sip_port::return_noc_credit(std::uint8_t, std::uint8_t vc, std::uint32_t flits, sim_time usable) {

@@ -36,6 +36,7 @@ class sip_port : public sc_core::sc_module,
   sc_core::sc_port<sip_link_if> out{"out"};
   sc_core::sc_export<sip_link_if> in{"in"};
 
+  [[nodiscard]] const link_sender& sender() const { return sender_; }
   [[nodiscard]] const link_counters& statistics() const { return sender_.statistics(); }
   /// Number of the outgoing link in the topology.
   [[nodiscard]] std::uint32_t link() const { return link_; }
@@ -47,7 +48,7 @@ class sip_port : public sc_core::sc_module,
   void on_packet(unsigned port, packet_ptr p, const fabric_phase& phase) override;
   void on_credit(unsigned port, const fabric_phase& phase) override;
   void transmit(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time start,
-                const timing::span& arrival) override;
+                const timing::flit_line::transfer& t) override;
   void return_noc_credit(std::uint8_t lane, std::uint8_t vc, std::uint32_t flits, sim_time usable) override;
   void inject(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time head, sim_time tail) override;
   void return_link_credit(std::uint8_t vc, std::uint32_t flits, sim_time usable) override;

@@ -27,8 +27,8 @@ ucie_adapter::ucie_adapter(sc_core::sc_module_name name, const fabric::topology&
       terminals_(lane_terminals(topology.layout(sip, cube), edge)),
       link_(topology.ucie_link(sip, cube, edge)),
       link_port_(static_cast<unsigned>(terminals_.size())),
-      sender_(topology, ucie_parameters(topology, config, link_port_), *this),
-      receiver_(topology, ucie_parameters(topology, config, link_port_),
+      sender_(topology, ucie_parameters(topology, config, sip, cube, edge, link_port_), *this),
+      receiver_(topology, ucie_parameters(topology, config, sip, cube, edge, link_port_),
                 {sip, cube, fabric::entry::from_cube, terminals_, this->name()}, *this),
       link_out_("link_out", *this, link_port_),
       link_in_("link_in", *this, link_port_) {
@@ -63,12 +63,12 @@ void ucie_adapter::on_credit(unsigned port, const fabric_phase& phase) {
 }
 
 void ucie_adapter::transmit(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time start,
-                            const timing::span& arrival) {
+                            const timing::flit_line::transfer& t) {
   const std::uint32_t flits = p->flits;
   if (hub_.wants(events::links)) {
-    hub_.publish(events::link_occupied{start, sender_.busy_until(), link_, vc, flits});
+    hub_.publish(events::link_occupied{start, t.end, link_, vc, flits});
   }
-  link_out_.send_packet(std::move(p), vc, flits, arrival.head, arrival.tail, lane);
+  link_out_.send_packet(std::move(p), vc, flits, t.arrival.head, t.arrival.tail, lane);
 }
 
 void ucie_adapter::return_noc_credit(std::uint8_t lane, std::uint8_t vc, std::uint32_t flits,

@@ -35,6 +35,7 @@ class ucie_adapter : public sc_core::sc_module,
   [[nodiscard]] fabric_initiator_socket& link_out() { return link_out_.socket; }
   [[nodiscard]] fabric_target_socket& link_in() { return link_in_.socket; }
 
+  [[nodiscard]] const link_sender& sender() const { return sender_; }
   [[nodiscard]] const link_counters& statistics() const { return sender_.statistics(); }
   /// Number of the outgoing link in the topology.
   [[nodiscard]] std::uint32_t link() const { return link_; }
@@ -45,7 +46,7 @@ class ucie_adapter : public sc_core::sc_module,
   void on_packet(unsigned port, packet_ptr p, const fabric_phase& phase) override;
   void on_credit(unsigned port, const fabric_phase& phase) override;
   void transmit(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time start,
-                const timing::span& arrival) override;
+                const timing::flit_line::transfer& t) override;
   void return_noc_credit(std::uint8_t lane, std::uint8_t vc, std::uint32_t flits, sim_time usable) override;
   void inject(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time head, sim_time tail) override;
   void return_link_credit(std::uint8_t vc, std::uint32_t flits, sim_time usable) override;

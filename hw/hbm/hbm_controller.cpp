@@ -10,80 +10,72 @@ hbm_controller::hbm_controller(sc_core::sc_module_name module_name, const config
     : memory_target(module_name, hbm.port_mib << 20, hbm.queue, strict, faults),
       parameters_(timing::make_dram_parameters(hbm)),
       map_(hbm),
-      controller_(nanoseconds(hbm.controller_ns)) {
-  const auto depth = static_cast<std::uint32_t>(hbm.queue);
-  channels_.reserve(hbm.pseudo_channels);
-  for (std::uint64_t i = 0; i < hbm.pseudo_channels; ++i)
-    channels_.push_back({timing::fr_fcfs{parameters_, depth}});
-  SC_METHOD(schedule);
-  sensitive << clocks_.due();
-  dont_initialize();
-}
+      controller_(nanoseconds(hbm.controller_ns)),
+      scheduler_(parameters_) {}
 
 void hbm_controller::start(request_id id, std::uint64_t offset, std::uint64_t bytes, bool write) {
   if (open_.size() <= id) open_.resize(id + 1);
-  const std::uint64_t burst_bytes = map_.burst_bytes();
-  const std::uint64_t first = offset / burst_bytes;
-  const std::uint64_t last = (offset + bytes - 1) / burst_bytes;
+  const unsigned bits = map_.burst_bits();
+  const std::uint64_t first = offset >> bits;
+  const std::uint64_t last = (offset + bytes - 1) >> bits;
   open_[id] = {last - first + 1, 0};
-  const timing::dram_clock from = now().fs / parameters_.tck.fs + 1;
-  for (std::uint64_t b = first; b <= last; ++b) {
-    const timing::dram_location l = map_.decode(b * burst_bytes);
-    const std::uint32_t bank = l.bank_group * parameters_.banks_per_group + l.bank;
-    channels_[l.pseudo_channel].scheduler.push({id, bank, l.row, write, from});
-    arm(l.pseudo_channel, from);
-  }
+  const timing::dram_tick arrived = present();
+  for (std::uint64_t b = first; b <= last; ++b) scheduler_.push({id, map_.decode(b << bits), write}, arrived);
+  arm();
 }
 
-void hbm_controller::arm(std::uint32_t pseudo_channel, timing::dram_clock at) {
-  channel& c = channels_[pseudo_channel];
-  if (at >= c.armed) return;
-  c.armed = at;
-  clocks_.put(parameters_.tck * at, pseudo_channel);
+bool hbm_controller::has_room(bool write) {
+  if (present() < ahead_) return false;  // promised to the request that is held
+  if (scheduler_.has_room(write)) return true;
+  scheduler_.run(present(), served_);
+  collect();
+  return scheduler_.has_room(write);
 }
 
-void hbm_controller::schedule() {
-  guarded(faults(), name(), [this] {
-    const timing::dram_clock clock = now().fs / parameters_.tck.fs;
-    std::uint64_t key = 0;
-    while (clocks_.take(key)) {
-      channel& c = channels_[key];
-      if (c.armed != clock) continue;  // overtaken by an earlier wake-up
-      c.armed = timing::never_clock;
-      arm(static_cast<std::uint32_t>(key), c.scheduler.step(clock, served_));
-    }
+/// Nothing can arrive while a request is held, so the time at which it gets its place is known.
+void hbm_controller::on_held(bool write) {
+  if (present() >= ahead_) {
+    ahead_ = scheduler_.run_until_room(write, served_);
     collect();
-  });
+  }
+  admit_at(parameters_.tick * ahead_);
+}
+
+void hbm_controller::advance() {
+  if (armed_ > now()) return;  // overtaken by an earlier wake-up
+  armed_ = sim_time::never();
+  scheduler_.run(present(), served_);
+  collect();
+  arm();
+}
+
+/// A read answers read_end after its command at the earliest, unless a waiting write answers it.
+void hbm_controller::arm() {
+  const timing::dram_tick next = scheduler_.next_tick();
+  if (next == timing::never_tick) return;
+  const bool reads_only = scheduler_.waiting_writes() == 0;
+  const sim_time at = parameters_.tick * (next + (reads_only ? parameters_.read_end : 0)) + controller_;
+  if (at >= armed_) return;
+  armed_ = at;
+  wake_at(at);
+}
+
+timing::lost_time_report hbm_controller::lost_time() {
+  if (present() >= ahead_) {
+    scheduler_.run(present(), served_);
+    collect();
+  }
+  return scheduler_.lost(present());
 }
 
 void hbm_controller::collect() {
   for (const timing::served_burst& s : served_) {
     const auto id = static_cast<request_id>(s.tag);
     open_request& r = open_[id];
-    r.data_end = std::max(r.data_end, s.data_end);
-    if (--r.bursts_left != 0) continue;
-    finish(id, parameters_.tck * r.data_end + controller_);
-    leave_queue(id);
+    r.done = std::max(r.done, s.done);
+    if (--r.bursts_left == 0) finish(id, parameters_.tick * r.done + controller_);
   }
   served_.clear();
-}
-
-std::uint64_t hbm_controller::activates() const {
-  std::uint64_t n = 0;
-  for (const channel& c : channels_) n += c.scheduler.activates();
-  return n;
-}
-
-std::uint64_t hbm_controller::row_hits() const {
-  std::uint64_t n = 0;
-  for (const channel& c : channels_) n += c.scheduler.row_hits();
-  return n;
-}
-
-std::uint64_t hbm_controller::bursts() const {
-  std::uint64_t n = 0;
-  for (const channel& c : channels_) n += c.scheduler.columns();
-  return n;
 }
 
 }  // namespace diecast::hw

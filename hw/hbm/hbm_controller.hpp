@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// One HBM port with bank timing: a base-protocol target that cuts requests into bursts, spreads them
-// over pseudo-channels by the address map and schedules each pseudo-channel first-ready,
-// first-come-first-served with open pages. Woken by arrivals and by command clocks at which a command
-// can be given, never by a clock as such.
+// One HBM channel with bank timing: a base-protocol target that cuts requests into bursts and gives
+// them to the command scheduler of models/timing.
 //
-// A request is seen by its scheduler at the first command clock after its arrival. Reads answer when
-// their last data has crossed the bus, writes when their data has been taken, both controller_ns
-// (controller and PHY, both ways) later. A request leaves the queue with its last column command.
+// A request is seen by the scheduler at the first tick after its arrival. Reads answer when their last
+// data has crossed the bus. Writes are posted: they answer with their last write command, whose data
+// the controller then owns. Both come controller_ns (controller and PHY, both ways) later. A request is
+// accepted when the queue of its kind has a place; a longer one enters burst by burst and holds back
+// the next until all of it is in.
+//
+// Nothing ticks: the scheduler is caught up when its decisions can matter outside (an answer may be
+// due, or a request asks for room), not at each of its commands.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +18,7 @@
 
 #include "hw/mem/memory_target.hpp"
 #include "models/config/machine_config.hpp"
+#include "models/timing/address_map.hpp"
 #include "models/timing/dram.hpp"
 #include "models/timing/fr_fcfs.hpp"
 
@@ -25,38 +29,41 @@ class hbm_controller final : public memory_target {
   /// Throws user_error with all problems of the block.
   hbm_controller(sc_core::sc_module_name name, const config::hbm_block& hbm, bool strict, fault_sink& faults);
 
-  /// Sees the commands of one pseudo-channel.
-  void observe(std::uint32_t pseudo_channel, timing::dram_command_observer* o) {
-    channels_[pseudo_channel].scheduler.observe(o);
-  }
+  /// Sees the commands of the channel. They come in order of time, but later than their time.
+  void observe(timing::dram_command_observer* o) { scheduler_.observe(o); }
   [[nodiscard]] const timing::dram_parameters& parameters() const { return parameters_; }
   [[nodiscard]] const timing::dram_address_map& address_map() const { return map_; }
-  [[nodiscard]] std::uint64_t activates() const;
-  [[nodiscard]] std::uint64_t row_hits() const;
-  [[nodiscard]] std::uint64_t bursts() const;
+  [[nodiscard]] const timing::dram_counters& commands() const { return scheduler_.counters(); }
+  /// Where the time of the data buses went, from time zero to now.
+  [[nodiscard]] timing::lost_time_report lost_time();
+  [[nodiscard]] std::uint64_t activates() const { return commands().activates; }
+  /// Bursts that needed no row command, those answered from the write queue included.
+  [[nodiscard]] std::uint64_t row_hits() const { return bursts() - commands().misses; }
+  [[nodiscard]] std::uint64_t bursts() const {
+    return commands().reads + commands().writes + commands().forwarded;
+  }
 
  private:
-  SC_HAS_PROCESS(hbm_controller);
-  struct channel {
-    timing::fr_fcfs scheduler;
-    timing::dram_clock armed{timing::never_clock};  ///< clock of the wake-up that counts
-  };
   struct open_request {
     std::uint64_t bursts_left{};
-    timing::dram_clock data_end{};
+    timing::dram_tick done{};
   };
   void start(request_id id, std::uint64_t offset, std::uint64_t bytes, bool write) override;
-  void schedule();
-  void arm(std::uint32_t pseudo_channel, timing::dram_clock at);
+  [[nodiscard]] bool has_room(bool write) override;
+  void on_held(bool write) override;
+  void advance() override;
   void collect();
+  void arm();
+  [[nodiscard]] timing::dram_tick present() const { return now().fs / parameters_.tick.fs; }
 
   timing::dram_parameters parameters_;
   timing::dram_address_map map_;
   sim_time controller_;
-  std::vector<channel> channels_;
-  std::vector<open_request> open_;            ///< by request id
-  std::vector<timing::served_burst> served_;  ///< of the present instant
-  calendar clocks_{"clocks"};                 ///< key: pseudo-channel
+  timing::dram_scheduler scheduler_;
+  std::vector<open_request> open_;  ///< by request id
+  std::vector<timing::served_burst> served_;
+  sim_time armed_{sim_time::never()};  ///< the wake-up that counts
+  timing::dram_tick ahead_{};          ///< up to here the scheduler ran while a request was held
 };
 
 }  // namespace diecast::hw

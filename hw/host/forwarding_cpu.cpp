@@ -2,6 +2,7 @@
 #include "hw/host/forwarding_cpu.hpp"
 
 #include <fmt/format.h>
+#include <span>
 
 #include "hw/base/time.hpp"
 #include "models/comm/launch_plan.hpp"
@@ -47,6 +48,17 @@ packet_ptr forwarding_cpu::make_launch(abi::address target, abi::node_address ne
   p->header.transaction = launch_id;
   p->header.payload_bytes = static_cast<std::uint32_t>(block.size());
   p->data = block;
+  return p;
+}
+
+packet_ptr forwarding_cpu::make_register_write(abi::address target, std::uint64_t value) const {
+  packet_ptr p = pool_.make();
+  p->header.kind = abi::packet_kind::write_request;
+  p->header.target = target;
+  p->header.destination = topology_.locate(target);
+  p->header.payload_bytes = sizeof value;
+  const auto bytes = std::as_bytes(std::span{&value, 1});
+  p->data.assign(bytes.begin(), bytes.end());
   return p;
 }
 

@@ -45,6 +45,8 @@ class forwarding_cpu : public sc_core::sc_module, private terminal_port::client 
   /// A launch packet on its way to the launch mailbox at `target`, next stop `next`.
   [[nodiscard]] packet_ptr make_launch(abi::address target, abi::node_address next, std::uint64_t launch_id,
                                        const std::vector<std::byte>& block) const;
+  /// A write to the 8-byte register at `target`.
+  [[nodiscard]] packet_ptr make_register_write(abi::address target, std::uint64_t value) const;
 
  private:
   SC_HAS_PROCESS(forwarding_cpu);

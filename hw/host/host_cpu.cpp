@@ -70,6 +70,19 @@ void host_cpu::check(std::span<const abi::pe_launch> launches) const {
   }
 }
 
+void host_cpu::write_registers(std::span<const abi::pe_register_write> writes) {
+  for (const abi::pe_register_write& w : writes) {
+    if (w.pe.sip == sip_ && config_.shape().contains(w.pe)) continue;
+    throw protocol_error(
+        fmt::format("{}: write to register {:#x} (value sip {}, cube {}, pe {}; expected a PE of "
+                    "sip {})",
+                    name(), w.reg, w.pe.sip.value, w.pe.cube.value, w.pe.pe.value, sip_.value));
+  }
+  const std::uint64_t acknowledged = io->writes_acknowledged() + writes.size();
+  io->write_registers(writes);
+  while (io->writes_acknowledged() < acknowledged) sc_core::wait(io->reported());
+}
+
 void host_cpu::launch(std::span<const abi::pe_launch> launches) {
   check(launches);
   if (config_.host.launch == config::launch_kind::ideal) {

@@ -34,6 +34,7 @@ class host_cpu : public sc_core::sc_module, public abi::host_hal {
   void debug_read(abi::address from, std::span<std::byte> bytes) override;
   /// Costs host.host_cycles, then goes on while the IO CPU works. With host.launch = ideal every
   /// block is in its launch mailbox at once.
+  void write_registers(std::span<const abi::pe_register_write> writes) override;
   void launch(std::span<const abi::pe_launch> launches) override;
   void wait_for_completions(std::uint32_t launch_id, std::uint32_t count) override;
   void wait_until(sim_time when) override;

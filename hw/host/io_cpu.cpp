@@ -20,14 +20,24 @@ void io_cpu::launch(std::span<const abi::pe_launch> launches) {
   }
 }
 
+void io_cpu::write_registers(std::span<const abi::pe_register_write> writes) {
+  for (const abi::pe_register_write& w : writes) {
+    forward(make_register_write(
+        abi::encode({w.pe.sip, w.pe.cube, abi::region::pe_registers, w.pe.pe.value, w.reg}), w.value));
+  }
+}
+
 std::uint32_t io_cpu::completed(std::uint32_t launch_id) const {
   const auto at = completed_.find(launch_id);
   return at == completed_.end() ? 0 : at->second;
 }
 
 void io_cpu::receive(const packet_ptr& p) {
-  if (p->header.kind != abi::packet_kind::launch_done) refuse(*p, "launch_done");
-  ++completed_[p->header.transaction];
+  switch (p->header.kind) {
+    case abi::packet_kind::launch_done: ++completed_[p->header.transaction]; break;
+    case abi::packet_kind::write_response: ++acknowledged_; break;
+    default: refuse(*p, "launch_done or write_response");
+  }
   reported_.notify(sc_core::SC_ZERO_TIME);
 }
 

@@ -18,9 +18,13 @@ class io_cpu_if : public virtual sc_core::sc_interface {
  public:
   /// Queues one launch packet per PE, in this order.
   virtual void launch(std::span<const abi::pe_launch> launches) = 0;
+  /// Queues one packet per register, in this order.
+  virtual void write_registers(std::span<const abi::pe_register_write> writes) = 0;
+  /// Register writes that PEs have acknowledged, over all calls.
+  [[nodiscard]] virtual std::uint64_t writes_acknowledged() const = 0;
   /// PEs of this SIP that have reported the end of a launch.
   [[nodiscard]] virtual std::uint32_t completed(std::uint32_t launch_id) const = 0;
-  /// Notified whenever a PE has reported.
+  /// Notified whenever a PE has reported or acknowledged.
   [[nodiscard]] virtual const sc_core::sc_event& reported() const = 0;
 };
 
@@ -32,6 +36,8 @@ class io_cpu : public forwarding_cpu, public io_cpu_if {
   sc_core::sc_export<io_cpu_if> host_side{"host_side"};
 
   void launch(std::span<const abi::pe_launch> launches) override;
+  void write_registers(std::span<const abi::pe_register_write> writes) override;
+  [[nodiscard]] std::uint64_t writes_acknowledged() const override { return acknowledged_; }
   [[nodiscard]] std::uint32_t completed(std::uint32_t launch_id) const override;
   [[nodiscard]] const sc_core::sc_event& reported() const override { return reported_; }
 
@@ -39,6 +45,7 @@ class io_cpu : public forwarding_cpu, public io_cpu_if {
   void receive(const packet_ptr& p) override;
 
   std::map<std::uint64_t, std::uint32_t> completed_;  ///< by launch
+  std::uint64_t acknowledged_{};                      ///< register writes
   sc_core::sc_event reported_{"reported"};
 };
 

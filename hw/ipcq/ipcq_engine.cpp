@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hw/ipcq/ipcq_engine.hpp"
 
+#include <fmt/format.h>
+
+#include "models/types/error.hpp"
+
 namespace diecast::hw {
 namespace {
 
@@ -23,7 +27,7 @@ ipcq_engine::ipcq_engine(sc_core::sc_module_name name, const pe_setup& setup)
       core_(setup.self, static_cast<std::uint32_t>(setup.config.ipcq.queue_pairs),
             make_policy(setup.config.ipcq.match)),
       fingerprint_(this->name()),
-      statistics_(setup.config.ipcq.queue_pairs) {
+      tracked_(setup.config.ipcq.queue_pairs) {
   inbound.bind(*this);
   interrupt.bind(*this);
   SC_METHOD(act);
@@ -34,23 +38,14 @@ ipcq_engine::ipcq_engine(sc_core::sc_module_name name, const pe_setup& setup)
 // --- registers ----------------------------------------------------------------------------------
 
 void ipcq_engine::write_register(abi::register_offset reg, std::uint64_t value) {
-  switch (reg) {
-    case abi::dma_source: next_copy_.source = value; return;
-    case abi::dma_destination: next_copy_.destination = value; return;
-    case abi::dma_doorbell:
-      next_copy_.bytes = value;
-      ++copies_started_;
-      return dma->start_copy(next_copy_);
-    case abi::dma_arm: return arm_dma(value);
-    default: break;
-  }
+  if (protocol::copy_port::owns(reg)) return write_copy_register(reg, value);
   auto effects = core_.write_register(reg, value);
   if (effects.send) {
     const auto& fields = effects.send->fields;
     ++messages_sent_;
     bytes_sent_ += fields.message_bytes;
-    ++statistics_[effects.send->qp].sends;
-    statistics_[effects.send->qp].bytes += fields.message_bytes;
+    ++tracked_[effects.send->qp].so_far.sends;
+    tracked_[effects.send->qp].so_far.bytes += fields.message_bytes;
     publish_message(events::message_phase::sent, effects.send->qp, fields.sequence, fields.message_bytes);
     work w;
     w.message = *effects.send;
@@ -64,23 +59,25 @@ void ipcq_engine::write_register(abi::register_offset reg, std::uint64_t value) 
   }
   if (is_queue_pair_register(reg)) {
     track_waits(queue_pair_of(reg));
-    if (effects.send || effects.credit) publish_state(queue_pair_of(reg));
+    if (effects.credit) track_occupancy(effects.credit->qp);
+    if (effects.send || effects.credit) {
+      ++moves_;
+      publish_state(queue_pair_of(reg));
+    }
   }
   note_event();
 }
 
-/// Contents of a readable register of the compute port; empty for others.
-std::optional<std::uint64_t> ipcq_engine::read_copy_register(abi::register_offset reg) const {
-  switch (reg) {
-    case abi::dma_source: return next_copy_.source;
-    case abi::dma_destination: return next_copy_.destination;
-    case abi::dma_status: return abi::status_halves{copies_done_, copies_started_}.pack();
-    default: return std::nullopt;
-  }
+void ipcq_engine::write_copy_register(abi::register_offset reg, std::uint64_t value) {
+  const auto effects = copies_.write_register(reg, value);
+  if (!effects) throw protocol_error(fmt::format("{}: register {:#x} cannot be written", name(), reg));
+  if (effects->start) dma->start_copy(*effects->start);
+  if (effects->event) core_.push_event(*effects->event);
+  note_event();
 }
 
 std::uint64_t ipcq_engine::read_register(abi::register_offset reg) {
-  if (const auto value = read_copy_register(reg)) return *value;
+  if (const auto value = copies_.read_register(reg)) return *value;
   const std::uint64_t value = core_.read_register(reg);
   if (reg == abi::ipcq_event && !core_.event_pending()) pending_since_ = sim_time::never();
   note_event();  // a register that does not exist queues an error
@@ -92,17 +89,8 @@ void ipcq_engine::debug_write_register(abi::register_offset reg, std::uint64_t v
 }
 
 std::uint64_t ipcq_engine::debug_read_register(abi::register_offset reg) {
-  if (const auto value = read_copy_register(reg)) return *value;
+  if (const auto value = copies_.read_register(reg)) return *value;
   return core_.debug_read(reg);
-}
-
-void ipcq_engine::arm_dma(std::uint64_t count) {
-  dma_armed_ = count;
-  if (copies_done_ >= dma_armed_) {
-    dma_armed_ = 0;
-    core_.push_event({abi::event_kind::dma_done, false, 0, copies_done_});
-    note_event();
-  }
 }
 
 // --- what the DMA engine reports ----------------------------------------------------------------
@@ -138,19 +126,35 @@ void ipcq_engine::copies_done(std::uint32_t count) {
   later(work_kind::copies_done, 1, std::move(w));
 }
 
+void ipcq_engine::register_written(abi::register_offset reg, std::uint64_t value) {
+  if (!is_queue_pair_register(reg)) {
+    throw protocol_error(
+        fmt::format("{}: a packet writes register {:#x}; expected one of a queue pair, from {:#x}", name(),
+                    reg, abi::ipcq_qp_base));
+  }
+  work w;
+  w.reg = reg;
+  w.content = value;
+  later(work_kind::register_write, 1, std::move(w));
+}
+
 void ipcq_engine::apply(const work& w) {
+  ++moves_;
   switch (w.what) {
     case work_kind::source_read: core_.source_read(static_cast<std::uint16_t>(w.value)); break;
     case work_kind::copies_done:
-      copies_done_ = w.value;
-      if (dma_armed_ != 0) arm_dma(dma_armed_);
+      if (const auto event = copies_.done(w.value)) core_.push_event(*event);
       break;
+    case work_kind::register_write: write_register(w.reg, w.content); break;
     case work_kind::token: {
       const std::uint16_t qp = core_.token_arrived(w.fields);
       fingerprint_.add(now() - kernel_start_, events::mix(w.fields.match_address, w.fields.sequence));
       publish_message(events::message_phase::visible, qp, w.fields.sequence, w.fields.message_bytes);
+      ++tracked_[qp].so_far.received;
+      tracked_[qp].so_far.bytes_received += w.fields.message_bytes;
       publish_state(qp);
       track_waits(qp);
+      track_occupancy(qp);
       break;
     }
     case work_kind::credit: {
@@ -187,32 +191,89 @@ void ipcq_engine::note_event() {
   raised_.notify();
 }
 
+namespace {
+
+/// Adds the time since `since`, if it is open, up to now.
+void count_up(sim_time& total, sim_time since) {
+  if (since != sim_time::never()) total += now() - since;
+}
+
+void count_level(std::vector<sim_time>& levels, std::uint32_t level, sim_time since) {
+  if (levels.size() <= level) levels.resize(level + 1);
+  levels[level] += now() - since;
+}
+
+}  // namespace
+
 /// A queue pair waits while firmware has the matching request armed.
 void ipcq_engine::track_waits(std::uint16_t qp) {
-  if (qp >= statistics_.size()) return;
+  if (qp >= tracked_.size()) return;
   const std::uint64_t armed = core_.queue_pairs()[qp].armed;
   const auto track = [](bool waiting, sim_time& since, sim_time& total) {
-    if (waiting && since == sim_time::never()) since = now();
-    if (!waiting && since != sim_time::never()) {
-      total += now() - since;
-      since = sim_time::never();
-    }
+    if (waiting == (since != sim_time::never())) return;
+    count_up(total, since);
+    since = waiting ? now() : sim_time::never();
   };
-  statistics& s = statistics_[qp];
-  track((armed & abi::arm_send_space) != 0, s.stalled_since, s.credit_stall);
-  track((armed & abi::arm_receive) != 0, s.empty_since, s.empty_wait);
+  tracked& t = tracked_[qp];
+  track((armed & abi::arm_send_space) != 0, t.stalled_since, t.so_far.credit_stall);
+  track((armed & abi::arm_receive) != 0, t.empty_since, t.so_far.empty_wait);
+}
+
+/// The number of visible messages has changed.
+void ipcq_engine::track_occupancy(std::uint16_t qp) {
+  tracked& t = tracked_[qp];
+  if (ever_started_) count_level(t.so_far.occupancy, t.occupied, t.occupied_since);
+  t.occupied = core_.queue_pairs()[qp].available();
+  t.occupied_since = now();
+}
+
+void ipcq_engine::kernel_started(sim_time at) {
+  kernel_start_ = at;
+  if (ever_started_) return;
+  ever_started_ = true;
+  for (tracked& t : tracked_) t.occupied_since = now();
+}
+
+ipcq_engine::statistics ipcq_engine::statistics_of(std::uint16_t qp) const {
+  const tracked& t = tracked_.at(qp);
+  statistics s = t.so_far;
+  count_up(s.credit_stall, t.stalled_since);
+  count_up(s.empty_wait, t.empty_since);
+  if (ever_started_ && core_.queue_pairs()[qp].rx) count_level(s.occupancy, t.occupied, t.occupied_since);
+  return s;
 }
 
 sim_time ipcq_engine::credit_stall() const {
   sim_time total;
-  for (const statistics& s : statistics_) total += s.credit_stall;
+  for (const tracked& t : tracked_) {
+    total += t.so_far.credit_stall;
+    count_up(total, t.stalled_since);
+  }
   return total;
 }
 
 sim_time ipcq_engine::empty_wait() const {
   sim_time total;
-  for (const statistics& s : statistics_) total += s.empty_wait;
+  for (const tracked& t : tracked_) {
+    total += t.so_far.empty_wait;
+    count_up(total, t.empty_since);
+  }
   return total;
+}
+
+void ipcq_engine::visit_flights(
+    const std::function<void(bool credit, const abi::ipcq_fields&)>& visit) const {
+  work_.visit([&](const work& w) {
+    switch (w.what) {
+      case work_kind::token: return visit(false, w.fields);
+      case work_kind::credit: return visit(true, w.fields);
+      case work_kind::send_message: return visit(false, w.message.fields);
+      case work_kind::send_credit: return visit(true, w.credit.fields);
+      case work_kind::source_read:
+      case work_kind::copies_done:
+      case work_kind::register_write: return;
+    }
+  });
 }
 
 void ipcq_engine::publish_state(std::uint16_t qp) {

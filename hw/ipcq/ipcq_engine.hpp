@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <systemc>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "models/config/machine_config.hpp"
 #include "models/events/events.hpp"
 #include "models/events/fingerprint.hpp"
+#include "models/protocol/copy_port.hpp"
 #include "models/protocol/ipcq_core.hpp"
 
 namespace diecast::hw {
@@ -43,11 +45,18 @@ class ipcq_engine : public sc_core::sc_module, public register_file, public ipcq
   [[nodiscard]] std::uint64_t messages_sent() const { return messages_sent_; }
   [[nodiscard]] std::uint64_t bytes_sent() const { return bytes_sent_; }
   struct statistics {
-    std::uint64_t sends{}, bytes{};
-    sim_time credit_stall, empty_wait;
-    sim_time stalled_since{sim_time::never()}, empty_since{sim_time::never()};
+    std::uint64_t sends{}, bytes{};              ///< doorbells taken and their bytes
+    std::uint64_t received{}, bytes_received{};  ///< messages that became visible
+    sim_time credit_stall, empty_wait;  ///< with a send_space, receive request armed; open ones included
+    /// Time the receive ring held that many visible, unreleased messages, from the first kernel's start.
+    std::vector<sim_time> occupancy;
   };
-  [[nodiscard]] const std::vector<statistics>& queue_pair_statistics() const { return statistics_; }
+  [[nodiscard]] statistics statistics_of(std::uint16_t qp) const;
+  /// Descriptors taken, sources read, tokens, credits and copies so far: what moves counts here.
+  [[nodiscard]] std::uint64_t moves() const { return moves_; }
+  [[nodiscard]] bool awaits_copy() const { return copies_.armed(); }
+  /// Messages and credits that this engine has not handed on or not matched yet.
+  void visit_flights(const std::function<void(bool credit, const abi::ipcq_fields&)>& visit) const;
 
   void write_register(abi::register_offset reg, std::uint64_t value) override;
   std::uint64_t read_register(abi::register_offset reg) override;
@@ -58,18 +67,29 @@ class ipcq_engine : public sc_core::sc_module, public register_file, public ipcq
   void message_arrived(const abi::ipcq_fields& token) override;
   void credit_arrived(const abi::ipcq_fields& credit) override;
   void copies_done(std::uint32_t count) override;
+  void register_written(abi::register_offset reg, std::uint64_t value) override;
 
   sim_time pending_since() const override;
   const sc_core::sc_event& raised() const override { return raised_; }
-  void kernel_started(sim_time at) override { kernel_start_ = at; }
+  void kernel_started(sim_time at) override;
 
  private:
   SC_HAS_PROCESS(ipcq_engine);
 
-  enum class work_kind : std::uint8_t { source_read, copies_done, credit, token, send_credit, send_message };
+  enum class work_kind : std::uint8_t {
+    source_read,
+    copies_done,
+    register_write,
+    credit,
+    token,
+    send_credit,
+    send_message
+  };
   struct work {
     work_kind what{};
     std::uint32_t value{};  ///< queue pair or count
+    abi::register_offset reg{};
+    std::uint64_t content{};  ///< of the register
     abi::ipcq_fields fields;
     protocol::send_request message;
     protocol::credit_request credit;
@@ -79,27 +99,33 @@ class ipcq_engine : public sc_core::sc_module, public register_file, public ipcq
   void apply(const work& w);
   void later(work_kind what, std::uint64_t cycles, work w);
   void note_event();
-  void arm_dma(std::uint64_t count);
-  [[nodiscard]] std::optional<std::uint64_t> read_copy_register(abi::register_offset reg) const;
+  void write_copy_register(abi::register_offset reg, std::uint64_t value);
   void publish_state(std::uint16_t qp);
   void publish_message(events::message_phase phase, std::uint16_t qp, std::uint32_t sequence,
                        std::uint32_t bytes);
   void track_waits(std::uint16_t qp);
+  void track_occupancy(std::uint16_t qp);
 
+  /// Statistics and the instants they have been counted up to.
+  struct tracked {
+    statistics so_far;
+    sim_time stalled_since{sim_time::never()}, empty_since{sim_time::never()};
+    sim_time occupied_since;
+    std::uint32_t occupied{};
+  };
   pe_setup setup_;
   clock_domain clock_;
   protocol::ipcq_core core_;
   timed_queue<work> work_{"work"};
   sc_core::sc_event raised_{"raised"};
   sim_time pending_since_{sim_time::never()};
-  std::uint64_t sequence_[6]{};
-  copy_request next_copy_;
-  std::uint32_t copies_started_{};
-  std::uint32_t copies_done_{};
-  std::uint64_t dma_armed_{};  ///< copies that must be done; 0 when not armed
+  std::uint64_t sequence_[7]{};
+  protocol::copy_port copies_;
   events::instance_fingerprint fingerprint_;
   sim_time kernel_start_;
-  std::vector<statistics> statistics_;
+  bool ever_started_{};
+  std::vector<tracked> tracked_;
+  std::uint64_t moves_{};
   std::uint64_t messages_sent_{};
   std::uint64_t bytes_sent_{};
 };

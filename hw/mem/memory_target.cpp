@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hw/mem/memory_target.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "hw/mem/debug_port.hpp"
@@ -10,8 +11,8 @@ namespace diecast::hw {
 namespace {
 
 // What falls due, in order of treatment at one instant; the response's sequence and id follow below.
-enum class work : std::uint64_t { arrival, response_done, response, admission };
-constexpr unsigned work_shift = 62;
+enum class work : std::uint64_t { wake, arrival, response_done, response, admission };
+constexpr unsigned work_shift = 61;
 constexpr unsigned id_bits = 20;
 
 constexpr std::uint64_t key_of(work w, std::uint64_t sequence = 0, std::uint32_t id = 0) {
@@ -51,7 +52,7 @@ tlm::tlm_sync_enum memory_target::nb_transport_fw(tlm::tlm_generic_payload& payl
                     payload.get_address()));
   }
   payload.acquire();
-  if (delay == sc_core::SC_ZERO_TIME && queued_ < queue_) {
+  if (delay == sc_core::SC_ZERO_TIME && has_room(payload.is_write())) {
     accept(payload, nullptr);
     phase = tlm::END_REQ;
     return tlm::TLM_UPDATED;
@@ -59,14 +60,21 @@ tlm::tlm_sync_enum memory_target::nb_transport_fw(tlm::tlm_generic_payload& payl
   held_ = &payload;
   held_arrived_ = delay == sc_core::SC_ZERO_TIME;
   held_since_ = now() + sim_time{delay.value()};
-  if (!held_arrived_) calendar_.put(held_since_, key_of(work::arrival));
+  if (!held_arrived_) {
+    calendar_.put(held_since_, key_of(work::arrival));
+  } else {
+    on_held(payload.is_write());
+  }
   return tlm::TLM_ACCEPTED;
 }
 
 void memory_target::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
   if (delay != sc_core::SC_ZERO_TIME) wait(delay);
   delay = sc_core::SC_ZERO_TIME;
-  while (queued_ >= queue_) wait(room_);
+  while (held_ != nullptr || !has_room(payload.is_write())) {
+    if (held_ == nullptr) on_held(payload.is_write());
+    wait(room_);
+  }
   sc_core::sc_event done;
   accept(payload, &done);
   wait(done);
@@ -138,6 +146,10 @@ void memory_target::finish(request_id id, sim_time at) {
   calendar_.put(at, key_of(work::response, requests_[id].sequence, id));
 }
 
+void memory_target::admit_at(sim_time at) { calendar_.put(std::max(at, now()), key_of(work::admission)); }
+
+void memory_target::wake_at(sim_time at) { calendar_.put(std::max(at, now()), key_of(work::wake)); }
+
 void memory_target::leave_queue(request_id id) {
   request& r = requests_[id];
   if (!r.queued) return;
@@ -149,13 +161,15 @@ void memory_target::leave_queue(request_id id) {
 
 void memory_target::act() {
   guarded(faults_, name(), [this] {
+    advance();
     std::uint64_t key = 0;
     while (calendar_.take(key)) {
       switch (static_cast<work>(key >> work_shift)) {
+        case work::wake: break;
         case work::arrival: held_arrived_ = true; break;
         case work::response_done: responding_ = false; break;
         case work::response: finished_.push_back(static_cast<request_id>(key & ((1U << id_bits) - 1))); break;
-        case work::admission: break;
+        case work::admission: room_.notify(sc_core::SC_ZERO_TIME); break;
       }
     }
     respond();
@@ -164,7 +178,11 @@ void memory_target::act() {
 }
 
 void memory_target::admit_held() {
-  while (held_ != nullptr && held_arrived_ && queued_ < queue_) {
+  while (held_ != nullptr && held_arrived_) {
+    if (!has_room(held_->is_write())) {
+      on_held(held_->is_write());
+      return;
+    }
     tlm::tlm_generic_payload& payload = *held_;
     held_ = nullptr;
     if (now() > held_since_) ++counters_.held_requests;

@@ -39,14 +39,24 @@ class memory_target : public sc_core::sc_module, protected tlm::tlm_fw_transport
  protected:
   using request_id = std::uint32_t;
 
-  /// queue: requests accepted and not yet out of the queue, before END_REQ is held back.
+  /// queue: requests accepted and not yet out of the queue, before END_REQ is held back (unless
+  /// has_room() is overridden).
   memory_target(sc_core::sc_module_name name, std::uint64_t bytes, std::uint64_t queue, bool strict,
                 fault_sink& faults);
 
   /// The timing model's part: request `id` is accepted now. Calls finish(id, ...) now or later.
   virtual void start(request_id id, std::uint64_t offset, std::uint64_t bytes, bool write) = 0;
-  /// The response of `id` may leave at `at`. Precondition: at > now; once per request.
+  /// The response of `id` may leave at `at`. Precondition: at > now, or at == now within advance();
+  /// once per request.
   void finish(request_id id, sim_time at);
+  /// Whether the next request can be accepted now. A request that cannot is announced by on_held() and
+  /// tried again after leave_queue() or at the instant given to admit_at().
+  [[nodiscard]] virtual bool has_room(bool) { return queued_ < queue_; }
+  virtual void on_held(bool) {}
+  void admit_at(sim_time at);
+  /// Called at each instant asked for with wake_at() and at others, before responses leave.
+  virtual void advance() {}
+  void wake_at(sim_time at);
   /// `id` no longer takes a place in the queue; without this call it leaves with its response. Not to
   /// be called within start().
   void leave_queue(request_id id);
@@ -72,6 +82,7 @@ class memory_target : public sc_core::sc_module, protected tlm::tlm_fw_transport
   [[nodiscard]] tlm::tlm_response_status refusal(const tlm::tlm_generic_payload& payload) const;
   void move_bytes(const tlm::tlm_generic_payload& payload);
   void act();
+  void hold();
   void admit_held();
   void respond();
   void close(request_id id);

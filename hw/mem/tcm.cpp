@@ -80,6 +80,8 @@ void tcm::serve(const tcm_request& r) {
   if (r.client != nullptr) r.client->tcm_done(r.tag, clock_.cycles(served + (r.write ? 0 : read_cycles_)));
 }
 
+void tcm::read_operand(std::uint64_t offset, std::span<std::byte> out) { memory_.read(offset, out); }
+
 void tcm::debug_read(std::uint64_t offset, std::span<std::byte> out) { memory_.peek(offset, out); }
 
 void tcm::debug_write(std::uint64_t offset, std::span<const std::byte> in) { memory_.write(offset, in); }

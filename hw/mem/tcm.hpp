@@ -45,6 +45,7 @@ class tcm : public sc_core::sc_module, private tcm_if, private debug_target {
  private:
   SC_HAS_PROCESS(tcm);
   void request(const tcm_request& r, sim_time at) override;
+  void read_operand(std::uint64_t offset, std::span<std::byte> out) override;
   void debug_read(std::uint64_t offset, std::span<std::byte> out) override;
   void debug_write(std::uint64_t offset, std::span<const std::byte> in) override;
   unsigned on_debug(tlm::tlm_generic_payload& access) override;

@@ -39,6 +39,9 @@ class tcm_if : public virtual sc_core::sc_interface {
   /// Precondition: at >= now + 1 cycle; offset + bytes within the TCM (else the run ends with an
   /// error naming the instance, offset and size).
   virtual void request(const tcm_request& r, sim_time at) = 0;
+  /// The bytes of a vector operand whose access has been served: no time, but an error for bytes never
+  /// written where the memory is strict.
+  virtual void read_operand(std::uint64_t offset, std::span<std::byte> out) = 0;
   /// Debug transport: no time, no arbitration.
   virtual void debug_read(std::uint64_t offset, std::span<std::byte> out) = 0;
   virtual void debug_write(std::uint64_t offset, std::span<const std::byte> in) = 0;

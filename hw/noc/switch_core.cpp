@@ -89,14 +89,31 @@ void switch_core::run() {
   settle();
 }
 
-/// First half of the allocation: an output that is due chooses among its requesters.
+/// First half of the allocation: an output that is due chooses among its requesters. Most of the time one
+/// is ready and the others, if any, are still being routed.
 void switch_core::look(std::uint32_t o) {
   out_port& out = outs_[o];
   ++counters_.looks;
   out.scheduled = never;
-  if (out.requesters == none) return;
-  choice c{o, none, 0, never};
-  if (choose(o, c)) {
+  out.starved = 0;
+  std::uint32_t ready = none;
+  std::uint64_t next = never;  // when another one is
+  bool alone = true;
+  for (std::uint32_t iv = out.requesters; iv != none; iv = in_vcs_[iv].next_requester) {
+    const std::uint64_t at = in_vcs_[iv].front_ready;
+    if (at > cycle_) {
+      next = std::min(next, at);
+    } else {
+      alone = ready == none;
+      ready = iv;
+    }
+  }
+  choice c{o, none, 0, never, never};
+  if (ready == none) {
+    if (next != never) schedule(o, next);
+  } else if (alone ? choose_alone(ready, c) : choose(o, c)) {
+    if (alone) c.next = next;
+    c.alone = alone;
     choices_.push_back(c);
   } else {
     look_again(o);
@@ -110,7 +127,13 @@ void switch_core::settle() {
   for (const choice& c : choices_) {
     if (c.in_vc != none) grant(c);
   }
-  for (const choice& c : choices_) look_again(c.output);
+  for (const choice& c : choices_) {
+    if (c.in_vc == none || !c.alone || classes_ > 1) {
+      look_again(c.output);
+    } else if (c.next != never) {
+      schedule(c.output, std::max(c.next, on_out_[c.output].end));
+    }
+  }
   choices_.clear();
 }
 
@@ -138,6 +161,21 @@ void switch_core::look_again(std::uint32_t o) {
   if (next != never) schedule(o, next);
 }
 
+bool switch_core::choose_alone(std::uint32_t iv, choice& c) {
+  in_vc& queue = in_vcs_[iv];
+  if (outs_[c.output].next_start > cycle_) return false;
+  if (out_free(c.output, queue) > cycle_ || in_free(queue) > cycle_) return false;
+  if (!queue.allocated && !overlap_) {
+    allocate_alone(c.output, queue);
+    if (!queue.allocated || queue.front_ready > cycle_) return false;
+  }
+  const std::uint32_t vc = vc_for(c.output, queue);
+  if (vc == none) return false;
+  c.in_vc = iv;
+  c.vc = static_cast<std::uint8_t>(vc);
+  return true;
+}
+
 /// Round robin over inputs, then over the VCs of the input.
 bool switch_core::choose(std::uint32_t o, choice& best) {
   const out_port& out = outs_[o];
@@ -152,7 +190,9 @@ bool switch_core::choose(std::uint32_t o, choice& best) {
     if (distance >= best.distance) continue;
     const std::uint32_t vc = vc_for(o, queue);
     if (vc == none) continue;
-    best = {o, iv, static_cast<std::uint8_t>(vc), distance};
+    best.in_vc = iv;
+    best.vc = static_cast<std::uint8_t>(vc);
+    best.distance = distance;
   }
   return best.in_vc != none;
 }

@@ -232,11 +232,14 @@ class switch_core {
     std::uint32_t in_vc;
     std::uint8_t vc;
     std::uint64_t distance;  ///< from the priority
+    std::uint64_t next;      ///< when another requester is ready
+    bool alone{};            ///< no other is ready now
   };
 
   void look(std::uint32_t o);
   void settle();
   void accept();
+  [[nodiscard]] bool choose_alone(std::uint32_t iv, choice& c);
   [[nodiscard]] bool choose(std::uint32_t o, choice& best);
   [[nodiscard]] bool has_room(std::uint32_t o, std::uint8_t vc, std::uint32_t flits);
   [[nodiscard]] std::uint64_t out_free(std::uint32_t o, const in_vc& queue) const;

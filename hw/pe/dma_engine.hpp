@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <systemc>
 #include <vector>
@@ -49,6 +50,9 @@ class dma_engine : public sc_core::sc_module,
 
   [[nodiscard]] std::uint64_t messages_sent() const { return messages_sent_; }
   [[nodiscard]] std::uint64_t bytes_sent() const { return bytes_sent_; }
+  /// Messages whose descriptor has not been cut into packets to its end, and messages not published
+  /// yet: what of them is on its way is in no packet.
+  void visit_flights(const std::function<void(bool inbound, const abi::ipcq_fields&)>& visit) const;
   /// Nothing queued, read, in flight or half received.
   [[nodiscard]] bool idle() const;
 
@@ -142,6 +146,7 @@ class dma_engine : public sc_core::sc_module,
   void arrived(const packet_ptr& p, std::uint8_t vc);
   void receive_message(const packet_ptr& p, std::uint8_t vc);
   void serve(const packet_ptr& p, std::uint8_t vc);
+  void serve_register(const packet_ptr& p, std::uint8_t vc, std::uint64_t reg);
   [[nodiscard]] inbound_message& message_of(const packet& p);
   void publish(abi::node_address flow);
   [[nodiscard]] packet_ptr make_packet(abi::packet_kind kind, abi::address target) const;

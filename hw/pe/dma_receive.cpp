@@ -2,6 +2,7 @@
 // The receiving side of the DMA engine: packets to memory, tokens, service of remote accesses.
 #include <algorithm>
 #include <fmt/format.h>
+#include <span>
 
 #include "hw/pe/dma_engine.hpp"
 #include "models/types/error.hpp"
@@ -96,8 +97,40 @@ void dma_engine::publish(abi::node_address flow) {
   if (messages.empty()) inbound_.erase(found);
 }
 
+void dma_engine::visit_flights(
+    const std::function<void(bool inbound, const abi::ipcq_fields&)>& visit) const {
+  for (const auto& [flow, messages] : inbound_) {
+    for (const inbound_message& m : messages) visit(true, m.fields);
+  }
+  for (const job& j : jobs_[ipcq_port]) visit(false, j.message.fields);
+}
+
+/// A register takes the write a cycle after it has been handed on, and the answer leaves then.
+void dma_engine::serve_register(const packet_ptr& p, std::uint8_t vc, std::uint64_t reg) {
+  std::uint64_t value = 0;
+  if (p->header.kind != abi::packet_kind::write_request || p->data.size() != sizeof value) {
+    throw protocol_error(fmt::format("{}: {} of {} bytes at register {:#x}; expected a write of 8", name(),
+                                     abi::to_string(p->header.kind), p->data.size(), reg));
+  }
+  std::copy(p->data.begin(), p->data.end(), std::as_writable_bytes(std::span{&value, 1}).begin());
+  ipcq->register_written(static_cast<abi::register_offset>(reg), value);
+  pending access;
+  access.what = stage::serve_write;
+  access.p = p;
+  access.vc = vc;
+  const std::uint32_t index = open(std::move(access));
+  work_.put(edge_after(2),
+            work_key(static_cast<unsigned>(work_kind::access_finished), pending_[index].sequence),
+            {work_kind::access_finished, index, 0, {}});
+}
+
 void dma_engine::serve(const packet_ptr& p, std::uint8_t vc) {
   const abi::packet_header& h = p->header;
+  const auto where = abi::decode(h.target);
+  if (where && where->kind == abi::region::pe_registers && where->sip == setup_.self.sip &&
+      where->cube == setup_.self.cube && where->unit == setup_.self.pe.value) {
+    return serve_register(p, vc, where->offset);
+  }
   if (!is_local(h.target)) {
     throw protocol_error(fmt::format("{}: {} for {}, which is not here", name(), abi::to_string(h.kind),
                                      abi::describe(h.target)));

@@ -45,7 +45,11 @@ void pe_core::wait_until(sim_time t) {
 void pe_core::settle() {
   if (owed_cycles_ == 0) return;
   const sim_time owed = clock_.cycles(owed_cycles_);
-  owed_cycles_ = 0;
+  if (owed_work_ > 0) {
+    ++moves_;
+    busy_until_ = hw::now() + owed;
+  }
+  owed_cycles_ = owed_work_ = 0;
   sc_core::wait(to_sc(owed));
 }
 
@@ -75,9 +79,11 @@ void pe_core::run_one(const abi::launch_block& block) {
                                        name(), block.launch_id, hw::now().ns(), block.target_start.ns()));
   }
   set_state(events::core_state::waiting_start);
-  wait_until(clock_.edge_at_or_after(block.target_start) + phase_);
+  busy_until_ = clock_.edge_at_or_after(block.target_start) + phase_;
+  wait_until(busy_until_);
   start_time_ = hw::now() - phase_;
   interrupt->kernel_started(start_time_);
+  step_name_.clear();
   set_state(events::core_state::running);
   program_(*this, block);
   settle();
@@ -137,6 +143,18 @@ void pe_core::wait_for_event() {
   wait_until(std::max(seen, hw::now()));
 }
 
+void pe_core::poll_until(const abi::poll_request& wanted) {
+  polling_ = wanted;
+  for (;;) {
+    std::uint64_t word = 0;
+    load(wanted.tcm_offset, std::as_writable_bytes(std::span{&word, 1}));
+    if (abi::holds(wanted.how, word, wanted.value)) break;
+    pause(wanted.period_cycles);
+  }
+  polling_.reset();
+  ++moves_;
+}
+
 // --- vector unit --------------------------------------------------------------------------------
 
 void pe_core::post_block(const abi::vector_command& c, std::uint64_t offset, std::uint64_t bytes) {
@@ -152,6 +170,7 @@ void pe_core::post_block(const abi::vector_command& c, std::uint64_t offset, std
 /// Blocks follow each other at the slower of the lanes and the TCM.
 void pe_core::vector(const abi::vector_command& c) {
   settle();
+  ++moves_;
   const std::uint64_t total = c.count * numeric::size_of(c.type);
   const std::uint64_t bytes_per_cycle = setup_.config.pe.vector_lanes * 2;
   wait_until(hw::now() + clock_.cycles(setup_.config.pe.vector_startup_cycles));
@@ -174,7 +193,7 @@ void pe_core::vector(const abi::vector_command& c) {
 void pe_core::evaluate(const abi::vector_command& c) {
   const std::size_t bytes = c.count * numeric::size_of(c.type);
   std::vector<std::byte> a(bytes);
-  tcm->debug_read(c.a, a);
+  tcm->read_operand(c.a, a);
   switch (c.op) {
     case abi::vector_op::copy: break;
     case abi::vector_op::divide_by: numeric::divide(c.type, a, c.scalar); break;
@@ -183,7 +202,7 @@ void pe_core::evaluate(const abi::vector_command& c) {
     case abi::vector_op::min:
     case abi::vector_op::prod: {
       std::vector<std::byte> b(bytes);
-      tcm->debug_read(c.b, b);
+      tcm->read_operand(c.b, b);
       numeric::apply(abi::reduction_of(c.op), c.type, a, a, b);
       break;
     }
@@ -195,11 +214,19 @@ void pe_core::evaluate(const abi::vector_command& c) {
 
 void pe_core::set_state(events::core_state s) {
   state_ = s;
+  ++moves_;
   if (setup_.events.wants(events::core_states))
     setup_.events.publish(events::core_state_changed{hw::now(), setup_.self, s});
 }
 
+std::string pe_core::step() const {
+  return step_name_.empty() ? std::string{} : fmt::format("{} {}", step_name_, step_index_);
+}
+
 void pe_core::mark_step(const abi::step_marker& step) {
+  step_name_ = step.name;
+  step_index_ = step.index;
+  ++moves_;
   if (setup_.events.wants(events::steps)) {
     setup_.events.publish(events::step_entered{now(), setup_.self, step.name, step.index});
   }

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
+#include <string>
 #include <systemc>
 
 #include "hw/ipcq/ipcq_engine.hpp"
@@ -37,6 +39,14 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   void launch_block_arrived(const abi::launch_block& block);
   [[nodiscard]] events::core_state state() const { return state_; }
   [[nodiscard]] std::uint64_t vector_busy_cycles() const { return vector_busy_cycles_; }
+  /// The step the kernel marked last; empty before its first.
+  [[nodiscard]] std::string step() const;
+  /// What the firmware polls for at the moment.
+  [[nodiscard]] const std::optional<abi::poll_request>& polling() const { return polling_; }
+  /// Changes of state, steps, vector operations and computations so far: what moves counts here.
+  [[nodiscard]] std::uint64_t moves() const { return moves_; }
+  /// End of the timed work (a computation, the wait for a launch's common start) under way.
+  [[nodiscard]] sim_time busy_until() const { return busy_until_; }
 
   void launch(const packet_ptr& p) override;
 
@@ -46,8 +56,13 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   void load(std::uint64_t tcm_offset, std::span<std::byte> out) override;
   void store(std::uint64_t tcm_offset, std::span<const std::byte> in) override;
   void vector(const abi::vector_command& command) override;
-  void compute(std::uint64_t cycles) override { owed_cycles_ += cycles; }
+  void compute(std::uint64_t cycles) override {
+    owed_cycles_ += cycles;
+    owed_work_ += cycles;
+  }
+  void pause(std::uint64_t cycles) override { owed_cycles_ += cycles; }
   void wait_for_event() override;
+  void poll_until(const abi::poll_request& wanted) override;
   sim_time now() const override;
   void mark_step(const abi::step_marker& step) override;
 
@@ -84,6 +99,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   bool move_data_;
   sim_time phase_;
   std::uint64_t owed_cycles_{};  ///< firmware time not waited for yet
+  std::uint64_t owed_work_{};    ///< of that, computation
   std::deque<abi::launch_block> launches_queue_;
   sc_core::sc_event launched_{"launched"};
   unsigned accesses_open_{};
@@ -93,6 +109,11 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   std::uint64_t errata_{};
   sim_time start_time_, end_time_;
   std::uint64_t vector_busy_cycles_{};
+  std::optional<abi::poll_request> polling_;
+  std::string step_name_;
+  std::uint32_t step_index_{};
+  std::uint64_t moves_{};
+  sim_time busy_until_;
   status_registers status_{*this};
   register_target own_target_{"own_registers", status_};
 };

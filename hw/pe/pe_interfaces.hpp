@@ -6,16 +6,12 @@
 #include <systemc>
 
 #include "hw/base/packet.hpp"
+#include "models/protocol/copy_port.hpp"
 #include "models/protocol/ipcq_core.hpp"
 
 namespace diecast::hw {
 
-/// One copy of the compute port.
-struct copy_request {
-  abi::address source{};
-  abi::address destination{};
-  std::uint64_t bytes{};
-};
+using protocol::copy_request;
 
 /// What the other blocks ask of the DMA engine.
 class dma_if : public virtual sc_core::sc_interface {
@@ -35,6 +31,8 @@ class ipcq_if : public virtual sc_core::sc_interface {
   virtual void message_arrived(const abi::ipcq_fields& token) = 0;
   virtual void credit_arrived(const abi::ipcq_fields& credit) = 0;
   virtual void copies_done(std::uint32_t count) = 0;
+  /// A packet wrote a queue-pair register of this PE; takes effect one cycle later.
+  virtual void register_written(abi::register_offset reg, std::uint64_t value) = 0;
 };
 
 /// What the DMA engine tells the core.

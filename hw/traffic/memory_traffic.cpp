@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 #include "models/types/error.hpp"
 
@@ -34,9 +35,7 @@ memory_traffic::memory_traffic(sc_core::sc_module_name module_name, const memory
   if (check) shadow_ = std::make_unique<sparse_memory>(name(), UINT64_MAX, false);
   socket.bind(*static_cast<tlm::tlm_bw_transport_if<>*>(this));
   SC_METHOD(act);
-  sensitive << calendar_.due();
-  calendar_.put(now(), wake);
-  dont_initialize();
+  sensitive << calendar_.due() << go_;
 }
 
 memory_traffic::~memory_traffic() = default;
@@ -55,6 +54,7 @@ void memory_traffic::act() {
       retire(t);
     }
     issue();
+    tell_finished();
   });
 }
 
@@ -178,7 +178,7 @@ tlm::tlm_sync_enum memory_traffic::nb_transport_bw(tlm::tlm_generic_payload& pay
   if (phase == tlm::END_REQ && requesting_ == &t) {
     requesting_ = nullptr;
     t.accepted = channel_free_ = at;
-    if (have_next_ || !exhausted_) calendar_.put(at, wake);
+    if (have_next_ || !exhausted_) wake_at(at);
     return tlm::TLM_ACCEPTED;
   }
   if (phase != tlm::BEGIN_RESP || t.answered) {
@@ -188,7 +188,7 @@ tlm::tlm_sync_enum memory_traffic::nb_transport_bw(tlm::tlm_generic_payload& pay
   if (requesting_ == &t) {  // a response stands for the END_REQ before it
     requesting_ = nullptr;
     t.accepted = channel_free_ = at;
-    calendar_.put(at, wake);
+    wake_at(at);
   }
   answered(t, at);
   return tlm::TLM_COMPLETED;
@@ -199,7 +199,12 @@ void memory_traffic::answered(transaction& t, sim_time at) {
   t.answered = true;
   if (at > now()) return calendar_.put(at, t.index);
   retire(t);
-  if (pacing_.how == memory_pacing::kind::closed) calendar_.put(at, wake);
+  if (pacing_.how == memory_pacing::kind::closed) wake_at(at);
+}
+
+void memory_traffic::wake_at(sim_time at) {
+  if (at > now()) return calendar_.put(at, wake);
+  go_.notify(sc_core::SC_ZERO_TIME);
 }
 
 void memory_traffic::retire(transaction& t) {
@@ -216,6 +221,14 @@ void memory_traffic::retire(transaction& t) {
   results_.last_response = now();
   --in_flight_;
   t.release();
+  tell_finished();
+}
+
+void memory_traffic::tell_finished() {
+  if (!finished() || !on_finished_) return;
+  // Taken first: it is called once, whatever it does.
+  const auto call = std::exchange(on_finished_, nullptr);
+  call();
 }
 
 void memory_traffic::free(tlm::tlm_generic_payload* payload) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <systemc>
 #include <tlm>
@@ -62,6 +63,8 @@ class memory_traffic final : public sc_core::sc_module,
   [[nodiscard]] const results& statistics() const { return results_; }
   /// All requests have been issued and answered.
   [[nodiscard]] bool finished() const { return exhausted_ && in_flight_ == 0; }
+  /// Called once, at the instant of the last answer.
+  void on_finished(std::function<void()> call) { on_finished_ = std::move(call); }
   [[nodiscard]] std::uint64_t in_flight() const { return in_flight_; }
 
  private:
@@ -75,6 +78,8 @@ class memory_traffic final : public sc_core::sc_module,
   void fill(transaction& t, const traffic::memory_request& r);
   void answered(transaction& t, sim_time at);
   void retire(transaction& t);
+  void wake_at(sim_time at);
+  void tell_finished();
   void check_data(const transaction& t);
   tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
                                      sc_core::sc_time& delay) override;
@@ -98,7 +103,9 @@ class memory_traffic final : public sc_core::sc_module,
   transaction* requesting_{};  ///< BEGIN_REQ sent, END_REQ not yet here
   sim_time channel_free_;      ///< from when the next BEGIN_REQ may follow
   calendar calendar_{"due"};
+  sc_core::sc_event go_{"go"};  ///< look again at this instant
   results results_;
+  std::function<void()> on_finished_;
 };
 
 }  // namespace diecast::hw

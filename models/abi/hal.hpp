@@ -50,6 +50,31 @@ struct vector_command {
   std::uint32_t scalar{1};
 };
 
+/// Comparisons of unsigned words.
+enum class compare : std::uint8_t { eq, ne, lt, le, gt, ge };
+[[nodiscard]] constexpr bool holds(compare how, std::uint64_t a, std::uint64_t b) {
+  switch (how) {
+    case compare::eq: return a == b;
+    case compare::ne: return a != b;
+    case compare::lt: return a < b;
+    case compare::le: return a <= b;
+    case compare::gt: return a > b;
+    case compare::ge: return a >= b;
+  }
+  return false;
+}
+[[nodiscard]] const char* to_string(compare how);
+
+/// Polling of a 64-bit word in local TCM that somebody else writes. `expected_writer` has no effect but
+/// that a report of a hang can say who is waited for.
+struct poll_request {
+  std::uint64_t tcm_offset{};
+  compare how{compare::eq};
+  std::uint64_t value{};
+  pe_coord expected_writer;
+  std::uint64_t period_cycles{100};
+};
+
 /// What the firmware is doing, for the timeline and the flight recorder; costs no time.
 struct step_marker {
   std::string_view name;
@@ -81,8 +106,15 @@ class hal {
   /// Straight-line firmware work.
   virtual void compute(std::uint64_t cycles) = 0;
 
+  /// The same time, spent between two looks at something somebody else changes: no work, so that a run in
+  /// which everybody only looks is found to be a deadlock.
+  virtual void pause(std::uint64_t cycles) = 0;
+
   /// Sleeps until an event is queued in ipcq_event; returns at once if one is already there.
   virtual void wait_for_event() = 0;
+
+  /// Loads the word every period until the comparison holds.
+  virtual void poll_until(const poll_request& wanted) = 0;
 
   [[nodiscard]] virtual sim_time now() const = 0;
   virtual void mark_step(const step_marker& step) = 0;

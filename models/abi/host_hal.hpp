@@ -19,6 +19,12 @@ struct pe_launch {
   launch_block block;
 };
 
+struct pe_register_write {
+  pe_coord pe;
+  register_offset reg{};
+  std::uint64_t value{};
+};
+
 class host_hal {
  public:
   host_hal() = default;
@@ -34,6 +40,10 @@ class host_hal {
   virtual void debug_write(address to, std::span<const std::byte> bytes) = 0;
   virtual void debug_read(address from, std::span<std::byte> bytes) = 0;
   void debug_write_register(pe_coord pe, register_offset reg, std::uint64_t value);
+
+  /// Writes queue-pair registers of PEs of this SIP in packets over the fabric, through the IO CPU, in this
+  /// order; returns when all are acknowledged.
+  virtual void write_registers(std::span<const pe_register_write> writes) = 0;
 
   /// Sends the launches host -> IO CPU -> control CPUs -> PEs over the fabric.
   virtual void launch(std::span<const pe_launch> launches) = 0;

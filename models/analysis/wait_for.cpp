@@ -9,6 +9,8 @@
 #include <map>
 #include <utility>
 
+#include "models/analysis/wait_text.hpp"
+
 namespace diecast::analysis {
 namespace {
 
@@ -22,14 +24,19 @@ struct place {
 
 class wait_graph {
  public:
-  explicit wait_graph(const std::vector<pe_dump>& dumps)
-      : dumps_(dumps), out_(dumps.size()), waited_on_(dumps.size()) {
-    for (std::size_t i = 0; i < dumps.size(); ++i) {
-      for (std::size_t d = 0; d < dumps[i].queue_pairs.size(); ++d) file(i, static_cast<comm::direction>(d));
+  explicit wait_graph(const stopped_machine& m)
+      : machine_(m), dumps_(m.pes), out_(m.pes.size()), waited_on_(m.pes.size()), waits_(m.pes.size()) {
+    for (std::size_t i = 0; i < dumps_.size(); ++i) {
+      for (std::size_t d = 0; d < dumps_[i].queue_pairs.size(); ++d) file(i, static_cast<comm::direction>(d));
     }
-    for (std::size_t i = 0; i < dumps.size(); ++i) {
-      for (std::size_t d = 0; d < dumps[i].queue_pairs.size(); ++d)
+    for (const flight& f : m.flights) {
+      (f.credit ? credits_ : messages_).emplace(ring_of(f), &f);
+    }
+    for (std::size_t i = 0; i < dumps_.size(); ++i) {
+      for (std::size_t d = 0; d < dumps_[i].queue_pairs.size(); ++d)
         add_waits({i, static_cast<comm::direction>(d)});
+      if (dumps_[i].awaits_copy) add_own({i, 0}, wait_kind::copy);
+      if (dumps_[i].polls) add_poll(i);
     }
   }
 
@@ -38,11 +45,11 @@ class wait_graph {
   [[nodiscard]] std::vector<wait_root> roots() const {
     std::vector<wait_root> roots;
     for (const wait_edge& e : edges_) {
-      if (e.cause != wait_cause::peer) roots.push_back({root_kind::fault, {e.waiter}, {e}});
+      if (holds(e)) roots.push_back({root_kind::fault, {e.waiter}, {e}});
     }
     const std::vector<std::vector<std::size_t>> ends = groups_that_wait_for_no_other();
     for (const auto& group : ends) {
-      if (group.size() == 1 && waited_on_[group[0]] && !is_faulted(group[0]))
+      if (group.size() == 1 && !waits_[group[0]] && (waited_on_[group[0]] || has_stopped(group[0])))
         roots.push_back(peer_root(group[0]));
     }
     for (const auto& group : ends) {
@@ -59,6 +66,41 @@ class wait_graph {
 
   const queue_pair_state& state(place p) const { return dumps_[p.dump].queue_pairs[p.dir]; }
 
+  /// The wait cannot end by itself. What is under way ends it unless nothing moves.
+  [[nodiscard]] bool holds(const wait_edge& e) const {
+    if (e.cause == wait_cause::peer) return false;
+    return machine_.still || e.cause == wait_cause::unwired;
+  }
+  /// The PE has begun, has not ended and will not go on.
+  [[nodiscard]] bool has_stopped(std::size_t node) const {
+    const events::core_state s = dumps_[node].state;
+    return machine_.still && s != events::core_state::done && s != events::core_state::idle;
+  }
+
+  /// Base of the ring a message or credit concerns. A message lies somewhere in its ring.
+  [[nodiscard]] abi::address ring_of(const flight& f) const {
+    if (f.credit) return f.fields.match_address;
+    const auto after = readers_.upper_bound(f.fields.match_address);
+    return after == readers_.begin() ? f.fields.match_address : std::prev(after)->first;
+  }
+  /// The message that would be the next of a ring, if it is under way.
+  [[nodiscard]] const flight* next_message(const queue_pair_state& reader) const {
+    const auto [first, last] = messages_.equal_range(reader.rx_base);
+    const auto at = std::find_if(
+        first, last, [&](const auto& m) { return m.second->fields.sequence == reader.peer_head_cache; });
+    return at == last ? nullptr : at->second;
+  }
+  /// A credit under way that would free a slot of the ring this queue pair writes.
+  [[nodiscard]] const flight* next_credit(const queue_pair_state& writer) const {
+    const auto [first, last] = credits_.equal_range(writer.peer_rx_base);
+    const std::uint32_t in_use = writer.space.distance(writer.peer_tail_cache, writer.my_head);
+    const auto at = std::find_if(first, last, [&](const auto& c) {
+      const std::uint32_t freed = writer.space.distance(writer.peer_tail_cache, c.second->fields.sequence);
+      return freed != 0 && freed <= in_use;
+    });
+    return at == last ? nullptr : at->second;
+  }
+
   void file(std::size_t dump, comm::direction dir) {
     const queue_pair_state& s = state({dump, dir});
     if (s.rx) readers_.emplace(s.rx_base, place{dump, dir});
@@ -68,24 +110,58 @@ class wait_graph {
   void add_waits(place here) {
     const queue_pair_state& s = state(here);
     if ((s.armed & abi::arm_receive) != 0) {
-      add_wait(
-          here, wait_kind::receive, writers_, s.rx_base, wait_cause::lost_message,
-          [&](const queue_pair_state& peer) { return s.space.distance(s.peer_head_cache, peer.my_head); });
+      add_wait(here, wait_kind::receive, writers_, s.rx_base, [&](const queue_pair_state& peer) {
+        return s.space.distance(s.peer_head_cache, peer.my_head);
+      });
     }
     if ((s.armed & abi::arm_send_space) != 0) {
-      add_wait(
-          here, wait_kind::send_space, readers_, s.peer_rx_base, wait_cause::lost_credit,
-          [&](const queue_pair_state& peer) { return s.space.distance(s.peer_tail_cache, peer.my_tail); });
+      add_wait(here, wait_kind::send_space, readers_, s.peer_rx_base, [&](const queue_pair_state& peer) {
+        return s.space.distance(s.peer_tail_cache, peer.my_tail);
+      });
     }
-    if ((s.armed & abi::arm_source_read) != 0) {
-      const pe_coord self = dumps_[here.dump].pe;
-      edges_.push_back({self, here.dir, wait_kind::source_read, wait_cause::own_dma, self, here.dir, 0});
+    if ((s.armed & abi::arm_source_read) != 0) add_own(here, wait_kind::source_read);
+  }
+
+  /// A wait for this PE's own DMA.
+  void add_own(place here, wait_kind kind) {
+    const pe_coord self = dumps_[here.dump].pe;
+    edges_.push_back({self, here.dir, kind, wait_cause::own_dma, self, here.dir, 0});
+    waits_[here.dump] = true;
+  }
+
+  /// A wait for a word that another PE is to write.
+  void add_poll(std::size_t dump) {
+    const pe_coord self = dumps_[dump].pe, writer = dumps_[dump].polls->expected_writer;
+    const auto at = std::lower_bound(dumps_.begin(), dumps_.end(), writer,
+                                     [](const pe_dump& d, pe_coord p) { return d.pe < p; });
+    wait_edge e{self, 0, wait_kind::memory, wait_cause::unwired, writer, 0, 0};
+    if (at != dumps_.end() && at->pe == writer && writer != self) {
+      const auto to = static_cast<std::size_t>(at - dumps_.begin());
+      e.cause = wait_cause::peer;
+      out_[dump].push_back({to, edges_.size()});
+      waited_on_[to] = true;
+    }
+    waits_[dump] = true;
+    edges_.push_back(e);
+  }
+
+  /// Why a wait does not end although the peer has done its part.
+  void explain_missing(wait_edge& e, const queue_pair_state& s) const {
+    const bool receive = e.kind == wait_kind::receive;
+    if (const flight* f = receive ? next_message(s) : next_credit(s)) {
+      e.cause = wait_cause::in_flight;
+      e.where = f->where;
+    } else if (!machine_.still) {
+      e.cause = wait_cause::in_flight;
+      e.where = "on a wire, or lost: the run was cut off while things moved";
+    } else {
+      e.cause = receive ? wait_cause::lost_message : wait_cause::lost_credit;
     }
   }
 
   template <class Missing>
   void add_wait(place here, wait_kind kind, const std::map<abi::address, place>& ends, abi::address ring,
-                wait_cause lost, Missing missing) {
+                Missing missing) {
     const pe_coord self = dumps_[here.dump].pe;
     wait_edge e{self, here.dir, kind, wait_cause::unwired, self, here.dir, 0};
     const auto end = ends.find(ring);
@@ -93,19 +169,15 @@ class wait_graph {
       e.on = dumps_[end->second.dump].pe;
       e.on_dir = end->second.dir;
       e.missing = missing(state(end->second));
-      e.cause = e.missing == 0 ? wait_cause::peer : lost;
+      e.cause = wait_cause::peer;
+      if (e.missing != 0) explain_missing(e, state(here));
     }
     if (e.cause == wait_cause::peer) {
       out_[here.dump].push_back({end->second.dump, edges_.size()});
       waited_on_[end->second.dump] = true;
     }
+    waits_[here.dump] = true;
     edges_.push_back(e);
-  }
-
-  bool is_faulted(std::size_t node) const {
-    return std::any_of(edges_.begin(), edges_.end(), [&](const wait_edge& e) {
-      return e.waiter == dumps_[node].pe && e.cause != wait_cause::peer;
-    });
   }
 
   /// Strongly connected groups without a wait for a PE outside, each sorted, in order of their first.
@@ -166,134 +238,26 @@ class wait_graph {
     return root;
   }
 
+  const stopped_machine& machine_;
   const std::vector<pe_dump>& dumps_;
-  std::map<abi::address, place> readers_;  ///< by rx_base
-  std::map<abi::address, place> writers_;  ///< by peer_rx_base
+  std::multimap<abi::address, const flight*> messages_, credits_;  ///< by ring
+  std::map<abi::address, place> readers_;                          ///< by rx_base
+  std::map<abi::address, place> writers_;                          ///< by peer_rx_base
   std::vector<wait_edge> edges_;
   std::vector<std::vector<link>> out_;
   std::vector<bool> waited_on_;
+  std::vector<bool> waits_;
 };
-
-const char* state_text(events::core_state s) {
-  switch (s) {
-    case events::core_state::idle: return "was never started";
-    case events::core_state::waiting_start: return "waits for its start time";
-    case events::core_state::running: return "is running or polling";
-    case events::core_state::asleep: return "sleeps, but for none of its queue pairs";
-    case events::core_state::done: return "has finished its kernel";
-  }
-  return "is in an unknown state";
-}
-
-class writer {
- public:
-  writer(const machine_shape& shape, const std::vector<pe_dump>& dumps) : shape_(shape), dumps_(dumps) {}
-
-  std::string report(const wait_for_report& r) const {
-    const auto open = std::count_if(dumps_.begin(), dumps_.end(), [](const pe_dump& d) {
-      return d.state != events::core_state::done && d.state != events::core_state::idle;
-    });
-    std::string text = fmt::format("{} of {} PEs are not finished and nothing moves; {} waits\n", open,
-                                   dumps_.size(), r.edges.size());
-    for (const wait_root& root : r.roots) text += describe(root);
-    if (r.roots.empty()) text += "root: none found: no queue pair has a waiter\n";
-    text += "waits:\n";
-    for (const wait_edge& e : r.edges) text += "  " + describe(e) + "\n";
-    return text + "queue pairs not at rest:\n" + pointer_dump(shape_, dumps_);
-  }
-
- private:
-  std::string name(pe_coord pe, comm::direction d) const {
-    return fmt::format("{} {}", pe_path(shape_, pe), comm::direction_name(d));
-  }
-  const pe_dump& dump_of(pe_coord pe) const {
-    return *std::lower_bound(dumps_.begin(), dumps_.end(), pe,
-                             [](const pe_dump& d, pe_coord p) { return d.pe < p; });
-  }
-  std::string step_of(pe_coord pe) const {
-    const std::string& step = dump_of(pe).step;
-    return step.empty() ? "" : fmt::format(" (step {})", step);
-  }
-  std::string rx_base(const wait_edge& e) const {
-    const queue_pair_state& s = dump_of(e.waiter).queue_pairs[e.dir];
-    return fmt::format("{:#018x}", e.kind == wait_kind::receive ? s.rx_base : s.peer_rx_base);
-  }
-
-  std::string describe(const wait_edge& e) const {
-    const std::string who = name(e.waiter, e.dir);
-    const std::string other = name(e.on, e.on_dir);
-    const std::string ring = rx_base(e);
-    switch (e.cause) {
-      case wait_cause::peer:
-        return e.kind == wait_kind::receive
-                   ? fmt::format("{} waits for a message in its ring {} from {}", who, ring, other)
-                   : fmt::format("{} waits for a free slot in ring {}, which {} has not released", who, ring,
-                                 other);
-      case wait_cause::lost_message:
-        return fmt::format(
-            "{} waits for a message in its ring {}; {} has sent {} that never became visible there", who,
-            ring, other, e.missing);
-      case wait_cause::lost_credit:
-        return fmt::format(
-            "{} waits for a free slot in ring {}; {} has released {} whose credit never took effect", who,
-            ring, other, e.missing);
-      case wait_cause::unwired:
-        return e.kind == wait_kind::receive
-                   ? fmt::format("{} waits for a message in its ring {}, which no queue pair writes", who,
-                                 ring)
-                   : fmt::format("{} waits for a free slot in ring {}, which no queue pair owns", who, ring);
-      case wait_cause::own_dma:
-        return fmt::format("{} waits for its own DMA to read the source of a send", who);
-    }
-    return who;
-  }
-
-  std::string describe(const wait_root& root) const {
-    switch (root.kind) {
-      case root_kind::fault: return "root: " + describe(root.waits[0]) + step_of(root.members[0]) + "\n";
-      case root_kind::peer: {
-        const pe_coord pe = root.members[0];
-        return fmt::format("root: {} {}{}; {} waits end there\n", pe_path(shape_, pe),
-                           state_text(dump_of(pe).state), step_of(pe), root.waits.size());
-      }
-      case root_kind::cycle: break;
-    }
-    std::string text = fmt::format("root: a cycle of {} waits\n", root.waits.size());
-    for (const wait_edge& e : root.waits) text += "  " + describe(e) + step_of(e.waiter) + "\n";
-    return text;
-  }
-
-  const machine_shape& shape_;
-  const std::vector<pe_dump>& dumps_;
-};
-
-bool at_rest(const queue_pair_state& s) {
-  if (s.armed != 0) return false;
-  if (s.tx && (s.my_head != s.peer_tail_cache || s.sources_read != s.sends)) return false;
-  return !s.rx || s.my_tail == s.peer_head_cache;
-}
 
 }  // namespace
 
-std::string pointer_dump(const machine_shape& shape, const std::vector<pe_dump>& dumps) {
-  std::string text;
-  for (const pe_dump& d : dumps) {
-    bool named = false;
-    for (std::size_t i = 0; i < d.queue_pairs.size(); ++i) {
-      if (at_rest(d.queue_pairs[i])) continue;
-      if (!named) text += pe_path(shape, d.pe) + "\n";
-      named = true;
-      text += protocol::describe(static_cast<std::uint16_t>(i), d.queue_pairs[i]) + "\n";
-    }
-  }
-  return text;
-}
-
-wait_for_report explain_waits(const machine_shape& shape, std::vector<pe_dump> dumps) {
-  std::sort(dumps.begin(), dumps.end(), [](const pe_dump& a, const pe_dump& b) { return a.pe < b.pe; });
-  const wait_graph graph(dumps);
+wait_for_report explain_waits(const machine_shape& shape, stopped_machine machine,
+                              const comm::direction_namer& names) {
+  std::sort(machine.pes.begin(), machine.pes.end(),
+            [](const pe_dump& a, const pe_dump& b) { return a.pe < b.pe; });
+  const wait_graph graph(machine);
   wait_for_report report{graph.edges(), graph.roots(), {}};
-  report.text = writer(shape, dumps).report(report);
+  report.text = wait_text(shape, machine, report, names);
   return report;
 }
 

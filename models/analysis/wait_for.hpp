@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits for whom when nothing moves any more: a pure function of dumped registers.
+// Who waits for whom when nothing moves any more: a pure function of dumped registers and packets in
+// flight.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "models/abi/hal.hpp"
 #include "models/comm/install_plan.hpp"
 #include "models/events/events.hpp"
 #include "models/protocol/ipcq_core.hpp"
@@ -18,18 +21,39 @@ struct pe_dump {
   pe_coord pe;
   events::core_state state{};
   std::vector<protocol::queue_pair_state> queue_pairs;
-  std::string step;  ///< the step the kernel was in; may be empty
+  std::string step;                          ///< the step the kernel was in; may be empty
+  bool awaits_copy{};                        ///< DMA_ARM waits for a copy of this PE
+  std::optional<abi::poll_request> polls{};  ///< the word its firmware polls
 };
 
-enum class wait_kind : std::uint8_t { receive, send_space, source_read };
+/// A message or credit that one engine has sent and that has not taken effect at the other.
+struct flight {
+  bool credit{};
+  abi::ipcq_fields fields;
+  std::string where;  ///< "in the fabric"
+};
+
+/// A machine that has stopped.
+struct stopped_machine {
+  std::vector<pe_dump> pes;
+  std::vector<flight> flights;
+  /// True: nothing moves any more. False: the run was cut off while things still moved, so a message
+  /// under way explains a wait, and one that no dump shows may be on a wire.
+  bool still{true};
+};
+
+/// copy: of the DMA's compute port; memory: a word that another PE is expected to write. These belong to no
+/// queue pair: `dir` means nothing.
+enum class wait_kind : std::uint8_t { receive, send_space, source_read, copy, memory };
 
 /// Why a wait does not end.
 enum class wait_cause : std::uint8_t {
   peer,          ///< the peer has not done its part
+  in_flight,     ///< the message or credit is under way: `where` says where it is
   lost_message,  ///< the peer has sent, the message never became visible here
   lost_credit,   ///< the peer has released, the credit never took effect here
-  unwired,       ///< no queue pair of the pod is at the other end
-  own_dma        ///< this PE's own DMA has not read the source
+  unwired,       ///< no queue pair of the pod is at the other end, or no PE that ever was to write
+  own_dma        ///< this PE's own DMA has not read the source, or not finished a copy
 };
 
 /// One armed request. `on` and `on_dir` are the queue pair at the other end, found by address; the
@@ -41,12 +65,14 @@ struct wait_edge {
   wait_cause cause{};
   pe_coord on;
   comm::direction on_dir{};
-  std::uint32_t missing{};  ///< messages or credits lost
+  std::uint32_t missing{};  ///< messages sent or slots released that have not taken effect
+  std::string where{};      ///< in_flight
 };
 
 enum class root_kind : std::uint8_t {
   fault,  ///< one wait whose cause is not the peer: waits holds it
-  peer,   ///< a PE others wait for that itself waits for nobody: members holds it, waits who waits
+  peer,   ///< an unfinished PE that waits for nobody, or a PE others wait for that waits for nobody:
+          ///< members holds it, waits who waits for it (perhaps nobody)
   cycle   ///< waits holds the cycle, each edge's `on` the next one's waiter
 };
 
@@ -62,12 +88,14 @@ struct wait_for_report {
   std::string text;              ///< for people: roots, waits, pointer dump
 };
 
-/// Builds the wait-for graph and finds what holds it: every wait that a loss or a missing wire keeps
-/// from ending, every PE at the end of a chain of waits, and a cycle of each group of PEs that wait
-/// for each other only.
-[[nodiscard]] wait_for_report explain_waits(const machine_shape& shape, std::vector<pe_dump> dumps);
+/// Builds the wait-for graph and finds what holds it: every wait that a loss, a missing wire or a packet
+/// that does not move keeps from ending, every PE at the end of a chain of waits, and a cycle of each
+/// group of PEs that wait for each other only.
+[[nodiscard]] wait_for_report explain_waits(const machine_shape& shape, stopped_machine machine,
+                                            const comm::direction_namer& names = comm::generic_names());
 
 /// Every queue pair that is not at rest: PE path, direction, rx base, four pointers, waiters.
-[[nodiscard]] std::string pointer_dump(const machine_shape& shape, const std::vector<pe_dump>& dumps);
+[[nodiscard]] std::string pointer_dump(const machine_shape& shape, const std::vector<pe_dump>& dumps,
+                                       const comm::direction_namer& names = comm::generic_names());
 
 }  // namespace diecast::analysis

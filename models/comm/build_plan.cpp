@@ -187,7 +187,11 @@ install_plan build_install_plan(const std::vector<edge>& edges, const plan_optio
 
   install_plan plan{options.n_slots, options.slot_bytes, {}};
   plan.queue_pairs.reserve(all.size());
-  for (const planned& p : all) plan.queue_pairs.push_back(p.install);
+  for (planned& p : all) {
+    p.install.n_slots = options.n_slots;
+    p.install.slot_bytes = options.slot_bytes;
+    plan.queue_pairs.push_back(p.install);
+  }
   prove_install_plan(plan);
   return plan;
 }

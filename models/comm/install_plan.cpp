@@ -51,17 +51,21 @@ plan_options options_from(const config::machine_config& c, std::uint64_t tcm_res
   return o;
 }
 
-std::vector<register_write> register_writes(const install_plan& plan, const queue_pair_install& q) {
+std::vector<register_write> register_writes(const queue_pair_install& q) {
   const auto at = [&](abi::register_offset field) { return abi::qp_register(q.dir, field); };
   const std::uint64_t enable =
       (q.tx ? abi::qp_control_tx_enable : 0) | (q.rx ? abi::qp_control_rx_enable : 0);
-  return {{at(abi::qp_n_slots), plan.n_slots},  {at(abi::qp_slot_bytes), plan.slot_bytes},
+  return {{at(abi::qp_n_slots), q.n_slots},     {at(abi::qp_slot_bytes), q.slot_bytes},
           {at(abi::qp_rx_base), q.rx_base},     {at(abi::qp_peer_rx_base), q.peer_rx_base},
           {at(abi::qp_peer_ipcq), q.peer_ipcq}, {at(abi::qp_peer_coord), abi::pack_peer(q.peer)},
           {at(abi::qp_control), enable}};
 }
 
-std::string to_text(const install_plan& plan) {
+direction_namer generic_names() {
+  return [](pe_coord, direction d) { return direction_name(d); };
+}
+
+std::string to_text(const install_plan& plan, const direction_namer& names) {
   std::string text = fmt::format("{} queue pairs, {} slots of {} bytes\n", plan.queue_pairs.size(),
                                  plan.n_slots, plan.slot_bytes);
   text += fmt::format("{:<20} {:<12} {:<5} {:<20} {:<18} {:<18} {}\n", "owner", "direction", "half", "peer",
@@ -71,7 +75,7 @@ std::string to_text(const install_plan& plan) {
   };
   for (const queue_pair_install& q : plan.queue_pairs) {
     text += fmt::format("{:<20} {:<12} {:<5} {:<20} {:<18} {:<18} {:#018x}\n", owner_name(q.owner),
-                        direction_name(q.dir),
+                        names(q.owner, q.dir),
                         q.tx && q.rx ? "tx+rx"
                         : q.tx       ? "tx"
                                      : "rx",

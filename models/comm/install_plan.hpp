@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,11 +48,12 @@ struct queue_pair_install {
   abi::address rx_base{};       ///< 0 when rx is false
   abi::address peer_rx_base{};  ///< 0 when tx is false
   abi::address peer_ipcq{};
+  std::uint32_t n_slots{}, slot_bytes{};  ///< of the rings it reads and writes; equal at both ends
 };
 
 struct install_plan {
-  std::uint32_t n_slots{};
-  std::uint32_t slot_bytes{};
+  std::uint32_t n_slots{};                      ///< of every ring that build_install_plan places
+  std::uint32_t slot_bytes{};                   ///< likewise
   std::vector<queue_pair_install> queue_pairs;  ///< ordered by owner, then direction
 };
 
@@ -83,9 +85,10 @@ struct plan_options {
 [[nodiscard]] install_plan build_install_plan(const std::vector<edge>& edges, const plan_options& options);
 
 /// Proves a plan however it was made: every (owner, direction) once; I3.1, rx ranges disjoint over
-/// the pod; I3, every ring has exactly one writer, the writer is the peer the ring's credits go to,
-/// and two directions that both send and receive write to each other's rings. Addresses are taken
-/// as numbers: nothing here decodes them. Throws user_error naming both owners.
+/// the pod; both ends of a ring have its slots and slot size; I3, every ring has exactly one writer, the
+/// writer is the peer the ring's credits go to, and two directions that both send and receive write to each
+/// other's rings. Addresses are taken as numbers: nothing here decodes them. Throws user_error naming both
+/// owners.
 void prove_install_plan(const install_plan& plan);
 
 /// One register to write, by the host's backdoor or over the fabric.
@@ -95,13 +98,16 @@ struct register_write {
 };
 /// What installing one queue pair of the plan writes to its owner's registers, in order; enabling
 /// comes last.
-[[nodiscard]] std::vector<register_write> register_writes(const install_plan& plan,
-                                                          const queue_pair_install& q);
+[[nodiscard]] std::vector<register_write> register_writes(const queue_pair_install& q);
 
 /// "sip0.cube5.pe3": names a PE where the shape of the machine is not known.
 [[nodiscard]] std::string owner_name(pe_coord pe);
 
+/// How a direction of a PE is called: a program or pattern may have names of its own.
+using direction_namer = std::function<std::string(pe_coord, direction)>;
+[[nodiscard]] direction_namer generic_names();
+
 /// The plan as a table, one queue pair a line, for --dump-install.
-[[nodiscard]] std::string to_text(const install_plan& plan);
+[[nodiscard]] std::string to_text(const install_plan& plan, const direction_namer& names = generic_names());
 
 }  // namespace diecast::comm

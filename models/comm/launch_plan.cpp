@@ -6,6 +6,7 @@
 #include <map>
 
 #include "models/abi/launch.hpp"
+#include "models/config/overrides.hpp"
 #include "models/timing/link.hpp"
 #include "models/types/error.hpp"
 
@@ -24,7 +25,7 @@ class dispatch {
         config_(c),
         clock_(timing::noc_clock(c)),
         flits_(launch_flits(c)),
-        spacing_(slowest_link(timing::ucie_timing_of(c), timing::noc_timing_of(c))) {}
+        spacing_(slowest_link(timing::noc_timing_of(c))) {}
 
   /// When the packet of the SIP's next participant has arrived, counted from the launch call.
   sim_time next(pe_coord pe) {
@@ -57,11 +58,21 @@ class dispatch {
 
   /// Cycles per packet that every link on the way sustains with room for a single packet: its length
   /// plus the round trip of its credits.
-  [[nodiscard]] std::uint64_t slowest_link(const timing::link_timing& ucie,
-                                           const timing::noc_timing& noc) const {
+  [[nodiscard]] std::uint64_t slowest_link(const timing::noc_timing& noc) const {
     const std::uint64_t router = flits_ + noc.hop_cycles + config_.noc.credit_cycles;
     const std::uint64_t wall = flits_ + noc.head_cycles(0) + config_.noc.credit_cycles;
-    const sim_time die = ucie.serialization(flits_) + ucie.latency * 2 + clock_.cycles(2 * wall);
+    const auto over = [&](const config::ucie_block& u) {
+      const timing::link_timing ucie = timing::ucie_timing_of(config_, u);
+      return ucie.usable(flits_) + ucie.latency * 2 + clock_.cycles(2 * wall);
+    };
+    sim_time die = over(config_.ucie);
+    if (!config_.overrides.empty()) {
+      for (const fabric::link& l : topology_.links()) {
+        if (l.kind != fabric::link_kind::ucie) continue;
+        die = std::max(
+            die, over(topology_.ucie(sip_id{l.sip}, cube_id{l.cube}, static_cast<fabric::side>(l.from))));
+      }
+    }
     return std::max({router, wall, clock_.cycles_covering(die)});
   }
 
@@ -73,6 +84,29 @@ class dispatch {
   std::map<sip_id, sender> io_cpus_;
   std::map<std::pair<sip_id, cube_id>, sender> control_cpus_;
 };
+
+/// Time for the replays that the launch packets may meet on die-to-die links. Each of those frames that is
+/// corrupted delays what follows it on its link by one go-back; all of them together delay no packet by
+/// more than their sum. Allowed are so many that more come once in a million launches.
+sim_time replay_allowance(const fabric::topology& t, const config::machine_config& c, std::size_t packets) {
+  const machine_shape& s = t.shape();
+  const std::uint64_t crossings = std::uint64_t{s.cube_columns} + s.cube_rows;
+  const auto worst_link = [&](const config::ucie_block& u, double& errors, sim_time& go_back) {
+    const timing::link_timing link = timing::ucie_timing_of(c, u);
+    if (!link.framed()) return;
+    const double p = timing::frame_error_rate(timing::ucie_ber(u), link.frame_wire_bytes * 8);
+    const std::uint64_t frames = link.frames(launch_flits(c)) * crossings * 2 * packets;
+    errors = std::max(errors, p / (1 - p) * static_cast<double>(frames));
+    go_back = std::max(go_back, link.frame_time(timing::go_back_frames(link)));
+  };
+  double errors = 0.0;  // expected
+  sim_time go_back;
+  worst_link(c.ucie, errors, go_back);
+  for (const config::link_override& o : c.overrides) {
+    worst_link(config::with_override(c, o).ucie, errors, go_back);
+  }
+  return go_back * timing::poisson_quantile(errors, 1e-6);
+}
 
 }  // namespace
 
@@ -106,7 +140,7 @@ sim_time worst_dispatch(const fabric::topology& t, const config::machine_config&
   if (config.host.launch == config::launch_kind::ideal) return worst;
   dispatch d(t, config);
   for (const pe_coord pe : participants) worst = std::max(worst, d.next(pe));
-  return worst;
+  return worst + replay_allowance(t, config, participants.size());
 }
 
 }  // namespace diecast::comm

@@ -44,6 +44,8 @@ struct pattern_entry {
   std::string name;
   std::string description;
   pattern_fn build;
+  /// Names of the directions from first_custom on, for dumps and reports; those without one are generic.
+  std::vector<std::string> direction_names{};
 };
 
 /// ring_1d: E/W over ring_order. A dimension of size 1 has no edges; size 2 has E and W both

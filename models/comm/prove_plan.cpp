@@ -41,16 +41,21 @@ void prove_unique(const install_plan& plan, std::vector<problem>& problems) {
   }
 }
 
-/// I3.1. All rings are of one size, so neighbors in address order tell.
-void prove_disjoint(const install_plan& plan, const refs& rings, std::vector<problem>& problems) {
-  const std::uint64_t bytes = std::uint64_t{plan.n_slots} * plan.slot_bytes;
-  for (std::size_t i = 1; i < rings.size(); ++i) {
-    const queue_pair_install& a = *rings[i - 1];
+std::uint64_t ring_bytes(const queue_pair_install& q) { return std::uint64_t{q.n_slots} * q.slot_bytes; }
+
+/// I3.1. In address order, each ring must start where all before it have ended.
+void prove_disjoint(const refs& rings, std::vector<problem>& problems) {
+  for (std::size_t i = 1, reach = 0; i < rings.size(); ++i) {
+    const queue_pair_install& a = *rings[reach];  // of those before, the one that reaches furthest
     const queue_pair_install& b = *rings[i];
-    if (b.rx_base - a.rx_base >= bytes) continue;
-    problems.push_back({fmt::format("{} and {}", ring_name(a), ring_name(b)), "receive rings overlap (I3.1)",
-                        fmt::format("{:#018x} and {:#018x}, {} bytes each", a.rx_base, b.rx_base, bytes),
-                        "disjoint ranges over the whole pod"});
+    if (b.rx_base - a.rx_base < ring_bytes(a)) {
+      problems.push_back({fmt::format("{} and {}", ring_name(a), ring_name(b)),
+                          "receive rings overlap (I3.1)",
+                          fmt::format("{:#018x}, {} bytes, and {:#018x}, {} bytes", a.rx_base, ring_bytes(a),
+                                      b.rx_base, ring_bytes(b)),
+                          "disjoint ranges over the whole pod"});
+    }
+    if (b.rx_base + ring_bytes(b) > a.rx_base + ring_bytes(a)) reach = i;
   }
 }
 
@@ -78,6 +83,12 @@ void prove_writers(const refs& writers, const refs& rings, std::vector<problem>&
           {where, "writes a ring that is not paired with it",
            fmt::format("ring of {}, which hears {}", ring_name(*ring), owner_name(ring->peer)),
            fmt::format("a ring of {} that hears {}", owner_name(w.peer), owner_name(w.owner))});
+    }
+    if (ring->n_slots != w.n_slots || ring->slot_bytes != w.slot_bytes) {
+      problems.push_back({where, "writes a ring of another shape",
+                          fmt::format("{} x {} bytes, and {} has {} x {}", w.n_slots, w.slot_bytes,
+                                      ring_name(*ring), ring->n_slots, ring->slot_bytes),
+                          "equal slots and slot sizes at both ends"});
     }
     if (i > 0 && writers[i - 1]->peer_rx_base == w.peer_rx_base) {
       problems.push_back({fmt::format("{} and {}", ring_name(*writers[i - 1]), where),
@@ -141,7 +152,7 @@ void prove_install_plan(const install_plan& plan) {
   sort_by(rings, [](const queue_pair_install& q) { return std::tuple{q.rx_base, q.owner, q.dir}; });
   sort_by(writers, [](const queue_pair_install& q) { return std::tuple{q.peer_rx_base, q.owner, q.dir}; });
   prove_unique(plan, problems);
-  prove_disjoint(plan, rings, problems);
+  prove_disjoint(rings, problems);
   prove_writers(writers, rings, problems);
   prove_heard(rings, writers, problems);
   prove_mailboxes(plan, problems);

@@ -8,6 +8,7 @@
 
 #include "models/abi/address.hpp"
 #include "models/abi/wire.hpp"
+#include "models/config/overrides.hpp"
 
 namespace diecast::config {
 namespace {
@@ -180,6 +181,21 @@ verdict costs_a_cycle(double latency_ns, const machine_config& c) {
 verdict ucie_costs_a_cycle(const machine_config& c) { return costs_a_cycle(c.ucie.latency_ns, c); }
 verdict sip_link_costs_a_cycle(const machine_config& c) { return costs_a_cycle(c.sip_link.latency_ns, c); }
 
+verdict package_has_the_lanes(const machine_config& c) {
+  const ucie_block& u = c.ucie;
+  const bool narrow = u.lanes <= 16;
+  if (u.package == ucie_package::automatic || narrow == (u.package == ucie_package::standard)) return {};
+  return broken_rule{
+      "contradicts ucie.lanes", narrow ? "advanced" : "standard",
+      fmt::format("{} for {} lanes per module, or auto", narrow ? "standard" : "advanced", u.lanes)};
+}
+
+verdict errors_are_detected(const machine_config& c) {
+  if (c.ucie.format != flit_format::raw || c.ucie.ber.value_or(0.0) == 0.0) return {};
+  return broken_rule{"flit_format raw has no CRC: bit errors would pass unseen",
+                     fmt::format("{}", *c.ucie.ber), "0 or auto, or ucie.flit_format flit_68 or flit_256"};
+}
+
 verdict pages_are_full_bursts(const machine_config& c) {
   if (c.hbm.model != hbm_model::bank || c.hbm.page_bytes % c.hbm.burst_bytes == 0) return {};
   return broken_rule{"a page is not a whole number of bursts", std::to_string(c.hbm.page_bytes),
@@ -190,7 +206,7 @@ verdict ports_are_full_rows(const machine_config& c) {
   const hbm_block& h = c.hbm;
   const bool bank = h.model == hbm_model::bank;
   const std::uint64_t row =
-      h.pseudo_channels * (bank ? h.bank_groups * h.banks_per_group * h.page_bytes : h.burst_bytes);
+      h.pseudo_channels * (bank ? h.sids * h.bank_groups * h.banks_per_group * h.page_bytes : h.burst_bytes);
   if ((h.port_mib << 20) % row == 0) return {};
   return broken_rule{"a channel is not a whole number of rows over its pseudo-channels and banks",
                      fmt::format("{} MiB", h.port_mib), fmt::format("a multiple of {} B", row)};
@@ -203,12 +219,46 @@ verdict columns_outlast_bursts(const machine_config& c) {
 }
 
 verdict rows_stay_open(const machine_config& c) {
-  if (c.hbm.model != hbm_model::bank || c.hbm.tras_ns >= c.hbm.trcd_ns) return {};
+  if (c.hbm.model != hbm_model::bank || c.hbm.tras_ns >= c.hbm.trcd_rd_ns) return {};
   return broken_rule{"a row would close before its first column command", fmt::format("{} ns", c.hbm.tras_ns),
-                     fmt::format("at least hbm.trcd_ns = {}", c.hbm.trcd_ns)};
+                     fmt::format("at least hbm.trcd_rd_ns = {}", c.hbm.trcd_rd_ns)};
+}
+
+verdict address_map_names_fields(const machine_config& c) {
+  const std::string text = "," + c.hbm.address_map + ",";
+  for (const char* field : {"pc", "sid", "bank_group", "bank", "row", "column"}) {
+    if (text.find(fmt::format(",{},", field)) != std::string::npos) continue;
+    return broken_rule{fmt::format("lacks the field {}", field), c.hbm.address_map,
+                       "pc, sid, bank_group, bank, row and column, each once, in any order"};
+  }
+  return {};
+}
+
+verdict drain_marks_ordered(const machine_config& c) {
+  if (c.hbm.drain_low <= c.hbm.drain_high) return {};
+  return broken_rule{"is above the mark that starts the draining", fmt::format("{}", c.hbm.drain_low),
+                     fmt::format("at most hbm.drain_high = {}", c.hbm.drain_high)};
+}
+
+verdict refresh_fits(const machine_config& c) {
+  const hbm_block& h = c.hbm;
+  if (h.model != hbm_model::bank || h.refresh != hbm_refresh::all_bank || h.trfc_ns < h.trefi_ns) return {};
+  return broken_rule{"leaves no time between refreshes", fmt::format("{} ns", h.trfc_ns),
+                     fmt::format("less than hbm.trefi_ns = {}", h.trefi_ns)};
+}
+
+verdict polls_within_the_watchdog(const machine_config& c) {
+  const double period_us = static_cast<double>(c.ipcq.poll_cycles) / c.noc.clock_ghz / 1e3;
+  if (c.ipcq.wait != backpressure::poll || static_cast<double>(c.sim.watchdog_us) > 2 * period_us) return {};
+  return broken_rule{"a poll that has just looked in vain would be taken for a deadlock",
+                     fmt::format("{} us", c.sim.watchdog_us),
+                     fmt::format("more than two periods of ipcq.poll_cycles = {} ({} us)", c.ipcq.poll_cycles,
+                                 2 * period_us)};
 }
 
 const rule rules[]{
+    {{"sim.watchdog_us", "ipcq.poll_cycles", "ipcq.backpressure", "noc.clock_ghz"},
+     polls_within_the_watchdog},
     {{"sip.columns", "sip.rows"}, cubes_fit_the_address},
     {{"pod.columns", "pod.sips"}, pod_columns_divide},
     {{"pod.links", "pod.topology", "pod.sips"}, links_need_list},
@@ -228,13 +278,18 @@ const rule rules[]{
     {{"ucie.buffer_flits", "noc.flow", "noc.max_packet_bytes", "noc.flit_bytes"}, ucie_cut_through},
     {{"sip_link.buffer_flits", "noc.flow", "noc.max_packet_bytes", "noc.flit_bytes"}, sip_cut_through},
     {{"ucie.latency_ns", "noc.clock_ghz"}, ucie_costs_a_cycle},
+    {{"ucie.package", "ucie.lanes"}, package_has_the_lanes},
+    {{"ucie.ber", "ucie.flit_format"}, errors_are_detected},
     {{"sip_link.latency_ns", "noc.clock_ghz"}, sip_link_costs_a_cycle},
     {{"hbm.page_bytes", "hbm.burst_bytes", "hbm.model"}, pages_are_full_bursts},
-    {{"hbm.port_mib", "hbm.pseudo_channels", "hbm.bank_groups", "hbm.banks_per_group", "hbm.page_bytes",
-      "hbm.burst_bytes", "hbm.model"},
+    {{"hbm.port_mib", "hbm.pseudo_channels", "hbm.sids", "hbm.bank_groups", "hbm.banks_per_group",
+      "hbm.page_bytes", "hbm.burst_bytes", "hbm.model"},
      ports_are_full_rows},
     {{"hbm.tccd_l_ns", "hbm.burst_ns", "hbm.model"}, columns_outlast_bursts},
-    {{"hbm.tras_ns", "hbm.trcd_ns", "hbm.model"}, rows_stay_open},
+    {{"hbm.tras_ns", "hbm.trcd_rd_ns", "hbm.model"}, rows_stay_open},
+    {{"hbm.address_map"}, address_map_names_fields},
+    {{"hbm.drain_low", "hbm.drain_high"}, drain_marks_ordered},
+    {{"hbm.trfc_ns", "hbm.trefi_ns", "hbm.refresh", "hbm.model"}, refresh_fits},
 };
 
 }  // namespace
@@ -247,6 +302,17 @@ std::vector<problem> check(const machine_config& config, const std::set<std::str
     if (!usable) continue;
     if (verdict v = r.test(config)) {
       problems.push_back({r.keys.front(), std::move(v->what), std::move(v->value), std::move(v->expected)});
+    }
+  }
+  if (!problems.empty()) return problems;  // they would be reported again
+  for (std::size_t i = 0; i < config.overrides.size(); ++i) {
+    const machine_config overridden = with_override(config, config.overrides[i]);
+    for (const rule& r : rules) {
+      if (verdict v = r.test(overridden)) {
+        problems.push_back({fmt::format("overrides[{}].set", i),
+                            fmt::format("{}: {}", r.keys.front(), v->what), std::move(v->value),
+                            std::move(v->expected)});
+      }
     }
   }
   return problems;

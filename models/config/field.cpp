@@ -30,6 +30,12 @@ std::string count_words(const field& f) {
   return words;
 }
 
+std::string real_words(const field& f) {
+  std::string words = fmt::format("a number from {} to {}", f.real_least, f.real_most);
+  if (!f.unit.empty()) words += fmt::format(" {}", f.unit);
+  return words;
+}
+
 std::optional<std::uint64_t> parse_number(const field& f, std::string_view text) {
   return f.unit == "B" ? parse_size(text) : parse_count(text);
 }
@@ -61,6 +67,9 @@ std::optional<field_value> parse_untested(const field& f, std::string_view text)
     case field_type::count:
       if (const auto n = parse_number(f, text)) return *n;
       return std::nullopt;
+    case field_type::real_or_auto:
+      if (text == "auto") return automatic{};
+      [[fallthrough]];
     case field_type::real:
       if (const auto x = parse_real(text)) return *x;
       return std::nullopt;
@@ -164,6 +173,9 @@ bool accepts(const field& f, const field_value& value) {
       const auto* n = std::get_if<std::uint64_t>(&value);
       return n != nullptr && in_range(f, *n);
     }
+    case field_type::real_or_auto:
+      if (std::holds_alternative<automatic>(value)) return true;
+      [[fallthrough]];
     case field_type::real: {
       const auto* x = std::get_if<double>(&value);
       return x != nullptr && *x >= f.real_least && *x <= f.real_most;
@@ -186,10 +198,8 @@ std::string expectation(const field& f) {
     case field_type::boolean: return "true or false";
     case field_type::count: return count_words(f);
     case field_type::count_or_auto: return count_words(f) + ", or auto";
-    case field_type::real: {
-      std::string words = fmt::format("a number from {} to {}", f.real_least, f.real_most);
-      return f.unit.empty() ? words : words + " " + f.unit;
-    }
+    case field_type::real: return real_words(f);
+    case field_type::real_or_auto: return real_words(f) + ", or auto";
     case field_type::text: return "text that matches " + f.pattern;
     case field_type::choice: return "one of " + join(f.choices);
     case field_type::links: return "pairs of SIPs: [[0, 1], [1, 2]], or 0-1,1-2 after --set";

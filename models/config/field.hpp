@@ -4,7 +4,8 @@
 //
 // A key is addressed by its dotted path, "noc.columns". Keys and members have the same name except
 // ipcq.buffer_kind (rings), ipcq.backpressure (wait), ccl.inter_sip (between_sips),
-// ucie.flit_format (format), noc.vc_policy (vcs_taken) and noc.arbitration (arbiter).
+// ucie.flit_format (format), noc.vc_policy (vcs_taken) and noc.arbitration (arbiter). The choice "auto" of
+// ucie.package is the enumerator automatic.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +24,18 @@
 
 namespace diecast::config {
 
-enum class field_type : std::uint8_t { boolean, count, real, text, choice, count_or_auto, links };
+enum class field_type : std::uint8_t {
+  boolean,
+  count,
+  real,
+  text,
+  choice,
+  count_or_auto,
+  real_or_auto,
+  links
+};
 
-/// The value of a count_or_auto key that follows from other keys.
+/// The value of a count_or_auto or real_or_auto key that follows from other keys.
 struct automatic {
   bool operator==(const automatic&) const = default;
 };
@@ -39,7 +49,7 @@ struct field {
   field_type type{};
   std::string unit;                                            ///< empty: a plain number or no number
   std::uint64_t least{}, most{};                               ///< count and count_or_auto, inclusive
-  double real_least{}, real_most{};                            ///< real, inclusive
+  double real_least{}, real_most{};                            ///< real and real_or_auto, inclusive
   std::vector<std::string> choices;                            ///< choice, in order of the enumerators
   std::vector<std::pair<std::string, std::string>> spellings;  ///< other accepted spelling -> choice
   std::string pattern;                                         ///< text: ECMAScript expression, anchored

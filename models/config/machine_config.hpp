@@ -14,16 +14,20 @@ namespace diecast::config {
 
 /// A size that follows from other keys unless given: "auto" in JSON.
 using auto_count = std::optional<std::uint64_t>;
+/// The same for a real number.
+using auto_real = std::optional<double>;
 
 struct sim_block {
   std::uint64_t seed{1};
   std::string build_order{"forward"};  ///< forward | reverse | shuffle:N
   std::uint64_t slice_us{1};
   std::uint64_t limit_ms{10'000};
+  std::uint64_t watchdog_us{1000};  ///< without any movement; polling firmware never runs out of events
   std::uint64_t firmware_stack_kib{128};
   std::uint64_t task_stack_kib{64};
   bool strict_memory{false};
   bool links_as_bytes{false};
+  bool check_credits{false};
 };
 
 enum class pod_topology : std::uint8_t { ring, mesh_2d, torus_2d, fully_connected, list };
@@ -118,45 +122,86 @@ struct noc_block {
 };
 
 enum class flit_format : std::uint8_t { raw, flit_68, flit_256 };
+enum class ucie_package : std::uint8_t { automatic, standard, advanced };
 
 struct ucie_block {
+  ucie_package package{ucie_package::automatic};
   std::uint64_t lanes{64};
   double gt_s{16.0};
   std::uint64_t modules{2};
   double latency_ns{11.0};                    ///< FDI to FDI, one crossing
   flit_format format{flit_format::flit_256};  ///< key flit_format
   auto_count buffer_flits;                    ///< per VC, in NoC flits; auto: bandwidth x round trip
+  auto_count retry_flits;                     ///< in UCIe flits, of the link; auto: bandwidth x round trip
+  auto_real ber;                              ///< bit error rate; auto: by rate, see models/timing/link.hpp
+  auto_real pj_per_bit;                       ///< on the wire; auto: by package and rate
+  bool operator==(const ucie_block&) const = default;
 };
 
 struct sip_link_block {
   double gbytes_s{64.0};  ///< payload rate per direction; what one NoC port can feed
   double latency_ns{100.0};
   auto_count buffer_flits;
+  bool operator==(const sip_link_block&) const = default;
 };
 
 enum class hbm_model : std::uint8_t { bank, simple };
+enum class hbm_bank_hash : std::uint8_t { none, row_xor };
+enum class hbm_scheduler : std::uint8_t { fr_fcfs, fcfs };
+enum class hbm_page_policy : std::uint8_t { open, closed };
+enum class hbm_refresh : std::uint8_t { all_bank, per_bank, none };
+enum class hbm_row_bus : std::uint8_t { half_clock, full_clock };
 
 struct hbm_block {
   hbm_model model{hbm_model::bank};
   std::uint64_t ports{16};  ///< channels of a cube, each at a NoC terminal
   std::uint64_t port_mib{1024};
   std::uint64_t pseudo_channels{2};  ///< per port
+  std::uint64_t sids{2};             ///< stack IDs: groups of dies that share a pseudo-channel
   std::uint64_t bank_groups{4};
   std::uint64_t banks_per_group{4};
   std::uint64_t page_bytes{1024};
   std::uint64_t burst_bytes{32};
-  double burst_ns{1.25};  ///< data-bus time of one burst
-  double trcd_ns{19.4};
-  double trp_ns{16.25};
-  double tras_ns{28.1};
+  std::string address_map{"pc,bank_group,column,bank,sid,row"};  ///< from the burst upwards
+  hbm_bank_hash bank_hash{hbm_bank_hash::none};
+
+  hbm_scheduler scheduler{hbm_scheduler::fr_fcfs};
+  hbm_page_policy page_policy{hbm_page_policy::open};
+  hbm_refresh refresh{hbm_refresh::all_bank};
+  std::uint64_t read_queue{128};  ///< bursts, per port
+  std::uint64_t write_queue{64};  ///< bursts, per port
+  double drain_high{0.8};         ///< of write_queue
+  double drain_low{0.2};          ///< of write_queue
+
+  double burst_ns{1.25};  ///< data-bus time of one burst: two command clocks
+  hbm_row_bus row_bus{hbm_row_bus::half_clock};
   double cl_ns{12.5};
   double cwl_ns{6.25};
-  double tccd_l_ns{2.5};
+  double trcd_rd_ns{19.4};
+  double trcd_wr_ns{9.4};
+  double trp_ns{16.25};
+  double tras_ns{28.1};
+  double trc_ns{45.0};
+  double trtp_ns{5.6};
   double twr_ns{20.6};
+  double tccd_l_ns{2.5};
+  double tccd_r_ns{1.875};
+  double trrd_s_ns{2.5};
+  double trrd_l_ns{3.1};
+  double tfaw_ns{15.0};
+  double twtr_s_ns{4.4};
+  double twtr_l_ns{6.25};
+  double trtw_ns{12.5};
+  double tppd_ns{1.25};
+  double trefi_ns{3900.0};
+  double trfc_ns{350.0};
+  double trfcpb_ns{200.0};
+  double trrefd_ns{5.0};
+
   double controller_ns{20.0};
   double simple_gbytes_s{32.0};  ///< model simple: per pseudo-channel
   double simple_latency_ns{0.0};
-  std::uint64_t queue{64};  ///< transactions accepted before END_REQ is held back
+  std::uint64_t queue{64};  ///< model simple: transactions accepted before END_REQ is held back
 };
 
 struct sram_block {
@@ -176,15 +221,30 @@ struct host_block {
 
 enum class root_place : std::uint8_t { center, corner };
 enum class inter_sip : std::uint8_t { ring_1d, torus_2d };
+enum class install_kind : std::uint8_t { backdoor, timed };
 
 struct ccl_block {
   root_place root{root_place::center};
   inter_sip between_sips{inter_sip::ring_1d};  ///< key inter_sip
   std::uint64_t kernel_call_cycles{20};        ///< firmware overhead per runtime call
+  install_kind install{install_kind::backdoor};
 };
 
 struct trace_block {
   std::string vcd_scope{"*"};
+};
+
+/// Changes single links: what is set replaces the block's value at every link whose name matches. A link
+/// is named by either of its ends and changes in both directions.
+struct link_override {
+  std::string match{};  ///< glob over instance names, "pod.sip0.cube_1_2.ucie_e*"
+  std::optional<bool> enabled{};
+  std::optional<std::uint64_t> modules{};  ///< UCIe only, as gt_s and ber
+  std::optional<double> gt_s{};
+  std::optional<double> latency_ns{};
+  std::optional<double> ber{};
+  std::optional<double> gbytes_s{};  ///< SIP links only
+  bool operator==(const link_override&) const = default;
 };
 
 struct machine_config {
@@ -202,6 +262,7 @@ struct machine_config {
   host_block host;
   ccl_block ccl;
   trace_block trace;
+  std::vector<link_override> overrides;  ///< in order: a later one wins
 
   [[nodiscard]] machine_shape shape() const {
     return {static_cast<std::uint32_t>(pod.sips), static_cast<std::uint32_t>(sip.columns),

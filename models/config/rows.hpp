@@ -83,6 +83,23 @@ class rows {
     return *this;
   }
 
+  rows& real_or_auto(auto_real Block::*member, std::string key, std::string unit, double least, double most,
+                     std::string description, std::string source) {
+    field& f = bare(member, field_type::real_or_auto, std::move(key), std::move(unit), std::move(description),
+                    std::move(source));
+    f.real_least = least;
+    f.real_most = most;
+    f.get = [at = member_of(member)](const machine_config& c) -> field_value {
+      const auto_real& x = c.*(at.first).*(at.second);
+      return x ? field_value{*x} : field_value{automatic{}};
+    };
+    f.set = [at = member_of(member)](machine_config& c, const field_value& v) {
+      const auto* x = std::get_if<double>(&v);
+      c.*(at.first).*(at.second) = x != nullptr ? auto_real{*x} : auto_real{};
+    };
+    return *this;
+  }
+
   /// `names` in the order of the enumerators, which count from 0.
   template <class Enum>
   rows& choice(Enum Block::*member, std::string key, const std::vector<std::string>& names,

@@ -91,9 +91,10 @@ block_table noc_table() {
 block_table ucie_table() {
   using b = ucie_block;
   return rows<b>(&machine_config::ucie, "ucie", "Die-to-die link on each side of a cube.")
+      .choice(&b::package, "package", {"auto", "standard", "advanced"},
+              "Kind of package; auto: standard up to 16 lanes per module, advanced above.", "UCIe")
       .count(&b::lanes, "lanes", "", 1, 256, "Lanes of a module: x16 standard, x64 advanced.", "UCIe")
-      .real(&b::gt_s, "gt_s", "GT/s", 0.1, 128, "Transfers per second and lane; UCIe has 4 to 64.",
-            "Rebel100")
+      .real(&b::gt_s, "gt_s", "GT/s", 4, 64, "Transfers per second and lane.", "Rebel100; UCIe has 4 to 64")
       .count(&b::modules, "modules", "", 1, 8, "Modules of a side.",
              "256 GB/s: what 4 edge routers can feed; Rebel100 has ~8")
       .real(&b::latency_ns, "latency_ns", "ns", 0.001, most_ns,
@@ -103,6 +104,16 @@ block_table ucie_table() {
       .auto_size(&b::buffer_flits, "buffer_flits", "flits", 1, 1 << 20,
                  "Receive buffer per VC in NoC flits; auto: bandwidth x round trip.",
                  "bandwidth x round trip")
+      .auto_size(&b::retry_flits, "retry_flits", "UCIe flits", 1, 1 << 20,
+                 "Retry buffer of the link; auto: raw rate x twice the latency.",
+                 "22 ns x 128 GB/s = 11 flits of 256 B per module")
+      .real_or_auto(&b::ber, "ber", "", 0, 0.01,
+                    "Bit error rate; auto: 1e-15 up to 32 GT/s, 1e-12 above, 0 for raw, which has no CRC.",
+                    "UCIe")
+      .real_or_auto(
+          &b::pj_per_bit, "pj_per_bit", "pJ/bit", 0, 100,
+          "Energy of a bit on the wire; auto: 0.25 advanced, 0.5 standard; above 16 GT/s 0.3 and 0.6.",
+          "UCIe targets 0.25-0.3 and 0.5-0.6; which rate has which end is an assumption")
       .table();
 }
 
@@ -121,26 +132,74 @@ block_table sip_link_table() {
 
 block_table hbm_table() {
   using b = hbm_block;
+  constexpr const char* ramulator = "Ramulator 2.1, HBM3_6400Mbps";
+  constexpr double most_timing = 100'000;
   return rows<b>(&machine_config::hbm, "hbm", "HBM of a cube.")
       .choice(&b::model, "model", {"bank", "simple"},
               "Timing of banks and rows, or a rate and a latency per pseudo-channel.", assumption)
       .count(&b::ports, "ports", "", 1, 256, "Channels, each at a NoC terminal.", "JEDEC HBM3: 16 channels")
-      .count(&b::port_mib, "port_mib", "MiB", 1, 65'536, "Capacity of a channel.", "JEDEC HBM3, 16 GiB stack")
+      .count(&b::port_mib, "port_mib", "MiB", 1, 65'536,
+             "Capacity of a channel; the number of rows follows from it.", "JEDEC HBM3, 16 GiB stack")
       .count(&b::pseudo_channels, "pseudo_channels", "", 1, 64, "Pseudo-channels of a channel.", "JEDEC HBM3")
-      .count(&b::bank_groups, "bank_groups", "", 1, 64, "Bank groups of a pseudo-channel.", hbm3)
+      .count(&b::sids, "sids", "", 1, 16, "Stack IDs: groups of dies sharing a pseudo-channel.",
+             "HBM3 16 Gb, 8 high")
+      .count(&b::bank_groups, "bank_groups", "", 1, 64, "Bank groups of a pseudo-channel and SID.", hbm3)
       .count(&b::banks_per_group, "banks_per_group", "", 1, 64, "Banks of a bank group.", hbm3)
       .count(&b::page_bytes, "page_bytes", "B", 64, 65'536, "Row of a bank of one pseudo-channel.", hbm3)
-      .count(&b::burst_bytes, "burst_bytes", "B", 16, 4096,
-             "Bytes of one burst; neighboring bursts go to neighboring pseudo-channels.", "32 bit x BL8")
-      .real(&b::burst_ns, "burst_ns", "ns", 0.001, 1000, "Time of one burst on the data bus (tCCD_S).",
-            "32 B at 6.4 GT/s x 32 bit")
-      .real(&b::trcd_ns, "trcd_ns", "ns", 0, 1000, "Row activation to column command.", hbm3)
+      .count(&b::burst_bytes, "burst_bytes", "B", 16, 4096, "Bytes of one burst.", "32 bit x BL8")
+      .text(&b::address_map, "address_map", "(pc|sid|bank_group|bank|row|column)(,[a-z_]+){5}",
+            "Order of the address fields from the burst upwards: pc, sid, bank_group, bank, row and column, "
+            "each once.",
+            "data/hbm/README: order of the reference patterns")
+      .choice(&b::bank_hash, "bank_hash", {"none", "row_xor"},
+              "row_xor: the low bits of the row are XORed into bank group and bank.",
+              "off as in Ramulator 2.1")
+      .choice(&b::scheduler, "scheduler", {"fr_fcfs", "fcfs"},
+              "First ready (row hits first, then oldest), or strictly the oldest.", "Ramulator 2.1")
+      .choice(&b::page_policy, "page_policy", {"open", "closed"},
+              "closed: a row is closed with its last waiting access (auto-precharge).", "Ramulator 2.1")
+      .choice(&b::refresh, "refresh", {"all_bank", "per_bank", "none"},
+              "Refresh of all banks of a pseudo-channel at once, of one bank at a time, or none.",
+              "Ramulator 2.1, AllBank")
+      .count(&b::read_queue, "read_queue", "bursts", 1, 65'536, "Read queue of a channel.", assumption)
+      .count(&b::write_queue, "write_queue", "bursts", 1, 65'536, "Write queue of a channel.", assumption)
+      .real(&b::drain_high, "drain_high", "", 0, 1,
+            "Share of the write queue above which writes are drained; they also are when no read waits.",
+            "Ramulator 2.1, wr_high_watermark")
+      .real(&b::drain_low, "drain_low", "", 0, 1,
+            "Share of the write queue below which draining ends when a read waits.",
+            "Ramulator 2.1, wr_low_watermark")
+      .real(&b::burst_ns, "burst_ns", "ns", 0.001, 1000,
+            "Time of one burst on the data bus (tCCD_S): two command clocks.", "32 B at 6.4 GT/s x 32 bit")
+      .choice(&b::row_bus, "row_bus", {"half_clock", "full_clock"},
+              "Row commands on both edges of the clock (HBM3, HBM4: activation 1.5 clocks, others 0.5) or on "
+              "one (HBM2: activation 2 clocks, others 1).",
+              "JESD238, JESD235")
+      .real(&b::cl_ns, "cl_ns", "ns", 0, 1000, "Read command to data (CL).", hbm3)
+      .real(&b::cwl_ns, "cwl_ns", "ns", 0, 1000, "Write command to data (CWL).", hbm3)
+      .real(&b::trcd_rd_ns, "trcd_rd_ns", "ns", 0, 1000, "Activation to read.", hbm3)
+      .real(&b::trcd_wr_ns, "trcd_wr_ns", "ns", 0, 1000, "Activation to write.", hbm3)
       .real(&b::trp_ns, "trp_ns", "ns", 0, 1000, "Precharge to activation.", hbm3)
       .real(&b::tras_ns, "tras_ns", "ns", 0, 1000, "Activation to precharge.", hbm3)
-      .real(&b::cl_ns, "cl_ns", "ns", 0, 1000, "Read command to data.", hbm3)
-      .real(&b::cwl_ns, "cwl_ns", "ns", 0, 1000, "Write command to data.", hbm3)
-      .real(&b::tccd_l_ns, "tccd_l_ns", "ns", 0, 1000, "Between column commands of one bank group.", hbm3)
+      .real(&b::trc_ns, "trc_ns", "ns", 0, 1000, "Activation to activation of one bank.", hbm3)
+      .real(&b::trtp_ns, "trtp_ns", "ns", 0, 1000, "Read to precharge.", hbm3)
       .real(&b::twr_ns, "twr_ns", "ns", 0, 1000, "End of write data to precharge.", hbm3)
+      .real(&b::tccd_l_ns, "tccd_l_ns", "ns", 0, 1000, "Between column commands of one bank group.", hbm3)
+      .real(&b::tccd_r_ns, "tccd_r_ns", "ns", 0, 1000, "Between column commands of different SIDs.",
+            ramulator)
+      .real(&b::trrd_s_ns, "trrd_s_ns", "ns", 0, 1000, "Between activations of different bank groups.", hbm3)
+      .real(&b::trrd_l_ns, "trrd_l_ns", "ns", 0, 1000, "Between activations of one bank group.", hbm3)
+      .real(&b::tfaw_ns, "tfaw_ns", "ns", 0, 1000, "Window of at most four activations.", hbm3)
+      .real(&b::twtr_s_ns, "twtr_s_ns", "ns", 0, 1000, "End of write data to a read of another bank group.",
+            hbm3)
+      .real(&b::twtr_l_ns, "twtr_l_ns", "ns", 0, 1000, "End of write data to a read of its bank group.", hbm3)
+      .real(&b::trtw_ns, "trtw_ns", "ns", 0, 1000, "Read command to write command.", ramulator)
+      .real(&b::tppd_ns, "tppd_ns", "ns", 0, 1000, "Between precharges of a pseudo-channel.", ramulator)
+      .real(&b::trefi_ns, "trefi_ns", "ns", 1, most_timing, "Between all-bank refreshes.", hbm3)
+      .real(&b::trfc_ns, "trfc_ns", "ns", 0, most_timing, "All-bank refresh to activation.", hbm3)
+      .real(&b::trfcpb_ns, "trfcpb_ns", "ns", 0, most_timing, "Refresh of a bank to its activation.", hbm3)
+      .real(&b::trrefd_ns, "trrefd_ns", "ns", 0, 1000,
+            "Refresh of a bank to an activation or refresh of another.", ramulator)
       .real(&b::controller_ns, "controller_ns", "ns", 0, 10'000, "Controller and PHY, added to each access.",
             "gem5 MemCtrl, static front-end and back-end latency (10 + 10 ns)")
       .real(&b::simple_gbytes_s, "simple_gbytes_s", "GB/s", 0.001, 1e6,
@@ -148,7 +207,7 @@ block_table hbm_table() {
       .real(&b::simple_latency_ns, "simple_latency_ns", "ns", 0, most_ns,
             "Model simple: added to each access.", "seed machine")
       .count(&b::queue, "queue", "", 1, 65'536,
-             "Transactions a channel accepts before it holds back the next.", assumption)
+             "Model simple: transactions a channel accepts before it holds back the next.", assumption)
       .table();
 }
 

@@ -30,6 +30,10 @@ block_table sim_table() {
              "Simulated time between two looks at progress and signals.", assumption)
       .count(&b::limit_ms, "limit_ms", "ms", 1, 1'000'000, "Simulated time at which a run is stopped.",
              assumption)
+      .count(&b::watchdog_us, "watchdog_us", "us", 1, 1'000'000'000,
+             "Time without any movement after which a run whose firmware polls is reported as a deadlock. A "
+             "long computation counts as movement.",
+             assumption)
       .count(&b::firmware_stack_kib, "firmware_stack_kib", "KiB", 16, 65'536,
              "Stack of a PE's firmware thread.", assumption)
       .count(&b::task_stack_kib, "task_stack_kib", "KiB", 16, 65'536,
@@ -38,6 +42,11 @@ block_table sim_table() {
                assumption)
       .boolean(&b::links_as_bytes, "links_as_bytes",
                "Passes every message between SIPs through bytes. Changes no result.", assumption)
+      .boolean(
+          &b::check_credits, "check_credits",
+          "Watches the pointers of every queue pair: a credit made or lost, or a message left in a ring by "
+          "kernels that have all ended, ends the run. Changes no result.",
+          assumption)
       .table();
 }
 
@@ -156,6 +165,11 @@ block_table ccl_table() {
               "Pattern between the root cubes of the SIPs in intercube.", "seed ADR-0032")
       .count(&b::kernel_call_cycles, "kernel_call_cycles", "cycles", 0, 1'000'000,
              "Firmware overhead of each runtime call.", assumption)
+      .choice(
+          &b::install, "install", {"backdoor", "timed"},
+          "How the hosts write the queue-pair registers: by debug transport at no cost, or in packets over "
+          "the fabric before the first launch.",
+          "seed IPCQ")
       .table();
 }
 

@@ -69,13 +69,32 @@ class balance_table {
         less(tcm, 5 * ni), fmt::format("a reduce-scatter at wire rate moves {:.1f} GB/s", 5 * ni));
   }
 
+  /// Router-to-router links of a cube over its middle, each way; 0 when it has one router.
+  [[nodiscard]] std::uint64_t links_across() const {
+    const auto& layout = t_.layout({}, {});
+    const bool in_one_row = c_.noc.topology == config::noc_topology::ring;
+    const bool along_x = in_one_row || layout.columns >= layout.rows;
+    const auto half_of = [&](router_index r) {
+      if (in_one_row) return 2 * r >= layout.routers();
+      return along_x ? 2 * (r % layout.columns) >= layout.columns : 2 * (r / layout.columns) >= layout.rows;
+    };
+    std::uint64_t across = 0;
+    for (router_index r = 0; r < layout.routers(); ++r) {
+      const unsigned first = static_cast<unsigned>(along_x ? side::east : side::north);
+      for (const unsigned s : {first, static_cast<unsigned>(opposite(static_cast<side>(first)))}) {
+        if (!t_.has_side(r, static_cast<side>(s)) || half_of(r)) continue;
+        across += half_of(t_.next_router(r, static_cast<side>(s))) ? 1 : 0;
+      }
+    }
+    return across;
+  }
+
   void noc_rows() {
-    const bool vertical = c_.noc.columns >= c_.noc.rows;
-    const std::uint64_t cut = vertical ? c_.noc.rows : c_.noc.columns;
+    const std::uint64_t cut = links_across();
     add("NoC link", link_rate(),
         fmt::format("{} B flits at {} GHz, {:.1f} GB/s after headers", c_.noc.flit_bytes, ghz(),
                     link_rate() * payload_share()));
-    add("cube bisection", d(cut) * link_rate(), fmt::format("{} links each way", cut));
+    if (cut != 0) add("cube bisection", d(cut) * link_rate(), fmt::format("{} links each way", cut));
     const double port = hbm_gbytes_s() / d(std::max<std::uint64_t>(c_.hbm.ports, 1));
     if (c_.hbm.ports > 0) {
       add("cube HBM", hbm_gbytes_s(), fmt::format("{} ports of {:.1f} GB/s", c_.hbm.ports, port),
@@ -148,13 +167,27 @@ class balance_table {
            "noc.sideband_buffer_flits");
     const double drain_ns = d(packet + c_.noc.credit_cycles + 1) / ghz();
     if (t_.shape().cubes_per_sip() > 1) {
-      buffer("UCIe VC buffer", ucie_buffer_flits(c_), ucie_payload_gbytes_s(c_.ucie),
+      buffer("UCIe VC buffer", ucie_buffer_flits(c_, c_.ucie), ucie_payload_gbytes_s(c_.ucie),
              2 * c_.ucie.latency_ns + drain_ns, packet, "ucie.buffer_flits");
+      retry_row();
     }
     if (!t_.sip_links().empty()) {
-      buffer("SIP link VC buffer", sip_link_buffer_flits(c_), c_.sip_link.gbytes_s,
+      buffer("SIP link VC buffer", sip_link_buffer_flits(c_, c_.sip_link), c_.sip_link.gbytes_s,
              2 * c_.sip_link.latency_ns + drain_ns, packet, "sip_link.buffer_flits");
     }
+  }
+
+  void retry_row() {
+    const timing::link_timing link = timing::ucie_timing_of(c_, c_.ucie);
+    if (!link.framed()) return;
+    const std::uint32_t frames = timing::ucie_retry_frames(c_, c_.ucie);
+    const double share = timing::retry_share(link, frames);
+    const double rate = share * link.gbytes_s;
+    add("UCIe retry buffer", rate,
+        fmt::format("{} flits of {} B against {:.1f} GB/s raw x {:.1f} ns", frames, link.frame_wire_bytes,
+                    ucie_raw_gbytes_s(c_.ucie), 2 * c_.ucie.latency_ns),
+        less(rate, link.gbytes_s),
+        fmt::format("ucie.retry_flits sustains only {:.1f} GB/s of payload over its round trip", rate));
   }
 
   /// Bytes in flight that a PE's window allows, against what its link moves in a round trip.
@@ -171,7 +204,7 @@ class balance_table {
       const abi::node_address hbm{0, 0, static_cast<terminal_index>(c_.cube.pes)};
       const double memory_ns = c_.hbm.model == config::hbm_model::simple
                                    ? c_.hbm.simple_latency_ns
-                                   : c_.hbm.controller_ns + c_.hbm.trcd_ns + c_.hbm.cl_ns;
+                                   : c_.hbm.controller_ns + c_.hbm.trcd_rd_ns + c_.hbm.cl_ns;
       const double loop = latency_ns(pe, hbm, abi::traffic_class::request, 1) + memory_ns +
                           latency_ns(hbm, pe, abi::traffic_class::response, packet_flits());
       window("DMA window to the cube's HBM", c_.pe.dma_outstanding * c_.noc.max_packet_bytes, loop,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rates and buffer sizes that follow from other keys.
 #include <cmath>
-#include <stdexcept>
 
 #include "models/fabric/topology.hpp"
 #include "models/timing/link.hpp"
@@ -44,14 +43,14 @@ std::uint32_t sideband_buffer_flits(const config::machine_config& c) {
   return rounded(1 + credit_loop_cycles(c));  // a sideband packet is one flit
 }
 
-std::uint32_t ucie_buffer_flits(const config::machine_config& c) {
-  if (c.ucie.buffer_flits) return static_cast<std::uint32_t>(*c.ucie.buffer_flits);
-  return link_buffer(c, timing::ucie_timing_of(c));
+std::uint32_t ucie_buffer_flits(const config::machine_config& c, const config::ucie_block& u) {
+  if (u.buffer_flits) return static_cast<std::uint32_t>(*u.buffer_flits);
+  return link_buffer(c, timing::ucie_timing_of(c, u));
 }
 
-std::uint32_t sip_link_buffer_flits(const config::machine_config& c) {
-  if (c.sip_link.buffer_flits) return static_cast<std::uint32_t>(*c.sip_link.buffer_flits);
-  return link_buffer(c, timing::sip_link_timing_of(c));
+std::uint32_t sip_link_buffer_flits(const config::machine_config& c, const config::sip_link_block& s) {
+  if (s.buffer_flits) return static_cast<std::uint32_t>(*s.buffer_flits);
+  return link_buffer(c, timing::sip_link_timing_of(c, s));
 }
 
 double ucie_raw_gbytes_s(const config::ucie_block& u) {
@@ -59,12 +58,10 @@ double ucie_raw_gbytes_s(const config::ucie_block& u) {
 }
 
 double ucie_payload_gbytes_s(const config::ucie_block& u) {
-  switch (u.format) {
-    case config::flit_format::raw: return ucie_raw_gbytes_s(u);
-    case config::flit_format::flit_68: return ucie_raw_gbytes_s(u) * 64.0 / 68.0;
-    case config::flit_format::flit_256: return ucie_raw_gbytes_s(u) * 236.0 / 256.0;
-  }
-  throw std::logic_error("ucie.flit_format has no payload share");
+  const timing::frame_format frame = timing::frame_of(u.format);
+  if (frame.wire_bytes == 0) return ucie_raw_gbytes_s(u);
+  return ucie_raw_gbytes_s(u) * static_cast<double>(frame.payload_bytes) /
+         static_cast<double>(frame.wire_bytes);
 }
 
 }  // namespace diecast::fabric

@@ -9,19 +9,24 @@ namespace diecast::fabric {
 sim_time idle_latency(const topology& t, const config::machine_config& config, abi::node_address from,
                       abi::node_address to, abi::traffic_class, std::uint32_t flits) {
   const timing::noc_timing noc = timing::noc_timing_of(config);
-  const timing::link_timing ucie = timing::ucie_timing_of(config);
-  const timing::link_timing sip = timing::sip_link_timing_of(config);
   sim_time start;  // when the head enters the cube at hand
   timing::span at_exit;
   std::uint64_t mesh_links = 0;
   const std::span<const link> links = t.links();
   for (const route_hop& hop : t.trace(from, to)) {
-    switch (links[hop.link].kind) {
+    const link& l = links[hop.link];
+    switch (l.kind) {
       case link_kind::inject: mesh_links = 0; break;
       case link_kind::mesh: ++mesh_links; break;
       case link_kind::eject: at_exit = noc.crossing(start, mesh_links, flits); break;
-      case link_kind::ucie: start = ucie.crossing(at_exit.tail, flits); break;
-      case link_kind::sip: start = sip.crossing(at_exit.tail, flits); break;
+      case link_kind::ucie: {
+        const config::ucie_block& u = t.ucie(sip_id{l.sip}, cube_id{l.cube}, static_cast<side>(l.from));
+        start = timing::ucie_timing_of(config, u).crossing(at_exit.tail, flits);
+        break;
+      }
+      case link_kind::sip:
+        start = timing::sip_link_timing_of(config, t.sip_link_settings(l.from)).crossing(at_exit.tail, flits);
+        break;
     }
   }
   return at_exit.tail;

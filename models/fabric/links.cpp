@@ -70,8 +70,10 @@ void topology::impl::name_cube_links(std::uint32_t sip, std::uint32_t cube) cons
   }
   for (unsigned s = 0; s < sides; ++s) {
     if (!p.has_lanes[s]) continue;
-    add(link_kind::ucie, s, s, ucie_raw_gbytes_s(config.ucie),
-        fmt::format("{}.ucie_{}", path, to_string(static_cast<side>(s))));
+    const auto edge = static_cast<side>(s);
+    const double raw =
+        joined(sip, cube_id{cube}, edge) ? ucie_raw_gbytes_s(ucie(sip_id{sip}, cube_id{cube}, edge)) : 0.0;
+    add(link_kind::ucie, s, s, raw, fmt::format("{}.ucie_{}", path, to_string(static_cast<side>(s))));
   }
 }
 
@@ -82,7 +84,7 @@ void topology::impl::name_links() const {
   }
   for (const sip_link& l : sip_links) {
     links.push_back({link_kind::sip, l.from.sip, l.from.cube, static_cast<std::uint16_t>(l.index),
-                     l.from.terminal, config.sip_link.gbytes_s, l.name});
+                     l.from.terminal, sip_joined(l.index) ? sip_link_block(l.index).gbytes_s : 0.0, l.name});
   }
 }
 

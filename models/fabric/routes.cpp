@@ -44,6 +44,11 @@ topology::impl::way topology::impl::way_out(sip_id sip, cube_id cube, router_ind
     const std::uint32_t n = p.spread_lanes ? target % p.lanes_of(config, s) : number;
     return static_cast<terminal_index>(p.lane_base[static_cast<unsigned>(s)] + n);
   };
+  if (!detours.empty() && !detours[sip.value].empty()) {
+    const side s = detours[sip.value][std::size_t{cube.value} * shape.cubes_per_sip() + target];
+    const bool along_x = s == side::east || s == side::west;
+    return {lane(s, along_x ? router_y[router] : router_x[router]), true};
+  }
   if (x != tx) return {lane(tx > x ? side::east : side::west, router_y[router]), true};
   return {lane(target > cube.value ? side::north : side::south, router_x[router]), true};
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <fmt/format.h>
+#include <optional>
 #include <set>
 
 #include "models/config/pod_grid.hpp"
@@ -59,11 +60,14 @@ side grid_side(const grid_rules& grid, std::uint32_t from, std::uint32_t to) {
   return positive ? side::north : side::south;
 }
 
-void build_grid(sip_graph& g, const machine_shape& shape, const grid_rules& grid) {
+void join_grid(sip_graph& g, const machine_shape& shape, const grid_rules& grid) {
   for (std::uint32_t sip = 0; sip < g.sips; ++sip) {
     join_positive(g, shape, grid, sip, side::east);
     join_positive(g, shape, grid, sip, side::north);
   }
+}
+
+void route_grid(sip_graph& g, const grid_rules& grid) {
   std::vector<std::uint16_t> by_side(std::size_t{g.sips} * sides, no_link);
   for (std::size_t l = 0; l < g.links.size(); ++l) {
     const sip_connection& link = g.links[l];
@@ -115,11 +119,11 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> listed_pairs(const config::
   return pairs;
 }
 
-/// Shortest paths; of equally short ones the link of the lowest index.
-void route_shortest(sip_graph& g) {
+/// Shortest paths over links that are not off; of equally short ones the link of the lowest index.
+void route_shortest(sip_graph& g, const std::vector<bool>& off) {
   std::vector<std::vector<std::uint16_t>> leaving(g.sips);  // in ascending order
   for (std::size_t l = 0; l < g.links.size(); ++l) {
-    leaving[g.links[l].from].push_back(static_cast<std::uint16_t>(l));
+    if (off.empty() || !off[l]) leaving[g.links[l].from].push_back(static_cast<std::uint16_t>(l));
   }
   for (std::uint32_t to = 0; to < g.sips; ++to) {
     std::vector<std::uint32_t> distance(g.sips, g.sips);
@@ -144,11 +148,11 @@ void route_shortest(sip_graph& g) {
 }
 
 /// One problem per SIP that SIP 0 cannot reach, links being two-way; names every such pair with 0.
-void check_reach(const sip_graph& g, std::vector<problem>& problems) {
+void check_reach(const sip_graph& g, const char* where, std::vector<problem>& problems) {
   for (std::uint32_t sip = 1; sip < g.sips; ++sip) {
     if (g.next_link(0, sip) != no_link) continue;
-    problems.push_back({"pod.links", "SIPs that no path of links joins",
-                        fmt::format("pod.sip0 and pod.sip{}", sip), "a path between every two SIPs"});
+    problems.push_back({where, "SIPs that no path of links joins", fmt::format("pod.sip0 and pod.sip{}", sip),
+                        "a path between every two SIPs"});
   }
 }
 
@@ -170,40 +174,62 @@ void measure_routes(sip_graph& g, bool grid) {
   }
 }
 
+/// Shape of a ring, mesh or torus; nothing for the other kinds of pod.
+std::optional<grid_rules> grid_of(const config::machine_config& c) {
+  switch (c.pod.topology) {
+    case pod_topology::ring: return grid_rules{static_cast<std::uint32_t>(c.pod.sips), 1, true};
+    case pod_topology::mesh_2d:
+    case pod_topology::torus_2d: {
+      const config::pod_grid p = config::pod_grid_of(c.pod);
+      return grid_rules{p.columns, p.rows, c.pod.topology == pod_topology::torus_2d};
+    }
+    case pod_topology::fully_connected:
+    case pod_topology::list: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::pair<std::uint32_t, std::uint32_t>> all_pairs(std::uint32_t sips) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
+  for (std::uint32_t a = 0; a < sips; ++a) {
+    for (std::uint32_t b = a + 1; b < sips; ++b) pairs.emplace_back(a, b);
+  }
+  return pairs;
+}
+
 }  // namespace
 
-sip_graph build_sip_graph(const config::machine_config& c, std::vector<problem>& problems) {
+sip_graph join_sips(const config::machine_config& c, std::vector<problem>& problems) {
   sip_graph g;
   g.sips = static_cast<std::uint32_t>(c.pod.sips);
-  g.next.assign(std::size_t{g.sips} * g.sips, no_link);
   const machine_shape shape = c.shape();
-  const std::size_t before = problems.size();
-  const bool grid = c.pod.topology == pod_topology::ring || c.pod.topology == pod_topology::mesh_2d ||
-                    c.pod.topology == pod_topology::torus_2d;
-  if (c.pod.topology == pod_topology::ring) {
-    build_grid(g, shape, {g.sips, 1, true});
-  } else if (grid) {
-    try {
-      const config::pod_grid p = config::pod_grid_of(c.pod);
-      build_grid(g, shape, {p.columns, p.rows, c.pod.topology == pod_topology::torus_2d});
-    } catch (const user_error& e) {
-      problems.insert(problems.end(), e.problems().begin(), e.problems().end());
+  try {
+    if (const auto grid = grid_of(c)) {
+      join_grid(g, shape, *grid);
+    } else if (c.pod.topology == pod_topology::fully_connected) {
+      build_pairs(g, shape, all_pairs(g.sips));
+    } else {
+      build_pairs(g, shape, listed_pairs(c.pod, problems));
     }
-  } else if (c.pod.topology == pod_topology::fully_connected) {
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
-    for (std::uint32_t a = 0; a < g.sips; ++a) {
-      for (std::uint32_t b = a + 1; b < g.sips; ++b) pairs.emplace_back(a, b);
-    }
-    build_pairs(g, shape, pairs);
-  } else {
-    build_pairs(g, shape, listed_pairs(c.pod, problems));
+  } catch (const user_error& e) {
+    problems.insert(problems.end(), e.problems().begin(), e.problems().end());
   }
-  if (!grid) {
-    route_shortest(g);
-    check_reach(g, problems);
-  }
-  if (problems.size() == before) measure_routes(g, grid);
   return g;
+}
+
+void route_sips(sip_graph& g, const config::machine_config& c, const std::vector<bool>& off,
+                std::vector<problem>& problems) {
+  const std::size_t before = problems.size();
+  g.next.assign(std::size_t{g.sips} * g.sips, no_link);
+  const bool whole = std::find(off.begin(), off.end(), true) == off.end();
+  const auto grid = whole ? grid_of(c) : std::nullopt;
+  if (grid) {
+    route_grid(g, *grid);
+  } else {
+    route_shortest(g, off);
+    check_reach(g, whole ? "pod.links" : "overrides", problems);
+  }
+  if (problems.size() == before) measure_routes(g, grid.has_value());
 }
 
 }  // namespace diecast::fabric

@@ -39,7 +39,12 @@ struct sip_graph {
   }
 };
 
-/// Appends what is wrong (bad pod.links, SIPs that do not reach each other) to `problems`.
-[[nodiscard]] sip_graph build_sip_graph(const config::machine_config& c, std::vector<problem>& problems);
+/// The links alone. Appends what is wrong (bad pod.links) to `problems`.
+[[nodiscard]] sip_graph join_sips(const config::machine_config& c, std::vector<problem>& problems);
+
+/// Adds the routes. `off`: per link, true where it is missing; empty when all are there. With a link
+/// missing, rings and grids route like lists, by shortest paths. Appends SIPs that do not reach each other.
+void route_sips(sip_graph& g, const config::machine_config& c, const std::vector<bool>& off,
+                std::vector<problem>& problems);
 
 }  // namespace diecast::fabric

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/fabric/topology.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <map>
 #include <stdexcept>
@@ -47,13 +48,19 @@ topology::impl::impl(const config::machine_config& c, purpose what) : config(c) 
   if (study) {
     config.pod = {};
     config.pod.sips = config.sip.columns = config.sip.rows = 1;
+    config.overrides.clear();  // of links that a study does not have
   }
   std::vector<problem> problems = check_counts(config);
   if (!problems.empty()) throw user_error(std::move(problems));
   shape = config.shape();
-  graph = build_sip_graph(config, problems);
   grid = router_grid(config.noc);
-  choose_vcs(what, problems);
+  graph = join_sips(config, problems);
+  if (problems.empty()) settings = settle_links(config, graph, problems);
+  // Of a list also those SIPs are told that the links found good do not reach.
+  const bool list = config.pod.topology == config::pod_topology::list;
+  if (problems.empty() || list) route_sips(graph, config, missing_sip_links(), problems);
+  route_around_gaps(detour_rules.front(), problems);
+  if (problems.empty()) choose_vcs(what, problems);
   if (!problems.empty()) throw user_error(std::move(problems));
   if (study) {
     place_study();
@@ -63,10 +70,45 @@ topology::impl::impl(const config::machine_config& c, purpose what) : config(c) 
   number_links();
 }
 
+bool topology::impl::joined(std::uint32_t sip, cube_id cube, side s) const {
+  if (!cube_beside(shape, cube, s)) return false;
+  return settings.ucie.empty() ||
+         settings.ucie[cube_index(sip_id{sip}, cube) * sides + static_cast<unsigned>(s)].enabled;
+}
+
+std::vector<bool> topology::impl::missing_sip_links() const {
+  std::vector<bool> off;
+  for (const link_settings::sip_link& l : settings.sip_links) off.push_back(!l.enabled);
+  return off;
+}
+
+void topology::impl::route_around_gaps(detour_rule rule, std::vector<problem>& problems) {
+  detours.clear();
+  const std::uint32_t cubes = shape.cubes_per_sip();
+  bool gaps = false;
+  for (std::uint32_t sip = 0; sip < shape.sips && !settings.ucie.empty(); ++sip) {
+    const auto* const first = &settings.ucie[std::size_t{sip} * cubes * sides];
+    const bool whole = std::all_of(first, first + cubes * sides, [](const auto& s) { return s.enabled; });
+    detours.emplace_back();
+    if (whole) continue;
+    gaps = true;
+    std::vector<std::pair<cube_id, cube_id>> cut_off;
+    const cube_grid cubes_of_sip{shape, [this, sip](cube_id cube, side s) { return joined(sip, cube, s); }};
+    detours.back() = route_around(cubes_of_sip, rule, cut_off);
+    for (const auto& [from, to] : cut_off) {
+      problems.push_back(
+          {"overrides", "cubes that no path of UCIe links joins",
+           fmt::format("{} and {}", cube_path(shape, sip_id{sip}, from), cube_path(shape, sip_id{sip}, to)),
+           "a path between every two cubes of a SIP"});
+    }
+  }
+  if (!gaps) detours.clear();
+}
+
 std::array<bool, sides> topology::impl::neighbors(cube_id cube) const {
-  const std::uint32_t x = shape.cube_x(cube);
-  const std::uint32_t y = shape.cube_y(cube);
-  return {y + 1 < shape.cube_rows, x + 1 < shape.cube_columns, y > 0, x > 0};
+  std::array<bool, sides> there{};
+  for (unsigned s = 0; s < sides; ++s) there[s] = cube_beside(shape, cube, static_cast<side>(s)).has_value();
+  return there;
 }
 
 void topology::impl::choose_vcs(purpose what, std::vector<problem>& problems) {
@@ -166,8 +208,18 @@ void topology::impl::note_coordinates() {
   }
 }
 
+/// Detours come by the first rule without a cycle. When none has that, the first stays: whoever asks
+/// find_dependency_cycle is shown its cycle.
 topology::topology(const config::machine_config& config, purpose what)
-    : impl_(std::make_unique<impl>(config, what)), plan_(impl_->vcs) {}
+    : impl_(std::make_unique<impl>(config, what)), plan_(impl_->vcs) {
+  if (impl_->detours.empty()) return;
+  std::vector<problem> none;
+  for (const detour_rule rule : detour_rules) {
+    impl_->route_around_gaps(rule, none);
+    if (find_dependency_cycle(*this).empty()) return;
+  }
+  impl_->route_around_gaps(detour_rules.front(), none);
+}
 topology::~topology() = default;
 
 const machine_shape& topology::shape() const { return impl_->shape; }
@@ -177,14 +229,14 @@ const cube_layout& topology::layout(sip_id sip, cube_id cube) const {
 }
 
 std::optional<cube_id> topology::neighbor(cube_id cube, side s) const {
-  if (!impl_->neighbors(cube)[static_cast<unsigned>(s)]) return std::nullopt;
-  switch (s) {
-    case side::north: return cube_id{cube.value + impl_->shape.cube_columns};
-    case side::east: return cube_id{cube.value + 1};
-    case side::south: return cube_id{cube.value - impl_->shape.cube_columns};
-    case side::west: return cube_id{cube.value - 1};
-  }
-  return std::nullopt;
+  return cube_beside(impl_->shape, cube, s);
+}
+
+const config::ucie_block& topology::ucie(sip_id sip, cube_id cube, side s) const {
+  return impl_->ucie(sip, cube, s);
+}
+const config::sip_link_block& topology::sip_link_settings(std::uint32_t index) const {
+  return impl_->sip_link_block(index);
 }
 
 std::span<const sip_link> topology::sip_links() const { return impl_->sip_links; }

@@ -8,8 +8,9 @@
 // crossing keeps its row or column; a crossbar spreads cubes over its lanes by their numbers). Between SIPs:
 // the pod topology's own next hop, through the gateway cube that holds its port: X first, then Y on rings,
 // meshes and tori (the shorter way round, ties go positive), the shortest path (lowest link index first) on
-// lists. A ring or torus dimension of two SIPs has one pair of links, not two: the shorter way round would
-// leave half of a second pair idle for ever.
+// lists and wherever a SIP link is missing. In a SIP with a UCIe link missing cubes are routed by table
+// (detours.hpp). A ring or torus dimension of two SIPs has one pair of links, not two: the shorter way round
+// would leave half of a second pair idle for ever.
 //
 // Legs: one VC set per leg keeps the dependency graph free of cycles. The leg of a packet is a
 // property of the cube it is in: 0 in its source cube; 1 + 2c in a cube it passes through and
@@ -89,7 +90,7 @@ struct link {
   std::uint16_t sip{}, cube{};  ///< where it starts
   std::uint16_t from{};         ///< router (mesh, eject), terminal (inject), side (ucie), sip link (sip)
   std::uint16_t port{};         ///< side (mesh, ucie), router (inject), terminal (eject, sip)
-  double gbytes_s{};            ///< raw rate, 1e9 bytes/s
+  double gbytes_s{};            ///< raw rate, 1e9 bytes/s; 0: disabled by an override
   std::string name;             ///< "pod.sip0.cube_1_2.router_0_3.east"
 };
 
@@ -147,6 +148,10 @@ class topology {
   [[nodiscard]] std::optional<cube_id> neighbor(cube_id cube, side s) const;
   [[nodiscard]] std::span<const sip_link> sip_links() const;
   [[nodiscard]] cube_id io_cube(sip_id sip) const;  ///< holds io_cpu
+  /// Settings of the link on that side of a cube, overrides applied.
+  [[nodiscard]] const config::ucie_block& ucie(sip_id sip, cube_id cube, side s) const;
+  /// Settings of a SIP link by its index, overrides applied.
+  [[nodiscard]] const config::sip_link_block& sip_link_settings(std::uint32_t index) const;
 
   // VCs: [class][leg][dateline set][lane]. Links that no packet goes round on have one dateline set.
   // Lanes are what noc.vcs gives a flow to keep (per_flow) or a packet to choose from (dynamic).
@@ -257,8 +262,9 @@ class topology {
 /// Buffer sizes that follow from other keys when given as auto.
 [[nodiscard]] std::uint32_t vc_buffer_flits(const config::machine_config& c);
 [[nodiscard]] std::uint32_t sideband_buffer_flits(const config::machine_config& c);
-[[nodiscard]] std::uint32_t ucie_buffer_flits(const config::machine_config& c);
-[[nodiscard]] std::uint32_t sip_link_buffer_flits(const config::machine_config& c);
+[[nodiscard]] std::uint32_t ucie_buffer_flits(const config::machine_config& c, const config::ucie_block& u);
+[[nodiscard]] std::uint32_t sip_link_buffer_flits(const config::machine_config& c,
+                                                  const config::sip_link_block& s);
 /// Payload bytes/s of one UCIe side after flit format, 1e9 bytes/s; and before it.
 [[nodiscard]] double ucie_payload_gbytes_s(const config::ucie_block& u);
 [[nodiscard]] double ucie_raw_gbytes_s(const config::ucie_block& u);

@@ -6,6 +6,8 @@
 #include <mutex>
 #include <vector>
 
+#include "models/fabric/detours.hpp"
+#include "models/fabric/link_settings.hpp"
 #include "models/fabric/placement.hpp"
 #include "models/fabric/router_grid.hpp"
 #include "models/fabric/sip_graph.hpp"
@@ -19,6 +21,8 @@ struct topology::impl {
   sip_graph graph;
   router_grid grid;
   vc_plan vcs;
+  link_settings settings;
+  std::vector<std::vector<side>> detours;  ///< per SIP with a link missing, see detours.hpp; else empty
   bool count_crossings{true};  ///< legs by SIP links crossed; otherwise by datelines
   std::vector<placed_layout> layouts;
   std::vector<std::uint32_t> layout_of;  ///< per cube of the pod
@@ -61,6 +65,20 @@ struct topology::impl {
   void choose_vcs(purpose what, std::vector<problem>& problems);
   void choose_legs();
   [[nodiscard]] std::string vcs_in_words() const;
+  [[nodiscard]] const config::ucie_block& ucie(sip_id sip, cube_id cube, side s) const {
+    if (settings.ucie.empty()) return config.ucie;
+    return settings.ucie[cube_index(sip, cube) * sides + static_cast<unsigned>(s)].block;
+  }
+  [[nodiscard]] const config::sip_link_block& sip_link_block(std::uint32_t index) const {
+    return settings.sip_links.empty() ? config.sip_link : settings.sip_links[index].block;
+  }
+  [[nodiscard]] bool sip_joined(std::uint32_t index) const {
+    return settings.sip_links.empty() || settings.sip_links[index].enabled;
+  }
+  /// A UCIe link leaves there, and is enabled.
+  [[nodiscard]] bool joined(std::uint32_t sip, cube_id cube, side s) const;
+  [[nodiscard]] std::vector<bool> missing_sip_links() const;
+  void route_around_gaps(detour_rule rule, std::vector<problem>& problems);
   void place();
   void place_study();
   void note_coordinates();

@@ -334,6 +334,7 @@ std::uint16_t ipcq_core::token_arrived(const abi::ipcq_fields& token) {
     advance = ahead <= s.n_slots - s.available() ? ahead : 0;
   }
   s.slot_message_bytes[s.space.slot(token.sequence)] = token.message_bytes;
+  s.last_token = token.sequence;
   s.peer_head_cache = s.space.advance(s.peer_head_cache, advance);
   check_arms(*qp);
   return *qp;
@@ -343,6 +344,7 @@ std::uint16_t ipcq_core::credit_arrived(const abi::ipcq_fields& credit) {
   const auto qp = matcher().credit(credit);
   if (!qp) fail("credit", credit, "no queue pair sends to that ring; the rings are");
   queue_pair_state& s = qps_[*qp];
+  s.last_credit = credit.sequence;
   const std::uint32_t unreturned = s.space.distance(s.peer_tail_cache, s.my_head);
   const bool in_space = credit.sequence < s.space.modulus();
   const std::uint32_t returned = in_space ? s.space.distance(s.peer_tail_cache, credit.sequence) : 0;
@@ -366,12 +368,12 @@ std::string ipcq_core::dump() const {
   for (std::size_t i = 0; i < qps_.size(); ++i) {
     if (!qps_[i].tx && !qps_[i].rx) continue;
     if (!text.empty()) text += '\n';
-    text += describe(static_cast<std::uint16_t>(i), qps_[i]);
+    text += describe(comm::direction_name(static_cast<comm::direction>(i)), qps_[i]);
   }
   return text.empty() ? "  no queue pair is enabled" : text;
 }
 
-std::string describe(std::uint16_t qp, const queue_pair_state& s) {
+std::string describe(const std::string& direction, const queue_pair_state& s) {
   std::string halves = s.tx && s.rx ? "tx+rx" : s.tx ? "tx" : s.rx ? "rx" : "off";
   std::string waiters;
   const auto waiter = [&](std::uint64_t bit, const char* what) {
@@ -382,12 +384,15 @@ std::string describe(std::uint16_t qp, const queue_pair_state& s) {
   waiter(abi::arm_receive, "receive");
   waiter(abi::arm_send_space, "send_space");
   waiter(abi::arm_source_read, "source_read");
+  const auto last = [](const std::optional<std::uint32_t>& sequence) {
+    return sequence ? fmt::format("{}", *sequence) : std::string("none");
+  };
   return fmt::format(
       "  {:<12} {:<5} rx_base {:#018x} peer_rx_base {:#018x} ({} x {} B) my_head {} my_tail {} "
-      "peer_head_cache {} "
-      "peer_tail_cache {} waiters {} peer {}",
-      comm::direction_name(qp), halves, s.rx_base, s.peer_rx_base, s.n_slots, s.slot_bytes, s.my_head,
-      s.my_tail, s.peer_head_cache, s.peer_tail_cache, waiters.empty() ? "none" : waiters, name(s.peer));
+      "peer_head_cache {} peer_tail_cache {} last token {} last credit {} waiters {} peer {}",
+      direction, halves, s.rx_base, s.peer_rx_base, s.n_slots, s.slot_bytes, s.my_head, s.my_tail,
+      s.peer_head_cache, s.peer_tail_cache, last(s.last_token), last(s.last_credit),
+      waiters.empty() ? "none" : waiters, name(s.peer));
 }
 
 }  // namespace diecast::protocol

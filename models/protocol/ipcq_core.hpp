@@ -47,11 +47,18 @@ struct queue_pair_state {
   std::uint32_t source_read_target{};             ///< `sends` when arm_source_read was last written
   std::uint64_t armed{};                          ///< abi::arm_* bits pending
   std::vector<std::uint32_t> slot_message_bytes;  ///< bytes of the message in each rx slot
+  std::optional<std::uint32_t> last_token;        ///< sequence of the token that came last
+  std::optional<std::uint32_t> last_credit;       ///< consumer_seq of the credit that came last
 
   [[nodiscard]] std::uint32_t free_slots() const {
     return n_slots - space.distance(peer_tail_cache, my_head);
   }
   [[nodiscard]] std::uint32_t available() const { return space.distance(my_tail, peer_head_cache); }
+  /// Nobody waits, nothing sent is unread or unreleased, nothing received is unreleased.
+  [[nodiscard]] bool at_rest() const {
+    if (armed != 0 || (tx && (my_head != peer_tail_cache || sources_read != sends))) return false;
+    return !rx || my_tail == peer_head_cache;
+  }
   [[nodiscard]] abi::address tx_slot() const {
     return peer_rx_base + std::uint64_t{space.slot(my_head)} * slot_bytes;
   }
@@ -63,8 +70,8 @@ struct queue_pair_state {
 /// Largest ring an engine holds.
 inline constexpr std::uint32_t max_slots = 65'536;
 
-/// One line of a pointer dump: direction <-> rx base, four pointers, waiters, peer.
-[[nodiscard]] std::string describe(std::uint16_t qp, const queue_pair_state& state);
+/// One line of a pointer dump: direction <-> rx base, four pointers, last sequences, waiters, peer.
+[[nodiscard]] std::string describe(const std::string& direction, const queue_pair_state& state);
 
 /// How an arriving token or credit finds its queue pair. `address` is the rule; `sender` is the
 /// seed's old behaviour, kept as a demonstrable defect.

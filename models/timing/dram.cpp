@@ -2,7 +2,6 @@
 #include "models/timing/dram.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -11,157 +10,152 @@
 namespace diecast::timing {
 namespace {
 
-/// More than one machine word of banks would cost the scheduler its bit masks.
+/// The banks of a pseudo-channel are the bits of one machine word in the scheduler.
 constexpr std::uint64_t max_banks = 64;
+constexpr std::uint64_t clocks_per_burst = 2;
 
-class checks {
- public:
-  void power_of_two(const char* key, std::uint64_t value) {
-    if (!std::has_single_bit(value))
-      add(key, "is not a power of two", fmt::format("{}", value), "1, 2, 4, ...");
-  }
-  void positive(const char* key, double value) {
-    if (!(value > 0) || !std::isfinite(value))
-      add(key, "is not positive", fmt::format("{}", value), "> 0 ns");
-  }
-  void not_negative(const char* key, double value) {
-    if (!(value >= 0) || !std::isfinite(value)) add(key, "is negative", fmt::format("{}", value), ">= 0 ns");
-  }
-  void add(const char* key, const char* what, std::string value, std::string expected) {
-    problems_.push_back({fmt::format("hbm.{}", key), what, std::move(value), std::move(expected)});
-  }
-  void finish() const {
-    if (!problems_.empty()) throw user_error(problems_);
-  }
-  [[nodiscard]] bool clean() const { return problems_.empty(); }
-
- private:
-  std::vector<problem> problems_;
+struct named_time {
+  const char* key;
+  double ns;
 };
 
-unsigned bits_of(std::uint64_t power_of_two) { return static_cast<unsigned>(std::countr_zero(power_of_two)); }
+void check_block(const config::hbm_block& hbm) {
+  std::vector<problem> problems;
+  const auto add = [&](const char* key, const char* what, std::string value, std::string expected) {
+    problems.push_back({fmt::format("hbm.{}", key), what, std::move(value), std::move(expected)});
+  };
+  for (const named_time t : {named_time{"burst_ns", hbm.burst_ns}, {"cl_ns", hbm.cl_ns}}) {
+    if (!(t.ns > 0) || !std::isfinite(t.ns)) add(t.key, "is not positive", fmt::format("{}", t.ns), "> 0 ns");
+  }
+  for (const named_time t : {named_time{"cwl_ns", hbm.cwl_ns}, {"trcd_rd_ns", hbm.trcd_rd_ns},
+                             {"trcd_wr_ns", hbm.trcd_wr_ns},   {"trp_ns", hbm.trp_ns},
+                             {"tras_ns", hbm.tras_ns},         {"trc_ns", hbm.trc_ns},
+                             {"trtp_ns", hbm.trtp_ns},         {"twr_ns", hbm.twr_ns},
+                             {"tccd_l_ns", hbm.tccd_l_ns},     {"tccd_r_ns", hbm.tccd_r_ns},
+                             {"trrd_s_ns", hbm.trrd_s_ns},     {"trrd_l_ns", hbm.trrd_l_ns},
+                             {"tfaw_ns", hbm.tfaw_ns},         {"twtr_s_ns", hbm.twtr_s_ns},
+                             {"twtr_l_ns", hbm.twtr_l_ns},     {"trtw_ns", hbm.trtw_ns},
+                             {"tppd_ns", hbm.tppd_ns},         {"trefi_ns", hbm.trefi_ns},
+                             {"trfc_ns", hbm.trfc_ns},         {"trfcpb_ns", hbm.trfcpb_ns},
+                             {"trrefd_ns", hbm.trrefd_ns},     {"controller_ns", hbm.controller_ns}}) {
+    if (!(t.ns >= 0) || !std::isfinite(t.ns)) add(t.key, "is negative", fmt::format("{}", t.ns), ">= 0 ns");
+  }
+  if (hbm.read_queue == 0) add("read_queue", "holds no burst", "0", "1 or more");
+  if (hbm.write_queue == 0) add("write_queue", "holds no burst", "0", "1 or more");
+  const std::uint64_t banks = hbm.sids * hbm.bank_groups * hbm.banks_per_group;
+  if (banks == 0 || banks > max_banks) {
+    add("bank_groups", "x hbm.banks_per_group x hbm.sids is not a possible number of banks",
+        fmt::format("{} x {} x {}", hbm.bank_groups, hbm.banks_per_group, hbm.sids),
+        fmt::format("1 to {}", max_banks));
+  }
+  if (!problems.empty()) throw user_error(problems);
+}
+
+/// Turns times into ticks, and shifts them by the lengths of commands: a time of the standard runs
+/// from the last tick of one command to the last tick of the next.
+class converter {
+ public:
+  converter(sim_time tck, bool half_clock) : tck_(tck), clock_(half_clock ? 2 : 1) {}
+
+  [[nodiscard]] dram_tick ticks(double ns) const { return command_clocks(ns, tck_) * clock_; }
+  [[nodiscard]] dram_tick activate_length() const { return clock_ == 2 ? 3 : 2; }
+  [[nodiscard]] dram_tick column_length() const { return clock_; }
+  static dram_tick from(dram_tick nominal, dram_tick first_length, dram_tick next_length) {
+    const dram_tick late = nominal + first_length;
+    return late > next_length ? late - next_length : 0;
+  }
+
+ private:
+  sim_time tck_;
+  dram_tick clock_;
+};
+
+void set_shape(dram_parameters& p, const config::hbm_block& hbm) {
+  const bool half = hbm.row_bus == config::hbm_row_bus::half_clock;
+  p.clock = half ? 2 : 1;
+  p.tick = {nanoseconds(hbm.burst_ns).fs / (clocks_per_burst * p.clock)};
+  p.pseudo_channels = static_cast<std::uint32_t>(hbm.pseudo_channels);
+  p.sids = static_cast<std::uint32_t>(hbm.sids);
+  p.bank_groups = static_cast<std::uint32_t>(hbm.bank_groups);
+  p.banks_per_group = static_cast<std::uint32_t>(hbm.banks_per_group);
+  p.refresh = hbm.refresh;
+  p.scheduler = hbm.scheduler;
+  p.page_policy = hbm.page_policy;
+  p.read_queue = static_cast<std::uint32_t>(hbm.read_queue);
+  p.write_queue = static_cast<std::uint32_t>(hbm.write_queue);
+  p.drain_high = hbm.drain_high * static_cast<double>(hbm.write_queue);
+  p.drain_low = hbm.drain_low * static_cast<double>(hbm.write_queue);
+}
+
+void set_row_times(dram_parameters& p, const config::hbm_block& hbm, const converter& c) {
+  const dram_tick act = c.activate_length();
+  const dram_tick col = c.column_length();
+  constexpr dram_tick row = 1;  // of a precharge or refresh
+  p.activate_bus = act;
+  p.act_to_read = converter::from(c.ticks(hbm.trcd_rd_ns), act, col);
+  p.act_to_write = converter::from(c.ticks(hbm.trcd_wr_ns), act, col);
+  p.act_to_pre = converter::from(c.ticks(hbm.tras_ns), act, row);
+  p.act_to_act = c.ticks(hbm.trc_ns);
+  p.act_to_act_s = c.ticks(hbm.trrd_s_ns);
+  p.act_to_act_l = c.ticks(hbm.trrd_l_ns);
+  p.faw = c.ticks(hbm.tfaw_ns);
+  p.act_to_ref = converter::from(c.ticks(hbm.trc_ns), act, row);
+  p.act_to_refpb = converter::from(c.ticks(hbm.trrd_s_ns), act, row);
+  p.pre_to_act = converter::from(c.ticks(hbm.trp_ns), row, act);
+  p.pre_to_pre = c.ticks(hbm.tppd_ns);
+  p.pre_to_ref = c.ticks(hbm.trp_ns);
+  const dram_tick written = p.write_end + c.ticks(hbm.twr_ns);
+  p.read_to_pre = converter::from(c.ticks(hbm.trtp_ns), col, row);
+  p.write_to_pre = converter::from(written, col, row);
+  p.readp_to_act = converter::from(c.ticks(hbm.trtp_ns) + c.ticks(hbm.trp_ns), col, act);
+  p.writep_to_act = converter::from(written + c.ticks(hbm.trp_ns), col, act);
+  p.readp_to_ref = converter::from(c.ticks(hbm.trtp_ns) + c.ticks(hbm.trp_ns), col, row);
+  p.writep_to_ref = converter::from(written + c.ticks(hbm.trp_ns), col, row);
+}
+
+void set_refresh_times(dram_parameters& p, const config::hbm_block& hbm, const converter& c, sim_time tck) {
+  const dram_tick act = c.activate_length();
+  constexpr dram_tick row = 1;
+  p.refi = std::max<dram_tick>(1, c.ticks(hbm.trefi_ns));
+  // The same interval shared by the banks, rounded up to whole clocks.
+  const double share_ns = hbm.trefi_ns / static_cast<double>(p.banks_per_pc());
+  p.refi_bank = std::max<dram_tick>(1, command_clocks(share_ns, tck)) * p.clock;
+  p.refresh_set = c.ticks(hbm.trfcpb_ns);
+  p.ref_to_act = converter::from(c.ticks(hbm.trfc_ns), row, act);
+  p.ref_to_pre = c.ticks(hbm.trfc_ns);
+  p.refpb_to_act = converter::from(c.ticks(hbm.trfcpb_ns), row, act);
+  p.refpb_to_act_d = converter::from(c.ticks(hbm.trrefd_ns), row, act);
+  p.refpb_to_refpb = c.ticks(hbm.trrefd_ns);
+}
 
 }  // namespace
 
-dram_clock command_clocks(double ns, sim_time tck) {
+std::uint64_t command_clocks(double ns, sim_time tck) {
   constexpr double printed_rounding = 0.1;
   const double clocks = ns / tck.ns();
-  return static_cast<dram_clock>(std::ceil(std::max(0.0, clocks - printed_rounding)));
+  return static_cast<std::uint64_t>(std::ceil(std::max(0.0, clocks - printed_rounding)));
 }
 
 dram_parameters make_dram_parameters(const config::hbm_block& hbm) {
-  checks check;
-  check.positive("burst_ns", hbm.burst_ns);
-  check.positive("trcd_ns", hbm.trcd_ns);
-  check.positive("trp_ns", hbm.trp_ns);
-  check.positive("tras_ns", hbm.tras_ns);
-  check.positive("cl_ns", hbm.cl_ns);
-  check.positive("cwl_ns", hbm.cwl_ns);
-  check.positive("tccd_l_ns", hbm.tccd_l_ns);
-  check.positive("twr_ns", hbm.twr_ns);
-  check.not_negative("controller_ns", hbm.controller_ns);
-  check.power_of_two("bank_groups", hbm.bank_groups);
-  check.power_of_two("banks_per_group", hbm.banks_per_group);
-  if (hbm.queue == 0) check.add("queue", "holds no transaction", "0", "1 or more");
-  if (hbm.bank_groups > max_banks || hbm.banks_per_group > max_banks ||
-      hbm.bank_groups * hbm.banks_per_group > max_banks) {
-    check.add("bank_groups", "x hbm.banks_per_group gives too many banks",
-              fmt::format("{} x {}", hbm.bank_groups, hbm.banks_per_group),
-              fmt::format("at most {}", max_banks));
-  }
-  check.finish();
-
+  check_block(hbm);
   dram_parameters p;
-  p.burst = 2;
-  p.tck = {nanoseconds(hbm.burst_ns).fs / p.burst};
-  p.bank_groups = static_cast<std::uint32_t>(hbm.bank_groups);
-  p.banks_per_group = static_cast<std::uint32_t>(hbm.banks_per_group);
-  p.trcd = command_clocks(hbm.trcd_ns, p.tck);
-  p.trp = command_clocks(hbm.trp_ns, p.tck);
-  p.tras = command_clocks(hbm.tras_ns, p.tck);
-  p.cl = command_clocks(hbm.cl_ns, p.tck);
-  p.cwl = command_clocks(hbm.cwl_ns, p.tck);
-  p.tccd_l = std::max(command_clocks(hbm.tccd_l_ns, p.tck), p.burst);
-  p.twr = command_clocks(hbm.twr_ns, p.tck);
+  set_shape(p, hbm);
+  const sim_time tck = p.tick * p.clock;
+  const converter c(tck, p.clock == 2);
+  p.burst = clocks_per_burst * p.clock;
+  p.read_end = c.ticks(hbm.cl_ns) + p.burst;
+  const dram_tick cwl = c.ticks(hbm.cwl_ns);
+  p.write_end = cwl + p.burst;
+  set_row_times(p, hbm, c);
+  p.col_to_col_s = p.burst;
+  p.col_to_col_l = std::max(c.ticks(hbm.tccd_l_ns), p.burst);
+  p.col_to_col_r = std::max(c.ticks(hbm.tccd_r_ns), p.burst);
+  // Whatever tRTW says, the write's data may not start before the read's has passed.
+  p.read_to_write = std::max({c.ticks(hbm.trtw_ns), p.burst, p.read_end - std::min(p.read_end, cwl)});
+  p.write_to_read_s = p.write_end + c.ticks(hbm.twtr_s_ns);
+  p.write_to_read_l = p.write_end + c.ticks(hbm.twtr_l_ns);
+  set_refresh_times(p, hbm, c, tck);
   return p;
-}
-
-dram_address_map::dram_address_map(const config::hbm_block& hbm) {
-  checks check;
-  check.power_of_two("pseudo_channels", hbm.pseudo_channels);
-  check.power_of_two("bank_groups", hbm.bank_groups);
-  check.power_of_two("banks_per_group", hbm.banks_per_group);
-  check.power_of_two("page_bytes", hbm.page_bytes);
-  check.power_of_two("burst_bytes", hbm.burst_bytes);
-  check.power_of_two("port_mib", hbm.port_mib);
-  if (check.clean() && hbm.page_bytes < hbm.burst_bytes) {
-    check.add("page_bytes", "is below hbm.burst_bytes", fmt::format("{}", hbm.page_bytes),
-              fmt::format("at least {}", hbm.burst_bytes));
-  }
-  check.finish();
-
-  unsigned next = bits_of(hbm.burst_bytes);
-  const auto take = [&next](std::uint64_t count) {
-    const field f{next, bits_of(count)};
-    next += f.bits;
-    return f;
-  };
-  pseudo_channel_ = take(hbm.pseudo_channels);
-  bank_group_ = take(hbm.bank_groups);
-  column_ = take(hbm.page_bytes / hbm.burst_bytes);
-  bank_ = take(hbm.banks_per_group);
-  const unsigned port_bits = bits_of(hbm.port_mib) + 20;
-  if (port_bits < next || port_bits - next > 31) {
-    check.add("port_mib", "does not give between 1 and 2^31 rows", fmt::format("{}", hbm.port_mib),
-              fmt::format("2^{} to 2^{} bytes with these banks and pages", next, next + 31));
-    check.finish();
-  }
-  row_ = {next, port_bits - next};
-  rows_ = 1U << row_.bits;
-}
-
-dram_location dram_address_map::decode(std::uint64_t offset) const {
-  return {pseudo_channel_.of(offset), bank_group_.of(offset), bank_.of(offset), row_.of(offset),
-          column_.of(offset)};
-}
-
-std::uint64_t dram_address_map::encode(const dram_location& l) const {
-  return std::uint64_t{l.pseudo_channel} << pseudo_channel_.shift |
-         std::uint64_t{l.bank_group} << bank_group_.shift | std::uint64_t{l.column} << column_.shift |
-         std::uint64_t{l.bank} << bank_.shift | std::uint64_t{l.row} << row_.shift;
-}
-
-dram_banks::dram_banks(const dram_parameters& p)
-    : p_(p), banks_(p.banks()), group_column_from_(p.bank_groups) {}
-
-dram_clock dram_banks::earliest_column(std::uint32_t bank, bool write) const {
-  const dram_clock latency = write ? p_.cwl : p_.cl;
-  const dram_clock bus = data_free_ > latency ? data_free_ - latency : 0;
-  return std::max(
-      {banks_[bank].column_from, group_column_from_[bank / p_.banks_per_group], column_from_, bus});
-}
-
-void dram_banks::activate(std::uint32_t bank, std::uint32_t row, dram_clock at) {
-  bank_state& b = banks_[bank];
-  b.row = row;
-  b.column_from = at + p_.trcd;
-  b.precharge_from = at + p_.tras;
-}
-
-void dram_banks::precharge(std::uint32_t bank, dram_clock at) {
-  banks_[bank].row = no_row;
-  banks_[bank].activate_from = at + p_.trp;
-}
-
-dram_clock dram_banks::column(std::uint32_t bank, bool write, dram_clock at) {
-  const dram_clock end = at + (write ? p_.cwl : p_.cl) + p_.burst;
-  column_from_ = at + p_.burst;
-  group_column_from_[bank / p_.banks_per_group] = at + p_.tccd_l;
-  data_free_ = end;
-  bank_state& b = banks_[bank];
-  // A read holds its row while the burst leaves the array, a write until its data is restored.
-  b.precharge_from = std::max(b.precharge_from, write ? end + p_.twr : at + p_.burst);
-  return end;
 }
 
 }  // namespace diecast::timing

@@ -1,118 +1,112 @@
 // SPDX-License-Identifier: Apache-2.0
-// DRAM arithmetic without a simulator: parameters in command clocks, the address map, and the state
-// of the banks of one pseudo-channel. Row commands (activate, precharge) and column commands (read,
-// write) have buses of their own, as in HBM: one of each kind per command clock.
+// DRAM arithmetic without a simulator: the parameters of a channel in ticks of its row-command bus,
+// and the state that its commands leave behind (when which command may follow).
+//
+// HBM has a bus for row commands (activate, precharge, refresh) and one for column commands (read,
+// write), both shared by the pseudo-channels of a channel. HBM3 and HBM4 take row commands at both
+// edges of the command clock: there a tick is half a clock, an activation takes three ticks, other row
+// commands one, column commands two. HBM2 takes one command of a kind per clock, an activation two.
+// Times between commands count from their last ticks (JESD235, JESD238). Structure, pairing rules and
+// constraints are those of Ramulator 2.1's HBM2, HBM3 and HBM4 models.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "models/config/machine_config.hpp"
+#include "models/timing/address_map.hpp"
 #include "models/types/time.hpp"
 
 namespace diecast::timing {
 
-using dram_clock = std::uint64_t;  ///< a count of command clocks (tCK)
-inline constexpr dram_clock never_clock = UINT64_MAX;
+using dram_tick = std::uint64_t;  ///< a count of ticks since time zero
+inline constexpr dram_tick never_tick = UINT64_MAX;
 
-/// One pseudo-channel; times in command clocks.
+enum class dram_command : std::uint8_t {
+  activate,
+  precharge,
+  precharge_all,
+  read,
+  write,
+  read_precharge,
+  write_precharge,
+  refresh_all,
+  refresh_bank
+};
+
+/// A channel; times in ticks between the first ticks of two commands unless said otherwise.
 struct dram_parameters {
-  sim_time tck;
+  sim_time tick;
+  dram_tick clock{};  ///< ticks of a command clock: 2 or 1
+  std::uint32_t pseudo_channels{};
+  std::uint32_t sids{};
   std::uint32_t bank_groups{};
   std::uint32_t banks_per_group{};
-  dram_clock burst{};   ///< data-bus time of one burst; also tCCD_S
-  dram_clock trcd{};    ///< activate to read or write
-  dram_clock trp{};     ///< precharge to activate
-  dram_clock tras{};    ///< activate to precharge
-  dram_clock cl{};      ///< read to its first data
-  dram_clock cwl{};     ///< write to its first data
-  dram_clock tccd_l{};  ///< column to column in one bank group
-  dram_clock twr{};     ///< end of write data to precharge
+  config::hbm_refresh refresh{};
+  config::hbm_scheduler scheduler{};
+  config::hbm_page_policy page_policy{};
+  std::uint32_t read_queue{};
+  std::uint32_t write_queue{};
+  double drain_high{};  ///< bursts in the write queue above which it drains
+  double drain_low{};   ///< bursts below which draining ends
 
-  [[nodiscard]] std::uint32_t banks() const { return bank_groups * banks_per_group; }
+  dram_tick burst{};          ///< data-bus time of one burst; also tCCD_S
+  dram_tick activate_bus{};   ///< ticks of the row bus an activation takes
+  dram_tick read_end{};       ///< read to its last data
+  dram_tick write_end{};      ///< write to its last data
+  dram_tick act_to_read{};    ///< tRCD_RD
+  dram_tick act_to_write{};   ///< tRCD_WR
+  dram_tick act_to_pre{};     ///< tRAS
+  dram_tick act_to_act{};     ///< tRC
+  dram_tick act_to_act_s{};   ///< tRRD_S
+  dram_tick act_to_act_l{};   ///< tRRD_L
+  dram_tick faw{};            ///< first to fifth activation
+  dram_tick act_to_ref{};     ///< tRC
+  dram_tick act_to_refpb{};   ///< tRRD_S, another bank
+  dram_tick pre_to_act{};     ///< tRP
+  dram_tick pre_to_pre{};     ///< tPPD
+  dram_tick pre_to_ref{};     ///< tRP
+  dram_tick read_to_pre{};    ///< tRTP
+  dram_tick write_to_pre{};   ///< CWL + burst + tWR
+  dram_tick readp_to_act{};   ///< tRTP + tRP, auto-precharge
+  dram_tick writep_to_act{};  ///< CWL + burst + tWR + tRP, auto-precharge
+  dram_tick readp_to_ref{};
+  dram_tick writep_to_ref{};
+  dram_tick col_to_col_s{};     ///< tCCD_S
+  dram_tick col_to_col_l{};     ///< tCCD_L
+  dram_tick col_to_col_r{};     ///< tCCD_R, other SID
+  dram_tick read_to_write{};    ///< tRTW
+  dram_tick write_to_read_s{};  ///< CWL + burst + tWTR_S
+  dram_tick write_to_read_l{};  ///< CWL + burst + tWTR_L
+  dram_tick refi{};             ///< between all-bank refreshes
+  dram_tick refi_bank{};        ///< between refreshes of a bank each
+  dram_tick refresh_set{};      ///< last bank of a round of per-bank refreshes to the next round
+  dram_tick ref_to_act{};       ///< tRFC
+  dram_tick ref_to_pre{};       ///< tRFC
+  dram_tick refpb_to_act{};     ///< tRFCpb, the same bank
+  dram_tick refpb_to_act_d{};   ///< tRREFD, another bank
+  dram_tick refpb_to_refpb{};   ///< tRREFD
+
+  [[nodiscard]] std::uint32_t groups_per_pc() const { return sids * bank_groups; }
+  [[nodiscard]] std::uint32_t banks_per_pc() const { return sids * bank_groups * banks_per_group; }
+  [[nodiscard]] std::uint32_t banks() const { return pseudo_channels * banks_per_pc(); }
+  /// Row commands other than precharges, and column commands, start at the rising edge.
+  [[nodiscard]] bool rising(dram_tick t) const { return clock == 1 || (t & 1) != 0; }
+  [[nodiscard]] dram_tick rising_from(dram_tick t) const { return rising(t) ? t : t + 1; }
 };
 
 /// Clocks that cover a time from a data sheet. Sheets print rounded nanoseconds (19.4 for 31 clocks of
 /// 0.625), so up to a tenth of a clock above a whole number is taken for that number.
-[[nodiscard]] dram_clock command_clocks(double ns, sim_time tck);
+[[nodiscard]] std::uint64_t command_clocks(double ns, sim_time tck);
 
 /// Every HBM generation moves a burst in two command clocks: tCK = burst_ns / 2.
 /// Throws user_error with all problems of the block (keys below "hbm.").
 [[nodiscard]] dram_parameters make_dram_parameters(const config::hbm_block& hbm);
 
-/// Where one burst lies within a port.
-struct dram_location {
-  std::uint32_t pseudo_channel{};
-  std::uint32_t bank_group{};
-  std::uint32_t bank{};  ///< within its group
-  std::uint32_t row{};
-  std::uint32_t column{};  ///< burst within the row
-  auto operator<=>(const dram_location&) const = default;
-};
-
-/// The port's address map, from the least significant bit: byte within the burst, pseudo-channel,
-/// bank group, column, bank, row. A sequential stream so alternates pseudo-channels and bank groups
-/// with every burst and stays in its rows until they are used up.
-class dram_address_map {
- public:
-  /// Throws user_error with all problems: every count a power of two, at least one row.
-  explicit dram_address_map(const config::hbm_block& hbm);
-
-  [[nodiscard]] dram_location decode(std::uint64_t offset) const;
-  /// Offset of the first byte of a burst: the inverse of decode.
-  [[nodiscard]] std::uint64_t encode(const dram_location& l) const;
-  [[nodiscard]] std::uint32_t rows() const { return rows_; }
-  [[nodiscard]] std::uint32_t burst_bytes() const { return 1U << pseudo_channel_.shift; }
-
- private:
-  struct field {
-    unsigned shift{};
-    unsigned bits{};
-    [[nodiscard]] std::uint32_t of(std::uint64_t offset) const {
-      return static_cast<std::uint32_t>(offset >> shift & ((std::uint64_t{1} << bits) - 1));
-    }
-  };
-  field pseudo_channel_, bank_group_, column_, bank_, row_;
-  std::uint32_t rows_{};
-};
-
-enum class dram_command : std::uint8_t { activate, precharge, read, write };
-
-/// What the banks of one pseudo-channel allow, and when. Banks are numbered group * banks_per_group +
-/// bank.
-class dram_banks {
- public:
-  static constexpr std::uint32_t no_row = UINT32_MAX;
-
-  explicit dram_banks(const dram_parameters& p);
-
-  [[nodiscard]] std::uint32_t open_row(std::uint32_t bank) const { return banks_[bank].row; }
-  /// First clock at which the command may be given. Preconditions: the bank is closed (activate), open
-  /// (others).
-  [[nodiscard]] dram_clock earliest_activate(std::uint32_t bank) const { return banks_[bank].activate_from; }
-  [[nodiscard]] dram_clock earliest_precharge(std::uint32_t bank) const {
-    return banks_[bank].precharge_from;
-  }
-  [[nodiscard]] dram_clock earliest_column(std::uint32_t bank, bool write) const;
-
-  /// Precondition: `at` is not before the earliest clock of the command.
-  void activate(std::uint32_t bank, std::uint32_t row, dram_clock at);
-  void precharge(std::uint32_t bank, dram_clock at);
-  /// Returns the clock at which the last data of the burst has crossed the bus.
-  dram_clock column(std::uint32_t bank, bool write, dram_clock at);
-
- private:
-  struct bank_state {
-    std::uint32_t row{no_row};
-    dram_clock activate_from{};
-    dram_clock precharge_from{};
-    dram_clock column_from{};
-  };
-  dram_parameters p_;
-  std::vector<bank_state> banks_;
-  std::vector<dram_clock> group_column_from_;  ///< tCCD_L
-  dram_clock column_from_{};                   ///< tCCD_S
-  dram_clock data_free_{};
-};
+/// Banks within a pseudo-channel: (sid * bank_groups + bank_group) * banks_per_group + bank.
+[[nodiscard]] inline std::uint32_t bank_index(const dram_parameters& p, const dram_location& l) {
+  return (l.sid * p.bank_groups + l.bank_group) * p.banks_per_group + l.bank;
+}
 
 }  // namespace diecast::timing

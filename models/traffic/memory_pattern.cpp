@@ -9,13 +9,6 @@ namespace {
 
 constexpr unsigned unit_bits = 53;  // of a draw that is compared with a probability
 
-/// Takes the coordinate that varies fastest off `k`.
-std::uint32_t take(std::uint64_t& k, std::uint64_t count) {
-  const std::uint64_t value = k % count;
-  k /= count;
-  return static_cast<std::uint32_t>(value);
-}
-
 /// Uniform in [0, n) from 64 uniform bits: the high half of their product. n is far below 2^64, so what
 /// a draw is off uniform by is below 2^-24 of a part.
 std::uint64_t scaled(std::uint64_t bits, std::uint64_t n) {
@@ -61,6 +54,12 @@ std::uint64_t pattern_requests::draws::at(std::uint64_t k) {
 pattern_requests::pattern_requests(memory_geometry g, const pattern_setup& setup)
     : g_(std::move(g)),
       setup_(setup),
+      pseudo_channel_(g_.pseudo_channels),
+      bank_group_(g_.bank_groups),
+      bank_(g_.banks),
+      sid_(g_.sids),
+      row_(g_.rows),
+      column_(g_.columns),
       capacity_(g_.bytes()),
       bursts_(g_.bursts()),
       bursts_per_request_((setup.request_bytes + g_.burst_bytes - 1) / g_.burst_bytes),
@@ -71,29 +70,29 @@ pattern_requests::pattern_requests(memory_geometry g, const pattern_setup& setup
 
 burst_place pattern_requests::unroll(std::uint64_t k) const {
   burst_place p;
-  p.pseudo_channel = take(k, g_.pseudo_channels);
-  p.bank_group = take(k, g_.bank_groups);
-  p.column = take(k, g_.columns);
-  p.bank = take(k, g_.banks);
-  p.sid = take(k, g_.sids);
-  p.row = take(k, g_.rows);
+  p.pseudo_channel = pseudo_channel_.take(k);
+  p.bank_group = bank_group_.take(k);
+  p.column = column_.take(k);
+  p.bank = bank_.take(k);
+  p.sid = sid_.take(k);
+  p.row = row_.take(k);
   return p;
 }
 
 burst_place pattern_requests::place(std::uint64_t k) const {
   burst_place p;
   switch (setup_.pattern) {
-    case memory_pattern::bank_conflict: p.row = take(k, g_.rows); return p;
+    case memory_pattern::bank_conflict: p.row = row_.take(k); return p;
     case memory_pattern::same_bank_hit:
-      p.pseudo_channel = take(k, g_.pseudo_channels);
-      p.column = take(k, g_.columns);
+      p.pseudo_channel = pseudo_channel_.take(k);
+      p.column = column_.take(k);
       return p;
     case memory_pattern::page_stride:
-      p.pseudo_channel = take(k, g_.pseudo_channels);
-      p.bank_group = take(k, g_.bank_groups);
-      p.bank = take(k, g_.banks);
-      p.sid = take(k, g_.sids);
-      p.row = take(k, g_.rows);
+      p.pseudo_channel = pseudo_channel_.take(k);
+      p.bank_group = bank_group_.take(k);
+      p.bank = bank_.take(k);
+      p.sid = sid_.take(k);
+      p.row = row_.take(k);
       return p;
     case memory_pattern::seq:
     case memory_pattern::rand:

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -87,11 +88,33 @@ class pattern_requests final : public request_source {
     std::array<std::uint64_t, batch> drawn_{};
   };
 
+  /// A count that coordinates are taken modulo: nearly always a power of two, which needs no division.
+  class radix {
+   public:
+    explicit radix(std::uint64_t count)
+        : count_(count),
+          shift_(static_cast<unsigned>(std::countr_zero(count))),
+          power_(std::has_single_bit(count)) {}
+    /// Takes the coordinate off `k`.
+    [[nodiscard]] std::uint32_t take(std::uint64_t& k) const {
+      const std::uint64_t rest = power_ ? k >> shift_ : k / count_;
+      const std::uint64_t value = power_ ? k & (count_ - 1) : k - rest * count_;
+      k = rest;
+      return static_cast<std::uint32_t>(value);
+    }
+
+   private:
+    std::uint64_t count_;
+    unsigned shift_;
+    bool power_;
+  };
+
   [[nodiscard]] burst_place unroll(std::uint64_t k) const;
   [[nodiscard]] std::uint64_t address(std::uint64_t request);
 
   memory_geometry g_;
   pattern_setup setup_;
+  radix pseudo_channel_, bank_group_, bank_, sid_, row_, column_;
   std::uint64_t capacity_;
   std::uint64_t bursts_;
   std::uint64_t bursts_per_request_;

@@ -85,6 +85,7 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
       p.pattern_data = o.pattern_data;
       p.workload = o.workload;
       p.vcd = o.vcd;
+      p.ccl_trace = o.ccl_trace;
       points.push_back(std::move(p));
     }
   }
@@ -133,6 +134,7 @@ class reporter {
   }
 
   void start(const std::vector<std::unique_ptr<platforms::prepared_run>>& runs) {
+    planned_ = runs.size();
     for (const auto& r : runs) width_ = std::max(width_, r->point.algorithm.size());
     if (table()) print(platforms::table_header(width_));
   }
@@ -168,8 +170,10 @@ class reporter {
     out_->write("result.json", platforms::result_json(context_, outcomes_));
     out_->write("links.csv", platforms::links_csv(outcomes_));
     out_->write("ipcq.csv", platforms::ipcq_csv(outcomes_));
-    for (const auto& o : outcomes_) {
-      if (!o.deadlock_json.empty()) out_->write("deadlock.json", o.deadlock_json);
+    for (std::size_t i = 0; i < outcomes_.size(); ++i) {
+      const std::string& report = outcomes_[i].deadlock_json;
+      if (report.empty()) continue;
+      out_->write(planned_ == 1 ? "deadlock.json" : fmt::format("deadlock_{}.json", i), report);
     }
   }
 
@@ -177,6 +181,7 @@ class reporter {
   platforms::result_context context_;
   std::optional<platforms::output_dir> out_;
   std::size_t width_{9};
+  std::size_t planned_{};  ///< runs of this invocation
   std::vector<run_outcome> outcomes_;
 };
 
@@ -184,7 +189,10 @@ int run_points(const registries& tables, const options& o, const platforms::mach
                char** argv) {
   const auto runs = prepare_all(machine, tables, points_of(tables, o));
   if (o.dump_install) {
-    for (const auto& r : runs) print(comm::to_text(r->plan));
+    for (const auto& r : runs) {
+      print(
+          comm::to_text(r->plan, [&r](pe_coord pe, comm::direction d) { return r->direction_name(pe, d); }));
+    }
     return 0;
   }
   reporter report(tables, o, machine.config, argc, argv);

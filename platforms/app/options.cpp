@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
+#include <cstdlib>
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
@@ -50,7 +51,10 @@ po::options_description output_options() {
       "format", po::value<std::string>()->value_name("table|json|csv"), "what goes to stdout (table)")(
       "vcd", po::value<std::string>()->value_name("FILE"), "write a waveform")(
       "vcd-scope", po::value<std::string>()->value_name("GLOB"),
-      "instances in the waveform, e.g. 'pod.sip0.cube_0_0.*' (*)")("quiet", "print no table");
+      "instances in the waveform, e.g. 'pod.sip0.cube_0_0.*' (*)")(
+      "ccl-trace",
+      "print every send, receive and credit on stderr; "
+      "also DIECAST_CCL_TRACE=1")("quiet", "print no table");
   return d;
 }
 
@@ -106,6 +110,16 @@ void read_run(flag_reader& r, options& o) {
   o.no_data = r.flag("no-data");
 }
 
+/// The environment's way to ask for --ccl-trace.
+bool trace_wanted() {
+  const char* const asked = std::getenv("DIECAST_CCL_TRACE");
+  if (asked == nullptr) return false;
+  const std::string value = asked;
+  if (value == "1") return true;
+  if (value.empty() || value == "0") return false;
+  throw user_error(problem{"DIECAST_CCL_TRACE", "not a switch", value, "0 or 1"});
+}
+
 void read_output(flag_reader& r, options& o) {
   using std::string;
   r.with("out", [&](const string&, const string& v) { o.out = v; });
@@ -116,6 +130,7 @@ void read_output(flag_reader& r, options& o) {
         f, v, {{"table", output_format::table}, {"json", output_format::json}, {"csv", output_format::csv}});
   });
   o.quiet = r.flag("quiet");
+  o.ccl_trace = r.flag("ccl-trace") || trace_wanted();
 }
 
 void read_information(flag_reader& r, options& o) {

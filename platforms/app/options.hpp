@@ -25,6 +25,7 @@ struct options {
   std::string vcd;
   output_format format{output_format::table};
   bool quiet{};
+  bool ccl_trace{};  ///< by flag, or by DIECAST_CCL_TRACE=1
 
   std::string collective{"all_reduce"};
   std::vector<std::string> algorithms;  ///< "all" stays as it is; empty: the collective's first

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "hw/hbm/hbm_controller.hpp"
+
 namespace diecast::hbm {
 namespace {
 
@@ -72,7 +74,17 @@ stack::stack(sc_core::sc_module_name module_name, const study_point& point,
     c->initiator = std::make_unique<hw::memory_traffic>(fmt::format("traffic{}", i).c_str(), pacing,
                                                         *c->source, point.check_data, faults);
     c->initiator->socket.bind(*c->memory.socket);
+    c->initiator->on_finished([this] {
+      if (++channels_done_ == channels_.size()) read_lost_time();
+    });
     channels_.push_back(std::move(c));
+  }
+}
+
+void stack::read_lost_time() {
+  for (const auto& c : channels_) {
+    auto* controller = dynamic_cast<hw::hbm_controller*>(c->memory.module.get());
+    if (controller != nullptr) c->lost = controller->lost_time();
   }
 }
 

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <systemc>
 #include <vector>
 
 #include "hw/traffic/memory_traffic.hpp"
+#include "models/timing/lost_time.hpp"
 #include "platforms/hbm/study.hpp"
 
 namespace diecast::hbm {
@@ -21,12 +23,17 @@ class stack : public sc_core::sc_module {
     std::vector<traffic::memory_request> recorded;
     netlist::memory_block memory;
     std::unique_ptr<hw::memory_traffic> initiator;
+    /// Of our own controller, at the instant of the stack's last answer.
+    std::optional<timing::lost_time_report> lost;
   };
   [[nodiscard]] const std::vector<std::unique_ptr<channel>>& channels() const { return channels_; }
   [[nodiscard]] bool finished() const;
+  /// Reads the accounts of lost time as they stand now.
+  void read_lost_time();
 
  private:
   std::vector<std::unique_ptr<channel>> channels_;
+  std::size_t channels_done_{};
 };
 
 }  // namespace diecast::hbm

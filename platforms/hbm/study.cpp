@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/hbm/study.hpp"
 
+#include <algorithm>
+#include <array>
 #include <fmt/format.h>
+#include <utility>
 
 #include "hw/hbm/hbm_controller.hpp"
 #include "hw/hbm/hbm_simple.hpp"
@@ -34,6 +37,7 @@ void conclude(end_of_run end, const config::sim_block& sim, const stack& machine
       o.status = run_status::interrupted;
       o.message = fmt::format("interrupted at {:.3f} us", hw::now().ns() / 1e3);
       return;
+    case end_of_run::watchdog:  // traffic does not poll: only a limit ends a study whose events go on
     case end_of_run::limit:
       o.status = run_status::deadlock;
       o.message = fmt::format("the run has reached sim.limit_ms = {}; {} requests have no answer",
@@ -86,8 +90,29 @@ void collect_traffic(const stack& machine, bool checked, study_outcome& o) {
   if (o.wrong_reads != 0 && o.status == run_status::ok) o.status = run_status::wrong;
 }
 
+constexpr std::array<std::pair<timing::lost_cause, const char*>, timing::lost_causes> limits{
+    {{timing::lost_cause::refresh, "refresh"},
+     {timing::lost_cause::activate_window, "faw_rrd"},
+     {timing::lost_cause::row_bus, "row_bus"},
+     {timing::lost_cause::turnaround, "turnaround"},
+     {timing::lost_cause::bank_conflict, "bank_conflict"},
+     {timing::lost_cause::initiator, "initiator"}}};
+
+void collect_lost_time(stack& machine, study_outcome& o) {
+  if (!machine.finished()) machine.read_lost_time();
+  timing::lost_time_report all;
+  for (const auto& c : machine.channels()) {
+    if (!c->lost) return;
+    all.total += c->lost->total;
+    all.busy += c->lost->busy;
+    for (std::size_t i = 0; i < timing::lost_causes; ++i) all.lost[i] += c->lost->lost[i];
+  }
+  o.bus_busy_percent = 100 * all.busy_share();
+  for (const auto& [cause, name] : limits) o.lost_time.push_back({name, 100 * all.share(cause)});
+}
+
 /// Only our own controller counts row hits and lost time.
-void collect_banks(const stack& machine, study_outcome& o) {
+void collect_banks(stack& machine, study_outcome& o) {
   std::uint64_t hits = 0, bursts = 0;
   for (const auto& c : machine.channels()) {
     const auto* controller = dynamic_cast<const hw::hbm_controller*>(c->memory.module.get());
@@ -96,6 +121,7 @@ void collect_banks(const stack& machine, study_outcome& o) {
     bursts += controller->bursts();
   }
   if (bursts != 0) o.row_hit_rate = static_cast<double>(hits) / static_cast<double>(bursts);
+  collect_lost_time(machine, o);
 }
 
 netlist::memory_block make_hbm(const char* name, const config::machine_config& config,
@@ -144,14 +170,29 @@ traffic::memory_geometry geometry_of(const config::hbm_block& hbm) {
   g.pseudo_channels = hbm.pseudo_channels;
   g.bank_groups = hbm.bank_groups;
   g.banks = hbm.banks_per_group;
-  g.sids = 1;
+  g.sids = hbm.sids;
   g.rows = map.rows();
-  g.columns = hbm.page_bytes / hbm.burst_bytes;
+  g.columns = map.columns();
   g.burst_bytes = hbm.burst_bytes;
   g.address_of = [map](const traffic::burst_place& p) {
-    return map.encode({p.pseudo_channel, p.bank_group, p.bank, p.row, p.column});
+    return map.encode({p.pseudo_channel, p.sid, p.bank_group, p.bank, p.row, p.column});
   };
   return g;
+}
+
+std::optional<timing::dram_bound> bound_of(traffic::memory_pattern pattern, const config::hbm_block& hbm) {
+  if (hbm.model == config::hbm_model::simple) return {};
+  timing::dram_bound bound;
+  switch (pattern) {
+    case traffic::memory_pattern::seq: bound = timing::bus_bound(hbm); break;
+    case traffic::memory_pattern::rand:
+    case traffic::memory_pattern::page_stride: bound = timing::activation_bound(hbm); break;
+    case traffic::memory_pattern::bank_conflict: bound = timing::row_cycle_bound(hbm); break;
+    case traffic::memory_pattern::same_bank_hit: bound = timing::bank_group_bound(hbm); break;
+    case traffic::memory_pattern::stride: return {};
+  }
+  bound.gbytes_s *= timing::refresh_share(hbm);
+  return bound;
 }
 
 double peak_gbytes_s(const config::hbm_block& hbm) {
@@ -168,7 +209,15 @@ void describe(const study_point& point, const config::machine_config& config, st
   if (point.speed.how == pace::kind::closed) o.outstanding = point.speed.outstanding;
   o.read_fraction = point.read_fraction;
   o.request_bytes = point.request_bytes;
-  o.peak_gbytes_s = static_cast<double>(config.hbm.ports) * peak_gbytes_s(config.hbm);
+  const auto channels = static_cast<double>(config.hbm.ports);
+  o.peak_gbytes_s = channels * peak_gbytes_s(config.hbm);
+  // The closed forms are those of single bursts.
+  if (point.replay || point.request_bytes > config.hbm.burst_bytes) return;
+  const auto bound = bound_of(point.pattern, config.hbm);
+  if (!bound) return;
+  const double used = static_cast<double>(point.request_bytes) / static_cast<double>(config.hbm.burst_bytes);
+  o.bound_gbytes_s = channels * used * bound->gbytes_s;
+  o.bound_kind = bound->limit;
 }
 
 study_outcome simulate(const study_point& point, const config::machine_config& config,

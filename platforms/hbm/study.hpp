@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/config/machine_config.hpp"
+#include "models/timing/dram_bounds.hpp"
 #include "models/traffic/memory_pattern.hpp"
 #include "platforms/netlist/cube.hpp"
 #include "platforms/run/run_point.hpp"
@@ -75,6 +76,7 @@ struct study_outcome {
   double p50_latency_ns{}, p99_latency_ns{}, max_latency_ns{};
   std::optional<double> avg_write_latency_ns, avg_write_latency_from_acceptance_ns;
   std::optional<double> row_hit_rate;            ///< empty: a memory that does not tell
+  std::optional<double> bus_busy_percent;        ///< with lost_time 100%; empty as lost_time
   std::vector<lost_share> lost_time;             ///< empty: a memory that does not tell
   std::optional<bool> verified;                  ///< empty: not checked
   std::uint64_t checked_reads{}, wrong_reads{};  ///< with --check-data
@@ -96,6 +98,10 @@ struct registries {
 
 /// The coordinates of one channel. Throws user_error when its address map is broken.
 [[nodiscard]] traffic::memory_geometry geometry_of(const config::hbm_block& hbm);
+/// What one channel can reach with reads of a burst each, refresh included; empty where there is no closed
+/// form. GB/s.
+[[nodiscard]] std::optional<timing::dram_bound> bound_of(traffic::memory_pattern pattern,
+                                                         const config::hbm_block& hbm);
 /// Of one channel, GB/s.
 [[nodiscard]] double peak_gbytes_s(const config::hbm_block& hbm);
 

@@ -6,6 +6,7 @@
 
 #include "models/abi/registers.hpp"
 #include "models/config/field.hpp"
+#include "models/config/overrides.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -20,6 +21,7 @@ std::string values_of(const field& f) {
     case field_type::count: return range();
     case field_type::count_or_auto: return range() + ", auto";
     case field_type::real: return fmt::format("{} .. {}, real", f.real_least, f.real_most);
+    case field_type::real_or_auto: return fmt::format("{} .. {}, real, auto", f.real_least, f.real_most);
     case field_type::text: return "text";
     case field_type::choice: return fmt::format("{}", fmt::join(f.choices, ", "));
     case field_type::links: return "[[0, 1], ...]";
@@ -73,6 +75,18 @@ std::string config_markdown() {
       page += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", f.path(), f.unit, cell(values_of(f)),
                           cell(default_of(f)), cell(f.description), cell(f.source));
     }
+  }
+  page +=
+      "\n## overrides\n\nSettings of single links: a list of `{\"match\": NAME, \"set\": {...}}`, applied in "
+      "order.\n"
+      "`match` takes `*` and `?`; a UCIe link is named by its side of a cube (`pod.sip0.cube_1_2.ucie_east`, "
+      "or\n"
+      "`ucie_e`), a SIP link by its port (`pod.sip0.sip_port_e`) or as in links.csv (`pod.sip0.e-sip1.w`). "
+      "Either\n"
+      "end names a link, and it changes in both directions. A name that matches nothing is an error.\n\n"
+      "| key of `set` | values | meaning |\n|---|---|---|\n";
+  for (const config::override_key& k : config::override_keys()) {
+    page += fmt::format("| `{}` | {} | {} |\n", k.name, cell(config::override_expectation(k)), k.description);
   }
   return page;
 }

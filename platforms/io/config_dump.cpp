@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Configs and their schema as JSON text, from the field tables.
 #include "models/config/field.hpp"
+#include "models/config/overrides.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/json_tree.hpp"
 
@@ -38,17 +39,23 @@ json_object whole_number(std::uint64_t least, std::uint64_t most) {
   return {{"type", json_text("integer")}, {"minimum", json_number(least)}, {"maximum", json_number(most)}};
 }
 
+json_object real_number(const field& f) {
+  return {{"type", json_text("number")},
+          {"minimum", json_number(f.real_least)},
+          {"maximum", json_number(f.real_most)}};
+}
+
+json_object or_auto(json_object schema) {
+  return {{"oneOf", {json_array{{json_object{{"const", json_text("auto")}}}, {std::move(schema)}}}}};
+}
+
 json_object type_schema(const field& f) {
   switch (f.type) {
     case field_type::boolean: return {{"type", json_text("boolean")}};
     case field_type::count: return whole_number(f.least, f.most);
-    case field_type::count_or_auto:
-      return {{"oneOf",
-               {json_array{{json_object{{"const", json_text("auto")}}}, {whole_number(f.least, f.most)}}}}};
-    case field_type::real:
-      return {{"type", json_text("number")},
-              {"minimum", json_number(f.real_least)},
-              {"maximum", json_number(f.real_most)}};
+    case field_type::count_or_auto: return or_auto(whole_number(f.least, f.most));
+    case field_type::real: return real_number(f);
+    case field_type::real_or_auto: return or_auto(real_number(f));
     case field_type::text:
       return {{"type", json_text("string")}, {"pattern", json_text("^(" + f.pattern + ")$")}};
     case field_type::choice: {
@@ -96,8 +103,41 @@ std::string dump_config(const config::machine_config& config) {
     for (const field& f : table.fields) block.emplace_back(f.key, node_of(f.get(config)));
     machine.emplace_back(table.name, json_node{std::move(block)});
   }
+  json_array overrides;
+  for (const config::link_override& o : config.overrides) {
+    json_object set;
+    for (const config::override_key& k : config::override_keys()) {
+      if (const auto value = k.get(o)) set.emplace_back(k.name, node_of(*value));
+    }
+    overrides.push_back({json_object{{"match", json_text(o.match)}, {"set", {std::move(set)}}}});
+  }
+  machine.emplace_back("overrides", json_node{std::move(overrides)});
   return write_json({std::move(machine)});
 }
+
+namespace {
+
+json_node overrides_schema() {
+  json_object keys;
+  for (const config::override_key& k : config::override_keys()) {
+    json_object schema{{"type", json_text("boolean")}};
+    if (k.row != nullptr)
+      schema = k.row->type == field_type::count ? type_schema(*k.row) : real_number(*k.row);
+    schema.emplace_back("description", json_text(k.description));
+    keys.emplace_back(k.name, json_node{std::move(schema)});
+  }
+  json_node set = object_schema(std::move(keys), "What is other at these links than in their block.");
+  std::get<json_object>(set.value).emplace_back("minProperties", json_number(std::uint64_t{1}));
+  json_object match{{"type", json_text("string")},
+                    {"minLength", json_number(std::uint64_t{1})},
+                    {"description", json_text("Names of links, with * and ?: pod.sip0.cube_1_2.ucie_east.")}};
+  json_object members{{"match", {std::move(match)}}, {"set", std::move(set)}};
+  json_node item = object_schema(std::move(members), "Settings of single links.");
+  std::get<json_object>(item.value).emplace_back("required", texts({"match", "set"}));
+  return {json_object{{"type", json_text("array")}, {"items", std::move(item)}}};
+}
+
+}  // namespace
 
 std::string config_schema() {
   json_object blocks;
@@ -108,6 +148,7 @@ std::string config_schema() {
     for (const field& f : table.fields) keys.emplace_back(f.key, field_schema(f));
     blocks.emplace_back(table.name, object_schema(std::move(keys), table.description));
   }
+  blocks.emplace_back("overrides", overrides_schema());
   json_object schema{{"$schema", json_text("https://json-schema.org/draft/2020-12/schema")},
                      {"title", json_text("Diecast config")}};
   json_node body = object_schema(std::move(blocks), "A machine and a run.");

@@ -32,7 +32,9 @@ void read_presets(const fs::path& folder, reading& r) {
 void add_rule_problems(const loaded_config& loaded, reading& r) {
   for (problem& p : config::check(loaded.config, r.broken)) {
     const auto origin = loaded.origins.find(p.where);
-    if (origin == loaded.origins.end()) {
+    if (p.where.starts_with("overrides[")) {
+      p.where = r.overrides_origin + ": " + p.where;
+    } else if (origin == loaded.origins.end()) {
       p.where += " (default)";
     } else if (origin->second.starts_with("--set ")) {
       p.where = "--set " + p.where;
@@ -56,6 +58,7 @@ loaded_config load_config(const config_request& request) {
     a.key->set(loaded.config, a.value);
     loaded.origins[a.key->path()] = a.origin;
   }
+  if (r.overrides) loaded.config.overrides = *r.overrides;
   add_rule_problems(loaded, r);
   if (!r.problems.empty()) throw user_error(std::move(r.problems));
   return loaded;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/config/overrides.hpp"
 #include "models/config/text.hpp"
 
 namespace diecast::platforms {
@@ -42,6 +43,9 @@ std::optional<field_value> convert(const field& f, const json_node& node) {
     case field_type::count:
       if (n != nullptr) return *n;
       return std::nullopt;
+    case field_type::real_or_auto:
+      if (const std::string* s = node.string(); s != nullptr && *s == "auto") return config::automatic{};
+      [[fallthrough]];
     case field_type::real:
       if (n != nullptr) return static_cast<double>(*n);
       if (const auto* i = std::get_if<std::int64_t>(&node.value)) return static_cast<double>(*i);
@@ -109,9 +113,76 @@ class file_reader {
     }
   }
 
+  /// [{"match": GLOB, "set": {KEY: VALUE, ...}}, ...]
+  void overrides(const json_node& node) {
+    const json_array* const items = node.array();
+    if (items == nullptr) {
+      report("overrides", "wrong type", describe(node), "a list of {\"match\": NAME, \"set\": {...}}");
+      return;
+    }
+    r_.overrides.emplace();
+    r_.overrides_origin = file_;
+    for (std::size_t i = 0; i < items->size(); ++i) {
+      const std::string path = fmt::format("overrides[{}]", i);
+      r_.overrides->push_back(override_entry(path, (*items)[i]));
+    }
+  }
+
+  config::link_override override_entry(const std::string& path, const json_node& node) {
+    config::link_override o;
+    const json_object* const members = node.object();
+    if (members == nullptr) {
+      report(path, "wrong type", describe(node), "an object with match and set");
+      return o;
+    }
+    bool sets = false;
+    for (const auto& [name, member] : *members) {
+      if (name == "match" && member.string() != nullptr && !member.string()->empty()) {
+        o.match = *member.string();
+      } else if (name == "set" && member.object() != nullptr) {
+        sets = !member.object()->empty();
+        for (const auto& [key, value] : *member.object()) override_value(path + ".set", key, value, o);
+      } else {
+        const bool known = name == "match" || name == "set";
+        report(path + "." + name, known ? "wrong type" : "unknown key", describe(member),
+               "match, the name of links as text with * and ?, and set, an object");
+      }
+    }
+    if (o.match.empty()) report(path, "has no match", "", "the name of the links to change");
+    if (!sets) report(path, "sets nothing", "", "set, an object with at least one key");
+    return o;
+  }
+
+  void override_value(const std::string& path, const std::string& name, const json_node& node,
+                      config::link_override& o) {
+    const config::override_key* const key = config::find_override_key(name);
+    if (key == nullptr) {
+      std::vector<std::string> names;
+      for (const config::override_key& k : config::override_keys()) names.push_back(k.name);
+      const std::string near = config::nearest(name, names);
+      report(path + "." + name,
+             near.empty() ? "unknown key" : fmt::format("unknown key; did you mean {}?", near), "",
+             near.empty() ? "one of " + config::join(names) : "");
+      return;
+    }
+    std::optional<field_value> value;
+    if (key->row != nullptr) {
+      value = convert(*key->row, node);
+    } else if (const auto* b = std::get_if<bool>(&node.value)) {
+      value = *b;
+    }
+    if (value && config::accepts_override(*key, *value)) return key->set(o, *value);
+    report(path + "." + name, value ? "value out of range" : "wrong type", describe(node),
+           config::override_expectation(*key));
+  }
+
   void machine(const json_object& members) {
     for (const auto& [name, member] : members) {
       if (name == "extends") continue;
+      if (name == "overrides") {
+        overrides(member);
+        continue;
+      }
       if (const block_table* table = config::find_block(name)) {
         block(*table, member);
       } else {
@@ -179,6 +250,10 @@ void read_set(std::string_view text, reading& r) {
   }
   const std::string path(text.substr(0, equals));
   const std::string_view value = text.substr(equals + 1);
+  if (path == "overrides") {
+    if (const auto tree = read_json(value, origin, r.problems)) file_reader(origin, r).overrides(*tree);
+    return;
+  }
   const std::size_t dot = path.find('.');
   if (dot != std::string::npos && path.substr(dot) == ".preset" && config::find_block(path.substr(0, dot))) {
     r.presets.push_back({path.substr(0, dot), std::string(value), origin});

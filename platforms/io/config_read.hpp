@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -33,6 +34,9 @@ struct reading {
   std::vector<preset_choice> presets;
   std::vector<problem> problems;
   std::set<std::string> broken;  ///< paths whose value was refused
+  /// The last list that was given; arrays replace.
+  std::optional<std::vector<config::link_override>> overrides;
+  std::string overrides_origin;
 };
 
 /// Reads a file after everything it extends.

@@ -14,6 +14,8 @@ const char* to_string(analysis::wait_kind k) {
     case analysis::wait_kind::receive: return "receive";
     case analysis::wait_kind::send_space: return "send_space";
     case analysis::wait_kind::source_read: return "source_read";
+    case analysis::wait_kind::copy: return "copy";
+    case analysis::wait_kind::memory: return "memory";
   }
   return "unknown";
 }
@@ -21,6 +23,7 @@ const char* to_string(analysis::wait_kind k) {
 const char* to_string(analysis::wait_cause c) {
   switch (c) {
     case analysis::wait_cause::peer: return "peer";
+    case analysis::wait_cause::in_flight: return "in_flight";
     case analysis::wait_cause::lost_message: return "lost_message";
     case analysis::wait_cause::lost_credit: return "lost_credit";
     case analysis::wait_cause::unwired: return "unwired";
@@ -38,6 +41,21 @@ const char* to_string(analysis::root_kind k) {
   return "unknown";
 }
 
+const char* to_string(events::core_state s) {
+  switch (s) {
+    case events::core_state::idle: return "idle";
+    case events::core_state::waiting_start: return "waiting_start";
+    case events::core_state::running: return "running";
+    case events::core_state::asleep: return "asleep";
+    case events::core_state::done: return "done";
+  }
+  return "unknown";
+}
+
+std::string hex(abi::address a) { return fmt::format("{:#018x}", a); }
+
+json optional_json(const std::optional<std::uint32_t>& v) { return v ? json(*v) : json(nullptr); }
+
 json queue_pair_json(const prepared_run& run, pe_coord pe, comm::direction d,
                      const protocol::queue_pair_state& q) {
   json waiting = json::array();
@@ -46,46 +64,77 @@ json queue_pair_json(const prepared_run& run, pe_coord pe, comm::direction d,
   if ((q.armed & abi::arm_source_read) != 0) waiting.push_back("source_read");
   return {{"pe", pe_path(run.machine.config.shape(), pe)},
           {"direction", run.direction_name(pe, d)},
-          {"rx_base_pa", fmt::format("{:#018x}", q.rx_base)},
+          {"transmits", q.tx},
+          {"receives", q.rx},
+          {"rx_base_pa", hex(q.rx_base)},
+          {"peer_rx_base_pa", hex(q.peer_rx_base)},
+          {"peer", pe_path(run.machine.config.shape(), q.peer)},
+          {"n_slots", q.n_slots},
+          {"slot_bytes", q.slot_bytes},
           {"my_head", q.my_head},
           {"my_tail", q.my_tail},
           {"peer_head_cache", q.peer_head_cache},
           {"peer_tail_cache", q.peer_tail_cache},
+          {"last_token", optional_json(q.last_token)},
+          {"last_credit", optional_json(q.last_credit)},
+          {"sources_unread", q.sends - q.sources_read},
           {"waiting", waiting}};
 }
 
 json edge_json(const prepared_run& run, const analysis::wait_edge& e) {
   const auto& shape = run.machine.config.shape();
-  return {{"waiter", pe_path(shape, e.waiter)},
-          {"direction", run.direction_name(e.waiter, e.dir)},
-          {"for", to_string(e.kind)},
-          {"cause", to_string(e.cause)},
-          {"on", pe_path(shape, e.on)}};
+  const bool of_queue = e.kind != analysis::wait_kind::copy && e.kind != analysis::wait_kind::memory;
+  json j{{"waiter", pe_path(shape, e.waiter)},
+         {"direction", of_queue ? json(run.direction_name(e.waiter, e.dir)) : json(nullptr)},
+         {"for", to_string(e.kind)},
+         {"cause", to_string(e.cause)},
+         {"on", pe_path(shape, e.on)},
+         {"on_direction", of_queue ? json(run.direction_name(e.on, e.on_dir)) : json(nullptr)},
+         {"missing", e.missing}};
+  if (!e.where.empty()) j["where"] = e.where;
+  return j;
+}
+
+json flight_json(const prepared_run& run, const analysis::flight& f) {
+  return {{"kind", f.credit ? "credit" : "message"},
+          {"address_pa", hex(f.fields.match_address)},
+          {"sequence", f.fields.sequence},
+          {"bytes", f.fields.message_bytes},
+          {"from", pe_path(run.machine.config.shape(), f.fields.source)},
+          {"where", f.where}};
+}
+
+json root_json(const prepared_run& run, const analysis::wait_root& r) {
+  json root{{"kind", to_string(r.kind)}, {"members", json::array()}, {"waits", json::array()}};
+  for (const pe_coord pe : r.members) root["members"].push_back(pe_path(run.machine.config.shape(), pe));
+  for (const auto& e : r.waits) root["waits"].push_back(edge_json(run, e));
+  return root;
 }
 
 }  // namespace
 
 std::string deadlock_json(const prepared_run& run, const analysis::wait_for_report& report,
-                          const std::vector<analysis::pe_dump>& dumps) {
-  json j{{"schema", "diecast.deadlock/1"}};
+                          const analysis::stopped_machine& machine, const std::string& why) {
+  json j{{"schema", "diecast.deadlock/1"}, {"why", why}, {"still", machine.still}};
+  j["pes"] = json::array();
   j["queue_pairs"] = json::array();
-  for (const auto& d : dumps) {
+  for (const auto& d : machine.pes) {
+    j["pes"].push_back(
+        {{"pe", pe_path(run.machine.config.shape(), d.pe)}, {"state", to_string(d.state)}, {"step", d.step}});
     for (std::size_t i = 0; i < d.queue_pairs.size(); ++i) {
-      if (d.queue_pairs[i].armed == 0) continue;
+      if (d.queue_pairs[i].at_rest()) continue;
       j["queue_pairs"].push_back(
           queue_pair_json(run, d.pe, static_cast<comm::direction>(i), d.queue_pairs[i]));
     }
   }
+  j["in_flight"] = json::array();
+  for (const auto& f : machine.flights) j["in_flight"].push_back(flight_json(run, f));
   j["waits"] = json::array();
   for (const auto& e : report.edges) j["waits"].push_back(edge_json(run, e));
   j["roots"] = json::array();
-  for (const auto& r : report.roots) {
-    json root{{"kind", to_string(r.kind)}, {"members", json::array()}, {"waits", json::array()}};
-    for (const pe_coord pe : r.members) root["members"].push_back(pe_path(run.machine.config.shape(), pe));
-    for (const auto& e : r.waits) root["waits"].push_back(edge_json(run, e));
-    j["roots"].push_back(root);
-  }
-  return j.dump(2) + "\n";
+  for (const auto& r : report.roots) j["roots"].push_back(root_json(run, r));
+  j["text"] = report.text;
+  return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace diecast::platforms

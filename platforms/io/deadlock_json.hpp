@@ -10,9 +10,10 @@
 
 namespace diecast::platforms {
 
-/// schema diecast.deadlock/1: every waiting queue pair with its four pointers, the wait edges and
-/// their roots.
+/// schema diecast.deadlock/1: `why` the run ended; state and step of every PE; every queue pair that is
+/// not at rest with its pointers and last sequences; messages and credits in flight; the wait edges and
+/// their roots; the report as text.
 [[nodiscard]] std::string deadlock_json(const prepared_run& run, const analysis::wait_for_report& report,
-                                        const std::vector<analysis::pe_dump>& dumps);
+                                        const analysis::stopped_machine& machine, const std::string& why);
 
 }  // namespace diecast::platforms

@@ -59,6 +59,7 @@ void each_field(Outcome& o, Visit visit) {
   visit("avg_write_latency_ns", o.avg_write_latency_ns);
   visit("avg_write_latency_from_acceptance_ns", o.avg_write_latency_from_acceptance_ns);
   visit("row_hit_rate", o.row_hit_rate);
+  visit("bus_busy_percent", o.bus_busy_percent);
   visit("verified", o.verified);
   visit("checked_reads", o.checked_reads);
   visit("wrong_reads", o.wrong_reads);
@@ -82,7 +83,7 @@ json run_json(const study_outcome& o) {
 std::string csv_text(const json& value) {
   if (value.is_null()) return "";
   if (!value.is_string()) return value.dump();
-  const auto text = value.get<std::string>();
+  auto text = value.get<std::string>();
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
@@ -193,6 +194,7 @@ std::string table_row(const study_outcome& o) {
 
 platforms::run_status worst(const std::vector<study_outcome>& runs) {
   std::vector<platforms::run_status> all;
+  all.reserve(runs.size());
   for (const auto& o : runs) all.push_back(o.status);
   return platforms::worst(all);
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/io/output_dir.hpp"
 
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <fstream>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "models/types/error.hpp"
 
@@ -17,13 +19,22 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 6> ours{"result.json", "config.json",   "links.csv",
                                                "ipcq.csv",    "deadlock.json", "flight.json"};
 
+/// "deadlock_3.json": the report of one run of several.
+bool is_deadlock_of_run(const std::string& name) {
+  constexpr std::string_view head = "deadlock_", tail = ".json";
+  if (!name.starts_with(head) || !name.ends_with(tail) || name.size() <= head.size() + tail.size())
+    return false;
+  return std::all_of(name.begin() + head.size(), name.end() - tail.size(),
+                     [](char c) { return c >= '0' && c <= '9'; });
+}
+
 bool is_ours(const fs::path& file) {
   std::string name = file.filename().string();
   if (name.ends_with(".partial")) name.resize(name.size() - std::string_view(".partial").size());
   for (const auto& known : ours) {
     if (name == known) return true;
   }
-  return false;
+  return is_deadlock_of_run(name);
 }
 
 }  // namespace
@@ -38,7 +49,10 @@ output_dir::output_dir(fs::path path, const fs::path& named) : path_(std::move(p
   fs::directory_iterator entries(path_, error);
   if (error)
     throw output_error(fmt::format("--out {}: cannot be read ({})", path_.string(), error.message()));
+  std::vector<std::string> of_runs;
   for (const auto& entry : entries) {
+    const std::string name = entry.path().filename().string();
+    if (is_deadlock_of_run(name)) of_runs.push_back(name);
     if (!is_ours(entry.path()) && !(fs::exists(named) && fs::equivalent(entry.path(), named, error))) {
       throw output_error(
           fmt::format("--out {}: holds {}, which Diecast did not write; expected an empty directory or "
@@ -47,6 +61,7 @@ output_dir::output_dir(fs::path path, const fs::path& named) : path_(std::move(p
     }
   }
   for (const auto& name : ours) fs::remove(path_ / name, error);
+  for (const auto& name : of_runs) fs::remove(path_ / name, error);
   write("config.json", "");
 }
 

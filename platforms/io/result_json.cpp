@@ -45,9 +45,14 @@ json run_json(const run_outcome& o) {
   return j;
 }
 
-json link_json(const link_row& r) { return {r.name, r.bytes, r.packets, r.busy_fraction, r.stall_ns}; }
+json link_json(const link_row& r) {
+  return {r.name,      r.bytes,   r.packets, r.busy_fraction, r.stall_ns,       r.payload_bytes,
+          r.d2d_flits, r.replays, r.naks,    r.crc_errors,    r.retry_stall_ns, r.energy_pj};
+}
 json queue_pair_json(const queue_pair_row& r) {
-  return {r.pe, r.direction, r.sends, r.bytes, r.credit_stall_ns, r.empty_wait_ns};
+  return {r.pe,          r.direction,      r.sends,           r.bytes,
+          r.received,    r.bytes_received, r.credit_stall_ns, r.empty_wait_ns,
+          r.occupancy_ns};
 }
 
 template <class T>
@@ -114,8 +119,12 @@ run_outcome unpack(const std::string& text) {
   o.wakeups = j.at("wakeups");
   o.packet_hops = j.at("packet_hops");
   o.peak_rss_mib = j.at("peak_rss_mib");
-  for (const auto& r : j.at("links")) o.links.push_back({r[0], r[1], r[2], r[3], r[4]});
-  for (const auto& r : j.at("queue_pairs")) o.queue_pairs.push_back({r[0], r[1], r[2], r[3], r[4], r[5]});
+  for (const auto& r : j.at("links")) {
+    o.links.push_back({r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11]});
+  }
+  for (const auto& r : j.at("queue_pairs")) {
+    o.queue_pairs.push_back({r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8]});
+  }
   return o;
 }
 
@@ -145,6 +154,7 @@ std::string result_json(const result_context& context, const std::vector<run_out
 
 run_status worst(const std::vector<run_outcome>& runs) {
   std::vector<run_status> all;
+  all.reserve(runs.size());
   for (const auto& o : runs) all.push_back(o.status);
   return worst(all);
 }

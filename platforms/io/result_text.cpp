@@ -67,22 +67,27 @@ std::string result_csv(const std::vector<run_outcome>& runs) {
 }
 
 std::string links_csv(const std::vector<run_outcome>& runs) {
-  std::string text = "run,link,bytes,packets,busy_fraction,stall_ns\n";
+  std::string text =
+      "run,link,bytes,packets,busy_fraction,stall_ns,payload_bytes,d2d_flits,replays,naks,crc_errors,"
+      "retry_stall_ns,energy_pj\n";
   for (std::size_t i = 0; i < runs.size(); ++i) {
     for (const auto& r : runs[i].links) {
-      text += fmt::format("{},{},{},{},{},{}\n", i, csv_field(r.name), r.bytes, r.packets, r.busy_fraction,
-                          r.stall_ns);
+      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", i, csv_field(r.name), r.bytes,
+                          r.packets, r.busy_fraction, r.stall_ns, r.payload_bytes, r.d2d_flits, r.replays,
+                          r.naks, r.crc_errors, r.retry_stall_ns, r.energy_pj);
     }
   }
   return text;
 }
 
 std::string ipcq_csv(const std::vector<run_outcome>& runs) {
-  std::string text = "run,pe,direction,sends,bytes,credit_stall_ns,empty_wait_ns\n";
+  std::string text =
+      "run,pe,direction,sends,bytes,received,bytes_received,credit_stall_ns,empty_wait_ns,occupancy_ns\n";
   for (std::size_t i = 0; i < runs.size(); ++i) {
     for (const auto& r : runs[i].queue_pairs) {
-      text += fmt::format("{},{},{},{},{},{},{}\n", i, r.pe, csv_field(r.direction), r.sends, r.bytes,
-                          r.credit_stall_ns, r.empty_wait_ns);
+      text +=
+          fmt::format("{},{},{},{},{},{},{},{},{},{}\n", i, r.pe, csv_field(r.direction), r.sends, r.bytes,
+                      r.received, r.bytes_received, r.credit_stall_ns, r.empty_wait_ns, r.occupancy_ns);
     }
   }
   return text;

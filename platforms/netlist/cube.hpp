@@ -66,6 +66,15 @@ class cube : public sc_core::sc_module {
   };
   [[nodiscard]] const std::vector<std::unique_ptr<memory>>& memories() const { return memories_; }
   void bind_port(hw::terminal_port& port, fabric::terminal_index t);
+  /// Calls visit(terminal_port) for every block of this cube; the SIP has those of its IO CPU.
+  template <class Visit>
+  void visit_terminals(Visit visit) const {
+    for (const auto& pe : pes_) visit(pe->terminal());
+    for (const auto& m : memories_) {
+      if (m) visit(m->ni->terminal());
+    }
+    visit(control_->terminal());
+  }
 
  private:
   void make_block(const build_context& context, fabric::terminal_index t, hw::packet_pool& pool);

@@ -28,6 +28,12 @@ class sip : public sc_core::sc_module {
   /// Gateway ends of this SIP, by the index of the outgoing link; null for links of other SIPs.
   [[nodiscard]] const std::vector<std::unique_ptr<hw::sip_port>>& ports() const { return ports_; }
   [[nodiscard]] hw::packet_pool& pool() { return pool_; }
+  /// Calls visit(terminal_port) for every block of this SIP.
+  template <class Visit>
+  void visit_terminals(Visit visit) const {
+    for (const auto& c : cubes_) c->visit_terminals(visit);
+    visit(io_->terminal());
+  }
 
  private:
   void build(const build_context& context, hw::host_program program);

@@ -62,7 +62,7 @@ vcd_writer::vcd_writer(const std::string& path, const config::machine_config& co
     for (const char* field : {"my_tail", "peer_head_cache", "peer_tail_cache", "free_credits"})
       declare(name, field, 32);
     // Queue pairs are installed before anything moves: all slots of the peer's ring are free.
-    variables_.back().last = qp.tx ? plan.n_slots : 0;
+    variables_.back().last = qp.tx ? qp.n_slots : 0;
   }
   for (std::uint32_t l = 0; l < topology.links().size(); ++l) {
     const std::string& name = topology.links()[l].name;

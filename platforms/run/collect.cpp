@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
+#include <tuple>
 
 #include "hw/base/time.hpp"
 #include "models/analysis/wait_for.hpp"
@@ -18,13 +20,24 @@ struct fabric_totals {
   std::uint64_t wakeups{};
   std::uint64_t bytes{};
   double busiest{};
+  std::uint64_t replays{};
+  std::uint64_t crc_errors{};
+  double energy_pj{};
+  std::uint64_t routed_hops{};
+  std::uint64_t routed_bytes{};
 };
 
 void add_link(const prepared_run& run, std::uint32_t link, std::uint64_t packets, std::uint64_t flits,
               double busy_ns, double stall_ns, fabric_totals& totals, run_outcome& o) {
   const std::uint64_t bytes = flits * run.machine.config.noc.flit_bytes;
   const double fraction = hw::now().fs == 0 ? 0.0 : busy_ns / hw::now().ns();
-  o.links.push_back({run.machine.topology.links()[link].name, bytes, packets, fraction, stall_ns});
+  link_row row;
+  row.name = run.machine.topology.links()[link].name;
+  row.bytes = bytes;
+  row.packets = packets;
+  row.busy_fraction = fraction;
+  row.stall_ns = stall_ns;
+  o.links.push_back(std::move(row));
   const auto kind = run.machine.topology.links()[link].kind;
   if (kind == fabric::link_kind::inject || kind == fabric::link_kind::eject) return;
   totals.bytes += bytes;
@@ -47,7 +60,34 @@ void collect_link(const prepared_run& run, const Adapter& a, fabric_totals& tota
   const auto& c = a.statistics();
   totals.hops += c.packets;
   totals.wakeups += c.evaluations;
-  add_link(run, a.link(), c.packets, c.flits, c.busy.ns(), c.credit_stall.ns(), totals, o);
+  const timing::line_counters& line = a.sender().line_statistics();
+  add_link(run, a.link(), c.packets, line.flits, line.busy.ns(), c.credit_stall.ns(), totals, o);
+  link_row& row = o.links.back();
+  row.payload_bytes = c.payload_bytes;
+  row.d2d_flits = line.frames;
+  row.replays = line.replays;
+  row.naks = line.naks;
+  row.crc_errors = line.crc_errors;
+  row.retry_stall_ns = line.retry_stall.ns();
+  row.energy_pj = a.sender().energy_pj();
+  totals.replays += line.replays;
+  totals.crc_errors += line.crc_errors;
+  totals.energy_pj += row.energy_pj;
+}
+
+/// Bytes x links and links over all packets received, from their sources and the routes alone: what the
+/// links' own counters must add up to.
+void collect_routes(const prepared_run& run, const hw::terminal_port& port, fabric_totals& totals) {
+  const fabric::topology& t = run.machine.topology;
+  for (const hw::source_tally::row& r : port.received().rows()) {
+    std::uint64_t links = 0;
+    for (const fabric::route_hop& hop : t.trace(r.source, port.address())) {
+      const auto kind = t.links()[hop.link].kind;
+      links += kind == fabric::link_kind::inject || kind == fabric::link_kind::eject ? 0 : 1;
+    }
+    totals.routed_hops += r.packets * links;
+    totals.routed_bytes += r.flits * links * run.machine.config.noc.flit_bytes;
+  }
 }
 
 void collect_fabric(const prepared_run& run, netlist::pod& pod, fabric_totals& totals, run_outcome& o) {
@@ -59,19 +99,68 @@ void collect_fabric(const prepared_run& run, netlist::pod& pod, fabric_totals& t
       }
       for (const auto& pe : cube->pes()) totals.packets += pe->dma.terminal().packets_sent();
     }
+    sip->visit_terminals([&](const hw::terminal_port& port) { collect_routes(run, port, totals); });
     for (const auto& port : sip->ports()) {
       if (port) collect_link(run, *port, totals, o);
     }
   }
 }
 
+/// "0:812.5 1:103": nanoseconds at each number of visible messages that occurred.
+std::string occupancy_text(const std::vector<sim_time>& levels) {
+  std::string text;
+  for (std::size_t level = 0; level < levels.size(); ++level) {
+    if (levels[level].fs == 0) continue;
+    text += fmt::format("{}{}:{}", text.empty() ? "" : " ", level, levels[level].ns());
+  }
+  return text;
+}
+
 void collect_queue_pairs(const prepared_run& run, netlist::pod& pod, run_outcome& o) {
   const auto shape = run.machine.config.shape();
   for (const auto& qp : run.plan.queue_pairs) {
-    const auto& s = pod.pe(qp.owner).ipcq.queue_pair_statistics()[qp.dir];
+    const auto s = pod.pe(qp.owner).ipcq.statistics_of(qp.dir);
     o.queue_pairs.push_back({pe_path(shape, qp.owner), run.direction_name(qp.owner, qp.dir), s.sends, s.bytes,
-                             s.credit_stall.ns(), s.empty_wait.ns()});
+                             s.received, s.bytes_received, s.credit_stall.ns(), s.empty_wait.ns(),
+                             occupancy_text(s.occupancy)});
   }
+}
+
+/// Messages and credits under way, each once: a half received message is in packets, too.
+class flight_list {
+ public:
+  void add(bool credit, const abi::ipcq_fields& f, const std::string& where) {
+    if (seen_.insert({credit, f.match_address, f.sequence}).second) list.push_back({credit, f, where});
+  }
+  std::vector<analysis::flight> list;
+
+ private:
+  std::set<std::tuple<bool, abi::address, std::uint32_t>> seen_;
+};
+
+std::vector<analysis::flight> collect_flights(const prepared_run& run, netlist::pod& pod) {
+  flight_list flights;
+  const auto& shape = run.machine.config.shape();
+  pod.visit_cubes([&](const netlist::cube& cube) {
+    for (const auto& pe : cube.pes()) {
+      const std::string path = pe_path(shape, pe->ipcq.core().self());
+      pe->dma.visit_flights([&](bool inbound, const abi::ipcq_fields& f) {
+        flights.add(false, f,
+                    (inbound ? "half received by the DMA engine of " : "in the DMA engine of ") + path);
+      });
+      pe->ipcq.visit_flights([&](bool credit, const abi::ipcq_fields& f) {
+        flights.add(credit, f, "in the IPCQ engine of " + path);
+      });
+    }
+  });
+  for (const auto& sip : pod.sips()) {
+    sip->pool().visit([&](const hw::packet& p) {
+      const bool credit = p.header.kind == abi::packet_kind::ipcq_credit;
+      if (!credit && p.header.kind != abi::packet_kind::ipcq_data) return;
+      flights.add(credit, p.header.ipcq, fmt::format("in the fabric of sip{}", p.header.source.sip));
+    });
+  }
+  return std::move(flights.list);
 }
 
 }  // namespace
@@ -102,28 +191,37 @@ void collect(const prepared_run& run, netlist::pod& pod, const session& s,
              {"packet_hops", number(totals.hops)},
              {"wakeups", number(totals.wakeups)},
              {"bytes_on_links", number(totals.bytes)},
+             {"install_ns", s.install_ns()},
+             {"routed_bytes", number(totals.routed_bytes)},
+             {"routed_hops", number(totals.routed_hops)},
              {"credit_stall_ns", stall},
              {"empty_wait_ns", wait},
              {"link_utilization_max", totals.busiest},
+             {"d2d_replays", number(totals.replays)},
+             {"d2d_crc_errors", number(totals.crc_errors)},
+             {"d2d_energy_pj", totals.energy_pj},
              {"critical_cube_hops", number(hops.cube_hops())},
              {"critical_sip_hops", number(hops.sip_hops())},
              {"simulated_ns", hw::now().ns()},
              {"elaborate_s", o.elaborate_s}};
 }
 
-void report_deadlock(const prepared_run& run, netlist::pod& pod, const std::string& why, run_outcome& o) {
-  std::vector<analysis::pe_dump> dumps;
+void report_deadlock(const prepared_run& run, netlist::pod& pod, const std::string& why, bool still,
+                     run_outcome& o) {
+  analysis::stopped_machine stopped{{}, collect_flights(run, pod), still};
   std::uint64_t unfinished = 0;
   for (const pe_coord pe : run.members.members) {
     auto& p = pod.pe(pe);
-    dumps.push_back({pe, p.core.state(), p.ipcq.core().queue_pairs(), ""});
+    stopped.pes.push_back({pe, p.core.state(), p.ipcq.core().queue_pairs(), p.core.step(),
+                           p.ipcq.awaits_copy(), p.core.polling()});
     if (p.core.state() != events::core_state::done) ++unfinished;
   }
-  const auto report = analysis::explain_waits(run.machine.config.shape(), dumps);
+  const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
+  const auto report = analysis::explain_waits(run.machine.config.shape(), stopped, names);
   o.status = run_status::deadlock;
   o.message = fmt::format("at {:.3f} ns {} of {} PEs have not finished and {}\n{}", hw::now().ns(),
                           unfinished, run.members.members.size(), why, report.text);
-  o.deadlock_json = deadlock_json(run, report, dumps);
+  o.deadlock_json = deadlock_json(run, report, stopped, why);
 }
 
 }  // namespace diecast::platforms

@@ -16,7 +16,8 @@ void collect(const prepared_run& run, netlist::pod& pod, const session& s,
              const analysis::critical_hops& hops, run_outcome& o);
 
 /// Status deadlock with the report: waiting queue pairs, wait-for graph, deadlock.json. `why` says what
-/// ended the run: "nothing is left to happen".
-void report_deadlock(const prepared_run& run, netlist::pod& pod, const std::string& why, run_outcome& o);
+/// ended the run: "nothing is left to happen". `still`: nothing moves; false when the run was cut off.
+void report_deadlock(const prepared_run& run, netlist::pod& pod, const std::string& why, bool still,
+                     run_outcome& o);
 
 }  // namespace diecast::platforms

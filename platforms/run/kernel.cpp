@@ -25,7 +25,7 @@ void prepare_kernel() {
 }
 
 end_of_run run_slices(const config::sim_block& sim, const std::function<bool()>& finished,
-                      const hw::fault_sink& faults) {
+                      const hw::fault_sink& faults, const std::function<bool()>& stuck) {
   const sc_core::sc_time slice(static_cast<double>(sim.slice_us), sc_core::SC_US);
   const sc_core::sc_time limit(static_cast<double>(sim.limit_ms), sc_core::SC_MS);
   sc_core::sc_start(sc_core::SC_ZERO_TIME);  // the first deltas: until then nothing is pending
@@ -34,6 +34,7 @@ end_of_run run_slices(const config::sim_block& sim, const std::function<bool()>&
     if (!sc_core::sc_pending_activity()) return finished() ? end_of_run::finished : end_of_run::starved;
     if (interrupt_signal() != 0) return end_of_run::interrupted;
     if (sc_core::sc_time_stamp() >= limit) return end_of_run::limit;
+    if (stuck()) return end_of_run::watchdog;
     // To the next event at least: a slice without one would not move the clock.
     const sc_core::sc_time reach = std::max(slice, sc_core::sc_time_to_pending_activity());
     sc_core::sc_start(reach, sc_core::SC_EXIT_ON_STARVATION);

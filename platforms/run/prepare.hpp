@@ -38,6 +38,7 @@ struct prepared_run {
   comm::install_plan plan;
   std::vector<std::string> notes;
   std::string algorithm_reason;
+  std::vector<std::string> custom_directions;  ///< names the pattern gives, from comm::first_custom on
   /// Fills in what was asked for: the row of a run is complete even when its process dies.
   void describe(run_outcome& o) const;
   /// Name of a direction of one PE: a program names its own.

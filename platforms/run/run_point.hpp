@@ -28,6 +28,7 @@ struct run_point {
   bool data{true};                    ///< false: timing only, nothing stored or verified
   std::string pattern_data{"exact"};  ///< exact | rank_plus_one
   std::string workload;               ///< MSCCL program file; empty for a built-in algorithm
+  bool ccl_trace{};                   ///< a line on stderr per send, receive and credit
   std::string vcd;                    ///< waveform file; empty for none
 };
 
@@ -47,13 +48,22 @@ struct link_row {
   std::uint64_t packets{};
   double busy_fraction{};
   double stall_ns{};
+  // Of die-to-die and SIP links only.
+  std::uint64_t payload_bytes{};  ///< of `bytes`, what is not header flits
+  std::uint64_t d2d_flits{};      ///< UCIe flits on the wire, those sent again included
+  std::uint64_t replays{};        ///< UCIe flits sent again
+  std::uint64_t naks{}, crc_errors{};
+  double retry_stall_ns{};  ///< the wire stood still because the retry buffer was full
+  double energy_pj{};       ///< UCIe only
 };
 /// One queue pair, for ipcq.csv.
 struct queue_pair_row {
   std::string pe;
   std::string direction;
-  std::uint64_t sends{}, bytes{};
+  std::uint64_t sends{}, bytes{};              ///< of the transmit half
+  std::uint64_t received{}, bytes_received{};  ///< messages that became visible
   double credit_stall_ns{}, empty_wait_ns{};
+  std::string occupancy_ns;  ///< "messages:ns" of the receive ring, separated by blanks
 };
 
 /// Named numbers in a fixed order; the unit is part of the name.

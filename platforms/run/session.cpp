@@ -44,7 +44,8 @@ std::vector<std::uint32_t> session::members_of(sip_id s) const {
 }
 
 void session::host_program(abi::host_hal& host) {
-  sw::install(host, run_.plan);
+  sw::install(host, run_.plan, run_.machine.config.ccl.install);
+  install_ns_ = std::max(install_ns_, host.now().ns());
   if (run_.program) sw::load_images(host, *run_.program, run_.members, arguments_);
   const std::uint64_t rounds = run_.point.warmup + run_.point.iters;
   for (std::uint64_t round = 0; round < rounds; ++round) {

@@ -29,6 +29,8 @@ class session {
   /// Fills times, verdict and data fingerprint.
   void report(run_outcome& outcome) const;
   [[nodiscard]] const events::run_fingerprint& data_fingerprint() const { return data_fingerprint_; }
+  /// When the last host had written its queue-pair registers; 0 by the backdoor.
+  [[nodiscard]] double install_ns() const { return install_ns_; }
   /// Launches that all members have ended.
   [[nodiscard]] std::uint64_t rounds_done() const { return rounds_done_; }
 
@@ -58,6 +60,7 @@ class session {
   sim_time start_;
   sim_time ready_since_;
 
+  double install_ns_{};
   sim_time round_end_;
   std::uint64_t ended_in_round_{};
   std::uint64_t rounds_done_{};

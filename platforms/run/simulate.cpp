@@ -5,13 +5,16 @@
 #include <memory>
 
 #include "hw/base/time.hpp"
+#include "models/analysis/credit_checker.hpp"
 #include "models/analysis/critical_hops.hpp"
 #include "models/types/error.hpp"
 #include "platforms/netlist/pod.hpp"
+#include "platforms/observe/ccl_trace.hpp"
 #include "platforms/observe/vcd_writer.hpp"
 #include "platforms/run/collect.hpp"
 #include "platforms/run/kernel.hpp"
 #include "platforms/run/session.hpp"
+#include "platforms/run/watchdog.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::platforms {
@@ -28,7 +31,12 @@ void conclude(end_of_run end, const prepared_run& run, const session& s, const h
       o.message = f.message;
       return;
     }
-    case end_of_run::starved: return report_deadlock(run, pod, "nothing is left to happen", o);
+    case end_of_run::starved: return report_deadlock(run, pod, "nothing is left to happen", true, o);
+    case end_of_run::watchdog:
+      return report_deadlock(
+          run, pod,
+          fmt::format("nothing has moved for sim.watchdog_us = {}", run.machine.config.sim.watchdog_us), true,
+          o);
     case end_of_run::interrupted:
       o.status = run_status::interrupted;
       o.message =
@@ -36,7 +44,8 @@ void conclude(end_of_run end, const prepared_run& run, const session& s, const h
       return;
     case end_of_run::limit:
       return report_deadlock(
-          run, pod, fmt::format("the run has reached sim.limit_ms = {}", run.machine.config.sim.limit_ms), o);
+          run, pod, fmt::format("the run has reached sim.limit_ms = {}", run.machine.config.sim.limit_ms),
+          false, o);
   }
 }
 
@@ -67,6 +76,16 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
     vcd = std::make_unique<observe::vcd_writer>(run.point.vcd, config, run.machine.topology, run.plan);
     events.attach(*vcd);
   }
+  std::unique_ptr<observe::ccl_trace> trace;
+  if (run.point.ccl_trace) {
+    trace = std::make_unique<observe::ccl_trace>(run, stderr);
+    events.attach(*trace, events::messages);
+  }
+  std::unique_ptr<analysis::credit_checker> credits;
+  if (config.sim.check_credits) {
+    credits = std::make_unique<analysis::credit_checker>(run.plan);
+    events.attach(*credits, events::queue_pairs);
+  }
   hw::fault_sink faults;
   const netlist::build_order order(config.sim.build_order);
   session host_session(run, [&hops] { hops.reset(); });
@@ -91,10 +110,18 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   o.elaborate_s = elaboration.seconds();
 
   const stopwatch running;
+  watchdog dog(pod, picoseconds(config.sim.watchdog_us * 1'000'000));
   const end_of_run end = run_slices(
-      config.sim, [&host_session] { return host_session.finished(); }, faults);
+      config.sim, [&host_session] { return host_session.finished(); }, faults,
+      [&dog] { return dog.starved(hw::now()); });
   o.wall_s = running.seconds();
   conclude(end, run, host_session, faults, pod, o);
+  if (credits && end == end_of_run::finished) {
+    if (const std::string unrest = credits->unrest(); !unrest.empty()) {
+      o.status = run_status::fault;
+      o.message = unrest;
+    }
+  }
   collect(run, pod, host_session, hops, o);
   if (vcd) finish_waveform(*vcd, o);
   o.peak_rss_mib = peak_rss_mib();

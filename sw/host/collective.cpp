@@ -28,13 +28,16 @@ abi::address tcm_address(pe_coord pe, std::uint64_t offset) {
 
 }  // namespace
 
-void install(abi::host_hal& host, const comm::install_plan& plan) {
+void install(abi::host_hal& host, const comm::install_plan& plan, config::install_kind how) {
+  std::vector<abi::pe_register_write> writes;
   for (const comm::queue_pair_install& q : plan.queue_pairs) {
     if (q.owner.sip != host.self()) continue;
-    for (const comm::register_write& w : comm::register_writes(plan, q)) {
-      host.debug_write_register(q.owner, w.reg, w.value);
+    for (const comm::register_write& w : comm::register_writes(q)) {
+      writes.push_back({q.owner, w.reg, w.value});
     }
   }
+  if (how == config::install_kind::timed) return host.write_registers(writes);
+  for (const abi::pe_register_write& w : writes) host.debug_write_register(w.pe, w.reg, w.value);
 }
 
 tcm_layout lay_out(const kernel_entry& kernel, const argument_context& launch) {

@@ -15,8 +15,10 @@
 
 namespace diecast::sw {
 
-/// Writes the registers of the plan's queue pairs that belong to the host's SIP (ipcq: backdoor).
-void install(abi::host_hal& host, const comm::install_plan& plan);
+/// Writes the registers of the plan's queue pairs that belong to the host's SIP: by the backdoor, or over
+/// the fabric (ccl.install).
+void install(abi::host_hal& host, const comm::install_plan& plan,
+             config::install_kind how = config::install_kind::backdoor);
 
 /// Where the tensors of one launch lie in the TCM of every member, from offset 0 upwards: input,
 /// output (the same when in place), scratch. `end` is what the install plan must leave free of rings.

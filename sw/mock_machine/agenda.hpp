@@ -10,17 +10,14 @@
 #include <map>
 #include <vector>
 
+#include "models/protocol/copy_port.hpp"
 #include "models/protocol/ipcq_core.hpp"
 #include "sw/mock_machine/memory_map.hpp"
 #include "sw/mock_machine/scheduler.hpp"
 
 namespace diecast::sw {
 
-struct copy_job {
-  abi::address source{};
-  abi::address destination{};
-  std::uint64_t bytes{};
-};
+using copy_job = protocol::copy_request;
 
 class agenda {
  public:

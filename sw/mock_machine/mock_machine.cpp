@@ -6,6 +6,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "models/analysis/wait_for.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/mock_machine/mock_pe.hpp"
 
@@ -45,18 +46,6 @@ std::unique_ptr<protocol::match_policy> match_of(const config::machine_config& c
                                                        : protocol::match_by_sender();
 }
 
-std::string waits_of(const protocol::ipcq_core& engine) {
-  std::string text;
-  const auto& qps = engine.queue_pairs();
-  for (std::size_t i = 0; i < qps.size(); ++i) {
-    const auto name = comm::direction_name(static_cast<comm::direction>(i));
-    if ((qps[i].armed & abi::arm_receive) != 0) text += fmt::format(" receive on {};", name);
-    if ((qps[i].armed & abi::arm_send_space) != 0) text += fmt::format(" a free slot on {};", name);
-    if ((qps[i].armed & abi::arm_source_read) != 0) text += fmt::format(" sources of {};", name);
-  }
-  return text.empty() ? " no queue pair;" : text;
-}
-
 }  // namespace
 
 // --- hosts --------------------------------------------------------------------------------------
@@ -83,6 +72,10 @@ class mock_machine::impl::host_of_sip final : public abi::host_hal {
     check_register_access(from, bytes.size());
     const std::uint64_t value = core_at(where).debug_read(static_cast<abi::register_offset>(where.offset));
     std::copy_n(std::as_bytes(std::span{&value, 1}).begin(), sizeof value, bytes.begin());
+  }
+
+  void write_registers(std::span<const abi::pe_register_write> writes) override {
+    for (const abi::pe_register_write& w : writes) debug_write_register(w.pe, w.reg, w.value);
   }
 
   void launch(std::span<const abi::pe_launch> launches) override {
@@ -171,8 +164,9 @@ void mock_machine::impl::start(pe_coord pe, std::function<void(abi::hal&)> firmw
 }
 
 bool mock_machine::impl::stuck() const {
-  return std::all_of(work.candidates().begin(), work.candidates().end(),
-                     [](const candidate& c) { return c.what == kind::run && c.polling; });
+  return std::all_of(work.candidates().begin(), work.candidates().end(), [this](const candidate& c) {
+    return c.what == kind::run && c.polling && !pes[c.pe]->poll_holds();
+  });
 }
 
 mock_outcome mock_machine::impl::proceed() {
@@ -209,18 +203,18 @@ void mock_machine::impl::look_for_events(std::uint32_t index) {
 }
 
 std::string mock_machine::impl::describe_deadlock() const {
-  std::string summary;
-  std::string pointers;
+  analysis::stopped_machine stopped;
   std::size_t unfinished = 0;
   for (const auto& pe : pes) {
-    if (pe->status() == mock_pe::state::idle) continue;
-    ++unfinished;
-    const std::string path = pe_path(shape, pe->self());
-    summary += fmt::format("\n  {} waits for{}", path, waits_of(pe->core()));
-    pointers += fmt::format("\n{}\n{}", path, pe->core().dump());
+    const bool idle = pe->status() == mock_pe::state::idle;
+    if (!idle) ++unfinished;
+    const auto state = idle                                     ? events::core_state::done
+                       : pe->status() == mock_pe::state::asleep ? events::core_state::asleep
+                                                                : events::core_state::running;
+    stopped.pes.push_back({pe->self(), state, pe->core().queue_pairs(), "", false, pe->polled()});
   }
-  return fmt::format("deadlock: {} PEs have not finished and nothing can move{}{}", unfinished, summary,
-                     pointers);
+  return fmt::format("deadlock: {} PEs have not finished and nothing can move\n{}", unfinished,
+                     analysis::explain_waits(shape, std::move(stopped)).text);
 }
 
 mock_machine::mock_machine(const config::machine_config& config, const comm::install_plan& plan,

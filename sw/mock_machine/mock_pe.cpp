@@ -53,13 +53,9 @@ std::uint64_t mock_pe::read_register(abi::register_offset reg) {
   }
   empty_polls_ = 0;
   if (protocol::ipcq_core::owns(reg)) return core_.read_register(reg);
-  switch (reg) {
-    case abi::dma_source: return next_copy_.source;
-    case abi::dma_destination: return next_copy_.destination;
-    case abi::dma_status: return abi::status_halves{copies_done_, copies_started_}.pack();
-    case abi::core_errata: return errata_;
-    default: no_such_register(reg);
-  }
+  if (const auto value = copies_.read_register(reg)) return *value;
+  if (reg == abi::core_errata) return errata_;
+  no_such_register(reg);
 }
 
 void mock_pe::write_register(abi::register_offset reg, std::uint64_t value) {
@@ -67,33 +63,17 @@ void mock_pe::write_register(abi::register_offset reg, std::uint64_t value) {
   empty_polls_ = 0;
   if (protocol::ipcq_core::owns(reg))
     return board_.work.add_effects(index_, core_.write_register(reg, value));
-  switch (reg) {
-    case abi::dma_source: next_copy_.source = value; break;
-    case abi::dma_destination: next_copy_.destination = value; break;
-    case abi::dma_doorbell:
-      next_copy_.bytes = value;
-      ++copies_started_;
-      board_.work.add_copy(index_, next_copy_);
-      break;
-    case abi::dma_arm:
-      dma_target_ = static_cast<std::uint32_t>(value);
-      dma_armed_ = true;
-      fire_dma();
-      break;
-    case abi::core_errata: errata_ = value; break;
-    default: no_such_register(reg);
+  if (const auto effects = copies_.write_register(reg, value)) {
+    if (effects->start) board_.work.add_copy(index_, *effects->start);
+    if (effects->event) core_.push_event(*effects->event);
+    return;
   }
+  if (reg != abi::core_errata) no_such_register(reg);
+  errata_ = value;
 }
 
 void mock_pe::copy_done() {
-  ++copies_done_;
-  fire_dma();
-}
-
-void mock_pe::fire_dma() {
-  if (!dma_armed_ || static_cast<std::int32_t>(copies_done_ - dma_target_) < 0) return;
-  dma_armed_ = false;
-  core_.push_event({abi::event_kind::dma_done, false, 0, copies_done_});
+  if (const auto event = copies_.done(copies_.copies_done() + 1)) core_.push_event(*event);
 }
 
 void mock_pe::no_such_register(abi::register_offset reg) const {
@@ -144,8 +124,8 @@ void mock_pe::vector(const abi::vector_command& command) {
 
 // --- waiting ------------------------------------------------------------------------------------
 
-void mock_pe::compute(std::uint64_t) {
-  // Without time only a poller's pause means anything: others must get on meanwhile.
+void mock_pe::pause(std::uint64_t) {
+  // Others must get on meanwhile.
   if (board_.polls) give_way();
 }
 
@@ -153,6 +133,24 @@ void mock_pe::wait_for_event() {
   if (core_.event_pending()) return;
   state_ = state::asleep;
   give_way();
+}
+
+bool mock_pe::poll_holds() const {
+  if (!polled_) return false;
+  std::uint64_t word = 0;
+  board_.memory.read(in_tcm(polled_->tcm_offset, sizeof word), std::as_writable_bytes(std::span{&word, 1}));
+  return abi::holds(polled_->how, word, polled_->value);
+}
+
+void mock_pe::poll_until(const abi::poll_request& wanted) {
+  polled_ = wanted;
+  empty_polls_ = 0;
+  while (!poll_holds()) {
+    ++empty_polls_;
+    give_way();
+  }
+  polled_.reset();
+  empty_polls_ = 0;
 }
 
 }  // namespace diecast::sw

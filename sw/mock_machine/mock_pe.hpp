@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <optional>
 
 #include "models/abi/hal.hpp"
 #include "models/protocol/ipcq_core.hpp"
@@ -44,14 +45,21 @@ class mock_pe final : public abi::hal {
   /// It has looked for an event twice in a row, found none, and done nothing but wait since.
   [[nodiscard]] bool polling() const { return empty_polls_ >= 2; }
 
+  /// What its firmware polls for, if it does.
+  [[nodiscard]] const std::optional<abi::poll_request>& polled() const { return polled_; }
+  /// It polls a word that has come to hold what it waits for.
+  [[nodiscard]] bool poll_holds() const;
+
   [[nodiscard]] pe_coord self() const override { return self_; }
   [[nodiscard]] std::uint64_t read_register(abi::register_offset reg) override;
   void write_register(abi::register_offset reg, std::uint64_t value) override;
   void load(std::uint64_t tcm_offset, std::span<std::byte> out) override;
   void store(std::uint64_t tcm_offset, std::span<const std::byte> in) override;
   void vector(const abi::vector_command& command) override;
-  void compute(std::uint64_t cycles) override;
+  void compute(std::uint64_t) override {}
+  void pause(std::uint64_t cycles) override;
   void wait_for_event() override;
+  void poll_until(const abi::poll_request& wanted) override;
   [[nodiscard]] sim_time now() const override { return femtoseconds(board_.clock); }
   void mark_step(const abi::step_marker&) override {}
 
@@ -61,7 +69,6 @@ class mock_pe final : public abi::hal {
   [[nodiscard]] abi::address in_tcm(std::uint64_t offset, std::uint64_t bytes) const;
   [[nodiscard]] std::vector<std::byte> operand(std::uint64_t offset, std::uint64_t bytes) const;
   [[noreturn]] void no_such_register(abi::register_offset reg) const;
-  void fire_dma();
 
   pe_coord self_;
   std::uint32_t index_;
@@ -69,13 +76,10 @@ class mock_pe final : public abi::hal {
   mock_board board_;
   state state_{state::idle};
   unsigned empty_polls_{};
+  std::optional<abi::poll_request> polled_;
   std::exception_ptr error_;
 
-  copy_job next_copy_;
-  std::uint32_t copies_started_{};
-  std::uint32_t copies_done_{};
-  bool dma_armed_{};
-  std::uint32_t dma_target_{};
+  protocol::copy_port copies_;
   std::uint64_t errata_{};
 
   coroutine fiber_;  ///< last: its stack refers to the rest

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <fmt/format.h>
+#include <map>
 #include <utility>
 
 #include "sw/runtime/firmware_trap.hpp"
@@ -49,13 +51,62 @@ struct pe_context::impl {
   void put(queue_state& q, std::uint64_t offset, std::uint32_t bytes);
   void take(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how);
 
+  queue_state& receiver(comm::direction dir);
+  std::uint32_t receive(queue_state& q, std::uint64_t offset);
+  std::uint32_t wait_receive(const ticket& t);
+
+  /// Receives of one direction asked for by recv_async; numbered from 0.
+  struct posted_receives {
+    std::uint32_t asked{};
+    std::deque<std::uint64_t> open;               ///< destinations, oldest first
+    std::map<std::uint32_t, std::uint32_t> done;  ///< bytes, by number; until their wait takes them
+  };
+
   abi::hal& hal;
   abi::kernel_arguments args;
   runtime_options options;
   task_scheduler tasks;
   queue_driver driver;
   bool staging_busy{};
+  std::map<comm::direction, posted_receives> posted;
 };
+
+/// The queue pair of a receive that takes the oldest message, which must not be promised already.
+queue_state& pe_context::impl::receiver(comm::direction dir) {
+  const auto at = posted.find(dir);
+  if (at != posted.end() && !at->second.open.empty()) {
+    throw firmware_trap(hal.self(),
+                        fmt::format("receive on queue pair {} while {} of its recv_async wait for the same "
+                                    "messages; expected wait() for each of them first",
+                                    comm::direction_name(dir), at->second.open.size()));
+  }
+  return driver.rx(dir);
+}
+
+std::uint32_t pe_context::impl::receive(queue_state& q, std::uint64_t offset) {
+  driver.wait_message(q);
+  const std::uint32_t bytes = driver.message_bytes(q);
+  fetch(q.rx_slot(), offset, bytes);
+  driver.release(q);
+  return bytes;
+}
+
+std::uint32_t pe_context::impl::wait_receive(const ticket& t) {
+  posted_receives& p = posted[t.dir];
+  while (!p.done.contains(t.sequence)) {
+    const auto next = static_cast<std::uint32_t>(p.asked - p.open.size());
+    if (t.sequence < next || p.open.empty()) {
+      throw firmware_trap(hal.self(), fmt::format("wait for receive {} of queue pair {} a second time",
+                                                  t.sequence, comm::direction_name(t.dir)));
+    }
+    const std::uint32_t bytes = receive(driver.rx(t.dir), p.open.front());
+    p.open.pop_front();
+    p.done.emplace(next, bytes);
+  }
+  const std::uint32_t bytes = p.done.at(t.sequence);
+  p.done.erase(t.sequence);
+  return bytes;
+}
 
 slot_cut pe_context::impl::cut(const queue_state& q, std::uint64_t bytes) const {
   const std::uint64_t payload = q.slot_bytes / element() * element();
@@ -156,14 +207,24 @@ ticket pe_context::isend(comm::direction dir, std::uint64_t tcm_offset, std::uin
   return {dir, impl_->driver.ring_doorbell(q, tcm_offset, bytes)};
 }
 
-void pe_context::wait(const ticket& t) {
+std::uint32_t pe_context::wait(const ticket& t) {
   impl_->charge();
+  if (t.receive) return impl_->wait_receive(t);
   impl_->driver.wait_source(impl_->driver.tx(t.dir), t.sequence);
+  return 0;
+}
+
+ticket pe_context::recv_async(comm::direction dir, std::uint64_t tcm_offset) {
+  impl_->charge();
+  (void)impl_->driver.rx(dir);
+  impl::posted_receives& p = impl_->posted[dir];
+  p.open.push_back(tcm_offset);
+  return {dir, p.asked++, true};
 }
 
 slot_view pe_context::recv(comm::direction dir) {
   impl_->charge();
-  queue_state& q = impl_->driver.rx(dir);
+  queue_state& q = impl_->receiver(dir);
   impl_->driver.wait_message(q);
   return {q.rx_slot(), impl_->driver.message_bytes(q)};
 }
@@ -178,10 +239,8 @@ void pe_context::fetch(const slot_view& slot, std::uint64_t tcm_offset) {
 }
 
 std::uint32_t pe_context::recv(comm::direction dir, std::uint64_t tcm_offset) {
-  const slot_view slot = recv(dir);
-  fetch(slot, tcm_offset);
-  impl_->driver.release(impl_->driver.rx(dir));
-  return slot.bytes;
+  impl_->charge();
+  return impl_->receive(impl_->receiver(dir), tcm_offset);
 }
 
 comm::direction pe_context::recv_any(const std::vector<comm::direction>& dirs) {
@@ -196,7 +255,7 @@ comm::direction pe_context::recv_any(const std::vector<comm::direction>& dirs) {
     return nullptr;
   };
   for (const auto d : sorted) {
-    if (impl_->driver.has_message(impl_->driver.rx(d))) return d;
+    if (impl_->driver.has_message(impl_->receiver(d))) return d;
   }
   for (const auto d : sorted) impl_->driver.arm(impl_->driver.rx(d), abi::arm_receive);
   impl_->tasks.block([&] { return first_known() != nullptr; });
@@ -214,7 +273,7 @@ void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, s
   if (recv_bytes == 0) return send_all(send_dir, send_offset, send_bytes);
   queue_driver& driver = impl_->driver;
   queue_state& out = driver.tx(send_dir);
-  queue_state& in = driver.rx(recv_dir);
+  queue_state& in = impl_->receiver(recv_dir);
   slot_cut sending = impl_->cut(out, send_bytes);
   slot_cut receiving = impl_->cut(in, recv_bytes);
   while (sending.more() || receiving.more()) {
@@ -258,7 +317,7 @@ void pe_context::send_all(const std::vector<comm::direction>& dirs, std::uint64_
 
 void pe_context::recv_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes, arrival how) {
   if (bytes == 0) return;
-  queue_state& q = impl_->driver.rx(dir);
+  queue_state& q = impl_->receiver(dir);
   for (slot_cut receiving = impl_->cut(q, bytes); receiving.more(); receiving.done += receiving.piece()) {
     impl_->driver.wait_message(q);
     impl_->take(q, offset + receiving.done, receiving.piece(), how);
@@ -271,7 +330,7 @@ void pe_context::reduce_all(const std::vector<comm::direction>& dirs, std::uint6
   slot_cut receiving = impl_->cut(impl_->driver.rx(dirs.front()), bytes);
   for (; receiving.more(); receiving.done += receiving.piece()) {
     for (const auto dir : dirs) {
-      queue_state& q = impl_->driver.rx(dir);
+      queue_state& q = impl_->receiver(dir);
       impl_->driver.wait_message(q);
       impl_->take(q, offset + receiving.done, receiving.piece(), arrival::reduce);
     }
@@ -308,6 +367,15 @@ void pe_context::wait_until(const std::function<bool()>& ready) {
   impl_->tasks.block(ready);
 }
 
-void pe_context::finish() { impl_->driver.finish(); }
+void pe_context::finish() {
+  for (const auto& [dir, receives] : impl_->posted) {
+    if (receives.open.empty()) continue;
+    throw firmware_trap(impl_->hal.self(),
+                        fmt::format("the kernel ends with {} recv_async of queue pair {} open; expected a "
+                                    "wait() for each",
+                                    receives.open.size(), comm::direction_name(dir)));
+  }
+  impl_->driver.finish();
+}
 
 }  // namespace diecast::sw

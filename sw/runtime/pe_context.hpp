@@ -40,6 +40,7 @@ struct slot_view {
 struct ticket {
   comm::direction dir{};
   std::uint32_t sequence{};
+  bool receive{};
 };
 
 /// A call that moves or waits for one message charges runtime_options::call_cycles; exchange,
@@ -64,7 +65,9 @@ class pe_context {
   void send(comm::direction dir, std::uint64_t tcm_offset, std::uint32_t bytes);
   /// Returns when the engine has taken the descriptor.
   ticket isend(comm::direction dir, std::uint64_t tcm_offset, std::uint32_t bytes);
-  void wait(const ticket& t);
+  /// Returns when an isend's source may be reused, or a recv_async's message lies where it was wanted
+  /// and its credit is on its way. Returns the bytes received; 0 for a send.
+  std::uint32_t wait(const ticket& t);
   /// Waits for the oldest message; its slot stays occupied until release.
   [[nodiscard]] slot_view recv(comm::direction dir);
   /// Returns the credit of the oldest received slot.
@@ -73,6 +76,10 @@ class pe_context {
   void fetch(const slot_view& slot, std::uint64_t tcm_offset);
   /// Waits for the oldest message, copies it to `tcm_offset`, returns the credit. Returns bytes.
   std::uint32_t recv(comm::direction dir, std::uint64_t tcm_offset);
+  /// Asks for the oldest message that no receive before it takes, to be copied to `tcm_offset`. Returns at
+  /// once; wait() does the rest, in the order of the requests whatever the order of the waits. Until all
+  /// requests of a direction are waited for, it takes no other receive; a kernel ends with none open.
+  [[nodiscard]] ticket recv_async(comm::direction dir, std::uint64_t tcm_offset);
   /// Waits until one of `dirs` holds a message and returns that direction (lowest index first).
   [[nodiscard]] comm::direction recv_any(const std::vector<comm::direction>& dirs);
 

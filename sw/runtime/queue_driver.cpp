@@ -185,12 +185,15 @@ void queue_driver::withdraw(queue_state& q, std::uint64_t bit) {
   if ((q.armed & bit) == 0) return;
   q.armed &= ~bit;
   write(q, abi::qp_arm, 0);
+  // Its event may be queued already. Left there it would answer the next request of its kind, with the
+  // number of messages or slots of long ago.
+  drain();
   if (q.armed != 0) write(q, abi::qp_arm, q.armed);
 }
 
 void queue_driver::sleep() {
   if (options_.poll) {
-    hal_.compute(options_.poll_cycles);
+    hal_.pause(options_.poll_cycles);
   } else {
     hal_.wait_for_event();
   }

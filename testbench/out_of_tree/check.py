@@ -57,7 +57,7 @@ def build_project(args, prefix, folder):
                              "-DCMAKE_DISABLE_FIND_PACKAGE_pugixml=ON"], capture_output=True, text=True)
     require(lacking.returncode != 0 and "apt-get install libpugixml-dev" in lacking.stderr,
             "a missing dependency is named with its package")
-    return folder / "build" / "lab-pod"
+    return folder / "build"
 
 
 def check_platform(lab, folder):
@@ -90,6 +90,20 @@ def check_memory(lab):
     require(other == base, "the timing of the memory it replaced has no effect")
 
 
+def check_memory_study(study):
+    """The generators of diecast-hbm on the project's memory: 64 B per 40 ns, one at a time."""
+    job = ("--requests", "2000", "--request-bytes", "64", "--read-fraction", "0.5", "--check-data",
+           "--set", "hbm.port_mib=1")
+    for pattern in ("seq", "rand", "stride:4096"):
+        row = result_of(study, "--pattern", pattern, "--outstanding", "4", *job)
+        require(row["status"] == "ok" and row["requests"] == 2000, f"{pattern} runs on the project's memory")
+        require(row["verified"] is True, "its data is right")
+        require(abs(row["bandwidth_gbytes_s"] - 64 / 40) < 0.01, f"{row['bandwidth_gbytes_s']:.3f} GB/s, one at a time")
+        require(row["row_hit_rate"] is None and row["lost_time"] is None, "what it does not tell is left out")
+    slow = result_of(study, "--outstanding", "1", *job, "--set", "hbm.simple_latency_ns=100")
+    require(abs(slow["avg_latency_ns"] - 100) < 0.01, "its own latency is measured")
+
+
 def check_installation(prefix):
     pod = prefix / "bin" / "diecast-pod"
     small = prefix / "share" / "diecast" / "configs" / "small_pod.json"
@@ -109,9 +123,10 @@ def main():
         prefix = folder / "prefix"
         run(args.cmake, "--install", args.build, "--prefix", prefix)
         check_installation(prefix)
-        lab = build_project(args, prefix, folder)
-        check_platform(lab, folder)
-        check_memory(lab)
+        built = build_project(args, prefix, folder)
+        check_platform(built / "lab-pod", folder)
+        check_memory(built / "lab-pod")
+        check_memory_study(built / "lab-hbm")
 
 
 if __name__ == "__main__":

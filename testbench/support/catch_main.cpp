@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <systemc>
 
+#include "hw/base/time.hpp"
 #include "test.hpp"
 
 namespace {
@@ -15,7 +16,7 @@ void strict_report(const sc_core::sc_report& report, const sc_core::sc_actions&)
 }  // namespace
 
 int sc_main(int argc, char** argv) {
-  sc_core::sc_set_time_resolution(1, sc_core::SC_FS);
+  diecast::hw::set_time_resolution();
   sc_core::sc_report_handler::set_handler(strict_report);
   return Catch::Session().run(argc, argv);
 }

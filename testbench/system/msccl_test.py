@@ -46,6 +46,10 @@ class OwnPrograms(harness.Case):
         self.assertEqual([r["kind"] for r in report["roots"]], ["cycle"])
         for pe in pes:
             self.assertIn(pe, done.stderr)
+        # Directions are called as the program calls its connections.
+        self.assertEqual({w["direction"] for w in report["waits"]}, {"with1.c0", "with0.c0"})
+        self.assertIn("pod.sip0.cube_0_0.pe0 with1.c0 waits for a message", done.stderr)
+        self.assertNotIn("custom", done.stderr)
 
 
 @unittest.skipUnless(OUTSIDE, "DIECAST_MSCCL_DIR names no folder of programs")

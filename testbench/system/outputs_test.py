@@ -4,6 +4,7 @@
 import csv
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -83,6 +84,79 @@ class Reader(harness.Case):
         scopes = re.findall(r"\$scope module (\S+) \$end", back.stdout)
         for name in ("pod", "sip0", "cube_0_0", "pe0", "ipcq"):
             self.assertIn(name, scopes)
+
+
+class Trace(harness.Case):
+    JOB = (*SMALL, "--algorithm", "ring_1d", "--ranks", "sip", "--bytes", "4KiB")
+    LINE = re.compile(r"ccl rank ([01]) at (\d+\.\d{3}) ns: (send|recv|credit) ([EW])( \d+ bytes)? seq (\d+)")
+
+    def lines(self, text):
+        found = []
+        for line in text.splitlines():
+            match = self.LINE.fullmatch(line)
+            self.assertTrue(match, line)
+            found.append(match.groups())
+        return found
+
+    def test_every_send_is_received_and_credited(self):
+        done = self.run_pod(*self.JOB, "--ccl-trace", "--quiet")
+        events = self.lines(done.stderr)
+        times = [float(e[1]) for e in events]
+        self.assertEqual(times, sorted(times))
+        for rank in "01":
+            for direction in "EW":
+                def of(what, who, way):
+                    return [(e[4], int(e[5])) for e in events if (e[0], e[2], e[3]) == (who, what, way)]
+                sent = of("send", rank, direction)
+                self.assertEqual([seq for _, seq in sent], [0, 1])
+                peer, back = "10"[int(rank)], "WE"["EW".index(direction)]
+                self.assertEqual(of("recv", peer, back), sent)
+                self.assertEqual([seq for _, seq in of("credit", rank, direction)], [1, 2])
+
+    def test_it_changes_nothing_and_can_be_asked_for_by_the_environment(self):
+        plain = self.one(*self.JOB)
+        done = self.run_pod(*self.JOB, "--ccl-trace", "--format", "json")
+        row = json.loads(done.stdout)["runs"][0]
+        self.assertEqual((row["time_ns"], row["fingerprint"]), (plain["time_ns"], plain["fingerprint"]))
+        for value, code in (("1", 0), ("0", 0), ("yes", 2)):
+            environment = {**os.environ, "DIECAST_CCL_TRACE": value}
+            same = subprocess.run(self.command(*self.JOB, "--quiet"), cwd=self.folder, capture_output=True,
+                                  text=True, env=environment)
+            self.assertEqual(same.returncode, code, value)
+            self.assertEqual(same.stderr if value != "yes" else "", done.stderr if value == "1" else "")
+
+
+class QueuePairs(harness.Case):
+    def rows(self, *arguments):
+        self.run_pod(*SMALL, "--algorithm", "ring_1d", "--out", "out", *arguments)
+        with open(self.folder / "out" / "ipcq.csv", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def test_what_is_sent_is_received(self):
+        rows = self.rows("--ranks", "sip", "--bytes", "40KiB")
+        self.assertEqual(len(rows), 4)
+        by_pair = {(r["pe"], r["direction"]): r for r in rows}
+        for row in rows:
+            peer = by_pair[(row["pe"].replace("sip0", "sipX").replace("sip1", "sip0").replace("sipX", "sip1"),
+                            {"E": "W", "W": "E"}[row["direction"]])]
+            self.assertEqual((row["sends"], row["bytes"]), (peer["received"], peer["bytes_received"]))
+
+    def test_occupancy_adds_up_and_stays_within_the_ring(self):
+        spans = set()
+        for row in self.rows("--ranks", "sip", "--bytes", "200KiB", *harness.sets("ipcq.n_slots=2")):
+            levels = dict(entry.split(":") for entry in row["occupancy_ns"].split())
+            self.assertLessEqual(set(levels), {"0", "1", "2"})
+            spans.add(round(sum(float(v) for v in levels.values()), 3))
+            self.assertLessEqual(float(row["empty_wait_ns"]), sum(float(v) for v in levels.values()))
+        self.assertEqual(len(spans), 1, "every ring is watched as long")
+
+    def test_waits_of_a_run_that_hangs_are_counted_to_its_end(self):
+        self.run_pod(*SMALL, "--algorithm", "ring_1d", "--ranks", "sip", "--bytes", "4KiB", "--out", "out",
+                     *harness.sets("ipcq.match=sender", "ipcq.backpressure=poll", "sim.watchdog_us=100"),
+                     expect=3)
+        with open(self.folder / "out" / "ipcq.csv", newline="") as file:
+            rows = {(r["pe"], r["direction"]): r for r in csv.DictReader(file)}
+        self.assertGreater(float(rows[("pod.sip0.cube_0_0.pe0", "W")]["empty_wait_ns"]), 100_000)
 
 
 class Formats(harness.Case):

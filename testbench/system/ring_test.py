@@ -54,6 +54,33 @@ class RingOfTwo(harness.Case):
         self.one(*harness.SMALL, "--algorithm", "ring_1d", "--ranks", "pe", "--bytes", "4KiB",
                  *harness.sets("ipcq.match=sender"))
 
+    def test_the_report_is_complete(self):
+        self.run_pod(*TWO_RANKS, "--algorithm", "ring_1d", *harness.sets("ipcq.match=sender"), "--out", "out",
+                     expect=3)
+        report = json.loads((self.folder / "out" / "deadlock.json").read_text())
+        self.assertEqual((report["schema"], report["still"]), ("diecast.deadlock/1", True))
+        self.assertEqual({p["step"] for p in report["pes"]}, {"all_gather 0"})
+        for pair in report["queue_pairs"]:
+            self.assertEqual((pair["n_slots"], pair["slot_bytes"], pair["sources_unread"]), (4, 8192, 0))
+            self.assertTrue(pair["rx_base_pa"].startswith("0x"))
+        for root in report["roots"]:
+            self.assertEqual((root["kind"], root["waits"][0]["missing"]), ("fault", 1))
+
+    def test_each_run_of_a_sweep_has_its_report(self):
+        job = (*harness.SMALL, "--ranks", "sip", "--algorithm", "ring_1d", "--bytes", "1KiB:4KiB", "--out", "out")
+        self.run_pod(*job, *harness.sets("ipcq.match=sender"), expect=3)
+        names = sorted(p.name for p in (self.folder / "out").glob("deadlock*"))
+        self.assertEqual(names, ["deadlock_0.json", "deadlock_1.json", "deadlock_2.json"])
+        self.run_pod(*job)
+        self.assertEqual(list((self.folder / "out").glob("deadlock*")), [])
+
+    def test_polling_is_found_by_the_watchdog(self):
+        done = self.run_pod(*TWO_RANKS, "--algorithm", "ring_1d", expect=3, *harness.sets(
+            "ipcq.match=sender", "ipcq.backpressure=poll", "sim.watchdog_us=50"))
+        self.assertIn("nothing has moved for sim.watchdog_us = 50", done.stderr)
+        self.run_pod(*TWO_RANKS, "--algorithm", "ring_1d", expect=2, *harness.sets(
+            "ipcq.poll_cycles=1000", "ipcq.backpressure=poll", "sim.watchdog_us=2"))
+
     def test_a_later_run_removes_the_report(self):
         job = (*TWO_RANKS, "--algorithm", "ring_1d", "--out", "out")
         self.run_pod(*job, *harness.sets("ipcq.match=sender"), expect=3)

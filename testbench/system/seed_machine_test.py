@@ -59,10 +59,12 @@ class SeedMachine(harness.Case):
         names = sorted(p.name for p in (self.folder / "out").iterdir())
         self.assertEqual(names, ["config.json", "ipcq.csv", "links.csv", "result.json"])
         links = (self.folder / "out" / "links.csv").read_text().splitlines()
-        self.assertEqual(links[0], "run,link,bytes,packets,busy_fraction,stall_ns")
+        self.assertEqual(links[0], "run,link,bytes,packets,busy_fraction,stall_ns,payload_bytes,d2d_flits,replays,"
+                                   "naks,crc_errors,retry_stall_ns,energy_pj")
         self.assertGreater(sum(int(line.split(",")[2]) for line in links[1:]), 0)
         queues = (self.folder / "out" / "ipcq.csv").read_text().splitlines()
-        self.assertEqual(queues[0], "run,pe,direction,sends,bytes,credit_stall_ns,empty_wait_ns")
+        self.assertEqual(queues[0], "run,pe,direction,sends,bytes,received,bytes_received,credit_stall_ns,"
+                         "empty_wait_ns,occupancy_ns")
         for line in queues[1:]:
             self.assertTrue(re.match(r"0,pod\.sip\d+\.cube_\d+_\d+\.pe0,", line), line)
 

@@ -81,7 +81,12 @@ TEST_CASE("config check: each rule is broken alone and names its key") {
       {"hbm.port_mib", "multiple of 768 B",
        [](auto& c) { c.hbm.model = hbm_model::simple, c.hbm.pseudo_channels = 3, c.hbm.burst_bytes = 256; }},
       {"hbm.tccd_l_ns", "at least hbm.burst_ns", [](auto& c) { c.hbm.tccd_l_ns = 1; }},
-      {"hbm.tras_ns", "at least hbm.trcd_ns", [](auto& c) { c.hbm.tras_ns = 10; }},
+      {"hbm.tras_ns", "at least hbm.trcd_rd_ns", [](auto& c) { c.hbm.tras_ns = 10; }},
+      {"hbm.address_map", "each once", [](auto& c) { c.hbm.address_map = "pc,pc,column,bank,sid,row"; }},
+      {nullptr, "", [](auto& c) { c.hbm.address_map = "row,bank,bank_group,sid,column,pc"; }},
+      {"hbm.drain_low", "at most hbm.drain_high = 0.8", [](auto& c) { c.hbm.drain_low = 0.9; }},
+      {"hbm.trfc_ns", "less than hbm.trefi_ns = 3900", [](auto& c) { c.hbm.trfc_ns = 3900; }},
+      {nullptr, "", [](auto& c) { c.hbm.trfc_ns = 3900, c.hbm.refresh = hbm_refresh::none; }},
   };
   for (const row& r : rows) {
     machine_config c;

@@ -27,14 +27,16 @@ field_value any_value(const field& f) {
     const std::uint64_t span = f.most - f.least;
     return f.least + (span == UINT64_MAX ? *rc::gen::arbitrary<std::uint64_t>() : below(span + 1));
   };
+  const auto real = [&] {
+    const double share = static_cast<double>(below(1'000'001)) / 1e6;
+    return f.real_least + (f.real_most - f.real_least) * share * share * share;
+  };
   switch (f.type) {
     case field_type::boolean: return *rc::gen::arbitrary<bool>();
     case field_type::count: return count();
     case field_type::count_or_auto: return *rc::gen::arbitrary<bool>() ? field_value{automatic{}} : count();
-    case field_type::real: {
-      const double share = static_cast<double>(below(1'000'001)) / 1e6;
-      return f.real_least + (f.real_most - f.real_least) * share * share * share;
-    }
+    case field_type::real: return real();
+    case field_type::real_or_auto: return *rc::gen::arbitrary<bool>() ? field_value{automatic{}} : real();
     case field_type::choice: return f.choices.at(below(f.choices.size()));
     case field_type::text:
       return f.key == "build_order" ? fmt::format("shuffle:{}", below(1000)) : "*.pe?[0-9]";

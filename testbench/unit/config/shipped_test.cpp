@@ -26,7 +26,10 @@ TEST_CASE("shipped configs: all load and can be wired") {
   for (const auto& entry : std::filesystem::directory_iterator(platforms::configs_dir())) {
     if (entry.path().extension() != ".json") continue;
     INFO(entry.path());
-    CHECK_NOTHROW(fabric::topology(platforms::load_config({entry.path(), {}, {}}).config));
+    // A network study's routers may have more VCs than the classes and legs of a pod leave room for.
+    const bool study = entry.path().filename().string().starts_with("noc_");
+    const auto what = study ? fabric::purpose::network_study : fabric::purpose::machine;
+    CHECK_NOTHROW(fabric::topology(platforms::load_config({entry.path(), {}, {}}).config, what));
     ++files;
   }
   CHECK(files >= 7);
@@ -80,9 +83,9 @@ TEST_CASE("shipped presets: each loads, changes its block only and names its sou
     CHECK_FALSE(loaded.origins.empty());
     for (const auto& [path, origin] : loaded.origins) CHECK(path.starts_with(p.block + "."));
   }
-  for (const char* name :
-       {"noc.lean", "ucie.rebel100", "ucie.spec", "sip_link.seed_ucie", "sip_link.ucie_retimer",
-        "sip_link.serdes_112g", "hbm.HBM2_2000", "hbm.HBM3_6400", "hbm.HBM3E_9600", "hbm.HBM4_8000"}) {
+  for (const char* name : {"noc.lean", "ucie.rebel100", "ucie.spec", "ucie.x64_advanced", "ucie.x16_standard",
+                           "sip_link.seed_ucie", "sip_link.ucie_retimer", "sip_link.serdes_112g",
+                           "hbm.HBM2_2000", "hbm.HBM3_6400", "hbm.HBM3E_9600", "hbm.HBM4_8000"}) {
     CHECK(std::find(names.begin(), names.end(), name) != names.end());
   }
 }

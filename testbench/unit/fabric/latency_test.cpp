@@ -113,18 +113,18 @@ TEST_CASE("automatic buffers cover their loops; given ones are taken as they are
   CHECK(vc_buffer_flits(c) == 32);  // 17 + 9 + 2
   CHECK(sideband_buffer_flits(c) == 16);
   // 42 ns x 236 GB/s = 155 flits of 64 B, and a packet.
-  CHECK(ucie_buffer_flits(c) == 176);
+  CHECK(ucie_buffer_flits(c, c.ucie) == 176);
   c.sip_link.gbytes_s = 64;
   c.sip_link.latency_ns = 100;
-  CHECK(sip_link_buffer_flits(c) == 240);  // 220 ns x 64 GB/s, and a packet
+  CHECK(sip_link_buffer_flits(c, c.sip_link) == 240);  // 220 ns x 64 GB/s, and a packet
   c.noc.vc_buffer_flits = 20;
   c.noc.sideband_buffer_flits = 3;
   c.ucie.buffer_flits = 50;
   c.sip_link.buffer_flits = 60;
   CHECK(vc_buffer_flits(c) == 20);
   CHECK(sideband_buffer_flits(c) == 3);
-  CHECK(ucie_buffer_flits(c) == 50);
-  CHECK(sip_link_buffer_flits(c) == 60);
+  CHECK(ucie_buffer_flits(c, c.ucie) == 50);
+  CHECK(sip_link_buffer_flits(c, c.sip_link) == 60);
 }
 
 std::vector<std::string> warnings(const config::machine_config& c) {

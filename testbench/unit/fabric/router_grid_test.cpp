@@ -190,6 +190,24 @@ TEST_CASE("machines of toruses, rings and crossbars have no cycle or are refused
   }
 }
 
+TEST_CASE("the balance table counts the links over the middle of a cube") {
+  const auto bisection = [](noc_topology kind, std::uint32_t columns, std::uint32_t rows) {
+    config::machine_config c = test::machine(1, {1, 1}, {columns, rows});
+    c.noc.topology = kind;
+    for (const balance_row& r : balance(topology(c), c)) {
+      if (r.what == "cube bisection") return r.gbytes_s / 64.0;
+    }
+    return 0.0;
+  };
+  CHECK(bisection(noc_topology::mesh, 4, 4) == 4);
+  CHECK(bisection(noc_topology::mesh, 2, 5) == 2);
+  CHECK(bisection(noc_topology::torus, 4, 4) == 8);
+  CHECK(bisection(noc_topology::torus, 2, 2) == 2);  // a dimension of two has one pair of links
+  CHECK(bisection(noc_topology::ring, 4, 4) == 2);
+  CHECK(bisection(noc_topology::ring, 2, 1) == 1);
+  CHECK(bisection(noc_topology::crossbar, 4, 4) == 0);
+}
+
 TEST_CASE("the dependencies of a torus are those of all routes") {
   const topology t(study(noc_topology::torus, 5, 4), purpose::network_study);
   std::set<dependency> expected;

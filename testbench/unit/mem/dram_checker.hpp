@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays a command stream against the constraints of the standard, knowing nothing of the scheduler:
-// every pair of commands is looked at from the whole history of its bank.
+// Replays the command stream of a channel against the rules of the standards (JESD235, JESD238),
+// knowing nothing of the model: times come from the config block in nanoseconds, every command is
+// compared with every one before it within the longest constraint.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <deque>
 #include <fmt/format.h>
-#include <optional>
+#include <map>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "models/timing/fr_fcfs.hpp"
@@ -14,75 +20,204 @@ namespace diecast::test {
 
 class dram_checker : public timing::dram_command_observer {
  public:
-  explicit dram_checker(const timing::dram_parameters& p) : p_(p) {}
+  explicit dram_checker(const config::hbm_block& h)
+      : h_(h), half_(h.row_bus == config::hbm_row_bus::half_clock), tck_(h.burst_ns / 2) {
+    for (const double t : {h.trc_ns, h.trfc_ns, h.trfcpb_ns, h.tfaw_ns, h.trtw_ns, write_to_act(), 100.0})
+      horizon_ = std::max(horizon_, t + 4 * tck_);
+  }
 
-  void on_command(timing::dram_command c, std::uint32_t bank, std::uint32_t row,
-                  timing::dram_clock at) override {
-    using enum timing::dram_command;
-    const entry now{c, bank, row, at};
-    const bool column = c == read || c == write;
-    if (const auto last = latest([&](const entry& e) { return is_column(e) == column; })) {
-      expect(at > last->at, now, "two commands on one bus");
-    }
-    const auto opened = latest([&](const entry& e) { return e.bank == bank && e.what == activate; });
-    const auto closed = latest([&](const entry& e) { return e.bank == bank && e.what == precharge; });
-    const bool open = opened && (!closed || closed->at < opened->at);
-    if (c == activate) {
-      expect(!open, now, "activate of an open bank");
-      if (closed) expect(at >= closed->at + p_.trp, now, "tRP");
-    } else {
-      expect(open && opened->row == row, now, "row is not open");
-      if (c == precharge && opened) expect(at >= opened->at + p_.tras, now, "tRAS");
-      if (column && opened) expect(at >= opened->at + p_.trcd, now, "tRCD");
-    }
-    if (c == precharge) {
-      const auto last = latest([&](const entry& e) { return e.bank == bank && e.what == write; });
-      if (last) expect(at >= last->at + p_.cwl + p_.burst + p_.twr, now, "tWR");
-    }
-    if (column) check_column(now);
-    history_.push_back(now);
-    if (history_.size() > 4096) history_.erase(history_.begin(), history_.begin() + 2048);
+  void on_command(const timing::dram_event& e) override {
+    ++commands_;
+    if (!history_.empty()) need(e.at >= history_.back().at, e, "time goes back");
+    while (!history_.empty() && ns(e.at - history_.front().at) > horizon_) history_.pop_front();
+    check_edges(e);
+    for (const timing::dram_event& before : history_) check_pair(before, e);
+    check_window(e);
+    apply(e);
+    history_.push_back(e);
+    if (column(e.command)) columns_.emplace(e.at, e.where, writes(e.command));
+  }
+  /// Whether there was such a column command that no call asked for yet.
+  [[nodiscard]] bool take_access(std::uint64_t at, const timing::dram_location& l, bool write) {
+    return columns_.erase({at, l, write}) != 0;
   }
   [[nodiscard]] const std::vector<std::string>& violations() const { return violations_; }
+  [[nodiscard]] std::uint64_t commands() const { return commands_; }
+  [[nodiscard]] std::uint64_t count(timing::dram_command c) const {
+    const auto it = counts_.find(c);
+    return it == counts_.end() ? 0 : it->second;
+  }
+  /// Refreshes owed at `end_ns` and not given, per bank of the worst pseudo-channel.
+  [[nodiscard]] double refreshes_owed(double end_ns) const {
+    if (h_.refresh == config::hbm_refresh::none) return 0;
+    const bool all = h_.refresh == config::hbm_refresh::all_bank;
+    const double banks = static_cast<double>(h_.sids * h_.bank_groups * h_.banks_per_group);
+    const double given = static_cast<double>(count(kind::refresh_all) + count(kind::refresh_bank)) /
+                         static_cast<double>(h_.pseudo_channels);
+    return end_ns / h_.trefi_ns - (all ? given : given / banks);
+  }
 
  private:
-  struct entry {
-    timing::dram_command what;
-    std::uint32_t bank, row;
-    timing::dram_clock at;
-  };
-  static bool is_column(const entry& e) {
-    return e.what == timing::dram_command::read || e.what == timing::dram_command::write;
+  using kind = timing::dram_command;
+  using bank_key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+
+  [[nodiscard]] double ns(std::uint64_t ticks) const {
+    return static_cast<double>(ticks) * tck_ / (half_ ? 2 : 1);
   }
-  [[nodiscard]] timing::dram_clock data_start(const entry& e) const {
-    return e.at + (e.what == timing::dram_command::write ? p_.cwl : p_.cl);
+  static bool reads(kind c) { return c == kind::read || c == kind::read_precharge; }
+  static bool writes(kind c) { return c == kind::write || c == kind::write_precharge; }
+  static bool column(kind c) { return reads(c) || writes(c); }
+  static bool closes(kind c) { return c == kind::precharge || c == kind::precharge_all; }
+  [[nodiscard]] std::uint64_t length(kind c) const {
+    if (c == kind::activate) return half_ ? 3 : 2;
+    return column(c) && half_ ? 2 : 1;
   }
-  void check_column(const entry& now) {
-    const auto group = [&](std::uint32_t bank) { return bank / p_.banks_per_group; };
-    const auto any = latest([](const entry& e) { return is_column(e); });
-    if (any) {
-      expect(now.at >= any->at + p_.burst, now, "tCCD_S");
-      expect(data_start(now) >= data_start(*any) + p_.burst, now, "data bus");
-    }
-    const auto same =
-        latest([&](const entry& e) { return is_column(e) && group(e.bank) == group(now.bank); });
-    if (same) expect(now.at >= same->at + p_.tccd_l, now, "tCCD_L");
-  }
-  template <class Predicate>
-  std::optional<entry> latest(Predicate&& is) const {
-    for (auto it = history_.rbegin(); it != history_.rend(); ++it) {
-      if (is(*it)) return *it;
-    }
-    return std::nullopt;
-  }
-  void expect(bool ok, const entry& e, const char* what) {
-    if (!ok)
-      violations_.push_back(fmt::format("{} broken by command {} to bank {} row {} at clock {}", what,
-                                        static_cast<int>(e.what), e.bank, e.row, e.at));
+  /// Times of the standards run from the last edge of a command to the last edge of the next.
+  [[nodiscard]] double point(const timing::dram_event& e) const { return ns(e.at + length(e.command) - 1); }
+  [[nodiscard]] double write_to_pre() const { return h_.cwl_ns + h_.burst_ns + h_.twr_ns; }
+  [[nodiscard]] double write_to_act() const { return write_to_pre() + h_.trp_ns; }
+  static bank_key key(const timing::dram_location& l) {
+    return {l.pseudo_channel, l.sid, l.bank_group, l.bank};
   }
 
-  timing::dram_parameters p_;
-  std::vector<entry> history_;
+  void need(bool ok, const timing::dram_event& e, const char* what) {
+    if (ok || violations_.size() > 20) return;
+    violations_.push_back(fmt::format("{}: command {} to pc {} sid {} bank {}.{} row {} at tick {}", what,
+                                      static_cast<int>(e.command), e.where.pseudo_channel, e.where.sid,
+                                      e.where.bank_group, e.where.bank, e.where.row, e.at));
+  }
+
+  void check_edges(const timing::dram_event& e) {
+    if (half_ && !closes(e.command)) need(e.at % 2 == 1, e, "not at a rising edge");
+  }
+
+  void check_buses(const timing::dram_event& a, const timing::dram_event& b) {
+    if (column(a.command) != column(b.command)) return;
+    need(b.at >= a.at + length(a.command), b, column(a.command) ? "column bus" : "row bus");
+    const bool paired = half_ && !column(a.command) && a.at % 2 == 1 && b.at == a.at + length(a.command);
+    if (!paired || a.where.pseudo_channel != b.where.pseudo_channel) return;
+    const bool all = a.command == kind::refresh_all || a.command == kind::precharge_all ||
+                     b.command == kind::precharge_all;
+    if (closes(b.command) && b.at % 2 == 0) need(!all && key(a.where) != key(b.where), b, "pairing");
+  }
+
+  /// The least time from a to b, both in one pseudo-channel; 0 when the standards name none.
+  [[nodiscard]] double least(const timing::dram_event& a, const timing::dram_event& b) const {
+    const bool bank = key(a.where) == key(b.where);
+    const bool sid = a.where.sid == b.where.sid;
+    const bool group = sid && a.where.bank_group == b.where.bank_group;
+    switch (b.command) {
+      case kind::activate:
+        if (a.command == kind::activate) return bank ? h_.trc_ns : group ? h_.trrd_l_ns : h_.trrd_s_ns;
+        if (a.command == kind::precharge) return bank ? h_.trp_ns : 0;
+        if (a.command == kind::precharge_all) return h_.trp_ns;
+        if (a.command == kind::read_precharge) return bank ? h_.trtp_ns + h_.trp_ns : 0;
+        if (a.command == kind::write_precharge) return bank ? write_to_act() : 0;
+        if (a.command == kind::refresh_all) return h_.trfc_ns;
+        if (a.command == kind::refresh_bank) return bank ? h_.trfcpb_ns : h_.trrefd_ns;
+        return 0;
+      case kind::precharge:
+      case kind::precharge_all: {
+        const bool concerned = bank || b.command == kind::precharge_all;
+        if (closes(a.command)) return h_.tppd_ns;
+        if (!concerned) return 0;
+        if (a.command == kind::activate) return h_.tras_ns;
+        if (a.command == kind::read) return h_.trtp_ns;
+        if (a.command == kind::write) return write_to_pre();
+        return 0;
+      }
+      case kind::read:
+      case kind::read_precharge:
+        if (a.command == kind::activate) return bank ? h_.trcd_rd_ns : 0;
+        if (reads(a.command)) return group ? h_.tccd_l_ns : sid ? h_.burst_ns : h_.tccd_r_ns;
+        if (writes(a.command)) return h_.cwl_ns + h_.burst_ns + (group ? h_.twtr_l_ns : h_.twtr_s_ns);
+        return 0;
+      case kind::write:
+      case kind::write_precharge:
+        if (a.command == kind::activate) return bank ? h_.trcd_wr_ns : 0;
+        if (writes(a.command)) return group ? h_.tccd_l_ns : sid ? h_.burst_ns : h_.tccd_r_ns;
+        if (reads(a.command)) return h_.trtw_ns;
+        return 0;
+      case kind::refresh_all:
+        if (a.command == kind::activate) return h_.trc_ns;
+        if (closes(a.command)) return h_.trp_ns;
+        if (a.command == kind::refresh_all) return h_.trfc_ns;
+        if (a.command == kind::read_precharge) return h_.trtp_ns + h_.trp_ns;
+        if (a.command == kind::write_precharge) return write_to_act();
+        return 0;
+      case kind::refresh_bank:
+        if (a.command == kind::activate) return bank ? h_.trc_ns : h_.trrd_s_ns;
+        if (a.command == kind::precharge && bank) return h_.trp_ns;
+        if (a.command == kind::refresh_bank) return bank ? h_.trfcpb_ns : h_.trrefd_ns;
+        if (a.command == kind::read_precharge && bank) return h_.trtp_ns + h_.trp_ns;
+        if (a.command == kind::write_precharge && bank) return write_to_act();
+        return 0;
+    }
+    return 0;
+  }
+
+  void check_pair(const timing::dram_event& a, const timing::dram_event& b) {
+    check_buses(a, b);
+    if (a.where.pseudo_channel != b.where.pseudo_channel) return;
+    // Data sheets print rounded figures: a tenth of a clock is granted.
+    const double gap = point(b) - point(a) + 0.1 * tck_ + 1e-9;
+    if (const double t = least(a, b); t > 0 && gap < t)
+      need(false, b, fmt::format("{} ns after command {}", gap, static_cast<int>(a.command)).c_str());
+    if (column(a.command) && column(b.command)) {
+      const double first = point(a) + (writes(a.command) ? h_.cwl_ns : h_.cl_ns);
+      const double next = point(b) + (writes(b.command) ? h_.cwl_ns : h_.cl_ns);
+      need(next + 0.2 * tck_ + 1e-9 >= first + h_.burst_ns, b, "data bus");
+    }
+  }
+
+  void check_window(const timing::dram_event& e) {
+    if (e.command != kind::activate) return;
+    std::deque<double>& acts = activates_[e.where.pseudo_channel];
+    if (acts.size() == 4) {
+      need(point(e) - acts.front() + 0.1 * tck_ + 1e-9 >= h_.tfaw_ns, e, "tFAW");
+      acts.pop_front();
+    }
+    acts.push_back(point(e));
+  }
+
+  void apply(const timing::dram_event& e) {
+    ++counts_[e.command];
+    const auto it = rows_.find(key(e.where));
+    const bool open = it != rows_.end();
+    switch (e.command) {
+      case kind::activate:
+        need(!open, e, "activation of an open bank");
+        rows_[key(e.where)] = e.where.row;
+        break;
+      case kind::precharge:
+        need(open, e, "precharge of a closed bank");
+        rows_.erase(key(e.where));
+        break;
+      case kind::precharge_all:
+        std::erase_if(rows_, [&](const auto& r) { return std::get<0>(r.first) == e.where.pseudo_channel; });
+        break;
+      case kind::refresh_bank: need(!open, e, "refresh of an open bank"); break;
+      case kind::refresh_all:
+        for (const auto& r : rows_)
+          need(std::get<0>(r.first) != e.where.pseudo_channel, e, "refresh with open rows");
+        break;
+      default:
+        need(open && it->second == e.where.row, e, "row is not open");
+        if (e.command == kind::read_precharge || e.command == kind::write_precharge)
+          rows_.erase(key(e.where));
+    }
+  }
+
+  const config::hbm_block h_;
+  bool half_;
+  double tck_;
+  double horizon_{};
+  std::deque<timing::dram_event> history_;
+  std::map<std::uint32_t, std::deque<double>> activates_;
+  std::map<bank_key, std::uint32_t> rows_;
+  std::map<kind, std::uint64_t> counts_;
+  std::set<std::tuple<std::uint64_t, timing::dram_location, bool>> columns_;
+  std::uint64_t commands_{};
   std::vector<std::string> violations_;
 };
 

@@ -21,25 +21,24 @@ namespace {
 config::hbm_block bare() {
   config::hbm_block h;
   h.controller_ns = 0;
+  h.refresh = config::hbm_refresh::none;
   return h;
 }
 
 struct bench {
   explicit bench(std::size_t outstanding, const config::hbm_block& h = bare())
-      : driver("driver", outstanding), hbm("hbm", h, false, faults) {
+      : driver("driver", outstanding), hbm("hbm", h, false, faults), commands(h) {
     driver.socket.bind(checker.in);
     checker.out.bind(hbm.socket);
-    for (unsigned pc = 0; pc < h.pseudo_channels; ++pc) {
-      commands.push_back(std::make_unique<test::dram_checker>(hbm.parameters()));
-      hbm.observe(pc, commands.back().get());
-    }
+    hbm.observe(&commands);
   }
   void run() {
     test::run_to_starvation();
     CHECK(driver.completed() == driver.accesses.size());
     CHECK(checker.violations() == std::vector<std::string>{});
     CHECK(checker.open() == 0);
-    for (const auto& c : commands) CHECK(c->violations() == std::vector<std::string>{});
+    CHECK(commands.violations() == std::vector<std::string>{});
+    CHECK(commands.commands() > 0);
     CHECK_FALSE(faults.fault());
   }
   [[nodiscard]] double gbytes_s() const {
@@ -51,7 +50,7 @@ struct bench {
   test::at_driver driver;
   test::protocol_checker checker{"checker"};
   hw::hbm_controller hbm;
-  std::vector<std::unique_ptr<test::dram_checker>> commands;
+  test::dram_checker commands;
 };
 
 /// Counter-based random numbers: the k-th draw of a stream is always the same.
@@ -68,29 +67,31 @@ TEST_CASE("hbm: latency of a closed bank, a row hit and a row conflict") {
   bench b(1);
   b.driver.read(0, 32, nanoseconds(100));
   b.driver.read(256, 32, nanoseconds(300));  // next column
-  b.driver.read(b.hbm.address_map().encode({0, 0, 0, 1, 0}), 32, nanoseconds(500));
+  b.driver.read(b.hbm.address_map().encode({0, 0, 0, 0, 1, 0}), 32, nanoseconds(500));
   b.driver.write(0, std::vector<unsigned char>(32), nanoseconds(700));
   b.run();
   const auto latency = [&](std::size_t i) {
     return (b.driver.accesses[i].done - b.driver.accesses[i].begun).ns();
   };
-  // The command clock after 100, 300, 500, 700 ns, a multiple of 0.625 ns, is one clock later.
-  constexpr double seen = 0.625;
-  constexpr double trcd = 31 * 0.625, trp = 16.25, cl = 12.5, cwl = 6.25, data = 1.25;
-  CHECK(latency(0) == Approx(seen + trcd + cl + data));
-  CHECK(latency(1) == Approx(seen + cl + data));
-  CHECK(latency(2) == Approx(seen + trp + trcd + cl + data));
-  CHECK(latency(3) == Approx(seen + trp + trcd + cwl + data));
+  // In ticks of half a clock: 100, 300, 500, 700 ns are even ticks, the next is a rising edge. An
+  // activation takes one and a half clocks and its column command waits for a rising edge.
+  constexpr double tick = 0.3125;
+  constexpr double seen = 1, trcd_rd = 31 * 2 + 2, trcd_wr = 15 * 2 + 2, trp = 26 * 2 - 2, cl = 40, data = 4;
+  CHECK(latency(0) == Approx((seen + trcd_rd + cl + data) * tick));
+  CHECK(latency(1) == Approx((seen + cl + data) * tick));
+  CHECK(latency(2) == Approx((seen + trp + trcd_rd + cl + data) * tick));
+  CHECK(latency(3) == Approx((seen + trp + trcd_wr) * tick));  // posted
   CHECK(b.hbm.activates() == 3);
   CHECK(b.hbm.row_hits() == 1);
 }
 
 TEST_CASE("hbm: controller latency adds to each response") {
-  bench b(1, config::hbm_block{});
+  auto h = bare();
+  h.controller_ns = 20;
+  bench b(1, h);
   b.driver.read(0, 32, nanoseconds(100));
   b.run();
-  CHECK((b.driver.accesses[0].done - b.driver.accesses[0].begun).ns() ==
-        Approx(0.625 + 19.375 + 12.5 + 1.25 + 20));
+  CHECK((b.driver.accesses[0].done - b.driver.accesses[0].begun).ns() == Approx(34.0625 + 20));
 }
 
 TEST_CASE("hbm: sequential packets reach the peak") {
@@ -118,9 +119,9 @@ TEST_CASE("hbm: sequential writes reach the peak") {
 TEST_CASE("hbm: row conflicts in one bank cost one row cycle each") {
   bench b(64);
   constexpr std::uint32_t n = 2000;
-  for (std::uint32_t i = 0; i < n; ++i) b.driver.read(b.hbm.address_map().encode({0, 1, 2, i, 0}), 32);
+  for (std::uint32_t i = 0; i < n; ++i) b.driver.read(b.hbm.address_map().encode({0, 0, 1, 2, i, 0}), 32);
   b.run();
-  CHECK(b.driver.last_done().ns() / n == Approx((45 + 26) * 0.625).epsilon(0.03));
+  CHECK(b.driver.last_done().ns() / n == Approx(45).epsilon(0.03));
   CHECK(b.hbm.activates() == n);
 }
 
@@ -128,7 +129,7 @@ TEST_CASE("hbm: hits in one bank come at tCCD_L per pseudo-channel") {
   bench b(64);
   constexpr std::uint32_t n = 4000;
   for (std::uint32_t i = 0; i < n; ++i)
-    b.driver.read(b.hbm.address_map().encode({i % 2, 1, 2, 5, i / 2 % 32}), 32);
+    b.driver.read(b.hbm.address_map().encode({i % 2, 0, 1, 2, 5, i / 2 % 32}), 32);
   b.run();
   CHECK(b.driver.last_done().ns() / n * 2 == Approx(2.5).epsilon(0.03));
 }
@@ -136,25 +137,26 @@ TEST_CASE("hbm: hits in one bank come at tCCD_L per pseudo-channel") {
 TEST_CASE("hbm: faster row commands help conflicts by what they promise and sequential streams not") {
   auto h = bare();
   h.trp_ns = h.trp_ns / 2;
+  h.trc_ns -= h.trp_ns;
   bench b(64, h);
   constexpr std::uint32_t n = 1000;
-  for (std::uint32_t i = 0; i < n; ++i) b.driver.read(b.hbm.address_map().encode({0, 1, 2, i, 0}), 32);
+  for (std::uint32_t i = 0; i < n; ++i) b.driver.read(b.hbm.address_map().encode({0, 0, 1, 2, i, 0}), 32);
   b.run();
   CHECK(b.driver.last_done().ns() / n == Approx((45 + 13) * 0.625).epsilon(0.03));
 }
 
 TEST_CASE("hbm: a full queue holds END_REQ back") {
   auto h = bare();
-  h.queue = 4;
+  h.read_queue = 4;
   bench b(1000, h);
   for (std::uint64_t i = 0; i < 300; ++i)
-    b.driver.read(b.hbm.address_map().encode({0, 0, 0, static_cast<std::uint32_t>(i), 0}), 32);
+    b.driver.read(b.hbm.address_map().encode({0, 0, 0, 0, static_cast<std::uint32_t>(i), 0}), 32);
   b.run();
   CHECK(b.hbm.statistics().held_requests == 296);
-  // A request leaves the queue with its column command; up to then only 4 are in.
+  // A request leaves the queue with its row's activation; up to then only 4 are in.
   CHECK(b.driver.accesses[3].accepted == sim_time{});
-  CHECK(b.driver.accesses[4].accepted >= nanoseconds(0.625 + 19.375));
-  CHECK(b.driver.accesses[4].accepted < nanoseconds(30));
+  CHECK(b.driver.accesses[4].accepted == picoseconds(312) + femtoseconds(500));
+  CHECK(b.driver.accesses[5].accepted >= nanoseconds(45));
 }
 
 TEST_CASE("hbm: random traffic loses nothing and every read returns the last write before it") {
@@ -189,9 +191,9 @@ TEST_CASE("hbm: random traffic loses nothing and every read returns the last wri
 
 TEST_CASE("hbm: responses can pass each other") {
   bench b(8);
-  b.driver.read(b.hbm.address_map().encode({0, 0, 0, 0, 0}), 32);
-  b.driver.read(b.hbm.address_map().encode({0, 0, 0, 1, 0}), 32);  // conflicts with the first
-  b.driver.read(b.hbm.address_map().encode({0, 0, 0, 0, 1}), 32);  // hits the first one's row
+  b.driver.read(b.hbm.address_map().encode({0, 0, 0, 0, 0, 0}), 32);
+  b.driver.read(b.hbm.address_map().encode({0, 0, 0, 0, 1, 0}), 32);  // conflicts with the first
+  b.driver.read(b.hbm.address_map().encode({0, 0, 0, 0, 0, 1}), 32);  // hits the first one's row
   b.run();
   CHECK(b.driver.accesses[2].done < b.driver.accesses[1].done);
 }
@@ -241,7 +243,7 @@ TEST_CASE("hbm: a bad block is refused before anything runs") {
 TEST_CASE("hbm: the order in which modules are made does not show") {
   hw::fault_sink faults;
   auto h = bare();
-  h.queue = 6;
+  h.read_queue = 6;
   auto driver_first = std::make_unique<test::at_driver>("driver_a", 20);
   auto hbm_a = hw::make_hbm("hbm_a", h, false, faults);
   auto hbm_b = hw::make_hbm("hbm_b", h, false, faults);

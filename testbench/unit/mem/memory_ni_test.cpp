@@ -229,6 +229,7 @@ TEST_CASE("memory ni: latency of one read is packet, memory and packet") {
 TEST_CASE("memory ni: several requests are outstanding and HBM runs at the rate of the port") {
   auto c = small();
   c.noc.vc_buffer_flits = 64;  // the terminals are bound to each other: no router takes packets away
+  c.hbm.refresh = config::hbm_refresh::none;
   bench b(c);
   const auto hbm = hw::make_hbm("hbm", b.config.hbm, false, b.faults);
   b.checker.out.bind(hbm->socket);
@@ -237,7 +238,7 @@ TEST_CASE("memory ni: several requests are outstanding and HBM runs at the rate 
   b.run(n);
   const double gbytes_s = 1024.0 * n / b.pe.answers.back().at.ns();
   CHECK(gbytes_s == Approx(51.2).epsilon(0.03));
-  CHECK(b.checker.most_open() > 8);
+  CHECK(b.checker.most_open() > 4);  // the read queue holds the bursts of four
 }
 
 TEST_CASE("memory ni: held responses stop requests at the memory and nothing is lost") {
@@ -314,9 +315,9 @@ TEST_CASE("memory ni: a run without data costs the same time") {
   CHECK(hbm->statistics().bytes_written == 1024);
   CHECK(b.pe.answers[1].header.payload_bytes == 1024);
   CHECK(b.pe.answers[1].data.empty());
-  // The write left another row open; 16 bursts per pseudo-channel, controller 20 ns; packets there
-  // (1 flit) and back (17).
-  const double hbm_ns = 0.625 + 16.25 + 19.375 + 12.5 + 16 * 1.25 + 20;
+  // The write left another row open; 16 bursts per pseudo-channel and two slots lost while only the
+  // first of four rows is open (tCCD_L, tRRD), controller 20 ns; packets there (1 flit) and back (17).
+  const double hbm_ns = 0.3125 + 50 * 0.3125 + 64 * 0.3125 + 12.5 + (16 + 2) * 1.25 + 20;
   CHECK(b.pe.answers[1].at.ns() == Approx(1000 + 6 + hbm_ns + 6 + 16).margin(1.5));
 }
 

@@ -224,6 +224,22 @@ TEST_CASE("install: D6 I3 and I3.1 are proven of any plan") {
     entry(1, east).rx_base = entry(0, west).rx_base + 256;
     CHECK_THAT(refused(), Contains("sip0.cube0.pe0 W and sip0.cube0.pe1 E: receive rings overlap (I3.1)"));
   }
+  SECTION("a long ring reaches over the next one into the one after it") {
+    entry(0, east).n_slots = 8;
+    entry(0, west).n_slots = entry(1, east).n_slots = 1;
+    entry(0, west).rx_base = entry(0, east).rx_base + 256;
+    entry(1, east).rx_base = entry(0, east).rx_base + 512;
+    CHECK_THAT(refused(),
+               Contains("sip0.cube0.pe0 E and sip0.cube0.pe0 W: receive rings overlap (I3.1)") &&
+                   Contains("sip0.cube0.pe0 E and sip0.cube0.pe1 E: receive rings overlap (I3.1)"));
+  }
+  SECTION("rings of unequal shape") {
+    entry(1, west).n_slots = 3;
+    entry(1, east).slot_bytes = 128;
+    CHECK_THAT(refused(), Contains("sip0.cube0.pe0 E: writes a ring of another shape") &&
+                              Contains("2 x 256 bytes, and sip0.cube0.pe1 W has 3 x 256") &&
+                              Contains("sip0.cube0.pe1 E has 2 x 128"));
+  }
   SECTION("two directions of one PE swapped") {
     std::swap(entry(0, east).peer_rx_base, entry(0, west).peer_rx_base);
     CHECK_THAT(refused(), Contains("I3") && Contains("answers elsewhere") && Contains("sip0.cube0.pe0 E"));

@@ -36,12 +36,13 @@ class engines {
     }
     for (const auto& q : plan.queue_pairs) {
       mailboxes_[q.peer_ipcq] = index_of(q.peer);
-      for (const auto& w : comm::register_writes(plan, q)) at(q.owner).debug_write(w.reg, w.value);
+      for (const auto& w : comm::register_writes(q)) at(q.owner).debug_write(w.reg, w.value);
     }
   }
 
   [[nodiscard]] std::size_t size() const { return cores_.size(); }
   [[nodiscard]] ipcq_core& operator[](std::size_t i) { return *cores_[i]; }
+  [[nodiscard]] const ipcq_core& engine(std::size_t i) const { return *cores_[i]; }
   [[nodiscard]] ipcq_core& at(pe_coord pe) { return *cores_[index_of(pe)]; }
   [[nodiscard]] std::size_t index_of(pe_coord pe) const { return owners_.at(pe); }
 

@@ -37,6 +37,14 @@ engines pair_of_ranks(std::uint32_t n_slots = 2) {
   return engines(comm::build_install_plan(ring_edges(3), ring_options(n_slots)), 16);
 }
 
+/// The matching rule alone, over these queue pairs.
+std::unique_ptr<protocol::match_policy> protocol_rule(
+    const std::vector<protocol::queue_pair_state>& qps = {}) {
+  auto rule = protocol::match_by_address();
+  rule->rebuild(qps);
+  return rule;
+}
+
 }  // namespace
 
 TEST_CASE("ipcq: a doorbell is a snapshot of the send") {
@@ -263,6 +271,36 @@ TEST_CASE("ipcq: every settable register reads back what was written") {
   }
   CHECK(unpack_peer(pack_peer({sip_id{200}, cube_id{100}, pe_id{50}})) ==
         pe_coord{sip_id{200}, cube_id{100}, pe_id{50}});
+}
+
+TEST_CASE("ipcq: D2 a token belongs to the ring its address lies in, though E and W lead to one peer") {
+  engines m(comm::build_install_plan(ring_edges(2), ring_options(4)), 16);
+  for (const direction d : {E, W}) {
+    for (std::uint32_t slot = 0; slot < 3; ++slot) {
+      const ipcq_fields token{m.qp(1, d).rx_base + slot * 64, slot, 8, m[0].self(), E};
+      CHECK(m[1].token_arrived(token) == d);
+      CHECK(m.qp(1, d).available() == slot + 1);
+    }
+  }
+  // The last byte of a ring is in it, the one after is another's.
+  const address end = m.qp(1, E).rx_base + 4 * 64;
+  CHECK(protocol_rule()->token({end - 1, 0, 0, {}, 0}) == std::nullopt);
+  const auto rule = protocol_rule(m[1].queue_pairs());
+  CHECK(rule->token({end - 1, 0, 0, {}, 0}) == E);
+  CHECK(rule->token({end, 0, 0, {}, 0}) != E);
+}
+
+TEST_CASE("ipcq: D3 a credit belongs to the queue pair that writes the ring it names") {
+  engines m(comm::build_install_plan(ring_edges(2), ring_options(4)), 16);
+  for (const direction d : {E, W}) {
+    send(m, 0, d, 0, 8);
+    send(m, 0, d, 0, 8);
+  }
+  CHECK(m[0].credit_arrived({m.qp(0, W).peer_rx_base, 2, 0, m[1].self(), W}) == W);
+  CHECK(m.qp(0, W).free_slots() == 4);
+  CHECK(m.qp(0, E).free_slots() == 2);
+  CHECK(m[0].credit_arrived({m.qp(0, E).peer_rx_base, 1, 0, m[1].self(), W}) == E);
+  CHECK(m.qp(0, E).free_slots() == 3);
 }
 
 TEST_CASE("ipcq: D2 an unmatched token ends the run with the direction map") {

@@ -7,6 +7,7 @@
 #include <rapidcheck.h>
 
 #include "support/test.hpp"
+#include "unit/models/hung_program.hpp"
 #include "unit/models/ipcq_harness.hpp"
 
 using namespace diecast;
@@ -53,7 +54,7 @@ class ring_program {
       dumps.push_back({machine[i].self(), done ? events::core_state::done : events::core_state::asleep,
                        machine[i].queue_pairs(), fmt::format("round {}", pcs_[i] / 2)});
     }
-    return explain_waits(shape_, dumps);
+    return explain_waits(shape_, {dumps, {}});
   }
 
  private:
@@ -95,10 +96,15 @@ void arm(test::engines& m, std::uint32_t p, comm::direction d, std::uint64_t bit
   m.write(m.index_of(pe(p)), qp_register(d, qp_arm), bits);
 }
 
-wait_for_report report_of(test::engines& m, events::core_state state = events::core_state::asleep) {
+/// `state`: of the PEs that wait for nothing.
+wait_for_report report_of(test::engines& m, events::core_state state = events::core_state::done) {
   std::vector<pe_dump> dumps;
-  for (std::size_t i = 0; i < m.size(); ++i) dumps.push_back({m[i].self(), state, m[i].queue_pairs(), ""});
-  return explain_waits({1, 1, 1, static_cast<std::uint32_t>(m.size())}, dumps);
+  for (std::size_t i = 0; i < m.size(); ++i) {
+    const auto& qps = m[i].queue_pairs();
+    const bool waits = std::any_of(qps.begin(), qps.end(), [](const auto& s) { return s.armed != 0; });
+    dumps.push_back({m[i].self(), waits ? events::core_state::asleep : state, qps, ""});
+  }
+  return explain_waits({1, 1, 1, static_cast<std::uint32_t>(m.size())}, {dumps, {}});
 }
 
 test::engines ring(std::uint32_t ranks, std::uint32_t n_slots = 2) {
@@ -249,4 +255,97 @@ TEST_CASE("wait_for: the culprit of a hung program is named") {
       RC_ASSERT(root.waits[0].missing == 1u);
     }
   }));
+}
+
+TEST_CASE("wait_for: 200 generated programs hang, and the report names what only the generator knows") {
+  std::map<test::defect, unsigned> hung;
+  unsigned all = 0;
+  for (std::uint32_t seed = 1; all < 200; ++seed) {
+    REQUIRE(seed < 5000);
+    test::hung_program program(seed);
+    if (!program.hangs()) continue;  // what was broken was never needed
+    const auto r = explain_waits(program.shape(), program.dump());
+    CAPTURE(seed, static_cast<int>(program.secret().what), r.text);
+    CHECK(test::misjudged(program.secret(), r) == "");
+    ++hung[program.secret().what];
+    ++all;
+  }
+  CHECK(hung.size() == test::defects);
+  for (const auto& [what, count] : hung) CHECK(count >= 5);
+}
+
+TEST_CASE("wait_for: a message in flight explains a wait only while things move") {
+  auto m = ring(3);
+  m.lose = [](std::size_t, const ipcq_fields&, bool) { return true; };
+  m.write(0, qp_register(east, qp_tx_doorbell), 8);
+  m.settle();
+  arm(m, 1, west, arm_receive);
+  stopped_machine stopped;
+  for (std::size_t i = 0; i < m.size(); ++i)
+    stopped.pes.push_back({m[i].self(), events::core_state::asleep, m[i].queue_pairs(), ""});
+  const ipcq_fields next{m.qp(1, west).rx_base, 0, 8, pe(0), east};
+  const auto cause = [&] { return explain_waits({1, 1, 1, 3}, stopped).edges.at(0).cause; };
+  CHECK(cause() == wait_cause::lost_message);
+
+  stopped.flights = {{false, next, "in the fabric of sip0"}};
+  const auto stuck = explain_waits({1, 1, 1, 3}, stopped);
+  CHECK(stuck.edges.at(0).cause == wait_cause::in_flight);
+  CHECK(stuck.roots.at(0).kind == root_kind::fault);
+  CHECK_THAT(stuck.text, Contains("has sent 1, the next is in the fabric of sip0"));
+
+  stopped.flights[0].fields.sequence = 1;  // the one after: it does not end the wait
+  CHECK(cause() == wait_cause::lost_message);
+  stopped.still = false;  // on a wire that no dump shows, perhaps
+  CHECK(cause() == wait_cause::in_flight);
+  const auto moving = explain_waits({1, 1, 1, 3}, stopped);
+  CHECK(moving.roots.empty());
+  CHECK_THAT(moving.text, Contains("what is waited for may still come") && !Contains("nothing moves"));
+}
+
+TEST_CASE("wait_for: a PE that has stopped is a root though nobody waits for it") {
+  auto m = ring(3);
+  std::vector<pe_dump> dumps;
+  for (std::size_t i = 0; i < m.size(); ++i) {
+    const auto state = i == 1 ? events::core_state::running : events::core_state::done;
+    dumps.push_back({m[i].self(), state, m[i].queue_pairs(), i == 1 ? "barrier 4" : ""});
+  }
+  const auto r = explain_waits({1, 1, 1, 3}, {dumps, {}});
+  REQUIRE(r.roots.size() == 1);
+  CHECK(r.roots[0].kind == root_kind::peer);
+  CHECK(r.roots[0].members == std::vector{pe(1)});
+  CHECK_THAT(r.text, Contains("pe1 is running or polling (step barrier 4); 0 waits end there"));
+}
+
+TEST_CASE("wait_for: a PE that waits for its own copy is a root of its own") {
+  auto m = ring(3);
+  std::vector<pe_dump> dumps;
+  for (std::size_t i = 0; i < m.size(); ++i)
+    dumps.push_back({m[i].self(), events::core_state::asleep, m[i].queue_pairs(), "", true, {}});
+  const auto r = explain_waits({1, 1, 1, 3}, {dumps, {}});
+  REQUIRE(r.roots.size() == 3);
+  CHECK(r.roots[1].waits[0].kind == wait_kind::copy);
+  CHECK_THAT(r.text, Contains("root: pod.sip0.cube_0_0.pe1 waits for its own DMA to finish a copy"));
+}
+
+TEST_CASE("wait_for: polled words are waits for their expected writers") {
+  auto m = ring(4);
+  std::vector<pe_dump> dumps;
+  for (std::size_t i = 0; i < m.size(); ++i)
+    dumps.push_back({m[i].self(), events::core_state::running, m[i].queue_pairs(), ""});
+  // 0 -> 1 -> 0 by polling, 2 by its ring for 1, 3 for a PE that has no part in the run.
+  dumps[0].polls = poll_request{0x40, compare::ge, 5, pe(1)};
+  dumps[1].polls = poll_request{0x80, compare::eq, 6, pe(0)};
+  arm(m, 2, west, arm_receive);
+  dumps[2].queue_pairs = m[2].queue_pairs();
+  dumps[3].polls = poll_request{0x40, compare::ne, 0, pe(9)};
+  const auto r = explain_waits({1, 1, 1, 16}, {dumps, {}});
+  REQUIRE(r.roots.size() == 2);
+  CHECK(r.roots[0].kind == root_kind::fault);
+  CHECK(r.roots[0].waits[0].cause == wait_cause::unwired);
+  CHECK(r.roots[1].kind == root_kind::cycle);
+  CHECK(r.roots[1].members == std::vector{pe(0), pe(1)});
+  CHECK_THAT(r.text,
+             Contains("pe0 polls the word at 0x40 of its TCM until it is >= 5, which pod.sip0.cube_0_0.pe1 "
+                      "is expected to write"));
+  CHECK_THAT(r.text, Contains("pe9 is expected to write and has no part in this run"));
 }

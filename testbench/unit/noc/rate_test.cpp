@@ -164,9 +164,9 @@ double ucie_gbytes_s(const config::machine_config& c) {
   }
   const clock_domain clock = timing::noc_clock(c);
   run_until(clock.cycles(1000));
-  const auto before = bench.adapter(0, 0, fabric::side::east).statistics();
+  const auto before = bench.adapter(0, 0, fabric::side::east).sender().line_statistics();
   run_until(clock.cycles(6000));
-  const auto after = bench.adapter(0, 0, fabric::side::east).statistics();
+  const auto after = bench.adapter(0, 0, fabric::side::east).sender().line_statistics();
   const double bytes = static_cast<double>((after.flits - before.flits) * c.noc.flit_bytes);
   return bytes / clock.cycles(5000).ns();
 }

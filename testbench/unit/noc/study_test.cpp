@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <tuple>
+#include <unistd.h>
 
 #include <rapidcheck.h>
 
@@ -77,6 +78,9 @@ TEST_CASE("reference router: zero-load latency of 5 flits over every pair of an 
   check_zero_load(8, 5);
 }
 
+constexpr unsigned patience_s = 20;  // a run takes milliseconds
+constexpr double rest_ns = 200'000;  // 300 packets of 9 flits one after the other take a tenth of it
+
 /// A small network of any kind, with traffic that may saturate it.
 struct random_study {
   config::machine_config config;
@@ -141,7 +145,8 @@ std::string faults_of(const random_study& s) {
     if (!fresh && p.header.transaction <= at->second) wrong += "overtaken within its flow; ";
     at->second = p.header.transaction;
   });
-  test::run_to_starvation();
+  test::run_to_starvation(nanoseconds(rest_ns));
+  if (sc_core::sc_pending_activity()) wrong += "never comes to rest; ";
   if (deliveries.size() != s.packets.size()) {
     wrong += fmt::format("{} of {} packets delivered; ", deliveries.size(), s.packets.size());
   }
@@ -173,6 +178,7 @@ TEST_CASE("every packet is delivered once, in order per flow, and all credits re
              << static_cast<int>(n.flow) << ", buffer " << n.vc_buffer_flits.value_or(0) << ", hop "
              << n.hop_cycles << "\n";
     const auto answer = platforms::run_text_in_child([&s]() -> std::string {
+      alarm(patience_s);  // a network that never comes to rest is a failure, not a test that never ends
       try {
         return "wrong: " + faults_of(s);
       } catch (const std::exception& e) {

@@ -85,6 +85,7 @@ class stub_tcm : public sc_core::sc_module, public hw::tcm_if {
     due_.put(at, posted_.size());
     posted_.push_back(r);
   }
+  void read_operand(std::uint64_t, std::span<std::byte>) override {}
   void debug_read(std::uint64_t, std::span<std::byte>) override {}
   void debug_write(std::uint64_t, std::span<const std::byte>) override {}
   [[nodiscard]] std::vector<served> of(hw::tcm_port port) const {
@@ -125,6 +126,7 @@ class stub_listener : public sc_core::sc_module, public hw::ipcq_if, public hw::
   void message_arrived(const abi::ipcq_fields& f) override { messages.emplace_back(hw::now().ns(), f); }
   void credit_arrived(const abi::ipcq_fields& f) override { credits.emplace_back(hw::now().ns(), f); }
   void copies_done(std::uint32_t count) override { copies.emplace_back(hw::now().ns(), count); }
+  void register_written(abi::register_offset, std::uint64_t) override {}
   void launch(const hw::packet_ptr&) override {}
 };
 

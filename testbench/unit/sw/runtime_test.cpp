@@ -175,7 +175,7 @@ TEST_CASE("M sends before the first receive deadlock exactly when n_slots < M") 
         INFO(slots << " slots, " << sends << " sends, " << sw::to_string(order));
         CHECK(outcome.finished == (slots >= sends));
         if (outcome.finished) continue;
-        CHECK(outcome.deadlock.find("pod.sip0.cube_0_0.pe1 waits for a free slot on E") != std::string::npos);
+        CHECK(outcome.deadlock.find("pod.sip0.cube_0_0.pe1 E waits for a free slot") != std::string::npos);
         CHECK(outcome.deadlock.find("3 PEs have not finished") != std::string::npos);
       }
     }
@@ -204,8 +204,8 @@ TEST_CASE("a ring of two matches by address and deadlocks when matched by sender
                    }};
     const sw::mock_outcome outcome = swap_both_ways(bad);
     CHECK_FALSE(outcome.finished);
-    CHECK(outcome.deadlock.find("pod.sip0.cube_0_0.pe0 waits for receive on W") != std::string::npos);
-    CHECK(outcome.deadlock.find("pod.sip0.cube_0_0.pe1 waits for receive on W") != std::string::npos);
+    CHECK(outcome.deadlock.find("pod.sip0.cube_0_0.pe0 W waits for a message") != std::string::npos);
+    CHECK(outcome.deadlock.find("pod.sip0.cube_0_0.pe1 W waits for a message") != std::string::npos);
   }
 }
 
@@ -351,7 +351,35 @@ TEST_CASE("polling firmware gets through, and a poller that waits in vain is a d
     b.on(0, [](pe_context& pe) { (void)pe.recv(comm::west); });
     const sw::mock_outcome outcome = b.run();
     CHECK_FALSE(outcome.finished);
-    CHECK(outcome.deadlock.find("pe0 waits for receive on W") != std::string::npos);
+    CHECK(outcome.deadlock.find("pe0 W waits for a message") != std::string::npos);
+  }
+}
+
+TEST_CASE("a polled word ends the poll whenever it is written, and a word nobody writes is a deadlock") {
+  for (const auto order : orders) {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      ring_bench b{2, 1, {order, seed}};
+      b.put(0, 0, {7, 0});
+      b.put(1, 8, {0, 0});
+      b.on(0, [](pe_context& pe) {
+        pe.send(comm::east, 64, 4);
+        pe.hal().write_register(abi::dma_source,
+                                abi::encode({sip_id{0}, cube_id{0}, abi::region::tcm, 0, 0}));
+        pe.hal().write_register(abi::dma_destination,
+                                abi::encode({sip_id{0}, cube_id{0}, abi::region::tcm, 1, 8}));
+        pe.hal().write_register(abi::dma_doorbell, 8);
+      });
+      b.on(1, [](pe_context& pe) {
+        pe.hal().poll_until({8, abi::compare::eq, 7, {sip_id{0}, cube_id{0}, pe_id{0}}});
+        (void)pe.recv(comm::west, 64);
+      });
+      CHECK(b.run().deadlock == "");
+      b.on(1, [](pe_context& pe) {
+        pe.hal().poll_until({8, abi::compare::gt, 7, {sip_id{0}, cube_id{0}, pe_id{0}}});
+      });
+      CHECK(b.run().deadlock.find("root: pod.sip0.cube_0_0.pe0 has finished its kernel") !=
+            std::string::npos);
+    }
   }
 }
 

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/analysis/credit_checker.hpp"
+
+#include <fmt/format.h>
+
+#include "models/types/error.hpp"
+
+namespace diecast::analysis {
+
+credit_checker::credit_checker(const comm::install_plan& plan) : plan_(plan) {
+  for (const comm::queue_pair_install& q : plan_.queue_pairs) {
+    if (q.rx) {
+      rings_[q.rx_base].reader = &q;
+      read_by_[{q.owner, q.dir}] = &rings_[q.rx_base];
+    }
+    if (q.tx) {
+      rings_[q.peer_rx_base].writer = &q;
+      written_by_[{q.owner, q.dir}] = &rings_[q.peer_rx_base];
+    }
+  }
+}
+
+void credit_checker::start_at(std::uint32_t sequence) {
+  for (auto& [base, r] : rings_) r.head = r.tail_view = r.visible = r.tail = sequence;
+}
+
+void credit_checker::on(const events::queue_pair_changed& e) {
+  ++changes_;
+  const place here{e.pe, e.qp};
+  if (const auto at = written_by_.find(here); at != written_by_.end()) {
+    at->second->head = e.my_head;
+    at->second->tail_view = e.peer_tail_cache;
+    check(*at->second);
+  }
+  if (const auto at = read_by_.find(here); at != read_by_.end()) {
+    at->second->visible = e.peer_head_cache;
+    at->second->tail = e.my_tail;
+    check(*at->second);
+  }
+}
+
+void credit_checker::check(const ring& r) const {
+  const std::uint32_t slots = r.reader->n_slots;
+  const protocol::sequence_space space(slots);
+  const std::uint32_t tail = space.distance(r.tail_view, r.tail);
+  const std::uint32_t visible = space.distance(r.tail_view, r.visible);
+  const std::uint32_t head = space.distance(r.tail_view, r.head);
+  if (tail <= visible && visible <= head && head <= slots) return;
+  throw protocol_error(
+      fmt::format("credits are not conserved between {}; expected peer_tail_cache <= my_tail <= "
+                  "peer_head_cache <= my_head <= "
+                  "peer_tail_cache + {} modulo {}",
+                  describe(r), slots, space.modulus()));
+}
+
+std::string credit_checker::describe(const ring& r) const {
+  const auto name = [](const comm::queue_pair_install* q) {
+    return fmt::format("{} {}", comm::owner_name(q->owner), comm::direction_name(q->dir));
+  };
+  return fmt::format("{} (my_head {}, peer_tail_cache {}) and {} (peer_head_cache {}, my_tail {})",
+                     name(r.writer), r.head, r.tail_view, name(r.reader), r.visible, r.tail);
+}
+
+std::string credit_checker::unrest() const {
+  for (const auto& [base, r] : rings_) {
+    if (r.head == r.tail_view && r.visible == r.head && r.tail == r.head) continue;
+    return fmt::format(
+        "every kernel has ended, but the queue between {} is not empty; expected equal pointers",
+        describe(r));
+  }
+  return {};
+}
+
+}  // namespace diecast::analysis

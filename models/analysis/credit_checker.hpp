@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// An observer that watches the pointers of every queue pair: credits are neither made nor lost.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "models/comm/install_plan.hpp"
+#include "models/events/events.hpp"
+#include "models/protocol/queue_pair.hpp"
+
+namespace diecast::analysis {
+
+/// After every change of either end of a ring, with all pointers counted from the sender's view of the
+/// tail: tail view <= tail <= visible head <= head <= tail view + n_slots. Throws protocol_error that names
+/// both ends and their pointers. Wants events::queue_pairs, from the start of the run.
+class credit_checker : public events::observer {
+ public:
+  explicit credit_checker(const comm::install_plan& plan);
+  void on(const events::queue_pair_changed& e) override;
+
+  [[nodiscard]] std::uint64_t changes() const { return changes_; }
+  /// The first ring that is not empty or misses a credit, with its pointers; empty when none.
+  [[nodiscard]] std::string unrest() const;
+  /// The same rings with all pointers at `sequence`, when a run does not begin at 0.
+  void start_at(std::uint32_t sequence);
+
+ private:
+  struct ring {
+    const comm::queue_pair_install* writer{};
+    const comm::queue_pair_install* reader{};
+    std::uint32_t head{}, tail_view{}, visible{}, tail{};
+  };
+  using place = std::pair<pe_coord, std::uint16_t>;
+  void check(const ring& r) const;
+  [[nodiscard]] std::string describe(const ring& r) const;
+
+  comm::install_plan plan_;
+  std::map<abi::address, ring> rings_;  ///< by base
+  std::map<place, ring*> written_by_, read_by_;
+  std::uint64_t changes_{};
+};
+
+}  // namespace diecast::analysis

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/analysis/wait_text.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace diecast::analysis {
+namespace {
+
+using protocol::queue_pair_state;
+
+const char* state_text(events::core_state s) {
+  switch (s) {
+    case events::core_state::idle: return "was never started";
+    case events::core_state::waiting_start: return "waits for its start time";
+    case events::core_state::running: return "is running or polling";
+    case events::core_state::asleep: return "sleeps, but for none of its queue pairs";
+    case events::core_state::done: return "has finished its kernel";
+  }
+  return "is in an unknown state";
+}
+
+/// The roots, waits and pointers as text.
+class writer {
+ public:
+  writer(const machine_shape& shape, const stopped_machine& machine, const comm::direction_namer& names)
+      : shape_(shape), machine_(machine), dumps_(machine.pes), names_(names) {}
+
+  std::string report(const wait_for_report& r) const {
+    const auto open = std::count_if(dumps_.begin(), dumps_.end(), [](const pe_dump& d) {
+      return d.state != events::core_state::done && d.state != events::core_state::idle;
+    });
+    std::string text = fmt::format("{} of {} PEs are not finished{}; {} waits\n", open, dumps_.size(),
+                                   machine_.still ? " and nothing moves" : "", r.edges.size());
+    for (const wait_root& root : r.roots) text += describe(root);
+    if (r.roots.empty()) {
+      text += machine_.still ? "root: none found: no PE has stopped and no queue pair has a waiter\n"
+                             : "root: none: what is waited for may still come\n";
+    }
+    text += "waits:\n";
+    for (const wait_edge& e : r.edges) text += "  " + describe(e) + "\n";
+    return text + "queue pairs not at rest:\n" + pointer_dump(shape_, dumps_, names_);
+  }
+
+ private:
+  std::string name(pe_coord pe, comm::direction d) const {
+    return fmt::format("{} {}", pe_path(shape_, pe), names_(pe, d));
+  }
+  const pe_dump& dump_of(pe_coord pe) const {
+    return *std::lower_bound(dumps_.begin(), dumps_.end(), pe,
+                             [](const pe_dump& d, pe_coord p) { return d.pe < p; });
+  }
+  std::string step_of(pe_coord pe) const {
+    const std::string& step = dump_of(pe).step;
+    return step.empty() ? "" : fmt::format(" (step {})", step);
+  }
+  std::string rx_base(const wait_edge& e) const {
+    const queue_pair_state& s = dump_of(e.waiter).queue_pairs[e.dir];
+    return fmt::format("{:#018x}", e.kind == wait_kind::receive ? s.rx_base : s.peer_rx_base);
+  }
+
+  std::string describe(const wait_edge& e) const {
+    if (e.kind == wait_kind::copy)
+      return fmt::format("{} waits for its own DMA to finish a copy", pe_path(shape_, e.waiter));
+    if (e.kind == wait_kind::memory) {
+      const abi::poll_request& p = *dump_of(e.waiter).polls;
+      return fmt::format(
+          "{} polls the word at {:#x} of its TCM until it is {} {}, which {} is expected to write{}",
+          pe_path(shape_, e.waiter), p.tcm_offset, abi::to_string(p.how), p.value, pe_path(shape_, e.on),
+          e.cause == wait_cause::peer ? "" : " and has no part in this run");
+    }
+    const std::string who = name(e.waiter, e.dir);
+    const std::string other = name(e.on, e.on_dir);
+    const bool receive = e.kind == wait_kind::receive;
+    if (e.cause == wait_cause::own_dma)
+      return fmt::format("{} waits for its own DMA to read the source of a send", who);
+    const std::string wait = fmt::format("{} waits for {} ring {}", who,
+                                         receive ? "a message in its" : "a free slot in", rx_base(e));
+    switch (e.cause) {
+      case wait_cause::peer:
+        return receive ? fmt::format("{} from {}", wait, other)
+                       : fmt::format("{}, which {} has not released", wait, other);
+      case wait_cause::in_flight:
+        return fmt::format("{}; {} has {} {}, the next is {}", wait, other, receive ? "sent" : "released",
+                           e.missing, e.where);
+      case wait_cause::lost_message:
+        return fmt::format("{}; {} has sent {} that never became visible there", wait, other, e.missing);
+      case wait_cause::lost_credit:
+        return fmt::format("{}; {} has released {} whose credit never took effect", wait, other, e.missing);
+      case wait_cause::unwired:
+        return fmt::format("{}, which no queue pair {}", wait, receive ? "writes" : "owns");
+      case wait_cause::own_dma: break;
+    }
+    return wait;
+  }
+
+  /// What to look at first.
+  static std::string advice(const wait_root& root) {
+    const auto all = [&](wait_kind kind) {
+      return std::all_of(root.waits.begin(), root.waits.end(),
+                         [kind](const wait_edge& e) { return e.kind == kind; });
+    };
+    if (root.kind == root_kind::cycle && all(wait_kind::send_space)) {
+      return "every PE of it sends more before it receives than its ring holds: send and receive slot by "
+             "slot "
+             "(exchange), or raise ipcq.n_slots";
+    }
+    if (root.kind == root_kind::cycle && all(wait_kind::receive))
+      return "every PE of it receives before it sends: let one of them send first";
+    if (root.kind == root_kind::cycle)
+      return "sends and receives of these PEs do not alternate alike: compare their steps";
+    if (root.kind == root_kind::peer)
+      return root.waits.empty() ? "it is not finished, and waits for no queue pair: look at its step"
+                                : "its kernel lacks the call that these waits need, or has not come to it";
+    switch (root.waits.front().cause) {
+      case wait_cause::lost_message:
+        return "the token was counted on another queue pair (ipcq.match), or the packet was lost";
+      case wait_cause::lost_credit:
+        return "the credit was counted on another queue pair (ipcq.match), or the packet was lost";
+      case wait_cause::unwired: return "the two ends were installed differently: see --dump-install";
+      case wait_cause::in_flight: return "the packet does not move: look at what holds it where it is";
+      default: return "the DMA engine does not go on: look at the memory it reads and its way to the NoC";
+    }
+  }
+
+  std::string describe(const wait_root& root) const {
+    std::string text;
+    switch (root.kind) {
+      case root_kind::fault:
+        text = "root: " + describe(root.waits[0]) + step_of(root.members[0]) + "\n";
+        break;
+      case root_kind::peer: {
+        const pe_coord pe = root.members[0];
+        text = fmt::format("root: {} {}{}; {} waits end there\n", pe_path(shape_, pe),
+                           state_text(dump_of(pe).state), step_of(pe), root.waits.size());
+        break;
+      }
+      case root_kind::cycle:
+        text = fmt::format("root: a cycle of {} waits\n", root.waits.size());
+        for (const wait_edge& e : root.waits) text += "  " + describe(e) + step_of(e.waiter) + "\n";
+        break;
+    }
+    return text + "  hint: " + advice(root) + "\n";
+  }
+
+  const machine_shape& shape_;
+  const stopped_machine& machine_;
+  const std::vector<pe_dump>& dumps_;
+  const comm::direction_namer& names_;
+};
+
+}  // namespace
+
+std::string wait_text(const machine_shape& shape, const stopped_machine& machine,
+                      const wait_for_report& report, const comm::direction_namer& names) {
+  return writer(shape, machine, names).report(report);
+}
+
+std::string pointer_dump(const machine_shape& shape, const std::vector<pe_dump>& dumps,
+                         const comm::direction_namer& names) {
+  std::string text;
+  for (const pe_dump& d : dumps) {
+    bool named = false;
+    for (std::size_t i = 0; i < d.queue_pairs.size(); ++i) {
+      if (d.queue_pairs[i].at_rest()) continue;
+      if (!named) text += pe_path(shape, d.pe) + "\n";
+      named = true;
+      text += protocol::describe(names(d.pe, static_cast<comm::direction>(i)), d.queue_pairs[i]) + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace diecast::analysis

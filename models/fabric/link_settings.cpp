@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/fabric/link_settings.hpp"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+namespace diecast::fabric {
+namespace {
+
+/// A UCIe side answers to "pod.sip0.cube_1_2.ucie_east" and to "...ucie_e".
+bool names_side(const std::string& glob, const std::string& cube, side s) {
+  const std::string full = fmt::format("{}.ucie_{}", cube, to_string(s));
+  const std::string brief = fmt::format("{}.ucie_{}", cube, to_string(s)[0]);
+  return fnmatch(glob.c_str(), full.c_str(), 0) == 0 || fnmatch(glob.c_str(), brief.c_str(), 0) == 0;
+}
+
+/// A SIP link answers to the name of its port, "pod.sip0.sip_port_e", and to its own, "pod.sip0.e-sip1.w".
+bool names_sip_link(const std::string& glob, const sip_graph& graph, std::size_t index) {
+  const sip_connection& there = graph.links[index];
+  const sip_connection& back = graph.links[index ^ 1U];
+  const std::string sip = sip_path(sip_id{there.from});
+  const std::string port = fmt::format("{}.sip_port_{}", sip, there.label);
+  const std::string link = fmt::format("{}.{}-sip{}.{}", sip, there.label, there.to, back.label);
+  return fnmatch(glob.c_str(), port.c_str(), 0) == 0 || fnmatch(glob.c_str(), link.c_str(), 0) == 0;
+}
+
+void apply(const config::link_override& o, link_settings::ucie_side& side) {
+  if (o.enabled) side.enabled = *o.enabled;
+  if (o.modules) side.block.modules = *o.modules;
+  if (o.gt_s) side.block.gt_s = *o.gt_s;
+  if (o.latency_ns) side.block.latency_ns = *o.latency_ns;
+  if (o.ber) side.block.ber = *o.ber;
+}
+
+void apply(const config::link_override& o, link_settings::sip_link& link) {
+  if (o.enabled) link.enabled = *o.enabled;
+  if (o.gbytes_s) link.block.gbytes_s = *o.gbytes_s;
+  if (o.latency_ns) link.block.latency_ns = *o.latency_ns;
+}
+
+class settling {
+ public:
+  settling(const config::machine_config& c, const sip_graph& graph) : shape_(c.shape()), graph_(graph) {
+    settings_.ucie.assign(std::size_t{shape_.cubes()} * sides, {true, c.ucie});
+    settings_.sip_links.assign(graph.links.size(), {true, c.sip_link});
+  }
+
+  void take(const config::link_override& o, std::size_t number, std::vector<problem>& problems) {
+    const std::uint32_t dies = match_ucie(o);
+    const std::uint32_t packages = match_sip_links(o);
+    const std::string where = fmt::format("overrides[{}]", number);
+    if (dies + packages == 0) {
+      problems.push_back({where + ".match", "names no UCIe link and no SIP link of this machine", o.match,
+                          "a name such as pod.sip0.cube_0_0.ucie_east or pod.sip0.sip_port_e, with * and ?"});
+    }
+    if (packages > 0 && (o.modules || o.gt_s || o.ber)) {
+      problems.push_back({where + ".set", "sets modules, gt_s or ber, which SIP links do not have", o.match,
+                          "enabled, gbytes_s, latency_ns, or a name that matches UCIe links alone"});
+    }
+    if (dies > 0 && o.gbytes_s) {
+      problems.push_back({where + ".set", "sets gbytes_s, which UCIe links do not have", o.match,
+                          "enabled, modules, gt_s, latency_ns, ber, or a name that matches SIP links alone"});
+    }
+  }
+  [[nodiscard]] link_settings settings() && { return std::move(settings_); }
+
+ private:
+  [[nodiscard]] link_settings::ucie_side& at(std::uint32_t sip, cube_id cube, side s) {
+    return settings_
+        .ucie[(std::size_t{sip} * shape_.cubes_per_sip() + cube.value) * sides + static_cast<unsigned>(s)];
+  }
+  std::uint32_t match_ucie(const config::link_override& o) {
+    std::uint32_t found = 0;
+    for (std::uint32_t n = 0; n < shape_.cubes(); ++n) {
+      const std::uint32_t sip = n / shape_.cubes_per_sip();
+      const cube_id cube{n % shape_.cubes_per_sip()};
+      const std::string path = cube_path(shape_, sip_id{sip}, cube);
+      for (unsigned i = 0; i < sides; ++i) {
+        const auto s = static_cast<side>(i);
+        const auto beside = cube_beside(shape_, cube, s);
+        if (!beside || !names_side(o.match, path, s)) continue;
+        ++found;
+        apply(o, at(sip, cube, s));
+        apply(o, at(sip, *beside, opposite(s)));
+      }
+    }
+    return found;
+  }
+  std::uint32_t match_sip_links(const config::link_override& o) {
+    std::uint32_t found = 0;
+    for (std::size_t l = 0; l < graph_.links.size(); ++l) {
+      if (!names_sip_link(o.match, graph_, l)) continue;
+      ++found;
+      apply(o, settings_.sip_links[l]);
+      apply(o, settings_.sip_links[l ^ 1U]);
+    }
+    return found;
+  }
+
+  machine_shape shape_;
+  const sip_graph& graph_;
+  link_settings settings_;
+};
+
+}  // namespace
+
+std::optional<cube_id> cube_beside(const machine_shape& shape, cube_id cube, side s) {
+  const std::uint32_t x = shape.cube_x(cube);
+  const std::uint32_t y = shape.cube_y(cube);
+  switch (s) {
+    case side::north: return y + 1 < shape.cube_rows ? std::optional(shape.cube_at(x, y + 1)) : std::nullopt;
+    case side::east:
+      return x + 1 < shape.cube_columns ? std::optional(shape.cube_at(x + 1, y)) : std::nullopt;
+    case side::south: return y > 0 ? std::optional(shape.cube_at(x, y - 1)) : std::nullopt;
+    case side::west: return x > 0 ? std::optional(shape.cube_at(x - 1, y)) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+link_settings settle_links(const config::machine_config& c, const sip_graph& graph,
+                           std::vector<problem>& problems) {
+  if (c.overrides.empty()) return {};
+  settling s(c, graph);
+  for (std::size_t i = 0; i < c.overrides.size(); ++i) s.take(c.overrides[i], i, problems);
+  return std::move(s).settings();
+}
+
+}  // namespace diecast::fabric

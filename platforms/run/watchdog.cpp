@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/run/watchdog.hpp"
+
+#include <algorithm>
+
+namespace diecast::platforms {
+namespace {
+
+template <class Visit>
+void each_pe(netlist::pod& pod, Visit visit) {
+  pod.visit_cubes([&](const auto& cube) {
+    for (const auto& pe : cube.pes()) visit(*pe);
+  });
+}
+
+}  // namespace
+
+std::uint64_t watchdog::moves() const {
+  std::uint64_t sum = 0;
+  each_pe(pod_, [&sum](hw::processing_element& pe) {
+    const hw::terminal_port& terminal = pe.dma.terminal();
+    sum += pe.ipcq.moves() + pe.core.moves() + terminal.packets_sent() + terminal.packets_received();
+  });
+  return sum;
+}
+
+sim_time watchdog::busy_until() const {
+  sim_time latest;
+  each_pe(pod_, [&latest](hw::processing_element& pe) { latest = std::max(latest, pe.core.busy_until()); });
+  return latest;
+}
+
+bool watchdog::kernels_run() const {
+  bool any = false;
+  each_pe(pod_, [&any](hw::processing_element& pe) {
+    const events::core_state s = pe.core.state();
+    any = any || s == events::core_state::running || s == events::core_state::asleep;
+  });
+  return any;
+}
+
+bool watchdog::starved(sim_time now) {
+  if (now < next_look_) return false;
+  constexpr std::uint64_t looks_per_patience = 4;
+  next_look_ = now + sim_time{patience_.fs / looks_per_patience};
+  const std::uint64_t moves_now = moves();
+  if (moves_now != moves_ || !kernels_run()) moved_at_ = now;
+  moves_ = moves_now;
+  moved_at_ = std::max(moved_at_, std::min(busy_until(), now));
+  return now - moved_at_ >= patience_;
+}
+
+}  // namespace diecast::platforms

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds runs in which nothing moves although events never run out: firmware that polls. Looked at
+// between slices of the simulation, so it costs the machine no event.
+#pragma once
+
+#include <cstdint>
+
+#include "models/types/time.hpp"
+#include "platforms/netlist/pod.hpp"
+
+namespace diecast::platforms {
+
+class watchdog {
+ public:
+  /// `patience`: time without movement after which a run is taken for a deadlock (sim.watchdog_us).
+  watchdog(netlist::pod& pod, sim_time patience) : pod_(pod), patience_(patience) {}
+
+  /// True when nothing has moved for that long. Descriptors, tokens, credits, packets, copies, vector
+  /// operations, steps and changes of state are movement, and so is timed work (a long computation, the
+  /// wait for a common start) until it ends. While no PE runs a kernel, hosts do, and nobody polls.
+  [[nodiscard]] bool starved(sim_time now);
+
+ private:
+  /// A sum of counters that only rise: equal sums mean that none rose.
+  [[nodiscard]] std::uint64_t moves() const;
+  [[nodiscard]] sim_time busy_until() const;
+  [[nodiscard]] bool kernels_run() const;
+
+  netlist::pod& pod_;
+  sim_time patience_;
+  sim_time next_look_;
+  sim_time moved_at_;
+  std::uint64_t moves_{};
+};
+
+}  // namespace diecast::platforms

@@ -1,0 +1,334 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""diecast-hbm from outside: flags, result fields, replay files, sweeps, determinism, bad input."""
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import time
+
+import harness
+
+HBM = os.environ.get("DIECAST_HBM", str(harness.ROOT / "build" / "bin" / "diecast-hbm"))
+REFERENCE = ("--config", harness.CONFIGS / "hbm_reference.json")
+SEED = ("--config", harness.CONFIGS / "seed_machine.json")
+PRESETS = ("HBM2_2000", "HBM3_6400", "HBM3E_9600", "HBM4_8000")
+PATTERNS = ("seq", "rand", "bank_conflict", "same_bank_hit", "page_stride", "stride:4096")
+LIMITS = ("refresh", "faw_rrd", "row_bus", "turnaround", "bank_conflict", "initiator")
+NUMBER = (int, float)
+FIELDS = {
+    "pattern": str, "bandwidth_gbytes_s": NUMBER, "peak_gbytes_s": NUMBER, "avg_latency_ns": NUMBER,
+    "avg_latency_from_acceptance_ns": NUMBER, "p50_latency_ns": NUMBER, "p99_latency_ns": NUMBER,
+    "row_hit_rate": NUMBER, "requests": int, "reads": int, "writes": int, "bytes": int, "time_ns": NUMBER,
+}
+
+# Arguments and what stderr must contain.
+FLAGS = [
+    (["--pattern", "zigzag"], ["--pattern", "zigzag", "same_bank_hit", "replay"]),
+    (["--pattern", "stride"], ["--pattern", "''", "whole number"]),
+    (["--pattern", "stride:0"], ["--pattern", "'0'", "at least 1"]),
+    (["--pattern", "stride:-8"], ["--pattern", "'-8'"]),
+    (["--pattern", "seq:4"], ["--pattern", "seq:4"]),
+    (["--pattern", "replay:"], ["--pattern", "names no file"]),
+    (["--pattern", "replay:nowhere.txt"], ["nowhere.txt", "cannot be read"]),
+    (["--pattern", "replay:."], ["cannot be read"]),
+    (["--pattern", ""], ["--pattern", "empty"]),
+    (["--read-fraction", "1.5"], ["--read-fraction", "'1.5'"]),
+    (["--read-fraction", "-0.1"], ["--read-fraction", "'-0.1'"]),
+    (["--read-fraction", "half"], ["--read-fraction", "'half'"]),
+    (["--read-fraction", "nan"], ["--read-fraction", "'nan'"]),
+    (["--requests", "0"], ["--requests", "'0'", "from 1"]),
+    (["--requests", "-1"], ["--requests", "'-1'"]),
+    (["--requests", "1e6"], ["--requests", "'1e6'"]),
+    (["--request-bytes", "0"], ["--request-bytes", "'0'"]),
+    (["--request-bytes", "1MiB"], ["--request-bytes", "1MiB"]),
+    (["--rate", "50"], ["--rate", "50", "PERCENT%"]),
+    (["--rate", "0%"], ["--rate", "'0'"]),
+    (["--rate", "-5%"], ["--rate", "'-5'"]),
+    (["--rate", "90%:10%:+10%"], ["--rate", "ends before it begins"]),
+    (["--rate", "10%:90%"], ["--rate", "FROM%:TO%:+STEP%"]),
+    (["--rate", "10%,"], ["--rate"]),
+    (["--outstanding", "0"], ["--outstanding", "'0'"]),
+    (["--outstanding", "4,x"], ["--outstanding", "'x'"]),
+    (["--outstanding", "4", "--rate", "50%"], ["--outstanding", "--rate"]),
+    (["--collective", "all_reduce"], ["unknown flag", "--collective"]),
+    (["--patern", "seq"], ["--patern", "--pattern?"]),
+    (["--pat", "seq"], ["unknown flag", "--pat"]),
+    (["stray"], ["stray argument"]),
+    (["--format", "xml"], ["--format", "xml", "csv"]),
+    (["--list", "algorithms"], ["--list", "algorithms", "patterns"]),
+    (["--seed", "x"], ["sim.seed", "'x'"]),
+    (["--set", "hbm.refresh=sometimes"], ["hbm.refresh", "sometimes", "all_bank"]),
+    (["--set", "hbm.preset=HBM9"], ["hbm", "HBM9", "HBM3_6400"]),
+    (["--set", "hbm.model=simple", "--pattern", "bank_conflict"], ["--pattern", "bank_conflict", "simple"]),
+]
+
+# A trace line and what the message must hold; the line is the second of its file.
+TRACES = [
+    ("X 0 32", ["2", "X", "R or W"]),
+    ("r 0 32", ["2", "value r", "R or W"]),
+    ("R 0", ["2", "R|W ADDRESS BYTES"]),
+    ("R 0 32 1 2", ["2", "R|W ADDRESS BYTES"]),
+    ("R -4 32", ["2", "-4"]),
+    ("R 0xzz 32", ["2", "0xzz"]),
+    ("R 0x 32", ["2", "0x"]),
+    ("R 4.5 32", ["2", "4.5"]),
+    ("R 0 0", ["2", "1 to"]),
+    ("R 0 99999999", ["2", "99999999"]),
+    ("R 0x40000000 32", ["2", "0x40000000", "outside"]),
+    ("R 0x3fffffff 2", ["2", "0x3fffffff", "end of its channel"]),
+    ("R 0 32 7", ["2", "7", "all lines or on none"]),
+]
+
+
+class HbmCase(harness.Case):
+    def command(self, *arguments):
+        return [HBM, *[str(a) for a in arguments]]
+
+    def rows(self, *arguments):
+        """Rows of a run on the reference config."""
+        rows = self.result(*REFERENCE, *arguments)["runs"]
+        for row in rows:
+            self.assertEqual(row["status"], "ok")
+        return rows
+
+    def one(self, *arguments):
+        rows = self.rows(*arguments)
+        self.assertEqual(len(rows), 1)
+        return rows[0]
+
+
+class Results(HbmCase):
+    def test_fields(self):
+        self.run_pod(*REFERENCE, "--pattern", "rand", "--read-fraction", "0.5", "--requests", "5000", "--out", "out")
+        document = json.loads((self.folder / "out" / "result.json").read_text())
+        self.assertEqual(document["schema"], "diecast.result/1")
+        self.assertEqual((document["platform"], document["status"]), ("diecast-hbm", "ok"))
+        self.assertEqual(document["machine"], {"channels": 1, "pseudo_channels": 2, "capacity_mib": 1024})
+        self.assertRegex(document["config_sha256"], "^[0-9a-f]{64}$")
+        self.assertGreater(document["sim"]["requests_per_s"], 0)
+        row, = document["runs"]
+        for name, kind in FIELDS.items():
+            self.assertIsInstance(row[name], kind, name)
+        self.assertEqual((row["requests"], row["reads"] + row["writes"]), (5000, 5000))
+        self.assertEqual(row["bytes"], 5000 * 32)
+        self.assertAlmostEqual(row["bandwidth_gbytes_s"], row["bytes"] / row["time_ns"], places=9)
+        self.assertLessEqual(row["avg_latency_from_acceptance_ns"], row["avg_latency_ns"])
+        self.assertLessEqual(row["p50_latency_ns"], row["p99_latency_ns"])
+        self.assertIsNone(row["verified"])
+        self.assertEqual(sorted(p.name for p in (self.folder / "out").iterdir()), ["config.json", "result.json"])
+
+    def test_dumped_config_runs_identically(self):
+        job = ("--pattern", "rand", "--requests", "3000", "--set", "hbm.preset=HBM4_8000", "--set", "hbm.refresh=none")
+        self.run_pod(*REFERENCE, *job, "--quiet", "--out", "out")
+        again = self.result("--config", "out/config.json", "--pattern", "rand", "--requests", "3000")
+        first = json.loads((self.folder / "out" / "result.json").read_text())
+        self.assertEqual(again["runs"], first["runs"])
+        self.assertEqual(again["config_sha256"], first["config_sha256"])
+
+    def test_presets(self):
+        peaks = []
+        for preset in PRESETS:
+            row = self.one("--set", f"hbm.preset={preset}", "--set", "hbm.refresh=none", "--requests", "20000")
+            self.assertGreater(row["bandwidth_gbytes_s"], 0.95 * row["peak_gbytes_s"], preset)
+            peaks.append(round(row["peak_gbytes_s"], 1))
+        self.assertEqual(peaks, [32.0, 51.2, 76.8, 64.0])
+
+    def test_patterns_and_limits(self):
+        for refresh in ("all_bank", "per_bank", "none"):
+            for pattern in PATTERNS:
+                with self.subTest(f"{pattern} {refresh}"):
+                    row = self.one("--pattern", pattern, "--requests", "20000", "--set", f"hbm.refresh={refresh}")
+                    self.assertLessEqual(row["bandwidth_gbytes_s"], row["peak_gbytes_s"])
+                    if row["bound_gbytes_s"] is not None:
+                        # A run of a few refresh intervals may end just before a refresh.
+                        self.assertLessEqual(row["bandwidth_gbytes_s"], 1.02 * row["bound_gbytes_s"])
+                    self.assertEqual(tuple(row["lost_time"]), LIMITS)
+                    lost = sum(row["lost_time"].values())
+                    self.assertAlmostEqual(row["bus_busy_percent"] + lost, 100, places=6)
+                    used = 100 * row["bandwidth_gbytes_s"] / row["peak_gbytes_s"]
+                    self.assertAlmostEqual(used + lost, 100, delta=0.1)
+                    if refresh == "none":
+                        self.assertEqual(row["lost_time"]["refresh"], 0)
+
+    def test_open_loop_offers_its_rate(self):
+        for row, rate in zip(self.rows("--rate", "10%,40%", "--requests", "20000"), (10, 40), strict=True):
+            self.assertEqual(row["rate_percent"], rate)
+            self.assertAlmostEqual(row["bandwidth_gbytes_s"] / row["peak_gbytes_s"], rate / 100, delta=0.005)
+
+    def test_closed_loop_obeys_littles_law(self):
+        for row, outstanding in zip(self.rows("--outstanding", "1,8", "--pattern", "rand", "--requests", "20000"),
+                                    (1, 8), strict=True):
+            self.assertEqual(row["outstanding"], outstanding)
+            in_flight = row["requests"] * row["avg_latency_ns"] / row["time_ns"]
+            self.assertAlmostEqual(in_flight, outstanding, delta=0.01 * outstanding)
+
+    def test_sweep_point_equals_the_point_alone(self):
+        sweep = self.rows("--pattern", "rand", "--read-fraction", "0.5", "--requests", "4000", "--rate", "5%:25%:+10%")
+        self.assertEqual([r["rate_percent"] for r in sweep], [5, 15, 25])
+        for row in sweep:
+            alone = self.one("--pattern", "rand", "--read-fraction", "0.5", "--requests", "4000", "--rate",
+                             f"{row['rate_percent']:g}%")
+            self.assertEqual(alone, row)
+
+    def test_equal_runs_and_other_seeds(self):
+        job = ("--pattern", "rand", "--read-fraction", "0.5", "--requests", "4000")
+        first = self.one(*job)
+        self.assertEqual(self.one(*job), first)
+        self.assertEqual(self.one(*job, "--set", "sim.slice_us=100"), first)
+        self.assertNotEqual(self.one(*job, "--seed", "2")["time_ns"], first["time_ns"])
+
+    def test_data_is_checked(self):
+        for pattern in PATTERNS:
+            for extra in ((), ("--set", "hbm.page_policy=closed"), ("--set", "hbm.bank_hash=row_xor")):
+                row = self.one("--pattern", pattern, "--read-fraction", "0.5", "--requests", "4000", "--check-data",
+                               "--set", "hbm.port_mib=1", *extra)
+                self.assertIs(row["verified"], True)
+                self.assertEqual(row["wrong_reads"], 0)
+                self.assertGreater(row["checked_reads"] if pattern not in ("seq", "page_stride", "rand") else 1, 0)
+
+    def test_large_requests(self):
+        row = self.one("--request-bytes", "4KiB", "--requests", "500", "--read-fraction", "0.5", "--check-data")
+        self.assertEqual(row["bytes"], 500 * 4096)
+        self.assertGreater(row["bandwidth_gbytes_s"], 0.3 * row["peak_gbytes_s"])
+
+    def test_a_stack_is_its_channels(self):
+        row = self.one("--set", "hbm.ports=4", "--requests", "40001", "--set", "hbm.refresh=none")
+        self.assertEqual(row["requests"], 40001)
+        self.assertAlmostEqual(row["peak_gbytes_s"], 4 * 51.2, places=6)
+        self.assertGreater(row["bandwidth_gbytes_s"], 0.95 * row["peak_gbytes_s"])
+
+    def test_simple_model_of_the_seed_machine(self):
+        row, = self.result(*SEED, "--pattern", "seq", "--request-bytes", "256B", "--requests", "80000")["runs"]
+        self.assertAlmostEqual(row["peak_gbytes_s"], 8 * 256, places=6)
+        self.assertGreater(row["bandwidth_gbytes_s"], 0.97 * row["peak_gbytes_s"])
+        self.assertIsNone(row["row_hit_rate"])
+        self.assertIsNone(row["lost_time"])
+
+
+class Formats(HbmCase):
+    def test_table_and_csv(self):
+        job = ("--requests", "2000", "--rate", "20%,max")
+        table = self.run_pod(*REFERENCE, *job).stdout.splitlines()
+        self.assertTrue(table[0].startswith("pattern"))
+        self.assertEqual(sum(line.startswith("seq ") for line in table), 2)
+        self.assertEqual(sum("lost, % of peak" in line for line in table), 2)
+        rows = list(csv.DictReader(io.StringIO(self.run_pod(*REFERENCE, *job, "--format", "csv").stdout)))
+        self.assertEqual([r["pace"] for r in rows], ["20%", "max"])
+        for row, wanted in zip(rows, self.rows(*job), strict=True):
+            self.assertEqual(float(row["bandwidth_gbytes_s"]), wanted["bandwidth_gbytes_s"])
+            self.assertEqual(float(row["lost_refresh_percent"]), wanted["lost_time"]["refresh"])
+        self.assertEqual(self.run_pod(*REFERENCE, *job, "--quiet").stdout, "")
+
+    def test_information(self):
+        self.assertIn("--outstanding", self.run_pod("--help").stdout)
+        self.assertRegex(self.run_pod("--version").stdout, r"^diecast-hbm \d+\.\d+\.\d+\n$")
+        for pattern in PATTERNS:
+            self.assertIn(pattern.split(":")[0], self.run_pod("--list", "patterns").stdout)
+        for preset in PRESETS:
+            self.assertIn(preset, self.run_pod("--list", "presets").stdout)
+        self.assertIn("properties", json.loads(self.run_pod("--schema").stdout))
+        self.assertIn("51.2 GB/s", self.run_pod("--check-config").stdout)
+        self.assertEqual(json.loads(self.run_pod("--dump-config").stdout)["hbm"]["ports"], 1)
+
+
+class Replay(HbmCase):
+    def test_recorded_arrivals(self):
+        trace = self.file("t.txt", "# two reads of one row, then a write\nR 0 32 0\nR 0x100 32 100.5\n\nW 64 32 400\n")
+        row = self.one("--pattern", f"replay:{trace}", "--set", "hbm.refresh=none", "--check-data")
+        self.assertEqual((row["requests"], row["reads"], row["writes"]), (3, 2, 1))
+        self.assertEqual(row["pace"], "recorded")
+        self.assertGreater(row["time_ns"], 400)
+        # The first opens the row: activation and read; the second finds it open.
+        self.assertGreater(row["max_latency_ns"], 19.4 + 12.5)
+
+    def test_a_large_request_completes_with_its_last_part(self):
+        small = self.one("--pattern", f"replay:{self.file('s.txt', 'R 0 32 0')}", "--set", "hbm.refresh=none")
+        large = self.one("--pattern", f"replay:{self.file('l.txt', 'R 0 4096 0')}", "--set", "hbm.refresh=none")
+        self.assertEqual((large["requests"], large["bytes"]), (1, 4096))
+        # 64 bursts on each of two pseudo-channels, 1.25 ns apart.
+        self.assertGreaterEqual(large["time_ns"], small["time_ns"] + 63 * 1.25)
+        self.assertLess(large["time_ns"], small["time_ns"] + 63 * 1.25 + 40)
+
+    def test_a_trace_of_a_pattern_runs_like_the_pattern(self):
+        lines = "".join(f"R {32 * k:#x} 32\n" for k in range(3000))
+        trace = self.file("seq.txt", lines)
+        for pace in (("--rate", "40%"), ("--rate", "max"), ("--outstanding", "16")):
+            replayed = self.one("--pattern", f"replay:{trace}", *pace)
+            pattern = self.one("--pattern", "seq", "--requests", "3000", *pace)
+            for name in ("time_ns", "avg_latency_ns", "row_hit_rate", "bandwidth_gbytes_s", "lost_time"):
+                self.assertEqual(replayed[name], pattern[name], f"{name} at {pace}")
+
+    def test_channels_follow_each_other(self):
+        trace = self.file("c.txt", "R 0 32\nR 0x40000000 32\nR 0x7fffffe0 32\n")
+        row = self.one("--pattern", f"replay:{trace}", "--set", "hbm.ports=2")
+        self.assertEqual(row["requests"], 3)
+
+    def test_bad_lines(self):
+        for line, holds in TRACES:
+            with self.subTest(line):
+                path = self.file("bad.txt", f"R 0 32\n{line}\n")
+                done = self.run_pod(*REFERENCE, "--pattern", f"replay:{path}", expect=2)
+                self.assertEqual(done.stdout, "")
+                self.assertIn(f"{path}:2: ", done.stderr)
+                for part in holds:
+                    self.assertIn(part, done.stderr)
+        self.run_pod(*REFERENCE, "--pattern", f"replay:{self.file('e.txt', '# nothing')}", expect=2)
+        self.assertIn("holds no request", self.last.stderr)
+
+    def test_all_bad_lines_at_once(self):
+        path = self.file("bad.txt", "R 0 32 5\nX 0 32 5\nR 0 32 4\nR 0 32\n")
+        errors = self.run_pod(*REFERENCE, "--pattern", f"replay:{path}", expect=2).stderr
+        for line in (2, 3, 4):
+            self.assertIn(f"{path}:{line}: ", errors)
+
+    def test_flags_without_meaning(self):
+        trace = self.file("t.txt", "R 0 32 0\n")
+        for extra in (("--requests", "5"), ("--read-fraction", "1"), ("--request-bytes", "32"), ("--rate", "10%"),
+                      ("--outstanding", "3")):
+            self.run_pod(*REFERENCE, "--pattern", f"replay:{trace}", *extra, expect=2)
+            self.assertIn(extra[0], self.last.stderr)
+
+
+class Interrupt(HbmCase):
+    def test_a_signal_keeps_what_there_is(self):
+        words = self.command(*REFERENCE, "--pattern", "bank_conflict", "--requests", "50000000", "--out", "out",
+                             "--quiet")
+        process = subprocess.Popen(words, cwd=self.folder, stderr=subprocess.PIPE, text=True)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("interrupted at", stderr)
+        row, = json.loads((self.folder / "out" / "result.json").read_text())["runs"]
+        self.assertEqual(row["status"], "interrupted")
+        self.assertGreater(row["requests"], 0)
+        self.assertLess(row["requests"], 50000000)
+        self.assertAlmostEqual(sum(row["lost_time"].values()) + row["bus_busy_percent"], 100, places=6)
+
+    def test_a_limit_is_no_silent_end(self):
+        done = self.run_pod(*REFERENCE, "--pattern", "bank_conflict", "--set", "sim.limit_ms=1", expect=3)
+        self.assertIn("sim.limit_ms = 1", done.stderr)
+
+
+class BadInput(HbmCase):
+    def test_flags(self):
+        for arguments, holds in FLAGS:
+            with self.subTest(" ".join(arguments)):
+                before = sorted(self.folder.rglob("*"))
+                done = self.run_pod("--out", "made", *REFERENCE, *arguments, expect=2)
+                self.assertEqual(done.stdout, "")
+                for part in holds:
+                    self.assertIn(part, done.stderr)
+                self.assertEqual(sorted(self.folder.rglob("*")), before, "something was written")
+
+    def test_outputs(self):
+        self.file("foreign.txt", "x")
+        self.run_pod(*REFERENCE, "--requests", "10", "--out", ".", expect=5)
+        self.assertIn("foreign.txt", self.last.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two cubes side by side and the link between them.
+#pragma once
+
+#include <map>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "support/sc_fixture.hpp"
+#include "support/test.hpp"
+#include "unit/noc/traffic.hpp"
+
+namespace diecast::test {
+
+inline abi::node_address pe(std::uint32_t number, std::uint32_t cube = 0, std::uint32_t sip = 0) {
+  return {static_cast<std::uint16_t>(sip), static_cast<std::uint16_t>(cube),
+          static_cast<std::uint16_t>(number)};
+}
+
+/// Cubes whose meshes feed one UCIe module more than it can carry.
+inline config::machine_config two_cubes() {
+  config::machine_config c = small_machine(1, 2, 1);
+  c.cube.pes = 8;
+  c.ucie.modules = 1;
+  return c;
+}
+
+inline const hw::link_sender& eastward(fabric_bench& bench) {
+  return bench.adapter(0, 0, fabric::side::east).sender();
+}
+
+/// GB/s of NoC flits over the link from cube 0 to cube 1 while every PE sends to its like, measured
+/// between two cycles.
+inline double east_gbytes_s(fabric_bench& bench, std::uint64_t from_cycle, std::uint64_t to_cycle) {
+  const clock_domain clock = timing::noc_clock(bench.config);
+  const std::uint64_t packets = to_cycle / 17 * 2;
+  for (std::uint64_t n = 0; n < packets; ++n) {
+    for (std::uint32_t p = 0; p < bench.config.cube.pes; ++p) {
+      bench.at(pe(p)).plan({}, pe(p, 1), abi::traffic_class::comm, 17, n);
+    }
+  }
+  run_until(clock.cycles(from_cycle));
+  const std::uint64_t before = eastward(bench).line_statistics().flits;
+  run_until(clock.cycles(to_cycle));
+  const std::uint64_t flits = eastward(bench).line_statistics().flits - before;
+  return static_cast<double>(flits * bench.config.noc.flit_bytes) / clock.cycles(to_cycle - from_cycle).ns();
+}
+
+/// Every packet arrived once, and packets of a (source, destination, class) in the order of sending.
+inline void check_conserved(const fabric_bench& bench, std::uint64_t planned) {
+  std::map<std::tuple<abi::node_address, abi::node_address, abi::traffic_class>, std::uint64_t> last;
+  std::set<std::pair<abi::node_address, std::uint64_t>> seen;
+  std::uint64_t out_of_order = 0;
+  for (const delivery& d : bench.deliveries()) {
+    seen.emplace(d.source, d.tag);
+    const auto [flow, first] = last.try_emplace({d.source, d.destination, d.traffic_class}, d.tag);
+    if (!first && d.tag <= flow->second) ++out_of_order;
+    flow->second = d.tag;
+  }
+  CHECK(out_of_order == 0);
+  CHECK(bench.deliveries().size() == planned);
+  CHECK(seen.size() == planned);
+  CHECK(bench.unrest() == std::vector<std::string>{});
+}
+
+inline const std::vector<abi::traffic_class> every_class{
+    abi::traffic_class::request, abi::traffic_class::response, abi::traffic_class::comm,
+    abi::traffic_class::message, abi::traffic_class::sideband};
+
+/// Sum over all UCIe sides of the pod.
+inline timing::line_counters all_lines(fabric_bench& bench) {
+  timing::line_counters sum;
+  const machine_shape& shape = bench.topology.shape();
+  for (std::uint32_t n = 0; n < shape.cubes(); ++n) {
+    const cube_id cube{n % shape.cubes_per_sip()};
+    for (unsigned s = 0; s < fabric::sides; ++s) {
+      if (!bench.topology.neighbor(cube, static_cast<fabric::side>(s))) continue;
+      const timing::line_counters& l =
+          bench.adapter(n / shape.cubes_per_sip(), cube.value, static_cast<fabric::side>(s))
+              .sender()
+              .line_statistics();
+      sum.frames += l.frames;
+      sum.replays += l.replays;
+      sum.naks += l.naks;
+      sum.crc_errors += l.crc_errors;
+      sum.flits += l.flits;
+    }
+  }
+  return sum;
+}
+
+}  // namespace diecast::test
