@@ -234,8 +234,8 @@ TEST_CASE("heads of two classes that ask for free VCs of one output both get one
 }
 
 TEST_CASE("a whole packet waits for as many credits as it has flits, one by one") {
-  // Buffer of one packet: the next head leaves when the last flit's credit is back, L - 1 + hop + credit
-  // cycles after the one before.
+  // Buffer of one packet: the next head leaves when the credit of the last flit is back, L - 1 cycles and a
+  // round trip after the one before; the longest round trip is that of the node.
   network_description n;
   n.columns = 2;
   n.rows = 1;
