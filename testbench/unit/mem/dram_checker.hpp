@@ -76,6 +76,11 @@ class dram_checker : public timing::dram_command_observer {
   [[nodiscard]] double point(const timing::dram_event& e) const { return ns(e.at + length(e.command) - 1); }
   [[nodiscard]] double write_to_pre() const { return h_.cwl_ns + h_.burst_ns + h_.twr_ns; }
   [[nodiscard]] double write_to_act() const { return write_to_pre() + h_.trp_ns; }
+  /// closing: the read closes the bank that was written, tRTP later.
+  [[nodiscard]] double write_to_read(bool group, bool closing) const {
+    const double turned = h_.cwl_ns + h_.burst_ns + (group ? h_.twtr_l_ns : h_.twtr_s_ns);
+    return closing ? std::max(turned, write_to_pre() - h_.trtp_ns) : turned;
+  }
   static bank_key key(const timing::dram_location& l) {
     return {l.pseudo_channel, l.sid, l.bank_group, l.bank};
   }
@@ -108,7 +113,8 @@ class dram_checker : public timing::dram_command_observer {
     const bool group = sid && a.where.bank_group == b.where.bank_group;
     switch (b.command) {
       case kind::activate:
-        if (a.command == kind::activate) return bank ? h_.trc_ns : group ? h_.trrd_l_ns : h_.trrd_s_ns;
+        if (a.command == kind::activate)
+          return bank ? std::max(h_.trc_ns, h_.tras_ns + h_.trp_ns) : group ? h_.trrd_l_ns : h_.trrd_s_ns;
         if (a.command == kind::precharge) return bank ? h_.trp_ns : 0;
         if (a.command == kind::precharge_all) return h_.trp_ns;
         if (a.command == kind::read_precharge) return bank ? h_.trtp_ns + h_.trp_ns : 0;
@@ -130,7 +136,7 @@ class dram_checker : public timing::dram_command_observer {
       case kind::read_precharge:
         if (a.command == kind::activate) return bank ? h_.trcd_rd_ns : 0;
         if (reads(a.command)) return group ? h_.tccd_l_ns : sid ? h_.burst_ns : h_.tccd_r_ns;
-        if (writes(a.command)) return h_.cwl_ns + h_.burst_ns + (group ? h_.twtr_l_ns : h_.twtr_s_ns);
+        if (writes(a.command)) return write_to_read(group, bank && b.command == kind::read_precharge);
         return 0;
       case kind::write:
       case kind::write_precharge:

@@ -2,9 +2,12 @@
 // The command stream of every row that scripts/validate_hbm compares, under the checker of the standards'
 // rules; the same traffic in every generation, refresh, page policy and bank hash; and the checker itself:
 // it must see each time that is cut short by a clock.
+#include <algorithm>
+#include <array>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dram_blocks.hpp"
@@ -146,4 +149,96 @@ TEST_CASE("dram rows: HBM3E breaks no rule under any traffic, refresh, page poli
 
 TEST_CASE("dram rows: HBM4 breaks no rule under any traffic, refresh, page policy and bank hash") {
   check_generation(hbm4());
+}
+
+TEST_CASE("dram rows: a bank that closes itself has its tRAS and tRP, however short tRC") {
+  config::hbm_block h = hbm3();
+  h.page_policy = hbm_page_policy::closed;
+  h.trc_ns = 20;
+  for (const hbm_refresh refresh : {hbm_refresh::all_bank, hbm_refresh::per_bank}) {
+    h.refresh = refresh;
+    for (const dram_traffic& t : reference_traffic)
+      CHECK(replay(h, t, {1, 0}, 1200, dram_command::activate) > 0);
+  }
+}
+
+namespace {
+
+/// Keeps the commands of a channel.
+class recorder : public timing::dram_command_observer {
+ public:
+  void on_command(const timing::dram_event& e) override { events.push_back(e); }
+  std::vector<timing::dram_event> events;
+};
+
+std::vector<timing::dram_event> record(const config::hbm_block& h, const dram_traffic& t) {
+  const timing::dram_parameters p = timing::make_dram_parameters(h);
+  timing::dram_scheduler scheduler(p);
+  recorder commands;
+  scheduler.observe(&commands);
+  std::vector<timing::served_burst> served;
+  timing::dram_tick now = before_refresh(h);
+  scheduler.run(now, served);
+  for (const dram_request& r : make_traffic(t, h, 2500)) {
+    if (!scheduler.has_room(r.burst.write)) now = scheduler.run_until_room(r.burst.write, served);
+    scheduler.push(r.burst, now);
+  }
+  while (scheduler.waiting() != 0) scheduler.run(scheduler.next_tick(), served);
+  return commands.events;
+}
+
+struct time_key {
+  const char* name;
+  double config::hbm_block::*member;
+};
+
+constexpr std::array checked_times{time_key{"cwl_ns", &config::hbm_block::cwl_ns},
+                                   time_key{"trcd_rd_ns", &config::hbm_block::trcd_rd_ns},
+                                   time_key{"trcd_wr_ns", &config::hbm_block::trcd_wr_ns},
+                                   time_key{"trp_ns", &config::hbm_block::trp_ns},
+                                   time_key{"tras_ns", &config::hbm_block::tras_ns},
+                                   time_key{"trc_ns", &config::hbm_block::trc_ns},
+                                   time_key{"trtp_ns", &config::hbm_block::trtp_ns},
+                                   time_key{"twr_ns", &config::hbm_block::twr_ns},
+                                   time_key{"tccd_l_ns", &config::hbm_block::tccd_l_ns},
+                                   time_key{"tccd_r_ns", &config::hbm_block::tccd_r_ns},
+                                   time_key{"trrd_s_ns", &config::hbm_block::trrd_s_ns},
+                                   time_key{"trrd_l_ns", &config::hbm_block::trrd_l_ns},
+                                   time_key{"tfaw_ns", &config::hbm_block::tfaw_ns},
+                                   time_key{"twtr_s_ns", &config::hbm_block::twtr_s_ns},
+                                   time_key{"twtr_l_ns", &config::hbm_block::twtr_l_ns},
+                                   time_key{"trtw_ns", &config::hbm_block::trtw_ns},
+                                   time_key{"tppd_ns", &config::hbm_block::tppd_ns},
+                                   time_key{"trfc_ns", &config::hbm_block::trfc_ns},
+                                   time_key{"trfcpb_ns", &config::hbm_block::trfcpb_ns},
+                                   time_key{"trrefd_ns", &config::hbm_block::trrefd_ns}};
+
+}  // namespace
+
+TEST_CASE("dram checker: a clock less of any time is seen") {
+  std::vector<std::pair<config::hbm_block, std::vector<timing::dram_event>>> streams;
+  for (const hbm_refresh refresh : {hbm_refresh::all_bank, hbm_refresh::per_bank}) {
+    for (const hbm_page_policy page : {hbm_page_policy::open, hbm_page_policy::closed}) {
+      config::hbm_block h = hbm3();
+      h.refresh = refresh;
+      h.page_policy = page;
+      for (const auto* name : {"mix50_rand", "mix50_seq", "bank_conflict", "same_bank_hit", "rand_read"})
+        streams.emplace_back(h, record(h, traffic_named(name)));
+      for (const dram_traffic& t : more_traffic) streams.emplace_back(h, record(h, t));
+    }
+  }
+  const auto all_pass = [&](const time_key& key, double more_ns) {
+    return std::ranges::all_of(streams, [&](const auto& stream) {
+      config::hbm_block stricter = stream.first;
+      stricter.*key.member += more_ns;
+      dram_checker checker(stricter);
+      for (const timing::dram_event& e : stream.second) checker.on_command(e);
+      return checker.violations().empty();
+    });
+  };
+  CHECK(all_pass(checked_times[0], 0));
+  for (const time_key& key : checked_times) {
+    INFO(key.name);
+    CHECK_FALSE(all_pass(key, hbm3().burst_ns / 2));
+  }
 }
