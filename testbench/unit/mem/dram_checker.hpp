@@ -47,14 +47,15 @@ class dram_checker : public timing::dram_command_observer {
     const auto it = counts_.find(c);
     return it == counts_.end() ? 0 : it->second;
   }
-  /// Refreshes owed at `end_ns` and not given, per bank of the worst pseudo-channel.
+  /// Refreshes owed at `end_ns` and not given, of the bank that has the fewest.
   [[nodiscard]] double refreshes_owed(double end_ns) const {
     if (h_.refresh == config::hbm_refresh::none) return 0;
-    const bool all = h_.refresh == config::hbm_refresh::all_bank;
-    const double banks = static_cast<double>(h_.sids * h_.bank_groups * h_.banks_per_group);
-    const double given = static_cast<double>(count(kind::refresh_all) + count(kind::refresh_bank)) /
-                         static_cast<double>(h_.pseudo_channels);
-    return end_ns / h_.trefi_ns - (all ? given : given / banks);
+    const std::uint64_t banks =
+        h_.pseudo_channels *
+        (h_.refresh == config::hbm_refresh::all_bank ? 1 : h_.sids * h_.bank_groups * h_.banks_per_group);
+    std::uint64_t fewest = refreshes_.size() < banks ? 0 : UINT64_MAX;
+    for (const auto& [bank, given] : refreshes_) fewest = std::min(fewest, given);
+    return end_ns / h_.trefi_ns - static_cast<double>(fewest);
   }
 
  private:
@@ -188,6 +189,7 @@ class dram_checker : public timing::dram_command_observer {
 
   void apply(const timing::dram_event& e) {
     ++counts_[e.command];
+    if (e.command == kind::refresh_all || e.command == kind::refresh_bank) ++refreshes_[key(e.where)];
     const auto it = rows_.find(key(e.where));
     const bool open = it != rows_.end();
     switch (e.command) {
@@ -222,6 +224,7 @@ class dram_checker : public timing::dram_command_observer {
   std::map<std::uint32_t, std::deque<double>> activates_;
   std::map<bank_key, std::uint32_t> rows_;
   std::map<kind, std::uint64_t> counts_;
+  std::map<bank_key, std::uint64_t> refreshes_;  ///< of all banks: under the first
   std::set<std::tuple<std::uint64_t, timing::dram_location, bool>> columns_;
   std::uint64_t commands_{};
   std::vector<std::string> violations_;

@@ -151,6 +151,21 @@ TEST_CASE("dram rows: HBM4 breaks no rule under any traffic, refresh, page polic
   check_generation(hbm4());
 }
 
+TEST_CASE("dram rows: refreshes keep up with tREFI over many milliseconds, every bank's") {
+  constexpr std::uint64_t n = 1000;
+  constexpr double span_ns = 1e7;
+  for (config::hbm_block h : {hbm2(), hbm3(), hbm3e(), hbm4()}) {
+    const double peak_per_ns = static_cast<double>(h.pseudo_channels) / h.burst_ns;
+    for (const hbm_refresh refresh : {hbm_refresh::all_bank, hbm_refresh::per_bank}) {
+      h.refresh = refresh;
+      const dram_pace sparse{n / span_ns / peak_per_ns, 0};
+      const bool all = refresh == hbm_refresh::all_bank;
+      CHECK(replay(h, traffic_named("mix50_rand"), sparse, n,
+                   all ? dram_command::refresh_all : dram_command::refresh_bank) > 5000);
+    }
+  }
+}
+
 TEST_CASE("dram rows: a bank that closes itself has its tRAS and tRP, however short tRC") {
   config::hbm_block h = hbm3();
   h.page_policy = hbm_page_policy::closed;

@@ -102,6 +102,10 @@ TEST_CASE("dram: data-sheet times become whole clocks, shifted by the length of 
   CHECK(two.act_to_read == 14 + 1);
   CHECK(two.pre_to_act == 14 - 1);
   CHECK(two.read_to_write == 13);
+  // Refreshes of all banks share tREFI: 243.75 clocks each, and may not fall behind.
+  CHECK(two.refi == 3900);
+  CHECK(two.refi_bank == 243);
+  CHECK(make_dram_parameters(test::hbm3e()).refi == 9360 * 2);
 }
 
 TEST_CASE("dram: a bad block is refused with all its problems") {
