@@ -395,17 +395,17 @@ std::uint64_t switch_core::start_transfer(const choice& c, std::uint32_t slot_in
   const unsigned own = class_of_vc_[queue.vc];
   transfer* const on_out = &on_out_[c.output * classes_];
   transfer* const on_in = &on_in_[queue.port * classes_];
-  std::uint64_t end = cycle_ + s.flits;
+  std::uint64_t end = std::max(cycle_ + s.flits, s.tail_ready + 1);
   if (((out.classes | in.classes) & ~(1U << own)) != 0) {
-    end += std::max(interleaved(out.classes, on_out, own, s.flits),
-                    interleaved(in.classes, on_in, own, s.flits));
+    const sharer joining{s.flits, queue.port, c.output, 0};
+    const std::uint64_t by_output = share_port(out.classes, on_out, own, joining, end);
+    end = std::max(by_output, share_port(in.classes, on_in, own, joining, end));
   }
-  end = std::max(end, s.tail_ready + 1);
   queue.end = on_out[own].end = on_in[own].end = end;
   if (classes_ > 1) {
     queue.moving = slot_index;
-    queue.moving_flits = s.flits;
-    queue.moving_cycles = static_cast<std::uint32_t>(end - cycle_);
+    queue.moving_flits = s.flits - 1;
+    queue.moving_cycles = static_cast<std::uint32_t>(end - cycle_ - 1);
     out.classes |= 1U << own;
     in.classes |= 1U << own;
     on_out[own] = on_in[own] = {end, c.in_vc, c.output, c.vc};
@@ -414,59 +414,121 @@ std::uint64_t switch_core::start_transfer(const choice& c, std::uint32_t slot_in
   return end;
 }
 
-/// Flits of a transfer that have not passed yet, spread evenly over its time.
+/// Flits of a transfer that have not passed yet: evenly spread over its time, but the first goes at once.
 std::uint32_t switch_core::left(const in_vc& queue) const {
   const std::uint64_t rest = queue.end - cycle_;
+  if (rest > queue.moving_cycles) return queue.moving_flits + 1;
   if (queue.moving_cycles == queue.moving_flits) return static_cast<std::uint32_t>(rest);
   return static_cast<std::uint32_t>((rest * queue.moving_flits + queue.moving_cycles - 1) /
                                     queue.moving_cycles);
 }
 
-/// Flits of other classes that pass between those of a packet that joins them now: as many for each of its
-/// own as the weights say while they last, fewer where they come more slowly than that. The others are slowed
-/// down likewise.
-std::uint32_t switch_core::interleaved(std::uint32_t& classes, const transfer* transfers, unsigned own,
-                                       std::uint32_t flits) {
-  std::uint64_t sum = 0;
-  for (std::uint32_t others = classes & ~(1U << own); others != 0; others &= others - 1) {
+/// A packet joins the transfers of other classes on an input or an output. Until one of them is through, as
+/// many flits of each other pass as the arbiter lets while they last. The others end later by this; returns
+/// when `own`, the packet's class, does: without them at `end`.
+std::uint64_t switch_core::share_port(std::uint32_t& classes, const transfer* transfers, unsigned own,
+                                      const sharer& joining, std::uint64_t end) {
+  std::array<sharer, max_classes> on;
+  classes &= ~(1U << own);
+  for (std::uint32_t others = classes; others != 0; others &= others - 1) {
     const auto c = static_cast<unsigned>(std::countr_zero(others));
-    const transfer& other = transfers[c];
-    if (other.end <= cycle_) {
+    const transfer& t = transfers[c];
+    if (t.end <= cycle_) {
       classes &= ~(1U << c);
       continue;
     }
-    const std::uint64_t theirs = left(in_vcs_[other.in_vc]);
-    const std::uint64_t gaps = other.end - cycle_ - theirs;
-    const std::uint64_t share = shared(flits, own, c);
-    sum += std::min({theirs, share, gaps == 0 ? share : flits * theirs / gaps});
-    push_back(other, std::min<std::uint64_t>(flits, shared(theirs, c, own)));
+    const in_vc& queue = in_vcs_[t.in_vc];
+    on[c] = {left(queue), queue.port, t.output, 0};
   }
-  return static_cast<std::uint32_t>(sum);
+  on[own] = joining;
+  const std::uint32_t all = classes | 1U << own;
+  count_streams(on, all);
+  std::uint64_t own_end = end;
+  for (std::uint32_t each = all; each != 0; each &= each - 1) {
+    const auto c = static_cast<unsigned>(std::countr_zero(each));
+    const std::uint64_t needed = shared_cycles(on, all, c, c == own);
+    if (c == own) {
+      own_end = std::max(end, cycle_ + needed);
+    } else {
+      extend(transfers[c], cycle_ + needed);
+    }
+  }
+  return own_end;
 }
 
-/// Flits of class `other` that pass while `flits` of class `own` do, when both always have some.
-std::uint64_t switch_core::shared(std::uint64_t flits, unsigned own, unsigned other) const {
-  if (weights_[own] == weights_[other]) return flits;
-  return (flits * weights_[other] + weights_[own] - 1) / weights_[own];
+void switch_core::count_streams(std::array<sharer, max_classes>& on, std::uint32_t classes) {
+  for (std::uint32_t each = classes; each != 0; each &= each - 1) {
+    sharer& a = on[static_cast<unsigned>(std::countr_zero(each))];
+    for (std::uint32_t others = classes; others != 0; others &= others - 1) {
+      const sharer& b = on[static_cast<unsigned>(std::countr_zero(others))];
+      if (a.input == b.input && a.output == b.output) ++a.streams;
+    }
+  }
 }
 
-/// A transfer under way loses cycles to one that joins. Its tail comes later at the next router as long as
-/// the packet waits there; what has gone further catches up.
-void switch_core::push_back(const transfer& t, std::uint64_t lost) {
+/// Cycles until transfer `c` is through. The others count as never short of flits: the gaps of one that is
+/// slowed down on this port are filled by the rest.
+std::uint64_t switch_core::shared_cycles(const std::array<sharer, max_classes>& on, std::uint32_t classes,
+                                         unsigned c, bool joins) const {
+  const std::uint64_t pass = joins ? on[c].flits - 1 : on[c].flits;  // the first goes at once
+  std::uint64_t cycles = on[c].flits;
+  for (std::uint32_t others = classes & ~(1U << c); others != 0; others &= others - 1) {
+    const auto k = static_cast<unsigned>(std::countr_zero(others));
+    cycles += std::min(on[k].flits, shared(pass, on, c, k));
+  }
+  return cycles;
+}
+
+/// Flits of class `other` that pass while `flits` of class `own` do, when both always have some. Round robin
+/// goes over the inputs of an output (over the outputs of an input), and what one of them gets is shared by
+/// its VCs; weights hold between classes wherever they come from.
+std::uint64_t switch_core::shared(std::uint64_t flits, const std::array<sharer, max_classes>& on,
+                                  unsigned own, unsigned other) const {
+  if (weights_[own] != weights_[other]) {
+    return (flits * weights_[other] + weights_[own] - 1) / weights_[own];
+  }
+  if (on[own].streams == on[other].streams) return flits;
+  return (flits * on[own].streams + on[other].streams - 1) / on[other].streams;
+}
+
+/// A transfer under way ends later, and with it all that follows: its tail at the next router, or the
+/// transfer from there if the packet has gone on, and the credits that go upstream.
+void switch_core::extend(const transfer& t, std::uint64_t end) {
   in_vc& queue = in_vcs_[t.in_vc];
-  const std::uint64_t end = std::max(queue.end, cycle_ + left(queue) + lost);
-  const std::uint64_t delay = end - queue.end;
-  if (delay == 0) return;
+  if (end <= queue.end) return;
+  const in_port& in = ins_[queue.port];
+  const out_port& out = outs_[t.output];
   out_vc& ov = out_vcs_[vc_index(t.output, t.vc)];
+  if (!wormhole_ && in.upstream != none) {
+    const out_vc& credited = out_vcs_[vc_index(in.upstream, queue.vc)];
+    const std::uint64_t announced = queue.end - 1 + in.credit_cycles;
+    if (credited.last != none && returning_[credited.last].last == announced) {
+      returning_[credited.last].last = end - 1 + in.credit_cycles;
+    }
+  }
   if (ov.free_from == queue.end) ov.free_from = end;
+  queue.moving_flits = left(queue);
+  queue.moving_cycles = static_cast<std::uint32_t>(end - cycle_);
   queue.end = end;
-  queue.moving_cycles += static_cast<std::uint32_t>(delay);
-  if (queue.first != none) queue.front_ready = std::max(queue.front_ready, end);
-  slot& s = slots_[queue.moving];
-  if (s.came_from == t.in_vc) s.tail_ready += delay;
+  if (queue.first != none) {
+    const std::uint64_t free = slots_[queue.first].head ? end + in.reroute_delay : end;
+    queue.front_ready = std::max(queue.front_ready, free);
+  }
   const unsigned c = class_of_vc_[queue.vc];
   on_in_[queue.port * classes_ + c].end = end;
   on_out_[t.output * classes_ + c].end = end;
+  if (out.downstream == none) return;
+  const std::uint64_t tail = end - 1 + out.latency + ins_[out.downstream].body_delay;
+  slot& s = slots_[queue.moving];
+  if (s.came_from == t.in_vc) {
+    s.tail_ready = std::max(s.tail_ready, tail);
+    return;
+  }
+  const transfer& next = on_in_[out.downstream * classes_ + c];
+  const std::uint32_t behind = vc_index(out.downstream, t.vc);
+  if (next.in_vc == behind && next.end > cycle_ && in_vcs_[behind].moving == queue.moving) {
+    extend(next, tail + 1);
+  }
 }
 
 /// Cuts the first `flits` off a packet into a chunk of their own. Where in the gaps of a slow packet the
@@ -522,12 +584,15 @@ void switch_core::move_on(std::uint32_t index, std::uint32_t o, std::uint8_t vc,
 
 void switch_core::return_credits(std::uint32_t input, std::uint8_t vc, std::uint32_t flits,
                                  std::uint64_t end) {
-  const std::uint64_t usable = timing::batch_usable(cycle_, end - 1, flits, 1) + ins_[input].credit_cycles;
+  const std::uint64_t delay = ins_[input].credit_cycles;
+  const std::uint64_t usable = timing::batch_usable(cycle_, end - 1, flits, 1) + delay;
   const std::uint32_t upstream = ins_[input].upstream;
-  if (upstream != none) {
-    add_credit(upstream, vc, flits, usable);
-  } else {
+  if (upstream == none) {
     around_.return_credit(input, vc, flits, usable);
+  } else if (wormhole_) {
+    add_credit(upstream, vc, flits, usable, usable);
+  } else {
+    add_credit(upstream, vc, flits, (flits == 1 ? end - 1 : cycle_) + delay, end - 1 + delay);
   }
 }
 

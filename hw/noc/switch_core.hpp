@@ -7,11 +7,10 @@
 // at the next input port::latency cycles later. One grant is one look; nothing happens per flit.
 //
 // What a cycle-stepped router does flit by flit is kept like this:
-// - Sharing. Packets of different groups (VCs or classes, see parameters::vcs_interleave) may be in transfer
-// on
-//   one link at the same time. A packet that joins k others takes k + 1 cycles per flit, and the ends of the
-//   others move back by the flits it takes, also where they were already announced to the next router.
-//   Packets of one group follow each other.
+// - Sharing. Packets of different classes (class_of_vc) may be in transfer on one input or output at the same
+//   time: a packet that joins shares the port with them, round robin first over inputs (on an input: over
+//   outputs), then over classes, and the ends of all move back by what the others send until then, also where
+//   they were already announced to the next router. Packets of one class follow each other.
 // - Allocation. All outputs of a router that are due in a cycle choose among their requesters first, then
 //   each input accepts one of them: one iteration of a separable allocator, round robin on both sides,
 //   priorities move on only for what was accepted. An output that was not accepted has lost the cycle.
@@ -20,8 +19,10 @@
 //   when the tail of the one before has left: with one VC, L flits take L + 2 cycles.
 // - As a wormhole a packet needs room for one flit. What there is room for moves on as a chunk, the rest
 //   follows when credits return. Chunks that follow each other without a gap merge.
-// - Credits of a chunk go upstream as one batch: the buffer empties one flit per cycle and fills at the same
-//   pace, so flit n of the next packet finds the place of flit n empty (timing::batch_usable).
+// - Credits of a worm's chunk go upstream as one batch: the buffer empties one flit per cycle and fills at
+// the
+//   same pace, so flit n of the next packet finds the place of flit n empty (timing::batch_usable). A head
+//   that needs room for its whole packet waits for as many credits: they come back flit by flit.
 //
 // Outputs due at a cycle are looked at in ascending port number; what they cause lies after it.
 #pragma once
@@ -163,12 +164,12 @@ class switch_core {
     std::uint32_t last{none};
     std::uint32_t next_requester{none};  ///< in the list of the output that `first` requests
     std::uint32_t port{};
-    std::uint32_t room{};           ///< flits there must be room for
-    std::uint32_t accept_from{};    ///< of VC allocation: round robin over outputs and their VCs
-    std::uint32_t moving{none};     ///< slot of the transfer
-    std::uint32_t moving_flits{};   ///< flits of the transfer
-    std::uint32_t moving_cycles{};  ///< and their time
-    hop to{};                       ///< of `first`
+    std::uint32_t room{};          ///< flits there must be room for
+    std::uint32_t accept_from{};   ///< of VC allocation: round robin over outputs and their VCs
+    std::uint32_t moving{none};    ///< slot of the transfer
+    std::uint32_t moving_flits{};  ///< of the transfer, evenly spread over its last moving_cycles
+    std::uint32_t moving_cycles{};
+    hop to{};  ///< of `first`
     std::uint8_t vc{};
     std::uint8_t bound{};  ///< VC at the far end of the packet in front
     bool allocated{};      ///< bound is valid
@@ -179,8 +180,10 @@ class switch_core {
     std::uint32_t capacity{};
   };
   struct returning_credit {
-    std::uint64_t cycle;
+    std::uint64_t cycle;  ///< of the first flit
+    std::uint64_t last;   ///< of the last
     std::uint32_t flits;
+    std::uint32_t taken;  ///< of them, already usable
     std::uint32_t next;
   };
   struct out_vc {
@@ -218,6 +221,12 @@ class switch_core {
     bool hop{};
   };
   struct transfer;
+  /// A transfer on a port that others use too.
+  struct sharer {
+    std::uint64_t flits{};  ///< left
+    std::uint32_t input{}, output{};
+    std::uint32_t streams{};  ///< transfers with the same input and output
+  };
   struct choice {
     std::uint32_t output;
     std::uint32_t in_vc;
@@ -246,10 +255,14 @@ class switch_core {
   [[nodiscard]] std::uint64_t start_transfer(const choice& c, std::uint32_t slot_index);
   [[nodiscard]] std::uint64_t stalled(const choice& c, const in_vc& queue) const;
   [[nodiscard]] std::uint32_t left(const in_vc& queue) const;
-  [[nodiscard]] std::uint32_t interleaved(std::uint32_t& classes, const transfer* transfers, unsigned own,
-                                          std::uint32_t flits);
-  void push_back(const transfer& t, std::uint64_t lost);
-  [[nodiscard]] std::uint64_t shared(std::uint64_t flits, unsigned own, unsigned other) const;
+  [[nodiscard]] std::uint64_t share_port(std::uint32_t& classes, const transfer* transfers, unsigned own,
+                                         const sharer& joining, std::uint64_t end);
+  [[nodiscard]] std::uint64_t shared_cycles(const std::array<sharer, max_classes>& on, std::uint32_t classes,
+                                            unsigned c, bool joins) const;
+  static void count_streams(std::array<sharer, max_classes>& on, std::uint32_t classes);
+  void extend(const transfer& t, std::uint64_t end);
+  [[nodiscard]] std::uint64_t shared(std::uint64_t flits, const std::array<sharer, max_classes>& on,
+                                     unsigned own, unsigned other) const;
   [[nodiscard]] std::uint32_t split(std::uint32_t slot_index, std::uint32_t flits);
   [[nodiscard]] bool merge(in_vc& queue, std::uint32_t slot_index);
   void move_on(std::uint32_t slot_index, std::uint32_t o, std::uint8_t vc, std::uint64_t end);
@@ -259,7 +272,9 @@ class switch_core {
   [[nodiscard]] std::uint64_t next_chance(std::uint32_t o, const in_vc& queue, std::uint64_t from);
   void look_again(std::uint32_t o);
 
-  void add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle);
+  void add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits, std::uint64_t first,
+                  std::uint64_t last);
+  [[nodiscard]] static std::uint64_t back_at(const returning_credit& r, std::uint32_t flit);
   void insert_in_order(out_vc& ov, std::uint32_t credit);
   void take_credits(out_vc& ov);
   [[nodiscard]] std::uint64_t credit_cycle(const out_vc& ov, std::uint32_t flits) const;

@@ -5,10 +5,11 @@
 namespace diecast::hw {
 
 void switch_core::credit(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle) {
-  add_credit(output, vc, flits, cycle);
+  add_credit(output, vc, flits, cycle, cycle);
 }
 
-void switch_core::add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle) {
+void switch_core::add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits, std::uint64_t first,
+                             std::uint64_t last) {
   out_port& out = outs_[o];
   out_vc& ov = out_vcs_[vc_index(o, vc)];
   std::uint32_t index = free_returning_;
@@ -18,7 +19,7 @@ void switch_core::add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t fli
   } else {
     free_returning_ = returning_[index].next;
   }
-  returning_[index] = {cycle, flits, none};
+  returning_[index] = {first, last, flits, 0, none};
   insert_in_order(ov, index);
   if (!starved(o, vc)) return;
   for (std::uint32_t iv = out.requesters; iv != none; iv = in_vcs_[iv].next_requester) {
@@ -43,11 +44,27 @@ void switch_core::insert_in_order(out_vc& ov, std::uint32_t credit) {
   *link = credit;
 }
 
+/// When flit number `flit` of a batch, counted from 1, is back: evenly spread over its time.
+std::uint64_t switch_core::back_at(const returning_credit& r, std::uint32_t flit) {
+  if (r.last == r.cycle) return r.cycle;
+  return r.cycle + ((flit - 1) * (r.last - r.cycle) + r.flits - 2) / (r.flits - 1);
+}
+
 /// Makes the credits usable that are back by now.
 void switch_core::take_credits(out_vc& ov) {
   while (ov.first != none && returning_[ov.first].cycle <= cycle_) {
     const std::uint32_t index = ov.first;
-    ov.credits += returning_[index].flits;
+    returning_credit& r = returning_[index];
+    if (r.last > cycle_) {
+      const auto back =
+          static_cast<std::uint32_t>(1 + (cycle_ - r.cycle) * (r.flits - 1) / (r.last - r.cycle));
+      if (back > r.taken) {  // not so when the batch has been slowed down since
+        ov.credits += back - r.taken;
+        r.taken = back;
+      }
+      return;
+    }
+    ov.credits += r.flits - r.taken;
     ov.first = returning_[index].next;
     returning_[index].next = free_returning_;
     free_returning_ = index;
@@ -59,8 +76,10 @@ void switch_core::take_credits(out_vc& ov) {
 std::uint64_t switch_core::credit_cycle(const out_vc& ov, std::uint32_t flits) const {
   std::uint32_t credits = ov.credits;
   for (std::uint32_t index = ov.first; index != none; index = returning_[index].next) {
-    credits += returning_[index].flits;
-    if (credits >= flits) return returning_[index].cycle;
+    const returning_credit& r = returning_[index];
+    const std::uint32_t more = r.flits - r.taken;
+    if (credits + more >= flits) return back_at(r, r.taken + flits - credits);
+    credits += more;
   }
   return never;
 }
@@ -68,7 +87,9 @@ std::uint64_t switch_core::credit_cycle(const out_vc& ov, std::uint32_t flits) c
 std::uint32_t switch_core::missing_credits(std::uint32_t output, std::uint8_t vc) const {
   const out_vc& ov = out_vcs_[vc_index(output, vc)];
   std::uint32_t credits = ov.credits;
-  for (std::uint32_t r = ov.first; r != none; r = returning_[r].next) credits += returning_[r].flits;
+  for (std::uint32_t r = ov.first; r != none; r = returning_[r].next) {
+    credits += returning_[r].flits - returning_[r].taken;
+  }
   return initial_credits_[vc_index(output, vc)] - credits;
 }
 

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// One description of a network, built twice: of hw/noc's switch_core and of the flit-by-flit
+// reference_network. The same packets are played through both.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hw/noc/switch_core.hpp"
+#include "support/reference_network.hpp"
+
+namespace diecast::test {
+
+/// A mesh or torus with a node at every router; dimension order, columns first.
+struct network_description {
+  std::uint32_t columns{4}, rows{4};
+  bool torus{};               ///< two lanes of VCs per class: before and after the dateline
+  std::uint32_t classes{1};   ///< each with VCs of its own
+  std::uint32_t vcs{4};       ///< per class and lane
+  bool dynamic{true};         ///< any VC of class and lane at every hop; else a flow keeps to one
+  bool whole_packets{};       ///< a head needs room for its packet; else for a flit
+  bool pipelined{};           ///< allocation overlaps with the packet before; every flit takes all stages
+  bool hold{};                ///< of the reference: packets of one class do not interleave on a link
+  std::uint32_t front{2};     ///< routing and VC allocation, cycles
+  std::uint32_t vc_alloc{1};  ///< of front
+  std::uint32_t back{3};      ///< switch allocation, traversal and link, cycles
+  std::uint32_t credit{2};    ///< a flit leaves its buffer to the use of its credit upstream, cycles
+  std::uint32_t ni_in{2};     ///< node to router, cycles
+  std::vector<std::uint32_t> buffer{8};  ///< by class, flits per VC
+
+  [[nodiscard]] std::uint32_t nodes() const { return columns * rows; }
+  [[nodiscard]] std::uint32_t lanes() const { return torus ? 2 : 1; }
+  [[nodiscard]] std::uint32_t vcs_per_class() const { return lanes() * vcs; }
+  [[nodiscard]] std::uint32_t all_vcs() const { return classes * vcs_per_class(); }
+  [[nodiscard]] std::uint32_t hop_cycles() const { return front + back; }
+  [[nodiscard]] std::string text() const;
+};
+
+struct planned_packet {
+  std::uint64_t created{};  ///< cycle
+  std::uint32_t source{}, destination{};
+  std::uint32_t flits{1};
+  std::uint32_t traffic_class{};
+};
+
+struct traffic_plan {
+  enum class pattern { uniform, transpose, neighbor };
+  struct kind {
+    std::uint32_t traffic_class{};
+    std::uint32_t flits{1};
+    std::uint32_t share{1};  ///< of the packets, against the other kinds
+  };
+  pattern where{pattern::uniform};
+  std::vector<kind> kinds{kind{}};
+  double rate{};  ///< flits per node and cycle
+  std::uint64_t cycles{};
+  std::uint64_t seed{};
+
+  [[nodiscard]] double mean_flits() const;
+};
+
+/// Packets in order of creation; of a node at most one per cycle.
+[[nodiscard]] std::vector<planned_packet> packets_of(const network_description& n, const traffic_plan& t);
+
+struct played {
+  static constexpr std::uint64_t never = UINT64_MAX;
+  std::vector<std::uint64_t> arrived;  ///< by packet: cycle of its tail at the node
+  double accepted{};                   ///< flits per node and cycle from cycle `from` to `to`
+  std::uint64_t cycles{};              ///< played
+};
+
+/// Plays until all packets have arrived, but not beyond `limit`. Flits are counted in [from, to).
+struct play_window {
+  std::uint64_t from{}, to{}, limit{};
+};
+[[nodiscard]] played play_reference(const network_description& n, const std::vector<planned_packet>& packets,
+                                    const play_window& w);
+[[nodiscard]] played play_switches(const network_description& n, const std::vector<planned_packet>& packets,
+                                   const play_window& w);
+
+/// Mean cycles from creation to the arrival of the tail, of the packets created in [from, to); NaN when one
+/// of them has not arrived.
+[[nodiscard]] double mean_latency(const std::vector<planned_packet>& packets, const played& p,
+                                  std::uint64_t from, std::uint64_t to);
+
+/// The switches alone, with what lies around them.
+class switch_network final : public hw::switch_core::surroundings {
+ public:
+  struct delivery {
+    std::uint32_t packet{};
+    std::uint8_t vc{};  ///< of the output to the node
+    std::uint32_t flits{};
+    bool tail{};
+    std::uint64_t arrived{};  ///< cycle of the last of the flits
+  };
+
+  explicit switch_network(const network_description& n);
+
+  /// One cycle. Packets of a node are sent in the order they are queued.
+  void queue(const planned_packet& p, std::uint32_t number);
+  void step();
+  [[nodiscard]] std::uint64_t now() const { return now_; }
+  [[nodiscard]] std::uint64_t flits_ejected() const { return flits_ejected_; }
+  [[nodiscard]] const std::vector<delivery>& deliveries() const { return deliveries_; }
+  /// Nothing is under way and all credits are there or on their way.
+  [[nodiscard]] bool at_rest() const;
+  [[nodiscard]] const hw::switch_core& core() const { return core_; }
+
+  [[nodiscard]] hw::switch_core::hop route(std::uint16_t router, std::uint16_t exit,
+                                           std::uint8_t vc) const override;
+  void eject(const hw::switch_core::departure& d, hw::packet_ptr p) override;
+  void return_credit(std::uint32_t, std::uint8_t, std::uint32_t, std::uint64_t) override {}
+  void occupied(std::uint32_t, std::uint8_t, std::uint32_t, std::uint64_t, std::uint64_t) override {}
+
+ private:
+  [[nodiscard]] hw::switch_core::parameters build();
+  void add_source(hw::switch_core::parameters& p, std::uint32_t node) const;
+  [[nodiscard]] hw::switch_core::port router_port(std::uint32_t router) const;
+
+  struct credit {
+    std::uint32_t output;
+    std::uint8_t vc;
+    std::uint32_t flits;
+    std::uint64_t cycle;
+  };
+  const network_description n_;
+  std::vector<std::uint32_t> port_;  ///< [router][side], the node's last
+  std::uint32_t sources_{};          ///< port of the first node's source
+  hw::packet_pool pool_;
+  hw::switch_core core_;
+  std::uint64_t now_{};
+  std::uint64_t flits_ejected_{};
+  std::vector<credit> credits_;
+  std::vector<delivery> deliveries_;
+};
+
+}  // namespace diecast::test
