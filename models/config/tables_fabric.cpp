@@ -157,7 +157,9 @@ block_table hbm_table() {
       .choice(&b::scheduler, "scheduler", {"fr_fcfs", "fcfs"},
               "First ready (row hits first, then oldest), or strictly the oldest.", "Ramulator 2.1")
       .choice(&b::page_policy, "page_policy", {"open", "closed"},
-              "closed: a row is closed with its last waiting access (auto-precharge).", "Ramulator 2.1")
+              "closed: a row is closed with its last waiting access (auto-precharge), but for a read closely "
+              "behind a write.",
+              "Ramulator 2.1")
       .choice(&b::refresh, "refresh", {"all_bank", "per_bank", "none"},
               "Refresh of all banks of a pseudo-channel at once, of one bank at a time, or none.",
               "Ramulator 2.1, AllBank")

@@ -113,13 +113,19 @@ void set_row_times(dram_parameters& p, const config::hbm_block& hbm, const conve
   p.writep_to_ref = converter::from(written + c.ticks(hbm.trp_ns), col, row);
 }
 
+/// Whole clocks within a time.
+std::uint64_t interval_clocks(double ns, sim_time tck) {
+  constexpr double arithmetic = 1e-6;  // a quotient of doubles may fall short of the whole number it is
+  return static_cast<std::uint64_t>(std::max(0.0, ns / tck.ns() + arithmetic));
+}
+
 void set_refresh_times(dram_parameters& p, const config::hbm_block& hbm, const converter& c, sim_time tck) {
   const dram_tick act = c.activate_length();
   constexpr dram_tick row = 1;
-  p.refi = std::max<dram_tick>(1, c.ticks(hbm.trefi_ns));
-  // The same interval shared by the banks, rounded up to whole clocks.
+  // Refreshes may come early, on average never late: their intervals are rounded down.
+  p.refi = std::max<dram_tick>(1, interval_clocks(hbm.trefi_ns, tck)) * p.clock;
   const double share_ns = hbm.trefi_ns / static_cast<double>(p.banks_per_pc());
-  p.refi_bank = std::max<dram_tick>(1, command_clocks(share_ns, tck)) * p.clock;
+  p.refi_bank = std::max<dram_tick>(1, interval_clocks(share_ns, tck)) * p.clock;
   p.refresh_set = c.ticks(hbm.trfcpb_ns);
   p.ref_to_act = converter::from(c.ticks(hbm.trfc_ns), row, act);
   p.ref_to_pre = c.ticks(hbm.trfc_ns);

@@ -119,14 +119,17 @@ void dram_state::column(std::uint32_t pc, std::uint32_t b, bool write, bool clos
   if (!close) {
     raise(k.pre, restored);
     raise(c.pre_all, restored);
+    if (write) k.restored = restored;
     return;
   }
-  // The bank closes itself when tRAS and its own recovery are over; tRC covers the former.
+  // The bank closes itself when tRAS and its own recovery are over.
+  const dram_tick aged = k.opened + p_.act_to_pre;
   k.row = no_row;
   c.open &= ~(std::uint64_t{1} << b);
-  raise(k.act, t + (write ? p_.writep_to_act : p_.readp_to_act));
-  raise(k.refresh, t + (write ? p_.writep_to_ref : p_.readp_to_ref));
-  raise(c.refresh_all, t + (write ? p_.writep_to_ref : p_.readp_to_ref));
+  raise(k.act, std::max(aged + p_.pre_to_act, t + (write ? p_.writep_to_act : p_.readp_to_act)));
+  const dram_tick refresh = std::max(aged + p_.pre_to_ref, t + (write ? p_.writep_to_ref : p_.readp_to_ref));
+  raise(k.refresh, refresh);
+  raise(c.refresh_all, refresh);
 }
 
 }  // namespace diecast::timing

@@ -20,7 +20,8 @@ class dram_state {
     std::uint32_t row{no_row};
     std::uint32_t group{};  ///< sid * bank_groups + bank_group
     dram_tick act{}, pre{}, read{}, write{}, refresh{};
-    dram_tick opened{};  ///< its last activation
+    dram_tick opened{};    ///< its last activation
+    dram_tick restored{};  ///< what was written to its open row is safe from a precharge
   };
   struct group_state {
     dram_tick act{}, read{}, write{};
@@ -78,7 +79,12 @@ class dram_state {
   void precharge_all(std::uint32_t pc, dram_tick t);
   void refresh_all(std::uint32_t pc, dram_tick t);
   void refresh_bank(std::uint32_t pc, std::uint32_t b, dram_tick t);
-  /// close: with auto-precharge.
+  /// Whether a column command at t may close its bank. A write recovers before the precharge; after a read
+  /// that follows it closely there is not the time.
+  [[nodiscard]] bool may_close(std::uint32_t pc, std::uint32_t b, bool write, dram_tick t) const {
+    return write || t + p_.read_to_pre >= bank(pc, b).restored;
+  }
+  /// close: with auto-precharge. Precondition of it: may_close().
   void column(std::uint32_t pc, std::uint32_t b, bool write, bool close, dram_tick t);
 
  private:

@@ -309,7 +309,8 @@ void dram_scheduler::serve_column(const choice& c, index n, dram_tick t, std::ve
   hazards_ -= d.hazard ? 1 : 0;
   free_nodes_.push_back(n);
   const bool close = p_.page_policy == config::hbm_page_policy::closed && slot.active == none &&
-                     slot.queue[0].hit == none && slot.queue[1].hit == none;
+                     slot.queue[0].hit == none && slot.queue[1].hit == none &&
+                     state_.may_close(c.pc, c.bank, d.write, t);
   lost_.column(c.pc, c.bank, d.write, t, {d.visible, d.alone, state_.bank(c.pc, c.bank).opened});
   if (queued() == 0) lost_.emptied(t);
   state_.column(c.pc, c.bank, d.write, close, t);

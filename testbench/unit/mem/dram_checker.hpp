@@ -47,14 +47,15 @@ class dram_checker : public timing::dram_command_observer {
     const auto it = counts_.find(c);
     return it == counts_.end() ? 0 : it->second;
   }
-  /// Refreshes owed at `end_ns` and not given, per bank of the worst pseudo-channel.
+  /// Refreshes owed at `end_ns` and not given, of the bank that has the fewest.
   [[nodiscard]] double refreshes_owed(double end_ns) const {
     if (h_.refresh == config::hbm_refresh::none) return 0;
-    const bool all = h_.refresh == config::hbm_refresh::all_bank;
-    const double banks = static_cast<double>(h_.sids * h_.bank_groups * h_.banks_per_group);
-    const double given = static_cast<double>(count(kind::refresh_all) + count(kind::refresh_bank)) /
-                         static_cast<double>(h_.pseudo_channels);
-    return end_ns / h_.trefi_ns - (all ? given : given / banks);
+    const std::uint64_t banks =
+        h_.pseudo_channels *
+        (h_.refresh == config::hbm_refresh::all_bank ? 1 : h_.sids * h_.bank_groups * h_.banks_per_group);
+    std::uint64_t fewest = refreshes_.size() < banks ? 0 : UINT64_MAX;
+    for (const auto& [bank, given] : refreshes_) fewest = std::min(fewest, given);
+    return end_ns / h_.trefi_ns - static_cast<double>(fewest);
   }
 
  private:
@@ -76,6 +77,11 @@ class dram_checker : public timing::dram_command_observer {
   [[nodiscard]] double point(const timing::dram_event& e) const { return ns(e.at + length(e.command) - 1); }
   [[nodiscard]] double write_to_pre() const { return h_.cwl_ns + h_.burst_ns + h_.twr_ns; }
   [[nodiscard]] double write_to_act() const { return write_to_pre() + h_.trp_ns; }
+  /// closing: the read closes the bank that was written, tRTP later.
+  [[nodiscard]] double write_to_read(bool group, bool closing) const {
+    const double turned = h_.cwl_ns + h_.burst_ns + (group ? h_.twtr_l_ns : h_.twtr_s_ns);
+    return closing ? std::max(turned, write_to_pre() - h_.trtp_ns) : turned;
+  }
   static bank_key key(const timing::dram_location& l) {
     return {l.pseudo_channel, l.sid, l.bank_group, l.bank};
   }
@@ -108,7 +114,8 @@ class dram_checker : public timing::dram_command_observer {
     const bool group = sid && a.where.bank_group == b.where.bank_group;
     switch (b.command) {
       case kind::activate:
-        if (a.command == kind::activate) return bank ? h_.trc_ns : group ? h_.trrd_l_ns : h_.trrd_s_ns;
+        if (a.command == kind::activate)
+          return bank ? std::max(h_.trc_ns, h_.tras_ns + h_.trp_ns) : group ? h_.trrd_l_ns : h_.trrd_s_ns;
         if (a.command == kind::precharge) return bank ? h_.trp_ns : 0;
         if (a.command == kind::precharge_all) return h_.trp_ns;
         if (a.command == kind::read_precharge) return bank ? h_.trtp_ns + h_.trp_ns : 0;
@@ -130,7 +137,7 @@ class dram_checker : public timing::dram_command_observer {
       case kind::read_precharge:
         if (a.command == kind::activate) return bank ? h_.trcd_rd_ns : 0;
         if (reads(a.command)) return group ? h_.tccd_l_ns : sid ? h_.burst_ns : h_.tccd_r_ns;
-        if (writes(a.command)) return h_.cwl_ns + h_.burst_ns + (group ? h_.twtr_l_ns : h_.twtr_s_ns);
+        if (writes(a.command)) return write_to_read(group, bank && b.command == kind::read_precharge);
         return 0;
       case kind::write:
       case kind::write_precharge:
@@ -182,6 +189,7 @@ class dram_checker : public timing::dram_command_observer {
 
   void apply(const timing::dram_event& e) {
     ++counts_[e.command];
+    if (e.command == kind::refresh_all || e.command == kind::refresh_bank) ++refreshes_[key(e.where)];
     const auto it = rows_.find(key(e.where));
     const bool open = it != rows_.end();
     switch (e.command) {
@@ -216,6 +224,7 @@ class dram_checker : public timing::dram_command_observer {
   std::map<std::uint32_t, std::deque<double>> activates_;
   std::map<bank_key, std::uint32_t> rows_;
   std::map<kind, std::uint64_t> counts_;
+  std::map<bank_key, std::uint64_t> refreshes_;  ///< of all banks: under the first
   std::set<std::tuple<std::uint64_t, timing::dram_location, bool>> columns_;
   std::uint64_t commands_{};
   std::vector<std::string> violations_;

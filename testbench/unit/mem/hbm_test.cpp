@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "at_driver.hpp"
+#include "dram_blocks.hpp"
 #include "dram_checker.hpp"
 #include "hw/hbm/hbm_controller.hpp"
 #include "hw/hbm/hbm_simple.hpp"
@@ -159,8 +160,11 @@ TEST_CASE("hbm: a full queue holds END_REQ back") {
   CHECK(b.driver.accesses[5].accepted >= nanoseconds(45));
 }
 
-TEST_CASE("hbm: random traffic loses nothing and every read returns the last write before it") {
-  bench b(48);
+namespace {
+
+/// Random reads and writes, many of them to the same bytes.
+void check_random_traffic(const config::hbm_block& h) {
+  bench b(48, h);
   constexpr std::uint64_t span = 1 << 16;
   std::vector<unsigned char> image(span, 0xff);
   std::vector<std::pair<std::size_t, std::vector<unsigned char>>> expected;
@@ -187,6 +191,34 @@ TEST_CASE("hbm: random traffic loses nothing and every read returns the last wri
   CHECK(expected.size() > 2000);
   CHECK(wrong == 0);
   CHECK(b.checker.most_open() > 16);
+}
+
+}  // namespace
+
+TEST_CASE("hbm: random traffic loses nothing and every read returns the last write before it") {
+  check_random_traffic(bare());
+}
+
+TEST_CASE("hbm: so it does in HBM2 with closed pages and a refresh of all banks") {
+  config::hbm_block h = test::hbm2();
+  h.page_policy = config::hbm_page_policy::closed;
+  h.read_queue = h.write_queue = 32;
+  check_random_traffic(h);
+}
+
+TEST_CASE("hbm: so it does in HBM3E with a bank hash, strictly in order") {
+  config::hbm_block h = test::hbm3e();
+  h.bank_hash = config::hbm_bank_hash::row_xor;
+  h.scheduler = config::hbm_scheduler::fcfs;
+  check_random_traffic(h);
+}
+
+TEST_CASE("hbm: so it does in HBM4 with a bank hash, closed pages and a refresh per bank") {
+  config::hbm_block h = test::hbm4();
+  h.bank_hash = config::hbm_bank_hash::row_xor;
+  h.page_policy = config::hbm_page_policy::closed;
+  h.refresh = config::hbm_refresh::per_bank;
+  check_random_traffic(h);
 }
 
 TEST_CASE("hbm: responses can pass each other") {
