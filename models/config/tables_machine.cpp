@@ -30,10 +30,12 @@ block_table sim_table() {
              "Simulated time between two looks at progress and signals.", assumption)
       .count(&b::limit_ms, "limit_ms", "ms", 1, 1'000'000, "Simulated time at which a run is stopped.",
              assumption)
-      .count(&b::watchdog_us, "watchdog_us", "us", 1, 1'000'000'000,
-             "Time without any movement after which a run whose firmware polls is reported as a deadlock. A "
-             "long computation counts as movement.",
-             assumption)
+      .count(
+          &b::watchdog_us, "watchdog_us", "us", 1, 1'000'000'000,
+          "Time without any movement after which a run is reported as a deadlock though events go on, but at "
+          "least twice the machine's longest single step (a packet over its slowest link). A long "
+          "computation counts as movement.",
+          assumption)
       .count(&b::firmware_stack_kib, "firmware_stack_kib", "KiB", 16, 65'536,
              "Stack of a PE's firmware thread.", assumption)
       .count(&b::task_stack_kib, "task_stack_kib", "KiB", 16, 65'536,

@@ -7,6 +7,7 @@
 #include "hw/base/time.hpp"
 #include "models/analysis/credit_checker.hpp"
 #include "models/analysis/critical_hops.hpp"
+#include "models/timing/longest_step.hpp"
 #include "models/types/error.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/observe/ccl_trace.hpp"
@@ -110,7 +111,8 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   o.elaborate_s = elaboration.seconds();
 
   const stopwatch running;
-  watchdog dog(pod, picoseconds(config.sim.watchdog_us * 1'000'000));
+  watchdog dog(pod, picoseconds(config.sim.watchdog_us * 1'000'000),
+               timing::longest_step(run.machine.topology, config));
   const end_of_run end = run_slices(
       config.sim, [&host_session] { return host_session.finished(); }, faults,
       [&dog] { return dog.starved(hw::now()); });

@@ -21,6 +21,13 @@ std::uint64_t watchdog::moves() const {
     const hw::terminal_port& terminal = pe.dma.terminal();
     sum += pe.ipcq.moves() + pe.core.moves() + terminal.packets_sent() + terminal.packets_received();
   });
+  pod_.visit_cubes([&sum](auto& cube) {
+    sum += cube.noc().statistics().wakeups;
+    for (unsigned s = 0; s < fabric::sides; ++s) {
+      const hw::ucie_adapter* const edge = cube.edge(static_cast<fabric::side>(s));
+      if (edge != nullptr) sum += edge->statistics().evaluations;
+    }
+  });
   return sum;
 }
 

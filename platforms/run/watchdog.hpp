@@ -3,6 +3,7 @@
 // between slices of the simulation, so it costs the machine no event.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "models/types/time.hpp"
@@ -12,10 +13,15 @@ namespace diecast::platforms {
 
 class watchdog {
  public:
-  /// `patience`: time without movement after which a run is taken for a deadlock (sim.watchdog_us).
-  watchdog(netlist::pod& pod, sim_time patience) : pod_(pod), patience_(patience) {}
+  /// `patience`: time without movement after which a run is taken for a deadlock (sim.watchdog_us), but
+  /// never less than twice the machine's longest step (timing::longest_step).
+  watchdog(netlist::pod& pod, sim_time patience, sim_time longest_step)
+      : pod_(pod), patience_(std::max(patience, longest_step * 2)) {}
 
-  /// True when nothing has moved for that long. Descriptors, tokens, credits, packets, copies, vector
+  [[nodiscard]] sim_time patience() const { return patience_; }
+
+  /// True when nothing has moved for that long. Descriptors, tokens, credits, packets at blocks, in routers
+  /// and on links between dies and packages, copies, vector
   /// operations, steps and changes of state are movement, and so is timed work (a long computation, the
   /// wait for a common start) until it ends. While no PE runs a kernel, hosts do, and nobody polls.
   [[nodiscard]] bool starved(sim_time now);

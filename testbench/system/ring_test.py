@@ -74,6 +74,16 @@ class RingOfTwo(harness.Case):
         self.run_pod(*job)
         self.assertEqual(list((self.folder / "out").glob("deadlock*")), [])
 
+    def test_slow_links_and_engines_are_no_hang(self):
+        """What takes longer than sim.watchdog_us but ends is movement, asleep or polling."""
+        slow = (("sip_link.gbytes_s=0.001", "sim.watchdog_us=20"),
+                ("sip_link.latency_ns=100000", "ipcq.backpressure=poll", "sim.watchdog_us=20"),
+                ("pe.dma_startup_cycles=10000", "ipcq.poll_cycles=20", "ipcq.backpressure=poll",
+                 "sim.watchdog_us=1"))
+        for sets in slow:
+            with self.subTest(sets=sets):
+                self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "4KiB", *harness.sets(*sets))
+
     def test_polling_is_found_by_the_watchdog(self):
         done = self.run_pod(*TWO_RANKS, "--algorithm", "ring_1d", expect=3, *harness.sets(
             "ipcq.match=sender", "ipcq.backpressure=poll", "sim.watchdog_us=50"))

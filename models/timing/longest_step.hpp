@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a machine may look idle although it works: the longest bounded operation between two events
+// that anybody counts. A watchdog must be more patient than that.
+#pragma once
+
+#include "models/config/machine_config.hpp"
+#include "models/fabric/topology.hpp"
+#include "models/types/time.hpp"
+
+namespace diecast::timing {
+
+/// A packet of full length over the slowest link between dies or packages, and behind it, one after the
+/// other, a crossing of a router and its interfaces, all stages of a DMA engine, an IPCQ and a PE, and a
+/// full queue of the memory controller through one bank with a refresh in between. Overrides of links count.
+[[nodiscard]] sim_time longest_step(const fabric::topology& t, const config::machine_config& c);
+
+}  // namespace diecast::timing
