@@ -247,6 +247,15 @@ verdict refresh_fits(const machine_config& c) {
                      fmt::format("less than hbm.trefi_ns = {}", h.trefi_ns)};
 }
 
+verdict bank_refresh_fits(const machine_config& c) {
+  const hbm_block& h = c.hbm;
+  if (h.model != hbm_model::bank || h.refresh != hbm_refresh::per_bank) return {};
+  if (h.trfcpb_ns + h.trc_ns < h.trefi_ns) return {};
+  return broken_rule{"leaves a bank no time for a row between its refreshes",
+                     fmt::format("{} ns", h.trfcpb_ns),
+                     fmt::format("less than hbm.trefi_ns - hbm.trc_ns = {}", h.trefi_ns - h.trc_ns)};
+}
+
 verdict polls_within_the_watchdog(const machine_config& c) {
   const double period_us = static_cast<double>(c.ipcq.poll_cycles) / c.noc.clock_ghz / 1e3;
   if (c.ipcq.wait != backpressure::poll || static_cast<double>(c.sim.watchdog_us) > 2 * period_us) return {};
@@ -290,6 +299,7 @@ const rule rules[]{
     {{"hbm.address_map"}, address_map_names_fields},
     {{"hbm.drain_low", "hbm.drain_high"}, drain_marks_ordered},
     {{"hbm.trfc_ns", "hbm.trefi_ns", "hbm.refresh", "hbm.model"}, refresh_fits},
+    {{"hbm.trfcpb_ns", "hbm.trc_ns", "hbm.trefi_ns", "hbm.refresh", "hbm.model"}, bank_refresh_fits},
 };
 
 }  // namespace

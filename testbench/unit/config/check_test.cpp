@@ -87,6 +87,8 @@ TEST_CASE("config check: each rule is broken alone and names its key") {
       {"hbm.drain_low", "at most hbm.drain_high = 0.8", [](auto& c) { c.hbm.drain_low = 0.9; }},
       {"hbm.trfc_ns", "less than hbm.trefi_ns = 3900", [](auto& c) { c.hbm.trfc_ns = 3900; }},
       {nullptr, "", [](auto& c) { c.hbm.trfc_ns = 3900, c.hbm.refresh = hbm_refresh::none; }},
+      {"hbm.trfcpb_ns", "less than hbm.trefi_ns - hbm.trc_ns = 3855",
+       [](auto& c) { c.hbm.trfcpb_ns = 3855, c.hbm.refresh = hbm_refresh::per_bank; }},
   };
   for (const row& r : rows) {
     machine_config c;
