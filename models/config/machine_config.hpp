@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/config/ccl_tables.hpp"
 #include "models/types/ids.hpp"
 
 namespace diecast::config {
@@ -71,7 +72,6 @@ struct pe_block {
   std::uint64_t dma_ipcq_weight{1};
 };
 
-enum class buffer_kind : std::uint8_t { tcm, sram, hbm };
 enum class match_policy : std::uint8_t { address, sender };
 enum class backpressure : std::uint8_t { sleep, poll };
 
@@ -220,7 +220,8 @@ struct host_block {
 };
 
 enum class root_place : std::uint8_t { center, corner };
-enum class inter_sip : std::uint8_t { ring_1d, torus_2d };
+enum class inter_sip : std::uint8_t { ring_1d, torus_2d, mesh_2d_no_wrap };
+enum class accumulation : std::uint8_t { elem, f32_acc, f32_wire };
 enum class install_kind : std::uint8_t { backdoor, timed };
 
 struct ccl_block {
@@ -228,6 +229,8 @@ struct ccl_block {
   inter_sip between_sips{inter_sip::ring_1d};  ///< key inter_sip
   std::uint64_t kernel_call_cycles{20};        ///< firmware overhead per runtime call
   install_kind install{install_kind::backdoor};
+  auto_count chunks{};  ///< of pipelined algorithms
+  accumulation accumulate{accumulation::elem};  ///< key accumulation
 };
 
 struct trace_block {
@@ -263,6 +266,7 @@ struct machine_config {
   ccl_block ccl;
   trace_block trace;
   std::vector<link_override> overrides;  ///< in order: a later one wins
+  ccl_tables ccl_named;                  ///< keys ccl.algorithms and ccl.patterns
 
   [[nodiscard]] machine_shape shape() const {
     return {static_cast<std::uint32_t>(pod.sips), static_cast<std::uint32_t>(sip.columns),

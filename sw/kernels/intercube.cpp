@@ -5,13 +5,14 @@
 //   row reduce     west of the root's column tiles flow east, east of it west
 //   column reduce  on the root's column, likewise from south and north
 //   between SIPs   the root PEs: reduce-scatter and all-gather on a ring, or on a torus of SIPs rows,
-//                  then columns, then rows; half of the vector each way round. Every element is
-//                  reduced along one path and then copied, so all SIPs end with the same bits.
+//                  then columns, then rows; half of the vector each way round; on a mesh of SIPs the same
+//                  on open lines. Every element is reduced along one path and then copied, so all SIPs end
+//                  with the same bits.
 #include <algorithm>
 
 #include "models/types/error.hpp"
 #include "sw/kernels/builtin.hpp"
-#include "sw/kernels/ring.hpp"
+#include "sw/kernels/grid.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
@@ -37,7 +38,7 @@ struct line_place {
 };
 
 /// The words of kernel_arguments::extra.
-enum extra : std::size_t { x, columns, root_x, y, rows, root_y, sip_x, sip_columns, sip_y, sip_rows };
+enum extra : std::size_t { x, columns, root_x, y, rows, root_y, sip_x, sip_columns, sip_y, sip_rows, sip_wrap };
 
 line_place row_of(const abi::kernel_arguments& a) {
   return {a.extra[x], a.extra[columns], a.extra[root_x], comm::east, comm::west};
@@ -64,13 +65,16 @@ void broadcast_from_root(pe_context& pe, const line_place& line, std::uint64_t t
   pe.send_all(line.outer(), tile, bytes);
 }
 
-/// Roots of all SIPs; with one row of SIPs the column has one member and this is a plain ring.
+/// Roots of all SIPs; divides averages. With one row of SIPs the column has one member and this is a plain ring.
 void exchange_between_sips(pe_context& pe) {
   const ring_place sip_column = sip_column_of(pe.args());
+  if (pe.args().extra[sip_wrap] == 0) return all_reduce_on_mesh(pe, sip_row_of(pe.args()), sip_column);
   both_ways_round(pe, sip_row_of(pe.args()), [&](const ring_place& row, const elements& half) {
     const bool mirrored = row.forth != comm::global_east;
     reduce_scatter(pe, row, half);
-    all_reduce(pe, mirrored ? sip_column.reversed() : sip_column, part(half, row.own(), row.size));
+    const elements own = part(half, row.own(), row.size);
+    all_reduce(pe, mirrored ? sip_column.reversed() : sip_column, own);
+    finish_average(pe, own);
     all_gather(pe, row, half);
   });
 }
@@ -91,7 +95,6 @@ void run_intercube(pe_context& pe) {
     if (column.is_root()) {
       pe.step("between_sips");
       exchange_between_sips(pe);
-      pe.finish_average(tile, bytes);
     }
     pe.step("column_broadcast");
     broadcast_from_root(pe, column, tile, bytes);
@@ -99,8 +102,6 @@ void run_intercube(pe_context& pe) {
   pe.step("row_broadcast");
   broadcast_from_root(pe, row, tile, bytes);
 }
-
-std::uint64_t no_scratch(const argument_context&) { return 0; }
 
 /// SIPs of the group, in order.
 std::vector<sip_id> sips_of(const comm::group& g) {
@@ -123,13 +124,14 @@ void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& 
 
   const std::vector<sip_id> sips = sips_of(c.members);
   const auto position = std::lower_bound(sips.begin(), sips.end(), self.sip) - sips.begin();
-  const auto width = c.config.ccl.between_sips == config::inter_sip::torus_2d
-                         ? static_cast<std::ptrdiff_t>(comm::sip_grid_of(c.config).columns)
-                         : std::ssize(sips);
+  const auto width = c.config.ccl.between_sips == config::inter_sip::ring_1d
+                         ? std::ssize(sips)
+                         : static_cast<std::ptrdiff_t>(comm::sip_grid_of(c.config).columns);
   a.extra[sip_x] = position % width;
   a.extra[sip_columns] = width;
   a.extra[sip_y] = position / width;
   a.extra[sip_rows] = std::ssize(sips) / width;
+  a.extra[sip_wrap] = c.config.ccl.between_sips == config::inter_sip::mesh_2d_no_wrap ? 0 : 1;
 }
 
 }  // namespace

@@ -7,7 +7,22 @@
 namespace diecast::sw {
 
 kernel_table builtin_kernels() {
-  return {ring_1d_entry(), ring_1d_unidir_entry(), ring_full_tile_entry(), intercube_entry()};
+  return {ring_1d_entry(),
+          ring_1d_unidir_entry(),
+          ring_full_tile_entry(),
+          intercube_entry(),
+          mesh_2d_entry(),
+          torus_2d_entry(),
+          tree_binary_entry(),
+          double_binary_tree_entry(),
+          p2p_tree_entry(),
+          hierarchical_3level_entry(),
+          hierarchical_pipelined_entry(),
+          recursive_doubling_entry(),
+          rabenseifner_entry(),
+          swing_entry(),
+          direct_one_shot_entry(),
+          direct_two_shot_entry()};
 }
 
 void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arguments& arguments,
@@ -28,6 +43,13 @@ std::uint32_t ring_position(const argument_context& c, std::uint32_t rank) {
     }
   }
   return c.ring_positions.at(rank);
+}
+
+const comm::rank_grid& grid_of(const argument_context& c) {
+  if (c.grid == nullptr) {
+    c.grid = std::make_shared<const comm::rank_grid>(comm::pattern_context{c.config, c.shape, c.members});
+  }
+  return *c.grid;
 }
 
 }  // namespace diecast::sw

@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
 #include "models/comm/patterns.hpp"
+#include "models/comm/rank_grid.hpp"
 #include "models/config/machine_config.hpp"
 
 namespace diecast::sw {
@@ -29,6 +31,8 @@ struct argument_context {
   bool in_place{true};  ///< output is the input's buffer
   /// Kept by ring_position(): positions on comm::ring_order, by rank.
   mutable std::vector<std::uint32_t> ring_positions{};
+  /// Kept by grid_of(): the members as rows and columns.
+  mutable std::shared_ptr<const comm::rank_grid> grid{};
 };
 
 struct kernel_entry {

@@ -6,18 +6,10 @@
 #include <functional>
 
 #include "models/comm/install_plan.hpp"
+#include "sw/kernels/elements.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
-
-/// A range of elements of the output vector.
-struct elements {
-  std::uint64_t begin{};
-  std::uint64_t count{};
-};
-
-/// Part `index` of `parts` nearly equal ones; parts may be empty.
-[[nodiscard]] elements part(const elements& whole, std::uint64_t index, std::uint64_t parts);
 
 /// Where a PE stands on a ring: `forth` leads to position + 1, `back` to position - 1.
 struct ring_place {

@@ -276,6 +276,8 @@ void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, s
   queue_state& in = impl_->receiver(recv_dir);
   slot_cut sending = impl_->cut(out, send_bytes);
   slot_cut receiving = impl_->cut(in, recv_bytes);
+  const bool same_region = send_offset == recv_offset;
+  const auto may_take = [&] { return !same_region || receiving.done < sending.done || !sending.more(); };
   while (sending.more() || receiving.more()) {
     bool moved = false;
     if (sending.more() && driver.has_space(out)) {
@@ -283,7 +285,7 @@ void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, s
       sending.done += sending.piece();
       moved = true;
     }
-    if (receiving.more() && driver.has_message(in)) {
+    if (receiving.more() && may_take() && driver.has_message(in)) {
       impl_->take(in, recv_offset + receiving.done, receiving.piece(), how);
       receiving.done += receiving.piece();
       moved = true;
@@ -292,9 +294,9 @@ void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, s
     // Neither can go on: whichever becomes possible first must wake this PE, or a ring of exchanges
     // in which one neighbor is late on one side would stand still.
     if (sending.more()) driver.arm(out, abi::arm_send_space);
-    if (receiving.more()) driver.arm(in, abi::arm_receive);
-    impl_->tasks.block(
-        [&] { return (sending.more() && out.free > 0) || (receiving.more() && in.available > 0); });
+    const bool taking = receiving.more() && may_take();
+    if (taking) driver.arm(in, abi::arm_receive);
+    impl_->tasks.block([&] { return (sending.more() && out.free > 0) || (taking && in.available > 0); });
   }
 }
 

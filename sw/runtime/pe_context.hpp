@@ -88,7 +88,8 @@ class pe_context {
   enum class arrival : std::uint8_t { copy, reduce };
   /// Sends `send_bytes` from send_offset while receiving `recv_bytes` into recv_offset, slot by
   /// slot, send before receive, so that a cycle of exchanges is free of deadlock for n_slots >= 1.
-  /// Either size may be 0 (then its direction is not touched). The two regions must not overlap.
+  /// Either size may be 0 (then its direction is not touched). The two regions are one and the same, of
+  /// which every slot is sent before what comes for it is taken, or do not overlap.
   /// Sizes are multiples of the element size, and no element is cut: a slot carries
   /// floor(slot_bytes / element) elements. Both ends must agree on the sizes: the length of a message
   /// is compared (and traps) only where the driver reads the status register anyway.
