@@ -181,6 +181,14 @@ block_table ccl_table() {
               "Where f16 and bf16 are rounded: at every reduction; when a sum is sent or stored; at the end, with "
               "f32 on the wire.",
               assumption)
+      .text(&b::algorithm_rules, "algorithm_rules", "[!-~]*",
+            "What --algorithm auto takes, instead of asking the cost model: COLLECTIVE[:FROM-TO]=ALGORITHM,... with "
+            "sizes as for --bytes; the first match counts.",
+            "NCCL_ALGO")
+      .text(&b::tuner, "tuner", "[ -~]*",
+            "CSV file with such rules (collective, min_bytes, max_bytes, algorithm; rank_set and ranks if wanted), "
+            "asked after algorithm_rules.",
+            "NCCL tuner plugin")
       .table();
 }
 

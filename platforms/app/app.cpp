@@ -20,6 +20,7 @@
 #include "platforms/io/paths.hpp"
 #include "platforms/io/result_json.hpp"
 #include "platforms/run/child.hpp"
+#include "platforms/run/choose.hpp"
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/simulate.hpp"
 
@@ -106,7 +107,7 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(
   std::vector<problem> problems;
   for (const auto& p : points) {
     try {
-      runs.push_back(std::make_unique<platforms::prepared_run>(machine, tables, p));
+      runs.push_back(platforms::prepare_point(machine, tables, p));
     } catch (const user_error& e) {
       for (const auto& found : e.problems()) {
         const auto same = [&](const problem& known) { return to_string(known) == to_string(found); };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/run/bound.hpp"
 
+#include "models/cost/algorithm_cost.hpp"
 #include "models/cost/lower_bound.hpp"
 
 namespace diecast::platforms {
@@ -16,7 +17,14 @@ void add_bound(const prepared_run& run, run_outcome& outcome) {
   outcome.bound_detail = b.terms.front().detail;
 }
 
-void rate_against_bound(run_outcome& outcome) {
+void rate_against_bound(const prepared_run& run, run_outcome& outcome) {
+  outcome.stats.emplace_back("latency_goal_ns", cost::latency_goal_ns(run.machine.topology, run.machine.config,
+                                                                      run.members));
+  if (const auto what = comm::collective_named(run.point.collective)) {
+    const auto expected = cost::estimate_of(run.machine.topology, run.machine.config,
+                                            {*what, run.members, run.point.bytes}, run.point.algorithm);
+    if (expected) outcome.stats.emplace_back("expected_ns", expected->ns());
+  }
   if (outcome.bound_ns > 0 && outcome.time_ns > 0) outcome.efficiency = outcome.bound_ns / outcome.time_ns;
 }
 

@@ -9,7 +9,8 @@ namespace diecast::platforms {
 
 /// Fills bound_ns, bound_kind and bound_detail from the run's machine, collective, ranks and bytes.
 void add_bound(const prepared_run& run, run_outcome& outcome);
-/// Fills efficiency; call it when the time is known.
-void rate_against_bound(run_outcome& outcome);
+/// Fills efficiency, and among the statistics latency_goal_ns (cost::latency_goal_ns) and what the cost model
+/// expected of the algorithm, expected_ns; call it when the time and the other statistics are known.
+void rate_against_bound(const prepared_run& run, run_outcome& outcome);
 
 }  // namespace diecast::platforms

@@ -87,7 +87,7 @@ void prepared_run::choose_kernel(const app::registries& tables) {
     point.algorithm = known.front();
     algorithm_reason = "default of the collective";
   } else {
-    algorithm_reason = "given";
+    algorithm_reason = point.algorithm_reason;
   }
   const auto found =
       std::find_if(tables.kernels.begin(), tables.kernels.end(), [this](const sw::kernel_entry& k) {

@@ -19,6 +19,7 @@ namespace diecast::platforms {
 struct run_point {
   std::string collective{"all_reduce"};
   std::string algorithm;
+  std::string algorithm_reason{"given"};  ///< why this one, when it is named
   numeric::dtype type{numeric::dtype::f16};
   numeric::reduction op{numeric::reduction::sum};
   std::uint64_t bytes{};                ///< per rank

@@ -125,8 +125,8 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
       o.message = unrest;
     }
   }
-  rate_against_bound(o);
   collect(run, pod, host_session, hops, o);
+  rate_against_bound(run, o);
   if (vcd) finish_waveform(*vcd, o);
   o.peak_rss_mib = peak_rss_mib();
   return o;

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each algorithm is expected to take: its steps at their alpha-beta-gamma cost (step_cost.hpp), and no
+// less than the wires it loads allow. The first part is the time of an idle machine; --algorithm auto
+// compares the sums.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/cost/lower_bound.hpp"
+
+namespace diecast::cost {
+
+/// Steps of an algorithm without contention, and the time its bytes take on the wires it loads. ns.
+struct estimate {
+  double steps_ns{};
+  double wires_ns{};
+  [[nodiscard]] double ns() const { return steps_ns > wires_ns ? steps_ns : wires_ns; }
+};
+
+/// Empty for an algorithm nothing is known of. Precondition: members form what the algorithm needs.
+[[nodiscard]] std::optional<estimate> estimate_of(const fabric::topology& t, const config::machine_config& c,
+                                                  const bound_request& r, const std::string& algorithm);
+
+/// Algorithms of a collective that estimate_of knows.
+[[nodiscard]] std::vector<std::string> estimated_algorithms(comm::collective what);
+
+}  // namespace diecast::cost

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// --algorithm auto: which algorithm a point runs, and why.
+#pragma once
+
+#include <memory>
+
+#include "platforms/run/prepare.hpp"
+
+namespace diecast::platforms {
+
+/// The name that asks for a choice.
+inline constexpr const char* automatic_algorithm = "auto";
+
+/// The point's run. Its algorithm is taken as it is unless it is "auto": then by the first match of
+/// ccl.algorithm_rules, of the table ccl.tuner, else the one the cost model expects to be fastest among those
+/// that can run here (enough queue pairs, tensors that fit). Throws user_error with every problem.
+[[nodiscard]] std::unique_ptr<prepared_run> prepare_point(const machine_model& machine,
+                                                          const app::registries& tables, run_point point);
+
+}  // namespace diecast::platforms

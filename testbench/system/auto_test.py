@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""--algorithm auto: the cost model's choice, rules, tuner tables; and the formulas the choice rests on."""
+import harness
+
+# No two messages meet: every pair of SIPs has a link of its own, a SIP is one router with one PE.
+UNCONTENDED = harness.sets("pod.topology=fully_connected", "sip.columns=1", "sip.rows=1", "cube.pes=1",
+                           "noc.columns=1", "noc.rows=1", "hbm.ports=1")
+
+
+class Auto(harness.Case):
+    AUTO = (*harness.SMALL, "--algorithm", "auto", "--ranks", "pe")
+
+    def test_it_says_why_and_picks_by_size(self):
+        small = self.one(*self.AUTO, "--bytes", "64")
+        large = self.one(*self.AUTO, "--bytes", "256KiB")
+        for row in (small, large):
+            self.assertTrue(row["algorithm_reason"].startswith(f"auto: {row['algorithm']} expected to take"),
+                            row["algorithm_reason"])
+        self.assertNotEqual(small["algorithm"], large["algorithm"])
+
+    def test_the_choice_is_near_the_best(self):
+        for size in ("64", "16KiB", "256KiB"):
+            rows = self.runs(*harness.SMALL, "--algorithm", "all", "--ranks", "pe", "--bytes", size)
+            best = min(row["time_ns"] for row in rows)
+            self.assertLess(self.one(*self.AUTO, "--bytes", size)["time_ns"], 1.5 * best, size)
+
+    def test_rules_come_first_then_the_table_then_the_model(self):
+        table = self.file("tuner.csv", "collective,min_bytes,max_bytes,algorithm\nall_reduce,0,4KiB,ring_1d_unidir\n")
+        keys = harness.sets("ccl.algorithm_rules=all_reduce:0-64=ring_full_tile", f"ccl.tuner={table}")
+        row = self.one(*self.AUTO, *keys, "--bytes", "64")
+        self.assertEqual((row["algorithm"], row["algorithm_reason"]),
+                         ("ring_full_tile", "rule all_reduce:0-64=ring_full_tile"))
+        row = self.one(*self.AUTO, *keys, "--bytes", "4KiB")
+        self.assertEqual((row["algorithm"], row["algorithm_reason"]), ("ring_1d_unidir", f"rule {table} line 2"))
+        row = self.one(*self.AUTO, *keys, "--bytes", "8KiB")
+        self.assertTrue(row["algorithm_reason"].startswith("auto: "))
+
+    def test_a_named_algorithm_needs_no_rule(self):
+        row = self.one(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "64",
+                       *harness.sets("ccl.algorithm_rules=all_reduce=ring_full_tile"))
+        self.assertEqual((row["algorithm"], row["algorithm_reason"]), ("ring_1d", "given"))
+
+    def test_bad_rules_and_tables_are_usage_errors(self):
+        table = self.file("bad.csv", "collective,min_bytes,max_bytes,algorithm\nall_reduce,9,4,ring_1d\n")
+        for key, says in (("ccl.algorithm_rules=all_reduce:0-64KiB", "a rule names no algorithm"),
+                          ("ccl.algorithm_rules=all_reduce=rign_1d", "no such all_reduce algorithm"),
+                          ("ccl.tuner=nowhere.csv", "the table cannot be read"),
+                          (f"ccl.tuner={table}", "bad.csv line 2: no range of sizes")):
+            done = self.run_pod(*self.AUTO, *harness.sets(key), expect=2)
+            self.assertIn(says, done.stderr)
+
+    def test_what_cannot_run_here_is_passed_over(self):
+        # Two queue pairs are enough for a ring and for nothing with more partners.
+        row = self.one(*self.AUTO, *harness.sets("ipcq.queue_pairs=2"), "--bytes", "64")
+        self.assertIn("cannot run here", row["algorithm_reason"])
+
+
+class Formulas(harness.Case):
+    def expected(self, sips, algorithm, size):
+        """What auto expects an algorithm to take, from its reason."""
+        row = self.one(*UNCONTENDED, *harness.sets(f"pod.sips={sips}"), "--ranks", "sip", "--algorithm", algorithm,
+                       "--bytes", size)
+        return row["stats"]["expected_ns"], row["time_ns"]
+
+    def test_the_uncontended_limit_is_the_formula(self):
+        for algorithm, sips in (("ring_1d_unidir", 4), ("ring_1d_unidir", 8), ("recursive_doubling", 4),
+                                ("recursive_doubling", 8), ("tree_binary", 3), ("tree_binary", 7)):
+            for size in (64, 1024, 4096, 8192):
+                expected, measured = self.expected(sips, algorithm, size)
+                self.assertLess(abs(expected / measured - 1), 0.02,
+                                f"{algorithm}, {sips} ranks, {size} bytes: {expected} expected, {measured} measured")
+
+
+if __name__ == "__main__":
+    harness.main()
