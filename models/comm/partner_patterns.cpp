@@ -10,11 +10,13 @@
 namespace diecast::comm {
 namespace {
 
-std::uint32_t ranks_of(const pattern_context& c) { return static_cast<std::uint32_t>(c.members.members.size()); }
+std::uint32_t ranks_of(const pattern_context& c) {
+  return static_cast<std::uint32_t>(c.members.members.size());
+}
 
 /// Both directions of an edge whose directions are known at both ends.
-void join(std::vector<edge>& edges, const pattern_context& c, std::uint32_t a, direction at_a, std::uint32_t b,
-          direction at_b) {
+void join(std::vector<edge>& edges, const pattern_context& c, std::uint32_t a, direction at_a,
+          std::uint32_t b, direction at_b) {
   const std::vector<pe_coord>& m = c.members.members;
   edges.push_back({m[a], at_a, m[b], true, at_b});
   edges.push_back({m[b], at_b, m[a], true, at_a});
@@ -96,8 +98,8 @@ std::vector<edge> all_to_all(const pattern_context& c) {
   std::vector<edge> edges;
   for (std::uint32_t r = 0; r < n; ++r) {
     for (std::uint32_t k = 0; k + 1 < n; ++k)
-      edges.push_back({m[r], static_cast<direction>(k), m[(r + k + 1) % n], true,
-                       static_cast<std::int32_t>(n - k - 2)});
+      edges.push_back(
+          {m[r], static_cast<direction>(k), m[(r + k + 1) % n], true, static_cast<std::int32_t>(n - k - 2)});
   }
   return edges;
 }

@@ -70,7 +70,8 @@ void add_sip_grid(std::vector<edge>& edges, const pattern_context& c, const std:
                   bool closed) {
   const sip_grid grid = sip_grid_of(c.config);
   if (roots.size() != c.shape.sips) {
-    throw user_error({"ccl.inter_sip", fmt::format("{} needs every SIP of the pod", closed ? "torus_2d" : "mesh_2d_no_wrap"),
+    throw user_error({"ccl.inter_sip",
+                      fmt::format("{} needs every SIP of the pod", closed ? "torus_2d" : "mesh_2d_no_wrap"),
                       fmt::format("{} SIPs", roots.size()), fmt::format("{}", c.shape.sips)});
   }
   for (std::uint32_t y = 0; y < grid.rows; ++y) {
@@ -236,26 +237,27 @@ std::vector<edge> hierarchical_3level(const pattern_context& c) {
 }
 
 std::vector<pattern_entry> builtin_patterns() {
-  return {
-      {"ring_1d", "a ring over all ranks, both directions (E, W)", ring_1d},
-      {"ring_1d_unidir", "a ring over all ranks, one way (send E, receive W)", ring_1d_unidir},
-      {"mesh_2d", "rows (E, W) and columns (N, S) of ranks, open at their ends", mesh_2d},
-      {"mesh_2d_no_wrap", "the same as mesh_2d", mesh_2d},
-      {"torus_2d", "rows (E, W) and columns (N, S) of ranks, closed", torus_2d},
-      {"intercube", "pe0 of each cube: rows and the root's column of each SIP, and the roots between SIPs",
-       intercube},
-      {"hierarchical_3level", "rings over the PEs of a cube (E, W), pe0 of the cubes (N, S), and the SIPs",
-       hierarchical_3level},
-      {"tree_binary", "a binary tree of ranks: parent (r-1)/2", tree_binary},
-      {"double_binary_tree", "two binary trees; no rank is an inner node of both", double_binary_tree,
-       {"parent2", "child_left2", "child_right2"}},
-      {"binomial_tree", "rank r below r without its lowest bit", binomial_tree, step_names(), partner(0)},
-      {"recursive_doubling", "partners whose numbers differ in one bit; ranks beyond a power of two fold",
-       recursive_doubling, partner_names(), fold_partner},
-      {"swing", "the partners of swing, and a folded last rank when their number is odd", swing,
-       partner_names(), fold_partner},
-      {"all_to_all", "every rank with every other (ipcq.queue_pairs at least ranks - 1)", all_to_all,
-       offset_names(), 0}};
+  return {{"ring_1d", "a ring over all ranks, both directions (E, W)", ring_1d},
+          {"ring_1d_unidir", "a ring over all ranks, one way (send E, receive W)", ring_1d_unidir},
+          {"mesh_2d", "rows (E, W) and columns (N, S) of ranks, open at their ends", mesh_2d},
+          {"mesh_2d_no_wrap", "the same as mesh_2d", mesh_2d},
+          {"torus_2d", "rows (E, W) and columns (N, S) of ranks, closed", torus_2d},
+          {"intercube",
+           "pe0 of each cube: rows and the root's column of each SIP, and the roots between SIPs", intercube},
+          {"hierarchical_3level",
+           "rings over the PEs of a cube (E, W), pe0 of the cubes (N, S), and the SIPs", hierarchical_3level},
+          {"tree_binary", "a binary tree of ranks: parent (r-1)/2", tree_binary},
+          {"double_binary_tree",
+           "two binary trees; no rank is an inner node of both",
+           double_binary_tree,
+           {"parent2", "child_left2", "child_right2"}},
+          {"binomial_tree", "rank r below r without its lowest bit", binomial_tree, step_names(), partner(0)},
+          {"recursive_doubling", "partners whose numbers differ in one bit; ranks beyond a power of two fold",
+           recursive_doubling, partner_names(), fold_partner},
+          {"swing", "the partners of swing, and a folded last rank when their number is odd", swing,
+           partner_names(), fold_partner},
+          {"all_to_all", "every rank with every other (ipcq.queue_pairs at least ranks - 1)", all_to_all,
+           offset_names(), 0}};
 }
 
 std::string direction_name(const pattern_entry& p, direction d) {

@@ -89,7 +89,8 @@ std::uint32_t depth_of_binary(std::uint32_t ranks) {
 
 std::uint32_t depth_of_binomial(std::uint32_t ranks) {
   std::uint32_t depth = 0;  // the deepest rank has the most bits set
-  for (std::uint32_t r = 0; r < ranks; ++r) depth = std::max(depth, static_cast<std::uint32_t>(std::popcount(r)));
+  for (std::uint32_t r = 0; r < ranks; ++r)
+    depth = std::max(depth, static_cast<std::uint32_t>(std::popcount(r)));
   return depth;
 }
 
@@ -126,7 +127,8 @@ std::vector<std::uint32_t> swing_tree(std::uint32_t ranks) {
   return step_of;
 }
 
-std::uint32_t swing_send_step(const std::vector<std::uint32_t>& tree, std::uint32_t rank, std::uint32_t part) {
+std::uint32_t swing_send_step(const std::vector<std::uint32_t>& tree, std::uint32_t rank,
+                              std::uint32_t part) {
   const auto n = static_cast<std::uint32_t>(tree.size());
   // Moving by an even number, and mirroring at an odd one, map the steps of swing onto themselves.
   return part % 2 == 0 ? tree[(rank + n - part) % n] : tree[(part + n - rank) % n];

@@ -229,7 +229,7 @@ struct ccl_block {
   inter_sip between_sips{inter_sip::ring_1d};  ///< key inter_sip
   std::uint64_t kernel_call_cycles{20};        ///< firmware overhead per runtime call
   install_kind install{install_kind::backdoor};
-  auto_count chunks{};  ///< of pipelined algorithms
+  auto_count chunks{};                          ///< of pipelined algorithms
   accumulation accumulate{accumulation::elem};  ///< key accumulation
   std::string algorithm_rules{};                ///< for --algorithm auto, see models/cost/rules.hpp
   std::string tuner{};                          ///< CSV file, the same

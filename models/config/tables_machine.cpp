@@ -173,12 +173,14 @@ block_table ccl_table() {
           "How the hosts write the queue-pair registers: by debug transport at no cost, or in packets over "
           "the fabric before the first launch.",
           "seed IPCQ")
-      .auto_size(&b::chunks, "chunks", "", 1, 65536,
-                 "Chunks that pipelined and tree algorithms cut the vector into, so that levels overlap; auto: "
-                 "from vector, depth and the cost of one message.",
-                 assumption)
+      .auto_size(
+          &b::chunks, "chunks", "", 1, 65536,
+          "Chunks that pipelined and tree algorithms cut the vector into, so that levels overlap; auto: "
+          "from vector, depth and the cost of one message.",
+          assumption)
       .choice(&b::accumulate, "accumulation", {"elem", "f32_acc", "f32_wire"},
-              "Where f16 and bf16 are rounded: at every reduction; when a sum is sent or stored; at the end, with "
+              "Where f16 and bf16 are rounded: at every reduction; when a sum is sent or stored; at the end, "
+              "with "
               "f32 on the wire.",
               assumption)
       .text(&b::algorithm_rules, "algorithm_rules", "[!-~]*",

@@ -59,12 +59,11 @@ bool inform(const registries& tables, const options& o) {
 
 std::vector<platforms::run_point> points_of(const registries& tables, const options& o) {
   std::vector<std::string> algorithms = o.algorithms;
+  const bool all = algorithms == std::vector<std::string>{"all"};
   if (o.workload.empty()) {
     const auto known = platforms::algorithms_of(tables, o.collective);
     if (algorithms.empty()) algorithms = {known.front()};
-    if (algorithms == std::vector<std::string>{"all"}) {
-      algorithms = platforms::algorithms_of(tables, o.collective, o.ranks);
-    }
+    if (all) algorithms = platforms::algorithms_of(tables, o.collective, o.ranks);
   } else {
     if (!algorithms.empty()) {
       throw user_error(problem{"--algorithm", "has no meaning beside --workload", algorithms.front(),
@@ -82,6 +81,7 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
       p.op = o.op;
       p.bytes = bytes;
       p.ranks = o.ranks;
+      p.if_possible = all && o.workload.empty();
       p.iters = o.iters;
       p.warmup = o.warmup;
       p.data = !o.no_data;
@@ -105,16 +105,24 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(
     const std::vector<platforms::run_point>& points) {
   std::vector<std::unique_ptr<platforms::prepared_run>> runs;
   std::vector<problem> problems;
+  std::vector<problem> left_out;
   for (const auto& p : points) {
     try {
       runs.push_back(platforms::prepare_point(machine, tables, p));
     } catch (const user_error& e) {
+      if (p.if_possible) {
+        fmt::print(stderr, "left out: {} of {} bytes: {}\n", p.algorithm, p.bytes,
+                   to_string(e.problems().front()));
+        left_out.push_back(e.problems().front());
+        continue;
+      }
       for (const auto& found : e.problems()) {
         const auto same = [&](const problem& known) { return to_string(known) == to_string(found); };
         if (std::none_of(problems.begin(), problems.end(), same)) problems.push_back(found);
       }
     }
   }
+  if (problems.empty() && runs.empty()) problems = left_out;
   if (!problems.empty()) throw user_error(problems);
   return runs;
 }

@@ -12,11 +12,11 @@ namespace {
 
 std::string algorithms_text(const registries& tables) {
   std::string text =
-      fmt::format("{:<12} {:<18} {:<14} {}\n", "collective", "algorithm", "ranks", "description");
+      fmt::format("{:<14} {:<22} {:<14} {}\n", "collective", "algorithm", "ranks", "description");
   for (const auto& k : tables.kernels) {
     std::vector<std::string> sets;
     for (const auto s : k.rank_sets) sets.emplace_back(comm::to_string(s));
-    text += fmt::format("{:<12} {:<18} {:<14} {}\n", k.collective, k.name, config::join(sets), k.description);
+    text += fmt::format("{:<14} {:<22} {:<14} {}\n", k.collective, k.name, config::join(sets), k.description);
   }
   return text;
 }
@@ -37,7 +37,7 @@ std::string list_text(const registries& tables, const std::string& what) {
   if (what == "algorithms") return algorithms_text(tables);
   std::string text;
   if (what == "patterns") {
-    for (const auto& p : tables.patterns) text += fmt::format("{:<18} {}\n", p.name, p.description);
+    for (const auto& p : tables.patterns) text += fmt::format("{:<22} {}\n", p.name, p.description);
   } else if (what == "mappers") {
     text =
         "all_pes            every PE (--ranks pe)\n"

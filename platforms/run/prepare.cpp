@@ -141,7 +141,7 @@ void prepared_run::wire(const app::registries& tables) {
       throw std::logic_error(
           fmt::format("kernel {} names pattern {}, which is in no table", kernel.name, kernel.pattern));
     }
-    custom_directions = pattern->direction_names;
+    pattern_ = *pattern;
     edges = pattern->build({machine.config, machine.config.shape(), members});
   }
   sw::check_launch(kernel, *launch);
@@ -163,11 +163,7 @@ void prepared_run::describe(run_outcome& o) const {
 }
 
 std::string prepared_run::direction_name(pe_coord pe, comm::direction d) const {
-  if (!program) {
-    const std::size_t custom = d - std::size_t{comm::first_custom};
-    return d >= comm::first_custom && custom < custom_directions.size() ? custom_directions[custom]
-                                                                        : comm::direction_name(d);
-  }
+  if (!program) return comm::direction_name(pattern_, d);
   const auto rank = std::find(members.members.begin(), members.members.end(), pe) - members.members.begin();
   const auto& own = program->wiring.queue_pairs[static_cast<std::size_t>(rank)];
   return d < own.size() ? own[d].name() : comm::direction_name(d);

@@ -38,7 +38,6 @@ struct prepared_run {
   comm::install_plan plan;
   std::vector<std::string> notes;
   std::string algorithm_reason;
-  std::vector<std::string> custom_directions;  ///< names the pattern gives, from comm::first_custom on
   /// Fills in what was asked for: the row of a run is complete even when its process dies.
   void describe(run_outcome& o) const;
   /// Name of a direction of one PE: a program names its own.
@@ -48,6 +47,8 @@ struct prepared_run {
   void choose_kernel(const app::registries& tables);
   void load_program();
   void wire(const app::registries& tables);
+
+  comm::pattern_entry pattern_;  ///< of the kernel; none for a program
 };
 
 /// Algorithms of a collective, in table order; of a rank set, those that run on it. Throws user_error naming

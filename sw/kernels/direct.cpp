@@ -38,9 +38,7 @@ std::vector<comm::direction> towards_all(pe_context& pe) {
 }
 
 /// Elements that one message carries.
-std::uint64_t slot_elements(pe_context& pe) {
-  return pe.slot_bytes(0) / numeric::size_of(pe.args().type);
-}
+std::uint64_t slot_elements(pe_context& pe) { return pe.slot_bytes(0) / numeric::size_of(pe.args().type); }
 
 /// Adds the contributions of all ranks to `range`, of which `own` (TCM offset) is this rank's, in the order
 /// of ranks, message by message.
@@ -53,9 +51,11 @@ void sum_in_order(pe_context& pe, const elements& range, std::uint64_t own) {
     for (std::uint32_t r = 0; r < pe.args().ranks; ++r) {
       const bool first = r == 0;
       if (r == pe.args().rank) {
-        first ? pe.copy(to.at, own + done * element, to.size) : pe.reduce(to.at, own + done * element, to.size);
+        first ? pe.copy(to.at, own + done * element, to.size)
+              : pe.reduce(to.at, own + done * element, to.size);
       } else {
-        pe.recv_all(towards(pe, r), to.at, to.size, first ? pe_context::arrival::copy : pe_context::arrival::reduce);
+        pe.recv_all(towards(pe, r), to.at, to.size,
+                    first ? pe_context::arrival::copy : pe_context::arrival::reduce);
       }
     }
   }
@@ -69,8 +69,8 @@ void run_one_shot(pe_context& pe) {
   if (own != a.input) pe.copy(own, a.input, vector.size);
   if (a.ranks == 1) return pe.copy(a.output, own, vector.size);
   pe.step("exchange");
-  pe.run_tasks({[&] { pe.send_all(towards_all(pe), own, vector.size); },
-                [&] { sum_in_order(pe, whole(pe), own); }});
+  pe.run_tasks(
+      {[&] { pe.send_all(towards_all(pe), own, vector.size); }, [&] { sum_in_order(pe, whole(pe), own); }});
 }
 
 /// Sends every other rank its part of the contribution at `own`, a message of each in turn.
@@ -129,13 +129,15 @@ const std::vector<comm::rank_set> any_ranks{comm::rank_set::pe, comm::rank_set::
 }  // namespace
 
 kernel_entry direct_one_shot_entry() {
-  return {"direct_one_shot", "all_reduce", "every rank sends its vector to all others", "all_to_all",
-          any_ranks,         run_one_shot, one_vector,                                   nullptr};
+  return {"direct_one_shot", "all_reduce", "every rank sends its vector to all others",
+          "all_to_all",      any_ranks,    run_one_shot,
+          one_vector,        nullptr};
 }
 
 kernel_entry direct_two_shot_entry() {
-  return {"direct_two_shot", "all_reduce", "every rank sums one part and sends it to all others", "all_to_all",
-          any_ranks,         run_two_shot, one_part,                                              nullptr};
+  return {"direct_two_shot", "all_reduce", "every rank sums one part and sends it to all others",
+          "all_to_all",      any_ranks,    run_two_shot,
+          one_part,          nullptr};
 }
 
 }  // namespace diecast::sw

@@ -49,7 +49,8 @@ void with_folded(pe_context& pe, const std::function<void()>& active) {
   }
 }
 
-void halve_and_double(pe_context& pe, std::uint32_t steps, const std::function<bool(std::uint32_t)>& keeps_upper) {
+void halve_and_double(pe_context& pe, std::uint32_t steps,
+                      const std::function<bool(std::uint32_t)>& keeps_upper) {
   std::vector<halves> of_step;
   elements left = whole(pe);
   for (std::uint32_t s = 0; s < steps; ++s) {

@@ -26,6 +26,7 @@ void with_folded(pe_context& pe, const std::function<void()>& active);
 /// Reduce-scatter by halving, then all-gather by doubling: in step s half of what is left goes to
 /// partner(s), who keeps it. `keeps_upper(s)` says which half stays here; the two ends of a step differ in
 /// it and agree in all steps before. Divides averages between the two.
-void halve_and_double(pe_context& pe, std::uint32_t steps, const std::function<bool(std::uint32_t)>& keeps_upper);
+void halve_and_double(pe_context& pe, std::uint32_t steps,
+                      const std::function<bool(std::uint32_t)>& keeps_upper);
 
 }  // namespace diecast::sw

@@ -19,7 +19,9 @@ struct lane {
   elements range;
 };
 
-elements part_at(const ring_place& line, const elements& range) { return part(range, line.position, line.size); }
+elements part_at(const ring_place& line, const elements& range) {
+  return part(range, line.position, line.size);
+}
 
 /// Sums `range` along an open line: part p ends complete at position p. Partial sums of the parts ahead flow
 /// forth, of those behind back, the farthest first, so that every PE passes on what it got the round
@@ -106,7 +108,8 @@ void all_reduce_on_mesh(pe_context& pe, const open_line& row, const open_line& c
     return reduce_scatter_on_line(pe, l.second, part_at(l.first, l.range), begun);
   });
   for (const lane& l : lanes) finish_average(pe, part_at(l.second, part_at(l.first, l.range)));
-  run_phase([&](const lane& l, bool&) { return all_gather_on_line(pe, l.second, part_at(l.first, l.range)); });
+  run_phase(
+      [&](const lane& l, bool&) { return all_gather_on_line(pe, l.second, part_at(l.first, l.range)); });
   run_phase([&](const lane& l, bool&) { return all_gather_on_line(pe, l.first, l.range); });
 }
 

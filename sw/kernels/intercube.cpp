@@ -38,7 +38,19 @@ struct line_place {
 };
 
 /// The words of kernel_arguments::extra.
-enum extra : std::size_t { x, columns, root_x, y, rows, root_y, sip_x, sip_columns, sip_y, sip_rows, sip_wrap };
+enum extra : std::size_t {
+  x,
+  columns,
+  root_x,
+  y,
+  rows,
+  root_y,
+  sip_x,
+  sip_columns,
+  sip_y,
+  sip_rows,
+  sip_wrap
+};
 
 line_place row_of(const abi::kernel_arguments& a) {
   return {a.extra[x], a.extra[columns], a.extra[root_x], comm::east, comm::west};
@@ -65,7 +77,8 @@ void broadcast_from_root(pe_context& pe, const line_place& line, std::uint64_t t
   pe.send_all(line.outer(), tile, bytes);
 }
 
-/// Roots of all SIPs; divides averages. With one row of SIPs the column has one member and this is a plain ring.
+/// Roots of all SIPs; divides averages. With one row of SIPs the column has one member and this is a plain
+/// ring.
 void exchange_between_sips(pe_context& pe) {
   const ring_place sip_column = sip_column_of(pe.args());
   if (pe.args().extra[sip_wrap] == 0) return all_reduce_on_mesh(pe, sip_row_of(pe.args()), sip_column);

@@ -34,8 +34,8 @@ std::vector<parts> schedule(std::uint32_t rank, std::uint32_t n, std::uint32_t s
 }
 
 /// Swaps lists of parts with a partner, one by one.
-void swap_parts(pe_context& pe, comm::direction dir, const parts& sent, const parts& received, std::uint32_t n,
-                pe_context::arrival how) {
+void swap_parts(pe_context& pe, comm::direction dir, const parts& sent, const parts& received,
+                std::uint32_t n, pe_context::arrival how) {
   for (std::size_t i = 0; i < std::max(sent.size(), received.size()); ++i) {
     const elements out = i < sent.size() ? part(whole(pe), sent[i], n) : elements{};
     const elements in = i < received.size() ? part(whole(pe), received[i], n) : elements{};

@@ -72,7 +72,8 @@ std::uint64_t chunks_for(const argument_context& c, std::uint64_t bytes, std::ui
   const double per_byte = 1.0 / static_cast<double>(c.config.noc.flit_bytes);
   const double best = std::sqrt((depth - 1) * per_byte * static_cast<double>(bytes) / per_message);
   const std::uint64_t slots = (bytes + c.config.ipcq.slot_bytes - 1) / c.config.ipcq.slot_bytes;
-  return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(best), 1, std::min(most, std::max<std::uint64_t>(1, 4 * slots)));
+  return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(best), 1,
+                                   std::min(most, std::max<std::uint64_t>(1, 4 * slots)));
 }
 
 }  // namespace diecast::sw

@@ -49,9 +49,10 @@ void run_double_binary_tree(pe_context& pe) {
   std::uint64_t done_first = 0;
   std::uint64_t done_second = 0;
   const std::uint64_t n = word(pe, chunks);
-  auto tasks = tree_tasks(pe, place_of(word(pe, first_place), comm::parent), part(whole(pe), 1, 2), n, done_first);
-  for (auto& task : tree_tasks(pe, place_of(word(pe, second_place), comm::second_tree), part(whole(pe), 0, 2), n,
-                               done_second)) {
+  auto tasks =
+      tree_tasks(pe, place_of(word(pe, first_place), comm::parent), part(whole(pe), 1, 2), n, done_first);
+  for (auto& task : tree_tasks(pe, place_of(word(pe, second_place), comm::second_tree), part(whole(pe), 0, 2),
+                               n, done_second)) {
     tasks.push_back(std::move(task));
   }
   pe.run_tasks(tasks);
@@ -69,7 +70,9 @@ void run_p2p_tree(pe_context& pe) {
   tree_all_reduce(pe, t, whole(pe), word(pe, binomial_chunks));
 }
 
-std::uint32_t ranks_of(const argument_context& c) { return static_cast<std::uint32_t>(c.members.members.size()); }
+std::uint32_t ranks_of(const argument_context& c) {
+  return static_cast<std::uint32_t>(c.members.members.size());
+}
 
 std::int64_t chunk_word(const argument_context& c, std::uint64_t bytes, std::uint32_t depth) {
   return static_cast<std::int64_t>(chunks_for(c, bytes, depth));
@@ -101,8 +104,9 @@ const std::vector<comm::rank_set> any_ranks{comm::rank_set::pe, comm::rank_set::
 }  // namespace
 
 kernel_entry tree_binary_entry() {
-  return {"tree_binary", "all_reduce",  "binary tree: sums up to rank 0, the result down", "tree_binary",
-          any_ranks,     run_tree_binary, no_scratch,                                        fill_tree_binary};
+  return {"tree_binary", "all_reduce",    "binary tree: sums up to rank 0, the result down",
+          "tree_binary", any_ranks,       run_tree_binary,
+          no_scratch,    fill_tree_binary};
 }
 
 kernel_entry double_binary_tree_entry() {
@@ -117,8 +121,9 @@ kernel_entry double_binary_tree_entry() {
 }
 
 kernel_entry p2p_tree_entry() {
-  return {"p2p_tree",   "all_reduce", "pairwise tree in the order of ranks: the same bits always", "binomial_tree",
-          any_ranks,    run_p2p_tree, no_scratch,                                                  fill_p2p_tree};
+  return {"p2p_tree",      "all_reduce", "pairwise tree in the order of ranks: the same bits always",
+          "binomial_tree", any_ranks,    run_p2p_tree,
+          no_scratch,      fill_p2p_tree};
 }
 
 }  // namespace diecast::sw

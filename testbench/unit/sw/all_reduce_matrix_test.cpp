@@ -190,7 +190,9 @@ void hierarchical_matrix(const std::string& algorithm) {
 }
 
 TEST_CASE("hierarchical_3level reduces right everywhere") { hierarchical_matrix("hierarchical_3level"); }
-TEST_CASE("hierarchical_pipelined reduces right everywhere") { hierarchical_matrix("hierarchical_pipelined"); }
+TEST_CASE("hierarchical_pipelined reduces right everywhere") {
+  hierarchical_matrix("hierarchical_pipelined");
+}
 
 // Many orders of events on few shapes: races between a register read and a queued event show here.
 TEST_CASE("every kernel stands any order of events") {
@@ -215,10 +217,13 @@ TEST_CASE("every kernel stands any order of events") {
 }
 
 TEST_CASE("tile = rank + 1 on 2 SIPs x 2 cubes x 4 PEs gives 136 everywhere") {
-  for (const auto& [algorithm, order] :
-       {std::pair{"ring_1d", orders[0]}, {"ring_1d", orders[1]}, {"ring_1d", orders[2]},
-        {"hierarchical_3level", orders[0]}, {"hierarchical_3level", orders[1]}, {"hierarchical_3level", orders[2]},
-        {"hierarchical_pipelined", orders[2]}}) {
+  for (const auto& [algorithm, order] : {std::pair{"ring_1d", orders[0]},
+                                         {"ring_1d", orders[1]},
+                                         {"ring_1d", orders[2]},
+                                         {"hierarchical_3level", orders[0]},
+                                         {"hierarchical_3level", orders[1]},
+                                         {"hierarchical_3level", orders[2]},
+                                         {"hierarchical_pipelined", orders[2]}}) {
     matrix_row row;
     row.algorithm = algorithm;
     row.shape = {2, 2, 1, 4};
