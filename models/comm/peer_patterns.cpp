@@ -39,7 +39,8 @@ std::vector<edge> pairwise(const pattern_context& c) {
   const auto n = static_cast<std::uint32_t>(m.size());
   std::vector<edge> edges;
   for (std::uint32_t r = 0; r < n; ++r) {
-    for (std::uint32_t d = 1; d < n; ++d) edges.push_back({m[r], ahead(d), m[(r + d) % n], true, ahead(n - d)});
+    for (std::uint32_t d = 1; d < n; ++d)
+      edges.push_back({m[r], ahead(d), m[(r + d) % n], true, ahead(n - d)});
   }
   return edges;
 }

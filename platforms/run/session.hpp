@@ -46,7 +46,7 @@ class session {
 
   const prepared_run& run_;
   std::function<void()> on_round_;
-  std::vector<abi::kernel_arguments> arguments_;  ///< by rank
+  std::vector<abi::kernel_arguments> arguments_;   ///< by rank
   std::optional<golden::collective_check> check_;  ///< empty: timing only
   std::optional<std::vector<std::byte>> first_output_;
 

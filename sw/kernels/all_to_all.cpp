@@ -33,8 +33,9 @@ void copy(pe_context& pe, std::uint64_t to, const tcm_range& from) {
 
 void exchange_with(pe_context& pe, const all_blocks& b, std::uint32_t distance) {
   const abi::kernel_arguments& a = pe.args();
-  exchange(pe, comm::ahead(distance), b.to(around(a.rank, distance, a.ranks)), comm::ahead(a.ranks - distance),
-           b.from(around(a.rank, -std::int64_t{distance}, a.ranks)), arrival::copy);
+  exchange(pe, comm::ahead(distance), b.to(around(a.rank, distance, a.ranks)),
+           comm::ahead(a.ranks - distance), b.from(around(a.rank, -std::int64_t{distance}, a.ranks)),
+           arrival::copy);
 }
 
 void run_pairwise(pe_context& pe) {
@@ -77,9 +78,10 @@ class bruck {
     for (std::uint32_t to = 0; to < n_; ++to) copy(pe_, places_ + to * stride_, b.to(to));
     for (std::uint32_t k = 0; k < comm::circulant_levels(n_); ++k) {
       pe_.step("all_to_all", k);
-      const std::uint64_t bytes = for_runs(k, [this](std::uint64_t place, std::uint64_t at, std::uint64_t size) {
-        pe_.copy(packed_ + at, place, size);
-      });
+      const std::uint64_t bytes =
+          for_runs(k, [this](std::uint64_t place, std::uint64_t at, std::uint64_t size) {
+            pe_.copy(packed_ + at, place, size);
+          });
       pe_.exchange(comm::up(k), packed_, bytes, comm::down(k), arrived_, bytes, arrival::copy);
       for_runs(k, [this](std::uint64_t place, std::uint64_t at, std::uint64_t size) {
         pe_.copy(place, arrived_ + at, size);

@@ -12,7 +12,9 @@ using arrival = pe_context::arrival;
 
 constexpr std::size_t extra_root = 0;
 
-std::uint32_t root_of(const abi::kernel_arguments& a) { return static_cast<std::uint32_t>(a.extra[extra_root]); }
+std::uint32_t root_of(const abi::kernel_arguments& a) {
+  return static_cast<std::uint32_t>(a.extra[extra_root]);
+}
 
 void receive(pe_context& pe, comm::direction dir, const std::array<tcm_range, 2>& ranges) {
   for (const tcm_range& r : ranges) pe.recv_all(dir, r.at, r.bytes, arrival::copy);
@@ -27,7 +29,8 @@ void run_gather_binomial(pe_context& pe) {
   const binomial_place place(a.rank, a.ranks, root_of(a));
   for (const std::uint32_t k : place.child_levels()) {
     pe.step("gather", k);
-    receive(pe, comm::up(k), v.blocks_from(around(a.rank, std::int64_t{1} << k, a.ranks), place.size_of_child(k)));
+    receive(pe, comm::up(k),
+            v.blocks_from(around(a.rank, std::int64_t{1} << k, a.ranks), place.size_of_child(k)));
   }
   if (!place.is_root()) send(pe, place.parent(), v.blocks_from(a.rank, place.size()));
 }
@@ -40,7 +43,8 @@ void run_scatter_binomial(pe_context& pe) {
   const std::vector<std::uint32_t> levels = place.child_levels();
   for (auto k = levels.rbegin(); k != levels.rend(); ++k) {  // the largest subtree first
     pe.step("scatter", *k);
-    send(pe, comm::up(*k), v.blocks_from(around(a.rank, std::int64_t{1} << *k, a.ranks), place.size_of_child(*k)));
+    send(pe, comm::up(*k),
+         v.blocks_from(around(a.rank, std::int64_t{1} << *k, a.ranks), place.size_of_child(*k)));
   }
   deliver_own_block(pe, v);
 }
@@ -77,15 +81,15 @@ void run_scatter_linear(pe_context& pe) {
 }
 
 std::uint64_t no_scratch(const argument_context&) { return 0; }
-void fill(const argument_context& c, std::uint32_t, abi::kernel_arguments& a) { a.extra[extra_root] = c.root; }
+void fill(const argument_context& c, std::uint32_t, abi::kernel_arguments& a) {
+  a.extra[extra_root] = c.root;
+}
 
 kernel_entry entry(const char* name, const char* collective, const char* description, const char* pattern,
                    void (*run)(pe_context&)) {
-  return {name,       collective,
-          description, pattern,
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run,        no_scratch,
-          fill};
+  return {
+      name, collective, description, pattern, {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+      run,  no_scratch, fill};
 }
 
 }  // namespace

@@ -170,7 +170,9 @@ msccl_run make_msccl_run(const comm::program& p, const argument_context& c) {
   run.kernel.run = msccl_interpreter;
   run.kernel.scratch_bytes = [bytes = layout.total](const argument_context&) { return bytes; };
   run.kernel.fill_extra = extra_filler(run, layout);
-  run.kernel.image = [images = run.images](const argument_context&, std::uint32_t rank) { return images.at(rank); };
+  run.kernel.image = [images = run.images](const argument_context&, std::uint32_t rank) {
+    return images.at(rank);
+  };
   return run;
 }
 

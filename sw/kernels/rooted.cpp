@@ -21,8 +21,8 @@ enum extra : std::size_t { root, distance };  ///< distance: from the root, alon
 void chain(pe_context& pe, std::int64_t way, std::uint32_t hop, const tcm_range& range, arrival how) {
   const comm::direction forth = way > 0 ? comm::east : comm::west;
   const comm::direction back = way > 0 ? comm::west : comm::east;
-  relay(pe, hop > 0 ? directions{back} : directions{}, hop + 1 < pe.args().ranks ? directions{forth} : directions{},
-        range, how);
+  relay(pe, hop > 0 ? directions{back} : directions{},
+        hop + 1 < pe.args().ranks ? directions{forth} : directions{}, range, how);
 }
 
 std::uint32_t distance_of(const abi::kernel_arguments& a) {
@@ -76,7 +76,8 @@ void run_reduce_binomial(pe_context& pe) {
   directions children;
   for (const std::uint32_t k : place.child_levels()) children.push_back(comm::up(k));
   pe.step("reduce");
-  relay(pe, children, place.is_root() ? directions{} : directions{place.parent()}, v.whole(), arrival::reduce);
+  relay(pe, children, place.is_root() ? directions{} : directions{place.parent()}, v.whole(),
+        arrival::reduce);
   if (place.is_root()) pe.finish_average(v.whole().at, v.whole().bytes);
 }
 

@@ -83,12 +83,13 @@ std::string run_launch(const move_row& row, sw::mock_machine& machine, const sw:
 
 std::string to_string(const move_row& r) {
   return fmt::format(
-      "{} {} on {} SIPs x {}x{} cubes x {} PEs, ranks {}, root {}, {} elements of {} {}, {} slots of {} B, {} "
+      "{} {} on {} SIPs x {}x{} cubes x {} PEs, ranks {}, root {}, {} elements of {} {}, {} slots of {} B, "
+      "{} "
       "seed {}, {}rings {}, {} launches",
       r.collective, r.algorithm, r.shape.sips, r.shape.cube_columns, r.shape.cube_rows, r.shape.pes_per_cube,
-      comm::to_string(r.ranks), r.root, r.count, numeric::to_string(r.type), numeric::to_string(r.op), r.n_slots,
-      r.slot_bytes, sw::to_string(r.order), r.seed, r.in_place ? "in place, " : "", static_cast<int>(r.rings),
-      r.launches);
+      comm::to_string(r.ranks), r.root, r.count, numeric::to_string(r.type), numeric::to_string(r.op),
+      r.n_slots, r.slot_bytes, sw::to_string(r.order), r.seed, r.in_place ? "in place, " : "",
+      static_cast<int>(r.rings), r.launches);
 }
 
 std::string run_move(const move_row& row) try {

@@ -29,8 +29,8 @@ class matrix {
     const auto ranks = static_cast<std::uint32_t>(comm::map_ranks(shape, set).members.size());
     for (const std::uint64_t n_slots : {1u, 2u, 4u}) {
       const std::uint64_t ring = n_slots * 64 / 2;  // elements of two bytes that a ring holds
-      for (const std::uint64_t count : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{37},
-                                        2 * ring + 1, ranks * (ring + 5)}) {
+      for (const std::uint64_t count :
+           {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{37}, 2 * ring + 1, ranks * (ring + 5)}) {
         for (const sw::schedule order : orders) check(row_at(shape, set, ranks, n_slots, count, order));
       }
     }
@@ -104,12 +104,15 @@ TEST_CASE("send_recv is right everywhere") {
 // A kernel that nobody entered above would never be checked.
 TEST_CASE("every built-in kernel is in a matrix") {
   const std::set<std::pair<std::string, std::string>> here{
-      {"reduce_scatter", "ring_1d"}, {"reduce_scatter", "recursive_halving"}, {"reduce_scatter", "pairwise"},
-      {"all_gather", "ring_1d"},     {"all_gather", "bruck"},                 {"broadcast", "ring_1d"},
-      {"broadcast", "binomial"},     {"reduce", "ring_1d"},                   {"reduce", "binomial"},
-      {"all_to_all", "bruck"},       {"all_to_all", "pairwise"},              {"all_to_all", "direct"},
-      {"gather", "binomial"},        {"gather", "linear"},                    {"scatter", "binomial"},
-      {"scatter", "linear"},         {"send_recv", "direct"},                 {"send_recv", "ring_1d"}};
+      {"reduce_scatter", "ring_1d"},  {"reduce_scatter", "recursive_halving"},
+      {"reduce_scatter", "pairwise"}, {"all_gather", "ring_1d"},
+      {"all_gather", "bruck"},        {"broadcast", "ring_1d"},
+      {"broadcast", "binomial"},      {"reduce", "ring_1d"},
+      {"reduce", "binomial"},         {"all_to_all", "bruck"},
+      {"all_to_all", "pairwise"},     {"all_to_all", "direct"},
+      {"gather", "binomial"},         {"gather", "linear"},
+      {"scatter", "binomial"},        {"scatter", "linear"},
+      {"send_recv", "direct"},        {"send_recv", "ring_1d"}};
   std::set<std::pair<std::string, std::string>> table;
   for (const auto& k : sw::builtin_kernels()) {
     if (k.collective != "all_reduce" && k.collective != "barrier") table.insert({k.collective, k.name});
@@ -121,7 +124,8 @@ TEST_CASE("a root outside the group is refused") {
   move_row row{"broadcast", "ring_1d", {1, 1, 1, 4}};
   row.root = 4;
   row.count = 8;
-  CHECK(test::run_move(row).find("ccl.root_rank: the root is no member of the group (value 4; expected 0 to 3)") !=
+  CHECK(test::run_move(row).find(
+            "ccl.root_rank: the root is no member of the group (value 4; expected 0 to 3)") !=
         std::string::npos);
   row.collective = "send_recv";  // has none
   CHECK(test::run_move(row) == "");
