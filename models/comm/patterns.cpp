@@ -8,6 +8,7 @@
 
 #include "models/comm/peer_patterns.hpp"
 #include "models/comm/rank_grid.hpp"
+#include "models/comm/root_trees.hpp"
 #include "models/config/pod_grid.hpp"
 #include "models/types/error.hpp"
 
@@ -265,6 +266,8 @@ std::vector<pattern_entry> builtin_patterns() {
            circulant_names(), true},
           {"pairwise", "every rank with every other, both ways (peer+1, peer+2, ...)", pairwise,
            pairwise_names(), true},
+          {"root_trees", "two binary trees below the root, one way: no other rank is an inner node of both",
+           root_trees, root_tree_names(), true},
           {"shift", "every rank to the next (send next, receive last)", shift, {"next", "last"}, true},
           {"star", "the root with every other rank, both ways (root; peer+1, peer+2, ...)", star,
            star_names(), true}};

@@ -231,9 +231,9 @@ struct ccl_block {
   install_kind install{install_kind::backdoor};
   auto_count chunks{};                          ///< of pipelined algorithms
   accumulation accumulate{accumulation::elem};  ///< key accumulation
-  std::uint64_t root_rank{0};  ///< of broadcast, reduce, gather and scatter
-  std::string algorithm_rules{};  ///< for --algorithm auto, see models/cost/rules.hpp
-  std::string tuner{};            ///< CSV file, the same
+  std::uint64_t root_rank{0};                   ///< of broadcast, reduce, gather and scatter
+  std::string algorithm_rules{};                ///< for --algorithm auto, see models/cost/rules.hpp
+  std::string tuner{};                          ///< CSV file, the same
 };
 
 struct trace_block {

@@ -186,11 +186,13 @@ block_table ccl_table() {
       .count(&b::root_rank, "root_rank", "ranks", 0, 1'000'000,
              "Rank that broadcasts and scatters, and to which reduce and gather go.", assumption)
       .text(&b::algorithm_rules, "algorithm_rules", "[!-~]*",
-            "What --algorithm auto takes, instead of asking the cost model: COLLECTIVE[:FROM-TO]=ALGORITHM,... with "
+            "What --algorithm auto takes, instead of asking the cost model: "
+            "COLLECTIVE[:FROM-TO]=ALGORITHM,... with "
             "sizes as for --bytes; the first match counts.",
             "NCCL_ALGO")
       .text(&b::tuner, "tuner", "[ -~]*",
-            "CSV file with such rules (collective, min_bytes, max_bytes, algorithm; rank_set and ranks if wanted), "
+            "CSV file with such rules (collective, min_bytes, max_bytes, algorithm; rank_set and ranks if "
+            "wanted), "
             "asked after algorithm_rules.",
             "NCCL tuner plugin")
       .table();

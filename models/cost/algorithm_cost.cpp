@@ -27,7 +27,12 @@ constexpr unsigned pair_registers = 6;  ///< of both halves
 class algorithms {
  public:
   algorithms(const fabric::topology& t, const config::machine_config& c, const bound_request& r)
-      : t_(t), c_(c), r_(r), step_(t, c), wires_(c), p_(static_cast<std::uint32_t>(r.ranks.members.size())),
+      : t_(t),
+        c_(c),
+        r_(r),
+        step_(t, c),
+        wires_(c),
+        p_(static_cast<std::uint32_t>(r.ranks.members.size())),
         n_(static_cast<double>(r.bytes)) {}
 
   using formula = estimate (algorithms::*)() const;
@@ -87,12 +92,19 @@ class algorithms {
   // --- rings ------------------------------------------------------------------------------------
 
   [[nodiscard]] estimate ring_steps(double passes, unsigned lanes, bool reduces) const {
-    const exchange e{part(d(p_) * lanes), reduces, lanes};
-    const exchange copy{e.bytes, false, lanes};
+    // A long segment hides the way of its first slot: a step is as long as its slots take, or as the way.
+    const double bytes = part(d(p_) * lanes);
+    const double slot = std::min(bytes, step_.slot_bytes());
+    const exchange e{slot, reduces, lanes, true, true};
+    const exchange copy{slot, false, lanes, true, true};
     const double steps = p_ - 1.0;
+    const double slots = std::ceil(bytes / step_.slot_bytes());
+    const auto step_ns = [&](const exchange& one) {
+      return std::max(mean_on_ring(one), slots * step_.slot_interval_ns(at(0), at(1), one));
+    };
     double ns = step_.first_use_ns(lanes > 1 ? 2 * pair_registers : 2 * half_registers - 1) + end_ns();
-    ns += steps * mean_on_ring(reduces ? e : copy);
-    if (passes > 1) ns += steps * mean_on_ring(copy);
+    ns += steps * step_ns(reduces ? e : copy);
+    if (passes > 1) ns += steps * step_ns(copy);
     return {ns, interface_ns(passes * steps * part(d(p_)))};
   }
   [[nodiscard]] estimate ring_1d() const { return ring_steps(2, 2, true); }
@@ -110,13 +122,12 @@ class algorithms {
   /// Giving the vector to the holder and getting the result back, where some ranks fold.
   [[nodiscard]] double fold_ns(const comm::fold& f) const {
     if (f.active == p_) return 0;
-    const auto holder = [&](std::uint32_t r) -> std::optional<std::uint32_t> {
-      return f.folded_into(r, p_);
-    };
+    const auto holder = [&](std::uint32_t r) -> std::optional<std::uint32_t> { return f.folded_into(r, p_); };
     double dearest_pair = 0;
     for (std::uint32_t r = 0; r < p_ - f.active; ++r) {
-      dearest_pair = std::max(dearest_pair, step_.exchange_ns(at(*holder(r)), at(r), {n_, true, 1, false}) +
-                                                step_.exchange_ns(at(r), at(*holder(r)), {n_, false, 1, false}));
+      dearest_pair =
+          std::max(dearest_pair, step_.exchange_ns(at(*holder(r)), at(r), {n_, true, 1, false}) +
+                                     step_.exchange_ns(at(r), at(*holder(r)), {n_, false, 1, false}));
     }
     return dearest_pair;
   }
@@ -148,8 +159,11 @@ class algorithms {
   }
   [[nodiscard]] estimate rabenseifner() const {
     const comm::fold f = comm::fold_to_power_of_two(p_);
-    const double wires = interface_ns(2 * n_ * (f.active - 1.0) / f.active) + 2 * halves_ns(part(d(f.active)));
-    return {halving(f, [&](std::uint32_t s) { return bit_peer(s, f.active); }, true, true), wires};
+    const double wires =
+        interface_ns(2 * n_ * (f.active - 1.0) / f.active) + 2 * halves_ns(part(d(f.active)));
+    return {halving(
+                f, [&](std::uint32_t s) { return bit_peer(s, f.active); }, true, true),
+            wires};
   }
   [[nodiscard]] estimate swing() const {
     const comm::fold f = comm::fold_to_even(p_);
@@ -160,9 +174,10 @@ class algorithms {
       };
     };
     // Parts of other than a power of two are messages of their own.
-    const double scattered = std::has_single_bit(f.active)
-                                 ? 0
-                                 : 2.0 * f.active * (step_.send_ns() + step_.take_ns(part(d(f.active)), true));
+    const double scattered =
+        std::has_single_bit(f.active)
+            ? 0
+            : 2.0 * f.active * (step_.send_ns() + step_.take_ns(part(d(f.active)), true));
     const double wires = interface_ns(2 * n_ * (f.active - 1.0) / f.active) + 2 * halves_ns(part(4));
     return {halving(f, peer, true, true) + scattered, wires};
   }
@@ -191,11 +206,10 @@ class algorithms {
     const double down = dearest(parent, {chunk, false, 1, false});
     const double more = tree.children - 1.0;
     const double slots = std::ceil(chunk / step_.slot_bytes());
-    const double others =
-        more * slots * (step_.take_ns(slot, true) + step_.send_ns() + step_.register_ns());
-    const double busy = slots * (tree.children * (step_.take_ns(slot, true) + step_.send_ns()) +
-                                 step_.take_ns(slot, false) + step_.send_ns() + 4 * step_.wake_ns() +
-                                 4 * step_.task_switch_ns());
+    const double others = more * slots * (step_.take_ns(slot, true) + step_.send_ns() + step_.register_ns());
+    const double busy =
+        slots * (tree.children * (step_.take_ns(slot, true) + step_.send_ns()) + step_.take_ns(slot, false) +
+                 step_.send_ns() + 4 * step_.wake_ns() + 4 * step_.task_switch_ns());
     return tree.depth * (up + down + others) + (k - 1) * busy * tree.trees +
            tree.depth * step_.first_use_ns(pair_registers) + end_ns();
   }
@@ -300,7 +314,8 @@ class algorithms {
   [[nodiscard]] double level(std::uint32_t size, const pe_coord& a, const pe_coord& b) const {
     if (size < 2) return 0;
     const double hops = std::ceil((size - 1) / 2.0);
-    const double both = step_.exchange_ns(a, b, {n_, true, 1, false}) + step_.exchange_ns(b, a, {n_, false, 1, false});
+    const double both =
+        step_.exchange_ns(a, b, {n_, true, 1, false}) + step_.exchange_ns(b, a, {n_, false, 1, false});
     const double slots = std::ceil(n_ / step_.slot_bytes());
     return hops * both + (size > 2 ? slots * step_.take_ns(std::min(n_, step_.slot_bytes()), true) : 0);
   }
@@ -330,7 +345,8 @@ class algorithms {
     const auto along = [&](std::uint32_t size, std::uint32_t at, const pe_coord& a, const pe_coord& b) {
       if (size < 2) return 0.0;
       const double hops = std::max(at, size - 1 - at);
-      return hops * (step_.exchange_ns(a, b, {n_, true, 1, false}) + step_.exchange_ns(b, a, {n_, false, 1, false}));
+      return hops *
+             (step_.exchange_ns(a, b, {n_, true, 1, false}) + step_.exchange_ns(b, a, {n_, false, 1, false}));
     };
     const pe_coord here{};
     double ns = step_.first_use_ns(4 * pair_registers) + end_ns();
@@ -361,6 +377,18 @@ class algorithms {
                     {n_, r_.what == collective::reduce, 1, false});
     }
     return {ns, interface_ns(n_ * std::bit_width(p_ - 1U))};
+  }
+
+  /// Half of the vector down each of two trees, slot by slot.
+  [[nodiscard]] estimate broadcast_trees() const {
+    const double slot = std::min(n_ / 2, step_.slot_bytes());
+    const double depth = std::bit_width(p_ - 1U) + 1.0;
+    const double hop = dearest([this](std::uint32_t r) { return std::optional((r + p_ / 2) % p_); },
+                               {slot, false, 1, true, true});
+    const double slots = std::ceil(n_ / 2 / step_.slot_bytes());
+    const double busy = 2 * (step_.take_ns(slot, false) + step_.send_ns() + step_.register_ns());
+    return {depth * hop + (slots - 1) * busy + step_.first_use_ns(4 * half_registers) + end_ns(),
+            interface_ns(n_)};
   }
 
   const fabric::topology& t_;
@@ -401,6 +429,7 @@ const std::map<std::pair<collective, std::string>, algorithms::formula>& algorit
       {{collective::all_to_all, "bruck"}, &a::bruck_all_to_all},
       {{collective::broadcast, "ring_1d"}, &a::chain},
       {{collective::broadcast, "binomial"}, &a::binomial},
+      {{collective::broadcast, "double_binary_tree"}, &a::broadcast_trees},
       {{collective::reduce, "ring_1d"}, &a::chain},
       {{collective::reduce, "binomial"}, &a::binomial},
   };

@@ -119,7 +119,8 @@ class tuner_reader {
     }
     for (const char* c : needed) {
       if (std::count(columns_.begin(), columns_.end(), c) == 1) continue;
-      wrong("a column is missing or given twice", c, "each of collective, min_bytes, max_bytes, algorithm once");
+      wrong("a column is missing or given twice", c,
+            "each of collective, min_bytes, max_bytes, algorithm once");
       return false;
     }
     return true;

@@ -63,7 +63,7 @@ double step_cost::slot_interval_ns(pe_coord from, pe_coord to, const exchange& e
   const double slot = std::min(e.bytes, slot_);
   const double wire = (std::ceil(slot / flit_) + std::ceil(slot / packet_)) * cycle_;
   const double take = take_ns(slot, e.reduces);
-  const double firmware = (e.sends ? send_ : 0) + take + 2 * register_;
+  const double firmware = (e.sends ? send_ : 0) + take + (e.handed_on ? register_ - call_ : 2 * register_);
   const double credit = flight_ns(to, from, 0) - departure_;
   const double round_trip = send_ + flight_ns(from, to, slot) + wake_ + take + credit;
   return std::max({wire * e.lanes, firmware * e.lanes, round_trip / d(config_.ipcq.n_slots)});
@@ -74,10 +74,11 @@ double step_cost::exchange_ns(pe_coord from, pe_coord to, const exchange& e) con
   const double slot = std::min(e.bytes, slot_);
   const double take = take_ns(slot, e.reduces);
   const double slots = std::ceil(e.bytes / slot_);
-  double one = send_ + flight_ns(from, to, slot) + wake_ + take;
+  const double calls = send_ + take - (e.handed_on ? call_ : 0);
+  double one = calls + flight_ns(from, to, slot) + wake_;
   if (e.lanes > 1) {
     // The firmware of the other lanes fits into the flight, or does not.
-    const double busy = send_ + wake_ + take + task_switch_ + 2 * register_;
+    const double busy = calls + wake_ + task_switch_ + 2 * register_;
     one = std::max(one + task_switch_, busy * e.lanes);
   }
   return one + (slots - 1) * slot_interval_ns(from, to, e);

@@ -32,7 +32,8 @@ po::options_description run_options() {
   po::options_description d("Run");
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   d.add_options()("collective", text("NAME"), "what to run (all_reduce)")(
-      "algorithm", text("NAME[,NAME..]|all|auto"), "how; see --list algorithms; auto: by rules, tuner table or cost model")(
+      "algorithm", text("NAME[,NAME..]|all|auto"),
+      "how; see --list algorithms; auto: by rules, tuner table or cost model")(
       "bytes", text("SIZE|FROM:TO[:xF|:+D]"), "vector each rank contributes (64KiB)")(
       "dtype", text("T"), "f16|half, bf16|bfloat16, f32|float, i32|int32 (f16)")(
       "op", text("O"), "sum, max, min, prod, avg (sum)")("ranks", text("pe|cube|sip"),

@@ -9,8 +9,8 @@ namespace diecast::platforms {
 void add_bound(const prepared_run& run, run_outcome& outcome) {
   const auto what = comm::collective_named(run.point.collective);
   if (!what) return;  // a kernel of somebody else's collective: nothing is known of what it must do
-  const cost::bound b =
-      cost::lower_bound(run.machine.topology, run.machine.config, {*what, run.members, run.point.bytes, run.launch->root});
+  const cost::bound b = cost::lower_bound(run.machine.topology, run.machine.config,
+                                          {*what, run.members, run.point.bytes, run.launch->root});
   if (b.terms.empty()) return;
   outcome.bound_ns = b.ns;
   outcome.bound_kind = b.kind;
@@ -18,8 +18,8 @@ void add_bound(const prepared_run& run, run_outcome& outcome) {
 }
 
 void rate_against_bound(const prepared_run& run, run_outcome& outcome) {
-  outcome.stats.emplace_back("latency_goal_ns", cost::latency_goal_ns(run.machine.topology, run.machine.config,
-                                                                      run.members));
+  outcome.stats.emplace_back("latency_goal_ns",
+                             cost::latency_goal_ns(run.machine.topology, run.machine.config, run.members));
   if (const auto what = comm::collective_named(run.point.collective); what && !run.program) {
     const auto expected = cost::estimate_of(run.machine.topology, run.machine.config,
                                             {*what, run.members, run.point.bytes}, run.point.algorithm);

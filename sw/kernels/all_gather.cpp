@@ -18,13 +18,14 @@ using arrival = pe_context::arrival;
 void gather_round(pe_context& pe, const block_vector& v, std::int64_t way, std::uint64_t half) {
   const comm::direction forth = way > 0 ? comm::east : comm::west;
   const comm::direction back = way > 0 ? comm::west : comm::east;
-  tcm_range sent = v.part_of_block(pe.args().rank, half, 2);
-  for (std::uint32_t s = 1; s < v.blocks(); ++s) {
-    pe.step("all_gather", s - 1);
-    const tcm_range received = v.part_of_block(rank_on_ring(pe, -way * s), half, 2);
-    exchange(pe, forth, sent, back, received, arrival::copy);
-    sent = received;
-  }
+  const auto block = [&pe, &v, way, half](std::uint32_t round) -> pe_context::segment {
+    const std::uint32_t rank = round == 0 ? pe.args().rank : rank_on_ring(pe, -way * round);
+    const tcm_range r = v.part_of_block(rank, half, 2);
+    return {r.at, r.bytes};
+  };
+  // What comes in one round goes on in the next.
+  pe.hand_round(forth, back,
+                {v.blocks(), 0, block, [&pe](std::uint32_t round) { pe.step("all_gather", round); }});
 }
 
 void run_ring(pe_context& pe) {

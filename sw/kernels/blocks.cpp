@@ -62,18 +62,7 @@ void exchange(pe_context& pe, comm::direction send_dir, const std::array<tcm_ran
 
 void relay(pe_context& pe, const std::vector<comm::direction>& in, const std::vector<comm::direction>& out,
            const tcm_range& range, pe_context::arrival how) {
-  if (range.bytes == 0 || (in.empty() && out.empty())) return;
-  const std::uint64_t element = numeric::size_of(pe.args().type);
-  const std::uint64_t slot = pe.slot_bytes(in.empty() ? out.front() : in.front()) / element * element;
-  for (std::uint64_t done = 0; done < range.bytes; done += slot) {
-    const std::uint64_t bytes = std::min(slot, range.bytes - done);
-    if (how == pe_context::arrival::reduce) {
-      pe.reduce_all(in, range.at + done, bytes);
-    } else if (!in.empty()) {
-      pe.recv_all(in.front(), range.at + done, bytes, how);
-    }
-    pe.send_all(out, range.at + done, bytes);
-  }
+  pe.relay(in, out, {range.at, range.bytes}, how);
 }
 
 std::uint32_t around(std::uint32_t value, std::int64_t distance, std::uint32_t size) {

@@ -156,7 +156,7 @@ kernel_entry intercube_entry() {
           "intercube",
           {comm::rank_set::cube},
           run_intercube,
-          no_scratch,
+          without_scratch,
           fill};
 }
 

@@ -32,6 +32,7 @@ kernel_table builtin_kernels() {
           all_gather_bruck_entry(),
           broadcast_ring_entry(),
           broadcast_binomial_entry(),
+          broadcast_trees_entry(),
           reduce_ring_entry(),
           reduce_binomial_entry(),
           all_to_all_bruck_entry(),

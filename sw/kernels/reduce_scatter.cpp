@@ -24,12 +24,14 @@ void end_in_output(pe_context& pe, const block_vector& v) {
 void scatter_round(pe_context& pe, const block_vector& v, std::int64_t way, std::uint64_t half) {
   const comm::direction forth = way > 0 ? comm::east : comm::west;
   const comm::direction back = way > 0 ? comm::west : comm::east;
-  for (std::uint32_t s = 1; s < v.blocks(); ++s) {
-    pe.step("reduce_scatter", s - 1);
-    const tcm_range sent = v.part_of_block(rank_on_ring(pe, -way * s), half, 2);
-    const tcm_range received = v.part_of_block(rank_on_ring(pe, -way * (s + 1)), half, 2);
-    exchange(pe, forth, sent, back, received, arrival::reduce);
-  }
+  const auto block = [&pe, &v, way, half](std::uint32_t round) -> pe_context::segment {
+    const tcm_range r = v.part_of_block(rank_on_ring(pe, -way * (round + 1)), half, 2);
+    return {r.at, r.bytes};
+  };
+  // What comes in one round goes on in the next.
+  pe.hand_round(forth, back, {v.blocks(), v.blocks(), block, [&pe](std::uint32_t round) {
+                                pe.step("reduce_scatter", round);
+                              }});
 }
 
 void run_ring(pe_context& pe) {

@@ -4,38 +4,38 @@
 namespace diecast::sw {
 namespace {
 
-void pass_on(pe_context& pe, const ring_place& ring, const elements& sent, const elements& received,
-             pe_context::arrival how) {
-  const byte_range out = in_output(pe, sent);
-  const byte_range in = in_output(pe, received);
-  pe.exchange(ring.forth, out.at, out.size, ring.back, in.at, in.size, how);
+/// Parts one after the other down the ring from part `first`: what is received in one step is sent in the
+/// next.
+std::function<pe_context::segment(std::uint32_t)> parts_from(pe_context& pe, const ring_place& ring,
+                                                             const elements& range, std::uint32_t first) {
+  return [&pe, ring, range, first](std::uint32_t k) -> pe_context::segment {
+    const byte_range b =
+        in_output(pe, part(range, (first + ring.size - k % ring.size) % ring.size, ring.size));
+    return {b.at, b.size};
+  };
 }
 
 }  // namespace
 
 void reduce_scatter(pe_context& pe, const ring_place& ring, const elements& range) {
-  const std::uint32_t n = ring.size;
-  for (std::uint32_t s = 0; s + 1 < n; ++s) {
-    pe.step("reduce_scatter", s);
-    const elements sent = part(range, (ring.position + n - s) % n, n);
-    const elements received = part(range, (ring.position + 2 * n - s - 1) % n, n);
-    pass_on(pe, ring, sent, received, pe_context::arrival::reduce);
-  }
+  pe.hand_round(ring.forth, ring.back,
+                {ring.size, ring.size - 1, parts_from(pe, ring, range, ring.position),
+                 [&pe](std::uint32_t step) { pe.step("reduce_scatter", step); }});
 }
 
 void all_gather(pe_context& pe, const ring_place& ring, const elements& range) {
-  const std::uint32_t n = ring.size;
-  for (std::uint32_t s = 0; s + 1 < n; ++s) {
-    pe.step("all_gather", s);
-    const elements sent = part(range, (ring.own() + n - s) % n, n);
-    const elements received = part(range, (ring.position + n - s) % n, n);
-    pass_on(pe, ring, sent, received, pe_context::arrival::copy);
-  }
+  pe.hand_round(ring.forth, ring.back,
+                {ring.size, 0, parts_from(pe, ring, range, ring.own()),
+                 [&pe](std::uint32_t step) { pe.step("all_gather", step); }});
 }
 
 void all_reduce(pe_context& pe, const ring_place& ring, const elements& range) {
-  reduce_scatter(pe, ring, range);
-  all_gather(pe, ring, range);
+  const std::uint32_t steps = ring.size - 1;  // of each half; the last sums are the first results to go round
+  pe.hand_round(
+      ring.forth, ring.back,
+      {2 * steps + 1, steps, parts_from(pe, ring, range, ring.position), [&pe, steps](std::uint32_t step) {
+         pe.step(step < steps ? "reduce_scatter" : "all_gather", step % steps);
+       }});
 }
 
 void both_ways_round(pe_context& pe, const ring_place& ring,

@@ -40,7 +40,7 @@ kernel_entry ring_1d_entry() {
           "ring_1d",
           {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
           run_ring_1d,
-          no_scratch,
+          without_scratch,
           fill};
 }
 
@@ -51,7 +51,7 @@ kernel_entry ring_1d_unidir_entry() {
           "ring_1d_unidir",
           {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
           run_ring_1d_unidir,
-          no_scratch,
+          without_scratch,
           fill};
 }
 

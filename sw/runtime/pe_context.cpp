@@ -49,6 +49,7 @@ struct pe_context::impl {
   void fetch(abi::address slot, std::uint64_t destination, std::uint32_t bytes);
   void fetch_and_reduce(const queue_state& q, std::uint64_t destination, std::uint32_t bytes);
   void put(queue_state& q, std::uint64_t offset, std::uint32_t bytes);
+  void take_uncharged(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how);
   void take(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how);
 
   queue_state& receiver(comm::direction dir);
@@ -169,6 +170,11 @@ void pe_context::impl::put(queue_state& q, std::uint64_t offset, std::uint32_t b
 
 void pe_context::impl::take(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how) {
   charge();
+  take_uncharged(q, offset, bytes, how);
+}
+
+void pe_context::impl::take_uncharged(queue_state& q, std::uint64_t offset, std::uint32_t bytes,
+                                      arrival how) {
   if (q.oldest_known && q.oldest_bytes != bytes) {
     throw firmware_trap(hal.self(),
                         fmt::format("message of {} bytes on queue pair {}; the kernel expected {}",
@@ -300,6 +306,89 @@ void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, s
   }
 }
 
+namespace {
+
+/// The segments of a trip, each asked for once.
+struct trip_segments {
+  const pe_context::round_trip& trip;
+  std::vector<pe_context::segment> known{};
+
+  const pe_context::segment& at(std::uint32_t k) {
+    while (known.size() <= k) known.push_back(trip.segment_of(static_cast<std::uint32_t>(known.size())));
+    return known[k];
+  }
+};
+
+/// One of the two ends of hand_round: the segment it is at and how far it has got.
+struct trip_end {
+  trip_segments& segments;
+  std::uint32_t at;
+  std::uint32_t end;  ///< segments from here on are not of this end
+  slot_cut cut;
+
+  /// Goes on to the next segment that holds bytes when the one at hand is through.
+  void advance() {
+    while (at < end && !cut.more()) {
+      if (++at < end) cut = {segments.at(at).bytes, cut.payload};
+    }
+  }
+  [[nodiscard]] bool more() const { return at < end; }
+  [[nodiscard]] std::uint64_t offset() const { return segments.at(at).at + cut.done; }
+};
+
+/// A slot may go on once it is here; segment 0 is here.
+bool may_send(const trip_end& sending, const trip_end& receiving) {
+  if (!sending.more()) return false;
+  if (sending.at == 0 || !receiving.more() || sending.at < receiving.at) return true;
+  return sending.at == receiving.at && sending.cut.done + sending.cut.piece() <= receiving.cut.done;
+}
+
+}  // namespace
+
+void pe_context::hand_round(comm::direction send_dir, comm::direction recv_dir, const round_trip& trip) {
+  if (trip.count < 2) return;
+  queue_driver& driver = impl_->driver;
+  queue_state& out = driver.tx(send_dir);
+  queue_state& in = impl_->receiver(recv_dir);
+  trip_segments segments{trip};
+  trip_end sending{segments, 0, trip.count - 1, impl_->cut(out, segments.at(0).bytes)};
+  trip.begins(0);
+  const auto send_one = [&] {
+    driver.ring_doorbell(out, sending.offset(), sending.cut.piece());
+    sending.cut.done += sending.cut.piece();
+    const std::uint32_t before = sending.at;
+    sending.advance();
+    if (sending.at != before && sending.more()) trip.begins(sending.at);
+  };
+  sending.advance();
+  trip_end receiving{segments, 1, trip.count, impl_->cut(in, segments.at(1).bytes)};
+  receiving.advance();
+  const auto receive_one = [&] {
+    const arrival how = receiving.at <= trip.reduced ? arrival::reduce : arrival::copy;
+    impl_->take_uncharged(in, receiving.offset(), receiving.cut.piece(), how);
+    receiving.cut.done += receiving.cut.piece();
+    receiving.advance();
+  };
+  while (sending.more() || receiving.more()) {
+    // What is known to be here is taken and goes on in the same pass; a register is asked only when nothing
+    // else can be done.
+    bool moved = false;
+    const auto pass = [&](const auto& one) {
+      if (!std::exchange(moved, true)) impl_->charge();
+      one();
+    };
+    if (receiving.more() && in.available > 0) pass(receive_one);
+    if (may_send(sending, receiving) && driver.has_space(out)) pass(send_one);
+    if (moved) continue;
+    if (receiving.more() && driver.has_message(in)) continue;
+    const bool wants_space = may_send(sending, receiving);
+    if (wants_space) driver.arm(out, abi::arm_send_space);
+    if (receiving.more()) driver.arm(in, abi::arm_receive);
+    impl_->tasks.block(
+        [&] { return (wants_space && out.free > 0) || (receiving.more() && in.available > 0); });
+  }
+}
+
 void pe_context::send_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes) {
   send_all(std::vector{dir}, offset, bytes);
 }
@@ -335,6 +424,26 @@ void pe_context::reduce_all(const std::vector<comm::direction>& dirs, std::uint6
       queue_state& q = impl_->receiver(dir);
       impl_->driver.wait_message(q);
       impl_->take(q, offset + receiving.done, receiving.piece(), arrival::reduce);
+    }
+  }
+}
+
+void pe_context::relay(const std::vector<comm::direction>& in, const std::vector<comm::direction>& out,
+                       const segment& range, arrival how) {
+  if (range.bytes == 0 || (in.empty() && out.empty())) return;
+  queue_driver& driver = impl_->driver;
+  slot_cut cut = impl_->cut(in.empty() ? driver.tx(out.front()) : driver.rx(in.front()), range.bytes);
+  for (; cut.more(); cut.done += cut.piece()) {
+    impl_->charge();
+    for (const auto dir : in) {
+      queue_state& q = impl_->receiver(dir);
+      driver.wait_message(q);
+      impl_->take_uncharged(q, range.at + cut.done, cut.piece(), how);
+    }
+    for (const auto dir : out) {
+      queue_state& q = driver.tx(dir);
+      driver.wait_space(q);
+      driver.ring_doorbell(q, range.at + cut.done, cut.piece());
     }
   }
 }

@@ -95,6 +95,22 @@ class pe_context {
   /// is compared (and traps) only where the driver reads the status register anyway.
   void exchange(comm::direction send_dir, std::uint64_t send_offset, std::uint64_t send_bytes,
                 comm::direction recv_dir, std::uint64_t recv_offset, std::uint64_t recv_bytes, arrival how);
+  /// A stretch of TCM that travels as one message, cut into slots.
+  struct segment {
+    std::uint64_t at{};
+    std::uint64_t bytes{};
+  };
+  /// Steps of a ring as one stream: sends segment 0, receives segments 1 to count - 1 in order, and sends
+  /// each on, but for the last, slot by slot as it comes, so that a step need not end before the next begins.
+  struct round_trip {
+    std::uint32_t count{};
+    std::uint32_t reduced{};  ///< segments 1 to this are reduced into what is there, the others copied
+    std::function<segment(std::uint32_t)> segment_of;  ///< asked once for each, in order
+    std::function<void(std::uint32_t)> begins;         ///< called before the first slot of a segment is sent
+  };
+  /// Rules as for exchange. A pass of its loop, in which one slot may be taken and one sent, is one runtime
+  /// call.
+  void hand_round(comm::direction send_dir, comm::direction recv_dir, const round_trip& trip);
   /// One-sided long forms, for chains and trees (never around a cycle).
   void send_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes);
   void recv_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes, arrival how);
@@ -102,6 +118,12 @@ class pe_context {
   /// in the order given, so that every element meets its operands in that order whatever the timing.
   void send_all(const std::vector<comm::direction>& dirs, std::uint64_t offset, std::uint64_t bytes);
   void reduce_all(const std::vector<comm::direction>& dirs, std::uint64_t offset, std::uint64_t bytes);
+
+  /// A stretch of TCM taken from every direction of `in`, slot by slot and in that order, and sent to every
+  /// one of `out` as it is complete: a node of a chain or tree. With `how` copy, `in` has at most one
+  /// direction. Each slot is one runtime call. Both empty, or 0 bytes: nothing happens.
+  void relay(const std::vector<comm::direction>& in, const std::vector<comm::direction>& out,
+             const segment& range, arrival how);
 
   // --- local work ---
   /// destination[i] = destination[i] op source[i], op and type from args().

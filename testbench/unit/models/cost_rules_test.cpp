@@ -23,7 +23,8 @@ std::vector<problem> problems_of_tuner(const std::string& text) {
 TEST_CASE("rules match collective and size, both ends included, the first one first") {
   std::vector<problem> problems;
   const auto rules = parse_rules(
-      "all_reduce:0-64KiB=rabenseifner,all_reduce:64KiB-=ring_1d,broadcast=binomial,reduce:128=chain", problems);
+      "all_reduce:0-64KiB=rabenseifner,all_reduce:64KiB-=ring_1d,broadcast=binomial,reduce:128=chain",
+      problems);
   REQUIRE(problems.empty());
   REQUIRE(rules.size() == 4);
   const auto found = [&](collective what, std::uint64_t bytes) {
@@ -75,10 +76,11 @@ TEST_CASE("a malformed tuner table is named with its line") {
     std::string text;
     std::size_t line;
   };
-  for (const row& bad : {row{"", 1}, row{"collective,min_bytes,algorithm\n", 1}, row{"collective,speed\n", 1},
-                         row{header + "all_reduce,0\n", 2}, row{header + "all_reduce,0,1,,,\n", 2},
-                         row{header + "all_reduse,0,1,x,,\n", 2}, row{header + "all_reduce,2,1,x,,\n", 2},
-                         row{header + "all_reduce,0,1,x,die,\n", 2}, row{header + "\nall_reduce,0,1,x,,-3\n", 3}}) {
+  for (const row& bad :
+       {row{"", 1}, row{"collective,min_bytes,algorithm\n", 1}, row{"collective,speed\n", 1},
+        row{header + "all_reduce,0\n", 2}, row{header + "all_reduce,0,1,,,\n", 2},
+        row{header + "all_reduse,0,1,x,,\n", 2}, row{header + "all_reduce,2,1,x,,\n", 2},
+        row{header + "all_reduce,0,1,x,die,\n", 2}, row{header + "\nall_reduce,0,1,x,,-3\n", 3}}) {
     CAPTURE(bad.text);
     const auto problems = problems_of_tuner(bad.text);
     REQUIRE(problems.size() == 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sw/kernels/tree.hpp"
+#include "sw/kernels/tree_all_reduce.hpp"
 
 #include <algorithm>
 #include <cmath>
