@@ -6,6 +6,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "models/comm/peer_patterns.hpp"
 #include "models/comm/rank_grid.hpp"
 #include "models/config/pod_grid.hpp"
 #include "models/types/error.hpp"
@@ -251,18 +252,28 @@ std::vector<pattern_entry> builtin_patterns() {
            "two binary trees; no rank is an inner node of both",
            double_binary_tree,
            {"parent2", "child_left2", "child_right2"}},
-          {"binomial_tree", "rank r below r without its lowest bit", binomial_tree, step_names(), partner(0)},
+          {"binomial_tree", "rank r below r without its lowest bit", binomial_tree, partner_names(), true},
           {"recursive_doubling", "partners whose numbers differ in one bit; ranks beyond a power of two fold",
-           recursive_doubling, partner_names(), fold_partner},
+           recursive_doubling, partner_names(), true},
           {"swing", "the partners of swing, and a folded last rank when their number is odd", swing,
-           partner_names(), fold_partner},
+           partner_names(), true},
           {"all_to_all", "every rank with every other (ipcq.queue_pairs at least ranks - 1)", all_to_all,
-           offset_names(), 0}};
+           offset_names(), true},
+          {"circulant", "rank r with ranks r + 1, r + 2, r + 4, ..., both ways (up0, down0, up1, ...)",
+           circulant, circulant_names(), true},
+          {"circulant_unidir", "the same, one way: send up, receive down", circulant_unidir,
+           circulant_names(), true},
+          {"pairwise", "every rank with every other, both ways (peer+1, peer+2, ...)", pairwise,
+           pairwise_names(), true},
+          {"shift", "every rank to the next (send next, receive last)", shift, {"next", "last"}, true},
+          {"star", "the root with every other rank, both ways (root; peer+1, peer+2, ...)", star,
+           star_names(), true}};
 }
 
 std::string direction_name(const pattern_entry& p, direction d) {
-  if (d < p.names_from) return direction_name(d);
-  const auto at = static_cast<std::size_t>(d) - p.names_from;
+  const direction first = p.names_all ? direction{0} : first_custom;
+  if (d < first) return direction_name(d);
+  const auto at = static_cast<std::size_t>(d) - first;
   return at < p.direction_names.size() ? p.direction_names[at] : direction_name(d);
 }
 

@@ -40,6 +40,7 @@ struct pattern_context {
   const config::machine_config& config;
   machine_shape shape;
   const group& members;
+  std::uint32_t root{};  ///< rank, of rooted patterns (star)
 };
 using pattern_fn = std::function<std::vector<edge>(const pattern_context&)>;
 
@@ -47,9 +48,10 @@ struct pattern_entry {
   std::string name;
   std::string description;
   pattern_fn build;
-  /// Names of the directions from `names_from` on, for dumps and reports; those without one are generic.
+  /// Names of the directions from first_custom on, for dumps and reports; those without one are generic.
   std::vector<std::string> direction_names{};
-  direction names_from{first_custom};
+  /// direction_names name the directions from 0 on: the pattern uses none of the compass.
+  bool names_all{false};
 };
 
 /// What direction `d` is called in this pattern.

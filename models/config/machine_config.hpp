@@ -231,6 +231,7 @@ struct ccl_block {
   install_kind install{install_kind::backdoor};
   auto_count chunks{};                          ///< of pipelined algorithms
   accumulation accumulate{accumulation::elem};  ///< key accumulation
+  std::uint64_t root_rank{0};                   ///< of broadcast, reduce, gather and scatter
 };
 
 struct trace_block {

@@ -183,6 +183,8 @@ block_table ccl_table() {
               "with "
               "f32 on the wire.",
               assumption)
+      .count(&b::root_rank, "root_rank", "ranks", 0, 1'000'000,
+             "Rank that broadcasts and scatters, and to which reduce and gather go.", assumption)
       .table();
 }
 

@@ -19,6 +19,7 @@
 #include "platforms/io/output_dir.hpp"
 #include "platforms/io/paths.hpp"
 #include "platforms/io/result_json.hpp"
+#include "platforms/run/ccl_settings.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/simulate.hpp"
@@ -223,6 +224,7 @@ int run_checked(const registries& tables, int argc, char** argv) {
   const options o = parse_options(argc, argv);
   if (inform(tables, o)) return 0;
   const config::machine_config config = load_machine(tables, o);
+  platforms::check_ccl(tables, config);
   if (o.dump_config) return print(platforms::dump_config(config)), 0;
   const platforms::machine_model machine(config);
   if (o.check_config) return print(balance_text(machine)), 0;

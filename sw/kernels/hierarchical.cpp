@@ -8,7 +8,7 @@
 #include <array>
 
 #include "sw/kernels/builtin.hpp"
-#include "sw/kernels/tree.hpp"
+#include "sw/kernels/tree_all_reduce.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
@@ -94,25 +94,16 @@ void fill_pipelined(const argument_context& c, std::uint32_t rank, abi::kernel_a
 }  // namespace
 
 kernel_entry hierarchical_3level_entry() {
-  return {"hierarchical_3level",
-          "all_reduce",
-          "PEs of a cube, cubes of a SIP, SIPs; and back",
-          "hierarchical_3level",
-          {comm::rank_set::pe},
-          run_hierarchical,
-          no_scratch,
-          fill_places};
+  return {"hierarchical_3level", "all_reduce",         "PEs of a cube, cubes of a SIP, SIPs; and back",
+          "hierarchical_3level", {comm::rank_set::pe}, run_hierarchical,
+          without_scratch,       fill_places};
 }
 
 kernel_entry hierarchical_pipelined_entry() {
-  return {"hierarchical_pipelined",
-          "all_reduce",
-          "hierarchical_3level in chunks, the levels overlapping",
-          "hierarchical_3level",
-          {comm::rank_set::pe},
-          run_hierarchical,
-          no_scratch,
-          fill_pipelined};
+  return {
+      "hierarchical_pipelined", "all_reduce",         "hierarchical_3level in chunks, the levels overlapping",
+      "hierarchical_3level",    {comm::rank_set::pe}, run_hierarchical,
+      without_scratch,          fill_pipelined};
 }
 
 }  // namespace diecast::sw

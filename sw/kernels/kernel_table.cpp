@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/kernels/kernel_table.hpp"
 
+#include <stdexcept>
+
 #include "sw/kernels/builtin.hpp"
 #include "sw/runtime/pe_context.hpp"
 
@@ -11,6 +13,7 @@ kernel_table builtin_kernels() {
           ring_1d_unidir_entry(),
           ring_full_tile_entry(),
           intercube_entry(),
+          intercube_pipelined_entry(),
           mesh_2d_entry(),
           torus_2d_entry(),
           tree_binary_entry(),
@@ -22,14 +25,49 @@ kernel_table builtin_kernels() {
           rabenseifner_entry(),
           swing_entry(),
           direct_one_shot_entry(),
-          direct_two_shot_entry()};
+          direct_two_shot_entry(),
+          reduce_scatter_ring_entry(),
+          reduce_scatter_halving_entry(),
+          reduce_scatter_pairwise_entry(),
+          all_gather_ring_entry(),
+          all_gather_bruck_entry(),
+          broadcast_ring_entry(),
+          broadcast_binomial_entry(),
+          reduce_ring_entry(),
+          reduce_binomial_entry(),
+          all_to_all_bruck_entry(),
+          all_to_all_pairwise_entry(),
+          all_to_all_direct_entry(),
+          gather_binomial_entry(),
+          gather_linear_entry(),
+          scatter_binomial_entry(),
+          scatter_linear_entry(),
+          send_recv_direct_entry(),
+          send_recv_ring_entry()};
+}
+
+bool accumulates_wide(const kernel_entry& kernel, config::accumulation mode, numeric::dtype type) {
+  return kernel.collective == comm::to_string(comm::collective::all_reduce) && widens(mode, type);
+}
+
+void run_accumulating(const kernel_entry& kernel, pe_context& pe, const runtime_options& options) {
+  if (!accumulates_wide(kernel, options.accumulate, pe.args().type)) return kernel.run(pe);
+  pe.widen();
+  kernel.run(pe);
+  pe.narrow();
 }
 
 void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arguments& arguments,
                 const runtime_options& options) {
   pe_context pe{hal, arguments, options};
-  kernel.run(pe);
+  run_accumulating(kernel, pe, options);
   pe.finish();
+}
+
+comm::collective_shape shape_of(const kernel_entry& kernel, const argument_context& launch) {
+  const auto what = comm::collective_named(kernel.collective);
+  if (!what) throw std::logic_error("kernel " + kernel.name + " is of no collective: " + kernel.collective);
+  return {*what, launch.count, static_cast<std::uint32_t>(launch.members.members.size()), launch.root};
 }
 
 std::uint64_t vector_bytes(const argument_context& c) { return c.count * numeric::size_of(c.type); }

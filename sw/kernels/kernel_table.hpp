@@ -11,6 +11,7 @@
 
 #include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
+#include "models/comm/collective.hpp"
 #include "models/comm/patterns.hpp"
 #include "models/comm/rank_grid.hpp"
 #include "models/config/machine_config.hpp"
@@ -25,7 +26,7 @@ struct argument_context {
   const config::machine_config& config;
   machine_shape shape;
   const comm::group& members;
-  std::uint64_t count{};  ///< elements per rank
+  std::uint64_t count{};  ///< elements, per rank or in total (comm::size_meaning_of)
   numeric::dtype type{};
   numeric::reduction op{};
   bool in_place{true};  ///< output is the input's buffer
@@ -33,11 +34,12 @@ struct argument_context {
   mutable std::vector<std::uint32_t> ring_positions{};
   /// Kept by grid_of(): the members as rows and columns.
   mutable std::shared_ptr<const comm::rank_grid> grid{};
+  std::uint32_t root{};  ///< rank; of collectives that have one
 };
 
 struct kernel_entry {
   std::string name;        ///< as given to --algorithm
-  std::string collective;  ///< as given to --collective
+  std::string collective;  ///< as given to --collective; a name of comm::collective
   std::string description;
   std::string pattern;                    ///< name in the pattern table
   std::vector<comm::rank_set> rank_sets;  ///< the first is the default
@@ -47,7 +49,14 @@ struct kernel_entry {
   std::function<std::uint64_t(const argument_context&)> scratch_bytes;
   /// Fills kernel_arguments::extra for one member; may be null.
   std::function<void(const argument_context&, std::uint32_t rank, abi::kernel_arguments&)> fill_extra;
+  /// Words the host writes to the start of a member's scratch before the first launch (host's load_images):
+  /// what does not fit `extra`. scratch_bytes counts them. May be null.
+  std::function<std::vector<std::uint64_t>(const argument_context&, std::uint32_t rank)> image{};
 };
+
+/// What a kernel's collective and a launch make together. Throws std::logic_error when the kernel names no
+/// collective (registries are checked for that).
+[[nodiscard]] comm::collective_shape shape_of(const kernel_entry& kernel, const argument_context& launch);
 
 using kernel_table = std::vector<kernel_entry>;
 
@@ -55,6 +64,13 @@ using kernel_table = std::vector<kernel_entry>;
 /// nothing of it is left to do. Throws firmware_trap, and whatever the HAL throws.
 void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arguments& arguments,
                 const runtime_options& options);
+
+/// The kernel sums f16 and bf16 in f32, whatever it knows of it: all_reduce in the modes f32_acc and
+/// f32_wire.
+[[nodiscard]] bool accumulates_wide(const kernel_entry& kernel, config::accumulation mode,
+                                    numeric::dtype type);
+/// Runs the kernel in the mode of the options (ccl.accumulation).
+void run_accumulating(const kernel_entry& kernel, pe_context& pe, const runtime_options& options);
 
 /// The algorithms built in.
 [[nodiscard]] kernel_table builtin_kernels();

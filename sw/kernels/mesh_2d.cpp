@@ -37,15 +37,15 @@ const std::vector<comm::rank_set> any_ranks{comm::rank_set::cube, comm::rank_set
 }  // namespace
 
 kernel_entry mesh_2d_entry() {
-  return {"mesh_2d",  "all_reduce", "rows, then columns, of an open grid of ranks",
-          "mesh_2d",  any_ranks,    run_mesh_2d,
-          no_scratch, fill};
+  return {"mesh_2d",       "all_reduce", "rows, then columns, of an open grid of ranks",
+          "mesh_2d",       any_ranks,    run_mesh_2d,
+          without_scratch, fill};
 }
 
 kernel_entry torus_2d_entry() {
-  return {"torus_2d", "all_reduce", "rows, then columns, of a closed grid of ranks",
-          "torus_2d", any_ranks,    run_torus_2d,
-          no_scratch, fill};
+  return {"torus_2d",      "all_reduce", "rows, then columns, of a closed grid of ranks",
+          "torus_2d",      any_ranks,    run_torus_2d,
+          without_scratch, fill};
 }
 
 }  // namespace diecast::sw

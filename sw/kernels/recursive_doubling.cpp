@@ -35,7 +35,7 @@ kernel_entry recursive_doubling_entry() {
           "recursive_doubling",
           {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
           run,
-          no_scratch,
+          without_scratch,
           fill};
 }
 

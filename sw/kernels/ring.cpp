@@ -35,6 +35,7 @@ void all_gather(pe_context& pe, const ring_place& ring, const elements& range) {
 
 void all_reduce(pe_context& pe, const ring_place& ring, const elements& range) {
   reduce_scatter(pe, ring, range);
+  finish_average(pe, part(range, ring.own(), ring.size));
   all_gather(pe, ring, range);
 }
 

@@ -18,13 +18,11 @@ void run_ring_1d(pe_context& pe) {
   start_in_output(pe);
   both_ways_round(pe, place(pe),
                   [&pe](const ring_place& ring, const elements& half) { all_reduce(pe, ring, half); });
-  finish_average(pe, whole(pe));
 }
 
 void run_ring_1d_unidir(pe_context& pe) {
   start_in_output(pe);
   all_reduce(pe, place(pe), whole(pe));
-  finish_average(pe, whole(pe));
 }
 
 void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
@@ -40,7 +38,7 @@ kernel_entry ring_1d_entry() {
           "ring_1d",
           {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
           run_ring_1d,
-          no_scratch,
+          without_scratch,
           fill};
 }
 
@@ -51,7 +49,7 @@ kernel_entry ring_1d_unidir_entry() {
           "ring_1d_unidir",
           {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
           run_ring_1d_unidir,
-          no_scratch,
+          without_scratch,
           fill};
 }
 

@@ -90,7 +90,7 @@ kernel_entry swing_entry() {
           "swing",
           {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
           run,
-          no_scratch,
+          without_scratch,
           fill};
 }
 

@@ -1,38 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-reduce on a tree: sums flow up, the result flows down, chunk by chunk. Every element is summed along
-// one path in a fixed order and then copied, so all PEs end with the same bits.
+// The binomial tree over all ranks with any root, on the circulant pattern.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <vector>
 
-#include "sw/kernels/elements.hpp"
-#include "sw/kernels/kernel_table.hpp"
+#include "models/comm/peer_patterns.hpp"
+#include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
 
-struct tree_place {
-  std::optional<comm::direction> parent;
-  /// Groups of children; one group's contributions are added before the next one's.
-  std::vector<std::vector<comm::direction>> children;
+/// Where a PE stands in the binomial tree. Counted from the root (v = rank - root modulo n) the parent of v
+/// is v without its lowest set bit, and the subtree of v is v, v + 1, ... below v + lowest bit.
+class binomial_place {
+ public:
+  binomial_place(std::uint32_t rank, std::uint32_t ranks, std::uint32_t root)
+      : v_((rank + ranks - root) % ranks), n_(ranks) {}
 
-  [[nodiscard]] bool is_root() const { return !parent; }
+  [[nodiscard]] bool is_root() const { return v_ == 0; }
+  /// Level of the edge to the parent. Precondition: not the root.
+  [[nodiscard]] std::uint32_t level() const { return static_cast<std::uint32_t>(std::countr_zero(v_)); }
+  [[nodiscard]] comm::direction parent() const { return comm::down(level()); }
+  /// Levels of the edges to the children, smallest subtree first. The child of level k is 2^k ranks on.
+  [[nodiscard]] std::vector<std::uint32_t> child_levels() const {
+    std::vector<std::uint32_t> levels;
+    const std::uint32_t below = is_root() ? comm::circulant_levels(n_) : level();
+    for (std::uint32_t k = 0; k < below && v_ + (std::uint32_t{1} << k) < n_; ++k) levels.push_back(k);
+    return levels;
+  }
+  /// Ranks in the subtree of the child of level k.
+  [[nodiscard]] std::uint32_t size_of_child(std::uint32_t k) const {
+    return std::min(std::uint32_t{1} << k, n_ - v_ - (std::uint32_t{1} << k));
+  }
+  /// Ranks in this PE's own subtree.
+  [[nodiscard]] std::uint32_t size() const {
+    return is_root() ? n_ : std::min(std::uint32_t{1} << level(), n_ - v_);
+  }
+
+ private:
+  std::uint32_t v_, n_;
 };
-
-/// Sums `range` up the tree and spreads the result, in `chunks` nearly equal parts. With one chunk the way
-/// down starts when the way up is through; with more they overlap, as tasks.
-void tree_all_reduce(pe_context& pe, const tree_place& tree, const elements& range, std::uint64_t chunks);
-
-/// The same as two tasks, for kernels that run more beside them. `done` counts the chunks that the root
-/// has summed; it lives until the tasks have run.
-[[nodiscard]] std::vector<std::function<void()>> tree_tasks(pe_context& pe, const tree_place& tree,
-                                                            const elements& range, std::uint64_t chunks,
-                                                            std::uint64_t& done);
-
-/// Chunks of a vector of `bytes` on a pipeline of `depth` messages in a row: ccl.chunks, or by itself the
-/// number that ends soonest when a message costs a fixed time and a time per byte. At least 1.
-[[nodiscard]] std::uint64_t chunks_for(const argument_context& c, std::uint64_t bytes, std::uint32_t depth);
 
 }  // namespace diecast::sw

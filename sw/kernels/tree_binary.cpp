@@ -10,7 +10,7 @@
 
 #include "models/comm/trees.hpp"
 #include "sw/kernels/builtin.hpp"
-#include "sw/kernels/tree.hpp"
+#include "sw/kernels/tree_all_reduce.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
@@ -104,9 +104,9 @@ const std::vector<comm::rank_set> any_ranks{comm::rank_set::pe, comm::rank_set::
 }  // namespace
 
 kernel_entry tree_binary_entry() {
-  return {"tree_binary", "all_reduce",    "binary tree: sums up to rank 0, the result down",
-          "tree_binary", any_ranks,       run_tree_binary,
-          no_scratch,    fill_tree_binary};
+  return {"tree_binary",   "all_reduce",    "binary tree: sums up to rank 0, the result down",
+          "tree_binary",   any_ranks,       run_tree_binary,
+          without_scratch, fill_tree_binary};
 }
 
 kernel_entry double_binary_tree_entry() {
@@ -116,14 +116,14 @@ kernel_entry double_binary_tree_entry() {
           "double_binary_tree",
           any_ranks,
           run_double_binary_tree,
-          no_scratch,
+          without_scratch,
           fill_double_binary_tree};
 }
 
 kernel_entry p2p_tree_entry() {
   return {"p2p_tree",      "all_reduce", "pairwise tree in the order of ranks: the same bits always",
           "binomial_tree", any_ranks,    run_p2p_tree,
-          no_scratch,      fill_p2p_tree};
+          without_scratch, fill_p2p_tree};
 }
 
 }  // namespace diecast::sw

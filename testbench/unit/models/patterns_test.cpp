@@ -251,7 +251,8 @@ TEST_CASE("patterns: the table holds every pattern once") {
   }
   for (const char* known :
        {"ring_1d", "ring_1d_unidir", "mesh_2d", "torus_2d", "mesh_2d_no_wrap", "tree_binary",
-        "hierarchical_3level", "intercube", "all_to_all", "double_binary_tree"}) {
+        "hierarchical_3level", "intercube", "all_to_all", "double_binary_tree", "circulant",
+        "circulant_unidir", "pairwise", "shift", "star"}) {
     INFO(known);
     CHECK(names.contains(known));
   }
