@@ -129,6 +129,16 @@ netlist::memory_block make_hbm(const char* name, const config::machine_config& c
   return netlist::memory_block_of(hw::make_hbm(name, config.hbm, config.sim.strict_memory, faults));
 }
 
+/// At least 1.
+std::uint64_t requests_of(const study_point& point) {
+  std::uint64_t all = point.requests;
+  if (point.replay) {
+    all = 0;
+    for (const auto& c : point.replay->channels) all += c.size();
+  }
+  return std::max<std::uint64_t>(all, 1);
+}
+
 }  // namespace
 
 std::string to_string(const pace& p) {
@@ -229,8 +239,13 @@ study_outcome simulate(const study_point& point, const config::machine_config& c
   // Never destroyed: the process ends after its run.
   auto& machine = *new stack("hbm", point, config, make_memory, faults);
   const platforms::stopwatch running;
+  platforms::progress_bar bar(point.progress, point.progress_label);
+  const auto share_done = [&] {
+    return static_cast<double>(machine.answered()) / static_cast<double>(requests_of(point));
+  };
   const end_of_run end = platforms::run_slices(
-      config.sim, [&machine] { return machine.finished(); }, faults);
+      config.sim, [&machine] { return machine.finished(); }, faults, [] { return false; },
+      [&] { bar.update(hw::now(), share_done); });
   o.wall_s = running.seconds();
   conclude(end, config.sim, machine, faults, o);
   collect_traffic(machine, point.check_data, o);

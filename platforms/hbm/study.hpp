@@ -45,6 +45,8 @@ struct study_point {
   std::uint32_t request_bytes{};
   pace speed;
   bool check_data{};
+  platforms::progress_mode progress{platforms::progress_mode::automatic};
+  std::string progress_label;  ///< "run 2 of 5"
 
   /// As on the command line: "rand", "stride:4096", "replay:trace.txt".
   [[nodiscard]] std::string pattern_text() const;

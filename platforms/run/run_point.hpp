@@ -12,6 +12,7 @@
 #include "models/comm/patterns.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/numeric/types.hpp"
+#include "platforms/run/progress.hpp"
 
 namespace diecast::platforms {
 
@@ -30,6 +31,10 @@ struct run_point {
   std::string workload;               ///< MSCCL program file; empty for a built-in algorithm
   bool ccl_trace{};                   ///< a line on stderr per send, receive and credit
   std::string vcd;                    ///< waveform file; empty for none
+  std::string timeline;               ///< Trace Event file; empty for none
+  bool critical_path{};               ///< keep what it takes to find the critical path
+  progress_mode progress{progress_mode::automatic};
+  std::string progress_label;  ///< "run 2 of 5"
 };
 
 enum class run_status : std::uint8_t { ok, wrong, deadlock, fault, error, interrupted, internal };
