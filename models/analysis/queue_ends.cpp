@@ -15,6 +15,7 @@ std::optional<queue_end> look_up(const std::map<queue_end, queue_end>& in, queue
 queue_ends::queue_ends(const comm::install_plan& plan) {
   std::map<abi::address, queue_end> by_ring;
   for (const auto& q : plan.queue_pairs) {
+    pairs_[q.owner].push_back({q.owner, q.dir});
     if (q.rx) by_ring.emplace(q.rx_base, queue_end{q.owner, q.dir});
   }
   for (const auto& q : plan.queue_pairs) {
@@ -24,6 +25,11 @@ queue_ends::queue_ends(const comm::install_plan& plan) {
     receivers_.emplace(queue_end{q.owner, q.dir}, ring->second);
     senders_.emplace(ring->second, queue_end{q.owner, q.dir});
   }
+}
+
+std::span<const queue_end> queue_ends::of(pe_coord pe) const {
+  const auto at = pairs_.find(pe);
+  return at == pairs_.end() ? std::span<const queue_end>{} : std::span{at->second};
 }
 
 std::optional<queue_end> queue_ends::receiver_of(queue_end sender) const {

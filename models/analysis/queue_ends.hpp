@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "models/comm/install_plan.hpp"
 
@@ -25,8 +27,11 @@ class queue_ends {
   [[nodiscard]] std::optional<queue_end> receiver_of(queue_end sender) const;
   /// Who sends the messages that become visible here; empty when the plan has no such receive half.
   [[nodiscard]] std::optional<queue_end> sender_to(queue_end receiver) const;
+  /// The queue pairs of a PE.
+  [[nodiscard]] std::span<const queue_end> of(pe_coord pe) const;
 
  private:
+  std::map<pe_coord, std::vector<queue_end>> pairs_;
   std::map<queue_end, queue_end> receivers_, senders_;
 };
 

@@ -171,14 +171,19 @@ class reporter {
 
  private:
   [[nodiscard]] bool table() const { return options_.format == output_format::table && !options_.quiet; }
+  /// A file that one run of several has for itself.
+  void write_of_run(const char* name, std::size_t run, const std::string& text) {
+    if (text.empty()) return;
+    out_->write(planned_ == 1 ? fmt::format("{}.json", name) : fmt::format("{}_{}.json", name, run), text);
+  }
   void write_files() {
     out_->write("result.json", platforms::result_json(context_, outcomes_));
     out_->write("links.csv", platforms::links_csv(outcomes_));
     out_->write("ipcq.csv", platforms::ipcq_csv(outcomes_));
+    out_->write("hbm.csv", platforms::hbm_csv(outcomes_));
     for (std::size_t i = 0; i < outcomes_.size(); ++i) {
-      const std::string& report = outcomes_[i].deadlock_json;
-      if (report.empty()) continue;
-      out_->write(planned_ == 1 ? "deadlock.json" : fmt::format("deadlock_{}.json", i), report);
+      write_of_run("deadlock", i, outcomes_[i].deadlock_json);
+      write_of_run("critical_path", i, outcomes_[i].critical_path_json);
     }
   }
 

@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <memory>
+#include <optional>
 
 #include "hw/base/time.hpp"
 #include "models/analysis/credit_checker.hpp"
 #include "models/analysis/critical_hops.hpp"
+#include "models/analysis/critical_path.hpp"
 #include "models/timing/longest_step.hpp"
 #include "models/types/error.hpp"
+#include "platforms/io/critical_path_json.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/observe/ccl_trace.hpp"
 #include "platforms/observe/dram_taps.hpp"
@@ -65,6 +68,17 @@ void finish_file(Writer& writer, run_outcome& o) {
   }
 }
 
+void report_path(const prepared_run& run, const analysis::path_events& events, run_outcome& o) {
+  const auto path = analysis::critical_path(events, timing::noc_clock(run.machine.config).period);
+  if (path) {
+    o.critical_path_json = critical_path_json(run, events, *path);
+  } else {
+    o.notes.push_back(
+        "no critical path: the last launch had more events than trace.path_events, or messages arrived "
+        "elsewhere than the install plan says");
+  }
+}
+
 /// Share of the launches' PEs that have ended.
 double share_done(const prepared_run& run, const session& s, netlist::pod& pod) {
   const auto& members = run.members.members;
@@ -98,6 +112,11 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
                                                    names);
     events.attach(*timeline, observe::timeline::interests);
   }
+  std::optional<analysis::path_events> path_events;
+  if (run.point.critical_path && config.trace.path_events > 0) {
+    path_events.emplace(run.plan, config.trace.path_events);
+    events.attach(*path_events, analysis::path_events::interests);
+  }
   std::unique_ptr<observe::ccl_trace> trace;
   if (run.point.ccl_trace) {
     trace = std::make_unique<observe::ccl_trace>(run, stderr);
@@ -110,7 +129,10 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   }
   hw::fault_sink faults;
   const netlist::build_order order(config.sim.build_order);
-  session host_session(run, [&hops] { hops.reset(); });
+  session host_session(run, [&] {
+    hops.reset();
+    if (path_events) path_events->reset();
+  });
   const netlist::build_context context{config,
                                        run.machine.topology,
                                        events,
@@ -151,6 +173,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
     }
   }
   collect(run, pod, host_session, hops, o);
+  if (path_events && end == end_of_run::finished) report_path(run, *path_events, o);
   dram.catch_up();
   if (vcd) finish_file(*vcd, o);
   if (timeline) finish_file(*timeline, o);
