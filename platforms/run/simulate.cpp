@@ -18,6 +18,7 @@
 #include "platforms/observe/dram_taps.hpp"
 #include "platforms/observe/timeline.hpp"
 #include "platforms/observe/vcd_writer.hpp"
+#include "platforms/run/bound.hpp"
 #include "platforms/run/collect.hpp"
 #include "platforms/run/kernel.hpp"
 #include "platforms/run/progress.hpp"
@@ -172,6 +173,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
       o.message = unrest;
     }
   }
+  rate_against_bound(o);
   collect(run, pod, host_session, hops, o);
   if (path_events && end == end_of_run::finished) report_path(run, *path_events, o);
   dram.catch_up();
