@@ -61,9 +61,26 @@ def path_links(path):
                                if not link.endswith((".inject", ".eject")))
 
 
+def kind_of(link):
+    """ucie, router or sip: the last part of a link's name that says it."""
+    for kind in ("ucie", "router"):
+        if f".{kind}_" in link:
+            return kind
+    return "sip"
+
+
+def crossings(left, right):
+    """[(kind, crossings in a, crossings in b)] summed over the links of each kind."""
+    sums = {kind: [0, 0] for kind in ("sip", "ucie", "router")}
+    for side, counter in enumerate((left, right)):
+        for link, count in counter.items():
+            sums[kind_of(link)][side] += count
+    return [(kind, a, b) for kind, (a, b) in sums.items() if (a, b) != (0, 0)]
+
+
 def path_changes(a, b, run_a, run_b):
-    """Causes [(cause, ns in a, ns in b)] and links [(link, crossings in a, crossings in b)] of the critical
-    paths; None when one side has none."""
+    """Causes [(cause, ns in a, ns in b)], links [(link, crossings in a, crossings in b)] and the same by kind of
+    link, of the critical paths; None when one side has none."""
     left, right = a.critical_path(run_a), b.critical_path(run_b)
     if left is None or right is None:
         return None
@@ -73,8 +90,8 @@ def path_changes(a, b, run_a, run_b):
     causes.sort(key=lambda c: (-abs(c[2] - c[1]), c[0]))
     on_left, on_right = path_links(left), path_links(right)
     links = [(l, on_left[l], on_right[l]) for l in on_left.keys() | on_right.keys() if on_left[l] != on_right[l]]
-    links.sort(key=lambda l: (-abs(l[2] - l[1]), l[0]))
-    return causes, links
+    links.sort(key=lambda l: (kind_of(l[0]) == "router", -abs(l[2] - l[1]), l[0]))  # the long ones first
+    return causes, links, crossings(on_left, on_right)
 
 
 def compare(a, b):
@@ -122,13 +139,14 @@ def run_text(run, a, b):
         if run[key][0] != run[key][1]:
             text += f"  {key}: {run[key][0]} and {run[key][1]}\n"
     if run["critical_path"]:
-        causes, links = run["critical_path"]
+        causes, links, kinds = run["critical_path"]
         changed = [[c, f"{x:,.1f}", f"{y:,.1f}", signed(y - x)] for c, x, y in causes if x != y]
         if changed:
             text += "  because on the critical path\n" + rows_text(["cause", "A ns", "B ns", "change"], changed[:8])
         if links:
-            text += "  over these links\n" + rows_text(["link", "A crossings", "B crossings"],
-                                                       [[l, x, y] for l, x, y in links[:10]])
+            text += "  because of these links on it\n" + rows_text(
+                ["link", "A crossings", "B crossings"],
+                [[f"all {kind} links", x, y] for kind, x, y in kinds] + [[l, x, y] for l, x, y in links[:10]])
             if len(links) > 10:
                 text += f"    and {len(links) - 10} more\n"
     if run["links"]:

@@ -96,6 +96,7 @@ class Point:
         self.spec, self.number, self.values = spec, number, values
         plain = ",".join(f"{key.lstrip('-')}={text_of(value)}" for key, value in values.items())
         safe = "".join(c if c.isalnum() or c in "._=,+-" else "_" for c in plain)
+        self._digest = None
         self.name = f"{number:04}-{safe}"[:150].rstrip("-")
 
     def arguments(self):
@@ -108,26 +109,28 @@ class Point:
         return words + ["--quiet", "--progress", "off"]
 
     def digest(self, binary):
-        """What the point's result depends on: its command, the config's contents and the binary."""
-        h = hashlib.sha256("\0".join(self.arguments()).encode())
-        if self.spec.config:
-            h.update(self.spec.config.read_bytes())
-        h.update(f"{pathlib.Path(binary).stat().st_mtime_ns}".encode())
-        return h.hexdigest()
+        """What the point's result depends on: its command, its effective config and the binary."""
+        if self._digest is None:
+            done = subprocess.run([binary, *self.arguments(), "--dump-config"], capture_output=True, text=True,
+                                  stdin=subprocess.DEVNULL)
+            parts = (*self.arguments(), done.stdout, str(pathlib.Path(binary).stat().st_mtime_ns))
+            self._digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        return self._digest
 
 
 class Sweep:
-    """The points of a spec in a directory: points/NAME is the --out of a run, points/NAME.json says how it ended."""
+    """The points of a spec in a directory: points/NAME is the --out of a run, records/NAME.json
+    says how it ended."""
 
     def __init__(self, spec, out):
         self.spec, self.out = spec, pathlib.Path(out)
         self.points = spec.points()
-        self.folder = self.out / "points"
+        self.folder, self.records = self.out / "points", self.out / "records"
         self.binary = find_binary(spec.platform)
 
     def record(self, point):
         """How the point ended; None when it has to run (again)."""
-        path = self.folder / f"{point.name}.json"
+        path = self.records / f"{point.name}.json"
         try:
             known = json.loads(path.read_text())
         except (OSError, json.JSONDecodeError):
@@ -142,12 +145,13 @@ class Sweep:
         record = {"digest": point.digest(self.binary), "number": point.number, "values": point.values,
                   "command": command, "exit_code": done.returncode, "stderr": done.stderr[-4000:]}
         if done.returncode not in (130, 143, -2, -15):
-            write(self.folder / f"{point.name}.json", json.dumps(record, indent=1) + "\n")
+            write(self.records / f"{point.name}.json", json.dumps(record, indent=1) + "\n")
         return record
 
     def run(self, jobs, task=None, told=lambda point, record, new: None):
         """Runs what has no result yet. task (index, count): only that share of the points, for job arrays."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        for folder in (self.folder, self.records):
+            folder.mkdir(parents=True, exist_ok=True)
         mine = [p for p in self.points if task is None or p.number % task[1] == task[0]]
         waiting = []
         for point in mine:
@@ -179,7 +183,8 @@ class Sweep:
             except BadResults:
                 runs = [{"status": "error"}]
             for run in runs:
-                plain = {k: v for k, v in run.items() if not isinstance(v, (dict, list)) and k not in base}
+                # Of a size the run knows the number of bytes.
+                plain = {k: v for k, v in run.items() if not isinstance(v, (dict, list))}
                 rows.append({**base, **plain, **{f"stats.{k}": v for k, v in run.get("stats", {}).items()}})
         return rows
 

@@ -163,7 +163,7 @@ class Scripts(harness.Case):
         self.assertRegex(text, r"ccl\.root +center +corner")
         self.assertRegex(text, r"center is \d+\.\d% faster")
         self.assertIn("because on the critical path", text)
-        self.assertIn("over these links", text)
+        self.assertIn("because of these links", text)
         data = json.loads(self.script("compare", "center", "corner", "--format", "json").stdout)
         center, corner = data["runs"][0]["time_ns"]
         causes = data["runs"][0]["critical_path"][0]

@@ -130,6 +130,16 @@ class Window(harness.Case):
             inside = [(t, int(v, 2)) for t, v in changes if t is not None and first < t <= last]
             self.assertEqual([(t, int(v, 2)) for t, v in mine if t is not None and t > first], inside, path)
 
+    def test_the_shipped_save_file_opens_on_signals_that_exist(self):
+        self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "1KiB", "--vcd", self.folder / "w.vcd")
+        widths = Vcd((self.folder / "w.vcd").read_text()).widths
+        saved = (harness.ROOT / "platforms/waveforms/small_pod.gtkw").read_text().splitlines()
+        names = [line.partition("[") for line in saved if line.startswith("pod.")]
+        self.assertGreater(len(names), 20)
+        for path, _, bits in names:
+            self.assertIn(path, widths)
+            self.assertEqual(bits or "0]", f"{widths[path] - 1}:0]" if bits else "0]", path)
+
     def test_bad_windows(self):
         for text in ("5", "9:5", "a:b", ":", "-1:5", "1:2:3"):
             done = self.run_pod(*harness.SMALL, "--vcd", "w.vcd", "--vcd-window", text, expect=2)
