@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host side of a program run: queue pairs, slices, where everything lies in scratch.
 #include <algorithm>
-#include <cstddef>
 #include <fmt/format.h>
-#include <span>
 #include <utility>
 
-#include "models/abi/address.hpp"
 #include "models/types/error.hpp"
 #include "sw/kernels/msccl_interpreter.hpp"
 
 namespace diecast::sw {
 namespace {
 
-using comm::program_collective;
+using comm::collective;
 
 constexpr std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -70,7 +67,7 @@ scratch_layout lay_out(const comm::program& p, const comm::slicing& s, const arg
   const std::uint64_t padded = s.last_padded(chunks) ? chunks * s.last_chunk * element : 0;
   l.padded_input = take(p.in_place ? 0 : padded);
   l.padded_output = take(padded);
-  const bool collides = !p.in_place && c.in_place && p.collective == program_collective::all_reduce;
+  const bool collides = !p.in_place && c.in_place && p.collective == collective::all_reduce;
   l.whole_output = take(collides ? c.count * element : 0);
   l.total = at;
   return l;
@@ -89,7 +86,7 @@ void check_launch(const comm::program& p, const argument_context& c, std::uint32
     problems.push_back({p.source, "the program needs more queue pairs per PE than ipcq.queue_pairs",
                         std::to_string(c.config.ipcq.queue_pairs), fmt::format("at least {}", queue_pairs)});
   const auto chunks = static_cast<std::uint64_t>(p.chunks_per_loop);
-  if (p.collective != program_collective::all_reduce && c.count % chunks != 0)
+  if (p.collective != collective::all_reduce && c.count % chunks != 0)
     problems.push_back(
         {p.source,
          fmt::format("{} cannot cut the vector into {} equal chunks", comm::to_string(p.collective), chunks),
@@ -173,20 +170,10 @@ msccl_run make_msccl_run(const comm::program& p, const argument_context& c) {
   run.kernel.run = msccl_interpreter;
   run.kernel.scratch_bytes = [bytes = layout.total](const argument_context&) { return bytes; };
   run.kernel.fill_extra = extra_filler(run, layout);
+  run.kernel.image = [images = run.images](const argument_context&, std::uint32_t rank) {
+    return images.at(rank);
+  };
   return run;
-}
-
-void load_images(abi::host_hal& host, const msccl_run& run, const comm::group& members,
-                 const std::vector<abi::kernel_arguments>& arguments) {
-  for (std::size_t rank = 0; rank < members.members.size(); ++rank) {
-    const pe_coord pe = members.members[rank];
-    if (pe.sip != host.self()) continue;
-    const abi::kernel_arguments& a = arguments.at(rank);
-    const auto offset =
-        static_cast<std::uint64_t>(a.extra[static_cast<std::size_t>(msccl_extra::image_offset)]);
-    host.debug_write(abi::encode({pe.sip, pe.cube, abi::region::tcm, pe.pe.value, a.scratch + offset}),
-                     std::as_bytes(std::span(run.images.at(rank))));
-  }
 }
 
 }  // namespace diecast::sw
