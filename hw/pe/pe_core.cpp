@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "models/numeric/convert.hpp"
 #include "models/numeric/elementwise.hpp"
 
 namespace diecast::hw {
@@ -49,8 +50,31 @@ void pe_core::settle() {
     ++moves_;
     busy_until_ = hw::now() + owed;
   }
-  owed_cycles_ = owed_work_ = 0;
+  if (owed_pause_ > 0) tell(events::core_work::pause, hw::now(), hw::now() + clock_.cycles(owed_pause_));
+  owed_cycles_ = owed_work_ = owed_pause_ = 0;
   sc_core::wait(to_sc(owed));
+}
+
+// --- what observers hear -------------------------------------------------------------------------
+
+void pe_core::tell(events::core_work what, sim_time from, sim_time to) {
+  if (to > from && setup_.events.wants(events::work)) {
+    setup_.events.publish(events::core_worked{from, to, setup_.self, what});
+  }
+}
+
+void pe_core::tell_wait(sim_time from, sim_time raised, const abi::ipcq_event_word& why) {
+  if (hw::now() == from || !setup_.events.wants(events::work)) return;
+  events::core_waited e{from, hw::now(), raised, setup_.self, events::wait_cause::error, why.qp, why.value};
+  switch (why.kind) {
+    case abi::event_kind::receive: e.cause = events::wait_cause::data; break;
+    case abi::event_kind::send_space: e.cause = events::wait_cause::credit; break;
+    case abi::event_kind::source_read: e.cause = events::wait_cause::dma; break;
+    case abi::event_kind::dma_done: e.cause = events::wait_cause::memory; break;
+    case abi::event_kind::error:
+    case abi::event_kind::none: break;
+  }
+  setup_.events.publish(e);
 }
 
 // --- launch -------------------------------------------------------------------------------------
@@ -113,12 +137,14 @@ void pe_core::tcm_done(std::uint64_t, sim_time finish) {
 
 void pe_core::access(std::uint64_t offset, std::byte* data, std::uint64_t bytes, bool write) {
   settle();
+  const sim_time from = hw::now();
   accesses_open_ = 1;
   accesses_finish_ = {};
   tcm->request({tcm_port::core, offset, bytes, write, data, 0, this},
                clock_.edge_at_or_after(hw::now()) + clock_.cycles(1));
   sc_core::wait(accesses_done_);
   wait_until(accesses_finish_ + phase_);
+  tell(events::core_work::tcm, from, hw::now());
 }
 
 void pe_core::load(std::uint64_t tcm_offset, std::span<std::byte> out) {
@@ -133,14 +159,18 @@ void pe_core::store(std::uint64_t tcm_offset, std::span<const std::byte> in) {
 
 void pe_core::wait_for_event() {
   settle();
+  const sim_time from = hw::now();
   if (interrupt->pending_since() == sim_time::never()) {
     set_state(events::core_state::asleep);
     while (interrupt->pending_since() == sim_time::never()) sc_core::wait(interrupt->raised());
     set_state(events::core_state::running);
   }
-  const sim_time seen = clock_.edge_at_or_after(interrupt->pending_since()) +
-                        clock_.cycles(setup_.config.pe.interrupt_cycles) + phase_;
+  const sim_time raised = interrupt->pending_since();
+  const abi::ipcq_event_word why = interrupt->pending_event();
+  const sim_time seen =
+      clock_.edge_at_or_after(raised) + clock_.cycles(setup_.config.pe.interrupt_cycles) + phase_;
   wait_until(std::max(seen, hw::now()));
+  tell_wait(from, raised, why);
 }
 
 void pe_core::poll_until(const abi::poll_request& wanted) {
@@ -157,21 +187,27 @@ void pe_core::poll_until(const abi::poll_request& wanted) {
 
 // --- vector unit --------------------------------------------------------------------------------
 
-void pe_core::post_block(const abi::vector_command& c, std::uint64_t offset, std::uint64_t bytes) {
+void pe_core::post_block(const abi::vector_command& c, std::uint64_t first, std::uint64_t count) {
   const sim_time at = clock_.edge_at_or_after(hw::now()) + clock_.cycles(1);
-  const bool two_operands = c.op != abi::vector_op::copy && c.op != abi::vector_op::divide_by;
-  accesses_open_ = two_operands ? 3 : 2;
+  accesses_open_ = c.two_operands() ? 3 : 2;
   accesses_finish_ = {};
-  tcm->request({tcm_port::vector, c.a + offset, bytes, false, nullptr, 0, this}, at);
-  if (two_operands) tcm->request({tcm_port::vector, c.b + offset, bytes, false, nullptr, 1, this}, at);
-  tcm->request({tcm_port::vector, c.destination + offset, bytes, true, nullptr, 2, this}, at);
+  const auto request = [&](std::uint64_t base, numeric::dtype type, bool write, std::uint64_t tag) {
+    const std::uint64_t element = numeric::size_of(type);
+    tcm->request({tcm_port::vector, base + first * element, count * element, write, nullptr, tag, this}, at);
+  };
+  request(c.a, c.type_of_a(), false, 0);
+  if (c.two_operands()) request(c.b, c.type_of_b(), false, 1);
+  request(c.destination, c.type, true, 2);
 }
 
 /// Blocks follow each other at the slower of the lanes and the TCM.
 void pe_core::vector(const abi::vector_command& c) {
   settle();
   ++moves_;
-  const std::uint64_t total = c.count * numeric::size_of(c.type);
+  const sim_time from = hw::now();
+  // Lanes and blocks are counted in the wider of the types.
+  const std::uint64_t element = std::max(numeric::size_of(c.type), numeric::size_of(c.type_of_b()));
+  const std::uint64_t total = c.count * element;
   const std::uint64_t bytes_per_cycle = setup_.config.pe.vector_lanes * 2;
   wait_until(hw::now() + clock_.cycles(setup_.config.pe.vector_startup_cycles));
   for (std::uint64_t offset = 0; offset < total; offset += vector_block_bytes) {
@@ -179,7 +215,7 @@ void pe_core::vector(const abi::vector_command& c) {
     const std::uint64_t cycles = (bytes + bytes_per_cycle - 1) / bytes_per_cycle;
     const sim_time lanes_done = hw::now() + clock_.cycles(cycles);
     vector_busy_cycles_ += cycles;
-    post_block(c, offset, bytes);
+    post_block(c, offset / element, bytes / element);
     sc_core::wait(accesses_done_);
     // The read latency is paid once, for the last block; until then blocks are pipelined.
     const bool last = offset + bytes >= total;
@@ -187,13 +223,21 @@ void pe_core::vector(const abi::vector_command& c) {
     const sim_time served = accesses_finish_ + phase_ - (last ? sim_time{} : latency);
     wait_until(std::max(lanes_done, served));
   }
+  tell(events::core_work::vector, from, hw::now());
   if (move_data_) evaluate(c);
 }
 
 void pe_core::evaluate(const abi::vector_command& c) {
   const std::size_t bytes = c.count * numeric::size_of(c.type);
-  std::vector<std::byte> a(bytes);
-  tcm->read_operand(c.a, a);
+  const auto read = [&](std::uint64_t offset, numeric::dtype type) {
+    std::vector<std::byte> stored(c.count * numeric::size_of(type));
+    tcm->read_operand(offset, stored);
+    if (type == c.type) return stored;
+    std::vector<std::byte> converted(bytes);
+    numeric::convert(type, stored, c.type, converted);
+    return converted;
+  };
+  std::vector<std::byte> a = read(c.a, c.type_of_a());
   switch (c.op) {
     case abi::vector_op::copy: break;
     case abi::vector_op::divide_by: numeric::divide(c.type, a, c.scalar); break;
@@ -201,8 +245,7 @@ void pe_core::evaluate(const abi::vector_command& c) {
     case abi::vector_op::max:
     case abi::vector_op::min:
     case abi::vector_op::prod: {
-      std::vector<std::byte> b(bytes);
-      tcm->read_operand(c.b, b);
+      const std::vector<std::byte> b = read(c.b, c.type_of_b());
       numeric::apply(abi::reduction_of(c.op), c.type, a, a, b);
       break;
     }

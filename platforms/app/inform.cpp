@@ -39,10 +39,9 @@ std::string list_text(const registries& tables, const std::string& what) {
   if (what == "patterns") {
     for (const auto& p : tables.patterns) text += fmt::format("{:<22} {}\n", p.name, p.description);
   } else if (what == "mappers") {
-    text =
-        "all_pes            every PE (--ranks pe)\n"
-        "cube_leaders       pe0 of each cube (--ranks cube)\n"
-        "leader_only        pe0 of cube 0 of each SIP (--ranks sip)\n";
+    for (const auto& m : tables.mappers) text += fmt::format("{:<22} {}\n", m.name, m.description);
+  } else if (what == "validators") {
+    for (const auto& v : tables.validators) text += fmt::format("{:<22} {}\n", v.name, v.description);
   } else {
     for (const auto& p : platforms::list_presets(platforms::presets_dir(tables.platform.data_dir))) {
       text += fmt::format("{:<10} {:<18} {}\n", p.block, p.name, p.source);

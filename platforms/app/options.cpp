@@ -53,6 +53,14 @@ po::options_description output_options() {
       "vcd", po::value<std::string>()->value_name("FILE"), "write a waveform")(
       "vcd-scope", po::value<std::string>()->value_name("GLOB"),
       "instances in the waveform, e.g. 'pod.sip0.cube_0_0.*' (*)")(
+      "vcd-window", po::value<std::string>()->value_name("FROM:TO"),
+      "part of the run in the waveform, in ns; either end may be left out")(
+      "timeline", po::value<std::string>()->value_name("FILE"),
+      "write a timeline in the Trace Event format, for Perfetto")(
+      "timeline-scope", po::value<std::string>()->value_name("GLOB"),
+      "instances in the timeline, e.g. 'pod.sip0.cube_0_0*' (*)")(
+      "progress", po::value<std::string>()->value_name("auto|on|off"),
+      "a bar on stderr; auto: on a terminal, after two seconds (auto)")(
       "ccl-trace",
       "print every send, receive and credit on stderr; "
       "also DIECAST_CCL_TRACE=1")("quiet", "print no table");
@@ -62,8 +70,8 @@ po::options_description output_options() {
 po::options_description other_options() {
   po::options_description d("Information");
   d.add_options()("list", po::value<std::string>()->value_name("WHAT"),
-                  "algorithms, patterns, mappers or presets")("schema",
-                                                              "print the JSON Schema of config files")(
+                  "algorithms, patterns, mappers, validators or presets")(
+      "schema", "print the JSON Schema of config files")(
       "doc", po::value<std::string>()->value_name("config|registers"),
       "print a generated reference page (Markdown)")("version", "print the version")("help", "print this");
   return d;
@@ -126,6 +134,11 @@ void read_output(flag_reader& r, options& o) {
   r.with("out", [&](const string&, const string& v) { o.out = v; });
   r.with("vcd", [&](const string&, const string& v) { o.vcd = v; });
   r.with("vcd-scope", [&](const string&, const string& v) { o.sets.push_back("trace.vcd_scope=" + v); });
+  r.with("vcd-window", [&](const string& f, const string& v) { add_window(f, v, o.sets); });
+  r.with("timeline", [&](const string&, const string& v) { o.timeline = v; });
+  r.with("timeline-scope",
+         [&](const string&, const string& v) { o.sets.push_back("trace.timeline_scope=" + v); });
+  r.with("progress", [&](const string& f, const string& v) { o.progress = progress_argument(f, v); });
   r.with("format", [&](const string& f, const string& v) {
     o.format = choose<output_format>(
         f, v, {{"table", output_format::table}, {"json", output_format::json}, {"csv", output_format::csv}});
@@ -141,6 +154,7 @@ void read_information(flag_reader& r, options& o) {
                             {{"algorithms", "algorithms"},
                              {"patterns", "patterns"},
                              {"mappers", "mappers"},
+                             {"validators", "validators"},
                              {"presets", "presets"}});
   });
   r.with("doc", [&](const string& f, const string& v) {

@@ -7,6 +7,7 @@
 #include "models/abi/registers.hpp"
 #include "models/config/field.hpp"
 #include "models/config/overrides.hpp"
+#include "platforms/io/ccl_json.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -88,6 +89,7 @@ std::string config_markdown() {
   for (const config::override_key& k : config::override_keys()) {
     page += fmt::format("| `{}` | {} | {} |\n", k.name, cell(config::override_expectation(k)), k.description);
   }
+  page += ccl_tables_markdown();
   return page;
 }
 

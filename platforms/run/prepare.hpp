@@ -29,8 +29,10 @@ struct prepared_run {
   prepared_run(const prepared_run&) = delete;
   prepared_run& operator=(const prepared_run&) = delete;
 
-  const machine_model& machine;
   run_point point;
+  std::unique_ptr<const machine_model>
+      own_machine;  ///< of an algorithm that wants another than the given one
+  const machine_model& machine;
   comm::group members;
   std::optional<sw::msccl_run> program;
   sw::kernel_entry kernel;

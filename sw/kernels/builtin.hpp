@@ -10,6 +10,7 @@ namespace diecast::sw {
 [[nodiscard]] kernel_entry ring_1d_unidir_entry();
 [[nodiscard]] kernel_entry ring_full_tile_entry();
 [[nodiscard]] kernel_entry intercube_entry();
+[[nodiscard]] kernel_entry intercube_pipelined_entry();
 [[nodiscard]] kernel_entry mesh_2d_entry();
 [[nodiscard]] kernel_entry torus_2d_entry();
 [[nodiscard]] kernel_entry tree_binary_entry();

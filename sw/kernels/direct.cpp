@@ -38,7 +38,7 @@ std::vector<comm::direction> towards_all(pe_context& pe) {
 }
 
 /// Elements that one message carries.
-std::uint64_t slot_elements(pe_context& pe) { return pe.slot_bytes(0) / numeric::size_of(pe.args().type); }
+std::uint64_t slot_elements(pe_context& pe) { return pe.message_elements(0); }
 
 /// Adds the contributions of all ranks to `range`, of which `own` (TCM offset) is this rank's, in the order
 /// of ranks, message by message.

@@ -81,11 +81,7 @@ void all_reduce_on_torus(pe_context& pe, const ring_place& row, const ring_place
   for (const lane& l : lanes) phase.push_back([&pe, l] { reduce_scatter(pe, l.first, l.range); });
   pe.run_tasks(std::exchange(phase, {}));
   for (const lane& l : lanes) {
-    phase.push_back([&pe, l, own] {
-      reduce_scatter(pe, l.second, own(l));
-      finish_average(pe, part(own(l), l.second.own(), l.second.size));
-      all_gather(pe, l.second, own(l));
-    });
+    phase.push_back([&pe, l, own] { all_reduce(pe, l.second, own(l)); });
   }
   pe.run_tasks(std::exchange(phase, {}));
   for (const lane& l : lanes) phase.push_back([&pe, l] { all_gather(pe, l.first, l.range); });

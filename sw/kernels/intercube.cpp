@@ -8,11 +8,16 @@
 //                  then columns, then rows; half of the vector each way round; on a mesh of SIPs the same
 //                  on open lines. Every element is reduced along one path and then copied, so all SIPs end
 //                  with the same bits.
+//
+// intercube_pipelined does the same in chunks, so that all of it overlaps; on an open mesh of SIPs, where the
+// exchange has phases that all roots go through together, in one chunk.
 #include <algorithm>
+#include <array>
 
 #include "models/types/error.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/kernels/grid.hpp"
+#include "sw/kernels/tree_all_reduce.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
@@ -77,19 +82,23 @@ void broadcast_from_root(pe_context& pe, const line_place& line, std::uint64_t t
   pe.send_all(line.outer(), tile, bytes);
 }
 
-/// Roots of all SIPs; divides averages. With one row of SIPs the column has one member and this is a plain
-/// ring.
+/// One way round between the roots of the SIPs: along a row of SIPs to its part, along the column, and back.
+/// With one row of SIPs the column has one member and this is a plain ring. Divides averages.
+void exchange_one_way(pe_context& pe, const ring_place& row, const elements& range) {
+  const bool mirrored = row.forth != comm::global_east;
+  const ring_place column = sip_column_of(pe.args());
+  const elements own = part(range, row.own(), row.size);
+  reduce_scatter(pe, row, range);
+  all_reduce(pe, mirrored ? column.reversed() : column, own);
+  all_gather(pe, row, range);
+}
+
+bool on_open_mesh(const abi::kernel_arguments& a) { return a.extra[sip_wrap] == 0; }
+
 void exchange_between_sips(pe_context& pe) {
-  const ring_place sip_column = sip_column_of(pe.args());
-  if (pe.args().extra[sip_wrap] == 0) return all_reduce_on_mesh(pe, sip_row_of(pe.args()), sip_column);
-  both_ways_round(pe, sip_row_of(pe.args()), [&](const ring_place& row, const elements& half) {
-    const bool mirrored = row.forth != comm::global_east;
-    reduce_scatter(pe, row, half);
-    const elements own = part(half, row.own(), row.size);
-    all_reduce(pe, mirrored ? sip_column.reversed() : sip_column, own);
-    finish_average(pe, own);
-    all_gather(pe, row, half);
-  });
+  const ring_place row = sip_row_of(pe.args());
+  if (on_open_mesh(pe.args())) return all_reduce_on_mesh(pe, row, sip_column_of(pe.args()));
+  both_ways_round(pe, row, [&](const ring_place& r, const elements& half) { exchange_one_way(pe, r, half); });
 }
 
 void run_intercube(pe_context& pe) {
@@ -114,6 +123,45 @@ void run_intercube(pe_context& pe) {
   }
   pe.step("row_broadcast");
   broadcast_from_root(pe, row, tile, bytes);
+}
+
+/// The same flows as a tree: rows below the root's column, the column below the root.
+tree_place tree_of(const abi::kernel_arguments& a) {
+  const line_place row = row_of(a);
+  const line_place column = column_of(a);
+  tree_place t;
+  t.divides = false;
+  t.children.push_back(row.outer());
+  if (!row.is_root()) {
+    t.parent = row.inner();
+    return t;
+  }
+  t.children.push_back(column.outer());
+  if (!column.is_root()) t.parent = column.inner();
+  return t;
+}
+
+void run_pipelined(pe_context& pe) {
+  const auto chunks = static_cast<std::uint64_t>(pe.args().extra[chunk_count]);
+  const tree_place tree = tree_of(pe.args());
+  if (chunks == 1) return run_intercube(pe);
+  start_in_output(pe);
+  if (tree.parent) return tree_all_reduce(pe, tree, whole(pe), chunks);
+
+  std::uint64_t summed = 0;
+  std::array<std::uint64_t, 2> exchanged{};
+  const ring_place row = sip_row_of(pe.args());
+  const auto lane = [&](const ring_place& way, std::size_t half) {
+    for (std::uint64_t c = 0; c < chunks; ++c) {
+      pe.wait_until([&, c] { return summed > c; });
+      pe.step("between_sips", static_cast<std::uint32_t>(c));
+      exchange_one_way(pe, way, part(part(whole(pe), c, chunks), half, 2));
+      ++exchanged[half];
+    }
+  };
+  const auto ready = [&](std::uint64_t c) { return exchanged[0] > c && exchanged[1] > c; };
+  pe.run_tasks({tree_up(pe, tree, whole(pe), chunks, summed), [&] { lane(row, 0); },
+                [&] { lane(row.reversed(), 1); }, tree_down(pe, tree, whole(pe), chunks, ready)});
 }
 
 /// SIPs of the group, in order.
@@ -147,6 +195,14 @@ void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& 
   a.extra[sip_wrap] = c.config.ccl.between_sips == config::inter_sip::mesh_2d_no_wrap ? 0 : 1;
 }
 
+void fill_pipelined(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
+  fill(c, rank, a);
+  const auto hops = static_cast<std::uint32_t>(a.extra[columns] / 2 + a.extra[rows] / 2 +
+                                               a.extra[sip_columns] + a.extra[sip_rows] - 1);
+  a.extra[chunk_count] =
+      on_open_mesh(a) ? 1 : static_cast<std::int64_t>(chunks_for(c, vector_bytes(c), hops));
+}
+
 }  // namespace
 
 kernel_entry intercube_entry() {
@@ -158,6 +214,12 @@ kernel_entry intercube_entry() {
           run_intercube,
           without_scratch,
           fill};
+}
+
+kernel_entry intercube_pipelined_entry() {
+  return {"intercube_pipelined", "all_reduce",           "intercube in chunks, the levels overlapping",
+          "intercube",           {comm::rank_set::cube}, run_pipelined,
+          without_scratch,       fill_pipelined};
 }
 
 }  // namespace diecast::sw

@@ -13,6 +13,7 @@ kernel_table builtin_kernels() {
           ring_1d_unidir_entry(),
           ring_full_tile_entry(),
           intercube_entry(),
+          intercube_pipelined_entry(),
           mesh_2d_entry(),
           torus_2d_entry(),
           tree_binary_entry(),
@@ -46,10 +47,21 @@ kernel_table builtin_kernels() {
           send_recv_ring_entry()};
 }
 
+bool accumulates_wide(const kernel_entry& kernel, config::accumulation mode, numeric::dtype type) {
+  return kernel.collective == comm::to_string(comm::collective::all_reduce) && widens(mode, type);
+}
+
+void run_accumulating(const kernel_entry& kernel, pe_context& pe, const runtime_options& options) {
+  if (!accumulates_wide(kernel, options.accumulate, pe.args().type)) return kernel.run(pe);
+  pe.widen();
+  kernel.run(pe);
+  pe.narrow();
+}
+
 void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arguments& arguments,
                 const runtime_options& options) {
   pe_context pe{hal, arguments, options};
-  kernel.run(pe);
+  run_accumulating(kernel, pe, options);
   pe.finish();
 }
 

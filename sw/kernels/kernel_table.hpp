@@ -65,6 +65,13 @@ using kernel_table = std::vector<kernel_entry>;
 void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arguments& arguments,
                 const runtime_options& options);
 
+/// The kernel sums f16 and bf16 in f32, whatever it knows of it: all_reduce in the modes f32_acc and
+/// f32_wire.
+[[nodiscard]] bool accumulates_wide(const kernel_entry& kernel, config::accumulation mode,
+                                    numeric::dtype type);
+/// Runs the kernel in the mode of the options (ccl.accumulation).
+void run_accumulating(const kernel_entry& kernel, pe_context& pe, const runtime_options& options);
+
 /// The algorithms built in.
 [[nodiscard]] kernel_table builtin_kernels();
 

@@ -30,12 +30,13 @@ void all_gather(pe_context& pe, const ring_place& ring, const elements& range) {
 }
 
 void all_reduce(pe_context& pe, const ring_place& ring, const elements& range) {
+  if (ring.size == 1) return finish_average(pe, range);
   const std::uint32_t steps = ring.size - 1;  // of each half; the last sums are the first results to go round
-  pe.hand_round(
-      ring.forth, ring.back,
-      {2 * steps + 1, steps, parts_from(pe, ring, range, ring.position), [&pe, steps](std::uint32_t step) {
-         pe.step(step < steps ? "reduce_scatter" : "all_gather", step % steps);
-       }});
+  const auto begins = [&pe, steps](std::uint32_t step) {
+    pe.step(step < steps ? "reduce_scatter" : "all_gather", step % steps);
+  };
+  pe.hand_round(ring.forth, ring.back,
+                {2 * steps + 1, steps, parts_from(pe, ring, range, ring.position), begins, true});
 }
 
 void both_ways_round(pe_context& pe, const ring_place& ring,

@@ -28,8 +28,8 @@ struct ring_place {
 void reduce_scatter(pe_context& pe, const ring_place& ring, const elements& range);
 /// Spreads the complete part own() of every PE to all.
 void all_gather(pe_context& pe, const ring_place& ring, const elements& range);
-/// Both, one way round. Every part is reduced along one path and then copied, so all PEs of the ring
-/// end with the same bits.
+/// Both, one way round; divides averages in between. Every part is reduced along one path and then copied, so
+/// all PEs of the ring end with the same bits.
 void all_reduce(pe_context& pe, const ring_place& ring, const elements& range);
 
 /// Runs `lane(ring, range)` for both halves of the vector at once, the second with the ring reversed,

@@ -18,13 +18,11 @@ void run_ring_1d(pe_context& pe) {
   start_in_output(pe);
   both_ways_round(pe, place(pe),
                   [&pe](const ring_place& ring, const elements& half) { all_reduce(pe, ring, half); });
-  finish_average(pe, whole(pe));
 }
 
 void run_ring_1d_unidir(pe_context& pe) {
   start_in_output(pe);
   all_reduce(pe, place(pe), whole(pe));
-  finish_average(pe, whole(pe));
 }
 
 void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {

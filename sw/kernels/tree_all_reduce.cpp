@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace diecast::sw {
 namespace {
@@ -13,7 +14,7 @@ void reduce_up(pe_context& pe, const tree_place& tree, const elements& e) {
   for (const auto& group : tree.children) reduce_all(pe, group, e);
   if (tree.parent) {
     send_all(pe, {*tree.parent}, e);
-  } else {
+  } else if (tree.divides) {
     finish_average(pe, e);
   }
 }
@@ -29,30 +30,38 @@ void broadcast_down(pe_context& pe, const tree_place& tree, const elements& e) {
 
 }  // namespace
 
-std::vector<std::function<void()>> tree_tasks(pe_context& pe, const tree_place& tree, const elements& range,
-                                              std::uint64_t chunks, std::uint64_t& done) {
-  const auto up = [&pe, tree, range, chunks, &done] {
+std::function<void()> tree_up(pe_context& pe, const tree_place& tree, const elements& range,
+                              std::uint64_t chunks, std::uint64_t& summed) {
+  return [&pe, tree, range, chunks, &summed] {
     for (std::uint64_t c = 0; c < chunks; ++c) {
       pe.step("reduce", index(c));
       reduce_up(pe, tree, part(range, c, chunks));
-      ++done;
+      ++summed;
     }
   };
-  const auto down = [&pe, tree, range, chunks, &done] {
+}
+
+std::function<void()> tree_down(pe_context& pe, const tree_place& tree, const elements& range,
+                                std::uint64_t chunks, std::function<bool(std::uint64_t)> ready) {
+  return [&pe, tree, range, chunks, ready = std::move(ready)] {
     for (std::uint64_t c = 0; c < chunks; ++c) {
-      // The result of a chunk follows its sum; and no chunk may be overwritten before it was passed on.
-      pe.wait_until([&done, c] { return done > c; });
+      pe.wait_until([&ready, c] { return ready(c); });
       pe.step("broadcast", index(c));
       broadcast_down(pe, tree, part(range, c, chunks));
     }
   };
-  return {up, down};
+}
+
+std::vector<std::function<void()>> tree_tasks(pe_context& pe, const tree_place& tree, const elements& range,
+                                              std::uint64_t chunks, std::uint64_t& summed) {
+  return {tree_up(pe, tree, range, chunks, summed),
+          tree_down(pe, tree, range, chunks, [&summed](std::uint64_t c) { return summed > c; })};
 }
 
 void tree_all_reduce(pe_context& pe, const tree_place& tree, const elements& range, std::uint64_t chunks) {
   if (chunks > 1) {
-    std::uint64_t done = 0;
-    pe.run_tasks(tree_tasks(pe, tree, range, chunks, done));
+    std::uint64_t summed = 0;
+    pe.run_tasks(tree_tasks(pe, tree, range, chunks, summed));
     return;
   }
   pe.step("reduce");

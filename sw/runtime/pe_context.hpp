@@ -22,12 +22,26 @@ struct runtime_options {
   bool poll{};                     ///< poll instead of sleeping
   std::uint64_t task_stack_bytes{65536};
   std::uint64_t tcm_base{};  ///< physical address of this PE's TCM
+  config::accumulation accumulate{config::accumulation::elem};
+  std::uint64_t slot_bytes{};  ///< ipcq.slot_bytes, of the outboxes of f32_acc
 };
 [[nodiscard]] runtime_options options_from(const config::machine_config& c, pe_coord pe);
 
 /// Scratch the runtime itself needs on top of a kernel's: with receive rings outside TCM a slot is
 /// fetched here before it is reduced. It is the end of kernel_arguments::scratch. 0 with rings in TCM.
 [[nodiscard]] std::uint64_t staging_bytes(const config::machine_config& c);
+
+/// f16 and bf16 are summed in f32 in this mode.
+[[nodiscard]] bool widens(config::accumulation mode, numeric::dtype type);
+/// Pieces on their way out that f32_acc keeps beside the wide vector.
+inline constexpr std::uint64_t outboxes = 8;
+/// The vector in f32, whole cache lines.
+[[nodiscard]] constexpr std::uint64_t wide_vector_bytes(std::uint64_t count) {
+  return (count * 4 + 63) / 64 * 64;
+}
+/// Scratch in front of a kernel's own that pe_context::widen needs; 0 when it does not widen.
+[[nodiscard]] std::uint64_t wide_bytes(const config::machine_config& c, std::uint64_t count,
+                                       numeric::dtype type);
 
 /// A received slot. Its bytes are at a physical address: the local TCM when it lies in
 /// [tcm_base, ...), else SRAM or HBM, from where fetch() copies it.
@@ -106,7 +120,8 @@ class pe_context {
     std::uint32_t count{};
     std::uint32_t reduced{};  ///< segments 1 to this are reduced into what is there, the others copied
     std::function<segment(std::uint32_t)> segment_of;  ///< asked once for each, in order
-    std::function<void(std::uint32_t)> begins;         ///< called before the first slot of a segment is sent
+    std::function<void(std::uint32_t)> begins;  ///< called before the first slot of a segment is sent
+    bool averages{};                            ///< finish_average on segment `reduced`, before it goes on
   };
   /// Rules as for exchange. A pass of its loop, in which one slot may be taken and one sent, is one runtime
   /// call.
@@ -131,6 +146,16 @@ class pe_context {
   void copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes);
   /// For avg: destination[i] /= ranks, once, on the final sum. No effect for other reductions.
   void finish_average(std::uint64_t destination, std::uint64_t bytes);
+
+  // --- sums in f32 (ccl.accumulation) ---
+  /// Makes the kernel's vector f32: copies the input, widened, to scratch, where args() then has input and
+  /// output. With f32_acc messages carry the narrow type: what is sent is rounded, what comes is widened;
+  /// with f32_wire they carry f32. Precondition: wide_bytes() of scratch; no message is under way.
+  void widen();
+  /// Rounds the vector to the output that args() had before.
+  void narrow();
+  /// Elements that one message of a long one carries.
+  [[nodiscard]] std::uint64_t message_elements(comm::direction dir);
 
   void step(std::string_view name, std::uint32_t index = 0);
 

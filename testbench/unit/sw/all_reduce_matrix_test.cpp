@@ -53,9 +53,14 @@ class matrix {
           row.type = type;
           row.op = op;
           row.count = 157;
-          check(row);
-          row.data = random::data_pattern::one_hot;
-          check(row);
+          for (const auto mode :
+               {config::accumulation::elem, config::accumulation::f32_acc, config::accumulation::f32_wire}) {
+            row.accumulate = mode;
+            row.data = random::data_pattern::random;
+            check(row);
+            row.data = random::data_pattern::one_hot;
+            check(row);
+          }
         }
       }
     }
@@ -81,6 +86,9 @@ class matrix {
     row.launches = number_ % 11 == 10 ? 3 : 1;
     constexpr std::array<config::auto_count, 4> cuts{config::auto_count{}, 1, 3, 16};
     row.chunks = cuts[number_ / 2 % cuts.size()];
+    constexpr std::array modes{config::accumulation::elem, config::accumulation::f32_acc,
+                               config::accumulation::f32_wire};
+    row.accumulate = modes[number_ / 4 % modes.size()];
     constexpr std::array kinds{config::buffer_kind::tcm, config::buffer_kind::tcm, config::buffer_kind::sram,
                                config::buffer_kind::tcm, config::buffer_kind::hbm};
     row.rings = kinds[number_ / 5 % kinds.size()];
@@ -116,8 +124,8 @@ TEST_CASE("ring_1d reduces right everywhere") { ring_matrix("ring_1d"); }
 TEST_CASE("ring_1d_unidir reduces right everywhere") { ring_matrix("ring_1d_unidir"); }
 TEST_CASE("ring_full_tile reduces right everywhere") { ring_matrix("ring_full_tile"); }
 
-TEST_CASE("intercube reduces right everywhere") {
-  matrix m{"intercube"};
+void intercube_matrix(const std::string& algorithm) {
+  matrix m{algorithm};
   using config::inter_sip;
   using config::root_place;
   const auto on = [&m](std::uint32_t sips, std::uint32_t columns, std::uint32_t rows, inter_sip between,
@@ -139,6 +147,9 @@ TEST_CASE("intercube reduces right everywhere") {
   m.run_types({{4, 2, 2, 1}, comm::rank_set::cube, inter_sip::torus_2d});
   CHECK(m.rows() > 1500);
 }
+
+TEST_CASE("intercube reduces right everywhere") { intercube_matrix("intercube"); }
+TEST_CASE("intercube_pipelined reduces right everywhere") { intercube_matrix("intercube_pipelined"); }
 
 /// Algorithms that run on any number of ranks, however they are placed.
 void any_ranks_matrix(const std::string& algorithm) {
