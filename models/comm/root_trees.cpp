@@ -34,7 +34,7 @@ tree_node root_tree(std::uint32_t rank, std::uint32_t ranks, std::uint32_t root,
 std::vector<edge> root_trees(const pattern_context& c) {
   const std::vector<pe_coord>& m = c.members.members;
   const auto n = static_cast<std::uint32_t>(m.size());
-  const auto root = static_cast<std::uint32_t>(c.config.ccl.root_rank % n);
+  const std::uint32_t root = c.root % n;
   std::vector<edge> edges;
   for (std::uint32_t which = 0; which < 2; ++which) {
     const direction up = root_tree_parent(which);

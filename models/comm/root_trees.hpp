@@ -24,7 +24,7 @@ struct tree_node;  // models/comm/trees.hpp
 [[nodiscard]] constexpr direction root_tree_parent(std::uint32_t which) {
   return static_cast<direction>(3 * which);
 }
-/// One way, from the root (ccl.root_rank) down both trees.
+/// One way, from the root down both trees.
 [[nodiscard]] std::vector<edge> root_trees(const pattern_context& c);
 [[nodiscard]] std::vector<std::string> root_tree_names();
 

@@ -103,6 +103,8 @@ class algorithms {
       return std::max(mean_on_ring(one), slots * step_.slot_interval_ns(at(0), at(1), one));
     };
     double ns = step_.first_use_ns(lanes > 1 ? 2 * pair_registers : 2 * half_registers - 1) + end_ns();
+    // Two looks before the first message, one at the free slots whenever they have been used up.
+    ns += (2 + passes * steps * slots / d(c_.ipcq.n_slots)) * step_.register_ns();
     ns += steps * step_ns(reduces ? e : copy);
     if (passes > 1) ns += steps * step_ns(copy);
     return {ns, interface_ns(passes * steps * part(d(p_)))};
@@ -141,7 +143,8 @@ class algorithms {
     const comm::fold f = comm::fold_to_power_of_two(p_);
     double ns = fold_ns(f) + end_ns();
     for (std::uint32_t s = 0; s < f.steps; ++s) {
-      ns += step_.first_use_ns(pair_registers) + dearest(bit_peer(s, f.active), {n_});
+      // What comes is added to what was sent: whether that has been read is one more look.
+      ns += step_.first_use_ns(pair_registers) + dearest(bit_peer(s, f.active), {n_}) + step_.register_ns();
     }
     return {ns, interface_ns(n_ * f.steps) + halves_ns(n_)};
   }
@@ -211,7 +214,7 @@ class algorithms {
         slots * (tree.children * (step_.take_ns(slot, true) + step_.send_ns()) + step_.take_ns(slot, false) +
                  step_.send_ns() + 4 * step_.wake_ns() + 4 * step_.task_switch_ns());
     return tree.depth * (up + down + others) + (k - 1) * busy * tree.trees +
-           tree.depth * step_.first_use_ns(pair_registers) + end_ns();
+           tree.depth * tree.children * step_.first_use_ns(pair_registers) + end_ns();
   }
   [[nodiscard]] static peer_fn parent_of(comm::tree_node (*tree)(std::uint32_t, std::uint32_t),
                                          std::uint32_t ranks) {

@@ -434,10 +434,11 @@ void pe_context::hand_round(comm::direction send_dir, comm::direction recv_dir, 
       one();
     };
     if (receiving.more() && in.available > 0) pass(receive_one);
-    if (may_send(sending, receiving) && driver.has_space(out)) pass(send_one);
+    if (may_send(sending, receiving) && out.free > 0) pass(send_one);
     if (moved) continue;
-    if (receiving.more() && driver.has_message(in)) continue;
     const bool wants_space = may_send(sending, receiving);
+    if (wants_space && driver.has_space(out)) continue;
+    if (receiving.more() && driver.has_message(in)) continue;
     if (wants_space) driver.arm(out, abi::arm_send_space);
     if (receiving.more()) driver.arm(in, abi::arm_receive);
     impl_->tasks.block(

@@ -83,7 +83,7 @@ TEST_CASE("all_gather is right everywhere") {
   for (const char* name : {"ring_1d", "bruck"}) run_matrix("all_gather", name);
 }
 TEST_CASE("broadcast is right everywhere") {
-  for (const char* name : {"ring_1d", "binomial"}) run_matrix("broadcast", name);
+  for (const char* name : {"ring_1d", "binomial", "double_binary_tree"}) run_matrix("broadcast", name);
 }
 TEST_CASE("reduce is right everywhere") {
   for (const char* name : {"ring_1d", "binomial"}) run_matrix("reduce", name);
@@ -107,7 +107,7 @@ TEST_CASE("every built-in kernel is in a matrix") {
       {"reduce_scatter", "ring_1d"},  {"reduce_scatter", "recursive_halving"},
       {"reduce_scatter", "pairwise"}, {"all_gather", "ring_1d"},
       {"all_gather", "bruck"},        {"broadcast", "ring_1d"},
-      {"broadcast", "binomial"},      {"reduce", "ring_1d"},
+      {"broadcast", "binomial"},      {"broadcast", "double_binary_tree"}, {"reduce", "ring_1d"},
       {"reduce", "binomial"},         {"all_to_all", "bruck"},
       {"all_to_all", "pairwise"},     {"all_to_all", "direct"},
       {"gather", "binomial"},         {"gather", "linear"},
