@@ -54,7 +54,8 @@ enum extra : std::size_t {
   sip_columns,
   sip_y,
   sip_rows,
-  sip_wrap
+  sip_wrap,
+  chunk_count
 };
 
 line_place row_of(const abi::kernel_arguments& a) {
