@@ -3,7 +3,9 @@
 // nobody listens. Instances are named by the dense index the netlist gave them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -54,6 +56,16 @@ struct link_occupied {
   std::uint32_t flits{};
 };
 
+enum class memory_phase : std::uint8_t { store, write_back, fill };
+/// A PE's data cache: bytes stored into a line, a whole line written to memory, a whole line fetched.
+struct memory_event {
+  sim_time at;
+  memory_phase phase{};
+  pe_coord pe;
+  abi::address address{};
+  std::span<const std::byte> bytes;  ///< valid during the call only
+};
+
 class observer {
  public:
   observer() = default;
@@ -65,6 +77,7 @@ class observer {
   virtual void on(const queue_pair_changed&) {}
   virtual void on(const message_event&) {}
   virtual void on(const link_occupied&) {}
+  virtual void on(const memory_event&) {}
 };
 
 /// What an observer wants to hear.
@@ -74,7 +87,8 @@ enum interest : std::uint8_t {
   queue_pairs = 4,
   messages = 8,
   links = 16,
-  everything = 31
+  memory = 32,
+  everything = 63
 };
 
 /// Fan-out to observers. Modules hold a reference; `wants()` guards the construction of events.
@@ -91,6 +105,7 @@ class hub {
   void publish(const queue_pair_changed& e) const { to_all(queue_pairs, e); }
   void publish(const message_event& e) const { to_all(messages, e); }
   void publish(const link_occupied& e) const { to_all(links, e); }
+  void publish(const memory_event& e) const { to_all(memory, e); }
 
  private:
   struct listener {

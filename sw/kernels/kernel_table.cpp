@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/kernels/kernel_table.hpp"
 
+#include "sw/kernels/barrier.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
 
 kernel_table builtin_kernels() {
-  return {ring_1d_entry(), ring_1d_unidir_entry(), ring_full_tile_entry(), intercube_entry()};
+  return {ring_1d_entry(), ring_1d_unidir_entry(), ring_full_tile_entry(), intercube_entry(), centralized_pull_entry(),
+          dissemination_entry(), group_dissemination_entry()};
 }
 
 void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arguments& arguments,

@@ -33,6 +33,7 @@ struct mock_machine::impl {
   memory_map memory;
   coroutine main;
   std::uint64_t clock{};
+  std::uint64_t changes{};
   agenda work;
   std::vector<std::unique_ptr<mock_pe>> pes;
   std::vector<std::unique_ptr<abi::host_hal>> hosts;
@@ -59,10 +60,16 @@ class mock_machine::impl::host_of_sip final : public abi::host_hal {
 
   void debug_write(abi::address to, std::span<const std::byte> bytes) override {
     const auto where = own(to);
-    if (where.kind != abi::region::pe_registers) return machine_.memory.write(to, bytes);
+    if (where.kind != abi::region::pe_registers) {
+      ++machine_.changes;
+      return machine_.memory.write(to, bytes);
+    }
     std::uint64_t value{};
     check_register_access(to, bytes.size());
     std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span{&value, 1}).begin());
+    if (where.offset == abi::core_errata) {
+      return machine_.at({where.sip, where.cube, pe_id{where.unit}}).set_errata(value);
+    }
     core_at(where).debug_write(static_cast<abi::register_offset>(where.offset), value);
   }
 
@@ -134,7 +141,7 @@ mock_machine::impl::impl(const config::machine_config& c, const mock_options& o)
             [this](std::uint32_t pe) { pes[pe]->copy_done(); }}) {
   const mock_board board{
       memory, work, main, order->interrupts(), c.ipcq.wait == config::backpressure::poll, c.pe.tcm_kib * 1024,
-      clock};
+      clock, changes, c.pe.cache_sets, c.pe.cache_ways, options.on_step};
   for (std::uint32_t i = 0; i < shape.pes(); ++i) {
     const pe_coord pe = shape.pe_at(i);
     protocol::ipcq_core core{pe, static_cast<std::uint32_t>(c.ipcq.queue_pairs), match_of(c)};
@@ -165,17 +172,20 @@ void mock_machine::impl::start(pe_coord pe, std::function<void(abi::hal&)> firmw
 
 bool mock_machine::impl::stuck() const {
   return std::all_of(work.candidates().begin(), work.candidates().end(), [this](const candidate& c) {
-    return c.what == kind::run && c.polling && !pes[c.pe]->poll_holds();
+    if (c.what != kind::run || !c.polling) return false;
+    const mock_pe& pe = *pes[c.pe];
+    return pe.watched() ? pe.looked_in_vain() : !pe.poll_holds();
   });
 }
 
 mock_outcome mock_machine::impl::proceed() {
   const std::uint64_t start = clock;
   dead = true;  // unless this ends well
-  while (!stuck()) {
+  while (!stuck() && clock - start < options.max_steps) {
     const candidate next = work.take(order->pick(work.candidates()));
     ++clock;
     if (next.what != kind::run) {
+      ++changes;
       look_for_events(work.perform(next));
       continue;
     }
@@ -255,6 +265,14 @@ void mock_machine::read_tcm(pe_coord pe, std::uint64_t offset, std::span<std::by
 }
 
 const protocol::ipcq_core& mock_machine::engine(pe_coord pe) const { return impl_->at(pe).core(); }
+
+std::uint64_t mock_machine::counted(abi::firmware_count what) const {
+  std::uint64_t sum = 0;
+  for (const auto& pe : impl_->pes) sum += pe->counted(what);
+  return sum;
+}
+
+bool mock_machine::idle(pe_coord pe) const { return impl_->at(pe).status() == mock_pe::state::idle; }
 
 abi::host_hal& mock_machine::host(sip_id sip) { return *impl_->hosts.at(sip.value); }
 
