@@ -30,6 +30,21 @@ class core_memory {
     std::uint64_t remote_bytes{};   ///< payload of both, in bytes
     std::uint64_t uncached_reads{};
     std::uint64_t atomics{};
+
+    counters& operator+=(const counters& o) {
+      loads += o.loads;
+      stores += o.stores;
+      hits += o.hits;
+      line_fills += o.line_fills;
+      write_backs += o.write_backs;
+      evictions += o.evictions;
+      remote_reads += o.remote_reads;
+      remote_writes += o.remote_writes;
+      remote_bytes += o.remote_bytes;
+      uncached_reads += o.uncached_reads;
+      atomics += o.atomics;
+      return *this;
+    }
   };
   /// What the core lends: `owe` charges cycles to be waited for later, `settle` waits for them.
   struct core_hooks {

@@ -54,6 +54,13 @@ bool dma_engine::idle() const {
          free_.size() == pending_.size() && inbound_.empty();
 }
 
+bool dma_engine::serves_core_only() const {
+  const bool answers = std::all_of(pending_.begin(), pending_.end(), [](const pending& p) {
+    return !p.used || p.what == stage::answer;
+  });
+  return answers && jobs_[compute_port].empty() && jobs_[ipcq_port].empty() && inbound_.empty();
+}
+
 // --- requests of the other blocks ---------------------------------------------------------------
 
 void dma_engine::enqueue(port which, job j) {

@@ -55,6 +55,8 @@ class dma_engine : public sc_core::sc_module,
   void visit_flights(const std::function<void(bool inbound, const abi::ipcq_fields&)>& visit) const;
   /// Nothing queued, read, in flight or half received.
   [[nodiscard]] bool idle() const;
+  /// Nothing but accesses of the core is under way.
+  [[nodiscard]] bool serves_core_only() const;
 
   void send_message(const protocol::send_request& message) override;
   void send_credit(const protocol::credit_request& credit) override;

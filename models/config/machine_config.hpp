@@ -235,6 +235,8 @@ struct ccl_block {
   install_kind install{install_kind::backdoor};
   std::uint64_t barrier_radix{8};           ///< of group_dissemination
   std::uint64_t barrier_start{0};           ///< counter of a new team
+  std::uint64_t barrier_skew_ns{0};         ///< PEs enter up to so much later, at random
+  std::uint64_t barrier_repeats{1};         ///< barriers in one launch
   std::uint64_t signal_poll_cycles{20};     ///< between two looks at a flag
   std::string errata{"none"};               ///< firmware defects, by name
 };

@@ -182,11 +182,15 @@ block_table ccl_table() {
           "How the hosts write the queue-pair registers: by debug transport at no cost, or in packets over "
           "the fabric before the first launch.",
           "seed IPCQ")
-      .count(&b::barrier_radix, "barrier_radix", "", 2, 64,
+      .count(&b::barrier_radix, "barrier_radix", "", 1, 64,
              "Radix of group_dissemination: each round signals one less than that many ranks.",
              "seed barriers")
       .count(&b::barrier_start, "barrier_start", "", 0, UINT32_MAX,
              "Counter and flags of a new team; counters run modulo 2^32.", assumption)
+      .count(&b::barrier_skew_ns, "barrier_skew_ns", "ns", 0, 1'000'000'000,
+             "Each PE enters each barrier up to that much later, drawn at random by sim.seed.", assumption)
+      .count(&b::barrier_repeats, "barrier_repeats", "", 1, 1'000'000,
+             "Barriers in one launch, one right after the other; time_ns is that of all of them.", assumption)
       .count(&b::signal_poll_cycles, "signal_poll_cycles", "cycles", 1, 1'000'000,
              "Between two looks at a flag in global memory.", assumption)
       .text(&b::errata, "errata", "none|[a-z_]+(,[a-z_]+)*",

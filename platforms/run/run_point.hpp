@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/comm/patterns.hpp"
+#include "models/comm/sync_layout.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/numeric/types.hpp"
 
@@ -27,6 +28,7 @@ struct run_point {
   std::uint64_t warmup{0};
   bool data{true};                    ///< false: timing only, nothing stored or verified
   std::string pattern_data{"exact"};  ///< exact | rank_plus_one
+  std::optional<comm::team_spec> team;  ///< of a barrier; empty: all ranks
   std::string workload;               ///< MSCCL program file; empty for a built-in algorithm
   bool ccl_trace{};                   ///< a line on stderr per send, receive and credit
   std::string vcd;                    ///< waveform file; empty for none
@@ -77,6 +79,7 @@ struct run_outcome {
   std::string deadlock_json;  ///< contents of deadlock.json, when there was one
 
   std::string collective, algorithm, algorithm_reason, dtype, op, rank_set;
+  std::string team;  ///< of a barrier
   std::uint64_t bytes{}, ranks{};
   double time_ns{}, time_min_ns{}, time_max_ns{}, launch_ns{};
   double algbw_gbytes_s{}, busbw_gbytes_s{};

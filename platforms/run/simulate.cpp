@@ -22,7 +22,7 @@ namespace diecast::platforms {
 namespace {
 
 void conclude(end_of_run end, const prepared_run& run, const session& s, const hw::fault_sink& faults,
-              netlist::pod& pod, run_outcome& o) {
+              netlist::pod& pod, const analysis::line_history* lines, run_outcome& o) {
   s.report(o);
   switch (end) {
     case end_of_run::finished: return;
@@ -32,12 +32,12 @@ void conclude(end_of_run end, const prepared_run& run, const session& s, const h
       o.message = f.message;
       return;
     }
-    case end_of_run::starved: return report_deadlock(run, pod, "nothing is left to happen", true, o);
+    case end_of_run::starved: return report_deadlock(run, pod, "nothing is left to happen", true, lines, o);
     case end_of_run::watchdog:
       return report_deadlock(
           run, pod,
           fmt::format("nothing has moved for sim.watchdog_us = {}", run.machine.config.sim.watchdog_us), true,
-          o);
+          lines, o);
     case end_of_run::interrupted:
       o.status = run_status::interrupted;
       o.message =
@@ -46,7 +46,7 @@ void conclude(end_of_run end, const prepared_run& run, const session& s, const h
     case end_of_run::limit:
       return report_deadlock(
           run, pod, fmt::format("the run has reached sim.limit_ms = {}", run.machine.config.sim.limit_ms),
-          false, o);
+          false, lines, o);
   }
 }
 
@@ -89,7 +89,11 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   }
   hw::fault_sink faults;
   const netlist::build_order order(config.sim.build_order);
-  session host_session(run, [&hops] { hops.reset(); });
+  barrier_watch barriers(run, events);
+  session host_session(run, [&] {
+    hops.reset();
+    barriers.next_launch();
+  });
   const netlist::build_context context{config,
                                        run.machine.topology,
                                        events,
@@ -102,7 +106,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
                                          };
                                        },
                                        tables.hbm,
-                                       run.point.data};
+                                       run.point.data || run.barrier};  // flags are data
   // Never destroyed: the process ends after its run, and SystemC 2.3.4 takes long to remove the objects of a
   // large pod from its registries one by one.
   auto& pod = *new netlist::pod("pod", context, [&host_session](sip_id) -> hw::host_program {
@@ -117,7 +121,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
       config.sim, [&host_session] { return host_session.finished(); }, faults,
       [&dog] { return dog.starved(hw::now()); });
   o.wall_s = running.seconds();
-  conclude(end, run, host_session, faults, pod, o);
+  conclude(end, run, host_session, faults, pod, barriers.history(), o);
   if (credits && end == end_of_run::finished) {
     if (const std::string unrest = credits->unrest(); !unrest.empty()) {
       o.status = run_status::fault;
@@ -125,6 +129,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
     }
   }
   collect(run, pod, host_session, hops, o);
+  barriers.report(host_session, pod, o);
   if (vcd) finish_waveform(*vcd, o);
   o.peak_rss_mib = peak_rss_mib();
   return o;

@@ -72,7 +72,10 @@ void fill_barrier_arguments(const argument_context& c, std::uint32_t index, abi:
   a.extra[barrier_slot] = 0;
   a.extra[barrier_radix] = static_cast<std::int64_t>(c.config.ccl.barrier_radix);
   a.extra[barrier_poll_cycles] = static_cast<std::int64_t>(c.config.ccl.signal_poll_cycles);
-  a.extra[barrier_repeats] = 1;
+  a.extra[barrier_repeats] = static_cast<std::int64_t>(c.config.ccl.barrier_repeats);
+  const double skew = static_cast<double>(c.config.ccl.barrier_skew_ns) * c.config.noc.clock_ghz;
+  a.extra[barrier_skew] = static_cast<std::int64_t>(skew);
+  a.extra[barrier_seed] = static_cast<std::int64_t>(c.config.sim.seed);
 }
 
 void prepare_barrier(abi::host_hal& host, const argument_context& c,

@@ -23,7 +23,9 @@ enum barrier_argument : std::size_t {
   barrier_slot,   ///< of the team
   barrier_radix,
   barrier_poll_cycles,
-  barrier_repeats  ///< barriers in one launch
+  barrier_repeats,  ///< barriers in one launch
+  barrier_skew,     ///< most cycles of work before a barrier
+  barrier_seed      ///< of the draw
 };
 
 /// Words at the start of a PE's scratch: the count of its core barriers, then for every core of its rank

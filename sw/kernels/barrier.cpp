@@ -3,7 +3,9 @@
 
 #include <cstring>
 #include <span>
+#include <string>
 
+#include "models/random/stream.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/runtime/pe_context.hpp"
 
@@ -31,7 +33,14 @@ void run(pe_context& pe) {
   const abi::kernel_arguments& a = pe.args();
   barrier_runtime r(pe.hal(), a);
   const auto repeats = static_cast<std::uint32_t>(extra(a, barrier_repeats));
+  const auto skew = extra(a, barrier_skew);
+  const pe_coord self = pe.hal().self();
+  const random::stream draws{
+      extra(a, barrier_seed),
+      std::to_string(self.sip.value) + "." + std::to_string(self.cube.value) + "." + std::to_string(self.pe.value),
+      "barrier_skew"};
   for (std::uint32_t i = 0; i < repeats; ++i) {
+    if (skew > 0) pe.hal().compute(draws.below(i, skew + 1));
     pe.step("enter barrier", i);
     r.barriers.barrier(r.world, How);
     pe.step("left barrier", i);

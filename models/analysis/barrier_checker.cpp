@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/analysis/barrier_checker.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+namespace diecast::analysis {
+
+barrier_checker::barrier_checker(const machine_shape& shape, std::vector<pe_coord> members)
+    : shape_(shape), members_(std::move(members)) {}
+
+void barrier_checker::on(const events::step_entered& e) {
+  if (e.name == enter) barriers_[e.index].entered.emplace(e.pe, e.at);
+  if (e.name != left) return;
+  ++left_;
+  const auto& entered = barriers_[e.index].entered;
+  if (entered.size() == members_.size()) return;
+  ++escapes_;
+  if (!first_escape_.empty()) return;
+  const auto absent = std::find_if(members_.begin(), members_.end(),
+                                   [&](pe_coord pe) { return !entered.contains(pe); });
+  first_escape_ = fmt::format("{} left barrier {} of its launch at {:.3f} ns; {} of {} PEs had not entered "
+                              "it, {} among them",
+                              pe_path(shape_, e.pe), e.index, e.at.ns(), members_.size() - entered.size(),
+                              members_.size(), pe_path(shape_, *absent));
+}
+
+}  // namespace diecast::analysis
