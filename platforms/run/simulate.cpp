@@ -12,6 +12,7 @@
 #include "platforms/netlist/pod.hpp"
 #include "platforms/observe/ccl_trace.hpp"
 #include "platforms/observe/vcd_writer.hpp"
+#include "platforms/run/bound.hpp"
 #include "platforms/run/collect.hpp"
 #include "platforms/run/kernel.hpp"
 #include "platforms/run/session.hpp"
@@ -128,6 +129,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
       o.message = unrest;
     }
   }
+  rate_against_bound(o);
   collect(run, pod, host_session, hops, o);
   barriers.report(host_session, pod, o);
   if (vcd) finish_waveform(*vcd, o);
