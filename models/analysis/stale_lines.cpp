@@ -5,6 +5,9 @@
 #include <array>
 #include <cstring>
 #include <fmt/format.h>
+#include <map>
+
+#include "models/comm/sync_layout.hpp"
 
 namespace diecast::analysis {
 namespace {
@@ -76,6 +79,30 @@ word_report explain_word(const machine_shape& shape, const watched_word& w) {
                       protocol::line_of(s.at), copy_text(w.own), w.memory, verdict(shape, w, f))};
 }
 
+namespace {
+
+/// Members of one team are never more than one barrier apart: waits of one slot for counts further apart
+/// mean that the slot's flags and counters come from another team.
+std::string disagreements(const machine_shape& shape, const std::vector<watched_word>& words) {
+  std::map<std::uint32_t, const watched_word*> first;  // by slot
+  std::string text;
+  for (const watched_word& w : words) {
+    const auto slot = comm::team_slot_of(w.wanted.at);
+    if (!slot) continue;
+    const watched_word& other = *first.try_emplace(*slot, &w).first->second;
+    const auto apart = static_cast<std::uint32_t>(w.wanted.value - other.wanted.value);
+    if (apart + 1U <= 2U) continue;  // -1, 0 or 1
+    text += fmt::format("counters disagree: in team slot {} {} waits for {} and {} for {}: flags and counter of "
+                        "the slot were not cleared for this team\n",
+                        *slot, pe_path(shape, other.pe), other.wanted.value, pe_path(shape, w.pe),
+                        w.wanted.value);
+    break;
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string explain_words(const machine_shape& shape, const std::vector<watched_word>& words,
                           std::size_t most) {
   std::array<std::vector<word_report>, 4> by_finding;
@@ -83,7 +110,7 @@ std::string explain_words(const machine_shape& shape, const std::vector<watched_
     word_report r = explain_word(shape, w);
     by_finding[static_cast<std::size_t>(r.finding)].push_back(std::move(r));
   }
-  std::string text;
+  std::string text = disagreements(shape, words);
   for (const auto& reports : by_finding) {
     for (std::size_t i = 0; i < std::min(most, reports.size()); ++i) text += reports[i].text + "\n";
     if (reports.size() > most) {

@@ -25,6 +25,14 @@ std::uint64_t place_at_port(const config::machine_config& c, std::uint64_t pe) {
 
 }  // namespace
 
+std::optional<std::uint32_t> team_slot_of(abi::address at) {
+  const auto where = abi::decode(at);
+  if (!where || where->kind != abi::region::hbm) return std::nullopt;
+  const std::uint64_t offset = where->offset % sync_region_bytes;
+  if (offset < teams_offset) return std::nullopt;
+  return static_cast<std::uint32_t>((offset - teams_offset) / team_bytes);
+}
+
 abi::address sync_home(const config::machine_config& c, pe_coord pe) {
   const auto port = static_cast<std::uint32_t>(home_port(c, pe.pe.value));
   return abi::encode(

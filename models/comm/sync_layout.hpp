@@ -9,6 +9,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "models/abi/address.hpp"
@@ -42,6 +44,9 @@ inline constexpr std::uint64_t sync_region_bytes = teams_offset + max_teams * te
 [[nodiscard]] constexpr abi::address team_counter(abi::address home, std::uint32_t team) {
   return team_flag(home, team, team_lines);
 }
+
+/// The team slot whose flags or counter lie at `at`; empty for other words.
+[[nodiscard]] std::optional<std::uint32_t> team_slot_of(abi::address at);
 
 /// Start of a PE's home region.
 [[nodiscard]] abi::address sync_home(const config::machine_config& c, pe_coord pe);

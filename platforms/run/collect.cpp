@@ -213,7 +213,7 @@ void report_deadlock(const prepared_run& run, netlist::pod& pod, const std::stri
   for (const pe_coord pe : run.members.members) {
     auto& p = pod.pe(pe);
     stopped.pes.push_back({pe, p.core.state(), p.ipcq.core().queue_pairs(), p.core.step(),
-                           p.ipcq.awaits_copy(), p.core.polling()});
+                           p.ipcq.awaits_copy(), p.core.polling(), p.core.watching()});
     if (p.core.state() != events::core_state::done) ++unfinished;
   }
   const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };

@@ -2,10 +2,12 @@
 #include "sw/mock_machine/mock_machine.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 #include <map>
 #include <stdexcept>
 
+#include "models/analysis/stale_lines.hpp"
 #include "models/analysis/wait_for.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/mock_machine/mock_pe.hpp"
@@ -22,6 +24,7 @@ struct mock_machine::impl {
   mock_outcome proceed();
   void look_for_events(std::uint32_t pe);
   [[nodiscard]] bool stuck() const;
+  [[nodiscard]] std::vector<analysis::watched_word> watched_words() const;
   [[nodiscard]] std::string describe_deadlock() const;
 
   class host_of_sip;
@@ -34,6 +37,7 @@ struct mock_machine::impl {
   coroutine main;
   std::uint64_t clock{};
   std::uint64_t changes{};
+  analysis::line_history lines;
   agenda work;
   std::vector<std::unique_ptr<mock_pe>> pes;
   std::vector<std::unique_ptr<abi::host_hal>> hosts;
@@ -141,7 +145,7 @@ mock_machine::impl::impl(const config::machine_config& c, const mock_options& o)
             [this](std::uint32_t pe) { pes[pe]->copy_done(); }}) {
   const mock_board board{
       memory, work, main, order->interrupts(), c.ipcq.wait == config::backpressure::poll, c.pe.tcm_kib * 1024,
-      clock, changes, c.pe.cache_sets, c.pe.cache_ways, options.on_step};
+      clock, changes, c.pe.cache_sets, c.pe.cache_ways, options.on_step, lines};
   for (std::uint32_t i = 0; i < shape.pes(); ++i) {
     const pe_coord pe = shape.pe_at(i);
     protocol::ipcq_core core{pe, static_cast<std::uint32_t>(c.ipcq.queue_pairs), match_of(c)};
@@ -212,6 +216,28 @@ void mock_machine::impl::look_for_events(std::uint32_t index) {
   }
 }
 
+std::vector<analysis::watched_word> mock_machine::impl::watched_words() const {
+  const auto cached = [](const mock_pe& pe, abi::address at) -> std::optional<analysis::cached_word> {
+    const protocol::data_cache::line* const line = pe.cache().find(at);
+    if (line == nullptr) return std::nullopt;
+    analysis::cached_word word{0, line->dirty};
+    std::memcpy(&word.value, line->bytes.data() + (at - line->at), sizeof word.value);
+    return word;
+  };
+  std::vector<analysis::watched_word> words;
+  for (const auto& pe : pes) {
+    if (pe->status() == mock_pe::state::idle || !pe->watched()) continue;
+    const abi::signal_watch& wanted = *pe->watched();
+    analysis::watched_word w{pe->self(), wanted, cached(*pe, wanted.at), 0, {}, lines.of(wanted.at)};
+    memory.read(wanted.at, std::as_writable_bytes(std::span{&w.memory, 1}));
+    if (shape.contains(wanted.expected_writer)) {
+      w.writer = cached(*pes[shape.pe_index(wanted.expected_writer)], wanted.at);
+    }
+    words.push_back(std::move(w));
+  }
+  return words;
+}
+
 std::string mock_machine::impl::describe_deadlock() const {
   analysis::stopped_machine stopped;
   std::size_t unfinished = 0;
@@ -221,10 +247,10 @@ std::string mock_machine::impl::describe_deadlock() const {
     const auto state = idle                                     ? events::core_state::done
                        : pe->status() == mock_pe::state::asleep ? events::core_state::asleep
                                                                 : events::core_state::running;
-    stopped.pes.push_back({pe->self(), state, pe->core().queue_pairs(), "", false, pe->polled()});
+    stopped.pes.push_back({pe->self(), state, pe->core().queue_pairs(), "", false, pe->polled(), pe->watched()});
   }
-  return fmt::format("deadlock: {} PEs have not finished and nothing can move\n{}", unfinished,
-                     analysis::explain_waits(shape, std::move(stopped)).text);
+  return fmt::format("deadlock: {} PEs have not finished and nothing can move\n{}{}", unfinished,
+                     analysis::explain_words(shape, watched_words()), analysis::explain_waits(shape, std::move(stopped)).text);
 }
 
 mock_machine::mock_machine(const config::machine_config& config, const comm::install_plan& plan,

@@ -126,7 +126,12 @@ void mock_pe::vector(const abi::vector_command& command) {
 
 // --- global memory ------------------------------------------------------------------------------
 
+void mock_pe::publish(events::memory_phase phase, abi::address at, std::span<const std::byte> bytes) const {
+  if (errata_ != 0) board_.lines.on(events::memory_event{now(), phase, self_, at, bytes});
+}
+
 void mock_pe::write_back(const protocol::data_cache::line& line) {
+  publish(events::memory_phase::write_back, line.at, line.bytes);
   board_.work.finish_write_backs(index_, line.at);  // an older one of the same line goes first
   board_.work.add_write_back(index_, line);
 }
@@ -157,6 +162,7 @@ void mock_pe::store_global(abi::address at, std::span<const std::byte> in) {
   interruption();
   make_present(at, in.size());
   cache_.write(at, in);
+  publish(events::memory_phase::store, at, in);
   interruption();
 }
 

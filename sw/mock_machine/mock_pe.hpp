@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "models/abi/hal.hpp"
+#include "models/analysis/stale_lines.hpp"
 #include "models/protocol/data_cache.hpp"
 #include "models/protocol/ipcq_core.hpp"
 #include "sw/mock_machine/agenda.hpp"
@@ -29,6 +30,7 @@ struct mock_board {
   std::uint64_t& changes;  ///< counts what may have changed what a polling PE sees
   std::uint64_t cache_sets{}, cache_ways{};
   const std::function<void(pe_coord, const abi::step_marker&)>& on_step;  ///< may be empty
+  analysis::line_history& lines;  ///< hears of PEs with errata only
 };
 
 class mock_pe final : public abi::hal {
@@ -97,6 +99,7 @@ class mock_pe final : public abi::hal {
   [[nodiscard]] abi::address in_tcm(std::uint64_t offset, std::uint64_t bytes) const;
   [[nodiscard]] std::vector<std::byte> operand(std::uint64_t offset, std::uint64_t bytes) const;
   void make_present(abi::address at, std::uint64_t bytes);
+  void publish(events::memory_phase phase, abi::address at, std::span<const std::byte> bytes) const;
   void write_back(const protocol::data_cache::line& line);
   [[noreturn]] void no_such_register(abi::register_offset reg) const;
 
