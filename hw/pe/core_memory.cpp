@@ -99,6 +99,7 @@ void core_memory::make_present(abi::address at) {
   hooks_.owe(setup_.config.pe.cache_hit_cycles);
   if (cache_.find(at) != nullptr) {
     ++counters_.hits;
+    hooks_.settle();  // firmware that looks at a stale line for ever must let time pass
     return;
   }
   const abi::address line = line_of(at);

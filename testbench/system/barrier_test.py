@@ -77,7 +77,7 @@ class Barriers(harness.Case):
                 (("--algorithm", "group_dissemination", *sets("ccl.barrier_radix=1")), "2 or more"),
                 (("--algorithm", "group_dissemination", *sets("ccl.barrier_radix=64")), "of which a team has 40"),
                 (sets("ccl.errata=late_counter,early_counter"), "no such firmware defect"),
-                (sets("noc.max_packet_bytes=32"), "line of the data cache")):
+                (sets("noc.flit_bytes=32", "noc.max_packet_bytes=32"), "line of the data cache")):
             done = self.run_pod(*MACHINE, "--collective", "barrier", *arguments, expect=2)
             self.assertIn(words, done.stderr)
         done = self.run_pod("--team", "0:1:2", expect=2)
@@ -100,7 +100,7 @@ class Defects(harness.Case):
 
     def test_a_wait_without_dcci_reads_a_stale_line(self):
         said = self.run_with("wait_without_dcci", "dissemination", expect=3).stderr
-        self.assertRegex(said, r"stale line: pod\.\S+ waits until the word at 0x\w+ .* is eq (\d+) or \d+: line "
+        self.assertRegex(said, r"stale line: pod\.\S+ waits until the word at 0x\w+ .* is == \d+ or \d+: line "
                                r"0x\w+, its data cache holds 0, memory holds 1; missing operation: "
                                r"dcci_line\(0x\w+\) on pod\.\S+ before its load")
 
@@ -110,18 +110,18 @@ class Defects(harness.Case):
         self.assertRegex(said, r"lost signal: .*words with several writers share the line")
 
     def test_no_core_barrier_between_rounds_lets_ranks_escape(self):
-        said = self.run_with("no_round_barrier", "group_dissemination",
+        said = self.run_with("no_round_barrier", "group_dissemination", "--team", "0:1:6",
                              *sets("ccl.barrier_skew_ns=20000", "ccl.barrier_radix=3"), expect=1).stderr
         self.assertRegex(said, r"\d+ times a PE left the barrier too early: pod\.\S+ left barrier \d+ .* had not "
                                r"entered it, pod\.\S+ among them")
 
     def test_no_entry_barrier_lets_ranks_escape(self):
-        said = self.run_with("no_entry_barrier", "dissemination", *sets("ccl.barrier_skew_ns=20000"),
-                             expect=1).stderr
+        said = self.run_with("no_entry_barrier", "dissemination",
+                             *sets("ccl.barrier_skew_ns=20000", "ccl.barrier_repeats=1"), expect=1).stderr
         self.assertIn("left the barrier too early", said)
 
     def test_a_late_counter_hangs(self):
-        said = self.run_with("late_counter", "centralized_pull", expect=3).stderr
+        said = self.run_with("late_counter", "centralized_pull", "--ranks", "sip", expect=3).stderr
         self.assertIn("not signaled", said)
 
     def test_a_slot_by_rank_is_out_of_bounds(self):
