@@ -239,10 +239,15 @@ struct ccl_block {
   std::uint64_t barrier_repeats{1};         ///< barriers in one launch
   std::uint64_t signal_poll_cycles{20};     ///< between two looks at a flag
   std::string errata{"none"};               ///< firmware defects, by name
+  std::uint64_t root_rank{0};  ///< of broadcast, reduce, gather and scatter
 };
 
 struct trace_block {
   std::string vcd_scope{"*"};
+  double vcd_from_ns{};
+  double vcd_to_ns{1e12};
+  std::string timeline_scope{"*"};
+  std::uint64_t path_events{20'000'000};
 };
 
 /// Changes single links: what is set replaces the block's value at every link whose name matches. A link
