@@ -15,14 +15,19 @@ void barrier_checker::on(const events::step_entered& e) {
   if (e.name != left) return;
   ++left_;
   const auto& entered = barriers_[e.index].entered;
-  if (entered.size() == members_.size()) return;
+  // A mark bears the time of the firmware's own clock, which runs ahead of the event that brings it.
+  const auto missing = [&](pe_coord pe) {
+    const auto at = entered.find(pe);
+    return at == entered.end() || at->second > e.at;
+  };
+  const auto absent = std::find_if(members_.begin(), members_.end(), missing);
+  if (absent == members_.end()) return;
   ++escapes_;
   if (!first_escape_.empty()) return;
-  const auto absent = std::find_if(members_.begin(), members_.end(),
-                                   [&](pe_coord pe) { return !entered.contains(pe); });
+  const auto open = std::count_if(members_.begin(), members_.end(), missing);
   first_escape_ = fmt::format("{} left barrier {} of its launch at {:.3f} ns; {} of {} PEs had not entered "
                               "it, {} among them",
-                              pe_path(shape_, e.pe), e.index, e.at.ns(), members_.size() - entered.size(),
+                              pe_path(shape_, e.pe), e.index, e.at.ns(), open,
                               members_.size(), pe_path(shape_, *absent));
 }
 

@@ -92,8 +92,8 @@ std::string disagreements(const machine_shape& shape, const std::vector<watched_
     const watched_word& other = *first.try_emplace(*slot, &w).first->second;
     const auto apart = static_cast<std::uint32_t>(w.wanted.value - other.wanted.value);
     if (apart + 1U <= 2U) continue;  // -1, 0 or 1
-    text += fmt::format("counters disagree: in team slot {} {} waits for {} and {} for {}: flags and counter of "
-                        "the slot were not cleared for this team\n",
+    text += fmt::format("counters disagree: in team slot {} {} waits for {} and {} for {}: flags and counter "
+                        "of the slot were not cleared for this team, or a counter was loaded too late\n",
                         *slot, pe_path(shape, other.pe), other.wanted.value, pe_path(shape, w.pe),
                         w.wanted.value);
     break;

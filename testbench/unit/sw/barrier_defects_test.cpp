@@ -27,13 +27,13 @@ std::uint64_t escaped(std::uint32_t ranks, std::uint32_t radix, const std::strin
   return left;
 }
 
-/// Runs with an erratum until the checker, the deadlock or a trap shows it; the result that did.
-barrier_result hunt(barrier_case c, const std::string& erratum) {
+/// Runs with an erratum until it lets a PE escape or hangs the team; the result that did.
+barrier_result hunt(barrier_case c, const std::string& erratum, bool escape = false) {
   c.errata = erratum;
   barrier_result r;
   for (c.seed = 1; c.seed <= 50; ++c.seed) {
     r = barrier_machine(c).run();
-    if (r.escapes > 0 || !r.outcome.finished || !r.trap.empty()) break;
+    if (escape ? r.escapes > 0 : !r.outcome.finished) break;
   }
   return r;
 }
@@ -82,7 +82,7 @@ TEST_CASE("a counter loaded after the entry core barrier hangs the team") {
 }
 
 TEST_CASE("without the entry core barrier PEs leave before others of their rank have come") {
-  const barrier_result r = hunt(four_of_four(barrier_algorithm::dissemination), "no_entry_barrier");
+  const barrier_result r = hunt(four_of_four(barrier_algorithm::dissemination), "no_entry_barrier", true);
   CHECK(r.escapes > 0);
 }
 
