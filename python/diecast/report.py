@@ -3,7 +3,7 @@
 import collections
 import shlex
 
-from diecast import fabric_picture
+from diecast import fabric_picture, timeline_picture
 from diecast.results import RESULTS_OF, BadResults
 from diecast.svg import PALETTE, Picture, escape, plot, stacked_bars
 
@@ -193,8 +193,8 @@ def path_section(results, run):
     return text
 
 
-def page(results):
-    """The report as HTML text. Raises BadResults for results of another kind."""
+def page(results, timeline=None):
+    """The report as HTML text; timeline: a file of the same run, or None. Raises BadResults for results of another kind."""
     if results.platform not in RESULTS_OF:
         raise BadResults(f"{results.folder}: results of {results.platform}; a report is about collectives "
                          f"({', '.join(RESULTS_OF)})")
@@ -209,6 +209,8 @@ def page(results):
     if len(results.runs) > 1:
         parts.append(f"<p class=note>What follows is about the longest run: {escape(name_of(row))}, "
                      f"{size_text(row['bytes'])}.</p>")
+    if timeline is not None:
+        parts.append("<h2>Timeline</h2>" + timeline_picture.draw(timeline))
     parts += [path_section(results, slowest), heat_section(results, slowest), waits_section(results, slowest),
               hbm_section(results, slowest)]
     return ("<!doctype html><html lang=en><head><meta charset=utf-8><title>Diecast report</title>"

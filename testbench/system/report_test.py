@@ -150,6 +150,15 @@ class Scripts(harness.Case):
                                   timeout=120)
         self.assertIn("Critical path through the PEs", done.stdout, done.stderr[-500:])
 
+    def test_report_draws_a_timeline(self):
+        out, timeline = self.folder / "out", self.folder / "t.json"
+        self.run_pod(*harness.SMALL, "--bytes", "4KiB", "--out", out, "--timeline", timeline)
+        self.script("report", out, "--timeline", timeline)
+        text = (out / "report.html").read_text()
+        self.assertIn("What each core did", text)
+        self.assertGreater(text.count("wait: data"), 16)
+        self.assertIn("no timeline", self.script("report", out, "--timeline", out / "result.json", expect=2).stderr)
+
     def test_report_of_nothing(self):
         self.assertIn("result.json", self.script("report", self.folder, expect=2).stderr)
         (self.folder / "result.json").write_text("{}")

@@ -3,6 +3,7 @@
 """scripts/sweep and scripts/regress, and the python module."""
 import csv
 import json
+import math
 import os
 import pathlib
 import subprocess
@@ -148,6 +149,43 @@ class Regress(ScriptCase):
                      '[{"name": "a", "expct": {}}]}', '{"schema": "diecast.suite/1", "cases": [{"name": "a"}, '
                      '{"name": "a"}]}', '{"schema": "diecast.suite/1", "cases": [{"name": "a", "config": "no"}]}'):
             self.assertIn("suite.json", self.script("regress", self.file("suite.json", text), expect=2).stderr)
+
+
+class Studies(ScriptCase):
+
+    def test_elasticities_agree_with_runs_and_with_the_path(self):
+        config, job = harness.CONFIGS / "small_pod.json", ("--algorithm", "intercube", "--bytes", "64KiB")
+        keys = ("pe.vector_lanes", "sip_link.latency_ns", "hbm.trcd_rd_ns")
+        self.script("sensitivity", config, *(w for k in keys for w in ("--key", k)), "--csv", "s.csv", "--", *job)
+        rows = {r["key"]: r for r in csv.DictReader((self.folder / "s.csv").read_text().splitlines())}
+        self.assertEqual(set(rows), set(keys))
+        out = self.folder / "out"
+        plain = self.one("--config", config, *job, "--out", out)["time_ns"]
+        share = {c["cause"]: c["share"] for c in json.loads((out / "critical_path.json").read_text())["causes"]}
+        for key, row in rows.items():
+            again = self.one("--config", config, *job, *harness.sets(f"{key}={row['to']}"))["time_ns"]
+            self.assertEqual(float(row["time ns"]), again, key)
+            ratio = float(row["to"]) / float(row["from"])
+            self.assertAlmostEqual(float(row["elasticity"]), math.log(again / plain) / math.log(ratio), 9, key)
+        self.assertEqual(float(rows["hbm.trcd_rd_ns"]["elasticity"]), 0)
+        self.assertLess(float(rows["pe.vector_lanes"]["elasticity"]), -0.01)
+        # More lanes: between no gain and all of the vector unit's share; a longer link: at most the fabric's share.
+        self.assertGreater(float(rows["pe.vector_lanes"]["elasticity"]), -share["vector"] * 1.2)
+        self.assertGreater(float(rows["sip_link.latency_ns"]["elasticity"]), 0)
+
+    def test_a_lost_link_costs_time_and_the_table_says_which(self):
+        done = self.script("degrade", harness.CONFIGS / "small_pod.json", "--links", "sip", "--override",
+                           '{"gbytes_s": 8}', "--csv", "d.csv", "--", "--bytes", "64KiB", "--algorithm", "ring_1d")
+        rows = list(csv.DictReader((self.folder / "d.csv").read_text().splitlines()))
+        self.assertEqual([r["link"] for r in rows], ["pod.sip0.e-sip1.w"])
+        self.assertGreater(float(rows[0]["slowdown"]), 1.05)
+        self.assertIn("unchanged: ", done.stdout)
+
+    def test_bad_studies(self):
+        self.script("sensitivity", "absent.json", expect=2)
+        self.script("sensitivity", "-", "--key", "no.key", "--set", "pod.sips=1", "--", "--bytes", "1KiB", expect=2)
+        self.script("sensitivity", "-", "--", "--config", "x.json", expect=2)
+        self.script("degrade", "-", "--override", "{", expect=2)
 
 
 class Module(ScriptCase):
