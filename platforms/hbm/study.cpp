@@ -86,6 +86,10 @@ void collect_traffic(const stack& machine, bool checked, study_outcome& o) {
   if (end > sim_time{}) o.bandwidth_gbytes_s = static_cast<double>(o.bytes) / end.ns();
   collect_latencies(l, o);
   if (!checked) return;
+  if (o.checked_reads == 0) {
+    o.notes.emplace_back("no read met a byte that the run had written: nothing was checked");
+    return;
+  }
   o.verified = o.wrong_reads == 0;
   if (o.wrong_reads != 0 && o.status == run_status::ok) o.status = run_status::wrong;
 }
@@ -113,13 +117,15 @@ void collect_lost_time(stack& machine, study_outcome& o) {
 
 /// Only our own controller counts row hits and lost time.
 void collect_banks(stack& machine, study_outcome& o) {
-  std::uint64_t hits = 0, bursts = 0;
+  std::uint64_t hits = 0, bursts = 0, forwarded = 0;
   for (const auto& c : machine.channels()) {
     const auto* controller = dynamic_cast<const hw::hbm_controller*>(c->memory.module.get());
     if (controller == nullptr) return;
     hits += controller->row_hits();
     bursts += controller->bursts();
+    forwarded += controller->commands().forwarded;
   }
+  o.forwarded_bursts = forwarded;
   if (bursts != 0) o.row_hit_rate = static_cast<double>(hits) / static_cast<double>(bursts);
   collect_lost_time(machine, o);
 }
