@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -186,6 +187,62 @@ class Studies(ScriptCase):
         self.script("sensitivity", "-", "--key", "no.key", "--set", "pod.sips=1", "--", "--bytes", "1KiB", expect=2)
         self.script("sensitivity", "-", "--", "--config", "x.json", expect=2)
         self.script("degrade", "-", "--override", "{", expect=2)
+
+
+class AlphaBeta(ScriptCase):
+
+    def test_a_line_is_found_and_explains_the_runs(self):
+        sys.path.insert(0, str(harness.ROOT / "python"))
+        from diecast.alphabeta import line
+        alpha, beta = line([(n, 700 + 0.25 * n) for n in (1, 50, 4096, 1 << 20)])
+        self.assertAlmostEqual(alpha, 700, 6)
+        self.assertAlmostEqual(beta, 0.25, 9)
+        self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "16KiB:1MiB:x4", "--out", "out")
+        self.script("alphabeta", "out", "--csv", "f.csv", "--astra", "n.yml")
+        fit, = csv.DictReader((self.folder / "f.csv").read_text().splitlines())
+        self.assertLess(float(fit["worst_relative_error"]), 0.2)
+        lines = dict(l.split(" #")[0].split(": ") for l in (self.folder / "n.yml").read_text().splitlines()
+                     if not l.startswith("#"))
+        self.assertEqual((lines["topology"], lines["npus_count"]), ("[ Ring ]", "[ 16 ]"))
+        latency, rate = (float(lines[k].strip("[] ")) for k in ("latency", "bandwidth"))
+        size = 1 << 20
+        self.assertAlmostEqual(30 * (latency + size / 16 / rate),
+                               float(fit["alpha_ns"]) + float(fit["beta_ns_per_byte"]) * size, delta=1)
+
+    def test_too_little_to_fit(self):
+        self.run_pod(*harness.SMALL, "--bytes", "4KiB", "--out", "out")
+        self.assertIn("two sizes", self.script("alphabeta", "out", expect=2).stderr)
+        self.script("alphabeta", "absent", expect=2)
+
+
+class Calibrate(ScriptCase):
+
+    def measure(self, **keys):
+        """A table of what a machine with other keys takes; every third row is held out."""
+        with open(self.folder / "m.csv", "w", newline="") as file:
+            table = csv.writer(file)
+            table.writerow(["algorithm", "bytes", "time_ns", "hold_out"])
+            for n, (algorithm, size) in enumerate((a, b) for a in ("ring_1d", "intercube") for b in ("1KiB", "32KiB", "128KiB")):
+                row = self.one(*harness.SMALL, "--algorithm", algorithm, "--bytes", size, *harness.sets(*keys["sets"]))
+                table.writerow([algorithm, size, row["time_ns"], int(n % 3 == 1)])
+
+    def test_it_finds_the_keys_of_another_machine(self):
+        self.measure(sets=["sip_link.latency_ns=173", "sip_link.gbytes_s=31"])
+        done = self.script("calibrate", harness.CONFIGS / "small_pod.json", "m.csv", "--key", "sip_link.latency_ns",
+                           "--key", "sip_link.gbytes_s", "--write", "fit.json")
+        fitted = json.loads((self.folder / "fit.json").read_text())["sip_link"]
+        self.assertAlmostEqual(fitted["latency_ns"], 173, delta=173 * 0.15)
+        self.assertAlmostEqual(fitted["gbytes_s"], 31, delta=31 * 0.1)
+        before, after = (float(v) for v in re.search(r"held out rows: rms ([\d.]+)% before, ([\d.]+)%", done.stdout).groups())
+        self.assertLess(after, before / 2)
+        self.run_pod("--config", "fit.json", "--check-config")
+
+    def test_bad_tables(self):
+        for text in ("bytes\n1KiB\n", "bytes,time_ns\n1KiB,0\n", "size,time_ns\n1,1\n", "bytes,time_ns,hold_out\n1KiB,5,1\n"):
+            self.script("calibrate", harness.CONFIGS / "small_pod.json", self.file("m.csv", text), "--key",
+                        "sip_link.latency_ns", expect=2)
+        self.script("calibrate", harness.CONFIGS / "small_pod.json", self.file("m.csv", "bytes,time_ns\n1KiB,5\n"), "--key",
+                    "sip_link.absent", expect=2)
 
 
 class Module(ScriptCase):
