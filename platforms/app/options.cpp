@@ -47,8 +47,9 @@ po::options_description run_options() {
 
 po::options_description output_options() {
   po::options_description d("Output");
-  d.add_options()("out", po::value<std::string>()->value_name("DIR"),
-                  "write result.json, config.json, links.csv, ipcq.csv there")(
+  d.add_options()(
+      "out", po::value<std::string>()->value_name("DIR"),
+      "write result.json, config.json, links.csv, ipcq.csv, hbm.csv and critical_path.json there")(
       "format", po::value<std::string>()->value_name("table|json|csv"), "what goes to stdout (table)")(
       "vcd", po::value<std::string>()->value_name("FILE"), "write a waveform")(
       "vcd-scope", po::value<std::string>()->value_name("GLOB"),
@@ -223,7 +224,8 @@ std::string help_text(const platform_entry& platform) {
   text << platform.name << ": " << platform.description << "\n\nUsage: " << platform.name
        << " [flags]\n\nExamples:\n  " << platform.name
        << " --collective all_reduce --bytes 4KiB:64KiB:x4 --out out\n  " << platform.name
-       << " --set ccl.root=corner --set ipcq.n_slots=2\n  " << platform.name << " --check-config\n"
+       << " --set ccl.root=corner --set ipcq.n_slots=2\n  " << platform.name
+       << " --bytes 64KiB --out out --timeline timeline.json\n  " << platform.name << " --check-config\n"
        << all_options()
        << "\nExit codes: 0 verified (or not checked, said so), 1 wrong result, 2 usage or config error, 3 "
           "deadlock,\n"

@@ -145,6 +145,12 @@ run_outcome unpack(const std::string& text) {
   return o;
 }
 
+std::vector<std::string> paths_of(const std::vector<unread_key>& keys) {
+  std::vector<std::string> paths;
+  for (const unread_key& k : keys) paths.push_back(k.path);
+  return paths;
+}
+
 std::string result_json(const result_context& context, const std::vector<run_outcome>& runs) {
   json j{{"schema", "diecast.result/1"},
          {"version", context.version},
@@ -154,6 +160,7 @@ std::string result_json(const result_context& context, const std::vector<run_out
          {"argv", context.argv},
          {"machine",
           {{"sips", context.shape.sips}, {"cubes", context.shape.cubes()}, {"pes", context.shape.pes()}}}};
+  j["unread_keys"] = paths_of(context.unread);
   j["runs"] = json::array();
   double wall = 0, rss = 0;
   std::uint64_t wakeups = 0, hops = 0;

@@ -156,6 +156,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   });
   std::vector<observe::dram_listener*> dram_listeners;
   if (timeline) dram_listeners.push_back(timeline.get());
+  if (vcd && vcd->has_dram()) dram_listeners.push_back(vcd.get());
   observe::dram_taps dram(pod, std::move(dram_listeners));
   o.elaborate_s = elaboration.seconds();
 
@@ -166,7 +167,13 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   const end_of_run end = run_slices(
       config.sim, [&host_session] { return host_session.finished(); }, faults,
       [&dog] { return dog.starved(hw::now()); },
-      [&] { bar.update(hw::now(), [&] { return share_done(run, host_session, pod); }); });
+      [&] {
+        if (vcd && vcd->has_dram()) {
+          dram.catch_up();
+          vcd->flush_before(hw::now());
+        }
+        bar.update(hw::now(), [&] { return share_done(run, host_session, pod); });
+      });
   o.wall_s = running.seconds();
   conclude(end, run, host_session, faults, pod, barriers.history(), o);
   if (credits && end == end_of_run::finished) {
