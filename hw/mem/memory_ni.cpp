@@ -25,7 +25,7 @@ struct memory_ni::transaction : tlm::tlm_generic_payload {
   std::uint32_t index;
   packet_ptr request;
   packet_ptr response;
-  bool atomic{};         ///< the read or the write of an atomic_add
+  bool atomic{};  ///< the read or the write of an atomic_add
   std::array<std::byte, atomic_bytes> sum{};
   bool end_resp_owed{};  ///< the response came with a return, so END_RESP needs a call
 };

@@ -105,7 +105,7 @@ class memory_ni : public sc_core::sc_module,
   std::vector<std::unique_ptr<transaction>> all_;
   std::vector<transaction*> free_;
   std::vector<transaction*> in_flight_;
-  std::deque<transaction*> sums_;  ///< writes of atomics whose read has ended; first to go
+  std::deque<transaction*> sums_;       ///< writes of atomics whose read has ended; first to go
   std::vector<unsigned char> scratch_;  ///< stands in for the bytes of accesses that move none
   std::uint64_t reads_{};
   std::uint64_t writes_{};

@@ -79,8 +79,11 @@ void core_memory::write_back(const protocol::data_cache::line& line) {
   count_remote(line.at, true, cache_line_bytes);
   publish(events::memory_phase::write_back, line.at, line.bytes);
   writes_.push_back({next_tag_, line.at});
-  issue({abi::packet_kind::write_request, line.at, cache_line_bytes,
-         {line.bytes.begin(), line.bytes.end()}, 0});
+  issue({abi::packet_kind::write_request,
+         line.at,
+         cache_line_bytes,
+         {line.bytes.begin(), line.bytes.end()},
+         0});
 }
 
 void core_memory::access_done(std::uint32_t tag, std::span<const std::byte> data) {
@@ -151,8 +154,7 @@ void core_memory::load_uncached(abi::address at, std::span<std::byte> out) {
   check(at, out.size(), "uncached load");
   ++counters_.uncached_reads;
   const auto bytes = read(
-      at, out.size(),
-      {abi::packet_kind::read_request, at, static_cast<std::uint32_t>(out.size()), {}, 0});
+      at, out.size(), {abi::packet_kind::read_request, at, static_cast<std::uint32_t>(out.size()), {}, 0});
   std::copy(bytes.begin(), bytes.end(), out.begin());
 }
 
@@ -162,9 +164,9 @@ std::uint64_t core_memory::add_at_memory(abi::address at, std::uint64_t value) {
   if (at % sizeof value != 0) check(at, 0, "unaligned atomic add");
   ++counters_.atomics;
   const auto operand = std::as_bytes(std::span{&value, 1});
-  const auto bytes = read(at, sizeof value,
-                          {abi::packet_kind::atomic_add, at, sizeof value,
-                           {operand.begin(), operand.end()}, 0});
+  const auto bytes =
+      read(at, sizeof value,
+           {abi::packet_kind::atomic_add, at, sizeof value, {operand.begin(), operand.end()}, 0});
   std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span{&before, 1}).begin());
   return before;
 }

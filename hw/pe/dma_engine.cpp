@@ -60,9 +60,8 @@ bool dma_engine::idle() const {
 }
 
 bool dma_engine::serves_core_only() const {
-  const bool answers = std::all_of(pending_.begin(), pending_.end(), [](const pending& p) {
-    return !p.used || p.what == stage::answer;
-  });
+  const bool answers = std::all_of(pending_.begin(), pending_.end(),
+                                   [](const pending& p) { return !p.used || p.what == stage::answer; });
   return answers && jobs_[compute_port].empty() && jobs_[ipcq_port].empty() && inbound_.empty();
 }
 

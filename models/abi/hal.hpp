@@ -94,12 +94,12 @@ struct signal_watch {
 
 /// What firmware counts of itself.
 enum class firmware_count : std::uint8_t {
-  signals_set,        ///< of rank barriers
-  flags_checked,      ///< waits of rank barriers that ended
-  core_signals_set,   ///< of core barriers
+  signals_set,       ///< of rank barriers
+  flags_checked,     ///< waits of rank barriers that ended
+  core_signals_set,  ///< of core barriers
   core_flags_checked,
-  polls,              ///< looks at a flag, those in vain included
-  barriers            ///< rank barriers this PE has left
+  polls,    ///< looks at a flag, those in vain included
+  barriers  ///< rank barriers this PE has left
 };
 inline constexpr unsigned firmware_counts = 6;
 

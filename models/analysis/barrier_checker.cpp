@@ -25,10 +25,10 @@ void barrier_checker::on(const events::step_entered& e) {
   ++escapes_;
   if (!first_escape_.empty()) return;
   const auto open = std::count_if(members_.begin(), members_.end(), missing);
-  first_escape_ = fmt::format("{} left barrier {} of its launch at {:.3f} ns; {} of {} PEs had not entered "
-                              "it, {} among them",
-                              pe_path(shape_, e.pe), e.index, e.at.ns(), open,
-                              members_.size(), pe_path(shape_, *absent));
+  first_escape_ = fmt::format(
+      "{} left barrier {} of its launch at {:.3f} ns; {} of {} PEs had not entered "
+      "it, {} among them",
+      pe_path(shape_, e.pe), e.index, e.at.ns(), open, members_.size(), pe_path(shape_, *absent));
 }
 
 }  // namespace diecast::analysis

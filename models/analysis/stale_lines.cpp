@@ -36,18 +36,20 @@ std::string verdict(const machine_shape& shape, const watched_word& w, word_find
       return fmt::format("missing operation: dcci_line({:#018x}) on {} before its load",
                          protocol::line_of(w.wanted.at), pe_path(shape, w.pe));
     case word_finding::unflushed_signal:
-      return fmt::format("the data cache of {} {}; missing operation: dcci_line({:#018x}) there after the "
-                         "store",
-                         writer, copy_text(w.writer), protocol::line_of(w.wanted.at));
+      return fmt::format(
+          "the data cache of {} {}; missing operation: dcci_line({:#018x}) there after the "
+          "store",
+          writer, copy_text(w.writer), protocol::line_of(w.wanted.at));
     case word_finding::lost_signal: {
       const word_history& h = *w.history;
-      const std::string by =
-          h.overwritten_by ? fmt::format("{} wrote the whole line back over it at {:.3f} ns",
-                                         pe_path(shape, *h.overwritten_by), h.overwritten_at.ns())
-                           : std::string("another write-back of the line came after it");
-      return fmt::format("{} stored {} at {:.3f} ns and wrote it back; {}: words with several writers share "
-                         "the line",
-                         pe_path(shape, h.stored_by), h.value, h.stored_at.ns(), by);
+      const std::string by = h.overwritten_by
+                                 ? fmt::format("{} wrote the whole line back over it at {:.3f} ns",
+                                               pe_path(shape, *h.overwritten_by), h.overwritten_at.ns())
+                                 : std::string("another write-back of the line came after it");
+      return fmt::format(
+          "{} stored {} at {:.3f} ns and wrote it back; {}: words with several writers share "
+          "the line",
+          pe_path(shape, h.stored_by), h.value, h.stored_at.ns(), by);
     }
     case word_finding::not_signaled:
       return fmt::format("{} has not stored it (its data cache {})", writer, copy_text(w.writer));
@@ -70,8 +72,9 @@ const char* to_string(word_finding f) {
 word_report explain_word(const machine_shape& shape, const watched_word& w) {
   const word_finding f = finding_of(w);
   const abi::signal_watch& s = w.wanted;
-  const std::string wanted = s.or_next ? fmt::format("{} or {}", s.value, static_cast<std::uint32_t>(s.value + 1))
-                                       : fmt::format("{}", s.value);
+  const std::string wanted = s.or_next
+                                 ? fmt::format("{} or {}", s.value, static_cast<std::uint32_t>(s.value + 1))
+                                 : fmt::format("{}", s.value);
   return {w.pe, f, protocol::line_of(s.at),
           fmt::format("{}: {} waits until the word at {} is {} {}: line {:#018x}, its data cache {}, memory "
                       "holds {}; {}",
@@ -92,10 +95,10 @@ std::string disagreements(const machine_shape& shape, const std::vector<watched_
     const watched_word& other = *first.try_emplace(*slot, &w).first->second;
     const auto apart = static_cast<std::uint32_t>(w.wanted.value - other.wanted.value);
     if (apart + 1U <= 2U) continue;  // -1, 0 or 1
-    text += fmt::format("counters disagree: in team slot {} {} waits for {} and {} for {}: flags and counter "
-                        "of the slot were not cleared for this team, or a counter was loaded too late\n",
-                        *slot, pe_path(shape, other.pe), other.wanted.value, pe_path(shape, w.pe),
-                        w.wanted.value);
+    text += fmt::format(
+        "counters disagree: in team slot {} {} waits for {} and {} for {}: flags and counter "
+        "of the slot were not cleared for this team, or a counter was loaded too late\n",
+        *slot, pe_path(shape, other.pe), other.wanted.value, pe_path(shape, w.pe), w.wanted.value);
     break;
   }
   return text;
@@ -130,8 +133,8 @@ void line_history::on(const events::memory_event& e) {
     return;
   }
   if (e.phase != events::memory_phase::write_back) return;
-  for (auto at = words_.lower_bound(e.address);
-       at != words_.end() && at->first < e.address + e.bytes.size(); ++at) {
+  for (auto at = words_.lower_bound(e.address); at != words_.end() && at->first < e.address + e.bytes.size();
+       ++at) {
     word_history& h = at->second;
     std::uint64_t value = 0;
     std::memcpy(&value, e.bytes.data() + (at->first - e.address), word_bytes);

@@ -36,7 +36,7 @@ struct word_history {
 struct watched_word {
   pe_coord pe;
   abi::signal_watch wanted;
-  std::optional<cached_word> own;     ///< in the data cache of the PE
+  std::optional<cached_word> own;  ///< in the data cache of the PE
   std::uint64_t memory{};
   std::optional<cached_word> writer;  ///< in the data cache of the expected writer
   std::optional<word_history> history;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/config/text.hpp"
-#include "models/abi/errata.hpp"
 #include "models/config/check.hpp"
 
 #include <algorithm>
@@ -9,8 +7,10 @@
 #include <utility>
 
 #include "models/abi/address.hpp"
+#include "models/abi/errata.hpp"
 #include "models/abi/wire.hpp"
 #include "models/config/overrides.hpp"
+#include "models/config/text.hpp"
 
 namespace diecast::config {
 namespace {

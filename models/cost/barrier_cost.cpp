@@ -67,11 +67,9 @@ class machine {
     const auto key = std::tuple{from, to, flits};
     const auto known = known_.find(key);
     if (known != known_.end()) return known->second;
-    const auto a = topology_.locate(
-        abi::encode({from.sip, from.cube, abi::region::tcm, from.pe.value, 0}));
+    const auto a = topology_.locate(abi::encode({from.sip, from.cube, abi::region::tcm, from.pe.value, 0}));
     const auto b = topology_.locate(comm::sync_home(config_, to));
-    const double ns =
-        fabric::idle_latency(topology_, config_, a, b, abi::traffic_class::request, flits).ns();
+    const double ns = fabric::idle_latency(topology_, config_, a, b, abi::traffic_class::request, flits).ns();
     known_.emplace(key, ns);
     return ns;
   }
@@ -80,7 +78,8 @@ class machine {
     if (h.model == config::hbm_model::simple) {
       return h.simple_latency_ns + static_cast<double>(comm::sync_line_bytes) / h.simple_gbytes_s;
     }
-    return h.controller_ns + h.cl_ns + h.burst_ns * static_cast<double>(comm::sync_line_bytes / h.burst_bytes);
+    return h.controller_ns + h.cl_ns +
+           h.burst_ns * static_cast<double>(comm::sync_line_bytes / h.burst_bytes);
   }
 
   const fabric::topology& topology_;

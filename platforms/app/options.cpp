@@ -41,7 +41,8 @@ po::options_description run_options() {
       "data", text("exact|rank_plus_one"), "contents of the vectors (exact)")(
       "no-data", "timing only: no payload bytes are stored, nothing is verified")(
       "team", text("START:STRIDE:SIZE[,..]|RANK+RANK+..|FROM..TO[:xF]"),
-      "ranks of a barrier; FROM..TO: one run per size (all ranks)")("workload", text("FILE.xml"), "run an MSCCL algorithm program");
+      "ranks of a barrier; FROM..TO: one run per size (all ranks)")("workload", text("FILE.xml"),
+                                                                    "run an MSCCL algorithm program");
   return d;
 }
 

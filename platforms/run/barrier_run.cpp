@@ -21,7 +21,8 @@ void check_lines(const barrier_plan& plan, std::uint64_t radix) {
                              std::to_string(radix), "2 or more"});
   }
   if (radix < 2) return;
-  const std::uint64_t lines = comm::work_of(plan.algorithm, plan.ranks, static_cast<std::uint32_t>(radix)).signals_set;
+  const std::uint64_t lines =
+      comm::work_of(plan.algorithm, plan.ranks, static_cast<std::uint32_t>(radix)).signals_set;
   if (lines <= comm::team_lines) return;
   throw user_error(problem{"ccl.barrier_radix",
                            fmt::format("{} ranks need {} flags in each rank's memory, of which a team has {}",
@@ -93,6 +94,7 @@ void barrier_watch::next_launch() {
 
 void barrier_watch::report(const session& s, netlist::pod& pod, run_outcome& o) const {
   if (!checker_) return;
+  o.wrong_elements = checker_->escapes();  // a barrier has no others
   if (checker_->escapes() > 0) {
     o.verified = false;
     if (o.status == run_status::ok) o.status = run_status::wrong;
@@ -118,9 +120,9 @@ void barrier_watch::report(const session& s, netlist::pod& pod, run_outcome& o) 
       static_cast<double>(of(firmware_count::barriers)) / static_cast<double>(run_.members.members.size());
   const auto each = [&](std::uint64_t n) { return barriers > 0 ? static_cast<double>(n) / barriers : 0.0; };
   const std::uint64_t radix = run_.machine.config.ccl.barrier_radix;
-  const comm::barrier_work work =
-      radix < 2 ? comm::barrier_work{}
-                : comm::work_of(run_.barrier->algorithm, run_.barrier->ranks, static_cast<std::uint32_t>(radix));
+  const comm::barrier_work work = radix < 2 ? comm::barrier_work{}
+                                            : comm::work_of(run_.barrier->algorithm, run_.barrier->ranks,
+                                                            static_cast<std::uint32_t>(radix));
   const statistics more = {
       {"barriers", barriers},
       {"signals_set_per_barrier", each(of(firmware_count::signals_set))},
@@ -146,8 +148,12 @@ std::vector<analysis::watched_word> watched_words(netlist::pod& pod, const std::
   for (const pe_coord pe : members) {
     const auto& wanted = pod.pe(pe).core.watching();
     if (!wanted) continue;
-    analysis::watched_word w{pe, *wanted, cached(pod, pe, wanted->at), word_at(pod, wanted->at),
-                             cached(pod, wanted->expected_writer, wanted->at), {}};
+    analysis::watched_word w{pe,
+                             *wanted,
+                             cached(pod, pe, wanted->at),
+                             word_at(pod, wanted->at),
+                             cached(pod, wanted->expected_writer, wanted->at),
+                             {}};
     if (history != nullptr) w.history = history->of(wanted->at);
     words.push_back(std::move(w));
   }

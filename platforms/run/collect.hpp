@@ -17,7 +17,8 @@ void collect(const prepared_run& run, netlist::pod& pod, const session& s,
              const analysis::critical_hops& hops, run_outcome& o);
 
 /// Status deadlock with the report: waiting queue pairs, wait-for graph, deadlock.json. `why` says what
-/// ended the run: "nothing is left to happen". `lines`: who stored and wrote back what; may be null. `still`: nothing moves; false when the run was cut off.
+/// ended the run: "nothing is left to happen". `lines`: who stored and wrote back what; may be null. `still`:
+/// nothing moves; false when the run was cut off.
 void report_deadlock(const prepared_run& run, netlist::pod& pod, const std::string& why, bool still,
                      const analysis::line_history* lines, run_outcome& o);
 

@@ -29,14 +29,14 @@ struct run_point {
   std::optional<comm::rank_set> ranks;  ///< empty: the algorithm's default
   std::uint64_t iters{1};
   std::uint64_t warmup{0};
-  bool data{true};                    ///< false: timing only, nothing stored or verified
-  std::string pattern_data{"exact"};  ///< exact | rank_plus_one
+  bool data{true};                      ///< false: timing only, nothing stored or verified
+  std::string pattern_data{"exact"};    ///< exact | rank_plus_one
   std::optional<comm::team_spec> team;  ///< of a barrier; empty: all ranks
-  std::string workload;               ///< MSCCL program file; empty for a built-in algorithm
-  bool ccl_trace{};                   ///< a line on stderr per send, receive and credit
-  std::string vcd;                    ///< waveform file; empty for none
-  std::string timeline;               ///< Trace Event file; empty for none
-  bool critical_path{};               ///< keep what it takes to find the critical path
+  std::string workload;                 ///< MSCCL program file; empty for a built-in algorithm
+  bool ccl_trace{};                     ///< a line on stderr per send, receive and credit
+  std::string vcd;                      ///< waveform file; empty for none
+  std::string timeline;                 ///< Trace Event file; empty for none
+  bool critical_path{};                 ///< keep what it takes to find the critical path
   progress_mode progress{progress_mode::automatic};
   std::string progress_label;  ///< "run 2 of 5"
 };

@@ -19,8 +19,8 @@ enum barrier_argument : std::size_t {
   barrier_cores,  ///< of each rank
   barrier_core,   ///< which of them this PE is
   barrier_ranks,
-  barrier_rank,   ///< of this PE, within the team
-  barrier_slot,   ///< of the team
+  barrier_rank,  ///< of this PE, within the team
+  barrier_slot,  ///< of the team
   barrier_radix,
   barrier_poll_cycles,
   barrier_repeats,  ///< barriers in one launch

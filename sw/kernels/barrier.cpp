@@ -35,10 +35,10 @@ void run(pe_context& pe) {
   const auto repeats = static_cast<std::uint32_t>(extra(a, barrier_repeats));
   const auto skew = extra(a, barrier_skew);
   const pe_coord self = pe.hal().self();
-  const random::stream draws{
-      extra(a, barrier_seed),
-      std::to_string(self.sip.value) + "." + std::to_string(self.cube.value) + "." + std::to_string(self.pe.value),
-      "barrier_skew"};
+  const random::stream draws{extra(a, barrier_seed),
+                             std::to_string(self.sip.value) + "." + std::to_string(self.cube.value) + "." +
+                                 std::to_string(self.pe.value),
+                             "barrier_skew"};
   for (std::uint32_t i = 0; i < repeats; ++i) {
     if (skew > 0) pe.hal().compute(draws.below(i, skew + 1));
     pe.step("enter barrier", i);
@@ -67,8 +67,7 @@ barrier_runtime::barrier_runtime(abi::hal& hal, const abi::kernel_arguments& a)
       cores(hal, signals,
             {peers.begin(), peers.begin() + static_cast<std::ptrdiff_t>(extra(a, barrier_cores))},
             static_cast<std::uint32_t>(extra(a, barrier_core)), a.scratch + barrier_counter_word),
-      barriers(hal, signals, cores,
-               {static_cast<std::uint32_t>(extra(a, barrier_radix)), signals.errata()}),
+      barriers(hal, signals, cores, {static_cast<std::uint32_t>(extra(a, barrier_radix)), signals.errata()}),
       world{{peers.begin() + static_cast<std::ptrdiff_t>(extra(a, barrier_cores)), peers.end()},
             static_cast<std::uint32_t>(extra(a, barrier_rank)),
             static_cast<std::uint32_t>(extra(a, barrier_slot))} {}

@@ -143,9 +143,18 @@ mock_machine::impl::impl(const config::machine_config& c, const mock_options& o)
       memory(c),
       work({memory, shape, [this](std::uint32_t pe) -> protocol::ipcq_core& { return pes[pe]->core(); },
             [this](std::uint32_t pe) { pes[pe]->copy_done(); }}) {
-  const mock_board board{
-      memory, work, main, order->interrupts(), c.ipcq.wait == config::backpressure::poll, c.pe.tcm_kib * 1024,
-      clock, changes, c.pe.cache_sets, c.pe.cache_ways, options.on_step, lines};
+  const mock_board board{memory,
+                         work,
+                         main,
+                         order->interrupts(),
+                         c.ipcq.wait == config::backpressure::poll,
+                         c.pe.tcm_kib * 1024,
+                         clock,
+                         changes,
+                         c.pe.cache_sets,
+                         c.pe.cache_ways,
+                         options.on_step,
+                         lines};
   for (std::uint32_t i = 0; i < shape.pes(); ++i) {
     const pe_coord pe = shape.pe_at(i);
     protocol::ipcq_core core{pe, static_cast<std::uint32_t>(c.ipcq.queue_pairs), match_of(c)};
@@ -247,10 +256,12 @@ std::string mock_machine::impl::describe_deadlock() const {
     const auto state = idle                                     ? events::core_state::done
                        : pe->status() == mock_pe::state::asleep ? events::core_state::asleep
                                                                 : events::core_state::running;
-    stopped.pes.push_back({pe->self(), state, pe->core().queue_pairs(), "", false, pe->polled(), pe->watched()});
+    stopped.pes.push_back(
+        {pe->self(), state, pe->core().queue_pairs(), "", false, pe->polled(), pe->watched()});
   }
   return fmt::format("deadlock: {} PEs have not finished and nothing can move\n{}{}", unfinished,
-                     analysis::explain_words(shape, watched_words()), analysis::explain_waits(shape, std::move(stopped)).text);
+                     analysis::explain_words(shape, watched_words()),
+                     analysis::explain_waits(shape, std::move(stopped)).text);
 }
 
 mock_machine::mock_machine(const config::machine_config& config, const comm::install_plan& plan,

@@ -10,7 +10,11 @@
 namespace diecast::sw {
 
 mock_pe::mock_pe(pe_coord self, std::uint32_t index, protocol::ipcq_core core, const mock_board& board)
-    : self_(self), index_(index), core_(std::move(core)), board_(board), cache_(board.cache_sets, board.cache_ways) {}
+    : self_(self),
+      index_(index),
+      core_(std::move(core)),
+      board_(board),
+      cache_(board.cache_sets, board.cache_ways) {}
 
 void mock_pe::start(std::size_t stack_bytes, std::function<void(abi::hal&)> firmware) {
   const auto entry = [this, run = std::move(firmware)](coroutine&& scheduler) {

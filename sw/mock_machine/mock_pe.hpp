@@ -30,7 +30,7 @@ struct mock_board {
   std::uint64_t& changes;  ///< counts what may have changed what a polling PE sees
   std::uint64_t cache_sets{}, cache_ways{};
   const std::function<void(pe_coord, const abi::step_marker&)>& on_step;  ///< may be empty
-  analysis::line_history& lines;  ///< hears of PEs with errata only
+  analysis::line_history& lines;                                          ///< hears of PEs with errata only
 };
 
 class mock_pe final : public abi::hal {
@@ -57,7 +57,9 @@ class mock_pe final : public abi::hal {
   /// What its firmware waits for in global memory, if it does.
   [[nodiscard]] const std::optional<abi::signal_watch>& watched() const { return watched_; }
   /// It has looked at that word in vain since the last change.
-  [[nodiscard]] bool looked_in_vain() const { return watched_ && looks_ >= 2 && seen_changes_ == board_.changes; }
+  [[nodiscard]] bool looked_in_vain() const {
+    return watched_ && looks_ >= 2 && seen_changes_ == board_.changes;
+  }
   [[nodiscard]] const protocol::data_cache& cache() const { return cache_; }
   [[nodiscard]] std::uint64_t counted(abi::firmware_count what) const {
     return counts_[static_cast<unsigned>(what)];

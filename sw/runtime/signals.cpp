@@ -13,9 +13,7 @@ void signal_port::set(abi::address at, std::uint64_t value) {
   if (!errata_.has(erratum::set_without_dcci)) hal_.dcci_line(at);
 }
 
-std::uint64_t signal_port::add(abi::address at, std::uint64_t value) {
-  return hal_.add_at_memory(at, value);
-}
+std::uint64_t signal_port::add(abi::address at, std::uint64_t value) { return hal_.add_at_memory(at, value); }
 
 std::uint64_t signal_port::load(abi::address at) {
   std::uint64_t word = 0;

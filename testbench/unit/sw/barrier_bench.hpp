@@ -32,11 +32,11 @@ struct barrier_case {
 
 struct barrier_result {
   sw::mock_outcome outcome;
-  std::uint64_t escapes{};             ///< PEs that left a barrier some member had not entered
-  std::vector<bool> left;              ///< by team rank: all its cores are through
+  std::uint64_t escapes{};  ///< PEs that left a barrier some member had not entered
+  std::vector<bool> left;   ///< by team rank: all its cores are through
   std::uint64_t signals_set{}, flags_checked{}, polls{};
   std::uint64_t core_signals_set{}, core_flags_checked{};
-  std::string trap;                    ///< what firmware trapped with; empty if it did not
+  std::string trap;  ///< what firmware trapped with; empty if it did not
 };
 
 /// A machine of `world` ranks of `cores` PEs, and the group and arguments of a team of it.
