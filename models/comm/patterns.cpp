@@ -244,6 +244,8 @@ std::vector<pattern_entry> builtin_patterns() {
           {"mesh_2d", "rows (E, W) and columns (N, S) of ranks, open at their ends", mesh_2d},
           {"mesh_2d_no_wrap", "the same as mesh_2d", mesh_2d},
           {"torus_2d", "rows (E, W) and columns (N, S) of ranks, closed", torus_2d},
+          {"none", "no queue pairs: for what goes through global memory",
+           [](const pattern_context&) { return std::vector<edge>{}; }},
           {"intercube",
            "pe0 of each cube: rows and the root's column of each SIP, and the roots between SIPs", intercube},
           {"hierarchical_3level",

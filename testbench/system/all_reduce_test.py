@@ -44,6 +44,19 @@ class Matrix(harness.Case):
             for row in self.algorithms("--bytes", "3000", "--dtype", dtype, "--op", op).values():
                 self.assertIs(row["ranks_bitwise_equal"], True, row["algorithm"])
 
+    def test_sums_in_f32(self):
+        plain = self.algorithms("--bytes", "3000", "--dtype", "bf16", "--op", "avg")
+        for mode in ("f32_acc", "f32_wire"):
+            for kind in ("tcm", "sram"):
+                rows = self.algorithms("--bytes", "3000", "--dtype", "bf16", "--op", "avg",
+                                       *harness.sets(f"ccl.accumulation={mode}", f"ipcq.buffer_kind={kind}"))
+                self.assertEqual(set(rows), set(plain))
+                for name, row in rows.items():
+                    self.assertGreater(row["time_ns"], plain[name]["time_ns"], name)
+        done = self.run_pod(*harness.SMALL, "--collective", "reduce", "--bytes", "1KiB",
+                            *harness.sets("ccl.accumulation=f32_acc"), expect=2)
+        self.assertIn("ccl.accumulation", done.stderr)
+
     def test_chunks(self):
         for chunks in (1, 2, 7):
             job = ("--algorithm", ",".join((*TREES, *LEVELS, "intercube_pipelined")), "--bytes", "20000")
