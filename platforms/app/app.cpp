@@ -55,11 +55,38 @@ bool inform(const registries& tables, const options& o) {
   return false;
 }
 
+/// A run per algorithm and team.
+std::vector<platforms::run_point> barrier_points(const options& o,
+                                                 const std::vector<std::string>& algorithms) {
+  std::vector<std::optional<comm::team_spec>> teams(o.teams.begin(), o.teams.end());
+  if (teams.empty()) teams.emplace_back();
+  std::vector<platforms::run_point> points;
+  for (const auto& algorithm : algorithms) {
+    for (const auto& team : teams) {
+      platforms::run_point p;
+      p.collective = o.collective;
+      p.algorithm = algorithm;
+      p.ranks = o.ranks;
+      p.team = team;
+      p.iters = o.iters;
+      p.warmup = o.warmup;
+      p.vcd = o.vcd;
+      p.ccl_trace = o.ccl_trace;
+      points.push_back(std::move(p));
+    }
+  }
+  if (!o.vcd.empty() && points.size() > 1) {
+    throw user_error(problem{"--vcd", fmt::format("{} runs cannot share one waveform", points.size()), o.vcd,
+                             "a single algorithm and team"});
+  }
+  return points;
+}
+
 std::vector<platforms::run_point> points_of(const registries& tables, const options& o) {
   std::vector<std::string> algorithms = o.algorithms;
   if (o.workload.empty()) {
     const auto known = platforms::algorithms_of(tables, o.collective);
-    if (algorithms.empty()) algorithms = {known.front()};
+    if (algorithms.empty()) algorithms = {o.collective == "barrier" ? "auto" : known.front()};
     if (algorithms == std::vector<std::string>{"all"}) {
       algorithms = platforms::algorithms_of(tables, o.collective, o.ranks);
     }
@@ -70,6 +97,11 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
     }
     algorithms = {""};
   }
+  if (!o.teams.empty() && (o.collective != "barrier" || !o.workload.empty())) {
+    throw user_error(problem{"--team", "has a meaning for barriers only", comm::to_text(o.teams.front()),
+                             "--collective barrier"});
+  }
+  if (o.collective == "barrier" && o.workload.empty()) return barrier_points(o, algorithms);
   std::vector<platforms::run_point> points;
   for (const auto& algorithm : algorithms) {
     for (const std::uint64_t bytes : o.bytes) {

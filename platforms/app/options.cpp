@@ -40,7 +40,9 @@ po::options_description run_options() {
       "iters", text("N"), "timed repetitions (1)")("warmup", text("N"), "untimed repetitions first (0)")(
       "data", text("exact|rank_plus_one"), "contents of the vectors (exact)")(
       "no-data", "timing only: no payload bytes are stored, nothing is verified")(
-      "workload", text("FILE.xml"), "run an MSCCL algorithm program");
+      "team", text("START:STRIDE:SIZE[,..]|RANK+RANK+..|FROM..TO[:xF]"),
+      "ranks of a barrier; FROM..TO: one run per size (all ranks)")("workload", text("FILE.xml"),
+                                                                    "run an MSCCL algorithm program");
   return d;
 }
 
@@ -115,6 +117,7 @@ void read_run(flag_reader& r, options& o) {
   r.with("data", [&](const string& f, const string& v) {
     o.pattern_data = choose<string>(f, v, {{"exact", "exact"}, {"rank_plus_one", "rank_plus_one"}});
   });
+  r.with("team", [&](const string&, const string& v) { o.teams = parse_teams(v); });
   r.with("workload", [&](const string&, const string& v) { o.workload = v; });
   o.no_data = r.flag("no-data");
 }

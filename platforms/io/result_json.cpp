@@ -45,6 +45,7 @@ json run_json(const run_outcome& o) {
          {"stats", stats},
          {"notes", o.notes},
          {"status", to_string(o.status)}};
+  if (!o.team.empty()) j["team"] = o.team;
   if (!o.message.empty()) j["message"] = o.message;
   return j;
 }
@@ -94,6 +95,7 @@ void read_run(const json& j, run_outcome& o) {
   for (const auto& [name, value] : j.at("stats").items()) o.stats.emplace_back(name, value.get<double>());
   o.notes = j.at("notes").get<std::vector<std::string>>();
   o.status = status_named(j.at("status"));
+  if (j.contains("team")) o.team = j.at("team");
   if (j.contains("message")) o.message = j.at("message");
 }
 

@@ -30,7 +30,7 @@ namespace diecast::platforms {
 namespace {
 
 void conclude(end_of_run end, const prepared_run& run, const session& s, const hw::fault_sink& faults,
-              netlist::pod& pod, run_outcome& o) {
+              netlist::pod& pod, const analysis::line_history* lines, run_outcome& o) {
   s.report(o);
   switch (end) {
     case end_of_run::finished: return;
@@ -40,12 +40,12 @@ void conclude(end_of_run end, const prepared_run& run, const session& s, const h
       o.message = f.message;
       return;
     }
-    case end_of_run::starved: return report_deadlock(run, pod, "nothing is left to happen", true, o);
+    case end_of_run::starved: return report_deadlock(run, pod, "nothing is left to happen", true, lines, o);
     case end_of_run::watchdog:
       return report_deadlock(
           run, pod,
           fmt::format("nothing has moved for sim.watchdog_us = {}", run.machine.config.sim.watchdog_us), true,
-          o);
+          lines, o);
     case end_of_run::interrupted:
       o.status = run_status::interrupted;
       o.message =
@@ -54,7 +54,7 @@ void conclude(end_of_run end, const prepared_run& run, const session& s, const h
     case end_of_run::limit:
       return report_deadlock(
           run, pod, fmt::format("the run has reached sim.limit_ms = {}", run.machine.config.sim.limit_ms),
-          false, o);
+          false, lines, o);
   }
 }
 
@@ -131,8 +131,10 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   }
   hw::fault_sink faults;
   const netlist::build_order order(config.sim.build_order);
+  barrier_watch barriers(run, events);
   session host_session(run, [&] {
     hops.reset();
+    barriers.next_launch();
     if (path_events) path_events->reset();
   });
   const netlist::build_context context{config,
@@ -147,7 +149,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
                                          };
                                        },
                                        tables.hbm,
-                                       run.point.data};
+                                       run.point.data || run.barrier};  // flags are data
   // Never destroyed: the process ends after its run, and SystemC 2.3.4 takes long to remove the objects of a
   // large pod from its registries one by one.
   auto& pod = *new netlist::pod("pod", context, [&host_session](sip_id) -> hw::host_program {
@@ -174,7 +176,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
         bar.update(hw::now(), [&] { return share_done(run, host_session, pod); });
       });
   o.wall_s = running.seconds();
-  conclude(end, run, host_session, faults, pod, o);
+  conclude(end, run, host_session, faults, pod, barriers.history(), o);
   if (credits && end == end_of_run::finished) {
     if (const std::string unrest = credits->unrest(); !unrest.empty()) {
       o.status = run_status::fault;
@@ -183,6 +185,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   }
   rate_against_bound(o);
   collect(run, pod, host_session, hops, o);
+  barriers.report(host_session, pod, o);
   if (path_events && end == end_of_run::finished) report_path(run, *path_events, o);
   dram.catch_up();
   if (vcd) finish_file(*vcd, o);
