@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines of the data cache: which are here, what leaves, and whose bytes are read.
+#include "models/protocol/data_cache.hpp"
+
 #include <array>
 #include <cstring>
 #include <map>
@@ -7,7 +9,6 @@
 
 #include <rapidcheck.h>
 
-#include "models/protocol/data_cache.hpp"
 #include "support/test.hpp"
 
 using namespace diecast;

@@ -123,7 +123,8 @@ TEST_CASE("a wait on a stale line is named") {
   const barrier_result r = hunt(four_of_four(barrier_algorithm::dissemination), "wait_without_dcci");
   CHECK_FALSE(r.outcome.finished);
   CHECK(contains(r.outcome.deadlock, "stale line: pod.sip0."));
-  CHECK(contains(r.outcome.deadlock, "its data cache holds 0, memory holds 1; missing operation: dcci_line(0x"));
+  CHECK(contains(r.outcome.deadlock,
+                 "its data cache holds 0, memory holds 1; missing operation: dcci_line(0x"));
 }
 
 }  // namespace diecast::test

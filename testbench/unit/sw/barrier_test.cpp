@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "support/test.hpp"
 #include "models/random/stream.hpp"
+#include "support/test.hpp"
 #include "unit/sw/barrier_bench.hpp"
 
 namespace diecast::test {
@@ -60,14 +60,14 @@ TEST_CASE("a barrier holds every rank until the last has come") {
   }
 }
 
-
 TEST_CASE("random teams, skews and counters near their wrap: 200 barriers in a row") {
   random::sequence draw{random::stream{7, "barrier_test", "property"}};
   for (int i = 0; i < 100; ++i) {
     barrier_case c;
     c.seed = draw.next();
     c.how = all_algorithms[draw.below(3)];
-    c.order = std::array{sw::schedule::round_robin, sw::schedule::random, sw::schedule::adversarial}[draw.below(3)];
+    c.order =
+        std::array{sw::schedule::round_robin, sw::schedule::random, sw::schedule::adversarial}[draw.below(3)];
     c.radix = static_cast<std::uint32_t>(2 + draw.below(7));
     c.repeats = 200;
     c.start = draw.below(2) == 0 ? static_cast<std::uint32_t>(draw.next())
@@ -80,7 +80,8 @@ TEST_CASE("random teams, skews and counters near their wrap: 200 barriers in a r
     c.team = {first, stride, ranks, {}};
     if (draw.below(3) == 0) {  // the same ranks as a list, in another order
       c.team.list = comm::ranks_of(c.team);
-      for (std::size_t k = c.team.list.size(); k > 1; --k) std::swap(c.team.list[k - 1], c.team.list[draw.below(k)]);
+      for (std::size_t k = c.team.list.size(); k > 1; --k)
+        std::swap(c.team.list[k - 1], c.team.list[draw.below(k)]);
     }
     check_good(c);
   }
