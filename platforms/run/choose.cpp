@@ -100,11 +100,9 @@ std::unique_ptr<prepared_run> cheapest(const machine_model& machine, const app::
 
 std::unique_ptr<prepared_run> prepare_point(const machine_model& machine, const app::registries& tables,
                                             run_point point) {
-  // A collective may have an algorithm of that name, which chooses by itself (barrier).
-  const bool of_its_own = std::any_of(tables.kernels.begin(), tables.kernels.end(), [&](const auto& k) {
-    return k.collective == point.collective && k.name == automatic_algorithm;
-  });
-  if (of_its_own || point.algorithm != automatic_algorithm || !point.workload.empty()) {
+  // Barriers choose by themselves (barrier_run).
+  const bool barrier = point.collective == comm::to_string(comm::collective::barrier);
+  if (barrier || point.algorithm != automatic_algorithm || !point.workload.empty()) {
     return std::make_unique<prepared_run>(machine, tables, std::move(point));
   }
   const comm::rank_set set = [&] {
