@@ -104,7 +104,7 @@ void prepared_run::load_program() {
   notes = loaded.warnings;
   notes.insert(notes.end(), loaded.notes.begin(), loaded.notes.end());
   const comm::program& p = loaded.program;
-  if (p.collective != comm::program_collective::all_reduce) {
+  if (p.collective != comm::collective::all_reduce) {
     throw user_error(problem{point.workload, "programs of this collective cannot be verified by this version",
                              comm::to_string(p.collective), "coll=\"allreduce\""});
   }
