@@ -143,6 +143,20 @@ void pe_core::wait_for_event() {
   wait_until(std::max(seen, hw::now()));
 }
 
+/// The timer goes off at an edge of the core's clock, like everything the core does.
+void pe_core::wait_for_event_until(sim_time when) {
+  settle();
+  const sim_time alarm = when <= phase_ ? phase_ : clock_.edge_at_or_after(when - phase_) + phase_;
+  if (interrupt->pending_since() == sim_time::never() && hw::now() < alarm) {
+    set_state(events::core_state::asleep);
+    busy_until_ = std::max(busy_until_, alarm);
+    while (interrupt->pending_since() == sim_time::never() && hw::now() < alarm)
+      sc_core::wait(to_sc(alarm - hw::now()), interrupt->raised());
+    set_state(events::core_state::running);
+  }
+  if (interrupt->pending_since() != sim_time::never()) wait_for_event();
+}
+
 void pe_core::poll_until(const abi::poll_request& wanted) {
   polling_ = wanted;
   for (;;) {

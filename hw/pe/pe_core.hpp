@@ -62,6 +62,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   }
   void pause(std::uint64_t cycles) override { owed_cycles_ += cycles; }
   void wait_for_event() override;
+  void wait_for_event_until(sim_time when) override;
   void poll_until(const abi::poll_request& wanted) override;
   sim_time now() const override;
   void mark_step(const abi::step_marker& step) override;

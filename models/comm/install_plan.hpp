@@ -23,6 +23,7 @@ inline constexpr direction north = 0, south = 1, east = 2, west = 3;
 inline constexpr direction global_north = 4, global_south = 5, global_east = 6, global_west = 7;
 inline constexpr direction parent = 8, child_left = 9, child_right = 10;
 inline constexpr direction first_custom = 11;
+inline constexpr direction no_direction = 0xffff;
 /// "N", "global_E", "child_left", or "custom11".
 [[nodiscard]] std::string direction_name(direction d);
 /// The opposite of a compass direction; the same direction for the others.

@@ -63,6 +63,7 @@ struct pe_block {
   std::uint64_t register_cycles{7};
   std::uint64_t interrupt_cycles{10};
   std::uint64_t task_switch_cycles{12};
+  std::uint64_t task_quantum_cycles{200};
   std::uint64_t dma_launch_cycles{1};
   std::uint64_t dma_startup_cycles{40};
   std::uint64_t dma_issue_cycles{22};  ///< between two descriptors taken from one port
@@ -228,6 +229,7 @@ struct ccl_block {
   inter_sip between_sips{inter_sip::ring_1d};  ///< key inter_sip
   std::uint64_t kernel_call_cycles{20};        ///< firmware overhead per runtime call
   install_kind install{install_kind::backdoor};
+  std::string start_delays{};  ///< "GLOB=NS,GLOB=NS", models/config/start_delays.hpp
 };
 
 struct trace_block {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/mock_machine/mock_pe.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <stdexcept>
 #include <utility>
@@ -133,6 +134,13 @@ void mock_pe::wait_for_event() {
   if (core_.event_pending()) return;
   state_ = state::asleep;
   give_way();
+}
+
+void mock_pe::wait_for_event_until(sim_time when) {
+  if (core_.event_pending()) return;
+  empty_polls_ = 0;
+  give_way();
+  if (!core_.event_pending()) board_.clock = std::max(board_.clock, when.fs);
 }
 
 bool mock_pe::poll_holds() const {

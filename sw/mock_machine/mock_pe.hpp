@@ -59,6 +59,8 @@ class mock_pe final : public abi::hal {
   void compute(std::uint64_t) override {}
   void pause(std::uint64_t cycles) override;
   void wait_for_event() override;
+  /// There is no time here: the instant comes when the scheduler lets the PE go on.
+  void wait_for_event_until(sim_time when) override;
   void poll_until(const abi::poll_request& wanted) override;
   [[nodiscard]] sim_time now() const override { return femtoseconds(board_.clock); }
   void mark_step(const abi::step_marker&) override {}
