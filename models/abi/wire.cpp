@@ -24,6 +24,7 @@ const char* to_string(packet_kind k) {
     case packet_kind::write_response: return "write_response";
     case packet_kind::launch: return "launch";
     case packet_kind::launch_done: return "launch_done";
+    case packet_kind::tag_message: return "tag_message";
     case packet_kind::synthetic: return "synthetic";
   }
   return "unknown";
@@ -39,6 +40,7 @@ traffic_class class_of(packet_kind k) {
     case packet_kind::read_response:
     case packet_kind::write_response:
     case packet_kind::launch_done: return traffic_class::response;
+    case packet_kind::tag_message: return traffic_class::message;
     case packet_kind::synthetic: return traffic_class::comm;
   }
   return traffic_class::message;
