@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "platforms/io/workload_result.hpp"
+
 namespace diecast::platforms {
 namespace {
 
@@ -42,6 +44,7 @@ json run_json(const run_outcome& o) {
          {"notes", o.notes},
          {"status", to_string(o.status)}};
   if (!o.message.empty()) j["message"] = o.message;
+  write_workload(o, j);
   return j;
 }
 
@@ -87,6 +90,7 @@ void read_run(const json& j, run_outcome& o) {
   o.notes = j.at("notes").get<std::vector<std::string>>();
   o.status = status_named(j.at("status"));
   if (j.contains("message")) o.message = j.at("message");
+  read_workload(j, o);
 }
 
 }  // namespace

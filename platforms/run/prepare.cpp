@@ -2,12 +2,14 @@
 #include "platforms/run/prepare.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <set>
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/io/msccl_xml.hpp"
+#include "platforms/io/workload_json.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -58,6 +60,10 @@ std::vector<std::string> algorithms_of(const app::registries& tables, const std:
 
 prepared_run::prepared_run(const machine_model& m, const app::registries& tables, run_point what)
     : machine(m), point(std::move(what)) {
+  if (!point.workload.empty() && !is_xml_file(point.workload)) {
+    load_streams(tables);
+    return;
+  }
   const std::uint64_t element = numeric::size_of(point.type);
   if (point.bytes % element != 0) {
     throw user_error(problem{"--bytes",
@@ -120,6 +126,24 @@ void prepared_run::load_program() {
   notes.insert(notes.end(), program->notes.begin(), program->notes.end());
 }
 
+void prepared_run::load_streams(const app::registries& tables) {
+  std::vector<comm::op_schema> kinds;
+  for (const sw::op_kind& k : tables.ops) kinds.push_back(k.schema);
+  workload_file = load_workload(point.workload, kinds);
+  workload = std::make_unique<sw::workload_program>(
+      workload_file, sw::workload_tables{tables.ops, tables.kernels, tables.patterns}, machine.config);
+  plan = workload->install();
+  members = {comm::rank_set::pe, workload->workload().participants};
+  point.collective = "workload";
+  point.algorithm = std::filesystem::path(point.workload).stem().string();
+  algorithm_reason = "the streams of --workload";
+  point.bytes = 0;
+  for (std::uint32_t i = 0; i < workload->workload().ops.size(); ++i) {
+    const auto& stream = workload->workload().streams[workload->workload().ops[i].stream];
+    point.bytes += workload->op(i).bytes() * stream.stream->repeat;
+  }
+}
+
 void prepared_run::wire(const app::registries& tables) {
   std::vector<comm::edge> edges;
   if (program) {
@@ -149,10 +173,12 @@ void prepared_run::describe(run_outcome& o) const {
   o.rank_set = comm::to_string(members.set);
   o.bytes = point.bytes;
   o.ranks = members.members.size();
+  if (workload) o.dtype = o.op = "mixed";
   o.notes = notes;
 }
 
 std::string prepared_run::direction_name(pe_coord pe, comm::direction d) const {
+  if (workload) return workload->direction_name(pe, d);
   if (!program) {
     const std::size_t custom = d - std::size_t{comm::first_custom};
     return d >= comm::first_custom && custom < custom_directions.size() ? custom_directions[custom]

@@ -43,6 +43,7 @@ void install(abi::host_hal& host, const comm::install_plan& plan, config::instal
 tcm_layout lay_out(const kernel_entry& kernel, const argument_context& launch) {
   const std::uint64_t tensor = aligned(launch.count * numeric::size_of(launch.type));
   tcm_layout l;
+  l.input = launch.tcm_base;
   l.output = launch.in_place ? l.input : l.input + tensor;
   l.scratch = l.output + tensor;
   l.scratch_bytes = aligned(kernel.scratch_bytes(launch)) + aligned(staging_bytes(launch.config));
