@@ -87,7 +87,9 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
   if (o.workload.empty()) {
     const auto known = platforms::algorithms_of(tables, o.collective);
     if (algorithms.empty()) algorithms = {known.front()};
-    if (algorithms == std::vector<std::string>{"all"}) algorithms = known;
+    if (algorithms == std::vector<std::string>{"all"}) {
+      algorithms = platforms::algorithms_of(tables, o.collective, o.ranks);
+    }
   } else {
     if (!algorithms.empty()) {
       throw user_error(problem{"--algorithm", "has no meaning beside --workload", algorithms.front(),

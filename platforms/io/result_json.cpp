@@ -33,6 +33,10 @@ json run_json(const run_outcome& o) {
          {"launch_ns", o.launch_ns},
          {"algbw_gbytes_s", o.algbw_gbytes_s},
          {"busbw_gbytes_s", o.busbw_gbytes_s},
+         {"bound_ns", o.bound_ns},
+         {"bound_kind", o.bound_kind},
+         {"bound_detail", o.bound_detail},
+         {"efficiency", optional_json(o.efficiency)},
          {"verified", optional_json(o.verified)},
          {"verified_how", o.verified_how},
          {"wrong_elements", optional_json(o.wrong_elements)},
@@ -79,6 +83,10 @@ void read_run(const json& j, run_outcome& o) {
   o.launch_ns = j.at("launch_ns");
   o.algbw_gbytes_s = j.at("algbw_gbytes_s");
   o.busbw_gbytes_s = j.at("busbw_gbytes_s");
+  o.bound_ns = j.at("bound_ns");
+  o.bound_kind = j.at("bound_kind");
+  o.bound_detail = j.at("bound_detail");
+  o.efficiency = optional_from<double>(j.at("efficiency"));
   o.verified = optional_from<bool>(j.at("verified"));
   o.verified_how = j.at("verified_how");
   o.wrong_elements = optional_from<std::uint64_t>(j.at("wrong_elements"));

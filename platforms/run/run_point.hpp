@@ -81,7 +81,11 @@ struct run_outcome {
   std::uint64_t bytes{}, ranks{};
   double time_ns{}, time_min_ns{}, time_max_ns{}, launch_ns{};
   double algbw_gbytes_s{}, busbw_gbytes_s{};
-  std::optional<bool> verified;  ///< empty: not checked
+  double bound_ns{};                 ///< the least time on this machine (models/cost); 0: nothing must happen
+  std::string bound_kind{"none"};    ///< what binds: injection, sip, latency, ...
+  std::string bound_detail;          ///< which rank, cut or pair of ranks
+  std::optional<double> efficiency;  ///< bound_ns / time_ns; empty without a bound or a time
+  std::optional<bool> verified;      ///< empty: not checked
   std::string verified_how;
   std::optional<std::uint64_t> wrong_elements;
   std::optional<bool> ranks_bitwise_equal;

@@ -12,6 +12,7 @@
 #include "platforms/netlist/pod.hpp"
 #include "platforms/observe/ccl_trace.hpp"
 #include "platforms/observe/vcd_writer.hpp"
+#include "platforms/run/bound.hpp"
 #include "platforms/run/collect.hpp"
 #include "platforms/run/kernel.hpp"
 #include "platforms/run/session.hpp"
@@ -132,6 +133,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
       o.message = unrest;
     }
   }
+  rate_against_bound(o);
   collect(run, pod, hosts, hops, o);
   if (vcd) finish_waveform(*vcd, o);
   o.peak_rss_mib = peak_rss_mib();
