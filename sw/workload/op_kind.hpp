@@ -4,11 +4,13 @@
 //   1. Parsed: op_kind::schema lists the op's own fields with type, range and default. The reader of
 //      workload files (platforms/io/workload_json) checks and converts them; nothing is parsed here.
 //   2. Checked: op_kind::plan gets the fields and the members, and throws user_error for what cannot be
-//      (problems whose `where` begins with op.where name the place in the file). What concerns several
-//      ops at once (ids that a wait names, sends without a receive) is op_kind::check_all.
+//      (problems whose `where` begins with op.where name the place in the file). An op that refers to
+//      others (a wait to its sends) finds them in planned_op::link; what concerns all ops of a kind (sends
+//      without a receive) is op_kind::check_all.
 //   3. Wired: planned_op::wiring gives the edges of the op's pattern. The workload gives each strand,
 //      group and pattern queue pairs of its own; op_context::directions leads from the pattern's
-//      directions to them. tcm_bytes and hbm_bytes ask for memory on every member.
+//      directions to them. tcm_bytes and hbm_bytes ask for memory on every member; ops of a strand use
+//      the same, unless keeps_memory says that an op still needs its own when it has ended.
 //   4. Run: planned_op::run is what the PE's firmware does, on the PE's runtime, in a task of its own. Ops
 //      of one strand run one after the other. State that outlives an op: pe_runtime::service.
 //   5. Verified: prepare and verify run on the host's side, by the backdoor, at the instant at which a
@@ -52,6 +54,15 @@ struct op_wiring {
   std::vector<std::string> direction_names;  ///< from comm::first_custom on, for reports
 };
 
+class planned_op;
+
+/// All ops of a workload, for an op that refers to others.
+struct op_neighbors {
+  const comm::resolved_workload& workload;
+  /// Null when no op has this id.
+  std::function<planned_op*(const std::string& id)> find;
+};
+
 /// What a member's firmware has while it runs an op.
 struct op_context {
   pe_runtime& runtime;
@@ -80,15 +91,23 @@ class planned_op {
   virtual ~planned_op() = default;
 
   [[nodiscard]] virtual op_wiring wiring() const { return {}; }
-  /// TCM the op needs on each member, from tcm() upwards. Kept by no one between ops of the strand.
+  /// Called once, when every op of the workload is planned. Appends problems.
+  virtual void link(const op_neighbors&, std::vector<problem>&) {}
+  /// TCM the op needs on each member, from tcm() upwards.
   [[nodiscard]] virtual std::uint64_t tcm_bytes() const { return 0; }
+  /// Its TCM and HBM are used by no other op: it needs them when it has ended (until the end of its
+  /// iteration).
+  [[nodiscard]] virtual bool keeps_memory() const { return false; }
   /// HBM it needs on each member's home port.
   [[nodiscard]] virtual std::uint64_t hbm_bytes() const { return 0; }
-  /// Called once, before anything runs. Offset of the op's TCM, the same on every member.
-  void place(std::uint64_t tcm) {
+  /// Called once, before anything runs. Offset of the op's TCM, the same on every member, and of its HBM in
+  /// each member's part of its port (op_context::hbm is the address).
+  void place(std::uint64_t tcm, std::uint64_t hbm) {
     tcm_ = tcm;
+    hbm_ = hbm;
     placed();
   }
+  [[nodiscard]] std::uint64_t hbm_offset() const { return hbm_; }
 
   virtual void run(const op_context& pe) const = 0;
 
@@ -105,7 +124,7 @@ class planned_op {
   virtual void placed() {}
 
  private:
-  std::uint64_t tcm_{};
+  std::uint64_t tcm_{}, hbm_{};
 };
 
 struct op_kind {

@@ -19,11 +19,14 @@ struct communicator {
   std::map<pe_coord, direction_map> queue_pairs;
 };
 
-/// Strands that share no PE may lie at the same place.
-struct strand_memory {
-  std::uint64_t bytes{};
-  std::uint64_t base{};
+/// One memory of every PE, as the strands share it.
+struct memory_plan {
+  std::vector<std::uint64_t> offset;  ///< by op
+  std::uint64_t end{};
+  std::uint32_t highest{};  ///< strand
 };
+
+std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 std::string logical_name(const communicator& c, comm::direction d) {
   const std::size_t custom = d - std::size_t{comm::first_custom};
@@ -54,14 +57,16 @@ class workload_program::builder {
   void stop_if_broken() {
     if (!problems_.empty()) throw user_error(std::move(problems_));
   }
-  std::uint64_t stack_strands(std::uint64_t (planned_op::*need)() const, std::vector<strand_memory>& strands);
+  memory_plan stack_strands(std::uint64_t (planned_op::*need)() const) const;
+  std::uint64_t stack_ops(const comm::strand& s, std::uint64_t (planned_op::*need)() const, memory_plan& m,
+                          std::uint64_t base) const;
   void place_memory();
   void check_hbm(std::uint64_t bytes);
   void wire();
   void connect(std::uint32_t op);
   std::vector<comm::edge> number_queue_pairs();
   void make_programs();
-  abi::address hbm_of(pe_coord pe, std::uint32_t strand) const;
+  abi::address hbm_of(pe_coord pe, const planned_op& op) const;
   pe_step step_of(pe_coord pe, std::uint32_t op, pe_program& program) const;
 
   workload_program& into_;
@@ -71,7 +76,6 @@ class workload_program::builder {
   std::vector<communicator> communicators_;
   std::map<key, std::size_t> known_;
   std::vector<std::optional<std::size_t>> communicator_of_;  ///< by op
-  std::vector<strand_memory> hbm_;                           ///< by strand
   std::uint64_t tcm_end_{}, hbm_end_{};
 };
 
@@ -94,50 +98,71 @@ void workload_program::builder::plan_ops() {
     }
   }
   if (!problems_.empty()) return;
+  const op_neighbors all{resolved, [this](const std::string& id) -> planned_op* {
+                           for (std::uint32_t i = 0; i < into_.ops_.size(); ++i) {
+                             if (into_.resolved_.ops[i].op->id == id) return into_.ops_[i].get();
+                           }
+                           return nullptr;
+                         }};
+  for (const auto& op : into_.ops_) op->link(all, problems_);
   for (const op_kind& k : tables_.ops) {
     if (k.check_all) k.check_all(resolved, problems_);
   }
 }
 
-/// Puts every strand above those before it that have a PE in common. Returns the end of the highest.
-std::uint64_t workload_program::builder::stack_strands(std::uint64_t (planned_op::*need)() const,
-                                                       std::vector<strand_memory>& strands) {
-  std::map<pe_coord, std::uint64_t> end;
-  std::uint64_t highest = 0;
-  for (const comm::strand& s : into_.resolved_.strands) {
-    strand_memory m;
-    for (const std::uint32_t op : s.ops) m.bytes = std::max(m.bytes, ((*into_.ops_[op]).*need)());
-    m.bytes = (m.bytes + 63) / 64 * 64;
-    const auto& members = into_.resolved_.streams[s.stream].members.members;
-    for (const pe_coord pe : members) m.base = std::max(m.base, end[pe]);
-    for (const pe_coord pe : members) end[pe] = m.base + m.bytes;
-    highest = std::max(highest, m.base + m.bytes);
-    strands.push_back(m);
+/// Ops that keep their memory lie side by side above what the others use in turn. Returns the end.
+std::uint64_t workload_program::builder::stack_ops(const comm::strand& s,
+                                                   std::uint64_t (planned_op::*need)() const, memory_plan& m,
+                                                   std::uint64_t base) const {
+  std::uint64_t shared = 0;
+  for (const std::uint32_t op : s.ops) {
+    m.offset[op] = base;
+    if (!into_.ops_[op]->keeps_memory()) shared = std::max(shared, aligned(((*into_.ops_[op]).*need)()));
   }
-  return highest;
+  std::uint64_t end = base + shared;
+  for (const std::uint32_t op : s.ops) {
+    if (!into_.ops_[op]->keeps_memory()) continue;
+    m.offset[op] = end;
+    end += aligned(((*into_.ops_[op]).*need)());
+  }
+  return end;
+}
+
+/// Puts every strand above those before it that have a PE in common; others may lie at the same place.
+memory_plan workload_program::builder::stack_strands(std::uint64_t (planned_op::*need)() const) const {
+  memory_plan m;
+  m.offset.resize(into_.ops_.size());
+  std::map<pe_coord, std::uint64_t> ends;
+  for (std::uint32_t i = 0; i < into_.resolved_.strands.size(); ++i) {
+    const comm::strand& s = into_.resolved_.strands[i];
+    const auto& members = into_.resolved_.streams[s.stream].members.members;
+    std::uint64_t base = 0;
+    for (const pe_coord pe : members) base = std::max(base, ends[pe]);
+    const std::uint64_t end = stack_ops(s, need, m, base);
+    for (const pe_coord pe : members) ends[pe] = end;
+    if (end <= m.end) continue;
+    m.end = end;
+    m.highest = i;
+  }
+  return m;
 }
 
 void workload_program::builder::place_memory() {
-  std::vector<strand_memory> tcm;
-  tcm_end_ = stack_strands(&planned_op::tcm_bytes, tcm);
-  hbm_end_ = stack_strands(&planned_op::hbm_bytes, hbm_);
+  const memory_plan tcm = stack_strands(&planned_op::tcm_bytes);
+  const memory_plan hbm = stack_strands(&planned_op::hbm_bytes);
+  tcm_end_ = tcm.end;
+  hbm_end_ = hbm.end;
   const std::uint64_t room = config_.pe.tcm_kib * 1024;
-  if (tcm_end_ > room) {
-    const auto top = std::max_element(tcm.begin(), tcm.end(), [](const auto& a, const auto& b) {
-      return a.base + a.bytes < b.base + b.bytes;
-    });
-    const comm::strand& s = into_.resolved_.strands[static_cast<std::size_t>(top - tcm.begin())];
+  if (tcm.end > room) {
+    const comm::strand& s = into_.resolved_.strands[tcm.highest];
     problems_.push_back({into_.resolved_.streams[s.stream].stream->where,
                          "the tensors of the ops that may run at one time do not fit the TCM of a PE "
                          "(pe.tcm_kib)",
-                         fmt::format("{} bytes", tcm_end_), fmt::format("at most {} bytes", room)});
+                         fmt::format("{} bytes", tcm.end), fmt::format("at most {} bytes", room)});
   }
-  check_hbm(hbm_end_);
+  check_hbm(hbm.end);
   stop_if_broken();
-  for (const comm::strand& s : into_.resolved_.strands) {
-    const std::uint64_t base = tcm[static_cast<std::size_t>(&s - into_.resolved_.strands.data())].base;
-    for (const std::uint32_t op : s.ops) into_.ops_[op]->place(base);
-  }
+  for (std::uint32_t i = 0; i < into_.ops_.size(); ++i) into_.ops_[i]->place(tcm.offset[i], hbm.offset[i]);
 }
 
 /// The PEs of a port share it in equal slices, below the receive rings if those lie in HBM.
@@ -154,12 +179,12 @@ void workload_program::builder::check_hbm(std::uint64_t bytes) {
                        fmt::format("at most {} bytes", room)});
 }
 
-abi::address workload_program::builder::hbm_of(pe_coord pe, std::uint32_t strand) const {
-  if (hbm_[strand].bytes == 0) return 0;
+abi::address workload_program::builder::hbm_of(pe_coord pe, const planned_op& op) const {
+  if (op.hbm_bytes() == 0) return 0;
   const std::uint64_t pes = config_.cube.pes, ports = config_.hbm.ports;
   const auto port = static_cast<std::uint32_t>(pe.pe.value * ports / pes);
   const std::uint64_t first = (port * pes + ports - 1) / ports;  // the lowest PE of this port
-  const std::uint64_t offset = (pe.pe.value - first) * hbm_end_ + hbm_[strand].base;
+  const std::uint64_t offset = (pe.pe.value - first) * hbm_end_ + op.hbm_offset();
   return abi::encode({pe.sip, pe.cube, abi::region::hbm, port, offset});
 }
 
@@ -219,7 +244,7 @@ pe_step workload_program::builder::step_of(pe_coord pe, std::uint32_t op, pe_pro
   const auto at = std::find(members.begin(), members.end(), pe);
   if (at == members.end()) return step;
   step.rank = static_cast<std::uint32_t>(at - members.begin());
-  step.hbm = hbm_of(pe, r.strand);
+  step.hbm = hbm_of(pe, *into_.ops_[op]);
   if (!communicator_of_[op]) return step;
   const auto& maps = communicators_[*communicator_of_[op]].queue_pairs;
   const auto map = maps.find(pe);
