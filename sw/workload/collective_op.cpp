@@ -5,8 +5,8 @@
 
 #include "models/comm/collective.hpp"
 #include "models/config/text.hpp"
+#include "models/golden/collective_check.hpp"
 #include "sw/host/collective.hpp"
-#include "sw/workload/collective_data.hpp"
 #include "sw/workload/op_kind.hpp"
 
 namespace diecast::sw {
@@ -17,6 +17,12 @@ using comm::op_field_type;
 bool runs_on(const kernel_entry& k, comm::rank_set set) {
   return std::find(k.rank_sets.begin(), k.rank_sets.end(), set) != k.rank_sets.end();
 }
+
+/// Data of one iteration, and how many members have been checked.
+struct iteration_data {
+  golden::collective_check check;
+  std::size_t checked{};
+};
 
 /// The kernel that `algorithm` names; the collective's first that runs on the group's ranks when it names
 /// none.
@@ -74,9 +80,8 @@ class collective_run final : public planned_op {
   std::uint64_t bytes_;
   argument_context launch_;
   op_wiring wiring_;
-  std::vector<abi::kernel_arguments> arguments_;  ///< by rank
-  std::map<std::uint64_t, collective_data>
-      iterations_;  ///< those that some member has begun and not all ended
+  std::vector<abi::kernel_arguments> arguments_;        ///< by rank
+  std::map<std::uint64_t, iteration_data> iterations_;  ///< begun by a member, and not ended by all
 };
 
 argument_context launch_of(const op_request& r, std::uint64_t bytes) {
@@ -89,7 +94,15 @@ argument_context launch_of(const op_request& r, std::uint64_t bytes) {
                              fmt::format("not a whole number of {} elements", numeric::to_string(type)),
                              std::to_string(bytes), fmt::format("a multiple of {}", element)});
   }
-  return {r.config, r.shape, r.members, bytes / element, type, op};
+  argument_context launch{r.config, r.shape, r.members, bytes / element, type, op};
+  if (!r.op.has("root")) return launch;
+  const auto root = r.op.get<std::uint64_t>("root");
+  if (root >= r.members.members.size()) {
+    throw user_error(problem{r.op.where + ".root", "the root is no member of the group", std::to_string(root),
+                             fmt::format("0 to {}", r.members.members.size() - 1)});
+  }
+  launch.root = static_cast<std::uint32_t>(root);
+  return launch;
 }
 
 collective_run::collective_run(const op_request& r)
@@ -100,19 +113,37 @@ collective_run::collective_run(const op_request& r)
       launch_(launch_of(r, bytes_)) {
   check_launch(kernel_, launch_);
   const comm::pattern_entry& pattern = pattern_of(r, kernel_);
-  wiring_ = {pattern.name, pattern.build({r.config, r.shape, r.members}), pattern.direction_names};
+  // A rooted pattern is another one for another root.
+  const std::string name = r.op.has("root") ? fmt::format("{}@{}", pattern.name, launch_.root) : pattern.name;
+  wiring_ = {name, pattern.build({r.config, r.shape, r.members, launch_.root}), pattern.direction_names,
+             pattern.names_all ? comm::direction{0} : comm::first_custom};
 }
 
 void collective_run::prepare(const op_host& h) {
-  const auto [at, fresh] =
-      iterations_.try_emplace(h.iteration, data_seed(config_, index_, h.iteration), kernel_, launch_);
-  at->second.write_input(h.host, h.rank, arguments_[h.rank]);
+  const pe_coord pe = launch_.members.members[h.rank];
+  const abi::kernel_arguments& a = arguments_[h.rank];
+  if (kernel_.image != nullptr) {
+    const std::vector<std::uint64_t> words = kernel_.image(launch_, h.rank);
+    write_tcm(h.host, pe, a.scratch, std::as_bytes(std::span(words)));
+  }
+  if (!h.data) return;
+  if (!iterations_.contains(h.iteration)) {
+    iterations_.emplace(h.iteration, iteration_data{{shape_of(kernel_, launch_), launch_.type, launch_.op,
+                                                     data_seed(config_, index_, h.iteration)}});
+  }
+  const golden::collective_check& check = iterations_.at(h.iteration).check;
+  // What lies there from before must not pass for a result.
+  write_tcm(h.host, pe, a.output, std::vector<std::byte>(check.output_bytes(h.rank), std::byte{0xa5}));
+  write_tcm(h.host, pe, a.input, check.input(h.rank));
 }
 
 std::optional<std::uint64_t> collective_run::verify(const op_host& h) {
-  collective_data& data = iterations_.at(h.iteration);
-  const std::uint64_t wrong = data.count_wrong(h.host, h.rank, arguments_[h.rank], h.fingerprint);
-  if (data.complete()) iterations_.erase(h.iteration);
+  iteration_data& data = iterations_.at(h.iteration);
+  std::vector<std::byte> got(data.check.output_bytes(h.rank));
+  read_tcm(h.host, launch_.members.members[h.rank], arguments_[h.rank].output, got);
+  h.fingerprint.add_bytes("collective", got);
+  const std::uint64_t wrong = data.check.count_wrong(h.rank, got);
+  if (++data.checked == launch_.members.members.size()) iterations_.erase(h.iteration);
   return wrong;
 }
 
@@ -139,6 +170,13 @@ std::vector<comm::op_field> fields_of(comm::collective what) {
                       .description = "reduction (sum)",
                       .choices = {"sum", "max", "min", "prod", "avg"},
                       .otherwise = std::string("sum")});
+  }
+  if (comm::has_root(what)) {
+    fields.push_back({.name = "root",
+                      .type = op_field_type::count,
+                      .description = "rank of the group (0)",
+                      .most = 1e6,
+                      .otherwise = std::uint64_t{0}});
   }
   return fields;
 }

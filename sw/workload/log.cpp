@@ -16,14 +16,14 @@ op_record& workload_log::record(std::uint32_t op, std::uint64_t iteration) {
 
 op_host workload_log::host_of(const pe_step& step, std::uint64_t iteration) {
   const pe_coord pe = program_.workload().ops[step.op].members.members[*step.rank];
-  return {hosts_(pe.sip), *step.rank, iteration, step.hbm, fingerprint_};
+  return {hosts_(pe.sip), *step.rank, iteration, step.hbm, data_, fingerprint_};
 }
 
 void workload_log::started(const pe_step& step, std::uint64_t iteration, sim_time at) {
   op_record& r = record(step.op, iteration);
   r.start = std::min(r.start, at);
   ++r.started;
-  if (data_) program_.op(step.op).prepare(host_of(step, iteration));
+  program_.op(step.op).prepare(host_of(step, iteration));
 }
 
 void workload_log::ended(const pe_step& step, std::uint64_t iteration, sim_time at) {

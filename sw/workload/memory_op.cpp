@@ -111,6 +111,7 @@ void memory_traffic::run(const op_context& pe) const {
 }
 
 void memory_traffic::prepare(const op_host& h) {
+  if (!h.data) return;
   std::vector<std::byte> bytes(buffer_);
   const pe_coord pe = members_.members[h.rank];
   fill(seed(h.iteration), h.rank, area_chunks, bytes);

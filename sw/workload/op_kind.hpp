@@ -51,7 +51,8 @@ struct op_wiring {
   /// Ops of one strand and group with the same pattern share queue pairs: equal names, equal edges.
   std::string pattern;
   std::vector<comm::edge> edges;
-  std::vector<std::string> direction_names;  ///< from comm::first_custom on, for reports
+  std::vector<std::string> direction_names;  ///< from first_named on, for reports
+  comm::direction first_named{comm::first_custom};
 };
 
 class planned_op;
@@ -79,6 +80,7 @@ struct op_host {
   std::uint32_t rank{};
   std::uint64_t iteration{};
   abi::address hbm{};
+  bool data{};                           ///< false: timing only; no bytes are stored or verified
   events::run_fingerprint& fingerprint;  ///< of the run: verify adds what it has read
 };
 
@@ -112,6 +114,7 @@ class planned_op {
   virtual void run(const op_context& pe) const = 0;
 
   virtual void prepare(const op_host&) {}
+  /// Not called without data.
   /// Elements that are not as they must be; empty for an op with nothing to check.
   [[nodiscard]] virtual std::optional<std::uint64_t> verify(const op_host&) { return std::nullopt; }
 

@@ -15,6 +15,7 @@ namespace {
 struct communicator {
   std::string label;
   std::vector<std::string> direction_names;
+  comm::direction first_named{};
   std::vector<comm::queue_pair_half> halves;
   std::map<pe_coord, direction_map> queue_pairs;
 };
@@ -29,9 +30,9 @@ struct memory_plan {
 std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 std::string logical_name(const communicator& c, comm::direction d) {
-  const std::size_t custom = d - std::size_t{comm::first_custom};
-  return d >= comm::first_custom && custom < c.direction_names.size() ? c.direction_names[custom]
-                                                                      : comm::direction_name(d);
+  const std::size_t named = d - std::size_t{c.first_named};
+  return d >= c.first_named && named < c.direction_names.size() ? c.direction_names[named]
+                                                                : comm::direction_name(d);
 }
 
 }  // namespace
@@ -199,6 +200,7 @@ void workload_program::builder::connect(std::uint32_t op) {
   communicator c;
   c.label = into_.resolved_.streams[r.stream].stream->name;
   c.direction_names = wiring.direction_names;
+  c.first_named = wiring.first_named;
   std::vector<problem> found;
   c.halves = comm::pair_directions(wiring.edges, found);
   for (problem& p : found) {
