@@ -251,6 +251,7 @@ struct ccl_block {
   std::uint64_t kernel_call_cycles{20};        ///< firmware overhead per runtime call
   install_kind install{install_kind::backdoor};
   std::string start_delays{};  ///< "GLOB=NS,GLOB=NS", models/config/start_delays.hpp
+  std::uint64_t root_rank{0};  ///< of broadcast, reduce, gather and scatter
 };
 
 struct trace_block {

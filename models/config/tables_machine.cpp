@@ -179,6 +179,8 @@ block_table ccl_table() {
             "PEs that begin every launch late: GLOB=NS, separated by commas, GLOB over PE paths "
             "(pod.sip0.cube_0_0.pe1=500); the last that matches counts.",
             assumption)
+      .count(&b::root_rank, "root_rank", "ranks", 0, 1'000'000,
+             "Rank that broadcasts and scatters, and to which reduce and gather go.", assumption)
       .table();
 }
 

@@ -38,6 +38,8 @@ struct options {
   bool no_data{};
   std::string pattern_data{"exact"};
   std::string workload;
+  bool isolate{};
+  std::vector<std::string> run_flags;  ///< "--bytes" and the like: those that were given of what to run
 };
 
 /// Throws user_error with every problem: unknown or abbreviated flags (with the nearest known one),

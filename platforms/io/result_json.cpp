@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "platforms/io/workload_result.hpp"
+
 namespace diecast::platforms {
 namespace {
 
@@ -46,6 +48,7 @@ json run_json(const run_outcome& o) {
          {"notes", o.notes},
          {"status", to_string(o.status)}};
   if (!o.message.empty()) j["message"] = o.message;
+  write_workload(o, j);
   return j;
 }
 
@@ -95,6 +98,7 @@ void read_run(const json& j, run_outcome& o) {
   o.notes = j.at("notes").get<std::vector<std::string>>();
   o.status = status_named(j.at("status"));
   if (j.contains("message")) o.message = j.at("message");
+  read_workload(j, o);
 }
 
 }  // namespace

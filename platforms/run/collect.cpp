@@ -165,7 +165,7 @@ std::vector<analysis::flight> collect_flights(const prepared_run& run, netlist::
 
 }  // namespace
 
-void collect(const prepared_run& run, netlist::pod& pod, const session& s,
+void collect(const prepared_run& run, netlist::pod& pod, const host_side& s,
              const analysis::critical_hops& hops, run_outcome& o) {
   fabric_totals totals;
   collect_fabric(run, pod, totals, o);
@@ -200,10 +200,11 @@ void collect(const prepared_run& run, netlist::pod& pod, const session& s,
              {"d2d_replays", number(totals.replays)},
              {"d2d_crc_errors", number(totals.crc_errors)},
              {"d2d_energy_pj", totals.energy_pj},
-             {"critical_cube_hops", number(hops.cube_hops())},
-             {"critical_sip_hops", number(hops.sip_hops())},
              {"simulated_ns", hw::now().ns()},
              {"elaborate_s", o.elaborate_s}};
+  if (run.workload) return;  // directions of several collectives at a time make no such chains
+  o.stats.emplace_back("critical_cube_hops", number(hops.cube_hops()));
+  o.stats.emplace_back("critical_sip_hops", number(hops.sip_hops()));
 }
 
 void report_deadlock(const prepared_run& run, netlist::pod& pod, const std::string& why, bool still,

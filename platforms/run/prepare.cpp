@@ -2,12 +2,14 @@
 #include "platforms/run/prepare.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <set>
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/io/msccl_xml.hpp"
+#include "platforms/io/workload_json.hpp"
 #include "platforms/run/bound.hpp"
 
 namespace diecast::platforms {
@@ -67,6 +69,10 @@ std::vector<std::string> algorithms_of(const app::registries& tables, const std:
 
 prepared_run::prepared_run(const machine_model& m, const app::registries& tables, run_point what)
     : machine(m), point(std::move(what)) {
+  if (!point.workload.empty() && !is_xml_file(point.workload)) {
+    load_streams(tables);
+    return;
+  }
   const std::uint64_t element = numeric::size_of(point.type);
   if (point.bytes % element != 0) {
     throw user_error(problem{"--bytes",
@@ -106,6 +112,7 @@ void prepared_run::choose_kernel(const app::registries& tables) {
   members = members_of(machine.config.shape(), set, 0, "--ranks");
   launch.emplace(sw::argument_context{machine.config, machine.config.shape(), members,
                                       point.bytes / numeric::size_of(point.type), point.type, point.op});
+  launch->root = static_cast<std::uint32_t>(machine.config.ccl.root_rank);
 }
 
 void prepared_run::load_program() {
@@ -113,10 +120,6 @@ void prepared_run::load_program() {
   notes = loaded.warnings;
   notes.insert(notes.end(), loaded.notes.begin(), loaded.notes.end());
   const comm::program& p = loaded.program;
-  if (p.collective != comm::collective::all_reduce) {
-    throw user_error(problem{point.workload, "programs of this collective cannot be verified by this version",
-                             comm::to_string(p.collective), "coll=\"allreduce\""});
-  }
   point.collective = comm::to_string(p.collective);
   point.algorithm = p.name;
   algorithm_reason = "the program of --workload";
@@ -124,9 +127,29 @@ void prepared_run::load_program() {
                        static_cast<std::uint64_t>(p.ranks), point.workload);
   launch.emplace(sw::argument_context{machine.config, machine.config.shape(), members,
                                       point.bytes / numeric::size_of(point.type), point.type, point.op});
+  // The buffers of an out-of-place program are its own to use until its end.
+  launch->in_place = p.in_place || p.collective == comm::collective::all_reduce;
   program = sw::make_msccl_run(p, *launch);
   kernel = program->kernel;
   notes.insert(notes.end(), program->notes.begin(), program->notes.end());
+}
+
+void prepared_run::load_streams(const app::registries& tables) {
+  std::vector<comm::op_schema> kinds;
+  for (const sw::op_kind& k : tables.ops) kinds.push_back(k.schema);
+  workload_file = load_workload(point.workload, kinds);
+  workload = std::make_unique<sw::workload_program>(
+      workload_file, sw::workload_tables{tables.ops, tables.kernels, tables.patterns}, machine.config);
+  plan = workload->install();
+  members = {comm::rank_set::pe, workload->workload().participants};
+  point.collective = "workload";
+  point.algorithm = std::filesystem::path(point.workload).stem().string();
+  algorithm_reason = "the streams of --workload";
+  point.bytes = 0;
+  for (std::uint32_t i = 0; i < workload->workload().ops.size(); ++i) {
+    const auto& stream = workload->workload().streams[workload->workload().ops[i].stream];
+    point.bytes += workload->op(i).bytes() * stream.stream->repeat;
+  }
 }
 
 void prepared_run::wire(const app::registries& tables) {
@@ -141,8 +164,9 @@ void prepared_run::wire(const app::registries& tables) {
       throw std::logic_error(
           fmt::format("kernel {} names pattern {}, which is in no table", kernel.name, kernel.pattern));
     }
-    custom_directions = pattern->direction_names;
-    edges = pattern->build({machine.config, machine.config.shape(), members});
+    pattern_directions = pattern->direction_names;
+    first_named = pattern->names_all ? 0 : comm::first_custom;
+    edges = pattern->build({machine.config, machine.config.shape(), members, launch->root});
   }
   sw::check_launch(kernel, *launch);
   plan =
@@ -153,8 +177,11 @@ void prepared_run::describe(run_outcome& o) const {
   o.collective = point.collective;
   o.algorithm = point.algorithm;
   o.algorithm_reason = algorithm_reason;
-  o.dtype = numeric::to_string(point.type);
-  o.op = numeric::to_string(point.op);
+  o.dtype = o.op = "mixed";
+  if (!workload) {
+    o.dtype = numeric::to_string(point.type);
+    o.op = comm::reduces(sw::shape_of(kernel, *launch).what) ? numeric::to_string(point.op) : "none";
+  }
   o.rank_set = comm::to_string(members.set);
   o.bytes = point.bytes;
   o.ranks = members.members.size();
@@ -163,10 +190,11 @@ void prepared_run::describe(run_outcome& o) const {
 }
 
 std::string prepared_run::direction_name(pe_coord pe, comm::direction d) const {
+  if (workload) return workload->direction_name(pe, d);
   if (!program) {
-    const std::size_t custom = d - std::size_t{comm::first_custom};
-    return d >= comm::first_custom && custom < custom_directions.size() ? custom_directions[custom]
-                                                                        : comm::direction_name(d);
+    const std::size_t named = d - std::size_t{first_named};
+    return d >= first_named && named < pattern_directions.size() ? pattern_directions[named]
+                                                                 : comm::direction_name(d);
   }
   const auto rank = std::find(members.members.begin(), members.members.end(), pe) - members.members.begin();
   const auto& own = program->wiring.queue_pairs[static_cast<std::size_t>(rank)];

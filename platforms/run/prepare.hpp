@@ -12,6 +12,7 @@
 #include "platforms/run/run_point.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/kernels/msccl_interpreter.hpp"
+#include "sw/workload/program.hpp"
 
 namespace diecast::platforms {
 
@@ -33,12 +34,15 @@ struct prepared_run {
   run_point point;
   comm::group members;
   std::optional<sw::msccl_run> program;
+  comm::workload workload_file;                    ///< what `workload` was made from
+  std::unique_ptr<sw::workload_program> workload;  ///< then kernel and launch are not used
   sw::kernel_entry kernel;
   std::optional<sw::argument_context> launch;
   comm::install_plan plan;
   std::vector<std::string> notes;
   std::string algorithm_reason;
-  std::vector<std::string> custom_directions;  ///< names the pattern gives, from comm::first_custom on
+  std::vector<std::string> pattern_directions;  ///< names the pattern gives, from first_named on
+  comm::direction first_named{comm::first_custom};
   /// Fills in what was asked for: the row of a run is complete even when its process dies.
   void describe(run_outcome& o) const;
   /// Name of a direction of one PE: a program names its own.
@@ -47,6 +51,7 @@ struct prepared_run {
  private:
   void choose_kernel(const app::registries& tables);
   void load_program();
+  void load_streams(const app::registries& tables);
   void wire(const app::registries& tables);
 };
 

@@ -12,6 +12,7 @@
 #include "models/comm/patterns.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/numeric/types.hpp"
+#include "platforms/run/workload_rows.hpp"
 
 namespace diecast::platforms {
 
@@ -27,7 +28,7 @@ struct run_point {
   std::uint64_t warmup{0};
   bool data{true};                    ///< false: timing only, nothing stored or verified
   std::string pattern_data{"exact"};  ///< exact | rank_plus_one
-  std::string workload;               ///< MSCCL program file; empty for a built-in algorithm
+  std::string workload;               ///< MSCCL program or JSON file; empty for a built-in algorithm
   bool ccl_trace{};                   ///< a line on stderr per send, receive and credit
   std::string vcd;                    ///< waveform file; empty for none
 };
@@ -101,6 +102,8 @@ struct run_outcome {
 
   std::vector<link_row> links;
   std::vector<queue_pair_row> queue_pairs;
+  std::vector<op_row> ops;          ///< of a workload
+  std::vector<stream_row> streams;  ///< of a workload
 };
 
 }  // namespace diecast::platforms

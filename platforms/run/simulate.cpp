@@ -17,12 +17,13 @@
 #include "platforms/run/kernel.hpp"
 #include "platforms/run/session.hpp"
 #include "platforms/run/watchdog.hpp"
+#include "platforms/run/workload_session.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::platforms {
 namespace {
 
-void conclude(end_of_run end, const prepared_run& run, const session& s, const hw::fault_sink& faults,
+void conclude(end_of_run end, const prepared_run& run, const host_side& s, const hw::fault_sink& faults,
               netlist::pod& pod, run_outcome& o) {
   s.report(o);
   switch (end) {
@@ -51,6 +52,12 @@ void conclude(end_of_run end, const prepared_run& run, const session& s, const h
   }
 }
 
+std::unique_ptr<host_side> make_host_side(const prepared_run& run, std::optional<std::uint32_t> only,
+                                          std::function<void()> on_round) {
+  if (run.workload) return std::make_unique<workload_session>(run, only, std::move(on_round));
+  return std::make_unique<session>(run, std::move(on_round));
+}
+
 /// A waveform that could not be finished costs the run nothing but the waveform.
 void finish_waveform(observe::vcd_writer& vcd, run_outcome& o) {
   try {
@@ -63,7 +70,8 @@ void finish_waveform(observe::vcd_writer& vcd, run_outcome& o) {
 
 }  // namespace
 
-run_outcome simulate(const prepared_run& run, const app::registries& tables) {
+run_outcome simulate(const prepared_run& run, const app::registries& tables,
+                     std::optional<std::uint32_t> only) {
   run_outcome o;
   run.describe(o);
   const stopwatch elaboration;
@@ -90,24 +98,25 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   }
   hw::fault_sink faults;
   const netlist::build_order order(config.sim.build_order);
-  session host_session(run, [&hops] { hops.reset(); });
+  const auto driver = make_host_side(run, only, [&hops] { hops.reset(); });
+  host_side& hosts = *driver;
   const netlist::build_context context{config,
                                        run.machine.topology,
                                        events,
                                        faults,
                                        order,
-                                       [&run, &config](pe_coord pe) -> hw::firmware {
-                                         return [&run, options = sw::options_from(config, pe)](
+                                       [&hosts, &config](pe_coord pe) -> hw::firmware {
+                                         return [&hosts, options = sw::options_from(config, pe)](
                                                     abi::hal& hal, const abi::launch_block& block) {
-                                           sw::run_kernel(run.kernel, hal, block.arguments, options);
+                                           hosts.firmware(hal, block, options);
                                          };
                                        },
                                        tables.hbm,
                                        run.point.data};
   // Never destroyed: the process ends after its run, and SystemC 2.3.4 takes long to remove the objects of a
   // large pod from its registries one by one.
-  auto& pod = *new netlist::pod("pod", context, [&host_session](sip_id) -> hw::host_program {
-    return [&host_session](abi::host_hal& host) { host_session.host_program(host); };
+  auto& pod = *new netlist::pod("pod", context, [&hosts](sip_id) -> hw::host_program {
+    return [&hosts](abi::host_hal& host) { hosts.host_program(host); };
   });
   o.elaborate_s = elaboration.seconds();
 
@@ -115,10 +124,9 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   watchdog dog(pod, picoseconds(config.sim.watchdog_us * 1'000'000),
                timing::longest_step(run.machine.topology, config));
   const end_of_run end = run_slices(
-      config.sim, [&host_session] { return host_session.finished(); }, faults,
-      [&dog] { return dog.starved(hw::now()); });
+      config.sim, [&hosts] { return hosts.finished(); }, faults, [&dog] { return dog.starved(hw::now()); });
   o.wall_s = running.seconds();
-  conclude(end, run, host_session, faults, pod, o);
+  conclude(end, run, hosts, faults, pod, o);
   if (credits && end == end_of_run::finished) {
     if (const std::string unrest = credits->unrest(); !unrest.empty()) {
       o.status = run_status::fault;
@@ -126,7 +134,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
     }
   }
   rate_against_bound(o);
-  collect(run, pod, host_session, hops, o);
+  collect(run, pod, hosts, hops, o);
   if (vcd) finish_waveform(*vcd, o);
   o.peak_rss_mib = peak_rss_mib();
   return o;
