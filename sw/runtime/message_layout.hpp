@@ -4,18 +4,11 @@
 
 #include <cstdint>
 
-#include "models/config/machine_config.hpp"
-
 namespace diecast::sw {
 
 /// app_ctx of an eager message that is a software rendezvous request. Its payload says where the message
 /// lies at the sender: four little-endian words {address, bytes, block, stride}; block 0: in one piece.
 inline constexpr std::uint8_t software_rendezvous = 1;
 inline constexpr std::uint32_t descriptor_bytes = 32;
-
-/// TCM that messaging needs on a PE that up to `peers` PEs, itself included, may send to: ring and heap.
-[[nodiscard]] inline std::uint64_t messaging_bytes(const config::tag_match_block& b, std::uint64_t peers) {
-  return peers * b.ring_messages * b.slot_bytes() + b.heap_kib * 1024;
-}
 
 }  // namespace diecast::sw

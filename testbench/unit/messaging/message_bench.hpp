@@ -9,9 +9,7 @@
 
 #include "models/comm/install_plan.hpp"
 #include "support/message_program.hpp"
-#include "sw/host/messaging.hpp"
 #include "sw/mock_machine/mock_machine.hpp"
-#include "sw/runtime/message_layout.hpp"
 
 namespace diecast::test {
 
@@ -36,10 +34,7 @@ class message_bench {
   using code = std::function<void(sw::messaging&, sw::pe_runtime&)>;
 
   explicit message_bench(const config::machine_config& c, const sw::mock_options& options = {})
-      : machine_(c, comm::install_plan{}, options) {
-    for (std::uint32_t i = 0; i < c.shape().pes(); ++i) world.members.push_back(c.shape().pe_at(i));
-    sw::install_messaging(machine_.host(sip_id{0}), world.members, c, messaging_base);
-  }
+      : world{0, members_of(c)}, machine_(c, plan_of(c), options) {}
 
   /// What a rank runs; it ends with finish().
   void on(std::uint32_t rank, code run) {
@@ -69,6 +64,16 @@ class message_bench {
   sw::communicator world;
 
  private:
+  static std::vector<pe_coord> members_of(const config::machine_config& c) {
+    std::vector<pe_coord> pes;
+    for (std::uint32_t i = 0; i < c.shape().pes(); ++i) pes.push_back(c.shape().pe_at(i));
+    return pes;
+  }
+  static comm::install_plan plan_of(const config::machine_config& c) {
+    comm::install_plan plan;
+    plan.messages = comm::plan_messages(c, members_of(c), messaging_base);
+    return plan;
+  }
   sw::mock_machine machine_;
   std::vector<sw::mock_program> programs_;
 };
