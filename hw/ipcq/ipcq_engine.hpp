@@ -76,6 +76,7 @@ class ipcq_engine : public sc_core::sc_module,
   void post_event(abi::ipcq_event_word event) override;
 
   sim_time pending_since() const override;
+  abi::ipcq_event_word pending_event() const override { return core_.oldest_event(); }
   const sc_core::sc_event& raised() const override { return raised_; }
   void kernel_started(sim_time at) override;
 

@@ -18,7 +18,8 @@ processing_element::processing_element(sc_core::sc_module_name name, const pe_se
                                        bool move_data)
     : sc_module(name),
       tcm("tcm", setup.config, setup.self.pe.value, setup.faults),
-      dma("dma", dma_config{topology, setup.config, pool, setup.faults, setup.self, move_data}),
+      dma("dma",
+          dma_config{topology, setup.config, pool, setup.faults, setup.self, move_data, &setup.events}),
       ipcq("ipcq", setup),
       tag_match("tag_match", setup, tag_engine_setup{topology, pool, move_data}),
       core("core", setup, std::move(program), move_data) {
