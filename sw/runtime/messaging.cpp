@@ -300,6 +300,26 @@ void messaging::finish() {
                   messages_.size(), first.source, first.tag, first.bytes));
 }
 
+std::vector<std::pair<const char*, std::uint64_t>> message_counts::rows() const {
+  return {{"tag_posted", matching.posted},
+          {"tag_matched_in_hardware", matching.matched_in_hardware},
+          {"tag_matched_in_software", matching.matched_in_software},
+          {"tag_cancelled", matching.cancelled},
+          {"tag_blocked_full", matching.blocked_full},
+          {"tag_blocked_wildcard", matching.blocked_wildcard},
+          {"tag_blocked_software_pending", matching.blocked_software_pending},
+          {"tag_blocked_non_contiguous", matching.blocked_non_contiguous},
+          {"tag_blocked_short", matching.blocked_short},
+          {"tag_unexpected_eager", unexpected_eager},
+          {"tag_unexpected_rndv", unexpected_rndv},
+          {"tag_unexpected_sw_rndv", unexpected_sw_rndv},
+          {"tag_sent_eager", sent_eager},
+          {"tag_sent_rndv", sent_rndv},
+          {"tag_sent_sw_rndv", sent_sw_rndv},
+          {"tag_compared_by_firmware", compared},
+          {"tag_copied_out", copied_out}};
+}
+
 message_counts messaging::counts() const {
   message_counts c = counts_;
   c.matching = shadow_.statistics();

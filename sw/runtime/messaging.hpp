@@ -84,6 +84,8 @@ struct message_counts {
   std::uint64_t copied_out{};  ///< messages moved from the ring to the heap
   std::uint64_t compared{};    ///< list elements, by firmware
   std::uint64_t most_heap_bytes{};
+  /// Name and value of each, as the results show them.
+  [[nodiscard]] std::vector<std::pair<const char*, std::uint64_t>> rows() const;
 };
 
 /// One per PE and launch (pe_runtime::service). Every call charges runtime_options::call_cycles.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/workload/log.hpp"
 
+#include "sw/runtime/messaging.hpp"
+
 #include <algorithm>
 
 namespace diecast::sw {
@@ -33,6 +35,14 @@ void workload_log::ended(const pe_step& step, std::uint64_t iteration, sim_time 
   if (!data_) return;
   if (const auto wrong = program_.op(step.op).verify(host_of(step, iteration)))
     r.wrong = r.wrong.value_or(0) + *wrong;
+}
+
+void workload_log::messages(const message_counts& counts) {
+  const auto rows = counts.rows();
+  if (message_totals_.empty()) message_totals_.assign(rows.begin(), rows.end());
+  else {
+    for (std::size_t i = 0; i < rows.size(); ++i) message_totals_[i].second += rows[i].second;
+  }
 }
 
 }  // namespace diecast::sw

@@ -31,7 +31,10 @@ class pe_run {
       if (!only_ || *only_ == s.stream) tasks.push_back([this, &s] { run_strand(s); });
     }
     runtime_.tasks().run(tasks);
-    if (workload_.install().messages) messaging_of(runtime_).finish();
+    if (workload_.install().messages) {
+      messaging_of(runtime_).finish();
+      observer_.messages(messaging_of(runtime_).counts());
+    }
     runtime_.driver().finish();
   }
 
