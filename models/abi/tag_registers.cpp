@@ -22,7 +22,7 @@ constexpr std::array map{
     register_description{tm_entries, "TM_ENTRIES", access::read_only, 0,
                          "Entries of the matching list (config tag_match.entries)."},
     register_description{tm_unexpected, "TM_UNEXPECTED", access::read_only, 0,
-                         "Unexpected messages so far, modulo 2^16."},
+                         "UNEXPECTED completions popped so far, modulo 2^16."},
     register_description{tm_tag, "TM_TAG", access::read_write, 0,
                          "Tag of the next APPEND or of the next message."},
     register_description{tm_mask, "TM_MASK", access::read_write, 0,

@@ -89,7 +89,7 @@ std::uint64_t tag_core::debug_read(abi::register_offset reg) const {
   switch (reg) {
     case abi::tm_slots: return slots_;
     case abi::tm_entries: return unit_.entries();
-    case abi::tm_unexpected: return unit_.unexpected_count();
+    case abi::tm_unexpected: return unexpected_popped_;
     case abi::tm_arrival_tag: return last_.tag;
     case abi::tm_arrival_source: return last_.source;
     case abi::tm_arrival_length: return last_.length;
@@ -167,6 +167,7 @@ std::uint64_t tag_core::pop_arrival() {
     word.index = c->index;
     word.slot = c->slot;
     last_ = c->message;
+    if (c->what == tag_completion::kind::unexpected) ++unexpected_popped_;
   }
   word.more = unit_.arrival_ready();
   return word.pack();

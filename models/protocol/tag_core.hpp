@@ -117,6 +117,7 @@ class tag_core {
   bool armed_{};
   tag_message last_;  ///< popped last from the arrivals
   std::deque<abi::tm_done_word> done_;
+  std::uint16_t unexpected_popped_{};
   std::vector<incoming> incoming_;
   std::vector<abi::tag_fields> slot_owner_;  ///< by slot: whose credit it is
 };

@@ -290,7 +290,7 @@ void messaging::finish() {
            std::all_of(credits_.begin(), credits_.end(),
                        [this](const auto& c) { return c.second == installed_.peer_credits; });
   };
-  block_until("end of messaging", all_home);
+  block_until("end of messaging", [&] { return !messages_.empty() || all_home(); });
   if (messages_.empty()) return;
   const message_status first = status_of(messages_.begin()->second.header, 0);
   throw firmware_trap(

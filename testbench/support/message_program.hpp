@@ -123,7 +123,10 @@ class message_player {
     for (const auto& a : program_.of_rank[rank_]) act(a);
     // What has not been received yet goes to receives of anything, one after the other.
     std::uint64_t to_come = 0;
-    for (const auto& m : program_.messages) to_come += m.to == rank_ ? 1 : 0;
+    for (const auto& m : program_.messages) {
+      to_come += m.to == rank_ ? 1 : 0;
+      longest_ = std::max(longest_, m.bytes);
+    }
     while (received_ < to_come) {
       if (!any_is_open()) post(sw::any_source, sw::any_tag, longest_, 0);
       collect_one();
@@ -148,7 +151,6 @@ class message_player {
   };
 
   void act(const message_program::action& a) {
-    longest_ = std::max(longest_, a.bytes);
     switch (a.what) {
       case kind::send: return send(a);
       case kind::receive: return post(a.peer, a.tag, a.bytes, a.block);

@@ -406,6 +406,20 @@ TEST_CASE("messaging: what no program may do ends it with a clear error") {
              Catch::Contains("has been waited for before"));
 }
 
+TEST_CASE("messaging: messages that come before a PE has begun are matched in their order") {
+  on_every_machine(2, [](message_bench& bench) {
+    bench.on(0, [&bench](messaging& m, pe_runtime&) {
+      for (std::uint32_t i = 1; i <= 2; ++i) (void)m.wait(m.isend(bench.world, 1, 1, {0, 8 * i}));
+    });
+    bench.on(1, [&bench](messaging& m, pe_runtime&) {
+      std::vector<sw::message_request> posted;
+      for (int i = 0; i < 2; ++i) posted.push_back(m.irecv(bench.world, sw::any_source, 1, {0x100, 64}));
+      CHECK(m.wait(posted[0]).bytes == 8);
+      CHECK(m.wait(posted[1]).bytes == 16);
+    });
+  });
+}
+
 TEST_CASE("messaging: a receive without a send is a deadlock that names it") {
   message_bench bench{message_machine(2, 4)};
   bench.on(0, [&bench](messaging& m, pe_runtime&) { (void)m.wait(m.irecv(bench.world, 1, 42, {0, 8})); });
