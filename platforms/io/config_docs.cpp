@@ -103,7 +103,8 @@ std::string registers_markdown() {
       "| offset | name | access | reset | meaning |\n|---|---|---|---|---|\n",
       abi::ipcq_qp_stride);
   std::vector<abi::register_description> all;
-  for (const auto map : {abi::register_map(), abi::tag_register_map()}) all.insert(all.end(), map.begin(), map.end());
+  for (const auto map : {abi::register_map(), abi::tag_register_map()})
+    all.insert(all.end(), map.begin(), map.end());
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
   for (const abi::register_description& r : all) {
     page += fmt::format("| {:#07x} | `{}` | {} | {} | {} |\n", r.offset, r.name, access_name(r.mode), r.reset,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/workload/log.hpp"
 
-#include "sw/runtime/messaging.hpp"
-
 #include <algorithm>
+
+#include "sw/runtime/messaging.hpp"
 
 namespace diecast::sw {
 
@@ -39,7 +39,8 @@ void workload_log::ended(const pe_step& step, std::uint64_t iteration, sim_time 
 
 void workload_log::messages(const message_counts& counts) {
   const auto rows = counts.rows();
-  if (message_totals_.empty()) message_totals_.assign(rows.begin(), rows.end());
+  if (message_totals_.empty())
+    message_totals_.assign(rows.begin(), rows.end());
   else {
     for (std::size_t i = 0; i < rows.size(); ++i) message_totals_[i].second += rows[i].second;
   }

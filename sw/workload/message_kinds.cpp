@@ -72,8 +72,9 @@ op_field times() {
 op_field mode() {
   return {.name = "mode",
           .type = op_field_type::word,
-          .description = "standard: complete when the source may be reused; synchronous: when a receive has "
-                         "matched",
+          .description =
+              "standard: complete when the source may be reused; synchronous: when a receive has "
+              "matched",
           .choices = {"standard", "synchronous"},
           .otherwise = comm::op_value{std::string("standard")}};
 }

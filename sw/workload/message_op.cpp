@@ -37,8 +37,10 @@ std::uint32_t peer_rule::of(std::uint32_t self, std::size_t ranks, bool back) co
       return static_cast<std::uint32_t>((self + by) % ranks);
     }
     case kind::grid: {
-      const std::uint64_t step_x = static_cast<std::uint64_t>(static_cast<std::int64_t>(columns) + (back ? -dx : dx));
-      const std::uint64_t step_y = static_cast<std::uint64_t>(static_cast<std::int64_t>(rows) + (back ? -dy : dy));
+      const std::uint64_t step_x =
+          static_cast<std::uint64_t>(static_cast<std::int64_t>(columns) + (back ? -dx : dx));
+      const std::uint64_t step_y =
+          static_cast<std::uint64_t>(static_cast<std::int64_t>(rows) + (back ? -dy : dy));
       const std::uint64_t x = (self % columns + step_x) % columns;
       const std::uint64_t y = (self / columns + step_y) % rows;
       return static_cast<std::uint32_t>(y * columns + x);
@@ -75,7 +77,8 @@ message_op::message_op(kind what, const op_request& r)
 }
 
 void message_op::read_peer(const op_request& r) {
-  const unsigned given = (r.op.has("peer") ? 1U : 0U) + (r.op.has("shift") ? 1U : 0U) + (r.op.has("toward") ? 1U : 0U);
+  const unsigned given =
+      (r.op.has("peer") ? 1U : 0U) + (r.op.has("shift") ? 1U : 0U) + (r.op.has("toward") ? 1U : 0U);
   const std::size_t ranks = members_.members.size();
   if (given != 1) {
     throw user_error(problem{where_, "says in one way who the peer is", fmt::format("{} ways", given),
@@ -100,12 +103,13 @@ void message_op::read_peer(const op_request& r) {
     peer_.rank = r.op.get<std::uint64_t>("shift");
     return;
   }
-  const auto grid = r.op.has("grid") ? r.op.get<std::vector<std::uint64_t>>("grid") : std::vector<std::uint64_t>{};
+  const auto grid =
+      r.op.has("grid") ? r.op.get<std::vector<std::uint64_t>>("grid") : std::vector<std::uint64_t>{};
   if (grid.size() != 2 || grid[0] * grid[1] != ranks) {
-    throw user_error(problem{where_ + ".grid", "does not hold the ranks of the op's group",
-                             grid.size() == 2 ? fmt::format("[{}, {}]", grid[0], grid[1])
-                                              : fmt::format("{} numbers", grid.size()),
-                             fmt::format("[columns, rows] with columns x rows = {}", ranks)});
+    throw user_error(problem{
+        where_ + ".grid", "does not hold the ranks of the op's group",
+        grid.size() == 2 ? fmt::format("[{}, {}]", grid[0], grid[1]) : fmt::format("{} numbers", grid.size()),
+        fmt::format("[columns, rows] with columns x rows = {}", ranks)});
   }
   const std::string toward = r.op.get<std::string>("toward");
   peer_.what = peer_rule::kind::grid;
@@ -140,7 +144,8 @@ void message_op::link(const op_neighbors& all, std::vector<problem>& problems) {
   world_.id = static_cast<std::uint16_t>(std::distance(groups.begin(), at));
   for (const std::string& name : names_) {
     auto* const op = dynamic_cast<message_op*>(all.find(name));
-    const bool open = op != nullptr && (op->what_ == kind::irecv || (op->what_ == kind::isend && what_ != kind::cancel));
+    const bool open =
+        op != nullptr && (op->what_ == kind::irecv || (op->what_ == kind::isend && what_ != kind::cancel));
     if (open) {
       named_.push_back(op);
     } else {
@@ -204,7 +209,8 @@ void message_op::post_sends(const op_context& pe) const {
   messaging& m = messaging_of(pe.runtime);
   const std::uint32_t to = peer_.of(pe.rank, members_.members.size(), false);
   for (std::uint64_t i = 0; i < times_; ++i) {
-    const auto request = m.isend(world_, to, static_cast<std::uint32_t>(tag_), {send_area() + i * slot(), bytes_}, mode_);
+    const auto request =
+        m.isend(world_, to, static_cast<std::uint32_t>(tag_), {send_area() + i * slot(), bytes_}, mode_);
     requests_of(pe.runtime).open.push_back({this, request, pe.iteration, i, false});
   }
 }
@@ -257,7 +263,8 @@ void message_op::run(const op_context& pe) const {
     case kind::mprobe:
       for (std::uint64_t i = 0; i < times_; ++i) {
         const auto found = m.mprobe(world_, peer_.of(pe.rank, members_.members.size(), true), tag_);
-        record(pe.hal().self(), pe.iteration, i, m.wait(m.imrecv(found, {receive_area() + i * slot(), bytes_})));
+        record(pe.hal().self(), pe.iteration, i,
+               m.wait(m.imrecv(found, {receive_area() + i * slot(), bytes_})));
       }
       return;
     case kind::sendrecv:
@@ -267,14 +274,16 @@ void message_op::run(const op_context& pe) const {
   }
 }
 
-void message_op::record(pe_coord pe, std::uint64_t iteration, std::uint64_t place, const message_status& s) const {
+void message_op::record(pe_coord pe, std::uint64_t iteration, std::uint64_t place,
+                        const message_status& s) const {
   if (!s.cancelled) unchecked_[pe].push_back({iteration, place, s});
 }
 
 // --- data -----------------------------------------------------------------------------------------
 
 std::uint64_t message_op::identity(std::uint32_t rank, std::uint64_t iteration, std::uint64_t place) const {
-  return std::uint64_t{index_} << op_shift | std::uint64_t{rank} << rank_shift | iteration << iteration_shift | place;
+  return std::uint64_t{index_} << op_shift | std::uint64_t{rank} << rank_shift |
+         iteration << iteration_shift | place;
 }
 
 void message_op::prepare(const op_host& h) {

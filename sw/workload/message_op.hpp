@@ -17,9 +17,9 @@ namespace diecast::sw {
 struct peer_rule {
   enum class kind : std::uint8_t { none, rank, any, shift, grid };
   kind what{kind::none};
-  std::uint64_t rank{};   ///< rank: that one; shift: so many ranks on, around the group
+  std::uint64_t rank{};  ///< rank: that one; shift: so many ranks on, around the group
   std::uint64_t columns{}, rows{};
-  int dx{}, dy{};         ///< grid: the neighbor in this direction, around the grid
+  int dx{}, dy{};  ///< grid: the neighbor in this direction, around the grid
   /// For messages that go that way, and `back` for those that come from the other way.
   [[nodiscard]] std::uint32_t of(std::uint32_t self, std::size_t ranks, bool back) const;
 };
@@ -58,7 +58,8 @@ class message_op final : public planned_op {
   [[nodiscard]] std::uint64_t slot() const { return (bytes_ + 63) / 64 * 64; }
   [[nodiscard]] std::uint64_t send_area() const { return tcm(); }
   [[nodiscard]] std::uint64_t receive_area() const { return tcm() + (sends() ? times_ * slot() : 0); }
-  [[nodiscard]] std::uint64_t identity(std::uint32_t rank, std::uint64_t iteration, std::uint64_t place) const;
+  [[nodiscard]] std::uint64_t identity(std::uint32_t rank, std::uint64_t iteration,
+                                       std::uint64_t place) const;
   void post_sends(const op_context& pe) const;
   void post_receives(const op_context& pe) const;
   void finish_requests(const op_context& pe, bool block) const;
@@ -81,8 +82,8 @@ class message_op final : public planned_op {
   std::uint64_t bytes_{};
   std::uint64_t times_{1};
   send_mode mode_{send_mode::standard};
-  std::vector<std::string> names_;               ///< "for"
-  std::vector<message_op*> named_;               ///< wait, test, cancel: the ops concerned
+  std::vector<std::string> names_;                ///< "for"
+  std::vector<message_op*> named_;                ///< wait, test, cancel: the ops concerned
   std::map<std::uint32_t, message_op*> senders_;  ///< by op: those in this op's group
   mutable std::map<pe_coord, std::vector<received>> unchecked_;
   /// By receiver, sending rank: place in the order of sending, by arrival.

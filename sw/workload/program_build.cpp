@@ -100,7 +100,8 @@ void workload_program::builder::plan_ops() {
     }
   }
   if (!problems_.empty()) return;
-  const op_neighbors all{resolved, [this](const std::string& id) -> planned_op* {
+  const op_neighbors all{resolved,
+                         [this](const std::string& id) -> planned_op* {
                            for (std::uint32_t i = 0; i < into_.ops_.size(); ++i) {
                              if (into_.resolved_.ops[i].op->id == id) return into_.ops_[i].get();
                            }
