@@ -28,7 +28,6 @@ class pe_run {
       if (!only_ || *only_ == s.stream) tasks.push_back([this, &s] { run_strand(s); });
     }
     runtime_.tasks().run(tasks);
-    runtime_.driver().finish();
   }
 
  private:
