@@ -85,7 +85,8 @@ class collective_run final : public planned_op {
 };
 
 argument_context launch_of(const op_request& r, std::uint64_t bytes) {
-  const numeric::dtype type = *numeric::parse_dtype(r.op.get<std::string>("dtype"));
+  const numeric::dtype type =
+      r.op.has("dtype") ? *numeric::parse_dtype(r.op.get<std::string>("dtype")) : numeric::dtype::f16;
   const numeric::reduction op =
       r.op.has("redop") ? *numeric::parse_reduction(r.op.get<std::string>("redop")) : numeric::reduction::sum;
   const std::uint64_t element = numeric::size_of(type);
@@ -109,7 +110,7 @@ collective_run::collective_run(const op_request& r)
     : config_(r.config),
       index_(r.index),
       kernel_(choose_kernel(r)),
-      bytes_(r.op.get<std::uint64_t>("bytes")),
+      bytes_(r.op.has("bytes") ? r.op.get<std::uint64_t>("bytes") : 0),
       launch_(launch_of(r, bytes_)) {
   check_launch(kernel_, launch_);
   const comm::pattern_entry& pattern = pattern_of(r, kernel_);
@@ -149,6 +150,11 @@ std::optional<std::uint64_t> collective_run::verify(const op_host& h) {
 
 std::vector<comm::op_field> fields_of(comm::collective what) {
   std::vector<comm::op_field> fields{
+      {.name = "algorithm",
+       .type = op_field_type::word,
+       .description = "as --algorithm; the collective's first that runs on the group otherwise"}};
+  if (what == comm::collective::barrier) return fields;  // moves no data
+  const std::vector<comm::op_field> data{
       {.name = "bytes",
        .type = op_field_type::size,
        .description = comm::size_meaning_of(what) == comm::size_meaning::per_rank
@@ -156,14 +162,12 @@ std::vector<comm::op_field> fields_of(comm::collective what) {
                           : "bytes of the whole vector, of which each rank has a part",
        .required = true,
        .most = 1e12},
-      {.name = "algorithm",
-       .type = op_field_type::word,
-       .description = "as --algorithm; the collective's first that runs on the group otherwise"},
       {.name = "dtype",
        .type = op_field_type::word,
        .description = "element type (f16)",
        .choices = {"f16", "half", "bf16", "bfloat16", "f32", "float", "i32", "int32"},
        .otherwise = std::string("f16")}};
+  fields.insert(fields.begin(), data.begin(), data.end());
   if (comm::reduces(what)) {
     fields.push_back({.name = "redop",
                       .type = op_field_type::word,

@@ -35,7 +35,6 @@ class pe_run {
       messaging_of(runtime_).finish();
       observer_.messages(messaging_of(runtime_).counts());
     }
-    runtime_.driver().finish();
   }
 
  private:
