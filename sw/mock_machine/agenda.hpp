@@ -8,9 +8,11 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "models/protocol/copy_port.hpp"
+#include "models/protocol/data_cache.hpp"
 #include "models/protocol/ipcq_core.hpp"
 #include "models/protocol/tag_core.hpp"
 #include "sw/mock_machine/memory_map.hpp"
@@ -44,6 +46,10 @@ class agenda {
   void add_tag_effects(std::uint32_t pe, const protocol::tag_effects& effects) {
     messages_.add_effects(pe, effects);
   }
+  /// A line leaves the PE's data cache and reaches memory some time later, in any order.
+  void add_write_back(std::uint32_t pe, const protocol::data_cache::line& line);
+  /// Performs what the PE has written back to this line, or to any, now.
+  void finish_write_backs(std::uint32_t pe, std::optional<abi::address> line);
 
   /// Takes the candidate off the list.
   candidate take(std::size_t index);
@@ -70,12 +76,15 @@ class agenda {
   std::uint32_t deliver_token(const candidate& step);
   std::uint32_t deliver_credit(const candidate& step);
   void copy(const candidate& step);
+  void write_line(std::uint32_t pe, std::uint16_t number);
 
   targets targets_;
   std::vector<candidate> candidates_;
   std::map<std::pair<std::uint32_t, std::uint16_t>, flow> flows_;
   std::map<std::uint32_t, std::deque<copy_job>> copies_;
   message_work messages_;
+  std::map<std::pair<std::uint32_t, std::uint16_t>, protocol::data_cache::line> lines_;
+  std::uint16_t next_line_{};
   std::uint64_t age_{};
 };
 
