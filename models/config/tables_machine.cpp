@@ -188,7 +188,7 @@ block_table ccl_table() {
             R"(([^=,]+=[0-9]{1,12}(\.[0-9]+)?(,[^=,]+=[0-9]{1,12}(\.[0-9]+)?)*)?)",
             "PEs that begin every launch late: GLOB=NS, separated by commas, GLOB over PE paths "
             "(pod.sip0.cube_0_0.pe1=500); the last that matches counts.",
-             assumption)
+            assumption)
       .count(&b::barrier_radix, "barrier_radix", "", 1, 64,
              "Radix of group_dissemination: each round signals one less than that many ranks.",
              "seed barriers")

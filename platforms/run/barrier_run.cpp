@@ -7,8 +7,8 @@
 
 #include "models/cost/barrier_cost.hpp"
 #include "models/types/error.hpp"
-#include "platforms/run/prepare.hpp"
 #include "platforms/run/host_side.hpp"
+#include "platforms/run/prepare.hpp"
 
 namespace diecast::platforms {
 namespace {

@@ -37,7 +37,7 @@ struct prepared_run {
   std::optional<sw::msccl_run> program;
   comm::workload workload_file;                    ///< what `workload` was made from
   std::unique_ptr<sw::workload_program> workload;  ///< then kernel and launch are not used
-  std::optional<barrier_plan> barrier;  ///< of collective barrier
+  std::optional<barrier_plan> barrier;             ///< of collective barrier
   sw::kernel_entry kernel;
   std::optional<sw::argument_context> launch;
   comm::install_plan plan;

@@ -177,8 +177,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
                timing::longest_step(run.machine.topology, config));
   progress_bar bar(run.point.progress, run.point.progress_label);
   const end_of_run end = run_slices(
-      config.sim, [&hosts] { return hosts.finished(); }, faults,
-      [&dog] { return dog.starved(hw::now()); },
+      config.sim, [&hosts] { return hosts.finished(); }, faults, [&dog] { return dog.starved(hw::now()); },
       [&] {
         if (vcd && vcd->has_dram()) {
           dram.catch_up();
