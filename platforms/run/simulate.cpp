@@ -31,7 +31,7 @@ namespace diecast::platforms {
 namespace {
 
 void conclude(end_of_run end, const prepared_run& run, const host_side& s, const hw::fault_sink& faults,
-              netlist::pod& pod, run_outcome& o) {
+              netlist::pod& pod, const analysis::line_history* lines, run_outcome& o) {
   s.report(o);
   switch (end) {
     case end_of_run::finished: return;
@@ -41,12 +41,12 @@ void conclude(end_of_run end, const prepared_run& run, const host_side& s, const
       o.message = f.message;
       return;
     }
-    case end_of_run::starved: return report_deadlock(run, pod, "nothing is left to happen", true, o);
+    case end_of_run::starved: return report_deadlock(run, pod, "nothing is left to happen", true, lines, o);
     case end_of_run::watchdog:
       return report_deadlock(
           run, pod,
           fmt::format("nothing has moved for sim.watchdog_us = {}", run.machine.config.sim.watchdog_us), true,
-          o);
+          lines, o);
     case end_of_run::interrupted:
       o.status = run_status::interrupted;
       o.message =
@@ -55,7 +55,7 @@ void conclude(end_of_run end, const prepared_run& run, const host_side& s, const
     case end_of_run::limit:
       return report_deadlock(
           run, pod, fmt::format("the run has reached sim.limit_ms = {}", run.machine.config.sim.limit_ms),
-          false, o);
+          false, lines, o);
   }
 }
 
@@ -140,8 +140,10 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
   }
   hw::fault_sink faults;
   const netlist::build_order order(config.sim.build_order);
+  barrier_watch barriers(run, events);
   const auto driver = make_host_side(run, only, [&] {
     hops.reset();
+    barriers.next_launch();
     if (path_events) path_events->reset();
   });
   host_side& hosts = *driver;
@@ -157,7 +159,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
                                          };
                                        },
                                        tables.hbm,
-                                       run.point.data};
+                                       run.point.data || run.barrier};  // flags are data
   // Never destroyed: the process ends after its run, and SystemC 2.3.4 takes long to remove the objects of a
   // large pod from its registries one by one.
   auto& pod = *new netlist::pod("pod", context, [&hosts](sip_id) -> hw::host_program {
@@ -165,6 +167,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
   });
   std::vector<observe::dram_listener*> dram_listeners;
   if (timeline) dram_listeners.push_back(timeline.get());
+  if (vcd && vcd->has_dram()) dram_listeners.push_back(vcd.get());
   observe::dram_taps dram(pod, std::move(dram_listeners));
   o.elaborate_s = elaboration.seconds();
 
@@ -174,9 +177,15 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
   progress_bar bar(run.point.progress, run.point.progress_label);
   const end_of_run end = run_slices(
       config.sim, [&hosts] { return hosts.finished(); }, faults, [&dog] { return dog.starved(hw::now()); },
-      [&] { bar.update(hw::now(), [&] { return share_done(run, hosts, pod); }); });
+      [&] {
+        if (vcd && vcd->has_dram()) {
+          dram.catch_up();
+          vcd->flush_before(hw::now());
+        }
+        bar.update(hw::now(), [&] { return share_done(run, hosts, pod); });
+      });
   o.wall_s = running.seconds();
-  conclude(end, run, hosts, faults, pod, o);
+  conclude(end, run, hosts, faults, pod, barriers.history(), o);
   if (credits && end == end_of_run::finished) {
     if (const std::string unrest = credits->unrest(); !unrest.empty()) {
       o.status = run_status::fault;
@@ -185,6 +194,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
   }
   rate_against_bound(o);
   collect(run, pod, hosts, hops, o);
+  barriers.report(hosts, pod, o);
   if (path_events && end == end_of_run::finished) report_path(run, *path_events, o);
   dram.catch_up();
   if (vcd) finish_file(*vcd, o);
