@@ -255,7 +255,6 @@ struct ccl_block {
   inter_sip between_sips{inter_sip::ring_1d};  ///< key inter_sip
   std::uint64_t kernel_call_cycles{20};        ///< firmware overhead per runtime call
   install_kind install{install_kind::backdoor};
-  std::string start_delays{};            ///< "GLOB=NS,GLOB=NS", models/config/start_delays.hpp
   std::uint64_t barrier_radix{8};        ///< of group_dissemination
   std::uint64_t barrier_start{0};        ///< counter of a new team
   std::uint64_t barrier_skew_ns{0};      ///< PEs enter up to so much later, at random
@@ -263,6 +262,7 @@ struct ccl_block {
   std::uint64_t signal_poll_cycles{20};  ///< between two looks at a flag
   std::string errata{"none"};            ///< firmware defects, by name
   std::uint64_t root_rank{0};            ///< of broadcast, reduce, gather and scatter
+  std::string start_delays{};            ///< "GLOB=NS,GLOB=NS", models/config/start_delays.hpp
 };
 
 struct trace_block {

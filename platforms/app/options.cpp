@@ -124,7 +124,7 @@ void read_run(flag_reader& r, options& o) {
   o.no_data = r.flag("no-data");
   o.isolate = r.flag("isolate");
   for (const char* name :
-       {"collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup", "data"}) {
+       {"collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup", "data", "team"}) {
     if (r.flag(name)) o.run_flags.push_back(std::string("--") + name);
   }
 }

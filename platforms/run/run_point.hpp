@@ -33,7 +33,7 @@ struct run_point {
   bool data{true};                      ///< false: timing only, nothing stored or verified
   std::string pattern_data{"exact"};    ///< exact | rank_plus_one
   std::optional<comm::team_spec> team;  ///< of a barrier; empty: all ranks
-  std::string workload;                 ///< MSCCL program or JSON file; empty for a built-in algorithm
+  std::string workload;                 ///< MSCCL program or JSON file; empty for neither
   bool ccl_trace{};                     ///< a line on stderr per send, receive and credit
   std::string vcd;                      ///< waveform file; empty for none
   std::string timeline;                 ///< Trace Event file; empty for none

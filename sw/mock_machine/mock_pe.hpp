@@ -81,7 +81,7 @@ class mock_pe final : public abi::hal {
   void load(std::uint64_t tcm_offset, std::span<std::byte> out) override;
   void store(std::uint64_t tcm_offset, std::span<const std::byte> in) override;
   void vector(const abi::vector_command& command) override;
-  void compute(std::uint64_t) override {}
+  void compute(std::uint64_t) override { empty_polls_ = 0; }
   void pause(std::uint64_t cycles) override;
   void wait_for_event() override;
   /// There is no time here: the instant comes when the scheduler lets the PE go on.

@@ -87,11 +87,8 @@ void task_scheduler::run_nested(const std::vector<std::function<void()>>& bodies
   std::vector<const task*> own;
   for (const auto& body : bodies) own.push_back(&launch(body));
   block([&own] { return std::all_of(own.begin(), own.end(), [](const task* t) { return t->done; }); });
-  remove_done();
-}
-
-void task_scheduler::remove_done() {
-  std::erase_if(tasks_, [this](const auto& t) { return t->done && t.get() != current_; });
+  std::erase_if(tasks_,
+                [&own](const auto& t) { return std::find(own.begin(), own.end(), t.get()) != own.end(); });
 }
 
 /// A task's own tasks refer to its stack: they go first.

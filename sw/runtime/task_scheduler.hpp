@@ -55,7 +55,6 @@ class task_scheduler {
   [[nodiscard]] sim_time next_alarm() const;
   [[nodiscard]] bool all_done() const;
   void resume(task& t);
-  void remove_done();
   void clear();
 
   abi::hal& hal_;

@@ -167,6 +167,24 @@ TEST_CASE("a task runs tasks of its own in the same round") {
   CHECK(trace == "dabcAB|xy.");
 }
 
+TEST_CASE("tasks with tasks of their own do not end each other's") {
+  std::string trace;
+  two_pes b;
+  b.on(0, [&trace](pe_context& pe) {
+    int turn = 0;
+    const auto parent = [&](char name, int until) {
+      pe.run_tasks({[] {}, [&pe, &turn, until] { pe.wait_until([&turn, until] { return turn >= until; }); }});
+      trace += name;
+      ++turn;
+    };
+    // "a" ends last; until then the ended task of "a" must be there to be looked at.
+    pe.run_tasks(
+        {[&] { parent('a', 3); }, [&] { parent('b', 0); }, [&] { parent('c', 1); }, [&] { parent('d', 2); }});
+  });
+  CHECK(b.run().deadlock == "");
+  CHECK(trace == "bcda");
+}
+
 TEST_CASE("an exception of a nested task unwinds all of them") {
   int alive = 0;
   two_pes b;
