@@ -110,8 +110,8 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
   events::hub events;
   analysis::critical_hops hops(run.plan);
   events.attach(hops, events::messages);
-  const bool whole =
-      !only;  // a stream alone is a run behind the run: its files would replace those asked for
+  // A stream alone is a run behind the run: its files would replace those asked for.
+  const bool whole = !only;
   std::unique_ptr<observe::vcd_writer> vcd;
   if (whole && !run.point.vcd.empty()) {
     vcd = std::make_unique<observe::vcd_writer>(run.point.vcd, config, &run.machine.topology, run.plan,
