@@ -79,7 +79,8 @@ class Workload(Streams):
         self.assertEqual(row["status"], "ok")
         self.assertIs(row["verified"], None)
         times = {op["id"]: op["end_ns"] - op["start_ns"] for op in row["ops"]}
-        self.assertEqual(times, {"d": 1234, "c": 777})
+        look = 7  # pe.register_cycles: the core looks at its event register when the timer has woken it
+        self.assertEqual(times, {"d": 1234 + look, "c": 777})
 
     def test_memory_traffic_reaches_hbm(self):
         def packets(**op):
@@ -113,14 +114,15 @@ class Stragglers(Streams):
         late = self.one(*harness.SMALL, *one,
                         *harness.sets("ccl.start_delays=pod.sip0.cube_1_0.pe2=5000"))["time_ns"]
         self.assertGreater(late, prompt + 4000)
-        self.assertLess(late, prompt + 5100)
+        self.assertLess(late, 2 * prompt + 5000)
 
     def test_the_last_match_counts(self):
         path = self.workload([{"on": [0, 1], "ops": [{"id": "c", "op": "compute", "cycles": 10}]}])
         delays = "ccl.start_delays=pod.*=900,pod.sip0.cube_0_0.pe1=100.5"
         row = self.result(*harness.SMALL, "--workload", path, *harness.sets(delays))["runs"][0]
-        self.assertEqual(row["ops"][0]["start_ns"], 101)
-        self.assertEqual(row["ops"][0]["end_ns"], 910)
+        look = 7  # pe.register_cycles: the core looks at its event register when the timer has woken it
+        self.assertEqual(row["ops"][0]["start_ns"], 101 + look)
+        self.assertEqual(row["ops"][0]["end_ns"], 910 + look)
 
     def test_a_delay_of_nobody_is_an_error(self):
         done = self.run_pod(*harness.SMALL, *harness.sets("ccl.start_delays=pod.sip7.*=5"), expect=2)
