@@ -17,8 +17,7 @@ block_table tag_match_table() {
       .count(&b::heap_kib, "heap_kib", "KiB", 0, 65'536,
              "Memory of a PE into which firmware empties a full ring.", assumption)
       .count(&b::eager_bytes, "eager_bytes", "B", 64, 65'536,
-             "Longest message that is sent without asking; longer ones go by rendezvous.",
-             assumption)
+             "Longest message that is sent without asking; longer ones go by rendezvous.", assumption)
       .count(&b::rndv_inline_bytes, "rndv_inline_bytes", "B", 0, 65'536,
              "First bytes of a rendezvous message that travel with its request.", assumption)
       .count(&b::rndv_max_bytes, "rndv_max_bytes", "B", 64, 1ULL << 36,
