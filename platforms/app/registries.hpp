@@ -12,6 +12,7 @@
 #include "models/config/machine_config.hpp"
 #include "platforms/netlist/cube.hpp"
 #include "sw/kernels/kernel_table.hpp"
+#include "sw/workload/op_kind.hpp"
 
 namespace diecast::app {
 
@@ -34,6 +35,7 @@ struct registries {
   std::vector<comm::pattern_entry> patterns;
   std::vector<comm::mapper_entry> mappers{comm::builtin_mappers()};
   std::vector<comm::validator_entry> validators{comm::builtin_validators()};
+  sw::op_table ops;             ///< what "op" of a workload may be
   netlist::memory_factory hbm;  ///< makes the memory behind each HBM port
 };
 

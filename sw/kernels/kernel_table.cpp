@@ -6,6 +6,7 @@
 #include "sw/kernels/barrier.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/runtime/pe_context.hpp"
+#include "sw/runtime/pe_runtime.hpp"
 
 namespace diecast::sw {
 
@@ -55,8 +56,8 @@ bool accumulates_wide(const kernel_entry& kernel, config::accumulation mode, num
   return kernel.collective == comm::to_string(comm::collective::all_reduce) && widens(mode, type);
 }
 
-void run_accumulating(const kernel_entry& kernel, pe_context& pe, const runtime_options& options) {
-  if (!accumulates_wide(kernel, options.accumulate, pe.args().type)) return kernel.run(pe);
+void run_accumulating(const kernel_entry& kernel, pe_context& pe, config::accumulation mode) {
+  if (!accumulates_wide(kernel, mode, pe.args().type)) return kernel.run(pe);
   pe.widen();
   kernel.run(pe);
   pe.narrow();
@@ -64,8 +65,10 @@ void run_accumulating(const kernel_entry& kernel, pe_context& pe, const runtime_
 
 void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arguments& arguments,
                 const runtime_options& options) {
-  pe_context pe{hal, arguments, options};
-  run_accumulating(kernel, pe, options);
+  pe_runtime runtime{hal, options};
+  runtime.begin();
+  pe_context pe{runtime, arguments, {}};
+  run_accumulating(kernel, pe, options.accumulate);
   pe.finish();
 }
 

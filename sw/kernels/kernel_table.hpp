@@ -34,7 +34,8 @@ struct argument_context {
   mutable std::vector<std::uint32_t> ring_positions{};
   /// Kept by grid_of(): the members as rows and columns.
   mutable std::shared_ptr<const comm::rank_grid> grid{};
-  std::uint32_t root{};  ///< rank; of collectives that have one
+  std::uint32_t root{};      ///< rank; of collectives that have one
+  std::uint64_t tcm_base{};  ///< offset from which the tensors lie
 };
 
 struct kernel_entry {
@@ -69,8 +70,8 @@ void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arg
 /// f32_wire.
 [[nodiscard]] bool accumulates_wide(const kernel_entry& kernel, config::accumulation mode,
                                     numeric::dtype type);
-/// Runs the kernel in the mode of the options (ccl.accumulation).
-void run_accumulating(const kernel_entry& kernel, pe_context& pe, const runtime_options& options);
+/// Runs the kernel in that mode (ccl.accumulation), which the runtime's options have too.
+void run_accumulating(const kernel_entry& kernel, pe_context& pe, config::accumulation mode);
 
 /// The algorithms built in.
 [[nodiscard]] kernel_table builtin_kernels();
