@@ -9,8 +9,9 @@ namespace diecast::platforms {
 void add_bound(const prepared_run& run, run_outcome& outcome) {
   const auto what = comm::collective_named(run.point.collective);
   if (!what) return;  // a kernel of somebody else's collective: nothing is known of what it must do
-  const cost::bound b = cost::lower_bound(run.machine.topology, run.machine.config,
-                                          {*what, run.members, run.point.bytes, run.launch ? run.launch->root : 0});
+  const cost::bound b =
+      cost::lower_bound(run.machine.topology, run.machine.config,
+                        {*what, run.members, run.point.bytes, run.launch ? run.launch->root : 0});
   if (b.terms.empty()) return;
   outcome.bound_ns = b.ns;
   outcome.bound_kind = b.kind;

@@ -133,8 +133,8 @@ class pe_context {
     std::uint32_t count{};
     std::uint32_t reduced{};  ///< segments 1 to this are reduced into what is there, the others copied
     std::function<segment(std::uint32_t)> segment_of;  ///< asked once for each, in order
-    std::function<void(std::uint32_t)> begins;  ///< called before the first slot of a segment is sent
-    bool averages{};                            ///< finish_average on segment `reduced`, before it goes on
+    std::function<void(std::uint32_t)> begins;         ///< called before the first slot of a segment is sent
+    bool averages{};  ///< finish_average on segment `reduced`, before it goes on
   };
   /// Rules as for exchange. A pass of its loop, in which one slot may be taken and one sent, is one runtime
   /// call.
