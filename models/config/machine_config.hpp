@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/config/comm_block.hpp"
 #include "models/types/ids.hpp"
 
 namespace diecast::config {
@@ -28,6 +29,7 @@ struct sim_block {
   bool strict_memory{false};
   bool links_as_bytes{false};
   bool check_credits{false};
+  bool dump_on_sighup{false};
 };
 
 enum class pod_topology : std::uint8_t { ring, mesh_2d, torus_2d, fully_connected, list };
@@ -232,6 +234,7 @@ struct ccl_block {
 
 struct trace_block {
   std::string vcd_scope{"*"};
+  std::uint64_t flight_operations{64};  ///< of each PE, kept by the flight recorder; 0: none
 };
 
 /// Changes single links: what is set replaces the block's value at every link whose name matches. A link
@@ -261,7 +264,9 @@ struct machine_config {
   sram_block sram;
   host_block host;
   ccl_block ccl;
+  comm_block comm;
   trace_block trace;
+  std::vector<fault_setting> faults;
   std::vector<link_override> overrides;  ///< in order: a later one wins
 
   [[nodiscard]] machine_shape shape() const {

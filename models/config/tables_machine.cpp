@@ -49,6 +49,9 @@ block_table sim_table() {
           "Watches the pointers of every queue pair: a credit made or lost, or a message left in a ring by "
           "kernels that have all ended, ends the run. Changes no result.",
           assumption)
+      .boolean(&b::dump_on_sighup, "dump_on_sighup",
+               "SIGHUP writes the flight recorder, as SIGUSR1 always does; else it ends the program.",
+               assumption)
       .table();
 }
 
@@ -180,6 +183,8 @@ block_table trace_table() {
   return rows<b>(&machine_config::trace, "trace", "What observers record.")
       .text(&b::vcd_scope, "vcd_scope", "[!-~]+", "Glob over instance paths: what goes into the waveform.",
             assumption)
+      .count(&b::flight_operations, "flight_operations", "", 0, 65'536,
+             "Operations of each PE that the flight recorder keeps; 0: no recorder.", assumption)
       .table();
 }
 
