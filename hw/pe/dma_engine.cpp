@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/fabric/fault_places.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
@@ -17,13 +18,21 @@ abi::node_address terminal_of(const dma_config& setup) {
       abi::encode({setup.self.sip, setup.self.cube, abi::region::tcm, setup.self.pe.value, 0}));
 }
 
+std::unique_ptr<publication_rule> make_publication(const dma_config& setup) {
+  const auto* const fault =
+      fabric::fault_at(setup.config, config::fault_kind::token_before_data, setup.self);
+  if (fault != nullptr) return std::make_unique<early_publication>(*fault);
+  return std::make_unique<publication_rule>();
+}
+
 }  // namespace
 
 dma_engine::dma_engine(sc_core::sc_module_name name, const dma_config& setup)
     : sc_module(name),
       setup_(setup),
       clock_(clock_domain::from_ghz(setup.config.noc.clock_ghz)),
-      terminal_("terminal", setup.topology, setup.config, terminal_of(setup), *this) {
+      terminal_("terminal", setup.topology, setup.config, terminal_of(setup), *this),
+      publication_(make_publication(setup)) {
   requests.bind(*this);
   SC_METHOD(act);
   sensitive << work_.due();
@@ -250,7 +259,7 @@ void dma_engine::message_read_done(std::uint32_t index) {
   while (!reads_.empty() && pending_[reads_.front()].read) {
     pending done = close(reads_.front());
     reads_.pop_front();
-    terminal_.send(std::move(done.p));
+    leave(std::move(done.p));
     if (done.last) ipcq->source_read(done.qp);
   }
 }

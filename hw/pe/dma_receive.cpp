@@ -5,6 +5,7 @@
 #include <span>
 
 #include "hw/pe/dma_engine.hpp"
+#include "models/checksum/packet_checksum.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
@@ -22,7 +23,11 @@ void dma_engine::on_sent(abi::traffic_class c) {
 
 void dma_engine::arrived(const packet_ptr& p, std::uint8_t vc) {
   switch (p->header.kind) {
-    case abi::packet_kind::ipcq_data: return receive_message(p, vc);
+    case abi::packet_kind::ipcq_data:
+      if (setup_.config.comm.checksum == config::packet_checksum::none) return receive_message(p, vc);
+      return work_.put(through_engine(verify_free_, p->header.payload_bytes),
+                       work_key(static_cast<unsigned>(work_kind::verified), checksums_++),
+                       {work_kind::verified, 0, vc, p});
     case abi::packet_kind::ipcq_credit:
       ipcq->credit_arrived(p->header.ipcq);
       return terminal_.release(vc, p->flits);
@@ -48,16 +53,36 @@ void dma_engine::arrived(const packet_ptr& p, std::uint8_t vc) {
 
 void dma_engine::receive_message(const packet_ptr& p, std::uint8_t vc) {
   const abi::packet_header& h = p->header;
-  if (h.offset == 0) inbound_[h.source].push_back({h.ipcq, at_least_one(h.ipcq.message_bytes)});
-  if (message_of(*p).missing < at_least_one(h.payload_bytes)) {
+  if (h.offset == 0) {
+    inbound_[h.source].push_back({h.ipcq, at_least_one(h.ipcq.message_bytes), publication_->early_by()});
+  }
+  inbound_message& message = message_of(*p);
+  if (message.missing < at_least_one(h.payload_bytes)) {
     throw protocol_error(fmt::format("{}: {} bytes at offset {} of a message of {} bytes", name(),
                                      h.payload_bytes, h.offset, h.ipcq.message_bytes));
+  }
+  if (setup_.events != nullptr && setup_.events->wants(events::contents)) {
+    message.digest += checksum::digest_of_part(h.offset, p->data);
   }
   const abi::address to = h.ipcq.match_address + h.offset;
   pending write;
   write.what = stage::message_write;
   write.p = p;
   write.vc = vc;
+  if (message.early_by != sim_time::never()) {
+    // Its bytes wait in a write buffer while the token goes ahead.
+    const std::uint32_t index = open(std::move(write));
+    work_.put(edge_after(1) + message.early_by,
+              work_key(static_cast<unsigned>(work_kind::buffered_write), pending_[index].sequence),
+              {work_kind::buffered_write, index, 0, {}});
+    return publish(h.source);
+  }
+  write_message(to, std::move(write));
+}
+
+void dma_engine::write_message(abi::address to, pending write) {
+  const packet_ptr p = write.p;
+  const abi::packet_header& h = p->header;
   if (h.payload_bytes == 0 || is_local(to)) {
     access_tcm(tcm_port::dma_write, to, *p, h.payload_bytes, true, open(std::move(write)));
     return;
@@ -90,8 +115,17 @@ dma_engine::inbound_message& dma_engine::message_of(const packet& p) {
 void dma_engine::publish(abi::node_address flow) {
   const auto found = inbound_.find(flow);
   auto& messages = found->second;
-  while (!messages.empty() && messages.front().missing == 0) {
-    ipcq->message_arrived(messages.front().fields);
+  while (!messages.empty()) {
+    inbound_message& m = messages.front();
+    const bool written = m.missing == 0;
+    if (!m.published && (written || m.early_by != sim_time::never())) {
+      ipcq->message_arrived(m.fields);
+      m.published = true;
+    }
+    if (!written) break;
+    if (setup_.events != nullptr && setup_.events->wants(events::contents)) {
+      setup_.events->publish(events::message_content{now(), setup_.self, m.fields, m.digest});
+    }
     messages.pop_front();
   }
   if (messages.empty()) inbound_.erase(found);
@@ -150,6 +184,14 @@ void dma_engine::do_work(work& w) {
     case work_kind::packet_arrived: return arrived(w.p, w.vc);
     case work_kind::packet_left: --ahead_; return;
     case work_kind::descriptor_ready: return;
+    case work_kind::sealed: return terminal_.send(std::move(w.p));
+    case work_kind::verified: verify(w.p); return receive_message(w.p, w.vc);
+    case work_kind::buffered_write: {
+      pending write = close(w.index);
+      const abi::packet_header& h = write.p->header;
+      const abi::address to = h.ipcq.match_address + h.offset;
+      return write_message(to, std::move(write));
+    }
   }
 }
 

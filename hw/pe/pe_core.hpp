@@ -14,6 +14,7 @@
 
 #include "hw/ipcq/ipcq_engine.hpp"
 #include "hw/mem/tcm_if.hpp"
+#include "hw/pe/pe_faults.hpp"
 #include "hw/regs/register_sockets.hpp"
 #include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
@@ -87,6 +88,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   void run();
   void run_one(const abi::launch_block& block);
   void settle();
+  void die_if_due();
   void wait_until(sim_time t);
   void set_state(events::core_state s);
   void access(std::uint64_t offset, std::byte* data, std::uint64_t bytes, bool write);
@@ -98,11 +100,15 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   clock_domain clock_;
   firmware program_;
   bool move_data_;
+  core_health health_;
+  clock_domain core_clock_;  ///< of the instructions; the rest of the PE keeps clock_
+  std::uint64_t writes_{};   ///< of registers, by firmware
   sim_time phase_;
   std::uint64_t owed_cycles_{};  ///< firmware time not waited for yet
   std::uint64_t owed_work_{};    ///< of that, computation
   std::deque<abi::launch_block> launches_queue_;
   sc_core::sc_event launched_{"launched"};
+  sc_core::sc_event never_{"never"};
   unsigned accesses_open_{};
   sim_time accesses_finish_;
   sc_core::sc_event accesses_done_{"accesses_done"};

@@ -45,6 +45,13 @@ struct message_event {
   std::uint32_t sequence{};
   std::uint32_t bytes{};
 };
+/// All bytes of a message are written at its destination; at the instant of the last.
+struct message_content {
+  sim_time at;
+  pe_coord pe;  ///< the receiver
+  abi::ipcq_fields fields;
+  std::uint64_t digest{};  ///< of the bytes and their offsets, in whatever parts they came
+};
 /// A packet occupies a directed link (index in fabric::topology::links) from the start of its first flit
 /// (`head`) to the end of its last (`tail`).
 struct link_occupied {
@@ -65,6 +72,7 @@ class observer {
   virtual void on(const queue_pair_changed&) {}
   virtual void on(const message_event&) {}
   virtual void on(const link_occupied&) {}
+  virtual void on(const message_content&) {}
 };
 
 /// What an observer wants to hear.
@@ -74,7 +82,8 @@ enum interest : std::uint8_t {
   queue_pairs = 4,
   messages = 8,
   links = 16,
-  everything = 31
+  contents = 32,
+  everything = 63
 };
 
 /// Fan-out to observers. Modules hold a reference; `wants()` guards the construction of events.
@@ -91,6 +100,7 @@ class hub {
   void publish(const queue_pair_changed& e) const { to_all(queue_pairs, e); }
   void publish(const message_event& e) const { to_all(messages, e); }
   void publish(const link_occupied& e) const { to_all(links, e); }
+  void publish(const message_content& e) const { to_all(contents, e); }
 
  private:
   struct listener {

@@ -61,7 +61,7 @@ po::options_description output_options() {
 po::options_description other_options() {
   po::options_description d("Information");
   d.add_options()("list", po::value<std::string>()->value_name("WHAT"),
-                  "algorithms, patterns, mappers or presets")("schema",
+                  "algorithms, patterns, mappers, faults or presets")("schema",
                                                               "print the JSON Schema of config files")(
       "doc", po::value<std::string>()->value_name("config|registers"),
       "print a generated reference page (Markdown)")("version", "print the version")("help", "print this");
@@ -140,6 +140,7 @@ void read_information(flag_reader& r, options& o) {
                             {{"algorithms", "algorithms"},
                              {"patterns", "patterns"},
                              {"mappers", "mappers"},
+                             {"faults", "faults"},
                              {"presets", "presets"}});
   });
   r.with("doc", [&](const string& f, const string& v) {

@@ -171,13 +171,16 @@ void collect(const prepared_run& run, netlist::pod& pod, const session& s,
   collect_fabric(run, pod, totals, o);
   collect_queue_pairs(run, pod, o);
   double stall = 0, wait = 0;
-  std::uint64_t messages = 0, bytes = 0;
+  std::uint64_t messages = 0, bytes = 0, checked = 0;
+  double checksum_ns = 0;
   events::run_fingerprint fingerprint = s.data_fingerprint();
   for (const pe_coord pe : run.members.members) {
     const auto& ipcq = pod.pe(pe).ipcq;
     fingerprint.add(ipcq.fingerprint());
     stall += ipcq.credit_stall().ns();
     wait += ipcq.empty_wait().ns();
+    checked += pod.pe(pe).dma.checksum_bytes();
+    checksum_ns += pod.pe(pe).dma.checksum_time().ns();
     messages += ipcq.messages_sent();
     bytes += ipcq.bytes_sent();
   }
@@ -202,6 +205,8 @@ void collect(const prepared_run& run, netlist::pod& pod, const session& s,
              {"d2d_energy_pj", totals.energy_pj},
              {"critical_cube_hops", number(hops.cube_hops())},
              {"critical_sip_hops", number(hops.sip_hops())},
+             {"checksum_bytes", number(checked)},
+             {"checksum_ns", checksum_ns},
              {"simulated_ns", hw::now().ns()},
              {"elaborate_s", o.elaborate_s}};
 }

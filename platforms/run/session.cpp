@@ -6,6 +6,7 @@
 
 #include "hw/base/time.hpp"
 #include "models/comm/launch_plan.hpp"
+#include "models/config/faults.hpp"
 #include "models/golden/all_reduce.hpp"
 #include "models/golden/compare.hpp"
 #include "models/numeric/convert.hpp"
@@ -45,6 +46,7 @@ std::vector<std::uint32_t> session::members_of(sip_id s) const {
 
 void session::host_program(abi::host_hal& host) {
   sw::install(host, run_.plan, run_.machine.config.ccl.install);
+  set_errata(host);
   install_ns_ = std::max(install_ns_, host.now().ns());
   if (run_.program) sw::load_images(host, *run_.program, run_.members, arguments_);
   const std::uint64_t rounds = run_.point.warmup + run_.point.iters;
@@ -56,6 +58,15 @@ void session::host_program(abi::host_hal& host) {
     if (data_) verify(host);
   }
   ++hosts_done_;
+}
+
+/// Firmware defects, by the backdoor; PEs without any keep their reset value.
+void session::set_errata(abi::host_hal& host) {
+  if (run_.machine.config.faults.empty()) return;
+  for (const pe_coord pe : run_.members.members) {
+    const std::uint64_t errata = config::errata_of(run_.machine.config, pe);
+    if (pe.sip == host.self() && errata != 0) host.debug_write_register(pe, abi::core_errata, errata);
+  }
 }
 
 void session::write_inputs(abi::host_hal& host) {

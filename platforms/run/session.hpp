@@ -37,6 +37,7 @@ class session {
  private:
   /// Blocks until every host has come here; returns the start all PEs of the launch share.
   sim_time agree_on_start(abi::host_hal& host);
+  void set_errata(abi::host_hal& host);
   void write_inputs(abi::host_hal& host);
   void launch(abi::host_hal& host, std::uint32_t launch_id, sim_time start);
   void collect_times(abi::host_hal& host, sim_time start);

@@ -12,6 +12,8 @@ runtime_options options_from(const config::machine_config& c, pe_coord pe) {
   o.poll = c.ipcq.wait == config::backpressure::poll;
   o.task_stack_bytes = c.sim.task_stack_kib * 1024;
   o.tcm_base = abi::encode({pe.sip, pe.cube, abi::region::tcm, pe.pe.value, 0});
+  o.split_sendrecv = c.comm.sendrecv == config::sendrecv_form::split;
+  o.cache_monitor = c.comm.monitor == config::mr_cache_monitor::enabled;
   return o;
 }
 

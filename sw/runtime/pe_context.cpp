@@ -8,6 +8,8 @@
 #include <map>
 #include <utility>
 
+#include "models/abi/errata.hpp"
+#include "sw/runtime/dispatch_table.hpp"
 #include "sw/runtime/firmware_trap.hpp"
 #include "sw/runtime/queue_driver.hpp"
 #include "sw/runtime/task_scheduler.hpp"
@@ -35,7 +37,9 @@ struct pe_context::impl {
         args(arguments),
         options(o),
         tasks(machine, o.task_switch_cycles, o.task_stack_bytes, [this] { driver.sleep(); }),
-        driver(machine, options, tasks) {}
+        driver(machine, options, tasks),
+        errata(machine.errata()),
+        calls(machine.self(), errata, o.cache_monitor) {}
 
   void charge() {
     if (options.call_cycles > 0) hal.compute(options.call_cycles);
@@ -51,6 +55,7 @@ struct pe_context::impl {
   void put(queue_state& q, std::uint64_t offset, std::uint32_t bytes);
   void take(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how);
 
+  std::uint64_t exchange_source(std::uint64_t offset);
   queue_state& receiver(comm::direction dir);
   std::uint32_t receive(queue_state& q, std::uint64_t offset);
   std::uint32_t wait_receive(const ticket& t);
@@ -67,6 +72,10 @@ struct pe_context::impl {
   runtime_options options;
   task_scheduler tasks;
   queue_driver driver;
+  std::uint64_t errata;  ///< known defects of this firmware, models/abi/errata.hpp
+  dispatch_table calls;
+  std::uint64_t one_call_sends{};  ///< history of the one-call send-receive: how many, and the last source
+  std::uint64_t last_source{};
   bool staging_busy{};
   std::map<comm::direction, posted_receives> posted;
 };
@@ -83,7 +92,22 @@ queue_state& pe_context::impl::receiver(comm::direction dir) {
   return driver.rx(dir);
 }
 
+/// Where the send half of an exchange reads its next piece. As isend, irecv and waitall each of the three is
+/// a call; as one call, the sources of earlier sends are history the call keeps.
+std::uint64_t pe_context::impl::exchange_source(std::uint64_t offset) {
+  if (options.split_sendrecv) {
+    charge();
+    charge();
+    return offset;
+  }
+  const std::uint64_t earlier = std::exchange(last_source, offset);
+  const bool first = one_call_sends++ <= abi::errata::after(errata);
+  if ((errata & abi::errata::sendrecv_alias) != 0 && !first) return earlier;
+  return offset;
+}
+
 std::uint32_t pe_context::impl::receive(queue_state& q, std::uint64_t offset) {
+  calls.call(entry_point::receive);
   driver.wait_message(q);
   const std::uint32_t bytes = driver.message_bytes(q);
   fetch(q.rx_slot(), offset, bytes);
@@ -124,6 +148,7 @@ bool pe_context::impl::is_local(abi::address at) const {
 }
 
 void pe_context::impl::vector_copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
+  calls.call(entry_point::copy);
   driver.wait_sources_in(destination, bytes);
   const std::uint64_t count = bytes / element();
   if (count > 0) hal.vector({abi::vector_op::copy, args.type, destination, source, source, count});
@@ -135,6 +160,7 @@ void pe_context::impl::vector_copy(std::uint64_t destination, std::uint64_t sour
 }
 
 void pe_context::impl::vector_reduce(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
+  calls.call(entry_point::reduce);
   driver.wait_sources_in(destination, bytes);
   if (bytes == 0) return;
   hal.vector({abi::vector_op_of(args.op), args.type, destination, destination, source, bytes / element()});
@@ -164,11 +190,13 @@ void pe_context::impl::fetch_and_reduce(const queue_state& q, std::uint64_t dest
 
 void pe_context::impl::put(queue_state& q, std::uint64_t offset, std::uint32_t bytes) {
   charge();
+  calls.call(entry_point::send);
   driver.ring_doorbell(q, offset, bytes);
 }
 
 void pe_context::impl::take(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how) {
   charge();
+  calls.call(entry_point::receive);
   if (q.oldest_known && q.oldest_bytes != bytes) {
     throw firmware_trap(hal.self(),
                         fmt::format("message of {} bytes on queue pair {}; the kernel expected {}",
@@ -202,6 +230,7 @@ void pe_context::send(comm::direction dir, std::uint64_t tcm_offset, std::uint32
 
 ticket pe_context::isend(comm::direction dir, std::uint64_t tcm_offset, std::uint32_t bytes) {
   impl_->charge();
+  impl_->calls.call(entry_point::send);
   queue_state& q = impl_->driver.tx(dir);
   impl_->driver.wait_space(q);
   return {dir, impl_->driver.ring_doorbell(q, tcm_offset, bytes)};
@@ -279,7 +308,7 @@ void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, s
   while (sending.more() || receiving.more()) {
     bool moved = false;
     if (sending.more() && driver.has_space(out)) {
-      impl_->put(out, send_offset + sending.done, sending.piece());
+      impl_->put(out, impl_->exchange_source(send_offset + sending.done), sending.piece());
       sending.done += sending.piece();
       moved = true;
     }
