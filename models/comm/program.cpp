@@ -45,7 +45,7 @@ class validator {
     in_range(p_.line, "algo: ngpus is out of range", p_.ranks, 1, max_program_ranks);
     if (!in_range(p_.line, "algo: nchunksperloop is out of range", p_.chunks_per_loop, 1, max_program_chunks))
       return;
-    if (p_.collective != program_collective::all_reduce && p_.ranks > 0 && p_.chunks_per_loop % p_.ranks != 0)
+    if (p_.collective != collective::all_reduce && p_.ranks > 0 && p_.chunks_per_loop % p_.ranks != 0)
       add(p_.line, fmt::format("algo: nchunksperloop is no multiple of ngpus {}", p_.ranks),
           std::to_string(p_.chunks_per_loop), "a multiple, so that every rank owns equally many chunks");
   }
@@ -92,8 +92,8 @@ class validator {
                         to_string(p_.collective)),
             fmt::format("{} chunks", have), fmt::format("{} chunks", want));
     };
-    need(program_buffer::input, p_.collective == program_collective::all_gather ? part : all);
-    need(program_buffer::output, p_.collective == program_collective::reduce_scatter ? part : all);
+    need(program_buffer::input, p_.collective == collective::all_gather ? part : all);
+    need(program_buffer::output, p_.collective == collective::reduce_scatter ? part : all);
   }
 
   void check_peer(const program_rank& r, const thread_block& b, const char* way, std::int64_t peer,
@@ -194,21 +194,11 @@ class validator {
 
 }  // namespace
 
-const char* to_string(program_collective c) {
-  switch (c) {
-    case program_collective::all_reduce: return "all_reduce";
-    case program_collective::all_gather: return "all_gather";
-    case program_collective::reduce_scatter: return "reduce_scatter";
-    case program_collective::all_to_all: return "all_to_all";
-  }
-  return "?";
-}
-
-std::optional<program_collective> parse_program_collective(std::string_view name) {
-  if (name == "allreduce" || name == "all_reduce") return program_collective::all_reduce;
-  if (name == "allgather" || name == "all_gather") return program_collective::all_gather;
-  if (name == "reducescatter" || name == "reduce_scatter") return program_collective::reduce_scatter;
-  if (name == "alltoall" || name == "all_to_all") return program_collective::all_to_all;
+std::optional<collective> parse_program_collective(std::string_view name) {
+  if (name == "allreduce" || name == "all_reduce") return collective::all_reduce;
+  if (name == "allgather" || name == "all_gather") return collective::all_gather;
+  if (name == "reducescatter" || name == "reduce_scatter") return collective::reduce_scatter;
+  if (name == "alltoall" || name == "all_to_all") return collective::all_to_all;
   return std::nullopt;
 }
 
@@ -253,19 +243,18 @@ buffer_extent extent_of(const program& p, const program_rank& r, program_buffer 
   if (!p.in_place)
     return b == input ? buffer_extent{input, 0, r.input_chunks} : buffer_extent{output, 0, r.output_chunks};
   switch (p.collective) {
-    case program_collective::all_gather: {
+    case collective::all_gather: {
       // Some in-place programs declare no input of their own.
       const std::int64_t own = r.input_chunks > 0 ? r.input_chunks : share;
       if (b == input) return {output, r.id * own, own};
       return {output, 0, r.output_chunks};
     }
-    case program_collective::reduce_scatter: {
+    case collective::reduce_scatter: {
       const std::int64_t own = r.output_chunks > 0 ? r.output_chunks : share;
       if (b == output) return {input, r.id * own, own};
       return {input, 0, r.input_chunks};
     }
-    case program_collective::all_reduce:
-    case program_collective::all_to_all: break;
+    default: break;
   }
   return {output, 0, std::max(r.input_chunks, r.output_chunks)};
 }

@@ -10,17 +10,16 @@
 #include <string_view>
 #include <vector>
 
+#include "models/comm/collective.hpp"
 #include "models/comm/install_plan.hpp"
 #include "models/comm/patterns.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::comm {
 
-enum class program_collective : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all };
-/// Name as given to --collective: "all_reduce".
-[[nodiscard]] const char* to_string(program_collective c);
-/// Accepts the spellings of MSCCL and RCCL ("allreduce", "reduce_scatter", "reducescatter", ...).
-[[nodiscard]] std::optional<program_collective> parse_program_collective(std::string_view name);
+/// Collectives a program can say it performs: all_reduce, all_gather, reduce_scatter, all_to_all. Accepts
+/// the spellings of MSCCL and RCCL ("allreduce", "reduce_scatter", "reducescatter", ...).
+[[nodiscard]] std::optional<collective> parse_program_collective(std::string_view name);
 
 /// Buffers of a rank: i input, o output, s scratch.
 enum class program_buffer : std::uint8_t { input, output, scratch };
@@ -82,7 +81,7 @@ struct program {
   std::string source;  ///< file name, for messages
   std::string name;
   std::string protocol{"Simple"};
-  program_collective collective{program_collective::all_reduce};
+  comm::collective collective{comm::collective::all_reduce};
   std::int64_t ranks{};
   std::int64_t chunks_per_loop{};
   bool in_place{};
@@ -207,7 +206,7 @@ struct image_block {
 };
 /// What one PE needs to know of the program.
 struct program_image {
-  program_collective collective{};
+  comm::collective collective{};
   bool in_place{};
   std::uint32_t chunks_per_loop{};
   buffer_extent input, output;

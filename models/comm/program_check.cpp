@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 #include <random>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 
@@ -204,14 +205,15 @@ class executor {
     const std::int64_t share = p_.chunks_per_loop / p_.ranks;
     contributions out;
     switch (p_.collective) {
-      case program_collective::all_reduce:
+      case collective::all_reduce:
         for (std::int64_t q = 0; q < p_.ranks; ++q) out.push_back(id(q, c));
         break;
-      case program_collective::reduce_scatter:
+      case collective::reduce_scatter:
         for (std::int64_t q = 0; q < p_.ranks; ++q) out.push_back(id(q, rank * share + c));
         break;
-      case program_collective::all_gather: out.push_back(id(c / share, c % share)); break;
-      case program_collective::all_to_all: out.push_back(id(c / share, rank * share + c % share)); break;
+      case collective::all_gather: out.push_back(id(c / share, c % share)); break;
+      case collective::all_to_all: out.push_back(id(c / share, rank * share + c % share)); break;
+      default: throw std::logic_error("no program performs this collective");
     }
     return out;
   }

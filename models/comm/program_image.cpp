@@ -132,7 +132,7 @@ program_image decode_program_image(std::span<const std::uint64_t> words) {
   program_image image;
   const std::uint64_t head = in.next();
   const std::uint32_t blocks = low_of(head);
-  image.collective = in.value(head, 32, program_collective::all_to_all);
+  image.collective = in.value(head, 32, collective::barrier);
   image.in_place = (head >> 40 & 1) != 0;
   const std::uint64_t sizes = in.next();
   image.chunks_per_loop = low_of(sizes);

@@ -102,7 +102,7 @@ slicing slice(const program& p, std::uint64_t count, std::uint64_t element_bytes
   const std::uint64_t total = round_up_div(count, chunks);  // elements of a chunk over all slices
 
   std::uint64_t piece = slots * slot_elements / largest;
-  if (p.collective != program_collective::all_reduce) {
+  if (p.collective != collective::all_reduce) {
     s.stride = total;
     // Pieces of neighboring chunks are not neighbors in memory: each takes slots of its own.
     if (piece < total) piece = std::max<std::uint64_t>(1, slots / largest) * slot_elements;

@@ -99,7 +99,7 @@ std::span<const fault_kind_entry> fault_kinds() {
       fault_kind_entry{k::lost_credit, "lost_credit", interposer, either, true, true, of_packets,
                        "a returning credit is lost"},
       fault_kind_entry{k::late_credit, "late_credit", interposer, either, true, true, with_delay,
-                       "a returning credit comes delay_ns late"},
+                       "a returning credit, and those behind it, come delay_ns late"},
       fault_kind_entry{k::link_down, "link_down", interposer, a_link, true, false, {"after", "from_us"},
                        "a link stops: what is sent over it stays on it"},
       fault_kind_entry{k::link_degraded, "link_degraded", interposer, a_link, true, false, {"from_us", "factor"},

@@ -28,6 +28,9 @@ bool concerns(fault_kind kind, const abi::packet_header& h) {
   }
 }
 
+/// A state of the link, not a blow.
+bool lasts(fault_kind kind) { return kind == fault_kind::link_down || kind == fault_kind::link_degraded; }
+
 }  // namespace
 
 fault_trigger::fault_trigger(const config::fault_setting& setting, const std::string& place,
@@ -38,7 +41,7 @@ bool fault_trigger::strikes(sim_time now) {
   if (now < nanoseconds(setting_.from_us * 1e3)) return false;
   const std::uint64_t chance = chances_++;
   if (chance < setting_.after) return false;
-  if (setting_.count != 0 && strikes_ == setting_.count) return false;
+  if (setting_.count != 0 && strikes_ == setting_.count && !lasts(setting_.kind)) return false;
   if (setting_.probability < 1.0 && draws_.unit(2 * chance) >= setting_.probability) return false;
   ++strikes_;
   return true;
@@ -74,12 +77,16 @@ link_faults::verdict link_faults::pass(const abi::packet_header& header, std::ve
       case fault_kind::drop:
       case fault_kind::lost_credit: v.lost = true; break;
       case fault_kind::duplicate: v.twice = true; break;
-      case fault_kind::reorder:
-      case fault_kind::late_credit: v.delay += nanoseconds(f.delay_ns); break;
+      case fault_kind::reorder: v.delay += nanoseconds(f.delay_ns); break;
+      case fault_kind::late_credit: credits_late_until_ = head + nanoseconds(f.delay_ns); break;
       case fault_kind::link_down: v.held = true; break;
       case fault_kind::link_degraded: degrade(f, flits, head, tail, v); break;
       default: break;  // not a fault of links
     }
+  }
+  // Credits stay in order: those behind a late one are late, too.
+  if (header.kind == abi::packet_kind::ipcq_credit && head < credits_late_until_) {
+    v.delay += credits_late_until_ - head;
   }
   return v;
 }

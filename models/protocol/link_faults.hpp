@@ -55,7 +55,8 @@ class link_faults {
 
   std::vector<fault_trigger> triggers_;
   sim_time flit_time_;
-  sim_time free_;  ///< link_degraded: from when on the slow wire is free
+  sim_time free_;                ///< link_degraded: from when on the slow wire is free
+  sim_time credits_late_until_;  ///< late_credit
 };
 
 }  // namespace diecast::protocol

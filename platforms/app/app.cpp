@@ -9,11 +9,13 @@
 #include <memory>
 #include <optional>
 #include <systemc>
+#include <unistd.h>
 
 #include "models/types/error.hpp"
 #include "platforms/app/guard.hpp"
 #include "platforms/app/inform.hpp"
 #include "platforms/app/options.hpp"
+#include "platforms/app/reproduce.hpp"
 #include "platforms/io/config_docs.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/output_dir.hpp"
@@ -61,7 +63,9 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
   if (o.workload.empty()) {
     const auto known = platforms::algorithms_of(tables, o.collective);
     if (algorithms.empty()) algorithms = {known.front()};
-    if (algorithms == std::vector<std::string>{"all"}) algorithms = known;
+    if (algorithms == std::vector<std::string>{"all"}) {
+      algorithms = platforms::algorithms_of(tables, o.collective, o.ranks);
+    }
   } else {
     if (!algorithms.empty()) {
       throw user_error(problem{"--algorithm", "has no meaning beside --workload", algorithms.front(),
@@ -85,9 +89,15 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
       p.pattern_data = o.pattern_data;
       p.workload = o.workload;
       p.vcd = o.vcd;
+      p.record = o.double_run || !o.record.empty() || !o.verify.empty();
       p.ccl_trace = o.ccl_trace;
       points.push_back(std::move(p));
     }
+  }
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const std::string which = points.size() == 1 ? "" : fmt::format("_{}", i);
+    points[i].flight_file = o.out.empty() ? fmt::format("flight{}.{}.json", which, getpid())
+                                          : fmt::format("{}/flight{}.json", o.out, which);
   }
   if (!o.vcd.empty() && points.size() > 1) {
     throw user_error(problem{"--vcd", fmt::format("{} runs cannot share one waveform", points.size()), o.vcd,
@@ -116,10 +126,40 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(
   return runs;
 }
 
-void claim_vcd(const options& o) {
-  if (o.vcd.empty()) return;
-  if (!std::ofstream(o.vcd)) throw output_error(fmt::format("--vcd {}: cannot be written", o.vcd));
+/// Output files are opened before anything is simulated.
+void claim(const char* flag, const std::string& file) {
+  if (file.empty()) return;
+  if (!std::ofstream(file)) throw output_error(fmt::format("{} {}: cannot be written", flag, file));
 }
+
+/// What --double-run, --record and --verify do with the runs of an invocation.
+class reproducer {
+ public:
+  explicit reproducer(const options& o) : options_(o) {
+    if (!o.verify.empty()) reference_ = run_record(o.verify);
+    claim("--record", o.record);
+  }
+
+  /// After run number `index`; `again` simulates it once more.
+  template <class Again>
+  void look_at(std::size_t index, run_outcome& outcome, Again again) {
+    if (outcome.status == run_status::interrupted || outcome.status == run_status::internal) return;
+    if (options_.double_run) compare_runs(outcome, again());
+    if (!options_.verify.empty()) reference_.verify(index, outcome);
+    if (!options_.record.empty()) recorded_.add(outcome);
+  }
+  void finish() const {
+    if (options_.record.empty()) return;
+    std::ofstream file(options_.record);
+    if (!(file << recorded_.text() << std::flush)) {
+      throw output_error(fmt::format("--record {}: cannot be written", options_.record));
+    }
+  }
+
+ private:
+  const options& options_;
+  run_record reference_, recorded_;
+};
 
 class reporter {
  public:
@@ -172,8 +212,9 @@ class reporter {
     out_->write("ipcq.csv", platforms::ipcq_csv(outcomes_));
     for (std::size_t i = 0; i < outcomes_.size(); ++i) {
       const std::string& report = outcomes_[i].deadlock_json;
-      if (report.empty()) continue;
-      out_->write(planned_ == 1 ? "deadlock.json" : fmt::format("deadlock_{}.json", i), report);
+      if (!report.empty()) out_->write(planned_ == 1 ? "deadlock.json" : fmt::format("deadlock_{}.json", i), report);
+      const std::string& flight = outcomes_[i].flight_json;
+      if (!flight.empty()) out_->write(planned_ == 1 ? "flight.json" : fmt::format("flight_{}.json", i), flight);
     }
   }
 
@@ -196,15 +237,22 @@ int run_points(const registries& tables, const options& o, const platforms::mach
     return 0;
   }
   reporter report(tables, o, machine.config, argc, argv);
-  claim_vcd(o);  // after --out, in whose directory it may lie
+  claim("--vcd", o.vcd);  // after --out, in whose directory it may lie
+  reproducer reproduce(o);
   report.start(runs);
-  platforms::install_signal_handlers();
-  for (const auto& r : runs) {
-    run_outcome outcome = platforms::run_in_child([&] { return platforms::simulate(*r, tables); });
+  platforms::install_signal_handlers(machine.config.sim.dump_on_sighup);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const auto& r = runs[i];
+    const auto simulate = [&] {
+      return platforms::run_in_child([&] { return platforms::simulate(*r, tables); });
+    };
+    run_outcome outcome = simulate();
     if (outcome.collective.empty()) r->describe(outcome);  // its process died
+    reproduce.look_at(i, outcome, simulate);
     report.add(std::move(outcome));
     if (report.interrupted()) break;
   }
+  reproduce.finish();
   return report.finish();
 }
 

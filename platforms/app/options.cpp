@@ -40,6 +40,9 @@ po::options_description run_options() {
       "iters", text("N"), "timed repetitions (1)")("warmup", text("N"), "untimed repetitions first (0)")(
       "data", text("exact|rank_plus_one"), "contents of the vectors (exact)")(
       "no-data", "timing only: no payload bytes are stored, nothing is verified")(
+      "double-run", "run everything twice and compare it; exit code 6 when anything differs")(
+      "record", text("FILE"), "write what every rank did in every step")(
+      "verify", text("FILE"), "compare with a recorded run; exit code 6 names the first difference")(
       "workload", text("FILE.xml"), "run an MSCCL algorithm program");
   return d;
 }
@@ -108,6 +111,9 @@ void read_run(flag_reader& r, options& o) {
   });
   r.with("workload", [&](const string&, const string& v) { o.workload = v; });
   o.no_data = r.flag("no-data");
+  o.double_run = r.flag("double-run");
+  r.with("record", [&](const string&, const string& v) { o.record = v; });
+  r.with("verify", [&](const string&, const string& v) { o.verify = v; });
 }
 
 /// The environment's way to ask for --ccl-trace.
@@ -213,7 +219,7 @@ std::string help_text(const platform_entry& platform) {
        << all_options()
        << "\nExit codes: 0 verified (or not checked, said so), 1 wrong result, 2 usage or config error, 3 "
           "deadlock,\n"
-          "4 data fault, 5 output not writable, 70 internal error, 130/143 interrupted.\n";
+          "4 data fault, 5 output not writable, 6 not reproducible, 70 internal error, 130/143 interrupted.\n";
   return text.str();
 }
 

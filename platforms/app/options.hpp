@@ -38,6 +38,9 @@ struct options {
   bool no_data{};
   std::string pattern_data{"exact"};
   std::string workload;
+  bool double_run{};
+  std::string record;  ///< file to write
+  std::string verify;  ///< file to compare with
 };
 
 /// Throws user_error with every problem: unknown or abbreviated flags (with the nearest known one),

@@ -19,13 +19,17 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 6> ours{"result.json", "config.json",   "links.csv",
                                                "ipcq.csv",    "deadlock.json", "flight.json"};
 
-/// "deadlock_3.json": the report of one run of several.
-bool is_deadlock_of_run(const std::string& name) {
-  constexpr std::string_view head = "deadlock_", tail = ".json";
+/// "deadlock_3.json", "flight_3.json": the report of one run of several.
+bool is_report_of_run(const std::string& name, std::string_view head) {
+  constexpr std::string_view tail = ".json";
   if (!name.starts_with(head) || !name.ends_with(tail) || name.size() <= head.size() + tail.size())
     return false;
   return std::all_of(name.begin() + head.size(), name.end() - tail.size(),
                      [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool is_report_of_run(const std::string& name) {
+  return is_report_of_run(name, "deadlock_") || is_report_of_run(name, "flight_");
 }
 
 bool is_ours(const fs::path& file) {
@@ -34,7 +38,7 @@ bool is_ours(const fs::path& file) {
   for (const auto& known : ours) {
     if (name == known) return true;
   }
-  return is_deadlock_of_run(name);
+  return is_report_of_run(name);
 }
 
 }  // namespace
@@ -52,7 +56,7 @@ output_dir::output_dir(fs::path path, const fs::path& named) : path_(std::move(p
   std::vector<std::string> of_runs;
   for (const auto& entry : entries) {
     const std::string name = entry.path().filename().string();
-    if (is_deadlock_of_run(name)) of_runs.push_back(name);
+    if (is_report_of_run(name)) of_runs.push_back(name);
     if (!is_ours(entry.path()) && !(fs::exists(named) && fs::equivalent(entry.path(), named, error))) {
       throw output_error(
           fmt::format("--out {}: holds {}, which Diecast did not write; expected an empty directory or "

@@ -31,6 +31,10 @@ json run_json(const run_outcome& o) {
          {"launch_ns", o.launch_ns},
          {"algbw_gbytes_s", o.algbw_gbytes_s},
          {"busbw_gbytes_s", o.busbw_gbytes_s},
+         {"bound_ns", o.bound_ns},
+         {"bound_kind", o.bound_kind},
+         {"bound_detail", o.bound_detail},
+         {"efficiency", optional_json(o.efficiency)},
          {"verified", optional_json(o.verified)},
          {"verified_how", o.verified_how},
          {"wrong_elements", optional_json(o.wrong_elements)},
@@ -76,6 +80,10 @@ void read_run(const json& j, run_outcome& o) {
   o.launch_ns = j.at("launch_ns");
   o.algbw_gbytes_s = j.at("algbw_gbytes_s");
   o.busbw_gbytes_s = j.at("busbw_gbytes_s");
+  o.bound_ns = j.at("bound_ns");
+  o.bound_kind = j.at("bound_kind");
+  o.bound_detail = j.at("bound_detail");
+  o.efficiency = optional_from<double>(j.at("efficiency"));
   o.verified = optional_from<bool>(j.at("verified"));
   o.verified_how = j.at("verified_how");
   o.wrong_elements = optional_from<std::uint64_t>(j.at("wrong_elements"));
@@ -95,6 +103,8 @@ std::string pack(const run_outcome& o) {
   json j = run_json(o);
   j["output_lost"] = o.output_lost;
   j["deadlock_json"] = o.deadlock_json;
+  j["flight_json"] = o.flight_json;
+  j["steps"] = o.steps;
   j["wall_s"] = o.wall_s;
   j["elaborate_s"] = o.elaborate_s;
   j["wakeups"] = o.wakeups;
@@ -114,6 +124,8 @@ run_outcome unpack(const std::string& text) {
   read_run(j, o);
   o.output_lost = j.at("output_lost");
   o.deadlock_json = j.at("deadlock_json");
+  o.flight_json = j.at("flight_json");
+  o.steps = j.at("steps");
   o.wall_s = j.at("wall_s");
   o.elaborate_s = j.at("elaborate_s");
   o.wakeups = j.at("wakeups");

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/numeric/types.hpp"
 #include "platforms/io/result_json.hpp"
 
 namespace diecast::platforms {
@@ -18,6 +19,15 @@ std::string verified_text(const run_outcome& o) {
   if (o.status != run_status::ok && o.status != run_status::wrong) return to_string(o.status);
   if (!o.verified) return "not checked";
   return *o.verified ? "yes" : "NO";
+}
+
+std::string efficiency_text(const run_outcome& o) {
+  return o.efficiency ? fmt::format("{:.1f}%", 100 * *o.efficiency) : std::string("-");
+}
+
+std::string count_text(const run_outcome& o) {
+  const auto type = numeric::parse_dtype(o.dtype);
+  return type ? std::to_string(o.bytes / numeric::size_of(*type)) : std::string("-");
 }
 
 std::string wrong_text(const run_outcome& o) {
@@ -37,31 +47,41 @@ std::string csv_field(const std::string& s) {
 
 }  // namespace
 
+// Columns as nccl-tests has them (size, count, type, redop, time, algbw, busbw, #wrong), and the bound.
 std::string table_header(std::size_t algorithm_width) {
-  return fmt::format("{:>10}  {:<10}  {:<{}}  {:<5}  {:<4}  {:<9}  {:>12}  {:>11}  {:>11}  {:>8}  {}\n",
-                     "size", "collective", "algorithm", algorithm_width, "type", "op", "ranks", "time_ns",
-                     "algbw_GB/s", "busbw_GB/s", "wrong", "verified");
+  return fmt::format(
+      "{:>10}  {:>9}  {:<4}  {:<5}  {:<12}  {:<{}}  {:<9}  {:>12}  {:>10}  {:>10}  {:>12}  {:<9}  {:>7}  "
+      "{:>6}"
+      "  {}\n",
+      "size", "count", "type", "redop", "collective", "algorithm", algorithm_width, "ranks", "time_ns",
+      "algbw_GB/s", "busbw_GB/s", "bound_ns", "bound", "eff", "#wrong", "verified");
 }
 
 std::string table_row(const run_outcome& o, std::size_t algorithm_width) {
   return fmt::format(
-      "{:>10}  {:<10}  {:<{}}  {:<5}  {:<4}  {:<9}  {:>12.1f}  {:>11.3f}  {:>11.3f}  {:>8}  {}\n",
-      size_text(o.bytes), o.collective, o.algorithm, algorithm_width, o.dtype, o.op,
-      fmt::format("{} {}", o.ranks, o.rank_set), o.time_ns, o.algbw_gbytes_s, o.busbw_gbytes_s, wrong_text(o),
-      verified_text(o));
+      "{:>10}  {:>9}  {:<4}  {:<5}  {:<12}  {:<{}}  {:<9}  {:>12.1f}  {:>10.3f}  {:>10.3f}  {:>12.1f}  {:<9} "
+      " "
+      "{:>7}  {:>6}  {}\n",
+      size_text(o.bytes), count_text(o), o.dtype, o.op, o.collective, o.algorithm, algorithm_width,
+      fmt::format("{} {}", o.ranks, o.rank_set), o.time_ns, o.algbw_gbytes_s, o.busbw_gbytes_s, o.bound_ns,
+      o.bound_kind, efficiency_text(o), wrong_text(o), verified_text(o));
 }
 
 std::string result_csv(const std::vector<run_outcome>& runs) {
   std::string text =
       "collective,algorithm,dtype,op,bytes,rank_set,ranks,time_ns,time_min_ns,time_max_ns,launch_ns,"
-      "algbw_gbytes_s,busbw_gbytes_s,wrong_elements,verified,fingerprint,status\n";
+      "algbw_gbytes_s,busbw_gbytes_s,bound_ns,bound_kind,efficiency,wrong_elements,verified,fingerprint,"
+      "status,"
+      "count\n";
   for (const auto& o : runs) {
-    text +=
-        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(o.collective),
-                    csv_field(o.algorithm), o.dtype, o.op, o.bytes, o.rank_set, o.ranks, o.time_ns,
-                    o.time_min_ns, o.time_max_ns, o.launch_ns, o.algbw_gbytes_s, o.busbw_gbytes_s,
-                    o.wrong_elements ? std::to_string(*o.wrong_elements) : "",
-                    o.verified ? (*o.verified ? "true" : "false") : "", o.fingerprint, to_string(o.status));
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+                        csv_field(o.collective), csv_field(o.algorithm), o.dtype, o.op, o.bytes, o.rank_set,
+                        o.ranks, o.time_ns, o.time_min_ns, o.time_max_ns, o.launch_ns, o.algbw_gbytes_s,
+                        o.busbw_gbytes_s, o.bound_ns, o.bound_kind,
+                        o.efficiency ? fmt::format("{}", *o.efficiency) : "",
+                        o.wrong_elements ? std::to_string(*o.wrong_elements) : "",
+                        o.verified ? (*o.verified ? "true" : "false") : "", o.fingerprint,
+                        to_string(o.status), count_text(o));
   }
   return text;
 }

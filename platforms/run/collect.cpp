@@ -211,16 +211,21 @@ void collect(const prepared_run& run, netlist::pod& pod, const session& s,
              {"elaborate_s", o.elaborate_s}};
 }
 
-void report_deadlock(const prepared_run& run, netlist::pod& pod, const std::string& why, bool still,
-                     run_outcome& o) {
-  analysis::stopped_machine stopped{{}, collect_flights(run, pod), still};
-  std::uint64_t unfinished = 0;
+analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod, bool still) {
+  analysis::stopped_machine now{{}, collect_flights(run, pod), still};
   for (const pe_coord pe : run.members.members) {
     auto& p = pod.pe(pe);
-    stopped.pes.push_back({pe, p.core.state(), p.ipcq.core().queue_pairs(), p.core.step(),
-                           p.ipcq.awaits_copy(), p.core.polling()});
-    if (p.core.state() != events::core_state::done) ++unfinished;
+    now.pes.push_back({pe, p.core.state(), p.ipcq.core().queue_pairs(), p.core.step(), p.ipcq.awaits_copy(),
+                       p.core.polling()});
   }
+  return now;
+}
+
+void report_deadlock(const prepared_run& run, netlist::pod& pod, const std::string& why, bool still,
+                     run_outcome& o) {
+  const analysis::stopped_machine stopped = machine_now(run, pod, still);
+  std::uint64_t unfinished = 0;
+  for (const analysis::pe_dump& pe : stopped.pes) unfinished += pe.state != events::core_state::done ? 1 : 0;
   const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
   const auto report = analysis::explain_waits(run.machine.config.shape(), stopped, names);
   o.status = run_status::deadlock;

@@ -10,6 +10,7 @@
 #include "models/types/error.hpp"
 #include "platforms/io/msccl_xml.hpp"
 #include "platforms/run/spoil_install.hpp"
+#include "platforms/run/bound.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -45,12 +46,20 @@ machine_model::machine_model(config::machine_config c) : config(std::move(c)), t
                            "", "an acyclic dependency graph, e.g. noc.leg_vcs=true"});
 }
 
-std::vector<std::string> algorithms_of(const app::registries& tables, const std::string& collective) {
+std::vector<std::string> algorithms_of(const app::registries& tables, const std::string& collective,
+                                       std::optional<comm::rank_set> ranks) {
   std::vector<std::string> names;
   std::set<std::string> collectives;
   for (const auto& k : tables.kernels) {
     collectives.insert(k.collective);
-    if (k.collective == collective) names.push_back(k.name);
+    if (k.collective != collective) continue;
+    const bool fits =
+        !ranks || std::find(k.rank_sets.begin(), k.rank_sets.end(), *ranks) != k.rank_sets.end();
+    if (fits) names.push_back(k.name);
+  }
+  if (names.empty() && collectives.contains(collective)) {
+    throw user_error(problem{"--ranks", fmt::format("no {} algorithm runs on this rank set", collective),
+                             comm::to_string(*ranks), "another rank set"});
   }
   if (names.empty()) {
     const std::vector<std::string> known(collectives.begin(), collectives.end());
@@ -107,7 +116,7 @@ void prepared_run::load_program() {
   notes = loaded.warnings;
   notes.insert(notes.end(), loaded.notes.begin(), loaded.notes.end());
   const comm::program& p = loaded.program;
-  if (p.collective != comm::program_collective::all_reduce) {
+  if (p.collective != comm::collective::all_reduce) {
     throw user_error(problem{point.workload, "programs of this collective cannot be verified by this version",
                              comm::to_string(p.collective), "coll=\"allreduce\""});
   }
@@ -154,6 +163,7 @@ void prepared_run::describe(run_outcome& o) const {
   o.bytes = point.bytes;
   o.ranks = members.members.size();
   o.notes = notes;
+  add_bound(*this, o);
 }
 
 std::string prepared_run::direction_name(pe_coord pe, comm::direction d) const {

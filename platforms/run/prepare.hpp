@@ -50,8 +50,10 @@ struct prepared_run {
   void wire(const app::registries& tables);
 };
 
-/// Algorithms of a collective, in table order. Throws user_error naming the known collectives.
+/// Algorithms of a collective, in table order; of a rank set, those that run on it. Throws user_error naming
+/// the known collectives, or the rank set that none runs on.
 [[nodiscard]] std::vector<std::string> algorithms_of(const app::registries& tables,
-                                                     const std::string& collective);
+                                                     const std::string& collective,
+                                                     std::optional<comm::rank_set> ranks = std::nullopt);
 
 }  // namespace diecast::platforms

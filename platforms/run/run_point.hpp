@@ -30,15 +30,26 @@ struct run_point {
   std::string workload;               ///< MSCCL program file; empty for a built-in algorithm
   bool ccl_trace{};                   ///< a line on stderr per send, receive and credit
   std::string vcd;                    ///< waveform file; empty for none
+  std::string flight_file;            ///< where a signal has the flight recorder written
+  bool record{};                      ///< keep what every rank did in every step
 };
 
-enum class run_status : std::uint8_t { ok, wrong, deadlock, fault, error, interrupted, internal };
+enum class run_status : std::uint8_t {
+  ok,
+  wrong,
+  deadlock,
+  fault,
+  error,
+  not_reproducible,
+  interrupted,
+  internal
+};
 [[nodiscard]] const char* to_string(run_status s);
 /// The status that to_string gives this name; throws std::runtime_error when there is none.
 [[nodiscard]] run_status status_named(const std::string& name);
 /// Status of several runs: the worst by precedence 70, 5, 4, 3, 1, 6.
 [[nodiscard]] run_status worst(const std::vector<run_status>& all);
-/// spec: 0 ok, 1 wrong, 2 error, 3 deadlock, 4 fault, 70 internal, 130 interrupted.
+/// spec: 0 ok, 1 wrong, 2 error, 3 deadlock, 4 fault, 6 not reproducible, 70 internal, 130 interrupted.
 [[nodiscard]] int exit_code(run_status s);
 
 /// One link of the fabric, for links.csv.
@@ -75,12 +86,18 @@ struct run_outcome {
   std::string message;        ///< for the user, when status is not ok
   bool output_lost{};         ///< a file of this run could not be written: exit code 5
   std::string deadlock_json;  ///< contents of deadlock.json, when there was one
+  std::string flight_json;    ///< contents of flight.json of a run that came to no good end
+  std::string steps;          ///< rows of run_point::record, platforms/run/step_rows.hpp
 
   std::string collective, algorithm, algorithm_reason, dtype, op, rank_set;
   std::uint64_t bytes{}, ranks{};
   double time_ns{}, time_min_ns{}, time_max_ns{}, launch_ns{};
   double algbw_gbytes_s{}, busbw_gbytes_s{};
-  std::optional<bool> verified;  ///< empty: not checked
+  double bound_ns{};                 ///< the least time on this machine (models/cost); 0: nothing must happen
+  std::string bound_kind{"none"};    ///< what binds: injection, sip, latency, ...
+  std::string bound_detail;          ///< which rank, cut or pair of ranks
+  std::optional<double> efficiency;  ///< bound_ns / time_ns; empty without a bound or a time
+  std::optional<bool> verified;      ///< empty: not checked
   std::string verified_how;
   std::optional<std::uint64_t> wrong_elements;
   std::optional<bool> ranks_bitwise_equal;

@@ -133,6 +133,7 @@ void session::verify(abi::host_hal& host) {
   for (const std::uint32_t r : members_of(host.self())) {
     const pe_coord pe = run_.members.members[r];
     sw::read_tcm(host, pe, arguments_[r].output, got);
+    if (on_result_) on_result_(r, got);
     count_wrong(got);
     widen_range(got);
     if (first_output_.empty()) first_output_ = got;

@@ -22,6 +22,11 @@ class session {
   /// `on_round` is called before each launch, once all SIPs are ready.
   session(const prepared_run& run, std::function<void()> on_round);
 
+  /// Called with every rank's output after each launch, when there is data.
+  void hear_results(std::function<void(std::uint32_t rank, std::span<const std::byte>)> hear) {
+    on_result_ = std::move(hear);
+  }
+
   /// The host program of one SIP.
   void host_program(abi::host_hal& host);
 
@@ -48,6 +53,7 @@ class session {
 
   const prepared_run& run_;
   std::function<void()> on_round_;
+  std::function<void(std::uint32_t, std::span<const std::byte>)> on_result_;
   std::vector<abi::kernel_arguments> arguments_;  ///< by rank
   std::uint64_t vector_bytes_{};
   std::optional<random::test_data> data_;

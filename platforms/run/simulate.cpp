@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/run/simulate.hpp"
 
+#include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
 #include <memory>
+#include <system_error>
 
 #include "hw/base/time.hpp"
 #include "models/analysis/credit_checker.hpp"
+#include "models/checksum/packet_checksum.hpp"
 #include "models/analysis/critical_hops.hpp"
 #include "models/timing/longest_step.hpp"
 #include "models/types/error.hpp"
 #include "platforms/netlist/pod.hpp"
+#include "platforms/io/flight_json.hpp"
 #include "platforms/observe/ccl_trace.hpp"
+#include "platforms/observe/flight_recorder.hpp"
+#include "platforms/observe/step_recorder.hpp"
 #include "platforms/observe/vcd_writer.hpp"
+#include "platforms/run/bound.hpp"
+#include "platforms/run/child.hpp"
 #include "platforms/run/collect.hpp"
 #include "platforms/run/kernel.hpp"
 #include "platforms/run/session.hpp"
@@ -20,6 +29,43 @@
 
 namespace diecast::platforms {
 namespace {
+
+/// The flight recorder of one run.
+class flight_dump {
+ public:
+  flight_dump(const prepared_run& run, events::hub& events) : run_(run) {
+    const config::machine_config& c = run.machine.config;
+    if (c.trace.flight_operations == 0) return;
+    recorder_ = std::make_unique<observe::flight_recorder>(c.shape(), c.trace.flight_operations);
+    const bool crc = c.comm.checksum != config::packet_checksum::none;
+    events.attach(*recorder_, events::steps | events::messages | (crc ? events::contents : 0U));
+  }
+  void next_launch() {
+    if (recorder_) recorder_->next_launch();
+  }
+  [[nodiscard]] std::string text(netlist::pod& pod, const std::string& why, bool still) const {
+    return recorder_ ? flight_json(run_, *recorder_, machine_now(run_, pod, still), hw::now(), why)
+                     : std::string{};
+  }
+  /// Between slices: what a signal asked for is written while the run goes on.
+  void look_for_request(netlist::pod& pod) const {
+    if (!dump_requested() || !recorder_) return;
+    const std::string& file = run_.point.flight_file;
+    const std::string partial = file + ".partial";
+    std::ofstream out(partial, std::ios::binary);
+    out << text(pod, "a signal asked for it", false);
+    out.close();
+    std::error_code error;
+    if (out) std::filesystem::rename(partial, file, error);
+    const bool lost = !out || error;
+    fmt::print(stderr, "{}: flight recorder {} at {:.3f} us; the run goes on\n", file,
+               lost ? "could not be written" : "written", hw::now().ns() / 1e3);
+  }
+
+ private:
+  const prepared_run& run_;
+  std::unique_ptr<observe::flight_recorder> recorder_;
+};
 
 void conclude(end_of_run end, const prepared_run& run, const session& s, const hw::fault_sink& faults,
               netlist::pod& pod, run_outcome& o) {
@@ -89,7 +135,22 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   }
   hw::fault_sink faults;
   const netlist::build_order order(config.sim.build_order);
-  session host_session(run, [&hops] { hops.reset(); });
+  std::unique_ptr<observe::step_recorder> steps;
+  if (run.point.record) {
+    steps = std::make_unique<observe::step_recorder>(run);
+    events.attach(*steps, events::steps | events::messages | events::contents);
+  }
+  flight_dump flight(run, events);
+  session host_session(run, [&hops, &steps, &flight] {
+    hops.reset();
+    flight.next_launch();
+    if (steps) steps->next_launch();
+  });
+  if (steps) {
+    host_session.hear_results([&steps](std::uint32_t rank, std::span<const std::byte> bytes) {
+      steps->result(rank, checksum::digest_of_part(0, bytes));
+    });
+  }
   const netlist::build_context context{config,
                                        run.machine.topology,
                                        events,
@@ -115,7 +176,10 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
                timing::longest_step(run.machine.topology, config));
   const end_of_run end = run_slices(
       config.sim, [&host_session] { return host_session.finished(); }, faults,
-      [&dog] { return dog.starved(hw::now()); });
+      [&] {
+        flight.look_for_request(pod);
+        return dog.starved(hw::now());
+      });
   o.wall_s = running.seconds();
   conclude(end, run, host_session, faults, pod, o);
   if (credits && end == end_of_run::finished) {
@@ -124,7 +188,13 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
       o.message = unrest;
     }
   }
+  if (o.status == run_status::deadlock || o.status == run_status::fault || o.status == run_status::internal) {
+    o.flight_json = flight.text(pod, o.message.substr(0, o.message.find('\n')),
+                                end == end_of_run::starved || end == end_of_run::watchdog);
+  }
+  rate_against_bound(o);
   collect(run, pod, host_session, hops, o);
+  if (steps) o.steps = to_text(steps->rows());
   if (vcd) finish_waveform(*vcd, o);
   o.peak_rss_mib = peak_rss_mib();
   return o;

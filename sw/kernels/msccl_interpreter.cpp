@@ -14,8 +14,8 @@
 namespace diecast::sw {
 namespace {
 
+using comm::collective;
 using comm::program_buffer;
-using comm::program_collective;
 using comm::step_type;
 using arrival = pe_context::arrival;
 
@@ -69,7 +69,7 @@ class interpreter {
     padded_ = stride_ == 0 &&
               extra(msccl_extra::last_chunk) * image_.chunks_per_loop != extra(msccl_extra::last_elements);
     const bool collides =
-        !image_.in_place && a.input == a.output && image_.collective == program_collective::all_reduce;
+        !image_.in_place && a.input == a.output && image_.collective == collective::all_reduce;
     base_ = {a.input, collides ? in_scratch(msccl_extra::whole_output) : a.output,
              in_scratch(msccl_extra::scratch_offset)};
     padded_base_ = {in_scratch(msccl_extra::padded_input), in_scratch(msccl_extra::padded_output), 0};
@@ -113,7 +113,7 @@ class interpreter {
   void bring_inputs() {
     const abi::kernel_arguments& a = pe_.args();
     if (image_.input.storage == program_buffer::output) {
-      const bool whole = image_.collective == program_collective::all_reduce;
+      const bool whole = image_.collective == collective::all_reduce;
       const std::uint64_t chunk = whole_chunk() * element_;
       const auto first = static_cast<std::uint64_t>(image_.input.first_chunk);
       const auto chunks = static_cast<std::uint64_t>(image_.input.chunks);
@@ -140,11 +140,11 @@ class interpreter {
     const std::uint64_t output = base_[static_cast<std::size_t>(program_buffer::output)];
     if (padded_) pe_.copy(output + last_slice_start(), padded_base_[1], last_slice_bytes());
     switch (image_.collective) {
-      case program_collective::all_reduce:
+      case collective::all_reduce:
         move(a.output, output, a.count * element_);
         pe_.finish_average(a.output, a.count * element_);
         break;
-      case program_collective::reduce_scatter: {
+      case collective::reduce_scatter: {
         const std::uint64_t chunk = whole_chunk() * element_;
         const std::uint64_t bytes = static_cast<std::uint64_t>(image_.output.chunks) * chunk;
         if (image_.output.storage == program_buffer::input)
@@ -152,8 +152,7 @@ class interpreter {
         pe_.finish_average(a.output, bytes);
         break;
       }
-      case program_collective::all_gather:
-      case program_collective::all_to_all: break;
+      default: break;
     }
   }
 

@@ -13,7 +13,7 @@
 namespace diecast::sw {
 namespace {
 
-using comm::program_collective;
+using comm::collective;
 
 constexpr std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -70,7 +70,7 @@ scratch_layout lay_out(const comm::program& p, const comm::slicing& s, const arg
   const std::uint64_t padded = s.last_padded(chunks) ? chunks * s.last_chunk * element : 0;
   l.padded_input = take(p.in_place ? 0 : padded);
   l.padded_output = take(padded);
-  const bool collides = !p.in_place && c.in_place && p.collective == program_collective::all_reduce;
+  const bool collides = !p.in_place && c.in_place && p.collective == collective::all_reduce;
   l.whole_output = take(collides ? c.count * element : 0);
   l.total = at;
   return l;
@@ -89,7 +89,7 @@ void check_launch(const comm::program& p, const argument_context& c, std::uint32
     problems.push_back({p.source, "the program needs more queue pairs per PE than ipcq.queue_pairs",
                         std::to_string(c.config.ipcq.queue_pairs), fmt::format("at least {}", queue_pairs)});
   const auto chunks = static_cast<std::uint64_t>(p.chunks_per_loop);
-  if (p.collective != program_collective::all_reduce && c.count % chunks != 0)
+  if (p.collective != collective::all_reduce && c.count % chunks != 0)
     problems.push_back(
         {p.source,
          fmt::format("{} cannot cut the vector into {} equal chunks", comm::to_string(p.collective), chunks),

@@ -127,5 +127,14 @@ class Links(harness.Case):
         self.assertEqual((again["time_ns"], again["fingerprint"]), (run["time_ns"], run["fingerprint"]))
 
 
+class VirtualChannels(harness.Case):
+    def test_links_serve_all_vcs_of_a_class(self):
+        # Die-to-die and SIP links once looked at the first VCs of each class alone: with several per leg, or
+        # with the two sets of a torus, the packets in the others waited for ever.
+        shape = ("pod.sips=2", "sip.columns=2", "sip.rows=1", "cube.pes=1")
+        for key in ("noc.vcs=2", "noc.topology=torus"):
+            self.one(*harness.sets(*shape, key), "--algorithm", "intercube", "--bytes", "4KiB")
+
+
 if __name__ == "__main__":
     harness.main()

@@ -271,7 +271,7 @@ TEST_CASE("msccl run: every all-reduce program of a directory, with data at two 
   std::size_t ran = 0;
   for (const auto& path : files) {
     const comm::program p = platforms::load_msccl(path.string()).program;
-    if (p.collective != comm::program_collective::all_reduce) continue;
+    if (p.collective != comm::collective::all_reduce) continue;
     for (const std::uint64_t count : {1001u, 32768u})
       for (const sw::schedule order : {sw::schedule::round_robin, sw::schedule::random})
         expect_all_reduce(p, {.count = count, .n_slots = 2, .slot_bytes = 2048, .order = order});

@@ -216,7 +216,7 @@ TEST_CASE("msccl: both spellings of a collective") {
   for (const char* name : {"reduce_scatter", "reducescatter"}) {
     xml_program p = direct_reduce_scatter(3, false);
     p.coll = name;
-    CHECK(parse(p).collective == program_collective::reduce_scatter);
+    CHECK(parse(p).collective == collective::reduce_scatter);
   }
 }
 

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cuts of the pod's graph: what a part of the machine can send out and take in, and the ranks within it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/comm/patterns.hpp"
+#include "models/cost/wire_rates.hpp"
+#include "models/fabric/topology.hpp"
+
+namespace diecast::cost {
+
+enum class cut_kind : std::uint8_t { cube, sip, bisection };
+
+/// A part of the machine against the rest.
+struct cut {
+  cut_kind kind{};
+  std::string name;  ///< "pod.sip0.cube_0_0", "pod.sip0 west of column 8", "SIPs 0 to 1"
+  double out_gbytes_s{};
+  double in_gbytes_s{};
+  std::uint64_t ranks{};  ///< inside
+  bool root{};            ///< the root is inside
+};
+
+/// Every cube and every SIP that holds ranks; every straight line through the routers of a SIP; consecutive
+/// SIPs, and rows and columns of SIPs on a grid. Parts without ranks, or with all of them, are left out.
+[[nodiscard]] std::vector<cut> cuts_of(const fabric::topology& t, const config::machine_config& c,
+                                       const comm::group& g, std::uint32_t root);
+
+/// What all links between cubes, and all links between SIPs, carry together; 1e9 bytes/s.
+struct link_totals {
+  double between_cubes{};  ///< UCIe and SIP links
+  double between_sips{};
+};
+[[nodiscard]] link_totals total_link_rates(const fabric::topology& t, const config::machine_config& c);
+
+}  // namespace diecast::cost

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/cost/link_work.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace diecast::cost {
+namespace {
+
+using comm::collective;
+
+constexpr double longest_element = 4;           ///< bytes
+constexpr std::uint32_t distances_up_to = 512;  ///< cubes: beyond, pairs count as neighbors
+
+/// Ranks per node, and how many links any two nodes are apart at least.
+class nodes {
+ public:
+  nodes(const fabric::topology& t, const comm::group& g, bool of_sips) : topology_(t), of_sips_(of_sips) {
+    const machine_shape& s = t.shape();
+    ranks_.resize(of_sips ? s.sips : s.cubes());
+    for (const pe_coord& m : g.members) ++ranks_[node_of(m.sip.value, m.cube.value)];
+    join();
+  }
+  [[nodiscard]] double with_ranks() const {
+    return static_cast<double>(std::count_if(ranks_.begin(), ranks_.end(), [](auto r) { return r > 0; }));
+  }
+  /// Sum over nodes of ranks x links from `from`.
+  [[nodiscard]] double links_from(std::uint32_t from) const {
+    const std::vector<std::uint32_t> away = distances(from);
+    double sum = 0;
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i) sum += static_cast<double>(ranks_[i] * away[i]);
+    return sum;
+  }
+  /// Sum over ordered pairs of ranks of the links between them.
+  [[nodiscard]] double links_of_pairs() const {
+    double sum = 0;
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
+      if (ranks_[i] > 0) sum += static_cast<double>(ranks_[i]) * links_from(i);
+    }
+    return sum;
+  }
+  [[nodiscard]] std::uint32_t node_of(std::uint32_t sip, std::uint32_t cube) const {
+    return of_sips_ ? sip : sip * topology_.shape().cubes_per_sip() + cube;
+  }
+
+ private:
+  void join() {
+    next_.resize(ranks_.size());
+    for (const fabric::sip_link& l : topology_.sip_links()) {
+      next_[node_of(l.from.sip, l.from.cube)].push_back(node_of(l.to.sip, l.to.cube));
+    }
+    if (of_sips_) return;
+    const machine_shape& s = topology_.shape();
+    for (std::uint32_t i = 0; i < s.cubes(); ++i) {
+      for (unsigned k = 0; k < fabric::sides; ++k) {
+        const auto beside = topology_.neighbor(cube_id{i % s.cubes_per_sip()}, static_cast<fabric::side>(k));
+        if (beside) next_[i].push_back(node_of(i / s.cubes_per_sip(), beside->value));
+      }
+    }
+  }
+  [[nodiscard]] std::vector<std::uint32_t> distances(std::uint32_t from) const {
+    if (ranks_.size() > distances_up_to) {
+      std::vector<std::uint32_t> one(ranks_.size(), 1);
+      one[from] = 0;
+      return one;
+    }
+    std::vector<std::uint32_t> away(ranks_.size(), UINT32_MAX);
+    std::vector<std::uint32_t> queue{from};
+    away[from] = 0;
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      for (const std::uint32_t n : next_[queue[i]]) {
+        if (away[n] != UINT32_MAX) continue;
+        away[n] = away[queue[i]] + 1;
+        queue.push_back(n);
+      }
+    }
+    return away;
+  }
+
+  const fabric::topology& topology_;
+  bool of_sips_;
+  std::vector<std::uint64_t> ranks_;
+  std::vector<std::vector<std::uint32_t>> next_;
+};
+
+double work_over(const fabric::topology& t, const bound_request& r, bool sips) {
+  const nodes graph(t, r.ranks, sips);
+  const double between = graph.with_ranks() - 1;
+  if (between < 1) return 0;
+  const double n = static_cast<double>(r.bytes);
+  const double part = std::max(0.0, n / static_cast<double>(r.ranks.members.size()) - longest_element);
+  const pe_coord root = r.ranks.members.at(std::min<std::size_t>(r.root, r.ranks.members.size() - 1));
+  switch (r.what) {
+    case collective::all_reduce: return 2 * between * n;
+    case collective::reduce_scatter:
+    case collective::broadcast:
+    case collective::reduce: return between * n;
+    case collective::all_gather: return between * part * static_cast<double>(r.ranks.members.size());
+    case collective::all_to_all: return part * graph.links_of_pairs();
+    case collective::gather:
+    case collective::scatter: return part * graph.links_from(graph.node_of(root.sip.value, root.cube.value));
+    case collective::send_recv: return (between + 1) * n;  // a cycle leaves every node at least once
+    case collective::barrier: return 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+link_work link_work_of(const fabric::topology& t, const bound_request& r) {
+  return {work_over(t, r, false), work_over(t, r, true)};
+}
+
+}  // namespace diecast::cost

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/cost/lower_bound.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <fmt/format.h>
+#include <set>
+
+#include "models/cost/cuts.hpp"
+#include "models/cost/latency_bound.hpp"
+#include "models/cost/link_work.hpp"
+#include "models/cost/message_cost.hpp"
+#include "models/cost/wire_rates.hpp"
+#include "models/timing/link.hpp"
+
+namespace diecast::cost {
+namespace {
+
+using comm::collective;
+
+constexpr double longest_element = 4;  ///< bytes; parts of n ranks differ by less than this
+
+double d(std::uint64_t n) { return static_cast<double>(n); }
+
+/// What every rank moves on average, and what the busiest one must, in bytes of payload.
+struct rank_load {
+  double sent{}, received{};  ///< by some rank at least
+  double all_sent{};          ///< by all together; as many are received
+  double reduced{};           ///< by all together
+};
+
+rank_load load_of(collective what, double n, double p) {
+  const double others = std::max(0.0, n / p - longest_element) * (p - 1);
+  switch (what) {
+    case collective::all_reduce:
+      return {2 * n * (p - 1) / p, 2 * n * (p - 1) / p, 2 * n * (p - 1), n * (p - 1)};
+    case collective::reduce_scatter: return {n * (p - 1) / p, n * (p - 1) / p, n * (p - 1), n * (p - 1)};
+    case collective::all_gather: return {others, others, others * p, 0};
+    case collective::broadcast: return {n, n, n * (p - 1), 0};
+    case collective::reduce: return {n, n, n * (p - 1), n * (p - 1)};
+    case collective::all_to_all: return {others, others, others * p, 0};
+    case collective::gather: return {0, others, others, 0};
+    case collective::scatter: return {others, 0, others, 0};
+    case collective::send_recv: return {n, n, n * p, 0};
+    case collective::barrier: return {};
+  }
+  return {};
+}
+
+/// Bytes that must cross a cut.
+struct crossing {
+  double out{}, in{};
+};
+
+crossing crossing_of(collective what, double n, double p, const cut& c) {
+  const double inside = d(c.ranks), outside = p - d(c.ranks);
+  const double part = std::max(0.0, n / p - longest_element);
+  switch (what) {
+    case collective::all_reduce:
+    case collective::send_recv: return {n, n};
+    case collective::reduce_scatter: return {part * outside, part * inside};
+    case collective::all_gather: return {part * inside, part * outside};
+    case collective::broadcast: return c.root ? crossing{n, 0} : crossing{0, n};
+    case collective::reduce: return c.root ? crossing{0, n} : crossing{n, 0};
+    case collective::all_to_all: return {part * inside * outside, part * inside * outside};
+    case collective::gather: return c.root ? crossing{0, part * outside} : crossing{part * inside, 0};
+    case collective::scatter: return c.root ? crossing{part * outside, 0} : crossing{0, part * inside};
+    case collective::barrier: return {};
+  }
+  return {};
+}
+
+const char* name_of(cut_kind k) {
+  switch (k) {
+    case cut_kind::cube: return "cube";
+    case cut_kind::sip: return "sip";
+    case cut_kind::bisection: return "bisection";
+  }
+  return "bisection";
+}
+
+class bound_finder {
+ public:
+  bound_finder(const fabric::topology& t, const config::machine_config& c, const bound_request& r)
+      : t_(t),
+        c_(c),
+        r_(r),
+        rates_(c),
+        ends_(endpoint_costs_of(c)),
+        n_(d(r.bytes)),
+        p_(d(r.ranks.members.size())) {
+    const sim_time by_dma = timing::noc_clock(c).cycles(c.pe.dma_launch_cycles + c.pe.dma_startup_cycles);
+    consume_ = std::min(ends_.vector, by_dma);
+    end_ = ends_.release + ends_.drain;
+    const sim_time noc = timing::noc_timing_of(c).crossing({}, 0, 1).head;
+    startup_ns_ = (ends_.send + ends_.departure + noc + ends_.arrival + consume_ + end_).ns();
+  }
+
+  bound find() {
+    if (r_.ranks.members.size() < 2) return {};
+    const bool barrier = r_.what == collective::barrier;
+    if (r_.bytes == 0 && !barrier) return {};
+    if (!barrier) {
+      rank_terms();
+      cut_terms();
+      link_terms();
+      memory_terms();
+    }
+    latency_terms();
+    return summed_up();
+  }
+
+ private:
+  /// Keeps the strongest of a kind.
+  void keep(const char* kind, double ns, std::string detail) {
+    if (ns <= 0) return;
+    const auto known = std::find_if(strongest_.begin(), strongest_.end(),
+                                    [kind](const bound_term& term) { return term.kind == kind; });
+    if (known == strongest_.end()) {
+      strongest_.push_back({kind, ns, std::move(detail)});
+    } else if (ns > known->ns) {
+      *known = {kind, ns, std::move(detail)};
+    }
+  }
+  /// Payload over a wire, the ends of the first and the last message included.
+  void wire(const char* kind, double bytes, double gbytes_s, std::string detail) {
+    if (bytes <= 0 || gbytes_s <= 0) return;
+    keep(kind, startup_ns_ + bytes * rates_.wire_bytes_per_byte() / gbytes_s, std::move(detail));
+  }
+
+  void rank_terms() {
+    const rank_load l = load_of(r_.what, n_, p_);
+    // A ring outside the TCM: what arrives at a PE leaves it for that memory and is fetched again.
+    const bool away = c_.ipcq.rings != config::buffer_kind::tcm;
+    const double average = l.all_sent / p_;
+    wire("injection", std::max(l.sent, average * (away ? 2 : 1)), rates_.noc_gbytes_s(),
+         "network interface of a rank, out");
+    wire("ejection", std::max(l.received, average * (away ? 2 : 1)), rates_.noc_gbytes_s(),
+         "network interface of a rank, in");
+  }
+
+  void cut_terms() {
+    for (const cut& c : cuts_of(t_, c_, r_.ranks, r_.root)) {
+      const crossing x = crossing_of(r_.what, n_, p_, c);
+      wire(name_of(c.kind), x.out, c.out_gbytes_s, c.name + ", out");
+      wire(name_of(c.kind), x.in, c.in_gbytes_s, c.name + ", in");
+    }
+  }
+
+  void link_terms() {
+    const link_totals rates = total_link_rates(t_, c_);
+    const link_work work = link_work_of(t_, r_);
+    wire("links", work.between_cubes, rates.between_cubes, "all links between cubes together");
+    wire("links", work.between_sips, rates.between_sips, "all links between SIPs together");
+  }
+
+  void memory_terms() {
+    const rank_load l = load_of(r_.what, n_, p_);
+    // Sources are read, what arrives is written; a reduction reads two operands and writes one.
+    const double tcm = 2 * l.all_sent + 3 * l.reduced;
+    keep("memory", startup_ns_ + tcm / p_ / rates_.tcm_gbytes_s(), "TCM of the ranks");
+    keep("vector", startup_ns_ + l.reduced / p_ / rates_.vector_gbytes_s(), "vector units of the ranks");
+    if (c_.ipcq.rings == config::buffer_kind::tcm) return;
+    std::set<std::pair<std::uint32_t, std::uint32_t>> cubes;
+    for (const pe_coord& m : r_.ranks.members) cubes.insert({m.sip.value, m.cube.value});
+    const double rings = 2 * l.all_sent / d(cubes.size());  // written, then read
+    if (c_.ipcq.rings == config::buffer_kind::sram) {
+      keep("memory", startup_ns_ + rings / c_.sram.gbytes_s, "SRAM of the cubes, which holds the rings");
+    } else {
+      const double port = d(c_.hbm.pseudo_channels) * (c_.hbm.model == config::hbm_model::simple
+                                                           ? c_.hbm.simple_gbytes_s
+                                                           : d(c_.hbm.burst_bytes) / c_.hbm.burst_ns);
+      keep("memory", startup_ns_ + rings / (port * d(c_.hbm.ports)),
+           "HBM of the cubes, which holds the rings");
+    }
+  }
+
+  // --- latency ----------------------------------------------------------------------------------
+
+  /// A message of one element between two ranks, and what its receiver must still do.
+  void heard(const far_pair& pair) {
+    keep("latency", (ends_.send + ends_.departure + pair.idle + ends_.arrival + consume_ + end_).ns(),
+         fmt::format("one element from {} to {}", pe_path(t_.shape(), pair.from),
+                     pe_path(t_.shape(), pair.to)));
+  }
+  [[nodiscard]] sim_time nearest_hop() const {
+    return ends_.send + ends_.departure + nearest_idle(t_, c_, r_.ranks) + ends_.arrival;
+  }
+  void spread_to_all() {
+    const sim_time gap = std::max(ends_.send, ends_.issue);
+    const sim_time t = best_tree(r_.ranks.members.size(), nearest_hop(), gap);
+    keep("latency", (t + consume_ + end_).ns(), "word from one rank to all over the best tree of messages");
+  }
+  /// `combined`: a rank reduces what it receives before it sends on.
+  void collect_from_all(bool combined) {
+    const sim_time gap = ends_.call + ends_.release + (combined ? ends_.vector : sim_time{});
+    const sim_time hop = nearest_hop() + (combined ? ends_.vector : sim_time{});
+    if (gap == sim_time{}) return;
+    const sim_time t = best_tree(r_.ranks.members.size(), hop, gap);
+    keep("latency", (t + end_).ns(), "word from all ranks to one over the best tree of messages");
+  }
+
+  void latency_terms() {
+    const pe_coord root = r_.ranks.members.at(std::min<std::size_t>(r_.root, r_.ranks.members.size() - 1));
+    const bool parts = comm::size_meaning_of(r_.what) == comm::size_meaning::total;
+    // With fewer bytes than that some ranks may have no element to tell of.
+    if (parts && n_ < longest_element * p_) return;
+    switch (r_.what) {
+      case collective::all_reduce: collect_from_all(true); [[fallthrough]];
+      case collective::all_gather:
+      case collective::all_to_all: spread_to_all(); return heard(farthest_pair(t_, c_, r_.ranks));
+      case collective::reduce_scatter: collect_from_all(true); return heard(farthest_pair(t_, c_, r_.ranks));
+      case collective::broadcast:
+      case collective::scatter: spread_to_all(); return heard(farthest_from(t_, c_, r_.ranks, root, false));
+      case collective::reduce:
+      case collective::gather:
+        collect_from_all(r_.what == collective::reduce);
+        return heard(farthest_from(t_, c_, r_.ranks, root, true));
+      case collective::send_recv: {
+        const auto& m = r_.ranks.members;
+        far_pair far;
+        for (std::size_t i = 0; i < m.size(); ++i) {
+          const comm::group pair{r_.ranks.set, {m[i], m[(i + 1) % m.size()]}};
+          const far_pair found = farthest_from(t_, c_, pair, m[i], false);
+          if (found.idle > far.idle) far = found;
+        }
+        return heard(far);
+      }
+      case collective::barrier: {
+        // Flags are not messages: all that is sure is the fabric between the farthest ranks.
+        const far_pair far = farthest_pair(t_, c_, r_.ranks);
+        return keep(
+            "latency", far.idle.ns() - d(message_flits(c_, 1) - 1) / c_.noc.clock_ghz,
+            fmt::format("a flag from {} to {}", pe_path(t_.shape(), far.from), pe_path(t_.shape(), far.to)));
+      }
+    }
+  }
+
+  bound summed_up() {
+    bound b;
+    b.terms = std::move(strongest_);
+    std::stable_sort(b.terms.begin(), b.terms.end(),
+                     [](const bound_term& x, const bound_term& y) { return x.ns > y.ns; });
+    if (b.terms.empty()) return b;
+    b.ns = b.terms.front().ns;
+    b.kind = b.terms.front().kind;
+    return b;
+  }
+
+  const fabric::topology& t_;
+  const config::machine_config& c_;
+  const bound_request& r_;
+  wire_rates rates_;
+  endpoint_costs ends_;
+  double n_, p_;
+  sim_time consume_, end_;
+  double startup_ns_{};
+  std::vector<bound_term> strongest_;  ///< of each kind, in the order found
+};
+
+}  // namespace
+
+bound lower_bound(const fabric::topology& t, const config::machine_config& c, const bound_request& r) {
+  return bound_finder(t, c, r).find();
+}
+
+double latency_goal_ns(const fabric::topology& t, const config::machine_config& c, const comm::group& g) {
+  if (g.members.size() < 2) return 0;
+  const endpoint_costs e = endpoint_costs_of(c);
+  const sim_time ends = e.send + e.departure + e.arrival + e.wake + e.call + e.vector + e.release + e.drain;
+  const auto rounds = std::bit_width(g.members.size() - 1);
+  const sim_time near = (ends + nearest_idle(t, c, g)) * static_cast<std::uint64_t>(rounds);
+  return std::max(ends + farthest_pair(t, c, g).idle, near).ns();
+}
+
+}  // namespace diecast::cost

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The least time a collective can take on a machine, whatever the algorithm: what must leave and enter every
+// rank, cross every cut and occupy all links together, what memories and vector units must do, and how long
+// word takes to get round. It depends on (machine, collective, ranks, bytes) alone. Derivations: docs/
+// bounds.md; nothing computes in the network, and a message carries elements or partial sums of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/comm/collective.hpp"
+#include "models/comm/patterns.hpp"
+#include "models/fabric/topology.hpp"
+
+namespace diecast::cost {
+
+/// One reason why it cannot be faster.
+struct bound_term {
+  std::string kind;  ///< injection, ejection, cube, sip, bisection, links, memory, vector, latency
+  double ns{};
+  std::string detail;  ///< which rank, cut or pair
+};
+
+struct bound {
+  double ns{};                    ///< of the binding term; 0: nothing has to happen (one rank, no bytes)
+  std::string kind;               ///< of the binding term; empty when nothing has to happen
+  std::vector<bound_term> terms;  ///< the strongest of each kind, strongest first
+};
+
+struct bound_request {
+  comm::collective what{comm::collective::all_reduce};
+  const comm::group& ranks;
+  std::uint64_t bytes{};  ///< as --bytes: per rank, or the total (comm::size_meaning_of)
+  std::uint32_t root{};   ///< where the collective has one
+};
+
+/// Time grows with pairs of ranks up to 64 ranks and linearly beyond (farthest pair by double sweep).
+[[nodiscard]] bound lower_bound(const fabric::topology& t, const config::machine_config& c,
+                                const bound_request& r);
+
+/// The latency that spec asks small messages to come near: the larger of one quiet one-element message
+/// between the farthest ranks and ceil(log2 ranks) such messages between the nearest. Not a bound: a rank
+/// may send its next message before the first has arrived. ns.
+[[nodiscard]] double latency_goal_ns(const fabric::topology& t, const config::machine_config& c,
+                                     const comm::group& g);
+
+}  // namespace diecast::cost

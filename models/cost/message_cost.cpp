@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/cost/message_cost.hpp"
+
+#include "models/abi/address.hpp"
+#include "models/timing/link.hpp"
+
+namespace diecast::cost {
+namespace {
+
+/// A request crosses from one block of a PE to the next in a cycle; a bank serves one block per cycle.
+constexpr std::uint64_t handover_cycles = 1;
+constexpr std::uint64_t bank_cycles = 1;
+constexpr std::uint64_t element_bytes = 4;  ///< the longest element: any fits one flit
+
+}  // namespace
+
+endpoint_costs endpoint_costs_of(const config::machine_config& c) {
+  const clock_domain clock = timing::noc_clock(c);
+  const config::pe_block& pe = c.pe;
+  const auto cycles = [&clock](std::uint64_t n) { return clock.cycles(n); };
+  endpoint_costs e;
+  e.call = cycles(c.ccl.kernel_call_cycles);
+  e.send = e.call + cycles(2 * pe.register_cycles);
+  e.departure = cycles(c.ipcq.check_cycles + pe.dma_launch_cycles + pe.dma_startup_cycles + handover_cycles +
+                       bank_cycles + pe.tcm_read_cycles);
+  e.arrival = cycles(2 * handover_cycles + bank_cycles + c.ipcq.match_cycles);
+  e.wake = cycles(pe.interrupt_cycles + pe.register_cycles);
+  e.release = cycles(pe.register_cycles);
+  e.drain = cycles(pe.register_cycles);
+  e.vector = cycles(pe.vector_startup_cycles + handover_cycles + bank_cycles + pe.tcm_read_cycles);
+  e.issue = cycles(pe.dma_issue_cycles);
+  return e;
+}
+
+abi::node_address terminal_of(const fabric::topology& t, pe_coord pe) {
+  return t.locate(abi::encode({pe.sip, pe.cube, abi::region::tcm, pe.pe.value, 0}));
+}
+
+std::uint32_t message_flits(const config::machine_config& c, std::uint64_t bytes) {
+  return abi::flits_of(static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(c.noc.flit_bytes));
+}
+
+sim_time flight(const fabric::topology& t, const config::machine_config& c, pe_coord from, pe_coord to,
+                std::uint64_t bytes) {
+  const endpoint_costs ends = endpoint_costs_of(c);
+  return ends.departure +
+         fabric::idle_latency(t, c, terminal_of(t, from), terminal_of(t, to), abi::traffic_class::comm,
+                              message_flits(c, bytes)) +
+         ends.arrival;
+}
+
+sim_time quiet_message(const fabric::topology& t, const config::machine_config& c, pe_coord from,
+                       pe_coord to) {
+  const endpoint_costs e = endpoint_costs_of(c);
+  return e.send + flight(t, c, from, to, element_bytes) + e.wake + e.call + e.vector + e.release + e.drain;
+}
+
+}  // namespace diecast::cost

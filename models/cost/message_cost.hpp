@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one message costs: the firmware around it, the engines at both ends, the fabric between them. The
+// terms are the blocks' own cycle counts (hw/ipcq, hw/pe, sw/runtime), so that bounds and formulas speak of
+// the machine at hand.
+#pragma once
+
+#include <cstdint>
+
+#include "models/config/machine_config.hpp"
+#include "models/fabric/topology.hpp"
+#include "models/types/ids.hpp"
+#include "models/types/time.hpp"
+
+namespace diecast::cost {
+
+/// The ends of a message, without what lies between the terminals.
+struct endpoint_costs {
+  sim_time send;       ///< firmware: the runtime call and its two registers, up to the doorbell
+  sim_time departure;  ///< doorbell to the first packet at the network interface: engine, DMA, TCM read
+  sim_time arrival;    ///< last packet at the receiver's terminal to the token visible: TCM write, match
+  sim_time wake;       ///< interrupt and the read of the event register
+  sim_time call;       ///< firmware: the runtime call that takes the message
+  sim_time release;    ///< firmware: the tail register
+  sim_time drain;      ///< firmware: the last look at the event register before a kernel ends
+  sim_time vector;     ///< a vector command of one element, from start to result
+  sim_time issue;      ///< between two descriptors of the DMA
+};
+[[nodiscard]] endpoint_costs endpoint_costs_of(const config::machine_config& c);
+
+/// The terminal of a PE.
+[[nodiscard]] abi::node_address terminal_of(const fabric::topology& t, pe_coord pe);
+
+/// Flits of a message of at most one packet.
+[[nodiscard]] std::uint32_t message_flits(const config::machine_config& c, std::uint64_t bytes);
+
+/// From the doorbell at `from` to the token visible at `to` on a quiet machine, for a message of at most
+/// one packet.
+[[nodiscard]] sim_time flight(const fabric::topology& t, const config::machine_config& c, pe_coord from,
+                              pe_coord to, std::uint64_t bytes);
+
+/// One quiet message of one element: from the sender's call to the end of a receiver that slept for it,
+/// copied it and gave its credit back.
+[[nodiscard]] sim_time quiet_message(const fabric::topology& t, const config::machine_config& c,
+                                     pe_coord from, pe_coord to);
+
+}  // namespace diecast::cost

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/cost/wire_rates.hpp"
+
+#include <algorithm>
+
+#include "models/abi/wire.hpp"
+
+namespace diecast::cost {
+namespace {
+
+double d(std::uint64_t n) { return static_cast<double>(n); }
+
+double wire_factor(std::uint64_t payload, std::uint64_t flit) {
+  const auto flits = abi::flits_of(static_cast<std::uint32_t>(payload), static_cast<std::uint32_t>(flit));
+  return d(flits * flit) / d(payload);
+}
+
+}  // namespace
+
+wire_rates::wire_rates(const config::machine_config& c) : config_(c) {
+  const std::uint64_t flit = c.noc.flit_bytes;
+  const std::uint64_t longest =
+      std::max<std::uint64_t>(1, std::min(c.noc.max_packet_bytes, c.ipcq.slot_bytes));
+  factor_ = wire_factor(longest, flit);
+  const std::uint64_t whole_flits = longest / flit * flit;
+  if (whole_flits > 0) factor_ = std::min(factor_, wire_factor(whole_flits, flit));
+  noc_ = d(flit) * c.noc.clock_ghz;
+  tcm_ = d(c.pe.tcm_banks * c.pe.tcm_bank_bytes) * c.noc.clock_ghz;
+  vector_ = d(c.pe.vector_lanes) * 2 * c.noc.clock_ghz;
+}
+
+double wire_rates::ucie_gbytes_s(const fabric::topology& t, sip_id sip, cube_id cube, fabric::side s) const {
+  const bool vertical = s == fabric::side::north || s == fabric::side::south;
+  const double lanes = d(vertical ? config_.noc.columns : config_.noc.rows);
+  return std::min(fabric::ucie_payload_gbytes_s(t.ucie(sip, cube, s)), lanes * noc_);
+}
+
+double wire_rates::sip_link_gbytes_s(const fabric::topology& t, std::uint32_t index) const {
+  return std::min(t.sip_link_settings(index).gbytes_s, noc_);
+}
+
+}  // namespace diecast::cost

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/run/bound.hpp"
+
+#include "models/cost/lower_bound.hpp"
+
+namespace diecast::platforms {
+
+void add_bound(const prepared_run& run, run_outcome& outcome) {
+  const auto what = comm::collective_named(run.point.collective);
+  if (!what) return;  // a kernel of somebody else's collective: nothing is known of what it must do
+  const cost::bound b =
+      cost::lower_bound(run.machine.topology, run.machine.config, {*what, run.members, run.point.bytes});
+  if (b.terms.empty()) return;
+  outcome.bound_ns = b.ns;
+  outcome.bound_kind = b.kind;
+  outcome.bound_detail = b.terms.front().detail;
+}
+
+void rate_against_bound(run_outcome& outcome) {
+  if (outcome.bound_ns > 0 && outcome.time_ns > 0) outcome.efficiency = outcome.bound_ns / outcome.time_ns;
+}
+
+}  // namespace diecast::platforms

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Each of these one-line changes of the tag-matching unit or its shadow must be found by the suite's checks.
+
+Usage: tag_mutations.py COMPILER SOURCE_ROOT [JOBS]
+"""
+import concurrent.futures
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+UNIT = "models/protocol/tag_unit.hpp"
+SHADOW = "models/protocol/tag_shadow.hpp"
+
+# (name, file, the line or the part of it that changes, what it changes to)
+MUTATIONS = [
+    ("entries may match at once", UNIT,
+     "if (command.seen == unexpected_count_) make_all_eligible();", "make_all_eligible();"),
+    ("the count does not wrap", UNIT,
+     "unexpected_count_ = (unexpected_count_ + 1) % modulus_;", "unexpected_count_ = unexpected_count_ + 1;"),
+    ("the mask is ignored", UNIT, "return ((other ^ tag) & mask) == 0;", "return (other ^ tag) == 0;"),
+    ("new entries go to the front", UNIT,
+     "list_.push_back({c.wanted, c.buffer, c.room, c.index, rule_ == eligibility::never_wait});",
+     "list_.insert(list_.begin(), {c.wanted, c.buffer, c.room, c.index, rule_ == eligibility::never_wait});"),
+    ("CONSUMED waits for the bytes", UNIT,
+     "report({tag_completion::kind::consumed, true, v.index, 0, message}, nothing);",
+     "landing_.push_back({{tag_completion::kind::consumed, true, v.index, 0, message}, v.ticket});"),
+    ("a match stays in the list", UNIT,
+     "    list_.erase(list_.begin() + static_cast<std::ptrdiff_t>(at));\n    if (whole)", "    if (whole)"),
+    ("any entry is offloaded, whatever waits before it", SHADOW,
+     "if (offloaded() + 1 < live_.size()) {", "if (false) {"),
+    ("an index is free before its commands are answered", SHADOW,
+     "return !occupied && !appending && !removing;", "return !occupied;"),
+    ("a message matched in software is not counted", SHADOW,
+     "    ++counts_.matched_in_software;\n    if (index == no_index) return;",
+     "    seen_ = (seen_ + policy_.modulus - 1) % policy_.modulus;\n    if (index == no_index) return;"),
+    ("the entry of a receive completed in software stays", SHADOW,
+     "    indexes_[index].forced = true;\n    request_removal(index);", "    indexes_[index].forced = true;"),
+    ("a receive being cancelled takes a message", SHADOW,
+     "if (live_[i].cancelling || !live_[i].posted.wanted.accepts(tag)) continue;",
+     "if (!live_[i].posted.wanted.accepts(tag)) continue;"),
+    ("the unit is never told with a NOP", SHADOW,
+     "if (told_ == seen_ || offloaded() == 0) return;", "return;"),
+    ("unexpected messages are kept newest first", SHADOW,
+     "if (d.what == decision::kind::stored) unexpected_.push_back({id, tag});",
+     "if (d.what == decision::kind::stored) unexpected_.insert(unexpected_.begin(), {id, tag});"),
+    ("no command is due however many messages are unexpected", SHADOW,
+     "% policy_.modulus >= policy_.command_interval) {", "% policy_.modulus >= policy_.modulus) {"),
+]
+
+
+def outcome(compiler, root, folder, change):
+    """The exit code and the output of the checks built with one change, or with none."""
+    folder.mkdir()
+    for header in (UNIT, SHADOW):
+        text = (root / header).read_text()
+        if change and change[1] == header:
+            if text.count(change[2]) != 1:
+                raise SystemExit(f"mutation '{change[0]}': {text.count(change[2])} places in {header} read "
+                                 f"{change[2]!r}; expected one")
+            text = text.replace(change[2], change[3])
+        (folder / header).parent.mkdir(parents=True, exist_ok=True)
+        (folder / header).write_text(text)
+    program = folder / "check"
+    built = subprocess.run([compiler, "-std=c++20", "-O0", f"-I{folder}", f"-I{root}", f"-I{root}/testbench",
+                            str(root / "testbench/mutation/tag_check.cpp"), "-o", str(program)],
+                           capture_output=True, text=True)
+    if built.returncode != 0:
+        raise SystemExit(f"{change[0] if change else 'no change'}: does not compile\n{built.stderr}")
+    run = subprocess.run([str(program)], capture_output=True, text=True, timeout=300)
+    return run.returncode, run.stdout.strip()
+
+
+def main():
+    compiler, root = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
+    jobs = int(sys.argv[3]) if len(sys.argv) > 3 else 2
+    bad = 0
+    with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        changes = [None] + MUTATIONS
+        runs = [pool.submit(outcome, compiler, root, pathlib.Path(scratch) / str(i), c)
+                for i, c in enumerate(changes)]
+        for change, run in zip(changes, runs):
+            code, text = run.result()
+            right = code == (1 if change else 0)
+            bad += not right
+            print(f"{'ok ' if right else 'BAD'}  {change[0] if change else 'no change'}: {text}")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds: no run is faster than its lower bound, whatever the machine and the algorithm."""
+import random
+
+import harness
+
+SIZES = (2, 64, 1000, 16384)
+
+
+def random_machine(rng):
+    """A small machine of any shape, whose parts are fast or slow in all combinations."""
+    topology = rng.choice(["ring", "mesh_2d", "torus_2d", "fully_connected"])
+    sips = rng.choice([1, 1, 2, 3, 4])
+    # Wrapped NoCs have twice the VCs: with the legs of longer routes they would be more than 64.
+    noc = rng.choice(["mesh", "crossbar", "torus"] if sips <= 2 else ["mesh", "crossbar"])
+    words = [
+        f"pod.sips={sips}", f"pod.topology={topology}",
+        f"sip.columns={rng.randint(1, 3)}", f"sip.rows={rng.randint(1, 2)}",
+        f"cube.pes={rng.choice([1, 2, 3, 4])}",
+        f"noc.columns={rng.randint(1, 4)}", f"noc.rows={rng.randint(1, 4)}",
+        f"noc.topology={noc}",
+        f"noc.max_packet_bytes={rng.choice([128, 256, 1024])}",
+        f"ucie.gt_s={rng.choice([4, 16, 32])}", f"ucie.modules={rng.choice([1, 2])}",
+        f"ucie.flit_format={rng.choice(['raw', 'flit_68', 'flit_256'])}",
+        f"sip_link.gbytes_s={rng.choice([8, 64])}", f"sip_link.latency_ns={rng.choice([5, 100])}",
+        f"pe.vector_lanes={rng.choice([1, 64, 256])}", f"pe.vector_startup_cycles={rng.choice([0, 10])}",
+        f"pe.register_cycles={rng.choice([1, 7])}", f"pe.interrupt_cycles={rng.choice([1, 10])}",
+        f"ccl.kernel_call_cycles={rng.choice([0, 20])}", f"pe.dma_startup_cycles={rng.choice([0, 40])}",
+        f"pe.tcm_banks={rng.choice([1, 32])}", f"ipcq.n_slots={rng.choice([1, 2, 4])}",
+        f"ipcq.slot_bytes={rng.choice([256, 1024, 8192])}",
+        f"ipcq.buffer_kind={rng.choice(['tcm', 'tcm', 'sram', 'hbm'])}",
+        f"ipcq.backpressure={rng.choice(['sleep', 'poll'])}", "ipcq.queue_pairs=64", "ipcq.poll_cycles=10",
+    ]
+    return harness.sets(*words)
+
+
+class Bounds(harness.Case):
+    def assert_not_beaten(self, row):
+        where = f"{row['algorithm']}, {row['bytes']} bytes, {row['ranks']} ranks, {row['bound_kind']}"
+        self.assertGreaterEqual(row["time_ns"], row["bound_ns"], where)
+        if row["ranks"] > 1 and row["bytes"] > 0:
+            self.assertGreater(row["bound_ns"], 0, where)
+            self.assertAlmostEqual(row["efficiency"], row["bound_ns"] / row["time_ns"], msg=where)
+        else:
+            self.assertIsNone(row["efficiency"], where)
+
+    def test_random_machines_never_beat_it(self):
+        rng = random.Random(6)
+        seen = set()
+        for _ in range(50):
+            machine = random_machine(rng)
+            ranks = rng.choice(["pe", "cube", "sip"])
+            size = rng.choice(SIZES)
+            for row in self.runs(*machine, "--ranks", ranks, "--algorithm", "all", "--bytes", size):
+                self.assert_not_beaten(row)
+                seen.add(row["bound_kind"])
+        self.assertGreaterEqual(len(seen - {"none"}), 4, f"of the kinds of bounds only {seen} ever bind")
+
+    def test_it_depends_on_the_machine_and_the_collective_alone(self):
+        rows = self.runs(*harness.SMALL, "--ranks", "pe", "--algorithm", "all", "--bytes", "4KiB")
+        self.assertGreater(len({row["algorithm"] for row in rows}), 2)
+        self.assertEqual(len({(row["bound_ns"], row["bound_kind"]) for row in rows}), 1)
+
+    def test_nothing_to_do_has_no_bound(self):
+        row = self.one(*harness.SMALL, "--ranks", "pe", "--algorithm", "ring_1d", "--bytes", "0")
+        self.assertEqual((row["bound_ns"], row["bound_kind"], row["efficiency"]), (0, "none", None))
+
+
+class Table(harness.Case):
+    COLUMNS = ["size", "count", "type", "redop", "collective", "algorithm", "ranks", "time_ns", "algbw_GB/s",
+               "busbw_GB/s", "bound_ns", "bound", "eff", "#wrong", "verified"]
+
+    def test_columns_of_nccl_tests_and_the_bound(self):
+        done = self.run_pod(*harness.SMALL, "--ranks", "pe", "--algorithm", "ring_1d", "--bytes", "4KiB:16KiB:x2")
+        lines = done.stdout.splitlines()
+        header = next(i for i, line in enumerate(lines) if line.split() == self.COLUMNS)
+        rows = [line.split() for line in lines[header + 1:] if line.strip() and "note:" not in line]
+        self.assertEqual([row[0] for row in rows], ["4", "8", "16"])
+        for row, count in zip(rows, (2048, 4096, 8192)):
+            self.assertEqual(row[2:7], [str(count), "f16", "sum", "all_reduce", "ring_1d"])
+            self.assertTrue(row[-3].endswith("%"), row)
+            self.assertEqual(row[-2:], ["0", "yes"])
+
+    def test_csv_has_the_bound(self):
+        text = self.run_pod(*harness.SMALL, "--ranks", "pe", "--algorithm", "ring_1d", "--format", "csv").stdout
+        names, values = (line.split(",") for line in text.splitlines())
+        row = dict(zip(names, values))
+        self.assertAlmostEqual(float(row["efficiency"]), float(row["bound_ns"]) / float(row["time_ns"]))
+        self.assertEqual(int(row["count"]) * 2, int(row["bytes"]))
+
+
+if __name__ == "__main__":
+    harness.main()

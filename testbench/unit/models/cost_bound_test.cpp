@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lower bound against formulas done by hand: what binds, by how much, and when nothing does.
+#include <cmath>
+
+#include "models/cost/cuts.hpp"
+#include "models/cost/latency_bound.hpp"
+#include "models/cost/lower_bound.hpp"
+#include "models/cost/message_cost.hpp"
+#include "support/test.hpp"
+
+namespace diecast::cost {
+namespace {
+
+using comm::collective;
+using comm::rank_set;
+
+constexpr double header = 17.0 / 16;  ///< 1 KiB in flits of 64 B, and the header flit
+
+config::machine_config grid_of_cubes(std::uint64_t k) {
+  config::machine_config c;
+  c.pod.sips = 1;
+  c.sip.columns = c.sip.rows = k;
+  c.cube.pes = 1;
+  // Die-to-die links of 8 GB/s, which a network interface of 64 GB/s never holds up.
+  c.ucie.format = config::flit_format::raw;
+  c.ucie.modules = 1;
+  c.ucie.lanes = 16;
+  c.ucie.gt_s = 4;
+  return c;
+}
+
+struct machine {
+  explicit machine(const config::machine_config& what) : c(what), t(c) {}
+  [[nodiscard]] bound of(collective what, rank_set set, std::uint64_t bytes, std::uint32_t root = 0) const {
+    const comm::group g = comm::map_ranks(c.shape(), set);
+    return lower_bound(t, c, {what, g, bytes, root});
+  }
+  /// Time that `bytes` more take: the ends of messages cancel.
+  [[nodiscard]] double slope(collective what, rank_set set, std::uint64_t bytes, const char* kind) const {
+    double ns[2] = {};
+    for (int i = 0; i < 2; ++i) {
+      for (const bound_term& term : of(what, set, bytes << i).terms) {
+        if (term.kind == kind) ns[i] = term.ns;
+      }
+    }
+    return ns[1] - ns[0];
+  }
+  config::machine_config c;
+  fabric::topology t;
+};
+
+TEST_CASE("bounds of k x k grids are those of the literature") {
+  constexpr std::uint64_t mib = 1 << 20;
+  constexpr double n = mib;
+  constexpr double b = 8;
+  for (const std::uint64_t k : {2, 3, 4}) {
+    const machine m(grid_of_cubes(k));
+    const auto kd = static_cast<double>(k), p = kd * kd;
+    // n (k + 1) / (2 k B): 2 (p - 1) messages of n over 4 k (k - 1) links.
+    CHECK(m.slope(collective::all_reduce, rank_set::cube, mib, "links") ==
+          Approx(header * n * (kd + 1) / (2 * kd * b)));
+    // (p - 1) m / (2 B) into a corner, m = n / p.
+    CHECK(m.slope(collective::all_gather, rank_set::cube, mib, "cube") ==
+          Approx(header * (p - 1) * n / p / (2 * b)));
+    CHECK(m.slope(collective::reduce_scatter, rank_set::cube, mib, "cube") ==
+          Approx(header * (p - 1) * n / p / (2 * b)));
+    CHECK(m.slope(collective::broadcast, rank_set::cube, mib, "cube") == Approx(header * n / (2 * b)));
+    // k^3 m / (4 B) over the middle, m = n / p per pair.
+    if (k % 2 == 0) {
+      CHECK(m.slope(collective::all_to_all, rank_set::cube, mib, "bisection") ==
+            Approx(header * kd * kd * kd * n / p / (4 * b)));
+    }
+  }
+}
+
+TEST_CASE(
+    "the default SIP is bound by the network interfaces of its PEs, two SIPs by the link between them") {
+  config::machine_config c;
+  c.pod.sips = 1;
+  constexpr std::uint64_t mib = 1 << 20;
+  const machine sip(c);
+  const bound b = sip.of(collective::all_reduce, rank_set::pe, mib);
+  CHECK((b.kind == "injection" || b.kind == "ejection"));
+  CHECK(sip.slope(collective::all_reduce, rank_set::pe, mib, "injection") ==
+        Approx(header * 2 * 127 / 128 * mib / 64));
+  c.pod.sips = 2;
+  c.sip_link.gbytes_s = 16;
+  const machine pod(c);
+  CHECK(pod.slope(collective::all_reduce, rank_set::pe, mib, "sip") == Approx(header * mib / 16));
+  // Two SIPs: reduction and result together, 2 n over the two directions, is the same.
+  CHECK(pod.slope(collective::all_reduce, rank_set::pe, mib, "links") == Approx(header * mib / 16));
+  CHECK(pod.slope(collective::all_to_all, rank_set::pe, mib, "sip") ==
+        Approx(header * 128 * 128 / 256.0 * mib / 16));
+}
+
+TEST_CASE("slow vector units and memories bind") {
+  config::machine_config c;
+  c.pod.sips = 1;
+  c.pe.vector_lanes = 1;
+  constexpr std::uint64_t mib = 1 << 20;
+  CHECK(machine(c).of(collective::all_reduce, rank_set::cube, mib).kind == "vector");
+  CHECK(machine(c).slope(collective::all_reduce, rank_set::cube, mib, "vector") ==
+        Approx(15.0 / 16 * mib / 2));
+  c = {};
+  c.pe.tcm_banks = 1;
+  CHECK(machine(c).of(collective::all_reduce, rank_set::cube, mib).kind == "memory");
+  c = {};
+  c.ipcq.rings = config::buffer_kind::sram;
+  c.sram.gbytes_s = 4;
+  CHECK(machine(c).slope(collective::all_reduce, rank_set::cube, mib, "memory") ==
+        Approx(4.0 * 31 / 32 * mib / 4));
+}
+
+TEST_CASE("nothing has to happen for one rank or no bytes") {
+  config::machine_config c;
+  c.pod.sips = 1;
+  CHECK(machine(c).of(collective::all_reduce, rank_set::sip, 4096).terms.empty());
+  CHECK(machine(c).of(collective::all_reduce, rank_set::pe, 0).ns == 0);
+  CHECK(machine(c).of(collective::barrier, rank_set::pe, 0).kind == "latency");
+}
+
+TEST_CASE("the best tree of messages") {
+  const sim_time hop = nanoseconds(100);
+  CHECK(best_tree(1, hop, hop) == sim_time{});
+  // One message at a time: every round doubles those who know.
+  for (std::uint64_t p = 2; p <= 70; ++p) {
+    CHECK(best_tree(p, hop, hop) == hop * static_cast<std::uint64_t>(std::ceil(std::log2(p))));
+  }
+  // LogP with L = 6, o = 2, g = 4 (Karp et al.): eight processors after 24; a hop is L + 2 o less the
+  // receiver's o that the next send waits for anyway, so 10 here, a message every 4.
+  CHECK(best_tree(8, nanoseconds(10), nanoseconds(4)) == nanoseconds(24));
+}
+
+TEST_CASE("the bound of small messages is the latency between ranks") {
+  config::machine_config c;
+  c.pod.sips = 1;
+  c.sip.columns = 4;
+  c.sip.rows = 1;
+  c.cube.pes = 1;
+  const machine m(c);
+  const comm::group g = comm::map_ranks(c.shape(), rank_set::cube);
+  const far_pair far = farthest_pair(m.t, c, g);
+  CHECK(far.from.cube.value + far.to.cube.value == 3);
+  const bound b = m.of(collective::broadcast, rank_set::cube, 2);
+  CHECK(b.kind == "latency");
+  CHECK(b.ns < latency_goal_ns(m.t, c, g));
+  const endpoint_costs e = endpoint_costs_of(c);
+  CHECK(b.ns >= (e.send + e.departure + far.idle + e.arrival).ns());
+}
+
+TEST_CASE("a missing link leaves less to cross") {
+  config::machine_config c = grid_of_cubes(2);
+  const auto out_of = [](const config::machine_config& config, std::uint32_t cube) {
+    const fabric::topology t(config);
+    const comm::group g = comm::map_ranks(config.shape(), rank_set::cube);
+    for (const cut& found : cuts_of(t, config, g, 0)) {
+      if (found.kind == cut_kind::cube && found.name == cube_path(config.shape(), {}, cube_id{cube})) {
+        return found.out_gbytes_s;
+      }
+    }
+    return 0.0;
+  };
+  CHECK(out_of(c, 0) == Approx(16));
+  config::link_override off;
+  off.match = "pod.sip0.cube_0_0.ucie_e*";
+  off.enabled = false;
+  c.overrides.push_back(off);
+  CHECK(out_of(c, 0) == Approx(8));
+  CHECK(out_of(c, 3) == Approx(16));
+}
+
+}  // namespace
+}  // namespace diecast::cost
