@@ -35,18 +35,18 @@ void fault_interposer::on_packet(unsigned, packet_ptr p, const fabric_phase& pha
     copy->data = p->data;
     copies_.push_back({std::move(copy), phase});
   }
-  if (verdict.delay == sim_time{}) return deliver({std::move(p), phase});
   fabric_phase later = phase;
   later.head += verdict.delay;
-  later.tail += verdict.delay;
+  later.tail += verdict.delay + verdict.stretch;
+  if (verdict.delay == sim_time{}) return deliver({std::move(p), later});
   late_.put(now() + verdict.delay, late_sequence_++, {std::move(p), later});
 }
 
 /// A copy travels on credits that came back: the receiver frees as much again when it has taken the copy, and
 /// that goes to the sender.
 void fault_interposer::on_credit(unsigned, const fabric_phase& phase) {
-  const auto waiting = std::find_if(copies_.begin(), copies_.end(),
-                                    [&](const passage& c) { return c.phase.vc == phase.vc; });
+  const auto waiting =
+      std::find_if(copies_.begin(), copies_.end(), [&](const passage& c) { return c.phase.vc == phase.vc; });
   if (waiting == copies_.end()) return in.send_credit(phase.vc, phase.flits, phase.head);
   std::uint32_t& spared = spared_[phase.vc];
   spared += phase.flits;

@@ -34,9 +34,9 @@ void sip_link_fault::deliver(const sip_message& m) {
     return back_->out->deliver(freed);
   }
   if (verdict.twice) copies_.push_back(passed);
-  if (verdict.delay == sim_time{}) return out->deliver(passed);
   passed.head += verdict.delay;
-  passed.tail += verdict.delay;
+  passed.tail += verdict.delay + verdict.stretch;
+  if (verdict.delay == sim_time{}) return out->deliver(passed);
   late_.put(now() + verdict.delay, late_sequence_++, std::move(passed));
 }
 

@@ -42,7 +42,8 @@ void dma_engine::verify(const packet_ptr& p) const {
     path += fmt::format("{}{}", path.empty() ? "" : ", ", setup_.topology.links()[hop.link].name);
   }
   throw protocol_error(fmt::format(
-      "{}: {} checksum mismatch: {:#x} over the {} bytes at offset {} of message {} from {} to {}; the packet "
+      "{}: {} checksum mismatch: {:#x} over the {} bytes at offset {} of message {} from {} to {}; the "
+      "packet "
       "carries {:#x}; it came over {}",
       name(), checksum::to_string(kind), found, h.payload_bytes, h.offset, h.ipcq.sequence,
       pe_path(setup_.config.shape(), h.ipcq.source), abi::describe(h.ipcq.match_address), h.checksum, path));

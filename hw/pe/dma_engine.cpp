@@ -19,8 +19,7 @@ abi::node_address terminal_of(const dma_config& setup) {
 }
 
 std::unique_ptr<publication_rule> make_publication(const dma_config& setup) {
-  const auto* const fault =
-      fabric::fault_at(setup.config, config::fault_kind::token_before_data, setup.self);
+  const auto* const fault = fabric::fault_at(setup.config, config::fault_kind::token_before_data, setup.self);
   if (fault != nullptr) return std::make_unique<early_publication>(*fault);
   return std::make_unique<publication_rule>();
 }

@@ -60,6 +60,8 @@ class dma_engine : public sc_core::sc_module,
   /// Bytes that went through the checksum engine, both ways, and the time it took.
   [[nodiscard]] std::uint64_t checksum_bytes() const { return checksum_bytes_; }
   [[nodiscard]] sim_time checksum_time() const { return checksum_time_; }
+  /// The longest that a credit was on its way here.
+  [[nodiscard]] sim_time slowest_credit() const { return slowest_credit_; }
   /// Nothing queued, read, in flight or half received.
   [[nodiscard]] bool idle() const;
 
@@ -113,7 +115,7 @@ class dma_engine : public sc_core::sc_module,
   /// everything its flow sent before it has been published.
   struct inbound_message {
     abi::ipcq_fields fields;
-    std::uint32_t missing{};  ///< bytes not acknowledged yet; 1 for a message without bytes
+    std::uint32_t missing{};               ///< bytes not acknowledged yet; 1 for a message without bytes
     sim_time early_by{sim_time::never()};  ///< see publication_rule
     bool published{};
     std::uint64_t digest{};  ///< of the parts that have come, while somebody wants it
@@ -124,8 +126,8 @@ class dma_engine : public sc_core::sc_module,
     packet_arrived,
     packet_left,
     descriptor_ready,
-    sealed,   ///< the checksum of an outgoing packet has been made
-    verified,  ///< that of an incoming one has been compared
+    sealed,         ///< the checksum of an outgoing packet has been made
+    verified,       ///< that of an incoming one has been compared
     buffered_write  ///< the bytes of a message that was announced early leave the write buffer
   };
   struct work {
@@ -203,6 +205,7 @@ class dma_engine : public sc_core::sc_module,
   std::uint64_t checksums_{};         ///< keys of packets in those engines
   std::uint64_t checksum_bytes_{};
   sim_time checksum_time_;
+  sim_time slowest_credit_;
 };
 
 }  // namespace diecast::hw

@@ -29,6 +29,7 @@ void dma_engine::arrived(const packet_ptr& p, std::uint8_t vc) {
                        work_key(static_cast<unsigned>(work_kind::verified), checksums_++),
                        {work_kind::verified, 0, vc, p});
     case abi::packet_kind::ipcq_credit:
+      slowest_credit_ = std::max(slowest_credit_, now() - p->created);
       ipcq->credit_arrived(p->header.ipcq);
       return terminal_.release(vc, p->flits);
     case abi::packet_kind::read_request:

@@ -60,6 +60,8 @@ void pe_core::wait_until(sim_time t) {
 void pe_core::settle() {
   if (owed_cycles_ == 0) return;
   const sim_time owed = core_clock_.cycles(owed_cycles_);
+  busy_cycles_ += owed_cycles_;
+  busy_time_ += owed;
   if (owed_work_ > 0) {
     ++moves_;
     busy_until_ = hw::now() + owed;

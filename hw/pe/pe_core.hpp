@@ -40,6 +40,9 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   void launch_block_arrived(const abi::launch_block& block);
   [[nodiscard]] events::core_state state() const { return state_; }
   [[nodiscard]] std::uint64_t vector_busy_cycles() const { return vector_busy_cycles_; }
+  /// Cycles of instructions, as its cycle counter tells, and how long they took.
+  [[nodiscard]] std::uint64_t busy_cycles() const { return busy_cycles_; }
+  [[nodiscard]] sim_time busy_time() const { return busy_time_; }
   /// The step the kernel marked last; empty before its first.
   [[nodiscard]] std::string step() const;
   /// What the firmware polls for at the moment.
@@ -103,6 +106,8 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   core_health health_;
   clock_domain core_clock_;  ///< of the instructions; the rest of the PE keeps clock_
   std::uint64_t writes_{};   ///< of registers, by firmware
+  std::uint64_t busy_cycles_{};
+  sim_time busy_time_;
   sim_time phase_;
   std::uint64_t owed_cycles_{};  ///< firmware time not waited for yet
   std::uint64_t owed_work_{};    ///< of that, computation

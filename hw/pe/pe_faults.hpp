@@ -40,9 +40,9 @@ class early_publication : public publication_rule {
 
 /// What a core is fit for.
 struct core_health {
-  std::uint64_t slowdown{1};                   ///< its clock is divided by this
+  std::uint64_t slowdown{1};                    ///< its clock is divided by this
   std::uint64_t dies_after_writes{UINT64_MAX};  ///< register writes of its firmware
-  sim_time dies_at{};                          ///< not before
+  sim_time dies_at{};                           ///< not before
 };
 
 }  // namespace diecast::hw

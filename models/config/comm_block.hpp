@@ -60,15 +60,15 @@ enum class fault_kind : std::uint8_t {
 /// One entry of `faults`.
 struct fault_setting {
   fault_kind kind{};
-  std::string where;            ///< glob over instance paths of PEs, UCIe sides or SIP ports
-  std::uint64_t after{0};       ///< matching packets or operations let through first
-  std::uint64_t count{1};       ///< matching packets or operations hit; 0: all from then on
-  double from_us{0.0};          ///< nothing before this time
-  double probability{1.0};      ///< of a hit, drawn for each packet or operation that could be one
-  double delay_ns{10'000.0};    ///< late_credit, reorder
-  double factor{8.0};           ///< slow_pe, link_degraded: how many times slower
-  std::string variant;          ///< wrong_install: swap | overlap
-  std::uint64_t seed{1};        ///< of the draws: which bit, whether at all
+  std::string where;          ///< glob over instance paths of PEs, UCIe sides or SIP ports
+  std::uint64_t after{0};     ///< matching packets or operations let through first
+  std::uint64_t count{1};     ///< matching packets or operations hit; 0: all from then on
+  double from_us{0.0};        ///< nothing before this time
+  double probability{1.0};    ///< of a hit, drawn for each packet or operation that could be one
+  double delay_ns{10'000.0};  ///< late_credit, reorder
+  double factor{8.0};         ///< slow_pe, link_degraded: how many times slower
+  std::string variant;        ///< wrong_install: swap | overlap
+  std::uint64_t seed{1};      ///< of the draws: which bit, whether at all
   bool operator==(const fault_setting&) const = default;
 };
 

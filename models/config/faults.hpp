@@ -23,9 +23,9 @@ struct fault_kind_entry {
   fault_kind kind{};
   std::string name;
   fault_mechanism mechanism{};
-  std::string place;  ///< what `where` names, in words
-  bool links{};       ///< `where` may name UCIe sides and SIP ports
-  bool pes{};         ///< `where` may name PEs
+  std::string place;              ///< what `where` names, in words
+  bool links{};                   ///< `where` may name UCIe sides and SIP ports
+  bool pes{};                     ///< `where` may name PEs
   std::vector<std::string> keys;  ///< beside kind, where and seed
   std::string description;
 };

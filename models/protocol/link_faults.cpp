@@ -56,9 +56,11 @@ link_faults::link_faults(const std::vector<config::fault_setting>& settings, con
 void link_faults::degrade(const config::fault_setting& f, std::uint32_t flits, sim_time head, sim_time tail,
                           verdict& v) {
   const auto slow = static_cast<std::uint64_t>(static_cast<double>(flit_time_.fs) * f.factor);
-  const sim_time finish = std::max(std::max(head, free_) + sim_time{slow} * flits, tail);
-  free_ = finish;
-  v.delay += finish - tail;
+  const sim_time start = std::max(head, free_);
+  const sim_time last = std::max(start + sim_time{slow} * (flits - 1), tail);
+  free_ = last + sim_time{slow};
+  v.delay += start - head;
+  v.stretch += (last - start) - std::min(last - start, tail - head);
 }
 
 link_faults::verdict link_faults::pass(const abi::packet_header& header, std::vector<std::byte>& data,

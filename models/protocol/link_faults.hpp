@@ -36,10 +36,11 @@ class fault_trigger {
 class link_faults {
  public:
   struct verdict {
-    bool lost{};   ///< never arrives; its buffer space is free again
-    bool held{};   ///< stays where it is, and so does its buffer space
-    bool twice{};  ///< arrives, and once more when there is room
-    sim_time delay;
+    bool lost{};       ///< never arrives; its buffer space is free again
+    bool held{};       ///< stays where it is, and so does its buffer space
+    bool twice{};      ///< arrives, and once more when there is room
+    sim_time delay;    ///< of the first flit
+    sim_time stretch;  ///< of the last one, besides
   };
 
   /// `flit_time`: of one flit on this link, for link_degraded.

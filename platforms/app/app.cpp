@@ -16,6 +16,7 @@
 #include "platforms/app/inform.hpp"
 #include "platforms/app/options.hpp"
 #include "platforms/app/reproduce.hpp"
+#include "platforms/diagnose/doctor.hpp"
 #include "platforms/io/config_docs.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/output_dir.hpp"
@@ -210,11 +211,14 @@ class reporter {
     out_->write("result.json", platforms::result_json(context_, outcomes_));
     out_->write("links.csv", platforms::links_csv(outcomes_));
     out_->write("ipcq.csv", platforms::ipcq_csv(outcomes_));
+    out_->write("health.csv", platforms::health_csv(outcomes_));
     for (std::size_t i = 0; i < outcomes_.size(); ++i) {
       const std::string& report = outcomes_[i].deadlock_json;
-      if (!report.empty()) out_->write(planned_ == 1 ? "deadlock.json" : fmt::format("deadlock_{}.json", i), report);
+      if (!report.empty())
+        out_->write(planned_ == 1 ? "deadlock.json" : fmt::format("deadlock_{}.json", i), report);
       const std::string& flight = outcomes_[i].flight_json;
-      if (!flight.empty()) out_->write(planned_ == 1 ? "flight.json" : fmt::format("flight_{}.json", i), flight);
+      if (!flight.empty())
+        out_->write(planned_ == 1 ? "flight.json" : fmt::format("flight_{}.json", i), flight);
     }
   }
 
@@ -256,10 +260,45 @@ int run_points(const registries& tables, const options& o, const platforms::mach
   return report.finish();
 }
 
+/// The experiments are runs of this program; the doctor is given its path and the flags, nothing else.
+int run_diagnosis(const registries& tables, const options& o, int argc, char** argv) {
+  if (o.bytes.size() > 1 || o.algorithms.size() > 1 || o.algorithms == std::vector<std::string>{"all"}) {
+    throw user_error(problem{"--diagnose", "looks into one run", fmt::format("{} sizes", o.bytes.size()),
+                             "a single algorithm and size"});
+  }
+  const std::string config = platforms::dump_config(load_machine(tables, o));  // refuses what is no config
+  std::optional<platforms::output_dir> out;
+  if (!o.out.empty()) {
+    out.emplace(o.out);
+    out->write("config.json", config);
+  }
+  const diagnose::patient who{std::filesystem::read_symlink("/proc/self/exe").string(),
+                              {argv + 1, argv + argc},
+                              o.collective,
+                              o.algorithms.empty() ? "" : o.algorithms.front(),
+                              o.bytes.front()};
+  const diagnose::diagnosis found = diagnose::examine(who);
+  if (o.format == output_format::json) {
+    print(found.json);
+  } else if (!o.quiet) {
+    print(found.text);
+  }
+  const auto write = [&](const char* name, const std::string& text) {
+    if (out) return out->write(name, text);
+    if (!(std::ofstream(name) << text << std::flush)) {
+      throw output_error(fmt::format("{}: cannot be written", name));
+    }
+  };
+  write("diagnosis.json", found.json);
+  write("diagnosis.txt", found.text);
+  return found.exit_code;
+}
+
 int run_checked(const registries& tables, int argc, char** argv) {
   check(tables);
   const options o = parse_options(argc, argv);
   if (inform(tables, o)) return 0;
+  if (o.diagnose) return run_diagnosis(tables, o, argc, argv);
   const config::machine_config config = load_machine(tables, o);
   if (o.dump_config) return print(platforms::dump_config(config)), 0;
   const platforms::machine_model machine(config);

@@ -40,6 +40,7 @@ po::options_description run_options() {
       "iters", text("N"), "timed repetitions (1)")("warmup", text("N"), "untimed repetitions first (0)")(
       "data", text("exact|rank_plus_one"), "contents of the vectors (exact)")(
       "no-data", "timing only: no payload bytes are stored, nothing is verified")(
+      "diagnose", "find out what is wrong by experiments; writes diagnosis.json and diagnosis.txt")(
       "double-run", "run everything twice and compare it; exit code 6 when anything differs")(
       "record", text("FILE"), "write what every rank did in every step")(
       "verify", text("FILE"), "compare with a recorded run; exit code 6 names the first difference")(
@@ -64,8 +65,8 @@ po::options_description output_options() {
 po::options_description other_options() {
   po::options_description d("Information");
   d.add_options()("list", po::value<std::string>()->value_name("WHAT"),
-                  "algorithms, patterns, mappers, faults or presets")("schema",
-                                                              "print the JSON Schema of config files")(
+                  "algorithms, patterns, mappers, faults or presets")(
+      "schema", "print the JSON Schema of config files")(
       "doc", po::value<std::string>()->value_name("config|registers"),
       "print a generated reference page (Markdown)")("version", "print the version")("help", "print this");
   return d;
@@ -112,6 +113,7 @@ void read_run(flag_reader& r, options& o) {
   r.with("workload", [&](const string&, const string& v) { o.workload = v; });
   o.no_data = r.flag("no-data");
   o.double_run = r.flag("double-run");
+  o.diagnose = r.flag("diagnose");
   r.with("record", [&](const string&, const string& v) { o.record = v; });
   r.with("verify", [&](const string&, const string& v) { o.verify = v; });
 }
@@ -212,14 +214,15 @@ std::vector<std::uint64_t> parse_sizes(const std::string& text) {
 
 std::string help_text(const platform_entry& platform) {
   std::ostringstream text;
-  text << platform.name << ": " << platform.description << "\n\nUsage: " << platform.name
-       << " [flags]\n\nExamples:\n  " << platform.name
-       << " --collective all_reduce --bytes 4KiB:64KiB:x4 --out out\n  " << platform.name
-       << " --set ccl.root=corner --set ipcq.n_slots=2\n  " << platform.name << " --check-config\n"
-       << all_options()
-       << "\nExit codes: 0 verified (or not checked, said so), 1 wrong result, 2 usage or config error, 3 "
-          "deadlock,\n"
-          "4 data fault, 5 output not writable, 6 not reproducible, 70 internal error, 130/143 interrupted.\n";
+  text
+      << platform.name << ": " << platform.description << "\n\nUsage: " << platform.name
+      << " [flags]\n\nExamples:\n  " << platform.name
+      << " --collective all_reduce --bytes 4KiB:64KiB:x4 --out out\n  " << platform.name
+      << " --set ccl.root=corner --set ipcq.n_slots=2\n  " << platform.name << " --check-config\n"
+      << all_options()
+      << "\nExit codes: 0 verified (or not checked, said so), 1 wrong result, 2 usage or config error, 3 "
+         "deadlock,\n"
+         "4 data fault, 5 output not writable, 6 not reproducible, 70 internal error, 130/143 interrupted.\n";
   return text.str();
 }
 

@@ -39,6 +39,7 @@ struct options {
   std::string pattern_data{"exact"};
   std::string workload;
   bool double_run{};
+  bool diagnose{};
   std::string record;  ///< file to write
   std::string verify;  ///< file to compare with
 };

@@ -39,7 +39,8 @@ run_outcome without_costs(run_outcome o) {
 }
 
 std::string differing_number(const run_outcome& a, const run_outcome& b) {
-  if (a.fingerprint != b.fingerprint) return fmt::format("fingerprint is {}, was {}", b.fingerprint, a.fingerprint);
+  if (a.fingerprint != b.fingerprint)
+    return fmt::format("fingerprint is {}, was {}", b.fingerprint, a.fingerprint);
   for (std::size_t i = 0; i < std::min(a.stats.size(), b.stats.size()); ++i) {
     if (a.stats[i] == b.stats[i]) continue;
     return fmt::format("{} is {}, was {}", a.stats[i].first, b.stats[i].second, a.stats[i].second);
@@ -104,8 +105,8 @@ void run_record::verify(std::size_t index, run_outcome& o) const {
     return complain(o, fmt::format("{}: run {} is {}, recorded is {}", file_, index, name_of(o),
                                    index < entries_.size() ? entries_[index].name : "none"));
   }
-  const auto d = platforms::first_difference(platforms::rows_from(entries_[index].steps),
-                                             platforms::rows_from(o.steps));
+  const auto d =
+      platforms::first_difference(platforms::rows_from(entries_[index].steps), platforms::rows_from(o.steps));
   if (d) complain(o, fmt::format("differs from {} first at {}", file_, platforms::to_text(*d)));
 }
 

@@ -35,7 +35,8 @@ void read_key(fault_setting& fault, const fault_kind_entry& kind, const std::str
   const fault_key* const key = config::find_fault_key(name);
   if (key == nullptr) {
     const std::string near = config::nearest(name, keys_of(kind));
-    const std::string what = near.empty() ? "unknown key" : fmt::format("unknown key; did you mean {}?", near);
+    const std::string what =
+        near.empty() ? "unknown key" : fmt::format("unknown key; did you mean {}?", near);
     return report(path, what, describe(node), "one of " + config::join(keys_of(kind)));
   }
   if (!config::takes(kind.kind, name)) {
@@ -116,9 +117,11 @@ json_node faults_node(const std::vector<fault_setting>& faults) {
 
 std::string faults_markdown() {
   std::string page =
-      "\n## faults\n\nWhat is made to go wrong: a list of `{\"kind\": NAME, \"where\": NAME, ...}`. `where` takes "
+      "\n## faults\n\nWhat is made to go wrong: a list of `{\"kind\": NAME, \"where\": NAME, ...}`. `where` "
+      "takes "
       "`*` and `?`\n"
-      "and names PEs (`pod.sip0.cube_1_2.pe3`), UCIe sides (`pod.sip0.cube_1_2.ucie_east`, packets that leave "
+      "and names PEs (`pod.sip0.cube_1_2.pe3`), UCIe sides (`pod.sip0.cube_1_2.ucie_east`, packets that "
+      "leave "
       "there)\n"
       "or SIP ports (`pod.sip0.sip_port_e`). A name that matches nothing is an error. `--set faults=[...]` "
       "replaces\nthe list.\n\n| kind | mechanism | `where` names | keys | meaning |\n|---|---|---|---|---|\n";

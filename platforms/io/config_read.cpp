@@ -132,9 +132,9 @@ class file_reader {
   }
 
   void faults(const json_node& node) {
-    r_.faults = read_faults(node, [this](const std::string& path, const std::string& what,
-                                         const std::string& value,
-                                         const std::string& expected) { report(path, what, value, expected); });
+    r_.faults =
+        read_faults(node, [this](const std::string& path, const std::string& what, const std::string& value,
+                                 const std::string& expected) { report(path, what, value, expected); });
   }
 
   config::link_override override_entry(const std::string& path, const json_node& node) {

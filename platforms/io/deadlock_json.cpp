@@ -78,8 +78,9 @@ std::string deadlock_json(const prepared_run& run, const analysis::wait_for_repo
   j["pes"] = json::array();
   j["queue_pairs"] = json::array();
   for (const auto& d : machine.pes) {
-    j["pes"].push_back(
-        {{"pe", pe_path(run.machine.config.shape(), d.pe)}, {"state", events::to_string(d.state)}, {"step", d.step}});
+    j["pes"].push_back({{"pe", pe_path(run.machine.config.shape(), d.pe)},
+                        {"state", events::to_string(d.state)},
+                        {"step", d.step}});
     for (std::size_t i = 0; i < d.queue_pairs.size(); ++i) {
       if (d.queue_pairs[i].at_rest()) continue;
       j["queue_pairs"].push_back(

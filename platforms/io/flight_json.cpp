@@ -41,7 +41,8 @@ class writer {
 
   [[nodiscard]] json group() const {
     std::string ranks;
-    for (std::size_t r = 0; r < run_.members.members.size(); ++r) ranks += fmt::format("{}{}", r ? ", " : "", r);
+    for (std::size_t r = 0; r < run_.members.members.size(); ++r)
+      ranks += fmt::format("{}{}", r ? ", " : "", r);
     return {{group_name, {{"name", group_name}, {"desc", "default_pg"}, {"ranks", "[" + ranks + "]"}}}};
   }
 
@@ -49,7 +50,8 @@ class writer {
   [[nodiscard]] json status(const analysis::pe_dump& pe) const {
     const auto launched = static_cast<std::int64_t>(recorder_.launches());
     const bool done = pe.state == events::core_state::done;
-    const bool begun = done || pe.state == events::core_state::running || pe.state == events::core_state::asleep;
+    const bool begun =
+        done || pe.state == events::core_state::running || pe.state == events::core_state::asleep;
     return {{group_name,
              {{"last_enqueued_collective", launched},
               {"last_started_collective", begun ? launched : launched - 1},
@@ -62,6 +64,19 @@ class writer {
             {"state", events::to_string(pe.state)},
             {"step", pe.step},
             {"pg_status", status(pe)}};
+  }
+
+  [[nodiscard]] json flights(const analysis::stopped_machine& machine) const {
+    json list = json::array();
+    for (const analysis::flight& f : machine.flights) {
+      list.push_back({{"kind", f.credit ? "credit" : "message"},
+                      {"address_pa", fmt::format("{:#018x}", f.fields.match_address)},
+                      {"sequence", f.fields.sequence},
+                      {"bytes", f.fields.message_bytes},
+                      {"from", pe_path(run_.machine.config.shape(), f.fields.source)},
+                      {"where", f.where}});
+    }
+    return list;
   }
 
   void entries_of(const analysis::pe_dump& pe, json& entries) const {
@@ -139,9 +154,8 @@ class writer {
              json& entries) const {
     const auto add = [&](bool send, std::uint32_t sequence) {
       json e = base(pe, 0, point_to_point(pe, send, q.peer), 0, pe.step, 0);
-      e["record_id"] = e["op_id"] = recorder_.operations_of(pe.pe).empty()
-                                        ? 1
-                                        : recorder_.operations_of(pe.pe).back().record_id + 2;
+      e["record_id"] = e["op_id"] =
+          recorder_.operations_of(pe.pe).empty() ? 1 : recorder_.operations_of(pe.pe).back().record_id + 2;
       e["p2p_seq_id"] = sequence;
       e["direction"] = run_.direction_name(pe.pe, d);
       e["step"] = pe.step;
@@ -238,6 +252,7 @@ std::string flight_json(const prepared_run& run, const observe::flight_recorder&
                {"at_ns", at.ns()},
                {"summary", summary_of(run, rows, report)},
                {"ranks", rows},
+               {"in_flight", w.flights(machine)},
                {"pg_config", w.group()},
                {"pg_status", rows.empty() ? json::object() : rows.front().at("pg_status")},
                {"entries", entries}};

@@ -16,8 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 6> ours{"result.json", "config.json",   "links.csv",
-                                               "ipcq.csv",    "deadlock.json", "flight.json"};
+constexpr std::array<std::string_view, 9> ours{"result.json", "config.json",    "links.csv",
+                                               "ipcq.csv",    "health.csv",     "deadlock.json",
+                                               "flight.json", "diagnosis.json", "diagnosis.txt"};
 
 /// "deadlock_3.json", "flight_3.json": the report of one run of several.
 bool is_report_of_run(const std::string& name, std::string_view head) {

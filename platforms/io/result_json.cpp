@@ -104,6 +104,7 @@ std::string pack(const run_outcome& o) {
   j["output_lost"] = o.output_lost;
   j["deadlock_json"] = o.deadlock_json;
   j["flight_json"] = o.flight_json;
+  j["health"] = o.health;
   j["steps"] = o.steps;
   j["wall_s"] = o.wall_s;
   j["elaborate_s"] = o.elaborate_s;
@@ -125,6 +126,7 @@ run_outcome unpack(const std::string& text) {
   o.output_lost = j.at("output_lost");
   o.deadlock_json = j.at("deadlock_json");
   o.flight_json = j.at("flight_json");
+  o.health = j.at("health");
   o.steps = j.at("steps");
   o.wall_s = j.at("wall_s");
   o.elaborate_s = j.at("elaborate_s");

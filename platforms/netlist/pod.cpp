@@ -95,15 +95,14 @@ void sip::bind_edge(const build_context& context, cube_id c, fabric::side edge, 
   auto& to = cubes_[other.value]->edge(fabric::opposite(edge))->link_in();
   const auto faults = fabric::faults_of_side(context.config, context.topology, id_, c, edge);
   if (faults.empty()) return from.bind(to);
-  const auto timing =
-      timing::ucie_timing_of(context.config, context.topology.ucie(id_, c, edge));
+  const auto timing = timing::ucie_timing_of(context.config, context.topology.ucie(id_, c, edge));
   const std::string label =
       fmt::format("{}_ucie_{}_faults", cube_name(context.topology.shape(), c), fabric::to_string(edge));
-  faults_.push_back(std::make_unique<hw::fault_interposer>(
-      label.c_str(),
-      hw::fault_place{faults, fmt::format("{}.{}", name(), label), timing.serialization(1),
-                      timing.receiver.period},
-      pool_));
+  faults_.push_back(
+      std::make_unique<hw::fault_interposer>(label.c_str(),
+                                             hw::fault_place{faults, fmt::format("{}.{}", name(), label),
+                                                             timing.serialization(1), timing.receiver.period},
+                                             pool_));
   from.bind(faults_.back()->in.socket);
   faults_.back()->out.socket.bind(to);
 }

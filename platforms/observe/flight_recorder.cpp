@@ -61,9 +61,7 @@ void flight_recorder::on(const events::message_event& e) {
   }
 }
 
-void flight_recorder::on(const events::message_content& e) {
-  tracks_[shape_.pe_index(e.pe)].crc = e.digest;
-}
+void flight_recorder::on(const events::message_content& e) { tracks_[shape_.pe_index(e.pe)].crc = e.digest; }
 
 void flight_recorder::on(const events::step_entered& e) {
   track& t = tracks_[shape_.pe_index(e.pe)];
@@ -78,9 +76,8 @@ void flight_recorder::on(const events::step_entered& e) {
 std::vector<flight_operation> flight_recorder::operations_of(pe_coord pe) const {
   const track& t = tracks_[shape_.pe_index(pe)];
   std::vector<flight_operation> all = t.ring;
-  std::sort(all.begin(), all.end(), [](const flight_operation& a, const flight_operation& b) {
-    return a.record_id < b.record_id;
-  });
+  std::sort(all.begin(), all.end(),
+            [](const flight_operation& a, const flight_operation& b) { return a.record_id < b.record_id; });
   return all;
 }
 

@@ -9,8 +9,8 @@
 #include "models/fabric/fault_places.hpp"
 #include "models/types/error.hpp"
 #include "platforms/io/msccl_xml.hpp"
-#include "platforms/run/spoil_install.hpp"
 #include "platforms/run/bound.hpp"
+#include "platforms/run/spoil_install.hpp"
 
 namespace diecast::platforms {
 namespace {

@@ -21,9 +21,9 @@ const char* to_string(run_status s) {
 }
 
 run_status status_named(const std::string& name) {
-  for (const auto s : {run_status::ok, run_status::wrong, run_status::deadlock, run_status::fault,
-                       run_status::error, run_status::not_reproducible, run_status::interrupted,
-                       run_status::internal}) {
+  for (const auto s :
+       {run_status::ok, run_status::wrong, run_status::deadlock, run_status::fault, run_status::error,
+        run_status::not_reproducible, run_status::interrupted, run_status::internal}) {
     if (name == to_string(s)) return s;
   }
   throw std::runtime_error("unknown status " + name);

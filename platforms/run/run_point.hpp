@@ -87,6 +87,7 @@ struct run_outcome {
   bool output_lost{};         ///< a file of this run could not be written: exit code 5
   std::string deadlock_json;  ///< contents of deadlock.json, when there was one
   std::string flight_json;    ///< contents of flight.json of a run that came to no good end
+  std::string health;         ///< rows of health.csv, platforms/run/health.hpp
   std::string steps;          ///< rows of run_point::record, platforms/run/step_rows.hpp
 
   std::string collective, algorithm, algorithm_reason, dtype, op, rank_set;

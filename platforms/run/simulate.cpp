@@ -9,12 +9,12 @@
 
 #include "hw/base/time.hpp"
 #include "models/analysis/credit_checker.hpp"
-#include "models/checksum/packet_checksum.hpp"
 #include "models/analysis/critical_hops.hpp"
+#include "models/checksum/packet_checksum.hpp"
 #include "models/timing/longest_step.hpp"
 #include "models/types/error.hpp"
-#include "platforms/netlist/pod.hpp"
 #include "platforms/io/flight_json.hpp"
+#include "platforms/netlist/pod.hpp"
 #include "platforms/observe/ccl_trace.hpp"
 #include "platforms/observe/flight_recorder.hpp"
 #include "platforms/observe/step_recorder.hpp"
@@ -22,6 +22,7 @@
 #include "platforms/run/bound.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/collect.hpp"
+#include "platforms/run/health.hpp"
 #include "platforms/run/kernel.hpp"
 #include "platforms/run/session.hpp"
 #include "platforms/run/watchdog.hpp"
@@ -194,6 +195,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   }
   rate_against_bound(o);
   collect(run, pod, host_session, hops, o);
+  o.health = health_rows(run, pod);
   if (steps) o.steps = to_text(steps->rows());
   if (vcd) finish_waveform(*vcd, o);
   o.peak_rss_mib = peak_rss_mib();

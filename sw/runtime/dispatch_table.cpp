@@ -11,7 +11,8 @@ namespace diecast::sw {
 dispatch_table::dispatch_table(pe_coord pe, std::uint64_t errata, bool monitor) : pe_(pe) {
   for (std::size_t i = 0; i < entries; ++i) targets_[i] = target_of(static_cast<entry_point>(i));
   constexpr std::uint64_t half = 0xFFFF'FFFF;
-  if (monitor && (errata & abi::errata::dispatch_corruption) != 0) targets_.front() = targets_.front() << 32 | half;
+  if (monitor && (errata & abi::errata::dispatch_corruption) != 0)
+    targets_.front() = targets_.front() << 32 | half;
 }
 
 void dispatch_table::trap(entry_point e) const {
