@@ -2,6 +2,12 @@
 #include "models/comm/collective.hpp"
 
 namespace diecast::comm {
+namespace {
+
+/// Parts differ by at most one element, and one of them is rounded up.
+std::uint64_t largest_part(const collective_shape& s) { return (s.count + s.ranks - 1) / s.ranks; }
+
+}  // namespace
 
 const std::vector<collective>& all_collectives() {
   using enum collective;
@@ -97,6 +103,25 @@ std::uint64_t output_elements(const collective_shape& s, std::uint32_t rank) {
     case collective::barrier: break;
   }
   return 0;
+}
+
+std::uint64_t largest_input(const collective_shape& s) {
+  switch (s.what) {
+    case collective::all_gather:
+    case collective::gather: return largest_part(s);
+    case collective::barrier: return 0;
+    default: return s.count;
+  }
+}
+
+std::uint64_t largest_output(const collective_shape& s) {
+  switch (s.what) {
+    case collective::reduce_scatter:
+    case collective::scatter: return largest_part(s);
+    case collective::all_to_all: return s.ranks * largest_part(s);
+    case collective::barrier: return 0;
+    default: return s.count;
+  }
 }
 
 double bus_bandwidth_factor(collective c, std::uint64_t ranks) {

@@ -71,6 +71,10 @@ struct collective_shape {
 /// all_to_all: one block of the size of part `rank` from every rank.
 [[nodiscard]] std::uint64_t output_elements(const collective_shape& s, std::uint32_t rank);
 
+/// The largest of any rank.
+[[nodiscard]] std::uint64_t largest_input(const collective_shape& s);
+[[nodiscard]] std::uint64_t largest_output(const collective_shape& s);
+
 /// busbw = algbw x this: all_reduce 2(n-1)/n; reduce_scatter, all_gather, all_to_all, gather, scatter
 /// (n-1)/n; the others 1.
 [[nodiscard]] double bus_bandwidth_factor(collective c, std::uint64_t ranks);

@@ -37,6 +37,7 @@ struct pattern_context {
   const config::machine_config& config;
   machine_shape shape;
   const group& members;
+  std::uint32_t root{};  ///< rank, of rooted patterns (star)
 };
 using pattern_fn = std::function<std::vector<edge>(const pattern_context&)>;
 
@@ -46,6 +47,8 @@ struct pattern_entry {
   pattern_fn build;
   /// Names of the directions from first_custom on, for dumps and reports; those without one are generic.
   std::vector<std::string> direction_names{};
+  /// direction_names name the directions from 0 on: the pattern uses none of the compass.
+  bool names_all{false};
 };
 
 /// ring_1d: E/W over ring_order. A dimension of size 1 has no edges; size 2 has E and W both

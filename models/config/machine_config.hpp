@@ -230,6 +230,7 @@ struct ccl_block {
   inter_sip between_sips{inter_sip::ring_1d};  ///< key inter_sip
   std::uint64_t kernel_call_cycles{20};        ///< firmware overhead per runtime call
   install_kind install{install_kind::backdoor};
+  std::uint64_t root_rank{0};  ///< of broadcast, reduce, gather and scatter
 };
 
 struct trace_block {

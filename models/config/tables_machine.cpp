@@ -175,6 +175,8 @@ block_table ccl_table() {
           "How the hosts write the queue-pair registers: by debug transport at no cost, or in packets over "
           "the fabric before the first launch.",
           "seed IPCQ")
+      .count(&b::root_rank, "root_rank", "ranks", 0, 1'000'000,
+             "Rank that broadcasts and scatters, and to which reduce and gather go.", assumption)
       .table();
 }
 

@@ -42,6 +42,11 @@ void check_kernels(const sw::kernel_table& kernels, const std::set<std::string>&
       problems.push_back({where, "its pattern is in no table", k.pattern,
                           config::join(std::vector<std::string>(patterns.begin(), patterns.end()))});
     }
+    if (!comm::collective_named(k.collective)) {
+      std::vector<std::string> known;
+      for (const auto c : comm::all_collectives()) known.emplace_back(comm::to_string(c));
+      problems.push_back({where, "no such collective", k.collective, config::join(known)});
+    }
     need(!k.rank_sets.empty(), where, "rank set", problems);
     need(k.run != nullptr, where, "run function", problems);
     need(k.scratch_bytes != nullptr, where, "scratch_bytes function", problems);

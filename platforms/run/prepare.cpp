@@ -109,6 +109,7 @@ void prepared_run::choose_kernel(const app::registries& tables) {
   members = members_of(machine.config.shape(), set, 0, "--ranks");
   launch.emplace(sw::argument_context{machine.config, machine.config.shape(), members,
                                       point.bytes / numeric::size_of(point.type), point.type, point.op});
+  launch->root = static_cast<std::uint32_t>(machine.config.ccl.root_rank);
 }
 
 void prepared_run::load_program() {
@@ -116,10 +117,6 @@ void prepared_run::load_program() {
   notes = loaded.warnings;
   notes.insert(notes.end(), loaded.notes.begin(), loaded.notes.end());
   const comm::program& p = loaded.program;
-  if (p.collective != comm::collective::all_reduce) {
-    throw user_error(problem{point.workload, "programs of this collective cannot be verified by this version",
-                             comm::to_string(p.collective), "coll=\"allreduce\""});
-  }
   point.collective = comm::to_string(p.collective);
   point.algorithm = p.name;
   algorithm_reason = "the program of --workload";
@@ -127,6 +124,8 @@ void prepared_run::load_program() {
                        static_cast<std::uint64_t>(p.ranks), point.workload);
   launch.emplace(sw::argument_context{machine.config, machine.config.shape(), members,
                                       point.bytes / numeric::size_of(point.type), point.type, point.op});
+  // The buffers of an out-of-place program are its own to use until its end.
+  launch->in_place = p.in_place || p.collective == comm::collective::all_reduce;
   program = sw::make_msccl_run(p, *launch);
   kernel = program->kernel;
   notes.insert(notes.end(), program->notes.begin(), program->notes.end());
@@ -144,8 +143,9 @@ void prepared_run::wire(const app::registries& tables) {
       throw std::logic_error(
           fmt::format("kernel {} names pattern {}, which is in no table", kernel.name, kernel.pattern));
     }
-    custom_directions = pattern->direction_names;
-    edges = pattern->build({machine.config, machine.config.shape(), members});
+    pattern_directions = pattern->direction_names;
+    first_named = pattern->names_all ? 0 : comm::first_custom;
+    edges = pattern->build({machine.config, machine.config.shape(), members, launch->root});
   }
   sw::check_launch(kernel, *launch);
   plan =
@@ -158,7 +158,7 @@ void prepared_run::describe(run_outcome& o) const {
   o.algorithm = point.algorithm;
   o.algorithm_reason = algorithm_reason;
   o.dtype = numeric::to_string(point.type);
-  o.op = numeric::to_string(point.op);
+  o.op = comm::reduces(sw::shape_of(kernel, *launch).what) ? numeric::to_string(point.op) : "none";
   o.rank_set = comm::to_string(members.set);
   o.bytes = point.bytes;
   o.ranks = members.members.size();
@@ -168,9 +168,9 @@ void prepared_run::describe(run_outcome& o) const {
 
 std::string prepared_run::direction_name(pe_coord pe, comm::direction d) const {
   if (!program) {
-    const std::size_t custom = d - std::size_t{comm::first_custom};
-    return d >= comm::first_custom && custom < custom_directions.size() ? custom_directions[custom]
-                                                                        : comm::direction_name(d);
+    const std::size_t named = d - std::size_t{first_named};
+    return d >= first_named && named < pattern_directions.size() ? pattern_directions[named]
+                                                                 : comm::direction_name(d);
   }
   const auto rank = std::find(members.members.begin(), members.members.end(), pe) - members.members.begin();
   const auto& own = program->wiring.queue_pairs[static_cast<std::size_t>(rank)];

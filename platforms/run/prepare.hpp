@@ -38,7 +38,8 @@ struct prepared_run {
   comm::install_plan plan;
   std::vector<std::string> notes;
   std::string algorithm_reason;
-  std::vector<std::string> custom_directions;  ///< names the pattern gives, from comm::first_custom on
+  std::vector<std::string> pattern_directions;  ///< names the pattern gives, from first_named on
+  comm::direction first_named{comm::first_custom};
   /// Fills in what was asked for: the row of a run is complete even when its process dies.
   void describe(run_outcome& o) const;
   /// Name of a direction of one PE: a program names its own.

@@ -12,7 +12,7 @@
 
 #include "models/abi/host_hal.hpp"
 #include "models/events/fingerprint.hpp"
-#include "models/random/test_data.hpp"
+#include "models/golden/collective_check.hpp"
 #include "platforms/run/prepare.hpp"
 
 namespace diecast::platforms {
@@ -47,19 +47,15 @@ class session {
   void launch(abi::host_hal& host, std::uint32_t launch_id, sim_time start);
   void collect_times(abi::host_hal& host, sim_time start);
   void verify(abi::host_hal& host);
-  void count_wrong(std::span<const std::byte> got);
   void widen_range(std::span<const std::byte> got);
   [[nodiscard]] std::vector<std::uint32_t> members_of(sip_id s) const;
 
   const prepared_run& run_;
   std::function<void()> on_round_;
   std::function<void(std::uint32_t, std::span<const std::byte>)> on_result_;
-  std::vector<abi::kernel_arguments> arguments_;  ///< by rank
-  std::uint64_t vector_bytes_{};
-  std::optional<random::test_data> data_;
-  std::vector<std::byte> expected_;
-  std::vector<double> bounds_;
-  std::vector<std::byte> first_output_;
+  std::vector<abi::kernel_arguments> arguments_;   ///< by rank
+  std::optional<golden::collective_check> check_;  ///< empty: timing only
+  std::optional<std::vector<std::byte>> first_output_;
 
   sc_core::sc_event agreed_{"agreed"};
   std::uint64_t arrived_{};

@@ -16,6 +16,10 @@ std::uint64_t aligned(std::uint64_t bytes) {
   return (bytes + tensor_alignment - 1) / tensor_alignment * tensor_alignment;
 }
 
+bool in_place(comm::collective what, const argument_context& launch) {
+  return launch.in_place && what != comm::collective::all_to_all && what != comm::collective::send_recv;
+}
+
 std::string names_of(const std::vector<comm::rank_set>& sets) {
   std::string text;
   for (const comm::rank_set s : sets) text += (text.empty() ? "" : ", ") + std::string{comm::to_string(s)};
@@ -41,10 +45,13 @@ void install(abi::host_hal& host, const comm::install_plan& plan, config::instal
 }
 
 tcm_layout lay_out(const kernel_entry& kernel, const argument_context& launch) {
-  const std::uint64_t tensor = aligned(launch.count * numeric::size_of(launch.type));
+  const std::uint64_t element = numeric::size_of(launch.type);
+  const comm::collective_shape s = shape_of(kernel, launch);
+  const std::uint64_t input = aligned(largest_input(s) * element);
+  const std::uint64_t output = aligned(largest_output(s) * element);
   tcm_layout l;
-  l.output = launch.in_place ? l.input : l.input + tensor;
-  l.scratch = l.output + tensor;
+  l.output = in_place(s.what, launch) ? l.input : l.input + input;
+  l.scratch = l.output + (l.output == l.input ? std::max(input, output) : output);
   l.scratch_bytes = aligned(kernel.scratch_bytes(launch)) + aligned(staging_bytes(launch.config));
   l.end = l.scratch + l.scratch_bytes;
   return l;
@@ -57,12 +64,16 @@ void check_launch(const kernel_entry& kernel, const argument_context& launch) {
     problems.push_back({"ranks", fmt::format("{} does not run on this rank set", kernel.name),
                         comm::to_string(launch.members.set), names_of(sets)});
   }
-  if (launch.members.members.empty()) {
-    problems.push_back({"group", "a collective needs a member", "0", "at least 1"});
+  const std::size_t ranks = launch.members.members.size();
+  if (ranks == 0) problems.push_back({"group", "a collective needs a member", "0", "at least 1"});
+  const auto what = comm::collective_named(kernel.collective);
+  if (ranks > 0 && what && comm::has_root(*what) && launch.root >= ranks) {
+    problems.push_back({"ccl.root_rank", "the root is no member of the group", std::to_string(launch.root),
+                        fmt::format("0 to {}", ranks - 1)});
   }
   const std::uint64_t tcm = launch.config.pe.tcm_kib * 1024;
   // Compared before laying out, so that no product of a huge count can wrap.
-  if (launch.count > tcm || lay_out(kernel, launch).end > tcm) {
+  if (launch.count > tcm || (ranks > 0 && lay_out(kernel, launch).end > tcm)) {
     problems.push_back({"bytes",
                         fmt::format("the tensors of {} do not fit the TCM of a PE (pe.tcm_kib)", kernel.name),
                         fmt::format("{} elements of {}", launch.count, numeric::to_string(launch.type)),
@@ -75,8 +86,12 @@ abi::kernel_arguments make_arguments(const kernel_entry& kernel, const argument_
                                      std::uint32_t rank) {
   const tcm_layout layout = lay_out(kernel, launch);
   abi::kernel_arguments a;
-  a.input = layout.input;
-  a.output = layout.output;
+  const comm::collective_shape s = shape_of(kernel, launch);
+  const std::uint64_t own = comm::part_of(s.count, rank, s.ranks).begin * numeric::size_of(launch.type);
+  using enum comm::collective;
+  const bool shared = in_place(s.what, launch);
+  a.input = layout.input + (shared && (s.what == all_gather || s.what == gather) ? own : 0);
+  a.output = layout.output + (shared && (s.what == reduce_scatter || s.what == scatter) ? own : 0);
   a.scratch = layout.scratch;
   a.scratch_bytes = layout.scratch_bytes;
   a.count = launch.count;
@@ -98,6 +113,17 @@ std::vector<abi::pe_launch> make_launches(const kernel_entry& kernel, std::uint3
     launches.push_back({pe, {kernel_index, launch_id, target_start, make_arguments(kernel, launch, rank)}});
   }
   return launches;
+}
+
+void load_images(abi::host_hal& host, const kernel_entry& kernel, const argument_context& launch,
+                 std::span<const abi::kernel_arguments> arguments) {
+  if (kernel.image == nullptr) return;
+  for (std::uint32_t rank = 0; rank < launch.members.members.size(); ++rank) {
+    const pe_coord pe = launch.members.members[rank];
+    if (pe.sip != host.self()) continue;
+    const std::vector<std::uint64_t> words = kernel.image(launch, rank);
+    write_tcm(host, pe, arguments[rank].scratch, std::as_bytes(std::span(words)));
+  }
 }
 
 void write_tcm(abi::host_hal& host, pe_coord pe, std::uint64_t offset, std::span<const std::byte> bytes) {

@@ -21,7 +21,12 @@ void install(abi::host_hal& host, const comm::install_plan& plan,
              config::install_kind how = config::install_kind::backdoor);
 
 /// Where the tensors of one launch lie in the TCM of every member, from offset 0 upwards: input,
-/// output (the same when in place), scratch. `end` is what the install plan must leave free of rings.
+/// output, scratch. `end` is what the install plan must leave free of rings.
+///
+/// In place, input and output are one vector of `count` elements: gathering collectives (all_gather,
+/// gather) take a rank's contribution from its own part of it, scattering ones (reduce_scatter, scatter)
+/// leave its result there, as NCCL's do. all_to_all and send_recv are never in place. Every member has the
+/// whole of both tensors, also where it contributes or receives nothing: kernels work there.
 struct tcm_layout {
   std::uint64_t input{};
   std::uint64_t output{};
@@ -46,6 +51,11 @@ void check_launch(const kernel_entry& kernel, const argument_context& launch);
                                                         std::uint32_t kernel_index,
                                                         const argument_context& launch, sip_id sip,
                                                         std::uint32_t launch_id, sim_time target_start);
+
+/// Writes the images of the kernel (kernel_entry::image) to the start of the scratch of this SIP's members,
+/// by the backdoor. `arguments`: of all members, in rank order.
+void load_images(abi::host_hal& host, const kernel_entry& kernel, const argument_context& launch,
+                 std::span<const abi::kernel_arguments> arguments);
 
 /// Backdoor copies to and from the TCM of a PE of the host's SIP.
 void write_tcm(abi::host_hal& host, pe_coord pe, std::uint64_t offset, std::span<const std::byte> bytes);

@@ -11,6 +11,25 @@ namespace diecast::sw {
 [[nodiscard]] kernel_entry ring_full_tile_entry();
 [[nodiscard]] kernel_entry intercube_entry();
 
+[[nodiscard]] kernel_entry reduce_scatter_ring_entry();
+[[nodiscard]] kernel_entry reduce_scatter_halving_entry();
+[[nodiscard]] kernel_entry reduce_scatter_pairwise_entry();
+[[nodiscard]] kernel_entry all_gather_ring_entry();
+[[nodiscard]] kernel_entry all_gather_bruck_entry();
+[[nodiscard]] kernel_entry broadcast_ring_entry();
+[[nodiscard]] kernel_entry broadcast_binomial_entry();
+[[nodiscard]] kernel_entry reduce_ring_entry();
+[[nodiscard]] kernel_entry reduce_binomial_entry();
+[[nodiscard]] kernel_entry all_to_all_bruck_entry();
+[[nodiscard]] kernel_entry all_to_all_pairwise_entry();
+[[nodiscard]] kernel_entry all_to_all_direct_entry();
+[[nodiscard]] kernel_entry gather_binomial_entry();
+[[nodiscard]] kernel_entry gather_linear_entry();
+[[nodiscard]] kernel_entry scatter_binomial_entry();
+[[nodiscard]] kernel_entry scatter_linear_entry();
+[[nodiscard]] kernel_entry send_recv_direct_entry();
+[[nodiscard]] kernel_entry send_recv_ring_entry();
+
 /// Bytes of one rank's vector.
 [[nodiscard]] std::uint64_t vector_bytes(const argument_context& c);
 /// Position of a rank on comm::ring_order of its group.

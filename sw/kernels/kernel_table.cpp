@@ -1,13 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/kernels/kernel_table.hpp"
 
+#include <stdexcept>
+
 #include "sw/kernels/builtin.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
 
 kernel_table builtin_kernels() {
-  return {ring_1d_entry(), ring_1d_unidir_entry(), ring_full_tile_entry(), intercube_entry()};
+  return {ring_1d_entry(),
+          ring_1d_unidir_entry(),
+          ring_full_tile_entry(),
+          intercube_entry(),
+          reduce_scatter_ring_entry(),
+          reduce_scatter_halving_entry(),
+          reduce_scatter_pairwise_entry(),
+          all_gather_ring_entry(),
+          all_gather_bruck_entry(),
+          broadcast_ring_entry(),
+          broadcast_binomial_entry(),
+          reduce_ring_entry(),
+          reduce_binomial_entry(),
+          all_to_all_bruck_entry(),
+          all_to_all_pairwise_entry(),
+          all_to_all_direct_entry(),
+          gather_binomial_entry(),
+          gather_linear_entry(),
+          scatter_binomial_entry(),
+          scatter_linear_entry(),
+          send_recv_direct_entry(),
+          send_recv_ring_entry()};
 }
 
 void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arguments& arguments,
@@ -15,6 +38,12 @@ void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arg
   pe_context pe{hal, arguments, options};
   kernel.run(pe);
   pe.finish();
+}
+
+comm::collective_shape shape_of(const kernel_entry& kernel, const argument_context& launch) {
+  const auto what = comm::collective_named(kernel.collective);
+  if (!what) throw std::logic_error("kernel " + kernel.name + " is of no collective: " + kernel.collective);
+  return {*what, launch.count, static_cast<std::uint32_t>(launch.members.members.size()), launch.root};
 }
 
 std::uint64_t vector_bytes(const argument_context& c) { return c.count * numeric::size_of(c.type); }

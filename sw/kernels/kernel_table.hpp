@@ -10,6 +10,7 @@
 
 #include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
+#include "models/comm/collective.hpp"
 #include "models/comm/patterns.hpp"
 #include "models/config/machine_config.hpp"
 
@@ -23,17 +24,18 @@ struct argument_context {
   const config::machine_config& config;
   machine_shape shape;
   const comm::group& members;
-  std::uint64_t count{};  ///< elements per rank
+  std::uint64_t count{};  ///< elements, per rank or in total (comm::size_meaning_of)
   numeric::dtype type{};
   numeric::reduction op{};
   bool in_place{true};  ///< output is the input's buffer
   /// Kept by ring_position(): positions on comm::ring_order, by rank.
   mutable std::vector<std::uint32_t> ring_positions{};
+  std::uint32_t root{};  ///< rank; of collectives that have one
 };
 
 struct kernel_entry {
   std::string name;        ///< as given to --algorithm
-  std::string collective;  ///< as given to --collective
+  std::string collective;  ///< as given to --collective; a name of comm::collective
   std::string description;
   std::string pattern;                    ///< name in the pattern table
   std::vector<comm::rank_set> rank_sets;  ///< the first is the default
@@ -43,7 +45,14 @@ struct kernel_entry {
   std::function<std::uint64_t(const argument_context&)> scratch_bytes;
   /// Fills kernel_arguments::extra for one member; may be null.
   std::function<void(const argument_context&, std::uint32_t rank, abi::kernel_arguments&)> fill_extra;
+  /// Words the host writes to the start of a member's scratch before the first launch (host's load_images):
+  /// what does not fit `extra`. scratch_bytes counts them. May be null.
+  std::function<std::vector<std::uint64_t>(const argument_context&, std::uint32_t rank)> image{};
 };
+
+/// What a kernel's collective and a launch make together. Throws std::logic_error when the kernel names no
+/// collective (registries are checked for that).
+[[nodiscard]] comm::collective_shape shape_of(const kernel_entry& kernel, const argument_context& launch);
 
 using kernel_table = std::vector<kernel_entry>;
 

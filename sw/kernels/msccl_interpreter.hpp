@@ -7,20 +7,19 @@
 #include <string>
 #include <vector>
 
-#include "models/abi/host_hal.hpp"
 #include "models/comm/program.hpp"
 #include "sw/kernels/kernel_table.hpp"
 
 namespace diecast::sw {
 
-/// Everything one launch of a program needs. The kernel's pattern is `edges`; the images go to TCM
-/// before the launch (load_images).
+/// Everything one launch of a program needs. The kernel's pattern is `edges`; the images are the kernel's
+/// (load_images of sw/host).
 struct msccl_run {
-  kernel_entry kernel;          ///< name "msccl"; run, scratch_bytes and fill_extra are set
+  kernel_entry kernel;          ///< name "msccl"; all but the table's pattern is set
   comm::program_wiring wiring;  ///< with the name of every queue pair
   std::vector<comm::edge> edges;
   std::uint32_t queue_pairs_needed{};              ///< per PE, the most of any rank
-  std::vector<std::vector<std::uint64_t>> images;  ///< per rank, lie at the start of its scratch
+  std::vector<std::vector<std::uint64_t>> images;  ///< per rank, at the start of its scratch
   comm::slicing slices;
   std::uint64_t scratch_bytes{};   ///< per PE: images, staging, the program's scratch, padded copies
   std::vector<std::string> notes;  ///< for the user: slices, FIFO depth, size outside the file's range
@@ -31,11 +30,6 @@ struct msccl_run {
 /// the group is not p.ranks PEs, when a rank needs more queue pairs than ipcq.queue_pairs, and when
 /// a collective other than all_reduce cannot cut the vector into equal chunks.
 [[nodiscard]] msccl_run make_msccl_run(const comm::program& p, const argument_context& c);
-
-/// Writes the images of this SIP's members to the start of their scratch, through the host's
-/// backdoor. `arguments`: of all members, in rank order, as fill_extra left them.
-void load_images(abi::host_hal& host, const msccl_run& run, const comm::group& members,
-                 const std::vector<abi::kernel_arguments>& arguments);
 
 /// The kernel itself.
 void msccl_interpreter(pe_context& pe);

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host side of a program run: queue pairs, slices, where everything lies in scratch.
 #include <algorithm>
-#include <cstddef>
 #include <fmt/format.h>
-#include <span>
 #include <utility>
 
-#include "models/abi/address.hpp"
 #include "models/types/error.hpp"
 #include "sw/kernels/msccl_interpreter.hpp"
 
@@ -173,20 +170,10 @@ msccl_run make_msccl_run(const comm::program& p, const argument_context& c) {
   run.kernel.run = msccl_interpreter;
   run.kernel.scratch_bytes = [bytes = layout.total](const argument_context&) { return bytes; };
   run.kernel.fill_extra = extra_filler(run, layout);
+  run.kernel.image = [images = run.images](const argument_context&, std::uint32_t rank) {
+    return images.at(rank);
+  };
   return run;
-}
-
-void load_images(abi::host_hal& host, const msccl_run& run, const comm::group& members,
-                 const std::vector<abi::kernel_arguments>& arguments) {
-  for (std::size_t rank = 0; rank < members.members.size(); ++rank) {
-    const pe_coord pe = members.members[rank];
-    if (pe.sip != host.self()) continue;
-    const abi::kernel_arguments& a = arguments.at(rank);
-    const auto offset =
-        static_cast<std::uint64_t>(a.extra[static_cast<std::size_t>(msccl_extra::image_offset)]);
-    host.debug_write(abi::encode({pe.sip, pe.cube, abi::region::tcm, pe.pe.value, a.scratch + offset}),
-                     std::as_bytes(std::span(run.images.at(rank))));
-  }
 }
 
 }  // namespace diecast::sw

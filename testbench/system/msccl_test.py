@@ -22,6 +22,23 @@ class OwnPrograms(harness.Case):
                 self.assertEqual((row["algorithm"], row["ranks"]), (name, ranks))
                 self.assertGreater(row["stats"]["messages"], 0)
 
+    def test_other_collectives(self):
+        """A size that one slice holds, and one that takes several."""
+        for name, collective, ranks in (("all_to_all_3", "all_to_all", 3), ("all_gather_4", "all_gather", 4),
+                                        ("reduce_scatter_4", "reduce_scatter", 4)):
+            rows = self.runs(*harness.SMALL, "--workload", harness.PROGRAMS / f"{name}.xml", "--bytes",
+                             "48:196608:x4096")
+            self.assertEqual([(r["collective"], r["ranks"], r["bytes"]) for r in rows],
+                             [(collective, ranks, 48), (collective, ranks, 196608)])
+            self.assertFalse(any("runs" in n for n in rows[0]["notes"]))
+            self.assertTrue(any(re.match(r"the program runs \d+ times", n) for n in rows[1]["notes"]), rows[1])
+
+    def test_a_size_that_cannot_be_cut(self):
+        done = self.run_pod(*harness.SMALL, "--workload", harness.PROGRAMS / "all_gather_4.xml", "--bytes", "6",
+                            expect=2)
+        self.assertIn("all_gather cannot cut the vector into 4 equal chunks (value 3 elements; expected a "
+                      "multiple of 4)", done.stderr)
+
     def test_sum_of_a_program(self):
         row = self.one(*harness.SMALL, "--workload", harness.PROGRAMS / "chain_4.xml", "--data",
                        "rank_plus_one", "--bytes", "1KiB")
@@ -54,10 +71,9 @@ class OwnPrograms(harness.Case):
 
 @unittest.skipUnless(OUTSIDE, "DIECAST_MSCCL_DIR names no folder of programs")
 class OutsidePrograms(harness.Case):
-    def test_every_all_reduce_at_two_sizes(self):
-        files = sorted(pathlib.Path(OUTSIDE).glob("*.xml"))
-        programs = [f for f in files if re.search(r'coll="allreduce"', f.read_text())]
-        self.assertTrue(programs, f"no all-reduce program in {OUTSIDE}")
+    def test_every_program_at_two_sizes(self):
+        programs = sorted(pathlib.Path(OUTSIDE).glob("*.xml"))
+        self.assertTrue(programs, f"no program in {OUTSIDE}")
         for path in programs:
             ranks = int(re.search(r'ngpus="(\d+)"', path.read_text()).group(1))
             rows = self.runs("--config", harness.CONFIGS / "msccl.json", "--workload", path, "--bytes",

@@ -58,7 +58,7 @@ class bench {
     for (std::uint32_t r = 0; r < ranks(); ++r)
       arguments_.push_back(sw::make_arguments(run_.kernel, context_, r));
     for (std::uint32_t s = 0; s < config_.shape().sips; ++s)
-      sw::load_images(machine_.host(sip_id{s}), run_, group_, arguments_);
+      sw::load_images(machine_.host(sip_id{s}), run_.kernel, context_, arguments_);
   }
 
   [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(group_.members.size()); }

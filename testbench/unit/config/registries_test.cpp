@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/app/registries.hpp"
 
+#include <set>
+
+#include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "support/test.hpp"
 
@@ -31,23 +34,28 @@ TEST_CASE("registries: everything wrong in the tables is said at once") {
   tables.kernels.push_back(tables.kernels.front());
   sw::kernel_entry empty;
   empty.name = "mine";
-  empty.collective = "all_reduce";
-  empty.pattern = "star";
+  empty.collective = "all_produce";
+  empty.pattern = "no_such_pattern";
   tables.kernels.push_back(empty);
   tables.patterns.push_back({"ring_1d", "another", {}});
   tables.hbm = {};
   tables.platform.adapt = nullptr;
 
+  std::set<std::string> patterns;
+  for (const auto& p : tables.patterns) patterns.insert(p.name);
+  const std::string known = config::join(std::vector<std::string>(patterns.begin(), patterns.end()));
   CHECK(problems_of(tables) ==
         std::vector<std::string>{
             "pattern ring_1d: is registered twice (expected another name)",
             "pattern ring_1d: the entry has no build function",
             "kernel all_reduce " + tables.kernels.front().name +
                 ": is registered twice (expected another name)",
-            "kernel all_reduce mine: its pattern is in no table (value star; expected intercube, ring_1d, "
-            "ring_1d_unidir)",
-            "kernel all_reduce mine: the entry has no rank set",
-            "kernel all_reduce mine: the entry has no run function",
-            "kernel all_reduce mine: the entry has no scratch_bytes function",
+            "kernel all_produce mine: its pattern is in no table (value no_such_pattern; expected " + known +
+                ")",
+            "kernel all_produce mine: no such collective (value all_produce; expected all_reduce, "
+            "reduce_scatter, all_gather, broadcast, reduce, all_to_all, gather, scatter, send_recv, barrier)",
+            "kernel all_produce mine: the entry has no rank set",
+            "kernel all_produce mine: the entry has no run function",
+            "kernel all_produce mine: the entry has no scratch_bytes function",
             "diecast-pod: the entry has no HBM factory", "diecast-pod: the entry has no adapt function"});
 }

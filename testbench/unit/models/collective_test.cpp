@@ -2,6 +2,8 @@
 // Semantics of the collectives: sizes per rank, names, bus bandwidth.
 #include "models/comm/collective.hpp"
 
+#include <algorithm>
+
 #include "support/test.hpp"
 
 using namespace diecast;
@@ -41,11 +43,15 @@ TEST_CASE("sizes of inputs and outputs") {
       for (std::uint32_t n = 1; n <= 9; ++n) {
         for (std::uint32_t root = 0; root < n; ++root) {
           const comm::collective_shape s{what, count, n, root};
-          std::uint64_t in = 0, out = 0;
+          std::uint64_t in = 0, out = 0, most_in = 0, most_out = 0;
           for (std::uint32_t r = 0; r < n; ++r) {
             in += input_elements(s, r);
             out += output_elements(s, r);
+            most_in = std::max(most_in, input_elements(s, r));
+            most_out = std::max(most_out, output_elements(s, r));
           }
+          CHECK(largest_input(s) == most_in);
+          CHECK(largest_output(s) == most_out);
           std::uint64_t want_in = 0, want_out = 0;
           switch (what) {
             case collective::all_reduce:

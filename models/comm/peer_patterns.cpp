@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/comm/peer_patterns.hpp"
+
+#include <fmt/format.h>
+
+namespace diecast::comm {
+namespace {
+
+constexpr std::uint32_t most_levels = 20;
+constexpr std::uint32_t most_named_peers = 512;  // ipcq.queue_pairs allows no more
+
+std::vector<edge> circulant_edges(const pattern_context& c, bool both_ways) {
+  const auto& m = c.members.members;
+  const auto n = static_cast<std::uint32_t>(m.size());
+  std::vector<edge> edges;
+  for (std::uint32_t r = 0; r < n; ++r) {
+    for (std::uint32_t k = 0; k < circulant_levels(n); ++k) {
+      const std::uint32_t step = std::uint32_t{1} << k;
+      edges.push_back({m[r], up(k), m[(r + step) % n], both_ways, down(k)});
+      if (both_ways) edges.push_back({m[r], down(k), m[(r + n - step) % n], true, up(k)});
+    }
+  }
+  return edges;
+}
+
+}  // namespace
+
+std::uint32_t circulant_levels(std::uint64_t ranks) {
+  std::uint32_t levels = 0;
+  while (std::uint64_t{1} << levels < ranks) ++levels;
+  return levels;
+}
+
+std::vector<edge> circulant(const pattern_context& c) { return circulant_edges(c, true); }
+std::vector<edge> circulant_unidir(const pattern_context& c) { return circulant_edges(c, false); }
+
+std::vector<edge> pairwise(const pattern_context& c) {
+  const auto& m = c.members.members;
+  const auto n = static_cast<std::uint32_t>(m.size());
+  std::vector<edge> edges;
+  for (std::uint32_t r = 0; r < n; ++r) {
+    for (std::uint32_t d = 1; d < n; ++d)
+      edges.push_back({m[r], ahead(d), m[(r + d) % n], true, ahead(n - d)});
+  }
+  return edges;
+}
+
+std::vector<edge> shift(const pattern_context& c) {
+  const auto& m = c.members.members;
+  std::vector<edge> edges;
+  for (std::size_t r = 0; m.size() > 1 && r < m.size(); ++r) {
+    edges.push_back({m[r], shift_next, m[(r + 1) % m.size()], false, shift_last});
+  }
+  return edges;
+}
+
+std::vector<edge> star(const pattern_context& c) {
+  const auto& m = c.members.members;
+  const auto n = static_cast<std::uint32_t>(m.size());
+  std::vector<edge> edges;
+  for (std::uint32_t d = 1; d < n; ++d) {
+    const pe_coord other = m[(c.root + d) % n];
+    edges.push_back({m[c.root], star_spoke(d), other, true, star_root});
+    edges.push_back({other, star_root, m[c.root], true, star_spoke(d)});
+  }
+  return edges;
+}
+
+std::vector<std::string> circulant_names() {
+  std::vector<std::string> names;
+  for (std::uint32_t k = 0; k < most_levels; ++k) {
+    names.push_back(fmt::format("up{}", k));
+    names.push_back(fmt::format("down{}", k));
+  }
+  return names;
+}
+
+std::vector<std::string> pairwise_names() {
+  std::vector<std::string> names;
+  for (std::uint32_t d = 1; d < most_named_peers; ++d) names.push_back(fmt::format("peer+{}", d));
+  return names;
+}
+
+std::vector<std::string> star_names() {
+  std::vector<std::string> names = pairwise_names();
+  names.insert(names.begin(), "root");
+  return names;
+}
+
+}  // namespace diecast::comm

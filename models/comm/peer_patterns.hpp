@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Patterns that lead to ranks at fixed distances instead of neighbors on the machine. Their directions
+// start at 0 and have names of their own (pattern_entry::names_all).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/comm/patterns.hpp"
+
+namespace diecast::comm {
+
+/// Levels of a circulant over n ranks: ceil(log2 n), the k for which 2^k < n.
+[[nodiscard]] std::uint32_t circulant_levels(std::uint64_t ranks);
+/// Direction of level k that leads to rank + 2^k, and to rank - 2^k (modulo the ranks).
+[[nodiscard]] constexpr direction up(std::uint32_t level) { return static_cast<direction>(2 * level); }
+[[nodiscard]] constexpr direction down(std::uint32_t level) { return static_cast<direction>(2 * level + 1); }
+
+/// The graph of dissemination and of binomial trees with any root: up(k) and down(k) of every level,
+/// both ways.
+[[nodiscard]] std::vector<edge> circulant(const pattern_context& c);
+/// The same, one way: every rank sends up(k) and receives down(k).
+[[nodiscard]] std::vector<edge> circulant_unidir(const pattern_context& c);
+
+/// Direction that leads `distance` ranks on (modulo the ranks), 1 to ranks - 1.
+[[nodiscard]] constexpr direction ahead(std::uint32_t distance) {
+  return static_cast<direction>(distance - 1);
+}
+/// Every rank with every other, both ways.
+[[nodiscard]] std::vector<edge> pairwise(const pattern_context& c);
+
+/// Every rank to the next one, cyclically.
+inline constexpr direction shift_next = 0, shift_last = 1;
+[[nodiscard]] std::vector<edge> shift(const pattern_context& c);
+
+/// The root with every other rank, both ways. All others have the one direction star_root; the root leads
+/// to the rank `distance` on by star_spoke(distance).
+inline constexpr direction star_root = 0;
+[[nodiscard]] constexpr direction star_spoke(std::uint32_t distance) {
+  return static_cast<direction>(distance);
+}
+[[nodiscard]] std::vector<edge> star(const pattern_context& c);
+
+[[nodiscard]] std::vector<std::string> circulant_names();
+[[nodiscard]] std::vector<std::string> pairwise_names();
+[[nodiscard]] std::vector<std::string> star_names();
+
+}  // namespace diecast::comm

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Test data of one collective and the right output of every rank.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/comm/collective.hpp"
+#include "models/numeric/types.hpp"
+#include "models/random/test_data.hpp"
+
+namespace diecast::golden {
+
+/// Inputs are made from (seed, rank) by random::test_data; right outputs are put together from them by
+/// the definition of the collective, without any algorithm's order. Where nothing is computed, data is
+/// arbitrary and every bit counts.
+class collective_check {
+ public:
+  /// `op` has no meaning for collectives that only move data. The root must be a rank.
+  collective_check(const comm::collective_shape& shape, numeric::dtype type, numeric::reduction op,
+                   std::uint64_t seed, random::data_pattern pattern = random::data_pattern::random);
+
+  [[nodiscard]] std::uint64_t input_bytes(std::uint32_t rank) const;
+  [[nodiscard]] std::uint64_t output_bytes(std::uint32_t rank) const;
+
+  /// What `rank` contributes; empty for ranks that contribute nothing.
+  [[nodiscard]] std::vector<std::byte> input(std::uint32_t rank) const;
+  /// What `rank` must end with; empty for ranks without an output.
+  [[nodiscard]] std::vector<std::byte> output(std::uint32_t rank) const;
+  /// Elements of `got`, an output of `rank`, that are wrong: other bits, or beyond the error bound where
+  /// the data is not exact. A wrong size: std::invalid_argument.
+  [[nodiscard]] std::uint64_t count_wrong(std::uint32_t rank, std::span<const std::byte> got) const;
+
+  /// Every order of reduction gives these bits, so that wrong means other bits.
+  [[nodiscard]] bool exact() const { return bounds_.empty(); }
+  /// How an output is judged, for the result file.
+  [[nodiscard]] std::string method() const;
+  [[nodiscard]] const comm::collective_shape& shape() const { return shape_; }
+
+ private:
+  void reduce_all();
+  void gather_all();
+  void transpose_all();
+  /// Bytes of elements [begin, begin + count) of whole_.
+  [[nodiscard]] std::vector<std::byte> slice(const comm::element_range& r) const;
+
+  comm::collective_shape shape_;
+  numeric::dtype type_;
+  numeric::reduction op_;
+  random::test_data data_;
+  std::vector<std::byte> whole_;                ///< the reduced, gathered or root's vector
+  std::vector<std::vector<std::byte>> blocks_;  ///< all_to_all: per rank
+  std::vector<double> bounds_;                  ///< per element of whole_; empty when exact
+};
+
+}  // namespace diecast::golden

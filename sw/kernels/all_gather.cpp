@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// All-gather. ring_1d: every block goes round the ring, half of it each way, n-1 rounds. bruck: in round
+// k every rank sends the min(2^k, n - 2^k) blocks it got last to rank + 2^k; ceil(log2 n) rounds for any n
+// (J. Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing
+// systems", IEEE TPDS 8(11), 1997); blocks are received where they belong, so nothing is rotated.
+#include <algorithm>
+
+#include "models/comm/peer_patterns.hpp"
+#include "sw/kernels/blocks.hpp"
+#include "sw/kernels/builtin.hpp"
+
+namespace diecast::sw {
+namespace {
+
+using arrival = pe_context::arrival;
+
+/// One way round: `way` is +1 where blocks travel to the next position, -1 to the one before.
+void gather_round(pe_context& pe, const block_vector& v, std::int64_t way, std::uint64_t half) {
+  const comm::direction forth = way > 0 ? comm::east : comm::west;
+  const comm::direction back = way > 0 ? comm::west : comm::east;
+  tcm_range sent = v.part_of_block(pe.args().rank, half, 2);
+  for (std::uint32_t s = 1; s < v.blocks(); ++s) {
+    pe.step("all_gather", s - 1);
+    const tcm_range received = v.part_of_block(rank_on_ring(pe, -way * s), half, 2);
+    exchange(pe, forth, sent, back, received, arrival::copy);
+    sent = received;
+  }
+}
+
+void run_ring(pe_context& pe) {
+  const block_vector v = gathered_in_output(pe);
+  pe.run_tasks({[&] { gather_round(pe, v, 1, 1); }, [&] { gather_round(pe, v, -1, 0); }});
+}
+
+void run_bruck(pe_context& pe) {
+  const block_vector v = gathered_in_output(pe);
+  const std::uint32_t n = v.blocks();
+  const std::uint32_t rank = pe.args().rank;
+  for (std::uint32_t k = 0; k < comm::circulant_levels(n); ++k) {
+    pe.step("all_gather", k);
+    const std::uint32_t step = std::uint32_t{1} << k;
+    const std::uint32_t blocks = std::min(step, n - step);
+    const std::uint32_t newest_of_sender = around(rank, -std::int64_t{step}, n);
+    exchange(pe, comm::up(k), v.blocks_from(around(rank, 1 - std::int64_t{blocks}, n), blocks), comm::down(k),
+             v.blocks_from(around(newest_of_sender, 1 - std::int64_t{blocks}, n), blocks), arrival::copy);
+  }
+}
+
+std::uint64_t ring_scratch(const argument_context& c) { return ring_image_words(c) * sizeof(std::uint64_t); }
+std::uint64_t no_scratch(const argument_context&) { return 0; }
+
+}  // namespace
+
+kernel_entry all_gather_ring_entry() {
+  return {"ring_1d",
+          "all_gather",
+          "every block round the ring, half of it each way",
+          "ring_1d",
+          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          run_ring,
+          ring_scratch,
+          nullptr,
+          ring_image};
+}
+
+kernel_entry all_gather_bruck_entry() {
+  return {"bruck",
+          "all_gather",
+          "twice the blocks to twice the distance in every round, any number of ranks",
+          "circulant_unidir",
+          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          run_bruck,
+          no_scratch,
+          nullptr};
+}
+
+}  // namespace diecast::sw

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// All-to-all. pairwise: n-1 rounds, in round s every rank sends to rank + s and receives from rank - s.
+// direct: the same exchanges all at once, a task for each. bruck: block i of a rank (the one for rank + i)
+// travels 2^k ranks on in round k where bit k of i is set; ceil(log2 n) rounds, each with about half of
+// all blocks, packed (Bruck et al. 1997).
+#include <algorithm>
+#include <functional>
+
+#include "models/comm/peer_patterns.hpp"
+#include "sw/kernels/blocks.hpp"
+#include "sw/kernels/builtin.hpp"
+
+namespace diecast::sw {
+namespace {
+
+using arrival = pe_context::arrival;
+
+/// Input: a block for every rank; output: a block of this rank's size from every rank.
+struct all_blocks {
+  explicit all_blocks(pe_context& pe)
+      : input(pe, pe.args().input), output(pe.args().output), bytes(input.block(pe.args().rank).bytes) {}
+  [[nodiscard]] tcm_range to(std::uint32_t rank) const { return input.block(rank); }
+  [[nodiscard]] tcm_range from(std::uint32_t rank) const { return {output + rank * bytes, bytes}; }
+
+  block_vector input;
+  std::uint64_t output;
+  std::uint64_t bytes;  ///< of every block of the output
+};
+
+void copy(pe_context& pe, std::uint64_t to, const tcm_range& from) {
+  if (from.bytes > 0) pe.copy(to, from.at, from.bytes);
+}
+
+void exchange_with(pe_context& pe, const all_blocks& b, std::uint32_t distance) {
+  const abi::kernel_arguments& a = pe.args();
+  exchange(pe, comm::ahead(distance), b.to(around(a.rank, distance, a.ranks)),
+           comm::ahead(a.ranks - distance), b.from(around(a.rank, -std::int64_t{distance}, a.ranks)),
+           arrival::copy);
+}
+
+void run_pairwise(pe_context& pe) {
+  const all_blocks b(pe);
+  const abi::kernel_arguments& a = pe.args();
+  copy(pe, b.from(a.rank).at, b.to(a.rank));
+  for (std::uint32_t s = 1; s < a.ranks; ++s) {
+    pe.step("all_to_all", s - 1);
+    exchange_with(pe, b, s);
+  }
+}
+
+void run_direct(pe_context& pe) {
+  const all_blocks b(pe);
+  const abi::kernel_arguments& a = pe.args();
+  std::vector<std::function<void()>> tasks;
+  for (std::uint32_t s = 1; s < a.ranks; ++s) tasks.emplace_back([&, s] { exchange_with(pe, b, s); });
+  tasks.emplace_back([&] { copy(pe, b.from(a.rank).at, b.to(a.rank)); });
+  pe.step("all_to_all");
+  pe.run_tasks(tasks);
+}
+
+// --- bruck ---------------------------------------------------------------------------------------
+
+/// Blocks of equal size, those of ranks with a smaller part filled up with bytes nobody looks at. Block i
+/// lies at place (rank + i) modulo n, so that nothing is rotated.
+class bruck {
+ public:
+  explicit bruck(pe_context& pe)
+      : pe_(pe),
+        n_(pe.args().ranks),
+        rank_(pe.args().rank),
+        stride_((pe.args().count + n_ - 1) / n_ * numeric::size_of(pe.args().type)),
+        places_(pe.args().scratch),
+        packed_(places_ + n_ * stride_),
+        arrived_(packed_ + (n_ / 2 + 1) * stride_) {}
+
+  void run() {
+    const all_blocks b(pe_);
+    for (std::uint32_t to = 0; to < n_; ++to) copy(pe_, places_ + to * stride_, b.to(to));
+    for (std::uint32_t k = 0; k < comm::circulant_levels(n_); ++k) {
+      pe_.step("all_to_all", k);
+      const std::uint64_t bytes =
+          for_runs(k, [this](std::uint64_t place, std::uint64_t at, std::uint64_t size) {
+            pe_.copy(packed_ + at, place, size);
+          });
+      pe_.exchange(comm::up(k), packed_, bytes, comm::down(k), arrived_, bytes, arrival::copy);
+      for_runs(k, [this](std::uint64_t place, std::uint64_t at, std::uint64_t size) {
+        pe_.copy(place, arrived_ + at, size);
+      });
+    }
+    for (std::uint32_t i = 0; i < n_; ++i) {
+      const tcm_range to = b.from(around(rank_, -std::int64_t{i}, n_));
+      copy(pe_, to.at, {place_of(i), to.bytes});
+    }
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t place_of(std::uint32_t block) const {
+    return places_ + around(rank_, block, n_) * stride_;
+  }
+
+  /// Calls use(place, packed offset, bytes) for the runs of blocks whose number has bit k; returns the bytes
+  /// of all.
+  std::uint64_t for_runs(std::uint32_t k,
+                         const std::function<void(std::uint64_t, std::uint64_t, std::uint64_t)>& use) const {
+    const std::uint32_t length = std::uint32_t{1} << k;
+    std::uint64_t at = 0;
+    for (std::uint32_t first = length; first < n_; first += 2 * length) {
+      std::uint32_t left = std::min(length, n_ - first);
+      for (std::uint32_t block = first; left > 0;) {
+        const std::uint32_t until_wrap = std::min(left, n_ - around(rank_, block, n_));
+        const std::uint64_t size = until_wrap * stride_;
+        if (size > 0) use(place_of(block), at, size);
+        at += size;
+        block += until_wrap;
+        left -= until_wrap;
+      }
+    }
+    return at;
+  }
+
+  pe_context& pe_;
+  std::uint32_t n_, rank_;
+  std::uint64_t stride_;
+  std::uint64_t places_, packed_, arrived_;
+};
+
+void run_bruck(pe_context& pe) { bruck(pe).run(); }
+
+std::uint64_t bruck_scratch(const argument_context& c) {
+  const std::uint64_t n = c.members.members.size();
+  const std::uint64_t stride = (c.count + n - 1) / n * numeric::size_of(c.type);
+  return (n + 2 * (n / 2 + 1)) * stride;
+}
+
+std::uint64_t no_scratch(const argument_context&) { return 0; }
+
+}  // namespace
+
+kernel_entry all_to_all_bruck_entry() {
+  return {"bruck",
+          "all_to_all",
+          "half of all blocks to the distance of one bit in every round, any number of ranks",
+          "circulant_unidir",
+          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          run_bruck,
+          bruck_scratch,
+          nullptr};
+}
+
+kernel_entry all_to_all_pairwise_entry() {
+  return {"pairwise",
+          "all_to_all",
+          "one partner per round",
+          "pairwise",
+          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          run_pairwise,
+          no_scratch,
+          nullptr};
+}
+
+kernel_entry all_to_all_direct_entry() {
+  return {"direct",
+          "all_to_all",
+          "all partners at once",
+          "pairwise",
+          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          run_direct,
+          no_scratch,
+          nullptr};
+}
+
+}  // namespace diecast::sw

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/kernels/blocks.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "models/comm/collective.hpp"
+#include "sw/kernels/builtin.hpp"
+
+namespace diecast::sw {
+namespace {
+
+constexpr std::uint64_t alignment = 64;
+std::uint64_t aligned(std::uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+void move(pe_context& pe, std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
+  if (to != from && bytes > 0) pe.copy(to, from, bytes);
+}
+
+}  // namespace
+
+block_vector::block_vector(pe_context& pe, std::uint64_t base)
+    : base_(base),
+      count_(pe.args().count),
+      element_(numeric::size_of(pe.args().type)),
+      ranks_(pe.args().ranks) {}
+
+tcm_range block_vector::range(std::uint64_t begin, std::uint64_t end) const {
+  return {base_ + begin * element_, (end - begin) * element_};
+}
+
+tcm_range block_vector::whole() const { return range(0, count_); }
+
+tcm_range block_vector::block(std::uint32_t rank) const { return part_of_block(rank, 0, 1); }
+
+tcm_range block_vector::part_of_block(std::uint32_t rank, std::uint64_t index, std::uint64_t parts) const {
+  const comm::element_range block = comm::part_of(count_, rank, ranks_);
+  const comm::element_range r = comm::part_of(block.count, index, parts);
+  return range(block.begin + r.begin, block.begin + r.begin + r.count);
+}
+
+tcm_range block_vector::part_of_whole(std::uint64_t index, std::uint64_t parts) const {
+  const comm::element_range r = comm::part_of(count_, index, parts);
+  return range(r.begin, r.begin + r.count);
+}
+
+std::array<tcm_range, 2> block_vector::blocks_from(std::uint32_t first, std::uint32_t n) const {
+  const auto begin_of = [this](std::uint64_t block) { return comm::part_of(count_, block, ranks_).begin; };
+  if (first + n <= ranks_) return {range(begin_of(first), begin_of(first + n)), range(0, 0)};
+  return {range(begin_of(first), count_), range(0, begin_of(first + n - ranks_))};
+}
+
+void exchange(pe_context& pe, comm::direction send_dir, const tcm_range& sent, comm::direction recv_dir,
+              const tcm_range& received, pe_context::arrival how) {
+  pe.exchange(send_dir, sent.at, sent.bytes, recv_dir, received.at, received.bytes, how);
+}
+
+void exchange(pe_context& pe, comm::direction send_dir, const std::array<tcm_range, 2>& sent,
+              comm::direction recv_dir, const std::array<tcm_range, 2>& received, pe_context::arrival how) {
+  for (std::size_t i = 0; i < 2; ++i) exchange(pe, send_dir, sent[i], recv_dir, received[i], how);
+}
+
+void relay(pe_context& pe, const std::vector<comm::direction>& in, const std::vector<comm::direction>& out,
+           const tcm_range& range, pe_context::arrival how) {
+  if (range.bytes == 0 || (in.empty() && out.empty())) return;
+  const std::uint64_t element = numeric::size_of(pe.args().type);
+  const std::uint64_t slot = pe.slot_bytes(in.empty() ? out.front() : in.front()) / element * element;
+  for (std::uint64_t done = 0; done < range.bytes; done += slot) {
+    const std::uint64_t bytes = std::min(slot, range.bytes - done);
+    if (how == pe_context::arrival::reduce) {
+      pe.reduce_all(in, range.at + done, bytes);
+    } else if (!in.empty()) {
+      pe.recv_all(in.front(), range.at + done, bytes, how);
+    }
+    pe.send_all(out, range.at + done, bytes);
+  }
+}
+
+std::uint32_t around(std::uint32_t value, std::int64_t distance, std::uint32_t size) {
+  return static_cast<std::uint32_t>((std::int64_t{value} + distance + size) % size);
+}
+
+block_vector gathered_in_output(pe_context& pe) {
+  const abi::kernel_arguments& a = pe.args();
+  block_vector v(pe, a.output);
+  const tcm_range own = v.block(a.rank);
+  move(pe, own.at, a.input, own.bytes);
+  return v;
+}
+
+block_vector reduced_in_output(pe_context& pe) {
+  const abi::kernel_arguments& a = pe.args();
+  block_vector v(pe, a.output);
+  move(pe, a.output, a.input, v.whole().bytes);
+  return v;
+}
+
+block_vector scattered_from_input(pe_context& pe) {
+  const abi::kernel_arguments& a = pe.args();
+  block_vector v(pe, a.input);
+  if (a.output == v.block(a.rank).at) return v;
+  const std::uint64_t copy = a.scratch + static_cast<std::uint64_t>(a.extra[extra_copy]);
+  move(pe, copy, a.input, v.whole().bytes);
+  return {pe, copy};
+}
+
+void deliver_own_block(pe_context& pe, const block_vector& v) {
+  const abi::kernel_arguments& a = pe.args();
+  const tcm_range own = v.block(a.rank);
+  move(pe, a.output, own.at, own.bytes);
+}
+
+std::uint64_t scatter_scratch(const argument_context& c, std::uint64_t words) {
+  return aligned(words * sizeof(std::uint64_t)) + (c.in_place ? 0 : aligned(vector_bytes(c)));
+}
+
+void fill_scatter(const argument_context&, std::uint64_t words, abi::kernel_arguments& a) {
+  a.extra[extra_copy] = static_cast<std::int64_t>(aligned(words * sizeof(std::uint64_t)));
+}
+
+std::uint64_t ring_image_words(const argument_context& c) { return (c.members.members.size() + 1) / 2; }
+
+std::vector<std::uint64_t> ring_image(const argument_context& c, std::uint32_t rank) {
+  const std::uint32_t position = ring_position(c, rank);
+  const std::size_t n = c.ring_positions.size();
+  std::vector<std::uint64_t> words(ring_image_words(c));
+  for (std::uint32_t r = 0; r < n; ++r) {
+    const std::size_t distance = (c.ring_positions[r] + n - position) % n;
+    words[distance / 2] |= std::uint64_t{r} << (distance % 2 * 32);
+  }
+  return words;
+}
+
+std::uint32_t rank_on_ring(pe_context& pe, std::int64_t distance) {
+  std::uint32_t rank = 0;
+  const std::uint64_t index = around(0, distance, pe.args().ranks);
+  pe.hal().load(pe.args().scratch + index * sizeof rank, std::as_writable_bytes(std::span(&rank, 1)));
+  return rank;
+}
+
+}  // namespace diecast::sw

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What block-wise collectives are made of: the vector of one part per rank they work on, where it lies
+// when in place and when not, and exchanges of consecutive blocks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "sw/kernels/kernel_table.hpp"
+#include "sw/runtime/pe_context.hpp"
+
+namespace diecast::sw {
+
+/// Bytes of local TCM.
+struct tcm_range {
+  std::uint64_t at{};
+  std::uint64_t bytes{};
+};
+
+/// A vector of args().count elements in TCM, cut into one block per rank (comm::part_of).
+class block_vector {
+ public:
+  block_vector(pe_context& pe, std::uint64_t base);
+
+  [[nodiscard]] std::uint32_t blocks() const { return ranks_; }
+  [[nodiscard]] tcm_range whole() const;
+  [[nodiscard]] tcm_range block(std::uint32_t rank) const;
+  /// Part `index` of `parts` of a block, or of the whole.
+  [[nodiscard]] tcm_range part_of_block(std::uint32_t rank, std::uint64_t index, std::uint64_t parts) const;
+  [[nodiscard]] tcm_range part_of_whole(std::uint64_t index, std::uint64_t parts) const;
+  /// Blocks first, first + 1, ... first + n - 1 modulo the ranks: one range, or two when they wrap. The
+  /// second may be empty. n <= ranks.
+  [[nodiscard]] std::array<tcm_range, 2> blocks_from(std::uint32_t first, std::uint32_t n) const;
+
+ private:
+  [[nodiscard]] tcm_range range(std::uint64_t begin, std::uint64_t end) const;
+
+  std::uint64_t base_, count_, element_;
+  std::uint32_t ranks_;
+};
+
+/// Exchanges of pairs of ranges, the first ones first. Both ends must cut alike.
+void exchange(pe_context& pe, comm::direction send_dir, const std::array<tcm_range, 2>& sent,
+              comm::direction recv_dir, const std::array<tcm_range, 2>& received, pe_context::arrival how);
+void exchange(pe_context& pe, comm::direction send_dir, const tcm_range& sent, comm::direction recv_dir,
+              const tcm_range& received, pe_context::arrival how);
+
+/// Moves a range slot by slot: what arrives from `in` (copied: from one direction; reduced: from all of them,
+/// in that order) leaves for all of `out` while the next slot still arrives. Either may be empty. For chains
+/// and trees, never around a cycle.
+void relay(pe_context& pe, const std::vector<comm::direction>& in, const std::vector<comm::direction>& out,
+           const tcm_range& range, pe_context::arrival how);
+
+/// (value + distance) modulo size, for distances down to -size.
+[[nodiscard]] std::uint32_t around(std::uint32_t value, std::int64_t distance, std::uint32_t size);
+
+// --- where the vector is -------------------------------------------------------------------------
+// Gathering: the output, with this rank's contribution in its block. Reducing to the root or to all:
+// the output, which starts as the contribution. Scattering reductions: the input in place, else a copy
+// in scratch, so that the input survives.
+
+[[nodiscard]] block_vector gathered_in_output(pe_context& pe);
+[[nodiscard]] block_vector reduced_in_output(pe_context& pe);
+[[nodiscard]] block_vector scattered_from_input(pe_context& pe);
+/// Puts this rank's block of the vector where the result belongs.
+void deliver_own_block(pe_context& pe, const block_vector& v);
+
+// --- host side -----------------------------------------------------------------------------------
+/// Scratch of kernels with scattered_from_input, after `words` 64-bit words of image.
+[[nodiscard]] std::uint64_t scatter_scratch(const argument_context& c, std::uint64_t words);
+/// The word of kernel_arguments::extra that scattered_from_input reads: the copy's place in scratch.
+inline constexpr std::size_t extra_copy = 15;
+void fill_scatter(const argument_context& c, std::uint64_t words, abi::kernel_arguments& a);
+
+/// Ranks as a ring passes them, from this rank on: packed in pairs, the image of ring kernels.
+[[nodiscard]] std::vector<std::uint64_t> ring_image(const argument_context& c, std::uint32_t rank);
+[[nodiscard]] std::uint64_t ring_image_words(const argument_context& c);
+/// The rank `distance` places on (modulo the ranks; negative: back), from the image.
+[[nodiscard]] std::uint32_t rank_on_ring(pe_context& pe, std::int64_t distance);
+
+}  // namespace diecast::sw

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reduce-scatter. ring_1d: partial sums of every block go round the ring to its owner, half of the block
+// each way, n-1 rounds. recursive_halving: the mirror image of all_gather bruck: in round k = ceil(log2 n)
+// - 1 ... 0 every rank sends the partial sums of the min(2^k, n - 2^k) blocks from rank + 2^k on to
+// that rank; ceil(log2 n) rounds for any n, every block crosses n-1 links in all (J. L. Traff, "Optimal,
+// non-pipelined reduce-scatter and allreduce algorithms", 2024, on circulant graphs). pairwise: n-1
+// rounds, in round s every rank sends its contribution to the block of rank + s straight to that rank.
+#include <algorithm>
+
+#include "models/comm/peer_patterns.hpp"
+#include "sw/kernels/blocks.hpp"
+#include "sw/kernels/builtin.hpp"
+
+namespace diecast::sw {
+namespace {
+
+using arrival = pe_context::arrival;
+
+void end_in_output(pe_context& pe, const block_vector& v) {
+  deliver_own_block(pe, v);
+  pe.finish_average(pe.args().output, v.block(pe.args().rank).bytes);
+}
+
+void scatter_round(pe_context& pe, const block_vector& v, std::int64_t way, std::uint64_t half) {
+  const comm::direction forth = way > 0 ? comm::east : comm::west;
+  const comm::direction back = way > 0 ? comm::west : comm::east;
+  for (std::uint32_t s = 1; s < v.blocks(); ++s) {
+    pe.step("reduce_scatter", s - 1);
+    const tcm_range sent = v.part_of_block(rank_on_ring(pe, -way * s), half, 2);
+    const tcm_range received = v.part_of_block(rank_on_ring(pe, -way * (s + 1)), half, 2);
+    exchange(pe, forth, sent, back, received, arrival::reduce);
+  }
+}
+
+void run_ring(pe_context& pe) {
+  const block_vector v = scattered_from_input(pe);
+  pe.run_tasks({[&] { scatter_round(pe, v, 1, 1); }, [&] { scatter_round(pe, v, -1, 0); }});
+  end_in_output(pe, v);
+}
+
+void run_halving(pe_context& pe) {
+  const block_vector v = scattered_from_input(pe);
+  const std::uint32_t n = v.blocks();
+  const std::uint32_t rank = pe.args().rank;
+  for (std::uint32_t k = comm::circulant_levels(n); k-- > 0;) {
+    pe.step("reduce_scatter", k);
+    const std::uint32_t step = std::uint32_t{1} << k;
+    const std::uint32_t blocks = std::min(step, n - step);
+    exchange(pe, comm::up(k), v.blocks_from(around(rank, step, n), blocks), comm::down(k),
+             v.blocks_from(rank, blocks), arrival::reduce);
+  }
+  end_in_output(pe, v);
+}
+
+void run_pairwise(pe_context& pe) {
+  const block_vector v = scattered_from_input(pe);
+  const std::uint32_t n = v.blocks();
+  const std::uint32_t rank = pe.args().rank;
+  for (std::uint32_t s = 1; s < n; ++s) {
+    pe.step("reduce_scatter", s - 1);
+    exchange(pe, comm::ahead(s), v.block(around(rank, s, n)), comm::ahead(n - s), v.block(rank),
+             arrival::reduce);
+  }
+  end_in_output(pe, v);
+}
+
+std::uint64_t ring_scratch(const argument_context& c) { return scatter_scratch(c, ring_image_words(c)); }
+std::uint64_t plain_scratch(const argument_context& c) { return scatter_scratch(c, 0); }
+
+void fill_ring(const argument_context& c, std::uint32_t, abi::kernel_arguments& a) {
+  fill_scatter(c, ring_image_words(c), a);
+}
+void fill_plain(const argument_context& c, std::uint32_t, abi::kernel_arguments& a) { fill_scatter(c, 0, a); }
+
+}  // namespace
+
+kernel_entry reduce_scatter_ring_entry() {
+  return {"ring_1d",
+          "reduce_scatter",
+          "partial sums of every block round the ring, half of it each way",
+          "ring_1d",
+          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          run_ring,
+          ring_scratch,
+          fill_ring,
+          ring_image};
+}
+
+kernel_entry reduce_scatter_halving_entry() {
+  return {"recursive_halving",
+          "reduce_scatter",
+          "half the blocks to half the distance in every round, any number of ranks",
+          "circulant_unidir",
+          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          run_halving,
+          plain_scratch,
+          fill_plain};
+}
+
+kernel_entry reduce_scatter_pairwise_entry() {
+  return {"pairwise",
+          "reduce_scatter",
+          "every block straight to its owner, one partner per round",
+          "pairwise",
+          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          run_pairwise,
+          plain_scratch,
+          fill_plain};
+}
+
+}  // namespace diecast::sw

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The collectives other than all-reduce on the SystemC machine: a subset of the mock machine's matrix."""
+import harness
+
+FACTORS = {"reduce_scatter": 15 / 16, "all_gather": 15 / 16, "all_to_all": 15 / 16, "gather": 15 / 16,
+           "scatter": 15 / 16, "broadcast": 1, "reduce": 1, "send_recv": 1}
+REDUCING = ("reduce_scatter", "reduce")
+EQUAL = ("all_gather", "broadcast")
+
+
+class Collectives(harness.Case):
+    def test_every_algorithm_at_several_sizes(self):
+        """Nothing, one element, an odd number of them, and more than all slots of a ring hold."""
+        for number, (collective, factor) in enumerate(FACTORS.items()):
+            for bytes_ in (0, 2, 1234, 98302):
+                rows = self.runs(*harness.SMALL, "--collective", collective, "--algorithm", "all", "--bytes", bytes_,
+                                 *harness.sets(f"ccl.root_rank={3 * number % 16}", f"ipcq.n_slots={1 + number % 3}"))
+                self.assertGreaterEqual(len(rows), 2)
+                for row in rows:
+                    self.assertEqual((row["collective"], row["ranks"], row["bytes"]), (collective, 16, bytes_))
+                    self.assertEqual(row["op"], "sum" if collective in REDUCING else "none")
+                    self.assertIs(row["ranks_bitwise_equal"], True if collective in EQUAL else None)
+                    if bytes_ > 0:
+                        self.assertAlmostEqual(row["busbw_gbytes_s"], row["algbw_gbytes_s"] * factor, 6)
+
+    def test_types_operations_and_rank_sets(self):
+        for number, collective in enumerate(FACTORS):
+            dtype, op = (("f32", "avg"), ("i32", "prod"), ("bf16", "min"))[number % 3]
+            for ranks, members in (("cube", 4), ("sip", 2)):
+                rows = self.runs(*harness.SMALL, "--collective", collective, "--algorithm", "all", "--bytes", 4004,
+                                 "--dtype", dtype, "--op", op, "--ranks", ranks, "--iters", 2, "--warmup", 1)
+                for row in rows:
+                    self.assertEqual(row["ranks"], members)
+
+    def test_rings_outside_tcm_and_build_order(self):
+        for collective in ("all_to_all", "reduce_scatter"):
+            job = (*harness.SMALL, "--collective", collective, "--algorithm", "all", "--bytes", "9000")
+            first = self.runs(*job, *harness.sets("ipcq.buffer_kind=sram"))
+            other = self.runs(*job, *harness.sets("ipcq.buffer_kind=sram", "sim.build_order=shuffle:3"))
+            self.assertEqual([(r["time_ns"], r["fingerprint"]) for r in first],
+                             [(r["time_ns"], r["fingerprint"]) for r in other])
+
+    def test_root(self):
+        """Rank 5's vector everywhere; the sum of all at rank 5 alone."""
+        at_five = ("--data", "rank_plus_one", *harness.sets("ccl.root_rank=5"), "--bytes", "1KiB")
+        for row in self.runs(*harness.SMALL, "--collective", "broadcast", "--algorithm", "all", *at_five):
+            self.assertEqual((row["output_min"], row["output_max"]), (6, 6))
+        for row in self.runs(*harness.SMALL, "--collective", "reduce", "--algorithm", "all", *at_five):
+            self.assertEqual((row["output_min"], row["output_max"]), (136, 136))
+
+    def test_bad_root(self):
+        done = self.run_pod(*harness.SMALL, "--collective", "gather", *harness.sets("ccl.root_rank=16"), expect=2)
+        self.assertIn("ccl.root_rank: the root is no member of the group (value 16; expected 0 to 15)", done.stderr)
+
+    def test_too_few_queue_pairs(self):
+        done = self.run_pod(*harness.SMALL, "--collective", "all_to_all", "--algorithm", "pairwise",
+                            *harness.sets("ipcq.queue_pairs=8"), expect=2)
+        self.assertIn("ipcq.queue_pairs", done.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()

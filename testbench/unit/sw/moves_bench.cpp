@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "moves_bench.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <stdexcept>
+
+#include "collective_bench.hpp"
+#include "models/golden/collective_check.hpp"
+#include "models/golden/compare.hpp"
+#include "sw/host/collective.hpp"
+
+namespace diecast::test {
+namespace {
+
+sw::kernel_entry kernel_of(const move_row& row) {
+  for (const sw::kernel_entry& k : sw::builtin_kernels()) {
+    if (k.collective == row.collective && k.name == row.algorithm) return k;
+  }
+  throw std::invalid_argument("no kernel " + row.collective + " " + row.algorithm);
+}
+
+config::machine_config machine_of(const move_row& row) {
+  matrix_row m;
+  m.shape = row.shape;
+  m.n_slots = row.n_slots;
+  m.slot_bytes = row.slot_bytes;
+  m.rings = row.rings;
+  config::machine_config c = config_of(m);
+  c.ipcq.queue_pairs = 64;
+  return c;
+}
+
+comm::install_plan plan_of(const sw::kernel_entry& kernel, const sw::argument_context& launch) {
+  for (const comm::pattern_entry& p : comm::builtin_patterns()) {
+    if (p.name != kernel.pattern) continue;
+    return build_install_plan(p.build({launch.config, launch.shape, launch.members, launch.root}),
+                              comm::options_from(launch.config, lay_out(kernel, launch).end));
+  }
+  throw std::invalid_argument("no pattern " + kernel.pattern);
+}
+
+std::string verify(const move_row& row, const sw::mock_machine& machine, const comm::group& members,
+                   const golden::collective_check& check,
+                   const std::vector<abi::kernel_arguments>& arguments) {
+  for (std::uint32_t rank = 0; rank < arguments.size(); ++rank) {
+    const abi::kernel_arguments& a = arguments[rank];
+    std::vector<std::byte> got(check.output_bytes(rank));
+    machine.read_tcm(members.members[rank], a.output, got);
+    const auto wrong = golden::first_wrong(row.type, got, check.output(rank), 1);
+    if (!wrong.empty()) {
+      return fmt::format("rank {}: {} elements wrong, first {}", rank, check.count_wrong(rank, got),
+                         golden::to_string(wrong.front()));
+    }
+    if (row.in_place) continue;
+    std::vector<std::byte> input(check.input_bytes(rank));
+    machine.read_tcm(members.members[rank], a.input, input);
+    if (input != check.input(rank)) return fmt::format("rank {}: the input was overwritten", rank);
+  }
+  return unrest(machine, row.shape);
+}
+
+std::string run_launch(const move_row& row, sw::mock_machine& machine, const sw::kernel_entry& kernel,
+                       const sw::argument_context& launch, std::uint64_t seed) {
+  const golden::collective_check check(shape_of(kernel, launch), row.type, row.op, seed);
+  if (!check.exact()) return "the test data is not exact: " + check.method();
+  std::vector<abi::kernel_arguments> arguments;
+  for (std::uint32_t rank = 0; rank < check.shape().ranks; ++rank) {
+    arguments.push_back(make_arguments(kernel, launch, rank));
+    const abi::kernel_arguments& a = arguments.back();
+    const pe_coord pe = launch.members.members[rank];
+    machine.write_tcm(pe, a.output, std::vector<std::byte>(check.output_bytes(rank), std::byte{0xa5}));
+    machine.write_tcm(pe, a.input, check.input(rank));
+  }
+  for (std::uint32_t s = 0; s < row.shape.sips; ++s) {
+    load_images(machine.host(sip_id{s}), kernel, launch, arguments);
+  }
+  const sw::mock_outcome outcome = machine.run(kernel, launch.members, arguments);
+  return outcome.finished ? verify(row, machine, launch.members, check, arguments) : outcome.deadlock;
+}
+
+}  // namespace
+
+std::string to_string(const move_row& r) {
+  return fmt::format(
+      "{} {} on {} SIPs x {}x{} cubes x {} PEs, ranks {}, root {}, {} elements of {} {}, {} slots of {} B, "
+      "{} "
+      "seed {}, {}rings {}, {} launches",
+      r.collective, r.algorithm, r.shape.sips, r.shape.cube_columns, r.shape.cube_rows, r.shape.pes_per_cube,
+      comm::to_string(r.ranks), r.root, r.count, numeric::to_string(r.type), numeric::to_string(r.op),
+      r.n_slots, r.slot_bytes, sw::to_string(r.order), r.seed, r.in_place ? "in place, " : "",
+      static_cast<int>(r.rings), r.launches);
+}
+
+std::string run_move(const move_row& row) try {
+  const config::machine_config config = machine_of(row);
+  const sw::kernel_entry kernel = kernel_of(row);
+  const comm::group members = comm::map_ranks(row.shape, row.ranks);
+  sw::argument_context launch{config, row.shape, members, row.count, row.type, row.op, row.in_place};
+  launch.root = row.root;
+  check_launch(kernel, launch);
+  sw::mock_machine machine{config, plan_of(kernel, launch), {row.order, row.seed}};
+  for (unsigned i = 0; i < row.launches; ++i) {
+    const std::string wrong = run_launch(row, machine, kernel, launch, row.seed * 100 + i);
+    if (!wrong.empty()) return fmt::format("launch {}: {}", i, wrong);
+  }
+  return {};
+} catch (const std::exception& e) {
+  return e.what();
+}
+
+}  // namespace diecast::test

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every kernel of the collectives other than all-reduce, with data, over rank counts, shapes, sizes, ring
+// depths and schedules. Element type, reduction, placement, root and launch count turn with the row number,
+// so that every combination occurs.
+#include <array>
+#include <set>
+
+#include "models/types/error.hpp"
+#include "moves_bench.hpp"
+#include "support/test.hpp"
+
+namespace {
+
+using namespace diecast;
+using test::move_row;
+
+constexpr std::array orders{sw::schedule::round_robin, sw::schedule::random, sw::schedule::adversarial};
+constexpr std::array types{numeric::dtype::f16, numeric::dtype::bf16, numeric::dtype::f32,
+                           numeric::dtype::i32};
+constexpr std::array ops{numeric::reduction::sum, numeric::reduction::max, numeric::reduction::min,
+                         numeric::reduction::prod, numeric::reduction::avg};
+
+class matrix {
+ public:
+  matrix(std::string collective, std::string algorithm)
+      : collective_(std::move(collective)), algorithm_(std::move(algorithm)) {}
+
+  void run(const machine_shape& shape, comm::rank_set set) {
+    const auto ranks = static_cast<std::uint32_t>(comm::map_ranks(shape, set).members.size());
+    for (const std::uint64_t n_slots : {1u, 2u, 4u}) {
+      const std::uint64_t ring = n_slots * 64 / 2;  // elements of two bytes that a ring holds
+      for (const std::uint64_t count :
+           {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{37}, 2 * ring + 1, ranks * (ring + 5)}) {
+        for (const sw::schedule order : orders) check(row_at(shape, set, ranks, n_slots, count, order));
+      }
+    }
+  }
+
+  [[nodiscard]] unsigned rows() const { return number_; }
+
+ private:
+  move_row row_at(const machine_shape& shape, comm::rank_set set, std::uint32_t ranks, std::uint64_t n_slots,
+                  std::uint64_t count, sw::schedule order) const {
+    move_row row{collective_, algorithm_, shape, set};
+    row.root = number_ / 2 % ranks;
+    row.count = count;
+    row.type = types[number_ % types.size()];
+    row.op = ops[number_ % ops.size()];
+    row.n_slots = n_slots;
+    row.order = order;
+    row.seed = number_ + 1;
+    row.in_place = number_ / 3 % 2 == 0;
+    row.launches = number_ % 11 == 10 ? 3 : 1;
+    constexpr std::array kinds{config::buffer_kind::tcm, config::buffer_kind::tcm, config::buffer_kind::sram,
+                               config::buffer_kind::tcm, config::buffer_kind::hbm};
+    row.rings = kinds[number_ / 5 % kinds.size()];
+    return row;
+  }
+
+  void check(const move_row& row) {
+    ++number_;
+    const std::string wrong = test::run_move(row);
+    INFO(to_string(row));
+    CHECK(wrong == "");
+  }
+
+  std::string collective_, algorithm_;
+  unsigned number_{};
+};
+
+void run_matrix(const std::string& collective, const std::string& algorithm) {
+  matrix m{collective, algorithm};
+  for (const std::uint32_t n : {1u, 2u, 3u, 4u, 5u, 7u, 8u, 16u}) m.run({1, 1, 1, n}, comm::rank_set::pe);
+  m.run({2, 3, 2, 1}, comm::rank_set::cube);
+  m.run({6, 1, 1, 1}, comm::rank_set::sip);
+  CHECK(m.rows() == 450);
+}
+
+TEST_CASE("reduce_scatter is right everywhere") {
+  for (const char* name : {"ring_1d", "recursive_halving", "pairwise"}) run_matrix("reduce_scatter", name);
+}
+TEST_CASE("all_gather is right everywhere") {
+  for (const char* name : {"ring_1d", "bruck"}) run_matrix("all_gather", name);
+}
+TEST_CASE("broadcast is right everywhere") {
+  for (const char* name : {"ring_1d", "binomial"}) run_matrix("broadcast", name);
+}
+TEST_CASE("reduce is right everywhere") {
+  for (const char* name : {"ring_1d", "binomial"}) run_matrix("reduce", name);
+}
+TEST_CASE("all_to_all is right everywhere") {
+  for (const char* name : {"bruck", "pairwise", "direct"}) run_matrix("all_to_all", name);
+}
+TEST_CASE("gather is right everywhere") {
+  for (const char* name : {"binomial", "linear"}) run_matrix("gather", name);
+}
+TEST_CASE("scatter is right everywhere") {
+  for (const char* name : {"binomial", "linear"}) run_matrix("scatter", name);
+}
+TEST_CASE("send_recv is right everywhere") {
+  for (const char* name : {"direct", "ring_1d"}) run_matrix("send_recv", name);
+}
+
+// A kernel that nobody entered above would never be checked.
+TEST_CASE("every built-in kernel is in a matrix") {
+  const std::set<std::pair<std::string, std::string>> here{
+      {"reduce_scatter", "ring_1d"},  {"reduce_scatter", "recursive_halving"},
+      {"reduce_scatter", "pairwise"}, {"all_gather", "ring_1d"},
+      {"all_gather", "bruck"},        {"broadcast", "ring_1d"},
+      {"broadcast", "binomial"},      {"reduce", "ring_1d"},
+      {"reduce", "binomial"},         {"all_to_all", "bruck"},
+      {"all_to_all", "pairwise"},     {"all_to_all", "direct"},
+      {"gather", "binomial"},         {"gather", "linear"},
+      {"scatter", "binomial"},        {"scatter", "linear"},
+      {"send_recv", "direct"},        {"send_recv", "ring_1d"}};
+  std::set<std::pair<std::string, std::string>> table;
+  for (const auto& k : sw::builtin_kernels()) {
+    if (k.collective != "all_reduce" && k.collective != "barrier") table.insert({k.collective, k.name});
+  }
+  CHECK(table == here);
+}
+
+TEST_CASE("a root outside the group is refused") {
+  move_row row{"broadcast", "ring_1d", {1, 1, 1, 4}};
+  row.root = 4;
+  row.count = 8;
+  CHECK(test::run_move(row).find(
+            "ccl.root_rank: the root is no member of the group (value 4; expected 0 to 3)") !=
+        std::string::npos);
+  row.collective = "send_recv";  // has none
+  CHECK(test::run_move(row) == "");
+}
+
+}  // namespace
