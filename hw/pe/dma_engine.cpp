@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/comm/launch_plan.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "models/types/error.hpp"
 
@@ -155,6 +156,10 @@ void dma_engine::issue(port which) {
 void dma_engine::issue_message(job& j) {
   const std::uint64_t bytes = std::min<std::uint64_t>(setup_.config.noc.max_packet_bytes, j.total - j.next);
   packet_ptr p = make_packet(abi::packet_kind::ipcq_data, j.message.mailbox);
+  const bool staged = setup_.config.comm.path == config::transfer_path::staged;
+  if (staged && p->header.destination.sip != setup_.self.sip.value) {
+    p->header.destination = comm::io_cpu_node(setup_.topology, setup_.self.sip);
+  }
   p->header.ipcq = j.message.fields;
   p->header.offset = static_cast<std::uint32_t>(j.next);
   p->header.payload_bytes = static_cast<std::uint32_t>(bytes);

@@ -265,13 +265,7 @@ verdict polls_within_the_watchdog(const machine_config& c) {
                                  2 * period_us)};
 }
 
-verdict transfers_are_direct(const machine_config& c) {
-  if (c.comm.path == transfer_path::direct) return {};
-  return broken_rule{"host memory is not modelled by this version", "staged", "direct"};
-}
-
 const rule rules[]{
-    {{"comm.path"}, transfers_are_direct},
     {{"sim.watchdog_us", "ipcq.poll_cycles", "ipcq.backpressure", "noc.clock_ghz"},
      polls_within_the_watchdog},
     {{"sip.columns", "sip.rows"}, cubes_fit_the_address},

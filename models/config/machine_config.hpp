@@ -219,6 +219,8 @@ struct host_block {
   std::uint64_t io_cpu_cycles{100};  ///< per packet forwarded
   std::uint64_t control_cpu_cycles{50};
   std::uint64_t host_cycles{200};  ///< to prepare one launch
+  double staging_gbytes_s{50.0};   ///< comm.path staged: of each SIP to and from host memory
+  double staging_latency_ns{1000.0};
 };
 
 enum class root_place : std::uint8_t { center, corner };

@@ -155,6 +155,11 @@ block_table host_table() {
              assumption)
       .count(&b::control_cpu_cycles, "control_cpu_cycles", "cycles", 1, 1'000'000,
              "Control CPU of a cube: per packet forwarded.", assumption)
+      .real(&b::staging_gbytes_s, "staging_gbytes_s", "GB/s", 0.001, 1e6,
+            "comm.path staged: rate of each SIP to host memory, and from it.",
+            "PCIe 5.0 x16: 63 GB/s before its own packets")
+      .real(&b::staging_latency_ns, "staging_latency_ns", "ns", 1, 1e9,
+            "comm.path staged: from the last byte in host memory to its first read.", assumption)
       .count(&b::host_cycles, "host_cycles", "cycles", 1, 1'000'000, "Host: to prepare one launch.",
              assumption)
       .table();

@@ -59,7 +59,8 @@ bool inform(const registries& tables, const options& o) {
   return false;
 }
 
-std::vector<platforms::run_point> points_of(const registries& tables, const options& o) {
+std::vector<platforms::run_point> points_of(const registries& tables, const options& o,
+                                            const config::machine_config& config) {
   std::vector<std::string> algorithms = o.algorithms;
   if (o.workload.empty()) {
     const auto known = platforms::algorithms_of(tables, o.collective);
@@ -73,6 +74,9 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
                                "one of the two: the program is the algorithm"});
     }
     algorithms = {""};
+  }
+  if (config.comm.deterministic_reduction && o.workload.empty() && o.collective == "all_reduce") {
+    algorithms = {"p2p_tree"};
   }
   std::vector<platforms::run_point> points;
   for (const auto& algorithm : algorithms) {
@@ -232,7 +236,7 @@ class reporter {
 
 int run_points(const registries& tables, const options& o, const platforms::machine_model& machine, int argc,
                char** argv) {
-  const auto runs = prepare_all(machine, tables, points_of(tables, o));
+  const auto runs = prepare_all(machine, tables, points_of(tables, o, machine.config));
   if (o.dump_install) {
     for (const auto& r : runs) {
       print(

@@ -125,6 +125,11 @@ pod::pod(sc_core::sc_module_name name, const build_context& context, const host_
     if (link.index % 2 == 0) bindings.emplace_back([&] { bind_sip_link(context, link); });
   }
   context.order.run("pod.links", bindings);
+  if (context.config.comm.path != config::transfer_path::staged) return;
+  // Ports are numbered by the SIPs they lead to: this order is not free.
+  for (const auto& from : sips_) {
+    for (const auto& to : sips_) from->io().staging()->out.bind(to->io().staging()->in);
+  }
 }
 
 /// Both ways of a link: index and index ^ 1 are on the same two ports.

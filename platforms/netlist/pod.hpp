@@ -29,6 +29,7 @@ class sip : public sc_core::sc_module {
   /// Gateway ends of this SIP, by the index of the outgoing link; null for links of other SIPs.
   [[nodiscard]] const std::vector<std::unique_ptr<hw::sip_port>>& ports() const { return ports_; }
   [[nodiscard]] hw::packet_pool& pool() { return pool_; }
+  [[nodiscard]] hw::io_cpu& io() { return *io_; }
   /// Calls visit(terminal_port) for every block of this SIP.
   template <class Visit>
   void visit_terminals(Visit visit) const {
