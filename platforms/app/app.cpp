@@ -4,19 +4,20 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <systemc>
 #include <unistd.h>
 
 #include "models/types/error.hpp"
+#include "platforms/app/command_line.hpp"
+#include "platforms/app/diagnosis.hpp"
 #include "platforms/app/guard.hpp"
 #include "platforms/app/inform.hpp"
 #include "platforms/app/options.hpp"
 #include "platforms/app/reproduce.hpp"
-#include "platforms/diagnose/doctor.hpp"
 #include "platforms/io/config_docs.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/output_dir.hpp"
@@ -95,18 +96,25 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
       p.workload = o.workload;
       p.vcd = o.vcd;
       p.record = o.double_run || !o.record.empty() || !o.verify.empty();
+      p.timeline = o.timeline;
+      p.critical_path = !o.out.empty();
+      p.progress = o.progress;
       p.ccl_trace = o.ccl_trace;
       points.push_back(std::move(p));
     }
   }
+  const auto alone = [&](const char* flag, const std::string& file, const char* what) {
+    if (file.empty() || points.size() == 1) return;
+    throw user_error(problem{flag, fmt::format("{} runs cannot share one {}", points.size(), what), file,
+                             "a single algorithm and size"});
+  };
+  alone("--vcd", o.vcd, "waveform");
+  alone("--timeline", o.timeline, "timeline");
   for (std::size_t i = 0; i < points.size(); ++i) {
+    points[i].progress_label = progress_label(i, points.size());
     const std::string which = points.size() == 1 ? "" : fmt::format("_{}", i);
     points[i].flight_file = o.out.empty() ? fmt::format("flight{}.{}.json", which, getpid())
                                           : fmt::format("{}/flight{}.json", o.out, which);
-  }
-  if (!o.vcd.empty() && points.size() > 1) {
-    throw user_error(problem{"--vcd", fmt::format("{} runs cannot share one waveform", points.size()), o.vcd,
-                             "a single algorithm and size"});
   }
   return points;
 }
@@ -131,41 +139,6 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(
   return runs;
 }
 
-/// Output files are opened before anything is simulated.
-void claim(const char* flag, const std::string& file) {
-  if (file.empty()) return;
-  if (!std::ofstream(file)) throw output_error(fmt::format("{} {}: cannot be written", flag, file));
-}
-
-/// What --double-run, --record and --verify do with the runs of an invocation.
-class reproducer {
- public:
-  explicit reproducer(const options& o) : options_(o) {
-    if (!o.verify.empty()) reference_ = run_record(o.verify);
-    claim("--record", o.record);
-  }
-
-  /// After run number `index`; `again` simulates it once more.
-  template <class Again>
-  void look_at(std::size_t index, run_outcome& outcome, Again again) {
-    if (outcome.status == run_status::interrupted || outcome.status == run_status::internal) return;
-    if (options_.double_run) compare_runs(outcome, again());
-    if (!options_.verify.empty()) reference_.verify(index, outcome);
-    if (!options_.record.empty()) recorded_.add(outcome);
-  }
-  void finish() const {
-    if (options_.record.empty()) return;
-    std::ofstream file(options_.record);
-    if (!(file << recorded_.text() << std::flush)) {
-      throw output_error(fmt::format("--record {}: cannot be written", options_.record));
-    }
-  }
-
- private:
-  const options& options_;
-  run_record reference_, recorded_;
-};
-
 class reporter {
  public:
   reporter(const registries& tables, const options& o, const config::machine_config& c, int argc, char** argv)
@@ -173,7 +146,7 @@ class reporter {
     context_ = {tables.platform.name, DIECAST_VERSION,     platforms::config_sha256(c),
                 c.sim.seed,           {argv, argv + argc}, c.shape()};
     if (!o.out.empty()) {
-      out_.emplace(o.out, o.vcd);
+      out_.emplace(o.out, std::vector<std::filesystem::path>{o.vcd, o.timeline});
       out_->write("config.json", platforms::dump_config(c));
     }
   }
@@ -211,18 +184,21 @@ class reporter {
 
  private:
   [[nodiscard]] bool table() const { return options_.format == output_format::table && !options_.quiet; }
+  /// A file that one run of several has for itself.
+  void write_of_run(const char* name, std::size_t run, const std::string& text) {
+    if (text.empty()) return;
+    out_->write(planned_ == 1 ? fmt::format("{}.json", name) : fmt::format("{}_{}.json", name, run), text);
+  }
   void write_files() {
     out_->write("result.json", platforms::result_json(context_, outcomes_));
     out_->write("links.csv", platforms::links_csv(outcomes_));
     out_->write("ipcq.csv", platforms::ipcq_csv(outcomes_));
     out_->write("health.csv", platforms::health_csv(outcomes_));
+    out_->write("hbm.csv", platforms::hbm_csv(outcomes_));
     for (std::size_t i = 0; i < outcomes_.size(); ++i) {
-      const std::string& report = outcomes_[i].deadlock_json;
-      if (!report.empty())
-        out_->write(planned_ == 1 ? "deadlock.json" : fmt::format("deadlock_{}.json", i), report);
-      const std::string& flight = outcomes_[i].flight_json;
-      if (!flight.empty())
-        out_->write(planned_ == 1 ? "flight.json" : fmt::format("flight_{}.json", i), flight);
+      write_of_run("deadlock", i, outcomes_[i].deadlock_json);
+      write_of_run("flight", i, outcomes_[i].flight_json);
+      write_of_run("critical_path", i, outcomes_[i].critical_path_json);
     }
   }
 
@@ -245,7 +221,8 @@ int run_points(const registries& tables, const options& o, const platforms::mach
     return 0;
   }
   reporter report(tables, o, machine.config, argc, argv);
-  claim("--vcd", o.vcd);  // after --out, in whose directory it may lie
+  claim_file("--vcd", o.vcd);  // after --out, in whose directory it may lie
+  claim_file("--timeline", o.timeline);
   reproducer reproduce(o);
   report.start(runs);
   platforms::install_signal_handlers(machine.config.sim.dump_on_sighup);
@@ -264,45 +241,11 @@ int run_points(const registries& tables, const options& o, const platforms::mach
   return report.finish();
 }
 
-/// The experiments are runs of this program; the doctor is given its path and the flags, nothing else.
-int run_diagnosis(const registries& tables, const options& o, int argc, char** argv) {
-  if (o.bytes.size() > 1 || o.algorithms.size() > 1 || o.algorithms == std::vector<std::string>{"all"}) {
-    throw user_error(problem{"--diagnose", "looks into one run", fmt::format("{} sizes", o.bytes.size()),
-                             "a single algorithm and size"});
-  }
-  const std::string config = platforms::dump_config(load_machine(tables, o));  // refuses what is no config
-  std::optional<platforms::output_dir> out;
-  if (!o.out.empty()) {
-    out.emplace(o.out);
-    out->write("config.json", config);
-  }
-  const diagnose::patient who{std::filesystem::read_symlink("/proc/self/exe").string(),
-                              {argv + 1, argv + argc},
-                              o.collective,
-                              o.algorithms.empty() ? "" : o.algorithms.front(),
-                              o.bytes.front()};
-  const diagnose::diagnosis found = diagnose::examine(who);
-  if (o.format == output_format::json) {
-    print(found.json);
-  } else if (!o.quiet) {
-    print(found.text);
-  }
-  const auto write = [&](const char* name, const std::string& text) {
-    if (out) return out->write(name, text);
-    if (!(std::ofstream(name) << text << std::flush)) {
-      throw output_error(fmt::format("{}: cannot be written", name));
-    }
-  };
-  write("diagnosis.json", found.json);
-  write("diagnosis.txt", found.text);
-  return found.exit_code;
-}
-
 int run_checked(const registries& tables, int argc, char** argv) {
   check(tables);
   const options o = parse_options(argc, argv);
   if (inform(tables, o)) return 0;
-  if (o.diagnose) return run_diagnosis(tables, o, argc, argv);
+  if (o.diagnose) return run_diagnosis(o, platforms::dump_config(load_machine(tables, o)), argc, argv);
   const config::machine_config config = load_machine(tables, o);
   if (o.dump_config) return print(platforms::dump_config(config)), 0;
   const platforms::machine_model machine(config);

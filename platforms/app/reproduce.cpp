@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "models/types/error.hpp"
+#include "platforms/app/command_line.hpp"
 #include "platforms/io/result_json.hpp"
 #include "platforms/run/step_rows.hpp"
 
@@ -108,6 +109,26 @@ void run_record::verify(std::size_t index, run_outcome& o) const {
   const auto d =
       platforms::first_difference(platforms::rows_from(entries_[index].steps), platforms::rows_from(o.steps));
   if (d) complain(o, fmt::format("differs from {} first at {}", file_, platforms::to_text(*d)));
+}
+
+reproducer::reproducer(const options& o) : options_(o) {
+  if (!o.verify.empty()) reference_ = run_record(o.verify);
+  if (!o.record.empty()) claim_file("--record", o.record);
+}
+
+void reproducer::look_at(std::size_t index, run_outcome& outcome, const std::function<run_outcome()>& again) {
+  if (outcome.status == run_status::interrupted || outcome.status == run_status::internal) return;
+  if (options_.double_run) compare_runs(outcome, again());
+  if (!options_.verify.empty()) reference_.verify(index, outcome);
+  if (!options_.record.empty()) recorded_.add(outcome);
+}
+
+void reproducer::finish() const {
+  if (options_.record.empty()) return;
+  std::ofstream file(options_.record);
+  if (!(file << recorded_.text() << std::flush)) {
+    throw output_error(fmt::format("--record {}: cannot be written", options_.record));
+  }
 }
 
 }  // namespace diecast::app

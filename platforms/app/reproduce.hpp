@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "platforms/app/options.hpp"
 #include "platforms/run/run_point.hpp"
 
 namespace diecast::app {
@@ -34,6 +36,23 @@ class run_record {
   };
   std::string file_;
   std::vector<entry> entries_;
+};
+
+/// What --double-run, --record and --verify do with the runs of an invocation.
+class reproducer {
+ public:
+  /// Throws user_error when --verify is no record, output_error when --record cannot be written.
+  explicit reproducer(const options& o);
+
+  /// After run number `index`; `again` simulates it once more.
+  void look_at(std::size_t index, platforms::run_outcome& outcome,
+               const std::function<platforms::run_outcome()>& again);
+  /// Writes the record. Throws output_error.
+  void finish() const;
+
+ private:
+  const options& options_;
+  run_record reference_, recorded_;
 };
 
 }  // namespace diecast::app

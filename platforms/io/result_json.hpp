@@ -28,6 +28,7 @@ struct result_context {
 [[nodiscard]] std::string links_csv(const std::vector<run_outcome>& runs);
 [[nodiscard]] std::string ipcq_csv(const std::vector<run_outcome>& runs);
 [[nodiscard]] std::string health_csv(const std::vector<run_outcome>& runs);
+[[nodiscard]] std::string hbm_csv(const std::vector<run_outcome>& runs);
 
 /// The whole outcome, for the pipe between a run and its parent.
 [[nodiscard]] std::string pack(const run_outcome& o);
