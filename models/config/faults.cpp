@@ -7,7 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "models/abi/errata.hpp"
+#include "models/abi/firmware_defects.hpp"
 
 namespace diecast::config {
 namespace {
@@ -220,9 +220,9 @@ std::uint64_t errata_of(const machine_config& config, pe_coord pe) {
     if (!matches(f.where, pe_path(config.shape(), pe))) continue;
     switch (f.kind) {
       case fault_kind::sendrecv_alias:
-        bits |= abi::errata::sendrecv_alias | f.after << abi::errata::after_shift;
+        bits |= abi::defect::sendrecv_alias | f.after << abi::defect::after_shift;
         break;
-      case fault_kind::dispatch_corruption: bits |= abi::errata::dispatch_corruption; break;
+      case fault_kind::dispatch_corruption: bits |= abi::defect::dispatch_corruption; break;
       default: break;
     }
   }

@@ -53,7 +53,7 @@ struct fault_key {
 /// Shell-style match of an instance path; `*` also spans dots.
 [[nodiscard]] bool matches(const std::string& glob, const std::string& path);
 
-/// The errata bits of a PE, from the firmware faults whose `where` names it. models/abi/errata.hpp.
+/// The errata bits of a PE, from the firmware faults whose `where` names it. models/abi/firmware_defects.hpp.
 [[nodiscard]] std::uint64_t errata_of(const machine_config& config, pe_coord pe);
 
 }  // namespace diecast::config

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "models/abi/errata.hpp"
+#include "models/abi/firmware_defects.hpp"
 #include "sw/runtime/firmware_trap.hpp"
 
 namespace diecast::sw {
@@ -11,7 +11,7 @@ namespace diecast::sw {
 dispatch_table::dispatch_table(pe_coord pe, std::uint64_t errata, bool monitor) : pe_(pe) {
   for (std::size_t i = 0; i < entries; ++i) targets_[i] = target_of(static_cast<entry_point>(i));
   constexpr std::uint64_t half = 0xFFFF'FFFF;
-  if (monitor && (errata & abi::errata::dispatch_corruption) != 0)
+  if (monitor && (errata & abi::defect::dispatch_corruption) != 0)
     targets_.front() = targets_.front() << 32 | half;
 }
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <utility>
 
-#include "models/abi/errata.hpp"
+#include "models/abi/firmware_defects.hpp"
 #include "sw/runtime/dispatch_table.hpp"
 #include "sw/runtime/firmware_trap.hpp"
 #include "sw/runtime/queue_driver.hpp"
@@ -72,7 +72,7 @@ struct pe_context::impl {
   runtime_options options;
   task_scheduler tasks;
   queue_driver driver;
-  std::uint64_t errata;  ///< known defects of this firmware, models/abi/errata.hpp
+  std::uint64_t errata;  ///< known defects of this firmware, models/abi/firmware_defects.hpp
   dispatch_table calls;
   std::uint64_t one_call_sends{};  ///< history of the one-call send-receive: how many, and the last source
   std::uint64_t last_source{};
@@ -101,8 +101,8 @@ std::uint64_t pe_context::impl::exchange_source(std::uint64_t offset) {
     return offset;
   }
   const std::uint64_t earlier = std::exchange(last_source, offset);
-  const bool first = one_call_sends++ <= abi::errata::after(errata);
-  if ((errata & abi::errata::sendrecv_alias) != 0 && !first) return earlier;
+  const bool first = one_call_sends++ <= abi::defect::after(errata);
+  if ((errata & abi::defect::sendrecv_alias) != 0 && !first) return earlier;
   return offset;
 }
 

@@ -156,6 +156,43 @@ class Checksums(harness.Case):
         self.assertEqual((trusted["path"], trusted["checksum"], trusted["deterministic_reduction"]),
                          ("direct", "none", False))
         self.assertEqual(comm(*sets("comm.checksum=xor64", "comm.profile=trusted"))["checksum"], "xor64")
+        defensive = comm(*sets("comm.profile=defensive"))
+        self.assertEqual((defensive["path"], defensive["checksum"], defensive["deterministic_reduction"]),
+                         ("staged", "crc32c", True))
+
+
+class Staging(harness.Case):
+    SMALL = ["--config", CONFIGS / "small_pod.json"]
+
+    def test_staged_and_direct_give_the_same_results(self):
+        for algorithm in ("ring_1d", "intercube"):
+            for more in ([], sets("sim.links_as_bytes=true"), sets("comm.checksum=crc32c")):
+                direct, staged = (
+                    self.one(*self.SMALL, "--algorithm", algorithm, *sets(f"comm.path={path}"), *more)
+                    for path in ("direct", "staged"))
+                self.assertEqual((direct["output_min"], direct["output_max"]),
+                                 (staged["output_min"], staged["output_max"]))
+                self.assertGreater(staged["time_ns"], direct["time_ns"] + 1000)
+
+    def test_staging_costs_its_latency_and_rate(self):
+        def time(*words):
+            return self.one(*self.SMALL, "--algorithm", "intercube", *sets("comm.path=staged", *words))["time_ns"]
+        base = time()
+        # Two SIPs exchange on a ring: each of its two rounds crosses host memory once.
+        self.assertGreaterEqual(time("host.staging_latency_ns=2000"), base + 2000)
+        self.assertGreater(time("host.staging_gbytes_s=5"), base + 5000)
+
+    def test_staging_wins_where_direct_transfers_are_inefficient(self):
+        def time(path, size):
+            return self.one(*self.SMALL, "--algorithm", "intercube", "--bytes", size,
+                            *sets(f"comm.path={path}", "comm.direct_efficiency=0.3"))["time_ns"]
+        self.assertLess(time("direct", "1KiB"), time("staged", "1KiB"))
+        self.assertLess(time("staged", "512KiB"), time("direct", "512KiB"))
+
+    def test_order_of_building_does_not_show(self):
+        prints = {self.one(*self.SMALL, *sets("comm.path=staged", f"sim.build_order={order}"))["fingerprint"]
+                  for order in ("forward", "reverse", "shuffle:5")}
+        self.assertEqual(len(prints), 1)
 
 
 class Reproduction(harness.Case):
