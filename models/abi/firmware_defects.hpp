@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bits of CORE_ERRATA for defects of the collective runtime, each tested at one line of the firmware that names
-// it. The upper half of the register says how many operations go right before a defect shows. Bits below 16
-// belong to the barriers.
+// Bits of CORE_ERRATA for defects of the collective runtime, each tested at one line of the firmware that
+// names it. The upper half of the register says how many operations go right before a defect shows. Bits
+// below 16 belong to the barriers.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,8 @@ bool concerns(fault_kind kind, const abi::packet_header& h) {
     case fault_kind::reorder: return carries_data(h);
     case fault_kind::lost_credit:
     case fault_kind::late_credit: return h.kind == abi::packet_kind::ipcq_credit;
-    default: return true;
+    // Launches are spared: a host that cannot start its PEs is another story.
+    default: return h.kind != abi::packet_kind::launch && h.kind != abi::packet_kind::launch_done;
   }
 }
 

@@ -67,8 +67,8 @@ class bit_errors {
   [[nodiscard]] std::uint64_t gap();
   double log_clean_;  ///< of the chance that a bit is not hit
   random::sequence draws_;
-  std::uint64_t clean_;       ///< bits before the next error
   std::uint64_t scripted_{};  ///< draws still to be hit in a row
+  std::uint64_t clean_;       ///< bits before the next error
 };
 
 class flit_line {

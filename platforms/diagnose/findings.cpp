@@ -104,8 +104,18 @@ void faulted(const observation& o, std::vector<finding>& found) {
   }
 }
 
+/// Packets that stand somewhere in the fabric of a machine in which nothing moves.
+bool stands_still(const observation& o) {
+  if (o.exit_code != 3 || !o.deadlock.is_object() || !o.deadlock.value("still", false)) return false;
+  for (const json& f : o.deadlock.value("in_flight", json::array())) {
+    if (f.value("where", std::string{}).find("in the fabric") != std::string::npos) return true;
+  }
+  return false;
+}
+
 /// Packets that came and did not leave, or left and did not come.
 void counted(const observation& o, std::vector<finding>& found) {
+  const bool stuck = stands_still(o);
   const bool at_rest = o.exit_code == 0 || o.exit_code == 1 || o.exit_code == 3;
   for (const measurement& m : o.health) {
     if (m.measure != "packets") continue;
@@ -113,7 +123,9 @@ void counted(const observation& o, std::vector<finding>& found) {
     if (m.value > m.expected) {
       found.push_back(make("duplicate", m.where, text));
     } else if (at_rest) {
-      found.push_back(make("missing_packets", m.where, text));
+      const bool on_a_link = m.where.find(".pe") == std::string::npos;
+      found.push_back(make(stuck && on_a_link ? "link_down" : "missing_packets", m.where, text));
+      found.back().hidden = runs_right(o);
     }
   }
 }

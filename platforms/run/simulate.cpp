@@ -32,26 +32,7 @@
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::platforms {
-namespace {}
-/// Between slices: what a signal asked for is written while the run goes on.
-void look_for_request(netlist::pod& pod) const {
-  if (!dump_requested() || !recorder_) return;
-  const std::string& file = run_.point.flight_file;
-  const std::string partial = file + ".partial";
-  std::ofstream out(partial, std::ios::binary);
-  out << text(pod, "a signal asked for it", false);
-  out.close();
-  std::error_code error;
-  if (out) std::filesystem::rename(partial, file, error);
-  const bool lost = !out || error;
-  fmt::print(stderr, "{}: flight recorder {} at {:.3f} us; the run goes on\n", file,
-             lost ? "could not be written" : "written", hw::now().ns() / 1e3);
-}
-
-private:
-const prepared_run& run_;
-std::unique_ptr<observe::flight_recorder> recorder_;
-};
+namespace {
 
 void conclude(end_of_run end, const prepared_run& run, const session& s, const hw::fault_sink& faults,
               netlist::pod& pod, run_outcome& o) {

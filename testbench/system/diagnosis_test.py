@@ -15,7 +15,7 @@ HIDDEN = {"bit_flip_ucie", "lost_credit_one", "late_credit", "link_degraded", "s
 PLACE = {"drop": "pod.sip0.", "link_down": "pod.sip0.", "link_degraded": "pod.sip0.cube_0_0.ucie_east",
          "bit_flip_ucie": "pod.sip0.cube_0_0.ucie_east", "wrong_install": "sip0.cube1.pe2",
          "wrong_install_overlap": "sip0.cube1.pe2", "dispatch_corruption": "sip0.cube1.pe2",
-         "sendrecv_alias": "", "token_before_data": ""}
+         "reorder": "sip0.cube1.pe2", "sendrecv_alias": "", "token_before_data": ""}
 
 
 class Diagnosis(harness.Case):

@@ -38,15 +38,17 @@ class Kinds(harness.Case):
     def test_kind_bit_flip_ucie(self):
         row = self.one(*self.config("bit_flip_ucie"))
         self.assertGreater(row["stats"]["d2d_replays"], 0)
-        self.assertGreater(row["time_ns"], self.healthy_time())
+        self.assertGreaterEqual(row["time_ns"], self.healthy_time())
         raw = self.result(*self.config("bit_flip_ucie"), *sets("ucie.flit_format=raw"), expect=1)
         self.assertGreater(raw["runs"][0]["wrong_elements"], 0)
 
     def test_kind_drop(self):
-        self.run_pod(*self.config("drop"), expect=4)
-        # One packet a message: nothing arrives that could be out of order, so the receiver waits.
-        done = self.run_pod(*self.config("drop"), *sets("ipcq.slot_bytes=1024"), expect=None)
-        self.assertIn(done.code, (3, 4))
+        # Of four packets of a message one is missing: it stays half received.
+        done = self.run_pod(*self.config("drop"), expect=3)
+        self.assertIn("half received", done.stderr)
+        # One packet a message: the next one is out of sequence.
+        done = self.run_pod(*self.config("drop"), *sets("ipcq.slot_bytes=1024"), expect=4)
+        self.assertIn("but expected sequence", done.stderr)
 
     def test_kind_duplicate(self):
         done = self.run_pod(*self.config("duplicate"), expect=None)
@@ -69,7 +71,7 @@ class Kinds(harness.Case):
 
     def test_kind_link_down(self):
         done = self.run_pod(*self.config("link_down"), expect=3)
-        self.assertIn("in the fabric", done.stderr)
+        self.assertIn("pod.sip1.cube_0_0.pe0", done.stderr.splitlines()[2])
 
     def test_kind_link_degraded(self):
         self.assertGreater(self.one(*self.config("link_degraded"))["time_ns"], 1.2 * self.healthy_time())
@@ -139,9 +141,10 @@ class Checksums(harness.Case):
         fast, slow = (row["stats"]["checksum_ns"] for row in stats)
         self.assertEqual(fast, stats[0]["stats"]["checksum_bytes"] / 256)
         self.assertEqual(slow, 2 * fast)
-        added = [row["time_ns"] - plain["time_ns"] for row in stats]
-        self.assertGreater(added[0], 0)
-        self.assertGreater(added[1], 1.5 * added[0])
+        self.assertGreater(stats[0]["time_ns"], plain["time_ns"])
+        # An engine at a quarter of the link's rate is what the whole collective waits for.
+        slowest = self.one(*small, *sets("comm.checksum=crc32c", "comm.checksum_gbytes_s=16"))
+        self.assertGreater(slowest["time_ns"], 1.3 * stats[1]["time_ns"])
         self.assertEqual(plain["stats"]["checksum_bytes"], 0)
 
     def test_the_default_engine_costs_at_most_a_hundredth(self):
