@@ -68,6 +68,12 @@ bool dma_engine::idle() const {
          free_.size() == pending_.size() && inbound_.empty();
 }
 
+bool dma_engine::serves_core_only() const {
+  const bool answers = std::all_of(pending_.begin(), pending_.end(),
+                                   [](const pending& p) { return !p.used || p.what == stage::answer; });
+  return answers && jobs_[compute_port].empty() && jobs_[ipcq_port].empty() && inbound_.empty();
+}
+
 // --- requests of the other blocks ---------------------------------------------------------------
 
 void dma_engine::enqueue(port which, job j) {
@@ -102,6 +108,21 @@ void dma_engine::start_copy(const copy_request& copy) {
   j.total = copy.bytes;
   copy_remaining_[j.copy_number] = at_least_one(copy.bytes);
   enqueue(compute_port, std::move(j));
+}
+
+void dma_engine::start_access(core_access access) {
+  packet_ptr p = make_packet(access.kind, access.at);
+  if (access.kind == abi::packet_kind::read_request) {
+    p->header.request_bytes = access.bytes;
+  } else {
+    p->header.payload_bytes = access.bytes;
+    p->data = std::move(access.data);
+  }
+  pending answer;
+  answer.what = stage::answer;
+  answer.copy_number = access.tag;
+  p->header.transaction = core_access_bit | open(std::move(answer));
+  send_request(std::move(p));
 }
 
 void dma_engine::send_credit(const protocol::credit_request& credit) {
@@ -254,6 +275,10 @@ void dma_engine::finished(std::uint32_t index) {
   pending done = close(index);
   switch (done.what) {
     case stage::message_read: return;
+    case stage::answer: {
+      const auto data = done.p ? std::span<const std::byte>(done.p->data) : std::span<const std::byte>();
+      return core->access_done(done.copy_number, data);
+    }
     case stage::message_write: return message_write_done(done);
     case stage::copy_read:
     case stage::copy_fetch: return write_chunk(done);

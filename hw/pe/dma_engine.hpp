@@ -64,10 +64,13 @@ class dma_engine : public sc_core::sc_module,
   [[nodiscard]] sim_time slowest_credit() const { return slowest_credit_; }
   /// Nothing queued, read, in flight or half received.
   [[nodiscard]] bool idle() const;
+  /// Nothing but accesses of the core is under way.
+  [[nodiscard]] bool serves_core_only() const;
 
   void send_message(const protocol::send_request& message) override;
   void send_credit(const protocol::credit_request& credit) override;
   void start_copy(const copy_request& copy) override;
+  void start_access(core_access access) override;
   void send_launch_done(std::uint32_t launch_id) override;
 
  private:
@@ -95,7 +98,8 @@ class dma_engine : public sc_core::sc_module,
     copy_write,     ///< TCM write of a copy chunk: then done
     copy_store,     ///< remote write of a copy chunk: then done
     serve_read,     ///< TCM read for somebody's read_request: then respond
-    serve_write     ///< TCM write for somebody's write_request: then respond
+    serve_write,    ///< TCM write for somebody's write_request: then respond
+    answer          ///< an access of the core: then tell it
   };
   struct pending {
     stage what{};

@@ -41,11 +41,13 @@ void dma_engine::arrived(const packet_ptr& p, std::uint8_t vc) {
         throw protocol_error(fmt::format("{}: {} answers transaction {}, which is not open", name(),
                                          abi::to_string(p->header.kind), index));
       }
-      if (pending_[index].what == stage::copy_fetch) pending_[index].p = p;
+      const stage waits = pending_[index].what;
+      if (waits == stage::copy_fetch || waits == stage::answer) pending_[index].p = p;
       terminal_.release(vc, p->flits);
       return finished(index);
     }
     case abi::packet_kind::launch: core->launch(p); return terminal_.release(vc, p->flits);
+    case abi::packet_kind::atomic_add:
     case abi::packet_kind::launch_done:
     case abi::packet_kind::synthetic: break;
   }

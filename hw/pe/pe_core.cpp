@@ -43,7 +43,8 @@ pe_core::pe_core(sc_core::sc_module_name name, const pe_setup& setup, firmware p
       move_data_(move_data),
       health_(health_of(setup)),
       core_clock_{clock_.period * health_.slowdown},
-      phase_{clock_.period.fs / 2} {
+      phase_{clock_.period.fs / 2},
+      memory_(setup_, dma, {[this](std::uint64_t cycles) { owed_cycles_ += cycles; }, [this] { settle(); }}) {
   launches.bind(*this);
   SC_THREAD(run);
   set_stack_size(static_cast<std::size_t>(setup.config.sim.firmware_stack_kib) * 1024);
@@ -205,6 +206,37 @@ void pe_core::poll_until(const abi::poll_request& wanted) {
     pause(wanted.period_cycles);
   }
   polling_.reset();
+  ++moves_;
+}
+
+// --- global memory ------------------------------------------------------------------------------
+
+void pe_core::access_done(std::uint32_t tag, std::span<const std::byte> data) {
+  memory_.access_done(tag, data);
+}
+
+void pe_core::load_global(abi::address at, std::span<std::byte> out) {
+  memory_.load(at, out);
+  if (!watched_) ++moves_;  // looking at a word again is no movement
+}
+
+void pe_core::store_global(abi::address at, std::span<const std::byte> in) {
+  memory_.store(at, in);
+  ++moves_;
+}
+
+void pe_core::load_uncached(abi::address at, std::span<std::byte> out) {
+  memory_.load_uncached(at, out);
+  if (!watched_) ++moves_;
+}
+
+std::uint64_t pe_core::add_at_memory(abi::address at, std::uint64_t value) {
+  ++moves_;
+  return memory_.add_at_memory(at, value);
+}
+
+void pe_core::watch(const std::optional<abi::signal_watch>& wanted) {
+  watched_ = wanted;
   ++moves_;
 }
 

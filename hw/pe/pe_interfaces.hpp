@@ -3,7 +3,11 @@
 // another takes effect at a later instant.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <systemc>
+#include <vector>
 
 #include "hw/base/packet.hpp"
 #include "models/protocol/copy_port.hpp"
@@ -13,12 +17,24 @@ namespace diecast::hw {
 
 using protocol::copy_request;
 
+/// A read, write or atomic of the core in global memory: one packet there and one back.
+struct core_access {
+  abi::packet_kind kind{abi::packet_kind::read_request};
+  abi::address at{};
+  std::uint32_t bytes{};
+  std::vector<std::byte> data;  ///< of a write, or the operand of an atomic
+  std::uint32_t tag{};          ///< returned with the answer
+};
+/// Marks the transactions of these packets.
+inline constexpr std::uint64_t core_access_bit = std::uint64_t{1} << 32;
+
 /// What the other blocks ask of the DMA engine.
 class dma_if : public virtual sc_core::sc_interface {
  public:
   virtual void send_message(const protocol::send_request& message) = 0;
   virtual void send_credit(const protocol::credit_request& credit) = 0;
   virtual void start_copy(const copy_request& copy) = 0;
+  virtual void start_access(core_access access) = 0;
   /// Tells the host that launch `launch_id` has ended on this PE.
   virtual void send_launch_done(std::uint32_t launch_id) = 0;
 };
@@ -39,6 +55,8 @@ class ipcq_if : public virtual sc_core::sc_interface {
 class launch_if : public virtual sc_core::sc_interface {
  public:
   virtual void launch(const packet_ptr& p) = 0;
+  /// The answer to a start_access; `data` is what a read or atomic returns.
+  virtual void access_done(std::uint32_t tag, std::span<const std::byte> data) = 0;
 };
 
 /// The interrupt line from the event queue to the core.

@@ -33,6 +33,7 @@ enum class packet_kind : std::uint8_t {
   read_response,   ///< response
   write_request,   ///< request: answered by write_response when the bytes are written
   write_response,  ///< response
+  atomic_add,      ///< request: adds its 8-byte payload; answered by read_response with the word before
   launch,          ///< request: host -> IO CPU -> control CPU -> PE
   launch_done,     ///< response: the way back
   synthetic        ///< traffic generators

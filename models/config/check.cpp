@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "models/abi/address.hpp"
+#include "models/abi/errata.hpp"
 #include "models/abi/wire.hpp"
 #include "models/config/overrides.hpp"
+#include "models/config/text.hpp"
 
 namespace diecast::config {
 namespace {
@@ -87,6 +89,13 @@ verdict tcm_has_full_rows(const machine_config& c) {
   return broken_rule{"the TCM is not a whole number of rows over all banks",
                      fmt::format("{} KiB", c.pe.tcm_kib),
                      fmt::format("a multiple of pe.tcm_banks x pe.tcm_bank_bytes = {} B", row)};
+}
+
+verdict errata_have_names(const machine_config& c) {
+  if (abi::parse_errata(c.ccl.errata)) return {};
+  std::vector<std::string> names{"none"};
+  for (const abi::erratum_description& e : abi::errata()) names.emplace_back(e.name);
+  return broken_rule{"no such firmware defect", c.ccl.errata, join(names)};
 }
 
 verdict slots_are_aligned(const machine_config& c) {
@@ -298,6 +307,7 @@ const rule rules[]{
     {{"hbm.tras_ns", "hbm.trcd_rd_ns", "hbm.model"}, rows_stay_open},
     {{"hbm.address_map"}, address_map_names_fields},
     {{"hbm.drain_low", "hbm.drain_high"}, drain_marks_ordered},
+    {{"ccl.errata"}, errata_have_names},
     {{"hbm.trfc_ns", "hbm.trefi_ns", "hbm.refresh", "hbm.model"}, refresh_fits},
     {{"hbm.trfcpb_ns", "hbm.trc_ns", "hbm.trefi_ns", "hbm.refresh", "hbm.model"}, bank_refresh_fits},
 };

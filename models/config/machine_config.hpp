@@ -71,6 +71,11 @@ struct pe_block {
   std::uint64_t dma_outstanding{16};   ///< packets in flight to or from memory
   std::uint64_t dma_compute_weight{1};
   std::uint64_t dma_ipcq_weight{1};
+  std::uint64_t cache_sets{64};
+  std::uint64_t cache_ways{4};
+  std::uint64_t cache_hit_cycles{2};
+  std::uint64_t cache_dcci_cycles{4};   ///< per line; dcci_all looks at every set
+  std::uint64_t cache_write_buffer{8};  ///< lines written back and not acknowledged
 };
 
 enum class buffer_kind : std::uint8_t { tcm, sram, hbm };
@@ -232,7 +237,13 @@ struct ccl_block {
   inter_sip between_sips{inter_sip::ring_1d};  ///< key inter_sip
   std::uint64_t kernel_call_cycles{20};        ///< firmware overhead per runtime call
   install_kind install{install_kind::backdoor};
-  std::uint64_t root_rank{0};  ///< of broadcast, reduce, gather and scatter
+  std::uint64_t barrier_radix{8};        ///< of group_dissemination
+  std::uint64_t barrier_start{0};        ///< counter of a new team
+  std::uint64_t barrier_skew_ns{0};      ///< PEs enter up to so much later, at random
+  std::uint64_t barrier_repeats{1};      ///< barriers in one launch
+  std::uint64_t signal_poll_cycles{20};  ///< between two looks at a flag
+  std::string errata{"none"};            ///< firmware defects, by name
+  std::uint64_t root_rank{0};            ///< of broadcast, reduce, gather and scatter
 };
 
 struct trace_block {

@@ -37,16 +37,14 @@ constexpr int output_failed = 5;
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
-config::machine_config load_machine(const registries& tables, const options& o) {
+platforms::loaded_config load_machine(const registries& tables, const options& o) {
   platforms::config_request request;
   const platform_entry& p = tables.platform;
   request.file = o.config.empty() ? platforms::default_config(p.default_config, p.data_dir)
                                   : std::filesystem::path(o.config);
   if (!p.data_dir.empty()) request.presets = platforms::presets_dir(p.data_dir);
   request.sets = o.sets;
-  config::machine_config c = platforms::load_config(request).config;
-  p.adapt(c);
-  return c;
+  return platforms::load_config(request);
 }
 
 /// Prints what needs no machine; false when there is more to do.
@@ -60,12 +58,39 @@ bool inform(const registries& tables, const options& o) {
   return false;
 }
 
+/// A run per algorithm and team.
+std::vector<platforms::run_point> barrier_points(const options& o,
+                                                 const std::vector<std::string>& algorithms) {
+  std::vector<std::optional<comm::team_spec>> teams(o.teams.begin(), o.teams.end());
+  if (teams.empty()) teams.emplace_back();
+  std::vector<platforms::run_point> points;
+  for (const auto& algorithm : algorithms) {
+    for (const auto& team : teams) {
+      platforms::run_point p;
+      p.collective = o.collective;
+      p.algorithm = algorithm;
+      p.ranks = o.ranks;
+      p.team = team;
+      p.iters = o.iters;
+      p.warmup = o.warmup;
+      p.vcd = o.vcd;
+      p.ccl_trace = o.ccl_trace;
+      points.push_back(std::move(p));
+    }
+  }
+  if (!o.vcd.empty() && points.size() > 1) {
+    throw user_error(problem{"--vcd", fmt::format("{} runs cannot share one waveform", points.size()), o.vcd,
+                             "a single algorithm and team"});
+  }
+  return points;
+}
+
 std::vector<platforms::run_point> points_of(const registries& tables, const options& o,
                                             const config::machine_config& config) {
   std::vector<std::string> algorithms = o.algorithms;
   if (o.workload.empty()) {
     const auto known = platforms::algorithms_of(tables, o.collective);
-    if (algorithms.empty()) algorithms = {known.front()};
+    if (algorithms.empty()) algorithms = {o.collective == "barrier" ? "auto" : known.front()};
     if (algorithms == std::vector<std::string>{"all"}) {
       algorithms = platforms::algorithms_of(tables, o.collective, o.ranks);
     }
@@ -79,6 +104,11 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
   if (config.comm.deterministic_reduction && o.workload.empty() && o.collective == "all_reduce") {
     algorithms = {"p2p_tree"};
   }
+  if (!o.teams.empty() && (o.collective != "barrier" || !o.workload.empty())) {
+    throw user_error(problem{"--team", "has a meaning for barriers only", comm::to_text(o.teams.front()),
+                             "--collective barrier"});
+  }
+  if (o.collective == "barrier" && o.workload.empty()) return barrier_points(o, algorithms);
   std::vector<platforms::run_point> points;
   for (const auto& algorithm : algorithms) {
     for (const std::uint64_t bytes : o.bytes) {
@@ -95,7 +125,6 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
       p.pattern_data = o.pattern_data;
       p.workload = o.workload;
       p.vcd = o.vcd;
-      p.record = o.double_run || !o.record.empty() || !o.verify.empty();
       p.timeline = o.timeline;
       p.critical_path = !o.out.empty();
       p.progress = o.progress;
@@ -112,11 +141,18 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
   alone("--timeline", o.timeline, "timeline");
   for (std::size_t i = 0; i < points.size(); ++i) {
     points[i].progress_label = progress_label(i, points.size());
+  }
+  return points;
+}
+
+/// Whatever the runs are: what they keep for --record and its like, and for signals.
+void watch(std::vector<platforms::run_point>& points, const options& o) {
+  for (std::size_t i = 0; i < points.size(); ++i) {
     const std::string which = points.size() == 1 ? "" : fmt::format("_{}", i);
+    points[i].record = o.double_run || !o.record.empty() || !o.verify.empty();
     points[i].flight_file = o.out.empty() ? fmt::format("flight{}.{}.json", which, getpid())
                                           : fmt::format("{}/flight{}.json", o.out, which);
   }
-  return points;
 }
 
 /// All runs of an invocation, made before any of them starts: what is wrong is said first.
@@ -141,10 +177,12 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(
 
 class reporter {
  public:
-  reporter(const registries& tables, const options& o, const config::machine_config& c, int argc, char** argv)
+  reporter(const registries& tables, const options& o, const config::machine_config& c,
+           std::vector<platforms::unread_key> unread, int argc, char** argv)
       : options_(o) {
     context_ = {tables.platform.name, DIECAST_VERSION,     platforms::config_sha256(c),
-                c.sim.seed,           {argv, argv + argc}, c.shape()};
+                c.sim.seed,           {argv, argv + argc}, c.shape(),
+                std::move(unread)};
     if (!o.out.empty()) {
       out_.emplace(o.out, std::vector<std::filesystem::path>{o.vcd, o.timeline});
       out_->write("config.json", platforms::dump_config(c));
@@ -154,7 +192,7 @@ class reporter {
   void start(const std::vector<std::unique_ptr<platforms::prepared_run>>& runs) {
     planned_ = runs.size();
     for (const auto& r : runs) width_ = std::max(width_, r->point.algorithm.size());
-    if (table()) print(platforms::table_header(width_));
+    if (table()) print(platforms::unread_text(context_.unread) + platforms::table_header(width_));
   }
 
   void add(run_outcome o) {
@@ -210,9 +248,11 @@ class reporter {
   std::vector<run_outcome> outcomes_;
 };
 
-int run_points(const registries& tables, const options& o, const platforms::machine_model& machine, int argc,
-               char** argv) {
-  const auto runs = prepare_all(machine, tables, points_of(tables, o, machine.config));
+int run_points(const registries& tables, const options& o, const platforms::machine_model& machine,
+               std::vector<platforms::unread_key> unread, int argc, char** argv) {
+  std::vector<platforms::run_point> points = points_of(tables, o, machine.config);
+  watch(points, o);
+  const auto runs = prepare_all(machine, tables, points);
   if (o.dump_install) {
     for (const auto& r : runs) {
       print(
@@ -220,7 +260,7 @@ int run_points(const registries& tables, const options& o, const platforms::mach
     }
     return 0;
   }
-  reporter report(tables, o, machine.config, argc, argv);
+  reporter report(tables, o, machine.config, std::move(unread), argc, argv);
   claim_file("--vcd", o.vcd);  // after --out, in whose directory it may lie
   claim_file("--timeline", o.timeline);
   reproducer reproduce(o);
@@ -245,13 +285,15 @@ int run_checked(const registries& tables, int argc, char** argv) {
   check(tables);
   const options o = parse_options(argc, argv);
   if (inform(tables, o)) return 0;
-  if (o.diagnose) return run_diagnosis(o, platforms::dump_config(load_machine(tables, o)), argc, argv);
-  const config::machine_config config = load_machine(tables, o);
+  const platforms::loaded_config given = load_machine(tables, o);
+  config::machine_config config = given.config;
+  tables.platform.adapt(config);
+  if (o.diagnose) return run_diagnosis(o, platforms::dump_config(config), argc, argv);
   if (o.dump_config) return print(platforms::dump_config(config)), 0;
   const platforms::machine_model machine(config);
   if (o.check_config) return print(balance_text(machine)), 0;
   if (o.print_map) return print(map_text(machine)), 0;
-  return run_points(tables, o, machine, argc, argv);
+  return run_points(tables, o, machine, platforms::unread_keys(given, config), argc, argv);
 }
 
 }  // namespace

@@ -40,6 +40,8 @@ po::options_description run_options() {
       "iters", text("N"), "timed repetitions (1)")("warmup", text("N"), "untimed repetitions first (0)")(
       "data", text("exact|rank_plus_one"), "contents of the vectors (exact)")(
       "no-data", "timing only: no payload bytes are stored, nothing is verified")(
+      "team", text("START:STRIDE:SIZE[,..]|RANK+RANK+..|FROM..TO[:xF]"),
+      "ranks of a barrier; FROM..TO: one run per size (all ranks)")(
       "diagnose", "find out what is wrong by experiments; writes diagnosis.json and diagnosis.txt")(
       "double-run", "run everything twice and compare it; exit code 6 when anything differs")(
       "record", text("FILE"), "write what every rank did in every step")(
@@ -50,8 +52,9 @@ po::options_description run_options() {
 
 po::options_description output_options() {
   po::options_description d("Output");
-  d.add_options()("out", po::value<std::string>()->value_name("DIR"),
-                  "write result.json, config.json, links.csv, ipcq.csv there")(
+  d.add_options()(
+      "out", po::value<std::string>()->value_name("DIR"),
+      "write result.json, config.json, links.csv, ipcq.csv, hbm.csv and critical_path.json there")(
       "format", po::value<std::string>()->value_name("table|json|csv"), "what goes to stdout (table)")(
       "vcd", po::value<std::string>()->value_name("FILE"), "write a waveform")(
       "vcd-scope", po::value<std::string>()->value_name("GLOB"),
@@ -118,6 +121,7 @@ void read_run(flag_reader& r, options& o) {
   r.with("data", [&](const string& f, const string& v) {
     o.pattern_data = choose<string>(f, v, {{"exact", "exact"}, {"rank_plus_one", "rank_plus_one"}});
   });
+  r.with("team", [&](const string&, const string& v) { o.teams = parse_teams(v); });
   r.with("workload", [&](const string&, const string& v) { o.workload = v; });
   o.no_data = r.flag("no-data");
   o.double_run = r.flag("double-run");
@@ -231,7 +235,8 @@ std::string help_text(const platform_entry& platform) {
       << platform.name << ": " << platform.description << "\n\nUsage: " << platform.name
       << " [flags]\n\nExamples:\n  " << platform.name
       << " --collective all_reduce --bytes 4KiB:64KiB:x4 --out out\n  " << platform.name
-      << " --set ccl.root=corner --set ipcq.n_slots=2\n  " << platform.name << " --check-config\n"
+      << " --set ccl.root=corner --set ipcq.n_slots=2\n  " << platform.name
+      << " --bytes 64KiB --out out --timeline timeline.json\n  " << platform.name << " --check-config\n"
       << all_options()
       << "\nExit codes: 0 verified (or not checked, said so), 1 wrong result, 2 usage or config error, 3 "
          "deadlock,\n"

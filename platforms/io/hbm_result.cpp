@@ -141,6 +141,7 @@ std::string result_json(const platforms::result_context& context, const config::
           {{"channels", hbm.ports},
            {"pseudo_channels", hbm.ports * hbm.pseudo_channels},
            {"capacity_mib", hbm.ports * hbm.port_mib}}}};
+  j["unread_keys"] = platforms::paths_of(context.unread);
   j["runs"] = json::array();
   double wall = 0, rss = 0;
   std::uint64_t requests = 0;

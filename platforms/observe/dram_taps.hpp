@@ -44,5 +44,10 @@ class dram_taps {
 };
 
 [[nodiscard]] const char* to_string(timing::dram_command c);
+/// Whether a command moves data.
+[[nodiscard]] constexpr bool is_column(timing::dram_command c) {
+  return c == timing::dram_command::read || c == timing::dram_command::write ||
+         c == timing::dram_command::read_precharge || c == timing::dram_command::write_precharge;
+}
 
 }  // namespace diecast::observe

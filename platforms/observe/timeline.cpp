@@ -260,13 +260,10 @@ void timeline::on_dram(const dram_channel& channel, const timing::dram_event& e)
   const platforms::trace_events::arguments where{{"bank", fmt::to_string(e.where.bank)},
                                                  {"bank_group", fmt::to_string(e.where.bank_group)},
                                                  {"row", fmt::to_string(e.where.row)}};
-  const auto c = e.command;
-  const bool column = c == timing::dram_command::read || c == timing::dram_command::write ||
-                      c == timing::dram_command::read_precharge || c == timing::dram_command::write_precharge;
-  if (column) {
-    file_.slice(t, to_string(c), "hbm", at, at + p.tick * p.burst, where);
+  if (is_column(e.command)) {
+    file_.slice(t, to_string(e.command), "hbm", at, at + p.tick * p.burst, where);
   } else {
-    file_.instant(t, to_string(c), at, where);
+    file_.instant(t, to_string(e.command), at, where);
   }
 }
 

@@ -78,7 +78,28 @@ vcd_writer::vcd_writer(const std::string& path, const config::machine_config& co
     links_[l] = declare(name.substr(0, dot), name.substr(dot + 1) + "_busy", 1);
     link_of_[links_[l]] = l;
   }
+  declare_channels(config, topology);
   write_header();
+}
+
+void vcd_writer::declare_channels(const config::machine_config& config, const fabric::topology& topology) {
+  if (config.hbm.model != config::hbm_model::bank) return;
+  for (std::uint32_t number = 0; number < shape_.cubes(); ++number) {
+    const sip_id sip{number / shape_.cubes_per_sip()};
+    const cube_id cube{number % shape_.cubes_per_sip()};
+    for (const fabric::terminal& t : topology.layout(sip, cube).terminals) {
+      if (t.kind != fabric::terminal_kind::hbm) continue;
+      const std::string path = cube_path(shape_, sip, cube) + '.' + t.name;
+      if (fnmatch(glob_.c_str(), path.c_str(), 0) != 0) continue;
+      for (std::uint32_t pc = 0; pc < config.hbm.pseudo_channels; ++pc) {
+        const std::string scope = fmt::format("{}.pc{}", path, pc);
+        const std::uint32_t first = declare(scope, "column_command", 4);
+        if (pc == 0) channels_[path] = first;
+        declare(scope, "row_command", 4);
+        declare(scope, "row", 32);
+      }
+    }
+  }
 }
 
 std::uint32_t vcd_writer::declare(const std::string& scope, const std::string& name, std::uint32_t width) {
@@ -159,8 +180,25 @@ void vcd_writer::open_window() {
   for (const variable& v : variables_) write_code(v);
 }
 
+void vcd_writer::flush_unless_dram(sim_time before) {
+  if (!has_dram()) flush(before);
+}
+
+/// A command shows for one tick: two of a kind in a row are two pulses. Of each tick's commands at most one
+/// is a column command, and they have names of their own.
+void vcd_writer::on_dram(const dram_channel& channel, const timing::dram_event& e) {
+  const auto found = channels_.find(channel.path);
+  if (found == channels_.end()) return;
+  const sim_time at = channel.parameters->tick * e.at;
+  const std::uint32_t first = found->second + 3 * e.where.pseudo_channel;
+  const std::uint32_t command = first + (is_column(e.command) ? 0 : 1);
+  put(at, command, static_cast<std::uint64_t>(e.command) + 1);
+  put(at + channel.parameters->tick, command, 0);
+  if (e.command == timing::dram_command::activate) put(at, first + 2, e.where.row);
+}
+
 void vcd_writer::on(const events::core_state_changed& e) {
-  flush(e.at);
+  flush_unless_dram(e.at);
   const auto found = core_.find(e.pe);
   if (found != core_.end()) put(e.at, found->second, static_cast<std::uint64_t>(e.state));
 }
@@ -172,7 +210,7 @@ void vcd_writer::on(const events::step_entered& e) {
 }
 
 void vcd_writer::on(const events::queue_pair_changed& e) {
-  flush(e.at);
+  flush_unless_dram(e.at);
   const auto found = queue_pairs_.find({e.pe, e.qp});
   if (found == queue_pairs_.end()) return;
   std::uint32_t var = found->second;

@@ -237,21 +237,23 @@ analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod
   for (const pe_coord pe : run.members.members) {
     auto& p = pod.pe(pe);
     now.pes.push_back({pe, p.core.state(), p.ipcq.core().queue_pairs(), p.core.step(), p.ipcq.awaits_copy(),
-                       p.core.polling()});
+                       p.core.polling(), p.core.watching()});
   }
   return now;
 }
 
 void report_deadlock(const prepared_run& run, netlist::pod& pod, const std::string& why, bool still,
-                     run_outcome& o) {
+                     const analysis::line_history* lines, run_outcome& o) {
   const analysis::stopped_machine stopped = machine_now(run, pod, still);
   std::uint64_t unfinished = 0;
   for (const analysis::pe_dump& pe : stopped.pes) unfinished += pe.state != events::core_state::done ? 1 : 0;
   const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
   const auto report = analysis::explain_waits(run.machine.config.shape(), stopped, names);
+  const auto& shape = run.machine.config.shape();
+  const std::string words = analysis::explain_words(shape, watched_words(pod, run.members.members, lines));
   o.status = run_status::deadlock;
-  o.message = fmt::format("at {:.3f} ns {} of {} PEs have not finished and {}\n{}", hw::now().ns(),
-                          unfinished, run.members.members.size(), why, report.text);
+  o.message = fmt::format("at {:.3f} ns {} of {} PEs have not finished and {}\n{}{}", hw::now().ns(),
+                          unfinished, run.members.members.size(), why, words, report.text);
   o.deadlock_json = deadlock_json(run, report, stopped, why);
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "models/analysis/critical_hops.hpp"
+#include "models/analysis/stale_lines.hpp"
 #include "models/analysis/wait_for.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/run/prepare.hpp"
@@ -20,8 +21,9 @@ void collect(const prepared_run& run, netlist::pod& pod, const session& s,
 [[nodiscard]] analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod, bool still);
 
 /// Status deadlock with the report: waiting queue pairs, wait-for graph, deadlock.json. `why` says what
-/// ended the run: "nothing is left to happen". `still`: nothing moves; false when the run was cut off.
+/// ended the run: "nothing is left to happen". `lines`: who stored and wrote back what; may be null. `still`:
+/// nothing moves; false when the run was cut off.
 void report_deadlock(const prepared_run& run, netlist::pod& pod, const std::string& why, bool still,
-                     run_outcome& o);
+                     const analysis::line_history* lines, run_outcome& o);
 
 }  // namespace diecast::platforms

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <set>
 
+#include "models/comm/collective.hpp"
 #include "models/config/text.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "models/types/error.hpp"
@@ -76,7 +77,9 @@ prepared_run::prepared_run(const machine_model& m, const app::registries& tables
                              fmt::format("not a whole number of {} elements", numeric::to_string(point.type)),
                              std::to_string(point.bytes), fmt::format("a multiple of {}", element)});
   }
-  if (point.workload.empty()) {
+  if (point.workload.empty() && point.collective == comm::to_string(comm::collective::barrier)) {
+    choose_barrier(tables);
+  } else if (point.workload.empty()) {
     choose_kernel(tables);
   } else {
     load_program();
@@ -110,6 +113,25 @@ void prepared_run::choose_kernel(const app::registries& tables) {
   launch.emplace(sw::argument_context{machine.config, machine.config.shape(), members,
                                       point.bytes / numeric::size_of(point.type), point.type, point.op});
   launch->root = static_cast<std::uint32_t>(machine.config.ccl.root_rank);
+}
+
+void prepared_run::choose_barrier(const app::registries& tables) {
+  auto known = algorithms_of(tables, point.collective);
+  known.emplace_back("auto");
+  if (point.algorithm.empty()) point.algorithm = "auto";
+  if (std::find(known.begin(), known.end(), point.algorithm) == known.end()) {
+    throw user_error(
+        problem{"--algorithm", "no such barrier algorithm", point.algorithm, config::join(known)});
+  }
+  barrier = plan_barrier(machine, point, members);
+  point.bytes = 0;
+  point.algorithm = comm::to_string(barrier->algorithm);
+  algorithm_reason = barrier->reason;
+  kernel = *std::find_if(tables.kernels.begin(), tables.kernels.end(), [this](const sw::kernel_entry& k) {
+    return k.collective == point.collective && k.name == point.algorithm;
+  });
+  launch.emplace(
+      sw::argument_context{machine.config, machine.config.shape(), members, 0, point.type, point.op});
 }
 
 void prepared_run::load_program() {
@@ -161,7 +183,8 @@ void prepared_run::describe(run_outcome& o) const {
   o.op = comm::reduces(sw::shape_of(kernel, *launch).what) ? numeric::to_string(point.op) : "none";
   o.rank_set = comm::to_string(members.set);
   o.bytes = point.bytes;
-  o.ranks = members.members.size();
+  o.ranks = barrier ? barrier->ranks : members.members.size();
+  if (barrier) o.team = comm::to_text(barrier->team);
   o.notes = notes;
   add_bound(*this, o);
 }

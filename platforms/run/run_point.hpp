@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/comm/patterns.hpp"
+#include "models/comm/sync_layout.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/numeric/types.hpp"
 #include "models/timing/lost_time.hpp"
@@ -28,15 +29,16 @@ struct run_point {
   std::optional<comm::rank_set> ranks;  ///< empty: the algorithm's default
   std::uint64_t iters{1};
   std::uint64_t warmup{0};
-  bool data{true};                    ///< false: timing only, nothing stored or verified
-  std::string pattern_data{"exact"};  ///< exact | rank_plus_one
-  std::string workload;               ///< MSCCL program file; empty for a built-in algorithm
-  bool ccl_trace{};                   ///< a line on stderr per send, receive and credit
-  std::string vcd;                    ///< waveform file; empty for none
-  std::string flight_file;            ///< where a signal has the flight recorder written
-  bool record{};                      ///< keep what every rank did in every step
-  std::string timeline;               ///< Trace Event file; empty for none
-  bool critical_path{};               ///< keep what it takes to find the critical path
+  bool data{true};                      ///< false: timing only, nothing stored or verified
+  std::string pattern_data{"exact"};    ///< exact | rank_plus_one
+  std::optional<comm::team_spec> team;  ///< of a barrier; empty: all ranks
+  std::string workload;                 ///< MSCCL program file; empty for a built-in algorithm
+  bool ccl_trace{};                     ///< a line on stderr per send, receive and credit
+  std::string vcd;                      ///< waveform file; empty for none
+  std::string flight_file;              ///< where a signal has the flight recorder written
+  bool record{};                        ///< keep what every rank did in every step
+  std::string timeline;                 ///< Trace Event file; empty for none
+  bool critical_path{};                 ///< keep what it takes to find the critical path
   progress_mode progress{progress_mode::automatic};
   std::string progress_label;  ///< "run 2 of 5"
 };
@@ -108,6 +110,7 @@ struct run_outcome {
   std::string steps;               ///< rows of run_point::record, platforms/run/step_rows.hpp
 
   std::string collective, algorithm, algorithm_reason, dtype, op, rank_set;
+  std::string team;  ///< of a barrier
   std::uint64_t bytes{}, ranks{};
   double time_ns{}, time_min_ns{}, time_max_ns{}, launch_ns{};
   double algbw_gbytes_s{}, busbw_gbytes_s{};

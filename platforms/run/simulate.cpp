@@ -35,7 +35,7 @@ namespace diecast::platforms {
 namespace {
 
 void conclude(end_of_run end, const prepared_run& run, const session& s, const hw::fault_sink& faults,
-              netlist::pod& pod, run_outcome& o) {
+              netlist::pod& pod, const analysis::line_history* lines, run_outcome& o) {
   s.report(o);
   switch (end) {
     case end_of_run::finished: return;
@@ -45,12 +45,12 @@ void conclude(end_of_run end, const prepared_run& run, const session& s, const h
       o.message = f.message;
       return;
     }
-    case end_of_run::starved: return report_deadlock(run, pod, "nothing is left to happen", true, o);
+    case end_of_run::starved: return report_deadlock(run, pod, "nothing is left to happen", true, lines, o);
     case end_of_run::watchdog:
       return report_deadlock(
           run, pod,
           fmt::format("nothing has moved for sim.watchdog_us = {}", run.machine.config.sim.watchdog_us), true,
-          o);
+          lines, o);
     case end_of_run::interrupted:
       o.status = run_status::interrupted;
       o.message =
@@ -59,7 +59,7 @@ void conclude(end_of_run end, const prepared_run& run, const session& s, const h
     case end_of_run::limit:
       return report_deadlock(
           run, pod, fmt::format("the run has reached sim.limit_ms = {}", run.machine.config.sim.limit_ms),
-          false, o);
+          false, lines, o);
   }
 }
 
@@ -141,8 +141,10 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
     events.attach(*steps, events::steps | events::messages | events::contents);
   }
   flight_dump flight(run, events);
+  barrier_watch barriers(run, events);
   session host_session(run, [&] {
     hops.reset();
+    barriers.next_launch();
     if (path_events) path_events->reset();
     flight.next_launch();
     if (steps) steps->next_launch();
@@ -164,7 +166,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
                                          };
                                        },
                                        tables.hbm,
-                                       run.point.data};
+                                       run.point.data || run.barrier};  // flags are data
   // Never destroyed: the process ends after its run, and SystemC 2.3.4 takes long to remove the objects of a
   // large pod from its registries one by one.
   auto& pod = *new netlist::pod("pod", context, [&host_session](sip_id) -> hw::host_program {
@@ -172,6 +174,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   });
   std::vector<observe::dram_listener*> dram_listeners;
   if (timeline) dram_listeners.push_back(timeline.get());
+  if (vcd && vcd->has_dram()) dram_listeners.push_back(vcd.get());
   observe::dram_taps dram(pod, std::move(dram_listeners));
   o.elaborate_s = elaboration.seconds();
 
@@ -183,11 +186,15 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
       config.sim, [&host_session] { return host_session.finished(); }, faults,
       [&dog] { return dog.starved(hw::now()); },
       [&] {
+        if (vcd && vcd->has_dram()) {
+          dram.catch_up();
+          vcd->flush_before(hw::now());
+        }
         bar.update(hw::now(), [&] { return share_done(run, host_session, pod); });
         flight.look_for_request(pod);
       });
   o.wall_s = running.seconds();
-  conclude(end, run, host_session, faults, pod, o);
+  conclude(end, run, host_session, faults, pod, barriers.history(), o);
   if (credits && end == end_of_run::finished) {
     if (const std::string unrest = credits->unrest(); !unrest.empty()) {
       o.status = run_status::fault;
@@ -202,6 +209,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   collect(run, pod, host_session, hops, o);
   o.health = health_rows(run, pod);
   if (steps) o.steps = to_text(steps->rows());
+  barriers.report(host_session, pod, o);
   if (path_events && end == end_of_run::finished) report_path(run, *path_events, o);
   dram.catch_up();
   if (vcd) finish_file(*vcd, o);

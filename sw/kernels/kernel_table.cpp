@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 
+#include "sw/kernels/barrier.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/runtime/pe_context.hpp"
 
@@ -30,7 +31,10 @@ kernel_table builtin_kernels() {
           scatter_binomial_entry(),
           scatter_linear_entry(),
           send_recv_direct_entry(),
-          send_recv_ring_entry()};
+          send_recv_ring_entry(),
+          centralized_pull_entry(),
+          dissemination_entry(),
+          group_dissemination_entry()};
 }
 
 void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arguments& arguments,

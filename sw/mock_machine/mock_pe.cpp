@@ -10,7 +10,11 @@
 namespace diecast::sw {
 
 mock_pe::mock_pe(pe_coord self, std::uint32_t index, protocol::ipcq_core core, const mock_board& board)
-    : self_(self), index_(index), core_(std::move(core)), board_(board) {}
+    : self_(self),
+      index_(index),
+      core_(std::move(core)),
+      board_(board),
+      cache_(board.cache_sets, board.cache_ways) {}
 
 void mock_pe::start(std::size_t stack_bytes, std::function<void(abi::hal&)> firmware) {
   const auto entry = [this, run = std::move(firmware)](coroutine&& scheduler) {
@@ -28,9 +32,11 @@ void mock_pe::start(std::size_t stack_bytes, std::function<void(abi::hal&)> firm
   fiber_ = coroutine{stack_bytes, entry};
   state_ = state::ready;
   empty_polls_ = 0;
+  watched_.reset();
 }
 
 void mock_pe::resume() {
+  if (!watched_) ++board_.changes;
   fiber_ = std::move(fiber_).resume();
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
@@ -122,11 +128,92 @@ void mock_pe::vector(const abi::vector_command& command) {
   board_.memory.write(in_tcm(command.destination, bytes), result);
 }
 
+// --- global memory ------------------------------------------------------------------------------
+
+void mock_pe::publish(events::memory_phase phase, abi::address at, std::span<const std::byte> bytes) const {
+  if (errata_ != 0) board_.lines.on(events::memory_event{now(), phase, self_, at, bytes});
+}
+
+void mock_pe::write_back(const protocol::data_cache::line& line) {
+  publish(events::memory_phase::write_back, line.at, line.bytes);
+  board_.work.finish_write_backs(index_, line.at);  // an older one of the same line goes first
+  board_.work.add_write_back(index_, line);
+}
+
+void mock_pe::make_present(abi::address at, std::uint64_t bytes) {
+  if (!protocol::within_a_line(at, bytes)) {
+    throw std::out_of_range(fmt::format("mock machine: access of {} bytes at {} crosses a line of {}", bytes,
+                                        abi::describe(at), protocol::cache_line_bytes));
+  }
+  if (cache_.find(at) != nullptr) return;
+  const abi::address line = protocol::line_of(at);
+  board_.work.finish_write_backs(index_, line);
+  protocol::line_bytes content;
+  board_.memory.read(line, content);
+  if (const auto evicted = cache_.fill(line, content)) write_back(*evicted);
+}
+
+void mock_pe::load_global(abi::address at, std::span<std::byte> out) {
+  interruption();
+  make_present(at, out.size());
+  cache_.read(at, out);
+}
+
+void mock_pe::store_global(abi::address at, std::span<const std::byte> in) {
+  interruption();
+  make_present(at, in.size());
+  // The line may have been fetched long before the store: others write memory meanwhile.
+  interruption();
+  make_present(at, in.size());
+  cache_.write(at, in);
+  publish(events::memory_phase::store, at, in);
+  interruption();
+}
+
+void mock_pe::dcci_line(abi::address at) {
+  if (const auto dirty = cache_.clean_and_invalidate(at)) write_back(*dirty);
+}
+
+void mock_pe::dcci_all() {
+  for (const auto& dirty : cache_.clean_and_invalidate_all()) write_back(dirty);
+}
+
+void mock_pe::pipe_barrier() { board_.work.finish_write_backs(index_, std::nullopt); }
+
+void mock_pe::load_uncached(abi::address at, std::span<std::byte> out) {
+  interruption();
+  board_.work.finish_write_backs(index_, protocol::line_of(at));
+  board_.memory.read(at, out);
+}
+
+std::uint64_t mock_pe::add_at_memory(abi::address at, std::uint64_t value) {
+  interruption();
+  board_.work.finish_write_backs(index_, protocol::line_of(at));
+  std::uint64_t before = 0;
+  board_.memory.read(at, std::as_writable_bytes(std::span{&before, 1}));
+  const std::uint64_t after = before + value;
+  board_.memory.write(at, std::as_bytes(std::span{&after, 1}));
+  return before;
+}
+
+void mock_pe::watch(const std::optional<abi::signal_watch>& wanted) {
+  watched_ = wanted;
+  looks_ = 0;
+  empty_polls_ = 0;
+  ++board_.changes;
+}
+
 // --- waiting ------------------------------------------------------------------------------------
 
 void mock_pe::pause(std::uint64_t) {
   // Others must get on meanwhile.
-  if (board_.polls) give_way();
+  if (watched_) {
+    if (seen_changes_ != board_.changes) looks_ = 0;
+    seen_changes_ = board_.changes;
+    ++looks_;
+    ++empty_polls_;
+  }
+  if (board_.polls || watched_) give_way();
 }
 
 void mock_pe::wait_for_event() {

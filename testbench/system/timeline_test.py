@@ -4,6 +4,7 @@
 import collections
 import csv
 import decimal
+import json
 import os
 import pty
 import subprocess
@@ -139,6 +140,24 @@ class Window(harness.Case):
         for path, _, bits in names:
             self.assertIn(path, widths)
             self.assertEqual(bits or "0]", f"{widths[path] - 1}:0]" if bits else "0]", path)
+
+    def test_commands_of_hbm(self):
+        job = (*harness.SMALL, "--bytes", "4KiB", *harness.sets("ipcq.buffer_kind=hbm"))
+        plain = self.one(*job)
+        out = self.folder / "out"
+        self.run_pod(*job, "--vcd", self.folder / "w.vcd", "--vcd-scope", "*.hbm*", "--out", out)
+        watched = json.loads((out / "result.json").read_text())["runs"][0]
+        self.assertEqual((watched["time_ns"], watched["fingerprint"]), (plain["time_ns"], plain["fingerprint"]))
+        wave = Vcd((self.folder / "w.vcd").read_text())
+        given = collections.Counter()
+        for path, changes in wave.changes.items():
+            if path.endswith("_command"):
+                given.update((path.rpartition(".pc")[0], int(v, 2)) for t, v in changes if t is not None)
+        channels = list(csv.DictReader((out / "hbm.csv").read_text().splitlines()))
+        self.assertTrue(channels)
+        for c in channels:
+            for name, codes in (("reads", (4, 6)), ("writes", (5, 7)), ("activates", (1,))):
+                self.assertEqual(sum(given[c["channel"], code] for code in codes), int(c[name]), (c["channel"], name))
 
     def test_bad_windows(self):
         for text in ("5", "9:5", "a:b", ":", "-1:5", "1:2:3"):
