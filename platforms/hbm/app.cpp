@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fmt/format.h>
 
 #include "models/types/error.hpp"
@@ -21,6 +22,8 @@ namespace diecast::hbm {
 namespace {
 
 using platforms::run_status;
+
+constexpr int output_failed = 5;
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
@@ -64,6 +67,8 @@ std::vector<study_point> points_of(const options& o, const config::machine_confi
   point.stride_bytes = o.stride_bytes;
   point.check_data = o.check_data;
   point.progress = o.progress;
+  point.vcd = o.vcd;
+  point.timeline = o.timeline;
   std::vector<pace> paces = o.paces;
   if (o.replay.empty()) {
     point.read_fraction = o.read_fraction.value_or(1.0);
@@ -128,7 +133,7 @@ class reporter {
     context_ = {tables.name, DIECAST_VERSION,  platforms::config_sha256(c), c.sim.seed, {argv, argv + argc},
                 {},          std::move(unread)};
     if (o.out.empty()) return;
-    out_.emplace(o.out);
+    out_.emplace(o.out, std::vector<std::filesystem::path>{o.vcd, o.timeline});
     out_->write("config.json", platforms::dump_config(c));
   }
 
@@ -154,6 +159,10 @@ class reporter {
     if (options_.format == output_format::csv) print(result_csv(outcomes_));
     if (out_) out_->write("result.json", json);
     const run_status status = worst(outcomes_);
+    const auto lost = [](const study_outcome& o) { return o.output_lost; };
+    if (status != run_status::internal && std::any_of(outcomes_.begin(), outcomes_.end(), lost)) {
+      return output_failed;
+    }
     if (status == run_status::interrupted) return 128 + platforms::interrupt_signal();
     return platforms::exit_code(status);
   }
@@ -176,7 +185,9 @@ int run_checked(const registries& tables, int argc, char** argv) {
   if (o.dump_config) return print(platforms::dump_config(config)), 0;
   if (o.check_config) return print(memory_text(config.hbm)), 0;
   const auto points = points_of(o, config);
-  reporter report(tables, o, config, platforms::unread_keys(given, {"hbm", "sim"}), argc, argv);
+  reporter report(tables, o, config, platforms::unread_keys(given, {"hbm", "sim", "trace"}), argc, argv);
+  app::claim_file("--vcd", o.vcd);
+  app::claim_file("--timeline", o.timeline);
   report.start();
   platforms::install_signal_handlers();
   for (const auto& p : points) {

@@ -44,7 +44,8 @@ std::string binary(std::uint64_t value) {
 }  // namespace
 
 vcd_writer::vcd_writer(const std::string& path, const config::machine_config& config,
-                       const fabric::topology& topology, const comm::install_plan& plan)
+                       const fabric::topology* topology, const comm::install_plan& plan,
+                       const std::vector<std::string>& channels)
     : path_(path),
       file_(path, std::ios::binary),
       shape_(config.shape()),
@@ -53,17 +54,16 @@ vcd_writer::vcd_writer(const std::string& path, const config::machine_config& co
       window_to_(nanoseconds(config.trace.vcd_to_ns)),
       window_open_(window_from_.fs == 0) {
   if (!file_) throw output_error(fmt::format("--vcd {}: cannot be written", path));
-  const auto matches = [this](const std::string& p) { return fnmatch(glob_.c_str(), p.c_str(), 0) == 0; };
   for (std::uint32_t i = 0; i < shape_.pes(); ++i) {
     const pe_coord pe = shape_.pe_at(i);
     const std::string scope = pe_path(shape_, pe);
-    if (!matches(scope)) continue;
+    if (!in_scope(scope)) continue;
     core_[pe] = declare(scope + ".core", "state", 3);
     declare(scope + ".core", "step", 32);
   }
   for (const auto& qp : plan.queue_pairs) {
     const std::string scope = pe_path(shape_, qp.owner);
-    if (!matches(scope)) continue;
+    if (!in_scope(scope)) continue;
     const std::string name = scope + ".ipcq." + comm::direction_name(qp.dir);
     queue_pairs_[{qp.owner, qp.dir}] = declare(name, "my_head", 32);
     for (const char* field : {"my_tail", "peer_head_cache", "peer_tail_cache", "free_credits"})
@@ -71,35 +71,37 @@ vcd_writer::vcd_writer(const std::string& path, const config::machine_config& co
     // Queue pairs are installed before anything moves: all slots of the peer's ring are free.
     variables_.back().last = qp.tx ? qp.n_slots : 0;
   }
-  for (std::uint32_t l = 0; l < topology.links().size(); ++l) {
-    const std::string& name = topology.links()[l].name;
-    const auto dot = name.rfind('.');
-    if (!matches(name.substr(0, dot)) && !matches(name)) continue;
-    links_[l] = declare(name.substr(0, dot), name.substr(dot + 1) + "_busy", 1);
-    link_of_[links_[l]] = l;
-  }
-  declare_channels(config, topology);
+  if (topology != nullptr) declare_links(*topology);
+  declare_channels(config, channels);
   write_header();
 }
 
-void vcd_writer::declare_channels(const config::machine_config& config, const fabric::topology& topology) {
-  if (config.hbm.model != config::hbm_model::bank) return;
-  for (std::uint32_t number = 0; number < shape_.cubes(); ++number) {
-    const sip_id sip{number / shape_.cubes_per_sip()};
-    const cube_id cube{number % shape_.cubes_per_sip()};
-    for (const fabric::terminal& t : topology.layout(sip, cube).terminals) {
-      if (t.kind != fabric::terminal_kind::hbm) continue;
-      const std::string path = cube_path(shape_, sip, cube) + '.' + t.name;
-      if (fnmatch(glob_.c_str(), path.c_str(), 0) != 0) continue;
-      for (std::uint32_t pc = 0; pc < config.hbm.pseudo_channels; ++pc) {
-        const std::string scope = fmt::format("{}.pc{}", path, pc);
-        const std::uint32_t first = declare(scope, "column_command", 4);
-        if (pc == 0) channels_[path] = first;
-        declare(scope, "row_command", 4);
-        declare(scope, "row", 32);
-      }
+void vcd_writer::declare_links(const fabric::topology& topology) {
+  for (std::uint32_t l = 0; l < topology.links().size(); ++l) {
+    const std::string& name = topology.links()[l].name;
+    const auto dot = name.rfind('.');
+    if (!in_scope(name.substr(0, dot)) && !in_scope(name)) continue;
+    links_[l] = declare(name.substr(0, dot), name.substr(dot + 1) + "_busy", 1);
+    link_of_[links_[l]] = l;
+  }
+}
+
+void vcd_writer::declare_channels(const config::machine_config& config,
+                                  const std::vector<std::string>& channels) {
+  for (const std::string& path : channels) {
+    if (!in_scope(path)) continue;
+    for (std::uint32_t pc = 0; pc < config.hbm.pseudo_channels; ++pc) {
+      const std::string scope = fmt::format("{}.pc{}", path, pc);
+      const std::uint32_t first = declare(scope, "column_command", 4);
+      if (pc == 0) channels_[path] = first;
+      declare(scope, "row_command", 4);
+      declare(scope, "row", 32);
     }
   }
+}
+
+bool vcd_writer::in_scope(const std::string& path) const {
+  return fnmatch(glob_.c_str(), path.c_str(), 0) == 0;
 }
 
 std::uint32_t vcd_writer::declare(const std::string& scope, const std::string& name, std::uint32_t width) {

@@ -24,9 +24,10 @@ namespace diecast::observe {
 /// in femtoseconds.
 class vcd_writer : public events::observer, public dram_listener {
  public:
-  /// Creates the file; throws output_error when that fails.
-  vcd_writer(const std::string& path, const config::machine_config& config, const fabric::topology& topology,
-             const comm::install_plan& plan);
+  /// Creates the file; throws output_error when that fails. `topology`: null without links. `channels`: paths
+  /// of HBM channels with banks.
+  vcd_writer(const std::string& path, const config::machine_config& config, const fabric::topology* topology,
+             const comm::install_plan& plan, const std::vector<std::string>& channels);
 
   /// What it wants to hear of the hub.
   static constexpr unsigned interests =
@@ -65,7 +66,9 @@ class vcd_writer : public events::observer, public dram_listener {
   using scope_map = std::map<std::vector<std::string>, std::vector<std::pair<std::string, std::uint32_t>>>;
 
   std::uint32_t declare(const std::string& scope, const std::string& name, std::uint32_t width);
-  void declare_channels(const config::machine_config& config, const fabric::topology& topology);
+  void declare_channels(const config::machine_config& config, const std::vector<std::string>& channels);
+  void declare_links(const fabric::topology& topology);
+  [[nodiscard]] bool in_scope(const std::string& path) const;
   void flush_unless_dram(sim_time before);
   void write_header();
   void put(sim_time at, std::uint32_t var, std::uint64_t value);

@@ -108,14 +108,15 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   events.attach(hops, events::messages);
   std::unique_ptr<observe::vcd_writer> vcd;
   if (!run.point.vcd.empty()) {
-    vcd = std::make_unique<observe::vcd_writer>(run.point.vcd, config, run.machine.topology, run.plan);
+    vcd = std::make_unique<observe::vcd_writer>(run.point.vcd, config, &run.machine.topology, run.plan,
+                                                observe::dram_channel_paths(config, run.machine.topology));
     events.attach(*vcd, observe::vcd_writer::interests);
   }
   std::unique_ptr<observe::timeline> timeline;
   if (!run.point.timeline.empty()) {
     const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
-    timeline = std::make_unique<observe::timeline>(run.point.timeline, config, run.machine.topology, run.plan,
-                                                   names);
+    timeline = std::make_unique<observe::timeline>(run.point.timeline, config, &run.machine.topology,
+                                                   run.plan, names);
     events.attach(*timeline, observe::timeline::interests);
   }
   std::optional<analysis::path_events> path_events;
@@ -175,7 +176,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   std::vector<observe::dram_listener*> dram_listeners;
   if (timeline) dram_listeners.push_back(timeline.get());
   if (vcd && vcd->has_dram()) dram_listeners.push_back(vcd.get());
-  observe::dram_taps dram(pod, std::move(dram_listeners));
+  observe::dram_taps dram(observe::dram_controllers(pod), std::move(dram_listeners));
   o.elaborate_s = elaboration.seconds();
 
   const stopwatch running;

@@ -96,6 +96,28 @@ class Timeline(harness.Case):
         trace = Trace(path.read_text())
         self.assertGreater(len(trace.slices), 1000)
 
+    def test_memory_study(self):
+        plain = self.hbm("--format", "json")
+        done = self.hbm("--format", "json", "--timeline", self.folder / "t.json", "--vcd", self.folder / "w.vcd")
+        old, new = (json.loads(text)["runs"][0] for text in (plain, done))
+        for key in ("bandwidth_gbytes_s", "avg_latency_ns", "row_hit_rate", "lost_time"):
+            self.assertEqual(new[key], old[key], key)
+        trace = Trace((self.folder / "t.json").read_text())
+        data = [s for s in trace.slices if s["name"] in ("RD", "RDA", "WR", "WRA")]
+        self.assertEqual(len(data), 2000)
+        wave = Vcd((self.folder / "w.vcd").read_text())
+        pulses = [v for path, changes in wave.changes.items() if path.endswith(".column_command")
+                  for t, v in changes if t is not None and int(v, 2) != 0]
+        self.assertEqual(len(pulses), 2000)
+        self.hbm("--outstanding", "1,2", "--timeline", self.folder / "t.json", expect=2)
+
+    def hbm(self, *arguments, expect=0):
+        words = [HBM, "--config", harness.CONFIGS / "hbm_reference.json", "--pattern", "rand", "--requests", "2000",
+                 *arguments]
+        done = subprocess.run([str(w) for w in words], capture_output=True, text=True, cwd=self.folder)
+        self.assertEqual(done.returncode, expect, done.stderr)
+        return done.stdout
+
     def test_the_checker_finds_faults(self):
         head = '{"displayTimeUnit":"ns","traceEvents":[' \
                '{"ph":"M","pid":1,"tid":0,"ts":0,"name":"process_name","args":{"name":"g"}},' \
