@@ -23,7 +23,10 @@
 #include "platforms/io/output_dir.hpp"
 #include "platforms/io/paths.hpp"
 #include "platforms/io/result_json.hpp"
+#include "platforms/io/workload_json.hpp"
+#include "platforms/io/workload_result.hpp"
 #include "platforms/run/child.hpp"
+#include "platforms/run/isolate.hpp"
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/simulate.hpp"
 
@@ -47,6 +50,27 @@ platforms::loaded_config load_machine(const registries& tables, const options& o
   return platforms::load_config(request);
 }
 
+std::vector<comm::op_schema> schemas_of(const sw::op_table& ops) {
+  std::vector<comm::op_schema> schemas;
+  for (const sw::op_kind& k : ops) schemas.push_back(k.schema);
+  return schemas;
+}
+
+/// A workload file says itself what runs how often on whom.
+void check_workload_flags(const options& o) {
+  const bool streams = !o.workload.empty() && !platforms::is_xml_file(o.workload);
+  std::vector<problem> problems;
+  if (streams) {
+    for (const std::string& flag : o.run_flags) {
+      problems.push_back({flag, "has no meaning beside a --workload of streams", o.workload,
+                          "fields of the ops in the file"});
+    }
+  } else if (o.isolate) {
+    problems.push_back({"--isolate", "has no meaning without streams", o.workload, "a --workload in JSON"});
+  }
+  if (!problems.empty()) throw user_error(std::move(problems));
+}
+
 /// Prints what needs no machine; false when there is more to do.
 bool inform(const registries& tables, const options& o) {
   if (o.help) return print(help_text(tables.platform)), true;
@@ -55,6 +79,7 @@ bool inform(const registries& tables, const options& o) {
   if (!o.list.empty()) return print(list_text(tables, o.list)), true;
   if (o.doc == "config") return print(platforms::config_markdown()), true;
   if (o.doc == "registers") return print(platforms::registers_markdown()), true;
+  if (o.doc == "workload") return print(platforms::workload_markdown(schemas_of(tables.ops))), true;
   return false;
 }
 
@@ -87,6 +112,7 @@ std::vector<platforms::run_point> barrier_points(const options& o,
 
 std::vector<platforms::run_point> points_of(const registries& tables, const options& o,
                                             const config::machine_config& config) {
+  check_workload_flags(o);
   std::vector<std::string> algorithms = o.algorithms;
   if (o.workload.empty()) {
     const auto known = platforms::algorithms_of(tables, o.collective);
@@ -198,6 +224,7 @@ class reporter {
   void add(run_outcome o) {
     if (table()) {
       print(platforms::table_row(o, width_));
+      print(platforms::workload_table(o));
       for (const auto& note : o.notes) print(fmt::format("            note: {}\n", note));
       std::fflush(stdout);
     }
@@ -273,6 +300,7 @@ int run_points(const registries& tables, const options& o, const platforms::mach
     };
     run_outcome outcome = simulate();
     if (outcome.collective.empty()) r->describe(outcome);  // its process died
+    if (o.isolate) platforms::add_isolated_times(*r, tables, outcome);
     reproduce.look_at(i, outcome, simulate);
     report.add(std::move(outcome));
     if (report.interrupted()) break;

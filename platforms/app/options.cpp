@@ -46,7 +46,9 @@ po::options_description run_options() {
       "double-run", "run everything twice and compare it; exit code 6 when anything differs")(
       "record", text("FILE"), "write what every rank did in every step")(
       "verify", text("FILE"), "compare with a recorded run; exit code 6 names the first difference")(
-      "workload", text("FILE.xml"), "run an MSCCL algorithm program");
+      "workload", text("FILE"),
+      "run streams of ops (JSON) or an MSCCL algorithm program (XML); see --list ops")(
+      "isolate", "run each stream of the workload alone, too, and report its slowdown");
   return d;
 }
 
@@ -76,9 +78,9 @@ po::options_description output_options() {
 po::options_description other_options() {
   po::options_description d("Information");
   d.add_options()("list", po::value<std::string>()->value_name("WHAT"),
-                  "algorithms, patterns, mappers, faults or presets")(
+                  "algorithms, patterns, mappers, faults, ops or presets")(
       "schema", "print the JSON Schema of config files")(
-      "doc", po::value<std::string>()->value_name("config|registers"),
+      "doc", po::value<std::string>()->value_name("config|registers|workload"),
       "print a generated reference page (Markdown)")("version", "print the version")("help", "print this");
   return d;
 }
@@ -128,6 +130,11 @@ void read_run(flag_reader& r, options& o) {
   o.diagnose = r.flag("diagnose");
   r.with("record", [&](const string&, const string& v) { o.record = v; });
   r.with("verify", [&](const string&, const string& v) { o.verify = v; });
+  o.isolate = r.flag("isolate");
+  for (const char* name :
+       {"collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup", "data", "team"}) {
+    if (r.flag(name)) o.run_flags.push_back(std::string("--") + name);
+  }
 }
 
 /// The environment's way to ask for --ccl-trace.
@@ -166,10 +173,12 @@ void read_information(flag_reader& r, options& o) {
                              {"patterns", "patterns"},
                              {"mappers", "mappers"},
                              {"faults", "faults"},
+                             {"ops", "ops"},
                              {"presets", "presets"}});
   });
   r.with("doc", [&](const string& f, const string& v) {
-    o.doc = choose<string>(f, v, {{"config", "config"}, {"registers", "registers"}});
+    o.doc =
+        choose<string>(f, v, {{"config", "config"}, {"registers", "registers"}, {"workload", "workload"}});
   });
   o.help = r.flag("help");
   o.version = r.flag("version");
