@@ -67,7 +67,8 @@ void pe_core::tell_wait(sim_time from, sim_time raised, const abi::ipcq_event_wo
   if (hw::now() == from || !setup_.events.wants(events::work)) return;
   events::core_waited e{from, hw::now(), raised, setup_.self, events::wait_cause::error, why.qp, why.value};
   switch (why.kind) {
-    case abi::event_kind::receive: e.cause = events::wait_cause::data; break;
+    case abi::event_kind::receive:
+    case abi::event_kind::tag_match: e.cause = events::wait_cause::data; break;
     case abi::event_kind::send_space: e.cause = events::wait_cause::credit; break;
     case abi::event_kind::source_read: e.cause = events::wait_cause::dma; break;
     case abi::event_kind::dma_done: e.cause = events::wait_cause::memory; break;

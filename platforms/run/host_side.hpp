@@ -4,6 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "models/abi/hal.hpp"
 #include "models/abi/host_hal.hpp"
@@ -34,6 +37,10 @@ class host_side {
   [[nodiscard]] virtual const events::run_fingerprint& data_fingerprint() const = 0;
   /// When the last host had written its queue-pair registers; 0 by the backdoor.
   [[nodiscard]] virtual double install_ns() const = 0;
+  /// What this kind of run counts beside the rest, by name.
+  [[nodiscard]] virtual std::vector<std::pair<std::string, std::uint64_t>> more_statistics() const {
+    return {};
+  }
   /// Launches that all members have ended.
   [[nodiscard]] virtual std::uint64_t rounds_done() const = 0;
 };

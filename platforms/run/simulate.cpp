@@ -18,6 +18,7 @@
 #include "platforms/observe/dram_taps.hpp"
 #include "platforms/observe/timeline.hpp"
 #include "platforms/observe/vcd_writer.hpp"
+#include "platforms/run/barrier_run.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/collect.hpp"
 #include "platforms/run/kernel.hpp"

@@ -97,6 +97,10 @@ void workload_session::report_streams(run_outcome& o) const {
   }
 }
 
+std::vector<std::pair<std::string, std::uint64_t>> workload_session::more_statistics() const {
+  return log_.message_totals();
+}
+
 void workload_session::report(run_outcome& o) const {
   report_ops(o);
   report_streams(o);

@@ -27,6 +27,7 @@ class workload_session final : public host_side {
   [[nodiscard]] const events::run_fingerprint& data_fingerprint() const override {
     return log_.fingerprint();
   }
+  [[nodiscard]] std::vector<std::pair<std::string, std::uint64_t>> more_statistics() const override;
   [[nodiscard]] double install_ns() const override { return install_ns_; }
   [[nodiscard]] std::uint64_t rounds_done() const override { return finished() ? 1 : 0; }
 

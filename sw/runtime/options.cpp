@@ -14,6 +14,7 @@ runtime_options options_from(const config::machine_config& c, pe_coord pe) {
   o.task_stack_bytes = c.sim.task_stack_kib * 1024;
   o.quantum_cycles = c.pe.task_quantum_cycles;
   o.start_delay = nanoseconds(config::start_delay_ns(c, pe));
+  o.tag_match = c.tag_match;
   o.tcm_base = abi::encode({pe.sip, pe.cube, abi::region::tcm, pe.pe.value, 0});
   return o;
 }

@@ -24,6 +24,7 @@ struct runtime_options {
   std::uint64_t tcm_base{};  ///< physical address of this PE's TCM
   /// Longest piece of a computation between two turns of the other tasks.
   std::uint64_t quantum_cycles{200};
+  config::tag_match_block tag_match;
   sim_time start_delay;  ///< a straggler's: from the launch's common start to the first instruction
 };
 [[nodiscard]] runtime_options options_from(const config::machine_config& c, pe_coord pe);

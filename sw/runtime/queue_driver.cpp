@@ -217,6 +217,10 @@ void queue_driver::dispatch(const abi::ipcq_event_word& event) {
     dma_done_ = event.value;
     return;
   }
+  if (event.kind == abi::event_kind::tag_match) {
+    if (tag_event_) tag_event_();
+    return;
+  }
   if (event.kind == abi::event_kind::error) {
     throw firmware_trap(hal_.self(), event.qp, static_cast<abi::engine_error>(event.value));
   }
@@ -239,7 +243,7 @@ void queue_driver::dispatch(const abi::ipcq_event_word& event) {
       q.armed &= ~abi::arm_source_read;
       break;
     default:
-      throw firmware_trap(hal_.self(), fmt::format("IPCQ_EVENT holds unknown kind {}; expected 0 to 5",
+      throw firmware_trap(hal_.self(), fmt::format("IPCQ_EVENT holds unknown kind {}; expected 0 to 6",
                                                    static_cast<unsigned>(event.kind)));
   }
 }

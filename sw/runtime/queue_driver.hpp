@@ -89,6 +89,9 @@ class queue_driver {
   void sleep(sim_time until = sim_time::never());
   /// Dispatches every queued event. Throws firmware_trap on an error event.
   void drain();
+  /// Who is called when the tag-matching unit has something to say. It must not wait for anything that a
+  /// task or an event brings.
+  void on_tag_event(std::function<void()> hook) { tag_event_ = std::move(hook); }
 
   // --- copies by the DMA's compute port ---
   /// Returns when every byte is written.
@@ -118,6 +121,7 @@ class queue_driver {
   bool dma_armed_{};
   std::uint32_t dma_started_{};
   std::uint32_t dma_done_{};
+  std::function<void()> tag_event_;
 };
 
 }  // namespace diecast::sw

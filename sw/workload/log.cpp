@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "sw/runtime/messaging.hpp"
+
 namespace diecast::sw {
 
 workload_log::workload_log(const workload_program& program, bool data, host_of_sip hosts)
@@ -33,6 +35,15 @@ void workload_log::ended(const pe_step& step, std::uint64_t iteration, sim_time 
   if (!data_) return;
   if (const auto wrong = program_.op(step.op).verify(host_of(step, iteration)))
     r.wrong = r.wrong.value_or(0) + *wrong;
+}
+
+void workload_log::messages(const message_counts& counts) {
+  const auto rows = counts.rows();
+  if (message_totals_.empty())
+    message_totals_.assign(rows.begin(), rows.end());
+  else {
+    for (std::size_t i = 0; i < rows.size(); ++i) message_totals_[i].second += rows[i].second;
+  }
 }
 
 }  // namespace diecast::sw

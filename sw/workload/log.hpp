@@ -30,10 +30,15 @@ class workload_log final : public op_observer {
 
   void started(const pe_step& step, std::uint64_t iteration, sim_time at) override;
   void ended(const pe_step& step, std::uint64_t iteration, sim_time at) override;
+  void messages(const message_counts& counts) override;
 
   /// Of an op, by iteration; empty for an op that nobody has started.
   [[nodiscard]] const std::vector<op_record>& records(std::uint32_t op) const { return records_.at(op); }
   [[nodiscard]] const events::run_fingerprint& fingerprint() const { return fingerprint_; }
+  /// Counts of messages by name, over all PEs; empty without message ops.
+  [[nodiscard]] const std::vector<std::pair<std::string, std::uint64_t>>& message_totals() const {
+    return message_totals_;
+  }
 
  private:
   [[nodiscard]] op_record& record(std::uint32_t op, std::uint64_t iteration);
@@ -44,6 +49,7 @@ class workload_log final : public op_observer {
   host_of_sip hosts_;
   std::vector<std::vector<op_record>> records_;
   events::run_fingerprint fingerprint_;
+  std::vector<std::pair<std::string, std::uint64_t>> message_totals_;
 };
 
 }  // namespace diecast::sw

@@ -62,6 +62,8 @@ struct op_neighbors {
   const comm::resolved_workload& workload;
   /// Null when no op has this id.
   std::function<planned_op*(const std::string& id)> find;
+  /// By index among all ops of the workload.
+  std::function<planned_op*(std::uint32_t index)> at;
 };
 
 /// What a member's firmware has while it runs an op.
@@ -100,6 +102,9 @@ class planned_op {
   /// Its TCM and HBM are used by no other op: it needs them when it has ended (until the end of its
   /// iteration).
   [[nodiscard]] virtual bool keeps_memory() const { return false; }
+  /// It sends or receives tag-matched messages (sw/runtime/messaging.hpp). Every PE of the workload then
+  /// has a ring and a heap for them.
+  [[nodiscard]] virtual bool uses_messages() const { return false; }
   /// HBM it needs on each member's home port.
   [[nodiscard]] virtual std::uint64_t hbm_bytes() const { return 0; }
   /// Called once, before anything runs. Offset of the op's TCM, the same on every member, and of its HBM in
@@ -153,5 +158,7 @@ using op_table = std::vector<op_kind>;
 [[nodiscard]] op_kind delay_op();
 [[nodiscard]] op_kind memory_op();
 [[nodiscard]] op_kind collective_op(const std::string& collective);
+/// isend, irecv, wait, waitall, test, probe, mprobe, cancel, sendrecv.
+[[nodiscard]] std::vector<op_kind> message_ops();
 
 }  // namespace diecast::sw

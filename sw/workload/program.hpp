@@ -16,6 +16,8 @@
 
 namespace diecast::sw {
 
+struct message_counts;
+
 /// One op of a strand on one PE.
 struct pe_step {
   std::uint32_t op{};
@@ -44,6 +46,8 @@ class op_observer {
   virtual ~op_observer() = default;
   virtual void started(const pe_step& step, std::uint64_t iteration, sim_time at) = 0;
   virtual void ended(const pe_step& step, std::uint64_t iteration, sim_time at) = 0;
+  /// What a PE's messages came to, when all its ops have ended.
+  virtual void messages(const message_counts&) {}
 };
 
 struct workload_tables {

@@ -78,6 +78,7 @@ class workload_program::builder {
   std::map<key, std::size_t> known_;
   std::vector<std::optional<std::size_t>> communicator_of_;  ///< by op
   std::uint64_t tcm_end_{}, hbm_end_{};
+  std::optional<comm::message_install> messages_;
 };
 
 void workload_program::builder::plan_ops() {
@@ -99,12 +100,14 @@ void workload_program::builder::plan_ops() {
     }
   }
   if (!problems_.empty()) return;
-  const op_neighbors all{resolved, [this](const std::string& id) -> planned_op* {
+  const op_neighbors all{resolved,
+                         [this](const std::string& id) -> planned_op* {
                            for (std::uint32_t i = 0; i < into_.ops_.size(); ++i) {
                              if (into_.resolved_.ops[i].op->id == id) return into_.ops_[i].get();
                            }
                            return nullptr;
-                         }};
+                         },
+                         [this](std::uint32_t i) { return into_.ops_.at(i).get(); }};
   for (const auto& op : into_.ops_) op->link(all, problems_);
   for (const op_kind& k : tables_.ops) {
     if (k.check_all) k.check_all(resolved, problems_);
@@ -153,7 +156,19 @@ void workload_program::builder::place_memory() {
   const memory_plan hbm = stack_strands(&planned_op::hbm_bytes);
   tcm_end_ = tcm.end;
   hbm_end_ = hbm.end;
+  const auto& ops = into_.ops_;
+  if (std::any_of(ops.begin(), ops.end(), [](const auto& op) { return op->uses_messages(); })) {
+    messages_ = comm::plan_messages(config_, into_.resolved_.participants, tcm.end);
+    tcm_end_ += aligned(messages_->bytes());
+  }
   const std::uint64_t room = config_.pe.tcm_kib * 1024;
+  if (messages_ && tcm.end <= room && tcm_end_ > room) {
+    problems_.push_back({"tag_match.ring_messages",
+                         fmt::format("rings for {} peers and the heap (tag_match.heap_kib) do not fit beside "
+                                     "the tensors into the TCM of a PE (pe.tcm_kib)",
+                                     messages_->pes.size()),
+                         fmt::format("{} bytes", tcm_end_), fmt::format("at most {} bytes", room)});
+  }
   if (tcm.end > room) {
     const comm::strand& s = into_.resolved_.strands[tcm.highest];
     problems_.push_back({into_.resolved_.streams[s.stream].stream->where,
@@ -236,6 +251,7 @@ void workload_program::builder::wire() {
   for (std::uint32_t i = 0; i < into_.ops_.size(); ++i) connect(i);
   stop_if_broken();
   into_.install_ = comm::build_install_plan(number_queue_pairs(), comm::options_from(config_, tcm_end_));
+  into_.install_.messages = messages_;
 }
 
 pe_step workload_program::builder::step_of(pe_coord pe, std::uint32_t op, pe_program& program) const {

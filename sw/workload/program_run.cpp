@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "sw/runtime/messaging.hpp"
 #include "sw/workload/program.hpp"
 
 namespace diecast::sw {
@@ -22,12 +23,18 @@ class pe_run {
         ended_in_stream_(w.workload().streams.size()) {}
 
   void run() {
+    // A PE answers its peers' messages from its first instant on, whatever its own ops are.
+    if (workload_.install().messages) (void)messaging_of(runtime_);
     runtime_.begin();
     std::vector<std::function<void()>> tasks;
     for (const pe_strand& s : program_.strands) {
       if (!only_ || *only_ == s.stream) tasks.push_back([this, &s] { run_strand(s); });
     }
     runtime_.tasks().run(tasks);
+    if (workload_.install().messages) {
+      messaging_of(runtime_).finish();
+      observer_.messages(messaging_of(runtime_).counts());
+    }
   }
 
  private:
