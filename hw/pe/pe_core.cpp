@@ -202,6 +202,7 @@ void pe_core::vector(const abi::vector_command& c) {
   ++moves_;
   const sim_time from = hw::now();
   const std::uint64_t total = c.count * numeric::size_of(c.type);
+  vector_elements_[static_cast<std::size_t>(c.type)] += c.count;
   const std::uint64_t bytes_per_cycle = setup_.config.pe.vector_lanes * 2;
   wait_until(hw::now() + clock_.cycles(setup_.config.pe.vector_startup_cycles));
   for (std::uint64_t offset = 0; offset < total; offset += vector_block_bytes) {

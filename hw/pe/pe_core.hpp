@@ -5,6 +5,7 @@
 // edges, firmware between them, so a register access never meets an event of the same instant.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -39,6 +40,10 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   void launch_block_arrived(const abi::launch_block& block);
   [[nodiscard]] events::core_state state() const { return state_; }
   [[nodiscard]] std::uint64_t vector_busy_cycles() const { return vector_busy_cycles_; }
+  /// Elements that went through the vector unit, by type.
+  [[nodiscard]] const std::array<std::uint64_t, numeric::dtypes>& vector_elements() const {
+    return vector_elements_;
+  }
   /// The step the kernel marked last; empty before its first.
   [[nodiscard]] std::string step() const;
   /// What the firmware polls for at the moment.
@@ -115,6 +120,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   std::uint64_t errata_{};
   sim_time start_time_, end_time_;
   std::uint64_t vector_busy_cycles_{};
+  std::array<std::uint64_t, numeric::dtypes> vector_elements_{};
   std::optional<abi::poll_request> polling_;
   std::string step_name_;
   std::uint32_t step_index_{};

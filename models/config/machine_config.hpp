@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/config/energy_block.hpp"
 #include "models/types/ids.hpp"
 
 namespace diecast::config {
@@ -142,6 +143,7 @@ struct sip_link_block {
   double gbytes_s{64.0};  ///< payload rate per direction; what one NoC port can feed
   double latency_ns{100.0};
   auto_count buffer_flits;
+  double pj_per_bit{5.0};
   bool operator==(const sip_link_block&) const = default;
 };
 
@@ -266,6 +268,7 @@ struct machine_config {
   sram_block sram;
   host_block host;
   ccl_block ccl;
+  energy_block energy;
   trace_block trace;
   std::vector<link_override> overrides;  ///< in order: a later one wins
 

@@ -25,6 +25,7 @@ block_table hbm_table();
 block_table sram_table();
 block_table host_table();
 block_table ccl_table();
+block_table energy_table();
 block_table trace_table();
 
 inline constexpr const char* assumption = "assumption";

@@ -17,6 +17,8 @@ json optional_json(const std::optional<T>& v) {
 json run_json(const run_outcome& o) {
   json stats = json::object();
   for (const auto& [name, value] : o.stats) stats[name] = value;
+  json energy = json::object();
+  for (const auto& [name, value] : o.energy) energy[name] = value;
   json j{{"collective", o.collective},
          {"algorithm", o.algorithm},
          {"algorithm_reason", o.algorithm_reason},
@@ -43,6 +45,7 @@ json run_json(const run_outcome& o) {
          {"output_max", optional_json(o.output_max)},
          {"fingerprint", o.fingerprint},
          {"stats", stats},
+         {"energy", energy},
          {"notes", o.notes},
          {"status", to_string(o.status)}};
   if (!o.message.empty()) j["message"] = o.message;
@@ -92,6 +95,7 @@ void read_run(const json& j, run_outcome& o) {
   o.output_max = optional_from<double>(j.at("output_max"));
   o.fingerprint = j.at("fingerprint");
   for (const auto& [name, value] : j.at("stats").items()) o.stats.emplace_back(name, value.get<double>());
+  for (const auto& [name, value] : j.at("energy").items()) o.energy.emplace_back(name, value.get<double>());
   o.notes = j.at("notes").get<std::vector<std::string>>();
   o.status = status_named(j.at("status"));
   if (j.contains("message")) o.message = j.at("message");

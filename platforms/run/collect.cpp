@@ -10,6 +10,7 @@
 #include "hw/hbm/hbm_controller.hpp"
 #include "models/analysis/wait_for.hpp"
 #include "platforms/io/deadlock_json.hpp"
+#include "platforms/run/energy.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -225,6 +226,7 @@ void collect(const prepared_run& run, netlist::pod& pod, const session& s,
              {"critical_sip_hops", number(hops.sip_hops())},
              {"simulated_ns", hw::now().ns()},
              {"elaborate_s", o.elaborate_s}};
+  collect_energy(run, pod, s.rounds_done(), o);
 }
 
 void report_deadlock(const prepared_run& run, netlist::pod& pod, const std::string& why, bool still,
