@@ -30,6 +30,7 @@ ipcq_engine::ipcq_engine(sc_core::sc_module_name name, const pe_setup& setup)
       tracked_(setup.config.ipcq.queue_pairs) {
   inbound.bind(*this);
   interrupt.bind(*this);
+  event_sink.bind(*this);
   SC_METHOD(act);
   sensitive << work_.due();
   dont_initialize();
@@ -143,6 +144,12 @@ void ipcq_engine::register_written(abi::register_offset reg, std::uint64_t value
   later(work_kind::register_write, 1, std::move(w));
 }
 
+void ipcq_engine::post_event(abi::ipcq_event_word event) {
+  work w;
+  w.content = event.pack();
+  later(work_kind::event, 1, std::move(w));
+}
+
 void ipcq_engine::apply(const work& w) {
   ++moves_;
   switch (w.what) {
@@ -166,6 +173,10 @@ void ipcq_engine::apply(const work& w) {
       const std::uint16_t qp = core_.credit_arrived(w.fields);
       fingerprint_.add(now() - kernel_start_,
                        events::mix(w.fields.match_address, ~std::uint64_t{w.fields.sequence}));
+      tracked& t = tracked_[qp];
+      const std::uint32_t returned = core_.queue_pairs()[qp].space.distance(t.credit, w.fields.sequence);
+      if (returned > 1) t.skipped += returned - 1;
+      t.credit = w.fields.sequence;
       publish_message(events::message_phase::credited, qp, w.fields.sequence, 0);
       publish_state(qp);
       track_waits(qp);
@@ -173,6 +184,7 @@ void ipcq_engine::apply(const work& w) {
     }
     case work_kind::send_message: dma->send_message(w.message); break;
     case work_kind::send_credit: dma->send_credit(w.credit); break;
+    case work_kind::event: core_.push_event(abi::ipcq_event_word::unpack(w.content)); break;
   }
   note_event();
 }
@@ -276,6 +288,7 @@ void ipcq_engine::visit_flights(
       case work_kind::send_credit: return visit(true, w.credit.fields);
       case work_kind::source_read:
       case work_kind::copies_done:
+      case work_kind::event:
       case work_kind::register_write: return;
     }
   });

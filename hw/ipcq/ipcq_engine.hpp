@@ -28,13 +28,18 @@ struct pe_setup {
   pe_coord self;
 };
 
-class ipcq_engine : public sc_core::sc_module, public register_file, public ipcq_if, public interrupt_if {
+class ipcq_engine : public sc_core::sc_module,
+                    public register_file,
+                    public ipcq_if,
+                    public interrupt_if,
+                    public event_sink_if {
  public:
   ipcq_engine(sc_core::sc_module_name name, const pe_setup& setup);
 
   register_target registers{"registers", *this};
   sc_core::sc_export<ipcq_if> inbound{"inbound"};
   sc_core::sc_export<interrupt_if> interrupt{"interrupt"};
+  sc_core::sc_export<event_sink_if> event_sink{"event_sink"};
   sc_core::sc_port<dma_if> dma{"dma"};
 
   [[nodiscard]] const protocol::ipcq_core& core() const { return core_; }
@@ -54,6 +59,8 @@ class ipcq_engine : public sc_core::sc_module, public register_file, public ipcq
   [[nodiscard]] statistics statistics_of(std::uint16_t qp) const;
   /// Descriptors taken, sources read, tokens, credits and copies so far: what moves counts here.
   [[nodiscard]] std::uint64_t moves() const { return moves_; }
+  /// Credits of a queue pair that never came: the next one's number told.
+  [[nodiscard]] std::uint64_t credits_skipped(std::uint16_t qp) const { return tracked_.at(qp).skipped; }
   [[nodiscard]] bool awaits_copy() const { return copies_.armed(); }
   /// Messages and credits that this engine has not handed on or not matched yet.
   void visit_flights(const std::function<void(bool credit, const abi::ipcq_fields&)>& visit) const;
@@ -68,6 +75,7 @@ class ipcq_engine : public sc_core::sc_module, public register_file, public ipcq
   void credit_arrived(const abi::ipcq_fields& credit) override;
   void copies_done(std::uint32_t count) override;
   void register_written(abi::register_offset reg, std::uint64_t value) override;
+  void post_event(abi::ipcq_event_word event) override;
 
   sim_time pending_since() const override;
   abi::ipcq_event_word pending_event() const override { return core_.oldest_event(); }
@@ -84,7 +92,8 @@ class ipcq_engine : public sc_core::sc_module, public register_file, public ipcq
     credit,
     token,
     send_credit,
-    send_message
+    send_message,
+    event
   };
   struct work {
     work_kind what{};
@@ -113,6 +122,8 @@ class ipcq_engine : public sc_core::sc_module, public register_file, public ipcq
     sim_time stalled_since{sim_time::never()}, empty_since{sim_time::never()};
     sim_time occupied_since;
     std::uint32_t occupied{};
+    std::uint32_t credit{};  ///< number of the credit that came last
+    std::uint64_t skipped{};
   };
   pe_setup setup_;
   clock_domain clock_;
@@ -120,7 +131,7 @@ class ipcq_engine : public sc_core::sc_module, public register_file, public ipcq
   timed_queue<work> work_{"work"};
   sc_core::sc_event raised_{"raised"};
   sim_time pending_since_{sim_time::never()};
-  std::uint64_t sequence_[7]{};
+  std::uint64_t sequence_[8]{};
   protocol::copy_port copies_;
   events::instance_fingerprint fingerprint_;
   sim_time kernel_start_;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/comm/launch_plan.hpp"
+#include "models/fabric/fault_places.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
@@ -17,14 +19,22 @@ abi::node_address terminal_of(const dma_config& setup) {
       abi::encode({setup.self.sip, setup.self.cube, abi::region::tcm, setup.self.pe.value, 0}));
 }
 
+std::unique_ptr<publication_rule> make_publication(const dma_config& setup) {
+  const auto* const fault = fabric::fault_at(setup.config, config::fault_kind::token_before_data, setup.self);
+  if (fault != nullptr) return std::make_unique<early_publication>(*fault);
+  return std::make_unique<publication_rule>();
+}
+
 }  // namespace
 
 dma_engine::dma_engine(sc_core::sc_module_name name, const dma_config& setup)
     : sc_module(name),
       setup_(setup),
       clock_(clock_domain::from_ghz(setup.config.noc.clock_ghz)),
-      terminal_("terminal", setup.topology, setup.config, terminal_of(setup), *this) {
+      terminal_("terminal", setup.topology, setup.config, terminal_of(setup), *this),
+      publication_(make_publication(setup)) {
   requests.bind(*this);
+  packets_out.bind(*this);
   SC_METHOD(act);
   sensitive << work_.due();
   dont_initialize();
@@ -57,6 +67,12 @@ void dma_engine::tell(events::transfer_phase phase, pe_coord source, std::uint16
 bool dma_engine::idle() const {
   return work_.empty() && jobs_[compute_port].empty() && jobs_[ipcq_port].empty() &&
          free_.size() == pending_.size() && inbound_.empty();
+}
+
+bool dma_engine::serves_core_only() const {
+  const bool answers = std::all_of(pending_.begin(), pending_.end(),
+                                   [](const pending& p) { return !p.used || p.what == stage::answer; });
+  return answers && jobs_[compute_port].empty() && jobs_[ipcq_port].empty() && inbound_.empty();
 }
 
 // --- requests of the other blocks ---------------------------------------------------------------
@@ -95,6 +111,21 @@ void dma_engine::start_copy(const copy_request& copy) {
   enqueue(compute_port, std::move(j));
 }
 
+void dma_engine::start_access(core_access access) {
+  packet_ptr p = make_packet(access.kind, access.at);
+  if (access.kind == abi::packet_kind::read_request) {
+    p->header.request_bytes = access.bytes;
+  } else {
+    p->header.payload_bytes = access.bytes;
+    p->data = std::move(access.data);
+  }
+  pending answer;
+  answer.what = stage::answer;
+  answer.copy_number = access.tag;
+  p->header.transaction = core_access_bit | open(std::move(answer));
+  send_request(std::move(p));
+}
+
 void dma_engine::send_credit(const protocol::credit_request& credit) {
   packet_ptr p = make_packet(abi::packet_kind::ipcq_credit, credit.mailbox);
   p->header.ipcq = credit.fields;
@@ -108,6 +139,11 @@ void dma_engine::send_launch_done(std::uint32_t launch_id) {
   p->header.transaction = launch_id;
   p->header.ipcq.source = setup_.self;
   terminal_.send(std::move(p));
+}
+
+void dma_engine::send_packet(packet_ptr p) {
+  work_.put(edge_after(1), work_key(static_cast<unsigned>(work_kind::send_packet), foreign_++),
+            {work_kind::send_packet, 0, 0, std::move(p)});
 }
 
 // --- out: descriptors to packets ----------------------------------------------------------------
@@ -153,6 +189,10 @@ void dma_engine::issue(port which) {
 void dma_engine::issue_message(job& j) {
   const std::uint64_t bytes = std::min<std::uint64_t>(setup_.config.noc.max_packet_bytes, j.total - j.next);
   packet_ptr p = make_packet(abi::packet_kind::ipcq_data, j.message.mailbox);
+  const bool staged = setup_.config.comm.path == config::transfer_path::staged;
+  if (staged && p->header.destination.sip != setup_.self.sip.value) {
+    p->header.destination = comm::io_cpu_node(setup_.topology, setup_.self.sip);
+  }
   p->header.ipcq = j.message.fields;
   p->header.offset = static_cast<std::uint32_t>(j.next);
   p->header.payload_bytes = static_cast<std::uint32_t>(bytes);
@@ -241,6 +281,10 @@ void dma_engine::finished(std::uint32_t index) {
   pending done = close(index);
   switch (done.what) {
     case stage::message_read: return;
+    case stage::answer: {
+      const auto data = done.p ? std::span<const std::byte>(done.p->data) : std::span<const std::byte>();
+      return core->access_done(done.copy_number, data);
+    }
     case stage::message_write: return message_write_done(done);
     case stage::copy_read:
     case stage::copy_fetch: return write_chunk(done);
@@ -257,7 +301,7 @@ void dma_engine::message_read_done(std::uint32_t index) {
   while (!reads_.empty() && pending_[reads_.front()].read) {
     pending done = close(reads_.front());
     reads_.pop_front();
-    terminal_.send(std::move(done.p));
+    leave(std::move(done.p));
     if (!done.last) continue;
     tell(events::transfer_phase::injected, setup_.self, done.qp);
     ipcq->source_read(done.qp);

@@ -15,6 +15,8 @@
 
 #include "hw/ipcq/ipcq_engine.hpp"
 #include "hw/mem/tcm_if.hpp"
+#include "hw/pe/core_memory.hpp"
+#include "hw/pe/pe_faults.hpp"
 #include "hw/regs/register_sockets.hpp"
 #include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
@@ -44,6 +46,9 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   [[nodiscard]] const std::array<std::uint64_t, numeric::dtypes>& vector_elements() const {
     return vector_elements_;
   }
+  /// Cycles of instructions, as its cycle counter tells, and how long they took.
+  [[nodiscard]] std::uint64_t busy_cycles() const { return busy_cycles_; }
+  [[nodiscard]] sim_time busy_time() const { return busy_time_; }
   /// The step the kernel marked last; empty before its first.
   [[nodiscard]] std::string step() const;
   /// What the firmware polls for at the moment.
@@ -53,11 +58,20 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   /// End of the timed work (a computation, the wait for a launch's common start) under way.
   [[nodiscard]] sim_time busy_until() const { return busy_until_; }
 
+  /// What the firmware waits for in global memory at the moment.
+  [[nodiscard]] const std::optional<abi::signal_watch>& watching() const { return watched_; }
+  [[nodiscard]] const core_memory& memory() const { return memory_; }
+  [[nodiscard]] std::uint64_t counted(abi::firmware_count what) const {
+    return counts_[static_cast<unsigned>(what)];
+  }
+
   void launch(const packet_ptr& p) override;
+  void access_done(std::uint32_t tag, std::span<const std::byte> data) override;
 
   pe_coord self() const override { return setup_.self; }
   std::uint64_t read_register(abi::register_offset reg) override;
   void write_register(abi::register_offset reg, std::uint64_t value) override;
+  std::uint64_t errata() const override { return errata_; }
   void load(std::uint64_t tcm_offset, std::span<std::byte> out) override;
   void store(std::uint64_t tcm_offset, std::span<const std::byte> in) override;
   void vector(const abi::vector_command& command) override;
@@ -70,7 +84,19 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
     owed_pause_ += cycles;
   }
   void wait_for_event() override;
+  void wait_for_event_until(sim_time when) override;
   void poll_until(const abi::poll_request& wanted) override;
+  void load_global(abi::address at, std::span<std::byte> out) override;
+  void store_global(abi::address at, std::span<const std::byte> in) override;
+  void dcci_line(abi::address at) override { memory_.dcci_line(at); }
+  void dcci_all() override { memory_.dcci_all(); }
+  void pipe_barrier() override { memory_.pipe_barrier(); }
+  void load_uncached(abi::address at, std::span<std::byte> out) override;
+  std::uint64_t add_at_memory(abi::address at, std::uint64_t value) override;
+  void watch(const std::optional<abi::signal_watch>& wanted) override;
+  void count(abi::firmware_count what, std::uint64_t n) override {
+    counts_[static_cast<unsigned>(what)] += n;
+  }
   sim_time now() const override;
   void mark_step(const abi::step_marker& step) override;
 
@@ -94,6 +120,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   void run();
   void run_one(const abi::launch_block& block);
   void settle();
+  void die_if_due();
   void tell(events::core_work what, sim_time from, sim_time to);
   void tell_wait(sim_time from, sim_time raised, const abi::ipcq_event_word& why);
   void wait_until(sim_time t);
@@ -107,12 +134,18 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   clock_domain clock_;
   firmware program_;
   bool move_data_;
+  core_health health_;
+  clock_domain core_clock_;  ///< of the instructions; the rest of the PE keeps clock_
+  std::uint64_t writes_{};   ///< of registers, by firmware
+  std::uint64_t busy_cycles_{};
+  sim_time busy_time_;
   sim_time phase_;
   std::uint64_t owed_cycles_{};  ///< firmware time not waited for yet
   std::uint64_t owed_work_{};    ///< of that, computation
   std::uint64_t owed_pause_{};   ///< of that, pauses between two looks
   std::deque<abi::launch_block> launches_queue_;
   sc_core::sc_event launched_{"launched"};
+  sc_core::sc_event never_{"never"};
   unsigned accesses_open_{};
   sim_time accesses_finish_;
   sc_core::sc_event accesses_done_{"accesses_done"};
@@ -122,6 +155,9 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   std::uint64_t vector_busy_cycles_{};
   std::array<std::uint64_t, numeric::dtypes> vector_elements_{};
   std::optional<abi::poll_request> polling_;
+  std::optional<abi::signal_watch> watched_;
+  core_memory memory_;
+  std::array<std::uint64_t, abi::firmware_counts> counts_{};
   std::string step_name_;
   std::uint32_t step_index_{};
   std::uint64_t moves_{};

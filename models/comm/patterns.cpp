@@ -155,6 +155,8 @@ std::vector<edge> intercube(const pattern_context& c) {
 std::vector<pattern_entry> builtin_patterns() {
   return {{"ring_1d", "a ring over all ranks, both directions (E, W)", ring_1d},
           {"ring_1d_unidir", "a ring over all ranks, one way (send E, receive W)", ring_1d_unidir},
+          {"none", "no queue pairs: for what goes through global memory",
+           [](const pattern_context&) { return std::vector<edge>{}; }},
           {"intercube",
            "pe0 of each cube: rows and the root's column of each SIP, and the roots between SIPs", intercube},
           {"circulant", "rank r with ranks r + 1, r + 2, r + 4, ..., both ways (up0, down0, up1, ...)",

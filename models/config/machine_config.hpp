@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/config/comm_block.hpp"
 #include "models/config/energy_block.hpp"
 #include "models/types/ids.hpp"
 
@@ -29,6 +30,7 @@ struct sim_block {
   bool strict_memory{false};
   bool links_as_bytes{false};
   bool check_credits{false};
+  bool dump_on_sighup{false};
 };
 
 enum class pod_topology : std::uint8_t { ring, mesh_2d, torus_2d, fully_connected, list };
@@ -64,12 +66,18 @@ struct pe_block {
   std::uint64_t register_cycles{7};
   std::uint64_t interrupt_cycles{10};
   std::uint64_t task_switch_cycles{12};
+  std::uint64_t task_quantum_cycles{200};
   std::uint64_t dma_launch_cycles{1};
   std::uint64_t dma_startup_cycles{40};
   std::uint64_t dma_issue_cycles{22};  ///< between two descriptors taken from one port
   std::uint64_t dma_outstanding{16};   ///< packets in flight to or from memory
   std::uint64_t dma_compute_weight{1};
   std::uint64_t dma_ipcq_weight{1};
+  std::uint64_t cache_sets{64};
+  std::uint64_t cache_ways{4};
+  std::uint64_t cache_hit_cycles{2};
+  std::uint64_t cache_dcci_cycles{4};   ///< per line; dcci_all looks at every set
+  std::uint64_t cache_write_buffer{8};  ///< lines written back and not acknowledged
 };
 
 enum class buffer_kind : std::uint8_t { tcm, sram, hbm };
@@ -86,6 +94,27 @@ struct ipcq_block {
   std::uint64_t poll_cycles{100};
   std::uint64_t check_cycles{2};  ///< free-slot check and address of the next slot
   std::uint64_t match_cycles{2};  ///< address match of a token or credit
+};
+
+/// Messages between PEs and the unit that matches them; docs/tag-matching.md.
+struct tag_match_block {
+  std::uint64_t entries{16};
+  std::uint64_t ring_messages{2};  ///< per peer
+  std::uint64_t heap_kib{64};
+  std::uint64_t eager_bytes{2048};
+  std::uint64_t rndv_inline_bytes{0};
+  std::uint64_t rndv_max_bytes{1 << 20};
+  std::uint64_t match_cycles{4};
+  std::uint64_t entry_cycles{1};
+  std::uint64_t command_cycles{4};
+  std::uint64_t software_entry_cycles{12};
+  std::uint64_t offload_min_bytes{0};
+  bool offload_wildcards{true};
+  std::uint64_t offload_force_bytes{1 << 20};
+  /// Bytes of a ring slot: the longest message that may wait there.
+  [[nodiscard]] std::uint64_t slot_bytes() const {
+    return eager_bytes > rndv_inline_bytes ? eager_bytes : rndv_inline_bytes;
+  }
 };
 
 enum class noc_flow : std::uint8_t { virtual_cut_through, wormhole };
@@ -219,6 +248,8 @@ struct host_block {
   std::uint64_t io_cpu_cycles{100};  ///< per packet forwarded
   std::uint64_t control_cpu_cycles{50};
   std::uint64_t host_cycles{200};  ///< to prepare one launch
+  double staging_gbytes_s{50.0};   ///< comm.path staged: of each SIP to and from host memory
+  double staging_latency_ns{1000.0};
 };
 
 enum class root_place : std::uint8_t { center, corner };
@@ -230,11 +261,19 @@ struct ccl_block {
   inter_sip between_sips{inter_sip::ring_1d};  ///< key inter_sip
   std::uint64_t kernel_call_cycles{20};        ///< firmware overhead per runtime call
   install_kind install{install_kind::backdoor};
-  std::uint64_t root_rank{0};  ///< of broadcast, reduce, gather and scatter
+  std::uint64_t barrier_radix{8};        ///< of group_dissemination
+  std::uint64_t barrier_start{0};        ///< counter of a new team
+  std::uint64_t barrier_skew_ns{0};      ///< PEs enter up to so much later, at random
+  std::uint64_t barrier_repeats{1};      ///< barriers in one launch
+  std::uint64_t signal_poll_cycles{20};  ///< between two looks at a flag
+  std::string errata{"none"};            ///< firmware defects, by name
+  std::uint64_t root_rank{0};            ///< of broadcast, reduce, gather and scatter
+  std::string start_delays{};            ///< "GLOB=NS,GLOB=NS", models/config/start_delays.hpp
 };
 
 struct trace_block {
   std::string vcd_scope{"*"};
+  std::uint64_t flight_operations{64};  ///< of each PE, kept by the flight recorder; 0: none
   double vcd_from_ns{};
   double vcd_to_ns{1e12};
   std::string timeline_scope{"*"};
@@ -261,6 +300,7 @@ struct machine_config {
   cube_block cube;
   pe_block pe;
   ipcq_block ipcq;
+  tag_match_block tag_match;
   noc_block noc;
   ucie_block ucie;
   sip_link_block sip_link;
@@ -269,7 +309,9 @@ struct machine_config {
   host_block host;
   ccl_block ccl;
   energy_block energy;
+  comm_block comm;
   trace_block trace;
+  std::vector<fault_setting> faults;
   std::vector<link_override> overrides;  ///< in order: a later one wins
 
   [[nodiscard]] machine_shape shape() const {

@@ -18,6 +18,7 @@ block_table sip_table();
 block_table cube_table();
 block_table pe_table();
 block_table ipcq_table();
+block_table tag_match_table();
 block_table noc_table();
 block_table ucie_table();
 block_table sip_link_table();
@@ -26,6 +27,7 @@ block_table sram_table();
 block_table host_table();
 block_table ccl_table();
 block_table energy_table();
+block_table comm_table();
 block_table trace_table();
 
 inline constexpr const char* assumption = "assumption";

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/io/config_docs.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <vector>
 
 #include "models/abi/registers.hpp"
+#include "models/abi/tag_registers.hpp"
 #include "models/config/field.hpp"
 #include "models/config/overrides.hpp"
+#include "platforms/io/config_faults.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -88,7 +91,7 @@ std::string config_markdown() {
   for (const config::override_key& k : config::override_keys()) {
     page += fmt::format("| `{}` | {} | {} |\n", k.name, cell(config::override_expectation(k)), k.description);
   }
-  return page;
+  return page + faults_markdown();
 }
 
 std::string registers_markdown() {
@@ -100,7 +103,11 @@ std::string registers_markdown() {
       "queue pair N is at the offset given for queue pair 0 plus N x {:#x}.\n\n"
       "| offset | name | access | reset | meaning |\n|---|---|---|---|---|\n",
       abi::ipcq_qp_stride);
-  for (const abi::register_description& r : abi::register_map()) {
+  std::vector<abi::register_description> all;
+  for (const auto map : {abi::register_map(), abi::tag_register_map()})
+    all.insert(all.end(), map.begin(), map.end());
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
+  for (const abi::register_description& r : all) {
     page += fmt::format("| {:#07x} | `{}` | {} | {} | {} |\n", r.offset, r.name, access_name(r.mode), r.reset,
                         cell(r.meaning));
   }

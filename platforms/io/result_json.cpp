@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "platforms/io/workload_result.hpp"
+
 namespace diecast::platforms {
 namespace {
 
@@ -48,7 +50,9 @@ json run_json(const run_outcome& o) {
          {"energy", energy},
          {"notes", o.notes},
          {"status", to_string(o.status)}};
+  if (!o.team.empty()) j["team"] = o.team;
   if (!o.message.empty()) j["message"] = o.message;
+  write_workload(o, j);
   return j;
 }
 
@@ -98,7 +102,9 @@ void read_run(const json& j, run_outcome& o) {
   for (const auto& [name, value] : j.at("energy").items()) o.energy.emplace_back(name, value.get<double>());
   o.notes = j.at("notes").get<std::vector<std::string>>();
   o.status = status_named(j.at("status"));
+  if (j.contains("team")) o.team = j.at("team");
   if (j.contains("message")) o.message = j.at("message");
+  read_workload(j, o);
 }
 
 }  // namespace
@@ -107,6 +113,9 @@ std::string pack(const run_outcome& o) {
   json j = run_json(o);
   j["output_lost"] = o.output_lost;
   j["deadlock_json"] = o.deadlock_json;
+  j["flight_json"] = o.flight_json;
+  j["health"] = o.health;
+  j["steps"] = o.steps;
   j["critical_path_json"] = o.critical_path_json;
   j["wall_s"] = o.wall_s;
   j["elaborate_s"] = o.elaborate_s;
@@ -131,6 +140,9 @@ run_outcome unpack(const std::string& text) {
   read_run(j, o);
   o.output_lost = j.at("output_lost");
   o.deadlock_json = j.at("deadlock_json");
+  o.flight_json = j.at("flight_json");
+  o.health = j.at("health");
+  o.steps = j.at("steps");
   o.critical_path_json = j.at("critical_path_json");
   o.wall_s = j.at("wall_s");
   o.elaborate_s = j.at("elaborate_s");
@@ -147,6 +159,12 @@ run_outcome unpack(const std::string& text) {
   return o;
 }
 
+std::vector<std::string> paths_of(const std::vector<unread_key>& keys) {
+  std::vector<std::string> paths;
+  for (const unread_key& k : keys) paths.push_back(k.path);
+  return paths;
+}
+
 std::string result_json(const result_context& context, const std::vector<run_outcome>& runs) {
   json j{{"schema", "diecast.result/1"},
          {"version", context.version},
@@ -156,6 +174,7 @@ std::string result_json(const result_context& context, const std::vector<run_out
          {"argv", context.argv},
          {"machine",
           {{"sips", context.shape.sips}, {"cubes", context.shape.cubes()}, {"pes", context.shape.pes()}}}};
+  j["unread_keys"] = paths_of(context.unread);
   j["runs"] = json::array();
   double wall = 0, rss = 0;
   std::uint64_t wakeups = 0, hops = 0;

@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "models/comm/patterns.hpp"
+#include "models/comm/sync_layout.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/numeric/types.hpp"
 #include "models/timing/lost_time.hpp"
 #include "platforms/run/progress.hpp"
+#include "platforms/run/workload_rows.hpp"
 
 namespace diecast::platforms {
 
@@ -28,24 +30,36 @@ struct run_point {
   std::optional<comm::rank_set> ranks;  ///< empty: the algorithm's default
   std::uint64_t iters{1};
   std::uint64_t warmup{0};
-  bool data{true};                    ///< false: timing only, nothing stored or verified
-  std::string pattern_data{"exact"};  ///< exact | rank_plus_one
-  std::string workload;               ///< MSCCL program file; empty for a built-in algorithm
-  bool ccl_trace{};                   ///< a line on stderr per send, receive and credit
-  std::string vcd;                    ///< waveform file; empty for none
-  std::string timeline;               ///< Trace Event file; empty for none
-  bool critical_path{};               ///< keep what it takes to find the critical path
+  bool data{true};                      ///< false: timing only, nothing stored or verified
+  std::string pattern_data{"exact"};    ///< exact | rank_plus_one
+  std::optional<comm::team_spec> team;  ///< of a barrier; empty: all ranks
+  std::string workload;                 ///< MSCCL program or JSON file; empty for neither
+  bool ccl_trace{};                     ///< a line on stderr per send, receive and credit
+  std::string vcd;                      ///< waveform file; empty for none
+  std::string flight_file;              ///< where a signal has the flight recorder written
+  bool record{};                        ///< keep what every rank did in every step
+  std::string timeline;                 ///< Trace Event file; empty for none
+  bool critical_path{};                 ///< keep what it takes to find the critical path
   progress_mode progress{progress_mode::automatic};
   std::string progress_label;  ///< "run 2 of 5"
 };
 
-enum class run_status : std::uint8_t { ok, wrong, deadlock, fault, error, interrupted, internal };
+enum class run_status : std::uint8_t {
+  ok,
+  wrong,
+  deadlock,
+  fault,
+  error,
+  not_reproducible,
+  interrupted,
+  internal
+};
 [[nodiscard]] const char* to_string(run_status s);
 /// The status that to_string gives this name; throws std::runtime_error when there is none.
 [[nodiscard]] run_status status_named(const std::string& name);
 /// Status of several runs: the worst by precedence 70, 5, 4, 3, 1, 6.
 [[nodiscard]] run_status worst(const std::vector<run_status>& all);
-/// spec: 0 ok, 1 wrong, 2 error, 3 deadlock, 4 fault, 70 internal, 130 interrupted.
+/// spec: 0 ok, 1 wrong, 2 error, 3 deadlock, 4 fault, 6 not reproducible, 70 internal, 130 interrupted.
 [[nodiscard]] int exit_code(run_status s);
 
 /// One link of the fabric, for links.csv.
@@ -92,8 +106,12 @@ struct run_outcome {
   bool output_lost{};              ///< a file of this run could not be written: exit code 5
   std::string deadlock_json;       ///< contents of deadlock.json, when there was one
   std::string critical_path_json;  ///< contents of critical_path.json, when it was asked for
+  std::string flight_json;         ///< contents of flight.json of a run that came to no good end
+  std::string health;              ///< rows of health.csv, platforms/run/health.hpp
+  std::string steps;               ///< rows of run_point::record, platforms/run/step_rows.hpp
 
   std::string collective, algorithm, algorithm_reason, dtype, op, rank_set;
+  std::string team;  ///< of a barrier
   std::uint64_t bytes{}, ranks{};
   double time_ns{}, time_min_ns{}, time_max_ns{}, launch_ns{};
   double algbw_gbytes_s{}, busbw_gbytes_s{};
@@ -119,6 +137,8 @@ struct run_outcome {
 
   std::vector<link_row> links;
   std::vector<queue_pair_row> queue_pairs;
+  std::vector<op_row> ops;          ///< of a workload
+  std::vector<stream_row> streams;  ///< of a workload
   std::vector<hbm_row> hbm;
 };
 

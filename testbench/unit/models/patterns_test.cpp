@@ -247,7 +247,7 @@ TEST_CASE("patterns: the table holds every pattern once") {
     CHECK(names.insert(p.name).second);
     const auto c = machine(2, 2, 2, 2);
     const group g = map_ranks(c.shape(), rank_set::cube);
-    CHECK_FALSE(p.build({c, c.shape(), g}).empty());
+    CHECK(p.build({c, c.shape(), g}).empty() == (p.name == "none"));
   }
   for (const char* name : {"ring_1d", "ring_1d_unidir", "intercube", "circulant", "circulant_unidir",
                            "pairwise", "shift", "star"}) {
