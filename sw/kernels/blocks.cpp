@@ -131,11 +131,10 @@ std::vector<std::uint64_t> ring_image(const argument_context& c, std::uint32_t r
   return words;
 }
 
-std::uint32_t rank_on_ring(pe_context& pe, std::int64_t distance) {
-  std::uint32_t rank = 0;
-  const std::uint64_t index = around(0, distance, pe.args().ranks);
-  pe.hal().load(pe.args().scratch + index * sizeof rank, std::as_writable_bytes(std::span(&rank, 1)));
-  return rank;
+std::vector<std::uint32_t> ranks_on_ring(pe_context& pe) {
+  std::vector<std::uint32_t> ranks(pe.args().ranks);
+  pe.hal().load(pe.args().scratch, std::as_writable_bytes(std::span(ranks)));
+  return ranks;
 }
 
 }  // namespace diecast::sw

@@ -76,7 +76,16 @@ void fill_scatter(const argument_context& c, std::uint64_t words, abi::kernel_ar
 /// Ranks as a ring passes them, from this rank on: packed in pairs, the image of ring kernels.
 [[nodiscard]] std::vector<std::uint64_t> ring_image(const argument_context& c, std::uint32_t rank);
 [[nodiscard]] std::uint64_t ring_image_words(const argument_context& c);
-/// The rank `distance` places on (modulo the ranks; negative: back), from the image.
-[[nodiscard]] std::uint32_t rank_on_ring(pe_context& pe, std::int64_t distance);
+/// The ranks as the ring passes them from this one on, read from the image.
+[[nodiscard]] std::vector<std::uint32_t> ranks_on_ring(pe_context& pe);
+
+/// A lane of a ring kernel: sends forth, receives from behind.
+struct ring_lane {
+  comm::direction forth, back;
+};
+/// way > 0: towards the next position.
+[[nodiscard]] constexpr ring_lane lane_of(std::int64_t way) {
+  return way > 0 ? ring_lane{comm::east, comm::west} : ring_lane{comm::west, comm::east};
+}
 
 }  // namespace diecast::sw

@@ -21,20 +21,24 @@ void end_in_output(pe_context& pe, const block_vector& v) {
   pe.finish_average(pe.args().output, v.block(pe.args().rank).bytes);
 }
 
-void scatter_round(pe_context& pe, const block_vector& v, std::int64_t way, std::uint64_t half) {
-  const comm::direction forth = way > 0 ? comm::east : comm::west;
-  const comm::direction back = way > 0 ? comm::west : comm::east;
-  for (std::uint32_t s = 1; s < v.blocks(); ++s) {
-    pe.step("reduce_scatter", s - 1);
-    const tcm_range sent = v.part_of_block(rank_on_ring(pe, -way * s), half, 2);
-    const tcm_range received = v.part_of_block(rank_on_ring(pe, -way * (s + 1)), half, 2);
-    exchange(pe, forth, sent, back, received, arrival::reduce);
-  }
+/// Half of every block, one way round: the first partial sum sent is of the block of the position behind,
+/// the last one received is of this rank's own.
+void scatter_lane(pe_context& pe, const block_vector& v, const std::vector<std::uint32_t>& ring, std::int64_t way,
+                  std::uint64_t half) {
+  const auto block_of = [&](std::int64_t distance) {
+    const tcm_range r = v.part_of_block(ring[around(0, distance, v.blocks())], half, 2);
+    return pe_context::stage{r.at, r.bytes, arrival::reduce};
+  };
+  std::vector<pe_context::stage> received;
+  for (std::uint32_t s = 1; s < v.blocks(); ++s) received.push_back(block_of(-way * (s + 1)));
+  const ring_lane lane = lane_of(way);
+  if (v.blocks() > 1) pe.stream(lane.forth, block_of(-way), lane.back, received, false, "reduce_scatter");
 }
 
 void run_ring(pe_context& pe) {
   const block_vector v = scattered_from_input(pe);
-  pe.run_tasks({[&] { scatter_round(pe, v, 1, 1); }, [&] { scatter_round(pe, v, -1, 0); }});
+  const std::vector<std::uint32_t> ring = ranks_on_ring(pe);
+  pe.run_tasks({[&] { scatter_lane(pe, v, ring, 1, 1); }, [&] { scatter_lane(pe, v, ring, -1, 0); }});
   end_in_output(pe, v);
 }
 

@@ -18,11 +18,13 @@ using directions = std::vector<comm::direction>;
 enum extra : std::size_t { root, distance };  ///< distance: from the root, along the ring
 
 /// Chain over the ring: hop 0 is the first PE, hop n - 1 the last.
-void chain(pe_context& pe, std::int64_t way, std::uint32_t hop, const tcm_range& range, arrival how) {
-  const comm::direction forth = way > 0 ? comm::east : comm::west;
-  const comm::direction back = way > 0 ? comm::west : comm::east;
-  relay(pe, hop > 0 ? directions{back} : directions{},
-        hop + 1 < pe.args().ranks ? directions{forth} : directions{}, range, how);
+void chain(pe_context& pe, std::int64_t way, std::uint32_t hop, const tcm_range& range, arrival how,
+           const char* step) {
+  const bool last = hop + 1 == pe.args().ranks;
+  const pe_context::stage all{range.at, range.bytes, how};
+  const ring_lane lane = lane_of(way);
+  if (hop > 0) return pe.stream(lane.forth, {}, lane.back, {all}, !last, step);
+  if (!last) pe.stream(lane.forth, all, lane.back, {}, false, step);
 }
 
 std::uint32_t distance_of(const abi::kernel_arguments& a) {
@@ -44,9 +46,8 @@ void run_broadcast_ring(pe_context& pe) {
   const block_vector v = broadcast_vector(pe);
   const std::uint32_t n = pe.args().ranks;
   const std::uint32_t d = distance_of(pe.args());
-  pe.step("broadcast");
-  pe.run_tasks({[&] { chain(pe, 1, d, v.part_of_whole(1, 2), arrival::copy); },
-                [&] { chain(pe, -1, (n - d) % n, v.part_of_whole(0, 2), arrival::copy); }});
+  pe.run_tasks({[&] { chain(pe, 1, d, v.part_of_whole(1, 2), arrival::copy, "broadcast"); },
+                [&] { chain(pe, -1, (n - d) % n, v.part_of_whole(0, 2), arrival::copy, "broadcast"); }});
 }
 
 /// The chain begins behind the root and ends with it.
@@ -54,9 +55,8 @@ void run_reduce_ring(pe_context& pe) {
   const block_vector v = reduced_in_output(pe);
   const std::uint32_t n = pe.args().ranks;
   const std::uint32_t d = distance_of(pe.args());
-  pe.step("reduce");
-  pe.run_tasks({[&] { chain(pe, 1, (d + n - 1) % n, v.part_of_whole(1, 2), arrival::reduce); },
-                [&] { chain(pe, -1, n - 1 - d, v.part_of_whole(0, 2), arrival::reduce); }});
+  pe.run_tasks({[&] { chain(pe, 1, (d + n - 1) % n, v.part_of_whole(1, 2), arrival::reduce, "reduce"); },
+                [&] { chain(pe, -1, n - 1 - d, v.part_of_whole(0, 2), arrival::reduce, "reduce"); }});
   if (d == 0) pe.finish_average(v.whole().at, v.whole().bytes);
 }
 

@@ -27,6 +27,45 @@ struct slot_cut {
   }
 };
 
+/// Goes over the slots of a list of ranges; empty ranges are skipped.
+class stage_cursor {
+ public:
+  using stage = pe_context::stage;
+  stage_cursor(const std::vector<stage>& stages, std::uint64_t payload) : stages_(stages), payload_(payload) {
+    skip_empty();
+  }
+
+  [[nodiscard]] bool more() const { return index_ < stages_.size(); }
+  [[nodiscard]] std::size_t index() const { return index_; }
+  [[nodiscard]] std::uint64_t at() const { return stages_[index_].offset + done_; }
+  [[nodiscard]] pe_context::arrival how() const { return stages_[index_].how; }
+  [[nodiscard]] std::uint32_t piece() const {
+    return static_cast<std::uint32_t>(std::min(payload_, stages_[index_].bytes - done_));
+  }
+  [[nodiscard]] std::uint64_t piece_end() const { return done_ + piece(); }
+  /// All before byte `end` of stage `index` lies behind the cursor.
+  [[nodiscard]] bool has_passed(std::size_t index, std::uint64_t end) const {
+    return index < index_ || (index == index_ && end <= done_);
+  }
+  void advance() {
+    done_ += piece();
+    if (done_ < stages_[index_].bytes) return;
+    done_ = 0;
+    ++index_;
+    skip_empty();
+  }
+
+ private:
+  void skip_empty() {
+    while (more() && stages_[index_].bytes == 0) ++index_;
+  }
+
+  const std::vector<stage>& stages_;
+  std::uint64_t payload_;
+  std::size_t index_{};
+  std::uint64_t done_{};
+};
+
 }  // namespace
 
 struct pe_context::impl {
@@ -295,6 +334,49 @@ void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, s
     if (receiving.more()) driver.arm(in, abi::arm_receive);
     impl_->tasks.block(
         [&] { return (sending.more() && out.free > 0) || (receiving.more() && in.available > 0); });
+  }
+}
+
+void pe_context::stream(comm::direction send_dir, const stage& first, comm::direction recv_dir,
+                        const std::vector<stage>& received, bool pass_last, std::string_view step_name) {
+  std::vector<stage> sent{first};
+  sent.insert(sent.end(), received.begin(), received.end());
+  if (!pass_last) sent.pop_back();
+  if (received.empty()) sent = {first};
+  const auto empty = [](const stage& s) { return s.bytes == 0; };
+  const bool sends = !std::all_of(sent.begin(), sent.end(), empty);
+  const bool receives = !std::all_of(received.begin(), received.end(), empty);
+  queue_driver& driver = impl_->driver;
+  queue_state* const out = sends ? &impl_->driver.tx(send_dir) : nullptr;
+  queue_state* const in = receives ? &impl_->receiver(recv_dir) : nullptr;
+  stage_cursor sending(sent, sends ? impl_->cut(*out, 0).payload : 0);
+  stage_cursor receiving(received, receives ? impl_->cut(*in, 0).payload : 0);
+  // Stage s of `sent` is stage s - 1 of `received`, which may still be arriving.
+  const auto may_send = [&] {
+    return sending.more() &&
+           (sending.index() == 0 || receiving.has_passed(sending.index() - 1, sending.piece_end()));
+  };
+  std::size_t marked = sent.size();
+  while (sending.more() || receiving.more()) {
+    bool moved = false;
+    if (may_send() && driver.has_space(*out)) {
+      if (sending.index() != marked) step(step_name, static_cast<std::uint32_t>(marked = sending.index()));
+      if (sending.index() == 0) impl_->charge();  // the others were charged when they arrived
+      driver.ring_doorbell(*out, sending.at(), sending.piece());
+      sending.advance();
+      moved = true;
+    }
+    if (receiving.more() && driver.has_message(*in)) {
+      impl_->take(*in, receiving.at(), receiving.piece(), receiving.how());
+      receiving.advance();
+      moved = true;
+    }
+    if (moved) continue;
+    const bool wants_space = may_send();
+    if (wants_space) driver.arm(*out, abi::arm_send_space);
+    if (receiving.more()) driver.arm(*in, abi::arm_receive);
+    impl_->tasks.block(
+        [&] { return (wants_space && out->free > 0) || (receiving.more() && in->available > 0); });
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "models/abi/hal.hpp"
@@ -43,7 +44,7 @@ struct ticket {
   bool receive{};
 };
 
-/// A call that moves or waits for one message charges runtime_options::call_cycles; exchange,
+/// A call that moves or waits for one message charges runtime_options::call_cycles; exchange, stream,
 /// send_all and recv_all charge it per slot. Everything else costs what the HAL charges.
 /// Sources are guarded: a call of this class that writes TCM first waits for every send that has
 /// not read the bytes it overwrites. Only stores past this class need wait().
@@ -94,6 +95,21 @@ class pe_context {
   /// is compared (and traps) only where the driver reads the status register anyway.
   void exchange(comm::direction send_dir, std::uint64_t send_offset, std::uint64_t send_bytes,
                 comm::direction recv_dir, std::uint64_t recv_offset, std::uint64_t recv_bytes, arrival how);
+  /// A range of TCM in a stream: where it arrives, and how.
+  struct stage {
+    std::uint64_t offset{};
+    std::uint64_t bytes{};
+    arrival how{arrival::copy};
+  };
+  /// Sends `first`, receives `received` one after the other, and sends each of them on when it has arrived
+  /// (the last one only with pass_last): as rounds of exchanges in which each sends what the one before
+  /// received, but slot by slot, without waiting for a round to end. Free of deadlock around a cycle for
+  /// n_slots >= 1. Charges runtime_options::call_cycles once per slot that is sent, received, or both.
+  /// Stages may be empty. No stage may overwrite what an earlier one has not sent yet, unless causes outside
+  /// this PE keep its data from coming before (the result of a sum to which this PE contributes the
+  /// overwritten part).
+  void stream(comm::direction send_dir, const stage& first, comm::direction recv_dir,
+              const std::vector<stage>& received, bool pass_last, std::string_view step_name);
   /// One-sided long forms, for chains and trees (never around a cycle).
   void send_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes);
   void recv_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes, arrival how);
