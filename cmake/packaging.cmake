@@ -30,3 +30,34 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/diecastConfig.cmake
 
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
+
+# Scripts that read results, the Python module beside them, completion and manual pages.
+install(PROGRAMS scripts/report scripts/compare scripts/sweep scripts/regress
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/diecast/scripts)
+install(DIRECTORY python/diecast DESTINATION ${CMAKE_INSTALL_DATADIR}/diecast/python FILES_MATCHING PATTERN "*.py")
+foreach(binary pod sip cube noc hbm bench)
+  set(page ${CMAKE_BINARY_DIR}/man/diecast-${binary}.1)
+  add_custom_command(OUTPUT ${page} DEPENDS diecast-${binary} ${PROJECT_SOURCE_DIR}/scripts/make_man
+    COMMAND ${PROJECT_SOURCE_DIR}/scripts/make_man $<TARGET_FILE:diecast-${binary}> ${page} VERBATIM)
+  list(APPEND DIECAST_MANUAL ${page})
+  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  # bash-completion finds a completion by the name of the command.
+  install(FILES platforms/completion/diecast DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+          RENAME diecast-${binary})
+endforeach()
+add_custom_target(manual ALL DEPENDS ${DIECAST_MANUAL})
+
+# cpack -G DEB in a build directory makes a Debian package; dpkg-shlibdeps finds what it depends on.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME diecast)
+set(CPACK_PACKAGE_VENDOR "Diecast")
+set(CPACK_PACKAGE_CONTACT "Diecast developers <diecast@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION electronics)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3-matplotlib, gtkwave")
+include(CPack)

@@ -70,6 +70,7 @@ class ipcq_engine : public sc_core::sc_module, public register_file, public ipcq
   void register_written(abi::register_offset reg, std::uint64_t value) override;
 
   sim_time pending_since() const override;
+  abi::ipcq_event_word pending_event() const override { return core_.oldest_event(); }
   const sc_core::sc_event& raised() const override { return raised_; }
   void kernel_started(sim_time at) override;
 

@@ -140,7 +140,7 @@ std::uint32_t cube_noc::add_port(switch_core::parameters& p, const config::machi
   port.buffer = port.credits = capacity_;
   p.ports.push_back(port);
   outputs_.emplace_back();
-  entry_terminal_.push_back(0);
+  entry_terminal_.push_back(UINT16_MAX);
   return static_cast<std::uint32_t>(p.ports.size() - 1);
 }
 
@@ -206,7 +206,12 @@ void cube_noc::on_packet(unsigned terminal, packet_ptr p, const fabric_phase& ph
   const std::uint64_t early = wormhole_ ? timing_.ni_in_cycles - 1 : 0;
   packet_inbox_.push_back(
       {now(), head - early, tail - early, std::move(p), phase.flits, entry_ports_[terminal], exit, phase.vc});
-  arm(head - early + (wormhole_ ? 0 : head_delay_));
+  arm(first_look(packet_inbox_.back()));
+}
+
+/// When an announced packet may be granted first.
+std::uint64_t cube_noc::first_look(const announced_packet& a) const {
+  return a.head + (wormhole_ ? 0 : head_delay_);
 }
 
 /// Which terminal the packet leaves this cube by. The block or adapter that sent it has chosen its leg;
@@ -264,7 +269,7 @@ void cube_noc::act() {
   armed_ = never;
   arm(core_.next(cycle + 1));
   if (!wire_arrivals_.empty()) arm(wire_arrivals_.front().cycle);
-  for (const announced_packet& a : packet_inbox_) arm(a.head + (wormhole_ ? 0 : head_delay_));
+  for (const announced_packet& a : packet_inbox_) arm(first_look(a));
   for (const announced_credit& a : credit_inbox_) {
     if (core_.starved(a.out_port, a.vc)) arm(a.cycle);
   }
@@ -382,6 +387,11 @@ bool cube_noc::quiescent() const {
   return true;
 }
 
-std::size_t cube_noc::state_bytes() const { return sizeof *this + core_.state_bytes(); }
+std::size_t cube_noc::state_bytes() const {
+  const std::size_t per_port = sizeof(output) + sizeof(link_usage) + sizeof entry_terminal_[0];
+  const std::size_t per_terminal = sizeof terminal_ports_[0] + sizeof entry_ports_[0] + sizeof(link_usage);
+  return sizeof *this + core_.state_bytes() + outputs_.size() * per_port +
+         layout_.terminals.size() * per_terminal + side_ports_.size() * sizeof side_ports_[0];
+}
 
 }  // namespace diecast::hw

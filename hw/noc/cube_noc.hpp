@@ -133,7 +133,7 @@ class cube_noc : public sc_core::sc_module,
   std::vector<std::array<std::uint32_t, fabric::sides>> side_ports_;  ///< by router; none without neighbor
   std::vector<std::uint32_t> terminal_ports_;                         ///< input and output of its router
   std::vector<std::uint32_t> entry_ports_;     ///< input a terminal's packets come in by
-  std::vector<std::uint16_t> entry_terminal_;  ///< by input
+  std::vector<std::uint16_t> entry_terminal_;  ///< by input; UINT16_MAX: not an entry
   std::vector<output> outputs_;
   std::vector<link_usage> injected_;  ///< by terminal
   std::vector<link_usage> by_wire_;   ///< by output
@@ -165,6 +165,7 @@ class cube_noc : public sc_core::sc_module,
     std::uint32_t flits;
     std::uint8_t vc;
   };
+  [[nodiscard]] std::uint64_t first_look(const announced_packet& a) const;
   std::vector<announced_packet> packet_inbox_;
   std::vector<announced_credit> credit_inbox_;
   std::vector<wire_arrival> wire_arrivals_;  ///< a heap, earliest in front

@@ -370,8 +370,10 @@ void switch_core::free_slot(std::uint32_t index) {
 }
 
 std::size_t switch_core::state_bytes() const {
-  return sizeof *this + ins_.size() * (sizeof(in_port) + sizeof(out_port)) +
-         in_vcs_.size() * (sizeof(in_vc) + sizeof(out_vc) + sizeof(fill)) + wheel_.state_bytes();
+  const std::size_t per_port = sizeof(in_port) + sizeof(out_port) + sizeof(usage);
+  const std::size_t per_vc = sizeof(in_vc) + sizeof(out_vc) + sizeof(fill) + sizeof initial_credits_[0];
+  return sizeof *this + ins_.size() * per_port + in_vcs_.size() * per_vc +
+         (on_in_.size() + on_out_.size()) * sizeof(transfer) + wheel_.state_bytes();
 }
 
 }  // namespace diecast::hw

@@ -20,9 +20,8 @@
 // - As a wormhole a packet needs room for one flit. What there is room for moves on as a chunk, the rest
 //   follows when credits return. Chunks that follow each other without a gap merge.
 // - Credits of a worm's chunk go upstream as one batch: the buffer empties one flit per cycle and fills at
-// the
-//   same pace, so flit n of the next packet finds the place of flit n empty (timing::batch_usable). A head
-//   that needs room for its whole packet waits for as many credits: they come back flit by flit.
+//   the same pace, so flit n of the next packet finds the place of flit n empty (timing::batch_usable). A
+//   head that needs room for its whole packet waits for as many credits: they come back flit by flit.
 //
 // Outputs due at a cycle are looked at in ascending port number; what they cause lies after it.
 #pragma once
@@ -122,6 +121,7 @@ class switch_core {
   };
   /// The present cycle, for what follows. Cycles come in ascending order.
   void advance(std::uint64_t cycle) { cycle_ = cycle; }
+  /// Throws protocol_error when the buffer has no room: the sender had no credits for it.
   void arrive(const arrival& a, packet_ptr p);
   /// Credits for an output that leaves, usable from `cycle` on.
   void credit(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle);
@@ -140,6 +140,7 @@ class switch_core {
   /// Credits of an output that are neither there nor on their way.
   [[nodiscard]] std::uint32_t missing_credits(std::uint32_t output, std::uint8_t vc) const;
   [[nodiscard]] bool empty() const { return used_slots_ == 0; }
+  /// Memory of the state, packets on their way aside.
   [[nodiscard]] std::size_t state_bytes() const;
 
  private:
@@ -167,7 +168,8 @@ class switch_core {
     std::uint32_t room{};          ///< flits there must be room for
     std::uint32_t accept_from{};   ///< of VC allocation: round robin over outputs and their VCs
     std::uint32_t moving{none};    ///< slot of the transfer
-    std::uint32_t moving_flits{};  ///< of the transfer, evenly spread over its last moving_cycles
+    std::uint32_t moving_flits{};  ///< of the transfer in its last moving_cycles: transfer::alone of them,
+                                   ///< the last, one per cycle, those before evenly
     std::uint32_t moving_cycles{};
     hop to{};  ///< of `first`
     std::uint8_t vc{};
@@ -220,7 +222,19 @@ class switch_core {
     std::uint8_t next_vc{};  ///< round robin over VCs at the far end
     bool hop{};
   };
-  struct transfer;
+  /// The last transfer of a class on an input or an output.
+  struct transfer {
+    std::uint64_t end{};
+    std::uint32_t in_vc{none};
+    std::uint32_t output{};
+    std::uint32_t alone{};  ///< flits at its end that share with nobody; only kept by input
+    std::uint8_t vc{};      ///< at the far end
+  };
+  /// A free VC of an output and the head it offers itself to.
+  struct vc_offer {
+    std::uint32_t in_vc;
+    std::uint32_t out_vc;
+  };
   /// A transfer on a port that others use too.
   struct sharer {
     std::uint64_t flits{};  ///< left
@@ -245,8 +259,7 @@ class switch_core {
   [[nodiscard]] std::uint64_t out_free(std::uint32_t o, const in_vc& queue) const;
   [[nodiscard]] std::uint64_t in_free(const in_vc& queue) const;
   void allocate_vcs(std::uint32_t o);
-  [[nodiscard]] std::uint64_t allocate_vcs_at(std::uint32_t o, std::uint64_t cycle);
-  [[nodiscard]] std::uint64_t class_free(std::uint32_t on_out, std::uint32_t on_in, const in_vc& queue) const;
+  [[nodiscard]] std::uint64_t allocate_vcs_at(std::uint32_t o, std::uint64_t from);
   void take_offers(std::uint32_t o, std::uint64_t cycle);
   void bind(std::uint32_t o, in_vc& queue, std::uint32_t v, std::uint64_t cycle);
   void allocate_alone(std::uint32_t o, in_vc& queue);
@@ -255,12 +268,17 @@ class switch_core {
   [[nodiscard]] std::uint64_t start_transfer(const choice& c, std::uint32_t slot_index);
   [[nodiscard]] std::uint64_t stalled(const choice& c, const in_vc& queue) const;
   [[nodiscard]] std::uint32_t left(const in_vc& queue) const;
-  [[nodiscard]] std::uint64_t share_port(std::uint32_t& classes, const transfer* transfers, unsigned own,
-                                         const sharer& joining, std::uint64_t end);
-  [[nodiscard]] std::uint64_t shared_cycles(const std::array<sharer, max_classes>& on, std::uint32_t classes,
-                                            unsigned c, bool joins) const;
+  /// How long a transfer takes beside others, and how many flits at its end have the port to themselves.
+  struct pace {
+    std::uint64_t cycles{};
+    std::uint64_t alone{};
+  };
+  [[nodiscard]] pace share_port(std::uint32_t& classes, const transfer* transfers, unsigned own,
+                                const sharer& joining, std::uint64_t end);
+  [[nodiscard]] pace shared_pace(const std::array<sharer, max_classes>& on, std::uint32_t classes, unsigned c,
+                                 unsigned joins) const;
   static void count_streams(std::array<sharer, max_classes>& on, std::uint32_t classes);
-  void extend(const transfer& t, std::uint64_t end);
+  void extend(const transfer& t, std::uint64_t end, std::uint64_t alone);
   [[nodiscard]] std::uint64_t shared(std::uint64_t flits, const std::array<sharer, max_classes>& on,
                                      unsigned own, unsigned other) const;
   [[nodiscard]] std::uint32_t split(std::uint32_t slot_index, std::uint32_t flits);
@@ -294,15 +312,8 @@ class switch_core {
   std::array<std::uint32_t, max_classes> weights_{};
   std::vector<in_port> ins_;
   std::vector<out_port> outs_;
-  std::vector<in_vc> in_vcs_;    ///< [input][VC]
-  std::vector<out_vc> out_vcs_;  ///< [output][VC]
-  /// The last transfer of a class on an input or an output.
-  struct transfer {
-    std::uint64_t end{};
-    std::uint32_t in_vc{none};
-    std::uint32_t output{};
-    std::uint8_t vc{};  ///< at the far end
-  };
+  std::vector<in_vc> in_vcs_;                   ///< [input][VC]
+  std::vector<out_vc> out_vcs_;                 ///< [output][VC]
   std::vector<transfer> on_in_;                 ///< [input][class]
   std::vector<transfer> on_out_;                ///< [output][class]
   std::vector<std::uint32_t> initial_credits_;  ///< [output][VC]
@@ -313,11 +324,7 @@ class switch_core {
   std::uint32_t used_slots_{};
   std::vector<returning_credit> returning_;
   std::uint32_t free_returning_{none};
-  std::vector<choice> choices_;  ///< of the router being looked at
-  struct vc_offer {
-    std::uint32_t in_vc;
-    std::uint32_t out_vc;
-  };
+  std::vector<choice> choices_;   ///< of the router being looked at
   std::vector<vc_offer> offers_;  ///< scratch of allocate_vcs_at()
   const std::uint64_t all_vcs_;   ///< bit per VC
   port_wheel wheel_;

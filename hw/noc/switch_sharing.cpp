@@ -18,10 +18,16 @@ std::uint64_t switch_core::start_transfer(const choice& c, std::uint32_t slot_in
   transfer* const on_out = &on_out_[c.output * classes_];
   transfer* const on_in = &on_in_[queue.port * classes_];
   std::uint64_t end = std::max(cycle_ + s.flits, s.tail_ready + 1);
+  std::uint64_t alone = 0;
   if (((out.classes | in.classes) & ~(1U << own)) != 0) {
     const sharer joining{s.flits, queue.port, c.output, 0};
-    const std::uint64_t by_output = share_port(out.classes, on_out, own, joining, end);
-    end = std::max(by_output, share_port(in.classes, on_in, own, joining, end));
+    const pace by_output = share_port(out.classes, on_out, own, joining, end);
+    const pace by_input = share_port(in.classes, on_in, own, joining, end);
+    const pace slower = by_output.cycles > by_input.cycles ? by_output : by_input;
+    if (cycle_ + slower.cycles >= end) {
+      end = cycle_ + slower.cycles;
+      alone = slower.alone;
+    }
   }
   queue.end = on_out[own].end = on_in[own].end = end;
   if (classes_ > 1) {
@@ -30,26 +36,28 @@ std::uint64_t switch_core::start_transfer(const choice& c, std::uint32_t slot_in
     queue.moving_cycles = static_cast<std::uint32_t>(end - cycle_ - 1);
     out.classes |= 1U << own;
     in.classes |= 1U << own;
-    on_out[own] = on_in[own] = {end, c.in_vc, c.output, c.vc};
+    on_out[own] = on_in[own] = {end, c.in_vc, c.output, static_cast<std::uint32_t>(alone), c.vc};
   }
   out.next_start = in.next_start = cycle_ + 1;
   return end;
 }
 
-/// Flits of a transfer that have not passed yet: evenly spread over its time, but the first goes at once.
+/// Flits of a transfer that have not passed yet; the first goes at once.
 std::uint32_t switch_core::left(const in_vc& queue) const {
   const std::uint64_t rest = queue.end - cycle_;
   if (rest > queue.moving_cycles) return queue.moving_flits + 1;
-  if (queue.moving_cycles == queue.moving_flits) return static_cast<std::uint32_t>(rest);
-  return static_cast<std::uint32_t>((rest * queue.moving_flits + queue.moving_cycles - 1) /
-                                    queue.moving_cycles);
+  const std::uint32_t alone = on_in_[queue.port * classes_ + class_of_vc_[queue.vc]].alone;
+  if (queue.moving_cycles == queue.moving_flits || rest <= alone) return static_cast<std::uint32_t>(rest);
+  const std::uint64_t flits = queue.moving_flits - alone;
+  const std::uint64_t cycles = queue.moving_cycles - alone;
+  return static_cast<std::uint32_t>(alone + ((rest - alone) * flits + cycles - 1) / cycles);
 }
 
 /// A packet joins the transfers of other classes on an input or an output. Until one of them is through, as
 /// many flits of each other pass as the arbiter lets while they last. The others end later by this; returns
-/// when `own`, the packet's class, does: without them at `end`.
-std::uint64_t switch_core::share_port(std::uint32_t& classes, const transfer* transfers, unsigned own,
-                                      const sharer& joining, std::uint64_t end) {
+/// what becomes of `own`, the packet's class, which without them would end at `end`.
+switch_core::pace switch_core::share_port(std::uint32_t& classes, const transfer* transfers, unsigned own,
+                                          const sharer& joining, std::uint64_t end) {
   std::array<sharer, max_classes> on;
   classes &= ~(1U << own);
   for (std::uint32_t others = classes; others != 0; others &= others - 1) {
@@ -65,17 +73,18 @@ std::uint64_t switch_core::share_port(std::uint32_t& classes, const transfer* tr
   on[own] = joining;
   const std::uint32_t all = classes | 1U << own;
   count_streams(on, all);
-  std::uint64_t own_end = end;
+  pace own_pace;
   for (std::uint32_t each = all; each != 0; each &= each - 1) {
     const auto c = static_cast<unsigned>(std::countr_zero(each));
-    const std::uint64_t needed = shared_cycles(on, all, c, c == own);
+    const pace needed = shared_pace(on, all, c, own);
     if (c == own) {
-      own_end = std::max(end, cycle_ + needed);
+      own_pace = needed;
     } else {
-      extend(transfers[c], cycle_ + needed);
+      extend(transfers[c], cycle_ + needed.cycles, needed.alone);
     }
   }
-  return own_end;
+  if (cycle_ + own_pace.cycles < end) own_pace = {end - cycle_, 0};
+  return own_pace;
 }
 
 void switch_core::count_streams(std::array<sharer, max_classes>& on, std::uint32_t classes) {
@@ -88,17 +97,22 @@ void switch_core::count_streams(std::array<sharer, max_classes>& on, std::uint32
   }
 }
 
-/// Cycles until transfer `c` is through. The others count as never short of flits: the gaps of one that is
-/// slowed down on this port are filled by the rest.
-std::uint64_t switch_core::shared_cycles(const std::array<sharer, max_classes>& on, std::uint32_t classes,
-                                         unsigned c, bool joins) const {
-  const std::uint64_t pass = joins ? on[c].flits - 1 : on[c].flits;  // the first goes at once
-  std::uint64_t cycles = on[c].flits;
+/// Until transfer `c` is through, when `joins` comes, whose first flit goes at once. The others count as
+/// never short of flits: the gaps of one that is slowed down on this port are filled by the rest.
+switch_core::pace switch_core::shared_pace(const std::array<sharer, max_classes>& on, std::uint32_t classes,
+                                           unsigned c, unsigned joins) const {
+  const auto contended = [&](unsigned k) { return on[k].flits - (k == joins ? 1 : 0); };
+  const std::uint64_t pass = contended(c);
+  pace p{on[c].flits, 0};
+  std::uint64_t beside = 0;  // flits of c while one of another weight lasts
   for (std::uint32_t others = classes & ~(1U << c); others != 0; others &= others - 1) {
     const auto k = static_cast<unsigned>(std::countr_zero(others));
-    cycles += std::min(on[k].flits, shared(pass, on, c, k));
+    p.cycles += std::min(on[k].flits, shared(pass, on, c, k));
+    if (weights_[c] != weights_[k]) beside = std::max(beside, shared(contended(k), on, k, c));
   }
-  return cycles;
+  // Of equal weights, the flits of the longer one count as spread over all its time: another mostly follows.
+  if (beside != 0 && beside < pass) p.alone = pass - beside;
+  return p;
 }
 
 /// Flits of class `other` that pass while `flits` of class `own` do, when both always have some. Round robin
@@ -115,7 +129,7 @@ std::uint64_t switch_core::shared(std::uint64_t flits, const std::array<sharer, 
 
 /// A transfer under way ends later, and with it all that follows: its tail at the next router, or the
 /// transfer from there if the packet has gone on, and the credits that go upstream.
-void switch_core::extend(const transfer& t, std::uint64_t end) {
+void switch_core::extend(const transfer& t, std::uint64_t end, std::uint64_t alone) {
   in_vc& queue = in_vcs_[t.in_vc];
   if (end <= queue.end) return;
   const in_port& in = ins_[queue.port];
@@ -138,6 +152,8 @@ void switch_core::extend(const transfer& t, std::uint64_t end) {
   }
   const unsigned c = class_of_vc_[queue.vc];
   on_in_[queue.port * classes_ + c].end = end;
+  on_in_[queue.port * classes_ + c].alone =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(alone, queue.moving_flits));
   on_out_[t.output * classes_ + c].end = end;
   if (out.downstream == none) return;
   const std::uint64_t tail = end - 1 + out.latency + ins_[out.downstream].body_delay;
@@ -149,7 +165,7 @@ void switch_core::extend(const transfer& t, std::uint64_t end) {
   const transfer& next = on_in_[out.downstream * classes_ + c];
   const std::uint32_t behind = vc_index(out.downstream, t.vc);
   if (next.in_vc == behind && next.end > cycle_ && in_vcs_[behind].moving == queue.moving) {
-    extend(next, tail + 1);
+    extend(next, tail + 1, alone);
   }
 }
 

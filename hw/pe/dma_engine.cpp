@@ -49,6 +49,11 @@ packet_ptr dma_engine::make_packet(abi::packet_kind kind, abi::address target) c
   return p;
 }
 
+void dma_engine::tell(events::transfer_phase phase, pe_coord source, std::uint16_t qp) const {
+  if (setup_.events == nullptr || !setup_.events->wants(events::transfers)) return;
+  setup_.events->publish(events::transfer_event{now(), phase, source, qp});
+}
+
 bool dma_engine::idle() const {
   return work_.empty() && jobs_[compute_port].empty() && jobs_[ipcq_port].empty() &&
          free_.size() == pending_.size() && inbound_.empty();
@@ -77,6 +82,7 @@ void dma_engine::send_message(const protocol::send_request& message) {
   j.total = message.fields.message_bytes;
   ++messages_sent_;
   bytes_sent_ += j.total;
+  tell(events::transfer_phase::queued, setup_.self, message.qp);
   enqueue(ipcq_port, std::move(j));
 }
 
@@ -150,6 +156,7 @@ void dma_engine::issue_message(job& j) {
   p->header.ipcq = j.message.fields;
   p->header.offset = static_cast<std::uint32_t>(j.next);
   p->header.payload_bytes = static_cast<std::uint32_t>(bytes);
+  if (j.next == 0) tell(events::transfer_phase::issued, setup_.self, j.message.qp);
   pending read;
   read.what = stage::message_read;
   read.p = p;
@@ -251,7 +258,9 @@ void dma_engine::message_read_done(std::uint32_t index) {
     pending done = close(reads_.front());
     reads_.pop_front();
     terminal_.send(std::move(done.p));
-    if (done.last) ipcq->source_read(done.qp);
+    if (!done.last) continue;
+    tell(events::transfer_phase::injected, setup_.self, done.qp);
+    ipcq->source_read(done.qp);
   }
 }
 

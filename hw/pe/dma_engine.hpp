@@ -17,6 +17,7 @@
 #include "hw/base/timed_queue.hpp"
 #include "hw/mem/tcm_if.hpp"
 #include "hw/pe/pe_interfaces.hpp"
+#include "models/events/events.hpp"
 
 namespace diecast::hw {
 
@@ -33,6 +34,7 @@ struct dma_config {
   fault_sink& faults;
   pe_coord self;
   bool move_data{true};
+  const events::hub* events{};  ///< null: nobody listens
 };
 
 class dma_engine : public sc_core::sc_module,
@@ -149,6 +151,7 @@ class dma_engine : public sc_core::sc_module,
   void serve_register(const packet_ptr& p, std::uint8_t vc, std::uint64_t reg);
   [[nodiscard]] inbound_message& message_of(const packet& p);
   void publish(abi::node_address flow);
+  void tell(events::transfer_phase phase, pe_coord source, std::uint16_t qp) const;
   [[nodiscard]] packet_ptr make_packet(abi::packet_kind kind, abi::address target) const;
   [[nodiscard]] bool is_local(abi::address a) const;
   [[nodiscard]] sim_time edge_after(std::uint64_t cycles) const;

@@ -53,6 +53,9 @@ void dma_engine::receive_message(const packet_ptr& p, std::uint8_t vc) {
     throw protocol_error(fmt::format("{}: {} bytes at offset {} of a message of {} bytes", name(),
                                      h.payload_bytes, h.offset, h.ipcq.message_bytes));
   }
+  if (h.offset + at_least_one(h.payload_bytes) >= at_least_one(h.ipcq.message_bytes)) {
+    tell(events::transfer_phase::arrived, h.ipcq.source, h.ipcq.source_direction);
+  }
   const abi::address to = h.ipcq.match_address + h.offset;
   pending write;
   write.what = stage::message_write;
@@ -91,7 +94,9 @@ void dma_engine::publish(abi::node_address flow) {
   const auto found = inbound_.find(flow);
   auto& messages = found->second;
   while (!messages.empty() && messages.front().missing == 0) {
-    ipcq->message_arrived(messages.front().fields);
+    const abi::ipcq_fields& fields = messages.front().fields;
+    tell(events::transfer_phase::written, fields.source, fields.source_direction);
+    ipcq->message_arrived(fields);
     messages.pop_front();
   }
   if (messages.empty()) inbound_.erase(found);

@@ -18,7 +18,8 @@ processing_element::processing_element(sc_core::sc_module_name name, const pe_se
                                        bool move_data)
     : sc_module(name),
       tcm("tcm", setup.config, setup.self.pe.value, setup.faults),
-      dma("dma", dma_config{topology, setup.config, pool, setup.faults, setup.self, move_data}),
+      dma("dma",
+          dma_config{topology, setup.config, pool, setup.faults, setup.self, move_data, &setup.events}),
       ipcq("ipcq", setup),
       core("core", setup, std::move(program), move_data) {
   debug.register_transport_dbg(this, &processing_element::transport_dbg);

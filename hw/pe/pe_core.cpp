@@ -49,8 +49,31 @@ void pe_core::settle() {
     ++moves_;
     busy_until_ = hw::now() + owed;
   }
-  owed_cycles_ = owed_work_ = 0;
+  if (owed_pause_ > 0) tell(events::core_work::pause, hw::now(), hw::now() + clock_.cycles(owed_pause_));
+  owed_cycles_ = owed_work_ = owed_pause_ = 0;
   sc_core::wait(to_sc(owed));
+}
+
+// --- what observers hear -------------------------------------------------------------------------
+
+void pe_core::tell(events::core_work what, sim_time from, sim_time to) {
+  if (to > from && setup_.events.wants(events::work)) {
+    setup_.events.publish(events::core_worked{from, to, setup_.self, what});
+  }
+}
+
+void pe_core::tell_wait(sim_time from, sim_time raised, const abi::ipcq_event_word& why) {
+  if (hw::now() == from || !setup_.events.wants(events::work)) return;
+  events::core_waited e{from, hw::now(), raised, setup_.self, events::wait_cause::error, why.qp, why.value};
+  switch (why.kind) {
+    case abi::event_kind::receive: e.cause = events::wait_cause::data; break;
+    case abi::event_kind::send_space: e.cause = events::wait_cause::credit; break;
+    case abi::event_kind::source_read: e.cause = events::wait_cause::dma; break;
+    case abi::event_kind::dma_done: e.cause = events::wait_cause::memory; break;
+    case abi::event_kind::error:
+    case abi::event_kind::none: break;
+  }
+  setup_.events.publish(e);
 }
 
 // --- launch -------------------------------------------------------------------------------------
@@ -113,12 +136,14 @@ void pe_core::tcm_done(std::uint64_t, sim_time finish) {
 
 void pe_core::access(std::uint64_t offset, std::byte* data, std::uint64_t bytes, bool write) {
   settle();
+  const sim_time from = hw::now();
   accesses_open_ = 1;
   accesses_finish_ = {};
   tcm->request({tcm_port::core, offset, bytes, write, data, 0, this},
                clock_.edge_at_or_after(hw::now()) + clock_.cycles(1));
   sc_core::wait(accesses_done_);
   wait_until(accesses_finish_ + phase_);
+  tell(events::core_work::tcm, from, hw::now());
 }
 
 void pe_core::load(std::uint64_t tcm_offset, std::span<std::byte> out) {
@@ -133,14 +158,18 @@ void pe_core::store(std::uint64_t tcm_offset, std::span<const std::byte> in) {
 
 void pe_core::wait_for_event() {
   settle();
+  const sim_time from = hw::now();
   if (interrupt->pending_since() == sim_time::never()) {
     set_state(events::core_state::asleep);
     while (interrupt->pending_since() == sim_time::never()) sc_core::wait(interrupt->raised());
     set_state(events::core_state::running);
   }
-  const sim_time seen = clock_.edge_at_or_after(interrupt->pending_since()) +
-                        clock_.cycles(setup_.config.pe.interrupt_cycles) + phase_;
+  const sim_time raised = interrupt->pending_since();
+  const abi::ipcq_event_word why = interrupt->pending_event();
+  const sim_time seen =
+      clock_.edge_at_or_after(raised) + clock_.cycles(setup_.config.pe.interrupt_cycles) + phase_;
   wait_until(std::max(seen, hw::now()));
+  tell_wait(from, raised, why);
 }
 
 void pe_core::poll_until(const abi::poll_request& wanted) {
@@ -171,6 +200,7 @@ void pe_core::post_block(const abi::vector_command& c, std::uint64_t offset, std
 void pe_core::vector(const abi::vector_command& c) {
   settle();
   ++moves_;
+  const sim_time from = hw::now();
   const std::uint64_t total = c.count * numeric::size_of(c.type);
   const std::uint64_t bytes_per_cycle = setup_.config.pe.vector_lanes * 2;
   wait_until(hw::now() + clock_.cycles(setup_.config.pe.vector_startup_cycles));
@@ -187,6 +217,7 @@ void pe_core::vector(const abi::vector_command& c) {
     const sim_time served = accesses_finish_ + phase_ - (last ? sim_time{} : latency);
     wait_until(std::max(lanes_done, served));
   }
+  tell(events::core_work::vector, from, hw::now());
   if (move_data_) evaluate(c);
 }
 

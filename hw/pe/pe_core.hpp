@@ -60,7 +60,10 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
     owed_cycles_ += cycles;
     owed_work_ += cycles;
   }
-  void pause(std::uint64_t cycles) override { owed_cycles_ += cycles; }
+  void pause(std::uint64_t cycles) override {
+    owed_cycles_ += cycles;
+    owed_pause_ += cycles;
+  }
   void wait_for_event() override;
   void poll_until(const abi::poll_request& wanted) override;
   sim_time now() const override;
@@ -86,6 +89,8 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   void run();
   void run_one(const abi::launch_block& block);
   void settle();
+  void tell(events::core_work what, sim_time from, sim_time to);
+  void tell_wait(sim_time from, sim_time raised, const abi::ipcq_event_word& why);
   void wait_until(sim_time t);
   void set_state(events::core_state s);
   void access(std::uint64_t offset, std::byte* data, std::uint64_t bytes, bool write);
@@ -100,6 +105,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   sim_time phase_;
   std::uint64_t owed_cycles_{};  ///< firmware time not waited for yet
   std::uint64_t owed_work_{};    ///< of that, computation
+  std::uint64_t owed_pause_{};   ///< of that, pauses between two looks
   std::deque<abi::launch_block> launches_queue_;
   sc_core::sc_event launched_{"launched"};
   unsigned accesses_open_{};

@@ -46,6 +46,8 @@ class interrupt_if : public virtual sc_core::sc_interface {
  public:
   /// Instant since which an event has been queued; never() when none is.
   [[nodiscard]] virtual sim_time pending_since() const = 0;
+  /// The oldest event; kind none when there is none. Reading ipcq_event pops it, this does not.
+  [[nodiscard]] virtual abi::ipcq_event_word pending_event() const = 0;
   [[nodiscard]] virtual const sc_core::sc_event& raised() const = 0;
   /// The core starts a kernel: times in this PE's fingerprint count from here.
   virtual void kernel_started(sim_time at) = 0;

@@ -233,6 +233,10 @@ struct ccl_block {
 
 struct trace_block {
   std::string vcd_scope{"*"};
+  double vcd_from_ns{};
+  double vcd_to_ns{1e12};
+  std::string timeline_scope{"*"};
+  std::uint64_t path_events{20'000'000};
 };
 
 /// Changes single links: what is set replaces the block's value at every link whose name matches. A link

@@ -182,6 +182,16 @@ block_table trace_table() {
   return rows<b>(&machine_config::trace, "trace", "What observers record.")
       .text(&b::vcd_scope, "vcd_scope", "[!-~]+", "Glob over instance paths: what goes into the waveform.",
             assumption)
+      .real(&b::vcd_from_ns, "vcd_from_ns", "ns", 0, 1e12,
+            "Changes before this time are not in the waveform.", assumption)
+      .real(&b::vcd_to_ns, "vcd_to_ns", "ns", 0, 1e12, "Changes after this time are not in the waveform.",
+            assumption)
+      .text(&b::timeline_scope, "timeline_scope", "[!-~]+",
+            "Glob over instance paths: whose tracks go into the timeline.", assumption)
+      .count(&b::path_events, "path_events", "events", 0, 1'000'000'000,
+             "Events of a launch kept for its critical path; a launch with more has none, with a note. 0: "
+             "never kept.",
+             assumption)
       .table();
 }
 

@@ -54,6 +54,51 @@ struct link_occupied {
   std::uint32_t flits{};
 };
 
+/// What a core stands still for: a message to arrive, a slot of the peer to become free, a source to be read
+/// by the DMA engine, a copy to end, something in memory that it polls for, an error to be reported.
+enum class wait_cause : std::uint8_t { data, credit, dma, memory, poll, error };
+[[nodiscard]] constexpr std::string_view to_string(wait_cause c) {
+  constexpr std::string_view names[]{"data", "credit", "dma", "memory", "poll", "error"};
+  return names[static_cast<unsigned>(c)];
+}
+/// A core slept, or would have run on but for the interrupt's latency. Published when it runs again.
+struct core_waited {
+  sim_time from, to;
+  sim_time raised;  ///< when the event that ended the wait was queued; may be before `from`
+  pe_coord pe;
+  wait_cause cause{};
+  std::uint16_t qp{};     ///< for data, credit, dma
+  std::uint32_t value{};  ///< abi::ipcq_event_word::value of that event
+};
+/// What a core did in a stretch of time; what no event claims is firmware. A pause lies between two looks
+/// at something somebody else changes.
+enum class core_work : std::uint8_t { vector, tcm, pause };
+[[nodiscard]] constexpr std::string_view to_string(core_work w) {
+  constexpr std::string_view names[]{"vector", "tcm", "pause"};
+  return names[static_cast<unsigned>(w)];
+}
+struct core_worked {
+  sim_time from, to;
+  pe_coord pe;
+  core_work what{};
+};
+/// Stations of a message between `sent` and `visible`. queued: the DMA engine has the descriptor; issued:
+/// it begins to read the source; injected: the last packet is at the NoC; arrived: the last packet is at the
+/// destination's DMA engine; written: every byte is acknowledged and the token handed on.
+enum class transfer_phase : std::uint8_t { queued, issued, injected, arrived, written };
+struct transfer_event {
+  sim_time at;
+  transfer_phase phase{};
+  pe_coord source;
+  std::uint16_t qp{};  ///< at the source
+};
+/// A copy by the compute port of the DMA engine was asked for.
+struct copy_started {
+  sim_time at;
+  pe_coord pe;
+  std::uint64_t bytes{};
+};
+
 class observer {
  public:
   observer() = default;
@@ -65,16 +110,22 @@ class observer {
   virtual void on(const queue_pair_changed&) {}
   virtual void on(const message_event&) {}
   virtual void on(const link_occupied&) {}
+  virtual void on(const core_waited&) {}
+  virtual void on(const core_worked&) {}
+  virtual void on(const transfer_event&) {}
+  virtual void on(const copy_started&) {}
 };
 
 /// What an observer wants to hear.
-enum interest : std::uint8_t {
+enum interest : std::uint16_t {
   core_states = 1,
   steps = 2,
   queue_pairs = 4,
   messages = 8,
   links = 16,
-  everything = 31
+  work = 32,       ///< core_waited, core_worked
+  transfers = 64,  ///< transfer_event, copy_started
+  everything = 127
 };
 
 /// Fan-out to observers. Modules hold a reference; `wants()` guards the construction of events.
@@ -91,6 +142,10 @@ class hub {
   void publish(const queue_pair_changed& e) const { to_all(queue_pairs, e); }
   void publish(const message_event& e) const { to_all(messages, e); }
   void publish(const link_occupied& e) const { to_all(links, e); }
+  void publish(const core_waited& e) const { to_all(work, e); }
+  void publish(const core_worked& e) const { to_all(work, e); }
+  void publish(const transfer_event& e) const { to_all(transfers, e); }
+  void publish(const copy_started& e) const { to_all(transfers, e); }
 
  private:
   struct listener {

@@ -129,6 +129,10 @@ class ipcq_core {
   /// Events of other blocks that share this PE's event queue (DMA completions).
   void push_event(abi::ipcq_event_word event);
   [[nodiscard]] bool event_pending() const { return !events_.empty(); }
+  /// The oldest event; kind none when there is none.
+  [[nodiscard]] abi::ipcq_event_word oldest_event() const {
+    return events_.empty() ? abi::ipcq_event_word{} : events_.front();
+  }
 
   [[nodiscard]] const std::vector<queue_pair_state>& queue_pairs() const { return qps_; }
   [[nodiscard]] pe_coord self() const { return self_; }

@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <systemc>
 
 #include "models/types/error.hpp"
+#include "platforms/app/command_line.hpp"
 #include "platforms/app/guard.hpp"
 #include "platforms/app/inform.hpp"
 #include "platforms/app/options.hpp"
@@ -87,13 +88,22 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
       p.pattern_data = o.pattern_data;
       p.workload = o.workload;
       p.vcd = o.vcd;
+      p.timeline = o.timeline;
+      p.critical_path = !o.out.empty();
+      p.progress = o.progress;
       p.ccl_trace = o.ccl_trace;
       points.push_back(std::move(p));
     }
   }
-  if (!o.vcd.empty() && points.size() > 1) {
-    throw user_error(problem{"--vcd", fmt::format("{} runs cannot share one waveform", points.size()), o.vcd,
+  const auto alone = [&](const char* flag, const std::string& file, const char* what) {
+    if (file.empty() || points.size() == 1) return;
+    throw user_error(problem{flag, fmt::format("{} runs cannot share one {}", points.size(), what), file,
                              "a single algorithm and size"});
+  };
+  alone("--vcd", o.vcd, "waveform");
+  alone("--timeline", o.timeline, "timeline");
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    points[i].progress_label = progress_label(i, points.size());
   }
   return points;
 }
@@ -118,11 +128,6 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(
   return runs;
 }
 
-void claim_vcd(const options& o) {
-  if (o.vcd.empty()) return;
-  if (!std::ofstream(o.vcd)) throw output_error(fmt::format("--vcd {}: cannot be written", o.vcd));
-}
-
 class reporter {
  public:
   reporter(const registries& tables, const options& o, const config::machine_config& c, int argc, char** argv)
@@ -130,7 +135,7 @@ class reporter {
     context_ = {tables.platform.name, DIECAST_VERSION,     platforms::config_sha256(c),
                 c.sim.seed,           {argv, argv + argc}, c.shape()};
     if (!o.out.empty()) {
-      out_.emplace(o.out, o.vcd);
+      out_.emplace(o.out, std::vector<std::filesystem::path>{o.vcd, o.timeline});
       out_->write("config.json", platforms::dump_config(c));
     }
   }
@@ -168,14 +173,19 @@ class reporter {
 
  private:
   [[nodiscard]] bool table() const { return options_.format == output_format::table && !options_.quiet; }
+  /// A file that one run of several has for itself.
+  void write_of_run(const char* name, std::size_t run, const std::string& text) {
+    if (text.empty()) return;
+    out_->write(planned_ == 1 ? fmt::format("{}.json", name) : fmt::format("{}_{}.json", name, run), text);
+  }
   void write_files() {
     out_->write("result.json", platforms::result_json(context_, outcomes_));
     out_->write("links.csv", platforms::links_csv(outcomes_));
     out_->write("ipcq.csv", platforms::ipcq_csv(outcomes_));
+    out_->write("hbm.csv", platforms::hbm_csv(outcomes_));
     for (std::size_t i = 0; i < outcomes_.size(); ++i) {
-      const std::string& report = outcomes_[i].deadlock_json;
-      if (report.empty()) continue;
-      out_->write(planned_ == 1 ? "deadlock.json" : fmt::format("deadlock_{}.json", i), report);
+      write_of_run("deadlock", i, outcomes_[i].deadlock_json);
+      write_of_run("critical_path", i, outcomes_[i].critical_path_json);
     }
   }
 
@@ -198,7 +208,8 @@ int run_points(const registries& tables, const options& o, const platforms::mach
     return 0;
   }
   reporter report(tables, o, machine.config, argc, argv);
-  claim_vcd(o);  // after --out, in whose directory it may lie
+  claim_file("--vcd", o.vcd);  // after --out, in whose directory it may lie
+  claim_file("--timeline", o.timeline);
   report.start(runs);
   platforms::install_signal_handlers();
   for (const auto& r : runs) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/app/command_line.hpp"
 
+#include <fmt/format.h>
+#include <fstream>
+
 namespace diecast::app {
 namespace {
 
@@ -70,6 +73,34 @@ std::vector<std::string> split(const std::string& text, char separator) {
     }
   }
   return parts;
+}
+
+void add_window(const std::string& flag, const std::string& value, std::vector<std::string>& sets) {
+  const auto parts = split(value, ':');
+  if (parts.size() != 2 || (parts[0].empty() && parts[1].empty())) {
+    throw user_error(problem{flag, "is no window", value, "FROM:TO in ns, e.g. 1000:2500, 1000: or :2500"});
+  }
+  const double from = parts[0].empty() ? 0 : config::real_argument(flag, parts[0], 0, 1e12);
+  const double to = parts[1].empty() ? 1e12 : config::real_argument(flag, parts[1], 0, 1e12);
+  if (to < from) throw user_error(problem{flag, "the window ends before it begins", value, "FROM <= TO"});
+  if (!parts[0].empty()) sets.push_back("trace.vcd_from_ns=" + parts[0]);
+  if (!parts[1].empty()) sets.push_back("trace.vcd_to_ns=" + parts[1]);
+}
+
+platforms::progress_mode progress_argument(const std::string& flag, const std::string& value) {
+  using platforms::progress_mode;
+  return choose<progress_mode>(
+      flag, value,
+      {{"auto", progress_mode::automatic}, {"on", progress_mode::on}, {"off", progress_mode::off}});
+}
+
+std::string progress_label(std::size_t index, std::size_t count) {
+  return count <= 1 ? std::string{} : fmt::format("run {} of {}", index + 1, count);
+}
+
+void claim_file(const std::string& flag, const std::string& path) {
+  if (path.empty()) return;
+  if (!std::ofstream(path)) throw output_error(fmt::format("{} {}: cannot be written", flag, path));
 }
 
 }  // namespace diecast::app

@@ -10,6 +10,7 @@
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
+#include "platforms/run/progress.hpp"
 
 namespace diecast::app {
 
@@ -63,5 +64,15 @@ class flag_reader {
   const boost::program_options::variables_map& values_;
   std::vector<problem> problems_;
 };
+
+/// --vcd-window FROM:TO in ns, as settings of trace.vcd_from_ns and trace.vcd_to_ns. Throws user_error.
+void add_window(const std::string& flag, const std::string& value, std::vector<std::string>& sets);
+/// --progress auto|on|off. Throws user_error.
+[[nodiscard]] platforms::progress_mode progress_argument(const std::string& flag, const std::string& value);
+/// "run 2 of 5"; empty for the only run.
+[[nodiscard]] std::string progress_label(std::size_t index, std::size_t count);
+/// Proves that the file a flag names can be written, before a simulation is spent on it. Nothing for an
+/// empty path; throws output_error.
+void claim_file(const std::string& flag, const std::string& path);
 
 }  // namespace diecast::app

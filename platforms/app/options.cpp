@@ -52,6 +52,14 @@ po::options_description output_options() {
       "vcd", po::value<std::string>()->value_name("FILE"), "write a waveform")(
       "vcd-scope", po::value<std::string>()->value_name("GLOB"),
       "instances in the waveform, e.g. 'pod.sip0.cube_0_0.*' (*)")(
+      "vcd-window", po::value<std::string>()->value_name("FROM:TO"),
+      "part of the run in the waveform, in ns; either end may be left out")(
+      "timeline", po::value<std::string>()->value_name("FILE"),
+      "write a timeline in the Trace Event format, for Perfetto")(
+      "timeline-scope", po::value<std::string>()->value_name("GLOB"),
+      "instances in the timeline, e.g. 'pod.sip0.cube_0_0*' (*)")(
+      "progress", po::value<std::string>()->value_name("auto|on|off"),
+      "a bar on stderr; auto: on a terminal, after two seconds (auto)")(
       "ccl-trace",
       "print every send, receive and credit on stderr; "
       "also DIECAST_CCL_TRACE=1")("quiet", "print no table");
@@ -125,6 +133,11 @@ void read_output(flag_reader& r, options& o) {
   r.with("out", [&](const string&, const string& v) { o.out = v; });
   r.with("vcd", [&](const string&, const string& v) { o.vcd = v; });
   r.with("vcd-scope", [&](const string&, const string& v) { o.sets.push_back("trace.vcd_scope=" + v); });
+  r.with("vcd-window", [&](const string& f, const string& v) { add_window(f, v, o.sets); });
+  r.with("timeline", [&](const string&, const string& v) { o.timeline = v; });
+  r.with("timeline-scope",
+         [&](const string&, const string& v) { o.sets.push_back("trace.timeline_scope=" + v); });
+  r.with("progress", [&](const string& f, const string& v) { o.progress = progress_argument(f, v); });
   r.with("format", [&](const string& f, const string& v) {
     o.format = choose<output_format>(
         f, v, {{"table", output_format::table}, {"json", output_format::json}, {"csv", output_format::csv}});

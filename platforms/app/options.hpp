@@ -10,6 +10,7 @@
 #include "models/comm/patterns.hpp"
 #include "models/numeric/types.hpp"
 #include "platforms/app/registries.hpp"
+#include "platforms/run/progress.hpp"
 
 namespace diecast::app {
 
@@ -23,6 +24,8 @@ struct options {
   std::vector<std::string> sets;
   std::string out;
   std::string vcd;
+  std::string timeline;
+  platforms::progress_mode progress{platforms::progress_mode::automatic};
   output_format format{output_format::table};
   bool quiet{};
   bool ccl_trace{};  ///< by flag, or by DIECAST_CCL_TRACE=1

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "models/types/error.hpp"
+#include "platforms/app/command_line.hpp"
 #include "platforms/app/guard.hpp"
 #include "platforms/hbm/inform.hpp"
 #include "platforms/hbm/options.hpp"
@@ -62,6 +63,7 @@ std::vector<study_point> points_of(const options& o, const config::machine_confi
   point.pattern = o.pattern;
   point.stride_bytes = o.stride_bytes;
   point.check_data = o.check_data;
+  point.progress = o.progress;
   std::vector<pace> paces = o.paces;
   if (o.replay.empty()) {
     point.read_fraction = o.read_fraction.value_or(1.0);
@@ -81,6 +83,9 @@ std::vector<study_point> points_of(const options& o, const config::machine_confi
   for (const auto& p : paces) {
     point.speed = p;
     points.push_back(point);
+  }
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    points[i].progress_label = app::progress_label(i, points.size());
   }
   return points;
 }

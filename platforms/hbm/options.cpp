@@ -53,7 +53,9 @@ po::options_description traffic_options() {
 po::options_description output_options() {
   po::options_description d("Output");
   d.add_options()("out", text("DIR"), "write result.json and config.json there")(
-      "format", text("table|json|csv"), "what goes to stdout (table)")("quiet", "print no table");
+      "format", text("table|json|csv"), "what goes to stdout (table)")(
+      "progress", text("auto|on|off"), "a bar on stderr; auto: on a terminal, after two seconds (auto)")(
+      "quiet", "print no table");
   return d;
 }
 
@@ -181,6 +183,7 @@ options parse_options(int argc, const char* const* argv) {
     o.format = app::choose<output_format>(
         f, v, {{"table", output_format::table}, {"json", output_format::json}, {"csv", output_format::csv}});
   });
+  r.with("progress", [&](const string& f, const string& v) { o.progress = app::progress_argument(f, v); });
   r.with("list", [&](const string& f, const string& v) {
     o.list = app::choose<string>(f, v, {{"patterns", "patterns"}, {"presets", "presets"}});
   });

@@ -20,6 +20,7 @@ struct options {
   std::string out;
   output_format format{output_format::table};
   bool quiet{};
+  platforms::progress_mode progress{platforms::progress_mode::automatic};
 
   traffic::memory_pattern pattern{traffic::memory_pattern::seq};
   std::uint64_t stride_bytes{};

@@ -33,9 +33,9 @@ class trace_reader {
     trace_.channels.resize(hbm.ports);
   }
 
-  void line(std::string text) {
+  void line(const std::string& whole) {
     ++number_;
-    text.resize(std::min(text.find('#'), text.size()));
+    const std::string text = whole.substr(0, whole.find('#'));
     std::istringstream in(text);
     words_.clear();
     for (std::string word; in >> word;) words_.push_back(word);

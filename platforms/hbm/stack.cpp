@@ -88,6 +88,15 @@ void stack::read_lost_time() {
   }
 }
 
+std::uint64_t stack::answered() const {
+  std::uint64_t sum = 0;
+  for (const auto& c : channels_) {
+    const auto& s = c->initiator->statistics();
+    sum += s.reads.count() + s.writes.count();
+  }
+  return sum;
+}
+
 bool stack::finished() const {
   return std::ranges::all_of(channels_, [](const auto& c) { return c->initiator->finished(); });
 }

@@ -28,6 +28,8 @@ class stack : public sc_core::sc_module {
   };
   [[nodiscard]] const std::vector<std::unique_ptr<channel>>& channels() const { return channels_; }
   [[nodiscard]] bool finished() const;
+  /// Requests answered, of all channels.
+  [[nodiscard]] std::uint64_t answered() const;
   /// Reads the accounts of lost time as they stand now.
   void read_lost_time();
 

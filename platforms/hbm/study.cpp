@@ -86,6 +86,10 @@ void collect_traffic(const stack& machine, bool checked, study_outcome& o) {
   if (end > sim_time{}) o.bandwidth_gbytes_s = static_cast<double>(o.bytes) / end.ns();
   collect_latencies(l, o);
   if (!checked) return;
+  if (o.checked_reads == 0) {
+    o.notes.emplace_back("no read met a byte that the run had written: nothing was checked");
+    return;
+  }
   o.verified = o.wrong_reads == 0;
   if (o.wrong_reads != 0 && o.status == run_status::ok) o.status = run_status::wrong;
 }
@@ -113,13 +117,15 @@ void collect_lost_time(stack& machine, study_outcome& o) {
 
 /// Only our own controller counts row hits and lost time.
 void collect_banks(stack& machine, study_outcome& o) {
-  std::uint64_t hits = 0, bursts = 0;
+  std::uint64_t hits = 0, bursts = 0, forwarded = 0;
   for (const auto& c : machine.channels()) {
     const auto* controller = dynamic_cast<const hw::hbm_controller*>(c->memory.module.get());
     if (controller == nullptr) return;
     hits += controller->row_hits();
     bursts += controller->bursts();
+    forwarded += controller->commands().forwarded;
   }
+  o.forwarded_bursts = forwarded;
   if (bursts != 0) o.row_hit_rate = static_cast<double>(hits) / static_cast<double>(bursts);
   collect_lost_time(machine, o);
 }
@@ -127,6 +133,16 @@ void collect_banks(stack& machine, study_outcome& o) {
 netlist::memory_block make_hbm(const char* name, const config::machine_config& config,
                                hw::fault_sink& faults) {
   return netlist::memory_block_of(hw::make_hbm(name, config.hbm, config.sim.strict_memory, faults));
+}
+
+/// At least 1.
+std::uint64_t requests_of(const study_point& point) {
+  std::uint64_t all = point.requests;
+  if (point.replay) {
+    all = 0;
+    for (const auto& c : point.replay->channels) all += c.size();
+  }
+  return std::max<std::uint64_t>(all, 1);
 }
 
 }  // namespace
@@ -229,8 +245,13 @@ study_outcome simulate(const study_point& point, const config::machine_config& c
   // Never destroyed: the process ends after its run.
   auto& machine = *new stack("hbm", point, config, make_memory, faults);
   const platforms::stopwatch running;
+  platforms::progress_bar bar(point.progress, point.progress_label);
+  const auto share_done = [&] {
+    return static_cast<double>(machine.answered()) / static_cast<double>(requests_of(point));
+  };
   const end_of_run end = platforms::run_slices(
-      config.sim, [&machine] { return machine.finished(); }, faults);
+      config.sim, [&machine] { return machine.finished(); }, faults, [] { return false; },
+      [&] { bar.update(hw::now(), share_done); });
   o.wall_s = running.seconds();
   conclude(end, config.sim, machine, faults, o);
   collect_traffic(machine, point.check_data, o);

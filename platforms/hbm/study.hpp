@@ -45,6 +45,8 @@ struct study_point {
   std::uint32_t request_bytes{};
   pace speed;
   bool check_data{};
+  platforms::progress_mode progress{platforms::progress_mode::automatic};
+  std::string progress_label;  ///< "run 2 of 5"
 
   /// As on the command line: "rand", "stride:4096", "replay:trace.txt".
   [[nodiscard]] std::string pattern_text() const;
@@ -75,11 +77,12 @@ struct study_outcome {
   double avg_latency_ns{}, avg_latency_from_acceptance_ns{};
   double p50_latency_ns{}, p99_latency_ns{}, max_latency_ns{};
   std::optional<double> avg_write_latency_ns, avg_write_latency_from_acceptance_ns;
-  std::optional<double> row_hit_rate;            ///< empty: a memory that does not tell
-  std::optional<double> bus_busy_percent;        ///< with lost_time 100%; empty as lost_time
-  std::vector<lost_share> lost_time;             ///< empty: a memory that does not tell
-  std::optional<bool> verified;                  ///< empty: not checked
-  std::uint64_t checked_reads{}, wrong_reads{};  ///< with --check-data
+  std::optional<double> row_hit_rate;             ///< empty: a memory that does not tell
+  std::optional<double> bus_busy_percent;         ///< with lost_time 100%; empty as lost_time
+  std::optional<std::uint64_t> forwarded_bursts;  ///< answered from the write queue: never on the bus
+  std::vector<lost_share> lost_time;              ///< empty: a memory that does not tell
+  std::optional<bool> verified;                   ///< empty: not checked
+  std::uint64_t checked_reads{}, wrong_reads{};   ///< with --check-data
   std::vector<std::string> notes;
 
   double wall_s{};  ///< simulation only

@@ -60,6 +60,7 @@ void each_field(Outcome& o, Visit visit) {
   visit("avg_write_latency_from_acceptance_ns", o.avg_write_latency_from_acceptance_ns);
   visit("row_hit_rate", o.row_hit_rate);
   visit("bus_busy_percent", o.bus_busy_percent);
+  visit("forwarded_bursts", o.forwarded_bursts);
   visit("verified", o.verified);
   visit("checked_reads", o.checked_reads);
   visit("wrong_reads", o.wrong_reads);
@@ -189,7 +190,13 @@ std::string table_row(const study_outcome& o) {
   if (o.lost_time.empty()) return text;
   text += "    lost, % of peak:";
   for (const auto& share : o.lost_time) text += fmt::format("  {} {:.1f}", share.limit, share.percent);
-  return text + "\n";
+  text += "\n";
+  // Then bandwidth and losses make more than the peak.
+  if (o.forwarded_bursts.value_or(0) != 0)
+    text +=
+        fmt::format("    {} reads were answered from the write queue and cost no bus time: busy {:.1f}%\n",
+                    *o.forwarded_bursts, o.bus_busy_percent.value_or(0));
+  return text;
 }
 
 platforms::run_status worst(const std::vector<study_outcome>& runs) {

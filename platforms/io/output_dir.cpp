@@ -16,16 +16,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 6> ours{"result.json", "config.json",   "links.csv",
-                                               "ipcq.csv",    "deadlock.json", "flight.json"};
+constexpr std::array<std::string_view, 9> ours{"result.json",        "config.json",   "links.csv",
+                                               "ipcq.csv",           "deadlock.json", "flight.json",
+                                               "critical_path.json", "hbm.csv",       "report.html"};
 
-/// "deadlock_3.json": the report of one run of several.
-bool is_deadlock_of_run(const std::string& name) {
-  constexpr std::string_view head = "deadlock_", tail = ".json";
+/// "deadlock_3.json": a file of one run of several.
+bool is_of_run(const std::string& name, std::string_view head) {
+  constexpr std::string_view tail = ".json";
   if (!name.starts_with(head) || !name.ends_with(tail) || name.size() <= head.size() + tail.size())
     return false;
   return std::all_of(name.begin() + head.size(), name.end() - tail.size(),
                      [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool is_of_run(const std::string& name) {
+  return is_of_run(name, "deadlock_") || is_of_run(name, "critical_path_");
 }
 
 bool is_ours(const fs::path& file) {
@@ -34,12 +39,12 @@ bool is_ours(const fs::path& file) {
   for (const auto& known : ours) {
     if (name == known) return true;
   }
-  return is_deadlock_of_run(name);
+  return is_of_run(name);
 }
 
 }  // namespace
 
-output_dir::output_dir(fs::path path, const fs::path& named) : path_(std::move(path)) {
+output_dir::output_dir(fs::path path, const std::vector<fs::path>& named) : path_(std::move(path)) {
   std::error_code error;
   fs::create_directories(path_, error);
   if (error || !fs::is_directory(path_)) {
@@ -49,11 +54,15 @@ output_dir::output_dir(fs::path path, const fs::path& named) : path_(std::move(p
   fs::directory_iterator entries(path_, error);
   if (error)
     throw output_error(fmt::format("--out {}: cannot be read ({})", path_.string(), error.message()));
+  const auto is_named = [&](const fs::path& file) {
+    return std::any_of(named.begin(), named.end(),
+                       [&](const fs::path& n) { return fs::exists(n) && fs::equivalent(file, n, error); });
+  };
   std::vector<std::string> of_runs;
   for (const auto& entry : entries) {
     const std::string name = entry.path().filename().string();
-    if (is_deadlock_of_run(name)) of_runs.push_back(name);
-    if (!is_ours(entry.path()) && !(fs::exists(named) && fs::equivalent(entry.path(), named, error))) {
+    if (is_of_run(name)) of_runs.push_back(name);
+    if (!is_ours(entry.path()) && !is_named(entry.path())) {
       throw output_error(
           fmt::format("--out {}: holds {}, which Diecast did not write; expected an empty directory or "
                       "one of an earlier run",

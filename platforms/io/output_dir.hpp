@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace diecast::platforms {
 
@@ -11,9 +12,9 @@ namespace diecast::platforms {
 class output_dir {
  public:
   /// Creates the directory, refuses one that holds files of somebody else, removes what an
-  /// earlier run left, and proves that a file can be created in it. `named` is a file that the same
-  /// command line writes (a waveform): it may lie in the directory.
-  explicit output_dir(std::filesystem::path path, const std::filesystem::path& named = {});
+  /// earlier run left, and proves that a file can be created in it. `named` are files that the same
+  /// command line writes (a waveform, a timeline): they may lie in the directory.
+  explicit output_dir(std::filesystem::path path, const std::vector<std::filesystem::path>& named = {});
 
   /// Writes to a temporary name and renames, so that no reader ever sees half a file.
   void write(const std::string& name, const std::string& text) const;

@@ -103,6 +103,7 @@ std::string pack(const run_outcome& o) {
   json j = run_json(o);
   j["output_lost"] = o.output_lost;
   j["deadlock_json"] = o.deadlock_json;
+  j["critical_path_json"] = o.critical_path_json;
   j["wall_s"] = o.wall_s;
   j["elaborate_s"] = o.elaborate_s;
   j["wakeups"] = o.wakeups;
@@ -112,6 +113,10 @@ std::string pack(const run_outcome& o) {
   for (const auto& r : o.links) j["links"].push_back(link_json(r));
   j["queue_pairs"] = json::array();
   for (const auto& r : o.queue_pairs) j["queue_pairs"].push_back(queue_pair_json(r));
+  j["hbm"] = json::array();
+  for (const auto& r : o.hbm) {
+    j["hbm"].push_back({r.channel, r.reads, r.writes, r.activates, r.busy_share, r.lost_share});
+  }
   // Messages may quote bytes a user wrote; anything that is not UTF-8 is replaced, not refused.
   return j.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -122,6 +127,7 @@ run_outcome unpack(const std::string& text) {
   read_run(j, o);
   o.output_lost = j.at("output_lost");
   o.deadlock_json = j.at("deadlock_json");
+  o.critical_path_json = j.at("critical_path_json");
   o.wall_s = j.at("wall_s");
   o.elaborate_s = j.at("elaborate_s");
   o.wakeups = j.at("wakeups");
@@ -133,6 +139,7 @@ run_outcome unpack(const std::string& text) {
   for (const auto& r : j.at("queue_pairs")) {
     o.queue_pairs.push_back({r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8]});
   }
+  for (const auto& r : j.at("hbm")) o.hbm.push_back({r[0], r[1], r[2], r[3], r[4], r[5]});
   return o;
 }
 

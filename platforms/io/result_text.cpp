@@ -113,4 +113,20 @@ std::string ipcq_csv(const std::vector<run_outcome>& runs) {
   return text;
 }
 
+std::string hbm_csv(const std::vector<run_outcome>& runs) {
+  std::string text = "run,channel,reads,writes,activates,busy_share";
+  for (std::size_t c = 0; c < timing::lost_causes; ++c) {
+    text += fmt::format(",lost_{}_share", timing::to_string(static_cast<timing::lost_cause>(c)));
+  }
+  text += '\n';
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (const auto& r : runs[i].hbm) {
+      text += fmt::format("{},{},{},{},{},{}", i, r.channel, r.reads, r.writes, r.activates, r.busy_share);
+      for (const double share : r.lost_share) text += fmt::format(",{}", share);
+      text += '\n';
+    }
+  }
+  return text;
+}
+
 }  // namespace diecast::platforms

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <optional>
 
 #include "models/types/error.hpp"
+#include "platforms/app/command_line.hpp"
 #include "platforms/app/guard.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/noc_result.hpp"
@@ -59,6 +60,8 @@ study_point common_point(const options& o, const config::noc_block& noc) {
   take(point.hot.node, o.hotspot_node);
   take(point.hot.fraction, o.hotspot_fraction);
   point.vcd = o.vcd;
+  point.timeline = o.timeline;
+  point.progress = o.progress;
   if (!o.replay.empty()) {
     const auto nodes = static_cast<std::uint32_t>(noc.columns * noc.rows);
     point.replay = std::make_shared<replay_trace>(read_replay(o.replay, nodes));
@@ -74,6 +77,9 @@ std::vector<study_point> points_of(const options& o, const study_point& common, 
   for (const double rate : o.rates.empty() ? std::vector{common.rate} : o.rates) {
     points.push_back(common);
     points.back().rate = rate;
+  }
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    points[i].progress_label = app::progress_label(i, points.size());
   }
   return points;
 }
@@ -113,7 +119,7 @@ class reporter {
     context_ = {"diecast-noc",       DIECAST_VERSION,     platforms::config_sha256(net.config),
                 net.config.sim.seed, {argv, argv + argc}, {}};
     if (o.out.empty()) return;
-    out_.emplace(o.out, o.vcd);
+    out_.emplace(o.out, std::vector<std::filesystem::path>{o.vcd, o.timeline});
     out_->write("config.json", platforms::dump_config(net.config));
   }
 
@@ -161,11 +167,6 @@ class reporter {
   std::vector<study_outcome> outcomes_;
 };
 
-void claim_vcd(const options& o) {
-  if (o.vcd.empty()) return;
-  if (!std::ofstream(o.vcd)) throw output_error(fmt::format("--vcd {}: cannot be written", o.vcd));
-}
-
 int run_checked(int argc, char** argv) {
   const options o = parse_options(argc, argv);
   if (inform(o)) return 0;
@@ -176,7 +177,8 @@ int run_checked(int argc, char** argv) {
   if (o.check_config) return print(network_text(net, common.packet_flits)), 0;
   const auto points = points_of(o, common, net);
   reporter report(o, net, argc, argv);
-  claim_vcd(o);
+  app::claim_file("--vcd", o.vcd);
+  app::claim_file("--timeline", o.timeline);
   report.start();
   platforms::install_signal_handlers();
   std::size_t ran = 0;

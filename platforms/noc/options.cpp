@@ -54,8 +54,12 @@ po::options_description output_options() {
   d.add_options()("out", text("DIR"), "write result.json, config.json, links.csv there")(
       "format", text("table|json|csv"), "what goes to stdout (table)")(
       "vcd", text("FILE"), "write a waveform: when each link is busy; one rate only")(
-      "vcd-scope", text("GLOB"), "routers in the waveform, e.g. '*.router_0_*' (*)")("quiet",
-                                                                                     "print no table");
+      "vcd-scope", text("GLOB"), "routers in the waveform, e.g. '*.router_0_*' (*)")(
+      "vcd-window", text("FROM:TO"), "part of the run in the waveform, in ns; either end may be left out")(
+      "timeline", text("FILE"), "write when each link carries which packet, for Perfetto; one rate only")(
+      "timeline-scope", text("GLOB"), "links in the timeline, e.g. '*.router_0_*' (*)")(
+      "progress", text("auto|on|off"), "a bar on stderr; auto: on a terminal, after two seconds (auto)")(
+      "quiet", "print no table");
   return d;
 }
 
@@ -150,6 +154,8 @@ void refuse_meaningless(app::flag_reader& r, const options& o) {
     for (const char* name : {"hotspot-node", "hotspot-fraction"}) refuse(name, "without --traffic hotspot");
   }
   if (o.vcd.empty()) refuse("vcd-scope", "without --vcd");
+  if (o.vcd.empty()) refuse("vcd-window", "without --vcd");
+  if (o.timeline.empty()) refuse("timeline-scope", "without --timeline");
 }
 
 void read_output(app::flag_reader& r, options& o) {
@@ -157,6 +163,11 @@ void read_output(app::flag_reader& r, options& o) {
   r.with("out", [&](const string&, const string& v) { o.out = v; });
   r.with("vcd", [&](const string&, const string& v) { o.vcd = v; });
   r.with("vcd-scope", [&](const string&, const string& v) { o.sets.push_back("trace.vcd_scope=" + v); });
+  r.with("vcd-window", [&](const string& f, const string& v) { app::add_window(f, v, o.sets); });
+  r.with("timeline", [&](const string&, const string& v) { o.timeline = v; });
+  r.with("timeline-scope",
+         [&](const string&, const string& v) { o.sets.push_back("trace.timeline_scope=" + v); });
+  r.with("progress", [&](const string& f, const string& v) { o.progress = app::progress_argument(f, v); });
   r.with("format", [&](const string& f, const string& v) {
     o.format = app::choose<output_format>(
         f, v, {{"table", output_format::table}, {"json", output_format::json}, {"csv", output_format::csv}});
@@ -193,6 +204,10 @@ options parse_options(int argc, const char* const* argv) {
   if (!o.vcd.empty() && o.rates.size() > 1) {
     r.add(
         {"--vcd", fmt::format("{} runs cannot share one waveform", o.rates.size()), o.vcd, "a single rate"});
+  }
+  if (!o.timeline.empty() && o.rates.size() > 1) {
+    r.add({"--timeline", fmt::format("{} runs cannot share one timeline", o.rates.size()), o.timeline,
+           "a single rate"});
   }
   r.finish();
   return o;

@@ -19,6 +19,8 @@ struct options {
   std::vector<std::string> sets;
   std::string out;
   std::string vcd;
+  std::string timeline;
+  platforms::progress_mode progress{platforms::progress_mode::automatic};
   output_format format{output_format::table};
   bool quiet{};
 

@@ -23,9 +23,9 @@ class trace_reader {
     trace_.file = file_;
   }
 
-  void line(std::string text) {
+  void line(const std::string& whole) {
     ++number_;
-    text.resize(std::min(text.find('#'), text.size()));
+    const std::string text = whole.substr(0, whole.find('#'));
     std::istringstream in(text);
     std::vector<std::string> words;
     for (std::string word; in >> word;) words.push_back(word);

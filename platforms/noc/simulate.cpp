@@ -11,6 +11,7 @@
 #include "hw/base/time.hpp"
 #include "models/types/error.hpp"
 #include "platforms/noc/machine.hpp"
+#include "platforms/observe/timeline.hpp"
 #include "platforms/observe/vcd_writer.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/kernel.hpp"
@@ -42,11 +43,18 @@ class run {
   [[nodiscard]] const hw::packet_traffic::results& results() const { return machine_.traffic->statistics(); }
   [[nodiscard]] std::uint64_t cycle() const { return hw::now().fs / period_.fs; }
 
+  /// Of the cycles to measure; a trace and draining have no known end.
+  [[nodiscard]] double share_done() const {
+    const std::uint64_t all = point_.warmup_cycles + point_.cycles;
+    return point_.replay ? 0 : static_cast<double>(cycle()) / static_cast<double>(all);
+  }
+
   /// False when a signal came.
   bool advance(std::uint64_t to) {
     while (cycle() < to) {
       if (interrupted()) return false;
       sc_core::sc_start(hw::to_sc(period_ * std::min(slice_cycles, to - cycle())));
+      bar_.update(hw::now(), [this] { return share_done(); });
     }
     return true;
   }
@@ -139,6 +147,7 @@ class run {
   machine& machine_;
   study_outcome& o_;
   const sim_time period_;
+  platforms::progress_bar bar_{point_.progress, point_.progress_label};
 };
 
 std::unique_ptr<traffic::packet_arrivals> arrivals_of(const study_point& point, const network& net) {
@@ -156,6 +165,23 @@ std::unique_ptr<observe::vcd_writer> waveform_of(const study_point& point, const
   return std::make_unique<observe::vcd_writer>(point.vcd, c, net.topology, comm::install_plan{});
 }
 
+std::unique_ptr<observe::timeline> timeline_of(const study_point& point, const network& net) {
+  if (point.timeline.empty()) return {};
+  return std::make_unique<observe::timeline>(point.timeline, net.config, net.topology, comm::install_plan{},
+                                             comm::generic_names());
+}
+
+/// A file of an observer that could not be finished costs the run nothing but that file.
+template <class Writer>
+void finish_file(Writer& writer, study_outcome& o) {
+  try {
+    writer.close(hw::now());
+  } catch (const output_error& e) {
+    o.output_lost = true;
+    o.message += (o.message.empty() ? "" : "\n") + std::string(e.what());
+  }
+}
+
 }  // namespace
 
 study_outcome simulate(const study_point& point, const network& net) {
@@ -165,7 +191,9 @@ study_outcome simulate(const study_point& point, const network& net) {
   const platforms::stopwatch elaborating;
   events::hub hub;
   const auto vcd = waveform_of(point, net);
-  if (vcd) hub.attach(*vcd);
+  if (vcd) hub.attach(*vcd, observe::vcd_writer::interests);
+  const auto timeline = timeline_of(point, net);
+  if (timeline) hub.attach(*timeline, observe::timeline::interests);
   // Never destroyed: the process ends after its run.
   auto& pool = *new hw::packet_pool;
   auto& arrivals = *arrivals_of(point, net).release();
@@ -178,13 +206,8 @@ study_outcome simulate(const study_point& point, const network& net) {
   run(point, net, modules, o).play();
   o.wall_s = running.seconds();
   o.peak_rss_mib = platforms::peak_rss_mib();
-  if (!vcd) return o;
-  try {
-    vcd->close(hw::now());
-  } catch (const output_error& e) {
-    o.output_lost = true;
-    o.message += (o.message.empty() ? "" : "\n") + std::string(e.what());
-  }
+  if (vcd) finish_file(*vcd, o);
+  if (timeline) finish_file(*timeline, o);
   return o;
 }
 

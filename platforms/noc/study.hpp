@@ -33,6 +33,9 @@ struct study_point {
   std::uint64_t warmup_cycles{2'000};  ///< before that
   std::uint64_t latency_bound{500};    ///< cycles; a mean beyond it is saturation
   std::string vcd;                     ///< waveform file; empty for none
+  std::string timeline;                ///< Trace Event file; empty for none
+  platforms::progress_mode progress{platforms::progress_mode::automatic};
+  std::string progress_label;  ///< "run 2 of 5"
 
   /// As on the command line: "uniform", "replay:trace.txt".
   [[nodiscard]] std::string traffic_text() const;

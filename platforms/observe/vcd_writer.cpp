@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/observe/vcd_writer.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <fnmatch.h>
 
@@ -44,7 +45,13 @@ std::string binary(std::uint64_t value) {
 
 vcd_writer::vcd_writer(const std::string& path, const config::machine_config& config,
                        const fabric::topology& topology, const comm::install_plan& plan)
-    : path_(path), file_(path, std::ios::binary), shape_(config.shape()), glob_(config.trace.vcd_scope) {
+    : path_(path),
+      file_(path, std::ios::binary),
+      shape_(config.shape()),
+      glob_(config.trace.vcd_scope),
+      window_from_(nanoseconds(config.trace.vcd_from_ns)),
+      window_to_(nanoseconds(config.trace.vcd_to_ns)),
+      window_open_(window_from_.fs == 0) {
   if (!file_) throw output_error(fmt::format("--vcd {}: cannot be written", path));
   const auto matches = [this](const std::string& p) { return fnmatch(glob_.c_str(), p.c_str(), 0) == 0; };
   for (std::uint32_t i = 0; i < shape_.pes(); ++i) {
@@ -121,17 +128,35 @@ void vcd_writer::write_value(const change& c) {
   if (link != link_of_.end() && c.value == 0 && busy_until_[link->second] != c.at) return;
   variable& v = variables_[c.var];
   if (v.last == c.value) return;
+  if (c.at > window_to_) return;
+  if (c.at >= window_from_) open_window();
   v.last = c.value;
-  if (!any_time_ || c.at != written_until_) {
-    file_ << '#' << c.at.fs << '\n';
-    written_until_ = c.at;
-    any_time_ = true;
-  }
+  if (!window_open_) return;
+  write_time(c.at);
+  write_code(v);
+}
+
+void vcd_writer::write_time(sim_time at) {
+  if (any_time_ && at == written_until_) return;
+  file_ << '#' << at.fs << '\n';
+  written_until_ = at;
+  any_time_ = true;
+}
+
+void vcd_writer::write_code(const variable& v) {
   if (v.width == 1) {
-    file_ << (c.value != 0 ? '1' : '0') << v.code << '\n';
+    file_ << (v.last != 0 ? '1' : '0') << v.code << '\n';
   } else {
-    file_ << 'b' << binary(c.value) << ' ' << v.code << '\n';
+    file_ << 'b' << binary(v.last) << ' ' << v.code << '\n';
   }
+}
+
+/// The window begins with the values of its first instant.
+void vcd_writer::open_window() {
+  if (window_open_) return;
+  window_open_ = true;
+  write_time(window_from_);
+  for (const variable& v : variables_) write_code(v);
 }
 
 void vcd_writer::on(const events::core_state_changed& e) {
@@ -170,7 +195,8 @@ void vcd_writer::on(const events::link_occupied& e) {
 
 void vcd_writer::close(sim_time end) {
   flush(sim_time::never());
-  if (!any_time_ || end > written_until_) file_ << '#' << end.fs << '\n';
+  if (end >= window_from_) open_window();
+  write_time(std::max(std::min(end, window_to_), written_until_));
   file_.close();
   if (!file_) throw output_error(fmt::format("--vcd {}: writing failed", path_));
 }

@@ -18,12 +18,17 @@
 namespace diecast::observe {
 
 /// Per PE: core state and step; per queue pair of the plan: the four pointers and free credits; per
-/// link: busy. Only instances whose path matches trace.vcd_scope (a glob). Times are in femtoseconds.
+/// link: busy. Only instances whose path matches trace.vcd_scope (a glob), and only changes from
+/// trace.vcd_from_ns to trace.vcd_to_ns, which begin with all values. Times are in femtoseconds.
 class vcd_writer : public events::observer {
  public:
   /// Creates the file; throws output_error when that fails.
   vcd_writer(const std::string& path, const config::machine_config& config, const fabric::topology& topology,
              const comm::install_plan& plan);
+
+  /// What it wants to hear of the hub.
+  static constexpr unsigned interests =
+      events::core_states | events::steps | events::queue_pairs | events::links;
 
   /// Writes what is pending and closes the file; throws output_error when writing failed.
   void close(sim_time end);
@@ -55,11 +60,16 @@ class vcd_writer : public events::observer {
   void put(sim_time at, std::uint32_t var, std::uint64_t value);
   void flush(sim_time before);
   void write_value(const change& c);
+  void write_time(sim_time at);
+  void write_code(const variable& v);
+  void open_window();
 
   std::string path_;
   std::ofstream file_;
   machine_shape shape_;
   std::string glob_;
+  sim_time window_from_, window_to_;
+  bool window_open_{};
   std::vector<variable> variables_;
   scope_map scopes_;
   std::map<pe_coord, std::uint32_t> core_;                                     ///< state; step follows

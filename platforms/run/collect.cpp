@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "hw/base/time.hpp"
+#include "hw/hbm/hbm_controller.hpp"
 #include "models/analysis/wait_for.hpp"
 #include "platforms/io/deadlock_json.hpp"
 
@@ -126,6 +127,25 @@ void collect_queue_pairs(const prepared_run& run, netlist::pod& pod, run_outcome
   }
 }
 
+void collect_hbm(netlist::pod& pod, run_outcome& o) {
+  pod.visit_cubes([&o](const netlist::cube& cube) {
+    for (const auto& m : cube.memories()) {
+      if (m == nullptr) continue;
+      auto* const controller = dynamic_cast<hw::hbm_controller*>(m->block.module.get());
+      if (controller == nullptr) continue;
+      const timing::lost_time_report lost = controller->lost_time();
+      const timing::dram_counters& commands = controller->commands();
+      if (commands.reads + commands.writes + commands.forwarded == 0) continue;
+      hbm_row row{controller->name(), commands.reads,    commands.writes,
+                  commands.activates, lost.busy_share(), {}};
+      for (std::size_t c = 0; c < timing::lost_causes; ++c) {
+        row.lost_share[c] = lost.share(static_cast<timing::lost_cause>(c));
+      }
+      o.hbm.push_back(std::move(row));
+    }
+  });
+}
+
 /// Messages and credits under way, each once: a half received message is in packets, too.
 class flight_list {
  public:
@@ -170,6 +190,7 @@ void collect(const prepared_run& run, netlist::pod& pod, const session& s,
   fabric_totals totals;
   collect_fabric(run, pod, totals, o);
   collect_queue_pairs(run, pod, o);
+  collect_hbm(pod, o);
   double stall = 0, wait = 0;
   std::uint64_t messages = 0, bytes = 0;
   events::run_fingerprint fingerprint = s.data_fingerprint();

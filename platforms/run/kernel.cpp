@@ -25,7 +25,8 @@ void prepare_kernel() {
 }
 
 end_of_run run_slices(const config::sim_block& sim, const std::function<bool()>& finished,
-                      const hw::fault_sink& faults, const std::function<bool()>& stuck) {
+                      const hw::fault_sink& faults, const std::function<bool()>& stuck,
+                      const std::function<void()>& between) {
   const sc_core::sc_time slice(static_cast<double>(sim.slice_us), sc_core::SC_US);
   const sc_core::sc_time limit(static_cast<double>(sim.limit_ms), sc_core::SC_MS);
   sc_core::sc_start(sc_core::SC_ZERO_TIME);  // the first deltas: until then nothing is pending
@@ -38,6 +39,7 @@ end_of_run run_slices(const config::sim_block& sim, const std::function<bool()>&
     // To the next event at least: a slice without one would not move the clock.
     const sc_core::sc_time reach = std::max(slice, sc_core::sc_time_to_pending_activity());
     sc_core::sc_start(reach, sc_core::SC_EXIT_ON_STARVATION);
+    between();
   }
 }
 

@@ -3,6 +3,7 @@
 // run's process and its parent as JSON (platforms/io/result_json).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +13,8 @@
 #include "models/comm/patterns.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/numeric/types.hpp"
+#include "models/timing/lost_time.hpp"
+#include "platforms/run/progress.hpp"
 
 namespace diecast::platforms {
 
@@ -30,6 +33,10 @@ struct run_point {
   std::string workload;               ///< MSCCL program file; empty for a built-in algorithm
   bool ccl_trace{};                   ///< a line on stderr per send, receive and credit
   std::string vcd;                    ///< waveform file; empty for none
+  std::string timeline;               ///< Trace Event file; empty for none
+  bool critical_path{};               ///< keep what it takes to find the critical path
+  progress_mode progress{progress_mode::automatic};
+  std::string progress_label;  ///< "run 2 of 5"
 };
 
 enum class run_status : std::uint8_t { ok, wrong, deadlock, fault, error, interrupted, internal };
@@ -66,15 +73,25 @@ struct queue_pair_row {
   std::string occupancy_ns;  ///< "messages:ns" of the receive ring, separated by blanks
 };
 
+/// One HBM channel with banks that served anything, for hbm.csv. Shares of the channel's peak.
+struct hbm_row {
+  std::string channel;
+  std::uint64_t reads{}, writes{};  ///< bursts
+  std::uint64_t activates{};
+  double busy_share{};
+  std::array<double, timing::lost_causes> lost_share{};  ///< by timing::lost_cause
+};
+
 /// Named numbers in a fixed order; the unit is part of the name.
 using statistics = std::vector<std::pair<std::string, double>>;
 
 /// What comes back.
 struct run_outcome {
   run_status status{run_status::ok};
-  std::string message;        ///< for the user, when status is not ok
-  bool output_lost{};         ///< a file of this run could not be written: exit code 5
-  std::string deadlock_json;  ///< contents of deadlock.json, when there was one
+  std::string message;             ///< for the user, when status is not ok
+  bool output_lost{};              ///< a file of this run could not be written: exit code 5
+  std::string deadlock_json;       ///< contents of deadlock.json, when there was one
+  std::string critical_path_json;  ///< contents of critical_path.json, when it was asked for
 
   std::string collective, algorithm, algorithm_reason, dtype, op, rank_set;
   std::uint64_t bytes{}, ranks{};
@@ -101,6 +118,7 @@ struct run_outcome {
 
   std::vector<link_row> links;
   std::vector<queue_pair_row> queue_pairs;
+  std::vector<hbm_row> hbm;
 };
 
 }  // namespace diecast::platforms

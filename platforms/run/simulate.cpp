@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/run/simulate.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <memory>
+#include <optional>
 
 #include "hw/base/time.hpp"
 #include "models/analysis/credit_checker.hpp"
 #include "models/analysis/critical_hops.hpp"
+#include "models/analysis/critical_path.hpp"
 #include "models/timing/longest_step.hpp"
 #include "models/types/error.hpp"
+#include "platforms/io/critical_path_json.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/observe/ccl_trace.hpp"
+#include "platforms/observe/dram_taps.hpp"
+#include "platforms/observe/timeline.hpp"
 #include "platforms/observe/vcd_writer.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/collect.hpp"
 #include "platforms/run/kernel.hpp"
+#include "platforms/run/progress.hpp"
 #include "platforms/run/session.hpp"
 #include "platforms/run/watchdog.hpp"
 #include "sw/runtime/pe_context.hpp"
@@ -51,14 +58,35 @@ void conclude(end_of_run end, const prepared_run& run, const session& s, const h
   }
 }
 
-/// A waveform that could not be finished costs the run nothing but the waveform.
-void finish_waveform(observe::vcd_writer& vcd, run_outcome& o) {
+/// A file of an observer that could not be finished costs the run nothing but that file.
+template <class Writer>
+void finish_file(Writer& writer, run_outcome& o) {
   try {
-    vcd.close(hw::now());
+    writer.close(hw::now());
   } catch (const output_error& e) {
     o.output_lost = true;
     o.message += (o.message.empty() ? "" : "\n") + std::string(e.what());
   }
+}
+
+void report_path(const prepared_run& run, const analysis::path_events& events, run_outcome& o) {
+  const auto path = analysis::critical_path(events, timing::noc_clock(run.machine.config).period);
+  if (path) {
+    o.critical_path_json = critical_path_json(run, events, *path);
+  } else {
+    o.notes.push_back(
+        "no critical path: the last launch had more events than trace.path_events, or messages arrived "
+        "elsewhere than the install plan says");
+  }
+}
+
+/// Share of the launches' PEs that have ended.
+double share_done(const prepared_run& run, const session& s, netlist::pod& pod) {
+  const auto& members = run.members.members;
+  std::uint64_t ended = s.rounds_done() * members.size();
+  for (const pe_coord pe : members) ended += pod.pe(pe).core.state() == events::core_state::done ? 1 : 0;
+  const std::uint64_t all = (run.point.iters + run.point.warmup) * members.size();
+  return static_cast<double>(std::min(ended, all)) / static_cast<double>(std::max<std::uint64_t>(all, 1));
 }
 
 }  // namespace
@@ -76,7 +104,19 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   std::unique_ptr<observe::vcd_writer> vcd;
   if (!run.point.vcd.empty()) {
     vcd = std::make_unique<observe::vcd_writer>(run.point.vcd, config, run.machine.topology, run.plan);
-    events.attach(*vcd);
+    events.attach(*vcd, observe::vcd_writer::interests);
+  }
+  std::unique_ptr<observe::timeline> timeline;
+  if (!run.point.timeline.empty()) {
+    const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
+    timeline = std::make_unique<observe::timeline>(run.point.timeline, config, run.machine.topology, run.plan,
+                                                   names);
+    events.attach(*timeline, observe::timeline::interests);
+  }
+  std::optional<analysis::path_events> path_events;
+  if (run.point.critical_path && config.trace.path_events > 0) {
+    path_events.emplace(run.plan, config.trace.path_events);
+    events.attach(*path_events, analysis::path_events::interests);
   }
   std::unique_ptr<observe::ccl_trace> trace;
   if (run.point.ccl_trace) {
@@ -90,7 +130,10 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   }
   hw::fault_sink faults;
   const netlist::build_order order(config.sim.build_order);
-  session host_session(run, [&hops] { hops.reset(); });
+  session host_session(run, [&] {
+    hops.reset();
+    if (path_events) path_events->reset();
+  });
   const netlist::build_context context{config,
                                        run.machine.topology,
                                        events,
@@ -109,14 +152,19 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   auto& pod = *new netlist::pod("pod", context, [&host_session](sip_id) -> hw::host_program {
     return [&host_session](abi::host_hal& host) { host_session.host_program(host); };
   });
+  std::vector<observe::dram_listener*> dram_listeners;
+  if (timeline) dram_listeners.push_back(timeline.get());
+  observe::dram_taps dram(pod, std::move(dram_listeners));
   o.elaborate_s = elaboration.seconds();
 
   const stopwatch running;
   watchdog dog(pod, picoseconds(config.sim.watchdog_us * 1'000'000),
                timing::longest_step(run.machine.topology, config));
+  progress_bar bar(run.point.progress, run.point.progress_label);
   const end_of_run end = run_slices(
       config.sim, [&host_session] { return host_session.finished(); }, faults,
-      [&dog] { return dog.starved(hw::now()); });
+      [&dog] { return dog.starved(hw::now()); },
+      [&] { bar.update(hw::now(), [&] { return share_done(run, host_session, pod); }); });
   o.wall_s = running.seconds();
   conclude(end, run, host_session, faults, pod, o);
   if (credits && end == end_of_run::finished) {
@@ -127,7 +175,10 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   }
   rate_against_bound(o);
   collect(run, pod, host_session, hops, o);
-  if (vcd) finish_waveform(*vcd, o);
+  if (path_events && end == end_of_run::finished) report_path(run, *path_events, o);
+  dram.catch_up();
+  if (vcd) finish_file(*vcd, o);
+  if (timeline) finish_file(*timeline, o);
   o.peak_rss_mib = peak_rss_mib();
   return o;
 }

@@ -9,20 +9,13 @@
 #include "hw/base/time.hpp"
 #include "models/timing/link.hpp"
 #include "support/sc_fixture.hpp"
-#include "unit/noc/traffic.hpp"
+#include "unit/d2d/d2d_bench.hpp"
 
 namespace diecast::test {
 namespace {
 
 constexpr std::uint64_t first_cycle = 1000;
 constexpr std::uint64_t last_cycle = 51'000;
-
-config::machine_config two_cubes() {
-  config::machine_config c = small_machine(1, 2, 1);
-  c.cube.pes = 8;
-  c.ucie.modules = 1;
-  return c;
-}
 
 struct row {
   std::string what;
@@ -61,7 +54,8 @@ class table {
   static void print(const row& r) {
     const double bytes =
         static_cast<double>((line(r).flits - r.before.flits) * r.bench->config.noc.flit_bytes);
-    const double rate = bytes / static_cast<double>(last_cycle - first_cycle);
+    const clock_domain clock = timing::noc_clock(r.bench->config);
+    const double rate = bytes / clock.cycles(last_cycle - first_cycle).ns();
     fmt::print("| {} | {:.2f} | {:.2f} | {:+.2f}% | {} | {} |\n", r.what, rate, r.expected,
                100 * (rate / r.expected - 1), line(r).replays - r.before.replays, r.expected_how);
   }
@@ -91,15 +85,17 @@ int run() {
     c = two_cubes();
     c.ucie.retry_flits = frames;
     const timing::link_timing link = timing::ucie_timing_of(c, c.ucie);
-    t.add(fmt::format("256 B, retry buffer of {} flits", frames), c, "x retry buffer / round trip",
+    t.add(fmt::format("256 B, retry buffer of {} flit{}", frames, frames == 1 ? "" : "s"), c,
+          "x retry buffer / round trip",
           link.gbytes_s * timing::retry_share(link, static_cast<std::uint32_t>(frames)));
   }
   for (const std::uint64_t packets : {1, 2, 3}) {
     c = two_cubes();
     c.ucie.buffer_flits = packets * 17;
     const timing::link_timing link = timing::ucie_timing_of(c, c.ucie);
-    t.add(fmt::format("256 B, credits of {} packets of 17 flits", packets), c, "credits / round trip",
-          static_cast<double>(packets * 17 * 64) / timing::credit_round_trip(link, 17).ns());
+    t.add(fmt::format("256 B, credits of {} packet{} of 17 flits", packets, packets == 1 ? "" : "s"), c,
+          "credits / round trip",
+          static_cast<double>(packets * 17 * c.noc.flit_bytes) / timing::credit_round_trip(link, 17).ns());
   }
   t.run();
   return 0;

@@ -183,11 +183,24 @@ class Results(HbmCase):
     def test_data_is_checked(self):
         for pattern in PATTERNS:
             for extra in ((), ("--set", "hbm.page_policy=closed"), ("--set", "hbm.bank_hash=row_xor")):
-                row = self.one("--pattern", pattern, "--read-fraction", "0.5", "--requests", "4000", "--check-data",
-                               "--set", "hbm.port_mib=1", *extra)
-                self.assertIs(row["verified"], True)
+                # Two rounds of the 32,768 bursts of the channel, so that every pattern reads what it wrote.
+                row = self.one("--pattern", pattern, "--read-fraction", "0.5", "--requests",
+                               "4000" if extra else "70000", "--check-data", "--set", "hbm.port_mib=1", *extra)
                 self.assertEqual(row["wrong_reads"], 0)
-                self.assertGreater(row["checked_reads"] if pattern not in ("seq", "page_stride", "rand") else 1, 0)
+                self.assertIs(row["verified"], True if row["checked_reads"] else None)
+                if not extra:
+                    self.assertGreater(row["checked_reads"], 1000)
+
+    def test_nothing_checked_is_not_verified(self):
+        row = self.one("--requests", "1000", "--check-data")
+        self.assertIsNone(row["verified"])
+        self.assertIn("nothing was checked", row["notes"][0])
+
+    def test_forwarded_reads_are_told(self):
+        row = self.one("--pattern", "same_bank_hit", "--read-fraction", "0.5", "--requests", "20000")
+        self.assertGreater(row["forwarded_bursts"], 0)
+        bus = row["bus_busy_percent"] + sum(row["lost_time"].values())
+        self.assertAlmostEqual(bus, 100, places=6)
 
     def test_large_requests(self):
         row = self.one("--request-bytes", "4KiB", "--requests", "500", "--read-fraction", "0.5", "--check-data")

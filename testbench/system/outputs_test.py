@@ -123,7 +123,10 @@ class Trace(harness.Case):
             same = subprocess.run(self.command(*self.JOB, "--quiet"), cwd=self.folder, capture_output=True,
                                   text=True, env=environment)
             self.assertEqual(same.returncode, code, value)
-            self.assertEqual(same.stderr if value != "yes" else "", done.stderr if value == "1" else "")
+            if value == "yes":
+                self.assertRegex(same.stderr, "DIECAST_CCL_TRACE.*yes")
+            else:
+                self.assertEqual(same.stderr, done.stderr if value == "1" else "")
 
 
 class QueuePairs(harness.Case):

@@ -9,6 +9,7 @@
 #include "platforms/io/config_docs.hpp"
 #include "platforms/io/paths.hpp"
 #include "support/test.hpp"
+#include "unit/mem/dram_blocks.hpp"
 
 using namespace diecast;
 using namespace diecast::test;
@@ -95,6 +96,21 @@ TEST_CASE("shipped presets: those that are the defaults change nothing") {
     CHECK(platforms::config_sha256(platforms::load_config({{}, {set}, {}}).config) ==
           platforms::config_sha256({}));
   }
+}
+
+TEST_CASE("shipped presets: tests without files use the same HBM generations") {
+  const auto same = [](const std::string& preset, config::hbm_block block) {
+    INFO(preset);
+    config::machine_config expected;
+    expected.hbm = block;
+    expected.hbm.controller_ns = config::hbm_block{}.controller_ns;
+    const auto loaded = platforms::load_config({{}, {"hbm.preset=" + preset}, {}}).config;
+    CHECK(platforms::dump_config(loaded) == platforms::dump_config(expected));
+  };
+  same("HBM2_2000", hbm2());
+  same("HBM3_6400", hbm3());
+  same("HBM3E_9600", hbm3e());
+  same("HBM4_8000", hbm4());
 }
 
 TEST_CASE("shipped presets: peak of each HBM generation") {

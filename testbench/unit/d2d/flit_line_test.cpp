@@ -75,7 +75,7 @@ TEST_CASE("flit line: raw, by hand") {
 }
 
 TEST_CASE("flit line: an error delays its frame and all behind it by a go-back") {
-  // Every bit is hit with a chance of 1/4: no frame of 2048 bits passes; with 2e-4 some do.
+  // A frame of 2048 bits is hit with a chance of 1 - (1 - 2e-4)^2048, about a third.
   const line_parameters p = parameters(config::flit_format::flit_256, 128, nanoseconds(11), 11, 2e-4);
   flit_line line(p, errors);
   const auto t = line.send(comm, {}, 1700);

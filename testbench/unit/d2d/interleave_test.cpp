@@ -73,8 +73,9 @@ TEST_CASE("d2d interleave: the shares of two classes that saturate a link are eq
     if (d.at > clock.cycles(1000)) flits[d.traffic_class] += d.flits;
   }
   REQUIRE(deliveries.size() > before);
-  const auto comm = static_cast<double>(flits[traffic_class::comm] * 64) / 4000.0;
-  const auto request = static_cast<double>(flits[traffic_class::request] * 64) / 4000.0;
+  const double window_ns = clock.cycles(4000).ns();
+  const auto comm = static_cast<double>(flits[traffic_class::comm] * c.noc.flit_bytes) / window_ns;
+  const auto request = static_cast<double>(flits[traffic_class::request] * c.noc.flit_bytes) / window_ns;
   CHECK(comm + request == Approx(118.0).epsilon(0.01));
   CHECK(comm == Approx(request).epsilon(0.02));
 }

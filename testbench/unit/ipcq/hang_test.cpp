@@ -35,7 +35,7 @@ firmware over_send(std::uint32_t sends) {
   };
 }
 
-/// Rounds of a lock-step ring; `before` may do something else in its place and then end the kernel.
+/// Rounds of a lock-step ring; `instead` may do something else in a round's place: true ends the kernel.
 firmware ring_rounds(std::uint32_t rounds, std::function<bool(sw::pe_context&, std::uint32_t)> instead) {
   return [rounds, instead](sw::pe_context& pe) {
     for (std::uint32_t r = 0; r < rounds; ++r) {

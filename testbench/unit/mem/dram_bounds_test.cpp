@@ -2,16 +2,11 @@
 // Closed forms of one channel against figures worked out by hand from the data sheet's times.
 #include "models/timing/dram_bounds.hpp"
 
+#include "dram_blocks.hpp"
 #include "support/test.hpp"
 
 using namespace diecast;
-
-namespace {
-
-/// HBM3 6.4 Gb/s: 2 pseudo-channels, bursts of 32 B in 1.25 ns.
-config::hbm_block hbm3() { return {}; }
-
-}  // namespace
+using test::hbm3;
 
 TEST_CASE("DRAM bounds: HBM3 by hand") {
   CHECK(timing::bus_bound(hbm3()).gbytes_s == Approx(2 * 32 / 1.25));

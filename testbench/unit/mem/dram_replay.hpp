@@ -146,10 +146,13 @@ inline void check_order(const std::vector<dram_request>& requests, std::vector<s
 inline void check_counters(const timing::dram_counters& counters, const dram_checker& checker,
                            std::vector<std::string>& problems) {
   using kind = timing::dram_command;
-  if (counters.reads + counters.writes != checker.count(kind::read) + checker.count(kind::write) +
-                                              checker.count(kind::read_precharge) +
-                                              checker.count(kind::write_precharge))
-    problems.emplace_back("counters and commands differ");
+  const auto compare = [&problems](const char* what, std::uint64_t counted, std::uint64_t seen) {
+    if (counted != seen) problems.push_back(fmt::format("{} {} counted, {} seen", counted, what, seen));
+  };
+  compare("reads", counters.reads, checker.count(kind::read) + checker.count(kind::read_precharge));
+  compare("writes", counters.writes, checker.count(kind::write) + checker.count(kind::write_precharge));
+  compare("activations", counters.activates, checker.count(kind::activate));
+  compare("precharges", counters.precharges, checker.count(kind::precharge));
 }
 
 inline void dram_replay::conclude(std::vector<dram_request>& requests) {

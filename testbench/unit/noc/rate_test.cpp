@@ -73,6 +73,44 @@ TEST_CASE("a wormhole through buffers half the credit loop fills half a link") {
   CHECK(wormhole_rate(3) == Approx(3.0 / 6.0).margin(0.03));
 }
 
+/// Share of one of two streams of different classes that meet at an output, in flits.
+double share_of_comm(const config::machine_config& c) {
+  fabric_bench bench(c);
+  const abi::node_address to = pe(2);
+  plan_stream(bench, pe(4), to, traffic_class::comm, 17, 1000);
+  plan_stream(bench, pe(0), to, traffic_class::request, 17, 1000);
+  run_to_starvation();
+  const clock_domain clock = timing::noc_clock(c);
+  std::map<traffic_class, std::uint64_t> flits;
+  for (const delivery& d : bench.at(to).received) {
+    if (d.at > clock.cycles(1000) && d.at <= clock.cycles(9000)) flits[d.traffic_class] += d.flits;
+  }
+  CHECK(arrival_rate(bench, to, 1000, 9000) == Approx(1.0).margin(0.02));
+  const auto comm = static_cast<double>(flits[traffic_class::comm]);
+  return comm / (comm + static_cast<double>(flits[traffic_class::request]));
+}
+
+config::machine_config weighted(std::uint64_t comm, std::uint64_t request) {
+  config::machine_config c = mesh_machine(5, 1);
+  c.noc.arbiter = config::arbitration::weighted;
+  c.noc.comm_weight = comm;
+  c.noc.request_weight = request;
+  return c;
+}
+
+TEST_CASE("weights have no effect on round robin") {
+  config::machine_config c = weighted(3, 1);
+  c.noc.arbiter = config::arbitration::round_robin;
+  CHECK(share_of_comm(c) == Approx(0.5).margin(0.02));
+}
+// Shares are kept to a flit of each packet of 17: 17 beside 17 / 3 +- 1.
+TEST_CASE("weighted arbitration shares an output between classes") {
+  CHECK(share_of_comm(weighted(3, 1)) == Approx(0.75).margin(0.03));
+}
+TEST_CASE("weighted arbitration can favor requests") {
+  CHECK(share_of_comm(weighted(1, 4)) == Approx(0.2).margin(0.02));
+}
+
 /// Sources at different distances and on different input ports of the destination's router get equal
 /// shares, as round robin gives each *input* its turn: here every input carries one source.
 TEST_CASE("round robin shares an output equally between inputs") {

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/analysis/path_events.hpp"
+
+namespace diecast::analysis {
+namespace {
+
+station station_of(events::transfer_phase p) {
+  switch (p) {
+    case events::transfer_phase::queued: return station::queued;
+    case events::transfer_phase::issued: return station::issued;
+    case events::transfer_phase::injected: return station::injected;
+    case events::transfer_phase::arrived: return station::arrived;
+    case events::transfer_phase::written: return station::written;
+  }
+  return station::written;
+}
+
+}  // namespace
+
+void path_events::reset() {
+  for (auto& [pe, core] : cores_) core = {};
+  for (auto& [queue, m] : messages_) m.drop_complete();
+  for (auto& [queue, c] : credits_) c.drop_complete();
+  for (auto& [pe, c] : copies_) {
+    c.first += c.starts.size();
+    c.starts.clear();
+  }
+  kept_ = 0;
+  overflow_ = unmatched_ = false;
+}
+
+/// Whether one more event is kept.
+bool path_events::count() {
+  if (overflow_) return false;
+  if (++kept_ <= limit_) return true;
+  overflow_ = true;
+  for (auto& [pe, core] : cores_) {
+    core.waits = {};
+    core.works = {};
+    core.steps = {};
+  }
+  return false;
+}
+
+void path_events::on(const events::core_state_changed& e) {
+  core_record& core = cores_[e.pe];
+  if (e.state == events::core_state::running && core.running == sim_time{}) core.running = e.at;
+  if (e.state == events::core_state::done) core.done = e.at;
+}
+
+void path_events::on(const events::step_entered& e) {
+  if (!count()) return;
+  auto known = step_numbers_.find(e.name);
+  if (known == step_numbers_.end()) {
+    known = step_numbers_.emplace(e.name, static_cast<std::uint32_t>(step_names_.size())).first;
+    step_names_.emplace_back(e.name);
+  }
+  cores_[e.pe].steps.push_back({e.at, known->second, e.index});
+}
+
+void path_events::on(const events::core_waited& e) {
+  if (count()) cores_[e.pe].waits.push_back(e);
+}
+
+void path_events::on(const events::core_worked& e) {
+  if (count()) cores_[e.pe].works.push_back(e);
+}
+
+/// Counted even past the limit: the next launch goes on from these numbers.
+void path_events::pass(queue_end sender, station s, sim_time at, std::uint32_t bytes) {
+  (void)count();
+  messages& queue = messages_[sender];
+  const auto which = static_cast<std::size_t>(s);
+  if (!queue.may_pass(which)) {
+    unmatched_ = true;
+    return;
+  }
+  message_record& m = queue.pass(which);
+  m.at[which] = at;
+  if (s == station::sent) m.bytes = bytes;
+  if (s == station::visible && overflow_) queue.drop_complete();
+}
+
+void path_events::on(const events::transfer_event& e) {
+  pass({e.source, e.qp}, station_of(e.phase), e.at, 0);
+}
+
+void path_events::on(const events::message_event& e) {
+  const queue_end here{e.pe, e.qp};
+  switch (e.phase) {
+    case events::message_phase::sent: return pass(here, station::sent, e.at, e.bytes);
+    case events::message_phase::visible:
+      if (const auto sender = ends_.sender_to(here)) {
+        pass(*sender, station::visible, e.at, 0);
+      } else {
+        unmatched_ = true;
+      }
+      return;
+    case events::message_phase::released:
+      if (const auto sender = ends_.sender_to(here)) credits_[*sender].pass(0).released = e.at;
+      return;
+    case events::message_phase::credited: {
+      credits& queue = credits_[here];
+      if (!queue.may_pass(1)) {
+        unmatched_ = true;
+        return;
+      }
+      queue.pass(1).credited = e.at;
+      if (overflow_) queue.drop_complete();
+      return;
+    }
+  }
+}
+
+void path_events::on(const events::copy_started& e) { copies_[e.pe].starts.push_back(e.at); }
+
+const path_events::messages* path_events::messages_of(queue_end sender) const {
+  const auto at = messages_.find(sender);
+  return at == messages_.end() ? nullptr : &at->second;
+}
+
+const path_events::credits* path_events::credits_of(queue_end sender) const {
+  const auto at = credits_.find(sender);
+  return at == credits_.end() ? nullptr : &at->second;
+}
+
+sim_time path_events::copy_start(pe_coord pe, std::uint64_t number) const {
+  const auto at = copies_.find(pe);
+  if (at == copies_.end() || number < at->second.first) return sim_time::never();
+  const std::uint64_t index = number - at->second.first;
+  return index < at->second.starts.size() ? at->second.starts[index] : sim_time::never();
+}
+
+}  // namespace diecast::analysis

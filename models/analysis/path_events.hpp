@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// What it takes to find the critical path of a launch: when each core waited and worked, and when each
+// message, credit and copy passed its stations.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/analysis/queue_ends.hpp"
+#include "models/events/events.hpp"
+
+namespace diecast::analysis {
+
+/// The stations of a message, in the order of time.
+enum class station : std::uint8_t { sent, queued, issued, injected, arrived, written, visible };
+inline constexpr std::size_t stations = 7;
+
+struct message_record {
+  std::array<sim_time, stations> at{};
+  std::uint32_t bytes{};
+  [[nodiscard]] sim_time operator[](station s) const { return at[static_cast<std::size_t>(s)]; }
+};
+
+/// Items of one queue in order, numbered from the start of the run. What a launch no longer needs is dropped.
+template <class Item, std::size_t Stations>
+class record_queue {
+ public:
+  /// The next item to pass a station; the first station makes it.
+  Item& pass(std::size_t s) {
+    const std::uint64_t number = passed_[s]++;
+    if (s == 0) items_.emplace_back();
+    return items_.at(number - first_);
+  }
+  /// Whether every item that passes a station has passed those before it.
+  [[nodiscard]] bool may_pass(std::size_t s) const { return s == 0 || passed_[s] < passed_[0]; }
+  [[nodiscard]] const Item* find(std::uint64_t number) const {
+    return number < first_ || number - first_ >= items_.size() ? nullptr : &items_[number - first_];
+  }
+  [[nodiscard]] const std::deque<Item>& items() const { return items_; }
+  /// How many of items() have passed the last station.
+  [[nodiscard]] std::size_t complete() const { return passed_[Stations - 1] - first_; }
+  void drop_complete() {
+    for (std::size_t n = complete(); n > 0; --n) items_.pop_front();
+    first_ = passed_[Stations - 1];
+  }
+
+ private:
+  std::array<std::uint64_t, Stations> passed_{};
+  std::uint64_t first_{};
+  std::deque<Item> items_;
+};
+
+struct credit_record {
+  sim_time released, credited;
+};
+
+/// What one core did during the launch.
+struct core_record {
+  sim_time running, done;  ///< done: zero until the kernel has ended
+  std::vector<events::core_waited> waits;
+  std::vector<events::core_worked> works;
+  struct step {
+    sim_time at;
+    std::uint32_t name{};  ///< index into path_events::step_names()
+    std::uint32_t index{};
+  };
+  std::vector<step> steps;
+};
+
+class path_events : public events::observer {
+ public:
+  /// Keeps at most `limit` events of a launch; of a launch with more, none.
+  path_events(const comm::install_plan& plan, std::uint64_t limit) : ends_(plan), limit_(limit) {}
+
+  static constexpr unsigned interests =
+      events::core_states | events::steps | events::messages | events::work | events::transfers;
+
+  /// Forgets the launch before; what is still under way stays known.
+  void reset();
+
+  using events::observer::on;
+  void on(const events::core_state_changed& e) override;
+  void on(const events::step_entered& e) override;
+  void on(const events::message_event& e) override;
+  void on(const events::core_waited& e) override;
+  void on(const events::core_worked& e) override;
+  void on(const events::transfer_event& e) override;
+  void on(const events::copy_started& e) override;
+
+  [[nodiscard]] const queue_ends& ends() const { return ends_; }
+  [[nodiscard]] const std::map<pe_coord, core_record>& cores() const { return cores_; }
+  using messages = record_queue<message_record, stations>;
+  using credits = record_queue<credit_record, 2>;
+  /// By transmit half; null when nothing was ever sent there.
+  [[nodiscard]] const messages* messages_of(queue_end sender) const;
+  [[nodiscard]] const credits* credits_of(queue_end sender) const;
+  /// When the copy of that number (from 0, over the whole run) was asked for; never() when not in this
+  /// launch.
+  [[nodiscard]] sim_time copy_start(pe_coord pe, std::uint64_t number) const;
+  [[nodiscard]] const std::vector<std::string>& step_names() const { return step_names_; }
+  /// The launch had more events than the limit, or messages arrived where the plan expects none.
+  [[nodiscard]] bool incomplete() const { return overflow_ || unmatched_; }
+
+ private:
+  struct copies {
+    std::uint64_t first{};
+    std::vector<sim_time> starts;
+  };
+  [[nodiscard]] bool count();
+  void pass(queue_end sender, station s, sim_time at, std::uint32_t bytes);
+
+  queue_ends ends_;
+  std::uint64_t limit_;
+  std::uint64_t kept_{};
+  bool overflow_{}, unmatched_{};
+  std::map<pe_coord, core_record> cores_;
+  std::map<queue_end, messages> messages_;
+  std::map<queue_end, credits> credits_;
+  std::map<pe_coord, copies> copies_;
+  std::vector<std::string> step_names_;
+  std::map<std::string, std::uint32_t, std::less<>> step_numbers_;
+};
+
+}  // namespace diecast::analysis

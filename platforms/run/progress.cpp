@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/run/progress.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace diecast::platforms {
+namespace {
+
+constexpr std::chrono::milliseconds quiet_for{2000};
+constexpr std::chrono::milliseconds between_draws{250};
+constexpr int bar_width = 24;
+
+}  // namespace
+
+progress_bar::progress_bar(progress_mode mode, std::string label, std::FILE* to)
+    : terminal_(isatty(fileno(to)) == 1),
+      enabled_(mode == progress_mode::on || (mode == progress_mode::automatic && terminal_)),
+      label_(std::move(label)),
+      to_(to),
+      next_(start_ + (mode == progress_mode::on ? std::chrono::milliseconds{0} : quiet_for)) {}
+
+progress_bar::~progress_bar() {
+  if (!drawn_ || !terminal_) return;
+  fmt::print(to_, "\r\033[K");  // the table's next line goes where the bar was
+  std::fflush(to_);
+}
+
+std::string progress_bar::text(const std::string& label, double share, sim_time simulated, double wall_s) {
+  const double done = std::clamp(share, 0.0, 1.0);
+  const int filled = static_cast<int>(done * bar_width);
+  const double us = simulated.ns() / 1e3;
+  return fmt::format("{}{}[{}{}] {:3.0f}%  {:.3f} us simulated  {:.3f} us/s", label, label.empty() ? "" : " ",
+                     std::string(static_cast<std::size_t>(filled), '#'),
+                     std::string(static_cast<std::size_t>(bar_width - filled), '.'), done * 100, us,
+                     wall_s > 0 ? us / wall_s : 0.0);
+}
+
+void progress_bar::update(sim_time simulated, const std::function<double()>& share_done) {
+  if (!enabled_) return;
+  const clock::time_point now = clock::now();
+  if (now < next_) return;
+  next_ = now + between_draws;
+  const double wall_s = std::chrono::duration<double>(now - start_).count();
+  const std::string line = text(label_, share_done(), simulated, wall_s);
+  if (terminal_) {
+    fmt::print(to_, "\r{}\033[K", line);
+  } else {
+    fmt::print(to_, "{}\n", line);
+  }
+  std::fflush(to_);
+  drawn_ = true;
+}
+
+}  // namespace diecast::platforms

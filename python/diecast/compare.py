@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two result directories side by side: what changed in config, time, stalls, links and critical path."""
+import collections
+
+MISSING = "(absent)"
+
+
+def flatten(value, path=""):
+    """{dotted path: plain value} of nested objects; arrays stay whole."""
+    if isinstance(value, dict):
+        flat = {}
+        for key, inner in value.items():
+            flat.update(flatten(inner, f"{path}.{key}" if path else key))
+        return flat
+    return {path: value}
+
+
+def config_changes(a, b):
+    """[(key, value in a, value in b)] of keys that differ."""
+    left, right = flatten(a), flatten(b)
+    return [(key, left.get(key, MISSING), right.get(key, MISSING)) for key in sorted(left.keys() | right.keys())
+            if left.get(key, MISSING) != right.get(key, MISSING)]
+
+
+def key_of(row):
+    return tuple(row.get(k) for k in ("collective", "algorithm", "bytes", "dtype", "op"))
+
+
+def pairs_of(a, b):
+    """Indices of runs that ask the same; else, when both have as many rows, row by row."""
+    there = {key_of(row): n for n, row in enumerate(b.runs)}
+    same = [(n, there[key_of(row)]) for n, row in enumerate(a.runs) if key_of(row) in there]
+    if not same and len(a.runs) == len(b.runs):
+        same = [(n, n) for n in range(len(a.runs))]
+    return same
+
+
+def percent(old, new):
+    return None if not old else (new - old) / old * 100
+
+
+def link_changes(a, b, run_a, run_b, most=10):
+    """Links whose share of busy time changed most: [(link, share in a, share in b, bytes in a, bytes in b)]."""
+    left = {row["link"]: row for row in a.rows("links.csv", run_a)}
+    right = {row["link"]: row for row in b.rows("links.csv", run_b)}
+    rows = []
+    for link in left.keys() | right.keys():
+        if link.endswith((".inject", ".eject")):
+            continue
+        old, new = left.get(link, {}), right.get(link, {})
+        rows.append((link, old.get("busy_fraction", 0), new.get("busy_fraction", 0), old.get("bytes", 0),
+                     new.get("bytes", 0)))
+    rows = [r for r in rows if r[1:3] != (0, 0) and r[3] != r[4]]
+    rows.sort(key=lambda r: (-abs(r[2] - r[1]), r[0]))
+    return rows[:most]
+
+
+def path_links(path):
+    """How often the critical path crosses each link, but those into and out of a NoC."""
+    return collections.Counter(link for e in path["edges"] for link in e.get("links", ())
+                               if not link.endswith((".inject", ".eject")))
+
+
+def kind_of(link):
+    """ucie, router or sip: the last part of a link's name that says it."""
+    for kind in ("ucie", "router"):
+        if f".{kind}_" in link:
+            return kind
+    return "sip"
+
+
+def crossings(left, right):
+    """[(kind, crossings in a, crossings in b)] summed over the links of each kind."""
+    sums = {kind: [0, 0] for kind in ("sip", "ucie", "router")}
+    for side, counter in enumerate((left, right)):
+        for link, count in counter.items():
+            sums[kind_of(link)][side] += count
+    return [(kind, a, b) for kind, (a, b) in sums.items() if (a, b) != (0, 0)]
+
+
+def path_changes(a, b, run_a, run_b):
+    """Causes [(cause, ns in a, ns in b)], links [(link, crossings in a, crossings in b)] and the same by kind of
+    link, of the critical paths; None when one side has none."""
+    left, right = a.critical_path(run_a), b.critical_path(run_b)
+    if left is None or right is None:
+        return None
+    old = {c["cause"]: c["time_ns"] for c in left["causes"]}
+    new = {c["cause"]: c["time_ns"] for c in right["causes"]}
+    causes = [(c, old.get(c, 0.0), new.get(c, 0.0)) for c in old.keys() | new.keys()]
+    causes.sort(key=lambda c: (-abs(c[2] - c[1]), c[0]))
+    on_left, on_right = path_links(left), path_links(right)
+    links = [(l, on_left[l], on_right[l]) for l in on_left.keys() | on_right.keys() if on_left[l] != on_right[l]]
+    links.sort(key=lambda l: (kind_of(l[0]) == "router", -abs(l[2] - l[1]), l[0]))  # the long ones first
+    return causes, links, crossings(on_left, on_right)
+
+
+def compare(a, b):
+    """Everything as plain data, for --format json and the text."""
+    runs = []
+    for left, right in pairs_of(a, b):
+        old, new = a.runs[left], b.runs[right]
+        stats = [(k, old["stats"][k], new["stats"].get(k)) for k in old.get("stats", {})
+                 if old["stats"][k] != new.get("stats", {}).get(k) and k not in ("elaborate_s",)]
+        runs.append({"what": {k: old.get(k) for k in ("collective", "algorithm", "bytes", "dtype", "op")},
+                     "time_ns": [old["time_ns"], new["time_ns"]],
+                     "time_change_percent": percent(old["time_ns"], new["time_ns"]),
+                     "verified": [old["verified"], new["verified"]], "status": [old["status"], new["status"]],
+                     "stats": stats, "links": link_changes(a, b, left, right),
+                     "critical_path": path_changes(a, b, left, right)})
+    return {"schema": "diecast.compare/1", "a": str(a.folder), "b": str(b.folder),
+            "config": config_changes(a.config, b.config), "runs": runs}
+
+
+def rows_text(head, rows):
+    rows = [[str(c) for c in row] for row in [head, *rows]]
+    widths = [max(len(row[n]) for row in rows) for n in range(len(head))]
+    return "".join("    " + "  ".join(c.ljust(w) if n == 0 else c.rjust(w)
+                                     for n, (c, w) in enumerate(zip(row, widths))).rstrip() + "\n" for row in rows)
+
+
+def verdict(change, a, b):
+    if change is None:
+        return "no time to compare"
+    if change == 0:
+        return "both take the same time"
+    return f"{b if change < 0 else a} is {abs(change) if change < 0 else 100 * (1 - 1 / (1 + change / 100)):.1f}% faster"
+
+
+def signed(value):
+    return f"{value:+,.1f}"
+
+
+def run_text(run, a, b):
+    what = run["what"]
+    old, new = run["time_ns"]
+    text = f"{what['collective']} {what['algorithm']} {what['dtype']} {what['op']}, {what['bytes']:,} bytes\n"
+    text += f"  {verdict(run['time_change_percent'], a, b)}: {old:,.1f} ns and {new:,.1f} ns\n"
+    for key in ("status", "verified"):
+        if run[key][0] != run[key][1]:
+            text += f"  {key}: {run[key][0]} and {run[key][1]}\n"
+    if run["critical_path"]:
+        causes, links, kinds = run["critical_path"]
+        changed = [[c, f"{x:,.1f}", f"{y:,.1f}", signed(y - x)] for c, x, y in causes if x != y]
+        if changed:
+            text += "  because on the critical path\n" + rows_text(["cause", "A ns", "B ns", "change"], changed[:8])
+        if links:
+            text += "  because of these links on it\n" + rows_text(
+                ["link", "A crossings", "B crossings"],
+                [[f"all {kind} links", x, y] for kind, x, y in kinds] + [[l, x, y] for l, x, y in links[:10]])
+            if len(links) > 10:
+                text += f"    and {len(links) - 10} more\n"
+    if run["links"]:
+        text += "  links whose load changed most\n" + rows_text(
+            ["link", "A busy", "B busy", "A bytes", "B bytes"],
+            [[l, f"{x:.1%}", f"{y:.1%}", f"{m:,}", f"{n:,}"] for l, x, y, m, n in run["links"]])
+    if run["stats"]:
+        text += "  counters\n" + rows_text(["name", "A", "B"],
+                                           [[k, f"{x:,.6g}", "" if y is None else f"{y:,.6g}"]
+                                            for k, x, y in run["stats"]])
+    return text
+
+
+def text_of(result):
+    a, b = result["a"], result["b"]
+    text = f"A: {a}\nB: {b}\n\n"
+    if result["config"]:
+        text += "Config\n" + rows_text(["key", "A", "B"], result["config"]) + "\n"
+    else:
+        text += "Config: the same\n\n"
+    if not result["runs"]:
+        text += "No run of one is in the other: collective, algorithm, bytes, dtype and op differ.\n"
+    return text + "\n".join(run_text(run, a, b) for run in result["runs"])

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One self-contained HTML page about a run: no script, no outside resource, readable on paper."""
+import collections
+import shlex
+
+from diecast import fabric_picture
+from diecast.results import RESULTS_OF, BadResults
+from diecast.svg import PALETTE, Picture, escape, plot, stacked_bars
+
+STYLE = """
+body { font: 14px/1.45 sans-serif; color: #222; max-width: 62em; margin: 2em auto; padding: 0 1em; }
+h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; border-bottom: 1px solid #ccc; }
+table { border-collapse: collapse; margin: 0.7em 0; } th, td { padding: 0.15em 0.7em; text-align: right; }
+th { border-bottom: 1px solid #888; font-weight: 600; } td:first-child, th:first-child { text-align: left; }
+tr:nth-child(even) td { background: #f6f6f6; } code { font-size: 0.92em; } .note { color: #555; }
+svg { max-width: 100%; height: auto; } .bad { color: #b00020; font-weight: 600; }
+@media print { body { margin: 0; max-width: none; font-size: 11px; } h2 { break-after: avoid; }
+  svg, table { break-inside: avoid; } }
+"""
+
+
+def html_table(head, rows):
+    cells = "".join(f"<th>{escape(h)}</th>" for h in head)
+    body = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def size_text(size):
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit} {name}"
+    return f"{size} B"
+
+
+def verdict(row):
+    if row["verified"] is None:
+        return "not checked"
+    return "yes" if row["verified"] else f"NO: {row['wrong_elements']} wrong"
+
+
+def name_of(row):
+    return f"{row['collective']} {row['algorithm']}"
+
+
+def question(results):
+    machine, first = results.result["machine"], results.runs[0]
+    what = " and ".join(sorted({name_of(row) for row in results.runs}))
+    config = results.config
+    return (f"<p>How long does <b>{escape(what)}</b> take on {machine['sips']} SIPs of {config['sip']['columns']} x "
+            f"{config['sip']['rows']} cubes with {config['cube']['pes']} PEs each, and where does the time go?</p>"
+            f"<p class=note><code>{escape(shlex.join(results.result['argv']))}</code><br>{escape(first['dtype'])}, "
+            f"{escape(first['op'])}; config {escape(results.result['config_sha256'][:12])}, seed "
+            f"{results.result['seed']}, {escape(results.platform)} {escape(results.result['version'])}</p>")
+
+
+def results_table(runs):
+    head = ["collective", "size", "ranks", "time ns", "algbw GB/s", "busbw GB/s", "verified", "status"]
+    bounded = any(row.get("bound_ns") for row in runs)
+    if bounded:
+        head[4:4] = ["bound ns", "bound by", "efficiency"]
+    rows = []
+    for row in runs:
+        cells = [name_of(row), size_text(row["bytes"]), f"{row['ranks']} {row['rank_set']}",
+                 f"{row['time_ns']:,.1f}", f"{row['algbw_gbytes_s']:.3f}", f"{row['busbw_gbytes_s']:.3f}",
+                 verdict(row), row["status"]]
+        if bounded:
+            known = row.get("bound_ns") is not None
+            cells[4:4] = [f"{row['bound_ns']:,.1f}", row["bound_kind"], f"{row['efficiency']:.1%}"] if known \
+                else ["", "", ""]
+        rows.append(cells)
+    return html_table(head, rows)
+
+
+def curves(runs):
+    """Latency and bandwidth over size, when there is more than one size."""
+    if len({row["bytes"] for row in runs}) < 2:
+        return ""
+    times, rates = collections.defaultdict(list), collections.defaultdict(list)
+    for row in runs:
+        times[name_of(row)].append((row["bytes"], row["time_ns"] / 1e3))
+        rates[name_of(row)].append((row["bytes"], row["busbw_gbytes_s"]))
+        if row.get("bound_ns"):
+            times["bound"].append((row["bytes"], row["bound_ns"] / 1e3))
+    names = {row["bytes"]: size_text(row["bytes"]) for row in runs}
+    return (plot("Time", "bytes", "us", times, names) + plot("Bus bandwidth", "bytes", "GB/s", rates, names))
+
+
+def heat_section(results, run):
+    links = results.rows("links.csv", run)
+    if not links:
+        return ""
+    carried = [link for link in links if not link["link"].endswith((".inject", ".eject"))]
+    busiest = sorted(carried, key=lambda l: (-l["busy_fraction"], l["link"]))[:12]
+    rows = [[l["link"], f"{l['bytes']:,}", f"{l['busy_fraction']:.1%}", f"{l['stall_ns']:,.0f}"] for l in busiest]
+    head = ["link", "bytes", "busy", "stalls ns"]
+    text = "<h2>Links</h2>" + fabric_picture.draw(results.config, links)
+    text += "<p>The busiest links:</p>" + html_table(head, rows)
+    outer = fabric_picture.between_sips(links)
+    if outer:
+        rows = [[l["link"], f"{l['bytes']:,}", f"{l['busy_fraction']:.1%}", f"{l['stall_ns']:,.0f}"] for l in outer]
+        text += "<p>Links between SIPs:</p>" + html_table(head, rows)
+    return text
+
+
+def waits_section(results, run):
+    sums = {}
+    for pair in results.rows("ipcq.csv", run):
+        stall, empty = sums.get(pair["pe"], (0, 0))
+        sums[pair["pe"]] = (stall + pair["credit_stall_ns"], empty + pair["empty_wait_ns"])
+    if not sums:
+        return ""
+    rows = [(pe.removeprefix("pod."), list(values)) for pe, values in sums.items()]
+    shown = sorted(rows, key=lambda r: -sum(r[1]))[:128]
+    kept = {label for label, _ in shown}
+    rows = [r for r in rows if r[0] in kept]
+    cut = f" (the {len(rows)} that waited most of {len(sums)})" if len(rows) < len(sums) else ""
+    return (f"<h2>Waits per PE{cut}</h2><p class=note>Time with a send that waits for a free slot (credit stall) or a "
+            "receive that waits for a message, summed over a PE's queue pairs: two pairs may wait at once.</p>" +
+            stacked_bars("Waits", "ns", ["credit stall", "waiting for data"], rows))
+
+
+def hbm_section(results, run):
+    channels = results.rows("hbm.csv", run)
+    if not channels:
+        return ""
+    limits = [key for key in channels[0] if key.startswith("lost_")]
+    names = ["busy"] + [key[len("lost_"):-len("_share")] for key in limits]
+    rows = [(c["channel"].removeprefix("pod."), [100 * c["busy_share"]] + [100 * c[key] for key in limits])
+            for c in channels[:128]]
+    return ("<h2>HBM: where the time of the data buses went</h2>" +
+            stacked_bars("Share of the channel's peak over the whole run", "%", names, rows))
+
+
+def path_bar(causes, total):
+    picture = Picture(900, 46, "Critical path by cause")
+    x = 0.0
+    for n, cause in enumerate(causes):
+        width = cause["time_ns"] / total * 900
+        picture.rectangle(x, 4, width, 26, fill=PALETTE[n % len(PALETTE)],
+                          tip=f"{cause['cause']}: {cause['time_ns']:,.1f} ns, {cause['share']:.1%}")
+        if width > 60:
+            picture.label(x + 4, 21, cause["cause"], size=10, fill="#fff")
+        x += width
+    return picture.text()
+
+
+def path_picture(path):
+    """The path through the PEs: time to the right, a row per PE in the order of the first visit."""
+    causes = [c["cause"] for c in path["causes"]]
+    order = list(dict.fromkeys(e["pe"] for e in path["edges"]))
+    height = 8 if len(order) > 40 else 14
+    picture = Picture(900, 30 + height * len(order), "Critical path through the PEs")
+    for n, pe in enumerate(order):
+        if height > 8 or n % 4 == 0:
+            picture.label(165, 14 + n * height + 8, pe.removeprefix("pod."), size=9, anchor="end")
+    scale = 720 / path["time_ns"]
+    for e in path["edges"]:
+        x1, x2 = 170 + e["from_ns"] * scale, 170 + e["to_ns"] * scale
+        y1 = 14 + order.index(e["pe"]) * height + height / 2
+        y2 = 14 + order.index(e["to_pe"]) * height + height / 2 if e.get("to_pe") in order else y1
+        picture.line(x1, y1, x2, y2, stroke=PALETTE[causes.index(e["cause"]) % len(PALETTE)], width=3,
+                     tip=f"{e['cause']} {e['pe']} {e.get('step', '')}: {e['to_ns'] - e['from_ns']:,.1f} ns")
+    return picture.text()
+
+
+def path_section(results, run):
+    path = results.critical_path(run)
+    if path is None:
+        return ""
+    rows = [[c["cause"], f"{c['time_ns']:,.3f}", f"{c['share']:.1%}"] for c in path["causes"]]
+    crossed = collections.Counter(link for e in path["edges"] for link in e.get("links", ()))
+    time_on = collections.Counter()
+    for e in path["edges"]:
+        for link in e.get("links", ()):
+            time_on[link] += e["to_ns"] - e["from_ns"]
+    outer = [l for l in crossed if not l.endswith((".inject", ".eject"))]
+    links = sorted(outer, key=lambda l: (-crossed[l], l))[:12]
+    longest = sorted(path["edges"], key=lambda e: -e["time_fs"])[:12]
+    text = (f"<h2>Critical path</h2><p>{len(path['edges'])} edges, each with what the next one had to wait for, from "
+            f"the common start to the end of {escape(path['ends_at'])}; they sum to {path['time_ns']:,.3f} ns.</p>")
+    text += path_bar(path["causes"], path["time_ns"])
+    text += html_table(["cause", "ns", "share"], rows)
+    if len(path["edges"]) <= 20000:
+        text += path_picture(path)
+    text += "<p>The longest edges:</p>" + html_table(
+        ["cause", "ns", "from ns", "PE", "to", "step"],
+        [[e["cause"], f"{e['to_ns'] - e['from_ns']:,.1f}", f"{e['from_ns']:,.1f}", e["pe"].removeprefix("pod."),
+          e.get("to_pe", "").removeprefix("pod."), e.get("step", "")] for e in longest])
+    if links:
+        text += "<p>The links it crosses most often:</p>" + html_table(
+            ["link", "crossings", "ns of fabric edges over it"],
+            [[l, crossed[l], f"{time_on[l]:,.1f}"] for l in links])
+    return text
+
+
+def page(results):
+    """The report as HTML text. Raises BadResults for results of another kind."""
+    if results.platform not in RESULTS_OF:
+        raise BadResults(f"{results.folder}: results of {results.platform}; a report is about collectives "
+                         f"({', '.join(RESULTS_OF)})")
+    if not results.runs:
+        raise BadResults(f"{results.folder}: result.json holds no run")
+    slowest = max(range(len(results.runs)), key=lambda n: results.runs[n]["time_ns"])
+    row = results.runs[slowest]
+    parts = [f"<h1>{escape(name_of(row))} on {results.result['machine']['pes']} PEs</h1>", question(results)]
+    if results.result["status"] != "ok":
+        parts.append(f"<p class=bad>Status: {escape(results.result['status'])}. {escape(row.get('message', ''))}</p>")
+    parts += ["<h2>Results</h2>", results_table(results.runs), curves(results.runs)]
+    if len(results.runs) > 1:
+        parts.append(f"<p class=note>What follows is about the longest run: {escape(name_of(row))}, "
+                     f"{size_text(row['bytes'])}.</p>")
+    parts += [path_section(results, slowest), heat_section(results, slowest), waits_section(results, slowest),
+              hbm_section(results, slowest)]
+    return ("<!doctype html><html lang=en><head><meta charset=utf-8><title>Diecast report</title>"
+            f"<style>{STYLE}</style></head><body>{''.join(parts)}</body></html>\n")

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small pictures as SVG text: enough for a report that is one file and prints well."""
+import html
+import math
+
+PALETTE = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb", "#222222", "#99ddff",
+           "#ffaabb", "#44bb99", "#eedd88", "#ee8866", "#77aadd", "#aaaa00", "#dddddd")
+
+
+def escape(text):
+    return html.escape(str(text), quote=True)
+
+
+class Picture:
+    """Shapes in a box of width x height; text() of it is an <svg> element."""
+
+    def __init__(self, width, height, title):
+        self.width, self.height, self.title, self.parts = width, height, title, []
+
+    def rectangle(self, x, y, width, height, fill="none", stroke="none", tip=""):
+        self._add(f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.2f}" height="{max(height, 0):.2f}" '
+                  f'fill="{fill}" stroke="{stroke}"', "rect", tip)
+
+    def line(self, x1, y1, x2, y2, stroke="#888", width=1.0, tip="", dash=""):
+        dashes = f' stroke-dasharray="{dash}"' if dash else ""
+        self._add(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{stroke}" '
+                  f'stroke-width="{width:.1f}"{dashes}', "line", tip)
+
+    def polyline(self, points, stroke, width=1.5):
+        self.parts.append(f'<polyline points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}" fill="none" '
+                          f'stroke="{stroke}" stroke-width="{width}"/>')
+
+    def circle(self, x, y, radius, fill, tip=""):
+        self._add(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{fill}"', "circle", tip)
+
+    def label(self, x, y, text, size=11, anchor="start", fill="#222", turn=0):
+        turned = f' transform="rotate({turn} {x:.1f} {y:.1f})"' if turn else ""
+        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" '
+                          f'fill="{fill}"{turned}>{escape(text)}</text>')
+
+    def _add(self, head, kind, tip):
+        self.parts.append(f"{head}><title>{escape(tip)}</title></{kind}>" if tip else f"{head}/>")
+
+    def text(self):
+        return (f'<svg viewBox="0 0 {self.width:.0f} {self.height:.0f}" width="{self.width:.0f}" role="img" '
+                f'xmlns="http://www.w3.org/2000/svg" font-family="sans-serif"><title>{escape(self.title)}</title>'
+                + "".join(self.parts) + "</svg>")
+
+
+def heat(share):
+    """Color of a share from 0 (light gray) over yellow and orange to 1 (dark red)."""
+    stops = ((0.0, (225, 228, 232)), (0.02, (254, 240, 190)), (0.25, (253, 190, 90)), (0.6, (240, 90, 50)),
+             (1.0, (130, 0, 30)))
+    share = min(max(share, 0.0), 1.0)
+    for (low, a), (high, b) in zip(stops, stops[1:]):
+        if share <= high:
+            part = (share - low) / (high - low)
+            return "#" + "".join(f"{round(x + (y - x) * part):02x}" for x, y in zip(a, b))
+    return "#82001e"
+
+
+def decades(low, high):
+    """Powers of ten around a range."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    return [10.0 ** n for n in range(first, max(last, first + 1) + 1)]
+
+
+def plot(title, xlabel, ylabel, series, x_names=None, width=460, height=300):
+    """Lines over logarithmic axes. series: {name: [(x, y)]}, all positive; x_names: text by x for the ticks."""
+    points = [p for line in series.values() for p in line if p[0] > 0 and p[1] > 0]
+    picture = Picture(width, height, title)
+    picture.label(width / 2, 14, title, size=12, anchor="middle")
+    if not points:
+        picture.label(width / 2, height / 2, "nothing to show", anchor="middle")
+        return picture.text()
+    left, right, top, bottom = 60, width - 10, 24, height - 42
+    xs, ys = [p[0] for p in points], [p[1] for p in points]
+    y_ticks = decades(min(ys), max(ys))
+    x_low, x_high = min(xs), max(max(xs), min(xs) * 2)
+
+    def at(x, y):
+        across = (math.log(x) - math.log(x_low)) / (math.log(x_high) - math.log(x_low))
+        up = (math.log(y) - math.log(y_ticks[0])) / (math.log(y_ticks[-1]) - math.log(y_ticks[0]))
+        return left + across * (right - left - 10), bottom - up * (bottom - top)
+
+    for tick in y_ticks:
+        y = at(x_low, tick)[1]
+        picture.line(left, y, right, y, stroke="#ddd")
+        picture.label(left - 5, y + 4, f"{tick:g}", size=10, anchor="end")
+    ticks = sorted(set(xs))
+    for tick in ticks[::max(1, len(ticks) // 6)]:
+        x = at(tick, y_ticks[0])[0]
+        picture.line(x, bottom, x, bottom + 4, stroke="#444")
+        picture.label(x, bottom + 16, (x_names or {}).get(tick, f"{tick:g}"), size=10, anchor="middle")
+    picture.rectangle(left, top, right - left, bottom - top, stroke="#888")
+    for n, (name, line) in enumerate(series.items()):
+        color = PALETTE[n % len(PALETTE)]
+        drawn = [at(x, y) for x, y in line if x > 0 and y > 0]
+        picture.polyline(drawn, color)
+        for x, y in drawn:
+            picture.circle(x, y, 2.5, color)
+        picture.label(left + 8, top + 14 + 13 * n, name, size=10, fill=color)
+    picture.label((left + right) / 2, height - 6, xlabel, size=11, anchor="middle")
+    picture.label(14, (top + bottom) / 2, ylabel, size=11, anchor="middle", turn=-90)
+    return picture.text()
+
+
+def stacked_bars(title, unit, names, rows, width=900):
+    """Horizontal bars. names: of the parts; rows: [(label, [values])]."""
+    row_height, left = (14, 190) if len(rows) <= 64 else (6, 190)
+    most = max((sum(values) for _, values in rows), default=0) or 1
+    picture = Picture(width, 50 + row_height * len(rows), title)
+    picture.label(4, 14, title, size=12)
+    x = left
+    for n, name in enumerate(names):
+        picture.rectangle(x, 20, 10, 10, fill=PALETTE[n % len(PALETTE)])
+        picture.label(x + 14, 29, name, size=10)
+        x += 24 + 6.5 * len(name)
+    for n, (label, values) in enumerate(rows):
+        y = 38 + n * row_height
+        if row_height > 8 or n % 4 == 0:
+            picture.label(left - 6, y + min(row_height, 10), label, size=9, anchor="end")
+        x = left
+        for part, value in enumerate(values):
+            length = value / most * (width - left - 10)
+            picture.rectangle(x, y, length, row_height - 2, fill=PALETTE[part % len(PALETTE)],
+                              tip=f"{label} {names[part]}: {value:,.1f} {unit}")
+            x += length
+    return picture.text()

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A grid of runs from a JSON spec: made once, restarted where it stopped, collected into one table."""
+import concurrent.futures
+import csv
+import hashlib
+import io
+import itertools
+import json
+import pathlib
+import subprocess
+import tempfile
+
+from diecast.machine import find_binary
+from diecast.results import RESULTS_OF, BadResults, load
+
+SCHEMA = "diecast.sweep/1"
+KEYS = {"schema", "title", "platform", "config", "flags", "grid", "plots"}
+PLOT_KEYS = {"x", "y", "series", "xscale", "yscale", "title"}
+PRECEDENCE = (70, 2, 5, 4, 3, 1, 6)  # of the exit codes of points, the worst first
+
+
+class BadSpec(Exception):
+    """A spec that cannot be swept; the message says where and what was expected."""
+
+
+def need(condition, where, message):
+    if not condition:
+        raise BadSpec(f"{where}: {message}")
+
+
+def no_duplicates(pairs):
+    keys = [key for key, _ in pairs]
+    for key in keys:
+        need(keys.count(key) == 1, key, "the key is there twice")
+    return dict(pairs)
+
+
+class Spec:
+    """title, platform, config (a path or None), flags, grid ({key: [values]}), plots."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        try:
+            data = json.loads(self.path.read_text(), object_pairs_hook=no_duplicates)
+        except OSError as error:
+            raise BadSpec(f"{path}: {error.strerror}") from None
+        except json.JSONDecodeError as error:
+            raise BadSpec(f"{path}: not JSON ({error})") from None
+        try:
+            self._read(data)
+        except BadSpec as error:
+            raise BadSpec(f"{path}: {error}") from None
+
+    def _read(self, data):
+        need(isinstance(data, dict), "spec", f"{data!r}; expected an object")
+        for key in data:
+            need(key in KEYS, key, f"unknown key; known are {', '.join(sorted(KEYS))}")
+        need(data.get("schema") == SCHEMA, "schema", f"{data.get('schema')!r}; expected {SCHEMA!r}")
+        self.title = data.get("title", self.path.stem)
+        self.platform = data.get("platform", "diecast-pod")
+        need(self.platform in RESULTS_OF, "platform", f"{self.platform!r}; expected {' or '.join(RESULTS_OF)}")
+        self.config = None
+        if "config" in data:
+            need(isinstance(data["config"], str), "config", f"{data['config']!r}; expected a file name")
+            self.config = (self.path.parent / data["config"]).resolve()
+            need(self.config.exists(), "config", f"{data['config']!r}: no such file beside the spec")
+        self.flags = data.get("flags", {})
+        need(isinstance(self.flags, dict), "flags", f"{self.flags!r}; expected {{flag: value}}")
+        self.grid = data.get("grid", {})
+        need(isinstance(self.grid, dict), "grid", f"{self.grid!r}; expected {{key: [values]}}")
+        for key, values in self.grid.items():
+            need(isinstance(values, list) and values, f"grid.{key}", f"{values!r}; expected an array of values")
+            need(len(set(map(str, values))) == len(values), f"grid.{key}", "a value is there twice")
+            need(key.lstrip("-") not in self.flags, f"grid.{key}", "is among the flags, too")
+        self.plots = data.get("plots", [])
+        need(isinstance(self.plots, list), "plots", f"{self.plots!r}; expected an array")
+        for n, plot in enumerate(self.plots):
+            need(isinstance(plot, dict) and plot.keys() <= PLOT_KEYS and {"x", "y"} <= plot.keys(), f"plots[{n}]",
+                 f"{plot!r}; expected an object with x, y and perhaps {', '.join(sorted(PLOT_KEYS - {'x', 'y'}))}")
+
+    def points(self):
+        """All points, in the order of the grid: the last key varies fastest."""
+        keys = list(self.grid)
+        return [Point(self, n, dict(zip(keys, values)))
+                for n, values in enumerate(itertools.product(*self.grid.values()))]
+
+
+def text_of(value):
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class Point:
+    """One run of the grid: its number, its values and its command."""
+
+    def __init__(self, spec, number, values):
+        self.spec, self.number, self.values = spec, number, values
+        plain = ",".join(f"{key.lstrip('-')}={text_of(value)}" for key, value in values.items())
+        safe = "".join(c if c.isalnum() or c in "._=,+-" else "_" for c in plain)
+        self._digest = None
+        self.name = f"{number:04}-{safe}"[:150].rstrip("-")
+
+    def arguments(self):
+        """Everything behind the binary but --out."""
+        words = ["--config", str(self.spec.config)] if self.spec.config else []
+        for flag, value in self.spec.flags.items():
+            words += ["--" + flag] if value is True else ["--" + flag, text_of(value)]
+        for key, value in self.values.items():
+            words += [key, text_of(value)] if key.startswith("--") else ["--set", f"{key}={text_of(value)}"]
+        return words + ["--quiet", "--progress", "off"]
+
+    def digest(self, binary):
+        """What the point's result depends on: its command, its effective config and the binary."""
+        if self._digest is None:
+            done = subprocess.run([binary, *self.arguments(), "--dump-config"], capture_output=True, text=True,
+                                  stdin=subprocess.DEVNULL)
+            parts = (*self.arguments(), done.stdout, str(pathlib.Path(binary).stat().st_mtime_ns))
+            self._digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        return self._digest
+
+
+class Sweep:
+    """The points of a spec in a directory: points/NAME is the --out of a run, records/NAME.json
+    says how it ended."""
+
+    def __init__(self, spec, out):
+        self.spec, self.out = spec, pathlib.Path(out)
+        self.points = spec.points()
+        self.folder, self.records = self.out / "points", self.out / "records"
+        self.binary = find_binary(spec.platform)
+
+    def record(self, point):
+        """How the point ended; None when it has to run (again)."""
+        path = self.records / f"{point.name}.json"
+        try:
+            known = json.loads(path.read_text())
+        except (OSError, json.JSONDecodeError):
+            return None
+        return known if known.get("digest") == point.digest(self.binary) else None
+
+    def run_point(self, point):
+        """Runs one point and writes its record last, so that an interrupted one runs again."""
+        out = self.folder / point.name
+        command = [self.binary, *point.arguments(), "--out", str(out)]
+        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        record = {"digest": point.digest(self.binary), "number": point.number, "values": point.values,
+                  "command": command, "exit_code": done.returncode, "stderr": done.stderr[-4000:]}
+        if done.returncode not in (130, 143, -2, -15):
+            write(self.records / f"{point.name}.json", json.dumps(record, indent=1) + "\n")
+        return record
+
+    def run(self, jobs, task=None, told=lambda point, record, new: None):
+        """Runs what has no result yet. task (index, count): only that share of the points, for job arrays."""
+        for folder in (self.folder, self.records):
+            folder.mkdir(parents=True, exist_ok=True)
+        mine = [p for p in self.points if task is None or p.number % task[1] == task[0]]
+        waiting = []
+        for point in mine:
+            known = self.record(point)
+            if known is None:
+                waiting.append(point)
+            else:
+                told(point, known, False)
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            running = {pool.submit(self.run_point, point): point for point in waiting}
+            try:
+                for future in concurrent.futures.as_completed(running):
+                    told(running[future], future.result(), True)
+            except KeyboardInterrupt:
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def rows(self):
+        """One row per run of every point that has ended, in the order of the points."""
+        rows = []
+        for point in self.points:
+            record = self.record(point)
+            if record is None:
+                continue
+            base = {"point": point.number, **{k.lstrip("-"): text_of(v) for k, v in point.values.items()},
+                    "exit_code": record["exit_code"]}
+            try:
+                runs = load(self.folder / point.name).runs
+            except BadResults:
+                runs = [{"status": "error"}]
+            for run in runs:
+                # Of a size the run knows the number of bytes.
+                plain = {k: v for k, v in run.items() if not isinstance(v, (dict, list))}
+                rows.append({**base, **plain, **{f"stats.{k}": v for k, v in run.get("stats", {}).items()}})
+        return rows
+
+    def collect(self):
+        """Writes sweep.csv and sweep.json and returns the rows."""
+        rows = self.rows()
+        columns = list(dict.fromkeys(key for row in rows for key in row))
+        table = io.StringIO()
+        writer = csv.DictWriter(table, columns, restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        write(self.out / "sweep.csv", table.getvalue())
+        document = {"schema": "diecast.sweep_result/1", "title": self.spec.title, "platform": self.spec.platform,
+                    "points": len(self.points), "rows": rows}
+        write(self.out / "sweep.json", json.dumps(document, indent=1) + "\n")
+        return rows
+
+    def missing(self):
+        return [p for p in self.points if self.record(p) is None]
+
+
+def write(path, text):
+    """To a temporary name, then renamed: no reader sees half a file."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        file.write(text)
+    pathlib.Path(file.name).replace(path)
+
+
+def exit_code(records):
+    codes = {record["exit_code"] for record in records}
+    for code in PRECEDENCE:
+        if code in codes:
+            return code
+    return 0 if codes <= {0} else 70
+
+
+def draw(spec, rows, out):
+    """sweep_N.svg for every plot of the spec. Raises ImportError without matplotlib."""
+    import matplotlib
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "diecast"  # the same file for the same figures
+    from matplotlib import pyplot
+    written = []
+    for n, plot in enumerate(spec.plots):
+        x, y, by = plot["x"].lstrip("-"), plot["y"], plot.get("series", "").lstrip("-")
+        series = {}
+        for row in rows:
+            if row.get("status") != "ok":
+                continue
+            for key in (x, y) + ((by,) if by else ()):
+                need(key in row, f"plots[{n}]", f"no column {key!r}; there are {', '.join(row)}")
+            series.setdefault(row[by] if by else "", []).append((row[x], row[y]))
+        figure, axes = pyplot.subplots(figsize=(6, 4))
+        for name, points in series.items():
+            points = sorted(points) if all(isinstance(p[0], (int, float)) for p in points) else points
+            axes.plot([p[0] for p in points], [p[1] for p in points], marker="o", label=str(name))
+        axes.set(xlabel=x, ylabel=y, title=plot.get("title", spec.title))
+        for axis in ("x", "y"):
+            if f"{axis}scale" in plot:
+                axes.set(**{f"{axis}scale": plot[f"{axis}scale"]})
+        axes.grid(True, which="both", alpha=0.3)
+        if by:
+            axes.legend(title=by)
+        figure.tight_layout()
+        target = pathlib.Path(out) / f"sweep_{n}.svg"
+        figure.savefig(target, metadata={"Date": None})
+        pyplot.close(figure)
+        written.append(target)
+    return written

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""critical_path.json, scripts/report and scripts/compare."""
+import html.parser
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import harness
+
+SCRIPTS = harness.ROOT / "scripts"
+CHROMIUM = shutil.which("chromium")
+CASES = (
+    ("--bytes", "16KiB"),
+    ("--bytes", "16KiB", "--set", "ipcq.n_slots=1"),
+    ("--bytes", "16KiB", "--set", "ipcq.buffer_kind=hbm"),
+    ("--bytes", "16KiB", "--set", "ipcq.buffer_kind=sram"),
+    ("--bytes", "16KiB", "--set", "ipcq.backpressure=poll"),
+    ("--bytes", "100KiB", "--algorithm", "intercube", "--iters", "2"),
+    ("--bytes", "2", "--algorithm", "intercube", "--no-data"),
+)
+
+
+class Path(harness.Case):
+
+    def path(self, *arguments):
+        out = self.folder / "out"
+        self.run_pod(*harness.SMALL, *arguments, "--out", out)
+        return (json.loads((out / "critical_path.json").read_text()),
+                json.loads((out / "result.json").read_text())["runs"][0])
+
+    def test_edges_sum_to_the_time(self):
+        for case in CASES:
+            path, row = self.path(*case)
+            self.assertLessEqual(row["time_min_ns"], path["time_ns"], case)
+            self.assertLessEqual(path["time_ns"], row["time_max_ns"], case)
+            self.assertEqual(sum(e["time_fs"] for e in path["edges"]), path["time_fs"], case)
+            self.assertEqual(sum(c["time_fs"] for c in path["causes"]), path["time_fs"], case)
+            if "--iters" not in case:
+                self.assertEqual(path["time_fs"], round(row["time_ns"] * 1e6), case)
+            at = 0.0
+            for e in path["edges"]:
+                self.assertEqual(e["from_ns"], at, case)
+                at = e["to_ns"]
+            self.assertEqual(at, path["time_ns"], case)
+
+    def test_every_wait_is_explained_and_every_move_is_a_message(self):
+        for case in CASES:
+            path, _ = self.path(*case)
+            self.assertNotIn("unexplained", {c["cause"] for c in path["causes"]}, case)
+            for e, after in zip(path["edges"], path["edges"][1:]):
+                self.assertEqual(e.get("to_pe", e["pe"]), after["pe"], case)
+
+    def test_half_the_cost_saves_no_more_than_the_edge(self):
+        job = ("--bytes", "64KiB", "--algorithm", "intercube")
+        path, row = self.path(*job)
+        share = {c["cause"]: c["time_ns"] for c in path["causes"]}
+        config = json.loads((self.folder / "out" / "config.json").read_text())
+        half = {"vector": f"pe.vector_lanes={config['pe']['vector_lanes'] * 2}",
+                "firmware": f"ccl.kernel_call_cycles={config['ccl']['kernel_call_cycles'] // 2}",
+                "fabric, between SIPs": f"sip_link.latency_ns={config['sip_link']['latency_ns'] / 2}"}
+        self.assertIn(path["causes"][0]["cause"], half, "the top edge has no key in this test")
+        for cause, setting in half.items():
+            faster = row["time_ns"] - self.path(*job, "--set", setting)[1]["time_ns"]
+            self.assertGreater(faster, 0, setting)
+            self.assertLessEqual(faster, share[cause], setting)
+
+    def test_watching_changes_nothing(self):
+        plain = self.one(*harness.SMALL, "--bytes", "16KiB")
+        _, watched = self.path("--bytes", "16KiB")
+        self.assertEqual((plain["time_ns"], plain["fingerprint"]), (watched["time_ns"], watched["fingerprint"]))
+
+    def test_too_many_events_are_said(self):
+        out = self.folder / "out"
+        self.run_pod(*harness.SMALL, "--set", "trace.path_events=100", "--out", out)
+        self.assertFalse((out / "critical_path.json").exists())
+        self.assertIn("trace.path_events", (out / "result.json").read_text())
+
+    def test_each_run_of_a_sweep_has_its_own(self):
+        out = self.folder / "out"
+        self.run_pod(*harness.SMALL, "--bytes", "4KiB:8KiB", "--out", out)
+        names = {p.name for p in out.glob("critical_path*")}
+        self.assertEqual(names, {"critical_path_0.json", "critical_path_1.json"})
+        self.run_pod(*harness.SMALL, "--bytes", "4KiB", "--out", out)
+        self.assertEqual({p.name for p in out.glob("critical_path*")}, {"critical_path.json"})
+
+
+class Balanced(html.parser.HTMLParser):
+    """Fails on a tag that is not closed; collects text, and what the page would fetch."""
+    VOID = {"meta", "br"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.stack, self.words, self.fetched = [], [], []
+        self.feed(text)
+        if self.stack:
+            raise ValueError(f"not closed: {self.stack}")
+
+    def handle_starttag(self, tag, attributes):
+        self.fetched += [v for k, v in attributes if k in ("src", "href")]
+        if tag not in self.VOID:
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.fetched += [v for k, v in attributes if k in ("src", "href")]
+
+    def handle_endtag(self, tag):
+        if not self.stack or self.stack.pop() != tag:
+            raise ValueError(f"stray </{tag}>")
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+class Scripts(harness.Case):
+
+    def script(self, name, *arguments, expect=0):
+        done = subprocess.run([SCRIPTS / name, *map(str, arguments)], capture_output=True, text=True, cwd=self.folder)
+        self.assertEqual(done.returncode, expect, done.stderr)
+        return done
+
+    def test_report_is_one_page(self):
+        out = self.folder / "out"
+        self.run_pod(*harness.SMALL, "--bytes", "1KiB:16KiB:x4", "--set", "ipcq.buffer_kind=hbm", "--out", out)
+        self.script("report", out)
+        text = (out / "report.html").read_text()
+        page = Balanced(text)
+        self.assertEqual(page.fetched, [], "the page fetches something")
+        self.assertNotIn("<script", text)
+        words = " ".join(page.words)
+        for part in ("Results", "Time", "Bus bandwidth", "Critical path", "Links", "Waits per PE", "HBM", "row_bus"):
+            self.assertIn(part, words)
+        path = json.loads((out / "critical_path_2.json").read_text())
+        self.assertIn(f"{path['time_ns']:,.3f} ns", words)
+        # A later run finds a directory that is its own.
+        self.run_pod(*harness.SMALL, "--bytes", "1KiB", "--out", out)
+        self.assertFalse((out / "report.html").exists())
+
+    @unittest.skipUnless(CHROMIUM, "chromium is not installed")
+    def test_report_renders(self):
+        out = self.folder / "out"
+        self.run_pod(*harness.SMALL, "--bytes", "4KiB", "--out", out)
+        self.script("report", out)
+        with tempfile.TemporaryDirectory() as profile:
+            done = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}",
+                                   "--dump-dom", f"file://{out / 'report.html'}"], capture_output=True, text=True,
+                                  timeout=120)
+        self.assertIn("Critical path through the PEs", done.stdout, done.stderr[-500:])
+
+    def test_report_of_nothing(self):
+        self.assertIn("result.json", self.script("report", self.folder, expect=2).stderr)
+        (self.folder / "result.json").write_text("{}")
+        self.assertIn("schema", self.script("report", self.folder, expect=2).stderr)
+
+    def test_compare_says_what_changed_and_why(self):
+        for root in ("center", "corner"):
+            self.run_pod("--config", harness.CONFIGS / "sip_default.json", "--algorithm", "intercube", "--bytes", "4KiB",
+                         "--set", f"ccl.root={root}", "--out", self.folder / root)
+        text = self.script("compare", "center", "corner").stdout
+        self.assertRegex(text, r"ccl\.root +center +corner")
+        self.assertRegex(text, r"center is \d+\.\d% faster")
+        self.assertIn("because on the critical path", text)
+        self.assertIn("because of these links", text)
+        data = json.loads(self.script("compare", "center", "corner", "--format", "json").stdout)
+        center, corner = data["runs"][0]["time_ns"]
+        causes = data["runs"][0]["critical_path"][0]
+        self.assertAlmostEqual(sum(b - a for _, a, b in causes), corner - center, places=6)
+        self.assertEqual(data["config"], [["ccl.root", "center", "corner"]])
+        self.assertIn("both take the same time", self.script("compare", "center", "center").stdout)
+        self.script("compare", "center", "absent", expect=2)
+
+
+if __name__ == "__main__":
+    sys.exit(harness.main())

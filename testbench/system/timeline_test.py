@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""--timeline, --vcd-window and --progress."""
+import collections
+import csv
+import decimal
+import os
+import pty
+import subprocess
+import unittest
+
+import harness
+from trace_event import BadTrace, Trace
+from vcd import Vcd
+
+NOC = os.environ.get("DIECAST_NOC", str(harness.ROOT / "build" / "bin" / "diecast-noc"))
+HBM = os.environ.get("DIECAST_HBM", str(harness.ROOT / "build" / "bin" / "diecast-hbm"))
+FLIT_BYTES = 64
+
+
+class Timeline(harness.Case):
+
+    def timeline(self, *arguments, expect=0):
+        path = self.folder / "timeline.json"
+        self.run_pod(*harness.SMALL, *arguments, "--timeline", path, "--progress", "off", expect=expect)
+        return Trace(path.read_text())
+
+    def rows(self, path):
+        return list(csv.DictReader(path.read_text().splitlines()))
+
+    def test_it_agrees_with_the_results(self):
+        out = self.folder / "out"
+        row = self.one(*harness.SMALL, "--bytes", "16KiB")
+        trace = self.timeline("--bytes", "16KiB", "--out", out)
+        kernels = [s for s in trace.slices if s["name"] == "kernel"]
+        self.assertEqual(len(kernels), 16)
+        self.assertEqual(len({s["ts"] for s in kernels}), 1, "not a common start")
+        self.assertEqual(float(max(s["dur"] for s in kernels) * 1000), row["time_ns"])
+        sends = sum(int(q["sends"]) for q in self.rows(out / "ipcq.csv"))
+        self.assertEqual(len(trace.flows), sends)
+        self.assertEqual(len([i for i in trace.instants if i["name"].startswith("send ")]), sends)
+        flits = collections.Counter()
+        for s in trace.slices:
+            if s["name"] == "packet":
+                group = trace.groups[s["pid"]]
+                track = trace.tracks[s["pid"], s["tid"]].rpartition(" vc")[0]
+                flits[track if group == "SIP links" else f"{group.removesuffix(' links')}.{track}"] += \
+                    int(s["args"]["flits"])
+        for link in self.rows(out / "links.csv"):
+            self.assertEqual(flits[link["link"]] * FLIT_BYTES, int(link["bytes"]), link["link"])
+
+    def test_it_changes_nothing(self):
+        plain = self.one(*harness.SMALL, "--bytes", "4KiB")
+        watched = self.one(*harness.SMALL, "--bytes", "4KiB", "--timeline", self.folder / "t.json")
+        for key in ("time_ns", "fingerprint"):
+            self.assertEqual(plain[key], watched[key], key)
+
+    def test_waits_have_their_causes(self):
+        causes = collections.Counter()
+        for sets in (["ipcq.n_slots=1"], ["ipcq.buffer_kind=hbm"]):
+            trace = self.timeline("--bytes", "16KiB", "--algorithm", "ring_1d", *harness.sets(*sets))
+            causes.update(s["args"]["cause"] for s in trace.slices if s["name"].startswith("wait:"))
+        for cause in ("data", "credit", "memory"):
+            self.assertGreater(causes[cause], 0, cause)
+        commands = {s["name"] for s in trace.slices if trace.groups[s["pid"]].endswith("HBM")}
+        self.assertTrue(commands & {"RD", "RDA"} and commands & {"WR", "WRA"}, commands)
+
+    def test_counters_stay_in_their_range(self):
+        trace = self.timeline("--bytes", "16KiB", *harness.sets("ipcq.n_slots=2"))
+        credits = [c for c in trace.counters if c["name"].endswith(" credits")]
+        seen = {v for c in credits for v in c["args"].values()}
+        self.assertEqual(seen, {0, 1, 2})
+        shares = [v for c in trace.counters if c["name"].endswith(" utilization") for v in c["args"].values()]
+        self.assertTrue(all(0 <= v <= 1 for v in shares))
+        self.assertGreater(max(shares), decimal.Decimal("0.01"))
+
+    def test_a_deadlock_ends_in_open_slices(self):
+        trace = self.timeline("--ranks", "sip", "--bytes", "4KiB", "--algorithm", "ring_1d",
+                              *harness.sets("ipcq.match=sender"), expect=3)
+        self.assertTrue([s for s in trace.slices if s.get("args", {}).get("unfinished")])
+
+    def test_scope(self):
+        trace = self.timeline("--bytes", "4KiB", "--timeline-scope", "pod.sip1.cube_0_0*")
+        self.assertEqual(set(trace.groups.values()), {"pod.sip1.cube_0_0" + kind for kind in ("", " links", " HBM")})
+
+    def test_one_run_only(self):
+        done = self.run_pod(*harness.SMALL, "--bytes", "4KiB:8KiB", "--timeline", "t.json", expect=2)
+        self.assertIn("--timeline", done.stderr)
+        self.run_pod(*harness.SMALL, "--timeline", self.folder / "absent" / "t.json", expect=5)
+
+    def test_network_study(self):
+        path = self.folder / "noc.json"
+        subprocess.run([NOC, "--cycles", "500", "--warmup-cycles", "0", "--timeline", path], check=True,
+                       capture_output=True)
+        trace = Trace(path.read_text())
+        self.assertGreater(len(trace.slices), 1000)
+
+    def test_the_checker_finds_faults(self):
+        head = '{"displayTimeUnit":"ns","traceEvents":[' \
+               '{"ph":"M","pid":1,"tid":0,"ts":0,"name":"process_name","args":{"name":"g"}},' \
+               '{"ph":"M","pid":1,"tid":1,"ts":0,"name":"thread_name","args":{"name":"t"}},'
+        slice_at = '{{"ph":"X","pid":1,"tid":1,"ts":{},"dur":{},"name":"a"}}'.format
+        flow = '{{"ph":"{}","pid":1,"tid":1,"ts":{},"name":"m","cat":"m","id":1,"bp":"e"}}'.format
+        Trace(head + slice_at(0, 2) + "," + slice_at(1, 1) + "]}")
+        for bad in (slice_at(0, 2) + "," + slice_at(1, 2), flow("s", 0), slice_at(0, -1),
+                    slice_at(0, 9) + "," + flow("s", 5) + "," + flow("f", 4), '{"ph":"X"}',
+                    slice_at(0, 1) + "," + flow("s", 1) + "," + flow("f", 4)):
+            with self.assertRaises(BadTrace, msg=bad):
+                Trace(head + bad + "]}")
+
+
+class Window(harness.Case):
+
+    def test_a_window_shows_a_part_of_the_whole(self):
+        whole, part = self.folder / "whole.vcd", self.folder / "part.vcd"
+        self.run_pod(*harness.SMALL, "--bytes", "4KiB", "--vcd", whole)
+        self.run_pod(*harness.SMALL, "--bytes", "4KiB", "--vcd", part, "--vcd-window", "1500:3000")
+        whole, part = Vcd(whole.read_text()), Vcd(part.read_text())
+        self.assertEqual(part.widths, whole.widths)
+        first, last = 1_500_000_000, 3_000_000_000
+        self.assertEqual(part.end, last)
+
+        def at(changes, time):
+            before = [v for t, v in changes if t is None or t <= time]
+            return int(before[-1], 2)
+
+        for path, changes in whole.changes.items():
+            mine = part.changes[path]
+            self.assertEqual(at(mine, first), at(changes, first), path)
+            inside = [(t, int(v, 2)) for t, v in changes if t is not None and first < t <= last]
+            self.assertEqual([(t, int(v, 2)) for t, v in mine if t is not None and t > first], inside, path)
+
+    def test_the_shipped_save_file_opens_on_signals_that_exist(self):
+        self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "1KiB", "--vcd", self.folder / "w.vcd")
+        widths = Vcd((self.folder / "w.vcd").read_text()).widths
+        saved = (harness.ROOT / "platforms/waveforms/small_pod.gtkw").read_text().splitlines()
+        names = [line.partition("[") for line in saved if line.startswith("pod.")]
+        self.assertGreater(len(names), 20)
+        for path, _, bits in names:
+            self.assertIn(path, widths)
+            self.assertEqual(bits or "0]", f"{widths[path] - 1}:0]" if bits else "0]", path)
+
+    def test_bad_windows(self):
+        for text in ("5", "9:5", "a:b", ":", "-1:5", "1:2:3"):
+            done = self.run_pod(*harness.SMALL, "--vcd", "w.vcd", "--vcd-window", text, expect=2)
+            self.assertIn("--vcd-window", done.stderr, text)
+
+
+class Progress(harness.Case):
+
+    def test_on_draws_lines(self):
+        done = self.run_pod(*harness.SMALL, "--bytes", "16KiB:32KiB", "--iters", "3", "--progress", "on")
+        self.assertRegex(done.stderr, r"run 1 of 2 \[[#.]{24}\] +\d+%  [\d.]+ us simulated  [\d.]+ us/s")
+        self.assertIn("run 2 of 2", done.stderr)
+
+    def test_quiet_where_nobody_looks(self):
+        for mode in ("auto", "off"):
+            done = self.run_pod(*harness.SMALL, "--bytes", "4KiB", "--progress", mode)
+            self.assertEqual(done.stderr, "")
+        self.run_pod(*harness.SMALL, "--progress", "maybe", expect=2)
+
+    def test_a_terminal_sees_a_bar_after_two_seconds(self):
+        ours, theirs = pty.openpty()
+        with open(self.folder / "stdout", "w") as out:
+            process = subprocess.Popen([HBM, "--requests", "50000000"], stdout=out, stderr=theirs)
+        os.close(theirs)
+        seen = b""
+        try:
+            while b"simulated" not in seen and process.poll() is None:
+                seen += os.read(ours, 4096)
+        finally:
+            process.terminate()
+            process.wait()
+            os.close(ours)
+        self.assertRegex(seen.decode(), r"\r\[[#.]{24}\] +\d+%  [\d.]+ us simulated")
+
+
+if __name__ == "__main__":
+    harness.main()
