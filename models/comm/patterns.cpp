@@ -6,7 +6,9 @@
 #include <numeric>
 #include <tuple>
 
+#include "models/comm/double_tree.hpp"
 #include "models/comm/peer_patterns.hpp"
+#include "models/comm/two_level.hpp"
 #include "models/config/pod_grid.hpp"
 #include "models/types/error.hpp"
 
@@ -163,7 +165,15 @@ std::vector<pattern_entry> builtin_patterns() {
            circulant_names(), true},
           {"pairwise", "every rank with every other, both ways (peer+1, peer+2, ...)", pairwise,
            pairwise_names(), true},
-          {"shift", "every rank to the next (send next, receive last)", shift, {"next", "last"}, true},
+          {"rooted_double_tree", "two trees over all ranks but the root, which is above both", rooted_double_tree,
+       rooted_double_tree_names(), true},
+      {"two_level_rings",
+       "a ring over the members of each SIP (E, W), and over the SIPs for every place within one (global_E, "
+       "global_W)",
+       two_level_rings},
+      {"two_level_direct", "every rank with all of its SIP and with the same place in all SIPs", two_level_direct,
+       two_level_names(), true},
+      {"shift", "every rank to the next (send next, receive last)", shift, {"next", "last"}, true},
           {"star", "the root with every other rank, both ways (root; peer+1, peer+2, ...)", star,
            star_names(), true}};
 }

@@ -23,22 +23,28 @@ void end_in_output(pe_context& pe, const block_vector& v) {
 
 /// Half of every block, one way round: the first partial sum sent is of the block of the position behind,
 /// the last one received is of this rank's own.
-void scatter_lane(pe_context& pe, const block_vector& v, const std::vector<std::uint32_t>& ring, std::int64_t way,
-                  std::uint64_t half) {
+pe_context::lane scatter_lane(const block_vector& v, const std::vector<std::uint32_t>& ring, std::int64_t way,
+                              std::uint64_t half) {
   const auto block_of = [&](std::int64_t distance) {
-    const tcm_range r = v.part_of_block(ring[around(0, distance, v.blocks())], half, 2);
-    return pe_context::stage{r.at, r.bytes, arrival::reduce};
+    return v.part_of_block(ring[around(0, distance, v.blocks())], half, 2);
   };
   std::vector<pe_context::stage> received;
-  for (std::uint32_t s = 1; s < v.blocks(); ++s) received.push_back(block_of(-way * (s + 1)));
-  const ring_lane lane = lane_of(way);
-  if (v.blocks() > 1) pe.stream(lane.forth, block_of(-way), lane.back, received, false, "reduce_scatter");
+  for (std::uint32_t s = 2; s <= v.blocks(); ++s) {
+    const tcm_range r = block_of(-way * s);
+    received.push_back({r.at, r.bytes, arrival::reduce});
+  }
+  const tcm_range first = block_of(-way);
+  pe_context::lane lane = ring_lane(way);
+  add_lap(lane, {first.at, first.bytes}, received);
+  return lane;
 }
 
 void run_ring(pe_context& pe) {
   const block_vector v = scattered_from_input(pe);
-  const std::vector<std::uint32_t> ring = ranks_on_ring(pe);
-  pe.run_tasks({[&] { scatter_lane(pe, v, ring, 1, 1); }, [&] { scatter_lane(pe, v, ring, -1, 0); }});
+  if (v.blocks() > 1) {
+    const std::vector<std::uint32_t> ring = ring_from_image(pe, v.blocks());
+    pe.stream({scatter_lane(v, ring, 1, 1), scatter_lane(v, ring, -1, 0)}, "reduce_scatter");
+  }
   end_in_output(pe, v);
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Broadcast and reduce. ring_1d: a chain round the ring from (to) the root, half of the vector each way,
 // slot by slot, so that all links work at once. binomial: along the binomial tree, slot by slot;
-// ceil(log2 n) hops deep.
+// ceil(log2 n) hops deep. double_tree: along two such trees, half of the vector each, with the bandwidth of
+// the chain: every rank passes on in one of them only.
 #include <algorithm>
 
+#include "models/comm/double_tree.hpp"
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/kernels/tree.hpp"
@@ -17,14 +19,34 @@ using directions = std::vector<comm::direction>;
 /// Words of kernel_arguments::extra.
 enum extra : std::size_t { root, distance };  ///< distance: from the root, along the ring
 
-/// Chain over the ring: hop 0 is the first PE, hop n - 1 the last.
-void chain(pe_context& pe, std::int64_t way, std::uint32_t hop, const tcm_range& range, arrival how,
-           const char* step) {
-  const bool last = hop + 1 == pe.args().ranks;
-  const pe_context::stage all{range.at, range.bytes, how};
-  const ring_lane lane = lane_of(way);
-  if (hop > 0) return pe.stream(lane.forth, {}, lane.back, {all}, !last, step);
-  if (!last) pe.stream(lane.forth, all, lane.back, {}, false, step);
+/// A node of a tree or chain: the range comes from the parent (the root has it) and goes to the children.
+pe_context::lane down(const tcm_range& range, const directions& parent, const directions& children) {
+  pe_context::lane lane{children, {}, parent, {}};
+  if (parent.empty()) {
+    lane.sent = {{range.at, range.bytes}};
+  } else {
+    lane.pass({range.at, range.bytes, arrival::copy});
+  }
+  return lane;
+}
+/// The children's sums are added to the range, which goes to the parent (at the root it stays).
+pe_context::lane up(const tcm_range& range, const directions& children, const directions& parent) {
+  pe_context::lane lane{parent, {}, children, {}};
+  if (children.empty()) {
+    lane.sent = {{range.at, range.bytes}};
+  } else {
+    lane.pass({range.at, range.bytes, arrival::reduce});
+  }
+  return lane;
+}
+
+/// A lane of the chain round the ring: hop 0 is the first PE, hop n - 1 the last.
+pe_context::lane chain(pe_context& pe, std::int64_t way, std::uint32_t hop, const tcm_range& range,
+                       arrival how) {
+  const pe_context::lane ring = ring_lane(way);
+  const directions before = hop > 0 ? ring.recv : directions{};
+  const directions behind = hop + 1 < pe.args().ranks ? ring.send : directions{};
+  return how == arrival::copy ? down(range, before, behind) : up(range, before, behind);
 }
 
 std::uint32_t distance_of(const abi::kernel_arguments& a) {
@@ -46,8 +68,9 @@ void run_broadcast_ring(pe_context& pe) {
   const block_vector v = broadcast_vector(pe);
   const std::uint32_t n = pe.args().ranks;
   const std::uint32_t d = distance_of(pe.args());
-  pe.run_tasks({[&] { chain(pe, 1, d, v.part_of_whole(1, 2), arrival::copy, "broadcast"); },
-                [&] { chain(pe, -1, (n - d) % n, v.part_of_whole(0, 2), arrival::copy, "broadcast"); }});
+  pe.stream({chain(pe, 1, d, v.part_of_whole(1, 2), arrival::copy),
+             chain(pe, -1, (n - d) % n, v.part_of_whole(0, 2), arrival::copy)},
+            "broadcast");
 }
 
 /// The chain begins behind the root and ends with it.
@@ -55,8 +78,9 @@ void run_reduce_ring(pe_context& pe) {
   const block_vector v = reduced_in_output(pe);
   const std::uint32_t n = pe.args().ranks;
   const std::uint32_t d = distance_of(pe.args());
-  pe.run_tasks({[&] { chain(pe, 1, (d + n - 1) % n, v.part_of_whole(1, 2), arrival::reduce, "reduce"); },
-                [&] { chain(pe, -1, n - 1 - d, v.part_of_whole(0, 2), arrival::reduce, "reduce"); }});
+  pe.stream({chain(pe, 1, (d + n - 1) % n, v.part_of_whole(1, 2), arrival::reduce),
+             chain(pe, -1, n - 1 - d, v.part_of_whole(0, 2), arrival::reduce)},
+            "reduce");
   if (d == 0) pe.finish_average(v.whole().at, v.whole().bytes);
 }
 
@@ -66,8 +90,7 @@ void run_broadcast_binomial(pe_context& pe) {
   directions children;
   for (const std::uint32_t k : place.child_levels()) children.push_back(comm::up(k));
   std::reverse(children.begin(), children.end());  // the deepest subtree first
-  pe.step("broadcast");
-  relay(pe, place.is_root() ? directions{} : directions{place.parent()}, children, v.whole(), arrival::copy);
+  pe.stream({down(v.whole(), place.is_root() ? directions{} : directions{place.parent()}, children)}, "broadcast");
 }
 
 void run_reduce_binomial(pe_context& pe) {
@@ -75,10 +98,37 @@ void run_reduce_binomial(pe_context& pe) {
   const binomial_place place = place_of(pe.args());
   directions children;
   for (const std::uint32_t k : place.child_levels()) children.push_back(comm::up(k));
-  pe.step("reduce");
-  relay(pe, children, place.is_root() ? directions{} : directions{place.parent()}, v.whole(),
-        arrival::reduce);
+  pe.stream({up(v.whole(), children, place.is_root() ? directions{} : directions{place.parent()})}, "reduce");
   if (place.is_root()) pe.finish_average(v.whole().at, v.whole().bytes);
+}
+
+/// One lane per tree, a half of the vector each.
+template <class Lane>
+std::vector<pe_context::lane> both_trees(pe_context& pe, const block_vector& v, Lane lane) {
+  const auto places = comm::double_tree_places(distance_of(pe.args()), pe.args().ranks);
+  std::vector<pe_context::lane> lanes;
+  for (std::size_t tree = 0; tree < 2; ++tree) {
+    directions parent, children;
+    if (places[tree].has_parent) parent.push_back(comm::tree_parent(tree));
+    for (std::size_t i = 0; i < places[tree].children; ++i) children.push_back(comm::tree_child(tree, i));
+    lanes.push_back(lane(v.part_of_whole(tree, 2), parent, children));
+  }
+  return lanes;
+}
+
+void run_broadcast_double_tree(pe_context& pe) {
+  const block_vector v = broadcast_vector(pe);
+  pe.stream(both_trees(pe, v, down), "broadcast");
+}
+
+void run_reduce_double_tree(pe_context& pe) {
+  const block_vector v = reduced_in_output(pe);
+  pe.stream(both_trees(pe, v,
+                       [](const tcm_range& r, const directions& parent, const directions& children) {
+                         return up(r, children, parent);
+                       }),
+            "reduce");
+  if (distance_of(pe.args()) == 0) pe.finish_average(v.whole().at, v.whole().bytes);
 }
 
 std::uint64_t no_scratch(const argument_context&) { return 0; }
@@ -113,6 +163,28 @@ kernel_entry broadcast_binomial_entry() {
           run_broadcast_binomial,
           no_scratch,
           fill_tree};
+}
+
+kernel_entry broadcast_double_tree_entry() {
+  return {"double_tree",
+          "broadcast",
+          "down two trees, half of the vector each; no rank passes on in both",
+          "rooted_double_tree",
+          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          run_broadcast_double_tree,
+          no_scratch,
+          fill_ring};
+}
+
+kernel_entry reduce_double_tree_entry() {
+  return {"double_tree",
+          "reduce",
+          "up two trees, half of the vector each; no rank sums in both",
+          "rooted_double_tree",
+          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          run_reduce_double_tree,
+          no_scratch,
+          fill_ring};
 }
 
 kernel_entry reduce_ring_entry() {

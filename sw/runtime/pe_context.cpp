@@ -10,6 +10,7 @@
 
 #include "sw/runtime/firmware_trap.hpp"
 #include "sw/runtime/queue_driver.hpp"
+#include "sw/runtime/stream.hpp"
 #include "sw/runtime/task_scheduler.hpp"
 
 namespace diecast::sw {
@@ -25,45 +26,6 @@ struct slot_cut {
   [[nodiscard]] std::uint32_t piece() const {
     return static_cast<std::uint32_t>(std::min(payload, bytes - done));
   }
-};
-
-/// Goes over the slots of a list of ranges; empty ranges are skipped.
-class stage_cursor {
- public:
-  using stage = pe_context::stage;
-  stage_cursor(const std::vector<stage>& stages, std::uint64_t payload) : stages_(stages), payload_(payload) {
-    skip_empty();
-  }
-
-  [[nodiscard]] bool more() const { return index_ < stages_.size(); }
-  [[nodiscard]] std::size_t index() const { return index_; }
-  [[nodiscard]] std::uint64_t at() const { return stages_[index_].offset + done_; }
-  [[nodiscard]] pe_context::arrival how() const { return stages_[index_].how; }
-  [[nodiscard]] std::uint32_t piece() const {
-    return static_cast<std::uint32_t>(std::min(payload_, stages_[index_].bytes - done_));
-  }
-  [[nodiscard]] std::uint64_t piece_end() const { return done_ + piece(); }
-  /// All before byte `end` of stage `index` lies behind the cursor.
-  [[nodiscard]] bool has_passed(std::size_t index, std::uint64_t end) const {
-    return index < index_ || (index == index_ && end <= done_);
-  }
-  void advance() {
-    done_ += piece();
-    if (done_ < stages_[index_].bytes) return;
-    done_ = 0;
-    ++index_;
-    skip_empty();
-  }
-
- private:
-  void skip_empty() {
-    while (more() && stages_[index_].bytes == 0) ++index_;
-  }
-
-  const std::vector<stage>& stages_;
-  std::uint64_t payload_;
-  std::size_t index_{};
-  std::uint64_t done_{};
 };
 
 }  // namespace
@@ -337,47 +299,40 @@ void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, s
   }
 }
 
-void pe_context::stream(comm::direction send_dir, const stage& first, comm::direction recv_dir,
-                        const std::vector<stage>& received, bool pass_last, std::string_view step_name) {
-  std::vector<stage> sent{first};
-  sent.insert(sent.end(), received.begin(), received.end());
-  if (!pass_last) sent.pop_back();
-  if (received.empty()) sent = {first};
-  const auto empty = [](const stage& s) { return s.bytes == 0; };
-  const bool sends = !std::all_of(sent.begin(), sent.end(), empty);
-  const bool receives = !std::all_of(received.begin(), received.end(), empty);
-  queue_driver& driver = impl_->driver;
-  queue_state* const out = sends ? &impl_->driver.tx(send_dir) : nullptr;
-  queue_state* const in = receives ? &impl_->receiver(recv_dir) : nullptr;
-  stage_cursor sending(sent, sends ? impl_->cut(*out, 0).payload : 0);
-  stage_cursor receiving(received, receives ? impl_->cut(*in, 0).payload : 0);
-  // Stage s of `sent` is stage s - 1 of `received`, which may still be arriving.
-  const auto may_send = [&] {
-    return sending.more() &&
-           (sending.index() == 0 || receiving.has_passed(sending.index() - 1, sending.piece_end()));
-  };
-  std::size_t marked = sent.size();
-  while (sending.more() || receiving.more()) {
-    bool moved = false;
-    if (may_send() && driver.has_space(*out)) {
-      if (sending.index() != marked) step(step_name, static_cast<std::uint32_t>(marked = sending.index()));
-      if (sending.index() == 0) impl_->charge();  // the others were charged when they arrived
-      driver.ring_doorbell(*out, sending.at(), sending.piece());
-      sending.advance();
-      moved = true;
+void pe_context::lane::pass(const stage& s) {
+  sent.push_back({s.offset, s.bytes, {{{static_cast<std::int32_t>(received.size())}}}});
+  received.push_back(s);
+}
+
+void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_name) {
+  const auto is_empty = [](const auto& range) { return range.bytes == 0; };
+  std::vector<stream_lane> running;
+  for (const lane& l : lanes) {
+    stream_lane& to = running.emplace_back();
+    to.own = static_cast<std::int32_t>(running.size() - 1);
+    to.sent = l.sent;
+    std::vector<stage> ranges;
+    for (const outgoing& o : l.sent) ranges.push_back({o.offset, o.bytes});
+    // A queue pair over which nothing goes is not touched.
+    const bool sends = !std::all_of(ranges.begin(), ranges.end(), is_empty);
+    const bool receives = !std::all_of(l.received.begin(), l.received.end(), is_empty);
+    for (std::size_t i = 0; sends && i < l.send.size(); ++i) {
+      queue_state& q = impl_->driver.tx(l.send[i]);
+      to.outs.push_back({&q, stage_cursor(ranges, impl_->cut(q, 0).payload)});
     }
-    if (receiving.more() && driver.has_message(*in)) {
-      impl_->take(*in, receiving.at(), receiving.piece(), receiving.how());
-      receiving.advance();
-      moved = true;
+    for (std::size_t i = 0; receives && i < l.recv.size(); ++i) {
+      queue_state& q = impl_->receiver(l.recv[i]);
+      to.ins.push_back({&q, stage_cursor(l.received, impl_->cut(q, 0).payload)});
     }
-    if (moved) continue;
-    const bool wants_space = may_send();
-    if (wants_space) driver.arm(*out, abi::arm_send_space);
-    if (receiving.more()) driver.arm(*in, abi::arm_receive);
-    impl_->tasks.block(
-        [&] { return (wants_space && out->free > 0) || (receiving.more() && in->available > 0); });
   }
+  run_lanes({impl_->driver, impl_->tasks,
+             [this](queue_state& q, const stage_cursor& at) {
+               impl_->driver.ring_doorbell(q, at.at(), at.piece());
+             },
+             [this](queue_state& q, const stage_cursor& at) { impl_->take(q, at.at(), at.piece(), at.how()); },
+             [this] { impl_->charge(); },
+             [&](std::size_t index) { step(step_name, static_cast<std::uint32_t>(index)); }},
+            running);
 }
 
 void pe_context::send_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes) {
