@@ -32,7 +32,8 @@ install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR}
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
 
 # Scripts that read results, the Python module beside them, completion and manual pages.
-install(PROGRAMS scripts/report scripts/compare scripts/sweep scripts/regress
+install(PROGRAMS scripts/report scripts/compare scripts/sweep scripts/regress scripts/sensitivity scripts/degrade
+                 scripts/alphabeta scripts/calibrate
         DESTINATION ${CMAKE_INSTALL_DATADIR}/diecast/scripts)
 install(DIRECTORY python/diecast DESTINATION ${CMAKE_INSTALL_DATADIR}/diecast/python FILES_MATCHING PATTERN "*.py")
 foreach(binary pod sip cube noc hbm bench)
@@ -46,6 +47,9 @@ foreach(binary pod sip cube noc hbm bench)
           RENAME diecast-${binary})
 endforeach()
 add_custom_target(manual ALL DEPENDS ${DIECAST_MANUAL})
+
+# What is packed is what was built: no target is made anew, tests least of all.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY TRUE)
 
 # cpack -G DEB in a build directory makes a Debian package; dpkg-shlibdeps finds what it depends on.
 set(CPACK_GENERATOR DEB)

@@ -2,6 +2,8 @@
 #include "hw/mem/memory_ni.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <fmt/format.h>
 
 #include "models/types/error.hpp"
@@ -11,6 +13,7 @@ namespace {
 
 enum class work : std::uint64_t { request_done, response, wake };
 constexpr unsigned work_shift = 62;
+constexpr std::uint64_t atomic_bytes = sizeof(std::uint64_t);
 constexpr std::uint64_t key_of(work w, std::uint64_t index = 0) {
   return static_cast<std::uint64_t>(w) << work_shift | index;
 }
@@ -22,6 +25,8 @@ struct memory_ni::transaction : tlm::tlm_generic_payload {
   std::uint32_t index;
   packet_ptr request;
   packet_ptr response;
+  bool atomic{};  ///< the read or the write of an atomic_add
+  std::array<std::byte, atomic_bytes> sum{};
   bool end_resp_owed{};  ///< the response came with a return, so END_RESP needs a call
 };
 
@@ -49,10 +54,11 @@ memory_ni::~memory_ni() = default;
 void memory_ni::on_packet(const packet_ptr& p, std::uint8_t vc) {
   guarded(faults_, name(), [&] {
     const abi::packet_header& h = p->header;
-    if (h.kind != abi::packet_kind::read_request && h.kind != abi::packet_kind::write_request) {
+    if (h.kind != abi::packet_kind::read_request && h.kind != abi::packet_kind::write_request &&
+        h.kind != abi::packet_kind::atomic_add) {
       throw protocol_error(
-          fmt::format("{}: a {} packet came to a memory (value {}; expected read_request or "
-                      "write_request)",
+          fmt::format("{}: a {} packet came to a memory (value {}; expected read_request, write_request "
+                      "or atomic_add)",
                       name(), abi::to_string(h.kind), abi::describe(h.target)));
     }
     if (setup_.move_data && p->data.size() != h.payload_bytes) {
@@ -75,11 +81,20 @@ bool memory_ni::may_issue() const {
 }
 
 void memory_ni::issue() {
+  while (!requesting_ && !sums_.empty()) {
+    transaction& t = *sums_.front();
+    sums_.pop_front();
+    send_to_memory(t);
+  }
   while (may_issue()) {
     incoming& front = inbox_.front();
     const abi::packet_header& h = front.request->header;
-    const bool write = h.kind == abi::packet_kind::write_request;
+    const bool write = h.kind != abi::packet_kind::read_request;
     const std::uint64_t total = write ? h.payload_bytes : h.request_bytes;
+    if (h.kind == abi::packet_kind::atomic_add && total != atomic_bytes) {
+      throw protocol_error(fmt::format("{}: atomic_add of {} bytes at {} (expected {})", name(), total,
+                                       abi::describe(h.target), atomic_bytes));
+    }
     if (total == 0) {  // nothing to ask the memory for
       terminal_.send(response_to(*front.request, 0, 0));
       drop_front();
@@ -101,15 +116,14 @@ void memory_ni::drop_front() {
 
 bool memory_ni::conflicts(std::uint64_t offset, std::uint64_t bytes, bool write) const {
   return std::ranges::any_of(in_flight_, [&](const transaction* t) {
-    return (write || t->is_write()) && offset < t->get_address() + t->get_data_length() &&
+    return (write || t->atomic || t->is_write()) && offset < t->get_address() + t->get_data_length() &&
            t->get_address() < offset + bytes;
   });
 }
 
 // --- to the memory ------------------------------------------------------------------------------
 
-memory_ni::transaction& memory_ni::begin(const incoming& from, std::uint64_t bytes) {
-  static unsigned char all_disabled[] = {TLM_BYTE_DISABLED};
+memory_ni::transaction& memory_ni::take() {
   if (free_.empty()) {
     all_.push_back(std::make_unique<transaction>(*this, static_cast<std::uint32_t>(all_.size())));
     free_.push_back(all_.back().get());
@@ -117,26 +131,35 @@ memory_ni::transaction& memory_ni::begin(const incoming& from, std::uint64_t byt
   transaction& t = *free_.back();
   free_.pop_back();
   t.acquire();
-  const bool write = from.request->header.kind == abi::packet_kind::write_request;
-  t.request = from.request;
-  t.response = response_to(*from.request, from.taken, bytes);
-  t.end_resp_owed = false;
+  return t;
+}
+
+void memory_ni::aim(transaction& t, bool write, std::uint64_t offset, std::uint64_t bytes) {
   t.set_command(write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
-  t.set_address(from.offset + from.taken);
+  t.set_address(offset);
   t.set_data_length(static_cast<unsigned>(bytes));
   t.set_streaming_width(static_cast<unsigned>(bytes));
   t.set_dmi_allowed(false);
   t.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
-  if (setup_.move_data) {
-    std::byte* data = write ? t.request->data.data() + from.taken : t.response->data.data();
-    t.set_data_ptr(reinterpret_cast<unsigned char*>(data));
-    t.set_byte_enable_ptr(nullptr);
-    t.set_byte_enable_length(0);
-  } else {
-    t.set_data_ptr(scratch_.data());
-    t.set_byte_enable_ptr(all_disabled);
-    t.set_byte_enable_length(1);
-  }
+}
+
+/// Gives the memory the bytes to read or write; none when the run moves no data.
+void memory_ni::lend(transaction& t, std::byte* data) {
+  static unsigned char all_disabled[] = {TLM_BYTE_DISABLED};
+  t.set_data_ptr(setup_.move_data ? reinterpret_cast<unsigned char*>(data) : scratch_.data());
+  t.set_byte_enable_ptr(setup_.move_data ? nullptr : all_disabled);
+  t.set_byte_enable_length(setup_.move_data ? 0 : 1);
+}
+
+memory_ni::transaction& memory_ni::begin(const incoming& from, std::uint64_t bytes) {
+  transaction& t = take();
+  const bool write = from.request->header.kind == abi::packet_kind::write_request;
+  t.request = from.request;
+  t.response = response_to(*from.request, from.taken, bytes);
+  t.end_resp_owed = false;
+  t.atomic = from.request->header.kind == abi::packet_kind::atomic_add;
+  aim(t, write, from.offset + from.taken, bytes);
+  lend(t, write ? t.request->data.data() + from.taken : t.response->data.data());
   ++(write ? writes_ : reads_);
   return t;
 }
@@ -151,7 +174,7 @@ packet_ptr memory_ni::response_to(const packet& request, std::uint64_t taken, st
   p->header.request_bytes = h.request_bytes;
   p->header.ipcq = h.ipcq;
   p->header.kind = abi::packet_kind::write_response;
-  if (h.kind == abi::packet_kind::read_request) {
+  if (h.kind != abi::packet_kind::write_request) {
     p->header.kind = abi::packet_kind::read_response;
     p->header.payload_bytes = static_cast<std::uint32_t>(bytes);
     if (setup_.move_data) p->data.resize(bytes);
@@ -161,6 +184,33 @@ packet_ptr memory_ni::response_to(const packet& request, std::uint64_t taken, st
 
 void memory_ni::send(transaction& t) {
   in_flight_.push_back(&t);
+  send_to_memory(t);
+}
+
+/// The write of an atomic_add: it holds the place of the read it follows, so nothing overlapping goes
+/// between.
+void memory_ni::write_sum(const transaction& read) {
+  transaction& t = take();
+  t.atomic = true;
+  t.request = read.request;
+  t.response = read.response;
+  t.end_resp_owed = false;
+  aim(t, true, read.get_address(), atomic_bytes);
+  if (setup_.move_data) {
+    std::uint64_t sum = 0, operand = 0;
+    std::memcpy(&sum, t.response->data.data(), sizeof sum);
+    std::memcpy(&operand, t.request->data.data(), sizeof operand);
+    sum += operand;
+    std::memcpy(t.sum.data(), &sum, sizeof sum);
+  }
+  lend(t, t.sum.data());
+  ++writes_;
+  in_flight_.push_back(&t);
+  sums_.push_back(&t);
+  calendar_.put(now(), key_of(work::wake));
+}
+
+void memory_ni::send_to_memory(transaction& t) {
   requesting_ = true;
   last_ = &t;
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
@@ -232,6 +282,10 @@ void memory_ni::complete(transaction& t) {
                     t.get_response_string(), abi::describe(t.request->header.target)));
   }
   std::erase(in_flight_, &t);
+  if (t.atomic && !t.is_write()) {
+    write_sum(t);
+    t.response = {};
+  }
   packet_ptr response = std::move(t.response);
   t.response = {};
   t.request = {};
@@ -241,7 +295,7 @@ void memory_ni::complete(transaction& t) {
     memory->nb_transport_fw(t, phase, delay);
   }
   t.release();
-  terminal_.send(std::move(response));
+  if (response) terminal_.send(std::move(response));
 }
 
 void memory_ni::free(tlm::tlm_generic_payload* payload) {

@@ -6,7 +6,8 @@
 // max_packet_bytes, each answered by one read_response whose offset is the request's offset plus the
 // piece's place in it; the last piece need not answer last. A write is answered by one write_response
 // when the memory has acknowledged it. A request that overlaps an unfinished one, where either writes,
-// waits for it. The packet's buffer is held until its last piece has gone to the memory, and no piece
+// waits for it. An atomic_add is a read, then a write of the sum, with nothing in between. The packet's
+// buffer is held until its last piece has gone to the memory, and no piece
 // goes while too many responses wait for the NoC, so the whole path back-pressures.
 #pragma once
 
@@ -79,8 +80,13 @@ class memory_ni : public sc_core::sc_module,
   void drop_front();
   [[nodiscard]] bool may_issue() const;
   [[nodiscard]] bool conflicts(std::uint64_t offset, std::uint64_t bytes, bool write) const;
+  [[nodiscard]] transaction& take();
+  static void aim(transaction& t, bool write, std::uint64_t offset, std::uint64_t bytes);
+  void lend(transaction& t, std::byte* data);
   [[nodiscard]] transaction& begin(const incoming& from, std::uint64_t bytes);
   void send(transaction& t);
+  void send_to_memory(transaction& t);
+  void write_sum(const transaction& read);
   void end_request(sim_time delay);
   void end(transaction& t, sim_time delay);
   void complete(transaction& t);
@@ -99,6 +105,7 @@ class memory_ni : public sc_core::sc_module,
   std::vector<std::unique_ptr<transaction>> all_;
   std::vector<transaction*> free_;
   std::vector<transaction*> in_flight_;
+  std::deque<transaction*> sums_;       ///< writes of atomics whose read has ended; first to go
   std::vector<unsigned char> scratch_;  ///< stands in for the bytes of accesses that move none
   std::uint64_t reads_{};
   std::uint64_t writes_{};

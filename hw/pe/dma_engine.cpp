@@ -25,6 +25,7 @@ dma_engine::dma_engine(sc_core::sc_module_name name, const dma_config& setup)
       clock_(clock_domain::from_ghz(setup.config.noc.clock_ghz)),
       terminal_("terminal", setup.topology, setup.config, terminal_of(setup), *this) {
   requests.bind(*this);
+  packets_out.bind(*this);
   SC_METHOD(act);
   sensitive << work_.due();
   dont_initialize();
@@ -57,6 +58,12 @@ void dma_engine::tell(events::transfer_phase phase, pe_coord source, std::uint16
 bool dma_engine::idle() const {
   return work_.empty() && jobs_[compute_port].empty() && jobs_[ipcq_port].empty() &&
          free_.size() == pending_.size() && inbound_.empty();
+}
+
+bool dma_engine::serves_core_only() const {
+  const bool answers = std::all_of(pending_.begin(), pending_.end(),
+                                   [](const pending& p) { return !p.used || p.what == stage::answer; });
+  return answers && jobs_[compute_port].empty() && jobs_[ipcq_port].empty() && inbound_.empty();
 }
 
 // --- requests of the other blocks ---------------------------------------------------------------
@@ -95,6 +102,21 @@ void dma_engine::start_copy(const copy_request& copy) {
   enqueue(compute_port, std::move(j));
 }
 
+void dma_engine::start_access(core_access access) {
+  packet_ptr p = make_packet(access.kind, access.at);
+  if (access.kind == abi::packet_kind::read_request) {
+    p->header.request_bytes = access.bytes;
+  } else {
+    p->header.payload_bytes = access.bytes;
+    p->data = std::move(access.data);
+  }
+  pending answer;
+  answer.what = stage::answer;
+  answer.copy_number = access.tag;
+  p->header.transaction = core_access_bit | open(std::move(answer));
+  send_request(std::move(p));
+}
+
 void dma_engine::send_credit(const protocol::credit_request& credit) {
   packet_ptr p = make_packet(abi::packet_kind::ipcq_credit, credit.mailbox);
   p->header.ipcq = credit.fields;
@@ -108,6 +130,11 @@ void dma_engine::send_launch_done(std::uint32_t launch_id) {
   p->header.transaction = launch_id;
   p->header.ipcq.source = setup_.self;
   terminal_.send(std::move(p));
+}
+
+void dma_engine::send_packet(packet_ptr p) {
+  work_.put(edge_after(1), work_key(static_cast<unsigned>(work_kind::send_packet), foreign_++),
+            {work_kind::send_packet, 0, 0, std::move(p)});
 }
 
 // --- out: descriptors to packets ----------------------------------------------------------------
@@ -241,6 +268,10 @@ void dma_engine::finished(std::uint32_t index) {
   pending done = close(index);
   switch (done.what) {
     case stage::message_read: return;
+    case stage::answer: {
+      const auto data = done.p ? std::span<const std::byte>(done.p->data) : std::span<const std::byte>();
+      return core->access_done(done.copy_number, data);
+    }
     case stage::message_write: return message_write_done(done);
     case stage::copy_read:
     case stage::copy_fetch: return write_chunk(done);

@@ -28,7 +28,8 @@ pe_core::pe_core(sc_core::sc_module_name name, const pe_setup& setup, firmware p
       clock_(clock_domain::from_ghz(setup.config.noc.clock_ghz)),
       program_(std::move(program)),
       move_data_(move_data),
-      phase_{clock_.period.fs / 2} {
+      phase_{clock_.period.fs / 2},
+      memory_(setup_, dma, {[this](std::uint64_t cycles) { owed_cycles_ += cycles; }, [this] { settle(); }}) {
   launches.bind(*this);
   SC_THREAD(run);
   set_stack_size(static_cast<std::size_t>(setup.config.sim.firmware_stack_kib) * 1024);
@@ -66,7 +67,8 @@ void pe_core::tell_wait(sim_time from, sim_time raised, const abi::ipcq_event_wo
   if (hw::now() == from || !setup_.events.wants(events::work)) return;
   events::core_waited e{from, hw::now(), raised, setup_.self, events::wait_cause::error, why.qp, why.value};
   switch (why.kind) {
-    case abi::event_kind::receive: e.cause = events::wait_cause::data; break;
+    case abi::event_kind::receive:
+    case abi::event_kind::tag_match: e.cause = events::wait_cause::data; break;
     case abi::event_kind::send_space: e.cause = events::wait_cause::credit; break;
     case abi::event_kind::source_read: e.cause = events::wait_cause::dma; break;
     case abi::event_kind::dma_done: e.cause = events::wait_cause::memory; break;
@@ -172,6 +174,20 @@ void pe_core::wait_for_event() {
   tell_wait(from, raised, why);
 }
 
+/// The timer goes off at an edge of the core's clock, like everything the core does.
+void pe_core::wait_for_event_until(sim_time when) {
+  settle();
+  const sim_time alarm = when <= phase_ ? phase_ : clock_.edge_at_or_after(when - phase_) + phase_;
+  if (interrupt->pending_since() == sim_time::never() && hw::now() < alarm) {
+    set_state(events::core_state::asleep);
+    busy_until_ = std::max(busy_until_, alarm);
+    while (interrupt->pending_since() == sim_time::never() && hw::now() < alarm)
+      sc_core::wait(to_sc(alarm - hw::now()), interrupt->raised());
+    set_state(events::core_state::running);
+  }
+  if (interrupt->pending_since() != sim_time::never()) wait_for_event();
+}
+
 void pe_core::poll_until(const abi::poll_request& wanted) {
   polling_ = wanted;
   for (;;) {
@@ -181,6 +197,37 @@ void pe_core::poll_until(const abi::poll_request& wanted) {
     pause(wanted.period_cycles);
   }
   polling_.reset();
+  ++moves_;
+}
+
+// --- global memory ------------------------------------------------------------------------------
+
+void pe_core::access_done(std::uint32_t tag, std::span<const std::byte> data) {
+  memory_.access_done(tag, data);
+}
+
+void pe_core::load_global(abi::address at, std::span<std::byte> out) {
+  memory_.load(at, out);
+  if (!watched_) ++moves_;  // looking at a word again is no movement
+}
+
+void pe_core::store_global(abi::address at, std::span<const std::byte> in) {
+  memory_.store(at, in);
+  ++moves_;
+}
+
+void pe_core::load_uncached(abi::address at, std::span<std::byte> out) {
+  memory_.load_uncached(at, out);
+  if (!watched_) ++moves_;
+}
+
+std::uint64_t pe_core::add_at_memory(abi::address at, std::uint64_t value) {
+  ++moves_;
+  return memory_.add_at_memory(at, value);
+}
+
+void pe_core::watch(const std::optional<abi::signal_watch>& wanted) {
+  watched_ = wanted;
   ++moves_;
 }
 

@@ -5,6 +5,7 @@
 // edges, firmware between them, so a register access never meets an event of the same instant.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -14,6 +15,7 @@
 
 #include "hw/ipcq/ipcq_engine.hpp"
 #include "hw/mem/tcm_if.hpp"
+#include "hw/pe/core_memory.hpp"
 #include "hw/regs/register_sockets.hpp"
 #include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
@@ -48,7 +50,15 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   /// End of the timed work (a computation, the wait for a launch's common start) under way.
   [[nodiscard]] sim_time busy_until() const { return busy_until_; }
 
+  /// What the firmware waits for in global memory at the moment.
+  [[nodiscard]] const std::optional<abi::signal_watch>& watching() const { return watched_; }
+  [[nodiscard]] const core_memory& memory() const { return memory_; }
+  [[nodiscard]] std::uint64_t counted(abi::firmware_count what) const {
+    return counts_[static_cast<unsigned>(what)];
+  }
+
   void launch(const packet_ptr& p) override;
+  void access_done(std::uint32_t tag, std::span<const std::byte> data) override;
 
   pe_coord self() const override { return setup_.self; }
   std::uint64_t read_register(abi::register_offset reg) override;
@@ -65,7 +75,19 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
     owed_pause_ += cycles;
   }
   void wait_for_event() override;
+  void wait_for_event_until(sim_time when) override;
   void poll_until(const abi::poll_request& wanted) override;
+  void load_global(abi::address at, std::span<std::byte> out) override;
+  void store_global(abi::address at, std::span<const std::byte> in) override;
+  void dcci_line(abi::address at) override { memory_.dcci_line(at); }
+  void dcci_all() override { memory_.dcci_all(); }
+  void pipe_barrier() override { memory_.pipe_barrier(); }
+  void load_uncached(abi::address at, std::span<std::byte> out) override;
+  std::uint64_t add_at_memory(abi::address at, std::uint64_t value) override;
+  void watch(const std::optional<abi::signal_watch>& wanted) override;
+  void count(abi::firmware_count what, std::uint64_t n) override {
+    counts_[static_cast<unsigned>(what)] += n;
+  }
   sim_time now() const override;
   void mark_step(const abi::step_marker& step) override;
 
@@ -116,6 +138,9 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   sim_time start_time_, end_time_;
   std::uint64_t vector_busy_cycles_{};
   std::optional<abi::poll_request> polling_;
+  std::optional<abi::signal_watch> watched_;
+  core_memory memory_;
+  std::array<std::uint64_t, abi::firmware_counts> counts_{};
   std::string step_name_;
   std::uint32_t step_index_{};
   std::uint64_t moves_{};

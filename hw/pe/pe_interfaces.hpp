@@ -3,7 +3,11 @@
 // another takes effect at a later instant.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <systemc>
+#include <vector>
 
 #include "hw/base/packet.hpp"
 #include "models/protocol/copy_port.hpp"
@@ -13,12 +17,24 @@ namespace diecast::hw {
 
 using protocol::copy_request;
 
+/// A read, write or atomic of the core in global memory: one packet there and one back.
+struct core_access {
+  abi::packet_kind kind{abi::packet_kind::read_request};
+  abi::address at{};
+  std::uint32_t bytes{};
+  std::vector<std::byte> data;  ///< of a write, or the operand of an atomic
+  std::uint32_t tag{};          ///< returned with the answer
+};
+/// Marks the transactions of these packets.
+inline constexpr std::uint64_t core_access_bit = std::uint64_t{1} << 32;
+
 /// What the other blocks ask of the DMA engine.
 class dma_if : public virtual sc_core::sc_interface {
  public:
   virtual void send_message(const protocol::send_request& message) = 0;
   virtual void send_credit(const protocol::credit_request& credit) = 0;
   virtual void start_copy(const copy_request& copy) = 0;
+  virtual void start_access(core_access access) = 0;
   /// Tells the host that launch `launch_id` has ended on this PE.
   virtual void send_launch_done(std::uint32_t launch_id) = 0;
 };
@@ -35,10 +51,42 @@ class ipcq_if : public virtual sc_core::sc_interface {
   virtual void register_written(abi::register_offset reg, std::uint64_t value) = 0;
 };
 
+/// Stands for the virtual channel of a packet that never was in the network.
+inline constexpr std::uint8_t no_buffer = UINT8_MAX;
+/// Set in the transaction of a read of the tag-matching unit, whose answer goes there.
+inline constexpr std::uint64_t tag_read_bit = std::uint64_t{1} << 61;
+
+/// What the DMA engine, which owns the PE's network interface, tells the tag-matching unit.
+class message_if : public virtual sc_core::sc_interface {
+ public:
+  /// Part of a message; its buffer is held until packet_out_if::release_packet.
+  virtual void packet_arrived(const packet_ptr& p, std::uint8_t vc) = 0;
+  /// A read_response to one of the unit's reads. Its buffer has been released.
+  virtual void read_answered(const packet_ptr& p) = 0;
+  /// A packet of class message has entered the network.
+  virtual void packet_left() = 0;
+};
+
+/// What the tag-matching unit asks of the network interface.
+class packet_out_if : public virtual sc_core::sc_interface {
+ public:
+  /// Leaves a cycle later at the earliest.
+  virtual void send_packet(packet_ptr p) = 0;
+  virtual void release_packet(std::uint8_t vc, std::uint32_t flits) = 0;
+};
+
+/// The PE's event queue, for the blocks beside the IPCQ engine; the event shows a cycle later.
+class event_sink_if : public virtual sc_core::sc_interface {
+ public:
+  virtual void post_event(abi::ipcq_event_word event) = 0;
+};
+
 /// What the DMA engine tells the core.
 class launch_if : public virtual sc_core::sc_interface {
  public:
   virtual void launch(const packet_ptr& p) = 0;
+  /// The answer to a start_access; `data` is what a read or atomic returns.
+  virtual void access_done(std::uint32_t tag, std::span<const std::byte> data) = 0;
 };
 
 /// The interrupt line from the event queue to the core.

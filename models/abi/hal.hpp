@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -75,6 +76,33 @@ struct poll_request {
   std::uint64_t period_cycles{100};
 };
 
+/// What firmware waits for in global memory: a 64-bit word that `expected_writer` is to set. A note for
+/// reports of hangs; the looking is done by the firmware's own loads. Words are compared modulo 2^32.
+struct signal_watch {
+  address at{};
+  compare how{compare::eq};
+  std::uint64_t value{};
+  bool or_next{};  ///< value + 1 (modulo 2^32) will do, too
+  pe_coord expected_writer;
+
+  [[nodiscard]] bool satisfied_by(std::uint64_t word) const {
+    const auto seen = static_cast<std::uint32_t>(word);
+    const auto wanted = static_cast<std::uint32_t>(value);
+    return holds(how, seen, wanted) || (or_next && seen == wanted + 1U);
+  }
+};
+
+/// What firmware counts of itself.
+enum class firmware_count : std::uint8_t {
+  signals_set,       ///< of rank barriers
+  flags_checked,     ///< waits of rank barriers that ended
+  core_signals_set,  ///< of core barriers
+  core_flags_checked,
+  polls,    ///< looks at a flag, those in vain included
+  barriers  ///< rank barriers this PE has left
+};
+inline constexpr unsigned firmware_counts = 6;
+
 /// What the firmware is doing, for the timeline and the flight recorder; costs no time.
 struct step_marker {
   std::string_view name;
@@ -113,8 +141,32 @@ class hal {
   /// Sleeps until an event is queued in ipcq_event; returns at once if one is already there.
   virtual void wait_for_event() = 0;
 
+  /// The same, but returns when now() has reached `when` even without an event (the PE's timer).
+  virtual void wait_for_event_until(sim_time when) = 0;
+
   /// Loads the word every period until the comparison holds.
   virtual void poll_until(const poll_request& wanted) = 0;
+
+  // --- global memory (HBM and SRAM of any cube), by physical address --------------------------------
+  // Cacheable accesses go through this PE's data cache: 64-byte lines, write-back, write-allocate, not
+  // coherent with anybody. An access lies within one line.
+  virtual void load_global(address at, std::span<std::byte> out) = 0;
+  virtual void store_global(address at, std::span<const std::byte> in) = 0;
+  /// Writes the line back if it is dirty and drops it. Returns before the memory has acknowledged; an
+  /// access to the line waits for that.
+  virtual void dcci_line(address at) = 0;
+  virtual void dcci_all() = 0;
+  /// Waits until the memories have acknowledged everything this PE has written.
+  virtual void pipe_barrier() = 0;
+  /// Around the data cache, and blind to what lies in it.
+  virtual void load_uncached(address at, std::span<std::byte> out) = 0;
+  /// Adds to the 64-bit word at `at` (a multiple of 8) in one piece, at the memory and around the data
+  /// cache. Returns what it held before.
+  virtual std::uint64_t add_at_memory(address at, std::uint64_t value) = 0;
+  /// From here to watch({}) the firmware only looks at this word again and again; costs no time.
+  virtual void watch(const std::optional<signal_watch>& wanted) = 0;
+  /// Costs no time.
+  virtual void count(firmware_count what, std::uint64_t n) = 0;
 
   [[nodiscard]] virtual sim_time now() const = 0;
   virtual void mark_step(const step_marker& step) = 0;

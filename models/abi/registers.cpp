@@ -25,8 +25,9 @@ constexpr std::array map{
         "{copies done[31:0], copies started[63:32]}. Done means every byte is acknowledged written."},
     register_description{dma_arm, "DMA_ARM", access::write_only, 0,
                          "Writing N queues a dma_done event once N copies are done. One-shot."},
-    register_description{core_errata, "CORE_ERRATA", access::read_write, 0,
-                         "Firmware defects switched on, one bit each."},
+    register_description{
+        core_errata, "CORE_ERRATA", access::read_write, 0,
+        "Firmware defects switched on, one bit each (models/abi/errata.hpp; config ccl.errata)."},
     register_description{core_status, "CORE_STATUS", access::read_only, 0,
                          "0 idle, 1 waiting for its start time, 2 running, 3 asleep, 4 done."},
     register_description{core_start_time, "CORE_START_TIME", access::read_only, 0,

@@ -36,7 +36,8 @@ class wait_graph {
       for (std::size_t d = 0; d < dumps_[i].queue_pairs.size(); ++d)
         add_waits({i, static_cast<comm::direction>(d)});
       if (dumps_[i].awaits_copy) add_own({i, 0}, wait_kind::copy);
-      if (dumps_[i].polls) add_poll(i);
+      if (dumps_[i].polls) add_poll(i, dumps_[i].polls->expected_writer);
+      if (dumps_[i].watches) add_poll(i, dumps_[i].watches->expected_writer);
     }
   }
 
@@ -130,8 +131,8 @@ class wait_graph {
   }
 
   /// A wait for a word that another PE is to write.
-  void add_poll(std::size_t dump) {
-    const pe_coord self = dumps_[dump].pe, writer = dumps_[dump].polls->expected_writer;
+  void add_poll(std::size_t dump, pe_coord writer) {
+    const pe_coord self = dumps_[dump].pe;
     const auto at = std::lower_bound(dumps_.begin(), dumps_.end(), writer,
                                      [](const pe_dump& d, pe_coord p) { return d.pe < p; });
     wait_edge e{self, 0, wait_kind::memory, wait_cause::unwired, writer, 0, 0};

@@ -21,9 +21,10 @@ struct pe_dump {
   pe_coord pe;
   events::core_state state{};
   std::vector<protocol::queue_pair_state> queue_pairs;
-  std::string step;                          ///< the step the kernel was in; may be empty
-  bool awaits_copy{};                        ///< DMA_ARM waits for a copy of this PE
-  std::optional<abi::poll_request> polls{};  ///< the word its firmware polls
+  std::string step;                            ///< the step the kernel was in; may be empty
+  bool awaits_copy{};                          ///< DMA_ARM waits for a copy of this PE
+  std::optional<abi::poll_request> polls{};    ///< the word its firmware polls
+  std::optional<abi::signal_watch> watches{};  ///< the same in global memory
 };
 
 /// A message or credit that one engine has sent and that has not taken effect at the other.

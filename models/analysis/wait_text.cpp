@@ -62,6 +62,13 @@ class writer {
   std::string describe(const wait_edge& e) const {
     if (e.kind == wait_kind::copy)
       return fmt::format("{} waits for its own DMA to finish a copy", pe_path(shape_, e.waiter));
+    if (e.kind == wait_kind::memory && dump_of(e.waiter).watches) {
+      const abi::signal_watch& w = *dump_of(e.waiter).watches;
+      return fmt::format("{} waits until the word at {} is {} {}{}, which {} is expected to set{}",
+                         pe_path(shape_, e.waiter), abi::describe(w.at), abi::to_string(w.how), w.value,
+                         w.or_next ? " or the next" : "", pe_path(shape_, e.on),
+                         e.cause == wait_cause::peer ? "" : " and has no part in this run");
+    }
     if (e.kind == wait_kind::memory) {
       const abi::poll_request& p = *dump_of(e.waiter).polls;
       return fmt::format(

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <tuple>
 
-#include "models/comm/double_tree.hpp"
 #include "models/comm/peer_patterns.hpp"
 #include "models/comm/two_level.hpp"
 #include "models/config/pod_grid.hpp"
@@ -157,6 +156,8 @@ std::vector<edge> intercube(const pattern_context& c) {
 std::vector<pattern_entry> builtin_patterns() {
   return {{"ring_1d", "a ring over all ranks, both directions (E, W)", ring_1d},
           {"ring_1d_unidir", "a ring over all ranks, one way (send E, receive W)", ring_1d_unidir},
+          {"none", "no queue pairs: for what goes through global memory",
+           [](const pattern_context&) { return std::vector<edge>{}; }},
           {"intercube",
            "pe0 of each cube: rows and the root's column of each SIP, and the roots between SIPs", intercube},
           {"circulant", "rank r with ranks r + 1, r + 2, r + 4, ..., both ways (up0, down0, up1, ...)",
@@ -165,8 +166,6 @@ std::vector<pattern_entry> builtin_patterns() {
            circulant_names(), true},
           {"pairwise", "every rank with every other, both ways (peer+1, peer+2, ...)", pairwise,
            pairwise_names(), true},
-          {"rooted_double_tree", "two trees over all ranks but the root, which is above both", rooted_double_tree,
-       rooted_double_tree_names(), true},
       {"two_level_rings",
        "a ring over the members of each SIP (E, W), and over the SIPs for every place within one (global_E, "
        "global_W)",

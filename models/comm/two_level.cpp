@@ -20,7 +20,7 @@ void add_ring(std::vector<edge>& edges, const std::vector<pe_coord>& stops, dire
 
 }  // namespace
 
-rank_grid grid_of(const group& g) {
+sip_rows sip_rows_of(const group& g) {
   const auto n = static_cast<std::uint32_t>(g.members.size());
   if (n == 0) return {1, 0};
   std::uint32_t columns = 0;
@@ -48,7 +48,7 @@ std::uint32_t cycle_position(std::uint32_t x, std::uint32_t y, std::uint32_t col
   return y * columns + (y % 2 == 0 ? x : columns - 1 - x);
 }
 
-std::vector<std::uint32_t> row_ring(const pattern_context& c, const rank_grid& g, std::uint32_t row) {
+std::vector<std::uint32_t> row_ring(const pattern_context& c, const sip_rows& g, std::uint32_t row) {
   const auto key = [&](std::uint32_t column) {
     const pe_coord& m = c.members.members[g.rank_at(row, column)];
     const auto [x, y] = std::pair{c.shape.cube_x(m.cube), c.shape.cube_y(m.cube)};
@@ -61,7 +61,7 @@ std::vector<std::uint32_t> row_ring(const pattern_context& c, const rank_grid& g
 }
 
 std::vector<edge> two_level_rings(const pattern_context& c) {
-  const rank_grid g = grid_of(c.members);
+  const sip_rows g = sip_rows_of(c.members);
   std::vector<edge> edges;
   for (std::uint32_t row = 0; row < g.rows; ++row) {
     std::vector<pe_coord> stops;
@@ -78,15 +78,15 @@ std::vector<edge> two_level_rings(const pattern_context& c) {
   return edges;
 }
 
-direction column_ahead(const rank_grid&, std::uint32_t distance) {
+direction column_ahead(const sip_rows&, std::uint32_t distance) {
   return static_cast<direction>(distance - 1);
 }
-direction row_ahead(const rank_grid& g, std::uint32_t distance) {
+direction row_ahead(const sip_rows& g, std::uint32_t distance) {
   return static_cast<direction>(g.rows - 1 + distance - 1);
 }
 
 std::vector<edge> two_level_direct(const pattern_context& c) {
-  const rank_grid g = grid_of(c.members);
+  const sip_rows g = sip_rows_of(c.members);
   const auto& m = c.members.members;
   std::vector<edge> edges;
   for (std::uint32_t rank = 0; rank < m.size(); ++rank) {

@@ -3,12 +3,16 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fnmatch.h>
 #include <optional>
 #include <utility>
 
 #include "models/abi/address.hpp"
+#include "models/abi/errata.hpp"
 #include "models/abi/wire.hpp"
 #include "models/config/overrides.hpp"
+#include "models/config/start_delays.hpp"
+#include "models/config/text.hpp"
 
 namespace diecast::config {
 namespace {
@@ -87,6 +91,13 @@ verdict tcm_has_full_rows(const machine_config& c) {
   return broken_rule{"the TCM is not a whole number of rows over all banks",
                      fmt::format("{} KiB", c.pe.tcm_kib),
                      fmt::format("a multiple of pe.tcm_banks x pe.tcm_bank_bytes = {} B", row)};
+}
+
+verdict errata_have_names(const machine_config& c) {
+  if (abi::parse_errata(c.ccl.errata)) return {};
+  std::vector<std::string> names{"none"};
+  for (const abi::erratum_description& e : abi::errata()) names.emplace_back(e.name);
+  return broken_rule{"no such firmware defect", c.ccl.errata, join(names)};
 }
 
 verdict slots_are_aligned(const machine_config& c) {
@@ -265,7 +276,23 @@ verdict polls_within_the_watchdog(const machine_config& c) {
                                  2 * period_us)};
 }
 
+verdict start_delays_name_pes(const machine_config& c) {
+  const machine_shape shape = c.shape();
+  for (const start_delay& d : parse_start_delays(c.ccl.start_delays)) {
+    bool found = false;
+    for (std::uint32_t i = 0; i < shape.pes() && !found; ++i) {
+      found = fnmatch(d.match.c_str(), pe_path(shape, shape.pe_at(i)).c_str(), 0) == 0;
+    }
+    if (!found) {
+      return broken_rule{"names no PE of this machine", d.match,
+                         "a glob over paths like " + pe_path(shape, shape.pe_at(0))};
+    }
+  }
+  return {};
+}
+
 const rule rules[]{
+    {{"ccl.start_delays", "pod.sips", "sip.columns", "sip.rows", "cube.pes"}, start_delays_name_pes},
     {{"sim.watchdog_us", "ipcq.poll_cycles", "ipcq.backpressure", "noc.clock_ghz"},
      polls_within_the_watchdog},
     {{"sip.columns", "sip.rows"}, cubes_fit_the_address},
@@ -298,6 +325,7 @@ const rule rules[]{
     {{"hbm.tras_ns", "hbm.trcd_rd_ns", "hbm.model"}, rows_stay_open},
     {{"hbm.address_map"}, address_map_names_fields},
     {{"hbm.drain_low", "hbm.drain_high"}, drain_marks_ordered},
+    {{"ccl.errata"}, errata_have_names},
     {{"hbm.trfc_ns", "hbm.trefi_ns", "hbm.refresh", "hbm.model"}, refresh_fits},
     {{"hbm.trfcpb_ns", "hbm.trc_ns", "hbm.trefi_ns", "hbm.refresh", "hbm.model"}, bank_refresh_fits},
 };

@@ -104,6 +104,8 @@ block_table pe_table() {
              "From an event to the first instruction of the woken firmware.", assumption)
       .count(&b::task_switch_cycles, "task_switch_cycles", "cycles", 0, 10'000,
              "Switch between cooperative tasks of one PE.", assumption)
+      .count(&b::task_quantum_cycles, "task_quantum_cycles", "cycles", 1, 1'000'000'000,
+             "Longest piece of a computation before the other tasks of its PE get their turn.", assumption)
       .count(&b::dma_launch_cycles, "dma_launch_cycles", "cycles", 1, 10'000,
              "From the doorbell to the descriptor in the DMA queue.", "iDMA")
       .count(&b::dma_startup_cycles, "dma_startup_cycles", "cycles", 0, 10'000,
@@ -115,6 +117,16 @@ block_table pe_table() {
              "Share of the compute port in the DMA's weighted round-robin.", assumption)
       .count(&b::dma_ipcq_weight, "dma_ipcq_weight", "", 1, 1000,
              "Share of the IPCQ port in the DMA's weighted round-robin.", assumption)
+      .count(&b::cache_sets, "cache_sets", "", 1, 65'536,
+             "Sets of the core's data cache (64-byte lines, write-back, not coherent).", assumption)
+      .count(&b::cache_ways, "cache_ways", "", 1, 64, "Lines of a set.", assumption)
+      .count(&b::cache_hit_cycles, "cache_hit_cycles", "cycles", 1, 1000,
+             "Access to a line that is in the data cache.", assumption)
+      .count(&b::cache_dcci_cycles, "cache_dcci_cycles", "cycles", 1, 1000,
+             "Clean and invalidate of one line, without its way to memory; of the whole cache: per set.",
+             assumption)
+      .count(&b::cache_write_buffer, "cache_write_buffer", "", 1, 1024,
+             "Lines on their way back to memory before a further one waits.", assumption)
       .table();
 }
 
@@ -172,6 +184,26 @@ block_table ccl_table() {
           "How the hosts write the queue-pair registers: by debug transport at no cost, or in packets over "
           "the fabric before the first launch.",
           "seed IPCQ")
+      .text(&b::start_delays, "start_delays",
+            R"(([^=,]+=[0-9]{1,12}(\.[0-9]+)?(,[^=,]+=[0-9]{1,12}(\.[0-9]+)?)*)?)",
+            "PEs that begin every launch late: GLOB=NS, separated by commas, GLOB over PE paths "
+            "(pod.sip0.cube_0_0.pe1=500); the last that matches counts.",
+            assumption)
+      .count(&b::barrier_radix, "barrier_radix", "", 1, 64,
+             "Radix of group_dissemination: each round signals one less than that many ranks.",
+             "seed barriers")
+      .count(&b::barrier_start, "barrier_start", "", 0, UINT32_MAX,
+             "Counter and flags of a new team; counters run modulo 2^32.", assumption)
+      .count(&b::barrier_skew_ns, "barrier_skew_ns", "ns", 0, 1'000'000'000,
+             "Each PE enters each barrier up to that much later, drawn at random by sim.seed.", assumption)
+      .count(&b::barrier_repeats, "barrier_repeats", "", 1, 1'000'000,
+             "Barriers in one launch, one right after the other; time_ns is that of all of them.", assumption)
+      .count(&b::signal_poll_cycles, "signal_poll_cycles", "cycles", 1, 1'000'000,
+             "Between two looks at a flag in global memory.", assumption)
+      .text(&b::errata, "errata", "none|[a-z_]+(,[a-z_]+)*",
+            "Firmware defects switched on: none, or names from the table of docs/barriers.md, separated by "
+            "commas.",
+            assumption)
       .count(&b::root_rank, "root_rank", "ranks", 0, 1'000'000,
              "Rank that broadcasts and scatters, and to which reduce and gather go.", assumption)
       .table();

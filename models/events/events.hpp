@@ -3,7 +3,9 @@
 // nobody listens. Instances are named by the dense index the netlist gave them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -54,6 +56,15 @@ struct link_occupied {
   std::uint32_t flits{};
 };
 
+enum class memory_phase : std::uint8_t { store, write_back, fill };
+/// A PE's data cache: bytes stored into a line, a whole line written to memory, a whole line fetched.
+struct memory_event {
+  sim_time at;
+  memory_phase phase{};
+  pe_coord pe;
+  abi::address address{};
+  std::span<const std::byte> bytes;  ///< valid during the call only
+};
 /// What a core stands still for: a message to arrive, a slot of the peer to become free, a source to be read
 /// by the DMA engine, a copy to end, something in memory that it polls for, an error to be reported.
 enum class wait_cause : std::uint8_t { data, credit, dma, memory, poll, error };
@@ -110,6 +121,7 @@ class observer {
   virtual void on(const queue_pair_changed&) {}
   virtual void on(const message_event&) {}
   virtual void on(const link_occupied&) {}
+  virtual void on(const memory_event&) {}
   virtual void on(const core_waited&) {}
   virtual void on(const core_worked&) {}
   virtual void on(const transfer_event&) {}
@@ -125,7 +137,8 @@ enum interest : std::uint16_t {
   links = 16,
   work = 32,       ///< core_waited, core_worked
   transfers = 64,  ///< transfer_event, copy_started
-  everything = 127
+  memory = 128,    ///< memory_event
+  everything = 255
 };
 
 /// Fan-out to observers. Modules hold a reference; `wants()` guards the construction of events.
@@ -142,6 +155,7 @@ class hub {
   void publish(const queue_pair_changed& e) const { to_all(queue_pairs, e); }
   void publish(const message_event& e) const { to_all(messages, e); }
   void publish(const link_occupied& e) const { to_all(links, e); }
+  void publish(const memory_event& e) const { to_all(memory, e); }
   void publish(const core_waited& e) const { to_all(work, e); }
   void publish(const core_worked& e) const { to_all(work, e); }
   void publish(const transfer_event& e) const { to_all(transfers, e); }

@@ -20,7 +20,10 @@
 #include "platforms/io/output_dir.hpp"
 #include "platforms/io/paths.hpp"
 #include "platforms/io/result_json.hpp"
+#include "platforms/io/workload_json.hpp"
+#include "platforms/io/workload_result.hpp"
 #include "platforms/run/child.hpp"
+#include "platforms/run/isolate.hpp"
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/simulate.hpp"
 
@@ -34,16 +37,35 @@ constexpr int output_failed = 5;
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
-config::machine_config load_machine(const registries& tables, const options& o) {
+platforms::loaded_config load_machine(const registries& tables, const options& o) {
   platforms::config_request request;
   const platform_entry& p = tables.platform;
   request.file = o.config.empty() ? platforms::default_config(p.default_config, p.data_dir)
                                   : std::filesystem::path(o.config);
   if (!p.data_dir.empty()) request.presets = platforms::presets_dir(p.data_dir);
   request.sets = o.sets;
-  config::machine_config c = platforms::load_config(request).config;
-  p.adapt(c);
-  return c;
+  return platforms::load_config(request);
+}
+
+std::vector<comm::op_schema> schemas_of(const sw::op_table& ops) {
+  std::vector<comm::op_schema> schemas;
+  for (const sw::op_kind& k : ops) schemas.push_back(k.schema);
+  return schemas;
+}
+
+/// A workload file says itself what runs how often on whom.
+void check_workload_flags(const options& o) {
+  const bool streams = !o.workload.empty() && !platforms::is_xml_file(o.workload);
+  std::vector<problem> problems;
+  if (streams) {
+    for (const std::string& flag : o.run_flags) {
+      problems.push_back({flag, "has no meaning beside a --workload of streams", o.workload,
+                          "fields of the ops in the file"});
+    }
+  } else if (o.isolate) {
+    problems.push_back({"--isolate", "has no meaning without streams", o.workload, "a --workload in JSON"});
+  }
+  if (!problems.empty()) throw user_error(std::move(problems));
 }
 
 /// Prints what needs no machine; false when there is more to do.
@@ -54,14 +76,43 @@ bool inform(const registries& tables, const options& o) {
   if (!o.list.empty()) return print(list_text(tables, o.list)), true;
   if (o.doc == "config") return print(platforms::config_markdown()), true;
   if (o.doc == "registers") return print(platforms::registers_markdown()), true;
+  if (o.doc == "workload") return print(platforms::workload_markdown(schemas_of(tables.ops))), true;
   return false;
 }
 
+/// A run per algorithm and team.
+std::vector<platforms::run_point> barrier_points(const options& o,
+                                                 const std::vector<std::string>& algorithms) {
+  std::vector<std::optional<comm::team_spec>> teams(o.teams.begin(), o.teams.end());
+  if (teams.empty()) teams.emplace_back();
+  std::vector<platforms::run_point> points;
+  for (const auto& algorithm : algorithms) {
+    for (const auto& team : teams) {
+      platforms::run_point p;
+      p.collective = o.collective;
+      p.algorithm = algorithm;
+      p.ranks = o.ranks;
+      p.team = team;
+      p.iters = o.iters;
+      p.warmup = o.warmup;
+      p.vcd = o.vcd;
+      p.ccl_trace = o.ccl_trace;
+      points.push_back(std::move(p));
+    }
+  }
+  if (!o.vcd.empty() && points.size() > 1) {
+    throw user_error(problem{"--vcd", fmt::format("{} runs cannot share one waveform", points.size()), o.vcd,
+                             "a single algorithm and team"});
+  }
+  return points;
+}
+
 std::vector<platforms::run_point> points_of(const registries& tables, const options& o) {
+  check_workload_flags(o);
   std::vector<std::string> algorithms = o.algorithms;
   if (o.workload.empty()) {
     const auto known = platforms::algorithms_of(tables, o.collective);
-    if (algorithms.empty()) algorithms = {known.front()};
+    if (algorithms.empty()) algorithms = {o.collective == "barrier" ? "auto" : known.front()};
     if (algorithms == std::vector<std::string>{"all"}) {
       algorithms = platforms::algorithms_of(tables, o.collective, o.ranks);
     }
@@ -72,6 +123,11 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
     }
     algorithms = {""};
   }
+  if (!o.teams.empty() && (o.collective != "barrier" || !o.workload.empty())) {
+    throw user_error(problem{"--team", "has a meaning for barriers only", comm::to_text(o.teams.front()),
+                             "--collective barrier"});
+  }
+  if (o.collective == "barrier" && o.workload.empty()) return barrier_points(o, algorithms);
   std::vector<platforms::run_point> points;
   for (const auto& algorithm : algorithms) {
     for (const std::uint64_t bytes : o.bytes) {
@@ -130,10 +186,12 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(
 
 class reporter {
  public:
-  reporter(const registries& tables, const options& o, const config::machine_config& c, int argc, char** argv)
+  reporter(const registries& tables, const options& o, const config::machine_config& c,
+           std::vector<platforms::unread_key> unread, int argc, char** argv)
       : options_(o) {
     context_ = {tables.platform.name, DIECAST_VERSION,     platforms::config_sha256(c),
-                c.sim.seed,           {argv, argv + argc}, c.shape()};
+                c.sim.seed,           {argv, argv + argc}, c.shape(),
+                std::move(unread)};
     if (!o.out.empty()) {
       out_.emplace(o.out, std::vector<std::filesystem::path>{o.vcd, o.timeline});
       out_->write("config.json", platforms::dump_config(c));
@@ -143,12 +201,13 @@ class reporter {
   void start(const std::vector<std::unique_ptr<platforms::prepared_run>>& runs) {
     planned_ = runs.size();
     for (const auto& r : runs) width_ = std::max(width_, r->point.algorithm.size());
-    if (table()) print(platforms::table_header(width_));
+    if (table()) print(platforms::unread_text(context_.unread) + platforms::table_header(width_));
   }
 
   void add(run_outcome o) {
     if (table()) {
       print(platforms::table_row(o, width_));
+      print(platforms::workload_table(o));
       for (const auto& note : o.notes) print(fmt::format("            note: {}\n", note));
       std::fflush(stdout);
     }
@@ -197,8 +256,8 @@ class reporter {
   std::vector<run_outcome> outcomes_;
 };
 
-int run_points(const registries& tables, const options& o, const platforms::machine_model& machine, int argc,
-               char** argv) {
+int run_points(const registries& tables, const options& o, const platforms::machine_model& machine,
+               std::vector<platforms::unread_key> unread, int argc, char** argv) {
   const auto runs = prepare_all(machine, tables, points_of(tables, o));
   if (o.dump_install) {
     for (const auto& r : runs) {
@@ -207,7 +266,7 @@ int run_points(const registries& tables, const options& o, const platforms::mach
     }
     return 0;
   }
-  reporter report(tables, o, machine.config, argc, argv);
+  reporter report(tables, o, machine.config, std::move(unread), argc, argv);
   claim_file("--vcd", o.vcd);  // after --out, in whose directory it may lie
   claim_file("--timeline", o.timeline);
   report.start(runs);
@@ -215,6 +274,7 @@ int run_points(const registries& tables, const options& o, const platforms::mach
   for (const auto& r : runs) {
     run_outcome outcome = platforms::run_in_child([&] { return platforms::simulate(*r, tables); });
     if (outcome.collective.empty()) r->describe(outcome);  // its process died
+    if (o.isolate) platforms::add_isolated_times(*r, tables, outcome);
     report.add(std::move(outcome));
     if (report.interrupted()) break;
   }
@@ -225,12 +285,14 @@ int run_checked(const registries& tables, int argc, char** argv) {
   check(tables);
   const options o = parse_options(argc, argv);
   if (inform(tables, o)) return 0;
-  const config::machine_config config = load_machine(tables, o);
+  const platforms::loaded_config given = load_machine(tables, o);
+  config::machine_config config = given.config;
+  tables.platform.adapt(config);
   if (o.dump_config) return print(platforms::dump_config(config)), 0;
   const platforms::machine_model machine(config);
   if (o.check_config) return print(balance_text(machine)), 0;
   if (o.print_map) return print(map_text(machine)), 0;
-  return run_points(tables, o, machine, argc, argv);
+  return run_points(tables, o, machine, platforms::unread_keys(given, config), argc, argv);
 }
 
 }  // namespace

@@ -40,14 +40,19 @@ po::options_description run_options() {
       "iters", text("N"), "timed repetitions (1)")("warmup", text("N"), "untimed repetitions first (0)")(
       "data", text("exact|rank_plus_one"), "contents of the vectors (exact)")(
       "no-data", "timing only: no payload bytes are stored, nothing is verified")(
-      "workload", text("FILE.xml"), "run an MSCCL algorithm program");
+      "team", text("START:STRIDE:SIZE[,..]|RANK+RANK+..|FROM..TO[:xF]"),
+      "ranks of a barrier; FROM..TO: one run per size (all ranks)")(
+      "workload", text("FILE"),
+      "run streams of ops (JSON) or an MSCCL algorithm program (XML); see --list ops")(
+      "isolate", "run each stream of the workload alone, too, and report its slowdown");
   return d;
 }
 
 po::options_description output_options() {
   po::options_description d("Output");
-  d.add_options()("out", po::value<std::string>()->value_name("DIR"),
-                  "write result.json, config.json, links.csv, ipcq.csv there")(
+  d.add_options()(
+      "out", po::value<std::string>()->value_name("DIR"),
+      "write result.json, config.json, links.csv, ipcq.csv, hbm.csv and critical_path.json there")(
       "format", po::value<std::string>()->value_name("table|json|csv"), "what goes to stdout (table)")(
       "vcd", po::value<std::string>()->value_name("FILE"), "write a waveform")(
       "vcd-scope", po::value<std::string>()->value_name("GLOB"),
@@ -69,9 +74,9 @@ po::options_description output_options() {
 po::options_description other_options() {
   po::options_description d("Information");
   d.add_options()("list", po::value<std::string>()->value_name("WHAT"),
-                  "algorithms, patterns, mappers or presets")("schema",
-                                                              "print the JSON Schema of config files")(
-      "doc", po::value<std::string>()->value_name("config|registers"),
+                  "algorithms, patterns, mappers, ops or presets")("schema",
+                                                                   "print the JSON Schema of config files")(
+      "doc", po::value<std::string>()->value_name("config|registers|workload"),
       "print a generated reference page (Markdown)")("version", "print the version")("help", "print this");
   return d;
 }
@@ -114,8 +119,14 @@ void read_run(flag_reader& r, options& o) {
   r.with("data", [&](const string& f, const string& v) {
     o.pattern_data = choose<string>(f, v, {{"exact", "exact"}, {"rank_plus_one", "rank_plus_one"}});
   });
+  r.with("team", [&](const string&, const string& v) { o.teams = parse_teams(v); });
   r.with("workload", [&](const string&, const string& v) { o.workload = v; });
   o.no_data = r.flag("no-data");
+  o.isolate = r.flag("isolate");
+  for (const char* name :
+       {"collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup", "data", "team"}) {
+    if (r.flag(name)) o.run_flags.push_back(std::string("--") + name);
+  }
 }
 
 /// The environment's way to ask for --ccl-trace.
@@ -153,10 +164,12 @@ void read_information(flag_reader& r, options& o) {
                             {{"algorithms", "algorithms"},
                              {"patterns", "patterns"},
                              {"mappers", "mappers"},
+                             {"ops", "ops"},
                              {"presets", "presets"}});
   });
   r.with("doc", [&](const string& f, const string& v) {
-    o.doc = choose<string>(f, v, {{"config", "config"}, {"registers", "registers"}});
+    o.doc =
+        choose<string>(f, v, {{"config", "config"}, {"registers", "registers"}, {"workload", "workload"}});
   });
   o.help = r.flag("help");
   o.version = r.flag("version");
@@ -221,7 +234,8 @@ std::string help_text(const platform_entry& platform) {
   text << platform.name << ": " << platform.description << "\n\nUsage: " << platform.name
        << " [flags]\n\nExamples:\n  " << platform.name
        << " --collective all_reduce --bytes 4KiB:64KiB:x4 --out out\n  " << platform.name
-       << " --set ccl.root=corner --set ipcq.n_slots=2\n  " << platform.name << " --check-config\n"
+       << " --set ccl.root=corner --set ipcq.n_slots=2\n  " << platform.name
+       << " --bytes 64KiB --out out --timeline timeline.json\n  " << platform.name << " --check-config\n"
        << all_options()
        << "\nExit codes: 0 verified (or not checked, said so), 1 wrong result, 2 usage or config error, 3 "
           "deadlock,\n"

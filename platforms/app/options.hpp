@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/comm/patterns.hpp"
+#include "models/comm/sync_layout.hpp"
 #include "models/numeric/types.hpp"
 #include "platforms/app/registries.hpp"
 #include "platforms/run/progress.hpp"
@@ -40,7 +41,10 @@ struct options {
   std::uint64_t warmup{0};
   bool no_data{};
   std::string pattern_data{"exact"};
+  std::vector<comm::team_spec> teams;  ///< of barriers; empty: all ranks
   std::string workload;
+  bool isolate{};
+  std::vector<std::string> run_flags;  ///< "--bytes" and the like: those that were given of what to run
 };
 
 /// Throws user_error with every problem: unknown or abbreviated flags (with the nearest known one),
@@ -49,6 +53,9 @@ struct options {
 
 /// The text of --help.
 [[nodiscard]] std::string help_text(const platform_entry& platform);
+
+/// "0:1:8", "0+3+5", "2..64" or "2..64:x2" (teams of the first ranks), joined by commas. Throws user_error.
+[[nodiscard]] std::vector<comm::team_spec> parse_teams(const std::string& text);
 
 /// "64KiB", "4KiB:1MiB:x4", "4KiB:16KiB:+4KiB"; without a step the factor is 2. Throws user_error.
 [[nodiscard]] std::vector<std::uint64_t> parse_sizes(const std::string& text);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fmt/format.h>
 
 #include "models/types/error.hpp"
@@ -22,15 +23,17 @@ namespace {
 
 using platforms::run_status;
 
+constexpr int output_failed = 5;
+
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
-config::machine_config load_machine(const registries& tables, const options& o) {
+platforms::loaded_config load_machine(const registries& tables, const options& o) {
   platforms::config_request request;
   request.file = o.config.empty() ? platforms::default_config(tables.default_config, tables.data_dir)
                                   : std::filesystem::path(o.config);
   if (!tables.data_dir.empty()) request.presets = platforms::presets_dir(tables.data_dir);
   request.sets = o.sets;
-  return platforms::load_config(request).config;
+  return platforms::load_config(request);
 }
 
 /// Prints what needs no memory; false when there is more to do.
@@ -64,6 +67,8 @@ std::vector<study_point> points_of(const options& o, const config::machine_confi
   point.stride_bytes = o.stride_bytes;
   point.check_data = o.check_data;
   point.progress = o.progress;
+  point.vcd = o.vcd;
+  point.timeline = o.timeline;
   std::vector<pace> paces = o.paces;
   if (o.replay.empty()) {
     point.read_fraction = o.read_fraction.value_or(1.0);
@@ -122,17 +127,18 @@ study_outcome run_in_child(const study_point& point, const config::machine_confi
 
 class reporter {
  public:
-  reporter(const registries& tables, const options& o, const config::machine_config& c, int argc, char** argv)
+  reporter(const registries& tables, const options& o, const config::machine_config& c,
+           std::vector<platforms::unread_key> unread, int argc, char** argv)
       : options_(o), config_(c) {
-    context_ = {tables.name, DIECAST_VERSION,     platforms::config_sha256(c),
-                c.sim.seed,  {argv, argv + argc}, {}};
+    context_ = {tables.name, DIECAST_VERSION,  platforms::config_sha256(c), c.sim.seed, {argv, argv + argc},
+                {},          std::move(unread)};
     if (o.out.empty()) return;
-    out_.emplace(o.out);
+    out_.emplace(o.out, std::vector<std::filesystem::path>{o.vcd, o.timeline});
     out_->write("config.json", platforms::dump_config(c));
   }
 
   void start() const {
-    if (table()) print(table_header());
+    if (table()) print(platforms::unread_text(context_.unread) + table_header());
   }
 
   void add(study_outcome o) {
@@ -153,6 +159,10 @@ class reporter {
     if (options_.format == output_format::csv) print(result_csv(outcomes_));
     if (out_) out_->write("result.json", json);
     const run_status status = worst(outcomes_);
+    const auto lost = [](const study_outcome& o) { return o.output_lost; };
+    if (status != run_status::internal && std::any_of(outcomes_.begin(), outcomes_.end(), lost)) {
+      return output_failed;
+    }
     if (status == run_status::interrupted) return 128 + platforms::interrupt_signal();
     return platforms::exit_code(status);
   }
@@ -170,11 +180,14 @@ class reporter {
 int run_checked(const registries& tables, int argc, char** argv) {
   const options o = parse_options(argc, argv);
   if (inform(tables, o)) return 0;
-  const config::machine_config config = load_machine(tables, o);
+  const platforms::loaded_config given = load_machine(tables, o);
+  const config::machine_config& config = given.config;
   if (o.dump_config) return print(platforms::dump_config(config)), 0;
   if (o.check_config) return print(memory_text(config.hbm)), 0;
   const auto points = points_of(o, config);
-  reporter report(tables, o, config, argc, argv);
+  reporter report(tables, o, config, platforms::unread_keys(given, {"hbm", "sim", "trace"}), argc, argv);
+  app::claim_file("--vcd", o.vcd);
+  app::claim_file("--timeline", o.timeline);
   report.start();
   platforms::install_signal_handlers();
   for (const auto& p : points) {

@@ -54,6 +54,11 @@ po::options_description output_options() {
   po::options_description d("Output");
   d.add_options()("out", text("DIR"), "write result.json and config.json there")(
       "format", text("table|json|csv"), "what goes to stdout (table)")(
+      "vcd", text("FILE"), "write a waveform: commands and rows of each channel; one pace only")(
+      "vcd-scope", text("GLOB"), "channels in the waveform, e.g. 'hbm.channel0' (*)")(
+      "vcd-window", text("FROM:TO"), "part of the run in the waveform, in ns; either end may be left out")(
+      "timeline", text("FILE"), "write the commands of each channel for Perfetto; one pace only")(
+      "timeline-scope", text("GLOB"), "channels in the timeline (*)")(
       "progress", text("auto|on|off"), "a bar on stderr; auto: on a terminal, after two seconds (auto)")(
       "quiet", "print no table");
   return d;
@@ -183,6 +188,16 @@ options parse_options(int argc, const char* const* argv) {
     o.format = app::choose<output_format>(
         f, v, {{"table", output_format::table}, {"json", output_format::json}, {"csv", output_format::csv}});
   });
+  r.with("vcd", [&](const string&, const string& v) { o.vcd = v; });
+  r.with("vcd-scope", [&](const string&, const string& v) { o.sets.push_back("trace.vcd_scope=" + v); });
+  r.with("vcd-window", [&](const string& f, const string& v) { app::add_window(f, v, o.sets); });
+  r.with("timeline", [&](const string&, const string& v) { o.timeline = v; });
+  r.with("timeline-scope",
+         [&](const string&, const string& v) { o.sets.push_back("trace.timeline_scope=" + v); });
+  for (const auto& [flag, file] : {std::pair{"--vcd", &o.vcd}, std::pair{"--timeline", &o.timeline}}) {
+    if (file->empty() || o.paces.size() <= 1) continue;
+    r.add({flag, std::to_string(o.paces.size()) + " runs cannot share one file", *file, "a single pace"});
+  }
   r.with("progress", [&](const string& f, const string& v) { o.progress = app::progress_argument(f, v); });
   r.with("list", [&](const string& f, const string& v) {
     o.list = app::choose<string>(f, v, {{"patterns", "patterns"}, {"presets", "presets"}});

@@ -20,6 +20,7 @@ struct options {
   std::string out;
   output_format format{output_format::table};
   bool quiet{};
+  std::string vcd, timeline;
   platforms::progress_mode progress{platforms::progress_mode::automatic};
 
   traffic::memory_pattern pattern{traffic::memory_pattern::seq};

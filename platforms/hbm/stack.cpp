@@ -81,6 +81,15 @@ stack::stack(sc_core::sc_module_name module_name, const study_point& point,
   }
 }
 
+std::vector<hw::hbm_controller*> stack::controllers() const {
+  std::vector<hw::hbm_controller*> found;
+  for (const auto& c : channels_) {
+    auto* const controller = dynamic_cast<hw::hbm_controller*>(c->memory.module.get());
+    if (controller != nullptr) found.push_back(controller);
+  }
+  return found;
+}
+
 void stack::read_lost_time() {
   for (const auto& c : channels_) {
     auto* controller = dynamic_cast<hw::hbm_controller*>(c->memory.module.get());

@@ -7,6 +7,7 @@
 #include <systemc>
 #include <vector>
 
+#include "hw/hbm/hbm_controller.hpp"
 #include "hw/traffic/memory_traffic.hpp"
 #include "models/timing/lost_time.hpp"
 #include "platforms/hbm/study.hpp"
@@ -30,6 +31,8 @@ class stack : public sc_core::sc_module {
   [[nodiscard]] bool finished() const;
   /// Requests answered, of all channels.
   [[nodiscard]] std::uint64_t answered() const;
+  /// Of channels with banks.
+  [[nodiscard]] std::vector<hw::hbm_controller*> controllers() const;
   /// Reads the accounts of lost time as they stand now.
   void read_lost_time();
 

@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <memory>
 #include <utility>
 
 #include "hw/hbm/hbm_controller.hpp"
 #include "hw/hbm/hbm_simple.hpp"
+#include "models/types/error.hpp"
 #include "platforms/hbm/stack.hpp"
+#include "platforms/observe/timeline.hpp"
+#include "platforms/observe/vcd_writer.hpp"
 #include "platforms/run/kernel.hpp"
 
 namespace diecast::hbm {
@@ -135,6 +139,67 @@ netlist::memory_block make_hbm(const char* name, const config::machine_config& c
   return netlist::memory_block_of(hw::make_hbm(name, config.hbm, config.sim.strict_memory, faults));
 }
 
+/// The files of a run's observers.
+class watching {
+ public:
+  watching(const study_point& point, const config::machine_config& config, const stack& machine)
+      : vcd_(waveform_of(point, config, machine)),
+        timeline_(timeline_of(point, config)),
+        taps_(machine.controllers(), listeners()) {}
+
+  void catch_up() {
+    if (!vcd_) return;
+    taps_.catch_up();
+    vcd_->flush_before(hw::now());
+  }
+  void finish(study_outcome& o) {
+    taps_.catch_up();
+    if (vcd_) finish_file(*vcd_, o);
+    if (timeline_) finish_file(*timeline_, o);
+  }
+
+ private:
+  static config::machine_config without_pod(config::machine_config c) {
+    c.pod.sips = c.sip.columns = c.sip.rows = 1;
+    c.cube.pes = 0;  // none are built
+    return c;
+  }
+  static std::unique_ptr<observe::vcd_writer> waveform_of(const study_point& point,
+                                                          const config::machine_config& config,
+                                                          const stack& machine) {
+    if (point.vcd.empty()) return {};
+    std::vector<std::string> paths;
+    for (const hw::hbm_controller* c : machine.controllers()) paths.emplace_back(c->name());
+    return std::make_unique<observe::vcd_writer>(point.vcd, without_pod(config), nullptr,
+                                                 comm::install_plan{}, paths);
+  }
+  static std::unique_ptr<observe::timeline> timeline_of(const study_point& point,
+                                                        const config::machine_config& config) {
+    if (point.timeline.empty()) return {};
+    return std::make_unique<observe::timeline>(point.timeline, without_pod(config), nullptr,
+                                               comm::install_plan{}, comm::generic_names());
+  }
+  [[nodiscard]] std::vector<observe::dram_listener*> listeners() const {
+    std::vector<observe::dram_listener*> all;
+    if (vcd_) all.push_back(vcd_.get());
+    if (timeline_) all.push_back(timeline_.get());
+    return all;
+  }
+  template <class Writer>
+  static void finish_file(Writer& writer, study_outcome& o) {
+    try {
+      writer.close(hw::now());
+    } catch (const output_error& e) {
+      o.output_lost = true;
+      o.message += (o.message.empty() ? "" : "\n") + std::string(e.what());
+    }
+  }
+
+  std::unique_ptr<observe::vcd_writer> vcd_;
+  std::unique_ptr<observe::timeline> timeline_;
+  observe::dram_taps taps_;
+};
+
 /// At least 1.
 std::uint64_t requests_of(const study_point& point) {
   std::uint64_t all = point.requests;
@@ -244,6 +309,7 @@ study_outcome simulate(const study_point& point, const config::machine_config& c
   hw::fault_sink faults;
   // Never destroyed: the process ends after its run.
   auto& machine = *new stack("hbm", point, config, make_memory, faults);
+  watching watch(point, config, machine);
   const platforms::stopwatch running;
   platforms::progress_bar bar(point.progress, point.progress_label);
   const auto share_done = [&] {
@@ -251,11 +317,15 @@ study_outcome simulate(const study_point& point, const config::machine_config& c
   };
   const end_of_run end = platforms::run_slices(
       config.sim, [&machine] { return machine.finished(); }, faults, [] { return false; },
-      [&] { bar.update(hw::now(), share_done); });
+      [&] {
+        watch.catch_up();
+        bar.update(hw::now(), share_done);
+      });
   o.wall_s = running.seconds();
   conclude(end, config.sim, machine, faults, o);
   collect_traffic(machine, point.check_data, o);
   collect_banks(machine, o);
+  watch.finish(o);
   o.peak_rss_mib = platforms::peak_rss_mib();
   return o;
 }

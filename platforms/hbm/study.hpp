@@ -45,6 +45,8 @@ struct study_point {
   std::uint32_t request_bytes{};
   pace speed;
   bool check_data{};
+  std::string vcd;       ///< waveform file; empty for none
+  std::string timeline;  ///< Trace Event file; empty for none
   platforms::progress_mode progress{platforms::progress_mode::automatic};
   std::string progress_label;  ///< "run 2 of 5"
 
@@ -60,6 +62,7 @@ struct lost_share {
 
 struct study_outcome {
   platforms::run_status status{platforms::run_status::ok};
+  bool output_lost{};   ///< a waveform or timeline could not be written
   std::string message;  ///< for the user, when status is not ok
 
   std::string pattern, speed;

@@ -108,6 +108,7 @@ std::string or_dash(const std::optional<double>& v, int decimals) {
 
 std::string pack(const study_outcome& o) {
   json j = run_json(o);
+  j["output_lost"] = o.output_lost;
   j["wall_s"] = o.wall_s;
   j["peak_rss_mib"] = o.peak_rss_mib;
   return j.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -117,6 +118,7 @@ study_outcome unpack(const std::string& text) {
   const json j = json::parse(text);
   study_outcome o;
   each_field(o, [&j](const char* name, auto& value) { read(j, name, value); });
+  read(j, "output_lost", o.output_lost);
   if (j.at("lost_time").is_object()) {
     for (const auto& [limit, percent] : j.at("lost_time").items())
       o.lost_time.push_back({limit, percent.get<double>()});
@@ -141,6 +143,7 @@ std::string result_json(const platforms::result_context& context, const config::
           {{"channels", hbm.ports},
            {"pseudo_channels", hbm.ports * hbm.pseudo_channels},
            {"capacity_mib", hbm.ports * hbm.port_mib}}}};
+  j["unread_keys"] = platforms::paths_of(context.unread);
   j["runs"] = json::array();
   double wall = 0, rss = 0;
   std::uint64_t requests = 0;

@@ -103,6 +103,7 @@ std::string result_json(const platforms::result_context& context, const network&
            {"routers", net.topology.layout({}, {}).routers()},
            {"links", net.topology.mesh_links()},
            {"vcs", net.topology.vcs()}}}};
+  j["unread_keys"] = platforms::paths_of(context.unread);
   j["runs"] = json::array();
   double wall = 0, rss = 0;
   std::uint64_t wakeups = 0, hops = 0;

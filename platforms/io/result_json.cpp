@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "platforms/io/workload_result.hpp"
+
 namespace diecast::platforms {
 namespace {
 
@@ -45,7 +47,9 @@ json run_json(const run_outcome& o) {
          {"stats", stats},
          {"notes", o.notes},
          {"status", to_string(o.status)}};
+  if (!o.team.empty()) j["team"] = o.team;
   if (!o.message.empty()) j["message"] = o.message;
+  write_workload(o, j);
   return j;
 }
 
@@ -94,7 +98,9 @@ void read_run(const json& j, run_outcome& o) {
   for (const auto& [name, value] : j.at("stats").items()) o.stats.emplace_back(name, value.get<double>());
   o.notes = j.at("notes").get<std::vector<std::string>>();
   o.status = status_named(j.at("status"));
+  if (j.contains("team")) o.team = j.at("team");
   if (j.contains("message")) o.message = j.at("message");
+  read_workload(j, o);
 }
 
 }  // namespace
@@ -143,6 +149,12 @@ run_outcome unpack(const std::string& text) {
   return o;
 }
 
+std::vector<std::string> paths_of(const std::vector<unread_key>& keys) {
+  std::vector<std::string> paths;
+  for (const unread_key& k : keys) paths.push_back(k.path);
+  return paths;
+}
+
 std::string result_json(const result_context& context, const std::vector<run_outcome>& runs) {
   json j{{"schema", "diecast.result/1"},
          {"version", context.version},
@@ -152,6 +164,7 @@ std::string result_json(const result_context& context, const std::vector<run_out
          {"argv", context.argv},
          {"machine",
           {{"sips", context.shape.sips}, {"cubes", context.shape.cubes()}, {"pes", context.shape.pes()}}}};
+  j["unread_keys"] = paths_of(context.unread);
   j["runs"] = json::array();
   double wall = 0, rss = 0;
   std::uint64_t wakeups = 0, hops = 0;

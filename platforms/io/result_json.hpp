@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "platforms/io/unread_keys.hpp"
 #include "platforms/run/run_point.hpp"
 
 namespace diecast::platforms {
@@ -17,7 +18,11 @@ struct result_context {
   std::uint64_t seed{};
   std::vector<std::string> argv;
   machine_shape shape;
+  std::vector<unread_key> unread{};  ///< keys given in vain
 };
+
+/// Paths of the keys, as result.json lists them.
+[[nodiscard]] std::vector<std::string> paths_of(const std::vector<unread_key>& keys);
 
 /// schema diecast.result/1
 [[nodiscard]] std::string result_json(const result_context& context, const std::vector<run_outcome>& runs);

@@ -28,12 +28,12 @@ constexpr int output_failed = 5;
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
-config::machine_config load_network(const options& o) {
+platforms::loaded_config load_network(const options& o) {
   platforms::config_request request;
   request.file =
       o.config.empty() ? platforms::default_config("noc_default.json") : std::filesystem::path(o.config);
   request.sets = o.sets;
-  return platforms::load_config(request).config;
+  return platforms::load_config(request);
 }
 
 /// Prints what needs no network; false when there is more to do.
@@ -115,16 +115,19 @@ study_outcome run_in_child(const study_point& point, const network& net) {
 
 class reporter {
  public:
-  reporter(const options& o, const network& net, int argc, char** argv) : options_(o), net_(net) {
+  reporter(const options& o, const network& net, std::vector<platforms::unread_key> unread, int argc,
+           char** argv)
+      : options_(o), net_(net) {
     context_ = {"diecast-noc",       DIECAST_VERSION,     platforms::config_sha256(net.config),
-                net.config.sim.seed, {argv, argv + argc}, {}};
+                net.config.sim.seed, {argv, argv + argc}, {},
+                std::move(unread)};
     if (o.out.empty()) return;
     out_.emplace(o.out, std::vector<std::filesystem::path>{o.vcd, o.timeline});
     out_->write("config.json", platforms::dump_config(net.config));
   }
 
   void start() const {
-    if (table()) print(table_header());
+    if (table()) print(platforms::unread_text(context_.unread) + table_header());
   }
 
   void add(study_outcome o) {
@@ -170,13 +173,14 @@ class reporter {
 int run_checked(int argc, char** argv) {
   const options o = parse_options(argc, argv);
   if (inform(o)) return 0;
-  const config::machine_config written = load_network(o);
+  const platforms::loaded_config given = load_network(o);
+  const config::machine_config& written = given.config;
   const study_point common = common_point(o, written.noc);
   const network net(adapt(written, common.packet_flits));
   if (o.dump_config) return print(platforms::dump_config(net.config)), 0;
   if (o.check_config) return print(network_text(net, common.packet_flits)), 0;
   const auto points = points_of(o, common, net);
-  reporter report(o, net, argc, argv);
+  reporter report(o, net, platforms::unread_keys(given, {"noc", "sim", "trace"}), argc, argv);
   app::claim_file("--vcd", o.vcd);
   app::claim_file("--timeline", o.timeline);
   report.start();

@@ -162,12 +162,13 @@ std::unique_ptr<observe::vcd_writer> waveform_of(const study_point& point, const
   if (point.vcd.empty()) return {};
   config::machine_config c = net.config;
   c.cube.pes = 0;  // none are built
-  return std::make_unique<observe::vcd_writer>(point.vcd, c, net.topology, comm::install_plan{});
+  return std::make_unique<observe::vcd_writer>(point.vcd, c, &net.topology, comm::install_plan{},
+                                               std::vector<std::string>{});
 }
 
 std::unique_ptr<observe::timeline> timeline_of(const study_point& point, const network& net) {
   if (point.timeline.empty()) return {};
-  return std::make_unique<observe::timeline>(point.timeline, net.config, net.topology, comm::install_plan{},
+  return std::make_unique<observe::timeline>(point.timeline, net.config, &net.topology, comm::install_plan{},
                                              comm::generic_names());
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/observe/dram_taps.hpp"
 
-#include "hw/hbm/hbm_controller.hpp"
-
 namespace diecast::observe {
 
 class dram_taps::tap final : public timing::dram_command_observer {
@@ -24,16 +22,37 @@ class dram_taps::tap final : public timing::dram_command_observer {
   dram_channel channel_;
 };
 
-dram_taps::dram_taps(netlist::pod& pod, std::vector<dram_listener*> listeners)
+dram_taps::dram_taps(const std::vector<hw::hbm_controller*>& controllers,
+                     std::vector<dram_listener*> listeners)
     : listeners_(std::move(listeners)) {
   if (listeners_.empty()) return;
-  pod.visit_cubes([this](const netlist::cube& cube) {
+  for (hw::hbm_controller* const c : controllers) taps_.emplace_back(*c, listeners_);
+}
+
+std::vector<hw::hbm_controller*> dram_controllers(netlist::pod& pod) {
+  std::vector<hw::hbm_controller*> found;
+  pod.visit_cubes([&found](const netlist::cube& cube) {
     for (const auto& m : cube.memories()) {
-      if (m == nullptr) continue;
-      auto* const controller = dynamic_cast<hw::hbm_controller*>(m->block.module.get());
-      if (controller != nullptr) taps_.emplace_back(*controller, listeners_);
+      auto* const c = m ? dynamic_cast<hw::hbm_controller*>(m->block.module.get()) : nullptr;
+      if (c != nullptr) found.push_back(c);
     }
   });
+  return found;
+}
+
+std::vector<std::string> dram_channel_paths(const config::machine_config& config,
+                                            const fabric::topology& topology) {
+  std::vector<std::string> paths;
+  if (config.hbm.model != config::hbm_model::bank) return paths;
+  const machine_shape shape = config.shape();
+  for (std::uint32_t number = 0; number < shape.cubes(); ++number) {
+    const sip_id sip{number / shape.cubes_per_sip()};
+    const cube_id cube{number % shape.cubes_per_sip()};
+    for (const fabric::terminal& t : topology.layout(sip, cube).terminals) {
+      if (t.kind == fabric::terminal_kind::hbm) paths.push_back(cube_path(shape, sip, cube) + '.' + t.name);
+    }
+  }
+  return paths;
 }
 
 dram_taps::~dram_taps() = default;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "hw/hbm/hbm_controller.hpp"
 #include "models/timing/fr_fcfs.hpp"
 #include "platforms/netlist/pod.hpp"
 
@@ -27,10 +28,17 @@ class dram_listener {
   virtual void on_dram(const dram_channel& channel, const timing::dram_event& e) = 0;
 };
 
-/// Connects listeners to the channels of a pod; both outlive it.
+/// The controllers with banks of a pod.
+[[nodiscard]] std::vector<hw::hbm_controller*> dram_controllers(netlist::pod& pod);
+/// "pod.sip0.cube_0_0.hbm0": names of the HBM channels that a pod of this config will have; none without
+/// banks.
+[[nodiscard]] std::vector<std::string> dram_channel_paths(const config::machine_config& config,
+                                                          const fabric::topology& topology);
+
+/// Connects listeners to channels; both outlive it.
 class dram_taps {
  public:
-  dram_taps(netlist::pod& pod, std::vector<dram_listener*> listeners);
+  dram_taps(const std::vector<hw::hbm_controller*>& controllers, std::vector<dram_listener*> listeners);
   dram_taps(const dram_taps&) = delete;
   dram_taps& operator=(const dram_taps&) = delete;
   ~dram_taps();
@@ -44,5 +52,10 @@ class dram_taps {
 };
 
 [[nodiscard]] const char* to_string(timing::dram_command c);
+/// Whether a command moves data.
+[[nodiscard]] constexpr bool is_column(timing::dram_command c) {
+  return c == timing::dram_command::read || c == timing::dram_command::write ||
+         c == timing::dram_command::read_precharge || c == timing::dram_command::write_precharge;
+}
 
 }  // namespace diecast::observe

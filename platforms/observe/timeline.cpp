@@ -39,7 +39,7 @@ std::string picoseconds_of(sim_time t) { return fmt::format("{:.3f}", t.ns() * 1
 }  // namespace
 
 timeline::timeline(const std::string& path, const config::machine_config& config,
-                   const fabric::topology& topology, const comm::install_plan& plan,
+                   const fabric::topology* topology, const comm::install_plan& plan,
                    comm::direction_namer names)
     : shape_(config.shape()),
       topology_(topology),
@@ -79,7 +79,8 @@ void timeline::name_pes(const comm::install_plan& plan) {
 }
 
 void timeline::count_links() {
-  for (const fabric::link& l : topology_.links()) {
+  if (topology_ == nullptr) return;
+  for (const fabric::link& l : topology_->links()) {
     if (in_scope(l.name)) ++link_counts_[usage_row(shape_, l)];
   }
 }
@@ -208,13 +209,13 @@ std::uint32_t timeline::link_group(const fabric::link& link) {
 }
 
 track_id timeline::link_track(const events::link_occupied& e) {
-  const fabric::link& link = topology_.links()[e.link];
+  const fabric::link& link = topology_->links()[e.link];
   const std::uint32_t row = e.link * fabric::max_vcs + e.vc + 1;
   return {link_group(link), row};
 }
 
 void timeline::on(const events::link_occupied& e) {
-  const fabric::link& link = topology_.links()[e.link];
+  const fabric::link& link = topology_->links()[e.link];
   const auto [entry, is_new] = links_.try_emplace({e.link, e.vc});
   if (is_new) {
     entry->second = in_scope(link.name);
@@ -237,8 +238,8 @@ track_id timeline::channel_track(const dram_channel& channel) {
   const std::string cube = channel.path.substr(0, channel.path.rfind('.'));
   std::uint32_t number = 0;
   for (; number < shape_.cubes(); ++number) {
-    const pe_coord first = shape_.pe_at(number * shape_.pes_per_cube);
-    if (cube_path(shape_, first.sip, first.cube) == cube) break;
+    const sip_id sip{number / shape_.cubes_per_sip()};
+    if (cube_path(shape_, sip, cube_id{number % shape_.cubes_per_sip()}) == cube) break;
   }
   const std::uint32_t group = number * groups_per_cube + hbm_group;
   if (groups_.insert(group).second) file_.name_group(group, cube + " HBM", group);
@@ -260,13 +261,10 @@ void timeline::on_dram(const dram_channel& channel, const timing::dram_event& e)
   const platforms::trace_events::arguments where{{"bank", fmt::to_string(e.where.bank)},
                                                  {"bank_group", fmt::to_string(e.where.bank_group)},
                                                  {"row", fmt::to_string(e.where.row)}};
-  const auto c = e.command;
-  const bool column = c == timing::dram_command::read || c == timing::dram_command::write ||
-                      c == timing::dram_command::read_precharge || c == timing::dram_command::write_precharge;
-  if (column) {
-    file_.slice(t, to_string(c), "hbm", at, at + p.tick * p.burst, where);
+  if (is_column(e.command)) {
+    file_.slice(t, to_string(e.command), "hbm", at, at + p.tick * p.burst, where);
   } else {
-    file_.instant(t, to_string(c), at, where);
+    file_.instant(t, to_string(e.command), at, where);
   }
 }
 

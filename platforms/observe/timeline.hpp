@@ -29,8 +29,8 @@ namespace diecast::observe {
 
 class timeline final : public events::observer, public dram_listener {
  public:
-  /// Creates the file; throws output_error when that fails.
-  timeline(const std::string& path, const config::machine_config& config, const fabric::topology& topology,
+  /// Creates the file; throws output_error when that fails. `topology`: null without links.
+  timeline(const std::string& path, const config::machine_config& config, const fabric::topology* topology,
            const comm::install_plan& plan, comm::direction_namer names);
 
   /// What it wants to hear of the hub.
@@ -83,7 +83,7 @@ class timeline final : public events::observer, public dram_listener {
   void write_utilization(sim_time end);
 
   machine_shape shape_;
-  const fabric::topology& topology_;
+  const fabric::topology* topology_;
   analysis::queue_ends ends_;
   comm::direction_namer names_;
   std::string glob_;

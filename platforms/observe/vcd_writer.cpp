@@ -44,7 +44,8 @@ std::string binary(std::uint64_t value) {
 }  // namespace
 
 vcd_writer::vcd_writer(const std::string& path, const config::machine_config& config,
-                       const fabric::topology& topology, const comm::install_plan& plan)
+                       const fabric::topology* topology, const comm::install_plan& plan,
+                       const std::vector<std::string>& channels)
     : path_(path),
       file_(path, std::ios::binary),
       shape_(config.shape()),
@@ -53,17 +54,16 @@ vcd_writer::vcd_writer(const std::string& path, const config::machine_config& co
       window_to_(nanoseconds(config.trace.vcd_to_ns)),
       window_open_(window_from_.fs == 0) {
   if (!file_) throw output_error(fmt::format("--vcd {}: cannot be written", path));
-  const auto matches = [this](const std::string& p) { return fnmatch(glob_.c_str(), p.c_str(), 0) == 0; };
   for (std::uint32_t i = 0; i < shape_.pes(); ++i) {
     const pe_coord pe = shape_.pe_at(i);
     const std::string scope = pe_path(shape_, pe);
-    if (!matches(scope)) continue;
+    if (!in_scope(scope)) continue;
     core_[pe] = declare(scope + ".core", "state", 3);
     declare(scope + ".core", "step", 32);
   }
   for (const auto& qp : plan.queue_pairs) {
     const std::string scope = pe_path(shape_, qp.owner);
-    if (!matches(scope)) continue;
+    if (!in_scope(scope)) continue;
     const std::string name = scope + ".ipcq." + comm::direction_name(qp.dir);
     queue_pairs_[{qp.owner, qp.dir}] = declare(name, "my_head", 32);
     for (const char* field : {"my_tail", "peer_head_cache", "peer_tail_cache", "free_credits"})
@@ -71,14 +71,37 @@ vcd_writer::vcd_writer(const std::string& path, const config::machine_config& co
     // Queue pairs are installed before anything moves: all slots of the peer's ring are free.
     variables_.back().last = qp.tx ? qp.n_slots : 0;
   }
+  if (topology != nullptr) declare_links(*topology);
+  declare_channels(config, channels);
+  write_header();
+}
+
+void vcd_writer::declare_links(const fabric::topology& topology) {
   for (std::uint32_t l = 0; l < topology.links().size(); ++l) {
     const std::string& name = topology.links()[l].name;
     const auto dot = name.rfind('.');
-    if (!matches(name.substr(0, dot)) && !matches(name)) continue;
+    if (!in_scope(name.substr(0, dot)) && !in_scope(name)) continue;
     links_[l] = declare(name.substr(0, dot), name.substr(dot + 1) + "_busy", 1);
     link_of_[links_[l]] = l;
   }
-  write_header();
+}
+
+void vcd_writer::declare_channels(const config::machine_config& config,
+                                  const std::vector<std::string>& channels) {
+  for (const std::string& path : channels) {
+    if (!in_scope(path)) continue;
+    for (std::uint32_t pc = 0; pc < config.hbm.pseudo_channels; ++pc) {
+      const std::string scope = fmt::format("{}.pc{}", path, pc);
+      const std::uint32_t first = declare(scope, "column_command", 4);
+      if (pc == 0) channels_[path] = first;
+      declare(scope, "row_command", 4);
+      declare(scope, "row", 32);
+    }
+  }
+}
+
+bool vcd_writer::in_scope(const std::string& path) const {
+  return fnmatch(glob_.c_str(), path.c_str(), 0) == 0;
 }
 
 std::uint32_t vcd_writer::declare(const std::string& scope, const std::string& name, std::uint32_t width) {
@@ -159,8 +182,25 @@ void vcd_writer::open_window() {
   for (const variable& v : variables_) write_code(v);
 }
 
+void vcd_writer::flush_unless_dram(sim_time before) {
+  if (!has_dram()) flush(before);
+}
+
+/// A command shows for one tick: two of a kind in a row are two pulses. Of each tick's commands at most one
+/// is a column command, and they have names of their own.
+void vcd_writer::on_dram(const dram_channel& channel, const timing::dram_event& e) {
+  const auto found = channels_.find(channel.path);
+  if (found == channels_.end()) return;
+  const sim_time at = channel.parameters->tick * e.at;
+  const std::uint32_t first = found->second + 3 * e.where.pseudo_channel;
+  const std::uint32_t command = first + (is_column(e.command) ? 0 : 1);
+  put(at, command, static_cast<std::uint64_t>(e.command) + 1);
+  put(at + channel.parameters->tick, command, 0);
+  if (e.command == timing::dram_command::activate) put(at, first + 2, e.where.row);
+}
+
 void vcd_writer::on(const events::core_state_changed& e) {
-  flush(e.at);
+  flush_unless_dram(e.at);
   const auto found = core_.find(e.pe);
   if (found != core_.end()) put(e.at, found->second, static_cast<std::uint64_t>(e.state));
 }
@@ -172,7 +212,7 @@ void vcd_writer::on(const events::step_entered& e) {
 }
 
 void vcd_writer::on(const events::queue_pair_changed& e) {
-  flush(e.at);
+  flush_unless_dram(e.at);
   const auto found = queue_pairs_.find({e.pe, e.qp});
   if (found == queue_pairs_.end()) return;
   std::uint32_t var = found->second;

@@ -14,17 +14,20 @@
 #include "models/config/machine_config.hpp"
 #include "models/events/events.hpp"
 #include "models/fabric/topology.hpp"
+#include "platforms/observe/dram_taps.hpp"
 
 namespace diecast::observe {
 
 /// Per PE: core state and step; per queue pair of the plan: the four pointers and free credits; per
-/// link: busy. Only instances whose path matches trace.vcd_scope (a glob), and only changes from
-/// trace.vcd_from_ns to trace.vcd_to_ns, which begin with all values. Times are in femtoseconds.
-class vcd_writer : public events::observer {
+/// link: busy; per HBM pseudo-channel: command and row. Only instances whose path matches trace.vcd_scope (a
+/// glob), and only changes from trace.vcd_from_ns to trace.vcd_to_ns, which begin with all values. Times are
+/// in femtoseconds.
+class vcd_writer : public events::observer, public dram_listener {
  public:
-  /// Creates the file; throws output_error when that fails.
-  vcd_writer(const std::string& path, const config::machine_config& config, const fabric::topology& topology,
-             const comm::install_plan& plan);
+  /// Creates the file; throws output_error when that fails. `topology`: null without links. `channels`: paths
+  /// of HBM channels with banks.
+  vcd_writer(const std::string& path, const config::machine_config& config, const fabric::topology* topology,
+             const comm::install_plan& plan, const std::vector<std::string>& channels);
 
   /// What it wants to hear of the hub.
   static constexpr unsigned interests =
@@ -33,11 +36,18 @@ class vcd_writer : public events::observer {
   /// Writes what is pending and closes the file; throws output_error when writing failed.
   void close(sim_time end);
 
+  /// Whether an HBM channel is in scope. Then nothing is written before flush_before(), as the commands of
+  /// channels come later than their time.
+  [[nodiscard]] bool has_dram() const { return !channels_.empty(); }
+  /// Everything before `t` is known: it is written.
+  void flush_before(sim_time t) { flush(t); }
+
   using events::observer::on;
   void on(const events::core_state_changed& e) override;
   void on(const events::step_entered& e) override;
   void on(const events::queue_pair_changed& e) override;
   void on(const events::link_occupied& e) override;
+  void on_dram(const dram_channel& channel, const timing::dram_event& e) override;
 
  private:
   struct variable {
@@ -56,6 +66,10 @@ class vcd_writer : public events::observer {
   using scope_map = std::map<std::vector<std::string>, std::vector<std::pair<std::string, std::uint32_t>>>;
 
   std::uint32_t declare(const std::string& scope, const std::string& name, std::uint32_t width);
+  void declare_channels(const config::machine_config& config, const std::vector<std::string>& channels);
+  void declare_links(const fabric::topology& topology);
+  [[nodiscard]] bool in_scope(const std::string& path) const;
+  void flush_unless_dram(sim_time before);
   void write_header();
   void put(sim_time at, std::uint32_t var, std::uint64_t value);
   void flush(sim_time before);
@@ -75,6 +89,7 @@ class vcd_writer : public events::observer {
   std::map<pe_coord, std::uint32_t> core_;                                     ///< state; step follows
   std::map<std::pair<pe_coord, comm::direction>, std::uint32_t> queue_pairs_;  ///< first of five
   std::map<std::uint32_t, std::uint32_t> links_;
+  std::map<std::string, std::uint32_t, std::less<>> channels_;  ///< command of the first pseudo-channel
   std::map<std::uint32_t, sim_time> busy_until_;
   std::map<std::uint32_t, std::uint32_t> link_of_;  ///< variable -> link
   std::priority_queue<change, std::vector<change>, std::greater<>> pending_;

@@ -2,12 +2,15 @@
 #include "platforms/run/prepare.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <set>
 
+#include "models/comm/collective.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/io/msccl_xml.hpp"
+#include "platforms/io/workload_json.hpp"
 #include "platforms/run/bound.hpp"
 
 namespace diecast::platforms {
@@ -67,13 +70,19 @@ std::vector<std::string> algorithms_of(const app::registries& tables, const std:
 
 prepared_run::prepared_run(const machine_model& m, const app::registries& tables, run_point what)
     : machine(m), point(std::move(what)) {
+  if (!point.workload.empty() && !is_xml_file(point.workload)) {
+    load_streams(tables);
+    return;
+  }
   const std::uint64_t element = numeric::size_of(point.type);
   if (point.bytes % element != 0) {
     throw user_error(problem{"--bytes",
                              fmt::format("not a whole number of {} elements", numeric::to_string(point.type)),
                              std::to_string(point.bytes), fmt::format("a multiple of {}", element)});
   }
-  if (point.workload.empty()) {
+  if (point.workload.empty() && point.collective == comm::to_string(comm::collective::barrier)) {
+    choose_barrier(tables);
+  } else if (point.workload.empty()) {
     choose_kernel(tables);
   } else {
     load_program();
@@ -109,6 +118,25 @@ void prepared_run::choose_kernel(const app::registries& tables) {
   launch->root = static_cast<std::uint32_t>(machine.config.ccl.root_rank);
 }
 
+void prepared_run::choose_barrier(const app::registries& tables) {
+  auto known = algorithms_of(tables, point.collective);
+  known.emplace_back("auto");
+  if (point.algorithm.empty()) point.algorithm = "auto";
+  if (std::find(known.begin(), known.end(), point.algorithm) == known.end()) {
+    throw user_error(
+        problem{"--algorithm", "no such barrier algorithm", point.algorithm, config::join(known)});
+  }
+  barrier = plan_barrier(machine, point, members);
+  point.bytes = 0;
+  point.algorithm = comm::to_string(barrier->algorithm);
+  algorithm_reason = barrier->reason;
+  kernel = *std::find_if(tables.kernels.begin(), tables.kernels.end(), [this](const sw::kernel_entry& k) {
+    return k.collective == point.collective && k.name == point.algorithm;
+  });
+  launch.emplace(
+      sw::argument_context{machine.config, machine.config.shape(), members, 0, point.type, point.op});
+}
+
 void prepared_run::load_program() {
   const msccl_file loaded = load_msccl(point.workload);
   notes = loaded.warnings;
@@ -126,6 +154,24 @@ void prepared_run::load_program() {
   program = sw::make_msccl_run(p, *launch);
   kernel = program->kernel;
   notes.insert(notes.end(), program->notes.begin(), program->notes.end());
+}
+
+void prepared_run::load_streams(const app::registries& tables) {
+  std::vector<comm::op_schema> kinds;
+  for (const sw::op_kind& k : tables.ops) kinds.push_back(k.schema);
+  workload_file = load_workload(point.workload, kinds);
+  workload = std::make_unique<sw::workload_program>(
+      workload_file, sw::workload_tables{tables.ops, tables.kernels, tables.patterns}, machine.config);
+  plan = workload->install();
+  members = {comm::rank_set::pe, workload->workload().participants};
+  point.collective = "workload";
+  point.algorithm = std::filesystem::path(point.workload).stem().string();
+  algorithm_reason = "the streams of --workload";
+  point.bytes = 0;
+  for (std::uint32_t i = 0; i < workload->workload().ops.size(); ++i) {
+    const auto& stream = workload->workload().streams[workload->workload().ops[i].stream];
+    point.bytes += workload->op(i).bytes() * stream.stream->repeat;
+  }
 }
 
 void prepared_run::wire(const app::registries& tables) {
@@ -153,16 +199,21 @@ void prepared_run::describe(run_outcome& o) const {
   o.collective = point.collective;
   o.algorithm = point.algorithm;
   o.algorithm_reason = algorithm_reason;
-  o.dtype = numeric::to_string(point.type);
-  o.op = comm::reduces(sw::shape_of(kernel, *launch).what) ? numeric::to_string(point.op) : "none";
+  o.dtype = o.op = "mixed";
+  if (!workload) {
+    o.dtype = numeric::to_string(point.type);
+    o.op = comm::reduces(sw::shape_of(kernel, *launch).what) ? numeric::to_string(point.op) : "none";
+  }
   o.rank_set = comm::to_string(members.set);
   o.bytes = point.bytes;
-  o.ranks = members.members.size();
+  o.ranks = barrier ? barrier->ranks : members.members.size();
+  if (barrier) o.team = comm::to_text(barrier->team);
   o.notes = notes;
   add_bound(*this, o);
 }
 
 std::string prepared_run::direction_name(pe_coord pe, comm::direction d) const {
+  if (workload) return workload->direction_name(pe, d);
   if (!program) {
     const std::size_t named = d - std::size_t{first_named};
     return d >= first_named && named < pattern_directions.size() ? pattern_directions[named]

@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "models/comm/patterns.hpp"
+#include "models/comm/sync_layout.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/numeric/types.hpp"
 #include "models/timing/lost_time.hpp"
 #include "platforms/run/progress.hpp"
+#include "platforms/run/workload_rows.hpp"
 
 namespace diecast::platforms {
 
@@ -28,13 +30,14 @@ struct run_point {
   std::optional<comm::rank_set> ranks;  ///< empty: the algorithm's default
   std::uint64_t iters{1};
   std::uint64_t warmup{0};
-  bool data{true};                    ///< false: timing only, nothing stored or verified
-  std::string pattern_data{"exact"};  ///< exact | rank_plus_one
-  std::string workload;               ///< MSCCL program file; empty for a built-in algorithm
-  bool ccl_trace{};                   ///< a line on stderr per send, receive and credit
-  std::string vcd;                    ///< waveform file; empty for none
-  std::string timeline;               ///< Trace Event file; empty for none
-  bool critical_path{};               ///< keep what it takes to find the critical path
+  bool data{true};                      ///< false: timing only, nothing stored or verified
+  std::string pattern_data{"exact"};    ///< exact | rank_plus_one
+  std::optional<comm::team_spec> team;  ///< of a barrier; empty: all ranks
+  std::string workload;                 ///< MSCCL program or JSON file; empty for neither
+  bool ccl_trace{};                     ///< a line on stderr per send, receive and credit
+  std::string vcd;                      ///< waveform file; empty for none
+  std::string timeline;                 ///< Trace Event file; empty for none
+  bool critical_path{};                 ///< keep what it takes to find the critical path
   progress_mode progress{progress_mode::automatic};
   std::string progress_label;  ///< "run 2 of 5"
 };
@@ -94,6 +97,7 @@ struct run_outcome {
   std::string critical_path_json;  ///< contents of critical_path.json, when it was asked for
 
   std::string collective, algorithm, algorithm_reason, dtype, op, rank_set;
+  std::string team;  ///< of a barrier
   std::uint64_t bytes{}, ranks{};
   double time_ns{}, time_min_ns{}, time_max_ns{}, launch_ns{};
   double algbw_gbytes_s{}, busbw_gbytes_s{};
@@ -118,6 +122,8 @@ struct run_outcome {
 
   std::vector<link_row> links;
   std::vector<queue_pair_row> queue_pairs;
+  std::vector<op_row> ops;          ///< of a workload
+  std::vector<stream_row> streams;  ///< of a workload
   std::vector<hbm_row> hbm;
 };
 

@@ -7,6 +7,7 @@
 #include "hw/base/time.hpp"
 #include "models/comm/launch_plan.hpp"
 #include "models/numeric/convert.hpp"
+#include "sw/host/barrier.hpp"
 
 namespace diecast::platforms {
 
@@ -15,7 +16,7 @@ session::session(const prepared_run& run, std::function<void()> on_round)
   const auto ranks = static_cast<std::uint32_t>(run.members.members.size());
   for (std::uint32_t r = 0; r < ranks; ++r)
     arguments_.push_back(sw::make_arguments(run.kernel, *run.launch, r));
-  if (!run.point.data) return;
+  if (!run.point.data || run.barrier) return;
   const auto pattern = run.point.pattern_data == "rank_plus_one" ? random::data_pattern::rank_plus_one
                                                                  : random::data_pattern::random;
   check_.emplace(sw::shape_of(run.kernel, *run.launch), run.point.type, run.point.op,
@@ -34,6 +35,7 @@ void session::host_program(abi::host_hal& host) {
   sw::install(host, run_.plan, run_.machine.config.ccl.install);
   install_ns_ = std::max(install_ns_, host.now().ns());
   sw::load_images(host, run_.kernel, *run_.launch, arguments_);
+  if (run_.barrier) sw::prepare_barrier(host, *run_.launch, arguments_, run_.barrier->errata);
   const std::uint64_t rounds = run_.point.warmup + run_.point.iters;
   for (std::uint64_t round = 0; round < rounds; ++round) {
     if (check_) write_inputs(host);

@@ -15,11 +15,32 @@ void each_pe(netlist::pod& pod, Visit visit) {
 
 }  // namespace
 
-std::uint64_t watchdog::moves() const {
+bool watchdog::watched() const {
+  bool any = false;
+  each_pe(pod_, [&any](hw::processing_element& pe) { any = any || pe.core.watching(); });
+  return any;
+}
+
+bool watchdog::packets_move() const {
+  bool any = false;
+  each_pe(pod_, [&any](hw::processing_element& pe) { any = any || !pe.dma.serves_core_only(); });
+  for (const auto& sip : pod_.sips()) {
+    sip->pool().visit(
+        [&any](const hw::packet& p) { any = any || (p.header.transaction & hw::core_access_bit) == 0; });
+  }
+  return any;
+}
+
+std::uint64_t watchdog::moves(bool watched) const {
   std::uint64_t sum = 0;
+  if (watched) {
+    each_pe(pod_, [&sum](hw::processing_element& pe) { sum += pe.ipcq.moves() + pe.core.moves(); });
+    return sum;
+  }
   each_pe(pod_, [&sum](hw::processing_element& pe) {
     const hw::terminal_port& terminal = pe.dma.terminal();
-    sum += pe.ipcq.moves() + pe.core.moves() + terminal.packets_sent() + terminal.packets_received();
+    sum += pe.ipcq.moves() + pe.core.moves() + pe.tag_match.moves() + terminal.packets_sent() +
+           terminal.packets_received();
   });
   pod_.visit_cubes([&sum](auto& cube) {
     sum += cube.noc().statistics().wakeups;
@@ -50,8 +71,9 @@ bool watchdog::starved(sim_time now) {
   if (now < next_look_) return false;
   constexpr std::uint64_t looks_per_patience = 4;
   next_look_ = now + sim_time{patience_.fs / looks_per_patience};
-  const std::uint64_t moves_now = moves();
-  if (moves_now != moves_ || !kernels_run()) moved_at_ = now;
+  const bool polled = watched();
+  const std::uint64_t moves_now = moves(polled);
+  if (moves_now != moves_ || !kernels_run() || (polled && packets_move())) moved_at_ = now;
   moves_ = moves_now;
   moved_at_ = std::max(moved_at_, std::min(busy_until(), now));
   return now - moved_at_ >= patience_;

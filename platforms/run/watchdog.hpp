@@ -20,15 +20,18 @@ class watchdog {
 
   [[nodiscard]] sim_time patience() const { return patience_; }
 
-  /// True when nothing has moved for that long. Descriptors, tokens, credits, packets at blocks, in routers
-  /// and on links between dies and packages, copies, vector
-  /// operations, steps and changes of state are movement, and so is timed work (a long computation, the
-  /// wait for a common start) until it ends. While no PE runs a kernel, hosts do, and nobody polls.
+  /// True when nothing has moved for that long. While firmware polls words of global memory, its own packets
+  /// are no movement; every other packet under way is. Descriptors, tokens, credits, packets at blocks, in
+  /// routers and on links between dies and packages, copies, vector operations, steps and changes of state
+  /// are movement, and so is timed work (a long computation, the wait for a common start) until it ends.
+  /// While no PE runs a kernel, hosts do, and nobody polls.
   [[nodiscard]] bool starved(sim_time now);
 
  private:
   /// A sum of counters that only rise: equal sums mean that none rose.
-  [[nodiscard]] std::uint64_t moves() const;
+  [[nodiscard]] bool watched() const;
+  [[nodiscard]] bool packets_move() const;
+  [[nodiscard]] std::uint64_t moves(bool watched) const;
   [[nodiscard]] sim_time busy_until() const;
   [[nodiscard]] bool kernels_run() const;
 

@@ -2,18 +2,31 @@
 """What the scripts of studies share: flags of the platform behind --, settings, tables."""
 import argparse
 import os
+import sys
 
 
 def study_parser(text, epilog):
     parser = argparse.ArgumentParser(description=text, epilog=epilog, allow_abbrev=False,
+                                     usage="%(prog)s [options] CONFIG [-- FLAGS of the platform]",
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("config", metavar="CONFIG", help="config file; - for the platform's own")
     parser.add_argument("--platform", default="diecast-pod", choices=("diecast-pod", "diecast-sip", "diecast-cube"))
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", dest="sets")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="runs at a time (the cores)")
     parser.add_argument("--csv", metavar="FILE", help="write the table there, too")
-    parser.add_argument("flags", nargs="*", metavar="-- FLAGS", help="of the platform, e.g. -- --bytes 64KiB")
     return parser
+
+
+def parse(parser):
+    """The options, with what stands behind -- as `flags`: {"bytes": "64KiB", "no_data": True}."""
+    words = sys.argv[1:]
+    split = words.index("--") if "--" in words else len(words)
+    options = parser.parse_args(words[:split])
+    options.flags = flags_of(parser, words[split + 1:])
+    for flag in {"config", "set", "out"} & options.flags.keys():
+        parser.error(f"--{flag} behind --: the study sets it itself; config and --set belong before the --")
+    options.sets = sets_of(parser, options.sets)
+    return options
 
 
 def sets_of(parser, items):

@@ -3,7 +3,7 @@
 import collections
 import shlex
 
-from diecast import fabric_picture
+from diecast import fabric_picture, timeline_picture
 from diecast.results import RESULTS_OF, BadResults
 from diecast.svg import PALETTE, Picture, escape, plot, stacked_bars
 
@@ -12,7 +12,7 @@ body { font: 14px/1.45 sans-serif; color: #222; max-width: 62em; margin: 2em aut
 h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; border-bottom: 1px solid #ccc; }
 table { border-collapse: collapse; margin: 0.7em 0; } th, td { padding: 0.15em 0.7em; text-align: right; }
 th { border-bottom: 1px solid #888; font-weight: 600; } td:first-child, th:first-child { text-align: left; }
-tr:nth-child(even) td { background: #f6f6f6; } code { font-size: 0.92em; } .note { color: #555; }
+tr:nth-child(even) td { background: #f6f6f6; } code, pre { font-size: 0.92em; } pre { overflow-x: auto; } .note { color: #555; }
 svg { max-width: 100%; height: auto; } .bad { color: #b00020; font-weight: 600; }
 @media print { body { margin: 0; max-width: none; font-size: 11px; } h2 { break-after: avoid; }
   svg, table { break-inside: avoid; } }
@@ -64,9 +64,9 @@ def results_table(runs):
                  f"{row['time_ns']:,.1f}", f"{row['algbw_gbytes_s']:.3f}", f"{row['busbw_gbytes_s']:.3f}",
                  verdict(row), row["status"]]
         if bounded:
-            known = row.get("bound_ns") is not None
-            cells[4:4] = [f"{row['bound_ns']:,.1f}", row["bound_kind"], f"{row['efficiency']:.1%}"] if known \
-                else ["", "", ""]
+            share = row.get("efficiency")  # of a run that has not ended there is none
+            cells[4:4] = ["" if row.get("bound_ns") is None else f"{row['bound_ns']:,.1f}", row.get("bound_kind", ""),
+                          "" if share is None else f"{share:.1%}"]
         rows.append(cells)
     return html_table(head, rows)
 
@@ -193,22 +193,27 @@ def path_section(results, run):
     return text
 
 
-def page(results):
-    """The report as HTML text. Raises BadResults for results of another kind."""
+def page(results, timeline=None):
+    """The report as HTML text; timeline: a file of the same run, or None. Raises BadResults for results of another kind."""
     if results.platform not in RESULTS_OF:
         raise BadResults(f"{results.folder}: results of {results.platform}; a report is about collectives "
                          f"({', '.join(RESULTS_OF)})")
     if not results.runs:
         raise BadResults(f"{results.folder}: result.json holds no run")
-    slowest = max(range(len(results.runs)), key=lambda n: results.runs[n]["time_ns"])
+    # A run that went wrong comes first, then the longest.
+    slowest = max(range(len(results.runs)),
+                  key=lambda n: (results.runs[n]["status"] != "ok", results.runs[n]["time_ns"]))
     row = results.runs[slowest]
     parts = [f"<h1>{escape(name_of(row))} on {results.result['machine']['pes']} PEs</h1>", question(results)]
     if results.result["status"] != "ok":
-        parts.append(f"<p class=bad>Status: {escape(results.result['status'])}. {escape(row.get('message', ''))}</p>")
+        parts.append(f"<p class=bad>Status: {escape(results.result['status'])}</p>"
+                     f"<pre>{escape(row.get('message', ''))}</pre>")
     parts += ["<h2>Results</h2>", results_table(results.runs), curves(results.runs)]
     if len(results.runs) > 1:
-        parts.append(f"<p class=note>What follows is about the longest run: {escape(name_of(row))}, "
-                     f"{size_text(row['bytes'])}.</p>")
+        parts.append(f"<p class=note>What follows is about {escape(name_of(row))}, {size_text(row['bytes'])}: the "
+                     f"{'longest run' if row['status'] == 'ok' else 'run that did not end well'}.</p>")
+    if timeline is not None:
+        parts.append("<h2>Timeline</h2>" + timeline_picture.draw(timeline))
     parts += [path_section(results, slowest), heat_section(results, slowest), waits_section(results, slowest),
               hbm_section(results, slowest)]
     return ("<!doctype html><html lang=en><head><meta charset=utf-8><title>Diecast report</title>"

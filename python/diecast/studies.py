@@ -63,7 +63,7 @@ def elasticity(old, new, ratio):
     return None if not old or not new else math.log(new / old) / math.log(ratio)
 
 
-def sensitivities(platform, config, flags, sets, factor=1.1, jobs=1, keys=None, told=lambda row: None):
+def sensitivities(platform, config, flags, sets, factor=2.0, jobs=1, keys=None, told=lambda row: None):
     """Rows {key, from, to, time_ns, elasticity, energy_elasticity} or {key, from, refused}, the strongest first.
 
     Raises MachineFailed when the unchanged machine does not run."""
@@ -96,29 +96,33 @@ def sensitivities(platform, config, flags, sets, factor=1.1, jobs=1, keys=None, 
     return base, rows
 
 
-def links_of(config):
-    """Names of the machine's links between cubes and between SIPs, each once, by kind: {kind: [name]}."""
+def ucie_links(config):
+    """Names of the links between cubes, each by one of its ends."""
     columns, rows = config["sip"]["columns"], config["sip"]["rows"]
-    names = {"ucie": [], "sip_link": []}
+    names = []
     for sip in range(config["pod"]["sips"]):
         for x in range(columns):
             for y in range(rows):
                 here = f"pod.sip{sip}.cube_{x}_{y}"
-                names["ucie"] += [f"{here}.ucie_east"] if x + 1 < columns else []
-                names["ucie"] += [f"{here}.ucie_north"] if y + 1 < rows else []
+                names += [f"{here}.ucie_east"] if x + 1 < columns else []
+                names += [f"{here}.ucie_north"] if y + 1 < rows else []
     return names
 
 
+def sip_links(results):
+    """Names of the links between SIPs, each in one direction, as links.csv has them."""
+    names = [row["link"] for row in results.rows("links.csv", 0) if ".cube_" not in row["link"]]
+    ends = {name: name.removeprefix("pod.").split("-") for name in names}
+    return [name for name in names if ends[name] <= ends[name][::-1]]
+
+
 def degradations(platform, config, flags, sets, kind, setting, jobs=1):
-    """The unchanged Results and rows {link, time_ns, slowdown} or {link, failed} with one link changed each: `setting` is
-    what the override sets. kind: ucie, or sip for the links that links.csv shows between SIPs."""
+    """The unchanged Results and rows {link, time_ns, slowdown} or {link, failed} with one link changed each, the largest
+    slowdown first. kind: ucie (between cubes) or sip (between SIPs); setting: what the override sets.
+
+    Raises MachineFailed when the unchanged machine does not run."""
     base = run(config, platform=platform, sets=sets, **flags)
-    if kind == "ucie":
-        names = links_of(base.config)["ucie"]
-    else:
-        plain = [row["link"] for row in base.rows("links.csv", 0) if ".cube_" not in row["link"]]
-        names = [n for n in plain if tuple(n.removeprefix("pod.").split("-")) <=
-                 tuple(reversed(n.removeprefix("pod.").split("-")))]
+    names = ucie_links(base.config) if kind == "ucie" else sip_links(base)
 
     def one(name):
         changed = dict(base.config)

@@ -20,8 +20,6 @@ namespace diecast::sw {
 [[nodiscard]] kernel_entry all_gather_two_level_entry();
 [[nodiscard]] kernel_entry broadcast_ring_entry();
 [[nodiscard]] kernel_entry broadcast_binomial_entry();
-[[nodiscard]] kernel_entry broadcast_double_tree_entry();
-[[nodiscard]] kernel_entry reduce_double_tree_entry();
 [[nodiscard]] kernel_entry reduce_ring_entry();
 [[nodiscard]] kernel_entry reduce_binomial_entry();
 [[nodiscard]] kernel_entry all_to_all_bruck_entry();

@@ -3,8 +3,10 @@
 
 #include <stdexcept>
 
+#include "sw/kernels/barrier.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/runtime/pe_context.hpp"
+#include "sw/runtime/pe_runtime.hpp"
 
 namespace diecast::sw {
 
@@ -22,10 +24,8 @@ kernel_table builtin_kernels() {
           all_gather_two_level_entry(),
           broadcast_ring_entry(),
           broadcast_binomial_entry(),
-          broadcast_double_tree_entry(),
           reduce_ring_entry(),
           reduce_binomial_entry(),
-          reduce_double_tree_entry(),
           all_to_all_bruck_entry(),
           all_to_all_pairwise_entry(),
           all_to_all_direct_entry(),
@@ -35,12 +35,17 @@ kernel_table builtin_kernels() {
           scatter_binomial_entry(),
           scatter_linear_entry(),
           send_recv_direct_entry(),
-          send_recv_ring_entry()};
+          send_recv_ring_entry(),
+          centralized_pull_entry(),
+          dissemination_entry(),
+          group_dissemination_entry()};
 }
 
 void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arguments& arguments,
                 const runtime_options& options) {
-  pe_context pe{hal, arguments, options};
+  pe_runtime runtime{hal, options};
+  runtime.begin();
+  pe_context pe{runtime, arguments, {}};
   kernel.run(pe);
   pe.finish();
 }

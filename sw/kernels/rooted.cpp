@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Broadcast and reduce. ring_1d: a chain round the ring from (to) the root, half of the vector each way,
 // slot by slot, so that all links work at once. binomial: along the binomial tree, slot by slot;
-// ceil(log2 n) hops deep. double_tree: along two such trees, half of the vector each, with the bandwidth of
-// the chain: every rank passes on in one of them only.
+// ceil(log2 n) hops deep.
 #include <algorithm>
 
-#include "models/comm/double_tree.hpp"
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/kernels/tree.hpp"
@@ -102,35 +100,6 @@ void run_reduce_binomial(pe_context& pe) {
   if (place.is_root()) pe.finish_average(v.whole().at, v.whole().bytes);
 }
 
-/// One lane per tree, a half of the vector each.
-template <class Lane>
-std::vector<pe_context::lane> both_trees(pe_context& pe, const block_vector& v, Lane lane) {
-  const auto places = comm::double_tree_places(distance_of(pe.args()), pe.args().ranks);
-  std::vector<pe_context::lane> lanes;
-  for (std::size_t tree = 0; tree < 2; ++tree) {
-    directions parent, children;
-    if (places[tree].has_parent) parent.push_back(comm::tree_parent(tree));
-    for (std::size_t i = 0; i < places[tree].children; ++i) children.push_back(comm::tree_child(tree, i));
-    lanes.push_back(lane(v.part_of_whole(tree, 2), parent, children));
-  }
-  return lanes;
-}
-
-void run_broadcast_double_tree(pe_context& pe) {
-  const block_vector v = broadcast_vector(pe);
-  pe.stream(both_trees(pe, v, down), "broadcast");
-}
-
-void run_reduce_double_tree(pe_context& pe) {
-  const block_vector v = reduced_in_output(pe);
-  pe.stream(both_trees(pe, v,
-                       [](const tcm_range& r, const directions& parent, const directions& children) {
-                         return up(r, children, parent);
-                       }),
-            "reduce");
-  if (distance_of(pe.args()) == 0) pe.finish_average(v.whole().at, v.whole().bytes);
-}
-
 std::uint64_t no_scratch(const argument_context&) { return 0; }
 
 void fill_ring(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
@@ -163,28 +132,6 @@ kernel_entry broadcast_binomial_entry() {
           run_broadcast_binomial,
           no_scratch,
           fill_tree};
-}
-
-kernel_entry broadcast_double_tree_entry() {
-  return {"double_tree",
-          "broadcast",
-          "down two trees, half of the vector each; no rank passes on in both",
-          "rooted_double_tree",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_broadcast_double_tree,
-          no_scratch,
-          fill_ring};
-}
-
-kernel_entry reduce_double_tree_entry() {
-  return {"double_tree",
-          "reduce",
-          "up two trees, half of the vector each; no rank sums in both",
-          "rooted_double_tree",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_reduce_double_tree,
-          no_scratch,
-          fill_ring};
 }
 
 kernel_entry reduce_ring_entry() {

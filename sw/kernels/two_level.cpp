@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-gather, reduce-scatter and all-to-all on the grid of comm::rank_grid: rows are SIPs, columns the
+// All-gather, reduce-scatter and all-to-all on the grid of comm::sip_rows: rows are SIPs, columns the
 // places within a SIP. Few queue pairs lead to other SIPs, but all members use theirs at once, so that a
 // long way with few credits does not hold up the rings within the SIPs.
 //
@@ -41,7 +41,7 @@ struct grid_place {
     return around(column, distance, grid.columns);
   }
 
-  comm::rank_grid grid;
+  comm::sip_rows grid;
   std::uint32_t row, column;
 };
 
@@ -227,11 +227,11 @@ void run_all_to_all(pe_context& pe) { grid_all_to_all(pe).run(); }
 
 // --- host side -----------------------------------------------------------------------------------
 
-std::uint64_t image_words(const argument_context& c) { return (comm::grid_of(c.members).columns + 1) / 2; }
+std::uint64_t image_words(const argument_context& c) { return (comm::sip_rows_of(c.members).columns + 1) / 2; }
 
 /// Columns as the row's ring passes them, from the rank's own on.
 std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) {
-  const comm::rank_grid g = comm::grid_of(c.members);
+  const comm::sip_rows g = comm::sip_rows_of(c.members);
   const std::vector<std::uint32_t> ring =
       comm::row_ring({c.config, c.shape, c.members, c.root}, g, g.row_of(rank));
   std::uint32_t own = 0;
@@ -248,13 +248,13 @@ std::uint64_t reduce_scratch(const argument_context& c) { return scatter_scratch
 /// What the members of the own column in the other SIPs send for this SIP: (rows - 1) times the largest share of
 /// a row.
 std::uint64_t forward_scratch(const argument_context& c) {
-  const comm::rank_grid g = comm::grid_of(c.members);
+  const comm::sip_rows g = comm::sip_rows_of(c.members);
   const std::uint64_t share = (c.count / g.rows + 1) * numeric::size_of(c.type);
   return (g.rows - 1) * aligned(share);
 }
 
 void fill(const argument_context& c, std::uint32_t, abi::kernel_arguments& a) {
-  const comm::rank_grid g = comm::grid_of(c.members);
+  const comm::sip_rows g = comm::sip_rows_of(c.members);
   a.extra[extra_rows] = g.rows;
   a.extra[extra_columns] = g.columns;
   fill_scatter(c, image_words(c), a);

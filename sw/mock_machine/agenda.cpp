@@ -10,6 +10,11 @@ namespace diecast::sw {
 
 using kind = candidate::kind;
 
+agenda::agenda(targets t)
+    : targets_(std::move(t)),
+      messages_({targets_.memory, targets_.shape, targets_.tag_unit,
+                 [this](std::uint32_t pe, std::uint16_t step) { add(kind::message, pe, step); }}) {}
+
 void agenda::add(kind what, std::uint32_t pe, std::uint16_t qp, bool polling) {
   candidates_.push_back({what, pe, qp, polling, ++age_});
 }
@@ -51,6 +56,14 @@ std::uint32_t agenda::perform(const candidate& step) {
     case kind::token: return deliver_token(step);
     case kind::credit: return deliver_credit(step);
     case kind::dma: copy(step); return step.pe;
+    case kind::message: {
+      const std::uint32_t pe = messages_.perform(step.qp);
+      if (targets_.tag_unit(pe).take_event()) {
+        targets_.engine(pe).push_event({abi::event_kind::tag_match, false, 0, 0});
+      }
+      return pe;
+    }
+    case kind::write_back: write_line(step.pe, step.qp); return step.pe;
     case kind::run: break;
   }
   throw std::logic_error("mock machine: a PE is not run by its agenda");
@@ -106,6 +119,32 @@ void agenda::copy(const candidate& step) {
   targets_.memory.read(job.source, bytes);
   targets_.memory.write(job.destination, bytes);
   targets_.copy_done(step.pe);
+}
+
+void agenda::add_write_back(std::uint32_t pe, const protocol::data_cache::line& line) {
+  while (lines_.contains({pe, next_line_})) ++next_line_;
+  lines_.emplace(std::pair{pe, next_line_}, line);
+  add(kind::write_back, pe, next_line_++);
+}
+
+void agenda::write_line(std::uint32_t pe, std::uint16_t number) {
+  const auto at = lines_.find({pe, number});
+  targets_.memory.write(at->second.at, at->second.bytes);
+  lines_.erase(at);
+}
+
+void agenda::finish_write_backs(std::uint32_t pe, std::optional<abi::address> line) {
+  const auto wanted = [&](const candidate& c) {
+    return c.what == kind::write_back && c.pe == pe && (!line || lines_.at({pe, c.qp}).at == *line);
+  };
+  for (auto c = candidates_.begin(); c != candidates_.end();) {
+    if (!wanted(*c)) {
+      ++c;
+      continue;
+    }
+    write_line(pe, c->qp);
+    c = candidates_.erase(c);
+  }
 }
 
 std::uint32_t agenda::pe_behind(abi::address mailbox) const {

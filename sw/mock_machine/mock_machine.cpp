@@ -2,10 +2,12 @@
 #include "sw/mock_machine/mock_machine.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 #include <map>
 #include <stdexcept>
 
+#include "models/analysis/stale_lines.hpp"
 #include "models/analysis/wait_for.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/mock_machine/mock_pe.hpp"
@@ -22,6 +24,7 @@ struct mock_machine::impl {
   mock_outcome proceed();
   void look_for_events(std::uint32_t pe);
   [[nodiscard]] bool stuck() const;
+  [[nodiscard]] std::vector<analysis::watched_word> watched_words() const;
   [[nodiscard]] std::string describe_deadlock() const;
 
   class host_of_sip;
@@ -33,6 +36,8 @@ struct mock_machine::impl {
   memory_map memory;
   coroutine main;
   std::uint64_t clock{};
+  std::uint64_t changes{};
+  analysis::line_history lines;
   agenda work;
   std::vector<std::unique_ptr<mock_pe>> pes;
   std::vector<std::unique_ptr<abi::host_hal>> hosts;
@@ -59,18 +64,26 @@ class mock_machine::impl::host_of_sip final : public abi::host_hal {
 
   void debug_write(abi::address to, std::span<const std::byte> bytes) override {
     const auto where = own(to);
-    if (where.kind != abi::region::pe_registers) return machine_.memory.write(to, bytes);
+    if (where.kind != abi::region::pe_registers) {
+      ++machine_.changes;
+      return machine_.memory.write(to, bytes);
+    }
     std::uint64_t value{};
     check_register_access(to, bytes.size());
     std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span{&value, 1}).begin());
-    core_at(where).debug_write(static_cast<abi::register_offset>(where.offset), value);
+    const auto reg = static_cast<abi::register_offset>(where.offset);
+    if (reg == abi::core_errata) return pe_at(where).set_errata(value);
+    if (protocol::tag_core::owns(reg)) return pe_at(where).tag_unit().debug_write(reg, value);
+    pe_at(where).core().debug_write(reg, value);
   }
 
   void debug_read(abi::address from, std::span<std::byte> bytes) override {
     const auto where = own(from);
     if (where.kind != abi::region::pe_registers) return machine_.memory.read(from, bytes);
     check_register_access(from, bytes.size());
-    const std::uint64_t value = core_at(where).debug_read(static_cast<abi::register_offset>(where.offset));
+    const auto reg = static_cast<abi::register_offset>(where.offset);
+    const std::uint64_t value = protocol::tag_core::owns(reg) ? pe_at(where).tag_unit().debug_read(reg)
+                                                              : pe_at(where).core().debug_read(reg);
     std::copy_n(std::as_bytes(std::span{&value, 1}).begin(), sizeof value, bytes.begin());
   }
 
@@ -108,8 +121,8 @@ class mock_machine::impl::host_of_sip final : public abi::host_hal {
     }
     return *where;
   }
-  protocol::ipcq_core& core_at(const abi::location& where) {
-    return machine_.at({where.sip, where.cube, pe_id{where.unit}}).core();
+  mock_pe& pe_at(const abi::location& where) {
+    return machine_.at({where.sip, where.cube, pe_id{where.unit}});
   }
   static void check_register_access(abi::address a, std::size_t bytes) {
     if (bytes == sizeof(std::uint64_t)) return;
@@ -131,14 +144,25 @@ mock_machine::impl::impl(const config::machine_config& c, const mock_options& o)
       order(make_scheduler(o.order, o.seed, shape.pes())),
       memory(c),
       work({memory, shape, [this](std::uint32_t pe) -> protocol::ipcq_core& { return pes[pe]->core(); },
-            [this](std::uint32_t pe) { pes[pe]->copy_done(); }}) {
-  const mock_board board{
-      memory, work, main, order->interrupts(), c.ipcq.wait == config::backpressure::poll, c.pe.tcm_kib * 1024,
-      clock};
+            [this](std::uint32_t pe) { pes[pe]->copy_done(); },
+            [this](std::uint32_t pe) -> protocol::tag_core& { return pes[pe]->tag_unit(); }}) {
+  const mock_board board{memory,
+                         work,
+                         main,
+                         order->interrupts(),
+                         c.ipcq.wait == config::backpressure::poll,
+                         c.pe.tcm_kib * 1024,
+                         clock,
+                         changes,
+                         c.pe.cache_sets,
+                         c.pe.cache_ways,
+                         options.on_step,
+                         lines};
   for (std::uint32_t i = 0; i < shape.pes(); ++i) {
     const pe_coord pe = shape.pe_at(i);
     protocol::ipcq_core core{pe, static_cast<std::uint32_t>(c.ipcq.queue_pairs), match_of(c)};
-    pes.push_back(std::make_unique<mock_pe>(pe, i, std::move(core), board));
+    protocol::tag_core tag_unit{pe, static_cast<std::uint32_t>(c.tag_match.entries), c.noc.max_packet_bytes};
+    pes.push_back(std::make_unique<mock_pe>(pe, i, std::move(core), std::move(tag_unit), board));
   }
   for (std::uint32_t s = 0; s < shape.sips; ++s) {
     hosts.push_back(std::make_unique<host_of_sip>(sip_id{s}, *this));
@@ -165,17 +189,20 @@ void mock_machine::impl::start(pe_coord pe, std::function<void(abi::hal&)> firmw
 
 bool mock_machine::impl::stuck() const {
   return std::all_of(work.candidates().begin(), work.candidates().end(), [this](const candidate& c) {
-    return c.what == kind::run && c.polling && !pes[c.pe]->poll_holds();
+    if (c.what != kind::run || !c.polling) return false;
+    const mock_pe& pe = *pes[c.pe];
+    return pe.watched() ? pe.looked_in_vain() : !pe.poll_holds();
   });
 }
 
 mock_outcome mock_machine::impl::proceed() {
   const std::uint64_t start = clock;
   dead = true;  // unless this ends well
-  while (!stuck()) {
+  while (!stuck() && clock - start < options.max_steps) {
     const candidate next = work.take(order->pick(work.candidates()));
     ++clock;
     if (next.what != kind::run) {
+      ++changes;
       look_for_events(work.perform(next));
       continue;
     }
@@ -202,6 +229,28 @@ void mock_machine::impl::look_for_events(std::uint32_t index) {
   }
 }
 
+std::vector<analysis::watched_word> mock_machine::impl::watched_words() const {
+  const auto cached = [](const mock_pe& pe, abi::address at) -> std::optional<analysis::cached_word> {
+    const protocol::data_cache::line* const line = pe.cache().find(at);
+    if (line == nullptr) return std::nullopt;
+    analysis::cached_word word{0, line->dirty};
+    std::memcpy(&word.value, line->bytes.data() + (at - line->at), sizeof word.value);
+    return word;
+  };
+  std::vector<analysis::watched_word> words;
+  for (const auto& pe : pes) {
+    if (pe->status() == mock_pe::state::idle || !pe->watched()) continue;
+    const abi::signal_watch& wanted = *pe->watched();
+    analysis::watched_word w{pe->self(), wanted, cached(*pe, wanted.at), 0, {}, lines.of(wanted.at)};
+    memory.read(wanted.at, std::as_writable_bytes(std::span{&w.memory, 1}));
+    if (shape.contains(wanted.expected_writer)) {
+      w.writer = cached(*pes[shape.pe_index(wanted.expected_writer)], wanted.at);
+    }
+    words.push_back(std::move(w));
+  }
+  return words;
+}
+
 std::string mock_machine::impl::describe_deadlock() const {
   analysis::stopped_machine stopped;
   std::size_t unfinished = 0;
@@ -211,9 +260,11 @@ std::string mock_machine::impl::describe_deadlock() const {
     const auto state = idle                                     ? events::core_state::done
                        : pe->status() == mock_pe::state::asleep ? events::core_state::asleep
                                                                 : events::core_state::running;
-    stopped.pes.push_back({pe->self(), state, pe->core().queue_pairs(), "", false, pe->polled()});
+    stopped.pes.push_back(
+        {pe->self(), state, pe->core().queue_pairs(), pe->step(), false, pe->polled(), pe->watched()});
   }
-  return fmt::format("deadlock: {} PEs have not finished and nothing can move\n{}", unfinished,
+  return fmt::format("deadlock: {} PEs have not finished and nothing can move\n{}{}", unfinished,
+                     analysis::explain_words(shape, watched_words()),
                      analysis::explain_waits(shape, std::move(stopped)).text);
 }
 
@@ -255,6 +306,14 @@ void mock_machine::read_tcm(pe_coord pe, std::uint64_t offset, std::span<std::by
 }
 
 const protocol::ipcq_core& mock_machine::engine(pe_coord pe) const { return impl_->at(pe).core(); }
+
+std::uint64_t mock_machine::counted(abi::firmware_count what) const {
+  std::uint64_t sum = 0;
+  for (const auto& pe : impl_->pes) sum += pe->counted(what);
+  return sum;
+}
+
+bool mock_machine::idle(pe_coord pe) const { return impl_->at(pe).status() == mock_pe::state::idle; }
 
 abi::host_hal& mock_machine::host(sip_id sip) { return *impl_->hosts.at(sip.value); }
 

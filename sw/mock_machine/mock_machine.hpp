@@ -29,6 +29,9 @@ struct mock_options {
   schedule order{schedule::round_robin};
   std::uint64_t seed{1};
   kernel_table kernels = builtin_kernels();  ///< what host launches refer to by index
+  /// Called for every step a PE marks; may be empty.
+  std::function<void(pe_coord, const abi::step_marker&)> on_step{};
+  std::uint64_t max_steps{UINT64_MAX};  ///< scheduler decisions after which a run is ended as a livelock
 };
 
 struct mock_outcome {
@@ -69,6 +72,10 @@ class mock_machine {
   /// The machine as the host of one SIP sees it. Launches run when completions are waited for; time
   /// is the count of scheduler decisions, in femtoseconds.
   [[nodiscard]] abi::host_hal& host(sip_id sip);
+  /// Sum over all PEs.
+  [[nodiscard]] std::uint64_t counted(abi::firmware_count what) const;
+  /// The PE has nothing to run, or has run it to its end.
+  [[nodiscard]] bool idle(pe_coord pe) const;
   [[nodiscard]] runtime_options firmware_options(pe_coord pe) const;
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/mock_machine/mock_pe.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <stdexcept>
 #include <utility>
@@ -9,8 +10,14 @@
 
 namespace diecast::sw {
 
-mock_pe::mock_pe(pe_coord self, std::uint32_t index, protocol::ipcq_core core, const mock_board& board)
-    : self_(self), index_(index), core_(std::move(core)), board_(board) {}
+mock_pe::mock_pe(pe_coord self, std::uint32_t index, protocol::ipcq_core core, protocol::tag_core tag_unit,
+                 const mock_board& board)
+    : self_(self),
+      index_(index),
+      core_(std::move(core)),
+      tag_unit_(std::move(tag_unit)),
+      board_(board),
+      cache_(board.cache_sets, board.cache_ways) {}
 
 void mock_pe::start(std::size_t stack_bytes, std::function<void(abi::hal&)> firmware) {
   const auto entry = [this, run = std::move(firmware)](coroutine&& scheduler) {
@@ -28,9 +35,11 @@ void mock_pe::start(std::size_t stack_bytes, std::function<void(abi::hal&)> firm
   fiber_ = coroutine{stack_bytes, entry};
   state_ = state::ready;
   empty_polls_ = 0;
+  watched_.reset();
 }
 
 void mock_pe::resume() {
+  if (!watched_) ++board_.changes;
   fiber_ = std::move(fiber_).resume();
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
@@ -53,6 +62,7 @@ std::uint64_t mock_pe::read_register(abi::register_offset reg) {
   }
   empty_polls_ = 0;
   if (protocol::ipcq_core::owns(reg)) return core_.read_register(reg);
+  if (protocol::tag_core::owns(reg)) return tag_unit_.read_register(reg);
   if (const auto value = copies_.read_register(reg)) return *value;
   if (reg == abi::core_errata) return errata_;
   no_such_register(reg);
@@ -63,6 +73,11 @@ void mock_pe::write_register(abi::register_offset reg, std::uint64_t value) {
   empty_polls_ = 0;
   if (protocol::ipcq_core::owns(reg))
     return board_.work.add_effects(index_, core_.write_register(reg, value));
+  if (protocol::tag_core::owns(reg)) {
+    board_.work.add_tag_effects(index_, tag_unit_.write_register(reg, value));
+    if (tag_unit_.take_event()) core_.push_event({abi::event_kind::tag_match, false, 0, 0});
+    return;
+  }
   if (const auto effects = copies_.write_register(reg, value)) {
     if (effects->start) board_.work.add_copy(index_, *effects->start);
     if (effects->event) core_.push_event(*effects->event);
@@ -122,17 +137,105 @@ void mock_pe::vector(const abi::vector_command& command) {
   board_.memory.write(in_tcm(command.destination, bytes), result);
 }
 
+// --- global memory ------------------------------------------------------------------------------
+
+void mock_pe::publish(events::memory_phase phase, abi::address at, std::span<const std::byte> bytes) const {
+  if (errata_ != 0) board_.lines.on(events::memory_event{now(), phase, self_, at, bytes});
+}
+
+void mock_pe::write_back(const protocol::data_cache::line& line) {
+  publish(events::memory_phase::write_back, line.at, line.bytes);
+  board_.work.finish_write_backs(index_, line.at);  // an older one of the same line goes first
+  board_.work.add_write_back(index_, line);
+}
+
+void mock_pe::make_present(abi::address at, std::uint64_t bytes) {
+  if (!protocol::within_a_line(at, bytes)) {
+    throw std::out_of_range(fmt::format("mock machine: access of {} bytes at {} crosses a line of {}", bytes,
+                                        abi::describe(at), protocol::cache_line_bytes));
+  }
+  if (cache_.find(at) != nullptr) return;
+  const abi::address line = protocol::line_of(at);
+  board_.work.finish_write_backs(index_, line);
+  protocol::line_bytes content;
+  board_.memory.read(line, content);
+  if (const auto evicted = cache_.fill(line, content)) write_back(*evicted);
+}
+
+void mock_pe::load_global(abi::address at, std::span<std::byte> out) {
+  interruption();
+  make_present(at, out.size());
+  cache_.read(at, out);
+}
+
+void mock_pe::store_global(abi::address at, std::span<const std::byte> in) {
+  interruption();
+  make_present(at, in.size());
+  // The line may have been fetched long before the store: others write memory meanwhile.
+  interruption();
+  make_present(at, in.size());
+  cache_.write(at, in);
+  publish(events::memory_phase::store, at, in);
+  interruption();
+}
+
+void mock_pe::dcci_line(abi::address at) {
+  if (const auto dirty = cache_.clean_and_invalidate(at)) write_back(*dirty);
+}
+
+void mock_pe::dcci_all() {
+  for (const auto& dirty : cache_.clean_and_invalidate_all()) write_back(dirty);
+}
+
+void mock_pe::pipe_barrier() { board_.work.finish_write_backs(index_, std::nullopt); }
+
+void mock_pe::load_uncached(abi::address at, std::span<std::byte> out) {
+  interruption();
+  board_.work.finish_write_backs(index_, protocol::line_of(at));
+  board_.memory.read(at, out);
+}
+
+std::uint64_t mock_pe::add_at_memory(abi::address at, std::uint64_t value) {
+  interruption();
+  board_.work.finish_write_backs(index_, protocol::line_of(at));
+  std::uint64_t before = 0;
+  board_.memory.read(at, std::as_writable_bytes(std::span{&before, 1}));
+  const std::uint64_t after = before + value;
+  board_.memory.write(at, std::as_bytes(std::span{&after, 1}));
+  return before;
+}
+
+void mock_pe::watch(const std::optional<abi::signal_watch>& wanted) {
+  watched_ = wanted;
+  looks_ = 0;
+  empty_polls_ = 0;
+  ++board_.changes;
+}
+
 // --- waiting ------------------------------------------------------------------------------------
 
 void mock_pe::pause(std::uint64_t) {
   // Others must get on meanwhile.
-  if (board_.polls) give_way();
+  if (watched_) {
+    if (seen_changes_ != board_.changes) looks_ = 0;
+    seen_changes_ = board_.changes;
+    ++looks_;
+    ++empty_polls_;
+  }
+  if (board_.polls || watched_) give_way();
 }
 
 void mock_pe::wait_for_event() {
   if (core_.event_pending()) return;
   state_ = state::asleep;
   give_way();
+}
+
+void mock_pe::wait_for_event_until(sim_time when) {
+  if (core_.event_pending()) return;
+  empty_polls_ = 0;
+  give_way();
+  if (!core_.event_pending()) board_.clock = std::max(board_.clock, when.fs);
 }
 
 bool mock_pe::poll_holds() const {

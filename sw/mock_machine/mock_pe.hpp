@@ -3,13 +3,18 @@
 // fiber.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "models/abi/hal.hpp"
+#include "models/analysis/stale_lines.hpp"
+#include "models/protocol/data_cache.hpp"
 #include "models/protocol/ipcq_core.hpp"
+#include "models/protocol/tag_core.hpp"
 #include "sw/mock_machine/agenda.hpp"
 #include "sw/runtime/coroutine.hpp"
 
@@ -24,13 +29,18 @@ struct mock_board {
   bool polls{};          ///< firmware polls: give way while it waits
   std::uint64_t tcm_bytes{};
   std::uint64_t& clock;
+  std::uint64_t& changes;  ///< counts what may have changed what a polling PE sees
+  std::uint64_t cache_sets{}, cache_ways{};
+  const std::function<void(pe_coord, const abi::step_marker&)>& on_step;  ///< may be empty
+  analysis::line_history& lines;                                          ///< hears of PEs with errata only
 };
 
 class mock_pe final : public abi::hal {
  public:
   enum class state : std::uint8_t { idle, ready, asleep };
 
-  mock_pe(pe_coord self, std::uint32_t index, protocol::ipcq_core core, const mock_board& board);
+  mock_pe(pe_coord self, std::uint32_t index, protocol::ipcq_core core, protocol::tag_core tag_unit,
+          const mock_board& board);
 
   /// Makes `firmware` what the next resume() runs. Precondition: idle.
   void start(std::size_t stack_bytes, std::function<void(abi::hal&)> firmware);
@@ -40,6 +50,9 @@ class mock_pe final : public abi::hal {
 
   [[nodiscard]] protocol::ipcq_core& core() { return core_; }
   [[nodiscard]] const protocol::ipcq_core& core() const { return core_; }
+  [[nodiscard]] protocol::tag_core& tag_unit() { return tag_unit_; }
+  /// The step its firmware marked last.
+  [[nodiscard]] const std::string& step() const { return step_; }
   [[nodiscard]] state status() const { return state_; }
   void wake() { state_ = state::ready; }
   /// It has looked for an event twice in a row, found none, and done nothing but wait since.
@@ -47,6 +60,18 @@ class mock_pe final : public abi::hal {
 
   /// What its firmware polls for, if it does.
   [[nodiscard]] const std::optional<abi::poll_request>& polled() const { return polled_; }
+  /// What its firmware waits for in global memory, if it does.
+  [[nodiscard]] const std::optional<abi::signal_watch>& watched() const { return watched_; }
+  /// It has looked at that word in vain since the last change.
+  [[nodiscard]] bool looked_in_vain() const {
+    return watched_ && looks_ >= 2 && seen_changes_ == board_.changes;
+  }
+  [[nodiscard]] const protocol::data_cache& cache() const { return cache_; }
+  [[nodiscard]] std::uint64_t counted(abi::firmware_count what) const {
+    return counts_[static_cast<unsigned>(what)];
+  }
+  void set_errata(std::uint64_t bits) { errata_ = bits; }
+  [[nodiscard]] std::uint64_t get_errata() const { return errata_; }
   /// It polls a word that has come to hold what it waits for.
   [[nodiscard]] bool poll_holds() const;
 
@@ -56,23 +81,44 @@ class mock_pe final : public abi::hal {
   void load(std::uint64_t tcm_offset, std::span<std::byte> out) override;
   void store(std::uint64_t tcm_offset, std::span<const std::byte> in) override;
   void vector(const abi::vector_command& command) override;
-  void compute(std::uint64_t) override {}
+  void compute(std::uint64_t) override { empty_polls_ = 0; }
   void pause(std::uint64_t cycles) override;
   void wait_for_event() override;
+  /// There is no time here: the instant comes when the scheduler lets the PE go on.
+  void wait_for_event_until(sim_time when) override;
   void poll_until(const abi::poll_request& wanted) override;
+  void load_global(abi::address at, std::span<std::byte> out) override;
+  void store_global(abi::address at, std::span<const std::byte> in) override;
+  void dcci_line(abi::address at) override;
+  void dcci_all() override;
+  void pipe_barrier() override;
+  void load_uncached(abi::address at, std::span<std::byte> out) override;
+  std::uint64_t add_at_memory(abi::address at, std::uint64_t value) override;
+  void watch(const std::optional<abi::signal_watch>& wanted) override;
+  void count(abi::firmware_count what, std::uint64_t n) override {
+    counts_[static_cast<unsigned>(what)] += n;
+  }
   [[nodiscard]] sim_time now() const override { return femtoseconds(board_.clock); }
-  void mark_step(const abi::step_marker&) override {}
+  void mark_step(const abi::step_marker& step) override {
+    step_ = step.name;
+    if (board_.on_step) board_.on_step(self_, step);
+  }
 
  private:
   void give_way();
   void interruption();
   [[nodiscard]] abi::address in_tcm(std::uint64_t offset, std::uint64_t bytes) const;
   [[nodiscard]] std::vector<std::byte> operand(std::uint64_t offset, std::uint64_t bytes) const;
+  void make_present(abi::address at, std::uint64_t bytes);
+  void publish(events::memory_phase phase, abi::address at, std::span<const std::byte> bytes) const;
+  void write_back(const protocol::data_cache::line& line);
   [[noreturn]] void no_such_register(abi::register_offset reg) const;
 
   pe_coord self_;
   std::uint32_t index_;
   protocol::ipcq_core core_;
+  protocol::tag_core tag_unit_;
+  std::string step_;
   mock_board board_;
   state state_{state::idle};
   unsigned empty_polls_{};
@@ -81,6 +127,11 @@ class mock_pe final : public abi::hal {
 
   protocol::copy_port copies_;
   std::uint64_t errata_{};
+  protocol::data_cache cache_;
+  std::optional<abi::signal_watch> watched_;
+  std::uint64_t seen_changes_{};
+  unsigned looks_{};  ///< at the watched word since seen_changes_
+  std::array<std::uint64_t, abi::firmware_counts> counts_{};
 
   coroutine fiber_;  ///< last: its stack refers to the rest
 };

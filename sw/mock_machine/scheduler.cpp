@@ -48,11 +48,14 @@ class adversarial final : public scheduler {
     held_sources_ = draws.below(2) == 0;
     has_victim_ = draws.below(2) == 0;
     victim_ = static_cast<std::uint32_t>(draws.below(pes));
+    held_lines_ = draws.below(2) == 0;
   }
   std::size_t pick(const std::vector<candidate>& candidates) override {
     std::size_t best = 0;
     for (std::size_t i = 1; i < candidates.size(); ++i) {
-      if (hold(candidates[i]) <= hold(candidates[best])) best = i;  // ties: the newest
+      const unsigned here = hold(candidates[i]), there = hold(candidates[best]);
+      // Ties: the newest; of those that poll, the oldest, so that each of them gets to look.
+      if (here < there || (here == there && !candidates[i].polling)) best = i;
     }
     return best;
   }
@@ -64,8 +67,10 @@ class adversarial final : public scheduler {
     if (c.polling) return 100;  // it cannot help itself: deliveries go before it, or nothing moves
     unsigned held = 0;
     if (c.what == kind::credit && held_credits_) held = 8;
+    if (c.what == kind::message && held_data_) held = 4;
     if ((c.what == kind::write_data || c.what == kind::token) && held_data_) held = 4;
     if ((c.what == kind::read_source || c.what == kind::dma) && held_sources_) held = 2;
+    if (c.what == kind::write_back && held_lines_) held = 6;
     if (has_victim_ && c.pe == victim_) held += 16;
     return held;
   }
@@ -73,6 +78,7 @@ class adversarial final : public scheduler {
   bool held_credits_{};
   bool held_data_{};
   bool held_sources_{};
+  bool held_lines_{};
   bool has_victim_{};
   std::uint32_t victim_{};
 };

@@ -185,6 +185,17 @@ class Formats(harness.Case):
         self.assertEqual((done.stdout, done.stderr), ("", ""))
 
 
+class UnreadKeys(harness.Case):
+    def test_keys_given_in_vain_are_listed(self):
+        row = self.result(*SMALL, *harness.sets("pod.sips=1", "sip_link.latency_ns=7", "ucie.modules=2"))
+        self.assertIn("sip_link.latency_ns", row["unread_keys"])
+        self.assertNotIn("pod.sips", row["unread_keys"])
+        self.assertNotIn("ucie.modules", row["unread_keys"])
+        done = self.run_pod(*SMALL, *harness.sets("pod.sips=1", "sip_link.latency_ns=7"))
+        self.assertIn("note: this machine does not read sip_link.latency_ns\n", done.stdout)
+        self.assertEqual(self.result(*SMALL)["unread_keys"], [])
+
+
 class Information(harness.Case):
     def text(self, *arguments):
         done = self.run_pod(*arguments)

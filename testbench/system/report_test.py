@@ -150,6 +150,27 @@ class Scripts(harness.Case):
                                   timeout=120)
         self.assertIn("Critical path through the PEs", done.stdout, done.stderr[-500:])
 
+    def test_report_of_runs_that_end_early(self):
+        out = self.folder / "out"
+        self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--ranks", "sip", "--bytes", "4KiB:8KiB",
+                     "--set", "ipcq.match=sender", "--out", out, expect=3)
+        self.script("report", out)
+        words = " ".join(Balanced((out / "report.html").read_text()).words)
+        self.assertIn("Status: deadlock", words)
+        self.assertIn("waits for a message", words)
+        self.run_pod(*harness.SMALL, "--bytes", "0", "--out", out)
+        self.script("report", out)
+        Balanced((out / "report.html").read_text())
+
+    def test_report_draws_a_timeline(self):
+        out, timeline = self.folder / "out", self.folder / "t.json"
+        self.run_pod(*harness.SMALL, "--bytes", "4KiB", "--out", out, "--timeline", timeline)
+        self.script("report", out, "--timeline", timeline)
+        text = (out / "report.html").read_text()
+        self.assertIn("What each core did", text)
+        self.assertGreater(text.count("wait: data"), 16)
+        self.assertIn("no timeline", self.script("report", out, "--timeline", out / "result.json", expect=2).stderr)
+
     def test_report_of_nothing(self):
         self.assertIn("result.json", self.script("report", self.folder, expect=2).stderr)
         (self.folder / "result.json").write_text("{}")

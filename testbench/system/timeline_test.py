@@ -4,6 +4,7 @@
 import collections
 import csv
 import decimal
+import json
 import os
 import pty
 import subprocess
@@ -95,6 +96,28 @@ class Timeline(harness.Case):
         trace = Trace(path.read_text())
         self.assertGreater(len(trace.slices), 1000)
 
+    def test_memory_study(self):
+        plain = self.hbm("--format", "json")
+        done = self.hbm("--format", "json", "--timeline", self.folder / "t.json", "--vcd", self.folder / "w.vcd")
+        old, new = (json.loads(text)["runs"][0] for text in (plain, done))
+        for key in ("bandwidth_gbytes_s", "avg_latency_ns", "row_hit_rate", "lost_time"):
+            self.assertEqual(new[key], old[key], key)
+        trace = Trace((self.folder / "t.json").read_text())
+        data = [s for s in trace.slices if s["name"] in ("RD", "RDA", "WR", "WRA")]
+        self.assertEqual(len(data), 2000)
+        wave = Vcd((self.folder / "w.vcd").read_text())
+        pulses = [v for path, changes in wave.changes.items() if path.endswith(".column_command")
+                  for t, v in changes if t is not None and int(v, 2) != 0]
+        self.assertEqual(len(pulses), 2000)
+        self.hbm("--outstanding", "1,2", "--timeline", self.folder / "t.json", expect=2)
+
+    def hbm(self, *arguments, expect=0):
+        words = [HBM, "--config", harness.CONFIGS / "hbm_reference.json", "--pattern", "rand", "--requests", "2000",
+                 *arguments]
+        done = subprocess.run([str(w) for w in words], capture_output=True, text=True, cwd=self.folder)
+        self.assertEqual(done.returncode, expect, done.stderr)
+        return done.stdout
+
     def test_the_checker_finds_faults(self):
         head = '{"displayTimeUnit":"ns","traceEvents":[' \
                '{"ph":"M","pid":1,"tid":0,"ts":0,"name":"process_name","args":{"name":"g"}},' \
@@ -139,6 +162,24 @@ class Window(harness.Case):
         for path, _, bits in names:
             self.assertIn(path, widths)
             self.assertEqual(bits or "0]", f"{widths[path] - 1}:0]" if bits else "0]", path)
+
+    def test_commands_of_hbm(self):
+        job = (*harness.SMALL, "--bytes", "4KiB", *harness.sets("ipcq.buffer_kind=hbm"))
+        plain = self.one(*job)
+        out = self.folder / "out"
+        self.run_pod(*job, "--vcd", self.folder / "w.vcd", "--vcd-scope", "*.hbm*", "--out", out)
+        watched = json.loads((out / "result.json").read_text())["runs"][0]
+        self.assertEqual((watched["time_ns"], watched["fingerprint"]), (plain["time_ns"], plain["fingerprint"]))
+        wave = Vcd((self.folder / "w.vcd").read_text())
+        given = collections.Counter()
+        for path, changes in wave.changes.items():
+            if path.endswith("_command"):
+                given.update((path.rpartition(".pc")[0], int(v, 2)) for t, v in changes if t is not None)
+        channels = list(csv.DictReader((out / "hbm.csv").read_text().splitlines()))
+        self.assertTrue(channels)
+        for c in channels:
+            for name, codes in (("reads", (4, 6)), ("writes", (5, 7)), ("activates", (1,))):
+                self.assertEqual(sum(given[c["channel"], code] for code in codes), int(c[name]), (c["channel"], name))
 
     def test_bad_windows(self):
         for text in ("5", "9:5", "a:b", ":", "-1:5", "1:2:3"):

@@ -3,8 +3,10 @@
 """scripts/sweep and scripts/regress, and the python module."""
 import csv
 import json
+import math
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -148,6 +150,99 @@ class Regress(ScriptCase):
                      '[{"name": "a", "expct": {}}]}', '{"schema": "diecast.suite/1", "cases": [{"name": "a"}, '
                      '{"name": "a"}]}', '{"schema": "diecast.suite/1", "cases": [{"name": "a", "config": "no"}]}'):
             self.assertIn("suite.json", self.script("regress", self.file("suite.json", text), expect=2).stderr)
+
+
+class Studies(ScriptCase):
+
+    def test_elasticities_agree_with_runs_and_with_the_path(self):
+        config, job = harness.CONFIGS / "small_pod.json", ("--algorithm", "intercube", "--bytes", "64KiB")
+        keys = ("pe.vector_lanes", "sip_link.latency_ns", "hbm.trcd_rd_ns")
+        self.script("sensitivity", config, *(w for k in keys for w in ("--key", k)), "--csv", "s.csv", "--", *job)
+        rows = {r["key"]: r for r in csv.DictReader((self.folder / "s.csv").read_text().splitlines())}
+        self.assertEqual(set(rows), set(keys))
+        out = self.folder / "out"
+        plain = self.one("--config", config, *job, "--out", out)["time_ns"]
+        share = {c["cause"]: c["share"] for c in json.loads((out / "critical_path.json").read_text())["causes"]}
+        for key, row in rows.items():
+            again = self.one("--config", config, *job, *harness.sets(f"{key}={row['to']}"))["time_ns"]
+            self.assertEqual(float(row["time ns"]), again, key)
+            ratio = float(row["to"]) / float(row["from"])
+            self.assertAlmostEqual(float(row["elasticity"]), math.log(again / plain) / math.log(ratio), 9, key)
+        self.assertEqual(float(rows["hbm.trcd_rd_ns"]["elasticity"]), 0)
+        self.assertLess(float(rows["pe.vector_lanes"]["elasticity"]), -0.01)
+        # More lanes: between no gain and all of the vector unit's share; a longer link: at most the fabric's share.
+        self.assertGreater(float(rows["pe.vector_lanes"]["elasticity"]), -share["vector"] * 1.2)
+        self.assertGreater(float(rows["sip_link.latency_ns"]["elasticity"]), 0)
+
+    def test_a_lost_link_costs_time_and_the_table_says_which(self):
+        done = self.script("degrade", harness.CONFIGS / "small_pod.json", "--links", "sip", "--override",
+                           '{"gbytes_s": 8}', "--csv", "d.csv", "--", "--bytes", "64KiB", "--algorithm", "ring_1d")
+        rows = list(csv.DictReader((self.folder / "d.csv").read_text().splitlines()))
+        self.assertEqual([r["link"] for r in rows], ["pod.sip0.e-sip1.w"])
+        self.assertGreater(float(rows[0]["slowdown"]), 1.05)
+        self.assertIn("unchanged: ", done.stdout)
+
+    def test_bad_studies(self):
+        self.script("sensitivity", "absent.json", expect=2)
+        self.script("sensitivity", "-", "--key", "no.key", "--set", "pod.sips=1", "--", "--bytes", "1KiB", expect=2)
+        self.script("sensitivity", "-", "--", "--config", "x.json", expect=2)
+        self.script("degrade", "-", "--override", "{", expect=2)
+
+
+class AlphaBeta(ScriptCase):
+
+    def test_a_line_is_found_and_explains_the_runs(self):
+        sys.path.insert(0, str(harness.ROOT / "python"))
+        from diecast.alphabeta import line
+        alpha, beta = line([(n, 700 + 0.25 * n) for n in (1, 50, 4096, 1 << 20)])
+        self.assertAlmostEqual(alpha, 700, 6)
+        self.assertAlmostEqual(beta, 0.25, 9)
+        self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "16KiB:1MiB:x4", "--out", "out")
+        self.script("alphabeta", "out", "--csv", "f.csv", "--astra", "n.yml")
+        fit, = csv.DictReader((self.folder / "f.csv").read_text().splitlines())
+        self.assertLess(float(fit["worst_relative_error"]), 0.2)
+        lines = dict(l.split(" #")[0].split(": ") for l in (self.folder / "n.yml").read_text().splitlines()
+                     if not l.startswith("#"))
+        self.assertEqual((lines["topology"], lines["npus_count"]), ("[ Ring ]", "[ 16 ]"))
+        latency, rate = (float(lines[k].strip("[] ")) for k in ("latency", "bandwidth"))
+        size = 1 << 20
+        self.assertAlmostEqual(30 * (latency + size / 16 / rate),
+                               float(fit["alpha_ns"]) + float(fit["beta_ns_per_byte"]) * size, delta=1)
+
+    def test_too_little_to_fit(self):
+        self.run_pod(*harness.SMALL, "--bytes", "4KiB", "--out", "out")
+        self.assertIn("two sizes", self.script("alphabeta", "out", expect=2).stderr)
+        self.script("alphabeta", "absent", expect=2)
+
+
+class Calibrate(ScriptCase):
+
+    def measure(self, **keys):
+        """A table of what a machine with other keys takes; every third row is held out."""
+        with open(self.folder / "m.csv", "w", newline="") as file:
+            table = csv.writer(file)
+            table.writerow(["algorithm", "bytes", "time_ns", "hold_out"])
+            for n, (algorithm, size) in enumerate((a, b) for a in ("ring_1d", "intercube") for b in ("1KiB", "32KiB", "128KiB")):
+                row = self.one(*harness.SMALL, "--algorithm", algorithm, "--bytes", size, *harness.sets(*keys["sets"]))
+                table.writerow([algorithm, size, row["time_ns"], int(n % 3 == 1)])
+
+    def test_it_finds_the_keys_of_another_machine(self):
+        self.measure(sets=["sip_link.latency_ns=173", "sip_link.gbytes_s=31"])
+        done = self.script("calibrate", harness.CONFIGS / "small_pod.json", "m.csv", "--key", "sip_link.latency_ns",
+                           "--key", "sip_link.gbytes_s", "--write", "fit.json")
+        fitted = json.loads((self.folder / "fit.json").read_text())["sip_link"]
+        self.assertAlmostEqual(fitted["latency_ns"], 173, delta=173 * 0.15)
+        self.assertAlmostEqual(fitted["gbytes_s"], 31, delta=31 * 0.1)
+        before, after = (float(v) for v in re.search(r"held out rows: rms ([\d.]+)% before, ([\d.]+)%", done.stdout).groups())
+        self.assertLess(after, before / 2)
+        self.run_pod("--config", "fit.json", "--check-config")
+
+    def test_bad_tables(self):
+        for text in ("bytes\n1KiB\n", "bytes,time_ns\n1KiB,0\n", "size,time_ns\n1,1\n", "bytes,time_ns,hold_out\n1KiB,5,1\n"):
+            self.script("calibrate", harness.CONFIGS / "small_pod.json", self.file("m.csv", text), "--key",
+                        "sip_link.latency_ns", expect=2)
+        self.script("calibrate", harness.CONFIGS / "small_pod.json", self.file("m.csv", "bytes,time_ns\n1KiB,5\n"), "--key",
+                    "sip_link.absent", expect=2)
 
 
 class Module(ScriptCase):

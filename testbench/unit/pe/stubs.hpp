@@ -128,6 +128,7 @@ class stub_listener : public sc_core::sc_module, public hw::ipcq_if, public hw::
   void copies_done(std::uint32_t count) override { copies.emplace_back(hw::now().ns(), count); }
   void register_written(abi::register_offset, std::uint64_t) override {}
   void launch(const hw::packet_ptr&) override {}
+  void access_done(std::uint32_t, std::span<const std::byte>) override {}
 };
 
 /// In place of the DMA engine behind an IPCQ engine.
@@ -141,6 +142,7 @@ class stub_dma : public sc_core::sc_module, public hw::dma_if {
   void send_message(const protocol::send_request& m) override { messages.emplace_back(hw::now().ns(), m); }
   void send_credit(const protocol::credit_request& c) override { credits.emplace_back(hw::now().ns(), c); }
   void start_copy(const hw::copy_request& c) override { copies.emplace_back(hw::now().ns(), c); }
+  void start_access(hw::core_access) override {}
   void send_launch_done(std::uint32_t) override {}
 };
 

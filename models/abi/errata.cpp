@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/abi/errata.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace diecast::abi {
+namespace {
+
+constexpr std::array table{
+    erratum_description{erratum::set_without_dcci, "set_without_dcci",
+                        "a signal is stored and its line not cleaned: it stays in the writer's cache"},
+    erratum_description{erratum::wait_without_dcci, "wait_without_dcci",
+                        "a wait does not invalidate its line: it looks at a stale copy for ever"},
+    erratum_description{erratum::no_round_barrier, "no_round_barrier",
+                        "group_dissemination has no core barrier between its rounds"},
+    erratum_description{erratum::late_counter, "late_counter",
+                        "the team's counter is loaded after the entry core barrier"},
+    erratum_description{erratum::no_entry_barrier, "no_entry_barrier",
+                        "a rank barrier begins without waiting for the other cores of the rank"},
+    erratum_description{erratum::slot_by_rank, "slot_by_rank",
+                        "dissemination signals the line numbered by the sender's rank, not by the round"},
+    erratum_description{erratum::packed_flags, "packed_flags",
+                        "flags lie 8 bytes apart: several share a line that is written back whole"},
+    erratum_description{erratum::reused_team_state, "reused_team_state",
+                        "a new team takes a slot without clearing its flags and counter"},
+    erratum_description{erratum::unchecked_radix, "unchecked_radix",
+                        "group_dissemination does not refuse radix 1, whose shift never grows"}};
+
+}  // namespace
+
+std::span<const erratum_description> errata() { return table; }
+
+std::optional<erratum> erratum_named(std::string_view name) {
+  const auto* const at =
+      std::find_if(table.begin(), table.end(), [&](const auto& e) { return e.name == name; });
+  if (at == table.end()) return std::nullopt;
+  return at->bit;
+}
+
+std::optional<errata_word> parse_errata(std::string_view text) {
+  errata_word word;
+  if (text == "none") return word;
+  for (;;) {
+    const std::size_t comma = text.find(',');
+    const auto e = erratum_named(text.substr(0, comma));
+    if (!e) return std::nullopt;
+    word.add(*e);
+    if (comma == std::string_view::npos) return word;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace diecast::abi

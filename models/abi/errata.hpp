@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Firmware defects that can be switched on: bits of the core_errata register. Firmware tests each at
+// one named line.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace diecast::abi {
+
+enum class erratum : std::uint8_t {
+  set_without_dcci,
+  wait_without_dcci,
+  no_round_barrier,
+  late_counter,
+  no_entry_barrier,
+  slot_by_rank,
+  packed_flags,
+  reused_team_state,
+  unchecked_radix
+};
+
+struct erratum_description {
+  erratum bit;
+  const char* name;
+  const char* meaning;
+};
+/// All of them, in the order of their bits.
+[[nodiscard]] std::span<const erratum_description> errata();
+[[nodiscard]] std::optional<erratum> erratum_named(std::string_view name);
+
+/// The contents of core_errata.
+struct errata_word {
+  std::uint64_t bits{};
+  [[nodiscard]] bool has(erratum e) const { return (bits >> static_cast<unsigned>(e) & 1) != 0; }
+  void add(erratum e) { bits |= std::uint64_t{1} << static_cast<unsigned>(e); }
+};
+
+/// "none" or names separated by commas; empty when a name is unknown.
+[[nodiscard]] std::optional<errata_word> parse_errata(std::string_view text);
+
+}  // namespace diecast::abi

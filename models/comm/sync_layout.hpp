@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the words of barriers lie in global memory. Every PE has a home region at the bottom of its
+// home HBM port; a rank's flags and counters are in the region of its first PE. Shared by firmware,
+// host and reports.
+//
+//   home + 0      flags of the core barrier, one line a round
+//   home + 1 KiB  team slots in use, one bit each
+//   home + 4 KiB  team 0: 40 lines of flags, the counter line; team 1: ...
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/abi/address.hpp"
+#include "models/comm/patterns.hpp"
+#include "models/config/machine_config.hpp"
+#include "models/types/ids.hpp"
+
+namespace diecast::comm {
+
+inline constexpr std::uint64_t sync_line_bytes = 64;
+inline constexpr std::uint32_t team_lines = 40;  ///< flags of a team: 64 x 5 x 8 bytes
+inline constexpr std::uint32_t max_teams = 2048;
+inline constexpr std::uint32_t max_ranks = 16'384;
+inline constexpr std::uint32_t core_barrier_rounds = 16;
+inline constexpr std::uint64_t team_table_bytes = max_teams / 8;
+
+inline constexpr std::uint64_t team_table_offset = 1024;
+inline constexpr std::uint64_t teams_offset = 4096;
+inline constexpr std::uint64_t team_bytes = (team_lines + 1) * sync_line_bytes;
+inline constexpr std::uint64_t sync_region_bytes = teams_offset + max_teams * team_bytes;
+
+[[nodiscard]] constexpr abi::address core_flag(abi::address home, std::uint32_t round) {
+  return home + round * sync_line_bytes;
+}
+[[nodiscard]] constexpr abi::address team_table(abi::address home) { return home + team_table_offset; }
+/// Flags of a team lie `flag_stride` bytes apart: a line each, unless firmware is defective.
+[[nodiscard]] constexpr abi::address team_flag(abi::address home, std::uint32_t team, std::uint32_t index,
+                                               std::uint64_t flag_stride = sync_line_bytes) {
+  return home + teams_offset + team * team_bytes + index * flag_stride;
+}
+[[nodiscard]] constexpr abi::address team_counter(abi::address home, std::uint32_t team) {
+  return team_flag(home, team, team_lines);
+}
+
+/// The team slot whose flags or counter lie at `at`; empty for other words.
+[[nodiscard]] std::optional<std::uint32_t> team_slot_of(abi::address at);
+
+/// Start of a PE's home region.
+[[nodiscard]] abi::address sync_home(const config::machine_config& c, pe_coord pe);
+/// Throws user_error when the home regions do not fit an HBM port, or a line no packet.
+void check_sync_memory(const config::machine_config& c);
+
+/// Ranks of a barrier: start, start + stride, ...; or the list, when it is not empty.
+struct team_spec {
+  std::uint32_t start{};
+  std::uint32_t stride{1};
+  std::uint32_t size{};
+  std::vector<std::uint32_t> list{};
+  bool operator==(const team_spec&) const = default;
+};
+[[nodiscard]] std::vector<std::uint32_t> ranks_of(const team_spec& team);
+/// "0:1:8" or "0+3+5".
+[[nodiscard]] std::string to_text(const team_spec& team);
+
+/// PEs that arrive as one rank: 1, the PEs of a cube, or those of a SIP.
+[[nodiscard]] std::uint32_t cores_of(const machine_shape& shape, rank_set set);
+/// Ranks of the whole pod.
+[[nodiscard]] std::uint32_t world_size(const machine_shape& shape, rank_set set);
+/// All PEs of the team's ranks: rank by rank in team order, core by core. Throws user_error for a rank
+/// the pod does not have, or one that is in the team twice.
+[[nodiscard]] group barrier_members(const machine_shape& shape, rank_set set, const team_spec& team);
+
+}  // namespace diecast::comm

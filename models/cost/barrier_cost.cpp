@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/cost/barrier_cost.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <functional>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "models/abi/wire.hpp"
+#include "models/comm/sync_layout.hpp"
+#include "models/timing/link.hpp"
+
+namespace diecast::cost {
+namespace {
+
+using comm::barrier_algorithm;
+
+/// Latencies between a core of one rank and the flags of another, worst cases over the team.
+class machine {
+ public:
+  machine(const fabric::topology& t, const config::machine_config& c, const comm::group& members)
+      : topology_(t),
+        config_(c),
+        cores_(comm::cores_of(c.shape(), members.set)),
+        line_flits_(abi::flits_of(comm::sync_line_bytes, static_cast<std::uint32_t>(c.noc.flit_bytes))),
+        cycle_ns_(timing::noc_clock(c).period.ns()) {
+    for (std::size_t i = 0; i < members.members.size(); i += cores_) firsts_.push_back(members.members[i]);
+    for (std::uint32_t core = 0; core < cores_; ++core) first_rank_.push_back(members.members[core]);
+  }
+
+  [[nodiscard]] std::uint32_t cores() const { return cores_; }
+  [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(firsts_.size()); }
+
+  /// A line read from the home region of `at`, request to answer.
+  double read(pe_coord from, pe_coord at) {
+    return one_way(from, at, 1) + memory_ns() + one_way(at, from, line_flits_) + 4 * cycle_ns_;
+  }
+  double write(pe_coord from, pe_coord at) { return one_way(from, at, line_flits_) + 2 * cycle_ns_; }
+  /// From the call to the flag being in memory.
+  double signal(pe_coord from, pe_coord at) { return read(from, at) + write(from, at); }
+  /// A wait whose flag comes while it polls: it looks half a period late on average.
+  double notice(pe_coord from, pe_coord at) {
+    const double look = read(from, at);
+    return look + (look + static_cast<double>(config_.ccl.signal_poll_cycles) * cycle_ns_) / 2;
+  }
+
+  [[nodiscard]] pe_coord first(std::uint32_t rank) const { return firsts_[rank % firsts_.size()]; }
+
+  double core_barrier() {
+    double sum = 0;
+    for (std::uint32_t reach = 1; reach < cores_; reach *= 2) {
+      double worst = 0;
+      for (std::uint32_t v = 0; v < cores_; ++v) {
+        const pe_coord to = first_rank_[(v + reach) % cores_];
+        worst = std::max(worst, signal(first_rank_[v], to) + notice(to, to));
+      }
+      sum += worst;
+    }
+    return sum;
+  }
+
+ private:
+  double one_way(pe_coord from, pe_coord to, std::uint32_t flits) {
+    // Which end is the memory does not matter: both lie at terminals of the same cubes.
+    const auto key = std::tuple{from, to, flits};
+    const auto known = known_.find(key);
+    if (known != known_.end()) return known->second;
+    const auto a = topology_.locate(abi::encode({from.sip, from.cube, abi::region::tcm, from.pe.value, 0}));
+    const auto b = topology_.locate(comm::sync_home(config_, to));
+    const double ns = fabric::idle_latency(topology_, config_, a, b, abi::traffic_class::request, flits).ns();
+    known_.emplace(key, ns);
+    return ns;
+  }
+  [[nodiscard]] double memory_ns() const {
+    const config::hbm_block& h = config_.hbm;
+    if (h.model == config::hbm_model::simple) {
+      return h.simple_latency_ns + static_cast<double>(comm::sync_line_bytes) / h.simple_gbytes_s;
+    }
+    return h.controller_ns + h.cl_ns +
+           h.burst_ns * static_cast<double>(comm::sync_line_bytes / h.burst_bytes);
+  }
+
+  const fabric::topology& topology_;
+  const config::machine_config& config_;
+  std::uint32_t cores_;
+  std::uint32_t line_flits_;
+  double cycle_ns_;
+  std::vector<pe_coord> firsts_;      ///< first core of every rank
+  std::vector<pe_coord> first_rank_;  ///< cores of rank 0
+  std::map<std::tuple<pe_coord, pe_coord, std::uint32_t>, double> known_;
+};
+
+double worst_over_ranks(machine& m, const std::function<double(std::uint32_t)>& cost) {
+  double worst = 0;
+  for (std::uint32_t rank = 0; rank < m.ranks(); ++rank) worst = std::max(worst, cost(rank));
+  return worst;
+}
+
+/// Own flag raised, then the reads of the core that has most of them; the first may have to wait.
+double centralized_pull(machine& m) {
+  const std::uint32_t n = m.ranks(), pollers = std::min({8U, n, m.cores()});
+  return worst_over_ranks(m, [&](std::uint32_t me) {
+    double slowest = 0;
+    for (std::uint32_t core = 0; core < pollers; ++core) {
+      double sum = 0;
+      for (std::uint32_t other = core; other < n; other += pollers) {
+        if (other != me) sum += m.read(m.first(me), m.first(other));
+      }
+      slowest = std::max(slowest, sum);
+    }
+    return m.signal(m.first(me), m.first(me)) + slowest;
+  });
+}
+
+double dissemination(machine& m) {
+  double sum = 0;
+  for (std::uint32_t reach = 1; reach < m.ranks(); reach *= 2) {
+    sum += worst_over_ranks(m, [&](std::uint32_t me) {
+      const pe_coord to = m.first(me + reach);
+      return m.signal(m.first(me), to) + m.notice(to, to);
+    });
+  }
+  return sum;
+}
+
+double group_dissemination(machine& m, std::uint32_t radix) {
+  double sum = 0;
+  bool first = true;
+  for (std::uint64_t shift = 1; shift < m.ranks(); shift *= radix) {
+    if (!first) sum += m.core_barrier();
+    first = false;
+    sum += worst_over_ranks(m, [&](std::uint32_t me) {
+      double slowest = 0;
+      for (std::uint32_t core = 0; core < std::min(m.cores(), radix - 1); ++core) {
+        double own = 0;
+        for (std::uint32_t j = 1 + core; j < radix; j += m.cores()) {
+          const auto to = m.first(static_cast<std::uint32_t>((me + j * shift) % m.ranks()));
+          own += m.signal(m.first(me), to) + m.read(to, to);
+        }
+        slowest = std::max(slowest, own);
+      }
+      return slowest + m.notice(m.first(me), m.first(me)) - m.read(m.first(me), m.first(me));
+    });
+  }
+  return sum;
+}
+
+}  // namespace
+
+barrier_algorithm barrier_costs::cheapest() const {
+  return static_cast<barrier_algorithm>(std::min_element(ns.begin(), ns.end()) - ns.begin());
+}
+
+std::string barrier_costs::reason() const {
+  const barrier_algorithm best = cheapest();
+  std::string text = fmt::format("auto: {} is estimated at {:.0f} ns", comm::to_string(best), of(best));
+  for (const auto a : {barrier_algorithm::centralized_pull, barrier_algorithm::dissemination,
+                       barrier_algorithm::group_dissemination}) {
+    if (a != best) text += fmt::format(", {} at {:.0f}", comm::to_string(a), of(a));
+  }
+  return text;
+}
+
+barrier_costs barrier_costs_of(const fabric::topology& t, const config::machine_config& c,
+                               const comm::group& members) {
+  machine m(t, c, members);
+  const pe_coord own = m.first(0);
+  // Around every algorithm: the counter read and stored, two core barriers.
+  const double frame = m.read(own, own) + m.signal(own, own) + 2 * m.core_barrier();
+  barrier_costs costs;
+  costs.ns = {frame + centralized_pull(m), frame + dissemination(m),
+              frame + group_dissemination(m, static_cast<std::uint32_t>(c.ccl.barrier_radix))};
+  return costs;
+}
+
+}  // namespace diecast::cost

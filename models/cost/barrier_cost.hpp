@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a barrier costs on an idle machine, from the latencies of its parts: which algorithm `auto` takes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "models/comm/barrier_algorithm.hpp"
+#include "models/comm/patterns.hpp"
+#include "models/config/machine_config.hpp"
+#include "models/fabric/topology.hpp"
+
+namespace diecast::cost {
+
+/// Estimates in ns, by barrier_algorithm. The radix of group_dissemination is ccl.barrier_radix.
+struct barrier_costs {
+  std::array<double, 3> ns{};
+  [[nodiscard]] double of(comm::barrier_algorithm a) const { return ns[static_cast<std::size_t>(a)]; }
+  [[nodiscard]] comm::barrier_algorithm cheapest() const;
+  /// "centralized_pull: 1234 ns estimated; dissemination 1300, group_dissemination 1500".
+  [[nodiscard]] std::string reason() const;
+};
+
+/// `members`: of comm::barrier_members. A signal is a line fetched, changed and written back; a wait that
+/// finds its flag set is one read, after half a poll period on average. Rounds follow each other at the
+/// slowest rank; reads of one core follow each other. Contention is not counted.
+[[nodiscard]] barrier_costs barrier_costs_of(const fabric::topology& t, const config::machine_config& c,
+                                             const comm::group& members);
+
+}  // namespace diecast::cost

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lines of a PE's data cache: bytes of their own, apart from the memory's, so that a stale line
+// really holds old bytes. Write-back, write-allocate, least recently used, not coherent with anybody.
+// No time and no memory here: the owner fetches what fill() takes and writes what leaves.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "models/abi/address.hpp"
+
+namespace diecast::protocol {
+
+inline constexpr std::uint64_t cache_line_bytes = 64;
+using line_bytes = std::array<std::byte, cache_line_bytes>;
+
+[[nodiscard]] constexpr abi::address line_of(abi::address at) {
+  return at / cache_line_bytes * cache_line_bytes;
+}
+/// Whether [at, at + bytes) lies within one line.
+[[nodiscard]] constexpr bool within_a_line(abi::address at, std::uint64_t bytes) {
+  return bytes <= cache_line_bytes && at % cache_line_bytes <= cache_line_bytes - bytes;
+}
+
+class data_cache {
+ public:
+  struct line {
+    abi::address at{};  ///< of its first byte
+    line_bytes bytes{};
+    bool dirty{};
+  };
+
+  /// Precondition: both at least 1.
+  data_cache(std::uint64_t sets, std::uint64_t ways);
+
+  /// The line that holds `at`, as it is; no effect on its age.
+  [[nodiscard]] const line* find(abi::address at) const;
+
+  /// Preconditions: the bytes lie within one line, and the line is here.
+  void read(abi::address at, std::span<std::byte> out);
+  void write(abi::address at, std::span<const std::byte> in);
+
+  /// Takes a line in; what must leave for it is returned when it is dirty, and has to be written back.
+  /// Precondition: the line is not here.
+  [[nodiscard]] std::optional<line> fill(abi::address at, const line_bytes& bytes);
+  /// Drops the line; returned when it is dirty.
+  [[nodiscard]] std::optional<line> clean_and_invalidate(abi::address at);
+  /// The same for every line; the dirty ones by set and way.
+  [[nodiscard]] std::vector<line> clean_and_invalidate_all();
+
+ private:
+  struct way {
+    line content;
+    bool valid{};
+    std::uint64_t used{};  ///< stamp of the last access
+  };
+  [[nodiscard]] std::size_t first_way(abi::address at) const {
+    return static_cast<std::size_t>(at / cache_line_bytes % sets_ * ways_);
+  }
+  [[nodiscard]] way* lookup(abi::address at);
+  way& present(abi::address at);
+
+  std::uint64_t sets_;
+  std::uint64_t ways_;
+  std::vector<way> lines_;
+  std::uint64_t stamp_{};
+};
+
+}  // namespace diecast::protocol

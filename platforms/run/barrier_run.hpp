@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is particular to --collective barrier: members, the choice of `auto`, what is watched, the verdict
+// and the counts.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "models/abi/errata.hpp"
+#include "models/analysis/barrier_checker.hpp"
+#include "models/analysis/stale_lines.hpp"
+#include "models/comm/barrier_algorithm.hpp"
+#include "models/comm/sync_layout.hpp"
+#include "models/fabric/topology.hpp"
+#include "platforms/netlist/pod.hpp"
+#include "platforms/run/run_point.hpp"
+
+namespace diecast::platforms {
+
+struct machine_model;
+struct prepared_run;
+class host_side;
+
+/// A barrier, ready to simulate.
+struct barrier_plan {
+  comm::team_spec team;
+  comm::barrier_algorithm algorithm{};
+  std::string reason;  ///< why this algorithm
+  abi::errata_word errata;
+  std::uint32_t ranks{};
+};
+
+/// The ranks of the point's team, all their PEs as `members`; the algorithm, `auto` resolved. Throws
+/// user_error when the team, the radix or the memory do not fit.
+[[nodiscard]] barrier_plan plan_barrier(const machine_model& machine, const run_point& point,
+                                        comm::group& members);
+
+/// Observers of one barrier run.
+class barrier_watch {
+ public:
+  /// Attaches to `events` when the run is a barrier.
+  barrier_watch(const prepared_run& run, events::hub& events);
+  void next_launch();
+  /// Verdict, counts per barrier and their formulas.
+  void report(const host_side& s, netlist::pod& pod, run_outcome& o) const;
+  [[nodiscard]] const analysis::line_history* history() const { return history_.get(); }
+
+ private:
+  const prepared_run& run_;
+  std::unique_ptr<analysis::barrier_checker> checker_;
+  std::unique_ptr<analysis::line_history> history_;
+};
+
+/// Who waits for which word, and what caches and memory hold of it. `history` may be null.
+[[nodiscard]] std::vector<analysis::watched_word> watched_words(netlist::pod& pod,
+                                                                const std::vector<pe_coord>& members,
+                                                                const analysis::line_history* history);
+
+}  // namespace diecast::platforms

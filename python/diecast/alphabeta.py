@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fits time = alpha + beta * bytes to runs over a range of sizes (Hockney's model)."""
+import collections
+
+
+class Fit:
+    """alpha_ns, beta_ns_per_byte of one collective and algorithm, and how far the worst point is off."""
+
+    def __init__(self, row, points):
+        self.collective, self.algorithm, self.ranks = row["collective"], row["algorithm"], row["ranks"]
+        self.rank_set, self.points = row["rank_set"], points
+        self.alpha_ns, self.beta_ns_per_byte = line(points)
+        self.worst = max(abs(self.alpha_ns + self.beta_ns_per_byte * n - t) / t for n, t in points)
+
+    def row(self):
+        return [self.collective, self.algorithm, self.rank_set, self.ranks, f"{self.alpha_ns:.3f}",
+                f"{self.beta_ns_per_byte:.9f}", f"{self.worst:.4f}"]
+
+
+HEAD = ["collective", "algorithm", "rank_set", "ranks", "alpha_ns", "beta_ns_per_byte", "worst_relative_error"]
+
+
+def line(points):
+    """alpha, beta with the least sum of squared relative errors; the sizes must not all be equal."""
+    s0 = s1 = s2 = r0 = r1 = 0.0
+    for n, t in points:
+        weight = 1 / (t * t)
+        s0, s1, s2 = s0 + weight, s1 + weight * n, s2 + weight * n * n
+        r0, r1 = r0 + weight * t, r1 + weight * n * t
+    determinant = s0 * s2 - s1 * s1
+    return (r0 * s2 - r1 * s1) / determinant, (r1 * s0 - r0 * s1) / determinant
+
+
+def fits(runs):
+    """A Fit per collective, algorithm and rank set with at least two sizes, from rows of result.json."""
+    groups = collections.defaultdict(list)
+    for row in runs:
+        if row["status"] == "ok" and row["time_ns"] > 0:
+            groups[row["collective"], row["algorithm"], row["rank_set"]].append(row)
+    found = []
+    for rows in groups.values():
+        points = [(row["bytes"], row["time_ns"]) for row in rows]
+        if len({n for n, _ in points}) >= 2:
+            found.append(Fit(rows[0], points))
+    return found
+
+
+def astra_network(fit):
+    """Input of ASTRA-sim's analytical network: a ring on which a ring all-reduce takes the fitted time.
+
+    2 (n - 1) steps of S / n bytes take alpha + beta S, so a step's latency is alpha / (2 (n - 1)) and the rate is
+    2 (n - 1) / (n beta)."""
+    steps = 2 * (fit.ranks - 1)
+    latency, rate = fit.alpha_ns / steps, steps / fit.ranks / fit.beta_ns_per_byte
+    return (f"# {fit.collective} {fit.algorithm}, {fit.ranks} {fit.rank_set} ranks\n"
+            f"topology: [ Ring ]\nnpus_count: [ {fit.ranks} ]\nbandwidth: [ {rate:.6g} ]  # GB/s\n"
+            f"latency: [ {latency:.6g} ]  # ns\n")

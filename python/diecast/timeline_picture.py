@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cores' tracks of a timeline file (--timeline) as a picture: what a report shows without a viewer."""
+import json
+import pathlib
+
+from diecast.results import BadResults
+from diecast.svg import PALETTE, Picture
+
+KINDS = (("firmware", "#dfe6ee"), ("vector", PALETTE[2]), ("tcm", PALETTE[3]), ("pause", PALETTE[6]),
+         ("wait: data", PALETTE[1]), ("wait: credit", PALETTE[0]), ("wait: dma", PALETTE[4]),
+         ("wait: memory", PALETTE[5]), ("wait: never ended", "#222222"))
+COLORS = dict(KINDS)
+MOST_TRACKS, MOST_ARROWS = 48, 400
+
+
+def kind_of(name):
+    """The kind that a slice of a core is drawn as; None for those that only hold others."""
+    for kind in COLORS:
+        if name == kind or name.startswith(kind + " "):
+            return kind
+    return None
+
+
+def read(path):
+    """(groups, tracks, events) of a Trace Event file. Raises BadResults."""
+    try:
+        events = json.loads(pathlib.Path(path).read_text())["traceEvents"]
+    except OSError as error:
+        raise BadResults(f"{path}: {error.strerror}") from None
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise BadResults(f"{path}: no timeline ({error}); expected what --timeline writes") from None
+    groups = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    tracks = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    return groups, tracks, events
+
+
+def legend(picture):
+    x = 190
+    for kind, color in KINDS[:-1]:
+        picture.rectangle(x, 6, 10, 10, fill=color)
+        picture.label(x + 13, 15, kind, size=10)
+        x += 24 + 6.5 * len(kind)
+
+
+def draw(path, width=900):
+    """SVG of the last launch's kernels, a track per PE, with arrows for messages."""
+    groups, tracks, events = read(path)
+    kernels = [e for e in events if e["ph"] == "X" and e["name"] == "kernel"]
+    if not kernels:
+        raise BadResults(f"{path}: no kernel in it; expected the timeline of a collective")
+    start = max(e["ts"] for e in kernels)
+    kernels = [e for e in kernels if e["ts"] == start]
+    end = max(e["ts"] + e["dur"] for e in kernels)
+    rows = {(e["pid"], e["tid"]): n for n, e in enumerate(sorted(kernels, key=lambda e: (e["pid"], e["tid"])))
+            if n < MOST_TRACKS}
+    height, left = 16, 190
+    picture = Picture(width, 44 + height * len(rows), "What each core did")
+    legend(picture)
+    scale = (width - left - 10) / (end - start)
+
+    def x_of(ts):
+        return left + (ts - start) * scale
+
+    for e in kernels:
+        track = (e["pid"], e["tid"])
+        if track not in rows:
+            continue
+        y = 24 + rows[track] * height
+        name = f"{groups[e['pid']]}.{tracks[track]}".removeprefix("pod.")
+        picture.label(left - 6, y + 11, name, size=9, anchor="end")
+        picture.rectangle(x_of(start), y, e["dur"] * scale, height - 3, fill=COLORS["firmware"])
+    for e in events:
+        track = (e["pid"], e["tid"])
+        kind = kind_of(e["name"]) if e["ph"] == "X" else None
+        if kind and track in rows and e["ts"] >= start:
+            picture.rectangle(x_of(e["ts"]), 24 + rows[track] * height, e["dur"] * scale, height - 3, fill=COLORS[kind],
+                              tip=f"{e['name']}: {e['dur'] * 1000:,.1f} ns at {(e['ts'] - start) * 1000:,.1f} ns")
+    draw_arrows(picture, events, rows, start, x_of, height)
+    picture.label(left, picture.height - 4, "0", size=10)
+    picture.label(width - 10, picture.height - 4, f"{(end - start) * 1000:,.1f} ns", size=10, anchor="end")
+    return picture.text()
+
+
+def draw_arrows(picture, events, rows, start, x_of, height):
+    """All messages of the launch, or none where they would cover the tracks."""
+    begun = {e["id"]: e for e in events if e["ph"] == "s" and e["ts"] >= start}
+    if len(begun) > MOST_ARROWS:
+        return
+    for e in events:
+        if e["ph"] != "f" or e["id"] not in begun:
+            continue
+        s = begun[e["id"]]
+        source, target = (s["pid"], s["tid"]), (e["pid"], e["tid"])
+        if source in rows and target in rows:
+            picture.line(x_of(s["ts"]), 24 + rows[source] * height + height / 2, x_of(e["ts"]),
+                         24 + rows[target] * height + height / 2, stroke="#00000077", width=0.8)

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/runtime/barriers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <span>
+
+#include "sw/runtime/firmware_trap.hpp"
+
+namespace diecast::sw {
+
+using abi::erratum;
+using abi::firmware_count;
+using comm::barrier_algorithm;
+
+// --- the whole ----------------------------------------------------------------------------------
+
+std::uint32_t rank_barriers::load_counter(const team& t) {
+  return static_cast<std::uint32_t>(signals_.load(t.counter()));
+}
+
+void rank_barriers::barrier(const team& t, barrier_algorithm how) {
+  // Before the entry core barrier: behind it a faster core of this rank may already have counted.
+  std::uint32_t count = load_counter(t) + 1;
+  if (!options_.errata.has(erratum::no_entry_barrier)) cores_.barrier();
+  if (options_.errata.has(erratum::late_counter)) count = load_counter(t) + 1;
+  switch (how) {
+    case barrier_algorithm::centralized_pull: centralized_pull(t, count); break;
+    case barrier_algorithm::dissemination: dissemination(t, count); break;
+    case barrier_algorithm::group_dissemination: group_dissemination(t, count); break;
+  }
+  signals_.set(t.counter(), count);
+  cores_.barrier();
+  hal_.count(firmware_count::barriers, 1);
+}
+
+void rank_barriers::barrier_all(const team& t, barrier_algorithm how) {
+  signals_.quiet();
+  barrier(t, how);
+}
+
+// --- flags --------------------------------------------------------------------------------------
+
+abi::address rank_barriers::flag(const team& t, std::uint32_t rank, std::uint32_t index) const {
+  if (index >= comm::team_lines) {
+    throw firmware_trap(
+        hal_.self(),
+        fmt::format("flag line {} of rank {} in team slot {}: it lies in the array of team slot {} "
+                    "(expected a line below {})",
+                    index, rank, t.slot, t.slot + index / (comm::team_lines + 1), comm::team_lines));
+  }
+  const std::uint64_t stride =
+      options_.errata.has(erratum::packed_flags) ? sizeof(std::uint64_t) : comm::sync_line_bytes;
+  return comm::team_flag(t.members[rank].home, t.slot, index, stride);
+}
+
+/// The PE that is core `core` of a rank: its cores are consecutive PEs. For reports only.
+pe_coord rank_barriers::core_of(const team& t, std::uint32_t rank, std::uint32_t core) const {
+  return cores_.neighbor(t.members[rank].pe, core);
+}
+
+void rank_barriers::signal(const team& t, std::uint32_t to, std::uint32_t index, std::uint32_t count) {
+  signals_.set(flag(t, to, index), count);
+  hal_.count(firmware_count::signals_set, 1);
+}
+
+void rank_barriers::check_flag(const team& t, std::uint32_t at, std::uint32_t index, std::uint32_t count,
+                               pe_coord writer) {
+  signals_.wait_for_barrier(flag(t, at, index), count, writer);
+  hal_.count(firmware_count::flags_checked, 1);
+}
+
+// --- algorithms ---------------------------------------------------------------------------------
+
+/// Every rank raises a flag in its own memory and looks at all others' flags in theirs; its cores share the
+/// looking. The own flag goes first, so that nobody waits for a rank that waits.
+void rank_barriers::centralized_pull(const team& t, std::uint32_t count) {
+  constexpr std::uint32_t own_line = 0;
+  const std::uint32_t pollers = std::min({8U, t.size(), cores_.size()});
+  if (cores_.me() >= pollers) return;
+  if (t.me % pollers == cores_.me()) signal(t, t.me, own_line, count);
+  for (std::uint32_t rank = cores_.me(); rank < t.size(); rank += pollers) {
+    if (rank != t.me) check_flag(t, rank, own_line, count, core_of(t, rank, rank % pollers));
+  }
+}
+
+/// One core; in round r it signals the rank 2^r further on and waits for the one 2^r before.
+void rank_barriers::dissemination(const team& t, std::uint32_t count) {
+  if (cores_.me() != 0) return;
+  const std::uint32_t n = t.size();
+  for (std::uint32_t round = 0, reach = 1; reach < n; ++round, reach *= 2) {
+    const std::uint32_t from = (t.me + n - reach) % n;
+    const bool by_rank = options_.errata.has(erratum::slot_by_rank);
+    signal(t, (t.me + reach) % n, by_rank ? t.me : round, count);
+    check_flag(t, t.me, by_rank ? from : round, count, core_of(t, from, 0));
+  }
+}
+
+/// With radix k, each round signals the k-1 ranks at multiples of the shift and waits for as many, shared
+/// among the cores. Multiples beyond the team come round again: redundant, and still sent.
+void rank_barriers::group_dissemination(const team& t, std::uint32_t count) {
+  const std::uint32_t k = options_.radix;
+  if (k < 2 && !options_.errata.has(erratum::unchecked_radix)) {
+    throw firmware_trap(hal_.self(), fmt::format("group_dissemination with radix {}: its rounds would never "
+                                                 "end (expected 2 or more)",
+                                                 k));
+  }
+  std::uint32_t round = 0;
+  for (std::uint64_t shift = 1; shift < t.size(); shift *= k, ++round) {
+    hal_.mark_step({"barrier round", round});
+    // A core that is ahead would signal for a rank whose other cores have not got their signals.
+    if (round > 0 && !options_.errata.has(erratum::no_round_barrier)) cores_.barrier();
+    exchange_group(t, count, round, shift);
+  }
+}
+
+void rank_barriers::exchange_group(const team& t, std::uint32_t count, std::uint32_t round,
+                                   std::uint64_t shift) {
+  const std::uint32_t k = options_.radix, n = t.size();
+  const auto line = [&](std::uint32_t j) { return round * (k - 1) + j - 1; };
+  const auto away = [&](std::uint32_t j) { return static_cast<std::uint32_t>(j * shift % n); };
+  for (std::uint32_t j = 1 + cores_.me(); j < k; j += cores_.size()) {
+    signal(t, (t.me + away(j)) % n, line(j), count);
+  }
+  for (std::uint32_t j = 1 + cores_.me(); j < k; j += cores_.size()) {
+    const std::uint32_t from = (t.me + n - away(j)) % n;
+    check_flag(t, t.me, line(j), count, core_of(t, from, cores_.me()));
+  }
+}
+
+// --- teams --------------------------------------------------------------------------------------
+
+std::uint32_t rank_barriers::free_slot(const team& parent) {
+  constexpr std::size_t words = comm::team_table_bytes / sizeof(std::uint64_t);
+  std::array<std::uint64_t, words> used{};
+  for (const sync_peer& p : parent.members) {
+    for (std::size_t w = 0; w < words; ++w) {
+      const abi::address at = comm::team_table(p.home) + w * sizeof(std::uint64_t);
+      if (at % comm::sync_line_bytes == 0) hal_.dcci_line(at);
+      std::uint64_t word = 0;
+      hal_.load_global(at, std::as_writable_bytes(std::span{&word, 1}));
+      used[w] |= word;
+    }
+  }
+  for (std::uint32_t slot = 0; slot < comm::max_teams; ++slot) {
+    if ((used[slot / 64] >> slot % 64 & 1) == 0) return slot;
+  }
+  throw firmware_trap(hal_.self(),
+                      fmt::format("no team slot is free at all {} ranks of the parent team (expected fewer "
+                                  "than {} teams)",
+                                  parent.size(), comm::max_teams));
+}
+
+void rank_barriers::mark_slot(abi::address home, std::uint32_t slot, bool used) {
+  const abi::address at = comm::team_table(home) + slot / 64 * sizeof(std::uint64_t);
+  const std::uint64_t bit = std::uint64_t{1} << slot % 64;
+  const std::uint64_t word = signals_.load(at);
+  signals_.set(at, used ? word | bit : word & ~bit);
+}
+
+/// Flags start at the counter, too: a cleared 0 would pass for the next round of 2^32 - 1.
+void rank_barriers::clear(const team& t, std::uint32_t start) {
+  const abi::address home = t.members[t.me].home;
+  for (std::uint32_t line = 0; line <= comm::team_lines; ++line) {
+    signals_.set(comm::team_flag(home, t.slot, line), start);
+  }
+}
+
+team rank_barriers::create(const team& parent, const std::vector<std::uint32_t>& ranks, std::uint32_t start,
+                           barrier_algorithm how) {
+  barrier(parent, how);  // slots given back before are given back everywhere
+  team t;
+  t.slot = free_slot(parent);
+  barrier(parent, how);  // everybody has looked before anybody takes it
+  for (const std::uint32_t r : ranks) {
+    if (r == parent.me) t.me = static_cast<std::uint32_t>(t.members.size());
+    t.members.push_back(parent.members.at(r));
+  }
+  const bool member = std::find(ranks.begin(), ranks.end(), parent.me) != ranks.end();
+  if (!member) t.members.clear();
+  if (member && cores_.me() == 0) {
+    mark_slot(t.members[t.me].home, t.slot, true);
+    if (!options_.errata.has(erratum::reused_team_state)) clear(t, start);
+    signals_.quiet();
+  }
+  barrier(parent, how);  // no member begins before the flags of all are clear
+  return t;
+}
+
+void rank_barriers::destroy(const team& t, barrier_algorithm how) {
+  barrier(t, how);
+  if (cores_.me() == 0) mark_slot(t.members[t.me].home, t.slot, false);
+  signals_.quiet();  // every core: no late write may reach the slot's next team
+}
+
+}  // namespace diecast::sw

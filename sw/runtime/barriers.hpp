@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Barriers of a team of ranks: core barrier, rank barrier, core barrier. No core of any member leaves
+// before the last core of the last member has entered. A barrier orders nothing else: what a rank has
+// written need not be in memory when the others leave, unless it called quiet() (barrier_all does).
+#pragma once
+
+#include <cstdint>
+
+#include "models/abi/errata.hpp"
+#include "models/abi/hal.hpp"
+#include "models/comm/barrier_algorithm.hpp"
+#include "sw/runtime/signals.hpp"
+#include "sw/runtime/teams.hpp"
+
+namespace diecast::sw {
+
+struct barrier_options {
+  std::uint32_t radix{8};  ///< of group_dissemination, at least 2
+  abi::errata_word errata;
+};
+
+class rank_barriers {
+ public:
+  /// References outlive the object.
+  rank_barriers(abi::hal& hal, signal_port& signals, core_group& cores, const barrier_options& options)
+      : hal_(hal), signals_(signals), cores_(cores), options_(options) {}
+
+  /// Called by every core of every member, in the same order for teams that share a rank. Traps when the
+  /// team does not fit its flags.
+  void barrier(const team& t, comm::barrier_algorithm how);
+  /// quiet(), then barrier(): what any member has written before is in memory when one leaves.
+  void barrier_all(const team& t, comm::barrier_algorithm how);
+
+  /// Makes a team of the parent's members `ranks` (indices in the parent, in the order of the new team).
+  /// Every rank of the parent calls it with the same list, none of them in another team's creation; its
+  /// barriers are those of `how`. The slot is the lowest one free at every rank of the parent. A rank that
+  /// is not in the list gets a team without members.
+  [[nodiscard]] team create(const team& parent, const std::vector<std::uint32_t>& ranks, std::uint32_t start,
+                            comm::barrier_algorithm how);
+  /// Gives the slot back; called by all members.
+  void destroy(const team& t, comm::barrier_algorithm how);
+
+ private:
+  [[nodiscard]] std::uint32_t load_counter(const team& t);
+  void centralized_pull(const team& t, std::uint32_t count);
+  void dissemination(const team& t, std::uint32_t count);
+  void group_dissemination(const team& t, std::uint32_t count);
+  void exchange_group(const team& t, std::uint32_t count, std::uint32_t round, std::uint64_t shift);
+  void signal(const team& t, std::uint32_t to, std::uint32_t index, std::uint32_t count);
+  void check_flag(const team& t, std::uint32_t at, std::uint32_t index, std::uint32_t count, pe_coord writer);
+  [[nodiscard]] abi::address flag(const team& t, std::uint32_t rank, std::uint32_t index) const;
+  [[nodiscard]] pe_coord core_of(const team& t, std::uint32_t rank, std::uint32_t core) const;
+  [[nodiscard]] std::uint32_t free_slot(const team& parent);
+  void mark_slot(abi::address home, std::uint32_t slot, bool used);
+  void clear(const team& t, std::uint32_t start);
+
+  abi::hal& hal_;
+  signal_port& signals_;
+  core_group& cores_;
+  barrier_options options_;
+};
+
+}  // namespace diecast::sw

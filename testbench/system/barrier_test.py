@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Barriers of the whole machine: verdicts, counts against formulas, defects and what is said of them."""
+import json
+import math
+
+import harness
+from harness import sets
+
+# 12 ranks of 4 PEs; the queue pairs play no part.
+MACHINE = ("--config", harness.CONFIGS / "barrier_small.json")
+ALGORITHMS = ("centralized_pull", "dissemination", "group_dissemination")
+
+
+class Barriers(harness.Case):
+    def barrier(self, *arguments):
+        return self.result(*MACHINE, "--collective", "barrier", *arguments)["runs"]
+
+    def assert_good(self, row):
+        where = f"{row['algorithm']} of team {row['team']}"
+        self.assertEqual(row["status"], "ok", where)
+        self.assertIs(row["verified"], True, where)
+        stats = row["stats"]
+        self.assertEqual(stats["barrier_escapes"], 0, where)
+        for count in ("signals_set", "flags_checked"):
+            self.assertEqual(stats[f"{count}_per_barrier"], stats[f"{count}_formula"], where)
+        self.assertGreaterEqual(stats["polls_per_barrier"],
+                                stats["flags_checked_per_barrier"] + stats["core_flags_checked_per_barrier"])
+
+    def test_counts_are_the_formulas(self):
+        teams = {"0:1:2": 2, "1:2:5": 5, "11+0+7": 3, "0:1:12": 12}
+        rows = self.barrier("--algorithm", "all", "--team", ",".join(teams), *sets("ccl.barrier_radix=4"))
+        self.assertEqual(len(rows), 3 * len(teams))
+        for row in rows:
+            self.assert_good(row)
+            n = teams[row["team"]]
+            self.assertEqual(row["ranks"], n)
+            rounds = math.ceil(math.log2(n))
+            expected = {"centralized_pull": (n, n * (n - 1)),
+                        "dissemination": (n * rounds, n * rounds),
+                        "group_dissemination": (3 * n * math.ceil(math.log(n, 4) - 1e-9),) * 2}
+            stats = row["stats"]
+            self.assertEqual((stats["signals_set_per_barrier"], stats["flags_checked_per_barrier"]),
+                             expected[row["algorithm"]])
+            # Two core barriers of 4 cores have 2 rounds each; group dissemination has one more between rounds.
+            between = math.ceil(math.log(n, 4) - 1e-9) - 1 if row["algorithm"] == "group_dissemination" else 0
+            self.assertEqual(stats["core_signals_set_per_barrier"], n * 4 * 2 * (2 + between))
+
+    def test_rank_sets_and_auto(self):
+        for ranks, count in (("pe", 48), ("cube", 12), ("sip", 2)):
+            row = self.barrier("--ranks", ranks)[0]
+            self.assert_good(row)
+            self.assertEqual((row["rank_set"], row["ranks"]), (ranks, count))
+            self.assertIn(row["algorithm"], ALGORITHMS)
+            self.assertIn("auto: " + row["algorithm"] + " is estimated at", row["algorithm_reason"])
+
+    def test_many_in_a_row_over_the_wrap_with_skews(self):
+        rows = self.barrier("--algorithm", "all", "--iters", "2", *sets(
+            "ccl.barrier_start=4294967290", "ccl.barrier_repeats=20", "ccl.barrier_skew_ns=3000"))
+        for row in rows:
+            self.assert_good(row)
+            self.assertEqual(row["stats"]["barriers"], 40)
+
+    def test_build_order_does_not_show(self):
+        times = {order: [row["time_ns"] for row in self.barrier(
+                     "--algorithm", "all", *sets(f"sim.build_order={order}", "ccl.barrier_skew_ns=500"))]
+                 for order in ("forward", "reverse", "shuffle:3")}
+        self.assertEqual(times["forward"], times["reverse"])
+        self.assertEqual(times["forward"], times["shuffle:3"])
+
+    def test_bad_input(self):
+        for arguments, words in (
+                (("--team", "0:1:13"), "the pod has no rank 12"),
+                (("--team", "3+3"), "rank 3 is in the team twice"),
+                (("--team", "1:2"), "is no team"),
+                (("--team", "5..2"), "is no team"),
+                (("--algorithm", "tree"), "no such barrier algorithm"),
+                (("--algorithm", "group_dissemination", *sets("ccl.barrier_radix=1")), "2 or more"),
+                (("--algorithm", "group_dissemination", *sets("ccl.barrier_radix=64")), "of which a team has 40"),
+                (sets("ccl.errata=late_counter,early_counter"), "no such firmware defect"),
+                (sets("noc.flit_bytes=32", "noc.max_packet_bytes=32"), "line of the data cache")):
+            done = self.run_pod(*MACHINE, "--collective", "barrier", *arguments, expect=2)
+            self.assertIn(words, done.stderr)
+        done = self.run_pod("--team", "0:1:2", expect=2)
+        self.assertIn("--team: has a meaning for barriers only", done.stderr)
+
+
+class Defects(harness.Case):
+    def run_with(self, erratum, algorithm, *more, expect):
+        return self.run_pod(*MACHINE, "--collective", "barrier", "--algorithm", algorithm, *sets(
+            f"ccl.errata={erratum}", "ccl.barrier_repeats=20", "sim.watchdog_us=40"), *more,
+            "--out", self.folder / erratum, expect=expect)
+
+    def test_a_signal_without_dcci_stays_in_the_cache(self):
+        said = self.run_with("set_without_dcci", "dissemination", expect=3).stderr
+        self.assertRegex(said, r"unflushed signal: pod\.\S+ waits until the word at 0x\w+ .*line 0x\w+, its data "
+                               r"cache .*, memory holds 0; the data cache of pod\.\S+ holds 1 \(dirty\); missing "
+                               r"operation: dcci_line\(0x\w+\) there after the store")
+        report = json.loads((self.folder / "set_without_dcci" / "deadlock.json").read_text())
+        self.assertTrue(report)
+
+    def test_a_wait_without_dcci_reads_a_stale_line(self):
+        said = self.run_with("wait_without_dcci", "dissemination", expect=3).stderr
+        self.assertRegex(said, r"stale line: pod\.\S+ waits until the word at 0x\w+ .* is == \d+ or \d+: line "
+                               r"0x\w+, its data cache holds 0, memory holds 1; missing operation: "
+                               r"dcci_line\(0x\w+\) on pod\.\S+ before its load")
+
+    def test_two_flags_in_a_line_lose_a_signal(self):
+        said = self.run_with("packed_flags", "dissemination", "--ranks", "pe",
+                             *sets("ccl.barrier_skew_ns=200"), expect=3).stderr
+        self.assertRegex(said, r"lost signal: .*words with several writers share the line")
+
+    def test_no_core_barrier_between_rounds_lets_ranks_escape(self):
+        said = self.run_with("no_round_barrier", "group_dissemination", "--team", "0:1:6",
+                             *sets("ccl.barrier_skew_ns=20000", "ccl.barrier_radix=3"), expect=1).stderr
+        self.assertRegex(said, r"\d+ times a PE left the barrier too early: pod\.\S+ left barrier \d+ .* had not "
+                               r"entered it, pod\.\S+ among them")
+
+    def test_no_entry_barrier_mixes_up_the_cores_of_a_rank(self):
+        # Cores that come late load a counter that the early ones have already raised.
+        said = self.run_with("no_entry_barrier", "dissemination",
+                             *sets("ccl.barrier_skew_ns=20000", "ccl.barrier_repeats=1"), expect=3).stderr
+        self.assertIn("counters disagree: in team slot 0", said)
+
+    def test_a_late_counter_hangs(self):
+        said = self.run_with("late_counter", "centralized_pull", "--ranks", "sip", expect=3).stderr
+        self.assertIn("not signaled", said)
+
+    def test_a_slot_by_rank_is_out_of_bounds(self):
+        said = self.run_with("slot_by_rank", "dissemination", "--ranks", "pe", expect=4).stderr
+        self.assertRegex(said, r"flag line 4\d of rank \d+ in team slot 0: it lies in the array of team slot")
+
+    def test_radix_one_unchecked_never_ends(self):
+        said = self.run_with("unchecked_radix", "group_dissemination",
+                             *sets("ccl.barrier_radix=1", "sim.limit_ms=1"), expect=3).stderr
+        self.assertRegex(said, r"barrier round \d{3}")
+
+
+if __name__ == "__main__":
+    harness.main()

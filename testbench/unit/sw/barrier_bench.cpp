@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unit/sw/barrier_bench.hpp"
+
+#include <algorithm>
+
+#include "models/abi/errata.hpp"
+#include "sw/host/collective.hpp"
+#include "sw/runtime/firmware_trap.hpp"
+
+namespace diecast::test {
+namespace {
+
+config::machine_config machine_of(const barrier_case& c) {
+  config::machine_config m;
+  m.pod.sips = 1;
+  m.sip.columns = c.world;
+  m.sip.rows = 1;
+  m.cube.pes = c.cores;
+  m.pe.cache_sets = 8;  // small, so that lines leave by eviction, too
+  m.pe.cache_ways = 2;
+  m.ccl.barrier_radix = c.radix;
+  m.ccl.barrier_start = c.start;
+  m.sim.firmware_stack_kib = 64;
+  return m;
+}
+
+}  // namespace
+
+barrier_machine::barrier_machine(const barrier_case& c)
+    : case_(c),
+      config_(machine_of(c)),
+      members_(comm::barrier_members(config_.shape(), comm::rank_set::cube, c.team)),
+      launch_{config_, config_.shape(), members_, 0, numeric::dtype::f16, numeric::reduction::sum} {
+  const sw::kernel_entry kernel = sw::dissemination_entry();
+  for (std::uint32_t i = 0; i < members_.members.size(); ++i) {
+    arguments_.push_back(sw::make_arguments(kernel, launch_, i));
+  }
+  sw::mock_options options{c.order, c.seed};
+  options.on_step = [this](pe_coord, const abi::step_marker& s) { stepped(s); };
+  options.max_steps = c.max_steps;
+  machine_ = std::make_unique<sw::mock_machine>(config_, comm::install_plan{}, options);
+  sw::prepare_barrier(machine_->host(sip_id{0}), launch_, arguments_, *abi::parse_errata(c.errata));
+}
+
+void barrier_machine::stepped(const abi::step_marker& step) {
+  if (step.index >= entered_.size()) entered_.resize(step.index + 1);
+  if (step.name == "enter") ++entered_[step.index];
+  if (step.name == "leave" && entered_[step.index] != members_.members.size()) ++escapes_;
+}
+
+barrier_result barrier_machine::run() {
+  return run([this](sw::barrier_runtime& r, abi::hal& hal) {
+    for (std::uint32_t i = 0; i < case_.repeats; ++i) {
+      hal.mark_step({"enter", i});
+      r.barriers.barrier(r.world, case_.how);
+      hal.mark_step({"leave", i});
+    }
+  });
+}
+
+barrier_result barrier_machine::run(const std::function<void(sw::barrier_runtime&, abi::hal&)>& code) {
+  std::vector<sw::mock_program> programs;
+  for (std::size_t i = 0; i < members_.members.size(); ++i) {
+    const auto rank = static_cast<std::uint32_t>(i / case_.cores);
+    if (std::find(case_.absent.begin(), case_.absent.end(), rank) != case_.absent.end()) continue;
+    programs.push_back({members_.members[i], [&code, a = arguments_[i]](abi::hal& hal) {
+                          sw::barrier_runtime r(hal, a);
+                          code(r, hal);
+                        }});
+  }
+  barrier_result result;
+  try {
+    result.outcome = machine_->run(programs);
+  } catch (const sw::firmware_trap& e) {
+    result.trap = e.what();
+  }
+  result.escapes = escapes_;
+  result.left.assign(members_.members.size() / case_.cores, true);
+  for (std::size_t i = 0; i < members_.members.size(); ++i) {
+    const auto rank = i / case_.cores;
+    const bool here = std::find(case_.absent.begin(), case_.absent.end(), rank) == case_.absent.end();
+    result.left[rank] = result.left[rank] && here && machine_->idle(members_.members[i]);
+  }
+  const auto counted = [this](abi::firmware_count what) { return machine_->counted(what); };
+  result.signals_set = counted(abi::firmware_count::signals_set);
+  result.flags_checked = counted(abi::firmware_count::flags_checked);
+  result.core_signals_set = counted(abi::firmware_count::core_signals_set);
+  result.core_flags_checked = counted(abi::firmware_count::core_flags_checked);
+  result.polls = counted(abi::firmware_count::polls);
+  return result;
+}
+
+}  // namespace diecast::test
