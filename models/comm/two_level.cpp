@@ -30,8 +30,7 @@ sip_rows sip_rows_of(const group& g) {
   for (std::uint32_t first = 0; first < n; first += columns) {
     const sip_id sip = g.members[first].sip;
     const auto begin = g.members.begin() + first;
-    const bool whole =
-        std::all_of(begin, begin + columns, [sip](const pe_coord& m) { return m.sip == sip; });
+    const bool whole = std::all_of(begin, begin + columns, [sip](const pe_coord& m) { return m.sip == sip; });
     if (!whole || std::find(seen.begin(), seen.end(), sip) != seen.end()) return {1, n};
     seen.push_back(sip);
   }
@@ -72,7 +71,8 @@ std::vector<edge> two_level_rings(const pattern_context& c) {
   }
   for (std::uint32_t column = 0; column < g.columns; ++column) {
     std::vector<pe_coord> stops;
-    for (std::uint32_t row = 0; row < g.rows; ++row) stops.push_back(c.members.members[g.rank_at(row, column)]);
+    for (std::uint32_t row = 0; row < g.rows; ++row)
+      stops.push_back(c.members.members[g.rank_at(row, column)]);
     add_ring(edges, stops, global_east, global_west);
   }
   return edges;

@@ -88,7 +88,8 @@ void run_broadcast_binomial(pe_context& pe) {
   directions children;
   for (const std::uint32_t k : place.child_levels()) children.push_back(comm::up(k));
   std::reverse(children.begin(), children.end());  // the deepest subtree first
-  pe.stream({down(v.whole(), place.is_root() ? directions{} : directions{place.parent()}, children)}, "broadcast");
+  pe.stream({down(v.whole(), place.is_root() ? directions{} : directions{place.parent()}, children)},
+            "broadcast");
 }
 
 void run_reduce_binomial(pe_context& pe) {

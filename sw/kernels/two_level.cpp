@@ -9,10 +9,11 @@
 //                   these sums to their owners while the row ring sums the blocks of its own SIP
 //   all_to_all      straight to all members of the own SIP, and all blocks for another SIP to the member in
 //                   the own column there, who passes them on within it
+#include "models/comm/two_level.hpp"
+
 #include <array>
 #include <utility>
 
-#include "models/comm/two_level.hpp"
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
 
@@ -227,7 +228,9 @@ void run_all_to_all(pe_context& pe) { grid_all_to_all(pe).run(); }
 
 // --- host side -----------------------------------------------------------------------------------
 
-std::uint64_t image_words(const argument_context& c) { return (comm::sip_rows_of(c.members).columns + 1) / 2; }
+std::uint64_t image_words(const argument_context& c) {
+  return (comm::sip_rows_of(c.members).columns + 1) / 2;
+}
 
 /// Columns as the row's ring passes them, from the rank's own on.
 std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) {
@@ -245,8 +248,8 @@ std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) 
 
 std::uint64_t gather_scratch(const argument_context& c) { return image_words(c) * sizeof(std::uint64_t); }
 std::uint64_t reduce_scratch(const argument_context& c) { return scatter_scratch(c, image_words(c)); }
-/// What the members of the own column in the other SIPs send for this SIP: (rows - 1) times the largest share of
-/// a row.
+/// What the members of the own column in the other SIPs send for this SIP: (rows - 1) times the largest share
+/// of a row.
 std::uint64_t forward_scratch(const argument_context& c) {
   const comm::sip_rows g = comm::sip_rows_of(c.members);
   const std::uint64_t share = (c.count / g.rows + 1) * numeric::size_of(c.type);

@@ -349,14 +349,15 @@ void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_na
       to.ins.push_back({&q, stage_cursor(l.received, impl_->cut(q, 0).payload)});
     }
   }
-  run_lanes({impl_->driver, impl_->tasks,
-             [this](queue_state& q, const stage_cursor& at) {
-               impl_->driver.ring_doorbell(q, at.at(), at.piece());
-             },
-             [this](queue_state& q, const stage_cursor& at) { impl_->take(q, at.at(), at.piece(), at.how()); },
-             [this] { impl_->charge(); },
-             [&](std::size_t index) { step(step_name, static_cast<std::uint32_t>(index)); }},
-            running);
+  run_lanes(
+      {impl_->driver, impl_->tasks,
+       [this](queue_state& q, const stage_cursor& at) {
+         impl_->driver.ring_doorbell(q, at.at(), at.piece());
+       },
+       [this](queue_state& q, const stage_cursor& at) { impl_->take(q, at.at(), at.piece(), at.how()); },
+       [this] { impl_->charge(); },
+       [&](std::size_t index) { step(step_name, static_cast<std::uint32_t>(index)); }},
+      running);
 }
 
 void pe_context::send_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes) {

@@ -66,8 +66,8 @@ struct stream_context {
   task_scheduler& tasks;
   std::function<void(queue_state&, const stage_cursor&)> put;   ///< sends a slot
   std::function<void(queue_state&, const stage_cursor&)> take;  ///< stores or reduces a slot and releases it
-  std::function<void()> charge;                                 ///< for a slot that is sent and was not received
-  std::function<void(std::size_t)> mark;                        ///< a lane begins to send this stage
+  std::function<void()> charge;           ///< for a slot that is sent and was not received
+  std::function<void(std::size_t)> mark;  ///< a lane begins to send this stage
 };
 
 /// Runs the lanes to their end: in turn a slot each, so that none uses up its credits in a burst while
