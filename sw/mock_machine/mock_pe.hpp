@@ -100,6 +100,7 @@ class mock_pe final : public abi::hal {
   }
   [[nodiscard]] sim_time now() const override { return femtoseconds(board_.clock); }
   void mark_step(const abi::step_marker& step) override {
+    empty_polls_ = 0;
     step_ = step.name;
     if (board_.on_step) board_.on_step(self_, step);
   }
