@@ -71,6 +71,16 @@ void fixed_part(Archive& a, Message& m) {
   a(h.ipcq.source.cube.value);
   a(h.ipcq.source.pe.value);
   a(h.ipcq.source_direction);
+  a(h.tag.op);
+  a(h.tag.app_ctx);
+  a(h.tag.id);
+  a(h.tag.tag);
+  a(h.tag.va);
+  a(h.tag.length);
+  a(h.tag.payload_bytes);
+  a(h.tag.source.sip.value);
+  a(h.tag.source.cube.value);
+  a(h.tag.source.pe.value);
 }
 
 }  // namespace

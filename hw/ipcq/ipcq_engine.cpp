@@ -30,6 +30,7 @@ ipcq_engine::ipcq_engine(sc_core::sc_module_name name, const pe_setup& setup)
       tracked_(setup.config.ipcq.queue_pairs) {
   inbound.bind(*this);
   interrupt.bind(*this);
+  event_sink.bind(*this);
   SC_METHOD(act);
   sensitive << work_.due();
   dont_initialize();
@@ -143,6 +144,12 @@ void ipcq_engine::register_written(abi::register_offset reg, std::uint64_t value
   later(work_kind::register_write, 1, std::move(w));
 }
 
+void ipcq_engine::post_event(abi::ipcq_event_word event) {
+  work w;
+  w.content = event.pack();
+  later(work_kind::event, 1, std::move(w));
+}
+
 void ipcq_engine::apply(const work& w) {
   ++moves_;
   switch (w.what) {
@@ -173,6 +180,7 @@ void ipcq_engine::apply(const work& w) {
     }
     case work_kind::send_message: dma->send_message(w.message); break;
     case work_kind::send_credit: dma->send_credit(w.credit); break;
+    case work_kind::event: core_.push_event(abi::ipcq_event_word::unpack(w.content)); break;
   }
   note_event();
 }
@@ -276,6 +284,7 @@ void ipcq_engine::visit_flights(
       case work_kind::send_credit: return visit(true, w.credit.fields);
       case work_kind::source_read:
       case work_kind::copies_done:
+      case work_kind::event:
       case work_kind::register_write: return;
     }
   });

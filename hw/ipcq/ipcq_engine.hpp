@@ -28,13 +28,18 @@ struct pe_setup {
   pe_coord self;
 };
 
-class ipcq_engine : public sc_core::sc_module, public register_file, public ipcq_if, public interrupt_if {
+class ipcq_engine : public sc_core::sc_module,
+                    public register_file,
+                    public ipcq_if,
+                    public interrupt_if,
+                    public event_sink_if {
  public:
   ipcq_engine(sc_core::sc_module_name name, const pe_setup& setup);
 
   register_target registers{"registers", *this};
   sc_core::sc_export<ipcq_if> inbound{"inbound"};
   sc_core::sc_export<interrupt_if> interrupt{"interrupt"};
+  sc_core::sc_export<event_sink_if> event_sink{"event_sink"};
   sc_core::sc_port<dma_if> dma{"dma"};
 
   [[nodiscard]] const protocol::ipcq_core& core() const { return core_; }
@@ -68,6 +73,7 @@ class ipcq_engine : public sc_core::sc_module, public register_file, public ipcq
   void credit_arrived(const abi::ipcq_fields& credit) override;
   void copies_done(std::uint32_t count) override;
   void register_written(abi::register_offset reg, std::uint64_t value) override;
+  void post_event(abi::ipcq_event_word event) override;
 
   sim_time pending_since() const override;
   abi::ipcq_event_word pending_event() const override { return core_.oldest_event(); }
@@ -84,7 +90,8 @@ class ipcq_engine : public sc_core::sc_module, public register_file, public ipcq
     credit,
     token,
     send_credit,
-    send_message
+    send_message,
+    event
   };
   struct work {
     work_kind what{};
@@ -120,7 +127,7 @@ class ipcq_engine : public sc_core::sc_module, public register_file, public ipcq
   timed_queue<work> work_{"work"};
   sc_core::sc_event raised_{"raised"};
   sim_time pending_since_{sim_time::never()};
-  std::uint64_t sequence_[7]{};
+  std::uint64_t sequence_[8]{};
   protocol::copy_port copies_;
   events::instance_fingerprint fingerprint_;
   sim_time kernel_start_;

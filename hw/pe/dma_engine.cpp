@@ -25,6 +25,7 @@ dma_engine::dma_engine(sc_core::sc_module_name name, const dma_config& setup)
       clock_(clock_domain::from_ghz(setup.config.noc.clock_ghz)),
       terminal_("terminal", setup.topology, setup.config, terminal_of(setup), *this) {
   requests.bind(*this);
+  packets_out.bind(*this);
   SC_METHOD(act);
   sensitive << work_.due();
   dont_initialize();
@@ -129,6 +130,11 @@ void dma_engine::send_launch_done(std::uint32_t launch_id) {
   p->header.transaction = launch_id;
   p->header.ipcq.source = setup_.self;
   terminal_.send(std::move(p));
+}
+
+void dma_engine::send_packet(packet_ptr p) {
+  work_.put(edge_after(1), work_key(static_cast<unsigned>(work_kind::send_packet), foreign_++),
+            {work_kind::send_packet, 0, 0, std::move(p)});
 }
 
 // --- out: descriptors to packets ----------------------------------------------------------------

@@ -39,6 +39,7 @@ struct dma_config {
 
 class dma_engine : public sc_core::sc_module,
                    public dma_if,
+                   public packet_out_if,
                    private tcm_client,
                    private terminal_port::client {
  public:
@@ -48,6 +49,9 @@ class dma_engine : public sc_core::sc_module,
   sc_core::sc_port<tcm_if> tcm{"tcm"};
   sc_core::sc_port<ipcq_if> ipcq{"ipcq"};
   sc_core::sc_port<launch_if> core{"core"};
+  /// Unbound in a PE without a tag-matching unit: a message is then a protocol error.
+  sc_core::sc_port<message_if, 1, sc_core::SC_ZERO_OR_MORE_BOUND> tag_messages{"tag_messages"};
+  sc_core::sc_export<packet_out_if> packets_out{"packets_out"};
   [[nodiscard]] terminal_port& terminal() { return terminal_; }
 
   [[nodiscard]] std::uint64_t messages_sent() const { return messages_sent_; }
@@ -65,6 +69,8 @@ class dma_engine : public sc_core::sc_module,
   void start_copy(const copy_request& copy) override;
   void start_access(core_access access) override;
   void send_launch_done(std::uint32_t launch_id) override;
+  void send_packet(packet_ptr p) override;
+  void release_packet(std::uint8_t vc, std::uint32_t flits) override { terminal_.release(vc, flits); }
 
  private:
   SC_HAS_PROCESS(dma_engine);
@@ -115,7 +121,13 @@ class dma_engine : public sc_core::sc_module,
     std::uint32_t missing{};  ///< bytes not acknowledged yet; 1 for a message without bytes
   };
 
-  enum class work_kind : std::uint8_t { access_finished, packet_arrived, packet_left, descriptor_ready };
+  enum class work_kind : std::uint8_t {
+    access_finished,
+    packet_arrived,
+    packet_left,
+    descriptor_ready,
+    send_packet
+  };
   struct work {
     work_kind what{};
     std::uint32_t index{};
@@ -166,6 +178,7 @@ class dma_engine : public sc_core::sc_module,
   timed_queue<work> work_{"work"};
   std::uint64_t sequence_{};  ///< of accesses; only act() counts it
   std::uint64_t arrivals_{};  ///< of packets; only on_packet() counts it
+  std::uint64_t foreign_{};   ///< packets of the tag-matching unit; only send_packet() counts it
 
   std::array<std::deque<job>, ports> jobs_;
   std::array<sim_time, ports> last_ready_{};

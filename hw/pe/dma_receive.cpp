@@ -15,6 +15,7 @@ void dma_engine::on_packet(const packet_ptr& p, std::uint8_t vc) {
 }
 
 void dma_engine::on_sent(abi::traffic_class c) {
+  if (c == abi::traffic_class::message) return tag_messages->packet_left();
   if (c != abi::traffic_class::comm && c != abi::traffic_class::request) return;
   work_.put(edge_after(1), work_key(static_cast<unsigned>(work_kind::packet_left), 0),
             {work_kind::packet_left, 0, 0, {}});
@@ -30,6 +31,10 @@ void dma_engine::arrived(const packet_ptr& p, std::uint8_t vc) {
     case abi::packet_kind::write_request: return serve(p, vc);
     case abi::packet_kind::read_response:
     case abi::packet_kind::write_response: {
+      if ((p->header.transaction & tag_read_bit) != 0) {
+        terminal_.release(vc, p->flits);
+        return tag_messages->read_answered(p);
+      }
       const auto index = static_cast<std::uint32_t>(p->header.transaction);
       if (index >= pending_.size() || !pending_[index].used) {
         throw protocol_error(fmt::format("{}: {} answers transaction {}, which is not open", name(),
@@ -40,6 +45,9 @@ void dma_engine::arrived(const packet_ptr& p, std::uint8_t vc) {
       terminal_.release(vc, p->flits);
       return finished(index);
     }
+    case abi::packet_kind::tag_message:
+      if (tag_messages.size() == 0) break;
+      return tag_messages->packet_arrived(p, vc);
     case abi::packet_kind::launch: core->launch(p); return terminal_.release(vc, p->flits);
     case abi::packet_kind::atomic_add:
     case abi::packet_kind::launch_done:
@@ -157,6 +165,9 @@ void dma_engine::do_work(work& w) {
     case work_kind::packet_arrived: return arrived(w.p, w.vc);
     case work_kind::packet_left: --ahead_; return;
     case work_kind::descriptor_ready: return;
+    case work_kind::send_packet:
+      if (abi::class_of(w.p->header.kind) == abi::traffic_class::request) return send_request(std::move(w.p));
+      return terminal_.send(std::move(w.p));
   }
 }
 

@@ -21,12 +21,17 @@ processing_element::processing_element(sc_core::sc_module_name name, const pe_se
       dma("dma",
           dma_config{topology, setup.config, pool, setup.faults, setup.self, move_data, &setup.events}),
       ipcq("ipcq", setup),
+      tag_match("tag_match", setup, tag_engine_setup{topology, pool, move_data}),
       core("core", setup, std::move(program), move_data) {
   debug.register_transport_dbg(this, &processing_element::transport_dbg);
   dma.tcm.bind(tcm.access);
   dma.ipcq.bind(ipcq.inbound);
   dma.core.bind(core.launches);
   ipcq.dma.bind(dma.requests);
+  dma.tag_messages.bind(tag_match.inbound);
+  tag_match.tcm.bind(tcm.access);
+  tag_match.out.bind(dma.packets_out);
+  tag_match.events.bind(ipcq.event_sink);
   core.tcm.bind(tcm.access);
   core.interrupt.bind(ipcq.interrupt);
   core.dma.bind(dma.requests);
@@ -34,6 +39,7 @@ processing_element::processing_element(sc_core::sc_module_name name, const pe_se
   debug_to_registers_.socket.bind(decoder_.from_host.socket);
   decoder_.to_ipcq.socket.bind(ipcq.registers.socket);
   decoder_.to_core.socket.bind(core.own_registers().socket);
+  decoder_.to_tag_match.socket.bind(tag_match.registers.socket);
   debug_to_tcm_.bind(tcm.debug_socket());
 }
 

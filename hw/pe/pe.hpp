@@ -9,6 +9,7 @@
 #include "hw/mem/tcm.hpp"
 #include "hw/pe/dma_engine.hpp"
 #include "hw/pe/pe_core.hpp"
+#include "hw/tag_match/tag_engine.hpp"
 
 namespace diecast::hw {
 
@@ -17,6 +18,7 @@ class register_decoder : public register_file {
  public:
   register_initiator to_ipcq{"to_ipcq"};
   register_initiator to_core{"to_core"};
+  register_initiator to_tag_match{"to_tag_match"};
   register_target from_core{"from_core", *this};
   register_target from_host{"from_host", *this};
 
@@ -26,7 +28,10 @@ class register_decoder : public register_file {
   std::uint64_t debug_read_register(abi::register_offset reg) override;
 
  private:
-  register_initiator& of(abi::register_offset reg) { return reg >= 0x200 && reg < 0x300 ? to_core : to_ipcq; }
+  register_initiator& of(abi::register_offset reg) {
+    if (protocol::tag_core::owns(reg)) return to_tag_match;
+    return reg >= 0x200 && reg < 0x300 ? to_core : to_ipcq;
+  }
 };
 
 class processing_element : public sc_core::sc_module {
@@ -41,6 +46,7 @@ class processing_element : public sc_core::sc_module {
   hw::tcm tcm;
   dma_engine dma;
   ipcq_engine ipcq;
+  tag_engine tag_match;
   pe_core core;
 
  private:

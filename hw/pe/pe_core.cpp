@@ -67,7 +67,8 @@ void pe_core::tell_wait(sim_time from, sim_time raised, const abi::ipcq_event_wo
   if (hw::now() == from || !setup_.events.wants(events::work)) return;
   events::core_waited e{from, hw::now(), raised, setup_.self, events::wait_cause::error, why.qp, why.value};
   switch (why.kind) {
-    case abi::event_kind::receive: e.cause = events::wait_cause::data; break;
+    case abi::event_kind::receive:
+    case abi::event_kind::tag_match: e.cause = events::wait_cause::data; break;
     case abi::event_kind::send_space: e.cause = events::wait_cause::credit; break;
     case abi::event_kind::source_read: e.cause = events::wait_cause::dma; break;
     case abi::event_kind::dma_done: e.cause = events::wait_cause::memory; break;
@@ -171,6 +172,20 @@ void pe_core::wait_for_event() {
       clock_.edge_at_or_after(raised) + clock_.cycles(setup_.config.pe.interrupt_cycles) + phase_;
   wait_until(std::max(seen, hw::now()));
   tell_wait(from, raised, why);
+}
+
+/// The timer goes off at an edge of the core's clock, like everything the core does.
+void pe_core::wait_for_event_until(sim_time when) {
+  settle();
+  const sim_time alarm = when <= phase_ ? phase_ : clock_.edge_at_or_after(when - phase_) + phase_;
+  if (interrupt->pending_since() == sim_time::never() && hw::now() < alarm) {
+    set_state(events::core_state::asleep);
+    busy_until_ = std::max(busy_until_, alarm);
+    while (interrupt->pending_since() == sim_time::never() && hw::now() < alarm)
+      sc_core::wait(to_sc(alarm - hw::now()), interrupt->raised());
+    set_state(events::core_state::running);
+  }
+  if (interrupt->pending_since() != sim_time::never()) wait_for_event();
 }
 
 void pe_core::poll_until(const abi::poll_request& wanted) {

@@ -75,6 +75,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
     owed_pause_ += cycles;
   }
   void wait_for_event() override;
+  void wait_for_event_until(sim_time when) override;
   void poll_until(const abi::poll_request& wanted) override;
   void load_global(abi::address at, std::span<std::byte> out) override;
   void store_global(abi::address at, std::span<const std::byte> in) override;

@@ -51,6 +51,36 @@ class ipcq_if : public virtual sc_core::sc_interface {
   virtual void register_written(abi::register_offset reg, std::uint64_t value) = 0;
 };
 
+/// Stands for the virtual channel of a packet that never was in the network.
+inline constexpr std::uint8_t no_buffer = UINT8_MAX;
+/// Set in the transaction of a read of the tag-matching unit, whose answer goes there.
+inline constexpr std::uint64_t tag_read_bit = std::uint64_t{1} << 61;
+
+/// What the DMA engine, which owns the PE's network interface, tells the tag-matching unit.
+class message_if : public virtual sc_core::sc_interface {
+ public:
+  /// Part of a message; its buffer is held until packet_out_if::release_packet.
+  virtual void packet_arrived(const packet_ptr& p, std::uint8_t vc) = 0;
+  /// A read_response to one of the unit's reads. Its buffer has been released.
+  virtual void read_answered(const packet_ptr& p) = 0;
+  /// A packet of class message has entered the network.
+  virtual void packet_left() = 0;
+};
+
+/// What the tag-matching unit asks of the network interface.
+class packet_out_if : public virtual sc_core::sc_interface {
+ public:
+  /// Leaves a cycle later at the earliest.
+  virtual void send_packet(packet_ptr p) = 0;
+  virtual void release_packet(std::uint8_t vc, std::uint32_t flits) = 0;
+};
+
+/// The PE's event queue, for the blocks beside the IPCQ engine; the event shows a cycle later.
+class event_sink_if : public virtual sc_core::sc_interface {
+ public:
+  virtual void post_event(abi::ipcq_event_word event) = 0;
+};
+
 /// What the DMA engine tells the core.
 class launch_if : public virtual sc_core::sc_interface {
  public:

@@ -141,6 +141,9 @@ class hal {
   /// Sleeps until an event is queued in ipcq_event; returns at once if one is already there.
   virtual void wait_for_event() = 0;
 
+  /// The same, but returns when now() has reached `when` even without an event (the PE's timer).
+  virtual void wait_for_event_until(sim_time when) = 0;
+
   /// Loads the word every period until the comparison holds.
   virtual void poll_until(const poll_request& wanted) = 0;
 

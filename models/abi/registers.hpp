@@ -82,7 +82,8 @@ enum class event_kind : std::uint8_t {
   send_space = 2,
   source_read = 3,
   dma_done = 4,
-  error = 5
+  error = 5,
+  tag_match = 6  ///< a completion of the tag-matching unit can be popped (TM_ARM)
 };
 
 struct ipcq_event_word {

@@ -25,6 +25,7 @@ const char* to_string(packet_kind k) {
     case packet_kind::atomic_add: return "atomic_add";
     case packet_kind::launch: return "launch";
     case packet_kind::launch_done: return "launch_done";
+    case packet_kind::tag_message: return "tag_message";
     case packet_kind::synthetic: return "synthetic";
   }
   return "unknown";
@@ -41,6 +42,7 @@ traffic_class class_of(packet_kind k) {
     case packet_kind::read_response:
     case packet_kind::write_response:
     case packet_kind::launch_done: return traffic_class::response;
+    case packet_kind::tag_message: return traffic_class::message;
     case packet_kind::synthetic: return traffic_class::comm;
   }
   return traffic_class::message;

@@ -36,6 +36,7 @@ enum class packet_kind : std::uint8_t {
   atomic_add,      ///< request: adds its 8-byte payload; answered by read_response with the word before
   launch,          ///< request: host -> IO CPU -> control CPU -> PE
   launch_done,     ///< response: the way back
+  tag_message,     ///< message: part of a message between tag-matching units, or a fin or credit
   synthetic        ///< traffic generators
 };
 [[nodiscard]] const char* to_string(packet_kind k);
@@ -52,6 +53,28 @@ struct ipcq_fields {
   bool operator==(const ipcq_fields&) const = default;
 };
 
+/// What a message between tag-matching units is. The first four are protocol::tag_op.
+enum class tag_message_op : std::uint8_t {
+  no_tag,
+  eager,
+  rndv,
+  fin,    ///< the receiver of a rendezvous has all bytes
+  credit  ///< the receiver has room for one more message of this sender
+};
+
+/// Header of a message between tag-matching units. It fits the header flit.
+struct tag_fields {
+  tag_message_op op{tag_message_op::eager};
+  std::uint8_t app_ctx{};
+  std::uint16_t id{};  ///< rndv: the sender's name for it, returned in fin
+  std::uint64_t tag{};
+  address va{};                   ///< rndv: of the message at its sender
+  std::uint64_t length{};         ///< bytes of the whole message
+  std::uint32_t payload_bytes{};  ///< of them, how many travel with the header
+  pe_coord source{};
+  bool operator==(const tag_fields&) const = default;
+};
+
 struct packet_header {
   packet_kind kind{packet_kind::synthetic};
   node_address source;
@@ -62,6 +85,7 @@ struct packet_header {
   std::uint32_t request_bytes{};  ///< read_request: bytes wanted
   std::uint64_t transaction{};    ///< requester's tag, returned unchanged in the response
   ipcq_fields ipcq;
+  tag_fields tag;
   bool operator==(const packet_header&) const = default;
 };
 

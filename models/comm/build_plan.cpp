@@ -185,7 +185,7 @@ install_plan build_install_plan(const std::vector<edge>& edges, const plan_optio
   if (!problems.empty()) throw user_error(std::move(problems));
   point_at_peers(all);
 
-  install_plan plan{options.n_slots, options.slot_bytes, {}};
+  install_plan plan{options.n_slots, options.slot_bytes, {}, {}};
   plan.queue_pairs.reserve(all.size());
   for (planned& p : all) {
     p.install.n_slots = options.n_slots;

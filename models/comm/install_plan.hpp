@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,7 @@ inline constexpr direction north = 0, south = 1, east = 2, west = 3;
 inline constexpr direction global_north = 4, global_south = 5, global_east = 6, global_west = 7;
 inline constexpr direction parent = 8, child_left = 9, child_right = 10;
 inline constexpr direction first_custom = 11;
+inline constexpr direction no_direction = 0xffff;
 /// "N", "global_E", "child_left", or "custom11".
 [[nodiscard]] std::string direction_name(direction d);
 /// The opposite of a compass direction; the same direction for the others.
@@ -51,10 +53,25 @@ struct queue_pair_install {
   std::uint32_t n_slots{}, slot_bytes{};  ///< of the rings it reads and writes; equal at both ends
 };
 
+/// Rings of unexpected messages and heaps of PEs that exchange tag-matched messages, all of them with each
+/// other: from tcm_offset upwards a slot for each credit of each peer, itself included, then the heap.
+struct message_install {
+  std::vector<pe_coord> pes;
+  std::uint64_t tcm_offset{};
+  std::uint64_t slot_bytes{};
+  std::uint64_t peer_credits{};
+  std::uint64_t heap_bytes{};
+  [[nodiscard]] std::uint64_t slots() const { return pes.size() * peer_credits; }
+  [[nodiscard]] std::uint64_t bytes() const { return slots() * slot_bytes + heap_bytes; }
+};
+[[nodiscard]] message_install plan_messages(const config::machine_config& c, std::vector<pe_coord> pes,
+                                            std::uint64_t tcm_offset);
+
 struct install_plan {
   std::uint32_t n_slots{};                      ///< of every ring that build_install_plan places
   std::uint32_t slot_bytes{};                   ///< likewise
   std::vector<queue_pair_install> queue_pairs;  ///< ordered by owner, then direction
+  std::optional<message_install> messages;
 };
 
 /// TCM use of a PE: rings from the top of TCM downwards, tensors from the bottom up.
@@ -99,6 +116,8 @@ struct register_write {
 /// What installing one queue pair of the plan writes to its owner's registers, in order; enabling
 /// comes last.
 [[nodiscard]] std::vector<register_write> register_writes(const queue_pair_install& q);
+/// The same for the tag-matching unit of one PE.
+[[nodiscard]] std::vector<register_write> register_writes(const message_install& m, pe_coord pe);
 
 /// "sip0.cube5.pe3": names a PE where the shape of the machine is not known.
 [[nodiscard]] std::string owner_name(pe_coord pe);

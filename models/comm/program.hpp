@@ -190,8 +190,6 @@ struct slicing {
 
 // --- the image a PE interprets --------------------------------------------------------------------
 
-inline constexpr direction no_direction = 0xffff;
-
 struct image_step {
   step_type type{step_type::nop};
   program_buffer source{}, destination{};  ///< storage, in-place rules applied

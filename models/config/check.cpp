@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fnmatch.h>
 #include <optional>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "models/abi/errata.hpp"
 #include "models/abi/wire.hpp"
 #include "models/config/overrides.hpp"
+#include "models/config/start_delays.hpp"
 #include "models/config/text.hpp"
 
 namespace diecast::config {
@@ -274,7 +276,23 @@ verdict polls_within_the_watchdog(const machine_config& c) {
                                  2 * period_us)};
 }
 
+verdict start_delays_name_pes(const machine_config& c) {
+  const machine_shape shape = c.shape();
+  for (const start_delay& d : parse_start_delays(c.ccl.start_delays)) {
+    bool found = false;
+    for (std::uint32_t i = 0; i < shape.pes() && !found; ++i) {
+      found = fnmatch(d.match.c_str(), pe_path(shape, shape.pe_at(i)).c_str(), 0) == 0;
+    }
+    if (!found) {
+      return broken_rule{"names no PE of this machine", d.match,
+                         "a glob over paths like " + pe_path(shape, shape.pe_at(0))};
+    }
+  }
+  return {};
+}
+
 const rule rules[]{
+    {{"ccl.start_delays", "pod.sips", "sip.columns", "sip.rows", "cube.pes"}, start_delays_name_pes},
     {{"sim.watchdog_us", "ipcq.poll_cycles", "ipcq.backpressure", "noc.clock_ghz"},
      polls_within_the_watchdog},
     {{"sip.columns", "sip.rows"}, cubes_fit_the_address},

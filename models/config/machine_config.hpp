@@ -63,6 +63,7 @@ struct pe_block {
   std::uint64_t register_cycles{7};
   std::uint64_t interrupt_cycles{10};
   std::uint64_t task_switch_cycles{12};
+  std::uint64_t task_quantum_cycles{200};
   std::uint64_t dma_launch_cycles{1};
   std::uint64_t dma_startup_cycles{40};
   std::uint64_t dma_issue_cycles{22};  ///< between two descriptors taken from one port
@@ -90,6 +91,27 @@ struct ipcq_block {
   std::uint64_t poll_cycles{100};
   std::uint64_t check_cycles{2};  ///< free-slot check and address of the next slot
   std::uint64_t match_cycles{2};  ///< address match of a token or credit
+};
+
+/// Messages between PEs and the unit that matches them; docs/tag-matching.md.
+struct tag_match_block {
+  std::uint64_t entries{16};
+  std::uint64_t ring_messages{2};  ///< per peer
+  std::uint64_t heap_kib{64};
+  std::uint64_t eager_bytes{2048};
+  std::uint64_t rndv_inline_bytes{0};
+  std::uint64_t rndv_max_bytes{1 << 20};
+  std::uint64_t match_cycles{4};
+  std::uint64_t entry_cycles{1};
+  std::uint64_t command_cycles{4};
+  std::uint64_t software_entry_cycles{12};
+  std::uint64_t offload_min_bytes{0};
+  bool offload_wildcards{true};
+  std::uint64_t offload_force_bytes{1 << 20};
+  /// Bytes of a ring slot: the longest message that may wait there.
+  [[nodiscard]] std::uint64_t slot_bytes() const {
+    return eager_bytes > rndv_inline_bytes ? eager_bytes : rndv_inline_bytes;
+  }
 };
 
 enum class noc_flow : std::uint8_t { virtual_cut_through, wormhole };
@@ -240,6 +262,7 @@ struct ccl_block {
   std::uint64_t signal_poll_cycles{20};  ///< between two looks at a flag
   std::string errata{"none"};            ///< firmware defects, by name
   std::uint64_t root_rank{0};            ///< of broadcast, reduce, gather and scatter
+  std::string start_delays{};            ///< "GLOB=NS,GLOB=NS", models/config/start_delays.hpp
 };
 
 struct trace_block {
@@ -270,6 +293,7 @@ struct machine_config {
   cube_block cube;
   pe_block pe;
   ipcq_block ipcq;
+  tag_match_block tag_match;
   noc_block noc;
   ucie_block ucie;
   sip_link_block sip_link;

@@ -18,6 +18,7 @@ block_table sip_table();
 block_table cube_table();
 block_table pe_table();
 block_table ipcq_table();
+block_table tag_match_table();
 block_table noc_table();
 block_table ucie_table();
 block_table sip_link_table();

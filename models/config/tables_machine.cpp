@@ -104,6 +104,8 @@ block_table pe_table() {
              "From an event to the first instruction of the woken firmware.", assumption)
       .count(&b::task_switch_cycles, "task_switch_cycles", "cycles", 0, 10'000,
              "Switch between cooperative tasks of one PE.", assumption)
+      .count(&b::task_quantum_cycles, "task_quantum_cycles", "cycles", 1, 1'000'000'000,
+             "Longest piece of a computation before the other tasks of its PE get their turn.", assumption)
       .count(&b::dma_launch_cycles, "dma_launch_cycles", "cycles", 1, 10'000,
              "From the doorbell to the descriptor in the DMA queue.", "iDMA")
       .count(&b::dma_startup_cycles, "dma_startup_cycles", "cycles", 0, 10'000,
@@ -182,6 +184,11 @@ block_table ccl_table() {
           "How the hosts write the queue-pair registers: by debug transport at no cost, or in packets over "
           "the fabric before the first launch.",
           "seed IPCQ")
+      .text(&b::start_delays, "start_delays",
+            R"(([^=,]+=[0-9]{1,12}(\.[0-9]+)?(,[^=,]+=[0-9]{1,12}(\.[0-9]+)?)*)?)",
+            "PEs that begin every launch late: GLOB=NS, separated by commas, GLOB over PE paths "
+            "(pod.sip0.cube_0_0.pe1=500); the last that matches counts.",
+            assumption)
       .count(&b::barrier_radix, "barrier_radix", "", 1, 64,
              "Radix of group_dissemination: each round signals one less than that many ranks.",
              "seed barriers")

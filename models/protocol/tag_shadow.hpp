@@ -39,7 +39,9 @@ struct posted_receive {
 
 class tag_shadow {
  public:
-  explicit tag_shadow(const offload_policy& policy) : policy_(policy), indexes_(policy.entries) {}
+  /// `seen`: unexpected messages that firmware has seen before; those on their way to it do not count.
+  explicit tag_shadow(const offload_policy& policy, std::uint32_t seen = 0)
+      : policy_(policy), seen_(seen), told_(seen), indexes_(policy.entries) {}
 
   struct counts {
     std::uint64_t posted{}, matched_in_hardware{}, matched_in_software{}, cancelled{};

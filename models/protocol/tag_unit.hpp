@@ -11,6 +11,7 @@
 // bounded ring and a command latency of cycles give.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
@@ -123,7 +124,7 @@ class tag_unit {
       return v;
     }
     const std::size_t at = first_match(message.tag);
-    v.looked_at = static_cast<std::uint32_t>(at < list_.size() ? at + 1 : list_.size());
+    v.looked_at = comparisons(message.tag);
     if (at < list_.size()) {
       consume(at, message, whole, v);
     } else {
@@ -173,6 +174,10 @@ class tag_unit {
   }
   void add_slots(std::uint32_t slots) { slot_taken_.resize(slot_taken_.size() + slots, false); }
 
+  /// Entries that a message with this tag is compared with.
+  [[nodiscard]] std::uint32_t comparisons(std::uint64_t tag) const {
+    return static_cast<std::uint32_t>(std::min(first_match(tag) + 1, list_.size()));
+  }
   [[nodiscard]] std::uint32_t unexpected_count() const { return unexpected_count_; }
   [[nodiscard]] std::size_t entries_used() const { return list_.size(); }
   [[nodiscard]] std::uint32_t entries() const { return capacity_; }

@@ -20,7 +20,10 @@
 #include "platforms/io/output_dir.hpp"
 #include "platforms/io/paths.hpp"
 #include "platforms/io/result_json.hpp"
+#include "platforms/io/workload_json.hpp"
+#include "platforms/io/workload_result.hpp"
 #include "platforms/run/child.hpp"
+#include "platforms/run/isolate.hpp"
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/simulate.hpp"
 
@@ -44,6 +47,27 @@ platforms::loaded_config load_machine(const registries& tables, const options& o
   return platforms::load_config(request);
 }
 
+std::vector<comm::op_schema> schemas_of(const sw::op_table& ops) {
+  std::vector<comm::op_schema> schemas;
+  for (const sw::op_kind& k : ops) schemas.push_back(k.schema);
+  return schemas;
+}
+
+/// A workload file says itself what runs how often on whom.
+void check_workload_flags(const options& o) {
+  const bool streams = !o.workload.empty() && !platforms::is_xml_file(o.workload);
+  std::vector<problem> problems;
+  if (streams) {
+    for (const std::string& flag : o.run_flags) {
+      problems.push_back({flag, "has no meaning beside a --workload of streams", o.workload,
+                          "fields of the ops in the file"});
+    }
+  } else if (o.isolate) {
+    problems.push_back({"--isolate", "has no meaning without streams", o.workload, "a --workload in JSON"});
+  }
+  if (!problems.empty()) throw user_error(std::move(problems));
+}
+
 /// Prints what needs no machine; false when there is more to do.
 bool inform(const registries& tables, const options& o) {
   if (o.help) return print(help_text(tables.platform)), true;
@@ -52,6 +76,7 @@ bool inform(const registries& tables, const options& o) {
   if (!o.list.empty()) return print(list_text(tables, o.list)), true;
   if (o.doc == "config") return print(platforms::config_markdown()), true;
   if (o.doc == "registers") return print(platforms::registers_markdown()), true;
+  if (o.doc == "workload") return print(platforms::workload_markdown(schemas_of(tables.ops))), true;
   return false;
 }
 
@@ -77,6 +102,7 @@ std::vector<platforms::run_point> barrier_points(const options& o,
 }
 
 std::vector<platforms::run_point> jobs_of(const registries& tables, const options& o) {
+  check_workload_flags(o);
   std::vector<std::string> algorithms = o.algorithms;
   if (o.workload.empty()) {
     const auto known = platforms::algorithms_of(tables, o.collective);
@@ -183,6 +209,7 @@ class reporter {
   void add(run_outcome o) {
     if (table()) {
       print(platforms::table_row(o, width_));
+      print(platforms::workload_table(o));
       for (const auto& note : o.notes) print(fmt::format("            note: {}\n", note));
       std::fflush(stdout);
     }
@@ -249,6 +276,7 @@ int run_points(const registries& tables, const options& o, const platforms::mach
   for (const auto& r : runs) {
     run_outcome outcome = platforms::run_in_child([&] { return platforms::simulate(*r, tables); });
     if (outcome.collective.empty()) r->describe(outcome);  // its process died
+    if (o.isolate) platforms::add_isolated_times(*r, tables, outcome);
     report.add(std::move(outcome));
     if (report.interrupted()) break;
   }

@@ -38,6 +38,8 @@ std::string list_text(const registries& tables, const std::string& what) {
   std::string text;
   if (what == "patterns") {
     for (const auto& p : tables.patterns) text += fmt::format("{:<18} {}\n", p.name, p.description);
+  } else if (what == "ops") {
+    for (const auto& k : tables.ops) text += fmt::format("{:<18} {}\n", k.schema.name, k.schema.description);
   } else if (what == "mappers") {
     text =
         "all_pes            every PE (--ranks pe)\n"

@@ -41,8 +41,10 @@ po::options_description run_options() {
       "data", text("exact|rank_plus_one"), "contents of the vectors (exact)")(
       "no-data", "timing only: no payload bytes are stored, nothing is verified")(
       "team", text("START:STRIDE:SIZE[,..]|RANK+RANK+..|FROM..TO[:xF]"),
-      "ranks of a barrier; FROM..TO: one run per size (all ranks)")("workload", text("FILE.xml"),
-                                                                    "run an MSCCL algorithm program");
+      "ranks of a barrier; FROM..TO: one run per size (all ranks)")(
+      "workload", text("FILE"),
+      "run streams of ops (JSON) or an MSCCL algorithm program (XML); see --list ops")(
+      "isolate", "run each stream of the workload alone, too, and report its slowdown");
   return d;
 }
 
@@ -72,9 +74,9 @@ po::options_description output_options() {
 po::options_description other_options() {
   po::options_description d("Information");
   d.add_options()("list", po::value<std::string>()->value_name("WHAT"),
-                  "algorithms, patterns, mappers or presets")("schema",
-                                                              "print the JSON Schema of config files")(
-      "doc", po::value<std::string>()->value_name("config|registers"),
+                  "algorithms, patterns, mappers, ops or presets")("schema",
+                                                                   "print the JSON Schema of config files")(
+      "doc", po::value<std::string>()->value_name("config|registers|workload"),
       "print a generated reference page (Markdown)")("version", "print the version")("help", "print this");
   return d;
 }
@@ -120,6 +122,11 @@ void read_run(flag_reader& r, options& o) {
   r.with("team", [&](const string&, const string& v) { o.teams = parse_teams(v); });
   r.with("workload", [&](const string&, const string& v) { o.workload = v; });
   o.no_data = r.flag("no-data");
+  o.isolate = r.flag("isolate");
+  for (const char* name :
+       {"collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup", "data", "team"}) {
+    if (r.flag(name)) o.run_flags.push_back(std::string("--") + name);
+  }
 }
 
 /// The environment's way to ask for --ccl-trace.
@@ -157,10 +164,12 @@ void read_information(flag_reader& r, options& o) {
                             {{"algorithms", "algorithms"},
                              {"patterns", "patterns"},
                              {"mappers", "mappers"},
+                             {"ops", "ops"},
                              {"presets", "presets"}});
   });
   r.with("doc", [&](const string& f, const string& v) {
-    o.doc = choose<string>(f, v, {{"config", "config"}, {"registers", "registers"}});
+    o.doc =
+        choose<string>(f, v, {{"config", "config"}, {"registers", "registers"}, {"workload", "workload"}});
   });
   o.help = r.flag("help");
   o.version = r.flag("version");

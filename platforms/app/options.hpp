@@ -43,6 +43,8 @@ struct options {
   std::string pattern_data{"exact"};
   std::vector<comm::team_spec> teams;  ///< of barriers; empty: all ranks
   std::string workload;
+  bool isolate{};
+  std::vector<std::string> run_flags;  ///< "--bytes" and the like: those that were given of what to run
 };
 
 /// Throws user_error with every problem: unknown or abbreviated flags (with the nearest known one),

@@ -60,13 +60,22 @@ void check(const registries& tables) {
   std::set<std::string> patterns;
   check_patterns(tables.patterns, patterns, problems);
   check_kernels(tables.kernels, patterns, problems);
+  std::set<std::string> ops;
+  for (const sw::op_kind& k : tables.ops) {
+    const std::string where = fmt::format("op {}", k.schema.name);
+    if (!ops.insert(k.schema.name).second)
+      problems.push_back({where, "is registered twice", "", "another name"});
+    need(k.plan != nullptr, where, "plan function", problems);
+  }
   need(tables.hbm != nullptr, tables.platform.name, "HBM factory", problems);
   need(tables.platform.adapt != nullptr, tables.platform.name, "adapt function", problems);
   if (!problems.empty()) throw user_error(problems);
 }
 
 registries builtin_registries(platform_entry platform) {
-  return {std::move(platform), sw::builtin_kernels(), comm::builtin_patterns(), make_hbm};
+  sw::kernel_table kernels = sw::builtin_kernels();
+  sw::op_table ops = sw::builtin_ops(kernels);
+  return {std::move(platform), std::move(kernels), comm::builtin_patterns(), std::move(ops), make_hbm};
 }
 
 platform_entry pod_platform() {

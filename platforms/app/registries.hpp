@@ -11,6 +11,7 @@
 #include "models/config/machine_config.hpp"
 #include "platforms/netlist/cube.hpp"
 #include "sw/kernels/kernel_table.hpp"
+#include "sw/workload/op_kind.hpp"
 
 namespace diecast::app {
 
@@ -31,6 +32,7 @@ struct registries {
   platform_entry platform;
   sw::kernel_table kernels;
   std::vector<comm::pattern_entry> patterns;
+  sw::op_table ops;             ///< what "op" of a workload may be
   netlist::memory_factory hbm;  ///< makes the memory behind each HBM port
 };
 

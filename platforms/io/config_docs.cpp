@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/io/config_docs.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <vector>
 
 #include "models/abi/registers.hpp"
+#include "models/abi/tag_registers.hpp"
 #include "models/config/field.hpp"
 #include "models/config/overrides.hpp"
 
@@ -100,7 +102,11 @@ std::string registers_markdown() {
       "queue pair N is at the offset given for queue pair 0 plus N x {:#x}.\n\n"
       "| offset | name | access | reset | meaning |\n|---|---|---|---|---|\n",
       abi::ipcq_qp_stride);
-  for (const abi::register_description& r : abi::register_map()) {
+  std::vector<abi::register_description> all;
+  for (const auto map : {abi::register_map(), abi::tag_register_map()})
+    all.insert(all.end(), map.begin(), map.end());
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
+  for (const abi::register_description& r : all) {
     page += fmt::format("| {:#07x} | `{}` | {} | {} | {} |\n", r.offset, r.name, access_name(r.mode), r.reset,
                         cell(r.meaning));
   }

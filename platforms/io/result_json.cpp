@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "platforms/io/workload_result.hpp"
+
 namespace diecast::platforms {
 namespace {
 
@@ -47,6 +49,7 @@ json run_json(const run_outcome& o) {
          {"status", to_string(o.status)}};
   if (!o.team.empty()) j["team"] = o.team;
   if (!o.message.empty()) j["message"] = o.message;
+  write_workload(o, j);
   return j;
 }
 
@@ -97,6 +100,7 @@ void read_run(const json& j, run_outcome& o) {
   o.status = status_named(j.at("status"));
   if (j.contains("team")) o.team = j.at("team");
   if (j.contains("message")) o.message = j.at("message");
+  read_workload(j, o);
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 #include "models/cost/barrier_cost.hpp"
 #include "models/types/error.hpp"
+#include "platforms/run/host_side.hpp"
 #include "platforms/run/prepare.hpp"
-#include "platforms/run/session.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -92,7 +92,7 @@ void barrier_watch::next_launch() {
   if (checker_) checker_->next_launch();
 }
 
-void barrier_watch::report(const session& s, netlist::pod& pod, run_outcome& o) const {
+void barrier_watch::report(const host_side& s, netlist::pod& pod, run_outcome& o) const {
   if (!checker_) return;
   o.wrong_elements = checker_->escapes();  // a barrier has no others
   if (checker_->escapes() > 0) {

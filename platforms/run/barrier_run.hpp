@@ -19,7 +19,7 @@ namespace diecast::platforms {
 
 struct machine_model;
 struct prepared_run;
-class session;
+class host_side;
 
 /// A barrier, ready to simulate.
 struct barrier_plan {
@@ -42,7 +42,7 @@ class barrier_watch {
   barrier_watch(const prepared_run& run, events::hub& events);
   void next_launch();
   /// Verdict, counts per barrier and their formulas.
-  void report(const session& s, netlist::pod& pod, run_outcome& o) const;
+  void report(const host_side& s, netlist::pod& pod, run_outcome& o) const;
   [[nodiscard]] const analysis::line_history* history() const { return history_.get(); }
 
  private:

@@ -183,9 +183,26 @@ std::vector<analysis::flight> collect_flights(const prepared_run& run, netlist::
   return std::move(flights.list);
 }
 
+/// Statistics of tag-matched messages, in a run that has any.
+void collect_messages(const prepared_run& run, netlist::pod& pod, const host_side& s, run_outcome& o) {
+  const auto counts = s.more_statistics();
+  if (counts.empty()) return;
+  for (const auto& [name, value] : counts) o.stats.emplace_back(name, static_cast<double>(value));
+  hw::tag_engine::statistics units;
+  for (const pe_coord pe : run.members.members) {
+    const auto& unit = pod.pe(pe).tag_match.counted();
+    units.compared += unit.compared;
+    units.busy += unit.busy;
+    units.most_slots_taken = std::max(units.most_slots_taken, unit.most_slots_taken);
+  }
+  o.stats.emplace_back("tag_compared_by_unit", static_cast<double>(units.compared));
+  o.stats.emplace_back("tag_unit_busy_ns", units.busy.ns());
+  o.stats.emplace_back("tag_ring_most_slots", static_cast<double>(units.most_slots_taken));
+}
+
 }  // namespace
 
-void collect(const prepared_run& run, netlist::pod& pod, const session& s,
+void collect(const prepared_run& run, netlist::pod& pod, const host_side& s,
              const analysis::critical_hops& hops, run_outcome& o) {
   fabric_totals totals;
   collect_fabric(run, pod, totals, o);
@@ -221,10 +238,12 @@ void collect(const prepared_run& run, netlist::pod& pod, const session& s,
              {"d2d_replays", number(totals.replays)},
              {"d2d_crc_errors", number(totals.crc_errors)},
              {"d2d_energy_pj", totals.energy_pj},
-             {"critical_cube_hops", number(hops.cube_hops())},
-             {"critical_sip_hops", number(hops.sip_hops())},
              {"simulated_ns", hw::now().ns()},
              {"elaborate_s", o.elaborate_s}};
+  collect_messages(run, pod, s, o);
+  if (run.workload) return;  // directions of several collectives at a time make no such chains
+  o.stats.emplace_back("critical_cube_hops", number(hops.cube_hops()));
+  o.stats.emplace_back("critical_sip_hops", number(hops.sip_hops()));
 }
 
 void report_deadlock(const prepared_run& run, netlist::pod& pod, const std::string& why, bool still,

@@ -7,13 +7,13 @@
 #include "models/analysis/critical_hops.hpp"
 #include "models/analysis/stale_lines.hpp"
 #include "platforms/netlist/pod.hpp"
+#include "platforms/run/host_side.hpp"
 #include "platforms/run/prepare.hpp"
-#include "platforms/run/session.hpp"
 
 namespace diecast::platforms {
 
 /// Statistics, link and queue-pair rows, fingerprint.
-void collect(const prepared_run& run, netlist::pod& pod, const session& s,
+void collect(const prepared_run& run, netlist::pod& pod, const host_side& s,
              const analysis::critical_hops& hops, run_outcome& o);
 
 /// Status deadlock with the report: waiting queue pairs, wait-for graph, deadlock.json. `why` says what

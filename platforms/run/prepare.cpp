@@ -2,6 +2,7 @@
 #include "platforms/run/prepare.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <set>
 
@@ -9,6 +10,7 @@
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/io/msccl_xml.hpp"
+#include "platforms/io/workload_json.hpp"
 #include "platforms/run/bound.hpp"
 
 namespace diecast::platforms {
@@ -68,6 +70,10 @@ std::vector<std::string> algorithms_of(const app::registries& tables, const std:
 
 prepared_run::prepared_run(const machine_model& m, const app::registries& tables, run_point what)
     : machine(m), point(std::move(what)) {
+  if (!point.workload.empty() && !is_xml_file(point.workload)) {
+    load_streams(tables);
+    return;
+  }
   const std::uint64_t element = numeric::size_of(point.type);
   if (point.bytes % element != 0) {
     throw user_error(problem{"--bytes",
@@ -150,6 +156,24 @@ void prepared_run::load_program() {
   notes.insert(notes.end(), program->notes.begin(), program->notes.end());
 }
 
+void prepared_run::load_streams(const app::registries& tables) {
+  std::vector<comm::op_schema> kinds;
+  for (const sw::op_kind& k : tables.ops) kinds.push_back(k.schema);
+  workload_file = load_workload(point.workload, kinds);
+  workload = std::make_unique<sw::workload_program>(
+      workload_file, sw::workload_tables{tables.ops, tables.kernels, tables.patterns}, machine.config);
+  plan = workload->install();
+  members = {comm::rank_set::pe, workload->workload().participants};
+  point.collective = "workload";
+  point.algorithm = std::filesystem::path(point.workload).stem().string();
+  algorithm_reason = "the streams of --workload";
+  point.bytes = 0;
+  for (std::uint32_t i = 0; i < workload->workload().ops.size(); ++i) {
+    const auto& stream = workload->workload().streams[workload->workload().ops[i].stream];
+    point.bytes += workload->op(i).bytes() * stream.stream->repeat;
+  }
+}
+
 void prepared_run::wire(const app::registries& tables) {
   std::vector<comm::edge> edges;
   if (program) {
@@ -175,8 +199,11 @@ void prepared_run::describe(run_outcome& o) const {
   o.collective = point.collective;
   o.algorithm = point.algorithm;
   o.algorithm_reason = algorithm_reason;
-  o.dtype = numeric::to_string(point.type);
-  o.op = comm::reduces(sw::shape_of(kernel, *launch).what) ? numeric::to_string(point.op) : "none";
+  o.dtype = o.op = "mixed";
+  if (!workload) {
+    o.dtype = numeric::to_string(point.type);
+    o.op = comm::reduces(sw::shape_of(kernel, *launch).what) ? numeric::to_string(point.op) : "none";
+  }
   o.rank_set = comm::to_string(members.set);
   o.bytes = point.bytes;
   o.ranks = barrier ? barrier->ranks : members.members.size();
@@ -186,6 +213,7 @@ void prepared_run::describe(run_outcome& o) const {
 }
 
 std::string prepared_run::direction_name(pe_coord pe, comm::direction d) const {
+  if (workload) return workload->direction_name(pe, d);
   if (!program) {
     const std::size_t named = d - std::size_t{first_named};
     return d >= first_named && named < pattern_directions.size() ? pattern_directions[named]

@@ -13,6 +13,7 @@
 #include "platforms/run/run_point.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/kernels/msccl_interpreter.hpp"
+#include "sw/workload/program.hpp"
 
 namespace diecast::platforms {
 
@@ -34,7 +35,9 @@ struct prepared_run {
   run_point point;
   comm::group members;
   std::optional<sw::msccl_run> program;
-  std::optional<barrier_plan> barrier;  ///< of collective barrier
+  comm::workload workload_file;                    ///< what `workload` was made from
+  std::unique_ptr<sw::workload_program> workload;  ///< then kernel and launch are not used
+  std::optional<barrier_plan> barrier;             ///< of collective barrier
   sw::kernel_entry kernel;
   std::optional<sw::argument_context> launch;
   comm::install_plan plan;
@@ -51,6 +54,7 @@ struct prepared_run {
   void choose_barrier(const app::registries& tables);
   void choose_kernel(const app::registries& tables);
   void load_program();
+  void load_streams(const app::registries& tables);
   void wire(const app::registries& tables);
 };
 

@@ -16,6 +16,7 @@
 #include "models/numeric/types.hpp"
 #include "models/timing/lost_time.hpp"
 #include "platforms/run/progress.hpp"
+#include "platforms/run/workload_rows.hpp"
 
 namespace diecast::platforms {
 
@@ -32,7 +33,7 @@ struct run_point {
   bool data{true};                      ///< false: timing only, nothing stored or verified
   std::string pattern_data{"exact"};    ///< exact | rank_plus_one
   std::optional<comm::team_spec> team;  ///< of a barrier; empty: all ranks
-  std::string workload;                 ///< MSCCL program file; empty for a built-in algorithm
+  std::string workload;                 ///< MSCCL program or JSON file; empty for neither
   bool ccl_trace{};                     ///< a line on stderr per send, receive and credit
   std::string vcd;                      ///< waveform file; empty for none
   std::string timeline;                 ///< Trace Event file; empty for none
@@ -121,6 +122,8 @@ struct run_outcome {
 
   std::vector<link_row> links;
   std::vector<queue_pair_row> queue_pairs;
+  std::vector<op_row> ops;          ///< of a workload
+  std::vector<stream_row> streams;  ///< of a workload
   std::vector<hbm_row> hbm;
 };
 

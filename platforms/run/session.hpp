@@ -13,26 +13,26 @@
 #include "models/abi/host_hal.hpp"
 #include "models/events/fingerprint.hpp"
 #include "models/golden/collective_check.hpp"
+#include "platforms/run/host_side.hpp"
 #include "platforms/run/prepare.hpp"
 
 namespace diecast::platforms {
 
-class session {
+class session final : public host_side {
  public:
   /// `on_round` is called before each launch, once all SIPs are ready.
   session(const prepared_run& run, std::function<void()> on_round);
 
-  /// The host program of one SIP.
-  void host_program(abi::host_hal& host);
+  void host_program(abi::host_hal& host) override;
+  void firmware(abi::hal& hal, const abi::launch_block& block, const sw::runtime_options& options) override {
+    sw::run_kernel(run_.kernel, hal, block.arguments, options);
+  }
 
-  [[nodiscard]] bool finished() const { return hosts_done_ == run_.machine.config.pod.sips; }
-  /// Fills times, verdict and data fingerprint.
-  void report(run_outcome& outcome) const;
-  [[nodiscard]] const events::run_fingerprint& data_fingerprint() const { return data_fingerprint_; }
-  /// When the last host had written its queue-pair registers; 0 by the backdoor.
-  [[nodiscard]] double install_ns() const { return install_ns_; }
-  /// Launches that all members have ended.
-  [[nodiscard]] std::uint64_t rounds_done() const { return rounds_done_; }
+  [[nodiscard]] bool finished() const override { return hosts_done_ == run_.machine.config.pod.sips; }
+  void report(run_outcome& outcome) const override;
+  [[nodiscard]] const events::run_fingerprint& data_fingerprint() const override { return data_fingerprint_; }
+  [[nodiscard]] double install_ns() const override { return install_ns_; }
+  [[nodiscard]] std::uint64_t rounds_done() const override { return rounds_done_; }
 
  private:
   /// Blocks until every host has come here; returns the start all PEs of the launch share.

@@ -18,18 +18,20 @@
 #include "platforms/observe/dram_taps.hpp"
 #include "platforms/observe/timeline.hpp"
 #include "platforms/observe/vcd_writer.hpp"
+#include "platforms/run/barrier_run.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/collect.hpp"
 #include "platforms/run/kernel.hpp"
 #include "platforms/run/progress.hpp"
 #include "platforms/run/session.hpp"
 #include "platforms/run/watchdog.hpp"
+#include "platforms/run/workload_session.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::platforms {
 namespace {
 
-void conclude(end_of_run end, const prepared_run& run, const session& s, const hw::fault_sink& faults,
+void conclude(end_of_run end, const prepared_run& run, const host_side& s, const hw::fault_sink& faults,
               netlist::pod& pod, const analysis::line_history* lines, run_outcome& o) {
   s.report(o);
   switch (end) {
@@ -58,6 +60,12 @@ void conclude(end_of_run end, const prepared_run& run, const session& s, const h
   }
 }
 
+std::unique_ptr<host_side> make_host_side(const prepared_run& run, std::optional<std::uint32_t> only,
+                                          std::function<void()> on_round) {
+  if (run.workload) return std::make_unique<workload_session>(run, only, std::move(on_round));
+  return std::make_unique<session>(run, std::move(on_round));
+}
+
 /// A file of an observer that could not be finished costs the run nothing but that file.
 template <class Writer>
 void finish_file(Writer& writer, run_outcome& o) {
@@ -81,7 +89,7 @@ void report_path(const prepared_run& run, const analysis::path_events& events, r
 }
 
 /// Share of the launches' PEs that have ended.
-double share_done(const prepared_run& run, const session& s, netlist::pod& pod) {
+double share_done(const prepared_run& run, const host_side& s, netlist::pod& pod) {
   const auto& members = run.members.members;
   std::uint64_t ended = s.rounds_done() * members.size();
   for (const pe_coord pe : members) ended += pod.pe(pe).core.state() == events::core_state::done ? 1 : 0;
@@ -91,7 +99,8 @@ double share_done(const prepared_run& run, const session& s, netlist::pod& pod) 
 
 }  // namespace
 
-run_outcome simulate(const prepared_run& run, const app::registries& tables) {
+run_outcome simulate(const prepared_run& run, const app::registries& tables,
+                     std::optional<std::uint32_t> only) {
   run_outcome o;
   run.describe(o);
   const stopwatch elaboration;
@@ -101,26 +110,28 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   events::hub events;
   analysis::critical_hops hops(run.plan);
   events.attach(hops, events::messages);
+  // A stream alone is a run behind the run: its files would replace those asked for.
+  const bool whole = !only;
   std::unique_ptr<observe::vcd_writer> vcd;
-  if (!run.point.vcd.empty()) {
+  if (whole && !run.point.vcd.empty()) {
     vcd = std::make_unique<observe::vcd_writer>(run.point.vcd, config, &run.machine.topology, run.plan,
                                                 observe::dram_channel_paths(config, run.machine.topology));
     events.attach(*vcd, observe::vcd_writer::interests);
   }
   std::unique_ptr<observe::timeline> timeline;
-  if (!run.point.timeline.empty()) {
+  if (whole && !run.point.timeline.empty()) {
     const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
     timeline = std::make_unique<observe::timeline>(run.point.timeline, config, &run.machine.topology,
                                                    run.plan, names);
     events.attach(*timeline, observe::timeline::interests);
   }
   std::optional<analysis::path_events> path_events;
-  if (run.point.critical_path && config.trace.path_events > 0) {
+  if (run.point.critical_path && !run.workload && config.trace.path_events > 0) {
     path_events.emplace(run.plan, config.trace.path_events);
     events.attach(*path_events, analysis::path_events::interests);
   }
   std::unique_ptr<observe::ccl_trace> trace;
-  if (run.point.ccl_trace) {
+  if (whole && run.point.ccl_trace) {
     trace = std::make_unique<observe::ccl_trace>(run, stderr);
     events.attach(*trace, events::messages);
   }
@@ -132,28 +143,29 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
   hw::fault_sink faults;
   const netlist::build_order order(config.sim.build_order);
   barrier_watch barriers(run, events);
-  session host_session(run, [&] {
+  const auto driver = make_host_side(run, only, [&] {
     hops.reset();
     barriers.next_launch();
     if (path_events) path_events->reset();
   });
+  host_side& hosts = *driver;
   const netlist::build_context context{config,
                                        run.machine.topology,
                                        events,
                                        faults,
                                        order,
-                                       [&run, &config](pe_coord pe) -> hw::firmware {
-                                         return [&run, options = sw::options_from(config, pe)](
+                                       [&hosts, &config](pe_coord pe) -> hw::firmware {
+                                         return [&hosts, options = sw::options_from(config, pe)](
                                                     abi::hal& hal, const abi::launch_block& block) {
-                                           sw::run_kernel(run.kernel, hal, block.arguments, options);
+                                           hosts.firmware(hal, block, options);
                                          };
                                        },
                                        tables.hbm,
                                        run.point.data || run.barrier};  // flags are data
   // Never destroyed: the process ends after its run, and SystemC 2.3.4 takes long to remove the objects of a
   // large pod from its registries one by one.
-  auto& pod = *new netlist::pod("pod", context, [&host_session](sip_id) -> hw::host_program {
-    return [&host_session](abi::host_hal& host) { host_session.host_program(host); };
+  auto& pod = *new netlist::pod("pod", context, [&hosts](sip_id) -> hw::host_program {
+    return [&hosts](abi::host_hal& host) { hosts.host_program(host); };
   });
   std::vector<observe::dram_listener*> dram_listeners;
   if (timeline) dram_listeners.push_back(timeline.get());
@@ -166,17 +178,16 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
                timing::longest_step(run.machine.topology, config));
   progress_bar bar(run.point.progress, run.point.progress_label);
   const end_of_run end = run_slices(
-      config.sim, [&host_session] { return host_session.finished(); }, faults,
-      [&dog] { return dog.starved(hw::now()); },
+      config.sim, [&hosts] { return hosts.finished(); }, faults, [&dog] { return dog.starved(hw::now()); },
       [&] {
         if (vcd && vcd->has_dram()) {
           dram.catch_up();
           vcd->flush_before(hw::now());
         }
-        bar.update(hw::now(), [&] { return share_done(run, host_session, pod); });
+        bar.update(hw::now(), [&] { return share_done(run, hosts, pod); });
       });
   o.wall_s = running.seconds();
-  conclude(end, run, host_session, faults, pod, barriers.history(), o);
+  conclude(end, run, hosts, faults, pod, barriers.history(), o);
   if (credits && end == end_of_run::finished) {
     if (const std::string unrest = credits->unrest(); !unrest.empty()) {
       o.status = run_status::fault;
@@ -184,8 +195,8 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables) {
     }
   }
   rate_against_bound(o);
-  collect(run, pod, host_session, hops, o);
-  barriers.report(host_session, pod, o);
+  collect(run, pod, hosts, hops, o);
+  barriers.report(hosts, pod, o);
   if (path_events && end == end_of_run::finished) report_path(run, *path_events, o);
   dram.catch_up();
   if (vcd) finish_file(*vcd, o);

@@ -8,6 +8,8 @@ namespace diecast::platforms {
 
 /// Call once per process (SystemC elaborates once). Never throws for what the simulated machine
 /// does: that is in the outcome's status and message.
-[[nodiscard]] run_outcome simulate(const prepared_run& run, const app::registries& tables);
+/// `only`: of a workload, the one stream to run.
+[[nodiscard]] run_outcome simulate(const prepared_run& run, const app::registries& tables,
+                                   std::optional<std::uint32_t> only = {});
 
 }  // namespace diecast::platforms

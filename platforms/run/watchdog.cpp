@@ -39,7 +39,8 @@ std::uint64_t watchdog::moves(bool watched) const {
   }
   each_pe(pod_, [&sum](hw::processing_element& pe) {
     const hw::terminal_port& terminal = pe.dma.terminal();
-    sum += pe.ipcq.moves() + pe.core.moves() + terminal.packets_sent() + terminal.packets_received();
+    sum += pe.ipcq.moves() + pe.core.moves() + pe.tag_match.moves() + terminal.packets_sent() +
+           terminal.packets_received();
   });
   pod_.visit_cubes([&sum](auto& cube) {
     sum += cube.noc().statistics().wakeups;

@@ -40,8 +40,19 @@ void install(abi::host_hal& host, const comm::install_plan& plan, config::instal
       writes.push_back({q.owner, w.reg, w.value});
     }
   }
-  if (how == config::install_kind::timed) return host.write_registers(writes);
-  for (const abi::pe_register_write& w : writes) host.debug_write_register(w.pe, w.reg, w.value);
+  if (how == config::install_kind::timed) {
+    host.write_registers(writes);
+  } else {
+    for (const abi::pe_register_write& w : writes) host.debug_write_register(w.pe, w.reg, w.value);
+  }
+  // The tag-matching units take no writes from the fabric.
+  if (!plan.messages) return;
+  for (const pe_coord pe : plan.messages->pes) {
+    if (pe.sip != host.self()) continue;
+    for (const comm::register_write& w : comm::register_writes(*plan.messages, pe)) {
+      host.debug_write_register(pe, w.reg, w.value);
+    }
+  }
 }
 
 tcm_layout lay_out(const kernel_entry& kernel, const argument_context& launch) {
@@ -50,6 +61,7 @@ tcm_layout lay_out(const kernel_entry& kernel, const argument_context& launch) {
   const std::uint64_t input = aligned(largest_input(s) * element);
   const std::uint64_t output = aligned(largest_output(s) * element);
   tcm_layout l;
+  l.input = launch.tcm_base;
   l.output = in_place(s.what, launch) ? l.input : l.input + input;
   l.scratch = l.output + (l.output == l.input ? std::max(input, output) : output);
   l.scratch_bytes = aligned(kernel.scratch_bytes(launch)) + aligned(staging_bytes(launch.config));

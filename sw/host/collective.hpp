@@ -20,7 +20,7 @@ namespace diecast::sw {
 void install(abi::host_hal& host, const comm::install_plan& plan,
              config::install_kind how = config::install_kind::backdoor);
 
-/// Where the tensors of one launch lie in the TCM of every member, from offset 0 upwards: input,
+/// Where the tensors of one launch lie in the TCM of every member, from tcm_base upwards: input,
 /// output, scratch. `end` is what the install plan must leave free of rings.
 ///
 /// In place, input and output are one vector of `count` elements: gathering collectives (all_gather,

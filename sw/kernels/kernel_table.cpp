@@ -6,6 +6,7 @@
 #include "sw/kernels/barrier.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/runtime/pe_context.hpp"
+#include "sw/runtime/pe_runtime.hpp"
 
 namespace diecast::sw {
 
@@ -39,7 +40,9 @@ kernel_table builtin_kernels() {
 
 void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arguments& arguments,
                 const runtime_options& options) {
-  pe_context pe{hal, arguments, options};
+  pe_runtime runtime{hal, options};
+  runtime.begin();
+  pe_context pe{runtime, arguments, {}};
   kernel.run(pe);
   pe.finish();
 }

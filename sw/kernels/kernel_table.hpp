@@ -30,7 +30,8 @@ struct argument_context {
   bool in_place{true};  ///< output is the input's buffer
   /// Kept by ring_position(): positions on comm::ring_order, by rank.
   mutable std::vector<std::uint32_t> ring_positions{};
-  std::uint32_t root{};  ///< rank; of collectives that have one
+  std::uint32_t root{};      ///< rank; of collectives that have one
+  std::uint64_t tcm_base{};  ///< offset from which the tensors lie
 };
 
 struct kernel_entry {

@@ -10,6 +10,11 @@ namespace diecast::sw {
 
 using kind = candidate::kind;
 
+agenda::agenda(targets t)
+    : targets_(std::move(t)),
+      messages_({targets_.memory, targets_.shape, targets_.tag_unit,
+                 [this](std::uint32_t pe, std::uint16_t step) { add(kind::message, pe, step); }}) {}
+
 void agenda::add(kind what, std::uint32_t pe, std::uint16_t qp, bool polling) {
   candidates_.push_back({what, pe, qp, polling, ++age_});
 }
@@ -51,6 +56,13 @@ std::uint32_t agenda::perform(const candidate& step) {
     case kind::token: return deliver_token(step);
     case kind::credit: return deliver_credit(step);
     case kind::dma: copy(step); return step.pe;
+    case kind::message: {
+      const std::uint32_t pe = messages_.perform(step.qp);
+      if (targets_.tag_unit(pe).take_event()) {
+        targets_.engine(pe).push_event({abi::event_kind::tag_match, false, 0, 0});
+      }
+      return pe;
+    }
     case kind::write_back: write_line(step.pe, step.qp); return step.pe;
     case kind::run: break;
   }

@@ -14,7 +14,9 @@
 #include "models/protocol/copy_port.hpp"
 #include "models/protocol/data_cache.hpp"
 #include "models/protocol/ipcq_core.hpp"
+#include "models/protocol/tag_core.hpp"
 #include "sw/mock_machine/memory_map.hpp"
+#include "sw/mock_machine/message_work.hpp"
 #include "sw/mock_machine/scheduler.hpp"
 
 namespace diecast::sw {
@@ -29,8 +31,9 @@ class agenda {
     machine_shape shape;
     std::function<protocol::ipcq_core&(std::uint32_t)> engine;
     std::function<void(std::uint32_t)> copy_done;
+    std::function<protocol::tag_core&(std::uint32_t)> tag_unit;
   };
-  explicit agenda(targets t) : targets_(std::move(t)) {}
+  explicit agenda(targets t);
 
   /// In order of age.
   [[nodiscard]] const std::vector<candidate>& candidates() const { return candidates_; }
@@ -40,6 +43,9 @@ class agenda {
   void revive(std::uint32_t pe);
   void add_effects(std::uint32_t pe, const protocol::ipcq_core::effects& effects);
   void add_copy(std::uint32_t pe, const copy_job& job);
+  void add_tag_effects(std::uint32_t pe, const protocol::tag_effects& effects) {
+    messages_.add_effects(pe, effects);
+  }
   /// A line leaves the PE's data cache and reaches memory some time later, in any order.
   void add_write_back(std::uint32_t pe, const protocol::data_cache::line& line);
   /// Performs what the PE has written back to this line, or to any, now.
@@ -76,6 +82,7 @@ class agenda {
   std::vector<candidate> candidates_;
   std::map<std::pair<std::uint32_t, std::uint16_t>, flow> flows_;
   std::map<std::uint32_t, std::deque<copy_job>> copies_;
+  message_work messages_;
   std::map<std::pair<std::uint32_t, std::uint16_t>, protocol::data_cache::line> lines_;
   std::uint16_t next_line_{};
   std::uint64_t age_{};

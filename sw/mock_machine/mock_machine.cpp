@@ -71,17 +71,19 @@ class mock_machine::impl::host_of_sip final : public abi::host_hal {
     std::uint64_t value{};
     check_register_access(to, bytes.size());
     std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span{&value, 1}).begin());
-    if (where.offset == abi::core_errata) {
-      return machine_.at({where.sip, where.cube, pe_id{where.unit}}).set_errata(value);
-    }
-    core_at(where).debug_write(static_cast<abi::register_offset>(where.offset), value);
+    const auto reg = static_cast<abi::register_offset>(where.offset);
+    if (reg == abi::core_errata) return pe_at(where).set_errata(value);
+    if (protocol::tag_core::owns(reg)) return pe_at(where).tag_unit().debug_write(reg, value);
+    pe_at(where).core().debug_write(reg, value);
   }
 
   void debug_read(abi::address from, std::span<std::byte> bytes) override {
     const auto where = own(from);
     if (where.kind != abi::region::pe_registers) return machine_.memory.read(from, bytes);
     check_register_access(from, bytes.size());
-    const std::uint64_t value = core_at(where).debug_read(static_cast<abi::register_offset>(where.offset));
+    const auto reg = static_cast<abi::register_offset>(where.offset);
+    const std::uint64_t value = protocol::tag_core::owns(reg) ? pe_at(where).tag_unit().debug_read(reg)
+                                                              : pe_at(where).core().debug_read(reg);
     std::copy_n(std::as_bytes(std::span{&value, 1}).begin(), sizeof value, bytes.begin());
   }
 
@@ -119,8 +121,8 @@ class mock_machine::impl::host_of_sip final : public abi::host_hal {
     }
     return *where;
   }
-  protocol::ipcq_core& core_at(const abi::location& where) {
-    return machine_.at({where.sip, where.cube, pe_id{where.unit}}).core();
+  mock_pe& pe_at(const abi::location& where) {
+    return machine_.at({where.sip, where.cube, pe_id{where.unit}});
   }
   static void check_register_access(abi::address a, std::size_t bytes) {
     if (bytes == sizeof(std::uint64_t)) return;
@@ -142,7 +144,8 @@ mock_machine::impl::impl(const config::machine_config& c, const mock_options& o)
       order(make_scheduler(o.order, o.seed, shape.pes())),
       memory(c),
       work({memory, shape, [this](std::uint32_t pe) -> protocol::ipcq_core& { return pes[pe]->core(); },
-            [this](std::uint32_t pe) { pes[pe]->copy_done(); }}) {
+            [this](std::uint32_t pe) { pes[pe]->copy_done(); },
+            [this](std::uint32_t pe) -> protocol::tag_core& { return pes[pe]->tag_unit(); }}) {
   const mock_board board{memory,
                          work,
                          main,
@@ -158,7 +161,8 @@ mock_machine::impl::impl(const config::machine_config& c, const mock_options& o)
   for (std::uint32_t i = 0; i < shape.pes(); ++i) {
     const pe_coord pe = shape.pe_at(i);
     protocol::ipcq_core core{pe, static_cast<std::uint32_t>(c.ipcq.queue_pairs), match_of(c)};
-    pes.push_back(std::make_unique<mock_pe>(pe, i, std::move(core), board));
+    protocol::tag_core tag_unit{pe, static_cast<std::uint32_t>(c.tag_match.entries), c.noc.max_packet_bytes};
+    pes.push_back(std::make_unique<mock_pe>(pe, i, std::move(core), std::move(tag_unit), board));
   }
   for (std::uint32_t s = 0; s < shape.sips; ++s) {
     hosts.push_back(std::make_unique<host_of_sip>(sip_id{s}, *this));
@@ -257,7 +261,7 @@ std::string mock_machine::impl::describe_deadlock() const {
                        : pe->status() == mock_pe::state::asleep ? events::core_state::asleep
                                                                 : events::core_state::running;
     stopped.pes.push_back(
-        {pe->self(), state, pe->core().queue_pairs(), "", false, pe->polled(), pe->watched()});
+        {pe->self(), state, pe->core().queue_pairs(), pe->step(), false, pe->polled(), pe->watched()});
   }
   return fmt::format("deadlock: {} PEs have not finished and nothing can move\n{}{}", unfinished,
                      analysis::explain_words(shape, watched_words()),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/mock_machine/mock_pe.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <stdexcept>
 #include <utility>
@@ -9,10 +10,12 @@
 
 namespace diecast::sw {
 
-mock_pe::mock_pe(pe_coord self, std::uint32_t index, protocol::ipcq_core core, const mock_board& board)
+mock_pe::mock_pe(pe_coord self, std::uint32_t index, protocol::ipcq_core core, protocol::tag_core tag_unit,
+                 const mock_board& board)
     : self_(self),
       index_(index),
       core_(std::move(core)),
+      tag_unit_(std::move(tag_unit)),
       board_(board),
       cache_(board.cache_sets, board.cache_ways) {}
 
@@ -59,6 +62,7 @@ std::uint64_t mock_pe::read_register(abi::register_offset reg) {
   }
   empty_polls_ = 0;
   if (protocol::ipcq_core::owns(reg)) return core_.read_register(reg);
+  if (protocol::tag_core::owns(reg)) return tag_unit_.read_register(reg);
   if (const auto value = copies_.read_register(reg)) return *value;
   if (reg == abi::core_errata) return errata_;
   no_such_register(reg);
@@ -69,6 +73,11 @@ void mock_pe::write_register(abi::register_offset reg, std::uint64_t value) {
   empty_polls_ = 0;
   if (protocol::ipcq_core::owns(reg))
     return board_.work.add_effects(index_, core_.write_register(reg, value));
+  if (protocol::tag_core::owns(reg)) {
+    board_.work.add_tag_effects(index_, tag_unit_.write_register(reg, value));
+    if (tag_unit_.take_event()) core_.push_event({abi::event_kind::tag_match, false, 0, 0});
+    return;
+  }
   if (const auto effects = copies_.write_register(reg, value)) {
     if (effects->start) board_.work.add_copy(index_, *effects->start);
     if (effects->event) core_.push_event(*effects->event);
@@ -220,6 +229,13 @@ void mock_pe::wait_for_event() {
   if (core_.event_pending()) return;
   state_ = state::asleep;
   give_way();
+}
+
+void mock_pe::wait_for_event_until(sim_time when) {
+  if (core_.event_pending()) return;
+  empty_polls_ = 0;
+  give_way();
+  if (!core_.event_pending()) board_.clock = std::max(board_.clock, when.fs);
 }
 
 bool mock_pe::poll_holds() const {

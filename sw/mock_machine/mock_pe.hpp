@@ -8,11 +8,13 @@
 #include <exception>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "models/abi/hal.hpp"
 #include "models/analysis/stale_lines.hpp"
 #include "models/protocol/data_cache.hpp"
 #include "models/protocol/ipcq_core.hpp"
+#include "models/protocol/tag_core.hpp"
 #include "sw/mock_machine/agenda.hpp"
 #include "sw/runtime/coroutine.hpp"
 
@@ -37,7 +39,8 @@ class mock_pe final : public abi::hal {
  public:
   enum class state : std::uint8_t { idle, ready, asleep };
 
-  mock_pe(pe_coord self, std::uint32_t index, protocol::ipcq_core core, const mock_board& board);
+  mock_pe(pe_coord self, std::uint32_t index, protocol::ipcq_core core, protocol::tag_core tag_unit,
+          const mock_board& board);
 
   /// Makes `firmware` what the next resume() runs. Precondition: idle.
   void start(std::size_t stack_bytes, std::function<void(abi::hal&)> firmware);
@@ -47,6 +50,9 @@ class mock_pe final : public abi::hal {
 
   [[nodiscard]] protocol::ipcq_core& core() { return core_; }
   [[nodiscard]] const protocol::ipcq_core& core() const { return core_; }
+  [[nodiscard]] protocol::tag_core& tag_unit() { return tag_unit_; }
+  /// The step its firmware marked last.
+  [[nodiscard]] const std::string& step() const { return step_; }
   [[nodiscard]] state status() const { return state_; }
   void wake() { state_ = state::ready; }
   /// It has looked for an event twice in a row, found none, and done nothing but wait since.
@@ -75,9 +81,11 @@ class mock_pe final : public abi::hal {
   void load(std::uint64_t tcm_offset, std::span<std::byte> out) override;
   void store(std::uint64_t tcm_offset, std::span<const std::byte> in) override;
   void vector(const abi::vector_command& command) override;
-  void compute(std::uint64_t) override {}
+  void compute(std::uint64_t) override { empty_polls_ = 0; }
   void pause(std::uint64_t cycles) override;
   void wait_for_event() override;
+  /// There is no time here: the instant comes when the scheduler lets the PE go on.
+  void wait_for_event_until(sim_time when) override;
   void poll_until(const abi::poll_request& wanted) override;
   void load_global(abi::address at, std::span<std::byte> out) override;
   void store_global(abi::address at, std::span<const std::byte> in) override;
@@ -92,6 +100,7 @@ class mock_pe final : public abi::hal {
   }
   [[nodiscard]] sim_time now() const override { return femtoseconds(board_.clock); }
   void mark_step(const abi::step_marker& step) override {
+    step_ = step.name;
     if (board_.on_step) board_.on_step(self_, step);
   }
 
@@ -108,6 +117,8 @@ class mock_pe final : public abi::hal {
   pe_coord self_;
   std::uint32_t index_;
   protocol::ipcq_core core_;
+  protocol::tag_core tag_unit_;
+  std::string step_;
   mock_board board_;
   state state_{state::idle};
   unsigned empty_polls_{};

@@ -67,6 +67,7 @@ class adversarial final : public scheduler {
     if (c.polling) return 100;  // it cannot help itself: deliveries go before it, or nothing moves
     unsigned held = 0;
     if (c.what == kind::credit && held_credits_) held = 8;
+    if (c.what == kind::message && held_data_) held = 4;
     if ((c.what == kind::write_data || c.what == kind::token) && held_data_) held = 4;
     if ((c.what == kind::read_source || c.what == kind::dma) && held_sources_) held = 2;
     if (c.what == kind::write_back && held_lines_) held = 6;

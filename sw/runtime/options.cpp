@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/abi/address.hpp"
+#include "models/config/start_delays.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
@@ -11,6 +12,9 @@ runtime_options options_from(const config::machine_config& c, pe_coord pe) {
   o.poll_cycles = c.ipcq.poll_cycles;
   o.poll = c.ipcq.wait == config::backpressure::poll;
   o.task_stack_bytes = c.sim.task_stack_kib * 1024;
+  o.quantum_cycles = c.pe.task_quantum_cycles;
+  o.start_delay = nanoseconds(config::start_delay_ns(c, pe));
+  o.tag_match = c.tag_match;
   o.tcm_base = abi::encode({pe.sip, pe.cube, abi::region::tcm, pe.pe.value, 0});
   return o;
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sw/runtime/firmware_trap.hpp"
+#include "sw/runtime/pe_runtime.hpp"
 #include "sw/runtime/queue_driver.hpp"
 #include "sw/runtime/task_scheduler.hpp"
 
@@ -30,12 +31,22 @@ struct slot_cut {
 }  // namespace
 
 struct pe_context::impl {
-  impl(abi::hal& machine, const abi::kernel_arguments& arguments, const runtime_options& o)
-      : hal(machine),
+  impl(pe_runtime& runtime, const abi::kernel_arguments& arguments, direction_map queue_pairs)
+      : hal(runtime.hal()),
         args(arguments),
-        options(o),
-        tasks(machine, o.task_switch_cycles, o.task_stack_bytes, [this] { driver.sleep(); }),
-        driver(machine, options, tasks) {}
+        options(runtime.options()),
+        tasks(runtime.tasks()),
+        driver(runtime.driver()),
+        map(std::move(queue_pairs)) {}
+  impl(std::unique_ptr<pe_runtime> runtime, const abi::kernel_arguments& arguments)
+      : impl(*runtime, arguments, {}) {
+    own_runtime = std::move(runtime);
+  }
+
+  [[nodiscard]] comm::direction queue_pair(comm::direction dir) const;
+  queue_state& queue(comm::direction dir) { return driver.queue(queue_pair(dir)); }
+  queue_state& tx(comm::direction dir) { return driver.tx(queue_pair(dir)); }
+  queue_state& rx(comm::direction dir) { return driver.rx(queue_pair(dir)); }
 
   void charge() {
     if (options.call_cycles > 0) hal.compute(options.call_cycles);
@@ -62,14 +73,25 @@ struct pe_context::impl {
     std::map<std::uint32_t, std::uint32_t> done;  ///< bytes, by number; until their wait takes them
   };
 
+  std::unique_ptr<pe_runtime> own_runtime;  ///< of a kernel alone on its PE
   abi::hal& hal;
   abi::kernel_arguments args;
-  runtime_options options;
-  task_scheduler tasks;
-  queue_driver driver;
+  const runtime_options& options;
+  task_scheduler& tasks;
+  queue_driver& driver;
+  direction_map map;
   bool staging_busy{};
   std::map<comm::direction, posted_receives> posted;
 };
+
+comm::direction pe_context::impl::queue_pair(comm::direction dir) const {
+  if (map.empty()) return dir;
+  if (dir < map.size() && map[dir] != comm::no_direction) return map[dir];
+  throw firmware_trap(hal.self(),
+                      fmt::format("the kernel uses direction {}, in which its pattern has no edge "
+                                  "here",
+                                  comm::direction_name(dir)));
+}
 
 /// The queue pair of a receive that takes the oldest message, which must not be promised already.
 queue_state& pe_context::impl::receiver(comm::direction dir) {
@@ -80,7 +102,7 @@ queue_state& pe_context::impl::receiver(comm::direction dir) {
                                     "messages; expected wait() for each of them first",
                                     comm::direction_name(dir), at->second.open.size()));
   }
-  return driver.rx(dir);
+  return rx(dir);
 }
 
 std::uint32_t pe_context::impl::receive(queue_state& q, std::uint64_t offset) {
@@ -99,7 +121,7 @@ std::uint32_t pe_context::impl::wait_receive(const ticket& t) {
       throw firmware_trap(hal.self(), fmt::format("wait for receive {} of queue pair {} a second time",
                                                   t.sequence, comm::direction_name(t.dir)));
     }
-    const std::uint32_t bytes = receive(driver.rx(t.dir), p.open.front());
+    const std::uint32_t bytes = receive(rx(t.dir), p.open.front());
     p.open.pop_front();
     p.done.emplace(next, bytes);
   }
@@ -187,22 +209,24 @@ void pe_context::impl::take(queue_state& q, std::uint64_t offset, std::uint32_t 
 // --- messages of at most one slot ---------------------------------------------------------------
 
 pe_context::pe_context(abi::hal& hal, const abi::kernel_arguments& arguments, const runtime_options& options)
-    : impl_(std::make_unique<impl>(hal, arguments, options)) {}
+    : impl_(std::make_unique<impl>(std::make_unique<pe_runtime>(hal, options), arguments)) {}
+pe_context::pe_context(pe_runtime& runtime, const abi::kernel_arguments& arguments, direction_map queue_pairs)
+    : impl_(std::make_unique<impl>(runtime, arguments, std::move(queue_pairs))) {}
 pe_context::~pe_context() = default;
 
 const abi::kernel_arguments& pe_context::args() const { return impl_->args; }
 abi::hal& pe_context::hal() { return impl_->hal; }
-std::uint32_t pe_context::slot_bytes(comm::direction dir) { return impl_->driver.queue(dir).slot_bytes; }
-std::uint32_t pe_context::n_slots(comm::direction dir) { return impl_->driver.queue(dir).n_slots; }
+std::uint32_t pe_context::slot_bytes(comm::direction dir) { return impl_->queue(dir).slot_bytes; }
+std::uint32_t pe_context::n_slots(comm::direction dir) { return impl_->queue(dir).n_slots; }
 
 void pe_context::send(comm::direction dir, std::uint64_t tcm_offset, std::uint32_t bytes) {
   const ticket t = isend(dir, tcm_offset, bytes);
-  impl_->driver.wait_source(impl_->driver.tx(dir), t.sequence);
+  impl_->driver.wait_source(impl_->tx(dir), t.sequence);
 }
 
 ticket pe_context::isend(comm::direction dir, std::uint64_t tcm_offset, std::uint32_t bytes) {
   impl_->charge();
-  queue_state& q = impl_->driver.tx(dir);
+  queue_state& q = impl_->tx(dir);
   impl_->driver.wait_space(q);
   return {dir, impl_->driver.ring_doorbell(q, tcm_offset, bytes)};
 }
@@ -210,13 +234,13 @@ ticket pe_context::isend(comm::direction dir, std::uint64_t tcm_offset, std::uin
 std::uint32_t pe_context::wait(const ticket& t) {
   impl_->charge();
   if (t.receive) return impl_->wait_receive(t);
-  impl_->driver.wait_source(impl_->driver.tx(t.dir), t.sequence);
+  impl_->driver.wait_source(impl_->tx(t.dir), t.sequence);
   return 0;
 }
 
 ticket pe_context::recv_async(comm::direction dir, std::uint64_t tcm_offset) {
   impl_->charge();
-  (void)impl_->driver.rx(dir);
+  (void)impl_->rx(dir);
   impl::posted_receives& p = impl_->posted[dir];
   p.open.push_back(tcm_offset);
   return {dir, p.asked++, true};
@@ -231,7 +255,7 @@ slot_view pe_context::recv(comm::direction dir) {
 
 void pe_context::release(comm::direction dir) {
   impl_->charge();
-  impl_->driver.release(impl_->driver.rx(dir));
+  impl_->driver.release(impl_->rx(dir));
 }
 
 void pe_context::fetch(const slot_view& slot, std::uint64_t tcm_offset) {
@@ -250,17 +274,17 @@ comm::direction pe_context::recv_any(const std::vector<comm::direction>& dirs) {
   std::sort(sorted.begin(), sorted.end());
   const auto first_known = [&]() -> const comm::direction* {
     for (const auto& d : sorted) {
-      if (impl_->driver.rx(d).available > 0) return &d;
+      if (impl_->rx(d).available > 0) return &d;
     }
     return nullptr;
   };
   for (const auto d : sorted) {
     if (impl_->driver.has_message(impl_->receiver(d))) return d;
   }
-  for (const auto d : sorted) impl_->driver.arm(impl_->driver.rx(d), abi::arm_receive);
+  for (const auto d : sorted) impl_->driver.arm(impl_->rx(d), abi::arm_receive);
   impl_->tasks.block([&] { return first_known() != nullptr; });
   const comm::direction found = *first_known();
-  for (const auto d : sorted) impl_->driver.withdraw(impl_->driver.rx(d), abi::arm_receive);
+  for (const auto d : sorted) impl_->driver.withdraw(impl_->rx(d), abi::arm_receive);
   return found;
 }
 
@@ -272,7 +296,7 @@ void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, s
   if (send_bytes == 0) return recv_all(recv_dir, recv_offset, recv_bytes, how);
   if (recv_bytes == 0) return send_all(send_dir, send_offset, send_bytes);
   queue_driver& driver = impl_->driver;
-  queue_state& out = driver.tx(send_dir);
+  queue_state& out = impl_->tx(send_dir);
   queue_state& in = impl_->receiver(recv_dir);
   slot_cut sending = impl_->cut(out, send_bytes);
   slot_cut receiving = impl_->cut(in, recv_bytes);
@@ -305,10 +329,10 @@ void pe_context::send_all(comm::direction dir, std::uint64_t offset, std::uint64
 void pe_context::send_all(const std::vector<comm::direction>& dirs, std::uint64_t offset,
                           std::uint64_t bytes) {
   if (dirs.empty() || bytes == 0) return;
-  slot_cut sending = impl_->cut(impl_->driver.tx(dirs.front()), bytes);
+  slot_cut sending = impl_->cut(impl_->tx(dirs.front()), bytes);
   for (; sending.more(); sending.done += sending.piece()) {
     for (const auto dir : dirs) {
-      queue_state& q = impl_->driver.tx(dir);
+      queue_state& q = impl_->tx(dir);
       impl_->driver.wait_space(q);
       impl_->put(q, offset + sending.done, sending.piece());
     }
@@ -327,7 +351,7 @@ void pe_context::recv_all(comm::direction dir, std::uint64_t offset, std::uint64
 void pe_context::reduce_all(const std::vector<comm::direction>& dirs, std::uint64_t offset,
                             std::uint64_t bytes) {
   if (dirs.empty() || bytes == 0) return;
-  slot_cut receiving = impl_->cut(impl_->driver.rx(dirs.front()), bytes);
+  slot_cut receiving = impl_->cut(impl_->rx(dirs.front()), bytes);
   for (; receiving.more(); receiving.done += receiving.piece()) {
     for (const auto dir : dirs) {
       queue_state& q = impl_->receiver(dir);
@@ -375,7 +399,11 @@ void pe_context::finish() {
                                     "wait() for each",
                                     receives.open.size(), comm::direction_name(dir)));
   }
-  impl_->driver.finish();
+  if (impl_->map.empty()) return impl_->driver.finish();
+  for (const comm::direction queue_pair : impl_->map) {
+    if (queue_pair != comm::no_direction) impl_->driver.wait_sources(queue_pair);
+  }
+  impl_->driver.drain();
 }
 
 }  // namespace diecast::sw

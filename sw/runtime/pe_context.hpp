@@ -22,6 +22,10 @@ struct runtime_options {
   bool poll{};                     ///< poll instead of sleeping
   std::uint64_t task_stack_bytes{65536};
   std::uint64_t tcm_base{};  ///< physical address of this PE's TCM
+  /// Longest piece of a computation between two turns of the other tasks.
+  std::uint64_t quantum_cycles{200};
+  config::tag_match_block tag_match;
+  sim_time start_delay;  ///< a straggler's: from the launch's common start to the first instruction
 };
 [[nodiscard]] runtime_options options_from(const config::machine_config& c, pe_coord pe);
 
@@ -43,6 +47,12 @@ struct ticket {
   bool receive{};
 };
 
+class pe_runtime;
+
+/// Queue pair of each of a kernel's directions, by direction; comm::no_direction where it has none. Empty:
+/// every direction is the queue pair of its number.
+using direction_map = std::vector<comm::direction>;
+
 /// A call that moves or waits for one message charges runtime_options::call_cycles; exchange,
 /// send_all and recv_all charge it per slot. Everything else costs what the HAL charges.
 /// Sources are guarded: a call of this class that writes TCM first waits for every send that has
@@ -50,7 +60,10 @@ struct ticket {
 /// Throws firmware_trap when the engine refuses a request or a queue pair is not installed.
 class pe_context {
  public:
+  /// A kernel alone on its PE.
   pe_context(abi::hal& hal, const abi::kernel_arguments& arguments, const runtime_options& options);
+  /// One of several kernels that share a PE, on queue pairs of its own. `runtime` must outlive it.
+  pe_context(pe_runtime& runtime, const abi::kernel_arguments& arguments, direction_map queue_pairs);
   ~pe_context();
   pe_context(const pe_context&) = delete;
   pe_context& operator=(const pe_context&) = delete;
@@ -112,13 +125,13 @@ class pe_context {
   void step(std::string_view name, std::uint32_t index = 0);
 
   // --- cooperative tasks ---
-  /// Runs the tasks to completion, interleaved at every wait. Tasks may spawn none of their own.
+  /// Runs the tasks to completion, interleaved at every wait. A task may run tasks of its own.
   void run_tasks(const std::vector<std::function<void()>>& tasks);
   /// Blocks the calling task until `ready()` holds; `ready` must depend only on what tasks of this
   /// PE do (flags in firmware memory). Other tasks run meanwhile.
   void wait_until(const std::function<bool()>& ready);
 
-  /// End of the kernel: waits until every source has been read. run_kernel calls it.
+  /// End of the kernel: waits until every source of its queue pairs has been read. run_kernel calls it.
   void finish();
 
  private:

@@ -191,8 +191,10 @@ void queue_driver::withdraw(queue_state& q, std::uint64_t bit) {
   if (q.armed != 0) write(q, abi::qp_arm, q.armed);
 }
 
-void queue_driver::sleep() {
-  if (options_.poll) {
+void queue_driver::sleep(sim_time until) {
+  if (until != sim_time::never()) {
+    hal_.wait_for_event_until(until);
+  } else if (options_.poll) {
     hal_.pause(options_.poll_cycles);
   } else {
     hal_.wait_for_event();
@@ -213,6 +215,10 @@ void queue_driver::dispatch(const abi::ipcq_event_word& event) {
   if (event.kind == abi::event_kind::dma_done) {
     dma_armed_ = false;
     dma_done_ = event.value;
+    return;
+  }
+  if (event.kind == abi::event_kind::tag_match) {
+    if (tag_event_) tag_event_();
     return;
   }
   if (event.kind == abi::event_kind::error) {
@@ -237,7 +243,7 @@ void queue_driver::dispatch(const abi::ipcq_event_word& event) {
       q.armed &= ~abi::arm_source_read;
       break;
     default:
-      throw firmware_trap(hal_.self(), fmt::format("IPCQ_EVENT holds unknown kind {}; expected 0 to 5",
+      throw firmware_trap(hal_.self(), fmt::format("IPCQ_EVENT holds unknown kind {}; expected 0 to 6",
                                                    static_cast<unsigned>(event.kind)));
   }
 }
@@ -245,6 +251,10 @@ void queue_driver::dispatch(const abi::ipcq_event_word& event) {
 // --- DMA ----------------------------------------------------------------------------------------
 
 void queue_driver::dma_copy(abi::address from, abi::address to, std::uint64_t bytes) {
+  wait_copy(start_copy(from, to, bytes));
+}
+
+std::uint32_t queue_driver::start_copy(abi::address from, abi::address to, std::uint64_t bytes) {
   if (!dma_known_) {
     const auto status = abi::status_halves::unpack(hal_.read_register(abi::dma_status));
     dma_done_ = status.low;
@@ -254,7 +264,10 @@ void queue_driver::dma_copy(abi::address from, abi::address to, std::uint64_t by
   hal_.write_register(abi::dma_source, from);
   hal_.write_register(abi::dma_destination, to);
   hal_.write_register(abi::dma_doorbell, bytes);
-  const std::uint32_t job = ++dma_started_;
+  return ++dma_started_;
+}
+
+void queue_driver::wait_copy(std::uint32_t job) {
   while (!reached(dma_done_, job)) {
     if (!dma_armed_) {
       dma_armed_ = true;
@@ -262,6 +275,12 @@ void queue_driver::dma_copy(abi::address from, abi::address to, std::uint64_t by
     }
     tasks_.block([this, job] { return reached(dma_done_, job) || !dma_armed_; });
   }
+}
+
+void queue_driver::wait_sources(comm::direction dir) {
+  if (dir >= queues_.size() || queues_[dir] == nullptr) return;
+  queue_state& q = *queues_[dir];
+  if ((q.control & abi::qp_control_tx_enable) != 0) wait_source(q, q.sent);
 }
 
 void queue_driver::finish() {

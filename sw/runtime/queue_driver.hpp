@@ -84,15 +84,24 @@ class queue_driver {
   void arm(queue_state& q, std::uint64_t bit);
   /// Takes back a request nobody waits for any more, so that no pointer dump shows it as a waiter.
   void withdraw(queue_state& q, std::uint64_t bit);
-  /// Waits for an event, dispatches every queued one. What the scheduler calls when all wait.
-  void sleep();
+  /// Waits for an event, dispatches every queued one. What the scheduler calls when all wait. Returns at
+  /// `until` at the latest.
+  void sleep(sim_time until = sim_time::never());
   /// Dispatches every queued event. Throws firmware_trap on an error event.
   void drain();
+  /// Who is called when the tag-matching unit has something to say. It must not wait for anything that a
+  /// task or an event brings.
+  void on_tag_event(std::function<void()> hook) { tag_event_ = std::move(hook); }
 
   // --- copies by the DMA's compute port ---
   /// Returns when every byte is written.
   void dma_copy(abi::address from, abi::address to, std::uint64_t bytes);
+  /// The same in two steps, so that copies may overlap. They are done in the order they were started.
+  [[nodiscard]] std::uint32_t start_copy(abi::address from, abi::address to, std::uint64_t bytes);
+  void wait_copy(std::uint32_t job);
 
+  /// Waits for every source of this queue pair still to be read; nothing to do for one never used.
+  void wait_sources(comm::direction dir);
   /// Waits for every source still to be read and looks for a last refusal.
   void finish();
 
@@ -112,6 +121,7 @@ class queue_driver {
   bool dma_armed_{};
   std::uint32_t dma_started_{};
   std::uint32_t dma_done_{};
+  std::function<void()> tag_event_;
 };
 
 }  // namespace diecast::sw

@@ -30,60 +30,108 @@ class unwind_kernel_too {
 }  // namespace
 
 task_scheduler::task_scheduler(abi::hal& hal, std::uint64_t switch_cycles, std::size_t stack_bytes,
-                               std::function<void()> sleep)
+                               std::function<void(sim_time)> sleep)
     : hal_(hal), switch_cycles_(switch_cycles), stack_bytes_(stack_bytes), sleep_(std::move(sleep)) {}
 
 void task_scheduler::block(const std::function<bool()>& ready) {
   if (!running()) {
-    while (!ready()) sleep_();
+    while (!ready()) sleep_(sim_time::never());
     return;
   }
-  tasks_[current_].ready = &ready;
+  current_->ready = &ready;
+  main_ = std::move(main_).resume();
+}
+
+void task_scheduler::sleep_until(sim_time when) {
+  if (!running()) {
+    while (hal_.now() < when) sleep_(when);
+    return;
+  }
+  if (hal_.now() >= when) return;
+  task& self = *current_;
+  self.alarm = when;
+  block([this, when] { return hal_.now() >= when; });
+  self.alarm = sim_time::never();
+}
+
+void task_scheduler::yield() {
+  if (!running()) return;
+  current_->ready = nullptr;
   main_ = std::move(main_).resume();
 }
 
 void task_scheduler::run(const std::vector<std::function<void()>>& bodies) {
-  if (running()) throw firmware_trap(hal_.self(), "run_tasks inside a task; tasks may spawn none");
   if (bodies.empty()) return;
   if (bodies.size() == 1) return bodies.front()();
+  if (running()) return run_nested(bodies);
 
   struct clear_at_end {
-    std::vector<task>& tasks;
-    ~clear_at_end() { tasks.clear(); }
-  } clear{tasks_};
-  tasks_.resize(bodies.size());
-  for (std::size_t i = 0; i < bodies.size(); ++i) launch(i, bodies[i]);
-  current_ = bodies.size() - 1;
+    task_scheduler& scheduler;
+    ~clear_at_end() { scheduler.clear(); }
+  } clear{*this};
+  for (const auto& body : bodies) (void)launch(body);
+  current_ = tasks_.back().get();
 
-  while (!std::all_of(tasks_.begin(), tasks_.end(), [](const task& t) { return t.done; })) {
-    const std::size_t next = next_ready();
-    if (next == tasks_.size()) {
-      sleep_();
+  while (!all_done()) {
+    task* const next = next_ready();
+    if (next == nullptr) {
+      sleep_(next_alarm());
     } else {
-      resume(next);
+      resume(*next);
     }
   }
 }
 
-std::size_t task_scheduler::next_ready() const {
+/// Called on the stack of a task; the loop of run() resumes the new ones.
+void task_scheduler::run_nested(const std::vector<std::function<void()>>& bodies) {
+  std::vector<const task*> own;
+  for (const auto& body : bodies) own.push_back(&launch(body));
+  block([&own] { return std::all_of(own.begin(), own.end(), [](const task* t) { return t->done; }); });
+  std::erase_if(tasks_,
+                [&own](const auto& t) { return std::find(own.begin(), own.end(), t.get()) != own.end(); });
+}
+
+/// A task's own tasks refer to its stack: they go first.
+void task_scheduler::clear() {
+  while (!tasks_.empty()) tasks_.pop_back();
+  current_ = nullptr;
+}
+
+bool task_scheduler::all_done() const {
+  return std::all_of(tasks_.begin(), tasks_.end(), [](const auto& t) { return t->done; });
+}
+
+task_scheduler::task* task_scheduler::next_ready() const {
+  const auto at =
+      std::find_if(tasks_.begin(), tasks_.end(), [this](const auto& t) { return t.get() == current_; });
+  const auto from = static_cast<std::size_t>(at - tasks_.begin());
   for (std::size_t step = 1; step <= tasks_.size(); ++step) {
-    const std::size_t i = (current_ + step) % tasks_.size();
-    const task& t = tasks_[i];
-    if (!t.done && (t.ready == nullptr || (*t.ready)())) return i;
+    task& t = *tasks_[(from + step) % tasks_.size()];
+    if (!t.done && (t.ready == nullptr || (*t.ready)())) return &t;
   }
-  return tasks_.size();
+  return nullptr;
 }
 
-void task_scheduler::resume(std::size_t index) {
-  if (index != current_ && switch_cycles_ > 0) hal_.compute(switch_cycles_);
-  current_ = index;
-  tasks_[index].ready = nullptr;
-  tasks_[index].context = std::move(tasks_[index].context).resume();
-  if (tasks_[index].error) std::rethrow_exception(std::exchange(tasks_[index].error, nullptr));
+sim_time task_scheduler::next_alarm() const {
+  sim_time next = sim_time::never();
+  for (const auto& t : tasks_) {
+    if (!t->done) next = std::min(next, t->alarm);
+  }
+  return next;
 }
 
-void task_scheduler::launch(std::size_t index, const std::function<void()>& body) {
-  const auto entry = [this, index, &body](coroutine&& kernel) {
+void task_scheduler::resume(task& t) {
+  if (&t != current_ && switch_cycles_ > 0) hal_.compute(switch_cycles_);
+  current_ = &t;
+  t.ready = nullptr;
+  t.context = std::move(t.context).resume();
+  if (t.error) std::rethrow_exception(std::exchange(t.error, nullptr));
+}
+
+task_scheduler::task& task_scheduler::launch(const std::function<void()>& body) {
+  tasks_.push_back(std::make_unique<task>());
+  task& t = *tasks_.back();
+  const auto entry = [this, &t, &body](coroutine&& kernel) {
     main_ = std::move(kernel);
     unwind_kernel_too guard{main_};
     try {
@@ -92,13 +140,14 @@ void task_scheduler::launch(std::size_t index, const std::function<void()>& body
       throw;
     } catch (...) {
       // Whatever it is (a trap, or the machine taking the PE down) belongs to the kernel's context.
-      tasks_[index].error = std::current_exception();
+      t.error = std::current_exception();
     }
     guard.dismiss();
-    tasks_[index].done = true;
+    t.done = true;
     return std::move(main_);
   };
-  tasks_[index].context = coroutine{stack_bytes_, entry};
+  t.context = coroutine{stack_bytes_, entry};
+  return t;
 }
 
 }  // namespace diecast::sw

@@ -7,26 +7,35 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "models/abi/hal.hpp"
+#include "models/types/time.hpp"
 #include "sw/runtime/coroutine.hpp"
 
 namespace diecast::sw {
 
 class task_scheduler {
  public:
-  /// `sleep` is called when nothing can run; it returns after something may have changed.
+  /// `sleep` is called when nothing can run; it returns after something may have changed, and at the
+  /// instant it is given at the latest (sim_time::never(): there is none).
   task_scheduler(abi::hal& hal, std::uint64_t switch_cycles, std::size_t stack_bytes,
-                 std::function<void()> sleep);
+                 std::function<void(sim_time)> sleep);
   task_scheduler(const task_scheduler&) = delete;
   task_scheduler& operator=(const task_scheduler&) = delete;
 
   /// Suspends the caller (a task, or the kernel itself outside run) until `ready()` holds.
   void block(const std::function<bool()>& ready);
+  /// Suspends the caller until the PE's clock has reached `when`.
+  void sleep_until(sim_time when);
+  /// Lets the other tasks that can run have their turn; the caller goes on after them. No effect
+  /// outside run.
+  void yield();
 
-  /// Runs all tasks to their end, round-robin at every block. The first exception that leaves a
-  /// task unwinds the others and is rethrown here.
+  /// Runs all tasks to their end, round-robin at every block. A task may run tasks of its own: they
+  /// take part in the same round, and the task goes on when they have ended. The first exception that
+  /// leaves a task unwinds all others and is rethrown by the outermost run.
   void run(const std::vector<std::function<void()>>& bodies);
 
   [[nodiscard]] bool running() const { return !tasks_.empty(); }
@@ -35,20 +44,25 @@ class task_scheduler {
   struct task {
     coroutine context;
     const std::function<bool()>* ready{};  ///< null: runnable
+    sim_time alarm{sim_time::never()};     ///< it wants to look again then
     std::exception_ptr error;
     bool done{};
   };
 
-  void launch(std::size_t index, const std::function<void()>& body);
-  [[nodiscard]] std::size_t next_ready() const;
-  void resume(std::size_t index);
+  [[nodiscard]] task& launch(const std::function<void()>& body);
+  void run_nested(const std::vector<std::function<void()>>& bodies);
+  [[nodiscard]] task* next_ready() const;
+  [[nodiscard]] sim_time next_alarm() const;
+  [[nodiscard]] bool all_done() const;
+  void resume(task& t);
+  void clear();
 
   abi::hal& hal_;
   std::uint64_t switch_cycles_;
   std::size_t stack_bytes_;
-  std::function<void()> sleep_;
-  std::vector<task> tasks_;
-  std::size_t current_{};
+  std::function<void(sim_time)> sleep_;
+  std::vector<std::unique_ptr<task>> tasks_;  ///< in order of launch: a task before those it runs
+  task* current_{};
   coroutine main_;  ///< the kernel's own context while a task runs
 };
 

@@ -133,10 +133,77 @@ TEST_CASE("an exception of a task unwinds the others and reaches the caller of r
   CHECK(seen == "broken task, again");
 }
 
-TEST_CASE("tasks may spawn none") {
+TEST_CASE("a task runs tasks of its own in the same round") {
+  std::string trace;
   two_pes b;
-  b.on(0, [](pe_context& pe) { pe.run_tasks({[&] { pe.run_tasks({[] {}, [] {}}); }, [] {}}); });
-  CHECK_THROWS_AS(b.run(), sw::firmware_trap);
+  b.on(0, [&trace](pe_context& pe) {
+    int turn = 0;
+    bool started = false;
+    const auto await = [&](int n) { pe.wait_until([&turn, n] { return turn >= n; }); };
+    pe.run_tasks({[&] {
+                    pe.run_tasks({[&] {
+                                    trace += 'a';
+                                    started = true;
+                                    await(1);
+                                    trace += 'A';
+                                    turn = 2;
+                                  },
+                                  [&] {
+                                    trace += 'b';
+                                    pe.run_tasks({[&] { await(2); }, [&] { trace += 'c'; }});
+                                    trace += 'B';
+                                  }});
+                    trace += '|';
+                    pe.run_tasks({[&] { trace += 'x'; }, [&] { trace += 'y'; }});
+                  },
+                  [&] {
+                    trace += 'd';
+                    pe.wait_until([&] { return started; });
+                    turn = 1;
+                  }});
+    trace += '.';
+  });
+  CHECK(b.run().deadlock == "");
+  CHECK(trace == "dabcAB|xy.");
+}
+
+TEST_CASE("tasks with tasks of their own do not end each other's") {
+  std::string trace;
+  two_pes b;
+  b.on(0, [&trace](pe_context& pe) {
+    int turn = 0;
+    const auto parent = [&](char name, int until) {
+      pe.run_tasks({[] {}, [&pe, &turn, until] { pe.wait_until([&turn, until] { return turn >= until; }); }});
+      trace += name;
+      ++turn;
+    };
+    // "a" ends last; until then the ended task of "a" must be there to be looked at.
+    pe.run_tasks(
+        {[&] { parent('a', 3); }, [&] { parent('b', 0); }, [&] { parent('c', 1); }, [&] { parent('d', 2); }});
+  });
+  CHECK(b.run().deadlock == "");
+  CHECK(trace == "bcda");
+}
+
+TEST_CASE("an exception of a nested task unwinds all of them") {
+  int alive = 0;
+  two_pes b;
+  b.on(0, [&alive](pe_context& pe) {
+    const auto wait_for_ever = [&] {
+      witness w{alive};
+      (void)pe.recv(comm::east);
+    };
+    pe.run_tasks({wait_for_ever, [&] {
+                    witness w{alive};
+                    pe.run_tasks({wait_for_ever, [&] {
+                                    witness mine{alive};
+                                    throw std::runtime_error("broken task");
+                                  }});
+                  }});
+  });
+  CHECK_THROWS_WITH(b.run(), "broken task");
+  b.destroy();
+  CHECK(alive == 0);
 }
 
 TEST_CASE("a deadlocked machine unwinds every stack when it is destroyed") {

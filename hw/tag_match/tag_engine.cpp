@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/tag_match/tag_engine.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "models/types/error.hpp"
+
+namespace diecast::hw {
+namespace {
+
+/// Packets on their way to the network: one being read while one waits hides the TCM's latency.
+constexpr std::uint32_t read_ahead = 2;
+
+protocol::tag_unit::eligibility rule_of(const config::machine_config&) {
+  return protocol::tag_unit::eligibility::by_count;
+}
+
+}  // namespace
+
+tag_engine::tag_engine(sc_core::sc_module_name name, const pe_setup& pe, const tag_engine_setup& setup)
+    : sc_module(name),
+      pe_(pe),
+      setup_(setup),
+      clock_(clock_domain::from_ghz(pe.config.noc.clock_ghz)),
+      core_(pe.self, static_cast<std::uint32_t>(pe.config.tag_match.entries), pe.config.noc.max_packet_bytes,
+            rule_of(pe.config)) {
+  inbound.bind(*this);
+  SC_METHOD(act);
+  sensitive << work_.due();
+  dont_initialize();
+}
+
+bool tag_engine::idle() const {
+  return work_.empty() && turns_.empty() && waiting_.empty() && inbound_.empty() && sends_.empty() &&
+         answers_.empty() && reads_.empty() && free_.size() == accesses_.size() && core_.unit().idle();
+}
+
+// --- registers ------------------------------------------------------------------------------------
+
+void tag_engine::write_register(abi::register_offset reg, std::uint64_t value) {
+  take(core_.write_register(reg, value));
+  look_for_event();
+}
+
+std::uint64_t tag_engine::read_register(abi::register_offset reg) { return core_.read_register(reg); }
+
+void tag_engine::debug_write_register(abi::register_offset reg, std::uint64_t value) {
+  core_.debug_write(reg, value);
+}
+
+std::uint64_t tag_engine::debug_read_register(abi::register_offset reg) { return core_.debug_read(reg); }
+
+void tag_engine::look_for_event() {
+  if (core_.take_event()) events->post_event({abi::event_kind::tag_match, false, 0, 0});
+}
+
+/// When a descriptor handed over now can be worked on; they start one after the other.
+sim_time tag_engine::descriptor_ready(sim_time& last) const {
+  const auto& pe = pe_.config.pe;
+  const sim_time started = edge_after(pe.dma_launch_cycles + pe.dma_startup_cycles);
+  last = std::max(started, last + clock_.cycles(pe.dma_issue_cycles));
+  return last;
+}
+
+void tag_engine::take(protocol::tag_effects effects) {
+  if (effects.command) {
+    turns_.push_back({*effects.command, {}, 0});
+    put(work_kind::start, edge_after(1), 0, {});
+  }
+  if (effects.send) {
+    // fin and credit carry no bytes and need no descriptor.
+    const bool answer = effects.send->fields.op >= abi::tag_message_op::fin;
+    auto& queue = answer ? answers_ : sends_;
+    queue.push_back({*effects.send, 0, answer ? edge_after(1) : descriptor_ready(last_send_)});
+    put(work_kind::start, queue.back().ready, 0, {});
+  }
+  if (effects.read) {
+    reads_.push_back({*effects.read, 0, descriptor_ready(last_read_)});
+    read_remaining_[effects.read->token] = effects.read->bytes;
+    put(work_kind::start, reads_.back().ready, 0, {});
+    ++statistics_.reads;
+    statistics_.bytes_read += effects.read->bytes;
+  }
+}
+
+// --- turns of the unit ----------------------------------------------------------------------------
+
+/// The unit serves what came first; nothing changes its list until the turn ends.
+void tag_engine::begin_turn() {
+  if (serving_ || turns_.empty()) return;
+  serving_ = true;
+  const auto& block = pe_.config.tag_match;
+  const turn& next = turns_.front();
+  const std::uint64_t cycles =
+      next.command ? block.command_cycles
+                   : block.match_cycles + block.entry_cycles * core_.cost_of(next.p->header.tag);
+  statistics_.busy += clock_.cycles(cycles);
+  put(work_kind::turn_ends, edge_after(cycles), 0, {});
+}
+
+void tag_engine::end_turn() {
+  turn t = std::move(turns_.front());
+  turns_.pop_front();
+  serving_ = false;
+  ++moves_;
+  if (t.command) {
+    core_.execute(*t.command);
+  } else {
+    const abi::tag_fields& message = t.p->header.tag;
+    const auto placed = core_.arrive(message);
+    statistics_.compared += placed.looked_at;
+    ++(placed.credit ? statistics_.matched : statistics_.unexpected);
+    statistics_.most_slots_taken =
+        std::max<std::uint64_t>(statistics_.most_slots_taken, core_.unit().slots_taken());
+    inbound_[t.p->header.source] = {placed, message.payload_bytes};
+    if (placed.credit) take({*placed.credit, {}, {}});
+    write_payload(t.p, t.vc);
+    auto& packets = waiting_[t.p->header.source];
+    packets.pop_front();
+    // Packets that came meanwhile, up to the next message's first.
+    while (!packets.empty() && packets.front().p->header.offset != 0) {
+      write_payload(packets.front().p, packets.front().vc);
+      packets.pop_front();
+    }
+    if (!packets.empty()) {
+      turns_.push_back({{}, packets.front().p, packets.front().vc});
+    } else {
+      waiting_.erase(t.p->header.source);
+    }
+  }
+  look_for_event();
+}
+
+// --- packets in -----------------------------------------------------------------------------------
+
+void tag_engine::packet_arrived(const packet_ptr& p, std::uint8_t vc) {
+  put(work_kind::packet_in, edge_after(1), sequence_++, {work_kind::packet_in, 0, vc, p});
+}
+
+/// A flow's packets come in order: one message after the other.
+void tag_engine::packet_in(const packet_ptr& p, std::uint8_t vc) {
+  ++moves_;
+  const abi::tag_fields& message = p->header.tag;
+  if (message.op >= abi::tag_message_op::fin) {
+    core_.complete(message);
+    if (vc != no_buffer) out->release_packet(vc, p->flits);
+    return look_for_event();
+  }
+  const bool first = p->header.offset == 0;
+  if (first) ++statistics_.messages_received;
+  statistics_.bytes_received += p->header.payload_bytes;
+  const auto waiting = waiting_.find(p->header.source);
+  if (waiting != waiting_.end()) {
+    waiting->second.push_back({p, vc});
+    return;
+  }
+  if (!first) return write_payload(p, vc);
+  waiting_[p->header.source].push_back({p, vc});
+  turns_.push_back({{}, p, vc});
+}
+
+void tag_engine::write_payload(const packet_ptr& p, std::uint8_t vc) {
+  const auto found = inbound_.find(p->header.source);
+  if (found == inbound_.end()) {
+    throw protocol_error(fmt::format("{}: bytes at offset {} of a message whose first packet has not come",
+                                     name(), p->header.offset));
+  }
+  const inbound_message& m = found->second;
+  const std::uint64_t offset = p->header.offset;
+  const std::uint64_t kept =
+      offset >= m.placed.room ? 0 : std::min<std::uint64_t>(p->header.payload_bytes, m.placed.room - offset);
+  access write;
+  write.what = stage::payload_write;
+  write.p = p;
+  write.vc = vc;
+  write.bytes = p->header.payload_bytes;
+  write.token = m.placed.ticket;
+  write.last = offset + write.bytes >= p->header.tag.payload_bytes;
+  access_tcm(tcm_port::message_write, m.placed.to + offset, *p, kept, true, open(std::move(write)));
+  if (offset + p->header.payload_bytes >= p->header.tag.payload_bytes) inbound_.erase(found);
+}
+
+/// The TCM may serve a message's last packet first: it is written when all are.
+void tag_engine::payload_written(const access& done) {
+  if (done.vc != no_buffer) out->release_packet(done.vc, done.p->flits);
+  const bool others = std::any_of(accesses_.begin(), accesses_.end(), [&done](const access& a) {
+    return a.used && a.what == stage::payload_write && a.token == done.token;
+  });
+  const auto arriving = std::any_of(inbound_.begin(), inbound_.end(),
+                                    [&done](const auto& m) { return m.second.placed.ticket == done.token; });
+  if (others || arriving) return;
+  take(core_.payload_written(static_cast<std::uint32_t>(done.token)));
+  look_for_event();
+}
+
+// --- packets out ----------------------------------------------------------------------------------
+
+void tag_engine::pump() {
+  for (auto* queue : {&answers_, &sends_}) {
+    while (ahead_ < read_ahead && !queue->empty() && queue->front().ready <= now()) issue_packet(*queue);
+  }
+  while (outstanding_ < pe_.config.pe.dma_outstanding && !reads_.empty() && reads_.front().ready <= now()) {
+    issue_read();
+  }
+}
+
+void tag_engine::issue_packet(std::deque<outgoing>& queue) {
+  outgoing& o = queue.front();
+  const std::uint64_t total = o.request.fields.payload_bytes;
+  const std::uint64_t bytes = std::min<std::uint64_t>(pe_.config.noc.max_packet_bytes, total - o.next);
+  packet_ptr p = make_packet(abi::packet_kind::tag_message, o.request.to);
+  p->header.tag = o.request.fields;
+  p->header.offset = static_cast<std::uint32_t>(o.next);
+  p->header.payload_bytes = static_cast<std::uint32_t>(bytes);
+  if (o.next == 0 && o.request.fields.op < abi::tag_message_op::fin) ++statistics_.messages_sent;
+  statistics_.bytes_sent += bytes;
+  access read;
+  read.what = stage::source_read;
+  read.p = p;
+  read.last = o.next + bytes >= total;
+  const abi::address from = o.request.source + o.next;
+  const std::uint32_t index = open(std::move(read));
+  source_reads_.push_back(index);
+  ++ahead_;
+  access_tcm(tcm_port::message_read, from, *p, bytes, false, index);
+  o.next += bytes;
+  if (o.next >= total) queue.pop_front();
+}
+
+/// Packets leave in the order they were issued, whichever bank answered first.
+void tag_engine::leave() {
+  while (!source_reads_.empty() && accesses_[source_reads_.front()].done) {
+    access done = close(source_reads_.front());
+    source_reads_.pop_front();
+    const abi::tag_fields& message = done.p->header.tag;
+    if (done.last && message.op < abi::tag_message_op::fin) core_.source_read(message.id);
+    if (is_local(done.p->header.target)) {
+      // To itself: past the network.
+      done.p->header.source = done.p->header.destination;
+      put(work_kind::loop_back, edge_after(1), sequence_++, {work_kind::loop_back, 0, no_buffer, done.p});
+    } else {
+      out->send_packet(std::move(done.p));
+    }
+  }
+  look_for_event();
+}
+
+void tag_engine::packet_left() { put(work_kind::packet_gone, edge_after(1), 0, {}); }
+
+// --- reads ----------------------------------------------------------------------------------------
+
+void tag_engine::issue_read() {
+  reading& r = reads_.front();
+  const std::uint64_t bytes =
+      std::min<std::uint64_t>(pe_.config.noc.max_packet_bytes, r.request.bytes - r.next);
+  const abi::address from = r.request.from + r.next;
+  access piece;
+  piece.what = is_local(from) ? stage::local_read : stage::remote_read;
+  piece.token = r.request.token;
+  piece.bytes = bytes;
+  piece.to = r.request.to + r.next;
+  ++outstanding_;
+  if (piece.what == stage::local_read) {
+    piece.p = setup_.pool.make();
+    packet_ptr p = piece.p;
+    access_tcm(tcm_port::message_read, from, *p, bytes, false, open(std::move(piece)));
+  } else {
+    packet_ptr p = make_packet(abi::packet_kind::read_request, from);
+    p->header.request_bytes = static_cast<std::uint32_t>(bytes);
+    p->header.transaction = tag_read_bit | open(std::move(piece));
+    out->send_packet(std::move(p));
+  }
+  r.next += bytes;
+  if (r.next >= r.request.bytes) reads_.pop_front();
+}
+
+void tag_engine::read_answered(const packet_ptr& p) {
+  const auto index = static_cast<std::uint32_t>(p->header.transaction & ~tag_read_bit);
+  if (index >= accesses_.size() || !accesses_[index].used || accesses_[index].what != stage::remote_read) {
+    throw protocol_error(fmt::format("{}: {} answers read {}, which is not open", name(),
+                                     abi::to_string(p->header.kind), index));
+  }
+  accesses_[index].p = p;
+  put(work_kind::access_finished, edge_after(1), accesses_[index].sequence,
+      {work_kind::access_finished, index, 0, {}});
+}
+
+void tag_engine::read_written(const access& done) {
+  --outstanding_;
+  std::uint64_t& remaining = read_remaining_.at(done.token);
+  remaining -= done.bytes;
+  if (remaining > 0) return;
+  read_remaining_.erase(done.token);
+  take(core_.read_done(done.token));
+  look_for_event();
+}
+
+// --- accesses -------------------------------------------------------------------------------------
+
+std::uint32_t tag_engine::open(access a) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(accesses_.size()));
+    accesses_.emplace_back();
+  }
+  const std::uint32_t index = free_.back();
+  free_.pop_back();
+  a.used = true;
+  a.sequence = sequence_++;
+  accesses_[index] = std::move(a);
+  return index;
+}
+
+tag_engine::access tag_engine::close(std::uint32_t index) {
+  access a = std::move(accesses_[index]);
+  accesses_[index] = {};
+  free_.push_back(index);
+  return a;
+}
+
+void tag_engine::access_tcm(tcm_port through, abi::address at, packet& p, std::uint64_t bytes, bool write,
+                            std::uint32_t index) {
+  if (bytes == 0) {
+    return put(work_kind::access_finished, edge_after(1), accesses_[index].sequence,
+               {work_kind::access_finished, index, 0, {}});
+  }
+  if (!is_local(at)) {
+    throw protocol_error(
+        fmt::format("{}: {} is not in this PE's TCM, where messages lie", name(), abi::describe(at)));
+  }
+  if (setup_.move_data && !write) p.data.resize(bytes);
+  tcm->request({through, abi::decode(at)->offset, bytes, write, setup_.move_data ? p.data.data() : nullptr,
+                index, this},
+               edge_after(1));
+}
+
+void tag_engine::tcm_done(std::uint64_t tag, sim_time finish) {
+  const auto index = static_cast<std::uint32_t>(tag);
+  put(work_kind::access_finished, finish, accesses_[index].sequence,
+      {work_kind::access_finished, index, 0, {}});
+}
+
+void tag_engine::finished(std::uint32_t index) {
+  if (accesses_[index].what == stage::source_read) {
+    accesses_[index].done = true;
+    return leave();
+  }
+  access done = close(index);
+  switch (done.what) {
+    case stage::source_read: return;
+    case stage::payload_write: return payload_written(done);
+    case stage::local_read:
+    case stage::remote_read: {
+      done.what = stage::read_write;
+      packet_ptr p = done.p;
+      const abi::address to = done.to;
+      const std::uint64_t bytes = done.bytes;
+      return access_tcm(tcm_port::message_write, to, *p, bytes, true, open(std::move(done)));
+    }
+    case stage::read_write: return read_written(done);
+  }
+}
+
+// --- the rest -------------------------------------------------------------------------------------
+
+bool tag_engine::is_local(abi::address a) const {
+  const auto where = abi::decode(a);
+  return where && (where->kind == abi::region::tcm || where->kind == abi::region::ipcq_mailbox) &&
+         where->sip == pe_.self.sip && where->cube == pe_.self.cube && where->unit == pe_.self.pe.value;
+}
+
+packet_ptr tag_engine::make_packet(abi::packet_kind kind, abi::address target) const {
+  packet_ptr p = setup_.pool.make();
+  p->header.kind = kind;
+  p->header.target = target;
+  p->header.destination = setup_.topology.locate(target);
+  p->created = now();
+  return p;
+}
+
+sim_time tag_engine::edge_after(std::uint64_t cycles) const {
+  return clock_.edge_at_or_after(now()) + clock_.cycles(cycles);
+}
+
+void tag_engine::put(work_kind what, sim_time at, std::uint64_t key, work w) {
+  w.what = what;
+  work_.put(at, work_key(static_cast<unsigned>(what), key), std::move(w));
+}
+
+void tag_engine::do_work(work& w) {
+  switch (w.what) {
+    case work_kind::access_finished: return finished(w.index);
+    case work_kind::packet_in: return packet_in(w.p, w.vc);
+    case work_kind::loop_back: --ahead_; return packet_in(w.p, w.vc);
+    case work_kind::packet_gone: --ahead_; return;
+    case work_kind::turn_ends: return end_turn();
+    case work_kind::start: return;
+  }
+}
+
+void tag_engine::act() {
+  guarded(pe_.faults, name(), [this] {
+    work w;
+    while (work_.take(w)) {
+      do_work(w);
+      w.p = {};
+    }
+    begin_turn();
+    pump();
+  });
+}
+
+}  // namespace diecast::hw

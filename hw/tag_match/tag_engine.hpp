@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tag-matching unit of a PE: protocol::tag_core with the time its work takes. Commands and messages
+// are served one after the other; bytes go to and from the TCM through ports of the unit's own, packets
+// through the PE's network interface.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <systemc>
+#include <vector>
+
+#include "hw/base/fault_sink.hpp"
+#include "hw/base/timed_queue.hpp"
+#include "hw/ipcq/ipcq_engine.hpp"
+#include "hw/mem/tcm_if.hpp"
+#include "hw/pe/pe_interfaces.hpp"
+#include "hw/regs/register_sockets.hpp"
+#include "models/fabric/topology.hpp"
+#include "models/protocol/tag_core.hpp"
+
+namespace diecast::hw {
+
+struct tag_engine_setup {
+  const fabric::topology& topology;
+  packet_pool& pool;
+  bool move_data{true};
+};
+
+class tag_engine : public sc_core::sc_module, public register_file, public message_if, private tcm_client {
+ public:
+  tag_engine(sc_core::sc_module_name name, const pe_setup& pe, const tag_engine_setup& setup);
+
+  register_target registers{"registers", *this};
+  sc_core::sc_export<message_if> inbound{"inbound"};
+  sc_core::sc_port<tcm_if> tcm{"tcm"};
+  sc_core::sc_port<packet_out_if> out{"out"};
+  sc_core::sc_port<event_sink_if> events{"events"};
+
+  [[nodiscard]] const protocol::tag_core& core() const { return core_; }
+  struct statistics {
+    std::uint64_t messages_sent{}, messages_received{}, bytes_sent{}, bytes_received{};
+    std::uint64_t matched{}, unexpected{};
+    std::uint64_t compared{};  ///< entries
+    std::uint64_t reads{}, bytes_read{};
+    sim_time busy;                     ///< serving commands and messages
+    std::uint64_t most_slots_taken{};  ///< of the ring, at any time
+  };
+  [[nodiscard]] const statistics& counted() const { return statistics_; }
+  /// Commands, messages and packets so far: what moves counts here.
+  [[nodiscard]] std::uint64_t moves() const { return moves_; }
+  /// Nothing waits for its turn, its bytes or the network.
+  [[nodiscard]] bool idle() const;
+
+  void write_register(abi::register_offset reg, std::uint64_t value) override;
+  std::uint64_t read_register(abi::register_offset reg) override;
+  void debug_write_register(abi::register_offset reg, std::uint64_t value) override;
+  std::uint64_t debug_read_register(abi::register_offset reg) override;
+
+  void packet_arrived(const packet_ptr& p, std::uint8_t vc) override;
+  void read_answered(const packet_ptr& p) override;
+  void packet_left() override;
+
+ private:
+  SC_HAS_PROCESS(tag_engine);
+
+  /// Waits for the unit: a command, or the first packet of a message.
+  struct turn {
+    std::optional<protocol::tag_command> command;
+    packet_ptr p;
+    std::uint8_t vc{};
+  };
+  struct held {
+    packet_ptr p;
+    std::uint8_t vc{};
+  };
+  /// A message being cut into packets.
+  struct outgoing {
+    protocol::tag_send_request request;
+    std::uint64_t next{};
+    sim_time ready;
+  };
+  /// A read being cut into requests.
+  struct reading {
+    protocol::tag_read_request request;
+    std::uint64_t next{};
+    sim_time ready;
+  };
+  /// A message being received from one flow. Packets of a flow keep their order.
+  struct inbound_message {
+    protocol::tag_core::placement placed;
+    std::uint64_t missing{};
+  };
+  enum class stage : std::uint8_t {
+    source_read,    ///< of an outgoing packet
+    payload_write,  ///< of a received packet
+    local_read,     ///< of a read within this PE
+    remote_read,    ///< on its way
+    read_write      ///< of bytes that a read has brought
+  };
+  struct access {
+    stage what{};
+    bool used{}, done{};
+    std::uint64_t sequence{};
+    packet_ptr p;
+    std::uint8_t vc{};
+    bool last{};
+    std::uint64_t token{};  ///< reads
+    std::uint64_t bytes{};
+    abi::address to{};
+    abi::node_address flow;
+  };
+  enum class work_kind : std::uint8_t {
+    access_finished,
+    packet_in,
+    packet_gone,
+    turn_ends,
+    start,
+    loop_back
+  };
+  struct work {
+    work_kind what{};
+    std::uint32_t index{};
+    std::uint8_t vc{};
+    packet_ptr p;
+  };
+
+  void act();
+  void do_work(work& w);
+  void put(work_kind what, sim_time at, std::uint64_t key, work w);
+  void tcm_done(std::uint64_t tag, sim_time finish) override;
+  void take(protocol::tag_effects effects);
+  void look_for_event();
+
+  void begin_turn();
+  void end_turn();
+  void packet_in(const packet_ptr& p, std::uint8_t vc);
+  void write_payload(const packet_ptr& p, std::uint8_t vc);
+  void payload_written(const access& done);
+
+  void pump();
+  void issue_packet(std::deque<outgoing>& queue);
+  void leave();
+  void issue_read();
+  void finished(std::uint32_t index);
+  void read_written(const access& done);
+
+  std::uint32_t open(access a);
+  access close(std::uint32_t index);
+  void access_tcm(tcm_port through, abi::address at, packet& p, std::uint64_t bytes, bool write,
+                  std::uint32_t index);
+  [[nodiscard]] packet_ptr make_packet(abi::packet_kind kind, abi::address target) const;
+  [[nodiscard]] bool is_local(abi::address a) const;
+  [[nodiscard]] sim_time edge_after(std::uint64_t cycles) const;
+  [[nodiscard]] sim_time descriptor_ready(sim_time& last) const;
+
+  pe_setup pe_;
+  tag_engine_setup setup_;
+  clock_domain clock_;
+  protocol::tag_core core_;
+  timed_queue<work> work_{"work"};
+  std::uint64_t sequence_{};
+  std::deque<turn> turns_;
+  bool serving_{};
+  std::map<abi::node_address, std::deque<held>> waiting_;  ///< packets from a header's turn on, by flow
+  std::map<abi::node_address, inbound_message> inbound_;
+  std::deque<outgoing> sends_;
+  std::deque<outgoing> answers_;  ///< fin and credit: they go before messages
+  std::deque<reading> reads_;
+  sim_time last_send_, last_read_;
+  std::deque<std::uint32_t> source_reads_;  ///< accesses of outgoing packets, in the order they must leave
+  std::uint32_t ahead_{};                   ///< packets between their read and the network
+  std::uint32_t outstanding_{};             ///< pieces of reads under way
+  std::map<std::uint64_t, std::uint64_t> read_remaining_;  ///< bytes, by token
+  std::vector<access> accesses_;
+  std::vector<std::uint32_t> free_;
+  statistics statistics_;
+  std::uint64_t moves_{};
+};
+
+}  // namespace diecast::hw

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads workload files (JSON, comments allowed).
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "models/comm/workload.hpp"
+
+namespace diecast::platforms {
+
+/// `kinds`: what "op" may be, with the fields of each. `name` is used in messages. Ops without an id get
+/// STREAM.N, N counting from 0. Throws user_error with every problem of the file and its JSON path: syntax,
+/// unknown and duplicate keys (with the nearest known one), wrong types, values out of range.
+[[nodiscard]] comm::workload parse_workload(std::string_view text, const std::string& name,
+                                            std::span<const comm::op_schema> kinds);
+
+/// Reads a file; throws user_error when it cannot be read, else as parse_workload.
+[[nodiscard]] comm::workload load_workload(const std::string& path, std::span<const comm::op_schema> kinds);
+
+/// A file for --workload is a program in XML when its first character other than a blank is '<'; else it is
+/// JSON. Throws user_error when it cannot be read.
+[[nodiscard]] bool is_xml_file(const std::string& path);
+
+/// Reference of the ops as Markdown: a section per kind with the table of its fields.
+[[nodiscard]] std::string workload_markdown(std::span<const comm::op_schema> kinds);
+
+}  // namespace diecast::platforms

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/io/workload_result.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace diecast::platforms {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr std::size_t most_ops = 40;  ///< in the table; all are in result.json
+
+template <class T>
+json optional_json(const std::optional<T>& v) {
+  return v ? json(*v) : json(nullptr);
+}
+
+template <class T>
+void read_optional(const json& j, const char* name, std::optional<T>& v) {
+  if (!j.at(name).is_null()) v = j.at(name).get<T>();
+}
+
+json op_json(const op_row& r) {
+  return {{"id", r.id},
+          {"stream", r.stream},
+          {"op", r.op},
+          {"algorithm", r.algorithm},
+          {"iteration", r.iteration},
+          {"ranks", r.ranks},
+          {"bytes", r.bytes},
+          {"start_ns", r.start_ns},
+          {"end_ns", r.end_ns},
+          {"finished", r.finished},
+          {"verified", optional_json(r.verified)},
+          {"wrong_elements", optional_json(r.wrong_elements)}};
+}
+
+json stream_json(const stream_row& r) {
+  return {{"name", r.name},
+          {"ranks", r.ranks},
+          {"repeat", r.repeat},
+          {"ops", r.ops},
+          {"start_ns", r.start_ns},
+          {"end_ns", r.end_ns},
+          {"time_ns", r.time_ns},
+          {"finished", r.finished},
+          {"verified", optional_json(r.verified)},
+          {"isolated_ns", optional_json(r.isolated_ns)},
+          {"slowdown", optional_json(r.slowdown)}};
+}
+
+op_row op_from(const json& j) {
+  op_row r;
+  r.id = j.at("id");
+  r.stream = j.at("stream");
+  r.op = j.at("op");
+  r.algorithm = j.at("algorithm");
+  r.iteration = j.at("iteration");
+  r.ranks = j.at("ranks");
+  r.bytes = j.at("bytes");
+  r.start_ns = j.at("start_ns");
+  r.end_ns = j.at("end_ns");
+  r.finished = j.at("finished");
+  read_optional(j, "verified", r.verified);
+  read_optional(j, "wrong_elements", r.wrong_elements);
+  return r;
+}
+
+stream_row stream_from(const json& j) {
+  stream_row r;
+  r.name = j.at("name");
+  r.ranks = j.at("ranks");
+  r.repeat = j.at("repeat");
+  r.ops = j.at("ops");
+  r.start_ns = j.at("start_ns");
+  r.end_ns = j.at("end_ns");
+  r.time_ns = j.at("time_ns");
+  r.finished = j.at("finished");
+  read_optional(j, "verified", r.verified);
+  read_optional(j, "isolated_ns", r.isolated_ns);
+  read_optional(j, "slowdown", r.slowdown);
+  return r;
+}
+
+const char* verdict(bool finished, const std::optional<bool>& verified) {
+  if (!finished) return "unfinished";
+  if (!verified) return "-";
+  return *verified ? "yes" : "NO";
+}
+
+std::size_t width_of(const std::vector<op_row>& ops) {
+  std::size_t width = 6;
+  for (const op_row& r : ops) width = std::max({width, r.id.size(), r.stream.size()});
+  return width;
+}
+
+std::string number(const std::optional<double>& v, int digits) {
+  return v ? fmt::format("{:.{}f}", *v, digits) : std::string("-");
+}
+
+}  // namespace
+
+void write_workload(const run_outcome& o, json& run) {
+  if (o.streams.empty()) return;
+  run["streams"] = json::array();
+  for (const stream_row& r : o.streams) run["streams"].push_back(stream_json(r));
+  run["ops"] = json::array();
+  for (const op_row& r : o.ops) run["ops"].push_back(op_json(r));
+}
+
+void read_workload(const json& run, run_outcome& o) {
+  if (!run.contains("streams")) return;
+  for (const json& r : run.at("streams")) o.streams.push_back(stream_from(r));
+  for (const json& r : run.at("ops")) o.ops.push_back(op_from(r));
+}
+
+std::string workload_table(const run_outcome& o) {
+  if (o.streams.empty()) return {};
+  const std::size_t width = width_of(o.ops);
+  std::string text =
+      fmt::format("\n  {:<{}}  {:>5}  {:>6}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}  {}\n", "stream", width,
+                  "ranks", "ops", "start_ns", "end_ns", "time_ns", "alone_ns", "slowdown", "verified");
+  for (const stream_row& r : o.streams) {
+    text += fmt::format("  {:<{}}  {:>5}  {:>6}  {:>12.1f}  {:>12.1f}  {:>12.1f}  {:>12}  {:>8}  {}\n",
+                        r.name, width, r.ranks, r.ops * r.repeat, r.start_ns, r.end_ns, r.time_ns,
+                        number(r.isolated_ns, 1), number(r.slowdown, 2), verdict(r.finished, r.verified));
+  }
+  text += fmt::format("\n  {:<{}}  {:>4}  {:<14}  {:<14}  {:>10}  {:>12}  {:>12}  {:>12}  {}\n", "op", width,
+                      "iter", "kind", "algorithm", "bytes", "start_ns", "end_ns", "time_ns", "verified");
+  for (std::size_t i = 0; i < std::min(o.ops.size(), most_ops); ++i) {
+    const op_row& r = o.ops[i];
+    text += fmt::format("  {:<{}}  {:>4}  {:<14}  {:<14}  {:>10}  {:>12.1f}  {:>12.1f}  {:>12.1f}  {}\n",
+                        r.id, width, r.iteration, r.op, r.algorithm, r.bytes, r.start_ns, r.end_ns,
+                        r.end_ns - r.start_ns, verdict(r.finished, r.verified));
+  }
+  if (o.ops.size() > most_ops)
+    text += fmt::format("  ... and {} more in result.json (--out, --format json)\n", o.ops.size() - most_ops);
+  return text + "\n";
+}
+
+}  // namespace diecast::platforms

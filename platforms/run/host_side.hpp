@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What drives a machine during one run: the program of every SIP's host, the firmware of every PE, and what
+// is known at the end. Hosts are threads of the simulation; only one runs at a time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/abi/hal.hpp"
+#include "models/abi/host_hal.hpp"
+#include "models/abi/launch.hpp"
+#include "models/events/fingerprint.hpp"
+#include "platforms/run/run_point.hpp"
+#include "sw/runtime/pe_context.hpp"
+
+namespace diecast::platforms {
+
+class host_side {
+ public:
+  host_side() = default;
+  host_side(const host_side&) = delete;
+  host_side& operator=(const host_side&) = delete;
+  virtual ~host_side() = default;
+
+  /// The host program of one SIP.
+  virtual void host_program(abi::host_hal& host) = 0;
+  /// What a PE does with a launch.
+  virtual void firmware(abi::hal& hal, const abi::launch_block& block,
+                        const sw::runtime_options& options) = 0;
+
+  /// Every host program has ended.
+  [[nodiscard]] virtual bool finished() const = 0;
+  /// Fills times, verdict and what else is known, finished or not.
+  virtual void report(run_outcome& outcome) const = 0;
+  [[nodiscard]] virtual const events::run_fingerprint& data_fingerprint() const = 0;
+  /// When the last host had written its queue-pair registers; 0 by the backdoor.
+  [[nodiscard]] virtual double install_ns() const = 0;
+  /// What this kind of run counts beside the rest, by name.
+  [[nodiscard]] virtual std::vector<std::pair<std::string, std::uint64_t>> more_statistics() const {
+    return {};
+  }
+  /// Launches that all members have ended.
+  [[nodiscard]] virtual std::uint64_t rounds_done() const = 0;
+};
+
+}  // namespace diecast::platforms

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run of a workload reports of its ops and streams. Times count from the common start.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace diecast::platforms {
+
+/// One op in one iteration of its stream, over all members.
+struct op_row {
+  std::string id, stream, op;
+  std::string algorithm;  ///< of collectives
+  std::uint64_t iteration{};
+  std::uint64_t ranks{};
+  std::uint64_t bytes{};
+  double start_ns{};             ///< of the first member
+  double end_ns{};               ///< of the last
+  bool finished{};               ///< all members have ended it
+  std::optional<bool> verified;  ///< empty: nothing to check, or not checked
+  std::optional<std::uint64_t> wrong_elements;
+};
+
+struct stream_row {
+  std::string name;
+  std::uint64_t ranks{}, repeat{}, ops{};
+  double start_ns{}, end_ns{};
+  double time_ns{};  ///< from the start of its first op to the end of its last
+  bool finished{};
+  std::optional<bool> verified;
+  std::optional<double> isolated_ns;  ///< time_ns of the stream alone (--isolate)
+  std::optional<double> slowdown;     ///< time_ns / isolated_ns
+};
+
+}  // namespace diecast::platforms

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tag-matching units of the mock machine have under way: commands, messages, reads. Each next step is
+// a candidate of the agenda. Messages between two PEs keep their order, commands of one PE keep theirs.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "models/protocol/tag_core.hpp"
+#include "sw/mock_machine/memory_map.hpp"
+
+namespace diecast::sw {
+
+class message_work {
+ public:
+  struct targets {
+    memory_map& memory;
+    machine_shape shape;
+    std::function<protocol::tag_core&(std::uint32_t)> unit;         ///< by index of the PE
+    std::function<void(std::uint32_t pe, std::uint16_t step)> add;  ///< a candidate
+  };
+  explicit message_work(targets t) : targets_(std::move(t)) {}
+
+  void add_effects(std::uint32_t pe, const protocol::tag_effects& effects);
+  /// Performs a step that was added; returns the PE whose unit may have something new.
+  std::uint32_t perform(std::uint16_t step);
+
+ private:
+  enum class kind : std::uint8_t { command, source, deliver, land, read };
+  struct step {
+    kind what{};
+    std::uint32_t pe{};
+    std::uint32_t other{};  ///< deliver: the receiver
+  };
+  struct message {
+    abi::tag_fields fields;
+    std::vector<std::byte> bytes;
+  };
+  struct landing {
+    abi::address to{};
+    std::vector<std::byte> bytes;
+    std::uint32_t ticket{};
+  };
+
+  void add(kind what, std::uint32_t pe, std::uint32_t other = 0);
+  void post(std::uint32_t from, std::uint32_t to, message m);
+  void send_source(std::uint32_t pe);
+  void deliver(std::uint32_t from, std::uint32_t to);
+  void land(std::uint32_t pe);
+  void read(std::uint32_t pe);
+  [[nodiscard]] std::uint32_t pe_behind(abi::address mailbox) const;
+
+  targets targets_;
+  std::map<std::uint16_t, step> steps_;
+  std::uint16_t next_step_{};
+  std::map<std::uint32_t, std::deque<protocol::tag_command>> commands_;
+  std::map<std::uint32_t, std::deque<protocol::tag_send_request>> sends_;
+  std::map<std::uint32_t, std::deque<protocol::tag_read_request>> reads_;
+  std::map<std::uint32_t, std::deque<landing>> landings_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<message>> flows_;
+};
+
+}  // namespace diecast::sw

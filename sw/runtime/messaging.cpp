@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of programs: posting, waiting, probing.
+#include "sw/runtime/messaging.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "sw/runtime/firmware_trap.hpp"
+
+namespace diecast::sw {
+namespace {
+
+constexpr unsigned context_shift = 48, source_shift = 32;
+constexpr std::uint64_t source_bits = std::uint64_t{0xffff} << source_shift;
+constexpr std::uint64_t tag_bits = 0xffff'ffff;
+
+std::uint64_t tag_of(const communicator& c, std::uint32_t source, std::uint64_t tag) {
+  return std::uint64_t{c.id} << context_shift | std::uint64_t{source} << source_shift | tag;
+}
+
+std::uint32_t rank_in(const communicator& c, pe_coord pe) {
+  const auto at = std::find(c.members.begin(), c.members.end(), pe);
+  if (at == c.members.end()) {
+    throw firmware_trap(pe, fmt::format("is no member of communicator {}", c.id));
+  }
+  return static_cast<std::uint32_t>(at - c.members.begin());
+}
+
+void check_rank(pe_coord self, const communicator& c, std::uint32_t rank) {
+  if (rank < c.members.size()) return;
+  throw firmware_trap(
+      self, fmt::format("rank {} of communicator {}; expected less than {}", rank, c.id, c.members.size()));
+}
+
+protocol::offload_policy policy_of(const config::tag_match_block& b, std::uint64_t entries) {
+  protocol::offload_policy p;
+  p.entries = static_cast<std::uint32_t>(entries);
+  p.min_bytes = b.offload_min_bytes;
+  p.wildcards = b.offload_wildcards;
+  p.force_bytes = b.offload_force_bytes;
+  return p;
+}
+
+}  // namespace
+
+messaging::messaging(pe_runtime& runtime)
+    : runtime_(runtime),
+      driver_(runtime.hal()),
+      installed_(driver_.read_installation()),
+      block_(runtime.options().tag_match),
+      shadow_(policy_of(block_, installed_.entries), installed_.unexpected),
+      heap_(installed_.heap_base - runtime.options().tcm_base, installed_.heap_bytes) {
+  if (installed_.slots == 0) {
+    throw firmware_trap(runtime.hal().self(), "messages without an installed ring of the tag-matching unit");
+  }
+  runtime.driver().on_tag_event([this] { progress(); });
+  driver_.arm();
+}
+
+messaging& messaging_of(pe_runtime& runtime) {
+  return runtime.service<messaging>([&runtime] { return std::make_shared<messaging>(runtime); });
+}
+
+void messaging::charge() {
+  if (runtime_.options().call_cycles > 0) runtime_.hal().compute(runtime_.options().call_cycles);
+}
+
+void messaging::charge_search(std::uint32_t elements) {
+  counts_.compared += elements;
+  if (elements > 0) runtime_.hal().compute(elements * block_.software_entry_cycles);
+}
+
+std::uint32_t messaging::add(operation o) {
+  const std::uint32_t id = next_id_++;
+  operations_.emplace(id, std::move(o));
+  return id;
+}
+
+messaging::operation& messaging::find(message_request r) {
+  const auto at = operations_.find(r.id);
+  if (at == operations_.end()) {
+    throw firmware_trap(runtime_.hal().self(),
+                        fmt::format("request {} is not open: it has been waited for before", r.id));
+  }
+  return at->second;
+}
+
+void messaging::block_until(const std::string& what, const std::function<bool()>& ready) {
+  if (ready()) return;
+  progress();
+  if (ready()) return;
+  runtime_.hal().mark_step({what});
+  runtime_.tasks().block(ready);
+}
+
+// --- sends and receives ---------------------------------------------------------------------------
+
+message_request messaging::isend(const communicator& c, std::uint32_t to, std::uint32_t tag,
+                                 const message_buffer& from, send_mode mode) {
+  charge();
+  const pe_coord self = runtime_.hal().self();
+  check_rank(self, c, to);
+  operation o;
+  o.what = kind::send;
+  o.buffer = from;
+  o.mode = mode;
+  o.peer = c.members[to];
+  o.tag = tag_of(c, rank_in(c, self), tag);
+  o.status = {to, tag, from.bytes};
+  o.name = fmt::format("send to rank {} of communicator {}, tag {}", to, c.id, tag);
+  const std::uint32_t id = add(std::move(o));
+  queued_[abi::pack_short_peer(c.members[to])].push_back(id);
+  start_sends(c.members[to]);
+  return {id};
+}
+
+protocol::tag_pattern messaging::pattern(const communicator& c, std::uint32_t from, std::uint64_t tag) const {
+  const pe_coord self = runtime_.hal().self();
+  (void)rank_in(c, self);
+  if (from != any_source) check_rank(self, c, from);
+  if (tag != any_tag && tag > tag_bits) {
+    throw firmware_trap(self, fmt::format("tag {}; expected at most {}", tag, tag_bits));
+  }
+  protocol::tag_pattern p;
+  p.tag = tag_of(c, from == any_source ? 0 : from, tag == any_tag ? 0 : tag);
+  if (from == any_source) p.mask &= ~source_bits;
+  if (tag == any_tag) p.mask &= ~tag_bits;
+  return p;
+}
+
+message_request messaging::irecv(const communicator& c, std::uint32_t from, std::uint64_t tag,
+                                 const message_buffer& to) {
+  charge();
+  operation o;
+  o.what = kind::receive;
+  o.buffer = to;
+  o.name = fmt::format("receive from {} of communicator {}, {}",
+                       from == any_source ? "any rank" : fmt::format("rank {}", from), c.id,
+                       tag == any_tag ? "any tag" : fmt::format("tag {}", tag));
+  const protocol::tag_pattern wanted = pattern(c, from, tag);
+  const std::uint32_t id = add(std::move(o));
+  const auto d =
+      shadow_.post({id, wanted, runtime_.options().tcm_base + to.offset, to.bytes, to.contiguous()});
+  charge_search(d.searched);
+  flush_commands();
+  on_decision(d);
+  return {id};
+}
+
+message_status messaging::conclude(message_request r, on_truncation how) {
+  operation& o = find(r);
+  const message_status status = o.status;
+  const std::string name = o.name;
+  const std::uint64_t room = o.buffer.bytes;
+  operations_.erase(r.id);
+  if (status.truncated && how == on_truncation::trap) {
+    throw firmware_trap(runtime_.hal().self(),
+                        fmt::format("{}: message of {} bytes from rank {}, tag {}; expected at most {}, the "
+                                    "receive's buffer",
+                                    name, status.bytes, status.source, status.tag, room));
+  }
+  return status;
+}
+
+message_status messaging::wait(message_request r, on_truncation how) {
+  charge();
+  block_until(find(r).name, [this, r] { return find(r).done; });
+  return conclude(r, how);
+}
+
+void messaging::wait_all(std::span<const message_request> requests) {
+  for (const message_request r : requests) (void)wait(r);
+}
+
+std::size_t messaging::wait_any(std::span<const message_request> requests) {
+  charge();
+  const auto first_done = [this, requests] {
+    return std::find_if(requests.begin(), requests.end(), [this](message_request r) { return find(r).done; });
+  };
+  block_until(fmt::format("any of {} requests", requests.size()),
+              [&] { return first_done() != requests.end(); });
+  return static_cast<std::size_t>(first_done() - requests.begin());
+}
+
+std::optional<message_status> messaging::test(message_request r, on_truncation how) {
+  charge();
+  if (!find(r).done) progress();
+  if (!find(r).done) return std::nullopt;
+  return conclude(r, how);
+}
+
+message_status messaging::sendrecv(const communicator& c, std::uint32_t to, std::uint32_t send_tag,
+                                   const message_buffer& source, std::uint32_t from, std::uint64_t tag,
+                                   const message_buffer& destination) {
+  const message_request receive = irecv(c, from, tag, destination);
+  const message_request send = isend(c, to, send_tag, source);
+  (void)wait(send);
+  return wait(receive);
+}
+
+void messaging::cancel(message_request r) {
+  charge();
+  if (find(r).what != kind::receive) {
+    throw firmware_trap(runtime_.hal().self(),
+                        fmt::format("cancel of a {}; expected a receive", find(r).name));
+  }
+  if (find(r).done) return;
+  const auto d = shadow_.cancel(r.id);
+  flush_commands();
+  on_decision(d);
+}
+
+// --- probes ---------------------------------------------------------------------------------------
+
+message_status messaging::status_of(const protocol::tag_message& m, std::uint64_t arrival) const {
+  message_status s;
+  s.source = static_cast<std::uint32_t>((m.tag & source_bits) >> source_shift);
+  s.tag = static_cast<std::uint32_t>(m.tag & tag_bits);
+  s.bytes = m.length;
+  s.arrival = arrival;
+  return s;
+}
+
+std::optional<message_status> messaging::iprobe(const communicator& c, std::uint32_t from,
+                                                std::uint64_t tag) {
+  charge();
+  progress();
+  const auto d = shadow_.probe(pattern(c, from, tag));
+  charge_search(d.searched);
+  if (d.what != protocol::tag_shadow::decision::kind::hit) return std::nullopt;
+  const stored& m = messages_.at(d.message);
+  return status_of(m.header, m.arrival);
+}
+
+message_status messaging::probe(const communicator& c, std::uint32_t from, std::uint64_t tag) {
+  std::optional<message_status> found = iprobe(c, from, tag);
+  while (!found) {
+    const auto wanted = pattern(c, from, tag);
+    block_until(fmt::format("probe of communicator {}", c.id), [this, wanted] {
+      return shadow_.probe(wanted).what == protocol::tag_shadow::decision::kind::hit;
+    });
+    found = iprobe(c, from, tag);
+  }
+  return *found;
+}
+
+std::optional<matched_message> messaging::improbe(const communicator& c, std::uint32_t from,
+                                                  std::uint64_t tag) {
+  charge();
+  progress();
+  const auto d = shadow_.extract(pattern(c, from, tag));
+  charge_search(d.searched);
+  if (d.what != protocol::tag_shadow::decision::kind::hit) return std::nullopt;
+  const stored& m = messages_.at(d.message);
+  return matched_message{d.message, status_of(m.header, m.arrival)};
+}
+
+matched_message messaging::mprobe(const communicator& c, std::uint32_t from, std::uint64_t tag) {
+  for (;;) {
+    (void)probe(c, from, tag);
+    if (const auto m = improbe(c, from, tag)) return *m;  // another task may have been faster
+  }
+}
+
+message_request messaging::imrecv(const matched_message& m, const message_buffer& to) {
+  charge();
+  if (!messages_.contains(m.id)) {
+    throw firmware_trap(runtime_.hal().self(), fmt::format("imrecv of message {} a second time", m.id));
+  }
+  operation o;
+  o.what = kind::receive;
+  o.buffer = to;
+  o.name = fmt::format("receive of a probed message from rank {}, tag {}", m.status.source, m.status.tag);
+  const std::uint32_t id = add(std::move(o));
+  deliver(m.id, id);
+  return {id};
+}
+
+// --- the end --------------------------------------------------------------------------------------
+
+void messaging::finish() {
+  for (const auto& [id, o] : operations_) {
+    throw firmware_trap(runtime_.hal().self(),
+                        fmt::format("the program ends with {} open requests, the first a {}; expected a wait "
+                                    "for each",
+                                    operations_.size(), o.name));
+  }
+  const auto all_home = [this] {
+    return shadow_.indexes_used() == 0 &&
+           std::all_of(credits_.begin(), credits_.end(),
+                       [this](const auto& c) { return c.second == installed_.peer_credits; });
+  };
+  block_until("end of messaging", [&] { return !messages_.empty() || all_home(); });
+  if (messages_.empty()) return;
+  const message_status first = status_of(messages_.begin()->second.header, 0);
+  throw firmware_trap(
+      runtime_.hal().self(),
+      fmt::format("the program ends with {} messages that nobody received, the first from rank "
+                  "{}, tag {}, {} bytes",
+                  messages_.size(), first.source, first.tag, first.bytes));
+}
+
+std::vector<std::pair<const char*, std::uint64_t>> message_counts::rows() const {
+  return {{"tag_posted", matching.posted},
+          {"tag_matched_in_hardware", matching.matched_in_hardware},
+          {"tag_matched_in_software", matching.matched_in_software},
+          {"tag_cancelled", matching.cancelled},
+          {"tag_blocked_full", matching.blocked_full},
+          {"tag_blocked_wildcard", matching.blocked_wildcard},
+          {"tag_blocked_software_pending", matching.blocked_software_pending},
+          {"tag_blocked_non_contiguous", matching.blocked_non_contiguous},
+          {"tag_blocked_short", matching.blocked_short},
+          {"tag_unexpected_eager", unexpected_eager},
+          {"tag_unexpected_rndv", unexpected_rndv},
+          {"tag_unexpected_sw_rndv", unexpected_sw_rndv},
+          {"tag_sent_eager", sent_eager},
+          {"tag_sent_rndv", sent_rndv},
+          {"tag_sent_sw_rndv", sent_sw_rndv},
+          {"tag_compared_by_firmware", compared},
+          {"tag_copied_out", copied_out}};
+}
+
+message_counts messaging::counts() const {
+  message_counts c = counts_;
+  c.matching = shadow_.statistics();
+  return c;
+}
+
+}  // namespace diecast::sw

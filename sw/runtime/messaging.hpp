@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tag-matched messages between PEs, in the manner of MPI: sends and receives that name a communicator, a
+// rank and a tag, wildcards at the receiver, probes and cancellation. Receives are given to the
+// tag-matching unit as far as the policy and its entries allow; the rest is matched here, at a cost per
+// list element.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/protocol/tag_shadow.hpp"
+#include "sw/runtime/pe_runtime.hpp"
+#include "sw/runtime/tag_driver.hpp"
+#include "sw/runtime/tcm_heap.hpp"
+
+namespace diecast::sw {
+
+/// A group of PEs that exchange messages among themselves alone. `id` is the same on every member and
+/// distinct from that of any other communicator one of them is in.
+struct communicator {
+  std::uint16_t id{};
+  std::vector<pe_coord> members;  ///< by rank, at most 65,536
+};
+
+inline constexpr std::uint32_t any_source = UINT32_MAX;
+inline constexpr std::uint64_t any_tag = UINT64_MAX;
+
+/// Bytes of a message in local TCM: whole, or `block` bytes at every `stride`.
+struct message_buffer {
+  std::uint64_t offset{};
+  std::uint64_t bytes{};
+  std::uint64_t block{0};  ///< 0: whole
+  std::uint64_t stride{0};
+  [[nodiscard]] bool contiguous() const { return block == 0 || block >= bytes || block == stride; }
+  /// Where byte `at` of the message lies, and how many after it follow on.
+  struct place {
+    std::uint64_t offset{};
+    std::uint64_t run{};
+  };
+  [[nodiscard]] place at(std::uint64_t position) const {
+    if (contiguous()) return {offset + position, bytes - position};
+    const std::uint64_t within = position % block;
+    const std::uint64_t run = block - within;
+    return {offset + position / block * stride + within, run < bytes - position ? run : bytes - position};
+  }
+};
+
+/// What became of a request.
+struct message_status {
+  std::uint32_t source{};  ///< rank of the sender; of a send, of the receiver
+  std::uint32_t tag{};
+  std::uint64_t bytes{};  ///< of the message
+  bool cancelled{};
+  bool truncated{};  ///< it was longer than the buffer, which is filled
+  /// Count of this PE's messages at their arrival; tells in which order they came. 0 for sends.
+  std::uint64_t arrival{};
+};
+
+enum class send_mode : std::uint8_t {
+  standard,    ///< complete when the source may be reused
+  synchronous  ///< complete when a receive has matched
+};
+
+/// Names an operation until it has been waited for.
+struct message_request {
+  std::uint32_t id{};
+};
+
+/// A message taken by mprobe, for imrecv alone.
+struct matched_message {
+  std::uint32_t id{};
+  message_status status;
+};
+
+struct message_counts {
+  protocol::tag_shadow::counts matching;
+  std::uint64_t unexpected_eager{}, unexpected_rndv{}, unexpected_sw_rndv{};
+  std::uint64_t sent_eager{}, sent_rndv{}, sent_sw_rndv{};
+  std::uint64_t copied_out{};  ///< messages moved from the ring to the heap
+  std::uint64_t compared{};    ///< list elements, by firmware
+  std::uint64_t most_heap_bytes{};
+  /// Name and value of each, as the results show them.
+  [[nodiscard]] std::vector<std::pair<const char*, std::uint64_t>> rows() const;
+};
+
+/// One per PE and launch (pe_runtime::service). Every call charges runtime_options::call_cycles.
+/// Throws firmware_trap for what no program may do: a rank or tag out of range, a request waited for
+/// twice, a wait for a receive whose message is longer than its buffer.
+class messaging {
+ public:
+  explicit messaging(pe_runtime& runtime);
+  messaging(const messaging&) = delete;
+  messaging& operator=(const messaging&) = delete;
+
+  [[nodiscard]] message_request isend(const communicator& c, std::uint32_t to, std::uint32_t tag,
+                                      const message_buffer& from, send_mode mode = send_mode::standard);
+  [[nodiscard]] message_request irecv(const communicator& c, std::uint32_t from, std::uint64_t tag,
+                                      const message_buffer& to);
+  /// Traps on a truncated message, unless the caller takes it.
+  enum class on_truncation : std::uint8_t { trap, report };
+  message_status wait(message_request r, on_truncation how = on_truncation::trap);
+  void wait_all(std::span<const message_request> requests);
+  /// Index of the first complete one of `requests`, which stays to be waited for. Precondition: not empty.
+  [[nodiscard]] std::size_t wait_any(std::span<const message_request> requests);
+  /// The status, once the operation is complete.
+  [[nodiscard]] std::optional<message_status> test(message_request r,
+                                                   on_truncation how = on_truncation::trap);
+  /// Both at once; returns the receive's status.
+  message_status sendrecv(const communicator& c, std::uint32_t to, std::uint32_t send_tag,
+                          const message_buffer& source, std::uint32_t from, std::uint64_t tag,
+                          const message_buffer& destination);
+  /// Asks for a receive back. Its wait says whether it was cancelled or had been matched.
+  void cancel(message_request r);
+
+  /// The oldest message that has arrived, is not matched, and that such a receive would get.
+  [[nodiscard]] std::optional<message_status> iprobe(const communicator& c, std::uint32_t from,
+                                                     std::uint64_t tag);
+  message_status probe(const communicator& c, std::uint32_t from, std::uint64_t tag);
+  /// The same, taking it: only imrecv gets it now.
+  [[nodiscard]] std::optional<matched_message> improbe(const communicator& c, std::uint32_t from,
+                                                       std::uint64_t tag);
+  [[nodiscard]] matched_message mprobe(const communicator& c, std::uint32_t from, std::uint64_t tag);
+  [[nodiscard]] message_request imrecv(const matched_message& m, const message_buffer& to);
+
+  /// End of the program: waits until every send is out and every credit home. Traps when a receive is
+  /// open, a request not waited for, or a message nobody has received.
+  void finish();
+
+  [[nodiscard]] message_counts counts() const;
+
+ private:
+  enum class kind : std::uint8_t { send, receive };
+  struct operation {
+    kind what{};
+    bool done{};
+    message_status status;
+    message_buffer buffer;
+    std::string name;  ///< for reports
+    // sends
+    pe_coord peer;
+    std::uint64_t tag{};
+    send_mode mode{};
+    bool started{}, source_read{}, awaits_fin{}, fin{};
+    std::optional<std::uint64_t> staging;
+    std::uint64_t staging_bytes{};
+    // receives
+    std::uint64_t pieces{};  ///< reads under way
+    std::uint16_t rkey{};
+  };
+  /// An unexpected message: header, and where its payload lies.
+  struct stored {
+    protocol::tag_message header;
+    std::optional<std::uint16_t> slot;
+    std::optional<std::uint64_t> heap;
+    std::uint64_t arrival{};
+  };
+  /// Where the bytes of a message lie at its sender.
+  struct remote_bytes {
+    abi::address va{};
+    std::uint64_t bytes{}, block{}, stride{};
+  };
+
+  // messaging.cpp
+  void charge();
+  void charge_search(std::uint32_t elements);
+  [[nodiscard]] operation& find(message_request r);
+  [[nodiscard]] protocol::tag_pattern pattern(const communicator& c, std::uint32_t from,
+                                              std::uint64_t tag) const;
+  [[nodiscard]] message_status status_of(const protocol::tag_message& m, std::uint64_t arrival) const;
+  message_status conclude(message_request r, on_truncation how);
+  [[nodiscard]] std::uint32_t add(operation o);
+  void block_until(const std::string& what, const std::function<bool()>& ready);
+
+  // messaging_progress.cpp: what the unit reports, and what goes to it
+  void progress();
+  void on_done(const abi::tm_done_word& word);
+  void on_arrival(const abi::tm_arrival_word& word);
+  void on_decision(const protocol::tag_shadow::decision& d);
+  void flush_commands();
+  void start_sends(pe_coord peer);
+  [[nodiscard]] bool start_send(operation& o, std::uint32_t id);
+  [[nodiscard]] std::uint16_t send_id_for(std::uint32_t request);
+  void end_send(std::uint16_t id);
+  void relieve_ring();
+
+  // messaging_data.cpp: bytes
+  void deliver(std::uint32_t message, std::uint32_t receive);
+  void land_in_place(const protocol::tag_message& m, std::uint32_t receive);
+  void read_remote(const remote_bytes& from, std::uint64_t begin, std::uint32_t receive);
+  void piece_read(std::uint16_t id);
+  void complete_receive(operation& o);
+  [[nodiscard]] remote_bytes described_at(std::uint64_t offset);
+  void describe_to(std::uint64_t offset, const message_buffer& b);
+  void scatter(std::uint64_t source, const message_buffer& to, std::uint64_t bytes);
+  void gather(const message_buffer& from, std::uint64_t destination);
+  void copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes);
+  [[nodiscard]] std::uint64_t payload_offset(const stored& m) const;
+  void free_payload(stored& m);
+
+  pe_runtime& runtime_;
+  tag_driver driver_;
+  tag_driver::installation installed_;
+  config::tag_match_block block_;
+  protocol::tag_shadow shadow_;
+  tcm_heap heap_;
+  std::uint32_t next_id_{};
+  std::map<std::uint32_t, operation> operations_;
+  std::uint32_t next_message_{};
+  std::map<std::uint32_t, stored> messages_;
+  std::uint64_t arrivals_{};
+  std::map<std::uint16_t, std::uint64_t> consumed_arrival_;    ///< by entry: its message's place in the order
+  std::map<std::uint32_t, std::uint32_t> credits_;             ///< by short peer: messages it still takes
+  std::map<std::uint32_t, std::uint32_t> held_;                ///< by short peer: its messages in my ring
+  std::map<std::uint32_t, std::deque<std::uint32_t>> queued_;  ///< sends by short peer, in order
+  std::uint16_t next_send_{}, next_read_{};
+  std::map<std::uint16_t, std::uint32_t> sends_;  ///< by id on the wire
+  std::map<std::uint16_t, std::uint32_t> reads_;
+  message_counts counts_;
+};
+
+/// The PE's messaging.
+[[nodiscard]] messaging& messaging_of(pe_runtime& runtime);
+
+}  // namespace diecast::sw

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between messaging and the tag-matching unit: completions, commands, sends as credits allow.
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "sw/runtime/firmware_trap.hpp"
+#include "sw/runtime/message_layout.hpp"
+#include "sw/runtime/messaging.hpp"
+
+namespace diecast::sw {
+
+using outcome = protocol::tag_shadow::decision::kind;
+using protocol::tag_completion;
+using protocol::tag_op;
+
+/// Takes everything the unit has to say, and gives it what has become possible.
+void messaging::progress() {
+  for (;;) {
+    const abi::tm_done_word word = driver_.pop_done();
+    if (word.kind == abi::tm_done_kind::none) break;
+    on_done(word);
+    if (!word.more) break;
+  }
+  for (;;) {
+    const abi::tm_arrival_word word = driver_.pop_arrival();
+    if (word.kind == 0) break;
+    on_arrival(word);
+    if (!word.more) break;
+  }
+  shadow_.settle();
+  flush_commands();
+  relieve_ring();
+  for (auto& [peer, queue] : queued_) {
+    if (!queue.empty()) start_sends(abi::unpack_short_peer(peer));
+  }
+  driver_.arm();
+}
+
+void messaging::flush_commands() {
+  while (const auto c = shadow_.take_command()) driver_.command(*c);
+}
+
+void messaging::on_done(const abi::tm_done_word& word) {
+  switch (word.kind) {
+    case abi::tm_done_kind::append:
+      (void)shadow_.command_done({tag_completion::kind::append, true, word.index, 0, {}});
+      return;
+    case abi::tm_done_kind::remove:
+      return on_decision(shadow_.command_done({tag_completion::kind::remove, word.ok, word.index, 0, {}}));
+    case abi::tm_done_kind::sent:
+    case abi::tm_done_kind::fin: {
+      const auto at = sends_.find(word.index);
+      if (at == sends_.end()) {
+        throw firmware_trap(runtime_.hal().self(),
+                            fmt::format("TM_DONE names send {}, which is not open", word.index));
+      }
+      operation& o = operations_.at(at->second);
+      (word.kind == abi::tm_done_kind::sent ? o.source_read : o.fin) = true;
+      return end_send(word.index);
+    }
+    case abi::tm_done_kind::credit:
+      credits_.try_emplace(word.value, static_cast<std::uint32_t>(installed_.peer_credits)).first->second +=
+          word.index;
+      return;
+    case abi::tm_done_kind::read: return piece_read(word.index);
+    case abi::tm_done_kind::none: return;
+  }
+}
+
+void messaging::on_arrival(const abi::tm_arrival_word& word) {
+  tag_completion c;
+  c.what = static_cast<tag_completion::kind>(word.kind - 1);
+  c.index = word.index;
+  c.slot = word.slot;
+  if (c.what == tag_completion::kind::consumed) {
+    consumed_arrival_[word.index] = ++arrivals_;
+    return on_decision(shadow_.arrived(c, 0));
+  }
+  c.message = driver_.last_message(word);
+  switch (c.what) {
+    case tag_completion::kind::expected:
+    case tag_completion::kind::consumed_msg: {
+      const bool at_once = c.what == tag_completion::kind::consumed_msg;
+      const std::uint64_t arrival = at_once ? ++arrivals_ : consumed_arrival_.at(word.index);
+      const auto d = shadow_.arrived(c, 0);
+      operations_.at(d.receive).status = status_of(c.message, arrival);
+      return land_in_place(c.message, d.receive);
+    }
+    case tag_completion::kind::unexpected: {
+      const std::uint32_t id = next_message_++;
+      stored& m = messages_[id];
+      m.header = c.message;
+      m.arrival = ++arrivals_;
+      ++(c.message.app_ctx == software_rendezvous ? counts_.unexpected_sw_rndv
+         : c.message.op == tag_op::rndv           ? counts_.unexpected_rndv
+                                                  : counts_.unexpected_eager);
+      m.slot = word.slot;
+      ++held_[abi::pack_short_peer(abi::unpack_peer(c.message.source))];
+      if (c.message.payload_bytes == 0) free_payload(m);
+      const auto d = shadow_.arrived(c, id);
+      charge_search(d.searched);
+      return on_decision(d);
+    }
+    default:
+      throw firmware_trap(
+          runtime_.hal().self(),
+          fmt::format("TM_ARRIVAL holds kind {}, op {}; expected a tagged message", word.kind, word.op));
+  }
+}
+
+void messaging::on_decision(const protocol::tag_shadow::decision& d) {
+  if (d.what == outcome::hit) return deliver(d.message, d.receive);
+  if (d.what != outcome::cancelled) return;
+  operation& o = operations_.at(d.receive);
+  o.status.cancelled = true;
+  o.done = true;
+}
+
+// --- sends ----------------------------------------------------------------------------------------
+
+/// Messages to one peer leave in the order of their sends, each with a credit.
+void messaging::start_sends(pe_coord peer) {
+  const std::uint32_t key = abi::pack_short_peer(peer);
+  std::uint32_t& credits =
+      credits_.try_emplace(key, static_cast<std::uint32_t>(installed_.peer_credits)).first->second;
+  auto& queue = queued_[key];
+  while (!queue.empty() && credits > 0) {
+    operation& o = operations_.at(queue.front());
+    if (!start_send(o, queue.front())) return;
+    --credits;
+    queue.pop_front();
+  }
+}
+
+std::uint16_t messaging::send_id_for(std::uint32_t request) {
+  if (sends_.size() > UINT16_MAX / 2) {
+    throw firmware_trap(runtime_.hal().self(), "more than 32767 sends are open");
+  }
+  while (sends_.contains(next_send_)) ++next_send_;
+  sends_[next_send_] = request;
+  return next_send_++;
+}
+
+/// False when the heap has no room for what it needs now.
+bool messaging::start_send(operation& o, std::uint32_t id) {
+  const message_buffer& b = o.buffer;
+  const bool eager = b.bytes <= block_.eager_bytes && o.mode == send_mode::standard;
+  const bool software = !eager && (!b.contiguous() || b.bytes > block_.rndv_max_bytes);
+  if (software || (eager && !b.contiguous())) {
+    o.staging_bytes = software ? descriptor_bytes : b.bytes;
+    o.staging = heap_.take(o.staging_bytes);
+    if (!o.staging) return false;
+    counts_.most_heap_bytes = std::max(counts_.most_heap_bytes, heap_.used());
+    if (software) {
+      describe_to(*o.staging, b);
+    } else {
+      gather(b, *o.staging);
+    }
+  }
+  const std::uint16_t name = send_id_for(id);
+  const abi::address source = runtime_.options().tcm_base + o.staging.value_or(b.offset);
+  o.awaits_fin = !eager;
+  if (eager) {
+    ++counts_.sent_eager;
+    driver_.send(o.peer, abi::tag_message_op::eager, 0, name, o.tag, source, b.bytes,
+                 static_cast<std::uint32_t>(b.bytes));
+  } else if (software) {
+    ++counts_.sent_sw_rndv;
+    driver_.send(o.peer, abi::tag_message_op::eager, software_rendezvous, name, o.tag, source, b.bytes,
+                 descriptor_bytes);
+  } else {
+    ++counts_.sent_rndv;
+    driver_.send(o.peer, abi::tag_message_op::rndv, 0, name, o.tag, source, b.bytes,
+                 static_cast<std::uint32_t>(std::min(block_.rndv_inline_bytes, b.bytes)));
+  }
+  return true;
+}
+
+void messaging::end_send(std::uint16_t id) {
+  operation& o = operations_.at(sends_.at(id));
+  if (o.source_read && o.staging) {
+    heap_.give_back(*o.staging, o.staging_bytes);
+    o.staging.reset();
+  }
+  if (!o.source_read || o.awaits_fin != o.fin) return;
+  o.done = true;
+  sends_.erase(id);
+}
+
+/// A peer all of whose credits lie in my ring could send nothing more: its messages move to the heap.
+void messaging::relieve_ring() {
+  for (auto& [id, m] : messages_) {
+    if (!m.slot) continue;
+    const std::uint32_t peer = abi::pack_short_peer(abi::unpack_peer(m.header.source));
+    if (held_[peer] < installed_.peer_credits) continue;
+    const auto room = heap_.take(m.header.payload_bytes);
+    if (!room) return;
+    counts_.most_heap_bytes = std::max(counts_.most_heap_bytes, heap_.used());
+    copy(*room, payload_offset(m), m.header.payload_bytes);
+    driver_.release(*m.slot);
+    --held_[peer];
+    m.slot.reset();
+    m.heap = room;
+    ++counts_.copied_out;
+  }
+}
+
+}  // namespace diecast::sw

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all activities of one PE share: the machine, the task scheduler, the driver of the queue pairs
+// (there is one event register), and libraries that keep state from one activity to the next.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <typeindex>
+
+#include "models/abi/hal.hpp"
+#include "sw/runtime/pe_context.hpp"
+#include "sw/runtime/queue_driver.hpp"
+#include "sw/runtime/task_scheduler.hpp"
+
+namespace diecast::sw {
+
+/// Lives as long as a launch. Kernels run on it through a pe_context each; several at a time when each is
+/// in a task of its own and has queue pairs of its own.
+class pe_runtime {
+ public:
+  pe_runtime(abi::hal& hal, const runtime_options& options);
+  pe_runtime(const pe_runtime&) = delete;
+  pe_runtime& operator=(const pe_runtime&) = delete;
+
+  [[nodiscard]] abi::hal& hal() { return hal_; }
+  [[nodiscard]] const runtime_options& options() const { return options_; }
+  [[nodiscard]] task_scheduler& tasks() { return tasks_; }
+  [[nodiscard]] queue_driver& driver() { return driver_; }
+
+  /// First thing of a launch: a straggler waits for its start delay.
+  void begin();
+
+  /// Straight-line work of the core. Beside other tasks it is done in pieces of
+  /// runtime_options::quantum_cycles, and after each the tasks that have something to do get their turn.
+  void work(std::uint64_t cycles);
+  /// Returns when the PE's clock has reached `when`; other tasks run meanwhile.
+  void sleep_until(sim_time when) { tasks_.sleep_until(when); }
+
+  /// The PE's only object of a library class T, made by `make` (returns std::shared_ptr<T>) at the first
+  /// use: state that outlives the op that made it, e.g. a messaging library's open requests.
+  template <class T, class Make>
+  [[nodiscard]] T& service(Make make) {
+    std::shared_ptr<void>& held = services_[std::type_index(typeid(T))];
+    if (held == nullptr) held = std::shared_ptr<T>(make());
+    return *static_cast<T*>(held.get());
+  }
+
+ private:
+  abi::hal& hal_;
+  runtime_options options_;
+  task_scheduler tasks_;
+  queue_driver driver_;
+  std::map<std::type_index, std::shared_ptr<void>> services_;
+};
+
+}  // namespace diecast::sw

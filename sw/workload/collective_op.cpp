@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// A collective as an op: any kernel of the table, on queue pairs and tensors of its own.
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "models/comm/collective.hpp"
+#include "models/config/text.hpp"
+#include "models/golden/collective_check.hpp"
+#include "sw/host/collective.hpp"
+#include "sw/workload/op_kind.hpp"
+
+namespace diecast::sw {
+namespace {
+
+using comm::op_field_type;
+
+bool runs_on(const kernel_entry& k, comm::rank_set set) {
+  return std::find(k.rank_sets.begin(), k.rank_sets.end(), set) != k.rank_sets.end();
+}
+
+/// Data of one iteration, and how many members have been checked.
+struct iteration_data {
+  golden::collective_check check;
+  std::size_t checked{};
+};
+
+/// The kernel that `algorithm` names; the collective's first that runs on the group's ranks when it names
+/// none.
+const kernel_entry& choose_kernel(const op_request& r) {
+  const std::string wanted = r.op.has("algorithm") ? r.op.get<std::string>("algorithm") : "";
+  std::vector<std::string> names;
+  for (const kernel_entry& k : r.kernels) {
+    if (k.collective != r.op.kind) continue;
+    if (wanted.empty() ? runs_on(k, r.members.set) : k.name == wanted) return k;
+    names.push_back(k.name);
+  }
+  if (wanted.empty()) {
+    throw user_error(problem{r.op.where, fmt::format("no {} algorithm runs on this rank set", r.op.kind),
+                             comm::to_string(r.members.set), "a group of other ranks"});
+  }
+  throw user_error(problem{r.op.where + ".algorithm", fmt::format("no such {} algorithm", r.op.kind), wanted,
+                           config::join(names)});
+}
+
+const comm::pattern_entry& pattern_of(const op_request& r, const kernel_entry& kernel) {
+  for (const comm::pattern_entry& p : r.patterns) {
+    if (p.name == kernel.pattern) return p;
+  }
+  throw std::logic_error(
+      fmt::format("kernel {} names pattern {}, which is in no table", kernel.name, kernel.pattern));
+}
+
+class collective_run final : public planned_op {
+ public:
+  explicit collective_run(const op_request& r);
+
+  op_wiring wiring() const override { return wiring_; }
+  std::uint64_t tcm_bytes() const override { return lay_out(kernel_, launch_).end - launch_.tcm_base; }
+  std::uint64_t bytes() const override { return bytes_; }
+  std::string algorithm() const override { return kernel_.name; }
+
+  void run(const op_context& pe) const override {
+    pe_context context(pe.runtime, arguments_[pe.rank], pe.directions);
+    kernel_.run(context);
+    context.finish();
+  }
+  void prepare(const op_host& h) override;
+  std::optional<std::uint64_t> verify(const op_host& h) override;
+
+ private:
+  void placed() override {
+    launch_.tcm_base = tcm();
+    for (std::uint32_t rank = 0; rank < launch_.members.members.size(); ++rank)
+      arguments_.push_back(make_arguments(kernel_, launch_, rank));
+  }
+
+  const config::machine_config& config_;
+  std::uint32_t index_;
+  kernel_entry kernel_;
+  std::uint64_t bytes_;
+  argument_context launch_;
+  op_wiring wiring_;
+  std::vector<abi::kernel_arguments> arguments_;        ///< by rank
+  std::map<std::uint64_t, iteration_data> iterations_;  ///< begun by a member, and not ended by all
+};
+
+argument_context launch_of(const op_request& r, std::uint64_t bytes) {
+  const numeric::dtype type =
+      r.op.has("dtype") ? *numeric::parse_dtype(r.op.get<std::string>("dtype")) : numeric::dtype::f16;
+  const numeric::reduction op =
+      r.op.has("redop") ? *numeric::parse_reduction(r.op.get<std::string>("redop")) : numeric::reduction::sum;
+  const std::uint64_t element = numeric::size_of(type);
+  if (bytes % element != 0) {
+    throw user_error(problem{r.op.where + ".bytes",
+                             fmt::format("not a whole number of {} elements", numeric::to_string(type)),
+                             std::to_string(bytes), fmt::format("a multiple of {}", element)});
+  }
+  argument_context launch{r.config, r.shape, r.members, bytes / element, type, op};
+  if (!r.op.has("root")) return launch;
+  const auto root = r.op.get<std::uint64_t>("root");
+  if (root >= r.members.members.size()) {
+    throw user_error(problem{r.op.where + ".root", "the root is no member of the group", std::to_string(root),
+                             fmt::format("0 to {}", r.members.members.size() - 1)});
+  }
+  launch.root = static_cast<std::uint32_t>(root);
+  return launch;
+}
+
+collective_run::collective_run(const op_request& r)
+    : config_(r.config),
+      index_(r.index),
+      kernel_(choose_kernel(r)),
+      bytes_(r.op.has("bytes") ? r.op.get<std::uint64_t>("bytes") : 0),
+      launch_(launch_of(r, bytes_)) {
+  check_launch(kernel_, launch_);
+  const comm::pattern_entry& pattern = pattern_of(r, kernel_);
+  // A rooted pattern is another one for another root.
+  const std::string name = r.op.has("root") ? fmt::format("{}@{}", pattern.name, launch_.root) : pattern.name;
+  wiring_ = {name, pattern.build({r.config, r.shape, r.members, launch_.root}), pattern.direction_names,
+             pattern.names_all ? comm::direction{0} : comm::first_custom};
+}
+
+void collective_run::prepare(const op_host& h) {
+  const pe_coord pe = launch_.members.members[h.rank];
+  const abi::kernel_arguments& a = arguments_[h.rank];
+  if (kernel_.image != nullptr) {
+    const std::vector<std::uint64_t> words = kernel_.image(launch_, h.rank);
+    write_tcm(h.host, pe, a.scratch, std::as_bytes(std::span(words)));
+  }
+  if (!h.data) return;
+  if (!iterations_.contains(h.iteration)) {
+    iterations_.emplace(h.iteration, iteration_data{{shape_of(kernel_, launch_), launch_.type, launch_.op,
+                                                     data_seed(config_, index_, h.iteration)}});
+  }
+  const golden::collective_check& check = iterations_.at(h.iteration).check;
+  // What lies there from before must not pass for a result.
+  write_tcm(h.host, pe, a.output, std::vector<std::byte>(check.output_bytes(h.rank), std::byte{0xa5}));
+  write_tcm(h.host, pe, a.input, check.input(h.rank));
+}
+
+std::optional<std::uint64_t> collective_run::verify(const op_host& h) {
+  iteration_data& data = iterations_.at(h.iteration);
+  std::vector<std::byte> got(data.check.output_bytes(h.rank));
+  read_tcm(h.host, launch_.members.members[h.rank], arguments_[h.rank].output, got);
+  h.fingerprint.add_bytes("collective", got);
+  const std::uint64_t wrong = data.check.count_wrong(h.rank, got);
+  if (++data.checked == launch_.members.members.size()) iterations_.erase(h.iteration);
+  return wrong;
+}
+
+std::vector<comm::op_field> fields_of(comm::collective what) {
+  std::vector<comm::op_field> fields{
+      {.name = "algorithm",
+       .type = op_field_type::word,
+       .description = "as --algorithm; the collective's first that runs on the group otherwise"}};
+  if (what == comm::collective::barrier) return fields;  // moves no data
+  const std::vector<comm::op_field> data{
+      {.name = "bytes",
+       .type = op_field_type::size,
+       .description = comm::size_meaning_of(what) == comm::size_meaning::per_rank
+                          ? "bytes of the vector each rank contributes"
+                          : "bytes of the whole vector, of which each rank has a part",
+       .required = true,
+       .most = 1e12},
+      {.name = "dtype",
+       .type = op_field_type::word,
+       .description = "element type (f16)",
+       .choices = {"f16", "half", "bf16", "bfloat16", "f32", "float", "i32", "int32"},
+       .otherwise = std::string("f16")}};
+  fields.insert(fields.begin(), data.begin(), data.end());
+  if (comm::reduces(what)) {
+    fields.push_back({.name = "redop",
+                      .type = op_field_type::word,
+                      .description = "reduction (sum)",
+                      .choices = {"sum", "max", "min", "prod", "avg"},
+                      .otherwise = std::string("sum")});
+  }
+  if (comm::has_root(what)) {
+    fields.push_back({.name = "root",
+                      .type = op_field_type::count,
+                      .description = "rank of the group (0)",
+                      .most = 1e6,
+                      .otherwise = std::uint64_t{0}});
+  }
+  return fields;
+}
+
+}  // namespace
+
+op_kind collective_op(const std::string& collective) {
+  const auto what = comm::collective_named(collective);
+  op_kind k;
+  k.schema = {collective, "The collective of that name, verified.",
+              fields_of(what.value_or(comm::collective::all_reduce))};
+  k.plan = [](const op_request& r) { return std::make_unique<collective_run>(r); };
+  return k;
+}
+
+}  // namespace diecast::sw

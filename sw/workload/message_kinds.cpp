@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kinds of point-to-point ops and their fields.
+#include "sw/workload/message_op.hpp"
+
+namespace diecast::sw {
+namespace {
+
+using comm::op_field;
+using comm::op_field_type;
+using kind = message_op::kind;
+
+constexpr double most_tag = 4294967295.0;
+
+op_field only() {
+  return {.name = "only",
+          .type = op_field_type::counts,
+          .description = "ranks of the group that run the op; the others pass over it. All without it"};
+}
+
+/// Fields that say who the peer is; `any`: it may be anybody.
+std::vector<op_field> peer_fields(bool any) {
+  op_field peer{.name = "peer",
+                .type = any ? op_field_type::count_or_word : op_field_type::count,
+                .description = any ? "rank in the group, or ANY" : "rank in the group",
+                .most = 65535};
+  if (any) peer.choices = {"ANY"};
+  return {peer,
+          {.name = "shift",
+           .type = op_field_type::count,
+           .description = "instead of peer: messages go so many ranks on, around the group",
+           .most = 65535},
+          {.name = "toward",
+           .type = op_field_type::word,
+           .description = "instead of peer: messages go to this neighbor in the grid, around it; a receive "
+                          "takes those that come from the other side",
+           .choices = {"east", "west", "north", "south"}},
+          {.name = "grid",
+           .type = op_field_type::counts,
+           .description = "[columns, rows] of the group, ranks row by row",
+           .least = 1,
+           .most = 65536}};
+}
+
+op_field tag(bool any) {
+  op_field f{.name = "tag",
+             .type = any ? op_field_type::count_or_word : op_field_type::count,
+             .description = any ? "tag, or ANY" : "tag",
+             .most = most_tag,
+             .otherwise = comm::op_value{std::uint64_t{0}}};
+  if (any) f.choices = {"ANY"};
+  return f;
+}
+
+op_field bytes(const char* what) {
+  return {.name = "bytes",
+          .type = op_field_type::size,
+          .description = what,
+          .required = true,
+          .least = 8,
+          .most = 1 << 20};
+}
+
+op_field times() {
+  return {.name = "times",
+          .type = op_field_type::count,
+          .description = "messages",
+          .least = 1,
+          .most = 65536,
+          .otherwise = comm::op_value{std::uint64_t{1}}};
+}
+
+op_field mode() {
+  return {.name = "mode",
+          .type = op_field_type::word,
+          .description =
+              "standard: complete when the source may be reused; synchronous: when a receive has "
+              "matched",
+          .choices = {"standard", "synchronous"},
+          .otherwise = comm::op_value{std::string("standard")}};
+}
+
+op_field requests(bool required, const char* what) {
+  return {.name = "for", .type = op_field_type::words, .description = what, .required = required};
+}
+
+op_kind make(kind what, const char* name, const char* description, std::vector<op_field> fields) {
+  fields.push_back(only());
+  op_kind k;
+  k.schema = {name, description, std::move(fields)};
+  k.plan = [what](const op_request& r) { return std::make_unique<message_op>(what, r); };
+  return k;
+}
+
+std::vector<op_field> join(std::vector<op_field> a, const std::vector<op_field>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+}  // namespace
+
+std::vector<op_kind> message_ops() {
+  return {
+      make(kind::isend, "isend", "Begins to send tag-matched messages.",
+           join(peer_fields(false), {tag(false), bytes("of a message"), times(), mode()})),
+      make(kind::irecv, "irecv", "Posts receives of tag-matched messages.",
+           join(peer_fields(true), {tag(true), bytes("of the longest message"), times()})),
+      make(kind::wait, "wait", "Completes the messages of ops and verifies what was received.",
+           {requests(true, "ids of isend and irecv ops")}),
+      make(kind::waitall, "waitall", "The same for all that the stream has open.",
+           {requests(false, "ids of isend and irecv ops; all of the stream without it")}),
+      make(kind::test, "test", "Completes those messages of ops that can be completed now.",
+           {requests(true, "ids of isend and irecv ops")}),
+      make(kind::probe, "probe", "Waits until a message has come that no receive has matched.",
+           join(peer_fields(true), {tag(true)})),
+      make(kind::mprobe, "mprobe", "Waits for such messages, takes them off the list and receives them.",
+           join(peer_fields(true), {tag(true), bytes("of the longest message"), times()})),
+      make(kind::cancel, "cancel", "Takes receives back that nothing has matched; a wait must follow.",
+           {requests(true, "ids of irecv ops")}),
+      make(kind::sendrecv, "sendrecv",
+           "Sends to the peer and receives from it (shift, toward: from the other side), both at once.",
+           join(peer_fields(false), {tag(false), bytes("of a message"), times(), mode()})),
+  };
+}
+
+}  // namespace diecast::sw

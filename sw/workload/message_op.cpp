@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/workload/message_op.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "models/events/fingerprint.hpp"
+#include "sw/host/collective.hpp"
+
+namespace diecast::sw {
+namespace {
+
+/// Fields of a message's name: op, sender's rank, iteration, place in the op.
+constexpr unsigned op_shift = 52, rank_shift = 36, iteration_shift = 16;
+constexpr std::uint64_t order_bits = (std::uint64_t{1} << rank_shift) - 1;
+
+/// Word `i` of the message with that name; the first is the name.
+std::uint64_t word_of(std::uint64_t name, std::uint64_t i) { return i == 0 ? name : events::mix(name, i); }
+
+std::vector<std::byte> content_of(std::uint64_t name, std::uint64_t bytes) {
+  std::vector<std::byte> content(bytes);
+  for (std::uint64_t at = 0; at < bytes; ++at) {
+    content[at] = static_cast<std::byte>(word_of(name, at / 8) >> (8 * (at % 8)));
+  }
+  return content;
+}
+
+}  // namespace
+
+std::uint32_t peer_rule::of(std::uint32_t self, std::size_t ranks, bool back) const {
+  switch (what) {
+    case kind::none:
+    case kind::rank: return static_cast<std::uint32_t>(rank);
+    case kind::any: return any_source;
+    case kind::shift: {
+      const std::uint64_t by = back ? ranks - rank % ranks : rank;
+      return static_cast<std::uint32_t>((self + by) % ranks);
+    }
+    case kind::grid: {
+      const std::uint64_t step_x =
+          static_cast<std::uint64_t>(static_cast<std::int64_t>(columns) + (back ? -dx : dx));
+      const std::uint64_t step_y =
+          static_cast<std::uint64_t>(static_cast<std::int64_t>(rows) + (back ? -dy : dy));
+      const std::uint64_t x = (self % columns + step_x) % columns;
+      const std::uint64_t y = (self / columns + step_y) % rows;
+      return static_cast<std::uint32_t>(y * columns + x);
+    }
+  }
+  return 0;
+}
+
+// --- planning -------------------------------------------------------------------------------------
+
+message_op::message_op(kind what, const op_request& r)
+    : what_(what), index_(r.index), members_(r.members), where_(r.op.where) {
+  const auto fail = [&r](const std::string& field, const std::string& why, const std::string& value,
+                         const std::string& expected) {
+    throw user_error(problem{r.op.where + field, why, value, expected});
+  };
+  world_.members = members_.members;
+  if (r.op.has("only")) only_ = r.op.get<std::vector<std::uint64_t>>("only");
+  for (const std::uint64_t rank : only_) {
+    if (rank >= members_.members.size()) {
+      fail(".only", "names a rank that is not in the op's group", std::to_string(rank),
+           fmt::format("less than {}", members_.members.size()));
+    }
+  }
+  if (r.op.has("for")) names_ = r.op.get<std::vector<std::string>>("for");
+  if (r.op.has("tag")) {
+    const comm::op_value& tag = r.op.fields.at("tag");
+    tag_ = std::holds_alternative<std::string>(tag) ? any_tag : std::get<std::uint64_t>(tag);
+  }
+  if (r.op.has("bytes")) bytes_ = r.op.get<std::uint64_t>("bytes");
+  if (r.op.has("times")) times_ = r.op.get<std::uint64_t>("times");
+  if (r.op.has("mode") && r.op.get<std::string>("mode") == "synchronous") mode_ = send_mode::synchronous;
+  if (sends() || receives() || what_ == kind::probe) read_peer(r);
+}
+
+void message_op::read_peer(const op_request& r) {
+  const unsigned given =
+      (r.op.has("peer") ? 1U : 0U) + (r.op.has("shift") ? 1U : 0U) + (r.op.has("toward") ? 1U : 0U);
+  const std::size_t ranks = members_.members.size();
+  if (given != 1) {
+    throw user_error(problem{where_, "says in one way who the peer is", fmt::format("{} ways", given),
+                             "one of peer, shift, and toward with grid"});
+  }
+  if (r.op.has("peer")) {
+    const comm::op_value& peer = r.op.fields.at("peer");
+    if (std::holds_alternative<std::string>(peer)) {
+      peer_.what = peer_rule::kind::any;
+      return;
+    }
+    peer_.what = peer_rule::kind::rank;
+    peer_.rank = std::get<std::uint64_t>(peer);
+    if (peer_.rank >= ranks) {
+      throw user_error(problem{where_ + ".peer", "is no rank of the op's group", std::to_string(peer_.rank),
+                               fmt::format("less than {}", ranks)});
+    }
+    return;
+  }
+  if (r.op.has("shift")) {
+    peer_.what = peer_rule::kind::shift;
+    peer_.rank = r.op.get<std::uint64_t>("shift");
+    return;
+  }
+  const auto grid =
+      r.op.has("grid") ? r.op.get<std::vector<std::uint64_t>>("grid") : std::vector<std::uint64_t>{};
+  if (grid.size() != 2 || grid[0] * grid[1] != ranks) {
+    throw user_error(problem{
+        where_ + ".grid", "does not hold the ranks of the op's group",
+        grid.size() == 2 ? fmt::format("[{}, {}]", grid[0], grid[1]) : fmt::format("{} numbers", grid.size()),
+        fmt::format("[columns, rows] with columns x rows = {}", ranks)});
+  }
+  const std::string toward = r.op.get<std::string>("toward");
+  peer_.what = peer_rule::kind::grid;
+  peer_.columns = grid[0];
+  peer_.rows = grid[1];
+  peer_.dx = toward == "east" ? 1 : toward == "west" ? -1 : 0;
+  peer_.dy = toward == "south" ? 1 : toward == "north" ? -1 : 0;
+}
+
+bool message_op::takes_part(std::uint32_t rank) const {
+  return only_.empty() || std::find(only_.begin(), only_.end(), rank) != only_.end();
+}
+
+std::uint64_t message_op::tcm_bytes() const {
+  return times_ * slot() * ((sends() ? 1U : 0U) + (receives() ? 1U : 0U));
+}
+
+void message_op::link(const op_neighbors& all, std::vector<problem>& problems) {
+  const auto& ops = all.workload.ops;
+  stream_ = ops[index_].stream;
+  std::set<std::string> groups;
+  bool first = true;
+  for (std::uint32_t i = 0; i < ops.size(); ++i) {
+    auto* const op = dynamic_cast<message_op*>(all.at(i));
+    if (op == nullptr) continue;
+    groups.insert(ops[i].group_name);
+    if (i < index_) first = false;
+    if (op->sends() && ops[i].group_name == ops[index_].group_name) senders_[i] = op;
+    if (what_ == kind::waitall && names_.empty() && ops[i].stream == stream_) named_.push_back(op);
+  }
+  const auto at = groups.find(ops[index_].group_name);
+  world_.id = static_cast<std::uint16_t>(std::distance(groups.begin(), at));
+  for (const std::string& name : names_) {
+    auto* const op = dynamic_cast<message_op*>(all.find(name));
+    const bool open =
+        op != nullptr && (op->what_ == kind::irecv || (op->what_ == kind::isend && what_ != kind::cancel));
+    if (open) {
+      named_.push_back(op);
+    } else {
+      problems.push_back({where_ + ".for", "names no op that leaves a request open", name,
+                          what_ == kind::cancel ? "the id of an irecv" : "the id of an isend or irecv"});
+    }
+  }
+  if (first) check_counts(all, problems);
+}
+
+/// Every rank must get as many messages as it receives. Not told before the run when receives are
+/// cancelled or only tested.
+void message_op::check_counts(const op_neighbors& all, std::vector<problem>& problems) const {
+  struct balance {
+    std::uint64_t sent{}, received{};
+    std::string where;
+  };
+  std::map<std::pair<std::string, std::uint32_t>, balance> by_rank;
+  const auto& ops = all.workload.ops;
+  for (std::uint32_t i = 0; i < ops.size(); ++i) {
+    const auto* const op = dynamic_cast<message_op*>(all.at(i));
+    if (op == nullptr) continue;
+    if (op->what_ == kind::cancel) return;
+    const std::size_t ranks = op->members_.members.size();
+    const std::uint64_t times = op->times_ * all.workload.streams[ops[i].stream].stream->repeat;
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      if (!op->takes_part(rank)) continue;
+      if (op->sends()) by_rank[{ops[i].group_name, op->peer_.of(rank, ranks, false)}].sent += times;
+      if (!op->receives()) continue;
+      balance& b = by_rank[{ops[i].group_name, rank}];
+      b.received += times;
+      b.where = ops[i].op->where;
+    }
+  }
+  for (const auto& [who, b] : by_rank) {
+    if (b.sent == b.received) continue;
+    problems.push_back({b.where.empty() ? where_ : b.where,
+                        fmt::format("rank {} of {} does not receive what is sent to it", who.second,
+                                    who.first.empty() ? "the stream" : who.first),
+                        fmt::format("{} messages, {} receives", b.sent, b.received), "as many of both"});
+  }
+}
+
+// --- running --------------------------------------------------------------------------------------
+
+struct message_op::open_requests {
+  struct entry {
+    const message_op* op{};
+    message_request request;
+    std::uint64_t iteration{}, place{};
+    bool receive{};
+  };
+  std::vector<entry> open;
+};
+
+message_op::open_requests& message_op::requests_of(pe_runtime& runtime) {
+  return runtime.service<open_requests>([] { return std::make_shared<open_requests>(); });
+}
+
+void message_op::post_sends(const op_context& pe) const {
+  messaging& m = messaging_of(pe.runtime);
+  const std::uint32_t to = peer_.of(pe.rank, members_.members.size(), false);
+  for (std::uint64_t i = 0; i < times_; ++i) {
+    const auto request =
+        m.isend(world_, to, static_cast<std::uint32_t>(tag_), {send_area() + i * slot(), bytes_}, mode_);
+    requests_of(pe.runtime).open.push_back({this, request, pe.iteration, i, false});
+  }
+}
+
+void message_op::post_receives(const op_context& pe) const {
+  messaging& m = messaging_of(pe.runtime);
+  const std::uint32_t from = peer_.of(pe.rank, members_.members.size(), true);
+  for (std::uint64_t i = 0; i < times_; ++i) {
+    const auto request = m.irecv(world_, from, tag_, {receive_area() + i * slot(), bytes_});
+    requests_of(pe.runtime).open.push_back({this, request, pe.iteration, i, true});
+  }
+}
+
+/// Completes the open requests of the ops named: all of them, or those that are complete already.
+void message_op::finish_requests(const op_context& pe, bool block) const {
+  messaging& m = messaging_of(pe.runtime);
+  auto& open = requests_of(pe.runtime).open;
+  const pe_coord self = pe.hal().self();
+  std::vector<open_requests::entry> mine;
+  std::erase_if(open, [&](const open_requests::entry& e) {
+    const bool named = e.op == this || std::find(named_.begin(), named_.end(), e.op) != named_.end();
+    if (named) mine.push_back(e);
+    return named;
+  });
+  for (const auto& e : mine) {
+    std::optional<message_status> status = block ? m.wait(e.request) : m.test(e.request);
+    if (!status) {
+      open.push_back(e);
+    } else if (e.receive) {
+      e.op->record(self, e.iteration, e.place, *status);
+    }
+  }
+}
+
+void message_op::run(const op_context& pe) const {
+  if (!takes_part(pe.rank)) return;
+  messaging& m = messaging_of(pe.runtime);
+  switch (what_) {
+    case kind::isend: return post_sends(pe);
+    case kind::irecv: return post_receives(pe);
+    case kind::wait:
+    case kind::waitall: return finish_requests(pe, true);
+    case kind::test: return finish_requests(pe, false);
+    case kind::cancel:
+      for (const auto& e : requests_of(pe.runtime).open) {
+        if (std::find(named_.begin(), named_.end(), e.op) != named_.end()) m.cancel(e.request);
+      }
+      return;
+    case kind::probe: (void)m.probe(world_, peer_.of(pe.rank, members_.members.size(), true), tag_); return;
+    case kind::mprobe:
+      for (std::uint64_t i = 0; i < times_; ++i) {
+        const auto found = m.mprobe(world_, peer_.of(pe.rank, members_.members.size(), true), tag_);
+        record(pe.hal().self(), pe.iteration, i,
+               m.wait(m.imrecv(found, {receive_area() + i * slot(), bytes_})));
+      }
+      return;
+    case kind::sendrecv:
+      post_receives(pe);
+      post_sends(pe);
+      return finish_requests(pe, true);
+  }
+}
+
+void message_op::record(pe_coord pe, std::uint64_t iteration, std::uint64_t place,
+                        const message_status& s) const {
+  if (!s.cancelled) unchecked_[pe].push_back({iteration, place, s});
+}
+
+// --- data -----------------------------------------------------------------------------------------
+
+std::uint64_t message_op::identity(std::uint32_t rank, std::uint64_t iteration, std::uint64_t place) const {
+  return std::uint64_t{index_} << op_shift | std::uint64_t{rank} << rank_shift |
+         iteration << iteration_shift | place;
+}
+
+void message_op::prepare(const op_host& h) {
+  if (!sends() || !h.data || !takes_part(h.rank)) return;
+  for (std::uint64_t i = 0; i < times_; ++i) {
+    write_tcm(h.host, members_.members[h.rank], send_area() + i * slot(),
+              content_of(identity(h.rank, h.iteration, i), bytes_));
+  }
+}
+
+std::optional<std::uint64_t> message_op::verify(const op_host& h) {
+  const pe_coord pe = members_.members[h.rank];
+  std::optional<std::uint64_t> wrong;
+  const auto look_at = [&](message_op& op) {
+    if (op.receives()) wrong = wrong.value_or(0) + op.check_received(h, pe);
+  };
+  look_at(*this);
+  for (message_op* const op : named_) look_at(*op);
+  if (what_ == kind::irecv) return std::nullopt;  // its messages are verified where they are waited for
+  return wrong;
+}
+
+std::uint64_t message_op::check_received(const op_host& h, pe_coord pe) {
+  std::uint64_t wrong = 0;
+  for (const received& r : std::exchange(unchecked_[pe], {})) wrong += check_message(h, pe, r);
+  return wrong;
+}
+
+/// Words that are not those of the message its first word names; one for a message that should not be here.
+std::uint64_t message_op::check_message(const op_host& h, pe_coord pe, const received& r) {
+  std::vector<std::byte> bytes(r.status.bytes);
+  read_tcm(h.host, pe, receive_area() + r.place * slot(), bytes);
+  std::uint64_t name = 0;
+  for (unsigned i = 0; i < 8; ++i) name |= std::to_integer<std::uint64_t>(bytes.at(i)) << (8 * i);
+  h.fingerprint.add_bytes("message", bytes);
+  if (!is_right_sender(name, pe, r)) return 1;
+  const std::vector<std::byte> expected = content_of(name, bytes.size());
+  std::uint64_t wrong = 0;
+  for (std::size_t at = 0; at < bytes.size(); ++at) wrong += bytes[at] != expected[at] ? 1U : 0U;
+  return wrong;
+}
+
+bool message_op::is_right_sender(std::uint64_t name, pe_coord pe, const received& r) {
+  const auto found = senders_.find(static_cast<std::uint32_t>(name >> op_shift));
+  if (found == senders_.end()) return false;
+  message_op& sender = *found->second;
+  const std::uint32_t rank = name >> rank_shift & 0xffff;
+  const std::size_t ranks = members_.members.size();
+  const std::uint32_t to = sender.peer_.of(rank, ranks, false);
+  if (rank != r.status.source || sender.tag_ != r.status.tag || sender.bytes_ != r.status.bytes) return false;
+  if (to >= ranks || members_.members[to] != pe || !sender.seen_.insert(name).second) return false;
+  // Messages of one op from one rank come in the order it sent them.
+  auto& order = sender.order_[{pe, rank}];
+  const auto at = order.emplace(r.status.arrival, name & order_bits).first;
+  const bool after = at == order.begin() || std::prev(at)->second < at->second;
+  return after && (std::next(at) == order.end() || at->second < std::next(at)->second);
+}
+
+}  // namespace diecast::sw

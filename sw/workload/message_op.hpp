@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Point-to-point messages as ops of a workload.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sw/runtime/messaging.hpp"
+#include "sw/workload/op_kind.hpp"
+
+namespace diecast::sw {
+
+/// Whom an op's messages go to or come from, as seen by each rank of its group.
+struct peer_rule {
+  enum class kind : std::uint8_t { none, rank, any, shift, grid };
+  kind what{kind::none};
+  std::uint64_t rank{};  ///< rank: that one; shift: so many ranks on, around the group
+  std::uint64_t columns{}, rows{};
+  int dx{}, dy{};  ///< grid: the neighbor in this direction, around the grid
+  /// For messages that go that way, and `back` for those that come from the other way.
+  [[nodiscard]] std::uint32_t of(std::uint32_t self, std::size_t ranks, bool back) const;
+};
+
+class message_op final : public planned_op {
+ public:
+  enum class kind : std::uint8_t { isend, irecv, wait, waitall, test, probe, mprobe, cancel, sendrecv };
+
+  message_op(kind what, const op_request& r);
+
+  [[nodiscard]] bool sends() const { return what_ == kind::isend || what_ == kind::sendrecv; }
+  [[nodiscard]] bool receives() const {
+    return what_ == kind::irecv || what_ == kind::mprobe || what_ == kind::sendrecv;
+  }
+  void link(const op_neighbors& all, std::vector<problem>& problems) override;
+  std::uint64_t tcm_bytes() const override;
+  bool keeps_memory() const override { return what_ == kind::isend || what_ == kind::irecv; }
+  bool uses_messages() const override { return true; }
+  void run(const op_context& pe) const override;
+  void prepare(const op_host& h) override;
+  std::optional<std::uint64_t> verify(const op_host& h) override;
+  std::uint64_t bytes() const override { return (sends() || receives()) ? bytes_ * times_ : 0; }
+
+ private:
+  /// A received message that has been waited for and not been looked at.
+  struct received {
+    std::uint64_t iteration{};
+    std::uint64_t place{};  ///< among the op's messages
+    message_status status;
+  };
+  /// What the ops of a PE have open. State of the PE's runtime.
+  struct open_requests;
+
+  [[nodiscard]] static open_requests& requests_of(pe_runtime& runtime);
+  [[nodiscard]] bool takes_part(std::uint32_t rank) const;
+  [[nodiscard]] std::uint64_t slot() const { return (bytes_ + 63) / 64 * 64; }
+  [[nodiscard]] std::uint64_t send_area() const { return tcm(); }
+  [[nodiscard]] std::uint64_t receive_area() const { return tcm() + (sends() ? times_ * slot() : 0); }
+  [[nodiscard]] std::uint64_t identity(std::uint32_t rank, std::uint64_t iteration,
+                                       std::uint64_t place) const;
+  void post_sends(const op_context& pe) const;
+  void post_receives(const op_context& pe) const;
+  void finish_requests(const op_context& pe, bool block) const;
+  void record(pe_coord pe, std::uint64_t iteration, std::uint64_t place, const message_status& s) const;
+  [[nodiscard]] std::uint64_t check_received(const op_host& h, pe_coord pe);
+  [[nodiscard]] std::uint64_t check_message(const op_host& h, pe_coord pe, const received& r);
+  [[nodiscard]] bool is_right_sender(std::uint64_t name, pe_coord pe, const received& r);
+  void read_peer(const op_request& r);
+  void check_counts(const op_neighbors& all, std::vector<problem>& problems) const;
+
+  kind what_;
+  std::uint32_t index_;
+  std::uint32_t stream_{};
+  const comm::group& members_;
+  std::string where_;
+  communicator world_;
+  std::vector<std::uint64_t> only_;
+  peer_rule peer_;
+  std::uint64_t tag_{};
+  std::uint64_t bytes_{};
+  std::uint64_t times_{1};
+  send_mode mode_{send_mode::standard};
+  std::vector<std::string> names_;                ///< "for"
+  std::vector<message_op*> named_;                ///< wait, test, cancel: the ops concerned
+  std::map<std::uint32_t, message_op*> senders_;  ///< by op: those in this op's group
+  mutable std::map<pe_coord, std::vector<received>> unchecked_;
+  /// By receiver, sending rank: place in the order of sending, by arrival.
+  std::map<std::pair<pe_coord, std::uint32_t>, std::map<std::uint64_t, std::uint64_t>> order_;
+  std::set<std::uint64_t> seen_;  ///< identities of this op's messages that were received
+};
+
+}  // namespace diecast::sw

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a kind of workload op is added: one file that makes an op_kind, and one line in builtin_ops().
+//
+//   1. Parsed: op_kind::schema lists the op's own fields with type, range and default. The reader of
+//      workload files (platforms/io/workload_json) checks and converts them; nothing is parsed here.
+//   2. Checked: op_kind::plan gets the fields and the members, and throws user_error for what cannot be
+//      (problems whose `where` begins with op.where name the place in the file). An op that refers to
+//      others (a wait to its sends) finds them in planned_op::link; what concerns all ops of a kind (sends
+//      without a receive) is op_kind::check_all.
+//   3. Wired: planned_op::wiring gives the edges of the op's pattern. The workload gives each strand,
+//      group and pattern queue pairs of its own; op_context::directions leads from the pattern's
+//      directions to them. tcm_bytes and hbm_bytes ask for memory on every member; ops of a strand use
+//      the same, unless keeps_memory says that an op still needs its own when it has ended.
+//   4. Run: planned_op::run is what the PE's firmware does, on the PE's runtime, in a task of its own. Ops
+//      of one strand run one after the other. State that outlives an op: pe_runtime::service.
+//   5. Verified: prepare and verify run on the host's side, by the backdoor, at the instant at which a
+//      member starts and has ended the op.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/abi/host_hal.hpp"
+#include "models/comm/workload.hpp"
+#include "models/config/machine_config.hpp"
+#include "models/events/fingerprint.hpp"
+#include "sw/kernels/kernel_table.hpp"
+#include "sw/runtime/pe_context.hpp"
+#include "sw/runtime/pe_runtime.hpp"
+
+namespace diecast::sw {
+
+/// What an op is planned from.
+struct op_request {
+  const comm::workload_op& op;  ///< fields as the schema says
+  const comm::group& members;   ///< of the op, in rank order; outlives the op
+  std::uint32_t index{};        ///< of the op among all ops of the workload
+  const config::machine_config& config;
+  machine_shape shape;
+  const kernel_table& kernels;
+  const std::vector<comm::pattern_entry>& patterns;
+};
+
+/// Edges between members that the op needs; none for an op without messages.
+struct op_wiring {
+  /// Ops of one strand and group with the same pattern share queue pairs: equal names, equal edges.
+  std::string pattern;
+  std::vector<comm::edge> edges;
+  std::vector<std::string> direction_names;  ///< from first_named on, for reports
+  comm::direction first_named{comm::first_custom};
+};
+
+class planned_op;
+
+/// All ops of a workload, for an op that refers to others.
+struct op_neighbors {
+  const comm::resolved_workload& workload;
+  /// Null when no op has this id.
+  std::function<planned_op*(const std::string& id)> find;
+  /// By index among all ops of the workload.
+  std::function<planned_op*(std::uint32_t index)> at;
+};
+
+/// What a member's firmware has while it runs an op.
+struct op_context {
+  pe_runtime& runtime;
+  std::uint32_t rank{};             ///< in the op's group
+  std::uint64_t iteration{};        ///< of the stream, from 0
+  const direction_map& directions;  ///< of the op's pattern; never empty
+  abi::address hbm{};               ///< of the op's HBM area on this PE's home port
+  [[nodiscard]] abi::hal& hal() const { return runtime.hal(); }
+};
+
+/// What the host has when a member starts or has ended an op.
+struct op_host {
+  abi::host_hal& host;  ///< of the member's SIP
+  std::uint32_t rank{};
+  std::uint64_t iteration{};
+  abi::address hbm{};
+  bool data{};                           ///< false: timing only; no bytes are stored or verified
+  events::run_fingerprint& fingerprint;  ///< of the run: verify adds what it has read
+};
+
+/// An op that has been checked and can run. Placed once, then run by any number of members and iterations.
+class planned_op {
+ public:
+  planned_op() = default;
+  planned_op(const planned_op&) = delete;
+  planned_op& operator=(const planned_op&) = delete;
+  virtual ~planned_op() = default;
+
+  [[nodiscard]] virtual op_wiring wiring() const { return {}; }
+  /// Called once, when every op of the workload is planned. Appends problems.
+  virtual void link(const op_neighbors&, std::vector<problem>&) {}
+  /// TCM the op needs on each member, from tcm() upwards.
+  [[nodiscard]] virtual std::uint64_t tcm_bytes() const { return 0; }
+  /// Its TCM and HBM are used by no other op: it needs them when it has ended (until the end of its
+  /// iteration).
+  [[nodiscard]] virtual bool keeps_memory() const { return false; }
+  /// It sends or receives tag-matched messages (sw/runtime/messaging.hpp). Every PE of the workload then
+  /// has a ring and a heap for them.
+  [[nodiscard]] virtual bool uses_messages() const { return false; }
+  /// HBM it needs on each member's home port.
+  [[nodiscard]] virtual std::uint64_t hbm_bytes() const { return 0; }
+  /// Called once, before anything runs. Offset of the op's TCM, the same on every member, and of its HBM in
+  /// each member's part of its port (op_context::hbm is the address).
+  void place(std::uint64_t tcm, std::uint64_t hbm) {
+    tcm_ = tcm;
+    hbm_ = hbm;
+    placed();
+  }
+  [[nodiscard]] std::uint64_t hbm_offset() const { return hbm_; }
+
+  virtual void run(const op_context& pe) const = 0;
+
+  virtual void prepare(const op_host&) {}
+  /// Not called without data.
+  /// Elements that are not as they must be; empty for an op with nothing to check.
+  [[nodiscard]] virtual std::optional<std::uint64_t> verify(const op_host&) { return std::nullopt; }
+
+  // For the results.
+  [[nodiscard]] virtual std::uint64_t bytes() const { return 0; }
+  [[nodiscard]] virtual std::string algorithm() const { return {}; }
+
+ protected:
+  [[nodiscard]] std::uint64_t tcm() const { return tcm_; }
+  virtual void placed() {}
+
+ private:
+  std::uint64_t tcm_{}, hbm_{};
+};
+
+struct op_kind {
+  comm::op_schema schema;
+  /// Throws user_error.
+  std::function<std::unique_ptr<planned_op>(const op_request&)> plan;
+  /// Rules that join ops; gets every op of the workload. May be null. Appends problems.
+  std::function<void(const comm::resolved_workload&, std::vector<problem>&)> check_all{};
+};
+
+using op_table = std::vector<op_kind>;
+
+/// Kinds built in: compute, delay, memory, and one kind per collective in `kernels`.
+[[nodiscard]] op_table builtin_ops(const kernel_table& kernels);
+
+/// Seed of the data of one op in one iteration.
+[[nodiscard]] std::uint64_t data_seed(const config::machine_config& config, std::uint32_t op,
+                                      std::uint64_t iteration);
+
+// --- the kinds, one file each ---------------------------------------------------------------------
+
+[[nodiscard]] op_kind compute_op();
+[[nodiscard]] op_kind delay_op();
+[[nodiscard]] op_kind memory_op();
+[[nodiscard]] op_kind collective_op(const std::string& collective);
+/// isend, irecv, wait, waitall, test, probe, mprobe, cancel, sendrecv.
+[[nodiscard]] std::vector<op_kind> message_ops();
+
+}  // namespace diecast::sw

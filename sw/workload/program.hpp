@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// A workload made ready for a machine, and how a PE runs its part of it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/comm/install_plan.hpp"
+#include "models/comm/workload.hpp"
+#include "models/config/machine_config.hpp"
+#include "sw/workload/op_kind.hpp"
+
+namespace diecast::sw {
+
+struct message_counts;
+
+/// One op of a strand on one PE.
+struct pe_step {
+  std::uint32_t op{};
+  std::optional<std::uint32_t> rank;  ///< empty: the PE is not in the op's group and passes over it
+  std::uint32_t directions{};         ///< index into pe_program::directions
+  abi::address hbm{};
+};
+
+struct pe_strand {
+  std::uint32_t stream{};
+  std::vector<pe_step> steps;
+};
+
+/// What one PE runs: each strand is a task.
+struct pe_program {
+  std::vector<pe_strand> strands;
+  std::vector<direction_map> directions;  ///< the first has no direction at all
+};
+
+/// Hears of the ops as members start and end them; times count from the launch's common start.
+class op_observer {
+ public:
+  op_observer() = default;
+  op_observer(const op_observer&) = delete;
+  op_observer& operator=(const op_observer&) = delete;
+  virtual ~op_observer() = default;
+  virtual void started(const pe_step& step, std::uint64_t iteration, sim_time at) = 0;
+  virtual void ended(const pe_step& step, std::uint64_t iteration, sim_time at) = 0;
+  /// What a PE's messages came to, when all its ops have ended.
+  virtual void messages(const message_counts&) {}
+};
+
+struct workload_tables {
+  const op_table& ops;
+  const kernel_table& kernels;
+  const std::vector<comm::pattern_entry>& patterns;
+};
+
+/// Not movable: ops refer to the groups.
+class workload_program {
+ public:
+  /// Plans every op, gives strands their memory and queue pairs, proves the install plan. Throws
+  /// user_error with every problem found.
+  workload_program(const comm::workload& w, const workload_tables& tables,
+                   const config::machine_config& config);
+  workload_program(const workload_program&) = delete;
+  workload_program& operator=(const workload_program&) = delete;
+
+  [[nodiscard]] const comm::resolved_workload& workload() const { return resolved_; }
+  [[nodiscard]] planned_op& op(std::uint32_t index) const { return *ops_.at(index); }
+  [[nodiscard]] const comm::install_plan& install() const { return install_; }
+  /// Null for a PE that takes no part.
+  [[nodiscard]] const pe_program* program_of(pe_coord pe) const;
+  /// "tp.E": stream and direction that a queue pair of a PE stands for.
+  [[nodiscard]] std::string direction_name(pe_coord pe, comm::direction queue_pair) const;
+
+  /// What a PE does with the launch; returns when its part is done. `only`: of one stream, as if the file
+  /// had no other.
+  void run(abi::hal& hal, const runtime_options& options, op_observer& observer,
+           std::optional<std::uint32_t> only = {}) const;
+
+ private:
+  class builder;
+
+  comm::resolved_workload resolved_;
+  std::vector<std::unique_ptr<planned_op>> ops_;
+  comm::install_plan install_;
+  std::map<pe_coord, pe_program> programs_;
+  std::map<std::pair<pe_coord, comm::direction>, std::string> names_;
+};
+
+}  // namespace diecast::sw

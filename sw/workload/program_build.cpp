@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a workload to programs: ops planned, memory and queue pairs given to strands.
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+#include <tuple>
+
+#include "models/comm/pairing.hpp"
+#include "sw/workload/program.hpp"
+
+namespace diecast::sw {
+namespace {
+
+/// Queue pairs that one strand, group and pattern own, and the directions they stand for.
+struct communicator {
+  std::string label;
+  std::vector<std::string> direction_names;
+  comm::direction first_named{};
+  std::vector<comm::queue_pair_half> halves;
+  std::map<pe_coord, direction_map> queue_pairs;
+};
+
+/// One memory of every PE, as the strands share it.
+struct memory_plan {
+  std::vector<std::uint64_t> offset;  ///< by op
+  std::uint64_t end{};
+  std::uint32_t highest{};  ///< strand
+};
+
+std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+std::string logical_name(const communicator& c, comm::direction d) {
+  const std::size_t named = d - std::size_t{c.first_named};
+  return d >= c.first_named && named < c.direction_names.size() ? c.direction_names[named]
+                                                                : comm::direction_name(d);
+}
+
+}  // namespace
+
+class workload_program::builder {
+ public:
+  builder(workload_program& into, const workload_tables& tables, const config::machine_config& config)
+      : into_(into), tables_(tables), config_(config) {}
+
+  void run() {
+    plan_ops();
+    stop_if_broken();
+    place_memory();
+    wire();
+    stop_if_broken();
+    make_programs();
+  }
+
+ private:
+  using key = std::tuple<std::uint32_t, std::string, std::string>;  // strand, group, pattern
+
+  void plan_ops();
+  void stop_if_broken() {
+    if (!problems_.empty()) throw user_error(std::move(problems_));
+  }
+  memory_plan stack_strands(std::uint64_t (planned_op::*need)() const) const;
+  std::uint64_t stack_ops(const comm::strand& s, std::uint64_t (planned_op::*need)() const, memory_plan& m,
+                          std::uint64_t base) const;
+  void place_memory();
+  void check_hbm(std::uint64_t bytes);
+  void wire();
+  void connect(std::uint32_t op);
+  std::vector<comm::edge> number_queue_pairs();
+  void make_programs();
+  abi::address hbm_of(pe_coord pe, const planned_op& op) const;
+  pe_step step_of(pe_coord pe, std::uint32_t op, pe_program& program) const;
+
+  workload_program& into_;
+  const workload_tables& tables_;
+  const config::machine_config& config_;
+  std::vector<problem> problems_;
+  std::vector<communicator> communicators_;
+  std::map<key, std::size_t> known_;
+  std::vector<std::optional<std::size_t>> communicator_of_;  ///< by op
+  std::uint64_t tcm_end_{}, hbm_end_{};
+  std::optional<comm::message_install> messages_;
+};
+
+void workload_program::builder::plan_ops() {
+  const auto& resolved = into_.resolved_;
+  for (std::uint32_t i = 0; i < resolved.ops.size(); ++i) {
+    const comm::resolved_op& r = resolved.ops[i];
+    const auto kind = std::find_if(tables_.ops.begin(), tables_.ops.end(),
+                                   [&r](const op_kind& k) { return k.schema.name == r.op->kind; });
+    if (kind == tables_.ops.end()) throw std::logic_error("no kind of op " + r.op->kind);
+    into_.ops_.push_back(nullptr);
+    try {
+      into_.ops_.back() =
+          kind->plan({*r.op, r.members, i, config_, config_.shape(), tables_.kernels, tables_.patterns});
+    } catch (const user_error& e) {
+      for (problem p : e.problems()) {
+        if (!p.where.starts_with(r.op->where)) p.where = r.op->where + ": " + p.where;
+        problems_.push_back(std::move(p));
+      }
+    }
+  }
+  if (!problems_.empty()) return;
+  const op_neighbors all{resolved,
+                         [this](const std::string& id) -> planned_op* {
+                           for (std::uint32_t i = 0; i < into_.ops_.size(); ++i) {
+                             if (into_.resolved_.ops[i].op->id == id) return into_.ops_[i].get();
+                           }
+                           return nullptr;
+                         },
+                         [this](std::uint32_t i) { return into_.ops_.at(i).get(); }};
+  for (const auto& op : into_.ops_) op->link(all, problems_);
+  for (const op_kind& k : tables_.ops) {
+    if (k.check_all) k.check_all(resolved, problems_);
+  }
+}
+
+/// Ops that keep their memory lie side by side above what the others use in turn. Returns the end.
+std::uint64_t workload_program::builder::stack_ops(const comm::strand& s,
+                                                   std::uint64_t (planned_op::*need)() const, memory_plan& m,
+                                                   std::uint64_t base) const {
+  std::uint64_t shared = 0;
+  for (const std::uint32_t op : s.ops) {
+    m.offset[op] = base;
+    if (!into_.ops_[op]->keeps_memory()) shared = std::max(shared, aligned(((*into_.ops_[op]).*need)()));
+  }
+  std::uint64_t end = base + shared;
+  for (const std::uint32_t op : s.ops) {
+    if (!into_.ops_[op]->keeps_memory()) continue;
+    m.offset[op] = end;
+    end += aligned(((*into_.ops_[op]).*need)());
+  }
+  return end;
+}
+
+/// Puts every strand above those before it that have a PE in common; others may lie at the same place.
+memory_plan workload_program::builder::stack_strands(std::uint64_t (planned_op::*need)() const) const {
+  memory_plan m;
+  m.offset.resize(into_.ops_.size());
+  std::map<pe_coord, std::uint64_t> ends;
+  for (std::uint32_t i = 0; i < into_.resolved_.strands.size(); ++i) {
+    const comm::strand& s = into_.resolved_.strands[i];
+    const auto& members = into_.resolved_.streams[s.stream].members.members;
+    std::uint64_t base = 0;
+    for (const pe_coord pe : members) base = std::max(base, ends[pe]);
+    const std::uint64_t end = stack_ops(s, need, m, base);
+    for (const pe_coord pe : members) ends[pe] = end;
+    if (end <= m.end) continue;
+    m.end = end;
+    m.highest = i;
+  }
+  return m;
+}
+
+void workload_program::builder::place_memory() {
+  const memory_plan tcm = stack_strands(&planned_op::tcm_bytes);
+  const memory_plan hbm = stack_strands(&planned_op::hbm_bytes);
+  tcm_end_ = tcm.end;
+  hbm_end_ = hbm.end;
+  const auto& ops = into_.ops_;
+  if (std::any_of(ops.begin(), ops.end(), [](const auto& op) { return op->uses_messages(); })) {
+    messages_ = comm::plan_messages(config_, into_.resolved_.participants, tcm.end);
+    tcm_end_ += aligned(messages_->bytes());
+  }
+  const std::uint64_t room = config_.pe.tcm_kib * 1024;
+  if (messages_ && tcm.end <= room && tcm_end_ > room) {
+    problems_.push_back({"tag_match.ring_messages",
+                         fmt::format("rings for {} peers and the heap (tag_match.heap_kib) do not fit beside "
+                                     "the tensors into the TCM of a PE (pe.tcm_kib)",
+                                     messages_->pes.size()),
+                         fmt::format("{} bytes", tcm_end_), fmt::format("at most {} bytes", room)});
+  }
+  if (tcm.end > room) {
+    const comm::strand& s = into_.resolved_.strands[tcm.highest];
+    problems_.push_back({into_.resolved_.streams[s.stream].stream->where,
+                         "the tensors of the ops that may run at one time do not fit the TCM of a PE "
+                         "(pe.tcm_kib)",
+                         fmt::format("{} bytes", tcm.end), fmt::format("at most {} bytes", room)});
+  }
+  check_hbm(hbm.end);
+  stop_if_broken();
+  for (std::uint32_t i = 0; i < into_.ops_.size(); ++i) into_.ops_[i]->place(tcm.offset[i], hbm.offset[i]);
+}
+
+/// The PEs of a port share it in equal slices, below the receive rings if those lie in HBM.
+void workload_program::builder::check_hbm(std::uint64_t bytes) {
+  if (bytes == 0) return;
+  const std::uint64_t sharers = (config_.cube.pes + config_.hbm.ports - 1) / config_.hbm.ports;
+  const std::uint64_t rings = config_.ipcq.rings == config::buffer_kind::hbm
+                                  ? config_.ipcq.queue_pairs * config_.ipcq.n_slots * config_.ipcq.slot_bytes
+                                  : 0;
+  const std::uint64_t room = config_.hbm.port_mib * 1024 * 1024;
+  if ((bytes + rings) * sharers <= room) return;
+  problems_.push_back({"hbm.port_mib", "the HBM areas of the PEs of a port do not fit it",
+                       fmt::format("{} x {} bytes", sharers, bytes + rings),
+                       fmt::format("at most {} bytes", room)});
+}
+
+abi::address workload_program::builder::hbm_of(pe_coord pe, const planned_op& op) const {
+  if (op.hbm_bytes() == 0) return 0;
+  const std::uint64_t pes = config_.cube.pes, ports = config_.hbm.ports;
+  const auto port = static_cast<std::uint32_t>(pe.pe.value * ports / pes);
+  const std::uint64_t first = (port * pes + ports - 1) / ports;  // the lowest PE of this port
+  const std::uint64_t offset = (pe.pe.value - first) * hbm_end_ + op.hbm_offset();
+  return abi::encode({pe.sip, pe.cube, abi::region::hbm, port, offset});
+}
+
+void workload_program::builder::connect(std::uint32_t op) {
+  const comm::resolved_op& r = into_.resolved_.ops[op];
+  const op_wiring wiring = into_.ops_[op]->wiring();
+  if (wiring.edges.empty()) return;
+  const key k{r.strand, r.group_name, wiring.pattern};
+  const auto [at, fresh] = known_.emplace(k, communicators_.size());
+  communicator_of_[op] = at->second;
+  if (!fresh) return;
+  communicator c;
+  c.label = into_.resolved_.streams[r.stream].stream->name;
+  c.direction_names = wiring.direction_names;
+  c.first_named = wiring.first_named;
+  std::vector<problem> found;
+  c.halves = comm::pair_directions(wiring.edges, found);
+  for (problem& p : found) {
+    p.where = r.op->where + ": " + p.where;
+    problems_.push_back(std::move(p));
+  }
+  communicators_.push_back(std::move(c));
+}
+
+/// Gives every direction in use at a PE its next free queue pair; the edges between queue pairs.
+std::vector<comm::edge> workload_program::builder::number_queue_pairs() {
+  std::map<pe_coord, comm::direction> next;
+  std::vector<comm::edge> edges;
+  for (communicator& c : communicators_) {
+    for (const comm::queue_pair_half& h : c.halves) {
+      direction_map& map = c.queue_pairs[h.owner];
+      if (h.dir >= map.size()) map.resize(std::size_t{h.dir} + 1, comm::no_direction);
+      if (map[h.dir] != comm::no_direction) continue;
+      map[h.dir] = next[h.owner]++;
+      into_.names_[{h.owner, map[h.dir]}] = c.label + "." + logical_name(c, h.dir);
+    }
+    for (const comm::queue_pair_half& h : c.halves) {
+      if (h.rx) continue;
+      edges.push_back({h.owner, c.queue_pairs.at(h.owner).at(h.dir), h.peer, false,
+                       c.queue_pairs.at(h.peer).at(h.peer_dir)});
+    }
+  }
+  return edges;
+}
+
+void workload_program::builder::wire() {
+  communicator_of_.resize(into_.ops_.size());
+  for (std::uint32_t i = 0; i < into_.ops_.size(); ++i) connect(i);
+  stop_if_broken();
+  into_.install_ = comm::build_install_plan(number_queue_pairs(), comm::options_from(config_, tcm_end_));
+  into_.install_.messages = messages_;
+}
+
+pe_step workload_program::builder::step_of(pe_coord pe, std::uint32_t op, pe_program& program) const {
+  const comm::resolved_op& r = into_.resolved_.ops[op];
+  pe_step step;
+  step.op = op;
+  const auto& members = r.members.members;
+  const auto at = std::find(members.begin(), members.end(), pe);
+  if (at == members.end()) return step;
+  step.rank = static_cast<std::uint32_t>(at - members.begin());
+  step.hbm = hbm_of(pe, *into_.ops_[op]);
+  if (!communicator_of_[op]) return step;
+  const auto& maps = communicators_[*communicator_of_[op]].queue_pairs;
+  const auto map = maps.find(pe);
+  if (map == maps.end()) return step;
+  const auto same = std::find(program.directions.begin(), program.directions.end(), map->second);
+  step.directions = static_cast<std::uint32_t>(same - program.directions.begin());
+  if (same == program.directions.end()) program.directions.push_back(map->second);
+  return step;
+}
+
+void workload_program::builder::make_programs() {
+  for (const comm::strand& s : into_.resolved_.strands) {
+    for (const pe_coord pe : into_.resolved_.streams[s.stream].members.members) {
+      pe_program& program = into_.programs_[pe];
+      if (program.directions.empty()) program.directions.push_back({comm::no_direction});
+      pe_strand strand{s.stream, {}};
+      for (const std::uint32_t op : s.ops) strand.steps.push_back(step_of(pe, op, program));
+      program.strands.push_back(std::move(strand));
+    }
+  }
+}
+
+workload_program::workload_program(const comm::workload& w, const workload_tables& tables,
+                                   const config::machine_config& config)
+    : resolved_(comm::resolve(w, config.shape())) {
+  builder(*this, tables, config).run();
+}
+
+}  // namespace diecast::sw

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// A PE's part of a workload: a task per strand, flags in its own memory for what has ended.
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "sw/runtime/messaging.hpp"
+#include "sw/workload/program.hpp"
+
+namespace diecast::sw {
+namespace {
+
+class pe_run {
+ public:
+  pe_run(const workload_program& w, const pe_program& program, abi::hal& hal, const runtime_options& options,
+         op_observer& observer, std::optional<std::uint32_t> only)
+      : workload_(w),
+        program_(program),
+        start_(hal.now()),
+        runtime_(hal, options),
+        observer_(observer),
+        only_(only),
+        ended_(w.workload().ops.size()),
+        ended_in_stream_(w.workload().streams.size()) {}
+
+  void run() {
+    // A PE answers its peers' messages from its first instant on, whatever its own ops are.
+    if (workload_.install().messages) (void)messaging_of(runtime_);
+    runtime_.begin();
+    std::vector<std::function<void()>> tasks;
+    for (const pe_strand& s : program_.strands) {
+      if (!only_ || *only_ == s.stream) tasks.push_back([this, &s] { run_strand(s); });
+    }
+    runtime_.tasks().run(tasks);
+    if (workload_.install().messages) {
+      messaging_of(runtime_).finish();
+      observer_.messages(messaging_of(runtime_).counts());
+    }
+  }
+
+ private:
+  void run_strand(const pe_strand& s) {
+    const std::uint64_t repeat = workload_.workload().streams[s.stream].stream->repeat;
+    for (std::uint64_t iteration = 0; iteration < repeat; ++iteration) {
+      for (const pe_step& step : s.steps) {
+        const auto ready = [this, &s, &step, iteration] { return may_start(s.stream, step.op, iteration); };
+        if (!ready()) runtime_.tasks().block(ready);
+        if (step.rank) run_step(step, iteration);
+        ++ended_[step.op];
+        ++ended_in_stream_[s.stream];
+      }
+    }
+  }
+
+  [[nodiscard]] bool may_start(std::uint32_t stream, std::uint32_t op, std::uint64_t iteration) const {
+    const auto& resolved = workload_.workload();
+    if (ended_in_stream_[stream] < iteration * resolved.streams[stream].ops.size()) return false;
+    const auto& after = resolved.ops[op].after;
+    return std::all_of(after.begin(), after.end(), [&](std::uint32_t a) {
+      return ended_[a] > iteration || (only_ && resolved.ops[a].stream != *only_);
+    });
+  }
+
+  void run_step(const pe_step& step, std::uint64_t iteration) {
+    abi::hal& hal = runtime_.hal();
+    hal.mark_step({workload_.workload().ops[step.op].op->id, static_cast<std::uint32_t>(iteration)});
+    observer_.started(step, iteration, hal.now() - start_);
+    workload_.op(step.op).run(
+        {runtime_, *step.rank, iteration, program_.directions[step.directions], step.hbm});
+    observer_.ended(step, iteration, hal.now() - start_);
+  }
+
+  const workload_program& workload_;
+  const pe_program& program_;
+  sim_time start_;
+  pe_runtime runtime_;
+  op_observer& observer_;
+  std::optional<std::uint32_t> only_;
+  std::vector<std::uint64_t> ended_;            ///< iterations of each op that have ended on this PE
+  std::vector<std::uint64_t> ended_in_stream_;  ///< ops that have, over all iterations
+};
+
+}  // namespace
+
+const pe_program* workload_program::program_of(pe_coord pe) const {
+  const auto found = programs_.find(pe);
+  return found == programs_.end() ? nullptr : &found->second;
+}
+
+std::string workload_program::direction_name(pe_coord pe, comm::direction queue_pair) const {
+  const auto found = names_.find({pe, queue_pair});
+  return found == names_.end() ? comm::direction_name(queue_pair) : found->second;
+}
+
+void workload_program::run(abi::hal& hal, const runtime_options& options, op_observer& observer,
+                           std::optional<std::uint32_t> only) const {
+  const pe_program* const program = program_of(hal.self());
+  if (program != nullptr) pe_run(*this, *program, hal, options, observer, only).run();
+}
+
+}  // namespace diecast::sw

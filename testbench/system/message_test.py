@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Point-to-point ops of workloads: shipped examples, errors before the run, counters, determinism."""
+import json
+
+import harness
+
+EXAMPLES = harness.ROOT / "platforms" / "workloads"
+
+
+class Messages(harness.Case):
+    def run_example(self, name, *more, expect=0):
+        rows = self.result(*harness.SMALL, "--workload", EXAMPLES / name, *more, expect=expect)["runs"]
+        self.assertEqual(len(rows), 1)
+        if expect == 0:
+            self.assert_verified(rows[0])
+        return rows[0]
+
+    def workload(self, *ops, ranks=4):
+        body = {"groups": {"g": {"ranks": "pe", "list": list(range(ranks))}},
+                "streams": [{"name": "s", "on": "g", "ops": list(ops)}]}
+        return self.file("w.json", json.dumps(body))
+
+    def refused(self, expected, *ops):
+        done = self.run_pod(*harness.SMALL, "--workload", self.workload(*ops), expect=2)
+        self.assertIn(expected, done.stderr)
+
+    def test_halo_exchange_is_matched_by_the_units(self):
+        row = self.run_example("halo_exchange.json")
+        stats = row["stats"]
+        self.assertEqual(stats["tag_posted"], 16 * 4 * 4)
+        self.assertEqual(stats["tag_matched_in_hardware"] + stats["tag_matched_in_software"], 16 * 4 * 4)
+        self.assertGreater(stats["tag_matched_in_hardware"], 16 * 4 * 3)
+
+    def test_unexpected_flood_goes_through_the_heap(self):
+        row = self.run_example("unexpected_flood.json")
+        self.assertGreater(row["stats"]["tag_copied_out"], 0)
+        self.assertGreater(row["stats"]["tag_unexpected_eager"], 0)
+        self.assertGreater(row["stats"]["tag_unexpected_rndv"], 0)
+
+    def test_mutual_flood_with_a_ring_of_one_finishes(self):
+        for entries in (0, 2, 16):
+            row = self.run_example("mutual_flood.json",
+                                   *harness.sets("tag_match.ring_messages=1", f"tag_match.entries={entries}"))
+            self.assertTrue(all(stream["finished"] for stream in row["streams"]))
+            self.assertLessEqual(row["stats"]["tag_ring_most_slots"], 8)
+
+    def test_same_picoseconds_whatever_the_build_order(self):
+        rows = [self.run_example("mutual_flood.json",
+                                 *harness.sets(f"sim.build_order={order}", "sim.links_as_bytes=true"))
+                for order in ("forward", "reverse", "shuffle:3")]
+        for other in rows[1:]:
+            self.assertEqual(other["time_ns"], rows[0]["time_ns"])
+            self.assertEqual(other["fingerprint"], rows[0]["fingerprint"])
+            self.assertEqual(other["ops"], rows[0]["ops"])
+
+    def test_between_sips(self):
+        """PEs 0 and 15 are in different SIPs of the small pod."""
+        body = {"groups": {"far": {"ranks": "pe", "list": [0, 15]}},
+                "streams": [{"name": "s", "on": "far", "repeat": 3, "ops": [
+                    {"op": "sendrecv", "shift": 1, "tag": 5, "bytes": 512},
+                    {"op": "sendrecv", "shift": 1, "tag": 6, "bytes": "40KiB"}]}]}
+        rows = self.result(*harness.SMALL, "--workload", self.file("w.json", json.dumps(body)))["runs"]
+        self.assert_verified(rows[0])
+        self.assertEqual(rows[0]["stats"]["tag_sent_eager"], 6)
+        self.assertEqual(rows[0]["stats"]["tag_sent_rndv"], 6)
+
+    def test_probe_mprobe_test_and_cancel(self):
+        ops = [{"id": "a", "op": "isend", "shift": 1, "tag": 1, "bytes": 64},
+               {"id": "never", "op": "irecv", "peer": "ANY", "tag": 77, "bytes": 64},
+               {"op": "probe", "peer": "ANY", "tag": 1},
+               {"op": "mprobe", "peer": "ANY", "tag": "ANY", "bytes": 64},
+               {"op": "test", "for": ["a"]},
+               {"op": "cancel", "for": ["never"]},
+               {"op": "waitall"}]
+        row = self.result(*harness.SMALL, "--workload", self.workload(*ops))["runs"][0]
+        self.assert_verified(row)
+        self.assertEqual(row["stats"]["tag_cancelled"], 4)
+
+    def test_errors_are_found_before_the_run(self):
+        send = {"id": "a", "op": "isend", "peer": 1, "tag": 1, "bytes": 64}
+        self.refused("ops[0].peer: is no rank of the op's group (value 4; expected less than 4)",
+                     {**send, "peer": 4})
+        self.refused("does not receive what is sent to it (value 4 messages, 0 receives", send, {"op": "waitall"})
+        self.refused("says in one way who the peer is", {**send, "shift": 1})
+        self.refused("names no op that leaves a request open (value b;", send, {"op": "wait", "for": ["b"]})
+        self.refused("does not hold the ranks of the op's group (value [3, 1]; expected",
+                     {"op": "sendrecv", "toward": "east", "grid": [3, 1], "tag": 1, "bytes": 64})
+        self.refused("tag", {**send, "tag": 1 << 32})
+
+    def test_a_receive_without_its_tag_is_a_named_deadlock(self):
+        ops = [{"id": "a", "op": "isend", "shift": 1, "tag": 1, "bytes": 64},
+               {"id": "b", "op": "irecv", "peer": "ANY", "tag": 2, "bytes": 64}, {"op": "waitall"}]
+        done = self.run_pod(*harness.SMALL, "--workload", self.workload(*ops), expect=3)
+        self.assertIn("receive from any rank of communicator 0, tag 2", done.stderr + done.stdout)
+
+    def test_a_message_longer_than_its_receive_is_an_error(self):
+        ops = [{"id": "a", "op": "isend", "shift": 1, "tag": 1, "bytes": 128},
+               {"id": "b", "op": "irecv", "peer": "ANY", "tag": 1, "bytes": 64}, {"op": "waitall"}]
+        done = self.run_pod(*harness.SMALL, "--workload", self.workload(*ops), expect=None)
+        self.assertNotEqual(done.code, 0)
+        self.assertIn("message of 128 bytes", done.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Workloads: streams side by side, verified op by op; slowdown; what is wrong is said before the run."""
+import json
+
+import harness
+
+EXAMPLES = harness.ROOT / "platforms" / "workloads"
+PARALLEL = EXAMPLES / "tensor_and_data_parallel.json"
+
+
+class Streams(harness.Case):
+    def workload(self, streams, groups=None, name="w.json"):
+        """A workload file of this test."""
+        body = {"streams": streams}
+        if groups is not None:
+            body["groups"] = groups
+        return self.file(name, json.dumps(body))
+
+    def run_workload(self, path, *more):
+        """The only row of a verified workload."""
+        rows = self.result(*harness.SMALL, "--workload", path, *more)["runs"]
+        self.assertEqual(len(rows), 1)
+        self.assert_verified(rows[0])
+        return rows[0]
+
+
+class Workload(Streams):
+    def test_shipped_example_verifies_and_slows_down(self):
+        row = self.run_workload(PARALLEL, "--isolate")
+        self.assertEqual(row["collective"], "workload")
+        self.assertEqual([s["name"] for s in row["streams"]], ["tp0", "tp1", "tp2", "tp3", "dp", "weights"])
+        for stream in row["streams"]:
+            self.assertIs(stream["finished"], True)
+            self.assertIs(stream["verified"], True)
+            self.assertGreater(stream["slowdown"], 1.0, stream["name"])
+            self.assertAlmostEqual(stream["slowdown"], stream["time_ns"] / stream["isolated_ns"], places=9)
+        collectives = [op for op in row["ops"] if op["op"] == "all_reduce"]
+        self.assertEqual(len(collectives), 9)
+        for op in row["ops"]:
+            self.assertLessEqual(op["start_ns"], op["end_ns"])
+            self.assertIs(op["verified"], None if op["op"] == "compute" else True)
+        self.assertGreaterEqual(row["time_ns"], max(op["end_ns"] for op in row["ops"]))
+
+    def test_one_collective_takes_what_it_takes_alone(self):
+        """A workload of one all-reduce costs what --collective does, within the op's own bookkeeping."""
+        alone = self.one(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "16KiB")
+        path = self.workload([{"on": "all", "ops": [{"op": "all_reduce", "bytes": "16KiB", "algorithm": "ring_1d"}]}],
+                             {"all": {"ranks": "pe"}})
+        row = self.run_workload(path)
+        self.assertEqual(row["time_ns"], alone["time_ns"])
+
+    def test_same_picoseconds_whatever_the_build_order(self):
+        rows = [self.run_workload(PARALLEL, *harness.sets(f"sim.build_order={order}"))
+                for order in ("forward", "reverse", "shuffle:7")]
+        for other in rows[1:]:
+            self.assertEqual(other["ops"], rows[0]["ops"])
+            self.assertEqual(other["fingerprint"], rows[0]["fingerprint"])
+            self.assertEqual(other["time_ns"], rows[0]["time_ns"])
+
+    def test_other_seeds_are_other_data(self):
+        prints = {self.run_workload(PARALLEL, "--seed", seed)["fingerprint"] for seed in (1, 2)}
+        self.assertEqual(len(prints), 2)
+
+    def test_after_lets_ops_run_side_by_side(self):
+        ops = [{"id": "copy", "op": "memory", "bytes": "64KiB"},
+               {"id": "reduce", "op": "all_reduce", "bytes": "8KiB", "after": []},
+               {"id": "end", "op": "all_reduce", "bytes": "1KiB", "after": ["copy", "reduce"]}]
+        row = self.run_workload(self.workload([{"name": "s", "on": [0, 1, 2], "repeat": 2, "ops": ops}]))
+        by_id = {(op["id"], op["iteration"]): op for op in row["ops"]}
+        for i in (0, 1):
+            self.assertLess(by_id["reduce", i]["start_ns"], by_id["copy", i]["end_ns"])
+            self.assertGreater(by_id["end", i]["end_ns"],
+                               max(by_id["reduce", i]["end_ns"], by_id["copy", i]["end_ns"]))
+
+    def test_delay_and_compute_take_their_time(self):
+        ops = [{"id": "d", "op": "delay", "ns": 1234}, {"id": "c", "op": "compute", "cycles": 777}]
+        row = self.result(*harness.SMALL, "--workload", self.workload([{"on": [5], "ops": ops}]))["runs"][0]
+        self.assertEqual(row["status"], "ok")
+        self.assertIs(row["verified"], None)
+        times = {op["id"]: op["end_ns"] - op["start_ns"] for op in row["ops"]}
+        look = 7  # pe.register_cycles: the core looks at its event register when the timer has woken it
+        self.assertEqual(times, {"d": 1234 + look, "c": 777})
+
+    def test_memory_traffic_reaches_hbm(self):
+        def packets(**op):
+            path = self.workload([{"on": [0], "ops": [dict({"op": "memory", "bytes": "96KiB"}, **op)]}])
+            return self.run_workload(path)["stats"]["packets"]
+        within_tcm = packets(where="tcm")
+        for fraction in (0, 0.5, 1):
+            self.assertGreater(packets(where="hbm", read_fraction=fraction), within_tcm + 90)
+
+    def test_no_data_keeps_the_time(self):
+        timed = self.result(*harness.SMALL, "--workload", PARALLEL, "--no-data")["runs"][0]
+        self.assertIs(timed["verified"], None)
+        self.assertEqual(timed["time_ns"], self.run_workload(PARALLEL)["time_ns"])
+
+    def test_a_queue_pair_is_named_after_its_stream(self):
+        self.run_pod(*harness.SMALL, "--workload", PARALLEL, "--out", "out", "--quiet")
+        text = (self.folder / "out" / "ipcq.csv").read_text()
+        for stream in ("tp0.E", "tp3.W", "dp.E"):
+            self.assertIn(f",{stream},", text)
+
+    def test_table(self):
+        text = self.run_pod(*harness.SMALL, "--workload", PARALLEL, "--isolate").stdout
+        self.assertRegex(text, r"dp +4 +1 .* yes")
+        self.assertRegex(text, r"gradients +0 +all_reduce +ring_1d +65536 .* yes")
+
+
+class Stragglers(Streams):
+    def test_a_late_pe_delays_everybody(self):
+        one = ("--algorithm", "ring_1d", "--bytes", "4KiB")
+        prompt = self.one(*harness.SMALL, *one)["time_ns"]
+        late = self.one(*harness.SMALL, *one,
+                        *harness.sets("ccl.start_delays=pod.sip0.cube_1_0.pe2=5000"))["time_ns"]
+        self.assertGreater(late, prompt + 4000)
+        self.assertLess(late, 2 * prompt + 5000)
+
+    def test_the_last_match_counts(self):
+        path = self.workload([{"on": [0, 1], "ops": [{"id": "c", "op": "compute", "cycles": 10}]}])
+        delays = "ccl.start_delays=pod.*=900,pod.sip0.cube_0_0.pe1=100.5"
+        row = self.result(*harness.SMALL, "--workload", path, *harness.sets(delays))["runs"][0]
+        look = 7  # pe.register_cycles: the core looks at its event register when the timer has woken it
+        self.assertEqual(row["ops"][0]["start_ns"], 101 + look)
+        self.assertEqual(row["ops"][0]["end_ns"], 910 + look)
+
+    def test_a_delay_of_nobody_is_an_error(self):
+        done = self.run_pod(*harness.SMALL, *harness.sets("ccl.start_delays=pod.sip7.*=5"), expect=2)
+        self.assertIn("ccl.start_delays", done.stderr)
+        self.assertIn("names no PE of this machine", done.stderr)
+
+    def test_nonsense_is_an_error(self):
+        for value in ("x", "a=", "a=-1", "a=1,", "a=1e5"):
+            self.run_pod(*harness.SMALL, *harness.sets(f"ccl.start_delays={value}"), expect=2)
+
+
+class Errors(Streams):
+    def fails(self, path, *words, more=()):
+        done = self.run_pod(*harness.SMALL, "--workload", path, *more, expect=2)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+    def test_everything_wrong_is_said_at_once(self):
+        ops = [{"op": "all_reduc", "bytes": 4}, {"op": "all_reduce"}, {"op": "all_reduce", "bytes": -4},
+               {"op": "memory", "bytes": 4, "read_fraction": 1.5}, {"op": "delay", "ns": 1, "nanos": 2}, 7]
+        path = self.workload([{"on": [0], "ops": ops}, {"ops": []}], {"g": {"ranks": "node"}})
+        self.fails(path, "streams[0].ops[0].op: no such op; did you mean all_reduce? (value all_reduc",
+                   "streams[0].ops[1].bytes: is missing", "streams[0].ops[2].bytes: wrong type (value -4",
+                   "streams[0].ops[3].read_fraction: value out of range (value 1.5; expected a number from 0 to 1)",
+                   "streams[0].ops[4].nanos: unknown key", "streams[0].ops[5]: wrong type (value 7",
+                   "streams[1].on: is missing", "streams[1].ops: is empty", "groups.g.ranks: no such rank set")
+
+    def test_syntax_and_files(self):
+        self.fails(self.file("bad.json", "{ \"streams\": [ }"), "bad.json")
+        self.fails(self.file("twice.json", '{"streams": [], "streams": []}'), "streams", "duplicate")
+        self.fails(self.file("empty.json", '{"streams": []}'), "nothing to run")
+        self.fails(self.folder / "none.json", "--workload: cannot be read")
+
+    def test_ranks_cycles_and_dependencies(self):
+        reduce = {"op": "all_reduce", "bytes": 64}
+        self.fails(self.workload([{"on": [0, 16], "ops": [reduce]}]), "streams[0].on[1]: no such rank (value 16")
+        self.fails(self.workload([{"on": "tp", "ops": [reduce]}]), "streams[0].on: no such group (value tp")
+        cycle = [dict(reduce, id="a", after=["b"]), dict(reduce, id="b")]
+        self.fails(self.workload([{"on": [0], "ops": cycle}]), "ops wait for each other", "a after b after a")
+        missing = [{"on": [0, 1], "ops": [dict(reduce, group="g")]}]
+        self.fails(self.workload(missing, {"g": {"list": [1, 2]}}), "streams[0].ops[0].group: a member of the "
+                   "group is missing: pod.sip0.cube_0_0.pe2 does not run stream stream0")
+
+    def test_what_an_op_cannot_do(self):
+        self.fails(self.workload([{"on": [0, 1], "ops": [{"op": "all_reduce", "bytes": 3}]}]),
+                   "streams[0].ops[0].bytes: not a whole number of f16 elements (value 3")
+        self.fails(self.workload([{"on": [0, 1], "ops": [{"op": "all_reduce", "bytes": 4, "algorithm": "rings"}]}]),
+                   "streams[0].ops[0].algorithm: no such all_reduce algorithm (value rings")
+        self.fails(self.workload([{"on": [0], "ops": [{"op": "compute"}]}]), "either cycles or ns")
+        self.fails(self.workload([{"on": [0], "ops": [{"op": "all_reduce", "bytes": "1GiB"}]}]), "pe.tcm_kib")
+        many = [{"on": [0, 1], "ops": [{"op": "all_reduce", "bytes": 4}]}] * 9
+        self.fails(self.workload([dict(s, name=f"s{i}") for i, s in enumerate(many)]),
+                   "ipcq.queue_pairs is too small", "at least 18")
+
+    def test_flags_that_have_no_meaning(self):
+        self.fails(PARALLEL, "--bytes: has no meaning", "--iters: has no meaning",
+                   more=("--bytes", "4KiB", "--iters", "2"))
+        self.run_pod(*harness.SMALL, "--isolate", expect=2)
+
+
+if __name__ == "__main__":
+    harness.main()
