@@ -22,6 +22,8 @@ struct runtime_options {
   bool poll{};                     ///< poll instead of sleeping
   std::uint64_t task_stack_bytes{65536};
   std::uint64_t tcm_base{};  ///< physical address of this PE's TCM
+  bool split_sendrecv{};     ///< comm.sendrecv: exchange as isend, irecv and waitall
+  bool cache_monitor{true};  ///< comm.mr_cache_monitor
   /// Longest piece of a computation between two turns of the other tasks.
   std::uint64_t quantum_cycles{200};
   config::tag_match_block tag_match;
