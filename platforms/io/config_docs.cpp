@@ -10,6 +10,7 @@
 #include "models/config/field.hpp"
 #include "models/config/overrides.hpp"
 #include "platforms/io/ccl_json.hpp"
+#include "platforms/io/config_faults.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -92,7 +93,7 @@ std::string config_markdown() {
     page += fmt::format("| `{}` | {} | {} |\n", k.name, cell(config::override_expectation(k)), k.description);
   }
   page += ccl_tables_markdown();
-  return page;
+  return page + faults_markdown();
 }
 
 std::string registers_markdown() {

@@ -7,6 +7,7 @@
 #include "models/config/overrides.hpp"
 #include "models/config/text.hpp"
 #include "platforms/io/ccl_json.hpp"
+#include "platforms/io/config_faults.hpp"
 
 namespace diecast::platforms {
 namespace fs = std::filesystem;
@@ -30,9 +31,9 @@ std::optional<field_value> to_links(const json_array& items) {
   return links;
 }
 
-/// The node as a value of the field's type; empty when the type is wrong. A whole number is also a
-/// real one; nothing else converts.
-std::optional<field_value> convert(const field& f, const json_node& node) {
+}  // namespace
+
+std::optional<field_value> convert_node(const field& f, const json_node& node) {
   const auto* const n = std::get_if<std::uint64_t>(&node.value);
   switch (f.type) {
     case field_type::boolean:
@@ -63,6 +64,8 @@ std::optional<field_value> convert(const field& f, const json_node& node) {
   return std::nullopt;
 }
 
+namespace {
+
 class file_reader {
  public:
   file_reader(std::string file, reading& r) : file_(std::move(file)), r_(r) {}
@@ -78,7 +81,7 @@ class file_reader {
   }
 
   void key(const field& f, const json_node& node) {
-    const auto value = convert(f, node);
+    const auto value = convert_node(f, node);
     if (value && config::accepts(f, *value)) {
       r_.assignments.push_back({&f, *value, file_});
       return;
@@ -138,6 +141,12 @@ class file_reader {
     }
   }
 
+  void faults(const json_node& node) {
+    r_.faults =
+        read_faults(node, [this](const std::string& path, const std::string& what, const std::string& value,
+                                 const std::string& expected) { report(path, what, value, expected); });
+  }
+
   config::link_override override_entry(const std::string& path, const json_node& node) {
     config::link_override o;
     const json_object* const members = node.object();
@@ -177,7 +186,7 @@ class file_reader {
     }
     std::optional<field_value> value;
     if (key->row != nullptr) {
-      value = convert(*key->row, node);
+      value = convert_node(*key->row, node);
     } else if (const auto* b = std::get_if<bool>(&node.value)) {
       value = *b;
     }
@@ -191,6 +200,10 @@ class file_reader {
       if (name == "extends") continue;
       if (name == "overrides") {
         overrides(member);
+        continue;
+      }
+      if (name == "faults") {
+        faults(member);
         continue;
       }
       if (const block_table* table = config::find_block(name)) {
@@ -266,6 +279,10 @@ void read_set(std::string_view text, reading& r) {
   }
   if (path == "ccl.algorithms" || path == "ccl.patterns") {
     if (const auto tree = read_json(value, origin, r.problems)) file_reader(origin, r).named(path, *tree);
+    return;
+  }
+  if (path == "faults") {
+    if (const auto tree = read_json(value, origin, r.problems)) file_reader(origin, r).faults(*tree);
     return;
   }
   const std::size_t dot = path.find('.');

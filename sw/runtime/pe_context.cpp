@@ -10,6 +10,8 @@
 #include <optional>
 #include <utility>
 
+#include "models/abi/firmware_defects.hpp"
+#include "sw/runtime/dispatch_table.hpp"
 #include "sw/runtime/firmware_trap.hpp"
 #include "sw/runtime/pe_runtime.hpp"
 #include "sw/runtime/queue_driver.hpp"
@@ -39,7 +41,9 @@ struct pe_context::impl {
         options(runtime.options()),
         tasks(runtime.tasks()),
         driver(runtime.driver()),
-        map(std::move(queue_pairs)) {}
+        map(std::move(queue_pairs)),
+        errata(hal.errata()),
+        calls(hal.self(), errata, options.cache_monitor) {}
   impl(std::unique_ptr<pe_runtime> runtime, const abi::kernel_arguments& arguments)
       : impl(*runtime, arguments, {}) {
     own_runtime = std::move(runtime);
@@ -75,6 +79,7 @@ struct pe_context::impl {
   void put(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep = false);
   void take(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how);
 
+  std::uint64_t exchange_source(std::uint64_t offset);
   queue_state& receiver(comm::direction dir);
   std::uint32_t receive(queue_state& q, std::uint64_t offset);
   std::uint32_t wait_receive(const ticket& t);
@@ -93,6 +98,10 @@ struct pe_context::impl {
   task_scheduler& tasks;
   queue_driver& driver;
   direction_map map;
+  std::uint64_t errata;  ///< known defects of this firmware, models/abi/firmware_defects.hpp
+  dispatch_table calls;
+  std::uint64_t one_call_sends{};  ///< history of the one-call send-receive: how many, and the last source
+  std::uint64_t last_source{};
   bool staging_busy{};
   abi::kernel_arguments narrow_args;  ///< as they were before widen()
   std::optional<numeric::dtype> wire_type;
@@ -122,7 +131,22 @@ queue_state& pe_context::impl::receiver(comm::direction dir) {
   return rx(dir);
 }
 
+/// Where the send half of an exchange reads its next piece. As isend, irecv and waitall each of the three is
+/// a call; as one call, the sources of earlier sends are history the call keeps.
+std::uint64_t pe_context::impl::exchange_source(std::uint64_t offset) {
+  if (options.split_sendrecv) {
+    charge();
+    charge();
+    return offset;
+  }
+  const std::uint64_t earlier = std::exchange(last_source, offset);
+  const bool first = one_call_sends++ <= abi::defect::after(errata);
+  if ((errata & abi::defect::sendrecv_alias) != 0 && !first) return earlier;
+  return offset;
+}
+
 std::uint32_t pe_context::impl::receive(queue_state& q, std::uint64_t offset) {
+  calls.call(entry_point::receive);
   driver.wait_message(q);
   const std::uint32_t bytes = driver.message_bytes(q);
   fetch(q.rx_slot(), offset, bytes);
@@ -163,6 +187,7 @@ bool pe_context::impl::is_local(abi::address at) const {
 }
 
 void pe_context::impl::vector_copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
+  calls.call(entry_point::copy);
   driver.wait_sources_in(destination, bytes);
   const std::uint64_t count = bytes / element();
   if (count > 0) hal.vector({abi::vector_op::copy, args.type, destination, source, source, count});
@@ -174,6 +199,7 @@ void pe_context::impl::vector_copy(std::uint64_t destination, std::uint64_t sour
 }
 
 void pe_context::impl::vector_reduce(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
+  calls.call(entry_point::reduce);
   driver.wait_sources_in(destination, bytes);
   if (bytes == 0) return;
   hal.vector({abi::vector_op_of(args.op), args.type, destination, destination, source, bytes / element()});
@@ -230,12 +256,14 @@ void pe_context::impl::widen_slot(const queue_state& q, std::uint64_t offset, st
 
 void pe_context::impl::put(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep) {
   charge();
+  calls.call(entry_point::send);
   if (wire() != args.type) return put_rounded(q, offset, bytes, keep);
   driver.ring_doorbell(q, offset, bytes);
 }
 
 void pe_context::impl::take(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how) {
   charge();
+  calls.call(entry_point::receive);
   if (q.oldest_known && q.oldest_bytes != on_wire(bytes)) {
     throw firmware_trap(hal.self(),
                         fmt::format("message of {} bytes on queue pair {}; the kernel expected {}",
@@ -273,6 +301,7 @@ void pe_context::send(comm::direction dir, std::uint64_t tcm_offset, std::uint32
 
 ticket pe_context::isend(comm::direction dir, std::uint64_t tcm_offset, std::uint32_t bytes) {
   impl_->charge();
+  impl_->calls.call(entry_point::send);
   queue_state& q = impl_->tx(dir);
   impl_->driver.wait_space(q);
   return {dir, impl_->driver.ring_doorbell(q, tcm_offset, bytes)};
@@ -353,7 +382,7 @@ void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, s
     bool moved = false;
     if (sending.more() && driver.has_space(out)) {
       // Both ends of a swap in place keep what they sent, or they would end with other sums.
-      impl_->put(out, send_offset + sending.done, sending.piece(), same_region);
+      impl_->put(out, impl_->exchange_source(send_offset + sending.done), sending.piece(), same_region);
       sending.done += sending.piece();
       moved = true;
     }

@@ -24,6 +24,8 @@ struct runtime_options {
   std::uint64_t tcm_base{};  ///< physical address of this PE's TCM
   config::accumulation accumulate{config::accumulation::elem};
   std::uint64_t slot_bytes{};  ///< ipcq.slot_bytes, of the outboxes of f32_acc
+  bool split_sendrecv{};     ///< comm.sendrecv: exchange as isend, irecv and waitall
+  bool cache_monitor{true};  ///< comm.mr_cache_monitor
   /// Longest piece of a computation between two turns of the other tasks.
   std::uint64_t quantum_cycles{200};
   config::tag_match_block tag_match;
