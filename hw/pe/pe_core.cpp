@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "models/numeric/convert.hpp"
 #include "models/fabric/fault_places.hpp"
+#include "models/numeric/convert.hpp"
 #include "models/numeric/elementwise.hpp"
 
 namespace diecast::hw {

@@ -15,6 +15,7 @@
 #include "sw/runtime/firmware_trap.hpp"
 #include "sw/runtime/pe_runtime.hpp"
 #include "sw/runtime/queue_driver.hpp"
+#include "sw/runtime/stream.hpp"
 #include "sw/runtime/task_scheduler.hpp"
 
 namespace diecast::sw {
@@ -399,6 +400,43 @@ void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, s
     if (taking) driver.arm(in, abi::arm_receive);
     impl_->tasks.block([&] { return (sending.more() && out.free > 0) || (taking && in.available > 0); });
   }
+}
+
+void pe_context::lane::pass(const stage& s) {
+  sent.push_back({s.offset, s.bytes, {{{static_cast<std::int32_t>(received.size())}}}});
+  received.push_back(s);
+}
+
+void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_name) {
+  const auto is_empty = [](const auto& range) { return range.bytes == 0; };
+  std::vector<stream_lane> running;
+  for (const lane& l : lanes) {
+    stream_lane& to = running.emplace_back();
+    to.own = static_cast<std::int32_t>(running.size() - 1);
+    to.sent = l.sent;
+    std::vector<stage> ranges;
+    for (const outgoing& o : l.sent) ranges.push_back({o.offset, o.bytes});
+    // A queue pair over which nothing goes is not touched.
+    const bool sends = !std::all_of(ranges.begin(), ranges.end(), is_empty);
+    const bool receives = !std::all_of(l.received.begin(), l.received.end(), is_empty);
+    for (std::size_t i = 0; sends && i < l.send.size(); ++i) {
+      queue_state& q = impl_->tx(l.send[i]);
+      to.outs.push_back({&q, stage_cursor(ranges, impl_->cut(q, 0).payload)});
+    }
+    for (std::size_t i = 0; receives && i < l.recv.size(); ++i) {
+      queue_state& q = impl_->receiver(l.recv[i]);
+      to.ins.push_back({&q, stage_cursor(l.received, impl_->cut(q, 0).payload)});
+    }
+  }
+  run_lanes(
+      {impl_->driver, impl_->tasks,
+       [this](queue_state& q, const stage_cursor& at) {
+         impl_->driver.ring_doorbell(q, at.at(), at.piece());
+       },
+       [this](queue_state& q, const stage_cursor& at) { impl_->take(q, at.at(), at.piece(), at.how()); },
+       [this] { impl_->charge(); },
+       [&](std::size_t index) { step(step_name, static_cast<std::uint32_t>(index)); }},
+      running);
 }
 
 void pe_context::send_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes) {
