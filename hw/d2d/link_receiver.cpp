@@ -41,6 +41,11 @@ sim_time link_receiver::arrived(std::uint8_t lane, packet_ptr p, std::uint8_t vc
                                 const timing::span& arrival) {
   const std::uint32_t flits = p->flits;
   occupied_[vc] += flits;
+  ++packets_;
+  if (flits > 1) {
+    measured_flits_ += flits - 1;
+    measured_time_ += arrival.tail - arrival.head;
+  }
   if (occupied_[vc] > buffer_[vc]) {
     throw protocol_error(
         fmt::format("{}: receive buffer of VC {} holds {} flits (expected at most {}): a packet "

@@ -42,6 +42,10 @@ class link_receiver {
   /// Injects what can start now; returns when something might start next as far as is known.
   [[nodiscard]] sim_time act(sim_time now);
   [[nodiscard]] bool idle() const { return queues_.empty(); }
+  [[nodiscard]] std::uint64_t packets() const { return packets_; }
+  /// Of packets of several flits: flits after the first, and the time from the first to the last.
+  [[nodiscard]] std::uint64_t measured_flits() const { return measured_flits_; }
+  [[nodiscard]] sim_time measured_time() const { return measured_time_; }
   [[nodiscard]] bool quiescent() const;
 
  private:
@@ -74,7 +78,10 @@ class link_receiver {
   const std::vector<std::uint32_t> noc_buffer_;
   queue_set<waiting> queues_;            ///< [lane][arrival VC]
   std::vector<std::uint32_t> occupied_;  ///< flits in the link's buffer per arrival VC
-  std::vector<std::uint32_t> credits_;   ///< [lane][VC], towards the NoC
+  std::uint64_t packets_{};
+  std::uint64_t measured_flits_{};
+  sim_time measured_time_;
+  std::vector<std::uint32_t> credits_;  ///< [lane][VC], towards the NoC
   std::vector<returning_credit> returning_;
   std::vector<timing::shared_link> injection_;  ///< per lane
   std::vector<std::uint32_t> last_;             ///< per lane

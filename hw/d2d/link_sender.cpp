@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/fabric/fault_places.hpp"
 #include "models/timing/wall_buffers.hpp"
 #include "models/types/error.hpp"
 
@@ -52,6 +53,10 @@ link_parameters ucie_parameters(const fabric::topology& t, const config::machine
   p.line.ber = timing::ucie_ber(u);
   p.path = fmt::format("{}.ucie_{}", cube_path(t.shape(), sip, cube), fabric::to_string(edge));
   p.pj_per_bit = timing::ucie_pj_per_bit(u);
+  for (const config::fault_setting& f : fabric::hidden_bit_flips(c, t, sip, cube, edge)) {
+    p.line.hit_after = f.after;
+    p.line.hits += f.count;
+  }
   return p;
 }
 

@@ -71,6 +71,7 @@ void fixed_part(Archive& a, Message& m) {
   a(h.ipcq.source.cube.value);
   a(h.ipcq.source.pe.value);
   a(h.ipcq.source_direction);
+  a(h.checksum);
   a(h.tag.op);
   a(h.tag.app_ctx);
   a(h.tag.id);

@@ -37,6 +37,7 @@ class sip_port : public sc_core::sc_module,
   sc_core::sc_export<sip_link_if> in{"in"};
 
   [[nodiscard]] const link_sender& sender() const { return sender_; }
+  [[nodiscard]] const link_receiver& receiver() const { return receiver_; }
   [[nodiscard]] const link_counters& statistics() const { return sender_.statistics(); }
   /// Number of the outgoing link in the topology.
   [[nodiscard]] std::uint32_t link() const { return link_; }

@@ -36,6 +36,7 @@ class ucie_adapter : public sc_core::sc_module,
   [[nodiscard]] fabric_target_socket& link_in() { return link_in_.socket; }
 
   [[nodiscard]] const link_sender& sender() const { return sender_; }
+  [[nodiscard]] const link_receiver& receiver() const { return receiver_; }
   [[nodiscard]] const link_counters& statistics() const { return sender_.statistics(); }
   /// Number of the outgoing link in the topology.
   [[nodiscard]] std::uint32_t link() const { return link_; }

@@ -41,6 +41,8 @@ class forwarding_cpu : public sc_core::sc_module, private terminal_port::client 
   /// The error of a packet that has no business here.
   [[noreturn]] void refuse(const packet& p, const char* expected) const;
 
+  /// Sends a packet on at once, without this CPU's work.
+  void send_now(packet_ptr p) { terminal_.send(std::move(p)); }
   [[nodiscard]] const fabric::topology& topology() const { return topology_; }
   /// A launch packet on its way to the launch mailbox at `target`, next stop `next`.
   [[nodiscard]] packet_ptr make_launch(abi::address target, abi::node_address next, std::uint64_t launch_id,

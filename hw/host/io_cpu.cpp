@@ -11,6 +11,10 @@ io_cpu::io_cpu(sc_core::sc_module_name module_name, const fabric::topology& topo
     : forwarding_cpu(module_name, topology, config, comm::io_cpu_node(topology, sip),
                      config.host.io_cpu_cycles, pool, faults) {
   host_side.bind(*this);
+  if (config.comm.path == config::transfer_path::staged) {
+    staging_ = std::make_unique<staging_engine>("staging", config, sip, pool,
+                                                [this](packet_ptr p) { send_now(std::move(p)); });
+  }
 }
 
 void io_cpu::launch(std::span<const abi::pe_launch> launches) {
@@ -36,6 +40,12 @@ void io_cpu::receive(const packet_ptr& p) {
   switch (p->header.kind) {
     case abi::packet_kind::launch_done: ++completed_[p->header.transaction]; break;
     case abi::packet_kind::write_response: ++acknowledged_; break;
+    case abi::packet_kind::ipcq_data:
+      if (staging_) {
+        p->header.destination = topology().locate(p->header.target);
+        return staging_->stage(*p, sip_id{p->header.destination.sip});
+      }
+      [[fallthrough]];
     default: refuse(*p, "launch_done or write_response");
   }
   reported_.notify(sc_core::SC_ZERO_TIME);

@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <systemc>
 
 #include "hw/host/forwarding_cpu.hpp"
+#include "hw/host/staging_engine.hpp"
 #include "models/abi/host_hal.hpp"
 
 namespace diecast::hw {
@@ -34,6 +36,8 @@ class io_cpu : public forwarding_cpu, public io_cpu_if {
          sip_id sip, packet_pool& pool, fault_sink& faults);
 
   sc_core::sc_export<io_cpu_if> host_side{"host_side"};
+  /// The way through host memory; null unless comm.path is staged.
+  [[nodiscard]] staging_engine* staging() { return staging_.get(); }
 
   void launch(std::span<const abi::pe_launch> launches) override;
   void write_registers(std::span<const abi::pe_register_write> writes) override;
@@ -44,6 +48,7 @@ class io_cpu : public forwarding_cpu, public io_cpu_if {
  private:
   void receive(const packet_ptr& p) override;
 
+  std::unique_ptr<staging_engine> staging_;
   std::map<std::uint64_t, std::uint32_t> completed_;  ///< by launch
   std::uint64_t acknowledged_{};                      ///< register writes
   sc_core::sc_event reported_{"reported"};

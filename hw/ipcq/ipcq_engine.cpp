@@ -173,6 +173,10 @@ void ipcq_engine::apply(const work& w) {
       const std::uint16_t qp = core_.credit_arrived(w.fields);
       fingerprint_.add(now() - kernel_start_,
                        events::mix(w.fields.match_address, ~std::uint64_t{w.fields.sequence}));
+      tracked& t = tracked_[qp];
+      const std::uint32_t returned = core_.queue_pairs()[qp].space.distance(t.credit, w.fields.sequence);
+      if (returned > 1) t.skipped += returned - 1;
+      t.credit = w.fields.sequence;
       publish_message(events::message_phase::credited, qp, w.fields.sequence, 0);
       publish_state(qp);
       track_waits(qp);

@@ -59,6 +59,8 @@ class ipcq_engine : public sc_core::sc_module,
   [[nodiscard]] statistics statistics_of(std::uint16_t qp) const;
   /// Descriptors taken, sources read, tokens, credits and copies so far: what moves counts here.
   [[nodiscard]] std::uint64_t moves() const { return moves_; }
+  /// Credits of a queue pair that never came: the next one's number told.
+  [[nodiscard]] std::uint64_t credits_skipped(std::uint16_t qp) const { return tracked_.at(qp).skipped; }
   [[nodiscard]] bool awaits_copy() const { return copies_.armed(); }
   /// Messages and credits that this engine has not handed on or not matched yet.
   void visit_flights(const std::function<void(bool credit, const abi::ipcq_fields&)>& visit) const;
@@ -120,6 +122,8 @@ class ipcq_engine : public sc_core::sc_module,
     sim_time stalled_since{sim_time::never()}, empty_since{sim_time::never()};
     sim_time occupied_since;
     std::uint32_t occupied{};
+    std::uint32_t credit{};  ///< number of the credit that came last
+    std::uint64_t skipped{};
   };
   pe_setup setup_;
   clock_domain clock_;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/comm/launch_plan.hpp"
+#include "models/fabric/fault_places.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
@@ -17,13 +19,20 @@ abi::node_address terminal_of(const dma_config& setup) {
       abi::encode({setup.self.sip, setup.self.cube, abi::region::tcm, setup.self.pe.value, 0}));
 }
 
+std::unique_ptr<publication_rule> make_publication(const dma_config& setup) {
+  const auto* const fault = fabric::fault_at(setup.config, config::fault_kind::token_before_data, setup.self);
+  if (fault != nullptr) return std::make_unique<early_publication>(*fault);
+  return std::make_unique<publication_rule>();
+}
+
 }  // namespace
 
 dma_engine::dma_engine(sc_core::sc_module_name name, const dma_config& setup)
     : sc_module(name),
       setup_(setup),
       clock_(clock_domain::from_ghz(setup.config.noc.clock_ghz)),
-      terminal_("terminal", setup.topology, setup.config, terminal_of(setup), *this) {
+      terminal_("terminal", setup.topology, setup.config, terminal_of(setup), *this),
+      publication_(make_publication(setup)) {
   requests.bind(*this);
   packets_out.bind(*this);
   SC_METHOD(act);
@@ -180,6 +189,10 @@ void dma_engine::issue(port which) {
 void dma_engine::issue_message(job& j) {
   const std::uint64_t bytes = std::min<std::uint64_t>(setup_.config.noc.max_packet_bytes, j.total - j.next);
   packet_ptr p = make_packet(abi::packet_kind::ipcq_data, j.message.mailbox);
+  const bool staged = setup_.config.comm.path == config::transfer_path::staged;
+  if (staged && p->header.destination.sip != setup_.self.sip.value) {
+    p->header.destination = comm::io_cpu_node(setup_.topology, setup_.self.sip);
+  }
   p->header.ipcq = j.message.fields;
   p->header.offset = static_cast<std::uint32_t>(j.next);
   p->header.payload_bytes = static_cast<std::uint32_t>(bytes);
@@ -288,7 +301,7 @@ void dma_engine::message_read_done(std::uint32_t index) {
   while (!reads_.empty() && pending_[reads_.front()].read) {
     pending done = close(reads_.front());
     reads_.pop_front();
-    terminal_.send(std::move(done.p));
+    leave(std::move(done.p));
     if (!done.last) continue;
     tell(events::transfer_phase::injected, setup_.self, done.qp);
     ipcq->source_read(done.qp);

@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <systemc>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "hw/base/terminal_port.hpp"
 #include "hw/base/timed_queue.hpp"
 #include "hw/mem/tcm_if.hpp"
+#include "hw/pe/pe_faults.hpp"
 #include "hw/pe/pe_interfaces.hpp"
 #include "models/events/events.hpp"
 
@@ -59,6 +61,11 @@ class dma_engine : public sc_core::sc_module,
   /// Messages whose descriptor has not been cut into packets to its end, and messages not published
   /// yet: what of them is on its way is in no packet.
   void visit_flights(const std::function<void(bool inbound, const abi::ipcq_fields&)>& visit) const;
+  /// Bytes that went through the checksum engine, both ways, and the time it took.
+  [[nodiscard]] std::uint64_t checksum_bytes() const { return checksum_bytes_; }
+  [[nodiscard]] sim_time checksum_time() const { return checksum_time_; }
+  /// The longest that a credit was on its way here.
+  [[nodiscard]] sim_time slowest_credit() const { return slowest_credit_; }
   /// Nothing queued, read, in flight or half received.
   [[nodiscard]] bool idle() const;
   /// Nothing but accesses of the core is under way.
@@ -118,7 +125,10 @@ class dma_engine : public sc_core::sc_module,
   /// everything its flow sent before it has been published.
   struct inbound_message {
     abi::ipcq_fields fields;
-    std::uint32_t missing{};  ///< bytes not acknowledged yet; 1 for a message without bytes
+    std::uint32_t missing{};               ///< bytes not acknowledged yet; 1 for a message without bytes
+    sim_time early_by{sim_time::never()};  ///< see publication_rule
+    bool published{};
+    std::uint64_t digest{};  ///< of the parts that have come, while somebody wants it
   };
 
   enum class work_kind : std::uint8_t {
@@ -126,7 +136,10 @@ class dma_engine : public sc_core::sc_module,
     packet_arrived,
     packet_left,
     descriptor_ready,
-    send_packet
+    send_packet,
+    sealed,         ///< the checksum of an outgoing packet has been made
+    verified,       ///< that of an incoming one has been compared
+    buffered_write  ///< the bytes of a message that was announced early leave the write buffer
   };
   struct work {
     work_kind what{};
@@ -162,7 +175,11 @@ class dma_engine : public sc_core::sc_module,
   void respond(const pending& done, abi::packet_kind kind);
 
   void arrived(const packet_ptr& p, std::uint8_t vc);
+  void leave(packet_ptr p);
+  void verify(const packet_ptr& p) const;
+  [[nodiscard]] sim_time through_engine(sim_time& free, std::uint64_t bytes);
   void receive_message(const packet_ptr& p, std::uint8_t vc);
+  void write_message(abi::address to, pending write);
   void serve(const packet_ptr& p, std::uint8_t vc);
   void serve_register(const packet_ptr& p, std::uint8_t vc, std::uint64_t reg);
   [[nodiscard]] inbound_message& message_of(const packet& p);
@@ -196,6 +213,12 @@ class dma_engine : public sc_core::sc_module,
   std::map<std::uint32_t, std::uint64_t> copy_remaining_;
   std::uint64_t messages_sent_{};
   std::uint64_t bytes_sent_{};
+  std::unique_ptr<publication_rule> publication_;
+  sim_time seal_free_, verify_free_;  ///< when the checksum engine of each way is free
+  std::uint64_t checksums_{};         ///< keys of packets in those engines
+  std::uint64_t checksum_bytes_{};
+  sim_time checksum_time_;
+  sim_time slowest_credit_;
 };
 
 }  // namespace diecast::hw

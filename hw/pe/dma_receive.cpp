@@ -5,6 +5,7 @@
 #include <span>
 
 #include "hw/pe/dma_engine.hpp"
+#include "models/checksum/packet_checksum.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
@@ -23,8 +24,13 @@ void dma_engine::on_sent(abi::traffic_class c) {
 
 void dma_engine::arrived(const packet_ptr& p, std::uint8_t vc) {
   switch (p->header.kind) {
-    case abi::packet_kind::ipcq_data: return receive_message(p, vc);
+    case abi::packet_kind::ipcq_data:
+      if (setup_.config.comm.checksum == config::packet_checksum::none) return receive_message(p, vc);
+      return work_.put(through_engine(verify_free_, p->header.payload_bytes),
+                       work_key(static_cast<unsigned>(work_kind::verified), checksums_++),
+                       {work_kind::verified, 0, vc, p});
     case abi::packet_kind::ipcq_credit:
+      slowest_credit_ = std::max(slowest_credit_, now() - p->created);
       ipcq->credit_arrived(p->header.ipcq);
       return terminal_.release(vc, p->flits);
     case abi::packet_kind::read_request:
@@ -58,10 +64,16 @@ void dma_engine::arrived(const packet_ptr& p, std::uint8_t vc) {
 
 void dma_engine::receive_message(const packet_ptr& p, std::uint8_t vc) {
   const abi::packet_header& h = p->header;
-  if (h.offset == 0) inbound_[h.source].push_back({h.ipcq, at_least_one(h.ipcq.message_bytes)});
-  if (message_of(*p).missing < at_least_one(h.payload_bytes)) {
+  if (h.offset == 0) {
+    inbound_[h.source].push_back({h.ipcq, at_least_one(h.ipcq.message_bytes), publication_->early_by()});
+  }
+  inbound_message& message = message_of(*p);
+  if (message.missing < at_least_one(h.payload_bytes)) {
     throw protocol_error(fmt::format("{}: {} bytes at offset {} of a message of {} bytes", name(),
                                      h.payload_bytes, h.offset, h.ipcq.message_bytes));
+  }
+  if (setup_.events != nullptr && setup_.events->wants(events::contents)) {
+    message.digest += checksum::digest_of_part(h.offset, p->data);
   }
   if (h.offset + at_least_one(h.payload_bytes) >= at_least_one(h.ipcq.message_bytes)) {
     tell(events::transfer_phase::arrived, h.ipcq.source, h.ipcq.source_direction);
@@ -71,6 +83,20 @@ void dma_engine::receive_message(const packet_ptr& p, std::uint8_t vc) {
   write.what = stage::message_write;
   write.p = p;
   write.vc = vc;
+  if (message.early_by != sim_time::never()) {
+    // Its bytes wait in a write buffer while the token goes ahead.
+    const std::uint32_t index = open(std::move(write));
+    work_.put(edge_after(1) + message.early_by,
+              work_key(static_cast<unsigned>(work_kind::buffered_write), pending_[index].sequence),
+              {work_kind::buffered_write, index, 0, {}});
+    return publish(h.source);
+  }
+  write_message(to, std::move(write));
+}
+
+void dma_engine::write_message(abi::address to, pending write) {
+  const packet_ptr p = write.p;
+  const abi::packet_header& h = p->header;
   if (h.payload_bytes == 0 || is_local(to)) {
     access_tcm(tcm_port::dma_write, to, *p, h.payload_bytes, true, open(std::move(write)));
     return;
@@ -103,10 +129,18 @@ dma_engine::inbound_message& dma_engine::message_of(const packet& p) {
 void dma_engine::publish(abi::node_address flow) {
   const auto found = inbound_.find(flow);
   auto& messages = found->second;
-  while (!messages.empty() && messages.front().missing == 0) {
-    const abi::ipcq_fields& fields = messages.front().fields;
-    tell(events::transfer_phase::written, fields.source, fields.source_direction);
-    ipcq->message_arrived(fields);
+  while (!messages.empty()) {
+    inbound_message& m = messages.front();
+    const bool written = m.missing == 0;
+    if (written) tell(events::transfer_phase::written, m.fields.source, m.fields.source_direction);
+    if (!m.published && (written || m.early_by != sim_time::never())) {
+      ipcq->message_arrived(m.fields);
+      m.published = true;
+    }
+    if (!written) break;
+    if (setup_.events != nullptr && setup_.events->wants(events::contents)) {
+      setup_.events->publish(events::message_content{now(), setup_.self, m.fields, m.digest});
+    }
     messages.pop_front();
   }
   if (messages.empty()) inbound_.erase(found);
@@ -168,6 +202,14 @@ void dma_engine::do_work(work& w) {
     case work_kind::send_packet:
       if (abi::class_of(w.p->header.kind) == abi::traffic_class::request) return send_request(std::move(w.p));
       return terminal_.send(std::move(w.p));
+    case work_kind::sealed: return terminal_.send(std::move(w.p));
+    case work_kind::verified: verify(w.p); return receive_message(w.p, w.vc);
+    case work_kind::buffered_write: {
+      pending write = close(w.index);
+      const abi::packet_header& h = write.p->header;
+      const abi::address to = h.ipcq.match_address + h.offset;
+      return write_message(to, std::move(write));
+    }
   }
 }
 

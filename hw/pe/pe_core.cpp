@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "models/fabric/fault_places.hpp"
 #include "models/numeric/elementwise.hpp"
 
 namespace diecast::hw {
@@ -20,6 +21,18 @@ bool is_staging(abi::register_offset reg) {
   return reg >= abi::ipcq_qp_base && (reg - abi::ipcq_qp_base) % abi::ipcq_qp_stride == abi::qp_tx_source;
 }
 
+core_health health_of(const pe_setup& setup) {
+  core_health health;
+  if (const auto* slow = fabric::fault_at(setup.config, config::fault_kind::slow_pe, setup.self)) {
+    health.slowdown = static_cast<std::uint64_t>(slow->factor);
+  }
+  if (const auto* dead = fabric::fault_at(setup.config, config::fault_kind::dead_pe, setup.self)) {
+    health.dies_after_writes = dead->after;
+    health.dies_at = nanoseconds(dead->from_us * 1e3);
+  }
+  return health;
+}
+
 }  // namespace
 
 pe_core::pe_core(sc_core::sc_module_name name, const pe_setup& setup, firmware program, bool move_data)
@@ -28,6 +41,8 @@ pe_core::pe_core(sc_core::sc_module_name name, const pe_setup& setup, firmware p
       clock_(clock_domain::from_ghz(setup.config.noc.clock_ghz)),
       program_(std::move(program)),
       move_data_(move_data),
+      health_(health_of(setup)),
+      core_clock_{clock_.period * health_.slowdown},
       phase_{clock_.period.fs / 2},
       memory_(setup_, dma, {[this](std::uint64_t cycles) { owed_cycles_ += cycles; }, [this] { settle(); }}) {
   launches.bind(*this);
@@ -37,7 +52,7 @@ pe_core::pe_core(sc_core::sc_module_name name, const pe_setup& setup, firmware p
 
 // --- time ---------------------------------------------------------------------------------------
 
-sim_time pe_core::now() const { return hw::now() + clock_.cycles(owed_cycles_); }
+sim_time pe_core::now() const { return hw::now() + core_clock_.cycles(owed_cycles_); }
 
 void pe_core::wait_until(sim_time t) {
   if (t > hw::now()) sc_core::wait(to_sc(t - hw::now()));
@@ -45,7 +60,9 @@ void pe_core::wait_until(sim_time t) {
 
 void pe_core::settle() {
   if (owed_cycles_ == 0) return;
-  const sim_time owed = clock_.cycles(owed_cycles_);
+  const sim_time owed = core_clock_.cycles(owed_cycles_);
+  busy_cycles_ += owed_cycles_;
+  busy_time_ += owed;
   if (owed_work_ > 0) {
     ++moves_;
     busy_until_ = hw::now() + owed;
@@ -53,6 +70,12 @@ void pe_core::settle() {
   if (owed_pause_ > 0) tell(events::core_work::pause, hw::now(), hw::now() + clock_.cycles(owed_pause_));
   owed_cycles_ = owed_work_ = owed_pause_ = 0;
   sc_core::wait(to_sc(owed));
+}
+
+/// A dead core does nothing any more; what it has begun in other blocks goes on.
+void pe_core::die_if_due() {
+  if (hw::now() < health_.dies_at) return;
+  for (;;) sc_core::wait(never_);
 }
 
 // --- what observers hear -------------------------------------------------------------------------
@@ -128,6 +151,7 @@ std::uint64_t pe_core::read_register(abi::register_offset reg) {
 void pe_core::write_register(abi::register_offset reg, std::uint64_t value) {
   owed_cycles_ += setup_.config.pe.register_cycles;
   if (!is_staging(reg)) settle();
+  if (writes_++ >= health_.dies_after_writes) die_if_due();
   registers.write(reg, value);
 }
 
@@ -169,7 +193,7 @@ void pe_core::wait_for_event() {
   const sim_time raised = interrupt->pending_since();
   const abi::ipcq_event_word why = interrupt->pending_event();
   const sim_time seen =
-      clock_.edge_at_or_after(raised) + clock_.cycles(setup_.config.pe.interrupt_cycles) + phase_;
+      clock_.edge_at_or_after(raised) + core_clock_.cycles(setup_.config.pe.interrupt_cycles) + phase_;
   wait_until(std::max(seen, hw::now()));
   tell_wait(from, raised, why);
 }
@@ -250,11 +274,11 @@ void pe_core::vector(const abi::vector_command& c) {
   const sim_time from = hw::now();
   const std::uint64_t total = c.count * numeric::size_of(c.type);
   const std::uint64_t bytes_per_cycle = setup_.config.pe.vector_lanes * 2;
-  wait_until(hw::now() + clock_.cycles(setup_.config.pe.vector_startup_cycles));
+  wait_until(hw::now() + core_clock_.cycles(setup_.config.pe.vector_startup_cycles));
   for (std::uint64_t offset = 0; offset < total; offset += vector_block_bytes) {
     const std::uint64_t bytes = std::min(vector_block_bytes, total - offset);
     const std::uint64_t cycles = (bytes + bytes_per_cycle - 1) / bytes_per_cycle;
-    const sim_time lanes_done = hw::now() + clock_.cycles(cycles);
+    const sim_time lanes_done = hw::now() + core_clock_.cycles(cycles);
     vector_busy_cycles_ += cycles;
     post_block(c, offset, bytes);
     sc_core::wait(accesses_done_);

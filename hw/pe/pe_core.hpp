@@ -16,6 +16,7 @@
 #include "hw/ipcq/ipcq_engine.hpp"
 #include "hw/mem/tcm_if.hpp"
 #include "hw/pe/core_memory.hpp"
+#include "hw/pe/pe_faults.hpp"
 #include "hw/regs/register_sockets.hpp"
 #include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
@@ -41,6 +42,9 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   void launch_block_arrived(const abi::launch_block& block);
   [[nodiscard]] events::core_state state() const { return state_; }
   [[nodiscard]] std::uint64_t vector_busy_cycles() const { return vector_busy_cycles_; }
+  /// Cycles of instructions, as its cycle counter tells, and how long they took.
+  [[nodiscard]] std::uint64_t busy_cycles() const { return busy_cycles_; }
+  [[nodiscard]] sim_time busy_time() const { return busy_time_; }
   /// The step the kernel marked last; empty before its first.
   [[nodiscard]] std::string step() const;
   /// What the firmware polls for at the moment.
@@ -63,6 +67,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   pe_coord self() const override { return setup_.self; }
   std::uint64_t read_register(abi::register_offset reg) override;
   void write_register(abi::register_offset reg, std::uint64_t value) override;
+  std::uint64_t errata() const override { return errata_; }
   void load(std::uint64_t tcm_offset, std::span<std::byte> out) override;
   void store(std::uint64_t tcm_offset, std::span<const std::byte> in) override;
   void vector(const abi::vector_command& command) override;
@@ -111,6 +116,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   void run();
   void run_one(const abi::launch_block& block);
   void settle();
+  void die_if_due();
   void tell(events::core_work what, sim_time from, sim_time to);
   void tell_wait(sim_time from, sim_time raised, const abi::ipcq_event_word& why);
   void wait_until(sim_time t);
@@ -124,12 +130,18 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   clock_domain clock_;
   firmware program_;
   bool move_data_;
+  core_health health_;
+  clock_domain core_clock_;  ///< of the instructions; the rest of the PE keeps clock_
+  std::uint64_t writes_{};   ///< of registers, by firmware
+  std::uint64_t busy_cycles_{};
+  sim_time busy_time_;
   sim_time phase_;
   std::uint64_t owed_cycles_{};  ///< firmware time not waited for yet
   std::uint64_t owed_work_{};    ///< of that, computation
   std::uint64_t owed_pause_{};   ///< of that, pauses between two looks
   std::deque<abi::launch_block> launches_queue_;
   sc_core::sc_event launched_{"launched"};
+  sc_core::sc_event never_{"never"};
   unsigned accesses_open_{};
   sim_time accesses_finish_;
   sc_core::sc_event accesses_done_{"accesses_done"};

@@ -124,6 +124,9 @@ class hal {
   [[nodiscard]] virtual std::uint64_t read_register(register_offset reg) = 0;
   virtual void write_register(register_offset reg, std::uint64_t value) = 0;
 
+  /// The word of CORE_ERRATA, wired to the core as straps: no access, no time.
+  [[nodiscard]] virtual std::uint64_t errata() const = 0;
+
   /// Scalar access to local TCM through the core's port (offsets within this PE's TCM).
   virtual void load(std::uint64_t tcm_offset, std::span<std::byte> out) = 0;
   virtual void store(std::uint64_t tcm_offset, std::span<const std::byte> in) = 0;

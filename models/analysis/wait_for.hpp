@@ -57,6 +57,9 @@ enum class wait_cause : std::uint8_t {
   own_dma        ///< this PE's own DMA has not read the source, or not finished a copy
 };
 
+[[nodiscard]] const char* to_string(wait_kind k);
+[[nodiscard]] const char* to_string(wait_cause c);
+
 /// One armed request. `on` and `on_dir` are the queue pair at the other end, found by address; the
 /// waiter's own when the cause is unwired or own_dma.
 struct wait_edge {
@@ -76,6 +79,8 @@ enum class root_kind : std::uint8_t {
           ///< members holds it, waits who waits for it (perhaps nobody)
   cycle   ///< waits holds the cycle, each edge's `on` the next one's waiter
 };
+
+[[nodiscard]] const char* to_string(root_kind k);
 
 struct wait_root {
   root_kind kind{};

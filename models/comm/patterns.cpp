@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "models/comm/peer_patterns.hpp"
+#include "models/comm/two_level.hpp"
 #include "models/config/pod_grid.hpp"
 #include "models/types/error.hpp"
 
@@ -153,21 +154,28 @@ std::vector<edge> intercube(const pattern_context& c) {
 }
 
 std::vector<pattern_entry> builtin_patterns() {
-  return {{"ring_1d", "a ring over all ranks, both directions (E, W)", ring_1d},
-          {"ring_1d_unidir", "a ring over all ranks, one way (send E, receive W)", ring_1d_unidir},
-          {"none", "no queue pairs: for what goes through global memory",
-           [](const pattern_context&) { return std::vector<edge>{}; }},
-          {"intercube",
-           "pe0 of each cube: rows and the root's column of each SIP, and the roots between SIPs", intercube},
-          {"circulant", "rank r with ranks r + 1, r + 2, r + 4, ..., both ways (up0, down0, up1, ...)",
-           circulant, circulant_names(), true},
-          {"circulant_unidir", "the same, one way: send up, receive down", circulant_unidir,
-           circulant_names(), true},
-          {"pairwise", "every rank with every other, both ways (peer+1, peer+2, ...)", pairwise,
-           pairwise_names(), true},
-          {"shift", "every rank to the next (send next, receive last)", shift, {"next", "last"}, true},
-          {"star", "the root with every other rank, both ways (root; peer+1, peer+2, ...)", star,
-           star_names(), true}};
+  return {
+      {"ring_1d", "a ring over all ranks, both directions (E, W)", ring_1d},
+      {"ring_1d_unidir", "a ring over all ranks, one way (send E, receive W)", ring_1d_unidir},
+      {"none", "no queue pairs: for what goes through global memory",
+       [](const pattern_context&) { return std::vector<edge>{}; }},
+      {"intercube", "pe0 of each cube: rows and the root's column of each SIP, and the roots between SIPs",
+       intercube},
+      {"circulant", "rank r with ranks r + 1, r + 2, r + 4, ..., both ways (up0, down0, up1, ...)", circulant,
+       circulant_names(), true},
+      {"circulant_unidir", "the same, one way: send up, receive down", circulant_unidir, circulant_names(),
+       true},
+      {"pairwise", "every rank with every other, both ways (peer+1, peer+2, ...)", pairwise, pairwise_names(),
+       true},
+      {"two_level_rings",
+       "a ring over the members of each SIP (E, W), and over the SIPs for every place within one (global_E, "
+       "global_W)",
+       two_level_rings},
+      {"two_level_direct", "every rank with all of its SIP and with the same place in all SIPs",
+       two_level_direct, two_level_names(), true},
+      {"shift", "every rank to the next (send next, receive last)", shift, {"next", "last"}, true},
+      {"star", "the root with every other rank, both ways (root; peer+1, peer+2, ...)", star, star_names(),
+       true}};
 }
 
 sip_grid sip_grid_of(const config::machine_config& c) {

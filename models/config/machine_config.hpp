@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/config/comm_block.hpp"
 #include "models/types/ids.hpp"
 
 namespace diecast::config {
@@ -28,6 +29,7 @@ struct sim_block {
   bool strict_memory{false};
   bool links_as_bytes{false};
   bool check_credits{false};
+  bool dump_on_sighup{false};
 };
 
 enum class pod_topology : std::uint8_t { ring, mesh_2d, torus_2d, fully_connected, list };
@@ -244,6 +246,8 @@ struct host_block {
   std::uint64_t io_cpu_cycles{100};  ///< per packet forwarded
   std::uint64_t control_cpu_cycles{50};
   std::uint64_t host_cycles{200};  ///< to prepare one launch
+  double staging_gbytes_s{50.0};   ///< comm.path staged: of each SIP to and from host memory
+  double staging_latency_ns{1000.0};
 };
 
 enum class root_place : std::uint8_t { center, corner };
@@ -267,6 +271,7 @@ struct ccl_block {
 
 struct trace_block {
   std::string vcd_scope{"*"};
+  std::uint64_t flight_operations{64};  ///< of each PE, kept by the flight recorder; 0: none
   double vcd_from_ns{};
   double vcd_to_ns{1e12};
   std::string timeline_scope{"*"};
@@ -301,7 +306,9 @@ struct machine_config {
   sram_block sram;
   host_block host;
   ccl_block ccl;
+  comm_block comm;
   trace_block trace;
+  std::vector<fault_setting> faults;
   std::vector<link_override> overrides;  ///< in order: a later one wins
 
   [[nodiscard]] machine_shape shape() const {

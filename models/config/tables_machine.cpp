@@ -49,6 +49,9 @@ block_table sim_table() {
           "Watches the pointers of every queue pair: a credit made or lost, or a message left in a ring by "
           "kernels that have all ended, ends the run. Changes no result.",
           assumption)
+      .boolean(&b::dump_on_sighup, "dump_on_sighup",
+               "SIGHUP writes the flight recorder, as SIGUSR1 always does; else it ends the program.",
+               assumption)
       .table();
 }
 
@@ -164,6 +167,11 @@ block_table host_table() {
              assumption)
       .count(&b::control_cpu_cycles, "control_cpu_cycles", "cycles", 1, 1'000'000,
              "Control CPU of a cube: per packet forwarded.", assumption)
+      .real(&b::staging_gbytes_s, "staging_gbytes_s", "GB/s", 0.001, 1e6,
+            "comm.path staged: rate of each SIP to host memory, and from it.",
+            "PCIe 5.0 x16: 63 GB/s before its own packets")
+      .real(&b::staging_latency_ns, "staging_latency_ns", "ns", 1, 1e9,
+            "comm.path staged: from the last byte in host memory to its first read.", assumption)
       .count(&b::host_cycles, "host_cycles", "cycles", 1, 1'000'000, "Host: to prepare one launch.",
              assumption)
       .table();
@@ -214,6 +222,8 @@ block_table trace_table() {
   return rows<b>(&machine_config::trace, "trace", "What observers record.")
       .text(&b::vcd_scope, "vcd_scope", "[!-~]+", "Glob over instance paths: what goes into the waveform.",
             assumption)
+      .count(&b::flight_operations, "flight_operations", "", 0, 65'536,
+             "Operations of each PE that the flight recorder keeps; 0: no recorder.", assumption)
       .real(&b::vcd_from_ns, "vcd_from_ns", "ns", 0, 1e12,
             "Changes before this time are not in the waveform.", assumption)
       .real(&b::vcd_to_ns, "vcd_to_ns", "ns", 0, 1e12, "Changes after this time are not in the waveform.",

@@ -47,6 +47,13 @@ struct message_event {
   std::uint32_t sequence{};
   std::uint32_t bytes{};
 };
+/// All bytes of a message are written at its destination; at the instant of the last.
+struct message_content {
+  sim_time at;
+  pe_coord pe;  ///< the receiver
+  abi::ipcq_fields fields;
+  std::uint64_t digest{};  ///< of the bytes and their offsets, in whatever parts they came
+};
 /// A packet occupies a directed link (index in fabric::topology::links) from the start of its first flit
 /// (`head`) to the end of its last (`tail`).
 struct link_occupied {
@@ -121,6 +128,7 @@ class observer {
   virtual void on(const queue_pair_changed&) {}
   virtual void on(const message_event&) {}
   virtual void on(const link_occupied&) {}
+  virtual void on(const message_content&) {}
   virtual void on(const memory_event&) {}
   virtual void on(const core_waited&) {}
   virtual void on(const core_worked&) {}
@@ -138,7 +146,8 @@ enum interest : std::uint16_t {
   work = 32,       ///< core_waited, core_worked
   transfers = 64,  ///< transfer_event, copy_started
   memory = 128,    ///< memory_event
-  everything = 255
+  contents = 256,  ///< message_content
+  everything = 511
 };
 
 /// Fan-out to observers. Modules hold a reference; `wants()` guards the construction of events.
@@ -155,6 +164,7 @@ class hub {
   void publish(const queue_pair_changed& e) const { to_all(queue_pairs, e); }
   void publish(const message_event& e) const { to_all(messages, e); }
   void publish(const link_occupied& e) const { to_all(links, e); }
+  void publish(const message_content& e) const { to_all(contents, e); }
   void publish(const memory_event& e) const { to_all(memory, e); }
   void publish(const core_waited& e) const { to_all(work, e); }
   void publish(const core_worked& e) const { to_all(work, e); }

@@ -20,9 +20,19 @@ std::uint32_t ack_places(const line_parameters& p) {
 bit_errors::bit_errors(double ber, const random::stream& source)
     : log_clean_(std::log1p(-ber)), draws_(source), clean_(gap()) {}
 
+void bit_errors::script(std::uint64_t clean_bits, std::uint64_t hits) {
+  if (hits == 0) return;
+  clean_ = clean_bits;
+  scripted_ = hits - 1;
+}
+
 /// Geometric: the number of trials that fail before the first success, by inversion.
 std::uint64_t bit_errors::gap() {
   constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
+  if (scripted_ > 0) {
+    --scripted_;
+    return 0;
+  }
   if (log_clean_ == 0.0) return never;
   const double uniform = (static_cast<double>(draws_.next() >> 11) + 1.0) * 0x1p-53;  // (0, 1]
   const double skipped = std::floor(std::log(uniform) / log_clean_);
@@ -38,7 +48,9 @@ flit_line::flit_line(const line_parameters& p, const random::stream& errors)
       errors_(p.timing.framed() ? p.ber : 0.0, errors),
       sender_(p.timing.framed() ? p.retry_frames : 1, 2 * ack_places(p)),
       receiver_(2 * ack_places(p)),
-      acked_(ack_places(p)) {}
+      acked_(ack_places(p)) {
+  errors_.script(p.hit_after * frame_bits_, p.timing.framed() ? p.hits : 0);
+}
 
 sim_time flit_line::earliest(unsigned c, sim_time at) const {
   if (at >= idle_from_) return at;

@@ -31,6 +31,8 @@ struct line_parameters {
   link_timing timing;
   std::uint32_t retry_frames{1};  ///< with frames only
   double ber{};                   ///< bit error rate on the wire, frames only; 0: no errors
+  std::uint64_t hit_after{};      ///< frames that pass before those below
+  std::uint64_t hits{};           ///< frames in a row that are hit besides, those sent again included
 };
 
 struct line_counters {
@@ -49,6 +51,8 @@ class bit_errors {
  public:
   /// Precondition: 0 <= ber < 1.
   bit_errors(double ber, const random::stream& source);
+  /// Besides, the `hits` draws after the first `clean_bits` bits are hit.
+  void script(std::uint64_t clean_bits, std::uint64_t hits);
   /// Whether any of the next `bits` is hit.
   [[nodiscard]] bool hit(std::uint64_t bits) {
     if (bits <= clean_) {
@@ -63,7 +67,8 @@ class bit_errors {
   [[nodiscard]] std::uint64_t gap();
   double log_clean_;  ///< of the chance that a bit is not hit
   random::sequence draws_;
-  std::uint64_t clean_;  ///< bits before the next error
+  std::uint64_t scripted_{};  ///< draws still to be hit in a row
+  std::uint64_t clean_;       ///< bits before the next error
 };
 
 class flit_line {

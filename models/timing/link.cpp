@@ -26,7 +26,7 @@ link_timing ucie_timing_of(const config::machine_config& c, const config::ucie_b
 }
 
 link_timing sip_link_timing_of(const config::machine_config& c, const config::sip_link_block& s) {
-  return {c.noc.flit_bytes, s.gbytes_s, nanoseconds(s.latency_ns), noc_clock(c)};
+  return {c.noc.flit_bytes, s.gbytes_s * c.comm.direct_efficiency, nanoseconds(s.latency_ns), noc_clock(c)};
 }
 
 frame_format frame_of(config::flit_format f) {

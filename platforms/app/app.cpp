@@ -9,12 +9,15 @@
 #include <memory>
 #include <optional>
 #include <systemc>
+#include <unistd.h>
 
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
+#include "platforms/app/diagnosis.hpp"
 #include "platforms/app/guard.hpp"
 #include "platforms/app/inform.hpp"
 #include "platforms/app/options.hpp"
+#include "platforms/app/reproduce.hpp"
 #include "platforms/io/config_docs.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/output_dir.hpp"
@@ -95,19 +98,14 @@ std::vector<platforms::run_point> barrier_points(const options& o,
       p.team = team;
       p.iters = o.iters;
       p.warmup = o.warmup;
-      p.vcd = o.vcd;
-      p.ccl_trace = o.ccl_trace;
       points.push_back(std::move(p));
     }
-  }
-  if (!o.vcd.empty() && points.size() > 1) {
-    throw user_error(problem{"--vcd", fmt::format("{} runs cannot share one waveform", points.size()), o.vcd,
-                             "a single algorithm and team"});
   }
   return points;
 }
 
-std::vector<platforms::run_point> points_of(const registries& tables, const options& o) {
+std::vector<platforms::run_point> jobs_of(const registries& tables, const options& o,
+                                          const config::machine_config& config) {
   check_workload_flags(o);
   std::vector<std::string> algorithms = o.algorithms;
   if (o.workload.empty()) {
@@ -122,6 +120,9 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
                                "one of the two: the program is the algorithm"});
     }
     algorithms = {""};
+  }
+  if (config.comm.deterministic_reduction && o.workload.empty() && o.collective == "all_reduce") {
+    algorithms = {"p2p_tree"};
   }
   if (!o.teams.empty() && (o.collective != "barrier" || !o.workload.empty())) {
     throw user_error(problem{"--team", "has a meaning for barriers only", comm::to_text(o.teams.front()),
@@ -143,25 +144,44 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
       p.data = !o.no_data;
       p.pattern_data = o.pattern_data;
       p.workload = o.workload;
-      p.vcd = o.vcd;
-      p.timeline = o.timeline;
-      p.critical_path = !o.out.empty();
-      p.progress = o.progress;
-      p.ccl_trace = o.ccl_trace;
       points.push_back(std::move(p));
     }
   }
+  return points;
+}
+
+/// What is run, with what is watched of it, whatever it is.
+std::vector<platforms::run_point> points_of(const registries& tables, const options& o,
+                                            const config::machine_config& config) {
+  std::vector<platforms::run_point> points = jobs_of(tables, o, config);
   const auto alone = [&](const char* flag, const std::string& file, const char* what) {
     if (file.empty() || points.size() == 1) return;
-    throw user_error(problem{flag, fmt::format("{} runs cannot share one {}", points.size(), what), file,
-                             "a single algorithm and size"});
+    throw user_error(
+        problem{flag, fmt::format("{} runs cannot share one {}", points.size(), what), file,
+                o.collective == "barrier" ? "a single algorithm and team" : "a single algorithm and size"});
   };
   alone("--vcd", o.vcd, "waveform");
   alone("--timeline", o.timeline, "timeline");
   for (std::size_t i = 0; i < points.size(); ++i) {
-    points[i].progress_label = progress_label(i, points.size());
+    platforms::run_point& p = points[i];
+    p.vcd = o.vcd;
+    p.timeline = o.timeline;
+    p.critical_path = !o.out.empty();
+    p.ccl_trace = o.ccl_trace;
+    p.progress = o.progress;
+    p.progress_label = progress_label(i, points.size());
   }
   return points;
+}
+
+/// Whatever the runs are: what they keep for --record and its like, and for signals.
+void watch(std::vector<platforms::run_point>& points, const options& o) {
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const std::string which = points.size() == 1 ? "" : fmt::format("_{}", i);
+    points[i].record = o.double_run || !o.record.empty() || !o.verify.empty();
+    points[i].flight_file = o.out.empty() ? fmt::format("flight{}.{}.json", which, getpid())
+                                          : fmt::format("{}/flight{}.json", o.out, which);
+  }
 }
 
 /// All runs of an invocation, made before any of them starts: what is wrong is said first.
@@ -241,9 +261,11 @@ class reporter {
     out_->write("result.json", platforms::result_json(context_, outcomes_));
     out_->write("links.csv", platforms::links_csv(outcomes_));
     out_->write("ipcq.csv", platforms::ipcq_csv(outcomes_));
+    out_->write("health.csv", platforms::health_csv(outcomes_));
     out_->write("hbm.csv", platforms::hbm_csv(outcomes_));
     for (std::size_t i = 0; i < outcomes_.size(); ++i) {
       write_of_run("deadlock", i, outcomes_[i].deadlock_json);
+      write_of_run("flight", i, outcomes_[i].flight_json);
       write_of_run("critical_path", i, outcomes_[i].critical_path_json);
     }
   }
@@ -258,7 +280,9 @@ class reporter {
 
 int run_points(const registries& tables, const options& o, const platforms::machine_model& machine,
                std::vector<platforms::unread_key> unread, int argc, char** argv) {
-  const auto runs = prepare_all(machine, tables, points_of(tables, o));
+  std::vector<platforms::run_point> points = points_of(tables, o, machine.config);
+  watch(points, o);
+  const auto runs = prepare_all(machine, tables, points);
   if (o.dump_install) {
     for (const auto& r : runs) {
       print(
@@ -269,15 +293,22 @@ int run_points(const registries& tables, const options& o, const platforms::mach
   reporter report(tables, o, machine.config, std::move(unread), argc, argv);
   claim_file("--vcd", o.vcd);  // after --out, in whose directory it may lie
   claim_file("--timeline", o.timeline);
+  reproducer reproduce(o);
   report.start(runs);
-  platforms::install_signal_handlers();
-  for (const auto& r : runs) {
-    run_outcome outcome = platforms::run_in_child([&] { return platforms::simulate(*r, tables); });
+  platforms::install_signal_handlers(machine.config.sim.dump_on_sighup);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const auto& r = runs[i];
+    const auto simulate = [&] {
+      return platforms::run_in_child([&] { return platforms::simulate(*r, tables); });
+    };
+    run_outcome outcome = simulate();
     if (outcome.collective.empty()) r->describe(outcome);  // its process died
     if (o.isolate) platforms::add_isolated_times(*r, tables, outcome);
+    reproduce.look_at(i, outcome, simulate);
     report.add(std::move(outcome));
     if (report.interrupted()) break;
   }
+  reproduce.finish();
   return report.finish();
 }
 
@@ -288,6 +319,7 @@ int run_checked(const registries& tables, int argc, char** argv) {
   const platforms::loaded_config given = load_machine(tables, o);
   config::machine_config config = given.config;
   tables.platform.adapt(config);
+  if (o.diagnose) return run_diagnosis(o, platforms::dump_config(config), argc, argv);
   if (o.dump_config) return print(platforms::dump_config(config)), 0;
   const platforms::machine_model machine(config);
   if (o.check_config) return print(balance_text(machine)), 0;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "models/config/text.hpp"
+#include "platforms/io/config_faults.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/paths.hpp"
 
@@ -35,6 +36,7 @@ std::string map_row(const platforms::machine_model& m, sip_id sip, cube_id cube,
 
 std::string list_text(const registries& tables, const std::string& what) {
   if (what == "algorithms") return algorithms_text(tables);
+  if (what == "faults") return platforms::faults_text();
   std::string text;
   if (what == "patterns") {
     for (const auto& p : tables.patterns) text += fmt::format("{:<18} {}\n", p.name, p.description);

@@ -42,6 +42,10 @@ po::options_description run_options() {
       "no-data", "timing only: no payload bytes are stored, nothing is verified")(
       "team", text("START:STRIDE:SIZE[,..]|RANK+RANK+..|FROM..TO[:xF]"),
       "ranks of a barrier; FROM..TO: one run per size (all ranks)")(
+      "diagnose", "find out what is wrong by experiments; writes diagnosis.json and diagnosis.txt")(
+      "double-run", "run everything twice and compare it; exit code 6 when anything differs")(
+      "record", text("FILE"), "write what every rank did in every step")(
+      "verify", text("FILE"), "compare with a recorded run; exit code 6 names the first difference")(
       "workload", text("FILE"),
       "run streams of ops (JSON) or an MSCCL algorithm program (XML); see --list ops")(
       "isolate", "run each stream of the workload alone, too, and report its slowdown");
@@ -74,8 +78,8 @@ po::options_description output_options() {
 po::options_description other_options() {
   po::options_description d("Information");
   d.add_options()("list", po::value<std::string>()->value_name("WHAT"),
-                  "algorithms, patterns, mappers, ops or presets")("schema",
-                                                                   "print the JSON Schema of config files")(
+                  "algorithms, patterns, mappers, faults, ops or presets")(
+      "schema", "print the JSON Schema of config files")(
       "doc", po::value<std::string>()->value_name("config|registers|workload"),
       "print a generated reference page (Markdown)")("version", "print the version")("help", "print this");
   return d;
@@ -122,6 +126,10 @@ void read_run(flag_reader& r, options& o) {
   r.with("team", [&](const string&, const string& v) { o.teams = parse_teams(v); });
   r.with("workload", [&](const string&, const string& v) { o.workload = v; });
   o.no_data = r.flag("no-data");
+  o.double_run = r.flag("double-run");
+  o.diagnose = r.flag("diagnose");
+  r.with("record", [&](const string&, const string& v) { o.record = v; });
+  r.with("verify", [&](const string&, const string& v) { o.verify = v; });
   o.isolate = r.flag("isolate");
   for (const char* name :
        {"collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup", "data", "team"}) {
@@ -164,6 +172,7 @@ void read_information(flag_reader& r, options& o) {
                             {{"algorithms", "algorithms"},
                              {"patterns", "patterns"},
                              {"mappers", "mappers"},
+                             {"faults", "faults"},
                              {"ops", "ops"},
                              {"presets", "presets"}});
   });
@@ -231,15 +240,16 @@ std::vector<std::uint64_t> parse_sizes(const std::string& text) {
 
 std::string help_text(const platform_entry& platform) {
   std::ostringstream text;
-  text << platform.name << ": " << platform.description << "\n\nUsage: " << platform.name
-       << " [flags]\n\nExamples:\n  " << platform.name
-       << " --collective all_reduce --bytes 4KiB:64KiB:x4 --out out\n  " << platform.name
-       << " --set ccl.root=corner --set ipcq.n_slots=2\n  " << platform.name
-       << " --bytes 64KiB --out out --timeline timeline.json\n  " << platform.name << " --check-config\n"
-       << all_options()
-       << "\nExit codes: 0 verified (or not checked, said so), 1 wrong result, 2 usage or config error, 3 "
-          "deadlock,\n"
-          "4 data fault, 5 output not writable, 70 internal error, 130/143 interrupted.\n";
+  text
+      << platform.name << ": " << platform.description << "\n\nUsage: " << platform.name
+      << " [flags]\n\nExamples:\n  " << platform.name
+      << " --collective all_reduce --bytes 4KiB:64KiB:x4 --out out\n  " << platform.name
+      << " --set ccl.root=corner --set ipcq.n_slots=2\n  " << platform.name
+      << " --bytes 64KiB --out out --timeline timeline.json\n  " << platform.name << " --check-config\n"
+      << all_options()
+      << "\nExit codes: 0 verified (or not checked, said so), 1 wrong result, 2 usage or config error, 3 "
+         "deadlock,\n"
+         "4 data fault, 5 output not writable, 6 not reproducible, 70 internal error, 130/143 interrupted.\n";
   return text.str();
 }
 

@@ -45,6 +45,10 @@ struct options {
   std::string workload;
   bool isolate{};
   std::vector<std::string> run_flags;  ///< "--bytes" and the like: those that were given of what to run
+  bool double_run{};
+  bool diagnose{};
+  std::string record;  ///< file to write
+  std::string verify;  ///< file to compare with
 };
 
 /// Throws user_error with every problem: unknown or abbreviated flags (with the nearest known one),

@@ -9,6 +9,7 @@
 #include "models/abi/tag_registers.hpp"
 #include "models/config/field.hpp"
 #include "models/config/overrides.hpp"
+#include "platforms/io/config_faults.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -90,7 +91,7 @@ std::string config_markdown() {
   for (const config::override_key& k : config::override_keys()) {
     page += fmt::format("| `{}` | {} | {} |\n", k.name, cell(config::override_expectation(k)), k.description);
   }
-  return page;
+  return page + faults_markdown();
 }
 
 std::string registers_markdown() {

@@ -2,6 +2,7 @@
 // Configs and their schema as JSON text, from the field tables.
 #include "models/config/field.hpp"
 #include "models/config/overrides.hpp"
+#include "platforms/io/config_faults.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/json_tree.hpp"
 
@@ -111,6 +112,7 @@ std::string dump_config(const config::machine_config& config) {
     }
     overrides.push_back({json_object{{"match", json_text(o.match)}, {"set", {std::move(set)}}}});
   }
+  machine.emplace_back("faults", faults_node(config.faults));
   machine.emplace_back("overrides", json_node{std::move(overrides)});
   return write_json({std::move(machine)});
 }
@@ -137,6 +139,18 @@ json_node overrides_schema() {
   return {json_object{{"type", json_text("array")}, {"items", std::move(item)}}};
 }
 
+json_node faults_schema() {
+  json_object keys;
+  for (const config::fault_key& k : config::fault_keys()) {
+    json_object schema = type_schema(k.row);
+    schema.emplace_back("description", json_text(k.row.description));
+    keys.emplace_back(k.row.key, json_node{std::move(schema)});
+  }
+  json_node item = object_schema(std::move(keys), "What is made to go wrong at some places.");
+  std::get<json_object>(item.value).emplace_back("required", texts({"kind", "where"}));
+  return {json_object{{"type", json_text("array")}, {"items", std::move(item)}}};
+}
+
 }  // namespace
 
 std::string config_schema() {
@@ -148,6 +162,7 @@ std::string config_schema() {
     for (const field& f : table.fields) keys.emplace_back(f.key, field_schema(f));
     blocks.emplace_back(table.name, object_schema(std::move(keys), table.description));
   }
+  blocks.emplace_back("faults", faults_schema());
   blocks.emplace_back("overrides", overrides_schema());
   json_object schema{{"$schema", json_text("https://json-schema.org/draft/2020-12/schema")},
                      {"title", json_text("Diecast config")}};

@@ -28,6 +28,25 @@ void read_presets(const fs::path& folder, reading& r) {
   std::move(written.begin(), written.end(), std::back_inserter(r.assignments));
 }
 
+/// What a profile stands for lies below everything that was written out, as a preset does.
+void add_profile(reading& r) {
+  const assignment* given = nullptr;
+  for (const assignment& a : r.assignments) {
+    if (a.key->path() == "comm.profile") given = &a;
+  }
+  if (given == nullptr) return;
+  const std::string profile = std::get<std::string>(given->value);
+  if (profile == "none") return;
+  const std::string origin = given->origin;
+  const bool trusts = profile == "trusted";
+  const auto stands_for = [&](const char* path, config::field_value value) {
+    r.assignments.insert(r.assignments.begin(), {config::find_field(path), std::move(value), origin});
+  };
+  stands_for("comm.path", std::string(trusts ? "direct" : "staged"));
+  stands_for("comm.checksum", std::string(trusts ? "none" : "crc32c"));
+  stands_for("comm.deterministic_reduction", !trusts);
+}
+
 /// A rule between keys names the key to change; the message also says where its value came from.
 void add_rule_problems(const loaded_config& loaded, reading& r) {
   for (problem& p : config::check(loaded.config, r.broken)) {
@@ -52,6 +71,7 @@ loaded_config load_config(const config_request& request) {
   if (!request.file.empty()) read_config_file(request.file, r);
   for (const std::string& set : request.sets) read_set(set, r);
   read_presets(request.presets, r);
+  add_profile(r);
 
   loaded_config loaded;
   for (const assignment& a : r.assignments) {
@@ -59,6 +79,7 @@ loaded_config load_config(const config_request& request) {
     loaded.origins[a.key->path()] = a.origin;
   }
   if (r.overrides) loaded.config.overrides = *r.overrides;
+  if (r.faults) loaded.config.faults = *r.faults;
   add_rule_problems(loaded, r);
   if (!r.problems.empty()) throw user_error(std::move(r.problems));
   return loaded;

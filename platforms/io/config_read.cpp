@@ -6,6 +6,7 @@
 
 #include "models/config/overrides.hpp"
 #include "models/config/text.hpp"
+#include "platforms/io/config_faults.hpp"
 
 namespace diecast::platforms {
 namespace fs = std::filesystem;
@@ -29,9 +30,9 @@ std::optional<field_value> to_links(const json_array& items) {
   return links;
 }
 
-/// The node as a value of the field's type; empty when the type is wrong. A whole number is also a
-/// real one; nothing else converts.
-std::optional<field_value> convert(const field& f, const json_node& node) {
+}  // namespace
+
+std::optional<field_value> convert_node(const field& f, const json_node& node) {
   const auto* const n = std::get_if<std::uint64_t>(&node.value);
   switch (f.type) {
     case field_type::boolean:
@@ -62,6 +63,8 @@ std::optional<field_value> convert(const field& f, const json_node& node) {
   return std::nullopt;
 }
 
+namespace {
+
 class file_reader {
  public:
   file_reader(std::string file, reading& r) : file_(std::move(file)), r_(r) {}
@@ -77,7 +80,7 @@ class file_reader {
   }
 
   void key(const field& f, const json_node& node) {
-    const auto value = convert(f, node);
+    const auto value = convert_node(f, node);
     if (value && config::accepts(f, *value)) {
       r_.assignments.push_back({&f, *value, file_});
       return;
@@ -128,6 +131,12 @@ class file_reader {
     }
   }
 
+  void faults(const json_node& node) {
+    r_.faults =
+        read_faults(node, [this](const std::string& path, const std::string& what, const std::string& value,
+                                 const std::string& expected) { report(path, what, value, expected); });
+  }
+
   config::link_override override_entry(const std::string& path, const json_node& node) {
     config::link_override o;
     const json_object* const members = node.object();
@@ -167,7 +176,7 @@ class file_reader {
     }
     std::optional<field_value> value;
     if (key->row != nullptr) {
-      value = convert(*key->row, node);
+      value = convert_node(*key->row, node);
     } else if (const auto* b = std::get_if<bool>(&node.value)) {
       value = *b;
     }
@@ -181,6 +190,10 @@ class file_reader {
       if (name == "extends") continue;
       if (name == "overrides") {
         overrides(member);
+        continue;
+      }
+      if (name == "faults") {
+        faults(member);
         continue;
       }
       if (const block_table* table = config::find_block(name)) {
@@ -252,6 +265,10 @@ void read_set(std::string_view text, reading& r) {
   const std::string_view value = text.substr(equals + 1);
   if (path == "overrides") {
     if (const auto tree = read_json(value, origin, r.problems)) file_reader(origin, r).overrides(*tree);
+    return;
+  }
+  if (path == "faults") {
+    if (const auto tree = read_json(value, origin, r.problems)) file_reader(origin, r).faults(*tree);
     return;
   }
   const std::size_t dot = path.find('.');

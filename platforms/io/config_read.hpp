@@ -37,7 +37,12 @@ struct reading {
   /// The last list that was given; arrays replace.
   std::optional<std::vector<config::link_override>> overrides;
   std::string overrides_origin;
+  std::optional<std::vector<config::fault_setting>> faults;  ///< likewise
 };
+
+/// The node as a value of the field's type; empty when the type is wrong. A whole number is also a real one;
+/// nothing else converts.
+[[nodiscard]] std::optional<config::field_value> convert_node(const config::field& f, const json_node& node);
 
 /// Reads a file after everything it extends.
 void read_config_file(const std::filesystem::path& file, reading& r);

@@ -4,53 +4,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "models/events/state_names.hpp"
+
 namespace diecast::platforms {
 namespace {
 
 using json = nlohmann::ordered_json;
-
-const char* to_string(analysis::wait_kind k) {
-  switch (k) {
-    case analysis::wait_kind::receive: return "receive";
-    case analysis::wait_kind::send_space: return "send_space";
-    case analysis::wait_kind::source_read: return "source_read";
-    case analysis::wait_kind::copy: return "copy";
-    case analysis::wait_kind::memory: return "memory";
-  }
-  return "unknown";
-}
-
-const char* to_string(analysis::wait_cause c) {
-  switch (c) {
-    case analysis::wait_cause::peer: return "peer";
-    case analysis::wait_cause::in_flight: return "in_flight";
-    case analysis::wait_cause::lost_message: return "lost_message";
-    case analysis::wait_cause::lost_credit: return "lost_credit";
-    case analysis::wait_cause::unwired: return "unwired";
-    case analysis::wait_cause::own_dma: return "own_dma";
-  }
-  return "unknown";
-}
-
-const char* to_string(analysis::root_kind k) {
-  switch (k) {
-    case analysis::root_kind::fault: return "fault";
-    case analysis::root_kind::peer: return "peer";
-    case analysis::root_kind::cycle: return "cycle";
-  }
-  return "unknown";
-}
-
-const char* to_string(events::core_state s) {
-  switch (s) {
-    case events::core_state::idle: return "idle";
-    case events::core_state::waiting_start: return "waiting_start";
-    case events::core_state::running: return "running";
-    case events::core_state::asleep: return "asleep";
-    case events::core_state::done: return "done";
-  }
-  return "unknown";
-}
 
 std::string hex(abi::address a) { return fmt::format("{:#018x}", a); }
 
@@ -119,8 +78,9 @@ std::string deadlock_json(const prepared_run& run, const analysis::wait_for_repo
   j["pes"] = json::array();
   j["queue_pairs"] = json::array();
   for (const auto& d : machine.pes) {
-    j["pes"].push_back(
-        {{"pe", pe_path(run.machine.config.shape(), d.pe)}, {"state", to_string(d.state)}, {"step", d.step}});
+    j["pes"].push_back({{"pe", pe_path(run.machine.config.shape(), d.pe)},
+                        {"state", events::to_string(d.state)},
+                        {"step", d.step}});
     for (std::size_t i = 0; i < d.queue_pairs.size(); ++i) {
       if (d.queue_pairs[i].at_rest()) continue;
       j["queue_pairs"].push_back(

@@ -16,9 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 9> ours{"result.json",        "config.json",   "links.csv",
-                                               "ipcq.csv",           "deadlock.json", "flight.json",
-                                               "critical_path.json", "hbm.csv",       "report.html"};
+constexpr std::array<std::string_view, 12> ours{
+    "result.json", "config.json", "links.csv",          "ipcq.csv",       "health.csv",    "deadlock.json",
+    "flight.json", "hbm.csv",     "critical_path.json", "diagnosis.json", "diagnosis.txt", "report.html"};
 
 /// "deadlock_3.json": a file of one run of several.
 bool is_of_run(const std::string& name, std::string_view head) {
@@ -30,7 +30,7 @@ bool is_of_run(const std::string& name, std::string_view head) {
 }
 
 bool is_of_run(const std::string& name) {
-  return is_of_run(name, "deadlock_") || is_of_run(name, "critical_path_");
+  return is_of_run(name, "deadlock_") || is_of_run(name, "flight_") || is_of_run(name, "critical_path_");
 }
 
 bool is_ours(const fs::path& file) {

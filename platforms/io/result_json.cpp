@@ -109,6 +109,9 @@ std::string pack(const run_outcome& o) {
   json j = run_json(o);
   j["output_lost"] = o.output_lost;
   j["deadlock_json"] = o.deadlock_json;
+  j["flight_json"] = o.flight_json;
+  j["health"] = o.health;
+  j["steps"] = o.steps;
   j["critical_path_json"] = o.critical_path_json;
   j["wall_s"] = o.wall_s;
   j["elaborate_s"] = o.elaborate_s;
@@ -133,6 +136,9 @@ run_outcome unpack(const std::string& text) {
   read_run(j, o);
   o.output_lost = j.at("output_lost");
   o.deadlock_json = j.at("deadlock_json");
+  o.flight_json = j.at("flight_json");
+  o.health = j.at("health");
+  o.steps = j.at("steps");
   o.critical_path_json = j.at("critical_path_json");
   o.wall_s = j.at("wall_s");
   o.elaborate_s = j.at("elaborate_s");

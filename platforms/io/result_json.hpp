@@ -32,6 +32,7 @@ struct result_context {
 [[nodiscard]] std::string table_row(const run_outcome& o, std::size_t algorithm_width);
 [[nodiscard]] std::string links_csv(const std::vector<run_outcome>& runs);
 [[nodiscard]] std::string ipcq_csv(const std::vector<run_outcome>& runs);
+[[nodiscard]] std::string health_csv(const std::vector<run_outcome>& runs);
 [[nodiscard]] std::string hbm_csv(const std::vector<run_outcome>& runs);
 
 /// The whole outcome, for the pipe between a run and its parent.

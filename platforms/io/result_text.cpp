@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <fmt/format.h>
+#include <sstream>
 
 #include "models/numeric/types.hpp"
 #include "platforms/io/result_json.hpp"
@@ -96,6 +97,15 @@ std::string links_csv(const std::vector<run_outcome>& runs) {
                           r.packets, r.busy_fraction, r.stall_ns, r.payload_bytes, r.d2d_flits, r.replays,
                           r.naks, r.crc_errors, r.retry_stall_ns, r.energy_pj);
     }
+  }
+  return text;
+}
+
+std::string health_csv(const std::vector<run_outcome>& runs) {
+  std::string text = "run,measure,where,value,expected,unit\n";
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    std::istringstream rows(runs[i].health);
+    for (std::string row; std::getline(rows, row);) text += fmt::format("{},{}\n", i, row);
   }
   return text;
 }

@@ -2,8 +2,11 @@
 #include "platforms/netlist/cube.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 #include "hw/mem/simple_memory.hpp"
+#include "models/fabric/fault_places.hpp"
+#include "models/timing/link.hpp"
 
 namespace diecast::netlist {
 namespace {
@@ -14,7 +17,7 @@ using fabric::terminal_kind;
 
 cube::cube(sc_core::sc_module_name name, const build_context& context, sip_id sip, cube_id id,
            hw::packet_pool& pool)
-    : sc_module(name), sip_(sip), id_(id) {
+    : sc_module(name), sip_(sip), id_(id), pool_(pool) {
   const auto& layout = context.topology.layout(sip_, id_);
   const auto count = static_cast<fabric::terminal_index>(layout.terminals.size());
   pes_.resize(context.config.cube.pes);
@@ -97,10 +100,24 @@ void cube::bind_port(hw::terminal_port& port, fabric::terminal_index t) {
   noc_->out(t).bind(port.fabric_in_socket());
 }
 
+void cube::bind_pe(const build_context& context, std::uint32_t pe, fabric::terminal_index t) {
+  hw::terminal_port& port = pes_[pe]->terminal();
+  const pe_coord self{sip_, id_, pe_id{pe}};
+  const fabric::fault_list faults = fabric::faults_into_pe(context.config, self);
+  if (faults.empty()) return bind_port(port, t);
+  const sim_time cycle = timing::noc_clock(context.config).period;
+  faults_.push_back(std::make_unique<hw::fault_interposer>(
+      fmt::format("pe{}_faults", pe).c_str(),
+      hw::fault_place{faults, pe_path(context.config.shape(), self), cycle, cycle}, pool_));
+  port.fabric_out_socket().bind(noc_->in(t));
+  noc_->out(t).bind(faults_.back()->in.socket);
+  faults_.back()->out.socket.bind(port.fabric_in_socket());
+}
+
 void cube::bind_block(const build_context& context, fabric::terminal_index t) {
   const auto& terminal = context.topology.layout(sip_, id_).terminals[t];
   switch (terminal.kind) {
-    case terminal_kind::pe: return bind_port(pes_[terminal.index]->terminal(), t);
+    case terminal_kind::pe: return bind_pe(context, terminal.index, t);
     case terminal_kind::hbm:
     case terminal_kind::sram: return bind_port(memories_[t]->ni->terminal(), t);
     case terminal_kind::control_cpu: return bind_port(control_->terminal(), t);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hw/d2d/ucie_adapter.hpp"
+#include "hw/fault/fault_interposer.hpp"
 #include "hw/host/control_cpu.hpp"
 #include "hw/host/debug_bus.hpp"
 #include "hw/mem/memory_ni.hpp"
@@ -79,11 +80,14 @@ class cube : public sc_core::sc_module {
  private:
   void make_block(const build_context& context, fabric::terminal_index t, hw::packet_pool& pool);
   void bind_block(const build_context& context, fabric::terminal_index t);
+  void bind_pe(const build_context& context, std::uint32_t pe, fabric::terminal_index t);
   void make_memory(const build_context& context, const fabric::terminal& t, fabric::terminal_index at,
                    hw::packet_pool& pool);
 
   sip_id sip_;
   cube_id id_;
+  hw::packet_pool& pool_;
+  std::vector<std::unique_ptr<hw::fault_interposer>> faults_;  ///< in front of PEs; usually none
   std::unique_ptr<hw::cube_noc> noc_;
   std::vector<std::unique_ptr<hw::processing_element>> pes_;
   std::vector<std::unique_ptr<memory>> memories_;

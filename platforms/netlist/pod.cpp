@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "models/fabric/fault_places.hpp"
+#include "models/timing/link.hpp"
+
 namespace diecast::netlist {
 namespace {
 
@@ -83,9 +86,25 @@ void sip::bind_edges(const build_context& context, cube_id c) {
     const auto edge = static_cast<fabric::side>(s);
     const auto other = context.topology.neighbor(c, edge);
     if (!other) continue;
-    cubes_[c.value]->edge(edge)->link_out().bind(
-        cubes_[other->value]->edge(fabric::opposite(edge))->link_in());
+    bind_edge(context, c, edge, *other);
   }
+}
+
+void sip::bind_edge(const build_context& context, cube_id c, fabric::side edge, cube_id other) {
+  auto& from = cubes_[c.value]->edge(edge)->link_out();
+  auto& to = cubes_[other.value]->edge(fabric::opposite(edge))->link_in();
+  const auto faults = fabric::faults_of_side(context.config, context.topology, id_, c, edge);
+  if (faults.empty()) return from.bind(to);
+  const auto timing = timing::ucie_timing_of(context.config, context.topology.ucie(id_, c, edge));
+  const std::string label =
+      fmt::format("{}_ucie_{}_faults", cube_name(context.topology.shape(), c), fabric::to_string(edge));
+  faults_.push_back(
+      std::make_unique<hw::fault_interposer>(label.c_str(),
+                                             hw::fault_place{faults, fmt::format("{}.{}", name(), label),
+                                                             timing.serialization(1), timing.receiver.period},
+                                             pool_));
+  from.bind(faults_.back()->in.socket);
+  faults_.back()->out.socket.bind(to);
 }
 
 pod::pod(sc_core::sc_module_name name, const build_context& context, const host_program_factory& host_of)
@@ -103,17 +122,43 @@ pod::pod(sc_core::sc_module_name name, const build_context& context, const host_
 
   std::vector<std::function<void()>> bindings;
   for (const auto& link : context.topology.sip_links()) {
-    bindings.emplace_back([&] {
-      // The far end of this link is the port whose own outgoing link starts at the terminal this one ends at.
-      for (const auto& back : context.topology.sip_links()) {
-        if (back.from == link.to) {
-          sips_[link.from.sip]->ports()[link.index]->out.bind(sips_[link.to.sip]->ports()[back.index]->in);
-          return;
-        }
-      }
-    });
+    if (link.index % 2 == 0) bindings.emplace_back([&] { bind_sip_link(context, link); });
   }
   context.order.run("pod.links", bindings);
+  if (context.config.comm.path != config::transfer_path::staged) return;
+  // Ports are numbered by the SIPs they lead to: this order is not free.
+  for (const auto& from : sips_) {
+    for (const auto& to : sips_) from->io().staging()->out.bind(to->io().staging()->in);
+  }
+}
+
+/// Both ways of a link: index and index ^ 1 are on the same two ports.
+void pod::bind_sip_link(const build_context& context, const fabric::sip_link& link) {
+  const fabric::sip_link& back = context.topology.sip_links()[link.index ^ 1U];
+  hw::sip_port& here = *sips_[link.from.sip]->ports()[link.index];
+  hw::sip_port& there = *sips_[back.from.sip]->ports()[back.index];
+  const auto along = fabric::faults_of_sip_link(context.config, context.topology, link.index);
+  const auto returning = fabric::faults_of_sip_link(context.config, context.topology, back.index);
+  if (along.empty() && returning.empty()) {
+    here.out.bind(there.in);
+    there.out.bind(here.in);
+    return;
+  }
+  const auto interpose = [&](const fabric::sip_link& l, const fabric::fault_list& faults, hw::sip_port& from,
+                             hw::sip_port& to) -> hw::sip_link_fault& {
+    const auto timing =
+        timing::sip_link_timing_of(context.config, context.topology.sip_link_settings(l.index));
+    faults_.push_back(std::make_unique<hw::sip_link_fault>(
+        fmt::format("sip_link{}_faults", l.index).c_str(),
+        hw::fault_place{faults, l.name, timing.serialization(1), timing.receiver.period}));
+    from.out.bind(faults_.back()->in);
+    faults_.back()->out.bind(to.in);
+    return *faults_.back();
+  };
+  hw::sip_link_fault& first = interpose(link, along, here, there);
+  hw::sip_link_fault& second = interpose(back, returning, there, here);
+  first.pair_with(second);
+  second.pair_with(first);
 }
 
 pod::~pod() = default;

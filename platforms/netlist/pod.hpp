@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hw/d2d/sip_port.hpp"
+#include "hw/fault/sip_link_fault.hpp"
 #include "hw/host/debug_bus.hpp"
 #include "hw/host/host_cpu.hpp"
 #include "hw/host/io_cpu.hpp"
@@ -28,6 +29,7 @@ class sip : public sc_core::sc_module {
   /// Gateway ends of this SIP, by the index of the outgoing link; null for links of other SIPs.
   [[nodiscard]] const std::vector<std::unique_ptr<hw::sip_port>>& ports() const { return ports_; }
   [[nodiscard]] hw::packet_pool& pool() { return pool_; }
+  [[nodiscard]] hw::io_cpu& io() { return *io_; }
   /// Calls visit(terminal_port) for every block of this SIP.
   template <class Visit>
   void visit_terminals(Visit visit) const {
@@ -39,6 +41,7 @@ class sip : public sc_core::sc_module {
   void build(const build_context& context, hw::host_program program);
   void bind(const build_context& context);
   void bind_edges(const build_context& context, cube_id c);
+  void bind_edge(const build_context& context, cube_id c, fabric::side edge, cube_id other);
 
   sip_id id_;
   hw::packet_pool pool_;  ///< before everything that holds packets
@@ -47,6 +50,7 @@ class sip : public sc_core::sc_module {
   std::unique_ptr<hw::io_cpu> io_;
   std::unique_ptr<hw::host_cpu> host_;
   std::unique_ptr<hw::debug_bus> debug_;
+  std::vector<std::unique_ptr<hw::fault_interposer>> faults_;  ///< on UCIe links; usually none
 };
 
 class pod : public sc_core::sc_module {
@@ -66,7 +70,9 @@ class pod : public sc_core::sc_module {
   }
 
  private:
+  void bind_sip_link(const build_context& context, const fabric::sip_link& link);
   std::vector<std::unique_ptr<sip>> sips_;
+  std::vector<std::unique_ptr<hw::sip_link_fault>> faults_;  ///< on SIP links; usually none
 };
 
 }  // namespace diecast::netlist

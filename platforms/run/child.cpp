@@ -19,8 +19,16 @@ namespace diecast::platforms {
 namespace {
 
 volatile std::sig_atomic_t signal_seen = 0;
+volatile std::sig_atomic_t dump_seen = 0;
+volatile std::sig_atomic_t simulating = 0;  ///< process id of the child that simulates; 0 in the child
 
 void on_signal(int number) { signal_seen = number; }
+
+/// Async-signal-safe: kill() is.
+void on_dump_signal(int number) {
+  dump_seen = 1;
+  if (simulating > 0) kill(static_cast<pid_t>(simulating), number);
+}
 
 void write_all(int fd, const std::string& text) {
   std::size_t done = 0;
@@ -79,12 +87,21 @@ run_outcome answer_of(const std::function<run_outcome()>& body) {
 
 int interrupt_signal() { return signal_seen; }
 
-void install_signal_handlers() {
+void install_signal_handlers(bool dump_on_sighup) {
   struct sigaction action {};
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  action.sa_handler = on_dump_signal;
+  sigaction(SIGUSR1, &action, nullptr);
+  if (dump_on_sighup) sigaction(SIGHUP, &action, nullptr);
+}
+
+bool dump_requested() {
+  const bool asked = dump_seen != 0;
+  dump_seen = 0;
+  return asked;
 }
 
 child_answer run_text_in_child(const std::function<std::string()>& body) {
@@ -93,6 +110,7 @@ child_answer run_text_in_child(const std::function<std::string()>& body) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  simulating = child;
   if (child == 0) {
     close(fds[0]);
     write_all(fds[1], body());
@@ -108,6 +126,7 @@ child_answer run_text_in_child(const std::function<std::string()>& body) {
   close(fds[0]);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) pass_on_signal(child);
+  simulating = 0;
   if (text.empty() || !WIFEXITED(status) || WEXITSTATUS(status) != 0) return {{}, death_of(status)};
   return {text, {}};
 }

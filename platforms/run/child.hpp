@@ -27,6 +27,11 @@ struct child_answer {
 
 /// Set by SIGINT and SIGTERM (installed by run_in_child's caller through install_signal_handlers).
 [[nodiscard]] int interrupt_signal();
-void install_signal_handlers();
+/// `dump_on_sighup`: SIGHUP asks for the flight recorder, as SIGUSR1 does; else it keeps its own meaning.
+void install_signal_handlers(bool dump_on_sighup = false);
+
+/// Whether SIGUSR1 (or SIGHUP) has asked for the flight recorder since the last call. The signal reaches the
+/// child that simulates.
+[[nodiscard]] bool dump_requested();
 
 }  // namespace diecast::platforms

@@ -209,13 +209,16 @@ void collect(const prepared_run& run, netlist::pod& pod, const host_side& s,
   collect_queue_pairs(run, pod, o);
   collect_hbm(pod, o);
   double stall = 0, wait = 0;
-  std::uint64_t messages = 0, bytes = 0;
+  std::uint64_t messages = 0, bytes = 0, checked = 0;
+  double checksum_ns = 0;
   events::run_fingerprint fingerprint = s.data_fingerprint();
   for (const pe_coord pe : run.members.members) {
     const auto& ipcq = pod.pe(pe).ipcq;
     fingerprint.add(ipcq.fingerprint());
     stall += ipcq.credit_stall().ns();
     wait += ipcq.empty_wait().ns();
+    checked += pod.pe(pe).dma.checksum_bytes();
+    checksum_ns += pod.pe(pe).dma.checksum_time().ns();
     messages += ipcq.messages_sent();
     bytes += ipcq.bytes_sent();
   }
@@ -238,6 +241,8 @@ void collect(const prepared_run& run, netlist::pod& pod, const host_side& s,
              {"d2d_replays", number(totals.replays)},
              {"d2d_crc_errors", number(totals.crc_errors)},
              {"d2d_energy_pj", totals.energy_pj},
+             {"checksum_bytes", number(checked)},
+             {"checksum_ns", checksum_ns},
              {"simulated_ns", hw::now().ns()},
              {"elaborate_s", o.elaborate_s}};
   collect_messages(run, pod, s, o);
@@ -246,16 +251,21 @@ void collect(const prepared_run& run, netlist::pod& pod, const host_side& s,
   o.stats.emplace_back("critical_sip_hops", number(hops.sip_hops()));
 }
 
-void report_deadlock(const prepared_run& run, netlist::pod& pod, const std::string& why, bool still,
-                     const analysis::line_history* lines, run_outcome& o) {
-  analysis::stopped_machine stopped{{}, collect_flights(run, pod), still};
-  std::uint64_t unfinished = 0;
+analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod, bool still) {
+  analysis::stopped_machine now{{}, collect_flights(run, pod), still};
   for (const pe_coord pe : run.members.members) {
     auto& p = pod.pe(pe);
-    stopped.pes.push_back({pe, p.core.state(), p.ipcq.core().queue_pairs(), p.core.step(),
-                           p.ipcq.awaits_copy(), p.core.polling(), p.core.watching()});
-    if (p.core.state() != events::core_state::done) ++unfinished;
+    now.pes.push_back({pe, p.core.state(), p.ipcq.core().queue_pairs(), p.core.step(), p.ipcq.awaits_copy(),
+                       p.core.polling(), p.core.watching()});
   }
+  return now;
+}
+
+void report_deadlock(const prepared_run& run, netlist::pod& pod, const std::string& why, bool still,
+                     const analysis::line_history* lines, run_outcome& o) {
+  const analysis::stopped_machine stopped = machine_now(run, pod, still);
+  std::uint64_t unfinished = 0;
+  for (const analysis::pe_dump& pe : stopped.pes) unfinished += pe.state != events::core_state::done ? 1 : 0;
   const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
   const auto report = analysis::explain_waits(run.machine.config.shape(), stopped, names);
   const auto& shape = run.machine.config.shape();

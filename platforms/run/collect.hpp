@@ -6,6 +6,7 @@
 
 #include "models/analysis/critical_hops.hpp"
 #include "models/analysis/stale_lines.hpp"
+#include "models/analysis/wait_for.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/run/host_side.hpp"
 #include "platforms/run/prepare.hpp"
@@ -15,6 +16,9 @@ namespace diecast::platforms {
 /// Statistics, link and queue-pair rows, fingerprint.
 void collect(const prepared_run& run, netlist::pod& pod, const host_side& s,
              const analysis::critical_hops& hops, run_outcome& o);
+
+/// What every member's registers and everything in flight say now. `still`: nothing moves any more.
+[[nodiscard]] analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod, bool still);
 
 /// Status deadlock with the report: waiting queue pairs, wait-for graph, deadlock.json. `why` says what
 /// ended the run: "nothing is left to happen". `lines`: who stored and wrote back what; may be null. `still`:

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +31,10 @@ class host_side {
   /// What a PE does with a launch.
   virtual void firmware(abi::hal& hal, const abi::launch_block& block,
                         const sw::runtime_options& options) = 0;
+
+  /// `hear` is called with every rank's output after each launch, where there is one such output.
+  virtual void hear_results(
+      const std::function<void(std::uint32_t rank, std::span<const std::byte>)>& /*hear*/) {}
 
   /// Every host program has ended.
   [[nodiscard]] virtual bool finished() const = 0;

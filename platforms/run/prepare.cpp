@@ -8,10 +8,12 @@
 
 #include "models/comm/collective.hpp"
 #include "models/config/text.hpp"
+#include "models/fabric/fault_places.hpp"
 #include "models/types/error.hpp"
 #include "platforms/io/msccl_xml.hpp"
 #include "platforms/io/workload_json.hpp"
 #include "platforms/run/bound.hpp"
+#include "platforms/run/spoil_install.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -38,6 +40,7 @@ comm::group members_of(const machine_shape& shape, comm::rank_set set, std::uint
 }  // namespace
 
 machine_model::machine_model(config::machine_config c) : config(std::move(c)), topology(config) {
+  if (auto wrong = fabric::check_faults(config, topology); !wrong.empty()) throw user_error(std::move(wrong));
   const auto cycle = fabric::find_dependency_cycle(topology);
   if (cycle.empty()) return;
   std::string text;
@@ -193,6 +196,7 @@ void prepared_run::wire(const app::registries& tables) {
   sw::check_launch(kernel, *launch);
   plan =
       comm::build_install_plan(edges, comm::options_from(machine.config, sw::lay_out(kernel, *launch).end));
+  if (spoil_install(machine.config, plan)) comm::prove_install_plan(plan);
 }
 
 void prepared_run::describe(run_outcome& o) const {

@@ -13,6 +13,7 @@ const char* to_string(run_status s) {
     case run_status::deadlock: return "deadlock";
     case run_status::fault: return "fault";
     case run_status::error: return "error";
+    case run_status::not_reproducible: return "not_reproducible";
     case run_status::interrupted: return "interrupted";
     case run_status::internal: return "internal";
   }
@@ -20,8 +21,9 @@ const char* to_string(run_status s) {
 }
 
 run_status status_named(const std::string& name) {
-  for (const auto s : {run_status::ok, run_status::wrong, run_status::deadlock, run_status::fault,
-                       run_status::error, run_status::interrupted, run_status::internal}) {
+  for (const auto s :
+       {run_status::ok, run_status::wrong, run_status::deadlock, run_status::fault, run_status::error,
+        run_status::not_reproducible, run_status::interrupted, run_status::internal}) {
     if (name == to_string(s)) return s;
   }
   throw std::runtime_error("unknown status " + name);
@@ -29,7 +31,7 @@ run_status status_named(const std::string& name) {
 
 run_status worst(const std::vector<run_status>& all) {
   for (const auto s : {run_status::internal, run_status::fault, run_status::deadlock, run_status::wrong,
-                       run_status::error, run_status::interrupted}) {
+                       run_status::not_reproducible, run_status::error, run_status::interrupted}) {
     if (std::find(all.begin(), all.end(), s) != all.end()) return s;
   }
   return run_status::ok;
@@ -42,6 +44,7 @@ int exit_code(run_status s) {
     case run_status::error: return 2;
     case run_status::deadlock: return 3;
     case run_status::fault: return 4;
+    case run_status::not_reproducible: return 6;
     case run_status::interrupted: return 130;
     case run_status::internal: return 70;
   }

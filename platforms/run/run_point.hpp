@@ -36,19 +36,30 @@ struct run_point {
   std::string workload;                 ///< MSCCL program or JSON file; empty for neither
   bool ccl_trace{};                     ///< a line on stderr per send, receive and credit
   std::string vcd;                      ///< waveform file; empty for none
+  std::string flight_file;              ///< where a signal has the flight recorder written
+  bool record{};                        ///< keep what every rank did in every step
   std::string timeline;                 ///< Trace Event file; empty for none
   bool critical_path{};                 ///< keep what it takes to find the critical path
   progress_mode progress{progress_mode::automatic};
   std::string progress_label;  ///< "run 2 of 5"
 };
 
-enum class run_status : std::uint8_t { ok, wrong, deadlock, fault, error, interrupted, internal };
+enum class run_status : std::uint8_t {
+  ok,
+  wrong,
+  deadlock,
+  fault,
+  error,
+  not_reproducible,
+  interrupted,
+  internal
+};
 [[nodiscard]] const char* to_string(run_status s);
 /// The status that to_string gives this name; throws std::runtime_error when there is none.
 [[nodiscard]] run_status status_named(const std::string& name);
 /// Status of several runs: the worst by precedence 70, 5, 4, 3, 1, 6.
 [[nodiscard]] run_status worst(const std::vector<run_status>& all);
-/// spec: 0 ok, 1 wrong, 2 error, 3 deadlock, 4 fault, 70 internal, 130 interrupted.
+/// spec: 0 ok, 1 wrong, 2 error, 3 deadlock, 4 fault, 6 not reproducible, 70 internal, 130 interrupted.
 [[nodiscard]] int exit_code(run_status s);
 
 /// One link of the fabric, for links.csv.
@@ -95,6 +106,9 @@ struct run_outcome {
   bool output_lost{};              ///< a file of this run could not be written: exit code 5
   std::string deadlock_json;       ///< contents of deadlock.json, when there was one
   std::string critical_path_json;  ///< contents of critical_path.json, when it was asked for
+  std::string flight_json;         ///< contents of flight.json of a run that came to no good end
+  std::string health;              ///< rows of health.csv, platforms/run/health.hpp
+  std::string steps;               ///< rows of run_point::record, platforms/run/step_rows.hpp
 
   std::string collective, algorithm, algorithm_reason, dtype, op, rank_set;
   std::string team;  ///< of a barrier

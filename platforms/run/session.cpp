@@ -6,6 +6,7 @@
 
 #include "hw/base/time.hpp"
 #include "models/comm/launch_plan.hpp"
+#include "models/config/faults.hpp"
 #include "models/numeric/convert.hpp"
 #include "sw/host/barrier.hpp"
 
@@ -36,6 +37,7 @@ void session::host_program(abi::host_hal& host) {
   install_ns_ = std::max(install_ns_, host.now().ns());
   sw::load_images(host, run_.kernel, *run_.launch, arguments_);
   if (run_.barrier) sw::prepare_barrier(host, *run_.launch, arguments_, run_.barrier->errata);
+  set_errata(host);
   const std::uint64_t rounds = run_.point.warmup + run_.point.iters;
   for (std::uint64_t round = 0; round < rounds; ++round) {
     if (check_) write_inputs(host);
@@ -45,6 +47,16 @@ void session::host_program(abi::host_hal& host) {
     if (check_) verify(host);
   }
   ++hosts_done_;
+}
+
+/// Firmware defects, by the backdoor; PEs without any keep their reset value.
+void session::set_errata(abi::host_hal& host) {
+  if (run_.machine.config.faults.empty()) return;
+  for (const pe_coord pe : run_.members.members) {
+    const std::uint64_t asked = run_.barrier ? run_.barrier->errata.bits : 0;
+    const std::uint64_t errata = asked | config::errata_of(run_.machine.config, pe);
+    if (pe.sip == host.self() && errata != 0) host.debug_write_register(pe, abi::core_errata, errata);
+  }
 }
 
 void session::write_inputs(abi::host_hal& host) {
@@ -108,6 +120,7 @@ void session::verify(abi::host_hal& host) {
     const pe_coord pe = run_.members.members[r];
     std::vector<std::byte> got(check_->output_bytes(r));
     sw::read_tcm(host, pe, arguments_[r].output, got);
+    if (on_result_) on_result_(r, got);
     wrong_ += check_->count_wrong(r, got);
     widen_range(got);
     if (!first_output_) first_output_ = got;

@@ -23,6 +23,12 @@ class session final : public host_side {
   /// `on_round` is called before each launch, once all SIPs are ready.
   session(const prepared_run& run, std::function<void()> on_round);
 
+  /// Called with every rank's output after each launch, when there is data.
+  void hear_results(
+      const std::function<void(std::uint32_t rank, std::span<const std::byte>)>& hear) override {
+    on_result_ = hear;
+  }
+
   void host_program(abi::host_hal& host) override;
   void firmware(abi::hal& hal, const abi::launch_block& block, const sw::runtime_options& options) override {
     sw::run_kernel(run_.kernel, hal, block.arguments, options);
@@ -37,6 +43,7 @@ class session final : public host_side {
  private:
   /// Blocks until every host has come here; returns the start all PEs of the launch share.
   sim_time agree_on_start(abi::host_hal& host);
+  void set_errata(abi::host_hal& host);
   void write_inputs(abi::host_hal& host);
   void launch(abi::host_hal& host, std::uint32_t launch_id, sim_time start);
   void collect_times(abi::host_hal& host, sim_time start);
@@ -46,6 +53,7 @@ class session final : public host_side {
 
   const prepared_run& run_;
   std::function<void()> on_round_;
+  std::function<void(std::uint32_t, std::span<const std::byte>)> on_result_;
   std::vector<abi::kernel_arguments> arguments_;   ///< by rank
   std::optional<golden::collective_check> check_;  ///< empty: timing only
   std::optional<std::vector<std::byte>> first_output_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fstream>
 #include <memory>
 #include <optional>
 
@@ -10,17 +11,21 @@
 #include "models/analysis/credit_checker.hpp"
 #include "models/analysis/critical_hops.hpp"
 #include "models/analysis/critical_path.hpp"
+#include "models/checksum/packet_checksum.hpp"
 #include "models/timing/longest_step.hpp"
 #include "models/types/error.hpp"
 #include "platforms/io/critical_path_json.hpp"
 #include "platforms/netlist/pod.hpp"
 #include "platforms/observe/ccl_trace.hpp"
 #include "platforms/observe/dram_taps.hpp"
+#include "platforms/observe/step_recorder.hpp"
 #include "platforms/observe/timeline.hpp"
 #include "platforms/observe/vcd_writer.hpp"
 #include "platforms/run/barrier_run.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/collect.hpp"
+#include "platforms/run/flight_dump.hpp"
+#include "platforms/run/health.hpp"
 #include "platforms/run/kernel.hpp"
 #include "platforms/run/progress.hpp"
 #include "platforms/run/session.hpp"
@@ -142,13 +147,26 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
   }
   hw::fault_sink faults;
   const netlist::build_order order(config.sim.build_order);
+  std::unique_ptr<observe::step_recorder> steps;
+  if (run.point.record) {
+    steps = std::make_unique<observe::step_recorder>(run);
+    events.attach(*steps, events::steps | events::messages | events::contents);
+  }
+  flight_dump flight(run, events);
   barrier_watch barriers(run, events);
   const auto driver = make_host_side(run, only, [&] {
     hops.reset();
     barriers.next_launch();
     if (path_events) path_events->reset();
+    flight.next_launch();
+    if (steps) steps->next_launch();
   });
   host_side& hosts = *driver;
+  if (steps) {
+    hosts.hear_results([&steps](std::uint32_t rank, std::span<const std::byte> bytes) {
+      steps->result(rank, checksum::digest_of_part(0, bytes));
+    });
+  }
   const netlist::build_context context{config,
                                        run.machine.topology,
                                        events,
@@ -185,6 +203,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
           vcd->flush_before(hw::now());
         }
         bar.update(hw::now(), [&] { return share_done(run, hosts, pod); });
+        flight.look_for_request(pod);
       });
   o.wall_s = running.seconds();
   conclude(end, run, hosts, faults, pod, barriers.history(), o);
@@ -194,9 +213,15 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
       o.message = unrest;
     }
   }
+  if (o.status == run_status::deadlock || o.status == run_status::fault || o.status == run_status::internal) {
+    o.flight_json = flight.text(pod, o.message.substr(0, o.message.find('\n')),
+                                end == end_of_run::starved || end == end_of_run::watchdog);
+  }
   rate_against_bound(o);
   collect(run, pod, hosts, hops, o);
   barriers.report(hosts, pod, o);
+  o.health = health_rows(run, pod);
+  if (steps) o.steps = to_text(steps->rows());
   if (path_events && end == end_of_run::finished) report_path(run, *path_events, o);
   dram.catch_up();
   if (vcd) finish_file(*vcd, o);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/kernels/blocks.hpp"
 
-#include <algorithm>
 #include <span>
 
 #include "models/comm/collective.hpp"
@@ -60,22 +59,6 @@ void exchange(pe_context& pe, comm::direction send_dir, const std::array<tcm_ran
   for (std::size_t i = 0; i < 2; ++i) exchange(pe, send_dir, sent[i], recv_dir, received[i], how);
 }
 
-void relay(pe_context& pe, const std::vector<comm::direction>& in, const std::vector<comm::direction>& out,
-           const tcm_range& range, pe_context::arrival how) {
-  if (range.bytes == 0 || (in.empty() && out.empty())) return;
-  const std::uint64_t element = numeric::size_of(pe.args().type);
-  const std::uint64_t slot = pe.slot_bytes(in.empty() ? out.front() : in.front()) / element * element;
-  for (std::uint64_t done = 0; done < range.bytes; done += slot) {
-    const std::uint64_t bytes = std::min(slot, range.bytes - done);
-    if (how == pe_context::arrival::reduce) {
-      pe.reduce_all(in, range.at + done, bytes);
-    } else if (!in.empty()) {
-      pe.recv_all(in.front(), range.at + done, bytes, how);
-    }
-    pe.send_all(out, range.at + done, bytes);
-  }
-}
-
 std::uint32_t around(std::uint32_t value, std::int64_t distance, std::uint32_t size) {
   return static_cast<std::uint32_t>((std::int64_t{value} + distance + size) % size);
 }
@@ -131,11 +114,24 @@ std::vector<std::uint64_t> ring_image(const argument_context& c, std::uint32_t r
   return words;
 }
 
-std::uint32_t rank_on_ring(pe_context& pe, std::int64_t distance) {
-  std::uint32_t rank = 0;
-  const std::uint64_t index = around(0, distance, pe.args().ranks);
-  pe.hal().load(pe.args().scratch + index * sizeof rank, std::as_writable_bytes(std::span(&rank, 1)));
-  return rank;
+std::vector<std::uint32_t> ring_from_image(pe_context& pe, std::uint32_t count) {
+  std::vector<std::uint32_t> ranks(count);
+  pe.hal().load(pe.args().scratch, std::as_writable_bytes(std::span(ranks)));
+  return ranks;
+}
+
+pe_context::lane ring_lane(std::int64_t way) {
+  pe_context::lane lane;
+  lane.send = {way > 0 ? comm::east : comm::west};
+  lane.recv = {way > 0 ? comm::west : comm::east};
+  return lane;
+}
+
+void add_lap(pe_context::lane& lane, const pe_context::outgoing& first,
+             const std::vector<pe_context::stage>& received) {
+  lane.sent.push_back(first);
+  for (const pe_context::stage& s : received) lane.pass(s);
+  if (!received.empty()) lane.sent.pop_back();
 }
 
 }  // namespace diecast::sw

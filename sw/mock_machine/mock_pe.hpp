@@ -78,6 +78,7 @@ class mock_pe final : public abi::hal {
   [[nodiscard]] pe_coord self() const override { return self_; }
   [[nodiscard]] std::uint64_t read_register(abi::register_offset reg) override;
   void write_register(abi::register_offset reg, std::uint64_t value) override;
+  [[nodiscard]] std::uint64_t errata() const override { return errata_; }
   void load(std::uint64_t tcm_offset, std::span<std::byte> out) override;
   void store(std::uint64_t tcm_offset, std::span<const std::byte> in) override;
   void vector(const abi::vector_command& command) override;
@@ -100,6 +101,7 @@ class mock_pe final : public abi::hal {
   }
   [[nodiscard]] sim_time now() const override { return femtoseconds(board_.clock); }
   void mark_step(const abi::step_marker& step) override {
+    empty_polls_ = 0;
     step_ = step.name;
     if (board_.on_step) board_.on_step(self_, step);
   }

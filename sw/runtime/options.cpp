@@ -16,6 +16,8 @@ runtime_options options_from(const config::machine_config& c, pe_coord pe) {
   o.start_delay = nanoseconds(config::start_delay_ns(c, pe));
   o.tag_match = c.tag_match;
   o.tcm_base = abi::encode({pe.sip, pe.cube, abi::region::tcm, pe.pe.value, 0});
+  o.split_sendrecv = c.comm.sendrecv == config::sendrecv_form::split;
+  o.cache_monitor = c.comm.monitor == config::mr_cache_monitor::enabled;
   return o;
 }
 

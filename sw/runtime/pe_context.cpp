@@ -8,9 +8,12 @@
 #include <map>
 #include <utility>
 
+#include "models/abi/firmware_defects.hpp"
+#include "sw/runtime/dispatch_table.hpp"
 #include "sw/runtime/firmware_trap.hpp"
 #include "sw/runtime/pe_runtime.hpp"
 #include "sw/runtime/queue_driver.hpp"
+#include "sw/runtime/stream.hpp"
 #include "sw/runtime/task_scheduler.hpp"
 
 namespace diecast::sw {
@@ -37,7 +40,9 @@ struct pe_context::impl {
         options(runtime.options()),
         tasks(runtime.tasks()),
         driver(runtime.driver()),
-        map(std::move(queue_pairs)) {}
+        map(std::move(queue_pairs)),
+        errata(hal.errata()),
+        calls(hal.self(), errata, options.cache_monitor) {}
   impl(std::unique_ptr<pe_runtime> runtime, const abi::kernel_arguments& arguments)
       : impl(*runtime, arguments, {}) {
     own_runtime = std::move(runtime);
@@ -62,6 +67,7 @@ struct pe_context::impl {
   void put(queue_state& q, std::uint64_t offset, std::uint32_t bytes);
   void take(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how);
 
+  std::uint64_t exchange_source(std::uint64_t offset);
   queue_state& receiver(comm::direction dir);
   std::uint32_t receive(queue_state& q, std::uint64_t offset);
   std::uint32_t wait_receive(const ticket& t);
@@ -80,6 +86,10 @@ struct pe_context::impl {
   task_scheduler& tasks;
   queue_driver& driver;
   direction_map map;
+  std::uint64_t errata;  ///< known defects of this firmware, models/abi/firmware_defects.hpp
+  dispatch_table calls;
+  std::uint64_t one_call_sends{};  ///< history of the one-call send-receive: how many, and the last source
+  std::uint64_t last_source{};
   bool staging_busy{};
   std::map<comm::direction, posted_receives> posted;
 };
@@ -105,7 +115,22 @@ queue_state& pe_context::impl::receiver(comm::direction dir) {
   return rx(dir);
 }
 
+/// Where the send half of an exchange reads its next piece. As isend, irecv and waitall each of the three is
+/// a call; as one call, the sources of earlier sends are history the call keeps.
+std::uint64_t pe_context::impl::exchange_source(std::uint64_t offset) {
+  if (options.split_sendrecv) {
+    charge();
+    charge();
+    return offset;
+  }
+  const std::uint64_t earlier = std::exchange(last_source, offset);
+  const bool first = one_call_sends++ <= abi::defect::after(errata);
+  if ((errata & abi::defect::sendrecv_alias) != 0 && !first) return earlier;
+  return offset;
+}
+
 std::uint32_t pe_context::impl::receive(queue_state& q, std::uint64_t offset) {
+  calls.call(entry_point::receive);
   driver.wait_message(q);
   const std::uint32_t bytes = driver.message_bytes(q);
   fetch(q.rx_slot(), offset, bytes);
@@ -146,6 +171,7 @@ bool pe_context::impl::is_local(abi::address at) const {
 }
 
 void pe_context::impl::vector_copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
+  calls.call(entry_point::copy);
   driver.wait_sources_in(destination, bytes);
   const std::uint64_t count = bytes / element();
   if (count > 0) hal.vector({abi::vector_op::copy, args.type, destination, source, source, count});
@@ -157,6 +183,7 @@ void pe_context::impl::vector_copy(std::uint64_t destination, std::uint64_t sour
 }
 
 void pe_context::impl::vector_reduce(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
+  calls.call(entry_point::reduce);
   driver.wait_sources_in(destination, bytes);
   if (bytes == 0) return;
   hal.vector({abi::vector_op_of(args.op), args.type, destination, destination, source, bytes / element()});
@@ -186,11 +213,13 @@ void pe_context::impl::fetch_and_reduce(const queue_state& q, std::uint64_t dest
 
 void pe_context::impl::put(queue_state& q, std::uint64_t offset, std::uint32_t bytes) {
   charge();
+  calls.call(entry_point::send);
   driver.ring_doorbell(q, offset, bytes);
 }
 
 void pe_context::impl::take(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how) {
   charge();
+  calls.call(entry_point::receive);
   if (q.oldest_known && q.oldest_bytes != bytes) {
     throw firmware_trap(hal.self(),
                         fmt::format("message of {} bytes on queue pair {}; the kernel expected {}",
@@ -226,6 +255,7 @@ void pe_context::send(comm::direction dir, std::uint64_t tcm_offset, std::uint32
 
 ticket pe_context::isend(comm::direction dir, std::uint64_t tcm_offset, std::uint32_t bytes) {
   impl_->charge();
+  impl_->calls.call(entry_point::send);
   queue_state& q = impl_->tx(dir);
   impl_->driver.wait_space(q);
   return {dir, impl_->driver.ring_doorbell(q, tcm_offset, bytes)};
@@ -303,7 +333,7 @@ void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, s
   while (sending.more() || receiving.more()) {
     bool moved = false;
     if (sending.more() && driver.has_space(out)) {
-      impl_->put(out, send_offset + sending.done, sending.piece());
+      impl_->put(out, impl_->exchange_source(send_offset + sending.done), sending.piece());
       sending.done += sending.piece();
       moved = true;
     }
@@ -320,6 +350,43 @@ void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, s
     impl_->tasks.block(
         [&] { return (sending.more() && out.free > 0) || (receiving.more() && in.available > 0); });
   }
+}
+
+void pe_context::lane::pass(const stage& s) {
+  sent.push_back({s.offset, s.bytes, {{{static_cast<std::int32_t>(received.size())}}}});
+  received.push_back(s);
+}
+
+void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_name) {
+  const auto is_empty = [](const auto& range) { return range.bytes == 0; };
+  std::vector<stream_lane> running;
+  for (const lane& l : lanes) {
+    stream_lane& to = running.emplace_back();
+    to.own = static_cast<std::int32_t>(running.size() - 1);
+    to.sent = l.sent;
+    std::vector<stage> ranges;
+    for (const outgoing& o : l.sent) ranges.push_back({o.offset, o.bytes});
+    // A queue pair over which nothing goes is not touched.
+    const bool sends = !std::all_of(ranges.begin(), ranges.end(), is_empty);
+    const bool receives = !std::all_of(l.received.begin(), l.received.end(), is_empty);
+    for (std::size_t i = 0; sends && i < l.send.size(); ++i) {
+      queue_state& q = impl_->tx(l.send[i]);
+      to.outs.push_back({&q, stage_cursor(ranges, impl_->cut(q, 0).payload)});
+    }
+    for (std::size_t i = 0; receives && i < l.recv.size(); ++i) {
+      queue_state& q = impl_->receiver(l.recv[i]);
+      to.ins.push_back({&q, stage_cursor(l.received, impl_->cut(q, 0).payload)});
+    }
+  }
+  run_lanes(
+      {impl_->driver, impl_->tasks,
+       [this](queue_state& q, const stage_cursor& at) {
+         impl_->driver.ring_doorbell(q, at.at(), at.piece());
+       },
+       [this](queue_state& q, const stage_cursor& at) { impl_->take(q, at.at(), at.piece(), at.how()); },
+       [this] { impl_->charge(); },
+       [&](std::size_t index) { step(step_name, static_cast<std::uint32_t>(index)); }},
+      running);
 }
 
 void pe_context::send_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes) {

@@ -24,6 +24,8 @@ FORBIDDEN = {
     "sw": re.compile(r"^(nlohmann/|fstream$|filesystem$|pugixml|boost/program_options)"),
     "hw": re.compile(r"^(nlohmann/|fstream$|filesystem$|pugixml|boost/program_options|boost/context)"),
 }
+# The doctor knows a machine by its behavior alone: it must see no config and so no fault.
+DOCTOR = "platforms/diagnose"
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -43,6 +45,8 @@ def problems(path, text):
             yield f"{where}; {room} knows no SystemC"
         if room in FORBIDDEN and FORBIDDEN[room].match(name):
             yield f"{where}; {room} has no files, formats or command lines"
+        if str(path.parent) == DOCTOR and kind == '"' and not name.startswith(DOCTOR + "/"):
+            yield f"{where}; {DOCTOR} may include nothing but itself"
         if kind == '"' and first in ROOMS and first not in ALLOWED[room]:
             yield f"{where}; {room} may include {', '.join(sorted(ALLOWED[room]))}"
 
@@ -74,6 +78,8 @@ def cycle(graph):
 def self_test():
     bad = [
         ("models/abi/x.hpp", '#include <systemc>'),
+        ("platforms/diagnose/x.cpp", '#include "models/config/machine_config.hpp"'),
+        ("platforms/diagnose/x.cpp", '#include "platforms/run/prepare.hpp"'),
         ("models/abi/x.hpp", '#include "hw/base/time.hpp"'),
         ("models/config/x.cpp", '#include <nlohmann/json.hpp>'),
         ("sw/runtime/x.cpp", '#include "hw/pe/pe.hpp"'),

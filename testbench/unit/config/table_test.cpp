@@ -40,8 +40,10 @@ TEST_CASE("config tables: no member of machine_config lacks a row") {
   for (const block_table& table : tables()) {
     for (const field& f : table.fields) CHECK(members.emplace(f.offset, f.size).second);
   }
-  // Overrides have keys of their own (overrides.hpp).
+  // Faults and overrides have keys of their own (faults.hpp, overrides.hpp).
   const machine_config sample;
+  const auto* const faults = reinterpret_cast<const std::byte*>(&sample.faults);
+  members.emplace(faults - reinterpret_cast<const std::byte*>(&sample), sizeof sample.faults);
   const auto* const overrides = reinterpret_cast<const std::byte*>(&sample.overrides);
   members.emplace(overrides - reinterpret_cast<const std::byte*>(&sample), sizeof sample.overrides);
   std::size_t end = 0;

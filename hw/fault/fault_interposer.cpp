@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/fault/fault_interposer.hpp"
+
+#include <algorithm>
+
+namespace diecast::hw {
+
+fault_interposer::fault_interposer(sc_core::sc_module_name name, const fault_place& place, packet_pool& pool)
+    : sc_module(name),
+      in("in", *this, 0),
+      out("out", *this, 0),
+      faults_(place.faults, place.path, place.flit_time),
+      pool_(pool),
+      cycle_(place.cycle),
+      spared_(UINT8_MAX + 1U) {
+  SC_METHOD(act);
+  sensitive << late_.due();
+  dont_initialize();
+}
+
+void fault_interposer::deliver(const passage& what) {
+  const fabric_phase& f = what.phase;
+  out.send_packet(what.p, f.vc, f.flits, f.head, f.tail, f.lane);
+}
+
+void fault_interposer::on_packet(unsigned, packet_ptr p, const fabric_phase& phase) {
+  const auto verdict = faults_.pass(p->header, p->data, phase.flits, phase.head, phase.tail);
+  if (verdict.held) return held_.push_back(std::move(p));
+  if (verdict.lost) return in.send_credit(phase.vc, phase.flits, phase.tail + cycle_);
+  if (verdict.twice) {
+    packet_ptr copy = pool_.make();
+    copy->header = p->header;
+    copy->flits = p->flits;
+    copy->created = p->created;
+    copy->data = p->data;
+    copies_.push_back({std::move(copy), phase});
+  }
+  fabric_phase later = phase;
+  later.head += verdict.delay;
+  later.tail += verdict.delay + verdict.stretch;
+  if (verdict.delay == sim_time{}) return deliver({std::move(p), later});
+  late_.put(now() + verdict.delay, late_sequence_++, {std::move(p), later});
+}
+
+/// A copy travels on credits that came back: the receiver frees as much again when it has taken the copy, and
+/// that goes to the sender.
+void fault_interposer::on_credit(unsigned, const fabric_phase& phase) {
+  const auto waiting =
+      std::find_if(copies_.begin(), copies_.end(), [&](const passage& c) { return c.phase.vc == phase.vc; });
+  if (waiting == copies_.end()) return in.send_credit(phase.vc, phase.flits, phase.head);
+  std::uint32_t& spared = spared_[phase.vc];
+  spared += phase.flits;
+  if (spared < waiting->phase.flits) return;
+  const std::uint32_t rest = spared - waiting->phase.flits;
+  spared = 0;
+  passage copy = std::move(*waiting);
+  copies_.erase(waiting);
+  const sim_time length = copy.phase.tail - copy.phase.head;
+  copy.phase.head = std::max(phase.head, now() + cycle_);
+  copy.phase.tail = copy.phase.head + length;
+  deliver(copy);
+  if (rest > 0) in.send_credit(phase.vc, rest, phase.head);
+}
+
+void fault_interposer::act() {
+  passage due;
+  while (late_.take(due)) deliver(due);
+}
+
+}  // namespace diecast::hw

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands between two sockets of the fabric and does to packets what the faults of that place say. Credits
+// pass through. It exists only where a fault is configured.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <systemc>
+#include <vector>
+
+#include "hw/base/fabric_socket.hpp"
+#include "hw/base/time.hpp"
+#include "hw/base/timed_queue.hpp"
+#include "models/protocol/link_faults.hpp"
+
+namespace diecast::hw {
+
+/// What an interposer is built with.
+struct fault_place {
+  std::vector<config::fault_setting> faults;
+  std::string path;    ///< of the place: keys its draws
+  sim_time flit_time;  ///< of one flit on this link
+  sim_time cycle;      ///< of the NoC: what a wall costs at least
+};
+
+class fault_interposer : public sc_core::sc_module, private fabric_receiver, private credit_receiver {
+ public:
+  fault_interposer(sc_core::sc_module_name name, const fault_place& place, packet_pool& pool);
+
+  fabric_in in;    ///< bind the sender to in.socket
+  fabric_out out;  ///< bind out.socket to the receiver
+
+ private:
+  SC_HAS_PROCESS(fault_interposer);
+  struct passage {
+    packet_ptr p;
+    fabric_phase phase;
+  };
+  void on_packet(unsigned port, packet_ptr p, const fabric_phase& phase) override;
+  void on_credit(unsigned port, const fabric_phase& phase) override;
+  void deliver(const passage& what);
+  void act();
+
+  protocol::link_faults faults_;
+  packet_pool& pool_;
+  const sim_time cycle_;
+  timed_queue<passage> late_{"late"};
+  std::uint64_t late_sequence_{};
+  std::vector<packet_ptr> held_;
+  std::vector<passage> copies_;        ///< duplicates that wait for room
+  std::vector<std::uint32_t> spared_;  ///< by VC: credits taken from those that came back, for copies
+};
+
+}  // namespace diecast::hw

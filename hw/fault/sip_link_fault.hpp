@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interposer of a link between SIPs: the same faults on plain-value messages.
+#pragma once
+
+#include <systemc>
+#include <vector>
+
+#include "hw/base/timed_queue.hpp"
+#include "hw/d2d/sip_message.hpp"
+#include "hw/fault/fault_interposer.hpp"
+#include "models/protocol/link_faults.hpp"
+
+namespace diecast::hw {
+
+/// One way of a link: packets that go along, and the credits of those that come back. Both ways of a link
+/// have one or neither has.
+class sip_link_fault : public sc_core::sc_module, private sip_link_if {
+ public:
+  sip_link_fault(sc_core::sc_module_name name, const fault_place& place);
+
+  sc_core::sc_export<sip_link_if> in{"in"};  ///< bind the sender to it
+  sc_core::sc_port<sip_link_if> out{"out"};  ///< the receiver
+  /// The interposer of the way back; before the simulation starts.
+  void pair_with(sip_link_fault& back) { back_ = &back; }
+
+ private:
+  SC_HAS_PROCESS(sip_link_fault);
+  void deliver(const sip_message& m) override;
+  void act();
+  /// Credits for packets of this way, on their way back. Returns what the sender gets of them.
+  [[nodiscard]] std::uint32_t room(const sip_message& credit);
+
+  protocol::link_faults faults_;
+  const sim_time cycle_;
+  timed_queue<sip_message> late_{"late"};
+  std::uint64_t late_sequence_{};
+  std::vector<sip_message> held_;
+  std::vector<sip_message> copies_;    ///< duplicates that wait for room
+  std::vector<std::uint32_t> spared_;  ///< by VC: credits taken from those that came back, for copies
+  sip_link_fault* back_{};
+};
+
+}  // namespace diecast::hw

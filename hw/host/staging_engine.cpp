@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/host/staging_engine.hpp"
+
+#include <algorithm>
+
+namespace diecast::hw {
+
+staging_engine::staging_engine(sc_core::sc_module_name name, const config::machine_config& config, sip_id sip,
+                               packet_pool& pool, std::function<void(packet_ptr)> send)
+    : sc_module(name),
+      as_bytes_(config.sim.links_as_bytes),
+      flit_bytes_(config.noc.flit_bytes),
+      gbytes_s_(config.host.staging_gbytes_s),
+      latency_(nanoseconds(config.host.staging_latency_ns)),
+      clock_(clock_domain::from_ghz(config.noc.clock_ghz)),
+      sip_(sip),
+      pool_(pool),
+      send_(std::move(send)) {
+  in.bind(*this);
+  SC_METHOD(act);
+  sensitive << steps_.due();
+  dont_initialize();
+}
+
+sim_time staging_engine::transfer_time(std::uint32_t flits) const {
+  return nanoseconds(static_cast<double>(flits * flit_bytes_) / gbytes_s_);
+}
+
+void staging_engine::stage(const packet& p, sip_id to) {
+  sip_message m;
+  m.flits = p.flits;
+  m.created = p.created;
+  m.header = p.header;
+  m.data = p.data;
+  m.header.transaction = sip_.value;  // packets of one instant are taken in the order of their SIPs
+  write_free_ = std::max(write_free_, now()) + transfer_time(p.flits);
+  m.head = m.tail = write_free_ + latency_;
+  bytes_ += p.header.payload_bytes;
+  if (as_bytes_) m = decode_sip_message(encode(m));
+  out[static_cast<int>(to.value)]->deliver(m);
+}
+
+void staging_engine::deliver(const sip_message& m) {
+  steps_.put(m.tail, work_key(static_cast<unsigned>(m.header.transaction), arrivals_++), {false, m});
+}
+
+void staging_engine::act() {
+  step due;
+  while (steps_.take(due)) {
+    if (!due.read) {
+      read_free_ = std::max(read_free_, now()) + transfer_time(due.m.flits);
+      const sim_time at = std::max(clock_.edge_at_or_after(read_free_), now() + clock_.cycles(1));
+      constexpr unsigned after_arrivals = 255;
+      steps_.put(at, work_key(after_arrivals, reads_++), {true, std::move(due.m)});
+      continue;
+    }
+    packet_ptr p = pool_.make();
+    p->header = due.m.header;
+    p->header.transaction = 0;
+    p->data = std::move(due.m.data);
+    send_(std::move(p));
+  }
+}
+
+}  // namespace diecast::hw

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/checksum/packet_checksum.hpp"
+
+#include <array>
+#include <boost/crc.hpp>
+#include <cstring>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace diecast::checksum {
+namespace {
+
+using crc32c = boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true>;
+
+std::uint64_t xor_of(std::span<const std::byte> bytes) {
+  std::uint64_t sum = 0;
+  for (std::size_t at = 0; at < bytes.size(); at += sizeof sum) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, std::min(sizeof word, bytes.size() - at));
+    sum ^= word;
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::uint64_t of_bytes(config::packet_checksum kind, std::span<const std::byte> bytes,
+                       std::span<const std::uint64_t> words) {
+  switch (kind) {
+    case config::packet_checksum::none: return 0;
+    case config::packet_checksum::xor64: return xor_of(bytes) ^ xor_of(std::as_bytes(words));
+    case config::packet_checksum::crc32c: {
+      crc32c crc;
+      crc.process_bytes(bytes.data(), bytes.size());
+      crc.process_bytes(words.data(), words.size_bytes());
+      return crc.checksum();
+    }
+  }
+  return 0;
+}
+
+std::uint64_t of_packet(config::packet_checksum kind, const abi::packet_header& h,
+                        std::span<const std::byte> payload) {
+  const std::array<std::uint64_t, 4> words{h.ipcq.match_address, h.ipcq.sequence,
+                                           std::uint64_t{h.offset} << 32 | h.payload_bytes,
+                                           h.ipcq.message_bytes};
+  return of_bytes(kind, payload, words);
+}
+
+std::uint64_t digest_of_part(std::uint32_t offset, std::span<const std::byte> bytes) {
+  return bytes.empty() ? 0 : XXH3_64bits_withSeed(bytes.data(), bytes.size(), offset);
+}
+
+const char* to_string(config::packet_checksum kind) {
+  switch (kind) {
+    case config::packet_checksum::none: return "none";
+    case config::packet_checksum::xor64: return "xor64";
+    case config::packet_checksum::crc32c: return "crc32c";
+  }
+  return "unknown";
+}
+
+}  // namespace diecast::checksum

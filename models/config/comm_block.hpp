@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// How messages are protected and how transfers travel, and the faults of a run. Included by
+// machine_config.hpp alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+// The build's defaults (CMake options DIECAST_CHECKSUM, DIECAST_P2P_REDUCTION, DIECAST_DIRECT_PATH).
+#ifndef DIECAST_DEFAULT_CHECKSUM
+#define DIECAST_DEFAULT_CHECKSUM none
+#endif
+#ifndef DIECAST_DEFAULT_P2P_REDUCTION
+#define DIECAST_DEFAULT_P2P_REDUCTION false
+#endif
+#ifndef DIECAST_DEFAULT_PATH
+#define DIECAST_DEFAULT_PATH direct
+#endif
+
+namespace diecast::config {
+
+enum class packet_checksum : std::uint8_t { none, xor64, crc32c };
+enum class transfer_path : std::uint8_t { direct, staged };
+/// Sets path, checksum and deterministic_reduction together, below every value that is written out.
+enum class comm_profile : std::uint8_t { none, trusted, defensive };
+enum class mr_cache_monitor : std::uint8_t { enabled, disabled };
+enum class sendrecv_form : std::uint8_t { one_call, split };
+
+struct comm_block {
+  comm_profile profile{comm_profile::none};
+  packet_checksum checksum{packet_checksum::DIECAST_DEFAULT_CHECKSUM};
+  double checksum_gbytes_s{1024.0};  ///< of the engine in each DMA, at sender and receiver
+  bool deterministic_reduction{DIECAST_DEFAULT_P2P_REDUCTION};
+  transfer_path path{transfer_path::DIECAST_DEFAULT_PATH};
+  double direct_efficiency{1.0};  ///< of a SIP link's rate, for direct transfers
+  sendrecv_form sendrecv{sendrecv_form::one_call};
+  mr_cache_monitor monitor{mr_cache_monitor::enabled};  ///< key mr_cache_monitor
+};
+
+/// What can be made to go wrong. The table of fault_kinds() says where, by which mechanism, and which keys
+/// an entry of that kind takes.
+enum class fault_kind : std::uint8_t {
+  bit_flip,
+  drop,
+  duplicate,
+  reorder,
+  lost_credit,
+  late_credit,
+  link_down,
+  link_degraded,
+  token_before_data,
+  slow_pe,
+  dead_pe,
+  wrong_install,
+  sendrecv_alias,
+  dispatch_corruption
+};
+
+/// One entry of `faults`.
+struct fault_setting {
+  fault_kind kind{};
+  std::string where;          ///< glob over instance paths of PEs, UCIe sides or SIP ports
+  std::uint64_t after{0};     ///< matching packets or operations let through first
+  std::uint64_t count{1};     ///< matching packets or operations hit; 0: all from then on
+  double from_us{0.0};        ///< nothing before this time
+  double probability{1.0};    ///< of a hit, drawn for each packet or operation that could be one
+  double delay_ns{10'000.0};  ///< late_credit, reorder
+  double factor{8.0};         ///< slow_pe, link_degraded: how many times slower
+  std::string variant;        ///< wrong_install: swap | overlap
+  std::uint64_t seed{1};      ///< of the draws: which bit, whether at all
+  bool operator==(const fault_setting&) const = default;
+};
+
+}  // namespace diecast::config

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/config/faults.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fnmatch.h>
+#include <limits>
+#include <stdexcept>
+
+#include "models/abi/firmware_defects.hpp"
+
+namespace diecast::config {
+namespace {
+
+constexpr auto interposer = fault_mechanism::interposer;
+constexpr auto policy = fault_mechanism::policy;
+constexpr auto errata = fault_mechanism::errata;
+constexpr const char* either =
+    "a PE (packets that arrive there), a UCIe side or a SIP port (packets that leave)";
+constexpr const char* a_link = "a UCIe side or a SIP port (packets that leave there)";
+constexpr const char* a_pe = "a PE";
+
+using keys = std::vector<std::string>;
+const keys of_packets{"after", "count", "from_us", "probability"};
+const keys with_delay{"after", "count", "from_us", "probability", "delay_ns"};
+
+template <auto Member>
+field_value get_member(const fault_setting& f) {
+  return f.*Member;
+}
+template <auto Member>
+void set_member(fault_setting& f, const field_value& v) {
+  f.*Member = std::get<std::remove_reference_t<decltype(f.*Member)>>(v);
+}
+
+field row(const char* name, field_type type, const char* unit, const char* description) {
+  field f;
+  f.block = "faults[]";
+  f.key = name;
+  f.type = type;
+  f.unit = unit;
+  f.description = description;
+  f.source = "assumption";
+  return f;
+}
+
+fault_key kind_key() {
+  field f = row("kind", field_type::choice, "", "What goes wrong; see --list faults.");
+  for (const fault_kind_entry& k : fault_kinds()) f.choices.push_back(k.name);
+  return {f, [](const fault_setting& s) -> field_value { return entry_of(s.kind).name; },
+          [](fault_setting& s, const field_value& v) {
+            s.kind = find_fault_kind(std::get<std::string>(v))->kind;
+          }};
+}
+
+template <auto Member>
+fault_key text(const char* name, const char* pattern, const char* description) {
+  field f = row(name, field_type::text, "", description);
+  f.pattern = pattern;
+  return {f, get_member<Member>, set_member<Member>};
+}
+
+template <auto Member>
+fault_key count(const char* name, std::uint64_t most, const char* description) {
+  field f = row(name, field_type::count, "", description);
+  f.most = most;
+  return {f, get_member<Member>, set_member<Member>};
+}
+
+template <auto Member>
+fault_key real(const char* name, const char* unit, double least, double most, const char* description) {
+  field f = row(name, field_type::real, unit, description);
+  f.real_least = least;
+  f.real_most = most;
+  return {f, get_member<Member>, set_member<Member>};
+}
+
+}  // namespace
+
+const char* to_string(fault_mechanism m) {
+  switch (m) {
+    case fault_mechanism::interposer: return "interposer";
+    case fault_mechanism::policy: return "policy";
+    case fault_mechanism::errata: return "errata";
+  }
+  return "unknown";
+}
+
+std::span<const fault_kind_entry> fault_kinds() {
+  using k = fault_kind;
+  static const std::array all{
+      fault_kind_entry{k::bit_flip, "bit_flip", interposer, either, true, true, of_packets,
+                       "one bit of a packet's payload is inverted"},
+      fault_kind_entry{k::drop, "drop", interposer, either, true, true, of_packets,
+                       "a packet of data is lost"},
+      fault_kind_entry{k::duplicate, "duplicate", interposer, either, true, true, of_packets,
+                       "a packet of data comes twice"},
+      fault_kind_entry{k::reorder, "reorder", interposer, either, true, true, with_delay,
+                       "a packet of data is overtaken by what comes within delay_ns"},
+      fault_kind_entry{k::lost_credit, "lost_credit", interposer, either, true, true, of_packets,
+                       "a returning credit is lost"},
+      fault_kind_entry{k::late_credit, "late_credit", interposer, either, true, true, with_delay,
+                       "a returning credit, and those behind it, come delay_ns late"},
+      fault_kind_entry{k::link_down,
+                       "link_down",
+                       interposer,
+                       a_link,
+                       true,
+                       false,
+                       {"after", "from_us"},
+                       "a link stops: what is sent over it stays on it"},
+      fault_kind_entry{k::link_degraded,
+                       "link_degraded",
+                       interposer,
+                       a_link,
+                       true,
+                       false,
+                       {"from_us", "factor"},
+                       "a link carries packets `factor` times slower"},
+      fault_kind_entry{k::token_before_data,
+                       "token_before_data",
+                       policy,
+                       a_pe,
+                       false,
+                       true,
+                       {"after", "count", "delay_ns"},
+                       "a message is announced while its bytes still lie delay_ns in a write buffer"},
+      fault_kind_entry{
+          k::slow_pe, "slow_pe", policy, a_pe, false, true, {"factor"}, "a core runs `factor` times slower"},
+      fault_kind_entry{k::dead_pe,
+                       "dead_pe",
+                       policy,
+                       a_pe,
+                       false,
+                       true,
+                       {"after", "from_us"},
+                       "a core stops, after so many register writes of its firmware"},
+      fault_kind_entry{k::wrong_install,
+                       "wrong_install",
+                       policy,
+                       a_pe,
+                       false,
+                       true,
+                       {"variant"},
+                       "two directions of a PE are installed as each other, or over each other's ring"},
+      fault_kind_entry{k::sendrecv_alias,
+                       "sendrecv_alias",
+                       errata,
+                       a_pe,
+                       false,
+                       true,
+                       {"after"},
+                       "the one-call send-receive picks its buffer by the history of sends, and it aliases"},
+      fault_kind_entry{k::dispatch_corruption,
+                       "dispatch_corruption",
+                       errata,
+                       a_pe,
+                       false,
+                       true,
+                       {},
+                       "the registration-cache monitor patches the firmware's dispatch table badly"},
+  };
+  return all;
+}
+
+const fault_kind_entry& entry_of(fault_kind kind) {
+  for (const fault_kind_entry& k : fault_kinds()) {
+    if (k.kind == kind) return k;
+  }
+  throw std::logic_error("a fault kind is in no table");
+}
+
+const fault_kind_entry* find_fault_kind(std::string_view name) {
+  for (const fault_kind_entry& k : fault_kinds()) {
+    if (k.name == name) return &k;
+  }
+  return nullptr;
+}
+
+std::span<const fault_key> fault_keys() {
+  using f = fault_setting;
+  constexpr double most_ns = 1e12;
+  static const std::array all{
+      kind_key(),
+      text<&f::where>("where", "[!-~]+", "Paths of PEs, UCIe sides or SIP ports, with * and ?."),
+      count<&f::after>("after", UINT32_MAX, "Packets or operations let through first, at each place."),
+      count<&f::count>("count", UINT32_MAX, "Packets or operations hit, at each place; 0: all from then on."),
+      real<&f::from_us>("from_us", "us", 0, 1e9, "Nothing happens before this time."),
+      real<&f::probability>("probability", "", 0, 1, "Chance that a packet or operation in question is hit."),
+      real<&f::delay_ns>("delay_ns", "ns", 1, most_ns, "How long something is held back."),
+      real<&f::factor>("factor", "", 1, 1e6, "How many times slower; a whole number for slow_pe."),
+      text<&f::variant>("variant", "swap|overlap",
+                        "wrong_install: two directions swapped (default), or rings that overlap."),
+      count<&f::seed>("seed", std::numeric_limits<std::uint64_t>::max(),
+                      "Of the draws: which bit, and whether at all."),
+  };
+  return all;
+}
+
+const fault_key* find_fault_key(std::string_view name) {
+  for (const fault_key& k : fault_keys()) {
+    if (k.row.key == name) return &k;
+  }
+  return nullptr;
+}
+
+bool takes(fault_kind kind, std::string_view key) {
+  if (key == "kind" || key == "where" || key == "seed") return true;
+  const auto& own = entry_of(kind).keys;
+  return std::find(own.begin(), own.end(), key) != own.end();
+}
+
+bool matches(const std::string& glob, const std::string& path) {
+  return fnmatch(glob.c_str(), path.c_str(), 0) == 0;
+}
+
+std::uint64_t errata_of(const machine_config& config, pe_coord pe) {
+  std::uint64_t bits = 0;
+  for (const fault_setting& f : config.faults) {
+    if (!matches(f.where, pe_path(config.shape(), pe))) continue;
+    switch (f.kind) {
+      case fault_kind::sendrecv_alias:
+        bits |= abi::defect::sendrecv_alias | f.after << abi::defect::after_shift;
+        break;
+      case fault_kind::dispatch_corruption: bits |= abi::defect::dispatch_corruption; break;
+      default: break;
+    }
+  }
+  return bits;
+}
+
+}  // namespace diecast::config

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kinds of `faults` and the keys their entries take.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/config/field.hpp"
+
+namespace diecast::config {
+
+/// By which of the three mechanisms a fault acts.
+enum class fault_mechanism : std::uint8_t {
+  interposer,  ///< a module between two sockets
+  policy,      ///< another policy object, chosen at construction
+  errata       ///< a bit of the firmware's errata register
+};
+[[nodiscard]] const char* to_string(fault_mechanism m);
+
+struct fault_kind_entry {
+  fault_kind kind{};
+  std::string name;
+  fault_mechanism mechanism{};
+  std::string place;              ///< what `where` names, in words
+  bool links{};                   ///< `where` may name UCIe sides and SIP ports
+  bool pes{};                     ///< `where` may name PEs
+  std::vector<std::string> keys;  ///< beside kind, where and seed
+  std::string description;
+};
+
+/// In the order of fault_kind.
+[[nodiscard]] std::span<const fault_kind_entry> fault_kinds();
+[[nodiscard]] const fault_kind_entry& entry_of(fault_kind kind);
+/// Null when there is none of that name.
+[[nodiscard]] const fault_kind_entry* find_fault_kind(std::string_view name);
+
+/// A key of an entry of `faults`: type and range in `row` (its block is "faults[]"; get and set are empty).
+struct fault_key {
+  field row;
+  field_value (*get)(const fault_setting&);
+  /// Precondition: accepts(row, value).
+  void (*set)(fault_setting&, const field_value&);
+};
+/// All keys, kind and where first.
+[[nodiscard]] std::span<const fault_key> fault_keys();
+/// Null when there is none of that name.
+[[nodiscard]] const fault_key* find_fault_key(std::string_view name);
+/// Whether entries of this kind take the key.
+[[nodiscard]] bool takes(fault_kind kind, std::string_view key);
+
+/// Shell-style match of an instance path; `*` also spans dots.
+[[nodiscard]] bool matches(const std::string& glob, const std::string& path);
+
+/// The errata bits of a PE, from the firmware faults whose `where` names it. models/abi/firmware_defects.hpp.
+[[nodiscard]] std::uint64_t errata_of(const machine_config& config, pe_coord pe);
+
+}  // namespace diecast::config

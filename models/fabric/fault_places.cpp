@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/fabric/fault_places.hpp"
+
+#include <fmt/format.h>
+
+#include "models/config/text.hpp"
+
+namespace diecast::fabric {
+namespace {
+
+using config::fault_kind;
+using config::fault_mechanism;
+using config::fault_setting;
+
+bool names_side(const std::string& glob, const topology& t, sip_id sip, cube_id cube, side s) {
+  const std::string path = cube_path(t.shape(), sip, cube);
+  return config::matches(glob, fmt::format("{}.ucie_{}", path, to_string(s))) ||
+         config::matches(glob, fmt::format("{}.ucie_{}", path, to_string(s)[0]));
+}
+
+bool names_sip_link(const std::string& glob, const topology& t, const sip_link& link) {
+  const auto& terminal =
+      t.layout(sip_id{link.from.sip}, cube_id{link.from.cube}).terminals.at(link.from.terminal);
+  return config::matches(glob, link.name) ||
+         config::matches(glob, fmt::format("{}.{}", sip_path(sip_id{link.from.sip}), terminal.name));
+}
+
+bool is_interposer(const fault_setting& f) {
+  return config::entry_of(f.kind).mechanism == fault_mechanism::interposer;
+}
+
+bool is_framed(const topology& t, sip_id sip, cube_id cube, side s) {
+  return t.ucie(sip, cube, s).format != config::flit_format::raw;
+}
+
+template <class Condition>
+fault_list those(const config::machine_config& c, Condition condition) {
+  fault_list list;
+  for (const fault_setting& f : c.faults) {
+    if (is_interposer(f) && condition(f)) list.push_back(f);
+  }
+  return list;
+}
+
+/// Calls visit(sip, cube, side) for every side with a neighbor.
+template <class Visit>
+void each_side(const topology& t, Visit visit) {
+  for (std::uint32_t sip = 0; sip < t.shape().sips; ++sip) {
+    for (std::uint32_t cube = 0; cube < t.shape().cubes_per_sip(); ++cube) {
+      for (unsigned s = 0; s < sides; ++s) {
+        if (t.neighbor(cube_id{cube}, static_cast<side>(s))) {
+          visit(sip_id{sip}, cube_id{cube}, static_cast<side>(s));
+        }
+      }
+    }
+  }
+}
+
+struct places_named {
+  bool pe{}, link{}, framed{};
+};
+
+places_named places_of(const fault_setting& f, const topology& t) {
+  places_named named;
+  for (std::uint32_t pe = 0; pe < t.shape().pes() && !named.pe; ++pe) {
+    named.pe = config::matches(f.where, pe_path(t.shape(), t.shape().pe_at(pe)));
+  }
+  each_side(t, [&](sip_id sip, cube_id cube, side s) {
+    if (!names_side(f.where, t, sip, cube, s)) return;
+    named.link = true;
+    named.framed = named.framed || is_framed(t, sip, cube, s);
+  });
+  for (const sip_link& l : t.sip_links()) named.link = named.link || names_sip_link(f.where, t, l);
+  return named;
+}
+
+}  // namespace
+
+fault_list faults_into_pe(const config::machine_config& c, pe_coord pe) {
+  if (c.faults.empty()) return {};
+  const std::string path = pe_path(c.shape(), pe);
+  return those(c, [&](const fault_setting& f) {
+    return config::entry_of(f.kind).pes && config::matches(f.where, path);
+  });
+}
+
+fault_list faults_of_side(const config::machine_config& c, const topology& t, sip_id sip, cube_id cube,
+                          side s) {
+  if (c.faults.empty()) return {};
+  return those(c, [&](const fault_setting& f) {
+    const bool hidden = f.kind == fault_kind::bit_flip && is_framed(t, sip, cube, s);
+    return !hidden && names_side(f.where, t, sip, cube, s);
+  });
+}
+
+fault_list faults_of_sip_link(const config::machine_config& c, const topology& t, std::uint32_t link) {
+  if (c.faults.empty()) return {};
+  return those(c, [&](const fault_setting& f) { return names_sip_link(f.where, t, t.sip_links()[link]); });
+}
+
+fault_list hidden_bit_flips(const config::machine_config& c, const topology& t, sip_id sip, cube_id cube,
+                            side s) {
+  if (c.faults.empty() || !is_framed(t, sip, cube, s)) return {};
+  return those(c, [&](const fault_setting& f) {
+    return f.kind == fault_kind::bit_flip && names_side(f.where, t, sip, cube, s);
+  });
+}
+
+const fault_setting* fault_at(const config::machine_config& c, fault_kind kind, pe_coord pe) {
+  for (const fault_setting& f : c.faults) {
+    if (f.kind == kind && config::matches(f.where, pe_path(c.shape(), pe))) return &f;
+  }
+  return nullptr;
+}
+
+std::vector<problem> check_faults(const config::machine_config& c, const topology& t) {
+  std::vector<problem> problems;
+  for (std::size_t i = 0; i < c.faults.size(); ++i) {
+    const fault_setting& f = c.faults[i];
+    const config::fault_kind_entry& kind = config::entry_of(f.kind);
+    const places_named named = places_of(f, t);
+    if (!((kind.pes && named.pe) || (kind.links && named.link))) {
+      problems.push_back({fmt::format("faults[{}].where", i),
+                          fmt::format("names no place of this machine where {} acts", kind.name), f.where,
+                          kind.place});
+    }
+    if (f.kind == fault_kind::bit_flip && named.framed && (f.count == 0 || f.probability < 1.0)) {
+      problems.push_back({fmt::format("faults[{}]", i),
+                          "a flipped bit under UCIe frames hits `count` frames in a row, by no chance",
+                          f.count == 0 ? "count 0" : fmt::format("probability {}", f.probability),
+                          "count 1 or more and probability 1"});
+    }
+  }
+  return problems;
+}
+
+}  // namespace diecast::fabric

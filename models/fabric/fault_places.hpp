@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which faults of the config act at which place of the machine.
+#pragma once
+
+#include <vector>
+
+#include "models/config/faults.hpp"
+#include "models/fabric/topology.hpp"
+#include "models/types/error.hpp"
+
+namespace diecast::fabric {
+
+using fault_list = std::vector<config::fault_setting>;
+
+/// Packets that arrive at a PE. Faults of an interposer only, here and below.
+[[nodiscard]] fault_list faults_into_pe(const config::machine_config& c, pe_coord pe);
+/// Packets that leave by a side of a cube. A bit flipped under frames with a CRC is none of these: see
+/// hidden_bit_flips.
+[[nodiscard]] fault_list faults_of_side(const config::machine_config& c, const topology& t, sip_id sip,
+                                        cube_id cube, side s);
+[[nodiscard]] fault_list faults_of_sip_link(const config::machine_config& c, const topology& t,
+                                            std::uint32_t link);
+/// Faults bit_flip on a UCIe side whose frames have a CRC: they hit frames on the wire, which are replayed.
+[[nodiscard]] fault_list hidden_bit_flips(const config::machine_config& c, const topology& t, sip_id sip,
+                                          cube_id cube, side s);
+/// The first fault of this kind whose `where` names the PE; null when there is none.
+[[nodiscard]] const config::fault_setting* fault_at(const config::machine_config& c, config::fault_kind kind,
+                                                    pe_coord pe);
+
+/// What is wrong with `faults`: names that match nothing, or nothing that this kind can act on.
+[[nodiscard]] std::vector<problem> check_faults(const config::machine_config& c, const topology& t);
+
+}  // namespace diecast::fabric

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/protocol/link_faults.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace diecast::protocol {
+namespace {
+
+using config::fault_kind;
+
+bool carries_data(const abi::packet_header& h) {
+  const abi::traffic_class c = abi::class_of(h.kind);
+  return c == abi::traffic_class::comm || c == abi::traffic_class::message;
+}
+
+/// Whether a packet is one that a fault of this kind could strike.
+bool concerns(fault_kind kind, const abi::packet_header& h) {
+  switch (kind) {
+    case fault_kind::bit_flip: return carries_data(h) && h.payload_bytes > 0;
+    case fault_kind::drop:
+    case fault_kind::duplicate:
+    case fault_kind::reorder: return carries_data(h);
+    case fault_kind::lost_credit:
+    case fault_kind::late_credit: return h.kind == abi::packet_kind::ipcq_credit;
+    // Launches are spared: a host that cannot start its PEs is another story.
+    default: return h.kind != abi::packet_kind::launch && h.kind != abi::packet_kind::launch_done;
+  }
+}
+
+/// A state of the link, not a blow.
+bool lasts(fault_kind kind) { return kind == fault_kind::link_down || kind == fault_kind::link_degraded; }
+
+}  // namespace
+
+fault_trigger::fault_trigger(const config::fault_setting& setting, const std::string& place,
+                             std::size_t index)
+    : setting_(setting), draws_(setting.seed, place, fmt::format("fault {}", index)) {}
+
+bool fault_trigger::strikes(sim_time now) {
+  if (now < nanoseconds(setting_.from_us * 1e3)) return false;
+  const std::uint64_t chance = chances_++;
+  if (chance < setting_.after) return false;
+  if (setting_.count != 0 && strikes_ == setting_.count && !lasts(setting_.kind)) return false;
+  if (setting_.probability < 1.0 && draws_.unit(2 * chance) >= setting_.probability) return false;
+  ++strikes_;
+  return true;
+}
+
+link_faults::link_faults(const std::vector<config::fault_setting>& settings, const std::string& place,
+                         sim_time flit_time)
+    : flit_time_(flit_time) {
+  for (std::size_t i = 0; i < settings.size(); ++i) triggers_.emplace_back(settings[i], place, i);
+}
+
+void link_faults::degrade(const config::fault_setting& f, std::uint32_t flits, sim_time head, sim_time tail,
+                          verdict& v) {
+  const auto slow = static_cast<std::uint64_t>(static_cast<double>(flit_time_.fs) * f.factor);
+  const sim_time start = std::max(head, free_);
+  const sim_time last = std::max(start + sim_time{slow} * (flits - 1), tail);
+  free_ = last + sim_time{slow};
+  v.delay += start - head;
+  v.stretch += (last - start) - std::min(last - start, tail - head);
+}
+
+link_faults::verdict link_faults::pass(const abi::packet_header& header, std::vector<std::byte>& data,
+                                       std::uint32_t flits, sim_time head, sim_time tail) {
+  verdict v;
+  for (fault_trigger& t : triggers_) {
+    const config::fault_setting& f = t.setting();
+    if (!concerns(f.kind, header) || !t.strikes(head)) continue;
+    switch (f.kind) {
+      case fault_kind::bit_flip:
+        if (!data.empty()) {
+          const std::uint64_t bit = t.draw(data.size() * 8);
+          data[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
+        }
+        break;
+      case fault_kind::drop:
+      case fault_kind::lost_credit: v.lost = true; break;
+      case fault_kind::duplicate: v.twice = true; break;
+      case fault_kind::reorder: v.delay += nanoseconds(f.delay_ns); break;
+      case fault_kind::late_credit: credits_late_until_ = head + nanoseconds(f.delay_ns); break;
+      case fault_kind::link_down: v.held = true; break;
+      case fault_kind::link_degraded: degrade(f, flits, head, tail, v); break;
+      default: break;  // not a fault of links
+    }
+  }
+  // Credits stay in order: those behind a late one are late, too.
+  if (header.kind == abi::packet_kind::ipcq_credit && head < credits_late_until_) {
+    v.delay += credits_late_until_ - head;
+  }
+  return v;
+}
+
+}  // namespace diecast::protocol

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the faults configured at one place of the fabric do to each packet that passes it. Pure: counts what
+// passes, holds no packet.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/abi/wire.hpp"
+#include "models/config/comm_block.hpp"
+#include "models/random/stream.hpp"
+#include "models/types/time.hpp"
+
+namespace diecast::protocol {
+
+/// When a fault strikes: after so many chances, so often, not before a time, with a probability.
+class fault_trigger {
+ public:
+  /// `place` and `purpose` key the draws.
+  fault_trigger(const config::fault_setting& setting, const std::string& place, std::size_t index);
+  /// One chance at `now`; true when the fault strikes.
+  [[nodiscard]] bool strikes(sim_time now);
+  /// A draw below n that belongs to the last strike.
+  [[nodiscard]] std::uint64_t draw(std::uint64_t n) const { return draws_.below(2 * chances_ + 1, n); }
+  [[nodiscard]] const config::fault_setting& setting() const { return setting_; }
+
+ private:
+  config::fault_setting setting_;
+  random::stream draws_;
+  std::uint64_t chances_{};  ///< at or after from_us
+  std::uint64_t strikes_{};
+};
+
+class link_faults {
+ public:
+  struct verdict {
+    bool lost{};       ///< never arrives; its buffer space is free again
+    bool held{};       ///< stays where it is, and so does its buffer space
+    bool twice{};      ///< arrives, and once more when there is room
+    sim_time delay;    ///< of the first flit
+    sim_time stretch;  ///< of the last one, besides
+  };
+
+  /// `flit_time`: of one flit on this link, for link_degraded.
+  link_faults(const std::vector<config::fault_setting>& settings, const std::string& place,
+              sim_time flit_time);
+
+  /// A packet whose first flit is announced for `head`, its last for `tail`. May change `data`.
+  [[nodiscard]] verdict pass(const abi::packet_header& header, std::vector<std::byte>& data,
+                             std::uint32_t flits, sim_time head, sim_time tail);
+
+ private:
+  void degrade(const config::fault_setting& f, std::uint32_t flits, sim_time head, sim_time tail, verdict& v);
+
+  std::vector<fault_trigger> triggers_;
+  sim_time flit_time_;
+  sim_time free_;                ///< link_degraded: from when on the slow wire is free
+  sim_time credits_late_until_;  ///< late_credit
+};
+
+}  // namespace diecast::protocol

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/app/reproduce.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "models/types/error.hpp"
+#include "platforms/app/command_line.hpp"
+#include "platforms/io/result_json.hpp"
+#include "platforms/run/step_rows.hpp"
+
+namespace diecast::app {
+namespace {
+
+using platforms::run_outcome;
+using platforms::run_status;
+
+constexpr const char* first_line = "diecast.record/1";
+
+std::string name_of(const run_outcome& o) {
+  return fmt::format("{} {} {} {} {} bytes {} ranks of {}", o.collective, o.algorithm, o.dtype, o.op, o.bytes,
+                     o.ranks, o.rank_set);
+}
+
+void complain(run_outcome& o, const std::string& what) {
+  o.message += (o.message.empty() ? "" : "\n") + what;
+  o.status = platforms::worst({o.status, run_status::not_reproducible});
+}
+
+/// What must be equal, without what the host needed for it.
+run_outcome without_costs(run_outcome o) {
+  o.wall_s = o.elaborate_s = o.peak_rss_mib = 0;
+  for (auto& [name, value] : o.stats) {
+    if (name == "elaborate_s") value = 0;
+  }
+  return o;
+}
+
+std::string differing_number(const run_outcome& a, const run_outcome& b) {
+  if (a.fingerprint != b.fingerprint)
+    return fmt::format("fingerprint is {}, was {}", b.fingerprint, a.fingerprint);
+  for (std::size_t i = 0; i < std::min(a.stats.size(), b.stats.size()); ++i) {
+    if (a.stats[i] == b.stats[i]) continue;
+    return fmt::format("{} is {}, was {}", a.stats[i].first, b.stats[i].second, a.stats[i].second);
+  }
+  return "link or queue-pair counters differ";
+}
+
+}  // namespace
+
+void compare_runs(run_outcome& first, const run_outcome& second) {
+  const run_outcome a = without_costs(first);
+  const run_outcome b = without_costs(second);
+  const auto steps = platforms::rows_from(a.steps);
+  if (platforms::pack(a) != platforms::pack(b)) {
+    const auto d = platforms::first_difference(steps, platforms::rows_from(b.steps));
+    complain(first, "not reproducible: a second run differs first at " +
+                        (d ? platforms::to_text(*d) : differing_number(a, b)));
+  }
+  if (const auto d = platforms::launch_difference(steps)) {
+    complain(first, fmt::format("not reproducible: launch {} differs from the first at {}", d->at.launch,
+                                platforms::to_text(*d)));
+  }
+}
+
+run_record::run_record(const std::string& file) : file_(file) {
+  std::ifstream in(file);
+  if (!in) throw user_error(problem{"--verify", "cannot be read", file, "a file that --record wrote"});
+  std::string line;
+  std::getline(in, line);
+  const auto refuse = [&](const std::string& what) {
+    throw user_error(problem{"--verify", "is no record: " + what, file, "a file that --record wrote"});
+  };
+  if (line != first_line) refuse(fmt::format("its first line is not {}", first_line));
+  while (std::getline(in, line)) {
+    if (line.starts_with("run ")) {
+      entries_.push_back({line.substr(4), {}});
+    } else if (entries_.empty()) {
+      refuse("rows before the first run");
+    } else {
+      entries_.back().steps += line + '\n';
+    }
+  }
+  for (const entry& e : entries_) {
+    try {
+      (void)platforms::rows_from(e.steps);
+    } catch (const std::runtime_error& error) {
+      refuse(error.what());
+    }
+  }
+}
+
+void run_record::add(const run_outcome& o) { entries_.push_back({name_of(o), o.steps}); }
+
+std::string run_record::text() const {
+  std::string all = std::string(first_line) + '\n';
+  for (const entry& e : entries_) all += fmt::format("run {}\n{}", e.name, e.steps);
+  return all;
+}
+
+void run_record::verify(std::size_t index, run_outcome& o) const {
+  if (index >= entries_.size() || entries_[index].name != name_of(o)) {
+    return complain(o, fmt::format("{}: run {} is {}, recorded is {}", file_, index, name_of(o),
+                                   index < entries_.size() ? entries_[index].name : "none"));
+  }
+  const auto d =
+      platforms::first_difference(platforms::rows_from(entries_[index].steps), platforms::rows_from(o.steps));
+  if (d) complain(o, fmt::format("differs from {} first at {}", file_, platforms::to_text(*d)));
+}
+
+reproducer::reproducer(const options& o) : options_(o) {
+  if (!o.verify.empty()) reference_ = run_record(o.verify);
+  if (!o.record.empty()) claim_file("--record", o.record);
+}
+
+void reproducer::look_at(std::size_t index, run_outcome& outcome, const std::function<run_outcome()>& again) {
+  if (outcome.status == run_status::interrupted || outcome.status == run_status::internal) return;
+  if (options_.double_run) compare_runs(outcome, again());
+  if (!options_.verify.empty()) reference_.verify(index, outcome);
+  if (!options_.record.empty()) recorded_.add(outcome);
+}
+
+void reproducer::finish() const {
+  if (options_.record.empty()) return;
+  std::ofstream file(options_.record);
+  if (!(file << recorded_.text() << std::flush)) {
+    throw output_error(fmt::format("--record {}: cannot be written", options_.record));
+  }
+}
+
+}  // namespace diecast::app

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// --record, --verify and --double-run: whether a run happened as it did before.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "platforms/app/options.hpp"
+#include "platforms/run/run_point.hpp"
+
+namespace diecast::app {
+
+/// Compares a run with a second one of itself: everything but the time it took the host. Says what differs
+/// in the outcome, whose status becomes not_reproducible unless it is worse already.
+void compare_runs(platforms::run_outcome& first, const platforms::run_outcome& second);
+
+/// Runs recorded in a file.
+class run_record {
+ public:
+  run_record() = default;
+  /// Reads `file`. Throws user_error when it cannot be read or is no record.
+  explicit run_record(const std::string& file);
+
+  void add(const platforms::run_outcome& o);
+  /// Text of the file.
+  [[nodiscard]] std::string text() const;
+  /// Compares run number `index` of this invocation with the recorded one.
+  void verify(std::size_t index, platforms::run_outcome& o) const;
+
+ private:
+  struct entry {
+    std::string name;  ///< what was run
+    std::string steps;
+  };
+  std::string file_;
+  std::vector<entry> entries_;
+};
+
+/// What --double-run, --record and --verify do with the runs of an invocation.
+class reproducer {
+ public:
+  /// Throws user_error when --verify is no record, output_error when --record cannot be written.
+  explicit reproducer(const options& o);
+
+  /// After run number `index`; `again` simulates it once more.
+  void look_at(std::size_t index, platforms::run_outcome& outcome,
+               const std::function<platforms::run_outcome()>& again);
+  /// Writes the record. Throws output_error.
+  void finish() const;
+
+ private:
+  const options& options_;
+  run_record reference_, recorded_;
+};
+
+}  // namespace diecast::app

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// --diagnose: walks a list of experiments on the machine as its command line gives it, and says what is
+// wrong. It knows the machine by its behavior only: no config, no fault is ever handed to it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace diecast::diagnose {
+
+struct patient {
+  std::string binary;                  ///< path of the program that simulates
+  std::vector<std::string> arguments;  ///< of the run in question, as given
+  std::string collective, algorithm;   ///< the algorithm's name if one was given
+  std::uint64_t bytes{};
+};
+
+struct diagnosis {
+  std::string json;  ///< contents of diagnosis.json, schema diecast.diagnosis/1
+  std::string text;  ///< one page
+  int exit_code{};   ///< of the run as given
+};
+
+/// Ends within `budget_s` and the second its last experiment needs to stop. Throws std::system_error when no
+/// experiment can be started.
+[[nodiscard]] diagnosis examine(const patient& who, double budget_s = 110.0);
+
+}  // namespace diecast::diagnose

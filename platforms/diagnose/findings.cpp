@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/diagnose/findings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <optional>
+#include <regex>
+#include <string_view>
+
+namespace diecast::diagnose {
+namespace {
+
+using nlohmann::json;
+
+/// How much slower than promised something must be to be called so: interleaved classes stretch a packet, and
+/// a clock is exact.
+constexpr double slow_factor = 1.5;
+/// Credits are short and go first; a late one is one far beyond what others need.
+constexpr double late_factor = 20;
+constexpr double late_ns = 1000;
+/// Corrupted frames beyond what the bit error rate explains.
+constexpr double error_factor = 10;
+
+finding make(std::string kind, std::string where, std::string evidence) {
+  finding f;
+  f.kind = std::move(kind);
+  f.where = std::move(where);
+  f.evidence.push_back(std::move(evidence));
+  return f;
+}
+
+std::optional<std::smatch> matched(const std::string& text, const char* pattern) {
+  std::smatch m;
+  if (!std::regex_search(text, m, std::regex(pattern))) return std::nullopt;
+  return m;
+}
+
+/// The instance a complaint begins with.
+std::string instance_of(const std::string& complaint) {
+  const auto m = matched(complaint, R"((pod\.sip\d+\.cube_\d+_\d+(?:\.pe\d+)?))");
+  if (m) return m->str(1);
+  const auto owner = matched(complaint, R"((sip\d+\.cube\d+\.pe\d+))");
+  return owner ? owner->str(1) : "";
+}
+
+bool runs_right(const observation& o) { return o.exit_code == 0; }
+
+void refused(const observation& o, std::vector<finding>& found) {
+  const std::string& e = o.errors;
+  const bool wiring = e.find("receive rings overlap") != std::string::npos ||
+                      e.find("(I3") != std::string::npos || e.find("not paired with it") != std::string::npos;
+  finding f = make(wiring ? "wrong_install" : "config_error", wiring ? instance_of(e) : "", o.complaint());
+  if (wiring) f.workaround = "correct the install plan: --dump-install shows it";
+  found.push_back(std::move(f));
+}
+
+bool is_in_flight(const observation& o, std::uint64_t sequence) {
+  if (!o.flight.is_object() || !o.flight.contains("in_flight")) return false;
+  for (const json& f : o.flight["in_flight"]) {
+    if (f.value("kind", "") == "message" && f.value("sequence", std::uint64_t{}) == sequence) return true;
+  }
+  return false;
+}
+
+/// A token that is not the next one of its ring.
+void wrong_sequence(const observation& o, const std::smatch& m, std::vector<finding>& found) {
+  const std::uint64_t got = std::strtoull(m.str(1).c_str(), nullptr, 10);
+  const std::uint64_t expected = std::strtoull(m.str(2).c_str(), nullptr, 10);
+  const std::string where = instance_of(o.complaint());
+  if (got < expected) {
+    found.push_back(
+        make("duplicate", where, fmt::format("message {} came once more: {}", got, o.complaint())));
+  } else if (is_in_flight(o, expected)) {
+    found.push_back(
+        make("reorder", where,
+             fmt::format("message {} came while {} was still under way: {}", got, expected, o.complaint())));
+  } else {
+    found.push_back(
+        make("drop", where, fmt::format("message {} came, {} is nowhere: {}", got, expected, o.complaint())));
+  }
+}
+
+void faulted(const observation& o, std::vector<finding>& found) {
+  const std::string complaint = o.complaint();
+  const std::string where = instance_of(complaint);
+  if (const auto m = matched(complaint, R"(checksum mismatch.*it came over (.*)$)")) {
+    found.push_back(make("bit_flip", where, complaint));
+  } else if (matched(complaint, "call through a bad entry: table")) {
+    finding f = make("dispatch_corruption", where, complaint);
+    f.workaround = "comm.mr_cache_monitor=disabled";
+    found.push_back(std::move(f));
+  } else if (const auto s = matched(complaint, R"(token for .* sequence (\d+),.*expected sequence (\d+))")) {
+    wrong_sequence(o, *s, found);
+  } else if (matched(complaint, "credit for ")) {
+    found.push_back(make("reorder", where, complaint));
+  } else if (matched(complaint, "whose first packet has not come")) {
+    found.push_back(make("drop", where, "a packet of a message is lost or late: " + complaint));
+  } else if (matched(complaint, R"(\d+ bytes at offset \d+ of a message of)")) {
+    found.push_back(make("duplicate", where, complaint));
+  } else {
+    found.push_back(make("unexplained_fault", where, complaint));
+  }
+}
+
+/// Packets that stand somewhere in the fabric of a machine in which nothing moves.
+bool stands_still(const observation& o) {
+  if (o.exit_code != 3 || !o.deadlock.is_object() || !o.deadlock.value("still", false)) return false;
+  for (const json& f : o.deadlock.value("in_flight", json::array())) {
+    if (f.value("where", std::string{}).find("in the fabric") != std::string::npos) return true;
+  }
+  return false;
+}
+
+/// Packets that came and did not leave, or left and did not come.
+void counted(const observation& o, std::vector<finding>& found) {
+  const bool stuck = stands_still(o);
+  const bool at_rest = o.exit_code == 0 || o.exit_code == 1 || o.exit_code == 3;
+  for (const measurement& m : o.health) {
+    if (m.measure != "packets") continue;
+    const std::string text = fmt::format("{} of {} packets came at {}", m.value, m.expected, m.where);
+    if (m.value > m.expected) {
+      found.push_back(make("duplicate", m.where, text));
+    } else if (at_rest) {
+      const bool on_a_link = m.where.find(".pe") == std::string::npos;
+      found.push_back(make(stuck && on_a_link ? "link_down" : "missing_packets", m.where, text));
+      found.back().hidden = runs_right(o);
+    }
+  }
+}
+
+std::string text_of(const json& j, const char* key) {
+  return j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : "";
+}
+
+void hung_by_wait(const json& wait, std::vector<finding>& found) {
+  const std::string cause = text_of(wait, "cause");
+  const std::string where = text_of(wait, "waiter");
+  const std::string text = fmt::format(
+      "{} {} waits for {}; cause {} at {}{}", where, text_of(wait, "direction"), text_of(wait, "for"), cause,
+      text_of(wait, "on"), wait.contains("where") ? " (" + text_of(wait, "where") + ")" : "");
+  if (cause == "lost_credit") return found.push_back(make("lost_credit", where, text));
+  if (cause == "lost_message") return found.push_back(make("drop", where, text));
+  if (cause == "unwired") return found.push_back(make("wrong_install", where, text));
+  if (cause == "in_flight") {
+    const bool fabric = text_of(wait, "where").find("in the fabric") != std::string::npos;
+    return found.push_back(make(fabric ? "stuck_packets" : "half_message", where, text));
+  }
+  found.push_back(make("hang", where, text));
+}
+
+void hung(const observation& o, std::vector<finding>& found) {
+  if (!o.deadlock.is_object()) return found.push_back(make("hang", "", o.complaint()));
+  for (const json& root : o.deadlock.value("roots", json::array())) {
+    const std::string kind = text_of(root, "kind");
+    if (kind == "fault") {
+      for (const json& wait : root.value("waits", json::array())) hung_by_wait(wait, found);
+    } else if (kind == "peer") {
+      for (const json& member : root.value("members", json::array())) {
+        const std::string pe = member.get<std::string>();
+        std::string state = "unknown";
+        for (const json& p : o.deadlock.value("pes", json::array())) {
+          if (text_of(p, "pe") == pe) state = text_of(p, "state") + ", step '" + text_of(p, "step") + "'";
+        }
+        const bool polls = o.errors.find(pe + " polls") != std::string::npos;
+        found.push_back(
+            make(polls ? "infinite_poll" : "dead_pe", pe,
+                 fmt::format("the waits of all others end at {}, which waits for nobody ({})", pe, state)));
+      }
+    } else {
+      finding f = make("deadlock_cycle", "", "the ranks wait for each other in a circle");
+      for (const json& wait : root.value("waits", json::array())) {
+        f.evidence.push_back(fmt::format("{} {} waits for {}", text_of(wait, "waiter"),
+                                         text_of(wait, "direction"), text_of(wait, "on")));
+      }
+      found.push_back(std::move(f));
+    }
+  }
+}
+
+void monitored(const observation& o, std::vector<finding>& found) {
+  std::vector<double> credits;
+  for (const measurement& m : o.health) {
+    if (m.measure == "credit_latency_max") credits.push_back(m.value);
+  }
+  std::sort(credits.begin(), credits.end());
+  const double usual = credits.empty() ? 0 : credits[credits.size() / 2];
+  for (const measurement& m : o.health) {
+    const auto add = [&](const char* kind, const std::string& text) {
+      finding f = make(kind, m.where, text);
+      f.hidden = runs_right(o);
+      found.push_back(std::move(f));
+    };
+    if (m.measure == "core_clock" && m.value * slow_factor < m.expected) {
+      add("slow_pe", fmt::format("its core runs at {:.3f} GHz, configured are {:.3f}", m.value, m.expected));
+    } else if (m.measure == "link_rate" && m.value * slow_factor < m.expected) {
+      add("link_degraded",
+          fmt::format("packets come at {:.1f} GB/s, configured are {:.1f}", m.value, m.expected));
+    } else if (m.measure == "crc_errors" && m.value > error_factor * m.expected) {
+      add("bit_flip",
+          fmt::format("{} frames came corrupted and were sent again, {:.2g} are usual at this bit "
+                      "error rate: replay hides it",
+                      m.value, m.expected));
+      found.back().hidden = true;
+    } else if (m.measure == "credits_skipped") {
+      add("lost_credit", fmt::format("{} credits never came; the next one's number told", m.value));
+    } else if (m.measure == "credit_latency_max" && m.value > late_ns && m.value > late_factor * usual) {
+      add("late_credit",
+          fmt::format("a credit was {:.0f} ns on its way; half of the PEs saw none above {:.0f} ns", m.value,
+                      usual));
+    }
+  }
+}
+
+/// Place in the order of what is said first.
+std::size_t gravity(const finding& f) {
+  static constexpr std::array<std::string_view, 21> order{"wrong_install",
+                                                          "dispatch_corruption",
+                                                          "bit_flip",
+                                                          "duplicate",
+                                                          "reorder",
+                                                          "link_down",
+                                                          "drop",
+                                                          "lost_credit",
+                                                          "dead_pe",
+                                                          "infinite_poll",
+                                                          "sendrecv_alias",
+                                                          "token_before_data",
+                                                          "nondeterminism",
+                                                          "slow_pe",
+                                                          "link_degraded",
+                                                          "late_credit",
+                                                          "deadlock_cycle",
+                                                          "half_message",
+                                                          "stuck_packets",
+                                                          "missing_packets",
+                                                          "hang"};
+  const auto at = std::find(order.begin(), order.end(), f.kind);
+  return static_cast<std::size_t>(at - order.begin()) + (f.hidden ? order.size() : 0);
+}
+
+void drop_kind(std::vector<finding>& findings, const std::string& kind) {
+  std::erase_if(findings, [&](const finding& f) { return f.kind == kind; });
+}
+
+/// Evidence of the losers goes to the winner.
+void absorb(std::vector<finding>& findings, const std::string& winner, const std::string& loser) {
+  const auto to =
+      std::find_if(findings.begin(), findings.end(), [&](const finding& f) { return f.kind == winner; });
+  if (to == findings.end()) return;
+  std::vector<std::string> evidence;
+  for (const finding& f : findings) {
+    if (f.kind == loser) {
+      evidence.insert(evidence.end(), f.evidence.begin(), f.evidence.end());
+    }
+  }
+  to->evidence.insert(to->evidence.end(), evidence.begin(), evidence.end());
+  drop_kind(findings, loser);
+}
+
+bool is_link(const std::string& where) {
+  return where.find(".ucie_") != std::string::npos || where.find("-sip") != std::string::npos;
+}
+
+/// Packets that left and never came: on a link that stands still when they are still there, else lost.
+void place_missing(std::vector<finding>& findings) {
+  const bool stuck = names(findings, "stuck_packets");
+  const bool credits = names(findings, "lost_credit");
+  const bool lost = names(findings, "drop");
+  for (finding& f : findings) {
+    if (f.kind != "missing_packets") continue;
+    if (stuck && is_link(f.where)) {
+      f.kind = "link_down";
+    } else if (credits && !lost) {
+      f.kind = "lost_credit";
+    } else {
+      f.kind = "drop";
+    }
+  }
+  if (names(findings, "link_down")) absorb(findings, "link_down", "stuck_packets");
+}
+
+}  // namespace
+
+bool names(const std::vector<finding>& findings, const std::string& kind) {
+  return std::any_of(findings.begin(), findings.end(), [&](const finding& f) { return f.kind == kind; });
+}
+
+std::vector<finding> signs_of(const observation& o) {
+  std::vector<finding> found;
+  if (o.timed_out) return found;
+  if (o.exit_code == 2) refused(o, found);
+  if (o.exit_code == 4) faulted(o, found);
+  if (o.exit_code == 3) hung(o, found);
+  if (o.exit_code == 70 || o.exit_code == -1) found.push_back(make("internal_error", "", o.complaint()));
+  counted(o, found);
+  monitored(o, found);
+  for (finding& f : found) {
+    for (std::string& text : f.evidence) text = o.name + ": " + text;
+  }
+  return found;
+}
+
+void merge(std::vector<finding>& findings, std::vector<finding> more) {
+  for (finding& f : more) {
+    const auto same = std::find_if(findings.begin(), findings.end(), [&](const finding& known) {
+      return known.kind == f.kind && known.where == f.where;
+    });
+    if (same == findings.end()) {
+      findings.push_back(std::move(f));
+      continue;
+    }
+    same->hidden = same->hidden && f.hidden;
+    if (same->workaround.empty()) same->workaround = f.workaround;
+    constexpr std::size_t enough = 4;
+    for (std::string& text : f.evidence) {
+      if (same->evidence.size() < enough) same->evidence.push_back(std::move(text));
+    }
+  }
+}
+
+void settle(std::vector<finding>& findings) {
+  place_missing(findings);
+  // A packet that came late looks lost to the receiver of its message until it is seen under way, and one
+  // that came twice leaves a message half received.
+  for (const char* cause : {"reorder", "duplicate"}) {
+    if (!names(findings, cause)) continue;
+    absorb(findings, cause, "half_message");
+    if (std::string_view(cause) == "reorder") absorb(findings, cause, "drop");
+  }
+  for (const char* cause : {"drop", "link_down"}) {
+    if (!names(findings, cause)) continue;
+    for (const char* effect : {"half_message", "stuck_packets", "missing_packets"})
+      absorb(findings, cause, effect);
+  }
+  if (names(findings, "link_down")) {
+    for (const char* effect : {"drop", "lost_credit", "late_credit"}) absorb(findings, "link_down", effect);
+  }
+  if (names(findings, "link_degraded")) absorb(findings, "link_degraded", "late_credit");
+  if (names(findings, "lost_credit") && !names(findings, "link_down")) {
+    const bool hidden =
+        std::all_of(findings.begin(), findings.end(), [](const finding& f) { return f.hidden; });
+    for (finding& f : findings) {
+      if (f.kind == "lost_credit") f.hidden = hidden;
+    }
+  }
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const finding& a, const finding& b) { return gravity(a) < gravity(b); });
+}
+
+}  // namespace diecast::diagnose

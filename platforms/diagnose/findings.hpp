@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one observation says is wrong, and how findings of several add up.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "platforms/diagnose/laboratory.hpp"
+
+namespace diecast::diagnose {
+
+struct finding {
+  std::string kind;   ///< class of fault: "drop"
+  std::string where;  ///< instance path; empty when unknown
+  bool hidden{};      ///< costs time at most: results are right
+  std::vector<std::string> evidence;
+  std::string workaround;
+};
+
+/// Signs within one run, most telling first. Nothing of a run that looks right.
+[[nodiscard]] std::vector<finding> signs_of(const observation& o);
+
+/// Adds what is new; evidence of a known class at the same place is appended to it.
+void merge(std::vector<finding>& findings, std::vector<finding> more);
+
+/// Orders by how certain and how grave a class is, and drops what another finding explains.
+void settle(std::vector<finding>& findings);
+
+[[nodiscard]] bool names(const std::vector<finding>& findings, const std::string& kind);
+
+}  // namespace diecast::diagnose

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Experiments on a machine that is known by its command line only: each is a run of the binary in a process
+// of its own, with some flags changed, and what it left behind.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace diecast::diagnose {
+
+/// One row of health.csv.
+struct measurement {
+  std::string measure, where;
+  double value{}, expected{};
+};
+
+/// What an experiment showed.
+struct observation {
+  std::string name;                  ///< "checksums"
+  std::vector<std::string> changes;  ///< flags beside those given
+  int exit_code{-1};                 ///< -1: ended by a signal or never started
+  bool timed_out{};
+  double wall_s{};
+  std::string errors;               ///< what it wrote to stderr
+  nlohmann::json result;            ///< result.json; null when it wrote none
+  nlohmann::json deadlock, flight;  ///< likewise
+  std::vector<measurement> health;
+
+  /// The only run of the result; null when there is none.
+  [[nodiscard]] const nlohmann::json& run() const;
+  [[nodiscard]] std::string fingerprint() const;
+  [[nodiscard]] double time_ns() const;
+  /// First line of its complaint; empty when it made none.
+  [[nodiscard]] std::string complaint() const;
+};
+
+class laboratory {
+ public:
+  /// `arguments` of the run to look into, without what diagnosing itself gives: --out, --format, --quiet.
+  laboratory(std::string binary, std::vector<std::string> arguments, double budget_s);
+  ~laboratory();
+  laboratory(const laboratory&) = delete;
+  laboratory& operator=(const laboratory&) = delete;
+
+  /// Runs with `changes` added; a flag among them replaces the one given, --set adds to those given.
+  observation run(const std::string& name, const std::vector<std::string>& changes);
+  /// Standard output of the binary with these arguments alone.
+  [[nodiscard]] std::string ask(const std::vector<std::string>& arguments);
+  [[nodiscard]] double seconds_left() const;
+  [[nodiscard]] double seconds_used() const;
+  /// The command line of an experiment, for people.
+  [[nodiscard]] std::string command(const std::vector<std::string>& changes) const;
+  /// The value given for a flag; empty when it was not.
+  [[nodiscard]] std::string given(const std::string& flag) const;
+  /// A file that lives as long as the laboratory.
+  [[nodiscard]] std::string scratch_file(const std::string& name) const { return (folder_ / name).string(); }
+
+ private:
+  [[nodiscard]] std::vector<std::string> with(const std::vector<std::string>& changes) const;
+  int execute(const std::vector<std::string>& words, const std::filesystem::path& out,
+              const std::filesystem::path& errors, double limit_s, bool& timed_out) const;
+
+  std::string binary_;
+  std::vector<std::string> arguments_;
+  std::filesystem::path folder_;
+  std::chrono::steady_clock::time_point start_{std::chrono::steady_clock::now()};
+  double budget_s_;
+  unsigned runs_{};
+};
+
+/// The arguments without the flags named, and without their values where a flag takes one.
+[[nodiscard]] std::vector<std::string> without(const std::vector<std::string>& arguments,
+                                               const std::vector<std::string>& flags,
+                                               const std::vector<std::string>& switches);
+
+}  // namespace diecast::diagnose

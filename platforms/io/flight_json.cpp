@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/io/flight_json.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "models/events/state_names.hpp"
+
+namespace diecast::platforms {
+namespace {
+
+using json = nlohmann::ordered_json;
+using observe::flight_operation;
+
+constexpr const char* dump_version = "2.4";
+constexpr const char* group_name = "0";
+constexpr double ns_per_ms = 1e6;
+
+const char* torch_type(numeric::dtype t) {
+  switch (t) {
+    case numeric::dtype::f16: return "Half";
+    case numeric::dtype::bf16: return "BFloat16";
+    case numeric::dtype::f32: return "Float";
+    case numeric::dtype::i32: return "Int";
+  }
+  return "Byte";
+}
+
+std::uint64_t whole_ns(sim_time t) { return t.fs / 1'000'000; }
+
+class writer {
+ public:
+  writer(const prepared_run& run, const observe::flight_recorder& recorder)
+      : run_(run), recorder_(recorder), type_(torch_type(run.point.type)) {
+    const auto& members = run.members.members;
+    for (std::uint32_t r = 0; r < members.size(); ++r) rank_of_[members[r]] = r;
+  }
+
+  [[nodiscard]] json group() const {
+    std::string ranks;
+    for (std::size_t r = 0; r < run_.members.members.size(); ++r)
+      ranks += fmt::format("{}{}", r ? ", " : "", r);
+    return {{group_name, {{"name", group_name}, {"desc", "default_pg"}, {"ranks", "[" + ranks + "]"}}}};
+  }
+
+  /// Of one rank: collectives are numbered by launch, from 1.
+  [[nodiscard]] json status(const analysis::pe_dump& pe) const {
+    const auto launched = static_cast<std::int64_t>(recorder_.launches());
+    const bool done = pe.state == events::core_state::done;
+    const bool begun =
+        done || pe.state == events::core_state::running || pe.state == events::core_state::asleep;
+    return {{group_name,
+             {{"last_enqueued_collective", launched},
+              {"last_started_collective", begun ? launched : launched - 1},
+              {"last_completed_collective", done ? launched : launched - 1}}}};
+  }
+
+  [[nodiscard]] json rank_row(const analysis::pe_dump& pe) const {
+    return {{"rank", rank_of_.at(pe.pe)},
+            {"pe", pe_path(run_.machine.config.shape(), pe.pe)},
+            {"state", events::to_string(pe.state)},
+            {"step", pe.step},
+            {"pg_status", status(pe)}};
+  }
+
+  [[nodiscard]] json flights(const analysis::stopped_machine& machine) const {
+    json list = json::array();
+    for (const analysis::flight& f : machine.flights) {
+      list.push_back({{"kind", f.credit ? "credit" : "message"},
+                      {"address_pa", fmt::format("{:#018x}", f.fields.match_address)},
+                      {"sequence", f.fields.sequence},
+                      {"bytes", f.fields.message_bytes},
+                      {"from", pe_path(run_.machine.config.shape(), f.fields.source)},
+                      {"where", f.where}});
+    }
+    return list;
+  }
+
+  void entries_of(const analysis::pe_dump& pe, json& entries) const {
+    if (recorder_.launches() > 0) entries.push_back(collective(pe));
+    for (const flight_operation& o : recorder_.operations_of(pe.pe)) entries.push_back(operation(pe, o));
+    for (std::size_t i = 0; i < pe.queue_pairs.size(); ++i) {
+      waits(pe, static_cast<comm::direction>(i), pe.queue_pairs[i], entries);
+    }
+  }
+
+ private:
+  [[nodiscard]] json base(const analysis::pe_dump& pe, std::uint64_t id, const std::string& name,
+                          std::uint64_t elements, const std::string& step, std::uint32_t index) const {
+    const json sizes = json::array({json::array({elements})});
+    const json types = json::array({type_});
+    const json frame{{"name", step.empty() ? run_.point.algorithm : step},
+                     {"filename", run_.point.algorithm},
+                     {"line", index}};
+    return {{"rank", rank_of_.at(pe.pe)},
+            {"record_id", id},
+            {"pg_id", 0},
+            {"process_group", json::array({group_name, "default_pg"})},
+            {"collective_seq_id", recorder_.launches()},
+            {"p2p_seq_id", 0},
+            {"op_id", id},
+            {"profiling_name", "nccl:" + name},
+            {"time_created_ns", 0},
+            {"time_discovered_started_ns", nullptr},
+            {"time_discovered_completed_ns", nullptr},
+            {"duration_ms", nullptr},
+            {"input_sizes", sizes},
+            {"input_dtypes", types},
+            {"output_sizes", sizes},
+            {"output_dtypes", types},
+            {"state", "scheduled"},
+            {"retired", false},
+            {"timeout_ms", run_.machine.config.sim.watchdog_us / 1000},
+            {"is_p2p", true},
+            {"frames", json::array({frame})},
+            {"step", step.empty() ? "" : fmt::format("{} {}", step, index)}};
+  }
+
+  [[nodiscard]] json collective(const analysis::pe_dump& pe) const {
+    json e = base(pe, 0, run_.point.collective, elements(run_.point.bytes), "", 0);
+    e["is_p2p"] = false;
+    const bool done = pe.state == events::core_state::done;
+    const bool begun = pe.state != events::core_state::idle && pe.state != events::core_state::waiting_start;
+    e["state"] = done ? "completed" : begun ? "started" : "scheduled";
+    e["retired"] = done;
+    e["step"] = pe.step;
+    return e;
+  }
+
+  [[nodiscard]] json operation(const analysis::pe_dump& pe, const flight_operation& o) const {
+    json e = base(pe, o.record_id + 1, point_to_point(pe, o.send, o.peer), elements(o.bytes),
+                  recorder_.step_name(o.step), o.step_index);
+    e["collective_seq_id"] = o.launch + 1;
+    e["p2p_seq_id"] = o.sequence;
+    e["time_created_ns"] = whole_ns(o.started);
+    e["time_discovered_started_ns"] = whole_ns(o.started);
+    e["state"] = "started";
+    e["bytes"] = o.bytes;
+    e["direction"] = run_.direction_name(pe.pe, o.qp);
+    if (o.crc != 0) e["crc"] = fmt::format("{:#018x}", o.crc);
+    if (!o.completed) return e;
+    e["time_discovered_completed_ns"] = whole_ns(o.ended);
+    e["duration_ms"] = (o.ended - o.started).ns() / ns_per_ms;
+    e["state"] = "completed";
+    e["retired"] = true;
+    return e;
+  }
+
+  /// What firmware has asked for and waits for.
+  void waits(const analysis::pe_dump& pe, comm::direction d, const protocol::queue_pair_state& q,
+             json& entries) const {
+    const auto add = [&](bool send, std::uint32_t sequence) {
+      json e = base(pe, 0, point_to_point(pe, send, q.peer), 0, pe.step, 0);
+      e["record_id"] = e["op_id"] =
+          recorder_.operations_of(pe.pe).empty() ? 1 : recorder_.operations_of(pe.pe).back().record_id + 2;
+      e["p2p_seq_id"] = sequence;
+      e["direction"] = run_.direction_name(pe.pe, d);
+      e["step"] = pe.step;
+      entries.push_back(std::move(e));
+    };
+    if ((q.armed & abi::arm_receive) != 0) add(false, q.my_tail);
+    if ((q.armed & abi::arm_send_space) != 0) add(true, q.my_head);
+  }
+
+  [[nodiscard]] std::string point_to_point(const analysis::pe_dump& pe, bool send, pe_coord peer) const {
+    const auto other = rank_of_.find(peer);
+    const std::string far = other == rank_of_.end() ? "?" : std::to_string(other->second);
+    return fmt::format("{} {}{}{}", send ? "send" : "recv", rank_of_.at(pe.pe), send ? "->" : "<-", far);
+  }
+  [[nodiscard]] std::uint64_t elements(std::uint64_t bytes) const {
+    return bytes / numeric::size_of(run_.point.type);
+  }
+
+  const prepared_run& run_;
+  const observe::flight_recorder& recorder_;
+  const char* type_;
+  std::map<pe_coord, std::uint32_t> rank_of_;
+};
+
+struct step_group {
+  std::string step;
+  const char* state;
+  json ranks = json::array();
+};
+
+/// Ranks that are in the same place; the fewest first, for they are what differs.
+std::vector<step_group> grouped(const json& rows) {
+  std::vector<step_group> groups;
+  for (const json& row : rows) {
+    const std::string step = row.at("step");
+    const bool done = row.at("state") == "done";
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const step_group& g) {
+      return g.step == step && (std::string(g.state) == "done") == done;
+    });
+    step_group& g = same != groups.end() ? *same : groups.emplace_back();
+    g.step = step;
+    g.state = done ? "done" : "unfinished";
+    g.ranks.push_back(row.at("rank"));
+  }
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const step_group& a, const step_group& b) { return a.ranks.size() < b.ranks.size(); });
+  return groups;
+}
+
+json summary_of(const prepared_run& run, const json& rows, const analysis::wait_for_report& report) {
+  const auto& shape = run.machine.config.shape();
+  const auto rank = [&](pe_coord pe) -> json {
+    for (const json& row : rows) {
+      if (row.at("pe") == pe_path(shape, pe)) return row.at("rank");
+    }
+    return nullptr;
+  };
+  json groups = json::array();
+  std::string text;
+  for (const step_group& g : grouped(rows)) {
+    groups.push_back({{"step", g.step}, {"state", g.state}, {"count", g.ranks.size()}, {"ranks", g.ranks}});
+    text += fmt::format("{} ranks {} in step '{}'\n", g.ranks.size(), g.state, g.step);
+  }
+  json roots = json::array();
+  for (const analysis::wait_root& r : report.roots) {
+    std::set<pe_coord> at(r.members.begin(), r.members.end());
+    for (const auto& w : r.waits) {
+      if (r.kind != analysis::root_kind::peer) at.insert(w.waiter);
+      if (r.kind == analysis::root_kind::fault) at.insert(w.on);
+    }
+    json ranks = json::array();
+    for (const pe_coord pe : at) ranks.push_back(rank(pe));
+    roots.push_back({{"kind", analysis::to_string(r.kind)}, {"ranks", ranks}});
+  }
+  return {{"groups", groups}, {"roots", roots}, {"text", text + report.text}};
+}
+
+}  // namespace
+
+std::string flight_json(const prepared_run& run, const observe::flight_recorder& recorder,
+                        const analysis::stopped_machine& machine, sim_time at, const std::string& why) {
+  const writer w(run, recorder);
+  json rows = json::array();
+  json entries = json::array();
+  for (const analysis::pe_dump& pe : machine.pes) {
+    rows.push_back(w.rank_row(pe));
+    w.entries_of(pe, entries);
+  }
+  const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
+  const auto report = analysis::explain_waits(run.machine.config.shape(), machine, names);
+  const json j{{"schema", "diecast.flight/1"},
+               {"version", dump_version},
+               {"why", why},
+               {"at_ns", at.ns()},
+               {"summary", summary_of(run, rows, report)},
+               {"ranks", rows},
+               {"in_flight", w.flights(machine)},
+               {"pg_config", w.group()},
+               {"pg_status", rows.empty() ? json::object() : rows.front().at("pg_status")},
+               {"entries", entries}};
+  return j.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace diecast::platforms

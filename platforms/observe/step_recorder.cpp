@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/observe/step_recorder.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "models/events/fingerprint.hpp"
+
+namespace diecast::observe {
+
+using platforms::step_row;
+
+step_recorder::step_recorder(const platforms::prepared_run& run) : shape_(run.machine.config.shape()) {
+  const auto& members = run.members.members;
+  for (std::uint32_t r = 0; r < members.size(); ++r) rank_of_[shape_.pe_index(members[r])] = r;
+  rows_.resize(members.size());
+  received_.resize(members.size());
+}
+
+void step_recorder::next_launch() {
+  if (launched_) ++launch_;
+  launched_ = true;
+  for (std::uint32_t r = 0; r < rows_.size(); ++r) {
+    step_row row;
+    row.launch = launch_;
+    row.rank = r;
+    rows_[r].push_back(std::move(row));
+    received_[r].clear();
+  }
+}
+
+step_row* step_recorder::present(pe_coord pe) {
+  const auto rank = rank_of_.find(shape_.pe_index(pe));
+  if (rank == rank_of_.end() || rows_[rank->second].empty()) return nullptr;
+  return &rows_[rank->second].back();
+}
+
+void step_recorder::on(const events::step_entered& e) {
+  const step_row* const before = present(e.pe);
+  if (before == nullptr) return;
+  step_row row;
+  row.launch = before->launch;
+  row.rank = before->rank;
+  row.number = before->number + 1;
+  row.step = std::string(e.name) + " " + std::to_string(e.index);
+  row.start_fs = e.at.fs;
+  rows_[row.rank].push_back(std::move(row));
+}
+
+void step_recorder::on(const events::message_event& e) {
+  step_row* const row = present(e.pe);
+  if (row == nullptr) return;
+  if (e.phase == events::message_phase::sent) {
+    ++row->sends;
+    row->sent_bytes += e.bytes;
+  } else if (e.phase == events::message_phase::visible) {
+    ++row->receives;
+    row->received_bytes += e.bytes;
+    row->last_fs = e.at.fs;
+  }
+}
+
+/// Contents count by their flow and their place in it, so that warm launches compare, too.
+void step_recorder::on(const events::message_content& e) {
+  step_row* const row = present(e.pe);
+  if (row == nullptr) return;
+  const std::uint64_t flow =
+      std::uint64_t{shape_.pe_index(e.fields.source)} << 16 | e.fields.source_direction;
+  const std::uint64_t number = received_[row->rank][flow]++;
+  row->contents += events::mix(events::mix(flow, number), e.digest);
+}
+
+void step_recorder::result(std::uint32_t rank, std::uint64_t digest) {
+  if (rows_[rank].empty()) return;
+  rows_[rank].back().result = digest;
+}
+
+std::vector<step_row> step_recorder::rows() const {
+  std::vector<step_row> all;
+  for (const auto& of_rank : rows_) all.insert(all.end(), of_rank.begin(), of_rank.end());
+  std::stable_sort(all.begin(), all.end(), [](const step_row& a, const step_row& b) {
+    return std::tie(a.launch, a.rank, a.number) < std::tie(b.launch, b.rank, b.number);
+  });
+  return all;
+}
+
+}  // namespace diecast::observe

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every rank did in every step of a run, for --record, --verify and --double-run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "models/events/events.hpp"
+#include "platforms/run/prepare.hpp"
+#include "platforms/run/step_rows.hpp"
+
+namespace diecast::observe {
+
+class step_recorder : public events::observer {
+ public:
+  explicit step_recorder(const platforms::prepared_run& run);
+
+  /// A launch begins: steps count from 0 again.
+  void next_launch();
+  /// The result buffer of a rank, after a launch.
+  void result(std::uint32_t rank, std::uint64_t digest);
+  /// The rows so far, by launch, rank, number.
+  [[nodiscard]] std::vector<platforms::step_row> rows() const;
+
+  void on(const events::step_entered& e) override;
+  void on(const events::message_event& e) override;
+  void on(const events::message_content& e) override;
+
+ private:
+  [[nodiscard]] platforms::step_row* present(pe_coord pe);
+
+  machine_shape shape_;
+  std::unordered_map<std::uint32_t, std::uint32_t> rank_of_;  ///< by dense index of the PE
+  std::vector<std::vector<platforms::step_row>> rows_;        ///< by rank; the last is the present one
+  std::vector<std::unordered_map<std::uint64_t, std::uint64_t>>
+      received_;  ///< by rank: per flow, this launch
+  std::uint32_t launch_{};
+  bool launched_{};
+};
+
+}  // namespace diecast::observe

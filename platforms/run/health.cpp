@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/run/health.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+
+#include "models/timing/link.hpp"
+
+namespace diecast::platforms {
+namespace {
+
+class table {
+ public:
+  void add(const char* measure, const std::string& where, double value, double expected, const char* unit) {
+    text += fmt::format("{},{},{},{},{}\n", measure, where, value, expected, unit);
+  }
+  std::string text;
+};
+
+void add_cores(const prepared_run& run, netlist::pod& pod, table& t) {
+  for (const pe_coord pe : run.members.members) {
+    const auto& core = pod.pe(pe).core;
+    if (core.busy_time().fs == 0) continue;
+    t.add("core_clock", pe_path(run.machine.config.shape(), pe),
+          static_cast<double>(core.busy_cycles()) / core.busy_time().ns(), run.machine.config.noc.clock_ghz,
+          "GHz");
+  }
+}
+
+/// The receiving end of the link that leaves elsewhere and arrives at `adapter`.
+template <class Adapter>
+void add_rate(const prepared_run& run, const Adapter& adapter, std::uint32_t incoming, double configured,
+              std::uint64_t left, table& t) {
+  const auto& seen = adapter.receiver();
+  if (seen.packets() != left) {
+    t.add("packets", run.machine.topology.links()[incoming].name, static_cast<double>(seen.packets()),
+          static_cast<double>(left), "packets");
+  }
+  if (seen.measured_time().fs == 0) return;
+  const double bytes = static_cast<double>(seen.measured_flits() * run.machine.config.noc.flit_bytes);
+  t.add("link_rate", run.machine.topology.links()[incoming].name, bytes / seen.measured_time().ns(),
+        configured, "GB/s");
+}
+
+void add_errors(const prepared_run& run, const hw::ucie_adapter& edge, const config::ucie_block& u,
+                table& t) {
+  const timing::line_counters& line = edge.sender().line_statistics();
+  if (line.crc_errors == 0) return;
+  const auto link = timing::ucie_timing_of(run.machine.config, u);
+  const double expected = static_cast<double>(line.frames) *
+                          timing::frame_error_rate(timing::ucie_ber(u), link.frame_wire_bytes * 8);
+  t.add("crc_errors", run.machine.topology.links()[edge.link()].name, static_cast<double>(line.crc_errors),
+        expected, "frames");
+}
+
+void add_links(const prepared_run& run, netlist::pod& pod, table& t) {
+  const fabric::topology& topology = run.machine.topology;
+  for (std::uint32_t s = 0; s < pod.sips().size(); ++s) {
+    const auto& sip = *pod.sips()[s];
+    for (std::uint32_t c = 0; c < sip.cubes().size(); ++c) {
+      for (unsigned side = 0; side < fabric::sides; ++side) {
+        const auto edge = static_cast<fabric::side>(side);
+        const auto* const adapter = sip.cubes()[c]->edge(edge);
+        if (adapter == nullptr) continue;
+        const cube_id far = *topology.neighbor(cube_id{c}, edge);
+        const config::ucie_block& u = topology.ucie(sip_id{s}, far, fabric::opposite(edge));
+        add_rate(run, *adapter, topology.ucie_link(sip_id{s}, far, fabric::opposite(edge)),
+                 fabric::ucie_payload_gbytes_s(u),
+                 sip.cubes()[far.value]->edge(fabric::opposite(edge))->statistics().packets, t);
+        add_errors(run, *adapter, topology.ucie(sip_id{s}, cube_id{c}, edge), t);
+      }
+    }
+    for (std::uint32_t l = 0; l < sip.ports().size(); ++l) {
+      if (!sip.ports()[l]) continue;
+      add_rate(run, *sip.ports()[l], topology.sip_link_id(l ^ 1U),
+               topology.sip_link_settings(l ^ 1U).gbytes_s * run.machine.config.comm.direct_efficiency,
+               pod.sips()[topology.sip_links()[l ^ 1U].from.sip]->ports()[l ^ 1U]->statistics().packets, t);
+    }
+  }
+}
+
+void add_inlets(const prepared_run& run, netlist::pod& pod, table& t) {
+  const auto& shape = run.machine.config.shape();
+  pod.visit_cubes([&](netlist::cube& cube) {
+    std::map<std::uint32_t, std::uint64_t> left;
+    cube.noc().visit_links([&](std::uint32_t link, const auto& usage) { left[link] = usage.packets; });
+    for (const auto& pe : cube.pes()) {
+      const pe_coord self = pe->ipcq.core().self();
+      const hw::terminal_port& port = pe->dma.terminal();
+      const auto link = run.machine.topology.eject_link(self.sip, self.cube, port.address().terminal);
+      if (left[link] == port.packets_received()) continue;
+      t.add("packets", pe_path(shape, self), static_cast<double>(port.packets_received()),
+            static_cast<double>(left[link]), "packets");
+    }
+  });
+}
+
+void add_credits(const prepared_run& run, netlist::pod& pod, table& t) {
+  const auto& shape = run.machine.config.shape();
+  double least = 0;
+  for (const pe_coord pe : run.members.members) {
+    const double ns = pod.pe(pe).dma.slowest_credit().ns();
+    if (ns > 0 && (least == 0 || ns < least)) least = ns;
+  }
+  for (const pe_coord pe : run.members.members) {
+    const double ns = pod.pe(pe).dma.slowest_credit().ns();
+    if (ns > 0) t.add("credit_latency_max", pe_path(shape, pe), ns, least, "ns");
+  }
+  for (const auto& qp : run.plan.queue_pairs) {
+    const std::uint64_t skipped = pod.pe(qp.owner).ipcq.credits_skipped(qp.dir);
+    if (skipped == 0) continue;
+    t.add("credits_skipped",
+          fmt::format("{} {}", pe_path(shape, qp.owner), run.direction_name(qp.owner, qp.dir)),
+          static_cast<double>(skipped), 0, "credits");
+  }
+}
+
+}  // namespace
+
+std::string health_rows(const prepared_run& run, netlist::pod& pod) {
+  table t;
+  add_cores(run, pod, t);
+  add_links(run, pod, t);
+  add_inlets(run, pod, t);
+  add_credits(run, pod, t);
+  return std::move(t.text);
+}
+
+}  // namespace diecast::platforms

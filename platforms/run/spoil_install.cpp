@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/run/spoil_install.hpp"
+
+#include <fmt/format.h>
+#include <utility>
+#include <vector>
+
+#include "models/config/faults.hpp"
+#include "models/types/error.hpp"
+
+namespace diecast::platforms {
+namespace {
+
+using rings = std::vector<comm::queue_pair_install*>;
+
+rings rings_of(comm::install_plan& plan, pe_coord pe) {
+  rings found;
+  for (comm::queue_pair_install& q : plan.queue_pairs) {
+    if (q.owner == pe && q.rx) found.push_back(&q);
+  }
+  return found;
+}
+
+}  // namespace
+
+bool spoil_install(const config::machine_config& config, comm::install_plan& plan) {
+  bool changed = false;
+  for (std::size_t i = 0; i < config.faults.size(); ++i) {
+    const config::fault_setting& f = config.faults[i];
+    if (f.kind != config::fault_kind::wrong_install) continue;
+    for (std::uint32_t p = 0; p < config.shape().pes(); ++p) {
+      const pe_coord pe = config.shape().pe_at(p);
+      if (!config::matches(f.where, pe_path(config.shape(), pe))) continue;
+      const rings of_pe = rings_of(plan, pe);
+      if (of_pe.size() < 2) {
+        throw user_error(problem{fmt::format("faults[{}].where", i),
+                                 "names a PE with fewer than two receiving directions in this run",
+                                 pe_path(config.shape(), pe), "a PE with two"});
+      }
+      if (f.variant == "overlap") {
+        of_pe[1]->rx_base = of_pe[0]->rx_base + of_pe[0]->slot_bytes / 2;
+      } else {
+        std::swap(of_pe[0]->rx_base, of_pe[1]->rx_base);
+      }
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+}  // namespace diecast::platforms

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps of a run as plain rows, as text, and the first difference of two runs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace diecast::platforms {
+
+/// What one rank did in one step. Number 0 is what came before the first step a kernel marked. A message
+/// counts to the step its receiver (or sender) was in.
+struct step_row {
+  std::uint32_t launch{}, rank{}, number{};
+  std::string step;
+  std::uint64_t start_fs{}, last_fs{};  ///< entered; last message became visible
+  std::uint64_t sends{}, sent_bytes{}, receives{}, received_bytes{};
+  std::uint64_t contents{};  ///< digest of what was received
+  std::uint64_t result{};    ///< digest of the result buffer; in the last step of a launch
+};
+
+/// One row a line, values separated by tabs.
+[[nodiscard]] std::string to_text(const std::vector<step_row>& rows);
+/// Throws std::runtime_error naming the line that is none.
+[[nodiscard]] std::vector<step_row> rows_from(const std::string& text);
+
+struct row_difference {
+  step_row at;
+  std::string field;
+  std::string expected, found;
+};
+/// Empty when the runs are the same. Else the difference in the earliest step of the reference. Times are
+/// compared unless `warm`.
+[[nodiscard]] std::optional<row_difference> first_difference(const std::vector<step_row>& reference,
+                                                             const std::vector<step_row>& other,
+                                                             bool warm = false);
+/// Differences between later launches of one run and its first: contents and order, not times.
+[[nodiscard]] std::optional<row_difference> launch_difference(const std::vector<step_row>& rows);
+
+/// "rank 3, step round 2 (number 3 of launch 0): contents is ..., was ..."
+[[nodiscard]] std::string to_text(const row_difference& d);
+
+}  // namespace diecast::platforms

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The doctor: every shipped fault is called what it is, a healthy machine healthy, two faults both."""
+import json
+import time
+
+import harness
+from harness import CONFIGS, sets
+
+FAULTS = CONFIGS / "faults"
+SMALL = ["--config", CONFIGS / "small_pod.json"]
+
+# Configs whose name is not the class: what hides the fault, or what the class is.
+CLASS = {"bit_flip_ucie": "bit_flip", "lost_credit_one": "lost_credit", "wrong_install_overlap": "wrong_install"}
+HIDDEN = {"bit_flip_ucie", "lost_credit_one", "late_credit", "link_degraded", "slow_pe"}
+PLACE = {"drop": "pod.sip0.", "link_down": "pod.sip0.", "link_degraded": "pod.sip0.cube_0_0.ucie_east",
+         "bit_flip_ucie": "pod.sip0.cube_0_0.ucie_east", "wrong_install": "sip0.cube1.pe2",
+         "wrong_install_overlap": "sip0.cube1.pe2", "dispatch_corruption": "sip0.cube1.pe2",
+         "reorder": "sip0.cube1.pe2", "sendrecv_alias": "", "token_before_data": ""}
+
+
+class Diagnosis(harness.Case):
+    def diagnose(self, *arguments, expect=None):
+        begun = time.monotonic()
+        done = self.run_pod("--diagnose", "--out", "out", "--quiet", *arguments, expect=expect)
+        self.assertLess(time.monotonic() - begun, 120)
+        found = json.loads((self.folder / "out" / "diagnosis.json").read_text())
+        text = (self.folder / "out" / "diagnosis.txt").read_text()
+        self.assertTrue(text.startswith(f"Diagnosis: {found['verdict']} ("), text)
+        self.assertLess(text.count("\n"), 80, "more than a page")
+        return done, found
+
+    def named(self, *arguments):
+        _, found = self.diagnose(*arguments)
+        return [f["class"] for f in found["findings"]], found
+
+    def check(self, name):
+        _, found = self.diagnose("--config", FAULTS / f"{name}.json")
+        self.assertEqual(found["verdict"], CLASS.get(name, name), json.dumps(found["findings"], indent=1)[:3000])
+        first = found["findings"][0]
+        self.assertIn(PLACE.get(name, "pod.sip0.cube_1_0.pe2"), first["where"])
+        self.assertEqual(first["hidden"], name in HIDDEN, name)
+        self.assertTrue(first["evidence"])
+
+    def test_every_config_is_checked(self):
+        self.assertEqual({f.stem for f in FAULTS.glob("*.json")},
+                         {n[len("test_class_"):] for n in dir(self) if n.startswith("test_class_")})
+
+    def test_other_places_and_sizes(self):
+        def fault(text, *more):
+            return self.named(*SMALL, "--set", f"faults=[{text}]", *more)[0]
+        self.assertEqual(fault('{"kind":"drop","where":"pod.sip1.cube_0_0.pe1","after":9}')[0], "drop")
+        self.assertEqual(fault('{"kind":"bit_flip","where":"pod.sip0.sip_port_e","seed":9}', "--bytes", "4KiB")[0],
+                         "bit_flip")
+        self.assertEqual(fault('{"kind":"dead_pe","where":"pod.sip1.cube_1_0.pe0","after":5}')[0], "dead_pe")
+        self.assertEqual(fault('{"kind":"sendrecv_alias","where":"pod.sip1.*","after":20}')[0], "sendrecv_alias")
+
+    def test_two_faults_are_both_named(self):
+        pairs = [("slow_pe", "bit_flip"), ("dispatch_corruption", "link_degraded"), ("dead_pe", "slow_pe"),
+                 ("sendrecv_alias", "late_credit")]
+        for pair in pairs:
+            faults = []
+            for name in pair:
+                dump = self.run_pod("--config", FAULTS / f"{name}.json", "--dump-config").stdout
+                faults += json.loads(dump)["faults"]
+            if pair[0] == "dead_pe":
+                faults[1]["where"] = "pod.sip1.cube_0_0.pe1"
+            classes, found = self.named(*SMALL, "--set", "faults=" + json.dumps(faults))
+            self.assertTrue(set(pair) <= set(classes), f"{pair}: {json.dumps(found['findings'], indent=1)[:3000]}")
+
+    def test_the_simulators_children_alone_get_the_faults(self):
+        _, found = self.diagnose(*SMALL, "--set", 'faults=[{"kind":"slow_pe","where":"pod.sip0.cube_0_0.pe0"}]')
+        for experiment in found["experiments"]:
+            self.assertIn("--set 'faults=", experiment["command"])
+
+    def test_it_looks_into_one_run_and_leaves_its_files(self):
+        self.run_pod(*SMALL, "--diagnose", "--algorithm", "all", expect=2)
+        self.run_pod(*SMALL, "--diagnose", "--bytes", "4KiB:16KiB", expect=2)
+        self.run_pod(*SMALL, "--diagnose", "--bytes", "4KiB")
+        self.assertTrue((self.folder / "diagnosis.json").exists())
+
+
+class Healthy(harness.Case):
+    def test_ten_seeds(self):
+        for seed in range(1, 11):
+            done = self.run_pod(*SMALL, "--diagnose", "--seed", seed, "--bytes", "8KiB", "--format", "json")
+            found = json.loads(done.stdout)
+            self.assertEqual((found["verdict"], found["healthy"]), ("healthy", True), done.stdout[:3000])
+
+
+def add_class(name):
+    setattr(Diagnosis, f"test_class_{name}", lambda self: self.check(name))
+
+
+for config in ("bit_flip", "bit_flip_ucie", "drop", "duplicate", "reorder", "lost_credit", "lost_credit_one",
+               "late_credit", "link_down", "link_degraded", "token_before_data", "slow_pe", "dead_pe",
+               "wrong_install", "wrong_install_overlap", "sendrecv_alias", "dispatch_corruption"):
+    add_class(config)
+
+
+if __name__ == "__main__":
+    harness.main()

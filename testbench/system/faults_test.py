@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every shipped fault: the exit code it leads to, which check sees it, which workaround removes it."""
+import json
+import unittest
+
+import harness
+from harness import CONFIGS, sets
+
+FAULTS = CONFIGS / "faults"
+
+
+class Kinds(harness.Case):
+    def config(self, name):
+        return ["--config", FAULTS / f"{name}.json"]
+
+    def healthy_time(self):
+        return self.one("--config", CONFIGS / "small_pod.json")["time_ns"]
+
+    def test_every_config_has_an_expectation(self):
+        tested = {name[len("test_kind_"):] for name in dir(self) if name.startswith("test_kind_")}
+        self.assertEqual({f.stem for f in FAULTS.glob("*.json")}, tested)
+
+    def test_every_kind_has_a_config(self):
+        listed = [line.split()[0] for line in self.run_pod("--list", "faults").stdout.splitlines()[1:]]
+        shipped = {json.loads(self.run_pod(*self.config(f.stem), "--dump-config").stdout)["faults"][0]["kind"]
+                   for f in FAULTS.glob("*.json")}
+        self.assertEqual(set(listed), shipped)
+
+    def test_kind_bit_flip(self):
+        row = self.result(*self.config("bit_flip"), expect=1)["runs"][0]
+        self.assertGreater(row["wrong_elements"], 0)
+        for checksum in ("xor64", "crc32c"):
+            done = self.run_pod(*self.config("bit_flip"), *sets(f"comm.checksum={checksum}"), expect=4)
+            self.assertIn("checksum mismatch", done.stderr)
+            self.assertIn("pod.sip0.cube_1_0.pe2.dma", done.stderr)
+            self.assertIn("it came over pod.", done.stderr)
+
+    def test_kind_bit_flip_ucie(self):
+        row = self.one(*self.config("bit_flip_ucie"))
+        self.assertGreater(row["stats"]["d2d_replays"], 0)
+        self.assertGreaterEqual(row["time_ns"], self.healthy_time())
+        raw = self.result(*self.config("bit_flip_ucie"), *sets("ucie.flit_format=raw"), expect=1)
+        self.assertGreater(raw["runs"][0]["wrong_elements"], 0)
+
+    def test_kind_drop(self):
+        # Of four packets of a message one is missing: it stays half received.
+        done = self.run_pod(*self.config("drop"), expect=3)
+        self.assertIn("half received", done.stderr)
+        # One packet a message: the next one is out of sequence.
+        done = self.run_pod(*self.config("drop"), *sets("ipcq.slot_bytes=1024"), expect=4)
+        self.assertIn("but expected sequence", done.stderr)
+
+    def test_kind_duplicate(self):
+        done = self.run_pod(*self.config("duplicate"), expect=None)
+        self.assertIn(done.code, (3, 4))
+
+    def test_kind_reorder(self):
+        done = self.run_pod(*self.config("reorder"), expect=4)
+        self.assertIn("pod.sip0.cube_1_0.pe2.dma", done.stderr)
+
+    def test_kind_lost_credit(self):
+        done = self.run_pod(*self.config("lost_credit"), expect=3)
+        self.assertIn("pod.sip0.cube_1_0.pe2", done.stderr.splitlines()[2])
+        self.assertIn("credit", done.stderr)
+
+    def test_kind_lost_credit_one(self):
+        self.one(*self.config("lost_credit_one"))
+
+    def test_kind_late_credit(self):
+        self.assertGreater(self.one(*self.config("late_credit"))["time_ns"], self.healthy_time() + 10_000)
+
+    def test_kind_link_down(self):
+        done = self.run_pod(*self.config("link_down"), expect=3)
+        self.assertIn("pod.sip1.cube_0_0.pe0", done.stderr.splitlines()[2])
+
+    def test_kind_link_degraded(self):
+        self.assertGreater(self.one(*self.config("link_degraded"))["time_ns"], 1.2 * self.healthy_time())
+
+    def test_kind_token_before_data(self):
+        self.run_pod(*self.config("token_before_data"), expect=1)
+        # The bytes on the way are right: no checksum of packets sees it.
+        self.run_pod(*self.config("token_before_data"), *sets("comm.checksum=crc32c"), expect=1)
+
+    def test_kind_slow_pe(self):
+        self.assertGreater(self.one(*self.config("slow_pe"))["time_ns"], 1.5 * self.healthy_time())
+
+    def test_kind_dead_pe(self):
+        done = self.run_pod(*self.config("dead_pe"), expect=3)
+        root = next(line for line in done.stderr.splitlines() if line.startswith("root:"))
+        self.assertIn("pod.sip0.cube_1_0.pe2 is running", root)
+
+    def test_kind_wrong_install(self):
+        self.assertIn("sip0.cube1.pe2", self.run_pod(*self.config("wrong_install"), expect=2).stderr)
+
+    def test_kind_wrong_install_overlap(self):
+        self.assertIn("overlap", self.run_pod(*self.config("wrong_install_overlap"), expect=2).stderr)
+
+    def test_kind_sendrecv_alias(self):
+        self.run_pod(*self.config("sendrecv_alias"), expect=1)
+        self.run_pod(*self.config("sendrecv_alias"), *sets("comm.checksum=crc32c"), expect=1)
+        self.one(*self.config("sendrecv_alias"), *sets("comm.sendrecv=split"))
+
+    def test_kind_dispatch_corruption(self):
+        done = self.run_pod(*self.config("dispatch_corruption"), expect=4)
+        self.assertIn("table runtime_calls, index 0, value 0x4000ffffffff", done.stderr)
+        self.assertIn("sip0.cube1.pe2", done.stderr)
+        self.one(*self.config("dispatch_corruption"), *sets("comm.mr_cache_monitor=disabled"))
+
+    def test_faults_do_not_depend_on_the_order_of_building(self):
+        for name in ("link_degraded", "late_credit", "bit_flip_ucie"):
+            prints = {self.one(*self.config(name), *sets(f"sim.build_order={order}"))["fingerprint"]
+                      for order in ("forward", "reverse", "shuffle:3")}
+            self.assertEqual(len(prints), 1, name)
+
+    def test_bad_entries_are_refused_with_path_and_expectation(self):
+        cases = {
+            '[{"kind":"dropp","where":"*"}]': ("faults[0].kind", "bit_flip"),
+            '[{"kind":"drop"}]': ("faults[0].where", "is missing"),
+            '[{"kind":"drop","where":"pod.sip9.*"}]': ("faults[0].where", "names no place"),
+            '[{"kind":"slow_pe","where":"pod.sip0.sip_port_e"}]': ("faults[0].where", "names no place"),
+            '[{"kind":"drop","where":"*","delay_ns":5}]': ("faults[0].delay_ns", "no meaning"),
+            '[{"kind":"drop","where":"*","afterr":5}]': ("faults[0].afterr", "did you mean after"),
+            '[{"kind":"drop","where":"*","count":-1}]': ("faults[0].count", "wrong type"),
+            '[{"kind":"slow_pe","where":"*","factor":1.5}]': ("faults[0].factor", "whole number"),
+            '{"kind":"drop"}': ("faults", "wrong type"),
+        }
+        for text, expected in cases.items():
+            done = self.run_pod("--config", CONFIGS / "small_pod.json", "--set", f"faults={text}", expect=2)
+            for words in expected:
+                self.assertIn(words, done.stderr, text)
+
+
+class Checksums(harness.Case):
+    def test_the_cost_is_bytes_over_rate_at_both_ends(self):
+        small = ["--config", CONFIGS / "small_pod.json"]
+        plain = self.one(*small)
+        stats = [self.one(*small, *sets("comm.checksum=crc32c", f"comm.checksum_gbytes_s={rate}"))
+                 for rate in (256, 128)]
+        for row in stats:
+            self.assertEqual(row["stats"]["checksum_bytes"], 2 * row["stats"]["message_bytes"])
+        fast, slow = (row["stats"]["checksum_ns"] for row in stats)
+        self.assertEqual(fast, stats[0]["stats"]["checksum_bytes"] / 256)
+        self.assertEqual(slow, 2 * fast)
+        self.assertGreater(stats[0]["time_ns"], plain["time_ns"])
+        # An engine at a quarter of the link's rate is what the whole collective waits for.
+        slowest = self.one(*small, *sets("comm.checksum=crc32c", "comm.checksum_gbytes_s=16"))
+        self.assertGreater(slowest["time_ns"], 1.3 * stats[1]["time_ns"])
+        self.assertEqual(plain["stats"]["checksum_bytes"], 0)
+
+    def test_the_default_engine_costs_at_most_a_hundredth(self):
+        small = ["--config", CONFIGS / "small_pod.json"]
+        plain = self.one(*small)["time_ns"]
+        self.assertLessEqual(self.one(*small, *sets("comm.checksum=crc32c"))["time_ns"], 1.01 * plain)
+
+    def test_profile_stands_below_what_is_written(self):
+        def comm(*words):
+            return json.loads(self.run_pod("--dump-config", *words).stdout)["comm"]
+        trusted = comm(*sets("comm.profile=trusted"))
+        self.assertEqual((trusted["path"], trusted["checksum"], trusted["deterministic_reduction"]),
+                         ("direct", "none", False))
+        self.assertEqual(comm(*sets("comm.checksum=xor64", "comm.profile=trusted"))["checksum"], "xor64")
+        defensive = comm(*sets("comm.profile=defensive"))
+        self.assertEqual((defensive["path"], defensive["checksum"], defensive["deterministic_reduction"]),
+                         ("staged", "crc32c", True))
+
+
+class Staging(harness.Case):
+    SMALL = ["--config", CONFIGS / "small_pod.json"]
+
+    def test_staged_and_direct_give_the_same_results(self):
+        for algorithm in ("ring_1d", "intercube"):
+            for more in ([], sets("sim.links_as_bytes=true"), sets("comm.checksum=crc32c")):
+                direct, staged = (
+                    self.one(*self.SMALL, "--algorithm", algorithm, *sets(f"comm.path={path}"), *more)
+                    for path in ("direct", "staged"))
+                self.assertEqual((direct["output_min"], direct["output_max"]),
+                                 (staged["output_min"], staged["output_max"]))
+                self.assertGreater(staged["time_ns"], direct["time_ns"] + 1000)
+
+    def test_staging_costs_its_latency_and_rate(self):
+        def time(*words):
+            return self.one(*self.SMALL, "--algorithm", "intercube", *sets("comm.path=staged", *words))["time_ns"]
+        base = time()
+        # Two SIPs exchange on a ring: each of its two rounds crosses host memory once.
+        self.assertGreaterEqual(time("host.staging_latency_ns=2000"), base + 2000)
+        self.assertGreater(time("host.staging_gbytes_s=5"), base + 5000)
+
+    def test_staging_wins_where_direct_transfers_are_inefficient(self):
+        def time(path, size):
+            return self.one(*self.SMALL, "--algorithm", "intercube", "--bytes", size,
+                            *sets(f"comm.path={path}", "comm.direct_efficiency=0.3"))["time_ns"]
+        self.assertLess(time("direct", "1KiB"), time("staged", "1KiB"))
+        self.assertLess(time("staged", "512KiB"), time("direct", "512KiB"))
+
+    def test_order_of_building_does_not_show(self):
+        prints = {self.one(*self.SMALL, *sets("comm.path=staged", f"sim.build_order={order}"))["fingerprint"]
+                  for order in ("forward", "reverse", "shuffle:5")}
+        self.assertEqual(len(prints), 1)
+
+
+class Reproduction(harness.Case):
+    SMALL = ["--config", CONFIGS / "small_pod.json"]
+
+    def test_double_run_of_a_healthy_machine(self):
+        self.run_pod(*self.SMALL, "--double-run", "--iters", "2", "--algorithm", "ring_1d,intercube")
+
+    def test_record_and_verify_agree(self):
+        self.run_pod(*self.SMALL, "--record", "run.rec")
+        self.run_pod(*self.SMALL, "--verify", "run.rec")
+        self.run_pod(*self.SMALL, "--verify", "run.rec", *sets("sim.build_order=shuffle:7"))
+
+    def test_a_flipped_bit_is_named_by_rank_step_and_field(self):
+        self.run_pod(*self.SMALL, "--record", "run.rec")
+        flip = '[{"kind":"bit_flip","where":"pod.sip0.cube_1_0.pe2","after":3}]'
+        done = self.run_pod(*self.SMALL, "--verify", "run.rec", "--set", f"faults={flip}", expect=1)
+        self.assertRegex(done.stderr, r"differs from run.rec first at rank 6, step \w+ \d+ .*: contents is 0x")
+
+    def test_other_times_are_not_the_same_run(self):
+        self.run_pod(*self.SMALL, "--record", "run.rec")
+        done = self.run_pod(*self.SMALL, "--verify", "run.rec", *sets("pe.dma_startup_cycles=41"), expect=6)
+        self.assertIn("_fs is", done.stderr)
+
+    def test_a_record_of_another_run_does_not_verify(self):
+        self.run_pod(*self.SMALL, "--record", "run.rec")
+        self.run_pod(*self.SMALL, "--verify", "run.rec", "--bytes", "4KiB", expect=6)
+        (self.folder / "junk").write_text("junk\n")
+        for file in ("junk", "missing"):
+            self.assertIn("--verify", self.run_pod(*self.SMALL, "--verify", file, expect=2).stderr)
+        self.run_pod(*self.SMALL, "--record", "no/such/folder", expect=5)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The flight recorder: dumps of hung runs and of runs that go on, and their way to PyTorch's analyser."""
+import json
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
+import harness
+from harness import CONFIGS, ROOT, sets
+
+SCHEMA = ROOT / "testbench" / "system" / "flight.schema.json"
+SMALL = ["--config", CONFIGS / "small_pod.json"]
+ROOT_PE = "pod.sip0.cube_1_0.pe2"  # rank 6
+
+
+class Flight(harness.Case):
+    def load(self, file):
+        flight = json.loads(file.read_text())
+        try:
+            import jsonschema
+        except ImportError:
+            return flight
+        jsonschema.validate(flight, json.loads(SCHEMA.read_text()))
+        return flight
+
+    def hung(self, name="dead_pe"):
+        self.run_pod("--config", CONFIGS / "faults" / f"{name}.json", "--out", "out", expect=3)
+        return self.load(self.folder / "out" / "flight.json")
+
+    def test_a_deadlock_names_outliers_first_and_the_root(self):
+        flight = self.hung()
+        groups = flight["summary"]["groups"]
+        self.assertEqual(sum(g["count"] for g in groups), 16)
+        self.assertEqual([g["count"] for g in groups], sorted(g["count"] for g in groups))
+        self.assertEqual({r["rank"] for r in flight["ranks"]}, set(range(16)))
+        self.assertEqual(flight["summary"]["roots"][0], {"kind": "peer", "ranks": [6]})
+        # Its neighbors wait for it, and their entries say so.
+        waiting = [e for e in flight["entries"] if e["state"] == "scheduled" and e["is_p2p"]]
+        self.assertIn("nccl:recv 7<-6", {e["profiling_name"] for e in waiting})
+
+    def test_the_root_of_a_lost_credit_is_the_pair_that_lost_it(self):
+        flight = self.hung("lost_credit")
+        self.assertEqual(flight["summary"]["roots"][0]["kind"], "fault")
+        self.assertIn(6, flight["summary"]["roots"][0]["ranks"])
+
+    def test_operations_follow_each_other(self):
+        flight = self.hung()
+        for rank in range(16):
+            own = [e for e in flight["entries"] if e["rank"] == rank and e["state"] == "completed"]
+            self.assertEqual([e["record_id"] for e in own], sorted(e["record_id"] for e in own))
+            for e in own:
+                if e["is_p2p"]:
+                    self.assertGreaterEqual(e["time_discovered_completed_ns"], e["time_discovered_started_ns"])
+
+    def test_fewer_operations_and_none(self):
+        def kept(n):
+            self.run_pod("--config", CONFIGS / "faults" / "dead_pe.json", "--out", "out", "--set",
+                         f"trace.flight_operations={n}", expect=3)
+            file = self.folder / "out" / "flight.json"
+            return self.load(file) if file.exists() else None
+        flight = kept(2)
+        timed = [e for e in flight["entries"] if e["rank"] == 0 and e["is_p2p"] and e["state"] != "scheduled"]
+        self.assertEqual(len(timed), 2)
+        self.assertIsNone(kept(0))
+
+    def test_a_checksum_fault_leaves_crcs(self):
+        self.run_pod("--config", CONFIGS / "faults" / "bit_flip.json", *sets("comm.checksum=crc32c"), "--out",
+                     "out", expect=4)
+        flight = self.load(self.folder / "out" / "flight.json")
+        self.assertIn("checksum mismatch", flight["why"])
+
+    def long_run(self, *more):
+        command = self.command(*SMALL, "--out", "out", "--iters", "4000", "--quiet", "--bytes", "64KiB", *more)
+        return subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True, stdin=subprocess.DEVNULL)
+
+    def await_dump(self, process, number):
+        file = self.folder / "out" / "flight.json"
+        deadline = time.monotonic() + 60
+        while not file.exists() and process.poll() is None and time.monotonic() < deadline:
+            if (self.folder / "out" / "config.json").exists():
+                process.send_signal(number)
+            time.sleep(0.1)
+        return file
+
+    def test_sigusr1_writes_and_the_run_goes_on(self):
+        process = self.long_run()
+        try:
+            # config.json comes just before the handlers.
+            while not (self.folder / "out" / "config.json").exists():
+                time.sleep(0.01)
+            time.sleep(1.0)
+            file = self.await_dump(process, signal.SIGUSR1)
+            self.assertTrue(file.exists(), "no flight.json")
+            flight = self.load(file)
+            self.assertEqual(len(flight["ranks"]), 16)
+            self.assertIn("signal", flight["why"])
+            self.assertIsNone(process.poll(), "the run ended")
+        finally:
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 130, errors)
+        self.assertIn("flight.json: flight recorder written", errors)
+
+    def test_sighup_ends_the_program_unless_asked_for(self):
+        process = self.long_run()
+        time.sleep(1.0)
+        process.send_signal(signal.SIGHUP)
+        process.communicate(timeout=120)
+        self.assertEqual(process.returncode, -signal.SIGHUP)
+        process = self.long_run("--set", "sim.dump_on_sighup=true")
+        try:
+            while not (self.folder / "out" / "config.json").exists():
+                time.sleep(0.01)
+            time.sleep(1.0)
+            self.assertTrue(self.await_dump(process, signal.SIGHUP).exists())
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 130)
+
+    def test_pytorch_loads_the_pickles(self):
+        flight = self.hung()
+        script = ROOT / "scripts" / "flight2torch"
+        done = subprocess.run([sys.executable, script, "out/flight.json", "torch"], cwd=self.folder,
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        prefix = "nccl_trace_rank_"
+        files = sorted((self.folder / "torch").iterdir())
+        self.assertEqual({int(f.name[len(prefix):]) for f in files}, set(range(16)))
+        entries = 0
+        for file in files:
+            with file.open("rb") as dump_file:
+                dump = pickle.load(dump_file)
+            members = json.loads(dump["pg_config"]["0"]["ranks"])
+            self.assertEqual(members, list(range(16)))
+            self.assertEqual(str(dump["version"]), "2.4")
+            self.assertIn("last_completed_collective", dump["pg_status"]["0"])
+            for e in dump["entries"]:
+                entries += 1
+                nccl, name = e["profiling_name"].split(":")
+                self.assertEqual(nccl, "nccl")
+                if e["is_p2p"]:
+                    kind, ranks = name.split(" ")
+                    a, b = ranks.split("->" if kind == "send" else "<-")
+                    self.assertTrue(int(a) in members and int(b) in members)
+                self.assertEqual(e["process_group"], ("0", "default_pg"))
+                self.assertIn(e["state"], ("scheduled", "started", "completed"))
+                self.assertTrue(all({"name", "filename", "line"} <= frame.keys() for frame in e["frames"]))
+        self.assertEqual(entries, len(flight["entries"]))
+        bad = subprocess.run([sys.executable, script, SCHEMA, "torch"], cwd=self.folder, capture_output=True)
+        self.assertEqual(bad.returncode, 2)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/config/faults.hpp"
+
+#include <set>
+
+#include "models/abi/firmware_defects.hpp"
+#include "platforms/io/config_json.hpp"
+#include "testbench/support/test.hpp"
+
+using namespace diecast;
+
+TEST_CASE("every kind of fault has a row with keys that exist") {
+  std::set<std::string> names;
+  for (const auto& k : config::fault_kinds()) {
+    CHECK(names.insert(k.name).second);
+    CHECK(config::find_fault_kind(k.name)->kind == k.kind);
+    CHECK((k.links || k.pes));
+    for (const auto& key : k.keys) CHECK(config::find_fault_key(key) != nullptr);
+  }
+  CHECK(names.size() == 1 + static_cast<std::size_t>(config::fault_kinds().back().kind));
+}
+
+TEST_CASE("a list of faults survives being dumped and read") {
+  platforms::config_request request;
+  request.sets = {R"(faults=[{"kind":"late_credit","where":"pod.*.pe1","delay_ns":12.5,"after":3,"seed":9},)"
+                  R"({"kind":"wrong_install","where":"pod.sip0.*","variant":"overlap"}])"};
+  const auto config = platforms::load_config(request).config;
+  REQUIRE(config.faults.size() == 2);
+  CHECK(config.faults[0].delay_ns == 12.5);
+  CHECK(config.faults[1].variant == "overlap");
+  platforms::config_request again;
+  const std::string text = platforms::dump_config(config);
+  const auto begin = text.find("\"faults\": ") + 10;
+  const auto end = text.find("\"overrides\"");
+  again.sets = {"faults=" + text.substr(begin, text.rfind(']', end) + 1 - begin)};
+  CHECK(platforms::load_config(again).config.faults == config.faults);
+}
+
+TEST_CASE("errata are the bits of the firmware faults that name a PE") {
+  config::machine_config c;
+  config::fault_setting alias;
+  alias.kind = config::fault_kind::sendrecv_alias;
+  alias.where = "pod.sip0.cube_0_0.pe1";
+  alias.after = 5;
+  config::fault_setting dispatch;
+  dispatch.kind = config::fault_kind::dispatch_corruption;
+  dispatch.where = "pod.sip0.*";
+  c.faults = {alias, dispatch};
+  const std::uint64_t both = config::errata_of(c, c.shape().pe_at(1));
+  CHECK((both & abi::defect::sendrecv_alias) != 0);
+  CHECK((both & abi::defect::dispatch_corruption) != 0);
+  CHECK(abi::defect::after(both) == 5);
+  CHECK(config::errata_of(c, c.shape().pe_at(0)) == abi::defect::dispatch_corruption);
+  CHECK(config::errata_of(c, c.shape().pe_at(c.shape().pes() - 1)) == 0);
+}

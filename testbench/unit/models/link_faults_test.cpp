@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/protocol/link_faults.hpp"
+
+#include <bit>
+#include <vector>
+
+#include "testbench/support/test.hpp"
+
+using namespace diecast;
+using config::fault_kind;
+using config::fault_setting;
+
+namespace {
+
+constexpr sim_time ns{1'000'000};
+
+abi::packet_header data_packet() {
+  abi::packet_header h;
+  h.kind = abi::packet_kind::ipcq_data;
+  h.payload_bytes = 64;
+  return h;
+}
+abi::packet_header credit_packet() {
+  abi::packet_header h;
+  h.kind = abi::packet_kind::ipcq_credit;
+  return h;
+}
+
+fault_setting fault(fault_kind kind, std::uint64_t after = 0, std::uint64_t count = 1) {
+  fault_setting f;
+  f.kind = kind;
+  f.after = after;
+  f.count = count;
+  return f;
+}
+
+unsigned bits_changed(const std::vector<std::byte>& bytes) {
+  unsigned bits = 0;
+  for (const std::byte b : bytes) bits += static_cast<unsigned>(std::popcount(std::to_integer<unsigned>(b)));
+  return bits;
+}
+
+}  // namespace
+
+TEST_CASE("a fault strikes after so many packets, so often, and no others") {
+  protocol::link_faults faults({fault(fault_kind::drop, 2, 3)}, "here", ns);
+  std::vector<bool> lost;
+  for (unsigned i = 0; i < 8; ++i) {
+    std::vector<std::byte> data(64);
+    CHECK_FALSE(faults.pass(credit_packet(), data, 1, ns * i, ns * i).lost);
+    lost.push_back(faults.pass(data_packet(), data, 2, ns * i, ns * i).lost);
+  }
+  CHECK(lost == std::vector{false, false, true, true, true, false, false, false});
+}
+
+TEST_CASE("a flipped bit is one bit, the same for the same seed and place") {
+  const auto flipped = [](std::uint64_t seed, const char* place) {
+    fault_setting f = fault(fault_kind::bit_flip);
+    f.seed = seed;
+    protocol::link_faults faults({f}, place, ns);
+    std::vector<std::byte> data(64);
+    CHECK_FALSE(faults.pass(data_packet(), data, 2, ns, ns).lost);
+    return data;
+  };
+  const auto once = flipped(1, "a");
+  CHECK(bits_changed(once) == 1);
+  CHECK(flipped(1, "a") == once);
+  CHECK(flipped(2, "a") != once);
+  CHECK(flipped(1, "b") != once);
+}
+
+TEST_CASE("a link that is down stays down for every packet") {
+  protocol::link_faults faults({fault(fault_kind::link_down, 1)}, "here", ns);
+  std::vector<std::byte> data(64);
+  CHECK_FALSE(faults.pass(data_packet(), data, 2, ns, ns).held);
+  for (unsigned i = 0; i < 5; ++i) CHECK(faults.pass(credit_packet(), data, 1, ns, ns).held);
+}
+
+TEST_CASE("late credits stay in order, and data does not wait for them") {
+  fault_setting f = fault(fault_kind::late_credit);
+  f.delay_ns = 100;
+  protocol::link_faults faults({f}, "here", ns);
+  std::vector<std::byte> data(64);
+  CHECK(faults.pass(credit_packet(), data, 1, ns * 10, ns * 10).delay == ns * 100);
+  CHECK(faults.pass(credit_packet(), data, 1, ns * 50, ns * 50).delay == ns * 60);
+  CHECK(faults.pass(data_packet(), data, 1, ns * 60, ns * 60).delay == sim_time{});
+  CHECK(faults.pass(credit_packet(), data, 1, ns * 110, ns * 110).delay == sim_time{});
+}
+
+TEST_CASE("a degraded link serves packets one after the other at its rate") {
+  fault_setting f = fault(fault_kind::link_degraded);
+  f.factor = 4;
+  protocol::link_faults faults({f}, "here", ns);
+  std::vector<std::byte> data(64);
+  // At a quarter of the rate the second flit comes 4 ns after the first, and the wire is free 4 ns later.
+  const auto first = faults.pass(data_packet(), data, 2, ns * 10, ns * 11);
+  CHECK(first.delay == sim_time{});
+  CHECK(first.stretch == ns * 3);
+  const auto second = faults.pass(data_packet(), data, 2, ns * 12, ns * 13);
+  CHECK(second.delay == ns * 6);
+  CHECK(second.stretch == ns * 3);
+}
+
+TEST_CASE("a probability strikes about that often and nothing before its time") {
+  fault_setting f = fault(fault_kind::drop, 0, 0);
+  f.probability = 0.25;
+  f.from_us = 1.0;
+  protocol::link_faults faults({f}, "here", ns);
+  std::vector<std::byte> data(64);
+  unsigned early = 0, late = 0;
+  for (unsigned i = 0; i < 1000; ++i) {
+    if (faults.pass(data_packet(), data, 2, ns * i, ns * i).lost) ++early;
+  }
+  for (unsigned i = 0; i < 4000; ++i) {
+    if (faults.pass(data_packet(), data, 2, ns * (1000 + i), ns).lost) ++late;
+  }
+  CHECK(early == 0);
+  CHECK(late > 850);
+  CHECK(late < 1150);
+}
