@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/fabric/fault_places.hpp"
+#include "models/numeric/convert.hpp"
 #include "models/numeric/elementwise.hpp"
 
 namespace diecast::hw {
@@ -257,14 +258,17 @@ void pe_core::watch(const std::optional<abi::signal_watch>& wanted) {
 
 // --- vector unit --------------------------------------------------------------------------------
 
-void pe_core::post_block(const abi::vector_command& c, std::uint64_t offset, std::uint64_t bytes) {
+void pe_core::post_block(const abi::vector_command& c, std::uint64_t first, std::uint64_t count) {
   const sim_time at = clock_.edge_at_or_after(hw::now()) + clock_.cycles(1);
-  const bool two_operands = c.op != abi::vector_op::copy && c.op != abi::vector_op::divide_by;
-  accesses_open_ = two_operands ? 3 : 2;
+  accesses_open_ = c.two_operands() ? 3 : 2;
   accesses_finish_ = {};
-  tcm->request({tcm_port::vector, c.a + offset, bytes, false, nullptr, 0, this}, at);
-  if (two_operands) tcm->request({tcm_port::vector, c.b + offset, bytes, false, nullptr, 1, this}, at);
-  tcm->request({tcm_port::vector, c.destination + offset, bytes, true, nullptr, 2, this}, at);
+  const auto request = [&](std::uint64_t base, numeric::dtype type, bool write, std::uint64_t tag) {
+    const std::uint64_t element = numeric::size_of(type);
+    tcm->request({tcm_port::vector, base + first * element, count * element, write, nullptr, tag, this}, at);
+  };
+  request(c.a, c.type_of_a(), false, 0);
+  if (c.two_operands()) request(c.b, c.type_of_b(), false, 1);
+  request(c.destination, c.type, true, 2);
 }
 
 /// Blocks follow each other at the slower of the lanes and the TCM.
@@ -272,7 +276,9 @@ void pe_core::vector(const abi::vector_command& c) {
   settle();
   ++moves_;
   const sim_time from = hw::now();
-  const std::uint64_t total = c.count * numeric::size_of(c.type);
+  // Lanes and blocks are counted in the wider of the types.
+  const std::uint64_t element = std::max(numeric::size_of(c.type), numeric::size_of(c.type_of_b()));
+  const std::uint64_t total = c.count * element;
   vector_elements_[static_cast<std::size_t>(c.type)] += c.count;
   const std::uint64_t bytes_per_cycle = setup_.config.pe.vector_lanes * 2;
   wait_until(hw::now() + core_clock_.cycles(setup_.config.pe.vector_startup_cycles));
@@ -281,7 +287,7 @@ void pe_core::vector(const abi::vector_command& c) {
     const std::uint64_t cycles = (bytes + bytes_per_cycle - 1) / bytes_per_cycle;
     const sim_time lanes_done = hw::now() + core_clock_.cycles(cycles);
     vector_busy_cycles_ += cycles;
-    post_block(c, offset, bytes);
+    post_block(c, offset / element, bytes / element);
     sc_core::wait(accesses_done_);
     // The read latency is paid once, for the last block; until then blocks are pipelined.
     const bool last = offset + bytes >= total;
@@ -295,8 +301,15 @@ void pe_core::vector(const abi::vector_command& c) {
 
 void pe_core::evaluate(const abi::vector_command& c) {
   const std::size_t bytes = c.count * numeric::size_of(c.type);
-  std::vector<std::byte> a(bytes);
-  tcm->read_operand(c.a, a);
+  const auto read = [&](std::uint64_t offset, numeric::dtype type) {
+    std::vector<std::byte> stored(c.count * numeric::size_of(type));
+    tcm->read_operand(offset, stored);
+    if (type == c.type) return stored;
+    std::vector<std::byte> converted(bytes);
+    numeric::convert(type, stored, c.type, converted);
+    return converted;
+  };
+  std::vector<std::byte> a = read(c.a, c.type_of_a());
   switch (c.op) {
     case abi::vector_op::copy: break;
     case abi::vector_op::divide_by: numeric::divide(c.type, a, c.scalar); break;
@@ -304,8 +317,7 @@ void pe_core::evaluate(const abi::vector_command& c) {
     case abi::vector_op::max:
     case abi::vector_op::min:
     case abi::vector_op::prod: {
-      std::vector<std::byte> b(bytes);
-      tcm->read_operand(c.b, b);
+      const std::vector<std::byte> b = read(c.b, c.type_of_b());
       numeric::apply(abi::reduction_of(c.op), c.type, a, a, b);
       break;
     }

@@ -126,7 +126,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   void wait_until(sim_time t);
   void set_state(events::core_state s);
   void access(std::uint64_t offset, std::byte* data, std::uint64_t bytes, bool write);
-  void post_block(const abi::vector_command& c, std::uint64_t offset, std::uint64_t bytes);
+  void post_block(const abi::vector_command& c, std::uint64_t first, std::uint64_t count);
   void evaluate(const abi::vector_command& c);
   void tcm_done(std::uint64_t tag, sim_time finish) override;
 

@@ -49,6 +49,14 @@ struct vector_command {
   std::uint64_t b{};
   std::uint64_t count{};  ///< elements
   std::uint32_t scalar{1};
+  /// Element type of the last operand (b; a when there is none) where it is not `type`: converted as it is
+  /// read, rounded once when `type` is the narrower. Among f16, bf16 and f32.
+  std::optional<numeric::dtype> source{};
+
+  [[nodiscard]] bool two_operands() const { return op != vector_op::copy && op != vector_op::divide_by; }
+  /// Element type of each operand in memory.
+  [[nodiscard]] numeric::dtype type_of_a() const { return two_operands() ? type : source.value_or(type); }
+  [[nodiscard]] numeric::dtype type_of_b() const { return source.value_or(type); }
 };
 
 /// Comparisons of unsigned words.

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "models/comm/peer_patterns.hpp"
+#include "models/comm/rank_grid.hpp"
 #include "models/comm/two_level.hpp"
 #include "models/config/pod_grid.hpp"
 #include "models/types/error.hpp"
@@ -67,21 +68,74 @@ void add_mesh(std::vector<edge>& edges, const pattern_context& c, sip_id sip) {
   add_line(edges, column, north, south, false);
 }
 
-void add_torus(std::vector<edge>& edges, const pattern_context& c, const std::vector<pe_coord>& roots) {
+void add_sip_grid(std::vector<edge>& edges, const pattern_context& c, const std::vector<pe_coord>& roots,
+                  bool closed) {
   const sip_grid grid = sip_grid_of(c.config);
   if (roots.size() != c.shape.sips) {
-    throw user_error({"ccl.inter_sip", "torus_2d needs every SIP of the pod",
+    throw user_error({"ccl.inter_sip",
+                      fmt::format("{} needs every SIP of the pod", closed ? "torus_2d" : "mesh_2d_no_wrap"),
                       fmt::format("{} SIPs", roots.size()), fmt::format("{}", c.shape.sips)});
   }
   for (std::uint32_t y = 0; y < grid.rows; ++y) {
     const auto first = roots.begin() + y * grid.columns;
-    add_line(edges, {first, first + grid.columns}, global_east, global_west, true);
+    add_line(edges, {first, first + grid.columns}, global_east, global_west, closed);
   }
   for (std::uint32_t x = 0; x < grid.columns; ++x) {
     std::vector<pe_coord> column;
     for (std::uint32_t y = 0; y < grid.rows; ++y) column.push_back(roots[y * grid.columns + x]);
-    add_line(edges, column, global_north, global_south, true);
+    add_line(edges, column, global_north, global_south, closed);
   }
+}
+
+std::vector<edge> grid(const pattern_context& c, bool closed) {
+  const rank_grid g(c);
+  const auto at = [&](std::uint32_t x, std::uint32_t y) { return c.members.members[g.rank_at(x, y)]; };
+  std::vector<edge> edges;
+  for (std::uint32_t y = 0; y < g.rows(); ++y) {
+    std::vector<pe_coord> row;
+    for (std::uint32_t x = 0; x < g.columns(); ++x) row.push_back(at(x, y));
+    add_line(edges, row, east, west, closed);
+  }
+  for (std::uint32_t x = 0; x < g.columns(); ++x) {
+    std::vector<pe_coord> column;
+    for (std::uint32_t y = 0; y < g.rows(); ++y) column.push_back(at(x, y));
+    add_line(edges, column, north, south, closed);
+  }
+  return edges;
+}
+
+/// The SIPs of which the members are all PEs.
+std::vector<sip_id> sips_of_pes(const pattern_context& c) {
+  std::vector<pe_coord> members = c.members.members;
+  std::sort(members.begin(), members.end());
+  std::vector<sip_id> sips;
+  for (const pe_coord& m : members) {
+    if (sips.empty() || sips.back() != m.sip) sips.push_back(m.sip);
+  }
+  const std::size_t per_sip = std::size_t{c.shape.cubes_per_sip()} * c.shape.pes_per_cube;
+  const bool distinct = std::adjacent_find(members.begin(), members.end()) == members.end();
+  if (distinct && members.size() == sips.size() * per_sip) return sips;
+  throw user_error({"hierarchical_3level", "the members are not all PEs of their SIPs",
+                    fmt::format("{} members in {} SIPs", members.size(), sips.size()),
+                    fmt::format("{} members (rank set pe)", sips.size() * per_sip)});
+}
+
+std::vector<std::string> step_names() {
+  std::vector<std::string> names;
+  for (unsigned step = 0; step < 32; ++step) names.push_back(fmt::format("step{}", step));
+  return names;
+}
+
+std::vector<std::string> partner_names() {
+  std::vector<std::string> names = step_names();
+  names.insert(names.begin(), "fold");
+  return names;
+}
+
+std::vector<std::string> offset_names() {
+  std::vector<std::string> names;
+  for (unsigned offset = 1; offset <= 512; ++offset) names.push_back(fmt::format("plus{}", offset));
+  return names;
 }
 
 }  // namespace
@@ -104,6 +158,15 @@ group map_ranks(const machine_shape& shape, rank_set set) {
     if (set == rank_set::pe || (first_pe && (set == rank_set::cube || first_cube))) g.members.push_back(pe);
   }
   return g;
+}
+
+std::vector<cube_id> cube_ring(const machine_shape& shape) {
+  std::vector<cube_id> cubes;
+  for (std::uint32_t y = 0; y < shape.cube_rows; ++y) {
+    for (std::uint32_t i = 0; i < shape.cube_columns; ++i)
+      cubes.push_back(shape.cube_at(y % 2 == 0 ? i : shape.cube_columns - 1 - i, y));
+  }
+  return cubes;
 }
 
 std::vector<std::uint32_t> ring_order(const machine_shape& shape, const group& g) {
@@ -148,8 +211,30 @@ std::vector<edge> intercube(const pattern_context& c) {
   }
   switch (c.config.ccl.between_sips) {
     case config::inter_sip::ring_1d: add_line(edges, roots, global_east, global_west, true); break;
-    case config::inter_sip::torus_2d: add_torus(edges, c, roots); break;
+    case config::inter_sip::torus_2d: add_sip_grid(edges, c, roots, true); break;
+    case config::inter_sip::mesh_2d_no_wrap: add_sip_grid(edges, c, roots, false); break;
   }
+  return edges;
+}
+
+std::vector<edge> mesh_2d(const pattern_context& c) { return grid(c, false); }
+std::vector<edge> torus_2d(const pattern_context& c) { return grid(c, true); }
+
+std::vector<edge> hierarchical_3level(const pattern_context& c) {
+  std::vector<edge> edges;
+  std::vector<pe_coord> sip_leaders;
+  for (const sip_id sip : sips_of_pes(c)) {
+    std::vector<pe_coord> cube_leaders;
+    for (const cube_id cube : cube_ring(c.shape)) {
+      std::vector<pe_coord> pes;
+      for (std::uint32_t pe = 0; pe < c.shape.pes_per_cube; ++pe) pes.push_back({sip, cube, pe_id{pe}});
+      add_line(edges, pes, east, west, true);
+      cube_leaders.push_back(leader(sip, cube));
+    }
+    add_line(edges, cube_leaders, north, south, true);
+    sip_leaders.push_back(cube_leaders.front());
+  }
+  add_line(edges, sip_leaders, global_east, global_west, true);
   return edges;
 }
 
@@ -157,10 +242,27 @@ std::vector<pattern_entry> builtin_patterns() {
   return {
       {"ring_1d", "a ring over all ranks, both directions (E, W)", ring_1d},
       {"ring_1d_unidir", "a ring over all ranks, one way (send E, receive W)", ring_1d_unidir},
+      {"mesh_2d", "rows (E, W) and columns (N, S) of ranks, open at their ends", mesh_2d},
+      {"mesh_2d_no_wrap", "the same as mesh_2d", mesh_2d},
+      {"torus_2d", "rows (E, W) and columns (N, S) of ranks, closed", torus_2d},
       {"none", "no queue pairs: for what goes through global memory",
        [](const pattern_context&) { return std::vector<edge>{}; }},
       {"intercube", "pe0 of each cube: rows and the root's column of each SIP, and the roots between SIPs",
        intercube},
+      {"hierarchical_3level", "rings over the PEs of a cube (E, W), pe0 of the cubes (N, S), and the SIPs",
+       hierarchical_3level},
+      {"tree_binary", "a binary tree of ranks: parent (r-1)/2", tree_binary},
+      {"double_binary_tree",
+       "two binary trees; no rank is an inner node of both",
+       double_binary_tree,
+       {"parent2", "child_left2", "child_right2"}},
+      {"binomial_tree", "rank r below r without its lowest bit", binomial_tree, partner_names(), true},
+      {"recursive_doubling", "partners whose numbers differ in one bit; ranks beyond a power of two fold",
+       recursive_doubling, partner_names(), true},
+      {"swing", "the partners of swing, and a folded last rank when their number is odd", swing,
+       partner_names(), true},
+      {"all_to_all", "every rank with every other (ipcq.queue_pairs at least ranks - 1)", all_to_all,
+       offset_names(), true},
       {"circulant", "rank r with ranks r + 1, r + 2, r + 4, ..., both ways (up0, down0, up1, ...)", circulant,
        circulant_names(), true},
       {"circulant_unidir", "the same, one way: send up, receive down", circulant_unidir, circulant_names(),
@@ -176,6 +278,13 @@ std::vector<pattern_entry> builtin_patterns() {
       {"shift", "every rank to the next (send next, receive last)", shift, {"next", "last"}, true},
       {"star", "the root with every other rank, both ways (root; peer+1, peer+2, ...)", star, star_names(),
        true}};
+}
+
+std::string direction_name(const pattern_entry& p, direction d) {
+  const direction first = p.names_all ? direction{0} : first_custom;
+  if (d < first) return direction_name(d);
+  const auto at = static_cast<std::size_t>(d) - first;
+  return at < p.direction_names.size() ? p.direction_names[at] : direction_name(d);
 }
 
 sip_grid sip_grid_of(const config::machine_config& c) {

@@ -30,6 +30,9 @@ struct group {
 /// that neighbors on the ring are neighbors on the mesh, PEs in order. Result: ranks.
 [[nodiscard]] std::vector<std::uint32_t> ring_order(const machine_shape& shape, const group& g);
 
+/// The cubes of a SIP in that order.
+[[nodiscard]] std::vector<cube_id> cube_ring(const machine_shape& shape);
+
 /// Cube that holds the root of the intercube all-reduce: corner (w-1, h-1), center (w/2, h/2).
 [[nodiscard]] cube_id root_cube(const machine_shape& shape, config::root_place place);
 
@@ -51,6 +54,9 @@ struct pattern_entry {
   bool names_all{false};
 };
 
+/// What direction `d` is called in this pattern.
+[[nodiscard]] std::string direction_name(const pattern_entry& p, direction d);
+
 /// ring_1d: E/W over ring_order. A dimension of size 1 has no edges; size 2 has E and W both
 /// leading to the same peer.
 [[nodiscard]] std::vector<edge> ring_1d(const pattern_context& c);
@@ -61,6 +67,33 @@ struct pattern_entry {
 /// members must be pe0 of every cube of one or more SIPs; the torus needs all SIPs of the pod.
 /// Throws user_error naming what is missing.
 [[nodiscard]] std::vector<edge> intercube(const pattern_context& c);
+
+/// mesh_2d (also mesh_2d_no_wrap) and torus_2d: E/W along the rows and N/S along the columns of the
+/// rank_grid, open or closed.
+[[nodiscard]] std::vector<edge> mesh_2d(const pattern_context& c);
+[[nodiscard]] std::vector<edge> torus_2d(const pattern_context& c);
+
+/// tree_binary: parent (r-1)/2. double_binary_tree: the same directions for the first tree, and
+/// second_tree + 0, 1, 2 for parent and children in the second. binomial_tree: edge k of the tree is
+/// partner(k) at both ends.
+inline constexpr direction second_tree = first_custom;
+[[nodiscard]] std::vector<edge> tree_binary(const pattern_context& c);
+[[nodiscard]] std::vector<edge> double_binary_tree(const pattern_context& c);
+[[nodiscard]] std::vector<edge> binomial_tree(const pattern_context& c);
+
+/// Rings at three levels: E/W over the PEs of each cube, N/S over pe0 of the cubes of each SIP (in
+/// ring_order), global_E/global_W over pe0 of cube 0 of the SIPs. The members must be all PEs of their SIPs.
+[[nodiscard]] std::vector<edge> hierarchical_3level(const pattern_context& c);
+
+/// Partners by step, so that an algorithm with log2(n) partners has as many queue pairs: folded ranks meet
+/// their holder in fold_partner, partner(s) is met in step s, both ends use the same direction.
+inline constexpr direction fold_partner = 0;
+[[nodiscard]] constexpr direction partner(std::uint32_t step) { return static_cast<direction>(1 + step); }
+[[nodiscard]] std::vector<edge> recursive_doubling(const pattern_context& c);
+[[nodiscard]] std::vector<edge> swing(const pattern_context& c);
+
+/// Every rank with every other: direction k leads to rank + k + 1 (modulo n).
+[[nodiscard]] std::vector<edge> all_to_all(const pattern_context& c);
 
 /// The patterns built in.
 [[nodiscard]] std::vector<pattern_entry> builtin_patterns();

@@ -3,9 +3,9 @@
 // checks, the JSON schema, docs/config.md and the dump are all made from these rows.
 //
 // A key is addressed by its dotted path, "noc.columns". Keys and members have the same name except
-// ipcq.buffer_kind (rings), ipcq.backpressure (wait), ccl.inter_sip (between_sips),
-// ucie.flit_format (format), noc.vc_policy (vcs_taken) and noc.arbitration (arbiter). The choice "auto" of
-// ucie.package is the enumerator automatic.
+// ipcq.buffer_kind (rings), ipcq.backpressure (wait), ccl.inter_sip (between_sips), ccl.accumulation
+// (accumulate), ucie.flit_format (format), noc.vc_policy (vcs_taken) and noc.arbitration (arbiter). The
+// choice "auto" of ucie.package is the enumerator automatic.
 #pragma once
 
 #include <cstddef>

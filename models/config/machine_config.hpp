@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/config/ccl_tables.hpp"
 #include "models/config/comm_block.hpp"
 #include "models/config/energy_block.hpp"
 #include "models/types/ids.hpp"
@@ -80,7 +81,6 @@ struct pe_block {
   std::uint64_t cache_write_buffer{8};  ///< lines written back and not acknowledged
 };
 
-enum class buffer_kind : std::uint8_t { tcm, sram, hbm };
 enum class match_policy : std::uint8_t { address, sender };
 enum class backpressure : std::uint8_t { sleep, poll };
 
@@ -253,7 +253,8 @@ struct host_block {
 };
 
 enum class root_place : std::uint8_t { center, corner };
-enum class inter_sip : std::uint8_t { ring_1d, torus_2d };
+enum class inter_sip : std::uint8_t { ring_1d, torus_2d, mesh_2d_no_wrap };
+enum class accumulation : std::uint8_t { elem, f32_acc, f32_wire };
 enum class install_kind : std::uint8_t { backdoor, timed };
 
 struct ccl_block {
@@ -261,14 +262,16 @@ struct ccl_block {
   inter_sip between_sips{inter_sip::ring_1d};  ///< key inter_sip
   std::uint64_t kernel_call_cycles{20};        ///< firmware overhead per runtime call
   install_kind install{install_kind::backdoor};
-  std::uint64_t barrier_radix{8};        ///< of group_dissemination
-  std::uint64_t barrier_start{0};        ///< counter of a new team
-  std::uint64_t barrier_skew_ns{0};      ///< PEs enter up to so much later, at random
-  std::uint64_t barrier_repeats{1};      ///< barriers in one launch
-  std::uint64_t signal_poll_cycles{20};  ///< between two looks at a flag
-  std::string errata{"none"};            ///< firmware defects, by name
-  std::uint64_t root_rank{0};            ///< of broadcast, reduce, gather and scatter
-  std::string start_delays{};            ///< "GLOB=NS,GLOB=NS", models/config/start_delays.hpp
+  auto_count chunks{};                          ///< of pipelined algorithms
+  accumulation accumulate{accumulation::elem};  ///< key accumulation
+  std::uint64_t barrier_radix{8};               ///< of group_dissemination
+  std::uint64_t barrier_start{0};               ///< counter of a new team
+  std::uint64_t barrier_skew_ns{0};             ///< PEs enter up to so much later, at random
+  std::uint64_t barrier_repeats{1};             ///< barriers in one launch
+  std::uint64_t signal_poll_cycles{20};         ///< between two looks at a flag
+  std::string errata{"none"};                   ///< firmware defects, by name
+  std::uint64_t root_rank{0};                   ///< of broadcast, reduce, gather and scatter
+  std::string start_delays{};                   ///< "GLOB=NS,GLOB=NS", models/config/start_delays.hpp
 };
 
 struct trace_block {
@@ -313,6 +316,7 @@ struct machine_config {
   trace_block trace;
   std::vector<fault_setting> faults;
   std::vector<link_override> overrides;  ///< in order: a later one wins
+  ccl_tables ccl_named;                  ///< keys ccl.algorithms and ccl.patterns
 
   [[nodiscard]] machine_shape shape() const {
     return {static_cast<std::uint32_t>(pod.sips), static_cast<std::uint32_t>(sip.columns),

@@ -183,8 +183,9 @@ block_table ccl_table() {
       .choice(&b::root, "root", {"center", "corner"}, "Cube that holds the root of intercube.",
               "seed ADR-0032")
       .spelling("centre", "center")
-      .choice(&b::between_sips, "inter_sip", {"ring_1d", "torus_2d"},
+      .choice(&b::between_sips, "inter_sip", {"ring_1d", "torus_2d", "mesh_2d_no_wrap"},
               "Pattern between the root cubes of the SIPs in intercube.", "seed ADR-0032")
+      .spelling("mesh_2d", "torus_2d")
       .count(&b::kernel_call_cycles, "kernel_call_cycles", "cycles", 0, 1'000'000,
              "Firmware overhead of each runtime call.", assumption)
       .choice(
@@ -192,6 +193,16 @@ block_table ccl_table() {
           "How the hosts write the queue-pair registers: by debug transport at no cost, or in packets over "
           "the fabric before the first launch.",
           "seed IPCQ")
+      .auto_size(
+          &b::chunks, "chunks", "", 1, 65536,
+          "Chunks that pipelined and tree algorithms cut the vector into, so that levels overlap; auto: "
+          "from vector, depth and the cost of one message.",
+          assumption)
+      .choice(&b::accumulate, "accumulation", {"elem", "f32_acc", "f32_wire"},
+              "Where f16 and bf16 are rounded: at every reduction; when a sum is sent or stored; at the end, "
+              "with "
+              "f32 on the wire.",
+              assumption)
       .text(&b::start_delays, "start_delays",
             R"(([^=,]+=[0-9]{1,12}(\.[0-9]+)?(,[^=,]+=[0-9]{1,12}(\.[0-9]+)?)*)?)",
             "PEs that begin every launch late: GLOB=NS, separated by commas, GLOB over PE paths "

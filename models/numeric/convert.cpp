@@ -9,6 +9,7 @@
 #include <eigen3/Eigen/Core>
 #include <fmt/format.h>
 #include <stdexcept>
+#include <vector>
 
 namespace diecast::numeric {
 namespace {
@@ -108,6 +109,17 @@ void narrow(dtype t, std::span<const float> values, std::span<std::byte> out) {
     }
     std::memcpy(out.data() + first * 2, bits.data(), n * 2);
   });
+}
+
+void convert(dtype from, std::span<const std::byte> elements, dtype to, std::span<std::byte> out) {
+  if (from == to) {
+    if (elements.size() != out.size()) throw std::invalid_argument("convert: spans of unequal size");
+    if (!out.empty()) std::memmove(out.data(), elements.data(), out.size());
+    return;
+  }
+  std::vector<float> values(elements.size() / size_of(from));
+  widen(from, elements, values);
+  narrow(to, values, out);
 }
 
 void to_double(dtype t, std::span<const std::byte> elements, std::span<double> out) {

@@ -23,6 +23,10 @@ void widen(dtype t, std::span<const std::byte> elements, std::span<float> out);
 /// float to f16, bf16 or f32. Every NaN becomes the canonical one. Errors as widen.
 void narrow(dtype t, std::span<const float> values, std::span<std::byte> out);
 
+/// From one of f16, bf16 and f32 to another (or any type to itself), rounded at most once. Sizes agree, else
+/// std::invalid_argument; so for i32 to or from another.
+void convert(dtype from, std::span<const std::byte> elements, dtype to, std::span<std::byte> out);
+
 /// Any type to double, exactly. Sizes agree, else std::invalid_argument.
 void to_double(dtype t, std::span<const std::byte> elements, std::span<double> out);
 

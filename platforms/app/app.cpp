@@ -25,6 +25,7 @@
 #include "platforms/io/result_json.hpp"
 #include "platforms/io/workload_json.hpp"
 #include "platforms/io/workload_result.hpp"
+#include "platforms/run/ccl_settings.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/isolate.hpp"
 #include "platforms/run/prepare.hpp"
@@ -108,12 +109,11 @@ std::vector<platforms::run_point> jobs_of(const registries& tables, const option
                                           const config::machine_config& config) {
   check_workload_flags(o);
   std::vector<std::string> algorithms = o.algorithms;
+  const bool all = algorithms == std::vector<std::string>{"all"};
   if (o.workload.empty()) {
     const auto known = platforms::algorithms_of(tables, o.collective);
     if (algorithms.empty()) algorithms = {o.collective == "barrier" ? "auto" : known.front()};
-    if (algorithms == std::vector<std::string>{"all"}) {
-      algorithms = platforms::algorithms_of(tables, o.collective, o.ranks);
-    }
+    if (all) algorithms = platforms::algorithms_of(tables, o.collective, o.ranks);
   } else {
     if (!algorithms.empty()) {
       throw user_error(problem{"--algorithm", "has no meaning beside --workload", algorithms.front(),
@@ -139,6 +139,7 @@ std::vector<platforms::run_point> jobs_of(const registries& tables, const option
       p.op = o.op;
       p.bytes = bytes;
       p.ranks = o.ranks;
+      p.if_possible = all && o.workload.empty();
       p.iters = o.iters;
       p.warmup = o.warmup;
       p.data = !o.no_data;
@@ -190,16 +191,24 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(
     const std::vector<platforms::run_point>& points) {
   std::vector<std::unique_ptr<platforms::prepared_run>> runs;
   std::vector<problem> problems;
+  std::vector<problem> left_out;
   for (const auto& p : points) {
     try {
       runs.push_back(std::make_unique<platforms::prepared_run>(machine, tables, p));
     } catch (const user_error& e) {
+      if (p.if_possible) {
+        fmt::print(stderr, "left out: {} of {} bytes: {}\n", p.algorithm, p.bytes,
+                   to_string(e.problems().front()));
+        left_out.push_back(e.problems().front());
+        continue;
+      }
       for (const auto& found : e.problems()) {
         const auto same = [&](const problem& known) { return to_string(known) == to_string(found); };
         if (std::none_of(problems.begin(), problems.end(), same)) problems.push_back(found);
       }
     }
   }
+  if (problems.empty() && runs.empty()) problems = left_out;
   if (!problems.empty()) throw user_error(problems);
   return runs;
 }
@@ -319,6 +328,7 @@ int run_checked(const registries& tables, int argc, char** argv) {
   const platforms::loaded_config given = load_machine(tables, o);
   config::machine_config config = given.config;
   tables.platform.adapt(config);
+  platforms::check_ccl(tables, config);
   if (o.diagnose) return run_diagnosis(o, platforms::dump_config(config), argc, argv);
   if (o.dump_config) return print(platforms::dump_config(config)), 0;
   const platforms::machine_model machine(config);

@@ -13,11 +13,11 @@ namespace {
 
 std::string algorithms_text(const registries& tables) {
   std::string text =
-      fmt::format("{:<12} {:<18} {:<14} {}\n", "collective", "algorithm", "ranks", "description");
+      fmt::format("{:<14} {:<22} {:<14} {}\n", "collective", "algorithm", "ranks", "description");
   for (const auto& k : tables.kernels) {
     std::vector<std::string> sets;
     for (const auto s : k.rank_sets) sets.emplace_back(comm::to_string(s));
-    text += fmt::format("{:<12} {:<18} {:<14} {}\n", k.collective, k.name, config::join(sets), k.description);
+    text += fmt::format("{:<14} {:<22} {:<14} {}\n", k.collective, k.name, config::join(sets), k.description);
   }
   return text;
 }
@@ -39,14 +39,13 @@ std::string list_text(const registries& tables, const std::string& what) {
   if (what == "faults") return platforms::faults_text();
   std::string text;
   if (what == "patterns") {
-    for (const auto& p : tables.patterns) text += fmt::format("{:<18} {}\n", p.name, p.description);
+    for (const auto& p : tables.patterns) text += fmt::format("{:<22} {}\n", p.name, p.description);
   } else if (what == "ops") {
     for (const auto& k : tables.ops) text += fmt::format("{:<18} {}\n", k.schema.name, k.schema.description);
   } else if (what == "mappers") {
-    text =
-        "all_pes            every PE (--ranks pe)\n"
-        "cube_leaders       pe0 of each cube (--ranks cube)\n"
-        "leader_only        pe0 of cube 0 of each SIP (--ranks sip)\n";
+    for (const auto& m : tables.mappers) text += fmt::format("{:<22} {}\n", m.name, m.description);
+  } else if (what == "validators") {
+    for (const auto& v : tables.validators) text += fmt::format("{:<22} {}\n", v.name, v.description);
   } else {
     for (const auto& p : platforms::list_presets(platforms::presets_dir(tables.platform.data_dir))) {
       text += fmt::format("{:<10} {:<18} {}\n", p.block, p.name, p.source);

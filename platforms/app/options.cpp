@@ -78,7 +78,7 @@ po::options_description output_options() {
 po::options_description other_options() {
   po::options_description d("Information");
   d.add_options()("list", po::value<std::string>()->value_name("WHAT"),
-                  "algorithms, patterns, mappers, faults, ops or presets")(
+                  "algorithms, patterns, mappers, validators, faults, ops or presets")(
       "schema", "print the JSON Schema of config files")(
       "doc", po::value<std::string>()->value_name("config|registers|workload"),
       "print a generated reference page (Markdown)")("version", "print the version")("help", "print this");
@@ -172,6 +172,7 @@ void read_information(flag_reader& r, options& o) {
                             {{"algorithms", "algorithms"},
                              {"patterns", "patterns"},
                              {"mappers", "mappers"},
+                             {"validators", "validators"},
                              {"faults", "faults"},
                              {"ops", "ops"},
                              {"presets", "presets"}});

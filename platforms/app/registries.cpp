@@ -30,6 +30,17 @@ void check_patterns(const std::vector<comm::pattern_entry>& patterns, std::set<s
   }
 }
 
+template <class Entry, class Given>
+void check_named(const std::vector<Entry>& entries, const char* kind, Given given,
+                 std::vector<problem>& problems) {
+  std::set<std::string> names;
+  for (const Entry& e : entries) {
+    const std::string where = fmt::format("{} {}", kind, e.name);
+    if (!names.insert(e.name).second) problems.push_back({where, "is registered twice", "", "another name"});
+    need(given(e), where, "function", problems);
+  }
+}
+
 void check_kernels(const sw::kernel_table& kernels, const std::set<std::string>& patterns,
                    std::vector<problem>& problems) {
   std::set<std::pair<std::string, std::string>> names;
@@ -60,6 +71,10 @@ void check(const registries& tables) {
   std::set<std::string> patterns;
   check_patterns(tables.patterns, patterns, problems);
   check_kernels(tables.kernels, patterns, problems);
+  check_named(
+      tables.mappers, "mapper", [](const auto& m) { return m.map != nullptr; }, problems);
+  check_named(
+      tables.validators, "validator", [](const auto& v) { return v.check != nullptr; }, problems);
   std::set<std::string> ops;
   for (const sw::op_kind& k : tables.ops) {
     const std::string where = fmt::format("op {}", k.schema.name);
@@ -75,7 +90,13 @@ void check(const registries& tables) {
 registries builtin_registries(platform_entry platform) {
   sw::kernel_table kernels = sw::builtin_kernels();
   sw::op_table ops = sw::builtin_ops(kernels);
-  return {std::move(platform), std::move(kernels), comm::builtin_patterns(), std::move(ops), make_hbm};
+  return {std::move(platform),
+          std::move(kernels),
+          comm::builtin_patterns(),
+          comm::builtin_mappers(),
+          comm::builtin_validators(),
+          std::move(ops),
+          make_hbm};
 }
 
 platform_entry pod_platform() {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/comm/mappers.hpp"
 #include "models/comm/patterns.hpp"
 #include "models/config/machine_config.hpp"
 #include "platforms/netlist/cube.hpp"
@@ -32,6 +33,8 @@ struct registries {
   platform_entry platform;
   sw::kernel_table kernels;
   std::vector<comm::pattern_entry> patterns;
+  std::vector<comm::mapper_entry> mappers{comm::builtin_mappers()};
+  std::vector<comm::validator_entry> validators{comm::builtin_validators()};
   sw::op_table ops;             ///< what "op" of a workload may be
   netlist::memory_factory hbm;  ///< makes the memory behind each HBM port
 };

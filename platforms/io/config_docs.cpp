@@ -9,6 +9,7 @@
 #include "models/abi/tag_registers.hpp"
 #include "models/config/field.hpp"
 #include "models/config/overrides.hpp"
+#include "platforms/io/ccl_json.hpp"
 #include "platforms/io/config_faults.hpp"
 
 namespace diecast::platforms {
@@ -91,6 +92,7 @@ std::string config_markdown() {
   for (const config::override_key& k : config::override_keys()) {
     page += fmt::format("| `{}` | {} | {} |\n", k.name, cell(config::override_expectation(k)), k.description);
   }
+  page += ccl_tables_markdown();
   return page + faults_markdown();
 }
 

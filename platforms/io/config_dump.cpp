@@ -2,6 +2,7 @@
 // Configs and their schema as JSON text, from the field tables.
 #include "models/config/field.hpp"
 #include "models/config/overrides.hpp"
+#include "platforms/io/ccl_json.hpp"
 #include "platforms/io/config_faults.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/json_tree.hpp"
@@ -102,6 +103,10 @@ std::string dump_config(const config::machine_config& config) {
   for (const config::block_table& table : config::tables()) {
     json_object block;
     for (const field& f : table.fields) block.emplace_back(f.key, node_of(f.get(config)));
+    if (table.name == "ccl") {
+      block.emplace_back("algorithms", ccl_algorithms_node(config.ccl_named));
+      block.emplace_back("patterns", ccl_patterns_node(config.ccl_named));
+    }
     machine.emplace_back(table.name, json_node{std::move(block)});
   }
   json_array overrides;
@@ -160,6 +165,10 @@ std::string config_schema() {
     json_object keys;
     keys.emplace_back("preset", text_schema("Name of a file in presets/" + table.name + "."));
     for (const field& f : table.fields) keys.emplace_back(f.key, field_schema(f));
+    if (table.name == "ccl") {
+      keys.emplace_back("algorithms", ccl_algorithms_schema());
+      keys.emplace_back("patterns", ccl_patterns_schema());
+    }
     blocks.emplace_back(table.name, object_schema(std::move(keys), table.description));
   }
   blocks.emplace_back("faults", faults_schema());

@@ -79,6 +79,7 @@ loaded_config load_config(const config_request& request) {
     loaded.origins[a.key->path()] = a.origin;
   }
   if (r.overrides) loaded.config.overrides = *r.overrides;
+  loaded.config.ccl_named = std::move(r.ccl);
   if (r.faults) loaded.config.faults = *r.faults;
   add_rule_problems(loaded, r);
   if (!r.problems.empty()) throw user_error(std::move(r.problems));

@@ -6,6 +6,7 @@
 
 #include "models/config/overrides.hpp"
 #include "models/config/text.hpp"
+#include "platforms/io/ccl_json.hpp"
 #include "platforms/io/config_faults.hpp"
 
 namespace diecast::platforms {
@@ -98,6 +99,13 @@ class file_reader {
     }
   }
 
+  /// Keys that hold entries by name; false for others.
+  bool named(const std::string& path, const json_node& node) {
+    if (path == "ccl.algorithms") return read_ccl_algorithms(node, file_, r_.ccl, r_.problems), true;
+    if (path == "ccl.patterns") return read_ccl_patterns(node, file_, r_.ccl, r_.problems), true;
+    return false;
+  }
+
   void block(const block_table& table, const json_node& node) {
     const json_object* const members = node.object();
     if (members == nullptr) {
@@ -108,6 +116,8 @@ class file_reader {
       const std::string path = table.name + "." + name;
       if (name == "preset") {
         preset(table.name, member);
+      } else if (named(path, member)) {
+        continue;
       } else if (const field* f = config::find_field(path)) {
         key(*f, member);
       } else {
@@ -265,6 +275,10 @@ void read_set(std::string_view text, reading& r) {
   const std::string_view value = text.substr(equals + 1);
   if (path == "overrides") {
     if (const auto tree = read_json(value, origin, r.problems)) file_reader(origin, r).overrides(*tree);
+    return;
+  }
+  if (path == "ccl.algorithms" || path == "ccl.patterns") {
+    if (const auto tree = read_json(value, origin, r.problems)) file_reader(origin, r).named(path, *tree);
     return;
   }
   if (path == "faults") {

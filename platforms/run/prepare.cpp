@@ -13,16 +13,11 @@
 #include "platforms/io/msccl_xml.hpp"
 #include "platforms/io/workload_json.hpp"
 #include "platforms/run/bound.hpp"
+#include "platforms/run/ccl_settings.hpp"
 #include "platforms/run/spoil_install.hpp"
 
 namespace diecast::platforms {
 namespace {
-
-std::string rank_sets_text(const sw::kernel_entry& k) {
-  std::vector<std::string> names;
-  for (const auto s : k.rank_sets) names.emplace_back(comm::to_string(s));
-  return config::join(names);
-}
 
 comm::group members_of(const machine_shape& shape, comm::rank_set set, std::uint64_t wanted,
                        const std::string& who) {
@@ -72,7 +67,9 @@ std::vector<std::string> algorithms_of(const app::registries& tables, const std:
 }
 
 prepared_run::prepared_run(const machine_model& m, const app::registries& tables, run_point what)
-    : machine(m), point(std::move(what)) {
+    : point(std::move(what)),
+      own_machine(machine_for(m, point.algorithm)),
+      machine(own_machine ? *own_machine : m) {
   if (!point.workload.empty() && !is_xml_file(point.workload)) {
     load_streams(tables);
     return;
@@ -110,12 +107,7 @@ void prepared_run::choose_kernel(const app::registries& tables) {
                              point.algorithm, config::join(known)});
   }
   kernel = *found;
-  const comm::rank_set set = point.ranks.value_or(kernel.rank_sets.front());
-  if (std::find(kernel.rank_sets.begin(), kernel.rank_sets.end(), set) == kernel.rank_sets.end()) {
-    throw user_error(problem{"--ranks", fmt::format("{} does not run on this rank set", kernel.name),
-                             comm::to_string(set), rank_sets_text(kernel)});
-  }
-  members = members_of(machine.config.shape(), set, 0, "--ranks");
+  members = members_for(tables, machine.config, kernel, point);
   launch.emplace(sw::argument_context{machine.config, machine.config.shape(), members,
                                       point.bytes / numeric::size_of(point.type), point.type, point.op});
   launch->root = static_cast<std::uint32_t>(machine.config.ccl.root_rank);
@@ -182,16 +174,8 @@ void prepared_run::wire(const app::registries& tables) {
   if (program) {
     edges = program->edges;
   } else {
-    const auto pattern =
-        std::find_if(tables.patterns.begin(), tables.patterns.end(),
-                     [this](const comm::pattern_entry& p) { return p.name == kernel.pattern; });
-    if (pattern == tables.patterns.end()) {
-      throw std::logic_error(
-          fmt::format("kernel {} names pattern {}, which is in no table", kernel.name, kernel.pattern));
-    }
-    pattern_directions = pattern->direction_names;
-    first_named = pattern->names_all ? 0 : comm::first_custom;
-    edges = pattern->build({machine.config, machine.config.shape(), members, launch->root});
+    pattern_ = pattern_for(tables, machine.config, kernel);
+    edges = pattern_.build({machine.config, machine.config.shape(), members, launch->root});
   }
   sw::check_launch(kernel, *launch);
   plan =
@@ -218,11 +202,7 @@ void prepared_run::describe(run_outcome& o) const {
 
 std::string prepared_run::direction_name(pe_coord pe, comm::direction d) const {
   if (workload) return workload->direction_name(pe, d);
-  if (!program) {
-    const std::size_t named = d - std::size_t{first_named};
-    return d >= first_named && named < pattern_directions.size() ? pattern_directions[named]
-                                                                 : comm::direction_name(d);
-  }
+  if (!program) return comm::direction_name(pattern_, d);
   const auto rank = std::find(members.members.begin(), members.members.end(), pe) - members.members.begin();
   const auto& own = program->wiring.queue_pairs[static_cast<std::size_t>(rank)];
   return d < own.size() ? own[d].name() : comm::direction_name(d);

@@ -31,8 +31,10 @@ struct prepared_run {
   prepared_run(const prepared_run&) = delete;
   prepared_run& operator=(const prepared_run&) = delete;
 
-  const machine_model& machine;
   run_point point;
+  std::unique_ptr<const machine_model>
+      own_machine;  ///< of an algorithm that wants another than the given one
+  const machine_model& machine;
   comm::group members;
   std::optional<sw::msccl_run> program;
   comm::workload workload_file;                    ///< what `workload` was made from
@@ -43,8 +45,6 @@ struct prepared_run {
   comm::install_plan plan;
   std::vector<std::string> notes;
   std::string algorithm_reason;
-  std::vector<std::string> pattern_directions;  ///< names the pattern gives, from first_named on
-  comm::direction first_named{comm::first_custom};
   /// Fills in what was asked for: the row of a run is complete even when its process dies.
   void describe(run_outcome& o) const;
   /// Name of a direction of one PE: a program names its own.
@@ -56,6 +56,8 @@ struct prepared_run {
   void load_program();
   void load_streams(const app::registries& tables);
   void wire(const app::registries& tables);
+
+  comm::pattern_entry pattern_;  ///< of the kernel; none for a program
 };
 
 /// Algorithms of a collective, in table order; of a rank set, those that run on it. Throws user_error naming

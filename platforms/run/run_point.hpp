@@ -28,6 +28,7 @@ struct run_point {
   numeric::reduction op{numeric::reduction::sum};
   std::uint64_t bytes{};                ///< per rank
   std::optional<comm::rank_set> ranks;  ///< empty: the algorithm's default
+  bool if_possible{};                   ///< one of --algorithm all: left out when it cannot run here
   std::uint64_t iters{1};
   std::uint64_t warmup{0};
   bool data{true};                      ///< false: timing only, nothing stored or verified

@@ -20,6 +20,16 @@ bool in_place(comm::collective what, const argument_context& launch) {
   return launch.in_place && what != comm::collective::all_to_all && what != comm::collective::send_recv;
 }
 
+/// With sums in f32 a kernel works in place on an f32 vector in front of its own scratch.
+std::uint64_t scratch_of(const kernel_entry& kernel, const argument_context& launch) {
+  if (!accumulates_wide(kernel, launch.config.ccl.accumulate, launch.type))
+    return kernel.scratch_bytes(launch);
+  argument_context wide = launch;
+  wide.type = numeric::dtype::f32;
+  wide.in_place = true;
+  return wide_bytes(launch.config, launch.count, launch.type) + kernel.scratch_bytes(wide);
+}
+
 std::string names_of(const std::vector<comm::rank_set>& sets) {
   std::string text;
   for (const comm::rank_set s : sets) text += (text.empty() ? "" : ", ") + std::string{comm::to_string(s)};
@@ -64,7 +74,7 @@ tcm_layout lay_out(const kernel_entry& kernel, const argument_context& launch) {
   l.input = launch.tcm_base;
   l.output = in_place(s.what, launch) ? l.input : l.input + input;
   l.scratch = l.output + (l.output == l.input ? std::max(input, output) : output);
-  l.scratch_bytes = aligned(kernel.scratch_bytes(launch)) + aligned(staging_bytes(launch.config));
+  l.scratch_bytes = aligned(scratch_of(kernel, launch)) + aligned(staging_bytes(launch.config));
   l.end = l.scratch + l.scratch_bytes;
   return l;
 }
@@ -82,6 +92,15 @@ void check_launch(const kernel_entry& kernel, const argument_context& launch) {
   if (ranks > 0 && what && comm::has_root(*what) && launch.root >= ranks) {
     problems.push_back({"ccl.root_rank", "the root is no member of the group", std::to_string(launch.root),
                         fmt::format("0 to {}", ranks - 1)});
+  }
+  const bool narrow = widens(launch.config.ccl.accumulate, launch.type) && what && comm::reduces(*what);
+  if (narrow &&
+      (*what != comm::collective::all_reduce || kernel.name == "msccl" || kernel.image != nullptr)) {
+    problems.push_back(
+        {"ccl.accumulation",
+         fmt::format("{} {} sums in its element type only", kernel.collective, kernel.name),
+         launch.config.ccl.accumulate == config::accumulation::f32_acc ? "f32_acc" : "f32_wire",
+         "elem, or --dtype f32"});
   }
   const std::uint64_t tcm = launch.config.pe.tcm_kib * 1024;
   // Compared before laying out, so that no product of a huge count can wrap.

@@ -10,7 +10,22 @@ namespace diecast::sw {
 [[nodiscard]] kernel_entry ring_1d_unidir_entry();
 [[nodiscard]] kernel_entry ring_full_tile_entry();
 [[nodiscard]] kernel_entry intercube_entry();
+[[nodiscard]] kernel_entry intercube_pipelined_entry();
+[[nodiscard]] kernel_entry mesh_2d_entry();
+[[nodiscard]] kernel_entry torus_2d_entry();
+[[nodiscard]] kernel_entry tree_binary_entry();
+[[nodiscard]] kernel_entry double_binary_tree_entry();
+[[nodiscard]] kernel_entry p2p_tree_entry();
+[[nodiscard]] kernel_entry hierarchical_3level_entry();
+[[nodiscard]] kernel_entry hierarchical_pipelined_entry();
+[[nodiscard]] kernel_entry recursive_doubling_entry();
+[[nodiscard]] kernel_entry rabenseifner_entry();
+[[nodiscard]] kernel_entry swing_entry();
+[[nodiscard]] kernel_entry direct_one_shot_entry();
+[[nodiscard]] kernel_entry direct_two_shot_entry();
 
+/// scratch_bytes of a kernel that needs none.
+[[nodiscard]] inline std::uint64_t without_scratch(const argument_context&) { return 0; }
 [[nodiscard]] kernel_entry reduce_scatter_ring_entry();
 [[nodiscard]] kernel_entry reduce_scatter_halving_entry();
 [[nodiscard]] kernel_entry reduce_scatter_pairwise_entry();
@@ -37,5 +52,7 @@ namespace diecast::sw {
 [[nodiscard]] std::uint64_t vector_bytes(const argument_context& c);
 /// Position of a rank on comm::ring_order of its group.
 [[nodiscard]] std::uint32_t ring_position(const argument_context& c, std::uint32_t rank);
+/// The members as rows and columns. Throws user_error when they do not fill a rectangle.
+[[nodiscard]] const comm::rank_grid& grid_of(const argument_context& c);
 
 }  // namespace diecast::sw

@@ -5,13 +5,19 @@
 //   row reduce     west of the root's column tiles flow east, east of it west
 //   column reduce  on the root's column, likewise from south and north
 //   between SIPs   the root PEs: reduce-scatter and all-gather on a ring, or on a torus of SIPs rows,
-//                  then columns, then rows; half of the vector each way round. Every element is
-//                  reduced along one path and then copied, so all SIPs end with the same bits.
+//                  then columns, then rows; half of the vector each way round; on a mesh of SIPs the same
+//                  on open lines. Every element is reduced along one path and then copied, so all SIPs end
+//                  with the same bits.
+//
+// intercube_pipelined does the same in chunks, so that all of it overlaps; on an open mesh of SIPs, where the
+// exchange has phases that all roots go through together, in one chunk.
 #include <algorithm>
+#include <array>
 
 #include "models/types/error.hpp"
 #include "sw/kernels/builtin.hpp"
-#include "sw/kernels/ring.hpp"
+#include "sw/kernels/grid.hpp"
+#include "sw/kernels/tree_all_reduce.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
@@ -37,7 +43,20 @@ struct line_place {
 };
 
 /// The words of kernel_arguments::extra.
-enum extra : std::size_t { x, columns, root_x, y, rows, root_y, sip_x, sip_columns, sip_y, sip_rows };
+enum extra : std::size_t {
+  x,
+  columns,
+  root_x,
+  y,
+  rows,
+  root_y,
+  sip_x,
+  sip_columns,
+  sip_y,
+  sip_rows,
+  sip_wrap,
+  chunk_count
+};
 
 line_place row_of(const abi::kernel_arguments& a) {
   return {a.extra[x], a.extra[columns], a.extra[root_x], comm::east, comm::west};
@@ -64,15 +83,23 @@ void broadcast_from_root(pe_context& pe, const line_place& line, std::uint64_t t
   pe.send_all(line.outer(), tile, bytes);
 }
 
-/// Roots of all SIPs; with one row of SIPs the column has one member and this is a plain ring.
+/// One way round between the roots of the SIPs: along a row of SIPs to its part, along the column, and back.
+/// With one row of SIPs the column has one member and this is a plain ring. Divides averages.
+void exchange_one_way(pe_context& pe, const ring_place& row, const elements& range) {
+  const bool mirrored = row.forth != comm::global_east;
+  const ring_place column = sip_column_of(pe.args());
+  const elements own = part(range, row.own(), row.size);
+  reduce_scatter(pe, row, range);
+  all_reduce(pe, mirrored ? column.reversed() : column, own);
+  all_gather(pe, row, range);
+}
+
+bool on_open_mesh(const abi::kernel_arguments& a) { return a.extra[sip_wrap] == 0; }
+
 void exchange_between_sips(pe_context& pe) {
-  const ring_place sip_column = sip_column_of(pe.args());
-  both_ways_round(pe, sip_row_of(pe.args()), [&](const ring_place& row, const elements& half) {
-    const bool mirrored = row.forth != comm::global_east;
-    reduce_scatter(pe, row, half);
-    all_reduce(pe, mirrored ? sip_column.reversed() : sip_column, part(half, row.own(), row.size));
-    all_gather(pe, row, half);
-  });
+  const ring_place row = sip_row_of(pe.args());
+  if (on_open_mesh(pe.args())) return all_reduce_on_mesh(pe, row, sip_column_of(pe.args()));
+  both_ways_round(pe, row, [&](const ring_place& r, const elements& half) { exchange_one_way(pe, r, half); });
 }
 
 void run_intercube(pe_context& pe) {
@@ -91,7 +118,6 @@ void run_intercube(pe_context& pe) {
     if (column.is_root()) {
       pe.step("between_sips");
       exchange_between_sips(pe);
-      pe.finish_average(tile, bytes);
     }
     pe.step("column_broadcast");
     broadcast_from_root(pe, column, tile, bytes);
@@ -100,7 +126,44 @@ void run_intercube(pe_context& pe) {
   broadcast_from_root(pe, row, tile, bytes);
 }
 
-std::uint64_t no_scratch(const argument_context&) { return 0; }
+/// The same flows as a tree: rows below the root's column, the column below the root.
+tree_place tree_of(const abi::kernel_arguments& a) {
+  const line_place row = row_of(a);
+  const line_place column = column_of(a);
+  tree_place t;
+  t.divides = false;
+  t.children.push_back(row.outer());
+  if (!row.is_root()) {
+    t.parent = row.inner();
+    return t;
+  }
+  t.children.push_back(column.outer());
+  if (!column.is_root()) t.parent = column.inner();
+  return t;
+}
+
+void run_pipelined(pe_context& pe) {
+  const auto chunks = static_cast<std::uint64_t>(pe.args().extra[chunk_count]);
+  const tree_place tree = tree_of(pe.args());
+  if (chunks == 1) return run_intercube(pe);
+  start_in_output(pe);
+  if (tree.parent) return tree_all_reduce(pe, tree, whole(pe), chunks);
+
+  std::uint64_t summed = 0;
+  std::array<std::uint64_t, 2> exchanged{};
+  const ring_place row = sip_row_of(pe.args());
+  const auto lane = [&](const ring_place& way, std::size_t half) {
+    for (std::uint64_t c = 0; c < chunks; ++c) {
+      pe.wait_until([&, c] { return summed > c; });
+      pe.step("between_sips", static_cast<std::uint32_t>(c));
+      exchange_one_way(pe, way, part(part(whole(pe), c, chunks), half, 2));
+      ++exchanged[half];
+    }
+  };
+  const auto ready = [&](std::uint64_t c) { return exchanged[0] > c && exchanged[1] > c; };
+  pe.run_tasks({tree_up(pe, tree, whole(pe), chunks, summed), [&] { lane(row, 0); },
+                [&] { lane(row.reversed(), 1); }, tree_down(pe, tree, whole(pe), chunks, ready)});
+}
 
 /// SIPs of the group, in order.
 std::vector<sip_id> sips_of(const comm::group& g) {
@@ -123,13 +186,22 @@ void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& 
 
   const std::vector<sip_id> sips = sips_of(c.members);
   const auto position = std::lower_bound(sips.begin(), sips.end(), self.sip) - sips.begin();
-  const auto width = c.config.ccl.between_sips == config::inter_sip::torus_2d
-                         ? static_cast<std::ptrdiff_t>(comm::sip_grid_of(c.config).columns)
-                         : std::ssize(sips);
+  const auto width = c.config.ccl.between_sips == config::inter_sip::ring_1d
+                         ? std::ssize(sips)
+                         : static_cast<std::ptrdiff_t>(comm::sip_grid_of(c.config).columns);
   a.extra[sip_x] = position % width;
   a.extra[sip_columns] = width;
   a.extra[sip_y] = position / width;
   a.extra[sip_rows] = std::ssize(sips) / width;
+  a.extra[sip_wrap] = c.config.ccl.between_sips == config::inter_sip::mesh_2d_no_wrap ? 0 : 1;
+}
+
+void fill_pipelined(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
+  fill(c, rank, a);
+  const auto hops = static_cast<std::uint32_t>(a.extra[columns] / 2 + a.extra[rows] / 2 +
+                                               a.extra[sip_columns] + a.extra[sip_rows] - 1);
+  a.extra[chunk_count] =
+      on_open_mesh(a) ? 1 : static_cast<std::int64_t>(chunks_for(c, vector_bytes(c), hops));
 }
 
 }  // namespace
@@ -141,8 +213,14 @@ kernel_entry intercube_entry() {
           "intercube",
           {comm::rank_set::cube},
           run_intercube,
-          no_scratch,
+          without_scratch,
           fill};
+}
+
+kernel_entry intercube_pipelined_entry() {
+  return {"intercube_pipelined", "all_reduce",           "intercube in chunks, the levels overlapping",
+          "intercube",           {comm::rank_set::cube}, run_pipelined,
+          without_scratch,       fill_pipelined};
 }
 
 }  // namespace diecast::sw

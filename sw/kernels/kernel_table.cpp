@@ -15,6 +15,19 @@ kernel_table builtin_kernels() {
           ring_1d_unidir_entry(),
           ring_full_tile_entry(),
           intercube_entry(),
+          intercube_pipelined_entry(),
+          mesh_2d_entry(),
+          torus_2d_entry(),
+          tree_binary_entry(),
+          double_binary_tree_entry(),
+          p2p_tree_entry(),
+          hierarchical_3level_entry(),
+          hierarchical_pipelined_entry(),
+          recursive_doubling_entry(),
+          rabenseifner_entry(),
+          swing_entry(),
+          direct_one_shot_entry(),
+          direct_two_shot_entry(),
           reduce_scatter_ring_entry(),
           reduce_scatter_halving_entry(),
           reduce_scatter_pairwise_entry(),
@@ -41,12 +54,23 @@ kernel_table builtin_kernels() {
           group_dissemination_entry()};
 }
 
+bool accumulates_wide(const kernel_entry& kernel, config::accumulation mode, numeric::dtype type) {
+  return kernel.collective == comm::to_string(comm::collective::all_reduce) && widens(mode, type);
+}
+
+void run_accumulating(const kernel_entry& kernel, pe_context& pe, config::accumulation mode) {
+  if (!accumulates_wide(kernel, mode, pe.args().type)) return kernel.run(pe);
+  pe.widen();
+  kernel.run(pe);
+  pe.narrow();
+}
+
 void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arguments& arguments,
                 const runtime_options& options) {
   pe_runtime runtime{hal, options};
   runtime.begin();
   pe_context pe{runtime, arguments, {}};
-  kernel.run(pe);
+  run_accumulating(kernel, pe, options.accumulate);
   pe.finish();
 }
 
@@ -67,6 +91,13 @@ std::uint32_t ring_position(const argument_context& c, std::uint32_t rank) {
     }
   }
   return c.ring_positions.at(rank);
+}
+
+const comm::rank_grid& grid_of(const argument_context& c) {
+  if (c.grid == nullptr) {
+    c.grid = std::make_shared<const comm::rank_grid>(comm::pattern_context{c.config, c.shape, c.members});
+  }
+  return *c.grid;
 }
 
 }  // namespace diecast::sw

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "models/abi/launch.hpp"
 #include "models/comm/collective.hpp"
 #include "models/comm/patterns.hpp"
+#include "models/comm/rank_grid.hpp"
 #include "models/config/machine_config.hpp"
 
 namespace diecast::sw {
@@ -30,6 +32,8 @@ struct argument_context {
   bool in_place{true};  ///< output is the input's buffer
   /// Kept by ring_position(): positions on comm::ring_order, by rank.
   mutable std::vector<std::uint32_t> ring_positions{};
+  /// Kept by grid_of(): the members as rows and columns.
+  mutable std::shared_ptr<const comm::rank_grid> grid{};
   std::uint32_t root{};      ///< rank; of collectives that have one
   std::uint64_t tcm_base{};  ///< offset from which the tensors lie
 };
@@ -61,6 +65,13 @@ using kernel_table = std::vector<kernel_entry>;
 /// nothing of it is left to do. Throws firmware_trap, and whatever the HAL throws.
 void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arguments& arguments,
                 const runtime_options& options);
+
+/// The kernel sums f16 and bf16 in f32, whatever it knows of it: all_reduce in the modes f32_acc and
+/// f32_wire.
+[[nodiscard]] bool accumulates_wide(const kernel_entry& kernel, config::accumulation mode,
+                                    numeric::dtype type);
+/// Runs the kernel in that mode (ccl.accumulation), which the runtime's options have too.
+void run_accumulating(const kernel_entry& kernel, pe_context& pe, config::accumulation mode);
 
 /// The algorithms built in.
 [[nodiscard]] kernel_table builtin_kernels();

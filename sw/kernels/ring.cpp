@@ -1,35 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/kernels/ring.hpp"
 
-#include "models/numeric/types.hpp"
-
 namespace diecast::sw {
 namespace {
 
-struct bytes {
-  std::uint64_t at;
-  std::uint64_t size;
-};
-
-bytes in_output(pe_context& pe, const elements& e) {
-  const std::uint64_t element = numeric::size_of(pe.args().type);
-  return {pe.args().output + e.begin * element, e.count * element};
-}
-
 void pass_on(pe_context& pe, const ring_place& ring, const elements& sent, const elements& received,
              pe_context::arrival how) {
-  const bytes out = in_output(pe, sent);
-  const bytes in = in_output(pe, received);
+  const byte_range out = in_output(pe, sent);
+  const byte_range in = in_output(pe, received);
   pe.exchange(ring.forth, out.at, out.size, ring.back, in.at, in.size, how);
 }
 
 }  // namespace
-
-elements part(const elements& whole, std::uint64_t index, std::uint64_t parts) {
-  const std::uint64_t begin = whole.count * index / parts;
-  const std::uint64_t end = whole.count * (index + 1) / parts;
-  return {whole.begin + begin, end - begin};
-}
 
 void reduce_scatter(pe_context& pe, const ring_place& ring, const elements& range) {
   const std::uint32_t n = ring.size;
@@ -53,6 +35,7 @@ void all_gather(pe_context& pe, const ring_place& ring, const elements& range) {
 
 void all_reduce(pe_context& pe, const ring_place& ring, const elements& range) {
   reduce_scatter(pe, ring, range);
+  finish_average(pe, part(range, ring.own(), ring.size));
   all_gather(pe, ring, range);
 }
 

@@ -6,18 +6,10 @@
 #include <functional>
 
 #include "models/comm/install_plan.hpp"
+#include "sw/kernels/elements.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
-
-/// A range of elements of the output vector.
-struct elements {
-  std::uint64_t begin{};
-  std::uint64_t count{};
-};
-
-/// Part `index` of `parts` nearly equal ones; parts may be empty.
-[[nodiscard]] elements part(const elements& whole, std::uint64_t index, std::uint64_t parts);
 
 /// Where a PE stands on a ring: `forth` leads to position + 1, `back` to position - 1.
 struct ring_place {
@@ -36,8 +28,8 @@ struct ring_place {
 void reduce_scatter(pe_context& pe, const ring_place& ring, const elements& range);
 /// Spreads the complete part own() of every PE to all.
 void all_gather(pe_context& pe, const ring_place& ring, const elements& range);
-/// Both, one way round. Every part is reduced along one path and then copied, so all PEs of the ring
-/// end with the same bits.
+/// Both, one way round; divides averages in between. Every part is reduced along one path and then copied, so
+/// all PEs of the ring end with the same bits.
 void all_reduce(pe_context& pe, const ring_place& ring, const elements& range);
 
 /// Runs `lane(ring, range)` for both halves of the vector at once, the second with the ring reversed,

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "models/numeric/convert.hpp"
 #include "models/numeric/elementwise.hpp"
 
 namespace diecast::sw {
@@ -127,11 +128,17 @@ void mock_pe::store(std::uint64_t tcm_offset, std::span<const std::byte> in) {
 void mock_pe::vector(const abi::vector_command& command) {
   empty_polls_ = 0;
   const std::uint64_t bytes = command.count * numeric::size_of(command.type);
-  std::vector<std::byte> result = operand(command.a, bytes);
+  const auto read = [&](std::uint64_t offset, numeric::dtype type) {
+    const std::vector<std::byte> stored = operand(offset, command.count * numeric::size_of(type));
+    std::vector<std::byte> converted(bytes);
+    numeric::convert(type, stored, command.type, converted);
+    return converted;
+  };
+  std::vector<std::byte> result = read(command.a, command.type_of_a());
   if (command.op == abi::vector_op::divide_by) {
     numeric::divide(command.type, result, command.scalar);
   } else if (command.op != abi::vector_op::copy) {
-    const std::vector<std::byte> b = operand(command.b, bytes);
+    const std::vector<std::byte> b = read(command.b, command.type_of_b());
     numeric::apply(abi::reduction_of(command.op), command.type, result, result, b);
   }
   board_.memory.write(in_tcm(command.destination, bytes), result);

@@ -12,6 +12,8 @@ runtime_options options_from(const config::machine_config& c, pe_coord pe) {
   o.poll_cycles = c.ipcq.poll_cycles;
   o.poll = c.ipcq.wait == config::backpressure::poll;
   o.task_stack_bytes = c.sim.task_stack_kib * 1024;
+  o.accumulate = c.ccl.accumulate;
+  o.slot_bytes = c.ipcq.slot_bytes;
   o.quantum_cycles = c.pe.task_quantum_cycles;
   o.start_delay = nanoseconds(config::start_delay_ns(c, pe));
   o.tag_match = c.tag_match;
@@ -19,6 +21,17 @@ runtime_options options_from(const config::machine_config& c, pe_coord pe) {
   o.split_sendrecv = c.comm.sendrecv == config::sendrecv_form::split;
   o.cache_monitor = c.comm.monitor == config::mr_cache_monitor::enabled;
   return o;
+}
+
+bool widens(config::accumulation mode, numeric::dtype type) {
+  return mode != config::accumulation::elem && (type == numeric::dtype::f16 || type == numeric::dtype::bf16);
+}
+
+std::uint64_t wide_bytes(const config::machine_config& c, std::uint64_t count, numeric::dtype type) {
+  if (!widens(c.ccl.accumulate, type)) return 0;
+  const std::uint64_t boxes =
+      c.ccl.accumulate == config::accumulation::f32_acc ? outboxes * c.ipcq.slot_bytes : 0;
+  return wide_vector_bytes(count) + boxes;
 }
 
 std::uint64_t staging_bytes(const config::machine_config& c) {

@@ -5,7 +5,9 @@
 #include <array>
 #include <deque>
 #include <fmt/format.h>
+#include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "models/abi/firmware_defects.hpp"
@@ -57,14 +59,25 @@ struct pe_context::impl {
     if (options.call_cycles > 0) hal.compute(options.call_cycles);
   }
   [[nodiscard]] std::uint64_t element() const { return numeric::size_of(args.type); }
+  /// Type and bytes of elements in messages; other than in memory with f32_acc.
+  [[nodiscard]] numeric::dtype wire() const { return wire_type.value_or(args.type); }
+  [[nodiscard]] std::uint32_t on_wire(std::uint32_t bytes) const {
+    return static_cast<std::uint32_t>(bytes / element() * numeric::size_of(wire()));
+  }
+  /// Sends the piece rounded; with `keep` it is kept rounded too.
+  void put_rounded(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep);
+  void widen_slot(const queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how);
   [[nodiscard]] slot_cut cut(const queue_state& q, std::uint64_t bytes) const;
   [[nodiscard]] bool is_local(abi::address at) const;
 
   void vector_copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes);
   void vector_reduce(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes);
   void fetch(abi::address slot, std::uint64_t destination, std::uint32_t bytes);
+  /// Fetches the oldest message to staging and keeps it there while `use` runs with its TCM offset.
+  void in_staging(const queue_state& q, std::uint32_t message_bytes,
+                  const std::function<void(std::uint64_t)>& use);
   void fetch_and_reduce(const queue_state& q, std::uint64_t destination, std::uint32_t bytes);
-  void put(queue_state& q, std::uint64_t offset, std::uint32_t bytes);
+  void put(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep = false);
   void take(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how);
 
   std::uint64_t exchange_source(std::uint64_t offset);
@@ -91,6 +104,10 @@ struct pe_context::impl {
   std::uint64_t one_call_sends{};  ///< history of the one-call send-receive: how many, and the last source
   std::uint64_t last_source{};
   bool staging_busy{};
+  abi::kernel_arguments narrow_args;  ///< as they were before widen()
+  std::optional<numeric::dtype> wire_type;
+  std::uint64_t outbox_at{};
+  std::uint64_t next_outbox{};
   std::map<comm::direction, posted_receives> posted;
 };
 
@@ -156,7 +173,7 @@ std::uint32_t pe_context::impl::wait_receive(const ticket& t) {
 }
 
 slot_cut pe_context::impl::cut(const queue_state& q, std::uint64_t bytes) const {
-  const std::uint64_t payload = q.slot_bytes / element() * element();
+  const std::uint64_t payload = q.slot_bytes / numeric::size_of(wire()) * element();
   if (payload == 0 || bytes % element() != 0) {
     throw firmware_trap(hal.self(),
                         fmt::format("{} bytes over queue pair {} with slots of {} bytes; expected a "
@@ -195,8 +212,8 @@ void pe_context::impl::fetch(abi::address slot, std::uint64_t destination, std::
   if (bytes > 0) driver.dma_copy(slot, options.tcm_base + destination, bytes);
 }
 
-void pe_context::impl::fetch_and_reduce(const queue_state& q, std::uint64_t destination,
-                                        std::uint32_t bytes) {
+void pe_context::impl::in_staging(const queue_state& q, std::uint32_t message_bytes,
+                                  const std::function<void(std::uint64_t)>& use) {
   if (args.scratch_bytes < q.slot_bytes) {
     throw firmware_trap(hal.self(),
                         fmt::format("scratch of {} bytes cannot stage a slot of {} bytes of queue "
@@ -206,26 +223,56 @@ void pe_context::impl::fetch_and_reduce(const queue_state& q, std::uint64_t dest
   while (staging_busy) tasks.block([this] { return !staging_busy; });
   staging_busy = true;
   const std::uint64_t staging = args.scratch + args.scratch_bytes - q.slot_bytes;
-  fetch(q.rx_slot(), staging, bytes);
-  vector_reduce(destination, staging, bytes);
+  driver.wait_sources_in(staging, message_bytes);
+  if (message_bytes > 0) driver.dma_copy(q.rx_slot(), options.tcm_base + staging, message_bytes);
+  use(staging);
   staging_busy = false;
 }
 
-void pe_context::impl::put(queue_state& q, std::uint64_t offset, std::uint32_t bytes) {
+void pe_context::impl::fetch_and_reduce(const queue_state& q, std::uint64_t destination,
+                                        std::uint32_t bytes) {
+  in_staging(q, bytes, [&](std::uint64_t staging) { vector_reduce(destination, staging, bytes); });
+}
+
+void pe_context::impl::put_rounded(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep) {
+  const std::uint64_t box = outbox_at + next_outbox++ % outboxes * q.slot_bytes;
+  const std::uint64_t count = bytes / element();
+  driver.wait_sources_in(box, on_wire(bytes));
+  hal.vector({abi::vector_op::copy, wire(), box, offset, offset, count, 1, args.type});
+  if (keep) hal.vector({abi::vector_op::copy, args.type, offset, box, box, count, 1, wire()});
+  driver.ring_doorbell(q, box, on_wire(bytes));
+}
+
+void pe_context::impl::widen_slot(const queue_state& q, std::uint64_t offset, std::uint32_t bytes,
+                                  arrival how) {
+  const auto from = [&](std::uint64_t source) {
+    const abi::vector_op op = how == arrival::copy ? abi::vector_op::copy : abi::vector_op_of(args.op);
+    driver.wait_sources_in(offset, bytes);
+    hal.vector({op, args.type, offset, how == arrival::copy ? source : offset, source, bytes / element(), 1,
+                wire()});
+  };
+  if (is_local(q.rx_slot())) return from(q.rx_slot() - options.tcm_base);
+  in_staging(q, on_wire(bytes), from);
+}
+
+void pe_context::impl::put(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep) {
   charge();
   calls.call(entry_point::send);
+  if (wire() != args.type) return put_rounded(q, offset, bytes, keep);
   driver.ring_doorbell(q, offset, bytes);
 }
 
 void pe_context::impl::take(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how) {
   charge();
   calls.call(entry_point::receive);
-  if (q.oldest_known && q.oldest_bytes != bytes) {
+  if (q.oldest_known && q.oldest_bytes != on_wire(bytes)) {
     throw firmware_trap(hal.self(),
                         fmt::format("message of {} bytes on queue pair {}; the kernel expected {}",
-                                    q.oldest_bytes, comm::direction_name(q.dir), bytes));
+                                    q.oldest_bytes, comm::direction_name(q.dir), on_wire(bytes)));
   }
-  if (how == arrival::copy) {
+  if (wire() != args.type) {
+    widen_slot(q, offset, bytes, how);
+  } else if (how == arrival::copy) {
     fetch(q.rx_slot(), offset, bytes);
   } else if (is_local(q.rx_slot())) {
     vector_reduce(offset, q.rx_slot() - options.tcm_base, bytes);
@@ -330,14 +377,17 @@ void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, s
   queue_state& in = impl_->receiver(recv_dir);
   slot_cut sending = impl_->cut(out, send_bytes);
   slot_cut receiving = impl_->cut(in, recv_bytes);
+  const bool same_region = send_offset == recv_offset;
+  const auto may_take = [&] { return !same_region || receiving.done < sending.done || !sending.more(); };
   while (sending.more() || receiving.more()) {
     bool moved = false;
     if (sending.more() && driver.has_space(out)) {
-      impl_->put(out, impl_->exchange_source(send_offset + sending.done), sending.piece());
+      // Both ends of a swap in place keep what they sent, or they would end with other sums.
+      impl_->put(out, impl_->exchange_source(send_offset + sending.done), sending.piece(), same_region);
       sending.done += sending.piece();
       moved = true;
     }
-    if (receiving.more() && driver.has_message(in)) {
+    if (receiving.more() && may_take() && driver.has_message(in)) {
       impl_->take(in, recv_offset + receiving.done, receiving.piece(), how);
       receiving.done += receiving.piece();
       moved = true;
@@ -346,9 +396,9 @@ void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, s
     // Neither can go on: whichever becomes possible first must wake this PE, or a ring of exchanges
     // in which one neighbor is late on one side would stand still.
     if (sending.more()) driver.arm(out, abi::arm_send_space);
-    if (receiving.more()) driver.arm(in, abi::arm_receive);
-    impl_->tasks.block(
-        [&] { return (sending.more() && out.free > 0) || (receiving.more() && in.available > 0); });
+    const bool taking = receiving.more() && may_take();
+    if (taking) driver.arm(in, abi::arm_receive);
+    impl_->tasks.block([&] { return (sending.more() && out.free > 0) || (taking && in.available > 0); });
   }
 }
 
@@ -444,6 +494,40 @@ void pe_context::finish_average(std::uint64_t destination, std::uint64_t bytes) 
   impl_->driver.wait_sources_in(destination, bytes);
   impl_->hal.vector({abi::vector_op::divide_by, a.type, destination, destination, destination,
                      bytes / impl_->element(), a.ranks});
+}
+
+void pe_context::widen() {
+  impl& i = *impl_;
+  i.narrow_args = i.args;
+  const abi::kernel_arguments& before = i.narrow_args;
+  const std::uint64_t wide = before.scratch;
+  const bool acc = i.options.accumulate == config::accumulation::f32_acc;
+  i.outbox_at = wide + wide_vector_bytes(before.count);
+  i.args.type = numeric::dtype::f32;
+  i.args.input = i.args.output = wide;
+  if (acc) i.wire_type = before.type;
+  // The kernel's own scratch, and staging at its end, lie behind.
+  const std::uint64_t used = wide_vector_bytes(before.count) + (acc ? outboxes * i.options.slot_bytes : 0);
+  i.args.scratch += used;
+  i.args.scratch_bytes -= used;
+  if (before.count == 0) return;
+  i.hal.vector({abi::vector_op::copy, numeric::dtype::f32, wide, before.input, before.input, before.count, 1,
+                before.type});
+}
+
+void pe_context::narrow() {
+  impl& i = *impl_;
+  const std::uint64_t wide = i.args.output;
+  i.args = i.narrow_args;
+  i.wire_type.reset();
+  if (i.args.count == 0) return;
+  i.driver.wait_sources_in(i.args.output, i.args.count * i.element());
+  i.hal.vector(
+      {abi::vector_op::copy, i.args.type, i.args.output, wide, wide, i.args.count, 1, numeric::dtype::f32});
+}
+
+std::uint64_t pe_context::message_elements(comm::direction dir) {
+  return slot_bytes(dir) / numeric::size_of(impl_->wire());
 }
 
 void pe_context::step(std::string_view name, std::uint32_t index) { impl_->hal.mark_step({name, index}); }

@@ -24,8 +24,10 @@ struct runtime_options {
   bool poll{};                     ///< poll instead of sleeping
   std::uint64_t task_stack_bytes{65536};
   std::uint64_t tcm_base{};  ///< physical address of this PE's TCM
-  bool split_sendrecv{};     ///< comm.sendrecv: exchange as isend, irecv and waitall
-  bool cache_monitor{true};  ///< comm.mr_cache_monitor
+  config::accumulation accumulate{config::accumulation::elem};
+  std::uint64_t slot_bytes{};  ///< ipcq.slot_bytes, of the outboxes of f32_acc
+  bool split_sendrecv{};       ///< comm.sendrecv: exchange as isend, irecv and waitall
+  bool cache_monitor{true};    ///< comm.mr_cache_monitor
   /// Longest piece of a computation between two turns of the other tasks.
   std::uint64_t quantum_cycles{200};
   config::tag_match_block tag_match;
@@ -36,6 +38,18 @@ struct runtime_options {
 /// Scratch the runtime itself needs on top of a kernel's: with receive rings outside TCM a slot is
 /// fetched here before it is reduced. It is the end of kernel_arguments::scratch. 0 with rings in TCM.
 [[nodiscard]] std::uint64_t staging_bytes(const config::machine_config& c);
+
+/// f16 and bf16 are summed in f32 in this mode.
+[[nodiscard]] bool widens(config::accumulation mode, numeric::dtype type);
+/// Pieces on their way out that f32_acc keeps beside the wide vector.
+inline constexpr std::uint64_t outboxes = 8;
+/// The vector in f32, whole cache lines.
+[[nodiscard]] constexpr std::uint64_t wide_vector_bytes(std::uint64_t count) {
+  return (count * 4 + 63) / 64 * 64;
+}
+/// Scratch in front of a kernel's own that pe_context::widen needs; 0 when it does not widen.
+[[nodiscard]] std::uint64_t wide_bytes(const config::machine_config& c, std::uint64_t count,
+                                       numeric::dtype type);
 
 /// A received slot. Its bytes are at a physical address: the local TCM when it lies in
 /// [tcm_base, ...), else SRAM or HBM, from where fetch() copies it.
@@ -105,7 +119,8 @@ class pe_context {
   enum class arrival : std::uint8_t { copy, reduce };
   /// Sends `send_bytes` from send_offset while receiving `recv_bytes` into recv_offset, slot by
   /// slot, send before receive, so that a cycle of exchanges is free of deadlock for n_slots >= 1.
-  /// Either size may be 0 (then its direction is not touched). The two regions must not overlap.
+  /// Either size may be 0 (then its direction is not touched). The two regions are one and the same, of
+  /// which every slot is sent before what comes for it is taken, or do not overlap.
   /// Sizes are multiples of the element size, and no element is cut: a slot carries
   /// floor(slot_bytes / element) elements. Both ends must agree on the sizes: the length of a message
   /// is compared (and traps) only where the driver reads the status register anyway.
@@ -162,6 +177,16 @@ class pe_context {
   void copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes);
   /// For avg: destination[i] /= ranks, once, on the final sum. No effect for other reductions.
   void finish_average(std::uint64_t destination, std::uint64_t bytes);
+
+  // --- sums in f32 (ccl.accumulation) ---
+  /// Makes the kernel's vector f32: copies the input, widened, to scratch, where args() then has input and
+  /// output. With f32_acc messages carry the narrow type: what is sent is rounded, what comes is widened;
+  /// with f32_wire they carry f32. Precondition: wide_bytes() of scratch; no message is under way.
+  void widen();
+  /// Rounds the vector to the output that args() had before.
+  void narrow();
+  /// Elements that one message of a long one carries.
+  [[nodiscard]] std::uint64_t message_elements(comm::direction dir);
 
   void step(std::string_view name, std::uint32_t index = 0);
 

@@ -61,7 +61,7 @@ class collective_run final : public planned_op {
 
   void run(const op_context& pe) const override {
     pe_context context(pe.runtime, arguments_[pe.rank], pe.directions);
-    kernel_.run(context);
+    run_accumulating(kernel_, context, config_.ccl.accumulate);
     context.finish();
   }
   void prepare(const op_host& h) override;

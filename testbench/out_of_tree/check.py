@@ -61,15 +61,15 @@ def build_project(args, prefix, folder):
 
 
 def check_platform(lab, folder):
-    own = ("--algorithm", "recursive_doubling")
-    require("recursive_doubling" in run(lab, "--list", "algorithms").stdout, "its algorithm is listed")
+    own = ("--algorithm", "hypercube_doubling")
+    require("hypercube_doubling" in run(lab, "--list", "algorithms").stdout, "its algorithm is listed")
     require("hypercube" in run(lab, "--list", "patterns").stdout, "its pattern is listed")
     require("HBM4_8000" in run(lab, "--list", "presets").stdout, "the package's presets are found")
 
     run(lab, *own, "--bytes", "48KiB", "--out", folder / "out")
     result = json.loads((folder / "out" / "result.json").read_text())
     first = result["runs"][0]
-    require(result["platform"] == "lab-pod" and first["algorithm"] == "recursive_doubling", "it ran")
+    require(result["platform"] == "lab-pod" and first["algorithm"] == "hypercube_doubling", "it ran")
     require(first["verified"] is True and first["wrong_elements"] == 0 and first["ranks"] == 8,
             "its all-reduce is verified on 8 PEs")
     for op in ("max", "avg"):
@@ -81,7 +81,7 @@ def check_platform(lab, folder):
 
 
 def check_memory(lab):
-    own = ("--algorithm", "recursive_doubling", "--bytes", "8B")
+    own = ("--algorithm", "hypercube_doubling", "--bytes", "8B")
     base = result_of(lab, *own)["time_ns"]
     slow = result_of(lab, *own, "--set", f"hbm.simple_latency_ns={40 + LATENCY_ADDED_NS}")["time_ns"]
     least = ACCESSES_IN_A_ROW * LATENCY_ADDED_NS

@@ -2,9 +2,9 @@
 // lab-pod: Diecast's pod with another memory in it, one more pattern and one more algorithm.
 #include <memory>
 
+#include "hypercube_doubling.hpp"
 #include "plain_memory.hpp"
 #include "platforms/app/app.hpp"
-#include "recursive_doubling.hpp"
 
 namespace {
 
@@ -26,7 +26,7 @@ app::registries tables() {
   platform.data_dir = DIECAST_DATA_DIR;
 
   app::registries all = app::builtin_registries(platform);
-  all.kernels.push_back(lab::recursive_doubling());
+  all.kernels.push_back(lab::hypercube_doubling());
   all.patterns.push_back(lab::hypercube());
   all.hbm = make_memory;
   return all;

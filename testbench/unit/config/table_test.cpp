@@ -46,6 +46,9 @@ TEST_CASE("config tables: no member of machine_config lacks a row") {
   members.emplace(faults - reinterpret_cast<const std::byte*>(&sample), sizeof sample.faults);
   const auto* const overrides = reinterpret_cast<const std::byte*>(&sample.overrides);
   members.emplace(overrides - reinterpret_cast<const std::byte*>(&sample), sizeof sample.overrides);
+  // So have algorithms and patterns given by name.
+  const auto* const named = reinterpret_cast<const std::byte*>(&sample.ccl_named);
+  members.emplace(named - reinterpret_cast<const std::byte*>(&sample), sizeof sample.ccl_named);
   std::size_t end = 0;
   for (const auto& [offset, size] : members) {
     INFO("member at byte " << offset);

@@ -247,12 +247,15 @@ TEST_CASE("patterns: the table holds every pattern once") {
   for (const auto& p : builtin_patterns()) {
     CHECK(names.insert(p.name).second);
     const auto c = machine(2, 2, 2, 2);
-    const group g = map_ranks(c.shape(), rank_set::cube);
+    const group g = map_ranks(c.shape(), p.name == "hierarchical_3level" ? rank_set::pe : rank_set::cube);
     CHECK(p.build({c, c.shape(), g}).empty() == (p.name == "none"));
   }
-  for (const char* name : {"ring_1d", "ring_1d_unidir", "intercube", "circulant", "circulant_unidir",
-                           "pairwise", "shift", "star"}) {
-    CHECK(names.contains(name));
+  for (const char* known :
+       {"ring_1d", "ring_1d_unidir", "mesh_2d", "torus_2d", "mesh_2d_no_wrap", "tree_binary",
+        "hierarchical_3level", "intercube", "all_to_all", "double_binary_tree", "circulant",
+        "circulant_unidir", "pairwise", "shift", "star"}) {
+    INFO(known);
+    CHECK(names.contains(known));
   }
 }
 

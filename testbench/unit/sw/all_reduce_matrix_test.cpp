@@ -53,9 +53,14 @@ class matrix {
           row.type = type;
           row.op = op;
           row.count = 157;
-          check(row);
-          row.data = random::data_pattern::one_hot;
-          check(row);
+          for (const auto mode :
+               {config::accumulation::elem, config::accumulation::f32_acc, config::accumulation::f32_wire}) {
+            row.accumulate = mode;
+            row.data = random::data_pattern::random;
+            check(row);
+            row.data = random::data_pattern::one_hot;
+            check(row);
+          }
         }
       }
     }
@@ -79,6 +84,11 @@ class matrix {
     row.in_place = number_ / 3 % 2 == 0;
     row.poll = number_ % 7 == 6;
     row.launches = number_ % 11 == 10 ? 3 : 1;
+    constexpr std::array<config::auto_count, 4> cuts{config::auto_count{}, 1, 3, 16};
+    row.chunks = cuts[number_ / 2 % cuts.size()];
+    constexpr std::array modes{config::accumulation::elem, config::accumulation::f32_acc,
+                               config::accumulation::f32_wire};
+    row.accumulate = modes[number_ / 4 % modes.size()];
     constexpr std::array kinds{config::buffer_kind::tcm, config::buffer_kind::tcm, config::buffer_kind::sram,
                                config::buffer_kind::tcm, config::buffer_kind::hbm};
     row.rings = kinds[number_ / 5 % kinds.size()];
@@ -114,8 +124,8 @@ TEST_CASE("ring_1d reduces right everywhere") { ring_matrix("ring_1d"); }
 TEST_CASE("ring_1d_unidir reduces right everywhere") { ring_matrix("ring_1d_unidir"); }
 TEST_CASE("ring_full_tile reduces right everywhere") { ring_matrix("ring_full_tile"); }
 
-TEST_CASE("intercube reduces right everywhere") {
-  matrix m{"intercube"};
+void intercube_matrix(const std::string& algorithm) {
+  matrix m{algorithm};
   using config::inter_sip;
   using config::root_place;
   const auto on = [&m](std::uint32_t sips, std::uint32_t columns, std::uint32_t rows, inter_sip between,
@@ -132,18 +142,78 @@ TEST_CASE("intercube reduces right everywhere") {
       on(sips, 3, 2, inter_sip::torus_2d, root);
     }
     on(6, 1, 1, inter_sip::torus_2d, root);
+    for (const std::uint32_t sips : {2u, 4u, 6u, 9u}) on(sips, 2, 1, inter_sip::mesh_2d_no_wrap, root);
   }
   m.run_types({{4, 2, 2, 1}, comm::rank_set::cube, inter_sip::torus_2d});
   CHECK(m.rows() > 1500);
 }
 
+TEST_CASE("intercube reduces right everywhere") { intercube_matrix("intercube"); }
+TEST_CASE("intercube_pipelined reduces right everywhere") { intercube_matrix("intercube_pipelined"); }
+
+/// Algorithms that run on any number of ranks, however they are placed.
+void any_ranks_matrix(const std::string& algorithm) {
+  matrix m{algorithm};
+  for (const std::uint32_t n : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 10u, 12u, 13u, 16u}) {
+    m.run({{1, 1, 1, n}, comm::rank_set::pe});
+  }
+  m.run({{2, 3, 2, 2}, comm::rank_set::cube});
+  m.run({{3, 2, 1, 2}, comm::rank_set::sip});
+  m.run_types({{1, 1, 1, 5}, comm::rank_set::pe});
+  m.run_types({{1, 2, 3, 1}, comm::rank_set::cube});
+  CHECK(m.rows() > 800);
+}
+
+TEST_CASE("tree_binary reduces right everywhere") { any_ranks_matrix("tree_binary"); }
+TEST_CASE("double_binary_tree reduces right everywhere") { any_ranks_matrix("double_binary_tree"); }
+TEST_CASE("p2p_tree reduces right everywhere") { any_ranks_matrix("p2p_tree"); }
+TEST_CASE("recursive_doubling reduces right everywhere") { any_ranks_matrix("recursive_doubling"); }
+TEST_CASE("rabenseifner reduces right everywhere") { any_ranks_matrix("rabenseifner"); }
+TEST_CASE("swing reduces right everywhere") { any_ranks_matrix("swing"); }
+TEST_CASE("direct_one_shot reduces right everywhere") { any_ranks_matrix("direct_one_shot"); }
+TEST_CASE("direct_two_shot reduces right everywhere") { any_ranks_matrix("direct_two_shot"); }
+
+void grid_matrix(const std::string& algorithm) {
+  matrix m{algorithm};
+  for (const auto& [columns, rows] : {std::pair{1u, 1u}, {1u, 2u}, {2u, 2u}, {3u, 2u}, {4u, 4u}, {5u, 5u}}) {
+    m.run({{1, columns, rows, 1}, comm::rank_set::cube});
+  }
+  m.run({{2, 2, 2, 3}, comm::rank_set::pe});
+  m.run({{6, 1, 2, 2}, comm::rank_set::sip});
+  m.run({{1, 1, 1, 7}, comm::rank_set::pe});
+  m.run_types({{1, 3, 2, 1}, comm::rank_set::cube});
+  CHECK(m.rows() > 500);
+}
+
+TEST_CASE("mesh_2d reduces right everywhere") { grid_matrix("mesh_2d"); }
+TEST_CASE("torus_2d reduces right everywhere") { grid_matrix("torus_2d"); }
+
+void hierarchical_matrix(const std::string& algorithm) {
+  matrix m{algorithm};
+  for (const std::uint32_t n : {1u, 2u, 3u, 4u, 5u, 7u, 8u, 16u}) m.run({{1, 1, 1, n}, comm::rank_set::pe});
+  for (const auto& [columns, rows] : {std::pair{1u, 2u}, {2u, 2u}, {3u, 2u}, {4u, 4u}, {5u, 5u}}) {
+    m.run({{1, columns, rows, 1}, comm::rank_set::pe});
+  }
+  for (const std::uint32_t sips : {2u, 3u, 4u, 5u}) m.run({{sips, 2, 1, 3}, comm::rank_set::pe});
+  m.run({{2, 3, 2, 2}, comm::rank_set::pe});
+  m.run_types({{2, 2, 1, 4}, comm::rank_set::pe});
+  CHECK(m.rows() > 900);
+}
+
+TEST_CASE("hierarchical_3level reduces right everywhere") { hierarchical_matrix("hierarchical_3level"); }
+TEST_CASE("hierarchical_pipelined reduces right everywhere") {
+  hierarchical_matrix("hierarchical_pipelined");
+}
+
 // Many orders of events on few shapes: races between a register read and a queued event show here.
 TEST_CASE("every kernel stands any order of events") {
-  for (const char* algorithm : {"ring_1d", "ring_1d_unidir", "ring_full_tile", "intercube"}) {
+  for (const sw::kernel_entry& kernel : sw::builtin_kernels()) {
+    if (kernel.collective != "all_reduce") continue;
     for (std::uint64_t seed = 1; seed <= 300; ++seed) {
       matrix_row row;
-      row.algorithm = algorithm;
-      row.ranks = std::string{algorithm} == "intercube" ? comm::rank_set::cube : comm::rank_set::pe;
+      row.algorithm = kernel.name;
+      row.ranks = kernel.rank_sets.front();
+      row.chunks = 1 + seed % 6;
       row.shape = seed % 2 == 0 ? machine_shape{2, 2, 2, 1} : machine_shape{3, 3, 1, 1};
       row.count = 40 + seed;
       row.n_slots = 1 + seed % 3;
@@ -158,9 +228,15 @@ TEST_CASE("every kernel stands any order of events") {
 }
 
 TEST_CASE("tile = rank + 1 on 2 SIPs x 2 cubes x 4 PEs gives 136 everywhere") {
-  for (const auto order : orders) {
+  for (const auto& [algorithm, order] : {std::pair{"ring_1d", orders[0]},
+                                         {"ring_1d", orders[1]},
+                                         {"ring_1d", orders[2]},
+                                         {"hierarchical_3level", orders[0]},
+                                         {"hierarchical_3level", orders[1]},
+                                         {"hierarchical_3level", orders[2]},
+                                         {"hierarchical_pipelined", orders[2]}}) {
     matrix_row row;
-    row.algorithm = "ring_1d";
+    row.algorithm = algorithm;
     row.shape = {2, 2, 1, 4};
     row.count = 64;
     row.type = numeric::dtype::f16;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "models/config/field.hpp"
 #include "models/golden/compare.hpp"
 #include "sw/host/collective.hpp"
 
@@ -62,13 +63,14 @@ std::string run_once(const matrix_row& row, sw::mock_machine& machine, const sw:
 std::string to_string(const matrix_row& r) {
   return fmt::format(
       "{} on {} SIPs x {}x{} cubes x {} PEs, ranks {}, {} elements of {} {}, {} slots of {} B, {} seed {}, "
-      "{}{}{} rings {}, root {}, SIPs {}, {} launches",
+      "{}{}{} rings {}, root {}, SIPs {}, chunks {}, {}, {} launches",
       r.algorithm, r.shape.sips, r.shape.cube_columns, r.shape.cube_rows, r.shape.pes_per_cube,
       comm::to_string(r.ranks), r.count, numeric::to_string(r.type), numeric::to_string(r.op), r.n_slots,
       r.slot_bytes, sw::to_string(r.order), r.seed, r.in_place ? "in place, " : "", r.poll ? "polling, " : "",
       random::to_string(r.data), static_cast<int>(r.rings),
       r.root == config::root_place::center ? "center" : "corner",
-      r.between_sips == config::inter_sip::ring_1d ? "ring_1d" : "torus_2d", r.launches);
+      to_text(get_value(config_of(r), "ccl.inter_sip")), to_text(get_value(config_of(r), "ccl.chunks")),
+      to_text(get_value(config_of(r), "ccl.accumulation")), r.launches);
 }
 
 config::machine_config config_of(const matrix_row& row) {
@@ -78,6 +80,9 @@ config::machine_config config_of(const matrix_row& row) {
   c.sip.rows = row.shape.cube_rows;
   c.cube.pes = row.shape.pes_per_cube;
   c.ipcq.n_slots = row.n_slots;
+  c.ipcq.queue_pairs = 64;
+  c.ccl.chunks = row.chunks;
+  c.ccl.accumulate = row.accumulate;
   c.ipcq.slot_bytes = row.slot_bytes;
   c.ipcq.rings = row.rings;
   c.ipcq.wait = row.poll ? config::backpressure::poll : config::backpressure::sleep;

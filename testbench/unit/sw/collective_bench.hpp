@@ -29,6 +29,8 @@ struct matrix_row {
   config::buffer_kind rings{config::buffer_kind::tcm};
   config::root_place root{config::root_place::center};
   config::inter_sip between_sips{config::inter_sip::ring_1d};
+  config::auto_count chunks{};
+  config::accumulation accumulate{config::accumulation::elem};
   unsigned launches{1};  ///< one after the other on the same machine
   random::data_pattern data{random::data_pattern::random};
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recursive_doubling.hpp"
+#include "hypercube_doubling.hpp"
 
 #include <bit>
 #include <string>
@@ -51,8 +51,8 @@ comm::pattern_entry hypercube() {
   return {"hypercube", "neighbors differ in one bit of the rank", edges_of_hypercube};
 }
 
-sw::kernel_entry recursive_doubling() {
-  return {"recursive_doubling",
+sw::kernel_entry hypercube_doubling() {
+  return {"hypercube_doubling",
           "all_reduce",
           "log2(N) exchanges of the whole vector",
           "hypercube",

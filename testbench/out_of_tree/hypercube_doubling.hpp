@@ -9,6 +9,6 @@
 namespace lab {
 
 [[nodiscard]] diecast::comm::pattern_entry hypercube();
-[[nodiscard]] diecast::sw::kernel_entry recursive_doubling();
+[[nodiscard]] diecast::sw::kernel_entry hypercube_doubling();
 
 }  // namespace lab

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/comm/mappers.hpp"
+
+#include <fmt/format.h>
+#include <set>
+
+namespace diecast::comm {
+namespace {
+
+using config::layout;
+
+group map_listed(const mapper_context& c) {
+  std::vector<problem> problems;
+  const std::string where = c.where + ".members";
+  if (c.listed.empty())
+    problems.push_back({where, "mapper custom needs a list of PEs", "", "for example [\"sip0.cube0.pe0\"]"});
+  std::set<pe_coord> seen;
+  for (const pe_coord& pe : c.listed) {
+    if (!c.shape.contains(pe)) {
+      problems.push_back({where, "no such PE in this machine", owner_name(pe),
+                          fmt::format("sip 0..{}, cube 0..{}, pe 0..{}", c.shape.sips - 1,
+                                      c.shape.cubes_per_sip() - 1, c.shape.pes_per_cube - 1)});
+    } else if (!seen.insert(pe).second) {
+      problems.push_back({where, "a PE is listed twice", owner_name(pe), "every PE once"});
+    }
+  }
+  if (!problems.empty()) throw user_error(std::move(problems));
+  return {rank_set::pe, c.listed};
+}
+
+mapper_entry by_set(const char* name, const char* description, rank_set set) {
+  return {name, description, set, [set](const mapper_context& c) { return map_ranks(c.shape, set); }};
+}
+
+std::uint64_t parts(layout l, std::uint64_t units) { return l == layout::replicate ? 1 : units; }
+
+struct span_of {
+  std::uint64_t begin{}, count{};
+};
+
+span_of cut(span_of whole, std::uint64_t index, std::uint64_t parts) {
+  const std::uint64_t begin = whole.count * index / parts;
+  return {whole.begin + begin, whole.count * (index + 1) / parts - begin};
+}
+
+std::optional<problem> wrong_layout(const validator_context& c, const char* validator, std::uint64_t wanted) {
+  const std::uint64_t shards = shards_per_sip(c.shape, c.layout);
+  if (shards == wanted) return std::nullopt;
+  return problem{c.where, fmt::format("the tensor layout does not fit ({})", validator),
+                 fmt::format("{}: {} shard{} per SIP", to_string(c.layout), shards, shards == 1 ? "" : "s"),
+                 fmt::format("{} (cube_layout, pe_layout)", wanted)};
+}
+
+/// Members of each SIP of the group; empty when they differ.
+std::optional<std::uint64_t> members_per_sip(const group& g) {
+  std::set<sip_id> sips;
+  for (const pe_coord& m : g.members) sips.insert(m.sip);
+  if (sips.empty() || g.members.size() % sips.size() != 0) return std::nullopt;
+  return g.members.size() / sips.size();
+}
+
+std::optional<problem> check_single(const validator_context& c) {
+  if (members_per_sip(c.members) != 1U) {
+    return problem{c.where, "single_shard is for one PE per SIP",
+                   fmt::format("{} members", c.members.members.size()), "mapper leader_only"};
+  }
+  return wrong_layout(c, "single_shard", 1);
+}
+
+std::optional<problem> check_multi_pe(const validator_context& c) {
+  const std::uint64_t pes = std::uint64_t{c.shape.cubes_per_sip()} * c.shape.pes_per_cube;
+  if (members_per_sip(c.members) != pes) {
+    return problem{c.where, "multi_pe_sip_local is for all PEs of each SIP",
+                   fmt::format("{} members", c.members.members.size()), "mapper all_pes"};
+  }
+  return wrong_layout(c, "multi_pe_sip_local", pes);
+}
+
+std::optional<problem> check_cubes(const validator_context& c) {
+  if (members_per_sip(c.members) != c.shape.cubes_per_sip()) {
+    return problem{c.where, "cube_shards is for one PE per cube",
+                   fmt::format("{} members", c.members.members.size()), "mapper cube_leaders"};
+  }
+  return wrong_layout(c, "cube_shards", c.shape.cubes_per_sip());
+}
+
+}  // namespace
+
+std::vector<mapper_entry> builtin_mappers() {
+  return {by_set("all_pes", "every PE (--ranks pe)", rank_set::pe),
+          by_set("cube_leaders", "pe0 of each cube (--ranks cube)", rank_set::cube),
+          by_set("leader_only", "pe0 of cube 0 of each SIP (--ranks sip)", rank_set::sip),
+          {"custom", "the PEs of ccl.algorithms.NAME.members, in that order", rank_set::pe, map_listed}};
+}
+
+const char* mapper_of(rank_set set) {
+  switch (set) {
+    case rank_set::cube: return "cube_leaders";
+    case rank_set::sip: return "leader_only";
+    case rank_set::pe: break;
+  }
+  return "all_pes";
+}
+
+const char* to_string(layout l) {
+  switch (l) {
+    case layout::column_wise: return "column_wise";
+    case layout::row_wise: return "row_wise";
+    case layout::replicate: break;
+  }
+  return "replicate";
+}
+
+std::string to_string(const tensor_layout& l) {
+  return fmt::format("{} over cubes, {} over PEs", to_string(l.cube), to_string(l.pe));
+}
+
+tensor_layout layout_of(rank_set set) {
+  switch (set) {
+    case rank_set::cube: return {layout::column_wise, layout::replicate};
+    case rank_set::sip: return {layout::replicate, layout::replicate};
+    case rank_set::pe: break;
+  }
+  return {layout::column_wise, layout::column_wise};
+}
+
+std::uint64_t shards_per_sip(const machine_shape& shape, const tensor_layout& l) {
+  return parts(l.cube, shape.cubes_per_sip()) * parts(l.pe, shape.pes_per_cube);
+}
+
+shard shard_of(const machine_shape& shape, const tensor_layout& l, pe_coord pe, std::uint64_t rows,
+               std::uint64_t columns) {
+  span_of r{0, rows};
+  span_of c{0, columns};
+  const auto level = [&](layout how, std::uint64_t index, std::uint64_t units) {
+    if (how == layout::column_wise) c = cut(c, index, units);
+    if (how == layout::row_wise) r = cut(r, index, units);
+  };
+  level(l.cube, pe.cube.value, shape.cubes_per_sip());
+  level(l.pe, pe.pe.value, shape.pes_per_cube);
+  return {r.begin, r.count, c.begin, c.count};
+}
+
+std::vector<validator_entry> builtin_validators() {
+  return {{"single_shard", "one PE per SIP, which holds the SIP's whole tensor", check_single},
+          {"multi_pe_sip_local", "every PE of a SIP holds a shard of its own", check_multi_pe},
+          {"replicated", "every member holds the SIP's whole tensor",
+           [](const validator_context& c) { return wrong_layout(c, "replicated", 1); }},
+          {"cube_shards", "one PE per cube, which holds the cube's shard", check_cubes}};
+}
+
+const char* validator_of(rank_set set) {
+  switch (set) {
+    case rank_set::cube: return "cube_shards";
+    case rank_set::sip: return "single_shard";
+    case rank_set::pe: break;
+  }
+  return "multi_pe_sip_local";
+}
+
+}  // namespace diecast::comm

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Patterns made of trees and of partners met step by step.
+#include <fmt/format.h>
+#include <string>
+
+#include "models/comm/patterns.hpp"
+#include "models/comm/trees.hpp"
+#include "models/types/error.hpp"
+
+namespace diecast::comm {
+namespace {
+
+std::uint32_t ranks_of(const pattern_context& c) {
+  return static_cast<std::uint32_t>(c.members.members.size());
+}
+
+/// Both directions of an edge whose directions are known at both ends.
+void join(std::vector<edge>& edges, const pattern_context& c, std::uint32_t a, direction at_a,
+          std::uint32_t b, direction at_b) {
+  const std::vector<pe_coord>& m = c.members.members;
+  edges.push_back({m[a], at_a, m[b], true, at_b});
+  edges.push_back({m[b], at_b, m[a], true, at_a});
+}
+
+/// A tree with at most two children; `first` is the direction of the parent, the children follow.
+template <class Tree>
+void add_tree(std::vector<edge>& edges, const pattern_context& c, Tree tree, direction first) {
+  for (std::uint32_t r = 0; r < ranks_of(c); ++r) {
+    const tree_node node = tree(r, ranks_of(c));
+    for (std::size_t i = 0; i < node.children.size(); ++i)
+      join(edges, c, r, static_cast<direction>(first + 1 + i), node.children[i], first);
+  }
+}
+
+void add_folds(std::vector<edge>& edges, const pattern_context& c, const fold& f) {
+  for (std::uint32_t r = f.active; r < ranks_of(c); ++r)
+    join(edges, c, f.holder_of(r), fold_partner, r, fold_partner);
+}
+
+}  // namespace
+
+std::vector<edge> tree_binary(const pattern_context& c) {
+  std::vector<edge> edges;
+  add_tree(edges, c, binary_tree, parent);
+  return edges;
+}
+
+std::vector<edge> double_binary_tree(const pattern_context& c) {
+  std::vector<edge> edges;
+  add_tree(edges, c, in_order_tree, parent);
+  add_tree(edges, c, complementary_tree, second_tree);
+  return edges;
+}
+
+std::vector<edge> binomial_tree(const pattern_context& c) {
+  std::vector<edge> edges;
+  for (std::uint32_t r = 0; r < ranks_of(c); ++r) {
+    for (const std::uint32_t child : binomial_tree(r, ranks_of(c)).children) {
+      const direction d = partner(binomial_edge(r, child));
+      join(edges, c, r, d, child, d);
+    }
+  }
+  return edges;
+}
+
+std::vector<edge> recursive_doubling(const pattern_context& c) {
+  const fold f = fold_to_power_of_two(ranks_of(c));
+  std::vector<edge> edges;
+  for (std::uint32_t s = 0; s < f.steps; ++s) {
+    for (std::uint32_t r = 0; r < f.active; ++r) {
+      const std::uint32_t other = r ^ 1U << s;
+      if (r < other) join(edges, c, r, partner(s), other, partner(s));
+    }
+  }
+  add_folds(edges, c, f);
+  return edges;
+}
+
+std::vector<edge> swing(const pattern_context& c) {
+  const fold f = fold_to_even(ranks_of(c));
+  std::vector<edge> edges;
+  for (std::uint32_t s = 0; s < f.steps; ++s) {
+    for (std::uint32_t r = 0; r < f.active; r += 2)
+      join(edges, c, r, partner(s), swing_peer(r, s, f.active), partner(s));
+  }
+  add_folds(edges, c, f);
+  return edges;
+}
+
+std::vector<edge> all_to_all(const pattern_context& c) {
+  const std::uint32_t n = ranks_of(c);
+  const std::vector<pe_coord>& m = c.members.members;
+  if (n > c.config.ipcq.queue_pairs + 1) {
+    throw user_error({"ipcq.queue_pairs", fmt::format("too few for a direct exchange of {} ranks", n),
+                      std::to_string(c.config.ipcq.queue_pairs),
+                      fmt::format("at least {}, one for every other rank", n - 1)});
+  }
+  std::vector<edge> edges;
+  for (std::uint32_t r = 0; r < n; ++r) {
+    for (std::uint32_t k = 0; k + 1 < n; ++k)
+      edges.push_back(
+          {m[r], static_cast<direction>(k), m[(r + k + 1) % n], true, static_cast<std::int32_t>(n - k - 2)});
+  }
+  return edges;
+}
+
+}  // namespace diecast::comm

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/comm/trees.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace diecast::comm {
+namespace {
+
+std::uint32_t steps_over(std::uint32_t ranks) {
+  return ranks > 1 ? static_cast<std::uint32_t>(std::bit_width(ranks - 1)) : 0;
+}
+
+/// rho(s) = (1 - (-2)^(s+1)) / 3.
+std::int64_t swing_distance(std::uint32_t step) {
+  const std::int64_t power = std::int64_t{1} << (step + 1);
+  return (1 - (step % 2 == 0 ? -power : power)) / 3;
+}
+
+std::uint32_t modulo(std::int64_t value, std::uint32_t n) {
+  const std::int64_t rest = value % std::int64_t{n};
+  return static_cast<std::uint32_t>(rest < 0 ? rest + n : rest);
+}
+
+/// Parent of an inner or leaf rank of the in-order tree over ranks 1 to n-1: up one power of two,
+/// to the side that exists.
+std::uint32_t in_order_parent(std::uint32_t rank, std::uint32_t ranks) {
+  const std::uint32_t bit = rank & (~rank + 1);
+  const std::uint32_t up = (rank ^ bit) | bit << 1;
+  return up < ranks ? up : rank ^ bit;
+}
+
+}  // namespace
+
+tree_node binary_tree(std::uint32_t rank, std::uint32_t ranks) {
+  tree_node n;
+  if (rank > 0) n.parent = (rank - 1) / 2;
+  for (const std::uint64_t child : {std::uint64_t{2} * rank + 1, std::uint64_t{2} * rank + 2}) {
+    if (child < ranks) n.children.push_back(static_cast<std::uint32_t>(child));
+  }
+  return n;
+}
+
+tree_node in_order_tree(std::uint32_t rank, std::uint32_t ranks) {
+  tree_node n;
+  if (rank == 0) {
+    if (ranks > 1) n.children.push_back(std::bit_floor(ranks - 1));
+    return n;
+  }
+  n.parent = in_order_parent(rank, ranks);
+  const std::uint32_t half = (rank & (~rank + 1)) / 2;
+  if (half == 0) return n;
+  n.children.push_back(rank - half);
+  for (std::uint32_t step = half; step > 0; step /= 2) {
+    if (rank + step >= ranks) continue;
+    n.children.push_back(rank + step);
+    break;
+  }
+  return n;
+}
+
+tree_node complementary_tree(std::uint32_t rank, std::uint32_t ranks) {
+  const bool mirror = ranks % 2 == 0;
+  const auto to = [&](std::uint32_t r) { return mirror ? ranks - 1 - r : (r + 1) % ranks; };
+  const std::uint32_t place = mirror ? ranks - 1 - rank : (rank + ranks - 1) % ranks;
+  const tree_node node = in_order_tree(place, ranks);
+  tree_node n;
+  if (node.parent) n.parent = to(*node.parent);
+  for (const std::uint32_t c : node.children) n.children.push_back(to(c));
+  return n;
+}
+
+tree_node binomial_tree(std::uint32_t rank, std::uint32_t ranks) {
+  tree_node n;
+  if (rank > 0) n.parent = rank & (rank - 1);
+  for (std::uint64_t bit = 1; bit < ranks && (rank & bit) == 0; bit <<= 1) {
+    if (rank + bit < ranks) n.children.push_back(static_cast<std::uint32_t>(rank + bit));
+  }
+  return n;
+}
+
+std::uint32_t binomial_edge(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::uint32_t>(std::countr_zero(a ^ b));
+}
+
+std::uint32_t depth_of_binary(std::uint32_t ranks) {
+  return ranks > 0 ? static_cast<std::uint32_t>(std::bit_width(ranks)) - 1 : 0;
+}
+
+std::uint32_t depth_of_binomial(std::uint32_t ranks) {
+  std::uint32_t depth = 0;  // the deepest rank has the most bits set
+  for (std::uint32_t r = 0; r < ranks; ++r)
+    depth = std::max(depth, static_cast<std::uint32_t>(std::popcount(r)));
+  return depth;
+}
+
+fold fold_to_power_of_two(std::uint32_t ranks) {
+  const std::uint32_t active = ranks > 0 ? std::bit_floor(ranks) : 0;
+  return {active, steps_over(active)};
+}
+
+fold fold_to_even(std::uint32_t ranks) {
+  const std::uint32_t active = ranks > 1 ? ranks / 2 * 2 : ranks;
+  return {active, steps_over(active)};
+}
+
+std::uint32_t swing_peer(std::uint32_t rank, std::uint32_t step, std::uint32_t ranks) {
+  const std::int64_t distance = swing_distance(step);
+  return modulo(rank % 2 == 0 ? rank + distance : rank - distance, ranks);
+}
+
+std::vector<std::uint32_t> swing_tree(std::uint32_t ranks) {
+  std::vector<std::uint32_t> step_of(ranks);
+  std::vector<bool> known(ranks);
+  std::vector<std::uint32_t> reached{0};
+  known[0] = true;
+  for (std::uint32_t s = steps_over(ranks); s-- > 0;) {
+    const std::size_t before = reached.size();
+    for (std::size_t i = 0; i < before; ++i) {
+      const std::uint32_t peer = swing_peer(reached[i], s, ranks);
+      if (known[peer]) continue;
+      known[peer] = true;
+      step_of[peer] = s;
+      reached.push_back(peer);
+    }
+  }
+  return step_of;
+}
+
+std::uint32_t swing_send_step(const std::vector<std::uint32_t>& tree, std::uint32_t rank,
+                              std::uint32_t part) {
+  const auto n = static_cast<std::uint32_t>(tree.size());
+  // Moving by an even number, and mirroring at an odd one, map the steps of swing onto themselves.
+  return part % 2 == 0 ? tree[(rank + n - part) % n] : tree[(part + n - rank) % n];
+}
+
+bool swing_keeps_upper(std::uint32_t rank, std::uint32_t step, std::uint32_t ranks) {
+  const std::uint32_t last = steps_over(ranks) - 1;
+  if (step == last) return rank % 2 != 0;
+  // Ranks that still meet from step s on differ by multiples of 2^(s+1) once odd ones are moved by the
+  // distance of the last step; the bit above tells the halves apart.
+  const std::uint32_t even = rank % 2 == 0 ? rank : swing_peer(rank, last, ranks);
+  return (even >> (step + 1) & 1U) != 0;
+}
+
+}  // namespace diecast::comm

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/kernels/elements.hpp"
+
+#include "models/numeric/types.hpp"
+
+namespace diecast::sw {
+
+elements part(const elements& whole, std::uint64_t index, std::uint64_t parts) {
+  const std::uint64_t begin = whole.count * index / parts;
+  const std::uint64_t end = whole.count * (index + 1) / parts;
+  return {whole.begin + begin, end - begin};
+}
+
+elements whole(pe_context& pe) { return {0, pe.args().count}; }
+
+byte_range in_output(pe_context& pe, const elements& e) {
+  const std::uint64_t element = numeric::size_of(pe.args().type);
+  return {pe.args().output + e.begin * element, e.count * element};
+}
+
+void start_in_output(pe_context& pe) {
+  const abi::kernel_arguments& a = pe.args();
+  if (a.output != a.input) pe.copy(a.output, a.input, a.count * numeric::size_of(a.type));
+}
+
+void finish_average(pe_context& pe, const elements& e) {
+  const byte_range b = in_output(pe, e);
+  pe.finish_average(b.at, b.size);
+}
+
+void send_all(pe_context& pe, const std::vector<comm::direction>& to, const elements& e) {
+  const byte_range b = in_output(pe, e);
+  pe.send_all(to, b.at, b.size);
+}
+
+void reduce_all(pe_context& pe, const std::vector<comm::direction>& from, const elements& e) {
+  const byte_range b = in_output(pe, e);
+  pe.reduce_all(from, b.at, b.size);
+}
+
+void receive_all(pe_context& pe, comm::direction from, const elements& e) {
+  const byte_range b = in_output(pe, e);
+  pe.recv_all(from, b.at, b.size, pe_context::arrival::copy);
+}
+
+void swap_and_reduce(pe_context& pe, comm::direction dir, const elements& e) {
+  swap(pe, dir, e, e, pe_context::arrival::reduce);
+}
+
+void swap(pe_context& pe, comm::direction dir, const elements& sent, const elements& received,
+          pe_context::arrival how) {
+  const byte_range out = in_output(pe, sent);
+  const byte_range in = in_output(pe, received);
+  pe.exchange(dir, out.at, out.size, dir, in.at, in.size, how);
+}
+
+}  // namespace diecast::sw

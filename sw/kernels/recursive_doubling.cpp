@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// All-reduce by recursive doubling: in step s swap the whole vector with the rank that differs in bit s, and
+// add. Ranks beyond the largest power of two first give their vector to a partner and get the result back.
+// Both ends of a swap add the same two numbers, so all ranks end with the same bits.
+#include "models/comm/trees.hpp"
+#include "sw/kernels/builtin.hpp"
+#include "sw/kernels/fold.hpp"
+#include "sw/runtime/pe_context.hpp"
+
+namespace diecast::sw {
+namespace {
+
+void run(pe_context& pe) {
+  start_in_output(pe);
+  with_folded(pe, [&pe] {
+    for (std::uint32_t s = 0; s < fold_steps(pe); ++s) {
+      pe.step("double", s);
+      swap_and_reduce(pe, comm::partner(s), whole(pe));
+    }
+    finish_average(pe, whole(pe));
+  });
+}
+
+void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
+  const auto n = static_cast<std::uint32_t>(c.members.members.size());
+  fill_fold(comm::fold_to_power_of_two(n), rank, n, a);
+}
+
+}  // namespace
+
+kernel_entry recursive_doubling_entry() {
+  return {"recursive_doubling",
+          "all_reduce",
+          "log2(n) swaps of the whole vector",
+          "recursive_doubling",
+          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          run,
+          without_scratch,
+          fill};
+}
+
+}  // namespace diecast::sw

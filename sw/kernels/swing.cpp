@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// All-reduce by swing: reduce-scatter and all-gather in ceil(log2 n) steps with partners at distances 1, -1,
+// 3, -5, 11, ... in turn to either side, which cross fewer links of a torus than the distances 1, 2, 4, ...
+// (De Sensi et al., "Swing: Short-cutting Rings for Higher Bandwidth Allreduce", NSDI 2024).
+//
+// Even n: every part of the vector is summed along a tree of its own that visits each rank once; in a step
+// a rank sends the parts whose tree leaves it then. For a power of two the parts of a step are one range, and
+// this is halving and doubling. An odd rank out folds into rank 0.
+#include <algorithm>
+#include <bit>
+
+#include "models/comm/trees.hpp"
+#include "sw/kernels/builtin.hpp"
+#include "sw/kernels/fold.hpp"
+#include "sw/runtime/pe_context.hpp"
+
+namespace diecast::sw {
+namespace {
+
+/// Bit s: the upper half stays here in step s (powers of two).
+constexpr std::size_t extra_upper = fold_extra_words;
+constexpr std::size_t extra_active = fold_extra_words + 1;  ///< ranks that take the steps
+
+using parts = std::vector<std::uint32_t>;
+
+/// Parts that `rank` passes on in each step of the reduce-scatter.
+std::vector<parts> schedule(std::uint32_t rank, std::uint32_t n, std::uint32_t steps) {
+  const std::vector<std::uint32_t> tree = comm::swing_tree(n);
+  std::vector<parts> sent(steps);
+  for (std::uint32_t p = 0; p < n; ++p) {
+    if (p != rank) sent[comm::swing_send_step(tree, rank, p)].push_back(p);
+  }
+  return sent;
+}
+
+/// Swaps lists of parts with a partner, one by one.
+void swap_parts(pe_context& pe, comm::direction dir, const parts& sent, const parts& received,
+                std::uint32_t n, pe_context::arrival how) {
+  for (std::size_t i = 0; i < std::max(sent.size(), received.size()); ++i) {
+    const elements out = i < sent.size() ? part(whole(pe), sent[i], n) : elements{};
+    const elements in = i < received.size() ? part(whole(pe), received[i], n) : elements{};
+    swap(pe, dir, out, in, how);
+  }
+}
+
+void run_by_parts(pe_context& pe, std::uint32_t n) {
+  const std::uint32_t rank = pe.args().rank;
+  const std::uint32_t steps = fold_steps(pe);
+  const std::vector<parts> mine = schedule(rank, n, steps);
+  std::vector<parts> theirs;
+  for (std::uint32_t s = 0; s < steps; ++s)
+    theirs.push_back(schedule(comm::swing_peer(rank, s, n), n, steps)[s]);
+  for (std::uint32_t s = 0; s < steps; ++s) {
+    pe.step("reduce_scatter", s);
+    swap_parts(pe, comm::partner(s), mine[s], theirs[s], n, pe_context::arrival::reduce);
+  }
+  finish_average(pe, part(whole(pe), rank, n));
+  for (std::uint32_t s = steps; s-- > 0;) {
+    pe.step("all_gather", s);
+    swap_parts(pe, comm::partner(s), theirs[s], mine[s], n, pe_context::arrival::copy);
+  }
+}
+
+void run(pe_context& pe) {
+  const auto active = static_cast<std::uint32_t>(pe.args().extra[extra_active]);
+  const std::int64_t upper = pe.args().extra[extra_upper];
+  start_in_output(pe);
+  with_folded(pe, [&] {
+    if (!std::has_single_bit(active)) return run_by_parts(pe, active);
+    halve_and_double(pe, fold_steps(pe), [upper](std::uint32_t s) { return (upper >> s & 1) != 0; });
+  });
+}
+
+void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
+  const auto n = static_cast<std::uint32_t>(c.members.members.size());
+  const comm::fold f = comm::fold_to_even(n);
+  fill_fold(f, rank, n, a);
+  a.extra[extra_active] = f.active;
+  if (f.is_folded(rank) || !std::has_single_bit(f.active)) return;
+  for (std::uint32_t s = 0; s < f.steps; ++s)
+    a.extra[extra_upper] |= std::int64_t{comm::swing_keeps_upper(rank, s, f.active)} << s;
+}
+
+}  // namespace
+
+kernel_entry swing_entry() {
+  return {"swing",
+          "all_reduce",
+          "reduce-scatter and all-gather with partners at distances 1, -1, 3, -5, ...",
+          "swing",
+          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          run,
+          without_scratch,
+          fill};
+}
+
+}  // namespace diecast::sw

@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""All-reduce algorithms on the SystemC machine (a subset of the mock machine's matrix), and the ccl block."""
+import json
+
+import harness
+
+TREES = ("tree_binary", "double_binary_tree", "p2p_tree")
+PARTNERS = ("recursive_doubling", "rabenseifner", "swing")
+DIRECT = ("direct_one_shot", "direct_two_shot")
+GRIDS = ("mesh_2d", "torus_2d")
+LEVELS = ("hierarchical_3level", "hierarchical_pipelined")
+ALL = (*TREES, *PARTNERS, *DIRECT, *GRIDS, *LEVELS, "intercube_pipelined")
+WIDE = harness.sets("ipcq.queue_pairs=32")
+
+
+def shape(sips, columns, rows, pes):
+    return harness.sets(f"pod.sips={sips}", f"sip.columns={columns}", f"sip.rows={rows}", f"cube.pes={pes}")
+
+
+class Matrix(harness.Case):
+    def algorithms(self, *arguments):
+        return {row["algorithm"]: row for row in self.runs(*harness.SMALL, *WIDE, "--algorithm", "all", *arguments)}
+
+    def test_any_number_of_ranks(self):
+        for pes in (1, 2, 3, 5, 7, 16):
+            rows = self.algorithms(*shape(1, 1, 1, pes), "--ranks", "pe", "--bytes", "2052", "--dtype", "f32")
+            for name in (*TREES, *PARTNERS, *DIRECT, *GRIDS, *LEVELS):
+                self.assertEqual(rows[name]["ranks"], pes, name)
+
+    def test_grids_of_cubes(self):
+        for columns, rows in ((1, 1), (1, 2), (2, 2), (3, 2), (4, 4), (5, 5)):
+            found = self.algorithms(*shape(1, columns, rows, 1), "--ranks", "cube", "--bytes", "1538")
+            for name in (*GRIDS, "intercube", "intercube_pipelined"):
+                self.assertEqual(found[name]["ranks"], columns * rows, name)
+
+    def test_slots_and_sizes(self):
+        for n_slots in (1, 2, 4):
+            for size in (2, 1000, 9002):
+                self.algorithms("--bytes", size, *harness.sets(f"ipcq.n_slots={n_slots}", "ipcq.slot_bytes=512"))
+
+    def test_types_and_operations(self):
+        for dtype, op in (("f16", "max"), ("bf16", "avg"), ("f32", "prod"), ("i32", "min"), ("i32", "avg")):
+            for row in self.algorithms("--bytes", "3000", "--dtype", dtype, "--op", op).values():
+                self.assertIs(row["ranks_bitwise_equal"], True, row["algorithm"])
+
+    def test_sums_in_f32(self):
+        plain = self.algorithms("--bytes", "3000", "--dtype", "bf16", "--op", "avg")
+        for mode in ("f32_acc", "f32_wire"):
+            for kind in ("tcm", "sram"):
+                rows = self.algorithms("--bytes", "3000", "--dtype", "bf16", "--op", "avg",
+                                       *harness.sets(f"ccl.accumulation={mode}", f"ipcq.buffer_kind={kind}"))
+                self.assertEqual(set(rows), set(plain))
+                for name, row in rows.items():
+                    self.assertGreater(row["time_ns"], plain[name]["time_ns"], name)
+        done = self.run_pod(*harness.SMALL, "--collective", "reduce", "--bytes", "1KiB",
+                            *harness.sets("ccl.accumulation=f32_acc"), expect=2)
+        self.assertIn("ccl.accumulation", done.stderr)
+
+    def test_chunks(self):
+        for chunks in (1, 2, 7):
+            job = ("--algorithm", ",".join((*TREES, *LEVELS, "intercube_pipelined")), "--bytes", "20000")
+            self.runs(*harness.SMALL, *job, *harness.sets(f"ccl.chunks={chunks}"))
+
+    def test_every_way_between_sips(self):
+        for way in ("ring_1d", "torus_2d", "mesh_2d", "mesh_2d_no_wrap"):
+            rows = self.runs(*harness.SMALL, *shape(6, 2, 1, 1), "--algorithm", "intercube,intercube_pipelined",
+                             "--bytes", "6000", *harness.sets(f"ccl.inter_sip={way}"))
+            self.assertEqual([row["ranks"] for row in rows], [12, 12])
+
+    def test_the_order_of_building_does_not_show(self):
+        job = ("--bytes", "5000")
+        runs = [self.algorithms(*job, *harness.sets(f"sim.build_order={order}")) for order in ("forward", "shuffle:7")]
+        for name, row in runs[0].items():
+            other = runs[1][name]
+            self.assertEqual((row["time_ns"], row["fingerprint"]), (other["time_ns"], other["fingerprint"]), name)
+
+
+class Sum(harness.Case):
+    def test_rank_plus_one_gives_136_on_every_pe(self):
+        rows = self.runs(*harness.SMALL, *WIDE, "--algorithm", "all", "--ranks", "pe", "--data", "rank_plus_one",
+                         "--bytes", "2KiB")
+        self.assertLessEqual(set(LEVELS), {row["algorithm"] for row in rows})
+        for row in rows:
+            self.assertEqual((row["ranks"], row["output_min"], row["output_max"]), (16, 136, 136), row["algorithm"])
+
+
+class LeftOut(harness.Case):
+    def test_all_leaves_out_what_cannot_run_and_says_so(self):
+        done = self.run_pod(*harness.SMALL, "--algorithm", "all", "--ranks", "pe", "--bytes", "1KiB",
+                            *harness.sets("ipcq.queue_pairs=12"))
+        self.assertIn("left out: direct_one_shot of 1024 bytes: ipcq.queue_pairs", done.stderr)
+        self.assertNotIn("direct_one_shot", done.stdout)
+        self.assertIn("recursive_doubling", done.stdout)
+
+    def test_named_it_is_an_error(self):
+        done = self.run_pod(*harness.SMALL, "--algorithm", "direct_one_shot", "--bytes", "1KiB",
+                            *harness.sets("ipcq.queue_pairs=12"), expect=2)
+        self.assertIn("at least 15, one for every other rank", done.stderr)
+
+
+class Block(harness.Case):
+    """ccl.algorithms and ccl.patterns."""
+
+    def config(self, ccl):
+        return ("--config", self.file("ccl.json", json.dumps({"extends": str(harness.SMALL[1]), "ccl": ccl})))
+
+    def fails(self, ccl, *words, algorithm="ring_1d"):
+        done = self.run_pod(*self.config(ccl), "--algorithm", algorithm, "--bytes", "1KiB", expect=2)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+    def test_mapper_and_ring_memory(self):
+        ccl = {"algorithms": {"ring_1d": {"mapper": "cube_leaders", "buffer_kind": "sram"}}}
+        row = self.one(*self.config(ccl), "--algorithm", "ring_1d", "--bytes", "4KiB")
+        self.assertEqual((row["rank_set"], row["ranks"]), ("cube", 4))
+        plain = self.one(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "4KiB", "--ranks", "cube")
+        self.assertNotEqual(row["time_ns"], plain["time_ns"], "rings in SRAM cost time")
+        flag = self.one(*self.config(ccl), "--algorithm", "ring_1d", "--bytes", "4KiB", "--ranks", "sip")
+        self.assertEqual(flag["ranks"], 2, "a flag goes before the config")
+
+    def test_listed_members(self):
+        members = ["sip1.cube0.pe3", "sip0.cube1.pe0", "sip0.cube0.pe2"]
+        ccl = {"algorithms": {"recursive_doubling": {"mapper": "custom", "members": members}}}
+        row = self.one(*self.config(ccl), "--algorithm", "recursive_doubling", "--data", "rank_plus_one", "--bytes",
+                       "1KiB")
+        self.assertEqual((row["ranks"], row["output_min"], row["output_max"]), (3, 6, 6))
+
+    def test_a_pattern_of_edges(self):
+        # A ring of three PEs in another order than ring_1d would take.
+        ring = ["sip0.cube0.pe0", "sip1.cube1.pe1", "sip0.cube1.pe2"]
+        edges = []
+        for i, pe in enumerate(ring):
+            edges.append({"from": pe, "direction": "E", "to": ring[(i + 1) % 3]})
+            edges.append({"from": pe, "direction": "W", "to": ring[(i + 2) % 3]})
+        settings = {"pattern": "mine", "mapper": "custom", "members": ring}
+        ccl = {"patterns": {"mine": edges}, "algorithms": {"ring_full_tile": settings}}
+        self.one(*self.config(ccl), "--algorithm", "ring_full_tile", "--bytes", "3KiB")
+        plan = self.run_pod(*self.config(ccl), "--algorithm", "ring_full_tile", "--dump-install").stdout
+        first = [line.split() for line in plan.splitlines() if line.startswith("sip0.cube0.pe0")]
+        self.assertEqual({(w[1], w[3]) for w in first}, {("E", "sip1.cube1.pe1"), ("W", "sip0.cube1.pe2")})
+
+    def test_dump_reads_back(self):
+        ccl = {"algorithms": {"ring_1d": {"mapper": "leader_only", "pe_layout": "replicate"}},
+               "patterns": {"mine": [{"from": "sip0.cube0.pe0", "direction": "out", "to": "sip0.cube0.pe1",
+                                      "bidirectional": False}]}}
+        dump = self.run_pod(*self.config(ccl), "--dump-config").stdout
+        again = self.run_pod("--config", self.file("dump.json", dump), "--dump-config").stdout
+        self.assertEqual(dump, again)
+        self.assertEqual(json.loads(dump)["ccl"]["algorithms"], ccl["algorithms"])
+
+    def test_wrong_layout_is_refused(self):
+        wrong = {"algorithms": {"hierarchical_3level": {"pe_layout": "replicate"}}}
+        self.fails(wrong, "ccl.algorithms.hierarchical_3level: the tensor layout does not fit (multi_pe_sip_local)",
+                   "2 shards per SIP", "expected 8", algorithm="hierarchical_3level")
+        # Other algorithms do not mind.
+        self.one(*self.config(wrong), "--algorithm", "ring_1d", "--bytes", "1KiB")
+
+    def test_right_layouts(self):
+        for algorithm, settings in (
+                ("hierarchical_3level", {"validator": "multi_pe_sip_local", "cube_layout": "row_wise"}),
+                ("intercube", {"validator": "cube_shards", "cube_layout": "row_wise"}),
+                ("ring_1d", {"mapper": "leader_only", "validator": "single_shard"}),
+                ("tree_binary", {"validator": "replicated", "cube_layout": "replicate", "pe_layout": "replicate"})):
+            self.one(*self.config({"algorithms": {algorithm: settings}}), "--algorithm", algorithm, "--bytes", "1KiB")
+
+    def test_bad_names_are_said_all_at_once(self):
+        self.fails({"algorithms": {"ring_2d": {}, "ring_1d": {"pattern": "rnig_1d", "mapper": "all_pe",
+                                                              "validator": "any", "members": ["sip0.cube0.pe0"]}}},
+                   "ccl.algorithms.ring_2d: no such algorithm; did you mean ring_1d?",
+                   "ccl.algorithms.ring_1d.pattern: no such pattern; did you mean ring_1d?",
+                   "ccl.algorithms.ring_1d.mapper: no such mapper; did you mean all_pes?",
+                   "ccl.algorithms.ring_1d.validator: no such validator",
+                   "ccl.algorithms.ring_1d.members: a list of members needs the mapper that reads it")
+
+    def test_bad_values(self):
+        for settings, words in (
+                ({"maper": "all_pes"}, ("ccl.algorithms.ring_1d.maper: unknown key; did you mean mapper?",)),
+                ({"buffer_kind": "rom"}, ("ccl.algorithms.ring_1d.buffer_kind", "one of tcm, sram, hbm")),
+                ({"mapper": 3}, ("ccl.algorithms.ring_1d.mapper: wrong type",)),
+                ({"mapper": "custom", "members": ["pe3"]}, ("ccl.algorithms.ring_1d.members[0]: wrong type",)),
+                ({"mapper": "custom", "members": ["sip9.cube0.pe0"]}, ("no such PE in this machine",)),
+                ({"mapper": "custom", "members": ["sip0.cube0.pe0"] * 2}, ("a PE is listed twice",)),
+                ({"mapper": "custom"}, ("mapper custom needs a list of PEs",)),
+                (7, ("ccl.algorithms.ring_1d: wrong type",))):
+            self.fails({"algorithms": {"ring_1d": settings}}, *words)
+        self.fails({"patterns": {"mine": [{"from": "sip0.cube0.pe0", "to": "sip0.cube0.pe1"}]}},
+                   "ccl.patterns.mine[0]: an edge is not complete")
+        self.fails({"patterns": {"ring_1d": []}}, "ccl.patterns.ring_1d: a pattern of that name is built in")
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/comm/trees.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <set>
+
+#include "support/test.hpp"
+
+using namespace diecast::comm;
+
+namespace {
+
+using tree = tree_node (*)(std::uint32_t, std::uint32_t);
+
+/// Root, depth; checks that parents and children agree and that every rank is reached.
+struct walked {
+  std::uint32_t root{}, depth{};
+};
+
+walked walk(tree of, std::uint32_t n) {
+  walked w;
+  std::uint32_t roots = 0;
+  for (std::uint32_t r = 0; r < n; ++r) {
+    const tree_node node = of(r, n);
+    for (const std::uint32_t c : node.children) {
+      REQUIRE(c < n);
+      CHECK(of(c, n).parent == r);
+    }
+    if (!node.parent) {
+      ++roots;
+      w.root = r;
+      continue;
+    }
+    const auto siblings = of(*node.parent, n).children;
+    CHECK(std::count(siblings.begin(), siblings.end(), r) == 1);
+  }
+  CHECK(roots == 1);
+  for (std::uint32_t r = 0; r < n; ++r) {
+    std::uint32_t hops = 0;
+    std::uint32_t at = r;
+    while (const auto up = of(at, n).parent) {
+      at = *up;
+      REQUIRE(++hops <= n);
+    }
+    CHECK(at == w.root);
+    w.depth = std::max(w.depth, hops);
+  }
+  return w;
+}
+
+}  // namespace
+
+TEST_CASE("trees: every rank hangs on one root, at most as deep as said") {
+  for (std::uint32_t n = 1; n <= 70; ++n) {
+    INFO(n << " ranks");
+    const walked binary = walk(binary_tree, n);
+    CHECK(binary.root == 0);
+    CHECK(binary.depth == depth_of_binary(n));
+    const walked binomial = walk(binomial_tree, n);
+    CHECK(binomial.root == 0);
+    CHECK(binomial.depth == depth_of_binomial(n));
+    const walked in_order = walk(in_order_tree, n);
+    CHECK(in_order.root == 0);
+    CHECK(in_order.depth <= static_cast<std::uint32_t>(std::bit_width(n - 1)));
+    CHECK(walk(complementary_tree, n).depth == in_order.depth);
+  }
+}
+
+TEST_CASE("trees: no rank has two children in both of the complementary trees") {
+  for (std::uint32_t n = 2; n <= 70; ++n) {
+    for (std::uint32_t r = 0; r < n; ++r) {
+      INFO(r << " of " << n);
+      const std::size_t first = in_order_tree(r, n).children.size();
+      const std::size_t second = complementary_tree(r, n).children.size();
+      CHECK(std::max(first, second) <= 2);
+      // The root of one tree has one child there and is a leaf or, for odd numbers, at most a half of the
+      // other.
+      CHECK((first == 0 || second == 0 || !in_order_tree(r, n).parent || !complementary_tree(r, n).parent));
+    }
+  }
+}
+
+TEST_CASE("trees: the binomial tree adds in pairs, then pairs of pairs") {
+  for (std::uint32_t n = 1; n <= 40; ++n) {
+    for (std::uint32_t r = 0; r < n; ++r) {
+      std::uint32_t step = 1;
+      for (const std::uint32_t c : binomial_tree(r, n).children) {
+        CHECK(c == r + step);
+        CHECK(1U << binomial_edge(r, c) == step);
+        step *= 2;
+      }
+    }
+  }
+}
+
+TEST_CASE("swing: partners are mutual, differ per step, and reach every part once") {
+  CHECK(swing_peer(0, 0, 16) == 1);
+  CHECK(swing_peer(0, 1, 16) == 15);
+  CHECK(swing_peer(0, 2, 16) == 3);
+  CHECK(swing_peer(0, 3, 16) == 11);
+  CHECK(swing_peer(5, 2, 16) == 2);
+  for (std::uint32_t n = 2; n <= 130; n += 2) {
+    INFO(n << " ranks");
+    const fold f = fold_to_even(n);
+    CHECK(f.active == n);
+    for (std::uint32_t s = 0; s < f.steps; ++s) {
+      for (std::uint32_t r = 0; r < n; ++r) {
+        CHECK(swing_peer(r, s, n) != r);
+        CHECK(swing_peer(swing_peer(r, s, n), s, n) == r);
+      }
+    }
+    // For every part, what ranks pass on in the order of steps gathers all contributions, each once.
+    const std::vector<std::uint32_t> tree = swing_tree(n);
+    for (std::uint32_t p = 0; p < n; ++p) {
+      std::vector<std::uint32_t> held(n, 1);
+      for (std::uint32_t s = 0; s < f.steps; ++s) {
+        std::vector<std::uint32_t> next = held;
+        for (std::uint32_t r = 0; r < n; ++r) {
+          if (r == p || swing_send_step(tree, r, p) != s) continue;
+          next[swing_peer(r, s, n)] += held[r];
+          next[r] -= held[r];
+        }
+        held = next;
+      }
+      CHECK(held[p] == n);
+    }
+  }
+}
+
+TEST_CASE("swing: with a power of two the halves of a step are kept by one each") {
+  for (std::uint32_t n = 2; n <= 256; n *= 2) {
+    const std::uint32_t steps = fold_to_even(n).steps;
+    std::set<std::vector<bool>> seen;
+    for (std::uint32_t r = 0; r < n; ++r) {
+      std::vector<bool> kept;
+      for (std::uint32_t s = 0; s < steps; ++s) {
+        const std::uint32_t peer = swing_peer(r, s, n);
+        for (std::uint32_t before = 0; before < s; ++before)
+          CHECK(swing_keeps_upper(r, before, n) == swing_keeps_upper(peer, before, n));
+        CHECK(swing_keeps_upper(r, s, n) != swing_keeps_upper(peer, s, n));
+        kept.push_back(swing_keeps_upper(r, s, n));
+      }
+      CHECK(seen.insert(kept).second);
+    }
+  }
+}
+
+TEST_CASE("folds: each rank beyond the active ones has a holder of its own") {
+  for (std::uint32_t n = 1; n <= 40; ++n) {
+    for (const fold f : {fold_to_power_of_two(n), fold_to_even(n)}) {
+      INFO(n << " ranks, " << f.active << " active");
+      CHECK(f.active <= n);
+      CHECK((n == 1 ? f.steps == 0 : 1U << f.steps >= f.active));
+      for (std::uint32_t r = f.active; r < n; ++r) CHECK(f.folded_into(f.holder_of(r), n) == r);
+      std::uint32_t holders = 0;
+      for (std::uint32_t r = 0; r < n; ++r) holders += f.folded_into(r, n) ? 1 : 0;
+      CHECK(holders == n - f.active);
+    }
+  }
+}
