@@ -42,6 +42,10 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   void launch_block_arrived(const abi::launch_block& block);
   [[nodiscard]] events::core_state state() const { return state_; }
   [[nodiscard]] std::uint64_t vector_busy_cycles() const { return vector_busy_cycles_; }
+  /// Elements that went through the vector unit, by type.
+  [[nodiscard]] const std::array<std::uint64_t, numeric::dtypes>& vector_elements() const {
+    return vector_elements_;
+  }
   /// Cycles of instructions, as its cycle counter tells, and how long they took.
   [[nodiscard]] std::uint64_t busy_cycles() const { return busy_cycles_; }
   [[nodiscard]] sim_time busy_time() const { return busy_time_; }
@@ -149,6 +153,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   std::uint64_t errata_{};
   sim_time start_time_, end_time_;
   std::uint64_t vector_busy_cycles_{};
+  std::array<std::uint64_t, numeric::dtypes> vector_elements_{};
   std::optional<abi::poll_request> polling_;
   std::optional<abi::signal_watch> watched_;
   core_memory memory_;

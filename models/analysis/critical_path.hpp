@@ -15,7 +15,7 @@ namespace diecast::analysis {
 
 /// Why time passes on an edge.
 enum class path_cause : std::uint8_t {
-  firmware,     ///< the core runs firmware: register accesses, runtime calls, task switches
+  firmware,     ///< the core runs firmware: registers, runtime calls, task switches, accesses beyond its TCM
   vector,       ///< the vector unit works
   tcm,          ///< the core loads or stores in its TCM
   poll,         ///< the core pauses between two looks

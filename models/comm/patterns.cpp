@@ -9,6 +9,7 @@
 #include "models/comm/peer_patterns.hpp"
 #include "models/comm/rank_grid.hpp"
 #include "models/comm/root_trees.hpp"
+#include "models/comm/two_level.hpp"
 #include "models/config/pod_grid.hpp"
 #include "models/types/error.hpp"
 
@@ -239,40 +240,47 @@ std::vector<edge> hierarchical_3level(const pattern_context& c) {
 }
 
 std::vector<pattern_entry> builtin_patterns() {
-  return {{"ring_1d", "a ring over all ranks, both directions (E, W)", ring_1d},
-          {"ring_1d_unidir", "a ring over all ranks, one way (send E, receive W)", ring_1d_unidir},
-          {"mesh_2d", "rows (E, W) and columns (N, S) of ranks, open at their ends", mesh_2d},
-          {"mesh_2d_no_wrap", "the same as mesh_2d", mesh_2d},
-          {"torus_2d", "rows (E, W) and columns (N, S) of ranks, closed", torus_2d},
-          {"none", "no queue pairs: for what goes through global memory",
-           [](const pattern_context&) { return std::vector<edge>{}; }},
-          {"intercube",
-           "pe0 of each cube: rows and the root's column of each SIP, and the roots between SIPs", intercube},
-          {"hierarchical_3level",
-           "rings over the PEs of a cube (E, W), pe0 of the cubes (N, S), and the SIPs", hierarchical_3level},
-          {"tree_binary", "a binary tree of ranks: parent (r-1)/2", tree_binary},
-          {"double_binary_tree",
-           "two binary trees; no rank is an inner node of both",
-           double_binary_tree,
-           {"parent2", "child_left2", "child_right2"}},
-          {"binomial_tree", "rank r below r without its lowest bit", binomial_tree, partner_names(), true},
-          {"recursive_doubling", "partners whose numbers differ in one bit; ranks beyond a power of two fold",
-           recursive_doubling, partner_names(), true},
-          {"swing", "the partners of swing, and a folded last rank when their number is odd", swing,
-           partner_names(), true},
-          {"all_to_all", "every rank with every other (ipcq.queue_pairs at least ranks - 1)", all_to_all,
-           offset_names(), true},
-          {"circulant", "rank r with ranks r + 1, r + 2, r + 4, ..., both ways (up0, down0, up1, ...)",
-           circulant, circulant_names(), true},
-          {"circulant_unidir", "the same, one way: send up, receive down", circulant_unidir,
-           circulant_names(), true},
-          {"pairwise", "every rank with every other, both ways (peer+1, peer+2, ...)", pairwise,
-           pairwise_names(), true},
-          {"root_trees", "two binary trees below the root, one way: no other rank is an inner node of both",
-           root_trees, root_tree_names(), true},
-          {"shift", "every rank to the next (send next, receive last)", shift, {"next", "last"}, true},
-          {"star", "the root with every other rank, both ways (root; peer+1, peer+2, ...)", star,
-           star_names(), true}};
+  return {
+      {"ring_1d", "a ring over all ranks, both directions (E, W)", ring_1d},
+      {"ring_1d_unidir", "a ring over all ranks, one way (send E, receive W)", ring_1d_unidir},
+      {"mesh_2d", "rows (E, W) and columns (N, S) of ranks, open at their ends", mesh_2d},
+      {"mesh_2d_no_wrap", "the same as mesh_2d", mesh_2d},
+      {"torus_2d", "rows (E, W) and columns (N, S) of ranks, closed", torus_2d},
+      {"none", "no queue pairs: for what goes through global memory",
+       [](const pattern_context&) { return std::vector<edge>{}; }},
+      {"intercube", "pe0 of each cube: rows and the root's column of each SIP, and the roots between SIPs",
+       intercube},
+      {"hierarchical_3level", "rings over the PEs of a cube (E, W), pe0 of the cubes (N, S), and the SIPs",
+       hierarchical_3level},
+      {"tree_binary", "a binary tree of ranks: parent (r-1)/2", tree_binary},
+      {"double_binary_tree",
+       "two binary trees; no rank is an inner node of both",
+       double_binary_tree,
+       {"parent2", "child_left2", "child_right2"}},
+      {"binomial_tree", "rank r below r without its lowest bit", binomial_tree, partner_names(), true},
+      {"recursive_doubling", "partners whose numbers differ in one bit; ranks beyond a power of two fold",
+       recursive_doubling, partner_names(), true},
+      {"swing", "the partners of swing, and a folded last rank when their number is odd", swing,
+       partner_names(), true},
+      {"all_to_all", "every rank with every other (ipcq.queue_pairs at least ranks - 1)", all_to_all,
+       offset_names(), true},
+      {"circulant", "rank r with ranks r + 1, r + 2, r + 4, ..., both ways (up0, down0, up1, ...)", circulant,
+       circulant_names(), true},
+      {"circulant_unidir", "the same, one way: send up, receive down", circulant_unidir, circulant_names(),
+       true},
+      {"pairwise", "every rank with every other, both ways (peer+1, peer+2, ...)", pairwise, pairwise_names(),
+       true},
+      {"two_level_rings",
+       "a ring over the members of each SIP (E, W), and over the SIPs for every place within one (global_E, "
+       "global_W)",
+       two_level_rings},
+      {"two_level_direct", "every rank with all of its SIP and with the same place in all SIPs",
+       two_level_direct, two_level_names(), true},
+      {"root_trees", "two binary trees below the root, one way: no other rank is an inner node of both",
+       root_trees, root_tree_names(), true},
+      {"shift", "every rank to the next (send next, receive last)", shift, {"next", "last"}, true},
+      {"star", "the root with every other rank, both ways (root; peer+1, peer+2, ...)", star, star_names(),
+       true}};
 }
 
 std::string direction_name(const pattern_entry& p, direction d) {

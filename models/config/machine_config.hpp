@@ -10,6 +10,7 @@
 
 #include "models/config/ccl_tables.hpp"
 #include "models/config/comm_block.hpp"
+#include "models/config/energy_block.hpp"
 #include "models/types/ids.hpp"
 
 namespace diecast::config {
@@ -171,6 +172,7 @@ struct sip_link_block {
   double gbytes_s{64.0};  ///< payload rate per direction; what one NoC port can feed
   double latency_ns{100.0};
   auto_count buffer_flits;
+  double pj_per_bit{5.0};
   bool operator==(const sip_link_block&) const = default;
 };
 
@@ -311,6 +313,7 @@ struct machine_config {
   sram_block sram;
   host_block host;
   ccl_block ccl;
+  energy_block energy;
   comm_block comm;
   trace_block trace;
   std::vector<fault_setting> faults;

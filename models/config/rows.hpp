@@ -26,6 +26,7 @@ block_table hbm_table();
 block_table sram_table();
 block_table host_table();
 block_table ccl_table();
+block_table energy_table();
 block_table comm_table();
 block_table trace_table();
 

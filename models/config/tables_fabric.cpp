@@ -127,6 +127,8 @@ block_table sip_link_table() {
       .auto_size(&b::buffer_flits, "buffer_flits", "flits", 1, 1 << 20,
                  "Receive buffer per VC in NoC flits; auto: bandwidth x round trip.",
                  "bandwidth x round trip")
+      .real(&b::pj_per_bit, "pj_per_bit", "pJ/bit", 0, 1000, "Energy of a bit from port to port.",
+            "assumption: both ends of a 112G long-reach SerDes; the presets have theirs")
       .table();
 }
 

@@ -10,6 +10,7 @@
 namespace diecast::numeric {
 
 enum class dtype : std::uint8_t { f16, bf16, f32, i32 };
+inline constexpr std::size_t dtypes = 4;
 enum class reduction : std::uint8_t { sum, max, min, prod, avg };
 
 [[nodiscard]] constexpr std::size_t size_of(dtype t) { return t == dtype::f16 || t == dtype::bf16 ? 2 : 4; }

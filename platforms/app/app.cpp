@@ -100,20 +100,14 @@ std::vector<platforms::run_point> barrier_points(const options& o,
       p.team = team;
       p.iters = o.iters;
       p.warmup = o.warmup;
-      p.vcd = o.vcd;
-      p.ccl_trace = o.ccl_trace;
       points.push_back(std::move(p));
     }
-  }
-  if (!o.vcd.empty() && points.size() > 1) {
-    throw user_error(problem{"--vcd", fmt::format("{} runs cannot share one waveform", points.size()), o.vcd,
-                             "a single algorithm and team"});
   }
   return points;
 }
 
-std::vector<platforms::run_point> points_of(const registries& tables, const options& o,
-                                            const config::machine_config& config) {
+std::vector<platforms::run_point> jobs_of(const registries& tables, const options& o,
+                                          const config::machine_config& config) {
   check_workload_flags(o);
   std::vector<std::string> algorithms = o.algorithms;
   const bool all = algorithms == std::vector<std::string>{"all"};
@@ -152,23 +146,32 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
       p.data = !o.no_data;
       p.pattern_data = o.pattern_data;
       p.workload = o.workload;
-      p.vcd = o.vcd;
-      p.timeline = o.timeline;
-      p.critical_path = !o.out.empty();
-      p.progress = o.progress;
-      p.ccl_trace = o.ccl_trace;
       points.push_back(std::move(p));
     }
   }
+  return points;
+}
+
+/// What is run, with what is watched of it, whatever it is.
+std::vector<platforms::run_point> points_of(const registries& tables, const options& o,
+                                            const config::machine_config& config) {
+  std::vector<platforms::run_point> points = jobs_of(tables, o, config);
   const auto alone = [&](const char* flag, const std::string& file, const char* what) {
     if (file.empty() || points.size() == 1) return;
-    throw user_error(problem{flag, fmt::format("{} runs cannot share one {}", points.size(), what), file,
-                             "a single algorithm and size"});
+    throw user_error(
+        problem{flag, fmt::format("{} runs cannot share one {}", points.size(), what), file,
+                o.collective == "barrier" ? "a single algorithm and team" : "a single algorithm and size"});
   };
   alone("--vcd", o.vcd, "waveform");
   alone("--timeline", o.timeline, "timeline");
   for (std::size_t i = 0; i < points.size(); ++i) {
-    points[i].progress_label = progress_label(i, points.size());
+    platforms::run_point& p = points[i];
+    p.vcd = o.vcd;
+    p.timeline = o.timeline;
+    p.critical_path = !o.out.empty();
+    p.ccl_trace = o.ccl_trace;
+    p.progress = o.progress;
+    p.progress_label = progress_label(i, points.size());
   }
   return points;
 }

@@ -37,7 +37,7 @@ struct reading {
   /// The last list that was given; arrays replace.
   std::optional<std::vector<config::link_override>> overrides;
   std::string overrides_origin;
-  config::ccl_tables ccl;  ///< ccl.algorithms and ccl.patterns, merged
+  config::ccl_tables ccl;                                    ///< ccl.algorithms and ccl.patterns, merged
   std::optional<std::vector<config::fault_setting>> faults;  ///< likewise
 };
 

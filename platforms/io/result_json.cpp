@@ -19,6 +19,8 @@ json optional_json(const std::optional<T>& v) {
 json run_json(const run_outcome& o) {
   json stats = json::object();
   for (const auto& [name, value] : o.stats) stats[name] = value;
+  json energy = json::object();
+  for (const auto& [name, value] : o.energy) energy[name] = value;
   json j{{"collective", o.collective},
          {"algorithm", o.algorithm},
          {"algorithm_reason", o.algorithm_reason},
@@ -45,6 +47,7 @@ json run_json(const run_outcome& o) {
          {"output_max", optional_json(o.output_max)},
          {"fingerprint", o.fingerprint},
          {"stats", stats},
+         {"energy", energy},
          {"notes", o.notes},
          {"status", to_string(o.status)}};
   if (!o.team.empty()) j["team"] = o.team;
@@ -96,6 +99,7 @@ void read_run(const json& j, run_outcome& o) {
   o.output_max = optional_from<double>(j.at("output_max"));
   o.fingerprint = j.at("fingerprint");
   for (const auto& [name, value] : j.at("stats").items()) o.stats.emplace_back(name, value.get<double>());
+  for (const auto& [name, value] : j.at("energy").items()) o.energy.emplace_back(name, value.get<double>());
   o.notes = j.at("notes").get<std::vector<std::string>>();
   o.status = status_named(j.at("status"));
   if (j.contains("team")) o.team = j.at("team");

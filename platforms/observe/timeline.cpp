@@ -59,21 +59,11 @@ bool timeline::in_scope(const std::string& path) const {
 
 void timeline::name_pes(const comm::install_plan& plan) {
   for (const auto& q : plan.queue_pairs) {
-    const std::string path = pe_path(shape_, q.owner);
-    if (!in_scope(path)) continue;
-    const std::uint32_t cube = cube_number(shape_, q.owner.sip.value, q.owner.cube.value);
-    const track_id at{cube * groups_per_cube + pe_group, q.owner.pe.value + 1};
-    const auto [entry, is_new] = pes_.try_emplace(q.owner);
-    if (is_new) {
-      entry->second.at = at;
-      if (groups_.insert(at.group).second) {
-        file_.name_group(at.group, cube_path(shape_, q.owner.sip, q.owner.cube), at.group);
-      }
-      file_.name_track(at, path.substr(path.rfind('.') + 1), at.row);
-    }
+    pe_track* const t = track_of(q.owner);
+    if (t == nullptr) continue;
     if (!q.tx) continue;
-    entry->second.sends.emplace_back(q.dir, names_(q.owner, q.dir));
-    entry->second.credits[q.dir] = q.n_slots;  // installed before anything moves: all slots are free
+    t->sends.emplace_back(q.dir, names_(q.owner, q.dir));
+    t->credits[q.dir] = q.n_slots;  // installed before anything moves: all slots are free
   }
   for (const auto& [pe, t] : pes_) write_credits(t, pe.pe.value, {});
 }
@@ -85,9 +75,19 @@ void timeline::count_links() {
   }
 }
 
+/// The track of a PE in scope, named when it is first asked for: a PE may run kernels without queue pairs.
 timeline::pe_track* timeline::track_of(pe_coord pe) {
-  const auto at = pes_.find(pe);
-  return at == pes_.end() ? nullptr : &at->second;
+  const auto known = pes_.find(pe);
+  if (known != pes_.end()) return &known->second;
+  const std::string path = pe_path(shape_, pe);
+  if (!in_scope(path)) return nullptr;
+  pe_track& t = pes_[pe];
+  t.at = {cube_number(shape_, pe.sip.value, pe.cube.value) * groups_per_cube + pe_group, pe.pe.value + 1};
+  if (groups_.insert(t.at.group).second) {
+    file_.name_group(t.at.group, cube_path(shape_, pe.sip, pe.cube), t.at.group);
+  }
+  file_.name_track(t.at, path.substr(path.rfind('.') + 1), t.at.row);
+  return &t;
 }
 
 // --- PEs ----------------------------------------------------------------------------------------

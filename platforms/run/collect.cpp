@@ -10,6 +10,7 @@
 #include "hw/hbm/hbm_controller.hpp"
 #include "models/analysis/wait_for.hpp"
 #include "platforms/io/deadlock_json.hpp"
+#include "platforms/run/energy.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -245,6 +246,7 @@ void collect(const prepared_run& run, netlist::pod& pod, const host_side& s,
              {"checksum_ns", checksum_ns},
              {"simulated_ns", hw::now().ns()},
              {"elaborate_s", o.elaborate_s}};
+  collect_energy(run, pod, s.rounds_done(), o);
   collect_messages(run, pod, s, o);
   if (run.workload) return;  // directions of several collectives at a time make no such chains
   o.stats.emplace_back("critical_cube_hops", number(hops.cube_hops()));

@@ -128,6 +128,7 @@ struct run_outcome {
   std::optional<double> output_min, output_max;  ///< over all elements of all ranks
   std::string fingerprint;
   statistics stats;
+  statistics energy;  ///< pJ by part, of all launches, and what follows from them
   std::vector<std::string> notes;
 
   double wall_s{};  ///< simulation only

@@ -23,7 +23,7 @@ def config_changes(a, b):
 
 
 def key_of(row):
-    return tuple(row.get(k) for k in ("collective", "algorithm", "bytes", "dtype", "op"))
+    return tuple(row.get(k) for k in ("collective", "algorithm", "bytes", "dtype", "op", "team"))
 
 
 def pairs_of(a, b):

@@ -39,7 +39,8 @@ def verdict(row):
 
 
 def name_of(row):
-    return f"{row['collective']} {row['algorithm']}"
+    team = row.get("team")
+    return f"{row['collective']} {row['algorithm']}" + (f" of team {team}" if team else "")
 
 
 def question(results):

@@ -14,23 +14,26 @@ namespace {
 
 using arrival = pe_context::arrival;
 
-/// One way round: `way` is +1 where blocks travel to the next position, -1 to the one before.
-void gather_round(pe_context& pe, const block_vector& v, std::int64_t way, std::uint64_t half) {
-  const comm::direction forth = way > 0 ? comm::east : comm::west;
-  const comm::direction back = way > 0 ? comm::west : comm::east;
-  const auto block = [&pe, &v, way, half](std::uint32_t round) -> pe_context::segment {
-    const std::uint32_t rank = round == 0 ? pe.args().rank : rank_on_ring(pe, -way * round);
-    const tcm_range r = v.part_of_block(rank, half, 2);
-    return {r.at, r.bytes};
-  };
-  // What comes in one round goes on in the next.
-  pe.hand_round(forth, back,
-                {v.blocks(), 0, block, [&pe](std::uint32_t round) { pe.step("all_gather", round); }});
+/// One way round, of half of every block: `way` is +1 where blocks travel to the next position, -1 to the
+/// one before. What arrives is passed on, but for the last block, which has been everywhere.
+pe_context::lane gather_lane(pe_context& pe, const block_vector& v, const std::vector<std::uint32_t>& ring,
+                             std::int64_t way, std::uint64_t half) {
+  std::vector<pe_context::stage> received;
+  for (std::uint32_t s = 1; s < v.blocks(); ++s) {
+    const tcm_range r = v.part_of_block(ring[around(0, -way * s, v.blocks())], half, 2);
+    received.push_back({r.at, r.bytes, arrival::copy});
+  }
+  const tcm_range own = v.part_of_block(pe.args().rank, half, 2);
+  pe_context::lane lane = ring_lane(way);
+  add_lap(lane, {own.at, own.bytes}, received);
+  return lane;
 }
 
 void run_ring(pe_context& pe) {
   const block_vector v = gathered_in_output(pe);
-  pe.run_tasks({[&] { gather_round(pe, v, 1, 1); }, [&] { gather_round(pe, v, -1, 0); }});
+  if (v.blocks() == 1) return;
+  const std::vector<std::uint32_t> ring = ring_from_image(pe, v.blocks());
+  pe.stream({gather_lane(pe, v, ring, 1, 1), gather_lane(pe, v, ring, -1, 0)}, "all_gather");
 }
 
 void run_bruck(pe_context& pe) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All-to-all. pairwise: n-1 rounds, in round s every rank sends to rank + s and receives from rank - s.
-// direct: the same exchanges all at once, a task for each. bruck: block i of a rank (the one for rank + i)
+// direct: the same exchanges all at once. bruck: block i of a rank (the one for rank + i)
 // travels 2^k ranks on in round k where bit k of i is set; ceil(log2 n) rounds, each with about half of
 // all blocks, packed (Bruck et al. 1997).
 #include <algorithm>
@@ -51,11 +51,17 @@ void run_pairwise(pe_context& pe) {
 void run_direct(pe_context& pe) {
   const all_blocks b(pe);
   const abi::kernel_arguments& a = pe.args();
-  std::vector<std::function<void()>> tasks;
-  for (std::uint32_t s = 1; s < a.ranks; ++s) tasks.emplace_back([&, s] { exchange_with(pe, b, s); });
-  tasks.emplace_back([&] { copy(pe, b.from(a.rank).at, b.to(a.rank)); });
-  pe.step("all_to_all");
-  pe.run_tasks(tasks);
+  std::vector<pe_context::lane> lanes;
+  for (std::uint32_t s = 1; s < a.ranks; ++s) {
+    const tcm_range sent = b.to(around(a.rank, s, a.ranks));
+    const tcm_range received = b.from(around(a.rank, -std::int64_t{s}, a.ranks));
+    lanes.push_back({{comm::ahead(s)},
+                     {{sent.at, sent.bytes}},
+                     {comm::ahead(a.ranks - s)},
+                     {{received.at, received.bytes, arrival::copy}}});
+  }
+  pe.stream(lanes, "all_to_all");
+  copy(pe, b.from(a.rank).at, b.to(a.rank));
 }
 
 // --- bruck ---------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/kernels/blocks.hpp"
 
-#include <algorithm>
 #include <span>
 
 #include "models/comm/collective.hpp"
@@ -120,11 +119,24 @@ std::vector<std::uint64_t> ring_image(const argument_context& c, std::uint32_t r
   return words;
 }
 
-std::uint32_t rank_on_ring(pe_context& pe, std::int64_t distance) {
-  std::uint32_t rank = 0;
-  const std::uint64_t index = around(0, distance, pe.args().ranks);
-  pe.hal().load(pe.args().scratch + index * sizeof rank, std::as_writable_bytes(std::span(&rank, 1)));
-  return rank;
+std::vector<std::uint32_t> ring_from_image(pe_context& pe, std::uint32_t count) {
+  std::vector<std::uint32_t> ranks(count);
+  pe.hal().load(pe.args().scratch, std::as_writable_bytes(std::span(ranks)));
+  return ranks;
+}
+
+pe_context::lane ring_lane(std::int64_t way) {
+  pe_context::lane lane;
+  lane.send = {way > 0 ? comm::east : comm::west};
+  lane.recv = {way > 0 ? comm::west : comm::east};
+  return lane;
+}
+
+void add_lap(pe_context::lane& lane, const pe_context::outgoing& first,
+             const std::vector<pe_context::stage>& received) {
+  lane.sent.push_back(first);
+  for (const pe_context::stage& s : received) lane.pass(s);
+  if (!received.empty()) lane.sent.pop_back();
 }
 
 }  // namespace diecast::sw

@@ -46,12 +46,6 @@ void exchange(pe_context& pe, comm::direction send_dir, const std::array<tcm_ran
 void exchange(pe_context& pe, comm::direction send_dir, const tcm_range& sent, comm::direction recv_dir,
               const tcm_range& received, pe_context::arrival how);
 
-/// Moves a range slot by slot: what arrives from `in` (copied: from one direction; reduced: from all of them,
-/// in that order) leaves for all of `out` while the next slot still arrives. Either may be empty. For chains
-/// and trees, never around a cycle.
-void relay(pe_context& pe, const std::vector<comm::direction>& in, const std::vector<comm::direction>& out,
-           const tcm_range& range, pe_context::arrival how);
-
 /// (value + distance) modulo size, for distances down to -size.
 [[nodiscard]] std::uint32_t around(std::uint32_t value, std::int64_t distance, std::uint32_t size);
 
@@ -76,7 +70,13 @@ void fill_scatter(const argument_context& c, std::uint64_t words, abi::kernel_ar
 /// Ranks as a ring passes them, from this rank on: packed in pairs, the image of ring kernels.
 [[nodiscard]] std::vector<std::uint64_t> ring_image(const argument_context& c, std::uint32_t rank);
 [[nodiscard]] std::uint64_t ring_image_words(const argument_context& c);
-/// The rank `distance` places on (modulo the ranks; negative: back), from the image.
-[[nodiscard]] std::uint32_t rank_on_ring(pe_context& pe, std::int64_t distance);
+/// The first `count` entries of the image.
+[[nodiscard]] std::vector<std::uint32_t> ring_from_image(pe_context& pe, std::uint32_t count);
+
+/// A lane round the ring; way > 0: towards the next position.
+[[nodiscard]] pe_context::lane ring_lane(std::int64_t way);
+/// Adds to a lane a lap of a ring: sends `first`, passes on what it receives but the last.
+void add_lap(pe_context::lane& lane, const pe_context::outgoing& first,
+             const std::vector<pe_context::stage>& received);
 
 }  // namespace diecast::sw

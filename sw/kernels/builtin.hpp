@@ -29,8 +29,10 @@ namespace diecast::sw {
 [[nodiscard]] kernel_entry reduce_scatter_ring_entry();
 [[nodiscard]] kernel_entry reduce_scatter_halving_entry();
 [[nodiscard]] kernel_entry reduce_scatter_pairwise_entry();
+[[nodiscard]] kernel_entry reduce_scatter_two_level_entry();
 [[nodiscard]] kernel_entry all_gather_ring_entry();
 [[nodiscard]] kernel_entry all_gather_bruck_entry();
+[[nodiscard]] kernel_entry all_gather_two_level_entry();
 [[nodiscard]] kernel_entry broadcast_ring_entry();
 [[nodiscard]] kernel_entry broadcast_binomial_entry();
 [[nodiscard]] kernel_entry broadcast_trees_entry();
@@ -39,6 +41,7 @@ namespace diecast::sw {
 [[nodiscard]] kernel_entry all_to_all_bruck_entry();
 [[nodiscard]] kernel_entry all_to_all_pairwise_entry();
 [[nodiscard]] kernel_entry all_to_all_direct_entry();
+[[nodiscard]] kernel_entry all_to_all_two_level_entry();
 [[nodiscard]] kernel_entry gather_binomial_entry();
 [[nodiscard]] kernel_entry gather_linear_entry();
 [[nodiscard]] kernel_entry scatter_binomial_entry();

@@ -21,22 +21,30 @@ void end_in_output(pe_context& pe, const block_vector& v) {
   pe.finish_average(pe.args().output, v.block(pe.args().rank).bytes);
 }
 
-void scatter_round(pe_context& pe, const block_vector& v, std::int64_t way, std::uint64_t half) {
-  const comm::direction forth = way > 0 ? comm::east : comm::west;
-  const comm::direction back = way > 0 ? comm::west : comm::east;
-  const auto block = [&pe, &v, way, half](std::uint32_t round) -> pe_context::segment {
-    const tcm_range r = v.part_of_block(rank_on_ring(pe, -way * (round + 1)), half, 2);
-    return {r.at, r.bytes};
+/// Half of every block, one way round: the first partial sum sent is of the block of the position behind,
+/// the last one received is of this rank's own.
+pe_context::lane scatter_lane(const block_vector& v, const std::vector<std::uint32_t>& ring, std::int64_t way,
+                              std::uint64_t half) {
+  const auto block_of = [&](std::int64_t distance) {
+    return v.part_of_block(ring[around(0, distance, v.blocks())], half, 2);
   };
-  // What comes in one round goes on in the next.
-  pe.hand_round(forth, back, {v.blocks(), v.blocks(), block, [&pe](std::uint32_t round) {
-                                pe.step("reduce_scatter", round);
-                              }});
+  std::vector<pe_context::stage> received;
+  for (std::uint32_t s = 2; s <= v.blocks(); ++s) {
+    const tcm_range r = block_of(-way * s);
+    received.push_back({r.at, r.bytes, arrival::reduce});
+  }
+  const tcm_range first = block_of(-way);
+  pe_context::lane lane = ring_lane(way);
+  add_lap(lane, {first.at, first.bytes}, received);
+  return lane;
 }
 
 void run_ring(pe_context& pe) {
   const block_vector v = scattered_from_input(pe);
-  pe.run_tasks({[&] { scatter_round(pe, v, 1, 1); }, [&] { scatter_round(pe, v, -1, 0); }});
+  if (v.blocks() > 1) {
+    const std::vector<std::uint32_t> ring = ring_from_image(pe, v.blocks());
+    pe.stream({scatter_lane(v, ring, 1, 1), scatter_lane(v, ring, -1, 0)}, "reduce_scatter");
+  }
   end_in_output(pe, v);
 }
 

@@ -17,12 +17,34 @@ using directions = std::vector<comm::direction>;
 /// Words of kernel_arguments::extra.
 enum extra : std::size_t { root, distance };  ///< distance: from the root, along the ring
 
-/// Chain over the ring: hop 0 is the first PE, hop n - 1 the last.
-void chain(pe_context& pe, std::int64_t way, std::uint32_t hop, const tcm_range& range, arrival how) {
-  const comm::direction forth = way > 0 ? comm::east : comm::west;
-  const comm::direction back = way > 0 ? comm::west : comm::east;
-  relay(pe, hop > 0 ? directions{back} : directions{},
-        hop + 1 < pe.args().ranks ? directions{forth} : directions{}, range, how);
+/// A node of a tree or chain: the range comes from the parent (the root has it) and goes to the children.
+pe_context::lane down(const tcm_range& range, const directions& parent, const directions& children) {
+  pe_context::lane lane{children, {}, parent, {}};
+  if (parent.empty()) {
+    lane.sent = {{range.at, range.bytes}};
+  } else {
+    lane.pass({range.at, range.bytes, arrival::copy});
+  }
+  return lane;
+}
+/// The children's sums are added to the range, which goes to the parent (at the root it stays).
+pe_context::lane up(const tcm_range& range, const directions& children, const directions& parent) {
+  pe_context::lane lane{parent, {}, children, {}};
+  if (children.empty()) {
+    lane.sent = {{range.at, range.bytes}};
+  } else {
+    lane.pass({range.at, range.bytes, arrival::reduce});
+  }
+  return lane;
+}
+
+/// A lane of the chain round the ring: hop 0 is the first PE, hop n - 1 the last.
+pe_context::lane chain(pe_context& pe, std::int64_t way, std::uint32_t hop, const tcm_range& range,
+                       arrival how) {
+  const pe_context::lane ring = ring_lane(way);
+  const directions before = hop > 0 ? ring.recv : directions{};
+  const directions behind = hop + 1 < pe.args().ranks ? ring.send : directions{};
+  return how == arrival::copy ? down(range, before, behind) : up(range, before, behind);
 }
 
 std::uint32_t distance_of(const abi::kernel_arguments& a) {
@@ -44,9 +66,9 @@ void run_broadcast_ring(pe_context& pe) {
   const block_vector v = broadcast_vector(pe);
   const std::uint32_t n = pe.args().ranks;
   const std::uint32_t d = distance_of(pe.args());
-  pe.step("broadcast");
-  pe.run_tasks({[&] { chain(pe, 1, d, v.part_of_whole(1, 2), arrival::copy); },
-                [&] { chain(pe, -1, (n - d) % n, v.part_of_whole(0, 2), arrival::copy); }});
+  pe.stream({chain(pe, 1, d, v.part_of_whole(1, 2), arrival::copy),
+             chain(pe, -1, (n - d) % n, v.part_of_whole(0, 2), arrival::copy)},
+            "broadcast");
 }
 
 /// The chain begins behind the root and ends with it.
@@ -54,9 +76,9 @@ void run_reduce_ring(pe_context& pe) {
   const block_vector v = reduced_in_output(pe);
   const std::uint32_t n = pe.args().ranks;
   const std::uint32_t d = distance_of(pe.args());
-  pe.step("reduce");
-  pe.run_tasks({[&] { chain(pe, 1, (d + n - 1) % n, v.part_of_whole(1, 2), arrival::reduce); },
-                [&] { chain(pe, -1, n - 1 - d, v.part_of_whole(0, 2), arrival::reduce); }});
+  pe.stream({chain(pe, 1, (d + n - 1) % n, v.part_of_whole(1, 2), arrival::reduce),
+             chain(pe, -1, n - 1 - d, v.part_of_whole(0, 2), arrival::reduce)},
+            "reduce");
   if (d == 0) pe.finish_average(v.whole().at, v.whole().bytes);
 }
 
@@ -66,8 +88,8 @@ void run_broadcast_binomial(pe_context& pe) {
   directions children;
   for (const std::uint32_t k : place.child_levels()) children.push_back(comm::up(k));
   std::reverse(children.begin(), children.end());  // the deepest subtree first
-  pe.step("broadcast");
-  relay(pe, place.is_root() ? directions{} : directions{place.parent()}, children, v.whole(), arrival::copy);
+  pe.stream({down(v.whole(), place.is_root() ? directions{} : directions{place.parent()}, children)},
+            "broadcast");
 }
 
 void run_reduce_binomial(pe_context& pe) {
@@ -75,9 +97,7 @@ void run_reduce_binomial(pe_context& pe) {
   const binomial_place place = place_of(pe.args());
   directions children;
   for (const std::uint32_t k : place.child_levels()) children.push_back(comm::up(k));
-  pe.step("reduce");
-  relay(pe, children, place.is_root() ? directions{} : directions{place.parent()}, v.whole(),
-        arrival::reduce);
+  pe.stream({up(v.whole(), children, place.is_root() ? directions{} : directions{place.parent()})}, "reduce");
   if (place.is_root()) pe.finish_average(v.whole().at, v.whole().bytes);
 }
 

@@ -2,9 +2,11 @@
 // What a kernel sees of its PE: queues, vector work, copies, tasks. Everything is built on the HAL.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "models/abi/hal.hpp"
@@ -24,8 +26,8 @@ struct runtime_options {
   std::uint64_t tcm_base{};  ///< physical address of this PE's TCM
   config::accumulation accumulate{config::accumulation::elem};
   std::uint64_t slot_bytes{};  ///< ipcq.slot_bytes, of the outboxes of f32_acc
-  bool split_sendrecv{};     ///< comm.sendrecv: exchange as isend, irecv and waitall
-  bool cache_monitor{true};  ///< comm.mr_cache_monitor
+  bool split_sendrecv{};       ///< comm.sendrecv: exchange as isend, irecv and waitall
+  bool cache_monitor{true};    ///< comm.mr_cache_monitor
   /// Longest piece of a computation between two turns of the other tasks.
   std::uint64_t quantum_cycles{200};
   config::tag_match_block tag_match;
@@ -69,7 +71,7 @@ class pe_runtime;
 /// every direction is the queue pair of its number.
 using direction_map = std::vector<comm::direction>;
 
-/// A call that moves or waits for one message charges runtime_options::call_cycles; exchange,
+/// A call that moves or waits for one message charges runtime_options::call_cycles; exchange, stream,
 /// send_all and recv_all charge it per slot. Everything else costs what the HAL charges.
 /// Sources are guarded: a call of this class that writes TCM first waits for every send that has
 /// not read the bytes it overwrites. Only stores past this class need wait().
@@ -141,6 +143,43 @@ class pe_context {
   /// Rules as for exchange. A pass of its loop, in which one slot may be taken and one sent, is one runtime
   /// call.
   void hand_round(comm::direction send_dir, comm::direction recv_dir, const round_trip& trip);
+  /// A range of TCM in a stream: where it arrives, and how.
+  struct stage {
+    std::uint64_t offset{};
+    std::uint64_t bytes{};
+    arrival how{arrival::copy};
+  };
+  /// A stage whose arrival a range waits for.
+  struct awaited {
+    std::int32_t stage{-1};  ///< of `received` of a lane; -1: nothing
+    std::int32_t lane{-1};   ///< that lane's number in the call; -1: the sender's own
+  };
+  /// A range that a lane sends when what it waits for has arrived there.
+  struct outgoing {
+    std::uint64_t offset{};
+    std::uint64_t bytes{};
+    std::array<awaited, 2> after{};
+  };
+  /// Sends the ranges `sent` one after the other, each to all of `send`; receives the ranges `received` one
+  /// after the other, each from every one of `recv`, adding contributions to a sum in the order of `recv`.
+  /// A range that waits for a stage is sent slot by slot as that stage arrives (from all of its `recv`);
+  /// the two are the same range.
+  struct lane {
+    std::vector<comm::direction> send;
+    std::vector<outgoing> sent;
+    std::vector<comm::direction> recv;
+    std::vector<stage> received;
+
+    /// Sends on what this lane receives next: a stage is added to both lists.
+    void pass(const stage& s);
+  };
+  /// Runs lanes to their end, in turn a slot of each. A lane does what rounds of exchanges do in which each
+  /// sends what the one before received, but without waiting for a round to end. Free of deadlock around
+  /// cycles for n_slots >= 1, when every PE's lists follow the same order. Charges
+  /// runtime_options::call_cycles once per slot that is sent, received, or received and sent on. Ranges may
+  /// be empty. No stage may overwrite what an earlier range has not sent yet, unless causes outside this
+  /// PE keep its data from coming before (a sum to which this PE contributes the overwritten part).
+  void stream(const std::vector<lane>& lanes, std::string_view step_name);
   /// One-sided long forms, for chains and trees (never around a cycle).
   void send_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes);
   void recv_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes, arrival how);

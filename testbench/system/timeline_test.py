@@ -80,6 +80,13 @@ class Timeline(harness.Case):
                               *harness.sets("ipcq.match=sender"), expect=3)
         self.assertTrue([s for s in trace.slices if s.get("args", {}).get("unfinished")])
 
+    def test_cores_without_queue_pairs_have_tracks(self):
+        path = self.folder / "timeline.json"
+        self.run_pod("--config", harness.CONFIGS / "barrier_small.json", "--collective", "barrier", "--timeline", path)
+        trace = Trace(path.read_text())
+        kernels = {(s["pid"], s["tid"]) for s in trace.slices if s["name"] == "kernel"}
+        self.assertGreaterEqual(len(kernels), 12)
+
     def test_scope(self):
         trace = self.timeline("--bytes", "4KiB", "--timeline-scope", "pod.sip1.cube_0_0*")
         self.assertEqual(set(trace.groups.values()), {"pod.sip1.cube_0_0" + kind for kind in ("", " links", " HBM")})

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "models/comm/two_level.hpp"
 #include "models/config/pod_grid.hpp"
 #include "models/types/error.hpp"
 #include "support/test.hpp"
@@ -256,4 +257,38 @@ TEST_CASE("patterns: the table holds every pattern once") {
     INFO(known);
     CHECK(names.contains(known));
   }
+}
+
+TEST_CASE("patterns: cubes of an even grid lie on a closed walk of single steps") {
+  for (std::uint32_t w = 1; w <= 8; ++w) {
+    for (std::uint32_t h = 1; h <= 8; ++h) {
+      std::vector<std::pair<std::uint32_t, std::uint32_t>> walk(w * h, {99, 99});
+      for (std::uint32_t y = 0; y < h; ++y) {
+        for (std::uint32_t x = 0; x < w; ++x) walk.at(cycle_position(x, y, w, h)) = {x, y};
+      }
+      std::uint32_t long_steps = 0;
+      for (std::size_t i = 0; i < walk.size(); ++i) {
+        const auto [x, y] = walk[i];
+        const auto [u, v] = walk[(i + 1) % walk.size()];
+        REQUIRE(x < w);  // every position is taken once
+        const std::uint32_t steps = (x > u ? x - u : u - x) + (y > v ? y - v : v - y);
+        if (steps > 1) ++long_steps;
+      }
+      const bool closed = w > 1 && h > 1 && w * h % 2 == 0;
+      CHECK(long_steps == (closed || w * h <= 2 ? 0 : 1));
+    }
+  }
+}
+
+TEST_CASE("patterns: rows of the grid are SIPs of equal size, else there is one row") {
+  const auto c = machine(3, 2, 1, 2);
+  group g = map_ranks(c.shape(), rank_set::pe);
+  CHECK(sip_rows_of(g).rows == 3);
+  CHECK(sip_rows_of(g).columns == 4);
+  std::swap(g.members[0], g.members[5]);  // SIPs interleave
+  CHECK(sip_rows_of(g).rows == 1);
+  CHECK(sip_rows_of(g).columns == 12);
+  g = map_ranks(c.shape(), rank_set::pe);
+  g.members.pop_back();
+  CHECK(sip_rows_of(g).rows == 1);
 }

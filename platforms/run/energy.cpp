@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/run/energy.hpp"
+
+#include <unordered_map>
+
+#include "hw/base/time.hpp"
+#include "hw/hbm/hbm_controller.hpp"
+#include "models/cost/energy.hpp"
+
+namespace diecast::platforms {
+namespace {
+
+bool belongs_to_pe(const fabric::topology& t, const fabric::link& l) {
+  const std::uint16_t terminal = l.kind == fabric::link_kind::inject ? l.from : l.port;
+  const auto& layout = t.layout(sip_id{l.sip}, cube_id{l.cube});
+  return layout.terminals[terminal].kind == fabric::terminal_kind::pe;
+}
+
+void add_links(const prepared_run& run, const run_outcome& o, cost::activity& a) {
+  using fabric::link_kind;
+  const fabric::topology& t = run.machine.topology;
+  std::unordered_map<std::string, const fabric::link*> by_name;
+  for (const fabric::link& l : t.links()) by_name.emplace(l.name, &l);
+  for (const link_row& row : o.links) {
+    const fabric::link& l = *by_name.at(row.name);
+    if (l.kind == link_kind::mesh || l.kind == link_kind::eject) a.router_bytes += row.bytes;
+    if (l.kind == link_kind::mesh) a.link_bytes += row.bytes;
+    if (l.kind == link_kind::sip) a.sip_link_bytes += row.bytes;
+    a.die_to_die_pj += row.energy_pj;
+    const bool terminal = l.kind == link_kind::inject || l.kind == link_kind::eject;
+    if (terminal && belongs_to_pe(t, l)) a.dma_bytes += row.bytes;
+  }
+}
+
+void add_memory(const netlist::cube::memory& m, cost::activity& a) {
+  if (const auto* controller = dynamic_cast<const hw::hbm_controller*>(m.block.module.get())) {
+    a.hbm_activates += controller->commands().activates;
+    a.hbm_refreshes += controller->commands().refreshes;
+  }
+  // A memory put in place of ours tells nothing.
+  const auto* target = dynamic_cast<const hw::memory_target*>(m.block.module.get());
+  if (target == nullptr) return;
+  const std::uint64_t bytes = target->statistics().bytes_read + target->statistics().bytes_written;
+  (m.kind == abi::region::hbm ? a.hbm_bytes : a.sram_bytes) += bytes;
+}
+
+void add_cube(const netlist::cube& cube, cost::activity& a) {
+  ++a.cubes;
+  for (const auto& pe : cube.pes()) {
+    ++a.pes;
+    a.tcm_bytes += pe->tcm.statistics().bytes_read + pe->tcm.statistics().bytes_written;
+    for (std::size_t t = 0; t < numeric::dtypes; ++t) a.vector_elements[t] += pe->core.vector_elements()[t];
+  }
+  for (const auto& m : cube.memories()) {
+    if (m) add_memory(*m, a);
+  }
+}
+
+}  // namespace
+
+void collect_energy(const prepared_run& run, netlist::pod& pod, std::uint64_t launches, run_outcome& o) {
+  constexpr double ns_per_s = 1e9;
+  cost::activity a;
+  a.seconds = hw::now().ns() / ns_per_s;
+  add_links(run, o, a);
+  pod.visit_cubes([&a](const netlist::cube& cube) { add_cube(cube, a); });
+  const auto parts = cost::energy_of(a, run.machine.config);
+  for (const cost::energy_part& p : parts) o.energy.emplace_back(std::string(p.name) + "_pj", p.pj);
+  const double total = cost::total_pj(parts);
+  o.energy.emplace_back("total_pj", total);
+  if (launches == 0) return;
+  const double per_launch = total / static_cast<double>(launches);
+  o.energy.emplace_back("per_launch_pj", per_launch);
+  const std::uint64_t ranks = run.members.members.size();
+  const auto what = comm::collective_named(o.collective);
+  if (!what || !comm::reduces(*what) || ranks < 2 || o.bytes == 0) return;
+  o.energy.emplace_back("pj_per_bit_reduced", cost::pj_per_bit_reduced(per_launch, o.bytes, ranks));
+}
+
+}  // namespace diecast::platforms

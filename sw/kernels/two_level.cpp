@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// All-gather, reduce-scatter and all-to-all on the grid of comm::sip_rows: rows are SIPs, columns the
+// places within a SIP. Few queue pairs lead to other SIPs, but all members use theirs at once, so that a
+// long way with few credits does not hold up the rings within the SIPs.
+//
+//   all_gather      column rings spread a rank's block over the SIPs while the row ring takes round the
+//                   blocks of its own SIP, then those of the other SIPs as they come
+//   reduce_scatter  the mirror image: row rings sum the blocks of the other SIPs first; column rings take
+//                   these sums to their owners while the row ring sums the blocks of its own SIP
+//   all_to_all      straight to all members of the own SIP, and all blocks for another SIP to the member in
+//                   the own column there, who passes them on within it
+#include "models/comm/two_level.hpp"
+
+#include <array>
+#include <utility>
+
+#include "sw/kernels/blocks.hpp"
+#include "sw/kernels/builtin.hpp"
+
+namespace diecast::sw {
+namespace {
+
+using arrival = pe_context::arrival;
+using lanes = std::vector<pe_context::lane>;
+
+/// Words of kernel_arguments::extra; extra_copy is another.
+enum extra : std::size_t { extra_rows, extra_columns };
+
+constexpr std::uint64_t alignment = 64;
+std::uint64_t aligned(std::uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+/// Where a PE stands. `ring`: columns as the row's ring passes them, from this one on.
+struct grid_place {
+  explicit grid_place(pe_context& pe)
+      : grid{static_cast<std::uint32_t>(pe.args().extra[extra_rows]),
+             static_cast<std::uint32_t>(pe.args().extra[extra_columns])},
+        row(grid.row_of(pe.args().rank)),
+        column(grid.column_of(pe.args().rank)) {}
+
+  [[nodiscard]] std::uint32_t row_on(std::int64_t distance) const { return around(row, distance, grid.rows); }
+  [[nodiscard]] std::uint32_t column_on(std::int64_t distance) const {
+    return around(column, distance, grid.columns);
+  }
+
+  comm::sip_rows grid;
+  std::uint32_t row, column;
+};
+
+/// Halves of blocks on the rings of the own row and column. Lanes 0 and 1 are the row's two ways round,
+/// lanes 2 and 3 the column's; half 1 goes forth, half 0 back.
+class ring_blocks {
+ public:
+  ring_blocks(pe_context& pe, const block_vector& v)
+      : v_(v), place_(pe), ring_(ring_from_image(pe, place_.grid.columns)) {
+    for (const std::int64_t way : ways) lanes_.push_back(ring_lane(way));
+    for (const std::int64_t way : ways) {
+      pe_context::lane lane;
+      lane.send = {way > 0 ? comm::global_east : comm::global_west};
+      lane.recv = {way > 0 ? comm::global_west : comm::global_east};
+      lanes_.push_back(std::move(lane));
+    }
+  }
+
+  /// The column's laps spread the own block; the row's take round the own row's blocks, then those that
+  /// come along the column, as they come.
+  [[nodiscard]] const lanes& all_gather() {
+    for (std::size_t w = 0; w < 2; ++w) {
+      if (rows() > 1) add_lap(lanes_[2 + w], own(w), across(w, 1, arrival::copy));
+      if (columns() < 2) continue;
+      add_lap(lanes_[w], own(w), along(w, place_.row, 1, arrival::copy));
+      for (std::uint32_t s = 1; s < rows(); ++s) {
+        const std::uint32_t row = place_.row_on(-ways[w] * s);
+        pe_context::outgoing first = sent(half(w, row, place_.column));
+        first.after[0] = {static_cast<std::int32_t>(s - 1), static_cast<std::int32_t>(2 + w)};
+        add_lap(lanes_[w], first, along(w, row, 1, arrival::copy));
+      }
+    }
+    return lanes_;
+  }
+
+  /// The mirror image: the row's laps sum the blocks of the other rows first, in the order in which the
+  /// column's lap sends these sums.
+  [[nodiscard]] const lanes& reduce_scatter() {
+    for (std::size_t w = 0; w < 2; ++w) {
+      std::vector<std::int32_t> summed;  // stage of the row's lane that completes the sum of a lap
+      for (std::uint32_t s = 1; s <= rows(); ++s) {
+        const std::uint32_t row = place_.row_on(-ways[w] * s);
+        if (columns() > 1) {
+          const std::uint32_t before = ring_[around(0, -ways[w], columns())];
+          add_lap(lanes_[w], sent(half(w, row, before)), along(w, row, 2, arrival::reduce));
+        }
+        summed.push_back(static_cast<std::int32_t>(lanes_[w].received.size()) - 1);
+      }
+      if (rows() < 2) continue;
+      pe_context::lane& column = lanes_[2 + w];
+      add_lap(column, sent(half(w, place_.row_on(-ways[w]), place_.column)), across(w, 2, arrival::reduce));
+      // Range k of the column's lap is a sum of row lap k, too.
+      for (std::size_t k = 0; k < column.sent.size(); ++k) {
+        column.sent[k].after[1] = {summed[k], static_cast<std::int32_t>(w)};
+      }
+    }
+    return lanes_;
+  }
+
+ private:
+  static constexpr std::array<std::int64_t, 2> ways{1, -1};
+
+  [[nodiscard]] std::uint32_t rows() const { return place_.grid.rows; }
+  [[nodiscard]] std::uint32_t columns() const { return place_.grid.columns; }
+  [[nodiscard]] tcm_range half(std::size_t w, std::uint32_t row, std::uint32_t column) const {
+    return v_.part_of_block(place_.grid.rank_at(row, column), 1 - w, 2);
+  }
+  [[nodiscard]] static pe_context::outgoing sent(const tcm_range& r) { return {r.at, r.bytes}; }
+  [[nodiscard]] pe_context::outgoing own(std::size_t w) const {
+    return sent(half(w, place_.row, place_.column));
+  }
+  /// What a lap of the row's lane receives: blocks of `row`, from the column at ring distance `from` back.
+  [[nodiscard]] std::vector<pe_context::stage> along(std::size_t w, std::uint32_t row, std::uint32_t from,
+                                                     arrival how) const {
+    std::vector<pe_context::stage> stages;
+    for (std::uint32_t s = from; s < from + columns() - 1; ++s) {
+      const tcm_range r = half(w, row, ring_[around(0, -ways[w] * s, columns())]);
+      stages.push_back({r.at, r.bytes, how});
+    }
+    return stages;
+  }
+  [[nodiscard]] std::vector<pe_context::stage> across(std::size_t w, std::uint32_t from, arrival how) const {
+    std::vector<pe_context::stage> stages;
+    for (std::uint32_t s = from; s < from + rows() - 1; ++s) {
+      const tcm_range r = half(w, place_.row_on(-ways[w] * s), place_.column);
+      stages.push_back({r.at, r.bytes, how});
+    }
+    return stages;
+  }
+
+  const block_vector& v_;
+  grid_place place_;
+  std::vector<std::uint32_t> ring_;
+  lanes lanes_;
+};
+
+void run_all_gather(pe_context& pe) {
+  const block_vector v = gathered_in_output(pe);
+  pe.stream(ring_blocks(pe, v).all_gather(), "all_gather");
+}
+
+void run_reduce_scatter(pe_context& pe) {
+  const block_vector v = scattered_from_input(pe);
+  pe.stream(ring_blocks(pe, v).reduce_scatter(), "reduce_scatter");
+  deliver_own_block(pe, v);
+  pe.finish_average(pe.args().output, v.block(pe.args().rank).bytes);
+}
+
+// --- all-to-all ----------------------------------------------------------------------------------
+
+class grid_all_to_all {
+ public:
+  explicit grid_all_to_all(pe_context& pe)
+      : pe_(pe), place_(pe), input_(pe, pe.args().input), own_bytes_(input_.block(pe.args().rank).bytes) {}
+
+  void run() {
+    lanes first;
+    for (std::uint32_t d = 1; d < place_.grid.rows; ++d) first.push_back(to_column(d));
+    add_row(first, 0);
+    pe_.stream(first, "own_row");
+    for (std::uint32_t d = 1; d < place_.grid.rows; ++d) {
+      lanes more;
+      add_row(more, d);
+      pe_.stream(more, "other_rows");
+      copy(from(place_.grid.rank_at(place_.row_on(-std::int64_t{d}), place_.column)), kept(d, place_.column));
+    }
+    copy(from(pe_.args().rank), input_.block(pe_.args().rank));
+  }
+
+ private:
+  /// All blocks for the members of a row.
+  [[nodiscard]] tcm_range for_row(std::uint32_t row) const {
+    return input_.blocks_from(place_.grid.rank_at(row, 0), place_.grid.columns)[0];
+  }
+  /// Where the blocks from `d` rows back are kept, which came for all members of this row; of them, the
+  /// one for a column.
+  [[nodiscard]] tcm_range kept(std::uint32_t d) const {
+    const std::uint64_t bytes = for_row(place_.row).bytes;
+    return {pe_.args().scratch + (d - 1) * bytes, bytes};
+  }
+  [[nodiscard]] tcm_range kept(std::uint32_t d, std::uint32_t column) const {
+    const tcm_range block = input_.block(place_.grid.rank_at(place_.row, column));
+    return {kept(d).at + block.at - for_row(place_.row).at, block.bytes};
+  }
+  [[nodiscard]] tcm_range from(std::uint32_t rank) const {
+    return {pe_.args().output + rank * own_bytes_, own_bytes_};
+  }
+  void copy(const tcm_range& to, const tcm_range& source) {
+    if (source.bytes > 0) pe_.copy(to.at, source.at, source.bytes);
+  }
+
+  [[nodiscard]] pe_context::lane to_column(std::uint32_t d) const {
+    const tcm_range sent = for_row(place_.row_on(d));
+    const tcm_range received = kept(d);
+    return {{comm::column_ahead(place_.grid, d)},
+            {{sent.at, sent.bytes}},
+            {comm::column_ahead(place_.grid, place_.grid.rows - d)},
+            {{received.at, received.bytes, arrival::copy}}};
+  }
+
+  /// Within the row: the blocks that came from `rows_back` rows back; 0: those of this row's own members.
+  void add_row(lanes& to, std::uint32_t rows_back) const {
+    const std::uint32_t source_row = place_.row_on(-std::int64_t{rows_back});
+    for (std::uint32_t d = 1; d < place_.grid.columns; ++d) {
+      const std::uint32_t column = place_.column_on(d);
+      const tcm_range sent =
+          rows_back == 0 ? input_.block(place_.grid.rank_at(place_.row, column)) : kept(rows_back, column);
+      const tcm_range received = from(place_.grid.rank_at(source_row, place_.column_on(-std::int64_t{d})));
+      to.push_back({{comm::row_ahead(place_.grid, d)},
+                    {{sent.at, sent.bytes}},
+                    {comm::row_ahead(place_.grid, place_.grid.columns - d)},
+                    {{received.at, received.bytes, arrival::copy}}});
+    }
+  }
+
+  pe_context& pe_;
+  grid_place place_;
+  block_vector input_;
+  std::uint64_t own_bytes_;
+};
+
+void run_all_to_all(pe_context& pe) { grid_all_to_all(pe).run(); }
+
+// --- host side -----------------------------------------------------------------------------------
+
+std::uint64_t image_words(const argument_context& c) {
+  return (comm::sip_rows_of(c.members).columns + 1) / 2;
+}
+
+/// Columns as the row's ring passes them, from the rank's own on.
+std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) {
+  const comm::sip_rows g = comm::sip_rows_of(c.members);
+  const std::vector<std::uint32_t> ring =
+      comm::row_ring({c.config, c.shape, c.members, c.root}, g, g.row_of(rank));
+  std::uint32_t own = 0;
+  while (ring[own] != g.column_of(rank)) ++own;
+  std::vector<std::uint64_t> words(image_words(c));
+  for (std::uint32_t i = 0; i < g.columns; ++i) {
+    words[i / 2] |= std::uint64_t{ring[(own + i) % g.columns]} << (i % 2 * 32);
+  }
+  return words;
+}
+
+std::uint64_t gather_scratch(const argument_context& c) { return image_words(c) * sizeof(std::uint64_t); }
+std::uint64_t reduce_scratch(const argument_context& c) { return scatter_scratch(c, image_words(c)); }
+/// What the members of the own column in the other SIPs send for this SIP: (rows - 1) times the largest share
+/// of a row.
+std::uint64_t forward_scratch(const argument_context& c) {
+  const comm::sip_rows g = comm::sip_rows_of(c.members);
+  const std::uint64_t share = (c.count / g.rows + 1) * numeric::size_of(c.type);
+  return (g.rows - 1) * aligned(share);
+}
+
+void fill(const argument_context& c, std::uint32_t, abi::kernel_arguments& a) {
+  const comm::sip_rows g = comm::sip_rows_of(c.members);
+  a.extra[extra_rows] = g.rows;
+  a.extra[extra_columns] = g.columns;
+  fill_scatter(c, image_words(c), a);
+}
+
+}  // namespace
+
+kernel_entry all_gather_two_level_entry() {
+  return {"two_level",
+          "all_gather",
+          "rings within the SIPs, and between them for every place within a SIP",
+          "two_level_rings",
+          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          run_all_gather,
+          gather_scratch,
+          fill,
+          image};
+}
+
+kernel_entry reduce_scatter_two_level_entry() {
+  return {"two_level",
+          "reduce_scatter",
+          "rings within the SIPs, and between them for every place within a SIP",
+          "two_level_rings",
+          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          run_reduce_scatter,
+          reduce_scratch,
+          fill,
+          image};
+}
+
+kernel_entry all_to_all_two_level_entry() {
+  return {"two_level",
+          "all_to_all",
+          "straight within a SIP; to another SIP by way of the member in the same place there",
+          "two_level_direct",
+          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          run_all_to_all,
+          forward_scratch,
+          fill};
+}
+
+}  // namespace diecast::sw

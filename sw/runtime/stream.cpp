@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/runtime/stream.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace diecast::sw {
+
+stage_cursor::stage_cursor(std::vector<stage> stages, std::uint64_t payload)
+    : stages_(std::move(stages)), payload_(payload) {
+  skip_empty();
+}
+
+std::uint32_t stage_cursor::piece() const {
+  return static_cast<std::uint32_t>(std::min(payload_, stages_[index_].bytes - done_));
+}
+
+void stage_cursor::advance() {
+  done_ += piece();
+  if (done_ < stages_[index_].bytes) return;
+  done_ = 0;
+  ++index_;
+  skip_empty();
+}
+
+void stage_cursor::skip_empty() {
+  while (more() && stages_[index_].bytes == 0) ++index_;
+}
+
+bool stream_lane::more() const {
+  const auto open = [](const stream_end& e) { return e.at.more(); };
+  return std::any_of(outs.begin(), outs.end(), open) || std::any_of(ins.begin(), ins.end(), open);
+}
+
+bool stream_lane::has_arrived(std::size_t stage, std::uint64_t end) const {
+  return std::all_of(ins.begin(), ins.end(),
+                     [&](const stream_end& in) { return in.at.has_passed(stage, end); });
+}
+
+bool stream_lane::may_take(std::size_t index) const {
+  const stage_cursor& at = ins[index].at;
+  return at.more() && (index == 0 || ins[index - 1].at.has_passed(at.index(), at.piece_end()));
+}
+
+namespace {
+
+/// Looks at the register once; when there is nothing, asks for an event and looks no more until it comes.
+bool has_space(queue_driver& driver, queue_state& q) {
+  if (q.free > 0) return true;
+  if ((q.armed & abi::arm_send_space) != 0) return false;
+  if (driver.has_space(q)) return true;
+  driver.arm(q, abi::arm_send_space);
+  return false;
+}
+
+bool has_message(queue_driver& driver, queue_state& q) {
+  if (q.available > 0) return true;
+  if ((q.armed & abi::arm_receive) != 0) return false;
+  if (driver.has_message(q)) return true;
+  driver.arm(q, abi::arm_receive);
+  return false;
+}
+
+/// The lanes of one call.
+class lane_runner {
+ public:
+  lane_runner(const stream_context& c, std::vector<stream_lane>& lanes) : c_(c), lanes_(lanes) {}
+
+  void run() {
+    while (std::any_of(lanes_.begin(), lanes_.end(), [](const stream_lane& l) { return l.more(); })) {
+      bool moved = false;
+      for (stream_lane& lane : lanes_) moved |= turn(lane);
+      if (!moved) {
+        c_.tasks.block([this] { return any_wants(true); });
+      } else if (any_wants(false)) {
+        c_.driver.drain();  // an event may be queued for it
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] bool may_send(const stream_lane& lane, const stream_end& out) const {
+    if (!out.at.more()) return false;
+    const auto& after = lane.sent[out.at.index()].after;
+    return std::all_of(after.begin(), after.end(), [&](const pe_context::awaited& a) {
+      if (a.stage < 0) return true;
+      const stream_lane& source = lanes_[static_cast<std::size_t>(a.lane < 0 ? lane.own : a.lane)];
+      return source.has_arrived(static_cast<std::size_t>(a.stage), out.at.piece_end());
+    });
+  }
+
+  /// The range was received first, and its slots were charged then.
+  [[nodiscard]] static bool is_passed_on(const pe_context::outgoing& o) {
+    return o.after[0].stage >= 0 || o.after[1].stage >= 0;
+  }
+
+  bool try_send(const stream_lane& lane, stream_end& out) {
+    if (!may_send(lane, out) || !has_space(c_.driver, *out.queue)) return false;
+    for (; marked_ <= out.at.index(); ++marked_) c_.mark(marked_);
+    if (!is_passed_on(lane.sent[out.at.index()])) c_.charge();
+    c_.put(*out.queue, out.at);
+    out.at.advance();
+    return true;
+  }
+
+  bool try_take(stream_lane& lane, std::size_t index) {
+    stream_end& in = lane.ins[index];
+    if (!lane.may_take(index) || !has_message(c_.driver, *in.queue)) return false;
+    c_.take(*in.queue, in.at);
+    in.at.advance();
+    return true;
+  }
+
+  /// A slot each way; true when something moved.
+  bool turn(stream_lane& lane) {
+    bool moved = false;
+    for (stream_end& out : lane.outs) moved |= try_send(lane, out);
+    for (std::size_t i = 0; i < lane.ins.size(); ++i) moved |= try_take(lane, i);
+    return moved;
+  }
+
+  /// Whether an end of a lane wants a slot or a message that it has (`has`), or has not.
+  [[nodiscard]] bool wants(const stream_lane& lane, bool has) const {
+    const auto space = [&](const stream_end& out) {
+      return may_send(lane, out) && (out.queue->free > 0) == has;
+    };
+    if (std::any_of(lane.outs.begin(), lane.outs.end(), space)) return true;
+    for (std::size_t i = 0; i < lane.ins.size(); ++i) {
+      if (lane.may_take(i) && (lane.ins[i].queue->available > 0) == has) return true;
+    }
+    return false;
+  }
+  [[nodiscard]] bool any_wants(bool has) const {
+    return std::any_of(lanes_.begin(), lanes_.end(), [&](const stream_lane& l) { return wants(l, has); });
+  }
+
+  const stream_context& c_;
+  std::vector<stream_lane>& lanes_;
+  std::size_t marked_{};  ///< stages some lane has begun to send
+};
+
+}  // namespace
+
+void run_lanes(const stream_context& c, std::vector<stream_lane>& lanes) { lane_runner(c, lanes).run(); }
+
+}  // namespace diecast::sw

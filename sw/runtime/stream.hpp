@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop behind pe_context::stream: lanes of slots that arrive and are passed on, all in one task.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "sw/runtime/pe_context.hpp"
+#include "sw/runtime/queue_driver.hpp"
+#include "sw/runtime/task_scheduler.hpp"
+
+namespace diecast::sw {
+
+/// Goes over the slots of a list of ranges; empty ranges are skipped.
+class stage_cursor {
+ public:
+  using stage = pe_context::stage;
+  /// `payload`: bytes of a full slot.
+  stage_cursor(std::vector<stage> stages, std::uint64_t payload);
+
+  [[nodiscard]] bool more() const { return index_ < stages_.size(); }
+  [[nodiscard]] std::size_t index() const { return index_; }
+  [[nodiscard]] std::uint64_t at() const { return stages_[index_].offset + done_; }
+  [[nodiscard]] pe_context::arrival how() const { return stages_[index_].how; }
+  [[nodiscard]] std::uint32_t piece() const;
+  [[nodiscard]] std::uint64_t piece_end() const { return done_ + piece(); }
+  /// All before byte `end` of stage `index` lies behind the cursor.
+  [[nodiscard]] bool has_passed(std::size_t index, std::uint64_t end) const {
+    return index < index_ || (index == index_ && end <= done_);
+  }
+  void advance();
+
+ private:
+  void skip_empty();
+
+  std::vector<stage> stages_;
+  std::uint64_t payload_;
+  std::size_t index_{};
+  std::uint64_t done_{};
+};
+
+/// A queue pair and how far it is.
+struct stream_end {
+  queue_state* queue{};
+  stage_cursor at;
+};
+
+/// One lane as it runs.
+struct stream_lane {
+  std::int32_t own{};  ///< its number
+  std::vector<pe_context::outgoing> sent;
+  std::vector<stream_end> outs, ins;
+
+  [[nodiscard]] bool more() const;
+  /// Byte `end` of a stage has arrived from all of `ins`.
+  [[nodiscard]] bool has_arrived(std::size_t stage, std::uint64_t end) const;
+  /// All of `ins` before number `index` have contributed what this one brings next.
+  [[nodiscard]] bool may_take(std::size_t index) const;
+};
+
+/// What the lanes need of the context they run in.
+struct stream_context {
+  queue_driver& driver;
+  task_scheduler& tasks;
+  std::function<void(queue_state&, const stage_cursor&)> put;   ///< sends a slot
+  std::function<void(queue_state&, const stage_cursor&)> take;  ///< stores or reduces a slot and releases it
+  std::function<void()> charge;           ///< for a slot that is sent and was not received
+  std::function<void(std::size_t)> mark;  ///< a lane begins to send this stage
+};
+
+/// Runs the lanes to their end: in turn a slot each, so that none uses up its credits in a burst while
+/// another waits.
+void run_lanes(const stream_context& c, std::vector<stream_lane>& lanes);
+
+}  // namespace diecast::sw
