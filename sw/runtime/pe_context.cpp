@@ -498,179 +498,181 @@ void pe_context::hand_round(comm::direction send_dir, comm::direction recv_dir, 
     impl_->tasks.block(
         [&] { return (wants_space && out.free > 0) || (receiving.more() && in.available > 0); });
   }
-  void pe_context::lane::pass(const stage& s) {
-    sent.push_back({s.offset, s.bytes, {{{static_cast<std::int32_t>(received.size())}}}});
-    received.push_back(s);
-  }
+}
 
-  void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_name) {
-    const auto is_empty = [](const auto& range) { return range.bytes == 0; };
-    std::vector<stream_lane> running;
-    for (const lane& l : lanes) {
-      stream_lane& to = running.emplace_back();
-      to.own = static_cast<std::int32_t>(running.size() - 1);
-      to.sent = l.sent;
-      std::vector<stage> ranges;
-      for (const outgoing& o : l.sent) ranges.push_back({o.offset, o.bytes});
-      // A queue pair over which nothing goes is not touched.
-      const bool sends = !std::all_of(ranges.begin(), ranges.end(), is_empty);
-      const bool receives = !std::all_of(l.received.begin(), l.received.end(), is_empty);
-      for (std::size_t i = 0; sends && i < l.send.size(); ++i) {
-        queue_state& q = impl_->tx(l.send[i]);
-        to.outs.push_back({&q, stage_cursor(ranges, impl_->cut(q, 0).payload)});
-      }
-      for (std::size_t i = 0; receives && i < l.recv.size(); ++i) {
-        queue_state& q = impl_->receiver(l.recv[i]);
-        to.ins.push_back({&q, stage_cursor(l.received, impl_->cut(q, 0).payload)});
-      }
+void pe_context::lane::pass(const stage& s) {
+  sent.push_back({s.offset, s.bytes, {{{static_cast<std::int32_t>(received.size())}}}});
+  received.push_back(s);
+}
+
+void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_name) {
+  const auto is_empty = [](const auto& range) { return range.bytes == 0; };
+  std::vector<stream_lane> running;
+  for (const lane& l : lanes) {
+    stream_lane& to = running.emplace_back();
+    to.own = static_cast<std::int32_t>(running.size() - 1);
+    to.sent = l.sent;
+    std::vector<stage> ranges;
+    for (const outgoing& o : l.sent) ranges.push_back({o.offset, o.bytes});
+    // A queue pair over which nothing goes is not touched.
+    const bool sends = !std::all_of(ranges.begin(), ranges.end(), is_empty);
+    const bool receives = !std::all_of(l.received.begin(), l.received.end(), is_empty);
+    for (std::size_t i = 0; sends && i < l.send.size(); ++i) {
+      queue_state& q = impl_->tx(l.send[i]);
+      to.outs.push_back({&q, stage_cursor(ranges, impl_->cut(q, 0).payload)});
     }
-    run_lanes(
-        {impl_->driver, impl_->tasks,
-         [this](queue_state& q, const stage_cursor& at) {
-           impl_->driver.ring_doorbell(q, at.at(), at.piece());
-         },
-         [this](queue_state& q, const stage_cursor& at) { impl_->take(q, at.at(), at.piece(), at.how()); },
-         [this] { impl_->charge(); },
-         [&](std::size_t index) { step(step_name, static_cast<std::uint32_t>(index)); }},
-        running);
+    for (std::size_t i = 0; receives && i < l.recv.size(); ++i) {
+      queue_state& q = impl_->receiver(l.recv[i]);
+      to.ins.push_back({&q, stage_cursor(l.received, impl_->cut(q, 0).payload)});
+    }
   }
+  run_lanes(
+      {impl_->driver, impl_->tasks,
+       [this](queue_state& q, const stage_cursor& at) {
+         impl_->driver.ring_doorbell(q, at.at(), at.piece());
+       },
+       [this](queue_state& q, const stage_cursor& at) { impl_->take(q, at.at(), at.piece(), at.how()); },
+       [this] { impl_->charge(); },
+       [&](std::size_t index) { step(step_name, static_cast<std::uint32_t>(index)); }},
+      running);
+}
 
-  void pe_context::send_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes) {
-    send_all(std::vector{dir}, offset, bytes);
+void pe_context::send_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes) {
+  send_all(std::vector{dir}, offset, bytes);
+}
+
+void pe_context::send_all(const std::vector<comm::direction>& dirs, std::uint64_t offset,
+                          std::uint64_t bytes) {
+  if (dirs.empty() || bytes == 0) return;
+  slot_cut sending = impl_->cut(impl_->tx(dirs.front()), bytes);
+  for (; sending.more(); sending.done += sending.piece()) {
+    for (const auto dir : dirs) {
+      queue_state& q = impl_->tx(dir);
+      impl_->driver.wait_space(q);
+      impl_->put(q, offset + sending.done, sending.piece());
+    }
   }
+}
 
-  void pe_context::send_all(const std::vector<comm::direction>& dirs, std::uint64_t offset,
+void pe_context::recv_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes, arrival how) {
+  if (bytes == 0) return;
+  queue_state& q = impl_->receiver(dir);
+  for (slot_cut receiving = impl_->cut(q, bytes); receiving.more(); receiving.done += receiving.piece()) {
+    impl_->driver.wait_message(q);
+    impl_->take(q, offset + receiving.done, receiving.piece(), how);
+  }
+}
+
+void pe_context::reduce_all(const std::vector<comm::direction>& dirs, std::uint64_t offset,
                             std::uint64_t bytes) {
-    if (dirs.empty() || bytes == 0) return;
-    slot_cut sending = impl_->cut(impl_->tx(dirs.front()), bytes);
-    for (; sending.more(); sending.done += sending.piece()) {
-      for (const auto dir : dirs) {
-        queue_state& q = impl_->tx(dir);
-        impl_->driver.wait_space(q);
-        impl_->put(q, offset + sending.done, sending.piece());
-      }
-    }
-  }
-
-  void pe_context::recv_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes, arrival how) {
-    if (bytes == 0) return;
-    queue_state& q = impl_->receiver(dir);
-    for (slot_cut receiving = impl_->cut(q, bytes); receiving.more(); receiving.done += receiving.piece()) {
+  if (dirs.empty() || bytes == 0) return;
+  slot_cut receiving = impl_->cut(impl_->rx(dirs.front()), bytes);
+  for (; receiving.more(); receiving.done += receiving.piece()) {
+    for (const auto dir : dirs) {
+      queue_state& q = impl_->receiver(dir);
       impl_->driver.wait_message(q);
-      impl_->take(q, offset + receiving.done, receiving.piece(), how);
+      impl_->take(q, offset + receiving.done, receiving.piece(), arrival::reduce);
     }
   }
+}
 
-  void pe_context::reduce_all(const std::vector<comm::direction>& dirs, std::uint64_t offset,
-                              std::uint64_t bytes) {
-    if (dirs.empty() || bytes == 0) return;
-    slot_cut receiving = impl_->cut(impl_->rx(dirs.front()), bytes);
-    for (; receiving.more(); receiving.done += receiving.piece()) {
-      for (const auto dir : dirs) {
-        queue_state& q = impl_->receiver(dir);
-        impl_->driver.wait_message(q);
-        impl_->take(q, offset + receiving.done, receiving.piece(), arrival::reduce);
-      }
+void pe_context::relay(const std::vector<comm::direction>& in, const std::vector<comm::direction>& out,
+                       const segment& range, arrival how) {
+  if (range.bytes == 0 || (in.empty() && out.empty())) return;
+  queue_driver& driver = impl_->driver;
+  slot_cut cut = impl_->cut(in.empty() ? impl_->tx(out.front()) : impl_->rx(in.front()), range.bytes);
+  for (; cut.more(); cut.done += cut.piece()) {
+    impl_->charge();
+    for (const auto dir : in) {
+      queue_state& q = impl_->receiver(dir);
+      driver.wait_message(q);
+      impl_->take_uncharged(q, range.at + cut.done, cut.piece(), how);
+    }
+    for (const auto dir : out) {
+      queue_state& q = impl_->tx(dir);
+      driver.wait_space(q);
+      impl_->put_uncharged(q, range.at + cut.done, cut.piece());
     }
   }
+}
 
-  void pe_context::relay(const std::vector<comm::direction>& in, const std::vector<comm::direction>& out,
-                         const segment& range, arrival how) {
-    if (range.bytes == 0 || (in.empty() && out.empty())) return;
-    queue_driver& driver = impl_->driver;
-    slot_cut cut = impl_->cut(in.empty() ? impl_->tx(out.front()) : impl_->rx(in.front()), range.bytes);
-    for (; cut.more(); cut.done += cut.piece()) {
-      impl_->charge();
-      for (const auto dir : in) {
-        queue_state& q = impl_->receiver(dir);
-        driver.wait_message(q);
-        impl_->take_uncharged(q, range.at + cut.done, cut.piece(), how);
-      }
-      for (const auto dir : out) {
-        queue_state& q = impl_->tx(dir);
-        driver.wait_space(q);
-        impl_->put_uncharged(q, range.at + cut.done, cut.piece());
-      }
-    }
+// --- local work, tasks --------------------------------------------------------------------------
+
+void pe_context::reduce(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
+  impl_->vector_reduce(destination, source, bytes);
+}
+
+void pe_context::copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
+  impl_->vector_copy(destination, source, bytes);
+}
+
+void pe_context::finish_average(std::uint64_t destination, std::uint64_t bytes) {
+  const abi::kernel_arguments& a = impl_->args;
+  if (a.op != numeric::reduction::avg || bytes == 0) return;
+  impl_->driver.wait_sources_in(destination, bytes);
+  impl_->hal.vector({abi::vector_op::divide_by, a.type, destination, destination, destination,
+                     bytes / impl_->element(), a.ranks});
+}
+
+void pe_context::widen() {
+  impl& i = *impl_;
+  i.narrow_args = i.args;
+  const abi::kernel_arguments& before = i.narrow_args;
+  const std::uint64_t wide = before.scratch;
+  const bool acc = i.options.accumulate == config::accumulation::f32_acc;
+  i.outbox_at = wide + wide_vector_bytes(before.count);
+  i.args.type = numeric::dtype::f32;
+  i.args.input = i.args.output = wide;
+  if (acc) i.wire_type = before.type;
+  // The kernel's own scratch, and staging at its end, lie behind.
+  const std::uint64_t used = wide_vector_bytes(before.count) + (acc ? outboxes * i.options.slot_bytes : 0);
+  i.args.scratch += used;
+  i.args.scratch_bytes -= used;
+  if (before.count == 0) return;
+  i.hal.vector({abi::vector_op::copy, numeric::dtype::f32, wide, before.input, before.input, before.count, 1,
+                before.type});
+}
+
+void pe_context::narrow() {
+  impl& i = *impl_;
+  const std::uint64_t wide = i.args.output;
+  i.args = i.narrow_args;
+  i.wire_type.reset();
+  if (i.args.count == 0) return;
+  i.driver.wait_sources_in(i.args.output, i.args.count * i.element());
+  i.hal.vector(
+      {abi::vector_op::copy, i.args.type, i.args.output, wide, wide, i.args.count, 1, numeric::dtype::f32});
+}
+
+std::uint64_t pe_context::message_elements(comm::direction dir) {
+  return slot_bytes(dir) / numeric::size_of(impl_->wire());
+}
+
+void pe_context::step(std::string_view name, std::uint32_t index) { impl_->hal.mark_step({name, index}); }
+
+void pe_context::run_tasks(const std::vector<std::function<void()>>& tasks) { impl_->tasks.run(tasks); }
+
+void pe_context::wait_until(const std::function<bool()>& ready) {
+  if (ready()) return;
+  if (!impl_->tasks.running()) {
+    throw firmware_trap(impl_->hal.self(), "wait_until outside run_tasks: no other task can make it true");
   }
+  impl_->tasks.block(ready);
+}
 
-  // --- local work, tasks --------------------------------------------------------------------------
-
-  void pe_context::reduce(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
-    impl_->vector_reduce(destination, source, bytes);
+void pe_context::finish() {
+  for (const auto& [dir, receives] : impl_->posted) {
+    if (receives.open.empty()) continue;
+    throw firmware_trap(impl_->hal.self(),
+                        fmt::format("the kernel ends with {} recv_async of queue pair {} open; expected a "
+                                    "wait() for each",
+                                    receives.open.size(), comm::direction_name(dir)));
   }
-
-  void pe_context::copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
-    impl_->vector_copy(destination, source, bytes);
+  if (impl_->map.empty()) return impl_->driver.finish();
+  for (const comm::direction queue_pair : impl_->map) {
+    if (queue_pair != comm::no_direction) impl_->driver.wait_sources(queue_pair);
   }
-
-  void pe_context::finish_average(std::uint64_t destination, std::uint64_t bytes) {
-    const abi::kernel_arguments& a = impl_->args;
-    if (a.op != numeric::reduction::avg || bytes == 0) return;
-    impl_->driver.wait_sources_in(destination, bytes);
-    impl_->hal.vector({abi::vector_op::divide_by, a.type, destination, destination, destination,
-                       bytes / impl_->element(), a.ranks});
-  }
-
-  void pe_context::widen() {
-    impl& i = *impl_;
-    i.narrow_args = i.args;
-    const abi::kernel_arguments& before = i.narrow_args;
-    const std::uint64_t wide = before.scratch;
-    const bool acc = i.options.accumulate == config::accumulation::f32_acc;
-    i.outbox_at = wide + wide_vector_bytes(before.count);
-    i.args.type = numeric::dtype::f32;
-    i.args.input = i.args.output = wide;
-    if (acc) i.wire_type = before.type;
-    // The kernel's own scratch, and staging at its end, lie behind.
-    const std::uint64_t used = wide_vector_bytes(before.count) + (acc ? outboxes * i.options.slot_bytes : 0);
-    i.args.scratch += used;
-    i.args.scratch_bytes -= used;
-    if (before.count == 0) return;
-    i.hal.vector({abi::vector_op::copy, numeric::dtype::f32, wide, before.input, before.input, before.count,
-                  1, before.type});
-  }
-
-  void pe_context::narrow() {
-    impl& i = *impl_;
-    const std::uint64_t wide = i.args.output;
-    i.args = i.narrow_args;
-    i.wire_type.reset();
-    if (i.args.count == 0) return;
-    i.driver.wait_sources_in(i.args.output, i.args.count * i.element());
-    i.hal.vector(
-        {abi::vector_op::copy, i.args.type, i.args.output, wide, wide, i.args.count, 1, numeric::dtype::f32});
-  }
-
-  std::uint64_t pe_context::message_elements(comm::direction dir) {
-    return slot_bytes(dir) / numeric::size_of(impl_->wire());
-  }
-
-  void pe_context::step(std::string_view name, std::uint32_t index) { impl_->hal.mark_step({name, index}); }
-
-  void pe_context::run_tasks(const std::vector<std::function<void()>>& tasks) { impl_->tasks.run(tasks); }
-
-  void pe_context::wait_until(const std::function<bool()>& ready) {
-    if (ready()) return;
-    if (!impl_->tasks.running()) {
-      throw firmware_trap(impl_->hal.self(), "wait_until outside run_tasks: no other task can make it true");
-    }
-    impl_->tasks.block(ready);
-  }
-
-  void pe_context::finish() {
-    for (const auto& [dir, receives] : impl_->posted) {
-      if (receives.open.empty()) continue;
-      throw firmware_trap(impl_->hal.self(),
-                          fmt::format("the kernel ends with {} recv_async of queue pair {} open; expected a "
-                                      "wait() for each",
-                                      receives.open.size(), comm::direction_name(dir)));
-    }
-    if (impl_->map.empty()) return impl_->driver.finish();
-    for (const comm::direction queue_pair : impl_->map) {
-      if (queue_pair != comm::no_direction) impl_->driver.wait_sources(queue_pair);
-    }
-    impl_->driver.drain();
-  }
+  impl_->driver.drain();
+}
 
 }  // namespace diecast::sw
