@@ -6,8 +6,8 @@
 #include "machine_bench.hpp"
 #include "support/test.hpp"
 
-using namespace diecast;
-using namespace diecast::test;
+// Within the namespace: boost.context brings a global abi.
+namespace diecast::test {
 using Catch::Contains;
 using comm::east;
 using comm::west;
@@ -301,3 +301,5 @@ TEST_CASE("hang: polled words pass signals on, and a cycle of them is named") {
   CHECK_THAT(o.message, Contains(fmt::format("{} polls the word at 0x8 of its TCM until it is == 1, which {}",
                                              pe0, pe2)));
 }
+
+}  // namespace diecast::test

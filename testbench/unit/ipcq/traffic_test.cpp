@@ -10,8 +10,8 @@
 #include "support/test.hpp"
 #include "sw/mock_machine/mock_machine.hpp"
 
-using namespace diecast;
-using namespace diecast::test;
+// Within the namespace: boost.context brings a global abi.
+namespace diecast::test {
 
 namespace {
 
@@ -140,3 +140,5 @@ TEST_CASE("traffic: check_credits finds a message nobody received") {
   CHECK(o.status == platforms::run_status::fault);
   CHECK_THAT(o.message, Catch::Contains("sip0.cube0.pe0 E (my_head 1, peer_tail_cache 0)"));
 }
+
+}  // namespace diecast::test
