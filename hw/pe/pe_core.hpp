@@ -42,7 +42,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   void launch_block_arrived(const abi::launch_block& block);
   [[nodiscard]] events::core_state state() const { return state_; }
   [[nodiscard]] std::uint64_t vector_busy_cycles() const { return vector_busy_cycles_; }
-  /// Elements that went through the vector unit, by type.
+  /// Elements that the vector unit computed, by type; copies are none.
   [[nodiscard]] const std::array<std::uint64_t, numeric::dtypes>& vector_elements() const {
     return vector_elements_;
   }

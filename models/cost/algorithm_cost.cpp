@@ -103,8 +103,10 @@ class algorithms {
       return std::max(mean_on_ring(one), slots * step_.slot_interval_ns(at(0), at(1), one));
     };
     double ns = step_.first_use_ns(lanes > 1 ? 2 * pair_registers : 2 * half_registers - 1) + end_ns();
-    // Two looks before the first message, one at the free slots whenever they have been used up.
-    ns += (2 + passes * steps * slots / d(c_.ipcq.n_slots)) * step_.register_ns();
+    // Two looks before the first message. Once the free slots are used up, every message needs a look at them
+    // and one at what has come.
+    const double messages = passes * steps * slots;
+    ns += (2 + 2 * std::max(0.0, messages - d(c_.ipcq.n_slots))) * step_.register_ns();
     ns += steps * step_ns(reduces ? e : copy);
     if (passes > 1) ns += steps * step_ns(copy);
     return {ns, interface_ns(passes * steps * part(d(p_)))};

@@ -24,7 +24,7 @@ struct activity {
   std::uint64_t tcm_bytes{};
   std::uint64_t sram_bytes{};
   std::uint64_t hbm_bytes{}, hbm_activates{}, hbm_refreshes{};
-  std::array<std::uint64_t, numeric::dtypes> vector_elements{};  ///< by type
+  std::array<std::uint64_t, numeric::dtypes> vector_elements{};  ///< computed, by type; copies are none
 };
 
 struct energy_part {

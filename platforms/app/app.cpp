@@ -108,18 +108,18 @@ std::vector<platforms::run_point> barrier_points(const options& o,
 
 std::vector<platforms::run_point> jobs_of(const registries& tables, const options& o,
                                           const config::machine_config& config) {
-  check_workload_flags(o);
   std::vector<std::string> algorithms = o.algorithms;
+  if (!o.workload.empty() && !algorithms.empty()) {
+    throw user_error(problem{"--algorithm", "has no meaning beside --workload", algorithms.front(),
+                             "one of the two: the program is the algorithm"});
+  }
+  check_workload_flags(o);
   const bool all = algorithms == std::vector<std::string>{"all"};
   if (o.workload.empty()) {
     const auto known = platforms::algorithms_of(tables, o.collective);
     if (algorithms.empty()) algorithms = {o.collective == "barrier" ? "auto" : known.front()};
     if (all) algorithms = platforms::algorithms_of(tables, o.collective, o.ranks);
   } else {
-    if (!algorithms.empty()) {
-      throw user_error(problem{"--algorithm", "has no meaning beside --workload", algorithms.front(),
-                               "one of the two: the program is the algorithm"});
-    }
     algorithms = {""};
   }
   if (config.comm.deterministic_reduction && o.workload.empty() && o.collective == "all_reduce") {

@@ -56,10 +56,30 @@ void refused(const observation& o, std::vector<finding>& found) {
   found.push_back(std::move(f));
 }
 
+/// SIP and PE of "sip1.cube0.pe3" or "pod.sip1.cube_0_0.pe3", by which a complaint and a flight name a
+/// sender; the cube is numbered in one and has coordinates in the other.
+std::pair<std::string, std::string> sip_and_pe(const std::string& name) {
+  static const std::regex parts(R"(sip(\d+)\..*pe(\d+))");
+  std::smatch m;
+  return std::regex_search(name, m, parts) ? std::pair{m.str(1), m.str(2)}
+                                           : std::pair<std::string, std::string>{};
+}
+
+/// Whether message `sequence` of the sender and to the receiver that the complaint names is under way.
 bool is_in_flight(const observation& o, std::uint64_t sequence) {
   if (!o.flight.is_object() || !o.flight.contains("in_flight")) return false;
+  constexpr unsigned offset_bits = 36;  // of a physical address; above are SIP, cube, region and unit
+  const auto receiver = [](const std::string& address) {
+    return std::strtoull(address.c_str(), nullptr, 16) >> offset_bits;
+  };
+  const std::string complaint = o.complaint();
+  const auto token = matched(complaint, R"(token for (0x[0-9a-f]+),.*sent by (\S+))");
+  if (!token) return false;
   for (const json& f : o.flight["in_flight"]) {
-    if (f.value("kind", "") == "message" && f.value("sequence", std::uint64_t{}) == sequence) return true;
+    if (f.value("kind", "") == "message" && f.value("sequence", std::uint64_t{}) == sequence &&
+        receiver(f.value("address_pa", "")) == receiver(token->str(1)) &&
+        sip_and_pe(f.value("from", "")) == sip_and_pe(token->str(2)))
+      return true;
   }
   return false;
 }
@@ -82,6 +102,8 @@ void wrong_sequence(const observation& o, const std::smatch& m, std::vector<find
   }
 }
 
+const std::string overtaken_credit = "a credit came after a later one: ";
+
 void faulted(const observation& o, std::vector<finding>& found) {
   const std::string complaint = o.complaint();
   const std::string where = instance_of(complaint);
@@ -94,7 +116,7 @@ void faulted(const observation& o, std::vector<finding>& found) {
   } else if (const auto s = matched(complaint, R"(token for .* sequence (\d+),.*expected sequence (\d+))")) {
     wrong_sequence(o, *s, found);
   } else if (matched(complaint, "credit for ")) {
-    found.push_back(make("reorder", where, complaint));
+    found.push_back(make("late_credit", where, overtaken_credit + complaint));
   } else if (matched(complaint, "whose first packet has not come")) {
     found.push_back(make("drop", where, "a packet of a message is lost or late: " + complaint));
   } else if (matched(complaint, R"(\d+ bytes at offset \d+ of a message of)")) {
@@ -311,7 +333,7 @@ void merge(std::vector<finding>& findings, std::vector<finding> more) {
       findings.push_back(std::move(f));
       continue;
     }
-    same->hidden = same->hidden && f.hidden;
+    // Hidden is what the job as given, the first to be observed, does not show.
     if (same->workaround.empty()) same->workaround = f.workaround;
     constexpr std::size_t enough = 4;
     for (std::string& text : f.evidence) {
@@ -322,6 +344,14 @@ void merge(std::vector<finding>& findings, std::vector<finding> more) {
 
 void settle(std::vector<finding>& findings) {
   place_missing(findings);
+  // A credit that another overtook counts as skipped until it comes.
+  const auto overtaken = [](const finding& f) {
+    return std::any_of(f.evidence.begin(), f.evidence.end(), [](const std::string& text) {
+      return text.find(overtaken_credit) != std::string::npos;
+    });
+  };
+  if (std::any_of(findings.begin(), findings.end(), overtaken))
+    absorb(findings, "late_credit", "lost_credit");
   // A packet that came late looks lost to the receiver of its message until it is seen under way, and one
   // that came twice leaves a message half received.
   for (const char* cause : {"reorder", "duplicate"}) {

@@ -259,23 +259,23 @@ void pe_context::impl::widen_slot(const queue_state& q, std::uint64_t offset, st
 
 void pe_context::impl::put(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep) {
   charge();
-  calls.call(entry_point::send);
   put_uncharged(q, offset, bytes, keep);
 }
 
 void pe_context::impl::put_uncharged(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep) {
+  calls.call(entry_point::send);
   if (wire() != args.type) return put_rounded(q, offset, bytes, keep);
   driver.ring_doorbell(q, offset, bytes);
 }
 
 void pe_context::impl::take(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how) {
   charge();
-  calls.call(entry_point::receive);
   take_uncharged(q, offset, bytes, how);
 }
 
 void pe_context::impl::take_uncharged(queue_state& q, std::uint64_t offset, std::uint32_t bytes,
                                       arrival how) {
+  calls.call(entry_point::receive);
   if (q.oldest_known && q.oldest_bytes != on_wire(bytes)) {
     throw firmware_trap(hal.self(),
                         fmt::format("message of {} bytes on queue pair {}; the kernel expected {}",
@@ -461,7 +461,7 @@ void pe_context::hand_round(comm::direction send_dir, comm::direction recv_dir, 
   trip_end sending{segments, 0, trip.count - 1, impl_->cut(out, segments.at(0).bytes)};
   trip.begins(0);
   const auto send_one = [&] {
-    impl_->put_uncharged(out, sending.offset(), sending.cut.piece());
+    impl_->put_uncharged(out, impl_->exchange_source(sending.offset()), sending.cut.piece());
     sending.cut.done += sending.cut.piece();
     const std::uint32_t before = sending.at;
     sending.advance();
@@ -529,7 +529,7 @@ void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_na
   run_lanes(
       {impl_->driver, impl_->tasks,
        [this](queue_state& q, const stage_cursor& at) {
-         impl_->driver.ring_doorbell(q, at.at(), at.piece());
+         impl_->put_uncharged(q, impl_->exchange_source(at.at()), at.piece());
        },
        [this](queue_state& q, const stage_cursor& at) { impl_->take(q, at.at(), at.piece(), at.how()); },
        [this] { impl_->charge(); },

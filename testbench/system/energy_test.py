@@ -37,7 +37,7 @@ class Energy(harness.Case):
 
     def test_vector_work_is_that_of_the_algorithm(self):
         row = self.one(*JOB, "--set", "energy.vector_f16_pj=1")
-        # reduce-scatter: every rank adds (n - 1) / n of its vector
+        # Reduce-scatter: every rank adds (n - 1) / n of its vector; the all-gather only copies.
         n, elements = row["ranks"], row["bytes"] // 2
         self.assertAlmostEqual(row["energy"]["vector_pj"], (n - 1) * elements, places=3)
 

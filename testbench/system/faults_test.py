@@ -148,9 +148,13 @@ class Checksums(harness.Case):
         self.assertEqual(plain["stats"]["checksum_bytes"], 0)
 
     def test_the_default_engine_costs_at_most_a_hundredth(self):
-        small = ["--config", CONFIGS / "small_pod.json"]
-        plain = self.one(*small)["time_ns"]
-        self.assertLessEqual(self.one(*small, *sets("comm.checksum=crc32c"))["time_ns"], 1.01 * plain)
+        # At single sizes slots meet differently and a run moves by more, either way and whatever the rate.
+        for algorithm in ("ring_1d", "intercube"):
+            for size in ("4KiB", "16KiB", "64KiB", "256KiB"):
+                job = ["--config", CONFIGS / "small_pod.json", "--ranks", "cube", "--algorithm", algorithm,
+                       "--bytes", size]
+                plain = self.one(*job)["time_ns"]
+                self.assertLessEqual(self.one(*job, *sets("comm.checksum=crc32c"))["time_ns"], 1.01 * plain)
 
     def test_profile_stands_below_what_is_written(self):
         def comm(*words):

@@ -71,9 +71,10 @@ TEST_CASE("config tables: a value set by path is the value read by path, and not
         case field_type::real_or_auto: value = f.real_most; break;
         case field_type::choice: value = f.choices.back(); break;
         case field_type::text:
-          value = std::string(f.key == "build_order"   ? "shuffle:7"
-                              : f.key == "address_map" ? "row,bank,bank_group,sid,column,pc"
-                                                       : "pod.sip0.*");
+          value = std::string(f.key == "build_order"    ? "shuffle:7"
+                              : f.key == "start_delays" ? "pod.sip0.*=5"
+                              : f.key == "address_map"  ? "row,bank,bank_group,sid,column,pc"
+                                                        : "pod.sip0.*");
           break;
         case field_type::links: value = std::vector<pod_link>{{0, 1}}; break;
       }

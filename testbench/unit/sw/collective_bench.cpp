@@ -116,7 +116,10 @@ std::string unrest(const sw::mock_machine& machine, const machine_shape& shape) 
                         q.sends == q.sources_read && q.armed == 0;
       if (!idle) return pe_path(shape, shape.pe_at(i)) + " is not at rest\n" + engine.dump();
     }
-    if (engine.event_pending()) return pe_path(shape, shape.pe_at(i)) + " has an event nobody looked at";
+    // An armed tag-matching unit may tell of a completion that firmware has popped without being told.
+    const bool told_late = engine.oldest_event().kind == abi::event_kind::tag_match;
+    if (engine.event_pending() && !told_late)
+      return pe_path(shape, shape.pe_at(i)) + " has an event nobody looked at";
   }
   return {};
 }
