@@ -102,8 +102,6 @@ void wrong_sequence(const observation& o, const std::smatch& m, std::vector<find
   }
 }
 
-const std::string overtaken_credit = "a credit came after a later one: ";
-
 void faulted(const observation& o, std::vector<finding>& found) {
   const std::string complaint = o.complaint();
   const std::string where = instance_of(complaint);
@@ -116,7 +114,7 @@ void faulted(const observation& o, std::vector<finding>& found) {
   } else if (const auto s = matched(complaint, R"(token for .* sequence (\d+),.*expected sequence (\d+))")) {
     wrong_sequence(o, *s, found);
   } else if (matched(complaint, "credit for ")) {
-    found.push_back(make("late_credit", where, overtaken_credit + complaint));
+    found.push_back(make("overtaken_credit", where, "a credit came after a later one: " + complaint));
   } else if (matched(complaint, "whose first packet has not come")) {
     found.push_back(make("drop", where, "a packet of a message is lost or late: " + complaint));
   } else if (matched(complaint, R"(\d+ bytes at offset \d+ of a message of)")) {
@@ -344,14 +342,12 @@ void merge(std::vector<finding>& findings, std::vector<finding> more) {
 
 void settle(std::vector<finding>& findings) {
   place_missing(findings);
-  // A credit that another overtook counts as skipped until it comes.
-  const auto overtaken = [](const finding& f) {
-    return std::any_of(f.evidence.begin(), f.evidence.end(), [](const std::string& text) {
-      return text.find(overtaken_credit) != std::string::npos;
-    });
-  };
-  if (std::any_of(findings.begin(), findings.end(), overtaken))
-    absorb(findings, "late_credit", "lost_credit");
+  // A credit that another overtook counts as skipped until it comes. Counters name its place best.
+  absorb(findings, "overtaken_credit", "lost_credit");
+  if (names(findings, "late_credit")) absorb(findings, "late_credit", "overtaken_credit");
+  for (finding& f : findings) {
+    if (f.kind == "overtaken_credit") f.kind = "late_credit";
+  }
   // A packet that came late looks lost to the receiver of its message until it is seen under way, and one
   // that came twice leaves a message half received.
   for (const char* cause : {"reorder", "duplicate"}) {

@@ -40,6 +40,7 @@ field_value any_value(const field& f) {
     case field_type::choice: return f.choices.at(below(f.choices.size()));
     case field_type::text:
       if (f.key == "build_order") return fmt::format("shuffle:{}", below(1000));
+      if (f.key == "errata") return std::string("none");
       if (f.key == "start_delays") return fmt::format("*.pe?[0-9]={}", below(1000));
       return "*.pe?[0-9]";
     case field_type::links: return std::vector<pod_link>{{0, static_cast<std::uint32_t>(below(4))}};

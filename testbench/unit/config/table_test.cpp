@@ -73,6 +73,7 @@ TEST_CASE("config tables: a value set by path is the value read by path, and not
         case field_type::text:
           value = std::string(f.key == "build_order"    ? "shuffle:7"
                               : f.key == "start_delays" ? "pod.sip0.*=5"
+                              : f.key == "errata"       ? "none"
                               : f.key == "address_map"  ? "row,bank,bank_group,sid,column,pc"
                                                         : "pod.sip0.*");
           break;
