@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <map>
+#include <string_view>
 
 namespace diecast::diagnose {
 namespace {
@@ -93,8 +94,9 @@ std::string to_text(const case_file& file, const laboratory& lab) {
   }
   if (!file.answers.empty()) text += "\nQuestions:\n";
   for (const auto& [question, answer] : file.answers) {
-    text += fmt::format("  {}: {}\n", question,
-                        answer.size() > most_letters ? answer.substr(0, most_letters) + " ..." : answer);
+    const bool cut = answer.size() > most_letters;
+    text += fmt::format("  {}: {}{}\n", question, std::string_view(answer).substr(0, most_letters),
+                        cut ? " ..." : "");
   }
   text += "\nExperiments:\n";
   for (const observation& o : file.observations) {

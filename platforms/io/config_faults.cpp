@@ -133,9 +133,10 @@ std::string faults_markdown() {
   const fault_setting standard;
   for (const fault_key& k : config::fault_keys()) {
     if (k.row.key == "kind") continue;
-    std::string expected = config::expectation(k.row);
-    for (std::size_t bar = expected.find('|'); bar != std::string::npos; bar = expected.find('|', bar + 2)) {
-      expected.insert(bar, "\\");
+    std::string expected;
+    for (const char letter : config::expectation(k.row)) {
+      if (letter == '|') expected += '\\';
+      expected += letter;
     }
     page += fmt::format("| `{}` | {} | {} | {} | {} |\n", k.row.key, k.row.unit, expected,
                         config::to_text(k.get(standard)), k.row.description);
