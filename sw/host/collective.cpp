@@ -94,8 +94,7 @@ void check_launch(const kernel_entry& kernel, const argument_context& launch) {
                         fmt::format("0 to {}", ranks - 1)});
   }
   const bool narrow = widens(launch.config.ccl.accumulate, launch.type) && what && comm::reduces(*what);
-  if (narrow &&
-      (*what != comm::collective::all_reduce || kernel.name == "msccl" || kernel.image != nullptr)) {
+  if (narrow && (*what != comm::collective::all_reduce || kernel.element_sums)) {
     problems.push_back(
         {"ccl.accumulation",
          fmt::format("{} {} sums in its element type only", kernel.collective, kernel.name),

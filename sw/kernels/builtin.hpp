@@ -29,6 +29,7 @@ namespace diecast::sw {
 [[nodiscard]] kernel_entry reduce_scatter_ring_entry();
 [[nodiscard]] kernel_entry reduce_scatter_halving_entry();
 [[nodiscard]] kernel_entry reduce_scatter_pairwise_entry();
+[[nodiscard]] kernel_entry all_reduce_two_level_entry();
 [[nodiscard]] kernel_entry reduce_scatter_two_level_entry();
 [[nodiscard]] kernel_entry all_gather_ring_entry();
 [[nodiscard]] kernel_entry all_gather_bruck_entry();

@@ -28,6 +28,7 @@ kernel_table builtin_kernels() {
           swing_entry(),
           direct_one_shot_entry(),
           direct_two_shot_entry(),
+          all_reduce_two_level_entry(),
           reduce_scatter_ring_entry(),
           reduce_scatter_halving_entry(),
           reduce_scatter_pairwise_entry(),

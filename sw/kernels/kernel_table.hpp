@@ -53,6 +53,7 @@ struct kernel_entry {
   /// Words the host writes to the start of a member's scratch before the first launch (host's load_images):
   /// what does not fit `extra`. scratch_bytes counts them. May be null.
   std::function<std::vector<std::uint64_t>(const argument_context&, std::uint32_t rank)> image{};
+  bool element_sums{};  ///< knows no other accumulation than ccl.accumulation = elem
 };
 
 /// What a kernel's collective and a launch make together. Throws std::logic_error when the kernel names no

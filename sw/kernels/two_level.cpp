@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-gather, reduce-scatter and all-to-all on the grid of comm::sip_rows: rows are SIPs, columns the
-// places within a SIP. Few queue pairs lead to other SIPs, but all members use theirs at once, so that a
-// long way with few credits does not hold up the rings within the SIPs.
+// All-gather, reduce-scatter, both as an all-reduce, and all-to-all on the grid of comm::sip_rows: rows are
+// SIPs, columns the places within a SIP. Few queue pairs lead to other SIPs, but all members use theirs at
+// once, so that a long way with few credits does not hold up the rings within the SIPs.
 //
 //   all_gather      column rings spread a rank's block over the SIPs while the row ring takes round the
 //                   blocks of its own SIP, then those of the other SIPs as they come
@@ -151,6 +151,15 @@ void run_reduce_scatter(pe_context& pe) {
   pe.finish_average(pe.args().output, v.block(pe.args().rank).bytes);
 }
 
+/// Every block is summed along one path and then copied: all ranks end with the same bits.
+void run_all_reduce(pe_context& pe) {
+  const block_vector v = reduced_in_output(pe);
+  pe.stream(ring_blocks(pe, v).reduce_scatter(), "reduce_scatter");
+  const tcm_range own = v.block(pe.args().rank);
+  pe.finish_average(own.at, own.bytes);
+  pe.stream(ring_blocks(pe, v).all_gather(), "all_gather");
+}
+
 // --- all-to-all ----------------------------------------------------------------------------------
 
 class grid_all_to_all {
@@ -264,6 +273,19 @@ void fill(const argument_context& c, std::uint32_t, abi::kernel_arguments& a) {
 }
 
 }  // namespace
+
+kernel_entry all_reduce_two_level_entry() {
+  return {"two_level",
+          "all_reduce",
+          "reduce-scatter and all-gather on rings within the SIPs and between them",
+          "two_level_rings",
+          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          run_all_reduce,
+          gather_scratch,
+          fill,
+          image,
+          true};
+}
 
 kernel_entry all_gather_two_level_entry() {
   return {"two_level",

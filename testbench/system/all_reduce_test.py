@@ -10,7 +10,8 @@ PARTNERS = ("recursive_doubling", "rabenseifner", "swing")
 DIRECT = ("direct_one_shot", "direct_two_shot")
 GRIDS = ("mesh_2d", "torus_2d")
 LEVELS = ("hierarchical_3level", "hierarchical_pipelined")
-ALL = (*TREES, *PARTNERS, *DIRECT, *GRIDS, *LEVELS, "intercube_pipelined")
+RINGS = ("two_level",)
+ALL = (*TREES, *PARTNERS, *DIRECT, *GRIDS, *LEVELS, *RINGS, "intercube_pipelined")
 WIDE = harness.sets("ipcq.queue_pairs=32")
 
 
@@ -25,7 +26,7 @@ class Matrix(harness.Case):
     def test_any_number_of_ranks(self):
         for pes in (1, 2, 3, 5, 7, 16):
             rows = self.algorithms(*shape(1, 1, 1, pes), "--ranks", "pe", "--bytes", "2052", "--dtype", "f32")
-            for name in (*TREES, *PARTNERS, *DIRECT, *GRIDS, *LEVELS):
+            for name in (*TREES, *PARTNERS, *DIRECT, *GRIDS, *LEVELS, *RINGS):
                 self.assertEqual(rows[name]["ranks"], pes, name)
 
     def test_grids_of_cubes(self):
@@ -50,7 +51,7 @@ class Matrix(harness.Case):
             for kind in ("tcm", "sram"):
                 rows = self.algorithms("--bytes", "3000", "--dtype", "bf16", "--op", "avg",
                                        *harness.sets(f"ccl.accumulation={mode}", f"ipcq.buffer_kind={kind}"))
-                self.assertEqual(set(rows), set(plain))
+                self.assertEqual(set(rows), set(plain) - set(RINGS))  # which sum in their element type only
                 for name, row in rows.items():
                     self.assertGreater(row["time_ns"], plain[name]["time_ns"], name)
         done = self.run_pod(*harness.SMALL, "--collective", "reduce", "--bytes", "1KiB",

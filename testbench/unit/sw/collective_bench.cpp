@@ -45,6 +45,9 @@ std::string run_once(const matrix_row& row, sw::mock_machine& machine, const sw:
     data.fill(rank, contributions.back());
     machine.write_tcm(members[rank], arguments[rank].input, contributions.back());
   }
+  for (std::uint32_t sip = 0; sip < row.shape.sips; ++sip) {
+    sw::load_images(machine.host(sip_id{sip}), kernel, launch, arguments);
+  }
   const sw::mock_outcome outcome = machine.run(kernel, launch.members, arguments);
   if (!outcome.finished) return outcome.deadlock;
 
