@@ -20,14 +20,19 @@ bool in_place(comm::collective what, const argument_context& launch) {
   return launch.in_place && what != comm::collective::all_to_all && what != comm::collective::send_recv;
 }
 
-/// With sums in f32 a kernel works in place on an f32 vector in front of its own scratch.
+/// With sums in f32 a kernel works in place on an f32 vector in front of its own scratch; 0 otherwise.
+std::uint64_t wide_part(const kernel_entry& kernel, const argument_context& launch) {
+  if (!accumulates_wide(kernel, launch.config.ccl.accumulate, launch.type)) return 0;
+  return wide_bytes(launch.config, launch.count, launch.type);
+}
+
 std::uint64_t scratch_of(const kernel_entry& kernel, const argument_context& launch) {
   if (!accumulates_wide(kernel, launch.config.ccl.accumulate, launch.type))
     return kernel.scratch_bytes(launch);
   argument_context wide = launch;
   wide.type = numeric::dtype::f32;
   wide.in_place = true;
-  return wide_bytes(launch.config, launch.count, launch.type) + kernel.scratch_bytes(wide);
+  return wide_part(kernel, launch) + kernel.scratch_bytes(wide);
 }
 
 std::string names_of(const std::vector<comm::rank_set>& sets) {
@@ -152,7 +157,7 @@ void load_images(abi::host_hal& host, const kernel_entry& kernel, const argument
     const pe_coord pe = launch.members.members[rank];
     if (pe.sip != host.self()) continue;
     const std::vector<std::uint64_t> words = kernel.image(launch, rank);
-    write_tcm(host, pe, arguments[rank].scratch, std::as_bytes(std::span(words)));
+    write_tcm(host, pe, arguments[rank].scratch + wide_part(kernel, launch), std::as_bytes(std::span(words)));
   }
 }
 

@@ -283,8 +283,7 @@ kernel_entry all_reduce_two_level_entry() {
           run_all_reduce,
           gather_scratch,
           fill,
-          image,
-          true};
+          image};
 }
 
 kernel_entry all_gather_two_level_entry() {

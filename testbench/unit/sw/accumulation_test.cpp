@@ -44,7 +44,7 @@ outcome run(const test::matrix_row& row) {
     arguments.push_back(make_arguments(kernel, launch, rank));
     machine.write_tcm(members.members[rank], arguments.back().input, vector);
   }
-  CHECK(machine.run(kernel, members, arguments).deadlock == "");
+  CHECK(test::run_with_images(machine, kernel, launch, arguments).deadlock == "");
   for (std::uint32_t rank = 0; rank < members.members.size(); ++rank) {
     machine.read_tcm(members.members[rank], arguments[rank].output, vector);
     o.results.push_back(vector);

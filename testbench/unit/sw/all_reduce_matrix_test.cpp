@@ -55,8 +55,6 @@ class matrix {
           row.count = 157;
           for (const auto mode :
                {config::accumulation::elem, config::accumulation::f32_acc, config::accumulation::f32_wire}) {
-            if (mode != config::accumulation::elem && test::kernel_named(row.algorithm).element_sums)
-              continue;
             row.accumulate = mode;
             row.data = random::data_pattern::random;
             check(row);
@@ -90,8 +88,7 @@ class matrix {
     row.chunks = cuts[number_ / 2 % cuts.size()];
     constexpr std::array modes{config::accumulation::elem, config::accumulation::f32_acc,
                                config::accumulation::f32_wire};
-    row.accumulate = test::kernel_named(row.algorithm).element_sums ? config::accumulation::elem
-                                                                    : modes[number_ / 4 % modes.size()];
+    row.accumulate = modes[number_ / 4 % modes.size()];
     constexpr std::array kinds{config::buffer_kind::tcm, config::buffer_kind::tcm, config::buffer_kind::sram,
                                config::buffer_kind::tcm, config::buffer_kind::hbm};
     row.rings = kinds[number_ / 5 % kinds.size()];

@@ -32,7 +32,7 @@ std::vector<bytes> results_of(test::matrix_row row) {
     arguments.push_back(make_arguments(kernel, launch, rank));
     machine.write_tcm(members.members[rank], arguments.back().input, std::as_bytes(std::span{values}));
   }
-  CHECK(machine.run(kernel, members, arguments).deadlock == "");
+  CHECK(test::run_with_images(machine, kernel, launch, arguments).deadlock == "");
   std::vector<bytes> results(members.members.size(), bytes(row.count * 4));
   for (std::size_t rank = 0; rank < results.size(); ++rank) {
     machine.read_tcm(members.members[rank], arguments[rank].output, results[rank]);

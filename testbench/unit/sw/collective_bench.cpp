@@ -45,10 +45,7 @@ std::string run_once(const matrix_row& row, sw::mock_machine& machine, const sw:
     data.fill(rank, contributions.back());
     machine.write_tcm(members[rank], arguments[rank].input, contributions.back());
   }
-  for (std::uint32_t sip = 0; sip < row.shape.sips; ++sip) {
-    sw::load_images(machine.host(sip_id{sip}), kernel, launch, arguments);
-  }
-  const sw::mock_outcome outcome = machine.run(kernel, launch.members, arguments);
+  const sw::mock_outcome outcome = run_with_images(machine, kernel, launch, arguments);
   if (!outcome.finished) return outcome.deadlock;
 
   bytes expected(size);
@@ -109,6 +106,15 @@ comm::install_plan plan_for(const std::string& pattern, const config::machine_co
                               comm::options_from(config, reserved_bytes));
   }
   throw std::invalid_argument("no pattern " + pattern);
+}
+
+sw::mock_outcome run_with_images(sw::mock_machine& machine, const sw::kernel_entry& kernel,
+                                 const sw::argument_context& launch,
+                                 std::span<const abi::kernel_arguments> arguments) {
+  for (std::uint32_t sip = 0; sip < launch.shape.sips; ++sip) {
+    sw::load_images(machine.host(sip_id{sip}), kernel, launch, arguments);
+  }
+  return machine.run(kernel, launch.members, arguments);
 }
 
 std::string unrest(const sw::mock_machine& machine, const machine_shape& shape) {

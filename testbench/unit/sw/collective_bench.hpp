@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "models/comm/patterns.hpp"
@@ -46,6 +47,11 @@ struct matrix_row {
 /// Runs the row and verifies every rank's result, that inputs survive when not in place, and that no
 /// message, credit or request is left in any engine. Returns what is wrong; empty when all is right.
 [[nodiscard]] std::string run_row(const matrix_row& row);
+
+/// Loads the kernel's images, where it has any, and runs it on every member.
+[[nodiscard]] sw::mock_outcome run_with_images(sw::mock_machine& machine, const sw::kernel_entry& kernel,
+                                               const sw::argument_context& launch,
+                                               std::span<const abi::kernel_arguments> arguments);
 
 /// What is not at rest in the machine's engines; empty when nothing.
 [[nodiscard]] std::string unrest(const sw::mock_machine& machine, const machine_shape& shape);

@@ -72,10 +72,7 @@ std::string run_launch(const move_row& row, sw::mock_machine& machine, const sw:
     machine.write_tcm(pe, a.output, std::vector<std::byte>(check.output_bytes(rank), std::byte{0xa5}));
     machine.write_tcm(pe, a.input, check.input(rank));
   }
-  for (std::uint32_t s = 0; s < row.shape.sips; ++s) {
-    load_images(machine.host(sip_id{s}), kernel, launch, arguments);
-  }
-  const sw::mock_outcome outcome = machine.run(kernel, launch.members, arguments);
+  const sw::mock_outcome outcome = run_with_images(machine, kernel, launch, arguments);
   return outcome.finished ? verify(row, machine, launch.members, check, arguments) : outcome.deadlock;
 }
 
