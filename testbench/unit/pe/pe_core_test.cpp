@@ -215,20 +215,20 @@ struct heard : events::observer {
   }
 };
 
-/// Runs firmware on PE 0 alone; what was heard of it.
-heard listen(const std::function<void(abi::hal&)>& body, const config::machine_config& c = one_cube(1)) {
-  heard all;
+/// Runs firmware on PE 0 alone and hears of it.
+void listen(heard& all, const std::function<void(abi::hal&)>& body,
+            const config::machine_config& c = one_cube(1)) {
   pe_bench b({[&](abi::hal& hal, const abi::launch_block&) { body(hal); }}, c);
   b.fabric.hub.attach(all, events::work);
   b.run();
   CHECK(text_of(b.faults).empty());
-  return all;
 }
 
 TEST_CASE("core: a wait with an alarm is told like one without, from where it began") {
   for (const bool alarm : {false, true}) {
     double began = 0, ended = 0;
-    const heard all = listen([&](abi::hal& hal) {
+    heard all;
+    listen(all, [&](abi::hal& hal) {
       start_copy(hal);
       hal.write_register(abi::dma_arm, 1);
       hal.compute(3);  // owed: waited for before the wait begins
@@ -244,7 +244,8 @@ TEST_CASE("core: a wait with an alarm is told like one without, from where it be
 }
 
 TEST_CASE("core: an alarm without an event is no wait that an event ended") {
-  const heard all = listen([](abi::hal& hal) {
+  heard all;
+  listen(all, [](abi::hal& hal) {
     hal.wait_for_event_until(nanoseconds(300));
     CHECK(waited_ns() == 300.5);
   });
@@ -258,7 +259,9 @@ TEST_CASE("core: the pause of a slow core is told as long as it lasts") {
   slow.where = "*";
   slow.factor = 4;
   c.faults = {slow};
-  const heard all = listen(
+  heard all;
+  listen(
+      all,
       [](abi::hal& hal) {
         hal.pause(100);
         (void)hal.read_register(abi::core_errata);
