@@ -11,9 +11,6 @@
 namespace diecast::hw {
 namespace {
 
-/// Of every leg, dateline set and lane.
-std::uint32_t vcs_of_class(const fabric::topology& t) { return t.vcs() / t.classes(); }
-
 link_parameters parameters(const fabric::topology& t, const config::machine_config& c, const char* block,
                            const timing::link_timing& timing, std::uint32_t buffer) {
   std::vector<problem> problems;
@@ -78,7 +75,7 @@ link_sender::link_sender(const fabric::topology& topology, const link_parameters
       owner_(o),
       buffer_(p.link_buffer),
       sideband_begin_(std::uint32_t{topology.vc(abi::traffic_class::sideband, 0)} * p.lanes),
-      sideband_end_(sideband_begin_ + vcs_of_class(topology) * p.lanes),
+      sideband_end_(sideband_begin_ + topology.vcs_of_class() * p.lanes),
       queues_(topology.vcs() * p.lanes),
       credits_(p.link_buffer),
       line_(p.line, random::stream(p.seed, p.path, "bit errors")),
@@ -112,7 +109,8 @@ link_sender::class_times link_sender::free_classes(sim_time now) const {
   class_times free;
   for (unsigned c = 0; c < abi::traffic_classes; ++c) {
     const auto first = topology_.vc(static_cast<abi::traffic_class>(c), 0) * lanes_;
-    const bool waiting = queues_.next_filled(first, first + vcs_of_class(topology_) * lanes_) != queues_.none;
+    const bool waiting =
+        queues_.next_filled(first, first + topology_.vcs_of_class() * lanes_) != queues_.none;
     free[c] = waiting ? line_.earliest(c, now) : sim_time::never();
   }
   return free;

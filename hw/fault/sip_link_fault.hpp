@@ -2,6 +2,7 @@
 // The interposer of a link between SIPs: the same faults on plain-value messages.
 #pragma once
 
+#include <string>
 #include <systemc>
 #include <vector>
 
@@ -22,6 +23,15 @@ class sip_link_fault : public sc_core::sc_module, private sip_link_if {
   sc_core::sc_port<sip_link_if> out{"out"};  ///< the receiver
   /// The interposer of the way back; before the simulation starts.
   void pair_with(sip_link_fault& back) { back_ = &back; }
+  /// Name of the link this way.
+  [[nodiscard]] const std::string& link() const { return link_; }
+  /// Calls visit(const sip_message&) for every packet that has come and not left. They are in no pool.
+  template <class Visit>
+  void visit(Visit visit) const {
+    for (const sip_message& m : held_) visit(m);
+    for (const sip_message& m : copies_) visit(m);
+    late_.visit(visit);
+  }
 
  private:
   SC_HAS_PROCESS(sip_link_fault);
@@ -30,6 +40,7 @@ class sip_link_fault : public sc_core::sc_module, private sip_link_if {
   /// Credits for packets of this way, on their way back. Returns what the sender gets of them.
   [[nodiscard]] std::uint32_t room(const sip_message& credit);
 
+  const std::string link_;
   protocol::link_faults faults_;
   const sim_time cycle_;
   timed_queue<sip_message> late_{"late"};

@@ -4,6 +4,17 @@
 #include <algorithm>
 
 namespace diecast::hw {
+namespace {
+
+/// Of one instant, packets written are taken first, in the order of their SIPs; then those that have been
+/// read.
+enum class work_kind : unsigned { written, read };
+constexpr unsigned sip_shift = 40;  // above the number of a packet
+std::uint64_t key_of(work_kind kind, std::uint64_t sip, std::uint64_t sequence) {
+  return work_key(static_cast<unsigned>(kind), sip << sip_shift | sequence);
+}
+
+}  // namespace
 
 staging_engine::staging_engine(sc_core::sc_module_name name, const config::machine_config& config, sip_id sip,
                                packet_pool& pool, std::function<void(packet_ptr)> send)
@@ -29,19 +40,17 @@ sim_time staging_engine::transfer_time(std::uint32_t flits) const {
 void staging_engine::stage(const packet& p, sip_id to) {
   sip_message m;
   m.flits = p.flits;
-  m.created = p.created;
   m.header = p.header;
   m.data = p.data;
-  m.header.transaction = sip_.value;  // packets of one instant are taken in the order of their SIPs
+  m.header.transaction = sip_.value;  // for the order of an instant
   write_free_ = std::max(write_free_, now()) + transfer_time(p.flits);
   m.head = m.tail = write_free_ + latency_;
-  bytes_ += p.header.payload_bytes;
   if (as_bytes_) m = decode_sip_message(encode(m));
   out[static_cast<int>(to.value)]->deliver(m);
 }
 
 void staging_engine::deliver(const sip_message& m) {
-  steps_.put(m.tail, work_key(static_cast<unsigned>(m.header.transaction), arrivals_++), {false, m});
+  steps_.put(m.tail, key_of(work_kind::written, m.header.transaction, arrivals_++), {false, m});
 }
 
 void staging_engine::act() {
@@ -50,8 +59,7 @@ void staging_engine::act() {
     if (!due.read) {
       read_free_ = std::max(read_free_, now()) + transfer_time(due.m.flits);
       const sim_time at = std::max(clock_.edge_at_or_after(read_free_), now() + clock_.cycles(1));
-      constexpr unsigned after_arrivals = 255;
-      steps_.put(at, work_key(after_arrivals, reads_++), {true, std::move(due.m)});
+      steps_.put(at, key_of(work_kind::read, 0, reads_++), {true, std::move(due.m)});
       continue;
     }
     packet_ptr p = pool_.make();

@@ -26,7 +26,6 @@ class staging_engine : public sc_core::sc_module, private sip_link_if {
 
   /// Takes a packet whose target is a PE of SIP `to`.
   void stage(const packet& p, sip_id to);
-  [[nodiscard]] std::uint64_t bytes_staged() const { return bytes_; }
 
  private:
   SC_HAS_PROCESS(staging_engine);
@@ -49,7 +48,6 @@ class staging_engine : public sc_core::sc_module, private sip_link_if {
   timed_queue<step> steps_{"steps"};
   std::uint64_t arrivals_{}, reads_{};
   sim_time write_free_, read_free_;
-  std::uint64_t bytes_{};
 };
 
 }  // namespace diecast::hw

@@ -95,6 +95,7 @@ class ipcq_engine : public sc_core::sc_module,
     send_message,
     event
   };
+  static constexpr std::size_t work_kinds = static_cast<std::size_t>(work_kind::event) + 1;
   struct work {
     work_kind what{};
     std::uint32_t value{};  ///< queue pair or count
@@ -131,7 +132,7 @@ class ipcq_engine : public sc_core::sc_module,
   timed_queue<work> work_{"work"};
   sc_core::sc_event raised_{"raised"};
   sim_time pending_since_{sim_time::never()};
-  std::uint64_t sequence_[8]{};
+  std::array<std::uint64_t, work_kinds> sequence_{};  ///< of each kind
   protocol::copy_port copies_;
   events::instance_fingerprint fingerprint_;
   sim_time kernel_start_;

@@ -159,7 +159,8 @@ memory_ni::transaction& memory_ni::begin(const incoming& from, std::uint64_t byt
   t.end_resp_owed = false;
   t.atomic = from.request->header.kind == abi::packet_kind::atomic_add;
   aim(t, write, from.offset + from.taken, bytes);
-  lend(t, write ? t.request->data.data() + from.taken : t.response->data.data());
+  std::vector<std::byte>& bytes_of = write ? t.request->data : t.response->data;
+  lend(t, setup_.move_data ? bytes_of.data() + (write ? from.taken : 0) : nullptr);
   ++(write ? writes_ : reads_);
   return t;
 }
@@ -253,7 +254,7 @@ tlm::tlm_sync_enum memory_ni::nb_transport_bw(tlm::tlm_generic_payload& payload,
                       name(), phase.get_name()));
     }
     // Not from within the memory's own call: the next request leaves from act().
-    if (!inbox_.empty()) calendar_.put(now(), key_of(work::wake));
+    if (!inbox_.empty() || !sums_.empty()) calendar_.put(now(), key_of(work::wake));
   });
   return answer;
 }

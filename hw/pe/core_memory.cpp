@@ -161,7 +161,11 @@ void core_memory::load_uncached(abi::address at, std::span<std::byte> out) {
 std::uint64_t core_memory::add_at_memory(abi::address at, std::uint64_t value) {
   std::uint64_t before = 0;
   check(at, sizeof value, "atomic add");
-  if (at % sizeof value != 0) check(at, 0, "unaligned atomic add");
+  if (at % sizeof value != 0) {
+    throw std::out_of_range(fmt::format(
+        "{}: atomic add of {} bytes at {}; expected an address that is a multiple of {}",
+        pe_path(setup_.config.shape(), setup_.self), sizeof value, abi::describe(at), sizeof value));
+  }
   ++counters_.atomics;
   const auto operand = std::as_bytes(std::span{&value, 1});
   const auto bytes =

@@ -55,7 +55,6 @@ packet_ptr dma_engine::make_packet(abi::packet_kind kind, abi::address target) c
   p->header.kind = kind;
   p->header.target = target;
   p->header.destination = setup_.topology.locate(target);
-  p->created = now();
   return p;
 }
 
@@ -302,9 +301,16 @@ void dma_engine::message_read_done(std::uint32_t index) {
     pending done = close(reads_.front());
     reads_.pop_front();
     leave(std::move(done.p));
-    if (!done.last) continue;
-    tell(events::transfer_phase::injected, setup_.self, done.qp);
-    ipcq->source_read(done.qp);
+    if (done.last) ipcq->source_read(done.qp);
+  }
+}
+
+/// An IPCQ packet, its checksum made where there is one, goes to the network.
+void dma_engine::inject(packet_ptr p) {
+  const packet_ptr sent = p;
+  terminal_.send(std::move(p));
+  if (ends_message(sent->header)) {
+    tell(events::transfer_phase::injected, setup_.self, sent->header.ipcq.source_direction);
   }
 }
 
@@ -352,7 +358,6 @@ void dma_engine::respond(const pending& done, abi::packet_kind kind) {
   p->header.target = request.target;
   p->header.transaction = request.transaction;
   p->header.offset = request.offset;
-  p->created = now();
   if (kind == abi::packet_kind::read_response) {
     p->header.payload_bytes = request.request_bytes;
     p->data = std::move(done.p->data);

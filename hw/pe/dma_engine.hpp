@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <systemc>
 #include <vector>
 
@@ -27,6 +28,11 @@ namespace diecast::hw {
 template <class Bytes>
 constexpr Bytes at_least_one(Bytes bytes) {
   return std::max<Bytes>(bytes, 1);
+}
+
+/// Whether an IPCQ packet is the last of its message.
+[[nodiscard]] constexpr bool ends_message(const abi::packet_header& h) {
+  return h.offset + at_least_one(h.payload_bytes) >= at_least_one(h.ipcq.message_bytes);
 }
 
 struct dma_config {
@@ -176,7 +182,9 @@ class dma_engine : public sc_core::sc_module,
 
   void arrived(const packet_ptr& p, std::uint8_t vc);
   void leave(packet_ptr p);
+  void inject(packet_ptr p);
   void verify(const packet_ptr& p) const;
+  [[nodiscard]] std::string path_of(const abi::packet_header& h) const;
   [[nodiscard]] sim_time through_engine(sim_time& free, std::uint64_t bytes);
   void receive_message(const packet_ptr& p, std::uint8_t vc);
   void write_message(abi::address to, pending write);

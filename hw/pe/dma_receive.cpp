@@ -75,7 +75,7 @@ void dma_engine::receive_message(const packet_ptr& p, std::uint8_t vc) {
   if (setup_.events != nullptr && setup_.events->wants(events::contents)) {
     message.digest += checksum::digest_of_part(h.offset, p->data);
   }
-  if (h.offset + at_least_one(h.payload_bytes) >= at_least_one(h.ipcq.message_bytes)) {
+  if (ends_message(h)) {
     tell(events::transfer_phase::arrived, h.ipcq.source, h.ipcq.source_direction);
   }
   const abi::address to = h.ipcq.match_address + h.offset;
@@ -202,7 +202,7 @@ void dma_engine::do_work(work& w) {
     case work_kind::send_packet:
       if (abi::class_of(w.p->header.kind) == abi::traffic_class::request) return send_request(std::move(w.p));
       return terminal_.send(std::move(w.p));
-    case work_kind::sealed: return terminal_.send(std::move(w.p));
+    case work_kind::sealed: return inject(std::move(w.p));
     case work_kind::verified: verify(w.p); return receive_message(w.p, w.vc);
     case work_kind::buffered_write: {
       pending write = close(w.index);

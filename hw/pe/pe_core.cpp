@@ -68,7 +68,7 @@ void pe_core::settle() {
     ++moves_;
     busy_until_ = hw::now() + owed;
   }
-  if (owed_pause_ > 0) tell(events::core_work::pause, hw::now(), hw::now() + clock_.cycles(owed_pause_));
+  if (owed_pause_ > 0) tell(events::core_work::pause, hw::now(), hw::now() + core_clock_.cycles(owed_pause_));
   owed_cycles_ = owed_work_ = owed_pause_ = 0;
   sc_core::wait(to_sc(owed));
 }
@@ -91,8 +91,8 @@ void pe_core::tell_wait(sim_time from, sim_time raised, const abi::ipcq_event_wo
   if (hw::now() == from || !setup_.events.wants(events::work)) return;
   events::core_waited e{from, hw::now(), raised, setup_.self, events::wait_cause::error, why.qp, why.value};
   switch (why.kind) {
-    case abi::event_kind::receive:
-    case abi::event_kind::tag_match: e.cause = events::wait_cause::data; break;
+    case abi::event_kind::receive: e.cause = events::wait_cause::data; break;
+    case abi::event_kind::tag_match: e.cause = events::wait_cause::message; break;
     case abi::event_kind::send_space: e.cause = events::wait_cause::credit; break;
     case abi::event_kind::source_read: e.cause = events::wait_cause::dma; break;
     case abi::event_kind::dma_done: e.cause = events::wait_cause::memory; break;
@@ -191,6 +191,11 @@ void pe_core::wait_for_event() {
     while (interrupt->pending_since() == sim_time::never()) sc_core::wait(interrupt->raised());
     set_state(events::core_state::running);
   }
+  end_wait(from);
+}
+
+/// Precondition: an event is pending, for which the firmware has waited since `from`.
+void pe_core::end_wait(sim_time from) {
   const sim_time raised = interrupt->pending_since();
   const abi::ipcq_event_word why = interrupt->pending_event();
   const sim_time seen =
@@ -199,9 +204,10 @@ void pe_core::wait_for_event() {
   tell_wait(from, raised, why);
 }
 
-/// The timer goes off at an edge of the core's clock, like everything the core does.
+/// The timer goes off half a cycle after an edge of the PE's clock, when firmware acts; a slow core's, too.
 void pe_core::wait_for_event_until(sim_time when) {
   settle();
+  const sim_time from = hw::now();
   const sim_time alarm = when <= phase_ ? phase_ : clock_.edge_at_or_after(when - phase_) + phase_;
   if (interrupt->pending_since() == sim_time::never() && hw::now() < alarm) {
     set_state(events::core_state::asleep);
@@ -210,7 +216,7 @@ void pe_core::wait_for_event_until(sim_time when) {
       sc_core::wait(to_sc(alarm - hw::now()), interrupt->raised());
     set_state(events::core_state::running);
   }
-  if (interrupt->pending_since() != sim_time::never()) wait_for_event();
+  if (interrupt->pending_since() != sim_time::never()) end_wait(from);
 }
 
 void pe_core::poll_until(const abi::poll_request& wanted) {

@@ -123,6 +123,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   void die_if_due();
   void tell(events::core_work what, sim_time from, sim_time to);
   void tell_wait(sim_time from, sim_time raised, const abi::ipcq_event_word& why);
+  void end_wait(sim_time from);
   void wait_until(sim_time t);
   void set_state(events::core_state s);
   void access(std::uint64_t offset, std::byte* data, std::uint64_t bytes, bool write);

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
 #include "models/config/comm_block.hpp"
 #include "models/types/time.hpp"

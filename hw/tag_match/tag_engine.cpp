@@ -65,8 +65,8 @@ sim_time tag_engine::descriptor_ready(sim_time& last) const {
 
 void tag_engine::take(protocol::tag_effects effects) {
   if (effects.command) {
-    turns_.push_back({*effects.command, {}, 0});
-    put(work_kind::start, edge_after(1), 0, {});
+    turns_.push_back({*effects.command, {}, 0, edge_after(1)});
+    put(work_kind::start, turns_.back().ready, 0, {});
   }
   if (effects.send) {
     // fin and credit carry no bytes and need no descriptor.
@@ -88,7 +88,7 @@ void tag_engine::take(protocol::tag_effects effects) {
 
 /// The unit serves what came first; nothing changes its list until the turn ends.
 void tag_engine::begin_turn() {
-  if (serving_ || turns_.empty()) return;
+  if (serving_ || turns_.empty() || turns_.front().ready > now()) return;
   serving_ = true;
   const auto& block = pe_.config.tag_match;
   const turn& next = turns_.front();
@@ -113,7 +113,7 @@ void tag_engine::end_turn() {
     ++(placed.credit ? statistics_.matched : statistics_.unexpected);
     statistics_.most_slots_taken =
         std::max<std::uint64_t>(statistics_.most_slots_taken, core_.unit().slots_taken());
-    inbound_[t.p->header.source] = {placed, message.payload_bytes};
+    inbound_[t.p->header.source] = {placed};
     if (placed.credit) take({*placed.credit, {}, {}});
     write_payload(t.p, t.vc);
     auto& packets = waiting_[t.p->header.source];
@@ -124,7 +124,7 @@ void tag_engine::end_turn() {
       packets.pop_front();
     }
     if (!packets.empty()) {
-      turns_.push_back({{}, packets.front().p, packets.front().vc});
+      turns_.push_back({{}, packets.front().p, packets.front().vc, now()});
     } else {
       waiting_.erase(t.p->header.source);
     }
@@ -157,7 +157,7 @@ void tag_engine::packet_in(const packet_ptr& p, std::uint8_t vc) {
   }
   if (!first) return write_payload(p, vc);
   waiting_[p->header.source].push_back({p, vc});
-  turns_.push_back({{}, p, vc});
+  turns_.push_back({{}, p, vc, now()});
 }
 
 void tag_engine::write_payload(const packet_ptr& p, std::uint8_t vc) {
@@ -176,7 +176,6 @@ void tag_engine::write_payload(const packet_ptr& p, std::uint8_t vc) {
   write.vc = vc;
   write.bytes = p->header.payload_bytes;
   write.token = m.placed.ticket;
-  write.last = offset + write.bytes >= p->header.tag.payload_bytes;
   access_tcm(tcm_port::message_write, m.placed.to + offset, *p, kept, true, open(std::move(write)));
   if (offset + p->header.payload_bytes >= p->header.tag.payload_bytes) inbound_.erase(found);
 }
@@ -374,7 +373,6 @@ packet_ptr tag_engine::make_packet(abi::packet_kind kind, abi::address target) c
   p->header.kind = kind;
   p->header.target = target;
   p->header.destination = setup_.topology.locate(target);
-  p->created = now();
   return p;
 }
 

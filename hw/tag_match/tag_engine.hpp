@@ -70,6 +70,7 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
     std::optional<protocol::tag_command> command;
     packet_ptr p;
     std::uint8_t vc{};
+    sim_time ready;  ///< it begins no sooner
   };
   struct held {
     packet_ptr p;
@@ -90,7 +91,6 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
   /// A message being received from one flow. Packets of a flow keep their order.
   struct inbound_message {
     protocol::tag_core::placement placed;
-    std::uint64_t missing{};
   };
   enum class stage : std::uint8_t {
     source_read,    ///< of an outgoing packet
@@ -109,7 +109,6 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
     std::uint64_t token{};  ///< reads
     std::uint64_t bytes{};
     abi::address to{};
-    abi::node_address flow;
   };
   enum class work_kind : std::uint8_t {
     access_finished,

@@ -95,7 +95,7 @@ class walker {
       case events::wait_cause::credit: return follow_credit(here, now_);
       case events::wait_cause::dma: return follow_source(here, w.value);
       case events::wait_cause::memory: return follow_copy(w.value);
-      case events::wait_cause::poll:
+      case events::wait_cause::message:
       case events::wait_cause::error: return false;
     }
     return false;

@@ -34,7 +34,8 @@ block_table energy_table() {
       .real(&b::hbm_pj_per_byte, "hbm_pj_per_byte", pj_byte, 0, most,
             "A byte read or written: columns, wires on the die, interface.", dram)
       .real(&b::hbm_refresh_pj, "hbm_refresh_pj", "pJ", 0, most,
-            "A refresh command: as many rows as banks of a pseudo-channel.", "32 banks x hbm_activate_pj")
+            "A refresh of all banks of a pseudo-channel, a row each; one of a single bank costs its share.",
+            "32 banks x hbm_activate_pj")
       .real(&b::vector_f16_pj, "vector_f16_pj", "pJ", 0, most,
             "An element of f16 or bf16 through the vector unit.", operations)
       .real(&b::vector_f32_pj, "vector_f32_pj", "pJ", 0, most, "An element of f32.", operations)

@@ -20,6 +20,9 @@ std::vector<energy_part> energy_of(const activity& a, const config::machine_conf
   const auto n = [](std::uint64_t v) { return static_cast<double>(v); };
   constexpr double bits = 8;
   constexpr double pj_per_mw_s = 1e9;
+  // A refresh of one bank is that share of a refresh of all.
+  const double banks = n(c.hbm.sids * c.hbm.bank_groups * c.hbm.banks_per_group);
+  const double refreshes = n(a.hbm_all_bank_refreshes) + n(a.hbm_bank_refreshes) / banks;
   const double idle_mw = n(a.pes) * e.pe_idle_mw + n(a.cubes) * e.cube_idle_mw;
   return {{"router", n(a.router_bytes) * e.router_pj_per_byte},
           {"link", n(a.link_bytes) * e.link_pj_per_byte},
@@ -29,7 +32,7 @@ std::vector<energy_part> energy_of(const activity& a, const config::machine_conf
           {"tcm", n(a.tcm_bytes) * e.tcm_pj_per_byte},
           {"sram", n(a.sram_bytes) * e.sram_pj_per_byte},
           {"hbm", n(a.hbm_bytes) * e.hbm_pj_per_byte + n(a.hbm_activates) * e.hbm_activate_pj +
-                      n(a.hbm_refreshes) * e.hbm_refresh_pj},
+                      refreshes * e.hbm_refresh_pj},
           {"vector", vector_pj(a, e)},
           {"idle", idle_mw * a.seconds * pj_per_mw_s}};
 }

@@ -23,7 +23,8 @@ struct activity {
   std::uint64_t sip_link_bytes{};
   std::uint64_t tcm_bytes{};
   std::uint64_t sram_bytes{};
-  std::uint64_t hbm_bytes{}, hbm_activates{}, hbm_refreshes{};
+  std::uint64_t hbm_bytes{}, hbm_activates{};
+  std::uint64_t hbm_all_bank_refreshes{}, hbm_bank_refreshes{};
   std::array<std::uint64_t, numeric::dtypes> vector_elements{};  ///< computed, by type; copies are none
 };
 

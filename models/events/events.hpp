@@ -73,10 +73,10 @@ struct memory_event {
   std::span<const std::byte> bytes;  ///< valid during the call only
 };
 /// What a core stands still for: a message to arrive, a slot of the peer to become free, a source to be read
-/// by the DMA engine, a copy to end, something in memory that it polls for, an error to be reported.
-enum class wait_cause : std::uint8_t { data, credit, dma, memory, poll, error };
+/// by the DMA engine, a copy to end, a completion of the tag-matching unit, an error to be reported.
+enum class wait_cause : std::uint8_t { data, credit, dma, memory, message, error };
 [[nodiscard]] constexpr std::string_view to_string(wait_cause c) {
-  constexpr std::string_view names[]{"data", "credit", "dma", "memory", "poll", "error"};
+  constexpr std::string_view names[]{"data", "credit", "dma", "memory", "message", "error"};
   return names[static_cast<unsigned>(c)];
 }
 /// A core slept, or would have run on but for the interrupt's latency. Published when it runs again.

@@ -164,6 +164,8 @@ class topology {
   [[nodiscard]] bool has_class(abi::traffic_class c) const {
     return static_cast<unsigned>(c) - plan_.first_class < plan_.classes;
   }
+  /// Of every leg, dateline set and lane.
+  [[nodiscard]] unsigned vcs_of_class() const { return plan_.legs * vcs_of_leg(); }
   [[nodiscard]] unsigned vcs() const { return plan_.classes * vcs_of_class(); }
   /// Precondition: has_class(c).
   [[nodiscard]] std::uint8_t vc(abi::traffic_class c, leg l, unsigned lane = 0, unsigned set = 0) const {
@@ -244,7 +246,6 @@ class topology {
     bool dynamic{};
   };
   [[nodiscard]] unsigned vcs_of_leg() const { return plan_.sets * plan_.lanes; }
-  [[nodiscard]] unsigned vcs_of_class() const { return plan_.legs * vcs_of_leg(); }
   std::unique_ptr<impl> impl_;
   vc_plan plan_;
 };

@@ -53,7 +53,7 @@ void dram_scheduler::skip_idle_refreshes(dram_tick until) {
   next_refresh_ += rounds * interval;
   refresh_due_ += rounds * interval;
   for (dram_tick& r : refresh_round_) r += rounds * interval;
-  counters_.refreshes += rounds * round * p_.pseudo_channels;
+  (all ? counters_.all_bank_refreshes : counters_.bank_refreshes) += rounds * round * p_.pseudo_channels;
 }
 
 void dram_scheduler::refresh_slot(dram_tick t) {
@@ -94,10 +94,11 @@ void dram_scheduler::refresh_slot(dram_tick t) {
   lost_.refresh(r.pc, r.bank, r.all, t);
   if (r.all) {
     state_.refresh_all(r.pc, t);
+    ++counters_.all_bank_refreshes;
   } else {
     state_.refresh_bank(r.pc, r.bank, t);
+    ++counters_.bank_refreshes;
   }
-  ++counters_.refreshes;
   refreshes_.pop_front();
   next_row_ = t + 1;
   if (!refreshes_.empty()) return;

@@ -124,11 +124,16 @@ void faulted(const observation& o, std::vector<finding>& found) {
   }
 }
 
+/// Whether a flight's or a wait's place is a router or a link.
+bool is_in_fabric(const std::string& where) {
+  return where.find("in the fabric") != std::string::npos || where.find("held on") != std::string::npos;
+}
+
 /// Packets that stand somewhere in the fabric of a machine in which nothing moves.
 bool stands_still(const observation& o) {
   if (o.exit_code != 3 || !o.deadlock.is_object() || !o.deadlock.value("still", false)) return false;
   for (const json& f : o.deadlock.value("in_flight", json::array())) {
-    if (f.value("where", std::string{}).find("in the fabric") != std::string::npos) return true;
+    if (is_in_fabric(f.value("where", std::string{}))) return true;
   }
   return false;
 }
@@ -164,7 +169,7 @@ void hung_by_wait(const json& wait, std::vector<finding>& found) {
   if (cause == "lost_message") return found.push_back(make("drop", where, text));
   if (cause == "unwired") return found.push_back(make("wrong_install", where, text));
   if (cause == "in_flight") {
-    const bool fabric = text_of(wait, "where").find("in the fabric") != std::string::npos;
+    const bool fabric = is_in_fabric(text_of(wait, "where"));
     return found.push_back(make(fabric ? "stuck_packets" : "half_message", where, text));
   }
   found.push_back(make("hang", where, text));

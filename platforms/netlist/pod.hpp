@@ -59,6 +59,10 @@ class pod : public sc_core::sc_module {
   ~pod() override;
 
   [[nodiscard]] const std::vector<std::unique_ptr<sip>>& sips() const { return sips_; }
+  /// Interposers of SIP links; none where no fault is configured.
+  [[nodiscard]] const std::vector<std::unique_ptr<hw::sip_link_fault>>& link_faults() const {
+    return faults_;
+  }
   [[nodiscard]] hw::processing_element& pe(pe_coord at) {
     return *sips_[at.sip.value]->cubes()[at.cube.value]->pes()[at.pe.value];
   }

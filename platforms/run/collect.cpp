@@ -174,12 +174,17 @@ std::vector<analysis::flight> collect_flights(const prepared_run& run, netlist::
       });
     }
   });
+  const auto add_packet = [&flights](const abi::packet_header& h, const std::string& where) {
+    const bool credit = h.kind == abi::packet_kind::ipcq_credit;
+    if (credit || h.kind == abi::packet_kind::ipcq_data) flights.add(credit, h.ipcq, where);
+  };
   for (const auto& sip : pod.sips()) {
     sip->pool().visit([&](const hw::packet& p) {
-      const bool credit = p.header.kind == abi::packet_kind::ipcq_credit;
-      if (!credit && p.header.kind != abi::packet_kind::ipcq_data) return;
-      flights.add(credit, p.header.ipcq, fmt::format("in the fabric of sip{}", p.header.source.sip));
+      add_packet(p.header, fmt::format("in the fabric of sip{}", p.header.source.sip));
     });
+  }
+  for (const auto& fault : pod.link_faults()) {
+    fault->visit([&](const hw::sip_message& m) { add_packet(m.header, "held on " + fault->link()); });
   }
   return std::move(flights.list);
 }

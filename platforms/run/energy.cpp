@@ -35,7 +35,8 @@ void add_links(const prepared_run& run, const run_outcome& o, cost::activity& a)
 void add_memory(const netlist::cube::memory& m, cost::activity& a) {
   if (const auto* controller = dynamic_cast<const hw::hbm_controller*>(m.block.module.get())) {
     a.hbm_activates += controller->commands().activates;
-    a.hbm_refreshes += controller->commands().refreshes;
+    a.hbm_all_bank_refreshes += controller->commands().all_bank_refreshes;
+    a.hbm_bank_refreshes += controller->commands().bank_refreshes;
   }
   // A memory put in place of ours tells nothing.
   const auto* target = dynamic_cast<const hw::memory_target*>(m.block.module.get());

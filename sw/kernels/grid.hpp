@@ -4,7 +4,6 @@
 // four directions carry data at once.
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "sw/kernels/ring.hpp"

@@ -35,6 +35,15 @@ class Energy(harness.Case):
         bits = 8 * row["bytes"] * (row["ranks"] - 1)
         self.assertAlmostEqual(row["energy"]["pj_per_bit_reduced"], row["energy"]["per_launch_pj"] / bits, places=6)
 
+    def test_a_refresh_of_one_bank_is_its_share(self):
+        # Rows refreshed in a time do not depend on how many a command refreshes.
+        energy, hundredth = {}, 0.01
+        for refresh in ("all_bank", "per_bank"):
+            row = self.one(*JOB, "--set", f"hbm.refresh={refresh}", "--iters", "40")
+            energy[refresh] = row["energy"]["hbm_pj"]
+        self.assertGreater(energy["all_bank"], 0)
+        self.assertAlmostEqual(energy["per_bank"] / energy["all_bank"], 1, delta=hundredth)
+
     def test_vector_work_is_that_of_the_algorithm(self):
         row = self.one(*JOB, "--set", "energy.vector_f16_pj=1")
         # Reduce-scatter: every rank adds (n - 1) / n of its vector; the all-gather only copies.

@@ -70,8 +70,13 @@ class Kinds(harness.Case):
         self.assertGreater(self.one(*self.config("late_credit"))["time_ns"], self.healthy_time() + 10_000)
 
     def test_kind_link_down(self):
-        done = self.run_pod(*self.config("link_down"), expect=3)
+        done = self.run_pod(*self.config("link_down"), "--out", self.folder / "out", expect=3)
         self.assertIn("pod.sip1.cube_0_0.pe0", done.stderr.splitlines()[2])
+        # What the link keeps is not lost, and the report says where it is.
+        report = json.loads((self.folder / "out" / "deadlock.json").read_text())
+        held = [f for f in report["in_flight"] if f["where"] == "held on pod.sip0.e-sip1.w"]
+        self.assertTrue(held, report["in_flight"])
+        self.assertNotIn("lost", done.stderr)
 
     def test_kind_link_degraded(self):
         self.assertGreater(self.one(*self.config("link_degraded"))["time_ns"], 1.2 * self.healthy_time())
@@ -195,6 +200,12 @@ class Staging(harness.Case):
                             *sets(f"comm.path={path}", "comm.direct_efficiency=0.3"))["time_ns"]
         self.assertLess(time("direct", "1KiB"), time("staged", "1KiB"))
         self.assertLess(time("staged", "512KiB"), time("direct", "512KiB"))
+
+    def test_a_mismatch_names_the_whole_way_over_host_memory(self):
+        flip = '[{"kind":"bit_flip","where":"pod.sip1.cube_0_0.pe*","count":0}]'
+        done = self.run_pod(*self.SMALL, "--ranks", "sip", "--algorithm", "ring_1d", *sets(
+            "comm.path=staged", "comm.checksum=crc32c", f"faults={flip}"), expect=4)
+        self.assertRegex(done.stderr, r"it came over pod\.sip0\.\S+, .*, host memory, pod\.sip1\.")
 
     def test_order_of_building_does_not_show(self):
         prints = {self.one(*self.SMALL, *sets("comm.path=staged", f"sim.build_order={order}"))["fingerprint"]

@@ -66,6 +66,13 @@ class Timeline(harness.Case):
         commands = {s["name"] for s in trace.slices if trace.groups[s["pid"]].endswith("HBM")}
         self.assertTrue(commands & {"RD", "RDA"} and commands & {"WR", "WRA"}, commands)
 
+    def test_waits_for_the_tag_unit_name_no_queue_pair(self):
+        flood = harness.ROOT / "platforms" / "workloads" / "unexpected_flood.json"
+        trace = self.timeline("--workload", flood)
+        waits = [s for s in trace.slices if s.get("args", {}).get("cause") == "message"]
+        self.assertTrue(waits)
+        self.assertEqual({s["name"] for s in waits}, {"wait: message"})
+
     def test_counters_stay_in_their_range(self):
         trace = self.timeline("--bytes", "16KiB", *harness.sets("ipcq.n_slots=2"))
         credits = [c for c in trace.counters if c["name"].endswith(" credits")]

@@ -179,6 +179,8 @@ TEST_CASE("data cache: memory of another SIP, and addresses that are no memory")
     CHECK(o.status == platforms::run_status::internal);
     CHECK(o.message.find("expected bytes of one 64-byte line of HBM or SRAM") != std::string::npos);
   }
+  j.code = [](sw::pe_context& pe) { static_cast<void>(pe.hal().add_at_memory(at_line(0) + 4, 1)); };
+  CHECK(run(j).message.find("expected an address that is a multiple of 8") != std::string::npos);
 }
 
 }  // namespace diecast::test

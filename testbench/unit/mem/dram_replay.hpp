@@ -153,6 +153,8 @@ inline void check_counters(const timing::dram_counters& counters, const dram_che
   compare("writes", counters.writes, checker.count(kind::write) + checker.count(kind::write_precharge));
   compare("activations", counters.activates, checker.count(kind::activate));
   compare("precharges", counters.precharges, checker.count(kind::precharge));
+  compare("refreshes of all banks", counters.all_bank_refreshes, checker.count(kind::refresh_all));
+  compare("refreshes of one bank", counters.bank_refreshes, checker.count(kind::refresh_bank));
 }
 
 inline void dram_replay::conclude(std::vector<dram_request>& requests) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <systemc>
 #include <tlm>
+#include <tlm_utils/peq_with_cb_and_phase.h>
 #include <tlm_utils/simple_target_socket.h>
 #include <vector>
 
@@ -81,6 +82,30 @@ class immediate_memory : public sc_core::sc_module {
   plain_bytes bytes_;
   bool completes_;
   bool busy_ = false;
+};
+
+/// Takes its time to accept a request (reads 20 ns, writes 50 ns) and answers 500 ns after it began.
+class slow_to_accept_memory : public sc_core::sc_module {
+ public:
+  tlm_utils::simple_target_socket<slow_to_accept_memory> socket{"socket"};
+  slow_to_accept_memory(sc_core::sc_module_name n, std::size_t size) : sc_module(n), bytes_(size) {
+    socket.register_nb_transport_fw(this, &slow_to_accept_memory::forward);
+  }
+
+ private:
+  tlm::tlm_sync_enum forward(tlm::tlm_generic_payload& t, tlm::tlm_phase&, sc_core::sc_time&) {
+    later_.notify(t, tlm::END_REQ, sc_core::sc_time(t.is_write() ? 50 : 20, sc_core::SC_NS));
+    later_.notify(t, tlm::BEGIN_RESP, sc_core::sc_time(500, sc_core::SC_NS));
+    return tlm::TLM_ACCEPTED;
+  }
+  void answer(tlm::tlm_generic_payload& t, const tlm::tlm_phase& phase) {
+    if (phase == tlm::BEGIN_RESP) bytes_.access(t);
+    tlm::tlm_phase sent = phase;
+    sc_core::sc_time delay;
+    socket->nb_transport_bw(t, sent, delay);
+  }
+  tlm_utils::peq_with_cb_and_phase<slow_to_accept_memory> later_{this, &slow_to_accept_memory::answer};
+  plain_bytes bytes_;
 };
 
 }  // namespace diecast::test

@@ -226,6 +226,27 @@ TEST_CASE("memory ni: latency of one read is packet, memory and packet") {
   CHECK(b.pe.answers[1].at.ns() == Approx(1000 + one + 3 + one + 8));
 }
 
+TEST_CASE("memory ni: the write of a sum goes to the memory as soon as the request before it is accepted") {
+  bench b;
+  test::slow_to_accept_memory other("other", 1 << 20);
+  b.checker.out.bind(other.socket);
+  const auto add = [&b](std::uint64_t tag, abi::address to) {
+    abi::packet_header h;
+    h.kind = abi::packet_kind::atomic_add;
+    h.target = to;
+    h.payload_bytes = 8;
+    std::vector<std::byte> one(8);
+    one[0] = std::byte{1};
+    b.pe.plan(h, tag, one, nanoseconds(10));
+  };
+  add(1, at(0));
+  add(2, at(64));
+  b.run(2);
+  // Reads begin at r and r + 20, the first sum at r + 500, the second when that is accepted, at r + 550.
+  const double first = b.pe.answers[0].at.ns(), second = b.pe.answers[1].at.ns();
+  CHECK(second - first == Approx(50).margin(1));
+}
+
 TEST_CASE("memory ni: several requests are outstanding and HBM runs at the rate of the port") {
   auto c = small();
   c.noc.vc_buffer_flits = 64;  // the terminals are bound to each other: no router takes packets away

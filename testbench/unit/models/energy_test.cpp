@@ -31,7 +31,8 @@ TEST_CASE("energy: every count is charged to one part, at its own coefficient") 
   a.sram_bytes = 8;
   a.hbm_bytes = 2;
   a.hbm_activates = 3;
-  a.hbm_refreshes = 1;
+  a.hbm_all_bank_refreshes = 1;
+  a.hbm_bank_refreshes = 8;
   a.vector_elements = {5, 5, 10, 100};  // f16, bf16, f32, i32
   const auto parts = cost::energy_of(a, c);
   CHECK(part(parts, "router") == Approx(1000 * 0.10));
@@ -41,7 +42,7 @@ TEST_CASE("energy: every count is charged to one part, at its own coefficient") 
   CHECK(part(parts, "sip_link") == Approx(10 * 8 * 5.0));
   CHECK(part(parts, "tcm") == Approx(8 * 1.25));
   CHECK(part(parts, "sram") == Approx(8 * 2.5));
-  CHECK(part(parts, "hbm") == Approx(2 * 24.0 + 3 * 900.0 + 28'800.0));
+  CHECK(part(parts, "hbm") == Approx(2 * 24.0 + 3 * 900.0 + 28'800.0 + 8 * 900.0));
   CHECK(part(parts, "vector") == Approx(10 * 0.4 + 10 * 0.9 + 100 * 0.1));
   CHECK(part(parts, "idle") == 0);
   double sum = 0;

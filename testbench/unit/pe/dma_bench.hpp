@@ -85,7 +85,7 @@ class dma_bench {
     const pe_coord self{sip_id{0}, cube_id{0}, pe_id{p}};
     n.dma = std::make_unique<hw::dma_engine>(
         fmt::format("dma{}", p).c_str(),
-        hw::dma_config{fabric.topology, fabric.config, fabric.pool(0), faults, self, true});
+        hw::dma_config{fabric.topology, fabric.config, fabric.pool(0), faults, self, true, &fabric.hub});
     n.dma->tcm.bind(n.tcm->access);
     n.dma->ipcq.bind(*n.listener);
     n.dma->core.bind(*n.listener);

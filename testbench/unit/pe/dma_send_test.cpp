@@ -139,6 +139,35 @@ TEST_CASE("dma: a credit needs neither descriptor nor memory") {
   CHECK(b.pe[1].listener->credits[0].second == credit.fields);
 }
 
+/// When messages are told to have reached the network.
+struct injections : events::observer {
+  std::vector<double> seen;
+  using events::observer::on;
+  void on(const events::transfer_event& e) override {
+    if (e.phase == events::transfer_phase::injected) seen.push_back(e.at.ns());
+  }
+};
+
+TEST_CASE("dma: a message is injected when its last packet has passed the checksum engine") {
+  for (const auto checksum : {config::packet_checksum::none, config::packet_checksum::crc32c}) {
+    config::machine_config c = one_cube(3);
+    c.comm.checksum = checksum;
+    c.comm.checksum_gbytes_s = 8;  // 128 ns for a packet of 1 KiB
+    dma_bench b(c);
+    injections told;
+    b.fabric.hub.attach(told, events::transfers);
+    b.send(100, dma_bench::message(0, 1, 0, slot_of(1), 2048));
+    b.run();
+    REQUIRE(told.seen.size() == 1);
+    REQUIRE(b.pe[0].out->seen.size() == 2);
+    if (checksum == config::packet_checksum::none) {
+      CHECK(told.seen[0] < b.pe[0].out->seen[1].ns);  // the NoC may still be busy with the packet before
+    } else {
+      CHECK(told.seen[0] == b.pe[0].out->seen[1].ns - 1);
+    }
+  }
+}
+
 TEST_CASE("dma: a message from somebody else's memory is refused") {
   dma_bench b;
   b.steps.at(100, [&] {

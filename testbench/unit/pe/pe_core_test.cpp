@@ -204,6 +204,73 @@ TEST_CASE("core: an event that is older than its interrupt is seen at once, a yo
   });
 }
 
+/// What observers hear of a core's waits and work.
+struct heard : events::observer {
+  std::vector<events::core_waited> waits;
+  std::vector<events::core_worked> pauses;
+  using events::observer::on;
+  void on(const events::core_waited& e) override { waits.push_back(e); }
+  void on(const events::core_worked& e) override {
+    if (e.what == events::core_work::pause) pauses.push_back(e);
+  }
+};
+
+/// Runs firmware on PE 0 alone and hears of it.
+void listen(heard& all, const std::function<void(abi::hal&)>& body,
+            const config::machine_config& c = one_cube(1)) {
+  pe_bench b({[&](abi::hal& hal, const abi::launch_block&) { body(hal); }}, c);
+  b.fabric.hub.attach(all, events::work);
+  b.run();
+  CHECK(text_of(b.faults).empty());
+}
+
+TEST_CASE("core: a wait with an alarm is told like one without, from where it began") {
+  for (const bool alarm : {false, true}) {
+    double began = 0, ended = 0;
+    heard all;
+    listen(all, [&](abi::hal& hal) {
+      start_copy(hal);
+      hal.write_register(abi::dma_arm, 1);
+      hal.compute(3);  // owed: waited for before the wait begins
+      began = hal.now().ns();
+      alarm ? hal.wait_for_event_until(nanoseconds(100'000)) : hal.wait_for_event();
+      ended = waited_ns();
+    });
+    REQUIRE(all.waits.size() == 1);
+    CHECK(all.waits[0].from.ns() == began);
+    CHECK(all.waits[0].to.ns() == ended);
+    CHECK(all.waits[0].cause == events::wait_cause::memory);
+  }
+}
+
+TEST_CASE("core: an alarm without an event is no wait that an event ended") {
+  heard all;
+  listen(all, [](abi::hal& hal) {
+    hal.wait_for_event_until(nanoseconds(300));
+    CHECK(waited_ns() == 300.5);
+  });
+  CHECK(all.waits.empty());
+}
+
+TEST_CASE("core: the pause of a slow core is told as long as it lasts") {
+  config::machine_config c = one_cube(1);
+  config::fault_setting slow;
+  slow.kind = config::fault_kind::slow_pe;
+  slow.where = "*";
+  slow.factor = 4;
+  c.faults = {slow};
+  heard all;
+  listen(
+      all,
+      [](abi::hal& hal) {
+        hal.pause(100);
+        (void)hal.read_register(abi::core_errata);
+      },
+      c);
+  REQUIRE(all.pauses.size() == 1);
+  CHECK((all.pauses[0].to - all.pauses[0].from).ns() == 400);
+}
+
 TEST_CASE("core: a wait that nothing ends starves and shows as asleep") {
   pe_bench b({[](abi::hal& hal, const abi::launch_block&) {
     hal.wait_for_event();
