@@ -17,7 +17,7 @@ class BadMeasurements(Exception):
 
 def read(path):
     """Rows [(flags, time_ns, held_out)] of a CSV file with the column time_ns or time_us, flags of the platform, and perhaps
-    hold_out (1: not fitted, only checked)."""
+    hold_out (1: not fitted, only checked; 0 or empty: fitted)."""
     try:
         with open(path, newline="") as file:
             table = list(csv.DictReader(file))
@@ -39,6 +39,8 @@ def read(path):
             time = math.nan
         if not time > 0 or math.isinf(time):
             raise BadMeasurements(f"{where}: {unit} is {row[unit]!r}; expected a time above 0")
+        if row.get("hold_out") not in (None, "", "0", "1"):
+            raise BadMeasurements(f"{where}: hold_out is {row['hold_out']!r}; expected 1, 0 or nothing")
         rows.append(({k: v for k, v in row.items() if k in FLAGS and v}, time, row.get("hold_out") == "1"))
     if not any(not held for _, _, held in rows):
         raise BadMeasurements(f"{path}: no row to fit")
@@ -66,7 +68,7 @@ class Calibration:
 
     def __init__(self, platform, config, sets, keys, rows, jobs=1):
         self.platform, self.config, self.sets, self.rows, self.jobs = platform, config, sets, rows, jobs
-        effective = effective_config(platform, config, sets)
+        effective = self.effective = effective_config(platform, config, sets)
         self.values = {}
         for key in keys:
             block, _, name = key.partition(".")
@@ -76,8 +78,12 @@ class Calibration:
             self.values[key] = value
         self.whole = {key for key, value in self.values.items() if isinstance(value, int)}
 
+    def _rounded(self, values):
+        """The values as a machine takes them."""
+        return {k: max(1, round(v)) if k in self.whole else v for k, v in values.items()}
+
     def _sets(self, values):
-        return {**self.sets, **{k: round(v) if k in self.whole else v for k, v in values.items()}}
+        return {**self.sets, **self._rounded(values)}
 
     def residuals(self, values):
         """log(simulated / measured) of every row; None when the machine does not take the values."""
@@ -149,7 +155,7 @@ class Calibration:
             told(f"round {number + 1}: rms {rms(self._fitted(residuals)):.3%}")
             if max(map(abs, move)) < 1e-4:
                 break
-        self.values = {k: round(v) if k in self.whole else v for k, v in self.values.items()}
+        self.values = self._rounded(self.values)
         return first, self.residuals(self.values)
 
 
