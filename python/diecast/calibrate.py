@@ -114,17 +114,31 @@ class Calibration:
             columns.append([(b - a) / width for a, b in zip(self._fitted(residuals), self._fitted(moved))])
         return columns
 
-    def _scan(self, residuals, told):
-        """Moves each key by factors of two to the best place: where a key has no effect there is no slope to follow."""
-        cost = sum(r * r for r in self._fitted(residuals))
+    def _cost(self, residuals):
+        return sum(r * r for r in self._fitted(residuals))
+
+    def _try_factors(self, residuals, factors):
+        """Multiplies each key by each factor and keeps what is best."""
         for key in self.values:
             value = self.values[key]
-            for factor in (0.25, 0.5, 0.7, 1.4, 2.0, 4.0):
+            for factor in factors:
                 tried = {**self.values, key: max(1, value * factor) if key in self.whole else value * factor}
                 after = self.residuals(tried)
-                if after is not None and sum(r * r for r in self._fitted(after)) < cost:
-                    cost, residuals, self.values = sum(r * r for r in self._fitted(after)), after, tried
+                if after is not None and self._cost(after) < self._cost(residuals):
+                    residuals, self.values = after, tried
+        return residuals
+
+    def _scan(self, residuals, told):
+        """Moves each key by factors of two to the best place: where a key has no effect there is no slope to follow."""
+        residuals = self._try_factors(residuals, (0.25, 0.5, 0.7, 1.4, 2.0, 4.0))
         told(f"scan: rms {rms(self._fitted(residuals)):.3%}")
+        return residuals
+
+    def _refine(self, residuals, told):
+        """Ever smaller factors: times react in steps, and between two of them a slope leads nowhere."""
+        for width in (0.2, 0.1, 0.05, 0.025, 0.0125):
+            residuals = self._try_factors(residuals, (1 / (1 + width), 1 + width))
+        told(f"refined: rms {rms(self._fitted(residuals)):.3%}")
         return residuals
 
     def fit(self, rounds=12, told=lambda text: None):
@@ -135,7 +149,6 @@ class Calibration:
         residuals = self._scan(residuals, told)
         damping = 0.01
         for number in range(rounds):
-            cost = sum(r * r for r in self._fitted(residuals))
             columns = self._derivatives(residuals)
             plain = self._fitted(residuals)
             normal = [[sum(a * b for a, b in zip(x, y)) for y in columns] for x in columns]
@@ -146,7 +159,7 @@ class Calibration:
                 move = [max(-1.0, min(1.0, m)) for m in solve(damped, right)]  # at most by e at a time
                 tried = {k: v * math.exp(m) for (k, v), m in zip(self.values.items(), move)}
                 after = self.residuals(tried)
-                if after is not None and sum(r * r for r in self._fitted(after)) < cost:
+                if after is not None and self._cost(after) < self._cost(residuals):
                     break
                 damping *= 10
             else:
@@ -155,6 +168,7 @@ class Calibration:
             told(f"round {number + 1}: rms {rms(self._fitted(residuals)):.3%}")
             if max(map(abs, move)) < 1e-4:
                 break
+        self._refine(residuals, told)
         self.values = self._rounded(self.values)
         return first, self.residuals(self.values)
 

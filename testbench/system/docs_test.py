@@ -101,6 +101,12 @@ class Commands(harness.Case):
         page.write_text(text.format("one\n   ...\n   two"))
         self.assertEqual(run_docs.Page(page).check(self.folder), page.read_text())
 
+    def test_what_a_failed_command_prints_is_not_written(self):
+        page = self.file("page.md", "```sh\necho oops; false\n```\n\n```text\nfine\n```\n")
+        read = run_docs.Page(page)
+        self.assertEqual(read.check(self.folder), page.read_text())
+        self.assertEqual([p.partition(" of")[0] for p in read.problems], ["exit 1"])
+
 
 if __name__ == "__main__":
     harness.main()
