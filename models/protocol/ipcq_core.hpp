@@ -134,6 +134,9 @@ class ipcq_core {
     return events_.empty() ? abi::ipcq_event_word{} : events_.front();
   }
 
+  /// All that nobody has taken, the oldest first.
+  [[nodiscard]] const std::deque<abi::ipcq_event_word>& events() const { return events_; }
+
   [[nodiscard]] const std::vector<queue_pair_state>& queue_pairs() const { return qps_; }
   [[nodiscard]] pe_coord self() const { return self_; }
   [[nodiscard]] std::uint64_t sequence_mismatches() const { return sequence_mismatches_; }

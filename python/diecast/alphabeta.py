@@ -32,11 +32,11 @@ def line(points):
 
 
 def fits(runs):
-    """A Fit per collective, algorithm and rank set with at least two sizes, from rows of result.json."""
+    """A Fit per collective, algorithm, rank set and number of ranks with at least two sizes, from rows of result.json."""
     groups = collections.defaultdict(list)
     for row in runs:
         if row["status"] == "ok" and row["time_ns"] > 0:
-            groups[row["collective"], row["algorithm"], row["rank_set"]].append(row)
+            groups[row["collective"], row["algorithm"], row["rank_set"], row["ranks"]].append(row)
     found = []
     for rows in groups.values():
         points = [(row["bytes"], row["time_ns"]) for row in rows]
@@ -49,7 +49,11 @@ def astra_network(fit):
     """Input of ASTRA-sim's analytical network: a ring on which a ring all-reduce takes the fitted time.
 
     2 (n - 1) steps of S / n bytes take alpha + beta S, so a step's latency is alpha / (2 (n - 1)) and the rate is
-    2 (n - 1) / (n beta)."""
+    2 (n - 1) / (n beta). Raises ValueError of a fit that is no such ring."""
+    if not (fit.alpha_ns >= 0 and fit.beta_ns_per_byte > 0 and fit.ranks > 1):
+        raise ValueError(f"alpha is {fit.alpha_ns:.3f} ns and beta {fit.beta_ns_per_byte:.9f} ns per byte of {fit.ranks} ranks; "
+                         "expected alpha of at least 0, beta above 0 and two ranks: fit a range of sizes where time grows "
+                         "as the bytes do")
     steps = 2 * (fit.ranks - 1)
     latency, rate = fit.alpha_ns / steps, steps / fit.ranks / fit.beta_ns_per_byte
     return (f"# {fit.collective} {fit.algorithm}, {fit.ranks} {fit.rank_set} ranks\n"

@@ -17,7 +17,7 @@ class BadMeasurements(Exception):
 
 def read(path):
     """Rows [(flags, time_ns, held_out)] of a CSV file with the column time_ns or time_us, flags of the platform, and perhaps
-    hold_out (1: not fitted, only checked)."""
+    hold_out (1: not fitted, only checked; 0 or empty: fitted)."""
     try:
         with open(path, newline="") as file:
             table = list(csv.DictReader(file))
@@ -39,6 +39,8 @@ def read(path):
             time = math.nan
         if not time > 0 or math.isinf(time):
             raise BadMeasurements(f"{where}: {unit} is {row[unit]!r}; expected a time above 0")
+        if row.get("hold_out") not in (None, "", "0", "1"):
+            raise BadMeasurements(f"{where}: hold_out is {row['hold_out']!r}; expected 1, 0 or nothing")
         rows.append(({k: v for k, v in row.items() if k in FLAGS and v}, time, row.get("hold_out") == "1"))
     if not any(not held for _, _, held in rows):
         raise BadMeasurements(f"{path}: no row to fit")
@@ -66,7 +68,7 @@ class Calibration:
 
     def __init__(self, platform, config, sets, keys, rows, jobs=1):
         self.platform, self.config, self.sets, self.rows, self.jobs = platform, config, sets, rows, jobs
-        effective = effective_config(platform, config, sets)
+        effective = self.effective = effective_config(platform, config, sets)
         self.values = {}
         for key in keys:
             block, _, name = key.partition(".")
@@ -76,8 +78,12 @@ class Calibration:
             self.values[key] = value
         self.whole = {key for key, value in self.values.items() if isinstance(value, int)}
 
+    def _rounded(self, values):
+        """The values as a machine takes them."""
+        return {k: max(1, round(v)) if k in self.whole else v for k, v in values.items()}
+
     def _sets(self, values):
-        return {**self.sets, **{k: round(v) if k in self.whole else v for k, v in values.items()}}
+        return {**self.sets, **self._rounded(values)}
 
     def residuals(self, values):
         """log(simulated / measured) of every row; None when the machine does not take the values."""
@@ -108,17 +114,31 @@ class Calibration:
             columns.append([(b - a) / width for a, b in zip(self._fitted(residuals), self._fitted(moved))])
         return columns
 
-    def _scan(self, residuals, told):
-        """Moves each key by factors of two to the best place: where a key has no effect there is no slope to follow."""
-        cost = sum(r * r for r in self._fitted(residuals))
+    def _cost(self, residuals):
+        return sum(r * r for r in self._fitted(residuals))
+
+    def _try_factors(self, residuals, factors):
+        """Multiplies each key by each factor and keeps what is best."""
         for key in self.values:
             value = self.values[key]
-            for factor in (0.25, 0.5, 0.7, 1.4, 2.0, 4.0):
+            for factor in factors:
                 tried = {**self.values, key: max(1, value * factor) if key in self.whole else value * factor}
                 after = self.residuals(tried)
-                if after is not None and sum(r * r for r in self._fitted(after)) < cost:
-                    cost, residuals, self.values = sum(r * r for r in self._fitted(after)), after, tried
+                if after is not None and self._cost(after) < self._cost(residuals):
+                    residuals, self.values = after, tried
+        return residuals
+
+    def _scan(self, residuals, told):
+        """Moves each key by factors of two to the best place: where a key has no effect there is no slope to follow."""
+        residuals = self._try_factors(residuals, (0.25, 0.5, 0.7, 1.4, 2.0, 4.0))
         told(f"scan: rms {rms(self._fitted(residuals)):.3%}")
+        return residuals
+
+    def _refine(self, residuals, told):
+        """Ever smaller factors: times react in steps, and between two of them a slope leads nowhere."""
+        for width in (0.2, 0.1, 0.05, 0.025, 0.0125):
+            residuals = self._try_factors(residuals, (1 / (1 + width), 1 + width))
+        told(f"refined: rms {rms(self._fitted(residuals)):.3%}")
         return residuals
 
     def fit(self, rounds=12, told=lambda text: None):
@@ -129,7 +149,6 @@ class Calibration:
         residuals = self._scan(residuals, told)
         damping = 0.01
         for number in range(rounds):
-            cost = sum(r * r for r in self._fitted(residuals))
             columns = self._derivatives(residuals)
             plain = self._fitted(residuals)
             normal = [[sum(a * b for a, b in zip(x, y)) for y in columns] for x in columns]
@@ -140,7 +159,7 @@ class Calibration:
                 move = [max(-1.0, min(1.0, m)) for m in solve(damped, right)]  # at most by e at a time
                 tried = {k: v * math.exp(m) for (k, v), m in zip(self.values.items(), move)}
                 after = self.residuals(tried)
-                if after is not None and sum(r * r for r in self._fitted(after)) < cost:
+                if after is not None and self._cost(after) < self._cost(residuals):
                     break
                 damping *= 10
             else:
@@ -149,7 +168,8 @@ class Calibration:
             told(f"round {number + 1}: rms {rms(self._fitted(residuals)):.3%}")
             if max(map(abs, move)) < 1e-4:
                 break
-        self.values = {k: round(v) if k in self.whole else v for k, v in self.values.items()}
+        self._refine(residuals, told)
+        self.values = self._rounded(self.values)
         return first, self.residuals(self.values)
 
 

@@ -5,6 +5,13 @@ import os
 import sys
 
 
+def jobs(text):
+    """The type of --jobs."""
+    if not (text.isascii() and text.isdigit()) or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r}; expected a count of at least 1")
+    return int(text)
+
+
 def study_parser(text, epilog):
     parser = argparse.ArgumentParser(description=text, epilog=epilog, allow_abbrev=False,
                                      usage="%(prog)s [options] CONFIG [-- FLAGS of the platform]",
@@ -12,7 +19,7 @@ def study_parser(text, epilog):
     parser.add_argument("config", metavar="CONFIG", help="config file; - for the platform's own")
     parser.add_argument("--platform", default="diecast-pod", choices=("diecast-pod", "diecast-sip", "diecast-cube"))
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", dest="sets")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="runs at a time (the cores)")
+    parser.add_argument("--jobs", type=jobs, default=os.cpu_count(), metavar="N", help="runs at a time (the cores)")
     parser.add_argument("--csv", metavar="FILE", help="write the table there, too")
     return parser
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two result directories side by side: what changed in config, time, stalls, links and critical path."""
+"""Two result directories side by side: what changed in config, time, energy, counters, links and critical path."""
 import collections
 
 MISSING = "(absent)"
@@ -94,16 +94,21 @@ def path_changes(a, b, run_a, run_b):
     return causes, links, crossings(on_left, on_right)
 
 
+def changes(old, new):
+    """[(name, value in a, value in b)] of what differs; None where one side has no such name."""
+    return [(k, old.get(k), new.get(k)) for k in dict.fromkeys([*old, *new]) if old.get(k) != new.get(k)]
+
+
 def compare(a, b):
     """Everything as plain data, for --format json and the text."""
     runs = []
     for left, right in pairs_of(a, b):
         old, new = a.runs[left], b.runs[right]
-        stats = [(k, old["stats"][k], new["stats"].get(k)) for k in old.get("stats", {})
-                 if old["stats"][k] != new.get("stats", {}).get(k) and k not in ("elaborate_s",)]
+        stats = [change for change in changes(old.get("stats", {}), new.get("stats", {})) if change[0] != "elaborate_s"]
         runs.append({"what": {k: old.get(k) for k in ("collective", "algorithm", "bytes", "dtype", "op")},
                      "time_ns": [old["time_ns"], new["time_ns"]],
                      "time_change_percent": percent(old["time_ns"], new["time_ns"]),
+                     "energy": changes(old.get("energy", {}), new.get("energy", {})),
                      "verified": [old["verified"], new["verified"]], "status": [old["status"], new["status"]],
                      "stats": stats, "links": link_changes(a, b, left, right),
                      "critical_path": path_changes(a, b, left, right)})
@@ -130,6 +135,10 @@ def signed(value):
     return f"{value:+,.1f}"
 
 
+def plain(value):
+    return "" if value is None else f"{value:,.6g}"
+
+
 def run_text(run, a, b):
     what = run["what"]
     old, new = run["time_ns"]
@@ -153,10 +162,9 @@ def run_text(run, a, b):
         text += "  links whose load changed most\n" + rows_text(
             ["link", "A busy", "B busy", "A bytes", "B bytes"],
             [[l, f"{x:.1%}", f"{y:.1%}", f"{m:,}", f"{n:,}"] for l, x, y, m, n in run["links"]])
-    if run["stats"]:
-        text += "  counters\n" + rows_text(["name", "A", "B"],
-                                           [[k, f"{x:,.6g}", "" if y is None else f"{y:,.6g}"]
-                                            for k, x, y in run["stats"]])
+    for title, rows in (("energy", run["energy"]), ("counters", run["stats"])):
+        if rows:
+            text += f"  {title}\n" + rows_text(["name", "A", "B"], [[k, plain(x), plain(y)] for k, x, y in rows])
     return text
 
 

@@ -65,7 +65,7 @@ def run(config=None, *, platform="diecast-pod", sets=None, out=None, allow=(0,),
         results = Results(folder)
         results.code, results.stderr = done.returncode, done.stderr
         if out is None:  # the folder goes away: read what may be asked for
-            kept = {name: results.rows(name) for name in ("links.csv", "ipcq.csv", "hbm.csv")}
+            kept = {file.name: results.rows(file.name) for file in folder.glob("*.csv")}
             paths = [results.critical_path(i) for i in range(len(results.runs))]
             results.rows = lambda name, run=None: [r for r in kept.get(name, []) if run in (None, r["run"])]
             results.critical_path = lambda run=0: paths[run]

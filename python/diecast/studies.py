@@ -53,9 +53,8 @@ def time_of(results):
 
 
 def energy_of(results):
-    """Energy that the results state, all statistics in pJ together; None when they state none."""
-    parts = [value for row in results.runs for key, value in row.get("stats", {}).items() if key.endswith("_energy_pj")]
-    return sum(parts) or None
+    """Energy of all runs together, all parts of the machine; None when the results state none."""
+    return sum(row.get("energy", {}).get("total_pj", 0) for row in results.runs) or None
 
 
 def elasticity(old, new, ratio):

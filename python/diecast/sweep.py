@@ -16,6 +16,7 @@ from diecast.results import RESULTS_OF, BadResults, load
 SCHEMA = "diecast.sweep/1"
 KEYS = {"schema", "title", "platform", "config", "flags", "grid", "plots"}
 PLOT_KEYS = {"x", "y", "series", "xscale", "yscale", "title"}
+FILES = ("config", "workload", "verify", "ccl.tuner")  # flags and keys that name a file to read
 PRECEDENCE = (70, 2, 5, 4, 3, 1, 6)  # of the exit codes of points, the worst first
 
 
@@ -29,9 +30,11 @@ def need(condition, where, message):
 
 
 def no_duplicates(pairs):
+    """For json.loads: an object as a dict. Raises ValueError when a key is there twice."""
     keys = [key for key, _ in pairs]
     for key in keys:
-        need(keys.count(key) == 1, key, "the key is there twice")
+        if keys.count(key) != 1:
+            raise ValueError(f"{key}: the key is there twice")
     return dict(pairs)
 
 
@@ -46,6 +49,8 @@ class Spec:
             raise BadSpec(f"{path}: {error.strerror}") from None
         except json.JSONDecodeError as error:
             raise BadSpec(f"{path}: not JSON ({error})") from None
+        except ValueError as error:
+            raise BadSpec(f"{path}: {error}") from None
         try:
             self._read(data)
         except BadSpec as error:
@@ -61,22 +66,34 @@ class Spec:
         need(self.platform in RESULTS_OF, "platform", f"{self.platform!r}; expected {' or '.join(RESULTS_OF)}")
         self.config = None
         if "config" in data:
-            need(isinstance(data["config"], str), "config", f"{data['config']!r}; expected a file name")
-            self.config = (self.path.parent / data["config"]).resolve()
-            need(self.config.exists(), "config", f"{data['config']!r}: no such file beside the spec")
+            self.config = self.beside("config", data["config"])
         self.flags = data.get("flags", {})
         need(isinstance(self.flags, dict), "flags", f"{self.flags!r}; expected {{flag: value}}")
+        self.flags = {flag: self.resolved(flag, value, "flags.") for flag, value in self.flags.items()}
         self.grid = data.get("grid", {})
         need(isinstance(self.grid, dict), "grid", f"{self.grid!r}; expected {{key: [values]}}")
         for key, values in self.grid.items():
             need(isinstance(values, list) and values, f"grid.{key}", f"{values!r}; expected an array of values")
             need(len(set(map(str, values))) == len(values), f"grid.{key}", "a value is there twice")
             need(key.lstrip("-") not in self.flags, f"grid.{key}", "is among the flags, too")
+            for value in values:
+                self.resolved(key, value, "grid.")
         self.plots = data.get("plots", [])
         need(isinstance(self.plots, list), "plots", f"{self.plots!r}; expected an array")
         for n, plot in enumerate(self.plots):
             need(isinstance(plot, dict) and plot.keys() <= PLOT_KEYS and {"x", "y"} <= plot.keys(), f"plots[{n}]",
                  f"{plot!r}; expected an object with x, y and perhaps {', '.join(sorted(PLOT_KEYS - {'x', 'y'}))}")
+
+    def beside(self, where, name):
+        """A file named relative to the spec."""
+        need(isinstance(name, str), where, f"{name!r}; expected a file name")
+        path = (self.path.parent / name).resolve()
+        need(path.is_file(), where, f"{name!r}: no such file beside the spec")
+        return path
+
+    def resolved(self, key, value, group=""):
+        """The value as the platform gets it: a file that is read is relative to the spec, as `config` is."""
+        return str(self.beside(group + key, value)) if key.lstrip("-") in FILES else value
 
     def points(self):
         """All points, in the order of the grid: the last key varies fastest."""
@@ -105,17 +122,28 @@ class Point:
         for flag, value in self.spec.flags.items():
             words += ["--" + flag] if value is True else ["--" + flag, text_of(value)]
         for key, value in self.values.items():
+            value = self.spec.resolved(key, value)
             words += [key, text_of(value)] if key.startswith("--") else ["--set", f"{key}={text_of(value)}"]
         return words + ["--quiet", "--progress", "off"]
 
     def digest(self, binary):
-        """What the point's result depends on: its command, its effective config and the binary."""
+        """What the point's result depends on: its command, its effective config, the files these name and the binary."""
         if self._digest is None:
             done = subprocess.run([binary, *self.arguments(), "--dump-config"], capture_output=True, text=True,
                                   stdin=subprocess.DEVNULL)
-            parts = (*self.arguments(), done.stdout, str(pathlib.Path(binary).stat().st_mtime_ns))
-            self._digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+            # A config that is refused has no effective one: why it is refused stands for it.
+            config = done.stdout if done.returncode == 0 else f"exit {done.returncode}\n{done.stderr}"
+            parts = [*self.arguments(), config, str(pathlib.Path(binary).stat().st_mtime_ns)]
+            self._digest = hashlib.sha256("\0".join(parts + self._contents(done)).encode()).hexdigest()
         return self._digest
+
+    def _contents(self, dumped):
+        """A hash per file that the run reads beside its config: of --workload, --verify and ccl.tuner."""
+        values = [*self.spec.flags.items(), *((k, self.spec.resolved(k, v)) for k, v in self.values.items())]
+        names = [value for key, value in values if key.lstrip("-") in FILES]
+        tuner = json.loads(dumped.stdout).get("ccl", {}).get("tuner", "") if dumped.returncode == 0 else ""
+        files = [pathlib.Path(name) for name in [*names, *([tuner] if tuner else [])]]
+        return [hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "absent" for file in files]
 
 
 class Sweep:

@@ -45,7 +45,7 @@ def problems(path, text):
             yield f"{where}; {room} knows no SystemC"
         if room in FORBIDDEN and FORBIDDEN[room].match(name):
             yield f"{where}; {room} has no files, formats or command lines"
-        if str(path.parent) == DOCTOR and kind == '"' and not name.startswith(DOCTOR + "/"):
+        if path.as_posix().startswith(DOCTOR + "/") and kind == '"' and not name.startswith(DOCTOR + "/"):
             yield f"{where}; {DOCTOR} may include nothing but itself"
         if kind == '"' and first in ROOMS and first not in ALLOWED[room]:
             yield f"{where}; {room} may include {', '.join(sorted(ALLOWED[room]))}"

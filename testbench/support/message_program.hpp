@@ -33,7 +33,6 @@ struct message_program {
   std::uint32_t ranks{};
   std::vector<std::vector<action>> of_rank;
   std::vector<sent> messages;  ///< of one sender in the order of sending
-  std::uint64_t operations{};
 };
 
 struct program_shape {
@@ -82,7 +81,6 @@ inline message_program random_messages(std::uint64_t seed, const program_shape& 
         a.cycles = below(3000);
       }
       p.of_rank[rank].push_back(a);
-      ++p.operations;
     }
   }
   return p;

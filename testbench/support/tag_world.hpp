@@ -126,7 +126,6 @@ class tag_world {
 
   /// Messages delivered, receives posted and cancels tried by the program.
   [[nodiscard]] std::uint64_t operations() const { return order_.size() + posted_ + cancel_; }
-  [[nodiscard]] const protocol::tag_shadow& shadow() const { return shadow_; }
   [[nodiscard]] const protocol::tag_unit& unit() const { return unit_; }
   auto operator<=>(const tag_world&) const = default;
 

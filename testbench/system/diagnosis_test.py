@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The doctor: every shipped fault is called what it is, a healthy machine healthy, two faults both."""
 import json
-import time
 
 import harness
 from harness import CONFIGS, sets
@@ -20,9 +19,7 @@ PLACE = {"drop": "pod.sip0.", "link_down": "pod.sip0.", "link_degraded": "pod.si
 
 class Diagnosis(harness.Case):
     def diagnose(self, *arguments, expect=None):
-        begun = time.monotonic()
         done = self.run_pod("--diagnose", "--out", "out", "--quiet", *arguments, expect=expect)
-        self.assertLess(time.monotonic() - begun, 120)
         found = json.loads((self.folder / "out" / "diagnosis.json").read_text())
         text = (self.folder / "out" / "diagnosis.txt").read_text()
         self.assertTrue(text.startswith(f"Diagnosis: {found['verdict']} ("), text)
@@ -34,7 +31,9 @@ class Diagnosis(harness.Case):
         return [f["class"] for f in found["findings"]], found
 
     def check(self, name):
-        _, found = self.diagnose("--config", FAULTS / f"{name}.json")
+        done, found = self.diagnose("--config", FAULTS / f"{name}.json")
+        plain = self.run_pod("--config", FAULTS / f"{name}.json", expect=None)
+        self.assertEqual(done.code, plain.code, "--diagnose does not exit as the run does")
         self.assertEqual(found["verdict"], CLASS.get(name, name), json.dumps(found["findings"], indent=1)[:3000])
         first = found["findings"][0]
         self.assertIn(PLACE.get(name, "pod.sip0.cube_1_0.pe2"), first["where"])

@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The energy account of a run: parts sum to the total, coefficients act on their part alone."""
-import unittest
-
 import harness
 
 JOB = ("--config", harness.CONFIGS / "small_pod.json", "--collective", "all_reduce", "--algorithm", "ring_1d",
@@ -52,4 +50,4 @@ class Energy(harness.Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

@@ -6,9 +6,15 @@ import signal
 import subprocess
 import sys
 import time
+import unittest
 
 import harness
 from harness import CONFIGS, ROOT, sets
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None  # Debian's python3-jsonschema
 
 SCHEMA = ROOT / "testbench" / "system" / "flight.schema.json"
 SMALL = ["--config", CONFIGS / "small_pod.json"]
@@ -18,12 +24,16 @@ ROOT_PE = "pod.sip0.cube_1_0.pe2"  # rank 6
 class Flight(harness.Case):
     def load(self, file):
         flight = json.loads(file.read_text())
-        try:
-            import jsonschema
-        except ImportError:
-            return flight
-        jsonschema.validate(flight, json.loads(SCHEMA.read_text()))
+        if jsonschema is not None:
+            jsonschema.validate(flight, json.loads(SCHEMA.read_text()))
         return flight
+
+    @unittest.skipUnless(jsonschema, "no python3-jsonschema: no dump is held against its schema")
+    def test_the_schema_refuses_what_is_no_dump(self):
+        flight = self.hung()
+        flight["entries"][0]["state"] = "lost"
+        with self.assertRaises(jsonschema.ValidationError):
+            jsonschema.validate(flight, json.loads(SCHEMA.read_text()))
 
     def hung(self, name="dead_pe"):
         self.run_pod("--config", CONFIGS / "faults" / f"{name}.json", "--out", "out", expect=3)
@@ -70,11 +80,36 @@ class Flight(harness.Case):
                      "out", expect=4)
         flight = self.load(self.folder / "out" / "flight.json")
         self.assertIn("checksum mismatch", flight["why"])
+        crcs = [e for e in flight["entries"] if "crc" in e]
+        self.assertTrue(crcs, "no entry has a crc")
+        self.assertTrue(all(e["is_p2p"] for e in crcs))
+        # Other bytes, other digests; and what was corrupted was not taken for received.
+        self.assertEqual(len({e["crc"] for e in crcs}), len(crcs))
+        self.assertNotIn("nccl:recv 6<-7", {e["profiling_name"] for e in crcs})
 
     def long_run(self, *more):
         command = self.command(*SMALL, "--out", "out", "--iters", "4000", "--quiet", "--bytes", "64KiB", *more)
-        return subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                text=True, stdin=subprocess.DEVNULL)
+        # Under nohup the signal would be ignored from the start.
+        process = subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   stdin=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
+        self.addCleanup(self.end, process)
+        return process
+
+    @staticmethod
+    def end(process):
+        """Whatever the test came to, nothing stays behind."""
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+    def await_start(self, process):
+        """config.json comes just before the handlers."""
+        deadline = time.monotonic() + 60
+        while not (self.folder / "out" / "config.json").exists():
+            self.assertIsNone(process.poll(), "the run ended")
+            self.assertLess(time.monotonic(), deadline, "no config.json after 60 s")
+            time.sleep(0.01)
+        time.sleep(1.0)
 
     def await_dump(self, process, number):
         file = self.folder / "out" / "flight.json"
@@ -88,10 +123,7 @@ class Flight(harness.Case):
     def test_sigusr1_writes_and_the_run_goes_on(self):
         process = self.long_run()
         try:
-            # config.json comes just before the handlers.
-            while not (self.folder / "out" / "config.json").exists():
-                time.sleep(0.01)
-            time.sleep(1.0)
+            self.await_start(process)
             file = self.await_dump(process, signal.SIGUSR1)
             self.assertTrue(file.exists(), "no flight.json")
             flight = self.load(file)
@@ -112,9 +144,7 @@ class Flight(harness.Case):
         self.assertEqual(process.returncode, -signal.SIGHUP)
         process = self.long_run("--set", "sim.dump_on_sighup=true")
         try:
-            while not (self.folder / "out" / "config.json").exists():
-                time.sleep(0.01)
-            time.sleep(1.0)
+            self.await_start(process)
             self.assertTrue(self.await_dump(process, signal.SIGHUP).exists())
         finally:
             process.send_signal(signal.SIGINT)

@@ -185,11 +185,10 @@ class Results(HbmCase):
             for extra in ((), ("--set", "hbm.page_policy=closed"), ("--set", "hbm.bank_hash=row_xor")):
                 # Two rounds of the 32,768 bursts of the channel, so that every pattern reads what it wrote.
                 row = self.one("--pattern", pattern, "--read-fraction", "0.5", "--requests",
-                               "4000" if extra else "70000", "--check-data", "--set", "hbm.port_mib=1", *extra)
+                               "70000", "--check-data", "--set", "hbm.port_mib=1", *extra)
                 self.assertEqual(row["wrong_reads"], 0)
-                self.assertIs(row["verified"], True if row["checked_reads"] else None)
-                if not extra:
-                    self.assertGreater(row["checked_reads"], 1000)
+                self.assertIs(row["verified"], True)
+                self.assertGreater(row["checked_reads"], 1000)
 
     def test_nothing_checked_is_not_verified(self):
         row = self.one("--requests", "1000", "--check-data")

@@ -86,7 +86,8 @@ class Messages(harness.Case):
         self.refused("names no op that leaves a request open (value b;", send, {"op": "wait", "for": ["b"]})
         self.refused("does not hold the ranks of the op's group (value [3, 1]; expected",
                      {"op": "sendrecv", "toward": "east", "grid": [3, 1], "tag": 1, "bytes": 64})
-        self.refused("tag", {**send, "tag": 1 << 32})
+        self.refused("ops[0].tag: value out of range (value 4294967296; expected a whole number from 0 to 4294967295)",
+                     {**send, "tag": 1 << 32})
 
     def test_a_receive_without_its_tag_is_a_named_deadlock(self):
         ops = [{"id": "a", "op": "isend", "shift": 1, "tag": 1, "bytes": 64},

@@ -83,6 +83,29 @@ class Sweep(ScriptCase):
         # Another config is another sweep: everything runs again.
         self.assertNotIn("(kept)", self.script("sweep", self.spec(flags={"bytes": "2KiB"}), "--out", "s").stdout)
 
+    def test_a_changed_file_is_another_point(self):
+        op = {"op": "all_reduce", "bytes": "1KiB"}
+        stream = {"name": "s", "on": [0, 1], "ops": [op]}
+        self.file("w.json", json.dumps({"streams": [stream]}))
+        spec = self.spec(flags={"workload": "w.json"}, grid={"ipcq.n_slots": [4]}, plots=None)
+        elsewhere = self.folder / "elsewhere"
+        elsewhere.mkdir()
+
+        def sweep():
+            return subprocess.run([str(harness.ROOT / "scripts/sweep"), str(spec), "--out", str(self.folder / "s")],
+                                  capture_output=True, text=True, cwd=elsewhere)
+
+        done = sweep()  # the workload is beside the spec, not where the command runs
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("(kept)", sweep().stdout)
+        self.file("w.json", json.dumps({"streams": [{**stream, "repeat": 2}]}))
+        self.assertNotIn("(kept)", sweep().stdout)
+
+    def test_a_tuner_table_that_is_not_there_is_named(self):
+        bad = self.spec(grid={"ccl.tuner": ["absent.json"]}, plots=None)
+        self.assertIn("grid.ccl.tuner: 'absent.json': no such file beside the spec",
+                      self.script("sweep", bad, expect=2).stderr)
+
     def test_tasks_of_an_array_make_the_same_table(self):
         spec = self.spec(plots=None)
         for n in range(3):
@@ -103,6 +126,9 @@ class Sweep(ScriptCase):
                               ({"plots": [{"x": "a"}]}, "plots[0]")):
             self.assertIn(word, self.script("sweep", self.spec(**changes), expect=2).stderr)
         self.script("sweep", self.file("no.json", "{"), expect=2)
+        twice = self.file("twice.json", '{"schema": "diecast.sweep/1", "grid": {}, "grid": {}}')
+        self.assertIn("grid: the key is there twice", self.script("sweep", twice, expect=2).stderr)
+        self.assertIn("--jobs", self.script("sweep", self.spec(), "--jobs", "0", expect=2).stderr)
         self.script("sweep", self.spec(), "--task", "3/3", expect=2)
 
     def test_the_shipped_spec_lists(self):
@@ -148,8 +174,20 @@ class Regress(ScriptCase):
     def test_bad_suites(self):
         for text in ("{}", '{"schema": "diecast.suite/1", "cases": []}', "[", '{"schema": "diecast.suite/1", "cases": '
                      '[{"name": "a", "expct": {}}]}', '{"schema": "diecast.suite/1", "cases": [{"name": "a"}, '
-                     '{"name": "a"}]}', '{"schema": "diecast.suite/1", "cases": [{"name": "a", "config": "no"}]}'):
-            self.assertIn("suite.json", self.script("regress", self.file("suite.json", text), expect=2).stderr)
+                     '{"name": "a"}]}', '{"schema": "diecast.suite/1", "cases": [{"name": "a", "config": "no"}]}',
+                     '{"schema": "diecast.suite/1", "schema": "diecast.suite/1", "cases": [{"name": "a"}]}',
+                     '{"schema": "diecast.suite/1", "cases": [{"name": "a", "expect": {"runs": [{"time_ns": {"value": '
+                     '"1", "within_percent": 1}}]}}]}'):
+            errors = self.script("regress", self.file("suite.json", text), expect=2).stderr
+            self.assertIn("suite.json", errors)
+            self.assertNotIn("Traceback", errors)
+
+    def test_bless_takes_what_stderr_says(self):
+        case = {"name": "a", "args": ["--bytes", "-1"], "expect": {"exit_code": 2, "stderr_contains": "else"}}
+        suite = self.file("suite.json", json.dumps({"schema": "diecast.suite/1", "cases": [case]}))
+        self.assertIn("stderr_contains", self.script("regress", suite, "--bless").stdout)
+        self.assertIn("--bytes", json.loads(suite.read_text())["cases"][0]["expect"]["stderr_contains"])
+        self.script("regress", suite)
 
 
 class Studies(ScriptCase):
@@ -173,6 +211,8 @@ class Studies(ScriptCase):
         # More lanes: between no gain and all of the vector unit's share; a longer link: at most the fabric's share.
         self.assertGreater(float(rows["pe.vector_lanes"]["elasticity"]), -share["vector"] * 1.2)
         self.assertGreater(float(rows["sip_link.latency_ns"]["elasticity"]), 0)
+        fabric = sum(value for cause, value in share.items() if cause.endswith(", between SIPs"))
+        self.assertLess(float(rows["sip_link.latency_ns"]["elasticity"]), fabric * 1.2)
 
     def test_a_lost_link_costs_time_and_the_table_says_which(self):
         done = self.script("degrade", harness.CONFIGS / "small_pod.json", "--links", "sip", "--override",
@@ -182,11 +222,41 @@ class Studies(ScriptCase):
         self.assertGreater(float(rows[0]["slowdown"]), 1.05)
         self.assertIn("unchanged: ", done.stdout)
 
+    def test_energy_is_that_of_the_whole_machine(self):
+        job = ("--algorithm", "ring_1d", "--bytes", "4KiB")
+        self.script("sensitivity", harness.CONFIGS / "small_pod.json", "--key", "sip_link.pj_per_bit", "--csv", "s.csv",
+                    "--", *job)
+        row, = csv.DictReader((self.folder / "s.csv").read_text().splitlines())
+        energy = [self.one(*harness.SMALL, *job, *harness.sets(f"sip_link.pj_per_bit={row[k]}"))["energy"]["total_pj"]
+                  for k in ("from", "to")]
+        expected = math.log(energy[1] / energy[0]) / math.log(float(row["to"]) / float(row["from"]))
+        self.assertGreater(expected, 0)
+        self.assertAlmostEqual(float(row["energy"]), expected, 9)
+
+    def test_compare_shows_energy_and_what_one_side_lacks(self):
+        for folder, slots in (("a", 1), ("b", 4)):
+            self.run_pod(*harness.SMALL, "--bytes", "64KiB", *harness.sets(f"ipcq.n_slots={slots}"), "--out", folder)
+        for folder, extra in (("a", "only_a"), ("b", "only_b")):
+            file = self.folder / folder / "result.json"
+            document = json.loads(file.read_text())
+            document["runs"][0]["stats"][extra] = 7
+            file.write_text(json.dumps(document))
+        run, = json.loads(self.script("compare", "a", "b", "--format", "json").stdout)["runs"]
+        stats = {name: (old, new) for name, old, new in run["stats"]}
+        self.assertEqual((stats["only_a"], stats["only_b"]), ((7, None), (None, 7)))
+        energy = {name: (old, new) for name, old, new in run["energy"]}
+        for n, folder in enumerate(("a", "b")):
+            row = json.loads((self.folder / folder / "result.json").read_text())["runs"][0]
+            self.assertEqual(energy["total_pj"][n], row["energy"]["total_pj"])
+        self.assertIn("total_pj", self.script("compare", "a", "b").stdout)
+
     def test_bad_studies(self):
         self.script("sensitivity", "absent.json", expect=2)
         self.script("sensitivity", "-", "--key", "no.key", "--set", "pod.sips=1", "--", "--bytes", "1KiB", expect=2)
         self.script("sensitivity", "-", "--", "--config", "x.json", expect=2)
         self.script("degrade", "-", "--override", "{", expect=2)
+        for name in ("degrade", "sensitivity"):
+            self.assertIn("'0'; expected a count of at least 1", self.script(name, "-", "--jobs", "0", expect=2).stderr)
 
 
 class AlphaBeta(ScriptCase):
@@ -208,6 +278,24 @@ class AlphaBeta(ScriptCase):
         size = 1 << 20
         self.assertAlmostEqual(30 * (latency + size / 16 / rate),
                                float(fit["alpha_ns"]) + float(fit["beta_ns_per_byte"]) * size, delta=1)
+
+    def test_what_is_no_ring_is_refused(self):
+        from diecast.alphabeta import Fit, astra_network
+
+        def network(alpha, beta, ranks):
+            row = {"collective": "all_reduce", "algorithm": "ring_1d", "rank_set": "pe", "ranks": ranks}
+            return astra_network(Fit(row, [(n, alpha + beta * n) for n in (1000, 2000)]))
+
+        self.assertIn("npus_count: [ 16 ]", network(700, 0.25, 16))
+        for alpha, beta, ranks in ((-1, 0.25, 16), (700, 0, 16), (700, -0.1, 16), (700, 0.25, 1)):
+            with self.assertRaisesRegex(ValueError, "expected alpha of at least 0"):
+                network(alpha, beta, ranks)
+
+    def test_rank_counts_are_fitted_apart(self):
+        from diecast.alphabeta import fits
+        rows = [{"status": "ok", "collective": "c", "algorithm": "a", "rank_set": "pe", "ranks": n, "bytes": b,
+                 "time_ns": n * 100 + b} for n in (2, 4) for b in (8, 16, 32)]
+        self.assertEqual([(f.ranks, round(f.alpha_ns)) for f in fits(rows)], [(2, 200), (4, 400)])
 
     def test_too_little_to_fit(self):
         self.run_pod(*harness.SMALL, "--bytes", "4KiB", "--out", "out")
@@ -237,8 +325,19 @@ class Calibrate(ScriptCase):
         self.assertLess(after, before / 2)
         self.run_pod("--config", "fit.json", "--check-config")
 
+    def test_what_is_written_is_the_machine_that_was_fitted(self):
+        slots, key = "ipcq.n_slots=2", "sip_link.latency_ns"
+        row = self.one(*harness.SMALL, "--bytes", "4KiB", *harness.sets(slots, f"{key}=120"))
+        self.file("m.csv", f"bytes,time_ns\n4KiB,{row['time_ns']}\n")
+        self.script("calibrate", harness.CONFIGS / "small_pod.json", "m.csv", "--key", key, "--set", slots, "--write", "fit.json")
+        found = json.loads(self.run_pod("--config", "fit.json", "--dump-config").stdout)
+        self.assertEqual(found["ipcq"]["n_slots"], 2)
+        again = self.one("--config", "fit.json", "--bytes", "4KiB")
+        self.assertAlmostEqual(again["time_ns"], row["time_ns"], delta=row["time_ns"] * 0.02)
+
     def test_bad_tables(self):
-        for text in ("bytes\n1KiB\n", "bytes,time_ns\n1KiB,0\n", "size,time_ns\n1,1\n", "bytes,time_ns,hold_out\n1KiB,5,1\n"):
+        for text in ("bytes\n1KiB\n", "bytes,time_ns\n1KiB,0\n", "size,time_ns\n1,1\n", "bytes,time_ns,hold_out\n1KiB,5,1\n",
+                     "bytes,time_ns,hold_out\n1KiB,5,yes\n"):
             self.script("calibrate", harness.CONFIGS / "small_pod.json", self.file("m.csv", text), "--key",
                         "sip_link.latency_ns", expect=2)
         self.script("calibrate", harness.CONFIGS / "small_pod.json", self.file("m.csv", "bytes,time_ns\n1KiB,5\n"), "--key",
@@ -255,6 +354,11 @@ class Module(ScriptCase):
         loaded = diecast.load(self.folder / "out")
         self.assertEqual(len(loaded.rows("links.csv")), len(done.rows("links.csv")))
         self.assertEqual(loaded.critical_path()["time_ns"], again["time_ns"])
+        gone = diecast.run(harness.CONFIGS / "small_pod.json", bytes="4KiB", sets={"ipcq.n_slots": 2})  # its folder is gone
+        tables = [file.name for file in (self.folder / "out").glob("*.csv")]
+        self.assertIn("health.csv", tables)
+        for table in tables:
+            self.assertEqual(gone.rows(table), loaded.rows(table), table)
         self.assertEqual(len(diecast.run(harness.CONFIGS / "small_pod.json", no_data=True).rows("ipcq.csv")), 32)
         with self.assertRaises(diecast.MachineFailed) as failed:
             diecast.run(sets={"ipcq.n_slots": 0})

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads: streams side by side, verified op by op; slowdown; what is wrong is said before the run."""
+"""Workloads: streams side by side, verified op by op; slowdown; stragglers; what is wrong is said before the run."""
 import json
 
 import harness

@@ -96,7 +96,7 @@ TEST_CASE("clean and invalidate: clean, dirty and absent lines") {
   CHECK_THROWS_AS(data_cache(0, 1), std::invalid_argument);
 }
 
-TEST_CASE("with every line cleaned before it is read, one cache never shows") {
+TEST_CASE("to a single user the cache never shows, whatever is cleaned and when") {
   // Random loads, stores and maintenance against plain memory: with a single user the cache is invisible.
   rc::check([] {
     std::mt19937_64 draw(*rc::gen::arbitrary<std::uint64_t>());

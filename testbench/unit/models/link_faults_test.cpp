@@ -112,7 +112,7 @@ TEST_CASE("a probability strikes about that often and nothing before its time") 
     if (faults.pass(data_packet(), data, 2, ns * i, ns * i).lost) ++early;
   }
   for (unsigned i = 0; i < 4000; ++i) {
-    if (faults.pass(data_packet(), data, 2, ns * (1000 + i), ns).lost) ++late;
+    if (faults.pass(data_packet(), data, 2, ns * (1000 + i), ns * (1001 + i)).lost) ++late;
   }
   CHECK(early == 0);
   CHECK(late > 850);

@@ -76,5 +76,6 @@ TEST_CASE("the 16-bit count of unexpected messages wraps without harm") {
 TEST_CASE("a unit that does not wait for firmware's count pairs wrongly") {
   tag_setup s = random_setup({2, 3, 40}, false);
   s.rule = protocol::tag_unit::eligibility::never_wait;
-  CHECK_THROWS(random_operations(s, 3, 40, 1, 10'000));
+  CHECK_THROWS_WITH(random_operations(s, 3, 40, 1, 10'000),
+                    Catch::Contains("consumed by the unit after firmware had completed its receive"));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every all-reduce kernel, with data, over shapes, sizes, ring depths and schedules. Element type,
-// reduction, placement and launch count turn with the row number, so that every combination occurs;
+// reduction, placement and launch count turn with the row number, so that every value meets many others;
 // the product of types and reductions is run in full on one shape.
 #include <array>
 

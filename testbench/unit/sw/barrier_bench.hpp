@@ -49,8 +49,6 @@ class barrier_machine {
   /// The case's repeats of its barrier.
   barrier_result run();
 
-  [[nodiscard]] const comm::group& members() const { return members_; }
-
  private:
   void stepped(const abi::step_marker& step);
 

@@ -91,18 +91,18 @@ config::machine_config config_of(const matrix_row& row) {
   return c;
 }
 
-sw::kernel_entry kernel_named(const std::string& name) {
+sw::kernel_entry kernel_named(const std::string& name, const std::string& collective) {
   for (const sw::kernel_entry& k : sw::builtin_kernels()) {
-    if (k.name == name) return k;
+    if (k.name == name && k.collective == collective) return k;
   }
-  throw std::invalid_argument("no kernel " + name);
+  throw std::invalid_argument("no kernel " + collective + " " + name);
 }
 
 comm::install_plan plan_for(const std::string& pattern, const config::machine_config& config,
-                            const comm::group& members, std::uint64_t reserved_bytes) {
+                            const comm::group& members, std::uint64_t reserved_bytes, std::uint32_t root) {
   for (const comm::pattern_entry& p : comm::builtin_patterns()) {
     if (p.name != pattern) continue;
-    return build_install_plan(p.build({config, config.shape(), members}),
+    return build_install_plan(p.build({config, config.shape(), members, root}),
                               comm::options_from(config, reserved_bytes));
   }
   throw std::invalid_argument("no pattern " + pattern);
@@ -126,9 +126,9 @@ std::string unrest(const sw::mock_machine& machine, const machine_shape& shape) 
       if (!idle) return pe_path(shape, shape.pe_at(i)) + " is not at rest\n" + engine.dump();
     }
     // An armed tag-matching unit may tell of a completion that firmware has popped without being told.
-    const bool told_late = engine.oldest_event().kind == abi::event_kind::tag_match;
-    if (engine.event_pending() && !told_late)
-      return pe_path(shape, shape.pe_at(i)) + " has an event nobody looked at";
+    const bool told_late = std::ranges::all_of(
+        engine.events(), [](const auto& event) { return event.kind == abi::event_kind::tag_match; });
+    if (!told_late) return pe_path(shape, shape.pe_at(i)) + " has an event nobody looked at";
   }
   return {};
 }

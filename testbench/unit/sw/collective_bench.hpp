@@ -39,10 +39,12 @@ struct matrix_row {
 
 [[nodiscard]] config::machine_config config_of(const matrix_row& row);
 /// The kernel of that name; fails the test when there is none.
-[[nodiscard]] sw::kernel_entry kernel_named(const std::string& name);
+[[nodiscard]] sw::kernel_entry kernel_named(const std::string& name,
+                                            const std::string& collective = "all_reduce");
 /// Builds the named pattern over the group and plans it.
 [[nodiscard]] comm::install_plan plan_for(const std::string& pattern, const config::machine_config& config,
-                                          const comm::group& members, std::uint64_t reserved_bytes);
+                                          const comm::group& members, std::uint64_t reserved_bytes,
+                                          std::uint32_t root = 0);
 
 /// Runs the row and verifies every rank's result, that inputs survive when not in place, and that no
 /// message, credit or request is left in any engine. Returns what is wrong; empty when all is right.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <stdexcept>
 
 #include "collective_bench.hpp"
 #include "models/golden/collective_check.hpp"
@@ -12,13 +11,6 @@
 
 namespace diecast::test {
 namespace {
-
-sw::kernel_entry kernel_of(const move_row& row) {
-  for (const sw::kernel_entry& k : sw::builtin_kernels()) {
-    if (k.collective == row.collective && k.name == row.algorithm) return k;
-  }
-  throw std::invalid_argument("no kernel " + row.collective + " " + row.algorithm);
-}
 
 config::machine_config machine_of(const move_row& row) {
   matrix_row m;
@@ -29,15 +21,6 @@ config::machine_config machine_of(const move_row& row) {
   config::machine_config c = config_of(m);
   c.ipcq.queue_pairs = 64;
   return c;
-}
-
-comm::install_plan plan_of(const sw::kernel_entry& kernel, const sw::argument_context& launch) {
-  for (const comm::pattern_entry& p : comm::builtin_patterns()) {
-    if (p.name != kernel.pattern) continue;
-    return build_install_plan(p.build({launch.config, launch.shape, launch.members, launch.root}),
-                              comm::options_from(launch.config, lay_out(kernel, launch).end));
-  }
-  throw std::invalid_argument("no pattern " + kernel.pattern);
 }
 
 std::string verify(const move_row& row, const sw::mock_machine& machine, const comm::group& members,
@@ -91,12 +74,15 @@ std::string to_string(const move_row& r) {
 
 std::string run_move(const move_row& row) try {
   const config::machine_config config = machine_of(row);
-  const sw::kernel_entry kernel = kernel_of(row);
+  const sw::kernel_entry kernel = kernel_named(row.algorithm, row.collective);
   const comm::group members = comm::map_ranks(row.shape, row.ranks);
   sw::argument_context launch{config, row.shape, members, row.count, row.type, row.op, row.in_place};
   launch.root = row.root;
   check_launch(kernel, launch);
-  sw::mock_machine machine{config, plan_of(kernel, launch), {row.order, row.seed}};
+  sw::mock_machine machine{
+      config,
+      plan_for(kernel.pattern, config, members, lay_out(kernel, launch).end, launch.root),
+      {row.order, row.seed}};
   for (unsigned i = 0; i < row.launches; ++i) {
     const std::string wrong = run_launch(row, machine, kernel, launch, row.seed * 100 + i);
     if (!wrong.empty()) return fmt::format("launch {}: {}", i, wrong);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every kernel of the collectives other than all-reduce, with data, over rank counts, shapes, sizes, ring
 // depths and schedules. Element type, reduction, placement, root and launch count turn with the row number,
-// so that every combination occurs.
+// so that every value meets many others.
 #include <array>
 #include <set>
 

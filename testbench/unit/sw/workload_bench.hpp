@@ -22,7 +22,7 @@ namespace diecast::test {
 /// A stream on a list of PEs.
 [[nodiscard]] comm::workload_stream stream_on(const std::string& name, std::vector<std::uint64_t> ranks,
                                               std::vector<comm::workload_op> ops, std::uint64_t repeat = 1);
-/// All streams; places for messages filled in.
+/// All streams, without groups.
 [[nodiscard]] comm::workload workload_of(std::vector<comm::workload_stream> streams);
 
 struct workload_outcome {

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads files of Chakra execution traces, one per rank, in either of their two forms.
+
+- .et: messages of Protocol Buffers, each behind its length as a varint: a GlobalMetadata, then the Nodes; perhaps gzipped.
+- JSON, as Chakra's jsonizer writes it: the same messages in protobuf's JSON mapping, one behind the other.
+
+Field numbers and names are those of github.com/mlcommons/chakra, schema/protobuf/et_def.proto; the framing is that of its
+src/third_party/utils/protolib.py; the encoding is protobuf.dev/programming-guides/encoding.
+"""
+import base64
+import gzip
+import json
+import re
+import struct
+
+from diecast.trace import BadTrace, need
+
+NODE_TYPES = ("INVALID_NODE", "METADATA_NODE", "MEM_LOAD_NODE", "MEM_STORE_NODE", "COMP_NODE", "COMM_SEND_NODE",
+              "COMM_RECV_NODE", "COMM_COLL_NODE", "STORAGE_NODE", "BATCH_NODE", "CHECKPOINT_NODE")
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5  # wire types
+
+# Node
+ID, NAME, TYPE, CTRL_DEPS, DATA_DEPS, DURATION, ATTR = 1, 2, 3, 4, 5, 7, 10
+
+# AttributeProto: field: (name, how its bits are read); lists are beside them, one number up.
+SCALARS = {3: ("double", "<d"), 5: ("float", "<f"), 7: ("int32", "signed"), 9: ("int64", "signed"), 11: ("uint32", None),
+           13: ("uint64", None), 15: ("sint32", "zigzag"), 17: ("sint64", "zigzag"), 19: ("fixed32", "<I"),
+           21: ("fixed64", "<Q"), 23: ("sfixed32", "<i"), 25: ("sfixed64", "<q"), 27: ("bool", None), 29: ("string", "text"),
+           31: ("bytes", "bytes")}
+BOOL_LIST = 28
+
+
+class Node:
+    """id, name, type (a name of NODE_TYPES, or the number), data_deps, ctrl_deps, duration_micros, attributes by name.
+
+    An attribute is a number, a text, a bool, or the list of a bool_list; None for lists of other types, which no
+    importer needs."""
+
+    def __init__(self):
+        self.id, self.name, self.type = 0, "", NODE_TYPES[0]
+        self.data_deps, self.ctrl_deps, self.duration_micros, self.attributes = [], [], 0, {}
+
+
+def varint(data, at):
+    """The number at `at`, and where the next thing begins."""
+    value = 0
+    for shift in range(0, 70, 7):
+        if at >= len(data):
+            raise BadTrace("ends within a number")
+        value |= (data[at] & 0x7f) << shift
+        at += 1
+        if data[at - 1] < 0x80:
+            return value & (1 << 64) - 1, at
+    raise BadTrace("a number of more than ten bytes")
+
+
+def fields(data):
+    """(field number, wire type, value) of a message: numbers as unsigned, all else as bytes."""
+    at = 0
+    while at < len(data):
+        key, at = varint(data, at)
+        kind, size = key & 7, {FIXED64: 8, FIXED32: 4}.get(key & 7)
+        if kind == VARINT:
+            value, at = varint(data, at)
+            yield key >> 3, kind, value
+            continue
+        if kind == BYTES:
+            size, at = varint(data, at)
+        if size is None or at + size > len(data):
+            raise BadTrace(f"no message of Chakra: field {key >> 3} of wire type {kind} at byte {at}")
+        yield key >> 3, kind, data[at:at + size]
+        at += size
+
+
+def numbers(kind, value):
+    """A repeated number: one of it, or many packed."""
+    if kind == VARINT:
+        return [value]
+    found, at = [], 0
+    while at < len(value):
+        number, at = varint(value, at)
+        found.append(number)
+    return found
+
+
+def scalar(kind, value, how):
+    if how == "signed":
+        return value - (1 << 64) if value >> 63 else value
+    if how == "zigzag":
+        return value >> 1 ^ -(value & 1)
+    if how == "text":
+        return value.decode("utf-8", "replace")
+    return value if how in (None, "bytes") else struct.unpack(how, value)[0]
+
+
+def attribute(data):
+    """(name, value) of an AttributeProto."""
+    name, found = "", None
+    for number, kind, value in fields(data):
+        if number == 1:
+            name = scalar(kind, value, "text")
+        elif number in SCALARS:
+            what, how = SCALARS[number]
+            found = bool(value) if what == "bool" else scalar(kind, value, how)
+        elif number == BOOL_LIST:
+            found = [bool(v) for n, k, packed in fields(value) if n == 1 for v in numbers(k, packed)]
+    return name, found
+
+
+def type_name(number):
+    return NODE_TYPES[number] if number < len(NODE_TYPES) else number
+
+
+def node(data):
+    made = Node()
+    for number, kind, value in fields(data):
+        if number == ID:
+            made.id = value
+        elif number == NAME:
+            made.name = scalar(kind, value, "text")
+        elif number == TYPE:
+            made.type = type_name(value)
+        elif number == CTRL_DEPS:
+            made.ctrl_deps += numbers(kind, value)
+        elif number == DATA_DEPS:
+            made.data_deps += numbers(kind, value)
+        elif number == DURATION:
+            made.duration_micros = value
+        elif number == ATTR:
+            name, found = attribute(value)
+            made.attributes[name] = found
+    return made
+
+
+def read_protobuf(data):
+    """Nodes of an .et file."""
+    found, at = [], 0
+    while at < len(data):
+        size, at = varint(data, at)
+        if at + size > len(data):
+            raise BadTrace("ends within a message")
+        found.append(data[at:at + size])
+        at += size
+    return [node(message) for message in found[1:]]  # the first is the GlobalMetadata
+
+
+def snake(name):
+    """Protobuf's JSON mapping has lowerCamelCase, or with preserving_proto_field_name the schema's own names."""
+    return re.sub(r"[A-Z]", lambda m: "_" + m[0].lower(), name)
+
+
+def json_value(name, value):
+    """The value of an attribute: 64-bit numbers are texts in JSON."""
+    if name == "bool_list":
+        return [bool(v) for v in value.get("values", [])]
+    if name.endswith("_list"):
+        return None
+    if name == "bytes":
+        return base64.b64decode(value, validate=True)
+    return int(value) if "int" in name or "fixed" in name else value
+
+
+def json_node(data):
+    data, made = {snake(key): value for key, value in data.items()}, Node()
+    made.id, made.name = int(data.get("id", 0)), data.get("name", "")
+    kind = data.get("type", NODE_TYPES[0])
+    made.type = type_name(kind) if isinstance(kind, int) else kind
+    made.data_deps, made.ctrl_deps = ([int(i) for i in data.get(key, [])] for key in ("data_deps", "ctrl_deps"))
+    made.duration_micros = int(data.get("duration_micros", 0))
+    for entry in data.get("attr", []):
+        entry = {snake(key): value for key, value in entry.items()}
+        values = [(key, value) for key, value in entry.items() if key.endswith(("_val", "_list"))]
+        made.attributes[entry.get("name", "")] = json_value(values[0][0].removesuffix("_val"), values[0][1]) if values else None
+    return made
+
+
+def read_json(text):
+    """Nodes of the jsonizer's file: objects one behind the other."""
+    decoder, space, found = json.JSONDecoder(), re.compile(r"\s*"), []
+    at = space.match(text).end()
+    while at < len(text):
+        value, at = decoder.raw_decode(text, at)
+        need(isinstance(value, dict), "JSON", f"{str(value)[:40]!r}; expected an object")
+        found.append(value)
+        at = space.match(text, at).end()
+    need(found and "name" not in found[0], "JSON", "the first object is a node; expected the GlobalMetadata")
+    return [json_node(value) for value in found[1:]]
+
+
+def load(path):
+    """The nodes of a file, in its order. Raises BadTrace or OSError."""
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        if data[:2] == b"\x1f\x8b":
+            data = gzip.decompress(data)
+        return read_json(data.decode()) if re.match(rb'\{\s*["}]', data) else read_protobuf(data)
+    except (BadTrace, ValueError, TypeError, AttributeError, KeyError, struct.error, EOFError, gzip.BadGzipFile) as error:
+        raise BadTrace(f"{path}: no Chakra trace ({error})") from None

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schedules of other tools as a workload of one's own: ops with dependencies on numbered ranks."""
+import argparse
+import json
+import sys
+
+MESSAGE_BYTES = (8, 1 << 20)  # of a tag-matched message (docs/workload-ops.md)
+TAGS = 1 << 32
+ANY = "ANY"
+
+
+class BadTrace(Exception):
+    """A schedule that is malformed, or asks for what a workload does not have."""
+
+
+def need(condition, where, message):
+    if not condition:
+        raise BadTrace(f"{where}: {message}")
+
+
+class Op:
+    """What a schedule depends on: ids of the ops at its start and its end, and what it waits for itself."""
+
+    def __init__(self, start, end, after):
+        self.start, self.end, self.after = start, end, after
+
+
+class Builder:
+    """A workload of one stream on all ranks, in which every op names what it waits for.
+
+    ranks: how many. rank_set: which units of the machine they are, pe, cube or sip: rank i is the i-th of them.
+    """
+
+    def __init__(self, ranks, rank_set="pe", name="trace"):
+        self.ranks, self.rank_set, self.name = ranks, rank_set, name
+        self.groups = {"world": self._members(range(ranks))}
+        self.ops = []
+        self.raised = 0  # messages below the least size
+
+    def _members(self, ranks):
+        return {"ranks": self.rank_set, "list": list(ranks)}
+
+    def _on(self, rank):
+        """The group of one rank."""
+        self.groups.setdefault(f"rank{rank}", self._members([rank]))
+        return f"rank{rank}"
+
+    def compute(self, where, rank, id, ns, after):
+        need(0 <= ns <= 10**9, where, f"a computation of {ns} ns; expected from 0 to 1000000000")
+        self.ops.append({"id": id, "op": "compute", "ns": ns, "group": self._on(rank), "after": after})
+        return Op(id, id, after)
+
+    def message(self, where, rank, id, kind, peer, tag, size, after):
+        """kind: isend or irecv. Ends when the source may be reused, or when the message is there."""
+        least, most = MESSAGE_BYTES
+        need(0 <= size <= most, where, f"a message of {size} bytes; expected at most {most}")
+        need(peer == ANY or 0 <= peer < self.ranks, where, f"peer {peer} is no rank; expected from 0 to {self.ranks - 1}")
+        need(tag == ANY or 0 <= tag < TAGS, where, f"tag {tag}; expected from 0 to {TAGS - 1}")
+        self.raised += kind == "isend" and size < least
+        self.ops.append({"id": id, "op": kind, "peer": peer, "tag": tag, "bytes": max(size, least), "only": [rank],
+                         "after": after})
+        self.ops.append({"id": f"{id}.done", "op": "wait", "for": [id], "only": [rank], "after": [id]})
+        return Op(id, f"{id}.done", after)
+
+    def group(self, name, ranks):
+        """Declares a group; its name for collective()."""
+        if list(ranks) == list(range(self.ranks)):
+            return "world"
+        self.groups[f"group.{name}"] = self._members(ranks)
+        return f"group.{name}"
+
+    def collective(self, id, kind, group, fields, after):
+        on = {} if group == "world" else {"group": group}
+        self.ops.append({"id": id, "op": kind, **fields, **on, "after": after})
+
+    def workload(self):
+        return {"groups": self.groups, "streams": [{"name": self.name, "on": "world", "ops": self.ops}]}
+
+
+def text_of(workload, source):
+    """The file: an op per line."""
+    stream, = workload["streams"]
+    groups = ",\n".join(f"    {json.dumps(name)}: {json.dumps(group)}" for name, group in workload["groups"].items())
+    ops = ",\n".join(f"      {json.dumps(op)}" for op in stream["ops"])
+    return (f"// {source}\n{{\n  \"groups\": {{\n{groups} }},\n  \"streams\": [\n    {{ \"name\": "
+            f"{json.dumps(stream['name'])}, \"on\": {json.dumps(stream['on'])}, \"ops\": [\n{ops} ] }}\n  ]\n}}\n")
+
+
+def parser(text):
+    """The command line that the importers share."""
+    made = argparse.ArgumentParser(description=text.splitlines()[0], allow_abbrev=False,
+                                   epilog="Exit codes: 0 written, 2 a schedule that is refused or usage, 5 not writable.")
+    made.add_argument("--ranks", choices=("pe", "cube", "sip"), default="pe", help="what rank i is the i-th of (pe)")
+    made.add_argument("--out", metavar="FILE", help="the workload; default: standard output")
+    return made
+
+
+def finish(program, options, builder, source):
+    """Writes the workload; the exit code."""
+    if not builder.ops:
+        print(f"{program}: {source}: nothing to run", file=sys.stderr)
+        return 2
+    if builder.raised:
+        print(f"{program}: {builder.raised} messages of fewer than {MESSAGE_BYTES[0]} bytes are sent as {MESSAGE_BYTES[0]}",
+              file=sys.stderr)
+    text = text_of(builder.workload(), f"From {source} by {program}.")
+    if options.out is None:
+        sys.stdout.write(text)
+        return 0
+    try:
+        with open(options.out, "w") as file:
+            file.write(text)
+    except OSError as error:
+        print(f"{program}: {options.out}: {error.strerror}", file=sys.stderr)
+        return 5
+    messages = sum(op["op"] == "isend" for op in builder.ops)
+    waits = sum(op["op"] == "wait" for op in builder.ops)
+    print(f"{options.out}: {builder.ranks} ranks, {len(builder.ops) - waits} ops, {messages} messages")
+    return 0

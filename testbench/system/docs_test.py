@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documentation as text: every command is run or says why not, no page or picture is forgotten."""
+import importlib.machinery
+import importlib.util
+import re
+import sys
+import unittest
+
+import harness
+
+sys.dont_write_bytecode = True
+LOADER = importlib.machinery.SourceFileLoader("run_docs", str(harness.ROOT / "scripts" / "run_docs"))
+run_docs = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_docs", LOADER))
+LOADER.exec_module(run_docs)
+
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+CODE = re.compile(r"^( *)```.*?^\1```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+
+
+def links(page):
+    """Targets of a page's links, as written, that are not of the web."""
+    return [target for target in LINK.findall(CODE.sub("", page.read_text())) if not re.match(r"[a-z]+:", target)]
+
+
+class Links(unittest.TestCase):
+    def test_every_page_is_reached(self):
+        def targets(page):
+            return {(page.parent / name.partition("#")[0]).resolve() for name in links(page) if name.partition("#")[0]}
+
+        start, decisions = harness.ROOT / "docs" / "README.md", harness.ROOT / "docs" / "adr" / "README.md"
+        pages = set(run_docs.all_pages()) - {start}
+        listed = {page for page in pages if page.parent == decisions.parent and page != decisions}
+        self.assertGreater(len(listed), 30)
+        self.assertEqual(sorted(pages - listed - targets(start)), [], "docs/README.md does not link to")
+        self.assertEqual(sorted(listed - targets(decisions)), [], "docs/adr/README.md does not link to")
+
+    def test_pictures_are_shown(self):
+        shown = {(page.parent / name).resolve() for page in run_docs.all_pages() for name in links(page)}
+        pictures = {file for file in (harness.ROOT / "docs" / "images").rglob("*") if file.is_file()}
+        self.assertEqual(sorted(pictures - shown), [])
+
+
+class Commands(harness.Case):
+    def wrong(self, text):
+        return [(line, what.split(":")[0]) for line, what in run_docs.not_run(text)]
+
+    def test_every_command_of_the_pages_is_run(self):
+        for page in run_docs.all_pages():
+            self.assertEqual(run_docs.not_run(page.read_text()), [], page)
+
+    def test_a_command_that_nobody_runs_is_found(self):
+        command = "diecast-pod --bytes 4KiB\n"
+        for line in (command, "build/bin/diecast-hbm --rate max\n", "$ diecast-noc -h\n", "scripts/report out\n"):
+            self.assertEqual(len(run_docs.not_run(f"a\n\n```text\n{line}```\n")), 1, line)
+        self.assertEqual(self.wrong(f"```\n{command}```\n"), [(1, "a block of language ''; expected sh, text, json, csv, cpp, cmake, py")])
+        self.assertEqual(self.wrong(f"1. item\n\n   ```json\n   {command}   ```\n")[0][0], 3)
+        for good in (f"```sh\n{command}```\n", "```text\ndiecast-pod 1.0\n```\n", f"```sh\nx\n```\n\n```text\n{command}```\n",
+                     f"<!-- not run: takes a day -->\n\n```text\n{command}```\n"):
+            self.assertEqual(run_docs.not_run(good), [], good)
+        # A reason excuses the block behind it, not the next one, and must be one.
+        twice = f"<!-- not run: takes a day -->\n\n```text\n{command}```\n\nand\n\n```text\n{command}```\n"
+        self.assertEqual([line for line, _ in self.wrong(twice)], [9])
+        self.assertEqual(len(self.wrong(f"<!-- not run:  -->\n\n```text\n{command}```\n")), 1)
+
+    def test_dots_stand_for_lines(self):
+        lines = ["a", "b", "c", "b"]
+        for expected in (lines, ["..."], ["a", "..."], ["...", "b"], ["a", "...", "c", "..."], ["...", "c", "b", "..."]):
+            self.assertTrue(run_docs.matches(expected, lines), expected)
+        for expected in ([], ["a"], ["b", "..."], ["...", "c"], ["a", "...", "d", "..."], [*lines, "e"]):
+            self.assertFalse(run_docs.matches(expected, lines), expected)
+        self.assertTrue(run_docs.matches(["..."] * 40 + ["z"], ["a"] * 3000 + ["z"]))  # in no time
+
+    def test_blocks_in_a_list_run_and_are_written_back(self):
+        page = self.folder / "page.md"
+        text = "1. item\n\n   ```sh\n   echo one; echo; echo two\n   ```\n\n   ```text\n   {}\n   ```\n"
+        page.write_text(text.format("other"))
+        read = run_docs.Page(page)
+        self.assertEqual(read.check(self.folder), text.format("one\n\n   two"))
+        self.assertEqual(len(read.problems), 1)
+        page.write_text(text.format("one\n   ...\n   two"))
+        self.assertEqual(run_docs.Page(page).check(self.folder), page.read_text())
+
+    def test_what_a_failed_command_prints_is_not_written(self):
+        page = self.file("page.md", "```sh\necho oops; false\n```\n\n```text\nfine\n```\n")
+        read = run_docs.Page(page)
+        self.assertEqual(read.check(self.folder), page.read_text())
+        self.assertEqual([p.partition(" of")[0] for p in read.problems], ["exit 1"])
+
+
+if __name__ == "__main__":
+    harness.main()

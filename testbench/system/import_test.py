@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schedules of other tools: GOAL and Chakra traces become workloads that run and verify, or are refused by line or node."""
+import gzip
+import json
+import pathlib
+import subprocess
+import sys
+
+import harness
+
+sys.path.insert(0, str(harness.ROOT / "python"))
+from diecast import chakra_file  # noqa: E402
+
+EXAMPLES = harness.ROOT / "docs" / "examples"
+TRACES = harness.HERE / "data" / "chakra"  # written by protobuf's own library
+
+
+class Import(harness.Case):
+    SCRIPT = ""
+
+    def script(self, *arguments, expect=0):
+        words = [str(harness.ROOT / "scripts" / self.SCRIPT), *map(str, arguments)]
+        done = subprocess.run(words, capture_output=True, text=True, cwd=self.folder)
+        self.last = harness.Result(" ".join(words), done.returncode, done.stdout, done.stderr)
+        self.assertEqual(done.returncode, expect, "exit code")
+        self.assertNotIn("Traceback", done.stderr)
+        return done
+
+    def workload(self, *arguments):
+        """The workload as data."""
+        text = self.script(*arguments).stdout
+        return json.loads("".join(line for line in text.splitlines() if not line.startswith("//")))
+
+    def ops(self, *arguments):
+        stream, = self.workload(*arguments)["streams"]
+        return {op["id"]: op for op in stream["ops"]}
+
+    def run_workload(self, *arguments):
+        """Verified ops of the run on the small pod, by id."""
+        self.script(*arguments, "--out", "w.json")
+        row = self.one(*harness.SMALL, "--workload", "w.json")
+        self.assertTrue(all(op["finished"] for op in row["ops"]))
+        return {op["id"]: op for op in row["ops"]}
+
+
+class Goal(Import):
+    SCRIPT = "goal2workload"
+
+    def goal(self, *ranks, count=None):
+        text = f"num_ranks {count or len(ranks)}\n"
+        return self.file("s.goal", text + "".join(f"rank {n} {{\n{ops}\n}}\n" for n, ops in enumerate(ranks)))
+
+    def test_the_shipped_schedule_runs(self):
+        ops = self.run_workload(EXAMPLES / "dissemination_16.goal")
+        self.assertEqual(sum(op["op"] == "isend" for op in ops.values()), 64)
+        self.assertEqual(sum(op["op"] == "wait" and op["verified"] is True for op in ops.values()), 64)
+        # It is a barrier: nobody is through before the last has done its work.
+        last = max(op["end_ns"] for op in ops.values() if op["op"] == "compute")
+        self.assertEqual(len([id for id in ops if id.endswith(".r3.done")]), 16)
+        for id, op in ops.items():
+            if id.endswith(".r3.done"):
+                self.assertGreater(op["end_ns"], last, id)
+
+    def test_what_requires_waits(self):
+        ops = self.ops(self.goal("a: calc 100\nb: send 64b to 1 tag 7\nc: calc 5 cpu 0\nb requires a\nc requires b\nc irequires a\n"
+                                 "d: calc 1\nd irequires b\ne: calc 2\ne irequires c", "/* any\n*/ recv 64b from -1 tag -1 // last"))
+        self.assertEqual(ops["rank0.b"], {"id": "rank0.b", "op": "isend", "peer": 1, "tag": 7, "bytes": 64, "only": [0],
+                                          "after": ["rank0.a"]})
+        self.assertEqual(ops["rank0.b.done"]["after"], ["rank0.b"])
+        self.assertEqual(ops["rank0.c"]["after"], ["rank0.b.done"])
+        self.assertEqual(ops["rank0.c"]["ns"], 5)
+        self.assertEqual(ops["rank0.d"]["after"], ["rank0.b"])  # the send has begun
+        self.assertEqual(ops["rank0.e"]["after"], ["rank0.b.done"])  # what the computation waits for has ended
+        receive, = (op for op in ops.values() if op["op"] == "irecv")
+        self.assertEqual((receive["peer"], receive["tag"], receive["only"]), ("ANY", "ANY", [1]))
+
+    def test_waiting_shows_in_the_times(self):
+        chain = "a: calc 4000\nb: send 64b to 1\nb requires a"
+        ops = self.run_workload(self.goal(chain, "r: recv 64b from 0\nw: calc 1000\nw requires r"))
+        self.assertGreaterEqual(ops["rank1.w"]["start_ns"], 4000)
+        self.assertGreaterEqual(ops["rank1.w"]["end_ns"], 5000)
+
+    def test_dependencies_may_come_before_their_ops(self):
+        ops = self.ops(self.goal("b requires a\nb: calc 2\na: calc 1"))
+        self.assertEqual((list(ops), ops["rank0.b"]["after"]), (["rank0.a", "rank0.b"], ["rank0.a"]))
+
+    def test_short_messages_are_told(self):
+        done = self.script(self.goal("send 1b to 1\nsend 8b to 1", "recv 1b from 0\nrecv 8b from 0"))
+        self.assertIn("1 messages of fewer than 8 bytes are sent as 8", done.stderr)
+        self.assertEqual(done.stdout.count('"bytes": 8'), 4)
+
+    def test_ranks_may_be_cubes(self):
+        self.script(self.goal("send 8b to 1", "recv 8b from 0"), "--ranks", "cube", "--out", "w.json")
+        row = self.one(*harness.SMALL, "--workload", "w.json")
+        self.assertEqual(row["ranks"], 2)
+
+    def test_bad_schedules(self):
+        for ops, expected in (("l1: put 8b to 1", "s.goal:3: 'l1: put 8b to 1'; expected calc, send, recv"),
+                              ("send 8b from 1", "expected send .. to"), ("recv 8b to 1", "recv .. from"),
+                              ("send 8b to 2", "s.goal:3: peer 2 is no rank; expected from 0 to 1"),
+                              ("send 8b to -1", "a send to any"), ("send 8b to 1 tag -1", "a send to any"),
+                              ("send 8b to 1 tag 4294967296", "tag 4294967296"), ("calc 5 cpu 1", "cpu 1; expected cpu 0"),
+                              ("recv 8b from 1 nic 2", "nic 2"), ("send 2000000b to 1", "expected at most 1048576"),
+                              ("calc 2000000000", "from 0 to 1000000000"), ("a: calc 1\na: calc 2", "label a is there twice"),
+                              ("a: calc 1\na requires b", "s.goal:4: no op of rank 0 has the label b"),
+                              ("a: calc 1\nb: calc 1\na requires b\nb irequires a", "waits for itself"),
+                              ("calc -5", "'calc -5'")):
+            self.assertIn(expected, self.script(self.goal(ops, "calc 1"), expect=2).stderr)
+        for text, expected in (("", "no num_ranks"), ("rank 0 {\n}", "expected num_ranks first"),
+                               ("num_ranks 1\nrank 1 {\n}", "a smaller rank"), ("num_ranks 1\nrank 0 {\ncalc 1", "has no }"),
+                               ("num_ranks 1\nrank 0 {\n}\nrank 0 {\n}", "rank 0 is there twice"), ("num_ranks 0", "at least 1"),
+                               ("num_ranks 1\nnum_ranks 1", "there twice"), ("num_ranks 1\nrank 0 {\n}", "nothing to run"),
+                               ("num_ranks 1\ncalc 1", "expected num_ranks N or rank N")):
+            self.assertIn(expected, self.script(self.file("s.goal", text), expect=2).stderr)
+        self.script("absent.goal", expect=2)
+        self.script(self.goal("calc 1"), "--out", "no/folder.json", expect=5)
+
+
+def varint(value):
+    """As Protocol Buffers encode a number."""
+    out = b""
+    while value >= 0x80:
+        out, value = out + bytes([value & 0x7f | 0x80]), value >> 7
+    return out + bytes([value])
+
+
+class Chakra(Import):
+    SCRIPT = "chakra2workload"
+    STEP = [EXAMPLES / "chakra" / f"step.{rank}.json" for rank in range(4)]
+    GROUPS = ("--groups", EXAMPLES / "chakra" / "groups.json")
+
+    def traces(self, *ranks, metadata={"version": "0.0.4"}):
+        """A file per rank, of nodes as the jsonizer writes them; the command's arguments."""
+        return [self.file(f"t.{rank}.json", json.dumps(metadata) + "".join(map(json.dumps, nodes)))
+                for rank, nodes in enumerate(ranks)]
+
+    @staticmethod
+    def node(id, kind, deps=(), duration=0, ctrl=(), **attributes):
+        def entry(name, value):
+            kind = {bool: "boolVal", str: "stringVal", int: "int64Val", list: "boolList"}[type(value)]
+            return {"name": name, kind: {"values": value} if isinstance(value, list) else value}
+        return {"id": str(id), "name": f"n{id}", "type": kind, "dataDeps": list(deps), "ctrlDeps": list(ctrl),
+                "durationMicros": duration, "attr": [entry(*a) for a in attributes.items()]}
+
+    def coll(self, id, kind, size=1024, deps=(), **attributes):
+        return self.node(id, "COMM_COLL_NODE", deps, comm_type=kind, comm_size=size, **attributes)
+
+    def test_the_shipped_trace_runs(self):
+        ops = self.run_workload(*self.STEP, *self.GROUPS)
+        for id in ("group.tp0.0", "group.tp1.0", "world.0", "world.1"):
+            self.assertIs(ops[id]["verified"], True, id)
+        self.assertEqual((ops["world.0"]["op"], ops["world.1"]["op"]), ("reduce_scatter", "all_gather"))
+        self.assertEqual((ops["world.0"]["bytes"], ops["world.1"]["bytes"]), (32768, 4 * 8192))
+        # The second stage begins when the activation of the first is there.
+        self.assertGreater(ops["rank2.2"]["start_ns"], ops["group.tp0.0"]["end_ns"])
+        self.assertGreaterEqual(ops["world.0"]["start_ns"], ops["rank0.5"]["end_ns"])
+
+    def test_both_forms_give_the_same(self):
+        binary = [TRACES / f"step.{rank}.et" for rank in range(4)]
+        workload = self.workload(*self.STEP, *self.GROUPS)
+        self.assertEqual(self.workload(*binary[::-1], *self.GROUPS), workload)
+        packed = []
+        for rank, path in enumerate(binary):
+            packed.append(self.folder / f"z.{rank}.et")
+            packed[-1].write_bytes(gzip.compress(path.read_bytes()))
+        self.assertEqual(self.workload(*packed, *self.GROUPS), workload)
+
+    def test_every_kind_of_attribute_is_read(self):
+        node, = chakra_file.load(TRACES / "attributes.et")
+        same, = chakra_file.load(TRACES / "attributes.json")
+        self.assertEqual(vars(node), vars(same))
+        self.assertEqual(node.attributes, {
+            "double_val": 1.25, "float_val": 2.5, "int32_val": -3, "int64_val": -(1 << 40), "uint32_val": 7,
+            "uint64_val": 1 << 63, "sint32_val": -9, "sint64_val": -(1 << 50), "fixed32_val": 11, "fixed64_val": 1 << 60,
+            "sfixed32_val": -13, "sfixed64_val": -(1 << 45), "bool_val": True, "string_val": "text", "bytes_val": b"bytes",
+            "bool_list": [True, False, True], "int64_list": None})
+        self.assertEqual((node.id, node.type, node.data_deps, node.ctrl_deps, node.duration_micros),
+                         (3, "COMP_NODE", [1, 300, 1 << 40], [9], 5))
+
+    def test_unpacked_numbers_and_unknown_fields_are_read(self):
+        body = b"\x08\x07" + b"\x28\x01" + b"\x28\x02" + b"\x18\x04" + b"\x5a\x02\x08\x01" + b"\xa5\x06abcd"
+        path = self.folder / "t.0.et"
+        path.write_bytes(b"\x07\x0a\x050.0.4" + varint(len(body)) + body)
+        node, = chakra_file.load(path)
+        self.assertEqual((node.id, node.data_deps, node.type), (7, [1, 2], "COMP_NODE"))
+
+    def test_every_collective(self):
+        kinds = {0: "all_reduce", 1: "reduce", 2: "all_gather", 3: "gather", 4: "scatter", 5: "broadcast", 6: "all_to_all",
+                 7: "reduce_scatter", 8: "reduce_scatter"}
+        nodes = [self.coll(kind, kind, deps=[kind - 1] if kind else []) for kind in kinds]
+        ops = self.run_workload(*self.traces(nodes, nodes), "--root", 1, "--dtype", "f32")
+        self.assertEqual([ops[f"world.{n}"]["op"] for n in kinds], list(kinds.values()))
+        self.assertTrue(all(ops[f"world.{n}"]["verified"] is True for n in kinds))
+        sizes = {op["op"]: op["bytes"] for op in ops.values()}
+        self.assertEqual({kind for kind, size in sizes.items() if size == 2048}, {"all_gather", "gather"})
+
+    def test_dependencies(self):
+        nodes = [self.node(1, "COMP_NODE", duration=2), self.node(2, "METADATA_NODE", [1]),
+                 self.node(3, "COMP_NODE", [2], duration=1), self.node(4, "COMP_NODE", ctrl=[3])]
+        ops = self.ops(*self.traces(nodes))
+        self.assertEqual((ops["rank0.3"]["after"], ops["rank0.4"]["after"]), (["rank0.1"], []))
+        ops = self.ops(*self.traces(nodes), "--ctrl-deps")
+        self.assertEqual(ops["rank0.4"]["after"], ["rank0.3"])
+
+    def test_operations_need_a_rate(self):
+        traces = self.traces([self.node(1, "COMP_NODE", num_ops=5000)])
+        self.assertIn("node 1 (n1): num_ops without duration_micros", self.script(*traces, expect=2).stderr)
+        self.assertEqual(self.ops(*traces, "--gflops", 2)["rank0.1"]["ns"], 2500)
+
+    def test_bad_traces(self):
+        comp = self.node(1, "COMP_NODE", duration=1)
+        send = self.node(1, "COMM_SEND_NODE", comm_src=0, comm_dst=1, comm_size=64)
+        for ranks, expected in (
+                ([[self.node(4, "MEM_LOAD_NODE")]], "node 4 (n4): type MEM_LOAD_NODE; expected METADATA_NODE"),
+                ([[self.node(4, 77)]], "type 77"), ([[self.node(4, "INVALID_NODE")]], "type INVALID_NODE"),
+                ([[comp, comp]], "another node has its id"), ([[self.node(1, "COMP_NODE", [9])]], "depends on node 9"),
+                ([[self.coll(1, 9)]], "comm_type BARRIER"), ([[self.coll(1, 10)]], "comm_type 10; expected from 0 to 9"),
+                ([[self.coll(1, 5)]], "BROADCAST has a root"), ([[self.coll(1, 0)], []], "rank 1 of its group has no such"),
+                ([[self.coll(1, 0)], [self.coll(1, 0, 2048)]], "comm_size 2048, but 1024 at"),
+                ([[self.coll(1, 0)], [self.coll(1, 2)]], "comm_type 2, but 0 at"),
+                ([[self.coll(1, 0, pg_name="x")]], "pg_name 'x' is no group of --groups"),
+                ([[self.coll(1, 0, involved_dim=[True, False])]], "involved_dim leaves dimensions out"),
+                ([[self.node(1, "COMM_COLL_NODE", comm_type=0)]], "comm_size is None"),
+                ([[send]], "peer 1 is no rank"), ([[comp], [send]], "comm_src is 0 in the trace of rank 1"),
+                ([[self.node(1, "COMP_NODE", [1])]], "waits for itself")):
+            errors = self.script(*self.traces(*ranks), expect=2).stderr
+            self.assertIn(expected, errors)
+            self.assertIn(".json: node ", errors)
+
+    def test_bad_files(self):
+        good = self.traces([self.node(1, "COMP_NODE", duration=1)])
+        whole = (TRACES / "step.0.et").read_bytes()
+        for content in (whole[:-1], b"\xff" * 12, b"\x05\x0a\x03abc\x03\x0a\x09x", b'{"version": "1"} {"id": [1]}', b'{"a": 1} 5',
+                        b"\x1f\x8bxx", b'{"id": "1", "name": "n", "type": "COMP_NODE"}', b'{"version": '):
+            path = self.folder / "b.0.et"
+            path.write_bytes(content)
+            self.assertIn("b.0.et: no Chakra trace (", self.script(path, expect=2).stderr, content)
+        self.assertIn("none is of rank 0", self.script(self.file("t.1.json", "{}"), expect=2).stderr)
+        self.assertIn("the number is the rank", self.script(self.file("t.json", "{}"), expect=2).stderr)
+        self.assertIn("nothing to run", self.script(self.file("e.0.json", "{}"), expect=2).stderr)
+        self.script("absent.0.et", expect=2)
+        for groups, expected in (('{"a": [0, 0]}', "each once"), ("[", "Expecting"), ('{"a": [], "a": [0]}', "twice")):
+            done = self.script(*good, "--groups", self.file("g.json", groups), expect=2)
+            self.assertIn(expected, done.stderr)
+        for flag, value in (("--gflops", "0"), ("--root", "-1"), ("--dtype", "f64")):
+            self.script(*good, flag, value, expect=2)
+
+
+if __name__ == "__main__":
+    harness.main()
