@@ -12,10 +12,6 @@ namespace {
 /// Packets on their way to the network: one being read while one waits hides the TCM's latency.
 constexpr std::uint32_t read_ahead = 2;
 
-protocol::tag_unit::eligibility rule_of(const config::machine_config&) {
-  return protocol::tag_unit::eligibility::by_count;
-}
-
 }  // namespace
 
 tag_engine::tag_engine(sc_core::sc_module_name name, const pe_setup& pe, const tag_engine_setup& setup)
@@ -23,8 +19,8 @@ tag_engine::tag_engine(sc_core::sc_module_name name, const pe_setup& pe, const t
       pe_(pe),
       setup_(setup),
       clock_(clock_domain::from_ghz(pe.config.noc.clock_ghz)),
-      core_(pe.self, static_cast<std::uint32_t>(pe.config.tag_match.entries), pe.config.noc.max_packet_bytes,
-            rule_of(pe.config)) {
+      core_(pe.self, static_cast<std::uint32_t>(pe.config.tag_match.entries),
+            pe.config.noc.max_packet_bytes) {
   inbound.bind(*this);
   SC_METHOD(act);
   sensitive << work_.due();

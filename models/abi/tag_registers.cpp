@@ -53,8 +53,9 @@ constexpr std::array map{
                          "{id[15:0]; bytes[63:32]}. Starts the read."},
     register_description{
         tm_done, "TM_DONE", access::read_pops, 0,
-        "Oldest completion of a command, message or read {kind[7:0]: 0 none, 1 APPEND, 2 REMOVE, 3 SENT, 4 "
-        "FIN, 5 CREDIT, 6 READ; ok[8]; more[9]; index or count[31:16]; value[63:32]}. Reading pops it."},
+        "Next completion of a command, message or read {kind[7:0]: 0 none, 1 APPEND, 2 REMOVE, 3 SENT, 4 "
+        "FIN, 5 CREDIT, 6 READ; ok[8]; more[9]; index or count[31:16]; value[63:32]}. Reading pops it. "
+        "Completions of commands come first, then the others in their order."},
     register_description{
         tm_arrival, "TM_ARRIVAL", access::read_pops, 0,
         "Oldest completion of an arrived message {kind[3:0]: 0 none, 3 CONSUMED, 4 EXPECTED, 5 CONSUMED_MSG, "

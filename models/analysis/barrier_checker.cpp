@@ -13,7 +13,6 @@ barrier_checker::barrier_checker(const machine_shape& shape, std::vector<pe_coor
 void barrier_checker::on(const events::step_entered& e) {
   if (e.name == enter) barriers_[e.index].entered.emplace(e.pe, e.at);
   if (e.name != left) return;
-  ++left_;
   const auto& entered = barriers_[e.index].entered;
   // A mark bears the time of the firmware's own clock, which runs ahead of the event that brings it.
   const auto missing = [&](pe_coord pe) {

@@ -29,7 +29,6 @@ class barrier_checker : public events::observer {
   /// PEs that left a barrier before every member had entered it.
   [[nodiscard]] std::uint64_t escapes() const { return escapes_; }
   /// Calls of all PEs that have come back.
-  [[nodiscard]] std::uint64_t left_count() const { return left_; }
   /// The first escape: who left when, and who had not come.
   [[nodiscard]] const std::string& first_escape() const { return first_escape_; }
 
@@ -41,7 +40,6 @@ class barrier_checker : public events::observer {
   };
   std::map<std::uint32_t, one> barriers_;  ///< by number within the launch
   std::uint64_t escapes_{};
-  std::uint64_t left_{};
   std::string first_escape_;
 };
 

@@ -21,10 +21,7 @@ void path_events::reset() {
   for (auto& [pe, core] : cores_) core = {};
   for (auto& [queue, m] : messages_) m.drop_complete();
   for (auto& [queue, c] : credits_) c.drop_complete();
-  for (auto& [pe, c] : copies_) {
-    c.first += c.starts.size();
-    c.starts.clear();
-  }
+  for (auto& [pe, c] : copies_) c.forget();
   kept_ = 0;
   overflow_ = unmatched_ = false;
 }
@@ -39,6 +36,9 @@ bool path_events::count() {
     core.works = {};
     core.steps = {};
   }
+  for (auto& [pe, c] : copies_) c.forget();
+  for (auto& [queue, m] : messages_) m.drop_complete();
+  for (auto& [queue, c] : credits_) c.drop_complete();
   return false;
 }
 
@@ -97,9 +97,13 @@ void path_events::on(const events::message_event& e) {
       }
       return;
     case events::message_phase::released:
-      if (const auto sender = ends_.sender_to(here)) credits_[*sender].pass(0).released = e.at;
+      if (const auto sender = ends_.sender_to(here)) {
+        (void)count();
+        credits_[*sender].pass(0).released = e.at;
+      }
       return;
     case events::message_phase::credited: {
+      (void)count();
       credits& queue = credits_[here];
       if (!queue.may_pass(1)) {
         unmatched_ = true;
@@ -112,7 +116,15 @@ void path_events::on(const events::message_event& e) {
   }
 }
 
-void path_events::on(const events::copy_started& e) { copies_[e.pe].starts.push_back(e.at); }
+void path_events::on(const events::copy_started& e) {
+  const bool keep = count();
+  copies& of_pe = copies_[e.pe];
+  if (keep) {
+    of_pe.starts.push_back(e.at);
+  } else {
+    ++of_pe.first;
+  }
+}
 
 const path_events::messages* path_events::messages_of(queue_end sender) const {
   const auto at = messages_.find(sender);

@@ -3,6 +3,7 @@
 // message, credit and copy passed its stations.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -35,17 +36,21 @@ class record_queue {
     if (s == 0) items_.emplace_back();
     return items_.at(number - first_);
   }
-  /// Whether every item that passes a station has passed those before it.
+  /// Whether the next item to pass the station is there. Others between may still be ahead of it: a message
+  /// can be visible before it is written.
   [[nodiscard]] bool may_pass(std::size_t s) const { return s == 0 || passed_[s] < passed_[0]; }
   [[nodiscard]] const Item* find(std::uint64_t number) const {
     return number < first_ || number - first_ >= items_.size() ? nullptr : &items_[number - first_];
   }
   [[nodiscard]] const std::deque<Item>& items() const { return items_; }
-  /// How many of items() have passed the last station.
-  [[nodiscard]] std::size_t complete() const { return passed_[Stations - 1] - first_; }
+  /// How many of items() have passed every station.
+  [[nodiscard]] std::size_t complete() const {
+    return *std::min_element(passed_.begin(), passed_.end()) - first_;
+  }
   void drop_complete() {
-    for (std::size_t n = complete(); n > 0; --n) items_.pop_front();
-    first_ = passed_[Stations - 1];
+    const std::size_t done = complete();
+    items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(done));
+    first_ += done;
   }
 
  private:
@@ -73,7 +78,8 @@ struct core_record {
 
 class path_events : public events::observer {
  public:
-  /// Keeps at most `limit` events of a launch; of a launch with more, none.
+  /// Keeps at most `limit` events of a launch; of a launch with more, only the messages and credits under
+  /// way.
   path_events(const comm::install_plan& plan, std::uint64_t limit) : ends_(plan), limit_(limit) {}
 
   static constexpr unsigned interests =
@@ -107,8 +113,12 @@ class path_events : public events::observer {
 
  private:
   struct copies {
-    std::uint64_t first{};
+    std::uint64_t first{};  ///< number of the first start that is kept
     std::vector<sim_time> starts;
+    void forget() {
+      first += starts.size();
+      starts.clear();
+    }
   };
   [[nodiscard]] bool count();
   void pass(queue_end sender, station s, sim_time at, std::uint32_t bytes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/checksum/packet_checksum.hpp"
 
+#include <algorithm>
 #include <array>
 #include <boost/crc.hpp>
 #include <cstring>

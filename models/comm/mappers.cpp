@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/comm/mappers.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <map>
 #include <set>
 
 namespace diecast::comm {
@@ -51,16 +53,22 @@ std::optional<problem> wrong_layout(const validator_context& c, const char* vali
                  fmt::format("{} (cube_layout, pe_layout)", wanted)};
 }
 
-/// Members of each SIP of the group; empty when they differ.
-std::optional<std::uint64_t> members_per_sip(const group& g) {
-  std::set<sip_id> sips;
-  for (const pe_coord& m : g.members) sips.insert(m.sip);
-  if (sips.empty() || g.members.size() % sips.size() != 0) return std::nullopt;
-  return g.members.size() / sips.size();
+std::map<sip_id, std::vector<pe_coord>> members_by_sip(const group& g) {
+  std::map<sip_id, std::vector<pe_coord>> members;
+  for (const pe_coord& m : g.members) members[m.sip].push_back(m);
+  return members;
+}
+
+/// Whether the group has members and `fits` those of every SIP that has any.
+template <class Fits>
+bool on_each_sip(const group& g, Fits fits) {
+  const auto by_sip = members_by_sip(g);
+  return !by_sip.empty() &&
+         std::all_of(by_sip.begin(), by_sip.end(), [&](const auto& sip) { return fits(sip.second); });
 }
 
 std::optional<problem> check_single(const validator_context& c) {
-  if (members_per_sip(c.members) != 1U) {
+  if (!on_each_sip(c.members, [](const auto& members) { return members.size() == 1; })) {
     return problem{c.where, "single_shard is for one PE per SIP",
                    fmt::format("{} members", c.members.members.size()), "mapper leader_only"};
   }
@@ -69,7 +77,7 @@ std::optional<problem> check_single(const validator_context& c) {
 
 std::optional<problem> check_multi_pe(const validator_context& c) {
   const std::uint64_t pes = std::uint64_t{c.shape.cubes_per_sip()} * c.shape.pes_per_cube;
-  if (members_per_sip(c.members) != pes) {
+  if (!on_each_sip(c.members, [pes](const auto& members) { return members.size() == pes; })) {
     return problem{c.where, "multi_pe_sip_local is for all PEs of each SIP",
                    fmt::format("{} members", c.members.members.size()), "mapper all_pes"};
   }
@@ -77,7 +85,12 @@ std::optional<problem> check_multi_pe(const validator_context& c) {
 }
 
 std::optional<problem> check_cubes(const validator_context& c) {
-  if (members_per_sip(c.members) != c.shape.cubes_per_sip()) {
+  const auto one_per_cube = [&c](const std::vector<pe_coord>& members) {
+    std::set<cube_id> cubes;
+    for (const pe_coord& m : members) cubes.insert(m.cube);
+    return cubes.size() == members.size() && cubes.size() == c.shape.cubes_per_sip();
+  };
+  if (!on_each_sip(c.members, one_per_cube)) {
     return problem{c.where, "cube_shards is for one PE per cube",
                    fmt::format("{} members", c.members.members.size()), "mapper cube_leaders"};
   }

@@ -2,6 +2,9 @@
 #include "models/comm/peer_patterns.hpp"
 
 #include <fmt/format.h>
+#include <string>
+
+#include "models/types/error.hpp"
 
 namespace diecast::comm {
 namespace {
@@ -57,6 +60,10 @@ std::vector<edge> shift(const pattern_context& c) {
 std::vector<edge> star(const pattern_context& c) {
   const auto& m = c.members.members;
   const auto n = static_cast<std::uint32_t>(m.size());
+  if (c.root >= n) {
+    throw user_error({"ccl.root_rank", "is no rank of this group", std::to_string(c.root),
+                      "at most " + std::to_string(n - 1)});
+  }
   std::vector<edge> edges;
   for (std::uint32_t d = 1; d < n; ++d) {
     const pe_coord other = m[(c.root + d) % n];

@@ -52,7 +52,7 @@ rank_grid::rank_grid(const pattern_context& c) {
     rank_[position_.back()] = rank;
   }
   if (std::find(rank_.begin(), rank_.end(), nobody) != rank_.end()) {
-    throw user_error({"mesh_2d", "the members do not fill a rectangle of cubes and PEs",
+    throw user_error({"ranks", "the members do not fill a rectangle of cubes and PEs",
                       fmt::format("{} members in {} columns and {} rows", points.size(), columns_, rows_),
                       fmt::format("{} members", rank_.size())});
   }

@@ -16,11 +16,12 @@
 #include "models/abi/address.hpp"
 #include "models/comm/patterns.hpp"
 #include "models/config/machine_config.hpp"
+#include "models/protocol/data_cache.hpp"
 #include "models/types/ids.hpp"
 
 namespace diecast::comm {
 
-inline constexpr std::uint64_t sync_line_bytes = 64;
+inline constexpr std::uint64_t sync_line_bytes = protocol::cache_line_bytes;
 inline constexpr std::uint32_t team_lines = 40;  ///< flags of a team: 64 x 5 x 8 bytes
 inline constexpr std::uint32_t max_teams = 2048;
 inline constexpr std::uint32_t max_ranks = 16'384;
@@ -45,7 +46,8 @@ inline constexpr std::uint64_t sync_region_bytes = teams_offset + max_teams * te
   return team_flag(home, team, team_lines);
 }
 
-/// The team slot whose flags or counter lie at `at`; empty for other words.
+/// The team slot whose flags or counter lie at `at`; empty for the words of core barriers and for any word
+/// outside HBM. Precondition: a word in HBM lies in some PE's home region.
 [[nodiscard]] std::optional<std::uint32_t> team_slot_of(abi::address at);
 
 /// Start of a PE's home region.

@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "models/config/machine_config.hpp"
+
 namespace diecast::comm {
 
 /// A rank's place in a tree; children in the order in which their contributions are added.
@@ -35,6 +37,12 @@ struct tree_node {
 /// Greatest number of edges between the root and a rank, for the trees above.
 [[nodiscard]] std::uint32_t depth_of_binary(std::uint32_t ranks);
 [[nodiscard]] std::uint32_t depth_of_binomial(std::uint32_t ranks);
+
+/// Chunks of a vector of `bytes` on a pipeline of `depth` messages in a row: ccl.chunks, or by itself the
+/// number that ends soonest when a message costs a fixed time and a time per byte. At least 1, and no more
+/// than `elements` unless that is 0.
+[[nodiscard]] std::uint64_t chunks_on_pipeline(const config::machine_config& c, std::uint64_t bytes,
+                                               std::uint64_t elements, std::uint32_t depth);
 
 /// Ranks that take part in the steps of an algorithm of partners; the others ("folded") first give their
 /// vector to a partner and get the result from it at the end.

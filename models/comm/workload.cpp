@@ -51,7 +51,7 @@ class resolver {
   std::vector<problem> problems_;
   std::map<std::string, group> groups_;
   std::map<std::string, std::uint32_t> ids_;
-  std::vector<std::uint32_t> order_;  ///< topological; among those that could be next, the first in the file
+  std::vector<std::uint32_t> order_;  ///< topological, in sweeps through the file
   resolved_workload result_;
 };
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fnmatch.h>
 #include <optional>
 #include <utility>
 
@@ -281,7 +280,7 @@ verdict start_delays_name_pes(const machine_config& c) {
   for (const start_delay& d : parse_start_delays(c.ccl.start_delays)) {
     bool found = false;
     for (std::uint32_t i = 0; i < shape.pes() && !found; ++i) {
-      found = fnmatch(d.match.c_str(), pe_path(shape, shape.pe_at(i)).c_str(), 0) == 0;
+      found = matches(d.match, pe_path(shape, shape.pe_at(i)));
     }
     if (!found) {
       return broken_rule{"names no PE of this machine", d.match,
@@ -289,6 +288,12 @@ verdict start_delays_name_pes(const machine_config& c) {
     }
   }
   return {};
+}
+
+verdict waveform_ends_after_it_begins(const machine_config& c) {
+  if (c.trace.vcd_from_ns <= c.trace.vcd_to_ns) return {};
+  return broken_rule{"the waveform would begin after it ends", fmt::format("{} ns", c.trace.vcd_from_ns),
+                     fmt::format("at most trace.vcd_to_ns = {} ns", c.trace.vcd_to_ns)};
 }
 
 const rule rules[]{
@@ -326,6 +331,7 @@ const rule rules[]{
     {{"hbm.address_map"}, address_map_names_fields},
     {{"hbm.drain_low", "hbm.drain_high"}, drain_marks_ordered},
     {{"ccl.errata"}, errata_have_names},
+    {{"trace.vcd_from_ns", "trace.vcd_to_ns"}, waveform_ends_after_it_begins},
     {{"hbm.trfc_ns", "hbm.trefi_ns", "hbm.refresh", "hbm.model"}, refresh_fits},
     {{"hbm.trfcpb_ns", "hbm.trc_ns", "hbm.trefi_ns", "hbm.refresh", "hbm.model"}, bank_refresh_fits},
 };

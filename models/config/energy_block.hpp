@@ -12,7 +12,7 @@ struct energy_block {
   double tcm_pj_per_byte{1.25};
   double sram_pj_per_byte{2.5};
   double hbm_activate_pj{900.0};
-  double hbm_pj_per_byte{24.0};  ///< column access, on-die movement and interface
+  double hbm_pj_per_byte{30.5};  ///< column access, on-die movement and interface
   double hbm_refresh_pj{28'800.0};
   double vector_f16_pj{0.4};  ///< per element and operation; bf16 too
   double vector_f32_pj{0.9};

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <fnmatch.h>
 #include <limits>
 #include <stdexcept>
 
 #include "models/abi/firmware_defects.hpp"
+#include "models/config/text.hpp"
 
 namespace diecast::config {
 namespace {
@@ -208,10 +208,6 @@ bool takes(fault_kind kind, std::string_view key) {
   if (key == "kind" || key == "where" || key == "seed") return true;
   const auto& own = entry_of(kind).keys;
   return std::find(own.begin(), own.end(), key) != own.end();
-}
-
-bool matches(const std::string& glob, const std::string& path) {
-  return fnmatch(glob.c_str(), path.c_str(), 0) == 0;
 }
 
 std::uint64_t errata_of(const machine_config& config, pe_coord pe) {

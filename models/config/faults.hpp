@@ -50,9 +50,6 @@ struct fault_key {
 /// Whether entries of this kind take the key.
 [[nodiscard]] bool takes(fault_kind kind, std::string_view key);
 
-/// Shell-style match of an instance path; `*` also spans dots.
-[[nodiscard]] bool matches(const std::string& glob, const std::string& path);
-
 /// The errata bits of a PE, from the firmware faults whose `where` names it. models/abi/firmware_defects.hpp.
 [[nodiscard]] std::uint64_t errata_of(const machine_config& config, pe_coord pe);
 

@@ -2,7 +2,6 @@
 #include "models/config/start_delays.hpp"
 
 #include <algorithm>
-#include <fnmatch.h>
 
 #include "models/config/text.hpp"
 
@@ -25,7 +24,7 @@ double start_delay_ns(const machine_config& config, pe_coord pe) {
   const std::string path = pe_path(config.shape(), pe);
   double delay = 0.0;
   for (const start_delay& d : parse_start_delays(config.ccl.start_delays)) {
-    if (fnmatch(d.match.c_str(), path.c_str(), 0) == 0) delay = d.delay_ns;
+    if (matches(d.match, path)) delay = d.delay_ns;
   }
   return delay;
 }

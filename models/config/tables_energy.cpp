@@ -29,8 +29,8 @@ block_table energy_table() {
       .real(&b::sram_pj_per_byte, "sram_pj_per_byte", pj_byte, 0, most,
             "A byte read from or written to the SRAM of a cube.",
             "Horowitz, ISSCC 2014: 20 pJ per 64-bit access of 32 KB")
-      .real(&b::hbm_activate_pj, "hbm_activate_pj", "pJ", 0, most, "Opening and closing a row of 1 KiB.",
-            dram)
+      .real(&b::hbm_activate_pj, "hbm_activate_pj", "pJ", 0, most,
+            "Opening and closing a row of 1 KiB, whatever hbm.page_bytes is.", dram)
       .real(&b::hbm_pj_per_byte, "hbm_pj_per_byte", pj_byte, 0, most,
             "A byte read or written: columns, wires on the die, interface.", dram)
       .real(&b::hbm_refresh_pj, "hbm_refresh_pj", "pJ", 0, most,

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
+#include <fnmatch.h>
 #include <vector>
 
 #include "models/types/error.hpp"
@@ -84,6 +85,10 @@ double real_argument(std::string_view flag, std::string_view text, double least,
     refuse(flag, text, fmt::format("a number from {} to {}", least, most));
   }
   return *value;
+}
+
+bool matches(const std::string& glob, const std::string& path) {
+  return fnmatch(glob.c_str(), path.c_str(), 0) == 0;
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {

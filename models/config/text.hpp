@@ -27,6 +27,9 @@ namespace diecast::config {
                                           std::uint64_t least = 0, std::uint64_t most = UINT64_MAX);
 [[nodiscard]] double real_argument(std::string_view flag, std::string_view text, double least, double most);
 
+/// Shell-style match of an instance path; `*` also spans dots.
+[[nodiscard]] bool matches(const std::string& glob, const std::string& path);
+
 /// Edits (insert, delete, replace, swap of neighbors) that turn one word into the other.
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 

@@ -21,8 +21,9 @@ using exchange = step_cost::exchange;
 
 /// Ranks looked at per step: steps of partners are alike all over the machine.
 constexpr std::uint32_t samples = 32;
-constexpr unsigned half_registers = 5;  ///< read at the first use of a queue pair's half
-constexpr unsigned pair_registers = 6;  ///< of both halves
+constexpr std::uint64_t shortest_element = 2;  ///< bytes; a request does not say its type
+constexpr unsigned half_registers = 5;         ///< read at the first use of a queue pair's half
+constexpr unsigned pair_registers = 6;         ///< of both halves
 
 class algorithms {
  public:
@@ -197,14 +198,11 @@ class algorithms {
     unsigned trees{1};
   };
   [[nodiscard]] double chunks_of(double bytes, std::uint32_t depth) const {
-    if (c_.ccl.chunks) return d(*c_.ccl.chunks);
-    if (depth < 2 || bytes == 0) return 1;
-    const double per_message = 4.0 * d(c_.ccl.kernel_call_cycles + 20);
-    const double best = std::sqrt((depth - 1) * bytes / d(c_.noc.flit_bytes) / per_message);
-    return std::clamp(best, 1.0, std::max(1.0, 4 * std::ceil(bytes / step_.slot_bytes())));
+    const auto whole = static_cast<std::uint64_t>(bytes);
+    return d(comm::chunks_on_pipeline(c_, whole, whole / shortest_element, depth));
   }
   [[nodiscard]] double on_tree(const tree_shape& tree, const peer_fn& parent) const {
-    const double k = std::floor(chunks_of(tree.bytes, tree.depth));
+    const double k = chunks_of(tree.bytes, tree.depth);
     const double chunk = tree.bytes / k;
     const double slot = std::min(chunk, step_.slot_bytes());
     const double up = dearest(parent, {chunk, true, 1, false});
@@ -338,7 +336,7 @@ class algorithms {
   [[nodiscard]] estimate hierarchical_pipelined() const {
     const machine_shape& s = t_.shape();
     const std::uint32_t hops = s.pes_per_cube / 2 + s.cubes_per_sip() / 2 + s.sips / 2;
-    const double k = std::floor(chunks_of(n_, hops));
+    const double k = chunks_of(n_, hops);
     const double slot = std::min(n_ / k, step_.slot_bytes());
     const double busy = std::ceil(n_ / k / step_.slot_bytes()) *
                         (3 * step_.take_ns(slot, true) + 3 * step_.send_ns() + 6 * step_.wake_ns());
@@ -450,14 +448,6 @@ std::optional<estimate> estimate_of(const fabric::topology& t, const config::mac
   if (r.ranks.members.size() < 2) return estimate{};
   const algorithms a(t, c, r);
   return (a.*found->second)();
-}
-
-std::vector<std::string> estimated_algorithms(collective what) {
-  std::vector<std::string> names;
-  for (const auto& [key, formula] : algorithms::table()) {
-    if (key.first == what) names.push_back(key.second);
-  }
-  return names;
 }
 
 }  // namespace diecast::cost

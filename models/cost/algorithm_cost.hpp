@@ -23,7 +23,4 @@ struct estimate {
 [[nodiscard]] std::optional<estimate> estimate_of(const fabric::topology& t, const config::machine_config& c,
                                                   const bound_request& r, const std::string& algorithm);
 
-/// Algorithms of a collective that estimate_of knows.
-[[nodiscard]] std::vector<std::string> estimated_algorithms(comm::collective what);
-
 }  // namespace diecast::cost

@@ -2,8 +2,10 @@
 #include "models/cost/barrier_cost.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <functional>
+#include <limits>
 #include <map>
 #include <tuple>
 #include <vector>
@@ -79,7 +81,8 @@ class machine {
       return h.simple_latency_ns + static_cast<double>(comm::sync_line_bytes) / h.simple_gbytes_s;
     }
     return h.controller_ns + h.cl_ns +
-           h.burst_ns * static_cast<double>(comm::sync_line_bytes / h.burst_bytes);
+           h.burst_ns *
+               std::ceil(static_cast<double>(comm::sync_line_bytes) / static_cast<double>(h.burst_bytes));
   }
 
   const fabric::topology& topology_;
@@ -125,7 +128,10 @@ double dissemination(machine& m) {
   return sum;
 }
 
+/// Infinite where it cannot run: it would never end, or its flags do not fit a team's.
 double group_dissemination(machine& m, std::uint32_t radix) {
+  const auto work = comm::work_of(barrier_algorithm::group_dissemination, m.ranks(), radix);
+  if (!work || work->signals_set > comm::team_lines) return std::numeric_limits<double>::infinity();
   double sum = 0;
   bool first = true;
   for (std::uint64_t shift = 1; shift < m.ranks(); shift *= radix) {
@@ -158,7 +164,9 @@ std::string barrier_costs::reason() const {
   std::string text = fmt::format("auto: {} is estimated at {:.0f} ns", comm::to_string(best), of(best));
   for (const auto a : {barrier_algorithm::centralized_pull, barrier_algorithm::dissemination,
                        barrier_algorithm::group_dissemination}) {
-    if (a != best) text += fmt::format(", {} at {:.0f}", comm::to_string(a), of(a));
+    if (a == best) continue;
+    text += std::isinf(of(a)) ? fmt::format(", {} cannot run with this ccl.barrier_radix", comm::to_string(a))
+                              : fmt::format(", {} at {:.0f}", comm::to_string(a), of(a));
   }
   return text;
 }

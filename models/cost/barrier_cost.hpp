@@ -13,12 +13,13 @@
 
 namespace diecast::cost {
 
-/// Estimates in ns, by barrier_algorithm. The radix of group_dissemination is ccl.barrier_radix.
+/// Estimates in ns, by barrier_algorithm; infinite for one that cannot run. The radix of group_dissemination
+/// is ccl.barrier_radix.
 struct barrier_costs {
   std::array<double, 3> ns{};
   [[nodiscard]] double of(comm::barrier_algorithm a) const { return ns[static_cast<std::size_t>(a)]; }
   [[nodiscard]] comm::barrier_algorithm cheapest() const;
-  /// "centralized_pull: 1234 ns estimated; dissemination 1300, group_dissemination 1500".
+  /// "auto: centralized_pull is estimated at 1234 ns, dissemination at 1300, group_dissemination at 1500".
   [[nodiscard]] std::string reason() const;
 };
 

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 #include <functional>
 
+#include "models/comm/launch_plan.hpp"
 #include "models/config/pod_grid.hpp"
+#include "models/cost/message_cost.hpp"
 
 namespace diecast::cost {
 namespace {
@@ -16,7 +18,12 @@ class cut_finder {
  public:
   cut_finder(const fabric::topology& t, const config::machine_config& c, const comm::group& g,
              std::uint32_t root)
-      : t_(t), c_(c), shape_(t.shape()), rates_(c), ranks_(g.members.size()) {
+      : t_(t),
+        c_(c),
+        shape_(t.shape()),
+        rates_(c),
+        ranks_(g.members.size()),
+        staged_(is_staged(c) && shape_.sips > 1) {
     by_cube_.resize(shape_.cubes());
     for (const pe_coord& m : g.members) ++by_cube_[cube_index(m.sip, m.cube)];
     if (root < g.members.size()) root_ = g.members[root];
@@ -41,7 +48,11 @@ class cut_finder {
         sum.between_cubes += ucie(sip_of(i), cube_of(i), static_cast<side>(s));
       }
     }
-    for (const fabric::sip_link& l : t_.sip_links()) sum.between_sips += sip_rate(l);
+    if (staged_) {
+      sum.between_sips = shape_.sips * staging_gbytes_s(c_);
+    } else {
+      for (const fabric::sip_link& l : t_.sip_links()) sum.between_sips += sip_rate(l);
+    }
     sum.between_cubes += sum.between_sips;
     return sum;
   }
@@ -68,7 +79,14 @@ class cut_finder {
     cuts_.push_back(std::move(c));
   }
 
-  /// Adds the rates of SIP links with one end inside.
+  /// Adds the rates of SIP links with one end inside; of staged messages, the way to host memory of a part of
+  /// `sip` that has its I/O CPU.
+  void add_ways_out(cut& c, sip_id sip, const std::function<bool(const abi::node_address&)>& inside) const {
+    if (!staged_) return add_sip_links(c, inside);
+    if (!inside(comm::io_cpu_node(t_, sip))) return;
+    c.out_gbytes_s += staging_gbytes_s(c_);
+    c.in_gbytes_s += staging_gbytes_s(c_);
+  }
   void add_sip_links(cut& c, const std::function<bool(const abi::node_address&)>& inside) const {
     for (const fabric::sip_link& l : t_.sip_links()) {
       const bool from = inside(l.from), to = inside(l.to);
@@ -95,8 +113,8 @@ class cut_finder {
         c.out_gbytes_s += ucie(sip, cube, edge);
         c.in_gbytes_s += ucie(sip, *beside, opposite(edge));
       }
-      add_sip_links(c,
-                    [&](const abi::node_address& a) { return a.sip == sip.value && a.cube == cube.value; });
+      add_ways_out(c, sip,
+                   [&](const abi::node_address& a) { return a.sip == sip.value && a.cube == cube.value; });
       add(std::move(c));
     }
   }
@@ -155,7 +173,7 @@ class cut_finder {
       c.out_gbytes_s += rate;
       c.in_gbytes_s += rate;
     }
-    add_sip_links(c, [&](const abi::node_address& a) {
+    add_ways_out(c, sip, [&](const abi::node_address& a) {
       if (a.sip != sip.value) return false;
       const cube_id cube{a.cube};
       const auto r = t_.layout(sip, cube).terminals.at(a.terminal).router;
@@ -171,7 +189,14 @@ class cut_finder {
       if (inside(sip_of(i).value)) c.ranks += by_cube_[i];
     }
     if (c.ranks == 0 || c.ranks == ranks_) return;
-    add_sip_links(c, [&](const abi::node_address& a) { return inside(a.sip); });
+    if (staged_) {
+      std::uint32_t of_sips = 0;
+      for (std::uint32_t s = 0; s < shape_.sips; ++s) of_sips += inside(s) ? 1 : 0;
+      // Out of those inside, into those outside, and back: the fewer are the narrower way.
+      c.out_gbytes_s = c.in_gbytes_s = std::min(of_sips, shape_.sips - of_sips) * staging_gbytes_s(c_);
+    } else {
+      add_sip_links(c, [&](const abi::node_address& a) { return inside(a.sip); });
+    }
     add(std::move(c));
   }
 
@@ -205,6 +230,7 @@ class cut_finder {
   machine_shape shape_;
   wire_rates rates_;
   std::uint64_t ranks_;
+  bool staged_;
   std::vector<std::uint64_t> by_cube_;
   const std::vector<pe_coord>* members_{};
   std::optional<pe_coord> root_;

@@ -2,7 +2,9 @@
 #include "models/cost/latency_bound.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <queue>
 #include <utility>
@@ -18,8 +20,7 @@ constexpr std::size_t all_pairs_up_to = 64;
 constexpr int sweeps = 4;
 
 sim_time idle(const fabric::topology& t, const config::machine_config& c, pe_coord from, pe_coord to) {
-  return fabric::idle_latency(t, c, terminal_of(t, from), terminal_of(t, to), abi::traffic_class::comm,
-                              message_flits(c, 1));
+  return message_idle(t, c, from, to, message_flits(c, 1));
 }
 
 }  // namespace
@@ -87,11 +88,22 @@ sim_time nearest_idle(const fabric::topology& t, const config::machine_config& c
     }
   }
   if (cubes.size() < 2) return nearest;
-  // Between cubes two NoCs are crossed and at least one link.
-  double link_ns = c.sip_link.latency_ns;
-  for (std::uint32_t i = 0; i < t.sip_links().size(); ++i) {
-    link_ns = std::min(link_ns, t.sip_link_settings(i).latency_ns);
+  // Between cubes two NoCs are crossed and at least one link, or host memory.
+  const sim_time noc_in = noc.crossing({}, 0, flits).tail, noc_out = noc.crossing({}, 0, 1).head;
+  double link_ns = std::numeric_limits<double>::infinity();
+  if (is_staged(c)) {
+    const bool apart = cubes.begin()->first.first != cubes.rbegin()->first.first;
+    if (apart) nearest = std::min(nearest, noc_in * 2 + staging_idle(c, flits));
+  } else {
+    link_ns = c.sip_link.latency_ns;
+    for (std::uint32_t i = 0; i < t.sip_links().size(); ++i) {
+      link_ns = std::min(link_ns, t.sip_link_settings(i).latency_ns);
+    }
   }
+  const auto beside = std::adjacent_find(cubes.begin(), cubes.end(), [](const auto& a, const auto& b) {
+    return a.first.first == b.first.first;  // two cubes of one SIP
+  });
+  if (is_staged(c) && beside == cubes.end()) return nearest;
   for (std::uint32_t i = 0; i < t.shape().cubes(); ++i) {
     const sip_id sip{i / t.shape().cubes_per_sip()};
     const cube_id cube{i % t.shape().cubes_per_sip()};
@@ -100,9 +112,8 @@ sim_time nearest_idle(const fabric::topology& t, const config::machine_config& c
       if (t.neighbor(cube, side)) link_ns = std::min(link_ns, t.ucie(sip, cube, side).latency_ns);
     }
   }
-  const sim_time across =
-      noc.crossing({}, 0, flits).tail + nanoseconds(link_ns) + noc.crossing({}, 0, 1).head;
-  return std::min(nearest, across);
+  if (std::isinf(link_ns)) return nearest;
+  return std::min(nearest, noc_in + nanoseconds(link_ns) + noc_out);
 }
 
 }  // namespace diecast::cost

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "models/comm/launch_plan.hpp"
+#include "models/cost/message_cost.hpp"
+
 namespace diecast::cost {
 namespace {
 
@@ -15,11 +18,18 @@ constexpr std::uint32_t distances_up_to = 512;  ///< cubes: beyond, pairs count 
 /// Ranks per node, and how many links any two nodes are apart at least.
 class nodes {
  public:
-  nodes(const fabric::topology& t, const comm::group& g, bool of_sips) : topology_(t), of_sips_(of_sips) {
+  nodes(const fabric::topology& t, const config::machine_config& c, const comm::group& g, bool of_sips)
+      : topology_(t), of_sips_(of_sips) {
     const machine_shape& s = t.shape();
     ranks_.resize(of_sips ? s.sips : s.cubes());
+    next_.resize(ranks_.size());
     for (const pe_coord& m : g.members) ++ranks_[node_of(m.sip.value, m.cube.value)];
-    join();
+    if (is_staged(c)) {
+      join_staged();
+    } else {
+      join_by_links();
+    }
+    if (!of_sips) join_cubes();
   }
   [[nodiscard]] double with_ranks() const {
     return static_cast<double>(std::count_if(ranks_.begin(), ranks_.end(), [](auto r) { return r > 0; }));
@@ -44,12 +54,25 @@ class nodes {
   }
 
  private:
-  void join() {
-    next_.resize(ranks_.size());
+  void join_by_links() {
     for (const fabric::sip_link& l : topology_.sip_links()) {
       next_[node_of(l.from.sip, l.from.cube)].push_back(node_of(l.to.sip, l.to.cube));
     }
-    if (of_sips_) return;
+  }
+  /// Any SIP with any other, from I/O CPU to I/O CPU.
+  void join_staged() {
+    if (ranks_.size() > distances_up_to) return;
+    const std::uint32_t sips = topology_.shape().sips;
+    for (std::uint32_t a = 0; a < sips; ++a) {
+      for (std::uint32_t b = 0; b < sips; ++b) {
+        if (a != b) next_[io_node(a)].push_back(io_node(b));
+      }
+    }
+  }
+  [[nodiscard]] std::uint32_t io_node(std::uint32_t sip) const {
+    return node_of(sip, comm::io_cpu_node(topology_, sip_id{sip}).cube);
+  }
+  void join_cubes() {
     const machine_shape& s = topology_.shape();
     for (std::uint32_t i = 0; i < s.cubes(); ++i) {
       for (unsigned k = 0; k < fabric::sides; ++k) {
@@ -83,8 +106,9 @@ class nodes {
   std::vector<std::vector<std::uint32_t>> next_;
 };
 
-double work_over(const fabric::topology& t, const bound_request& r, bool sips) {
-  const nodes graph(t, r.ranks, sips);
+double work_over(const fabric::topology& t, const config::machine_config& c, const bound_request& r,
+                 bool sips) {
+  const nodes graph(t, c, r.ranks, sips);
   const double between = graph.with_ranks() - 1;
   if (between < 1) return 0;
   const double n = static_cast<double>(r.bytes);
@@ -107,8 +131,8 @@ double work_over(const fabric::topology& t, const bound_request& r, bool sips) {
 
 }  // namespace
 
-link_work link_work_of(const fabric::topology& t, const bound_request& r) {
-  return {work_over(t, r, false), work_over(t, r, true)};
+link_work link_work_of(const fabric::topology& t, const config::machine_config& c, const bound_request& r) {
+  return {work_over(t, c, r, false), work_over(t, c, r, true)};
 }
 
 }  // namespace diecast::cost

@@ -149,9 +149,10 @@ class bound_finder {
 
   void link_terms() {
     const link_totals rates = total_link_rates(t_, c_);
-    const link_work work = link_work_of(t_, r_);
+    const link_work work = link_work_of(t_, c_, r_);
     wire("links", work.between_cubes, rates.between_cubes, "all links between cubes together");
-    wire("links", work.between_sips, rates.between_sips, "all links between SIPs together");
+    wire("links", work.between_sips, rates.between_sips,
+         is_staged(c_) ? "all SIPs' ways to host memory together" : "all links between SIPs together");
   }
 
   void memory_terms() {
@@ -228,7 +229,10 @@ class bound_finder {
       }
       case collective::barrier: {
         // Flags are not messages: all that is sure is the fabric between the farthest ranks.
-        const far_pair far = farthest_pair(t_, c_, r_.ranks);
+        // They go over the links whatever comm.path is.
+        config::machine_config direct = c_;
+        direct.comm.path = config::transfer_path::direct;
+        const far_pair far = farthest_pair(t_, direct, r_.ranks);
         return keep(
             "latency", far.idle.ns() - d(message_flits(c_, 1) - 1) / c_.noc.clock_ghz,
             fmt::format("a flag from {} to {}", pe_path(t_.shape(), far.from), pe_path(t_.shape(), far.to)));

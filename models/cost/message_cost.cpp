@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/cost/message_cost.hpp"
 
+#include <algorithm>
+
 #include "models/abi/address.hpp"
+#include "models/comm/launch_plan.hpp"
 #include "models/timing/link.hpp"
 
 namespace diecast::cost {
@@ -40,19 +43,27 @@ std::uint32_t message_flits(const config::machine_config& c, std::uint64_t bytes
   return abi::flits_of(static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(c.noc.flit_bytes));
 }
 
-sim_time flight(const fabric::topology& t, const config::machine_config& c, pe_coord from, pe_coord to,
-                std::uint64_t bytes) {
-  const endpoint_costs ends = endpoint_costs_of(c);
-  return ends.departure +
-         fabric::idle_latency(t, c, terminal_of(t, from), terminal_of(t, to), abi::traffic_class::comm,
-                              message_flits(c, bytes)) +
-         ends.arrival;
+bool is_staged(const config::machine_config& c) { return c.comm.path == config::transfer_path::staged; }
+
+double staging_gbytes_s(const config::machine_config& c) {
+  return std::min(c.host.staging_gbytes_s, static_cast<double>(c.noc.flit_bytes) * c.noc.clock_ghz);
 }
 
-sim_time quiet_message(const fabric::topology& t, const config::machine_config& c, pe_coord from,
-                       pe_coord to) {
-  const endpoint_costs e = endpoint_costs_of(c);
-  return e.send + flight(t, c, from, to, element_bytes) + e.wake + e.call + e.vector + e.release + e.drain;
+sim_time staging_idle(const config::machine_config& c, std::uint32_t flits) {
+  const double bytes = static_cast<double>(flits * c.noc.flit_bytes);
+  return nanoseconds(c.host.staging_latency_ns) + nanoseconds(bytes / c.host.staging_gbytes_s) * 2;
+}
+
+sim_time message_idle(const fabric::topology& t, const config::machine_config& c, pe_coord from, pe_coord to,
+                      std::uint32_t flits) {
+  const auto over = [&](const abi::node_address& a, const abi::node_address& b) {
+    return fabric::idle_latency(t, c, a, b, abi::traffic_class::comm, flits);
+  };
+  const abi::node_address begin = terminal_of(t, from), end = terminal_of(t, to);
+  if (!is_staged(c) || from.sip == to.sip) return over(begin, end);
+  // Written to host memory as a whole, then read as a whole.
+  return over(begin, comm::io_cpu_node(t, from.sip)) + staging_idle(c, flits) +
+         over(comm::io_cpu_node(t, to.sip), end);
 }
 
 }  // namespace diecast::cost

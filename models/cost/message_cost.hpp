@@ -33,14 +33,19 @@ struct endpoint_costs {
 /// Flits of a message of at most one packet.
 [[nodiscard]] std::uint32_t message_flits(const config::machine_config& c, std::uint64_t bytes);
 
-/// From the doorbell at `from` to the token visible at `to` on a quiet machine, for a message of at most
-/// one packet.
-[[nodiscard]] sim_time flight(const fabric::topology& t, const config::machine_config& c, pe_coord from,
-                              pe_coord to, std::uint64_t bytes);
+/// Whether messages between SIPs go through host memory instead of over SIP links.
+[[nodiscard]] bool is_staged(const config::machine_config& c);
 
-/// One quiet message of one element: from the sender's call to the end of a receiver that slept for it,
-/// copied it and gave its credit back.
-[[nodiscard]] sim_time quiet_message(const fabric::topology& t, const config::machine_config& c,
-                                     pe_coord from, pe_coord to);
+/// What a SIP moves to host memory, or from it, when messages are staged: its rate there, or the NoC port of
+/// its I/O CPU; 1e9 bytes/s.
+[[nodiscard]] double staging_gbytes_s(const config::machine_config& c);
+
+/// A packet's time from the I/O CPU of one SIP to that of another, through idle host memory.
+[[nodiscard]] sim_time staging_idle(const config::machine_config& c, std::uint32_t flits);
+
+/// A message of one packet on an idle machine, terminal to terminal: over the fabric, or through host memory
+/// where comm.path says so.
+[[nodiscard]] sim_time message_idle(const fabric::topology& t, const config::machine_config& c, pe_coord from,
+                                    pe_coord to, std::uint32_t flits);
 
 }  // namespace diecast::cost

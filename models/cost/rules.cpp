@@ -74,7 +74,8 @@ std::optional<algorithm_rule> parse_rule(const std::string& text, std::vector<pr
   if (parts.size() == 1) return rule;
   const std::vector<std::string> ends = split(parts[1], '-');
   const bool one = ends.size() == 1;
-  if (parts.size() > 2 || ends.size() > 2 || !read_range(ends[0], one ? ends[0] : ends[1], rule)) {
+  if (parts.size() > 2 || parts[1].empty() || ends.size() > 2 ||
+      !read_range(ends[0], one ? ends[0] : ends[1], rule)) {
     problems.push_back({rules_key, "a rule has no range of sizes", text, form});
     return std::nullopt;
   }
@@ -116,11 +117,14 @@ class tuner_reader {
         wrong("no such column", c, config::join(std::vector<std::string>(possible.begin(), possible.end())));
         return false;
       }
+      if (std::count(columns_.begin(), columns_.end(), c) > 1) {
+        wrong("a column is given twice", c, "each column once");
+        return false;
+      }
     }
     for (const char* c : needed) {
-      if (std::count(columns_.begin(), columns_.end(), c) == 1) continue;
-      wrong("a column is missing or given twice", c,
-            "each of collective, min_bytes, max_bytes, algorithm once");
+      if (std::find(columns_.begin(), columns_.end(), c) != columns_.end()) continue;
+      wrong("a column is missing", c, "each of collective, min_bytes, max_bytes, algorithm");
       return false;
     }
     return true;

@@ -52,8 +52,7 @@ double step_cost::vector_ns(double bytes, bool reduces) const {
 double step_cost::flight_ns(pe_coord from, pe_coord to, double bytes) const {
   const double first = std::min(bytes, packet_);
   const std::uint32_t flits = message_flits(config_, static_cast<std::uint64_t>(std::ceil(first)));
-  const sim_time idle = fabric::idle_latency(topology_, config_, terminal_of(topology_, from),
-                                             terminal_of(topology_, to), abi::traffic_class::comm, flits);
+  const sim_time idle = message_idle(topology_, config_, from, to, flits);
   const double packets = std::max(1.0, std::ceil(bytes / packet_));
   const double more = (std::ceil(bytes / flit_) + packets - flits) * cycle_;
   return departure_ + idle.ns() + std::max(0.0, more) + arrival_;
@@ -64,7 +63,11 @@ double step_cost::slot_interval_ns(pe_coord from, pe_coord to, const exchange& e
   const double wire = (std::ceil(slot / flit_) + std::ceil(slot / packet_)) * cycle_;
   const double take = take_ns(slot, e.reduces);
   const double firmware = (e.sends ? send_ : 0) + take + (e.handed_on ? register_ - call_ : 2 * register_);
-  const double credit = flight_ns(to, from, 0) - departure_;
+  // Credits go over the links whatever comm.path is.
+  const double credit = fabric::idle_latency(topology_, config_, terminal_of(topology_, to),
+                                             terminal_of(topology_, from), abi::traffic_class::comm, 1)
+                            .ns() +
+                        arrival_;
   const double round_trip = send_ + flight_ns(from, to, slot) + wake_ + take + credit;
   return std::max({wire * e.lanes, firmware * e.lanes, round_trip / d(config_.ipcq.n_slots)});
 }

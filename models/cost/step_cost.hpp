@@ -26,7 +26,6 @@ class step_cost {
   [[nodiscard]] double wake_ns() const { return wake_; }
   [[nodiscard]] double register_ns() const { return register_; }
   [[nodiscard]] double task_switch_ns() const { return task_switch_; }
-  [[nodiscard]] double call_ns() const { return call_; }
 
   /// From the doorbell to the token visible, for a message of at most one slot.
   [[nodiscard]] double flight_ns(pe_coord from, pe_coord to, double bytes) const;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "models/abi/wire.hpp"
+#include "models/timing/link.hpp"
 
 namespace diecast::cost {
 namespace {
@@ -36,7 +37,7 @@ double wire_rates::ucie_gbytes_s(const fabric::topology& t, sip_id sip, cube_id 
 }
 
 double wire_rates::sip_link_gbytes_s(const fabric::topology& t, std::uint32_t index) const {
-  return std::min(t.sip_link_settings(index).gbytes_s, noc_);
+  return std::min(timing::sip_link_timing_of(config_, t.sip_link_settings(index)).gbytes_s, noc_);
 }
 
 }  // namespace diecast::cost

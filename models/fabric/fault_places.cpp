@@ -74,6 +74,40 @@ places_named places_of(const fault_setting& f, const topology& t) {
   return named;
 }
 
+/// A place that both name and where one of the two would act alone; empty when there is none.
+std::string place_of_both(const fault_setting& a, const fault_setting& b, const topology& t) {
+  std::string place;
+  if (a.kind == fault_kind::bit_flip) {
+    each_side(t, [&](sip_id sip, cube_id cube, side s) {
+      if (!place.empty() || !is_framed(t, sip, cube, s)) return;
+      if (!names_side(a.where, t, sip, cube, s) || !names_side(b.where, t, sip, cube, s)) return;
+      place = fmt::format("{}.ucie_{}", cube_path(t.shape(), sip, cube), to_string(s));
+    });
+  } else if (!is_interposer(a)) {
+    for (std::uint32_t i = 0; i < t.shape().pes() && place.empty(); ++i) {
+      const std::string path = pe_path(t.shape(), t.shape().pe_at(i));
+      if (config::matches(a.where, path) && config::matches(b.where, path)) place = path;
+    }
+  }
+  return place;
+}
+
+void check_one_per_place(const config::machine_config& c, const topology& t, std::size_t later,
+                         std::vector<problem>& problems) {
+  const fault_setting& f = c.faults[later];
+  for (std::size_t i = 0; i < later; ++i) {
+    if (c.faults[i].kind != f.kind) continue;
+    const std::string place = place_of_both(c.faults[i], f, t);
+    if (place.empty()) continue;
+    problems.push_back(
+        {fmt::format("faults[{}].where", later),
+         fmt::format("names {}, which faults[{}] of the same kind names too", place, i), f.where,
+         f.kind == fault_kind::bit_flip ? "one bit_flip for each UCIe side with frames"
+                                        : fmt::format("one {} for each PE", config::entry_of(f.kind).name)});
+    return;
+  }
+}
+
 }  // namespace
 
 fault_list faults_into_pe(const config::machine_config& c, pe_coord pe) {
@@ -130,6 +164,12 @@ std::vector<problem> check_faults(const config::machine_config& c, const topolog
                           f.count == 0 ? "count 0" : fmt::format("probability {}", f.probability),
                           "count 1 or more and probability 1"});
     }
+    if (f.kind == fault_kind::bit_flip && named.framed && f.from_us > 0) {
+      problems.push_back({fmt::format("faults[{}].from_us", i),
+                          "flipped bits under UCIe frames are counted in frames, not timed",
+                          fmt::format("{}", f.from_us), "0, and `after`"});
+    }
+    check_one_per_place(c, t, i, problems);
   }
   return problems;
 }

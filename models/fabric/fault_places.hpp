@@ -23,11 +23,13 @@ using fault_list = std::vector<config::fault_setting>;
 /// Faults bit_flip on a UCIe side whose frames have a CRC: they hit frames on the wire, which are replayed.
 [[nodiscard]] fault_list hidden_bit_flips(const config::machine_config& c, const topology& t, sip_id sip,
                                           cube_id cube, side s);
-/// The first fault of this kind whose `where` names the PE; null when there is none.
+/// The fault of this kind whose `where` names the PE; null when there is none. Kinds of an interposer, of
+/// which there may be several, are not asked for.
 [[nodiscard]] const config::fault_setting* fault_at(const config::machine_config& c, config::fault_kind kind,
                                                     pe_coord pe);
 
-/// What is wrong with `faults`: names that match nothing, or nothing that this kind can act on.
+/// What is wrong with `faults`: names that match nothing, or nothing that this kind can act on, and two of a
+/// kind where only one can act.
 [[nodiscard]] std::vector<problem> check_faults(const config::machine_config& c, const topology& t);
 
 }  // namespace diecast::fabric

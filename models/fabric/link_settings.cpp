@@ -2,7 +2,8 @@
 #include "models/fabric/link_settings.hpp"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
+
+#include "models/config/text.hpp"
 
 namespace diecast::fabric {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 bool names_side(const std::string& glob, const std::string& cube, side s) {
   const std::string full = fmt::format("{}.ucie_{}", cube, to_string(s));
   const std::string brief = fmt::format("{}.ucie_{}", cube, to_string(s)[0]);
-  return fnmatch(glob.c_str(), full.c_str(), 0) == 0 || fnmatch(glob.c_str(), brief.c_str(), 0) == 0;
+  return config::matches(glob, full) || config::matches(glob, brief);
 }
 
 /// A SIP link answers to the name of its port, "pod.sip0.sip_port_e", and to its own, "pod.sip0.e-sip1.w".
@@ -21,7 +22,7 @@ bool names_sip_link(const std::string& glob, const sip_graph& graph, std::size_t
   const std::string sip = sip_path(sip_id{there.from});
   const std::string port = fmt::format("{}.sip_port_{}", sip, there.label);
   const std::string link = fmt::format("{}.{}-sip{}.{}", sip, there.label, there.to, back.label);
-  return fnmatch(glob.c_str(), port.c_str(), 0) == 0 || fnmatch(glob.c_str(), link.c_str(), 0) == 0;
+  return config::matches(glob, port) || config::matches(glob, link);
 }
 
 void apply(const config::link_override& o, link_settings::ucie_side& side) {

@@ -18,7 +18,7 @@ namespace diecast::protocol {
 /// When a fault strikes: after so many chances, so often, not before a time, with a probability.
 class fault_trigger {
  public:
-  /// `place` and `purpose` key the draws.
+  /// `place` and `index` (of the fault at that place) key the draws.
   fault_trigger(const config::fault_setting& setting, const std::string& place, std::size_t index);
   /// One chance at `now`; true when the fault strikes.
   [[nodiscard]] bool strikes(sim_time now);

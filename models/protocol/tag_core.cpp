@@ -142,7 +142,8 @@ tag_effects tag_core::release(std::uint64_t slot) {
   return effects;
 }
 
-/// The oldest completion; equal credits are one.
+/// The next completion: of commands first, then SENT, FIN, CREDIT and READ in their order. Equal credits are
+/// one.
 std::uint64_t tag_core::pop_done() {
   abi::tm_done_word word;
   if (const auto c = unit_.pop_command_done()) {

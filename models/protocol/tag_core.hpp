@@ -86,8 +86,6 @@ class tag_core {
   }
 
   [[nodiscard]] const tag_unit& unit() const { return unit_; }
-  [[nodiscard]] pe_coord self() const { return self_; }
-  [[nodiscard]] bool armed() const { return armed_; }
 
  private:
   struct incoming {

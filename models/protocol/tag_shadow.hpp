@@ -171,7 +171,6 @@ class tag_shadow {
   [[nodiscard]] bool command_waiting() const { return !commands_.empty(); }
 
   [[nodiscard]] const counts& statistics() const { return counts_; }
-  [[nodiscard]] std::size_t live() const { return live_.size(); }
   [[nodiscard]] std::size_t unexpected_messages() const { return unexpected_.size(); }
   [[nodiscard]] std::size_t indexes_used() const {
     std::size_t n = 0;
@@ -187,6 +186,7 @@ class tag_shadow {
   auto operator<=>(const tag_shadow&) const = default;
 
  private:
+  friend struct tag_state;  ///< of tests that compare states
   static constexpr std::uint16_t no_index = UINT16_MAX;
 
   struct live_receive {

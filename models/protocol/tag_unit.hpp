@@ -78,7 +78,8 @@ class tag_unit {
  public:
   static constexpr std::uint32_t counter_modulus = 1U << 16;
 
-  /// How the unit decides when new entries may match. `never_wait` is a defect that can be switched on.
+  /// How the unit decides when new entries may match. `never_wait` is a defect, for
+  /// tests of the rule.
   enum class eligibility : std::uint8_t { by_count, never_wait };
 
   /// `entries` 0 turns the list off: every message is unexpected. `slots` unexpected messages fit.
@@ -181,7 +182,6 @@ class tag_unit {
   [[nodiscard]] std::uint32_t unexpected_count() const { return unexpected_count_; }
   [[nodiscard]] std::size_t entries_used() const { return list_.size(); }
   [[nodiscard]] std::uint32_t entries() const { return capacity_; }
-  [[nodiscard]] std::size_t slots() const { return slot_taken_.size(); }
   [[nodiscard]] std::size_t slots_taken() const {
     std::size_t n = 0;
     for (const bool taken : slot_taken_) n += taken ? 1 : 0;
@@ -196,6 +196,7 @@ class tag_unit {
   auto operator<=>(const tag_unit&) const = default;
 
  private:
+  friend struct tag_state;  ///< of tests that compare states
   static constexpr std::uint32_t nothing = UINT32_MAX;
 
   struct entry {

@@ -86,8 +86,8 @@ bool inform(const registries& tables, const options& o) {
 }
 
 /// A run per algorithm and team.
-std::vector<platforms::run_point> barrier_points(const options& o,
-                                                 const std::vector<std::string>& algorithms) {
+std::vector<platforms::run_point> barrier_points(const options& o, const std::vector<std::string>& algorithms,
+                                                 bool if_possible) {
   std::vector<std::optional<comm::team_spec>> teams(o.teams.begin(), o.teams.end());
   if (teams.empty()) teams.emplace_back();
   std::vector<platforms::run_point> points;
@@ -98,6 +98,7 @@ std::vector<platforms::run_point> barrier_points(const options& o,
       p.algorithm = algorithm;
       p.ranks = o.ranks;
       p.team = team;
+      p.if_possible = if_possible;
       p.iters = o.iters;
       p.warmup = o.warmup;
       points.push_back(std::move(p));
@@ -129,7 +130,7 @@ std::vector<platforms::run_point> jobs_of(const registries& tables, const option
     throw user_error(problem{"--team", "has a meaning for barriers only", comm::to_text(o.teams.front()),
                              "--collective barrier"});
   }
-  if (o.collective == "barrier" && o.workload.empty()) return barrier_points(o, algorithms);
+  if (o.collective == "barrier" && o.workload.empty()) return barrier_points(o, algorithms, all);
   std::vector<platforms::run_point> points;
   for (const auto& algorithm : algorithms) {
     for (const std::uint64_t bytes : o.bytes) {
@@ -198,8 +199,8 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(
       runs.push_back(platforms::prepare_point(machine, tables, p));
     } catch (const user_error& e) {
       if (p.if_possible) {
-        fmt::print(stderr, "left out: {} of {} bytes: {}\n", p.algorithm, p.bytes,
-                   to_string(e.problems().front()));
+        const std::string size = p.collective == "barrier" ? "" : fmt::format(" of {} bytes", p.bytes);
+        fmt::print(stderr, "left out: {}{}: {}\n", p.algorithm, size, to_string(e.problems().front()));
         left_out.push_back(e.problems().front());
         continue;
       }

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <fnmatch.h>
+
+#include "models/config/text.hpp"
 
 namespace diecast::observe {
 namespace {
@@ -53,9 +54,7 @@ timeline::timeline(const std::string& path, const config::machine_config& config
   count_links();
 }
 
-bool timeline::in_scope(const std::string& path) const {
-  return fnmatch(glob_.c_str(), path.c_str(), 0) == 0;
-}
+bool timeline::in_scope(const std::string& path) const { return config::matches(glob_, path); }
 
 void timeline::name_pes(const comm::install_plan& plan) {
   for (const auto& q : plan.queue_pairs) {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fnmatch.h>
 
+#include "models/config/text.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::observe {
@@ -100,9 +100,7 @@ void vcd_writer::declare_channels(const config::machine_config& config,
   }
 }
 
-bool vcd_writer::in_scope(const std::string& path) const {
-  return fnmatch(glob_.c_str(), path.c_str(), 0) == 0;
-}
+bool vcd_writer::in_scope(const std::string& path) const { return config::matches(glob_, path); }
 
 std::uint32_t vcd_writer::declare(const std::string& scope, const std::string& name, std::uint32_t width) {
   const auto index = static_cast<std::uint32_t>(variables_.size());

@@ -22,7 +22,7 @@ void check_lines(const barrier_plan& plan, std::uint64_t radix) {
   }
   if (radix < 2) return;
   const std::uint64_t lines =
-      comm::work_of(plan.algorithm, plan.ranks, static_cast<std::uint32_t>(radix)).signals_set;
+      comm::work_of(plan.algorithm, plan.ranks, static_cast<std::uint32_t>(radix))->signals_set;
   if (lines <= comm::team_lines) return;
   throw user_error(problem{"ccl.barrier_radix",
                            fmt::format("{} ranks need {} flags in each rank's memory, of which a team has {}",
@@ -120,25 +120,27 @@ void barrier_watch::report(const host_side& s, netlist::pod& pod, run_outcome& o
       static_cast<double>(of(firmware_count::barriers)) / static_cast<double>(run_.members.members.size());
   const auto each = [&](std::uint64_t n) { return barriers > 0 ? static_cast<double>(n) / barriers : 0.0; };
   const std::uint64_t radix = run_.machine.config.ccl.barrier_radix;
-  const comm::barrier_work work = radix < 2 ? comm::barrier_work{}
-                                            : comm::work_of(run_.barrier->algorithm, run_.barrier->ranks,
-                                                            static_cast<std::uint32_t>(radix));
-  const statistics more = {
-      {"barriers", barriers},
-      {"signals_set_per_barrier", each(of(firmware_count::signals_set))},
-      {"signals_set_formula", static_cast<double>(work.signals_set * run_.barrier->ranks)},
-      {"flags_checked_per_barrier", each(of(firmware_count::flags_checked))},
-      {"flags_checked_formula", static_cast<double>(work.flags_checked * run_.barrier->ranks)},
-      {"core_signals_set_per_barrier", each(of(firmware_count::core_signals_set))},
-      {"core_flags_checked_per_barrier", each(of(firmware_count::core_flags_checked))},
-      {"polls_per_barrier", each(of(firmware_count::polls))},
-      {"line_fills_per_barrier", each(sum.line_fills)},
-      {"write_backs_per_barrier", each(sum.write_backs)},
-      {"cache_hits_per_barrier", each(sum.hits)},
-      {"remote_reads_per_barrier", each(sum.remote_reads)},
-      {"remote_writes_per_barrier", each(sum.remote_writes)},
-      {"remote_bytes_per_barrier", each(sum.remote_bytes)},
-      {"barrier_escapes", static_cast<double>(checker_->escapes())}};
+  const auto work =
+      comm::work_of(run_.barrier->algorithm, run_.barrier->ranks, static_cast<std::uint32_t>(radix));
+  const auto add = [&o](const char* name, double value) { o.stats.push_back({name, value}); };
+  const auto formula = [&](const char* name, std::uint64_t of_rank) {
+    add(name, static_cast<double>(of_rank * run_.barrier->ranks));
+  };
+  add("barriers", barriers);
+  add("signals_set_per_barrier", each(of(firmware_count::signals_set)));
+  if (work) formula("signals_set_formula", work->signals_set);
+  add("flags_checked_per_barrier", each(of(firmware_count::flags_checked)));
+  if (work) formula("flags_checked_formula", work->flags_checked);
+  const statistics more = {{"core_signals_set_per_barrier", each(of(firmware_count::core_signals_set))},
+                           {"core_flags_checked_per_barrier", each(of(firmware_count::core_flags_checked))},
+                           {"polls_per_barrier", each(of(firmware_count::polls))},
+                           {"line_fills_per_barrier", each(sum.line_fills)},
+                           {"write_backs_per_barrier", each(sum.write_backs)},
+                           {"cache_hits_per_barrier", each(sum.hits)},
+                           {"remote_reads_per_barrier", each(sum.remote_reads)},
+                           {"remote_writes_per_barrier", each(sum.remote_writes)},
+                           {"remote_bytes_per_barrier", each(sum.remote_bytes)},
+                           {"barrier_escapes", static_cast<double>(checker_->escapes())}};
   o.stats.insert(o.stats.end(), more.begin(), more.end());
 }
 

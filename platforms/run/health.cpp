@@ -74,7 +74,7 @@ void add_links(const prepared_run& run, netlist::pod& pod, table& t) {
     for (std::uint32_t l = 0; l < sip.ports().size(); ++l) {
       if (!sip.ports()[l]) continue;
       add_rate(run, *sip.ports()[l], topology.sip_link_id(l ^ 1U),
-               topology.sip_link_settings(l ^ 1U).gbytes_s * run.machine.config.comm.direct_efficiency,
+               timing::sip_link_timing_of(run.machine.config, topology.sip_link_settings(l ^ 1U)).gbytes_s,
                pod.sips()[topology.sip_links()[l ^ 1U].from.sip]->ports()[l ^ 1U]->statistics().packets, t);
     }
   }

@@ -70,6 +70,12 @@ prepared_run::prepared_run(const machine_model& m, const app::registries& tables
     : point(std::move(what)),
       own_machine(machine_for(m, point.algorithm)),
       machine(own_machine ? *own_machine : m) {
+  const bool of_barrier =
+      point.workload.empty() && point.collective == comm::to_string(comm::collective::barrier);
+  if (!of_barrier && machine.config.ccl.errata != "none") {
+    throw user_error(problem{"ccl.errata", "has a meaning for barriers only", machine.config.ccl.errata,
+                             "none, or --collective barrier"});
+  }
   if (!point.workload.empty() && !is_xml_file(point.workload)) {
     load_streams(tables);
     return;
@@ -80,7 +86,7 @@ prepared_run::prepared_run(const machine_model& m, const app::registries& tables
                              fmt::format("not a whole number of {} elements", numeric::to_string(point.type)),
                              std::to_string(point.bytes), fmt::format("a multiple of {}", element)});
   }
-  if (point.workload.empty() && point.collective == comm::to_string(comm::collective::barrier)) {
+  if (of_barrier) {
     choose_barrier(tables);
   } else if (point.workload.empty()) {
     choose_kernel(tables);

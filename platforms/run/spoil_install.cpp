@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/config/faults.hpp"
+#include "models/config/text.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::platforms {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/kernels/tree_all_reduce.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
+
+#include "models/comm/trees.hpp"
 
 namespace diecast::sw {
 namespace {
@@ -71,18 +71,7 @@ void tree_all_reduce(pe_context& pe, const tree_place& tree, const elements& ran
 }
 
 std::uint64_t chunks_for(const argument_context& c, std::uint64_t bytes, std::uint32_t depth) {
-  const std::uint64_t elements = bytes / numeric::size_of(c.type);
-  const std::uint64_t most = std::max<std::uint64_t>(1, elements);
-  if (c.config.ccl.chunks) return std::min(*c.config.ccl.chunks, most);
-  if (depth < 2 || bytes == 0) return 1;
-  // Time of k chunks over d hops: (d + k - 1) (a + b S / k), least at k = sqrt((d - 1) b S / a). A message
-  // costs the runtime's calls at both ends; a byte, its share of a flit. In cycles.
-  const double per_message = 4.0 * static_cast<double>(c.config.ccl.kernel_call_cycles + 20);
-  const double per_byte = 1.0 / static_cast<double>(c.config.noc.flit_bytes);
-  const double best = std::sqrt((depth - 1) * per_byte * static_cast<double>(bytes) / per_message);
-  const std::uint64_t slots = (bytes + c.config.ipcq.slot_bytes - 1) / c.config.ipcq.slot_bytes;
-  return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(best), 1,
-                                   std::min(most, std::max<std::uint64_t>(1, 4 * slots)));
+  return comm::chunks_on_pipeline(c.config, bytes, bytes / numeric::size_of(c.type), depth);
 }
 
 }  // namespace diecast::sw

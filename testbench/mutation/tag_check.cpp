@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What mutants of models/protocol/tag_{unit,shadow}.hpp are put to: the exploration and the random programs
-// of the suite, cut to what a mutant needs. Prints why it fails; exit code 1 when it does.
+// What mutants of models/protocol/tag_{unit,shadow}.hpp are put to. `tag_check exploration`: every program of
+// few messages and receives. `tag_check programs`: chosen and random programs, cut to what a mutant needs.
+// Prints why it fails; exit code 1 when it does.
 #include <cstdio>
+#include <string_view>
 
+#include "support/small_search.hpp"
 #include "support/tag_programs.hpp"
 
 using namespace diecast;
@@ -40,16 +43,37 @@ void interval_part() {
                          " commands; expected one for every 4");
 }
 
+void programs() {
+  interval_part();
+  random_part();
+  for (const std::uint32_t entries : {1U, 2U}) {
+    explore_programs({2, 2, false}, 41, entries);
+    explore_programs({2, 2, true}, 41, entries);
+  }
+}
+
+void exploration() {
+  for (const unsigned size : {1U, 2U, 3U}) {
+    for (const std::uint32_t entries : {1U, 2U}) {
+      small_bounds b;
+      b.messages = b.receives = size;
+      b.cancels = size < 3 ? size : 1;
+      b.entries = entries;
+      (void)small_search(b).run();
+    }
+  }
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const std::string_view part = argc > 1 ? argv[1] : "";
+  if (part != "exploration" && part != "programs") {
+    std::printf("usage: tag_check exploration|programs\n");
+    return 2;
+  }
   try {
-    interval_part();
-    random_part();
-    for (const std::uint32_t entries : {1U, 2U}) {
-      explore_programs({2, 2, false}, 41, entries);
-      explore_programs({2, 2, true}, 41, entries);
-    }
+    part == "exploration" ? exploration() : programs();
   } catch (const std::exception& e) {
     std::printf("%s\n", e.what());
     return 1;

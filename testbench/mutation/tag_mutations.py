@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each of these one-line changes of the tag-matching unit or its shadow must be found by the suite's checks.
+"""Each of these one-line changes of the tag-matching unit or its shadow must be found by the suite's checks: by
+the exploration of all small programs alone, and by the chosen and random programs alone.
 
 Usage: tag_mutations.py COMPILER SOURCE_ROOT [JOBS]
 """
@@ -50,8 +51,11 @@ MUTATIONS = [
 ]
 
 
+PARTS = ("exploration", "programs")
+
+
 def outcome(compiler, root, folder, change):
-    """The exit code and the output of the checks built with one change, or with none."""
+    """The exit code and the output of each part of the checks, built with one change or with none."""
     folder.mkdir()
     for header in (UNIT, SHADOW):
         text = (root / header).read_text()
@@ -63,13 +67,13 @@ def outcome(compiler, root, folder, change):
         (folder / header).parent.mkdir(parents=True, exist_ok=True)
         (folder / header).write_text(text)
     program = folder / "check"
-    built = subprocess.run([compiler, "-std=c++20", "-O0", f"-I{folder}", f"-I{root}", f"-I{root}/testbench",
+    built = subprocess.run([compiler, "-std=c++20", "-O1", f"-I{folder}", f"-I{root}", f"-I{root}/testbench",
                             str(root / "testbench/mutation/tag_check.cpp"), "-o", str(program)],
                            capture_output=True, text=True)
     if built.returncode != 0:
         raise SystemExit(f"{change[0] if change else 'no change'}: does not compile\n{built.stderr}")
-    run = subprocess.run([str(program)], capture_output=True, text=True, timeout=300)
-    return run.returncode, run.stdout.strip()
+    runs = [subprocess.run([str(program), part], capture_output=True, text=True, timeout=300) for part in PARTS]
+    return [(run.returncode, run.stdout.strip()) for run in runs]
 
 
 def main():
@@ -81,10 +85,10 @@ def main():
         runs = [pool.submit(outcome, compiler, root, pathlib.Path(scratch) / str(i), c)
                 for i, c in enumerate(changes)]
         for change, run in zip(changes, runs):
-            code, text = run.result()
-            right = code == (1 if change else 0)
-            bad += not right
-            print(f"{'ok ' if right else 'BAD'}  {change[0] if change else 'no change'}: {text}")
+            for part, (code, text) in zip(PARTS, run.result()):
+                right = code == (1 if change else 0)
+                bad += not right
+                print(f"{'ok ' if right else 'BAD'}  {change[0] if change else 'no change'}; {part}: {text}")
     return 1 if bad else 0
 
 

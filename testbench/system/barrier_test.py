@@ -53,6 +53,16 @@ class Barriers(harness.Case):
             self.assertIn(row["algorithm"], ALGORITHMS)
             self.assertIn("auto: " + row["algorithm"] + " is estimated at", row["algorithm_reason"])
 
+    def test_a_radix_that_never_ends_concerns_group_dissemination_alone(self):
+        radix = sets("ccl.barrier_radix=1")
+        row = self.barrier(*radix)[0]
+        self.assert_good(row)
+        self.assertIn("group_dissemination cannot run with this ccl.barrier_radix", row["algorithm_reason"])
+        rows = self.barrier("--algorithm", "all", *radix)
+        self.assertEqual({row["algorithm"] for row in rows}, set(ALGORITHMS) - {"group_dissemination"})
+        for row in rows:
+            self.assert_good(row)
+
     def test_many_in_a_row_over_the_wrap_with_skews(self):
         rows = self.barrier("--algorithm", "all", "--iters", "2", *sets(
             "ccl.barrier_start=4294967290", "ccl.barrier_repeats=20", "ccl.barrier_skew_ns=3000"))
@@ -80,6 +90,8 @@ class Barriers(harness.Case):
                 (sets("noc.flit_bytes=32", "noc.max_packet_bytes=32"), "line of the data cache")):
             done = self.run_pod(*MACHINE, "--collective", "barrier", *arguments, expect=2)
             self.assertIn(words, done.stderr)
+        done = self.run_pod(*MACHINE, "--ranks", "pe", *sets("ccl.errata=no_entry_barrier"), expect=2)
+        self.assertIn("ccl.errata: has a meaning for barriers only", done.stderr)
         done = self.run_pod("--team", "0:1:2", expect=2)
         self.assertIn("--team: has a meaning for barriers only", done.stderr)
 

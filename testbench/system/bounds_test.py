@@ -57,6 +57,21 @@ class Bounds(harness.Case):
                 seen.add(row["bound_kind"])
         self.assertGreaterEqual(len(seen - {"none"}), 4, f"of the kinds of bounds only {seen} ever bind")
 
+    def test_staged_messages_never_beat_it(self):
+        # Slow links, which messages through a fast host memory do not use; and the other way round.
+        slow_links = harness.sets("comm.path=staged", "host.staging_gbytes_s=100000", "host.staging_latency_ns=1",
+                                  "sip_link.gbytes_s=4", "sip_link.latency_ns=20000")
+        slow_host = harness.sets("comm.path=staged", "host.staging_gbytes_s=1", "host.staging_latency_ns=5000")
+        kinds = set()
+        for machine in (slow_links, slow_host):
+            for ranks in ("pe", "sip"):
+                for size in (64, 16384, 262144):
+                    for row in self.runs(*harness.SMALL, *machine, "--ranks", ranks, "--algorithm", "all",
+                                         "--bytes", size):
+                        self.assert_not_beaten(row)
+                        kinds.add(row["bound_kind"])
+        self.assertGreaterEqual(len(kinds), 2)
+
     def test_it_depends_on_the_machine_and_the_collective_alone(self):
         rows = self.runs(*harness.SMALL, "--ranks", "pe", "--algorithm", "all", "--bytes", "4KiB")
         self.assertGreater(len({row["algorithm"] for row in rows}), 2)

@@ -87,6 +87,14 @@ class Kinds(harness.Case):
         # The bytes on the way are right: no checksum of packets sees it.
         self.run_pod(*self.config("token_before_data"), *sets("comm.checksum=crc32c"), expect=1)
 
+    def test_token_before_data_is_watched_over_launches(self):
+        # The last message of a launch is visible before it is written, which falls into the next launch.
+        fault = '[{"kind":"token_before_data","where":"*pe*","after":1,"count":1}]'
+        done = self.run_pod("--config", CONFIGS / "small_pod.json", "--set", f"faults={fault}",
+                            "--algorithm", "intercube", "--bytes", "16KiB", "--iters", "4",
+                            "--out", self.folder / "o", expect=None)
+        self.assertIn(done.code, (0, 1), done.stderr)
+
     def test_kind_slow_pe(self):
         self.assertGreater(self.one(*self.config("slow_pe"))["time_ns"], 1.5 * self.healthy_time())
 

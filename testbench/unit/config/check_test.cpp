@@ -45,6 +45,9 @@ TEST_CASE("config check: each rule is broken alone and names its key") {
          c.pod.topology = pod_topology::list, c.pod.links = {{0, 1}, {1, 0}};
        }},
       {"pe.tcm_kib", "= 2304 B", [](auto& c) { c.pe.tcm_banks = 48, c.pe.tcm_bank_bytes = 48; }},
+      {"trace.vcd_from_ns", "trace.vcd_to_ns = 5 ns",
+       [](auto& c) { c.trace.vcd_from_ns = 6, c.trace.vcd_to_ns = 5; }},
+      {nullptr, "", [](auto& c) { c.trace.vcd_from_ns = c.trace.vcd_to_ns = 5; }},
       {"ipcq.slot_bytes", "multiple of 64", [](auto& c) { c.ipcq.slot_bytes = 4100; }},
       {"ipcq.slot_bytes", "1499136 B (pe.tcm_kib)", [](auto& c) { c.ipcq.slot_bytes = 1 << 20; }},
       {"ipcq.slot_bytes", "(sram.kib)",

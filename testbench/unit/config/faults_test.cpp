@@ -4,6 +4,7 @@
 #include <set>
 
 #include "models/abi/firmware_defects.hpp"
+#include "models/fabric/fault_places.hpp"
 #include "platforms/io/config_json.hpp"
 #include "testbench/support/test.hpp"
 
@@ -52,4 +53,45 @@ TEST_CASE("errata are the bits of the firmware faults that name a PE") {
   CHECK(abi::defect::after(both) == 5);
   CHECK(config::errata_of(c, c.shape().pe_at(0)) == abi::defect::dispatch_corruption);
   CHECK(config::errata_of(c, c.shape().pe_at(c.shape().pes() - 1)) == 0);
+}
+
+namespace {
+
+config::fault_setting fault(config::fault_kind kind, const std::string& where) {
+  config::fault_setting f;
+  f.kind = kind;
+  f.where = where;
+  return f;
+}
+
+std::vector<problem> problems_of(const std::vector<config::fault_setting>& faults, bool framed = true) {
+  config::machine_config c;
+  c.faults = faults;
+  c.ucie.format = framed ? config::flit_format::flit_256 : config::flit_format::raw;
+  return fabric::check_faults(c, fabric::topology(c));
+}
+
+}  // namespace
+
+TEST_CASE("two faults of one kind at one place are refused where only one would act") {
+  using kind = config::fault_kind;
+  const auto twice = problems_of({fault(kind::slow_pe, "pod.sip0.cube_0_0.pe*"),
+                                  fault(kind::dead_pe, "pod.*.pe1"), fault(kind::slow_pe, "pod.*.pe2")});
+  REQUIRE(twice.size() == 1);
+  CHECK(twice[0].where == "faults[2].where");
+  CHECK(twice[0].what.find("pod.sip0.cube_0_0.pe2, which faults[0] of the same kind names too") !=
+        std::string::npos);
+  CHECK(problems_of({fault(kind::slow_pe, "pod.*.pe1"), fault(kind::slow_pe, "pod.*.pe2")}).empty());
+  const std::string east = "pod.sip0.cube_0_0.ucie_e";
+  CHECK(problems_of({fault(kind::bit_flip, east), fault(kind::bit_flip, east)}).size() == 1);
+  CHECK(problems_of({fault(kind::bit_flip, east), fault(kind::bit_flip, east)}, false).empty());
+}
+
+TEST_CASE("flipped bits under UCIe frames take no time") {
+  config::fault_setting f = fault(config::fault_kind::bit_flip, "pod.sip0.cube_0_0.ucie_e");
+  f.from_us = 2;
+  const auto problems = problems_of({f});
+  REQUIRE(problems.size() == 1);
+  CHECK(problems[0].where == "faults[0].from_us");
+  CHECK(problems_of({f}, false).empty());
 }

@@ -45,7 +45,7 @@ TEST_CASE("rules match collective and size, both ends included, the first one fi
 
 TEST_CASE("a malformed rule is named, all of them at once") {
   for (const char* bad : {"all_reduce", "all_reduce:0-64KiB=", "all_reduse=ring_1d", "all_reduce:9-8=x",
-                          "all_reduce:1-2-3=x", "all_reduce:-1KB=x", "all_reduce:a:b=x"}) {
+                          "all_reduce:1-2-3=x", "all_reduce:-1KB=x", "all_reduce:a:b=x", "all_reduce:=x"}) {
     CAPTURE(bad);
     const auto problems = problems_of_rules(bad);
     REQUIRE(problems.size() == 1);
@@ -78,9 +78,10 @@ TEST_CASE("a malformed tuner table is named with its line") {
   };
   for (const row& bad :
        {row{"", 1}, row{"collective,min_bytes,algorithm\n", 1}, row{"collective,speed\n", 1},
-        row{header + "all_reduce,0\n", 2}, row{header + "all_reduce,0,1,,,\n", 2},
-        row{header + "all_reduse,0,1,x,,\n", 2}, row{header + "all_reduce,2,1,x,,\n", 2},
-        row{header + "all_reduce,0,1,x,die,\n", 2}, row{header + "\nall_reduce,0,1,x,,-3\n", 3}}) {
+        row{"collective,min_bytes,max_bytes,algorithm,ranks,ranks\n", 1}, row{header + "all_reduce,0\n", 2},
+        row{header + "all_reduce,0,1,,,\n", 2}, row{header + "all_reduse,0,1,x,,\n", 2},
+        row{header + "all_reduce,2,1,x,,\n", 2}, row{header + "all_reduce,0,1,x,die,\n", 2},
+        row{header + "\nall_reduce,0,1,x,,-3\n", 3}}) {
     CAPTURE(bad.text);
     const auto problems = problems_of_tuner(bad.text);
     REQUIRE(problems.size() == 1);

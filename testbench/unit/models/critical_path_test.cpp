@@ -120,6 +120,41 @@ TEST_CASE("a launch starts with what the one before left under way") {
   CHECK(e.messages_of({a, comm::east})->items().empty());
 }
 
+TEST_CASE("a message may be visible before it is written, and a launch may end between") {
+  using phase = events::transfer_phase;
+  analysis::path_events e(plan_of_two(), 1000);
+  const auto pass = [&e](phase p, double t) { e.on(events::transfer_event{ns(t), p, a, comm::east}); };
+  e.on(events::message_event{ns(1), events::message_phase::sent, a, comm::east, b, 0, 64});
+  for (const auto p : {phase::queued, phase::issued, phase::injected, phase::arrived}) pass(p, 2);
+  e.on(events::message_event{ns(3), events::message_phase::visible, b, comm::west, a, 0, 64});
+  e.reset();
+  const auto* queue = e.messages_of({a, comm::east});
+  REQUIRE(queue != nullptr);
+  CHECK(queue->complete() == 0);
+  CHECK(queue->items().size() == 1);
+  pass(phase::written, 4);
+  CHECK(queue->complete() == 1);
+  e.reset();
+  CHECK(queue->items().empty());
+  one_message(e);
+  CHECK(queue->items().size() == 1);
+  CHECK_FALSE(e.incomplete());
+}
+
+TEST_CASE("of a launch that is too long only what is under way is kept") {
+  analysis::path_events e(plan_of_two(), 3);
+  for (int i = 0; i < 100; ++i) {
+    send(e, 100.0 * i);
+    e.on(events::copy_started{ns(100.0 * i), a});
+  }
+  CHECK(e.incomplete());
+  CHECK(e.messages_of({a, comm::east})->items().size() <= 1);
+  e.reset();
+  e.on(events::copy_started{ns(10'001), a});
+  CHECK(e.copy_start(a, 100) == ns(10'001));
+  CHECK(e.copy_start(a, 99) == sim_time::never());
+}
+
 TEST_CASE("busy time lies in bins that widen") {
   analysis::usage_bins bins(2, 4, ns(10));
   bins.add(0, ns(5), ns(25));

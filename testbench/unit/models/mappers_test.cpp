@@ -101,6 +101,24 @@ TEST_CASE("validators accept the layout that the members imply, and no other num
         "over cubes, replicate over PEs: 6 shards per SIP; expected 24 (cube_layout, pe_layout))");
 }
 
+TEST_CASE("validators look at the PEs, not at how many there are") {
+  const machine_shape two_cubes{2, 2, 1, 4};
+  const auto rejects = [&](const std::string& name, const std::vector<pe_coord>& listed, tensor_layout l) {
+    const group g = mapper("custom").map({two_cubes, listed, "ccl.algorithms.a"});
+    for (const validator_entry& v : builtin_validators()) {
+      if (v.name == name) return v.check({two_cubes, g, l, "ccl.algorithms.a"}).has_value();
+    }
+    throw std::invalid_argument(name);
+  };
+  const tensor_layout by_cube = layout_of(rank_set::cube), by_sip = layout_of(rank_set::sip);
+  CHECK_FALSE(rejects("cube_shards", {at(0, 0, 0), at(0, 1, 3)}, by_cube));
+  CHECK(rejects("cube_shards", {at(0, 0, 0), at(0, 0, 1)}, by_cube));
+  CHECK_FALSE(rejects("single_shard", {at(0, 0, 2), at(1, 1, 0)}, by_sip));
+  // Two on one SIP and none, or one and three: right on average.
+  CHECK(rejects("cube_shards", {at(0, 0, 0), at(0, 1, 0), at(0, 1, 1), at(1, 0, 0)}, by_cube));
+  CHECK(rejects("multi_pe_sip_local", {at(0, 0, 0), at(0, 0, 1)}, layout_of(rank_set::pe)));
+}
+
 TEST_CASE("custom patterns number unknown directions in order and know the others") {
   config::custom_pattern p{"mine", {}};
   p.edges.push_back({at(0, 0, 0), "out", at(0, 0, 1), false, "in"});
