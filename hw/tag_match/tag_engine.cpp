@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/fabric/fault_places.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
@@ -12,6 +13,12 @@ namespace {
 /// Packets on their way to the network: one being read while one waits hides the TCM's latency.
 constexpr std::uint32_t read_ahead = 2;
 
+protocol::tag_unit::eligibility rule_of(const pe_setup& pe) {
+  using rule = protocol::tag_unit::eligibility;
+  const bool races = fabric::fault_at(pe.config, config::fault_kind::tag_list_race, pe.self) != nullptr;
+  return races ? rule::never_wait : rule::by_count;
+}
+
 }  // namespace
 
 tag_engine::tag_engine(sc_core::sc_module_name name, const pe_setup& pe, const tag_engine_setup& setup)
@@ -19,8 +26,8 @@ tag_engine::tag_engine(sc_core::sc_module_name name, const pe_setup& pe, const t
       pe_(pe),
       setup_(setup),
       clock_(clock_domain::from_ghz(pe.config.noc.clock_ghz)),
-      core_(pe.self, static_cast<std::uint32_t>(pe.config.tag_match.entries),
-            pe.config.noc.max_packet_bytes) {
+      core_(pe.self, static_cast<std::uint32_t>(pe.config.tag_match.entries), pe.config.noc.max_packet_bytes,
+            rule_of(pe)) {
   inbound.bind(*this);
   SC_METHOD(act);
   sensitive << work_.due();

@@ -53,6 +53,7 @@ enum class fault_kind : std::uint8_t {
   slow_pe,
   dead_pe,
   wrong_install,
+  tag_list_race,
   sendrecv_alias,
   dispatch_corruption
 };

@@ -143,6 +143,16 @@ std::span<const fault_kind_entry> fault_kinds() {
                        true,
                        {"variant"},
                        "two directions of a PE are installed as each other, or over each other's ring"},
+      fault_kind_entry{
+          k::tag_list_race,
+          "tag_list_race",
+          policy,
+          a_pe,
+          false,
+          true,
+          {},
+          "a new entry of the tag-matching unit takes messages that came after one firmware has not "
+          "seen"},
       fault_kind_entry{k::sendrecv_alias,
                        "sendrecv_alias",
                        errata,

@@ -10,6 +10,7 @@
 
 #include "models/comm/rank_grid.hpp"
 #include "models/comm/trees.hpp"
+#include "models/comm/two_level.hpp"
 #include "models/cost/cuts.hpp"
 #include "models/cost/step_cost.hpp"
 
@@ -362,6 +363,55 @@ class algorithms {
     return {ns, interface_ns(2 * n_)};
   }
 
+  // --- rings within SIPs and between them -------------------------------------------------------
+
+  /// A step of a ring, as in ring_steps, with the mean way over the ring's edges.
+  [[nodiscard]] double step_on(const std::vector<pe_coord>& ring, const exchange& e) const {
+    if (ring.size() < 2) return 0;
+    const double slots = std::ceil(e.bytes / step_.slot_bytes());
+    exchange first = e;
+    first.bytes = std::min(e.bytes, step_.slot_bytes());
+    double ways = 0;
+    for (std::size_t i = 0; i < ring.size(); ++i) {
+      ways += step_.exchange_ns(ring[i], ring[(i + 1) % ring.size()], first);
+    }
+    return std::max(ways / d(ring.size()), slots * step_.slot_interval_ns(ring[0], ring[1], first));
+  }
+  /// Both ways round, half of a rank's block each: as many laps of the row as there are rows, one of the
+  /// column, whose every step needs a lap or feeds one.
+  [[nodiscard]] double two_level_pass(const comm::sip_rows& g, bool reduces) const {
+    std::vector<pe_coord> row, column;
+    for (const std::uint32_t place : comm::row_ring({c_, t_.shape(), r_.ranks}, g, 0)) {
+      row.push_back(at(g.rank_at(0, place)));
+    }
+    for (std::uint32_t s = 0; s < g.rows; ++s) column.push_back(at(g.rank_at(s, 0)));
+    const exchange e{part(2.0 * p_), reduces, 2, true, true};
+    const double lap = (g.columns - 1.0) * step_on(row, e);
+    return lap + (g.rows - 1.0) * std::max(lap, step_on(column, e));
+  }
+  /// What the cuts let through: over those between SIPs columns go, over those within SIPs rows.
+  [[nodiscard]] double two_level_wires(const comm::sip_rows& g, double passes) const {
+    double most = interface_ns(passes * n_ * (p_ - 1.0) / p_);
+    for (const cut& c : cuts_of(t_, c_, r_.ranks, 0)) {
+      const double others = c.ranks % g.columns == 0 ? g.rows : g.columns;
+      const double crossing = passes * n_ * (others - 1) / others * wires_.wire_bytes_per_byte();
+      most = std::max(most, crossing / std::min(c.out_gbytes_s, c.in_gbytes_s));
+    }
+    return most;
+  }
+  [[nodiscard]] double two_level_ends(const comm::sip_rows& g) const {
+    return step_.first_use_ns((g.rows > 1 ? 4 : 2) * pair_registers) + end_ns();
+  }
+  [[nodiscard]] estimate two_level() const {
+    const comm::sip_rows g = comm::sip_rows_of(r_.ranks);
+    return {two_level_pass(g, true) + two_level_pass(g, false) + two_level_ends(g), two_level_wires(g, 2)};
+  }
+  [[nodiscard]] estimate two_level_once() const {
+    const comm::sip_rows g = comm::sip_rows_of(r_.ranks);
+    const bool reduces = r_.what == collective::reduce_scatter;
+    return {two_level_pass(g, reduces) + two_level_ends(g), two_level_wires(g, 1)};
+  }
+
   // --- one to all, all to one -------------------------------------------------------------------
 
   [[nodiscard]] estimate chain() const {
@@ -422,6 +472,9 @@ const std::map<std::pair<collective, std::string>, algorithms::formula>& algorit
       {{collective::all_reduce, "swing"}, &a::swing},
       {{collective::all_reduce, "direct_one_shot"}, &a::direct_one_shot},
       {{collective::all_reduce, "direct_two_shot"}, &a::direct_two_shot},
+      {{collective::all_reduce, "two_level"}, &a::two_level},
+      {{collective::reduce_scatter, "two_level"}, &a::two_level_once},
+      {{collective::all_gather, "two_level"}, &a::two_level_once},
       {{collective::reduce_scatter, "ring_1d"}, &a::ring_reduce_scatter},
       {{collective::reduce_scatter, "recursive_halving"}, &a::recursive_halving},
       {{collective::reduce_scatter, "pairwise"}, &a::pairwise},

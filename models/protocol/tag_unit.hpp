@@ -78,8 +78,7 @@ class tag_unit {
  public:
   static constexpr std::uint32_t counter_modulus = 1U << 16;
 
-  /// How the unit decides when new entries may match. `never_wait` is a defect, for
-  /// tests of the rule.
+  /// How the unit decides when new entries may match. `never_wait` is a defect: fault tag_list_race.
   enum class eligibility : std::uint8_t { by_count, never_wait };
 
   /// `entries` 0 turns the list off: every message is unexpected. `slots` unexpected messages fit.

@@ -111,6 +111,10 @@ void faulted(const observation& o, std::vector<finding>& found) {
     finding f = make("dispatch_corruption", where, complaint);
     f.workaround = "comm.mr_cache_monitor=disabled";
     found.push_back(std::move(f));
+  } else if (matched(complaint, "tag shadow: ")) {
+    finding f = make("tag_list_race", where, complaint);
+    f.workaround = software_matching;
+    found.push_back(std::move(f));
   } else if (const auto s = matched(complaint, R"(token for .* sequence (\d+),.*expected sequence (\d+))")) {
     wrong_sequence(o, *s, found);
   } else if (matched(complaint, "credit for ")) {
@@ -240,27 +244,17 @@ void monitored(const observation& o, std::vector<finding>& found) {
 
 /// Place in the order of what is said first.
 std::size_t gravity(const finding& f) {
-  static constexpr std::array<std::string_view, 21> order{"wrong_install",
-                                                          "dispatch_corruption",
-                                                          "bit_flip",
-                                                          "duplicate",
-                                                          "reorder",
-                                                          "link_down",
-                                                          "drop",
-                                                          "lost_credit",
-                                                          "dead_pe",
-                                                          "infinite_poll",
-                                                          "sendrecv_alias",
-                                                          "token_before_data",
-                                                          "nondeterminism",
-                                                          "slow_pe",
-                                                          "link_degraded",
-                                                          "late_credit",
-                                                          "deadlock_cycle",
-                                                          "half_message",
-                                                          "stuck_packets",
-                                                          "missing_packets",
-                                                          "hang"};
+  static constexpr std::array<std::string_view, 22> order{"wrong_install",     "dispatch_corruption",
+                                                          "tag_list_race",     "bit_flip",
+                                                          "duplicate",         "reorder",
+                                                          "link_down",         "drop",
+                                                          "lost_credit",       "dead_pe",
+                                                          "infinite_poll",     "sendrecv_alias",
+                                                          "token_before_data", "nondeterminism",
+                                                          "slow_pe",           "link_degraded",
+                                                          "late_credit",       "deadlock_cycle",
+                                                          "half_message",      "stuck_packets",
+                                                          "missing_packets",   "hang"};
   const auto at = std::find(order.begin(), order.end(), f.kind);
   return static_cast<std::size_t>(at - order.begin()) + (f.hidden ? order.size() : 0);
 }

@@ -29,6 +29,7 @@ const char* meaning_of(const std::string& kind) {
       {"wrong_install", "queue pairs are installed wrongly"},
       {"sendrecv_alias", "the one-call send-receive reads the buffer of an earlier send"},
       {"dispatch_corruption", "an entry of the firmware's dispatch table is bad"},
+      {"tag_list_race", "a tag-matching unit gives a message to a receive that an older one belongs to"},
       {"nondeterminism", "two runs of the same differ"},
       {"config_error", "the run is refused: read what it says"},
   };

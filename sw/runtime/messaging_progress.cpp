@@ -2,6 +2,7 @@
 // Between messaging and the tag-matching unit: completions, commands, sends as credits allow.
 #include <algorithm>
 #include <fmt/format.h>
+#include <stdexcept>
 
 #include "sw/runtime/firmware_trap.hpp"
 #include "sw/runtime/message_layout.hpp"
@@ -13,8 +14,9 @@ using outcome = protocol::tag_shadow::decision::kind;
 using protocol::tag_completion;
 using protocol::tag_op;
 
-/// Takes everything the unit has to say, and gives it what has become possible.
-void messaging::progress() {
+/// Takes everything the unit has to say, and gives it what has become possible. A unit that contradicts what
+/// the shadow knows is a trap.
+void messaging::progress() try {
   for (;;) {
     const abi::tm_done_word word = driver_.pop_done();
     if (word.kind == abi::tm_done_kind::none) break;
@@ -34,6 +36,8 @@ void messaging::progress() {
     if (!queue.empty()) start_sends(abi::unpack_short_peer(peer));
   }
   driver_.arm();
+} catch (const std::logic_error& e) {
+  throw firmware_trap(runtime_.hal().self(), e.what());
 }
 
 void messaging::flush_commands() {

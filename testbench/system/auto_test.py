@@ -20,10 +20,17 @@ class Auto(harness.Case):
         self.assertNotEqual(small["algorithm"], large["algorithm"])
 
     def test_the_choice_is_near_the_best(self):
-        for size in ("64", "16KiB", "256KiB"):
+        for size in ("64", "16KiB", "256KiB", "1MiB"):
             rows = self.runs(*harness.SMALL, "--algorithm", "all", "--ranks", "pe", "--bytes", size)
+            self.assertIn("two_level", {row["algorithm"] for row in rows if "expected_ns" in row["stats"]})
             best = min(row["time_ns"] for row in rows)
             self.assertLess(self.one(*self.AUTO, "--bytes", size)["time_ns"], 1.5 * best, size)
+
+    def test_rings_on_two_levels_are_chosen_where_they_are_best(self):
+        sip = ("--config", harness.CONFIGS / "sip_default.json", "--ranks", "cube", "--bytes", "1MiB")
+        row = self.one(*sip, "--algorithm", "auto")
+        self.assertEqual(row["algorithm"], "two_level")
+        self.assertLess(row["time_ns"], self.one(*sip, "--algorithm", "ring_1d")["time_ns"])
 
     def test_rules_come_first_then_the_table_then_the_model(self):
         table = self.file("tuner.csv", "collective,min_bytes,max_bytes,algorithm\nall_reduce,0,4KiB,ring_1d_unidir\n")
@@ -74,6 +81,14 @@ class Formulas(harness.Case):
                 expected, measured = self.expected(sips, algorithm, size)
                 self.assertLess(abs(expected / measured - 1), 0.02,
                                 f"{algorithm}, {sips} ranks, {size} bytes: {expected} expected, {measured} measured")
+
+    def test_rings_on_two_levels_without_contention_are_near_the_formula(self):
+        # The rings of one SIP follow a closed walk over its cubes and meet nobody.
+        for row in self.runs("--config", harness.CONFIGS / "sip_default.json", "--ranks", "cube",
+                             "--algorithm", "two_level", "--bytes", "16KiB:1MiB:x8"):
+            off = abs(row["stats"]["expected_ns"] / row["time_ns"] - 1)
+            self.assertLess(off, 0.05, f"{row['bytes']} bytes: {row['stats']['expected_ns']} expected, "
+                                       f"{row['time_ns']} measured")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,10 @@ HIDDEN = {"bit_flip_ucie", "lost_credit_one", "late_credit", "link_degraded", "s
 PLACE = {"drop": "pod.sip0.", "link_down": "pod.sip0.", "link_degraded": "pod.sip0.cube_0_0.ucie_east",
          "bit_flip_ucie": "pod.sip0.cube_0_0.ucie_east", "wrong_install": "sip0.cube1.pe2",
          "wrong_install_overlap": "sip0.cube1.pe2", "dispatch_corruption": "sip0.cube1.pe2",
-         "reorder": "sip0.cube1.pe2", "sendrecv_alias": "", "token_before_data": ""}
+         "tag_list_race": "sip0.cube1.pe2", "reorder": "sip0.cube1.pe2", "sendrecv_alias": "", "token_before_data": ""}
+
+# What a fault of messages needs to be met.
+WORKLOADS = {"tag_list_race": ["--workload", ROOT / "platforms" / "workloads" / "ordered_stream.json"]}
 
 
 class Diagnosis(harness.Case):
@@ -31,8 +34,9 @@ class Diagnosis(harness.Case):
         return [f["class"] for f in found["findings"]], found
 
     def check(self, name):
-        done, found = self.diagnose("--config", FAULTS / f"{name}.json")
-        plain = self.run_pod("--config", FAULTS / f"{name}.json", expect=None)
+        job = ["--config", FAULTS / f"{name}.json", *WORKLOADS.get(name, [])]
+        done, found = self.diagnose(*job)
+        plain = self.run_pod(*job, expect=None)
         self.assertEqual(done.code, plain.code, "--diagnose does not exit as the run does")
         self.assertEqual(found["verdict"], CLASS.get(name, name), json.dumps(found["findings"], indent=1)[:3000])
         first = found["findings"][0]
@@ -92,7 +96,7 @@ def add_class(name):
 
 for config in ("bit_flip", "bit_flip_ucie", "drop", "duplicate", "reorder", "lost_credit", "lost_credit_one",
                "late_credit", "link_down", "link_degraded", "token_before_data", "slow_pe", "dead_pe",
-               "wrong_install", "wrong_install_overlap", "sendrecv_alias", "dispatch_corruption"):
+               "wrong_install", "wrong_install_overlap", "sendrecv_alias", "dispatch_corruption", "tag_list_race"):
     add_class(config)
 
 

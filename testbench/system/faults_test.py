@@ -109,6 +109,15 @@ class Kinds(harness.Case):
     def test_kind_wrong_install_overlap(self):
         self.assertIn("overlap", self.run_pod(*self.config("wrong_install_overlap"), expect=2).stderr)
 
+    def test_kind_tag_list_race(self):
+        stream = ["--workload", harness.ROOT / "platforms" / "workloads" / "ordered_stream.json"]
+        self.one(*harness.SMALL, *stream)
+        done = self.run_pod(*self.config("tag_list_race"), *stream, expect=4)
+        self.assertRegex(done.stderr, r"sip0.cube1.pe2: tag shadow: entry \d+")
+        # Without the unit's list nothing can race; what does not use the unit does not notice.
+        self.one(*self.config("tag_list_race"), *stream, *sets("tag_match.entries=0"))
+        self.one(*self.config("tag_list_race"))
+
     def test_kind_sendrecv_alias(self):
         self.run_pod(*self.config("sendrecv_alias"), expect=1)
         self.run_pod(*self.config("sendrecv_alias"), *sets("comm.checksum=crc32c"), expect=1)

@@ -7,6 +7,7 @@
 
 #include <rapidcheck.h>
 
+#include "models/comm/install_plan.hpp"
 #include "models/comm/patterns.hpp"
 #include "models/types/error.hpp"
 #include "support/test.hpp"
@@ -340,4 +341,17 @@ TEST_CASE("install: options come from the config") {
   CHECK(o.hbm_port_bytes == c.hbm.port_mib << 20);
   CHECK(o.n_slots == c.ipcq.n_slots);
   CHECK(o.queue_pairs == c.ipcq.queue_pairs);
+}
+
+TEST_CASE("install: a PE has no more slots for messages than the unit can name") {
+  config::machine_config c;
+  c.tag_match.ring_messages = 256;
+  const machine_shape shape = c.shape();
+  std::vector<pe_coord> pes;
+  for (std::uint32_t i = 0; i < 255; ++i) pes.push_back(shape.pe_at(i));
+  CHECK(plan_messages(c, pes, 0).slots() == 65'280);
+  pes.push_back(shape.pe_at(255));
+  CHECK_THROWS_WITH(plan_messages(c, pes, 0), Catch::Contains("tag_match.ring_messages") &&
+                                                  Catch::Contains("256 for each of 256 PEs") &&
+                                                  Catch::Contains("at most 255 for each"));
 }

@@ -6,6 +6,7 @@
 #include <bit>
 #include <set>
 
+#include "models/comm/peer_patterns.hpp"
 #include "models/comm/trees.hpp"
 #include "support/test.hpp"
 
@@ -25,6 +26,17 @@ std::uint32_t depth_of(std::uint32_t rank, std::uint32_t ranks, std::uint32_t ro
   }
   CHECK(rank == root);
   return depth;
+}
+
+TEST_CASE("a root that the group does not have is refused") {
+  const config::machine_config c;
+  const machine_shape shape = c.shape();
+  const group four{rank_set::pe, {shape.pe_at(0), shape.pe_at(1), shape.pe_at(2), shape.pe_at(3)}};
+  CHECK_NOTHROW(root_trees({c, shape, four, 3}));
+  CHECK_THROWS_WITH(root_trees({c, shape, four, 4}),
+                    Catch::Contains("ccl.root_rank: is no rank of this group"));
+  CHECK_NOTHROW(star({c, shape, four, 3}));
+  CHECK_THROWS_WITH(star({c, shape, four, 4}), Catch::Contains("(value 4; expected at most 3)"));
 }
 
 TEST_CASE("both trees reach every rank from any root") {
