@@ -84,6 +84,16 @@ class Goal(Import):
         ops = self.ops(self.goal("b requires a\nb: calc 2\na: calc 1"))
         self.assertEqual((list(ops), ops["rank0.b"]["after"]), (["rank0.a", "rank0.b"], ["rank0.a"]))
 
+    def test_other_ranks_cost_a_core_nothing(self):
+        pair = ("calc 1000\nsend 64b to 1", "calc 1000\nrecv 64b from 0")
+        alone = self.run_workload(self.goal(*pair))
+        busy = "\n".join(["calc 1000"] * 40)
+        among = self.run_workload(self.goal(*pair, *[busy] * 14))
+        for id, op in alone.items():
+            self.assertLess(among[id]["end_ns"], op["end_ns"] + 1000, id)  # 40 tasks end; 561 would cost 7 us
+        # All begin at once, the last rank as the first.
+        self.assertLess(min(op["start_ns"] for id, op in among.items() if id.startswith("rank15.")), 200)
+
     def test_short_messages_are_told(self):
         done = self.script(self.goal("send 1b to 1\nsend 8b to 1", "recv 1b from 0\nrecv 8b from 0"))
         self.assertIn("1 messages of fewer than 8 bytes are sent as 8", done.stderr)
