@@ -15,10 +15,8 @@ COLLECTIVES = ("ALL_REDUCE", "REDUCE", "ALL_GATHER", "GATHER", "SCATTER", "BROAD
                "REDUCE_SCATTER_BLOCK", "BARRIER")
 OPS = {name: name.lower() for name in COLLECTIVES} | {"REDUCE_SCATTER_BLOCK": "reduce_scatter"}
 ROOTED = ("REDUCE", "GATHER", "SCATTER", "BROADCAST")
-REDUCES = ("ALL_REDUCE", "REDUCE", "REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK")
 GATHERS = ("ALL_GATHER", "GATHER")  # a workload's bytes are those of the whole vector
 WORLD = "world"  # the group of all ranks, of collectives without pg_name
-UNSUPPORTED = ("BARRIER",)
 KNOWN = ("METADATA_NODE", "COMP_NODE", "COMM_SEND_NODE", "COMM_RECV_NODE", "COMM_COLL_NODE")
 
 
@@ -131,10 +129,15 @@ class Converter:
             meeting = Meeting(id, self.builder.group(name, ranks), ranks, place)
             self.meetings[name, number] = meeting
         for field in ("comm_type", "comm_size"):
-            mine, first = place.number(field), meeting.first.number(field)
+            mine, first = (p.number(field, self._missing(p, field)) for p in (place, meeting.first))
             need(mine == first, place, f"{field} {mine}, but {first} at {meeting.first}, where the collective is {meeting.id}, too")
         meeting.places[place.rank] = place
         return meeting.id
+
+    @staticmethod
+    def _missing(place, field):
+        """A barrier has no size."""
+        return 0 if field == "comm_size" and place.node.attributes.get("comm_type") == COLLECTIVES.index("BARRIER") else None
 
     def _declare(self, place):
         """Says which op ends a node."""
@@ -189,11 +192,12 @@ class Converter:
         number = first.number("comm_type")
         need(number < len(COLLECTIVES), first, f"comm_type {number}; expected from 0 to {len(COLLECTIVES) - 1}")
         kind = COLLECTIVES[number]
-        need(kind not in UNSUPPORTED, first, f"comm_type {kind}, which workloads do not have")
         need(False not in (first.node.attributes.get("involved_dim") or []), first,
              "involved_dim leaves dimensions out; expected a pg_name and --groups")
-        size = first.number("comm_size") * (len(meeting.ranks) if kind in GATHERS else 1)
-        fields = {"bytes": size, "dtype": self.options.dtype}
+        fields = {}
+        if kind != "BARRIER":
+            size = first.number("comm_size") * (len(meeting.ranks) if kind in GATHERS else 1)
+            fields = {"bytes": size, "dtype": self.options.dtype}
         if kind in ROOTED:
             need(self.options.root is not None, first, f"{kind} has a root, which traces do not name; expected --root")
             fields["root"] = self.options.root

@@ -128,9 +128,10 @@ class Schedule:
         """The Builder of the workload."""
         builder = Builder(self.count, rank_set, "goal")
         for number in sorted(self.ranks):
-            made = {}
+            made, first = {}, len(builder.ops)
             for line in ordered(self.ranks[number]):
                 made[line.label] = self._add(builder, number, line, made)
+            builder.behind(first)
         return builder
 
     @staticmethod

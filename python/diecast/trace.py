@@ -36,6 +36,7 @@ class Builder:
         self.groups = {"world": self._members(range(ranks))}
         self.ops = []
         self.raised = 0  # messages below the least size
+        self.last = []  # ids of ops that behind() may hang others to
 
     def _members(self, ranks):
         return {"ranks": self.rank_set, "list": list(ranks)}
@@ -61,6 +62,18 @@ class Builder:
                          "after": after})
         self.ops.append({"id": f"{id}.done", "op": "wait", "for": [id], "only": [rank], "after": [id]})
         return Op(id, f"{id}.done", after)
+
+    def behind(self, first):
+        """Hangs the ops from index `first` on, all of one rank, behind those of the ranks before.
+
+        Only ops that wait for each other are one task, and a core takes turns among all tasks of the stream. Its PE passes
+        over what other ranks do at once, as long as that waits for no collective: it has the tasks of one rank, not of all."""
+        mine = self.ops[first:]
+        roots = [op for op in mine if not op["after"]]
+        for op, last in zip(roots, self.last):
+            op["after"] = [last]
+        waited = {id for op in mine for id in op["after"]}
+        self.last = [op["id"] for op in mine if op["id"] not in waited] + self.last[len(roots):]
 
     def group(self, name, ranks):
         """Declares a group; its name for collective()."""

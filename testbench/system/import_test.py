@@ -84,6 +84,16 @@ class Goal(Import):
         ops = self.ops(self.goal("b requires a\nb: calc 2\na: calc 1"))
         self.assertEqual((list(ops), ops["rank0.b"]["after"]), (["rank0.a", "rank0.b"], ["rank0.a"]))
 
+    def test_other_ranks_cost_a_core_nothing(self):
+        pair = ("calc 1000\nsend 64b to 1", "calc 1000\nrecv 64b from 0")
+        alone = self.run_workload(self.goal(*pair))
+        busy = "\n".join(["calc 1000"] * 40)
+        among = self.run_workload(self.goal(*pair, *[busy] * 14))
+        for id, op in alone.items():
+            self.assertLess(among[id]["end_ns"], op["end_ns"] + 1000, id)  # 40 tasks end; 561 would cost 7 us
+        # All begin at once, the last rank as the first.
+        self.assertLess(min(op["start_ns"] for id, op in among.items() if id.startswith("rank15.")), 200)
+
     def test_short_messages_are_told(self):
         done = self.script(self.goal("send 1b to 1\nsend 8b to 1", "recv 1b from 0\nrecv 8b from 0"))
         self.assertIn("1 messages of fewer than 8 bytes are sent as 8", done.stderr)
@@ -194,6 +204,11 @@ class Chakra(Import):
         sizes = {op["op"]: op["bytes"] for op in ops.values()}
         self.assertEqual({kind for kind, size in sizes.items() if size == 2048}, {"all_gather", "gather"})
 
+    def test_a_barrier_has_no_size(self):
+        nodes = [self.node(1, "COMP_NODE", duration=1), self.node(2, "COMM_COLL_NODE", [1], comm_type=9)]
+        ops = self.ops(*self.traces(nodes, nodes))
+        self.assertEqual(ops["world.0"], {"id": "world.0", "op": "barrier", "after": ["rank0.1", "rank1.1"]})
+
     def test_dependencies(self):
         nodes = [self.node(1, "COMP_NODE", duration=2), self.node(2, "METADATA_NODE", [1]),
                  self.node(3, "COMP_NODE", [2], duration=1), self.node(4, "COMP_NODE", ctrl=[3])]
@@ -214,7 +229,7 @@ class Chakra(Import):
                 ([[self.node(4, "MEM_LOAD_NODE")]], "node 4 (n4): type MEM_LOAD_NODE; expected METADATA_NODE"),
                 ([[self.node(4, 77)]], "type 77"), ([[self.node(4, "INVALID_NODE")]], "type INVALID_NODE"),
                 ([[comp, comp]], "another node has its id"), ([[self.node(1, "COMP_NODE", [9])]], "depends on node 9"),
-                ([[self.coll(1, 9)]], "comm_type BARRIER"), ([[self.coll(1, 10)]], "comm_type 10; expected from 0 to 9"),
+                 ([[self.coll(1, 10)]], "comm_type 10; expected from 0 to 9"),
                 ([[self.coll(1, 5)]], "BROADCAST has a root"), ([[self.coll(1, 0)], []], "rank 1 of its group has no such"),
                 ([[self.coll(1, 0)], [self.coll(1, 0, 2048)]], "comm_size 2048, but 1024 at"),
                 ([[self.coll(1, 0)], [self.coll(1, 2)]], "comm_type 2, but 0 at"),

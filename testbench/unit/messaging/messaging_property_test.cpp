@@ -47,7 +47,7 @@ std::uint64_t run_programs(const row& r, sw::schedule order, std::uint64_t seed,
     check_pairs(program, logs);
     for (const message_log& log : logs) {
       received += static_cast<std::uint64_t>(
-          std::ranges::count_if(log.receives, [](const auto& r) { return !r.cancelled; }));
+          std::ranges::count_if(log.receives, [](const auto& got) { return !got.cancelled; }));
     }
   }
   return received;
