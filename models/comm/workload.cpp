@@ -233,7 +233,8 @@ void resolver::report_cycle(const std::vector<bool>& placed) {
 /// An op joins the first strand of its stream whose last op it waits for, directly or not.
 void resolver::make_strands() {
   const std::size_t n = result_.ops.size();
-  std::vector<std::vector<bool>> ancestors(n, std::vector<bool>(n));
+  auto& ancestors = result_.before;
+  ancestors.assign(n, std::vector<bool>(n));
   for (const std::uint32_t i : order_) {
     for (const std::uint32_t a : result_.ops[i].after) {
       ancestors[i][a] = true;

@@ -122,6 +122,12 @@ struct resolved_workload {
   std::vector<resolved_op> ops;
   std::vector<strand> strands;
   std::vector<pe_coord> participants;  ///< PEs that run any stream, sorted
+  /// By op, then by op: those that have ended on a PE, in the same iteration, when the first starts there.
+  std::vector<std::vector<bool>> before;
+  /// Whether the two can run at one time on a PE.
+  [[nodiscard]] bool may_overlap(std::uint32_t a, std::uint32_t b) const {
+    return a != b && !before[a][b] && !before[b][a];
+  }
 };
 
 inline constexpr std::size_t max_workload_ops = 4096;

@@ -48,7 +48,8 @@ json stream_json(const stream_row& r) {
           {"finished", r.finished},
           {"verified", optional_json(r.verified)},
           {"isolated_ns", optional_json(r.isolated_ns)},
-          {"slowdown", optional_json(r.slowdown)}};
+          {"slowdown", optional_json(r.slowdown)},
+          {"not_isolated", r.not_isolated}};
 }
 
 op_row op_from(const json& j) {
@@ -81,6 +82,7 @@ stream_row stream_from(const json& j) {
   read_optional(j, "verified", r.verified);
   read_optional(j, "isolated_ns", r.isolated_ns);
   read_optional(j, "slowdown", r.slowdown);
+  r.not_isolated = j.at("not_isolated");
   return r;
 }
 
@@ -126,6 +128,9 @@ std::string workload_table(const run_outcome& o) {
     text += fmt::format("  {:<{}}  {:>5}  {:>6}  {:>12.1f}  {:>12.1f}  {:>12.1f}  {:>12}  {:>8}  {}\n",
                         r.name, width, r.ranks, r.ops * r.repeat, r.start_ns, r.end_ns, r.time_ns,
                         number(r.isolated_ns, 1), number(r.slowdown, 2), verdict(r.finished, r.verified));
+  }
+  for (const stream_row& r : o.streams) {
+    if (!r.not_isolated.empty()) text += fmt::format("\n  {} not alone: {}\n", r.name, r.not_isolated);
   }
   text += fmt::format("\n  {:<{}}  {:>4}  {:<14}  {:<14}  {:>10}  {:>12}  {:>12}  {:>12}  {}\n", "op", width,
                       "iter", "kind", "algorithm", "bytes", "start_ns", "end_ns", "time_ns", "verified");

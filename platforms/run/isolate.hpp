@@ -7,8 +7,9 @@
 namespace diecast::platforms {
 
 /// Runs every stream of a workload alone, in a process of its own, with the queue pairs and memory it has
-/// in the whole, and fills isolated_ns and slowdown of the outcome's streams. An outcome that has not
-/// finished stays as it is. A stream that does not finish alone gives the outcome its status and message.
+/// in the whole, and fills isolated_ns and slowdown of the outcome's streams; or, for a stream that needs the
+/// others (messages between them), not_isolated. An outcome that has not finished stays as it is. A stream
+/// that is wrong or fails alone gives the outcome its status and message.
 void add_isolated_times(const prepared_run& run, const app::registries& tables, run_outcome& o);
 
 }  // namespace diecast::platforms

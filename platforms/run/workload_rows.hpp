@@ -31,6 +31,7 @@ struct stream_row {
   std::optional<bool> verified;
   std::optional<double> isolated_ns;  ///< time_ns of the stream alone (--isolate)
   std::optional<double> slowdown;     ///< time_ns / isolated_ns
+  std::string not_isolated;           ///< why the stream cannot run alone, or has not ended then (--isolate)
 };
 
 }  // namespace diecast::platforms

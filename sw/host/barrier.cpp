@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/host/barrier.hpp"
 
-#include <cstring>
 #include <vector>
 
 #include "sw/host/collective.hpp"

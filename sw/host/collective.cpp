@@ -4,17 +4,14 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/abi/alignment.hpp"
 #include "models/types/error.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
 namespace {
 
-constexpr std::uint64_t tensor_alignment = 64;
-
-std::uint64_t aligned(std::uint64_t bytes) {
-  return (bytes + tensor_alignment - 1) / tensor_alignment * tensor_alignment;
-}
+using abi::aligned;
 
 bool in_place(comm::collective what, const argument_context& launch) {
   return launch.in_place && what != comm::collective::all_to_all && what != comm::collective::send_recv;
@@ -150,14 +147,19 @@ std::vector<abi::pe_launch> make_launches(const kernel_entry& kernel, std::uint3
   return launches;
 }
 
+void load_image(abi::host_hal& host, const kernel_entry& kernel, const argument_context& launch,
+                std::uint32_t rank, const abi::kernel_arguments& arguments) {
+  if (kernel.image == nullptr) return;
+  const std::vector<std::uint64_t> words = kernel.image(launch, rank);
+  write_tcm(host, launch.members.members[rank], arguments.scratch + wide_part(kernel, launch),
+            std::as_bytes(std::span(words)));
+}
+
 void load_images(abi::host_hal& host, const kernel_entry& kernel, const argument_context& launch,
                  std::span<const abi::kernel_arguments> arguments) {
-  if (kernel.image == nullptr) return;
   for (std::uint32_t rank = 0; rank < launch.members.members.size(); ++rank) {
-    const pe_coord pe = launch.members.members[rank];
-    if (pe.sip != host.self()) continue;
-    const std::vector<std::uint64_t> words = kernel.image(launch, rank);
-    write_tcm(host, pe, arguments[rank].scratch + wide_part(kernel, launch), std::as_bytes(std::span(words)));
+    if (launch.members.members[rank].sip != host.self()) continue;
+    load_image(host, kernel, launch, rank, arguments[rank]);
   }
 }
 

@@ -52,8 +52,11 @@ void check_launch(const kernel_entry& kernel, const argument_context& launch);
                                                         const argument_context& launch, sip_id sip,
                                                         std::uint32_t launch_id, sim_time target_start);
 
-/// Writes the images of the kernel (kernel_entry::image) to the start of the scratch of this SIP's members,
-/// by the backdoor. `arguments`: of all members, in rank order.
+/// Writes the image of the kernel (kernel_entry::image), if it has one, to the start of the scratch of a
+/// member, behind the wide vector of sums in f32. By the backdoor.
+void load_image(abi::host_hal& host, const kernel_entry& kernel, const argument_context& launch,
+                std::uint32_t rank, const abi::kernel_arguments& arguments);
+/// The same for all members of this SIP. `arguments`: of all members, in rank order.
 void load_images(abi::host_hal& host, const kernel_entry& kernel, const argument_context& launch,
                  std::span<const abi::kernel_arguments> arguments);
 

@@ -51,7 +51,6 @@ void run_bruck(pe_context& pe) {
 }
 
 std::uint64_t ring_scratch(const argument_context& c) { return ring_image_words(c) * sizeof(std::uint64_t); }
-std::uint64_t no_scratch(const argument_context&) { return 0; }
 
 }  // namespace
 
@@ -74,7 +73,7 @@ kernel_entry all_gather_bruck_entry() {
           "circulant_unidir",
           {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
           run_bruck,
-          no_scratch,
+          without_scratch,
           nullptr};
 }
 

@@ -138,8 +138,6 @@ std::uint64_t bruck_scratch(const argument_context& c) {
   return (n + 2 * (n / 2 + 1)) * stride;
 }
 
-std::uint64_t no_scratch(const argument_context&) { return 0; }
-
 }  // namespace
 
 kernel_entry all_to_all_bruck_entry() {
@@ -160,7 +158,7 @@ kernel_entry all_to_all_pairwise_entry() {
           "pairwise",
           {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
           run_pairwise,
-          no_scratch,
+          without_scratch,
           nullptr};
 }
 
@@ -171,7 +169,7 @@ kernel_entry all_to_all_direct_entry() {
           "pairwise",
           {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
           run_direct,
-          no_scratch,
+          without_scratch,
           nullptr};
 }
 

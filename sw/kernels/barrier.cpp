@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/kernels/barrier.hpp"
 
-#include <cstring>
 #include <span>
 #include <string>
 

@@ -3,14 +3,14 @@
 
 #include <span>
 
+#include "models/abi/alignment.hpp"
 #include "models/comm/collective.hpp"
 #include "sw/kernels/builtin.hpp"
 
 namespace diecast::sw {
 namespace {
 
-constexpr std::uint64_t alignment = 64;
-std::uint64_t aligned(std::uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+using abi::aligned;
 
 void move(pe_context& pe, std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
   if (to != from && bytes > 0) pe.copy(to, from, bytes);

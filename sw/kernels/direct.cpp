@@ -8,14 +8,13 @@
 // do not depend on timing.
 #include <algorithm>
 
+#include "models/abi/alignment.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/kernels/elements.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
 namespace {
-
-constexpr std::uint64_t alignment = 64;
 
 /// Direction from this PE to another rank, in the pattern all_to_all.
 comm::direction towards(pe_context& pe, std::uint32_t rank) {
@@ -115,7 +114,7 @@ void run_two_shot(pe_context& pe) {
   pe.run_tasks({[&] { send_all(pe, towards_all(pe), mine); }, [&] { gather(pe); }});
 }
 
-std::uint64_t aligned(std::uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+using abi::aligned;
 
 std::uint64_t one_vector(const argument_context& c) { return c.in_place ? aligned(vector_bytes(c)) : 0; }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/kernels/elements.hpp"
 
+#include "models/comm/collective.hpp"
 #include "models/numeric/types.hpp"
 
 namespace diecast::sw {
 
 elements part(const elements& whole, std::uint64_t index, std::uint64_t parts) {
-  const std::uint64_t begin = whole.count * index / parts;
-  const std::uint64_t end = whole.count * (index + 1) / parts;
-  return {whole.begin + begin, end - begin};
+  const comm::element_range range = comm::part_of(whole.count, index, parts);
+  return {whole.begin + range.begin, range.count};
 }
 
 elements whole(pe_context& pe) { return {0, pe.args().count}; }

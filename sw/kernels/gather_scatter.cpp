@@ -80,16 +80,20 @@ void run_scatter_linear(pe_context& pe) {
   deliver_own_block(pe, v);
 }
 
-std::uint64_t no_scratch(const argument_context&) { return 0; }
 void fill(const argument_context& c, std::uint32_t, abi::kernel_arguments& a) {
   a.extra[extra_root] = c.root;
 }
 
 kernel_entry entry(const char* name, const char* collective, const char* description, const char* pattern,
                    void (*run)(pe_context&)) {
-  return {
-      name, collective, description, pattern, {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-      run,  no_scratch, fill};
+  return {name,
+          collective,
+          description,
+          pattern,
+          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          run,
+          without_scratch,
+          fill};
 }
 
 }  // namespace

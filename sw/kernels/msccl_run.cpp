@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "models/abi/alignment.hpp"
 #include "models/types/error.hpp"
 #include "sw/kernels/msccl_interpreter.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 
 using comm::collective;
 
-constexpr std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 63) / 64 * 64; }
+using abi::aligned;
 
 /// Layout of scratch, the same on every rank. Offsets in bytes.
 struct scratch_layout {

@@ -5,20 +5,17 @@
 // in another order, so rounded sums may differ between ranks.
 #include <array>
 
+#include "models/abi/alignment.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
 namespace {
 
-constexpr std::uint64_t alignment = 64;
-
-std::uint64_t tile_stride(std::uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-
 void run_ring_full_tile(pe_context& pe) {
   const abi::kernel_arguments& a = pe.args();
   const std::uint64_t bytes = a.count * numeric::size_of(a.type);
-  const std::array<std::uint64_t, 2> tile{a.scratch, a.scratch + tile_stride(bytes)};
+  const std::array<std::uint64_t, 2> tile{a.scratch, a.scratch + abi::aligned(bytes)};
 
   pe.copy(tile[0], a.input, bytes);
   if (a.output != a.input) pe.copy(a.output, a.input, bytes);
@@ -32,7 +29,7 @@ void run_ring_full_tile(pe_context& pe) {
   pe.finish_average(a.output, bytes);
 }
 
-std::uint64_t two_tiles(const argument_context& c) { return 2 * tile_stride(vector_bytes(c)); }
+std::uint64_t two_tiles(const argument_context& c) { return 2 * abi::aligned(vector_bytes(c)); }
 
 }  // namespace
 

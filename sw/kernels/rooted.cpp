@@ -101,8 +101,6 @@ void run_reduce_binomial(pe_context& pe) {
   if (place.is_root()) pe.finish_average(v.whole().at, v.whole().bytes);
 }
 
-std::uint64_t no_scratch(const argument_context&) { return 0; }
-
 void fill_ring(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
   const auto n = static_cast<std::uint32_t>(c.members.members.size());
   a.extra[root] = c.root;
@@ -120,7 +118,7 @@ kernel_entry broadcast_ring_entry() {
           "ring_1d",
           {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
           run_broadcast_ring,
-          no_scratch,
+          without_scratch,
           fill_ring};
 }
 
@@ -131,7 +129,7 @@ kernel_entry broadcast_binomial_entry() {
           "circulant",
           {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
           run_broadcast_binomial,
-          no_scratch,
+          without_scratch,
           fill_tree};
 }
 
@@ -142,7 +140,7 @@ kernel_entry reduce_ring_entry() {
           "ring_1d",
           {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
           run_reduce_ring,
-          no_scratch,
+          without_scratch,
           fill_ring};
 }
 
@@ -153,7 +151,7 @@ kernel_entry reduce_binomial_entry() {
           "circulant",
           {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
           run_reduce_binomial,
-          no_scratch,
+          without_scratch,
           fill_tree};
 }
 

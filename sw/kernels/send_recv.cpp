@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "models/abi/alignment.hpp"
 #include "models/comm/peer_patterns.hpp"
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
@@ -13,9 +14,6 @@ namespace diecast::sw {
 namespace {
 
 using arrival = pe_context::arrival;
-
-constexpr std::uint64_t alignment = 64;
-std::uint64_t tile_stride(std::uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
 /// Words of kernel_arguments::extra: rounds of all, and the round in which this rank's vector comes.
 enum extra : std::size_t { rounds, arrival_round };
@@ -35,7 +33,7 @@ void run_direct(pe_context& pe) {
 void run_ring(pe_context& pe) {
   const abi::kernel_arguments& a = pe.args();
   const std::uint64_t bytes = a.count * numeric::size_of(a.type);
-  const std::array<std::uint64_t, 2> tile{a.scratch, a.scratch + tile_stride(bytes)};
+  const std::array<std::uint64_t, 2> tile{a.scratch, a.scratch + abi::aligned(bytes)};
   if (a.ranks == 1) return copy(pe, a.output, a.input, bytes);
   std::uint64_t held = a.input;
   for (std::int64_t round = 1; round <= a.extra[rounds]; ++round) {
@@ -47,8 +45,7 @@ void run_ring(pe_context& pe) {
   }
 }
 
-std::uint64_t no_scratch(const argument_context&) { return 0; }
-std::uint64_t two_tiles(const argument_context& c) { return 2 * tile_stride(vector_bytes(c)); }
+std::uint64_t two_tiles(const argument_context& c) { return 2 * abi::aligned(vector_bytes(c)); }
 
 void fill_ring(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
   const auto n = static_cast<std::uint32_t>(c.members.members.size());
@@ -70,7 +67,7 @@ kernel_entry send_recv_direct_entry() {
           "shift",
           {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
           run_direct,
-          no_scratch,
+          without_scratch,
           nullptr};
 }
 

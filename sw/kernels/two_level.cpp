@@ -14,6 +14,7 @@
 #include <array>
 #include <utility>
 
+#include "models/abi/alignment.hpp"
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
 
@@ -26,8 +27,7 @@ using lanes = std::vector<pe_context::lane>;
 /// Words of kernel_arguments::extra; extra_copy is another.
 enum extra : std::size_t { extra_rows, extra_columns };
 
-constexpr std::uint64_t alignment = 64;
-std::uint64_t aligned(std::uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+using abi::aligned;
 
 /// Where a PE stands. `ring`: columns as the row's ring passes them, from this one on.
 struct grid_place {

@@ -13,9 +13,9 @@ using kind = candidate::kind;
 agenda::agenda(targets t)
     : targets_(std::move(t)),
       messages_({targets_.memory, targets_.shape, targets_.tag_unit,
-                 [this](std::uint32_t pe, std::uint16_t step) { add(kind::message, pe, step); }}) {}
+                 [this](std::uint32_t pe, std::uint32_t step) { add(kind::message, pe, step); }}) {}
 
-void agenda::add(kind what, std::uint32_t pe, std::uint16_t qp, bool polling) {
+void agenda::add(kind what, std::uint32_t pe, std::uint32_t qp, bool polling) {
   candidates_.push_back({what, pe, qp, polling, ++age_});
 }
 
@@ -75,7 +75,7 @@ void agenda::read_source(const candidate& step) {
   f.unread.pop_front();
   m.bytes.resize(m.request.fields.message_bytes);
   targets_.memory.read(m.request.source, m.bytes);
-  targets_.engine(step.pe).source_read(step.qp);
+  targets_.engine(step.pe).source_read(static_cast<std::uint16_t>(step.qp));
   f.in_flight.push_back(std::move(m));
   if (f.in_flight.size() == 1) add(kind::write_data, step.pe, step.qp);
   if (!f.unread.empty()) add(kind::read_source, step.pe, step.qp);
@@ -127,7 +127,7 @@ void agenda::add_write_back(std::uint32_t pe, const protocol::data_cache::line& 
   add(kind::write_back, pe, next_line_++);
 }
 
-void agenda::write_line(std::uint32_t pe, std::uint16_t number) {
+void agenda::write_line(std::uint32_t pe, std::uint32_t number) {
   const auto at = lines_.find({pe, number});
   targets_.memory.write(at->second.at, at->second.bytes);
   lines_.erase(at);

@@ -68,23 +68,23 @@ class agenda {
     std::deque<protocol::credit_request> credits;
   };
 
-  void add(candidate::kind what, std::uint32_t pe, std::uint16_t qp, bool polling = false);
-  flow& flow_of(std::uint32_t pe, std::uint16_t qp) { return flows_[{pe, qp}]; }
+  void add(candidate::kind what, std::uint32_t pe, std::uint32_t qp, bool polling = false);
+  flow& flow_of(std::uint32_t pe, std::uint32_t qp) { return flows_[{pe, qp}]; }
   [[nodiscard]] std::uint32_t pe_behind(abi::address mailbox) const;
   void read_source(const candidate& step);
   void write_data(const candidate& step);
   std::uint32_t deliver_token(const candidate& step);
   std::uint32_t deliver_credit(const candidate& step);
   void copy(const candidate& step);
-  void write_line(std::uint32_t pe, std::uint16_t number);
+  void write_line(std::uint32_t pe, std::uint32_t number);
 
   targets targets_;
   std::vector<candidate> candidates_;
-  std::map<std::pair<std::uint32_t, std::uint16_t>, flow> flows_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, flow> flows_;
   std::map<std::uint32_t, std::deque<copy_job>> copies_;
   message_work messages_;
-  std::map<std::pair<std::uint32_t, std::uint16_t>, protocol::data_cache::line> lines_;
-  std::uint16_t next_line_{};
+  std::map<std::pair<std::uint32_t, std::uint32_t>, protocol::data_cache::line> lines_;
+  std::uint32_t next_line_{};
   std::uint64_t age_{};
 };
 

@@ -39,7 +39,7 @@ void message_work::post(std::uint32_t from, std::uint32_t to, message m) {
   if (flow.size() == 1) add(kind::deliver, from, to);
 }
 
-std::uint32_t message_work::perform(std::uint16_t name) {
+std::uint32_t message_work::perform(std::uint32_t name) {
   const step s = steps_.at(name);
   steps_.erase(name);
   switch (s.what) {

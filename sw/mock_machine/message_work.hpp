@@ -20,13 +20,13 @@ class message_work {
     memory_map& memory;
     machine_shape shape;
     std::function<protocol::tag_core&(std::uint32_t)> unit;         ///< by index of the PE
-    std::function<void(std::uint32_t pe, std::uint16_t step)> add;  ///< a candidate
+    std::function<void(std::uint32_t pe, std::uint32_t step)> add;  ///< a candidate
   };
   explicit message_work(targets t) : targets_(std::move(t)) {}
 
   void add_effects(std::uint32_t pe, const protocol::tag_effects& effects);
   /// Performs a step that was added; returns the PE whose unit may have something new.
-  std::uint32_t perform(std::uint16_t step);
+  std::uint32_t perform(std::uint32_t step);
 
  private:
   enum class kind : std::uint8_t { command, source, deliver, land, read };
@@ -54,8 +54,8 @@ class message_work {
   [[nodiscard]] std::uint32_t pe_behind(abi::address mailbox) const;
 
   targets targets_;
-  std::map<std::uint16_t, step> steps_;
-  std::uint16_t next_step_{};
+  std::map<std::uint32_t, step> steps_;
+  std::uint32_t next_step_{};
   std::map<std::uint32_t, std::deque<protocol::tag_command>> commands_;
   std::map<std::uint32_t, std::deque<protocol::tag_send_request>> sends_;
   std::map<std::uint32_t, std::deque<protocol::tag_read_request>> reads_;

@@ -25,7 +25,7 @@ struct mock_machine::impl {
   void look_for_events(std::uint32_t pe);
   [[nodiscard]] bool stuck() const;
   [[nodiscard]] std::vector<analysis::watched_word> watched_words() const;
-  [[nodiscard]] std::string describe_deadlock() const;
+  [[nodiscard]] std::string describe_stop(std::uint64_t steps) const;
 
   class host_of_sip;
 
@@ -72,9 +72,7 @@ class mock_machine::impl::host_of_sip final : public abi::host_hal {
     check_register_access(to, bytes.size());
     std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span{&value, 1}).begin());
     const auto reg = static_cast<abi::register_offset>(where.offset);
-    if (reg == abi::core_errata) return pe_at(where).set_errata(value);
-    if (protocol::tag_core::owns(reg)) return pe_at(where).tag_unit().debug_write(reg, value);
-    pe_at(where).core().debug_write(reg, value);
+    pe_at(where).debug_write(reg, value);
   }
 
   void debug_read(abi::address from, std::span<std::byte> bytes) override {
@@ -82,8 +80,7 @@ class mock_machine::impl::host_of_sip final : public abi::host_hal {
     if (where.kind != abi::region::pe_registers) return machine_.memory.read(from, bytes);
     check_register_access(from, bytes.size());
     const auto reg = static_cast<abi::register_offset>(where.offset);
-    const std::uint64_t value = protocol::tag_core::owns(reg) ? pe_at(where).tag_unit().debug_read(reg)
-                                                              : pe_at(where).core().debug_read(reg);
+    const std::uint64_t value = pe_at(where).debug_read(reg);
     std::copy_n(std::as_bytes(std::span{&value, 1}).begin(), sizeof value, bytes.begin());
   }
 
@@ -196,10 +193,11 @@ bool mock_machine::impl::stuck() const {
 }
 
 mock_outcome mock_machine::impl::proceed() {
-  const std::uint64_t start = clock;
+  std::uint64_t steps = 0;
   dead = true;  // unless this ends well
-  while (!stuck() && clock - start < options.max_steps) {
+  while (!stuck() && steps < options.max_steps) {
     const candidate next = work.take(order->pick(work.candidates()));
+    ++steps;
     ++clock;
     if (next.what != kind::run) {
       ++changes;
@@ -215,7 +213,7 @@ mock_outcome mock_machine::impl::proceed() {
   const bool finished = std::all_of(pes.begin(), pes.end(),
                                     [](const auto& pe) { return pe->status() == mock_pe::state::idle; });
   dead = !finished;
-  return {finished, finished ? std::string{} : describe_deadlock(), clock - start};
+  return {finished, finished ? std::string{} : describe_stop(steps), steps};
 }
 
 void mock_machine::impl::look_for_events(std::uint32_t index) {
@@ -251,7 +249,7 @@ std::vector<analysis::watched_word> mock_machine::impl::watched_words() const {
   return words;
 }
 
-std::string mock_machine::impl::describe_deadlock() const {
+std::string mock_machine::impl::describe_stop(std::uint64_t steps) const {
   analysis::stopped_machine stopped;
   std::size_t unfinished = 0;
   for (const auto& pe : pes) {
@@ -263,8 +261,13 @@ std::string mock_machine::impl::describe_deadlock() const {
     stopped.pes.push_back(
         {pe->self(), state, pe->core().queue_pairs(), pe->step(), false, pe->polled(), pe->watched()});
   }
-  return fmt::format("deadlock: {} PEs have not finished and nothing can move\n{}{}", unfinished,
-                     analysis::explain_words(shape, watched_words()),
+  const std::string why =
+      stuck() ? fmt::format("deadlock: {} PEs have not finished and nothing can move", unfinished)
+              : fmt::format(
+                    "livelock: {} PEs have not finished after {} decisions of the "
+                    "scheduler, and something can still move",
+                    unfinished, steps);
+  return fmt::format("{}\n{}{}", why, analysis::explain_words(shape, watched_words()),
                      analysis::explain_waits(shape, std::move(stopped)).text);
 }
 

@@ -36,7 +36,8 @@ struct mock_options {
 
 struct mock_outcome {
   bool finished{};
-  /// Empty when finished; else who waits for what, and the pointer dump of every unfinished PE.
+  /// Empty when finished; else whether nothing could move or max_steps ended it, who waits for what, and the
+  /// pointer dump of every unfinished PE.
   std::string deadlock;
   std::uint64_t steps{};  ///< scheduler decisions
 };
@@ -69,8 +70,8 @@ class mock_machine {
   void read_tcm(pe_coord pe, std::uint64_t offset, std::span<std::byte> bytes) const;
 
   [[nodiscard]] const protocol::ipcq_core& engine(pe_coord pe) const;
-  /// The machine as the host of one SIP sees it. Launches run when completions are waited for; time
-  /// is the count of scheduler decisions, in femtoseconds.
+  /// The machine as the host of one SIP sees it. Launches run when completions are waited for. Time goes
+  /// on by a femtosecond with each scheduler decision, and leaps to the instants that sleepers wait for.
   [[nodiscard]] abi::host_hal& host(sip_id sip);
   /// Sum over all PEs.
   [[nodiscard]] std::uint64_t counted(abi::firmware_count what) const;

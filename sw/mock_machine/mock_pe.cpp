@@ -88,6 +88,21 @@ void mock_pe::write_register(abi::register_offset reg, std::uint64_t value) {
   errata_ = value;
 }
 
+void mock_pe::debug_write(abi::register_offset reg, std::uint64_t value) {
+  if (reg == abi::core_errata) {
+    errata_ = value;
+  } else if (protocol::tag_core::owns(reg)) {
+    tag_unit_.debug_write(reg, value);
+  } else {
+    core_.debug_write(reg, value);
+  }
+}
+
+std::uint64_t mock_pe::debug_read(abi::register_offset reg) const {
+  if (reg == abi::core_errata) return errata_;
+  return protocol::tag_core::owns(reg) ? tag_unit_.debug_read(reg) : core_.debug_read(reg);
+}
+
 void mock_pe::copy_done() {
   if (const auto event = copies_.done(copies_.copies_done() + 1)) core_.push_event(*event);
 }

@@ -70,8 +70,9 @@ class mock_pe final : public abi::hal {
   [[nodiscard]] std::uint64_t counted(abi::firmware_count what) const {
     return counts_[static_cast<unsigned>(what)];
   }
-  void set_errata(std::uint64_t bits) { errata_ = bits; }
-  [[nodiscard]] std::uint64_t get_errata() const { return errata_; }
+  /// Registers as the host's backdoor reaches them.
+  void debug_write(abi::register_offset reg, std::uint64_t value);
+  [[nodiscard]] std::uint64_t debug_read(abi::register_offset reg) const;
   /// It polls a word that has come to hold what it waits for.
   [[nodiscard]] bool poll_holds() const;
 
@@ -85,7 +86,8 @@ class mock_pe final : public abi::hal {
   void compute(std::uint64_t) override { empty_polls_ = 0; }
   void pause(std::uint64_t cycles) override;
   void wait_for_event() override;
-  /// There is no time here: the instant comes when the scheduler lets the PE go on.
+  /// Nothing takes time here: when the scheduler lets the PE go on without an event, the clock leaps to
+  /// `when`.
   void wait_for_event_until(sim_time when) override;
   void poll_until(const abi::poll_request& wanted) override;
   void load_global(abi::address at, std::span<std::byte> out) override;

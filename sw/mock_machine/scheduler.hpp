@@ -21,7 +21,7 @@ struct candidate {
   enum class kind : std::uint8_t { run, read_source, write_data, token, credit, dma, write_back, message };
   kind what{};
   std::uint32_t pe{};   ///< index of the PE that runs, sent, copies, or returned the credit
-  std::uint16_t qp{};   ///< its queue pair; write_back: which of its lines; message: a step of message_work
+  std::uint32_t qp{};   ///< its queue pair; write_back: which of its lines; message: a step of message_work
   bool polling{};       ///< run: the PE has looked for an event in vain and will only look again
   std::uint64_t age{};  ///< count of the moment it became possible
 };

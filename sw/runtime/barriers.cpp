@@ -167,15 +167,33 @@ void rank_barriers::clear(const team& t, std::uint32_t start) {
   }
 }
 
+void rank_barriers::check_ranks(const team& parent, const std::vector<std::uint32_t>& ranks) const {
+  std::vector<bool> seen(parent.size());
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i] >= parent.size()) {
+      throw firmware_trap(
+          hal_.self(), fmt::format("member {} of a new team is rank {} of its parent (expected less than {})",
+                                   i, ranks[i], parent.size()));
+    }
+    if (seen[ranks[i]]) {
+      throw firmware_trap(hal_.self(), fmt::format("member {} of a new team is rank {} of its parent, as one "
+                                                   "before it is (expected every rank once)",
+                                                   i, ranks[i]));
+    }
+    seen[ranks[i]] = true;
+  }
+}
+
 team rank_barriers::create(const team& parent, const std::vector<std::uint32_t>& ranks, std::uint32_t start,
                            barrier_algorithm how) {
+  check_ranks(parent, ranks);
   barrier(parent, how);  // slots given back before are given back everywhere
   team t;
   t.slot = free_slot(parent);
   barrier(parent, how);  // everybody has looked before anybody takes it
   for (const std::uint32_t r : ranks) {
     if (r == parent.me) t.me = static_cast<std::uint32_t>(t.members.size());
-    t.members.push_back(parent.members.at(r));
+    t.members.push_back(parent.members[r]);
   }
   const bool member = std::find(ranks.begin(), ranks.end(), parent.me) != ranks.end();
   if (!member) t.members.clear();

@@ -34,7 +34,8 @@ class rank_barriers {
   /// Makes a team of the parent's members `ranks` (indices in the parent, in the order of the new team).
   /// Every rank of the parent calls it with the same list, none of them in another team's creation; its
   /// barriers are those of `how`. The slot is the lowest one free at every rank of the parent. A rank that
-  /// is not in the list gets a team without members.
+  /// is not in the list gets a team without members. Traps when the list names a rank twice, or one that
+  /// the parent has not.
   [[nodiscard]] team create(const team& parent, const std::vector<std::uint32_t>& ranks, std::uint32_t start,
                             comm::barrier_algorithm how);
   /// Gives the slot back; called by all members.
@@ -50,6 +51,7 @@ class rank_barriers {
   void check_flag(const team& t, std::uint32_t at, std::uint32_t index, std::uint32_t count, pe_coord writer);
   [[nodiscard]] abi::address flag(const team& t, std::uint32_t rank, std::uint32_t index) const;
   [[nodiscard]] pe_coord core_of(const team& t, std::uint32_t rank, std::uint32_t core) const;
+  void check_ranks(const team& parent, const std::vector<std::uint32_t>& ranks) const;
   [[nodiscard]] std::uint32_t free_slot(const team& parent);
   void mark_slot(abi::address home, std::uint32_t slot, bool used);
   void clear(const team& t, std::uint32_t start);

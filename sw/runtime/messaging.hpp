@@ -83,7 +83,6 @@ struct message_counts {
   std::uint64_t sent_eager{}, sent_rndv{}, sent_sw_rndv{};
   std::uint64_t copied_out{};  ///< messages moved from the ring to the heap
   std::uint64_t compared{};    ///< list elements, by firmware
-  std::uint64_t most_heap_bytes{};
   /// Name and value of each, as the results show them.
   [[nodiscard]] std::vector<std::pair<const char*, std::uint64_t>> rows() const;
 };
@@ -135,6 +134,11 @@ class messaging {
 
  private:
   enum class kind : std::uint8_t { send, receive };
+  /// Where the bytes of a message lie at its sender.
+  struct remote_bytes {
+    abi::address va{};
+    std::uint64_t bytes{}, block{}, stride{};
+  };
   struct operation {
     kind what{};
     bool done{};
@@ -145,11 +149,14 @@ class messaging {
     pe_coord peer;
     std::uint64_t tag{};
     send_mode mode{};
-    bool started{}, source_read{}, awaits_fin{}, fin{};
+    bool source_read{}, awaits_fin{}, fin{};
     std::optional<std::uint64_t> staging;
     std::uint64_t staging_bytes{};
+    bool staging_until_fin{};  ///< the receiver reads from it
     // receives
-    std::uint64_t pieces{};  ///< reads under way
+    remote_bytes remote;
+    std::uint64_t asked{}, end{};  ///< of the message's bytes: begun to read, and to be read
+    std::uint64_t pieces{};        ///< reads under way
     std::uint16_t rkey{};
   };
   /// An unexpected message: header, and where its payload lies.
@@ -158,11 +165,6 @@ class messaging {
     std::optional<std::uint16_t> slot;
     std::optional<std::uint64_t> heap;
     std::uint64_t arrival{};
-  };
-  /// Where the bytes of a message lie at its sender.
-  struct remote_bytes {
-    abi::address va{};
-    std::uint64_t bytes{}, block{}, stride{};
   };
 
   // messaging.cpp
@@ -184,6 +186,7 @@ class messaging {
   void flush_commands();
   void start_sends(pe_coord peer);
   [[nodiscard]] bool start_send(operation& o, std::uint32_t id);
+  [[nodiscard]] bool stage(operation& o, bool request);
   [[nodiscard]] std::uint16_t send_id_for(std::uint32_t request);
   void end_send(std::uint16_t id);
   void relieve_ring();
@@ -192,7 +195,10 @@ class messaging {
   void deliver(std::uint32_t message, std::uint32_t receive);
   void land_in_place(const protocol::tag_message& m, std::uint32_t receive);
   void read_remote(const remote_bytes& from, std::uint64_t begin, std::uint32_t receive);
+  void read_on();
+  void ask_piece(operation& o, std::uint32_t receive);
   void piece_read(std::uint16_t id);
+  void end_reads(operation& o);
   void complete_receive(operation& o);
   [[nodiscard]] remote_bytes described_at(std::uint64_t offset);
   void describe_to(std::uint64_t offset, const message_buffer& b);
@@ -220,6 +226,7 @@ class messaging {
   std::uint16_t next_send_{}, next_read_{};
   std::map<std::uint16_t, std::uint32_t> sends_;  ///< by id on the wire
   std::map<std::uint16_t, std::uint32_t> reads_;
+  std::deque<std::uint32_t> reading_;  ///< receives with bytes not asked for yet, in order
   message_counts counts_;
 };
 

@@ -55,27 +55,47 @@ void messaging::complete_receive(operation& o) { o.done = true; }
 /// Reads the message from byte `begin` on, as far as there is room; the last piece sends FIN.
 void messaging::read_remote(const remote_bytes& from, std::uint64_t begin, std::uint32_t receive) {
   operation& o = operations_.at(receive);
-  const message_buffer source{0, from.bytes, from.block, from.stride};
-  const std::uint64_t end = std::min(from.bytes, o.buffer.bytes);
-  for (std::uint64_t at = begin; at < end;) {
-    const message_buffer::place to = o.buffer.at(at), out = source.at(at);
-    const std::uint64_t bytes = std::min({to.run, out.run, end - at, std::uint64_t{1} << 30});
-    while (reads_.contains(next_read_)) ++next_read_;
-    reads_[next_read_] = receive;
-    ++o.pieces;
-    driver_.read(next_read_++, from.va + out.offset, runtime_.options().tcm_base + to.offset,
-                 static_cast<std::uint32_t>(bytes));
-    at += bytes;
+  o.remote = from;
+  o.asked = begin;
+  o.end = std::min(from.bytes, o.buffer.bytes);
+  if (o.asked >= o.end) return end_reads(o);
+  reading_.push_back(receive);
+  read_on();
+}
+
+/// A strided message is a read per block: as many are under way as there are names for, the rest follow as
+/// these come back.
+void messaging::read_on() {
+  constexpr std::size_t most_reads = UINT16_MAX / 2;
+  while (!reading_.empty() && reads_.size() < most_reads) {
+    const std::uint32_t receive = reading_.front();
+    operation& o = operations_.at(receive);
+    ask_piece(o, receive);
+    if (o.asked == o.end) reading_.pop_front();
   }
-  if (o.pieces > 0) return;
-  driver_.send(o.peer, abi::tag_message_op::fin, 0, o.rkey, 0, 0, 0, 0);
-  complete_receive(o);
+}
+
+void messaging::ask_piece(operation& o, std::uint32_t receive) {
+  const message_buffer source{0, o.remote.bytes, o.remote.block, o.remote.stride};
+  const message_buffer::place to = o.buffer.at(o.asked), out = source.at(o.asked);
+  const std::uint64_t bytes = std::min({to.run, out.run, o.end - o.asked, std::uint64_t{1} << 30});
+  while (reads_.contains(next_read_)) ++next_read_;
+  reads_[next_read_] = receive;
+  ++o.pieces;
+  driver_.read(next_read_++, o.remote.va + out.offset, runtime_.options().tcm_base + to.offset,
+               static_cast<std::uint32_t>(bytes));
+  o.asked += bytes;
 }
 
 void messaging::piece_read(std::uint16_t id) {
   operation& o = operations_.at(reads_.at(id));
   reads_.erase(id);
-  if (--o.pieces > 0) return;
+  --o.pieces;
+  read_on();
+  if (o.pieces == 0 && o.asked == o.end) end_reads(o);
+}
+
+void messaging::end_reads(operation& o) {
   driver_.send(o.peer, abi::tag_message_op::fin, 0, o.rkey, 0, 0, 0, 0);
   complete_receive(o);
 }

@@ -145,22 +145,38 @@ std::uint16_t messaging::send_id_for(std::uint32_t request) {
   return next_send_++;
 }
 
+/// Puts the request of a software rendezvous, or a strided message in one piece, into the heap. False when
+/// the heap has no room for it now.
+bool messaging::stage(operation& o, bool request) {
+  const std::uint64_t bytes = request ? descriptor_bytes : o.buffer.bytes;
+  if (tcm_heap::rounded(bytes) > heap_.bytes()) {
+    throw firmware_trap(runtime_.hal().self(),
+                        fmt::format("{}, {} bytes: sending it takes {} bytes of the heap, which has {}; "
+                                    "expected a larger tag_match.heap_kib",
+                                    o.name, o.buffer.bytes, tcm_heap::rounded(bytes), heap_.bytes()));
+  }
+  o.staging = heap_.take(bytes);
+  if (!o.staging) return false;
+  o.staging_bytes = bytes;
+  if (request) {
+    describe_to(*o.staging, o.buffer);
+  } else {
+    gather(o.buffer, *o.staging);
+  }
+  return true;
+}
+
 /// False when the heap has no room for what it needs now.
 bool messaging::start_send(operation& o, std::uint32_t id) {
   const message_buffer& b = o.buffer;
   const bool eager = b.bytes <= block_.eager_bytes && o.mode == send_mode::standard;
-  const bool software = !eager && (!b.contiguous() || b.bytes > block_.rndv_max_bytes);
-  if (software || (eager && !b.contiguous())) {
-    o.staging_bytes = software ? descriptor_bytes : b.bytes;
-    o.staging = heap_.take(o.staging_bytes);
-    if (!o.staging) return false;
-    counts_.most_heap_bytes = std::max(counts_.most_heap_bytes, heap_.used());
-    if (software) {
-      describe_to(*o.staging, b);
-    } else {
-      gather(b, *o.staging);
-    }
-  }
+  const bool strided = !b.contiguous();
+  // A receive of a message shorter than the request may have no room to hold the request: such a message is
+  // gathered, and goes as if it had been in one piece.
+  const bool software =
+      !eager && (b.bytes > block_.rndv_max_bytes || (strided && b.bytes >= descriptor_bytes));
+  if ((software || strided) && !stage(o, software)) return false;
+  o.staging_until_fin = !eager && !software;
   const std::uint16_t name = send_id_for(id);
   const abi::address source = runtime_.options().tcm_base + o.staging.value_or(b.offset);
   o.awaits_fin = !eager;
@@ -182,7 +198,7 @@ bool messaging::start_send(operation& o, std::uint32_t id) {
 
 void messaging::end_send(std::uint16_t id) {
   operation& o = operations_.at(sends_.at(id));
-  if (o.source_read && o.staging) {
+  if (o.source_read && o.staging && (o.fin || !o.staging_until_fin)) {
     heap_.give_back(*o.staging, o.staging_bytes);
     o.staging.reset();
   }
@@ -199,7 +215,6 @@ void messaging::relieve_ring() {
     if (held_[peer] < installed_.peer_credits) continue;
     const auto room = heap_.take(m.header.payload_bytes);
     if (!room) return;
-    counts_.most_heap_bytes = std::max(counts_.most_heap_bytes, heap_.used());
     copy(*room, payload_offset(m), m.header.payload_bytes);
     driver_.release(*m.slot);
     --held_[peer];

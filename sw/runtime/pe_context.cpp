@@ -389,7 +389,10 @@ void pe_context::exchange(comm::direction send_dir, std::uint64_t send_offset, s
   slot_cut sending = impl_->cut(out, send_bytes);
   slot_cut receiving = impl_->cut(in, recv_bytes);
   const bool same_region = send_offset == recv_offset;
-  const auto may_take = [&] { return !same_region || receiving.done < sending.done || !sending.more(); };
+  // In place, what arrives overwrites what was sent: a whole slot of it, also when slots differ in size.
+  const auto may_take = [&] {
+    return !same_region || !sending.more() || receiving.done + receiving.piece() <= sending.done;
+  };
   while (sending.more() || receiving.more()) {
     bool moved = false;
     if (sending.more() && driver.has_space(out)) {
@@ -459,7 +462,6 @@ void pe_context::hand_round(comm::direction send_dir, comm::direction recv_dir, 
   queue_state& in = impl_->receiver(recv_dir);
   trip_segments segments{trip};
   trip_end sending{segments, 0, trip.count - 1, impl_->cut(out, segments.at(0).bytes)};
-  trip.begins(0);
   const auto send_one = [&] {
     impl_->put_uncharged(out, impl_->exchange_source(sending.offset()), sending.cut.piece());
     sending.cut.done += sending.cut.piece();
@@ -468,6 +470,7 @@ void pe_context::hand_round(comm::direction send_dir, comm::direction recv_dir, 
     if (sending.at != before && sending.more()) trip.begins(sending.at);
   };
   sending.advance();
+  if (sending.more()) trip.begins(sending.at);
   trip_end receiving{segments, 1, trip.count, impl_->cut(in, segments.at(1).bytes)};
   receiving.advance();
   const auto receive_one = [&] {

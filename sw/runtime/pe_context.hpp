@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/abi/alignment.hpp"
 #include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
 #include "models/comm/install_plan.hpp"
@@ -45,7 +46,7 @@ struct runtime_options {
 inline constexpr std::uint64_t outboxes = 8;
 /// The vector in f32, whole cache lines.
 [[nodiscard]] constexpr std::uint64_t wide_vector_bytes(std::uint64_t count) {
-  return (count * 4 + 63) / 64 * 64;
+  return abi::aligned(count * 4);
 }
 /// Scratch in front of a kernel's own that pe_context::widen needs; 0 when it does not widen.
 [[nodiscard]] std::uint64_t wide_bytes(const config::machine_config& c, std::uint64_t count,

@@ -124,14 +124,22 @@ void queue_driver::wait_source(queue_state& q, std::uint32_t sequence) {
 }
 
 void queue_driver::wait_sources_in(std::uint64_t offset, std::uint64_t bytes) {
-  for (std::size_t i = 0; i < queues_.size(); ++i) {  // another task may add queues during the wait
-    queue_state* q = queues_[i].get();
-    if (q == nullptr || q->sources.empty()) continue;
-    std::uint32_t last = q->read;
-    for (const auto& range : q->sources) {
-      if (range.begin < offset + bytes && offset < range.end) last = range.sequence;
+  // While this task waits another may ring a doorbell for the same bytes, on any queue pair: what was free
+  // of sources before the wait is looked at again.
+  bool waited = true;
+  while (waited) {
+    waited = false;
+    for (std::size_t i = 0; i < queues_.size(); ++i) {  // another task may add queues during the wait
+      queue_state* q = queues_[i].get();
+      if (q == nullptr || q->sources.empty()) continue;
+      std::uint32_t last = q->read;
+      for (const auto& range : q->sources) {
+        if (range.begin < offset + bytes && offset < range.end) last = range.sequence;
+      }
+      if (q->source_was_read(last)) continue;
+      wait_source(*q, last);
+      waited = true;
     }
-    wait_source(*q, last);
   }
 }
 
@@ -213,8 +221,8 @@ void queue_driver::drain() {
 void queue_driver::dispatch(const abi::ipcq_event_word& event) {
   if (event.kind == abi::event_kind::none) return;
   if (event.kind == abi::event_kind::dma_done) {
-    dma_armed_ = false;
-    dma_done_ = event.value;
+    dma_armed_.reset();
+    if (reached(event.value, dma_done_)) dma_done_ = event.value;
     return;
   }
   if (event.kind == abi::event_kind::tag_match) {
@@ -269,8 +277,10 @@ std::uint32_t queue_driver::start_copy(abi::address from, abi::address to, std::
 
 void queue_driver::wait_copy(std::uint32_t job) {
   while (!reached(dma_done_, job)) {
-    if (!dma_armed_) {
-      dma_armed_ = true;
+    // The register holds one request. The earliest stands in it; whoever waits for a later job arms again
+    // when its event has come.
+    if (!dma_armed_ || !reached(job, *dma_armed_)) {
+      dma_armed_ = job;
       hal_.write_register(abi::dma_arm, job);
     }
     tasks_.block([this, job] { return reached(dma_done_, job) || !dma_armed_; });
@@ -284,9 +294,7 @@ void queue_driver::wait_sources(comm::direction dir) {
 }
 
 void queue_driver::finish() {
-  for (const auto& q : queues_) {
-    if (q != nullptr && (q->control & abi::qp_control_tx_enable) != 0) wait_source(*q, q->sent);
-  }
+  for (std::size_t dir = 0; dir < queues_.size(); ++dir) wait_sources(static_cast<comm::direction>(dir));
   drain();
 }
 

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "models/abi/hal.hpp"
@@ -118,7 +119,7 @@ class queue_driver {
   task_scheduler& tasks_;
   std::vector<std::unique_ptr<queue_state>> queues_;  ///< by direction; null until used
   bool dma_known_{};
-  bool dma_armed_{};
+  std::optional<std::uint32_t> dma_armed_;  ///< job whose event was asked for and has not been popped
   std::uint32_t dma_started_{};
   std::uint32_t dma_done_{};
   std::function<void()> tag_event_;

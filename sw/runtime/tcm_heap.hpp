@@ -7,6 +7,8 @@
 #include <map>
 #include <optional>
 
+#include "models/abi/alignment.hpp"
+
 namespace diecast::sw {
 
 class tcm_heap {
@@ -25,7 +27,6 @@ class tcm_heap {
       const std::uint64_t rest = at->second - wanted;
       free_.erase(at);
       if (rest > 0) free_[offset + wanted] = rest;
-      used_ += wanted;
       return offset;
     }
     return std::nullopt;
@@ -33,7 +34,6 @@ class tcm_heap {
   /// Precondition: what take() gave, with the same size.
   void give_back(std::uint64_t offset, std::uint64_t bytes) {
     std::uint64_t size = rounded(bytes);
-    used_ -= size;
     auto next = free_.lower_bound(offset);
     if (next != free_.end() && next->first == offset + size) {
       size += next->second;
@@ -48,14 +48,14 @@ class tcm_heap {
     }
     free_[offset] = size;
   }
-  [[nodiscard]] std::uint64_t used() const { return used_; }
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  /// What a range of `bytes` takes of the heap.
+  static std::uint64_t rounded(std::uint64_t bytes) {
+    return bytes == 0 ? abi::tcm_alignment : abi::aligned(bytes);
+  }
 
  private:
-  static std::uint64_t rounded(std::uint64_t bytes) { return bytes == 0 ? 64 : (bytes + 63) / 64 * 64; }
-
   std::map<std::uint64_t, std::uint64_t> free_;  ///< offset -> bytes
-  std::uint64_t used_{};
   std::uint64_t bytes_{};
 };
 

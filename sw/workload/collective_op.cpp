@@ -2,6 +2,7 @@
 // A collective as an op: any kernel of the table, on queue pairs and tensors of its own.
 #include <algorithm>
 #include <fmt/format.h>
+#include <stdexcept>
 
 #include "models/comm/collective.hpp"
 #include "models/config/text.hpp"
@@ -123,10 +124,7 @@ collective_run::collective_run(const op_request& r)
 void collective_run::prepare(const op_host& h) {
   const pe_coord pe = launch_.members.members[h.rank];
   const abi::kernel_arguments& a = arguments_[h.rank];
-  if (kernel_.image != nullptr) {
-    const std::vector<std::uint64_t> words = kernel_.image(launch_, h.rank);
-    write_tcm(h.host, pe, a.scratch, std::as_bytes(std::span(words)));
-  }
+  load_image(h.host, kernel_, launch_, h.rank, a);
   if (!h.data) return;
   if (!iterations_.contains(h.iteration)) {
     iterations_.emplace(h.iteration, iteration_data{{shape_of(kernel_, launch_), launch_.type, launch_.op,
@@ -153,7 +151,6 @@ std::vector<comm::op_field> fields_of(comm::collective what) {
       {.name = "algorithm",
        .type = op_field_type::word,
        .description = "as --algorithm; the collective's first that runs on the group otherwise"}};
-  if (what == comm::collective::barrier) return fields;  // moves no data
   const std::vector<comm::op_field> data{
       {.name = "bytes",
        .type = op_field_type::size,
@@ -189,9 +186,12 @@ std::vector<comm::op_field> fields_of(comm::collective what) {
 
 op_kind collective_op(const std::string& collective) {
   const auto what = comm::collective_named(collective);
+  if (!what || *what == comm::collective::barrier) {
+    throw std::invalid_argument(fmt::format(
+        "a kernel of collective {}: it is no collective that workloads know how to verify", collective));
+  }
   op_kind k;
-  k.schema = {collective, "The collective of that name, verified.",
-              fields_of(what.value_or(comm::collective::all_reduce))};
+  k.schema = {collective, "The collective of that name, verified.", fields_of(*what)};
   k.plan = [](const op_request& r) { return std::make_unique<collective_run>(r); };
   return k;
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "models/abi/alignment.hpp"
 #include "models/random/stream.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/workload/op_kind.hpp"
@@ -20,7 +21,7 @@ constexpr std::uint64_t chunk_bytes = 8192;
 constexpr std::uint64_t area_chunks = 32;  ///< of each HBM area, at most: 256 KiB
 constexpr std::uint64_t read_buffers = 2;
 
-std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 63) / 64 * 64; }
+using abi::aligned;
 
 /// One copy: chunk number `index` of its direction.
 struct chunk {

@@ -99,7 +99,7 @@ std::vector<op_field> join(std::vector<op_field> a, const std::vector<op_field>&
 }  // namespace
 
 std::vector<op_kind> message_ops() {
-  return {
+  std::vector<op_kind> kinds{
       make(kind::isend, "isend", "Begins to send tag-matched messages.",
            join(peer_fields(false), {tag(false), bytes("of a message"), times(), mode()})),
       make(kind::irecv, "irecv", "Posts receives of tag-matched messages.",
@@ -120,6 +120,10 @@ std::vector<op_kind> message_ops() {
            "Sends to the peer and receives from it (shift, toward: from the other side), both at once.",
            join(peer_fields(false), {tag(false), bytes("of a message"), times(), mode()})),
   };
+  // Rules of all messages together: once for them all.
+  kinds.front().check_all = message_op::check_all;
+  kinds.front().needs_others = message_op::needs_others;
+  return kinds;
 }
 
 }  // namespace diecast::sw

@@ -127,66 +127,163 @@ std::uint64_t message_op::tcm_bytes() const {
   return times_ * slot() * ((sends() ? 1U : 0U) + (receives() ? 1U : 0U));
 }
 
+bool message_op::concerns(const message_op* op) const {
+  return op == this || std::find(named_.begin(), named_.end(), op) != named_.end();
+}
+
 void message_op::link(const op_neighbors& all, std::vector<problem>& problems) {
   const auto& ops = all.workload.ops;
-  stream_ = ops[index_].stream;
   std::set<std::string> groups;
-  bool first = true;
   for (std::uint32_t i = 0; i < ops.size(); ++i) {
     auto* const op = dynamic_cast<message_op*>(all.at(i));
     if (op == nullptr) continue;
     groups.insert(ops[i].group_name);
-    if (i < index_) first = false;
     if (op->sends() && ops[i].group_name == ops[index_].group_name) senders_[i] = op;
-    if (what_ == kind::waitall && names_.empty() && ops[i].stream == stream_) named_.push_back(op);
   }
   const auto at = groups.find(ops[index_].group_name);
   world_.id = static_cast<std::uint16_t>(std::distance(groups.begin(), at));
-  for (const std::string& name : names_) {
-    auto* const op = dynamic_cast<message_op*>(all.find(name));
-    const bool open =
-        op != nullptr && (op->what_ == kind::irecv || (op->what_ == kind::isend && what_ != kind::cancel));
-    if (open) {
-      named_.push_back(op);
-    } else {
-      problems.push_back({where_ + ".for", "names no op that leaves a request open", name,
-                          what_ == kind::cancel ? "the id of an irecv" : "the id of an isend or irecv"});
-    }
-  }
-  if (first) check_counts(all, problems);
+  if (!names_.empty()) link_named(all, problems);
+  if (what_ == kind::waitall && names_.empty()) link_stream(all, problems);
 }
 
-/// Every rank must get as many messages as it receives. Not told before the run when receives are
-/// cancelled or only tested.
-void message_op::check_counts(const op_neighbors& all, std::vector<problem>& problems) const {
-  struct balance {
-    std::uint64_t sent{}, received{};
-    std::string where;
+void message_op::link_named(const op_neighbors& all, std::vector<problem>& problems) {
+  const auto fail = [&](const char* why, const std::string& name, const char* expected) {
+    problems.push_back({where_ + ".for", why, name, expected});
   };
-  std::map<std::pair<std::string, std::uint32_t>, balance> by_rank;
+  const comm::resolved_op& self = all.workload.ops[index_];
+  for (const std::string& name : names_) {
+    auto* const op = dynamic_cast<message_op*>(all.find(name));
+    if (op == nullptr || !op->leaves_open() || (what_ == kind::cancel && !op->receives())) {
+      fail("names no op that leaves a request open", name,
+           what_ == kind::cancel ? "the id of an irecv" : "the id of an isend or irecv");
+    } else if (!all.workload.before[index_][op->index_]) {
+      fail("names an op that need not have been run", name,
+           "the id of an op that this one is after, directly or not");
+    } else if (const comm::resolved_op& other = all.workload.ops[op->index_];
+               other.stream != self.stream && all.workload.streams[self.stream].stream->repeat > 1) {
+      // Nothing keeps the other stream from its next iteration, which uses the same memory.
+      fail("names an op of another stream that repeats", name, "the id of an op of this stream");
+    } else {
+      named_.push_back(op);
+    }
+  }
+}
+
+/// Those of the stream that run before this one; what may run beside it would be open or not by chance.
+void message_op::link_stream(const op_neighbors& all, std::vector<problem>& problems) {
+  for (const std::uint32_t i : all.workload.streams[all.workload.ops[index_].stream].ops) {
+    auto* const op = dynamic_cast<message_op*>(all.at(i));
+    if (op == nullptr || !op->leaves_open()) continue;
+    if (all.workload.before[index_][i]) {
+      named_.push_back(op);
+    } else if (all.workload.may_overlap(i, index_)) {
+      problems.push_back({where_, "waits for all that the stream has open, and an op may run beside it",
+                          all.workload.ops[i].op->id, "an order between the two (after), or a list (for)"});
+    }
+  }
+}
+
+void message_op::check_all(const op_neighbors& all, std::vector<problem>& problems) {
+  check_counts(all, problems);
+  check_completions(all, problems);
+}
+
+std::optional<message_op::balances> message_op::count(const op_neighbors& all,
+                                                      std::optional<std::uint32_t> stream) {
+  balances by_rank;
   const auto& ops = all.workload.ops;
   for (std::uint32_t i = 0; i < ops.size(); ++i) {
     const auto* const op = dynamic_cast<message_op*>(all.at(i));
-    if (op == nullptr) continue;
-    if (op->what_ == kind::cancel) return;
+    if (op == nullptr || (stream && ops[i].stream != *stream)) continue;
+    if (op->what_ == kind::cancel) return std::nullopt;
     const std::size_t ranks = op->members_.members.size();
     const std::uint64_t times = op->times_ * all.workload.streams[ops[i].stream].stream->repeat;
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
       if (!op->takes_part(rank)) continue;
-      if (op->sends()) by_rank[{ops[i].group_name, op->peer_.of(rank, ranks, false)}].sent += times;
+      if (op->sends()) {
+        balance& b = by_rank[{ops[i].group_name, op->peer_.of(rank, ranks, false)}];
+        b.sent += times;
+        if (b.where.empty()) b.where = ops[i].op->where;
+      }
       if (!op->receives()) continue;
       balance& b = by_rank[{ops[i].group_name, rank}];
       b.received += times;
       b.where = ops[i].op->where;
     }
   }
-  for (const auto& [who, b] : by_rank) {
+  return by_rank;
+}
+
+/// Not told before the run when receives are cancelled.
+void message_op::check_counts(const op_neighbors& all, std::vector<problem>& problems) {
+  const auto by_rank = count(all, std::nullopt);
+  if (!by_rank) return;
+  for (const auto& [who, b] : *by_rank) {
     if (b.sent == b.received) continue;
-    problems.push_back({b.where.empty() ? where_ : b.where,
+    problems.push_back({b.where,
                         fmt::format("rank {} of {} does not receive what is sent to it", who.second,
                                     who.first.empty() ? "the stream" : who.first),
                         fmt::format("{} messages, {} receives", b.sent, b.received), "as many of both"});
   }
+}
+
+/// An op both complete, on a PE on which both may run at one time; null for none.
+const message_op* message_op::contested(const message_op& a, const message_op& b) {
+  const auto meet = [&](std::uint32_t rank) {
+    const auto& members = b.members_.members;
+    const auto at = std::find(members.begin(), members.end(), a.members_.members[rank]);
+    return a.takes_part(rank) && at != members.end() &&
+           b.takes_part(static_cast<std::uint32_t>(at - members.begin()));
+  };
+  for (const message_op* const of : a.named_) {
+    if (std::find(b.named_.begin(), b.named_.end(), of) == b.named_.end()) continue;
+    for (std::uint32_t rank = 0; rank < a.members_.members.size(); ++rank) {
+      if (meet(rank)) return of;
+    }
+  }
+  return nullptr;
+}
+
+/// Of two ops that complete the same messages, the later in time would find nothing to wait for.
+void message_op::check_completions(const op_neighbors& all, std::vector<problem>& problems) {
+  const auto& ops = all.workload.ops;
+  std::vector<const message_op*> known;
+  for (std::uint32_t i = 0; i < ops.size(); ++i) {
+    const auto* const op = dynamic_cast<message_op*>(all.at(i));
+    if (op == nullptr || !op->completes()) continue;
+    for (const message_op* const other : known) {
+      if (!all.workload.may_overlap(i, other->index_)) continue;
+      const message_op* const of = contested(*op, *other);
+      if (of == nullptr) continue;
+      problems.push_back({op->where_,
+                          fmt::format("may complete {} at the same time as {} does", ops[of->index_].op->id,
+                                      ops[other->index_].op->id),
+                          ops[i].op->id, "one op that completes it, or an order between the two (after)"});
+    }
+    known.push_back(op);
+  }
+}
+
+std::string message_op::needs_others(const op_neighbors& all, std::uint32_t stream) {
+  const auto& ops = all.workload.ops;
+  for (std::uint32_t i = 0; i < ops.size(); ++i) {
+    const auto* const op = dynamic_cast<message_op*>(all.at(i));
+    if (op == nullptr) continue;
+    for (const message_op* const of : op->named_) {
+      const std::uint32_t begun = ops[of->index_].stream;
+      if (begun == ops[i].stream || (begun != stream && ops[i].stream != stream)) continue;
+      return fmt::format("{}: completes {}, of stream {}", op->where_, ops[of->index_].op->id,
+                         all.workload.streams[begun].stream->name);
+    }
+  }
+  const auto by_rank = count(all, stream);
+  if (!by_rank) return {};
+  for (const auto& [who, b] : *by_rank) {
+    if (b.sent == b.received) continue;
+    return fmt::format("{}: without the other streams, rank {} of {} gets {} messages and has {} receives",
+                       b.where, who.second, who.first.empty() ? "the stream" : who.first, b.sent, b.received);
+  }
+  return {};
 }
 
 // --- running --------------------------------------------------------------------------------------
@@ -198,7 +295,7 @@ struct message_op::open_requests {
     std::uint64_t iteration{}, place{};
     bool receive{};
   };
-  std::vector<entry> open;
+  std::list<entry> open;  ///< until concluded; tasks keep their places while others add and remove
 };
 
 message_op::open_requests& message_op::requests_of(pe_runtime& runtime) {
@@ -224,24 +321,27 @@ void message_op::post_receives(const op_context& pe) const {
   }
 }
 
-/// Completes the open requests of the ops named: all of them, or those that are complete already.
+/// Completes the open requests of the ops named: all of them, or those that are complete already. A request
+/// stays in the list until it is concluded: a cancel beside a wait must find it. No other op completes one of
+/// them meanwhile (check_completions).
 void message_op::finish_requests(const op_context& pe, bool block) const {
   messaging& m = messaging_of(pe.runtime);
   auto& open = requests_of(pe.runtime).open;
-  const pe_coord self = pe.hal().self();
-  std::vector<open_requests::entry> mine;
-  std::erase_if(open, [&](const open_requests::entry& e) {
-    const bool named = e.op == this || std::find(named_.begin(), named_.end(), e.op) != named_.end();
-    if (named) mine.push_back(e);
-    return named;
-  });
+  std::vector<std::list<open_requests::entry>::iterator> mine;
+  for (auto e = open.begin(); e != open.end(); ++e) {
+    if (concerns(e->op) && e->iteration == pe.iteration) mine.push_back(e);
+  }
   for (const auto& e : mine) {
-    std::optional<message_status> status = block ? m.wait(e.request) : m.test(e.request);
-    if (!status) {
-      open.push_back(e);
-    } else if (e.receive) {
-      e.op->record(self, e.iteration, e.place, *status);
-    }
+    const std::optional<message_status> status = block ? m.wait(e->request) : m.test(e->request);
+    if (!status) continue;
+    if (e->receive) e->op->record(pe.hal().self(), e->iteration, e->place, *status);
+    open.erase(e);
+  }
+}
+
+void message_op::cancel_requests(const op_context& pe) const {
+  for (const auto& e : requests_of(pe.runtime).open) {
+    if (concerns(e.op) && e.iteration == pe.iteration) messaging_of(pe.runtime).cancel(e.request);
   }
 }
 
@@ -254,11 +354,7 @@ void message_op::run(const op_context& pe) const {
     case kind::wait:
     case kind::waitall: return finish_requests(pe, true);
     case kind::test: return finish_requests(pe, false);
-    case kind::cancel:
-      for (const auto& e : requests_of(pe.runtime).open) {
-        if (std::find(named_.begin(), named_.end(), e.op) != named_.end()) m.cancel(e.request);
-      }
-      return;
+    case kind::cancel: return cancel_requests(pe);
     case kind::probe: (void)m.probe(world_, peer_.of(pe.rank, members_.members.size(), true), tag_); return;
     case kind::mprobe:
       for (std::uint64_t i = 0; i < times_; ++i) {
@@ -276,7 +372,7 @@ void message_op::run(const op_context& pe) const {
 
 void message_op::record(pe_coord pe, std::uint64_t iteration, std::uint64_t place,
                         const message_status& s) const {
-  if (!s.cancelled) unchecked_[pe].push_back({iteration, place, s});
+  if (data_ && !s.cancelled) unchecked_[pe].push_back({iteration, place, s});
 }
 
 // --- data -----------------------------------------------------------------------------------------
@@ -287,6 +383,7 @@ std::uint64_t message_op::identity(std::uint32_t rank, std::uint64_t iteration, 
 }
 
 void message_op::prepare(const op_host& h) {
+  data_ = h.data;
   if (!sends() || !h.data || !takes_part(h.rank)) return;
   for (std::uint64_t i = 0; i < times_; ++i) {
     write_tcm(h.host, members_.members[h.rank], send_area() + i * slot(),
@@ -294,21 +391,27 @@ void message_op::prepare(const op_host& h) {
   }
 }
 
+/// What the op has completed: messages that an irecv has begun to receive are verified where they are waited
+/// for.
 std::optional<std::uint64_t> message_op::verify(const op_host& h) {
   const pe_coord pe = members_.members[h.rank];
   std::optional<std::uint64_t> wrong;
   const auto look_at = [&](message_op& op) {
-    if (op.receives()) wrong = wrong.value_or(0) + op.check_received(h, pe);
+    if (const auto n = op.check_received(h, pe)) wrong = wrong.value_or(0) + *n;
   };
-  look_at(*this);
-  for (message_op* const op : named_) look_at(*op);
-  if (what_ == kind::irecv) return std::nullopt;  // its messages are verified where they are waited for
+  if (what_ == kind::sendrecv || what_ == kind::mprobe) look_at(*this);
+  if (completes()) {
+    for (message_op* const op : named_) look_at(*op);
+  }
   return wrong;
 }
 
-std::uint64_t message_op::check_received(const op_host& h, pe_coord pe) {
+/// Empty when nothing has been received.
+std::optional<std::uint64_t> message_op::check_received(const op_host& h, pe_coord pe) {
+  const std::vector<received> all = std::exchange(unchecked_[pe], {});
+  if (all.empty()) return std::nullopt;
   std::uint64_t wrong = 0;
-  for (const received& r : std::exchange(unchecked_[pe], {})) wrong += check_message(h, pe, r);
+  for (const received& r : all) wrong += check_message(h, pe, r);
   return wrong;
 }
 

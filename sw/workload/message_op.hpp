@@ -2,12 +2,14 @@
 // Point-to-point messages as ops of a workload.
 #pragma once
 
+#include <list>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "models/abi/alignment.hpp"
 #include "sw/runtime/messaging.hpp"
 #include "sw/workload/op_kind.hpp"
 
@@ -35,6 +37,10 @@ class message_op final : public planned_op {
     return what_ == kind::irecv || what_ == kind::mprobe || what_ == kind::sendrecv;
   }
   void link(const op_neighbors& all, std::vector<problem>& problems) override;
+  /// Every rank gets as many messages as it receives; no two ops complete the same messages at one time.
+  static void check_all(const op_neighbors& all, std::vector<problem>& problems);
+  /// op_kind::needs_others of all messages.
+  static std::string needs_others(const op_neighbors& all, std::uint32_t stream);
   std::uint64_t tcm_bytes() const override;
   bool keeps_memory() const override { return what_ == kind::isend || what_ == kind::irecv; }
   bool uses_messages() const override { return true; }
@@ -50,12 +56,31 @@ class message_op final : public planned_op {
     std::uint64_t place{};  ///< among the op's messages
     message_status status;
   };
+  /// Messages to a rank of a group, and its receives.
+  struct balance {
+    std::uint64_t sent{}, received{};
+    std::string where;  ///< of its last receive, or of the first send
+  };
+  using balances = std::map<std::pair<std::string, std::uint32_t>, balance>;
   /// What the ops of a PE have open. State of the PE's runtime.
   struct open_requests;
 
   [[nodiscard]] static open_requests& requests_of(pe_runtime& runtime);
+  [[nodiscard]] bool leaves_open() const { return what_ == kind::isend || what_ == kind::irecv; }
+  [[nodiscard]] bool completes() const {
+    return what_ == kind::wait || what_ == kind::waitall || what_ == kind::test;
+  }
+  [[nodiscard]] bool concerns(const message_op* op) const;
+  void link_named(const op_neighbors& all, std::vector<problem>& problems);
+  void link_stream(const op_neighbors& all, std::vector<problem>& problems);
+  /// Of the ops of a stream, or of all; empty when it cannot be told before the run.
+  [[nodiscard]] static std::optional<balances> count(const op_neighbors& all,
+                                                     std::optional<std::uint32_t> stream);
+  static void check_counts(const op_neighbors& all, std::vector<problem>& problems);
+  [[nodiscard]] static const message_op* contested(const message_op& a, const message_op& b);
+  static void check_completions(const op_neighbors& all, std::vector<problem>& problems);
   [[nodiscard]] bool takes_part(std::uint32_t rank) const;
-  [[nodiscard]] std::uint64_t slot() const { return (bytes_ + 63) / 64 * 64; }
+  [[nodiscard]] std::uint64_t slot() const { return abi::aligned(bytes_); }
   [[nodiscard]] std::uint64_t send_area() const { return tcm(); }
   [[nodiscard]] std::uint64_t receive_area() const { return tcm() + (sends() ? times_ * slot() : 0); }
   [[nodiscard]] std::uint64_t identity(std::uint32_t rank, std::uint64_t iteration,
@@ -63,16 +88,15 @@ class message_op final : public planned_op {
   void post_sends(const op_context& pe) const;
   void post_receives(const op_context& pe) const;
   void finish_requests(const op_context& pe, bool block) const;
+  void cancel_requests(const op_context& pe) const;
   void record(pe_coord pe, std::uint64_t iteration, std::uint64_t place, const message_status& s) const;
-  [[nodiscard]] std::uint64_t check_received(const op_host& h, pe_coord pe);
+  [[nodiscard]] std::optional<std::uint64_t> check_received(const op_host& h, pe_coord pe);
   [[nodiscard]] std::uint64_t check_message(const op_host& h, pe_coord pe, const received& r);
   [[nodiscard]] bool is_right_sender(std::uint64_t name, pe_coord pe, const received& r);
   void read_peer(const op_request& r);
-  void check_counts(const op_neighbors& all, std::vector<problem>& problems) const;
 
   kind what_;
   std::uint32_t index_;
-  std::uint32_t stream_{};
   const comm::group& members_;
   std::string where_;
   communicator world_;
@@ -85,6 +109,7 @@ class message_op final : public planned_op {
   std::vector<std::string> names_;                ///< "for"
   std::vector<message_op*> named_;                ///< wait, test, cancel: the ops concerned
   std::map<std::uint32_t, message_op*> senders_;  ///< by op: those in this op's group
+  bool data_{};                                   ///< messages are verified
   mutable std::map<pe_coord, std::vector<received>> unchecked_;
   /// By receiver, sending rank: place in the order of sending, by arrival.
   std::map<std::pair<pe_coord, std::uint32_t>, std::map<std::uint64_t, std::uint64_t>> order_;

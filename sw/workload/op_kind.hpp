@@ -5,8 +5,9 @@
 //      workload files (platforms/io/workload_json) checks and converts them; nothing is parsed here.
 //   2. Checked: op_kind::plan gets the fields and the members, and throws user_error for what cannot be
 //      (problems whose `where` begins with op.where name the place in the file). An op that refers to
-//      others (a wait to its sends) finds them in planned_op::link; what concerns all ops of a kind (sends
-//      without a receive) is op_kind::check_all.
+//      others (a wait to its sends) finds them in planned_op::link; what concerns all ops together (sends
+//      without a receive) is op_kind::check_all, and what a stream lacks without the others
+//      op_kind::needs_others.
 //   3. Wired: planned_op::wiring gives the edges of the op's pattern. The workload gives each strand,
 //      group and pattern queue pairs of its own; op_context::directions leads from the pattern's
 //      directions to them. tcm_bytes and hbm_bytes ask for memory on every member; ops of a strand use
@@ -139,13 +140,16 @@ struct op_kind {
   comm::op_schema schema;
   /// Throws user_error.
   std::function<std::unique_ptr<planned_op>(const op_request&)> plan;
-  /// Rules that join ops; gets every op of the workload. May be null. Appends problems.
-  std::function<void(const comm::resolved_workload&, std::vector<problem>&)> check_all{};
+  /// Rules that join ops; called once per workload, when every op is linked. May be null. Appends problems.
+  std::function<void(const op_neighbors&, std::vector<problem>&)> check_all{};
+  /// Why the stream of that index cannot run without the others (--isolate); empty when it can. May be null.
+  std::function<std::string(const op_neighbors&, std::uint32_t stream)> needs_others{};
 };
 
 using op_table = std::vector<op_kind>;
 
-/// Kinds built in: compute, delay, memory, and one kind per collective in `kernels`.
+/// Kinds built in: compute, delay, memory, tag-matched messages, and one kind per collective in `kernels` but
+/// the barrier.
 [[nodiscard]] op_table builtin_ops(const kernel_table& kernels);
 
 /// Seed of the data of one op in one iteration.

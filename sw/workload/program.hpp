@@ -69,6 +69,10 @@ class workload_program {
   [[nodiscard]] const comm::resolved_workload& workload() const { return resolved_; }
   [[nodiscard]] planned_op& op(std::uint32_t index) const { return *ops_.at(index); }
   [[nodiscard]] const comm::install_plan& install() const { return install_; }
+  /// Why a stream cannot be run without the others; empty when it can.
+  [[nodiscard]] const std::string& needs_others(std::uint32_t stream) const {
+    return needs_others_.at(stream);
+  }
   /// Null for a PE that takes no part.
   [[nodiscard]] const pe_program* program_of(pe_coord pe) const;
   /// "tp.E": stream and direction that a queue pair of a PE stands for.
@@ -87,6 +91,7 @@ class workload_program {
   comm::install_plan install_;
   std::map<pe_coord, pe_program> programs_;
   std::map<std::pair<pe_coord, comm::direction>, std::string> names_;
+  std::vector<std::string> needs_others_;  ///< by stream
 };
 
 }  // namespace diecast::sw

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "models/abi/alignment.hpp"
 #include "models/comm/pairing.hpp"
 #include "sw/workload/program.hpp"
 
@@ -27,7 +28,7 @@ struct memory_plan {
   std::uint32_t highest{};  ///< strand
 };
 
-std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 63) / 64 * 64; }
+using abi::aligned;
 
 std::string logical_name(const communicator& c, comm::direction d) {
   const std::size_t named = d - std::size_t{c.first_named};
@@ -55,6 +56,7 @@ class workload_program::builder {
   using key = std::tuple<std::uint32_t, std::string, std::string>;  // strand, group, pattern
 
   void plan_ops();
+  void link_ops();
   void stop_if_broken() {
     if (!problems_.empty()) throw user_error(std::move(problems_));
   }
@@ -99,7 +101,11 @@ void workload_program::builder::plan_ops() {
       }
     }
   }
-  if (!problems_.empty()) return;
+  if (problems_.empty()) link_ops();
+}
+
+void workload_program::builder::link_ops() {
+  const auto& resolved = into_.resolved_;
   const op_neighbors all{resolved,
                          [this](const std::string& id) -> planned_op* {
                            for (std::uint32_t i = 0; i < into_.ops_.size(); ++i) {
@@ -110,7 +116,13 @@ void workload_program::builder::plan_ops() {
                          [this](std::uint32_t i) { return into_.ops_.at(i).get(); }};
   for (const auto& op : into_.ops_) op->link(all, problems_);
   for (const op_kind& k : tables_.ops) {
-    if (k.check_all) k.check_all(resolved, problems_);
+    if (k.check_all) k.check_all(all, problems_);
+  }
+  for (std::uint32_t stream = 0; stream < resolved.streams.size(); ++stream) {
+    std::string& why = into_.needs_others_.emplace_back();
+    for (const op_kind& k : tables_.ops) {
+      if (why.empty() && k.needs_others) why = k.needs_others(all, stream);
+    }
   }
 }
 

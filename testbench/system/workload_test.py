@@ -42,6 +42,31 @@ class Workload(Streams):
             self.assertIs(op["verified"], None if op["op"] == "compute" else True)
         self.assertGreaterEqual(row["time_ns"], max(op["end_ns"] for op in row["ops"]))
 
+    def test_streams_that_need_each_other_are_not_run_alone(self):
+        """The run of all stays what it is; a stream whose messages cross to another has no time of its own."""
+        message = {"shift": 1, "tag": 1, "bytes": 64}
+        row = self.run_workload(self.workload([
+            {"name": "send", "on": "g", "ops": [{"id": "s", "op": "isend", **message}, {"op": "waitall"}]},
+            {"name": "receive", "on": "g", "ops": [{"id": "r", "op": "irecv", **message}, {"op": "waitall"}]},
+            # As many messages as receives, but for another stream: that shows when it runs.
+            {"name": "ask", "on": "g", "ops": [{"op": "isend", "shift": 1, "tag": 7, "bytes": 64},
+                                               {"op": "irecv", "shift": 1, "tag": 8, "bytes": 64}, {"op": "waitall"}]},
+            {"name": "answer", "on": "g", "ops": [{"op": "irecv", "shift": 1, "tag": 7, "bytes": 64},
+                                                  {"op": "isend", "shift": 1, "tag": 8, "bytes": 64},
+                                                  {"op": "waitall"}]},
+            {"name": "apart", "on": "g", "ops": [{"op": "sendrecv", "shift": 1, "tag": 3, "bytes": 64}]}],
+            {"g": {"ranks": "pe", "list": [0, 1, 2, 3]}}), "--isolate")
+        streams = {s["name"]: s for s in row["streams"]}
+        for name, why in (("send", "streams[0].ops[0]: without the other streams, rank 0 of g gets 1 messages and has 0"),
+                          ("receive", "streams[1].ops[0]: without the other streams, rank 0 of g gets 0 messages"),
+                          ("ask", "PEs have not finished"), ("answer", "PEs have not finished")):
+            self.assertIsNone(streams[name]["isolated_ns"])
+            self.assertIsNone(streams[name]["slowdown"])
+            self.assertIn(why, streams[name]["not_isolated"])
+            self.assertIs(streams[name]["finished"], True)
+        self.assertGreater(streams["apart"]["slowdown"], 1.0)
+        self.assertEqual(streams["apart"]["not_isolated"], "")
+
     def test_one_collective_takes_what_it_takes_alone(self):
         """A workload of one all-reduce costs what --collective does, within the op's own bookkeeping."""
         alone = self.one(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "16KiB")

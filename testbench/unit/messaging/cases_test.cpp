@@ -85,6 +85,34 @@ void exchange(std::uint64_t bytes, bool expected, sw::send_mode mode, std::uint6
       });
 }
 
+/// Synchronously, from a buffer of 4 bytes at every 12 into one that holds just that.
+void send_strided(std::uint64_t bytes, bool expected) {
+  const message_buffer from{0x1000, bytes, 4, 12};
+  on_every_machine(
+      2,
+      [=](message_bench& bench) {
+        bench.put(0, 0x1000, pattern(200));
+        bench.on(0, [&bench, from, expected](messaging& m, pe_runtime&) {
+          if (expected) (void)m.wait(m.irecv(bench.world, 1, 99, {0, 8}));
+          const auto send = m.isend(bench.world, 1, 7, from, sw::send_mode::synchronous);
+          if (!expected) (void)m.wait(m.isend(bench.world, 1, 98, {0x40, 8}));
+          (void)m.wait(send);
+        });
+        bench.on(1, [&bench, bytes, expected](messaging& m, pe_runtime&) {
+          if (!expected) (void)m.wait(m.irecv(bench.world, 0, 98, {0, 8}));
+          const auto r = m.irecv(bench.world, 0, 7, {0x2000, bytes});
+          if (expected) (void)m.wait(m.isend(bench.world, 0, 99, {0, 8}));
+          CHECK(m.wait(r).bytes == bytes);
+        });
+      },
+      [=](const message_bench& bench) {
+        const std::string source = pattern(200);
+        std::string sent;
+        for (std::uint64_t at = 0; at < bytes; ++at) sent += source[at / 4 * 12 + at % 4];
+        CHECK(bench.get(1, 0x2000, bytes) == sent);
+      });
+}
+
 }  // namespace
 
 TEST_CASE("messaging: expected eager") { exchange(40, true, sw::send_mode::standard); }
@@ -104,6 +132,55 @@ TEST_CASE("messaging: expected into a strided buffer") {
 }
 TEST_CASE("messaging: unexpected into a strided buffer") {
   for (const std::uint64_t bytes : {40, 150, 500}) exchange(bytes, false, sw::send_mode::standard, 12);
+}
+TEST_CASE("messaging: a strided send shorter than a rendezvous request") {
+  for (const std::uint64_t bytes : {16, 31, 32, 40}) {
+    for (const bool expected : {true, false}) {
+      CAPTURE(bytes, expected);
+      send_strided(bytes, expected);
+    }
+  }
+}
+TEST_CASE("messaging: more blocks than reads can be under way") {
+  // A byte at every second address: 70,000 reads, which have 16-bit names.
+  constexpr std::uint64_t bytes = 70'000;
+  message_bench bench{message_machine(2, 0)};
+  bench.put(0, 0, pattern(bytes));
+  bench.on(0, [&](messaging& m, pe_runtime&) { (void)m.wait(m.isend(bench.world, 1, 1, {0, bytes})); });
+  bench.on(1, [&](messaging& m, pe_runtime&) {
+    const auto r = m.irecv(bench.world, 0, 1, {0x20000, bytes, 1, 2});
+    const auto other = m.irecv(bench.world, 1, 2, {0x10, 9});  // is not held up for ever either
+    (void)m.wait(m.isend(bench.world, 1, 2, {0, 9}));
+    CHECK(m.wait(other).bytes == 9);
+    CHECK(m.wait(r).bytes == bytes);
+  });
+  const sw::mock_outcome outcome = bench.run();
+  INFO(outcome.deadlock);
+  REQUIRE(outcome.finished);
+  const std::string sent = pattern(bytes), got = bench.get(1, 0x20000, 2 * bytes);
+  std::uint64_t wrong = 0;
+  for (std::uint64_t at = 0; at < bytes; ++at) wrong += got[2 * at] != sent[at] ? 1 : 0;
+  CHECK(wrong == 0);
+}
+TEST_CASE("messaging: a send that the heap can never hold is refused") {
+  const auto trap_of = [](const message_buffer& from, sw::send_mode mode) -> std::string {
+    config::machine_config c = message_machine(2, 1);
+    c.tag_match.heap_kib = 0;
+    message_bench bench{c};
+    bench.on(0, [&](messaging& m, pe_runtime&) { (void)m.wait(m.isend(bench.world, 1, 1, from, mode)); });
+    bench.on(1, [&](messaging& m, pe_runtime&) { (void)m.wait(m.irecv(bench.world, 0, 1, {0x1000, 256})); });
+    try {
+      return "ended without a trap: " + bench.run().deadlock;
+    } catch (const sw::firmware_trap& e) {
+      return e.what();
+    }
+  };
+  CHECK_THAT(trap_of({0, 256}, sw::send_mode::standard),  // longer than the unit takes
+             Catch::Contains("send to rank 1 of communicator 0, tag 1, 256 bytes") &&
+                 Catch::Contains("takes 64 bytes of the heap, which has 0; expected a larger "
+                                 "tag_match.heap_kib"));
+  CHECK_THAT(trap_of({0, 48, 8, 16}, sw::send_mode::standard), Catch::Contains("tag_match.heap_kib"));
+  CHECK_THAT(trap_of({0, 16, 8, 16}, sw::send_mode::synchronous), Catch::Contains("tag_match.heap_kib"));
 }
 TEST_CASE("messaging: empty messages") {
   for (const bool expected : {false, true}) exchange(0, expected, sw::send_mode::standard);

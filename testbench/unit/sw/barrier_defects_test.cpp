@@ -71,6 +71,7 @@ TEST_CASE("a radix of 1 is refused; unchecked it never ends") {
   const barrier_result r = barrier_machine(c).run();
   CHECK_FALSE(r.outcome.finished);
   CHECK(r.outcome.steps == 100'000);
+  CHECK(contains(r.outcome.deadlock, "livelock: 16 PEs have not finished after 100000 decisions"));
 }
 
 TEST_CASE("a counter loaded after the entry core barrier hangs the team") {

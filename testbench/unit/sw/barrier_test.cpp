@@ -134,6 +134,24 @@ TEST_CASE("overlapping teams, made and given back collectively, keep apart") {
   }
 }
 
+TEST_CASE("a team of ranks that the parent has not, or has once, is refused") {
+  const auto trap_of = [](const std::vector<std::uint32_t>& ranks) {
+    barrier_case c;
+    c.world = 4;
+    c.team = {0, 1, 4, {}};
+    return barrier_machine(c)
+        .run([&](sw::barrier_runtime& b, abi::hal&) {
+          (void)b.barriers.create(b.world, ranks, 0, barrier_algorithm::dissemination);
+        })
+        .trap;
+  };
+  CHECK(trap_of({0, 4}).find("member 1 of a new team is rank 4 of its parent (expected less than 4)") !=
+        std::string::npos);
+  CHECK(trap_of({2, 1, 2}).find("member 2 of a new team is rank 2 of its parent, as one before it is") !=
+        std::string::npos);
+  CHECK(trap_of({3, 0}).empty());
+}
+
 TEST_CASE("a team that reuses a slot without clearing it fails") {
   std::string deadlock;
   for (std::uint64_t seed = 1; seed <= 20 && deadlock.empty(); ++seed) {

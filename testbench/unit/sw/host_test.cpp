@@ -122,6 +122,39 @@ TEST_CASE("the mock machine refuses what a machine has not got") {
   CHECK(attempt([&](abi::hal& hal) { hal.store(end - 8, word); }).finished);
 }
 
+TEST_CASE("the mock machine counts decisions, not the time of sleepers, as steps") {
+  const auto row = row_of("ring_1d", {1, 1, 1, 2});
+  const auto config = test::config_of(row);
+  const auto members = comm::map_ranks(row.shape, comm::rank_set::pe);
+  sw::mock_options options;
+  options.max_steps = 100;
+  sw::mock_machine machine{config, test::plan_for("ring_1d", config, members, 0), options};
+  sim_time woken;
+  const sw::mock_outcome outcome = machine.run({{members.members[0], [&](abi::hal& hal) {
+                                                   hal.wait_for_event_until(nanoseconds(5));
+                                                   woken = hal.now();
+                                                   hal.wait_for_event_until(nanoseconds(10));
+                                                 }}});
+  CHECK(outcome.finished);
+  CHECK(outcome.steps < 10);
+  CHECK(woken == nanoseconds(5));
+  CHECK(machine.host(sip_id{0}).now() >= nanoseconds(10));
+}
+
+TEST_CASE("the host reads every register it can write") {
+  const auto row = row_of("ring_1d", {1, 1, 1, 2});
+  const auto config = test::config_of(row);
+  const auto members = comm::map_ranks(row.shape, comm::rank_set::pe);
+  sw::mock_machine machine{config, test::plan_for("ring_1d", config, members, 0)};
+  const pe_coord pe = members.members[1];
+  machine.host(pe.sip).debug_write_register(pe, abi::core_errata, 5);
+  std::uint64_t word = 0;
+  machine.host(pe.sip).debug_read(
+      abi::encode({pe.sip, pe.cube, abi::region::pe_registers, pe.pe.value, abi::core_errata}),
+      std::as_writable_bytes(std::span{&word, 1}));
+  CHECK(word == 5);
+}
+
 TEST_CASE("memory never written reads as the fill pattern") {
   sw::page_memory memory;
   const std::vector<std::byte> written(10, std::byte{1});

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runtime on the mock machine: what send, receive, exchange and tasks promise.
 #include <array>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "collective_bench.hpp"
 #include "support/test.hpp"
 #include "sw/runtime/firmware_trap.hpp"
 #include "sw/runtime/pe_context.hpp"
+#include "sw/runtime/pe_runtime.hpp"
+#include "sw/runtime/queue_driver.hpp"
 
+namespace diecast::test {
 namespace {
 
-using namespace diecast;
 using sw::pe_context;
 
 constexpr std::array orders{sw::schedule::round_robin, sw::schedule::random, sw::schedule::adversarial};
@@ -18,11 +23,13 @@ using words = std::vector<std::uint32_t>;
 /// N PEs of one cube on a ring (E to the next, W to the one before), each with code of its own.
 class ring_bench {
  public:
-  ring_bench(std::uint32_t pes, std::uint64_t n_slots, sw::mock_options options = {},
-             const std::string& pattern = "ring_1d", void (*adjust)(config::machine_config&) = nullptr)
+  ring_bench(
+      std::uint32_t pes, std::uint64_t n_slots, sw::mock_options options = {},
+      const std::string& pattern = "ring_1d", void (*adjust)(config::machine_config&) = nullptr,
+      const std::function<void(comm::install_plan&)>& adjust_plan = [](comm::install_plan&) {})
       : config_(make_config(pes, n_slots, adjust)),
         members_(comm::map_ranks(config_.shape(), comm::rank_set::pe)),
-        machine_(config_, test::plan_for(pattern, config_, members_, 4096), options) {}
+        machine_(config_, make_plan(pattern, config_, members_, adjust_plan), options) {}
 
   [[nodiscard]] pe_coord pe(std::uint32_t rank) const { return members_.members.at(rank); }
   sw::mock_machine& machine() { return machine_; }
@@ -63,6 +70,14 @@ class ring_bench {
     config::machine_config c = test::config_of(row);
     if (adjust != nullptr) adjust(c);
     return c;
+  }
+
+  static comm::install_plan make_plan(const std::string& pattern, const config::machine_config& c,
+                                      const comm::group& members,
+                                      const std::function<void(comm::install_plan&)>& adjust) {
+    comm::install_plan plan = test::plan_for(pattern, c, members, 4096);
+    adjust(plan);
+    return plan;
   }
 
   config::machine_config config_;
@@ -407,4 +422,105 @@ TEST_CASE("rings outside TCM: slots are fetched by DMA, tasks share the staging 
   }
 }
 
+TEST_CASE("an exchange in place with slots of two sizes adds what was sent, not what came") {
+  constexpr std::uint32_t count = 40;
+  const auto short_east = [](comm::install_plan& plan) {
+    for (comm::queue_pair_install& q : plan.queue_pairs) {
+      const bool first = q.owner.pe == pe_id{0};
+      if (q.dir == (first ? comm::east : comm::west)) q.slot_bytes = 16;
+    }
+  };
+  for (const auto order : orders) {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      ring_bench b{2, 2, {order, seed}, "ring_1d", nullptr, short_east};
+      words sum(count);
+      for (const std::uint32_t rank : {0U, 1U}) {
+        words mine(count);
+        for (std::uint32_t i = 0; i < count; ++i) {
+          mine[i] = (rank + 1) * 1000 + i;
+          sum[i] += mine[i];
+        }
+        b.put(rank, 0, mine);
+        b.on(rank, [](pe_context& pe) {
+          pe.exchange(comm::east, 0, count * 4, comm::west, 0, count * 4, pe_context::arrival::reduce);
+        });
+      }
+      CHECK(b.run().deadlock == "");
+      CHECK(b.get(0, 0, count) == sum);
+      CHECK(b.get(1, 0, count) == sum);
+    }
+  }
+}
+
+TEST_CASE("a trip round a ring begins no segment that is empty") {
+  ring_bench b{2, 2};
+  std::array<std::vector<std::uint32_t>, 2> begun;
+  b.put(1, 0, {7, 8});
+  for (const std::uint32_t rank : {0U, 1U}) {
+    b.on(rank, [&begun, rank](pe_context& pe) {
+      // Part 0 is empty; rank 0 has it first, rank 1 part 1.
+      const auto part = [rank](std::uint32_t k) -> pe_context::segment {
+        return {0, (k + rank) % 2 == 0 ? 0U : 8U};
+      };
+      pe.hand_round(comm::east, comm::west,
+                    {3, 0, part, [&begun, rank](std::uint32_t k) { begun[rank].push_back(k); }});
+    });
+  }
+  CHECK(b.run().deadlock == "");
+  CHECK(b.get(0, 0, 2) == words{7, 8});
+  CHECK(begun[0] == std::vector<std::uint32_t>{1});
+  CHECK(begun[1] == std::vector<std::uint32_t>{0});
+}
+
+TEST_CASE("of tasks that wait for the same source to be read, one writes at a time") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    ring_bench b{2, 4, {sw::schedule::random, seed}};
+    b.put(0, 0, {1, 1});
+    b.put(0, 64, {2, 2});
+    b.put(0, 128, {3, 3});
+    b.on(0, [](pe_context& pe) {
+      // Neither can wait between its copy and its doorbell: there is a slot for each.
+      const auto replace = [&pe](std::uint64_t source) {
+        pe.copy(0, source, 8);
+        (void)pe.isend(comm::east, 0, 8);
+      };
+      (void)pe.isend(comm::east, 0, 8);
+      pe.run_tasks({[&] { replace(64); }, [&] { replace(128); }});
+    });
+    b.on(1, [](pe_context& pe) {
+      for (std::uint64_t i = 0; i < 3; ++i) CHECK(pe.recv(comm::west, i * 8) == 8);
+    });
+    CHECK(b.run().deadlock == "");
+    const words got = b.get(1, 0, 6);
+    CAPTURE(seed, got);
+    CHECK(got[0] == 1);
+    CHECK(got[2] + got[4] == 5);  // in either order
+  }
+}
+
+TEST_CASE("a task that waits for an earlier copy than another goes on first") {
+  ring_bench b{2, 2};
+  const sw::runtime_options options = b.machine().firmware_options(b.pe(0));
+  std::string order;
+  std::uint32_t done_at_first = 0;
+  const auto code = [&](abi::hal& hal) {
+    sw::pe_runtime runtime{hal, options};
+    const std::uint32_t first = runtime.driver().start_copy(options.tcm_base, options.tcm_base + 512, 64);
+    const std::uint32_t last = runtime.driver().start_copy(options.tcm_base, options.tcm_base + 1024, 64);
+    runtime.tasks().run({[&] {
+                           runtime.driver().wait_copy(last);
+                           order += 'l';
+                         },
+                         [&] {
+                           runtime.driver().wait_copy(first);
+                           done_at_first = abi::status_halves::unpack(hal.read_register(abi::dma_status)).low;
+                           order += 'f';
+                         }});
+  };
+  CHECK(b.machine().run({{b.pe(0), code}}).deadlock == "");
+  CHECK(order == "fl");
+  CHECK(done_at_first == 1);
+}
+
 }  // namespace
+}  // namespace diecast::test

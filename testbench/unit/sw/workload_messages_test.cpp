@@ -130,3 +130,117 @@ TEST_CASE("workload messages: what can only show at run time is a named deadlock
                 message("w", "waitall", {})}),
       Catch::Contains("message of 128 bytes"));
 }
+
+namespace {
+
+comm::workload_op after(comm::workload_op op, std::vector<std::string> ids_before) {
+  op.after = std::move(ids_before);
+  return op;
+}
+
+}  // namespace
+
+TEST_CASE("workload messages: only what completes messages verifies them") {
+  const auto outcome = run_workload(
+      workload_of({stream_on(
+          "s", eight,
+          {message("r", "irecv", {{"shift", number(1)}, {"tag", number(1)}, {"bytes", number(64)}}),
+           message("s", "isend", {{"shift", number(1)}, {"tag", number(1)}, {"bytes", number(64)}}),
+           message("w", "wait", {{"for", ids({"s", "r"})}}), message("again", "waitall", {})},
+          2)}),
+      machine(4, 2), {}, {});
+  CHECK(outcome.wrong == "");
+  REQUIRE(outcome.records.size() == 4);
+  for (std::size_t iteration = 0; iteration < 2; ++iteration) {
+    CHECK_FALSE(outcome.records[0][iteration].wrong.has_value());  // verified where it is waited for
+    CHECK_FALSE(outcome.records[1][iteration].wrong.has_value());
+    CHECK(outcome.records[2][iteration].wrong == std::uint64_t{0});
+    CHECK_FALSE(outcome.records[3][iteration].wrong.has_value());  // nothing was left for it
+  }
+}
+
+TEST_CASE("workload messages: a cancel finds a receive that a wait beside it waits for") {
+  runs_everywhere(workload_of({stream_on(
+      "s", eight,
+      {message("never", "irecv", {{"peer", word("ANY")}, {"tag", number(77)}, {"bytes", number(64)}}),
+       after(message("wait", "wait", {{"for", ids({"never"})}}), {"never"}),
+       after(local("pause", "delay", {{"ns", 5.0}}), {"never"}),
+       after(message("back", "cancel", {{"for", ids({"never"})}}), {"pause"})},
+      2)}));
+}
+
+TEST_CASE("workload messages: waits beside each other for ops of their own") {
+  std::vector<comm::workload_op> ops;
+  for (const std::uint64_t tag : {1, 2}) {
+    const std::string n = std::to_string(tag);
+    const fields both{{"shift", number(tag)}, {"tag", number(tag)}, {"bytes", number(tag * 200)}};
+    ops.push_back(after(message("r" + n, "irecv", both), {}));
+    ops.push_back(after(message("s" + n, "isend", both), {"r" + n}));
+    ops.push_back(after(message("w" + n, "wait", {{"for", ids({"r" + n, "s" + n})}}), {"s" + n}));
+  }
+  ops.push_back(after(message("end", "waitall", {}), {"w1", "w2"}));
+  runs_everywhere(workload_of({stream_on("s", eight, ops, 3)}));
+}
+
+TEST_CASE("workload messages: a wait that need not find its messages is refused") {
+  const comm::workload_op send = message("s", "isend", {{"shift", number(1)}, {"bytes", number(64)}});
+  const comm::workload_op receive = message("r", "irecv", {{"shift", number(1)}, {"bytes", number(64)}});
+  const auto wait = [](const std::string& id) { return message(id, "wait", {{"for", ids({"s", "r"})}}); };
+  for (const char* kind : {"wait", "waitall", "test"}) {
+    CHECK_THAT(error_of({send, receive, after(message("w", kind, {{"for", ids({"r"})}}), {"s"}),
+                         after(message("end", "waitall", {}), {"r", "w"})}),
+               Catch::Contains("w.for: names an op that need not have been run (value r;"));
+  }
+  CHECK_THAT(error_of({send, receive, after(message("c", "cancel", {{"for", ids({"r"})}}), {"s"}),
+                       after(wait("w"), {"r", "c"})}),
+             Catch::Contains("c.for: names an op that need not have been run (value r;"));
+  CHECK_THAT(error_of({send, receive, wait("w"), after(wait("v"), {"r"})}),
+             Catch::Contains("v: may complete s at the same time as w does"));
+  CHECK_THAT(
+      error_of({send, after(receive, {}), after(message("w", "waitall", {}), {"s"})}),
+      Catch::Contains("w: waits for all that the stream has open, and an op may run beside it (value r;"));
+  // Of other ranks each, they do not meet.
+  comm::workload_op low = wait("w"), high = after(wait("v"), {"r"});
+  low.fields["only"] = list({0, 1, 2, 3});
+  high.fields["only"] = list({4, 5, 6, 7});
+  CHECK(error_of({send, receive, low, high}) == "");
+}
+
+TEST_CASE("workload messages: an op of another stream can be waited for once") {
+  const fields both{{"shift", number(1)}, {"bytes", number(64)}};
+  const auto streams = [&](std::uint64_t repeat) {
+    return workload_of(
+        {stream_on("begin", eight, {message("r", "irecv", both), message("s", "isend", both)}, repeat),
+         stream_on("end", eight, {after(message("w", "wait", {{"for", ids({"r", "s"})}}), {"s"})}, repeat)});
+  };
+  runs_everywhere(streams(1));
+  CHECK_THAT(run_workload(streams(2), machine(4, 2), {}, {}).wrong,
+             Catch::Contains("w.for: names an op of another stream that repeats (value r;"));
+}
+
+TEST_CASE("workload messages: streams that cannot run alone are known") {
+  const auto needs = [](const std::vector<comm::workload_stream>& streams, std::uint32_t stream) {
+    const sw::mock_options options;
+    const sw::op_table ops = sw::builtin_ops(options.kernels);
+    const auto patterns = comm::builtin_patterns();
+    const comm::workload w = workload_of(streams);
+    return sw::workload_program(w, {ops, options.kernels, patterns}, machine(4, 2)).needs_others(stream);
+  };
+  const fields both{{"shift", number(1)}, {"bytes", number(64)}};
+  const std::vector<comm::workload_stream> split{
+      stream_on("send", eight, {message("s", "isend", both), message("we", "waitall", {})}),
+      stream_on("receive", eight, {message("r", "irecv", both), message("wr", "waitall", {})}),
+      stream_on("apart", eight, {message("x", "sendrecv", both)})};
+  CHECK(needs(split, 0) ==
+        "s: without the other streams, rank 0 of [0,1,2,3,4,5,6,7] gets 1 messages and has "
+        "0 receives");
+  CHECK(needs(split, 1) ==
+        "r: without the other streams, rank 0 of [0,1,2,3,4,5,6,7] gets 0 messages and has "
+        "1 receives");
+  CHECK(needs(split, 2) == "");
+  const std::vector<comm::workload_stream> waited{
+      stream_on("begin", eight, {message("r", "irecv", both), message("s", "isend", both)}),
+      stream_on("end", eight, {after(message("w", "wait", {{"for", ids({"r", "s"})}}), {"s"})})};
+  CHECK(needs(waited, 0) == "w: completes r, of stream begin");
+  CHECK(needs(waited, 1) == "w: completes r, of stream begin");
+}

@@ -43,6 +43,18 @@ TEST_CASE("collectives over overlapping groups do not mix their messages") {
   }
 }
 
+TEST_CASE("a collective whose kernel has an image sums in f32, too") {
+  test::matrix_row row;
+  row.shape = {2, 2, 1, 2};
+  config::machine_config c = test::config_of(row);
+  c.ipcq.queue_pairs = 64;
+  c.ccl.accumulate = config::accumulation::f32_acc;
+  comm::workload_op sum = collective("sum", 512, "two_level");
+  sum.fields["dtype"] = std::string("f16");
+  const auto w = workload_of({stream_on("s", {0, 1, 2, 3, 4, 5, 6, 7}, {sum}, 2)});
+  CHECK(run_workload(w, c).wrong == "");
+}
+
 TEST_CASE("ops of a stream run in order unless after says otherwise") {
   auto first = local("first", "memory", {{"bytes", std::uint64_t{20'000}}, {"where", std::string("hbm")}});
   auto beside = collective("beside", 128);
