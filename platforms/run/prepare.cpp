@@ -166,6 +166,8 @@ void prepared_run::load_streams(const app::registries& tables) {
   for (std::uint32_t i = 0; i < workload->workload().ops.size(); ++i) {
     const auto& stream = workload->workload().streams[workload->workload().ops[i].stream];
     point.bytes += workload->op(i).bytes() * stream.stream->repeat;
+    const std::string reason = workload->op(i).reason();
+    if (!reason.empty()) notes.push_back(fmt::format("{}: {}", workload->workload().ops[i].op->id, reason));
   }
 }
 

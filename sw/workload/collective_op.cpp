@@ -153,7 +153,6 @@ std::vector<comm::op_field> fields_of(comm::collective what) {
       {.name = "algorithm",
        .type = op_field_type::word,
        .description = "as --algorithm; the collective's first that runs on the group otherwise"}};
-  if (what == comm::collective::barrier) return fields;  // moves no data
   const std::vector<comm::op_field> data{
       {.name = "bytes",
        .type = op_field_type::size,
