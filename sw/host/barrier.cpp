@@ -98,9 +98,24 @@ void fill_barrier_arguments(const argument_context& c, std::uint32_t index, abi:
   a.extra[barrier_seed] = static_cast<std::int64_t>(c.config.sim.seed);
 }
 
+void clear_team_tables(abi::host_hal& host, const config::machine_config& config,
+                       std::span<const pe_coord> pes) {
+  for (const pe_coord pe : pes) {
+    if (pe.sip != host.self()) continue;
+    host.debug_write(comm::team_table(comm::sync_home(config, pe)),
+                     std::vector<std::byte>(comm::team_table_bytes));
+  }
+}
+
 void prepare_barrier(abi::host_hal& host, const argument_context& c,
-                     std::span<const abi::kernel_arguments> arguments, abi::errata_word errata,
-                     const barrier_slots& slots) {
+                     std::span<const abi::kernel_arguments> arguments, abi::errata_word errata) {
+  clear_team_tables(host, c.config, c.members.members);
+  prepare_team(host, c, arguments, errata, {});
+}
+
+void prepare_team(abi::host_hal& host, const argument_context& c,
+                  std::span<const abi::kernel_arguments> arguments, abi::errata_word errata,
+                  const barrier_slots& slots) {
   for (std::uint32_t i = 0; i < c.members.members.size(); ++i) {
     const pe_coord pe = c.members.members[i];
     if (pe.sip != host.self()) continue;

@@ -118,6 +118,7 @@ class barrier_run final : public planned_op {
   argument_context launch_;
   barrier_run* leader_{this};  ///< the first op of the team: its TCM, slots and tables serve all
   barrier_slots slots_;
+  std::vector<pe_coord> homes_;                   ///< of the workload's first barrier: all PEs
   std::vector<abi::kernel_arguments> arguments_;  ///< by index in members_
 };
 
@@ -178,13 +179,15 @@ struct barrier_run::slot_book {
   }
 };
 
-/// The workload's first barrier does the work for all: what they share is known when every op is planned.
+/// The workload's first barrier does the work for all: what they share is known when every op is planned. It
+/// is also the first to be set up.
 void barrier_run::link(const op_neighbors& all, std::vector<problem>& problems) {
   check_count(all, problems);
   for (std::uint32_t i = 0; i < all.workload.ops.size(); ++i) {
     const auto* const first = dynamic_cast<const barrier_run*>(all.at(i));
     if (first == nullptr) continue;
     if (first != this) return;
+    homes_ = all.workload.participants;
     share_teams(all, problems);
     check_creations(all, problems);
     return;
@@ -257,7 +260,8 @@ void barrier_run::placed() {
 }
 
 void barrier_run::set_up(abi::host_hal& host) const {
-  if (leader_ == this) prepare_barrier(host, launch_, arguments_, errata_, slots_);
+  clear_team_tables(host, launch_.config, homes_);
+  if (leader_ == this) prepare_team(host, launch_, arguments_, errata_, slots_);
 }
 
 // --- running --------------------------------------------------------------------------------------

@@ -141,8 +141,8 @@ class Defects(harness.Case):
         self.assert_verified(row)
         said = self.run_pod("--config", harness.CONFIGS / "barrier_reused_slot.json", *team_after_team, expect=3).stderr
         # The host has placed the parent's team in slot 0 and its cores' flags in slot 1.
-        self.assertRegex(said, r"counters disagree: in team slot 2 pod\.sip0\.cube_0_0\.pe[12] waits for [17] and "
-                               r"pod\.sip0\.cube_0_0\.pe[12] for [17]: flags and counter of the slot were not cleared")
+        self.assertRegex(said, r"counters disagree: in team slot 2 pod\.sip0\.cube_0_0\.pe[12] waits for [06] and "
+                               r"pod\.sip0\.cube_0_0\.pe[12] for [06]: flags and counter of the slot were not cleared")
 
 
 class InWorkloads(harness.Case):

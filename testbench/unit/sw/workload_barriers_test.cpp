@@ -9,22 +9,16 @@
 #include "support/test.hpp"
 #include "workload_bench.hpp"
 
+namespace diecast::test {
 namespace {
-
-using namespace diecast;
-using test::collective;
-using test::local;
-using test::run_workload;
-using test::stream_on;
-using test::workload_of;
 
 constexpr sw::schedule schedules[]{sw::schedule::round_robin, sw::schedule::random,
                                    sw::schedule::adversarial};
 
 config::machine_config machine(std::uint32_t cubes, std::uint32_t pes) {
-  test::matrix_row row;
+  matrix_row row;
   row.shape = {1, cubes, 1, pes};
-  config::machine_config c = test::config_of(row);
+  config::machine_config c = config_of(row);
   c.ipcq.queue_pairs = 64;
   return c;
 }
@@ -184,3 +178,4 @@ TEST_CASE("workload barriers: what cannot be is refused") {
 }
 
 }  // namespace
+}  // namespace diecast::test
