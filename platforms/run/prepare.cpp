@@ -157,6 +157,10 @@ void prepared_run::load_streams(const app::registries& tables) {
   workload_file = load_workload(point.workload, kinds);
   workload = std::make_unique<sw::workload_program>(
       workload_file, sw::workload_tables{tables.ops, tables.kernels, tables.patterns}, machine.config);
+  if (machine.config.ccl.errata != "none" && !workload->uses_signals()) {
+    throw user_error(problem{"ccl.errata", "has a meaning for barriers only", machine.config.ccl.errata,
+                             "none, or a workload with barriers"});
+  }
   plan = workload->install();
   members = {comm::rank_set::pe, workload->workload().participants};
   point.collective = "workload";

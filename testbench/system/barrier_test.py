@@ -232,6 +232,11 @@ class InWorkloads(harness.Case):
         self.assertIn("nothing has moved for sim.watchdog_us = 40", done.stderr)
         self.assertIn("unflushed signal", done.stderr)
 
+    def test_defects_of_barriers_without_a_barrier_are_refused(self):
+        done = self.run_pod(*harness.SMALL, "--workload", WORKLOADS / "halo_exchange.json",
+                            *sets("ccl.errata=late_counter"), expect=2)
+        self.assertIn("ccl.errata: has a meaning for barriers only", done.stderr)
+
     def test_bad_ops_are_refused_with_their_place(self):
         for op, group, words in (
                 ({"team": [0, 9]}, [0, 1], "streams[0].ops[0].team[1]: no such rank in the group"),
