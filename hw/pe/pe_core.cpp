@@ -258,8 +258,8 @@ std::uint64_t pe_core::add_at_memory(abi::address at, std::uint64_t value) {
 }
 
 void pe_core::watch(const std::optional<abi::signal_watch>& wanted) {
+  if (watched_.has_value() != wanted.has_value()) ++moves_;  // from one word to another is no movement
   watched_ = wanted;
-  ++moves_;
 }
 
 // --- vector unit --------------------------------------------------------------------------------

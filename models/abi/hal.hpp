@@ -174,7 +174,7 @@ class hal {
   /// Adds to the 64-bit word at `at` (a multiple of 8) in one piece, at the memory and around the data
   /// cache. Returns what it held before.
   virtual std::uint64_t add_at_memory(address at, std::uint64_t value) = 0;
-  /// From here to watch({}) the firmware only looks at this word again and again; costs no time.
+  /// From here to watch({}) the firmware only looks, at this word or those it names meanwhile; costs no time.
   virtual void watch(const std::optional<signal_watch>& wanted) = 0;
   /// Costs no time.
   virtual void count(firmware_count what, std::uint64_t n) = 0;

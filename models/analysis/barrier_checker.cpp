@@ -3,31 +3,84 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <stdexcept>
 #include <utility>
 
 namespace diecast::analysis {
+namespace {
 
-barrier_checker::barrier_checker(const machine_shape& shape, std::vector<pe_coord> members)
-    : shape_(shape), members_(std::move(members)) {}
+/// The barrier's name behind a mark's words.
+std::string_view name_in(std::string_view mark, std::string_view words) {
+  mark.remove_prefix(words.size());
+  if (mark.starts_with(' ')) mark.remove_prefix(1);
+  return mark;
+}
+
+}  // namespace
+
+void barrier_checker::expect(const std::string& name, std::vector<pe_coord> members) {
+  barriers_[name].members = std::move(members);
+}
+
+void barrier_checker::next_launch() {
+  for (auto& [name, b] : barriers_) b.calls.clear();
+}
+
+barrier_checker::barrier& barrier_checker::named(std::string_view name) {
+  const auto at = barriers_.find(name);
+  if (at == barriers_.end()) {
+    throw std::logic_error(fmt::format("a PE marks barrier \"{}\", which nobody has announced", name));
+  }
+  return at->second;
+}
 
 void barrier_checker::on(const events::step_entered& e) {
-  if (e.name == enter) barriers_[e.index].entered.emplace(e.pe, e.at);
-  if (e.name != left) return;
-  const auto& entered = barriers_[e.index].entered;
+  if (e.name.starts_with(enter)) return entered(named(name_in(e.name, enter)), e);
+  if (!e.name.starts_with(left)) return;
+  const std::string_view name = name_in(e.name, left);
+  has_left(name, named(name), e);
+}
+
+void barrier_checker::entered(barrier& b, const events::step_entered& e) {
+  call& c = b.calls[e.index];
+  ++c.seen.entered;
+  c.when_entered.emplace(e.pe, e.at);
+}
+
+void barrier_checker::has_left(std::string_view name, barrier& b, const events::step_entered& e) {
+  call& c = b.calls[e.index];
+  ++c.seen.left;
   // A mark bears the time of the firmware's own clock, which runs ahead of the event that brings it.
   const auto missing = [&](pe_coord pe) {
-    const auto at = entered.find(pe);
-    return at == entered.end() || at->second > e.at;
+    const auto at = c.when_entered.find(pe);
+    return at == c.when_entered.end() || at->second > e.at;
   };
-  const auto absent = std::find_if(members_.begin(), members_.end(), missing);
-  if (absent == members_.end()) return;
-  ++escapes_;
-  if (!first_escape_.empty()) return;
-  const auto open = std::count_if(members_.begin(), members_.end(), missing);
-  first_escape_ = fmt::format(
-      "{} left barrier {} of its launch at {:.3f} ns; {} of {} PEs had not entered "
-      "it, {} among them",
-      pe_path(shape_, e.pe), e.index, e.at.ns(), open, members_.size(), pe_path(shape_, *absent));
+  const auto absent = std::find_if(b.members.begin(), b.members.end(), missing);
+  if (absent != b.members.end()) {
+    ++escapes_;
+    ++c.seen.escapes;
+    if (first_escape_.empty()) {
+      const auto open = std::count_if(b.members.begin(), b.members.end(), missing);
+      first_escape_ = fmt::format(
+          "{} left barrier {}{}{} of its launch at {:.3f} ns; {} of {} PEs had not entered "
+          "it, {} among them",
+          pe_path(shape_, e.pe), name, name.empty() ? "" : " ", e.index, e.at.ns(), open, b.members.size(),
+          pe_path(shape_, *absent));
+    }
+  }
+  if (c.seen.left == b.members.size()) c.when_entered.clear();
+}
+
+barrier_checker::verdict barrier_checker::of(const std::string& name, std::uint32_t first,
+                                             std::uint32_t count) const {
+  verdict sum;
+  const auto& calls = barriers_.at(name).calls;
+  for (auto at = calls.lower_bound(first); at != calls.end() && at->first - first < count; ++at) {
+    sum.entered += at->second.seen.entered;
+    sum.left += at->second.seen.left;
+    sum.escapes += at->second.seen.escapes;
+  }
+  return sum;
 }
 
 }  // namespace diecast::analysis

@@ -39,12 +39,16 @@ abi::address sync_home(const config::machine_config& c, pe_coord pe) {
       {pe.sip, pe.cube, abi::region::hbm, port, place_at_port(c, pe.pe.value) * sync_region_bytes});
 }
 
-void check_sync_memory(const config::machine_config& c) {
-  std::vector<problem> problems;
+std::uint64_t sync_port_bytes(const config::machine_config& c) {
   std::uint64_t regions = 1;
   for (std::uint64_t pe = 0; pe < c.cube.pes; ++pe) regions = std::max(regions, place_at_port(c, pe) + 1);
+  return regions * sync_region_bytes;
+}
+
+void check_sync_memory(const config::machine_config& c) {
+  std::vector<problem> problems;
   const std::uint64_t mib = 1024 * 1024;
-  const std::uint64_t needed = (regions * sync_region_bytes + mib - 1) / mib;
+  const std::uint64_t needed = (sync_port_bytes(c) + mib - 1) / mib;
   if (c.hbm.port_mib < needed) {
     problems.push_back({"hbm.port_mib", "an HBM port cannot hold the flags of its PEs' barriers",
                         fmt::format("{}", c.hbm.port_mib), fmt::format("{} or more", needed)});
@@ -55,6 +59,21 @@ void check_sync_memory(const config::machine_config& c) {
                         fmt::format("{} or more", sync_line_bytes)});
   }
   if (!problems.empty()) throw user_error(std::move(problems));
+}
+
+void check_team_flags(barrier_algorithm how, std::uint64_t ranks, std::uint64_t radix, bool any_radix) {
+  if (how != barrier_algorithm::group_dissemination) return;  // lines for 2^40 ranks
+  if (radix < 2) {
+    if (any_radix) return;
+    throw user_error(problem{"ccl.barrier_radix", "group_dissemination with radix 1 never ends",
+                             std::to_string(radix), "2 or more"});
+  }
+  const std::uint64_t lines = (radix - 1) * dissemination_rounds(ranks, radix);
+  if (lines <= team_lines) return;
+  throw user_error(problem{"ccl.barrier_radix",
+                           fmt::format("{} ranks need {} flags in each rank's memory, of which a team has {}",
+                                       ranks, lines, team_lines),
+                           std::to_string(radix), "a radix with (radix - 1) x rounds within that"});
 }
 
 std::vector<std::uint32_t> ranks_of(const team_spec& team) {

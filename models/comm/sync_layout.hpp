@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "models/abi/address.hpp"
+#include "models/comm/barrier_algorithm.hpp"
 #include "models/comm/patterns.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/protocol/data_cache.hpp"
@@ -46,14 +47,26 @@ inline constexpr std::uint64_t sync_region_bytes = teams_offset + max_teams * te
   return team_flag(home, team, team_lines);
 }
 
+/// Where a slot that serves the core barriers of one team has its flags, instead of the home region's start:
+/// a core that takes part in barriers of several teams at a time needs flags for each.
+[[nodiscard]] constexpr abi::address core_flags_in_slot(abi::address home, std::uint32_t slot) {
+  static_assert(core_barrier_rounds <= team_lines);
+  return team_flag(home, slot, 0);
+}
+
 /// The team slot whose flags or counter lie at `at`; empty for the words of core barriers and for any word
 /// outside HBM. Precondition: a word in HBM lies in some PE's home region.
 [[nodiscard]] std::optional<std::uint32_t> team_slot_of(abi::address at);
 
 /// Start of a PE's home region.
 [[nodiscard]] abi::address sync_home(const config::machine_config& c, pe_coord pe);
+/// What the home regions of its PEs take at the bottom of an HBM port: the most of any port.
+[[nodiscard]] std::uint64_t sync_port_bytes(const config::machine_config& c);
 /// Throws user_error when the home regions do not fit an HBM port, or a line no packet.
 void check_sync_memory(const config::machine_config& c);
+/// Throws user_error when a team of so many ranks has too few flags for the algorithm, or when
+/// group_dissemination would never end (radix 1), unless firmware does not care (`any_radix`).
+void check_team_flags(barrier_algorithm how, std::uint64_t ranks, std::uint64_t radix, bool any_radix);
 
 /// Ranks of a barrier: start, start + stride, ...; or the list, when it is not empty.
 struct team_spec {

@@ -13,23 +13,6 @@
 namespace diecast::platforms {
 namespace {
 
-using comm::barrier_algorithm;
-
-void check_lines(const barrier_plan& plan, std::uint64_t radix) {
-  if (radix < 2 && !plan.errata.has(abi::erratum::unchecked_radix)) {
-    throw user_error(problem{"ccl.barrier_radix", "group_dissemination with radix 1 never ends",
-                             std::to_string(radix), "2 or more"});
-  }
-  if (radix < 2) return;
-  const std::uint64_t lines =
-      comm::work_of(plan.algorithm, plan.ranks, static_cast<std::uint32_t>(radix))->signals_set;
-  if (lines <= comm::team_lines) return;
-  throw user_error(problem{"ccl.barrier_radix",
-                           fmt::format("{} ranks need {} flags in each rank's memory, of which a team has {}",
-                                       plan.ranks, lines, comm::team_lines),
-                           std::to_string(radix), "a radix with (radix - 1) x rounds within that"});
-}
-
 std::uint64_t word_at(netlist::pod& pod, abi::address at) {
   const auto where = abi::decode(at);
   std::uint64_t word = 0;
@@ -73,17 +56,28 @@ barrier_plan plan_barrier(const machine_model& machine, const run_point& point, 
     plan.algorithm = *comm::barrier_named(point.algorithm);
     plan.reason = "given";
   }
-  if (plan.algorithm == barrier_algorithm::group_dissemination) check_lines(plan, c.ccl.barrier_radix);
+  comm::check_team_flags(plan.algorithm, plan.ranks, c.ccl.barrier_radix,
+                         plan.errata.has(abi::erratum::unchecked_radix));
   return plan;
 }
 
 // --- one run ------------------------------------------------------------------------------------
 
 barrier_watch::barrier_watch(const prepared_run& run, events::hub& events) : run_(run) {
-  if (!run.barrier) return;
-  checker_ = std::make_unique<analysis::barrier_checker>(run.machine.config.shape(), run.members.members);
+  const bool in_workload = run.workload && run.workload->uses_signals();
+  if (!run.barrier && !in_workload) return;
+  checker_ = std::make_unique<analysis::barrier_checker>(run.machine.config.shape());
+  if (run.barrier) {
+    checker_->expect("", run.members.members);
+  } else {
+    for (std::uint32_t i = 0; i < run.workload->workload().ops.size(); ++i) {
+      if (const auto barriers = run.workload->op(i).barriers())
+        checker_->expect(run.workload->workload().ops[i].op->id, barriers->members);
+    }
+  }
   events.attach(*checker_, events::steps);
-  if (run.barrier->errata.bits == 0) return;  // who overwrote what is worth its time in such runs only
+  // Who overwrote what is worth its time in runs with defects only.
+  if (abi::parse_errata(run.machine.config.ccl.errata)->bits == 0) return;
   history_ = std::make_unique<analysis::line_history>();
   events.attach(*history_, events::memory);
 }
@@ -92,32 +86,50 @@ void barrier_watch::next_launch() {
   if (checker_) checker_->next_launch();
 }
 
+struct barrier_watch::counts {
+  counts(const prepared_run& run, netlist::pod& pod) {
+    for (const pe_coord pe : run.members.members) {
+      const hw::pe_core& core = pod.pe(pe).core;
+      memory += core.memory().statistics();
+      for (unsigned i = 0; i < abi::firmware_counts; ++i)
+        firmware[i] += core.counted(static_cast<abi::firmware_count>(i));
+    }
+  }
+  [[nodiscard]] std::uint64_t of(abi::firmware_count what) const {
+    return firmware[static_cast<unsigned>(what)];
+  }
+
+  hw::core_memory::counters memory;
+  std::array<std::uint64_t, abi::firmware_counts> firmware{};
+};
+
 void barrier_watch::report(const host_side& s, netlist::pod& pod, run_outcome& o) const {
   if (!checker_) return;
-  o.wrong_elements = checker_->escapes();  // a barrier has no others
-  if (checker_->escapes() > 0) {
-    o.verified = false;
-    if (o.status == run_status::ok) o.status = run_status::wrong;
-    o.message = fmt::format("{} times a PE left the barrier too early: {}{}{}", checker_->escapes(),
-                            checker_->first_escape(), o.message.empty() ? "" : "\n", o.message);
-  } else if (s.finished()) {
-    o.verified = true;
+  const counts sum(run_, pod);
+  if (run_.barrier) {
+    report_barrier(s, sum, o);
+  } else {
+    report_workload(s, sum, o);
   }
+}
+
+void barrier_watch::tell_escapes(run_outcome& o) const {
+  if (checker_->escapes() == 0) return;
+  o.verified = false;
+  if (o.status == run_status::ok) o.status = run_status::wrong;
+  o.message = fmt::format("{} times a PE left the barrier too early: {}{}{}", checker_->escapes(),
+                          checker_->first_escape(), o.message.empty() ? "" : "\n", o.message);
+}
+
+void barrier_watch::report_barrier(const host_side& s, const counts& sum, run_outcome& o) const {
+  o.wrong_elements = checker_->escapes();  // a barrier has no others
+  if (s.finished()) o.verified = true;
+  tell_escapes(o);
   o.verified_how = "no PE left a barrier before every PE of the team had entered it";
 
   using abi::firmware_count;
-  hw::core_memory::counters sum;
-  std::array<std::uint64_t, abi::firmware_counts> counts{};
-  for (const pe_coord pe : run_.members.members) {
-    const hw::pe_core& core = pod.pe(pe).core;
-    sum += core.memory().statistics();
-    for (unsigned i = 0; i < abi::firmware_counts; ++i) {
-      counts[i] += core.counted(static_cast<firmware_count>(i));
-    }
-  }
-  const auto of = [&](firmware_count what) { return counts[static_cast<unsigned>(what)]; };
-  const double barriers =
-      static_cast<double>(of(firmware_count::barriers)) / static_cast<double>(run_.members.members.size());
+  const double barriers = static_cast<double>(sum.of(firmware_count::barriers)) /
+                          static_cast<double>(run_.members.members.size());
   const auto each = [&](std::uint64_t n) { return barriers > 0 ? static_cast<double>(n) / barriers : 0.0; };
   const std::uint64_t radix = run_.machine.config.ccl.barrier_radix;
   const auto work =
@@ -127,19 +139,76 @@ void barrier_watch::report(const host_side& s, netlist::pod& pod, run_outcome& o
     add(name, static_cast<double>(of_rank * run_.barrier->ranks));
   };
   add("barriers", barriers);
-  add("signals_set_per_barrier", each(of(firmware_count::signals_set)));
+  add("signals_set_per_barrier", each(sum.of(firmware_count::signals_set)));
   if (work) formula("signals_set_formula", work->signals_set);
-  add("flags_checked_per_barrier", each(of(firmware_count::flags_checked)));
+  add("flags_checked_per_barrier", each(sum.of(firmware_count::flags_checked)));
   if (work) formula("flags_checked_formula", work->flags_checked);
-  const statistics more = {{"core_signals_set_per_barrier", each(of(firmware_count::core_signals_set))},
-                           {"core_flags_checked_per_barrier", each(of(firmware_count::core_flags_checked))},
-                           {"polls_per_barrier", each(of(firmware_count::polls))},
-                           {"line_fills_per_barrier", each(sum.line_fills)},
-                           {"write_backs_per_barrier", each(sum.write_backs)},
-                           {"cache_hits_per_barrier", each(sum.hits)},
-                           {"remote_reads_per_barrier", each(sum.remote_reads)},
-                           {"remote_writes_per_barrier", each(sum.remote_writes)},
-                           {"remote_bytes_per_barrier", each(sum.remote_bytes)},
+  const statistics more = {
+      {"core_signals_set_per_barrier", each(sum.of(firmware_count::core_signals_set))},
+      {"core_flags_checked_per_barrier", each(sum.of(firmware_count::core_flags_checked))},
+      {"polls_per_barrier", each(sum.of(firmware_count::polls))},
+      {"line_fills_per_barrier", each(sum.memory.line_fills)},
+      {"write_backs_per_barrier", each(sum.memory.write_backs)},
+      {"cache_hits_per_barrier", each(sum.memory.hits)},
+      {"remote_reads_per_barrier", each(sum.memory.remote_reads)},
+      {"remote_writes_per_barrier", each(sum.memory.remote_writes)},
+      {"remote_bytes_per_barrier", each(sum.memory.remote_bytes)},
+      {"barrier_escapes", static_cast<double>(checker_->escapes())}};
+  o.stats.insert(o.stats.end(), more.begin(), more.end());
+}
+
+bool barrier_watch::judges(bool good) const { return run_.point.data || !good; }
+
+// --- barriers of a workload -----------------------------------------------------------------------
+
+/// An op is right when the checker has seen every member enter and leave each of its barriers, and none leave
+/// early. Returns whether all are.
+bool barrier_watch::judge_ops(run_outcome& o) const {
+  const sw::workload_program& w = *run_.workload;
+  bool all = true;
+  std::size_t row = 0;
+  for (std::uint32_t i = 0; i < w.workload().ops.size(); ++i) {
+    const std::string& id = w.workload().ops[i].op->id;
+    const auto barriers = w.op(i).barriers();
+    for (; row < o.ops.size() && o.ops[row].id == id; ++row) {
+      op_row& r = o.ops[row];
+      if (!barriers) continue;
+      const auto first = static_cast<std::uint32_t>(r.iteration * barriers->times);
+      const auto seen = checker_->of(id, first, barriers->times);
+      const std::uint64_t calls = std::uint64_t{barriers->times} * barriers->members.size();
+      r.wrong_elements = seen.escapes;
+      const bool good = seen.entered == calls && seen.left == calls && seen.escapes == 0;
+      if (r.finished) r.verified = good;
+      all = all && good;
+      for (stream_row& stream : o.streams) {
+        if (stream.name == r.stream && stream.finished && judges(good))
+          stream.verified = stream.verified.value_or(true) && good;
+      }
+    }
+  }
+  return all;
+}
+
+void barrier_watch::report_workload(const host_side& s, const counts& sum, run_outcome& o) const {
+  const bool good = judge_ops(o);
+  o.wrong_elements = o.wrong_elements.value_or(0) + checker_->escapes();
+  if (s.finished() && judges(good)) {
+    o.verified = o.verified.value_or(true) && good;
+    if (!*o.verified && o.status == run_status::ok) o.status = run_status::wrong;
+  }
+  tell_escapes(o);
+  if (!o.verified_how.empty()) o.verified_how += "; ";
+  o.verified_how += "every PE entered and left every barrier, none before all members had entered it";
+  using abi::firmware_count;
+  const auto total = [&](firmware_count what) { return static_cast<double>(sum.of(what)); };
+  const statistics more = {{"pe_barriers", total(firmware_count::barriers)},
+                           {"signals_set", total(firmware_count::signals_set)},
+                           {"flags_checked", total(firmware_count::flags_checked)},
+                           {"core_signals_set", total(firmware_count::core_signals_set)},
+                           {"core_flags_checked", total(firmware_count::core_flags_checked)},
+                           {"polls", total(firmware_count::polls)},
+                           {"line_fills", static_cast<double>(sum.memory.line_fills)},
+                           {"write_backs", static_cast<double>(sum.memory.write_backs)},
                            {"barrier_escapes", static_cast<double>(checker_->escapes())}};
   o.stats.insert(o.stats.end(), more.begin(), more.end());
 }

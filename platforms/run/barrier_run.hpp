@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is particular to --collective barrier: members, the choice of `auto`, what is watched, the verdict
-// and the counts.
+// and the counts. Barriers of workloads are watched and judged by the same checker.
 #pragma once
 
 #include <memory>
@@ -35,17 +35,27 @@ struct barrier_plan {
 [[nodiscard]] barrier_plan plan_barrier(const machine_model& machine, const run_point& point,
                                         comm::group& members);
 
-/// Observers of one barrier run.
+/// Observers of one run's barriers.
 class barrier_watch {
  public:
-  /// Attaches to `events` when the run is a barrier.
+  /// Attaches to `events` when the run is a barrier, or a workload with barriers.
   barrier_watch(const prepared_run& run, events::hub& events);
   void next_launch();
-  /// Verdict, counts per barrier and their formulas.
+  /// Verdict (of a workload: also of each op and stream), counts per barrier and their formulas.
   void report(const host_side& s, netlist::pod& pod, run_outcome& o) const;
   [[nodiscard]] const analysis::line_history* history() const { return history_.get(); }
 
  private:
+  /// What the firmware and the data caches of all members have counted.
+  struct counts;
+
+  [[nodiscard]] bool judge_ops(run_outcome& o) const;
+  void report_barrier(const host_side& s, const counts& sum, run_outcome& o) const;
+  void report_workload(const host_side& s, const counts& sum, run_outcome& o) const;
+  void tell_escapes(run_outcome& o) const;
+  /// Without data nothing says that the other ops of a stream are right, so its barriers can only be wrong.
+  [[nodiscard]] bool judges(bool good) const;
+
   const prepared_run& run_;
   std::unique_ptr<analysis::barrier_checker> checker_;
   std::unique_ptr<analysis::line_history> history_;

@@ -163,6 +163,10 @@ void prepared_run::load_streams(const app::registries& tables) {
   workload_file = load_workload(point.workload, kinds);
   workload = std::make_unique<sw::workload_program>(
       workload_file, sw::workload_tables{tables.ops, tables.kernels, tables.patterns}, machine.config);
+  if (machine.config.ccl.errata != "none" && !workload->uses_signals()) {
+    throw user_error(problem{"ccl.errata", "has a meaning for barriers only", machine.config.ccl.errata,
+                             "none, or a workload with barriers"});
+  }
   plan = workload->install();
   members = {comm::rank_set::pe, workload->workload().participants};
   point.collective = "workload";
@@ -172,6 +176,8 @@ void prepared_run::load_streams(const app::registries& tables) {
   for (std::uint32_t i = 0; i < workload->workload().ops.size(); ++i) {
     const auto& stream = workload->workload().streams[workload->workload().ops[i].stream];
     point.bytes += workload->op(i).bytes() * stream.stream->repeat;
+    const std::string reason = workload->op(i).reason();
+    if (!reason.empty()) notes.push_back(fmt::format("{}: {}", workload->workload().ops[i].op->id, reason));
   }
 }
 

@@ -167,19 +167,15 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
       steps->result(rank, checksum::digest_of_part(0, bytes));
     });
   }
-  const netlist::build_context context{config,
-                                       run.machine.topology,
-                                       events,
-                                       faults,
-                                       order,
-                                       [&hosts, &config](pe_coord pe) -> hw::firmware {
-                                         return [&hosts, options = sw::options_from(config, pe)](
-                                                    abi::hal& hal, const abi::launch_block& block) {
-                                           hosts.firmware(hal, block, options);
-                                         };
-                                       },
-                                       tables.hbm,
-                                       run.point.data || run.barrier};  // flags are data
+  const netlist::build_context context{
+      config, run.machine.topology, events, faults, order,
+      [&hosts, &config](pe_coord pe) -> hw::firmware {
+        return [&hosts, options = sw::options_from(config, pe)](
+                   abi::hal& hal, const abi::launch_block& block) { hosts.firmware(hal, block, options); };
+      },
+      tables.hbm,
+      // Flags are data.
+      run.point.data || run.barrier || (run.workload && run.workload->uses_signals())};
   // Never destroyed: the process ends after its run, and SystemC 2.3.4 takes long to remove the objects of a
   // large pod from its registries one by one.
   auto& pod = *new netlist::pod("pod", context, [&hosts](sip_id) -> hw::host_program {

@@ -34,7 +34,9 @@ bool watchdog::packets_move() const {
 std::uint64_t watchdog::moves(bool watched) const {
   std::uint64_t sum = 0;
   if (watched) {
-    each_pe(pod_, [&sum](hw::processing_element& pe) { sum += pe.ipcq.moves() + pe.core.moves(); });
+    each_pe(pod_, [&sum](hw::processing_element& pe) {
+      sum += pe.ipcq.moves() + pe.core.moves() + pe.tag_match.moves();
+    });
     return sum;
   }
   each_pe(pod_, [&sum](hw::processing_element& pe) {

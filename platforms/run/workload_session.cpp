@@ -28,6 +28,7 @@ void workload_session::host_program(abi::host_hal& host) {
   hosts_[host.self()] = &host;
   sw::install(host, run_.plan, run_.machine.config.ccl.install);
   install_ns_ = std::max(install_ns_, host.now().ns());
+  run_.workload->set_up(host);
   const sim_time start = agreement_.agree([this, &host] {
     on_start_();
     ready_ = host.now();

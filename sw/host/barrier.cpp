@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "models/config/faults.hpp"
 #include "sw/host/collective.hpp"
 
 namespace diecast::sw {
@@ -22,36 +23,55 @@ void append(std::vector<std::byte>& table, std::uint64_t word) {
   table.insert(table.end(), bytes.begin(), bytes.end());
 }
 
-void append(std::vector<std::byte>& table, const argument_context& c, pe_coord pe) {
-  append(table, comm::sync_home(c.config, pe));
+void append(std::vector<std::byte>& table, abi::address home, pe_coord pe) {
+  append(table, home);
   append(table, abi::pack_peer(pe));
 }
 
-std::vector<std::byte> tables_of(const argument_context& c, std::uint32_t index) {
+/// The cores with the place of their core barrier's flags, the ranks with their home regions.
+std::vector<std::byte> tables_of(const argument_context& c, std::uint32_t index, const barrier_slots& slots) {
   const std::uint32_t cores = cores_of(c), first = index / cores * cores;
   std::vector<std::byte> table;
-  for (std::uint32_t core = 0; core < cores; ++core) append(table, c, c.members.members[first + core]);
-  for (std::uint32_t rank = 0; rank < ranks_of(c); ++rank) append(table, c, c.members.members[rank * cores]);
+  for (std::uint32_t core = 0; core < cores; ++core) {
+    const pe_coord pe = c.members.members[first + core];
+    const abi::address home = comm::sync_home(c.config, pe);
+    append(table, slots.cores ? comm::core_flags_in_slot(home, *slots.cores) : home, pe);
+  }
+  for (std::uint32_t rank = 0; rank < ranks_of(c); ++rank) {
+    const pe_coord pe = c.members.members[rank * cores];
+    append(table, comm::sync_home(c.config, pe), pe);
+  }
   return table;
 }
 
+void mark_taken(abi::host_hal& host, abi::address home, std::uint32_t slot) {
+  std::byte bits{};
+  const abi::address at = comm::team_table(home) + slot / 8;
+  host.debug_read(at, std::span{&bits, 1});
+  bits |= std::byte{1} << slot % 8;
+  host.debug_write(at, std::span{&bits, 1});
+}
+
+/// All eight words of a line: packed_flags puts flags there.
+void fill_line(abi::host_hal& host, abi::address at, std::uint64_t word) {
+  std::vector<std::byte> words;
+  for (std::uint64_t w = 0; w < comm::sync_line_bytes / sizeof word; ++w) append(words, word);
+  host.debug_write(at, words);
+}
+
 /// Flags and counters of the home region: those of a rank are at its first core.
-void clear_home(abi::host_hal& host, const argument_context& c, pe_coord pe, bool first_core) {
+void clear_home(abi::host_hal& host, const argument_context& c, pe_coord pe, bool first_core,
+                const barrier_slots& slots) {
   const abi::address home = comm::sync_home(c.config, pe);
   const std::uint64_t start = c.config.ccl.barrier_start;
-  for (std::uint32_t r = 0; r < comm::core_barrier_rounds; ++r) {
-    write_word(host, comm::core_flag(home, r), start);
-  }
+  const abi::address cores = slots.cores ? comm::core_flags_in_slot(home, *slots.cores) : home;
+  for (std::uint32_t r = 0; r < comm::core_barrier_rounds; ++r)
+    write_word(host, comm::core_flag(cores, r), start);
+  if (slots.cores) mark_taken(host, home, *slots.cores);
   if (!first_core) return;
-  std::vector<std::byte> used(comm::team_table_bytes);
-  used[0] = std::byte{1};
-  host.debug_write(comm::team_table(home), used);
-  for (std::uint32_t line = 0; line <= comm::team_lines; ++line) {
-    // All eight words of a line: packed_flags puts flags there.
-    std::vector<std::byte> words;
-    for (std::uint64_t w = 0; w < comm::sync_line_bytes / sizeof start; ++w) append(words, start);
-    host.debug_write(comm::team_flag(home, 0, line), words);
-  }
+  mark_taken(host, home, slots.team);
+  for (std::uint32_t line = 0; line <= comm::team_lines; ++line)
+    fill_line(host, comm::team_flag(home, slots.team, line), start);
 }
 
 }  // namespace
@@ -77,16 +97,33 @@ void fill_barrier_arguments(const argument_context& c, std::uint32_t index, abi:
   a.extra[barrier_seed] = static_cast<std::int64_t>(c.config.sim.seed);
 }
 
+void clear_team_tables(abi::host_hal& host, const config::machine_config& config,
+                       std::span<const pe_coord> pes) {
+  for (const pe_coord pe : pes) {
+    if (pe.sip != host.self()) continue;
+    host.debug_write(comm::team_table(comm::sync_home(config, pe)),
+                     std::vector<std::byte>(comm::team_table_bytes));
+  }
+}
+
 void prepare_barrier(abi::host_hal& host, const argument_context& c,
                      std::span<const abi::kernel_arguments> arguments, abi::errata_word errata) {
+  clear_team_tables(host, c.config, c.members.members);
+  prepare_team(host, c, arguments, errata, {});
+}
+
+void prepare_team(abi::host_hal& host, const argument_context& c,
+                  std::span<const abi::kernel_arguments> arguments, abi::errata_word errata,
+                  const barrier_slots& slots) {
   for (std::uint32_t i = 0; i < c.members.members.size(); ++i) {
     const pe_coord pe = c.members.members[i];
     if (pe.sip != host.self()) continue;
     const std::uint64_t counter = c.config.ccl.barrier_start;
     write_tcm(host, pe, arguments[i].scratch + barrier_counter_word, std::as_bytes(std::span{&counter, 1}));
-    write_tcm(host, pe, arguments[i].scratch + barrier_tables, tables_of(c, i));
-    clear_home(host, c, pe, i % cores_of(c) == 0);
-    if (errata.bits != 0) host.debug_write_register(pe, abi::core_errata, errata.bits);
+    write_tcm(host, pe, arguments[i].scratch + barrier_tables, tables_of(c, i, slots));
+    clear_home(host, c, pe, i % cores_of(c) == 0, slots);
+    const std::uint64_t defects = errata.bits | config::errata_of(c.config, pe);
+    if (errata.bits != 0) host.debug_write_register(pe, abi::core_errata, defects);
   }
 }
 

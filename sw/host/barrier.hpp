@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "models/abi/errata.hpp"
@@ -39,9 +40,26 @@ inline constexpr std::uint64_t barrier_entry_bytes = 16;
 void fill_barrier_arguments(const argument_context& launch, std::uint32_t index,
                             abi::kernel_arguments& arguments);
 
-/// Writes, for the members of the host's SIP and by the backdoor: tables, counters and flags
-/// (ccl.barrier_start), the team's slot as taken, and the errata register. Before the first launch.
+/// Slots of a team's words in the home regions of its members.
+struct barrier_slots {
+  std::uint32_t team{};  ///< flags and counter; also kernel_arguments::extra[barrier_slot]
+  /// Flags of the core barrier, where the cores are in barriers of several teams at a time; empty: those at
+  /// the start of the home region.
+  std::optional<std::uint32_t> cores{};
+};
+
+/// Before the first launch of a machine with a single team: clear_team_tables, then prepare_team.
 void prepare_barrier(abi::host_hal& host, const argument_context& launch,
                      std::span<const abi::kernel_arguments> arguments, abi::errata_word errata);
+
+/// No slot of the PEs of the host's SIP is taken. Once, before any team is prepared.
+void clear_team_tables(abi::host_hal& host, const config::machine_config& config,
+                       std::span<const pe_coord> pes);
+/// Writes, for the members of the host's SIP and by the backdoor: tables, counters and flags
+/// (ccl.barrier_start), the slots as taken, and the errata register: those given, beside firmware faults of
+/// the PE. Before the first launch.
+void prepare_team(abi::host_hal& host, const argument_context& launch,
+                  std::span<const abi::kernel_arguments> arguments, abi::errata_word errata,
+                  const barrier_slots& slots);
 
 }  // namespace diecast::sw

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 
 #include "models/random/stream.hpp"
 #include "sw/kernels/builtin.hpp"
@@ -61,7 +62,13 @@ kernel_entry entry(comm::barrier_algorithm how, std::string description, void (*
 }  // namespace
 
 barrier_runtime::barrier_runtime(abi::hal& hal, const abi::kernel_arguments& a)
-    : signals(hal, errata_of(hal), extra(a, barrier_poll_cycles)),
+    : barrier_runtime(hal, a, [&hal, cycles = extra(a, barrier_poll_cycles)](const abi::signal_watch&) {
+        hal.pause(cycles);
+      }) {}
+
+barrier_runtime::barrier_runtime(abi::hal& hal, const abi::kernel_arguments& a,
+                                 signal_port::between_looks idle)
+    : signals(hal, errata_of(hal), std::move(idle)),
       peers(read_peers(hal, a)),
       cores(hal, signals,
             {peers.begin(), peers.begin() + static_cast<std::ptrdiff_t>(extra(a, barrier_cores))},

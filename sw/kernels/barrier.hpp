@@ -11,8 +11,10 @@ namespace diecast::sw {
 
 /// Everything firmware needs for barriers. Not movable: its parts refer to each other.
 struct barrier_runtime {
-  /// Reads the tables and the errata register.
+  /// Reads the tables and the errata register. Pauses between looks.
   barrier_runtime(abi::hal& hal, const abi::kernel_arguments& arguments);
+  /// The same on a PE with more to do than to wait.
+  barrier_runtime(abi::hal& hal, const abi::kernel_arguments& arguments, signal_port::between_looks idle);
   barrier_runtime(const barrier_runtime&) = delete;
   barrier_runtime& operator=(const barrier_runtime&) = delete;
 

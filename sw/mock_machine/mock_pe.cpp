@@ -228,23 +228,38 @@ std::uint64_t mock_pe::add_at_memory(abi::address at, std::uint64_t value) {
 }
 
 void mock_pe::watch(const std::optional<abi::signal_watch>& wanted) {
+  const bool begins_or_ends = watched_.has_value() != wanted.has_value();
   watched_ = wanted;
+  if (!begins_or_ends) return;  // from one word to another: it still only looks
   looks_ = 0;
+  words_.clear();
   empty_polls_ = 0;
   ++board_.changes;
 }
 
+/// Tasks that look at several words do so in turn; the switch from one to the next is a pause, too.
+bool mock_pe::looked_in_vain() const {
+  const std::size_t enough = words_.size() > 1 ? 4 * words_.size() : 2;
+  return watched_ && looks_ >= enough && seen_changes_ == board_.changes;
+}
+
 // --- waiting ------------------------------------------------------------------------------------
 
-void mock_pe::pause(std::uint64_t) {
-  // Others must get on meanwhile.
+void mock_pe::pause(std::uint64_t cycles) {
   if (watched_) {
-    if (seen_changes_ != board_.changes) looks_ = 0;
+    if (seen_changes_ != board_.changes) {
+      looks_ = 0;
+      words_.clear();
+    }
     seen_changes_ = board_.changes;
     ++looks_;
+    words_.insert(watched_->at);
     ++empty_polls_;
+  } else {
+    // Another task may wait for an instant, which must come: a cycle counts as a nanosecond.
+    board_.clock += nanoseconds(static_cast<double>(cycles)).fs;
   }
-  if (board_.polls || watched_) give_way();
+  give_way();  // others must get on meanwhile
 }
 
 void mock_pe::wait_for_event() {

@@ -8,6 +8,7 @@
 #include <exception>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "models/abi/hal.hpp"
@@ -63,9 +64,7 @@ class mock_pe final : public abi::hal {
   /// What its firmware waits for in global memory, if it does.
   [[nodiscard]] const std::optional<abi::signal_watch>& watched() const { return watched_; }
   /// It has looked at that word in vain since the last change.
-  [[nodiscard]] bool looked_in_vain() const {
-    return watched_ && looks_ >= 2 && seen_changes_ == board_.changes;
-  }
+  [[nodiscard]] bool looked_in_vain() const;
   [[nodiscard]] const protocol::data_cache& cache() const { return cache_; }
   [[nodiscard]] std::uint64_t counted(abi::firmware_count what) const {
     return counts_[static_cast<unsigned>(what)];
@@ -134,7 +133,8 @@ class mock_pe final : public abi::hal {
   protocol::data_cache cache_;
   std::optional<abi::signal_watch> watched_;
   std::uint64_t seen_changes_{};
-  unsigned looks_{};  ///< at the watched word since seen_changes_
+  std::size_t looks_{};             ///< at watched words since seen_changes_
+  std::set<abi::address> words_{};  ///< which they were
   std::array<std::uint64_t, abi::firmware_counts> counts_{};
 
   coroutine fiber_;  ///< last: its stack refers to the rest

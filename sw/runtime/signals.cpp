@@ -30,7 +30,7 @@ void signal_port::wait(const abi::signal_watch& wanted) {
     hal_.load_global(wanted.at, std::as_writable_bytes(std::span{&word, 1}));
     hal_.count(firmware_count::polls, 1);
     if (wanted.satisfied_by(word)) break;
-    hal_.pause(poll_cycles_);
+    idle_(wanted);
   }
   hal_.watch({});
 }

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 #include "models/abi/errata.hpp"
 #include "models/abi/hal.hpp"
@@ -12,8 +14,11 @@ namespace diecast::sw {
 
 class signal_port {
  public:
-  signal_port(abi::hal& hal, abi::errata_word errata, std::uint64_t poll_cycles)
-      : hal_(hal), errata_(errata), poll_cycles_(poll_cycles) {}
+  /// What the PE does between two looks at a flag in vain; gets what the look was for.
+  using between_looks = std::function<void(const abi::signal_watch&)>;
+
+  signal_port(abi::hal& hal, abi::errata_word errata, between_looks idle)
+      : hal_(hal), errata_(errata), idle_(std::move(idle)) {}
 
   /// Stores and cleans the line, so that the value reaches memory. Other writers of the line must not be
   /// at work. Returns before the memory has acknowledged: quiet() waits for that.
@@ -41,7 +46,7 @@ class signal_port {
 
   abi::hal& hal_;
   abi::errata_word errata_;
-  std::uint64_t poll_cycles_;
+  between_looks idle_;
 };
 
 }  // namespace diecast::sw

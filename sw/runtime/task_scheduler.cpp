@@ -60,6 +60,26 @@ void task_scheduler::yield() {
   main_ = std::move(main_).resume();
 }
 
+void task_scheduler::yield_looking() {
+  if (!running()) return;
+  task& self = *current_;
+  self.looking = true;
+  yield();
+  self.looking = false;
+}
+
+bool task_scheduler::others_can_run() const {
+  return std::any_of(tasks_.begin(), tasks_.end(), [this](const auto& t) {
+    return t.get() != current_ && !t->done && !t->looking && (t->ready == nullptr || (*t->ready)());
+  });
+}
+
+bool task_scheduler::others_await_time() const {
+  return std::any_of(tasks_.begin(), tasks_.end(), [this](const auto& t) {
+    return t.get() != current_ && !t->done && t->alarm != sim_time::never();
+  });
+}
+
 void task_scheduler::run(const std::vector<std::function<void()>>& bodies) {
   if (bodies.empty()) return;
   if (bodies.size() == 1) return bodies.front()();
@@ -121,7 +141,10 @@ sim_time task_scheduler::next_alarm() const {
 }
 
 void task_scheduler::resume(task& t) {
-  if (&t != current_ && switch_cycles_ > 0) hal_.compute(switch_cycles_);
+  if (&t != current_ && switch_cycles_ > 0) {
+    // To look once more is no work: PEs that only look must be found to be stuck.
+    t.looking ? hal_.pause(switch_cycles_) : hal_.compute(switch_cycles_);
+  }
   current_ = &t;
   t.ready = nullptr;
   t.context = std::move(t.context).resume();

@@ -32,6 +32,12 @@ class task_scheduler {
   /// Lets the other tasks that can run have their turn; the caller goes on after them. No effect
   /// outside run.
   void yield();
+  /// The same for a task that has looked in vain at something no event tells of, and will look again.
+  void yield_looking();
+  /// A task other than the caller has something to do but look again.
+  [[nodiscard]] bool others_can_run() const;
+  /// A task other than the caller waits for an instant.
+  [[nodiscard]] bool others_await_time() const;
 
   /// Runs all tasks to their end, round-robin at every block. A task may run tasks of its own: they
   /// take part in the same round, and the task goes on when they have ended. The first exception that
@@ -46,6 +52,7 @@ class task_scheduler {
     const std::function<bool()>* ready{};  ///< null: runnable
     sim_time alarm{sim_time::never()};     ///< it wants to look again then
     std::exception_ptr error;
+    bool looking{};  ///< in yield_looking
     bool done{};
   };
 

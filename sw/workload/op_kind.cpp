@@ -8,11 +8,9 @@
 namespace diecast::sw {
 
 op_table builtin_ops(const kernel_table& kernels) {
-  op_table ops{compute_op(), delay_op(), memory_op()};
+  op_table ops{compute_op(), delay_op(), memory_op(), barrier_op()};
   for (op_kind& k : message_ops()) ops.push_back(std::move(k));
   for (const kernel_entry& k : kernels) {
-    // A barrier's flags are set up for one launch at a time: it is no op yet.
-    if (k.collective == comm::to_string(comm::collective::barrier)) continue;
     const auto same = [&k](const op_kind& known) { return known.schema.name == k.collective; };
     if (std::none_of(ops.begin(), ops.end(), same)) ops.push_back(collective_op(k.collective));
   }

@@ -12,6 +12,7 @@
 //      group and pattern queue pairs of its own; op_context::directions leads from the pattern's
 //      directions to them. tcm_bytes and hbm_bytes ask for memory on every member; ops of a strand use
 //      the same, unless keeps_memory says that an op still needs its own when it has ended.
+//      planned_op::set_up puts on the machine what firmware must find there.
 //   4. Run: planned_op::run is what the PE's firmware does, on the PE's runtime, in a task of its own. Ops
 //      of one strand run one after the other. State that outlives an op: pe_runtime::service.
 //   5. Verified: prepare and verify run on the host's side, by the backdoor, at the instant at which a
@@ -30,6 +31,7 @@
 #include "models/comm/workload.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/events/fingerprint.hpp"
+#include "models/fabric/topology.hpp"
 #include "sw/kernels/kernel_table.hpp"
 #include "sw/runtime/pe_context.hpp"
 #include "sw/runtime/pe_runtime.hpp"
@@ -45,6 +47,8 @@ struct op_request {
   machine_shape shape;
   const kernel_table& kernels;
   const std::vector<comm::pattern_entry>& patterns;
+  /// Of the machine; made at the first call.
+  std::function<const fabric::topology&()> topology;
 };
 
 /// Edges between members that the op needs; none for an op without messages.
@@ -87,6 +91,14 @@ struct op_host {
   events::run_fingerprint& fingerprint;  ///< of the run: verify adds what it has read
 };
 
+/// Barriers that an op makes among some PEs, once in each iteration of its stream. Firmware marks every one
+/// of them: "enter barrier ID" and "left barrier ID" (models/analysis/barrier_checker.hpp), with the number
+/// iteration * times + 0, 1, ..., and a checker outside of it says whether the op is right.
+struct op_barriers {
+  std::vector<pe_coord> members;
+  std::uint32_t times{1};
+};
+
 /// An op that has been checked and can run. Placed once, then run by any number of members and iterations.
 class planned_op {
  public:
@@ -117,6 +129,13 @@ class planned_op {
   }
   [[nodiscard]] std::uint64_t hbm_offset() const { return hbm_; }
 
+  /// It uses words at the bottom of every HBM port (models/comm/sync_layout.hpp). The HBM of the workload's
+  /// ops then lies above.
+  [[nodiscard]] virtual bool uses_signals() const { return false; }
+  /// Before the launch, on every SIP's host: what must lie on the machine when firmware begins, by the
+  /// backdoor.
+  virtual void set_up(abi::host_hal&) const {}
+
   virtual void run(const op_context& pe) const = 0;
 
   virtual void prepare(const op_host&) {}
@@ -127,6 +146,9 @@ class planned_op {
   // For the results.
   [[nodiscard]] virtual std::uint64_t bytes() const { return 0; }
   [[nodiscard]] virtual std::string algorithm() const { return {}; }
+  /// Why this algorithm; empty when it was given.
+  [[nodiscard]] virtual std::string reason() const { return {}; }
+  [[nodiscard]] virtual std::optional<op_barriers> barriers() const { return std::nullopt; }
 
  protected:
   [[nodiscard]] std::uint64_t tcm() const { return tcm_; }
@@ -148,8 +170,7 @@ struct op_kind {
 
 using op_table = std::vector<op_kind>;
 
-/// Kinds built in: compute, delay, memory, tag-matched messages, and one kind per collective in `kernels` but
-/// the barrier.
+/// Kinds built in: compute, delay, memory, barrier, messages, and one kind per collective in `kernels`.
 [[nodiscard]] op_table builtin_ops(const kernel_table& kernels);
 
 /// Seed of the data of one op in one iteration.
@@ -161,6 +182,8 @@ using op_table = std::vector<op_kind>;
 [[nodiscard]] op_kind compute_op();
 [[nodiscard]] op_kind delay_op();
 [[nodiscard]] op_kind memory_op();
+/// Signals over global memory, not queue pairs: another thing than the other collectives.
+[[nodiscard]] op_kind barrier_op();
 [[nodiscard]] op_kind collective_op(const std::string& collective);
 /// isend, irecv, wait, waitall, test, probe, mprobe, cancel, sendrecv.
 [[nodiscard]] std::vector<op_kind> message_ops();

@@ -73,6 +73,10 @@ class workload_program {
   [[nodiscard]] const std::string& needs_others(std::uint32_t stream) const {
     return needs_others_.at(stream);
   }
+  /// Some op uses words in global memory.
+  [[nodiscard]] bool uses_signals() const;
+  /// What ops want on the machine before the launch, on the host of each SIP.
+  void set_up(abi::host_hal& host) const;
   /// Null for a PE that takes no part.
   [[nodiscard]] const pe_program* program_of(pe_coord pe) const;
   /// "tp.E": stream and direction that a queue pair of a PE stands for.

@@ -7,6 +7,7 @@
 
 #include "models/abi/alignment.hpp"
 #include "models/comm/pairing.hpp"
+#include "models/comm/sync_layout.hpp"
 #include "sw/workload/program.hpp"
 
 namespace diecast::sw {
@@ -80,6 +81,8 @@ class workload_program::builder {
   std::map<key, std::size_t> known_;
   std::vector<std::optional<std::size_t>> communicator_of_;  ///< by op
   std::uint64_t tcm_end_{}, hbm_end_{};
+  std::uint64_t signal_bytes_{};                ///< at the bottom of every HBM port
+  std::unique_ptr<fabric::topology> topology_;  ///< once an op has asked for it
   std::optional<comm::message_install> messages_;
 };
 
@@ -92,8 +95,12 @@ void workload_program::builder::plan_ops() {
     if (kind == tables_.ops.end()) throw std::logic_error("no kind of op " + r.op->kind);
     into_.ops_.push_back(nullptr);
     try {
-      into_.ops_.back() =
-          kind->plan({*r.op, r.members, i, config_, config_.shape(), tables_.kernels, tables_.patterns});
+      into_.ops_.back() = kind->plan({*r.op, r.members, i, config_, config_.shape(), tables_.kernels,
+                                      tables_.patterns, [this]() -> const fabric::topology& {
+                                        if (!topology_)
+                                          topology_ = std::make_unique<fabric::topology>(config_);
+                                        return *topology_;
+                                      }});
     } catch (const user_error& e) {
       for (problem p : e.problems()) {
         if (!p.where.starts_with(r.op->where)) p.where = r.op->where + ": " + p.where;
@@ -168,6 +175,7 @@ void workload_program::builder::place_memory() {
   const memory_plan hbm = stack_strands(&planned_op::hbm_bytes);
   tcm_end_ = tcm.end;
   hbm_end_ = hbm.end;
+  signal_bytes_ = into_.uses_signals() ? comm::sync_port_bytes(config_) : 0;
   const auto& ops = into_.ops_;
   if (std::any_of(ops.begin(), ops.end(), [](const auto& op) { return op->uses_messages(); })) {
     messages_ = comm::plan_messages(config_, into_.resolved_.participants, tcm.end);
@@ -193,17 +201,19 @@ void workload_program::builder::place_memory() {
   for (std::uint32_t i = 0; i < into_.ops_.size(); ++i) into_.ops_[i]->place(tcm.offset[i], hbm.offset[i]);
 }
 
-/// The PEs of a port share it in equal slices, below the receive rings if those lie in HBM.
+/// The PEs of a port share it in equal slices, above the words of signals and below the receive rings if
+/// those lie in HBM.
 void workload_program::builder::check_hbm(std::uint64_t bytes) {
-  if (bytes == 0) return;
+  if (bytes + signal_bytes_ == 0) return;
   const std::uint64_t sharers = (config_.cube.pes + config_.hbm.ports - 1) / config_.hbm.ports;
   const std::uint64_t rings = config_.ipcq.rings == config::buffer_kind::hbm
                                   ? config_.ipcq.queue_pairs * config_.ipcq.n_slots * config_.ipcq.slot_bytes
                                   : 0;
   const std::uint64_t room = config_.hbm.port_mib * 1024 * 1024;
-  if ((bytes + rings) * sharers <= room) return;
-  problems_.push_back({"hbm.port_mib", "the HBM areas of the PEs of a port do not fit it",
-                       fmt::format("{} x {} bytes", sharers, bytes + rings),
+  if (signal_bytes_ + (bytes + rings) * sharers <= room) return;
+  const std::string signals = signal_bytes_ > 0 ? fmt::format(" and {} bytes of flags", signal_bytes_) : "";
+  problems_.push_back({"hbm.port_mib", "what the PEs of a port need of its HBM does not fit it",
+                       fmt::format("{} x {} bytes{}", sharers, bytes + rings, signals),
                        fmt::format("at most {} bytes", room)});
 }
 
@@ -212,7 +222,7 @@ abi::address workload_program::builder::hbm_of(pe_coord pe, const planned_op& op
   const std::uint64_t pes = config_.cube.pes, ports = config_.hbm.ports;
   const auto port = static_cast<std::uint32_t>(pe.pe.value * ports / pes);
   const std::uint64_t first = (port * pes + ports - 1) / ports;  // the lowest PE of this port
-  const std::uint64_t offset = (pe.pe.value - first) * hbm_end_ + op.hbm_offset();
+  const std::uint64_t offset = signal_bytes_ + (pe.pe.value - first) * hbm_end_ + op.hbm_offset();
   return abi::encode({pe.sip, pe.cube, abi::region::hbm, port, offset});
 }
 

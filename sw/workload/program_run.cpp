@@ -91,6 +91,14 @@ std::string workload_program::direction_name(pe_coord pe, comm::direction queue_
   return found == names_.end() ? comm::direction_name(queue_pair) : found->second;
 }
 
+bool workload_program::uses_signals() const {
+  return std::any_of(ops_.begin(), ops_.end(), [](const auto& op) { return op->uses_signals(); });
+}
+
+void workload_program::set_up(abi::host_hal& host) const {
+  for (const auto& op : ops_) op->set_up(host);
+}
+
 void workload_program::run(abi::hal& hal, const runtime_options& options, op_observer& observer,
                            std::optional<std::uint32_t> only) const {
   const pe_program* const program = program_of(hal.self());

@@ -8,6 +8,7 @@ from harness import sets
 
 # 12 ranks of 4 PEs; the queue pairs play no part.
 MACHINE = ("--config", harness.CONFIGS / "barrier_small.json")
+WORKLOADS = harness.ROOT / "platforms" / "workloads"
 ALGORITHMS = ("centralized_pull", "dissemination", "group_dissemination")
 
 
@@ -145,6 +146,118 @@ class Defects(harness.Case):
         said = self.run_with("unchecked_radix", "group_dissemination",
                              *sets("ccl.barrier_radix=1", "sim.limit_ms=1"), expect=3).stderr
         self.assertRegex(said, r"barrier round \d{3}")
+
+    def test_a_slot_that_is_not_cleared_for_its_next_team(self):
+        team_after_team = ("--workload", WORKLOADS / "team_after_team.json")
+        row = self.result(*MACHINE, *team_after_team)["runs"][0]
+        self.assert_verified(row)
+        said = self.run_pod("--config", harness.CONFIGS / "barrier_reused_slot.json", *team_after_team, expect=3).stderr
+        # The host has placed the parent's team in slot 0 and its cores' flags in slot 1.
+        self.assertRegex(said, r"counters disagree: in team slot 2 pod\.sip0\.cube_0_0\.pe[12] waits for [06] and "
+                               r"pod\.sip0\.cube_0_0\.pe[12] for [06]: flags and counter of the slot were not cleared")
+
+
+class InWorkloads(harness.Case):
+    def workload(self, streams, **groups):
+        return self.file("w.json", json.dumps({"groups": groups, "streams": streams}))
+
+    def run_workload(self, path, *more, machine=harness.SMALL, expect=0):
+        return self.result(*machine, "--workload", path, *more, expect=expect)["runs"][0]
+
+    def assert_good(self, row, barriers):
+        """`barriers`: calls of all PEs."""
+        self.assert_verified(row)
+        for op in row["ops"]:
+            if op["op"] == "barrier":
+                self.assertIs(op["verified"], True, op["id"])
+                self.assertEqual(op["wrong_elements"], 0, op["id"])
+        self.assertEqual(row["stats"]["pe_barriers"], barriers)
+        self.assertEqual(row["stats"]["barrier_escapes"], 0)
+        self.assertGreaterEqual(row["stats"]["polls"], row["stats"]["flags_checked"] + row["stats"]["core_flags_checked"])
+
+    def test_a_hundred_barriers_and_all_reduces(self):
+        row = self.run_workload(WORKLOADS / "barriers_and_all_reduces.json")
+        self.assert_good(row, 16 * 100)
+        self.assertEqual([op["op"] for op in row["ops"]], ["barrier"] * 100 + ["all_reduce"] * 100)
+        self.assertTrue(all(op["verified"] for op in row["ops"]))
+        # In turn: nobody begins to sum before the last has come, nobody comes again before it has the sum.
+        meet, add = row["ops"][:100], row["ops"][100:]
+        for i in range(99):
+            self.assertLessEqual(meet[i]["start_ns"], add[i]["start_ns"])
+            self.assertLess(add[i]["start_ns"], meet[i + 1]["end_ns"])
+        self.assertRegex(" ".join(row["notes"]), r"meet: auto: \w+ is estimated at \d+ ns")
+
+    def test_overlapping_teams_and_slots_used_again(self):
+        example = WORKLOADS / "overlapping_teams.json"
+        rows = [self.run_workload(example, *sets(f"sim.build_order={order}", "ccl.barrier_start=4294967294"))
+                for order in ("forward", "reverse", "shuffle:5")]
+        # Of barriers() of the file; making a team takes three more of its parent's, giving it back one of its own.
+        calls = 10 * 3 + 10 * 3 * 2 + 4 * 4 + 16 * 4 + 8 * 3 + 12 * 5 + 16 * 2
+        self.assert_good(rows[0], calls + 2 * 3 * 16 + 8 + 12)
+        for other in rows[1:]:
+            self.assertEqual(other["ops"], rows[0]["ops"])
+            self.assertEqual(other["fingerprint"], rows[0]["fingerprint"])
+        alone = self.run_workload(example, "--isolate")
+        for stream in alone["streams"]:
+            self.assertIs(stream["verified"], True)
+            self.assertGreater(stream["slowdown"], 0.99, stream["name"])
+
+    def test_timing_only_keeps_time_and_verdict_of_barriers(self):
+        example = WORKLOADS / "overlapping_teams.json"
+        timed = self.result(*harness.SMALL, "--workload", example, "--no-data")["runs"][0]
+        self.assertEqual(timed["time_ns"], self.run_workload(example)["time_ns"])
+        verdicts = {op["op"]: op["verified"] for op in timed["ops"]}
+        self.assertIs(verdicts["barrier"], True)
+        self.assertIs(verdicts["all_reduce"], None)
+        self.assertIs(timed["verified"], None)
+
+    def test_a_late_pe_holds_up_all_members_and_nobody_else(self):
+        path = self.workload([{"name": "s", "on": [0, 1, 2, 3], "ops": [{"id": "b", "op": "barrier"}]},
+                              {"name": "t", "on": [4, 5], "ops": [{"id": "c", "op": "barrier"}]}])
+        row = self.run_workload(path, *sets("ccl.start_delays=pod.sip0.cube_0_0.pe2=50000"))
+        self.assert_good(row, 6)
+        ends = {op["id"]: op["end_ns"] for op in row["ops"]}
+        self.assertGreater(ends["b"], 50_000)
+        self.assertLess(ends["c"], 5_000)
+
+    def test_waiting_longer_than_the_watchdog_is_no_deadlock(self):
+        """PE 0 waits in a barrier and, in another stream, for an instant; PE 1 comes when that has passed."""
+        path = self.workload([{"name": "s", "on": [0, 1], "ops": [{"id": "b", "op": "barrier"}]},
+                              {"name": "d", "on": [0], "ops": [{"op": "delay", "ns": 400_000}]}])
+        row = self.run_workload(path, *sets("sim.watchdog_us=50", "ccl.start_delays=pod.sip0.cube_0_0.pe1=300000"))
+        self.assert_good(row, 2)
+
+    def test_an_early_leaver_is_named_with_its_op(self):
+        path = self.workload([{"name": "s", "on": "all", "ops": [
+            {"id": "sync", "op": "barrier", "ranks": "cube", "algorithm": "dissemination"}]}], all={"ranks": "pe"})
+        done = self.run_pod(*harness.SMALL, "--workload", path, *sets(
+            "ccl.errata=no_entry_barrier", "ccl.start_delays=pod.sip0.cube_1_0.pe2=20000"), expect=1)
+        self.assertRegex(done.stderr, r"\d+ times a PE left the barrier too early: pod\.\S+ left barrier sync 0 of "
+                                      r"its launch at .* 1 of 16 PEs had not entered it, pod\.sip0\.cube_1_0\.pe2 "
+                                      r"among them")
+
+    def test_two_streams_that_both_hang_are_found(self):
+        ops = [{"op": "barrier", "algorithm": "dissemination"}]
+        path = self.workload([{"name": "a", "on": [0, 1, 2], "ops": ops}, {"name": "b", "on": [2, 1, 0], "ops": ops}])
+        done = self.run_pod(*harness.SMALL, "--workload", path,
+                            *sets("ccl.errata=set_without_dcci", "sim.watchdog_us=40"), expect=3)
+        self.assertIn("nothing has moved for sim.watchdog_us = 40", done.stderr)
+        self.assertIn("unflushed signal", done.stderr)
+
+    def test_defects_of_barriers_without_a_barrier_are_refused(self):
+        done = self.run_pod(*harness.SMALL, "--workload", WORKLOADS / "halo_exchange.json",
+                            *sets("ccl.errata=late_counter"), expect=2)
+        self.assertIn("ccl.errata: has a meaning for barriers only", done.stderr)
+
+    def test_bad_ops_are_refused_with_their_place(self):
+        for op, group, words in (
+                ({"team": [0, 9]}, [0, 1], "streams[0].ops[0].team[1]: no such rank in the group"),
+                ({"ranks": "cube"}, [0, 1, 2, 3, 4], "the group has not all PEs of cube 1"),
+                ({"ranks": "die"}, [0, 1], "streams[0].ops[0].ranks"),
+                ({"algorithm": "tree"}, [0, 1], "streams[0].ops[0].algorithm"),
+                ({"times": 0}, [0, 1], "streams[0].ops[0].times")):
+            path = self.workload([{"name": "s", "on": group, "ops": [dict({"op": "barrier"}, **op)]}])
+            self.assertIn(words, self.run_pod(*harness.SMALL, "--workload", path, expect=2).stderr)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "models/abi/errata.hpp"
+#include "models/random/stream.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/runtime/firmware_trap.hpp"
 
@@ -30,30 +31,38 @@ barrier_machine::barrier_machine(const barrier_case& c)
     : case_(c),
       config_(machine_of(c)),
       members_(comm::barrier_members(config_.shape(), comm::rank_set::cube, c.team)),
-      launch_{config_, config_.shape(), members_, 0, numeric::dtype::f16, numeric::reduction::sum} {
+      launch_{config_, config_.shape(), members_, 0, numeric::dtype::f16, numeric::reduction::sum},
+      checker_(config_.shape()) {
+  checker_.expect("", members_.members);
   const sw::kernel_entry kernel = sw::dissemination_entry();
   for (std::uint32_t i = 0; i < members_.members.size(); ++i) {
     arguments_.push_back(sw::make_arguments(kernel, launch_, i));
   }
   sw::mock_options options{c.order, c.seed};
-  options.on_step = [this](pe_coord, const abi::step_marker& s) { stepped(s); };
+  options.on_step = [this](pe_coord pe, const abi::step_marker& s) { stepped(pe, s); };
   options.max_steps = c.max_steps;
   machine_ = std::make_unique<sw::mock_machine>(config_, comm::install_plan{}, options);
   sw::prepare_barrier(machine_->host(sip_id{0}), launch_, arguments_, *abi::parse_errata(c.errata));
 }
 
-void barrier_machine::stepped(const abi::step_marker& step) {
-  if (step.index >= entered_.size()) entered_.resize(step.index + 1);
-  if (step.name == "enter") ++entered_[step.index];
-  if (step.name == "leave" && entered_[step.index] != members_.members.size()) ++escapes_;
+/// Marks come one by one: their number serves as the time.
+void barrier_machine::stepped(pe_coord pe, const abi::step_marker& step) {
+  checker_.on(events::step_entered{femtoseconds(++marks_), pe, step.name, step.index});
+}
+
+void barrier_machine::late(abi::hal& hal, std::uint32_t barrier) const {
+  if (case_.skew == 0) return;
+  const random::stream draws{case_.seed, std::to_string(config_.shape().pe_index(hal.self())), "late"};
+  for (std::uint64_t i = draws.below(barrier, case_.skew + 1ULL); i > 0; --i) hal.pause(1);
 }
 
 barrier_result barrier_machine::run() {
   return run([this](sw::barrier_runtime& r, abi::hal& hal) {
     for (std::uint32_t i = 0; i < case_.repeats; ++i) {
-      hal.mark_step({"enter", i});
+      late(hal, i);
+      hal.mark_step({analysis::barrier_checker::enter, i});
       r.barriers.barrier(r.world, case_.how);
-      hal.mark_step({"leave", i});
+      hal.mark_step({analysis::barrier_checker::left, i});
     }
   });
 }
@@ -74,7 +83,7 @@ barrier_result barrier_machine::run(const std::function<void(sw::barrier_runtime
   } catch (const sw::firmware_trap& e) {
     result.trap = e.what();
   }
-  result.escapes = escapes_;
+  result.escapes = checker_.escapes();
   result.left.assign(members_.members.size() / case_.cores, true);
   for (std::size_t i = 0; i < members_.members.size(); ++i) {
     const auto rank = i / case_.cores;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barriers on the mock machine, and a checker that sees only when PEs enter and leave.
+// Barriers on the mock machine, watched by the checker that hears only when PEs enter and leave.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "models/analysis/barrier_checker.hpp"
 #include "models/comm/barrier_algorithm.hpp"
 #include "models/comm/sync_layout.hpp"
 #include "sw/kernels/barrier.hpp"
@@ -23,6 +25,7 @@ struct barrier_case {
   std::uint32_t radix{8};
   std::uint32_t start{0};
   std::uint32_t repeats{1};
+  std::uint32_t skew{0};  ///< most times that a PE gives way before it enters; drawn for each barrier
   sw::schedule order{sw::schedule::random};
   std::uint64_t seed{1};
   std::string errata{"none"};
@@ -49,16 +52,24 @@ class barrier_machine {
   /// The case's repeats of its barrier.
   barrier_result run();
 
+  /// Announces a barrier that `code` marks itself: "enter barrier NAME", "left barrier NAME".
+  void expect(const std::string& name, std::vector<pe_coord> members) {
+    checker_.expect(name, std::move(members));
+  }
+  [[nodiscard]] const analysis::barrier_checker& checker() const { return checker_; }
+  [[nodiscard]] const comm::group& members() const { return members_; }
+
  private:
-  void stepped(const abi::step_marker& step);
+  void late(abi::hal& hal, std::uint32_t barrier) const;
+  void stepped(pe_coord pe, const abi::step_marker& step);
 
   barrier_case case_;
   config::machine_config config_;
   comm::group members_;
   sw::argument_context launch_;
   std::vector<abi::kernel_arguments> arguments_;
-  std::vector<std::uint64_t> entered_;
-  std::uint64_t escapes_{};
+  analysis::barrier_checker checker_;
+  std::uint64_t marks_{};
   std::unique_ptr<sw::mock_machine> machine_;
 };
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Barriers on the mock machine: nobody leaves early, nobody waits for ever, whatever the order of events.
-#include <array>
 #include <fmt/format.h>
-#include <utility>
 
-#include "models/random/stream.hpp"
 #include "support/test.hpp"
 #include "unit/sw/barrier_bench.hpp"
 
@@ -57,79 +54,6 @@ TEST_CASE("a barrier holds every rank until the last has come") {
           check_good(c);
         }
       }
-    }
-  }
-}
-
-TEST_CASE("random teams, skews and counters near their wrap: 200 barriers in a row") {
-  random::sequence draw{random::stream{7, "barrier_test", "property"}};
-  for (int i = 0; i < 100; ++i) {
-    barrier_case c;
-    c.seed = draw.next();
-    c.how = all_algorithms[draw.below(3)];
-    c.order =
-        std::array{sw::schedule::round_robin, sw::schedule::random, sw::schedule::adversarial}[draw.below(3)];
-    c.radix = static_cast<std::uint32_t>(2 + draw.below(7));
-    c.repeats = 200;
-    c.start = draw.below(2) == 0 ? static_cast<std::uint32_t>(draw.next())
-                                 : UINT32_MAX - static_cast<std::uint32_t>(draw.below(200));
-    const auto ranks = static_cast<std::uint32_t>(i % 10 == 0 ? 33 + draw.below(32) : 1 + draw.below(12));
-    c.cores = static_cast<std::uint32_t>(ranks > 12 ? 1 + draw.below(2) : 1 + draw.below(8));
-    const auto stride = static_cast<std::uint32_t>(1 + draw.below(3));
-    const auto first = static_cast<std::uint32_t>(draw.below(4));
-    c.world = first + stride * (ranks - 1) + 1;
-    c.team = {first, stride, ranks, {}};
-    if (draw.below(3) == 0) {  // the same ranks as a list, in another order
-      c.team.list = comm::ranks_of(c.team);
-      for (std::size_t k = c.team.list.size(); k > 1; --k)
-        std::swap(c.team.list[k - 1], c.team.list[draw.below(k)]);
-    }
-    check_good(c);
-  }
-}
-
-TEST_CASE("overlapping teams, made and given back collectively, keep apart") {
-  for (const auto order : {sw::schedule::random, sw::schedule::adversarial}) {
-    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
-      barrier_case c;
-      c.world = 6;
-      c.cores = 2;
-      c.team = {0, 1, 6, {}};
-      c.order = order;
-      c.seed = seed;
-      c.start = UINT32_MAX - 3;
-      const auto how = barrier_algorithm::dissemination;
-      // Barriers entered and left, by team: counted outside the firmware.
-      std::array<std::vector<unsigned>, 3> entered{std::vector<unsigned>(40), std::vector<unsigned>(40),
-                                                   std::vector<unsigned>(40)};
-      unsigned escapes = 0;
-      std::vector<std::uint32_t> slots;
-      const auto use = [&](sw::barrier_runtime& r, const sw::team& t, unsigned which, unsigned first) {
-        if (t.members.empty()) return;
-        for (unsigned i = first; i < first + 10; ++i) {
-          ++entered[which][i];
-          r.barriers.barrier(t, all_algorithms[i % 3]);
-          if (entered[which][i] != t.size() * r.cores.size()) ++escapes;
-        }
-      };
-      const barrier_result r = barrier_machine(c).run([&](sw::barrier_runtime& b, abi::hal&) {
-        const sw::team left = b.barriers.create(b.world, {0, 1, 2, 3}, c.start, how);
-        const sw::team right = b.barriers.create(b.world, {5, 3, 2}, c.start, how);
-        if (b.world.me == 2 && b.cores.me() == 0) slots = {left.slot, right.slot};
-        use(b, left, 0, 0);
-        use(b, right, 1, 0);
-        use(b, left, 0, 10);
-        if (!left.members.empty()) b.barriers.destroy(left, how);
-        // Takes the slot that was given back, with other members.
-        const sw::team again = b.barriers.create(b.world, {4, 0, 5}, c.start, how);
-        use(b, again, 2, 0);
-        use(b, right, 1, 10);
-        if (b.world.me == 0 && b.cores.me() == 0) slots.push_back(again.slot);
-      });
-      INFO(sw::to_string(order) << " seed " << seed << "\n" << r.trap << r.outcome.deadlock);
-      CHECK(r.outcome.finished);
-      CHECK(escapes == 0);
-      CHECK(slots == std::vector<std::uint32_t>{1, 2, 1});
     }
   }
 }

@@ -59,6 +59,7 @@ workload_outcome run_workload(const comm::workload& w, const config::machine_con
   const auto patterns = comm::builtin_patterns();
   const sw::workload_program program(w, {ops, options.kernels, patterns}, config);
   sw::mock_machine machine(config, program.install(), options);
+  for (std::uint32_t s = 0; s < config.shape().sips; ++s) program.set_up(machine.host(sip_id{s}));
   sw::workload_log log(program, true, [&machine](sip_id s) -> abi::host_hal& { return machine.host(s); });
 
   std::vector<sw::mock_program> programs;
