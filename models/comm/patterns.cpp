@@ -278,6 +278,9 @@ std::vector<pattern_entry> builtin_patterns() {
        two_level_direct, two_level_names(), true},
       {"root_trees", "two binary trees below the root, one way: no other rank is an inner node of both",
        root_trees, root_tree_names(), true},
+      {"packed_trees",
+       "two shallow trees below the root, one way, fitted to what members and links can carry",
+       packed_tree_edges, packed_tree_names(), true},
       {"shift", "every rank to the next (send next, receive last)", shift, {"next", "last"}, true},
       {"star", "the root with every other rank, both ways (root; peer+1, peer+2, ...)", star, star_names(),
        true}};

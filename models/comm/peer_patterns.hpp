@@ -46,4 +46,8 @@ inline constexpr direction star_root = 0;
 [[nodiscard]] std::vector<std::string> pairwise_names();
 [[nodiscard]] std::vector<std::string> star_names();
 
+/// comm::packed_trees, one way, from the root down both (parent, parent2; child0, child1, ...).
+[[nodiscard]] std::vector<edge> packed_tree_edges(const pattern_context& c);
+[[nodiscard]] std::vector<std::string> packed_tree_names();
+
 }  // namespace diecast::comm

@@ -37,6 +37,7 @@ namespace diecast::sw {
 [[nodiscard]] kernel_entry broadcast_ring_entry();
 [[nodiscard]] kernel_entry broadcast_binomial_entry();
 [[nodiscard]] kernel_entry broadcast_trees_entry();
+[[nodiscard]] kernel_entry broadcast_packed_entry();
 [[nodiscard]] kernel_entry reduce_ring_entry();
 [[nodiscard]] kernel_entry reduce_binomial_entry();
 [[nodiscard]] kernel_entry all_to_all_bruck_entry();

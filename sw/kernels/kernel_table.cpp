@@ -39,6 +39,7 @@ kernel_table builtin_kernels() {
           broadcast_ring_entry(),
           broadcast_binomial_entry(),
           broadcast_trees_entry(),
+          broadcast_packed_entry(),
           reduce_ring_entry(),
           reduce_binomial_entry(),
           all_to_all_bruck_entry(),

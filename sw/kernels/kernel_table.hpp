@@ -16,6 +16,10 @@
 #include "models/comm/rank_grid.hpp"
 #include "models/config/machine_config.hpp"
 
+namespace diecast::comm {
+class packed_trees;  // models/comm/packed_trees.hpp
+}
+
 namespace diecast::sw {
 
 class pe_context;        // sw/runtime/pe_context.hpp
@@ -34,6 +38,8 @@ struct argument_context {
   mutable std::vector<std::uint32_t> ring_positions{};
   /// Kept by grid_of(): the members as rows and columns.
   mutable std::shared_ptr<const comm::rank_grid> grid{};
+  /// Kept by the broadcast that goes down them.
+  mutable std::shared_ptr<const comm::packed_trees> packed{};
   std::uint32_t root{};      ///< rank; of collectives that have one
   std::uint64_t tcm_base{};  ///< offset from which the tensors lie
 };

@@ -11,7 +11,9 @@
 //                   the own column there, who passes them on within it
 #include "models/comm/two_level.hpp"
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "models/abi/alignment.hpp"
@@ -29,7 +31,7 @@ enum extra : std::size_t { extra_rows, extra_columns };
 
 using abi::aligned;
 
-/// Where a PE stands. `ring`: columns as the row's ring passes them, from this one on.
+/// Where a PE stands.
 struct grid_place {
   explicit grid_place(pe_context& pe)
       : grid{static_cast<std::uint32_t>(pe.args().extra[extra_rows]),
@@ -46,12 +48,88 @@ struct grid_place {
   std::uint32_t row, column;
 };
 
-/// Halves of blocks on the rings of the own row and column. Lanes 0 and 1 are the row's two ways round,
-/// lanes 2 and 3 the column's; half 1 goes forth, half 0 back.
+/// The two ways round a ring.
+constexpr std::array<std::int64_t, 2> ways{1, -1};
+
+/// A member's place on a ring. Blocks go both ways round, half way each, so that a lap is half as long as one
+/// way round. On a ring of an even number the farthest member is reached one way alone, by turns.
+struct ring_place {
+  std::uint32_t position{}, members{};
+
+  /// How many hops the block of the member at `distance` goes in way `w`.
+  [[nodiscard]] std::uint32_t reach(std::int64_t distance, std::size_t w) const {
+    const bool farthest = members % 2 == 0 && around(position, distance, members) % 2 == w;
+    return (members - 1) / 2 + (farthest ? 1 : 0);
+  }
+  [[nodiscard]] std::uint32_t most_hops() const { return members / 2; }
+};
+
+/// Stages that a range waits for before it is sent.
+using awaited_stages = std::array<pe_context::awaited, 2>;
+
+/// Adds to a lane a lap in way `w` that takes a ring's blocks to all its members. block_at(d): the block of
+/// the member at distance d; `own`: what the own block waits for.
+template <typename BlockAt>
+void add_gather_lap(pe_context::lane& lane, std::size_t w, const ring_place& ring, const BlockAt& block_at,
+                    const pe_context::awaited& own) {
+  const tcm_range first = block_at(0);
+  if (ring.reach(0, w) > 0) lane.sent.push_back({first.at, first.bytes, {own}});
+  for (std::uint32_t hops = 1; hops <= ring.most_hops(); ++hops) {
+    const std::int64_t distance = -ways[w] * hops;
+    const std::uint32_t reach = ring.reach(distance, w);
+    const tcm_range block = block_at(distance);
+    const pe_context::stage stage{block.at, block.bytes, arrival::copy};
+    if (hops < reach) lane.pass(stage);
+    if (hops == reach) lane.received.push_back(stage);
+  }
+}
+
+/// The mirror image: sums on the way to their owners, the farthest first. own_part(d): when what this PE adds
+/// to the sum for the member at distance d is complete.
+template <typename BlockAt, typename OwnPart>
+void add_sum_lap(pe_context::lane& lane, std::size_t w, const ring_place& ring, const BlockAt& block_at,
+                 const OwnPart& own_part) {
+  for (std::uint32_t hops = ring.most_hops(); hops > 0; --hops) {
+    const std::int64_t distance = ways[w] * hops;
+    const std::uint32_t reach = ring.reach(distance, w);
+    if (hops > reach) continue;
+    const tcm_range block = block_at(distance);
+    if (hops == reach) {
+      lane.sent.push_back({block.at, block.bytes, {}});
+    } else {
+      lane.pass({block.at, block.bytes, arrival::reduce});
+    }
+    const awaited_stages own = own_part(distance);
+    std::copy(own.begin(), own.end(), lane.sent.back().after.begin() + 1);
+  }
+  const tcm_range sum = block_at(0);
+  if (ring.reach(0, w) > 0) lane.received.push_back({sum.at, sum.bytes, arrival::reduce});
+}
+
+/// Blocks on the rings of the own row and column. Lanes 0 and 1 are the row's two ways round, lanes 2 and 3
+/// the column's.
 class ring_blocks {
+  // Ahead of their uses, which need to know what they return.
+  /// Blocks of the row `rows_on` rows on, by distance round the row's ring.
+  [[nodiscard]] auto row_at(std::int64_t rows_on) const {
+    return [this, row = place_.row_on(rows_on)](std::int64_t distance) {
+      return v_.block(place_.grid.rank_at(row, columns_[around(0, distance, row_ring_.members)]));
+    };
+  }
+  /// Blocks of the own column, by distance round the column's ring.
+  [[nodiscard]] auto own_column() const {
+    return [this](std::int64_t distance) {
+      return v_.block(place_.grid.rank_at(place_.row_on(distance), place_.column));
+    };
+  }
+
  public:
   ring_blocks(pe_context& pe, const block_vector& v)
-      : v_(v), place_(pe), ring_(ring_from_image(pe, place_.grid.columns)) {
+      : v_(v),
+        place_(pe),
+        columns_(ring_from_image(pe, place_.grid.columns)),
+        row_ring_{position_in(columns_), place_.grid.columns},
+        column_ring_{place_.row, place_.grid.rows} {
     for (const std::int64_t way : ways) lanes_.push_back(ring_lane(way));
     for (const std::int64_t way : ways) {
       pe_context::lane lane;
@@ -64,78 +142,62 @@ class ring_blocks {
   /// The column's laps spread the own block; the row's take round the own row's blocks, then those that
   /// come along the column, as they come.
   [[nodiscard]] const lanes& all_gather() {
-    for (std::size_t w = 0; w < 2; ++w) {
-      if (rows() > 1) add_lap(lanes_[2 + w], own(w), across(w, 1, arrival::copy));
-      if (columns() < 2) continue;
-      add_lap(lanes_[w], own(w), along(w, place_.row, 1, arrival::copy));
-      for (std::uint32_t s = 1; s < rows(); ++s) {
-        const std::uint32_t row = place_.row_on(-ways[w] * s);
-        pe_context::outgoing first = sent(half(w, row, place_.column));
-        first.after[0] = {static_cast<std::int32_t>(s - 1), static_cast<std::int32_t>(2 + w)};
-        add_lap(lanes_[w], first, along(w, row, 1, arrival::copy));
+    for (std::size_t w = 0; w < 2; ++w) add_gather_lap(lanes_[2 + w], w, column_ring_, own_column(), {});
+    gather_row(0, {});
+    for (std::uint32_t hops = 1; hops <= column_ring_.most_hops(); ++hops) {
+      for (std::size_t w = 0; w < 2; ++w) {
+        const std::int64_t distance = -ways[w] * hops;
+        if (hops > column_ring_.reach(distance, w)) continue;
+        gather_row(distance, {static_cast<std::int32_t>(hops - 1), static_cast<std::int32_t>(2 + w)});
       }
     }
     return lanes_;
   }
 
   /// The mirror image: the row's laps sum the blocks of the other rows first, in the order in which the
-  /// column's lap sends these sums.
+  /// column's laps send these sums.
   [[nodiscard]] const lanes& reduce_scatter() {
+    std::map<std::uint32_t, awaited_stages> row_sums;
+    for (std::uint32_t hops = column_ring_.most_hops(); hops > 0; --hops) {
+      for (std::size_t w = 0; w < 2; ++w) {
+        const std::int64_t distance = ways[w] * hops;
+        if (hops > column_ring_.reach(distance, w)) continue;
+        row_sums[place_.row_on(distance)] = sum_row(distance);
+      }
+    }
+    sum_row(0);
+    const auto sum_of_row = [&](std::int64_t distance) { return row_sums.at(place_.row_on(distance)); };
     for (std::size_t w = 0; w < 2; ++w) {
-      std::vector<std::int32_t> summed;  // stage of the row's lane that completes the sum of a lap
-      for (std::uint32_t s = 1; s <= rows(); ++s) {
-        const std::uint32_t row = place_.row_on(-ways[w] * s);
-        if (columns() > 1) {
-          const std::uint32_t before = ring_[around(0, -ways[w], columns())];
-          add_lap(lanes_[w], sent(half(w, row, before)), along(w, row, 2, arrival::reduce));
-        }
-        summed.push_back(static_cast<std::int32_t>(lanes_[w].received.size()) - 1);
-      }
-      if (rows() < 2) continue;
-      pe_context::lane& column = lanes_[2 + w];
-      add_lap(column, sent(half(w, place_.row_on(-ways[w]), place_.column)), across(w, 2, arrival::reduce));
-      // Range k of the column's lap is a sum of row lap k, too.
-      for (std::size_t k = 0; k < column.sent.size(); ++k) {
-        column.sent[k].after[1] = {summed[k], static_cast<std::int32_t>(w)};
-      }
+      add_sum_lap(lanes_[2 + w], w, column_ring_, own_column(), sum_of_row);
     }
     return lanes_;
   }
 
  private:
-  static constexpr std::array<std::int64_t, 2> ways{1, -1};
+  /// Where a ring of columns, seen from the own one, has this PE: counted from column 0.
+  [[nodiscard]] static std::uint32_t position_in(const std::vector<std::uint32_t>& columns) {
+    const auto first = std::find(columns.begin(), columns.end(), 0u) - columns.begin();
+    return around(0, -first, static_cast<std::uint32_t>(columns.size()));
+  }
 
-  [[nodiscard]] std::uint32_t rows() const { return place_.grid.rows; }
-  [[nodiscard]] std::uint32_t columns() const { return place_.grid.columns; }
-  [[nodiscard]] tcm_range half(std::size_t w, std::uint32_t row, std::uint32_t column) const {
-    return v_.part_of_block(place_.grid.rank_at(row, column), 1 - w, 2);
+  void gather_row(std::int64_t rows_on, const pe_context::awaited& own) {
+    for (std::size_t w = 0; w < 2; ++w) add_gather_lap(lanes_[w], w, row_ring_, row_at(rows_on), own);
   }
-  [[nodiscard]] static pe_context::outgoing sent(const tcm_range& r) { return {r.at, r.bytes}; }
-  [[nodiscard]] pe_context::outgoing own(std::size_t w) const {
-    return sent(half(w, place_.row, place_.column));
-  }
-  /// What a lap of the row's lane receives: blocks of `row`, from the column at ring distance `from` back.
-  [[nodiscard]] std::vector<pe_context::stage> along(std::size_t w, std::uint32_t row, std::uint32_t from,
-                                                     arrival how) const {
-    std::vector<pe_context::stage> stages;
-    for (std::uint32_t s = from; s < from + columns() - 1; ++s) {
-      const tcm_range r = half(w, row, ring_[around(0, -ways[w] * s, columns())]);
-      stages.push_back({r.at, r.bytes, how});
+  /// Returns the stages that complete the row's sum for the own column.
+  awaited_stages sum_row(std::int64_t rows_on) {
+    awaited_stages sums;
+    for (std::size_t w = 0; w < 2; ++w) {
+      add_sum_lap(lanes_[w], w, row_ring_, row_at(rows_on), [](std::int64_t) { return awaited_stages{}; });
+      if (row_ring_.reach(0, w) == 0) continue;
+      sums[w] = {static_cast<std::int32_t>(lanes_[w].received.size()) - 1, static_cast<std::int32_t>(w)};
     }
-    return stages;
-  }
-  [[nodiscard]] std::vector<pe_context::stage> across(std::size_t w, std::uint32_t from, arrival how) const {
-    std::vector<pe_context::stage> stages;
-    for (std::uint32_t s = from; s < from + rows() - 1; ++s) {
-      const tcm_range r = half(w, place_.row_on(-ways[w] * s), place_.column);
-      stages.push_back({r.at, r.bytes, how});
-    }
-    return stages;
+    return sums;
   }
 
   const block_vector& v_;
   grid_place place_;
-  std::vector<std::uint32_t> ring_;
+  std::vector<std::uint32_t> columns_;  ///< as the row's ring passes them, from the own one on
+  ring_place row_ring_, column_ring_;
   lanes lanes_;
 };
 

@@ -159,7 +159,7 @@ class pe_context {
   struct outgoing {
     std::uint64_t offset{};
     std::uint64_t bytes{};
-    std::array<awaited, 2> after{};
+    std::array<awaited, 3> after{};
   };
   /// Sends the ranges `sent` one after the other, each to all of `send`; receives the ranges `received` one
   /// after the other, each from every one of `recv`, adding contributions to a sum in the order of `recv`.

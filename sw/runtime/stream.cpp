@@ -91,7 +91,8 @@ class lane_runner {
 
   /// The range was received first, and its slots were charged then.
   [[nodiscard]] static bool is_passed_on(const pe_context::outgoing& o) {
-    return o.after[0].stage >= 0 || o.after[1].stage >= 0;
+    return std::any_of(o.after.begin(), o.after.end(),
+                       [](const pe_context::awaited& a) { return a.stage >= 0; });
   }
 
   bool try_send(const stream_lane& lane, stream_end& out) {

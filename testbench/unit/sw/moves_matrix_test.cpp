@@ -85,7 +85,8 @@ TEST_CASE("all_gather is right everywhere") {
   for (const char* name : {"ring_1d", "bruck", "two_level"}) run_matrix("all_gather", name);
 }
 TEST_CASE("broadcast is right everywhere") {
-  for (const char* name : {"ring_1d", "binomial", "double_binary_tree"}) run_matrix("broadcast", name);
+  for (const char* name : {"ring_1d", "binomial", "double_binary_tree", "packed_trees"})
+    run_matrix("broadcast", name);
 }
 TEST_CASE("reduce is right everywhere") {
   for (const char* name : {"ring_1d", "binomial"}) run_matrix("reduce", name);
@@ -116,6 +117,7 @@ TEST_CASE("every built-in kernel is in a matrix") {
                                                            {"broadcast", "ring_1d"},
                                                            {"broadcast", "binomial"},
                                                            {"broadcast", "double_binary_tree"},
+                                                           {"broadcast", "packed_trees"},
                                                            {"reduce", "ring_1d"},
                                                            {"reduce", "binomial"},
                                                            {"all_to_all", "bruck"},

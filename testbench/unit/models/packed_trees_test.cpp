@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two trees below one root: each reaches every member once, within what members and links carry.
+#include "models/comm/packed_trees.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "models/comm/peer_patterns.hpp"
+#include "support/test.hpp"
+
+namespace diecast::comm {
+namespace {
+
+struct machine {
+  explicit machine(const machine_shape& s, rank_set set = rank_set::cube)
+      : shape(s), members(map_ranks(s, set)) {}
+  [[nodiscard]] pattern_context context(std::uint32_t root) const { return {config, shape, members, root}; }
+
+  config::machine_config config{};
+  machine_shape shape;
+  group members;
+};
+
+/// Flows that cross each step between cubes, when packets go along x first.
+std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> loads(const machine& m,
+                                                                                       std::uint32_t root) {
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> found;
+  for (const edge& e : packed_tree_edges(m.context(root))) {
+    if (e.from.sip != e.to.sip) continue;
+    std::uint32_t x = m.shape.cube_x(e.from.cube), y = m.shape.cube_y(e.from.cube);
+    const std::uint32_t to_x = m.shape.cube_x(e.to.cube), to_y = m.shape.cube_y(e.to.cube);
+    while (x != to_x || y != to_y) {
+      const std::uint32_t from = m.shape.cube_at(x, y).value;
+      if (x != to_x) {
+        x += x < to_x ? 1 : -1;
+      } else {
+        y += y < to_y ? 1 : -1;
+      }
+      ++found[{e.from.sip.value, from, m.shape.cube_at(x, y).value}];
+    }
+  }
+  return found;
+}
+
+TEST_CASE("packed trees reach every member once") {
+  for (const machine_shape& shape :
+       {machine_shape{1, 1, 1, 1}, machine_shape{1, 2, 1, 1}, machine_shape{1, 3, 1, 1},
+        machine_shape{1, 2, 2, 1}, machine_shape{2, 3, 2, 1}, machine_shape{3, 1, 1, 1},
+        machine_shape{1, 5, 5, 1}, machine_shape{6, 4, 4, 1}}) {
+    const machine m(shape);
+    const auto n = static_cast<std::uint32_t>(m.members.members.size());
+    for (const std::uint32_t root : {0U, n / 2, n - 1}) {
+      CAPTURE(shape.sips, shape.cube_columns, shape.cube_rows, root);
+      const packed_trees plan(m.context(root));
+      for (std::uint32_t t = 0; t < packed_trees::trees; ++t) {
+        CHECK_FALSE(plan.node(t, root).parent.has_value());
+        for (std::uint32_t r = 0; r < n; ++r) {
+          std::uint32_t up = r, steps = 0;
+          for (; up != root && steps < n; ++steps) {
+            REQUIRE(plan.node(t, up).parent.has_value());
+            const std::uint32_t above = *plan.node(t, up).parent;
+            const auto& children = plan.node(t, above).children;
+            CHECK(std::count(children.begin(), children.end(), up) == 1);
+            up = above;
+          }
+          CHECK(up == root);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("packed trees on 4 x 4 cubes: nobody sends more than the vector, no two flows share a way") {
+  const machine m({1, 4, 4, 1});
+  for (std::uint32_t root = 0; root < 16; ++root) {
+    CAPTURE(root);
+    const packed_trees plan(m.context(root));
+    for (std::uint32_t r = 0; r < 16; ++r) {
+      CHECK(plan.node(0, r).children.size() + plan.node(1, r).children.size() <= 2);
+    }
+    for (const auto& [step, halves] : loads(m, root)) CHECK(halves == 1);
+    CHECK(std::max(plan.depth(0), plan.depth(1)) <= 5);
+  }
+}
+
+TEST_CASE("packed trees enter every SIP once") {
+  const machine m({4, 2, 2, 2}, rank_set::pe);
+  std::map<std::pair<std::uint32_t, bool>, std::uint32_t> entered;  // by SIP and tree
+  for (const edge& e : packed_tree_edges(m.context(5))) {
+    if (e.from.sip != e.to.sip) ++entered[{e.to.sip.value, e.reverse == packed_parent(1)}];
+  }
+  CHECK(entered.size() == 6);
+  for (const auto& [where, times] : entered) CHECK(times == 1);
+}
+
+TEST_CASE("packed trees are the same every time") {
+  const machine m({2, 4, 4, 1});
+  const packed_trees a(m.context(3)), b(m.context(3));
+  for (std::uint32_t t = 0; t < packed_trees::trees; ++t) {
+    for (std::uint32_t r = 0; r < 32; ++r) CHECK(a.node(t, r).children == b.node(t, r).children);
+  }
+}
+
+}  // namespace
+}  // namespace diecast::comm
