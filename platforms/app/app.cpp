@@ -8,9 +8,11 @@
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
+#include <set>
 #include <systemc>
 #include <unistd.h>
 
+#include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
 #include "platforms/app/diagnosis.hpp"
@@ -31,6 +33,7 @@
 #include "platforms/run/isolate.hpp"
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/simulate.hpp"
+#include "sw/kernels/deterministic.hpp"
 
 namespace diecast::app {
 namespace {
@@ -58,12 +61,18 @@ std::vector<comm::op_schema> schemas_of(const sw::op_table& ops) {
   return schemas;
 }
 
+bool is_data_flag(const std::string& flag) {
+  static const std::set<std::string> flags{"--bytes", "--dtype", "--op", "--data", "--no-data"};
+  return flags.contains(flag);
+}
+
 /// A workload file says itself what runs how often on whom.
 void check_workload_flags(const options& o) {
   const bool streams = !o.workload.empty() && !platforms::is_xml_file(o.workload);
   std::vector<problem> problems;
   if (streams) {
     for (const std::string& flag : o.run_flags) {
+      if (flag == "--no-data") continue;  // means the same of every op
       problems.push_back({flag, "has no meaning beside a --workload of streams", o.workload,
                           "fields of the ops in the file"});
     }
@@ -85,9 +94,31 @@ bool inform(const registries& tables, const options& o) {
   return false;
 }
 
+/// Every name must be known, also of an algorithm that a key of the config replaces.
+void check_names(const std::vector<std::string>& given, const std::vector<std::string>& known,
+                 const std::string& collective) {
+  for (const std::string& name : given) {
+    if (name == platforms::automatic_algorithm) continue;
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    throw user_error(
+        problem{"--algorithm", fmt::format("no such {} algorithm", collective), name, config::join(known)});
+  }
+}
+
+/// A barrier moves no data.
+void check_barrier_flags(const options& o) {
+  std::vector<problem> problems;
+  for (const std::string& flag : o.run_flags) {
+    if (!is_data_flag(flag)) continue;
+    problems.push_back({flag, "has no meaning for barriers", o.collective, "a collective that moves data"});
+  }
+  if (!problems.empty()) throw user_error(std::move(problems));
+}
+
 /// A run per algorithm and team.
 std::vector<platforms::run_point> barrier_points(const options& o, const std::vector<std::string>& algorithms,
                                                  bool if_possible) {
+  check_barrier_flags(o);
   std::vector<std::optional<comm::team_spec>> teams(o.teams.begin(), o.teams.end());
   if (teams.empty()) teams.emplace_back();
   std::vector<platforms::run_point> points;
@@ -116,16 +147,17 @@ std::vector<platforms::run_point> jobs_of(const registries& tables, const option
   }
   check_workload_flags(o);
   const bool all = algorithms == std::vector<std::string>{"all"};
+  const bool by_key =
+      config.comm.deterministic_reduction && o.workload.empty() && o.collective == "all_reduce";
   if (o.workload.empty()) {
     const auto known = platforms::algorithms_of(tables, o.collective);
+    if (by_key && !all) check_names(algorithms, known, o.collective);
     if (algorithms.empty()) algorithms = {o.collective == "barrier" ? "auto" : known.front()};
     if (all) algorithms = platforms::algorithms_of(tables, o.collective, o.ranks);
   } else {
     algorithms = {""};
   }
-  if (config.comm.deterministic_reduction && o.workload.empty() && o.collective == "all_reduce") {
-    algorithms = {"p2p_tree"};
-  }
+  if (by_key) algorithms.assign(1, sw::deterministic_all_reduce);
   if (!o.teams.empty() && (o.collective != "barrier" || !o.workload.empty())) {
     throw user_error(problem{"--team", "has a meaning for barriers only", comm::to_text(o.teams.front()),
                              "--collective barrier"});
@@ -137,6 +169,7 @@ std::vector<platforms::run_point> jobs_of(const registries& tables, const option
       platforms::run_point p;
       p.collective = o.collective;
       p.algorithm = algorithm;
+      if (by_key) p.algorithm_reason = "comm.deterministic_reduction";
       p.type = o.type;
       p.op = o.op;
       p.bytes = bytes;
@@ -165,25 +198,24 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
   };
   alone("--vcd", o.vcd, "waveform");
   alone("--timeline", o.timeline, "timeline");
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    platforms::run_point& p = points[i];
+  for (platforms::run_point& p : points) {
     p.vcd = o.vcd;
     p.timeline = o.timeline;
     p.critical_path = !o.out.empty();
     p.ccl_trace = o.ccl_trace;
     p.progress = o.progress;
-    p.progress_label = progress_label(i, points.size());
+    p.record = o.double_run || !o.record.empty() || !o.verify.empty();
   }
   return points;
 }
 
-/// Whatever the runs are: what they keep for --record and its like, and for signals.
-void watch(std::vector<platforms::run_point>& points, const options& o) {
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    const std::string which = points.size() == 1 ? "" : fmt::format("_{}", i);
-    points[i].record = o.double_run || !o.record.empty() || !o.verify.empty();
-    points[i].flight_file = o.out.empty() ? fmt::format("flight{}.{}.json", which, getpid())
-                                          : fmt::format("{}/flight{}.json", o.out, which);
+/// What counts runs, which are fewer than the points when some are left out.
+void number(const std::vector<std::unique_ptr<platforms::prepared_run>>& runs, const options& o) {
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::string which = runs.size() == 1 ? "" : fmt::format("_{}", i);
+    runs[i]->point.progress_label = progress_label(i, runs.size());
+    runs[i]->point.flight_file = o.out.empty() ? fmt::format("flight{}.{}.json", which, getpid())
+                                               : fmt::format("{}/flight{}.json", o.out, which);
   }
 }
 
@@ -291,9 +323,8 @@ class reporter {
 
 int run_points(const registries& tables, const options& o, const platforms::machine_model& machine,
                std::vector<platforms::unread_key> unread, int argc, char** argv) {
-  std::vector<platforms::run_point> points = points_of(tables, o, machine.config);
-  watch(points, o);
-  const auto runs = prepare_all(machine, tables, points);
+  const auto runs = prepare_all(machine, tables, points_of(tables, o, machine.config));
+  number(runs, o);
   if (o.dump_install) {
     for (const auto& r : runs) {
       print(
@@ -304,9 +335,10 @@ int run_points(const registries& tables, const options& o, const platforms::mach
   reporter report(tables, o, machine.config, std::move(unread), argc, argv);
   claim_file("--vcd", o.vcd);  // after --out, in whose directory it may lie
   claim_file("--timeline", o.timeline);
-  reproducer reproduce(o);
+  reproducer reproduce(o, runs.size());
   report.start(runs);
-  platforms::install_signal_handlers(machine.config.sim.dump_on_sighup);
+  platforms::install_signal_handlers();
+  platforms::install_dump_handlers(machine.config.sim.dump_on_sighup);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const auto& r = runs[i];
     const auto simulate = [&] {
@@ -314,8 +346,8 @@ int run_points(const registries& tables, const options& o, const platforms::mach
     };
     run_outcome outcome = simulate();
     if (outcome.collective.empty()) r->describe(outcome);  // its process died
+    reproduce.look_at(i, outcome, simulate);               // a second run has no times of streams alone
     if (o.isolate) platforms::add_isolated_times(*r, tables, outcome);
-    reproduce.look_at(i, outcome, simulate);
     report.add(std::move(outcome));
     if (report.interrupted()) break;
   }

@@ -87,6 +87,17 @@ void add_window(const std::string& flag, const std::string& value, std::vector<s
   if (!parts[1].empty()) sets.push_back("trace.vcd_to_ns=" + parts[1]);
 }
 
+void refuse_without_file(flag_reader& r, const std::string& vcd, const std::string& timeline) {
+  const auto refuse = [&r](const char* name, const char* file) {
+    r.with(name, [&](const std::string& flag, const std::string& value) {
+      throw user_error(problem{flag, fmt::format("has no meaning without {}", file), value, ""});
+    });
+  };
+  if (vcd.empty()) refuse("vcd-scope", "--vcd");
+  if (vcd.empty()) refuse("vcd-window", "--vcd");
+  if (timeline.empty()) refuse("timeline-scope", "--timeline");
+}
+
 platforms::progress_mode progress_argument(const std::string& flag, const std::string& value) {
   using platforms::progress_mode;
   return choose<progress_mode>(

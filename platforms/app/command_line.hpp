@@ -67,6 +67,8 @@ class flag_reader {
 
 /// --vcd-window FROM:TO in ns, as settings of trace.vcd_from_ns and trace.vcd_to_ns. Throws user_error.
 void add_window(const std::string& flag, const std::string& value, std::vector<std::string>& sets);
+/// Adds a problem for each flag of a waveform or timeline that was given without its file.
+void refuse_without_file(flag_reader& r, const std::string& vcd, const std::string& timeline);
 /// --progress auto|on|off. Throws user_error.
 [[nodiscard]] platforms::progress_mode progress_argument(const std::string& flag, const std::string& value);
 /// "run 2 of 5"; empty for the only run.

@@ -12,13 +12,28 @@
 #include "platforms/io/output_dir.hpp"
 
 namespace diecast::app {
+namespace {
+
+void check_one_run(const options& o) {
+  std::vector<problem> problems;
+  const auto refuse = [&problems](const std::string& what, const char* expected) {
+    problems.push_back({"--diagnose", "looks into one run", what, expected});
+  };
+  if (o.bytes.size() > 1) refuse(fmt::format("{} sizes", o.bytes.size()), "a single size");
+  if (o.teams.size() > 1) refuse(fmt::format("{} teams", o.teams.size()), "a single team");
+  if (o.algorithms == std::vector<std::string>{"all"}) {
+    refuse("all algorithms", "a single algorithm");
+  } else if (o.algorithms.size() > 1) {
+    refuse(fmt::format("{} algorithms", o.algorithms.size()), "a single algorithm");
+  }
+  if (!problems.empty()) throw user_error(std::move(problems));
+}
+
+}  // namespace
 
 /// The experiments are runs of this program; the doctor is given its path and the flags, nothing else.
 int run_diagnosis(const options& o, const std::string& config, int argc, char** argv) {
-  if (o.bytes.size() > 1 || o.algorithms.size() > 1 || o.algorithms == std::vector<std::string>{"all"}) {
-    throw user_error(problem{"--diagnose", "looks into one run", fmt::format("{} sizes", o.bytes.size()),
-                             "a single algorithm and size"});
-  }
+  check_one_run(o);
   std::optional<platforms::output_dir> out;
   if (!o.out.empty()) {
     out.emplace(o.out);

@@ -55,9 +55,9 @@ po::options_description run_options() {
 
 po::options_description output_options() {
   po::options_description d("Output");
-  d.add_options()(
-      "out", po::value<std::string>()->value_name("DIR"),
-      "write result.json, config.json, links.csv, ipcq.csv, hbm.csv and critical_path.json there")(
+  d.add_options()("out", po::value<std::string>()->value_name("DIR"),
+                  "write result.json, config.json, links.csv, ipcq.csv, health.csv, hbm.csv and "
+                  "critical_path.json there")(
       "format", po::value<std::string>()->value_name("table|json|csv"), "what goes to stdout (table)")(
       "vcd", po::value<std::string>()->value_name("FILE"), "write a waveform")(
       "vcd-scope", po::value<std::string>()->value_name("GLOB"),
@@ -132,8 +132,8 @@ void read_run(flag_reader& r, options& o) {
   r.with("record", [&](const string&, const string& v) { o.record = v; });
   r.with("verify", [&](const string&, const string& v) { o.verify = v; });
   o.isolate = r.flag("isolate");
-  for (const char* name :
-       {"collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup", "data", "team"}) {
+  for (const char* name : {"collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup",
+                           "data", "no-data", "team"}) {
     if (r.flag(name)) o.run_flags.push_back(std::string("--") + name);
   }
 }
@@ -162,6 +162,7 @@ void read_output(flag_reader& r, options& o) {
     o.format = choose<output_format>(
         f, v, {{"table", output_format::table}, {"json", output_format::json}, {"csv", output_format::csv}});
   });
+  refuse_without_file(r, o.vcd, o.timeline);
   o.quiet = r.flag("quiet");
   o.ccl_trace = r.flag("ccl-trace") || trace_wanted();
 }

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "hw/hbm/hbm_simple.hpp"
+#include "models/comm/barrier_algorithm.hpp"
+#include "models/comm/collective.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 
@@ -57,6 +59,10 @@ void check_kernels(const sw::kernel_table& kernels, const std::set<std::string>&
       std::vector<std::string> known;
       for (const auto c : comm::all_collectives()) known.emplace_back(comm::to_string(c));
       problems.push_back({where, "no such collective", k.collective, config::join(known)});
+    }
+    if (k.collective == comm::to_string(comm::collective::barrier) && !comm::barrier_named(k.name)) {
+      problems.push_back({where, "no such barrier: barriers are planned by the names built in", k.name,
+                          "centralized_pull, dissemination or group_dissemination"});
     }
     need(!k.rank_sets.empty(), where, "rank set", problems);
     need(k.run != nullptr, where, "run function", problems);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 
 #include "models/types/error.hpp"
@@ -21,8 +20,8 @@ using platforms::run_status;
 constexpr const char* first_line = "diecast.record/1";
 
 std::string name_of(const run_outcome& o) {
-  return fmt::format("{} {} {} {} {} bytes {} ranks of {}", o.collective, o.algorithm, o.dtype, o.op, o.bytes,
-                     o.ranks, o.rank_set);
+  return fmt::format("{} {} {} {} {} bytes {} ranks of {}{}", o.collective, o.algorithm, o.dtype, o.op,
+                     o.bytes, o.ranks, o.rank_set, o.team.empty() ? "" : " team " + o.team);
 }
 
 void complain(run_outcome& o, const std::string& what) {
@@ -111,15 +110,30 @@ void run_record::verify(std::size_t index, run_outcome& o) const {
   if (d) complain(o, fmt::format("differs from {} first at {}", file_, platforms::to_text(*d)));
 }
 
-reproducer::reproducer(const options& o) : options_(o) {
+void run_record::expect(std::size_t runs, run_outcome& last) const {
+  if (entries_.size() <= runs) return;
+  complain(last, fmt::format("{}: holds {} runs, of which these are {}; the next is {}", file_,
+                             entries_.size(), runs, entries_[runs].name));
+}
+
+reproducer::reproducer(const options& o, std::size_t runs) : options_(o), runs_(runs) {
   if (!o.verify.empty()) reference_ = run_record(o.verify);
   if (!o.record.empty()) claim_file("--record", o.record);
 }
 
 void reproducer::look_at(std::size_t index, run_outcome& outcome, const std::function<run_outcome()>& again) {
   if (outcome.status == run_status::interrupted || outcome.status == run_status::internal) return;
-  if (options_.double_run) compare_runs(outcome, again());
+  if (options_.double_run) {
+    const run_outcome second = again();
+    if (second.status == run_status::interrupted || second.status == run_status::internal) {
+      outcome.status = second.status;
+      outcome.message = "the second run: " + second.message;
+      return;
+    }
+    compare_runs(outcome, second);
+  }
   if (!options_.verify.empty()) reference_.verify(index, outcome);
+  if (index + 1 == runs_) reference_.expect(runs_, outcome);
   if (!options_.record.empty()) recorded_.add(outcome);
 }
 

@@ -28,6 +28,8 @@ class run_record {
   [[nodiscard]] std::string text() const;
   /// Compares run number `index` of this invocation with the recorded one.
   void verify(std::size_t index, platforms::run_outcome& o) const;
+  /// Complains in the `last` of this invocation's runs when more were recorded.
+  void expect(std::size_t runs, platforms::run_outcome& last) const;
 
  private:
   struct entry {
@@ -41,8 +43,9 @@ class run_record {
 /// What --double-run, --record and --verify do with the runs of an invocation.
 class reproducer {
  public:
-  /// Throws user_error when --verify is no record, output_error when --record cannot be written.
-  explicit reproducer(const options& o);
+  /// `runs`: of this invocation. Throws user_error when --verify is no record, output_error when --record
+  /// cannot be written.
+  reproducer(const options& o, std::size_t runs);
 
   /// After run number `index`; `again` simulates it once more.
   void look_at(std::size_t index, platforms::run_outcome& outcome,
@@ -52,6 +55,7 @@ class reproducer {
 
  private:
   const options& options_;
+  std::size_t runs_;
   run_record reference_, recorded_;
 };
 

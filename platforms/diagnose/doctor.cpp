@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <map>
 #include <optional>
 #include <sstream>
 
@@ -25,22 +24,12 @@ class examination {
 
   case_file run() {
     const observation& given = look("as given", {});
-    if (given.exit_code == 2) return close();
-    look("once more", {});
-    compare_repeats();
-    if (names(file_.findings, "dispatch_corruption")) {
-      if (right_or_other("without the cache monitor", changes{"--set", "comm.mr_cache_monitor=disabled"},
-                         4)) {
-        standing_.insert(standing_.end(), {"--set", "comm.mr_cache_monitor=disabled"});
-        file_.answers.emplace_back("disabling the cache monitor removes it", "yes");
-      }
-    }
+    if (given.timed_out) too_slow(given);
+    if (given.timed_out || given.exit_code == 2) return close();
+    if (const observation* again = attempt("once more", {})) compare(given, *again);
+    cache_monitor();
     matching_unit();
-    const observation& checked = look("with checksums", {"--set", "comm.checksum=crc32c"});
-    file_.answers.emplace_back("checksums see it",
-                               checked.exit_code == 4 && names(signs_of(checked), "bit_flip")
-                                   ? "yes: " + checked.complaint()
-                                   : "no");
+    checksums();
     one_packet_messages();
     wrong_results();
     other_ways();
@@ -49,159 +38,214 @@ class examination {
   }
 
  private:
-  /// Runs with `more` beside what stands, and collects the signs.
+  /// Runs with `more` beside what stands, keeps what it showed and collects the signs.
   const observation& look(const std::string& name, const changes& more) {
-    changes all = standing_;
-    all.insert(all.end(), more.begin(), more.end());
-    observation o = lab_.run(name, all);
-    merge(file_.findings, signs_of(o));
+    const observation& o = keep(lab_.run(name, joined(more)));
+    // What another machine would refuse says nothing about this one.
+    if (o.exit_code != 2 || file_.observations.size() == 1) merge(file_.findings, signs_of(o));
+    return o;
+  }
+  const observation& keep(observation o) {
     slowest_s_ = std::max(slowest_s_, o.wall_s);
     file_.observations.push_back(std::move(o));
     return file_.observations.back();
   }
-  /// Whether there is time for so many more runs, as long as the longest so far.
-  [[nodiscard]] bool time_for(double runs) const { return lab_.seconds_left() > runs * slowest_s_ + 2.0; }
-
-  /// True when the run no longer ends with `code`.
-  bool right_or_other(const std::string& name, const changes& more, int code) {
-    return look(name, more).exit_code != code;
+  /// Null when nothing was learned: no time for it, or it was stopped, or this machine refuses it.
+  const observation* attempt(const std::string& name, const changes& more, bool collect_signs = true) {
+    if (!time_for_one()) return skip(name), nullptr;
+    const observation& o = collect_signs ? look(name, more) : keep(lab_.run(name, joined(more)));
+    if (o.timed_out) return skip(name), nullptr;
+    if (o.exit_code != 2) return &o;
+    file_.answers.emplace_back(name, "is refused: " + o.complaint());
+    return nullptr;
   }
-
-  void compare_repeats() {
-    const observation& a = file_.observations[0];
-    const observation& b = file_.observations[1];
-    const bool same = a.exit_code == b.exit_code && a.fingerprint() == b.fingerprint();
-    file_.answers.emplace_back("the same every time", same ? "yes" : "no");
-    if (same) return;
-    finding f;
-    f.kind = "nondeterminism";
-    f.evidence.push_back(fmt::format("fingerprints {} and {}", a.fingerprint(), b.fingerprint()));
-    merge(file_.findings, {f});
+  /// As long as the longest so far.
+  [[nodiscard]] bool time_for_one() const {
+    constexpr double spare_s = 2.0;
+    return lab_.seconds_left() > slowest_s_ + spare_s;
   }
-
-  /// Firmware and a tag-matching unit contradict each other: is the unit's list to blame?
-  void matching_unit() {
-    if (!names(file_.findings, "tag_list_race")) return;
-    if (!time_for(1)) return skip("matching in software");
-    const observation o = look("matching in software", {"--set", software_matching});
-    file_.answers.emplace_back("matching in software removes it", right(o) ? "yes" : "no");
-    if (right(o)) standing_.insert(standing_.end(), {"--set", software_matching});
-  }
-
-  /// Small messages of one packet each tell a lost packet from a late one and from one that came twice.
-  void one_packet_messages() {
-    if (!time_for(1)) return skip("messages of one packet");
-    constexpr std::uint64_t most = 16384;
-    changes more{"--set", "ipcq.slot_bytes=256"};
-    if (who_.bytes > most) more.insert(more.end(), {"--bytes", std::to_string(most)});
-    look("messages of one packet", more);
-  }
-
-  /// Results are wrong although no packet was: firmware or the order of token and data.
-  void wrong_results() {
-    const auto bad = std::find_if(file_.observations.begin(), file_.observations.end(), wrong_data);
-    if (bad == file_.observations.end()) return;
-    if (!time_for(1)) return skip("send-receive split");
-    const std::string record = lab_.scratch_file("split.record");
-    const observation split =
-        look("send-receive split", {"--set", "comm.sendrecv=split", "--record", record});
-    file_.answers.emplace_back("splitting send-receive removes it", right(split) ? "yes" : "no");
-    if (right(split)) {
-      finding f;
-      f.kind = "sendrecv_alias";
-      f.workaround = "comm.sendrecv=split";
-      f.evidence.push_back(
-          "wrong results in one call, right ones as isend, irecv and waitall; no checksum sees it");
-      place(f, record);
-      merge(file_.findings, {f});
-      standing_.insert(standing_.end(), {"--set", "comm.sendrecv=split"});
-      return;
-    }
-    if (!time_for(1)) return skip("reading later");
-    const std::string late = lab_.scratch_file("late.record");
-    const observation later = look("reading later", {"--set", "ipcq.match_cycles=10000", "--set",
-                                                     "pe.interrupt_cycles=10000", "--record", late});
-    file_.answers.emplace_back("waiting between token and data removes it", right(later) ? "yes" : "no");
-    const bool corrupted = names(file_.findings, "bit_flip");
-    if (!right(later) && corrupted) return;
-    finding f;
-    f.kind = "token_before_data";
-    f.workaround = "wait for the data: a later token (ipcq.match_cycles), or a flush before it";
-    f.evidence.push_back(
-        right(later) ? "wrong results, right ones when receivers read 20 us later; no checksum sees it"
-                     : "wrong results that no checksum sees and splitting send-receive does not remove");
-    if (right(later)) place(f, late);
-    merge(file_.findings, {f});
-  }
-
-  /// The first step in which the run as it stands differs from one that is right.
-  void place(finding& f, const std::string& record) {
-    if (!time_for(1)) return;
-    const observation o = lab_.run("first difference", joined({"--verify", record}));
-    const auto line = o.errors.find("first at ");
-    if (line == std::string::npos) return;
-    const std::string text = o.errors.substr(line, o.errors.find('\n', line) - line);
-    f.evidence.push_back("differs from the right run " + text);
-  }
+  void skip(const std::string& name) { file_.skipped.push_back(name); }
   [[nodiscard]] changes joined(const changes& more) const {
     changes all = standing_;
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
 
+  void too_slow(const observation& given) {
+    finding f;
+    f.kind = "timed_out";
+    f.workaround = "fewer --bytes, --iters or ranks: then there is time to look into it";
+    f.evidence.push_back(
+        fmt::format("stopped after {:.0f} s of {:.0f}: {}", given.wall_s, lab_.budget(), given.complaint()));
+    merge(file_.findings, {f});
+  }
+
+  void compare(const observation& a, const observation& b) {
+    const bool same = a.exit_code == b.exit_code && a.fingerprint() == b.fingerprint();
+    file_.answers.emplace_back("the same every time", same ? "yes" : "no");
+    if (same) return;
+    finding f;
+    f.kind = "nondeterminism";
+    f.evidence.push_back(fmt::format("exit codes {} and {}, fingerprints {} and {}", a.exit_code, b.exit_code,
+                                     a.fingerprint(), b.fingerprint()));
+    merge(file_.findings, {f});
+  }
+
+  void cache_monitor() {
+    if (!names(file_.findings, "dispatch_corruption")) return;
+    const changes disabled{"--set", "comm.mr_cache_monitor=disabled"};
+    const observation* o = attempt("without the cache monitor", disabled);
+    if (o == nullptr) return;
+    const bool gone = o->exit_code != file_.observations.front().exit_code;
+    file_.answers.emplace_back("disabling the cache monitor removes it", gone ? "yes" : "no");
+    if (gone) standing_.insert(standing_.end(), disabled.begin(), disabled.end());
+  }
+
+  /// Firmware and a tag-matching unit contradict each other: is the unit's list to blame?
+  void matching_unit() {
+    if (!names(file_.findings, "tag_list_race")) return;
+    const changes in_software{"--set", software_matching};
+    const observation* o = attempt("matching in software", in_software);
+    if (o == nullptr) return;
+    file_.answers.emplace_back("matching in software removes it", right(*o) ? "yes" : "no");
+    if (right(*o)) standing_.insert(standing_.end(), in_software.begin(), in_software.end());
+  }
+
+  void checksums() {
+    const observation* o = attempt("with checksums", {"--set", "comm.checksum=crc32c"});
+    if (o == nullptr) return;
+    const bool seen = o->exit_code == 4 && names(signs_of(*o), "bit_flip");
+    file_.answers.emplace_back("checksums see it", seen ? "yes: " + o->complaint() : "no");
+  }
+
+  /// Small messages of one packet each tell a lost packet from a late one and from one that came twice.
+  void one_packet_messages() {
+    constexpr std::uint64_t most = 16384;
+    changes more{"--set", "ipcq.slot_bytes=256"};
+    if (sized() && who_.bytes > most) more.insert(more.end(), {"--bytes", std::to_string(most)});
+    (void)attempt("messages of one packet", more);
+  }
+
+  /// Results are wrong although no packet was: firmware or the order of token and data.
+  void wrong_results() {
+    const auto bad = std::find_if(file_.observations.begin(), file_.observations.end(), wrong_data);
+    if (bad == file_.observations.end()) return;
+    const std::string record = lab_.scratch_file("split.record");
+    const changes as_two{"--set", "comm.sendrecv=split"};
+    const observation* split = attempt("send-receive split", recording(as_two, record));
+    if (split == nullptr) return;
+    file_.answers.emplace_back("splitting send-receive removes it", right(*split) ? "yes" : "no");
+    if (!right(*split)) return read_later();
+    finding f;
+    f.kind = "sendrecv_alias";
+    f.workaround = "comm.sendrecv=split";
+    f.evidence.push_back(
+        "wrong results in one call, right ones as isend, irecv and waitall; no checksum sees it");
+    place(f, record);
+    merge(file_.findings, {f});
+    standing_.insert(standing_.end(), as_two.begin(), as_two.end());
+  }
+  static changes recording(changes more, const std::string& file) {
+    more.insert(more.end(), {"--record", file});
+    return more;
+  }
+
+  void read_later() {
+    const std::string record = lab_.scratch_file("late.record");
+    const changes late{"--set", "ipcq.match_cycles=10000", "--set", "pe.interrupt_cycles=10000"};
+    const observation* later = attempt("reading later", recording(late, record));
+    if (later == nullptr) return;
+    file_.answers.emplace_back("waiting between token and data removes it", right(*later) ? "yes" : "no");
+    if (!right(*later) && names(file_.findings, "bit_flip")) return;
+    finding f;
+    f.kind = "token_before_data";
+    f.workaround = "wait for the data: a later token (ipcq.match_cycles), or a flush before it";
+    f.evidence.push_back(
+        right(*later) ? "wrong results, right ones when receivers read 20 us later; no checksum sees it"
+                      : "wrong results that no checksum sees and splitting send-receive does not remove");
+    if (right(*later)) place(f, record);
+    merge(file_.findings, {f});
+  }
+
+  /// The first rank and step in which the run as it stands differs from one that is right.
+  void place(finding& f, const std::string& record) {
+    if (!time_for_one()) return skip("first difference");
+    const observation& o = keep(lab_.run("first difference", joined({"--verify", record})));
+    static const std::string begin = "first at ";
+    const auto line = o.errors.find(begin);
+    if (line == std::string::npos) return;
+    const std::string text = o.errors.substr(line, o.errors.find('\n', line) - line);
+    f.where = text.substr(begin.size(), text.find(" (number ") - begin.size());
+    f.evidence.push_back("differs from the right run " + text);
+  }
+
   void other_ways() {
+    const std::vector<std::string> others = other_algorithms();
     if (healthy_so_far()) {
       // A fault may sit where this run does not go.
-      for (const std::string& name : other_algorithms(2)) {
-        if (time_for(1)) look("algorithm " + name, {"--algorithm", name});
-      }
+      for (const std::string& name : others) (void)attempt("algorithm " + name, {"--algorithm", name});
       return;
     }
-    const auto others = other_algorithms(1);
-    if (others.empty() || !time_for(1)) return skip("another algorithm");
-    const observation& o = look("algorithm " + others.front(), {"--algorithm", others.front()});
-    file_.answers.emplace_back("another algorithm removes it",
-                               fmt::format("{} ({})", right(o) ? "yes" : "no", others.front()));
-    if (!time_for(1)) return skip("staging through host memory");
-    const observation staged = lab_.run("staged through host memory", joined({"--set", "comm.path=staged"}));
-    if (staged.exit_code == 2) return;  // this machine cannot
-    file_.answers.emplace_back("staging removes it", right(staged) ? "yes" : "no");
-    file_.observations.push_back(staged);
-  }
-
-  /// Halves the bytes, then the ranks, for as long as the run still goes wrong in the same way.
-  void smallest() {
-    if (healthy_so_far()) return;
-    const int code = file_.observations.front().exit_code;
-    if (code == 0) return;
-    std::uint64_t bytes = who_.bytes;
-    std::uint64_t fewest = bytes;
-    constexpr std::uint64_t step = 8;
-    constexpr std::uint64_t least = 64;
-    while (bytes / step >= least && time_for(2)) {
-      bytes /= step;
-      const observation o =
-          lab_.run(fmt::format("{} bytes", bytes), joined({"--bytes", std::to_string(bytes)}));
-      if (o.exit_code == code) {
-        fewest = bytes;
-      } else {
-        break;
+    if (!others.empty()) {
+      const std::string& name = others.front();
+      const observation* o = attempt("algorithm " + name, {"--algorithm", name});
+      if (o != nullptr) {
+        file_.answers.emplace_back("another algorithm removes it",
+                                   fmt::format("{} ({})", right(*o) ? "yes" : "no", name));
       }
     }
-    file_.answers.emplace_back("fewest bytes that show it", std::to_string(fewest));
-    file_.answers.emplace_back("depends on the size",
-                               fewest == who_.bytes && bytes < who_.bytes ? "yes" : "no");
-    for (const char* ranks : {"cube", "sip"}) {
-      if (!time_for(1)) return skip("other ranks");
-      const observation o = lab_.run(fmt::format("ranks {}", ranks), joined({"--ranks", ranks}));
-      if (o.exit_code == 2) continue;
-      file_.answers.emplace_back(fmt::format("with one rank per {}", ranks), o.exit_code == code ? "the same"
-                                                                             : right(o)          ? "right"
-                                                                                        : "another way");
-    }
+    const observation* staged = attempt("staged through host memory", {"--set", "comm.path=staged"}, false);
+    if (staged != nullptr) file_.answers.emplace_back("staging removes it", right(*staged) ? "yes" : "no");
   }
 
-  [[nodiscard]] std::vector<std::string> other_algorithms(std::size_t most) {
+  /// What else shows it: fewer bytes, an eighth at a time, and fewer ranks.
+  void smallest() {
+    if (healthy_so_far() || !lab_.given("--workload").empty()) return;
+    if (file_.observations.front().exit_code == 0) return;
+    if (sized()) fewer_bytes();
+    for (const char* ranks : {"cube", "sip"}) {
+      const observation* o = attempt(fmt::format("ranks {}", ranks), {"--ranks", ranks}, false);
+      if (o == nullptr) continue;
+      file_.answers.emplace_back(fmt::format("with one rank per {}", ranks), shows(*o)   ? "the same"
+                                                                             : right(*o) ? "right"
+                                                                                         : "another way");
+    }
+  }
+  void fewer_bytes() {
+    constexpr std::uint64_t step = 8;
+    constexpr std::uint64_t least = 64;
+    std::uint64_t fewest = who_.bytes;
+    std::optional<std::uint64_t> without;
+    while (!without && fewest / step >= least) {
+      const std::uint64_t bytes = fewest / step;
+      const observation* o =
+          attempt(fmt::format("{} bytes", bytes), {"--bytes", std::to_string(bytes)}, false);
+      if (o == nullptr) break;
+      if (shows(*o)) {
+        fewest = bytes;
+      } else {
+        without = bytes;
+      }
+    }
+    if (fewest == who_.bytes && !without) return;  // nothing was learned
+    file_.answers.emplace_back("fewest bytes that show it", std::to_string(fewest));
+    file_.answers.emplace_back(
+        "depends on the size",
+        without ? fmt::format("yes: {} bytes do not show it", *without) : "not as far as was tried");
+  }
+  /// Goes wrong as the run that was given.
+  [[nodiscard]] bool shows(const observation& o) const {
+    return o.exit_code == file_.observations.front().exit_code;
+  }
+  /// Whether --bytes has a meaning.
+  [[nodiscard]] bool sized() const {
+    return lab_.given("--workload").empty() && who_.collective != "barrier";
+  }
+
+  /// The first two of the collective that the run does not use.
+  [[nodiscard]] std::vector<std::string> other_algorithms() {
+    if (!lab_.given("--workload").empty()) return {};
+    constexpr std::size_t most = 2;
     std::vector<std::string> others;
     std::string first;
     std::istringstream lines(lab_.ask({"--list", "algorithms"}));
@@ -213,13 +257,11 @@ class examination {
       if (first.empty()) first = name;
       if (name != who_.algorithm && !(who_.algorithm.empty() && name == first)) others.push_back(name);
     }
-    if (!lab_.given("--workload").empty()) return {};
     if (others.size() > most) others.resize(most);
     return others;
   }
 
   [[nodiscard]] bool healthy_so_far() const { return file_.findings.empty(); }
-  void skip(const std::string& what) { file_.answers.emplace_back(what, "not tried for want of time"); }
 
   case_file close() {
     settle(file_.findings);
@@ -235,7 +277,8 @@ class examination {
         break;
       }
     }
-    file_.exit_code = given.exit_code < 0 ? 70 : given.exit_code;
+    constexpr int stopped = 143, failed = 70;
+    file_.exit_code = given.timed_out ? stopped : given.exit_code < 0 ? failed : given.exit_code;
     return std::move(file_);
   }
 

@@ -2,12 +2,13 @@
 #include "platforms/diagnose/findings.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <optional>
 #include <regex>
 #include <string_view>
+
+#include "platforms/diagnose/classes.hpp"
 
 namespace diecast::diagnose {
 namespace {
@@ -242,22 +243,8 @@ void monitored(const observation& o, std::vector<finding>& found) {
   }
 }
 
-/// Place in the order of what is said first.
-std::size_t gravity(const finding& f) {
-  static constexpr std::array<std::string_view, 22> order{"wrong_install",     "dispatch_corruption",
-                                                          "tag_list_race",     "bit_flip",
-                                                          "duplicate",         "reorder",
-                                                          "link_down",         "drop",
-                                                          "lost_credit",       "dead_pe",
-                                                          "infinite_poll",     "sendrecv_alias",
-                                                          "token_before_data", "nondeterminism",
-                                                          "slow_pe",           "link_degraded",
-                                                          "late_credit",       "deadlock_cycle",
-                                                          "half_message",      "stuck_packets",
-                                                          "missing_packets",   "hang"};
-  const auto at = std::find(order.begin(), order.end(), f.kind);
-  return static_cast<std::size_t>(at - order.begin()) + (f.hidden ? order.size() : 0);
-}
+/// Place in the order of what is said first: what is hidden comes behind all that is not.
+std::size_t gravity(const finding& f) { return rank_of(f.kind) + (f.hidden ? class_count() : 0); }
 
 void drop_kind(std::vector<finding>& findings, const std::string& kind) {
   std::erase_if(findings, [&](const finding& f) { return f.kind == kind; });

@@ -65,6 +65,20 @@ double seconds_since(std::chrono::steady_clock::time_point t) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
 }
 
+/// A second to end in good order, its own child with it; then the end.
+void stop(pid_t child) {
+  constexpr double patience_s = 1.0;
+  kill(child, SIGTERM);
+  const auto begun = std::chrono::steady_clock::now();
+  int status = 0;
+  while (seconds_since(begun) < patience_s) {
+    if (waitpid(child, &status, WNOHANG) == child) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  kill(child, SIGKILL);
+  waitpid(child, &status, 0);
+}
+
 }  // namespace
 
 const json& observation::run() const {
@@ -165,8 +179,7 @@ int laboratory::execute(const std::vector<std::string>& words, const fs::path& o
     if (waitpid(child, &status, WNOHANG) == child) return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (seconds_since(begun) > limit_s) {
       timed_out = true;
-      kill(child, SIGTERM);  // reaches its own child, too
-      waitpid(child, &status, 0);
+      stop(child);
       return -1;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -51,6 +51,7 @@ class laboratory {
   [[nodiscard]] std::string ask(const std::vector<std::string>& arguments);
   [[nodiscard]] double seconds_left() const;
   [[nodiscard]] double seconds_used() const;
+  [[nodiscard]] double budget() const { return budget_s_; }
   /// The command line of an experiment, for people.
   [[nodiscard]] std::string command(const std::vector<std::string>& changes) const;
   /// The value given for a flag; empty when it was not.

@@ -2,40 +2,14 @@
 #include "platforms/diagnose/report.hpp"
 
 #include <fmt/format.h>
-#include <map>
 #include <string_view>
+
+#include "platforms/diagnose/classes.hpp"
 
 namespace diecast::diagnose {
 namespace {
 
 using json = nlohmann::ordered_json;
-
-/// What a class means, in a sentence, and what to do first.
-const char* meaning_of(const std::string& kind) {
-  static const std::map<std::string, const char*> meanings{
-      {"healthy", "nothing is wrong in any experiment"},
-      {"bit_flip", "packets change on their way"},
-      {"drop", "packets of data are lost"},
-      {"duplicate", "packets of data come twice"},
-      {"reorder", "packets of one flow overtake each other"},
-      {"lost_credit", "credits are lost on their way back"},
-      {"late_credit", "credits come late"},
-      {"link_down", "a link stands still with packets on it"},
-      {"link_degraded", "a link carries less than its rate"},
-      {"token_before_data", "messages are announced before their bytes are written"},
-      {"slow_pe", "a core runs slower than its clock"},
-      {"dead_pe", "a core has stopped"},
-      {"infinite_poll", "firmware polls a word that nobody writes"},
-      {"wrong_install", "queue pairs are installed wrongly"},
-      {"sendrecv_alias", "the one-call send-receive reads the buffer of an earlier send"},
-      {"dispatch_corruption", "an entry of the firmware's dispatch table is bad"},
-      {"tag_list_race", "a tag-matching unit gives a message to a receive that an older one belongs to"},
-      {"nondeterminism", "two runs of the same differ"},
-      {"config_error", "the run is refused: read what it says"},
-  };
-  const auto at = meanings.find(kind);
-  return at == meanings.end() ? "the experiments do not say more" : at->second;
-}
 
 std::string verdict_of(const case_file& file) {
   return file.findings.empty() ? "healthy" : file.findings.front().kind;
@@ -73,6 +47,8 @@ std::string to_json(const case_file& file, const laboratory& lab) {
                {"findings", findings},
                {"answers", answers},
                {"experiments", experiments},
+               {"not_tried", file.skipped},
+               {"budget_s", lab.budget()},
                {"wall_s", lab.seconds_used()}};
   return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
@@ -93,6 +69,10 @@ std::string to_text(const case_file& file, const laboratory& lab) {
   if (file.findings.size() > most_findings) {
     text += fmt::format("\n{} more in diagnosis.json\n", file.findings.size() - most_findings);
   }
+  if (!file.skipped.empty()) {
+    text += fmt::format("\nNot tried, for want of time ({:.0f} s are all there is): {}\n", lab.budget(),
+                        fmt::join(file.skipped, ", "));
+  }
   if (!file.answers.empty()) text += "\nQuestions:\n";
   for (const auto& [question, answer] : file.answers) {
     const bool cut = answer.size() > most_letters;
@@ -101,9 +81,11 @@ std::string to_text(const case_file& file, const laboratory& lab) {
   }
   text += "\nExperiments:\n";
   for (const observation& o : file.observations) {
-    text += fmt::format("  exit {:>2}  {:>6.2f} s  {:<28} {}\n", o.exit_code, o.wall_s, o.name,
+    const std::string ended = o.timed_out ? "stopped" : fmt::format("exit {:>2}", o.exit_code);
+    text += fmt::format("  {}  {:>6.2f} s  {:<28} {}\n", ended, o.wall_s, o.name,
                         o.time_ns() > 0 ? fmt::format("{:.0f} ns", o.time_ns()) : "");
   }
+  text += fmt::format("  {:.1f} s of {:.0f} s\n", lab.seconds_used(), lab.budget());
   if (!file.observations.empty())
     text += "\nTo repeat: " + lab.command(file.observations.front().changes) + "\n";
   return text;

@@ -16,6 +16,7 @@ struct case_file {
   std::deque<observation> observations;                      ///< the run as given first
   std::vector<finding> findings;                             ///< what is most certain and gravest first
   std::vector<std::pair<std::string, std::string>> answers;  ///< questions of the list
+  std::vector<std::string> skipped;                          ///< experiments there was no time for
   int exit_code{};
 };
 

@@ -194,6 +194,7 @@ options parse_options(int argc, const char* const* argv) {
   r.with("timeline", [&](const string&, const string& v) { o.timeline = v; });
   r.with("timeline-scope",
          [&](const string&, const string& v) { o.sets.push_back("trace.timeline_scope=" + v); });
+  app::refuse_without_file(r, o.vcd, o.timeline);
   for (const auto& [flag, file] : {std::pair{"--vcd", &o.vcd}, std::pair{"--timeline", &o.timeline}}) {
     if (file->empty() || o.paces.size() <= 1) continue;
     r.add({flag, std::to_string(o.paces.size()) + " runs cannot share one file", *file, "a single pace"});

@@ -13,6 +13,7 @@
 #include "platforms/hbm/stack.hpp"
 #include "platforms/observe/timeline.hpp"
 #include "platforms/observe/vcd_writer.hpp"
+#include "platforms/run/finish_file.hpp"
 #include "platforms/run/kernel.hpp"
 
 namespace diecast::hbm {
@@ -154,8 +155,8 @@ class watching {
   }
   void finish(study_outcome& o) {
     taps_.catch_up();
-    if (vcd_) finish_file(*vcd_, o);
-    if (timeline_) finish_file(*timeline_, o);
+    if (vcd_) platforms::finish_file(*vcd_, o);
+    if (timeline_) platforms::finish_file(*timeline_, o);
   }
 
  private:
@@ -185,16 +186,6 @@ class watching {
     if (timeline_) all.push_back(timeline_.get());
     return all;
   }
-  template <class Writer>
-  static void finish_file(Writer& writer, study_outcome& o) {
-    try {
-      writer.close(hw::now());
-    } catch (const output_error& e) {
-      o.output_lost = true;
-      o.message += (o.message.empty() ? "" : "\n") + std::string(e.what());
-    }
-  }
-
   std::unique_ptr<observe::vcd_writer> vcd_;
   std::unique_ptr<observe::timeline> timeline_;
   observe::dram_taps taps_;
@@ -312,14 +303,14 @@ study_outcome simulate(const study_point& point, const config::machine_config& c
   watching watch(point, config, machine);
   const platforms::stopwatch running;
   platforms::progress_bar bar(point.progress, point.progress_label);
-  const auto share_done = [&] {
-    return static_cast<double>(machine.answered()) / static_cast<double>(requests_of(point));
+  const auto how_far = [&]() -> platforms::run_progress {
+    return {static_cast<double>(machine.answered()) / static_cast<double>(requests_of(point)), {}};
   };
   const end_of_run end = platforms::run_slices(
       config.sim, [&machine] { return machine.finished(); }, faults, [] { return false; },
       [&] {
         watch.catch_up();
-        bar.update(hw::now(), share_done);
+        bar.update(hw::now(), how_far);
       });
   o.wall_s = running.seconds();
   conclude(end, config.sim, machine, faults, o);

@@ -52,7 +52,7 @@ void add_rule_problems(const loaded_config& loaded, reading& r) {
   for (problem& p : config::check(loaded.config, r.broken)) {
     const auto origin = loaded.origins.find(p.where);
     if (p.where.starts_with("overrides[")) {
-      p.where = r.overrides_origin + ": " + p.where;
+      p.where = r.list_origins.at("overrides") + ": " + p.where;
     } else if (origin == loaded.origins.end()) {
       p.where += " (default)";
     } else if (origin->second.starts_with("--set ")) {
@@ -78,6 +78,7 @@ loaded_config load_config(const config_request& request) {
     a.key->set(loaded.config, a.value);
     loaded.origins[a.key->path()] = a.origin;
   }
+  loaded.origins.insert(r.list_origins.begin(), r.list_origins.end());
   if (r.overrides) loaded.config.overrides = *r.overrides;
   loaded.config.ccl_named = std::move(r.ccl);
   if (r.faults) loaded.config.faults = *r.faults;

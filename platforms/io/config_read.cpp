@@ -101,9 +101,15 @@ class file_reader {
 
   /// Keys that hold entries by name; false for others.
   bool named(const std::string& path, const json_node& node) {
-    if (path == "ccl.algorithms") return read_ccl_algorithms(node, file_, r_.ccl, r_.problems), true;
-    if (path == "ccl.patterns") return read_ccl_patterns(node, file_, r_.ccl, r_.problems), true;
-    return false;
+    if (path == "ccl.algorithms") {
+      read_ccl_algorithms(node, file_, r_.ccl, r_.problems);
+    } else if (path == "ccl.patterns") {
+      read_ccl_patterns(node, file_, r_.ccl, r_.problems);
+    } else {
+      return false;
+    }
+    r_.list_origins[path] = file_;
+    return true;
   }
 
   void block(const block_table& table, const json_node& node) {
@@ -134,7 +140,7 @@ class file_reader {
       return;
     }
     r_.overrides.emplace();
-    r_.overrides_origin = file_;
+    r_.list_origins["overrides"] = file_;
     for (std::size_t i = 0; i < items->size(); ++i) {
       const std::string path = fmt::format("overrides[{}]", i);
       r_.overrides->push_back(override_entry(path, (*items)[i]));
@@ -142,6 +148,7 @@ class file_reader {
   }
 
   void faults(const json_node& node) {
+    r_.list_origins["faults"] = file_;
     r_.faults =
         read_faults(node, [this](const std::string& path, const std::string& what, const std::string& value,
                                  const std::string& expected) { report(path, what, value, expected); });

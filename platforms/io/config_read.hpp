@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -36,9 +37,9 @@ struct reading {
   std::set<std::string> broken;  ///< paths whose value was refused
   /// The last list that was given; arrays replace.
   std::optional<std::vector<config::link_override>> overrides;
-  std::string overrides_origin;
-  config::ccl_tables ccl;                                    ///< ccl.algorithms and ccl.patterns, merged
-  std::optional<std::vector<config::fault_setting>> faults;  ///< likewise
+  std::map<std::string, std::string> list_origins;  ///< of overrides, faults, ccl.algorithms, ccl.patterns
+  config::ccl_tables ccl;                           ///< ccl.algorithms and ccl.patterns, merged
+  std::optional<std::vector<config::fault_setting>> faults;  ///< the last list, likewise
 };
 
 /// The node as a value of the field's type; empty when the type is wrong. A whole number is also a real one;

@@ -29,6 +29,9 @@ const char* torch_type(numeric::dtype t) {
   return "Byte";
 }
 
+/// Rounded up: 0 would mean that nobody waits.
+std::uint64_t whole_ms(std::uint64_t us) { return (us + 999) / 1000; }
+
 std::uint64_t whole_ns(sim_time t) { return t.fs / 1'000'000; }
 
 class writer {
@@ -81,9 +84,13 @@ class writer {
 
   void entries_of(const analysis::pe_dump& pe, json& entries) const {
     if (recorder_.launches() > 0) entries.push_back(collective(pe));
-    for (const flight_operation& o : recorder_.operations_of(pe.pe)) entries.push_back(operation(pe, o));
+    std::uint64_t next = 1;  // 0 is the collective's
+    for (const flight_operation& o : recorder_.operations_of(pe.pe)) {
+      entries.push_back(operation(pe, o));
+      next = o.record_id + 2;
+    }
     for (std::size_t i = 0; i < pe.queue_pairs.size(); ++i) {
-      waits(pe, static_cast<comm::direction>(i), pe.queue_pairs[i], entries);
+      waits(pe, static_cast<comm::direction>(i), pe.queue_pairs[i], next, entries);
     }
   }
 
@@ -113,7 +120,7 @@ class writer {
             {"output_dtypes", types},
             {"state", "scheduled"},
             {"retired", false},
-            {"timeout_ms", run_.machine.config.sim.watchdog_us / 1000},
+            {"timeout_ms", whole_ms(run_.machine.config.sim.watchdog_us)},
             {"is_p2p", true},
             {"frames", json::array({frame})},
             {"step", step.empty() ? "" : fmt::format("{} {}", step, index)}};
@@ -149,13 +156,11 @@ class writer {
     return e;
   }
 
-  /// What firmware has asked for and waits for.
+  /// What firmware has asked for and waits for, numbered from `next`.
   void waits(const analysis::pe_dump& pe, comm::direction d, const protocol::queue_pair_state& q,
-             json& entries) const {
+             std::uint64_t& next, json& entries) const {
     const auto add = [&](bool send, std::uint32_t sequence) {
-      json e = base(pe, 0, point_to_point(pe, send, q.peer), 0, pe.step, 0);
-      e["record_id"] = e["op_id"] =
-          recorder_.operations_of(pe.pe).empty() ? 1 : recorder_.operations_of(pe.pe).back().record_id + 2;
+      json e = base(pe, next++, point_to_point(pe, send, q.peer), 0, pe.step, 0);
       e["p2p_seq_id"] = sequence;
       e["direction"] = run_.direction_name(pe.pe, d);
       e["step"] = pe.step;

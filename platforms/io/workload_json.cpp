@@ -2,10 +2,10 @@
 #include "platforms/io/workload_json.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <fstream>
 #include <set>
-#include <sstream>
 
 #include "models/config/text.hpp"
 #include "platforms/io/json_tree.hpp"
@@ -304,11 +304,14 @@ namespace {
 
 std::string contents(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file || text.fail())
+  std::string text;
+  std::array<char, 65536> part{};
+  while (file.read(part.data(), part.size()) || file.gcount() > 0)
+    text.append(part.data(), static_cast<std::size_t>(file.gcount()));
+  if (!file.is_open() || file.bad())
     throw user_error(problem{"--workload", "cannot be read", path, "a readable file"});
-  return text.str();
+  if (text.empty()) throw user_error(problem{"--workload", "is empty", path, "JSON or an MSCCL program"});
+  return text;
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ json op_json(const op_row& r) {
           {"ranks", r.ranks},
           {"bytes", r.bytes},
           {"start_ns", r.start_ns},
-          {"end_ns", r.end_ns},
+          {"end_ns", optional_json(r.end_ns)},
           {"finished", r.finished},
           {"verified", optional_json(r.verified)},
           {"wrong_elements", optional_json(r.wrong_elements)}};
@@ -43,8 +43,8 @@ json stream_json(const stream_row& r) {
           {"repeat", r.repeat},
           {"ops", r.ops},
           {"start_ns", r.start_ns},
-          {"end_ns", r.end_ns},
-          {"time_ns", r.time_ns},
+          {"end_ns", optional_json(r.end_ns)},
+          {"time_ns", optional_json(r.time_ns)},
           {"finished", r.finished},
           {"verified", optional_json(r.verified)},
           {"isolated_ns", optional_json(r.isolated_ns)},
@@ -62,7 +62,7 @@ op_row op_from(const json& j) {
   r.ranks = j.at("ranks");
   r.bytes = j.at("bytes");
   r.start_ns = j.at("start_ns");
-  r.end_ns = j.at("end_ns");
+  read_optional(j, "end_ns", r.end_ns);
   r.finished = j.at("finished");
   read_optional(j, "verified", r.verified);
   read_optional(j, "wrong_elements", r.wrong_elements);
@@ -76,8 +76,8 @@ stream_row stream_from(const json& j) {
   r.repeat = j.at("repeat");
   r.ops = j.at("ops");
   r.start_ns = j.at("start_ns");
-  r.end_ns = j.at("end_ns");
-  r.time_ns = j.at("time_ns");
+  read_optional(j, "end_ns", r.end_ns);
+  read_optional(j, "time_ns", r.time_ns);
   r.finished = j.at("finished");
   read_optional(j, "verified", r.verified);
   read_optional(j, "isolated_ns", r.isolated_ns);
@@ -125,9 +125,10 @@ std::string workload_table(const run_outcome& o) {
       fmt::format("\n  {:<{}}  {:>5}  {:>6}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}  {}\n", "stream", width,
                   "ranks", "ops", "start_ns", "end_ns", "time_ns", "alone_ns", "slowdown", "verified");
   for (const stream_row& r : o.streams) {
-    text += fmt::format("  {:<{}}  {:>5}  {:>6}  {:>12.1f}  {:>12.1f}  {:>12.1f}  {:>12}  {:>8}  {}\n",
-                        r.name, width, r.ranks, r.ops * r.repeat, r.start_ns, r.end_ns, r.time_ns,
-                        number(r.isolated_ns, 1), number(r.slowdown, 2), verdict(r.finished, r.verified));
+    text +=
+        fmt::format("  {:<{}}  {:>5}  {:>6}  {:>12.1f}  {:>12}  {:>12}  {:>12}  {:>8}  {}\n", r.name, width,
+                    r.ranks, r.ops * r.repeat, r.start_ns, number(r.end_ns, 1), number(r.time_ns, 1),
+                    number(r.isolated_ns, 1), number(r.slowdown, 2), verdict(r.finished, r.verified));
   }
   for (const stream_row& r : o.streams) {
     if (!r.not_isolated.empty()) text += fmt::format("\n  {} not alone: {}\n", r.name, r.not_isolated);
@@ -136,9 +137,10 @@ std::string workload_table(const run_outcome& o) {
                       "iter", "kind", "algorithm", "bytes", "start_ns", "end_ns", "time_ns", "verified");
   for (std::size_t i = 0; i < std::min(o.ops.size(), most_ops); ++i) {
     const op_row& r = o.ops[i];
-    text += fmt::format("  {:<{}}  {:>4}  {:<14}  {:<14}  {:>10}  {:>12.1f}  {:>12.1f}  {:>12.1f}  {}\n",
-                        r.id, width, r.iteration, r.op, r.algorithm, r.bytes, r.start_ns, r.end_ns,
-                        r.end_ns - r.start_ns, verdict(r.finished, r.verified));
+    const auto time = r.end_ns ? std::optional(*r.end_ns - r.start_ns) : std::nullopt;
+    text += fmt::format("  {:<{}}  {:>4}  {:<14}  {:<14}  {:>10}  {:>12.1f}  {:>12}  {:>12}  {}\n", r.id,
+                        width, r.iteration, r.op, r.algorithm, r.bytes, r.start_ns, number(r.end_ns, 1),
+                        number(time, 1), verdict(r.finished, r.verified));
   }
   if (o.ops.size() > most_ops)
     text += fmt::format("  ... and {} more in result.json (--out, --format json)\n", o.ops.size() - most_ops);

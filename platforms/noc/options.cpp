@@ -153,9 +153,7 @@ void refuse_meaningless(app::flag_reader& r, const options& o) {
   if (!o.replay.empty() || o.pattern != traffic::node_pattern::hotspot) {
     for (const char* name : {"hotspot-node", "hotspot-fraction"}) refuse(name, "without --traffic hotspot");
   }
-  if (o.vcd.empty()) refuse("vcd-scope", "without --vcd");
-  if (o.vcd.empty()) refuse("vcd-window", "without --vcd");
-  if (o.timeline.empty()) refuse("timeline-scope", "without --timeline");
+  app::refuse_without_file(r, o.vcd, o.timeline);
 }
 
 void read_output(app::flag_reader& r, options& o) {

@@ -14,6 +14,7 @@
 #include "platforms/observe/timeline.hpp"
 #include "platforms/observe/vcd_writer.hpp"
 #include "platforms/run/child.hpp"
+#include "platforms/run/finish_file.hpp"
 #include "platforms/run/kernel.hpp"
 
 namespace diecast::noc {
@@ -43,10 +44,13 @@ class run {
   [[nodiscard]] const hw::packet_traffic::results& results() const { return machine_.traffic->statistics(); }
   [[nodiscard]] std::uint64_t cycle() const { return hw::now().fs / period_.fs; }
 
-  /// Of the cycles to measure; a trace and draining have no known end.
-  [[nodiscard]] double share_done() const {
-    const std::uint64_t all = point_.warmup_cycles + point_.cycles;
-    return point_.replay ? 0 : static_cast<double>(cycle()) / static_cast<double>(all);
+  /// Of the cycles to measure, and of the packets of a trace; draining has no known end.
+  [[nodiscard]] platforms::run_progress how_far() const {
+    if (point_.replay) {
+      const std::size_t packets = std::max<std::size_t>(1, point_.replay->packets.size());
+      return {static_cast<double>(results().delivered) / static_cast<double>(packets), {}};
+    }
+    return {static_cast<double>(cycle()) / static_cast<double>(point_.warmup_cycles + point_.cycles), {}};
   }
 
   /// False when a signal came.
@@ -54,7 +58,7 @@ class run {
     while (cycle() < to) {
       if (interrupted()) return false;
       sc_core::sc_start(hw::to_sc(period_ * std::min(slice_cycles, to - cycle())));
-      bar_.update(hw::now(), [this] { return share_done(); });
+      bar_.update(hw::now(), [this] { return how_far(); });
     }
     return true;
   }
@@ -92,6 +96,7 @@ class run {
       const sc_core::sc_time reach =
           std::max(hw::to_sc(period_ * slice_cycles), sc_core::sc_time_to_pending_activity());
       sc_core::sc_start(reach, sc_core::SC_EXIT_ON_STARVATION);
+      bar_.update(hw::now(), [this] { return how_far(); });
     }
     if (machine_.traffic->measured_in_flight() != 0) deadlock("nothing is left to happen");
   }
@@ -172,17 +177,6 @@ std::unique_ptr<observe::timeline> timeline_of(const study_point& point, const n
                                              comm::generic_names());
 }
 
-/// A file of an observer that could not be finished costs the run nothing but that file.
-template <class Writer>
-void finish_file(Writer& writer, study_outcome& o) {
-  try {
-    writer.close(hw::now());
-  } catch (const output_error& e) {
-    o.output_lost = true;
-    o.message += (o.message.empty() ? "" : "\n") + std::string(e.what());
-  }
-}
-
 }  // namespace
 
 study_outcome simulate(const study_point& point, const network& net) {
@@ -207,8 +201,8 @@ study_outcome simulate(const study_point& point, const network& net) {
   run(point, net, modules, o).play();
   o.wall_s = running.seconds();
   o.peak_rss_mib = platforms::peak_rss_mib();
-  if (vcd) finish_file(*vcd, o);
-  if (timeline) finish_file(*timeline, o);
+  if (vcd) platforms::finish_file(*vcd, o);
+  if (timeline) platforms::finish_file(*timeline, o);
   return o;
 }
 

@@ -30,7 +30,7 @@ void flight_recorder::start(track& t, const events::message_event& e, bool send)
   if (!send) o.crc = t.crc;
   const std::size_t at = place(e.qp, send);
   if (t.open.size() <= at) t.open.resize(at + 1);
-  t.open[at].push_back(t.records++);
+  t.open[at].push_back({t.records++, e.sequence});
 }
 
 /// A credit says which sequence number comes next: all before it are done.
@@ -38,16 +38,15 @@ void flight_recorder::complete(track& t, const events::message_event& e, bool se
   const std::size_t at = place(e.qp, send);
   if (t.open.size() <= at) return;
   auto& open = t.open[at];
-  while (!open.empty()) {
-    const std::uint64_t id = open.front();
-    const bool kept = id + kept_ >= t.records;
+  const auto before = [&e](std::uint32_t sequence) {  // numbers wrap
+    return static_cast<std::int32_t>(sequence - e.sequence) < 0;
+  };
+  for (; !open.empty() && before(open.front().sequence); open.pop_front()) {
+    const std::uint64_t id = open.front().id;
+    if (id + kept_ < t.records) continue;  // a later record has its place
     flight_operation& o = t.ring[id % kept_];
-    if (kept && o.sequence == e.sequence) return;
-    if (kept) {
-      o.completed = true;
-      o.ended = e.at;
-    }
-    open.pop_front();
+    o.completed = true;
+    o.ended = e.at;
   }
 }
 

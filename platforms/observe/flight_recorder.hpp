@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <deque>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -34,7 +33,14 @@ class flight_recorder : public events::observer {
   /// `operations`: kept of each PE.
   flight_recorder(const machine_shape& shape, std::uint64_t operations);
 
-  void next_launch() { ++launches_; }
+  /// No PE is in a step until its kernel says so.
+  void next_launch() {
+    ++launches_;
+    for (track& t : tracks_) {
+      t.step = 0;
+      t.step_index = 0;
+    }
+  }
   [[nodiscard]] std::uint32_t launches() const { return launches_; }
   /// Oldest first.
   [[nodiscard]] std::vector<flight_operation> operations_of(pe_coord pe) const;
@@ -45,14 +51,18 @@ class flight_recorder : public events::observer {
   void on(const events::message_content& e) override;
 
  private:
+  struct open_record {
+    std::uint64_t id{};
+    std::uint32_t sequence{};
+  };
   struct track {
     std::vector<flight_operation> ring;  ///< record i at i modulo its size
     std::uint64_t records{};
     std::uint16_t step{};
     std::uint32_t step_index{};
     std::uint64_t crc{};  ///< of the content that was written last
-    /// Of each queue pair and direction: records not completed, oldest first.
-    std::vector<std::deque<std::uint64_t>> open;
+    /// Of each queue pair and direction: records not completed, oldest first; the ring may hold them no more.
+    std::vector<std::deque<open_record>> open;
   };
   void start(track& t, const events::message_event& e, bool send);
   void complete(track& t, const events::message_event& e, bool send);

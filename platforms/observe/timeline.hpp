@@ -95,8 +95,8 @@ class timeline final : public events::observer, public dram_listener {
   std::map<std::pair<std::uint32_t, std::uint8_t>, bool> links_;  ///< by link and VC: in scope
   std::map<std::string, platforms::track_id> channels_;           ///< the first pseudo-channel's track
   std::map<std::uint32_t, std::uint32_t> channel_rows_;           ///< rows used, by group
-  analysis::usage_bins usage_;                                    ///< by link_row()
-  std::vector<std::uint32_t> link_counts_;                        ///< links in scope, by link_row()
+  analysis::usage_bins usage_;                                    ///< by usage_row()
+  std::vector<std::uint32_t> link_counts_;                        ///< links in scope, by usage_row()
 };
 
 }  // namespace diecast::observe

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <fmt/format.h>
+#include <stdexcept>
 
 #include "models/cost/barrier_cost.hpp"
 #include "models/types/error.hpp"
@@ -15,6 +16,7 @@ namespace {
 
 std::uint64_t word_at(netlist::pod& pod, abi::address at) {
   const auto where = abi::decode(at);
+  if (!where) throw std::logic_error(fmt::format("{:#x}, which firmware watches, is no address", at));
   std::uint64_t word = 0;
   for (const auto& m : pod.sips()[where->sip.value]->cubes()[where->cube.value]->memories()) {
     if (!m || m->kind != where->kind || m->unit != where->unit) continue;
@@ -24,9 +26,10 @@ std::uint64_t word_at(netlist::pod& pod, abi::address at) {
     look.set_data_ptr(reinterpret_cast<unsigned char*>(&word));
     look.set_data_length(sizeof word);
     look.set_streaming_width(sizeof word);
-    m->block.socket->get_base_interface().transport_dbg(look);
+    if (m->block.socket->get_base_interface().transport_dbg(look) != sizeof word) break;
+    return word;
   }
-  return word;
+  throw std::logic_error(fmt::format("no memory answers at {:#x}, which firmware watches", at));
 }
 
 std::optional<analysis::cached_word> cached(netlist::pod& pod, pe_coord pe, abi::address at) {

@@ -18,14 +18,18 @@ void add_bound(const prepared_run& run, run_outcome& outcome) {
   outcome.bound_detail = b.terms.front().detail;
 }
 
+std::optional<double> expected_ns(const prepared_run& run) {
+  const auto what = comm::collective_named(run.point.collective);
+  if (!what || run.program) return std::nullopt;
+  const auto expected = cost::estimate_of(run.machine.topology, run.machine.config,
+                                          {*what, run.members, run.point.bytes}, run.point.algorithm);
+  return expected ? std::optional(expected->ns()) : std::nullopt;
+}
+
 void rate_against_bound(const prepared_run& run, run_outcome& outcome) {
   outcome.stats.emplace_back("latency_goal_ns",
                              cost::latency_goal_ns(run.machine.topology, run.machine.config, run.members));
-  if (const auto what = comm::collective_named(run.point.collective); what && !run.program) {
-    const auto expected = cost::estimate_of(run.machine.topology, run.machine.config,
-                                            {*what, run.members, run.point.bytes}, run.point.algorithm);
-    if (expected) outcome.stats.emplace_back("expected_ns", expected->ns());
-  }
+  if (const auto expected = expected_ns(run)) outcome.stats.emplace_back("expected_ns", *expected);
   if (outcome.bound_ns > 0 && outcome.time_ns > 0) outcome.efficiency = outcome.bound_ns / outcome.time_ns;
 }
 

@@ -2,6 +2,8 @@
 // The lower bound of a run and how near it came.
 #pragma once
 
+#include <optional>
+
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/run_point.hpp"
 
@@ -12,5 +14,8 @@ void add_bound(const prepared_run& run, run_outcome& outcome);
 /// Fills efficiency, and among the statistics latency_goal_ns (cost::latency_goal_ns) and what the cost model
 /// expected of the algorithm, expected_ns; call it when the time and the other statistics are known.
 void rate_against_bound(const prepared_run& run, run_outcome& outcome);
+
+/// What the cost model expects one launch to take; empty when it knows nothing of the algorithm.
+[[nodiscard]] std::optional<double> expected_ns(const prepared_run& run);
 
 }  // namespace diecast::platforms

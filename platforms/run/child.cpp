@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <system_error>
@@ -24,10 +25,20 @@ volatile std::sig_atomic_t simulating = 0;  ///< process id of the child that si
 
 void on_signal(int number) { signal_seen = number; }
 
-/// Async-signal-safe: kill() is.
+/// Async-signal-safe: kill() is. For the run that simulates now, or the next one when there is none.
 void on_dump_signal(int number) {
-  dump_seen = 1;
-  if (simulating > 0) kill(static_cast<pid_t>(simulating), number);
+  if (simulating > 0) {
+    kill(static_cast<pid_t>(simulating), number);
+  } else {
+    dump_seen = 1;
+  }
+}
+
+void handle(int number, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigemptyset(&action.sa_mask);
+  sigaction(number, &action, nullptr);
 }
 
 void write_all(int fd, const std::string& text) {
@@ -87,15 +98,14 @@ run_outcome answer_of(const std::function<run_outcome()>& body) {
 
 int interrupt_signal() { return signal_seen; }
 
-void install_signal_handlers(bool dump_on_sighup) {
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  action.sa_handler = on_dump_signal;
-  sigaction(SIGUSR1, &action, nullptr);
-  if (dump_on_sighup) sigaction(SIGHUP, &action, nullptr);
+void install_signal_handlers() {
+  handle(SIGINT, on_signal);
+  handle(SIGTERM, on_signal);
+}
+
+void install_dump_handlers(bool on_sighup) {
+  handle(SIGUSR1, on_dump_signal);
+  if (on_sighup) handle(SIGHUP, on_dump_signal);
 }
 
 bool dump_requested() {
@@ -108,10 +118,14 @@ child_answer run_text_in_child(const std::function<std::string()>& body) {
   std::array<int, 2> fds{};
   if (pipe(fds.data()) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
   std::fflush(nullptr);
+  const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
   simulating = child;
   if (child == 0) {
+    // Nobody would read what a child simulates whose parent was killed.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) syscall(SYS_exit_group, 0);
     close(fds[0]);
     write_all(fds[1], body());
     close(fds[1]);
@@ -120,6 +134,10 @@ child_answer run_text_in_child(const std::function<std::string()>& body) {
     // system call: before one that does not return AddressSanitizer looks for its stack and warns of
     // SystemC's.
     syscall(SYS_exit_group, 0);
+  }
+  if (dump_seen != 0) {  // before the fork or right behind it: this child's
+    dump_seen = 0;
+    kill(child, SIGUSR1);
   }
   close(fds[1]);
   const std::string text = read_all(fds[0], child);

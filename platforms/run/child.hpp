@@ -27,8 +27,11 @@ struct child_answer {
 
 /// Set by SIGINT and SIGTERM (installed by run_in_child's caller through install_signal_handlers).
 [[nodiscard]] int interrupt_signal();
-/// `dump_on_sighup`: SIGHUP asks for the flight recorder, as SIGUSR1 does; else it keeps its own meaning.
-void install_signal_handlers(bool dump_on_sighup = false);
+/// Of SIGINT and SIGTERM.
+void install_signal_handlers();
+/// Of SIGUSR1, which asks for the flight recorder, and with `on_sighup` of SIGHUP, too: for programs that
+/// have one. Elsewhere both keep their own meaning.
+void install_dump_handlers(bool on_sighup);
 
 /// Whether SIGUSR1 (or SIGHUP) has asked for the flight recorder since the last call. The signal reaches the
 /// child that simulates.

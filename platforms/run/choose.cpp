@@ -10,6 +10,7 @@
 #include "models/cost/algorithm_cost.hpp"
 #include "models/cost/rules.hpp"
 #include "models/types/error.hpp"
+#include "platforms/run/ccl_settings.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -53,13 +54,69 @@ comm::rank_set rank_set_of(const run_point& point, const app::registries& tables
   return first->rank_sets.front();
 }
 
-/// Candidates by expected time, those nothing is known of left out.
-std::vector<candidate> by_expected_time(const machine_model& machine, const std::vector<std::string>& names,
-                                        const cost::bound_request& request) {
+/// The point as an algorithm runs it: on the ranks the user gave, by the mapper of the algorithm's own
+/// settings, else on the set that all candidates share.
+run_point point_for(const config::machine_config& config, run_point point, const std::string& name,
+                    comm::rank_set shared) {
+  point.algorithm = name;
+  if (!point.ranks && !settings_of(config, name).mapper) point.ranks = shared;
+  return point;
+}
+
+comm::group members_of(const machine_model& machine, const app::registries& tables, const run_point& point) {
+  const auto kernel =
+      std::find_if(tables.kernels.begin(), tables.kernels.end(), [&](const sw::kernel_entry& k) {
+        return k.collective == point.collective && k.name == point.algorithm;
+      });
+  return members_for(tables, machine.config, *kernel, point);
+}
+
+/// The first rule for the point on the ranks that its algorithm has.
+const cost::algorithm_rule* matching_rule(const machine_model& machine, const app::registries& tables,
+                                          const run_point& point,
+                                          const std::vector<cost::algorithm_rule>& rules,
+                                          comm::rank_set shared) {
+  const comm::collective what = *comm::collective_named(point.collective);
+  const comm::group common = comm::map_ranks(machine.config.shape(), shared);
+  for (const cost::algorithm_rule& rule : rules) {
+    if (rule.what != what) continue;
+    const run_point ruled = point_for(machine.config, point, rule.algorithm, shared);
+    const comm::group members = ruled.ranks ? common : members_of(machine, tables, ruled);
+    if (cost::first_match({rule}, {what, point.bytes, members.set, members.members.size()}) != nullptr)
+      return &rule;
+  }
+  return nullptr;
+}
+
+/// The run that a rule asks for. Ranks that nobody gave are the rule's affair.
+std::unique_ptr<prepared_run> ruled_run(const machine_model& machine, const app::registries& tables,
+                                        run_point point, const cost::algorithm_rule& rule, bool ranks_given) {
+  point.algorithm_reason = fmt::format("rule {}", rule.where);
+  try {
+    return std::make_unique<prepared_run>(machine, tables, std::move(point));
+  } catch (const user_error& e) {
+    std::vector<problem> problems = e.problems();
+    for (problem& p : problems) {
+      if (p.where == "--ranks" && !ranks_given) p.where = "ccl: " + rule.where;
+    }
+    throw user_error(std::move(problems));
+  }
+}
+
+/// Candidates by expected time, those nothing is known of left out. They do the same job: an algorithm whose
+/// own settings put it on another number of ranks than `ranks` is none of them.
+std::vector<candidate> by_expected_time(const machine_model& machine, const app::registries& tables,
+                                        const run_point& point, const std::vector<std::string>& names,
+                                        comm::rank_set shared) {
+  const comm::collective what = *comm::collective_named(point.collective);
+  const std::size_t ranks = comm::map_ranks(machine.config.shape(), shared).members.size();
   std::vector<candidate> ranked;
   for (const std::string& name : names) {
     try {
-      const auto expected = cost::estimate_of(machine.topology, machine.config, request, name);
+      const comm::group members = members_of(machine, tables, point_for(machine.config, point, name, shared));
+      if (members.set != shared || members.members.size() != ranks) continue;
+      const auto expected =
+          cost::estimate_of(machine.topology, machine.config, {what, members, point.bytes}, name);
       if (expected) ranked.push_back({name, expected->ns()});
     } catch (const user_error&) {
       continue;  // these ranks do not form what it needs
@@ -71,11 +128,12 @@ std::vector<candidate> by_expected_time(const machine_model& machine, const std:
 }
 
 std::unique_ptr<prepared_run> cheapest(const machine_model& machine, const app::registries& tables,
-                                       run_point point, const std::vector<candidate>& ranked) {
+                                       const run_point& asked, comm::rank_set shared,
+                                       const std::vector<candidate>& ranked) {
   std::string refused;
   std::vector<problem> problems;
   for (std::size_t i = 0; i < ranked.size(); ++i) {
-    point.algorithm = ranked[i].name;
+    run_point point = point_for(machine.config, asked, ranked[i].name, shared);
     point.algorithm_reason =
         fmt::format("auto: {} expected to take {:.0f} ns by the cost model", ranked[i].name, ranked[i].ns);
     if (i + 1 < ranked.size()) {
@@ -90,7 +148,7 @@ std::unique_ptr<prepared_run> cheapest(const machine_model& machine, const app::
     }
   }
   if (problems.empty()) {
-    problems.push_back({"--algorithm", "the cost model knows no algorithm to choose from", point.collective,
+    problems.push_back({"--algorithm", "the cost model knows no algorithm to choose from", asked.collective,
                         "the name of one"});
   }
   throw user_error(std::move(problems));
@@ -110,21 +168,17 @@ std::unique_ptr<prepared_run> prepare_point(const machine_model& machine, const 
     return rank_set_of(point, tables);
   }();
   const std::vector<std::string> names = algorithms_of(tables, point.collective, set);
-  point.ranks = set;
   const auto rules = user_rules(machine.config.ccl, tables);
   const auto what = comm::collective_named(point.collective);
-  const comm::group members = comm::map_ranks(machine.config.shape(), set);
   if (what) {
-    const auto* rule = cost::first_match(rules, {*what, point.bytes, set, members.members.size()});
-    if (rule != nullptr) {
-      point.algorithm = rule->algorithm;
-      point.algorithm_reason = fmt::format("rule {}", rule->where);
-      return std::make_unique<prepared_run>(machine, tables, std::move(point));
-    }
+    const auto* rule = matching_rule(machine, tables, point, rules, set);
+    if (rule != nullptr)
+      return ruled_run(machine, tables, point_for(machine.config, point, rule->algorithm, set), *rule,
+                       point.ranks.has_value());
   }
   const std::vector<candidate> ranked =
-      what ? by_expected_time(machine, names, {*what, members, point.bytes}) : std::vector<candidate>{};
-  return cheapest(machine, tables, std::move(point), ranked);
+      what ? by_expected_time(machine, tables, point, names, set) : std::vector<candidate>{};
+  return cheapest(machine, tables, point, set, ranked);
 }
 
 }  // namespace diecast::platforms

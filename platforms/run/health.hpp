@@ -12,10 +12,11 @@ namespace diecast::platforms {
 /// Rows of measure, where, value, expected, unit, one a line. core_clock, of each member's core: cycles of
 /// its instructions over their time. link_rate, where each UCIe side and SIP link arrives that carried
 /// packets of several flits. crc_errors, of each UCIe side with any: frames that came corrupted; expected by
-/// its bit error rate. packets, of each UCIe side, SIP link and PE inlet where as many came as did not leave:
-/// those that came; expected: those that left (of a run that was cut off, packets on their way look lost).
-/// credits_skipped, of each queue pair with any: credits that never came, as the next one's number shows.
-/// credit_latency_max, of each member that got any: from a release to its credit; expected: the least of all.
+/// its bit error rate. packets, of each UCIe side, SIP link and PE inlet where another number came
+/// than left: those that came; expected: those that left (of a run that was cut off, packets on their way
+/// look lost). credits_skipped, of each queue pair with any: credits that never came, as the next one's
+/// number shows. credit_latency_max, of each member that got any: from a release to its credit; expected: the
+/// least of all.
 [[nodiscard]] std::string health_rows(const prepared_run& run, netlist::pod& pod);
 
 }  // namespace diecast::platforms

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -47,6 +48,12 @@ class host_side {
   [[nodiscard]] virtual std::vector<std::pair<std::string, std::uint64_t>> more_statistics() const {
     return {};
   }
+  /// Common start of the latest launch; empty before the first.
+  [[nodiscard]] virtual std::optional<sim_time> launched() const = 0;
+  /// What the launch before it took; empty when it is the first.
+  [[nodiscard]] virtual std::optional<sim_time> launch_before() const { return {}; }
+  /// Share of the launch's ops that their members have ended, where a launch has several.
+  [[nodiscard]] virtual std::optional<double> ops_done() const { return {}; }
   /// Launches that all members have ended.
   [[nodiscard]] virtual std::uint64_t rounds_done() const = 0;
 };

@@ -27,7 +27,8 @@ void add_isolated_times(const prepared_run& run, const app::registries& tables, 
       return;
     }
     stream.isolated_ns = alone.streams[i].time_ns;
-    if (*stream.isolated_ns > 0) stream.slowdown = stream.time_ns / *stream.isolated_ns;
+    if (stream.time_ns && stream.isolated_ns.value_or(0) > 0)
+      stream.slowdown = *stream.time_ns / *stream.isolated_ns;
   }
 }
 

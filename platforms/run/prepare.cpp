@@ -131,9 +131,15 @@ void prepared_run::choose_barrier(const app::registries& tables) {
   point.bytes = 0;
   point.algorithm = comm::to_string(barrier->algorithm);
   algorithm_reason = barrier->reason;
-  kernel = *std::find_if(tables.kernels.begin(), tables.kernels.end(), [this](const sw::kernel_entry& k) {
-    return k.collective == point.collective && k.name == point.algorithm;
-  });
+  const auto found =
+      std::find_if(tables.kernels.begin(), tables.kernels.end(), [this](const sw::kernel_entry& k) {
+        return k.collective == point.collective && k.name == point.algorithm;
+      });
+  if (found == tables.kernels.end()) {
+    throw user_error(problem{"--algorithm", "this program has no kernel for the barrier " + barrier->reason,
+                             point.algorithm, config::join(known)});
+  }
+  kernel = *found;
   launch.emplace(
       sw::argument_context{machine.config, machine.config.shape(), members, 0, point.type, point.op});
 }
@@ -146,6 +152,8 @@ void prepared_run::load_program() {
   point.collective = comm::to_string(p.collective);
   point.algorithm = p.name;
   algorithm_reason = "the program of --workload";
+  if (machine.config.comm.deterministic_reduction && p.collective == comm::collective::all_reduce)
+    notes.emplace_back("comm.deterministic_reduction replaces no program: its own order of sums counts");
   members = members_of(machine.config.shape(), point.ranks.value_or(comm::rank_set::pe),
                        static_cast<std::uint64_t>(p.ranks), point.workload);
   launch.emplace(sw::argument_context{machine.config, machine.config.shape(), members,
@@ -168,6 +176,7 @@ void prepared_run::load_streams(const app::registries& tables) {
                              "none, or a workload with barriers"});
   }
   plan = workload->install();
+  if (spoil_install(machine.config, plan)) comm::prove_install_plan(plan);
   members = {comm::rank_set::pe, workload->workload().participants};
   point.collective = "workload";
   point.algorithm = std::filesystem::path(point.workload).stem().string();

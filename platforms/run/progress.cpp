@@ -27,23 +27,24 @@ progress_bar::~progress_bar() {
   std::fflush(to_);
 }
 
-std::string progress_bar::text(const std::string& label, double share, sim_time simulated, double wall_s) {
-  const double done = std::clamp(share, 0.0, 1.0);
+std::string progress_bar::text(const std::string& label, const run_progress& progress, sim_time simulated,
+                               double wall_s) {
+  const double done = std::clamp(progress.share, 0.0, 1.0);
   const int filled = static_cast<int>(done * bar_width);
   const double us = simulated.ns() / 1e3;
-  return fmt::format("{}{}[{}{}] {:3.0f}%  {:.3f} us simulated  {:.3f} us/s", label, label.empty() ? "" : " ",
-                     std::string(static_cast<std::size_t>(filled), '#'),
+  return fmt::format("{}{}[{}{}] {:3.0f}%  {:.3f} us simulated  {:.3f} us/s{}{}", label,
+                     label.empty() ? "" : " ", std::string(static_cast<std::size_t>(filled), '#'),
                      std::string(static_cast<std::size_t>(bar_width - filled), '.'), done * 100, us,
-                     wall_s > 0 ? us / wall_s : 0.0);
+                     wall_s > 0 ? us / wall_s : 0.0, progress.note.empty() ? "" : "  ", progress.note);
 }
 
-void progress_bar::update(sim_time simulated, const std::function<double()>& share_done) {
+void progress_bar::update(sim_time simulated, const std::function<run_progress()>& how_far) {
   if (!enabled_) return;
   const clock::time_point now = clock::now();
   if (now < next_) return;
   next_ = now + between_draws;
   const double wall_s = std::chrono::duration<double>(now - start_).count();
-  const std::string line = text(label_, share_done(), simulated, wall_s);
+  const std::string line = text(label_, how_far(), simulated, wall_s);
   if (terminal_) {
     fmt::print(to_, "\r{}\033[K", line);
   } else {

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
-#include <optional>
 #include <string>
 
 #include "models/types/time.hpp"
@@ -18,6 +17,12 @@ namespace diecast::platforms {
 /// time where stderr is no terminal.
 enum class progress_mode : std::uint8_t { automatic, on, off };
 
+/// How far a run is.
+struct run_progress {
+  double share{};    ///< 0 to 1
+  std::string note;  ///< what the share rests on where it is no count: "of 85.000 us expected"
+};
+
 class progress_bar {
  public:
   /// `label` stands before the bar: "run 2 of 5".
@@ -26,12 +31,12 @@ class progress_bar {
   progress_bar(const progress_bar&) = delete;
   progress_bar& operator=(const progress_bar&) = delete;
 
-  /// Draws when it is time to: `share_done` (0 to 1) is asked for only then.
-  void update(sim_time simulated, const std::function<double()>& share_done);
+  /// Draws when it is time to: `how_far` is asked for only then.
+  void update(sim_time simulated, const std::function<run_progress()>& how_far);
 
   /// The line that is drawn, without the terminal's control characters.
-  [[nodiscard]] static std::string text(const std::string& label, double share, sim_time simulated,
-                                        double wall_s);
+  [[nodiscard]] static std::string text(const std::string& label, const run_progress& progress,
+                                        sim_time simulated, double wall_s);
 
  private:
   using clock = std::chrono::steady_clock;

@@ -6,14 +6,14 @@
 
 #include "hw/base/time.hpp"
 #include "models/comm/launch_plan.hpp"
-#include "models/config/faults.hpp"
 #include "models/numeric/convert.hpp"
+#include "platforms/run/errata.hpp"
 #include "sw/host/barrier.hpp"
 
 namespace diecast::platforms {
 
 session::session(const prepared_run& run, std::function<void()> on_round)
-    : run_(run), on_round_(std::move(on_round)) {
+    : run_(run), on_round_(std::move(on_round)), agreement_(run.machine.config.pod.sips) {
   const auto ranks = static_cast<std::uint32_t>(run.members.members.size());
   for (std::uint32_t r = 0; r < ranks; ++r)
     arguments_.push_back(sw::make_arguments(run.kernel, *run.launch, r));
@@ -37,7 +37,7 @@ void session::host_program(abi::host_hal& host) {
   install_ns_ = std::max(install_ns_, host.now().ns());
   sw::load_images(host, run_.kernel, *run_.launch, arguments_);
   if (run_.barrier) sw::prepare_barrier(host, *run_.launch, arguments_, run_.barrier->errata);
-  set_errata(host);
+  set_errata(host, run_.machine.config, run_.members.members, run_.barrier ? run_.barrier->errata.bits : 0);
   const std::uint64_t rounds = run_.point.warmup + run_.point.iters;
   for (std::uint64_t round = 0; round < rounds; ++round) {
     if (check_) write_inputs(host);
@@ -47,16 +47,6 @@ void session::host_program(abi::host_hal& host) {
     if (check_) verify(host);
   }
   ++hosts_done_;
-}
-
-/// Firmware defects, by the backdoor; PEs without any keep their reset value.
-void session::set_errata(abi::host_hal& host) {
-  if (run_.machine.config.faults.empty()) return;
-  for (const pe_coord pe : run_.members.members) {
-    const std::uint64_t asked = run_.barrier ? run_.barrier->errata.bits : 0;
-    const std::uint64_t errata = asked | config::errata_of(run_.machine.config, pe);
-    if (pe.sip == host.self() && errata != 0) host.debug_write_register(pe, abi::core_errata, errata);
-  }
 }
 
 void session::write_inputs(abi::host_hal& host) {
@@ -70,20 +60,14 @@ void session::write_inputs(abi::host_hal& host) {
 }
 
 sim_time session::agree_on_start(abi::host_hal& host) {
-  const std::uint64_t mine = generation_;
-  ready_since_ = host.now();
-  if (++arrived_ == run_.machine.config.pod.sips) {
-    arrived_ = 0;
-    ++generation_;
+  return agreement_.agree([this, &host] {
     on_round_();
     round_end_ = {};
-    start_ =
-        host.now() + comm::worst_dispatch(run_.machine.topology, run_.machine.config, run_.members.members);
-    launch_ns_.push_back((start_ - ready_since_).ns());
-    agreed_.notify(sc_core::SC_ZERO_TIME);
-  }
-  while (generation_ == mine) sc_core::wait(agreed_);
-  return start_;
+    const sim_time dispatch =
+        comm::worst_dispatch(run_.machine.topology, run_.machine.config, run_.members.members);
+    launch_ns_.push_back(dispatch.ns());
+    return host.now() + dispatch;
+  });
 }
 
 void session::launch(abi::host_hal& host, std::uint32_t launch_id, sim_time start) {
@@ -103,6 +87,7 @@ void session::collect_times(abi::host_hal& host, sim_time start) {
   }
   if (++ended_in_round_ < run_.machine.config.pod.sips) return;
   ended_in_round_ = 0;
+  launch_before_ = round_end_ - start;
   if (rounds_done_++ >= run_.point.warmup) times_ns_.push_back((round_end_ - start).ns());
 }
 

@@ -7,7 +7,6 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <systemc>
 #include <vector>
 
 #include "models/abi/host_hal.hpp"
@@ -15,6 +14,7 @@
 #include "models/golden/collective_check.hpp"
 #include "platforms/run/host_side.hpp"
 #include "platforms/run/prepare.hpp"
+#include "platforms/run/start_agreement.hpp"
 
 namespace diecast::platforms {
 
@@ -38,12 +38,13 @@ class session final : public host_side {
   void report(run_outcome& outcome) const override;
   [[nodiscard]] const events::run_fingerprint& data_fingerprint() const override { return data_fingerprint_; }
   [[nodiscard]] double install_ns() const override { return install_ns_; }
+  [[nodiscard]] std::optional<sim_time> launched() const override { return agreement_.latest(); }
+  [[nodiscard]] std::optional<sim_time> launch_before() const override { return launch_before_; }
   [[nodiscard]] std::uint64_t rounds_done() const override { return rounds_done_; }
 
  private:
   /// Blocks until every host has come here; returns the start all PEs of the launch share.
   sim_time agree_on_start(abi::host_hal& host);
-  void set_errata(abi::host_hal& host);
   void write_inputs(abi::host_hal& host);
   void launch(abi::host_hal& host, std::uint32_t launch_id, sim_time start);
   void collect_times(abi::host_hal& host, sim_time start);
@@ -58,16 +59,13 @@ class session final : public host_side {
   std::optional<golden::collective_check> check_;  ///< empty: timing only
   std::optional<std::vector<std::byte>> first_output_;
 
-  sc_core::sc_event agreed_{"agreed"};
-  std::uint64_t arrived_{};
-  std::uint64_t generation_{};
-  sim_time start_;
-  sim_time ready_since_;
+  start_agreement agreement_;
 
   double install_ns_{};
   sim_time round_end_;
   std::uint64_t ended_in_round_{};
   std::uint64_t rounds_done_{};
+  std::optional<sim_time> launch_before_;
   std::vector<double> times_ns_;
   std::vector<double> launch_ns_;
   std::uint64_t wrong_{};

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
 #include <memory>
 #include <optional>
 
@@ -24,8 +23,10 @@
 #include "platforms/run/barrier_run.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/collect.hpp"
+#include "platforms/run/finish_file.hpp"
 #include "platforms/run/flight_dump.hpp"
 #include "platforms/run/health.hpp"
+#include "platforms/run/how_far.hpp"
 #include "platforms/run/kernel.hpp"
 #include "platforms/run/progress.hpp"
 #include "platforms/run/session.hpp"
@@ -71,17 +72,6 @@ std::unique_ptr<host_side> make_host_side(const prepared_run& run, std::optional
   return std::make_unique<session>(run, std::move(on_round));
 }
 
-/// A file of an observer that could not be finished costs the run nothing but that file.
-template <class Writer>
-void finish_file(Writer& writer, run_outcome& o) {
-  try {
-    writer.close(hw::now());
-  } catch (const output_error& e) {
-    o.output_lost = true;
-    o.message += (o.message.empty() ? "" : "\n") + std::string(e.what());
-  }
-}
-
 void report_path(const prepared_run& run, const analysis::path_events& events, run_outcome& o) {
   const auto path = analysis::critical_path(events, timing::noc_clock(run.machine.config).period);
   if (path) {
@@ -91,15 +81,6 @@ void report_path(const prepared_run& run, const analysis::path_events& events, r
         "no critical path: the last launch had more events than trace.path_events, or messages arrived "
         "elsewhere than the install plan says");
   }
-}
-
-/// Share of the launches' PEs that have ended.
-double share_done(const prepared_run& run, const host_side& s, netlist::pod& pod) {
-  const auto& members = run.members.members;
-  std::uint64_t ended = s.rounds_done() * members.size();
-  for (const pe_coord pe : members) ended += pod.pe(pe).core.state() == events::core_state::done ? 1 : 0;
-  const std::uint64_t all = (run.point.iters + run.point.warmup) * members.size();
-  return static_cast<double>(std::min(ended, all)) / static_cast<double>(std::max<std::uint64_t>(all, 1));
 }
 
 }  // namespace
@@ -191,6 +172,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
   watchdog dog(pod, picoseconds(config.sim.watchdog_us * 1'000'000),
                timing::longest_step(run.machine.topology, config));
   progress_bar bar(run.point.progress, run.point.progress_label);
+  distance done(run, hosts, pod, o.bound_ns);
   const end_of_run end = run_slices(
       config.sim, [&hosts] { return hosts.finished(); }, faults, [&dog] { return dog.starved(hw::now()); },
       [&] {
@@ -198,7 +180,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
           dram.catch_up();
           vcd->flush_before(hw::now());
         }
-        bar.update(hw::now(), [&] { return share_done(run, hosts, pod); });
+        bar.update(hw::now(), [&] { return done.now(); });
         flight.look_for_request(pod);
       });
   o.wall_s = running.seconds();

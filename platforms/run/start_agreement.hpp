@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <systemc>
 
 #include "models/types/time.hpp"
@@ -25,6 +26,10 @@ class start_agreement {
     }
     while (generation_ == mine) sc_core::wait(agreed_);
     return start_;
+  }
+  /// The latest start agreed on; empty before the first.
+  [[nodiscard]] std::optional<sim_time> latest() const {
+    return generation_ == 0 ? std::nullopt : std::optional(start_);
   }
 
  private:

@@ -16,7 +16,7 @@ struct op_row {
   std::uint64_t ranks{};
   std::uint64_t bytes{};
   double start_ns{};             ///< of the first member
-  double end_ns{};               ///< of the last
+  std::optional<double> end_ns;  ///< of the last; empty until all have ended it
   bool finished{};               ///< all members have ended it
   std::optional<bool> verified;  ///< empty: nothing to check, or not checked
   std::optional<std::uint64_t> wrong_elements;
@@ -25,8 +25,9 @@ struct op_row {
 struct stream_row {
   std::string name;
   std::uint64_t ranks{}, repeat{}, ops{};
-  double start_ns{}, end_ns{};
-  double time_ns{};  ///< from the start of its first op to the end of its last
+  double start_ns{};
+  std::optional<double> end_ns;   ///< empty until all its ops have ended
+  std::optional<double> time_ns;  ///< from the start of its first op to the end of its last; likewise
   bool finished{};
   std::optional<bool> verified;
   std::optional<double> isolated_ns;  ///< time_ns of the stream alone (--isolate)

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "models/comm/launch_plan.hpp"
+#include "platforms/run/errata.hpp"
 #include "sw/host/collective.hpp"
 
 namespace diecast::platforms {
@@ -27,6 +28,7 @@ std::vector<abi::pe_launch> workload_session::launches_of(sip_id sip, sim_time s
 void workload_session::host_program(abi::host_hal& host) {
   hosts_[host.self()] = &host;
   sw::install(host, run_.plan, run_.machine.config.ccl.install);
+  set_errata(host, run_.machine.config, run_.members.members);
   install_ns_ = std::max(install_ns_, host.now().ns());
   run_.workload->set_up(host);
   const sim_time start = agreement_.agree([this, &host] {
@@ -52,6 +54,17 @@ void workload_session::firmware(abi::hal& hal, const abi::launch_block&, const s
   run_.workload->run(hal, options, log_, only_);
 }
 
+std::optional<double> workload_session::ops_done() const {
+  const comm::resolved_workload& w = run_.workload->workload();
+  std::uint64_t ended = 0, all = 0;
+  for (std::uint32_t i = 0; i < w.ops.size(); ++i) {
+    if (only_ && w.ops[i].stream != *only_) continue;
+    all += w.streams[w.ops[i].stream].stream->repeat * w.ops[i].members.members.size();
+    for (const sw::op_record& r : log_.records(i)) ended += r.ended;
+  }
+  return static_cast<double>(ended) / static_cast<double>(std::max<std::uint64_t>(all, 1));
+}
+
 void workload_session::report_ops(run_outcome& o) const {
   const comm::resolved_workload& w = run_.workload->workload();
   for (std::uint32_t i = 0; i < w.ops.size(); ++i) {
@@ -66,9 +79,9 @@ void workload_session::report_ops(run_outcome& o) const {
       row.iteration = iteration;
       row.ranks = w.ops[i].members.members.size();
       row.bytes = run_.workload->op(i).bytes();
-      row.start_ns = r.start.ns();
-      row.end_ns = r.end.ns();
       row.finished = r.ended == row.ranks;
+      row.start_ns = r.start.ns();
+      if (row.finished) row.end_ns = r.end.ns();
       row.wrong_elements = r.wrong;
       if (row.finished && r.wrong) row.verified = *r.wrong == 0;
       o.ops.push_back(std::move(row));
@@ -76,7 +89,8 @@ void workload_session::report_ops(run_outcome& o) const {
   }
 }
 
-/// Verified: every op that can be is, and is right. Empty when there is none, or nothing was checked.
+/// Verified: every op that can be is, and is right. Empty when there is none, nothing was checked, or the
+/// stream has not finished.
 void workload_session::report_streams(run_outcome& o) const {
   for (const comm::resolved_stream& s : run_.workload->workload().streams) {
     stream_row row;
@@ -88,12 +102,17 @@ void workload_session::report_streams(run_outcome& o) const {
     for (const op_row& op : o.ops) {
       if (op.stream != row.name) continue;
       row.start_ns = begun++ == 0 ? op.start_ns : std::min(row.start_ns, op.start_ns);
-      row.end_ns = std::max(row.end_ns, op.end_ns);
+      row.end_ns = std::max(row.end_ns, op.end_ns);  // an op without an end comes before any
       ended += op.finished ? 1 : 0;
-      if (op.wrong_elements) row.verified = row.verified.value_or(true) && *op.wrong_elements == 0;
+      if (op.verified) row.verified = row.verified.value_or(true) && *op.verified;
     }
     row.finished = ended == row.ops * row.repeat;
-    row.time_ns = row.end_ns - row.start_ns;
+    if (row.finished && row.end_ns) {
+      row.time_ns = *row.end_ns - row.start_ns;
+    } else {
+      row.end_ns.reset();
+      row.verified.reset();
+    }
     o.streams.push_back(std::move(row));
   }
 }

@@ -29,6 +29,8 @@ class workload_session final : public host_side {
   }
   [[nodiscard]] std::vector<std::pair<std::string, std::uint64_t>> more_statistics() const override;
   [[nodiscard]] double install_ns() const override { return install_ns_; }
+  [[nodiscard]] std::optional<sim_time> launched() const override { return agreement_.latest(); }
+  [[nodiscard]] std::optional<double> ops_done() const override;
   [[nodiscard]] std::uint64_t rounds_done() const override { return finished() ? 1 : 0; }
 
  private:

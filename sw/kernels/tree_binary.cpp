@@ -10,6 +10,7 @@
 
 #include "models/comm/trees.hpp"
 #include "sw/kernels/builtin.hpp"
+#include "sw/kernels/deterministic.hpp"
 #include "sw/kernels/tree_all_reduce.hpp"
 #include "sw/runtime/pe_context.hpp"
 
@@ -121,9 +122,9 @@ kernel_entry double_binary_tree_entry() {
 }
 
 kernel_entry p2p_tree_entry() {
-  return {"p2p_tree",      "all_reduce", "pairwise tree in the order of ranks: the same bits always",
-          "binomial_tree", any_ranks,    run_p2p_tree,
-          without_scratch, fill_p2p_tree};
+  return {deterministic_all_reduce, "all_reduce", "pairwise tree in the order of ranks: the same bits always",
+          "binomial_tree",          any_ranks,    run_p2p_tree,
+          without_scratch,          fill_p2p_tree};
 }
 
 }  // namespace diecast::sw

@@ -8,6 +8,7 @@
 #include "models/config/text.hpp"
 #include "models/golden/collective_check.hpp"
 #include "sw/host/collective.hpp"
+#include "sw/kernels/deterministic.hpp"
 #include "sw/workload/op_kind.hpp"
 
 namespace diecast::sw {
@@ -27,7 +28,7 @@ struct iteration_data {
 
 /// The kernel that `algorithm` names; the collective's first that runs on the group's ranks when it names
 /// none.
-const kernel_entry& choose_kernel(const op_request& r) {
+const kernel_entry& named_kernel(const op_request& r) {
   const std::string wanted = r.op.has("algorithm") ? r.op.get<std::string>("algorithm") : "";
   std::vector<std::string> names;
   for (const kernel_entry& k : r.kernels) {
@@ -41,6 +42,18 @@ const kernel_entry& choose_kernel(const op_request& r) {
   }
   throw user_error(problem{r.op.where + ".algorithm", fmt::format("no such {} algorithm", r.op.kind), wanted,
                            config::join(names)});
+}
+
+/// The named kernel, unless comm.deterministic_reduction replaces it.
+const kernel_entry& choose_kernel(const op_request& r) {
+  const kernel_entry& named = named_kernel(r);
+  if (!r.config.comm.deterministic_reduction || r.op.kind != comm::to_string(comm::collective::all_reduce))
+    return named;
+  for (const kernel_entry& k : r.kernels) {
+    if (k.collective == r.op.kind && k.name == deterministic_all_reduce) return k;
+  }
+  throw user_error(problem{"comm.deterministic_reduction", "its algorithm is in no table",
+                           deterministic_all_reduce, "a kernel of that name"});
 }
 
 const comm::pattern_entry& pattern_of(const op_request& r, const kernel_entry& kernel) {

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """--algorithm auto: the cost model's choice, rules, tuner tables; and the formulas the choice rests on."""
+import json
+
 import harness
 
 # No two messages meet: every pair of SIPs has a link of its own, a SIP is one router with one PE.
@@ -47,6 +49,35 @@ class Auto(harness.Case):
         row = self.one(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "64",
                        *harness.sets("ccl.algorithm_rules=all_reduce=ring_full_tile"))
         self.assertEqual((row["algorithm"], row["algorithm_reason"]), ("ring_1d", "given"))
+
+    def test_deterministic_reduction_replaces_known_names_only(self):
+        key = harness.sets("comm.deterministic_reduction=true")
+        row = self.one(*harness.SMALL, *key, "--algorithm", "ring_1d", "--bytes", "64")
+        self.assertEqual((row["algorithm"], row["algorithm_reason"]), ("p2p_tree", "comm.deterministic_reduction"))
+        done = self.run_pod(*harness.SMALL, *key, "--algorithm", "nonsense", expect=2)
+        self.assertIn("--algorithm: no such all_reduce algorithm (value nonsense", done.stderr)
+
+    def test_the_mapper_of_an_algorithm_is_kept(self):
+        members = [f"sip0.cube0.pe{n}" for n in (3, 1, 2, 0)]
+        mapper = {"ring_1d": {"mapper": "custom", "members": members}}
+        keys = harness.sets("ccl.algorithms=" + json.dumps(mapper), "ccl.algorithm_rules=all_reduce:0-64=ring_1d")
+        row = self.one(*harness.SMALL, "--algorithm", "auto", *keys, "--bytes", "64")
+        self.assertEqual((row["algorithm"], row["ranks"]), ("ring_1d", 4))
+        # Without the rule it is no candidate: four ranks are another job.
+        row = self.one(*harness.SMALL, "--algorithm", "auto", *keys, "--bytes", "4KiB")
+        self.assertNotEqual(row["algorithm"], "ring_1d")
+        self.assertEqual(row["ranks"], 16)
+        # --ranks goes before mappers, as for a named algorithm.
+        row = self.one(*self.AUTO, *keys, "--bytes", "64")
+        self.assertEqual((row["algorithm"], row["ranks"]), ("ring_1d", 16))
+
+    def test_a_rule_is_blamed_for_its_own_ranks(self):
+        rule = "all_reduce=intercube_twolevel"
+        done = self.run_pod(*harness.SMALL, "--algorithm", "auto", *harness.sets(f"ccl.algorithm_rules={rule}"),
+                            expect=None)
+        if done.code == 2:
+            self.assertIn(rule, done.stderr)
+            self.assertNotIn("--ranks", done.stderr)
 
     def test_bad_rules_and_tables_are_usage_errors(self):
         table = self.file("bad.csv", "collective,min_bytes,max_bytes,algorithm\nall_reduce,9,4,ring_1d\n")

@@ -88,6 +88,11 @@ class Barriers(harness.Case):
                 (("--algorithm", "group_dissemination", *sets("ccl.barrier_radix=1")), "2 or more"),
                 (("--algorithm", "group_dissemination", *sets("ccl.barrier_radix=64")), "of which a team has 40"),
                 (sets("ccl.errata=late_counter,early_counter"), "no such firmware defect"),
+                (("--bytes", "4KiB", "--dtype", "f32"), "--bytes: has no meaning for barriers"),
+                (("--bytes", "4KiB", "--dtype", "f32"), "--dtype: has no meaning for barriers"),
+                (("--no-data",), "--no-data: has no meaning for barriers"),
+                (("--op", "max"), "--op: has no meaning for barriers"),
+                (("--diagnose", "--team", "2..4"), "--diagnose: looks into one run (value 3 teams"),
                 (sets("noc.flit_bytes=32", "noc.max_packet_bytes=32"), "line of the data cache")):
             done = self.run_pod(*MACHINE, "--collective", "barrier", *arguments, expect=2)
             self.assertIn(words, done.stderr)

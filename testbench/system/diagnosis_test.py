@@ -3,7 +3,7 @@
 import json
 
 import harness
-from harness import CONFIGS, sets
+from harness import CONFIGS, ROOT
 
 FAULTS = CONFIGS / "faults"
 SMALL = ["--config", CONFIGS / "small_pod.json"]
@@ -14,7 +14,8 @@ HIDDEN = {"bit_flip_ucie", "lost_credit_one", "late_credit", "link_degraded", "s
 PLACE = {"drop": "pod.sip0.", "link_down": "pod.sip0.", "link_degraded": "pod.sip0.cube_0_0.ucie_east",
          "bit_flip_ucie": "pod.sip0.cube_0_0.ucie_east", "wrong_install": "sip0.cube1.pe2",
          "wrong_install_overlap": "sip0.cube1.pe2", "dispatch_corruption": "sip0.cube1.pe2",
-         "tag_list_race": "sip0.cube1.pe2", "reorder": "sip0.cube1.pe2", "sendrecv_alias": "", "token_before_data": ""}
+         "tag_list_race": "sip0.cube1.pe2", "reorder": "sip0.cube1.pe2", "sendrecv_alias": "rank 6, step ",
+         "token_before_data": "rank 6, step "}
 
 # What a fault of messages needs to be met.
 WORKLOADS = {"tag_list_race": ["--workload", ROOT / "platforms" / "workloads" / "ordered_stream.json"]}
@@ -75,14 +76,41 @@ class Diagnosis(harness.Case):
         for experiment in found["experiments"]:
             self.assertIn("--set 'faults=", experiment["command"])
 
+    def test_the_fewest_bytes_are_asked_for(self):
+        fault = '[{"kind":"bit_flip","where":"pod.sip0.cube_0_0.pe1","after":9}]'
+        _, found = self.diagnose(*SMALL, "--set", f"faults={fault}", "--bytes", "64KiB")
+        fewest = int(found["answers"]["fewest bytes that show it"])
+        self.assertIn(fewest, (65536, 8192, 1024, 128))
+        tried = {e["name"]: e["exit_code"] for e in found["experiments"] if e["name"].endswith(" bytes")}
+        self.assertTrue(tried)
+        self.assertEqual(min([65536] + [int(n.split()[0]) for n, code in tried.items() if code == 1]), fewest)
+        vanished = [n for n, code in tried.items() if code == 0]
+        self.assertTrue(found["answers"]["depends on the size"].startswith("yes" if vanished else "not"))
+
+    def test_it_says_how_long_it_may_take(self):
+        _, found = self.diagnose(*SMALL, "--bytes", "4KiB")
+        self.assertEqual(found["not_tried"], [])
+        self.assertLess(found["wall_s"], found["budget_s"])
+
     def test_it_looks_into_one_run_and_leaves_its_files(self):
-        self.run_pod(*SMALL, "--diagnose", "--algorithm", "all", expect=2)
-        self.run_pod(*SMALL, "--diagnose", "--bytes", "4KiB:16KiB", expect=2)
+        for wrong, says in ((("--algorithm", "all"), "all algorithms"), (("--bytes", "4KiB:16KiB"), "3 sizes"),
+                            (("--algorithm", "ring_1d,intercube"), "2 algorithms")):
+            done = self.run_pod(*SMALL, "--diagnose", *wrong, expect=2)
+            self.assertIn(f"--diagnose: looks into one run (value {says}", done.stderr)
         self.run_pod(*SMALL, "--diagnose", "--bytes", "4KiB")
         self.assertTrue((self.folder / "diagnosis.json").exists())
 
 
 class Healthy(harness.Case):
+    def test_workloads_and_barriers(self):
+        workload = ROOT / "platforms" / "workloads" / "tensor_and_data_parallel.json"
+        for job in (["--workload", workload], ["--collective", "barrier"]):
+            done = self.run_pod(*SMALL, "--diagnose", *job, "--format", "json")
+            found = json.loads(done.stdout)
+            self.assertEqual((found["verdict"], found["healthy"]), ("healthy", True), done.stdout[:3000])
+            for experiment in found["experiments"]:
+                self.assertNotIn("--bytes", experiment["command"])
+
     def test_ten_seeds(self):
         for seed in range(1, 11):
             done = self.run_pod(*SMALL, "--diagnose", "--seed", seed, "--bytes", "8KiB", "--format", "json")

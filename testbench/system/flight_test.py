@@ -129,12 +129,35 @@ class Flight(harness.Case):
             flight = self.load(file)
             self.assertEqual(len(flight["ranks"]), 16)
             self.assertIn("signal", flight["why"])
+            ids = [(e["rank"], e["record_id"]) for e in flight["entries"]]
+            self.assertEqual(len(ids), len(set(ids)), "two entries of a rank have one number")
             self.assertIsNone(process.poll(), "the run ended")
         finally:
             process.send_signal(signal.SIGINT)
             _, errors = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 130, errors)
         self.assertIn("flight.json: flight recorder written", errors)
+
+    def test_one_signal_is_for_one_run(self):
+        command = self.command(*SMALL, "--out", "out", "--iters", "60", "--bytes", "64KiB", "--quiet", "--algorithm",
+                               "ring_1d,ring_1d_unidir")
+        process = subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        while not (self.folder / "out" / "config.json").exists() and process.poll() is None:
+            time.sleep(0.01)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGUSR1)
+        _, errors = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertEqual([p.name for p in (self.folder / "out").glob("flight*")], ["flight_0.json"], errors)
+
+    def test_a_machine_whose_patience_is_short_has_some(self):
+        self.run_pod("--config", CONFIGS / "faults" / "dead_pe.json", "--out", "out", *sets("sim.watchdog_us=300"),
+                     expect=3)
+        flight = self.load(self.folder / "out" / "flight.json")
+        self.assertEqual({e["timeout_ms"] for e in flight["entries"]}, {1})
+        ids = [(e["rank"], e["record_id"]) for e in flight["entries"]]
+        self.assertEqual(len(ids), len(set(ids)))
 
     def test_sighup_ends_the_program_unless_asked_for(self):
         process = self.long_run()

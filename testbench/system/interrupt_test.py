@@ -1,16 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Ctrl-C and SIGTERM end a long run at once, with valid files and the exit code of the signal."""
+import csv
 import json
+import re
 import shlex
 import signal
 import subprocess
 import time
 
 import harness
+from trace_event import Trace
+from vcd import Vcd
 
 # Far longer than the test waits: many launches of a ring over 256 PEs.
 LONG = ("--algorithm", "ring_1d,intercube", "--bytes", "64KiB", "--iters", "1000", "--out", "out")
+
+# One launch that takes minutes.
+SINGLE = ("--config", harness.CONFIGS / "pod_default.json", "--algorithm", "ring_1d", "--ranks", "pe", "--bytes", "1MiB",
+          "--out", "out", "--vcd", "out/wave.vcd", "--vcd-scope", "pod.sip0.cube_0_0.pe0", "--timeline", "out/t.json",
+          "--timeline-scope", "pod.sip0.cube_0_0*")
 
 
 class Interrupt(harness.Case):
@@ -21,13 +30,13 @@ class Interrupt(harness.Case):
                 return
             time.sleep(0.1)
 
-    def interrupt(self, number, group):
-        words = self.command(*LONG)
+    def interrupt(self, number, group, job=LONG, after_s=1.5):
+        words = self.command(*job)
         process = subprocess.Popen(words, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    text=True, start_new_session=True)
         self.addCleanup(process.kill)
         self.wait_for(self.folder / "out" / "config.json", process)
-        time.sleep(1.5)
+        time.sleep(after_s)
         self.assertIsNone(process.poll(), "ended before it was interrupted")
         if group:  # a terminal's Ctrl-C reaches the whole group
             subprocess.run(["kill", f"-{number}", "--", f"-{process.pid}"], check=True)
@@ -43,6 +52,27 @@ class Interrupt(harness.Case):
         self.assertIsNone(document["runs"][0]["verified"])
         json.loads((self.folder / "out" / "config.json").read_text())
         self.assertFalse(list((self.folder / "out").glob("*.partial")))
+
+    def test_inside_one_launch_what_was_seen_is_kept(self):
+        """The machine had begun: links, queue pairs, waveform and timeline say how far it was."""
+        self.interrupt(signal.SIGINT, group=True, job=SINGLE, after_s=5)
+        out = self.folder / "out"
+        stopped_ns = 1e3 * float(re.search(r"interrupted at ([\d.]+) us after 0 launches", self.last.stderr)[1])
+        row = json.loads((out / "result.json").read_text())["runs"][0]
+        self.assertEqual((row["status"], row["time_ns"], row["wrong_elements"]), ("interrupted", 0, None))
+        self.assertGreater(row["stats"]["packets"], 0)
+        for name in ("links", "ipcq", "health"):
+            with open(out / f"{name}.csv", newline="") as file:
+                rows = list(csv.DictReader(file))
+            self.assertTrue(rows, name)
+            self.assertTrue(all(None not in r and None not in r.values() for r in rows), f"{name}: ragged")
+            if name == "links":
+                self.assertGreater(sum(int(r["bytes"]) for r in rows), 0)
+        self.assertGreater(len(Trace((out / "t.json").read_text()).slices), 0)
+        wave = Vcd((out / "wave.vcd").read_text())
+        self.assertTrue([path for path, changes in wave.changes.items() if len(changes) > 1], "nothing changes")
+        self.assertEqual(wave.timescale, "1 fs")
+        self.assertLessEqual(wave.end / 1e6, stopped_ns + 1)
 
     def test_terminate(self):
         self.interrupt(signal.SIGTERM, group=False)

@@ -95,6 +95,27 @@ class Messages(harness.Case):
         done = self.run_pod(*harness.SMALL, "--workload", self.workload(*ops), expect=3)
         self.assertIn("receive from any rank of communicator 0, tag 2", done.stderr + done.stdout)
 
+    def assert_unfinished(self, row):
+        """What has not ended has no end, and no verdict."""
+        self.assertTrue([op for op in row["ops"] if not op["finished"]])
+        for entry in row["ops"] + row["streams"]:
+            self.assertEqual(entry["finished"], entry["end_ns"] is not None, entry)
+            self.assertTrue(entry["end_ns"] is None or entry["end_ns"] >= entry["start_ns"], entry)
+            self.assertTrue(entry["finished"] or entry["verified"] is None, entry)
+        for stream in row["streams"]:
+            self.assertEqual(stream["finished"], stream["time_ns"] is not None, stream)
+
+    def test_what_has_not_ended_has_no_end(self):
+        ops = [{"id": "a", "op": "isend", "shift": 1, "tag": 1, "bytes": 64},
+               {"id": "b", "op": "irecv", "peer": "ANY", "tag": 2, "bytes": 64}, {"op": "waitall"}]
+        path = self.workload(*ops)
+        self.assert_unfinished(self.result(*harness.SMALL, "--workload", path, expect=3)["runs"][0])
+        self.assertRegex(self.run_pod(*harness.SMALL, "--workload", path, expect=3).stdout, r" s +4 +3 +[\d.]+ +- +- ")
+        fault = '[{"kind":"dispatch_corruption","where":"pod.sip0.cube_0_0.pe2"}]'
+        ring = self.workload({"op": "all_reduce", "bytes": "4KiB", "algorithm": "ring_1d"})
+        row = self.result(*harness.SMALL, "--workload", ring, *harness.sets(f"faults={fault}"), expect=4)["runs"][0]
+        self.assert_unfinished(row)
+
     def test_a_message_longer_than_its_receive_is_an_error(self):
         ops = [{"id": "a", "op": "isend", "shift": 1, "tag": 1, "bytes": 128},
                {"id": "b", "op": "irecv", "peer": "ANY", "tag": 1, "bytes": 64}, {"op": "waitall"}]

@@ -14,6 +14,7 @@ import harness
 from harness import SMALL
 from vcd import BadVcd, Vcd
 
+HBM = os.environ.get("DIECAST_HBM", str(harness.ROOT / "build" / "bin" / "diecast-hbm"))
 POINTERS = {"my_head", "my_tail", "peer_head_cache", "peer_tail_cache", "free_credits"}
 
 
@@ -194,6 +195,18 @@ class UnreadKeys(harness.Case):
         done = self.run_pod(*SMALL, *harness.sets("pod.sips=1", "sip_link.latency_ns=7"))
         self.assertIn("note: this machine does not read sip_link.latency_ns\n", done.stdout)
         self.assertEqual(self.result(*SMALL)["unread_keys"], [])
+
+    def test_lists_are_keys_too(self):
+        lists = harness.sets('faults=[{"kind":"dead_pe","where":"pod.sip0.cube_0_0.pe0","after":1000000}]',
+                             'overrides=[{"match":"*ucie*","set":{"modules":1}}]',
+                             'ccl.algorithms={"ring_1d":{"pattern":"ring_1d"}}')
+        self.assertEqual(self.result(*SMALL, *lists, "--bytes", "64")["unread_keys"], [])
+        done = subprocess.run([HBM, "--requests", "100", *lists, "--format", "json"], capture_output=True, text=True,
+                              check=True)
+        self.assertEqual([k for k in json.loads(done.stdout)["unread_keys"] if "." not in k or k.startswith("ccl.")],
+                         ["ccl.algorithms", "faults", "overrides"])
+        done = subprocess.run([HBM, "--requests", "100", *lists], capture_output=True, text=True, check=True)
+        self.assertIn("note: this machine does not read ccl.algorithms, faults, overrides", done.stdout)
 
 
 class Information(harness.Case):

@@ -7,6 +7,7 @@ import decimal
 import json
 import os
 import pty
+import re
 import subprocess
 import unittest
 
@@ -195,6 +196,14 @@ class Window(harness.Case):
             for name, codes in (("reads", (4, 6)), ("writes", (5, 7)), ("activates", (1,))):
                 self.assertEqual(sum(given[c["channel"], code] for code in codes), int(c[name]), (c["channel"], name))
 
+    def test_flags_without_their_file_are_refused(self):
+        for flag, value, file in (("--vcd-scope", "*", "--vcd"), ("--vcd-window", "1:2", "--vcd"),
+                                  ("--timeline-scope", "*", "--timeline")):
+            for binary in (harness.POD, HBM):
+                done = subprocess.run([binary, flag, value], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(f"{flag}: has no meaning without {file}", done.stderr)
+
     def test_bad_windows(self):
         for text in ("5", "9:5", "a:b", ":", "-1:5", "1:2:3"):
             done = self.run_pod(*harness.SMALL, "--vcd", "w.vcd", "--vcd-window", text, expect=2)
@@ -207,6 +216,50 @@ class Progress(harness.Case):
         done = self.run_pod(*harness.SMALL, "--bytes", "16KiB:32KiB", "--iters", "3", "--progress", "on")
         self.assertRegex(done.stderr, r"run 1 of 2 \[[#.]{24}\] +\d+%  [\d.]+ us simulated  [\d.]+ us/s")
         self.assertIn("run 2 of 2", done.stderr)
+
+    # Small slots make one launch last: about a second.
+    LONG = (*harness.SMALL, "--algorithm", "ring_1d", "--ranks", "pe", "--bytes", "512KiB",
+            *harness.sets("ipcq.slot_bytes=128"), "--progress", "on")
+    LINE = re.compile(r"\] +(\d+)%  ([\d.]+) us simulated  [\d.]+ us/s(?:  ([\d.]+) us (?:already, )?of ([\d.]+) us (.+))?")
+
+    def lines(self, *arguments):
+        """Share, and the note of each line: elapsed, of what, and on which ground."""
+        found = self.LINE.findall(self.run_pod(*self.LONG, *arguments).stderr)
+        self.assertGreater(len(found), 3)
+        return [(int(f[0]), f[2:]) for f in found]
+
+    def test_a_single_launch_progresses(self):
+        lines = self.lines()
+        shares = [share for share, _ in lines]
+        self.assertEqual(shares, sorted(shares))
+        self.assertTrue([s for s in shares if 0 < s < 100], shares)
+        self.assertLess(shares[-2], 100, "done before its end")
+        grounds = {note[2] for _, note in lines if note[0]}
+        self.assertEqual(grounds, {"expected"})
+        for share, note in lines:
+            if note[0]:
+                self.assertLessEqual(abs(share - min(99, 100 * float(note[0]) / float(note[1]))), 1)
+
+    def test_later_launches_are_measured_by_the_one_before(self):
+        lines = self.lines("--iters", "2")
+        self.assertIn("as the launch before", {note[2] for _, note in lines})
+        self.assertEqual([s for s, _ in lines], sorted(s for s, _ in lines))
+        later = [s for s, note in lines if note[2] == "as the launch before"]
+        self.assertTrue(all(50 <= s <= 100 for s in later), later)
+
+    def test_a_workload_counts_its_ops(self):
+        ops = [{"op": "compute", "cycles": 300000}, {"op": "compute", "cycles": 300000}]
+        body = {"streams": [{"on": [0], "repeat": 4, "ops": ops}]}
+        done = self.run_pod(*harness.SMALL, "--workload", self.file("w.json", json.dumps(body)), "--progress", "on")
+        self.assertRegex(done.stderr, r"\] +\d+%  [\d.]+ us simulated  [\d.]+ us/s\n")
+
+    def test_a_replayed_trace_counts_its_packets(self):
+        trace = self.file("t.txt", "".join(f"{cycle} {cycle % 16} {(cycle + 5) % 16} 5\n" for cycle in range(800000)))
+        done = subprocess.run([NOC, "--traffic", f"replay:{trace}", "--progress", "on", "--set", "noc.columns=4", "--set",
+                               "noc.rows=4"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        shares = [int(s) for s in re.findall(r"\] +(\d+)%", done.stderr)]
+        self.assertTrue([s for s in shares if 0 < s <= 100], done.stderr)
 
     def test_quiet_where_nobody_looks(self):
         for mode in ("auto", "off"):

@@ -115,6 +115,30 @@ class Workload(Streams):
         for fraction in (0, 0.5, 1):
             self.assertGreater(packets(where="hbm", read_fraction=fraction), within_tcm + 90)
 
+    def test_streams_alone_are_no_part_of_what_is_compared(self):
+        self.assertIn("dp", self.run_pod(*harness.SMALL, "--workload", PARALLEL, "--isolate", "--double-run").stdout)
+
+    def ring(self):
+        return self.workload([{"on": "all", "ops": [
+            {"op": "all_reduce", "bytes": "16KiB", "algorithm": "ring_1d"}]}], {"all": {"ranks": "pe"}})
+
+    def test_faults_of_firmware_and_host_reach_workloads(self):
+        def ends(kind, code, says, **more):
+            fault = json.dumps([{"kind": kind, "where": "pod.sip0.cube_1_0.pe2", **more}])
+            done = self.run_pod(*harness.SMALL, "--workload", self.ring(), *harness.sets(f"faults={fault}"), expect=code)
+            self.assertIn(says, done.stdout + done.stderr)
+        ends("wrong_install", 2, "sip0.cube1.pe2 ")
+        ends("sendrecv_alias", 1, "wrong", after=2)
+        ends("dispatch_corruption", 4, "call through a bad entry")
+
+    def test_deterministic_reduction_takes_the_place_of_the_named_algorithm(self):
+        row = self.run_workload(self.ring(), *harness.sets("comm.deterministic_reduction=true"))
+        self.assertEqual([op["algorithm"] for op in row["ops"]], ["p2p_tree"])
+        done = self.run_pod(*harness.SMALL, *harness.sets("comm.deterministic_reduction=true"), "--workload",
+                            self.workload([{"on": [0, 1], "ops": [
+                                {"op": "all_reduce", "bytes": 64, "algorithm": "nonsense"}]}]), expect=2)
+        self.assertIn("no such all_reduce algorithm", done.stderr)
+
     def test_no_data_keeps_the_time(self):
         timed = self.result(*harness.SMALL, "--workload", PARALLEL, "--no-data")["runs"][0]
         self.assertIs(timed["verified"], None)
@@ -160,6 +184,11 @@ class Stragglers(Streams):
 
 
 class Errors(Streams):
+    def test_an_empty_file_is_called_empty(self):
+        self.fails(self.file("empty.json", ""), "--workload: is empty")
+        self.fails(self.folder / "missing.json", "--workload: cannot be read")
+        self.fails(self.folder, "--workload: cannot be read")
+
     def fails(self, path, *words, more=()):
         done = self.run_pod(*harness.SMALL, "--workload", path, *more, expect=2)
         for word in words:

@@ -29,6 +29,16 @@ TEST_CASE("registries: what is shipped is in order") {
   }
 }
 
+TEST_CASE("registries: barriers are planned by the names built in") {
+  app::registries tables = app::builtin_registries(app::pod_platform());
+  sw::kernel_entry mine = tables.kernels.front();
+  mine.collective = "barrier";
+  mine.name = "mine";
+  tables.kernels.push_back(mine);
+  REQUIRE(problems_of(tables).size() == 1);
+  CHECK(problems_of(tables).front().find("kernel barrier mine: no such barrier") == 0);
+}
+
 TEST_CASE("registries: everything wrong in the tables is said at once") {
   app::registries tables = app::builtin_registries(app::pod_platform());
   tables.kernels.push_back(tables.kernels.front());

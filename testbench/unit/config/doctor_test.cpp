@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// The doctor on patients that are scripts: what it makes of runs that take too long or are refused.
+#include "platforms/diagnose/doctor.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "testbench/support/test.hpp"
+
+using namespace diecast;
+using nlohmann::json;
+
+namespace {
+
+/// A program made of a few lines of shell; $OUT is the folder that --out names.
+class script {
+ public:
+  explicit script(const std::string& lines) {
+    path_ =
+        (std::filesystem::temp_directory_path() / ("diecast-patient-" + std::to_string(getpid()))).string();
+    std::ofstream(path_) << "#!/bin/sh\nfor last; do :; done\nOUT=$last\nright() {\n  mkdir -p $OUT\n"
+                            "  echo '{\"runs\":[{\"fingerprint\":\"7\",\"time_ns\":5}]}' > $OUT/result.json\n"
+                            "}\n"
+                         << lines;
+    std::filesystem::permissions(path_, std::filesystem::perms::owner_all);
+  }
+  ~script() { std::filesystem::remove(path_); }
+  script(const script&) = delete;
+  script& operator=(const script&) = delete;
+
+  [[nodiscard]] diagnose::diagnosis examine(double budget_s, const std::string& more = "") const {
+    std::vector<std::string> arguments;
+    if (!more.empty()) arguments = {"--workload", more};
+    return diagnose::examine({path_, arguments, "all_reduce", "", 65536}, budget_s);
+  }
+
+ private:
+  std::string path_;
+};
+
+double seconds(const std::function<void()>& body) {
+  const auto begun = std::chrono::steady_clock::now();
+  body();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+}
+
+}  // namespace
+
+TEST_CASE("doctor: a run that is only slow is called that") {
+  const script slow("exec sleep 60\n");
+  diagnose::diagnosis d;
+  CHECK(seconds([&] { d = slow.examine(2); }) < 5);
+  const json j = json::parse(d.json);
+  CHECK(j["verdict"] == "timed_out");
+  CHECK(j["findings"].size() == 1);
+  CHECK(j["answers"].empty());
+  CHECK(j["budget_s"] == 2.0);
+  CHECK(d.exit_code == 143);
+  CHECK(d.text.find("stopped") != std::string::npos);
+}
+
+TEST_CASE("doctor: a run that does not end when told to is ended") {
+  const script stubborn("trap '' TERM\nwhile :; do sleep 0.1; done\n");
+  diagnose::diagnosis d;
+  CHECK(seconds([&] { d = stubborn.examine(1); }) < 5);
+  CHECK(json::parse(d.json)["verdict"] == "timed_out");
+}
+
+TEST_CASE("doctor: experiments that time ran out for are listed, not answered") {
+  // The first run is quick, all others hang.
+  const script later("case $OUT in *run0) right; exit 0;; esac\nexec sleep 60\n");
+  const json j = json::parse(later.examine(4).json);
+  CHECK(j["verdict"] == "healthy");
+  CHECK(j["answers"].empty());
+  CHECK(j["not_tried"].size() >= 3);
+  CHECK(j["not_tried"][0] == "once more");
+}
+
+TEST_CASE("doctor: what a changed machine refuses is no finding") {
+  const script picky(
+      "case \"$*\" in *checksum*|*slot_bytes*) echo 'no such thing' >&2; exit 2;; esac\nright\n");
+  const json j = json::parse(picky.examine(20).json);
+  CHECK(j["verdict"] == "healthy");
+  CHECK(j["answers"]["with checksums"] == "is refused: no such thing");
+  CHECK_FALSE(j["answers"].contains("checksums see it"));
+  CHECK(json::parse(script("echo 'no such key' >&2; exit 2\n").examine(20).json)["verdict"] ==
+        "config_error");
+}
+
+TEST_CASE("doctor: the size matters when fewer bytes do not show it") {
+  // Wrong from 1024 bytes on; wrong whatever is split, read later or staged.
+  const script sized(
+      "bytes=65536\nwhile [ $# -gt 0 ]; do [ \"$1\" = --bytes ] && bytes=$2; shift; done\nright\n"
+      "[ $bytes -lt 1024 ]\n");
+  const json j = json::parse(sized.examine(20).json);
+  CHECK(j["answers"]["fewest bytes that show it"] == "1024");
+  CHECK(j["answers"]["depends on the size"] == "yes: 128 bytes do not show it");
+  const script always("right\nexit 1\n");
+  const json k = json::parse(always.examine(20).json);
+  CHECK(k["answers"]["fewest bytes that show it"] == "128");
+  CHECK(k["answers"]["depends on the size"] == "not as far as was tried");
+}
+
+TEST_CASE("doctor: a workload has no sizes to try") {
+  const script always("case \"$*\" in *--bytes*) exit 70;; esac\nright\nexit 1\n");
+  const json j = json::parse(always.examine(20, "w.json").json);
+  CHECK_FALSE(j["answers"].contains("fewest bytes that show it"));
+  CHECK(j["answers"].contains("staging removes it"));
+  CHECK(j["verdict"] == "token_before_data");
+}
