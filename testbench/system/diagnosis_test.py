@@ -18,7 +18,7 @@ PLACE = {"drop": "pod.sip0.", "link_down": "pod.sip0.", "link_degraded": "pod.si
          "tag_list_race": "sip0.cube1.pe2", "reorder": "sip0.cube1.pe2", "sendrecv_alias": "", "token_before_data": ""}
 
 # What a fault of messages needs to be met.
-WORKLOADS = {"tag_list_race": ["--workload", ROOT / "platforms" / "workloads" / "ordered_stream.json"]}
+WORKLOADS = {"tag_list_race": ["--workload", harness.ROOT / "platforms" / "workloads" / "ordered_stream.json"]}
 
 
 class Diagnosis(harness.Case):
