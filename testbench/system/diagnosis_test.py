@@ -18,7 +18,7 @@ PLACE = {"drop": "pod.sip0.", "link_down": "pod.sip0.", "link_degraded": "pod.si
          "token_before_data": "rank 6, step "}
 
 # What a fault of messages needs to be met.
-WORKLOADS = {"tag_list_race": ["--workload", ROOT / "platforms" / "workloads" / "ordered_stream.json"]}
+WORKLOADS = {"tag_list_race": ["--workload", harness.ROOT / "platforms" / "workloads" / "ordered_stream.json"]}
 
 
 class Diagnosis(harness.Case):
