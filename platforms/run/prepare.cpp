@@ -7,6 +7,7 @@
 #include <set>
 
 #include "models/comm/collective.hpp"
+#include "models/config/faults.hpp"
 #include "models/config/text.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "models/types/error.hpp"
@@ -30,6 +31,17 @@ comm::group members_of(const machine_shape& shape, comm::rank_set set, std::uint
   }
   g.members.resize(wanted);
   return g;
+}
+
+/// A defect that the run never meets would pass for one that does no harm.
+void refuse_faults_of_barriers(const config::machine_config& c) {
+  for (std::size_t i = 0; i < c.faults.size(); ++i) {
+    const config::fault_kind_entry& kind = config::entry_of(c.faults[i].kind);
+    if (!kind.barriers_only) continue;
+    throw user_error(problem{fmt::format("faults[{}].kind", i),
+                             "acts in barriers only, and this job has none", kind.name,
+                             "--collective barrier"});
+  }
 }
 
 }  // namespace
@@ -80,7 +92,10 @@ prepared_run::prepared_run(const machine_model& m, const app::registries& tables
                              fmt::format("not a whole number of {} elements", numeric::to_string(point.type)),
                              std::to_string(point.bytes), fmt::format("a multiple of {}", element)});
   }
-  if (point.workload.empty() && point.collective == comm::to_string(comm::collective::barrier)) {
+  const bool barrier_job =
+      point.workload.empty() && point.collective == comm::to_string(comm::collective::barrier);
+  if (!barrier_job) refuse_faults_of_barriers(machine.config);
+  if (barrier_job) {
     choose_barrier(tables);
   } else if (point.workload.empty()) {
     choose_kernel(tables);
