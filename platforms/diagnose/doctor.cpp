@@ -130,7 +130,7 @@ class examination {
   /// a run that is right has other times, and the first difference from it says nothing.
   void wrong_results() {
     const auto bad = std::find_if(file_.observations.begin(), file_.observations.end(), wrong_data);
-    if (bad == file_.observations.end()) return;
+    if (bad == file_.observations.end() || who_.collective == "barrier") return;
     const changes as_two{"--set", "comm.sendrecv=split"};
     const observation* split = attempt("send-receive split", as_two);
     if (split == nullptr) return;
@@ -149,7 +149,7 @@ class examination {
     const observation* later = attempt("reading later", late);
     if (later == nullptr) return;
     file_.answers.emplace_back("waiting between token and data removes it", right(*later) ? "yes" : "no");
-    if (!right(*later) && names(file_.findings, "bit_flip")) return;
+    if (!right(*later) && (names(file_.findings, "bit_flip") || sent_too_early())) return;
     finding f;
     f.kind = "token_before_data";
     f.workaround = "wait for the data: a later token (ipcq.match_cycles), or a flush before it";
@@ -157,6 +157,22 @@ class examination {
         right(*later) ? "wrong results, right ones when receivers read 20 us later; no checksum sees it"
                       : "wrong results that no checksum sees and splitting send-receive does not remove");
     merge(file_.findings, {f});
+  }
+
+  /// Whether results are right when DMA engines begin to read long after they were told to.
+  bool sent_too_early() {
+    const observation* o = attempt("sending later", {"--set", "pe.dma_startup_cycles=10000"});
+    if (o == nullptr) return false;
+    file_.answers.emplace_back("waiting between a write and its send removes it", right(*o) ? "yes" : "no");
+    if (!right(*o)) return false;
+    finding f;
+    f.kind = "premature_barrier";
+    f.workaround = "flush what the core has written before the send (pe.dma_startup_cycles hides it)";
+    f.evidence.push_back(
+        "wrong results, right ones when sources are read 10 us later; no checksum sees it, for the stale "
+        "bytes are what is sent");
+    merge(file_.findings, {f});
+    return true;
   }
 
   void other_ways() {
