@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/abi/step_text.hpp"
 #include "sw/runtime/firmware_trap.hpp"
 
 namespace diecast::sw {
@@ -85,12 +86,23 @@ messaging::operation& messaging::find(message_request r) {
   return at->second;
 }
 
-void messaging::block_until(const std::string& what, const std::function<bool()>& ready) {
+void messaging::block_until(const std::function<std::string()>& what, const std::function<bool()>& ready) {
   if (ready()) return;
   progress();
   if (ready()) return;
-  runtime_.hal().mark_step({what});
-  runtime_.tasks().block(ready);
+  std::string marked;
+  const auto mark = [&] {
+    std::string now = what() + (heap_full_ ? "; heap of tag_match.heap_kib full" : "");
+    if (now == marked) return;
+    marked = std::move(now);
+    runtime_.hal().mark_step({marked, abi::no_step_index});
+  };
+  mark();
+  runtime_.tasks().block([&] {
+    if (ready()) return true;
+    mark();
+    return false;
+  });
 }
 
 // --- sends and receives ---------------------------------------------------------------------------
@@ -164,7 +176,7 @@ message_status messaging::conclude(message_request r, on_truncation how) {
 
 message_status messaging::wait(message_request r, on_truncation how) {
   charge();
-  block_until(find(r).name, [this, r] { return find(r).done; });
+  block_until([this, r] { return find(r).name; }, [this, r] { return find(r).done; });
   return conclude(r, how);
 }
 
@@ -177,7 +189,7 @@ std::size_t messaging::wait_any(std::span<const message_request> requests) {
   const auto first_done = [this, requests] {
     return std::find_if(requests.begin(), requests.end(), [this](message_request r) { return find(r).done; });
   };
-  block_until(fmt::format("any of {} requests", requests.size()),
+  block_until([requests] { return fmt::format("any of {} requests", requests.size()); },
               [&] { return first_done() != requests.end(); });
   return static_cast<std::size_t>(first_done() - requests.begin());
 }
@@ -236,9 +248,9 @@ message_status messaging::probe(const communicator& c, std::uint32_t from, std::
   std::optional<message_status> found = iprobe(c, from, tag);
   while (!found) {
     const auto wanted = pattern(c, from, tag);
-    block_until(fmt::format("probe of communicator {}", c.id), [this, wanted] {
-      return shadow_.probe(wanted).what == protocol::tag_shadow::decision::kind::hit;
-    });
+    block_until(
+        [&c] { return fmt::format("probe of communicator {}", c.id); },
+        [this, wanted] { return shadow_.probe(wanted).what == protocol::tag_shadow::decision::kind::hit; });
     found = iprobe(c, from, tag);
   }
   return *found;
@@ -278,6 +290,30 @@ message_request messaging::imrecv(const matched_message& m, const message_buffer
 
 // --- the end --------------------------------------------------------------------------------------
 
+/// Messages whose credits are not home: nothing has matched them and they lie in their receivers' rings.
+/// Which of those sent to a peer they are is known only when all had one tag.
+std::string messaging::not_received() const {
+  constexpr std::size_t most_peers = 4;
+  std::vector<std::string> of_peer;
+  for (const auto& [key, credits] : credits_) {
+    if (credits >= installed_.peer_credits) continue;
+    const pe_coord peer = abi::unpack_short_peer(key);
+    const std::uint64_t n = installed_.peer_credits - credits;
+    const sent_messages& sent = sent_.at(key);
+    std::string text = fmt::format("{} of {} messages to sip{}.cube{}.pe{} not received", n, sent.count,
+                                   peer.sip.value, peer.cube.value, peer.pe.value);
+    if (sent.one_tag) {
+      text += fmt::format(", tag {} of communicator {}", sent.first_tag & tag_bits,
+                          sent.first_tag >> context_shift);
+    }
+    of_peer.push_back(std::move(text));
+  }
+  const std::size_t more = of_peer.size() - std::min(of_peer.size(), most_peers);
+  of_peer.resize(of_peer.size() - more);
+  if (more > 0) of_peer.push_back(fmt::format("the same of {} other PEs", more));
+  return fmt::format("{}", fmt::join(of_peer, "; "));
+}
+
 void messaging::finish() {
   for (const auto& [id, o] : operations_) {
     throw firmware_trap(runtime_.hal().self(),
@@ -290,7 +326,11 @@ void messaging::finish() {
            std::all_of(credits_.begin(), credits_.end(),
                        [this](const auto& c) { return c.second == installed_.peer_credits; });
   };
-  block_until("end of messaging", [&] { return !messages_.empty() || all_home(); });
+  const auto what = [this] {
+    const std::string lost = not_received();
+    return lost.empty() ? std::string{"end of messaging"} : "end of messaging: " + lost;
+  };
+  block_until(what, [&] { return !messages_.empty() || all_home(); });
   if (messages_.empty()) return;
   const message_status first = status_of(messages_.begin()->second.header, 0);
   throw firmware_trap(

@@ -63,10 +63,10 @@ config::machine_config cube(std::size_t pes, std::uint64_t entries) {
   return c;
 }
 
-void run_random(std::uint32_t ranks, std::uint64_t entries, std::uint64_t seed) {
+void run_random(std::uint32_t ranks, std::uint64_t entries, std::uint64_t packet_bytes, std::uint64_t seed) {
   config::machine_config c = cube(ranks, entries);
   c.tag_match.ring_messages = 1;
-  c.noc.max_packet_bytes = 64;
+  c.noc.max_packet_bytes = packet_bytes;
   program_shape shape;
   shape.ranks = ranks;
   shape.actions = 60;
@@ -87,13 +87,13 @@ void run_random(std::uint32_t ranks, std::uint64_t entries, std::uint64_t seed) 
 }  // namespace
 
 TEST_CASE("messaging on SystemC: random programs pair as the abstract matcher does, no entries") {
-  run_random(4, 0, 1);
+  for (const std::uint64_t packet : {16, 64}) run_random(4, 0, packet, 1);
 }
 TEST_CASE("messaging on SystemC: random programs pair as the abstract matcher does, 1 entry") {
-  run_random(4, 1, 2);
+  for (const std::uint64_t packet : {16, 64}) run_random(4, 1, packet, 2);
 }
 TEST_CASE("messaging on SystemC: random programs pair as the abstract matcher does, 16 entries") {
-  run_random(8, 16, 3);
+  for (const std::uint64_t packet : {16, 64}) run_random(8, 16, packet, 3);
 }
 
 namespace {
@@ -130,6 +130,45 @@ constexpr double without_firmware_ns = 250;
 
 TEST_CASE("messaging on SystemC: an expected message costs no firmware at its match") {
   CHECK(wait_for_landed(1) < nanoseconds(without_firmware_ns));
+}
+
+TEST_CASE(
+    "messaging on SystemC: a message in packets is cut where its buffer ends, inside a packet and after") {
+  const sw::communicator world = sc_message_bench::world(2);
+  const std::vector<std::byte> untouched(512, std::byte{0xee});
+  for (const std::uint64_t entries : {0, 1}) {
+    for (const std::uint64_t room : {16, 64, 100, 128, 199}) {
+      CAPTURE(entries, room);
+      config::machine_config c = cube(2, entries);
+      c.noc.max_packet_bytes = 64;
+      c.tag_match.eager_bytes = 256;
+      sc_message_bench bench{{[&](messaging& m, pe_runtime& r) {
+                                std::vector<std::byte> sent(200);
+                                for (std::uint64_t i = 0; i < 200; ++i) sent[i] = message_byte(5, i);
+                                r.hal().store(0x100, sent);
+                                (void)m.wait(m.irecv(world, 1, 1, {0, 8}));
+                                (void)m.wait(m.isend(world, 1, 2, {0x100, 200}));
+                              },
+                              [&](messaging& m, pe_runtime& r) {
+                                r.hal().store(0x1000, untouched);
+                                const auto receive = m.irecv(world, 0, 2, {0x1000, room});
+                                (void)m.wait(m.isend(world, 0, 1, {0, 8}));
+                                const auto s = m.wait(receive, messaging::on_truncation::report);
+                                CHECK(s.truncated);
+                                CHECK(s.bytes == 200);
+                                std::vector<std::byte> got(512);
+                                r.hal().load(0x1000, got);
+                                std::uint64_t wrong = 0;
+                                for (std::uint64_t i = 0; i < 512; ++i) {
+                                  wrong += got[i] != (i < room ? message_byte(5, i) : untouched[i]) ? 1 : 0;
+                                }
+                                CHECK(wrong == 0);
+                              }},
+                             c};
+      bench.run();
+      CHECK(bench.pes().pes[1]->tag_match.counted().matched == entries);
+    }
+  }
 }
 
 TEST_CASE("messaging on SystemC: the unit's turn takes its cycles per entry compared") {
