@@ -185,59 +185,6 @@ TEST_CASE("workload messages: sendrecv receives from any rank and with any tag, 
     more.insert({{"shift", number(shift)}, {"tag", number(shift)}, {"bytes", number(200)}});
     return message("x" + std::to_string(shift), "sendrecv", std::move(more));
   };
-  runs_everywhere(
-      workload_of({stream_on("s", eight,
-                             {swap(1, {{"from", word("ANY")}, {"receive_tag", word("ANY")}}),
-                              swap(2, {{"from", word("ANY")}}), swap(3, {{"receive_tag", word("ANY")}})},
-                             2)}));
-  // Everybody sends to 0, which receives from 7 with the tag that 7 sends.
-  comm::workload_op to_0 =
-      message("a", "isend", {{"peer", number(0)}, {"tag", number(4)}, {"bytes", number(64)}});
-  to_0.fields["only"] = list({7});
-  comm::workload_op of_7 = message("b", "sendrecv",
-                                   {{"peer", number(5)},
-                                    {"tag", number(6)},
-                                    {"from", number(7)},
-                                    {"receive_tag", number(4)},
-                                    {"bytes", number(64)}});
-  of_7.fields["only"] = list({0});
-  comm::workload_op at_5 =
-      message("c", "irecv", {{"peer", number(0)}, {"tag", number(6)}, {"bytes", number(64)}});
-  at_5.fields["only"] = list({5});
-  runs_everywhere(workload_of({stream_on("s", eight, {to_0, at_5, of_7, message("w", "waitall", {})}, 2)}));
-  CHECK_THAT(error_of({swap(1, {{"from", number(8)}})}),
-             Catch::Contains("x1.from: is no rank of the op's group (value 8; expected less than 8, or ANY"));
-}
-
-namespace {
-
-comm::workload_op after(comm::workload_op op, std::vector<std::string> ids_before) {
-  op.after = std::move(ids_before);
-  return op;
-}
-
-}  // namespace
-
-TEST_CASE("workload messages: only what completes messages verifies them") {
-  const auto outcome = run_workload(
-      workload_of({stream_on(
-          "s", eight,
-          {message("r", "irecv", {{"shift", number(1)}, {"tag", number(1)}, {"bytes", number(64)}}),
-           message("s", "isend", {{"shift", number(1)}, {"tag", number(1)}, {"bytes", number(64)}}),
-           message("w", "wait", {{"for", ids({"s", "r"})}}), message("again", "waitall", {})},
-          2)}),
-      machine(4, 2), {}, {});
-  CHECK(outcome.wrong == "");
-  REQUIRE(outcome.records.size() == 4);
-  for (std::size_t iteration = 0; iteration < 2; ++iteration) {
-    CHECK_FALSE(outcome.records[0][iteration].wrong.has_value());  // verified where it is waited for
-    CHECK_FALSE(outcome.records[1][iteration].wrong.has_value());
-    CHECK(outcome.records[2][iteration].wrong == std::uint64_t{0});
-    CHECK_FALSE(outcome.records[3][iteration].wrong.has_value());  // nothing was left for it
-  }
-}
-
-TEST_CASE("workload messages: a cancel finds a receive that a wait beside it waits for") {
   runs_everywhere(workload_of(
       {stream_on("s", eight, {swap(1, {{"from", word("ANY")}, {"receive_tag", word("ANY")}})}, 3)}));
   runs_everywhere(workload_of({stream_on(
