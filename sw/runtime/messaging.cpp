@@ -86,21 +86,26 @@ messaging::operation& messaging::find(message_request r) {
   return at->second;
 }
 
-void messaging::block_until(const std::function<std::string()>& what, const std::function<bool()>& ready) {
+void messaging::block_until(const std::string& what, const std::function<bool()>& ready,
+                            const std::function<std::string()>& detail) {
   if (ready()) return;
   progress();
   if (ready()) return;
-  std::string marked;
+  bool heap_was_full = heap_full_;
+  std::string known = detail ? detail() : std::string{};
   const auto mark = [&] {
-    std::string now = what() + (heap_full_ ? "; heap of tag_match.heap_kib full" : "");
-    if (now == marked) return;
-    marked = std::move(now);
-    runtime_.hal().mark_step({marked, abi::no_step_index});
+    const std::string step = what + known + (heap_was_full ? "; heap of tag_match.heap_kib full" : "");
+    runtime_.hal().mark_step({step, abi::no_step_index});
   };
   mark();
   runtime_.tasks().block([&] {
     if (ready()) return true;
-    mark();
+    std::string now = detail ? detail() : std::string{};
+    if (heap_was_full != heap_full_ || now != known) {
+      heap_was_full = heap_full_;
+      known = std::move(now);
+      mark();
+    }
     return false;
   });
 }
@@ -176,7 +181,7 @@ message_status messaging::conclude(message_request r, on_truncation how) {
 
 message_status messaging::wait(message_request r, on_truncation how) {
   charge();
-  block_until([this, r] { return find(r).name; }, [this, r] { return find(r).done; });
+  block_until(find(r).name, [this, r] { return find(r).done; });
   return conclude(r, how);
 }
 
@@ -189,7 +194,7 @@ std::size_t messaging::wait_any(std::span<const message_request> requests) {
   const auto first_done = [this, requests] {
     return std::find_if(requests.begin(), requests.end(), [this](message_request r) { return find(r).done; });
   };
-  block_until([requests] { return fmt::format("any of {} requests", requests.size()); },
+  block_until(fmt::format("any of {} requests", requests.size()),
               [&] { return first_done() != requests.end(); });
   return static_cast<std::size_t>(first_done() - requests.begin());
 }
@@ -248,9 +253,9 @@ message_status messaging::probe(const communicator& c, std::uint32_t from, std::
   std::optional<message_status> found = iprobe(c, from, tag);
   while (!found) {
     const auto wanted = pattern(c, from, tag);
-    block_until(
-        [&c] { return fmt::format("probe of communicator {}", c.id); },
-        [this, wanted] { return shadow_.probe(wanted).what == protocol::tag_shadow::decision::kind::hit; });
+    block_until(fmt::format("probe of communicator {}", c.id), [this, wanted] {
+      return shadow_.probe(wanted).what == protocol::tag_shadow::decision::kind::hit;
+    });
     found = iprobe(c, from, tag);
   }
   return *found;
@@ -311,7 +316,7 @@ std::string messaging::not_received() const {
   const std::size_t more = of_peer.size() - std::min(of_peer.size(), most_peers);
   of_peer.resize(of_peer.size() - more);
   if (more > 0) of_peer.push_back(fmt::format("the same of {} other PEs", more));
-  return fmt::format("{}", fmt::join(of_peer, "; "));
+  return of_peer.empty() ? std::string{} : fmt::format(": {}", fmt::join(of_peer, "; "));
 }
 
 void messaging::finish() {
@@ -326,11 +331,9 @@ void messaging::finish() {
            std::all_of(credits_.begin(), credits_.end(),
                        [this](const auto& c) { return c.second == installed_.peer_credits; });
   };
-  const auto what = [this] {
-    const std::string lost = not_received();
-    return lost.empty() ? std::string{"end of messaging"} : "end of messaging: " + lost;
-  };
-  block_until(what, [&] { return !messages_.empty() || all_home(); });
+  block_until(
+      "end of messaging", [&] { return !messages_.empty() || all_home(); },
+      [this] { return not_received(); });
   if (messages_.empty()) return;
   const message_status first = status_of(messages_.begin()->second.header, 0);
   throw firmware_trap(

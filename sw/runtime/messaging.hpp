@@ -176,8 +176,10 @@ class messaging {
   [[nodiscard]] message_status status_of(const protocol::tag_message& m, std::uint64_t arrival) const;
   message_status conclude(message_request r, on_truncation how);
   [[nodiscard]] std::uint32_t add(operation o);
-  /// Marks what it waits for as the step that reports show, as it changes.
-  void block_until(const std::function<std::string()>& what, const std::function<bool()>& ready);
+  /// Marks what it waits for as the step that reports show, and again when `detail` or the heap's state
+  /// change.
+  void block_until(const std::string& what, const std::function<bool()>& ready,
+                   const std::function<std::string()>& detail = {});
   [[nodiscard]] std::string not_received() const;
 
   // messaging_progress.cpp: what the unit reports, and what goes to it
