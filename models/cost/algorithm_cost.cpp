@@ -10,6 +10,7 @@
 
 #include "models/comm/rank_grid.hpp"
 #include "models/comm/trees.hpp"
+#include "models/comm/packed_trees.hpp"
 #include "models/comm/two_level.hpp"
 #include "models/cost/cuts.hpp"
 #include "models/cost/step_cost.hpp"
@@ -385,8 +386,8 @@ class algorithms {
       row.push_back(at(g.rank_at(0, place)));
     }
     for (std::uint32_t s = 0; s < g.rows; ++s) column.push_back(at(g.rank_at(s, 0)));
-    const exchange e{part(2.0 * p_), reduces, 2, true, true};
-    const double lap = (g.columns - 1.0) * step_on(row, e);
+    const exchange e{part(p_), reduces, 2, true, true};
+    const double lap = d(g.columns / 2) * step_on(row, e);  // half way round, both ways at once
     return lap + (g.rows - 1.0) * std::max(lap, step_on(column, e));
   }
   /// What the cuts let through: over those between SIPs columns go, over those within SIPs rows.
@@ -444,6 +445,19 @@ class algorithms {
             interface_ns(n_)};
   }
 
+  /// The same down trees of neighbors; the last slot goes in halves.
+  [[nodiscard]] estimate packed_trees() const {
+    const comm::packed_trees plan({c_, t_.shape(), r_.ranks, r_.root});
+    const double depth = std::max(plan.depth(0), plan.depth(1));
+    const double piece = std::min(n_ / 2, step_.slot_bytes() / 2);
+    const double hop = mean_on_ring({piece, false, 2});
+    const double slots = std::ceil(n_ / 2 / step_.slot_bytes());
+    const double slot = std::min(n_ / 2, step_.slot_bytes());
+    const double busy = 2 * (step_.take_ns(slot, false) + step_.send_ns() + step_.register_ns());
+    return {depth * hop + (slots - 1) * busy + step_.first_use_ns(4 * half_registers) + end_ns(),
+            interface_ns(n_)};
+  }
+
   const fabric::topology& t_;
   const config::machine_config& c_;
   const bound_request& r_;
@@ -486,6 +500,7 @@ const std::map<std::pair<collective, std::string>, algorithms::formula>& algorit
       {{collective::broadcast, "ring_1d"}, &a::chain},
       {{collective::broadcast, "binomial"}, &a::binomial},
       {{collective::broadcast, "double_binary_tree"}, &a::broadcast_trees},
+      {{collective::broadcast, "packed_trees"}, &a::packed_trees},
       {{collective::reduce, "ring_1d"}, &a::chain},
       {{collective::reduce, "binomial"}, &a::binomial},
   };
