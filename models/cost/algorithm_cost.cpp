@@ -8,9 +8,9 @@
 #include <map>
 #include <utility>
 
+#include "models/comm/packed_trees.hpp"
 #include "models/comm/rank_grid.hpp"
 #include "models/comm/trees.hpp"
-#include "models/comm/packed_trees.hpp"
 #include "models/comm/two_level.hpp"
 #include "models/cost/cuts.hpp"
 #include "models/cost/step_cost.hpp"
@@ -366,20 +366,22 @@ class algorithms {
 
   // --- rings within SIPs and between them -------------------------------------------------------
 
-  /// A step of a ring, as in ring_steps, with the mean way over the ring's edges.
-  [[nodiscard]] double step_on(const std::vector<pe_coord>& ring, const exchange& e) const {
+  /// A lap of blocks that go half way round each way: as many steps as the farthest goes, each the mean way
+  /// over the ring's edges, or as many slots as a member passes on each way.
+  [[nodiscard]] double half_lap(const std::vector<pe_coord>& ring, const exchange& e) const {
     if (ring.size() < 2) return 0;
-    const double slots = std::ceil(e.bytes / step_.slot_bytes());
     exchange first = e;
     first.bytes = std::min(e.bytes, step_.slot_bytes());
     double ways = 0;
     for (std::size_t i = 0; i < ring.size(); ++i) {
       ways += step_.exchange_ns(ring[i], ring[(i + 1) % ring.size()], first);
     }
-    return std::max(ways / d(ring.size()), slots * step_.slot_interval_ns(ring[0], ring[1], first));
+    const double slots = (d(ring.size()) - 1) / 2 * std::ceil(e.bytes / step_.slot_bytes());
+    return std::max(d(ring.size() / 2) * ways / d(ring.size()),
+                    slots * step_.slot_interval_ns(ring[0], ring[1], first));
   }
-  /// Both ways round, half of a rank's block each: as many laps of the row as there are rows, one of the
-  /// column, whose every step needs a lap or feeds one.
+  /// As many laps of the row as there are rows, and one of the column, whose every step needs a lap or feeds
+  /// one.
   [[nodiscard]] double two_level_pass(const comm::sip_rows& g, bool reduces) const {
     std::vector<pe_coord> row, column;
     for (const std::uint32_t place : comm::row_ring({c_, t_.shape(), r_.ranks}, g, 0)) {
@@ -387,8 +389,8 @@ class algorithms {
     }
     for (std::uint32_t s = 0; s < g.rows; ++s) column.push_back(at(g.rank_at(s, 0)));
     const exchange e{part(p_), reduces, 2, true, true};
-    const double lap = d(g.columns / 2) * step_on(row, e);  // half way round, both ways at once
-    return lap + (g.rows - 1.0) * std::max(lap, step_on(column, e));
+    const double lap = half_lap(row, e);
+    return lap + std::max((g.rows - 1.0) * lap, half_lap(column, e));
   }
   /// What the cuts let through: over those between SIPs columns go, over those within SIPs rows.
   [[nodiscard]] double two_level_wires(const comm::sip_rows& g, double passes) const {
