@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/abi/step_text.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "models/numeric/convert.hpp"
 #include "models/numeric/elementwise.hpp"
@@ -361,7 +362,7 @@ void pe_core::set_state(events::core_state s) {
 }
 
 std::string pe_core::step() const {
-  return step_name_.empty() ? std::string{} : fmt::format("{} {}", step_name_, step_index_);
+  return step_name_.empty() ? std::string{} : abi::step_text(step_name_, step_index_);
 }
 
 void pe_core::mark_step(const abi::step_marker& step) {

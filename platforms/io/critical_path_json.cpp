@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/abi/address.hpp"
+#include "models/abi/step_text.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -51,7 +52,7 @@ json edge_json(const prepared_run& run, const analysis::path_events& events, con
   if (e.to_pe != e.pe) j["to_pe"] = pe_path(shape, e.to_pe);
   if (e.qp) j["direction"] = run.direction_name(e.pe, *e.qp);
   if (e.bytes > 0) j["bytes"] = e.bytes;
-  if (e.step) j["step"] = events.step_names()[e.step->name] + " " + std::to_string(e.step->index);
+  if (e.step) j["step"] = abi::step_text(events.step_names()[e.step->name], e.step->index);
   if (e.cause == analysis::path_cause::fabric) {
     j["links"] = links_between(run.machine.topology, e.pe, e.to_pe);
   }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "models/abi/step_text.hpp"
 #include "models/events/state_names.hpp"
 
 namespace diecast::platforms {
@@ -123,7 +124,7 @@ class writer {
             {"timeout_ms", whole_ms(run_.machine.config.sim.watchdog_us)},
             {"is_p2p", true},
             {"frames", json::array({frame})},
-            {"step", step.empty() ? "" : fmt::format("{} {}", step, index)}};
+            {"step", step.empty() ? "" : abi::step_text(step, index)}};
   }
 
   [[nodiscard]] json collective(const analysis::pe_dump& pe) const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "models/abi/step_text.hpp"
 #include "models/events/fingerprint.hpp"
 
 namespace diecast::observe {
@@ -42,7 +43,7 @@ void step_recorder::on(const events::step_entered& e) {
   row.launch = before->launch;
   row.rank = before->rank;
   row.number = before->number + 1;
-  row.step = std::string(e.name) + " " + std::to_string(e.index);
+  row.step = abi::step_text(e.name, e.index);
   row.start_fs = e.at.fs;
   rows_[row.rank].push_back(std::move(row));
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <fmt/format.h>
 
+#include "models/abi/step_text.hpp"
 #include "models/config/text.hpp"
 
 namespace diecast::observe {
@@ -130,7 +131,7 @@ void timeline::on(const events::step_entered& e) {
   pe_track* const t = track_of(e.pe);
   if (t == nullptr) return;
   end_step(*t, e.at);
-  t->step = {e.at, fmt::format("{} {}", e.name, e.index)};
+  t->step = {e.at, abi::step_text(e.name, e.index)};
 }
 
 void timeline::on(const events::core_waited& e) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/abi/step_text.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 
@@ -230,7 +231,7 @@ void vcd_writer::on(const events::core_state_changed& e) {
 void vcd_writer::on(const events::step_entered& e) {
   // Steps are marked ahead of the time the firmware still owes, so only what is older is final.
   const auto found = core_.find(e.pe);
-  if (found != core_.end()) put(e.at, found->second + 1, e.index);
+  if (found != core_.end()) put(e.at, found->second + 1, e.index == abi::no_step_index ? 0 : e.index);
 }
 
 void vcd_writer::on(const events::queue_pair_changed& e) {

@@ -158,7 +158,8 @@ mock_machine::impl::impl(const config::machine_config& c, const mock_options& o)
   for (std::uint32_t i = 0; i < shape.pes(); ++i) {
     const pe_coord pe = shape.pe_at(i);
     protocol::ipcq_core core{pe, static_cast<std::uint32_t>(c.ipcq.queue_pairs), match_of(c)};
-    protocol::tag_core tag_unit{pe, static_cast<std::uint32_t>(c.tag_match.entries), c.noc.max_packet_bytes};
+    protocol::tag_core tag_unit{pe, static_cast<std::uint32_t>(c.tag_match.entries), c.noc.max_packet_bytes,
+                                options.rule};
     pes.push_back(std::make_unique<mock_pe>(pe, i, std::move(core), std::move(tag_unit), board));
   }
   for (std::uint32_t s = 0; s < shape.sips; ++s) {

@@ -19,6 +19,7 @@
 #include "models/comm/patterns.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/protocol/ipcq_core.hpp"
+#include "models/protocol/tag_unit.hpp"
 #include "sw/kernels/kernel_table.hpp"
 #include "sw/mock_machine/scheduler.hpp"
 #include "sw/runtime/pe_context.hpp"
@@ -31,6 +32,8 @@ struct mock_options {
   kernel_table kernels = builtin_kernels();  ///< what host launches refer to by index
   /// Called for every step a PE marks; may be empty.
   std::function<void(pe_coord, const abi::step_marker&)> on_step{};
+  /// By what the tag-matching units decide which entries may match; never_wait is a fault.
+  protocol::tag_unit::eligibility rule{protocol::tag_unit::eligibility::by_count};
   std::uint64_t max_steps{UINT64_MAX};  ///< scheduler decisions after which a run is ended as a livelock
 };
 

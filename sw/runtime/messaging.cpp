@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/abi/step_text.hpp"
 #include "sw/runtime/firmware_trap.hpp"
 
 namespace diecast::sw {
@@ -85,12 +86,28 @@ messaging::operation& messaging::find(message_request r) {
   return at->second;
 }
 
-void messaging::block_until(const std::string& what, const std::function<bool()>& ready) {
+void messaging::block_until(const std::string& what, const std::function<bool()>& ready,
+                            const std::function<std::string()>& detail) {
   if (ready()) return;
   progress();
   if (ready()) return;
-  runtime_.hal().mark_step({what});
-  runtime_.tasks().block(ready);
+  bool heap_was_full = heap_full_;
+  std::string known = detail ? detail() : std::string{};
+  const auto mark = [&] {
+    const std::string step = what + known + (heap_was_full ? "; heap of tag_match.heap_kib full" : "");
+    runtime_.hal().mark_step({step, abi::no_step_index});
+  };
+  mark();
+  runtime_.tasks().block([&] {
+    if (ready()) return true;
+    std::string now = detail ? detail() : std::string{};
+    if (heap_was_full != heap_full_ || now != known) {
+      heap_was_full = heap_full_;
+      known = std::move(now);
+      mark();
+    }
+    return false;
+  });
 }
 
 // --- sends and receives ---------------------------------------------------------------------------
@@ -278,6 +295,30 @@ message_request messaging::imrecv(const matched_message& m, const message_buffer
 
 // --- the end --------------------------------------------------------------------------------------
 
+/// Messages whose credits are not home: nothing has matched them and they lie in their receivers' rings.
+/// Which of those sent to a peer they are is known only when all had one tag.
+std::string messaging::not_received() const {
+  constexpr std::size_t most_peers = 4;
+  std::vector<std::string> of_peer;
+  for (const auto& [key, credits] : credits_) {
+    if (credits >= installed_.peer_credits) continue;
+    const pe_coord peer = abi::unpack_short_peer(key);
+    const std::uint64_t n = installed_.peer_credits - credits;
+    const sent_messages& sent = sent_.at(key);
+    std::string text = fmt::format("{} of {} messages to sip{}.cube{}.pe{} not received", n, sent.count,
+                                   peer.sip.value, peer.cube.value, peer.pe.value);
+    if (sent.one_tag) {
+      text += fmt::format(", tag {} of communicator {}", sent.first_tag & tag_bits,
+                          sent.first_tag >> context_shift);
+    }
+    of_peer.push_back(std::move(text));
+  }
+  const std::size_t more = of_peer.size() - std::min(of_peer.size(), most_peers);
+  of_peer.resize(of_peer.size() - more);
+  if (more > 0) of_peer.push_back(fmt::format("the same of {} other PEs", more));
+  return of_peer.empty() ? std::string{} : fmt::format(": {}", fmt::join(of_peer, "; "));
+}
+
 void messaging::finish() {
   for (const auto& [id, o] : operations_) {
     throw firmware_trap(runtime_.hal().self(),
@@ -290,7 +331,9 @@ void messaging::finish() {
            std::all_of(credits_.begin(), credits_.end(),
                        [this](const auto& c) { return c.second == installed_.peer_credits; });
   };
-  block_until("end of messaging", [&] { return !messages_.empty() || all_home(); });
+  block_until(
+      "end of messaging", [&] { return !messages_.empty() || all_home(); },
+      [this] { return not_received(); });
   if (messages_.empty()) return;
   const message_status first = status_of(messages_.begin()->second.header, 0);
   throw firmware_trap(

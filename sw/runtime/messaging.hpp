@@ -176,7 +176,11 @@ class messaging {
   [[nodiscard]] message_status status_of(const protocol::tag_message& m, std::uint64_t arrival) const;
   message_status conclude(message_request r, on_truncation how);
   [[nodiscard]] std::uint32_t add(operation o);
-  void block_until(const std::string& what, const std::function<bool()>& ready);
+  /// Marks what it waits for as the step that reports show, and again when `detail` or the heap's state
+  /// change.
+  void block_until(const std::string& what, const std::function<bool()>& ready,
+                   const std::function<std::string()>& detail = {});
+  [[nodiscard]] std::string not_received() const;
 
   // messaging_progress.cpp: what the unit reports, and what goes to it
   void progress();
@@ -219,14 +223,21 @@ class messaging {
   std::uint32_t next_message_{};
   std::map<std::uint32_t, stored> messages_;
   std::uint64_t arrivals_{};
-  std::map<std::uint16_t, std::uint64_t> consumed_arrival_;    ///< by entry: its message's place in the order
-  std::map<std::uint32_t, std::uint32_t> credits_;             ///< by short peer: messages it still takes
+  std::map<std::uint16_t, std::uint64_t> consumed_arrival_;  ///< by entry: its message's place in the order
+  std::map<std::uint32_t, std::uint32_t> credits_;           ///< by short peer: messages it still takes
+  /// Messages that have gone to a peer.
+  struct sent_messages {
+    std::uint64_t count{}, first_tag{};
+    bool one_tag{true};
+  };
+  std::map<std::uint32_t, sent_messages> sent_;                ///< by short peer
   std::map<std::uint32_t, std::uint32_t> held_;                ///< by short peer: its messages in my ring
   std::map<std::uint32_t, std::deque<std::uint32_t>> queued_;  ///< sends by short peer, in order
   std::uint16_t next_send_{}, next_read_{};
   std::map<std::uint16_t, std::uint32_t> sends_;  ///< by id on the wire
   std::map<std::uint16_t, std::uint32_t> reads_;
   std::deque<std::uint32_t> reading_;  ///< receives with bytes not asked for yet, in order
+  bool heap_full_{};                   ///< something waits for room in the heap
   message_counts counts_;
 };
 

@@ -31,6 +31,7 @@ void messaging::progress() try {
   }
   shadow_.settle();
   flush_commands();
+  heap_full_ = false;
   relieve_ring();
   for (auto& [peer, queue] : queued_) {
     if (!queue.empty()) start_sends(abi::unpack_short_peer(peer));
@@ -130,8 +131,14 @@ void messaging::start_sends(pe_coord peer) {
   auto& queue = queued_[key];
   while (!queue.empty() && credits > 0) {
     operation& o = operations_.at(queue.front());
-    if (!start_send(o, queue.front())) return;
+    if (!start_send(o, queue.front())) {
+      heap_full_ = true;
+      return;
+    }
     --credits;
+    sent_messages& sent = sent_.try_emplace(key, sent_messages{0, o.tag}).first->second;
+    ++sent.count;
+    sent.one_tag = sent.one_tag && sent.first_tag == o.tag;
     queue.pop_front();
   }
 }
@@ -214,7 +221,10 @@ void messaging::relieve_ring() {
     const std::uint32_t peer = abi::pack_short_peer(abi::unpack_peer(m.header.source));
     if (held_[peer] < installed_.peer_credits) continue;
     const auto room = heap_.take(m.header.payload_bytes);
-    if (!room) return;
+    if (!room) {
+      heap_full_ = true;
+      return;
+    }
     copy(*room, payload_offset(m), m.header.payload_bytes);
     driver_.release(*m.slot);
     --held_[peer];

@@ -51,6 +51,22 @@ op_field tag(bool any) {
   return f;
 }
 
+op_field from() {
+  return {.name = "from",
+          .type = op_field_type::count_or_word,
+          .description = "whom to receive from: rank in the group, or ANY. As the peer says without it",
+          .most = 65535,
+          .choices = {"ANY"}};
+}
+
+op_field receive_tag() {
+  return {.name = "receive_tag",
+          .type = op_field_type::count_or_word,
+          .description = "tag of the messages received, or ANY. The tag sent without it",
+          .most = most_tag,
+          .choices = {"ANY"}};
+}
+
 op_field bytes(const char* what) {
   return {.name = "bytes",
           .type = op_field_type::size,
@@ -117,8 +133,10 @@ std::vector<op_kind> message_ops() {
       make(kind::cancel, "cancel", "Takes receives back that nothing has matched; a wait must follow.",
            {requests(true, "ids of irecv ops")}),
       make(kind::sendrecv, "sendrecv",
-           "Sends to the peer and receives from it (shift, toward: from the other side), both at once.",
-           join(peer_fields(false), {tag(false), bytes("of a message"), times(), mode()})),
+           "Sends to the peer and receives from it (shift, toward: from the other side; or from whom `from` "
+           "says), both at once.",
+           join(peer_fields(false), {tag(false), from(), receive_tag(),
+                                     bytes("of a message, the received one at most"), times(), mode()})),
   };
   // Rules of all messages together: once for them all.
   kinds.front().check_all = message_op::check_all;

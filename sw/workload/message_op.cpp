@@ -74,6 +74,7 @@ message_op::message_op(kind what, const op_request& r)
   if (r.op.has("times")) times_ = r.op.get<std::uint64_t>("times");
   if (r.op.has("mode") && r.op.get<std::string>("mode") == "synchronous") mode_ = send_mode::synchronous;
   if (sends() || receives() || what_ == kind::probe) read_peer(r);
+  if (what_ == kind::sendrecv) read_source(r);
 }
 
 void message_op::read_peer(const op_request& r) {
@@ -117,6 +118,24 @@ void message_op::read_peer(const op_request& r) {
   peer_.rows = grid[1];
   peer_.dx = toward == "east" ? 1 : toward == "west" ? -1 : 0;
   peer_.dy = toward == "south" ? 1 : toward == "north" ? -1 : 0;
+}
+
+void message_op::read_source(const op_request& r) {
+  const auto word_or = [&r](const char* field, std::uint64_t any) {
+    const comm::op_value& v = r.op.fields.at(field);
+    return std::holds_alternative<std::string>(v) ? any : std::get<std::uint64_t>(v);
+  };
+  if (r.op.has("receive_tag")) receive_tag_ = word_or("receive_tag", any_tag);
+  if (!r.op.has("from")) return;
+  from_ = static_cast<std::uint32_t>(word_or("from", any_source));
+  const std::size_t ranks = members_.members.size();
+  if (*from_ == any_source || *from_ < ranks) return;
+  throw user_error(problem{where_ + ".from", "is no rank of the op's group", std::to_string(*from_),
+                           fmt::format("less than {}, or ANY", ranks)});
+}
+
+std::uint32_t message_op::source_of(std::uint32_t rank) const {
+  return from_ ? *from_ : peer_.of(rank, members_.members.size(), true);
 }
 
 bool message_op::takes_part(std::uint32_t rank) const {
@@ -186,54 +205,163 @@ void message_op::link_stream(const op_neighbors& all, std::vector<problem>& prob
 void message_op::check_all(const op_neighbors& all, std::vector<problem>& problems) {
   check_counts(all, problems);
   check_completions(all, problems);
+  check_completed(all, problems);
 }
 
-std::optional<message_op::balances> message_op::count(const op_neighbors& all,
-                                                      std::optional<std::uint32_t> stream) {
-  balances by_rank;
+void message_op::tally::add(const message_op& op, std::uint64_t times, bool may_be_cancelled) {
+  count += times;
+  if (may_be_cancelled) cancellable += times;
+  if (longest == nullptr || longest->bytes_ < op.bytes_) longest = &op;
+}
+
+void message_op::tally::add(const tally& other) {
+  count += other.count;
+  cancellable += other.cancellable;
+  if (longest == nullptr || (other.longest != nullptr && longest->bytes_ < other.longest->bytes_)) {
+    longest = other.longest;
+  }
+}
+
+message_op::traffic_of_ranks message_op::count(const op_neighbors& all, std::optional<std::uint32_t> stream) {
+  traffic_of_ranks by_rank;
   const auto& ops = all.workload.ops;
+  std::set<const message_op*> cancelled;
+  for (std::uint32_t i = 0; i < ops.size(); ++i) {
+    const auto* const op = dynamic_cast<message_op*>(all.at(i));
+    if (op != nullptr && op->what_ == kind::cancel) cancelled.insert(op->named_.begin(), op->named_.end());
+  }
   for (std::uint32_t i = 0; i < ops.size(); ++i) {
     const auto* const op = dynamic_cast<message_op*>(all.at(i));
     if (op == nullptr || (stream && ops[i].stream != *stream)) continue;
-    if (op->what_ == kind::cancel) return std::nullopt;
     const std::size_t ranks = op->members_.members.size();
     const std::uint64_t times = op->times_ * all.workload.streams[ops[i].stream].stream->repeat;
+    const bool may_be_cancelled = cancelled.contains(op);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
       if (!op->takes_part(rank)) continue;
       if (op->sends()) {
-        balance& b = by_rank[{ops[i].group_name, op->peer_.of(rank, ranks, false)}];
-        b.sent += times;
-        if (b.where.empty()) b.where = ops[i].op->where;
+        traffic& t = by_rank[{ops[i].group_name, op->peer_.of(rank, ranks, false)}];
+        t.sent += times;
+        t.sends[{rank, op->tag_}].add(*op, times, false);
+        if (t.where.empty()) t.where = op->where_;
       }
       if (!op->receives()) continue;
-      balance& b = by_rank[{ops[i].group_name, rank}];
-      b.received += times;
-      b.where = ops[i].op->where;
+      traffic& t = by_rank[{ops[i].group_name, rank}];
+      t.received += times;
+      t.cancellable += may_be_cancelled ? times : 0;
+      t.receives[{op->source_of(rank), op->receive_tag()}].add(*op, times, may_be_cancelled);
+      t.where = op->where_;
     }
   }
   return by_rank;
 }
 
-/// Not told before the run when receives are cancelled.
 void message_op::check_counts(const op_neighbors& all, std::vector<problem>& problems) {
-  const auto by_rank = count(all, std::nullopt);
-  if (!by_rank) return;
-  for (const auto& [who, b] : *by_rank) {
-    if (b.sent == b.received) continue;
-    problems.push_back({b.where,
-                        fmt::format("rank {} of {} does not receive what is sent to it", who.second,
-                                    who.first.empty() ? "the stream" : who.first),
-                        fmt::format("{} messages, {} receives", b.sent, b.received), "as many of both"});
+  for (const auto& [who, t] : count(all, std::nullopt)) {
+    const std::string rank =
+        fmt::format("rank {} of {}", who.second, who.first.empty() ? "the stream" : who.first);
+    if (!t.balanced()) {
+      problems.push_back({t.where, fmt::format("{} does not receive what is sent to it", rank),
+                          fmt::format("{} messages, {} receives", t.sent, t.received),
+                          t.cancellable == 0
+                              ? std::string{"as many of both"}
+                              : fmt::format("from {} to {} messages, for {} receives may be cancelled",
+                                            t.received - t.cancellable, t.received, t.cancellable)});
+      continue;
+    }
+    // One problem of a rank brings others with it.
+    if (check_sends(rank, t, problems)) (void)check_receives(rank, t, problems);
+  }
+}
+
+/// Each sender's messages of a tag find as many receives that accept them, one of them long enough.
+/// Necessary, and without wildcards sufficient. False after a problem.
+bool message_op::check_sends(const std::string& rank, const traffic& t, std::vector<problem>& problems) {
+  for (const auto& [what, sent] : t.sends) {
+    tally accepting;
+    for (const std::uint32_t from : {what.first, any_source}) {
+      for (const std::uint64_t tag : {what.second, any_tag}) {
+        const auto at = t.receives.find({from, tag});
+        if (at != t.receives.end()) accepting.add(at->second);
+      }
+    }
+    const message_op& longest = *sent.longest;
+    if (accepting.count < sent.count) {
+      problems.push_back(
+          {longest.where_,
+           fmt::format("{} does not receive what rank {} sends to it with tag {}", rank, what.first,
+                       what.second),
+           fmt::format("{} messages, {} receives that accept them", sent.count, accepting.count),
+           "as many of both"});
+      return false;
+    }
+    if (longest.bytes_ > accepting.longest->bytes_) {
+      problems.push_back(
+          {longest.where_ + ".bytes", fmt::format("is longer than every receive of {} that accepts it", rank),
+           fmt::format("{}", longest.bytes_),
+           fmt::format("at most {}, as {} says", accepting.longest->bytes_, accepting.longest->where_)});
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The receives of each kind find as many messages they accept.
+bool message_op::check_receives(const std::string& rank, const traffic& t, std::vector<problem>& problems) {
+  std::map<envelope, std::uint64_t> accepted;
+  for (const auto& [what, sent] : t.sends) {
+    for (const std::uint32_t from : {what.first, any_source}) {
+      for (const std::uint64_t tag : {what.second, any_tag}) accepted[{from, tag}] += sent.count;
+    }
+  }
+  for (const auto& [what, receives] : t.receives) {
+    const std::uint64_t messages = accepted[what];
+    if (receives.count - receives.cancellable <= messages) continue;
+    problems.push_back(
+        {receives.longest->where_,
+         fmt::format("{} receives more from {} with {} than is sent to it", rank,
+                     what.first == any_source ? std::string{"any rank"} : fmt::format("rank {}", what.first),
+                     what.second == any_tag ? std::string{"any tag"} : fmt::format("tag {}", what.second)),
+         fmt::format("{} receives, {} messages", receives.count, messages), "as many of both"});
+    return false;
+  }
+  return true;
+}
+
+bool message_op::runs_on(pe_coord pe) const {
+  const auto& members = members_.members;
+  const auto at = std::find(members.begin(), members.end(), pe);
+  return at != members.end() && takes_part(static_cast<std::uint32_t>(at - members.begin()));
+}
+
+/// What an op leaves open on a PE, some op completes there. What names no op is another problem.
+void message_op::check_completed(const op_neighbors& all, std::vector<problem>& problems) {
+  if (!problems.empty()) return;
+  const auto& ops = all.workload.ops;
+  std::map<const message_op*, std::vector<const message_op*>> completing;
+  for (std::uint32_t i = 0; i < ops.size(); ++i) {
+    const auto* const op = dynamic_cast<message_op*>(all.at(i));
+    if (op == nullptr || !op->completes()) continue;
+    for (const message_op* const of : op->named_) completing[of].push_back(op);
+  }
+  for (std::uint32_t i = 0; i < ops.size(); ++i) {
+    const auto* const op = dynamic_cast<message_op*>(all.at(i));
+    if (op == nullptr || !op->leaves_open()) continue;
+    const auto& by = completing[op];
+    for (std::uint32_t rank = 0; rank < op->members_.members.size(); ++rank) {
+      const pe_coord pe = op->members_.members[rank];
+      if (!op->takes_part(rank)) continue;
+      if (std::any_of(by.begin(), by.end(), [pe](const message_op* c) { return c->runs_on(pe); })) continue;
+      problems.push_back({op->where_, fmt::format("is never waited for by rank {}", rank), ops[i].op->id,
+                          "a wait, waitall or test that it comes before"});
+      break;
+    }
   }
 }
 
 /// An op both complete, on a PE on which both may run at one time; null for none.
 const message_op* message_op::contested(const message_op& a, const message_op& b) {
   const auto meet = [&](std::uint32_t rank) {
-    const auto& members = b.members_.members;
-    const auto at = std::find(members.begin(), members.end(), a.members_.members[rank]);
-    return a.takes_part(rank) && at != members.end() &&
-           b.takes_part(static_cast<std::uint32_t>(at - members.begin()));
+    return a.takes_part(rank) && b.runs_on(a.members_.members[rank]);
   };
   for (const message_op* const of : a.named_) {
     if (std::find(b.named_.begin(), b.named_.end(), of) == b.named_.end()) continue;
@@ -276,12 +404,10 @@ std::string message_op::needs_others(const op_neighbors& all, std::uint32_t stre
                          all.workload.streams[begun].stream->name);
     }
   }
-  const auto by_rank = count(all, stream);
-  if (!by_rank) return {};
-  for (const auto& [who, b] : *by_rank) {
-    if (b.sent == b.received) continue;
+  for (const auto& [who, t] : count(all, stream)) {
+    if (t.balanced()) continue;
     return fmt::format("{}: without the other streams, rank {} of {} gets {} messages and has {} receives",
-                       b.where, who.second, who.first.empty() ? "the stream" : who.first, b.sent, b.received);
+                       t.where, who.second, who.first.empty() ? "the stream" : who.first, t.sent, t.received);
   }
   return {};
 }
@@ -314,9 +440,9 @@ void message_op::post_sends(const op_context& pe) const {
 
 void message_op::post_receives(const op_context& pe) const {
   messaging& m = messaging_of(pe.runtime);
-  const std::uint32_t from = peer_.of(pe.rank, members_.members.size(), true);
+  const std::uint32_t from = source_of(pe.rank);
   for (std::uint64_t i = 0; i < times_; ++i) {
-    const auto request = m.irecv(world_, from, tag_, {receive_area() + i * slot(), bytes_});
+    const auto request = m.irecv(world_, from, receive_tag(), {receive_area() + i * slot(), bytes_});
     requests_of(pe.runtime).open.push_back({this, request, pe.iteration, i, true});
   }
 }
@@ -355,10 +481,10 @@ void message_op::run(const op_context& pe) const {
     case kind::waitall: return finish_requests(pe, true);
     case kind::test: return finish_requests(pe, false);
     case kind::cancel: return cancel_requests(pe);
-    case kind::probe: (void)m.probe(world_, peer_.of(pe.rank, members_.members.size(), true), tag_); return;
+    case kind::probe: (void)m.probe(world_, source_of(pe.rank), tag_); return;
     case kind::mprobe:
       for (std::uint64_t i = 0; i < times_; ++i) {
-        const auto found = m.mprobe(world_, peer_.of(pe.rank, members_.members.size(), true), tag_);
+        const auto found = m.mprobe(world_, source_of(pe.rank), tag_);
         record(pe.hal().self(), pe.iteration, i,
                m.wait(m.imrecv(found, {receive_area() + i * slot(), bytes_})));
       }

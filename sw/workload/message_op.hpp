@@ -37,7 +37,8 @@ class message_op final : public planned_op {
     return what_ == kind::irecv || what_ == kind::mprobe || what_ == kind::sendrecv;
   }
   void link(const op_neighbors& all, std::vector<problem>& problems) override;
-  /// Every rank gets as many messages as it receives; no two ops complete the same messages at one time.
+  /// Every rank receives what is sent to it, into memory that holds it; no two ops complete the same messages
+  /// at one time, and every one is completed by some.
   static void check_all(const op_neighbors& all, std::vector<problem>& problems);
   /// op_kind::needs_others of all messages.
   static std::string needs_others(const op_neighbors& all, std::uint32_t stream);
@@ -56,12 +57,24 @@ class message_op final : public planned_op {
     std::uint64_t place{};  ///< among the op's messages
     message_status status;
   };
-  /// Messages to a rank of a group, and its receives.
-  struct balance {
-    std::uint64_t sent{}, received{};
-    std::string where;  ///< of its last receive, or of the first send
+  /// Messages from a rank with a tag; of receives, any_source and any_tag, too.
+  using envelope = std::pair<std::uint32_t, std::uint64_t>;
+  struct tally {
+    std::uint64_t count{};
+    std::uint64_t cancellable{};  ///< of these: receives that a cancel names
+    const message_op* longest{};  ///< of the most bytes
+    void add(const message_op& op, std::uint64_t times, bool may_be_cancelled);
+    void add(const tally& other);
   };
-  using balances = std::map<std::pair<std::string, std::uint32_t>, balance>;
+  /// Messages to a rank of a group, and its receives.
+  struct traffic {
+    std::uint64_t sent{}, received{}, cancellable{};
+    std::string where;                   ///< of its last receive, or of the first send
+    std::map<envelope, tally> sends;     ///< by sender and tag
+    std::map<envelope, tally> receives;  ///< by what they ask for
+    [[nodiscard]] bool balanced() const { return sent <= received && sent + cancellable >= received; }
+  };
+  using traffic_of_ranks = std::map<std::pair<std::string, std::uint32_t>, traffic>;
   /// What the ops of a PE have open. State of the PE's runtime.
   struct open_requests;
 
@@ -73,13 +86,21 @@ class message_op final : public planned_op {
   [[nodiscard]] bool concerns(const message_op* op) const;
   void link_named(const op_neighbors& all, std::vector<problem>& problems);
   void link_stream(const op_neighbors& all, std::vector<problem>& problems);
-  /// Of the ops of a stream, or of all; empty when it cannot be told before the run.
-  [[nodiscard]] static std::optional<balances> count(const op_neighbors& all,
-                                                     std::optional<std::uint32_t> stream);
+  /// Of the ops of a stream, or of all.
+  [[nodiscard]] static traffic_of_ranks count(const op_neighbors& all, std::optional<std::uint32_t> stream);
   static void check_counts(const op_neighbors& all, std::vector<problem>& problems);
+  [[nodiscard]] static bool check_sends(const std::string& rank, const traffic& t,
+                                        std::vector<problem>& problems);
+  [[nodiscard]] static bool check_receives(const std::string& rank, const traffic& t,
+                                           std::vector<problem>& problems);
+  static void check_completed(const op_neighbors& all, std::vector<problem>& problems);
+  [[nodiscard]] bool runs_on(pe_coord pe) const;
   [[nodiscard]] static const message_op* contested(const message_op& a, const message_op& b);
   static void check_completions(const op_neighbors& all, std::vector<problem>& problems);
   [[nodiscard]] bool takes_part(std::uint32_t rank) const;
+  /// Whom a rank receives from.
+  [[nodiscard]] std::uint32_t source_of(std::uint32_t rank) const;
+  [[nodiscard]] std::uint64_t receive_tag() const { return receive_tag_.value_or(tag_); }
   [[nodiscard]] std::uint64_t slot() const { return abi::aligned(bytes_); }
   [[nodiscard]] std::uint64_t send_area() const { return tcm(); }
   [[nodiscard]] std::uint64_t receive_area() const { return tcm() + (sends() ? times_ * slot() : 0); }
@@ -94,6 +115,7 @@ class message_op final : public planned_op {
   [[nodiscard]] std::uint64_t check_message(const op_host& h, pe_coord pe, const received& r);
   [[nodiscard]] bool is_right_sender(std::uint64_t name, pe_coord pe, const received& r);
   void read_peer(const op_request& r);
+  void read_source(const op_request& r);
 
   kind what_;
   std::uint32_t index_;
@@ -103,6 +125,9 @@ class message_op final : public planned_op {
   std::vector<std::uint64_t> only_;
   peer_rule peer_;
   std::uint64_t tag_{};
+  std::optional<std::uint32_t>
+      from_;  ///< sendrecv: whom it receives from, when the peer rule does not say it
+  std::optional<std::uint64_t> receive_tag_;  ///< sendrecv: when not the tag it sends
   std::uint64_t bytes_{};
   std::uint64_t times_{1};
   send_mode mode_{send_mode::standard};

@@ -95,6 +95,7 @@ struct message_log {
     std::uint64_t arrival{};
   };
   std::vector<receive> receives;  ///< in the order of posting
+  std::uint64_t operations{};     ///< sends, receives and cancels
   sw::message_counts counts;
 };
 
@@ -103,6 +104,9 @@ inline std::byte message_byte(std::uint32_t number, std::uint64_t at) {
   if (at < 8) return static_cast<std::byte>(std::uint64_t{number} >> (8 * at));
   return static_cast<std::byte>((number * 31 + at * 7) >> (at % 3));
 }
+
+/// What lies where receives may write before they do.
+inline std::byte untouched_byte(std::uint64_t offset) { return static_cast<std::byte>(0xa5 ^ (offset * 13)); }
 
 /// A rank's part of a program: TCM from `base` on is its own.
 class message_player {
@@ -130,7 +134,7 @@ class message_player {
       collect_one();
     }
     for (open_receive& r : open_) {
-      if (!r.done) messages_.cancel(r.request);
+      if (!r.done) cancel(r);
     }
     for (open_receive& r : open_) {
       if (!r.done) take(r, messages_.wait(r.request));
@@ -145,6 +149,7 @@ class message_player {
   struct open_receive {
     sw::message_request request;
     sw::message_buffer buffer;
+    std::uint64_t end{};  ///< of the memory set aside for it
     bool done{}, anything{};
   };
 
@@ -153,7 +158,7 @@ class message_player {
       case kind::send: return send(a);
       case kind::receive: return post(a.peer, a.tag, a.bytes, a.block);
       case kind::cancel:
-        if (!open_.at(a.peer).done) messages_.cancel(open_[a.peer].request);
+        if (!open_.at(a.peer).done) cancel(open_[a.peer]);
         return;
       case kind::test:
         if (open_.at(a.peer).done) return;
@@ -171,7 +176,13 @@ class message_player {
     return b;
   }
 
+  void cancel(const open_receive& r) {
+    ++log_.operations;
+    messages_.cancel(r.request);
+  }
+
   void send(const message_program::action& a) {
+    ++log_.operations;
     const sw::message_buffer b = buffer(a.bytes, a.block);
     for (std::uint64_t at = 0; at < a.bytes;) {
       const auto place = b.at(at);
@@ -186,7 +197,12 @@ class message_player {
 
   void post(std::uint32_t from, std::uint64_t tag, std::uint64_t room, std::uint64_t block) {
     open_receive r;
+    ++log_.operations;
     r.buffer = buffer(room, block);
+    r.end = next_;
+    std::vector<std::byte> before(r.end - r.buffer.offset);
+    for (std::uint64_t i = 0; i < before.size(); ++i) before[i] = untouched_byte(r.buffer.offset + i);
+    runtime_.hal().store(r.buffer.offset, before);
     r.anything = from == sw::any_source && tag == sw::any_tag;
     r.request = messages_.irecv(world_, from, tag, r.buffer);
     open_.push_back(r);
@@ -214,6 +230,7 @@ class message_player {
     r.done = true;
     auto& entry = log_.receives[static_cast<std::size_t>(&r - open_.data())];
     entry.cancelled = s.cancelled;
+    check_untouched(r, s.cancelled ? 0 : s.bytes);
     if (s.cancelled) return;
     ++received_;
     entry.arrival = s.arrival;
@@ -226,6 +243,25 @@ class message_player {
     }
     for (unsigned i = 0; i < 4; ++i) entry.message |= std::to_integer<std::uint32_t>(bytes.at(i)) << (8 * i);
     check(entry.message, s, bytes);
+  }
+
+  /// Nothing but the message's bytes is written: no gap between blocks, and nothing behind its end.
+  void check_untouched(const open_receive& r, std::uint64_t bytes) const {
+    std::vector<std::byte> now(r.end - r.buffer.offset);
+    runtime_.hal().load(r.buffer.offset, now);
+    std::vector<bool> written(now.size());
+    for (std::uint64_t at = 0; at < bytes;) {
+      const auto place = r.buffer.at(at);
+      const std::uint64_t run = std::min(place.run, bytes - at);
+      for (std::uint64_t i = 0; i < run; ++i) written.at(place.offset - r.buffer.offset + i) = true;
+      at += run;
+    }
+    for (std::uint64_t i = 0; i < now.size(); ++i) {
+      if (written[i] || now[i] == untouched_byte(r.buffer.offset + i)) continue;
+      throw std::runtime_error(
+          fmt::format("rank {}: a receive of {} bytes wrote byte {} of its memory, in blocks of {}", rank_,
+                      bytes, i, r.buffer.block));
+    }
   }
 
   void check(std::uint32_t number, const sw::message_status& s, const std::vector<std::byte>& bytes) const {
@@ -256,10 +292,11 @@ class message_player {
   std::vector<sw::message_request> sends_;
 };
 
-/// Throws unless every rank's receives got what the abstract matcher pairs them with: messages in the order
-/// of their arrival, which keeps the order of each sender.
+/// Throws unless every message was received once, and every rank's receives got what the abstract matcher
+/// pairs them with: messages in the order of their arrival, which keeps the order of each sender.
 inline void check_pairs(const message_program& p, const std::vector<message_log>& logs) {
   const auto tag_of = [](std::uint64_t source, std::uint64_t tag) { return source << 32 | tag; };
+  std::vector<bool> seen(p.messages.size());
   for (std::uint32_t rank = 0; rank < p.ranks; ++rank) {
     std::vector<const message_log::receive*> arrived;
     abstract_matcher oracle;
@@ -276,7 +313,11 @@ inline void check_pairs(const message_program& p, const std::vector<message_log>
     std::sort(arrived.begin(), arrived.end(), [](auto* a, auto* b) { return a->arrival < b->arrival; });
     std::vector<std::uint32_t> last(p.ranks, 0);
     for (const auto* r : arrived) {
-      const auto& m = p.messages[r->message];
+      const auto& m = p.messages.at(r->message);
+      if (seen[r->message]) {
+        throw std::runtime_error(fmt::format("rank {}: message {} was received twice", rank, r->message));
+      }
+      seen[r->message] = true;
       if (last[m.from] > r->message) {
         throw std::runtime_error(
             fmt::format("rank {}: message {} overtook one of its sender", rank, r->message));
@@ -293,6 +334,10 @@ inline void check_pairs(const message_program& p, const std::vector<message_log>
                         r.message, oracle.pairs.contains(i) ? static_cast<int>(oracle.pairs.at(i)) : -1));
       }
     }
+  }
+  const auto lost = std::find(seen.begin(), seen.end(), false);
+  if (lost != seen.end()) {
+    throw std::runtime_error(fmt::format("message {} was received by nobody", lost - seen.begin()));
   }
 }
 

@@ -45,9 +45,43 @@ std::string pattern(std::size_t bytes, char first = 'a') {
   return s;
 }
 
+enum class protocol_of : std::uint8_t { eager, rndv, sw_rndv };
+
+/// The protocol of a contiguous send, as docs/tag-matching.md has it.
+protocol_of protocol_for(const config::tag_match_block& c, std::uint64_t bytes, sw::send_mode mode) {
+  if (bytes <= c.eager_bytes && mode == sw::send_mode::standard) return protocol_of::eager;
+  return bytes <= c.rndv_max_bytes ? protocol_of::rndv : protocol_of::sw_rndv;
+}
+
+/// Counters of the sender, whose handshake is another eager message when the message is to be unexpected.
+void check_sent(const sw::message_counts& c, protocol_of p, bool expected) {
+  CHECK(c.sent_eager == (p == protocol_of::eager ? 1U : 0U) + (expected ? 0U : 1U));
+  CHECK(c.sent_rndv == (p == protocol_of::rndv ? 1U : 0U));
+  CHECK(c.sent_sw_rndv == (p == protocol_of::sw_rndv ? 1U : 0U));
+}
+
+std::uint64_t unexpected(const sw::message_counts& c) {
+  return c.unexpected_eager + c.unexpected_rndv + c.unexpected_sw_rndv;
+}
+
+/// Of the receiver. In hardware: the unit has the receive when the message comes.
+void check_matched(const sw::message_counts& c, protocol_of p, bool hardware) {
+  if (hardware) {
+    CHECK(c.matching.matched_in_hardware == 1);
+    CHECK(unexpected(c) == 0);
+    return;
+  }
+  CHECK(c.matching.matched_in_software >= 1);
+  CHECK((p == protocol_of::eager  ? c.unexpected_eager
+         : p == protocol_of::rndv ? c.unexpected_rndv
+                                  : c.unexpected_sw_rndv) >= 1);
+}
+
 /// Posted before the message can come (expected), or long after (unexpected): a handshake on another tag
-/// decides.
-void exchange(std::uint64_t bytes, bool expected, sw::send_mode mode, std::uint64_t block = 0) {
+/// decides, and the counters must show it.
+void exchange(
+    std::uint64_t bytes, bool expected, sw::send_mode mode, std::uint64_t block = 0,
+    const std::function<void(config::machine_config&)>& adjust = [](auto&) {}) {
   on_every_machine(
       2,
       [=](message_bench& bench) {
@@ -58,19 +92,36 @@ void exchange(std::uint64_t bytes, bool expected, sw::send_mode mode, std::uint6
           if (!expected) (void)m.wait(m.isend(bench.world, 1, 98, {0x40, 8}));
           const auto s = m.wait(send);
           CHECK(s.bytes == bytes);
+          check_sent(m.counts(), protocol_for(bench.config.tag_match, bytes, mode), expected);
         });
-        bench.on(1, [&bench, bytes, expected, block](messaging& m, pe_runtime&) {
+        bench.on(1, [&bench, bytes, expected, mode, block](messaging& m, pe_runtime&) {
           const message_buffer to{0x2000, bytes, block, 2 * block};
+          const protocol_of p = protocol_for(bench.config.tag_match, bytes, mode);
           if (expected) {
             const auto r = m.irecv(bench.world, 0, 7, to);
+            // The unit executes commands in order: it answers this one's REMOVE when it has the other, if it
+            // took both.
+            const auto behind = m.irecv(bench.world, 0, 96, {0x40, 8});
+            m.cancel(behind);
+            CHECK(m.wait(behind).cancelled);
             (void)m.wait(m.isend(bench.world, 0, 99, {0, 8}));
             CHECK(m.wait(r).bytes == bytes);
+            const std::uint64_t entries = to.contiguous() ? bench.config.tag_match.entries : 0;
+            if (entries != 1 || bench.order == sw::schedule::round_robin) {
+              check_matched(m.counts(), p, entries > 0);
+            }
+            const auto matching = m.counts().matching;
+            CHECK(matching.matched_in_hardware + matching.matched_in_software == 1);
           } else {
             (void)m.wait(m.irecv(bench.world, 0, 98, {0, 8}));  // arrives behind the other one
+            const sw::message_counts before = m.counts();
+            CHECK(unexpected(before) ==
+                  1 + before.matching.matched_in_software);  // the handshake's, if it was
             const auto s = m.wait(m.irecv(bench.world, 0, 7, to));
             CHECK(s.bytes == bytes);
             CHECK(s.source == 0);
             CHECK(s.tag == 7);
+            check_matched(m.counts(), p, false);
           }
         });
       },
@@ -82,7 +133,8 @@ void exchange(std::uint64_t bytes, bool expected, sw::send_mode mode, std::uint6
           CHECK(bench.get(1, place.offset, place.run) == sent.substr(at, place.run));
           at += place.run;
         }
-      });
+      },
+      adjust);
 }
 
 /// Synchronously, from a buffer of 4 bytes at every 12 into one that holds just that.
@@ -204,20 +256,12 @@ TEST_CASE("messaging: a synchronous send does not complete before a receive has 
 }
 
 TEST_CASE("messaging: a message in several fragments") {
-  on_every_machine(
-      2,
-      [](message_bench& bench) {
-        bench.put(0, 0, pattern(1000));
-        bench.on(0, [&](messaging& m, pe_runtime&) { (void)m.wait(m.isend(bench.world, 1, 1, {0, 1000})); });
-        bench.on(1, [&](messaging& m, pe_runtime&) {
-          CHECK(m.wait(m.irecv(bench.world, 0, 1, {0x1000, 1000})).bytes == 1000);
-        });
-      },
-      [](const message_bench& bench) { CHECK(bench.get(1, 0x1000, 1000) == pattern(1000)); },
-      [](config::machine_config& c) {
-        c.noc.max_packet_bytes = 64;
-        c.tag_match.eager_bytes = 1024;
-      });
+  for (const bool expected : {false, true}) {
+    exchange(1000, expected, sw::send_mode::standard, 0, [](config::machine_config& c) {
+      c.noc.max_packet_bytes = 64;
+      c.tag_match.eager_bytes = 1024;
+    });
+  }
 }
 
 TEST_CASE("messaging: wildcards of source and tag") {
@@ -279,6 +323,22 @@ TEST_CASE("messaging: a message longer than the receive is a clear error, and wr
           CHECK(bench.get(1, 0x1000 + 33, 64) == std::string(64, '#'));
         });
   }
+  // A software rendezvous matched by the unit: the buffer is too short for the request, which names the
+  // source.
+  on_every_machine(
+      2,
+      [](message_bench& bench) {
+        bench.put(1, 0x1000, std::string(128, '#'));
+        bench.on(0, [&bench](messaging& m, pe_runtime&) {
+          (void)m.wait(m.isend(bench.world, 1, 3, {0, 999}));
+        });
+        bench.on(1, [&bench](messaging& m, pe_runtime&) {
+          const auto s = m.wait(m.irecv(bench.world, 0, 3, {0x1000, 16}), messaging::on_truncation::report);
+          CHECK(s.truncated);
+          CHECK(s.bytes == 999);
+        });
+      },
+      [](const message_bench& bench) { CHECK(bench.get(1, 0x1000 + 16, 112) == std::string(112, '#')); });
   message_bench bench{message_machine(2, 4)};
   bench.on(0, [&bench](messaging& m, pe_runtime&) { (void)m.wait(m.isend(bench.world, 1, 3, {0, 40})); });
   bench.on(1, [&bench](messaging& m, pe_runtime&) { (void)m.wait(m.irecv(bench.world, 0, 3, {0, 33})); });
@@ -504,6 +564,74 @@ TEST_CASE("messaging: a receive without a send is a deadlock that names it") {
   const auto outcome = bench.run();
   CHECK_FALSE(outcome.finished);
   CHECK_THAT(outcome.deadlock, Catch::Contains("receive from rank 1 of communicator 0, tag 42"));
+}
+
+TEST_CASE("messaging: a message that nobody receives is named by its sender") {
+  const auto deadlock_of = [](const std::vector<std::uint32_t>& tags, bool cancelled) {
+    message_bench bench{message_machine(2, 4)};
+    bench.on(0, [&bench, tags, cancelled](messaging& m, pe_runtime&) {
+      if (cancelled) (void)m.wait(m.irecv(bench.world, 1, 5, {0, 8}));
+      for (const std::uint32_t tag : tags) (void)m.wait(m.isend(bench.world, 1, tag, {0, 16}));
+    });
+    bench.on(1, [&bench, cancelled](messaging& m, pe_runtime&) {
+      if (!cancelled) return;
+      const auto r = m.irecv(bench.world, 0, 1, {0, 16});
+      m.cancel(r);
+      CHECK(m.wait(r).cancelled);
+      (void)m.wait(m.isend(bench.world, 0, 5, {0, 8}));
+    });
+    const auto outcome = bench.run();
+    CHECK_FALSE(outcome.finished);
+    return outcome.deadlock;
+  };
+  const std::string one =
+      "end of messaging: 1 of 1 messages to sip0.cube0.pe1 not received, tag 1 of communicator 0";
+  CHECK_THAT(deadlock_of({1}, false), Catch::Contains(one));
+  CHECK_THAT(deadlock_of({1}, true), Catch::Contains(one));
+  CHECK_THAT(deadlock_of({1, 2}, false),
+             Catch::Contains("end of messaging: 2 of 2 messages to sip0.cube0.pe1 not received") &&
+                 !Catch::Contains("tag 1 of"));
+}
+
+TEST_CASE("messaging: what the sender names is what is missing then, not when it began to wait") {
+  message_bench bench{message_machine(2, 4)};
+  bench.on(0, [&bench](messaging& m, pe_runtime&) {
+    for (const std::uint32_t tag : {1U, 2U}) (void)m.wait(m.isend(bench.world, 1, tag, {0, 16}));
+  });
+  bench.on(1, [&bench](messaging& m, pe_runtime& r) {
+    r.work(100'000);
+    (void)m.wait(m.irecv(bench.world, 0, sw::any_tag, {0, 16}));
+    (void)m.wait(m.irecv(bench.world, 0, 1, {0, 16}));
+  });
+  const auto outcome = bench.run();
+  CHECK_FALSE(outcome.finished);
+  CHECK_THAT(outcome.deadlock,
+             Catch::Contains("end of messaging: 1 of 2 messages to sip0.cube0.pe1 not received") &&
+                 Catch::Contains("receive from rank 0 of communicator 0, tag 1"));
+}
+
+TEST_CASE("messaging: a deadlock for want of heap names the heap and its key") {
+  const auto deadlock_of = [](std::uint64_t heap_kib, std::uint32_t first) {
+    config::machine_config c = message_machine(2, 4);
+    c.tag_match.heap_kib = heap_kib;
+    message_bench bench{c};
+    bench.on(0, [&bench, first](messaging& m, pe_runtime&) {
+      std::vector<sw::message_request> sends;
+      for (std::uint32_t i = 0; i < first; ++i) sends.push_back(m.isend(bench.world, 1, 1, {0, 64}));
+      sends.push_back(m.isend(bench.world, 1, 2, {0, 64}));
+      m.wait_all(sends);
+    });
+    bench.on(1, [&bench, first](messaging& m, pe_runtime&) {
+      (void)m.wait(m.irecv(bench.world, 0, 2, {0, 64}));
+      for (std::uint32_t i = 0; i < first; ++i) (void)m.wait(m.irecv(bench.world, 0, 1, {0, 64}));
+    });
+    return bench.run().deadlock;
+  };
+  const std::string wanted = "receive from rank 0 of communicator 0, tag 2; heap of tag_match.heap_kib full";
+  CHECK_THAT(deadlock_of(0, 2), Catch::Contains(wanted));   // the ring's two slots are taken
+  CHECK_THAT(deadlock_of(1, 18), Catch::Contains(wanted));  // and the heap's 16 times 64 bytes
+  CHECK(deadlock_of(0, 1) == "");
+  CHECK(deadlock_of(1, 17) == "");
 }
 
 TEST_CASE("messaging: the counters tell who matched and why not the unit") {

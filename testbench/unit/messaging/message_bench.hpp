@@ -34,7 +34,7 @@ class message_bench {
   using code = std::function<void(sw::messaging&, sw::pe_runtime&)>;
 
   explicit message_bench(const config::machine_config& c, const sw::mock_options& options = {})
-      : world{0, members_of(c)}, machine_(c, plan_of(c), options) {}
+      : world{0, members_of(c)}, config(c), order(options.order), machine_(c, plan_of(c), options) {}
 
   /// What a rank runs; it ends with finish().
   void on(std::uint32_t rank, code run) {
@@ -62,6 +62,8 @@ class message_bench {
   }
 
   sw::communicator world;
+  const config::machine_config config;
+  const sw::schedule order;
 
  private:
   static std::vector<pe_coord> members_of(const config::machine_config& c) {

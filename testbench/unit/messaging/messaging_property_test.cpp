@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random programs of messages on the mock machine, under schedulers that reorder all that may be.
 #include <algorithm>
+#include <fmt/format.h>
+#include <random>
+#include <stdexcept>
 
 #include "message_bench.hpp"
 #include "support/test.hpp"
@@ -10,57 +13,87 @@ using namespace diecast::test;
 
 namespace {
 
-struct row {
-  std::uint32_t ranks;
-  std::uint64_t entries;
-  std::uint64_t ring_messages;
+using eligibility = protocol::tag_unit::eligibility;
+
+/// A machine and what runs on it.
+struct experiment {
+  config::machine_config config;
+  message_program program;
+  sw::mock_options options;
 };
 
-/// Messages received.
-std::uint64_t run_programs(const row& r, sw::schedule order, std::uint64_t seed, unsigned programs) {
-  std::uint64_t received = 0;
-  for (unsigned i = 0; i < programs; ++i) {
-    config::machine_config c = message_machine(r.ranks, r.entries);
-    c.tag_match.ring_messages = r.ring_messages;
-    c.tag_match.rndv_inline_bytes = i % 2 == 0 ? 0 : 48;
-    c.tag_match.offload_wildcards = i % 3 != 0;
-    c.tag_match.offload_min_bytes = i % 5 == 0 ? 100 : 0;
-    c.tag_match.offload_force_bytes = 200;
-    c.noc.max_packet_bytes = 64;
-    sw::mock_options options;
-    options.order = order;
-    options.seed = seed + i;
-    message_bench bench{c, options};
-    program_shape shape;
-    shape.ranks = r.ranks;
-    const message_program program = random_messages(seed * 1000 + i, shape);
-    std::vector<message_log> logs(r.ranks);
-    for (std::uint32_t rank = 0; rank < r.ranks; ++rank) {
-      bench.on(rank, [&, rank](sw::messaging&, sw::pe_runtime& runtime) {
-        message_player{runtime, program, rank, bench.world, 0, logs[rank]}.play();
-      });
-    }
-    CAPTURE(r.ranks, r.entries, r.ring_messages, sw::to_string(order), seed, i);
-    const sw::mock_outcome outcome = bench.run();
-    INFO(outcome.deadlock);
-    REQUIRE(outcome.finished);
-    check_pairs(program, logs);
-    for (const message_log& log : logs) {
-      received += static_cast<std::uint64_t>(
-          std::ranges::count_if(log.receives, [](const auto& got) { return !got.cancelled; }));
-    }
-  }
-  return received;
+/// Sizes lie around the thresholds of message_machine: eager to 64 bytes, rendezvous to 160.
+experiment random_experiment(sw::schedule order, std::uint64_t seed) {
+  constexpr std::uint64_t entries[] = {0, 1, 2, 16, 256}, rings[] = {1, 1, 2, 4};
+  std::mt19937_64 draw{seed};
+  const auto below = [&draw](std::uint64_t n) { return draw() % n; };
+  program_shape shape;
+  shape.ranks = static_cast<std::uint32_t>(2 + below(15));
+  experiment e;
+  e.config = message_machine(shape.ranks, entries[below(5)]);
+  e.config.tag_match.ring_messages = rings[below(4)];
+  e.config.tag_match.rndv_inline_bytes = 48 * below(2);
+  e.config.tag_match.offload_wildcards = below(3) != 0;
+  e.config.tag_match.offload_min_bytes = below(5) == 0 ? 100 : 0;
+  e.config.tag_match.offload_force_bytes = 200;
+  e.config.noc.max_packet_bytes = below(2) == 0 ? 16 : 64;  // eager messages in fragments, or whole
+  e.program = random_messages(draw(), shape);
+  e.options.order = order;
+  e.options.seed = seed;
+  return e;
 }
+
+/// Sends, receives and cancels. Throws unless it ends well.
+std::uint64_t run(const experiment& e) {
+  message_bench bench{e.config, e.options};
+  std::vector<message_log> logs(e.program.ranks);
+  for (std::uint32_t rank = 0; rank < e.program.ranks; ++rank) {
+    bench.on(rank, [&, rank](sw::messaging&, sw::pe_runtime& runtime) {
+      message_player{runtime, e.program, rank, bench.world, 0, logs[rank]}.play();
+    });
+  }
+  const sw::mock_outcome outcome = bench.run();
+  if (!outcome.finished) throw std::runtime_error(outcome.deadlock);
+  check_pairs(e.program, logs);
+  std::uint64_t operations = 0;
+  for (const message_log& log : logs) operations += log.operations;
+  return operations;
+}
+
+constexpr sw::schedule schedules[] = {sw::schedule::round_robin, sw::schedule::random,
+                                      sw::schedule::adversarial};
 
 }  // namespace
 
 TEST_CASE("messaging: random programs pair as the abstract matcher does, whatever the order of events") {
-  std::uint64_t received = 0;
-  for (const row& r : {row{2, 0, 1}, {2, 1, 1}, {3, 2, 1}, {4, 16, 2}, {5, 2, 4}, {16, 256, 1}, {9, 16, 1}}) {
-    for (const auto order : {sw::schedule::round_robin, sw::schedule::random, sw::schedule::adversarial}) {
-      received += run_programs(r, order, 17 * r.ranks + r.entries, 45);
+  std::uint64_t operations = 0;
+  for (const auto order : schedules) {
+    for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+      const experiment e = random_experiment(order, seed);
+      CAPTURE(sw::to_string(order), seed, e.program.ranks, e.config.tag_match.entries,
+              e.config.tag_match.ring_messages, e.config.noc.max_packet_bytes);
+      REQUIRE_NOTHROW(operations += run(e));
     }
   }
-  CHECK(received > 35'000);
+  CAPTURE(operations);
+  CHECK(operations >= 100'000);
+}
+
+TEST_CASE("messaging: random programs fail when the unit does not wait for firmware's count") {
+  unsigned programs = 0, failed = 0;
+  for (const auto order : schedules) {
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+      experiment e = random_experiment(order, seed);
+      if (e.config.tag_match.entries == 0) continue;
+      e.options.rule = eligibility::never_wait;
+      ++programs;
+      try {
+        (void)run(e);
+      } catch (const std::exception&) {
+        ++failed;
+      }
+    }
+  }
+  CAPTURE(programs, failed);
+  CHECK(failed > programs / 10);
 }

@@ -63,10 +63,10 @@ config::machine_config cube(std::size_t pes, std::uint64_t entries) {
   return c;
 }
 
-void run_random(std::uint32_t ranks, std::uint64_t entries, std::uint64_t seed) {
+void run_random(std::uint32_t ranks, std::uint64_t entries, std::uint64_t packet_bytes, std::uint64_t seed) {
   config::machine_config c = cube(ranks, entries);
   c.tag_match.ring_messages = 1;
-  c.noc.max_packet_bytes = 64;
+  c.noc.max_packet_bytes = packet_bytes;
   program_shape shape;
   shape.ranks = ranks;
   shape.actions = 60;
@@ -87,13 +87,16 @@ void run_random(std::uint32_t ranks, std::uint64_t entries, std::uint64_t seed) 
 }  // namespace
 
 TEST_CASE("messaging on SystemC: random programs pair as the abstract matcher does, no entries") {
-  run_random(4, 0, 1);
+  run_random(4, 0, 16, 1);
 }
 TEST_CASE("messaging on SystemC: random programs pair as the abstract matcher does, 1 entry") {
-  run_random(4, 1, 2);
+  run_random(4, 1, 16, 2);
 }
 TEST_CASE("messaging on SystemC: random programs pair as the abstract matcher does, 16 entries") {
-  run_random(8, 16, 3);
+  run_random(8, 16, 16, 3);
+}
+TEST_CASE("messaging on SystemC: random programs pair as the abstract matcher does, whole eager messages") {
+  run_random(8, 2, 64, 4);
 }
 
 TEST_CASE("messaging on SystemC: an expected message costs no firmware at its match") {
@@ -135,6 +138,58 @@ TEST_CASE("messaging on SystemC: an expected message costs no firmware at its ma
   // A call, an event and the registers of two completions: no copy of the bytes, no search.
   CHECK(with_unit.waited < nanoseconds(250));
   CHECK(with_unit.waited < without.waited);
+}
+
+namespace {
+
+/// A message of 200 bytes in four packets, into buffers that end before, at and behind the ends of packets.
+void cut_messages(std::uint64_t entries) {
+  constexpr std::uint64_t rooms[] = {16, 64, 100, 128, 199}, bytes = 200, memory = 512;
+  const sw::communicator world = sc_message_bench::world(2);
+  config::machine_config c = cube(2, entries);
+  c.noc.max_packet_bytes = 64;
+  c.tag_match.eager_bytes = 256;
+  const auto sender = [&](messaging& m, pe_runtime& r) {
+    std::vector<std::byte> sent(bytes);
+    for (std::uint64_t i = 0; i < bytes; ++i) sent[i] = message_byte(5, i);
+    r.hal().store(0x100, sent);
+    for (std::uint32_t tag = 0; tag < std::size(rooms); ++tag) {
+      (void)m.wait(m.irecv(world, 1, 100 + tag, {0, 8}));
+      (void)m.wait(m.isend(world, 1, tag, {0x100, bytes}));
+    }
+  };
+  const auto receiver = [&](messaging& m, pe_runtime& r) {
+    for (std::uint32_t tag = 0; tag < std::size(rooms); ++tag) {
+      const std::uint64_t room = rooms[tag];
+      CAPTURE(room);
+      const std::vector<std::byte> untouched(memory, std::byte{0xee});
+      r.hal().store(0x1000, untouched);
+      const auto receive = m.irecv(world, 0, tag, {0x1000, room});
+      (void)m.wait(m.isend(world, 0, 100 + tag, {0, 8}));
+      const auto s = m.wait(receive, messaging::on_truncation::report);
+      CHECK(s.truncated);
+      CHECK(s.bytes == bytes);
+      std::vector<std::byte> got(memory);
+      r.hal().load(0x1000, got);
+      std::uint64_t wrong = 0;
+      for (std::uint64_t i = 0; i < memory; ++i) {
+        wrong += got[i] != (i < room ? message_byte(5, i) : untouched[i]) ? 1 : 0;
+      }
+      CHECK(wrong == 0);
+    }
+  };
+  sc_message_bench bench{{sender, receiver}, c};
+  bench.run();
+  CHECK(bench.pes().pes[1]->tag_match.counted().matched == (entries > 0 ? std::size(rooms) : 0));
+}
+
+}  // namespace
+
+TEST_CASE("messaging on SystemC: a message in packets is cut by the unit where its buffer ends") {
+  cut_messages(16);
+}
+TEST_CASE("messaging on SystemC: a message in packets is cut by firmware where its buffer ends") {
+  cut_messages(0);
 }
 
 TEST_CASE("messaging on SystemC: the unit's turn takes its cycles per entry compared") {

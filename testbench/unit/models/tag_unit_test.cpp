@@ -255,6 +255,30 @@ TEST_CASE("tag shadow: firmware tells the unit of unexpected messages at least e
   CHECK(commands == 5);
 }
 
+TEST_CASE("tag shadow: the default interval is 2^14 messages, across the wrap of the count") {
+  tag_shadow shadow{policy(1)};
+  tag_unit unit{1, 1};
+  (void)shadow.post(receive(1, 77));  // a live entry, which none of them matches
+  exchange_commands(shadow, unit);
+  std::vector<std::uint32_t> told;
+  for (std::uint32_t i = 1; i <= 80'000; ++i) {
+    const verdict v = unit.arrive(message(5), true);
+    unit.landed(v.ticket);
+    CHECK(shadow.arrived(*unit.pop_arrival(), i).what == outcome::stored);
+    unit.release(v.slot);
+    while (const auto c = shadow.take_command()) {
+      CHECK(c->what == tag_command::kind::nop);
+      CHECK(c->seen == i % tag_unit::counter_modulus);
+      unit.execute(*c);
+      told.push_back(i);
+    }
+    (void)shadow.extract({5});
+  }
+  CHECK(told == std::vector<std::uint32_t>{16'384, 32'768, 49'152, 65'536});
+  const verdict v = unit.arrive(message(77), true);  // and the entry still matches
+  CHECK(v.what == verdict::kind::matched);
+}
+
 TEST_CASE("tag shadow: the same buffer posted twice is filled twice, in order") {
   tag_unit unit{2, 2};
   tag_shadow shadow{policy(2)};

@@ -76,6 +76,7 @@ TEST_CASE(
         "s" + std::to_string(shift), "isend",
         {{"shift", number(shift)}, {"tag", number(shift)}, {"bytes", number(512)}, {"times", number(12)}}));
   }
+  flood.push_back(local("late", "compute", {{"ns", 10000.0}}));
   for (const std::uint64_t tag : {7, 3, 1}) {
     flood.push_back(message(
         "r" + std::to_string(tag), "irecv",
@@ -117,18 +118,94 @@ TEST_CASE("workload messages: errors before the run") {
 }
 
 TEST_CASE("workload messages: what can only show at run time is a named deadlock or error") {
-  const comm::workload_op send =
-      message("a", "isend", {{"shift", number(1)}, {"tag", number(1)}, {"bytes", number(128)}});
+  const auto send = [](const char* id, std::uint64_t tag, std::uint64_t bytes) {
+    return message(id, "isend", {{"shift", number(1)}, {"tag", number(tag)}, {"bytes", number(bytes)}});
+  };
+  const auto receive = [](const char* id, const comm::op_value& tag, std::uint64_t bytes) {
+    return message(id, "irecv", {{"peer", word("ANY")}, {"tag", tag}, {"bytes", number(bytes)}});
+  };
+  CHECK_THAT(error_of({send("a", 1, 128), send("b", 2, 128), receive("c", word("ANY"), 128),
+                       receive("d", number(1), 128), message("w", "waitall", {})}),
+             Catch::Contains("receive from any rank of communicator 0, tag 1"));
+  CHECK_THAT(error_of({send("a", 1, 128), send("b", 1, 64), receive("c", number(1), 64),
+                       receive("d", number(1), 128), message("w", "waitall", {})}),
+             Catch::Contains("message of 128 bytes"));
+}
+
+TEST_CASE("workload messages: what cannot be matched is found before the run") {
+  const auto send = [](std::uint64_t tag, std::uint64_t bytes) {
+    return message("a", "isend", {{"shift", number(1)}, {"tag", number(tag)}, {"bytes", number(bytes)}});
+  };
+  const auto receive = [](const char* id, const comm::op_value& peer, const comm::op_value& tag,
+                          std::uint64_t bytes) {
+    return message(id, "irecv", {{"peer", peer}, {"tag", tag}, {"bytes", number(bytes)}});
+  };
+  const comm::workload_op end = message("w", "waitall", {});
+  const comm::op_value any = word("ANY");
   CHECK_THAT(
-      error_of({send,
-                message("b", "irecv", {{"peer", word("ANY")}, {"tag", number(2)}, {"bytes", number(128)}}),
-                message("w", "waitall", {})}),
-      Catch::Contains("receive from any rank of communicator 0, tag 2"));
+      error_of({send(1, 64), receive("b", any, number(2), 64), end}),
+      Catch::Contains("a: rank 0 of [0,1,2,3,4,5,6,7] does not receive what rank 7 sends to it with tag 1 "
+                      "(value 1 messages, 0 receives that accept them; expected as many of both"));
   CHECK_THAT(
-      error_of({send,
-                message("b", "irecv", {{"peer", word("ANY")}, {"tag", number(1)}, {"bytes", number(64)}}),
-                message("w", "waitall", {})}),
-      Catch::Contains("message of 128 bytes"));
+      error_of({send(1, 64), receive("b", number(3), number(1), 64), end}),
+      Catch::Contains("a: rank 0 of [0,1,2,3,4,5,6,7] does not receive what rank 7 sends to it with tag 1"));
+  CHECK_THAT(
+      error_of({send(1, 128), receive("b", any, number(1), 64), end}),
+      Catch::Contains("a.bytes: is longer than every receive of rank 0 of [0,1,2,3,4,5,6,7] that accepts it "
+                      "(value 128; expected at most 64, as b says"));
+  // As many receives as messages, and each message finds one that accepts it; but one accepts none.
+  // tag 1.
+  comm::workload_op other = send(2, 64);
+  other.id = other.where = "c";
+  CHECK_THAT(
+      error_of({send(1, 64), other, receive("b", any, any, 64), receive("d", any, number(3), 64), end}),
+      Catch::Contains("d: rank 0 of [0,1,2,3,4,5,6,7] receives more from any rank with tag 3 than is sent to "
+                      "it (value 1 receives, 0 messages; expected as many of both"));
+  CHECK_THAT(error_of({send(1, 64), receive("b", any, number(1), 64)}),
+             Catch::Contains("a: is never waited for by rank 0 (value a; expected a wait, waitall or test"));
+  // A wait of some ranks is none of the others.
+  comm::workload_op some = message("v", "wait", {{"for", ids({"b"})}});
+  some.fields["only"] = list({0, 1, 2});
+  CHECK_THAT(error_of({send(1, 64), receive("b", any, number(1), 64), some,
+                       message("w", "wait", {{"for", ids({"a"})}})}),
+             Catch::Contains("b: is never waited for by rank 3"));
+  // A cancel makes its own receive uncertain, and no other.
+  const comm::workload_op back = message("back", "cancel", {{"for", ids({"n"})}});
+  CHECK_THAT(error_of({send(1, 64), receive("n", any, number(9), 64), back, end}),
+             Catch::Contains("with tag 1 (value 1 messages, 0 receives that accept them"));
+  CHECK_THAT(error_of({send(1, 64), receive("n", any, number(1), 64), receive("b", any, any, 64),
+                       receive("c", any, any, 64), back, end}),
+             Catch::Contains(
+                 "c: rank 0 of [0,1,2,3,4,5,6,7] does not receive what is sent to it (value 1 messages, 3 "
+                 "receives; expected from 2 to 3 messages, for 1 receives may be cancelled"));
+}
+
+TEST_CASE("workload messages: sendrecv receives from any rank and with any tag, or as it says") {
+  const auto swap = [](std::uint64_t shift, fields more) {
+    more.insert({{"shift", number(shift)}, {"tag", number(shift)}, {"bytes", number(200)}});
+    return message("x" + std::to_string(shift), "sendrecv", std::move(more));
+  };
+  runs_everywhere(workload_of(
+      {stream_on("s", eight, {swap(1, {{"from", word("ANY")}, {"receive_tag", word("ANY")}})}, 3)}));
+  runs_everywhere(workload_of({stream_on(
+      "s", eight, {swap(2, {{"from", word("ANY")}}), swap(3, {{"receive_tag", word("ANY")}})}, 2)}));
+  // Rank 0 sends to 5, and receives from 7 with the tag that 7 sends.
+  comm::workload_op to_0 =
+      message("a", "isend", {{"peer", number(0)}, {"tag", number(4)}, {"bytes", number(64)}});
+  to_0.fields["only"] = list({7});
+  comm::workload_op of_7 = message("b", "sendrecv",
+                                   {{"peer", number(5)},
+                                    {"tag", number(6)},
+                                    {"from", number(7)},
+                                    {"receive_tag", number(4)},
+                                    {"bytes", number(64)}});
+  of_7.fields["only"] = list({0});
+  comm::workload_op at_5 =
+      message("c", "irecv", {{"peer", number(0)}, {"tag", number(6)}, {"bytes", number(64)}});
+  at_5.fields["only"] = list({5});
+  runs_everywhere(workload_of({stream_on("s", eight, {to_0, at_5, of_7, message("w", "waitall", {})}, 2)}));
+  CHECK_THAT(error_of({swap(1, {{"from", number(8)}})}),
+             Catch::Contains("x1.from: is no rank of the op's group (value 8; expected less than 8, or ANY"));
 }
 
 namespace {

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a step that firmware has marked reads in reports.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace diecast::abi {
+
+/// step_marker::index of a step that has no number.
+inline constexpr std::uint32_t no_step_index = UINT32_MAX;
+
+/// "all_gather 3", or the name alone.
+inline std::string step_text(std::string_view name, std::uint32_t index) {
+  std::string text{name};
+  if (index != no_step_index) text += " " + std::to_string(index);
+  return text;
+}
+
+}  // namespace diecast::abi
