@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """scripts/sweep and scripts/regress, and the python module."""
+import contextlib
 import csv
 import json
 import math
@@ -167,7 +168,9 @@ class Sweep(ScriptCase):
         """A sweep whose first two points are quick and whose others would take minutes."""
         spec = self.spec(flags={"algorithm": "ring_1d"}, plots=None, grid={"--iters": [1, 2, 999997, 999998, 999999]})
         words = [str(harness.ROOT / "scripts/sweep"), str(spec), "--out", "s", "--jobs", "2"]
-        sweep = subprocess.Popen(words, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        # In a shell's background job SIGINT is ignored, and what is ignored stays so in children.
+        sweep = subprocess.Popen(words, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         self.addCleanup(sweep.kill)
         under_way = [self.folder / "s/points" / f"000{n}-iters=99999{n + 5}" / "config.json" for n in (2, 3)]
         for _ in range(600):
@@ -176,6 +179,9 @@ class Sweep(ScriptCase):
             time.sleep(0.1)
         children = self.children(sweep.pid)
         self.assertEqual(len(children), 2)
+        children += [pid for child in children for pid in self.children(child)]  # each run has a process of its own
+        for pid in children:
+            self.addCleanup(self.end, pid)
         sweep.send_signal(number)  # to the script alone: a terminal's Ctrl-C also reaches the runs
         _, stderr = sweep.communicate(timeout=60)
         self.assertEqual(sweep.returncode, expect, stderr)
@@ -184,6 +190,10 @@ class Sweep(ScriptCase):
         self.assertEqual(sorted(r.name[:4] for r in (self.folder / "s/records").glob("*.json")), ["0000", "0001"])
         done = self.script("sweep", spec, "--out", "s", "--collect", expect=1)
         self.assertEqual(done.stderr.count("no result of"), 3)
+
+    def end(self, pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
     def children(self, parent):
         """Processes that a process has started and that run."""
