@@ -270,6 +270,22 @@ class Regress(ScriptCase):
         failure = xml.parse(self.folder / "j.xml").getroot().find("testsuite/testcase/failure")
         self.assertIn("exit_code: expected 4, got 0", failure.get("message"))
 
+    def test_files_are_beside_the_suite_wherever_it_runs(self):
+        stream = {"name": "s", "on": [0, 1], "ops": [{"op": "all_reduce", "bytes": "1KiB"}]}
+        self.file("w.json", json.dumps({"streams": [stream]}))
+        self.file("m.json", json.dumps({"extends": str(harness.CONFIGS / "small_pod.json")}))
+        case = {"name": "a", "config": "m.json", "workload": "w.json", "expect": {"runs": [{"verified": True}]}}
+        suite = self.file("suite.json", json.dumps({"schema": "diecast.suite/1", "cases": [case]}))
+        elsewhere = self.folder / "elsewhere"
+        elsewhere.mkdir()
+        for name in (str(suite), "../suite.json"):
+            done = subprocess.run([str(harness.ROOT / "scripts/regress"), name], cwd=elsewhere, capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout.splitlines()[0]), (0, "suite/a: ok"), done.stderr + done.stdout)
+        case["workload"] = "absent.json"
+        suite = self.file("suite.json", json.dumps({"schema": "diecast.suite/1", "cases": [case]}))
+        self.assertIn("cases[0].workload: 'absent.json': no such file beside the suite",
+                      self.script("regress", suite, expect=2).stderr)
+
     def test_bad_suites(self):
         for text in ("{}", '{"schema": "diecast.suite/1", "cases": []}', "[", '{"schema": "diecast.suite/1", "cases": '
                      '[{"name": "a", "expct": {}}]}', '{"schema": "diecast.suite/1", "cases": [{"name": "a"}, '
