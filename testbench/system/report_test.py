@@ -13,6 +13,7 @@ import tempfile
 import unittest
 
 import harness
+import png
 
 sys.path.insert(0, str(harness.ROOT / "python"))
 from diecast import fabric_picture, svg  # noqa: E402
@@ -123,12 +124,21 @@ class Balanced(html.parser.HTMLParser):
         self.words.append(data)
 
 
-class Scripts(harness.Case):
+class Reports(harness.Case):
 
     def script(self, name, *arguments, expect=0):
         done = subprocess.run([SCRIPTS / name, *map(str, arguments)], capture_output=True, text=True, cwd=self.folder)
         self.assertEqual(done.returncode, expect, done.stderr)
         return done
+
+    def report(self, *arguments):
+        out = self.folder / "out"
+        self.run_pod(*arguments, "--out", out)
+        self.script("report", out)
+        return (out / "report.html").read_text()
+
+
+class Scripts(Reports):
 
     def test_report_is_one_page(self):
         out = self.folder / "out"
@@ -146,12 +156,6 @@ class Scripts(harness.Case):
         # A later run finds a directory that is its own.
         self.run_pod(*harness.SMALL, "--bytes", "1KiB", "--out", out)
         self.assertFalse((out / "report.html").exists())
-
-    def report(self, *arguments):
-        out = self.folder / "out"
-        self.run_pod(*arguments, "--out", out)
-        self.script("report", out)
-        return (out / "report.html").read_text()
 
     def test_each_algorithm_has_its_color_and_its_own_bound(self):
         text = self.report(*harness.SMALL, "--algorithm", "intercube,ring_1d", "--bytes", "1KiB:64KiB:x8")
@@ -241,17 +245,6 @@ class Scripts(harness.Case):
         self.script("report", out)
         self.assertIn("<td>what never came</td>", (out / "report.html").read_text())
 
-    @unittest.skipUnless(CHROMIUM, "chromium is not installed")
-    def test_report_renders(self):
-        out = self.folder / "out"
-        self.run_pod(*harness.SMALL, "--bytes", "4KiB", "--out", out)
-        self.script("report", out)
-        with tempfile.TemporaryDirectory() as profile:
-            done = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}",
-                                   "--dump-dom", f"file://{out / 'report.html'}"], capture_output=True, text=True,
-                                  timeout=120)
-        self.assertIn("Critical path through the PEs", done.stdout, done.stderr[-500:])
-
     def test_report_of_runs_that_end_early(self):
         out = self.folder / "out"
         self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--ranks", "sip", "--bytes", "4KiB:8KiB",
@@ -317,6 +310,39 @@ class Scripts(harness.Case):
         self.assertEqual(data["config"], [["ccl.root", "center", "corner"]])
         self.assertIn("both take the same time", self.script("compare", "center", "center").stdout)
         self.script("compare", "center", "absent", expect=2)
+
+
+@unittest.skipUnless(CHROMIUM, "chromium is not installed")
+class Browser(Reports):
+    """The report as a browser shows and prints it."""
+
+    def browse(self, page, *flags):
+        with tempfile.TemporaryDirectory() as profile:
+            done = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}",
+                                   *flags, f"file://{page}"], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr[-500:])
+        return done.stdout
+
+    def test_the_pictures_are_seen(self):
+        self.report(*harness.SMALL, "--algorithm", "intercube", "--bytes", "4KiB:64KiB:x4")
+        self.assertIn("Critical path through the PEs", self.browse(self.folder / "out" / "report.html", "--dump-dom"))
+        shot = self.folder / "shot.png"
+        self.browse(self.folder / "out" / "report.html", "--hide-scrollbars", "--window-size=960,2600", f"--screenshot={shot}")
+        rows = list(png.rows(shot.read_bytes()))
+        self.assertEqual((len(rows), len(rows[0])), (2600, 960))
+        inked = [n for n, row in enumerate(rows) if any(min(pixel) < 200 for pixel in row)]
+        self.assertGreater(len(inked), 1000, "most of the page is empty")
+        seen = {pixel for row in rows for pixel in row}
+        # The colors of a PE, an HBM port, the busiest link and the first causes of the path.
+        for color in (fabric_picture.PE_COLOR, fabric_picture.HBM_COLOR, svg.heat(1), *svg.PALETTE[:4]):
+            self.assertIn(tuple(bytes.fromhex(color[1:])), seen, color)
+
+    def test_it_prints_on_a_few_pages(self):
+        self.report(*harness.SMALL, "--algorithm", "intercube", "--bytes", "4KiB:64KiB:x4")
+        paper = self.folder / "report.pdf"
+        self.browse(self.folder / "out" / "report.html", "--no-pdf-header-footer", f"--print-to-pdf={paper}")
+        pages = len(re.findall(rb"/Type\s*/Page\b(?!s)", paper.read_bytes()))
+        self.assertTrue(2 <= pages <= 8, f"{pages} pages")
 
 
 if __name__ == "__main__":
