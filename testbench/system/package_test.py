@@ -110,6 +110,17 @@ class Completion(harness.Case):
         self.assertIn("all_reduce", self.complete("--collective", ""))
         self.assertIn("presets", self.complete("--list", ""))
 
+    def test_lists_of_algorithms(self):
+        self.assertEqual(self.complete("--algorithm", "ring_1d,interc"), {"ring_1d,intercube", "ring_1d,intercube_pipelined"})
+        self.assertNotIn("ring_1d,ring_1d", self.complete("--algorithm", "ring_1d,ring"))
+
+    def test_presets(self):
+        self.assertIn("hbm.preset=", self.complete("--set", "hbm.pre"))
+        self.assertEqual(self.complete("--set", "hbm.preset=HBM3E"), {"hbm.preset=HBM3E_9600"})
+        # In a shell = ends a word of its own.
+        self.assertEqual(self.complete("--set", "hbm.preset", "=", "HBM3E"), {"HBM3E_9600"})
+        self.assertEqual(self.complete("--set", "hbm.preset", "="), self.complete("--set", "hbm.preset", "=", ""))
+
     def test_keys_and_files(self):
         self.assertEqual(self.complete("--set", "ipcq.n_sl"), {"ipcq.n_slots="})
         self.file("machine.json", "{}")
