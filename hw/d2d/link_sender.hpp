@@ -71,6 +71,8 @@ class link_sender {
 
   /// True when no packet waits here: credits then wake nobody.
   [[nodiscard]] bool idle() const { return queues_.empty(); }
+  /// Credits at the start, flits per VC.
+  [[nodiscard]] const std::vector<std::uint32_t>& initial_credits() const { return buffer_; }
   [[nodiscard]] const link_counters& statistics() const { return counters_; }
   [[nodiscard]] const timing::line_counters& line_statistics() const { return line_.statistics(); }
   /// Energy of all bits that were on the wire, those sent again included.

@@ -34,6 +34,7 @@ sip_port::sip_port(sc_core::sc_module_name name, const fabric::topology& topolog
 void sip_port::deliver(const sip_message& m) {
   if (m.what == sip_message::kind::credit) {
     sender_.credit(m.vc, m.flits, m.head);
+    tell_credits(m.vc, static_cast<std::int32_t>(m.flits), m.head);
     if (!sender_.idle()) wake_at(m.head);
     return;
   }
@@ -60,6 +61,7 @@ void sip_port::transmit(packet_ptr p, std::uint8_t, std::uint8_t vc, sim_time st
   if (hub_.wants(events::links)) {
     hub_.publish(events::link_occupied{start, t.end, link_, vc, p->flits});
   }
+  tell_credits(vc, -static_cast<std::int32_t>(p->flits), start);
   send({sip_message::kind::packet, vc, p->flits, t.arrival.head, t.arrival.tail, p->created, p->header,
         p->data});
 }
@@ -88,6 +90,11 @@ void sip_port::send(const sip_message& m) {
   } else {
     out->deliver(m);
   }
+}
+
+void sip_port::tell_credits(std::uint8_t vc, std::int32_t flits, sim_time at) const {
+  if (!hub_.wants(events::credits)) return;
+  hub_.publish(events::link_credits{now(), link_, vc, flits, at, at, at, {}});
 }
 
 void sip_port::act() {

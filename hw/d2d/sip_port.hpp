@@ -54,6 +54,8 @@ class sip_port : public sc_core::sc_module,
   void inject(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time head, sim_time tail) override;
   void return_link_credit(std::uint8_t vc, std::uint32_t flits, sim_time usable) override;
   void send(const sip_message& m);
+  /// Link credits spent (flits < 0) or usable again at `at`.
+  void tell_credits(std::uint8_t vc, std::int32_t flits, sim_time at) const;
   void act();
   void wake_at(sim_time t);
 

@@ -55,6 +55,7 @@ void ucie_adapter::on_packet(unsigned port, packet_ptr p, const fabric_phase& ph
 void ucie_adapter::on_credit(unsigned port, const fabric_phase& phase) {
   if (port == link_port_) {
     sender_.credit(phase.vc, phase.flits, phase.head);
+    tell_credits(phase.vc, static_cast<std::int32_t>(phase.flits), phase.head);
     if (!sender_.idle()) wake_at(phase.head);
   } else {
     receiver_.noc_credit(static_cast<std::uint8_t>(port), phase.vc, phase.flits, phase.head);
@@ -68,6 +69,7 @@ void ucie_adapter::transmit(packet_ptr p, std::uint8_t lane, std::uint8_t vc, si
   if (hub_.wants(events::links)) {
     hub_.publish(events::link_occupied{start, t.end, link_, vc, flits});
   }
+  tell_credits(vc, -static_cast<std::int32_t>(flits), start);
   link_out_.send_packet(std::move(p), vc, flits, t.arrival.head, t.arrival.tail, lane);
 }
 
@@ -83,6 +85,11 @@ void ucie_adapter::inject(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_
 
 void ucie_adapter::return_link_credit(std::uint8_t vc, std::uint32_t flits, sim_time usable) {
   link_in_.send_credit(vc, flits, usable);
+}
+
+void ucie_adapter::tell_credits(std::uint8_t vc, std::int32_t flits, sim_time at) const {
+  if (!hub_.wants(events::credits)) return;
+  hub_.publish(events::link_credits{now(), link_, vc, flits, at, at, at, {}});
 }
 
 void ucie_adapter::act() {

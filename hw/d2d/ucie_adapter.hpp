@@ -51,6 +51,8 @@ class ucie_adapter : public sc_core::sc_module,
   void return_noc_credit(std::uint8_t lane, std::uint8_t vc, std::uint32_t flits, sim_time usable) override;
   void inject(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time head, sim_time tail) override;
   void return_link_credit(std::uint8_t vc, std::uint32_t flits, sim_time usable) override;
+  /// Link credits spent (flits < 0) or usable again at `at`.
+  void tell_credits(std::uint8_t vc, std::int32_t flits, sim_time at) const;
   void act();
   void wake_at(sim_time t);
 

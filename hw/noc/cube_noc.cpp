@@ -198,6 +198,9 @@ void cube_noc::on_packet(unsigned terminal, packet_ptr p, const fabric_phase& ph
     const std::uint64_t ni = timing_.ni_in_cycles;
     publish(inject_link(terminal), phase.vc, phase.flits, head - ni, tail - ni + 1);
   }
+  if (has_credits_in()) {
+    tell_credits(inject_link(terminal), phase.vc, -static_cast<std::int32_t>(phase.flits), now());
+  }
   if (wires_ && topology_.class_of(phase.vc) == abi::traffic_class::sideband) {
     send_by_wire(terminal, std::move(p), phase, exit);
     return;
@@ -237,6 +240,9 @@ void cube_noc::on_credit(unsigned terminal, const fabric_phase& phase) {
   const std::uint32_t o = terminal_ports_[terminal];
   if (outputs_[o].swallowed) return;  // returned when the flits left
   const std::uint64_t cycle = timing_.clock.cycles_covering(phase.head);
+  // Told now, for the core takes it in when it is needed.
+  tell_credits(outputs_[o].link, phase.vc, static_cast<std::int32_t>(phase.flits),
+               timing_.clock.cycles(cycle));
   credit_inbox_.push_back({now(), cycle, o, phase.flits, phase.vc});
   if (core_.starved(o, phase.vc)) arm(cycle);
 }
@@ -261,6 +267,7 @@ void cube_noc::act() {
   const std::uint64_t cycle = current_cycle();
   ++activations_;
   core_.observe(hub_.wants(events::links));
+  core_.observe_credits(hub_.wants(events::credits));
   core_.advance(cycle);
   open_inbox();
   core_.run();
@@ -291,7 +298,11 @@ switch_core::hop cube_noc::route(std::uint16_t router, std::uint16_t exit, std::
 void cube_noc::eject(const switch_core::departure& d, packet_ptr p) {
   const output& o = outputs_[d.output];
   const std::uint64_t way = out_delay_ + timing_.ni_out_cycles;
-  if (o.swallowed) core_.credit(d.output, d.vc, d.flits, d.first + way + credit_cycles_);
+  if (o.swallowed) {
+    const std::uint64_t usable = d.first + way + credit_cycles_;
+    core_.credit(d.output, d.vc, d.flits, usable);
+    tell_credits(o.link, d.vc, static_cast<std::int32_t>(d.flits), timing_.clock.cycles(usable));
+  }
   if (!d.tail) return;
   const std::uint32_t flits = p->flits;
   // Parts that came apart are announced as one packet that ends with the last of them.
@@ -300,8 +311,28 @@ void cube_noc::eject(const switch_core::departure& d, packet_ptr p) {
 }
 
 void cube_noc::return_credit(std::uint32_t input, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle) {
-  if (study_ && wormhole_) return;  // sources wait in the interface, without bound
-  ins_[entry_terminal_[input]].send_credit(vc, flits, timing_.clock.cycles(cycle));
+  if (!has_credits_in()) return;  // sources wait in the interface
+  send_credit(entry_terminal_[input], vc, flits, cycle);
+}
+
+void cube_noc::send_credit(std::uint32_t terminal, std::uint8_t vc, std::uint32_t flits,
+                           std::uint64_t cycle) {
+  const sim_time usable = timing_.clock.cycles(cycle);
+  ins_[terminal].send_credit(vc, flits, usable);
+  tell_credits(inject_link(terminal), vc, static_cast<std::int32_t>(flits), usable);
+}
+
+void cube_noc::tell_credits(std::uint32_t link, std::uint8_t vc, std::int32_t flits, sim_time at) const {
+  if (!hub_.wants(events::credits)) return;
+  hub_.publish(events::link_credits{now(), link, vc, flits, at, at, at, timing_.clock.period});
+}
+
+void cube_noc::credits_changed(std::uint32_t o, std::uint8_t vc, std::int32_t flits, std::uint64_t first,
+                               std::uint64_t last, std::uint64_t was) {
+  if (outputs_[o].link == none) return;  // within a network interface
+  const clock_domain& clock = timing_.clock;
+  hub_.publish(events::link_credits{now(), outputs_[o].link, vc, flits, clock.cycles(first),
+                                    clock.cycles(last), clock.cycles(was), clock.period});
 }
 
 void cube_noc::occupied(std::uint32_t o, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
@@ -324,7 +355,7 @@ void cube_noc::send_by_wire(unsigned terminal, packet_ptr p, const fabric_phase&
   }
   const std::uint64_t head = timing_.clock.cycles_covering(phase.head);
   const std::uint64_t leaves = head + links * timing_.hop_cycles + timing_.pipeline_cycles();
-  ins_[terminal].send_credit(phase.vc, phase.flits, timing_.clock.cycles(head + credit_cycles_));
+  send_credit(terminal, phase.vc, phase.flits, head + credit_cycles_);
   wire_arrivals_.push_back({leaves, exit, static_cast<std::uint16_t>(terminal), wire_sequence_++,
                             std::move(p), phase.vc, phase.flits});
   std::push_heap(wire_arrivals_.begin(), wire_arrivals_.end(), wire_arrival::later);

@@ -60,6 +60,19 @@ class cube_noc : public sc_core::sc_module,
       if (outputs_[o].link != none) visit(outputs_[o].link, usage_of(o));
     }
   }
+  /// Calls visit(link number of the topology, VC, flits) for the credits that the senders of this NoC's links
+  /// have at the start. Blocks that send without bound have none.
+  template <class Visit>
+  void visit_credits(Visit visit) const {
+    for (std::uint8_t vc = 0; vc < vcs_; ++vc) {
+      for (std::uint32_t t = 0; has_credits_in() && t < injected_.size(); ++t) {
+        visit(inject_link(t), vc, inject_capacity_[vc]);
+      }
+      for (std::uint32_t o = 0; o < outputs_.size(); ++o) {
+        if (outputs_[o].link != none) visit(outputs_[o].link, vc, core_.initial_credits(o, vc));
+      }
+    }
+  }
   /// True when no packet is inside and every credit is home.
   [[nodiscard]] bool quiescent() const;
   /// Memory of routers and ports in bytes, packets in flight excluded.
@@ -103,6 +116,8 @@ class cube_noc : public sc_core::sc_module,
   void return_credit(std::uint32_t input, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle) override;
   void occupied(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
                 std::uint64_t end) override;
+  void credits_changed(std::uint32_t output, std::uint8_t vc, std::int32_t flits, std::uint64_t first,
+                       std::uint64_t last, std::uint64_t was) override;
 
   void act();
   void arm(std::uint64_t cycle);
@@ -111,6 +126,12 @@ class cube_noc : public sc_core::sc_module,
   [[nodiscard]] std::uint32_t inject_link(std::uint32_t terminal) const;
   void publish(std::uint32_t link, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
                std::uint64_t end) const;
+  /// Whether who sends into this NoC counts credits.
+  [[nodiscard]] bool has_credits_in() const { return !(study_ && wormhole_); }
+  /// Credits of a link spent (flits < 0) or usable again at `at`.
+  void tell_credits(std::uint32_t link, std::uint8_t vc, std::int32_t flits, sim_time at) const;
+  /// To an input without a router before it.
+  void send_credit(std::uint32_t terminal, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle);
 
   const fabric::topology& topology_;
   const fabric::cube_layout& layout_;

@@ -178,6 +178,9 @@ void switch_core::grant(const choice& c) {
   if (queue.front_ready < cycle_) used.credit_stall_cycles += stalled(c, queue);
   const std::uint64_t end = start_transfer(c, index);
   ov.credits -= s.flits;
+  if (credits_observed_) {
+    around_.credits_changed(c.output, c.vc, -static_cast<std::int32_t>(s.flits), cycle_, cycle_, cycle_);
+  }
   const std::uint64_t bit = std::uint64_t{1} << c.vc;
   out.taken = s.tail ? out.taken & ~bit : out.taken | bit;
   if (s.tail) ov.free_from = end;
@@ -267,10 +270,18 @@ void switch_core::return_credits(std::uint32_t input, std::uint8_t vc, std::uint
   if (upstream == none) {
     around_.return_credit(input, vc, flits, usable);
   } else if (wormhole_) {
-    add_credit(upstream, vc, flits, usable, usable);
+    announce_credit(upstream, vc, flits, usable, usable);
   } else {
-    add_credit(upstream, vc, flits, (flits == 1 ? end - 1 : cycle_) + delay, end - 1 + delay);
+    announce_credit(upstream, vc, flits, (flits == 1 ? end - 1 : cycle_) + delay, end - 1 + delay);
   }
+}
+
+/// To a router of this network: credits of outputs that leave it are the surroundings' to tell.
+void switch_core::announce_credit(std::uint32_t output, std::uint8_t vc, std::uint32_t flits,
+                                  std::uint64_t first, std::uint64_t last) {
+  add_credit(output, vc, flits, first, last);
+  if (!credits_observed_) return;
+  around_.credits_changed(output, vc, static_cast<std::int32_t>(flits), first, last, last);
 }
 
 void switch_core::enqueue(std::uint32_t index, std::uint64_t from) {

@@ -72,6 +72,10 @@ class switch_core {
     /// An output is in use; only called when observed.
     virtual void occupied(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
                           std::uint64_t end) = 0;
+    /// Credits of an output are spent now (flits < 0), or will be usable again from cycle `first` to `last`
+    /// (until now said to be `was`); those that credit() brings are not told. Only called when observed.
+    virtual void credits_changed(std::uint32_t /*output*/, std::uint8_t /*vc*/, std::int32_t /*flits*/,
+                                 std::uint64_t /*first*/, std::uint64_t /*last*/, std::uint64_t /*was*/) {}
   };
 
   /// An input and an output of a router with the same number. Ports of one router are neighbors.
@@ -135,10 +139,15 @@ class switch_core {
   }
 
   void observe(bool on) { observed_ = on; }
+  void observe_credits(bool on) { credits_observed_ = on; }
   [[nodiscard]] const counters& statistics() const { return counters_; }
   [[nodiscard]] const usage& usage_of(std::uint32_t output) const { return used_[output]; }
   /// Credits of an output that are neither there nor on their way.
   [[nodiscard]] std::uint32_t missing_credits(std::uint32_t output, std::uint8_t vc) const;
+  /// Those it had at the start.
+  [[nodiscard]] std::uint32_t initial_credits(std::uint32_t output, std::uint8_t vc) const {
+    return initial_credits_[vc_index(output, vc)];
+  }
   [[nodiscard]] bool empty() const { return used_slots_ == 0; }
   /// Memory of the state, packets on their way aside.
   [[nodiscard]] std::size_t state_bytes() const;
@@ -290,6 +299,8 @@ class switch_core {
   [[nodiscard]] std::uint64_t next_chance(std::uint32_t o, const in_vc& queue, std::uint64_t from);
   void look_again(std::uint32_t o);
 
+  void announce_credit(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t first,
+                       std::uint64_t last);
   void add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits, std::uint64_t first,
                   std::uint64_t last);
   [[nodiscard]] static std::uint64_t back_at(const returning_credit& r, std::uint32_t flit);
@@ -308,6 +319,7 @@ class switch_core {
   const bool overlap_;
   const std::uint32_t classes_;
   bool observed_{};
+  bool credits_observed_{false};
   std::array<std::uint8_t, max_vcs> class_of_vc_{};
   std::array<std::uint32_t, max_classes> weights_{};
   std::vector<in_port> ins_;

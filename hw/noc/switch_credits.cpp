@@ -46,7 +46,7 @@ void switch_core::insert_in_order(out_vc& ov, std::uint32_t credit) {
 
 /// When flit number `flit` of a batch, counted from 1, is back: evenly spread over its time.
 std::uint64_t switch_core::back_at(const returning_credit& r, std::uint32_t flit) {
-  if (r.last == r.cycle) return r.cycle;
+  if (r.last == r.cycle || r.flits == 1) return r.cycle;
   return r.cycle + ((flit - 1) * (r.last - r.cycle) + r.flits - 2) / (r.flits - 1);
 }
 

@@ -139,7 +139,12 @@ void switch_core::extend(const transfer& t, std::uint64_t end, std::uint64_t alo
     const out_vc& credited = out_vcs_[vc_index(in.upstream, queue.vc)];
     const std::uint64_t announced = queue.end - 1 + in.credit_cycles;
     if (credited.last != none && returning_[credited.last].last == announced) {
-      returning_[credited.last].last = end - 1 + in.credit_cycles;
+      returning_credit& batch = returning_[credited.last];
+      batch.last = end - 1 + in.credit_cycles;
+      if (credits_observed_) {
+        around_.credits_changed(in.upstream, queue.vc, static_cast<std::int32_t>(batch.flits), batch.cycle,
+                                batch.last, announced);
+      }
     }
   }
   if (ov.free_from == queue.end) ov.free_from = end;

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <memory>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "models/fabric/fault_places.hpp"
@@ -34,6 +36,12 @@ core_health health_of(const pe_setup& setup) {
   return health;
 }
 
+std::unique_ptr<store_rule> stores_of(const pe_setup& setup, write_buffer::writer write) {
+  const auto* late = fabric::fault_at(setup.config, config::fault_kind::premature_barrier, setup.self);
+  if (late == nullptr) return std::make_unique<store_rule>();
+  return std::make_unique<write_buffer>("write_buffer", *late, std::move(write));
+}
+
 }  // namespace
 
 pe_core::pe_core(sc_core::sc_module_name name, const pe_setup& setup, firmware program, bool move_data)
@@ -43,6 +51,9 @@ pe_core::pe_core(sc_core::sc_module_name name, const pe_setup& setup, firmware p
       program_(std::move(program)),
       move_data_(move_data),
       health_(health_of(setup)),
+      stores_(
+          stores_of(setup, [this](std::uint64_t offset,
+                                  std::span<const std::byte> bytes) { tcm->debug_write(offset, bytes); })),
       core_clock_{clock_.period * health_.slowdown},
       phase_{clock_.period.fs / 2},
       memory_(setup_, dma, {[this](std::uint64_t cycles) { owed_cycles_ += cycles; }, [this] { settle(); }}) {
@@ -163,6 +174,7 @@ void pe_core::tcm_done(std::uint64_t, sim_time finish) {
 
 void pe_core::access(std::uint64_t offset, std::byte* data, std::uint64_t bytes, bool write) {
   settle();
+  stores_->meet(offset, bytes);
   const sim_time from = hw::now();
   accesses_open_ = 1;
   accesses_finish_ = {};
@@ -305,7 +317,15 @@ void pe_core::vector(const abi::vector_command& c) {
   if (move_data_) evaluate(c);
 }
 
+/// The operands and the place of the result are what the core has written, if it has.
+void pe_core::meet_operands(const abi::vector_command& c) {
+  stores_->meet(c.a, c.count * numeric::size_of(c.type_of_a()));
+  if (c.two_operands()) stores_->meet(c.b, c.count * numeric::size_of(c.type_of_b()));
+  stores_->meet(c.destination, c.count * numeric::size_of(c.type));
+}
+
 void pe_core::evaluate(const abi::vector_command& c) {
+  meet_operands(c);
   const std::size_t bytes = c.count * numeric::size_of(c.type);
   const auto read = [&](std::uint64_t offset, numeric::dtype type) {
     std::vector<std::byte> stored(c.count * numeric::size_of(type));
@@ -328,7 +348,7 @@ void pe_core::evaluate(const abi::vector_command& c) {
       break;
     }
   }
-  tcm->debug_write(c.destination, a);
+  if (!stores_->takes(c.destination, a)) tcm->debug_write(c.destination, a);
 }
 
 // --- state --------------------------------------------------------------------------------------

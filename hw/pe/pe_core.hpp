@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <systemc>
@@ -129,6 +130,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   void access(std::uint64_t offset, std::byte* data, std::uint64_t bytes, bool write);
   void post_block(const abi::vector_command& c, std::uint64_t first, std::uint64_t count);
   void evaluate(const abi::vector_command& c);
+  void meet_operands(const abi::vector_command& c);
   void tcm_done(std::uint64_t tag, sim_time finish) override;
 
   pe_setup setup_;
@@ -136,6 +138,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   firmware program_;
   bool move_data_;
   core_health health_;
+  std::unique_ptr<store_rule> stores_;
   clock_domain core_clock_;  ///< of the instructions; the rest of the PE keeps clock_
   std::uint64_t writes_{};   ///< of registers, by firmware
   std::uint64_t busy_cycles_{};

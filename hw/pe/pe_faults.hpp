@@ -3,8 +3,15 @@
 // run time whether a fault is configured.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <list>
+#include <span>
+#include <systemc>
+#include <vector>
 
+#include "hw/base/time.hpp"
 #include "models/config/comm_block.hpp"
 #include "models/types/time.hpp"
 
@@ -35,6 +42,46 @@ class early_publication : public publication_rule {
  private:
   config::fault_setting fault_;
   std::uint64_t messages_{};
+};
+
+/// When the results of a core are in its TCM.
+class store_rule {
+ public:
+  store_rule() = default;
+  store_rule(const store_rule&) = delete;
+  store_rule& operator=(const store_rule&) = delete;
+  virtual ~store_rule() = default;
+  /// The core is about to read or write these bytes.
+  virtual void meet(std::uint64_t /*offset*/, std::uint64_t /*bytes*/) {}
+  /// True when it has taken the result and will write it later; false: the rule, it is written now.
+  [[nodiscard]] virtual bool takes(std::uint64_t /*offset*/, std::vector<std::byte>& /*bytes*/) {
+    return false;
+  }
+};
+
+/// The defect: results number after..after+count-1 of a core wait in a write buffer that nothing flushes
+/// before the DMA engine reads them. The core itself sees them: what meets them drains them.
+class write_buffer : public sc_core::sc_module, public store_rule {
+ public:
+  using writer = std::function<void(std::uint64_t offset, std::span<const std::byte>)>;
+  write_buffer(sc_core::sc_module_name name, const config::fault_setting& f, writer write);
+  void meet(std::uint64_t offset, std::uint64_t bytes) override;
+  [[nodiscard]] bool takes(std::uint64_t offset, std::vector<std::byte>& bytes) override;
+
+ private:
+  SC_HAS_PROCESS(write_buffer);
+  struct entry {
+    sim_time due;
+    std::uint64_t offset;
+    std::vector<std::byte> bytes;
+  };
+  void drain_due();
+
+  config::fault_setting fault_;
+  writer write_;
+  std::uint64_t results_{};
+  std::list<entry> waiting_;  ///< in the order of their stores, which is that of their times
+  sc_core::sc_event due_{"due"};
 };
 
 /// What a core is fit for.

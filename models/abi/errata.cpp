@@ -25,7 +25,10 @@ constexpr std::array table{
     erratum_description{erratum::reused_team_state, "reused_team_state",
                         "a new team takes a slot without clearing its flags and counter"},
     erratum_description{erratum::unchecked_radix, "unchecked_radix",
-                        "group_dissemination does not refuse radix 1, whose shift never grows"}};
+                        "group_dissemination does not refuse radix 1, whose shift never grows"},
+    erratum_description{
+        erratum::exact_count, "exact_count",
+        "a wait accepts its own count only: for a peer that is one barrier ahead it polls for ever"}};
 
 }  // namespace
 

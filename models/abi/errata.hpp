@@ -19,7 +19,8 @@ enum class erratum : std::uint8_t {
   slot_by_rank,
   packed_flags,
   reused_team_state,
-  unchecked_radix
+  unchecked_radix,
+  exact_count
 };
 
 struct erratum_description {

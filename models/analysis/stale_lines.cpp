@@ -26,6 +26,8 @@ word_finding finding_of(const watched_word& w) {
   if (w.history && s.satisfied_by(w.history->value) && w.history->written_back) {
     return word_finding::lost_signal;
   }
+  const bool is_next = static_cast<std::uint32_t>(w.memory) == static_cast<std::uint32_t>(s.value + 1);
+  if (s.how == abi::compare::eq && is_next) return word_finding::overlooked_signal;
   return word_finding::not_signaled;
 }
 
@@ -51,6 +53,9 @@ std::string verdict(const machine_shape& shape, const watched_word& w, word_find
           "the line",
           pe_path(shape, h.stored_by), h.value, h.stored_at.ns(), by);
     }
+    case word_finding::overlooked_signal:
+      return fmt::format("{} has signaled and is one count ahead; {} must accept {}, too", writer,
+                         pe_path(shape, w.pe), static_cast<std::uint32_t>(w.wanted.value + 1));
     case word_finding::not_signaled:
       return fmt::format("{} has not stored it (its data cache {})", writer, copy_text(w.writer));
   }
@@ -64,6 +69,7 @@ const char* to_string(word_finding f) {
     case word_finding::stale_line: return "stale line";
     case word_finding::unflushed_signal: return "unflushed signal";
     case word_finding::lost_signal: return "lost signal";
+    case word_finding::overlooked_signal: return "overlooked signal";
     case word_finding::not_signaled: return "not signaled";
   }
   return "unknown";
@@ -108,7 +114,7 @@ std::string disagreements(const machine_shape& shape, const std::vector<watched_
 
 std::string explain_words(const machine_shape& shape, const std::vector<watched_word>& words,
                           std::size_t most) {
-  std::array<std::vector<word_report>, 4> by_finding;
+  std::array<std::vector<word_report>, word_findings> by_finding;
   for (const watched_word& w : words) {
     word_report r = explain_word(shape, w);
     by_finding[static_cast<std::size_t>(r.finding)].push_back(std::move(r));

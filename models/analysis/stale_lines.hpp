@@ -43,12 +43,16 @@ struct watched_word {
 };
 
 enum class word_finding : std::uint8_t {
-  stale_line,        ///< memory satisfies the wait, the PE looks at its old copy
-  unflushed_signal,  ///< the value is in the writer's data cache only
-  lost_signal,       ///< it was in memory and somebody wrote the line back over it
-  not_signaled       ///< nobody has stored it
+  stale_line,         ///< memory satisfies the wait, the PE looks at its old copy
+  unflushed_signal,   ///< the value is in the writer's data cache only
+  lost_signal,        ///< it was in memory and somebody wrote the line back over it
+  overlooked_signal,  ///< memory holds the count after the wanted one: the peer has gone on, the wait missed
+                      ///< it
+  not_signaled        ///< nobody has stored it
 };
 [[nodiscard]] const char* to_string(word_finding f);
+
+inline constexpr unsigned word_findings = 5;
 
 struct word_report {
   pe_coord pe;

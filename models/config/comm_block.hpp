@@ -55,7 +55,11 @@ enum class fault_kind : std::uint8_t {
   wrong_install,
   tag_list_race,
   sendrecv_alias,
-  dispatch_corruption
+  dispatch_corruption,
+  stale_cache_line,
+  signal_without_flush,
+  infinite_poll,
+  premature_barrier
 };
 
 /// One entry of `faults`.
@@ -66,7 +70,7 @@ struct fault_setting {
   std::uint64_t count{1};     ///< matching packets or operations hit; 0: all from then on
   double from_us{0.0};        ///< nothing before this time
   double probability{1.0};    ///< of a hit, drawn for each packet or operation that could be one
-  double delay_ns{10'000.0};  ///< late_credit, reorder
+  double delay_ns{10'000.0};  ///< late_credit, reorder, token_before_data, premature_barrier
   double factor{8.0};         ///< slow_pe, link_degraded: how many times slower
   std::string variant;        ///< wrong_install: swap | overlap
   std::uint64_t seed{1};      ///< of the draws: which bit, whether at all

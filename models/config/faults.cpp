@@ -6,6 +6,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "models/abi/errata.hpp"
 #include "models/abi/firmware_defects.hpp"
 #include "models/config/text.hpp"
 
@@ -169,6 +170,42 @@ std::span<const fault_kind_entry> fault_kinds() {
                        true,
                        {},
                        "the registration-cache monitor patches the firmware's dispatch table badly"},
+      fault_kind_entry{k::stale_cache_line,
+                       "stale_cache_line",
+                       errata,
+                       a_pe,
+                       false,
+                       true,
+                       {},
+                       "in a barrier, a wait looks at its old copy of a cache line for ever",
+                       true},
+      fault_kind_entry{k::signal_without_flush,
+                       "signal_without_flush",
+                       errata,
+                       a_pe,
+                       false,
+                       true,
+                       {},
+                       "in a barrier, a signal is stored and stays in its writer's cache",
+                       true},
+      fault_kind_entry{k::infinite_poll,
+                       "infinite_poll",
+                       errata,
+                       a_pe,
+                       false,
+                       true,
+                       {},
+                       "in a barrier, a wait overlooks the signal of a peer that is one barrier ahead",
+                       true},
+      fault_kind_entry{k::premature_barrier,
+                       "premature_barrier",
+                       policy,
+                       a_pe,
+                       false,
+                       true,
+                       {"after", "count", "delay_ns"},
+                       "results of the core lie delay_ns in a write buffer, and a send reads before they are "
+                       "flushed"},
   };
   return all;
 }
@@ -222,6 +259,11 @@ bool takes(fault_kind kind, std::string_view key) {
 
 std::uint64_t errata_of(const machine_config& config, pe_coord pe) {
   std::uint64_t bits = 0;
+  const auto defect_of_barriers = [](abi::erratum e) {
+    abi::errata_word word;
+    word.add(e);
+    return word.bits;
+  };
   for (const fault_setting& f : config.faults) {
     if (!matches(f.where, pe_path(config.shape(), pe))) continue;
     switch (f.kind) {
@@ -229,6 +271,11 @@ std::uint64_t errata_of(const machine_config& config, pe_coord pe) {
         bits |= abi::defect::sendrecv_alias | f.after << abi::defect::after_shift;
         break;
       case fault_kind::dispatch_corruption: bits |= abi::defect::dispatch_corruption; break;
+      case fault_kind::stale_cache_line: bits |= defect_of_barriers(abi::erratum::wait_without_dcci); break;
+      case fault_kind::signal_without_flush:
+        bits |= defect_of_barriers(abi::erratum::set_without_dcci);
+        break;
+      case fault_kind::infinite_poll: bits |= defect_of_barriers(abi::erratum::exact_count); break;
       default: break;
     }
   }

@@ -28,6 +28,7 @@ struct fault_kind_entry {
   bool pes{};                     ///< `where` may name PEs
   std::vector<std::string> keys;  ///< beside kind, where and seed
   std::string description;
+  bool barriers_only{};  ///< nothing but barriers runs what is defective
 };
 
 /// In the order of fault_kind.

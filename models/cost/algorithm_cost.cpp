@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "models/comm/packed_trees.hpp"
 #include "models/comm/rank_grid.hpp"
 #include "models/comm/trees.hpp"
 #include "models/comm/two_level.hpp"
@@ -365,29 +366,31 @@ class algorithms {
 
   // --- rings within SIPs and between them -------------------------------------------------------
 
-  /// A step of a ring, as in ring_steps, with the mean way over the ring's edges.
-  [[nodiscard]] double step_on(const std::vector<pe_coord>& ring, const exchange& e) const {
+  /// A lap of blocks that go half way round each way: as many steps as the farthest goes, each the mean way
+  /// over the ring's edges, or as many slots as a member passes on each way.
+  [[nodiscard]] double half_lap(const std::vector<pe_coord>& ring, const exchange& e) const {
     if (ring.size() < 2) return 0;
-    const double slots = std::ceil(e.bytes / step_.slot_bytes());
     exchange first = e;
     first.bytes = std::min(e.bytes, step_.slot_bytes());
     double ways = 0;
     for (std::size_t i = 0; i < ring.size(); ++i) {
       ways += step_.exchange_ns(ring[i], ring[(i + 1) % ring.size()], first);
     }
-    return std::max(ways / d(ring.size()), slots * step_.slot_interval_ns(ring[0], ring[1], first));
+    const double slots = (d(ring.size()) - 1) / 2 * std::ceil(e.bytes / step_.slot_bytes());
+    return std::max(d(ring.size() / 2) * ways / d(ring.size()),
+                    slots * step_.slot_interval_ns(ring[0], ring[1], first));
   }
-  /// Both ways round, half of a rank's block each: as many laps of the row as there are rows, one of the
-  /// column, whose every step needs a lap or feeds one.
+  /// As many laps of the row as there are rows, and one of the column, whose every step needs a lap or feeds
+  /// one.
   [[nodiscard]] double two_level_pass(const comm::sip_rows& g, bool reduces) const {
     std::vector<pe_coord> row, column;
     for (const std::uint32_t place : comm::row_ring({c_, t_.shape(), r_.ranks}, g, 0)) {
       row.push_back(at(g.rank_at(0, place)));
     }
     for (std::uint32_t s = 0; s < g.rows; ++s) column.push_back(at(g.rank_at(s, 0)));
-    const exchange e{part(2.0 * p_), reduces, 2, true, true};
-    const double lap = (g.columns - 1.0) * step_on(row, e);
-    return lap + (g.rows - 1.0) * std::max(lap, step_on(column, e));
+    const exchange e{part(p_), reduces, 2, true, true};
+    const double lap = half_lap(row, e);
+    return lap + std::max((g.rows - 1.0) * lap, half_lap(column, e));
   }
   /// What the cuts let through: over those between SIPs columns go, over those within SIPs rows.
   [[nodiscard]] double two_level_wires(const comm::sip_rows& g, double passes) const {
@@ -444,6 +447,19 @@ class algorithms {
             interface_ns(n_)};
   }
 
+  /// The same down trees of neighbors; the last slot goes in halves.
+  [[nodiscard]] estimate packed_trees() const {
+    const comm::packed_trees plan({c_, t_.shape(), r_.ranks, r_.root});
+    const double depth = std::max(plan.depth(0), plan.depth(1));
+    const double piece = std::min(n_ / 2, step_.slot_bytes() / 2);
+    const double hop = mean_on_ring({piece, false, 2});
+    const double slots = std::ceil(n_ / 2 / step_.slot_bytes());
+    const double slot = std::min(n_ / 2, step_.slot_bytes());
+    const double busy = 2 * (step_.take_ns(slot, false) + step_.send_ns() + step_.register_ns());
+    return {depth * hop + (slots - 1) * busy + step_.first_use_ns(4 * half_registers) + end_ns(),
+            interface_ns(n_)};
+  }
+
   const fabric::topology& t_;
   const config::machine_config& c_;
   const bound_request& r_;
@@ -486,6 +502,7 @@ const std::map<std::pair<collective, std::string>, algorithms::formula>& algorit
       {{collective::broadcast, "ring_1d"}, &a::chain},
       {{collective::broadcast, "binomial"}, &a::binomial},
       {{collective::broadcast, "double_binary_tree"}, &a::broadcast_trees},
+      {{collective::broadcast, "packed_trees"}, &a::packed_trees},
       {{collective::reduce, "ring_1d"}, &a::chain},
       {{collective::reduce, "binomial"}, &a::binomial},
   };

@@ -63,6 +63,19 @@ struct link_occupied {
   std::uint32_t flits{};
 };
 
+/// Credits of a VC of a directed link, as its sender counts them. Spent (flits < 0): at `first`. Usable
+/// again: one after the other from `first` to `last`, on edges of a clock of `cycle`. Transfers that share a
+/// port end later than was told, and so do the credits behind them: the same batch is then told again, and
+/// ended at `was` before (otherwise `was` is `last`).
+struct link_credits {
+  sim_time at;
+  std::uint32_t link{};
+  std::uint8_t vc{};
+  std::int32_t flits{};
+  sim_time first, last, was;
+  sim_time cycle{};
+};
+
 enum class memory_phase : std::uint8_t { store, write_back, fill };
 /// A PE's data cache: bytes stored into a line, a whole line written to memory, a whole line fetched.
 struct memory_event {
@@ -128,6 +141,7 @@ class observer {
   virtual void on(const queue_pair_changed&) {}
   virtual void on(const message_event&) {}
   virtual void on(const link_occupied&) {}
+  virtual void on(const link_credits&) {}
   virtual void on(const message_content&) {}
   virtual void on(const memory_event&) {}
   virtual void on(const core_waited&) {}
@@ -147,7 +161,8 @@ enum interest : std::uint16_t {
   transfers = 64,  ///< transfer_event, copy_started
   memory = 128,    ///< memory_event
   contents = 256,  ///< message_content
-  everything = 511
+  credits = 512,   ///< link_credits
+  everything = 1023
 };
 
 /// Fan-out to observers. Modules hold a reference; `wants()` guards the construction of events.
@@ -164,6 +179,7 @@ class hub {
   void publish(const queue_pair_changed& e) const { to_all(queue_pairs, e); }
   void publish(const message_event& e) const { to_all(messages, e); }
   void publish(const link_occupied& e) const { to_all(links, e); }
+  void publish(const link_credits& e) const { to_all(credits, e); }
   void publish(const message_content& e) const { to_all(contents, e); }
   void publish(const memory_event& e) const { to_all(memory, e); }
   void publish(const core_waited& e) const { to_all(work, e); }

@@ -143,10 +143,18 @@ bool stands_still(const observation& o) {
   return false;
 }
 
+/// Barriers give no other result than that nobody leaves too early.
+void escaped(const observation& o, std::vector<finding>& found) {
+  const auto m = matched(o.errors, R"(times a PE left the barrier too early: (\S+) .*)");
+  if (m) found.push_back(make("premature_barrier", m->str(1), m->str(0)));
+}
+
 /// Packets that came and did not leave, or left and did not come.
 void counted(const observation& o, std::vector<finding>& found) {
   const bool stuck = stands_still(o);
-  const bool at_rest = o.exit_code == 0 || o.exit_code == 1 || o.exit_code == 3;
+  // Where firmware polls memory, some packet is under way whenever the run ends.
+  const bool polls = o.deadlock.is_object() && !o.deadlock.value("signals", json::array()).empty();
+  const bool at_rest = o.exit_code == 0 || o.exit_code == 1 || (o.exit_code == 3 && !polls);
   for (const measurement& m : o.health) {
     if (m.measure != "packets") continue;
     const std::string text = fmt::format("{} of {} packets came at {}", m.value, m.expected, m.where);
@@ -180,8 +188,22 @@ void hung_by_wait(const json& wait, std::vector<finding>& found) {
   found.push_back(make("hang", where, text));
 }
 
+/// Waits for signals in global memory, and what caches and memory hold of them.
+void polled(const observation& o, std::vector<finding>& found) {
+  for (const json& s : o.deadlock.value("signals", json::array())) {
+    const std::string what = text_of(s, "finding");
+    if (what == "stale line")
+      found.push_back(make("stale_cache_line", text_of(s, "waiter"), text_of(s, "text")));
+    if (what == "unflushed signal")
+      found.push_back(make("signal_without_flush", text_of(s, "writer"), text_of(s, "text")));
+    if (what == "overlooked signal")
+      found.push_back(make("infinite_poll", text_of(s, "waiter"), text_of(s, "text")));
+  }
+}
+
 void hung(const observation& o, std::vector<finding>& found) {
   if (!o.deadlock.is_object()) return found.push_back(make("hang", "", o.complaint()));
+  polled(o, found);
   for (const json& root : o.deadlock.value("roots", json::array())) {
     const std::string kind = text_of(root, "kind");
     if (kind == "fault") {
@@ -299,6 +321,7 @@ std::vector<finding> signs_of(const observation& o) {
   if (o.exit_code == 2) refused(o, found);
   if (o.exit_code == 4) faulted(o, found);
   if (o.exit_code == 3) hung(o, found);
+  if (o.exit_code == 1) escaped(o, found);
   if (o.exit_code == 70 || o.exit_code == -1) found.push_back(make("internal_error", "", o.complaint()));
   counted(o, found);
   monitored(o, found);
@@ -340,6 +363,11 @@ void settle(std::vector<finding>& findings) {
     if (!names(findings, cause)) continue;
     absorb(findings, cause, "half_message");
     if (std::string_view(cause) == "reorder") absorb(findings, cause, "drop");
+  }
+  // Who waits in vain for a signal holds up the rest of the team, each waiting for another.
+  for (const char* cause : {"stale_cache_line", "signal_without_flush", "infinite_poll"}) {
+    if (!names(findings, cause)) continue;
+    for (const char* effect : {"deadlock_cycle", "dead_pe", "hang"}) absorb(findings, cause, effect);
   }
   for (const char* cause : {"drop", "link_down"}) {
     if (!names(findings, cause)) continue;

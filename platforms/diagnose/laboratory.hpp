@@ -56,8 +56,6 @@ class laboratory {
   [[nodiscard]] std::string command(const std::vector<std::string>& changes) const;
   /// The value given for a flag; empty when it was not.
   [[nodiscard]] std::string given(const std::string& flag) const;
-  /// A file that lives as long as the laboratory.
-  [[nodiscard]] std::string scratch_file(const std::string& name) const { return (folder_ / name).string(); }
 
  private:
   [[nodiscard]] std::vector<std::string> with(const std::vector<std::string>& changes) const;

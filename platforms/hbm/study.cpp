@@ -171,8 +171,10 @@ class watching {
     if (point.vcd.empty()) return {};
     std::vector<std::string> paths;
     for (const hw::hbm_controller* c : machine.controllers()) paths.emplace_back(c->name());
-    return std::make_unique<observe::vcd_writer>(point.vcd, without_pod(config), nullptr,
-                                                 comm::install_plan{}, paths);
+    auto waveform = std::make_unique<observe::vcd_writer>(point.vcd, without_pod(config), nullptr,
+                                                          comm::install_plan{}, paths);
+    waveform->begin({});
+    return waveform;
   }
   static std::unique_ptr<observe::timeline> timeline_of(const study_point& point,
                                                         const config::machine_config& config) {

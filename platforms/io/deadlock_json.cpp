@@ -70,10 +70,21 @@ json root_json(const prepared_run& run, const analysis::wait_root& r) {
   return root;
 }
 
+json signal_json(const prepared_run& run, const analysis::watched_word& w) {
+  const auto& shape = run.machine.config.shape();
+  const analysis::word_report report = analysis::explain_word(shape, w);
+  return {{"waiter", pe_path(shape, w.pe)},
+          {"writer", pe_path(shape, w.wanted.expected_writer)},
+          {"finding", to_string(report.finding)},
+          {"line_pa", hex(report.line)},
+          {"text", report.text}};
+}
+
 }  // namespace
 
 std::string deadlock_json(const prepared_run& run, const analysis::wait_for_report& report,
-                          const analysis::stopped_machine& machine, const std::string& why) {
+                          const analysis::stopped_machine& machine,
+                          const std::vector<analysis::watched_word>& words, const std::string& why) {
   json j{{"schema", "diecast.deadlock/1"}, {"why", why}, {"still", machine.still}};
   j["pes"] = json::array();
   j["queue_pairs"] = json::array();
@@ -93,6 +104,8 @@ std::string deadlock_json(const prepared_run& run, const analysis::wait_for_repo
   for (const auto& e : report.edges) j["waits"].push_back(edge_json(run, e));
   j["roots"] = json::array();
   for (const auto& r : report.roots) j["roots"].push_back(root_json(run, r));
+  j["signals"] = json::array();
+  for (const auto& w : words) j["signals"].push_back(signal_json(run, w));
   j["text"] = report.text;
   return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }

@@ -195,6 +195,13 @@ study_outcome simulate(const study_point& point, const network& net) {
   hw::packet_traffic::interval measured;
   if (!point.replay) measured = {point.warmup_cycles, point.warmup_cycles + point.cycles};
   auto& modules = *new machine("study", net, arrivals, pool, measured, hub);
+  if (vcd) {
+    std::vector<observe::initial_credits> credits;
+    modules.noc->visit_credits([&](std::uint32_t link, std::uint8_t vc, std::uint32_t flits) {
+      credits.push_back({link, vc, flits});
+    });
+    vcd->begin(credits);
+  }
   sc_core::sc_start(sc_core::SC_ZERO_TIME);
   o.elaborate_s = elaborating.seconds();
   const platforms::stopwatch running;

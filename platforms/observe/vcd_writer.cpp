@@ -52,7 +52,8 @@ vcd_writer::vcd_writer(const std::string& path, const config::machine_config& co
       glob_(config.trace.vcd_scope),
       window_from_(nanoseconds(config.trace.vcd_from_ns)),
       window_to_(nanoseconds(config.trace.vcd_to_ns)),
-      window_open_(window_from_.fs == 0) {
+      window_open_(window_from_.fs == 0),
+      topology_(topology) {
   if (!file_) throw output_error(fmt::format("--vcd {}: cannot be written", path));
   for (std::uint32_t i = 0; i < shape_.pes(); ++i) {
     const pe_coord pe = shape_.pe_at(i);
@@ -73,6 +74,18 @@ vcd_writer::vcd_writer(const std::string& path, const config::machine_config& co
   }
   if (topology != nullptr) declare_links(*topology);
   declare_channels(config, channels);
+}
+
+void vcd_writer::begin(const std::vector<initial_credits>& credits) {
+  constexpr std::uint32_t width = 16;
+  for (const initial_credits& c : credits) {
+    if (!links_.contains(c.link)) continue;
+    const std::string& name = topology_->links()[c.link].name;
+    const auto dot = name.rfind('.');
+    credits_[{c.link, c.vc}] =
+        declare(name.substr(0, dot), fmt::format("{}_credits_vc{}", name.substr(dot + 1), c.vc), width);
+    variables_.back().last = c.flits;
+  }
   write_header();
 }
 
@@ -133,13 +146,24 @@ void vcd_writer::write_header() {
 }
 
 void vcd_writer::put(sim_time at, std::uint32_t var, std::uint64_t value) {
-  pending_.push({at, sequence_++, var, value});
+  pending_.push({at, sequence_++, var, value, false});
+}
+
+void vcd_writer::add(sim_time at, std::uint32_t var, std::int64_t difference) {
+  pending_.push({at, sequence_++, var, static_cast<std::uint64_t>(difference), true});
 }
 
 void vcd_writer::flush(sim_time before) {
   while (!pending_.empty() && pending_.top().at < before) {
-    write_value(pending_.top());
+    change c = pending_.top();
     pending_.pop();
+    // What happens to a count in one instant is one change.
+    while (c.relative && !pending_.empty() && pending_.top().at == c.at && pending_.top().var == c.var) {
+      c.value += pending_.top().value;
+      pending_.pop();
+    }
+    if (c.relative) c.value += variables_[c.var].last;
+    write_value(c);
   }
 }
 
@@ -228,6 +252,33 @@ void vcd_writer::on(const events::link_occupied& e) {
   if (e.tail > until) {
     until = e.tail;
     put(e.tail, found->second, 0);
+  }
+}
+
+namespace {
+
+/// When flit `n` of a batch, counted from 1, is back that ends at `last`: as the sender counts them.
+sim_time back_at(const events::link_credits& e, std::uint64_t n, sim_time last) {
+  if (last == e.first || e.flits == 1) return e.first;
+  const auto steps = static_cast<std::uint64_t>(e.flits - 1);
+  const std::uint64_t cycles = (last.fs - e.first.fs) / e.cycle.fs;
+  return e.first + e.cycle * (((n - 1) * cycles + steps - 1) / steps);
+}
+
+}  // namespace
+
+void vcd_writer::on(const events::link_credits& e) {
+  const auto found = credits_.find({e.link, e.vc});
+  if (found == credits_.end()) return;
+  const std::uint32_t var = found->second;
+  if (e.flits < 0 || e.first == std::max(e.last, e.was)) return add(e.first, var, e.flits);
+  for (std::uint64_t n = 1; n <= static_cast<std::uint64_t>(e.flits); ++n) {
+    if (e.was == e.last) {
+      add(back_at(e, n, e.last), var, 1);
+    } else if (const sim_time before = back_at(e, n, e.was); before > e.at) {
+      add(before, var, -1);
+      add(std::max(e.at, back_at(e, n, e.last)), var, 1);
+    }
   }
 }
 

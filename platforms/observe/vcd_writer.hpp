@@ -8,6 +8,8 @@
 #include <map>
 #include <queue>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "models/comm/install_plan.hpp"
@@ -18,20 +20,29 @@
 
 namespace diecast::observe {
 
+/// What the sender of a link has at the start.
+struct initial_credits {
+  std::uint32_t link{};
+  std::uint8_t vc{};
+  std::uint32_t flits{};
+};
+
 /// Per PE: core state and step; per queue pair of the plan: the four pointers and free credits; per
-/// link: busy; per HBM pseudo-channel: command and row. Only instances whose path matches trace.vcd_scope (a
-/// glob), and only changes from trace.vcd_from_ns to trace.vcd_to_ns, which begin with all values. Times are
-/// in femtoseconds.
+/// link: busy, and per VC the flits its sender has credits for; per HBM pseudo-channel: command and row. Only
+/// instances whose path matches trace.vcd_scope (a glob), and only changes from trace.vcd_from_ns to
+/// trace.vcd_to_ns, which begin with all values. Times are in femtoseconds.
 class vcd_writer : public events::observer, public dram_listener {
  public:
   /// Creates the file; throws output_error when that fails. `topology`: null without links. `channels`: paths
   /// of HBM channels with banks.
   vcd_writer(const std::string& path, const config::machine_config& config, const fabric::topology* topology,
              const comm::install_plan& plan, const std::vector<std::string>& channels);
+  /// Declares the credits of links and writes the header: once, before anything moves.
+  void begin(const std::vector<initial_credits>& credits);
 
   /// What it wants to hear of the hub.
   static constexpr unsigned interests =
-      events::core_states | events::steps | events::queue_pairs | events::links;
+      events::core_states | events::steps | events::queue_pairs | events::links | events::credits;
 
   /// Writes what is pending and closes the file; throws output_error when writing failed.
   void close(sim_time end);
@@ -47,6 +58,7 @@ class vcd_writer : public events::observer, public dram_listener {
   void on(const events::step_entered& e) override;
   void on(const events::queue_pair_changed& e) override;
   void on(const events::link_occupied& e) override;
+  void on(const events::link_credits& e) override;
   void on_dram(const dram_channel& channel, const timing::dram_event& e) override;
 
  private:
@@ -59,8 +71,11 @@ class vcd_writer : public events::observer, public dram_listener {
     sim_time at;
     std::uint64_t sequence{};
     std::uint32_t var{};
-    std::uint64_t value{};
-    bool operator>(const change& o) const { return at != o.at ? at > o.at : sequence > o.sequence; }
+    std::uint64_t value{};  ///< relative: to be added, modulo 2^64
+    bool relative{};
+    bool operator>(const change& o) const {
+      return std::tie(at, var, sequence) > std::tie(o.at, o.var, o.sequence);
+    }
   };
   /// Variables by scope path, in the order of the header.
   using scope_map = std::map<std::vector<std::string>, std::vector<std::pair<std::string, std::uint32_t>>>;
@@ -72,6 +87,7 @@ class vcd_writer : public events::observer, public dram_listener {
   void flush_unless_dram(sim_time before);
   void write_header();
   void put(sim_time at, std::uint32_t var, std::uint64_t value);
+  void add(sim_time at, std::uint32_t var, std::int64_t difference);
   void flush(sim_time before);
   void write_value(const change& c);
   void write_time(sim_time at);
@@ -88,7 +104,9 @@ class vcd_writer : public events::observer, public dram_listener {
   scope_map scopes_;
   std::map<pe_coord, std::uint32_t> core_;                                     ///< state; step follows
   std::map<std::pair<pe_coord, comm::direction>, std::uint32_t> queue_pairs_;  ///< first of five
+  const fabric::topology* topology_;
   std::map<std::uint32_t, std::uint32_t> links_;
+  std::map<std::pair<std::uint32_t, std::uint8_t>, std::uint32_t> credits_;  ///< by link and VC
   std::map<std::string, std::uint32_t, std::less<>> channels_;  ///< command of the first pseudo-channel
   std::map<std::uint32_t, sim_time> busy_until_;
   std::map<std::uint32_t, std::uint32_t> link_of_;  ///< variable -> link

@@ -276,11 +276,12 @@ void report_deadlock(const prepared_run& run, netlist::pod& pod, const std::stri
   const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
   const auto report = analysis::explain_waits(run.machine.config.shape(), stopped, names);
   const auto& shape = run.machine.config.shape();
-  const std::string words = analysis::explain_words(shape, watched_words(pod, run.members.members, lines));
+  const auto watched = watched_words(pod, run.members.members, lines);
+  const std::string words = analysis::explain_words(shape, watched);
   o.status = run_status::deadlock;
   o.message = fmt::format("at {:.3f} ns {} of {} PEs have not finished and {}\n{}{}", hw::now().ns(),
                           unfinished, run.members.members.size(), why, words, report.text);
-  o.deadlock_json = deadlock_json(run, report, stopped, why);
+  o.deadlock_json = deadlock_json(run, report, stopped, watched, why);
 }
 
 }  // namespace diecast::platforms

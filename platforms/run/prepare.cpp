@@ -7,6 +7,7 @@
 #include <set>
 
 #include "models/comm/collective.hpp"
+#include "models/config/faults.hpp"
 #include "models/config/text.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "models/types/error.hpp"
@@ -30,6 +31,21 @@ comm::group members_of(const machine_shape& shape, comm::rank_set set, std::uint
   }
   g.members.resize(wanted);
   return g;
+}
+
+/// A defect that the run never meets would pass for one that does no harm.
+void refuse_defects_of_barriers(const config::machine_config& c) {
+  if (c.ccl.errata != "none") {
+    throw user_error(problem{"ccl.errata", "has a meaning for barriers only, and this job has none",
+                             c.ccl.errata, "none, --collective barrier or a workload with one"});
+  }
+  for (std::size_t i = 0; i < c.faults.size(); ++i) {
+    const config::fault_kind_entry& kind = config::entry_of(c.faults[i].kind);
+    if (!kind.barriers_only) continue;
+    throw user_error(problem{fmt::format("faults[{}].kind", i),
+                             "acts in barriers only, and this job has none", kind.name,
+                             "--collective barrier or a workload with one"});
+  }
 }
 
 }  // namespace
@@ -72,14 +88,11 @@ prepared_run::prepared_run(const machine_model& m, const app::registries& tables
       machine(own_machine ? *own_machine : m) {
   const bool of_barrier =
       point.workload.empty() && point.collective == comm::to_string(comm::collective::barrier);
-  if (!of_barrier && machine.config.ccl.errata != "none") {
-    throw user_error(problem{"ccl.errata", "has a meaning for barriers only", machine.config.ccl.errata,
-                             "none, or --collective barrier"});
-  }
   if (!point.workload.empty() && !is_xml_file(point.workload)) {
     load_streams(tables);
     return;
   }
+  if (!of_barrier) refuse_defects_of_barriers(machine.config);
   const std::uint64_t element = numeric::size_of(point.type);
   if (point.bytes % element != 0) {
     throw user_error(problem{"--bytes",
@@ -171,10 +184,7 @@ void prepared_run::load_streams(const app::registries& tables) {
   workload_file = load_workload(point.workload, kinds);
   workload = std::make_unique<sw::workload_program>(
       workload_file, sw::workload_tables{tables.ops, tables.kernels, tables.patterns}, machine.config);
-  if (machine.config.ccl.errata != "none" && !workload->uses_signals()) {
-    throw user_error(problem{"ccl.errata", "has a meaning for barriers only", machine.config.ccl.errata,
-                             "none, or a workload with barriers"});
-  }
+  if (!workload->uses_signals()) refuse_defects_of_barriers(machine.config);
   plan = workload->install();
   if (spoil_install(machine.config, plan)) comm::prove_install_plan(plan);
   members = {comm::rank_set::pe, workload->workload().participants};

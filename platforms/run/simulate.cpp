@@ -85,6 +85,30 @@ void report_path(const prepared_run& run, const analysis::path_events& events, r
   }
 }
 
+std::vector<observe::initial_credits> link_credits_of(netlist::pod& pod) {
+  std::vector<observe::initial_credits> all;
+  const auto add_sender = [&all](std::uint32_t link, const hw::link_sender& sender) {
+    for (std::size_t vc = 0; vc < sender.initial_credits().size(); ++vc) {
+      all.push_back({link, static_cast<std::uint8_t>(vc), sender.initial_credits()[vc]});
+    }
+  };
+  for (const auto& sip : pod.sips()) {
+    for (const auto& cube : sip->cubes()) {
+      cube->noc().visit_credits([&](std::uint32_t link, std::uint8_t vc, std::uint32_t flits) {
+        all.push_back({link, vc, flits});
+      });
+      for (unsigned s = 0; s < fabric::sides; ++s) {
+        if (const auto* edge = cube->edge(static_cast<fabric::side>(s)))
+          add_sender(edge->link(), edge->sender());
+      }
+    }
+    for (const auto& port : sip->ports()) {
+      if (port) add_sender(port->link(), port->sender());  // one of each link is here
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 run_outcome simulate(const prepared_run& run, const app::registries& tables,
@@ -169,6 +193,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
   auto& pod = *new netlist::pod("pod", context, [&hosts](sip_id) -> hw::host_program {
     return [&hosts](abi::host_hal& host) { hosts.host_program(host); };
   });
+  if (vcd) vcd->begin(link_credits_of(pod));
   std::vector<observe::dram_listener*> dram_listeners;
   if (timeline) dram_listeners.push_back(timeline.get());
   if (vcd && vcd->has_dram()) dram_listeners.push_back(vcd.get());

@@ -185,6 +185,7 @@ void mock_pe::make_present(abi::address at, std::uint64_t bytes) {
 }
 
 void mock_pe::load_global(abi::address at, std::span<std::byte> out) {
+  if (!watched_) empty_polls_ = 0;  // it does more than to look for events
   interruption();
   make_present(at, out.size());
   cache_.read(at, out);

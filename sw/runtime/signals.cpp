@@ -40,7 +40,7 @@ void signal_port::wait_until(abi::address at, abi::compare how, std::uint32_t va
 }
 
 void signal_port::wait_for_barrier(abi::address at, std::uint32_t count, pe_coord writer) {
-  wait({at, abi::compare::eq, count, true, writer});
+  wait({at, abi::compare::eq, count, !errata_.has(erratum::exact_count), writer});
 }
 
 void signal_port::quiet() {

@@ -3,7 +3,7 @@
 import json
 
 import harness
-from harness import CONFIGS, ROOT
+from harness import CONFIGS, ROOT, sets
 
 FAULTS = CONFIGS / "faults"
 SMALL = ["--config", CONFIGS / "small_pod.json"]
@@ -14,11 +14,15 @@ HIDDEN = {"bit_flip_ucie", "lost_credit_one", "late_credit", "link_degraded", "s
 PLACE = {"drop": "pod.sip0.", "link_down": "pod.sip0.", "link_degraded": "pod.sip0.cube_0_0.ucie_east",
          "bit_flip_ucie": "pod.sip0.cube_0_0.ucie_east", "wrong_install": "sip0.cube1.pe2",
          "wrong_install_overlap": "sip0.cube1.pe2", "dispatch_corruption": "sip0.cube1.pe2",
-         "tag_list_race": "sip0.cube1.pe2", "reorder": "sip0.cube1.pe2", "sendrecv_alias": "rank 6, step ",
-         "token_before_data": "rank 6, step "}
+         "tag_list_race": "sip0.cube1.pe2", "reorder": "sip0.cube1.pe2", "infinite_poll": "pod.sip0.cube_1_0.pe0"}
+# Every result is wrong, and a run that is right has other times: nothing points at a place.
+NOWHERE = {"sendrecv_alias", "token_before_data", "premature_barrier"}
 
-# What a fault of messages needs to be met.
-WORKLOADS = {"tag_list_race": ["--workload", ROOT / "platforms" / "workloads" / "ordered_stream.json"]}
+# What a fault of messages, and a defect of barriers, needs to be met.
+BARRIER = ["--collective", "barrier"]
+JOBS = {"tag_list_race": ["--workload", harness.ROOT / "platforms" / "workloads" / "ordered_stream.json"],
+        "stale_cache_line": BARRIER, "signal_without_flush": BARRIER,
+        "infinite_poll": [*BARRIER, "--ranks", "pe", "--algorithm", "centralized_pull"]}
 
 
 class Diagnosis(harness.Case):
@@ -35,13 +39,16 @@ class Diagnosis(harness.Case):
         return [f["class"] for f in found["findings"]], found
 
     def check(self, name):
-        job = ["--config", FAULTS / f"{name}.json", *WORKLOADS.get(name, [])]
+        job = ["--config", FAULTS / f"{name}.json", *JOBS.get(name, [])]
         done, found = self.diagnose(*job)
         plain = self.run_pod(*job, expect=None)
         self.assertEqual(done.code, plain.code, "--diagnose does not exit as the run does")
         self.assertEqual(found["verdict"], CLASS.get(name, name), json.dumps(found["findings"], indent=1)[:3000])
         first = found["findings"][0]
-        self.assertIn(PLACE.get(name, "pod.sip0.cube_1_0.pe2"), first["where"])
+        if name in NOWHERE:
+            self.assertEqual(first["where"], "")
+        else:
+            self.assertIn(PLACE.get(name, "pod.sip0.cube_1_0.pe2"), first["where"])
         self.assertEqual(first["hidden"], name in HIDDEN, name)
         self.assertTrue(first["evidence"])
 
@@ -57,6 +64,24 @@ class Diagnosis(harness.Case):
                          "bit_flip")
         self.assertEqual(fault('{"kind":"dead_pe","where":"pod.sip1.cube_1_0.pe0","after":5}')[0], "dead_pe")
         self.assertEqual(fault('{"kind":"sendrecv_alias","where":"pod.sip1.*","after":20}')[0], "sendrecv_alias")
+
+    def test_defects_of_barriers_in_other_places(self):
+        barrier = ["--config", CONFIGS / "barrier_small.json", "--collective", "barrier"]
+        quick = sets("sim.watchdog_us=40")
+        for kind, algorithm, where in (("stale_cache_line", "centralized_pull", "pod.sip1.cube_2_1.pe0"),
+                                       ("signal_without_flush", "group_dissemination", "pod.sip1.cube_0_0.pe3")):
+            fault = json.dumps([{"kind": kind, "where": where}])
+            classes, found = self.named(*barrier, *quick, "--algorithm", algorithm, "--set", f"faults={fault}")
+            self.assertEqual(classes[0], kind, json.dumps(found["findings"], indent=1)[:3000])
+            self.assertEqual(found["findings"][0]["where"], where)
+        # A barrier that lets go too early is the class itself.
+        classes, _ = self.named(*barrier, "--team", "0:1:6", "--algorithm", "group_dissemination", *sets(
+            "ccl.errata=no_round_barrier", "ccl.barrier_skew_ns=20000", "ccl.barrier_radix=3", "ccl.barrier_repeats=20"))
+        self.assertEqual(classes[0], "premature_barrier")
+
+    def test_a_healthy_barrier_is_healthy(self):
+        _, found = self.diagnose("--config", CONFIGS / "barrier_small.json", "--collective", "barrier", expect=0)
+        self.assertEqual(found["verdict"], "healthy", json.dumps(found["findings"], indent=1)[:3000])
 
     def test_two_faults_are_both_named(self):
         pairs = [("slow_pe", "bit_flip"), ("dispatch_corruption", "link_degraded"), ("dead_pe", "slow_pe"),
@@ -88,7 +113,9 @@ class Diagnosis(harness.Case):
         self.assertTrue(found["answers"]["depends on the size"].startswith("yes" if vanished else "not"))
 
     def test_it_says_how_long_it_may_take(self):
-        _, found = self.diagnose(*SMALL, "--bytes", "4KiB")
+        _, found = self.diagnose(*SMALL, "--bytes", "4KiB", "--vcd", "w.vcd", "--vcd-window", "1:2", "--timeline",
+                                 "t.json", "--timeline-scope", "*")
+        self.assertEqual(found["verdict"], "healthy")
         self.assertEqual(found["not_tried"], [])
         self.assertLess(found["wall_s"], found["budget_s"])
 
@@ -124,7 +151,8 @@ def add_class(name):
 
 for config in ("bit_flip", "bit_flip_ucie", "drop", "duplicate", "reorder", "lost_credit", "lost_credit_one",
                "late_credit", "link_down", "link_degraded", "token_before_data", "slow_pe", "dead_pe",
-               "wrong_install", "wrong_install_overlap", "sendrecv_alias", "dispatch_corruption", "tag_list_race"):
+               "wrong_install", "wrong_install_overlap", "sendrecv_alias", "dispatch_corruption", "tag_list_race",
+               "stale_cache_line", "signal_without_flush", "infinite_poll", "premature_barrier"):
     add_class(config)
 
 

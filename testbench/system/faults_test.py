@@ -9,9 +9,15 @@ from harness import CONFIGS, sets
 FAULTS = CONFIGS / "faults"
 
 
+# What a defect of barriers needs to be met.
+BARRIER = ["--collective", "barrier"]
+JOBS = {"stale_cache_line": BARRIER, "signal_without_flush": BARRIER,
+        "infinite_poll": [*BARRIER, "--ranks", "pe", "--algorithm", "centralized_pull"]}
+
+
 class Kinds(harness.Case):
     def config(self, name):
-        return ["--config", FAULTS / f"{name}.json"]
+        return ["--config", FAULTS / f"{name}.json", *JOBS.get(name, [])]
 
     def healthy_time(self):
         return self.one("--config", CONFIGS / "small_pod.json")["time_ns"]
@@ -128,6 +134,46 @@ class Kinds(harness.Case):
         self.assertIn("table runtime_calls, index 0, value 0x4000ffffffff", done.stderr)
         self.assertIn("sip0.cube1.pe2", done.stderr)
         self.one(*self.config("dispatch_corruption"), *sets("comm.mr_cache_monitor=disabled"))
+
+    def signals_of(self, name):
+        """What is said of waits for signals, and deadlock.json's list of them."""
+        done = self.run_pod(*self.config(name), "--out", self.folder / "out", expect=3)
+        return done.stderr, json.loads((self.folder / "out" / "deadlock.json").read_text())["signals"]
+
+    def test_kind_stale_cache_line(self):
+        said, signals = self.signals_of("stale_cache_line")
+        self.assertRegex(said, r"stale line: pod\.sip0\.cube_1_0\.pe2 waits .* missing operation: dcci_line\(0x\w+\) "
+                               r"on pod\.sip0\.cube_1_0\.pe2 before its load")
+        self.assertEqual({s["waiter"] for s in signals if s["finding"] == "stale line"}, {"pod.sip0.cube_1_0.pe2"})
+        # Other algorithms wait with the same call.
+        self.run_pod(*self.config("stale_cache_line"), "--algorithm", "centralized_pull", expect=3)
+
+    def test_kind_signal_without_flush(self):
+        said, signals = self.signals_of("signal_without_flush")
+        self.assertRegex(said, r"unflushed signal: .* the data cache of pod\.sip0\.cube_1_0\.pe2 holds \d+ \(dirty\)")
+        unflushed = [s for s in signals if s["finding"] == "unflushed signal"]
+        self.assertEqual({s["writer"] for s in unflushed}, {"pod.sip0.cube_1_0.pe2"})
+
+    def test_kind_infinite_poll(self):
+        said, signals = self.signals_of("infinite_poll")
+        self.assertRegex(said, r"overlooked signal: pod\.sip0\.cube_1_0\.pe0 waits until .* and is one count ahead")
+        overlooked = [s for s in signals if s["finding"] == "overlooked signal"]
+        self.assertEqual({s["waiter"] for s in overlooked}, {"pod.sip0.cube_1_0.pe0"})
+        # Where no peer gets ahead of a wait it does no harm.
+        self.one("--config", FAULTS / "infinite_poll.json", "--collective", "barrier", "--algorithm", "dissemination")
+
+    def test_kind_premature_barrier(self):
+        row = self.result(*self.config("premature_barrier"), expect=1)["runs"][0]
+        self.assertGreater(row["wrong_elements"], 0)
+        # The stale bytes are sent with a right checksum; a source that is read later is right.
+        self.run_pod(*self.config("premature_barrier"), *sets("comm.checksum=crc32c"), expect=1)
+        self.one(*self.config("premature_barrier"), *sets("pe.dma_startup_cycles=300"))
+
+    def test_defects_of_barriers_are_refused_where_nothing_meets_them(self):
+        for kind in JOBS:
+            done = self.run_pod("--config", FAULTS / f"{kind}.json", expect=2)
+            self.assertIn("faults[0].kind: acts in barriers only", done.stderr)
+            self.assertIn("--collective barrier", done.stderr)
 
     def test_faults_do_not_depend_on_the_order_of_building(self):
         for name in ("link_degraded", "late_credit", "bit_flip_ucie"):

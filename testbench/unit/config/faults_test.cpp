@@ -2,7 +2,9 @@
 #include "models/config/faults.hpp"
 
 #include <set>
+#include <utility>
 
+#include "models/abi/errata.hpp"
 #include "models/abi/firmware_defects.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "platforms/io/config_json.hpp"
@@ -53,6 +55,19 @@ TEST_CASE("errata are the bits of the firmware faults that name a PE") {
   CHECK(abi::defect::after(both) == 5);
   CHECK(config::errata_of(c, c.shape().pe_at(0)) == abi::defect::dispatch_corruption);
   CHECK(config::errata_of(c, c.shape().pe_at(c.shape().pes() - 1)) == 0);
+  for (const auto& [kind, bit] :
+       {std::pair{config::fault_kind::stale_cache_line, abi::erratum::wait_without_dcci},
+        {config::fault_kind::signal_without_flush, abi::erratum::set_without_dcci},
+        {config::fault_kind::infinite_poll, abi::erratum::exact_count}}) {
+    config::fault_setting f;
+    f.kind = kind;
+    f.where = "pod.sip0.cube_0_0.pe1";
+    c.faults = {f};
+    abi::errata_word expected;
+    expected.add(bit);
+    CHECK(config::errata_of(c, c.shape().pe_at(1)) == expected.bits);
+    CHECK(config::errata_of(c, c.shape().pe_at(0)) == 0);
+  }
 }
 
 namespace {

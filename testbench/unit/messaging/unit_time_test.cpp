@@ -96,40 +96,45 @@ TEST_CASE("messaging on SystemC: random programs pair as the abstract matcher do
   run_random(8, 16, 3);
 }
 
-namespace {
-
-/// What the wait for a message costs that has landed long ago, on PEs with so many entries.
-sim_time wait_for_landed(std::uint64_t entries) {
-  const sw::communicator world = sc_message_bench::world(2);
-  sim_time waited;
-  sc_message_bench bench{{[&](messaging& m, pe_runtime& r) {
-                            (void)m.wait(m.irecv(world, 1, 1, {0, 8}));
-                            r.hal().compute(1000);
-                            (void)m.wait(m.isend(world, 1, 2, {0x100, 64}));
-                          },
-                          [&](messaging& m, pe_runtime& r) {
-                            const auto receive = m.irecv(world, 0, 2, {0x100, 64});
-                            (void)m.wait(m.isend(world, 0, 1, {0, 8}));
-                            r.hal().compute(5000);  // the message lands meanwhile
-                            const sim_time before = r.hal().now();
-                            (void)m.wait(receive);
-                            waited = r.hal().now() - before;
-                            CHECK(m.counts().matching.matched_in_hardware == entries);
-                            CHECK((m.counts().compared == 0) == (entries > 0));
-                          }},
-                         cube(2, entries)};
-  bench.run();
-  CHECK(bench.pes().pes[1]->tag_match.counted().matched == entries);
-  return waited;
-}
-
-/// A call, an event and the registers of two completions: no copy of the bytes.
-constexpr double without_firmware_ns = 250;
-
-}  // namespace
-
 TEST_CASE("messaging on SystemC: an expected message costs no firmware at its match") {
-  CHECK(wait_for_landed(1) < nanoseconds(without_firmware_ns));
+  const sw::communicator world = sc_message_bench::world(4);
+  config::machine_config c = cube(4, 1);
+  c.tag_match.offload_min_bytes = 64;
+  const auto sender = [&world](std::uint32_t to, std::uint64_t bytes) {
+    return [&world, to, bytes](messaging& m, pe_runtime& r) {
+      (void)m.wait(m.irecv(world, to, 1, {0, 8}));
+      r.hal().compute(1000);
+      (void)m.wait(m.isend(world, to, 2, {0x100, bytes}));
+    };
+  };
+  /// What the wait costs for a message that has landed long ago, and what was done for its match.
+  struct outcome {
+    sim_time waited;
+    std::uint64_t in_hardware{}, compared{};
+  };
+  const auto receiver = [&world](std::uint32_t from, std::uint64_t bytes, outcome& o) {
+    return [&world, from, bytes, &o](messaging& m, pe_runtime& r) {
+      const auto receive = m.irecv(world, from, 2, {0x100, bytes});
+      (void)m.wait(m.isend(world, from, 1, {0, 8}));
+      r.hal().compute(5000);  // the message lands meanwhile
+      const sim_time before = r.hal().now();
+      (void)m.wait(receive);
+      o = {r.hal().now() - before, m.counts().matching.matched_in_hardware, m.counts().compared};
+    };
+  };
+  // The unit takes receives of 64 bytes and more; those of 56 are firmware's.
+  outcome with_unit, without;
+  sc_message_bench bench{{sender(1, 64), receiver(0, 64, with_unit), sender(3, 56), receiver(2, 56, without)},
+                         c};
+  bench.run();
+  CHECK(with_unit.in_hardware == 1);
+  CHECK(with_unit.compared == 0);
+  CHECK(without.in_hardware == 0);
+  CHECK(without.compared == 1);
+  CHECK(bench.pes().pes[1]->tag_match.counted().matched == 1);
+  // A call, an event and the registers of two completions: no copy of the bytes, no search.
+  CHECK(with_unit.waited < nanoseconds(250));
+  CHECK(with_unit.waited < without.waited);
 }
 
 TEST_CASE("messaging on SystemC: the unit's turn takes its cycles per entry compared") {

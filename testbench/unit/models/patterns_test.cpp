@@ -260,6 +260,7 @@ TEST_CASE("patterns: the table holds every pattern once") {
                                        "mesh_2d",
                                        "mesh_2d_no_wrap",
                                        "none",
+                                       "packed_trees",
                                        "pairwise",
                                        "recursive_doubling",
                                        "ring_1d",

@@ -120,6 +120,13 @@ TEST_CASE("a signal that stays in the writer's cache is named") {
   CHECK(contains(r.outcome.deadlock, "memory holds 0"));
 }
 
+TEST_CASE("a wait that accepts its own count only overlooks a peer that is ahead") {
+  const barrier_result r = hunt(four_of_four(barrier_algorithm::centralized_pull), "exact_count");
+  CHECK_FALSE(r.outcome.finished);
+  CHECK(contains(r.outcome.deadlock, "overlooked signal: pod.sip0."));
+  CHECK(contains(r.outcome.deadlock, "has signaled and is one count ahead"));
+}
+
 TEST_CASE("a wait on a stale line is named") {
   const barrier_result r = hunt(four_of_four(barrier_algorithm::dissemination), "wait_without_dcci");
   CHECK_FALSE(r.outcome.finished);

@@ -149,9 +149,14 @@ TEST_CASE("workload barriers: the HBM of other ops lies above the flags") {
   CHECK(run_workload(w, c).wrong == "");
   config::machine_config small = c;
   small.hbm.port_mib = (comm::sync_port_bytes(c) >> 20) + 1;
-  copy.fields["bytes"] = std::uint64_t{1} << 30;
-  const auto big = workload_of({stream_on("s", {0, 1}, {barrier("b", "dissemination"), copy})});
-  CHECK(run_workload(big, small).wrong.find("bytes of flags") != std::string::npos);
+  copy.fields["bytes"] = std::uint64_t{1} << 30;  // two areas of 256 KiB
+  auto again = copy;
+  again.id = "n";
+  const auto big = workload_of(
+      {stream_on("s", {0, 1}, {barrier("b", "dissemination"), copy}), stream_on("t", {0}, {again})});
+  const std::string wrong = run_workload(big, small).wrong;
+  INFO(wrong);
+  CHECK(wrong.find("bytes of flags") != std::string::npos);
 }
 
 TEST_CASE("workload barriers: what cannot be is refused") {

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "hw/pe/pe_faults.hpp"
+
+namespace diecast::hw {
+
+write_buffer::write_buffer(sc_core::sc_module_name name, const config::fault_setting& f, writer write)
+    : sc_module(name), fault_(f), write_(std::move(write)) {
+  SC_METHOD(drain_due);
+  sensitive << due_;
+  dont_initialize();
+}
+
+bool write_buffer::takes(std::uint64_t offset, std::vector<std::byte>& bytes) {
+  const std::uint64_t number = results_++;
+  const bool hit = number >= fault_.after && (fault_.count == 0 || number < fault_.after + fault_.count);
+  if (!hit) return false;
+  waiting_.push_back({now() + nanoseconds(fault_.delay_ns), offset, std::move(bytes)});
+  if (waiting_.size() == 1) due_.notify(to_sc(waiting_.front().due - now()));
+  return true;
+}
+
+void write_buffer::meet(std::uint64_t offset, std::uint64_t bytes) {
+  std::erase_if(waiting_, [&](const entry& e) {
+    if (offset >= e.offset + e.bytes.size() || e.offset >= offset + bytes) return false;
+    write_(e.offset, e.bytes);
+    return true;
+  });
+}
+
+void write_buffer::drain_due() {
+  while (!waiting_.empty() && waiting_.front().due <= now()) {
+    write_(waiting_.front().offset, waiting_.front().bytes);
+    waiting_.pop_front();
+  }
+  if (!waiting_.empty()) due_.notify(to_sc(waiting_.front().due - now()));
+}
+
+}  // namespace diecast::hw
