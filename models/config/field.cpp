@@ -103,9 +103,17 @@ std::vector<std::string> all_paths() {
   return paths;
 }
 
-std::string suggest_block(std::string_view name) {
+/// Blocks, and the lists that stand beside them.
+std::vector<std::string> top_names() {
   std::vector<std::string> names;
   for (const block_table& b : tables()) names.push_back(b.name);
+  names.emplace_back("faults");
+  names.emplace_back("overrides");
+  return names;
+}
+
+std::string suggest_block(std::string_view name) {
+  const std::vector<std::string> names = top_names();
   const std::string near = nearest(name, names);
   return near.empty() ? same_key_elsewhere(name) : near;
 }
@@ -138,7 +146,7 @@ std::string known_names(std::string_view path) {
     for (const field& f : block->fields) names.push_back(f.key);
     names.emplace_back("preset");
   } else {
-    for (const block_table& b : tables()) names.push_back(b.name);
+    names = top_names();
   }
   return "one of " + join(names);
 }

@@ -202,6 +202,7 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
     p.vcd = o.vcd;
     p.timeline = o.timeline;
     p.critical_path = !o.out.empty();
+    p.waits = !o.out.empty();
     p.ccl_trace = o.ccl_trace;
     p.progress = o.progress;
     p.record = o.double_run || !o.record.empty() || !o.verify.empty();
@@ -305,6 +306,7 @@ class reporter {
     out_->write("links.csv", platforms::links_csv(outcomes_));
     out_->write("ipcq.csv", platforms::ipcq_csv(outcomes_));
     out_->write("health.csv", platforms::health_csv(outcomes_));
+    out_->write("waits.csv", platforms::waits_csv(outcomes_));
     out_->write("hbm.csv", platforms::hbm_csv(outcomes_));
     for (std::size_t i = 0; i < outcomes_.size(); ++i) {
       write_of_run("deadlock", i, outcomes_[i].deadlock_json);

@@ -56,7 +56,7 @@ po::options_description run_options() {
 po::options_description output_options() {
   po::options_description d("Output");
   d.add_options()("out", po::value<std::string>()->value_name("DIR"),
-                  "write result.json, config.json, links.csv, ipcq.csv, health.csv, hbm.csv and "
+                  "write result.json, config.json, links.csv, ipcq.csv, waits.csv, health.csv, hbm.csv and "
                   "critical_path.json there")(
       "format", po::value<std::string>()->value_name("table|json|csv"), "what goes to stdout (table)")(
       "vcd", po::value<std::string>()->value_name("FILE"), "write a waveform")(

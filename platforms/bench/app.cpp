@@ -36,18 +36,33 @@ struct options {
   fabric_options fabric;
 };
 
-po::options_description all_options() {
-  po::options_description d("Flags");
-  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  d.add_options()("runs", text("N"), "runs whose median is printed (5)")(
-      "config", text("FILE"), "fabric: config of the network; default: noc_reference.json, 8 x 8")(
+po::typed_value<std::string>* text(const char* name) { return po::value<std::string>()->value_name(name); }
+
+po::options_description measurement_options() {
+  po::options_description d("Measurement");
+  d.add_options()("runs", text("N"), "runs whose median is printed (5)");
+  return d;
+}
+
+po::options_description fabric_flags() {
+  po::options_description d("Network of the fabric");
+  d.add_options()("config", text("FILE"), "config of the network; default: noc_reference.json, 8 x 8")(
       "set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
-      "fabric: override one key, e.g. noc.columns=64")("rate", text("R"),
-                                                       "fabric: flits per node and cycle (0.3)")(
-      "packet-flits", text("L"), "fabric: length of packets (5)")("cycles", text("N"),
-                                                                  "fabric: cycles measured (20000)")(
-      "warmup-cycles", text("N"), "fabric: cycles before that (5000)")("version", "print the version")(
-      "help", "print this");
+      "override one key, e.g. noc.columns=64")("rate", text("R"), "flits per node and cycle (0.3)")(
+      "packet-flits", text("L"), "length of packets (5)")("cycles", text("N"), "cycles measured (20000)")(
+      "warmup-cycles", text("N"), "cycles before that (5000)");
+  return d;
+}
+
+po::options_description other_options() {
+  po::options_description d("Information");
+  d.add_options()("version", "print the version")("help", "print this");
+  return d;
+}
+
+po::options_description all_options() {
+  po::options_description d;
+  d.add(measurement_options()).add(fabric_flags()).add(other_options());
   return d;
 }
 
@@ -97,7 +112,11 @@ std::string help_text() {
   out << "diecast-bench: speed of the model itself, as JSON\n\n"
          "Usage: diecast-bench [fabric|hbm|mmio|all] [flags]\n\nExamples:\n  diecast-bench fabric\n"
          "  diecast-bench fabric --set noc.columns=64 --set noc.rows=64 --rate 0.03 --runs 1\n"
-      << all_options();
+      << '\n'
+      << measurement_options() << '\n'
+      << fabric_flags() << '\n'
+      << other_options()
+      << "\nExit codes: 0 measured, 2 usage or config error, 70 internal error, 130/143 interrupted.\n";
   return out.str();
 }
 

@@ -71,7 +71,8 @@ std::string config_markdown() {
       "suffixes\n"
       "B, KiB, MiB and GiB after `--set`. Unknown keys, duplicate keys, wrong types, values out of range and "
       "keys\n"
-      "that contradict each other are errors.\n";
+      "that contradict each other are errors. `\"$schema\"`, the place of a JSON Schema for an editor, is "
+      "not read.\n";
   for (const config::block_table& table : config::tables()) {
     page += fmt::format("\n## {}\n\n{}\n\n", table.name, table.description);
     page += "| key | unit | values | default | meaning | source |\n|---|---|---|---|---|---|\n";

@@ -160,6 +160,7 @@ json_node faults_schema() {
 
 std::string config_schema() {
   json_object blocks;
+  blocks.emplace_back("$schema", text_schema("Where an editor finds this schema; not read."));
   blocks.emplace_back("extends", text_schema("A config, relative to this file, that this one builds on."));
   for (const config::block_table& table : config::tables()) {
     json_object keys;

@@ -202,9 +202,19 @@ class file_reader {
            config::override_expectation(*key));
   }
 
+  /// Where an editor finds the schema of this file: text that says nothing about the machine.
+  void schema(const json_node& node) {
+    if (node.string() == nullptr)
+      report("$schema", "wrong type", describe(node), "the place of a JSON Schema, as text");
+  }
+
   void machine(const json_object& members) {
     for (const auto& [name, member] : members) {
       if (name == "extends") continue;
+      if (name == "$schema") {
+        schema(member);
+        continue;
+      }
       if (name == "overrides") {
         overrides(member);
         continue;

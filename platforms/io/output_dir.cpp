@@ -16,9 +16,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 12> ours{
-    "result.json", "config.json", "links.csv",          "ipcq.csv",       "health.csv",    "deadlock.json",
-    "flight.json", "hbm.csv",     "critical_path.json", "diagnosis.json", "diagnosis.txt", "report.html"};
+constexpr std::array<std::string_view, 13> ours{
+    "result.json",    "config.json",   "links.csv",   "ipcq.csv", "waits.csv",
+    "health.csv",     "deadlock.json", "flight.json", "hbm.csv",  "critical_path.json",
+    "diagnosis.json", "diagnosis.txt", "report.html"};
 
 /// "deadlock_3.json": a file of one run of several.
 bool is_of_run(const std::string& name, std::string_view head) {

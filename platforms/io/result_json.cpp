@@ -115,6 +115,7 @@ std::string pack(const run_outcome& o) {
   j["deadlock_json"] = o.deadlock_json;
   j["flight_json"] = o.flight_json;
   j["health"] = o.health;
+  j["waits"] = o.waits;
   j["steps"] = o.steps;
   j["critical_path_json"] = o.critical_path_json;
   j["wall_s"] = o.wall_s;
@@ -142,6 +143,7 @@ run_outcome unpack(const std::string& text) {
   o.deadlock_json = j.at("deadlock_json");
   o.flight_json = j.at("flight_json");
   o.health = j.at("health");
+  o.waits = j.at("waits");
   o.steps = j.at("steps");
   o.critical_path_json = j.at("critical_path_json");
   o.wall_s = j.at("wall_s");

@@ -33,6 +33,8 @@ struct result_context {
 [[nodiscard]] std::string links_csv(const std::vector<run_outcome>& runs);
 [[nodiscard]] std::string ipcq_csv(const std::vector<run_outcome>& runs);
 [[nodiscard]] std::string health_csv(const std::vector<run_outcome>& runs);
+/// How long each core waited, by cause.
+[[nodiscard]] std::string waits_csv(const std::vector<run_outcome>& runs);
 [[nodiscard]] std::string hbm_csv(const std::vector<run_outcome>& runs);
 
 /// The whole outcome, for the pipe between a run and its parent.

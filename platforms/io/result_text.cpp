@@ -5,6 +5,7 @@
 
 #include "models/numeric/types.hpp"
 #include "platforms/io/result_json.hpp"
+#include "platforms/run/wait_rows.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -101,13 +102,27 @@ std::string links_csv(const std::vector<run_outcome>& runs) {
   return text;
 }
 
-std::string health_csv(const std::vector<run_outcome>& runs) {
-  std::string text = "run,measure,where,value,expected,unit\n";
+namespace {
+
+/// Rows as the runs gave them, behind the run's number.
+std::string numbered(const std::string& columns, const std::vector<run_outcome>& runs,
+                     std::string run_outcome::*rows_of) {
+  std::string text = "run," + columns + "\n";
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    std::istringstream rows(runs[i].health);
+    std::istringstream rows(runs[i].*rows_of);
     for (std::string row; std::getline(rows, row);) text += fmt::format("{},{}\n", i, row);
   }
   return text;
+}
+
+}  // namespace
+
+std::string health_csv(const std::vector<run_outcome>& runs) {
+  return numbered("measure,where,value,expected,unit", runs, &run_outcome::health);
+}
+
+std::string waits_csv(const std::vector<run_outcome>& runs) {
+  return numbered(wait_columns(), runs, &run_outcome::waits);
 }
 
 std::string ipcq_csv(const std::vector<run_outcome>& runs) {

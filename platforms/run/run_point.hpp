@@ -42,6 +42,7 @@ struct run_point {
   bool record{};                        ///< keep what every rank did in every step
   std::string timeline;                 ///< Trace Event file; empty for none
   bool critical_path{};                 ///< keep what it takes to find the critical path
+  bool waits{};                         ///< sum how long each core waits, by cause
   progress_mode progress{progress_mode::automatic};
   std::string progress_label;  ///< "run 2 of 5"
 };
@@ -110,6 +111,7 @@ struct run_outcome {
   std::string critical_path_json;  ///< contents of critical_path.json, when it was asked for
   std::string flight_json;         ///< contents of flight.json of a run that came to no good end
   std::string health;              ///< rows of health.csv, platforms/run/health.hpp
+  std::string waits;               ///< rows of waits.csv, platforms/run/wait_rows.hpp
   std::string steps;               ///< rows of run_point::record, platforms/run/step_rows.hpp
 
   std::string collective, algorithm, algorithm_reason, dtype, op, rank_set;

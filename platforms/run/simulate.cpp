@@ -10,6 +10,7 @@
 #include "models/analysis/credit_checker.hpp"
 #include "models/analysis/critical_hops.hpp"
 #include "models/analysis/critical_path.hpp"
+#include "models/analysis/waited_time.hpp"
 #include "models/checksum/packet_checksum.hpp"
 #include "models/timing/longest_step.hpp"
 #include "models/types/error.hpp"
@@ -30,6 +31,7 @@
 #include "platforms/run/kernel.hpp"
 #include "platforms/run/progress.hpp"
 #include "platforms/run/session.hpp"
+#include "platforms/run/wait_rows.hpp"
 #include "platforms/run/watchdog.hpp"
 #include "platforms/run/workload_session.hpp"
 #include "sw/runtime/pe_context.hpp"
@@ -140,6 +142,11 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
     path_events.emplace(run.plan, config.trace.path_events);
     events.attach(*path_events, analysis::path_events::interests);
   }
+  std::optional<analysis::waited_time> waits;
+  if (run.point.waits) {
+    waits.emplace();
+    events.attach(*waits, analysis::waited_time::interests);
+  }
   std::unique_ptr<observe::ccl_trace> trace;
   if (whole && run.point.ccl_trace) {
     trace = std::make_unique<observe::ccl_trace>(run, stderr);
@@ -224,6 +231,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
   rate_against_bound(run, o);
   barriers.report(hosts, pod, o);
   o.health = health_rows(run, pod);
+  if (waits) o.waits = wait_rows(run, *waits, hw::now());
   if (steps) o.steps = to_text(steps->rows());
   if (path_events && end == end_of_run::finished) report_path(run, *path_events, o);
   dram.catch_up();

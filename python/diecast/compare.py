@@ -2,6 +2,8 @@
 """Two result directories side by side: what changed in config, time, energy, counters, links and critical path."""
 import collections
 
+from diecast.results import RESULTS_OF, BadResults
+
 MISSING = "(absent)"
 
 
@@ -40,7 +42,8 @@ def percent(old, new):
 
 
 def link_changes(a, b, run_a, run_b, most=10):
-    """Links whose share of busy time changed most: [(link, share in a, share in b, bytes in a, bytes in b)]."""
+    """Links that carry, wait or are busy otherwise, those whose share of busy time changed most first:
+    [(link, share in a, share in b, bytes in a, bytes in b, stall ns in a, stall ns in b)]."""
     left = {row["link"]: row for row in a.rows("links.csv", run_a)}
     right = {row["link"]: row for row in b.rows("links.csv", run_b)}
     rows = []
@@ -48,10 +51,10 @@ def link_changes(a, b, run_a, run_b, most=10):
         if link.endswith((".inject", ".eject")):
             continue
         old, new = left.get(link, {}), right.get(link, {})
-        rows.append((link, old.get("busy_fraction", 0), new.get("busy_fraction", 0), old.get("bytes", 0),
-                     new.get("bytes", 0)))
-    rows = [r for r in rows if r[1:3] != (0, 0) and r[3] != r[4]]
-    rows.sort(key=lambda r: (-abs(r[2] - r[1]), r[0]))
+        pairs = [(old.get(key, 0), new.get(key, 0)) for key in ("busy_fraction", "bytes", "stall_ns")]
+        if any(x != y for x, y in pairs):
+            rows.append((link, *pairs[0], *pairs[1], *pairs[2]))
+    rows.sort(key=lambda r: (-abs(r[2] - r[1]), -abs(r[6] - r[5]), r[0]))
     return rows[:most]
 
 
@@ -100,7 +103,11 @@ def changes(old, new):
 
 
 def compare(a, b):
-    """Everything as plain data, for --format json and the text."""
+    """Everything as plain data, for --format json and the text. Raises BadResults for results of another kind."""
+    for side in (a, b):
+        if side.platform not in RESULTS_OF:
+            raise BadResults(f"{side.folder}: results of {side.platform}; a comparison is about collectives "
+                             f"({', '.join(RESULTS_OF)})")
     runs = []
     for left, right in pairs_of(a, b):
         old, new = a.runs[left], b.runs[right]
@@ -160,8 +167,9 @@ def run_text(run, a, b):
                 text += f"    and {len(links) - 10} more\n"
     if run["links"]:
         text += "  links whose load changed most\n" + rows_text(
-            ["link", "A busy", "B busy", "A bytes", "B bytes"],
-            [[l, f"{x:.1%}", f"{y:.1%}", f"{m:,}", f"{n:,}"] for l, x, y, m, n in run["links"]])
+            ["link", "A busy", "B busy", "A bytes", "B bytes", "A stalls ns", "B stalls ns"],
+            [[l, f"{x:.1%}", f"{y:.1%}", f"{m:,}", f"{n:,}", f"{s:,.1f}", f"{t:,.1f}"]
+             for l, x, y, m, n, s, t in run["links"]])
     for title, rows in (("energy", run["energy"]), ("counters", run["stats"])):
         if rows:
             text += f"  {title}\n" + rows_text(["name", "A", "B"], [[k, plain(x), plain(y)] for k, x, y in rows])

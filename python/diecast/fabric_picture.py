@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine as a picture: SIPs, cubes and routers, with every link colored by its share of busy time."""
+"""The machine as a picture: SIPs, cubes, routers, PEs and HBM ports, with every link colored by its share of busy time.
+The links between SIPs are drawn in a picture of their own beneath, which fits any topology."""
+import collections
 import math
 import re
 
@@ -8,6 +10,8 @@ from diecast.svg import Picture, heat
 ROUTER = re.compile(r"pod\.sip(\d+)\.cube_(\d+)_(\d+)\.router_(\d+)_(\d+)\.(\w+)$")
 EDGE = re.compile(r"pod\.sip(\d+)\.cube_(\d+)_(\d+)\.ucie_(north|east|south|west)$")
 BETWEEN_SIPS = re.compile(r"pod\.sip(\d+)\.(\w+)-sip(\d+)\.(\w+)$")
+PE_COLOR, HBM_COLOR = "#4477aa", "#228833"
+LEGEND = 34
 STEP = {"east": (1, 0), "west": (-1, 0), "north": (0, 1), "south": (0, -1)}
 
 
@@ -15,10 +19,12 @@ class Layout:
     """Where things stand; y grows downwards in the picture, upwards in the machine."""
 
     def __init__(self, config, gap=16):
-        routers = config["noc"]["columns"] * config["sip"]["columns"]
-        pitch = min(36, max(9, 620 // max(routers, 1)))  # a small machine fills the page, a large one fits
-        self.pitch, self.gap = pitch, gap
-        self.router_columns, self.router_rows = config["noc"]["columns"], config["noc"]["rows"]
+        one_router = config["noc"]["topology"] == "crossbar"
+        self.router_columns = 1 if one_router else config["noc"]["columns"]
+        self.router_rows = 1 if one_router else config["noc"]["rows"]
+        routers = self.router_columns * config["sip"]["columns"]
+        self.pitch = min(36, max(9, 620 // max(routers, 1)))  # a small machine fills the page, a large one fits
+        self.gap, pitch = gap, self.pitch
         self.cube_columns, self.cube_rows = config["sip"]["columns"], config["sip"]["rows"]
         self.sips = config["pod"]["sips"]
         self.cube_width = (self.router_columns - 1) * pitch + 2 * 8
@@ -27,7 +33,10 @@ class Layout:
         self.sip_height = self.cube_rows * (self.cube_height + gap) + gap
         self.across = min(self.sips, max(1, 900 // (self.sip_width + 30)))
         self.width = max(self.across * (self.sip_width + 30) + 10, 560)
-        self.height = math.ceil(self.sips / self.across) * (self.sip_height + 44) + 40
+        self.mesh_height = math.ceil(self.sips / self.across) * (self.sip_height + 44)
+        self.ring = min(150, 34 + 9 * self.sips) if self.sips > 1 else 0  # radius of the circle of SIPs
+        self.tall = self.ring if self.sips > 2 else 0  # two stand side by side
+        self.height = self.mesh_height + (2 * self.tall + 90 if self.ring else 0) + LEGEND
 
     def sip(self, s):
         return 10 + s % self.across * (self.sip_width + 30), 30 + s // self.across * (self.sip_height + 44)
@@ -71,19 +80,93 @@ def draw_edge(picture, layout, match, link, scale):
                  stroke=heat(link["busy_fraction"] / scale), width=7, tip=tip_of(link))
 
 
+def spread(layout, number, count):
+    """(x, y) of the router that the machine gives to block `number` of `count`: evenly along a path that winds through
+    the rows (place_cube in models/fabric; --print-map tells the same)."""
+    step = (2 * number + 1) * layout.router_columns * layout.router_rows // (2 * count)
+    y, along = divmod(step, layout.router_columns)
+    return (along if y % 2 == 0 else layout.router_columns - 1 - along), y
+
+
+def blocks(config, layout):
+    """{(x, y) of a router: ([names of its PEs], [names of its HBM ports])} of any cube."""
+    places = collections.defaultdict(lambda: ([], []))
+    for kind, (name, count) in enumerate((("pe", config["cube"]["pes"]), ("hbm", config["hbm"]["ports"]))):
+        for number in range(count):
+            places[spread(layout, number, count)][kind].append(f"{name}{number}")
+    return places
+
+
+def draw_pe(picture, x, y, size, tip=""):
+    picture.rectangle(x - size, y - size, 2 * size, 2 * size, fill=PE_COLOR, stroke="#fff", tip=tip)
+
+
+def draw_hbm(picture, x, y, size, tip=""):
+    picture.polygon([(x, y - 1.3 * size), (x + 1.3 * size, y), (x, y + 1.3 * size), (x - 1.3 * size, y)], HBM_COLOR, tip)
+
+
+def draw_blocks(picture, layout, places, s, cube_x, cube_y):
+    """Squares for PEs and diamonds for HBM ports, beside each other where a router has both."""
+    size = max(1.6, min(4.0, layout.pitch / 7))
+    for (x, y), (pes, ports) in places.items():
+        at_x, at_y = layout.router(s, cube_x, cube_y, x, y)
+        apart = 1.2 * size if pes and ports else 0
+        if pes:
+            draw_pe(picture, at_x - apart, at_y - apart, size, ", ".join(pes))
+        if ports:
+            draw_hbm(picture, at_x + apart, at_y + apart, size, ", ".join(ports))
+
+
+def sip_place(layout, number):
+    """Where a SIP stands on the circle; the first at the left, so that two are side by side."""
+    angle = math.pi + 2 * math.pi * number / layout.sips
+    return (layout.width / 2 + 1.6 * layout.ring * math.cos(angle),
+            layout.mesh_height + 46 + layout.tall - layout.tall * math.sin(angle))
+
+
+def draw_sip_links(picture, layout, links, scale):
+    """SIPs on a circle and a curve per directed link, each direction on its own side, parallel ones apart."""
+    picture.label(10, layout.mesh_height + 14, "links between SIPs", size=11)
+    drawn = collections.Counter()
+    for link, match in links:
+        a, b = int(match[1]), int(match[3])
+        (x1, y1), (x2, y2) = sip_place(layout, a), sip_place(layout, b)
+        length = math.hypot(x2 - x1, y2 - y1) or 1
+        bow = 9 + 16 * drawn[a, b]
+        drawn[a, b] += 1
+        off_x, off_y = -(y2 - y1) / length * bow, (x2 - x1) / length * bow
+        picture.curve((x1, y1), ((x1 + x2) / 2 + 2 * off_x, (y1 + y2) / 2 + 2 * off_y), (x2, y2),
+                      heat(link["busy_fraction"] / scale), 4, tip_of(link))
+        mid_x, mid_y = (x1 + x2) / 2 + off_x, (y1 + y2) / 2 + off_y
+        along_x, along_y = (x2 - x1) / length * 5, (y2 - y1) / length * 5
+        picture.polygon([(mid_x + along_x, mid_y + along_y), (mid_x - along_x - along_y, mid_y - along_y + along_x),
+                         (mid_x - along_x + along_y, mid_y - along_y - along_x)], "#333", tip_of(link))
+    for s in range(layout.sips):
+        x, y = sip_place(layout, s)
+        picture.rectangle(x - 17, y - 8, 34, 16, fill="#fbfbfb", stroke="#999")
+        picture.label(x, y + 4, f"sip{s}", size=10, anchor="middle")
+
+
 def legend(picture, layout, scale):
     y = layout.height - 14
     for n in range(41):
         picture.rectangle(10 + 4 * n, y, 4, 9, fill=heat(n / 40))
-    picture.label(180, y + 9, f"share of time busy, 0 to {scale:.1%}; hover a link for its numbers", size=10)
+    picture.label(180, y + 9, f"share of time busy, 0 to {scale:.1%}", size=10)
+    draw_pe(picture, 380, y + 5, 4)
+    picture.label(390, y + 9, "PE", size=10)
+    draw_hbm(picture, 424, y + 5, 4)
+    picture.label(434, y + 9, "HBM port", size=10)
 
 
 def draw(config, links):
     """SVG of the machine with the links of one run; links: rows of links.csv."""
     layout = Layout(config)
     picture = Picture(layout.width, layout.height, "Links of the machine by share of busy time")
-    drawn = [(link, ROUTER.match(link["link"]), EDGE.match(link["link"])) for link in links]
-    scale = max((link["busy_fraction"] for link, router, edge in drawn if router or edge), default=0) or 1
+    meshes = [(link, ROUTER.match(link["link"])) for link in links]
+    edges = [(link, EDGE.match(link["link"])) for link in links]
+    outer = [(link, BETWEEN_SIPS.match(link["link"])) for link in links]
+    scale = max((link["busy_fraction"] for link, match in meshes + edges + outer if match), default=0) or 1
+    places = blocks(config, layout)
     for s in range(layout.sips):
         left, top = layout.sip(s)
         picture.rectangle(left, top, layout.sip_width, layout.sip_height, fill="#fbfbfb", stroke="#999")
@@ -93,11 +176,16 @@ def draw(config, links):
                 cube_left, cube_top = layout.cube(s, x, y)
                 picture.rectangle(cube_left, cube_top, layout.cube_width, layout.cube_height, fill="#fff",
                                   stroke="#bbb", tip=f"sip{s} cube_{x}_{y}")
-    for link, router, edge in drawn:
-        if router:
-            draw_mesh_link(picture, layout, router, link, scale)
-        elif edge:
-            draw_edge(picture, layout, edge, link, scale)
+    for kind, one in ((meshes, draw_mesh_link), (edges, draw_edge)):
+        for link, match in kind:
+            if match:
+                one(picture, layout, match, link, scale)
+    for s in range(layout.sips):
+        for x in range(layout.cube_columns):
+            for y in range(layout.cube_rows):
+                draw_blocks(picture, layout, places, s, x, y)
+    if layout.ring:
+        draw_sip_links(picture, layout, [(link, match) for link, match in outer if match], scale)
     legend(picture, layout, scale)
     return picture.text()
 

@@ -5,23 +5,28 @@ import shlex
 
 from diecast import fabric_picture, timeline_picture
 from diecast.results import RESULTS_OF, BadResults
-from diecast.svg import PALETTE, Picture, escape, plot, stacked_bars
+from diecast.svg import Picture, colors_of, escape, plot, stacked_bars
 
+MOST_BARS = 128
 STYLE = """
 body { font: 14px/1.45 sans-serif; color: #222; max-width: 62em; margin: 2em auto; padding: 0 1em; }
 h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; border-bottom: 1px solid #ccc; }
-table { border-collapse: collapse; margin: 0.7em 0; } th, td { padding: 0.15em 0.7em; text-align: right; }
+table { border-collapse: collapse; margin: 0.7em 0; } th, td { padding: 0.15em 0.5em; text-align: right; white-space: nowrap; }
 th { border-bottom: 1px solid #888; font-weight: 600; } td:first-child, th:first-child { text-align: left; }
 tr:nth-child(even) td { background: #f6f6f6; } code, pre { font-size: 0.92em; } pre { overflow-x: auto; } .note { color: #555; }
-svg { max-width: 100%; height: auto; } .bad { color: #b00020; font-weight: 600; }
+svg { max-width: 100%; height: auto; } .key { display: inline-block; width: 0.8em; height: 0.8em; margin-right: 0.5em; } .bad { color: #b00020; font-weight: 600; }
+* { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 @media print { body { margin: 0; max-width: none; font-size: 11px; } h2 { break-after: avoid; }
   svg, table { break-inside: avoid; } }
 """
 
 
-def html_table(head, rows):
+def html_table(head, rows, colors=None):
+    """colors: one per row, shown as a key in its first cell."""
     cells = "".join(f"<th>{escape(h)}</th>" for h in head)
-    body = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in rows)
+    keys = [f'<i class=key style="background:{color}"></i>' for color in colors] if colors else [""] * len(rows)
+    body = "".join("<tr>" + "".join(f"<td>{key if n == 0 else ''}{escape(c)}</td>" for n, c in enumerate(row)) + "</tr>"
+                   for key, row in zip(keys, rows))
     return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
 
 
@@ -76,14 +81,17 @@ def curves(runs):
     """Latency and bandwidth over size, when there is more than one size."""
     if len({row["bytes"] for row in runs}) < 2:
         return ""
-    times, rates = collections.defaultdict(list), collections.defaultdict(list)
+    times, rates, bounds = (collections.defaultdict(list) for _ in range(3))
     for row in runs:
-        times[name_of(row)].append((row["bytes"], row["time_ns"] / 1e3))
-        rates[name_of(row)].append((row["bytes"], row["busbw_gbytes_s"]))
+        name = name_of(row)
+        times[name].append((row["bytes"], row["time_ns"] / 1e3))
+        rates[name].append((row["bytes"], row["busbw_gbytes_s"]))
         if row.get("bound_ns"):
-            times["bound"].append((row["bytes"], row["bound_ns"] / 1e3))
+            bounds[name].append((row["bytes"], row["bound_ns"] / 1e3))
     names = {row["bytes"]: size_text(row["bytes"]) for row in runs}
-    return (plot("Time", "bytes", "us", times, names) + plot("Bus bandwidth", "bytes", "GB/s", rates, names))
+    colors = colors_of(times)
+    return (plot("Time", "bytes", "us", times, colors, names, bounds) +
+            plot("Bus bandwidth", "bytes", "GB/s", rates, colors, names))
 
 
 def heat_section(results, run):
@@ -103,21 +111,29 @@ def heat_section(results, run):
     return text
 
 
+WAITS = (("data_ns", "a message"), ("credit_ns", "a free slot"), ("dma_ns", "the DMA engine to read"),
+         ("memory_ns", "a copy"), ("message_ns", "the tag-matching unit"), ("error_ns", "an error"),
+         ("poll_ns", "the next look"), ("never_ended_ns", "what never came"))
+
+
 def waits_section(results, run):
-    sums = {}
-    for pair in results.rows("ipcq.csv", run):
-        stall, empty = sums.get(pair["pe"], (0, 0))
-        sums[pair["pe"]] = (stall + pair["credit_stall_ns"], empty + pair["empty_wait_ns"])
-    if not sums:
+    """By cause, of every core that waited at all."""
+    cores = [(row["pe"].removeprefix("pod."), [row[key] for key, _ in WAITS]) for row in results.rows("waits.csv", run)]
+    cores = [(pe, values) for pe, values in cores if sum(values) > 0]
+    if not cores:
         return ""
-    rows = [(pe.removeprefix("pod."), list(values)) for pe, values in sums.items()]
-    shown = sorted(rows, key=lambda r: -sum(r[1]))[:128]
-    kept = {label for label, _ in shown}
-    rows = [r for r in rows if r[0] in kept]
-    cut = f" (the {len(rows)} that waited most of {len(sums)})" if len(rows) < len(sums) else ""
-    return (f"<h2>Waits per PE{cut}</h2><p class=note>Time with a send that waits for a free slot (credit stall) or a "
-            "receive that waits for a message, summed over a PE's queue pairs: two pairs may wait at once.</p>" +
-            stacked_bars("Waits", "ns", ["credit stall", "waiting for data"], rows))
+    kept = {pe for pe, _ in sorted(cores, key=lambda c: -sum(c[1]))[:MOST_BARS]}
+    shown = [core for core in cores if core[0] in kept]
+    cut = f" (the {len(shown)} that waited most of {len(cores)})" if len(shown) < len(cores) else ""
+    causes = [n for n in range(len(WAITS)) if any(values[n] for _, values in cores)]
+    rows = [(pe, [values[n] for n in causes]) for pe, values in shown]
+    total = sum(sum(values) for _, values in cores)
+    table = [[WAITS[n][1], f"{sum(values[n] for _, values in cores):,.1f}",
+              f"{sum(values[n] for _, values in cores) / total:.1%}"] for n in causes]
+    return (f"<h2>Waits per PE{cut}</h2><p class=note>How long each core stood still over all launches, by what it waited "
+            "for. A core waits for one thing at a time.</p>" +
+            stacked_bars("Waits for", "ns", [WAITS[n][1] for n in causes], rows) +
+            html_table(["waits for", "ns, all PEs", "share"], table))
 
 
 def hbm_section(results, run):
@@ -127,17 +143,21 @@ def hbm_section(results, run):
     limits = [key for key in channels[0] if key.startswith("lost_")]
     names = ["busy"] + [key[len("lost_"):-len("_share")] for key in limits]
     rows = [(c["channel"].removeprefix("pod."), [100 * c["busy_share"]] + [100 * c[key] for key in limits])
-            for c in channels[:128]]
+            for c in channels[:MOST_BARS]]
     return ("<h2>HBM: where the time of the data buses went</h2>" +
             stacked_bars("Share of the channel's peak over the whole run", "%", names, rows))
 
 
-def path_bar(causes, total):
+def cause_colors(path):
+    return colors_of(cause["cause"] for cause in path["causes"])
+
+
+def path_bar(causes, colors, total):
     picture = Picture(900, 46, "Critical path by cause")
     x = 0.0
-    for n, cause in enumerate(causes):
+    for cause in causes:
         width = cause["time_ns"] / total * 900
-        picture.rectangle(x, 4, width, 26, fill=PALETTE[n % len(PALETTE)],
+        picture.rectangle(x, 4, width, 26, fill=colors[cause["cause"]],
                           tip=f"{cause['cause']}: {cause['time_ns']:,.1f} ns, {cause['share']:.1%}")
         if width > 60:
             picture.label(x + 4, 21, cause["cause"], size=10, fill="#fff")
@@ -147,7 +167,7 @@ def path_bar(causes, total):
 
 def path_picture(path):
     """The path through the PEs: time to the right, a row per PE in the order of the first visit."""
-    causes = [c["cause"] for c in path["causes"]]
+    colors = cause_colors(path)
     order = list(dict.fromkeys(e["pe"] for e in path["edges"]))
     height = 8 if len(order) > 40 else 14
     picture = Picture(900, 30 + height * len(order), "Critical path through the PEs")
@@ -159,7 +179,7 @@ def path_picture(path):
         x1, x2 = 170 + e["from_ns"] * scale, 170 + e["to_ns"] * scale
         y1 = 14 + order.index(e["pe"]) * height + height / 2
         y2 = 14 + order.index(e["to_pe"]) * height + height / 2 if e.get("to_pe") in order else y1
-        picture.line(x1, y1, x2, y2, stroke=PALETTE[causes.index(e["cause"]) % len(PALETTE)], width=3,
+        picture.line(x1, y1, x2, y2, stroke=colors[e["cause"]], width=3,
                      tip=f"{e['cause']} {e['pe']} {e.get('step', '')}: {e['to_ns'] - e['from_ns']:,.1f} ns")
     return picture.text()
 
@@ -179,8 +199,9 @@ def path_section(results, run):
     longest = sorted(path["edges"], key=lambda e: -e["time_fs"])[:12]
     text = (f"<h2>Critical path</h2><p>{len(path['edges'])} edges, each with what the next one had to wait for, from "
             f"the common start to the end of {escape(path['ends_at'])}; they sum to {path['time_ns']:,.3f} ns.</p>")
-    text += path_bar(path["causes"], path["time_ns"])
-    text += html_table(["cause", "ns", "share"], rows)
+    colors = cause_colors(path)
+    text += path_bar(path["causes"], colors, path["time_ns"])
+    text += html_table(["cause", "ns", "share"], rows, list(colors.values()))
     if len(path["edges"]) <= 20000:
         text += path_picture(path)
     text += "<p>The longest edges:</p>" + html_table(

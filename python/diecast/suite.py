@@ -13,7 +13,7 @@ from diecast.sweep import no_duplicates
 
 SCHEMA = "diecast.suite/1"
 SUITE_KEYS = {"schema", "title", "cases"}
-CASE_KEYS = {"name", "platform", "config", "args", "expect"}
+CASE_KEYS = {"name", "platform", "config", "workload", "args", "expect"}
 EXPECT_KEYS = {"exit_code", "status", "stderr_contains", "runs"}
 PLATFORMS = ("diecast-pod", "diecast-sip", "diecast-cube", "diecast-noc", "diecast-hbm")
 WITHIN = "within_percent"
@@ -47,8 +47,10 @@ class Case:
         self.data, self.name, self.expect = data, data["name"], data.get("expect", {})
         self.platform = data.get("platform", "diecast-pod")
         need(self.platform in PLATFORMS, f"{where}.platform", f"{self.platform!r}; expected {', '.join(PLATFORMS)}")
-        self.config = suite.parent / data["config"] if "config" in data else None
-        need(self.config is None or self.config.exists(), f"{where}.config", f"{data.get('config')!r}: no such file")
+        # Files are relative to the suite, and a case runs wherever regress was started.
+        self.files = {key: (suite.parent / data[key]).resolve() for key in ("config", "workload") if key in data}
+        for key, file in self.files.items():
+            need(file.is_file(), f"{where}.{key}", f"{data[key]!r}: no such file beside the suite")
         args = data.get("args", [])
         need(isinstance(args, list) and all(isinstance(a, str) for a in args), f"{where}.args",
              f"{args!r}; expected an array of texts")
@@ -63,8 +65,8 @@ class Case:
                          f"{where}.expect.runs[{n}].{key}", f"{value!r}; expected {{value, {WITHIN}}}, two numbers")
 
     def command(self):
-        config = ["--config", str(self.config)] if self.config else []
-        return [find_binary(self.platform), *config, *self.data.get("args", [])]
+        files = [word for key, file in self.files.items() for word in (f"--{key}", str(file))]
+        return [find_binary(self.platform), *files, *self.data.get("args", [])]
 
     def run(self):
         """Runs it and returns an Outcome."""

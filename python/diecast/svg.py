@@ -26,9 +26,19 @@ class Picture:
         self._add(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{stroke}" '
                   f'stroke-width="{width:.1f}"{dashes}', "line", tip)
 
-    def polyline(self, points, stroke, width=1.5):
+    def polyline(self, points, stroke, width=1.5, dash=""):
+        dashes = f' stroke-dasharray="{dash}"' if dash else ""
         self.parts.append(f'<polyline points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}" fill="none" '
-                          f'stroke="{stroke}" stroke-width="{width}"/>')
+                          f'stroke="{stroke}" stroke-width="{width}"{dashes}/>')
+
+    def polygon(self, points, fill, tip=""):
+        self._add(f'<polygon points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}" fill="{fill}"', "polygon", tip)
+
+    def curve(self, start, bend, end, stroke, width, tip=""):
+        """A quadratic curve from start to end, drawn towards bend."""
+        (x1, y1), (x2, y2), (x3, y3) = start, bend, end
+        self._add(f'<path d="M{x1:.1f} {y1:.1f}Q{x2:.1f} {y2:.1f} {x3:.1f} {y3:.1f}" fill="none" stroke="{stroke}" '
+                  f'stroke-width="{width}"', "path", tip)
 
     def circle(self, x, y, radius, fill, tip=""):
         self._add(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{fill}"', "circle", tip)
@@ -65,15 +75,25 @@ def decades(low, high):
     return [10.0 ** n for n in range(first, max(last, first + 1) + 1)]
 
 
-def plot(title, xlabel, ylabel, series, x_names=None, width=460, height=300):
-    """Lines over logarithmic axes. series: {name: [(x, y)]}, all positive; x_names: text by x for the ticks."""
-    points = [p for line in series.values() for p in line if p[0] > 0 and p[1] > 0]
-    picture = Picture(width, height, title)
+def colors_of(names):
+    """{name: color}, for pictures that show the same things."""
+    return {name: PALETTE[n % len(PALETTE)] for n, name in enumerate(dict.fromkeys(names))}
+
+
+def plot(title, xlabel, ylabel, series, colors, x_names=None, bounds=None, width=460, height=300):
+    """Lines over logarithmic axes. series: {name: [(x, y)]}, what is not positive is left out; colors: by name;
+    x_names: text by x for the ticks; bounds: {name: [(x, y)]}, drawn dashed in the color of the name."""
+    lines = [(name, sorted(line), "") for name, line in series.items()]
+    lines += [(name, sorted(line), "5 3") for name, line in (bounds or {}).items()]
+    points = [p for _, line, _ in lines for p in line if p[0] > 0 and p[1] > 0]
+    head = 13 * (len(series) + bool(bounds))  # the names stand above the axes, where no line hides them
+    picture = Picture(width, height + head, title)
     picture.label(width / 2, 14, title, size=12, anchor="middle")
+    height += head
     if not points:
         picture.label(width / 2, height / 2, "nothing to show", anchor="middle")
         return picture.text()
-    left, right, top, bottom = 60, width - 10, 24, height - 42
+    left, right, top, bottom = 60, width - 10, 24 + head, height - 42
     xs, ys = [p[0] for p in points], [p[1] for p in points]
     y_ticks = decades(min(ys), max(ys))
     x_low, x_high = min(xs), max(max(xs), min(xs) * 2)
@@ -93,13 +113,15 @@ def plot(title, xlabel, ylabel, series, x_names=None, width=460, height=300):
         picture.line(x, bottom, x, bottom + 4, stroke="#444")
         picture.label(x, bottom + 16, (x_names or {}).get(tick, f"{tick:g}"), size=10, anchor="middle")
     picture.rectangle(left, top, right - left, bottom - top, stroke="#888")
-    for n, (name, line) in enumerate(series.items()):
-        color = PALETTE[n % len(PALETTE)]
+    for name, line, dash in lines:
         drawn = [at(x, y) for x, y in line if x > 0 and y > 0]
-        picture.polyline(drawn, color)
-        for x, y in drawn:
-            picture.circle(x, y, 2.5, color)
-        picture.label(left + 8, top + 14 + 13 * n, name, size=10, fill=color)
+        picture.polyline(drawn, colors[name], 1.5, dash)
+        for x, y in drawn if not dash else ():
+            picture.circle(x, y, 2.5, colors[name])
+    for n, name in enumerate(series):
+        picture.label(left + 8, 32 + 13 * n, name, size=10, fill=colors[name])
+    if bounds:
+        picture.label(left + 8, 32 + 13 * len(series), "dashed: what no algorithm can beat", size=10, fill="#555")
     picture.label((left + right) / 2, height - 6, xlabel, size=11, anchor="middle")
     picture.label(14, (top + bottom) / 2, ylabel, size=11, anchor="middle", turn=-90)
     return picture.text()

@@ -7,8 +7,10 @@ import io
 import itertools
 import json
 import pathlib
+import shutil
 import subprocess
 import tempfile
+import threading
 
 from diecast.machine import find_binary
 from diecast.results import RESULTS_OF, BadResults, load
@@ -18,6 +20,7 @@ KEYS = {"schema", "title", "platform", "config", "flags", "grid", "plots"}
 PLOT_KEYS = {"x", "y", "series", "xscale", "yscale", "title"}
 FILES = ("config", "workload", "verify", "ccl.tuner")  # flags and keys that name a file to read
 PRECEDENCE = (70, 2, 5, 4, 3, 1, 6)  # of the exit codes of points, the worst first
+STOPPED = (130, 143, -1, -2, -9, -15)  # ended from outside: that says nothing about the point, so it runs again
 
 
 class BadSpec(Exception):
@@ -155,6 +158,7 @@ class Sweep:
         self.points = spec.points()
         self.folder, self.records = self.out / "points", self.out / "records"
         self.binary = find_binary(spec.platform)
+        self._running, self._stopping, self._lock = set(), False, threading.Lock()
 
     def record(self, point):
         """How the point ended; None when it has to run (again)."""
@@ -163,37 +167,70 @@ class Sweep:
             known = json.loads(path.read_text())
         except (OSError, json.JSONDecodeError):
             return None
+        if known.get("wrote_result", True) and not (self.folder / point.name / "result.json").exists():
+            return None
         return known if known.get("digest") == point.digest(self.binary) else None
 
+    def _run_command(self, command):
+        """Its exit code and stderr; None when the sweep is stopping and it did not start."""
+        with self._lock:
+            if self._stopping:
+                return None
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.PIPE, text=True)
+            self._running.add(process)
+        stderr = process.communicate()[1]
+        with self._lock:
+            self._running.discard(process)
+        return process.returncode, stderr
+
+    def _stop(self):
+        """Starts no further run and ends those under way."""
+        with self._lock:
+            self._stopping = True
+            for process in self._running:
+                process.terminate()
+
     def run_point(self, point):
-        """Runs one point and writes its record last, so that an interrupted one runs again."""
+        """Runs one point and writes its record last, so that an interrupted one runs again; None when the sweep is
+        stopping."""
         out = self.folder / point.name
+        shutil.rmtree(out, ignore_errors=True)  # what another config left there must not pass for this one's result
         command = [self.binary, *point.arguments(), "--out", str(out)]
-        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        ended = self._run_command(command)
+        if ended is None:
+            return None
+        code, stderr = ended
         record = {"digest": point.digest(self.binary), "number": point.number, "values": point.values,
-                  "command": command, "exit_code": done.returncode, "stderr": done.stderr[-4000:]}
-        if done.returncode not in (130, 143, -2, -15):
+                  "command": command, "exit_code": code, "stderr": stderr[-4000:],
+                  "wrote_result": (out / "result.json").exists()}
+        if code not in STOPPED:
             write(self.records / f"{point.name}.json", json.dumps(record, indent=1) + "\n")
         return record
 
+    def share(self, task=None):
+        """All points, or those of task (index, count)."""
+        return [p for p in self.points if task is None or p.number % task[1] == task[0]]
+
     def run(self, jobs, task=None, told=lambda point, record, new: None):
-        """Runs what has no result yet. task (index, count): only that share of the points, for job arrays."""
+        """Runs what has no result yet. task: only that share of the points, for job arrays. An exception (of a signal's
+        handler, say) ends the runs under way before it goes on."""
         for folder in (self.folder, self.records):
             folder.mkdir(parents=True, exist_ok=True)
-        mine = [p for p in self.points if task is None or p.number % task[1] == task[0]]
         waiting = []
-        for point in mine:
+        for point in self.share(task):
             known = self.record(point)
             if known is None:
                 waiting.append(point)
             else:
                 told(point, known, False)
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            running = {pool.submit(self.run_point, point): point for point in waiting}
             try:
+                running = {pool.submit(self.run_point, point): point for point in waiting}
                 for future in concurrent.futures.as_completed(running):
                     told(running[future], future.result(), True)
-            except KeyboardInterrupt:
+            except BaseException:
+                self._stop()
                 pool.shutdown(cancel_futures=True)
                 raise
 
@@ -230,8 +267,8 @@ class Sweep:
         write(self.out / "sweep.json", json.dumps(document, indent=1) + "\n")
         return rows
 
-    def missing(self):
-        return [p for p in self.points if self.record(p) is None]
+    def missing(self, task=None):
+        return [p for p in self.share(task) if self.record(p) is None]
 
 
 def write(path, text):

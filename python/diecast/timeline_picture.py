@@ -8,7 +8,7 @@ from diecast.svg import PALETTE, Picture
 
 KINDS = (("firmware", "#dfe6ee"), ("vector", PALETTE[2]), ("tcm", PALETTE[3]), ("pause", PALETTE[6]),
          ("wait: data", PALETTE[1]), ("wait: credit", PALETTE[0]), ("wait: dma", PALETTE[4]),
-         ("wait: memory", PALETTE[5]), ("wait: never ended", "#222222"))
+         ("wait: memory", PALETTE[5]), ("wait: message", PALETTE[11]), ("wait: never ended", "#222222"))
 COLORS = dict(KINDS)
 MOST_TRACKS, MOST_ARROWS = 48, 400
 
@@ -39,7 +39,7 @@ def legend(picture):
     for kind, color in KINDS[:-1]:
         picture.rectangle(x, 6, 10, 10, fill=color)
         picture.label(x + 13, 15, kind, size=10)
-        x += 24 + 6.5 * len(kind)
+        x += 24 + 5.5 * len(kind)
 
 
 def draw(path, width=900):

@@ -2,7 +2,9 @@
 """The documentation as text: every command is run or says why not, no page or picture is forgotten."""
 import importlib.machinery
 import importlib.util
+import pathlib
 import re
+import subprocess
 import sys
 import unittest
 
@@ -38,6 +40,13 @@ class Links(unittest.TestCase):
         shown = {(page.parent / name).resolve() for page in run_docs.all_pages() for name in links(page)}
         pictures = {file for file in (harness.ROOT / "docs" / "images").rglob("*") if file.is_file()}
         self.assertEqual(sorted(pictures - shown), [])
+
+
+class Pictures(harness.Case):
+    def test_the_timeline_is_what_its_page_draws(self):
+        binaries = pathlib.Path(harness.POD).parent
+        done = subprocess.run([harness.ROOT / "scripts/draw_docs", "--check", "--bin", binaries], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
 class Commands(harness.Case):

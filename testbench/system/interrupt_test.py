@@ -3,6 +3,7 @@
 """Ctrl-C and SIGTERM end a long run at once, with valid files and the exit code of the signal."""
 import csv
 import json
+import os
 import re
 import shlex
 import signal
@@ -12,6 +13,8 @@ import time
 import harness
 from trace_event import Trace
 from vcd import Vcd
+
+NOC = os.environ.get("DIECAST_NOC", str(harness.ROOT / "build" / "bin" / "diecast-noc"))
 
 # Far longer than the test waits: many launches of a ring over 256 PEs.
 LONG = ("--algorithm", "ring_1d,intercube", "--bytes", "64KiB", "--iters", "1000", "--out", "out")
@@ -61,7 +64,7 @@ class Interrupt(harness.Case):
         row = json.loads((out / "result.json").read_text())["runs"][0]
         self.assertEqual((row["status"], row["time_ns"], row["wrong_elements"]), ("interrupted", 0, None))
         self.assertGreater(row["stats"]["packets"], 0)
-        for name in ("links", "ipcq", "health"):
+        for name in ("links", "ipcq", "waits", "health"):
             with open(out / f"{name}.csv", newline="") as file:
                 rows = list(csv.DictReader(file))
             self.assertTrue(rows, name)
@@ -73,6 +76,25 @@ class Interrupt(harness.Case):
         self.assertTrue([path for path, changes in wave.changes.items() if len(changes) > 1], "nothing changes")
         self.assertEqual(wave.timescale, "1 fs")
         self.assertLessEqual(wave.end / 1e6, stopped_ns + 1)
+
+    def test_a_network_study(self):
+        """diecast-noc, too, says what it was doing and leaves files that can be read."""
+        words = [NOC, "--rate", "0.05,0.1", "--cycles", "900000000", "--out", "out", "--quiet"]
+        process = subprocess.Popen(words, cwd=self.folder, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        self.wait_for(self.folder / "out" / "config.json", process)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+        self.last = harness.Result(shlex.join(words), process.returncode, "", stderr)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("interrupted at", stderr)
+        document = json.loads((self.folder / "out" / "result.json").read_text())
+        self.assertEqual((document["status"], document["runs"][-1]["status"]), ("interrupted", "interrupted"))
+        with open(self.folder / "out" / "links.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertTrue(all(None not in r and None not in r.values() for r in rows), "ragged")
+        self.assertFalse(list((self.folder / "out").glob("*.partial")))
 
     def test_terminate(self):
         self.interrupt(signal.SIGTERM, group=False)

@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -13,6 +14,8 @@ import unittest
 import harness
 from harness import SMALL
 from vcd import BadVcd, Vcd
+
+BIN = pathlib.Path(harness.POD).parent
 
 HBM = os.environ.get("DIECAST_HBM", str(harness.ROOT / "build" / "bin" / "diecast-hbm"))
 POINTERS = {"my_head", "my_tail", "peer_head_cache", "peer_tail_cache", "free_credits"}
@@ -335,6 +338,59 @@ class Schema(harness.Case):
         for bad in ({"pod": {"sips": 0}}, {"pod": {"sipz": 1}}, {"cheese": {}}, {"pe": {"tcm_banks": 1.5}},
                     {"ipcq": {"match": "nobody"}}, {"sim": {"build_order": "shuffle"}}):
             self.assertTrue(list(validator.iter_errors(bad)), bad)
+
+
+    def test_every_shipped_config_is_valid(self):
+        """An editor that uses the schema marks nothing in them."""
+        validator = jsonschema.Draft202012Validator(json.loads(self.run_pod("--schema").stdout))
+        files = sorted(harness.CONFIGS.rglob("*.json"))
+        self.assertGreater(len(files), 20)
+        for file in files:
+            text = re.sub(r"(^|\s)//.*$", "", file.read_text(), flags=re.MULTILINE)
+            self.assertEqual([e.message for e in validator.iter_errors(json.loads(text))], [], file)
+
+    def test_a_config_names_its_schema(self):
+        self.file("diecast.schema.json", self.run_pod("--schema").stdout)
+        config = self.file("m.json", json.dumps({"$schema": "./diecast.schema.json",
+                                                 "extends": str(harness.CONFIGS / "small_pod.json")}))
+        self.run_pod("--config", config, "--bytes", "1KiB", "--out", "out")
+        self.assertNotIn("$schema", (self.folder / "out" / "config.json").read_text())
+        self.assertNotIn("$schema", (self.folder / "out" / "result.json").read_text())
+
+
+class Help(harness.Case):
+    def test_flags_are_in_groups_and_examples_use_them(self):
+        for binary in ("pod", "sip", "cube", "noc", "hbm", "bench"):
+            path = BIN / f"diecast-{binary}"
+            text = subprocess.run([path, "--help"], capture_output=True, text=True, check=True).stdout
+            self.assertTrue(text.startswith(f"diecast-{binary}: "), binary)
+            groups = re.findall(r"^([A-Z][\w ]+):$", text, re.MULTILINE)
+            self.assertEqual((groups[0], groups[-1]), ("Examples", "Information"), binary)
+            self.assertGreaterEqual(len(groups), 4, binary)
+            self.assertIn("Exit codes: ", text)
+            for group in text.split("\n\n"):
+                head, *lines = group.strip("\n").splitlines()
+                if head.rstrip(":") in groups[1:]:
+                    self.assertTrue(lines and lines[0].startswith("  --"), f"{binary}: {head}")
+            examples = re.findall(rf"^  (diecast-{binary} .*)$", text, re.MULTILINE)
+            self.assertGreaterEqual(len(examples), 2, binary)
+            for example in examples:  # a flag of an example is one of the help
+                for flag in re.findall(r" (--[a-z-]+)", example):
+                    self.assertRegex(text, rf"(?m)^  {flag}( |$)", example)
+
+
+class SmallerPlatforms(harness.Case):
+    def test_one_package_and_one_die_run_verified(self):
+        for binary, cubes, pes in (("sip", 16, 128), ("cube", 1, 8)):
+            done = subprocess.run([BIN / f"diecast-{binary}", "--algorithm", "ring_1d", "--bytes", "4KiB", "--format", "json"],
+                                  capture_output=True, text=True, cwd=self.folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            document = json.loads(done.stdout)
+            self.assertEqual((document["platform"], document["machine"]),
+                             (f"diecast-{binary}", {"sips": 1, "cubes": cubes, "pes": pes}))
+            row, = document["runs"]
+            self.assert_verified(row)
+            self.assertEqual(row["ranks"], pes)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ class Package(harness.Case):
         self.assertIn("Package: diecast", fields)
         for library in ("libsystemc", "libboost-program-options", "libc6"):
             self.assertIn(library, fields)
+        self.check_apt(package)
         root = self.folder / "root"
         command("dpkg-deb", "-x", package, root, check=True)
         for path in ("usr/share/diecast/configs/pod_default.json", "usr/share/diecast/presets/hbm/HBM3_6400.json",
@@ -48,6 +49,15 @@ class Package(harness.Case):
         listed = command(scripts / "sweep", harness.ROOT / "docs/examples/slots.json", "--list", env=environment)
         self.assertIn(f"{root / 'usr/bin/diecast-pod'} ", listed.stdout, listed.stderr)
 
+    def check_apt(self, package):
+        """apt knows all that the package depends on, and would install it."""
+        if shutil.which("apt-get") is None:
+            return
+        done = command("apt-get", "-s", "-o", "Debug::NoLocking=1", "install", f"./{package.name}", cwd=package.parent)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^Inst diecast ")
+        self.assertRegex(done.stdout, r"(?m)^Conf diecast ")
+
     def test_manual_pages_say_what_help_says(self):
         help_text = command(harness.POD, "--help").stdout
         flags = {word for line in help_text.splitlines() if line.startswith("  --") for word in [line.split()[0]]}
@@ -61,6 +71,23 @@ class Package(harness.Case):
         if shutil.which("man"):
             shown = command("man", "--warnings", "-l", page, env={**os.environ, "MANWIDTH": "100", "LC_ALL": "C.UTF-8"})
             self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+
+
+@unittest.skipUnless(shutil.which("mmdebstrap") and os.geteuid() == 0, "no mmdebstrap, or not root")
+class CleanMachine(harness.Case):
+    """The package on a Debian that has nothing of Diecast."""
+
+    def test_it_installs_and_runs(self):
+        packed = command("cpack", "-G", "DEB", "-B", self.folder / "packed", cwd=BUILD)
+        self.assertEqual(packed.returncode, 0, packed.stdout + packed.stderr)
+        package, = (self.folder / "packed").glob("*.deb")
+        root = self.folder / "root"
+        made = command("mmdebstrap", "--variant=apt", f"--include={package}",
+                       "--hook-dir=/usr/share/mmdebstrap/hooks/file-mirror-automount", "bookworm", root)
+        if made.returncode != 0:
+            self.skipTest(f"mmdebstrap: {made.stderr.strip().splitlines()[-1]}")
+        done = command("chroot", root, "diecast-pod", "--config", "/usr/share/diecast/configs/small_pod.json", "--bytes", "4KiB")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
 class Completion(harness.Case):
@@ -82,6 +109,17 @@ class Completion(harness.Case):
         self.assertIn("intercube", self.complete("--algorithm", "inter"))
         self.assertIn("all_reduce", self.complete("--collective", ""))
         self.assertIn("presets", self.complete("--list", ""))
+
+    def test_lists_of_algorithms(self):
+        self.assertEqual(self.complete("--algorithm", "ring_1d,interc"), {"ring_1d,intercube", "ring_1d,intercube_pipelined"})
+        self.assertNotIn("ring_1d,ring_1d", self.complete("--algorithm", "ring_1d,ring"))
+
+    def test_presets(self):
+        self.assertIn("hbm.preset=", self.complete("--set", "hbm.pre"))
+        self.assertEqual(self.complete("--set", "hbm.preset=HBM3E"), {"hbm.preset=HBM3E_9600"})
+        # In a shell = ends a word of its own.
+        self.assertEqual(self.complete("--set", "hbm.preset", "=", "HBM3E"), {"HBM3E_9600"})
+        self.assertEqual(self.complete("--set", "hbm.preset", "="), self.complete("--set", "hbm.preset", "=", ""))
 
     def test_keys_and_files(self):
         self.assertEqual(self.complete("--set", "ipcq.n_sl"), {"ipcq.n_slots="})

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """critical_path.json, scripts/report and scripts/compare."""
+import csv
 import html.parser
 import json
+import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -10,8 +13,14 @@ import tempfile
 import unittest
 
 import harness
+import png
+
+sys.path.insert(0, str(harness.ROOT / "python"))
+from diecast import fabric_picture, svg  # noqa: E402
+from diecast.results import load  # noqa: E402
 
 SCRIPTS = harness.ROOT / "scripts"
+BIN = pathlib.Path(harness.POD).parent
 CHROMIUM = shutil.which("chromium")
 CASES = (
     ("--bytes", "16KiB"),
@@ -68,6 +77,62 @@ class Path(harness.Case):
             self.assertGreater(faster, 0, setting)
             self.assertLessEqual(faster, share[cause], setting)
 
+    def halved(self, edge, config):
+        """--set words that halve what the edge is made of, as locally as the config allows, and which edges these words
+        can shorten."""
+        def crosses(name):
+            return lambda e: name in e.get("links", ())
+
+        def of(*causes):
+            return lambda e: e["cause"] in causes
+
+        cause = edge["cause"]
+        if cause in ("fabric, between SIPs", "fabric, between cubes"):
+            block, pattern = ("sip_link", r"-sip") if cause.endswith("SIPs") else ("ucie", r"\.ucie_(north|east|south|west)$")
+            link = next(name for name in edge["links"] if re.search(pattern, name))
+            back = self.other_direction(link)
+            entry = [{"match": link, "set": {"latency_ns": config[block]["latency_ns"] / 2}}]
+            return "overrides=" + json.dumps(entry), lambda e: crosses(link)(e) or crosses(back)(e)
+        key, touched = {"copy": ("noc.hop_cycles", lambda e: e["cause"].startswith(("fabric", "credit", "copy", "slot_write",
+                                                                                    "source_read"))),
+                        "firmware": ("ccl.kernel_call_cycles", of("firmware")),
+                        "vector": ("pe.vector_startup_cycles", of("vector")),
+                        "dma_start": ("pe.dma_startup_cycles", of("dma_start"))}[cause]
+        block, name = key.split(".")
+        return f"{key}={config[block][name] // 2}", touched
+
+    def other_direction(self, link):
+        """The name of the link back."""
+        sip = re.fullmatch(r"pod\.(sip\d+\.\w+)-(sip\d+\.\w+)", link)
+        if sip:
+            return f"pod.{sip[2]}-{sip[1]}"
+        place, x, y, side = re.fullmatch(r"(pod\.sip\d+\.cube_)(\d+)_(\d+)\.ucie_(\w+)", link).groups()
+        dx, dy, back = {"east": (1, 0, "west"), "west": (-1, 0, "east"), "north": (0, 1, "south"),
+                        "south": (0, -1, "north")}[side]
+        return f"{place}{int(x) + dx}_{int(y) + dy}.ucie_{back}"
+
+    def test_half_the_cost_of_the_top_edge_saves_no_more_than_what_it_changes(self):
+        # The two directions of ring_1d share a core: a message that comes earlier can be served before one that matters
+        # more, and at some sizes between these the faster link makes the ring slower.
+        causes = set()
+        for job in (("--algorithm", "intercube", "--bytes", "64KiB"), ("--algorithm", "intercube", "--bytes", "1KiB"),
+                    ("--algorithm", "ring_1d", "--bytes", "256KiB"), ("--algorithm", "ring_1d", "--bytes", "1KiB"),
+                    ("--algorithm", "ring_1d_unidir", "--bytes", "64KiB"),
+                    ("--algorithm", "intercube", "--bytes", "16KiB", "--set", "pod.sips=1", "--set", "ucie.latency_ns=90"),
+                    ("--algorithm", "intercube", "--bytes", "1KiB", "--set", "pod.sips=1"),
+                    ("--algorithm", "ring_1d", "--bytes", "64KiB", "--set", "ipcq.buffer_kind=hbm")):
+            path, _ = self.path(*job)
+            config = json.loads((self.folder / "out" / "config.json").read_text())
+            top = max(path["edges"], key=lambda e: e["time_fs"])
+            setting, touched = self.halved(top, config)
+            self.assertTrue(touched(top), setting)
+            cost = sum(e["time_fs"] for e in path["edges"] if touched(e))
+            saved = path["time_fs"] - self.path(*job, "--set", setting)[0]["time_fs"]
+            self.assertGreater(saved, 0, setting)
+            self.assertLessEqual(saved, cost, setting)
+            causes.add(top["cause"])
+        self.assertGreaterEqual(causes, {"fabric, between SIPs", "fabric, between cubes", "copy"})
+
     def test_watching_changes_nothing(self):
         plain = self.one(*harness.SMALL, "--bytes", "16KiB")
         _, watched = self.path("--bytes", "16KiB")
@@ -115,12 +180,21 @@ class Balanced(html.parser.HTMLParser):
         self.words.append(data)
 
 
-class Scripts(harness.Case):
+class Reports(harness.Case):
 
     def script(self, name, *arguments, expect=0):
         done = subprocess.run([SCRIPTS / name, *map(str, arguments)], capture_output=True, text=True, cwd=self.folder)
         self.assertEqual(done.returncode, expect, done.stderr)
         return done
+
+    def report(self, *arguments):
+        out = self.folder / "out"
+        self.run_pod(*arguments, "--out", out)
+        self.script("report", out)
+        return (out / "report.html").read_text()
+
+
+class Scripts(Reports):
 
     def test_report_is_one_page(self):
         out = self.folder / "out"
@@ -139,16 +213,93 @@ class Scripts(harness.Case):
         self.run_pod(*harness.SMALL, "--bytes", "1KiB", "--out", out)
         self.assertFalse((out / "report.html").exists())
 
-    @unittest.skipUnless(CHROMIUM, "chromium is not installed")
-    def test_report_renders(self):
+    def test_each_algorithm_has_its_color_and_its_own_bound(self):
+        text = self.report(*harness.SMALL, "--algorithm", "intercube,ring_1d", "--bytes", "1KiB:64KiB:x8")
+        plots = [part for part in re.findall(r"<svg.*?</svg>", text) if "<polyline" in part]
+        self.assertEqual(len(plots), 2, "time and bandwidth")
+        for part in plots:
+            for name, color in svg.colors_of(["all_reduce intercube", "all_reduce ring_1d"]).items():
+                self.assertRegex(part, f'<text[^>]*fill="{color}"[^>]*>{name}</text>')
+                self.assertIn(f'stroke="{color}"', part)
+        dashed = re.findall(r'<polyline points="([^"]*)"[^>]*stroke-dasharray', plots[0])
+        self.assertEqual(len(dashed), 2, "one bound per algorithm")
+        self.assertNotIn("dasharray", plots[1])
+        for points in dashed:
+            xs = [float(point.split(",")[0]) for point in points.split()]
+            self.assertEqual((xs, len(xs)), (sorted(set(xs)), 3), "it runs backwards")
+
+    def test_what_is_printed_needs_no_mouse(self):
+        self.assertNotIn("hover", self.report(*harness.SMALL, "--bytes", "1KiB"))
+
+    def test_causes_have_a_color_key(self):
+        text = self.report(*harness.SMALL, "--bytes", "16KiB")
+        path = load(self.folder / "out").critical_path()
+        for cause, color in svg.colors_of(c["cause"] for c in path["causes"]).items():
+            self.assertIn(f'<i class=key style="background:{color}"></i>{cause}</td>', text)
+            self.assertIn(f'fill="{color}"', text)
+
+    def test_every_link_pe_and_port_is_drawn(self):
+        self.run_pod(*harness.SMALL, *harness.sets("pod.sips=4"), "--algorithm", "ring_1d", "--bytes", "1KiB", "--out", "out")
+        done = load(self.folder / "out")
+        links = done.rows("links.csv", 0)
+        picture = fabric_picture.draw(done.config, links)
+        inner = [l for l in links if re.search(r"\.(router_\d+_\d+\.|ucie_)(north|east|south|west)$", l["link"])]
+        outer = fabric_picture.between_sips(links)
+        self.assertEqual(len(outer), 8)  # a ring
+        for link in inner + outer:
+            self.assertIn(f"<title>{svg.escape(fabric_picture.tip_of(link))}</title>", picture)
+        self.assertEqual(picture.count("<path "), len(outer))
+        # The scale holds for all of them.
+        busiest = max(inner + outer, key=lambda l: l["busy_fraction"])
+        self.assertIn(f"0 to {busiest['busy_fraction']:.1%}", picture)
+        loud = [{**l, "busy_fraction": 0.9 if l["link"] == outer[0]["link"] else 0.001} for l in links]
+        self.assertIn("0 to 90.0%", fabric_picture.draw(done.config, loud))
+
+    def test_pes_and_ports_are_where_the_machine_has_them(self):
+        for job in (harness.SMALL, harness.SEED, (*harness.SMALL, "--set", "cube.pes=3", "--set", "noc.columns=5")):
+            told = self.run_pod(*job, "--print-map").stdout
+            config = json.loads(self.run_pod(*job, "--dump-config").stdout)
+            layout = fabric_picture.Layout(config)
+            drawn = {name: y * layout.router_columns + x for (x, y), names in
+                     fabric_picture.blocks(config, layout).items() for kind in names for name in kind}
+            found = dict(re.findall(r"cube_0_0\.((?:pe|hbm)\d+) on router (\d+)", told))
+            self.assertEqual({k: int(v) for k, v in found.items()}, drawn)
+
+    def waits(self, *arguments):
+        """{cause: ns over all PEs} of the last run's waits.csv, and the report's text."""
+        text = self.report(*harness.SMALL, *arguments)
+        with open(self.folder / "out" / "waits.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(len(rows), len({row["pe"] for row in rows}))
+        return {key: sum(float(row[key]) for row in rows) for key in rows[0] if key.endswith("_ns")}, text
+
+    def test_waits_of_every_cause_are_shown(self):
+        flood = harness.ROOT / "platforms" / "workloads" / "unexpected_flood.json"
+        for cause, name, job in (("data", "a message", ("--algorithm", "ring_1d")),
+                                 ("credit", "a free slot", ("--algorithm", "ring_1d", "--set", "ipcq.n_slots=1")),
+                                 ("memory", "a copy", ("--algorithm", "ring_1d", "--set", "ipcq.buffer_kind=hbm")),
+                                 ("poll", "the next look", ("--set", "ipcq.backpressure=poll")),
+                                 ("message", "the tag-matching unit", ("--workload", flood))):
+            sums, text = self.waits(*job, *(() if cause == "message" else ("--bytes", "16KiB")))
+            self.assertGreater(sums[f"{cause}_ns"], 0, cause)
+            self.assertEqual(sums["never_ended_ns"], 0)
+            section = text[text.index("<h2>Waits per PE"):]
+            self.assertIn(f"<td>{name}</td><td>{sums[f'{cause}_ns']:,.1f}</td>", section, cause)
+
+    def test_waits_are_those_of_the_timeline(self):
+        sums, _ = self.waits("--bytes", "16KiB", "--algorithm", "ring_1d", "--timeline", self.folder / "t.json")
+        events = json.loads((self.folder / "t.json").read_text())["traceEvents"]
+        for cause in ("data", "credit", "dma", "memory"):
+            seen = sum(e["dur"] for e in events if e.get("args", {}).get("cause") == cause) * 1e3
+            self.assertAlmostEqual(sums[f"{cause}_ns"], seen, 3, cause)
+
+    def test_what_never_came_is_a_wait(self):
         out = self.folder / "out"
-        self.run_pod(*harness.SMALL, "--bytes", "4KiB", "--out", out)
+        self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--ranks", "sip", "--bytes", "4KiB", "--set",
+                     "ipcq.match=sender", "--out", out, expect=3)
+        self.assertGreater(max(row["never_ended_ns"] for row in load(out).rows("waits.csv")), 0)
         self.script("report", out)
-        with tempfile.TemporaryDirectory() as profile:
-            done = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}",
-                                   "--dump-dom", f"file://{out / 'report.html'}"], capture_output=True, text=True,
-                                  timeout=120)
-        self.assertIn("Critical path through the PEs", done.stdout, done.stderr[-500:])
+        self.assertIn("<td>what never came</td>", (out / "report.html").read_text())
 
     def test_report_of_runs_that_end_early(self):
         out = self.folder / "out"
@@ -176,6 +327,29 @@ class Scripts(harness.Case):
         (self.folder / "result.json").write_text("{}")
         self.assertIn("schema", self.script("report", self.folder, expect=2).stderr)
 
+    def test_compare_shows_stalls_of_both_sides(self):
+        for slots in (1, 4):
+            self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "64KiB", "--set", f"ipcq.n_slots={slots}",
+                         "--out", self.folder / f"s{slots}")
+        sides = [{l["link"]: l for l in load(self.folder / f"s{n}").rows("links.csv", 0)} for n in (1, 4)]
+        links = json.loads(self.script("compare", "s1", "s4", "--format", "json").stdout)["runs"][0]["links"]
+        self.assertTrue([row for row in links if row[5] != row[6]], "no link's stalls differ")
+        for link, *numbers in links:
+            left, right = (side[link] for side in sides)
+            self.assertEqual(numbers, [s[k] for k in ("busy_fraction", "bytes", "stall_ns") for s in (left, right)])
+        # The same bytes cross each link: what differs is when, and who waits.
+        self.assertTrue([row for row in links if row[3] == row[4]])
+        self.assertIn("A stalls ns  B stalls ns", self.script("compare", "s1", "s4").stdout)
+
+    def test_compare_is_about_collectives(self):
+        subprocess.run([BIN / "diecast-noc", "--cycles", "200", "--quiet", "--out", self.folder / "noc"], check=True)
+        subprocess.run([BIN / "diecast-hbm", "--requests", "100", "--quiet", "--out", self.folder / "hbm"], check=True)
+        for kind in ("noc", "hbm"):
+            done = self.script("compare", kind, kind, expect=2)
+            self.assertIn(f"{kind}: results of diecast-{kind}; a comparison is about collectives", done.stderr)
+            self.assertNotIn("Traceback", done.stderr)
+            self.assertIn(f"results of diecast-{kind}", self.script("report", kind, expect=2).stderr)
+
     def test_compare_says_what_changed_and_why(self):
         for root in ("center", "corner"):
             self.run_pod("--config", harness.CONFIGS / "sip_default.json", "--algorithm", "intercube", "--bytes", "4KiB",
@@ -192,6 +366,39 @@ class Scripts(harness.Case):
         self.assertEqual(data["config"], [["ccl.root", "center", "corner"]])
         self.assertIn("both take the same time", self.script("compare", "center", "center").stdout)
         self.script("compare", "center", "absent", expect=2)
+
+
+@unittest.skipUnless(CHROMIUM, "chromium is not installed")
+class Browser(Reports):
+    """The report as a browser shows and prints it."""
+
+    def browse(self, page, *flags):
+        with tempfile.TemporaryDirectory() as profile:
+            done = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}",
+                                   *flags, f"file://{page}"], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr[-500:])
+        return done.stdout
+
+    def test_the_pictures_are_seen(self):
+        self.report(*harness.SMALL, "--algorithm", "intercube", "--bytes", "4KiB:64KiB:x4")
+        self.assertIn("Critical path through the PEs", self.browse(self.folder / "out" / "report.html", "--dump-dom"))
+        shot = self.folder / "shot.png"
+        self.browse(self.folder / "out" / "report.html", "--hide-scrollbars", "--window-size=960,2600", f"--screenshot={shot}")
+        rows = list(png.rows(shot.read_bytes()))
+        self.assertEqual((len(rows), len(rows[0])), (2600, 960))
+        inked = [n for n, row in enumerate(rows) if any(min(pixel) < 200 for pixel in row)]
+        self.assertGreater(len(inked), 1000, "most of the page is empty")
+        seen = {pixel for row in rows for pixel in row}
+        # The colors of a PE, an HBM port, the busiest link and the first causes of the path.
+        for color in (fabric_picture.PE_COLOR, fabric_picture.HBM_COLOR, svg.heat(1), *svg.PALETTE[:4]):
+            self.assertIn(tuple(bytes.fromhex(color[1:])), seen, color)
+
+    def test_it_prints_on_a_few_pages(self):
+        self.report(*harness.SMALL, "--algorithm", "intercube", "--bytes", "4KiB:64KiB:x4")
+        paper = self.folder / "report.pdf"
+        self.browse(self.folder / "out" / "report.html", "--no-pdf-header-footer", f"--print-to-pdf={paper}")
+        pages = len(re.findall(rb"/Type\s*/Page\b(?!s)", paper.read_bytes()))
+        self.assertTrue(2 <= pages <= 8, f"{pages} pages")
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ class SeedMachine(harness.Case):
         self.run_pod(*JOB, "--out", "out")
         names = sorted(p.name for p in (self.folder / "out").iterdir())
         self.assertEqual(names, ["config.json", "critical_path.json", "hbm.csv", "health.csv", "ipcq.csv",
-                                 "links.csv", "result.json"])
+                                 "links.csv", "result.json", "waits.csv"])
         links = (self.folder / "out" / "links.csv").read_text().splitlines()
         self.assertEqual(links[0], "run,link,bytes,packets,busy_fraction,stall_ns,payload_bytes,d2d_flits,replays,"
                                    "naks,crc_errors,retry_stall_ns,energy_pj")

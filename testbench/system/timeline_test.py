@@ -59,10 +59,11 @@ class Timeline(harness.Case):
 
     def test_waits_have_their_causes(self):
         causes = collections.Counter()
-        for sets in (["ipcq.n_slots=1"], ["ipcq.buffer_kind=hbm"]):
-            trace = self.timeline("--bytes", "16KiB", "--algorithm", "ring_1d", *harness.sets(*sets))
+        for algorithm, sets in (("intercube", "noc.max_packet_bytes=64"), ("ring_1d", "ipcq.n_slots=1"),
+                                ("ring_1d", "ipcq.buffer_kind=hbm")):
+            trace = self.timeline("--bytes", "16KiB", "--algorithm", algorithm, *harness.sets(sets))
             causes.update(s["args"]["cause"] for s in trace.slices if s["name"].startswith("wait:"))
-        for cause in ("data", "credit", "memory"):
+        for cause in ("data", "credit", "dma", "memory"):
             self.assertGreater(causes[cause], 0, cause)
         commands = {s["name"] for s in trace.slices if trace.groups[s["pid"]].endswith("HBM")}
         self.assertTrue(commands & {"RD", "RDA"} and commands & {"WR", "WRA"}, commands)

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """scripts/sweep and scripts/regress, and the python module."""
+import contextlib
 import csv
 import json
 import math
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
+import time
 import unittest
 import xml.etree.ElementTree as xml
 
@@ -114,6 +117,102 @@ class Sweep(ScriptCase):
         self.script("sweep", spec, "--out", "s", "--collect")
         self.assertEqual(len(self.rows()), 4)
 
+    def test_tasks_at_once_do_not_disturb_each_other(self):
+        spec = self.spec(plots=None)
+        words = [str(harness.ROOT / "scripts/sweep"), str(spec), "--out", "s", "--jobs", "1"]
+        tasks = [subprocess.Popen([*words, "--task", f"{n}/3"], cwd=self.folder, stdout=subprocess.DEVNULL)
+                 for n in range(3)]
+        self.assertEqual([task.wait(timeout=harness.TIMEOUT_S) for task in tasks], [0, 0, 0])
+        self.script("sweep", spec, "--out", "s", "--collect")
+        self.assertEqual([r["status"] for r in self.rows()], ["ok"] * 4)
+
+    def test_collecting_with_a_hole_names_it(self):
+        spec = self.spec(plots=None)
+        self.script("sweep", spec, "--out", "s", "--task", "0/2")
+        done = self.script("sweep", spec, "--out", "s", "--collect", expect=1)
+        for point in ("0001-algorithm=ring_1d,ipcq.n_slots=4", "0003-algorithm=intercube,ipcq.n_slots=4"):
+            self.assertIn(f"no result of {point}", done.stderr)
+        self.assertEqual(len(self.rows()), 2)
+        self.script("sweep", spec, "--out", "s", "--task", "1/2")
+        self.script("sweep", spec, "--out", "s", "--collect")
+
+    def test_a_record_without_its_result_runs_again(self):
+        spec = self.spec(grid={"ipcq.n_slots": [0, 4]}, plots=None)  # the first is refused and writes none
+        self.script("sweep", spec, "--out", "s", expect=2)
+        (self.folder / "s/points/0001-ipcq.n_slots=4/result.json").unlink()
+        self.assertEqual(self.script("sweep", spec, "--out", "s", "--collect", expect=2).stderr.count("no result of"), 1)
+        done = self.script("sweep", spec, "--out", "s", expect=2)
+        self.assertEqual([line.endswith("(kept)") for line in done.stdout.splitlines()[:2]], [True, False])
+        self.assertEqual([r["status"] for r in self.rows()], ["error", "ok"])
+
+    def test_what_another_config_left_is_no_result(self):
+        base = self.file("base.json", json.dumps({"extends": str(harness.CONFIGS / "small_pod.json")}))
+        spec = self.spec(config=str(base), grid={"ipcq.slot_bytes": [4096]}, plots=None)
+        self.script("sweep", spec, "--out", "s")
+        base.write_text(json.dumps({"extends": str(harness.CONFIGS / "small_pod.json"), "ipcq": {"n_slots": 0}}))
+        self.script("sweep", spec, "--out", "s", expect=2)
+        self.assertEqual([(r["exit_code"], r["status"]) for r in self.rows()], [("2", "error")])
+
+    def test_the_worst_exit_code_wins(self):
+        from diecast.sweep import exit_code
+        for n, code in enumerate((70, 5, 4, 3, 1, 6)):
+            after = (70, 5, 4, 3, 1, 6)[n:]
+            self.assertEqual(exit_code([{"exit_code": c} for c in (0, *reversed(after))]), code)
+        # A deadlock among good points: all run, the table has all, the exit code says it.
+        spec = self.spec(flags={"ranks": "sip", "algorithm": "ring_1d", "bytes": "4KiB"}, plots=None,
+                         grid={"ipcq.match": ["sender", "address"]})
+        self.script("sweep", spec, "--out", "s", expect=3)
+        self.assertEqual([r["status"] for r in self.rows()], ["deadlock", "ok"])
+
+    def interrupted(self, number, expect):
+        """A sweep whose first two points are quick and whose others would take minutes."""
+        spec = self.spec(flags={"algorithm": "ring_1d"}, plots=None, grid={"--iters": [1, 2, 999997, 999998, 999999]})
+        words = [str(harness.ROOT / "scripts/sweep"), str(spec), "--out", "s", "--jobs", "2"]
+        # In a shell's background job SIGINT is ignored, and what is ignored stays so in children.
+        sweep = subprocess.Popen(words, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        self.addCleanup(sweep.kill)
+        under_way = [self.folder / "s/points" / f"000{n}-iters=99999{n + 5}" / "config.json" for n in (2, 3)]
+        for _ in range(600):
+            if all(path.exists() for path in under_way) or sweep.poll() is not None:
+                break
+            time.sleep(0.1)
+        children = self.children(sweep.pid)
+        self.assertEqual(len(children), 2)
+        children += [pid for child in children for pid in self.children(child)]  # each run has a process of its own
+        for pid in children:
+            self.addCleanup(self.end, pid)
+        sweep.send_signal(number)  # to the script alone: a terminal's Ctrl-C also reaches the runs
+        _, stderr = sweep.communicate(timeout=60)
+        self.assertEqual(sweep.returncode, expect, stderr)
+        self.assertIn("interrupted; the same command goes on", stderr)
+        self.assertEqual([pid for pid in children if pathlib.Path(f"/proc/{pid}").exists()], [], "orphans")
+        self.assertEqual(sorted(r.name[:4] for r in (self.folder / "s/records").glob("*.json")), ["0000", "0001"])
+        done = self.script("sweep", spec, "--out", "s", "--collect", expect=1)
+        self.assertEqual(done.stderr.count("no result of"), 3)
+
+    def end(self, pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+    def children(self, parent):
+        """Processes that a process has started and that run."""
+        found = []
+        for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = stat.read_text().rpartition(")")[2].split()
+            except OSError:
+                continue  # it has ended
+            if int(fields[1]) == parent and fields[0] != "Z":
+                found.append(int(stat.parent.name))
+        return found
+
+    def test_control_c_ends_the_runs_and_keeps_what_is_done(self):
+        self.interrupted(signal.SIGINT, 130)
+
+    def test_sigterm_ends_the_runs_and_keeps_what_is_done(self):
+        self.interrupted(signal.SIGTERM, 143)
+
     def test_a_bad_point_costs_its_row(self):
         done = self.script("sweep", self.spec(grid={"ipcq.n_slots": [0, 4]}, plots=None), "--out", "s", expect=2)
         self.assertIn("ipcq.n_slots", done.stderr)
@@ -170,6 +269,22 @@ class Regress(ScriptCase):
         self.script("regress", self.suite(exit_code=4), "--junit", "j.xml", expect=1)
         failure = xml.parse(self.folder / "j.xml").getroot().find("testsuite/testcase/failure")
         self.assertIn("exit_code: expected 4, got 0", failure.get("message"))
+
+    def test_files_are_beside_the_suite_wherever_it_runs(self):
+        stream = {"name": "s", "on": [0, 1], "ops": [{"op": "all_reduce", "bytes": "1KiB"}]}
+        self.file("w.json", json.dumps({"streams": [stream]}))
+        self.file("m.json", json.dumps({"extends": str(harness.CONFIGS / "small_pod.json")}))
+        case = {"name": "a", "config": "m.json", "workload": "w.json", "expect": {"runs": [{"verified": True}]}}
+        suite = self.file("suite.json", json.dumps({"schema": "diecast.suite/1", "cases": [case]}))
+        elsewhere = self.folder / "elsewhere"
+        elsewhere.mkdir()
+        for name in (str(suite), "../suite.json"):
+            done = subprocess.run([str(harness.ROOT / "scripts/regress"), name], cwd=elsewhere, capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout.splitlines()[0]), (0, "suite/a: ok"), done.stderr + done.stdout)
+        case["workload"] = "absent.json"
+        suite = self.file("suite.json", json.dumps({"schema": "diecast.suite/1", "cases": [case]}))
+        self.assertIn("cases[0].workload: 'absent.json': no such file beside the suite",
+                      self.script("regress", suite, expect=2).stderr)
 
     def test_bad_suites(self):
         for text in ("{}", '{"schema": "diecast.suite/1", "cases": []}', "[", '{"schema": "diecast.suite/1", "cases": '

@@ -210,11 +210,12 @@ TEST_CASE("config schema: accepts what the loader accepts, and nothing else") {
   }
   std::vector<problem> problems;
   add(*platforms::read_json(platforms::dump_config({}), "dump", problems), true);
-  for (const char* text :
-       {R"({"nocc": {}})", R"({"noc": {"row": 1}})", R"({"extends": 3})", "[]", R"({"noc": 3})"}) {
+  for (const char* text : {R"({"nocc": {}})", R"({"noc": {"row": 1}})", R"({"extends": 3})",
+                           R"({"$schema": 3})", "[]", R"({"noc": 3})"}) {
     add(*platforms::read_json(text, "text", problems), false);
   }
-  for (const char* text : {R"({"extends": "a.json"})", R"({"noc": {"preset": "lean"}})", "{}"}) {
+  for (const char* text :
+       {R"({"extends": "a.json"})", R"({"$schema": "s.json"})", R"({"noc": {"preset": "lean"}})", "{}"}) {
     add(*platforms::read_json(text, "text", problems), true);
   }
   folder.write("schema.json", platforms::config_schema());

@@ -76,6 +76,19 @@ TEST_CASE("config load: all problems of a file at once, with path, value and exp
             "it)"});
 }
 
+TEST_CASE("config load: the place of a schema says nothing about the machine") {
+  const temporary_folder folder;
+  const auto file =
+      folder.write("m.json", R"({"$schema": "./diecast.schema.json", "noc": {"hop_cycles": 2}})");
+  const auto loaded = platforms::load_config({file, {}, {}});
+  CHECK(loaded.config.noc.hop_cycles == 2);
+  CHECK(platforms::dump_config(loaded.config).find("$schema") == std::string::npos);
+  CHECK(problems_of_text(R"({"$schema": 7})") ==
+        lines{"m.json: $schema: wrong type (value 7; expected the place of a JSON Schema, as text)"});
+  CHECK_THAT(problems_of_text(R"({"noc": {"$schema": "x"}})").at(0),
+             Catch::Contains("noc.$schema: unknown key"));
+}
+
 TEST_CASE("config load: broken JSON gives line and column") {
   CHECK_THAT(problems_of_text("{\n  \"pod\": { \"sips\": 2,, }\n}").at(0),
              Catch::StartsWith("m.json: line 2, column 22: broken JSON:"));

@@ -157,5 +157,8 @@ TEST_CASE("config tables: an unknown key names the nearest one") {
   CHECK(message("slot_bytes") == "slot_bytes: unknown block; did you mean ipcq.slot_bytes?");
   CHECK_THAT(message("cube.temperature"), Catch::Contains("expected one of pes, preset"));
   CHECK_THAT(message("temperature"), Catch::Contains("expected one of sim, pod, sip"));
+  CHECK_THAT(message("temperature"), Catch::Contains("faults, overrides"));
+  CHECK(message("fault") == "fault: unknown block; did you mean faults?");
+  CHECK(message("override") == "override: unknown block; did you mean overrides?");
   CHECK_THAT(message("noc"), Catch::Contains("is a block, not a key"));
 }

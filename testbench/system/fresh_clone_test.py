@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The README's way from `git clone` to an answer, as a first-time user goes it: clone, quickstart (twice), and the
+commands of "Where should the root be, and why?" as the page has them. Takes minutes: `ctest -C clone -R fresh_clone`."""
+import os
+import re
+import shutil
+import subprocess
+import time
+import unittest
+
+import harness
+
+README = (harness.ROOT / "README.md").read_text()
+BUILD_S = 3000  # the first quickstart compiles
+
+
+def block(kind, word):
+    """The README's block of that language that holds the word."""
+    bodies = [body for body in re.findall(rf"^```{kind}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL) if word in body]
+    if len(bodies) != 1:
+        raise AssertionError(f"README.md: {len(bodies)} {kind} blocks with {word!r}; expected one")
+    return bodies[0]
+
+
+@unittest.skipUnless(shutil.which("git") and (harness.ROOT / ".git").exists(), "this is no git checkout")
+class FreshClone(harness.Case):
+
+    def bash(self, commands, folder, timeout):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("DIECAST_")}
+        begin = time.monotonic()
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", commands], cwd=folder, env=environment, text=True,
+                              capture_output=True, stdin=subprocess.DEVNULL, timeout=timeout)
+        self.last = harness.Result(commands, done.returncode, done.stdout, done.stderr)
+        self.assertEqual(done.returncode, 0, done.stdout[-2000:])
+        return done.stdout, time.monotonic() - begin
+
+    def test_from_clone_to_because_of_these_links(self):
+        start = block("text", "git clone URL")
+        clone, quickstart = start.split("&&")[0], start.splitlines()[-1]
+        self.assertEqual(quickstart, "scripts/quickstart")
+        self.bash(clone.replace("URL", str(harness.ROOT)), self.folder, 120)
+        folder = self.folder / "diecast"
+
+        text, first = self.bash(quickstart, folder, BUILD_S)
+        rows = [line.split() for line in text.splitlines() if "all_reduce" in line]
+        self.assertEqual([row[-2:] for row in rows], [["0", "yes"]] * 6)
+        self.assertIn("scripts/build makes the rest", text)
+        again, second = self.bash(quickstart, folder, 300)
+        self.assertNotIn("Building", again)
+        self.assertLess(second, max(60, first / 2), "the second quickstart is not quick")
+
+        answer, _ = self.bash(block("sh", "scripts/compare"), folder, 600)
+        self.assertRegex(answer, r"\d+\.\d% faster")
+        self.assertIn("because of these links", answer)
+        print(f"first quickstart {first:.0f} s, second {second:.0f} s")
+
+
+if __name__ == "__main__":
+    harness.main()
