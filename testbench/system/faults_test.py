@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every shipped fault: the exit code it leads to, which check sees it, which workaround removes it."""
 import json
+import re
 import unittest
 
 import harness
@@ -288,6 +289,11 @@ class Staging(harness.Case):
                             *sets(f"comm.path={path}", "comm.direct_efficiency=0.3"))["time_ns"]
         self.assertLess(time("direct", "1KiB"), time("staged", "1KiB"))
         self.assertLess(time("staged", "512KiB"), time("direct", "512KiB"))
+        # The size that docs/correctness.md states.
+        stated = re.search(r"staging wins from (\d+) KiB on", (harness.ROOT / "docs" / "correctness.md").read_text())
+        wins = int(stated.group(1))
+        self.assertLess(time("staged", f"{wins}KiB"), time("direct", f"{wins}KiB"))
+        self.assertGreater(time("staged", f"{wins // 2}KiB"), time("direct", f"{wins // 2}KiB"))
 
     def test_a_mismatch_names_the_whole_way_over_host_memory(self):
         flip = '[{"kind":"bit_flip","where":"pod.sip1.cube_0_0.pe*","count":0}]'
