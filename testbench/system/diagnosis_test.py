@@ -3,7 +3,7 @@
 import json
 
 import harness
-from harness import CONFIGS, ROOT
+from harness import CONFIGS, ROOT, sets
 
 FAULTS = CONFIGS / "faults"
 SMALL = ["--config", CONFIGS / "small_pod.json"]
