@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checksums of messages: made between the read of a packet and the network, compared between the network and
 // the write. One engine each way; packets pass it in order, at its rate.
+//
+// The engine works in the cycle that a packet takes to be handed on anyway (to the network, or to the TCM),
+// and has no clock of its own: what it adds is its bytes over its rate, as far as that goes beyond this
+// cycle.
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -11,37 +15,92 @@
 
 namespace diecast::hw {
 
-/// The edge at which a packet of so many bytes that comes to the engine now has passed it.
-sim_time dma_engine::through_engine(sim_time& free, std::uint64_t bytes) {
+/// Data of messages, and the answers to a tag-matching unit's reads, which are data of messages, too.
+bool dma_engine::is_protected(const abi::packet_header& h) const {
+  if (setup_.config.comm.checksum == config::packet_checksum::none) return false;
+  switch (h.kind) {
+    case abi::packet_kind::ipcq_data:
+    case abi::packet_kind::tag_message: return true;
+    case abi::packet_kind::read_response: return (h.transaction & tag_read_bit) != 0;
+    default: return false;
+  }
+}
+
+/// A packet comes to an engine; it is handed on at once, or when `what` is due.
+void dma_engine::enter(checksum_engine& engine, work_kind what, packet_ptr p, std::uint8_t vc) {
+  const std::uint64_t bytes = p->header.payload_bytes;
   const sim_time length = nanoseconds(static_cast<double>(bytes) / setup_.config.comm.checksum_gbytes_s);
-  free = std::max(free, now()) + length;
+  engine.free = std::max(engine.free, now()) + length;
   checksum_bytes_ += bytes;
   checksum_time_ += length;
-  return std::max(clock_.edge_at_or_after(free), edge_after(1));
+  const sim_time hidden = clock_.cycles(1);
+  const sim_time due = engine.free > now() + hidden ? engine.free - hidden : now();
+  engine.packets.push_back({due, std::move(p), vc});
+  if (due == now()) return drain(engine, what);
+  work_.put(due, work_key(static_cast<unsigned>(what), checksums_++), {what, 0, 0, {}});
 }
 
-/// An IPCQ packet leaves for the network.
+/// Hands on, in order, what has passed the engine by now.
+void dma_engine::drain(checksum_engine& engine, work_kind what) {
+  while (!engine.packets.empty() && engine.packets.front().due <= now()) {
+    const checksum_engine::passing passed = std::move(engine.packets.front());
+    engine.packets.pop_front();
+    if (what == work_kind::sealed) {
+      inject(passed.p);
+    } else {
+      verify(passed.p);
+      accept(passed.p, passed.vc);
+    }
+  }
+}
+
+/// A packet leaves for the network.
 void dma_engine::leave(packet_ptr p) {
-  const auto kind = setup_.config.comm.checksum;
-  if (kind == config::packet_checksum::none) return inject(std::move(p));
-  p->header.checksum = checksum::of_packet(kind, p->header, p->data);
-  const std::uint64_t bytes = p->header.payload_bytes;
-  work_.put(through_engine(seal_free_, bytes),
-            work_key(static_cast<unsigned>(work_kind::sealed), checksums_++),
-            {work_kind::sealed, 0, 0, std::move(p)});
+  if (!is_protected(p->header)) return inject(std::move(p));
+  // An IPCQ packet has the number of its message; what is read has that of its request.
+  if (p->header.kind == abi::packet_kind::tag_message) {
+    p->header.transaction = sealed_messages_[p->header.destination]++;
+  }
+  p->header.checksum = checksum::of_packet(setup_.config.comm.checksum, p->header, p->data);
+  enter(sealing_, work_kind::sealed, std::move(p), 0);
 }
 
-void dma_engine::verify(const packet_ptr& p) const {
+void dma_engine::verify(const packet_ptr& p) {
   const auto kind = setup_.config.comm.checksum;
   const abi::packet_header& h = p->header;
   const std::uint64_t found = checksum::of_packet(kind, h, p->data);
-  if (found == h.checksum) return;
-  throw protocol_error(fmt::format(
-      "{}: {} checksum mismatch: {:#x} over the {} bytes at offset {} of message {} from {} to {}; the "
-      "packet carries {:#x}; it came over {}",
-      name(), checksum::to_string(kind), found, h.payload_bytes, h.offset, h.ipcq.sequence,
-      pe_path(setup_.config.shape(), h.ipcq.source), abi::describe(h.ipcq.match_address), h.checksum,
-      path_of(h)));
+  if (found == h.checksum) return verify_number(h);
+  throw protocol_error(
+      fmt::format("{}: {} checksum mismatch: {:#x} over the {} bytes at offset {} of {}; the packet carries "
+                  "{:#x}; it came "
+                  "over {}",
+                  name(), checksum::to_string(kind), found, h.payload_bytes, h.offset, message_text(h),
+                  h.checksum, path_of(h)));
+}
+
+/// Tag-matched packets of a sender come in the order in which it numbered them, and each once.
+void dma_engine::verify_number(const abi::packet_header& h) {
+  if (h.kind != abi::packet_kind::tag_message) return;
+  const std::uint64_t expected = verified_messages_[h.source]++;
+  if (h.transaction == expected) return;
+  throw protocol_error(
+      fmt::format("{}: packet {} of the tag-matched messages from {} came, expected packet {}; it came "
+                  "over {}",
+                  name(), h.transaction, pe_path(setup_.config.shape(), h.tag.source), expected, path_of(h)));
+}
+
+/// Which message the bytes of a packet belong to.
+std::string dma_engine::message_text(const abi::packet_header& h) const {
+  const machine_shape shape = setup_.config.shape();
+  switch (h.kind) {
+    case abi::packet_kind::tag_message:
+      return fmt::format("the message with tag {:#x} from {}", h.tag.tag, pe_path(shape, h.tag.source));
+    case abi::packet_kind::read_response:
+      return fmt::format("an answer to the read of a message at {}", abi::describe(h.target));
+    default:
+      return fmt::format("message {} from {} to {}", h.ipcq.sequence, pe_path(shape, h.ipcq.source),
+                         abi::describe(h.ipcq.match_address));
+  }
 }
 
 /// What a packet came over since it left its sender's PE.
@@ -54,7 +113,8 @@ std::string dma_engine::path_of(const abi::packet_header& h) const {
     }
   };
   const pe_coord sender = h.ipcq.source;
-  const bool staged = setup_.config.comm.path == config::transfer_path::staged;
+  const bool staged =
+      h.kind == abi::packet_kind::ipcq_data && setup_.config.comm.path == config::transfer_path::staged;
   if (staged && sender.sip != setup_.self.sip) {
     const auto pe = abi::encode({sender.sip, sender.cube, abi::region::tcm, sender.pe.value, 0});
     add_links(setup_.topology.locate(pe), comm::io_cpu_node(setup_.topology, sender.sip));

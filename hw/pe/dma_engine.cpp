@@ -305,11 +305,11 @@ void dma_engine::message_read_done(std::uint32_t index) {
   }
 }
 
-/// An IPCQ packet, its checksum made where there is one, goes to the network.
+/// A packet of a message, its checksum made where there is one, goes to the network.
 void dma_engine::inject(packet_ptr p) {
   const packet_ptr sent = p;
   terminal_.send(std::move(p));
-  if (ends_message(sent->header)) {
+  if (sent->header.kind == abi::packet_kind::ipcq_data && ends_message(sent->header)) {
     tell(events::transfer_phase::injected, setup_.self, sent->header.ipcq.source_direction);
   }
 }
@@ -363,7 +363,7 @@ void dma_engine::respond(const pending& done, abi::packet_kind kind) {
     p->data = std::move(done.p->data);
   }
   terminal_.release(done.vc, done.p->flits);
-  terminal_.send(std::move(p));
+  leave(std::move(p));
 }
 
 void dma_engine::act() {

@@ -143,9 +143,19 @@ class dma_engine : public sc_core::sc_module,
     packet_left,
     descriptor_ready,
     send_packet,
-    sealed,         ///< the checksum of an outgoing packet has been made
-    verified,       ///< that of an incoming one has been compared
+    sealed,         ///< the checksum of an outgoing packet is made
+    verified,       ///< that of an incoming one is compared
     buffered_write  ///< the bytes of a message that was announced early leave the write buffer
+  };
+  /// What makes or compares checksums: packets pass it in order, at its rate.
+  struct checksum_engine {
+    struct passing {
+      sim_time due;
+      packet_ptr p;
+      std::uint8_t vc{};  ///< of received packets
+    };
+    sim_time free;  ///< when it has passed all it was given
+    std::deque<passing> packets;
   };
   struct work {
     work_kind what{};
@@ -183,9 +193,14 @@ class dma_engine : public sc_core::sc_module,
   void arrived(const packet_ptr& p, std::uint8_t vc);
   void leave(packet_ptr p);
   void inject(packet_ptr p);
-  void verify(const packet_ptr& p) const;
+  void verify(const packet_ptr& p);
+  void verify_number(const abi::packet_header& h);
   [[nodiscard]] std::string path_of(const abi::packet_header& h) const;
-  [[nodiscard]] sim_time through_engine(sim_time& free, std::uint64_t bytes);
+  [[nodiscard]] std::string message_text(const abi::packet_header& h) const;
+  [[nodiscard]] bool is_protected(const abi::packet_header& h) const;
+  void enter(checksum_engine& engine, work_kind what, packet_ptr p, std::uint8_t vc);
+  void drain(checksum_engine& engine, work_kind what);
+  void accept(const packet_ptr& p, std::uint8_t vc);
   void receive_message(const packet_ptr& p, std::uint8_t vc);
   void write_message(abi::address to, pending write);
   void serve(const packet_ptr& p, std::uint8_t vc);
@@ -222,8 +237,10 @@ class dma_engine : public sc_core::sc_module,
   std::uint64_t messages_sent_{};
   std::uint64_t bytes_sent_{};
   std::unique_ptr<publication_rule> publication_;
-  sim_time seal_free_, verify_free_;  ///< when the checksum engine of each way is free
-  std::uint64_t checksums_{};         ///< keys of packets in those engines
+  checksum_engine sealing_, verifying_;
+  /// Tag-matched packets, by where they go to and where they come from.
+  std::map<abi::node_address, std::uint64_t> sealed_messages_, verified_messages_;
+  std::uint64_t checksums_{};  ///< keys of packets in those engines
   std::uint64_t checksum_bytes_{};
   sim_time checksum_time_;
   sim_time slowest_credit_;

@@ -23,12 +23,13 @@ void dma_engine::on_sent(abi::traffic_class c) {
 }
 
 void dma_engine::arrived(const packet_ptr& p, std::uint8_t vc) {
+  if (is_protected(p->header)) return enter(verifying_, work_kind::verified, p, vc);
+  accept(p, vc);
+}
+
+void dma_engine::accept(const packet_ptr& p, std::uint8_t vc) {
   switch (p->header.kind) {
-    case abi::packet_kind::ipcq_data:
-      if (setup_.config.comm.checksum == config::packet_checksum::none) return receive_message(p, vc);
-      return work_.put(through_engine(verify_free_, p->header.payload_bytes),
-                       work_key(static_cast<unsigned>(work_kind::verified), checksums_++),
-                       {work_kind::verified, 0, vc, p});
+    case abi::packet_kind::ipcq_data: return receive_message(p, vc);
     case abi::packet_kind::ipcq_credit:
       slowest_credit_ = std::max(slowest_credit_, now() - p->created);
       ipcq->credit_arrived(p->header.ipcq);
@@ -201,9 +202,9 @@ void dma_engine::do_work(work& w) {
     case work_kind::descriptor_ready: return;
     case work_kind::send_packet:
       if (abi::class_of(w.p->header.kind) == abi::traffic_class::request) return send_request(std::move(w.p));
-      return terminal_.send(std::move(w.p));
-    case work_kind::sealed: return inject(std::move(w.p));
-    case work_kind::verified: verify(w.p); return receive_message(w.p, w.vc);
+      return leave(std::move(w.p));
+    case work_kind::sealed: return drain(sealing_, w.what);
+    case work_kind::verified: return drain(verifying_, w.what);
     case work_kind::buffered_write: {
       pending write = close(w.index);
       const abi::packet_header& h = write.p->header;

@@ -116,7 +116,7 @@ void tag_engine::end_turn() {
     ++(placed.credit ? statistics_.matched : statistics_.unexpected);
     statistics_.most_slots_taken =
         std::max<std::uint64_t>(statistics_.most_slots_taken, core_.unit().slots_taken());
-    inbound_[t.p->header.source] = {placed};
+    inbound_[t.p->header.source] = {message, placed};
     if (placed.credit) take({*placed.credit, {}, {}});
     write_payload(t.p, t.vc);
     auto& packets = waiting_[t.p->header.source];
@@ -170,6 +170,12 @@ void tag_engine::write_payload(const packet_ptr& p, std::uint8_t vc) {
                                      name(), p->header.offset));
   }
   const inbound_message& m = found->second;
+  if (p->header.tag != m.fields) {
+    throw protocol_error(
+        fmt::format("{}: bytes at offset {} of a message with tag {:#x} while one with tag {:#x} "
+                    "of the same sender is half received",
+                    name(), p->header.offset, p->header.tag.tag, m.fields.tag));
+  }
   const std::uint64_t offset = p->header.offset;
   const std::uint64_t kept =
       offset >= m.placed.room ? 0 : std::min<std::uint64_t>(p->header.payload_bytes, m.placed.room - offset);

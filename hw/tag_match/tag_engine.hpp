@@ -90,6 +90,7 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
   };
   /// A message being received from one flow. Packets of a flow keep their order.
   struct inbound_message {
+    abi::tag_fields fields;
     protocol::tag_core::placement placed;
   };
   enum class stage : std::uint8_t {

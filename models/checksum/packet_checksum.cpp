@@ -42,10 +42,22 @@ std::uint64_t of_bytes(config::packet_checksum kind, std::span<const std::byte> 
 
 std::uint64_t of_packet(config::packet_checksum kind, const abi::packet_header& h,
                         std::span<const std::byte> payload) {
-  const std::array<std::uint64_t, 4> words{h.ipcq.match_address, h.ipcq.sequence,
-                                           std::uint64_t{h.offset} << 32 | h.payload_bytes,
-                                           h.ipcq.message_bytes};
-  return of_bytes(kind, payload, words);
+  const std::uint64_t part = std::uint64_t{h.offset} << 32 | h.payload_bytes;
+  switch (h.kind) {
+    case abi::packet_kind::tag_message: {
+      const std::uint64_t name = std::uint64_t{static_cast<std::uint8_t>(h.tag.op)} << 32 |
+                                 std::uint64_t{h.tag.app_ctx} << 16 | h.tag.id;
+      return of_bytes(
+          kind, payload,
+          std::array<std::uint64_t, 6>{h.tag.tag, name, part, h.tag.length, h.tag.va, h.transaction});
+    }
+    case abi::packet_kind::read_response:
+      return of_bytes(kind, payload, std::array<std::uint64_t, 3>{h.target, h.transaction, part});
+    default:
+      return of_bytes(
+          kind, payload,
+          std::array<std::uint64_t, 4>{h.ipcq.match_address, h.ipcq.sequence, part, h.ipcq.message_bytes});
+  }
 }
 
 std::uint64_t digest_of_part(std::uint32_t offset, std::span<const std::byte> bytes) {

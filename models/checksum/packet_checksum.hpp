@@ -17,7 +17,9 @@ namespace diecast::checksum {
 [[nodiscard]] std::uint64_t of_bytes(config::packet_checksum kind, std::span<const std::byte> bytes,
                                      std::span<const std::uint64_t> words);
 
-/// Over payload, sequence number, slot address (the message's tag), offset and length.
+/// Over payload, offset, length and what names the message: sequence number and slot address (its tag) of an
+/// IPCQ packet; tag, context, kind, identifier and number of a tag-matched one; address and transaction of a
+/// read's answer.
 [[nodiscard]] std::uint64_t of_packet(config::packet_checksum kind, const abi::packet_header& header,
                                       std::span<const std::byte> payload);
 

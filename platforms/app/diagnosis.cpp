@@ -6,6 +6,9 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "models/types/error.hpp"
 #include "platforms/diagnose/doctor.hpp"
@@ -29,6 +32,25 @@ void check_one_run(const options& o) {
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 
+/// The arguments, and apart from them the faults that are set among them: for the experiments only.
+std::pair<std::vector<std::string>, std::vector<std::string>> without_faults(int argc, char** argv) {
+  std::pair<std::vector<std::string>, std::vector<std::string>> both;
+  const auto sets_faults = [](std::string_view setting) { return setting.starts_with("faults"); };
+  constexpr std::string_view joined = "--set=";
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--set" && i + 1 < argc) {
+      auto& list = sets_faults(argv[i + 1]) ? both.second : both.first;
+      list.insert(list.end(), {argv[i], argv[i + 1]});
+      ++i;
+    } else {
+      const bool set = word.starts_with(joined) && sets_faults(word.substr(joined.size()));
+      (set ? both.second : both.first).emplace_back(word);
+    }
+  }
+  return both;
+}
+
 }  // namespace
 
 /// The experiments are runs of this program; the doctor is given its path and the flags, nothing else.
@@ -39,11 +61,10 @@ int run_diagnosis(const options& o, const std::string& config, int argc, char** 
     out.emplace(o.out);
     out->write("config.json", config);
   }
-  const diagnose::patient who{std::filesystem::read_symlink("/proc/self/exe").string(),
-                              {argv + 1, argv + argc},
-                              o.collective,
-                              o.algorithms.empty() ? "" : o.algorithms.front(),
-                              o.bytes.front()};
+  auto [arguments, faults] = without_faults(argc, argv);
+  const diagnose::patient who{
+      std::filesystem::read_symlink("/proc/self/exe").string(), std::move(arguments), o.collective,
+      o.algorithms.empty() ? "" : o.algorithms.front(),         o.bytes.front(),      std::move(faults)};
   const diagnose::diagnosis found = diagnose::examine(who);
   if (o.format == output_format::json) {
     std::fwrite(found.json.data(), 1, found.json.size(), stdout);

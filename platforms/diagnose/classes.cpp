@@ -17,7 +17,6 @@ struct finding_class {
 /// What is said first comes first.
 constexpr std::array classes{
     finding_class{"config_error", "the run is refused: read what it says"},
-    finding_class{"timed_out", "the run takes longer than the time to examine it"},
     finding_class{"wrong_install", "queue pairs are installed wrongly"},
     finding_class{"dispatch_corruption", "an entry of the firmware's dispatch table is bad"},
     finding_class{"tag_list_race",
@@ -39,6 +38,7 @@ constexpr std::array classes{
     finding_class{"token_before_data", "messages are announced before their bytes are written"},
     finding_class{"premature_barrier",
                   "what a PE has written is not waited for before others read it or go on"},
+    finding_class{"wrong_data", "results are wrong, and no experiment says why"},
     finding_class{"nondeterminism", "two runs of the same differ"},
     finding_class{"slow_pe", "a core runs slower than its clock"},
     finding_class{"link_degraded", "a link carries less than its rate"},
@@ -49,6 +49,7 @@ constexpr std::array classes{
     finding_class{"missing_packets", "packets left that never came"},
     finding_class{"hang", "ranks wait for what never comes"},
     finding_class{"unexplained_fault", "the machine reports a fault that fits no class"},
+    finding_class{"timed_out", "the run takes longer than the time to examine it"},
     finding_class{"internal_error", "the simulator itself failed: please report it"}};
 
 auto find(const std::string& kind) {

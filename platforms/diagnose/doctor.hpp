@@ -13,6 +13,8 @@ struct patient {
   std::vector<std::string> arguments;  ///< of the run in question, as given
   std::string collective, algorithm;   ///< the algorithm's name if one was given
   std::uint64_t bytes{};
+  /// Flags that every experiment gets and nobody here looks at: the faults of the command line.
+  std::vector<std::string> for_children_only{};
 };
 
 struct diagnosis {

@@ -124,6 +124,14 @@ void faulted(const observation& o, std::vector<finding>& found) {
     found.push_back(make("drop", where, "a packet of a message is lost or late: " + complaint));
   } else if (matched(complaint, R"(\d+ bytes at offset \d+ of a message of)")) {
     found.push_back(make("duplicate", where, complaint));
+  } else if (const auto n =
+                 matched(complaint, R"(packet (\d+) of the tag-matched.* expected packet (\d+))")) {
+    const bool again = std::stoull(n->str(1)) < std::stoull(n->str(2));
+    found.push_back(make(again ? "duplicate" : "gap", where, complaint));
+  } else if (matched(complaint, "of the same sender is half received")) {
+    found.push_back(make("reorder", where, "packets of two messages of one sender come mixed: " + complaint));
+  } else if (matched(complaint, "TM_DONE names .* which is not open")) {
+    found.push_back(make("duplicate", where, "a message was answered twice: " + complaint));
   } else {
     found.push_back(make("unexplained_fault", where, complaint));
   }
@@ -216,6 +224,11 @@ void hung(const observation& o, std::vector<finding>& found) {
           if (text_of(p, "pe") == pe) state = text_of(p, "state") + ", step '" + text_of(p, "step") + "'";
         }
         const bool polls = o.errors.find(pe + " polls") != std::string::npos;
+        // Who sleeps is not dead: it waits for what is in no queue pair, a tag-matched message.
+        if (!polls && state.starts_with("asleep")) {
+          found.push_back(make("hang", pe, fmt::format("{} waits for a message ({})", pe, state)));
+          continue;
+        }
         found.push_back(
             make(polls ? "infinite_poll" : "dead_pe", pe,
                  fmt::format("the waits of all others end at {}, which waits for nobody ({})", pe, state)));
@@ -351,6 +364,12 @@ void merge(std::vector<finding>& findings, std::vector<finding> more) {
 
 void settle(std::vector<finding>& findings) {
   place_missing(findings);
+  // Packets before it are missing in the one run: lost, or only late if all come in the others.
+  absorb(findings, "drop", "gap");
+  absorb(findings, "link_down", "gap");
+  for (finding& f : findings) {
+    if (f.kind == "gap") f.kind = "reorder";
+  }
   // A credit that another overtook counts as skipped until it comes. Counters name its place best.
   absorb(findings, "overtaken_credit", "lost_credit");
   if (names(findings, "late_credit")) absorb(findings, "late_credit", "overtaken_credit");
@@ -368,6 +387,10 @@ void settle(std::vector<finding>& findings) {
   for (const char* cause : {"stale_cache_line", "signal_without_flush", "infinite_poll"}) {
     if (!names(findings, cause)) continue;
     for (const char* effect : {"deadlock_cycle", "dead_pe", "hang"}) absorb(findings, cause, effect);
+  }
+  // Who waits for a message that was lost, or follows one that came twice, sleeps.
+  for (const char* cause : {"drop", "duplicate", "reorder", "link_down", "dead_pe", "tag_list_race"}) {
+    absorb(findings, cause, "hang");
   }
   for (const char* cause : {"drop", "link_down"}) {
     if (!names(findings, cause)) continue;

@@ -113,8 +113,12 @@ std::vector<std::string> without(const std::vector<std::string>& arguments,
   return kept;
 }
 
-laboratory::laboratory(std::string binary, std::vector<std::string> arguments, double budget_s)
-    : binary_(std::move(binary)), arguments_(std::move(arguments)), budget_s_(budget_s) {
+laboratory::laboratory(std::string binary, std::vector<std::string> arguments,
+                       std::vector<std::string> for_children_only, double budget_s)
+    : binary_(std::move(binary)),
+      arguments_(std::move(arguments)),
+      for_children_only_(std::move(for_children_only)),
+      budget_s_(budget_s) {
   std::string name = (fs::temp_directory_path() / "diecast-diagnose-XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) {
     throw std::system_error(errno, std::generic_category(), "a folder for the experiments: " + name);
@@ -186,18 +190,21 @@ int laboratory::execute(const std::vector<std::string>& words, const fs::path& o
   }
 }
 
-observation laboratory::run(const std::string& name, const std::vector<std::string>& changes) {
+observation laboratory::run(const std::string& name, const std::vector<std::string>& changes,
+                            double limit_s) {
   observation o;
   o.name = name;
   o.changes = changes;
   const fs::path out = folder_ / fmt::format("run{}", runs_++);
   std::vector<std::string> words = with(changes);
+  words.insert(words.end(), for_children_only_.begin(), for_children_only_.end());
   for (const char* word : {"--quiet", "--out"}) words.emplace_back(word);
   words.push_back(out.string());
   const auto begun = std::chrono::steady_clock::now();
   const fs::path errors = folder_ / "stderr";
   constexpr double least_s = 1.0;
-  o.exit_code = execute(words, folder_ / "stdout", errors, std::max(seconds_left(), least_s), o.timed_out);
+  const double limit = std::max(std::min(limit_s, seconds_left()), least_s);
+  o.exit_code = execute(words, folder_ / "stdout", errors, limit, o.timed_out);
   o.wall_s = seconds_since(begun);
   o.errors = text_of(errors);
   o.result = json_of(out / "result.json");

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -40,13 +41,17 @@ struct observation {
 class laboratory {
  public:
   /// `arguments` of the run to look into, without what diagnosing itself gives: --out, --format, --quiet.
-  laboratory(std::string binary, std::vector<std::string> arguments, double budget_s);
+  /// `for_children_only` goes to every run and into no command line that is shown.
+  laboratory(std::string binary, std::vector<std::string> arguments,
+             std::vector<std::string> for_children_only, double budget_s);
   ~laboratory();
   laboratory(const laboratory&) = delete;
   laboratory& operator=(const laboratory&) = delete;
 
-  /// Runs with `changes` added; a flag among them replaces the one given, --set adds to those given.
-  observation run(const std::string& name, const std::vector<std::string>& changes);
+  /// Runs with `changes` added; a flag among them replaces the one given, --set adds to those given. Stopped
+  /// after `limit_s`, or when the budget is used up.
+  observation run(const std::string& name, const std::vector<std::string>& changes,
+                  double limit_s = std::numeric_limits<double>::infinity());
   /// Standard output of the binary with these arguments alone.
   [[nodiscard]] std::string ask(const std::vector<std::string>& arguments);
   [[nodiscard]] double seconds_left() const;
@@ -64,6 +69,7 @@ class laboratory {
 
   std::string binary_;
   std::vector<std::string> arguments_;
+  std::vector<std::string> for_children_only_;
   std::filesystem::path folder_;
   std::chrono::steady_clock::time_point start_{std::chrono::steady_clock::now()};
   double budget_s_;

@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "models/abi/step_text.hpp"
 #include "models/events/state_names.hpp"
@@ -34,6 +35,15 @@ const char* torch_type(numeric::dtype t) {
 std::uint64_t whole_ms(std::uint64_t us) { return (us + 999) / 1000; }
 
 std::uint64_t whole_ns(sim_time t) { return t.fs / 1'000'000; }
+
+/// Elements that go into a rank and that come out, of a collective of so many in all.
+std::pair<std::uint64_t, std::uint64_t> sizes(const std::string& collective, std::uint64_t all,
+                                              std::uint64_t ranks) {
+  if (collective == "barrier") return {0, 0};
+  if (collective == "all_gather" || collective == "gather") return {all / ranks, all};
+  if (collective == "reduce_scatter" || collective == "scatter") return {all, all / ranks};
+  return {all, all};
+}
 
 class writer {
  public:
@@ -128,7 +138,11 @@ class writer {
   }
 
   [[nodiscard]] json collective(const analysis::pe_dump& pe) const {
-    json e = base(pe, 0, run_.point.collective, elements(run_.point.bytes), "", 0);
+    const std::uint64_t all = elements(run_.point.bytes);
+    json e = base(pe, 0, run_.point.collective, all, "", 0);
+    const auto [in, out] = sizes(run_.point.collective, all, run_.members.members.size());
+    e["input_sizes"] = json::array({json::array({in})});
+    e["output_sizes"] = json::array({json::array({out})});
     e["is_p2p"] = false;
     const bool done = pe.state == events::core_state::done;
     const bool begun = pe.state != events::core_state::idle && pe.state != events::core_state::waiting_start;

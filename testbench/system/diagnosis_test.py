@@ -56,6 +56,16 @@ class Diagnosis(harness.Case):
         self.assertEqual({f.stem for f in FAULTS.glob("*.json")},
                          {n[len("test_class_"):] for n in dir(self) if n.startswith("test_class_")})
 
+    def test_the_page_has_a_row_for_each(self):
+        table = (ROOT / "docs" / "diagnosis.md").read_text().split("<!-- table -->")[1].split("<!-- /table -->")[0]
+        rows = [line.split(" | ") for line in table.strip().splitlines()[2:]]
+        self.assertEqual([row[0].strip("|` ") for row in rows], sorted(f.stem for f in FAULTS.glob("*.json")))
+        for row in rows:
+            name = row[0].strip("|` ")
+            self.assertIn(f"`{CLASS.get(name, name)}`", row[4])
+            self.assertTrue(row[3].strip(), f"{name}: no check sees it")
+            self.assertTrue(row[7].strip(" |"), f"{name}: a blank workaround")
+
     def test_other_places_and_sizes(self):
         def fault(text, *more):
             return self.named(*SMALL, "--set", f"faults=[{text}]", *more)[0]
@@ -83,9 +93,18 @@ class Diagnosis(harness.Case):
         _, found = self.diagnose("--config", CONFIGS / "barrier_small.json", "--collective", "barrier", expect=0)
         self.assertEqual(found["verdict"], "healthy", json.dumps(found["findings"], indent=1)[:3000])
 
+    def test_faults_of_tag_matched_messages(self):
+        halo = [*SMALL, "--workload", ROOT / "platforms" / "workloads" / "halo_exchange.json"]
+        for kind in ("bit_flip", "reorder", "drop", "duplicate"):
+            fault = json.dumps([{"kind": kind, "where": "pod.sip0.cube_1_0.pe2", "after": 1, "count": 3}])
+            _, found = self.diagnose(*halo, "--set", f"faults={fault}")
+            self.assertEqual(found["verdict"], kind, json.dumps(found["findings"], indent=1)[:3000])
+            self.assertNotIn("token_before_data", [f["class"] for f in found["findings"]])
+
     def test_two_faults_are_both_named(self):
         pairs = [("slow_pe", "bit_flip"), ("dispatch_corruption", "link_degraded"), ("dead_pe", "slow_pe"),
-                 ("sendrecv_alias", "late_credit")]
+                 ("sendrecv_alias", "late_credit"), ("bit_flip", "token_before_data"),
+                 ("sendrecv_alias", "token_before_data"), ("drop", "duplicate")]
         for pair in pairs:
             faults = []
             for name in pair:
@@ -97,9 +116,14 @@ class Diagnosis(harness.Case):
             self.assertTrue(set(pair) <= set(classes), f"{pair}: {json.dumps(found['findings'], indent=1)[:3000]}")
 
     def test_the_simulators_children_alone_get_the_faults(self):
-        _, found = self.diagnose(*SMALL, "--set", 'faults=[{"kind":"slow_pe","where":"pod.sip0.cube_0_0.pe0"}]')
-        for experiment in found["experiments"]:
-            self.assertIn("--set 'faults=", experiment["command"])
+        fault = 'faults=[{"kind":"slow_pe","where":"pod.sip0.cube_0_0.pe0"}]'
+        for words in (("--set", fault), (f"--set={fault}",)):
+            _, found = self.diagnose(*SMALL, *words, *sets("pe.dma_startup_cycles=41"))
+            self.assertEqual(found["verdict"], "slow_pe")  # they did get it
+            for experiment in found["experiments"]:
+                self.assertNotIn("faults", experiment["command"])
+                self.assertIn("pe.dma_startup_cycles=41", experiment["command"])
+            self.assertNotIn("faults=", (self.folder / "out" / "diagnosis.txt").read_text())
 
     def test_the_fewest_bytes_are_asked_for(self):
         fault = '[{"kind":"bit_flip","where":"pod.sip0.cube_0_0.pe1","after":9}]'

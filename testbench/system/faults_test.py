@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every shipped fault: the exit code it leads to, which check sees it, which workaround removes it."""
 import json
+import re
 import unittest
 
 import harness
@@ -217,13 +218,37 @@ class Checksums(harness.Case):
         self.assertEqual(plain["stats"]["checksum_bytes"], 0)
 
     def test_the_default_engine_costs_at_most_a_hundredth(self):
-        # At single sizes slots meet differently and a run moves by more, either way and whatever the rate.
-        for algorithm in ("ring_1d", "intercube"):
-            for size in ("4KiB", "16KiB", "64KiB", "256KiB"):
-                job = ["--config", CONFIGS / "small_pod.json", "--ranks", "cube", "--algorithm", algorithm,
-                       "--bytes", size]
+        for ranks, algorithm in (("cube", "ring_1d"), ("cube", "intercube"), ("pe", "ring_1d")):
+            for kib in (4, 8, 16, 32, 64, 128, 256):
+                job = ["--config", CONFIGS / "small_pod.json", "--ranks", ranks, "--algorithm", algorithm,
+                       "--bytes", f"{kib}KiB"]
                 plain = self.one(*job)["time_ns"]
-                self.assertLessEqual(self.one(*job, *sets("comm.checksum=crc32c"))["time_ns"], 1.01 * plain)
+                checked = self.one(*job, *sets("comm.checksum=crc32c"))
+                self.assertGreater(checked["stats"]["checksum_bytes"], 0)
+                self.assertLessEqual(checked["time_ns"], 1.01 * plain, f"{ranks} {algorithm} {kib} KiB")
+
+    def test_messages_with_tags_are_checked_too(self):
+        halo = ["--config", CONFIGS / "small_pod.json", "--workload",
+                harness.ROOT / "platforms" / "workloads" / "halo_exchange.json"]
+        # Four rounds, in which each of 16 PEs sends 18 KiB: what a rendezvous reads is checked like what is sent.
+        healthy = self.one(*halo, *sets("comm.checksum=crc32c"))
+        self.assertEqual(healthy["stats"]["checksum_bytes"], 2 * 4 * 16 * 18 * 1024)
+        # Eight packets come to this PE with bytes of messages in them.
+        for after in range(8):
+            flip = json.dumps([{"kind": "bit_flip", "where": "pod.sip0.cube_1_0.pe2", "after": after}])
+            self.run_pod(*halo, "--set", f"faults={flip}", expect=1)
+            done = self.run_pod(*halo, *sets("comm.checksum=crc32c"), "--set", f"faults={flip}", expect=4)
+            self.assertRegex(done.stderr, r"pod\.sip0\.cube_1_0\.pe2\.dma: crc32c checksum mismatch: .* of the message "
+                             r"with tag 0x\w+ from pod\.sip0\.cube_1_0\.pe[13]; .* came over pod\.")
+
+    def test_messages_with_tags_are_numbered_under_a_checksum(self):
+        halo = ["--config", CONFIGS / "small_pod.json", "--workload",
+                harness.ROOT / "platforms" / "workloads" / "halo_exchange.json", *sets("comm.checksum=crc32c")]
+        for kind in ("drop", "duplicate", "reorder"):
+            fault = json.dumps([{"kind": kind, "where": "pod.sip0.cube_1_0.pe2", "after": 1, "count": 3}])
+            done = self.run_pod(*halo, "--set", f"faults={fault}", expect=4)
+            self.assertRegex(done.stderr, r"cube_1_0\.pe2\.dma: packet \d+ of the tag-matched messages from pod\.\S+ came, "
+                             r"expected packet \d+")
 
     def test_profile_stands_below_what_is_written(self):
         def comm(*words):
@@ -264,6 +289,11 @@ class Staging(harness.Case):
                             *sets(f"comm.path={path}", "comm.direct_efficiency=0.3"))["time_ns"]
         self.assertLess(time("direct", "1KiB"), time("staged", "1KiB"))
         self.assertLess(time("staged", "512KiB"), time("direct", "512KiB"))
+        # The size that docs/correctness.md states.
+        stated = re.search(r"staging wins from (\d+) KiB on", (harness.ROOT / "docs" / "correctness.md").read_text())
+        wins = int(stated.group(1))
+        self.assertLess(time("staged", f"{wins}KiB"), time("direct", f"{wins}KiB"))
+        self.assertGreater(time("staged", f"{wins // 2}KiB"), time("direct", f"{wins // 2}KiB"))
 
     def test_a_mismatch_names_the_whole_way_over_host_memory(self):
         flip = '[{"kind":"bit_flip","where":"pod.sip1.cube_0_0.pe*","count":0}]'
@@ -275,6 +305,34 @@ class Staging(harness.Case):
         prints = {self.one(*self.SMALL, *sets("comm.path=staged", f"sim.build_order={order}"))["fingerprint"]
                   for order in ("forward", "reverse", "shuffle:5")}
         self.assertEqual(len(prints), 1)
+
+
+class Bits(harness.Case):
+    """Digests of the result buffers, of sums that round: 1 + 2 + ... + 32 in bf16."""
+    JOB = ["--config", CONFIGS / "small_pod.json", *sets("pod.sips=4"), "--data", "rank_plus_one", "--dtype", "bf16",
+           "--bytes", "4KiB"]
+    RESULT = 9  # its column in a record
+
+    def digest(self, algorithm, *more):
+        self.run_pod(*self.JOB, "--algorithm", algorithm, "--record", "r.rec", *more)
+        rows = [line.split("\t") for line in (self.folder / "r.rec").read_text().splitlines()]
+        digests = {row[self.RESULT] for row in rows if len(row) > self.RESULT} - {"0"}
+        self.assertEqual(len(digests), 1, "ranks differ")
+        return digests.pop()
+
+    MACHINES = ([], sets("sip_link.latency_ns=2000"), sets("pod.topology=torus_2d"), sets("pod.topology=mesh_2d"),
+                sets("ccl.start_delays=*.pe0=3000"), sets("ccl.start_delays=pod.sip2.*=20000,*.pe3=700"),
+                sets("comm.path=staged"), sets("comm.checksum=crc32c"))
+
+    def test_p2p_tree_gives_the_same_bits_on_other_links_and_after_other_starts(self):
+        tree = {self.digest("p2p_tree", *machine) for machine in self.MACHINES}
+        self.assertEqual(len(tree), 1)
+        # Another order of additions shows in this data.
+        self.assertNotIn(self.digest("ring_1d"), tree)
+
+    def test_staged_and_direct_transfers_give_the_same_bits(self):
+        for algorithm in ("ring_1d", "intercube", "p2p_tree"):
+            self.assertEqual(*(self.digest(algorithm, *sets(f"comm.path={path}")) for path in ("direct", "staged")))
 
 
 class Reproduction(harness.Case):

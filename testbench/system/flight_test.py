@@ -128,6 +128,12 @@ class Flight(harness.Case):
             self.assertTrue(file.exists(), "no flight.json")
             flight = self.load(file)
             self.assertEqual(len(flight["ranks"]), 16)
+            # Where each is: the entry of its launch says the same.
+            steps = {row["rank"]: row["step"] for row in flight["ranks"]}
+            self.assertTrue(any(steps.values()), "no rank is in a step")
+            for e in flight["entries"]:
+                if not e["is_p2p"]:
+                    self.assertEqual(e["step"], steps[e["rank"]])
             self.assertIn("signal", flight["why"])
             ids = [(e["rank"], e["record_id"]) for e in flight["entries"]]
             self.assertEqual(len(ids), len(set(ids)), "two entries of a rank have one number")
@@ -173,6 +179,46 @@ class Flight(harness.Case):
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=120)
         self.assertEqual(process.returncode, 130)
+
+    def dumped(self, *job):
+        """What flight2torch makes of a job whose PE of rank 6 has died, by rank, and what it says."""
+        fault = json.dumps([{"kind": "dead_pe", "where": ROOT_PE, "after": 5}])
+        self.run_pod(*SMALL, *job, "--set", f"faults={fault}", "--out", "out", expect=3)
+        self.load(self.folder / "out" / "flight.json")
+        done = subprocess.run([sys.executable, ROOT / "scripts" / "flight2torch", "out/flight.json", "torch"],
+                              cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [pickle.loads(f.read_bytes()) for f in sorted((self.folder / "torch").iterdir())], done.stdout
+
+    # The names that tools/flight_recorder/components/types.py of PyTorch takes; any other is an assertion there.
+    COLLECTIVES = {"broadcast", "reduce", "all_gather", "all_reduce", "reduce_scatter", "gather", "scatter",
+                   "all_to_all", "all_reduce_barrier"}
+    P2P = {"send", "recv"}
+
+    def test_pytorchs_analyser_takes_every_entry(self):
+        workload = ROOT / "platforms" / "workloads" / "halo_exchange.json"
+        for job, name, ratio in ((["--collective", "all_gather"], "all_gather", 16),
+                                 (["--collective", "reduce_scatter"], "reduce_scatter", 1 / 16),
+                                 (["--collective", "all_reduce"], "all_reduce", 1),
+                                 (["--collective", "barrier"], "all_reduce_barrier", None),
+                                 (["--workload", workload], None, None)):
+            dumps, said = self.dumped(*job)
+            self.assertEqual(len(dumps), 16)
+            self.assertEqual("left out: 16 entries" in said, name is None, said)
+            found = set()
+            for dump in dumps:
+                for e in dump["entries"]:
+                    nccl, rest = e["profiling_name"].split(":")
+                    kind = rest.split(" ")[0]
+                    self.assertEqual(nccl, "nccl")
+                    self.assertIn(kind, self.P2P if e["is_p2p"] else self.COLLECTIVES)
+                    if not e["is_p2p"]:
+                        found.add(kind)
+                        (given,), (made,) = e["input_sizes"][0], e["output_sizes"][0]
+                        # As Op.match() compares the sizes of a group of 16.
+                        if ratio is not None:
+                            self.assertEqual(made, given * ratio)
+            self.assertEqual(found, {name} - {None})
 
     def test_pytorch_loads_the_pickles(self):
         flight = self.hung()

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <unistd.h>
 
 #include "testbench/support/test.hpp"
@@ -32,10 +33,11 @@ class script {
   script(const script&) = delete;
   script& operator=(const script&) = delete;
 
-  [[nodiscard]] diagnose::diagnosis examine(double budget_s, const std::string& more = "") const {
+  [[nodiscard]] diagnose::diagnosis examine(double budget_s, const std::string& more = "",
+                                            const std::vector<std::string>& for_children_only = {}) const {
     std::vector<std::string> arguments;
     if (!more.empty()) arguments = {"--workload", more};
-    return diagnose::examine({path_, arguments, "all_reduce", "", 65536}, budget_s);
+    return diagnose::examine({path_, arguments, "all_reduce", "", 65536, for_children_only}, budget_s);
   }
 
  private:
@@ -110,5 +112,39 @@ TEST_CASE("doctor: a workload has no sizes to try") {
   const json j = json::parse(always.examine(20, "w.json").json);
   CHECK_FALSE(j["answers"].contains("fewest bytes that show it"));
   CHECK(j["answers"].contains("staging removes it"));
-  CHECK(j["verdict"] == "token_before_data");
+  // Nothing that was tried makes it right: no class is guessed.
+  CHECK(j["verdict"] == "wrong_data");
+}
+
+TEST_CASE("doctor: two faults that hide each other's remedies are both named") {
+  const script two(
+      "case \"$*\" in *sendrecv=split*match_cycles*|*match_cycles*sendrecv=split*) right; exit 0;; esac\n"
+      "right\nexit 1\n");
+  const json j = json::parse(two.examine(20).json);
+  std::set<std::string> classes;
+  for (const json& f : j["findings"]) classes.insert(f["class"]);
+  CHECK(classes == std::set<std::string>{"sendrecv_alias", "token_before_data"});
+}
+
+TEST_CASE("doctor: where the run as given takes too long a smaller one is looked into") {
+  // 4096 bytes are quick, and wrong; the rest takes for ever.
+  const script large(
+      "bytes=65536\nwhile [ $# -gt 0 ]; do [ \"$1\" = --bytes ] && bytes=$2; shift; done\n"
+      "[ $bytes -gt 4096 ] && exec sleep 60\nright\nexit 1\n");
+  const diagnose::diagnosis d = large.examine(4);
+  const json j = json::parse(d.json);
+  CHECK(j["verdict"] == "wrong_data");
+  CHECK(j["findings"].back()["class"] == "timed_out");
+  CHECK(j["answers"]["looked into instead, for want of time"] == "4096 bytes");
+  CHECK(j["experiments"][1]["name"] == "smaller: 4096 bytes");
+  CHECK(d.exit_code == 143);
+}
+
+TEST_CASE("doctor: what only its experiments get is in no command line") {
+  const script patient("case \"$*\" in *secret*) ;; *) exit 70;; esac\nright\n");
+  const json j = json::parse(patient.examine(20, "", {"--set", "secret"}).json);
+  CHECK(j["verdict"] == "healthy");
+  for (const json& e : j["experiments"]) {
+    CHECK(e["command"].get<std::string>().find("secret") == std::string::npos);
+  }
 }

@@ -87,3 +87,28 @@ TEST_CASE("the digest of a message is that of its parts in any order") {
   CHECK(a + b == b + a);
   CHECK(a + b != checksum::digest_of_part(0, all.first(64)) + checksum::digest_of_part(32, all.subspan(64)));
 }
+
+TEST_CASE("what names a tag-matched message, and a part of one that is read, is under the checksum") {
+  const auto good = counting(100);
+  for (const auto kind : kinds) {
+    abi::packet_header message = header_of(100);
+    message.kind = abi::packet_kind::tag_message;
+    const std::uint64_t right = checksum::of_packet(kind, message, good);
+    const auto differs = [&](auto change) {
+      abi::packet_header other = message;
+      change(other);
+      return checksum::of_packet(kind, other, good) != right;
+    };
+    CHECK(differs([](abi::packet_header& h) { h.tag.tag = 1; }));
+    CHECK(differs([](abi::packet_header& h) { h.tag.id = 1; }));
+    CHECK(differs([](abi::packet_header& h) { h.tag.app_ctx = 1; }));
+    CHECK(differs([](abi::packet_header& h) { h.transaction = 1; }));
+    CHECK(differs([](abi::packet_header& h) { h.tag.op = abi::tag_message_op::rndv; }));
+    CHECK(differs([](abi::packet_header& h) { h.offset = 1024; }));
+    abi::packet_header answer = message;
+    answer.kind = abi::packet_kind::read_response;
+    abi::packet_header elsewhere = answer;
+    elsewhere.target = 64;
+    CHECK(checksum::of_packet(kind, answer, good) != checksum::of_packet(kind, elsewhere, good));
+  }
+}
