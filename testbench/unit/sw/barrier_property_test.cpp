@@ -82,7 +82,7 @@ barrier_case any_case() {
   choose_team(c);
   c.radix = 1 + anything_up_to(most_radix - 1, "radix - 1");
   const auto pes = static_cast<std::uint32_t>(comm::ranks_of(c.team).size()) * c.cores;
-  c.repeats = shrinking(in_a_row(pes, 20'000), "barriers in a row");
+  c.repeats = shrinking(in_a_row(pes, 12'000), "barriers in a row");
   c.skew = up_to(40, "skew, from 1") - 1;
   c.start = UINT32_MAX - up_to(barriers_in_a_row, "barriers before the wrap, from 1") + 1;
   if (*rc::gen::inRange(0, 4) == 0) c.start = *rc::gen::arbitrary<std::uint32_t>().as("start");
