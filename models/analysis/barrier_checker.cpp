@@ -18,54 +18,66 @@ std::string_view name_in(std::string_view mark, std::string_view words) {
 
 }  // namespace
 
-void barrier_checker::expect(const std::string& name, std::vector<pe_coord> members) {
-  barriers_[name].members = std::move(members);
+void barrier_checker::expect(const std::string& name, const std::vector<pe_coord>& members,
+                             std::uint32_t cores) {
+  barrier& b = barriers_[name];
+  b.members.clear();
+  for (std::size_t i = 0; i < members.size(); ++i)
+    b.members.emplace(members[i], static_cast<std::uint32_t>(i / cores));
 }
 
 void barrier_checker::next_launch() {
   for (auto& [name, b] : barriers_) b.calls.clear();
 }
 
-barrier_checker::barrier& barrier_checker::named(std::string_view name) {
+barrier_checker::barrier& barrier_checker::named(std::string_view name, pe_coord pe) {
   const auto at = barriers_.find(name);
   if (at == barriers_.end()) {
     throw std::logic_error(fmt::format("a PE marks barrier \"{}\", which nobody has announced", name));
+  }
+  if (!at->second.members.contains(pe)) {
+    throw std::logic_error(
+        fmt::format("{} marks barrier \"{}\", of which it is no member", pe_path(shape_, pe), name));
   }
   return at->second;
 }
 
 void barrier_checker::on(const events::step_entered& e) {
-  if (e.name.starts_with(enter)) return entered(named(name_in(e.name, enter)), e);
+  if (e.name.starts_with(enter)) return entered(named(name_in(e.name, enter), e.pe), e);
   if (!e.name.starts_with(left)) return;
   const std::string_view name = name_in(e.name, left);
-  has_left(name, named(name), e);
+  has_left(name, named(name, e.pe), e);
 }
 
 void barrier_checker::entered(barrier& b, const events::step_entered& e) {
   call& c = b.calls[e.index];
   ++c.seen.entered;
-  c.when_entered.emplace(e.pe, e.at);
+  if (c.when_entered.emplace(e.pe, e.at).second) c.last_entered = std::max(c.last_entered, e.at);
 }
 
 void barrier_checker::has_left(std::string_view name, barrier& b, const events::step_entered& e) {
   call& c = b.calls[e.index];
   ++c.seen.left;
   // A mark bears the time of the firmware's own clock, which runs ahead of the event that brings it.
-  const auto missing = [&](pe_coord pe) {
-    const auto at = c.when_entered.find(pe);
-    return at == c.when_entered.end() || at->second > e.at;
-  };
-  const auto absent = std::find_if(b.members.begin(), b.members.end(), missing);
-  if (absent != b.members.end()) {
+  if (c.when_entered.size() < b.members.size() || c.last_entered > e.at) {
     ++escapes_;
     ++c.seen.escapes;
+    if (c.escaped.insert(b.members.at(e.pe)).second) {
+      ++escaped_ranks_;
+      ++c.seen.escaped_ranks;
+    }
     if (first_escape_.empty()) {
+      const auto missing = [&](const auto& member) {
+        const auto at = c.when_entered.find(member.first);
+        return at == c.when_entered.end() || at->second > e.at;
+      };
+      const auto absent = std::find_if(b.members.begin(), b.members.end(), missing);
       const auto open = std::count_if(b.members.begin(), b.members.end(), missing);
       first_escape_ = fmt::format(
           "{} left barrier {}{}{} of its launch at {:.3f} ns; {} of {} PEs had not entered "
           "it, {} among them",
           pe_path(shape_, e.pe), name, name.empty() ? "" : " ", e.index, e.at.ns(), open, b.members.size(),
-          pe_path(shape_, *absent));
+          pe_path(shape_, absent->first));
     }
   }
   if (c.seen.left == b.members.size()) c.when_entered.clear();
@@ -79,6 +91,7 @@ barrier_checker::verdict barrier_checker::of(const std::string& name, std::uint3
     sum.entered += at->second.seen.entered;
     sum.left += at->second.seen.left;
     sum.escapes += at->second.seen.escapes;
+    sum.escaped_ranks += at->second.seen.escaped_ranks;
   }
   return sum;
 }

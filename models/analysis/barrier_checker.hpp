@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,14 +26,15 @@ class barrier_checker : public events::observer {
   struct verdict {
     std::uint64_t entered{};
     std::uint64_t left{};
-    std::uint64_t escapes{};  ///< of `left`, before every member had entered
+    std::uint64_t escapes{};        ///< of `left`, before every member had entered
+    std::uint64_t escaped_ranks{};  ///< ranks of those PEs, once for each call
   };
 
   explicit barrier_checker(const machine_shape& shape) : shape_(shape) {}
 
-  /// Before the run: a barrier and who takes part. Marks of a barrier that nobody has announced throw
-  /// std::logic_error.
-  void expect(const std::string& name, std::vector<pe_coord> members);
+  /// Before the run: a barrier and who takes part, rank by rank, `cores` PEs each. Marks of a barrier that
+  /// nobody has announced, and of a PE that is no member, throw std::logic_error.
+  void expect(const std::string& name, const std::vector<pe_coord>& members, std::uint32_t cores = 1);
 
   using events::observer::on;
   void on(const events::step_entered& e) override;
@@ -41,6 +43,8 @@ class barrier_checker : public events::observer {
 
   /// PEs that left a barrier before every member had entered it.
   [[nodiscard]] std::uint64_t escapes() const { return escapes_; }
+  /// Ranks of which a PE did, once for each call of the barrier.
+  [[nodiscard]] std::uint64_t escaped_ranks() const { return escaped_ranks_; }
   /// The first escape: who left when, and who had not come.
   [[nodiscard]] const std::string& first_escape() const { return first_escape_; }
   /// Calls `first` to `first + count - 1` of the launch. Precondition: expect(name, ...).
@@ -49,20 +53,22 @@ class barrier_checker : public events::observer {
  private:
   struct call {
     std::map<pe_coord, sim_time> when_entered{};  ///< emptied when the last member has left
+    sim_time last_entered;                        ///< the latest of them
+    std::set<std::uint32_t> escaped{};            ///< ranks
     verdict seen{};
   };
   struct barrier {
-    std::vector<pe_coord> members;
-    std::map<std::uint32_t, call> calls;  ///< by number within the launch
+    std::map<pe_coord, std::uint32_t> members;  ///< and the rank of each within the barrier
+    std::map<std::uint32_t, call> calls;        ///< by number within the launch
   };
 
-  [[nodiscard]] barrier& named(std::string_view rest);
+  [[nodiscard]] barrier& named(std::string_view name, pe_coord pe);
   void entered(barrier& b, const events::step_entered& e);
   void has_left(std::string_view name, barrier& b, const events::step_entered& e);
 
   machine_shape shape_;
   std::map<std::string, barrier, std::less<>> barriers_;
-  std::uint64_t escapes_{};
+  std::uint64_t escapes_{}, escaped_ranks_{};
   std::string first_escape_;
 };
 

@@ -19,6 +19,30 @@ std::string copy_text(const std::optional<cached_word>& c) {
   return fmt::format("holds {}{}", c->value, c->dirty ? " (dirty)" : "");
 }
 
+/// How far `count` is ahead of `other`; counts run over.
+std::int32_t ahead(std::uint64_t count, std::uint64_t other) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(count) - static_cast<std::uint32_t>(other));
+}
+
+/// A flag is at most one barrier ahead of who waits for it. It may lie far behind: algorithms that take turns
+/// in a team use different flags.
+bool flag_is_far_ahead(const watched_word& w) { return ahead(w.memory, w.wanted.value) > 1; }
+
+/// By how many barriers the writer, which waits in the same team, too, is ahead of the waiter.
+std::optional<std::int32_t> lead_of_writer(const watched_word& w) {
+  if (!w.writer_waits || !w.writer_waits->or_next) return std::nullopt;
+  const auto slot = comm::team_slot_of(w.wanted.at);
+  if (!slot || slot != comm::team_slot_of(w.writer_waits->at)) return std::nullopt;
+  return ahead(w.writer_waits->value, w.wanted.value);
+}
+
+/// A writer in a later barrier has gone through the wanted one without signaling; one that is two behind
+/// cannot have let the waiter get there.
+bool counts_are_apart(const watched_word& w) {
+  const auto lead = lead_of_writer(w);
+  return flag_is_far_ahead(w) || (lead && (*lead > 0 || *lead < -1));
+}
+
 word_finding finding_of(const watched_word& w) {
   const abi::signal_watch& s = w.wanted;
   if (s.satisfied_by(w.memory)) return word_finding::stale_line;
@@ -28,7 +52,23 @@ word_finding finding_of(const watched_word& w) {
   }
   const bool is_next = static_cast<std::uint32_t>(w.memory) == static_cast<std::uint32_t>(s.value + 1);
   if (s.how == abi::compare::eq && is_next) return word_finding::overlooked_signal;
+  // Only waits of barriers have counts that hang together.
+  if (s.or_next && counts_are_apart(w)) return word_finding::counts_apart;
   return word_finding::not_signaled;
+}
+
+std::string apart_text(const machine_shape& shape, const watched_word& w) {
+  const std::string writer = pe_path(shape, w.wanted.expected_writer);
+  const std::string how =
+      flag_is_far_ahead(w)
+          ? fmt::format("the flag of {} is {} barriers ahead", writer, ahead(w.memory, w.wanted.value))
+      : *lead_of_writer(w) > 0
+          ? fmt::format("{} already waits for {} and never stored {}", writer, w.writer_waits->value,
+                        w.wanted.value)
+          : fmt::format("{} still waits for {}", writer, w.writer_waits->value);
+  return how +
+         "; members that count alike are never so far apart: a counter was loaded too late, or flags and "
+         "counter of the slot were not cleared";
 }
 
 std::string verdict(const machine_shape& shape, const watched_word& w, word_finding f) {
@@ -56,6 +96,7 @@ std::string verdict(const machine_shape& shape, const watched_word& w, word_find
     case word_finding::overlooked_signal:
       return fmt::format("{} has signaled and is one count ahead; {} must accept {}, too", writer,
                          pe_path(shape, w.pe), static_cast<std::uint32_t>(w.wanted.value + 1));
+    case word_finding::counts_apart: return apart_text(shape, w);
     case word_finding::not_signaled:
       return fmt::format("{} has not stored it (its data cache {})", writer, copy_text(w.writer));
   }
@@ -70,6 +111,7 @@ const char* to_string(word_finding f) {
     case word_finding::unflushed_signal: return "unflushed signal";
     case word_finding::lost_signal: return "lost signal";
     case word_finding::overlooked_signal: return "overlooked signal";
+    case word_finding::counts_apart: return "counts apart";
     case word_finding::not_signaled: return "not signaled";
   }
   return "unknown";

@@ -40,6 +40,7 @@ struct watched_word {
   std::uint64_t memory{};
   std::optional<cached_word> writer;  ///< in the data cache of the expected writer
   std::optional<word_history> history;
+  std::optional<abi::signal_watch> writer_waits{};  ///< what the expected writer itself waits for
 };
 
 enum class word_finding : std::uint8_t {
@@ -48,11 +49,12 @@ enum class word_finding : std::uint8_t {
   lost_signal,        ///< it was in memory and somebody wrote the line back over it
   overlooked_signal,  ///< memory holds the count after the wanted one: the peer has gone on, the wait missed
                       ///< it
+  counts_apart,       ///< waiter and writer count differently: the wanted count has been skipped
   not_signaled        ///< nobody has stored it
 };
 [[nodiscard]] const char* to_string(word_finding f);
 
-inline constexpr unsigned word_findings = 5;
+inline constexpr unsigned word_findings = 6;
 
 struct word_report {
   pe_coord pe;

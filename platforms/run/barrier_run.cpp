@@ -71,11 +71,11 @@ barrier_watch::barrier_watch(const prepared_run& run, events::hub& events) : run
   if (!run.barrier && !in_workload) return;
   checker_ = std::make_unique<analysis::barrier_checker>(run.machine.config.shape());
   if (run.barrier) {
-    checker_->expect("", run.members.members);
+    checker_->expect("", run.members.members, comm::cores_of(run.machine.config.shape(), run.members.set));
   } else {
     for (std::uint32_t i = 0; i < run.workload->workload().ops.size(); ++i) {
       if (const auto barriers = run.workload->op(i).barriers())
-        checker_->expect(run.workload->workload().ops[i].op->id, barriers->members);
+        checker_->expect(run.workload->workload().ops[i].op->id, barriers->members, barriers->cores);
     }
   }
   events.attach(*checker_, events::steps);
@@ -120,8 +120,9 @@ void barrier_watch::tell_escapes(run_outcome& o) const {
   if (checker_->escapes() == 0) return;
   o.verified = false;
   if (o.status == run_status::ok) o.status = run_status::wrong;
-  o.message = fmt::format("{} times a PE left the barrier too early: {}{}{}", checker_->escapes(),
-                          checker_->first_escape(), o.message.empty() ? "" : "\n", o.message);
+  o.message = fmt::format("{} times a PE left the barrier too early: {}; counted by rank: {}{}{}",
+                          checker_->escapes(), checker_->first_escape(), checker_->escaped_ranks(),
+                          o.message.empty() ? "" : "\n", o.message);
 }
 
 void barrier_watch::report_barrier(const host_side& s, const counts& sum, run_outcome& o) const {
@@ -156,7 +157,8 @@ void barrier_watch::report_barrier(const host_side& s, const counts& sum, run_ou
       {"remote_reads_per_barrier", each(sum.memory.remote_reads)},
       {"remote_writes_per_barrier", each(sum.memory.remote_writes)},
       {"remote_bytes_per_barrier", each(sum.memory.remote_bytes)},
-      {"barrier_escapes", static_cast<double>(checker_->escapes())}};
+      {"barrier_escapes", static_cast<double>(checker_->escapes())},
+      {"barrier_escapes_ranks", static_cast<double>(checker_->escaped_ranks())}};
   o.stats.insert(o.stats.end(), more.begin(), more.end());
 }
 
@@ -212,7 +214,8 @@ void barrier_watch::report_workload(const host_side& s, const counts& sum, run_o
                            {"polls", total(firmware_count::polls)},
                            {"line_fills", static_cast<double>(sum.memory.line_fills)},
                            {"write_backs", static_cast<double>(sum.memory.write_backs)},
-                           {"barrier_escapes", static_cast<double>(checker_->escapes())}};
+                           {"barrier_escapes", static_cast<double>(checker_->escapes())},
+                           {"barrier_escapes_ranks", static_cast<double>(checker_->escaped_ranks())}};
   o.stats.insert(o.stats.end(), more.begin(), more.end());
 }
 
@@ -227,7 +230,8 @@ std::vector<analysis::watched_word> watched_words(netlist::pod& pod, const std::
                              cached(pod, pe, wanted->at),
                              word_at(pod, wanted->at),
                              cached(pod, wanted->expected_writer, wanted->at),
-                             {}};
+                             {},
+                             pod.pe(wanted->expected_writer).core.watching()};
     if (history != nullptr) w.history = history->of(wanted->at);
     words.push_back(std::move(w));
   }

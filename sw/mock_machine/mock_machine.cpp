@@ -243,7 +243,9 @@ std::vector<analysis::watched_word> mock_machine::impl::watched_words() const {
     analysis::watched_word w{pe->self(), wanted, cached(*pe, wanted.at), 0, {}, lines.of(wanted.at)};
     memory.read(wanted.at, std::as_writable_bytes(std::span{&w.memory, 1}));
     if (shape.contains(wanted.expected_writer)) {
-      w.writer = cached(*pes[shape.pe_index(wanted.expected_writer)], wanted.at);
+      const mock_pe& writer = *pes[shape.pe_index(wanted.expected_writer)];
+      w.writer = cached(writer, wanted.at);
+      if (writer.status() != mock_pe::state::idle && writer.watched()) w.writer_waits = *writer.watched();
     }
     words.push_back(std::move(w));
   }

@@ -21,6 +21,22 @@ std::uint32_t rank_barriers::load_counter(const team& t) {
 }
 
 void rank_barriers::barrier(const team& t, barrier_algorithm how) {
+  change_writers(t, how);
+  one_barrier(t, how);
+  hal_.count(firmware_count::barriers, 1);
+}
+
+/// A flag has another writer in another algorithm: one that is late in the last barrier would write its count
+/// over that of one that is early in the next, which nobody sets again. Flags of a pull are written by their
+/// owners alone, when these have got all signals of the barrier before, so a pull keeps the two apart.
+void rank_barriers::change_writers(const team& t, barrier_algorithm how) {
+  const auto last = last_.try_emplace(t.slot, how).first;
+  const auto pull = barrier_algorithm::centralized_pull;
+  if (last->second != how && last->second != pull && how != pull) one_barrier(t, pull);
+  last->second = how;
+}
+
+void rank_barriers::one_barrier(const team& t, barrier_algorithm how) {
   // Before the entry core barrier: behind it a faster core of this rank may already have counted.
   std::uint32_t count = load_counter(t) + 1;
   if (!options_.errata.has(erratum::no_entry_barrier)) cores_.barrier();
@@ -32,7 +48,6 @@ void rank_barriers::barrier(const team& t, barrier_algorithm how) {
   }
   signals_.set(t.counter(), count);
   cores_.barrier();
-  hal_.count(firmware_count::barriers, 1);
 }
 
 void rank_barriers::barrier_all(const team& t, barrier_algorithm how) {
@@ -195,6 +210,7 @@ team rank_barriers::create(const team& parent, const std::vector<std::uint32_t>&
     if (r == parent.me) t.me = static_cast<std::uint32_t>(t.members.size());
     t.members.push_back(parent.members[r]);
   }
+  last_.erase(t.slot);
   const bool member = std::find(ranks.begin(), ranks.end(), parent.me) != ranks.end();
   if (!member) t.members.clear();
   if (member && cores_.me() == 0) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 
 #include "models/abi/errata.hpp"
 #include "models/abi/hal.hpp"
@@ -42,6 +43,8 @@ class rank_barriers {
   void destroy(const team& t, comm::barrier_algorithm how);
 
  private:
+  void one_barrier(const team& t, comm::barrier_algorithm how);
+  void change_writers(const team& t, comm::barrier_algorithm how);
   [[nodiscard]] std::uint32_t load_counter(const team& t);
   void centralized_pull(const team& t, std::uint32_t count);
   void dissemination(const team& t, std::uint32_t count);
@@ -60,6 +63,8 @@ class rank_barriers {
   signal_port& signals_;
   core_group& cores_;
   barrier_options options_;
+  std::map<std::uint32_t, comm::barrier_algorithm>
+      last_;  ///< of each team slot; none before its first barrier
 };
 
 }  // namespace diecast::sw

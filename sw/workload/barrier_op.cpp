@@ -84,7 +84,7 @@ class barrier_run final : public planned_op {
   std::string algorithm() const override { return comm::to_string(how_); }
   std::string reason() const override { return reason_; }
   std::optional<op_barriers> barriers() const override {
-    return op_barriers{watched_, static_cast<std::uint32_t>(times_)};
+    return op_barriers{watched_, static_cast<std::uint32_t>(times_), cores_};
   }
 
  private:
@@ -110,6 +110,7 @@ class barrier_run final : public planned_op {
   comm::group members_;             ///< of the launch: rank by rank, core by core
   std::vector<std::uint32_t> own_;  ///< ranks of the op's own team; empty: the group is the team
   std::vector<pe_coord> watched_;   ///< members of the barriers: the own team's, or all
+  std::uint32_t cores_;             ///< PEs of a rank
   std::uint64_t times_;
   bool quiet_;
   abi::errata_word errata_;
@@ -129,6 +130,7 @@ barrier_run::barrier_run(const op_request& r)
       members_(team_of(r, rank_set_of(r.op))),
       own_(own_team_of(r, members_.members.size() / comm::cores_of(r.shape, members_.set))),
       watched_(own_members(r.shape).members),
+      cores_(comm::cores_of(r.shape, members_.set)),
       times_(r.op.get<std::uint64_t>("times")),
       quiet_(r.op.get<bool>("quiet")),
       errata_(*abi::parse_errata(r.config.ccl.errata)),

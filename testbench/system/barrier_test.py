@@ -2,6 +2,7 @@
 """Barriers of the whole machine: verdicts, counts against formulas, defects and what is said of them."""
 import json
 import math
+import re
 
 import harness
 from harness import sets
@@ -45,6 +46,41 @@ class Barriers(harness.Case):
             # Two core barriers of 4 cores have 2 rounds each; group dissemination has one more between rounds.
             between = math.ceil(math.log(n, 4) - 1e-9) - 1 if row["algorithm"] == "group_dissemination" else 0
             self.assertEqual(stats["core_signals_set_per_barrier"], n * 4 * 2 * (2 + between))
+            self.assert_remote_is_the_algorithms(row, n, radix=4)
+
+    def assert_remote_is_the_algorithms(self, row, n, radix):
+        """Of ranks that are cubes: what each algorithm does in memories of other cubes."""
+        stats, where = row["stats"], f"{row['algorithm']} of {n} ranks"
+        reads, writes = stats["remote_reads_per_barrier"], stats["remote_writes_per_barrier"]
+        if row["algorithm"] == "centralized_pull":
+            # Flags are raised in own memory; every rank reads those of all others, some more than once.
+            self.assertEqual(writes, 0, where)
+            self.assertGreaterEqual(reads, n * (n - 1), where)
+            self.assertLessEqual(reads, stats["polls_per_barrier"] - stats["core_flags_checked_per_barrier"], where)
+        else:
+            # A signal fetches the flag's line and writes it back; all waiting is in own memory.
+            shifts = [2 ** r for r in range(math.ceil(math.log2(n)))]
+            if row["algorithm"] == "group_dissemination":
+                rounds = math.ceil(math.log(n, radix) - 1e-9)
+                shifts = [j * radix ** r for r in range(rounds) for j in range(1, radix)]
+            elsewhere = n * sum(1 for shift in shifts if shift % n != 0)
+            self.assertEqual((reads, writes), (elsewhere, elsewhere), where)
+        self.assertEqual(stats["remote_bytes_per_barrier"], 64 * (reads + writes), where)
+
+    def test_auto_takes_what_is_fastest_at_both_ends(self):
+        """Where a rank has eight cores, and where it is one PE; the second of two launches, as in docs/barriers.md."""
+        for ranks, settings in (("cube", sets("pod.sips=4")), ("pe", [])):
+            measure = ("--config", harness.CONFIGS / "pod_default.json", *settings, "--collective", "barrier", "--ranks",
+                       ranks, "--team", "0:1:2,0:1:64", "--warmup", "1")
+            times = {}
+            for row in self.result(*measure, "--algorithm", "all")["runs"]:
+                self.assert_good(row)
+                times.setdefault(row["team"], {})[row["algorithm"]] = row["time_ns"]
+            chosen = {row["team"]: row["algorithm"] for row in self.result(*measure)["runs"]}
+            self.assertEqual(set(chosen), {"0:1:2", "0:1:64"})
+            for team, algorithm in chosen.items():
+                self.assertEqual(set(times[team]), set(ALGORITHMS))
+                self.assertEqual(algorithm, min(times[team], key=times[team].get), f"{ranks}s {team}: {times[team]}")
 
     def test_rank_sets_and_auto(self):
         for ranks, count in (("pe", 48), ("cube", 12), ("sip", 2)):
@@ -110,17 +146,28 @@ class Defects(harness.Case):
 
     def test_a_signal_without_dcci_stays_in_the_cache(self):
         said = self.run_with("set_without_dcci", "dissemination", expect=3).stderr
-        self.assertRegex(said, r"unflushed signal: pod\.\S+ waits until the word at 0x\w+ .*line 0x\w+, its data "
-                               r"cache .*, memory holds 0; the data cache of pod\.\S+ holds 1 \(dirty\); missing "
-                               r"operation: dcci_line\(0x\w+\) there after the store")
+        # The first signals of the first core barrier: every core's to the next one of its rank.
+        for waiter, writer in ((0, 3), (1, 0), (2, 1), (3, 2)):
+            line = f"0x000050{waiter}000000000"
+            self.assertIn(f"unflushed signal: pod.sip0.cube_0_0.pe{waiter} waits until the word at {line} (sip0 cube0 "
+                          f"hbm[{waiter}]+0x0) is == 1 or 2: line {line}, its data cache does not hold the line, "
+                          f"memory holds 0; the data cache of pod.sip0.cube_0_0.pe{writer} holds 1 (dirty); missing "
+                          f"operation: dcci_line({line}) there after the store\n", said)
         report = json.loads((self.folder / "set_without_dcci" / "deadlock.json").read_text())
         self.assertTrue(report)
 
     def test_a_wait_without_dcci_reads_a_stale_line(self):
         said = self.run_with("wait_without_dcci", "dissemination", expect=3).stderr
-        self.assertRegex(said, r"stale line: pod\.\S+ waits until the word at 0x\w+ .* is == \d+ or \d+: line "
-                               r"0x\w+, its data cache holds 0, memory holds 1; missing operation: "
-                               r"dcci_line\(0x\w+\) on pod\.\S+ before its load")
+        stale = re.findall(r"(?m)^(?:deadlock: )?stale line: (pod\.\S+) waits until the word at (0x\w+) \((sip\d) cube(\d) "
+                           r"hbm\[(\d)\]\+(0x\w+)\) is == 1 or 2: line (0x\w+), its data cache holds 0, memory holds "
+                           r"([12]); missing operation: dcci_line\((0x\w+)\) on (\S+) before its load$", said)
+        self.assertEqual(len(stale), said.count("stale line: pod."), said[:2000])
+        self.assertTrue(stale)
+        for waiter, word, sip, cube, port, offset, line, _, operand, place in stale:
+            cube = int(cube)
+            self.assertEqual(waiter, f"pod.{sip}.cube_{cube % 3}_{cube // 3}.pe{port}")  # a wait is in own memory
+            self.assertEqual(int(word, 16), int(sip[3:]) << 56 | cube << 48 | 5 << 44 | int(port) << 36 | int(offset, 16))
+            self.assertEqual((line, operand, place), (word, word, waiter))  # a flag begins its line
 
     def test_two_flags_in_a_line_lose_a_signal(self):
         said = self.run_with("packed_flags", "dissemination", "--ranks", "pe",
@@ -133,6 +180,24 @@ class Defects(harness.Case):
         self.assertRegex(said, r"\d+ times a PE left the barrier too early: pod\.\S+ left barrier \d+ .* had not "
                                r"entered it, pod\.\S+ among them")
 
+    def test_as_many_ranks_escape_as_are_known_to(self):
+        # One rank comes late; the others that leave meanwhile do so with all their eight cores.
+        late = "ccl.start_delays=pod.sip0.cube_0_0.*=100000"
+        for ranks, radix, escaping in ((6, 3, 1), (16, 8, 3), (27, 8, 12)):
+            run = ("--config", harness.CONFIGS / "pod_default.json", "--collective", "barrier", "--algorithm",
+                   "group_dissemination", "--team", f"0:1:{ranks}", *sets(
+                       f"ccl.barrier_radix={radix}", "sim.watchdog_us=400", late))
+            row = self.result(*run, *sets("ccl.errata=no_round_barrier"), expect=1)["runs"][0]
+            self.assertIs(row["verified"], False)
+            self.assertEqual(row["stats"]["barrier_escapes_ranks"], escaping, f"{ranks} ranks, radix {radix}")
+            self.assertEqual(row["stats"]["barrier_escapes"], 8 * escaping, f"{ranks} ranks, radix {radix}")
+            self.assertEqual(row["wrong_elements"], 8 * escaping)
+            self.assertRegex(self.last.stderr, rf"{8 * escaping} times a PE left the barrier too early: pod\.\S+ left .*; "
+                                               rf"counted by rank: {escaping}\b")
+            row = self.result(*run)["runs"][0]
+            self.assertIs(row["verified"], True)
+            self.assertEqual(row["stats"]["barrier_escapes_ranks"], 0)
+
     def test_no_entry_barrier_mixes_up_the_cores_of_a_rank(self):
         # Cores that come late load a counter that the early ones have already raised.
         said = self.run_with("no_entry_barrier", "dissemination",
@@ -140,8 +205,15 @@ class Defects(harness.Case):
         self.assertIn("counters disagree: in team slot 0", said)
 
     def test_a_late_counter_hangs(self):
-        said = self.run_with("late_counter", "centralized_pull", "--ranks", "sip", expect=3).stderr
-        self.assertIn("not signaled", said)
+        said = self.run_with("late_counter", "group_dissemination", "--ranks", "sip", expect=3).stderr
+        self.assertRegex(said, r"counts apart: (pod\.sip[01]\.cube_\d_\d\.pe\d) waits until the word at (0x\w+) .* is == "
+                               r"\d+ or \d+: line \2, .*memory holds \d+; (?:the flag of pod\.\S+ is \d+ barriers ahead"
+                               r"|pod\.\S+ already waits for \d+ and never stored \d+|pod\.\S+ still waits for \d+); "
+                               r"members that count alike are never so far apart: a counter was loaded too late")
+        # Where no flag is far off, a writer that is ahead tells.
+        for algorithm, more in (("dissemination", ()), ("centralized_pull", ("--ranks", "sip"))):
+            said = self.run_with("late_counter", algorithm, *more, expect=3).stderr
+            self.assertIn("counts apart: pod.", said)
 
     def test_a_slot_by_rank_is_out_of_bounds(self):
         said = self.run_with("slot_by_rank", "dissemination", "--ranks", "pe", expect=4).stderr
@@ -240,6 +312,28 @@ class InWorkloads(harness.Case):
         self.assertRegex(done.stderr, r"\d+ times a PE left the barrier too early: pod\.\S+ left barrier sync 0 of "
                                       r"its launch at .* 1 of 16 PEs had not entered it, pod\.sip0\.cube_1_0\.pe2 "
                                       r"among them")
+
+    def test_fault_kinds_of_barriers_act_in_workloads(self):
+        where = "pod.sip1.cube_1_0.pe2"
+        turns = WORKLOADS / "barriers_and_all_reduces.json"
+        said_of = {"stale_cache_line": rf"stale line: {where} waits .* missing operation: dcci_line\(0x\w+\) on {where} ",
+                   "signal_without_flush": rf"unflushed signal: .* the data cache of {where} holds \d+ \(dirty\)",
+                   "infinite_poll": rf"overlooked signal: {where} waits .* is one count ahead; {where} must accept"}
+        for kind, words in said_of.items():
+            fault = json.dumps([{"kind": kind, "where": where}])
+            workload = turns
+            if kind == "infinite_poll":
+                # Between all-reduces no peer gets a barrier ahead of a wait; in barriers alone it does.
+                self.assert_good(self.run_workload(turns, *sets(f"faults={fault}")), 16 * 100)
+                workload = self.workload([{"name": "s", "on": "all", "ops": [
+                    {"op": "barrier", "algorithm": "centralized_pull", "times": 100}]}], all={"ranks": "pe"})
+            done = self.run_pod(*harness.SMALL, "--workload", workload, *sets(f"faults={fault}", "sim.watchdog_us=40"),
+                                expect=3)
+            self.assertRegex(done.stderr, words, kind)
+            # A job without a barrier never meets it.
+            done = self.run_pod(*harness.SMALL, "--workload", WORKLOADS / "halo_exchange.json",
+                                *sets(f"faults={fault}"), expect=2)
+            self.assertIn("faults[0].kind: acts in barriers only, and this job has none", done.stderr)
 
     def test_two_streams_that_both_hang_are_found(self):
         ops = [{"op": "barrier", "algorithm": "dissemination"}]

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data cache of a PE in the machine: what is stale is really stale, and what every access costs.
+#include <array>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <stdexcept>
 
+#include "hw/pe/pe_core.hpp"
 #include "machine_bench.hpp"
+#include "models/abi/registers.hpp"
 #include "models/comm/sync_layout.hpp"
 #include "support/test.hpp"
 
@@ -105,6 +109,87 @@ TEST_CASE("data cache: what hits, misses, evictions and maintenance cost") {
     p.hal.pipe_barrier();
     p.same("memory after an eviction", static_cast<double>(p.load_uncached(at_line(0))), 7);
     p.same("a line behind its own write-back", static_cast<double>(p.load(at_line(0))), 7);
+  };
+  runs_to_its_end(j);
+}
+
+TEST_CASE("data cache: an eviction costs its miss, and the counters count it") {
+  job j{simple_memory_machine(1), {}};
+  j.code = [](sw::pe_context& pe) {
+    probe p(pe);
+    const auto& counted = dynamic_cast<const hw::pe_core&>(p.hal).memory().statistics();
+    const auto nothing = counted;
+    const auto counts = [&](const char* when, std::array<std::uint64_t, 6> expected) {
+      const std::array<std::uint64_t, 6> got{
+          counted.loads - nothing.loads,         counted.stores - nothing.stores,
+          counted.hits - nothing.hits,           counted.line_fills - nothing.line_fills,
+          counted.evictions - nothing.evictions, counted.write_backs - nothing.write_backs};
+      if (got != expected) throw std::runtime_error(fmt::format("{}: {} (expected {})", when, got, expected));
+    };
+    const auto load = [&](std::uint64_t line) {
+      return p.took([&] { static_cast<void>(p.load(at_line(line))); });
+    };
+    p.hal.pause(1000);
+    const double miss = load(0);  // lines 0, 2, 4, ... fall into one set of two
+    p.same("the second way's miss", load(2), miss);
+    counts("two misses", {2, 0, 0, 2, 0, 0});
+    p.same("a clean line that leaves costs nothing", load(4), miss);  // instead of line 0
+    counts("a clean line has left", {3, 0, 0, 3, 0, 0});
+    p.store(at_line(2), 7);
+    p.hal.dcci_line(at_line(4));
+    static_cast<void>(load(6));
+    counts("a store that hits, and one more miss", {4, 1, 1, 4, 0, 0});
+    // Line 2, dirty, leaves for line 8: its write-back is posted, the load waits for its own line alone.
+    p.same("an eviction behind the miss", load(8), miss);
+    counts("an eviction", {5, 1, 1, 5, 1, 1});
+    p.hal.pipe_barrier();
+    p.same("memory after the eviction", static_cast<double>(p.load_uncached(at_line(2))), 7);
+    // With no room for another write a line that leaves waits until memory has acknowledged the one before.
+    p.store(at_line(6), 1);
+    p.store(at_line(8), 2);
+    p.same("dcci with room for its write", p.took([&] { p.hal.dcci_line(at_line(6)); }), 4);
+    const double waited = p.took([&] { p.hal.dcci_line(at_line(8)); });
+    if (waited < 50) throw std::runtime_error(fmt::format("dcci behind a full write buffer: {} ns", waited));
+    p.store(at_line(1), 3);
+    p.hal.dcci_line(at_line(1));
+    counts("three write-backs that are no evictions", {5, 4, 3, 6, 1, 4});
+    if (counted.remote_reads != 0 || counted.remote_writes != 0)
+      throw std::runtime_error("memory of the own cube counts as remote");
+  };
+  j.config.pe.cache_write_buffer = 1;
+  runs_to_its_end(j);
+}
+
+TEST_CASE("data cache: what a DMA engine writes behind it is stale until dcci") {
+  job j{simple_memory_machine(2), {}};
+  j.code = [](sw::pe_context& pe) {
+    probe p(pe);
+    constexpr std::uint64_t stored = 0x55, tcm_offset = 0x8000;
+    if (p.hal.self() == pe0) {
+      p.same("before", static_cast<double>(p.load(at_line(0))), untouched);
+      p.store(at_line(1), 3);  // dirty, and overwritten in memory meanwhile
+      p.hal.compute(5000);     // the other PE's DMA engine writes at 1000
+      p.same("stale", static_cast<double>(p.load(at_line(0))), untouched);
+      p.same("stale at its other end", static_cast<double>(p.load(at_line(0) + 56)), untouched);
+      p.same("in memory", static_cast<double>(p.load_uncached(at_line(0))), stored);
+      p.hal.dcci_line(at_line(0));
+      p.same("fresh", static_cast<double>(p.load(at_line(0))), stored);
+      p.same("in memory, behind the dirty line", static_cast<double>(p.load_uncached(at_line(1))), stored);
+      p.hal.dcci_line(at_line(1));
+      p.hal.pipe_barrier();
+      p.same("written back over the DMA's", static_cast<double>(p.load_uncached(at_line(1))), 3);
+      p.same("whose other words are gone, too", static_cast<double>(p.load_uncached(at_line(1) + 8)),
+             untouched);
+    } else {
+      p.hal.compute(1000);
+      for (std::uint64_t at = 0; at < 128; at += sizeof stored)
+        p.hal.store(tcm_offset + at, std::as_bytes(std::span{&stored, 1}));
+      p.hal.write_register(abi::dma_source,
+                           abi::encode({{}, {}, abi::region::tcm, p.hal.self().pe.value, tcm_offset}));
+      p.hal.write_register(abi::dma_destination, at_line(0));
+      p.hal.write_register(abi::dma_doorbell, 128);
+      while (abi::status_halves::unpack(p.hal.read_register(abi::dma_status)).low == 0) p.hal.pause(10);
+    }
   };
   runs_to_its_end(j);
 }

@@ -33,7 +33,7 @@ barrier_machine::barrier_machine(const barrier_case& c)
       members_(comm::barrier_members(config_.shape(), comm::rank_set::cube, c.team)),
       launch_{config_, config_.shape(), members_, 0, numeric::dtype::f16, numeric::reduction::sum},
       checker_(config_.shape()) {
-  checker_.expect("", members_.members);
+  checker_.expect("", members_.members, c.cores);
   const sw::kernel_entry kernel = sw::dissemination_entry();
   for (std::uint32_t i = 0; i < members_.members.size(); ++i) {
     arguments_.push_back(sw::make_arguments(kernel, launch_, i));
@@ -84,6 +84,7 @@ barrier_result barrier_machine::run(const std::function<void(sw::barrier_runtime
     result.trap = e.what();
   }
   result.escapes = checker_.escapes();
+  result.escaped_ranks = checker_.escaped_ranks();
   result.left.assign(members_.members.size() / case_.cores, true);
   for (std::size_t i = 0; i < members_.members.size(); ++i) {
     const auto rank = i / case_.cores;

@@ -36,7 +36,8 @@ struct barrier_case {
 struct barrier_result {
   sw::mock_outcome outcome;
   std::uint64_t escapes{};  ///< PEs that left a barrier some member had not entered
-  std::vector<bool> left;   ///< by team rank: all its cores are through
+  std::uint64_t escaped_ranks{};
+  std::vector<bool> left;  ///< by team rank: all its cores are through
   std::uint64_t signals_set{}, flags_checked{}, polls{};
   std::uint64_t core_signals_set{}, core_flags_checked{};
   std::string trap;  ///< what firmware trapped with; empty if it did not
@@ -53,8 +54,8 @@ class barrier_machine {
   barrier_result run();
 
   /// Announces a barrier that `code` marks itself: "enter barrier NAME", "left barrier NAME".
-  void expect(const std::string& name, std::vector<pe_coord> members) {
-    checker_.expect(name, std::move(members));
+  void expect(const std::string& name, const std::vector<pe_coord>& members) {
+    checker_.expect(name, members, case_.cores);
   }
   [[nodiscard]] const analysis::barrier_checker& checker() const { return checker_; }
   [[nodiscard]] const comm::group& members() const { return members_; }

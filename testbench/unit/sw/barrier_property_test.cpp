@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Barriers under random teams, skews, counters and orders of events: nobody leaves before the last has
 // entered, nobody waits for ever. The checker hears only when PEs enter and leave.
+//
+// What the suite runs takes some 30 s. More: RC_PARAMS="max_success=1000 seed=N" draws more random cases, and
+// DIECAST_LONG_TESTS=1 makes 200 barriers in a row of every case, however many PEs take part.
 #include <algorithm>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <set>
 
@@ -17,9 +21,21 @@ namespace {
 using analysis::barrier_checker;
 using comm::barrier_algorithm;
 
-constexpr std::uint32_t most_pes = 96;  ///< of a random case: what 200 barriers of 100 cases may take
 constexpr std::uint32_t barriers_in_a_row = 200;
+constexpr std::uint32_t most_ranks = 64, most_cores = 8, most_radix = 8;
 
+bool long_tests() { return std::getenv("DIECAST_LONG_TESTS") != nullptr; }
+
+/// Barriers in a row of so many PEs: 200, or what `calls` allow and at least 10.
+std::uint32_t in_a_row(std::uint32_t pes, std::uint32_t calls) {
+  if (long_tests()) return barriers_in_a_row;
+  return std::clamp(calls / pes, 10U, barriers_in_a_row);
+}
+
+/// Alike over the whole range from the first case on: inRange alone begins with small values.
+std::uint32_t anything_up_to(std::uint32_t most, const char* what) {
+  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(1U, most + 1)).as(what);
+}
 std::uint32_t up_to(std::uint32_t most, const char* what) { return *rc::gen::inRange(1U, most + 1).as(what); }
 
 barrier_algorithm any_algorithm() {
@@ -47,10 +63,10 @@ void shuffle(std::vector<std::uint32_t>& list, std::uint64_t seed) {
 
 /// Start, stride and size, or the same ranks as a list in any order; the world ends somewhere behind.
 void choose_team(barrier_case& c) {
-  const std::uint32_t ranks = up_to(64, "ranks");
+  const std::uint32_t ranks = anything_up_to(most_ranks, "ranks");
   const std::uint32_t first = up_to(4, "first rank, from 1") - 1;
   const std::uint32_t stride = up_to(3, "stride");
-  c.cores = up_to(std::min(8U, std::max(1U, most_pes / ranks)), "PEs per rank");
+  c.cores = anything_up_to(most_cores, "PEs per rank");
   c.team = {first, stride, ranks, {}};
   c.world = first + stride * (ranks - 1) + up_to(3, "ranks behind the last, from 1");
   if (!*rc::gen::arbitrary<bool>().as("as a list")) return;
@@ -64,8 +80,9 @@ barrier_case any_case() {
   c.order = any_order();
   c.seed = *rc::gen::arbitrary<std::uint32_t>().as("seed");
   choose_team(c);
-  c.radix = 1 + up_to(7, "radix - 1");
-  c.repeats = shrinking(barriers_in_a_row, "barriers in a row");
+  c.radix = 1 + anything_up_to(most_radix - 1, "radix - 1");
+  const auto pes = static_cast<std::uint32_t>(comm::ranks_of(c.team).size()) * c.cores;
+  c.repeats = shrinking(in_a_row(pes, 12'000), "barriers in a row");
   c.skew = up_to(40, "skew, from 1") - 1;
   c.start = UINT32_MAX - up_to(barriers_in_a_row, "barriers before the wrap, from 1") + 1;
   if (*rc::gen::inRange(0, 4) == 0) c.start = *rc::gen::arbitrary<std::uint32_t>().as("start");
@@ -86,7 +103,7 @@ std::string what_is_wrong(const barrier_case& c) {
   return {};
 }
 
-TEST_CASE("barriers: any team, any skew, any counter: 200 in a row") {
+TEST_CASE("barriers: any team, any skew, any counter: up to 200 in a row") {
   CHECK(rc::check("one team", [] {
     const barrier_case c = any_case();
     const std::string wrong = what_is_wrong(c);
@@ -94,17 +111,41 @@ TEST_CASE("barriers: any team, any skew, any counter: 200 in a row") {
   }));
 }
 
-TEST_CASE("barriers: 64 ranks of 8 PEs, 200 in a row over the wrap") {
+barrier_case whole_space() {
   barrier_case c;
-  c.world = 64;
-  c.cores = 8;
-  c.team = {0, 1, 64, {}};
+  c.world = most_ranks;
+  c.cores = most_cores;
+  c.team = {0, 1, most_ranks, {}};
+  c.start = UINT32_MAX - 4;
+  c.skew = 5;
+  return c;
+}
+
+TEST_CASE("barriers: 64 ranks of 8 PEs, 200 in a row over the wrap") {
+  barrier_case c = whole_space();
   c.how = barrier_algorithm::group_dissemination;
   c.start = UINT32_MAX - 100;
   c.repeats = barriers_in_a_row;
-  c.skew = 5;
   c.order = sw::schedule::round_robin;
   CHECK(what_is_wrong(c) == "");
+}
+
+TEST_CASE("barriers: 64 ranks of 8 PEs, every algorithm, order of events and radix") {
+  barrier_case c = whole_space();
+  c.repeats = in_a_row(most_ranks * most_cores, 0);
+  for (const auto order : {sw::schedule::round_robin, sw::schedule::random, sw::schedule::adversarial}) {
+    c.order = order;
+    for (const auto how : {barrier_algorithm::centralized_pull, barrier_algorithm::dissemination}) {
+      c.how = how;
+      INFO(comm::to_string(how) << ", " << sw::to_string(order));
+      CHECK(what_is_wrong(c) == "");
+    }
+    c.how = barrier_algorithm::group_dissemination;
+    for (c.radix = 2; c.radix <= most_radix; ++c.radix) {
+      INFO("group_dissemination, radix " << c.radix << ", " << sw::to_string(order));
+      CHECK(what_is_wrong(c) == "");
+    }
+  }
 }
 
 // --- teams that overlap and follow each other -----------------------------------------------------
@@ -139,10 +180,12 @@ class team_history {
  private:
   void create() {
     team_step s{team_step::kind::create, static_cast<std::uint32_t>(made_.size()), 1, {}, any_algorithm(), 0};
-    const auto mask = *rc::gen::inRange<std::uint32_t>(1, 1U << world_).as("members, a bit each");
+    const auto members =
+        *rc::gen::container<std::vector<bool>>(world_, rc::gen::arbitrary<bool>()).as("members");
     for (std::uint32_t rank = 0; rank < world_; ++rank) {
-      if ((mask >> rank & 1) != 0) s.ranks.push_back(rank);
+      if (members[rank]) s.ranks.push_back(rank);
     }
+    if (s.ranks.empty()) s.ranks.push_back(0);
     shuffle(s.ranks, *rc::gen::arbitrary<std::uint32_t>().as("order of the members"));
     std::set<std::uint32_t> taken;
     for (const std::uint32_t team : living_) taken.insert(creation(team).slot);
@@ -152,7 +195,9 @@ class team_history {
     steps_.push_back(std::move(s));
   }
   void use(std::uint32_t team) {
-    steps_.push_back({team_step::kind::use, team, 0, {}, any_algorithm(), up_to(20, "barriers")});
+    const bool many = *rc::gen::inRange(0, 8).as("7: 200 in a row") == 7;
+    const std::uint32_t times = many ? barriers_in_a_row : up_to(20, "barriers");
+    steps_.push_back({team_step::kind::use, team, 0, {}, any_algorithm(), times});
   }
 
   std::uint32_t world_;
@@ -214,9 +259,9 @@ TEST_CASE("barriers: any teams of a world, overlapping, made, used and given bac
     barrier_case c;
     c.order = any_order();
     c.seed = *rc::gen::arbitrary<std::uint32_t>().as("seed");
-    c.world = up_to(8, "ranks of the world");
+    c.world = up_to(most_ranks, "ranks of the world");
     c.cores = up_to(3, "PEs per rank");
-    c.radix = 1 + up_to(7, "radix - 1");
+    c.radix = 1 + up_to(most_radix - 1, "radix - 1");
     c.team = {0, 1, c.world, {}};
     c.start = UINT32_MAX - up_to(40, "barriers before the wrap, from 1") + 1;
     team_history history{c.world};

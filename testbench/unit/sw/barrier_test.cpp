@@ -76,6 +76,64 @@ TEST_CASE("a team of ranks that the parent has not, or has once, is refused") {
   CHECK(trap_of({3, 0}).empty());
 }
 
+TEST_CASE("algorithms may take turns in one team") {
+  // A late signal of the one must not be written over an early signal of the other into the same flag.
+  for (const auto one : all_algorithms) {
+    for (const auto other : all_algorithms) {
+      for (const auto order : {sw::schedule::random, sw::schedule::adversarial}) {
+        barrier_case c;
+        c.world = 7;
+        c.team = {0, 1, 7, {}};
+        c.cores = 2;
+        c.radix = 4;
+        c.order = order;
+        c.start = UINT32_MAX - 3;
+        for (c.seed = 1; c.seed <= 20; ++c.seed) {
+          const barrier_result r = barrier_machine(c).run([&](sw::barrier_runtime& b, abi::hal& hal) {
+            for (std::uint32_t i = 0; i < 20; ++i) {
+              hal.mark_step({analysis::barrier_checker::enter, i});
+              b.barriers.barrier(b.world, i % 2 == 0 ? one : other);
+              hal.mark_step({analysis::barrier_checker::left, i});
+            }
+          });
+          INFO(comm::to_string(one) << " and " << comm::to_string(other) << ": " << describe(c));
+          INFO(r.outcome.deadlock);
+          REQUIRE(r.outcome.finished);
+          REQUIRE(r.escapes == 0);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("2,047 teams beside the world's: one more has no slot, until one is given back") {
+  std::uint32_t again = 0, last = 0;
+  barrier_case c;
+  c.world = 2;
+  c.team = {0, 1, 2, {}};
+  const barrier_result r = barrier_machine(c).run([&](sw::barrier_runtime& b, abi::hal&) {
+    const auto how = barrier_algorithm::dissemination;
+    std::vector<sw::team> teams;
+    // Rank 0's teams and rank 1's: a slot is free only where it is free at every rank of the parent.
+    for (std::uint32_t i = 1; i < comm::max_teams; ++i)
+      teams.push_back(b.barriers.create(b.world, {i % 2}, 0, how));
+    if (b.world.me == 0) last = teams[comm::max_teams - 3].slot;  // of i = 2046
+    const sw::team& given_back = teams[999];                      // of i = 1000: rank 0's
+    const std::uint32_t slot = given_back.slot;
+    if (!given_back.members.empty()) b.barriers.destroy(given_back, how);
+    const sw::team next = b.barriers.create(b.world, {1, 0}, 0, how);
+    b.barriers.barrier(next, how);
+    if (next.slot == slot) ++again;
+    static_cast<void>(b.barriers.create(b.world, {0}, 0, how));
+  });
+  CHECK(last == 2046);
+  CHECK(again == 2);
+  CHECK(r.escapes == 0);
+  CHECK(r.trap.find(
+            "no team slot is free at all 2 ranks of the parent team (expected fewer than 2048 teams)") !=
+        std::string::npos);
+}
+
 TEST_CASE("a team that reuses a slot without clearing it fails") {
   std::string deadlock;
   for (std::uint64_t seed = 1; seed <= 20 && deadlock.empty(); ++seed) {
