@@ -131,7 +131,7 @@ TEST_CASE("doctor: where the run as given takes too long a smaller one is looked
   const script large(
       "bytes=65536\nwhile [ $# -gt 0 ]; do [ \"$1\" = --bytes ] && bytes=$2; shift; done\n"
       "[ $bytes -gt 4096 ] && exec sleep 60\nright\nexit 1\n");
-  const diagnose::diagnosis d = large.examine(4);
+  const diagnose::diagnosis d = large.examine(10);
   const json j = json::parse(d.json);
   CHECK(j["verdict"] == "wrong_data");
   CHECK(j["findings"].back()["class"] == "timed_out");
