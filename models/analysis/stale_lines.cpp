@@ -62,10 +62,9 @@ std::string apart_text(const machine_shape& shape, const watched_word& w) {
   const std::string how =
       flag_is_far_ahead(w)
           ? fmt::format("the flag of {} is {} barriers ahead", writer, ahead(w.memory, w.wanted.value))
-      : *lead_of_writer(w) > 0
-          ? fmt::format("{} already waits for {} and never stored {}", writer, w.writer_waits->value,
-                        w.wanted.value)
-          : fmt::format("{} still waits for {}", writer, w.writer_waits->value);
+      : *lead_of_writer(w) > 0 ? fmt::format("{} already waits for {} and never stored {}", writer,
+                                             w.writer_waits->value, w.wanted.value)
+                               : fmt::format("{} still waits for {}", writer, w.writer_waits->value);
   return how +
          "; members that count alike are never so far apart: a counter was loaded too late, or flags and "
          "counter of the slot were not cleared";
