@@ -51,9 +51,10 @@ def link_changes(a, b, run_a, run_b, most=10):
         if link.endswith((".inject", ".eject")):
             continue
         old, new = left.get(link, {}), right.get(link, {})
-        pairs = [(old.get(key, 0), new.get(key, 0)) for key in ("busy_fraction", "bytes", "stall_ns")]
-        if any(x != y for x, y in pairs):
-            rows.append((link, *pairs[0], *pairs[1], *pairs[2]))
+        busy, moved, stalls = [(old.get(key, 0), new.get(key, 0)) for key in ("busy_fraction", "bytes", "stall_ns")]
+        # Less than a point of busy time alone is another length of the run, not another load.
+        if moved[0] != moved[1] or stalls[0] != stalls[1] or abs(busy[1] - busy[0]) >= 0.01:
+            rows.append((link, *busy, *moved, *stalls))
     rows.sort(key=lambda r: (-abs(r[2] - r[1]), -abs(r[6] - r[5]), r[0]))
     return rows[:most]
 
