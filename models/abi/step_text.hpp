@@ -14,7 +14,9 @@ inline constexpr std::uint32_t no_step_index = UINT32_MAX;
 /// "all_gather 3", or the name alone.
 inline std::string step_text(std::string_view name, std::uint32_t index) {
   std::string text{name};
-  if (index != no_step_index) text += " " + std::to_string(index);
+  if (index == no_step_index) return text;
+  text += ' ';
+  text += std::to_string(index);
   return text;
 }
 

@@ -62,7 +62,8 @@ std::string to_text(const case_file& file, const laboratory& lab) {
     text += fmt::format("\n{}. {}{}{}: {}\n", i + 1, f.kind, f.where.empty() ? "" : " at " + f.where,
                         f.hidden ? ", hidden: results are right" : "", meaning_of(f.kind));
     for (const std::string& e : f.evidence) {
-      text += fmt::format("   - {}\n", e.size() > most_letters ? e.substr(0, most_letters) + " ..." : e);
+      text += fmt::format("   - {}{}\n", std::string_view(e).substr(0, most_letters),
+                          e.size() > most_letters ? " ..." : "");
     }
     if (!f.workaround.empty()) text += fmt::format("   workaround: {}\n", f.workaround);
   }

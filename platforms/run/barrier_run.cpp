@@ -138,7 +138,7 @@ void barrier_watch::report_barrier(const host_side& s, const counts& sum, run_ou
   const std::uint64_t radix = run_.machine.config.ccl.barrier_radix;
   const auto work =
       comm::work_of(run_.barrier->algorithm, run_.barrier->ranks, static_cast<std::uint32_t>(radix));
-  const auto add = [&o](const char* name, double value) { o.stats.push_back({name, value}); };
+  const auto add = [&o](const char* name, double value) { o.stats.emplace_back(name, value); };
   const auto formula = [&](const char* name, std::uint64_t of_rank) {
     add(name, static_cast<double>(of_rank * run_.barrier->ranks));
   };
