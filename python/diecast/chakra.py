@@ -174,6 +174,8 @@ class Converter:
 
     def _duration(self, place) -> float:
         """Nanoseconds of a computation."""
+        need(isinstance(place.node.duration_micros, (int, float)), place,
+             f"duration_micros is {place.node.duration_micros!r}; expected a number")
         if place.node.duration_micros > 0 or not place.node.attributes.get("num_ops"):
             return 1000 * place.node.duration_micros
         need(self.options.gflops, place, "num_ops without duration_micros; expected --gflops, operations per nanosecond")
@@ -192,7 +194,9 @@ class Converter:
         number = first.number("comm_type")
         need(number < len(COLLECTIVES), first, f"comm_type {number}; expected from 0 to {len(COLLECTIVES) - 1}")
         kind = COLLECTIVES[number]
-        need(False not in (first.node.attributes.get("involved_dim") or []), first,
+        dims = first.node.attributes.get("involved_dim") or []
+        need(isinstance(dims, list), first, f"involved_dim is {dims!r}; expected a list of bools")
+        need(False not in dims, first,
              "involved_dim leaves dimensions out; expected a pg_name and --groups")
         fields = {}
         if kind != "BARRIER":

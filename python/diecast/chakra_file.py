@@ -12,6 +12,7 @@ import gzip
 import json
 import re
 import struct
+import zlib
 
 from diecast.trace import BadTrace, need
 
@@ -195,5 +196,6 @@ def load(path):
         if data[:2] == b"\x1f\x8b":
             data = gzip.decompress(data)
         return read_json(data.decode()) if re.match(rb'\{\s*["}]', data) else read_protobuf(data)
-    except (BadTrace, ValueError, TypeError, AttributeError, KeyError, struct.error, EOFError, gzip.BadGzipFile) as error:
+    except (BadTrace, ValueError, TypeError, AttributeError, KeyError, struct.error, EOFError, gzip.BadGzipFile,
+            zlib.error) as error:
         raise BadTrace(f"{path}: no Chakra trace ({error})") from None
