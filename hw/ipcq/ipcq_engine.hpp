@@ -2,6 +2,7 @@
 // The IPCQ engine of a PE: protocol::ipcq_core with the time its decisions take.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>

@@ -27,8 +27,8 @@ constexpr std::array map{
                          "Writing N queues a dma_done event once N copies are done. One-shot."},
     register_description{
         core_errata, "CORE_ERRATA", access::read_write, 0,
-        "{barrier defects[15:0] (ccl.errata), runtime defects[31:16] (faults), operations that go right "
-        "first[63:32]}."},
+        "{barrier defects[15:0] (ccl.errata, faults), runtime defects[31:16] (faults), operations that go "
+        "right first[63:32]}."},
     register_description{core_status, "CORE_STATUS", access::read_only, 0,
                          "0 idle, 1 waiting for its start time, 2 running, 3 asleep, 4 done."},
     register_description{core_start_time, "CORE_START_TIME", access::read_only, 0,

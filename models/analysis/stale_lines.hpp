@@ -54,7 +54,7 @@ enum class word_finding : std::uint8_t {
 };
 [[nodiscard]] const char* to_string(word_finding f);
 
-inline constexpr unsigned word_findings = 6;
+inline constexpr unsigned word_findings = static_cast<unsigned>(word_finding::not_signaled) + 1;
 
 struct word_report {
   pe_coord pe;

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <optional>
 #include <random>
-#include <stdexcept>
 #include <tuple>
 #include <utility>
 
@@ -244,10 +243,10 @@ std::vector<std::vector<std::uint32_t>> ranks_by_sip(const group& g) {
 
 packed_trees::packed_trees(const pattern_context& c) {
   const auto n = static_cast<std::uint32_t>(c.members.members.size());
-  if (c.root >= n) throw std::invalid_argument("packed_trees: the root is no member");
+  const std::uint32_t root = root_of(c);
   for (auto& nodes : nodes_) nodes.resize(n);
   std::vector<std::vector<std::uint32_t>> sips = ranks_by_sip(c.members);
-  const auto has_root = [&](const auto& s) { return std::find(s.begin(), s.end(), c.root) != s.end(); };
+  const auto has_root = [&](const auto& s) { return std::find(s.begin(), s.end(), root) != s.end(); };
   std::rotate(sips.begin(), std::find_if(sips.begin(), sips.end(), has_root), sips.end());
 
   // The first tree visits SIPs 0, 1, 2, ..., the second 0, n - 1, n - 2, ...
@@ -258,9 +257,10 @@ packed_trees::packed_trees(const pattern_context& c) {
     for (const std::uint32_t r : sips[s]) task.members.push_back(c.members.members[r]);
     if (s == 0) {
       task.root =
-          static_cast<std::uint32_t>(std::find(sips[0].begin(), sips[0].end(), c.root) - sips[0].begin());
+          static_cast<std::uint32_t>(std::find(sips[0].begin(), sips[0].end(), root) - sips[0].begin());
     }
-    task.feeds = {s<last, last> 0 && s != 1};
+    task.feeds[0] = s < last;
+    task.feeds[1] = last > 0 && s != 1;
     found.push_back(search(c, task));
   }
 

@@ -42,6 +42,8 @@ struct pattern_context {
   const group& members;
   std::uint32_t root{};  ///< rank, of rooted patterns (star)
 };
+/// The context's root. Throws user_error (ccl.root_rank) when the group has no such rank.
+[[nodiscard]] std::uint32_t root_of(const pattern_context& c);
 using pattern_fn = std::function<std::vector<edge>(const pattern_context&)>;
 
 struct pattern_entry {

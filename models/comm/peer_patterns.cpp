@@ -2,9 +2,6 @@
 #include "models/comm/peer_patterns.hpp"
 
 #include <fmt/format.h>
-#include <string>
-
-#include "models/types/error.hpp"
 
 namespace diecast::comm {
 namespace {
@@ -60,15 +57,12 @@ std::vector<edge> shift(const pattern_context& c) {
 std::vector<edge> star(const pattern_context& c) {
   const auto& m = c.members.members;
   const auto n = static_cast<std::uint32_t>(m.size());
-  if (c.root >= n) {
-    throw user_error({"ccl.root_rank", "is no rank of this group", std::to_string(c.root),
-                      "at most " + std::to_string(n - 1)});
-  }
+  const std::uint32_t root = root_of(c);
   std::vector<edge> edges;
   for (std::uint32_t d = 1; d < n; ++d) {
-    const pe_coord other = m[(c.root + d) % n];
-    edges.push_back({m[c.root], star_spoke(d), other, true, star_root});
-    edges.push_back({other, star_root, m[c.root], true, star_spoke(d)});
+    const pe_coord other = m[(root + d) % n];
+    edges.push_back({m[root], star_spoke(d), other, true, star_root});
+    edges.push_back({other, star_root, m[root], true, star_spoke(d)});
   }
   return edges;
 }

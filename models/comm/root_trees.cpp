@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/comm/root_trees.hpp"
 
-#include <string>
-
 #include "models/comm/trees.hpp"
-#include "models/types/error.hpp"
 
 namespace diecast::comm {
 namespace {
@@ -37,11 +34,7 @@ tree_node root_tree(std::uint32_t rank, std::uint32_t ranks, std::uint32_t root,
 std::vector<edge> root_trees(const pattern_context& c) {
   const std::vector<pe_coord>& m = c.members.members;
   const auto n = static_cast<std::uint32_t>(m.size());
-  if (c.root >= n) {
-    throw user_error({"ccl.root_rank", "is no rank of this group", std::to_string(c.root),
-                      "at most " + std::to_string(n - 1)});
-  }
-  const std::uint32_t root = c.root;
+  const std::uint32_t root = root_of(c);
   std::vector<edge> edges;
   for (std::uint32_t which = 0; which < 2; ++which) {
     const direction up = root_tree_parent(which);

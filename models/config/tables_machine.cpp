@@ -220,8 +220,8 @@ block_table ccl_table() {
       .count(&b::signal_poll_cycles, "signal_poll_cycles", "cycles", 1, 1'000'000,
              "Between two looks at a flag in global memory.", assumption)
       .text(&b::errata, "errata", "none|[a-z_]+(,[a-z_]+)*",
-            "Firmware defects switched on, for --collective barrier only: none, or names from the table of "
-            "docs/barriers.md, separated by commas.",
+            "Firmware defects of barriers switched on (--collective barrier, or a workload with one; refused "
+            "elsewhere): none, or names from the table of docs/barriers.md, separated by commas.",
             assumption)
       .count(&b::root_rank, "root_rank", "ranks", 0, 1'000'000,
              "Rank that broadcasts and scatters, and to which reduce and gather go.", assumption)

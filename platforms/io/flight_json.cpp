@@ -36,7 +36,9 @@ std::uint64_t whole_ms(std::uint64_t us) { return (us + 999) / 1000; }
 
 std::uint64_t whole_ns(sim_time t) { return t.fs / 1'000'000; }
 
-/// Elements that go into a rank and that come out, of a collective of so many in all.
+/// Elements that go into a rank and that come out, of a collective of so many in all, as PyTorch records
+/// them: of a rooted collective every rank has the tensor, and parts are even (comm::input_elements knows
+/// better).
 std::pair<std::uint64_t, std::uint64_t> sizes(const std::string& collective, std::uint64_t all,
                                               std::uint64_t ranks) {
   if (collective == "barrier") return {0, 0};

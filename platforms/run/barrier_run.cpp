@@ -196,14 +196,18 @@ bool barrier_watch::judge_ops(run_outcome& o) const {
 
 void barrier_watch::report_workload(const host_side& s, const counts& sum, run_outcome& o) const {
   const bool good = judge_ops(o);
-  o.wrong_elements = o.wrong_elements.value_or(0) + checker_->escapes();
+  // A run that has not ended has verified nothing; an escape is one all the same.
+  if (s.finished() || checker_->escapes() > 0) {
+    o.wrong_elements = o.wrong_elements.value_or(0) + checker_->escapes();
+  }
   if (s.finished() && judges(good)) {
     o.verified = o.verified.value_or(true) && good;
     if (!*o.verified && o.status == run_status::ok) o.status = run_status::wrong;
   }
   tell_escapes(o);
-  if (!o.verified_how.empty()) o.verified_how += "; ";
-  o.verified_how += "every PE entered and left every barrier, none before all members had entered it";
+  if (o.verified && !o.verified_how.empty()) o.verified_how += "; ";
+  if (o.verified)
+    o.verified_how += "every PE entered and left every barrier, none before all members had entered it";
   using abi::firmware_count;
   const auto total = [&](firmware_count what) { return static_cast<double>(sum.of(what)); };
   const statistics more = {{"pe_barriers", total(firmware_count::barriers)},

@@ -104,7 +104,7 @@ std::unique_ptr<prepared_run> ruled_run(const machine_model& machine, const app:
 }
 
 /// Candidates by expected time, those nothing is known of left out. They do the same job: an algorithm whose
-/// own settings put it on another number of ranks than `ranks` is none of them.
+/// own settings put it on another number of ranks than `shared` has is none of them.
 std::vector<candidate> by_expected_time(const machine_model& machine, const app::registries& tables,
                                         const run_point& point, const std::vector<std::string>& names,
                                         comm::rank_set shared) {
@@ -115,8 +115,9 @@ std::vector<candidate> by_expected_time(const machine_model& machine, const app:
     try {
       const comm::group members = members_of(machine, tables, point_for(machine.config, point, name, shared));
       if (members.set != shared || members.members.size() != ranks) continue;
+      const auto root = static_cast<std::uint32_t>(machine.config.ccl.root_rank);
       const auto expected =
-          cost::estimate_of(machine.topology, machine.config, {what, members, point.bytes}, name);
+          cost::estimate_of(machine.topology, machine.config, {what, members, point.bytes, root}, name);
       if (expected) ranked.push_back({name, expected->ns()});
     } catch (const user_error&) {
       continue;  // these ranks do not form what it needs

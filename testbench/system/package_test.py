@@ -82,10 +82,12 @@ class CleanMachine(harness.Case):
         self.assertEqual(packed.returncode, 0, packed.stdout + packed.stderr)
         package, = (self.folder / "packed").glob("*.deb")
         root = self.folder / "root"
+        bare = command("mmdebstrap", "--variant=apt", "bookworm", self.folder / "bare")
+        if bare.returncode != 0:
+            self.skipTest(f"mmdebstrap: {bare.stderr.strip().splitlines()[-1]}")
         made = command("mmdebstrap", "--variant=apt", f"--include={package}",
                        "--hook-dir=/usr/share/mmdebstrap/hooks/file-mirror-automount", "bookworm", root)
-        if made.returncode != 0:
-            self.skipTest(f"mmdebstrap: {made.stderr.strip().splitlines()[-1]}")
+        self.assertEqual(made.returncode, 0, made.stderr)
         done = command("chroot", root, "diecast-pod", "--config", "/usr/share/diecast/configs/small_pod.json", "--bytes", "4KiB")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 

@@ -35,6 +35,8 @@ TEST_CASE("a root that the group does not have is refused") {
   CHECK_NOTHROW(root_trees({c, shape, four, 3}));
   CHECK_THROWS_WITH(root_trees({c, shape, four, 4}),
                     Catch::Contains("ccl.root_rank: is no rank of this group"));
+  CHECK_THROWS_WITH(packed_tree_edges({c, shape, four, 4}),
+                    Catch::Contains("ccl.root_rank: is no rank of this group"));
   CHECK_NOTHROW(star({c, shape, four, 3}));
   CHECK_THROWS_WITH(star({c, shape, four, 4}), Catch::Contains("(value 4; expected at most 3)"));
 }

@@ -154,7 +154,6 @@ TEST_CASE("workload messages: what cannot be matched is found before the run") {
       Catch::Contains("a.bytes: is longer than every receive of rank 0 of [0,1,2,3,4,5,6,7] that accepts it "
                       "(value 128; expected at most 64, as b says"));
   // As many receives as messages, and each message finds one that accepts it; but one accepts none.
-  // tag 1.
   comm::workload_op other = send(2, 64);
   other.id = other.where = "c";
   CHECK_THAT(
