@@ -92,6 +92,8 @@ struct signal_watch {
   std::uint64_t value{};
   bool or_next{};  ///< value + 1 (modulo 2^32) will do, too
   pe_coord expected_writer;
+  /// A barrier of the ranks of a team: no two of its waits, on whatever PE, are more than one count apart.
+  bool among_ranks{};
 
   [[nodiscard]] bool satisfied_by(std::uint64_t word) const {
     const auto seen = static_cast<std::uint32_t>(word);

@@ -131,14 +131,15 @@ word_report explain_word(const machine_shape& shape, const watched_word& w) {
 
 namespace {
 
-/// Members of one team are never more than one barrier apart: waits of one slot for counts further apart
-/// mean that the slot's flags and counters come from another team.
+/// Ranks of one team are never more than one barrier apart: waits of one slot for counts further apart mean
+/// that the slot's flags and counters come from another team. (A slot of core barriers serves many groups of
+/// cores, which count for themselves.)
 std::string disagreements(const machine_shape& shape, const std::vector<watched_word>& words) {
   std::map<std::uint32_t, const watched_word*> first;  // by slot
   std::string text;
   for (const watched_word& w : words) {
     const auto slot = comm::team_slot_of(w.wanted.at);
-    if (!slot) continue;
+    if (!slot || !w.wanted.among_ranks) continue;
     const watched_word& other = *first.try_emplace(*slot, &w).first->second;
     const auto apart = static_cast<std::uint32_t>(w.wanted.value - other.wanted.value);
     if (apart + 1U <= 2U) continue;  // -1, 0 or 1

@@ -54,8 +54,9 @@ inline constexpr std::uint64_t sync_region_bytes = teams_offset + max_teams * te
   return team_flag(home, slot, 0);
 }
 
-/// The team slot whose flags or counter lie at `at`; empty for the words of core barriers and for any word
-/// outside HBM. Precondition: a word in HBM lies in some PE's home region.
+/// The team slot whose flags or counter lie at `at`, or the flags of core barriers that are in one
+/// (core_flags_in_slot); empty for those at the start of a home region and for any word outside HBM.
+/// Precondition: a word in HBM lies in some PE's home region.
 [[nodiscard]] std::optional<std::uint32_t> team_slot_of(abi::address at);
 
 /// Start of a PE's home region.

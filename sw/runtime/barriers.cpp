@@ -82,7 +82,7 @@ void rank_barriers::signal(const team& t, std::uint32_t to, std::uint32_t index,
 
 void rank_barriers::check_flag(const team& t, std::uint32_t at, std::uint32_t index, std::uint32_t count,
                                pe_coord writer) {
-  signals_.wait_for_barrier(flag(t, at, index), count, writer);
+  signals_.wait_for_barrier(flag(t, at, index), count, writer, true);
   hal_.count(firmware_count::flags_checked, 1);
 }
 

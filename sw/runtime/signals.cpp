@@ -39,8 +39,8 @@ void signal_port::wait_until(abi::address at, abi::compare how, std::uint32_t va
   wait({at, how, value, false, writer});
 }
 
-void signal_port::wait_for_barrier(abi::address at, std::uint32_t count, pe_coord writer) {
-  wait({at, abi::compare::eq, count, !errata_.has(erratum::exact_count), writer});
+void signal_port::wait_for_barrier(abi::address at, std::uint32_t count, pe_coord writer, bool among_ranks) {
+  wait({at, abi::compare::eq, count, !errata_.has(erratum::exact_count), writer, among_ranks});
 }
 
 void signal_port::quiet() {

@@ -29,7 +29,8 @@ class signal_port {
   /// set it, for reports.
   void wait_until(abi::address at, abi::compare how, std::uint32_t value, pe_coord writer);
   /// Until the word is `count` or count + 1: the peer may already be in the next round, never further.
-  void wait_for_barrier(abi::address at, std::uint32_t count, pe_coord writer);
+  /// `among_ranks`: signal_watch::among_ranks.
+  void wait_for_barrier(abi::address at, std::uint32_t count, pe_coord writer, bool among_ranks = false);
   /// What the word holds in memory now.
   [[nodiscard]] std::uint64_t load(abi::address at);
 

@@ -171,8 +171,8 @@ void barrier_run::check(const op_request& r) const {
 
 // --- teams and their slots -------------------------------------------------------------------------
 
-/// Slots given out so far. Each team has its own in the whole workload, as long as there are enough: a report
-/// that names a slot then names a team.
+/// Slots given out so far. Each team has its own in the whole workload: a report that names a slot names a
+/// team.
 struct barrier_run::slot_book {
   std::uint32_t next{};
   std::optional<std::uint32_t> take() {
@@ -262,7 +262,7 @@ void barrier_run::placed() {
 }
 
 void barrier_run::set_up(abi::host_hal& host) const {
-  clear_team_tables(host, launch_.config, homes_);
+  if (!homes_.empty()) clear_team_tables(host, launch_.config, homes_);
   if (leader_ == this) prepare_team(host, launch_, arguments_, errata_, slots_);
 }
 

@@ -87,6 +87,15 @@ TEST_CASE("stale lines: a writer that waits for a later count of the team has sk
         std::string::npos);
 }
 
+TEST_CASE("stale lines: waits of one slot disagree when they are of ranks, not of groups of cores") {
+  std::vector<watched_word> words{waiting(6, 5), waiting(8, 7)};
+  CHECK(explain_words(shape, words, 4).find("counters disagree") == std::string::npos);
+  for (watched_word& w : words) w.wanted.among_ranks = true;
+  CHECK(explain_words(shape, words, 4).find("counters disagree: in team slot 3") != std::string::npos);
+  words[1].wanted.value = 7;
+  CHECK(explain_words(shape, words, 4).find("counters disagree") == std::string::npos);
+}
+
 TEST_CASE("stale lines: a signal that somebody wrote the line back over is lost") {
   watched_word w = waiting(6, 5);
   const pe_coord other{sip_id{1}, cube_id{0}, pe_id{1}};
