@@ -128,10 +128,16 @@ double dissemination(machine& m) {
   return sum;
 }
 
-/// Infinite where it cannot run: it would never end, or its flags do not fit a team's.
-double group_dissemination(machine& m, std::uint32_t radix) {
-  const auto work = comm::work_of(barrier_algorithm::group_dissemination, m.ranks(), radix);
-  if (!work || work->signals_set > comm::team_lines) return std::numeric_limits<double>::infinity();
+/// It ends, and a team has flags enough.
+bool can_group(std::uint32_t ranks, std::uint32_t radix) {
+  const auto work = comm::work_of(barrier_algorithm::group_dissemination, ranks, radix);
+  return work && work->signals_set <= comm::team_lines;
+}
+
+/// Infinite where it cannot run.
+double group_dissemination(machine& m, std::uint32_t radix, std::uint32_t parent_ranks) {
+  if (!can_group(m.ranks(), radix) || !can_group(std::max(parent_ranks, 1U), radix))
+    return std::numeric_limits<double>::infinity();
   double sum = 0;
   bool first = true;
   for (std::uint64_t shift = 1; shift < m.ranks(); shift *= radix) {
@@ -172,14 +178,14 @@ std::string barrier_costs::reason() const {
 }
 
 barrier_costs barrier_costs_of(const fabric::topology& t, const config::machine_config& c,
-                               const comm::group& members) {
+                               const comm::group& members, std::uint32_t parent_ranks) {
   machine m(t, c, members);
   const pe_coord own = m.first(0);
   // Around every algorithm: the counter read and stored, two core barriers.
   const double frame = m.read(own, own) + m.signal(own, own) + 2 * m.core_barrier();
   barrier_costs costs;
   costs.ns = {frame + centralized_pull(m), frame + dissemination(m),
-              frame + group_dissemination(m, static_cast<std::uint32_t>(c.ccl.barrier_radix))};
+              frame + group_dissemination(m, static_cast<std::uint32_t>(c.ccl.barrier_radix), parent_ranks)};
   return costs;
 }
 

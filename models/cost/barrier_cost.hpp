@@ -25,8 +25,9 @@ struct barrier_costs {
 
 /// `members`: of comm::barrier_members. A signal is a line fetched, changed and written back; a wait that
 /// finds its flag set is one read, after half a poll period on average. Rounds follow each other at the
-/// slowest rank; reads of one core follow each other. Contention is not counted.
+/// slowest rank; reads of one core follow each other. Contention is not counted. `parent_ranks`: of the team
+/// whose barriers make this one, which needs flags for the same algorithm; 0 when the host makes it.
 [[nodiscard]] barrier_costs barrier_costs_of(const fabric::topology& t, const config::machine_config& c,
-                                             const comm::group& members);
+                                             const comm::group& members, std::uint32_t parent_ranks = 0);
 
 }  // namespace diecast::cost

@@ -3,49 +3,17 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
-#include <sstream>
 
-#include "models/config/text.hpp"
 #include "models/cost/algorithm_cost.hpp"
-#include "models/cost/rules.hpp"
+#include "models/cost/choice.hpp"
 #include "models/types/error.hpp"
 #include "platforms/run/ccl_settings.hpp"
+#include "platforms/run/user_rules.hpp"
 
 namespace diecast::platforms {
 namespace {
 
-struct candidate {
-  std::string name;
-  double ns{};
-};
-
-/// What the user wants instead of the model's choice; the rule list comes first.
-std::vector<cost::algorithm_rule> user_rules(const config::ccl_block& ccl, const app::registries& tables) {
-  std::vector<problem> problems;
-  std::vector<cost::algorithm_rule> rules = cost::parse_rules(ccl.algorithm_rules, problems);
-  if (!ccl.tuner.empty()) {
-    std::ifstream file(ccl.tuner);
-    std::ostringstream text;
-    if (!file || !(text << file.rdbuf())) {
-      problems.push_back({"ccl.tuner", "the table cannot be read", ccl.tuner, "a CSV file"});
-    } else {
-      for (auto& rule : cost::parse_tuner(ccl.tuner, text.str(), problems)) rules.push_back(std::move(rule));
-    }
-  }
-  for (const cost::algorithm_rule& rule : rules) {
-    std::vector<std::string> known;
-    for (const auto& k : tables.kernels) {
-      if (k.collective == comm::to_string(rule.what)) known.push_back(k.name);
-    }
-    if (std::find(known.begin(), known.end(), rule.algorithm) != known.end()) continue;
-    problems.push_back({fmt::format("ccl: {}", rule.where),
-                        fmt::format("no such {} algorithm", comm::to_string(rule.what)), rule.algorithm,
-                        config::join(known)});
-  }
-  if (!problems.empty()) throw user_error(std::move(problems));
-  return rules;
-}
+using cost::candidate;
 
 comm::rank_set rank_set_of(const run_point& point, const app::registries& tables) {
   if (point.ranks) return *point.ranks;
@@ -79,7 +47,7 @@ const cost::algorithm_rule* matching_rule(const machine_model& machine, const ap
   const comm::collective what = *comm::collective_named(point.collective);
   const comm::group common = comm::map_ranks(machine.config.shape(), shared);
   for (const cost::algorithm_rule& rule : rules) {
-    if (rule.what != what) continue;
+    if (rule.what != what || point.bytes < rule.from_bytes || point.bytes > rule.to_bytes) continue;
     const run_point ruled = point_for(machine.config, point, rule.algorithm, shared);
     const comm::group members = ruled.ranks ? common : members_of(machine, tables, ruled);
     if (cost::first_match({rule}, {what, point.bytes, members.set, members.members.size()}) != nullptr)
@@ -123,8 +91,7 @@ std::vector<candidate> by_expected_time(const machine_model& machine, const app:
       continue;  // these ranks do not form what it needs
     }
   }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const candidate& a, const candidate& b) { return a.ns < b.ns; });
+  cost::sort_by_time(ranked);
   return ranked;
 }
 
@@ -135,12 +102,7 @@ std::unique_ptr<prepared_run> cheapest(const machine_model& machine, const app::
   std::vector<problem> problems;
   for (std::size_t i = 0; i < ranked.size(); ++i) {
     run_point point = point_for(machine.config, asked, ranked[i].name, shared);
-    point.algorithm_reason =
-        fmt::format("auto: {} expected to take {:.0f} ns by the cost model", ranked[i].name, ranked[i].ns);
-    if (i + 1 < ranked.size()) {
-      point.algorithm_reason += fmt::format(", {} {:.0f} ns", ranked[i + 1].name, ranked[i + 1].ns);
-    }
-    point.algorithm_reason += refused;
+    point.algorithm_reason = cost::reason_for(ranked, i) + refused;
     try {
       return std::make_unique<prepared_run>(machine, tables, point);
     } catch (const user_error& e) {

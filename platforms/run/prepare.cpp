@@ -16,6 +16,7 @@
 #include "platforms/run/bound.hpp"
 #include "platforms/run/ccl_settings.hpp"
 #include "platforms/run/spoil_install.hpp"
+#include "platforms/run/user_rules.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -182,8 +183,11 @@ void prepared_run::load_streams(const app::registries& tables) {
   std::vector<comm::op_schema> kinds;
   for (const sw::op_kind& k : tables.ops) kinds.push_back(k.schema);
   workload_file = load_workload(point.workload, kinds);
-  workload = std::make_unique<sw::workload_program>(
-      workload_file, sw::workload_tables{tables.ops, tables.kernels, tables.patterns}, machine.config);
+  workload =
+      std::make_unique<sw::workload_program>(workload_file,
+                                             sw::workload_tables{tables.ops, tables.kernels, tables.patterns,
+                                                                 user_rules(machine.config.ccl, tables)},
+                                             machine.config);
   if (!workload->uses_signals()) refuse_defects_of_barriers(machine.config);
   plan = workload->install();
   if (spoil_install(machine.config, plan)) comm::prove_install_plan(plan);

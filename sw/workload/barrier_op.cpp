@@ -157,7 +157,9 @@ void barrier_run::choose(const op_request& r) {
     how_ = *given;
     return;
   }
-  const cost::barrier_costs costs = cost::barrier_costs_of(r.topology(), r.config, own_members(r.shape));
+  const auto parent = own_.empty() ? 0U : static_cast<std::uint32_t>(members_.members.size() / cores_);
+  const cost::barrier_costs costs =
+      cost::barrier_costs_of(r.topology(), r.config, own_members(r.shape), parent);
   how_ = costs.cheapest();
   reason_ = costs.reason();
 }

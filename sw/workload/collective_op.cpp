@@ -8,7 +8,7 @@
 #include "models/config/text.hpp"
 #include "models/golden/collective_check.hpp"
 #include "sw/host/collective.hpp"
-#include "sw/kernels/deterministic.hpp"
+#include "sw/workload/collective_choice.hpp"
 #include "sw/workload/op_kind.hpp"
 
 namespace diecast::sw {
@@ -16,53 +16,11 @@ namespace {
 
 using comm::op_field_type;
 
-bool runs_on(const kernel_entry& k, comm::rank_set set) {
-  return std::find(k.rank_sets.begin(), k.rank_sets.end(), set) != k.rank_sets.end();
-}
-
 /// Data of one iteration, and how many members have been checked.
 struct iteration_data {
   golden::collective_check check;
   std::size_t checked{};
 };
-
-/// The kernel that `algorithm` names; the collective's first that runs on the group's ranks when it names
-/// none.
-const kernel_entry& named_kernel(const op_request& r) {
-  const std::string wanted = r.op.has("algorithm") ? r.op.get<std::string>("algorithm") : "";
-  std::vector<std::string> names;
-  for (const kernel_entry& k : r.kernels) {
-    if (k.collective != r.op.kind) continue;
-    if (wanted.empty() ? runs_on(k, r.members.set) : k.name == wanted) return k;
-    names.push_back(k.name);
-  }
-  if (wanted.empty()) {
-    throw user_error(problem{r.op.where, fmt::format("no {} algorithm runs on this rank set", r.op.kind),
-                             comm::to_string(r.members.set), "a group of other ranks"});
-  }
-  throw user_error(problem{r.op.where + ".algorithm", fmt::format("no such {} algorithm", r.op.kind), wanted,
-                           config::join(names)});
-}
-
-/// The named kernel, unless comm.deterministic_reduction replaces it.
-const kernel_entry& choose_kernel(const op_request& r) {
-  const kernel_entry& named = named_kernel(r);
-  if (!r.config.comm.deterministic_reduction || r.op.kind != comm::to_string(comm::collective::all_reduce))
-    return named;
-  for (const kernel_entry& k : r.kernels) {
-    if (k.collective == r.op.kind && k.name == deterministic_all_reduce) return k;
-  }
-  throw user_error(problem{"comm.deterministic_reduction", "its algorithm is in no table",
-                           deterministic_all_reduce, "a kernel of that name"});
-}
-
-const comm::pattern_entry& pattern_of(const op_request& r, const kernel_entry& kernel) {
-  for (const comm::pattern_entry& p : r.patterns) {
-    if (p.name == kernel.pattern) return p;
-  }
-  throw std::logic_error(
-      fmt::format("kernel {} names pattern {}, which is in no table", kernel.name, kernel.pattern));
-}
 
 class collective_run final : public planned_op {
  public:
@@ -70,8 +28,9 @@ class collective_run final : public planned_op {
 
   op_wiring wiring() const override { return wiring_; }
   std::uint64_t tcm_bytes() const override { return lay_out(kernel_, launch_).end - launch_.tcm_base; }
-  std::uint64_t bytes() const override { return bytes_; }
+  std::uint64_t bytes() const override { return launch_.count * numeric::size_of(launch_.type); }
   std::string algorithm() const override { return kernel_.name; }
+  std::string reason() const override { return reason_; }
 
   void run(const op_context& pe) const override {
     pe_context context(pe.runtime, arguments_[pe.rank], pe.directions);
@@ -88,17 +47,21 @@ class collective_run final : public planned_op {
       arguments_.push_back(make_arguments(kernel_, launch_, rank));
   }
 
+  collective_run(const op_request& r, argument_context launch);
+  collective_run(const op_request& r, argument_context launch, const kernel_choice& choice);
+
   const config::machine_config& config_;
   std::uint32_t index_;
   kernel_entry kernel_;
-  std::uint64_t bytes_;
+  std::string reason_;
   argument_context launch_;
   op_wiring wiring_;
   std::vector<abi::kernel_arguments> arguments_;        ///< by rank
   std::map<std::uint64_t, iteration_data> iterations_;  ///< begun by a member, and not ended by all
 };
 
-argument_context launch_of(const op_request& r, std::uint64_t bytes) {
+argument_context launch_of(const op_request& r) {
+  const std::uint64_t bytes = r.op.has("bytes") ? r.op.get<std::uint64_t>("bytes") : 0;
   const numeric::dtype type =
       r.op.has("dtype") ? *numeric::parse_dtype(r.op.get<std::string>("dtype")) : numeric::dtype::f16;
   const numeric::reduction op =
@@ -120,12 +83,17 @@ argument_context launch_of(const op_request& r, std::uint64_t bytes) {
   return launch;
 }
 
-collective_run::collective_run(const op_request& r)
+collective_run::collective_run(const op_request& r) : collective_run(r, launch_of(r)) {}
+
+collective_run::collective_run(const op_request& r, argument_context launch)
+    : collective_run(r, launch, choose_kernel(r, launch)) {}
+
+collective_run::collective_run(const op_request& r, argument_context launch, const kernel_choice& choice)
     : config_(r.config),
       index_(r.index),
-      kernel_(choose_kernel(r)),
-      bytes_(r.op.has("bytes") ? r.op.get<std::uint64_t>("bytes") : 0),
-      launch_(launch_of(r, bytes_)) {
+      kernel_(choice.kernel),
+      reason_(choice.reason),
+      launch_(std::move(launch)) {
   check_launch(kernel_, launch_);
   const comm::pattern_entry& pattern = pattern_of(r, kernel_);
   // A rooted pattern is another one for another root.
@@ -163,7 +131,7 @@ std::vector<comm::op_field> fields_of(comm::collective what) {
   std::vector<comm::op_field> fields{
       {.name = "algorithm",
        .type = op_field_type::word,
-       .description = "as --algorithm; the collective's first that runs on the group otherwise"}};
+       .description = "as --algorithm, also auto; the collective's first that runs on the group otherwise"}};
   const std::vector<comm::op_field> data{
       {.name = "bytes",
        .type = op_field_type::size,

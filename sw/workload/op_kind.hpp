@@ -30,6 +30,7 @@
 #include "models/abi/host_hal.hpp"
 #include "models/comm/workload.hpp"
 #include "models/config/machine_config.hpp"
+#include "models/cost/rules.hpp"
 #include "models/events/fingerprint.hpp"
 #include "models/fabric/topology.hpp"
 #include "sw/kernels/kernel_table.hpp"
@@ -49,6 +50,7 @@ struct op_request {
   const std::vector<comm::pattern_entry>& patterns;
   /// Of the machine; made at the first call.
   std::function<const fabric::topology&()> topology;
+  const std::vector<cost::algorithm_rule>& rules;  ///< what the user wants of "auto"
 };
 
 /// Edges between members that the op needs; none for an op without messages.

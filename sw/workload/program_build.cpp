@@ -95,12 +95,13 @@ void workload_program::builder::plan_ops() {
     if (kind == tables_.ops.end()) throw std::logic_error("no kind of op " + r.op->kind);
     into_.ops_.push_back(nullptr);
     try {
-      into_.ops_.back() = kind->plan({*r.op, r.members, i, config_, config_.shape(), tables_.kernels,
-                                      tables_.patterns, [this]() -> const fabric::topology& {
-                                        if (!topology_)
-                                          topology_ = std::make_unique<fabric::topology>(config_);
-                                        return *topology_;
-                                      }});
+      into_.ops_.back() =
+          kind->plan({*r.op, r.members, i, config_, config_.shape(), tables_.kernels, tables_.patterns,
+                      [this]() -> const fabric::topology& {
+                        if (!topology_) topology_ = std::make_unique<fabric::topology>(config_);
+                        return *topology_;
+                      },
+                      tables_.rules});
     } catch (const user_error& e) {
       for (problem p : e.problems()) {
         if (!p.where.starts_with(r.op->where)) p.where = r.op->where + ": " + p.where;

@@ -139,6 +139,25 @@ class Workload(Streams):
                                 {"op": "all_reduce", "bytes": 64, "algorithm": "nonsense"}]}]), expect=2)
         self.assertIn("no such all_reduce algorithm", done.stderr)
 
+    def test_auto_asks_rules_then_the_cost_model(self):
+        path = self.workload([{"on": "all", "ops": [
+            {"id": name, "op": "all_reduce", "bytes": size, "algorithm": "auto"}
+            for name, size in (("small", 64), ("large", "64KiB"))]}], {"all": {"ranks": "cube"}})
+        row = self.run_workload(path)
+        for op, size in zip(row["ops"], ("64", "64KiB")):
+            alone = self.one(*harness.SMALL, "--ranks", "cube", "--algorithm", "auto", "--bytes", size)
+            self.assertEqual(op["algorithm"], alone["algorithm"])
+            self.assertIn(f"{op['id']}: {alone['algorithm_reason'].split(';')[0].split(',')[0]}", "\n".join(row["notes"]))
+        self.assertNotEqual(row["ops"][0]["algorithm"], row["ops"][1]["algorithm"])
+        rules = "ccl.algorithm_rules=all_reduce:0-1KiB=tree_binary"
+        ruled = self.run_workload(path, *harness.sets(rules))
+        self.assertEqual([op["algorithm"] for op in ruled["ops"]], ["tree_binary", row["ops"][1]["algorithm"]])
+        self.assertIn("small: rule all_reduce:0-1KiB=tree_binary", "\n".join(ruled["notes"]))
+        # A rule for other sizes does not matter, whatever it names.
+        wrong = self.run_pod(*harness.SMALL, "--workload", path, *harness.sets("ccl.algorithm_rules=all_reduce=nonsense"),
+                             expect=2)
+        self.assertIn("no such all_reduce algorithm", wrong.stderr)
+
     def test_no_data_keeps_the_time(self):
         timed = self.result(*harness.SMALL, "--workload", PARALLEL, "--no-data")["runs"][0]
         self.assertIs(timed["verified"], None)

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/workload/collective_choice.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <stdexcept>
+
+#include "models/comm/collective.hpp"
+#include "models/config/text.hpp"
+#include "models/cost/algorithm_cost.hpp"
+#include "models/cost/choice.hpp"
+#include "sw/host/collective.hpp"
+#include "sw/kernels/deterministic.hpp"
+
+namespace diecast::sw {
+namespace {
+
+constexpr const char* automatic = "auto";
+
+bool runs_on(const kernel_entry& k, comm::rank_set set) {
+  return std::find(k.rank_sets.begin(), k.rank_sets.end(), set) != k.rank_sets.end();
+}
+
+/// The collective's kernel of that name; null when there is none.
+const kernel_entry* kernel_named(const op_request& r, const std::string& name) {
+  for (const kernel_entry& k : r.kernels) {
+    if (k.collective == r.op.kind && k.name == name) return &k;
+  }
+  return nullptr;
+}
+
+std::vector<const kernel_entry*> kernels_for(const op_request& r) {
+  std::vector<const kernel_entry*> fitting;
+  for (const kernel_entry& k : r.kernels) {
+    if (k.collective == r.op.kind && runs_on(k, r.members.set)) fitting.push_back(&k);
+  }
+  if (!fitting.empty()) return fitting;
+  throw user_error(problem{r.op.where, fmt::format("no {} algorithm runs on this rank set", r.op.kind),
+                           comm::to_string(r.members.set), "a group of other ranks"});
+}
+
+const kernel_entry& given(const op_request& r, const std::string& name) {
+  if (const kernel_entry* const k = kernel_named(r, name)) return *k;
+  std::vector<std::string> names{automatic};
+  for (const kernel_entry& k : r.kernels) {
+    if (k.collective == r.op.kind) names.push_back(k.name);
+  }
+  throw user_error(problem{r.op.where + ".algorithm", fmt::format("no such {} algorithm", r.op.kind), name,
+                           config::join(names)});
+}
+
+/// Throws user_error when the kernel cannot run this op.
+void try_out(const op_request& r, const argument_context& launch, const kernel_entry& k) {
+  check_launch(k, launch);
+  (void)pattern_of(r, k).build({r.config, r.shape, r.members, launch.root});
+}
+
+std::vector<cost::candidate> by_expected_time(const op_request& r, const argument_context& launch) {
+  const comm::collective what = *comm::collective_named(r.op.kind);
+  const cost::bound_request asked{what, r.members, launch.count * numeric::size_of(launch.type), launch.root};
+  std::vector<cost::candidate> known;
+  for (const kernel_entry* const k : kernels_for(r)) {
+    try {
+      try_out(r, launch, *k);
+    } catch (const user_error&) {
+      continue;
+    }
+    if (const auto expected = cost::estimate_of(r.topology(), r.config, asked, k->name))
+      known.push_back({k->name, expected->ns()});
+  }
+  cost::sort_by_time(known);
+  return known;
+}
+
+kernel_choice choose_automatically(const op_request& r, const argument_context& launch) {
+  const std::uint64_t bytes = launch.count * numeric::size_of(launch.type);
+  const auto* const rule = cost::first_match(
+      r.rules, {*comm::collective_named(r.op.kind), bytes, r.members.set, r.members.members.size()});
+  if (rule != nullptr) return {given(r, rule->algorithm), fmt::format("rule {}", rule->where)};
+  const std::vector<cost::candidate> known = by_expected_time(r, launch);
+  if (known.empty()) {
+    throw user_error(problem{r.op.where + ".algorithm",
+                             fmt::format("the cost model knows no {} that can run here", r.op.kind),
+                             automatic, "the name of an algorithm"});
+  }
+  return {given(r, known.front().name), cost::reason_for(known, 0)};
+}
+
+}  // namespace
+
+kernel_choice choose_kernel(const op_request& r, const argument_context& launch) {
+  const std::string name = r.op.has("algorithm") ? r.op.get<std::string>("algorithm") : "";
+  const kernel_entry* const asked = name.empty() || name == automatic ? nullptr : &given(r, name);
+  if (r.config.comm.deterministic_reduction && r.op.kind == comm::to_string(comm::collective::all_reduce))
+    return {given(r, deterministic_all_reduce), "comm.deterministic_reduction"};
+  if (name == automatic) return choose_automatically(r, launch);
+  return {asked == nullptr ? *kernels_for(r).front() : *asked, ""};
+}
+
+const comm::pattern_entry& pattern_of(const op_request& r, const kernel_entry& kernel) {
+  for (const comm::pattern_entry& p : r.patterns) {
+    if (p.name == kernel.pattern) return p;
+  }
+  throw std::logic_error(
+      fmt::format("kernel {} names pattern {}, which is in no table", kernel.name, kernel.pattern));
+}
+
+}  // namespace diecast::sw
