@@ -33,6 +33,7 @@ class resolver {
     problems_.push_back({where, std::move(what), std::move(value), std::move(expected)});
   }
 
+  group group_of(const workload_group& g);
   void name_groups();
   group members_of(const std::string& where, rank_set set, const std::vector<std::uint64_t>& list);
   void add_stream(const workload_stream& s);
@@ -74,11 +75,13 @@ group resolver::members_of(const std::string& where, rank_set set, const std::ve
   return g;
 }
 
+group resolver::group_of(const workload_group& g) {
+  if (!g.holders.empty()) return {g.set, g.holders};
+  return g.list ? members_of(g.where + ".list", g.set, *g.list) : map_ranks(shape_, g.set);
+}
+
 void resolver::name_groups() {
-  for (const workload_group& g : workload_.groups) {
-    groups_.emplace(g.name,
-                    g.list ? members_of(g.where + ".list", g.set, *g.list) : map_ranks(shape_, g.set));
-  }
+  for (const workload_group& g : workload_.groups) groups_.emplace(g.name, group_of(g));
 }
 
 void resolver::add_stream(const workload_stream& s) {

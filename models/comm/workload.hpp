@@ -73,6 +73,9 @@ struct workload_group {
   std::string name;
   rank_set set{rank_set::pe};
   std::optional<std::vector<std::uint64_t>> list;
+  /// The members themselves, when they are not those that stand for the machine's ranks: a shard's holders
+  /// (models/comm/shards.hpp). Not to be had in files.
+  std::vector<pe_coord> holders{};
 };
 
 struct workload_stream {

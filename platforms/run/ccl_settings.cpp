@@ -10,6 +10,7 @@
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/run/prepare.hpp"
+#include "platforms/run/shards.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -128,7 +129,7 @@ comm::group members_for(const app::registries& tables, const config::machine_con
                              fmt::format("{} does not run on this rank set", kernel.name),
                              by_flag ? comm::to_string(members.set) : mapper, sets_text(kernel)});
   }
-  check_layout(tables, config, kernel.name, s, members);
+  if (!sharded_layout(config, point, members.set)) check_layout(tables, config, kernel.name, s, members);
   return members;
 }
 

@@ -8,6 +8,7 @@
 #include "models/cost/choice.hpp"
 #include "models/types/error.hpp"
 #include "platforms/run/ccl_settings.hpp"
+#include "platforms/run/shards.hpp"
 #include "platforms/run/user_rules.hpp"
 
 namespace diecast::platforms {
@@ -81,7 +82,9 @@ std::vector<candidate> by_expected_time(const machine_model& machine, const app:
   std::vector<candidate> ranked;
   for (const std::string& name : names) {
     try {
-      const comm::group members = members_of(machine, tables, point_for(machine.config, point, name, shared));
+      const run_point own = point_for(machine.config, point, name, shared);
+      const comm::group members = members_of(machine, tables, own);
+      if (sharded_layout(machine.config, own, members.set)) continue;
       if (members.set != shared || members.members.size() != ranks) continue;
       const auto root = static_cast<std::uint32_t>(machine.config.ccl.root_rank);
       const auto expected =

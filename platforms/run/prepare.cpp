@@ -15,6 +15,7 @@
 #include "platforms/io/workload_json.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/ccl_settings.hpp"
+#include "platforms/run/shards.hpp"
 #include "platforms/run/spoil_install.hpp"
 #include "platforms/run/user_rules.hpp"
 
@@ -90,7 +91,7 @@ prepared_run::prepared_run(const machine_model& m, const app::registries& tables
   const bool of_barrier =
       point.workload.empty() && point.collective == comm::to_string(comm::collective::barrier);
   if (!point.workload.empty() && !is_xml_file(point.workload)) {
-    load_streams(tables);
+    load_file(tables);
     return;
   }
   if (!of_barrier) refuse_defects_of_barriers(machine.config);
@@ -104,6 +105,10 @@ prepared_run::prepared_run(const machine_model& m, const app::registries& tables
     choose_barrier(tables);
   } else if (point.workload.empty()) {
     choose_kernel(tables);
+    if (const auto layout = sharded_layout(machine.config, point, members.set)) {
+      load_shards(tables, *layout);
+      return;
+    }
   } else {
     load_program();
   }
@@ -179,19 +184,12 @@ void prepared_run::load_program() {
   notes.insert(notes.end(), program->notes.begin(), program->notes.end());
 }
 
-void prepared_run::load_streams(const app::registries& tables) {
+void prepared_run::load_file(const app::registries& tables) {
   std::vector<comm::op_schema> kinds;
   for (const sw::op_kind& k : tables.ops) kinds.push_back(k.schema);
   workload_file = load_workload(point.workload, kinds);
-  workload =
-      std::make_unique<sw::workload_program>(workload_file,
-                                             sw::workload_tables{tables.ops, tables.kernels, tables.patterns,
-                                                                 user_rules(machine.config.ccl, tables)},
-                                             machine.config);
+  load_streams(tables);
   if (!workload->uses_signals()) refuse_defects_of_barriers(machine.config);
-  plan = workload->install();
-  if (spoil_install(machine.config, plan)) comm::prove_install_plan(plan);
-  members = {comm::rank_set::pe, workload->workload().participants};
   point.collective = "workload";
   point.algorithm = std::filesystem::path(point.workload).stem().string();
   algorithm_reason = "the streams of --workload";
@@ -202,6 +200,26 @@ void prepared_run::load_streams(const app::registries& tables) {
     const std::string reason = workload->op(i).reason();
     if (!reason.empty()) notes.push_back(fmt::format("{}: {}", workload->workload().ops[i].op->id, reason));
   }
+}
+
+void prepared_run::load_shards(const app::registries& tables, const comm::tensor_layout& layout) {
+  shards = comm::shard_groups(machine.config.shape(), layout, launch->count);
+  workload_file = streams_of(shards, kernel, point, launch->root);
+  launch.reset();
+  load_streams(tables);
+  notes.push_back(fmt::format("shard-wise over SIPs, {}: {} shards of each SIP's vector",
+                              comm::to_string(layout), shards.size()));
+}
+
+void prepared_run::load_streams(const app::registries& tables) {
+  workload =
+      std::make_unique<sw::workload_program>(workload_file,
+                                             sw::workload_tables{tables.ops, tables.kernels, tables.patterns,
+                                                                 user_rules(machine.config.ccl, tables)},
+                                             machine.config);
+  plan = workload->install();
+  if (spoil_install(machine.config, plan)) comm::prove_install_plan(plan);
+  members = {comm::rank_set::pe, workload->workload().participants};
 }
 
 void prepared_run::wire(const app::registries& tables) {
@@ -223,13 +241,15 @@ void prepared_run::describe(run_outcome& o) const {
   o.algorithm = point.algorithm;
   o.algorithm_reason = algorithm_reason;
   o.dtype = o.op = "mixed";
-  if (!workload) {
+  if (!workload || !shards.empty()) {
     o.dtype = numeric::to_string(point.type);
-    o.op = comm::reduces(sw::shape_of(kernel, *launch).what) ? numeric::to_string(point.op) : "none";
+    const auto what = comm::collective_named(kernel.collective);
+    o.op = what && comm::reduces(*what) ? numeric::to_string(point.op) : "none";
   }
-  o.rank_set = comm::to_string(members.set);
+  const comm::group& ranks = shards.empty() ? members : shards.front().members;
+  o.rank_set = comm::to_string(ranks.set);
   o.bytes = point.bytes;
-  o.ranks = barrier ? barrier->ranks : members.members.size();
+  o.ranks = barrier ? barrier->ranks : ranks.members.size();
   if (barrier) o.team = comm::to_text(barrier->team);
   o.notes = notes;
   add_bound(*this, o);

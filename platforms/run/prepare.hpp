@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "models/comm/install_plan.hpp"
+#include "models/comm/shards.hpp"
 #include "models/fabric/topology.hpp"
 #include "platforms/app/registries.hpp"
 #include "platforms/run/barrier_run.hpp"
@@ -39,7 +40,8 @@ struct prepared_run {
   std::optional<sw::msccl_run> program;
   comm::workload workload_file;                    ///< what `workload` was made from
   std::unique_ptr<sw::workload_program> workload;  ///< then kernel and launch are not used
-  std::optional<barrier_plan> barrier;             ///< of collective barrier
+  std::vector<comm::shard_group> shards;  ///< of a shard-wise collective: `workload` has a stream for each
+  std::optional<barrier_plan> barrier;    ///< of collective barrier
   sw::kernel_entry kernel;
   std::optional<sw::argument_context> launch;
   comm::install_plan plan;
@@ -54,6 +56,8 @@ struct prepared_run {
   void choose_barrier(const app::registries& tables);
   void choose_kernel(const app::registries& tables);
   void load_program();
+  void load_file(const app::registries& tables);
+  void load_shards(const app::registries& tables, const comm::tensor_layout& layout);
   void load_streams(const app::registries& tables);
   void wire(const app::registries& tables);
 

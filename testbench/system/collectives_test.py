@@ -1,12 +1,52 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The collectives other than all-reduce on the SystemC machine: a subset of the mock machine's matrix."""
+import json
+
 import harness
 
 FACTORS = {"reduce_scatter": 15 / 16, "all_gather": 15 / 16, "all_to_all": 15 / 16, "gather": 15 / 16,
            "scatter": 15 / 16, "broadcast": 1, "reduce": 1, "send_recv": 1}
 REDUCING = ("reduce_scatter", "reduce")
 EQUAL = ("all_gather", "broadcast")
+
+
+class ShardWise(harness.Case):
+    """--ranks sip with a sharded layout: a collective of every shard with those of the other SIPs."""
+    def config(self, algorithm, **layout):
+        return ("--config", self.file("sharded.json", json.dumps({
+            "extends": str(harness.ROOT / "platforms/configs/small_pod.json"),
+            "ccl": {"algorithms": {algorithm: layout}}})))
+
+    def test_every_shard_is_combined_with_its_own(self):
+        for collective, algorithm, ranks in (("all_reduce", "ring_1d", 3), ("reduce_scatter", "pairwise", 2),
+                                             ("broadcast", "binomial", 3)):
+            job = (*self.config(algorithm, cube_layout="column_wise", pe_layout="row_wise"), "--ranks", "sip",
+                   "--collective", collective, "--algorithm", algorithm, "--bytes", 10010, *harness.sets(f"pod.sips={ranks}"))
+            row = self.one(*job)
+            self.assertEqual((row["rank_set"], row["ranks"], row["collective"], row["bytes"]),
+                             ("sip", ranks, collective, 10010))
+            self.assertEqual(len(row["ops"]), 8)
+            self.assertEqual(sum(op["bytes"] for op in row["ops"]), 10010)
+            for op in row["ops"]:
+                self.assertEqual((op["ranks"], op["verified"]), (ranks, True))
+            self.assertLessEqual(row["bound_ns"], row["time_ns"])
+            self.assertEqual(row["fingerprint"],
+                             self.one(*job, *harness.sets("sim.build_order=shuffle:5"))["fingerprint"])
+
+    def test_replicated_levels_leave_the_shards_to_their_first(self):
+        row = self.one(*self.config("ring_1d", cube_layout="column_wise"), "--ranks", "sip", "--algorithm", "ring_1d",
+                       "--bytes", "64KiB")
+        self.assertEqual([(op["id"], op["bytes"]) for op in row["ops"]], [("cube0.pe0", 32768), ("cube1.pe0", 32768)])
+
+    def test_what_cannot_be(self):
+        def refused(says, *more, **layout):
+            done = self.run_pod(*self.config("ring_1d", **layout), "--ranks", "sip", "--algorithm", "ring_1d", "--bytes",
+                                "64", *more, expect=2)
+            self.assertIn(says, done.stderr)
+        refused("--iters: has no meaning in a shard-wise run", "--iters", "2", cube_layout="row_wise")
+        refused("--data: has no meaning", "--data", "rank_plus_one", cube_layout="row_wise")
+        refused("single_shard", cube_layout="row_wise", validator="single_shard")
 
 
 class Collectives(harness.Case):

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "models/comm/custom_pattern.hpp"
+#include "models/comm/shards.hpp"
 #include "support/test.hpp"
 
 using namespace diecast;
@@ -117,6 +118,33 @@ TEST_CASE("validators look at the PEs, not at how many there are") {
   // Two on one SIP and none, or one and three: right on average.
   CHECK(rejects("cube_shards", {at(0, 0, 0), at(0, 1, 0), at(0, 1, 1), at(1, 0, 0)}, by_cube));
   CHECK(rejects("multi_pe_sip_local", {at(0, 0, 0), at(0, 0, 1)}, layout_of(rank_set::pe)));
+}
+
+TEST_CASE("shards of a vector: every element once, each held by one PE of every SIP") {
+  const machine_shape three{3, 2, 2, 3};
+  for (const auto cube : {config::layout::column_wise, config::layout::row_wise, config::layout::replicate}) {
+    for (const auto pe : {config::layout::column_wise, config::layout::row_wise, config::layout::replicate}) {
+      for (const std::uint64_t count : {0, 1, 5, 12, 1000}) {
+        CAPTURE(to_string(tensor_layout{cube, pe}), count);
+        const auto groups = shard_groups(three, {cube, pe}, count);
+        CHECK(groups.size() == shards_per_sip(three, {cube, pe}));
+        std::uint64_t next = 0;
+        for (const shard_group& g : groups) {
+          CHECK(g.begin == next);
+          next += g.elements;
+          CHECK(g.elements <= count / groups.size() + 2);
+          CHECK(g.members.set == rank_set::sip);
+          REQUIRE(g.members.members.size() == 3);
+          for (std::uint32_t sip = 0; sip < 3; ++sip) {
+            const pe_coord m = g.members.members[sip];
+            const pe_coord first = g.members.members.front();
+            CHECK(m == at(sip, first.cube.value, first.pe.value));
+          }
+        }
+        CHECK(next == count);
+      }
+    }
+  }
 }
 
 TEST_CASE("custom patterns number unknown directions in order and know the others") {
