@@ -175,14 +175,36 @@ void dma_engine::pump() {
   }
 }
 
+/// Which job's packet is next: the first, but with channels the messages at the head of as many queue pairs
+/// take turns, in the order of those.
+std::size_t dma_engine::next_job(port which) const {
+  if (which != ipcq_port || setup_.config.pe.dma_channels == 1) return 0;
+  const auto& queue = jobs_[ipcq_port];
+  std::array<std::uint16_t, config::most_dma_channels> taken{};
+  std::size_t channels = 0;
+  std::size_t first = 0, after = queue.size();  // of the lowest queue pair, and of the lowest beyond the last
+  for (std::size_t i = 0; i < queue.size() && queue[i].ready <= now(); ++i) {
+    const std::uint16_t qp = queue[i].message.qp;
+    const auto end = taken.begin() + static_cast<std::ptrdiff_t>(channels);
+    if (std::find(taken.begin(), end, qp) != end) continue;  // its messages follow each other
+    taken[channels++] = qp;
+    if (qp < queue[first].message.qp) first = i;
+    if (qp > last_sent_ && (after == queue.size() || qp < queue[after].message.qp)) after = i;
+    if (channels == setup_.config.pe.dma_channels) break;
+  }
+  return after < queue.size() ? after : first;
+}
+
 void dma_engine::issue(port which) {
-  job& j = jobs_[which].front();
+  const std::size_t at = next_job(which);
+  job& j = jobs_[which][at];
   if (j.is_message) {
+    last_sent_ = j.message.qp;
     issue_message(j);
   } else {
     issue_copy(j);
   }
-  if (j.next >= j.total) jobs_[which].pop_front();
+  if (j.next >= j.total) jobs_[which].erase(jobs_[which].begin() + static_cast<std::ptrdiff_t>(at));
 }
 
 void dma_engine::issue_message(job& j) {

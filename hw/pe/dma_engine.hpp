@@ -174,6 +174,7 @@ class dma_engine : public sc_core::sc_module,
   [[nodiscard]] port choose(bool compute, bool message);
   [[nodiscard]] bool may_issue(port which) const;
   void issue(port which);
+  [[nodiscard]] std::size_t next_job(port which) const;
   void issue_message(job& j);
   void issue_copy(job& j);
   void enqueue(port which, job j);
@@ -223,9 +224,10 @@ class dma_engine : public sc_core::sc_module,
   std::array<std::deque<job>, ports> jobs_;
   std::array<sim_time, ports> last_ready_{};
   std::array<std::uint64_t, ports> turns_left_{};
-  std::deque<std::uint32_t> reads_;  ///< accesses of message packets, in the order they must leave
-  std::uint32_t ahead_{};            ///< message packets from their read, and requests, to the NoC
-  std::uint32_t transactions_{};     ///< remote reads and writes of copies in flight
+  std::uint16_t last_sent_{UINT16_MAX};  ///< queue pair of the last message packet
+  std::deque<std::uint32_t> reads_;      ///< accesses of message packets, in the order they must leave
+  std::uint32_t ahead_{};                ///< message packets from their read, and requests, to the NoC
+  std::uint32_t transactions_{};         ///< remote reads and writes of copies in flight
 
   std::vector<pending> pending_;
   std::vector<std::uint32_t> free_;

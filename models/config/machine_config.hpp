@@ -57,6 +57,8 @@ struct cube_block {
   std::uint64_t pes{8};
 };
 
+inline constexpr std::size_t most_dma_channels = 64;
+
 struct pe_block {
   std::uint64_t tcm_kib{1464};
   std::uint64_t tcm_banks{32};
@@ -72,6 +74,7 @@ struct pe_block {
   std::uint64_t dma_startup_cycles{40};
   std::uint64_t dma_issue_cycles{22};  ///< between two descriptors taken from one port
   std::uint64_t dma_outstanding{16};   ///< packets in flight to or from memory
+  std::uint64_t dma_channels{1};       ///< messages of different queue pairs sent packet by packet in turn
   std::uint64_t dma_compute_weight{1};
   std::uint64_t dma_ipcq_weight{1};
   std::uint64_t cache_sets{64};

@@ -116,6 +116,11 @@ block_table pe_table() {
       .count(&b::dma_issue_cycles, "dma_issue_cycles", "cycles", 1, 10'000,
              "Between two descriptors taken from one port.", "Tenstorrent tt-npe")
       .count(&b::dma_outstanding, "dma_outstanding", "", 1, 4096, "Packets of one DMA in flight.", assumption)
+      .count(&b::dma_channels, "dma_channels", "", 1, most_dma_channels,
+             "IPCQ messages, of as many queue pairs, that are sent at one time, a packet of each in turn. 1: "
+             "one "
+             "message after the other.",
+             assumption)
       .count(&b::dma_compute_weight, "dma_compute_weight", "", 1, 1000,
              "Share of the compute port in the DMA's weighted round-robin.", assumption)
       .count(&b::dma_ipcq_weight, "dma_ipcq_weight", "", 1, 1000,

@@ -38,14 +38,22 @@ void exchange_with(pe_context& pe, const all_blocks& b, std::uint32_t distance) 
            arrival::copy);
 }
 
+/// The own block is copied while the others are on their way.
+void beside_own_block(pe_context& pe, const all_blocks& b, const std::function<void()>& exchanges) {
+  const std::uint32_t own = pe.args().rank;
+  pe.run_tasks({exchanges, [&] { copy(pe, b.from(own).at, b.to(own)); }});
+}
+
 void run_pairwise(pe_context& pe) {
   const all_blocks b(pe);
   const abi::kernel_arguments& a = pe.args();
-  copy(pe, b.from(a.rank).at, b.to(a.rank));
-  for (std::uint32_t s = 1; s < a.ranks; ++s) {
-    pe.step("all_to_all", s - 1);
-    exchange_with(pe, b, s);
-  }
+  const auto rounds = [&] {
+    for (std::uint32_t s = 1; s < a.ranks; ++s) {
+      pe.step("all_to_all", s - 1);
+      exchange_with(pe, b, s);
+    }
+  };
+  beside_own_block(pe, b, rounds);
 }
 
 void run_direct(pe_context& pe) {
@@ -60,8 +68,7 @@ void run_direct(pe_context& pe) {
                      {comm::ahead(a.ranks - s)},
                      {{received.at, received.bytes, arrival::copy}}});
   }
-  pe.stream(lanes, "all_to_all");
-  copy(pe, b.from(a.rank).at, b.to(a.rank));
+  beside_own_block(pe, b, [&] { pe.stream(lanes, "all_to_all"); });
 }
 
 // --- bruck ---------------------------------------------------------------------------------------

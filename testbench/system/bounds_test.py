@@ -82,6 +82,33 @@ class Bounds(harness.Case):
         self.assertEqual((row["bound_ns"], row["bound_kind"], row["efficiency"]), (0, "none", None))
 
 
+class Attained(harness.Case):
+    """Some schedule comes within 10% of the bound, so it is not too low. Rings deep enough for any round trip in these
+    grids, and vectors so long that filling them does not count."""
+    MACHINE = harness.sets("pod.sips=1", "pe.tcm_kib=65536", "ipcq.n_slots=16", "ipcq.slot_bytes=16384",
+                           "pe.dma_channels=4")
+    SCHEDULES = {"all_reduce": "ring_1d_unidir", "reduce_scatter": "two_level", "all_gather": "ring_1d",
+                 "broadcast": "packed_trees", "reduce": "ring_1d", "gather": "binomial", "scatter": "linear",
+                 "send_recv": "direct"}
+
+    def on_grid(self, side, all_to_all):
+        grid = harness.sets(f"sip.columns={side}", f"sip.rows={side}")
+        for collective, algorithm in {**self.SCHEDULES, "all_to_all": all_to_all}.items():
+            size = "16MiB" if collective == "reduce" else "4MiB"
+            row = self.result(*self.MACHINE, *grid, "--ranks", "cube", "--collective", collective, "--algorithm",
+                              algorithm, "--bytes", size, "--no-data")["runs"][0]
+            with self.subTest(collective=collective, side=side):
+                self.assertEqual(row["ranks"], side * side)
+                self.assertGreaterEqual(row["time_ns"], row["bound_ns"])
+                self.assertGreaterEqual(row["efficiency"], 0.9)
+
+    def test_on_2_x_2(self):
+        self.on_grid(2, "direct")
+
+    def test_on_3_x_3(self):
+        self.on_grid(3, "pairwise")
+
+
 class Table(harness.Case):
     COLUMNS = ["size", "count", "type", "redop", "collective", "algorithm", "ranks", "time_ns", "algbw_GB/s",
                "busbw_GB/s", "bound_ns", "bound", "eff", "#wrong", "verified"]

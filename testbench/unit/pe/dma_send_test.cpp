@@ -42,6 +42,43 @@ TEST_CASE("dma: a message without bytes is one flit and reads nothing") {
   CHECK(b.quiet());
 }
 
+/// Two messages of queue pair 3, then one each of 7 and 5, of three packets each: in which order the queue
+/// pairs' sources have been read.
+std::vector<std::uint32_t> ends_with_channels(std::uint64_t channels) {
+  config::machine_config c = one_cube(3);
+  c.pe.dma_channels = channels;
+  c.pe.dma_issue_cycles = 1;
+  dma_bench b(c);
+  b.fill();
+  const std::uint16_t pairs[]{3, 3, 7, 5};
+  const auto to = [&](std::uint32_t i) { return pairs[i] == 7 ? 2U : 1U; };
+  for (std::uint32_t i = 0; i < 4; ++i)
+    b.send(100,
+           dma_bench::message(0, to(i), i * 3072, slot_of(to(i), 0x10000 + i * 4096), 3072, pairs[i], i));
+  b.run();
+  std::vector<departure> expected;  // whoever's turn it is, the wire never waits
+  for (unsigned i = 0; i < 12; ++i) expected.push_back({100 + to_wire + 17 * i, 17});
+  CHECK(b.pe[0].out->seen == expected);
+  for (std::uint32_t i = 0; i < 4; ++i)
+    CHECK(b.bytes(to(i), 0x10000 + i * 4096, 3072) == b.bytes(0, i * 3072, 3072));
+  CHECK(b.quiet());
+  std::vector<std::uint32_t> ends;
+  for (const auto& [ns, qp] : b.pe[0].listener->sources_read) ends.push_back(qp);
+  return ends;
+}
+
+TEST_CASE("dma: one channel sends one message after the other") {
+  CHECK(ends_with_channels(1) == std::vector<std::uint32_t>{3, 3, 7, 5});
+}
+
+TEST_CASE("dma: two channels take turns, and a queue pair's messages follow each other") {
+  CHECK(ends_with_channels(2) == std::vector<std::uint32_t>{3, 7, 3, 5});
+}
+
+TEST_CASE("dma: channels to spare send of every queue pair in turn") {
+  CHECK(ends_with_channels(8) == std::vector<std::uint32_t>{3, 5, 7, 3});
+}
+
 TEST_CASE("dma: a port takes a descriptor every issue interval") {
   dma_bench b;
   for (std::uint32_t i = 0; i < 3; ++i) {
