@@ -411,7 +411,7 @@ void dram_scheduler::give_activate(const choice& c, dram_tick t) {
   ++active_count_;
   active_writes_ += d.write ? 1 : 0;
   unlink(c.pc, c.bank, n);
-  lost_.activate(state_, c.pc, c.bank, t, d.visible);
+  lost_.activate(state_, c.pc, c.bank, d.at.row, t, d.visible);
   state_.activate(c.pc, c.bank, d.at.row, t);
   ++counters_.activates;
   find_hits(c.pc, c.bank);

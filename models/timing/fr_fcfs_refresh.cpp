@@ -79,19 +79,21 @@ void dram_scheduler::refresh_slot(dram_tick t) {
     return;
   }
   if (open && !r.all) {
+    lost_.close_for_refresh(state_, r.pc, r.bank);
     give_precharge(r.pc, r.bank, t);
     next_row_ = t + 1;
     return;
   }
   if (open) {
     report(dram_command::precharge_all, r.pc, 0, 0, 0, t);
+    for (std::uint32_t b = 0; b < p_.banks_per_pc(); ++b) lost_.close_for_refresh(state_, r.pc, b);
     state_.precharge_all(r.pc, t);
     for (std::uint32_t b = 0; b < p_.banks_per_pc(); ++b) find_hits(r.pc, b);
     next_row_ = t + 1;
     return;
   }
   report(r.all ? dram_command::refresh_all : dram_command::refresh_bank, r.pc, r.bank, 0, 0, t);
-  lost_.refresh(r.pc, r.bank, r.all, t);
+  lost_.refresh(state_, r.pc, r.bank, r.all, t);
   if (r.all) {
     state_.refresh_all(r.pc, t);
     ++counters_.all_bank_refreshes;

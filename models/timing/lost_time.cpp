@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace diecast::timing {
 namespace {
@@ -10,110 +11,133 @@ namespace {
 /// Column commands after which the row bus's part of tFAW is settled.
 constexpr std::uint64_t window_columns = 256;
 
-constexpr std::size_t at(lost_cause c) { return static_cast<std::size_t>(c); }
+constexpr std::size_t index(lost_cause c) { return static_cast<std::size_t>(c); }
 
 }  // namespace
 
 const char* to_string(lost_cause c) {
   static constexpr std::array names{"refresh",    "faw_rrd",       "row_bus",
                                     "turnaround", "bank_conflict", "initiator"};
-  return names[at(c)];
+  return names[index(c)];
 }
 
 lost_time::lost_time(const dram_parameters& p) : p_(p), pcs_(p.pseudo_channels) {
   for (pc_account& c : pcs_) {
+    c.activated.resize(p.groups_per_pc());
     c.last_in_sid.resize(p.sids);
     c.last_in_group.resize(p.groups_per_pc());
-    c.bank_refreshed.resize(p.banks_per_pc());
-    c.opened_by.resize(p.banks_per_pc());
+    c.banks.resize(p.banks_per_pc());
   }
 }
 
-void lost_time::activate(const dram_state& s, std::uint32_t pc, std::uint32_t bank, dram_tick t,
-                         dram_tick visible) {
-  const auto& channel = s.channel(pc);
-  const auto& k = channel.banks[bank];
-  pc_account& c = pcs_[pc];
-  ++window_.activates;
-  moment last;
-  last.offer(std::max({c.refreshed, c.bank_refreshed[bank], c.refreshed_one, released_}),
-             lost_cause::refresh);
-  // What the group says beyond refreshes is tRRD and tFAW.
-  last.offer(channel.groups[k.group].act, lost_cause::activate_window);
-  // Right behind another row command, with nothing longer to wait for: the bus was the limit.
-  const bool free = std::max(last.at, visible) + 2 * p_.clock < t;
-  if (free && s.row_bus() > 1 && p_.rising_from(s.row_bus()) == t) last.offer(t, lost_cause::row_bus);
-  last.offer(k.act, lost_cause::bank_conflict);
-  const dram_tick ready = std::max(last.at, visible);
-  c.opened_by[bank] = {last.cause, ready - last.at, t > ready + 2 * p_.clock ? t - ready : 0};
+/// tRRD and tFAW, as dram_state has them without refreshes.
+void lost_time::limit_by_activations(const pc_account& c, std::uint32_t group, limits& until) const {
+  dram_tick& at = until[index(lost_cause::activate_window)];
+  const std::size_t size = c.activates.size();
+  if (c.activate_count == 0) return;
+  at = c.activates[(c.activate_count - 1) % size] + p_.act_to_act_s;
+  if (c.activated[group] != 0) at = std::max(at, c.activated[group] + p_.act_to_act_l);
+  if (c.activate_count >= size) at = std::max(at, c.activates[c.activate_count % size] + p_.faw);
 }
 
-void lost_time::refresh(std::uint32_t pc, std::uint32_t bank, bool all, dram_tick t) {
+void lost_time::activate(const dram_state& s, std::uint32_t pc, std::uint32_t bank, std::uint32_t row,
+                         dram_tick t, dram_tick visible) {
+  const auto& k = s.bank(pc, bank);
+  pc_account& c = pcs_[pc];
+  bank_account& b = c.banks[bank];
+  const std::uint32_t closed_row = std::exchange(b.closed_row, dram_state::no_row);
+  b.until = {};
+  if (closed_row == row) {  // without the refresh it would still be open
+    b.until[index(lost_cause::refresh)] = t;
+  } else {
+    b.until[index(lost_cause::refresh)] = std::max({c.refreshed, b.refreshed, c.refreshed_one, released_});
+    limit_by_activations(c, k.group, b.until);
+    dram_tick& conflict = b.until[index(lost_cause::bank_conflict)];
+    conflict = k.act == b.refreshed ? b.ready : k.act;
+    if (closed_row != dram_state::no_row) conflict = k.opened + p_.act_to_act;
+    b.until[elsewhere] = visible;
+    const dram_tick ready = *std::max_element(b.until.begin(), b.until.end());
+    if (t > ready + 2 * p_.clock) b.until[index(lost_cause::row_bus)] = t;
+  }
+  c.activates[c.activate_count++ % c.activates.size()] = t;
+  c.activated[k.group] = t;
+  ++window_.activates;
+  ++activates_;
+}
+
+void lost_time::close_for_refresh(const dram_state& s, std::uint32_t pc, std::uint32_t bank) {
+  if (const std::uint32_t row = s.open_row(pc, bank); row != dram_state::no_row)
+    pcs_[pc].banks[bank].closed_row = row;
+}
+
+void lost_time::refresh(const dram_state& s, std::uint32_t pc, std::uint32_t bank, bool all, dram_tick t) {
   pc_account& c = pcs_[pc];
   if (all) {
     c.refreshed = t + p_.ref_to_act;
   } else {
-    c.bank_refreshed[bank] = t + p_.refpb_to_act;
+    c.banks[bank].ready = s.bank(pc, bank).act;
+    c.banks[bank].refreshed = t + p_.refpb_to_act;
     c.refreshed_one = t + p_.refpb_to_act_d;
   }
 }
 
-lost_time::moment lost_time::spacing(const pc_account& c, std::uint32_t bank, bool write) const {
+/// What the column commands before allow at the earliest.
+void lost_time::limit_by_columns(const pc_account& c, std::uint32_t bank, bool write, limits& until) const {
   const std::uint32_t group = bank / p_.banks_per_group;
   const std::uint32_t sid = group / p_.bank_groups;
-  moment last;
+  dram_tick& turnaround = until[index(lost_cause::turnaround)];
   if (const dram_tick other = c.last[write ? 0 : 1]; other != 0) {
     const bool same_group = c.last_in_group[group] >= other;
     const dram_tick to_read = same_group ? p_.write_to_read_l : p_.write_to_read_s;
-    last.offer(other + (write ? p_.read_to_write : to_read), lost_cause::turnaround);
+    turnaround = other + (write ? p_.read_to_write : to_read);
   }
   for (std::uint32_t s = 0; s < p_.sids; ++s) {
     if (s != sid && c.last_in_sid[s] != 0)
-      last.offer(c.last_in_sid[s] + p_.col_to_col_r, lost_cause::turnaround);
+      turnaround = std::max(turnaround, c.last_in_sid[s] + p_.col_to_col_r);
   }
-  if (c.last_in_group[group] != 0)
-    last.offer(c.last_in_group[group] + p_.col_to_col_l, lost_cause::bank_conflict);
-  return last;
+  dram_tick& conflict = until[index(lost_cause::bank_conflict)];
+  if (c.last_in_group[group] != 0) conflict = std::max(conflict, c.last_in_group[group] + p_.col_to_col_l);
 }
 
-/// Charges ticks that a row was late by.
-void lost_time::charge_row(const opening& o, bool alone, dram_tick begin, dram_tick end) {
-  dram_tick left = end - begin;
-  const auto take = [&left](dram_tick most) {
-    const dram_tick n = std::min(most, left);
-    left -= n;
-    return n;
-  };
-  charge(lost_cause::row_bus, take(o.waited));
-  (alone ? window_.lost[at(lost_cause::initiator)] : elsewhere_) += take(o.late);
-  charge(o.cause, left);
+/// All that held up a column command.
+lost_time::limits lost_time::limits_of(const pc_account& c, std::uint32_t bank, bool write,
+                                       const origin& from) const {
+  limits until{};
+  if (from.opened != 0) {
+    const dram_tick row = write ? p_.act_to_write : p_.act_to_read;
+    for (std::size_t i = 0; i < payers; ++i) {
+      if (const dram_tick at = c.banks[bank].until[i]; at != 0) until[i] = at + row;
+    }
+  }
+  limit_by_columns(c, bank, write, until);
+  dram_tick& refresh = until[index(lost_cause::refresh)];
+  if (released_ > c.last_column) refresh = std::max(refresh, released_);
+  until[elsewhere] = std::max(until[elsewhere], from.visible);
+  if (from.alone) std::swap(until[elsewhere], until[index(lost_cause::initiator)]);
+  return until;
 }
 
-/// Charges the ticks from `begin` to the command at t.
+/// Charges the ticks from `begin` to the command at t: to the last limit what it alone held up, to the last
+/// two together what went before.
 void lost_time::charge_gap(const pc_account& c, std::uint32_t bank, bool write, dram_tick begin, dram_tick t,
                            const origin& from) {
-  moment row;
-  const opening& opened = c.opened_by[bank];
-  if (from.opened != 0) row = {from.opened + (write ? p_.act_to_write : p_.act_to_read), opened.cause};
-  const moment column = spacing(c, bank, write);
-  moment last = row;
-  last.offer(released_ > c.last_column ? released_ : 0, lost_cause::refresh);
-  last.offer(column.at, column.cause);
-  const dram_tick ready = std::max({begin, last.at, from.visible});
-  if (t > ready + 2 * p_.clock) {  // the scheduler was at something else first
-    charge(mode_changed_ > c.last_column ? lost_cause::turnaround : lost_cause::row_bus, t - ready);
-    t = ready;
+  limits until = limits_of(c, bank, write, from);
+  const auto latest = [&until](std::size_t but) {
+    std::size_t last = but == 0 ? 1 : 0;
+    for (std::size_t i = last + 1; i < payers; ++i) {
+      if (i != but && until[i] > until[last]) last = i;
+    }
+    return last;
+  };
+  std::size_t first = latest(payers);
+  if (t > std::max(begin, until[first]) + 2 * p_.clock) {  // the scheduler was at something else first
+    first = index(mode_changed_ > c.last_column ? lost_cause::turnaround : lost_cause::row_bus);
+    until[first] = t;
   }
-  if (from.visible > last.at || (last.cause == lost_cause::initiator && last.at != row.at)) {
-    (from.alone ? window_.lost[at(lost_cause::initiator)] : elsewhere_) += t - begin;
-    return;
-  }
-  if (last.at == row.at && last.cause == row.cause) return charge_row(opened, from.alone, begin, t);
-  // A spacing that outlasts the row by a little.
-  const bool outlasts = last.at == column.at && row.at > begin && row.at < last.at;
-  const dram_tick split = outlasts ? std::min(row.at, t) : begin;
-  if (split > begin) charge_row(opened, from.alone, begin, split);
-  charge(last.cause, t - split);
+  const std::size_t second = latest(first);
+  const dram_tick split = std::clamp(until[second], begin, t);
+  window_.alone[first] += t - split;
+  window_.joint[first][second] += split - begin;
 }
 
 void lost_time::column(std::uint32_t pc, std::uint32_t bank, bool write, dram_tick t, const origin& from) {
@@ -128,11 +152,11 @@ void lost_time::column(std::uint32_t pc, std::uint32_t bank, bool write, dram_ti
     const std::uint64_t grace = c.last_column == 0 ? 0 : p_.burst;
     const std::uint64_t none = empty - c.empty + filling;
     const std::uint64_t idle = std::min(gap, none > grace ? none - grace : 0);
-    charge(lost_cause::initiator, idle);
+    window_.alone[index(lost_cause::initiator)] += idle;
     // In the time of commands; a read after a write may reach back before tick 0 of them.
     const std::uint64_t rest = gap - idle;
     const std::uint64_t before = rest > t ? rest - t : 0;
-    charge(lost_cause::turnaround, before);
+    window_.alone[index(lost_cause::turnaround)] += before;
     if (rest > before) charge_gap(c, bank, write, t - (rest - before), t, from);
   }
   const std::uint32_t group = bank / p_.banks_per_group;
@@ -145,58 +169,77 @@ void lost_time::column(std::uint32_t pc, std::uint32_t bank, bool write, dram_ti
   ++columns_;
   if (++window_.columns < window_columns) return;
   settle(window_, lost_);
+  for (std::size_t i = 0; i < payers; ++i) alone_[i] += window_.alone[i];
   window_ = {};
 }
 
-void lost_time::settle(const window& w, std::array<std::uint64_t, lost_causes>& into) const {
-  std::array<std::uint64_t, lost_causes> lost = w.lost;
+/// Ticks of the data buses that activations and bursts would lose if their buses were the only limit.
+std::uint64_t lost_time::bus_floor(std::uint64_t activates, std::uint64_t columns) const {
   // Row commands go over one bus for all pseudo-channels, activations from a rising edge.
   const dram_tick per_activate = p_.rising_from(1 + p_.activate_bus + 1) - 1;
-  const std::uint64_t bus = w.activates * per_activate * p_.pseudo_channels;
-  const std::uint64_t data = w.columns * p_.burst;
-  const std::uint64_t floor = std::min(bus > data ? bus - data : 0, lost[at(lost_cause::activate_window)]);
-  lost[at(lost_cause::activate_window)] -= floor;
-  lost[at(lost_cause::row_bus)] += floor;
-  for (std::size_t i = 0; i < lost_causes; ++i) into[i] += lost[i];
+  const std::uint64_t bus = activates * per_activate * p_.pseudo_channels;
+  const std::uint64_t data = columns * p_.burst;
+  return bus > data ? bus - data : 0;
 }
 
-/// Time lost elsewhere shares in the causes of those that had requests; where nobody lost any, a request
-/// just came late.
-void lost_time::spread(std::uint64_t ticks, std::array<std::uint64_t, lost_causes>& over) {
-  const std::array<std::uint64_t, lost_causes> known = over;
-  const std::uint64_t sum =
-      std::accumulate(known.begin(), known.end(), std::uint64_t{}) - known[at(lost_cause::initiator)];
-  if (sum == 0) {
-    over[at(lost_cause::initiator)] += ticks;
-    return;
+/// What the row-command bus would need anyway, up to `floor`, is not lost to another limit.
+void lost_time::move_to_bus(std::uint64_t floor, std::uint64_t& from, bill& lost) {
+  std::uint64_t& bus = lost[index(lost_cause::row_bus)];
+  const std::uint64_t moved = std::min(from, floor > bus ? floor - bus : 0);
+  from -= moved;
+  bus += moved;
+}
+
+/// Adds a window's account to `into`. What two limits held up together goes to the one that holds up more
+/// alone: the other is charged what it adds.
+void lost_time::settle(const window& w, bill& into) const {
+  bill lost = w.alone;
+  for (std::size_t a = 0; a < payers; ++a) {
+    for (std::size_t b = 0; b < payers; ++b) {
+      const bool first = alone_[a] + w.alone[a] >= alone_[b] + w.alone[b];
+      lost[first ? a : b] += w.joint[a][b];
+    }
   }
-  std::uint64_t left = ticks;
-  std::size_t largest = 0;
-  for (std::size_t i = 0; i < lost_causes; ++i) {
-    if (i == at(lost_cause::initiator)) continue;
+  const std::uint64_t floor = bus_floor(w.activates, w.columns);
+  move_to_bus(floor, lost[index(lost_cause::activate_window)], lost);
+  for (std::size_t i = 0; i < payers; ++i) into[i] += lost[i];
+}
+
+/// Ticks of pseudo-channels without requests, while another had some, are divided as that one's: what held it
+/// up, or that it moved data and nobody asked for more.
+void lost_time::divide_elsewhere(std::uint64_t ticks, bill& lost) const {
+  bill known = lost;
+  known[index(lost_cause::initiator)] = columns_ * p_.burst;
+  const std::uint64_t sum = std::accumulate(known.begin(), known.end(), std::uint64_t{});
+  std::uint64_t nobody = ticks;
+  for (std::size_t i = 0; i < payers && sum != 0; ++i) {
+    if (i == index(lost_cause::initiator)) continue;
     const double part = static_cast<double>(ticks) * static_cast<double>(known[i]) / static_cast<double>(sum);
-    const std::uint64_t whole = std::min(left, static_cast<std::uint64_t>(part));
-    over[i] += whole;
-    left -= whole;
-    if (known[i] > known[largest] || largest == at(lost_cause::initiator)) largest = i;
+    const std::uint64_t whole = std::min(nobody, static_cast<std::uint64_t>(part));
+    lost[i] += whole;
+    nobody -= whole;
   }
-  over[largest] += left;  // what rounding leaves
+  const std::uint64_t floor = bus_floor(activates_, columns_);
+  move_to_bus(floor, nobody, lost);
+  move_to_bus(floor, lost[index(lost_cause::bank_conflict)], lost);
+  lost[index(lost_cause::initiator)] += nobody;
 }
 
 lost_time_report lost_time::report(dram_tick now) const {
-  lost_time_report r;
-  r.lost = lost_;
+  bill lost = lost_;
   dram_tick end = now;
   for (const pc_account& c : pcs_) end = std::max(end, c.data_end);
-  settle(window_, r.lost);
-  std::uint64_t elsewhere = elsewhere_;
+  settle(window_, lost);
+  std::uint64_t others = std::exchange(lost[elsewhere], 0);
   for (const pc_account& c : pcs_) {
     const std::uint64_t tail = end - c.data_end;
     const std::uint64_t idle = std::min(tail, empty_until(end) - c.empty);
-    r.lost[at(lost_cause::initiator)] += idle;
-    elsewhere += tail - idle;
+    lost[index(lost_cause::initiator)] += idle;
+    others += tail - idle;
   }
-  spread(elsewhere, r.lost);
+  divide_elsewhere(others, lost);
+  lost_time_report r;
+  std::copy_n(lost.begin(), lost_causes, r.lost.begin());
   r.busy = columns_ * p_.burst;
   r.total = end * p_.pseudo_channels;
   return r;

@@ -2,13 +2,16 @@
 // Why a DRAM channel's data buses stood still: every tick in which a pseudo-channel moved no data is
 // charged to the one constraint that allowed the next column command last.
 //
-// A row opened for a command passes the charge on to what had delayed its activation; a spacing of
-// column commands that then held the command up a little longer pays for the little. Time in which
-// the channel held no request at all, or waited for one that came to an all but empty channel, is the
-// initiator's. A pseudo-channel without requests, while the channel works on others, shares in the
-// causes of those. Of the time charged to tFAW and tRRD, what
-// the row-command bus would have needed for the same activations is the bus's: without tFAW it would
-// still be lost. See docs/adr/0018.
+// A row opened for a command passes the charge on to what had delayed its activation. Of a gap that two
+// limits held up, the last to let go is charged what it alone held up, and what both did goes to the one
+// that, over the run, holds up more alone: a rare limit is charged what it adds to the common one. A row
+// that a refresh closed and that is opened again is the refresh's.
+//
+// Time in which the channel held no request at all, or waited for one that came to an all but empty
+// channel, is the initiator's. A pseudo-channel without requests, while the channel works on others, shares
+// in the causes of those; while those move data, nobody asked. What the row-command bus would have needed
+// for the same activations is the bus's: without the limits charged it would still be lost. See
+// docs/adr/0018.
 #pragma once
 
 #include <array>
@@ -26,7 +29,7 @@ enum class lost_cause : std::uint8_t {
   row_bus,          ///< the row- or column-command bus was taken
   turnaround,       ///< between reads and writes, and between stack IDs
   bank_conflict,    ///< tRC, tRP, tRCD, tRAS, tRTP, tWR, tCCD_L
-  initiator         ///< no request waited
+  initiator         ///< no request waited for this pseudo-channel
 };
 inline constexpr std::size_t lost_causes = 6;
 /// "refresh", "faw_rrd", "row_bus", "turnaround", "bank_conflict", "initiator".
@@ -70,63 +73,70 @@ class lost_time {
   void changed_mode(dram_tick t) { mode_changed_ = t; }
 
   /// Commands, each reported before it is applied to `s`. visible: first tick the request could be
-  /// looked at.
-  void activate(const dram_state& s, std::uint32_t pc, std::uint32_t bank, dram_tick t, dram_tick visible);
+  /// looked at; row: the one it opens.
+  void activate(const dram_state& s, std::uint32_t pc, std::uint32_t bank, std::uint32_t row, dram_tick t,
+                dram_tick visible);
+  /// A refresh is about to close a bank.
+  void close_for_refresh(const dram_state& s, std::uint32_t pc, std::uint32_t bank);
   void column(std::uint32_t pc, std::uint32_t bank, bool write, dram_tick t, const origin& from);
-  void refresh(std::uint32_t pc, std::uint32_t bank, bool all, dram_tick t);
+  void refresh(const dram_state& s, std::uint32_t pc, std::uint32_t bank, bool all, dram_tick t);
 
   /// The account at tick `now`; idle: nothing waits.
   [[nodiscard]] lost_time_report report(dram_tick now) const;
 
  private:
-  /// The latest of several moments and what it stands for; of equal ones the first.
-  struct moment {
-    dram_tick at{};
-    lost_cause cause{lost_cause::initiator};
-    void offer(dram_tick t, lost_cause c) {
-      if (t > at) *this = {t, c};
-    }
-  };
-  /// What allowed a bank's activation last.
-  struct opening {
-    lost_cause cause{lost_cause::initiator};
-    dram_tick late{};    ///< then there was no request for so long
-    dram_tick waited{};  ///< then others went first on the row bus for so long
+  /// What a lost tick can be charged to: a cause, or requests that were all for other pseudo-channels.
+  static constexpr std::size_t elsewhere = lost_causes;
+  static constexpr std::size_t payers = lost_causes + 1;
+  using bill = std::array<std::uint64_t, payers>;
+  /// Until when each payer held a command up; 0: it did not.
+  using limits = std::array<dram_tick, payers>;
+  struct bank_account {
+    limits until{};                                ///< what delayed its last activation
+    std::uint32_t closed_row{dram_state::no_row};  ///< the row that a refresh closed
+    dram_tick ready{};                             ///< could have been opened without its last refresh
+    dram_tick refreshed{};
   };
   struct pc_account {
     dram_tick data_end{};  ///< of its last burst
     dram_tick last_column{};
-    std::uint64_t empty{};               ///< empty_ at its last column command
-    dram_tick refreshed{};               ///< all banks can be opened again
-    dram_tick refreshed_one{};           ///< other banks can be opened after a refresh of one
-    std::array<dram_tick, 2> last{};     ///< last read, last write
+    std::uint64_t empty{};                 ///< empty_ at its last column command
+    dram_tick refreshed{};                 ///< all banks can be opened again
+    dram_tick refreshed_one{};             ///< other banks can be opened after a refresh of one
+    std::array<dram_tick, 2> last{};       ///< last read, last write
+    std::array<dram_tick, 4> activates{};  ///< the last four, oldest at activate_count
+    std::uint64_t activate_count{};
+    std::vector<dram_tick> activated;    ///< last activation by bank group
     std::vector<dram_tick> last_in_sid;  ///< last column command by SID
     std::vector<dram_tick> last_in_group;
-    std::vector<dram_tick> bank_refreshed;
-    std::vector<opening> opened_by;  ///< by bank
+    std::vector<bank_account> banks;
   };
   struct window {
-    std::array<std::uint64_t, lost_causes> lost{};
+    bill alone{};                      ///< held up by this payer and no other
+    std::array<bill, payers> joint{};  ///< held up by two
     std::uint64_t activates{};
     std::uint64_t columns{};
   };
-  /// What the column commands before allow at the earliest.
-  [[nodiscard]] moment spacing(const pc_account& c, std::uint32_t bank, bool write) const;
+  void limit_by_activations(const pc_account& c, std::uint32_t group, limits& until) const;
+  void limit_by_columns(const pc_account& c, std::uint32_t bank, bool write, limits& until) const;
+  [[nodiscard]] limits limits_of(const pc_account& c, std::uint32_t bank, bool write,
+                                 const origin& from) const;
   void charge_gap(const pc_account& c, std::uint32_t bank, bool write, dram_tick begin, dram_tick t,
                   const origin& from);
-  void charge_row(const opening& o, bool alone, dram_tick begin, dram_tick end);
-  void settle(const window& w, std::array<std::uint64_t, lost_causes>& into) const;
-  static void spread(std::uint64_t ticks, std::array<std::uint64_t, lost_causes>& over);
-  void charge(lost_cause c, std::uint64_t ticks) { window_.lost[static_cast<std::size_t>(c)] += ticks; }
+  void settle(const window& w, bill& into) const;
+  static void move_to_bus(std::uint64_t floor, std::uint64_t& from, bill& lost);
+  void divide_elsewhere(std::uint64_t ticks, bill& lost) const;
+  [[nodiscard]] std::uint64_t bus_floor(std::uint64_t activates, std::uint64_t columns) const;
   [[nodiscard]] std::uint64_t empty_until(dram_tick t) const {
     return empty_ + (empty_since_ < t ? t - empty_since_ : 0);
   }
 
   const dram_parameters p_;
   std::vector<pc_account> pcs_;
-  std::array<std::uint64_t, lost_causes> lost_{};
+  bill lost_{};   ///< of the windows before
+  bill alone_{};  ///< of them, held up by one limit and no other
   window window_;
-  std::uint64_t elsewhere_{};  ///< lost while only other pseudo-channels had requests
+  std::uint64_t activates_{};  ///< of the run
   std::uint64_t columns_{};
   std::uint64_t empty_{};  ///< ticks without any request so far
   dram_tick empty_since_{0};

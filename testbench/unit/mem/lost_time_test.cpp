@@ -2,6 +2,7 @@
 // The account of lost time: complete, and what it charges to a limit comes back without the limit.
 #include <algorithm>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "dram_blocks.hpp"
@@ -71,10 +72,23 @@ dram_burst same_bank_hit(std::uint64_t k, const dram_parameters& p) {
   return b;
 }
 
+/// Addresses of every `bursts`-th burst, in the default address map.
+pattern stride(std::uint64_t bursts) {
+  return [bursts](std::uint64_t k, const dram_parameters& p) { return sequential(k * bursts, p); };
+}
+
 pattern half_writes(pattern of) {
   return [of = std::move(of)](std::uint64_t k, const dram_parameters& p) {
     dram_burst b = of(k, p);
     b.write = draw(k, 6, 2) != 0;
+    return b;
+  };
+}
+
+pattern writes(pattern of) {
+  return [of = std::move(of)](std::uint64_t k, const dram_parameters& p) {
+    dram_burst b = of(k, p);
+    b.write = true;
     return b;
   };
 }
@@ -139,6 +153,29 @@ void check_saves(const char* name, config::hbm_block h, const pattern& of, lost_
   CHECK(with.share(cause) == Approx(saved).epsilon(0.2));
 }
 
+/// Checks every share of a twentieth or more that can be removed; returns how many there were.
+std::size_t check_shares(const std::string& name, const config::hbm_block& h, const pattern& of) {
+  struct limit {
+    lost_cause cause;
+    void (*without)(config::hbm_block&);
+  };
+  static constexpr limit limits[] = {{lost_cause::refresh, no_refresh},
+                                     {lost_cause::activate_window, no_window},
+                                     {lost_cause::turnaround, no_turnaround},
+                                     {lost_cause::bank_conflict, no_bank_times}};
+  const outcome with = serve(h, of);
+  std::size_t checked = 0;
+  for (const limit& l : limits) {
+    if (with.share(l.cause) < 0.05) continue;
+    INFO(name << ", " << to_string(l.cause));
+    config::hbm_block without = h;
+    l.without(without);
+    CHECK(with.share(l.cause) == Approx(1 - serve(without, of).ns / with.ns).epsilon(0.2));
+    ++checked;
+  }
+  return checked;
+}
+
 }  // namespace
 
 TEST_CASE("lost time: busy and lost ticks are all there are") {
@@ -152,6 +189,77 @@ TEST_CASE("lost time: busy and lost ticks are all there are") {
       }
     }
   }
+}
+
+TEST_CASE("lost time: every share of a twentieth comes back, of reads and of writes, with every refresh") {
+  struct row {
+    const char* name;
+    pattern of;
+  };
+  const std::vector<row> rows{{"seq", sequential},
+                              {"rand", uniform},
+                              {"bank conflict", bank_conflict},
+                              {"same bank", same_bank_hit},
+                              {"page stride", page_stride},
+                              {"stride of 512 B", stride(16)},
+                              {"stride of 64 KiB", stride(2048)}};
+  std::size_t shares = 0;
+  for (const row& r : rows) {
+    for (const auto refresh :
+         {config::hbm_refresh::none, config::hbm_refresh::all_bank, config::hbm_refresh::per_bank}) {
+      config::hbm_block h = test::hbm3();
+      h.refresh = refresh;
+      // docs/hbm.md tells of this one: refreshes of single banks break the rhythm of the banks.
+      const bool broken = std::string(r.name) == "page stride" && refresh == config::hbm_refresh::per_bank;
+      if (!broken) shares += check_shares(r.name, h, r.of);
+      shares += check_shares(std::string(r.name) + ", writes", h, writes(r.of));
+    }
+  }
+  CHECK(shares >= 60);  // that the loops met shares to check
+}
+
+TEST_CASE("lost time: with half writes the shares of sequential, bank and strided traffic come back") {
+  config::hbm_block h = test::hbm3();
+  for (const auto refresh : {config::hbm_refresh::none, config::hbm_refresh::all_bank}) {
+    h.refresh = refresh;
+    CHECK(check_shares("seq", h, half_writes(sequential)) > 0);
+    CHECK(check_shares("bank conflict", h, half_writes(bank_conflict)) > 0);
+    CHECK(check_shares("page stride", h, half_writes(page_stride)) > 0);
+    CHECK(check_shares("stride of 64 KiB", h, half_writes(stride(2048))) > 0);
+  }
+  h.refresh = config::hbm_refresh::per_bank;
+  CHECK(check_shares("bank conflict", h, half_writes(bank_conflict)) > 0);
+  // Of these the rarer or the larger share comes back; docs/hbm.md tells of the other.
+  for (const pattern& of : {pattern(uniform), pattern(page_stride), pattern(sequential)})
+    check_saves("refresh of single banks", h, half_writes(of), lost_cause::refresh, no_refresh);
+  for (const auto refresh :
+       {config::hbm_refresh::none, config::hbm_refresh::all_bank, config::hbm_refresh::per_bank}) {
+    h.refresh = refresh;
+    check_saves("same bank", h, half_writes(same_bank_hit), lost_cause::turnaround, no_turnaround);
+  }
+}
+
+TEST_CASE("lost time: what is charged to a refresh of single banks is what it adds") {
+  config::hbm_block h = test::hbm3();
+  h.refresh = config::hbm_refresh::per_bank;
+  for (const pattern& of : {pattern(bank_conflict), half_writes(bank_conflict), writes(bank_conflict)})
+    check_saves("bank conflict", h, of, lost_cause::refresh, no_refresh);
+}
+
+TEST_CASE("lost time: a pseudo-channel that nobody asks is the initiator's while the other moves data") {
+  config::hbm_block h = test::hbm3();
+  no_refresh(h);
+  const outcome o = serve(h, stride(16));  // one pseudo-channel, two stack IDs in turn
+  CHECK(o.share(lost_cause::initiator) == Approx(o.lost.busy_share()).epsilon(0.01));
+  CHECK(o.share(lost_cause::turnaround) == Approx(o.lost.busy_share()).epsilon(0.01));
+}
+
+TEST_CASE("lost time: where the row-command bus is the only limit, it is charged") {
+  config::hbm_block h = test::hbm2();
+  no_refresh(h);
+  // An activation takes the bus for two clocks and a precharge for one, a burst its pseudo-channel's for two.
+  for (const pattern& of : {pattern(uniform), pattern(page_stride)})
+    CHECK(serve(h, of).share(lost_cause::row_bus) == Approx(2.0 / 3).epsilon(0.02));
 }
 
 TEST_CASE("lost time: refresh gives back what is charged to it") {
