@@ -109,6 +109,12 @@ class Harvested(harness.Case):
                            *harness.sets("ccl.barrier_repeats=3", "ccl.barrier_skew_ns=200"))
             self.assertEqual(row["ranks"], {"pe": 11, "cube": 3, "sip": 2}[ranks])
 
+    def test_a_sip_without_pes_takes_no_part(self):
+        none_there = missing("pod.sip1.*.pe*")
+        for row in self.runs(*harness.SMALL, "--algorithm", "all", "--ranks", "pe", "--bytes", "4KiB", *none_there):
+            self.assertEqual(row["ranks"], 8)
+        self.assertEqual(self.one(*harness.SMALL, "--collective", "barrier", "--ranks", "sip", *none_there)["ranks"], 1)
+
     def test_workloads_run_on_the_ranks_that_are_left(self):
         names = ("pod.sip0.cube_0_0.pe0", "pod.sip1.cube_0_0.pe2", "pod.sip1.cube_1_0.hbm3")
         workload = harness.ROOT / "platforms" / "workloads" / "barriers_and_all_reduces.json"
