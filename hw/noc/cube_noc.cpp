@@ -16,6 +16,14 @@ namespace {
 
 bool overlaps(const timing::noc_timing& t) { return t.front_cycles() == 0; }
 
+/// Of this die: overrides may slow its hop. Its buffers stay those that the machine's hop asks for.
+timing::noc_timing timing_of_die(const fabric::topology& t, const config::machine_config& c, sip_id sip,
+                                 cube_id cube) {
+  timing::noc_timing timing = timing::noc_timing_of(c);
+  timing.hop_cycles = t.hop_cycles(sip, cube, c.noc.hop_cycles);
+  return timing;
+}
+
 std::uint32_t narrow(std::uint64_t cycles) { return static_cast<std::uint32_t>(cycles); }
 
 }  // namespace
@@ -28,7 +36,7 @@ cube_noc::cube_noc(sc_core::sc_module_name name, const fabric::topology& topolog
       hub_(hub),
       sip_(sip),
       cube_(cube),
-      timing_(timing::noc_timing_of(config)),
+      timing_(timing_of_die(topology, config, sip, cube)),
       credit_cycles_(config.noc.credit_cycles),
       vcs_(topology.vcs()),
       wires_(config.noc.sideband == config::sideband_kind::wires),

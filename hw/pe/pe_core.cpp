@@ -229,7 +229,9 @@ void pe_core::wait_for_event_until(sim_time when) {
       sc_core::wait(to_sc(alarm - hw::now()), interrupt->raised());
     set_state(events::core_state::running);
   }
-  if (interrupt->pending_since() != sim_time::never()) end_wait(from);
+  if (interrupt->pending_since() != sim_time::never()) return end_wait(from);
+  // Nothing came: firmware slept from one look to the next.
+  tell(events::core_work::pause, from, hw::now());
 }
 
 void pe_core::poll_until(const abi::poll_request& wanted) {

@@ -17,6 +17,11 @@
 
 namespace diecast::hw {
 
+/// Whether a fault strikes what has this number, from 0: after..after+count-1, or all from `after` on.
+[[nodiscard]] inline bool strikes(const config::fault_setting& f, std::uint64_t number) {
+  return number >= f.after && (f.count == 0 || number - f.after < f.count);
+}
+
 /// When the token of a message that has begun to arrive may be published.
 class publication_rule {
  public:
@@ -34,9 +39,7 @@ class early_publication : public publication_rule {
  public:
   explicit early_publication(const config::fault_setting& f) : fault_(f) {}
   [[nodiscard]] sim_time early_by() override {
-    const std::uint64_t number = messages_++;
-    const bool hit = number >= fault_.after && (fault_.count == 0 || number < fault_.after + fault_.count);
-    return hit ? nanoseconds(fault_.delay_ns) : sim_time::never();
+    return strikes(fault_, messages_++) ? nanoseconds(fault_.delay_ns) : sim_time::never();
   }
 
  private:

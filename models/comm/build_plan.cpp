@@ -73,7 +73,8 @@ abi::address memory_of(const queue_pair_install& q, const plan_options& o) {
     case config::buffer_kind::sram: return abi::encode({pe.sip, pe.cube, abi::region::sram, 0, 0});
     case config::buffer_kind::hbm: break;
   }
-  const std::uint32_t port = pe.pe.value * o.hbm_ports / o.pes_per_cube;
+  const std::uint32_t port =
+      o.channels ? o.channels->home_of(pe) : pe.pe.value * o.hbm_ports / o.pes_per_cube;
   return abi::encode({pe.sip, pe.cube, abi::region::hbm, port, 0});
 }
 

@@ -48,6 +48,7 @@ plan_options options_from(const config::machine_config& c, std::uint64_t tcm_res
   o.hbm_port_bytes = c.hbm.port_mib * kib * kib;
   o.hbm_ports = static_cast<std::uint32_t>(c.hbm.ports);
   o.pes_per_cube = static_cast<std::uint32_t>(c.cube.pes);
+  o.channels.emplace(c);
   return o;
 }
 

@@ -13,6 +13,7 @@
 #include "models/abi/address.hpp"
 #include "models/abi/registers.hpp"
 #include "models/config/machine_config.hpp"
+#include "models/config/population.hpp"
 #include "models/types/ids.hpp"
 
 namespace diecast::comm {
@@ -86,6 +87,7 @@ struct plan_options {
   std::uint64_t hbm_port_bytes{};      ///< per HBM port
   std::uint32_t hbm_ports{};           ///< per cube
   std::uint32_t pes_per_cube{};
+  std::optional<config::memory_channels> channels{};  ///< none: all of hbm_ports in every cube
 };
 [[nodiscard]] plan_options options_from(const config::machine_config& c, std::uint64_t tcm_reserved_bytes);
 
@@ -98,7 +100,7 @@ struct plan_options {
 /// edge makes a transmit half at `from` and a receive half at `to`, in direction `reverse` or, when
 /// that is negative, in the opposite direction. The halves of one queue pair must have one peer.
 /// Rings lie top-down in direction order: in the PE's TCM, or the cube's SRAM, or the PE's home HBM
-/// port (PE p of P: port p * hbm_ports / P).
+/// port (config::memory_channels; without channels PE p of P has port p * hbm_ports / P).
 [[nodiscard]] install_plan build_install_plan(const std::vector<edge>& edges, const plan_options& options);
 
 /// Proves a plan however it was made: every (owner, direction) once; I3.1, rx ranges disjoint over

@@ -13,6 +13,12 @@
 namespace diecast::comm {
 namespace {
 
+timing::noc_timing slowest_die(const fabric::topology& t, const config::machine_config& c) {
+  timing::noc_timing noc = timing::noc_timing_of(c);
+  noc.hop_cycles = t.most_hop_cycles(c.noc.hop_cycles);
+  return noc;
+}
+
 /// One sender's stream of launch packets.
 struct sender {
   sim_time next;  ///< earliest end of the work on its next packet
@@ -25,7 +31,7 @@ class dispatch {
         config_(c),
         clock_(timing::noc_clock(c)),
         flits_(launch_flits(c)),
-        spacing_(slowest_link(timing::noc_timing_of(c))) {}
+        spacing_(slowest_link(slowest_die(t, c))) {}
 
   /// When the packet of the SIP's next participant has arrived, counted from the launch call.
   sim_time next(pe_coord pe) {
@@ -102,7 +108,7 @@ sim_time replay_allowance(const fabric::topology& t, const config::machine_confi
   double errors = 0.0;  // expected
   sim_time go_back;
   worst_link(c.ucie, errors, go_back);
-  for (const config::link_override& o : c.overrides) {
+  for (const config::instance_override& o : c.overrides) {
     worst_link(config::with_override(c, o).ucie, errors, go_back);
   }
   return go_back * timing::poisson_quantile(errors, 1e-6);

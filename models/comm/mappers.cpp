@@ -17,11 +17,14 @@ group map_listed(const mapper_context& c) {
   if (c.listed.empty())
     problems.push_back({where, "mapper custom needs a list of PEs", "", "for example [\"sip0.cube0.pe0\"]"});
   std::set<pe_coord> seen;
+  const machine_shape& shape = c.machine.shape();
   for (const pe_coord& pe : c.listed) {
-    if (!c.shape.contains(pe)) {
+    if (shape.contains(pe) && !c.machine.has(pe)) {
+      problems.push_back({where, "an override leaves this PE out", owner_name(pe), "PEs that are there"});
+    } else if (!shape.contains(pe)) {
       problems.push_back({where, "no such PE in this machine", owner_name(pe),
-                          fmt::format("sip 0..{}, cube 0..{}, pe 0..{}", c.shape.sips - 1,
-                                      c.shape.cubes_per_sip() - 1, c.shape.pes_per_cube - 1)});
+                          fmt::format("sip 0..{}, cube 0..{}, pe 0..{}", shape.sips - 1,
+                                      shape.cubes_per_sip() - 1, shape.pes_per_cube - 1)});
     } else if (!seen.insert(pe).second) {
       problems.push_back({where, "a PE is listed twice", owner_name(pe), "every PE once"});
     }
@@ -31,7 +34,7 @@ group map_listed(const mapper_context& c) {
 }
 
 mapper_entry by_set(const char* name, const char* description, rank_set set) {
-  return {name, description, set, [set](const mapper_context& c) { return map_ranks(c.shape, set); }};
+  return {name, description, set, [set](const mapper_context& c) { return map_ranks(c.machine, set); }};
 }
 
 std::uint64_t parts(layout l, std::uint64_t units) { return l == layout::replicate ? 1 : units; }
@@ -46,7 +49,7 @@ span_of cut(span_of whole, std::uint64_t index, std::uint64_t parts) {
 }
 
 std::optional<problem> wrong_layout(const validator_context& c, const char* validator, std::uint64_t wanted) {
-  const std::uint64_t shards = shards_per_sip(c.shape, c.layout);
+  const std::uint64_t shards = shards_per_sip(c.machine.shape(), c.layout);
   if (shards == wanted) return std::nullopt;
   return problem{c.where, fmt::format("the tensor layout does not fit ({})", validator),
                  fmt::format("{}: {} shard{} per SIP", to_string(c.layout), shards, shards == 1 ? "" : "s"),
@@ -76,10 +79,12 @@ std::optional<problem> check_single(const validator_context& c) {
 }
 
 std::optional<problem> check_multi_pe(const validator_context& c) {
-  const std::uint64_t pes = std::uint64_t{c.shape.cubes_per_sip()} * c.shape.pes_per_cube;
+  const machine_shape& shape = c.machine.shape();
+  const std::uint64_t pes = std::uint64_t{shape.cubes_per_sip()} * shape.pes_per_cube;
   if (!on_each_sip(c.members, [pes](const auto& members) { return members.size() == pes; })) {
     return problem{c.where, "multi_pe_sip_local is for all PEs of each SIP",
-                   fmt::format("{} members", c.members.members.size()), "mapper all_pes"};
+                   fmt::format("{} members", c.members.members.size()),
+                   c.machine.whole() ? "mapper all_pes" : "no override that leaves a PE out"};
   }
   return wrong_layout(c, "multi_pe_sip_local", pes);
 }
@@ -88,21 +93,22 @@ std::optional<problem> check_cubes(const validator_context& c) {
   const auto one_per_cube = [&c](const std::vector<pe_coord>& members) {
     std::set<cube_id> cubes;
     for (const pe_coord& m : members) cubes.insert(m.cube);
-    return cubes.size() == members.size() && cubes.size() == c.shape.cubes_per_sip();
+    return cubes.size() == members.size() && cubes.size() == c.machine.shape().cubes_per_sip();
   };
   if (!on_each_sip(c.members, one_per_cube)) {
-    return problem{c.where, "cube_shards is for one PE per cube",
-                   fmt::format("{} members", c.members.members.size()), "mapper cube_leaders"};
+    return problem{
+        c.where, "cube_shards is for one PE per cube", fmt::format("{} members", c.members.members.size()),
+        c.machine.whole() ? "mapper cube_leaders" : "no override that leaves all PEs of a cube out"};
   }
-  return wrong_layout(c, "cube_shards", c.shape.cubes_per_sip());
+  return wrong_layout(c, "cube_shards", c.machine.shape().cubes_per_sip());
 }
 
 }  // namespace
 
 std::vector<mapper_entry> builtin_mappers() {
   return {by_set("all_pes", "every PE (--ranks pe)", rank_set::pe),
-          by_set("cube_leaders", "pe0 of each cube (--ranks cube)", rank_set::cube),
-          by_set("leader_only", "pe0 of cube 0 of each SIP (--ranks sip)", rank_set::sip),
+          by_set("cube_leaders", "the first PE of each cube (--ranks cube)", rank_set::cube),
+          by_set("leader_only", "the first PE of each SIP (--ranks sip)", rank_set::sip),
           {"custom", "the PEs of ccl.algorithms.NAME.members, in that order", rank_set::pe, map_listed}};
 }
 

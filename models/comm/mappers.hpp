@@ -11,12 +11,13 @@
 
 #include "models/comm/patterns.hpp"
 #include "models/config/ccl_tables.hpp"
+#include "models/config/population.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::comm {
 
 struct mapper_context {
-  machine_shape shape;
+  config::population machine;           ///< the PEs there are
   const std::vector<pe_coord>& listed;  ///< of the mapper "custom": ccl.algorithms.NAME.members
   std::string where;                    ///< config path of the algorithm's settings, for messages
 };
@@ -61,7 +62,7 @@ struct shard {
                              std::uint64_t rows, std::uint64_t columns);
 
 struct validator_context {
-  machine_shape shape;
+  config::population machine;
   const group& members;
   tensor_layout layout;
   std::string where;  ///< config path of the algorithm's settings, for messages

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
+#include "models/comm/member_levels.hpp"
 #include "models/comm/peer_patterns.hpp"
 #include "models/comm/rank_grid.hpp"
 #include "models/comm/root_trees.hpp"
@@ -34,38 +37,45 @@ std::vector<pe_coord> stops_of(const pattern_context& c) {
   return stops;
 }
 
-pe_coord leader(sip_id sip, cube_id cube) { return {sip, cube, pe_id{0}}; }
-
-/// The SIPs whose cube leaders are the members.
-std::vector<sip_id> sips_of_leaders(const pattern_context& c) {
-  std::vector<pe_coord> members = c.members.members;
-  std::sort(members.begin(), members.end());
-  std::vector<sip_id> sips;
-  for (const pe_coord& m : members) {
-    if (sips.empty() || sips.back() != m.sip) sips.push_back(m.sip);
+/// The one member of every cube of its SIPs.
+class cube_leaders {
+ public:
+  /// Throws user_error when some cube has none, or more than one.
+  explicit cube_leaders(const pattern_context& c) {
+    const member_levels levels(c.shape, c.members);
+    for (const member_levels::sip& sip : levels.sips) {
+      sips_.push_back(sip.id);
+      for (const member_levels::cube& cube : sip.cubes)
+        by_cube_.emplace(std::pair{sip.id, cube.id}, cube.pes[0]);
+    }
+    const std::size_t wanted = std::size_t{c.shape.cubes_per_sip()} * sips_.size();
+    const bool one_each = levels.most_pes <= 1 && by_cube_.size() == wanted;
+    if (one_each) return;
+    const config::population machine(c.config);
+    throw user_error({"intercube", "the members are not one PE of every cube of their SIPs",
+                      fmt::format("{} members in {} SIPs{}", c.members.members.size(), sips_.size(),
+                                  machine.whole() ? "" : "; overrides leave out PEs"),
+                      fmt::format("{} members, the first PE of each cube (rank set cube)", wanted)});
   }
-  std::vector<pe_coord> leaders;
-  for (const sip_id sip : sips) {
-    for (std::uint32_t cube = 0; cube < c.shape.cubes_per_sip(); ++cube)
-      leaders.push_back(leader(sip, cube_id{cube}));
-  }
-  if (members == leaders) return sips;
-  throw user_error({"intercube", "the members are not pe0 of every cube of their SIPs",
-                    fmt::format("{} members in {} SIPs", members.size(), sips.size()),
-                    fmt::format("{} members, pe0 of each cube (rank set cube)", leaders.size())});
-}
+  [[nodiscard]] pe_coord at(sip_id sip, cube_id cube) const { return by_cube_.at({sip, cube}); }
+  [[nodiscard]] const std::vector<sip_id>& sips() const { return sips_; }
 
-void add_mesh(std::vector<edge>& edges, const pattern_context& c, sip_id sip) {
+ private:
+  std::vector<sip_id> sips_;
+  std::map<std::pair<sip_id, cube_id>, pe_coord> by_cube_;
+};
+
+void add_mesh(std::vector<edge>& edges, const pattern_context& c, const cube_leaders& leaders, sip_id sip) {
   for (std::uint32_t y = 0; y < c.shape.cube_rows; ++y) {
     std::vector<pe_coord> row;
     for (std::uint32_t x = 0; x < c.shape.cube_columns; ++x)
-      row.push_back(leader(sip, c.shape.cube_at(x, y)));
+      row.push_back(leaders.at(sip, c.shape.cube_at(x, y)));
     add_line(edges, row, east, west, false);
   }
   const std::uint32_t root_x = c.shape.cube_x(root_cube(c.shape, c.config.ccl.root));
   std::vector<pe_coord> column;
   for (std::uint32_t y = 0; y < c.shape.cube_rows; ++y)
-    column.push_back(leader(sip, c.shape.cube_at(root_x, y)));
+    column.push_back(leaders.at(sip, c.shape.cube_at(root_x, y)));
   add_line(edges, column, north, south, false);
 }
 
@@ -105,20 +115,21 @@ std::vector<edge> grid(const pattern_context& c, bool closed) {
   return edges;
 }
 
-/// The SIPs of which the members are all PEs.
-std::vector<sip_id> sips_of_pes(const pattern_context& c) {
+/// Throws user_error unless the members are all PEs that their SIPs have.
+void check_all_pes(const pattern_context& c, const member_levels& levels) {
+  const config::population machine(c.config);
+  std::vector<pe_coord> wanted;
+  for (const pe_coord pe : machine.pes()) {
+    const bool member_sip = std::any_of(levels.sips.begin(), levels.sips.end(),
+                                        [pe](const member_levels::sip& s) { return s.id == pe.sip; });
+    if (member_sip) wanted.push_back(pe);
+  }
   std::vector<pe_coord> members = c.members.members;
   std::sort(members.begin(), members.end());
-  std::vector<sip_id> sips;
-  for (const pe_coord& m : members) {
-    if (sips.empty() || sips.back() != m.sip) sips.push_back(m.sip);
-  }
-  const std::size_t per_sip = std::size_t{c.shape.cubes_per_sip()} * c.shape.pes_per_cube;
-  const bool distinct = std::adjacent_find(members.begin(), members.end()) == members.end();
-  if (distinct && members.size() == sips.size() * per_sip) return sips;
+  if (members == wanted) return;
   throw user_error({"hierarchical_3level", "the members are not all PEs of their SIPs",
-                    fmt::format("{} members in {} SIPs", members.size(), sips.size()),
-                    fmt::format("{} members (rank set pe)", sips.size() * per_sip)});
+                    fmt::format("{} members in {} SIPs", members.size(), levels.sips.size()),
+                    fmt::format("{} members (rank set pe)", wanted.size())});
 }
 
 std::vector<std::string> step_names() {
@@ -150,15 +161,27 @@ const char* to_string(rank_set r) {
   return "unknown";
 }
 
-group map_ranks(const machine_shape& shape, rank_set set) {
+group map_ranks(const config::population& machine, rank_set set) {
   group g{set, {}};
-  for (std::uint32_t i = 0; i < shape.pes(); ++i) {
-    const pe_coord pe = shape.pe_at(i);
-    const bool first_pe = pe.pe.value == 0;
-    const bool first_cube = pe.cube.value == 0;
-    if (set == rank_set::pe || (first_pe && (set == rank_set::cube || first_cube))) g.members.push_back(pe);
+  for (const pe_coord pe : machine.pes()) {
+    const bool first_of_sip = g.members.empty() || g.members.back().sip != pe.sip;
+    const bool first_of_cube = first_of_sip || g.members.back().cube != pe.cube;
+    if (set == rank_set::pe || (set == rank_set::cube ? first_of_cube : first_of_sip))
+      g.members.push_back(pe);
   }
   return g;
+}
+
+std::vector<std::string> replaced_leaders(const config::population& machine, const group& g) {
+  std::vector<std::string> lines;
+  if (machine.whole() || g.set == rank_set::pe) return lines;
+  for (const pe_coord& m : g.members) {
+    const pe_coord first{m.sip, g.set == rank_set::sip ? cube_id{} : m.cube, pe_id{}};
+    if (m == first || machine.has(first)) continue;
+    lines.push_back(fmt::format("{} is missing: {} leads the {}", pe_path(machine.shape(), first),
+                                pe_path(machine.shape(), m), to_string(g.set)));
+  }
+  return lines;
 }
 
 std::vector<cube_id> cube_ring(const machine_shape& shape) {
@@ -206,9 +229,10 @@ std::vector<edge> ring_1d_unidir(const pattern_context& c) {
 std::vector<edge> intercube(const pattern_context& c) {
   std::vector<edge> edges;
   std::vector<pe_coord> roots;
-  for (const sip_id sip : sips_of_leaders(c)) {
-    add_mesh(edges, c, sip);
-    roots.push_back(leader(sip, root_cube(c.shape, c.config.ccl.root)));
+  const cube_leaders leaders(c);
+  for (const sip_id sip : leaders.sips()) {
+    add_mesh(edges, c, leaders, sip);
+    roots.push_back(leaders.at(sip, root_cube(c.shape, c.config.ccl.root)));
   }
   switch (c.config.ccl.between_sips) {
     case config::inter_sip::ring_1d: add_line(edges, roots, global_east, global_west, true); break;
@@ -222,15 +246,15 @@ std::vector<edge> mesh_2d(const pattern_context& c) { return grid(c, false); }
 std::vector<edge> torus_2d(const pattern_context& c) { return grid(c, true); }
 
 std::vector<edge> hierarchical_3level(const pattern_context& c) {
+  const member_levels levels(c.shape, c.members);
+  check_all_pes(c, levels);
   std::vector<edge> edges;
   std::vector<pe_coord> sip_leaders;
-  for (const sip_id sip : sips_of_pes(c)) {
+  for (const member_levels::sip& sip : levels.sips) {
     std::vector<pe_coord> cube_leaders;
-    for (const cube_id cube : cube_ring(c.shape)) {
-      std::vector<pe_coord> pes;
-      for (std::uint32_t pe = 0; pe < c.shape.pes_per_cube; ++pe) pes.push_back({sip, cube, pe_id{pe}});
-      add_line(edges, pes, east, west, true);
-      cube_leaders.push_back(leader(sip, cube));
+    for (const member_levels::cube& cube : sip.cubes) {
+      add_line(edges, cube.pes, east, west, true);
+      cube_leaders.push_back(cube.pes.front());
     }
     add_line(edges, cube_leaders, north, south, true);
     sip_leaders.push_back(cube_leaders.front());
@@ -255,9 +279,11 @@ std::vector<pattern_entry> builtin_patterns() {
       {"torus_2d", "rows (E, W) and columns (N, S) of ranks, closed", torus_2d},
       {"none", "no queue pairs: for what goes through global memory",
        [](const pattern_context&) { return std::vector<edge>{}; }},
-      {"intercube", "pe0 of each cube: rows and the root's column of each SIP, and the roots between SIPs",
+      {"intercube",
+       "the first PE of each cube: rows and the root's column of each SIP, and the roots between SIPs",
        intercube},
-      {"hierarchical_3level", "rings over the PEs of a cube (E, W), pe0 of the cubes (N, S), and the SIPs",
+      {"hierarchical_3level",
+       "rings over the PEs of a cube (E, W), the first PEs of the cubes (N, S), and the SIPs",
        hierarchical_3level},
       {"tree_binary", "a binary tree of ranks: parent (r-1)/2", tree_binary},
       {"double_binary_tree",

@@ -10,6 +10,7 @@
 
 #include "models/comm/install_plan.hpp"
 #include "models/config/machine_config.hpp"
+#include "models/config/population.hpp"
 #include "models/types/ids.hpp"
 
 namespace diecast::comm {
@@ -23,8 +24,11 @@ struct group {
   std::vector<pe_coord> members;
 };
 
-/// all_pes, cube_leaders (pe0 of each cube) or leader_only (pe0 of cube 0 of each SIP).
-[[nodiscard]] group map_ranks(const machine_shape& shape, rank_set set);
+/// all_pes, cube_leaders (the first PE of each cube: pe0, unless an override leaves it out) or leader_only
+/// (the first PE of each SIP). Cubes and SIPs without a PE have no rank.
+[[nodiscard]] group map_ranks(const config::population& machine, rank_set set);
+/// Who leads in another's place: one line for each cube or SIP of the set whose leader is not its pe0.
+[[nodiscard]] std::vector<std::string> replaced_leaders(const config::population& machine, const group& g);
 
 /// Order in which a ring visits the members: SIPs in order, cubes of a SIP in a boustrophedon so
 /// that neighbors on the ring are neighbors on the mesh, PEs in order. Result: ranks.
@@ -63,10 +67,10 @@ struct pattern_entry {
 /// leading to the same peer.
 [[nodiscard]] std::vector<edge> ring_1d(const pattern_context& c);
 [[nodiscard]] std::vector<edge> ring_1d_unidir(const pattern_context& c);
-/// intercube: E/W between pe0 of neighboring cubes of each row, N/S along the root's column (the
+/// intercube: E/W between the leaders of neighboring cubes of each row, N/S along the root's column (the
 /// flows of the algorithm; north is y + 1), and global_* between the root PEs of the SIPs (ring_1d:
 /// E/W in SIP order; torus_2d: E/W along the rows, N/S along the columns of sip_grid_of). The
-/// members must be pe0 of every cube of one or more SIPs; the torus needs all SIPs of the pod.
+/// members must be one PE of every cube of one or more SIPs; the torus needs all SIPs of the pod.
 /// Throws user_error naming what is missing.
 [[nodiscard]] std::vector<edge> intercube(const pattern_context& c);
 

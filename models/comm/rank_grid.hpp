@@ -10,8 +10,9 @@
 namespace diecast::comm {
 
 /// x counts the columns of cubes over all SIPs of the pod's grid; y the rows of cubes, and within a row of
-/// cubes the PEs of a cube. So a row joins PEs of one number in neighboring cubes. Coordinates that no
-/// member has are left out.
+/// cubes the members of a cube, by number. So a row joins PEs of one number in neighboring cubes, while none
+/// is left out. Of rank sets cube and sip a cube or SIP is a point, whichever PE stands for it. Coordinates
+/// that no member has are left out.
 class rank_grid {
  public:
   /// Throws user_error when the members do not fill a rectangle.

@@ -5,22 +5,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <set>
+#include <utility>
 
 #include "models/types/error.hpp"
 
 namespace diecast::comm {
 namespace {
 
-/// Home port of PE `pe`, as that of its receive rings: ports are dealt out evenly.
-std::uint64_t home_port(const config::machine_config& c, std::uint64_t pe) {
-  return pe * c.hbm.ports / c.cube.pes;
-}
-
-/// PEs of a cube whose home port is that of `pe` and that come before it.
-std::uint64_t place_at_port(const config::machine_config& c, std::uint64_t pe) {
-  std::uint64_t before = 0;
-  while (before < pe && home_port(c, pe - before - 1) == home_port(c, pe)) ++before;
-  return before;
+/// Cube and SIP that are the rank of a PE, as its first PE.
+pe_coord rank_home(rank_set set, pe_coord pe) {
+  if (set == rank_set::pe) return pe;
+  return {pe.sip, set == rank_set::cube ? pe.cube : cube_id{}, pe_id{}};
 }
 
 }  // namespace
@@ -33,16 +28,17 @@ std::optional<std::uint32_t> team_slot_of(abi::address at) {
   return static_cast<std::uint32_t>((offset - teams_offset) / team_bytes);
 }
 
-abi::address sync_home(const config::machine_config& c, pe_coord pe) {
-  const auto port = static_cast<std::uint32_t>(home_port(c, pe.pe.value));
+abi::address sync_home(const config::memory_channels& channels, pe_coord pe) {
   return abi::encode(
-      {pe.sip, pe.cube, abi::region::hbm, port, place_at_port(c, pe.pe.value) * sync_region_bytes});
+      {pe.sip, pe.cube, abi::region::hbm, channels.home_of(pe), channels.place_of(pe) * sync_region_bytes});
+}
+
+abi::address sync_home(const config::machine_config& c, pe_coord pe) {
+  return sync_home(config::memory_channels(c), pe);
 }
 
 std::uint64_t sync_port_bytes(const config::machine_config& c) {
-  std::uint64_t regions = 1;
-  for (std::uint64_t pe = 0; pe < c.cube.pes; ++pe) regions = std::max(regions, place_at_port(c, pe) + 1);
-  return regions * sync_region_bytes;
+  return config::memory_channels(c).sharers() * sync_region_bytes;
 }
 
 void check_sync_memory(const config::machine_config& c) {
@@ -88,38 +84,56 @@ std::string to_text(const team_spec& team) {
   return fmt::format("{}:{}:{}", team.start, team.stride, team.size);
 }
 
-std::uint32_t cores_of(const machine_shape& shape, rank_set set) {
-  switch (set) {
-    case rank_set::pe: return 1;
-    case rank_set::cube: return shape.pes_per_cube;
-    case rank_set::sip: return shape.pes_per_cube * shape.cubes_per_sip();
+std::uint32_t world_size(const config::population& machine, rank_set set) {
+  return static_cast<std::uint32_t>(map_ranks(machine, set).members.size());
+}
+
+group barrier_members(const config::population& machine, rank_set set, const team_spec& team) {
+  std::vector<std::vector<pe_coord>> cores;  // by rank of the pod
+  for (const pe_coord pe : machine.pes()) {
+    if (cores.empty() || rank_home(set, cores.back().front()) != rank_home(set, pe)) cores.emplace_back();
+    cores.back().push_back(pe);
   }
-  return 1;
-}
-
-std::uint32_t world_size(const machine_shape& shape, rank_set set) {
-  return shape.pes() / cores_of(shape, set);
-}
-
-group barrier_members(const machine_shape& shape, rank_set set, const team_spec& team) {
-  const std::uint32_t cores = cores_of(shape, set), world = world_size(shape, set);
-  const std::vector<std::uint32_t> ranks = ranks_of(team);
   std::set<std::uint32_t> seen;
   group g{set, {}};
-  for (const std::uint32_t rank : ranks) {
-    if (rank >= world || !seen.insert(rank).second) {
+  for (const std::uint32_t rank : ranks_of(team)) {
+    if (rank >= cores.size() || !seen.insert(rank).second) {
       throw user_error(problem{"--team",
-                               rank >= world ? fmt::format("the pod has no rank {}", rank)
-                                             : fmt::format("rank {} is in the team twice", rank),
+                               rank >= cores.size() ? fmt::format("the pod has no rank {}", rank)
+                                                    : fmt::format("rank {} is in the team twice", rank),
                                to_text(team),
-                               fmt::format("different ranks below {} ({})", world, to_string(set))});
+                               fmt::format("different ranks below {} ({})", cores.size(), to_string(set))});
     }
-    for (std::uint32_t core = 0; core < cores; ++core) g.members.push_back(shape.pe_at(rank * cores + core));
+    g.members.insert(g.members.end(), cores[rank].begin(), cores[rank].end());
   }
   if (g.members.empty()) {
     throw user_error(problem{"--team", "a team needs a rank", to_text(team), "at least 1"});
   }
   return g;
 }
+
+rank_cores::rank_cores(const group& members) {
+  const auto& m = members.members;
+  for (std::uint32_t i = 0; i < m.size(); ++i) {
+    if (i == 0 || rank_home(members.set, m[i - 1]) != rank_home(members.set, m[i])) {
+      first_.push_back(i);
+      count_.push_back(0);
+    }
+    ++count_.back();
+    rank_of_.push_back(ranks() - 1);
+  }
+  const auto offset = [&m](std::uint32_t first, std::uint32_t core) {
+    return std::pair{m[first + core].cube.value - m[first].cube.value,
+                     m[first + core].pe.value - m[first].pe.value};
+  };
+  for (std::uint32_t rank = 0; rank < ranks() && alike_; ++rank) {
+    alike_ = count_[rank] == count_[0];
+    for (std::uint32_t core = 0; core < count_[rank] && alike_; ++core) {
+      alike_ = offset(first_[rank], core) == offset(first_[0], core);
+    }
+  }
+}
+
+std::uint32_t rank_cores::most() const { return *std::max_element(count_.begin(), count_.end()); }
 
 }  // namespace diecast::comm

@@ -17,6 +17,7 @@
 #include "models/comm/barrier_algorithm.hpp"
 #include "models/comm/patterns.hpp"
 #include "models/config/machine_config.hpp"
+#include "models/config/population.hpp"
 #include "models/protocol/data_cache.hpp"
 #include "models/types/ids.hpp"
 
@@ -59,7 +60,9 @@ inline constexpr std::uint64_t sync_region_bytes = teams_offset + max_teams * te
 /// Precondition: a word in HBM lies in some PE's home region.
 [[nodiscard]] std::optional<std::uint32_t> team_slot_of(abi::address at);
 
-/// Start of a PE's home region.
+/// Start of a PE's home region. Throws user_error when its cube has no memory channel.
+[[nodiscard]] abi::address sync_home(const config::memory_channels& channels, pe_coord pe);
+/// The same; for who asks once.
 [[nodiscard]] abi::address sync_home(const config::machine_config& c, pe_coord pe);
 /// What the home regions of its PEs take at the bottom of an HBM port: the most of any port.
 [[nodiscard]] std::uint64_t sync_port_bytes(const config::machine_config& c);
@@ -81,12 +84,33 @@ struct team_spec {
 /// "0:1:8" or "0+3+5".
 [[nodiscard]] std::string to_text(const team_spec& team);
 
-/// PEs that arrive as one rank: 1, the PEs of a cube, or those of a SIP.
-[[nodiscard]] std::uint32_t cores_of(const machine_shape& shape, rank_set set);
-/// Ranks of the whole pod.
-[[nodiscard]] std::uint32_t world_size(const machine_shape& shape, rank_set set);
+/// Ranks of the whole pod: PEs, or the cubes or SIPs that have any.
+[[nodiscard]] std::uint32_t world_size(const config::population& machine, rank_set set);
 /// All PEs of the team's ranks: rank by rank in team order, core by core. Throws user_error for a rank
 /// the pod does not have, or one that is in the team twice.
-[[nodiscard]] group barrier_members(const machine_shape& shape, rank_set set, const team_spec& team);
+[[nodiscard]] group barrier_members(const config::population& machine, rank_set set, const team_spec& team);
+
+/// PEs that arrive as one rank, its cores: a PE, or all that a cube or SIP has. Members of a barrier lie rank
+/// by rank.
+class rank_cores {
+ public:
+  /// Precondition: members of one rank follow each other, as barrier_members has them.
+  explicit rank_cores(const group& members);
+
+  [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(first_.size()); }
+  /// Index of the rank's first core among the members.
+  [[nodiscard]] std::uint32_t first(std::uint32_t rank) const { return first_[rank]; }
+  [[nodiscard]] std::uint32_t count(std::uint32_t rank) const { return count_[rank]; }
+  [[nodiscard]] std::uint32_t most() const;
+  /// By index among the members.
+  [[nodiscard]] const std::vector<std::uint32_t>& rank_of() const { return rank_of_; }
+  /// The cores of every rank lie as far from its first as those of rank 0.
+  [[nodiscard]] bool alike() const { return alike_; }
+
+ private:
+  std::vector<std::uint32_t> first_, count_;  ///< by rank
+  std::vector<std::uint32_t> rank_of_;
+  bool alike_{true};
+};
 
 }  // namespace diecast::comm

@@ -95,6 +95,9 @@ std::uint32_t depth_of_binomial(std::uint32_t ranks) {
   return depth;
 }
 
+/// What a call costs beside ccl.kernel_call_cycles: the registers it reads and writes, roughly.
+constexpr std::uint64_t call_register_cycles = 20;
+
 std::uint64_t chunks_on_pipeline(const config::machine_config& c, std::uint64_t bytes, std::uint64_t elements,
                                  std::uint32_t depth) {
   const std::uint64_t most = std::max<std::uint64_t>(1, elements);
@@ -102,7 +105,7 @@ std::uint64_t chunks_on_pipeline(const config::machine_config& c, std::uint64_t 
   if (depth < 2 || bytes == 0) return 1;
   // Time of k chunks over d hops: (d + k - 1) (a + b S / k), least at k = sqrt((d - 1) b S / a). A message
   // costs the runtime's calls at both ends; a byte, its share of a flit. In cycles.
-  const double per_message = 4.0 * static_cast<double>(c.ccl.kernel_call_cycles + 20);
+  const double per_message = 4.0 * static_cast<double>(c.ccl.kernel_call_cycles + call_register_cycles);
   const double per_byte = 1.0 / static_cast<double>(c.noc.flit_bytes);
   const double best = std::sqrt((depth - 1) * per_byte * static_cast<double>(bytes) / per_message);
   const std::uint64_t slots = (bytes + c.ipcq.slot_bytes - 1) / c.ipcq.slot_bytes;

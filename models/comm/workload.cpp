@@ -13,7 +13,7 @@ namespace {
 
 class resolver {
  public:
-  resolver(const workload& w, const machine_shape& shape) : workload_(w), shape_(shape) {}
+  resolver(const workload& w, const config::population& machine) : workload_(w), machine_(machine) {}
 
   resolved_workload run() {
     name_groups();
@@ -48,7 +48,7 @@ class resolver {
   void collect_participants();
 
   const workload& workload_;
-  machine_shape shape_;
+  config::population machine_;
   std::vector<problem> problems_;
   std::map<std::string, group> groups_;
   std::map<std::string, std::uint32_t> ids_;
@@ -57,7 +57,7 @@ class resolver {
 };
 
 group resolver::members_of(const std::string& where, rank_set set, const std::vector<std::uint64_t>& list) {
-  const group all = map_ranks(shape_, set);
+  const group all = map_ranks(machine_, set);
   group g{set, {}};
   std::set<std::uint64_t> seen;
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -77,7 +77,7 @@ group resolver::members_of(const std::string& where, rank_set set, const std::ve
 
 group resolver::group_of(const workload_group& g) {
   if (!g.holders.empty()) return {g.set, g.holders};
-  return g.list ? members_of(g.where + ".list", g.set, *g.list) : map_ranks(shape_, g.set);
+  return g.list ? members_of(g.where + ".list", g.set, *g.list) : map_ranks(machine_, g.set);
 }
 
 void resolver::name_groups() {
@@ -124,8 +124,8 @@ void resolver::add_op(const workload_op& o, const std::string& stream_group) {
       for (const pe_coord pe : r.members.members) {
         if (run.contains(pe)) continue;
         report(o.where + ".group",
-               fmt::format("a member of the group is missing: {} does not run stream {}", pe_path(shape_, pe),
-                           stream.stream->name),
+               fmt::format("a member of the group is missing: {} does not run stream {}",
+                           pe_path(machine_.shape(), pe), stream.stream->name),
                o.group, "a group all of whose members run the stream");
         break;
       }
@@ -191,8 +191,8 @@ void resolver::depend_across(const workload_op& o, std::uint32_t index, std::uin
   for (const pe_coord pe : mine.members.members) {
     if (run.contains(pe)) continue;
     report(o.where + ".after",
-           fmt::format("{} runs this op but not stream {} of op {}", pe_path(shape_, pe), other.stream->name,
-                       result_.ops[on].op->id),
+           fmt::format("{} runs this op but not stream {} of op {}", pe_path(machine_.shape(), pe),
+                       other.stream->name, result_.ops[on].op->id),
            result_.ops[on].op->id, "an op of a stream that the same PEs run");
     break;
   }
@@ -270,6 +270,8 @@ void resolver::collect_participants() {
 
 }  // namespace
 
-resolved_workload resolve(const workload& w, const machine_shape& shape) { return resolver(w, shape).run(); }
+resolved_workload resolve(const workload& w, const config::population& machine) {
+  return resolver(w, machine).run();
+}
 
 }  // namespace diecast::comm

@@ -143,6 +143,6 @@ inline constexpr std::size_t max_workload_ops = 4096;
 /// A PE of a stream that is not in an op's group passes over the op: for it the op has ended when those
 /// before it have. With `repeat`, an iteration starts on a PE when its iteration before has ended there;
 /// dependencies between streams join iterations of equal number.
-[[nodiscard]] resolved_workload resolve(const workload& w, const machine_shape& shape);
+[[nodiscard]] resolved_workload resolve(const workload& w, const config::population& machine);
 
 }  // namespace diecast::comm

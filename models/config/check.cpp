@@ -10,6 +10,7 @@
 #include "models/abi/errata.hpp"
 #include "models/abi/wire.hpp"
 #include "models/config/overrides.hpp"
+#include "models/config/population.hpp"
 #include "models/config/start_delays.hpp"
 #include "models/config/text.hpp"
 
@@ -276,12 +277,12 @@ verdict polls_within_the_watchdog(const machine_config& c) {
 }
 
 verdict start_delays_name_pes(const machine_config& c) {
+  if (c.ccl.start_delays.empty()) return {};
   const machine_shape shape = c.shape();
+  const std::vector<pe_coord> pes = population(c).pes();
   for (const start_delay& d : parse_start_delays(c.ccl.start_delays)) {
-    bool found = false;
-    for (std::uint32_t i = 0; i < shape.pes() && !found; ++i) {
-      found = matches(d.match, pe_path(shape, shape.pe_at(i)));
-    }
+    const bool found = std::any_of(pes.begin(), pes.end(),
+                                   [&](pe_coord pe) { return matches(d.match, pe_path(shape, pe)); });
     if (!found) {
       return broken_rule{"names no PE of this machine", d.match,
                          "a glob over paths like " + pe_path(shape, shape.pe_at(0))};
@@ -336,6 +337,24 @@ const rule rules[]{
     {{"hbm.trfcpb_ns", "hbm.trc_ns", "hbm.trefi_ns", "hbm.refresh", "hbm.model"}, bank_refresh_fits},
 };
 
+/// What an override sets beyond the block's value, on the side that bounds do not allow for.
+void check_limits(const machine_config& c, std::size_t number, std::vector<problem>& problems) {
+  using limit = override_key::limit;
+  for (const override_key& k : override_keys()) {
+    const auto value = k.get(c.overrides[number]);
+    if (!value || k.against_block == limit::none) continue;
+    const auto own = std::get<std::uint64_t>(*value);
+    const auto block = std::get<std::uint64_t>(k.row->get(c));
+    const bool more = k.against_block == limit::no_more;
+    if (more ? own <= block : own >= block) continue;
+    problems.push_back({fmt::format("overrides[{}].set.{}", number, k.name),
+                        "is better than its block says, and bounds, buffers and the watchdog reckon with the "
+                        "block",
+                        std::to_string(own),
+                        fmt::format("{} {} ({})", more ? "at most" : "at least", block, k.row->path())});
+  }
+}
+
 }  // namespace
 
 std::vector<problem> check(const machine_config& config, const std::set<std::string>& broken) {
@@ -350,6 +369,7 @@ std::vector<problem> check(const machine_config& config, const std::set<std::str
   }
   if (!problems.empty()) return problems;  // they would be reported again
   for (std::size_t i = 0; i < config.overrides.size(); ++i) {
+    check_limits(config, i, problems);
     const machine_config overridden = with_override(config, config.overrides[i]);
     for (const rule& r : rules) {
       if (verdict v = r.test(overridden)) {

@@ -288,17 +288,24 @@ struct trace_block {
   std::uint64_t path_events{20'000'000};
 };
 
-/// Changes single links: what is set replaces the block's value at every link whose name matches. A link
-/// is named by either of its ends and changes in both directions.
-struct link_override {
-  std::string match{};  ///< glob over instance names, "pod.sip0.cube_1_2.ucie_e*"
+/// Changes single instances: what is set replaces the block's value at every link, PE, memory channel or die
+/// whose name matches. A link is named by either of its ends and changes in both directions.
+struct instance_override {
+  std::string match{};  ///< glob over instance names, "pod.sip0.cube_1_2.pe3"
   std::optional<bool> enabled{};
   std::optional<std::uint64_t> modules{};  ///< UCIe only, as gt_s and ber
   std::optional<double> gt_s{};
   std::optional<double> latency_ns{};
   std::optional<double> ber{};
-  std::optional<double> gbytes_s{};  ///< SIP links only
-  bool operator==(const link_override&) const = default;
+  std::optional<double> gbytes_s{};             ///< SIP links only
+  std::optional<std::uint64_t> vector_lanes{};  ///< PEs only, as those below
+  std::optional<std::uint64_t> tcm_read_cycles{};
+  std::optional<std::uint64_t> register_cycles{};
+  std::optional<std::uint64_t> dma_startup_cycles{};
+  std::optional<std::uint64_t> dma_issue_cycles{};
+  std::optional<std::uint64_t> dma_outstanding{};
+  std::optional<std::uint64_t> hop_cycles{};  ///< dies only
+  bool operator==(const instance_override&) const = default;
 };
 
 struct machine_config {
@@ -320,8 +327,8 @@ struct machine_config {
   comm_block comm;
   trace_block trace;
   std::vector<fault_setting> faults;
-  std::vector<link_override> overrides;  ///< in order: a later one wins
-  ccl_tables ccl_named;                  ///< keys ccl.algorithms and ccl.patterns
+  std::vector<instance_override> overrides;  ///< in order: a later one wins
+  ccl_tables ccl_named;                      ///< keys ccl.algorithms and ccl.patterns
 
   [[nodiscard]] machine_shape shape() const {
     return {static_cast<std::uint32_t>(pod.sips), static_cast<std::uint32_t>(sip.columns),

@@ -1,42 +1,126 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/config/overrides.hpp"
 
-#include <array>
+#include <algorithm>
+#include <fmt/format.h>
+#include <iterator>
+
+#include "models/config/text.hpp"
 
 namespace diecast::config {
 namespace {
 
+using limit = override_key::limit;
+using kind = instance_kind;
+
 template <auto Member>
-std::optional<field_value> get_member(const link_override& o) {
+std::optional<field_value> get_member(const instance_override& o) {
   const auto& value = o.*Member;
   return value ? std::optional<field_value>(*value) : std::nullopt;
 }
 
 template <auto Member>
-void set_member(link_override& o, const field_value& v) {
+void set_member(instance_override& o, const field_value& v) {
   using value_type = typename std::remove_reference_t<decltype(o.*Member)>::value_type;
   o.*Member = std::get<value_type>(v);
 }
 
 template <auto Member>
-override_key key(const char* name, const char* description, const char* row) {
-  return {name, description, row == nullptr ? nullptr : find_field(row), get_member<Member>,
+override_key key(const char* name, const char* description, const char* row, std::vector<kind> kinds,
+                 limit against_block = limit::none) {
+  return {name,
+          description,
+          row == nullptr ? nullptr : find_field(row),
+          std::move(kinds),
+          against_block,
+          get_member<Member>,
           set_member<Member>};
+}
+
+std::vector<override_key> link_keys() {
+  using o = instance_override;
+  return {
+      key<&o::enabled>("enabled",
+                       "false: it is missing. Routes go around links, in both directions; ranks are the PEs "
+                       "that are left; memory is spread over the channels that are left.",
+                       nullptr, {kind::ucie_link, kind::sip_link, kind::pe, kind::channel}),
+      key<&o::modules>("modules", "UCIe links: modules that work.", "ucie.modules", {kind::ucie_link}),
+      key<&o::gt_s>("gt_s", "UCIe links: transfers per second and lane.", "ucie.gt_s", {kind::ucie_link}),
+      key<&o::ber>("ber", "UCIe links: bit error rate.", "ucie.ber", {kind::ucie_link}),
+      key<&o::gbytes_s>("gbytes_s", "SIP links: payload rate in each direction.", "sip_link.gbytes_s",
+                        {kind::sip_link}),
+      key<&o::latency_ns>("latency_ns", "UCIe and SIP links: one crossing.", "ucie.latency_ns",
+                          {kind::ucie_link, kind::sip_link}),
+  };
+}
+
+std::vector<override_key> all_keys() {
+  using o = instance_override;
+  std::vector<override_key> keys = link_keys();
+  const auto of_pe = [&keys](override_key k) { keys.push_back(std::move(k)); };
+  of_pe(key<&o::vector_lanes>("vector_lanes", "PEs: lanes of 16 bits that work; no more than the block's.",
+                              "pe.vector_lanes", {kind::pe}, limit::no_more));
+  of_pe(key<&o::tcm_read_cycles>("tcm_read_cycles", "PEs: latency of a TCM read; no less than the block's.",
+                                 "pe.tcm_read_cycles", {kind::pe}, limit::no_less));
+  of_pe(key<&o::register_cycles>("register_cycles", "PEs: access to a register; no less than the block's.",
+                                 "pe.register_cycles", {kind::pe}, limit::no_less));
+  of_pe(key<&o::dma_startup_cycles>("dma_startup_cycles",
+                                    "PEs: from a descriptor to its first request; no less than the block's.",
+                                    "pe.dma_startup_cycles", {kind::pe}, limit::no_less));
+  of_pe(key<&o::dma_issue_cycles>("dma_issue_cycles",
+                                  "PEs: between two descriptors of a port; no less than the block's.",
+                                  "pe.dma_issue_cycles", {kind::pe}, limit::no_less));
+  of_pe(key<&o::dma_outstanding>("dma_outstanding",
+                                 "PEs: packets of the DMA in flight; no more than the block's.",
+                                 "pe.dma_outstanding", {kind::pe}, limit::no_more));
+  keys.push_back(key<&o::hop_cycles>(
+      "hop_cycles", "Dies: router to router, of all routers of the cube; no less than the block's.",
+      "noc.hop_cycles", {kind::die}, limit::no_less));
+  return keys;
+}
+
+/// Keys that `o` sets.
+std::vector<const override_key*> keys_in(const instance_override& o) {
+  std::vector<const override_key*> set;
+  for (const override_key& k : override_keys()) {
+    if (k.get(o)) set.push_back(&k);
+  }
+  return set;
+}
+
+std::string names_of(const std::vector<const override_key*>& keys) {
+  std::vector<std::string> names;
+  for (const override_key* k : keys) names.push_back(k->name);
+  return join(names);
+}
+
+std::string keys_of(kind wanted) {
+  std::vector<std::string> names;
+  for (const override_key& k : override_keys()) {
+    if (k.is_of(wanted)) names.push_back(k.name);
+  }
+  return join(names);
 }
 
 }  // namespace
 
+const char* plural(instance_kind k) {
+  switch (k) {
+    case kind::ucie_link: return "UCIe links";
+    case kind::sip_link: return "SIP links";
+    case kind::pe: return "PEs";
+    case kind::channel: return "memory channels";
+    case kind::die: return "dies";
+  }
+  return "unknown";
+}
+
+bool override_key::is_of(instance_kind k) const {
+  return std::find(kinds.begin(), kinds.end(), k) != kinds.end();
+}
+
 std::span<const override_key> override_keys() {
-  using o = link_override;
-  static const std::array keys{
-      key<&o::enabled>("enabled", "false: the link is missing, in both directions; routes go around.",
-                       nullptr),
-      key<&o::modules>("modules", "UCIe links: modules that work.", "ucie.modules"),
-      key<&o::gt_s>("gt_s", "UCIe links: transfers per second and lane.", "ucie.gt_s"),
-      key<&o::ber>("ber", "UCIe links: bit error rate.", "ucie.ber"),
-      key<&o::gbytes_s>("gbytes_s", "SIP links: payload rate in each direction.", "sip_link.gbytes_s"),
-      key<&o::latency_ns>("latency_ns", "UCIe and SIP links: one crossing.", "ucie.latency_ns"),
-  };
+  static const std::vector<override_key> keys = all_keys();
   return keys;
 }
 
@@ -59,13 +143,73 @@ std::string override_expectation(const override_key& key) {
   return expectation(row);
 }
 
-machine_config with_override(machine_config config, const link_override& o) {
-  if (o.modules) config.ucie.modules = *o.modules;
-  if (o.gt_s) config.ucie.gt_s = *o.gt_s;
-  if (o.ber) config.ucie.ber = *o.ber;
-  if (o.gbytes_s) config.sip_link.gbytes_s = *o.gbytes_s;
-  if (o.latency_ns) config.ucie.latency_ns = config.sip_link.latency_ns = *o.latency_ns;
+machine_config with_override(machine_config config, const instance_override& o) {
+  for (const override_key* k : keys_in(o)) {
+    if (k->row != nullptr) k->row->set(config, *k->get(o));
+  }
+  if (o.latency_ns) config.sip_link.latency_ns = *o.latency_ns;
   return config;
+}
+
+bool changes(const instance_override& o, instance_kind k) {
+  const auto set = keys_in(o);
+  return std::any_of(set.begin(), set.end(), [k](const override_key* key) { return key->is_of(k); });
+}
+
+std::vector<problem> check_override(const instance_override& o, std::size_t number,
+                                    const std::array<std::uint32_t, instance_kinds>& counts) {
+  const std::string where = fmt::format("overrides[{}]", number);
+  const auto set = keys_in(o);
+  std::vector<problem> problems;
+  std::vector<std::string> matched;
+  std::string of_matched;
+  bool changes_any = false;
+  for (std::size_t i = 0; i < instance_kinds; ++i) {
+    const auto k = static_cast<kind>(i);
+    if (counts[i] == 0) continue;
+    matched.emplace_back(plural(k));
+    of_matched += fmt::format("{}{} ({})", of_matched.empty() ? "" : "; ", keys_of(k), plural(k));
+    std::vector<const override_key*> lacking;
+    std::copy_if(set.begin(), set.end(), std::back_inserter(lacking),
+                 [k](const override_key* key) { return !key->is_of(k); });
+    if (lacking.size() == set.size()) continue;
+    changes_any = true;
+    if (lacking.empty()) continue;
+    problems.push_back({where + ".set",
+                        fmt::format("sets {}, which {} do not have", names_of(lacking), plural(k)), o.match,
+                        fmt::format("{}, or a name that matches no {}", keys_of(k), plural(k))});
+  }
+  if (!changes_any && !matched.empty()) {
+    problems.push_back({where + ".set",
+                        fmt::format("sets {}, which {} do not have", names_of(set), join(matched)), o.match,
+                        of_matched});
+  }
+  return problems;
+}
+
+std::optional<pe_block> pe_block_of(const machine_config& c, pe_coord pe) {
+  std::optional<machine_config> own;
+  std::string path;
+  for (const instance_override& o : c.overrides) {
+    if (!changes(o, kind::pe)) continue;
+    if (path.empty()) path = pe_path(c.shape(), pe);
+    if (matches(o.match, path)) own = with_override(own ? *own : c, o);
+  }
+  if (!own) return std::nullopt;
+  return own->pe;
+}
+
+bool names_die(const std::string& glob, const machine_shape& shape, sip_id sip, cube_id cube) {
+  const std::string path = cube_path(shape, sip, cube);
+  return matches(glob, path) || matches(glob, path + ".noc");
+}
+
+std::uint64_t hop_cycles_of(const machine_config& c, sip_id sip, cube_id cube) {
+  std::uint64_t cycles = c.noc.hop_cycles;
+  for (const instance_override& o : c.overrides) {
+    if (o.hop_cycles && names_die(o.match, c.shape(), sip, cube)) cycles = *o.hop_cycles;
+  }
+  return cycles;
 }
 
 }  // namespace diecast::config

@@ -3,6 +3,8 @@
 // no row.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,13 +15,27 @@
 
 namespace diecast::config {
 
+/// What an override can name.
+enum class instance_kind : std::uint8_t { ucie_link, sip_link, pe, channel, die };
+inline constexpr std::size_t instance_kinds = 5;
+/// "UCIe links", "PEs", ...
+[[nodiscard]] const char* plural(instance_kind k);
+
 struct override_key {
+  /// Which side of the block's value an instance may be on: bounds, buffers and the watchdog reckon with the
+  /// block, so what they take from it may get no better.
+  enum class limit : std::uint8_t { none, no_more, no_less };
+
   std::string name;
   std::string description;
-  const field* row;  ///< range and type; null: true or false
-  std::optional<field_value> (*get)(const link_override&);
+  const field* row;                  ///< range and type; null: true or false
+  std::vector<instance_kind> kinds;  ///< that have it
+  limit against_block;
+  std::optional<field_value> (*get)(const instance_override&);
   /// Precondition: accepts_override(key, value).
-  void (*set)(link_override&, const field_value&);
+  void (*set)(instance_override&, const field_value&);
+
+  [[nodiscard]] bool is_of(instance_kind k) const;
 };
 
 [[nodiscard]] std::span<const override_key> override_keys();
@@ -28,7 +44,21 @@ struct override_key {
 [[nodiscard]] bool accepts_override(const override_key& key, const field_value& value);
 /// What it accepts, in words.
 [[nodiscard]] std::string override_expectation(const override_key& key);
-/// The blocks as they are at a link that only this override matches.
-[[nodiscard]] machine_config with_override(machine_config config, const link_override& o);
+/// The blocks as they are at an instance that only this override matches.
+[[nodiscard]] machine_config with_override(machine_config config, const instance_override& o);
+
+/// Problems of what overrides name: `counts[i]` instances of each kind match overrides[i]. An override
+/// changes those that have any of its keys; these must have all of them, and there must be one.
+[[nodiscard]] std::vector<problem> check_override(const instance_override& o, std::size_t number,
+                                                  const std::array<std::uint32_t, instance_kinds>& counts);
+/// Whether `o` sets a key that instances of this kind have.
+[[nodiscard]] bool changes(const instance_override& o, instance_kind k);
+
+/// The pe block of one PE; none where it is the machine's.
+[[nodiscard]] std::optional<pe_block> pe_block_of(const machine_config& c, pe_coord pe);
+/// noc.hop_cycles of one die.
+[[nodiscard]] std::uint64_t hop_cycles_of(const machine_config& c, sip_id sip, cube_id cube);
+/// The names a die answers to, that of its NoC included.
+[[nodiscard]] bool names_die(const std::string& glob, const machine_shape& shape, sip_id sip, cube_id cube);
 
 }  // namespace diecast::config

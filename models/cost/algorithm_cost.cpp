@@ -8,12 +8,14 @@
 #include <map>
 #include <utility>
 
+#include "models/comm/member_levels.hpp"
 #include "models/comm/packed_trees.hpp"
 #include "models/comm/rank_grid.hpp"
 #include "models/comm/trees.hpp"
 #include "models/comm/two_level.hpp"
 #include "models/cost/cuts.hpp"
 #include "models/cost/step_cost.hpp"
+#include "models/types/error.hpp"
 
 namespace diecast::cost {
 namespace {
@@ -324,25 +326,47 @@ class algorithms {
     const double slots = std::ceil(n_ / step_.slot_bytes());
     return hops * both + (size > 2 ? slots * step_.take_ns(std::min(n_, step_.slot_bytes()), true) : 0);
   }
+  /// The largest ring of each level sets the pace of it.
   [[nodiscard]] double levels() const {
-    const machine_shape& s = t_.shape();
-    const pe_coord origin{};
-    const std::vector<cube_id> ring = comm::cube_ring(s);
+    const comm::member_levels members(t_.shape(), r_.ranks);
+    const std::vector<comm::member_levels::cube>* most_cubes = nullptr;
+    const std::vector<pe_coord>* most_pes = nullptr;
+    for (const auto& sip : members.sips) {
+      if (most_cubes == nullptr || sip.cubes.size() > most_cubes->size()) most_cubes = &sip.cubes;
+      for (const auto& cube : sip.cubes) {
+        if (most_pes == nullptr || cube.pes.size() > most_pes->size()) most_pes = &cube.pes;
+      }
+    }
     double ns = step_.first_use_ns(4 * pair_registers) + end_ns();
-    if (s.pes_per_cube > 1) ns += level(s.pes_per_cube, origin, {{}, {}, pe_id{1}});
-    if (ring.size() > 1) ns += level(s.cubes_per_sip(), {{}, ring[0], {}}, {{}, ring[1], {}});
-    if (s.sips > 1) ns += level(s.sips, origin, {sip_id{1}, {}, {}});
+    if (members.most_pes > 1) ns += level(members.most_pes, (*most_pes)[0], (*most_pes)[1]);
+    if (members.most_cubes > 1)
+      ns += level(members.most_cubes, (*most_cubes)[0].pes[0], (*most_cubes)[1].pes[0]);
+    const auto sips = static_cast<std::uint32_t>(members.sips.size());
+    if (sips > 1) ns += level(sips, members.sips[0].cubes[0].pes[0], members.sips[1].cubes[0].pes[0]);
     return ns;
   }
   [[nodiscard]] estimate hierarchical_3level() const { return {levels(), interface_ns(3 * n_)}; }
   [[nodiscard]] estimate hierarchical_pipelined() const {
-    const machine_shape& s = t_.shape();
-    const std::uint32_t hops = s.pes_per_cube / 2 + s.cubes_per_sip() / 2 + s.sips / 2;
-    const double k = chunks_of(n_, hops);
+    const double k = chunks_of(n_, comm::member_levels(t_.shape(), r_.ranks).hops());
     const double slot = std::min(n_ / k, step_.slot_bytes());
     const double busy = std::ceil(n_ / k / step_.slot_bytes()) *
                         (3 * step_.take_ns(slot, true) + 3 * step_.send_ns() + 6 * step_.wake_ns());
     return {levels() / k + (k - 1) * busy, interface_ns(3 * n_)};
+  }
+  /// The member in a cube. Throws user_error when there is none.
+  [[nodiscard]] pe_coord leader_of(sip_id sip, cube_id cube) const {
+    for (const pe_coord& m : r_.ranks.members) {
+      if (m.sip == sip && m.cube == cube) return m;
+    }
+    throw user_error(problem{"ranks", "no member is in this cube", cube_path(t_.shape(), sip, cube),
+                             "a member in every cube"});
+  }
+  /// A SIP of the members other than that one, if they are in several.
+  [[nodiscard]] sip_id other_sip(sip_id one) const {
+    for (const pe_coord& m : r_.ranks.members) {
+      if (m.sip != one) return m.sip;
+    }
+    return one;
   }
   [[nodiscard]] estimate intercube() const {
     const machine_shape& s = t_.shape();
@@ -353,13 +377,16 @@ class algorithms {
       return hops *
              (step_.exchange_ns(a, b, {n_, true, 1, false}) + step_.exchange_ns(b, a, {n_, false, 1, false}));
     };
-    const pe_coord here{};
+    const sip_id first = at(0).sip;
+    const pe_coord here = leader_of(first, {});
     double ns = step_.first_use_ns(4 * pair_registers) + end_ns();
-    if (s.cube_columns > 1) ns += along(s.cube_columns, s.cube_x(root), here, {{}, s.cube_at(1, 0), {}});
-    if (s.cube_rows > 1) ns += along(s.cube_rows, s.cube_y(root), here, {{}, s.cube_at(0, 1), {}});
+    if (s.cube_columns > 1)
+      ns += along(s.cube_columns, s.cube_x(root), here, leader_of(first, s.cube_at(1, 0)));
+    if (s.cube_rows > 1) ns += along(s.cube_rows, s.cube_y(root), here, leader_of(first, s.cube_at(0, 1)));
     if (s.sips > 1) {
       const exchange e{n_ / s.sips / 2, true, 2};
-      ns += 2 * (s.sips - 1.0) * step_.exchange_ns({{}, root, {}}, {sip_id{1}, root, {}}, e);
+      ns += 2 * (s.sips - 1.0) *
+            step_.exchange_ns(leader_of(first, root), leader_of(other_sip(first), root), e);
     }
     return {ns, interface_ns(2 * n_)};
   }

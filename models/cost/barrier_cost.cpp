@@ -25,14 +25,23 @@ class machine {
   machine(const fabric::topology& t, const config::machine_config& c, const comm::group& members)
       : topology_(t),
         config_(c),
-        cores_(comm::cores_of(c.shape(), members.set)),
+        channels_(c),
         line_flits_(abi::flits_of(comm::sync_line_bytes, static_cast<std::uint32_t>(c.noc.flit_bytes))),
         cycle_ns_(timing::noc_clock(c).period.ns()) {
-    for (std::size_t i = 0; i < members.members.size(); i += cores_) firsts_.push_back(members.members[i]);
-    for (std::uint32_t core = 0; core < cores_; ++core) first_rank_.push_back(members.members[core]);
+    const comm::rank_cores cores(members);
+    std::uint32_t largest = 0;
+    for (std::uint32_t rank = 0; rank < cores.ranks(); ++rank) {
+      firsts_.push_back(members.members[cores.first(rank)]);
+      if (cores.count(rank) > cores.count(largest)) largest = rank;
+    }
+    fewest_ = cores.count(0);
+    for (std::uint32_t rank = 0; rank < cores.ranks(); ++rank) fewest_ = std::min(fewest_, cores.count(rank));
+    const auto first = members.members.begin() + cores.first(largest);
+    largest_rank_.assign(first, first + cores.count(largest));
   }
 
-  [[nodiscard]] std::uint32_t cores() const { return cores_; }
+  /// Of the rank that has fewest: the slowest at what cores share.
+  [[nodiscard]] std::uint32_t cores() const { return fewest_; }
   [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(firsts_.size()); }
 
   /// A line read from the home region of `at`, request to answer.
@@ -51,12 +60,13 @@ class machine {
   [[nodiscard]] pe_coord first(std::uint32_t rank) const { return firsts_[rank % firsts_.size()]; }
 
   double core_barrier() {
+    const auto n = static_cast<std::uint32_t>(largest_rank_.size());
     double sum = 0;
-    for (std::uint32_t reach = 1; reach < cores_; reach *= 2) {
+    for (std::uint32_t reach = 1; reach < n; reach *= 2) {
       double worst = 0;
-      for (std::uint32_t v = 0; v < cores_; ++v) {
-        const pe_coord to = first_rank_[(v + reach) % cores_];
-        worst = std::max(worst, signal(first_rank_[v], to) + notice(to, to));
+      for (std::uint32_t v = 0; v < n; ++v) {
+        const pe_coord to = largest_rank_[(v + reach) % n];
+        worst = std::max(worst, signal(largest_rank_[v], to) + notice(to, to));
       }
       sum += worst;
     }
@@ -70,7 +80,7 @@ class machine {
     const auto known = known_.find(key);
     if (known != known_.end()) return known->second;
     const auto a = topology_.locate(abi::encode({from.sip, from.cube, abi::region::tcm, from.pe.value, 0}));
-    const auto b = topology_.locate(comm::sync_home(config_, to));
+    const auto b = topology_.locate(comm::sync_home(channels_, to));
     const double ns = fabric::idle_latency(topology_, config_, a, b, abi::traffic_class::request, flits).ns();
     known_.emplace(key, ns);
     return ns;
@@ -87,11 +97,12 @@ class machine {
 
   const fabric::topology& topology_;
   const config::machine_config& config_;
-  std::uint32_t cores_;
+  config::memory_channels channels_;
+  std::uint32_t fewest_{};  ///< cores of a rank
   std::uint32_t line_flits_;
   double cycle_ns_;
-  std::vector<pe_coord> firsts_;      ///< first core of every rank
-  std::vector<pe_coord> first_rank_;  ///< cores of rank 0
+  std::vector<pe_coord> firsts_;        ///< first core of every rank
+  std::vector<pe_coord> largest_rank_;  ///< cores of the rank that has most
   std::map<std::tuple<pe_coord, pe_coord, std::uint32_t>, double> known_;
 };
 

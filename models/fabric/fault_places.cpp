@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/fabric/fault_places.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "models/config/text.hpp"
@@ -62,9 +63,9 @@ struct places_named {
 
 places_named places_of(const fault_setting& f, const topology& t) {
   places_named named;
-  for (std::uint32_t pe = 0; pe < t.shape().pes() && !named.pe; ++pe) {
-    named.pe = config::matches(f.where, pe_path(t.shape(), t.shape().pe_at(pe)));
-  }
+  const std::vector<pe_coord> pes = t.population().pes();
+  named.pe = std::any_of(pes.begin(), pes.end(),
+                         [&](pe_coord pe) { return config::matches(f.where, pe_path(t.shape(), pe)); });
   each_side(t, [&](sip_id sip, cube_id cube, side s) {
     if (!names_side(f.where, t, sip, cube, s)) return;
     named.link = true;

@@ -8,7 +8,7 @@ namespace diecast::fabric {
 // sideband wires are defined to have the latency of the routers they pass.
 sim_time idle_latency(const topology& t, const config::machine_config& config, abi::node_address from,
                       abi::node_address to, abi::traffic_class, std::uint32_t flits) {
-  const timing::noc_timing noc = timing::noc_timing_of(config);
+  timing::noc_timing noc = timing::noc_timing_of(config);
   sim_time start;  // when the head enters the cube at hand
   timing::span at_exit;
   std::uint64_t mesh_links = 0;
@@ -16,7 +16,10 @@ sim_time idle_latency(const topology& t, const config::machine_config& config, a
   for (const route_hop& hop : t.trace(from, to)) {
     const link& l = links[hop.link];
     switch (l.kind) {
-      case link_kind::inject: mesh_links = 0; break;
+      case link_kind::inject:
+        mesh_links = 0;
+        noc.hop_cycles = t.hop_cycles(sip_id{l.sip}, cube_id{l.cube}, config.noc.hop_cycles);
+        break;
       case link_kind::mesh: ++mesh_links; break;
       case link_kind::eject: at_exit = noc.crossing(start, mesh_links, flits); break;
       case link_kind::ucie: {

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/fabric/link_settings.hpp"
 
+#include <algorithm>
+#include <array>
 #include <fmt/format.h>
+#include <utility>
 
+#include "models/config/overrides.hpp"
 #include "models/config/text.hpp"
 
 namespace diecast::fabric {
 namespace {
+
+using kind = config::instance_kind;
 
 /// A UCIe side answers to "pod.sip0.cube_1_2.ucie_east" and to "...ucie_e".
 bool names_side(const std::string& glob, const std::string& cube, side s) {
@@ -25,7 +31,7 @@ bool names_sip_link(const std::string& glob, const sip_graph& graph, std::size_t
   return config::matches(glob, port) || config::matches(glob, link);
 }
 
-void apply(const config::link_override& o, link_settings::ucie_side& side) {
+void apply(const config::instance_override& o, link_settings::ucie_side& side) {
   if (o.enabled) side.enabled = *o.enabled;
   if (o.modules) side.block.modules = *o.modules;
   if (o.gt_s) side.block.gt_s = *o.gt_s;
@@ -33,7 +39,7 @@ void apply(const config::link_override& o, link_settings::ucie_side& side) {
   if (o.ber) side.block.ber = *o.ber;
 }
 
-void apply(const config::link_override& o, link_settings::sip_link& link) {
+void apply(const config::instance_override& o, link_settings::sip_link& link) {
   if (o.enabled) link.enabled = *o.enabled;
   if (o.gbytes_s) link.block.gbytes_s = *o.gbytes_s;
   if (o.latency_ns) link.block.latency_ns = *o.latency_ns;
@@ -41,27 +47,25 @@ void apply(const config::link_override& o, link_settings::sip_link& link) {
 
 class settling {
  public:
-  settling(const config::machine_config& c, const sip_graph& graph) : shape_(c.shape()), graph_(graph) {
+  settling(const config::machine_config& c, const sip_graph& graph)
+      : config_(c), shape_(c.shape()), graph_(graph) {
+    settings_.hop_cycles.resize(shape_.cubes());
     settings_.ucie.assign(std::size_t{shape_.cubes()} * sides, {true, c.ucie});
     settings_.sip_links.assign(graph.links.size(), {true, c.sip_link});
   }
 
-  void take(const config::link_override& o, std::size_t number, std::vector<problem>& problems) {
-    const std::uint32_t dies = match_ucie(o);
-    const std::uint32_t packages = match_sip_links(o);
-    const std::string where = fmt::format("overrides[{}]", number);
-    if (dies + packages == 0) {
-      problems.push_back({where + ".match", "names no UCIe link and no SIP link of this machine", o.match,
-                          "a name such as pod.sip0.cube_0_0.ucie_east or pod.sip0.sip_port_e, with * and ?"});
+  void take(const config::instance_override& o, std::size_t number, std::vector<problem>& problems) {
+    std::array<std::uint32_t, config::instance_kinds> counts{};
+    const auto found = [&counts](kind k) -> std::uint32_t& { return counts[static_cast<std::size_t>(k)]; };
+    found(kind::ucie_link) = match_ucie(o);
+    found(kind::sip_link) = match_sip_links(o);
+    found(kind::die) = match_dies(o);
+    found(kind::pe) = count_units(o.match, "pe", shape_.pes_per_cube);
+    found(kind::channel) = count_units(o.match, "hbm", static_cast<std::uint32_t>(config_.hbm.ports));
+    if (std::all_of(counts.begin(), counts.end(), [](std::uint32_t n) { return n == 0; })) {
+      problems.push_back(nothing_named(o, number));
     }
-    if (packages > 0 && (o.modules || o.gt_s || o.ber)) {
-      problems.push_back({where + ".set", "sets modules, gt_s or ber, which SIP links do not have", o.match,
-                          "enabled, gbytes_s, latency_ns, or a name that matches UCIe links alone"});
-    }
-    if (dies > 0 && o.gbytes_s) {
-      problems.push_back({where + ".set", "sets gbytes_s, which UCIe links do not have", o.match,
-                          "enabled, modules, gt_s, latency_ns, ber, or a name that matches SIP links alone"});
-    }
+    for (problem& p : config::check_override(o, number, counts)) problems.push_back(std::move(p));
   }
   [[nodiscard]] link_settings settings() && { return std::move(settings_); }
 
@@ -70,7 +74,7 @@ class settling {
     return settings_
         .ucie[(std::size_t{sip} * shape_.cubes_per_sip() + cube.value) * sides + static_cast<unsigned>(s)];
   }
-  std::uint32_t match_ucie(const config::link_override& o) {
+  std::uint32_t match_ucie(const config::instance_override& o) {
     std::uint32_t found = 0;
     for (std::uint32_t n = 0; n < shape_.cubes(); ++n) {
       const std::uint32_t sip = n / shape_.cubes_per_sip();
@@ -87,7 +91,7 @@ class settling {
     }
     return found;
   }
-  std::uint32_t match_sip_links(const config::link_override& o) {
+  std::uint32_t match_sip_links(const config::instance_override& o) {
     std::uint32_t found = 0;
     for (std::size_t l = 0; l < graph_.links.size(); ++l) {
       if (!names_sip_link(o.match, graph_, l)) continue;
@@ -98,6 +102,62 @@ class settling {
     return found;
   }
 
+  std::uint32_t match_dies(const config::instance_override& o) {
+    std::uint32_t found = 0;
+    for (std::uint32_t n = 0; n < shape_.cubes(); ++n) {
+      const sip_id sip{n / shape_.cubes_per_sip()};
+      if (!config::names_die(o.match, shape_, sip, cube_id{n % shape_.cubes_per_sip()})) continue;
+      ++found;
+      if (o.hop_cycles) settings_.hop_cycles[n] = *o.hop_cycles;
+    }
+    return found;
+  }
+  /// PEs or memory channels that a glob names; what becomes of them is config::population's.
+  [[nodiscard]] std::uint32_t count_units(const std::string& glob, const char* what,
+                                          std::uint32_t per_cube) const {
+    return count_in_cubes([&](const std::string& cube, std::uint32_t& found) {
+      for (std::uint32_t i = 0; i < per_cube; ++i) {
+        found += config::matches(glob, fmt::format("{}.{}{}", cube, what, i)) ? 1 : 0;
+      }
+    });
+  }
+  /// Routers and their links by the names of links.csv.
+  [[nodiscard]] std::uint32_t count_routers(const std::string& glob) const {
+    return count_in_cubes([&](const std::string& cube, std::uint32_t& found) {
+      for (std::uint64_t y = 0; y < config_.noc.rows; ++y) {
+        for (std::uint64_t x = 0; x < config_.noc.columns; ++x) {
+          const std::string router = fmt::format("{}.router_{}_{}", cube, x, y);
+          found += config::matches(glob, router) ? 1 : 0;
+          for (unsigned s = 0; s < sides; ++s) {
+            found += config::matches(glob, router + "." + to_string(static_cast<side>(s))) ? 1 : 0;
+          }
+        }
+      }
+    });
+  }
+  template <class Count>
+  [[nodiscard]] std::uint32_t count_in_cubes(Count count) const {
+    std::uint32_t found = 0;
+    for (std::uint32_t n = 0; n < shape_.cubes(); ++n) {
+      count(cube_path(shape_, sip_id{n / shape_.cubes_per_sip()}, cube_id{n % shape_.cubes_per_sip()}),
+            found);
+    }
+    return found;
+  }
+  [[nodiscard]] problem nothing_named(const config::instance_override& o, std::size_t number) const {
+    const std::string where = fmt::format("overrides[{}].match", number);
+    if (count_routers(o.match) > 0) {
+      return {where,
+              "names routers or links within a die, which overrides cannot change: routes there are fixed "
+              "(X, then Y), so a missing one would cut PEs off from their channels",
+              o.match, "a PE, a memory channel, a die (hop_cycles), a UCIe link or a SIP link"};
+    }
+    return {where, "names nothing of this machine", o.match,
+            "a name such as pod.sip0.cube_0_0.pe3, .hbm0, .noc or .ucie_east, or pod.sip0.sip_port_e, with * "
+            "and ?"};
+  }
+
+  const config::machine_config& config_;
   machine_shape shape_;
   const sip_graph& graph_;
   link_settings settings_;

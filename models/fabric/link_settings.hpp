@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What single links are set to: the config's blocks with its overrides applied.
+// What single links and dies are set to: the config's blocks with its overrides applied.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace diecast::fabric {
 
-/// Empty lists: all links are as their block says.
+/// Empty lists: all are as their block says.
 struct link_settings {
   struct ucie_side {
     bool enabled{true};
@@ -23,15 +23,17 @@ struct link_settings {
     bool enabled{true};
     config::sip_link_block block;
   };
-  std::vector<ucie_side> ucie;      ///< [cube of the pod * sides + side]
-  std::vector<sip_link> sip_links;  ///< by index
+  std::vector<ucie_side> ucie;                           ///< [cube of the pod * sides + side]
+  std::vector<sip_link> sip_links;                       ///< by index
+  std::vector<std::optional<std::uint64_t>> hop_cycles;  ///< by cube of the pod
 };
 
 /// The cube next to `cube` on that side of a SIP's grid, if any.
 [[nodiscard]] std::optional<cube_id> cube_beside(const machine_shape& shape, cube_id cube, side s);
 
 /// Applies config.overrides in order; both directions of a link and both its ends get the same. Appends a
-/// problem for every override that matches no link or sets what a matched link does not have.
+/// problem for every override that matches nothing (no link, PE, memory channel or die), or sets what it
+/// matches does not have.
 [[nodiscard]] link_settings settle_links(const config::machine_config& c, const sip_graph& graph,
                                          std::vector<problem>& problems);
 

@@ -53,9 +53,15 @@ topology::impl::impl(const config::machine_config& c, purpose what) : config(c) 
   std::vector<problem> problems = check_counts(config);
   if (!problems.empty()) throw user_error(std::move(problems));
   shape = config.shape();
+  population = config::population(config);
+  channels.emplace(config);
   grid = router_grid(config.noc);
   graph = join_sips(config, problems);
   if (problems.empty()) settings = settle_links(config, graph, problems);
+  if (population.pes().empty()) {
+    problems.push_back(
+        {"overrides", "leave no PE", fmt::format("{} PEs left out", shape.pes()), "at least one PE"});
+  }
   // Of a list also those SIPs are told that the links found good do not reach.
   const bool list = config.pod.topology == config::pod_topology::list;
   if (problems.empty() || list) route_sips(graph, config, missing_sip_links(), problems);
@@ -239,6 +245,18 @@ const config::sip_link_block& topology::sip_link_settings(std::uint32_t index) c
   return impl_->sip_link_block(index);
 }
 
+std::uint64_t topology::hop_cycles(sip_id sip, cube_id cube, std::uint64_t usual) const {
+  const auto& own = impl_->settings.hop_cycles;
+  return own.empty() ? usual : own[impl_->cube_index(sip, cube)].value_or(usual);
+}
+std::uint64_t topology::most_hop_cycles(std::uint64_t usual) const {
+  std::uint64_t most = usual;
+  for (const auto& own : impl_->settings.hop_cycles) most = std::max(most, own.value_or(usual));
+  return most;
+}
+const config::population& topology::population() const { return impl_->population; }
+const config::memory_channels& topology::channels() const { return *impl_->channels; }
+
 std::span<const sip_link> topology::sip_links() const { return impl_->sip_links; }
 cube_id topology::io_cube(sip_id) const { return io_cube_of_every_sip; }
 config::buffer_kind topology::ring_buffers() const { return impl_->config.ipcq.rings; }
@@ -251,7 +269,7 @@ abi::node_address topology::locate(abi::address a) const {
   const config::machine_config& c = impl_->config;
   const placed_layout& cube = impl_->placed(at->sip, at->cube);
   const bool io = at->cube == io_cube_of_every_sip;
-  const bool pe = at->unit < c.cube.pes;
+  const bool pe = impl_->population.has({at->sip, at->cube, pe_id{at->unit}});
   const auto node = [&](bool exists, terminal_index t) -> abi::node_address {
     if (!exists) throw nothing();
     return {static_cast<std::uint16_t>(at->sip.value), static_cast<std::uint16_t>(at->cube.value), t};
@@ -263,8 +281,9 @@ abi::node_address topology::locate(abi::address a) const {
     case abi::region::ipcq_mailbox: return node(pe, unit);
     case abi::region::sram: return node(at->unit == 0 && within(at->offset, c.sram.kib), cube.sram);
     case abi::region::hbm:
-      return node(at->unit < c.hbm.ports && within(at->offset, c.hbm.port_mib * 1024),
-                  static_cast<terminal_index>(cube.hbm_base + unit));
+      return node(
+          impl_->channels->has(at->sip, at->cube, at->unit) && within(at->offset, c.hbm.port_mib * 1024),
+          static_cast<terminal_index>(cube.hbm_base + unit));
     case abi::region::host_memory: return node(io && at->unit == 0, cube.io_cpu);
     case abi::region::launch_mailbox:
       if (at->unit == abi::control_cpu_unit) return node(true, cube.control_cpu);

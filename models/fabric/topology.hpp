@@ -32,6 +32,7 @@
 
 #include "models/abi/wire.hpp"
 #include "models/config/machine_config.hpp"
+#include "models/config/population.hpp"
 #include "models/types/ids.hpp"
 #include "models/types/time.hpp"
 
@@ -150,6 +151,14 @@ class topology {
   [[nodiscard]] cube_id io_cube(sip_id sip) const;  ///< holds io_cpu
   /// Settings of the link on that side of a cube, overrides applied.
   [[nodiscard]] const config::ucie_block& ucie(sip_id sip, cube_id cube, side s) const;
+  /// What a router-to-router hop takes in a die, where that of the machine is `usual` (noc.hop_cycles).
+  [[nodiscard]] std::uint64_t hop_cycles(sip_id sip, cube_id cube, std::uint64_t usual) const;
+  /// Of the slowest die.
+  [[nodiscard]] std::uint64_t most_hop_cycles(std::uint64_t usual) const;
+  /// Which PEs there are. Those left out keep their terminals, where nothing is attached.
+  [[nodiscard]] const config::population& population() const;
+  /// Which memory channels there are; likewise.
+  [[nodiscard]] const config::memory_channels& channels() const;
   /// Settings of a SIP link by its index, overrides applied.
   [[nodiscard]] const config::sip_link_block& sip_link_settings(std::uint32_t index) const;
 
@@ -184,7 +193,7 @@ class topology {
                                      const abi::node_address& destination) const;
 
   /// The terminal that answers at an address. Throws std::out_of_range naming the address when
-  /// nothing does.
+  /// nothing does, as at those of PEs and channels that are left out.
   [[nodiscard]] abi::node_address locate(abi::address a) const;
 
   /// Where a packet for `destination` that enters cube (sip, cube) at `router` leaves it, and on

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <vector>
 
+#include "models/config/population.hpp"
 #include "models/fabric/detours.hpp"
 #include "models/fabric/link_settings.hpp"
 #include "models/fabric/placement.hpp"
@@ -18,6 +20,8 @@ namespace diecast::fabric {
 struct topology::impl {
   config::machine_config config;
   machine_shape shape;
+  config::population population{machine_shape{}};
+  std::optional<config::memory_channels> channels;
   sip_graph graph;
   router_grid grid;
   vc_plan vcs;

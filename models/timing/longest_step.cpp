@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "models/config/overrides.hpp"
 #include "models/timing/link.hpp"
 #include "models/timing/wall_buffers.hpp"
 
@@ -33,9 +34,18 @@ sim_time slowest_link(const fabric::topology& t, const config::machine_config& c
 
 }  // namespace
 
-sim_time longest_step(const fabric::topology& t, const config::machine_config& c) {
+sim_time longest_step(const fabric::topology& t, const config::machine_config& config) {
+  // Of the slowest PE: its keys are costs.
+  config::machine_config c = config;
+  for (const config::instance_override& o : config.overrides) {
+    const config::pe_block pe = config::with_override(config, o).pe;
+    c.pe.tcm_read_cycles = std::max(c.pe.tcm_read_cycles, pe.tcm_read_cycles);
+    c.pe.register_cycles = std::max(c.pe.register_cycles, pe.register_cycles);
+    c.pe.dma_startup_cycles = std::max(c.pe.dma_startup_cycles, pe.dma_startup_cycles);
+    c.pe.dma_issue_cycles = std::max(c.pe.dma_issue_cycles, pe.dma_issue_cycles);
+  }
   const std::uint64_t router =
-      c.noc.hop_cycles + c.noc.ni_in_cycles + c.noc.ni_out_cycles + c.noc.credit_cycles;
+      t.most_hop_cycles(c.noc.hop_cycles) + c.noc.ni_in_cycles + c.noc.ni_out_cycles + c.noc.credit_cycles;
   const std::uint64_t dma = c.pe.dma_launch_cycles + c.pe.dma_startup_cycles + c.pe.dma_issue_cycles;
   const std::uint64_t core = c.pe.tcm_read_cycles + c.pe.vector_startup_cycles + c.pe.register_cycles +
                              c.pe.interrupt_cycles + c.pe.task_switch_cycles;

@@ -62,13 +62,32 @@ std::string map_text(const platforms::machine_model& m) {
     for (std::uint32_t k = 0; k < shape.cubes_per_sip(); ++k) {
       const sip_id sip{s};
       const cube_id cube{k};
-      for (std::uint32_t p = 0; p < shape.pes_per_cube; ++p) {
-        text += map_row(m, sip, cube, abi::region::tcm, p, c.pe.tcm_kib * 1024);
+      for (const pe_coord pe : m.topology.population().pes_of(sip, cube)) {
+        text += map_row(m, sip, cube, abi::region::tcm, pe.pe.value, c.pe.tcm_kib * 1024);
       }
       text += map_row(m, sip, cube, abi::region::sram, 0, c.sram.kib * 1024);
       for (std::uint32_t h = 0; h < c.hbm.ports; ++h) {
-        text += map_row(m, sip, cube, abi::region::hbm, h, c.hbm.port_mib << 20);
+        if (m.topology.channels().has(sip, cube, h))
+          text += map_row(m, sip, cube, abi::region::hbm, h, c.hbm.port_mib << 20);
       }
+    }
+  }
+  return text;
+}
+
+/// What overrides leave out, one line each; empty when nothing.
+std::string missing_text(const platforms::machine_model& m) {
+  std::string text;
+  const machine_shape shape = m.config.shape();
+  for (const pe_coord pe : m.topology.population().missing()) {
+    text += fmt::format("left out: {}\n", pe_path(shape, pe));
+  }
+  for (std::uint32_t n = 0; n < shape.cubes(); ++n) {
+    const sip_id sip{n / shape.cubes_per_sip()};
+    const cube_id cube{n % shape.cubes_per_sip()};
+    for (std::uint32_t h = 0; h < m.config.hbm.ports; ++h) {
+      if (!m.topology.channels().has(sip, cube, h))
+        text += fmt::format("left out: {}.hbm{}\n", cube_path(shape, sip, cube), h);
     }
   }
   return text;
@@ -83,6 +102,8 @@ std::string balance_text(const platforms::machine_model& m) {
       fmt::format("{} SIPs x {} x {} cubes x {} PEs = {} PEs; {} links, {} VCs per link ({} legs)\n\n",
                   shape.sips, shape.cube_columns, shape.cube_rows, shape.pes_per_cube, shape.pes(),
                   m.topology.links().size(), m.topology.vcs(), m.topology.legs());
+  const std::string missing = missing_text(m);
+  text += missing + (missing.empty() ? "" : "\n");
   text += fmt::format("{:<{}}  {:>10}  {}\n", "what", width, "GB/s", "detail");
   std::string warnings;
   for (const auto& r : rows) {

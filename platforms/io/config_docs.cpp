@@ -82,13 +82,23 @@ std::string config_markdown() {
     }
   }
   page +=
-      "\n## overrides\n\nSettings of single links: a list of `{\"match\": NAME, \"set\": {...}}`, applied in "
+      "\n## overrides\n\nSettings of single instances: a list of `{\"match\": NAME, \"set\": {...}}`, "
+      "applied in "
       "order.\n"
-      "`match` takes `*` and `?`; a UCIe link is named by its side of a cube (`pod.sip0.cube_1_2.ucie_east`, "
-      "or\n"
-      "`ucie_e`), a SIP link by its port (`pod.sip0.sip_port_e`) or as in links.csv (`pod.sip0.e-sip1.w`). "
-      "Either\n"
-      "end names a link, and it changes in both directions. A name that matches nothing is an error.\n\n"
+      "`match` takes `*` and `?` and means names as results have them: a PE (`pod.sip0.cube_1_2.pe3`), a "
+      "memory "
+      "channel\n"
+      "(`pod.sip0.cube_1_2.hbm0`), a die (`pod.sip0.cube_1_2` or its `.noc`), a UCIe link by its side of a "
+      "cube\n"
+      "(`pod.sip0.cube_1_2.ucie_east`, or `ucie_e`), a SIP link by its port (`pod.sip0.sip_port_e`) or as in "
+      "links.csv\n"
+      "(`pod.sip0.e-sip1.w`). Either end names a link, and it changes in both directions. An override "
+      "changes what "
+      "has any\n"
+      "of its keys, and that must have all of them. A name that matches nothing is an error, as is one of a "
+      "router "
+      "or of a\n"
+      "link within a die. [What is missing](degradation.md) costs ranks and time.\n\n"
       "| key of `set` | values | meaning |\n|---|---|---|\n";
   for (const config::override_key& k : config::override_keys()) {
     page += fmt::format("| `{}` | {} | {} |\n", k.name, cell(config::override_expectation(k)), k.description);

@@ -110,7 +110,7 @@ std::string dump_config(const config::machine_config& config) {
     machine.emplace_back(table.name, json_node{std::move(block)});
   }
   json_array overrides;
-  for (const config::link_override& o : config.overrides) {
+  for (const config::instance_override& o : config.overrides) {
     json_object set;
     for (const config::override_key& k : config::override_keys()) {
       if (const auto value = k.get(o)) set.emplace_back(k.name, node_of(*value));
@@ -133,11 +133,11 @@ json_node overrides_schema() {
     schema.emplace_back("description", json_text(k.description));
     keys.emplace_back(k.name, json_node{std::move(schema)});
   }
-  json_node set = object_schema(std::move(keys), "What is other at these links than in their block.");
+  json_node set = object_schema(std::move(keys), "What is other at these instances than in their block.");
   std::get<json_object>(set.value).emplace_back("minProperties", json_number(std::uint64_t{1}));
   json_object match{{"type", json_text("string")},
                     {"minLength", json_number(std::uint64_t{1})},
-                    {"description", json_text("Names of links, with * and ?: pod.sip0.cube_1_2.ucie_east.")}};
+                    {"description", json_text("Instance names, with * and ?: pod.sip0.cube_1_2.pe3.")}};
   json_object members{{"match", {std::move(match)}}, {"set", std::move(set)}};
   json_node item = object_schema(std::move(members), "Settings of single links.");
   std::get<json_object>(item.value).emplace_back("required", texts({"match", "set"}));

@@ -154,8 +154,8 @@ class file_reader {
                                  const std::string& expected) { report(path, what, value, expected); });
   }
 
-  config::link_override override_entry(const std::string& path, const json_node& node) {
-    config::link_override o;
+  config::instance_override override_entry(const std::string& path, const json_node& node) {
+    config::instance_override o;
     const json_object* const members = node.object();
     if (members == nullptr) {
       report(path, "wrong type", describe(node), "an object with match and set");
@@ -171,16 +171,16 @@ class file_reader {
       } else {
         const bool known = name == "match" || name == "set";
         report(path + "." + name, known ? "wrong type" : "unknown key", describe(member),
-               "match, the name of links as text with * and ?, and set, an object");
+               "match, instance names as text with * and ?, and set, an object");
       }
     }
-    if (o.match.empty()) report(path, "has no match", "", "the name of the links to change");
+    if (o.match.empty()) report(path, "has no match", "", "the name of the instances to change");
     if (!sets) report(path, "sets nothing", "", "set, an object with at least one key");
     return o;
   }
 
   void override_value(const std::string& path, const std::string& name, const json_node& node,
-                      config::link_override& o) {
+                      config::instance_override& o) {
     const config::override_key* const key = config::find_override_key(name);
     if (key == nullptr) {
       std::vector<std::string> names;

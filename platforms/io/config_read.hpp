@@ -36,7 +36,7 @@ struct reading {
   std::vector<problem> problems;
   std::set<std::string> broken;  ///< paths whose value was refused
   /// The last list that was given; arrays replace.
-  std::optional<std::vector<config::link_override>> overrides;
+  std::optional<std::vector<config::instance_override>> overrides;
   std::map<std::string, std::string> list_origins;  ///< of overrides, faults, ccl.algorithms, ccl.patterns
   config::ccl_tables ccl;                           ///< ccl.algorithms and ccl.patterns, merged
   std::optional<std::vector<config::fault_setting>> faults;  ///< the last list, likewise

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <stdexcept>
 
 #include "hw/mem/simple_memory.hpp"
+#include "models/config/overrides.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "models/timing/link.hpp"
 
@@ -20,8 +22,11 @@ cube::cube(sc_core::sc_module_name name, const build_context& context, sip_id si
     : sc_module(name), sip_(sip), id_(id), pool_(pool) {
   const auto& layout = context.topology.layout(sip_, id_);
   const auto count = static_cast<fabric::terminal_index>(layout.terminals.size());
-  pes_.resize(context.config.cube.pes);
+  coords_ = context.topology.population().pes_of(sip_, id_);
+  pes_.resize(coords_.size());
+  own_pe_configs_.resize(coords_.size());
   memories_.resize(count);
+  absent_.resize(count);
   std::vector<std::function<void()>> modules{[&] {
     noc_ = std::make_unique<hw::cube_noc>("noc", context.topology, context.config, sip_, id_, context.events);
   }};
@@ -46,16 +51,41 @@ cube::cube(sc_core::sc_module_name name, const build_context& context, sip_id si
   context.order.run(std::string(this->name()) + ".bindings", bindings);
 }
 
+bool cube::is_absent(const build_context& context, const fabric::terminal& terminal) const {
+  if (terminal.kind == terminal_kind::pe) {
+    return !context.topology.population().has({sip_, id_, pe_id{terminal.index}});
+  }
+  return terminal.kind == terminal_kind::hbm && !context.topology.channels().has(sip_, id_, terminal.index);
+}
+
+std::size_t cube::place_of(pe_id id) const {
+  const auto at = std::find(coords_.begin(), coords_.end(), pe_coord{sip_, id_, id});
+  if (at == coords_.end()) throw std::out_of_range(fmt::format("{} has no pe{}", name(), id.value));
+  return static_cast<std::size_t>(at - coords_.begin());
+}
+
+void cube::make_pe(const build_context& context, const fabric::terminal& terminal, hw::packet_pool& pool) {
+  const pe_coord self{sip_, id_, pe_id{terminal.index}};
+  const std::size_t place = place_of(self.pe);
+  if (const auto own = config::pe_block_of(context.config, self)) {
+    auto changed = std::make_unique<config::machine_config>(context.config);
+    changed->pe = *own;
+    own_pe_configs_[place] = std::move(changed);
+  }
+  const config::machine_config& config = own_pe_configs_[place] ? *own_pe_configs_[place] : context.config;
+  pes_[place] = std::make_unique<hw::processing_element>(
+      terminal.name.c_str(), hw::pe_setup{config, context.events, context.faults, self}, context.topology,
+      pool, context.firmware_of(self), context.move_data);
+}
+
 void cube::make_block(const build_context& context, fabric::terminal_index t, hw::packet_pool& pool) {
   const auto& terminal = context.topology.layout(sip_, id_).terminals[t];
+  if (is_absent(context, terminal)) {
+    absent_[t] = std::make_unique<hw::absent_block>((terminal.name + "_absent").c_str());
+    return;
+  }
   switch (terminal.kind) {
-    case terminal_kind::pe: {
-      const pe_coord self{sip_, id_, pe_id{terminal.index}};
-      pes_[terminal.index] = std::make_unique<hw::processing_element>(
-          terminal.name.c_str(), hw::pe_setup{context.config, context.events, context.faults, self},
-          context.topology, pool, context.firmware_of(self), context.move_data);
-      return;
-    }
+    case terminal_kind::pe: return make_pe(context, terminal, pool);
     case terminal_kind::hbm:
     case terminal_kind::sram: return make_memory(context, terminal, t, pool);
     case terminal_kind::control_cpu:
@@ -95,19 +125,14 @@ void cube::make_memory(const build_context& context, const fabric::terminal& ter
   memories_[t] = std::move(m);
 }
 
-void cube::bind_port(hw::terminal_port& port, fabric::terminal_index t) {
-  port.fabric_out_socket().bind(noc_->in(t));
-  noc_->out(t).bind(port.fabric_in_socket());
-}
-
-void cube::bind_pe(const build_context& context, std::uint32_t pe, fabric::terminal_index t) {
-  hw::terminal_port& port = pes_[pe]->terminal();
-  const pe_coord self{sip_, id_, pe_id{pe}};
+void cube::bind_pe(const build_context& context, pe_id pe, fabric::terminal_index t) {
+  hw::terminal_port& port = this->pe(pe).terminal();
+  const pe_coord self{sip_, id_, pe};
   const fabric::fault_list faults = fabric::faults_into_pe(context.config, self);
   if (faults.empty()) return bind_port(port, t);
   const sim_time cycle = timing::noc_clock(context.config).period;
   faults_.push_back(std::make_unique<hw::fault_interposer>(
-      fmt::format("pe{}_faults", pe).c_str(),
+      fmt::format("pe{}_faults", pe.value).c_str(),
       hw::fault_place{faults, pe_path(context.config.shape(), self), cycle, cycle}, pool_));
   port.fabric_out_socket().bind(noc_->in(t));
   noc_->out(t).bind(faults_.back()->in.socket);
@@ -116,8 +141,9 @@ void cube::bind_pe(const build_context& context, std::uint32_t pe, fabric::termi
 
 void cube::bind_block(const build_context& context, fabric::terminal_index t) {
   const auto& terminal = context.topology.layout(sip_, id_).terminals[t];
+  if (absent_[t]) return bind_port(*absent_[t], t);
   switch (terminal.kind) {
-    case terminal_kind::pe: return bind_pe(context, terminal.index, t);
+    case terminal_kind::pe: return bind_pe(context, pe_id{terminal.index}, t);
     case terminal_kind::hbm:
     case terminal_kind::sram: return bind_port(memories_[t]->ni->terminal(), t);
     case terminal_kind::control_cpu: return bind_port(control_->terminal(), t);
@@ -136,7 +162,7 @@ void cube::bind_block(const build_context& context, fabric::terminal_index t) {
 void cube::attach_debug(hw::debug_bus& bus) {
   for (std::uint32_t i = 0; i < pes_.size(); ++i) {
     for (const auto kind : {abi::region::tcm, abi::region::pe_registers, abi::region::launch_mailbox}) {
-      bus.attach(id_, kind, i, pes_[i]->debug);
+      bus.attach(id_, kind, coords_[i].pe.value, pes_[i]->debug);
     }
   }
   for (const auto& m : memories_) {

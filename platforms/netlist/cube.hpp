@@ -8,6 +8,7 @@
 #include <systemc>
 #include <vector>
 
+#include "hw/base/absent_block.hpp"
 #include "hw/d2d/ucie_adapter.hpp"
 #include "hw/fault/fault_interposer.hpp"
 #include "hw/host/control_cpu.hpp"
@@ -53,7 +54,10 @@ class cube : public sc_core::sc_module {
        hw::packet_pool& pool);
 
   [[nodiscard]] hw::cube_noc& noc() { return *noc_; }
+  /// Those that the cube has, by number; overrides may leave some out.
   [[nodiscard]] const std::vector<std::unique_ptr<hw::processing_element>>& pes() const { return pes_; }
+  /// Throws std::out_of_range when overrides leave it out.
+  [[nodiscard]] hw::processing_element& pe(pe_id id) { return *pes_[place_of(id)]; }
   /// Null where the cube has no neighbor.
   [[nodiscard]] hw::ucie_adapter* edge(fabric::side s) { return edges_[static_cast<unsigned>(s)].get(); }
   /// Gives the host's backdoor every block of this cube that answers to it.
@@ -66,7 +70,12 @@ class cube : public sc_core::sc_module {
     std::unique_ptr<hw::memory_ni> ni;
   };
   [[nodiscard]] const std::vector<std::unique_ptr<memory>>& memories() const { return memories_; }
-  void bind_port(hw::terminal_port& port, fabric::terminal_index t);
+  /// `Port` has a fabric_out_socket and a fabric_in_socket.
+  template <class Port>
+  void bind_port(Port& port, fabric::terminal_index t) {
+    port.fabric_out_socket().bind(noc_->in(t));
+    noc_->out(t).bind(port.fabric_in_socket());
+  }
   /// Calls visit(terminal_port) for every block of this cube; the SIP has those of its IO CPU.
   template <class Visit>
   void visit_terminals(Visit visit) const {
@@ -78,9 +87,13 @@ class cube : public sc_core::sc_module {
   }
 
  private:
+  void make_pe(const build_context& context, const fabric::terminal& terminal, hw::packet_pool& pool);
+  /// Nothing is attached to this terminal: an override leaves its block out.
+  [[nodiscard]] bool is_absent(const build_context& context, const fabric::terminal& terminal) const;
+  [[nodiscard]] std::size_t place_of(pe_id id) const;
   void make_block(const build_context& context, fabric::terminal_index t, hw::packet_pool& pool);
   void bind_block(const build_context& context, fabric::terminal_index t);
-  void bind_pe(const build_context& context, std::uint32_t pe, fabric::terminal_index t);
+  void bind_pe(const build_context& context, pe_id pe, fabric::terminal_index t);
   void make_memory(const build_context& context, const fabric::terminal& t, fabric::terminal_index at,
                    hw::packet_pool& pool);
 
@@ -89,6 +102,9 @@ class cube : public sc_core::sc_module {
   hw::packet_pool& pool_;
   std::vector<std::unique_ptr<hw::fault_interposer>> faults_;  ///< in front of PEs; usually none
   std::unique_ptr<hw::cube_noc> noc_;
+  std::vector<pe_coord> coords_;                                               ///< of pes_
+  std::vector<std::unique_ptr<const config::machine_config>> own_pe_configs_;  ///< as pes_; usually null
+  std::vector<std::unique_ptr<hw::absent_block>> absent_;                      ///< by terminal; usually null
   std::vector<std::unique_ptr<hw::processing_element>> pes_;
   std::vector<std::unique_ptr<memory>> memories_;
   std::unique_ptr<hw::control_cpu> control_;

@@ -63,8 +63,9 @@ class pod : public sc_core::sc_module {
   [[nodiscard]] const std::vector<std::unique_ptr<hw::sip_link_fault>>& link_faults() const {
     return faults_;
   }
+  /// Throws std::out_of_range when overrides leave it out.
   [[nodiscard]] hw::processing_element& pe(pe_coord at) {
-    return *sips_[at.sip.value]->cubes()[at.cube.value]->pes()[at.pe.value];
+    return sips_[at.sip.value]->cubes()[at.cube.value]->pe(at.pe);
   }
   template <class Visit>
   void visit_cubes(Visit visit) const {

@@ -49,7 +49,8 @@ std::vector<std::string> dram_channel_paths(const config::machine_config& config
     const sip_id sip{number / shape.cubes_per_sip()};
     const cube_id cube{number % shape.cubes_per_sip()};
     for (const fabric::terminal& t : topology.layout(sip, cube).terminals) {
-      if (t.kind == fabric::terminal_kind::hbm) paths.push_back(cube_path(shape, sip, cube) + '.' + t.name);
+      if (t.kind == fabric::terminal_kind::hbm && topology.channels().has(sip, cube, t.index))
+        paths.push_back(cube_path(shape, sip, cube) + '.' + t.name);
     }
   }
   return paths;

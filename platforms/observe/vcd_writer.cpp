@@ -56,8 +56,7 @@ vcd_writer::vcd_writer(const std::string& path, const config::machine_config& co
       window_open_(window_from_.fs == 0),
       topology_(topology) {
   if (!file_) throw output_error(fmt::format("--vcd {}: cannot be written", path));
-  for (std::uint32_t i = 0; i < shape_.pes(); ++i) {
-    const pe_coord pe = shape_.pe_at(i);
+  for (const pe_coord pe : config::population(config).pes()) {
     const std::string scope = pe_path(shape_, pe);
     if (!in_scope(scope)) continue;
     core_[pe] = declare(scope + ".core", "state", 3);

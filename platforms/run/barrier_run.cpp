@@ -46,10 +46,11 @@ barrier_plan plan_barrier(const machine_model& machine, const run_point& point, 
   const config::machine_config& c = machine.config;
   const comm::rank_set set = point.ranks.value_or(comm::rank_set::cube);
   barrier_plan plan;
-  plan.team = point.team.value_or(comm::team_spec{0, 1, comm::world_size(c.shape(), set), {}});
+  plan.team =
+      point.team.value_or(comm::team_spec{0, 1, comm::world_size(machine.topology.population(), set), {}});
   plan.errata = *abi::parse_errata(c.ccl.errata);
   comm::check_sync_memory(c);
-  members = comm::barrier_members(c.shape(), set, plan.team);
+  members = comm::barrier_members(machine.topology.population(), set, plan.team);
   plan.ranks = static_cast<std::uint32_t>(comm::ranks_of(plan.team).size());
   if (point.algorithm == "auto") {
     const cost::barrier_costs costs = cost::barrier_costs_of(machine.topology, c, members);
@@ -71,11 +72,11 @@ barrier_watch::barrier_watch(const prepared_run& run, events::hub& events) : run
   if (!run.barrier && !in_workload) return;
   checker_ = std::make_unique<analysis::barrier_checker>(run.machine.config.shape());
   if (run.barrier) {
-    checker_->expect("", run.members.members, comm::cores_of(run.machine.config.shape(), run.members.set));
+    checker_->expect("", run.members.members, comm::rank_cores(run.members).rank_of());
   } else {
     for (std::uint32_t i = 0; i < run.workload->workload().ops.size(); ++i) {
       if (const auto barriers = run.workload->op(i).barriers())
-        checker_->expect(run.workload->workload().ops[i].op->id, barriers->members, barriers->cores);
+        checker_->expect(run.workload->workload().ops[i].op->id, barriers->members, barriers->ranks);
     }
   }
   events.attach(*checker_, events::steps);

@@ -60,7 +60,7 @@ comm::group map_members(const app::registries& tables, const config::machine_con
                         const std::string& algorithm) {
   const comm::mapper_entry* const entry = named(tables.mappers, mapper);
   if (entry == nullptr) throw std::logic_error("mapper " + mapper + " is in no table");
-  return entry->map({config.shape(), s.members, path_of(algorithm)});
+  return entry->map({config::population(config), s.members, path_of(algorithm)});
 }
 
 void check_layout(const app::registries& tables, const config::machine_config& config,
@@ -73,7 +73,7 @@ void check_layout(const app::registries& tables, const config::machine_config& c
   comm::tensor_layout layout = comm::layout_of(members.set);
   layout.cube = s.cube_layout.value_or(layout.cube);
   layout.pe = s.pe_layout.value_or(layout.pe);
-  if (const auto wrong = validator->check({config.shape(), members, layout, path_of(algorithm)}))
+  if (const auto wrong = validator->check({config::population(config), members, layout, path_of(algorithm)}))
     throw user_error(*wrong);
 }
 

@@ -46,7 +46,7 @@ const cost::algorithm_rule* matching_rule(const machine_model& machine, const ap
                                           const std::vector<cost::algorithm_rule>& rules,
                                           comm::rank_set shared) {
   const comm::collective what = *comm::collective_named(point.collective);
-  const comm::group common = comm::map_ranks(machine.config.shape(), shared);
+  const comm::group common = comm::map_ranks(machine.topology.population(), shared);
   for (const cost::algorithm_rule& rule : rules) {
     if (rule.what != what || point.bytes < rule.from_bytes || point.bytes > rule.to_bytes) continue;
     const run_point ruled = point_for(machine.config, point, rule.algorithm, shared);
@@ -78,7 +78,7 @@ std::vector<candidate> by_expected_time(const machine_model& machine, const app:
                                         const run_point& point, const std::vector<std::string>& names,
                                         comm::rank_set shared) {
   const comm::collective what = *comm::collective_named(point.collective);
-  const std::size_t ranks = comm::map_ranks(machine.config.shape(), shared).members.size();
+  const std::size_t ranks = comm::map_ranks(machine.topology.population(), shared).members.size();
   std::vector<candidate> ranked;
   for (const std::string& name : names) {
     try {

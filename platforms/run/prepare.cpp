@@ -22,9 +22,9 @@
 namespace diecast::platforms {
 namespace {
 
-comm::group members_of(const machine_shape& shape, comm::rank_set set, std::uint64_t wanted,
+comm::group members_of(const config::population& machine, comm::rank_set set, std::uint64_t wanted,
                        const std::string& who) {
-  comm::group g = comm::map_ranks(shape, set);
+  comm::group g = comm::map_ranks(machine, set);
   if (wanted == 0) return g;
   if (g.members.size() < wanted) {
     throw user_error(problem{who, fmt::format("needs {} ranks", wanted),
@@ -92,6 +92,7 @@ prepared_run::prepared_run(const machine_model& m, const app::registries& tables
       point.workload.empty() && point.collective == comm::to_string(comm::collective::barrier);
   if (!point.workload.empty() && !is_xml_file(point.workload)) {
     load_file(tables);
+    note_missing();
     return;
   }
   if (!of_barrier) refuse_defects_of_barriers(machine.config);
@@ -107,12 +108,22 @@ prepared_run::prepared_run(const machine_model& m, const app::registries& tables
     choose_kernel(tables);
     if (const auto layout = sharded_layout(machine.config, point, members.set)) {
       load_shards(tables, *layout);
+      note_missing();
       return;
     }
   } else {
     load_program();
   }
   wire(tables);
+  note_missing();
+}
+
+void prepared_run::note_missing() {
+  const config::population& there = machine.topology.population();
+  if (there.whole()) return;
+  const std::size_t missing = there.missing().size();
+  notes.push_back(fmt::format("overrides leave out {} of {} PEs", missing, machine.config.shape().pes()));
+  for (std::string& line : comm::replaced_leaders(there, members)) notes.push_back(std::move(line));
 }
 
 void prepared_run::choose_kernel(const app::registries& tables) {
@@ -173,7 +184,7 @@ void prepared_run::load_program() {
   algorithm_reason = "the program of --workload";
   if (machine.config.comm.deterministic_reduction && p.collective == comm::collective::all_reduce)
     notes.emplace_back("comm.deterministic_reduction replaces no program: its own order of sums counts");
-  members = members_of(machine.config.shape(), point.ranks.value_or(comm::rank_set::pe),
+  members = members_of(machine.topology.population(), point.ranks.value_or(comm::rank_set::pe),
                        static_cast<std::uint64_t>(p.ranks), point.workload);
   launch.emplace(sw::argument_context{machine.config, machine.config.shape(), members,
                                       point.bytes / numeric::size_of(point.type), point.type, point.op});
@@ -203,7 +214,7 @@ void prepared_run::load_file(const app::registries& tables) {
 }
 
 void prepared_run::load_shards(const app::registries& tables, const comm::tensor_layout& layout) {
-  shards = comm::shard_groups(machine.config.shape(), layout, launch->count);
+  shards = comm::shard_groups(machine.topology.population(), layout, launch->count);
   workload_file = streams_of(shards, kernel, point, launch->root);
   launch.reset();
   load_streams(tables);

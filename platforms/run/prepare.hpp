@@ -60,6 +60,7 @@ struct prepared_run {
   void load_shards(const app::registries& tables, const comm::tensor_layout& layout);
   void load_streams(const app::registries& tables);
   void wire(const app::registries& tables);
+  void note_missing();
 
   comm::pattern_entry pattern_;  ///< of the kernel; none for a program
 };

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Studies that change one thing at a time: sensitivities of keys, and what missing links cost."""
+"""Studies of changed machines: sensitivities of keys, and what missing or slow parts cost."""
 import concurrent.futures
 import json
 import math
 import pathlib
+import random
+import statistics
 import subprocess
 import tempfile
 
@@ -95,16 +97,19 @@ def sensitivities(platform, config, flags, sets, factor=2.0, jobs=1, keys=None, 
     return base, rows
 
 
+def cubes(config):
+    """(path, column, row) of every cube, SIP by SIP."""
+    return [(f"pod.sip{sip}.cube_{x}_{y}", x, y) for sip in range(config["pod"]["sips"])
+            for x in range(config["sip"]["columns"]) for y in range(config["sip"]["rows"])]
+
+
 def ucie_links(config):
     """Names of the links between cubes, each by one of its ends."""
     columns, rows = config["sip"]["columns"], config["sip"]["rows"]
     names = []
-    for sip in range(config["pod"]["sips"]):
-        for x in range(columns):
-            for y in range(rows):
-                here = f"pod.sip{sip}.cube_{x}_{y}"
-                names += [f"{here}.ucie_east"] if x + 1 < columns else []
-                names += [f"{here}.ucie_north"] if y + 1 < rows else []
+    for here, x, y in cubes(config):
+        names += [f"{here}.ucie_east"] if x + 1 < columns else []
+        names += [f"{here}.ucie_north"] if y + 1 < rows else []
     return names
 
 
@@ -115,27 +120,79 @@ def sip_links(results):
     return [name for name in names if ends[name] <= ends[name][::-1]]
 
 
-def degradations(platform, config, flags, sets, kind, setting, jobs=1):
-    """The unchanged Results and rows {link, time_ns, slowdown} or {link, failed} with one link changed each, the largest
-    slowdown first. kind: ucie (between cubes) or sip (between SIPs); setting: what the override sets.
+def parts(kind, results):
+    """Names of all parts of a kind that overrides can name: ucie, sip (links), pe, channel, die."""
+    config = results.config
+    if kind == "sip":
+        return sip_links(results)
+    if kind == "ucie":
+        return ucie_links(config)
+    if kind == "die":
+        return [here for here, _, _ in cubes(config)]
+    unit, count = ("pe", config["cube"]["pes"]) if kind == "pe" else ("hbm", config["hbm"]["ports"])
+    return [f"{here}.{unit}{n}" for here, _, _ in cubes(config) for n in range(count)]
 
-    Raises MachineFailed when the unchanged machine does not run."""
-    base = run(config, platform=platform, sets=sets, **flags)
-    names = ucie_links(base.config) if kind == "ucie" else sip_links(base)
+
+def usual_setting(kind, config):
+    """What happens to a part unless something else is asked for: it is missing; a die is half as fast."""
+    return {"hop_cycles": 2 * config["noc"]["hop_cycles"]} if kind == "die" else {"enabled": False}
+
+
+def run_with(base, names, setting, platform, flags):
+    """Results of the machine of `base` with the setting at all these parts, or text: why it does not run."""
+    changed = dict(base.config)
+    changed["overrides"] = [*changed.get("overrides", []), *({"match": name, "set": setting} for name in names)]
+    with tempfile.TemporaryDirectory(prefix="diecast-") as folder:
+        path = pathlib.Path(folder) / "machine.json"
+        path.write_text(json.dumps(changed))
+        try:
+            return run(path, platform=platform, **flags)
+        except MachineFailed as failed:
+            return (failed.stderr.strip().splitlines() or [f"exit {failed.code}"])[0]
+
+
+def ranks_of(results):
+    """Ranks of the runs; the most of them."""
+    return max(row["ranks"] for row in results.runs)
+
+
+def degradations(base, platform, flags, kind, setting, jobs=1, most=None):
+    """Rows {part, ranks, time_ns, slowdown} or {part, failed} with one part of a kind changed each, the largest slowdown
+    first. base: Results of the unchanged machine; setting: what the override sets; most: look at so many parts only, at
+    even distances."""
+    names = parts(kind, base)
+    if most is not None and most < len(names):
+        names = [names[n * len(names) // most] for n in range(most)]
 
     def one(name):
-        changed = dict(base.config)
-        changed["overrides"] = [*changed.get("overrides", []), {"match": name, "set": setting}]
-        with tempfile.TemporaryDirectory(prefix="diecast-") as folder:
-            path = pathlib.Path(folder) / "machine.json"
-            path.write_text(json.dumps(changed))
-            try:
-                other = run(path, platform=platform, **flags)
-            except MachineFailed as failed:
-                return {"link": name, "failed": (failed.stderr.strip().splitlines() or [f"exit {failed.code}"])[0]}
-        return {"link": name, "time_ns": time_of(other), "slowdown": time_of(other) / time_of(base)}
+        other = run_with(base, [name], setting, platform, flags)
+        if isinstance(other, str):
+            return {"part": name, "failed": other}
+        return {"part": name, "ranks": ranks_of(other), "time_ns": time_of(other), "slowdown": time_of(other) / time_of(base)}
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         rows = list(pool.map(one, names))
-    rows.sort(key=lambda r: (-r.get("slowdown", math.inf), r["link"]))
-    return base, rows
+    rows.sort(key=lambda r: (-r.get("slowdown", math.inf), r["part"]))
+    return rows
+
+
+def wear(base, platform, flags, kind, setting, counts, draws=3, seed=1, jobs=1):
+    """Rows {count, ranks, median_ns, least_ns, most_ns, slowdown, refused} with `count` parts of a kind changed at a time,
+    over `draws` random choices of them; of one draw those of a smaller count are among those of a larger. refused: choices
+    the machine cannot do with, with the reason of the first. ranks and times are None when all are refused."""
+    names = parts(kind, base)
+    orders = [random.Random(f"{seed}.{draw}").sample(names, len(names)) for draw in range(draws)]
+    tasks = [(count, order) for count in counts for order in (orders if count else orders[:1])]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        done = list(pool.map(lambda task: run_with(base, task[1][:task[0]], setting, platform, flags), tasks))
+    rows = []
+    for count in counts:
+        results = [result for (n, _), result in zip(tasks, done) if n == count]
+        good = [result for result in results if not isinstance(result, str)]
+        bad = [result for result in results if isinstance(result, str)]
+        times = [time_of(result) for result in good]
+        median = statistics.median(times) if times else None
+        rows.append({"count": count, "ranks": max(map(ranks_of, good), default=None), "median_ns": median,
+                     "least_ns": min(times, default=None), "most_ns": max(times, default=None),
+                     "slowdown": median and median / time_of(base), "refused": len(bad), "why": bad[0] if bad else ""})
+    return rows

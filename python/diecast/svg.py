@@ -149,3 +149,37 @@ def stacked_bars(title, unit, names, rows, width=900):
                               tip=f"{label} {names[part]}: {value:,.1f} {unit}")
             x += length
     return picture.text()
+
+
+def steps(most):
+    """Round marks from 0 to at least `most`: five at most, besides 0."""
+    power = 10.0 ** math.floor(math.log10(most))
+    step = next(s * power / 10 for s in (1, 2, 5, 10, 20, 50) if most / (s * power / 10) <= 5)
+    return [n * step for n in range(math.ceil(most / step) + 1)]
+
+
+def spreads(title, xlabel, ylabel, rows, color=PALETTE[0], width=560, height=300):
+    """A bar from the least to the most of each row and a line over their middles, from 0 on a linear axis, rows side by
+    side. rows: [(name, least, middle, most, note)]; values not negative, the most of all positive."""
+    picture = Picture(width, height, title)
+    picture.label(width / 2, 14, title, size=12, anchor="middle")
+    left, right, top, bottom = 60, width - 10, 28, height - 42
+    marks = steps(max(row[3] for row in rows))
+
+    def up(value):
+        return bottom - value / marks[-1] * (bottom - top)
+
+    for mark in marks:
+        picture.line(left, up(mark), right, up(mark), stroke="#ddd")
+        picture.label(left - 5, up(mark) + 4, f"{mark:g}", size=10, anchor="end")
+    picture.rectangle(left, top, right - left, bottom - top, stroke="#888")
+    across = [left + (n + 0.5) * (right - left) / len(rows) for n in range(len(rows))]
+    picture.polyline([(x, up(row[2])) for x, row in zip(across, rows)], color, 1.5, "")
+    for x, (name, least, middle, most, note) in zip(across, rows):
+        picture.line(x, up(least), x, up(most), stroke=color, width=5)
+        picture.circle(x, up(middle), 3, color)
+        picture.label(x, bottom + 16, name, size=10, anchor="middle")
+        picture.label(x, up(most) - 8, note, size=9, anchor="middle", fill="#555")
+    picture.label((left + right) / 2, height - 6, xlabel, size=11, anchor="middle")
+    picture.label(14, (top + bottom) / 2, ylabel, size=11, anchor="middle", turn=-90)
+    return picture.text()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/host/barrier.hpp"
 
+#include <memory>
 #include <vector>
 
 #include "models/config/faults.hpp"
@@ -9,9 +10,14 @@
 namespace diecast::sw {
 namespace {
 
-std::uint32_t cores_of(const argument_context& c) { return comm::cores_of(c.shape, c.members.set); }
-std::uint32_t ranks_of(const argument_context& c) {
-  return static_cast<std::uint32_t>(c.members.members.size()) / cores_of(c);
+const comm::rank_cores& cores_of(const argument_context& c) {
+  if (c.cores == nullptr) c.cores = std::make_shared<const comm::rank_cores>(c.members);
+  return *c.cores;
+}
+
+abi::address home_of(const argument_context& c, pe_coord pe) {
+  if (c.channels == nullptr) c.channels = std::make_shared<const config::memory_channels>(c.config);
+  return comm::sync_home(*c.channels, pe);
 }
 
 void write_word(abi::host_hal& host, abi::address at, std::uint64_t word) {
@@ -30,16 +36,17 @@ void append(std::vector<std::byte>& table, abi::address home, pe_coord pe) {
 
 /// The cores with the place of their core barrier's flags, the ranks with their home regions.
 std::vector<std::byte> tables_of(const argument_context& c, std::uint32_t index, const barrier_slots& slots) {
-  const std::uint32_t cores = cores_of(c), first = index / cores * cores;
+  const comm::rank_cores& cores = cores_of(c);
+  const std::uint32_t own = cores.rank_of()[index];
   std::vector<std::byte> table;
-  for (std::uint32_t core = 0; core < cores; ++core) {
-    const pe_coord pe = c.members.members[first + core];
-    const abi::address home = comm::sync_home(c.config, pe);
+  for (std::uint32_t core = 0; core < cores.count(own); ++core) {
+    const pe_coord pe = c.members.members[cores.first(own) + core];
+    const abi::address home = home_of(c, pe);
     append(table, slots.cores ? comm::core_flags_in_slot(home, *slots.cores) : home, pe);
   }
-  for (std::uint32_t rank = 0; rank < ranks_of(c); ++rank) {
-    const pe_coord pe = c.members.members[rank * cores];
-    append(table, comm::sync_home(c.config, pe), pe);
+  for (std::uint32_t rank = 0; rank < cores.ranks(); ++rank) {
+    const pe_coord pe = c.members.members[cores.first(rank)];
+    append(table, home_of(c, pe), pe);
   }
   return table;
 }
@@ -62,7 +69,7 @@ void fill_line(abi::host_hal& host, abi::address at, std::uint64_t word) {
 /// Flags and counters of the home region: those of a rank are at its first core.
 void clear_home(abi::host_hal& host, const argument_context& c, pe_coord pe, bool first_core,
                 const barrier_slots& slots) {
-  const abi::address home = comm::sync_home(c.config, pe);
+  const abi::address home = home_of(c, pe);
   const std::uint64_t start = c.config.ccl.barrier_start;
   const abi::address cores = slots.cores ? comm::core_flags_in_slot(home, *slots.cores) : home;
   for (std::uint32_t r = 0; r < comm::core_barrier_rounds; ++r)
@@ -77,17 +84,19 @@ void clear_home(abi::host_hal& host, const argument_context& c, pe_coord pe, boo
 }  // namespace
 
 std::uint64_t barrier_scratch_bytes(const argument_context& c) {
-  return barrier_tables + (std::uint64_t{cores_of(c)} + ranks_of(c)) * barrier_entry_bytes;
+  return barrier_tables + (std::uint64_t{cores_of(c).most()} + cores_of(c).ranks()) * barrier_entry_bytes;
 }
 
 void fill_barrier_arguments(const argument_context& c, std::uint32_t index, abi::kernel_arguments& a) {
-  const std::uint32_t cores = cores_of(c);
-  a.rank = index / cores;
-  a.ranks = ranks_of(c);
-  a.extra[barrier_cores] = cores;
-  a.extra[barrier_core] = index % cores;
-  a.extra[barrier_ranks] = ranks_of(c);
-  a.extra[barrier_rank] = index / cores;
+  const comm::rank_cores& cores = cores_of(c);
+  const std::uint32_t rank = cores.rank_of()[index];
+  a.rank = rank;
+  a.ranks = cores.ranks();
+  a.extra[barrier_cores] = cores.count(rank);
+  a.extra[barrier_core] = index - cores.first(rank);
+  a.extra[barrier_ranks] = cores.ranks();
+  a.extra[barrier_rank] = rank;
+  a.extra[barrier_alike] = cores.alike() ? 1 : 0;
   a.extra[barrier_slot] = 0;
   a.extra[barrier_radix] = static_cast<std::int64_t>(c.config.ccl.barrier_radix);
   a.extra[barrier_poll_cycles] = static_cast<std::int64_t>(c.config.ccl.signal_poll_cycles);
@@ -99,9 +108,10 @@ void fill_barrier_arguments(const argument_context& c, std::uint32_t index, abi:
 
 void clear_team_tables(abi::host_hal& host, const config::machine_config& config,
                        std::span<const pe_coord> pes) {
+  const config::memory_channels channels(config);
   for (const pe_coord pe : pes) {
     if (pe.sip != host.self()) continue;
-    host.debug_write(comm::team_table(comm::sync_home(config, pe)),
+    host.debug_write(comm::team_table(comm::sync_home(channels, pe)),
                      std::vector<std::byte>(comm::team_table_bytes));
   }
 }
@@ -121,7 +131,8 @@ void prepare_team(abi::host_hal& host, const argument_context& c,
     const std::uint64_t counter = c.config.ccl.barrier_start;
     write_tcm(host, pe, arguments[i].scratch + barrier_counter_word, std::as_bytes(std::span{&counter, 1}));
     write_tcm(host, pe, arguments[i].scratch + barrier_tables, tables_of(c, i, slots));
-    clear_home(host, c, pe, i % cores_of(c) == 0, slots);
+    const comm::rank_cores& cores = cores_of(c);
+    clear_home(host, c, pe, cores.first(cores.rank_of()[i]) == i, slots);
     const std::uint64_t defects = errata.bits | config::errata_of(c.config, pe);
     if (errata.bits != 0) host.debug_write_register(pe, abi::core_errata, defects);
   }

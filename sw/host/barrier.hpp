@@ -17,7 +17,7 @@ namespace diecast::sw {
 
 /// kernel_arguments::extra of a barrier kernel. The tables lie at kernel_arguments::scratch.
 enum barrier_argument : std::size_t {
-  barrier_cores,  ///< of each rank
+  barrier_cores,  ///< of this PE's rank
   barrier_core,   ///< which of them this PE is
   barrier_ranks,
   barrier_rank,  ///< of this PE, within the team
@@ -26,7 +26,8 @@ enum barrier_argument : std::size_t {
   barrier_poll_cycles,
   barrier_repeats,  ///< barriers in one launch
   barrier_skew,     ///< most cycles of work before a barrier
-  barrier_seed      ///< of the draw
+  barrier_seed,     ///< of the draw
+  barrier_alike     ///< 1: the cores of all ranks lie alike (rank_cores::alike)
 };
 
 /// Words at the start of a PE's scratch: the count of its core barriers, then for every core of its rank

@@ -57,5 +57,7 @@ namespace diecast::sw {
 [[nodiscard]] std::uint32_t ring_position(const argument_context& c, std::uint32_t rank);
 /// The members as rows and columns. Throws user_error when they do not fill a rectangle.
 [[nodiscard]] const comm::rank_grid& grid_of(const argument_context& c);
+/// The launch's members by cube and SIP.
+[[nodiscard]] const comm::member_levels& levels_of(const argument_context& c);
 
 }  // namespace diecast::sw

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-reduce over all PEs, level by level: the PEs of a cube sum to pe0, those of a SIP's cubes to cube 0,
-// those of the SIPs to SIP 0; then the result goes back the same way. Each level is a ring on which two arms
-// flow towards the leader from both sides, ceil((N-1)/2) hops. A level of one is skipped.
+// All-reduce over all PEs, level by level: the PEs of a cube sum to its first, those of a SIP's cubes to its
+// first cube, those of the SIPs to the first; then the result goes back the same way. Each level is a ring on
+// which two arms flow towards the leader from both sides, ceil((N-1)/2) hops. A level of one is skipped.
 //
 // hierarchical_pipelined is the same in chunks, so that the levels, and the ways up and down, overlap.
 #include <algorithm>
 #include <array>
 
+#include "models/comm/member_levels.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/kernels/tree_all_reduce.hpp"
 #include "sw/runtime/pe_context.hpp"
@@ -36,7 +37,7 @@ struct level_place {
 };
 
 /// The levels that this PE has a part in, innermost first: it leads all of them but perhaps the last.
-std::vector<level_place> levels_of(const abi::kernel_arguments& a) {
+std::vector<level_place> own_levels(const abi::kernel_arguments& a) {
   const std::array all{level_place{a.extra[at_pe], a.extra[pes], comm::east, comm::west},
                        level_place{a.extra[at_cube], a.extra[cubes], comm::north, comm::south},
                        level_place{a.extra[at_sip], a.extra[sips], comm::global_east, comm::global_west}};
@@ -50,7 +51,7 @@ std::vector<level_place> levels_of(const abi::kernel_arguments& a) {
 
 tree_place place(const abi::kernel_arguments& a) {
   tree_place tree;
-  for (const level_place& level : levels_of(a)) {
+  for (const level_place& level : own_levels(a)) {
     tree.children.push_back(level.outer());
     if (!level.is_leader()) tree.parent = level.inner();
   }
@@ -62,33 +63,21 @@ void run_hierarchical(pe_context& pe) {
   tree_all_reduce(pe, place(pe.args()), whole(pe), static_cast<std::uint64_t>(pe.args().extra[chunks]));
 }
 
-/// Place of the group's SIP among its SIPs.
-std::int64_t sip_position(const comm::group& g, sip_id self, std::int64_t& count) {
-  std::vector<sip_id> found;
-  for (const pe_coord& m : g.members) {
-    if (found.empty() || found.back() != m.sip) found.push_back(m.sip);
-  }
-  std::sort(found.begin(), found.end());
-  found.erase(std::unique(found.begin(), found.end()), found.end());
-  count = std::ssize(found);
-  return std::lower_bound(found.begin(), found.end(), self) - found.begin();
-}
-
 void fill_places(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
-  const pe_coord self = c.members.members.at(rank);
-  const std::vector<cube_id> ring = comm::cube_ring(c.shape);
-  a.extra[at_pe] = self.pe.value;
-  a.extra[pes] = c.shape.pes_per_cube;
-  a.extra[at_cube] = std::find(ring.begin(), ring.end(), self.cube) - ring.begin();
-  a.extra[cubes] = std::ssize(ring);
-  a.extra[at_sip] = sip_position(c.members, self.sip, a.extra[sips]);
+  const comm::member_levels::place& p = levels_of(c).places.at(rank);
+  a.extra[at_pe] = p.pe;
+  a.extra[pes] = p.pes;
+  a.extra[at_cube] = p.cube;
+  a.extra[cubes] = p.cubes;
+  a.extra[at_sip] = p.sip;
+  a.extra[sips] = p.sips;
   a.extra[chunks] = 1;
 }
 
+/// As many chunks everywhere, though cubes may have more or fewer PEs.
 void fill_pipelined(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
   fill_places(c, rank, a);
-  const auto hops = static_cast<std::uint32_t>(a.extra[pes] / 2 + a.extra[cubes] / 2 + a.extra[sips] / 2);
-  a.extra[chunks] = static_cast<std::int64_t>(chunks_for(c, vector_bytes(c), hops));
+  a.extra[chunks] = static_cast<std::int64_t>(chunks_for(c, vector_bytes(c), levels_of(c).hops()));
 }
 
 }  // namespace

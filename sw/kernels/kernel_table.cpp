@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 
+#include "models/comm/member_levels.hpp"
 #include "sw/kernels/barrier.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/runtime/pe_context.hpp"
@@ -101,6 +102,11 @@ const comm::rank_grid& grid_of(const argument_context& c) {
     c.grid = std::make_shared<const comm::rank_grid>(comm::pattern_context{c.config, c.shape, c.members});
   }
   return *c.grid;
+}
+
+const comm::member_levels& levels_of(const argument_context& c) {
+  if (c.levels == nullptr) c.levels = std::make_shared<const comm::member_levels>(c.shape, c.members);
+  return *c.levels;
 }
 
 }  // namespace diecast::sw

@@ -17,8 +17,10 @@
 #include "models/config/machine_config.hpp"
 
 namespace diecast::comm {
-class packed_trees;  // models/comm/packed_trees.hpp
-}
+class packed_trees;    // models/comm/packed_trees.hpp
+struct member_levels;  // models/comm/member_levels.hpp
+class rank_cores;      // models/comm/sync_layout.hpp
+}  // namespace diecast::comm
 
 namespace diecast::sw {
 
@@ -42,6 +44,11 @@ struct argument_context {
   mutable std::shared_ptr<const comm::packed_trees> packed{};
   std::uint32_t root{};      ///< rank; of collectives that have one
   std::uint64_t tcm_base{};  ///< offset from which the tensors lie
+  /// Kept by levels_of().
+  mutable std::shared_ptr<const comm::member_levels> levels{};
+  /// Kept by the host's side of barriers.
+  mutable std::shared_ptr<const comm::rank_cores> cores{};
+  mutable std::shared_ptr<const config::memory_channels> channels{};
 };
 
 struct kernel_entry {

@@ -11,13 +11,16 @@ abi::address first_byte(abi::address at) { return at & ~abi::max_offset; }
 
 }  // namespace
 
-memory_map::memory_map(const config::machine_config& config) : config_(config), shape_(config.shape()) {}
+memory_map::memory_map(const config::machine_config& config)
+    : config_(config), shape_(config.shape()), there_(config), channels_(config) {}
 
 std::uint64_t memory_map::capacity(const abi::location& where) const {
   switch (where.kind) {
-    case abi::region::tcm: return where.unit < shape_.pes_per_cube ? config_.pe.tcm_kib * 1024 : 0;
+    case abi::region::tcm:
+      return there_.has({where.sip, where.cube, pe_id{where.unit}}) ? config_.pe.tcm_kib * 1024 : 0;
     case abi::region::sram: return where.unit == 0 ? config_.sram.kib * 1024 : 0;
-    case abi::region::hbm: return where.unit < config_.hbm.ports ? config_.hbm.port_mib * 1024 * 1024 : 0;
+    case abi::region::hbm:
+      return channels_.has(where.sip, where.cube, where.unit) ? config_.hbm.port_mib * 1024 * 1024 : 0;
     default: return 0;
   }
 }

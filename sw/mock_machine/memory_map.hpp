@@ -9,6 +9,7 @@
 
 #include "models/abi/address.hpp"
 #include "models/config/machine_config.hpp"
+#include "models/config/population.hpp"
 #include "sw/mock_machine/page_memory.hpp"
 
 namespace diecast::sw {
@@ -27,6 +28,8 @@ class memory_map {
 
   config::machine_config config_;
   machine_shape shape_;
+  config::population there_;
+  config::memory_channels channels_;
   std::map<abi::address, page_memory> memories_;  ///< by the address of their first byte
 };
 

@@ -31,6 +31,7 @@ struct mock_machine::impl {
 
   config::machine_config config;
   machine_shape shape;
+  config::population there;  ///< an engine of a PE that is left out rests for ever
   mock_options options;
   std::unique_ptr<scheduler> order;
   memory_map memory;
@@ -137,6 +138,7 @@ class mock_machine::impl::host_of_sip final : public abi::host_hal {
 mock_machine::impl::impl(const config::machine_config& c, const mock_options& o)
     : config(c),
       shape(c.shape()),
+      there(c),
       options(o),
       order(make_scheduler(o.order, o.seed, shape.pes())),
       memory(c),
@@ -168,7 +170,7 @@ mock_machine::impl::impl(const config::machine_config& c, const mock_options& o)
 }
 
 mock_pe& mock_machine::impl::at(pe_coord pe) {
-  if (!shape.contains(pe)) {
+  if (!there.has(pe)) {
     throw std::out_of_range(
         fmt::format("mock machine: no PE sip{}.cube{}.pe{}", pe.sip.value, pe.cube.value, pe.pe.value));
   }

@@ -70,8 +70,10 @@ abi::address rank_barriers::flag(const team& t, std::uint32_t rank, std::uint32_
   return comm::team_flag(t.members[rank].home, t.slot, index, stride);
 }
 
-/// The PE that is core `core` of a rank: its cores are consecutive PEs. For reports only.
+/// The PE that is core `core` of a rank; the rank's first where PEs that are left out make ranks differ. For
+/// reports only.
 pe_coord rank_barriers::core_of(const team& t, std::uint32_t rank, std::uint32_t core) const {
+  if (!options_.alike) return t.members[rank].pe;
   return cores_.neighbor(t.members[rank].pe, core);
 }
 

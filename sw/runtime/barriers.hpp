@@ -18,6 +18,7 @@ namespace diecast::sw {
 struct barrier_options {
   std::uint32_t radix{8};  ///< of group_dissemination, at least 2
   abi::errata_word errata;
+  bool alike{true};  ///< the cores of every rank lie as far from its first as here
 };
 
 class rank_barriers {

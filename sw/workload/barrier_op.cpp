@@ -35,22 +35,26 @@ comm::rank_set rank_set_of(const comm::workload_op& op) {
 
 /// The members rank by rank and core by core; ranks in the order in which their first member comes.
 comm::group team_of(const op_request& r, comm::rank_set set) {
-  const std::uint32_t cores = comm::cores_of(r.shape, set);
+  const config::population machine(r.config);
+  const comm::group all = comm::barrier_members(machine, set, {0, 1, comm::world_size(machine, set), {}});
+  const comm::rank_cores cores(all);
+  std::map<pe_coord, std::uint32_t> rank_of;
+  for (std::size_t i = 0; i < all.members.size(); ++i) rank_of.emplace(all.members[i], cores.rank_of()[i]);
   comm::team_spec ranks;
   std::map<std::uint32_t, std::uint32_t> members;  // by rank
   for (const pe_coord pe : r.members.members) {
-    const std::uint32_t rank = r.shape.pe_index(pe) / cores;
+    const std::uint32_t rank = rank_of.at(pe);
     if (members[rank]++ == 0) ranks.list.push_back(rank);
   }
   for (const auto& [rank, count] : members) {
-    if (count == cores) continue;
+    if (count == cores.count(rank)) continue;
     throw user_error(problem{r.op.where + ".ranks",
                              fmt::format("the group has not all PEs of {} {}, which is to arrive as one rank",
                                          comm::to_string(set), rank),
-                             fmt::format("{} of {} PEs", count, cores),
+                             fmt::format("{} of {} PEs", count, cores.count(rank)),
                              "a group of whole ones, or ranks \"pe\""});
   }
-  return comm::barrier_members(r.shape, set, ranks);
+  return comm::barrier_members(machine, set, ranks);
 }
 
 /// Ranks of the group that form a team for this op; none: there is no such team.
@@ -84,7 +88,8 @@ class barrier_run final : public planned_op {
   std::string algorithm() const override { return comm::to_string(how_); }
   std::string reason() const override { return reason_; }
   std::optional<op_barriers> barriers() const override {
-    return op_barriers{watched_, static_cast<std::uint32_t>(times_), cores_};
+    return op_barriers{watched_, comm::rank_cores({members_.set, watched_}).rank_of(),
+                       static_cast<std::uint32_t>(times_)};
   }
 
  private:
@@ -94,7 +99,7 @@ class barrier_run final : public planned_op {
   };
   struct slot_book;
 
-  [[nodiscard]] comm::group own_members(const machine_shape& shape) const;
+  [[nodiscard]] comm::group own_members() const;
   void choose(const op_request& r);
   void check(const op_request& r) const;
   void check_count(const op_neighbors& all, std::vector<problem>& problems) const;
@@ -108,9 +113,9 @@ class barrier_run final : public planned_op {
 
   const comm::workload_op& op_;
   comm::group members_;             ///< of the launch: rank by rank, core by core
+  comm::rank_cores cores_;          ///< of members_
   std::vector<std::uint32_t> own_;  ///< ranks of the op's own team; empty: the group is the team
   std::vector<pe_coord> watched_;   ///< members of the barriers: the own team's, or all
-  std::uint32_t cores_;             ///< PEs of a rank
   std::uint64_t times_;
   bool quiet_;
   abi::errata_word errata_;
@@ -128,9 +133,9 @@ class barrier_run final : public planned_op {
 barrier_run::barrier_run(const op_request& r)
     : op_(r.op),
       members_(team_of(r, rank_set_of(r.op))),
-      own_(own_team_of(r, members_.members.size() / comm::cores_of(r.shape, members_.set))),
-      watched_(own_members(r.shape).members),
-      cores_(comm::cores_of(r.shape, members_.set)),
+      cores_(members_),
+      own_(own_team_of(r, cores_.ranks())),
+      watched_(own_members().members),
       times_(r.op.get<std::uint64_t>("times")),
       quiet_(r.op.get<bool>("quiet")),
       errata_(*abi::parse_errata(r.config.ccl.errata)),
@@ -140,13 +145,12 @@ barrier_run::barrier_run(const op_request& r)
   check(r);
 }
 
-comm::group barrier_run::own_members(const machine_shape& shape) const {
+comm::group barrier_run::own_members() const {
   if (own_.empty()) return members_;
-  const std::size_t cores = comm::cores_of(shape, members_.set);
   comm::group g{members_.set, {}};
   for (const std::uint32_t rank : own_) {
-    for (std::size_t core = 0; core < cores; ++core)
-      g.members.push_back(members_.members[rank * cores + core]);
+    const auto first = members_.members.begin() + cores_.first(rank);
+    g.members.insert(g.members.end(), first, first + cores_.count(rank));
   }
   return g;
 }
@@ -159,16 +163,15 @@ void barrier_run::choose(const op_request& r) {
   }
   const auto parent = own_.empty() ? 0U : static_cast<std::uint32_t>(members_.members.size() / cores_);
   const cost::barrier_costs costs =
-      cost::barrier_costs_of(r.topology(), r.config, own_members(r.shape), parent);
+      cost::barrier_costs_of(r.topology(), r.config, own_members(), parent);
   how_ = costs.cheapest();
   reason_ = costs.reason();
 }
 
 /// A new team is made by barriers of its parent, so both must have flags enough.
 void barrier_run::check(const op_request& r) const {
-  const std::size_t cores = comm::cores_of(r.shape, members_.set);
   const bool any_radix = errata_.has(abi::erratum::unchecked_radix);
-  comm::check_team_flags(how_, members_.members.size() / cores, r.config.ccl.barrier_radix, any_radix);
+  comm::check_team_flags(how_, cores_.ranks(), r.config.ccl.barrier_radix, any_radix);
 }
 
 // --- teams and their slots -------------------------------------------------------------------------

@@ -97,9 +97,9 @@ struct op_host {
 /// of them: "enter barrier ID" and "left barrier ID" (models/analysis/barrier_checker.hpp), with the number
 /// iteration * times + 0, 1, ..., and a checker outside of it says whether the op is right.
 struct op_barriers {
-  std::vector<pe_coord> members;  ///< rank by rank
+  std::vector<pe_coord> members;     ///< rank by rank
+  std::vector<std::uint32_t> ranks;  ///< of each member
   std::uint32_t times{1};
-  std::uint32_t cores{1};  ///< PEs of a rank
 };
 
 /// An op that has been checked and can run. Placed once, then run by any number of members and iterations.

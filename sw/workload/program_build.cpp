@@ -76,6 +76,7 @@ class workload_program::builder {
   workload_program& into_;
   const workload_tables& tables_;
   const config::machine_config& config_;
+  config::memory_channels channels_{config_};
   std::vector<problem> problems_;
   std::vector<communicator> communicators_;
   std::map<key, std::size_t> known_;
@@ -206,7 +207,7 @@ void workload_program::builder::place_memory() {
 /// those lie in HBM.
 void workload_program::builder::check_hbm(std::uint64_t bytes) {
   if (bytes + signal_bytes_ == 0) return;
-  const std::uint64_t sharers = (config_.cube.pes + config_.hbm.ports - 1) / config_.hbm.ports;
+  const std::uint64_t sharers = channels_.sharers();
   const std::uint64_t rings = config_.ipcq.rings == config::buffer_kind::hbm
                                   ? config_.ipcq.queue_pairs * config_.ipcq.n_slots * config_.ipcq.slot_bytes
                                   : 0;
@@ -220,11 +221,8 @@ void workload_program::builder::check_hbm(std::uint64_t bytes) {
 
 abi::address workload_program::builder::hbm_of(pe_coord pe, const planned_op& op) const {
   if (op.hbm_bytes() == 0) return 0;
-  const std::uint64_t pes = config_.cube.pes, ports = config_.hbm.ports;
-  const auto port = static_cast<std::uint32_t>(pe.pe.value * ports / pes);
-  const std::uint64_t first = (port * pes + ports - 1) / ports;  // the lowest PE of this port
-  const std::uint64_t offset = signal_bytes_ + (pe.pe.value - first) * hbm_end_ + op.hbm_offset();
-  return abi::encode({pe.sip, pe.cube, abi::region::hbm, port, offset});
+  const std::uint64_t offset = signal_bytes_ + channels_.place_of(pe) * hbm_end_ + op.hbm_offset();
+  return abi::encode({pe.sip, pe.cube, abi::region::hbm, channels_.home_of(pe), offset});
 }
 
 void workload_program::builder::connect(std::uint32_t op) {
@@ -310,7 +308,7 @@ void workload_program::builder::make_programs() {
 
 workload_program::workload_program(const comm::workload& w, const workload_tables& tables,
                                    const config::machine_config& config)
-    : resolved_(comm::resolve(w, config.shape())) {
+    : resolved_(comm::resolve(w, config::population(config))) {
   builder(*this, tables, config).run();
 }
 

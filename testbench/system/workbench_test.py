@@ -333,9 +333,41 @@ class Studies(ScriptCase):
         done = self.script("degrade", harness.CONFIGS / "small_pod.json", "--links", "sip", "--override",
                            '{"gbytes_s": 8}', "--csv", "d.csv", "--", "--bytes", "64KiB", "--algorithm", "ring_1d")
         rows = list(csv.DictReader((self.folder / "d.csv").read_text().splitlines()))
-        self.assertEqual([r["link"] for r in rows], ["pod.sip0.e-sip1.w"])
+        self.assertEqual([r["part"] for r in rows], ["pod.sip0.e-sip1.w"])
         self.assertGreater(float(rows[0]["slowdown"]), 1.05)
         self.assertIn("unchanged: ", done.stdout)
+
+    def test_missing_parts_cost_what_a_run_without_them_takes(self):
+        job = ("--bytes", "16KiB", "--algorithm", "hierarchical_3level")
+        self.script("degrade", harness.CONFIGS / "small_pod.json", "--of", "pe", "--parts", "2", "--csv", "p.csv", "--", *job)
+        rows = list(csv.DictReader((self.folder / "p.csv").read_text().splitlines()))
+        self.assertEqual({r["part"] for r in rows}, {"pod.sip0.cube_0_0.pe0", "pod.sip1.cube_0_0.pe0"})
+        for row in rows:
+            again = self.one(*harness.SMALL, *job, "--set", "overrides=" + json.dumps(
+                [{"match": row["part"], "set": {"enabled": False}}]))
+            self.assertEqual((float(row["time ns"]), int(row["ranks"])), (again["time_ns"], 15))
+        self.script("degrade", harness.CONFIGS / "small_pod.json", "--of", "die", "--counts", "0,4", "--csv", "d.csv", "--", *job)
+        whole, slow = csv.DictReader((self.folder / "d.csv").read_text().splitlines())
+        self.assertEqual(float(whole["slowdown"]), 1)
+        self.assertEqual(float(slow["least ns"]), float(slow["most ns"]))  # all four dies: one choice
+        self.assertEqual(float(slow["time ns"]),
+                         self.one(*harness.SMALL, *job, *harness.sets("noc.hop_cycles=18",
+                                  *self.own_buffers()))["time_ns"])
+
+    def own_buffers(self):
+        """The automatic buffers of the machine as it was: a slow die keeps them."""
+        return ("noc.vc_buffer_flits=32", "noc.sideband_buffer_flits=16")
+
+    def test_what_cannot_be_missing_is_counted_as_refused(self):
+        done = self.script("degrade", harness.CONFIGS / "small_pod.json", "--of", "pe", "--counts", "1", "--draws", "2",
+                           "--csv", "m.csv", "--", "--bytes", "4KiB", "--algorithm", "mesh_2d", "--ranks", "pe")
+        row, = csv.DictReader((self.folder / "m.csv").read_text().splitlines())
+        self.assertEqual((row["refused"], row["time ns"]), ("2", ""))
+        self.assertIn("do not fill a rectangle", done.stdout)
+        self.assertIn("expected counts like", self.script("degrade", "-", "--counts", "x", expect=2).stderr)
+        self.assertIn("has 16 PEs", self.script("degrade", harness.CONFIGS / "small_pod.json", "--of", "pe", "--counts", "17",
+                                                "--", "--bytes", "1KiB", expect=2).stderr)
+        self.assertIn("--plot", self.script("degrade", "-", "--plot", "x.svg", expect=2).stderr)
 
     def test_energy_is_that_of_the_whole_machine(self):
         job = ("--algorithm", "ring_1d", "--bytes", "4KiB")

@@ -29,9 +29,9 @@ TEST_CASE("overrides: read, dumped and read again") {
     {"match": "pod.sip0.*", "set": {"latency_ns": 20, "modules": 1, "gt_s": 8.5, "ber": 1e-9}}]})";
   const config::machine_config c = load_config_text(text);
   REQUIRE(c.overrides.size() == 2);
-  CHECK(c.overrides[0] == config::link_override{.match = "pod.sip0.cube_1_2.ucie_e", .enabled = false});
+  CHECK(c.overrides[0] == config::instance_override{.match = "pod.sip0.cube_1_2.ucie_e", .enabled = false});
   CHECK(c.overrides[1] ==
-        config::link_override{
+        config::instance_override{
             .match = "pod.sip0.*", .modules = 1, .gt_s = 8.5, .latency_ns = 20.0, .ber = 1e-9});
   CHECK(load_config_text(platforms::dump_config(c)).overrides == c.overrides);
   CHECK(platforms::config_sha256(c) != platforms::config_sha256({}));
@@ -44,9 +44,9 @@ TEST_CASE("overrides: arrays replace, and --set replaces both") {
   const auto file = folder.write(
       "top.json", R"({"extends": "base.json", "overrides": [{"match": "b", "set": {"gt_s": 4}}]})");
   CHECK(platforms::load_config({file, {}, {}}).config.overrides ==
-        std::vector<config::link_override>{{.match = "b", .gt_s = 4.0}});
+        std::vector<config::instance_override>{{.match = "b", .gt_s = 4.0}});
   CHECK(platforms::load_config({file, {R"(overrides=[{"match": "c", "set": {"ber": 0}}])"}, {}})
-            .config.overrides == std::vector<config::link_override>{{.match = "c", .ber = 0.0}});
+            .config.overrides == std::vector<config::instance_override>{{.match = "c", .ber = 0.0}});
   CHECK(platforms::load_config({file, {"overrides=[]"}, {}}).config.overrides.empty());
 }
 
@@ -76,6 +76,39 @@ TEST_CASE("overrides: rules between keys hold at the overridden link") {
       R"({"ucie": {"flit_format": "raw"}, "overrides": [{"match": "*ucie*", "set": {"ber": 1e-6}}]})");
   REQUIRE(raw.size() == 1);
   CHECK_THAT(raw[0], Contains("flit_format raw has no CRC"));
+}
+
+TEST_CASE("overrides: keys of PEs and dies are read, dumped, and no better than their block") {
+  const std::string text = R"({"overrides": [
+    {"match": "pod.sip0.cube_0_0.pe1", "set": {"vector_lanes": 16, "tcm_read_cycles": 9, "register_cycles": 8,
+     "dma_startup_cycles": 41, "dma_issue_cycles": 23, "dma_outstanding": 2}},
+    {"match": "pod.sip0.cube_0_0", "set": {"hop_cycles": 12}}]})";
+  const config::machine_config c = load_config_text(text);
+  CHECK(load_config_text(platforms::dump_config(c)).overrides == c.overrides);
+  const auto pe = config::pe_block_of(c, {sip_id{0}, cube_id{0}, pe_id{1}});
+  REQUIRE(pe);
+  CHECK(pe->vector_lanes == 16);
+  CHECK(pe->dma_outstanding == 2);
+  CHECK(pe->tcm_banks == c.pe.tcm_banks);
+  CHECK_FALSE(config::pe_block_of(c, {sip_id{0}, cube_id{0}, pe_id{2}}));
+  CHECK(config::hop_cycles_of(c, sip_id{0}, cube_id{0}) == 12);
+  CHECK(config::hop_cycles_of(c, sip_id{0}, cube_id{1}) == 9);
+
+  const auto better = override_problems(R"({"overrides": [
+    {"match": "*.pe1", "set": {"vector_lanes": 65, "dma_issue_cycles": 21}},
+    {"match": "*.noc", "set": {"hop_cycles": 8}}]})");
+  REQUIRE(better.size() == 3);
+  CHECK_THAT(better[0], Contains("overrides[0].set.vector_lanes: is better than its block") &&
+                            Contains("value 65; expected at most 64 (pe.vector_lanes)"));
+  CHECK_THAT(better[1], Contains("value 21; expected at least 22 (pe.dma_issue_cycles)"));
+  CHECK_THAT(better[2], Contains("value 8; expected at least 9 (noc.hop_cycles)"));
+}
+
+TEST_CASE("overrides: a delay for PEs that are left out is refused") {
+  const auto problems = override_problems(R"({"ccl": {"start_delays": "pod.sip0.cube_0_0.pe1=5"},
+    "overrides": [{"match": "pod.sip0.cube_0_0.pe1", "set": {"enabled": false}}]})");
+  REQUIRE(problems.size() == 1);
+  CHECK_THAT(problems[0], Contains("names no PE of this machine"));
 }
 
 TEST_CASE("ucie keys: package and lanes agree, raw flits have no errors, rates are those of UCIe") {

@@ -41,6 +41,17 @@ TEST_CASE("to the next cube: the adapter stores the packet, the receiver streams
   CHECK(idle(c, {0, 0, 0}, {0, 1, 0}, 1) == nanoseconds(31 + 18));
 }
 
+TEST_CASE("a slow die costs its own hops, and those that pass through it") {
+  config::machine_config c = machine(1, {3, 1}, {1, 1});
+  c.ucie.format = config::flit_format::raw;
+  const sim_time before = idle(c, {0, 0, 0}, {0, 2, 0}, 1);
+  c.overrides = {
+      {.match = "pod.sip0.cube_1_0", .hop_cycles = 20}};  // one router, of 9: 11 more in its pipeline
+  CHECK(idle(c, {0, 0, 0}, {0, 2, 0}, 1) == before + nanoseconds(11));
+  CHECK(idle(c, {0, 1, 0}, {0, 1, 1}, 1) == nanoseconds(18 + 11));
+  CHECK(idle(c, {0, 2, 0}, {0, 2, 1}, 1) == nanoseconds(18));
+}
+
 TEST_CASE("to the next SIP over the SIP link") {
   config::machine_config c = machine(2, {1, 1}, {1, 1});
   c.sip_link.gbytes_s = 64;

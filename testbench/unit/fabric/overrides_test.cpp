@@ -71,6 +71,71 @@ TEST_CASE("overrides: names that match nothing and keys a link does not have are
   CHECK(p[3].value == "pod.sip7.*");
 }
 
+TEST_CASE("overrides: PEs and memory channels that are left out answer at no address") {
+  config::machine_config c = machine(2, {2, 1}, {2, 2});
+  c.overrides = {{.match = "pod.sip0.cube_1_0.pe3", .enabled = false},
+                 {.match = "pod.sip1.*.hbm1?", .enabled = false},
+                 {.match = "pod.sip1.cube_0_0.hbm11", .enabled = true}};
+  const topology t(c);
+  CHECK(t.population().missing() == std::vector{pe_coord{sip_id{0}, cube_id{1}, pe_id{3}}});
+  CHECK(t.channels().count_of(sip_id{1}, cube_id{0}) == 11);
+  CHECK(t.channels().count_of(sip_id{1}, cube_id{1}) == 10);
+  const auto answers = [&](std::uint32_t sip, std::uint32_t cube, abi::region kind, std::uint32_t unit) {
+    try {
+      (void)t.locate(abi::encode({sip_id{sip}, cube_id{cube}, kind, unit, 0}));
+      return true;
+    } catch (const std::out_of_range&) {
+      return false;
+    }
+  };
+  for (const auto kind : {abi::region::tcm, abi::region::pe_registers, abi::region::ipcq_mailbox,
+                          abi::region::launch_mailbox}) {
+    CHECK_FALSE(answers(0, 1, kind, 3));
+    CHECK(answers(0, 1, kind, 2));
+    CHECK(answers(1, 1, kind, 3));
+  }
+  CHECK(answers(1, 0, abi::region::hbm, 11));
+  CHECK_FALSE(answers(1, 1, abi::region::hbm, 11));
+  CHECK(answers(0, 1, abi::region::hbm, 15));
+  CHECK(find_dependency_cycle(t).empty());
+}
+
+TEST_CASE("overrides: an override changes what has its keys, and refuses what has some of them") {
+  config::machine_config c = machine(1, {2, 1}, {2, 2});
+  // Links alone have a rate, PEs alone lanes; both, and channels, are behind the name.
+  c.overrides = {{.match = "pod.sip0.cube_0_0.*", .gt_s = 8.0},
+                 {.match = "pod.sip0.cube_0_0.*", .vector_lanes = 8},
+                 {.match = "pod.sip0.cube_0_0.*", .hop_cycles = 20}};
+  CHECK(problems_of(c).empty());
+  const topology t(c);
+  CHECK(t.hop_cycles({}, cube_id{0}, 9) == 20);
+  CHECK(t.hop_cycles({}, cube_id{1}, 9) == 9);
+  CHECK(t.most_hop_cycles(9) == 20);
+  CHECK(t.population().whole());
+
+  c.overrides = {{.match = "pod.sip0.cube_0_0.*", .enabled = true, .gt_s = 8.0},
+                 {.match = "pod.sip0.cube_0_0.pe0", .hop_cycles = 20},
+                 {.match = "pod.sip0.cube_0_0.router_1_0", .hop_cycles = 20},
+                 {.match = "pod.sip0.cube_0_0.router_0_0.east", .enabled = false},
+                 {.match = "pod.sip0.cube_0_0.sram", .enabled = false}};
+  const auto p = problems_of(c);
+  REQUIRE(p.size() == 6);
+  CHECK(p[0].what == "sets gt_s, which PEs do not have");
+  CHECK(p[1].what == "sets gt_s, which memory channels do not have");
+  CHECK(p[2].what == "sets hop_cycles, which PEs do not have");
+  CHECK(p[3].what.find("routers or links within a die") != std::string::npos);
+  CHECK(p[4].what.find("routers or links within a die") != std::string::npos);
+  CHECK(p[5].what == "names nothing of this machine");
+}
+
+TEST_CASE("overrides: a machine without a PE is refused") {
+  config::machine_config c = machine(1, {1, 1}, {2, 2});
+  c.overrides = {{.match = "*.pe*", .enabled = false}};
+  const auto p = problems_of(c);
+  REQUIRE(p.size() == 1);
+  CHECK(p[0].what == "leave no PE");
+}
+
 TEST_CASE("overrides: what a missing link cuts off is named") {
   config::machine_config c = machine(2, {3, 1}, {2, 2});
   c.overrides = {{.match = "pod.sip1.cube_1_0.ucie_e", .enabled = false},

@@ -57,6 +57,10 @@ config::machine_config random_machine(std::mt19937& random) {
   c.ucie.modules = draw(1, 2);
   c.ucie.latency_ns = static_cast<double>(draw(2, 30));
   if (draw(0, 1) != 0) c.ucie.buffer_flits = draw(packet, 4 * packet);
+  if (draw(0, 2) == 0) {
+    c.overrides = {{.match = draw(0, 1) != 0 ? "pod.sip0.cube_0_0" : "*.cube_?_0.noc",
+                    .hop_cycles = c.noc.hop_cycles + draw(1, 20)}};
+  }
   return c;
 }
 

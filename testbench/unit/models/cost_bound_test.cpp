@@ -161,7 +161,7 @@ TEST_CASE("a missing link leaves less to cross") {
     return 0.0;
   };
   CHECK(out_of(c, 0) == Approx(16));
-  config::link_override off;
+  config::instance_override off;
   off.match = "pod.sip0.cube_0_0.ucie_e*";
   off.enabled = false;
   c.overrides.push_back(off);

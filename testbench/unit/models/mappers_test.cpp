@@ -50,6 +50,37 @@ TEST_CASE("mappers choose the PEs that --ranks names") {
   }
 }
 
+TEST_CASE("mappers and validators know which PEs are left out") {
+  config::machine_config c;
+  c.pod.sips = 2;
+  c.sip.columns = 3;
+  c.sip.rows = 2;
+  c.cube.pes = 4;
+  c.overrides = {{.match = "pod.sip0.cube_0_0.pe0", .enabled = false},
+                 {.match = "pod.sip1.cube_2_1.pe*", .enabled = false}};
+  const config::population there(c);
+  const std::vector<pe_coord> none;
+  const auto mapped = [&](const std::string& name, const std::vector<pe_coord>& listed) {
+    return mapper(name).map({there, listed, "ccl.algorithms.a"});
+  };
+  CHECK(mapped("all_pes", none).members.size() == 43);
+  CHECK(mapped("cube_leaders", none).members.size() == 11);
+  CHECK(mapped("leader_only", none).members == std::vector{at(0, 0, 1), at(1, 0, 0)});
+  const std::vector listed{at(0, 0, 1), at(0, 0, 0)};
+  CHECK_THROWS_WITH(mapped("custom", listed),
+                    Catch::Contains("an override leaves this PE out") && Catch::Contains("sip0.cube0.pe0"));
+  for (const auto& [validator, set] :
+       {std::pair{"multi_pe_sip_local", rank_set::pe}, std::pair{"cube_shards", rank_set::cube}}) {
+    const group g = map_ranks(there, set);
+    for (const validator_entry& v : builtin_validators()) {
+      if (v.name != validator) continue;
+      const auto wrong = v.check({there, g, layout_of(set), "ccl.algorithms.a"});
+      REQUIRE(wrong);
+      CHECK(wrong->expected.find("no override that leaves") != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("mapper custom keeps the order given and refuses lists that cannot be") {
   const std::vector listed{at(1, 5, 3), at(0, 0, 1)};
   CHECK(members("custom", listed).members == listed);

@@ -217,7 +217,7 @@ TEST_CASE("patterns: the torus between SIPs follows the SIP grid") {
 TEST_CASE("patterns: intercube refuses members that are not all cube leaders") {
   const auto c = machine(2, 2, 2, 2);
   CHECK_THROWS_AS(build(c, rank_set::pe, intercube), user_error);
-  CHECK_THROWS_WITH(build(c, rank_set::sip, intercube), Catch::Contains("pe0 of each cube"));
+  CHECK_THROWS_WITH(build(c, rank_set::sip, intercube), Catch::Contains("the first PE of each cube"));
   auto torus = c;
   torus.ccl.between_sips = config::inter_sip::torus_2d;
   group half = map_ranks(c.shape(), rank_set::cube);

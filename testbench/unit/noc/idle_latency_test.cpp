@@ -66,6 +66,15 @@ TEST_CASE("idle latency of a lean NoC at a clock that no link rate divides") {
   check_all_pairs(bench, abi::traffic_class::comm, 9);
 }
 
+TEST_CASE("idle latency over dies of which one is slow") {
+  config::machine_config c = small_machine(2, 2, 1);
+  c.overrides = {{.match = "pod.sip0.cube_1_0", .hop_cycles = 23},
+                 {.match = "pod.sip1.cube_0_0.noc", .hop_cycles = 10}};
+  fabric_bench bench(c);
+  CHECK(check_all_pairs(bench, abi::traffic_class::comm, 17) >= 1600);
+  check_all_pairs(bench, abi::traffic_class::sideband, 1);
+}
+
 TEST_CASE("idle latency of wormholes whose buffers cover the credit loop") {
   config::machine_config c = small_machine(2, 2, 1);
   c.noc.flow = config::noc_flow::wormhole;

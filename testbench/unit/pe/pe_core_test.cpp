@@ -250,13 +250,16 @@ TEST_CASE("core: a wait with an alarm is told like one without") {
   check_wait([](abi::hal& hal) { hal.wait_for_event_until(nanoseconds(100'000)); });
 }
 
-TEST_CASE("core: an alarm without an event is no wait that an event ended") {
+TEST_CASE("core: a sleep that an alarm ends is a pause, and no wait that an event ended") {
   heard all;
   listen(all, [](abi::hal& hal) {
     hal.wait_for_event_until(nanoseconds(300));
     CHECK(waited_ns() == 300.5);
   });
   CHECK(all.waits.empty());
+  REQUIRE(all.pauses.size() == 1);
+  CHECK(all.pauses[0].to.ns() == 300.5);
+  CHECK(all.pauses[0].from < all.pauses[0].to);
 }
 
 TEST_CASE("core: the pause of a slow core is told as long as it lasts") {

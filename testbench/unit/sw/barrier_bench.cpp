@@ -22,6 +22,7 @@ config::machine_config machine_of(const barrier_case& c) {
   m.ccl.barrier_radix = c.radix;
   m.ccl.barrier_start = c.start;
   m.sim.firmware_stack_kib = 64;
+  m.overrides = c.overrides;
   return m;
 }
 
@@ -30,10 +31,11 @@ config::machine_config machine_of(const barrier_case& c) {
 barrier_machine::barrier_machine(const barrier_case& c)
     : case_(c),
       config_(machine_of(c)),
-      members_(comm::barrier_members(config_.shape(), comm::rank_set::cube, c.team)),
+      members_(comm::barrier_members(config::population(config_), comm::rank_set::cube, c.team)),
+      cores_(members_),
       launch_{config_, config_.shape(), members_, 0, numeric::dtype::f16, numeric::reduction::sum},
       checker_(config_.shape()) {
-  checker_.expect("", members_.members, c.cores);
+  checker_.expect("", members_.members, cores_.rank_of());
   const sw::kernel_entry kernel = sw::dissemination_entry();
   for (std::uint32_t i = 0; i < members_.members.size(); ++i) {
     arguments_.push_back(sw::make_arguments(kernel, launch_, i));
@@ -70,7 +72,7 @@ barrier_result barrier_machine::run() {
 barrier_result barrier_machine::run(const std::function<void(sw::barrier_runtime&, abi::hal&)>& code) {
   std::vector<sw::mock_program> programs;
   for (std::size_t i = 0; i < members_.members.size(); ++i) {
-    const auto rank = static_cast<std::uint32_t>(i / case_.cores);
+    const std::uint32_t rank = cores_.rank_of()[i];
     if (std::find(case_.absent.begin(), case_.absent.end(), rank) != case_.absent.end()) continue;
     programs.push_back({members_.members[i], [&code, a = arguments_[i]](abi::hal& hal) {
                           sw::barrier_runtime r(hal, a);
@@ -85,9 +87,9 @@ barrier_result barrier_machine::run(const std::function<void(sw::barrier_runtime
   }
   result.escapes = checker_.escapes();
   result.escaped_ranks = checker_.escaped_ranks();
-  result.left.assign(members_.members.size() / case_.cores, true);
+  result.left.assign(cores_.ranks(), true);
   for (std::size_t i = 0; i < members_.members.size(); ++i) {
-    const auto rank = i / case_.cores;
+    const std::uint32_t rank = cores_.rank_of()[i];
     const bool here = std::find(case_.absent.begin(), case_.absent.end(), rank) == case_.absent.end();
     result.left[rank] = result.left[rank] && here && machine_->idle(members_.members[i]);
   }

@@ -31,6 +31,7 @@ struct barrier_case {
   std::string errata{"none"};
   std::vector<std::uint32_t> absent{};  ///< team ranks that never arrive
   std::uint64_t max_steps{UINT64_MAX};
+  std::vector<config::instance_override> overrides{};
 };
 
 struct barrier_result {
@@ -67,6 +68,7 @@ class barrier_machine {
   barrier_case case_;
   config::machine_config config_;
   comm::group members_;
+  comm::rank_cores cores_;
   sw::argument_context launch_;
   std::vector<abi::kernel_arguments> arguments_;
   analysis::barrier_checker checker_;

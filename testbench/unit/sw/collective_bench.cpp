@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <stdexcept>
 
 #include "models/config/field.hpp"
@@ -55,7 +56,7 @@ std::string run_once(const matrix_row& row, sw::mock_machine& machine, const sw:
         verify_rank(row, machine, members[rank], arguments[rank], contributions[rank], expected);
     if (!wrong.empty()) return fmt::format("rank {} {}", rank, wrong);
   }
-  return unrest(machine, row.shape);
+  return unrest(machine, config::population(launch.config));
 }
 
 }  // namespace
@@ -63,14 +64,14 @@ std::string run_once(const matrix_row& row, sw::mock_machine& machine, const sw:
 std::string to_string(const matrix_row& r) {
   return fmt::format(
       "{} on {} SIPs x {}x{} cubes x {} PEs, ranks {}, {} elements of {} {}, {} slots of {} B, {} seed {}, "
-      "{}{}{} rings {}, root {}, SIPs {}, chunks {}, {}, {} launches",
+      "{}{}{} rings {}, root {}, SIPs {}, chunks {}, {}, {} launches{}",
       r.algorithm, r.shape.sips, r.shape.cube_columns, r.shape.cube_rows, r.shape.pes_per_cube,
       comm::to_string(r.ranks), r.count, numeric::to_string(r.type), numeric::to_string(r.op), r.n_slots,
       r.slot_bytes, sw::to_string(r.order), r.seed, r.in_place ? "in place, " : "", r.poll ? "polling, " : "",
       random::to_string(r.data), static_cast<int>(r.rings),
       r.root == config::root_place::center ? "center" : "corner",
       to_text(get_value(config_of(r), "ccl.inter_sip")), to_text(get_value(config_of(r), "ccl.chunks")),
-      to_text(get_value(config_of(r), "ccl.accumulation")), r.launches);
+      to_text(get_value(config_of(r), "ccl.accumulation")), r.launches, to_string(r.overrides));
 }
 
 config::machine_config config_of(const matrix_row& row) {
@@ -88,6 +89,7 @@ config::machine_config config_of(const matrix_row& row) {
   c.ipcq.wait = row.poll ? config::backpressure::poll : config::backpressure::sleep;
   c.ccl.root = row.root;
   c.ccl.between_sips = row.between_sips;
+  c.overrides = row.overrides;
   return c;
 }
 
@@ -117,18 +119,24 @@ sw::mock_outcome run_with_images(sw::mock_machine& machine, const sw::kernel_ent
   return machine.run(kernel, launch.members, arguments);
 }
 
-std::string unrest(const sw::mock_machine& machine, const machine_shape& shape) {
-  for (std::uint32_t i = 0; i < shape.pes(); ++i) {
-    const protocol::ipcq_core& engine = machine.engine(shape.pe_at(i));
+std::string to_string(const std::vector<config::instance_override>& overrides) {
+  std::vector<std::string> names;
+  for (const auto& o : overrides) names.push_back(o.match);
+  return names.empty() ? "" : fmt::format(", overrides of {}", fmt::join(names, " "));
+}
+
+std::string unrest(const sw::mock_machine& machine, const config::population& there) {
+  for (const pe_coord pe : there.pes()) {
+    const protocol::ipcq_core& engine = machine.engine(pe);
     for (const protocol::queue_pair_state& q : engine.queue_pairs()) {
       const bool idle = q.my_head == q.peer_tail_cache && q.my_tail == q.peer_head_cache &&
                         q.sends == q.sources_read && q.armed == 0;
-      if (!idle) return pe_path(shape, shape.pe_at(i)) + " is not at rest\n" + engine.dump();
+      if (!idle) return pe_path(there.shape(), pe) + " is not at rest\n" + engine.dump();
     }
     // An armed tag-matching unit may tell of a completion that firmware has popped without being told.
     const bool told_late = std::ranges::all_of(
         engine.events(), [](const auto& event) { return event.kind == abi::event_kind::tag_match; });
-    if (!told_late) return pe_path(shape, shape.pe_at(i)) + " has an event nobody looked at";
+    if (!told_late) return pe_path(there.shape(), pe) + " has an event nobody looked at";
   }
   return {};
 }
@@ -136,7 +144,7 @@ std::string unrest(const sw::mock_machine& machine, const machine_shape& shape) 
 std::string run_row(const matrix_row& row) try {
   const config::machine_config config = config_of(row);
   const sw::kernel_entry kernel = kernel_named(row.algorithm);
-  const comm::group members = comm::map_ranks(row.shape, row.ranks);
+  const comm::group members = comm::map_ranks(config::population(config), row.ranks);
   const sw::argument_context launch{config,   row.shape, members,      row.count,
                                     row.type, row.op,    row.in_place, {}};
   check_launch(kernel, launch);

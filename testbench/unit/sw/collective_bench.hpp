@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "models/comm/patterns.hpp"
 #include "models/config/machine_config.hpp"
@@ -34,6 +35,7 @@ struct matrix_row {
   config::accumulation accumulate{config::accumulation::elem};
   unsigned launches{1};  ///< one after the other on the same machine
   random::data_pattern data{random::data_pattern::random};
+  std::vector<config::instance_override> overrides{};
 };
 [[nodiscard]] std::string to_string(const matrix_row& row);
 
@@ -56,6 +58,8 @@ struct matrix_row {
                                                std::span<const abi::kernel_arguments> arguments);
 
 /// What is not at rest in the machine's engines; empty when nothing.
-[[nodiscard]] std::string unrest(const sw::mock_machine& machine, const machine_shape& shape);
+[[nodiscard]] std::string unrest(const sw::mock_machine& machine, const config::population& there);
+/// "2 overrides (pod.sip0.cube_0_0.pe1, ...), "; empty when there are none.
+[[nodiscard]] std::string to_string(const std::vector<config::instance_override>& overrides);
 
 }  // namespace diecast::test

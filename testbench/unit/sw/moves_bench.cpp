@@ -20,6 +20,7 @@ config::machine_config machine_of(const move_row& row) {
   m.rings = row.rings;
   config::machine_config c = config_of(m);
   c.ipcq.queue_pairs = 64;
+  c.overrides = row.overrides;
   return c;
 }
 
@@ -40,7 +41,7 @@ std::string verify(const move_row& row, const sw::mock_machine& machine, const c
     machine.read_tcm(members.members[rank], a.input, input);
     if (input != check.input(rank)) return fmt::format("rank {}: the input was overwritten", rank);
   }
-  return unrest(machine, row.shape);
+  return unrest(machine, config::population(machine_of(row)));
 }
 
 std::string run_launch(const move_row& row, sw::mock_machine& machine, const sw::kernel_entry& kernel,
@@ -65,17 +66,17 @@ std::string to_string(const move_row& r) {
   return fmt::format(
       "{} {} on {} SIPs x {}x{} cubes x {} PEs, ranks {}, root {}, {} elements of {} {}, {} slots of {} B, "
       "{} "
-      "seed {}, {}rings {}, {} launches",
+      "seed {}, {}rings {}, {} launches{}",
       r.collective, r.algorithm, r.shape.sips, r.shape.cube_columns, r.shape.cube_rows, r.shape.pes_per_cube,
       comm::to_string(r.ranks), r.root, r.count, numeric::to_string(r.type), numeric::to_string(r.op),
       r.n_slots, r.slot_bytes, sw::to_string(r.order), r.seed, r.in_place ? "in place, " : "",
-      static_cast<int>(r.rings), r.launches);
+      static_cast<int>(r.rings), r.launches, to_string(r.overrides));
 }
 
 std::string run_move(const move_row& row) try {
   const config::machine_config config = machine_of(row);
   const sw::kernel_entry kernel = kernel_named(row.algorithm, row.collective);
-  const comm::group members = comm::map_ranks(row.shape, row.ranks);
+  const comm::group members = comm::map_ranks(config::population(config), row.ranks);
   sw::argument_context launch{config, row.shape, members, row.count, row.type, row.op, row.in_place};
   launch.root = row.root;
   check_launch(kernel, launch);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "models/comm/collective.hpp"
 #include "models/comm/patterns.hpp"
@@ -28,6 +29,7 @@ struct move_row {
   bool in_place{true};
   config::buffer_kind rings{config::buffer_kind::tcm};
   unsigned launches{1};
+  std::vector<config::instance_override> overrides{};
 };
 [[nodiscard]] std::string to_string(const move_row& row);
 

@@ -87,7 +87,7 @@ workload_outcome run_workload(const comm::workload& w, const config::machine_con
       }
     }
   }
-  if (outcome.wrong.empty()) outcome.wrong = unrest(machine, config.shape());
+  if (outcome.wrong.empty()) outcome.wrong = unrest(machine, config::population(config));
   return outcome;
 } catch (const std::exception& e) {
   return {e.what(), {}};

@@ -206,7 +206,7 @@ TEST_CASE("too few queue pairs name the key and the number") {
 
 std::string resolve_error(const comm::workload& w) {
   try {
-    (void)comm::resolve(w, {1, 1, 1, 4});
+    (void)comm::resolve(w, machine_shape{1, 1, 1, 4});
   } catch (const user_error& e) {
     return e.what();
   }

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which PEs and memory channels a machine has: all of its shape's, less those that overrides leave out.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/config/machine_config.hpp"
+#include "models/types/ids.hpp"
+
+namespace diecast::config {
+
+class population {
+ public:
+  /// A machine with all its PEs.
+  population(const machine_shape& shape) : shape_(shape) {}  // NOLINT(google-explicit-constructor)
+  /// The later of two overrides that name a PE counts.
+  explicit population(const machine_config& c);
+
+  [[nodiscard]] const machine_shape& shape() const { return shape_; }
+  /// Nothing is left out.
+  [[nodiscard]] bool whole() const { return missing_.empty(); }
+  /// False also for a PE beyond the shape.
+  [[nodiscard]] bool has(pe_coord pe) const {
+    return shape_.contains(pe) && (missing_.empty() || !missing_[shape_.pe_index(pe)]);
+  }
+  /// In order of SIP, cube and PE.
+  [[nodiscard]] std::vector<pe_coord> pes() const;
+  [[nodiscard]] std::vector<pe_coord> missing() const;
+  /// Those of one cube, in order.
+  [[nodiscard]] std::vector<pe_coord> pes_of(sip_id sip, cube_id cube) const;
+
+ private:
+  machine_shape shape_;
+  std::vector<bool> missing_;  ///< by index; empty when none is
+};
+
+/// Memory channels of cubes, and the channel each PE calls its own.
+class memory_channels {
+ public:
+  /// The later of two overrides that name a channel counts.
+  explicit memory_channels(const machine_config& c);
+
+  [[nodiscard]] bool has(sip_id sip, cube_id cube, std::uint32_t channel) const;
+  /// Home channel of a PE: PE p of P has the one at p * n / P of the n that its cube has, so the PEs of a
+  /// channel are neighbors, and leaving out a PE moves no other's home. Throws user_error when the cube has
+  /// no channel.
+  [[nodiscard]] std::uint32_t home_of(pe_coord pe) const;
+  /// PEs before it in its cube, left out or not, that have its home. With it, what lies at (channel, place)
+  /// is no other PE's.
+  [[nodiscard]] std::uint32_t place_of(pe_coord pe) const;
+  /// Most PEs of a channel.
+  [[nodiscard]] std::uint64_t sharers() const;
+  [[nodiscard]] std::uint32_t count_of(sip_id sip, cube_id cube) const;
+
+ private:
+  [[nodiscard]] std::size_t cube_index(sip_id sip, cube_id cube) const {
+    return std::size_t{sip.value} * shape_.cubes_per_sip() + cube.value;
+  }
+  /// Throws user_error when there is none.
+  [[nodiscard]] std::uint64_t channels_for(pe_coord pe) const;
+
+  machine_shape shape_;
+  std::uint32_t ports_;
+  std::vector<std::vector<std::uint32_t>> left_;  ///< by cube of the pod; empty when nothing is left out
+};
+
+}  // namespace diecast::config
