@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <map>
 #include <set>
 
 #include "models/comm/collective.hpp"
@@ -16,6 +17,7 @@
 #include "platforms/run/bound.hpp"
 #include "platforms/run/ccl_settings.hpp"
 #include "platforms/run/spoil_install.hpp"
+#include "sw/host/hbm_tensors.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -31,6 +33,19 @@ comm::group members_of(const machine_shape& shape, comm::rank_set set, std::uint
   }
   g.members.resize(wanted);
   return g;
+}
+
+/// TCM of the PE with the most rings, without them. Rings lie at its top, whatever the tensors need.
+std::uint64_t tcm_below_rings(const config::machine_config& c, const std::vector<comm::edge>& edges) {
+  const std::uint64_t tcm = c.pe.tcm_kib * 1024;
+  if (c.ipcq.rings != config::buffer_kind::tcm) return tcm;
+  std::map<pe_coord, std::uint64_t> rings;
+  std::uint64_t most = 0;
+  for (const comm::queue_pair_install& q :
+       comm::build_install_plan(edges, comm::options_from(c, 0)).queue_pairs) {
+    if (q.rx) most = std::max(most, ++rings[q.owner]);
+  }
+  return tcm - most * c.ipcq.n_slots * c.ipcq.slot_bytes;
 }
 
 /// A defect that the run never meets would pass for one that does no harm.
@@ -208,6 +223,7 @@ void prepared_run::wire(const app::registries& tables) {
     pattern_ = pattern_for(tables, machine.config, kernel);
     edges = pattern_.build({machine.config, machine.config.shape(), members, launch->root});
   }
+  if (sw::lies_in_hbm(kernel, *launch)) launch->tcm_room = tcm_below_rings(machine.config, edges);
   sw::check_launch(kernel, *launch);
   plan =
       comm::build_install_plan(edges, comm::options_from(machine.config, sw::lay_out(kernel, *launch).end));

@@ -42,6 +42,7 @@ struct argument_context {
   mutable std::shared_ptr<const comm::packed_trees> packed{};
   std::uint32_t root{};      ///< rank; of collectives that have one
   std::uint64_t tcm_base{};  ///< offset from which the tensors lie
+  std::uint64_t tcm_room{};  ///< offset of the lowest receive ring, as far as it is known; 0: the TCM's end
 };
 
 struct kernel_entry {
@@ -60,6 +61,9 @@ struct kernel_entry {
   /// what does not fit `extra`. scratch_bytes counts them. May be null.
   std::function<std::vector<std::uint64_t>(const argument_context&, std::uint32_t rank)> image{};
   bool element_sums{};  ///< knows no other accumulation than ccl.accumulation = elem
+  /// Its arguments are made for the vector as a whole, beyond what fill_extra makes of any count: it cannot
+  /// be run on chunks of tensors in HBM.
+  bool whole_vector{};
 };
 
 /// What a kernel's collective and a launch make together. Throws std::logic_error when the kernel names no

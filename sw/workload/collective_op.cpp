@@ -126,6 +126,10 @@ collective_run::collective_run(const op_request& r)
       kernel_(choose_kernel(r)),
       bytes_(r.op.has("bytes") ? r.op.get<std::uint64_t>("bytes") : 0),
       launch_(launch_of(r, bytes_)) {
+  if (config_.ccl.tensors != config::tensor_kind::tcm) {
+    throw user_error(problem{
+        r.op.where, "collectives of a workload have their tensors in TCM (ccl.tensor_kind)", "hbm", "tcm"});
+  }
   check_launch(kernel_, launch_);
   const comm::pattern_entry& pattern = pattern_of(r, kernel_);
   // A rooted pattern is another one for another root.
