@@ -48,6 +48,22 @@ std::uint64_t tcm_below_rings(const config::machine_config& c, const std::vector
   return tcm - most * c.ipcq.n_slots * c.ipcq.slot_bytes;
 }
 
+/// The plan, with `tensors` bytes of TCM kept free. Says so where the rings would fit without tensors, and
+/// tensors can be elsewhere.
+comm::install_plan place_rings(const std::vector<comm::edge>& edges, const config::machine_config& c,
+                               std::uint64_t tensors, bool can_move) {
+  try {
+    return comm::build_install_plan(edges, comm::options_from(c, tensors));
+  } catch (const user_error& e) {
+    if (!can_move || c.ipcq.rings != config::buffer_kind::tcm) throw;
+    std::vector<problem> problems = e.problems();
+    (void)comm::build_install_plan(edges,
+                                   comm::options_from(c, 0));  // throws what the tensors are no cause of
+    for (problem& p : problems) p.expected += ", or ccl.tensor_kind=hbm";
+    throw user_error(std::move(problems));
+  }
+}
+
 /// A defect that the run never meets would pass for one that does no harm.
 void refuse_defects_of_barriers(const config::machine_config& c) {
   if (c.ccl.errata != "none") {
@@ -225,8 +241,8 @@ void prepared_run::wire(const app::registries& tables) {
   }
   if (sw::lies_in_hbm(kernel, *launch)) launch->tcm_room = tcm_below_rings(machine.config, edges);
   sw::check_launch(kernel, *launch);
-  plan =
-      comm::build_install_plan(edges, comm::options_from(machine.config, sw::lay_out(kernel, *launch).end));
+  plan = place_rings(edges, machine.config, sw::lay_out(kernel, *launch).end,
+                     !sw::lies_in_hbm(kernel, *launch) && !kernel.whole_vector);
   if (spoil_install(machine.config, plan)) comm::prove_install_plan(plan);
 }
 

@@ -152,6 +152,11 @@ chunk_arguments arguments_of_chunk(const kernel_entry& kernel, const argument_co
           a.extra};
 }
 
+/// As much as the DMA engine has under way.
+std::uint64_t longest_copy(const config::machine_config& c) {
+  return c.pe.dma_outstanding * c.noc.max_packet_bytes;
+}
+
 chunk_plan plan_of(const kernel_entry& kernel, const argument_context& launch, const chunk_layout& layout,
                    std::uint32_t rank) {
   const comm::collective_shape s = shape_of(kernel, launch);
@@ -164,6 +169,7 @@ chunk_plan plan_of(const kernel_entry& kernel, const argument_context& launch, c
   p.written = static_cast<std::uint64_t>(staged.written);
   p.ports = tensor.ports;
   p.stripe_bytes = tensor.stripe_bytes;
+  p.copy_bytes = longest_copy(launch.config);
   p.buffers = layout.buffers;
   p.buffer = layout.buffer;
   p.buffer_bytes = layout.buffer_bytes;

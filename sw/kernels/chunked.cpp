@@ -6,35 +6,27 @@
 
 namespace diecast::sw {
 
+/// While the ranks work on chunk k, the DMA engine takes the result of chunk k - 1 out and brings chunk k + 1
+/// in.
 void run_on_chunks(const kernel_entry& kernel, pe_runtime& runtime, const abi::kernel_arguments& launch,
                    config::accumulation mode) {
   using chunk = tensor_stager::chunk;
   tensor_stager tensors(runtime, launch);
   const std::uint64_t chunks = tensors.chunks();
-
-  const auto work_on = [&](std::uint64_t k) {
-    const abi::kernel_arguments a = tensors.arguments_of(k);
+  const std::uint64_t ahead = tensors.overlaps() ? 1 : 0;
+  if (ahead > 0) tensors.start({}, 0);
+  for (std::uint64_t k = 0; k < chunks; ++k) {
+    const chunk before = k > 0 ? chunk{k - 1} : chunk{};
+    const chunk next = k + ahead < chunks ? chunk{k + ahead} : chunk{};
+    tensors.start(before, next);
+    const abi::kernel_arguments a = tensors.arrived(k);
     // All chunks share the scratch, from which the kernel may have sent.
     runtime.driver().wait_sources_in(a.scratch, a.scratch_bytes);
     pe_context pe{runtime, a, {}};
     run_accumulating(kernel, pe, mode);
-  };
-
-  if (!tensors.overlaps()) {
-    for (std::uint64_t k = 0; k < chunks; ++k) {
-      tensors.move({}, k);
-      work_on(k);
-      tensors.move(k, {});
-    }
-  } else {
-    tensors.move({}, 0);
-    for (std::uint64_t k = 0; k < chunks; ++k) {
-      const chunk before = k > 0 ? chunk{k - 1} : chunk{};
-      const chunk next = k + 1 < chunks ? chunk{k + 1} : chunk{};
-      runtime.tasks().run({[&] { work_on(k); }, [&] { tensors.move(before, next); }});
-    }
-    tensors.move(chunks - 1, {});
   }
+  tensors.start(chunks - 1, {});
+  tensors.finish();
   runtime.driver().finish();
 }
 

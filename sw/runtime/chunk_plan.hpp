@@ -27,6 +27,7 @@ struct chunk_plan {
   std::uint64_t piece{};            ///< elements of each block in a chunk but the last
   std::uint64_t read{}, written{};  ///< comm::block_set
   std::uint64_t ports{}, stripe_bytes{};
+  std::uint64_t copy_bytes{};    ///< longest copy of the DMA
   std::uint64_t buffers{};       ///< chunks that TCM holds at a time
   std::uint64_t buffer{};        ///< TCM offset of the first
   std::uint64_t buffer_bytes{};  ///< of each

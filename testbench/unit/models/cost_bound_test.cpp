@@ -120,13 +120,12 @@ TEST_CASE("tensors in HBM share the network interface with messages, and their p
   const machine m(c);
   // Of every KiB read a request goes out, of every KiB written an answer comes in.
   constexpr double alone = 1.0 / 16;
-  const auto slope = [&m](collective what, const char* kind) { return m.slope(what, rank_set::cube, mib, kind); };
-  CHECK(slope(collective::all_reduce, "injection") ==
-        Approx((header * 30 / 16 + header + alone) * n / 64));
-  CHECK(slope(collective::all_reduce, "ejection") ==
-        Approx((header * 30 / 16 + header + alone) * n / 64));
-  CHECK(slope(collective::all_gather, "injection") ==
-        Approx((header * 15 / 16 * 2 + alone / 16) * n / 64));
+  const auto slope = [&m](collective what, const char* kind) {
+    return m.slope(what, rank_set::cube, mib, kind);
+  };
+  CHECK(slope(collective::all_reduce, "injection") == Approx((header * 30 / 16 + header + alone) * n / 64));
+  CHECK(slope(collective::all_reduce, "ejection") == Approx((header * 30 / 16 + header + alone) * n / 64));
+  CHECK(slope(collective::all_gather, "injection") == Approx((header * 15 / 16 * 2 + alone / 16) * n / 64));
   CHECK(slope(collective::reduce_scatter, "ejection") ==
         Approx((header * 15 / 16 + header + alone / 16) * n / 64));
   // Only the root of a broadcast reads; the others write what they receive.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chunks of tensors: every element of every block is in exactly one chunk, at the place where a smaller
 // collective of the same kind has it.
+#include "models/comm/tensor_chunks.hpp"
+
 #include <algorithm>
 #include <vector>
 
 #include "models/comm/hbm_tensor.hpp"
-#include "models/comm/tensor_chunks.hpp"
 #include "support/test.hpp"
 
 namespace diecast::comm {
@@ -58,7 +59,8 @@ std::vector<int> covered(const tensor_chunks& c, const collective_shape& s, std:
   std::vector<int> times(output ? output_elements({s.what, s.count, s.ranks, rank}, rank) : s.count);
   for (std::uint64_t k = 0; k < c.chunks(); ++k) {
     std::uint64_t filled = 0;
-    for (const staged_piece& p : output ? c.output(k, rank, block_set::all) : c.input(k, rank, block_set::all)) {
+    for (const staged_piece& p :
+         output ? c.output(k, rank, block_set::all) : c.input(k, rank, block_set::all)) {
       CHECK(p.in_chunk == filled);  // nothing between the pieces
       filled += p.count;
       for (std::uint64_t i = 0; i < p.count; ++i) ++times.at(p.in_tensor + i);
