@@ -17,12 +17,13 @@ namespace diecast::abi {
 
 inline constexpr unsigned kernel_argument_words = 16;
 
-/// Arguments of one kernel on one PE. All addresses are local TCM offsets. The meaning of `extra`
-/// is the kernel's own, filled in host-side (sw/kernels): coordinates a kernel needs arrive here,
-/// it never decodes a global rank.
+/// Arguments of one kernel on one PE. Addresses are local TCM offsets; of a launch whose tensors lie in HBM
+/// input and output are the physical addresses of the tensors, and at `scratch` lies how they are worked on
+/// (sw/runtime/chunk_plan.hpp). The meaning of `extra` is the kernel's own, filled in host-side (sw/kernels):
+/// coordinates a kernel needs arrive here, it never decodes a global rank.
 struct kernel_arguments {
-  std::uint64_t input{};    ///< TCM offset of this rank's contribution
-  std::uint64_t output{};   ///< TCM offset of this rank's result; equals input when in place
+  std::uint64_t input{};    ///< this rank's contribution
+  std::uint64_t output{};   ///< this rank's result; equals input when in place
   std::uint64_t scratch{};  ///< TCM offset of scratch_bytes for the kernel
   std::uint64_t scratch_bytes{};
   std::uint64_t count{};  ///< elements of the vector

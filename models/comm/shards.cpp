@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "models/types/error.hpp"
+
 namespace diecast::comm {
 namespace {
 

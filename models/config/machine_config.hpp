@@ -259,6 +259,8 @@ enum class root_place : std::uint8_t { center, corner };
 enum class inter_sip : std::uint8_t { ring_1d, torus_2d, mesh_2d_no_wrap };
 enum class accumulation : std::uint8_t { elem, f32_acc, f32_wire };
 enum class install_kind : std::uint8_t { backdoor, timed };
+/// Memory that holds the tensors of a collective.
+enum class tensor_kind : std::uint8_t { tcm, hbm };
 
 struct ccl_block {
   root_place root{root_place::center};
@@ -277,6 +279,9 @@ struct ccl_block {
   std::string algorithm_rules{};                ///< for --algorithm auto, see models/cost/rules.hpp
   std::string tuner{};                          ///< CSV file, the same
   std::string start_delays{};                   ///< "GLOB=NS,GLOB=NS", models/config/start_delays.hpp
+  tensor_kind tensors{tensor_kind::tcm};        ///< key tensor_kind
+  auto_count tensor_chunk_bytes{};              ///< tensors in HBM: of a rank's vector, at a time in TCM
+  std::uint64_t tensor_stripe_bytes{16'384};    ///< tensors in HBM: before the next of the rank's ports
 };
 
 struct trace_block {

@@ -240,6 +240,22 @@ block_table ccl_table() {
             "wanted), "
             "asked after algorithm_rules.",
             "NCCL tuner plugin")
+      .choice(
+          &b::tensors, "tensor_kind", {"tcm", "hbm"},
+          "Memory that holds input and output of a collective: each PE's TCM, or the HBM ports nearest to "
+          "it, from where chunks come into TCM, one while another is worked on.",
+          assumption)
+      .auto_size(
+          &b::tensor_chunk_bytes, "tensor_chunk_bytes", "B", 1, 1U << 30,
+          "Bytes of a rank's vector that are worked on at a time with tensors in HBM, rounded down to "
+          "whole elements (of every block); auto: from size, ranks and the cost of a message, as far as "
+          "three chunks fit the TCM.",
+          assumption)
+      .count(
+          &b::tensor_stripe_bytes, "tensor_stripe_bytes", "B", 64, 1U << 30,
+          "Bytes of a tensor in HBM on one port before it goes on at the next; one copy of the DMA moves no "
+          "more.",
+          assumption)
       .table();
 }
 

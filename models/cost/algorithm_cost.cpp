@@ -14,6 +14,7 @@
 #include "models/comm/trees.hpp"
 #include "models/comm/two_level.hpp"
 #include "models/cost/cuts.hpp"
+#include "models/cost/staging.hpp"
 #include "models/cost/step_cost.hpp"
 #include "models/types/error.hpp"
 
@@ -536,6 +537,28 @@ const std::map<std::pair<collective, std::string>, algorithms::formula>& algorit
   return all;
 }
 
+/// Chunk after chunk: the first comes in and the last goes out alone, the others while one is worked on, over
+/// the same network interface.
+estimate on_chunks(const config::machine_config& c, const bound_request& r,
+                   const std::function<estimate(std::uint64_t)>& of_chunk) {
+  const auto ranks = static_cast<std::uint32_t>(r.ranks.members.size());
+  const std::uint64_t chunk = expected_chunk_bytes(c, ranks, r.bytes);
+  const double chunks = std::ceil(static_cast<double>(r.bytes) / static_cast<double>(chunk));
+  const wire_rates rates(c);
+  staged_wire busiest;
+  double in = 0, out = 0;  // of the rank that takes longest
+  for (const bool root : {true, false}) {
+    const staged_bytes b = staged_bytes_of(r.what, static_cast<double>(chunk), ranks, root);
+    const staged_wire wire = staged_wire_of(c, b);
+    in = std::max(in, b.read * rates.copy_bytes_per_byte() / rates.noc_gbytes_s());
+    out = std::max(out, b.written * rates.copy_bytes_per_byte() / rates.noc_gbytes_s());
+    busiest = {std::max(busiest.in, wire.in), std::max(busiest.out, wire.out)};
+  }
+  const double beside = std::max(busiest.in, busiest.out) / rates.noc_gbytes_s();
+  const estimate one = of_chunk(chunk);
+  return {in + chunks * one.steps_ns + out, in + chunks * (one.wires_ns + beside) + out};
+}
+
 }  // namespace
 
 std::optional<estimate> estimate_of(const fabric::topology& t, const config::machine_config& c,
@@ -543,8 +566,14 @@ std::optional<estimate> estimate_of(const fabric::topology& t, const config::mac
   const auto found = algorithms::table().find({r.what, algorithm});
   if (found == algorithms::table().end()) return std::nullopt;
   if (r.ranks.members.size() < 2) return estimate{};
-  const algorithms a(t, c, r);
-  return (a.*found->second)();
+  const auto of_bytes = [&](std::uint64_t bytes) {
+    bound_request part = r;
+    part.bytes = bytes;
+    const algorithms a(t, c, part);
+    return (a.*found->second)();
+  };
+  if (!has_hbm_tensors(c, r.what) || r.bytes == 0) return of_bytes(r.bytes);
+  return on_chunks(c, r, of_bytes);
 }
 
 }  // namespace diecast::cost

@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <bit>
 #include <fmt/format.h>
+#include <map>
 #include <set>
+#include <tuple>
 
+#include "models/comm/hbm_tensor.hpp"
 #include "models/cost/cuts.hpp"
 #include "models/cost/latency_bound.hpp"
 #include "models/cost/link_work.hpp"
 #include "models/cost/message_cost.hpp"
+#include "models/cost/staging.hpp"
 #include "models/cost/wire_rates.hpp"
 #include "models/timing/link.hpp"
 
@@ -94,6 +98,11 @@ class bound_finder {
     end_ = ends_.release + ends_.drain;
     const sim_time noc = timing::noc_timing_of(c).crossing({}, 0, 1).head;
     startup_ns_ = (ends_.send + ends_.departure + noc + ends_.arrival + consume_ + end_).ns();
+    if (!has_hbm_tensors(c, r.what)) return;
+    // What leaves first may be a request, and what is last a write.
+    staging_startup_ns_ = (std::min(ends_.send + ends_.departure, copy_departure(c)) + noc).ns();
+    const staged_idle idle = staged_idle_of(t, c, r.ranks);
+    staging_latency_ = idle.read + idle.write;
   }
 
   bound find() {
@@ -105,6 +114,7 @@ class bound_finder {
       cut_terms();
       link_terms();
       memory_terms();
+      if (has_hbm_tensors(c_, r_.what)) tensor_terms();
     }
     latency_terms();
     return summed_up();
@@ -158,7 +168,11 @@ class bound_finder {
   void memory_terms() {
     const rank_load l = load_of(r_.what, n_, p_);
     // Sources are read, what arrives is written; a reduction reads two operands and writes one.
-    const double tcm = 2 * l.all_sent + 3 * l.reduced;
+    double tcm = 2 * l.all_sent + 3 * l.reduced;
+    if (has_hbm_tensors(c_, r_.what)) {
+      const staged_bytes all = staged_by_all();
+      tcm += all.read + all.written;
+    }
     keep("memory", startup_ns_ + tcm / p_ / rates_.tcm_gbytes_s(), "TCM of the ranks");
     keep("vector", startup_ns_ + l.reduced / p_ / rates_.vector_gbytes_s(), "vector units of the ranks");
     if (c_.ipcq.rings == config::buffer_kind::tcm) return;
@@ -168,11 +182,60 @@ class bound_finder {
     if (c_.ipcq.rings == config::buffer_kind::sram) {
       keep("memory", startup_ns_ + rings / c_.sram.gbytes_s, "SRAM of the cubes, which holds the rings");
     } else {
-      const double port = d(c_.hbm.pseudo_channels) * (c_.hbm.model == config::hbm_model::simple
-                                                           ? c_.hbm.simple_gbytes_s
-                                                           : d(c_.hbm.burst_bytes) / c_.hbm.burst_ns);
-      keep("memory", startup_ns_ + rings / (port * d(c_.hbm.ports)),
+      keep("memory", startup_ns_ + rings / (hbm_port_gbytes_s(c_) * d(c_.hbm.ports)),
            "HBM of the cubes, which holds the rings");
+    }
+  }
+
+  // --- tensors in HBM ---------------------------------------------------------------------------
+
+  [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(r_.ranks.members.size()); }
+  [[nodiscard]] staged_bytes staged_by(bool root) const {
+    return staged_bytes_of(r_.what, n_, ranks(), root);
+  }
+  [[nodiscard]] staged_bytes staged_by_all() const {
+    const staged_bytes root = staged_by(true), other = staged_by(false);
+    return {root.read + (p_ - 1) * other.read, root.written + (p_ - 1) * other.written};
+  }
+  /// Payload of messages and of the own tensors over a rank's network interface.
+  void interface_terms(const char* who, double sent, double received, const staged_bytes& own) {
+    const staged_wire staged = staged_wire_of(c_, own);
+    const auto term = [&](const char* kind, double messages, double tensors, const char* way) {
+      const double wire_bytes = messages * rates_.wire_bytes_per_byte() + tensors;
+      keep(kind, staging_startup_ns_ + wire_bytes / rates_.noc_gbytes_s(),
+           fmt::format("network interface of {}, {}: messages and its tensors in HBM", who, way));
+    };
+    term("injection", sent, staged.out, "out");
+    term("ejection", received, staged.in, "in");
+  }
+  void tensor_terms() {
+    const rank_load l = load_of(r_.what, n_, p_);
+    const staged_bytes all = staged_by_all();
+    const bool away = c_.ipcq.rings != config::buffer_kind::tcm;
+    const double average = l.all_sent / p_ * (away ? 2 : 1);
+    interface_terms("a rank", average, average, {all.read / p_, all.written / p_});
+    if (comm::has_root(r_.what)) {
+      // From the root: what it sends, all others receive between them. To the root: the other way round.
+      const bool from_root = r_.what == collective::broadcast || r_.what == collective::scatter;
+      interface_terms("the root", from_root ? l.sent : 0, from_root ? 0 : l.received, staged_by(true));
+      const double each = r_.what == collective::broadcast || r_.what == collective::reduce
+                              ? n_
+                              : std::max(0.0, n_ / p_ - longest_element);
+      interface_terms("a rank", from_root ? 0 : each, from_root ? each : 0, staged_by(false));
+    }
+    port_terms();
+  }
+  /// The ports of a PE hold its tensors alone, or also those of its neighbors.
+  void port_terms() {
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, double> bytes_of_port;
+    for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
+      const pe_coord pe = r_.ranks.members[rank];
+      const comm::home_ports home = comm::home_ports_of(c_, pe);
+      const staged_bytes own = staged_by(comm::has_root(r_.what) ? rank == r_.root : false);
+      double& sum = bytes_of_port[{pe.sip.value, pe.cube.value, home.first}];
+      sum += (own.read + own.written) / home.count;
+      keep("memory", staging_startup_ns_ + sum / hbm_port_gbytes_s(c_),
+           "HBM ports of a rank, which hold its tensors");
     }
   }
 
@@ -180,7 +243,8 @@ class bound_finder {
 
   /// A message of one element between two ranks, and what its receiver must still do.
   void heard(const far_pair& pair) {
-    keep("latency", (ends_.send + ends_.departure + pair.idle + ends_.arrival + consume_ + end_).ns(),
+    keep("latency",
+         (ends_.send + ends_.departure + pair.idle + ends_.arrival + consume_ + end_ + staging_latency_).ns(),
          fmt::format("one element from {} to {}", pe_path(t_.shape(), pair.from),
                      pe_path(t_.shape(), pair.to)));
   }
@@ -190,7 +254,8 @@ class bound_finder {
   void spread_to_all() {
     const sim_time gap = std::max(ends_.send, ends_.issue);
     const sim_time t = best_tree(r_.ranks.members.size(), nearest_hop(), gap);
-    keep("latency", (t + consume_ + end_).ns(), "word from one rank to all over the best tree of messages");
+    keep("latency", (t + consume_ + end_ + staging_latency_).ns(),
+         "word from one rank to all over the best tree of messages");
   }
   /// `combined`: a rank reduces what it receives before it sends on.
   void collect_from_all(bool combined) {
@@ -198,7 +263,8 @@ class bound_finder {
     const sim_time hop = nearest_hop() + (combined ? ends_.vector : sim_time{});
     if (gap == sim_time{}) return;
     const sim_time t = best_tree(r_.ranks.members.size(), hop, gap);
-    keep("latency", (t + end_).ns(), "word from all ranks to one over the best tree of messages");
+    keep("latency", (t + end_ + staging_latency_).ns(),
+         "word from all ranks to one over the best tree of messages");
   }
 
   void latency_terms() {
@@ -259,6 +325,8 @@ class bound_finder {
   double n_, p_;
   sim_time consume_, end_;
   double startup_ns_{};
+  double staging_startup_ns_{};
+  sim_time staging_latency_;           ///< of an element out of HBM and of one into it
   std::vector<bound_term> strongest_;  ///< of each kind, in the order found
 };
 

@@ -16,15 +16,21 @@ double wire_factor(std::uint64_t payload, std::uint64_t flit) {
   return d(flits * flit) / d(payload);
 }
 
+/// The least of packets of up to `longest` bytes.
+double best_factor(std::uint64_t longest, std::uint64_t flit) {
+  const std::uint64_t whole_flits = longest / flit * flit;
+  const double factor = wire_factor(longest, flit);
+  return whole_flits > 0 ? std::min(factor, wire_factor(whole_flits, flit)) : factor;
+}
+
 }  // namespace
 
 wire_rates::wire_rates(const config::machine_config& c) : config_(c) {
   const std::uint64_t flit = c.noc.flit_bytes;
   const std::uint64_t longest =
       std::max<std::uint64_t>(1, std::min(c.noc.max_packet_bytes, c.ipcq.slot_bytes));
-  factor_ = wire_factor(longest, flit);
-  const std::uint64_t whole_flits = longest / flit * flit;
-  if (whole_flits > 0) factor_ = std::min(factor_, wire_factor(whole_flits, flit));
+  factor_ = best_factor(longest, flit);
+  copy_factor_ = best_factor(c.noc.max_packet_bytes, flit);
   noc_ = d(flit) * c.noc.clock_ghz;
   tcm_ = d(c.pe.tcm_banks * c.pe.tcm_bank_bytes) * c.noc.clock_ghz;
   vector_ = d(c.pe.vector_lanes) * 2 * c.noc.clock_ghz;

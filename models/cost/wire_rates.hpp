@@ -16,6 +16,8 @@ class wire_rates {
 
   /// Bytes on a wire per byte of payload, at best: full packets of whole flits, none longer than a slot.
   [[nodiscard]] double wire_bytes_per_byte() const { return factor_; }
+  /// The same for copies of the DMA, whose packets are as long as packets may be.
+  [[nodiscard]] double copy_bytes_per_byte() const { return copy_factor_; }
   /// Raw rate of a link between routers, and of a terminal's link to its router; 1e9 bytes/s.
   [[nodiscard]] double noc_gbytes_s() const { return noc_; }
   /// What one side of a cube moves of NoC flits per direction: its UCIe link, or the lanes that feed it.
@@ -31,6 +33,7 @@ class wire_rates {
  private:
   const config::machine_config& config_;
   double factor_{1};
+  double copy_factor_{1};
   double noc_{};
   double tcm_{};
   double vector_{};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <map>
 #include <set>
 
 #include "models/comm/collective.hpp"
@@ -18,6 +19,7 @@
 #include "platforms/run/shards.hpp"
 #include "platforms/run/spoil_install.hpp"
 #include "platforms/run/user_rules.hpp"
+#include "sw/host/hbm_tensors.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -33,6 +35,35 @@ comm::group members_of(const config::population& machine, comm::rank_set set, st
   }
   g.members.resize(wanted);
   return g;
+}
+
+/// TCM of the PE with the most rings, without them. Rings lie at its top, whatever the tensors need.
+std::uint64_t tcm_below_rings(const config::machine_config& c, const std::vector<comm::edge>& edges) {
+  const std::uint64_t tcm = c.pe.tcm_kib * 1024;
+  if (c.ipcq.rings != config::buffer_kind::tcm) return tcm;
+  std::map<pe_coord, std::uint64_t> rings;
+  std::uint64_t most = 0;
+  for (const comm::queue_pair_install& q :
+       comm::build_install_plan(edges, comm::options_from(c, 0)).queue_pairs) {
+    if (q.rx) most = std::max(most, ++rings[q.owner]);
+  }
+  return tcm - most * c.ipcq.n_slots * c.ipcq.slot_bytes;
+}
+
+/// The plan, with `tensors` bytes of TCM kept free. Says so where the rings would fit without tensors, and
+/// tensors can be elsewhere.
+comm::install_plan place_rings(const std::vector<comm::edge>& edges, const config::machine_config& c,
+                               std::uint64_t tensors, bool can_move) {
+  try {
+    return comm::build_install_plan(edges, comm::options_from(c, tensors));
+  } catch (const user_error& e) {
+    if (!can_move || c.ipcq.rings != config::buffer_kind::tcm) throw;
+    std::vector<problem> problems = e.problems();
+    (void)comm::build_install_plan(edges,
+                                   comm::options_from(c, 0));  // throws what the tensors are no cause of
+    for (problem& p : problems) p.expected += ", or ccl.tensor_kind=hbm";
+    throw user_error(std::move(problems));
+  }
 }
 
 /// A defect that the run never meets would pass for one that does no harm.
@@ -241,9 +272,10 @@ void prepared_run::wire(const app::registries& tables) {
     pattern_ = pattern_for(tables, machine.config, kernel);
     edges = pattern_.build({machine.config, machine.config.shape(), members, launch->root});
   }
+  if (sw::lies_in_hbm(kernel, *launch)) launch->tcm_room = tcm_below_rings(machine.config, edges);
   sw::check_launch(kernel, *launch);
-  plan =
-      comm::build_install_plan(edges, comm::options_from(machine.config, sw::lay_out(kernel, *launch).end));
+  plan = place_rings(edges, machine.config, sw::lay_out(kernel, *launch).end,
+                     !sw::lies_in_hbm(kernel, *launch) && !kernel.whole_vector);
   if (spoil_install(machine.config, plan)) comm::prove_install_plan(plan);
 }
 

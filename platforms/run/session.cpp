@@ -51,11 +51,10 @@ void session::host_program(abi::host_hal& host) {
 
 void session::write_inputs(abi::host_hal& host) {
   for (const std::uint32_t r : members_of(host.self())) {
-    const pe_coord pe = run_.members.members[r];
     // What the round before left must not pass for a result of this one.
-    sw::write_tcm(host, pe, arguments_[r].output,
-                  std::vector<std::byte>(check_->output_bytes(r), std::byte{0xa5}));
-    sw::write_tcm(host, pe, arguments_[r].input, check_->input(r));
+    sw::write_tensor(host, launch_of(r), sw::tensor::output,
+                     std::vector<std::byte>(check_->output_bytes(r), std::byte{0xa5}));
+    sw::write_tensor(host, launch_of(r), sw::tensor::input, check_->input(r));
   }
 }
 
@@ -104,7 +103,7 @@ void session::verify(abi::host_hal& host) {
   for (const std::uint32_t r : members_of(host.self())) {
     const pe_coord pe = run_.members.members[r];
     std::vector<std::byte> got(check_->output_bytes(r));
-    sw::read_tcm(host, pe, arguments_[r].output, got);
+    sw::read_tensor(host, launch_of(r), sw::tensor::output, got);
     if (on_result_) on_result_(r, got);
     wrong_ += check_->count_wrong(r, got);
     widen_range(got);

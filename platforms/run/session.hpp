@@ -51,6 +51,9 @@ class session final : public host_side {
   void verify(abi::host_hal& host);
   void widen_range(std::span<const std::byte> got);
   [[nodiscard]] std::vector<std::uint32_t> members_of(sip_id s) const;
+  [[nodiscard]] sw::member_launch launch_of(std::uint32_t rank) const {
+    return {run_.kernel, *run_.launch, rank, arguments_[rank]};
+  }
 
   const prepared_run& run_;
   std::function<void()> on_round_;

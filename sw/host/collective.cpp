@@ -4,33 +4,13 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "models/abi/alignment.hpp"
 #include "models/types/error.hpp"
+#include "sw/host/hbm_tensors.hpp"
+#include "sw/host/tcm_needs.hpp"
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
 namespace {
-
-using abi::aligned;
-
-bool in_place(comm::collective what, const argument_context& launch) {
-  return launch.in_place && what != comm::collective::all_to_all && what != comm::collective::send_recv;
-}
-
-/// With sums in f32 a kernel works in place on an f32 vector in front of its own scratch; 0 otherwise.
-std::uint64_t wide_part(const kernel_entry& kernel, const argument_context& launch) {
-  if (!accumulates_wide(kernel, launch.config.ccl.accumulate, launch.type)) return 0;
-  return wide_bytes(launch.config, launch.count, launch.type);
-}
-
-std::uint64_t scratch_of(const kernel_entry& kernel, const argument_context& launch) {
-  if (!accumulates_wide(kernel, launch.config.ccl.accumulate, launch.type))
-    return kernel.scratch_bytes(launch);
-  argument_context wide = launch;
-  wide.type = numeric::dtype::f32;
-  wide.in_place = true;
-  return wide_part(kernel, launch) + kernel.scratch_bytes(wide);
-}
 
 std::string names_of(const std::vector<comm::rank_set>& sets) {
   std::string text;
@@ -68,18 +48,37 @@ void install(abi::host_hal& host, const comm::install_plan& plan, config::instal
 }
 
 tcm_layout lay_out(const kernel_entry& kernel, const argument_context& launch) {
-  const std::uint64_t element = numeric::size_of(launch.type);
-  const comm::collective_shape s = shape_of(kernel, launch);
-  const std::uint64_t input = aligned(largest_input(s) * element);
-  const std::uint64_t output = aligned(largest_output(s) * element);
+  if (lies_in_hbm(kernel, launch)) {
+    const chunk_layout chunks = lay_out_chunks(kernel, launch);
+    return {chunks.buffer, chunks.buffer + chunks.output, chunks.plan, chunks.end - chunks.plan, chunks.end};
+  }
   tcm_layout l;
   l.input = launch.tcm_base;
-  l.output = in_place(s.what, launch) ? l.input : l.input + input;
-  l.scratch = l.output + (l.output == l.input ? std::max(input, output) : output);
-  l.scratch_bytes = aligned(scratch_of(kernel, launch)) + aligned(staging_bytes(launch.config));
+  const tensor_room room = room_of(kernel, launch);
+  l.output = l.input + room.output;
+  l.scratch = l.input + room.bytes;
+  l.scratch_bytes = scratch_room(kernel, launch);
   l.end = l.scratch + l.scratch_bytes;
   return l;
 }
+
+namespace {
+
+void check_tcm_tensors(const kernel_entry& kernel, const argument_context& launch,
+                       std::vector<problem>& problems) {
+  const std::uint64_t tcm = launch.config.pe.tcm_kib * 1024;
+  // Compared before laying out, so that no product of a huge count can wrap.
+  const bool has_members = !launch.members.members.empty();
+  if (launch.count <= tcm && (!has_members || lay_out(kernel, launch).end <= tcm)) return;
+  problems.push_back(
+      {"bytes", fmt::format("the tensors of {} do not fit the TCM of a PE (pe.tcm_kib)", kernel.name),
+       fmt::format("{} elements of {}", launch.count, numeric::to_string(launch.type)),
+       fmt::format("input, output and scratch within {} bytes; ccl.tensor_kind=hbm has them in "
+                   "HBM",
+                   tcm)});
+}
+
+}  // namespace
 
 void check_launch(const kernel_entry& kernel, const argument_context& launch) {
   std::vector<problem> problems;
@@ -103,13 +102,10 @@ void check_launch(const kernel_entry& kernel, const argument_context& launch) {
          launch.config.ccl.accumulate == config::accumulation::f32_acc ? "f32_acc" : "f32_wire",
          "elem, or --dtype f32"});
   }
-  const std::uint64_t tcm = launch.config.pe.tcm_kib * 1024;
-  // Compared before laying out, so that no product of a huge count can wrap.
-  if (launch.count > tcm || (ranks > 0 && lay_out(kernel, launch).end > tcm)) {
-    problems.push_back({"bytes",
-                        fmt::format("the tensors of {} do not fit the TCM of a PE (pe.tcm_kib)", kernel.name),
-                        fmt::format("{} elements of {}", launch.count, numeric::to_string(launch.type)),
-                        fmt::format("input, output and scratch within {} bytes", tcm)});
+  if (!lies_in_hbm(kernel, launch)) {
+    check_tcm_tensors(kernel, launch, problems);
+  } else if (problems.empty()) {
+    check_hbm_tensors(kernel, launch, problems);
   }
   if (!problems.empty()) throw user_error(std::move(problems));
 }
@@ -117,20 +113,17 @@ void check_launch(const kernel_entry& kernel, const argument_context& launch) {
 abi::kernel_arguments make_arguments(const kernel_entry& kernel, const argument_context& launch,
                                      std::uint32_t rank) {
   const tcm_layout layout = lay_out(kernel, launch);
-  abi::kernel_arguments a;
-  const comm::collective_shape s = shape_of(kernel, launch);
-  const std::uint64_t own = comm::part_of(s.count, rank, s.ranks).begin * numeric::size_of(launch.type);
-  using enum comm::collective;
-  const bool shared = in_place(s.what, launch);
-  a.input = layout.input + (shared && (s.what == all_gather || s.what == gather) ? own : 0);
-  a.output = layout.output + (shared && (s.what == reduce_scatter || s.what == scatter) ? own : 0);
+  abi::kernel_arguments a = common_arguments(launch, rank);
   a.scratch = layout.scratch;
   a.scratch_bytes = layout.scratch_bytes;
-  a.count = launch.count;
-  a.type = launch.type;
-  a.op = launch.op;
-  a.rank = rank;
-  a.ranks = static_cast<std::uint32_t>(launch.members.members.size());
+  if (lies_in_hbm(kernel, launch)) {
+    const hbm_tensors tensors = tensors_of(kernel, launch, rank);
+    a.input = tensors.input.first;
+    a.output = tensors.output.first;
+    return a;
+  }
+  a.input = layout.input + input_part(kernel, launch, rank);
+  a.output = layout.output + output_part(kernel, launch, rank);
   if (kernel.fill_extra != nullptr) kernel.fill_extra(launch, rank, a);
   return a;
 }
@@ -149,10 +142,11 @@ std::vector<abi::pe_launch> make_launches(const kernel_entry& kernel, std::uint3
 
 void load_image(abi::host_hal& host, const kernel_entry& kernel, const argument_context& launch,
                 std::uint32_t rank, const abi::kernel_arguments& arguments) {
+  const pe_coord pe = launch.members.members[rank];
+  if (lies_in_hbm(kernel, launch)) return load_chunk_images(host, kernel, launch, rank);
   if (kernel.image == nullptr) return;
   const std::vector<std::uint64_t> words = kernel.image(launch, rank);
-  write_tcm(host, launch.members.members[rank], arguments.scratch + wide_part(kernel, launch),
-            std::as_bytes(std::span(words)));
+  write_tcm(host, pe, arguments.scratch + wide_part(kernel, launch), std::as_bytes(std::span(words)));
 }
 
 void load_images(abi::host_hal& host, const kernel_entry& kernel, const argument_context& launch,
@@ -161,6 +155,43 @@ void load_images(abi::host_hal& host, const kernel_entry& kernel, const argument
     if (launch.members.members[rank].sip != host.self()) continue;
     load_image(host, kernel, launch, rank, arguments[rank]);
   }
+}
+
+namespace {
+
+/// The tensor in HBM that `t` is, and where in it the member's contribution or result begins.
+struct hbm_part {
+  comm::hbm_tensor tensor;
+  std::uint64_t offset{};
+};
+hbm_part part_in_hbm(const member_launch& m, tensor t) {
+  const hbm_tensors tensors = tensors_of(m.kernel, m.launch, m.rank);
+  if (t == tensor::input) return {tensors.input, input_part(m.kernel, m.launch, m.rank)};
+  return {tensors.output, output_part(m.kernel, m.launch, m.rank)};
+}
+
+}  // namespace
+
+void write_tensor(abi::host_hal& host, const member_launch& m, tensor t, std::span<const std::byte> bytes) {
+  const pe_coord pe = m.launch.members.members[m.rank];
+  if (!lies_in_hbm(m.kernel, m.launch))
+    return write_tcm(host, pe, t == tensor::input ? m.arguments.input : m.arguments.output, bytes);
+  const hbm_part part = part_in_hbm(m, t);
+  part.tensor.for_stripes(part.offset, bytes.size(),
+                          [&](abi::address to, std::uint64_t done, std::uint64_t n) {
+                            host.debug_write(to, bytes.subspan(done, n));
+                          });
+}
+
+void read_tensor(abi::host_hal& host, const member_launch& m, tensor t, std::span<std::byte> bytes) {
+  const pe_coord pe = m.launch.members.members[m.rank];
+  if (!lies_in_hbm(m.kernel, m.launch))
+    return read_tcm(host, pe, t == tensor::input ? m.arguments.input : m.arguments.output, bytes);
+  const hbm_part part = part_in_hbm(m, t);
+  part.tensor.for_stripes(part.offset, bytes.size(),
+                          [&](abi::address from, std::uint64_t done, std::uint64_t n) {
+                            host.debug_read(from, bytes.subspan(done, n));
+                          });
 }
 
 void write_tcm(abi::host_hal& host, pe_coord pe, std::uint64_t offset, std::span<const std::byte> bytes) {

@@ -21,7 +21,8 @@ void install(abi::host_hal& host, const comm::install_plan& plan,
              config::install_kind how = config::install_kind::backdoor);
 
 /// Where the tensors of one launch lie in the TCM of every member, from tcm_base upwards: input,
-/// output, scratch. `end` is what the install plan must leave free of rings.
+/// output, scratch. `end` is what the install plan must leave free of rings. With tensors in HBM, input and
+/// output are those of the first chunk, and `scratch` is where the plan of the chunks lies.
 ///
 /// In place, input and output are one vector of `count` elements: gathering collectives (all_gather,
 /// gather) take a rank's contribution from its own part of it, scattering ones (reduce_scatter, scatter)
@@ -38,7 +39,7 @@ struct tcm_layout {
 [[nodiscard]] tcm_layout lay_out(const kernel_entry& kernel, const argument_context& launch);
 
 /// Throws user_error with every reason why this launch cannot be made: a rank set the kernel does
-/// not run on (and which it does), no members, tensors beyond the TCM.
+/// not run on (and which it does), no members, tensors beyond the TCM or the HBM ports of a PE.
 void check_launch(const kernel_entry& kernel, const argument_context& launch);
 
 /// Arguments of one member. Precondition: check_launch passed, rank < members.
@@ -53,12 +54,26 @@ void check_launch(const kernel_entry& kernel, const argument_context& launch);
                                                         std::uint32_t launch_id, sim_time target_start);
 
 /// Writes the image of the kernel (kernel_entry::image), if it has one, to the start of the scratch of a
-/// member, behind the wide vector of sums in f32. By the backdoor.
+/// member, behind the wide vector of sums in f32; with tensors in HBM the plan of the chunks, too. By the
+/// backdoor.
 void load_image(abi::host_hal& host, const kernel_entry& kernel, const argument_context& launch,
                 std::uint32_t rank, const abi::kernel_arguments& arguments);
 /// The same for all members of this SIP. `arguments`: of all members, in rank order.
 void load_images(abi::host_hal& host, const kernel_entry& kernel, const argument_context& launch,
                  std::span<const abi::kernel_arguments> arguments);
+
+/// A member's launch. `arguments`: what make_arguments gave for it.
+struct member_launch {
+  const kernel_entry& kernel;
+  const argument_context& launch;
+  std::uint32_t rank{};
+  const abi::kernel_arguments& arguments;
+};
+/// A member's contribution, or its result.
+enum class tensor : std::uint8_t { input, output };
+/// Backdoor copies to and from a tensor of a member of the host's SIP, wherever ccl.tensor_kind has it.
+void write_tensor(abi::host_hal& host, const member_launch& m, tensor t, std::span<const std::byte> bytes);
+void read_tensor(abi::host_hal& host, const member_launch& m, tensor t, std::span<std::byte> bytes);
 
 /// Backdoor copies to and from the TCM of a PE of the host's SIP.
 void write_tcm(abi::host_hal& host, pe_coord pe, std::uint64_t offset, std::span<const std::byte> bytes);

@@ -6,6 +6,7 @@
 #include "models/comm/member_levels.hpp"
 #include "sw/kernels/barrier.hpp"
 #include "sw/kernels/builtin.hpp"
+#include "sw/kernels/chunked.hpp"
 #include "sw/runtime/pe_context.hpp"
 #include "sw/runtime/pe_runtime.hpp"
 
@@ -73,6 +74,7 @@ void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arg
                 const runtime_options& options) {
   pe_runtime runtime{hal, options};
   runtime.begin();
+  if (lies_in_hbm(arguments)) return run_on_chunks(kernel, runtime, arguments, options.accumulate);
   pe_context pe{runtime, arguments, {}};
   run_accumulating(kernel, pe, options.accumulate);
   pe.finish();

@@ -49,6 +49,7 @@ struct argument_context {
   /// Kept by the host's side of barriers.
   mutable std::shared_ptr<const comm::rank_cores> cores{};
   mutable std::shared_ptr<const config::memory_channels> channels{};
+  std::uint64_t tcm_room{};  ///< offset of the lowest receive ring, as far as it is known; 0: the TCM's end
 };
 
 struct kernel_entry {
@@ -67,6 +68,9 @@ struct kernel_entry {
   /// what does not fit `extra`. scratch_bytes counts them. May be null.
   std::function<std::vector<std::uint64_t>(const argument_context&, std::uint32_t rank)> image{};
   bool element_sums{};  ///< knows no other accumulation than ccl.accumulation = elem
+  /// Its arguments are made for the vector as a whole, beyond what fill_extra makes of any count: it cannot
+  /// be run on chunks of tensors in HBM.
+  bool whole_vector{};
 };
 
 /// What a kernel's collective and a launch make together. Throws std::logic_error when the kernel names no

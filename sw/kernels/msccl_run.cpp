@@ -170,6 +170,7 @@ msccl_run make_msccl_run(const comm::program& p, const argument_context& c) {
   run.kernel.rank_sets = {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip};
   run.kernel.run = msccl_interpreter;
   run.kernel.element_sums = true;
+  run.kernel.whole_vector = true;  // slices, scratch and image are
   run.kernel.scratch_bytes = [bytes = layout.total](const argument_context&) { return bytes; };
   run.kernel.fill_extra = extra_filler(run, layout);
   run.kernel.image = [images = run.images](const argument_context&, std::uint32_t rank) {

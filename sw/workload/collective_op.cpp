@@ -94,6 +94,10 @@ collective_run::collective_run(const op_request& r, argument_context launch, con
       kernel_(choice.kernel),
       reason_(choice.reason),
       launch_(std::move(launch)) {
+  if (config_.ccl.tensors != config::tensor_kind::tcm) {
+    throw user_error(problem{
+        r.op.where, "collectives of a workload have their tensors in TCM (ccl.tensor_kind)", "hbm", "tcm"});
+  }
   check_launch(kernel_, launch_);
   const comm::pattern_entry& pattern = pattern_of(r, kernel_);
   // A rooted pattern is another one for another root.

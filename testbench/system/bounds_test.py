@@ -6,6 +6,8 @@ import random
 import harness
 
 SIZES = (2, 64, 1000, 16384)
+HBM_COLLECTIVES = ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all", "gather",
+                   "scatter", "send_recv")
 
 
 def random_machine(rng):
@@ -56,6 +58,25 @@ class Bounds(harness.Case):
                 self.assert_not_beaten(row)
                 seen.add(row["bound_kind"])
         self.assertGreaterEqual(len(seen - {"none"}), 4, f"of the kinds of bounds only {seen} ever bind")
+
+    def test_tensors_in_hbm_never_beat_it(self):
+        rng = random.Random(9)
+        seen, shared = set(), 0
+        for _ in range(50):
+            ports = rng.choice([1, 2, 4, 8])
+            machine = random_machine(rng) + harness.sets(
+                "ccl.tensor_kind=hbm", f"hbm.ports={ports}", f"hbm.model={rng.choice(['bank', 'simple'])}",
+                f"ccl.tensor_stripe_bytes={rng.choice([64, 1000, 16384])}",
+                f"ccl.tensor_chunk_bytes={rng.choice(['auto', 1000, 8192])}")
+            ranks = rng.choice(["pe", "cube", "sip"])
+            size = rng.choice((2, 1000, 16384, 50000))
+            for collective in rng.sample(HBM_COLLECTIVES, 3):
+                for row in self.runs(*machine, "--ranks", ranks, "--collective", collective, "--algorithm", "all",
+                                     "--bytes", size):
+                    self.assert_not_beaten(row)
+                    seen.add(row["bound_kind"])
+                    shared += "tensors" in (row["bound_detail"] or "")
+        self.assertGreater(shared, 0, f"tensors in HBM never bind, only {seen}")
 
     def test_staged_messages_never_beat_it(self):
         # Slow links, which messages through a fast host memory do not use; and the other way round.

@@ -111,6 +111,46 @@ TEST_CASE("slow vector units and memories bind") {
         Approx(4.0 * 31 / 32 * mib / 4));
 }
 
+TEST_CASE("tensors in HBM share the network interface with messages, and their ports among themselves") {
+  config::machine_config c;
+  c.pod.sips = 1;
+  c.ccl.tensors = config::tensor_kind::hbm;
+  constexpr std::uint64_t mib = 1 << 20;
+  constexpr double n = mib;
+  const machine m(c);
+  // Of every KiB read a request goes out, of every KiB written an answer comes in.
+  constexpr double alone = 1.0 / 16;
+  const auto slope = [&m](collective what, const char* kind) {
+    return m.slope(what, rank_set::cube, mib, kind);
+  };
+  CHECK(slope(collective::all_reduce, "injection") == Approx((header * 30 / 16 + header + alone) * n / 64));
+  CHECK(slope(collective::all_reduce, "ejection") == Approx((header * 30 / 16 + header + alone) * n / 64));
+  CHECK(slope(collective::all_gather, "injection") == Approx((header * 15 / 16 * 2 + alone / 16) * n / 64));
+  CHECK(slope(collective::reduce_scatter, "ejection") ==
+        Approx((header * 15 / 16 + header + alone / 16) * n / 64));
+  // Only the root of a broadcast reads; the others write what they receive.
+  CHECK(slope(collective::broadcast, "injection") == Approx((header * 30 / 16 + alone / 16) * n / 64));
+  CHECK(slope(collective::reduce, "ejection") == Approx((header * 2 + alone) * n / 64));
+  CHECK(slope(collective::gather, "injection") == Approx(header * 15 / 16 * n / 64));
+  CHECK(slope(collective::send_recv, "injection") == Approx((2 * header + alone) * n / 64));
+  // Read and written on two ports of 51.2 GB/s.
+  CHECK(slope(collective::all_reduce, "memory") == Approx(2 * n / 102.4));
+  // Eight PEs on one port.
+  c.hbm.ports = 1;
+  const machine crowded(c);
+  CHECK(crowded.of(collective::all_reduce, rank_set::pe, mib).kind == "memory");
+  CHECK(crowded.slope(collective::all_reduce, rank_set::pe, mib, "memory") == Approx(8 * 2 * n / 51.2));
+}
+
+TEST_CASE("an element out of HBM and into it takes longer than one in TCM") {
+  config::machine_config c;
+  c.pod.sips = 1;
+  const double in_tcm = machine(c).of(collective::all_reduce, rank_set::cube, 4).ns;
+  c.ccl.tensors = config::tensor_kind::hbm;
+  CHECK(machine(c).of(collective::all_reduce, rank_set::cube, 4).ns > in_tcm + 100);
+  CHECK(machine(c).of(collective::barrier, rank_set::cube, 0).ns > 0);
+}
+
 TEST_CASE("nothing has to happen for one rank or no bytes") {
   config::machine_config c;
   c.pod.sips = 1;

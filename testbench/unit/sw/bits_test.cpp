@@ -30,12 +30,14 @@ std::vector<bytes> results_of(test::matrix_row row) {
       values[i] = std::sin(static_cast<float>(i + 1) * static_cast<float>(rank + 3));
     }
     arguments.push_back(make_arguments(kernel, launch, rank));
-    machine.write_tcm(members.members[rank], arguments.back().input, std::as_bytes(std::span{values}));
+    write_tensor(machine.host(members.members[rank].sip), {kernel, launch, rank, arguments.back()},
+                 sw::tensor::input, std::as_bytes(std::span{values}));
   }
   CHECK(test::run_with_images(machine, kernel, launch, arguments).deadlock == "");
   std::vector<bytes> results(members.members.size(), bytes(row.count * 4));
-  for (std::size_t rank = 0; rank < results.size(); ++rank) {
-    machine.read_tcm(members.members[rank], arguments[rank].output, results[rank]);
+  for (std::uint32_t rank = 0; rank < results.size(); ++rank) {
+    read_tensor(machine.host(members.members[rank].sip), {kernel, launch, rank, arguments[rank]},
+                sw::tensor::output, results[rank]);
   }
   return results;
 }
@@ -110,6 +112,17 @@ TEST_CASE("p2p_tree gives every rank the same bits, in a hundred orders of event
   // The data rounds: the ring's order of additions gives other bits.
   row.algorithm = "ring_1d";
   CHECK(seen.count(results_of(row).front()) == 0);
+}
+
+TEST_CASE("p2p_tree gives the same bits to tensors in HBM, in chunks of any size") {
+  auto row = row_of("p2p_tree");
+  const auto reference = results_of(row);
+  row.tensors = config::tensor_kind::hbm;
+  for (const config::auto_count chunk : {config::auto_count{}, {4}, {52}, {252}, {4096}}) {
+    row.chunk_bytes = chunk;
+    row.order = sw::schedule::adversarial;
+    CHECK((results_of(row) == reference));
+  }
 }
 
 TEST_CASE("p2p_tree gives the same bits on every machine of as many ranks, and to every slot and chunk") {

@@ -15,18 +15,19 @@ namespace {
 
 using bytes = std::vector<std::byte>;
 
-std::string verify_rank(const matrix_row& row, const sw::mock_machine& machine, pe_coord pe,
-                        const abi::kernel_arguments& a, const bytes& contribution, const bytes& expected) {
+std::string verify_rank(const matrix_row& row, abi::host_hal& host, const sw::member_launch& m,
+                        const bytes& contribution, const bytes& expected) {
+  const pe_coord pe = m.launch.members.members[m.rank];
   bytes got(expected.size());
-  machine.read_tcm(pe, a.output, got);
+  read_tensor(host, m, sw::tensor::output, got);
   const auto wrong = golden::first_wrong(row.type, got, expected, 1);
   if (!wrong.empty()) {
     return fmt::format("{}: {} of {} elements wrong, first {}", pe_path(row.shape, pe),
                        golden::count_wrong(row.type, got, expected), row.count,
                        golden::to_string(wrong.front()));
   }
-  if (a.input == a.output) return {};
-  machine.read_tcm(pe, a.input, got);
+  if (row.in_place) return {};
+  read_tensor(host, m, sw::tensor::input, got);
   return got == contribution ? std::string{} : pe_path(row.shape, pe) + ": the input was overwritten";
 }
 
@@ -44,7 +45,8 @@ std::string run_once(const matrix_row& row, sw::mock_machine& machine, const sw:
     arguments.push_back(make_arguments(kernel, launch, rank));
     contributions.emplace_back(size);
     data.fill(rank, contributions.back());
-    machine.write_tcm(members[rank], arguments[rank].input, contributions.back());
+    write_tensor(machine.host(members[rank].sip), {kernel, launch, rank, arguments[rank]}, sw::tensor::input,
+                 contributions.back());
   }
   const sw::mock_outcome outcome = run_with_images(machine, kernel, launch, arguments);
   if (!outcome.finished) return outcome.deadlock;
@@ -52,8 +54,8 @@ std::string run_once(const matrix_row& row, sw::mock_machine& machine, const sw:
   bytes expected(size);
   data.expected(expected);
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    std::string wrong =
-        verify_rank(row, machine, members[rank], arguments[rank], contributions[rank], expected);
+    std::string wrong = verify_rank(row, machine.host(members[rank].sip),
+                                    {kernel, launch, rank, arguments[rank]}, contributions[rank], expected);
     if (!wrong.empty()) return fmt::format("rank {} {}", rank, wrong);
   }
   return unrest(machine, config::population(launch.config));
@@ -64,14 +66,17 @@ std::string run_once(const matrix_row& row, sw::mock_machine& machine, const sw:
 std::string to_string(const matrix_row& r) {
   return fmt::format(
       "{} on {} SIPs x {}x{} cubes x {} PEs, ranks {}, {} elements of {} {}, {} slots of {} B, {} seed {}, "
-      "{}{}{} rings {}, root {}, SIPs {}, chunks {}, {}, {} launches{}",
+      "{}{}{} rings {}, root {}, SIPs {}, chunks {}, {}, {} launches, tensors {}, chunks of {} B, stripes of "
+      "{} B{}",
       r.algorithm, r.shape.sips, r.shape.cube_columns, r.shape.cube_rows, r.shape.pes_per_cube,
       comm::to_string(r.ranks), r.count, numeric::to_string(r.type), numeric::to_string(r.op), r.n_slots,
       r.slot_bytes, sw::to_string(r.order), r.seed, r.in_place ? "in place, " : "", r.poll ? "polling, " : "",
       random::to_string(r.data), static_cast<int>(r.rings),
       r.root == config::root_place::center ? "center" : "corner",
       to_text(get_value(config_of(r), "ccl.inter_sip")), to_text(get_value(config_of(r), "ccl.chunks")),
-      to_text(get_value(config_of(r), "ccl.accumulation")), r.launches, to_string(r.overrides));
+      to_text(get_value(config_of(r), "ccl.accumulation")), r.launches,
+      to_text(get_value(config_of(r), "ccl.tensor_kind")),
+      to_text(get_value(config_of(r), "ccl.tensor_chunk_bytes")), r.stripe_bytes, to_string(r.overrides));
 }
 
 config::machine_config config_of(const matrix_row& row) {
@@ -90,6 +95,9 @@ config::machine_config config_of(const matrix_row& row) {
   c.ccl.root = row.root;
   c.ccl.between_sips = row.between_sips;
   c.overrides = row.overrides;
+  c.ccl.tensors = row.tensors;
+  c.ccl.tensor_chunk_bytes = row.chunk_bytes;
+  c.ccl.tensor_stripe_bytes = row.stripe_bytes;
   return c;
 }
 

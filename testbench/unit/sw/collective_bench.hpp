@@ -36,6 +36,9 @@ struct matrix_row {
   unsigned launches{1};  ///< one after the other on the same machine
   random::data_pattern data{random::data_pattern::random};
   std::vector<config::instance_override> overrides{};
+  config::tensor_kind tensors{config::tensor_kind::tcm};
+  config::auto_count chunk_bytes{};  ///< of tensors in HBM
+  std::uint64_t stripe_bytes{64};
 };
 [[nodiscard]] std::string to_string(const matrix_row& row);
 

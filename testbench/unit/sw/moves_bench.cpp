@@ -18,19 +18,25 @@ config::machine_config machine_of(const move_row& row) {
   m.n_slots = row.n_slots;
   m.slot_bytes = row.slot_bytes;
   m.rings = row.rings;
+  m.tensors = row.tensors;
+  m.chunk_bytes = row.chunk_bytes;
+  m.stripe_bytes = row.stripe_bytes;
+  m.accumulate = row.accumulate;
   config::machine_config c = config_of(m);
   c.ipcq.queue_pairs = 64;
   c.overrides = row.overrides;
+  c.pe.tcm_kib = row.tcm_kib;
   return c;
 }
 
-std::string verify(const move_row& row, const sw::mock_machine& machine, const comm::group& members,
-                   const golden::collective_check& check,
+std::string verify(const move_row& row, sw::mock_machine& machine, const sw::kernel_entry& kernel,
+                   const sw::argument_context& launch, const golden::collective_check& check,
                    const std::vector<abi::kernel_arguments>& arguments) {
   for (std::uint32_t rank = 0; rank < arguments.size(); ++rank) {
-    const abi::kernel_arguments& a = arguments[rank];
+    abi::host_hal& host = machine.host(launch.members.members[rank].sip);
+    const sw::member_launch member{kernel, launch, rank, arguments[rank]};
     std::vector<std::byte> got(check.output_bytes(rank));
-    machine.read_tcm(members.members[rank], a.output, got);
+    read_tensor(host, member, sw::tensor::output, got);
     const auto wrong = golden::first_wrong(row.type, got, check.output(rank), 1);
     if (!wrong.empty()) {
       return fmt::format("rank {}: {} elements wrong, first {}", rank, check.count_wrong(rank, got),
@@ -38,7 +44,7 @@ std::string verify(const move_row& row, const sw::mock_machine& machine, const c
     }
     if (row.in_place) continue;
     std::vector<std::byte> input(check.input_bytes(rank));
-    machine.read_tcm(members.members[rank], a.input, input);
+    read_tensor(host, member, sw::tensor::input, input);
     if (input != check.input(rank)) return fmt::format("rank {}: the input was overwritten", rank);
   }
   return unrest(machine, config::population(machine_of(row)));
@@ -51,13 +57,14 @@ std::string run_launch(const move_row& row, sw::mock_machine& machine, const sw:
   std::vector<abi::kernel_arguments> arguments;
   for (std::uint32_t rank = 0; rank < check.shape().ranks; ++rank) {
     arguments.push_back(make_arguments(kernel, launch, rank));
-    const abi::kernel_arguments& a = arguments.back();
-    const pe_coord pe = launch.members.members[rank];
-    machine.write_tcm(pe, a.output, std::vector<std::byte>(check.output_bytes(rank), std::byte{0xa5}));
-    machine.write_tcm(pe, a.input, check.input(rank));
+    abi::host_hal& host = machine.host(launch.members.members[rank].sip);
+    const sw::member_launch member{kernel, launch, rank, arguments.back()};
+    write_tensor(host, member, sw::tensor::output,
+                 std::vector<std::byte>(check.output_bytes(rank), std::byte{0xa5}));
+    write_tensor(host, member, sw::tensor::input, check.input(rank));
   }
   const sw::mock_outcome outcome = run_with_images(machine, kernel, launch, arguments);
-  return outcome.finished ? verify(row, machine, launch.members, check, arguments) : outcome.deadlock;
+  return outcome.finished ? verify(row, machine, kernel, launch, check, arguments) : outcome.deadlock;
 }
 
 }  // namespace
@@ -66,11 +73,12 @@ std::string to_string(const move_row& r) {
   return fmt::format(
       "{} {} on {} SIPs x {}x{} cubes x {} PEs, ranks {}, root {}, {} elements of {} {}, {} slots of {} B, "
       "{} "
-      "seed {}, {}rings {}, {} launches{}",
+      "seed {}, {}rings {}, {} launches, tensors {}, chunks of {} B, stripes of {} B, accumulation {}{}",
       r.collective, r.algorithm, r.shape.sips, r.shape.cube_columns, r.shape.cube_rows, r.shape.pes_per_cube,
       comm::to_string(r.ranks), r.root, r.count, numeric::to_string(r.type), numeric::to_string(r.op),
       r.n_slots, r.slot_bytes, sw::to_string(r.order), r.seed, r.in_place ? "in place, " : "",
-      static_cast<int>(r.rings), r.launches, to_string(r.overrides));
+      static_cast<int>(r.rings), r.launches, static_cast<int>(r.tensors), r.chunk_bytes.value_or(0),
+      r.stripe_bytes, static_cast<int>(r.accumulate), to_string(r.overrides));
 }
 
 std::string run_move(const move_row& row) try {

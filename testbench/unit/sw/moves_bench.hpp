@@ -30,6 +30,11 @@ struct move_row {
   config::buffer_kind rings{config::buffer_kind::tcm};
   unsigned launches{1};
   std::vector<config::instance_override> overrides{};
+  config::tensor_kind tensors{config::tensor_kind::tcm};
+  config::auto_count chunk_bytes{};  ///< of tensors in HBM
+  std::uint64_t stripe_bytes{64};
+  config::accumulation accumulate{config::accumulation::elem};
+  std::uint64_t tcm_kib{config::pe_block{}.tcm_kib};
 };
 [[nodiscard]] std::string to_string(const move_row& row);
 

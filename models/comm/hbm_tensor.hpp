@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a tensor in HBM lies (ccl.tensor_kind = hbm): in stripes, round the ports of its cube that belong to
+// its PE. The ports of a cube are shared out evenly among its PEs; where there are more PEs than ports,
+// neighbors have one in common, and a slice of it each.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "models/abi/address.hpp"
+#include "models/config/machine_config.hpp"
+#include "models/types/ids.hpp"
+
+namespace diecast::comm {
+
+/// The ports of one PE.
+struct home_ports {
+  std::uint32_t first{};
+  std::uint32_t count{1};
+  std::uint32_t slice{};    ///< place of the PE among those that share its port
+  std::uint32_t slices{1};  ///< how many they are, at most
+};
+[[nodiscard]] home_ports home_ports_of(const config::machine_config& c, pe_coord pe);
+
+/// From an address in an HBM port to the same one in the next.
+inline constexpr abi::address port_stride = abi::max_offset + 1;
+
+/// A tensor as firmware and host address it.
+struct hbm_tensor {
+  abi::address first{};  ///< of its first byte
+  std::uint64_t ports{1};
+  std::uint64_t stripe_bytes{};
+
+  /// Calls use(address, done, bytes) for every stripe of [offset, offset + bytes), in order; `done` counts
+  /// from offset.
+  template <class Use>
+  void for_stripes(std::uint64_t offset, std::uint64_t bytes, const Use& use) const {
+    for (std::uint64_t done = 0; done < bytes;) {
+      const std::uint64_t at = offset + done;
+      const std::uint64_t n = std::min(bytes - done, stripe_bytes - at % stripe_bytes);
+      use(address_of(at), done, n);
+      done += n;
+    }
+  }
+  [[nodiscard]] abi::address address_of(std::uint64_t offset) const {
+    const std::uint64_t stripe = offset / stripe_bytes;
+    const std::uint64_t port = stripe % ports;
+    return first + port * port_stride + stripe / ports * stripe_bytes + offset % stripe_bytes;
+  }
+};
+
+/// Bytes that a tensor takes of each of its ports: whole stripes.
+[[nodiscard]] std::uint64_t bytes_per_port(const config::machine_config& c, pe_coord pe, std::uint64_t bytes);
+
+/// The tensor that lies behind `before` bytes per port of others of the PE, of which `share` bytes of the
+/// port are its own. Above the words of barriers, which lie at the bottom of every port.
+[[nodiscard]] hbm_tensor place_in_hbm(const config::machine_config& c, pe_coord pe, std::uint64_t share,
+                                      std::uint64_t before);
+
+}  // namespace diecast::comm

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/cost/staging.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <set>
+
+#include "models/comm/hbm_tensor.hpp"
+#include "models/comm/tensor_chunks.hpp"
+#include "models/cost/message_cost.hpp"
+#include "models/cost/wire_rates.hpp"
+#include "models/timing/link.hpp"
+
+namespace diecast::cost {
+namespace {
+
+using comm::block_set;
+
+constexpr double longest_element = 4;        ///< bytes; parts of n ranks differ by less than this
+constexpr std::uint64_t copy_registers = 3;  ///< source, destination, doorbell
+
+double d(std::uint64_t n) { return static_cast<double>(n); }
+
+/// Messages of a slot that wait for each other in a run of a kernel on `ranks`: as many as to all and back
+/// from all.
+double waits_of(std::uint32_t ranks) { return ranks < 2 ? 1 : 2.0 * std::bit_width(ranks - 1U); }
+
+}  // namespace
+
+bool has_hbm_tensors(const config::machine_config& c, comm::collective what) {
+  return c.ccl.tensors == config::tensor_kind::hbm && what != comm::collective::barrier;
+}
+
+staged_bytes staged_bytes_of(comm::collective what, double n, std::uint32_t ranks, bool root) {
+  const bool in_blocks = comm::size_meaning_of(what) == comm::size_meaning::total;
+  const double part = std::max(0.0, n / ranks - longest_element);
+  const auto bytes = [&](block_set which) {
+    switch (which) {
+      case block_set::none: return 0.0;
+      case block_set::own: return part;
+      case block_set::others: return part * (ranks - 1.0);
+      case block_set::all: break;
+    }
+    return in_blocks ? part * ranks : n;
+  };
+  const comm::staged_blocks of_rank = comm::staged_blocks_of({what, 0, ranks, 0}, root ? 0 : 1, true);
+  return {bytes(of_rank.read), bytes(of_rank.written)};
+}
+
+staged_wire staged_wire_of(const config::machine_config& c, const staged_bytes& b) {
+  const double payload = wire_rates(c).copy_bytes_per_byte();
+  const double alone = d(c.noc.flit_bytes) / d(c.noc.max_packet_bytes);  // a packet's request, or its answer
+  return {b.read * payload + b.written * alone, b.written * payload + b.read * alone};
+}
+
+double hbm_port_gbytes_s(const config::machine_config& c) {
+  const double channel = c.hbm.model == config::hbm_model::simple ? c.hbm.simple_gbytes_s
+                                                                  : d(c.hbm.burst_bytes) / c.hbm.burst_ns;
+  return d(c.hbm.pseudo_channels) * channel;
+}
+
+sim_time copy_departure(const config::machine_config& c) {
+  return timing::noc_clock(c).cycles(copy_registers * c.pe.register_cycles + c.pe.dma_launch_cycles +
+                                     c.pe.dma_startup_cycles);
+}
+
+staged_idle staged_idle_of(const fabric::topology& t, const config::machine_config& c, const comm::group& g) {
+  staged_idle least{sim_time::never(), sim_time::never()};
+  std::set<pe_id> seen;  // cubes are alike
+  for (const pe_coord pe : g.members) {
+    if (!seen.insert(pe.pe).second) continue;
+    const comm::home_ports home = comm::home_ports_of(c, pe);
+    const abi::node_address here = terminal_of(t, pe);
+    for (std::uint32_t port = home.first; port < home.first + home.count; ++port) {
+      const abi::node_address there = t.locate(abi::encode({pe.sip, pe.cube, abi::region::hbm, port, 0}));
+      const auto both = [&](std::uint32_t request, std::uint32_t answer) {
+        return copy_departure(c) +
+               fabric::idle_latency(t, c, here, there, abi::traffic_class::request, request) +
+               fabric::idle_latency(t, c, there, here, abi::traffic_class::response, answer);
+      };
+      const std::uint32_t full = message_flits(c, 1);
+      least.read = std::min(least.read, both(message_flits(c, 0), full));
+      least.write = std::min(least.write, both(full, message_flits(c, 0)));
+    }
+  }
+  return least;
+}
+
+/// With n bytes in chunks of C, rate r and a per chunk, (n / C) a + 2 C / r is least at C = sqrt(n a r / 2).
+std::uint64_t best_chunk_bytes(const config::machine_config& c, std::uint32_t ranks, std::uint64_t bytes) {
+  const endpoint_costs e = endpoint_costs_of(c);
+  const double gbytes_s = d(c.noc.flit_bytes) * c.noc.clock_ghz;
+  const double message = (e.send + e.departure + e.arrival + e.wake + e.call + e.vector + e.release).ns() +
+                         d(c.ipcq.slot_bytes) / gbytes_s;
+  const double best = std::sqrt(d(bytes) * waits_of(ranks) * message * gbytes_s / 2);
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(best));
+}
+
+std::uint64_t expected_chunk_bytes(const config::machine_config& c, std::uint32_t ranks,
+                                   std::uint64_t bytes) {
+  const std::uint64_t fits = c.pe.tcm_kib * 1024 / 4;
+  const std::uint64_t chunk =
+      c.ccl.tensor_chunk_bytes.value_or(std::min(fits, best_chunk_bytes(c, ranks, bytes)));
+  return std::clamp<std::uint64_t>(chunk, 1, std::max<std::uint64_t>(1, bytes));
+}
+
+}  // namespace diecast::cost

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/host/hbm_tensors.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <span>
+
+#include "models/abi/alignment.hpp"
+#include "models/comm/sync_layout.hpp"
+#include "models/cost/staging.hpp"
+#include "sw/host/collective.hpp"
+#include "sw/host/tcm_needs.hpp"
+#include "sw/runtime/chunk_plan.hpp"
+
+namespace diecast::sw {
+namespace {
+
+using abi::aligned;
+
+/// One comes in, one is worked on, one goes out.
+constexpr std::uint64_t most_buffers = 3;
+
+comm::tensor_chunks cut(const kernel_entry& kernel, const argument_context& launch, std::uint64_t piece) {
+  return {shape_of(kernel, launch), piece};
+}
+
+/// The launch that a kernel sees of `count` elements in a buffer. In place wherever that has a meaning: the
+/// tensor in HBM is not the buffer.
+argument_context launch_of_chunk(const argument_context& launch, std::uint64_t count) {
+  argument_context c = launch;
+  c.count = count;
+  c.in_place = true;
+  c.tcm_base = 0;
+  return c;
+}
+
+std::uint64_t room_below_rings(const argument_context& launch) {
+  return launch.tcm_room > 0 ? launch.tcm_room : launch.config.pe.tcm_kib * 1024;
+}
+
+chunk_layout layout_with(const kernel_entry& kernel, const argument_context& launch, std::uint64_t piece,
+                         std::uint64_t buffers) {
+  const argument_context chunk = launch_of_chunk(launch, cut(kernel, launch, piece).elements(0));
+  const tensor_room room = room_of(kernel, chunk);
+  chunk_layout l;
+  l.piece = piece;
+  l.buffers = buffers;
+  l.plan = launch.tcm_base;
+  l.buffer = l.plan + aligned(sizeof(chunk_plan));
+  l.buffer_bytes = room.bytes;
+  l.output = room.output;
+  l.scratch = l.buffer + buffers * room.bytes;
+  l.scratch_bytes = scratch_room(kernel, chunk);
+  l.end = l.scratch + l.scratch_bytes;
+  return l;
+}
+
+/// With as many buffers as overlapping needs.
+chunk_layout layout_with(const kernel_entry& kernel, const argument_context& launch, std::uint64_t piece) {
+  return layout_with(kernel, launch, piece, std::min(most_buffers, cut(kernel, launch, piece).chunks()));
+}
+
+/// The largest piece up to `wanted` whose buffers fit; 1 when none does.
+std::uint64_t fitting_piece(const kernel_entry& kernel, const argument_context& launch,
+                            std::uint64_t wanted) {
+  const auto fits = [&](std::uint64_t piece) {
+    return layout_with(kernel, launch, piece).end <= room_below_rings(launch);
+  };
+  std::uint64_t least = 1, most = wanted;
+  while (least < most) {
+    const std::uint64_t middle = most - (most - least) / 2;
+    if (fits(middle)) {
+      least = middle;
+    } else {
+      most = middle - 1;
+    }
+  }
+  return least;
+}
+
+/// As many chunks as pieces of at most `most` elements make, all of one size, in whole stripes or else
+/// whole lines where that fits.
+std::uint64_t even_piece(const argument_context& launch, std::uint64_t largest_block, std::uint64_t most) {
+  const std::uint64_t element = numeric::size_of(launch.type);
+  const std::uint64_t chunks = (largest_block + most - 1) / most;
+  const std::uint64_t even = (largest_block + chunks - 1) / chunks;
+  if (chunks == 1) return even;
+  for (const std::uint64_t bytes : {launch.config.ccl.tensor_stripe_bytes, abi::tcm_alignment}) {
+    const std::uint64_t grain = bytes / element;
+    if (bytes % element != 0 || even < grain) continue;
+    const std::uint64_t up = (even + grain - 1) / grain * grain;
+    return up <= most ? up : most / grain * grain;
+  }
+  return even;
+}
+
+std::uint64_t automatic_piece(const kernel_entry& kernel, const argument_context& launch) {
+  const comm::collective_shape s = shape_of(kernel, launch);
+  const std::uint64_t element = numeric::size_of(launch.type);
+  const std::uint64_t block = std::max<std::uint64_t>(1, comm::tensor_chunks::largest_block(s));
+  const std::uint64_t best = cost::best_chunk_bytes(launch.config, s.ranks, launch.count * element) /
+                             element / comm::tensor_chunks::blocks(s);
+  const std::uint64_t wanted = std::clamp<std::uint64_t>(best, 1, block);
+  return even_piece(launch, block, fitting_piece(kernel, launch, wanted));
+}
+
+/// A chunk as it was asked for, in as many buffers as fit; in one at least.
+chunk_layout layout_as_asked(const kernel_entry& kernel, const argument_context& launch,
+                             std::uint64_t chunk_bytes) {
+  const comm::collective_shape s = shape_of(kernel, launch);
+  const std::uint64_t block = std::max<std::uint64_t>(1, comm::tensor_chunks::largest_block(s));
+  const std::uint64_t elements = chunk_bytes / numeric::size_of(launch.type) / comm::tensor_chunks::blocks(s);
+  const std::uint64_t piece = std::clamp<std::uint64_t>(elements, 1, block);
+  chunk_layout l = layout_with(kernel, launch, piece);
+  while (l.buffers > 1 && l.end > room_below_rings(launch)) {
+    l = layout_with(kernel, launch, piece, l.buffers - 1);
+  }
+  return l;
+}
+
+/// Bytes per port of one tensor and of all tensors of a member.
+std::uint64_t port_bytes(const argument_context& launch, pe_coord pe, std::uint64_t elements) {
+  return comm::bytes_per_port(launch.config, pe, elements * numeric::size_of(launch.type));
+}
+std::uint64_t input_port_bytes(const kernel_entry& kernel, const argument_context& launch, pe_coord pe) {
+  const comm::collective_shape s = shape_of(kernel, launch);
+  const std::uint64_t output = in_place(kernel, launch) ? largest_output(s) : 0;
+  return port_bytes(launch, pe, std::max(largest_input(s), output));
+}
+std::uint64_t all_port_bytes(const kernel_entry& kernel, const argument_context& launch, pe_coord pe) {
+  const std::uint64_t output = in_place(kernel, launch) ? 0 : largest_output(shape_of(kernel, launch));
+  return input_port_bytes(kernel, launch, pe) + port_bytes(launch, pe, output);
+}
+
+/// The vector of sums in f32 lies before the kernel's image, which all chunks share: a shorter vector begins
+/// later.
+chunk_arguments arguments_of_chunk(const kernel_entry& kernel, const argument_context& launch,
+                                   const chunk_layout& layout, std::uint64_t chunk, std::uint32_t rank) {
+  const comm::tensor_chunks chunks = cut(kernel, launch, layout.piece);
+  const argument_context first = launch_of_chunk(launch, chunks.elements(0));
+  const argument_context own = launch_of_chunk(launch, chunks.elements(chunk));
+  const std::uint64_t later = wide_part(kernel, first) - wide_part(kernel, own);
+  abi::kernel_arguments a = common_arguments(own, rank);
+  a.scratch = layout.scratch + later;
+  a.scratch_bytes = layout.scratch_bytes - later;
+  if (kernel.fill_extra != nullptr) kernel.fill_extra(own, rank, a);
+  return {own.count,
+          input_part(kernel, own, rank),
+          layout.output + output_part(kernel, own, rank),
+          a.scratch,
+          a.scratch_bytes,
+          a.extra};
+}
+
+/// As much as the DMA engine has under way.
+std::uint64_t longest_copy(const config::machine_config& c) {
+  return c.pe.dma_outstanding * c.noc.max_packet_bytes;
+}
+
+chunk_plan plan_of(const kernel_entry& kernel, const argument_context& launch, const chunk_layout& layout,
+                   std::uint32_t rank) {
+  const comm::collective_shape s = shape_of(kernel, launch);
+  const comm::staged_blocks staged = comm::staged_blocks_of(s, rank, launch.in_place);
+  const comm::hbm_tensor tensor = tensors_of(kernel, launch, rank).input;
+  chunk_plan p;
+  p.what = static_cast<std::uint64_t>(s.what);
+  p.piece = layout.piece;
+  p.read = static_cast<std::uint64_t>(staged.read);
+  p.written = static_cast<std::uint64_t>(staged.written);
+  p.ports = tensor.ports;
+  p.stripe_bytes = tensor.stripe_bytes;
+  p.copy_bytes = longest_copy(launch.config);
+  p.buffers = layout.buffers;
+  p.buffer = layout.buffer;
+  p.buffer_bytes = layout.buffer_bytes;
+  p.chunk_output = layout.output;
+  p.input_origin = input_origin(kernel, launch, rank);
+  p.output_origin = output_origin(kernel, launch, rank);
+  p.full = arguments_of_chunk(kernel, launch, layout, 0, rank);
+  p.last = arguments_of_chunk(kernel, launch, layout, cut(kernel, launch, layout.piece).chunks() - 1, rank);
+  return p;
+}
+
+void check_ports(const kernel_entry& kernel, const argument_context& launch, std::vector<problem>& problems) {
+  const config::machine_config& c = launch.config;
+  const pe_coord pe = launch.members.members.front();
+  const comm::home_ports home = comm::home_ports_of(c, pe);
+  const std::uint64_t rings =
+      c.ipcq.rings == config::buffer_kind::hbm ? c.ipcq.queue_pairs * c.ipcq.n_slots * c.ipcq.slot_bytes : 0;
+  const std::uint64_t port = c.hbm.port_mib * 1024 * 1024;
+  const std::uint64_t taken = comm::sync_port_bytes(c) + home.slices * rings;
+  const std::uint64_t room = port > taken ? (port - taken) / home.slices : 0;
+  // Compared before laying out, so that no product of a huge count can wrap.
+  const bool fits = launch.count <= room * home.count && all_port_bytes(kernel, launch, pe) <= room;
+  if (fits) return;
+  problems.push_back(
+      {"bytes", fmt::format("the tensors of {} do not fit the HBM ports of a PE (hbm.port_mib)", kernel.name),
+       fmt::format("{} elements of {}", launch.count, numeric::to_string(launch.type)),
+       fmt::format("input and output within {} bytes on each of {} ports", room, home.count)});
+}
+
+}  // namespace
+
+bool lies_in_hbm(const kernel_entry& kernel, const argument_context& launch) {
+  return launch.config.ccl.tensors == config::tensor_kind::hbm &&
+         kernel.collective != comm::to_string(comm::collective::barrier);
+}
+
+hbm_tensors tensors_of(const kernel_entry& kernel, const argument_context& launch, std::uint32_t rank) {
+  const pe_coord pe = launch.members.members[rank];
+  const std::uint64_t input = input_port_bytes(kernel, launch, pe);
+  const std::uint64_t all = all_port_bytes(kernel, launch, pe);
+  hbm_tensors t;
+  t.input = comm::place_in_hbm(launch.config, pe, all, 0);
+  t.output = in_place(kernel, launch) ? t.input : comm::place_in_hbm(launch.config, pe, all, input);
+  return t;
+}
+
+chunk_layout lay_out_chunks(const kernel_entry& kernel, const argument_context& launch) {
+  if (const auto asked = launch.config.ccl.tensor_chunk_bytes) return layout_as_asked(kernel, launch, *asked);
+  return layout_with(kernel, launch, automatic_piece(kernel, launch));
+}
+
+void check_hbm_tensors(const kernel_entry& kernel, const argument_context& launch,
+                       std::vector<problem>& problems) {
+  if (kernel.whole_vector) {
+    problems.push_back({"ccl.tensor_kind",
+                        fmt::format("{} is cut for the vector as a whole and cannot run on chunks of it",
+                                    kernel.description),
+                        "hbm", "tcm, or a built-in algorithm"});
+    return;
+  }
+  const std::size_t known = problems.size();
+  check_ports(kernel, launch, problems);
+  if (problems.size() > known) return;
+  const chunk_layout l = lay_out_chunks(kernel, launch);
+  if (l.end <= room_below_rings(launch)) return;
+  problems.push_back(
+      {"ccl.tensor_chunk_bytes",
+       fmt::format("not one chunk of the tensors of {} fits the TCM of a PE below its receive rings "
+                   "(pe.tcm_kib)",
+                   kernel.name),
+       fmt::format("{} bytes with {} elements of {} at a time", l.end,
+                   cut(kernel, launch, l.piece).elements(0), numeric::to_string(launch.type)),
+       fmt::format("chunks, scratch and plan within {} bytes", room_below_rings(launch))});
+}
+
+void load_chunk_images(abi::host_hal& host, const kernel_entry& kernel, const argument_context& launch,
+                       std::uint32_t rank) {
+  const pe_coord pe = launch.members.members[rank];
+  const chunk_layout layout = lay_out_chunks(kernel, launch);
+  const chunk_plan plan = plan_of(kernel, launch, layout, rank);
+  write_tcm(host, pe, layout.plan, std::as_bytes(std::span{&plan, 1}));
+  if (kernel.image == nullptr) return;
+  const argument_context first = launch_of_chunk(launch, cut(kernel, launch, layout.piece).elements(0));
+  const std::vector<std::uint64_t> words = kernel.image(first, rank);
+  write_tcm(host, pe, layout.scratch + wide_part(kernel, first), std::as_bytes(std::span(words)));
+}
+
+}  // namespace diecast::sw

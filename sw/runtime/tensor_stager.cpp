@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/runtime/tensor_stager.hpp"
+
+#include <algorithm>
+#include <span>
+
+namespace diecast::sw {
+namespace {
+
+chunk_plan read_plan(abi::hal& hal, std::uint64_t tcm_offset) {
+  chunk_plan plan;
+  hal.load(tcm_offset, std::as_writable_bytes(std::span{&plan, 1}));
+  return plan;
+}
+
+/// Calls use(hbm, tcm, bytes) for every copy that the pieces of a tensor take: no longer than a stripe, or
+/// than the plan's longest. `origin`: elements of the vector before the tensor.
+template <class Use>
+void for_copies(const std::vector<comm::staged_piece>& pieces, const chunk_plan& plan, std::uint64_t element,
+                abi::address tensor, std::uint64_t origin, abi::address buffer, const Use& use) {
+  const comm::hbm_tensor stripes{tensor, plan.ports, plan.stripe_bytes};
+  for (const comm::staged_piece& p : pieces) {
+    const abi::address begin = buffer + p.in_chunk * element;
+    stripes.for_stripes((p.in_tensor - origin) * element, p.count * element,
+                        [&](abi::address hbm, std::uint64_t done, std::uint64_t bytes) {
+                          for (std::uint64_t at = 0; at < bytes; at += plan.copy_bytes) {
+                            use(hbm + at, begin + done + at, std::min(plan.copy_bytes, bytes - at));
+                          }
+                        });
+  }
+}
+
+}  // namespace
+
+tensor_stager::tensor_stager(pe_runtime& runtime, const abi::kernel_arguments& launch)
+    : runtime_(runtime),
+      launch_(launch),
+      plan_(read_plan(runtime.hal(), launch.scratch)),
+      cut_({static_cast<comm::collective>(plan_.what), launch.count, launch.ranks}, plan_.piece) {}
+
+void tensor_stager::start(chunk out, chunk in) {
+  const copies results = out ? copies_out(*out) : copies{};
+  const copies inputs = in ? copies_in(*in) : copies{};
+  if (!results.empty() || !inputs.empty()) runtime_.hal().compute(runtime_.options().call_cycles);
+  if (out) stores_.emplace_back();
+  if (in) loads_.emplace_back();
+  if (out && in && buffer_of(*out) == buffer_of(*in)) {
+    start_by_turns(results, {});
+    free_buffer(*in);
+    start_by_turns({}, inputs);
+  } else {
+    if (in) free_buffer(*in);
+    start_by_turns(results, inputs);
+  }
+}
+
+abi::kernel_arguments tensor_stager::arrived(std::uint64_t chunk) {
+  wait(loads_.front());
+  loads_.pop_front();
+  const chunk_arguments& of_chunk = chunk + 1 < chunks() ? plan_.full : plan_.last;
+  abi::kernel_arguments a = launch_;
+  a.count = of_chunk.count;
+  a.input = buffer_of(chunk) + of_chunk.input;
+  a.output = buffer_of(chunk) + of_chunk.output;
+  a.scratch = of_chunk.scratch;
+  a.scratch_bytes = of_chunk.scratch_bytes;
+  a.extra = of_chunk.extra;
+  return a;
+}
+
+void tensor_stager::finish() {
+  for (const job& j : stores_) wait(j);
+  stores_.clear();
+}
+
+tensor_stager::copies tensor_stager::copies_in(std::uint64_t chunk) const {
+  copies all;
+  for_copies(cut_.input(chunk, launch_.rank, static_cast<comm::block_set>(plan_.read)), plan_,
+             numeric::size_of(launch_.type), launch_.input, plan_.input_origin,
+             runtime_.options().tcm_base + buffer_of(chunk),
+             [&all](abi::address hbm, abi::address tcm, std::uint64_t bytes) {
+               all.push_back({hbm, tcm, bytes});
+             });
+  return all;
+}
+
+tensor_stager::copies tensor_stager::copies_out(std::uint64_t chunk) const {
+  copies all;
+  for_copies(cut_.output(chunk, launch_.rank, static_cast<comm::block_set>(plan_.written)), plan_,
+             numeric::size_of(launch_.type), launch_.output, plan_.output_origin,
+             runtime_.options().tcm_base + buffer_of(chunk) + plan_.chunk_output,
+             [&all](abi::address hbm, abi::address tcm, std::uint64_t bytes) {
+               all.push_back({tcm, hbm, bytes});
+             });
+  return all;
+}
+
+/// What was in it before may still be on its way to HBM, or have to be read for messages.
+void tensor_stager::free_buffer(std::uint64_t chunk) {
+  if (chunk >= plan_.buffers) {
+    wait(stores_.front());
+    stores_.pop_front();
+  }
+  runtime_.driver().wait_sources_in(buffer_of(chunk), plan_.buffer_bytes);
+}
+
+void tensor_stager::start_by_turns(const copies& out, const copies& in) {
+  const auto begin = [this](const copy& c) { return runtime_.driver().start_copy(c.from, c.to, c.bytes); };
+  for (std::size_t i = 0, j = 0; i + j < out.size() + in.size();) {
+    const bool first = j == in.size() || (i < out.size() && i * in.size() <= j * out.size());
+    if (first) {
+      stores_.back() = begin(out[i++]);
+    } else {
+      loads_.back() = begin(in[j++]);
+    }
+  }
+}
+
+void tensor_stager::wait(const job& j) {
+  if (j) runtime_.driver().wait_copy(*j);
+}
+
+}  // namespace diecast::sw

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings chunks of tensors from HBM into TCM and takes results back, by the compute port of the PE's DMA
+// engine, while firmware does something else. Chunk k lies in buffer k modulo the buffers.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "models/abi/launch.hpp"
+#include "sw/runtime/chunk_plan.hpp"
+#include "sw/runtime/pe_runtime.hpp"
+
+namespace diecast::sw {
+
+class tensor_stager {
+ public:
+  using chunk = std::optional<std::uint64_t>;
+
+  /// Reads the plan. Precondition: the launch's tensors lie in HBM.
+  tensor_stager(pe_runtime& runtime, const abi::kernel_arguments& launch);
+
+  [[nodiscard]] std::uint64_t chunks() const { return cut_.chunks(); }
+  /// A chunk can come in while another is worked on.
+  [[nodiscard]] bool overlaps() const { return plan_.buffers > 1; }
+
+  /// Starts to take the result of one chunk out and to bring another in, a copy of each by turns, so that
+  /// both ways of the network interface are used at once. First waits until the buffer of `in` is free. Every
+  /// chunk once in each direction, in order.
+  void start(chunk out, chunk in);
+  /// Waits until a chunk has come in. Returns the arguments of a kernel that works on it.
+  [[nodiscard]] abi::kernel_arguments arrived(std::uint64_t chunk);
+  /// Waits until all results are in HBM.
+  void finish();
+
+ private:
+  struct copy {
+    abi::address from{}, to{};
+    std::uint64_t bytes{};
+  };
+  using copies = std::vector<copy>;
+  using job = std::optional<std::uint32_t>;  ///< the last copy of a chunk; empty when it needs none
+
+  [[nodiscard]] std::uint64_t buffer_of(std::uint64_t chunk) const {
+    return plan_.buffer + chunk % plan_.buffers * plan_.buffer_bytes;
+  }
+  [[nodiscard]] copies copies_in(std::uint64_t chunk) const;
+  [[nodiscard]] copies copies_out(std::uint64_t chunk) const;
+  void free_buffer(std::uint64_t chunk);
+  /// Each list in order; the shorter one spread evenly over the longer.
+  void start_by_turns(const copies& out, const copies& in);
+  void wait(const job& j);
+
+  pe_runtime& runtime_;
+  abi::kernel_arguments launch_;
+  chunk_plan plan_;
+  comm::tensor_chunks cut_;
+  std::deque<job> loads_;   ///< of chunks that have not been asked for by arrived(), oldest first
+  std::deque<job> stores_;  ///< of chunks whose buffer has not been taken again, oldest first
+};
+
+}  // namespace diecast::sw

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors in HBM (ccl.tensor_kind), end to end: data, timing, what is refused."""
+import harness
+
+IN_HBM = harness.sets("ccl.tensor_kind=hbm")
+COLLECTIVES = ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all", "gather", "scatter",
+               "send_recv")
+
+
+class HbmTensors(harness.Case):
+    def test_every_algorithm_of_every_collective_is_right(self):
+        for collective in COLLECTIVES:
+            for size, chunk in (("2", "auto"), ("30006", "4KiB"), ("96KiB", "auto")):
+                rows = self.runs(*harness.SMALL, *IN_HBM, *harness.sets(f"ccl.tensor_chunk_bytes={chunk}"),
+                                 "--collective", collective, "--algorithm", "all", "--bytes", size)
+                self.assertGreaterEqual(len(rows), 2, collective)
+
+    def test_nothing_is_nothing(self):
+        for collective in COLLECTIVES:
+            row = self.result(*harness.SMALL, *IN_HBM, "--collective", collective, "--bytes", "0")["runs"][0]
+            self.assertEqual((row["status"], row["wrong_elements"]), ("ok", 0), collective)
+
+    def test_a_vector_larger_than_the_tcm_runs(self):
+        job = (*harness.SMALL, "--algorithm", "ring_1d", "--ranks", "cube", "--bytes", "3MiB")
+        refused = self.run_pod(*job, expect=2)
+        self.assertIn("ccl.tensor_kind=hbm", refused.stderr)
+        beside_rings = self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "1450KiB", expect=2)
+        self.assertIn("receive rings do not fit", beside_rings.stderr)
+        self.assertIn(", or ccl.tensor_kind=hbm", beside_rings.stderr)
+        row = self.one(*job, *IN_HBM)
+        self.assertTrue(row["ranks_bitwise_equal"])
+        self.assertGreater(row["efficiency"], 0.5)
+
+    def test_chunks_overlap(self):
+        job = (*harness.SMALL, "--algorithm", "ring_1d", "--ranks", "cube", "--bytes", "1MiB")
+        times = {kib: self.one(*job, *IN_HBM, *harness.sets(f"ccl.tensor_chunk_bytes={kib}KiB"))["time_ns"]
+                 for kib in (128, 1024)}
+        # One chunk comes in, is worked on, goes out; of eight, all but the ends overlap.
+        self.assertLess(times[128], 0.85 * times[1024])
+
+    def test_time_does_not_depend_on_data_or_the_order_of_building(self):
+        job = (*harness.SMALL, *IN_HBM, "--algorithm", "two_level", "--bytes", "200KiB")
+        row = self.one(*job)
+        for order in ("reverse", "shuffle:3"):
+            other = self.one(*job, *harness.sets(f"sim.build_order={order}"))
+            self.assertEqual((other["time_ns"], other["fingerprint"]), (row["time_ns"], row["fingerprint"]), order)
+        quiet = self.result(*job, "--no-data")["runs"][0]
+        self.assertEqual(quiet["time_ns"], row["time_ns"])
+
+    def test_launches_follow_each_other(self):
+        self.one(*harness.SMALL, *IN_HBM, "--algorithm", "ring_1d", "--bytes", "64KiB", "--iters", "3")
+
+    def test_all_accumulations_and_rings_anywhere(self):
+        for mode in ("f32_acc", "f32_wire"):
+            for rings in ("tcm", "sram", "hbm"):
+                self.one(*harness.SMALL, *IN_HBM, "--algorithm", "rabenseifner", "--bytes", "20006", *harness.sets(
+                    f"ccl.accumulation={mode}", f"ipcq.buffer_kind={rings}", "ccl.tensor_chunk_bytes=6000"))
+
+    def test_auto_knows_what_staging_costs(self):
+        row = self.one(*harness.SMALL, *IN_HBM, "--algorithm", "auto", "--bytes", "256KiB")
+        self.assertIn("expected to take", row["algorithm_reason"])
+        self.assertGreater(row["stats"]["expected_ns"], row["bound_ns"])
+
+    def test_programs_and_workloads_are_refused(self):
+        program = harness.ROOT / "docs" / "examples" / "allreduce_all_pairs_4.xml"
+        done = self.run_pod(*IN_HBM, "--workload", program, "--bytes", "4KiB", expect=2)
+        self.assertIn("ccl.tensor_kind: MSCCL program", done.stderr)
+        self.assertIn("cannot run on chunks", done.stderr)
+        workload = self.file("job.json", '{"groups": {"all": {"ranks": "pe"}}, "streams": [{"name": "s", "on": "all", "ops": '
+                             '[{"op": "all_reduce", "bytes": "4KiB"}]}]}')
+        done = self.run_pod(*harness.SMALL, *IN_HBM, "--workload", workload, expect=2)
+        self.assertIn("have their tensors in TCM (ccl.tensor_kind)", done.stderr)
+
+    def test_barriers_have_no_tensors(self):
+        self.assertEqual(self.one(*harness.SMALL, "--collective", "barrier")["time_ns"],
+                         self.one(*harness.SMALL, *IN_HBM, "--collective", "barrier")["time_ns"])
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors in HBM: every kernel of every collective on chunks, with data, over chunk and stripe sizes that do
+// not divide anything, counts down to nothing, in place and not, and all accumulation modes; what the host
+// refuses; where tensors lie.
+#include <array>
+#include <set>
+
+#include "collective_bench.hpp"
+#include "models/types/error.hpp"
+#include "moves_bench.hpp"
+#include "support/test.hpp"
+#include "sw/host/collective.hpp"
+#include "sw/host/hbm_tensors.hpp"
+#include "sw/runtime/chunk_plan.hpp"
+
+namespace {
+
+using namespace diecast;
+using test::move_row;
+
+constexpr std::array orders{sw::schedule::round_robin, sw::schedule::random, sw::schedule::adversarial};
+constexpr std::array types{numeric::dtype::f16, numeric::dtype::bf16, numeric::dtype::f32,
+                           numeric::dtype::i32};
+constexpr std::array ops{numeric::reduction::sum, numeric::reduction::max, numeric::reduction::min,
+                         numeric::reduction::prod, numeric::reduction::avg};
+constexpr std::array modes{config::accumulation::elem, config::accumulation::f32_acc,
+                           config::accumulation::f32_wire};
+constexpr std::array<std::uint64_t, 3> stripes{64, 100, 4096};
+
+/// Values turn with the row number, so that each meets many others.
+move_row row_at(const sw::kernel_entry& kernel, const machine_shape& shape, unsigned number) {
+  move_row row{kernel.collective, kernel.name, shape, kernel.rank_sets.front()};
+  const auto ranks = static_cast<std::uint32_t>(comm::map_ranks(shape, row.ranks).members.size());
+  row.tensors = config::tensor_kind::hbm;
+  row.root = number / 2 % ranks;
+  row.type = types[number % types.size()];
+  row.op = ops[number % ops.size()];
+  row.n_slots = 1 + number % 3;
+  row.order = orders[number % orders.size()];
+  row.seed = number + 1;
+  row.in_place = number / 3 % 2 == 0;
+  row.launches = number % 11 == 10 ? 3 : 1;
+  row.stripe_bytes = stripes[number % stripes.size()];
+  if (number % 7 == 6) row.rings = config::buffer_kind::hbm;
+  const bool wide = kernel.collective == "all_reduce" && !kernel.element_sums;
+  if (wide) row.accumulate = modes[number / 4 % modes.size()];
+  return row;
+}
+
+unsigned run_kernel(const sw::kernel_entry& kernel) {
+  unsigned number = 0;
+  for (const machine_shape shape :
+       {machine_shape{1, 1, 1, 1}, {1, 2, 1, 1}, {1, 3, 1, 1}, {1, 2, 2, 1}, {2, 3, 1, 1}, {3, 1, 1, 2}}) {
+    const std::uint64_t ranks = comm::map_ranks(shape, kernel.rank_sets.front()).members.size();
+    for (const std::uint64_t count :
+         {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{37}, 61 * ranks + 5}) {
+      // From an element a time to everything at once; auto.
+      for (const config::auto_count chunk :
+           {config::auto_count{1}, {4 * 7 * ranks}, {4 * 24 * ranks}, {1 << 20}, {}}) {
+        move_row row = row_at(kernel, shape, number++);
+        row.count = chunk && *chunk == 1 && count > 37 ? 37 : count;
+        row.chunk_bytes = chunk;
+        const std::string wrong = test::run_move(row);
+        INFO(to_string(row));
+        CHECK(wrong == "");
+      }
+    }
+  }
+  return number;
+}
+
+void run_collective(const std::string& collective) {
+  unsigned kernels = 0;
+  for (const sw::kernel_entry& kernel : sw::builtin_kernels()) {
+    if (kernel.collective != collective) continue;
+    ++kernels;
+    CHECK(run_kernel(kernel) == 120);
+  }
+  CHECK(kernels > 1);
+}
+
+TEST_CASE("all_reduce is right on tensors in HBM") { run_collective("all_reduce"); }
+TEST_CASE("reduce_scatter is right on tensors in HBM") { run_collective("reduce_scatter"); }
+TEST_CASE("all_gather is right on tensors in HBM") { run_collective("all_gather"); }
+TEST_CASE("broadcast is right on tensors in HBM") { run_collective("broadcast"); }
+TEST_CASE("reduce is right on tensors in HBM") { run_collective("reduce"); }
+TEST_CASE("all_to_all is right on tensors in HBM") { run_collective("all_to_all"); }
+TEST_CASE("gather is right on tensors in HBM") { run_collective("gather"); }
+TEST_CASE("scatter is right on tensors in HBM") { run_collective("scatter"); }
+TEST_CASE("send_recv is right on tensors in HBM") { run_collective("send_recv"); }
+
+/// A launch on one SIP of four cubes.
+struct launch_bench {
+  explicit launch_bench(std::uint64_t elements, const std::string& collective = "all_reduce",
+                        const std::string& algorithm = "ring_1d")
+      : kernel(test::kernel_named(algorithm, collective)) {
+    config.pod.sips = 1;
+    config.sip.columns = config.sip.rows = 2;
+    config.ccl.tensors = config::tensor_kind::hbm;
+    members = comm::map_ranks(config.shape(), comm::rank_set::cube);
+    count = elements;
+  }
+  [[nodiscard]] sw::argument_context launch() const {
+    return {config, config.shape(), members, count, numeric::dtype::f16, numeric::reduction::sum};
+  }
+
+  config::machine_config config;
+  sw::kernel_entry kernel;
+  comm::group members;
+  std::uint64_t count;
+};
+
+TEST_CASE("tensors lie in stripes on the ports of their PE, above the words of barriers") {
+  launch_bench b(1 << 20);
+  b.members.members = {{sip_id{0}, cube_id{1}, pe_id{3}}};
+  b.config.ccl.tensor_stripe_bytes = 4096;
+  sw::argument_context launch = b.launch();
+  launch.in_place = false;
+  const sw::hbm_tensors t = tensors_of(b.kernel, launch, 0);
+  // 16 ports, 8 PEs: ports 6 and 7.
+  const auto first = abi::decode(t.input.first);
+  REQUIRE(first);
+  CHECK(first->kind == abi::region::hbm);
+  CHECK(first->cube == cube_id{1});
+  CHECK(first->unit == 6);
+  CHECK(t.input.ports == 2);
+  CHECK(t.input.address_of(4095) == t.input.first + 4095);
+  CHECK(abi::decode(t.input.address_of(4096))->unit == 7);
+  CHECK(abi::decode(t.input.address_of(4096))->offset == first->offset);
+  CHECK(t.input.address_of(8192 + 5) == t.input.first + 4096 + 5);
+  // 2 MiB of input are 1 MiB on each port; the output begins behind.
+  CHECK(t.output.first == t.input.first + (1 << 20));
+  launch.in_place = true;
+  CHECK(tensors_of(b.kernel, launch, 0).output.first == t.input.first);
+}
+
+TEST_CASE("PEs that share a port have a slice of it each") {
+  launch_bench b(1024);
+  b.config.hbm.ports = 3;
+  b.members = comm::map_ranks(b.config.shape(), comm::rank_set::pe);
+  std::set<abi::address> begins;
+  for (std::uint32_t rank = 0; rank < 8; ++rank) {
+    const comm::hbm_tensor t = tensors_of(b.kernel, b.launch(), rank).input;
+    CHECK(t.ports == 1);
+    CHECK(abi::decode(t.first)->unit == rank * 3 / 8);
+    for (const abi::address other : begins)
+      CHECK((other > t.first ? other - t.first : t.first - other) >= 2048);
+    begins.insert(t.first);
+  }
+  CHECK(begins.size() == 8);
+}
+
+TEST_CASE("three chunks fit below the rings, of an even size") {
+  const launch_bench b(8 << 20);
+  sw::argument_context launch = b.launch();
+  launch.tcm_room = 700'000;
+  const sw::chunk_layout l = lay_out_chunks(b.kernel, launch);
+  CHECK(l.buffers == 3);
+  CHECK(l.end <= launch.tcm_room);
+  CHECK(l.piece * 2 % b.config.ccl.tensor_stripe_bytes == 0);
+  CHECK(l.end + 3 * b.config.ccl.tensor_stripe_bytes > launch.tcm_room);  // as large as they can be
+  launch.tcm_room = 0;
+  CHECK(lay_out_chunks(b.kernel, launch).piece > l.piece);
+}
+
+TEST_CASE("a chunk that was asked for gets the buffers that fit") {
+  launch_bench b(8 << 20);
+  const std::uint64_t kib = 1024;
+  for (const auto& [chunk, buffers] : {std::pair{400 * kib, 3u}, {700 * kib, 2u}, {1000 * kib, 1u}}) {
+    b.config.ccl.tensor_chunk_bytes = chunk;
+    CHECK(lay_out_chunks(b.kernel, b.launch()).buffers == buffers);
+    CHECK(lay_out_chunks(b.kernel, b.launch()).piece == chunk / 2);
+    CHECK_NOTHROW(check_launch(b.kernel, b.launch()));
+  }
+}
+
+TEST_CASE("chunks with fewer buffers than overlapping needs work") {
+  for (const std::uint64_t tcm_kib : {8u, 5u, 4u}) {
+    move_row row{"all_reduce", "ring_1d", {1, 3, 1, 1}};
+    row.tensors = config::tensor_kind::hbm;
+    row.chunk_bytes = 2048;
+    row.count = 2000;
+    row.tcm_kib = tcm_kib;
+    CHECK(test::run_move(row) == "");
+  }
+}
+
+TEST_CASE("what cannot be in HBM is refused, and says why") {
+  launch_bench b(1 << 20);
+  b.config.ccl.tensor_chunk_bytes = 2 << 20;
+  CHECK_THROWS_WITH(
+      check_launch(b.kernel, b.launch()),
+      Catch::Contains("ccl.tensor_chunk_bytes: not one chunk of the tensors of ring_1d fits the "
+                      "TCM of a PE below its receive rings"));
+  b.config.ccl.tensor_chunk_bytes.reset();
+  b.count = std::uint64_t{1} << 40;
+  CHECK_THROWS_WITH(
+      check_launch(b.kernel, b.launch()),
+      Catch::Contains("the tensors of ring_1d do not fit the HBM ports of a PE (hbm.port_mib)"));
+  b.count = 1 << 20;
+  b.kernel.whole_vector = true;
+  CHECK_THROWS_WITH(check_launch(b.kernel, b.launch()),
+                    Catch::Contains("ccl.tensor_kind:") && Catch::Contains("cannot run on chunks"));
+}
+
+TEST_CASE("tensors that do not fit the TCM are told of HBM") {
+  launch_bench b(2 << 20);
+  b.config.ccl.tensors = config::tensor_kind::tcm;
+  CHECK_THROWS_WITH(check_launch(b.kernel, b.launch()), Catch::Contains("ccl.tensor_kind=hbm"));
+}
+
+}  // namespace
