@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "models/numeric/elementwise.hpp"
+#include "models/comm/tree_sum.hpp"
 #include "models/timing/link.hpp"
 #include "models/types/error.hpp"
 
@@ -262,6 +262,7 @@ void tree_units::combine(node& n) {
 /// about sizes.
 packet_ptr tree_units::sum_of(node& n) {
   packet_ptr sum;
+  comm::tree_sum total(rings_->arithmetic);
   for (child& c : n.children) {
     if (!c.contributes) continue;
     packet_ptr part = std::move(c.parts.front().p);
@@ -269,6 +270,7 @@ packet_ptr tree_units::sum_of(node& n) {
     c.waiting_bytes -= part->header.payload_bytes;
     if (!sum) {
       sum = std::move(part);
+      total.add(sum->data);
       continue;
     }
     const abi::packet_header &a = sum->header, &b = part->header;
@@ -281,9 +283,10 @@ packet_ptr tree_units::sum_of(node& n) {
           a.payload_bytes, a.ipcq.message_bytes, b.ipcq.sequence, b.offset, b.payload_bytes,
           b.ipcq.message_bytes));
     }
-    counters_.elements += b.payload_bytes / numeric::size_of(rings_->type);
-    if (!part->data.empty()) numeric::apply(rings_->op, rings_->type, sum->data, sum->data, part->data);
+    counters_.elements += b.payload_bytes / numeric::size_of(rings_->arithmetic.type);
+    total.add(part->data);
   }
+  sum->data = total.result();
   return sum;
 }
 

@@ -62,6 +62,13 @@ struct queue_pair_install {
   carrier through{carrier::queue_pairs};
 };
 
+/// How routers combine contributions.
+struct tree_arithmetic {
+  numeric::dtype type{};  ///< of the packets
+  numeric::reduction op{};
+  bool in_f32{};  ///< f16 and bf16 are added in f32 and rounded when the sum leaves
+};
+
 /// The tree in the network that a plan needs: what the routers must know of the members' rings.
 struct tree_install {
   struct member {
@@ -73,8 +80,7 @@ struct tree_install {
   std::vector<member> members;  ///< in order of their coordinates, the root included
   abi::address root_ring{};     ///< where reductions arrive; 0: none do
   std::uint32_t n_slots{}, slot_bytes{};
-  numeric::dtype type{};  ///< of what is combined; build_install_plan leaves both to its caller
-  numeric::reduction op{};
+  tree_arithmetic arithmetic{};  ///< build_install_plan leaves it to its caller
 };
 
 /// Rings of unexpected messages and heaps of PEs that exchange tag-matched messages, all of them with each

@@ -47,8 +47,8 @@ void add_multicast(std::vector<edge>& edges, const group& g, std::uint32_t root)
 }
 
 void add_reduction(std::vector<edge>& edges, const group& g, std::uint32_t root) {
-  if (g.members.size() < 2) return;
   for (const pe_coord& m : g.members) {
+    if (m == g.members[root]) continue;
     edges.push_back({m, tree_reduction, g.members[root], false, tree_reduction, carrier::reduction});
   }
 }

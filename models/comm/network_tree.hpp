@@ -16,7 +16,8 @@ inline constexpr direction tree_reduction = 1;
 /// From the root to every other rank at once. Throws user_error where the machine's routers copy nothing
 /// (noc.multicast), or something on the way would have to read each packet alone (staging, checksums).
 [[nodiscard]] std::vector<edge> multicast_tree(const pattern_context& c);
-/// From every rank, the root included, to the root. Throws likewise, for noc.reduce.
+/// From every other rank to the root, which adds its own: its network interface then has the result alone to
+/// send on. Throws likewise, for noc.reduce.
 [[nodiscard]] std::vector<edge> reduction_tree(const pattern_context& c);
 /// Both, over central_rank.
 [[nodiscard]] std::vector<edge> in_network(const pattern_context& c);

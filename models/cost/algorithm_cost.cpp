@@ -8,12 +8,14 @@
 #include <map>
 #include <utility>
 
+#include "models/comm/network_tree.hpp"
 #include "models/comm/packed_trees.hpp"
 #include "models/comm/rank_grid.hpp"
 #include "models/comm/trees.hpp"
 #include "models/comm/two_level.hpp"
 #include "models/cost/cuts.hpp"
 #include "models/cost/step_cost.hpp"
+#include "models/cost/tree_cost.hpp"
 
 namespace diecast::cost {
 namespace {
@@ -460,6 +462,14 @@ class algorithms {
             interface_ns(n_)};
   }
 
+  // --- in the network ---------------------------------------------------------------------------
+
+  [[nodiscard]] estimate multicast() const { return tree_cost(t_, c_, r_, r_.root).multicast(); }
+  [[nodiscard]] estimate reduction() const { return tree_cost(t_, c_, r_, r_.root).reduction(); }
+  [[nodiscard]] estimate up_and_down() const {
+    return tree_cost(t_, c_, r_, comm::central_rank(t_.shape(), r_.ranks)).both();
+  }
+
   const fabric::topology& t_;
   const config::machine_config& c_;
   const bound_request& r_;
@@ -505,6 +515,9 @@ const std::map<std::pair<collective, std::string>, algorithms::formula>& algorit
       {{collective::broadcast, "packed_trees"}, &a::packed_trees},
       {{collective::reduce, "ring_1d"}, &a::chain},
       {{collective::reduce, "binomial"}, &a::binomial},
+      {{collective::broadcast, "multicast"}, &a::multicast},
+      {{collective::reduce, "in_network"}, &a::reduction},
+      {{collective::all_reduce, "in_network"}, &a::up_and_down},
   };
   return all;
 }
@@ -515,6 +528,9 @@ std::optional<estimate> estimate_of(const fabric::topology& t, const config::mac
                                     const bound_request& r, const std::string& algorithm) {
   const auto found = algorithms::table().find({r.what, algorithm});
   if (found == algorithms::table().end()) return std::nullopt;
+  const bool tree = algorithm == "multicast" || algorithm == "in_network";
+  const bool sums = algorithm == "in_network";
+  if (tree && (!c.noc.multicast || (sums && !c.noc.reduce))) return std::nullopt;  // no such routers here
   if (r.ranks.members.size() < 2) return estimate{};
   const algorithms a(t, c, r);
   return (a.*found->second)();

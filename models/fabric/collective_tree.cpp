@@ -7,8 +7,6 @@
 #include <optional>
 #include <tuple>
 
-#include "models/types/error.hpp"
-
 namespace diecast::fabric {
 namespace {
 
@@ -56,16 +54,6 @@ std::uint32_t outer_link(const topology& t, sip_id sip, cube_id cube, terminal_i
   return at.kind == terminal_kind::sip_port ? t.sip_link_id(at.index) : t.ucie_link(sip, cube, at.edge);
 }
 
-void need_way_back(const topology& t, sip_id sip, cube_id cube, terminal_index exit) {
-  const abi::node_address far =
-      t.far_end({static_cast<std::uint16_t>(sip.value), static_cast<std::uint16_t>(cube.value), exit});
-  const link& back = t.links()[outer_link(t, sip_id{far.sip}, cube_id{far.cube}, far.terminal)];
-  if (back.gbytes_s > 0) return;
-  throw user_error(problem{"overrides",
-                           "a tree in the network goes both ways over its links, and one is gone", back.name,
-                           "both directions, or an algorithm of messages"});
-}
-
 class tree_maker {
  public:
   tree_maker(const topology& t, const abi::node_address& root) : t_(t) {
@@ -87,8 +75,6 @@ class tree_maker {
       const tree_port out = steps[i].out;
       if (std::find(node.children.begin(), node.children.end(), out) == node.children.end())
         node.children.push_back(out);
-      const bool leaves = out.terminal && leads_on(t_.layout(node.sip, node.cube).terminals[out.number]);
-      if (leaves) need_way_back(t_, node.sip, node.cube, out.number);
     }
   }
 

@@ -218,8 +218,7 @@ void prepared_run::wire(const app::registries& tables) {
 /// The tree that the plan needs, proven free of cycles together with nothing else: its VCs are its own.
 void prepared_run::grow_tree() {
   if (!plan.tree) return;
-  plan.tree->type = point.type;
-  plan.tree->op = point.op;
+  plan.tree->arithmetic = sw::tree_arithmetic_of(kernel, *launch);
   const auto terminal_of = [this](pe_coord pe) {
     return machine.topology.locate(abi::encode({pe.sip, pe.cube, abi::region::ipcq_mailbox, pe.pe.value, 0}));
   };

@@ -3,8 +3,10 @@
 // the number of ranks, and receives the result once.
 //
 //   broadcast multicast    the root sends; routers copy
-//   reduce in_network      all send, the root too; routers combine, the root receives the sum
+//   reduce in_network      all others send; routers combine; the root adds the sum to its own vector
 //   all_reduce in_network  both: the root sends on what it receives, slot by slot
+#include <algorithm>
+
 #include "models/comm/network_tree.hpp"
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
@@ -33,13 +35,13 @@ void run_multicast(pe_context& pe) {
   }
 }
 
-/// Sums come up in the order in which this rank contributed, so none overwrites what has not been sent.
+/// Adds this rank's contribution to the sum of all others, slot by slot.
 void take_sums(pe_context& pe, const tcm_range& range, bool send_on) {
   const std::uint64_t element = numeric::size_of(pe.args().type);
   const std::uint64_t slot = pe.message_elements(up) * element;
   for (std::uint64_t done = 0; done < range.bytes; done += slot) {
     const std::uint64_t bytes = std::min(slot, range.bytes - done);
-    pe.recv_all(up, range.at + done, bytes, arrival::copy);
+    pe.recv_all(up, range.at + done, bytes, arrival::reduce);
     pe.finish_average(range.at + done, bytes);
     if (send_on) pe.send_all(down, range.at + done, bytes);
   }
@@ -49,23 +51,20 @@ void run_reduce(pe_context& pe) {
   const block_vector v = reduced_in_output(pe);
   const tcm_range range = v.whole();
   if (alone(pe)) return pe.finish_average(range.at, range.bytes);
-  pe.step("contribute");
-  const auto contribute = [&] { pe.send_all(up, range.at, range.bytes); };
-  if (!at_root(pe)) return contribute();
-  pe.run_tasks({contribute, [&] { take_sums(pe, range, false); }});
+  pe.step("reduce");
+  if (at_root(pe)) return take_sums(pe, range, false);
+  pe.send_all(up, range.at, range.bytes);
 }
 
+/// The result of a slot comes when all have contributed to it, so that it overwrites nothing unsent.
 void run_all_reduce(pe_context& pe) {
   const block_vector v = reduced_in_output(pe);
   const tcm_range range = v.whole();
   if (alone(pe)) return pe.finish_average(range.at, range.bytes);
   pe.step("in_network");
-  const auto contribute = [&] { pe.send_all(up, range.at, range.bytes); };
-  const auto receive = [&] {
-    if (at_root(pe)) return take_sums(pe, range, true);
-    pe.recv_all(down, range.at, range.bytes, arrival::copy);
-  };
-  pe.run_tasks({contribute, receive});
+  if (at_root(pe)) return take_sums(pe, range, true);
+  pe.run_tasks({[&] { pe.send_all(up, range.at, range.bytes); },
+                [&] { pe.recv_all(down, range.at, range.bytes, arrival::copy); }});
 }
 
 void fill_root(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
@@ -87,19 +86,15 @@ kernel_entry broadcast_multicast_entry() {
 }
 
 kernel_entry reduce_in_network_entry() {
-  kernel_entry k{"in_network",     "reduce", "all send once, routers combine (noc.reduce)",
-                 "reduction_tree", all_sets, run_reduce,
-                 without_scratch,  fill_root};
-  k.element_sums = true;
-  return k;
+  return {"in_network",     "reduce", "all send once, routers combine (noc.reduce)",
+          "reduction_tree", all_sets, run_reduce,
+          without_scratch,  fill_root};
 }
 
 kernel_entry all_reduce_in_network_entry() {
-  kernel_entry k{"in_network",    "all_reduce", "routers combine up a tree and copy down it (noc.reduce)",
-                 "in_network",    all_sets,     run_all_reduce,
-                 without_scratch, fill_center};
-  k.element_sums = true;
-  return k;
+  return {"in_network",    "all_reduce", "routers combine up a tree and copy down it (noc.reduce)",
+          "in_network",    all_sets,     run_all_reduce,
+          without_scratch, fill_center};
 }
 
 }  // namespace diecast::sw

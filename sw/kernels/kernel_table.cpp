@@ -64,6 +64,13 @@ bool accumulates_wide(const kernel_entry& kernel, config::accumulation mode, num
   return kernel.collective == comm::to_string(comm::collective::all_reduce) && widens(mode, type);
 }
 
+comm::tree_arithmetic tree_arithmetic_of(const kernel_entry& kernel, const argument_context& launch) {
+  const config::accumulation mode = launch.config.ccl.accumulate;
+  if (!accumulates_wide(kernel, mode, launch.type)) return {launch.type, launch.op, false};
+  if (mode == config::accumulation::f32_wire) return {numeric::dtype::f32, launch.op, false};
+  return {launch.type, launch.op, true};
+}
+
 void run_accumulating(const kernel_entry& kernel, pe_context& pe, config::accumulation mode) {
   if (!accumulates_wide(kernel, mode, pe.args().type)) return kernel.run(pe);
   pe.widen();

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/abi/wire.hpp"
-#include "models/numeric/elementwise.hpp"
+#include "models/comm/tree_sum.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::sw {
@@ -58,12 +58,14 @@ std::optional<tree_work::onward> tree_work::sum() {
   const auto missing = [](const member& m) { return m.who.contributes && m.waiting.empty(); };
   if (std::any_of(members_.begin(), members_.end(), missing)) return std::nullopt;
   std::optional<onward> sum;
+  comm::tree_sum total(tree_.arithmetic);
   for (member& m : members_) {
     if (!m.who.contributes) continue;
     contribution c = std::move(m.waiting.front());
     m.waiting.pop_front();
     if (!sum) {
       sum = onward{tree_.root, abi::tree_flow::up, c.message, std::move(c.bytes), {}, false};
+      total.add(sum->bytes);
       continue;
     }
     if (c.message.fields.sequence != sum->message.fields.sequence || c.bytes.size() != sum->bytes.size()) {
@@ -71,9 +73,10 @@ std::optional<tree_work::onward> tree_work::sum() {
                                        comm::owner_name(m.who.pe), c.bytes.size(), c.message.fields.sequence,
                                        sum->bytes.size(), sum->message.fields.sequence));
     }
-    numeric::apply(tree_.op, tree_.type, sum->bytes, sum->bytes, c.bytes);
+    total.add(c.bytes);
   }
   if (!sum) return std::nullopt;
+  sum->bytes = total.result();
   sum->message.mailbox = mailbox_of(tree_.root);
   sum->message.fields.match_address += tree_.root_ring - abi::tree_address(abi::tree_use::reduce);
   return sum;
