@@ -20,4 +20,13 @@ packet_ptr packet_pool::make() {
   return packet_ptr{*p};
 }
 
+packet_ptr packet_pool::copy(const packet& of) {
+  packet_ptr p = make();
+  p->header = of.header;
+  p->flits = of.flits;
+  p->created = of.created;
+  p->data = of.data;
+  return p;
+}
+
 }  // namespace diecast::hw

@@ -59,6 +59,8 @@ class packet_pool {
   packet_pool& operator=(const packet_pool&) = delete;
   ~packet_pool();
   [[nodiscard]] packet_ptr make();
+  /// A packet with the same content.
+  [[nodiscard]] packet_ptr copy(const packet& of);
   [[nodiscard]] std::size_t in_flight() const { return all_.size() - free_.size(); }
   /// Every packet that somebody holds, in the order the pool made them.
   template <class Visit>

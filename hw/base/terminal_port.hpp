@@ -94,6 +94,7 @@ class terminal_port : public sc_core::sc_module, private fabric_receiver, privat
   static constexpr unsigned no_vc = UINT8_MAX;
 
   [[nodiscard]] fabric::vc_set vcs_of(const packet& p, unsigned c) const {
+    if (abi::is_tree(p.header.destination)) return {topology_.tree_vc(abi::flow_of(p.header)), 1};
     return topology_.injection_vcs(static_cast<abi::traffic_class>(c), 0, self_, p.header.destination);
   }
   [[nodiscard]] unsigned vc_with_room(const packet& p, unsigned c) const;

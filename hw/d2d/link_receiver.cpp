@@ -30,6 +30,7 @@ link_receiver::link_receiver(const fabric::topology& topology, const link_parame
 
 /// The leg a packet travels on in this cube is decided where it enters it.
 std::uint8_t link_receiver::next_vc(std::uint8_t lane, const packet& p, std::uint8_t vc) const {
+  if (topology_.is_tree_vc(vc)) return vc;
   const fabric::cube_layout& layout = topology_.layout(where_.sip, where_.cube);
   const fabric::router_index router = layout.terminals[where_.terminals.at(lane)].router;
   const fabric::cube_step step = topology_.enter(where_.sip, where_.cube, router, where_.how,

@@ -109,8 +109,11 @@ link_sender::class_times link_sender::free_classes(sim_time now) const {
   class_times free;
   for (unsigned c = 0; c < abi::traffic_classes; ++c) {
     const auto first = topology_.vc(static_cast<abi::traffic_class>(c), 0) * lanes_;
-    const bool waiting =
-        queues_.next_filled(first, first + topology_.vcs_of_class() * lanes_) != queues_.none;
+    bool waiting = queues_.next_filled(first, first + topology_.vcs_of_class() * lanes_) != queues_.none;
+    if (topology_.has_trees() && static_cast<abi::traffic_class>(c) == abi::traffic_class::comm) {
+      const unsigned trees = topology_.tree_vc_base() * lanes_;
+      waiting = waiting || queues_.next_filled(trees, topology_.vcs() * lanes_) != queues_.none;
+    }
     free[c] = waiting ? line_.earliest(c, now) : sim_time::never();
   }
   return free;

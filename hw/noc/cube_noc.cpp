@@ -47,6 +47,9 @@ cube_noc::cube_noc(sc_core::sc_module_name name, const fabric::topology& topolog
       head_delay_(narrow(overlaps(timing_) ? timing_.pipeline_cycles() : timing_.front_cycles())),
       latency_(narrow(timing_.hop_cycles) - head_delay_),
       out_delay_(narrow(timing_.pipeline_cycles()) - head_delay_),
+      trees_(topology.has_trees() ? std::make_unique<tree_units>(topology, config, sip, cube,
+                                                                 std::string(this->name()) + ".trees")
+                                  : nullptr),
       core_(build(config), *this) {
   build_sockets();
   SC_METHOD(act);
@@ -120,12 +123,19 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
     for (std::uint16_t t = 0; t < layout_.terminals.size(); ++t) {
       if (layout_.terminals[t].router != r) continue;
       terminal_ports_[t] = entry_ports_[t] = add_port(p, config, r);
-      outputs_.back() = {topology_.eject_link(sip_, cube_, t), t, true, study_ && wormhole_};
+      outputs_.back() = {topology_.eject_link(sip_, cube_, t), t, true, false, study_ && wormhole_};
       entry_terminal_.back() = t;
       for (unsigned vc = 0; vc < vcs_; ++vc) {
         p.ports.back().credits[vc] = wall_capacity_[vc];
         if (!wormhole_) p.ports.back().buffer[vc] = inject_capacity_[vc];
       }
+    }
+    if (!trees_) continue;
+    for (std::uint16_t s = 0; s < fabric::sides; ++s) {
+      if (side_ports_[r][s] != none) add_unit_port(p, config, r, {false, s});
+    }
+    for (std::uint16_t t = 0; t < layout_.terminals.size(); ++t) {
+      if (layout_.terminals[t].router == r) add_unit_port(p, config, r, {true, t});
     }
   }
   join_routers(p);
@@ -150,6 +160,20 @@ std::uint32_t cube_noc::add_port(switch_core::parameters& p, const config::machi
   outputs_.emplace_back();
   entry_terminal_.push_back(UINT16_MAX);
   return static_cast<std::uint32_t>(p.ports.size() - 1);
+}
+
+/// A port of a router to its unit and back. What the unit has decided goes straight to the switch; it has
+/// room for a buffer of copies, and for all sums and credits that members may send.
+void cube_noc::add_unit_port(switch_core::parameters& p, const config::machine_config& config,
+                             std::uint16_t router, fabric::tree_port at) {
+  const std::uint32_t n = add_port(p, config, router);
+  switch_core::port& port = p.ports[n];
+  port.hop = false;
+  port.head_delay = port.body_delay = port.alloc_cycles = 0;
+  port.buffer[topology_.tree_vc(abi::tree_flow::up)] = UINT32_MAX;
+  port.buffer[topology_.tree_vc(abi::tree_flow::credits)] = UINT32_MAX;
+  outputs_.back().to_unit = true;
+  trees_->add_port(router, at, n);
 }
 
 void cube_noc::join_routers(switch_core::parameters& p) const {
@@ -229,6 +253,8 @@ std::uint64_t cube_noc::first_look(const announced_packet& a) const {
 /// a leg that disagrees with the topology would break the proof that routes cannot deadlock.
 std::uint16_t cube_noc::exit_of(unsigned terminal, const packet& p, std::uint8_t vc) const {
   const fabric::terminal& t = layout_.terminals[terminal];
+  if (topology_.is_tree_vc(vc))
+    return trees_->exit_into(t.router, {true, static_cast<std::uint16_t>(terminal)});
   const bool from_link =
       t.kind == fabric::terminal_kind::ucie_lane || t.kind == fabric::terminal_kind::sip_port;
   const fabric::leg leg = topology_.leg_of(vc);
@@ -271,6 +297,12 @@ void cube_noc::open_inbox() {
   });
 }
 
+/// What the units of trees have sent in this cycle begins after it.
+void cube_noc::serve_trees() {
+  for (const tree_units::returned& r : trees_->take_returned()) core_.credit(r.port, r.vc, r.flits, r.cycle);
+  for (tree_units::sent& s : trees_->take_sent()) core_.arrive(s.where, std::move(s.p));
+}
+
 void cube_noc::act() {
   const std::uint64_t cycle = current_cycle();
   ++activations_;
@@ -279,6 +311,7 @@ void cube_noc::act() {
   core_.advance(cycle);
   open_inbox();
   core_.run();
+  if (trees_) serve_trees();
   deliver_wires(cycle);
   wake_.cancel();  // announcements of this instant may have asked for a wake-up before they were judged
   armed_ = never;
@@ -291,6 +324,11 @@ void cube_noc::act() {
 }
 
 switch_core::hop cube_noc::route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const {
+  if (topology_.is_tree_vc(vc)) {
+    if (exit < tree_units::first_exit) return {terminal_ports_[exit], vc, 1};
+    const tree_units::way way = trees_->way_of(router, exit);
+    return {way.here ? way.port : side_ports_[router][static_cast<unsigned>(way.side)], vc, 1};
+  }
   if (router >= layout_.routers()) {  // a network interface: into its router, in any VC of the leg
     const std::uint32_t to = entry_ports_[router - layout_.routers()];
     if (!dynamic_) return {to, vc, 1};
@@ -305,6 +343,7 @@ switch_core::hop cube_noc::route(std::uint16_t router, std::uint16_t exit, std::
 /// The wall hears of a packet when its last part leaves; the block's buffer holds the earlier ones.
 void cube_noc::eject(const switch_core::departure& d, packet_ptr p) {
   const output& o = outputs_[d.output];
+  if (o.to_unit) return trees_->take(d, std::move(p));
   const std::uint64_t way = out_delay_ + timing_.ni_out_cycles;
   if (o.swallowed) {
     const std::uint64_t usable = d.first + way + credit_cycles_;
@@ -320,6 +359,7 @@ void cube_noc::eject(const switch_core::departure& d, packet_ptr p) {
 
 void cube_noc::return_credit(std::uint32_t input, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle) {
   if (!has_credits_in()) return;  // sources wait in the interface
+  if (outputs_[input].to_unit) return trees_->left(input, vc, flits, cycle);
   send_credit(entry_terminal_[input], vc, flits, cycle);
 }
 
@@ -413,6 +453,7 @@ void cube_noc::publish(std::uint32_t link, std::uint8_t vc, std::uint32_t flits,
 }
 
 bool cube_noc::quiescent() const {
+  if (trees_ && !trees_->idle()) return false;
   if (!core_.empty() || !packet_inbox_.empty() || !wire_arrivals_.empty()) return false;
   std::map<std::pair<std::uint32_t, std::uint8_t>, std::uint32_t> in_inbox;
   for (const announced_credit& a : credit_inbox_) in_inbox[{a.out_port, a.vc}] += a.flits;

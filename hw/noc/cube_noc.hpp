@@ -15,12 +15,14 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <systemc>
 #include <vector>
 
 #include "hw/base/fabric_socket.hpp"
 #include "hw/base/time.hpp"
 #include "hw/noc/switch_core.hpp"
+#include "hw/noc/tree_units.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/events/events.hpp"
 #include "models/fabric/topology.hpp"
@@ -73,6 +75,13 @@ class cube_noc : public sc_core::sc_module,
       }
     }
   }
+  /// Tells the routers of their part of a tree. Precondition: noc.multicast.
+  void install(const tree_program& program, packet_pool& pool) { trees_->install(program, pool); }
+  /// What the units of trees did; null without noc.multicast.
+  [[nodiscard]] const tree_units::counters* tree_statistics() const {
+    return trees_ ? &trees_->statistics() : nullptr;
+  }
+
   /// True when no packet is inside and every credit is home.
   [[nodiscard]] bool quiescent() const;
   /// Memory of routers and ports in bytes, packets in flight excluded.
@@ -88,6 +97,7 @@ class cube_noc : public sc_core::sc_module,
     std::uint32_t link{none};  ///< of the topology; none: inside a network interface
     std::uint16_t terminal{};
     bool leaves{};     ///< to a terminal
+    bool to_unit{};    ///< of a tree, which has a port of the same number in
     bool swallowed{};  ///< by a sink of a network study, which returns credits flit by flit
   };
 
@@ -98,6 +108,8 @@ class cube_noc : public sc_core::sc_module,
                          std::uint16_t router);
   void add_interface(switch_core::parameters& p, const config::machine_config& config,
                      std::uint16_t terminal);
+  void add_unit_port(switch_core::parameters& p, const config::machine_config& config, std::uint16_t router,
+                     fabric::tree_port at);
   void join_routers(switch_core::parameters& p) const;
   void build_sockets();
 
@@ -107,6 +119,7 @@ class cube_noc : public sc_core::sc_module,
   void send_by_wire(unsigned terminal, packet_ptr p, const fabric_phase& phase, std::uint16_t exit);
   void deliver_wires(std::uint64_t cycle);
   void open_inbox();
+  void serve_trees();
   [[nodiscard]] std::uint16_t exit_of(unsigned terminal, const packet& p, std::uint8_t vc) const;
 
   // Around the core.
@@ -156,8 +169,9 @@ class cube_noc : public sc_core::sc_module,
   std::vector<std::uint32_t> entry_ports_;     ///< input a terminal's packets come in by
   std::vector<std::uint16_t> entry_terminal_;  ///< by input; UINT16_MAX: not an entry
   std::vector<output> outputs_;
-  std::vector<link_usage> injected_;  ///< by terminal
-  std::vector<link_usage> by_wire_;   ///< by output
+  std::vector<link_usage> injected_;   ///< by terminal
+  std::vector<link_usage> by_wire_;    ///< by output
+  std::unique_ptr<tree_units> trees_;  ///< noc.multicast
   switch_core core_;
 
   struct wire_arrival {

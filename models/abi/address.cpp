@@ -20,7 +20,7 @@ void check(const char* field, std::uint64_t value, std::uint64_t limit) {
 
 bool is_region(std::uint64_t value) {
   return value >= static_cast<std::uint64_t>(region::tcm) &&
-         value <= static_cast<std::uint64_t>(region::launch_mailbox);
+         value <= static_cast<std::uint64_t>(region::tree);
 }
 
 }  // namespace
@@ -33,6 +33,10 @@ address encode(const location& where) {
   return std::uint64_t{where.sip.value} << sip_shift | std::uint64_t{where.cube.value} << cube_shift |
          static_cast<std::uint64_t>(where.kind) << region_shift | std::uint64_t{where.unit} << unit_shift |
          where.offset;
+}
+
+address tree_address(tree_use use) {
+  return encode({sip_id{0}, cube_id{0}, region::tree, static_cast<std::uint32_t>(use), 0});
 }
 
 std::optional<location> decode(address a) {
@@ -52,6 +56,7 @@ const char* to_string(region r) {
     case region::hbm: return "hbm";
     case region::host_memory: return "host_memory";
     case region::launch_mailbox: return "launch_mailbox";
+    case region::tree: return "tree";
   }
   return "invalid";
 }

@@ -22,13 +22,20 @@ using address = std::uint64_t;
 /// What answers at an address. Values are part of the encoding; 0 is never valid, so that a
 /// forgotten address is an error and not somebody's memory.
 enum class region : std::uint8_t {
-  tcm = 1,            ///< unit = PE
-  pe_registers = 2,   ///< unit = PE; register offsets in models/abi/registers.hpp
-  ipcq_mailbox = 3,   ///< unit = PE; where IPCQ data and credits are sent
-  sram = 4,           ///< unit = 0
-  hbm = 5,            ///< unit = HBM port (channel) of the cube
-  host_memory = 6,    ///< unit = 0, cube = 0
-  launch_mailbox = 7  ///< unit = PE, or control_cpu_unit, or io_cpu_unit
+  tcm = 1,             ///< unit = PE
+  pe_registers = 2,    ///< unit = PE; register offsets in models/abi/registers.hpp
+  ipcq_mailbox = 3,    ///< unit = PE; where IPCQ data and credits are sent
+  sram = 4,            ///< unit = 0
+  hbm = 5,             ///< unit = HBM port (channel) of the cube
+  host_memory = 6,     ///< unit = 0, cube = 0
+  launch_mailbox = 7,  ///< unit = PE, or control_cpu_unit, or io_cpu_unit
+  tree = 8             ///< unit = tree_use; sip = cube = 0. Rings of all members at once: routers know whose
+};
+
+/// What messages to a tree in the network are for. The values are units of region::tree.
+enum class tree_use : std::uint8_t {
+  multicast,  ///< from the root to every other member
+  reduce      ///< from every member to the root, combined on the way
 };
 
 inline constexpr std::uint32_t control_cpu_unit = 0xfe;
@@ -51,6 +58,10 @@ struct location {
 
 /// Precondition: every field within its maximum (checked; throws std::out_of_range).
 [[nodiscard]] address encode(const location& where);
+
+/// Offset 0 of the ring that all members of a tree share. Where it lies in each of them is for the routers
+/// to know.
+[[nodiscard]] address tree_address(tree_use use);
 
 /// Empty when the region field is not one of `region`.
 [[nodiscard]] std::optional<location> decode(address a);

@@ -31,6 +31,13 @@ const char* to_string(packet_kind k) {
   return "unknown";
 }
 
+tree_flow flow_of(const packet_header& h) {
+  const bool data = h.kind == packet_kind::ipcq_data;
+  if (static_cast<tree_use>(h.destination.cube) == tree_use::reduce)
+    return data ? tree_flow::up : tree_flow::down;
+  return data ? tree_flow::down : tree_flow::credits;
+}
+
 traffic_class class_of(packet_kind k) {
   switch (k) {
     case packet_kind::ipcq_data: return traffic_class::comm;

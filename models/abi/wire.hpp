@@ -26,6 +26,19 @@ struct node_address {
   auto operator<=>(const node_address&) const = default;
 };
 
+/// Where a packet goes that belongs to a tree in the network and to no single block: {0, tree_use,
+/// tree_terminal}. The last router before a member puts the member's own address in its place.
+inline constexpr std::uint16_t tree_terminal = UINT16_MAX;
+[[nodiscard]] constexpr bool is_tree(const node_address& a) { return a.terminal == tree_terminal; }
+
+/// Each has a VC of its own on every link, so that none waits for another in a buffer.
+enum class tree_flow : std::uint8_t {
+  down,    ///< from the root: multicast data, and the credits of a reduction
+  up,      ///< contributions to a reduction
+  credits  ///< to the root: the credits of a multicast
+};
+inline constexpr unsigned tree_flows = 3;
+
 enum class packet_kind : std::uint8_t {
   ipcq_data,       ///< comm: part of one IPCQ message; carries the token
   ipcq_credit,     ///< sideband
@@ -90,6 +103,9 @@ struct packet_header {
   tag_fields tag;
   bool operator==(const packet_header&) const = default;
 };
+
+/// Precondition: is_tree(h.destination).
+[[nodiscard]] tree_flow flow_of(const packet_header& h);
 
 /// Flits of a packet: one header flit and as many payload flits as it takes. A credit (16 bytes)
 /// and every packet without payload fit the header flit.

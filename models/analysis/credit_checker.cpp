@@ -8,34 +8,51 @@
 namespace diecast::analysis {
 
 credit_checker::credit_checker(const comm::install_plan& plan) : plan_(plan) {
+  using half = const comm::queue_pair_install*;
+  const auto join = [this](half writer, half reader) {
+    written_by_[{writer->owner, writer->dir}].push_back(rings_.size());
+    read_by_[{reader->owner, reader->dir}].push_back(rings_.size());
+    rings_.push_back({writer, reader});
+  };
+  std::map<abi::address, half> readers;
+  std::map<comm::carrier, std::vector<half>> tree_readers;
   for (const comm::queue_pair_install& q : plan_.queue_pairs) {
-    if (q.rx) {
-      rings_[q.rx_base].reader = &q;
-      read_by_[{q.owner, q.dir}] = &rings_[q.rx_base];
+    if (!q.rx) continue;
+    if (q.through == comm::carrier::queue_pairs)
+      readers.emplace(q.rx_base, &q);
+    else
+      tree_readers[q.through].push_back(&q);
+  }
+  for (const comm::queue_pair_install& q : plan_.queue_pairs) {
+    if (!q.tx) continue;
+    if (q.through == comm::carrier::queue_pairs) {
+      if (const auto at = readers.find(q.peer_rx_base); at != readers.end()) join(&q, at->second);
+      continue;
     }
-    if (q.tx) {
-      rings_[q.peer_rx_base].writer = &q;
-      written_by_[{q.owner, q.dir}] = &rings_[q.peer_rx_base];
-    }
+    for (const half reader : tree_readers[q.through]) join(&q, reader);
   }
 }
 
 void credit_checker::start_at(std::uint32_t sequence) {
-  for (auto& [base, r] : rings_) r.head = r.tail_view = r.visible = r.tail = sequence;
+  for (ring& r : rings_) r.head = r.tail_view = r.visible = r.tail = sequence;
 }
 
 void credit_checker::on(const events::queue_pair_changed& e) {
   ++changes_;
   const place here{e.pe, e.qp};
   if (const auto at = written_by_.find(here); at != written_by_.end()) {
-    at->second->head = e.my_head;
-    at->second->tail_view = e.peer_tail_cache;
-    check(*at->second);
+    for (const std::size_t i : at->second) {
+      rings_[i].head = e.my_head;
+      rings_[i].tail_view = e.peer_tail_cache;
+      check(rings_[i]);
+    }
   }
   if (const auto at = read_by_.find(here); at != read_by_.end()) {
-    at->second->visible = e.peer_head_cache;
-    at->second->tail = e.my_tail;
-    check(*at->second);
+    for (const std::size_t i : at->second) {
+      rings_[i].visible = e.peer_head_cache;
+      rings_[i].tail = e.my_tail;
+      check(rings_[i]);
+    }
   }
 }
 
@@ -62,7 +79,7 @@ std::string credit_checker::describe(const ring& r) const {
 }
 
 std::string credit_checker::unrest() const {
-  for (const auto& [base, r] : rings_) {
+  for (const ring& r : rings_) {
     if (r.head == r.tail_view && r.visible == r.head && r.tail == r.head) continue;
     return fmt::format(
         "every kernel has ended, but the queue between {} is not empty; expected equal pointers",

@@ -38,8 +38,9 @@ class credit_checker : public events::observer {
   [[nodiscard]] std::string describe(const ring& r) const;
 
   comm::install_plan plan_;
-  std::map<abi::address, ring> rings_;  ///< by base
-  std::map<place, ring*> written_by_, read_by_;
+  /// Every pair of a writer and a reader: of a tree in the network, the root with each member.
+  std::vector<ring> rings_;
+  std::map<place, std::vector<std::size_t>> written_by_, read_by_;
   std::uint64_t changes_{};
 };
 

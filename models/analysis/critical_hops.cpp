@@ -24,23 +24,24 @@ const Item* search(const std::vector<Item>& sorted, pe_coord pe, comm::direction
 
 critical_hops::critical_hops(const comm::install_plan& plan) {
   std::map<abi::address, std::uint32_t> by_ring;
+  std::map<comm::carrier, std::vector<std::uint32_t>> of_tree;
   for (const auto& q : plan.queue_pairs) {  // ordered by owner and direction, so both tables are too
     if (!q.rx) continue;
-    by_ring.emplace(q.rx_base, static_cast<std::uint32_t>(receivers_.size()));
+    const auto index = static_cast<std::uint32_t>(receivers_.size());
+    by_ring.emplace(q.rx_base, index);
+    of_tree[q.through].push_back(index);
     receivers_.push_back({q.owner, q.dir});
   }
   for (const auto& q : plan.queue_pairs) {
     if (!q.tx) continue;
-    const std::uint32_t to = by_ring.at(q.peer_rx_base);
-    const pe_coord there = receivers_[to].pe;
-    const bool other_sip = q.owner.sip != there.sip;
-    const bool other_cube = other_sip || q.owner.cube != there.cube;
-    paths_.push_back({q.owner, q.dir, to, is_mesh(q.dir) && other_cube, other_sip});
+    const bool paired = q.through == comm::carrier::queue_pairs;
+    for (const std::uint32_t to : paired ? std::vector{by_ring.at(q.peer_rx_base)} : of_tree[q.through]) {
+      const pe_coord there = receivers_[to].pe;
+      const bool other_sip = q.owner.sip != there.sip;
+      const bool other_cube = other_sip || q.owner.cube != there.cube;
+      paths_.push_back({q.owner, q.dir, to, paired && is_mesh(q.dir) && other_cube, other_sip});
+    }
   }
-}
-
-const critical_hops::path* critical_hops::path_from(pe_coord pe, comm::direction dir) const {
-  return search(paths_, pe, dir, &path::from);
 }
 
 const critical_hops::receiver* critical_hops::receiver_at(pe_coord pe, comm::direction dir) const {
@@ -49,15 +50,22 @@ const critical_hops::receiver* critical_hops::receiver_at(pe_coord pe, comm::dir
 
 void critical_hops::on(const events::message_event& e) {
   if (e.phase == events::message_phase::sent) {
-    const path* p = path_from(e.pe, e.qp);
-    if (p == nullptr) {
+    const std::tuple here{e.pe, e.qp};
+    auto p = std::lower_bound(paths_.begin(), paths_.end(), here, [](const path& each, const auto& key) {
+      return std::tuple{each.from, each.dir} < key;
+    });
+    if (p == paths_.end() || std::tuple{p->from, p->dir} != here) {
       ++unmatched_;
       return;
     }
-    hop_depth carried = of(e.pe);
-    carried.cube += p->between_cubes ? 1 : 0;
-    carried.sip += p->between_sips ? 1 : 0;
-    in_flight_[{p->receiver, e.sequence}] = carried;
+    for (; p != paths_.end() && std::tuple{p->from, p->dir} == here; ++p) {
+      hop_depth carried = of(e.pe);
+      carried.cube += p->between_cubes ? 1 : 0;
+      carried.sip += p->between_sips ? 1 : 0;
+      // What routers combine is as deep as the deepest contribution.
+      hop_depth& arriving = in_flight_[{p->receiver, e.sequence}];
+      arriving = larger(arriving, carried);
+    }
   } else if (e.phase == events::message_phase::visible) {
     const receiver* r = receiver_at(e.pe, e.qp);
     const auto index = r == nullptr ? 0 : static_cast<std::uint32_t>(r - receivers_.data());

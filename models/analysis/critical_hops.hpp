@@ -51,11 +51,10 @@ class critical_hops : public events::observer {
     pe_coord pe;
     comm::direction dir{};
   };
-  [[nodiscard]] const path* path_from(pe_coord pe, comm::direction dir) const;
   [[nodiscard]] const receiver* receiver_at(pe_coord pe, comm::direction dir) const;
 
   std::vector<receiver> receivers_;  ///< by PE, direction
-  std::vector<path> paths_;          ///< by PE, direction
+  std::vector<path> paths_;          ///< by PE, direction; of a multicast one for each receiver
   std::map<pe_coord, hop_depth> depths_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, hop_depth> in_flight_;  ///< by receiver, sequence
   hop_depth longest_;

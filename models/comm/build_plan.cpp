@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "models/comm/install_plan.hpp"
@@ -167,12 +169,83 @@ void place_rings(std::vector<planned>& all, const plan_options& o, std::vector<p
 void point_at_peers(std::vector<planned>& all) {
   const auto key = [](const planned& p) { return std::pair{p.install.owner, p.install.dir}; };
   for (planned& p : all) {
-    if (!p.install.tx) continue;
+    if (!p.install.tx || p.install.through != carrier::queue_pairs) continue;
     const auto at = std::lower_bound(all.begin(), all.end(), std::pair{p.install.peer, p.peer_dir},
                                      [&](const planned& a, const auto& wanted) { return key(a) < wanted; });
     p.install.peer_rx_base = at->install.rx_base;  // its receive half was made with this transmit half
   }
 }
+
+/// The halves of a tree's queue pairs. Each member has one per use, whatever the number of others.
+class tree_planner {
+ public:
+  explicit tree_planner(const std::vector<edge>& branches) : branches_(branches) {}
+
+  void add_halves(std::vector<planned>& all, std::vector<problem>& problems) {
+    if (branches_.empty()) return;
+    for (const edge& e : branches_) {
+      const bool down = e.through == carrier::multicast;
+      const pe_coord root = down ? e.from : e.to;
+      if (!root_) root_ = root;
+      if (*root_ != root) {
+        problems.push_back({"pattern", "a tree in the network has one root",
+                            fmt::format("{} and {}", owner_name(*root_), owner_name(root)), "one root"});
+        return;
+      }
+      half(e.from, e, e.to).tx = true;
+      half(e.to, e, e.from).rx = true;
+    }
+    for (auto& [key, p] : halves_) all.push_back(p);
+    std::sort(all.begin(), all.end(), by_identity);
+    const auto twice = std::adjacent_find(all.begin(), all.end(), [](const planned& a, const planned& b) {
+      return !by_identity(a, b) && !by_identity(b, a);
+    });
+    if (twice == all.end()) return;
+    problems.push_back(
+        {fmt::format("{} {}", owner_name(twice->install.owner), direction_name(twice->install.dir)),
+         "is a direction of a tree in the network and another one", "",
+         "a direction of its own for each use of a tree"});
+  }
+
+  [[nodiscard]] std::optional<tree_install> for_routers(const std::vector<planned>& all,
+                                                        const plan_options& o) const {
+    if (!root_) return std::nullopt;
+    tree_install t{*root_, {}, 0, o.n_slots, o.slot_bytes};
+    for (const planned& p : all) {
+      const queue_pair_install& q = p.install;
+      if (q.through == carrier::queue_pairs) continue;
+      if (t.members.empty() || t.members.back().pe != q.owner) t.members.push_back({q.owner, 0, false});
+      if (q.through == carrier::multicast && q.rx) t.members.back().ring = q.rx_base;
+      if (q.through == carrier::reduction && q.tx) t.members.back().contributes = true;
+      if (q.through == carrier::reduction && q.rx) t.root_ring = q.rx_base;
+    }
+    return t;
+  }
+
+ private:
+  static bool by_identity(const planned& a, const planned& b) {
+    return std::pair{a.install.owner, a.install.dir} < std::pair{b.install.owner, b.install.dir};
+  }
+  queue_pair_install& half(pe_coord owner, const edge& e, pe_coord peer) {
+    const auto [at, fresh] = halves_.try_emplace({owner, e.dir});
+    queue_pair_install& q = at->second.install;
+    if (!fresh) {
+      if (q.peer == owner) q.peer = peer;  // its first edge was the root's with itself
+      return q;
+    }
+    const auto use = e.through == carrier::multicast ? abi::tree_use::multicast : abi::tree_use::reduce;
+    q.owner = owner;
+    q.dir = e.dir;
+    q.peer = peer;
+    q.through = e.through;
+    q.peer_rx_base = q.peer_ipcq = abi::tree_address(use);
+    return q;
+  }
+
+  const std::vector<edge>& branches_;
+  std::optional<pe_coord> root_;
+  std::map<std::pair<pe_coord, direction>, planned> halves_;
+};
 
 }  // namespace
 
@@ -180,13 +253,17 @@ install_plan build_install_plan(const std::vector<edge>& edges, const plan_optio
   std::vector<problem> problems;
   check_shape(options, problems);
   const bool shape_ok = problems.empty();
-  std::vector<planned> all = merge_halves(pair_directions(edges, problems));
+  std::vector<edge> paired, branches;
+  for (const edge& e : edges) (e.through == carrier::queue_pairs ? paired : branches).push_back(e);
+  std::vector<planned> all = merge_halves(pair_directions(paired, problems));
+  tree_planner tree(branches);
+  tree.add_halves(all, problems);
   check_directions(all, options, problems);
   if (shape_ok) place_rings(all, options, problems);
   if (!problems.empty()) throw user_error(std::move(problems));
   point_at_peers(all);
 
-  install_plan plan{options.n_slots, options.slot_bytes, {}, {}};
+  install_plan plan{options.n_slots, options.slot_bytes, {}, {}, tree.for_routers(all, options)};
   plan.queue_pairs.reserve(all.size());
   for (planned& p : all) {
     p.install.n_slots = options.n_slots;

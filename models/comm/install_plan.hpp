@@ -14,6 +14,7 @@
 #include "models/abi/registers.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/config/population.hpp"
+#include "models/numeric/types.hpp"
 #include "models/types/ids.hpp"
 
 namespace diecast::comm {
@@ -31,6 +32,10 @@ inline constexpr direction no_direction = 0xffff;
 /// The opposite of a compass direction; the same direction for the others.
 [[nodiscard]] direction opposite(direction d);
 
+/// What carries the messages of an edge: a queue pair at each end, or the tree in the network, where one
+/// half serves all members at once.
+enum class carrier : std::uint8_t { queue_pairs, multicast, reduction };
+
 /// One edge of a pattern, seen from `from`.
 struct edge {
   pe_coord from;
@@ -40,6 +45,9 @@ struct edge {
   /// Direction at `to` that pairs with this one; only for one-way edges and custom patterns that
   /// know it. Otherwise reverse_direction finds it.
   std::int32_t reverse{-1};
+  /// multicast: all such edges leave one PE, the root, in one direction, and arrive in that direction;
+  /// reduction: all arrive at the root, which may be among the senders.
+  carrier through{carrier::queue_pairs};
 };
 
 /// Where a receive ring lives and what one half or both halves of a queue pair hold.
@@ -52,6 +60,28 @@ struct queue_pair_install {
   abi::address peer_rx_base{};  ///< 0 when tx is false
   abi::address peer_ipcq{};
   std::uint32_t n_slots{}, slot_bytes{};  ///< of the rings it reads and writes; equal at both ends
+  carrier through{carrier::queue_pairs};
+};
+
+/// How routers combine contributions.
+struct tree_arithmetic {
+  numeric::dtype type{};  ///< of the packets
+  numeric::reduction op{};
+  bool in_f32{};  ///< f16 and bf16 are added in f32 and rounded when the sum leaves
+};
+
+/// The tree in the network that a plan needs: what the routers must know of the members' rings.
+struct tree_install {
+  struct member {
+    pe_coord pe;
+    abi::address ring{};  ///< where multicasts arrive; 0: none do
+    bool contributes{};   ///< to reductions
+  };
+  pe_coord root;
+  std::vector<member> members;  ///< in order of their coordinates, the root included
+  abi::address root_ring{};     ///< where reductions arrive; 0: none do
+  std::uint32_t n_slots{}, slot_bytes{};
+  tree_arithmetic arithmetic{};  ///< build_install_plan leaves it to its caller
 };
 
 /// Rings of unexpected messages and heaps of PEs that exchange tag-matched messages, all of them with each
@@ -73,6 +103,7 @@ struct install_plan {
   std::uint32_t slot_bytes{};                   ///< likewise
   std::vector<queue_pair_install> queue_pairs;  ///< ordered by owner, then direction
   std::optional<message_install> messages;
+  std::optional<tree_install> tree;
 };
 
 /// TCM use of a PE: rings from the top of TCM downwards, tensors from the bottom up.
@@ -99,6 +130,7 @@ struct plan_options {
 /// opposite direction, else the lowest direction not yet paired; none left is an error. A one-way
 /// edge makes a transmit half at `from` and a receive half at `to`, in direction `reverse` or, when
 /// that is negative, in the opposite direction. The halves of one queue pair must have one peer.
+/// Edges of a tree make one half per member: see `carrier`. There is one tree in a plan, with one root.
 /// Rings lie top-down in direction order: in the PE's TCM, or the cube's SRAM, or the PE's home HBM
 /// port (config::memory_channels; without channels PE p of P has port p * hbm_ports / P).
 [[nodiscard]] install_plan build_install_plan(const std::vector<edge>& edges, const plan_options& options);
@@ -106,8 +138,8 @@ struct plan_options {
 /// Proves a plan however it was made: every (owner, direction) once; I3.1, rx ranges disjoint over
 /// the pod; both ends of a ring have its slots and slot size; I3, every ring has exactly one writer, the
 /// writer is the peer the ring's credits go to, and two directions that both send and receive write to each
-/// other's rings. Addresses are taken as numbers: nothing here decodes them. Throws user_error naming both
-/// owners.
+/// other's rings; the halves of a tree are those that its routers know, and no others. Addresses are taken as
+/// numbers: nothing here decodes them. Throws user_error naming both owners.
 void prove_install_plan(const install_plan& plan);
 
 /// One register to write, by the host's backdoor or over the fabric.

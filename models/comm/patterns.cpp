@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "models/comm/member_levels.hpp"
+#include "models/comm/network_tree.hpp"
 #include "models/comm/peer_patterns.hpp"
 #include "models/comm/rank_grid.hpp"
 #include "models/comm/root_trees.hpp"
@@ -316,7 +317,13 @@ std::vector<pattern_entry> builtin_patterns() {
        packed_tree_edges, packed_tree_names(), true},
       {"shift", "every rank to the next (send next, receive last)", shift, {"next", "last"}, true},
       {"star", "the root with every other rank, both ways (root; peer+1, peer+2, ...)", star, star_names(),
-       true}};
+       true},
+      {"multicast_tree", "the root to every other rank at once, down a tree of routers (noc.multicast)",
+       multicast_tree, tree_direction_names(), true},
+      {"reduction_tree", "every rank to the root, combined up a tree of routers (noc.reduce)", reduction_tree,
+       tree_direction_names(), true},
+      {"in_network", "up and down a tree of routers over the most central rank (noc.reduce)", in_network,
+       tree_direction_names(), true}};
 }
 
 std::string direction_name(const pattern_entry& p, direction d) {

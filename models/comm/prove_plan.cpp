@@ -23,10 +23,10 @@ void sort_by(refs& v, Key key) {
 
 auto identity(const queue_pair_install& q) { return std::tuple{q.owner, q.dir}; }
 
-refs select(const install_plan& plan, bool queue_pair_install::*half) {
+refs select(const install_plan& plan, bool queue_pair_install::*half, bool trees = false) {
   refs v;
   for (const queue_pair_install& q : plan.queue_pairs) {
-    if (q.*half) v.push_back(&q);
+    if (q.*half && (q.through == carrier::queue_pairs || trees)) v.push_back(&q);
   }
   return v;
 }
@@ -117,7 +117,9 @@ void prove_heard(const refs& rings, const refs& writers, std::vector<problem>& p
 /// Data and credits for a PE go to one mailbox, and two PEs never share one.
 void prove_mailboxes(const install_plan& plan, std::vector<problem>& problems) {
   refs all;
-  for (const queue_pair_install& q : plan.queue_pairs) all.push_back(&q);
+  for (const queue_pair_install& q : plan.queue_pairs) {
+    if (q.through == carrier::queue_pairs) all.push_back(&q);
+  }
   const auto compare = [&](auto key, const char* what) {
     sort_by(all, key);
     for (std::size_t i = 1; i < all.size(); ++i) {
@@ -143,19 +145,78 @@ void prove_mailboxes(const install_plan& plan, std::vector<problem>& problems) {
       "name one mailbox for different PEs");
 }
 
+/// What the routers know of a tree's rings is what its members have, ring for ring: one writer for all rings
+/// of a multicast, one ring for all writers of a reduction.
+void prove_tree(const install_plan& plan, std::vector<problem>& problems) {
+  const auto wrong = [&](const queue_pair_install& q, const char* what, std::string value,
+                         std::string expected) {
+    problems.push_back({ring_name(q), what, std::move(value), std::move(expected)});
+  };
+  std::size_t rings = 0, contributors = 0, known_rings = 0, known_contributors = 0;
+  if (plan.tree) {
+    for (const tree_install::member& m : plan.tree->members) {
+      known_rings += m.ring != 0 ? 1 : 0;
+      known_contributors += m.contributes ? 1 : 0;
+    }
+  }
+  for (const queue_pair_install& q : plan.queue_pairs) {
+    if (q.through == carrier::queue_pairs) continue;
+    if (!plan.tree) return wrong(q, "belongs to a tree that the plan has not", "", "a tree");
+    const tree_install& t = *plan.tree;
+    const bool down = q.through == carrier::multicast;
+    if (q.n_slots != t.n_slots || q.slot_bytes != t.slot_bytes) {
+      wrong(q, "a ring of a tree has another shape than the tree",
+            fmt::format("{} x {} bytes", q.n_slots, q.slot_bytes),
+            fmt::format("{} x {} bytes", t.n_slots, t.slot_bytes));
+    }
+    const abi::address target = abi::tree_address(down ? abi::tree_use::multicast : abi::tree_use::reduce);
+    if (q.peer_ipcq != target || (q.tx && q.peer_rx_base != target)) {
+      wrong(q, "a half of a tree leads elsewhere", fmt::format("{:#018x}", q.peer_ipcq),
+            fmt::format("{:#018x}", target));
+    }
+    if ((down ? q.tx : q.rx) && q.owner != t.root) {
+      wrong(q, "is the root's half of a tree", owner_name(q.owner), owner_name(t.root));
+    }
+    const auto m = std::find_if(t.members.begin(), t.members.end(),
+                                [&](const tree_install::member& each) { return each.pe == q.owner; });
+    const abi::address known = m == t.members.end() ? 0 : m->ring;
+    if (down && q.rx && known != q.rx_base) {
+      wrong(q, "the routers write its multicasts elsewhere", fmt::format("{:#018x}", known),
+            fmt::format("{:#018x}", q.rx_base));
+    }
+    if (!down && q.rx && t.root_ring != q.rx_base) {
+      wrong(q, "the routers write its sums elsewhere", fmt::format("{:#018x}", t.root_ring),
+            fmt::format("{:#018x}", q.rx_base));
+    }
+    if (!down && q.tx && (m == t.members.end() || !m->contributes))
+      wrong(q, "the routers wait for no contribution of it", "", "a member that contributes");
+    rings += down && q.rx ? 1 : 0;
+    contributors += !down && q.tx ? 1 : 0;
+  }
+  if (rings != known_rings || contributors != known_contributors) {
+    problems.push_back({"tree", "the routers know members that the plan has not",
+                        fmt::format("{} rings and {} contributors", known_rings, known_contributors),
+                        fmt::format("{} and {}", rings, contributors)});
+  }
+}
+
 }  // namespace
 
 void prove_install_plan(const install_plan& plan) {
   std::vector<problem> problems;
   refs rings = select(plan, &queue_pair_install::rx);
   refs writers = select(plan, &queue_pair_install::tx);
-  sort_by(rings, [](const queue_pair_install& q) { return std::tuple{q.rx_base, q.owner, q.dir}; });
+  const auto by_ring = [](const queue_pair_install& q) { return std::tuple{q.rx_base, q.owner, q.dir}; };
+  sort_by(rings, by_ring);
   sort_by(writers, [](const queue_pair_install& q) { return std::tuple{q.peer_rx_base, q.owner, q.dir}; });
   prove_unique(plan, problems);
-  prove_disjoint(rings, problems);
+  refs all_rings = select(plan, &queue_pair_install::rx, true);
+  sort_by(all_rings, by_ring);
+  prove_disjoint(all_rings, problems);
   prove_writers(writers, rings, problems);
   prove_heard(rings, writers, problems);
   prove_mailboxes(plan, problems);
+  prove_tree(plan, problems);
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 

@@ -158,6 +158,27 @@ verdict dynamic_vcs_split(const machine_config& c) {
                      std::to_string(*c.noc.vcs), "an even number, or auto"};
 }
 
+verdict trees_cut_through(const machine_config& c) {
+  if (!c.noc.multicast || c.noc.flow == noc_flow::virtual_cut_through) return {};
+  return broken_rule{"copies whole packets, which a wormhole router has no room for", "true",
+                     "noc.flow virtual_cut_through, or false"};
+}
+
+verdict reduce_needs_multicast(const machine_config& c) {
+  if (!c.noc.reduce || c.noc.multicast) return {};
+  return broken_rule{"the credits of a reduction go down the tree, which noc.multicast=false has not", "true",
+                     "noc.multicast=true, or false"};
+}
+
+verdict contributions_fit(const machine_config& c) {
+  const std::uint64_t ring = c.ipcq.n_slots * c.ipcq.slot_bytes;
+  if (!c.noc.reduce || ring <= c.noc.reduce_buffer_kib * 1024) return {};
+  return broken_rule{
+      "does not hold the contributions that members may send ahead of others "
+      "(ipcq.n_slots x ipcq.slot_bytes)",
+      fmt::format("{} KiB", c.noc.reduce_buffer_kib), fmt::format("at least {} B", ring)};
+}
+
 verdict packets_are_full_flits(const machine_config& c) {
   if (c.noc.max_packet_bytes % c.noc.flit_bytes == 0) return {};
   return broken_rule{"the longest packet ends in a part of a flit", std::to_string(c.noc.max_packet_bytes),
@@ -315,6 +336,9 @@ const rule rules[]{
       "noc.switch_alloc_cycles", "noc.traversal_cycles"},
      stages_fill_hop},
     {{"noc.vcs", "noc.vc_policy", "noc.topology", "noc.dateline_vcs"}, dynamic_vcs_split},
+    {{"noc.multicast", "noc.flow"}, trees_cut_through},
+    {{"noc.reduce", "noc.multicast"}, reduce_needs_multicast},
+    {{"noc.reduce_buffer_kib", "noc.reduce", "ipcq.n_slots", "ipcq.slot_bytes"}, contributions_fit},
     {{"noc.max_packet_bytes", "noc.flit_bytes"}, packets_are_full_flits},
     {{"noc.vc_buffer_flits", "noc.flow", "noc.max_packet_bytes", "noc.flit_bytes"}, noc_cut_through},
     {{"ucie.buffer_flits", "noc.flow", "noc.max_packet_bytes", "noc.flit_bytes"}, ucie_cut_through},

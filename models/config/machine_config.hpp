@@ -152,6 +152,12 @@ struct noc_block {
   std::uint64_t request_weight{1}, response_weight{1}, comm_weight{1}, message_weight{1}, sideband_weight{1};
   bool leg_vcs{true};       ///< one VC per leg; false shows the deadlock it prevents
   bool dateline_vcs{true};  ///< two VC sets around wrap links; false shows the deadlock they prevent
+  bool multicast{false};    ///< routers copy packets down a tree
+  std::uint64_t multicast_cycles{2};
+  bool reduce{false};  ///< routers combine packets up a tree
+  std::uint64_t reduce_cycles{4};
+  std::uint64_t reduce_bytes_per_cycle{256};
+  std::uint64_t reduce_buffer_kib{32};  ///< of each input of a router
 };
 
 enum class flit_format : std::uint8_t { raw, flit_68, flit_256 };

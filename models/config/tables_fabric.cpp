@@ -85,6 +85,27 @@ block_table noc_table() {
                "Two VC sets on a torus or ring, before and after a wrap link; false shows the cycle they "
                "prevent.",
                "Dally and Seitz, 1987")
+      .boolean(
+          &b::multicast, "multicast",
+          "Routers copy packets of a group down a tree over cubes and SIPs, and combine the credits that "
+          "come back; for the algorithms multicast and in_network. Needs noc.flow virtual_cut_through.",
+          "Krishna et al., MICRO 2011 (routers that fork and join); NVLink SHARP (multimem)")
+      .count(&b::multicast_cycles, "multicast_cycles", "cycles", 1, 1000,
+             "What a router of a tree adds to a hop: table look-up and a second switch allocation.",
+             assumption)
+      .boolean(&b::reduce, "reduce",
+               "Routers combine contributions that come up a tree; for the algorithm in_network. Needs "
+               "noc.multicast.",
+               "Krishna et al., MICRO 2011; Graham et al., COMHPC 2016 (SHARP)")
+      .count(&b::reduce_cycles, "reduce_cycles", "cycles", 1, 1000,
+             "Latency of combining two contributions in a router.", "an adder of the vector unit's kind")
+      .count(&b::reduce_bytes_per_cycle, "reduce_bytes_per_cycle", "B", 1, 65'536,
+             "Operand bytes that the arithmetic of one router adds to a sum per cycle.",
+             "five flits into one per cycle: SHARP works at the rate of its links")
+      .count(&b::reduce_buffer_kib, "reduce_buffer_kib", "KiB", 1, 65'536,
+             "Contributions that wait in a router for others, per input; holds a ring of ipcq.n_slots x "
+             "ipcq.slot_bytes.",
+             assumption)
       .table();
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "models/comm/member_levels.hpp"
+#include "models/comm/network_tree.hpp"
 #include "models/comm/packed_trees.hpp"
 #include "models/comm/rank_grid.hpp"
 #include "models/comm/trees.hpp"
@@ -17,6 +18,7 @@
 #include "models/cost/staging.hpp"
 #include "models/cost/step_cost.hpp"
 #include "models/types/error.hpp"
+#include "models/cost/tree_cost.hpp"
 
 namespace diecast::cost {
 namespace {
@@ -488,6 +490,14 @@ class algorithms {
             interface_ns(n_)};
   }
 
+  // --- in the network ---------------------------------------------------------------------------
+
+  [[nodiscard]] estimate multicast() const { return tree_cost(t_, c_, r_, r_.root).multicast(); }
+  [[nodiscard]] estimate reduction() const { return tree_cost(t_, c_, r_, r_.root).reduction(); }
+  [[nodiscard]] estimate up_and_down() const {
+    return tree_cost(t_, c_, r_, comm::central_rank(t_.shape(), r_.ranks)).both();
+  }
+
   const fabric::topology& t_;
   const config::machine_config& c_;
   const bound_request& r_;
@@ -533,6 +543,9 @@ const std::map<std::pair<collective, std::string>, algorithms::formula>& algorit
       {{collective::broadcast, "packed_trees"}, &a::packed_trees},
       {{collective::reduce, "ring_1d"}, &a::chain},
       {{collective::reduce, "binomial"}, &a::binomial},
+      {{collective::broadcast, "multicast"}, &a::multicast},
+      {{collective::reduce, "in_network"}, &a::reduction},
+      {{collective::all_reduce, "in_network"}, &a::up_and_down},
   };
   return all;
 }
@@ -565,6 +578,9 @@ std::optional<estimate> estimate_of(const fabric::topology& t, const config::mac
                                     const bound_request& r, const std::string& algorithm) {
   const auto found = algorithms::table().find({r.what, algorithm});
   if (found == algorithms::table().end()) return std::nullopt;
+  const bool tree = algorithm == "multicast" || algorithm == "in_network";
+  const bool sums = algorithm == "in_network";
+  if (tree && (!c.noc.multicast || (sums && !c.noc.reduce))) return std::nullopt;  // no such routers here
   if (r.ranks.members.size() < 2) return estimate{};
   const auto of_bytes = [&](std::uint64_t bytes) {
     bound_request part = r;

@@ -28,24 +28,45 @@ double d(std::uint64_t n) { return static_cast<double>(n); }
 
 /// What every rank moves on average, and what the busiest one must, in bytes of payload.
 struct rank_load {
-  double sent{}, received{};  ///< by some rank at least
-  double all_sent{};          ///< by all together; as many are received
-  double reduced{};           ///< by all together
+  double sent{}, received{};          ///< by some rank at least
+  double all_sent{}, all_received{};  ///< by all together
+  double reduced{};                   ///< by all together
 };
 
-rank_load load_of(collective what, double n, double p) {
+/// What routers do. A copy they make was sent once; a sum they make was received once and computed by no
+/// rank.
+struct in_network {
+  bool copies{}, sums{};
+};
+
+rank_load load_of(collective what, double n, double p, in_network routers) {
   const double others = std::max(0.0, n / p - longest_element) * (p - 1);
+  const double mine = n * (p - 1) / p, all = n * (p - 1);
+  const double own_part = std::max(0.0, n / p - longest_element);
+  const auto alike = [](double sent, double received, double moved, double reduced) {
+    return rank_load{sent, received, moved, moved, reduced};
+  };
   switch (what) {
     case collective::all_reduce:
-      return {2 * n * (p - 1) / p, 2 * n * (p - 1) / p, 2 * n * (p - 1), n * (p - 1)};
-    case collective::reduce_scatter: return {n * (p - 1) / p, n * (p - 1) / p, n * (p - 1), n * (p - 1)};
-    case collective::all_gather: return {others, others, others * p, 0};
-    case collective::broadcast: return {n, n, n * (p - 1), 0};
-    case collective::reduce: return {n, n, n * (p - 1), n * (p - 1)};
-    case collective::all_to_all: return {others, others, others * p, 0};
-    case collective::gather: return {0, others, others, 0};
-    case collective::scatter: return {others, 0, others, 0};
-    case collective::send_recv: return {n, n, n * p, 0};
+      if (routers.sums) return {n, n, n * p, n * p, 0};
+      if (routers.copies) return {n, 2 * mine, n * p, 2 * all, all};
+      return alike(2 * mine, 2 * mine, 2 * all, all);
+    case collective::reduce_scatter:
+      if (routers.sums) return {mine, own_part, all, own_part * p, 0};
+      return alike(mine, mine, all, all);
+    case collective::all_gather:
+      if (routers.copies) return {own_part, others, own_part * p, others * p, 0};
+      return alike(others, others, others * p, 0);
+    case collective::broadcast:
+      if (routers.copies) return {n, n, n, all, 0};
+      return alike(n, n, all, 0);
+    case collective::reduce:
+      if (routers.sums) return {n, n, all, n, 0};
+      return alike(n, n, all, all);
+    case collective::all_to_all: return alike(others, others, others * p, 0);
+    case collective::gather: return alike(0, others, others, 0);
+    case collective::scatter: return alike(others, 0, others, 0);
+    case collective::send_recv: return alike(n, n, n * p, 0);
     case collective::barrier: return {};
   }
   return {};
@@ -92,7 +113,8 @@ class bound_finder {
         rates_(c),
         ends_(endpoint_costs_of(c)),
         n_(d(r.bytes)),
-        p_(d(r.ranks.members.size())) {
+        p_(d(r.ranks.members.size())),
+        routers_{c.noc.multicast, c.noc.multicast && c.noc.reduce} {
     const sim_time by_dma = timing::noc_clock(c).cycles(c.pe.dma_launch_cycles + c.pe.dma_startup_cycles);
     consume_ = std::min(ends_.vector, by_dma);
     end_ = ends_.release + ends_.drain;
@@ -139,13 +161,12 @@ class bound_finder {
   }
 
   void rank_terms() {
-    const rank_load l = load_of(r_.what, n_, p_);
+    const rank_load l = load_of(r_.what, n_, p_, routers_);
     // A ring outside the TCM: what arrives at a PE leaves it for that memory and is fetched again.
-    const bool away = c_.ipcq.rings != config::buffer_kind::tcm;
-    const double average = l.all_sent / p_;
-    wire("injection", std::max(l.sent, average * (away ? 2 : 1)), rates_.noc_gbytes_s(),
+    const double away = c_.ipcq.rings != config::buffer_kind::tcm ? l.all_received / p_ : 0;
+    wire("injection", std::max(l.sent, l.all_sent / p_ + away), rates_.noc_gbytes_s(),
          "network interface of a rank, out");
-    wire("ejection", std::max(l.received, average * (away ? 2 : 1)), rates_.noc_gbytes_s(),
+    wire("ejection", std::max(l.received, l.all_received / p_ + away), rates_.noc_gbytes_s(),
          "network interface of a rank, in");
   }
 
@@ -166,9 +187,9 @@ class bound_finder {
   }
 
   void memory_terms() {
-    const rank_load l = load_of(r_.what, n_, p_);
+    const rank_load l = load_of(r_.what, n_, p_, routers_);
     // Sources are read, what arrives is written; a reduction reads two operands and writes one.
-    double tcm = 2 * l.all_sent + 3 * l.reduced;
+    double tcm = l.all_sent + l.all_received + 3 * l.reduced;
     if (has_hbm_tensors(c_, r_.what)) {
       const staged_bytes all = staged_by_all();
       tcm += all.read + all.written;
@@ -178,7 +199,7 @@ class bound_finder {
     if (c_.ipcq.rings == config::buffer_kind::tcm) return;
     std::set<std::pair<std::uint32_t, std::uint32_t>> cubes;
     for (const pe_coord& m : r_.ranks.members) cubes.insert({m.sip.value, m.cube.value});
-    const double rings = 2 * l.all_sent / d(cubes.size());  // written, then read
+    const double rings = 2 * l.all_received / d(cubes.size());  // written, then read
     if (c_.ipcq.rings == config::buffer_kind::sram) {
       keep("memory", startup_ns_ + rings / c_.sram.gbytes_s, "SRAM of the cubes, which holds the rings");
     } else {
@@ -251,14 +272,18 @@ class bound_finder {
   [[nodiscard]] sim_time nearest_hop() const {
     return ends_.send + ends_.departure + nearest_idle(t_, c_, r_.ranks) + ends_.arrival;
   }
+  /// Not so where routers copy: one message may tell all at once.
   void spread_to_all() {
+    if (routers_.copies) return;
     const sim_time gap = std::max(ends_.send, ends_.issue);
     const sim_time t = best_tree(r_.ranks.members.size(), nearest_hop(), gap);
     keep("latency", (t + consume_ + end_ + staging_latency_).ns(),
          "word from one rank to all over the best tree of messages");
   }
-  /// `combined`: a rank reduces what it receives before it sends on.
+  /// `combined`: a rank reduces what it receives before it sends on. Not so where routers sum: one message
+  /// may tell of all, of parts beside zeros as well as of sums.
   void collect_from_all(bool combined) {
+    if (routers_.sums) return;
     const sim_time gap = ends_.call + ends_.release + (combined ? ends_.vector : sim_time{});
     const sim_time hop = nearest_hop() + (combined ? ends_.vector : sim_time{});
     if (gap == sim_time{}) return;
@@ -323,6 +348,7 @@ class bound_finder {
   wire_rates rates_;
   endpoint_costs ends_;
   double n_, p_;
+  in_network routers_;
   sim_time consume_, end_;
   double startup_ns_{};
   double staging_startup_ns_{};

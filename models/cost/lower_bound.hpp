@@ -2,7 +2,8 @@
 // The least time a collective can take on a machine, whatever the algorithm: what must leave and enter every
 // rank, cross every cut and occupy all links together, what memories and vector units must do, and how long
 // word takes to get round. It depends on (machine, collective, ranks, bytes) alone. Derivations: docs/
-// bounds.md; nothing computes in the network, and a message carries elements or partial sums of them.
+// bounds.md; a message carries elements or partial sums of them, and nothing computes in the network but what
+// noc.multicast and noc.reduce say.
 #pragma once
 
 #include <cstdint>

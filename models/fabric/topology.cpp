@@ -133,7 +133,8 @@ void topology::impl::choose_vcs(purpose what, std::vector<problem>& problems) {
   } else if (noc.leg_vcs) {
     choose_legs();
   }
-  if (vcs.classes * vcs.legs * vcs.sets * vcs.lanes <= max_vcs) return;
+  if (what == purpose::machine && noc.multicast) vcs.tree_flows = abi::tree_flows;
+  if (vcs.classes * vcs.legs * vcs.sets * vcs.lanes + vcs.tree_flows <= max_vcs) return;
   const bool hops = vcs.legs > 3 && vcs.sets * vcs.lanes == 1;
   problems.push_back({hops ? "pod.topology" : "noc.vcs",
                       hops ? "routes over this many SIP links need too many virtual channels"
@@ -146,7 +147,8 @@ void topology::impl::choose_legs() {
     return groups == 0 && shape.cubes_per_sip() == 1 ? 1U : 3 + 2 * groups;
   };
   vcs.legs = legs_of(graph.max_hops);
-  if (vcs.classes * vcs.legs * vcs.sets * vcs.lanes > max_vcs && !graph.datelines_ahead.empty()) {
+  const unsigned of_trees = config.noc.multicast ? abi::tree_flows : 0;
+  if (vcs.classes * vcs.legs * vcs.sets * vcs.lanes + of_trees > max_vcs && !graph.datelines_ahead.empty()) {
     count_crossings = false;
     vcs.legs = legs_of(dateline_groups());
   }
@@ -156,7 +158,9 @@ std::string topology::impl::vcs_in_words() const {
   std::string factors = fmt::format("{} classes x {} legs", vcs.classes, vcs.legs);
   if (vcs.sets > 1) factors += fmt::format(" x {} dateline sets", vcs.sets);
   if (vcs.lanes > 1) factors += fmt::format(" x {} VCs", vcs.lanes);
-  std::string text = fmt::format("{} = {} VCs", factors, vcs.classes * vcs.legs * vcs.sets * vcs.lanes);
+  if (vcs.tree_flows > 0) factors += fmt::format(" + {} of noc.multicast", vcs.tree_flows);
+  std::string text =
+      fmt::format("{} = {} VCs", factors, vcs.classes * vcs.legs * vcs.sets * vcs.lanes + vcs.tree_flows);
   return graph.max_hops == 0 ? text : fmt::format("{} SIP links: {}", graph.max_hops, text);
 }
 
@@ -285,6 +289,9 @@ abi::node_address topology::locate(abi::address a) const {
           impl_->channels->has(at->sip, at->cube, at->unit) && within(at->offset, c.hbm.port_mib * 1024),
           static_cast<terminal_index>(cube.hbm_base + unit));
     case abi::region::host_memory: return node(io && at->unit == 0, cube.io_cpu);
+    case abi::region::tree:
+      if (!plan_.tree_flows || at->unit > static_cast<std::uint32_t>(abi::tree_use::reduce)) throw nothing();
+      return {0, static_cast<std::uint16_t>(at->unit), abi::tree_terminal};
     case abi::region::launch_mailbox:
       if (at->unit == abi::control_cpu_unit) return node(true, cube.control_cpu);
       if (at->unit == abi::io_cpu_unit) return node(io, cube.io_cpu);

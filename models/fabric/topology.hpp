@@ -175,7 +175,16 @@ class topology {
   }
   /// Of every leg, dateline set and lane.
   [[nodiscard]] unsigned vcs_of_class() const { return plan_.legs * vcs_of_leg(); }
-  [[nodiscard]] unsigned vcs() const { return plan_.classes * vcs_of_class(); }
+  [[nodiscard]] unsigned vcs() const { return tree_vc_base() + plan_.tree_flows; }
+  /// With noc.multicast the VCs of trees follow those of the classes, one per tree_flow. They belong to class
+  /// comm and have no leg: a tree is acyclic by itself.
+  [[nodiscard]] bool has_trees() const { return plan_.tree_flows > 0; }
+  [[nodiscard]] unsigned tree_vc_base() const { return plan_.classes * vcs_of_class(); }
+  [[nodiscard]] bool is_tree_vc(std::uint8_t vc) const { return vc >= tree_vc_base(); }
+  /// Precondition: has_trees().
+  [[nodiscard]] std::uint8_t tree_vc(abi::tree_flow f) const {
+    return static_cast<std::uint8_t>(tree_vc_base() + static_cast<unsigned>(f));
+  }
   /// Precondition: has_class(c).
   [[nodiscard]] std::uint8_t vc(abi::traffic_class c, leg l, unsigned lane = 0, unsigned set = 0) const {
     const unsigned group = (static_cast<unsigned>(c) - plan_.first_class) * plan_.legs + l;
@@ -185,6 +194,7 @@ class topology {
   [[nodiscard]] unsigned dateline_set_of(std::uint8_t vc) const { return vc / plan_.lanes % plan_.sets; }
   [[nodiscard]] unsigned lane_of(std::uint8_t vc) const { return vc % plan_.lanes; }
   [[nodiscard]] abi::traffic_class class_of(std::uint8_t vc) const {
+    if (is_tree_vc(vc)) return abi::traffic_class::comm;
     return static_cast<abi::traffic_class>(plan_.first_class + vc / vcs_of_class());
   }
   /// VCs that a packet of a flow may be injected into, at a terminal of its source or at the far end of a
@@ -253,6 +263,7 @@ class topology {
     unsigned sets{1};
     unsigned lanes{1};
     bool dynamic{};
+    unsigned tree_flows{};  ///< VCs of trees in the network
   };
   [[nodiscard]] unsigned vcs_of_leg() const { return plan_.sets * plan_.lanes; }
   std::unique_ptr<impl> impl_;

@@ -63,6 +63,12 @@ class pod : public sc_core::sc_module {
   [[nodiscard]] const std::vector<std::unique_ptr<hw::sip_link_fault>>& link_faults() const {
     return faults_;
   }
+  /// Tells all routers of a tree in the network.
+  void install(const hw::tree_program& program) {
+    for (const auto& s : sips_) {
+      for (const auto& c : s->cubes()) c->noc().install(program, s->pool());
+    }
+  }
   /// Throws std::out_of_range when overrides leave it out.
   [[nodiscard]] hw::processing_element& pe(pe_coord at) {
     return sips_[at.sip.value]->cubes()[at.cube.value]->pe(at.pe);

@@ -108,6 +108,29 @@ void collect_fabric(const prepared_run& run, netlist::pod& pod, fabric_totals& t
   }
 }
 
+/// What routers copied and combined; nothing on machines whose routers do neither.
+void collect_trees(netlist::pod& pod, run_outcome& o) {
+  hw::tree_units::counters sum;
+  bool any = false;
+  pod.visit_cubes([&](netlist::cube& cube) {
+    const hw::tree_units::counters* const c = cube.noc().tree_statistics();
+    if (c == nullptr) return;
+    any = true;
+    sum.packets += c->packets;
+    sum.copies += c->copies;
+    sum.credits_combined += c->credits_combined;
+    sum.combinations += c->combinations;
+    sum.most_waiting_bytes = std::max(sum.most_waiting_bytes, c->most_waiting_bytes);
+  });
+  if (!any) return;
+  const std::pair<const char*, std::uint64_t> counts[]{{"tree_packets", sum.packets},
+                                                       {"tree_copies", sum.copies},
+                                                       {"tree_credits_combined", sum.credits_combined},
+                                                       {"tree_combinations", sum.combinations},
+                                                       {"tree_buffer_most_bytes", sum.most_waiting_bytes}};
+  for (const auto& [name, value] : counts) o.stats.emplace_back(name, static_cast<double>(value));
+}
+
 /// "0:812.5 1:103": nanoseconds at each number of visible messages that occurred.
 std::string occupancy_text(const std::vector<sim_time>& levels) {
   std::string text;
@@ -253,6 +276,7 @@ void collect(const prepared_run& run, netlist::pod& pod, const host_side& s,
              {"elaborate_s", o.elaborate_s}};
   collect_energy(run, pod, s.rounds_done(), o);
   collect_messages(run, pod, s, o);
+  collect_trees(pod, o);
   if (run.workload) return;  // directions of several collectives at a time make no such chains
   o.stats.emplace_back("critical_cube_hops", number(hops.cube_hops()));
   o.stats.emplace_back("critical_sip_hops", number(hops.sip_hops()));

@@ -45,6 +45,13 @@ void add_memory(const netlist::cube::memory& m, cost::activity& a) {
   (m.kind == abi::region::hbm ? a.hbm_bytes : a.sram_bytes) += bytes;
 }
 
+/// A unit of a tree is one more output of its router; an addition costs what it costs in a vector unit.
+void add_trees(const hw::tree_units::counters& c, const comm::tree_arithmetic& how, cost::activity& a) {
+  a.router_bytes += c.bytes;
+  const numeric::dtype added = how.in_f32 ? numeric::dtype::f32 : how.type;
+  a.vector_elements[static_cast<std::size_t>(added)] += c.elements;
+}
+
 void add_cube(const netlist::cube& cube, cost::activity& a) {
   ++a.cubes;
   for (const auto& pe : cube.pes()) {
@@ -64,7 +71,10 @@ void collect_energy(const prepared_run& run, netlist::pod& pod, std::uint64_t la
   cost::activity a;
   a.seconds = hw::now().ns() / ns_per_s;
   add_links(run, o, a);
-  pod.visit_cubes([&a](const netlist::cube& cube) { add_cube(cube, a); });
+  pod.visit_cubes([&](netlist::cube& cube) {
+    add_cube(cube, a);
+    if (run.plan.tree) add_trees(*cube.noc().tree_statistics(), run.plan.tree->arithmetic, a);
+  });
   const auto parts = cost::energy_of(a, run.machine.config);
   for (const cost::energy_part& p : parts) o.energy.emplace_back(std::string(p.name) + "_pj", p.pj);
   const double total = cost::total_pj(parts);

@@ -277,6 +277,26 @@ void prepared_run::wire(const app::registries& tables) {
   plan = place_rings(edges, machine.config, sw::lay_out(kernel, *launch).end,
                      !sw::lies_in_hbm(kernel, *launch) && !kernel.whole_vector);
   if (spoil_install(machine.config, plan)) comm::prove_install_plan(plan);
+  grow_tree();
+}
+
+/// The tree that the plan needs, proven free of cycles together with nothing else: its VCs are its own.
+void prepared_run::grow_tree() {
+  if (!plan.tree) return;
+  plan.tree->arithmetic = sw::tree_arithmetic_of(kernel, *launch);
+  const auto terminal_of = [this](pe_coord pe) {
+    return machine.topology.locate(abi::encode({pe.sip, pe.cube, abi::region::ipcq_mailbox, pe.pe.value, 0}));
+  };
+  std::vector<abi::node_address> leaves;
+  for (const comm::tree_install::member& m : plan.tree->members) leaves.push_back(terminal_of(m.pe));
+  tree = fabric::make_tree(machine.topology, terminal_of(plan.tree->root), leaves);
+  const auto cycle = fabric::find_tree_cycle(machine.topology, std::span(&*tree, 1));
+  if (cycle.empty()) return;
+  std::string text;
+  for (const auto& link : cycle) text += "\n  waits for " + link;
+  throw user_error(problem{"noc.multicast",
+                           "the tree can deadlock: this cycle of buffers waits for itself" + text, "",
+                           "routes without a cycle"});
 }
 
 void prepared_run::describe(run_outcome& o) const {

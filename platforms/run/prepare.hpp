@@ -8,6 +8,7 @@
 
 #include "models/comm/install_plan.hpp"
 #include "models/comm/shards.hpp"
+#include "models/fabric/collective_tree.hpp"
 #include "models/fabric/topology.hpp"
 #include "platforms/app/registries.hpp"
 #include "platforms/run/barrier_run.hpp"
@@ -45,6 +46,7 @@ struct prepared_run {
   sw::kernel_entry kernel;
   std::optional<sw::argument_context> launch;
   comm::install_plan plan;
+  std::optional<fabric::collective_tree> tree;  ///< in the network, where the plan has one
   std::vector<std::string> notes;
   std::string algorithm_reason;
   /// Fills in what was asked for: the row of a run is complete even when its process dies.
@@ -61,6 +63,7 @@ struct prepared_run {
   void load_streams(const app::registries& tables);
   void wire(const app::registries& tables);
   void note_missing();
+  void grow_tree();
 
   comm::pattern_entry pattern_;  ///< of the kernel; none for a program
 };

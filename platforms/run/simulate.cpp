@@ -193,6 +193,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
   auto& pod = *new netlist::pod("pod", context, [&hosts](sip_id) -> hw::host_program {
     return [&hosts](abi::host_hal& host) { hosts.host_program(host); };
   });
+  if (run.tree) pod.install({*run.tree, *run.plan.tree});
   if (vcd) vcd->begin(link_credits_of(pod));
   std::vector<observe::dram_listener*> dram_listeners;
   if (timeline) dram_listeners.push_back(timeline.get());

@@ -30,6 +30,7 @@ namespace diecast::sw {
 [[nodiscard]] kernel_entry reduce_scatter_halving_entry();
 [[nodiscard]] kernel_entry reduce_scatter_pairwise_entry();
 [[nodiscard]] kernel_entry all_reduce_two_level_entry();
+[[nodiscard]] kernel_entry all_reduce_in_network_entry();
 [[nodiscard]] kernel_entry reduce_scatter_two_level_entry();
 [[nodiscard]] kernel_entry all_gather_ring_entry();
 [[nodiscard]] kernel_entry all_gather_bruck_entry();
@@ -38,8 +39,10 @@ namespace diecast::sw {
 [[nodiscard]] kernel_entry broadcast_binomial_entry();
 [[nodiscard]] kernel_entry broadcast_trees_entry();
 [[nodiscard]] kernel_entry broadcast_packed_entry();
+[[nodiscard]] kernel_entry broadcast_multicast_entry();
 [[nodiscard]] kernel_entry reduce_ring_entry();
 [[nodiscard]] kernel_entry reduce_binomial_entry();
+[[nodiscard]] kernel_entry reduce_in_network_entry();
 [[nodiscard]] kernel_entry all_to_all_bruck_entry();
 [[nodiscard]] kernel_entry all_to_all_pairwise_entry();
 [[nodiscard]] kernel_entry all_to_all_direct_entry();

@@ -31,6 +31,7 @@ kernel_table builtin_kernels() {
           direct_one_shot_entry(),
           direct_two_shot_entry(),
           all_reduce_two_level_entry(),
+          all_reduce_in_network_entry(),
           reduce_scatter_ring_entry(),
           reduce_scatter_halving_entry(),
           reduce_scatter_pairwise_entry(),
@@ -42,8 +43,10 @@ kernel_table builtin_kernels() {
           broadcast_binomial_entry(),
           broadcast_trees_entry(),
           broadcast_packed_entry(),
+          broadcast_multicast_entry(),
           reduce_ring_entry(),
           reduce_binomial_entry(),
+          reduce_in_network_entry(),
           all_to_all_bruck_entry(),
           all_to_all_pairwise_entry(),
           all_to_all_direct_entry(),
@@ -61,6 +64,13 @@ kernel_table builtin_kernels() {
 
 bool accumulates_wide(const kernel_entry& kernel, config::accumulation mode, numeric::dtype type) {
   return kernel.collective == comm::to_string(comm::collective::all_reduce) && widens(mode, type);
+}
+
+comm::tree_arithmetic tree_arithmetic_of(const kernel_entry& kernel, const argument_context& launch) {
+  const config::accumulation mode = launch.config.ccl.accumulate;
+  if (!accumulates_wide(kernel, mode, launch.type)) return {launch.type, launch.op, false};
+  if (mode == config::accumulation::f32_wire) return {numeric::dtype::f32, launch.op, false};
+  return {launch.type, launch.op, true};
 }
 
 void run_accumulating(const kernel_entry& kernel, pe_context& pe, config::accumulation mode) {

@@ -88,6 +88,9 @@ void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arg
 /// f32_wire.
 [[nodiscard]] bool accumulates_wide(const kernel_entry& kernel, config::accumulation mode,
                                     numeric::dtype type);
+/// What the routers of its tree, where its pattern has one, must do with the kernel's messages.
+[[nodiscard]] comm::tree_arithmetic tree_arithmetic_of(const kernel_entry& kernel,
+                                                       const argument_context& launch);
 /// Runs the kernel in that mode (ccl.accumulation), which the runtime's options have too.
 void run_accumulating(const kernel_entry& kernel, pe_context& pe, config::accumulation mode);
 

@@ -10,10 +10,17 @@ namespace diecast::sw {
 
 using kind = candidate::kind;
 
+namespace {
+/// Numbers of flows beyond those of queue pairs.
+constexpr std::uint32_t first_tree_flow = 0x10000;
+}  // namespace
+
 agenda::agenda(targets t)
     : targets_(std::move(t)),
       messages_({targets_.memory, targets_.shape, targets_.tag_unit,
-                 [this](std::uint32_t pe, std::uint32_t step) { add(kind::message, pe, step); }}) {}
+                 [this](std::uint32_t pe, std::uint32_t step) { add(kind::message, pe, step); }}) {
+  if (targets_.tree) tree_.emplace(*targets_.tree);
+}
 
 void agenda::add(kind what, std::uint32_t pe, std::uint32_t qp, bool polling) {
   candidates_.push_back({what, pe, qp, polling, ++age_});
@@ -76,9 +83,29 @@ void agenda::read_source(const candidate& step) {
   m.bytes.resize(m.request.fields.message_bytes);
   targets_.memory.read(m.request.source, m.bytes);
   targets_.engine(step.pe).source_read(static_cast<std::uint16_t>(step.qp));
-  f.in_flight.push_back(std::move(m));
-  if (f.in_flight.size() == 1) add(kind::write_data, step.pe, step.qp);
-  if (!f.unread.empty()) add(kind::read_source, step.pe, step.qp);
+  if (is_for_tree(m.request.mailbox)) {
+    pass_on(tree_.value().take(m.request, std::move(m.bytes)));
+  } else {
+    f.in_flight.push_back(std::move(m));
+    if (f.in_flight.size() == 1) add(kind::write_data, step.pe, step.qp);
+  }
+  if (!flow_of(step.pe, step.qp).unread.empty()) add(kind::read_source, step.pe, step.qp);
+}
+
+/// Each receiver has a flow of its own for what comes to it from the tree.
+void agenda::pass_on(const std::vector<tree_work::onward>& messages) {
+  for (const tree_work::onward& m : messages) {
+    const std::uint32_t to = targets_.shape.pe_index(m.to);
+    const std::uint32_t from_tree = first_tree_flow + static_cast<std::uint32_t>(m.flow);
+    flow& f = flow_of(to, from_tree);
+    if (m.is_credit) {
+      f.credits.push_back(m.credit);
+      if (f.credits.size() == 1) add(kind::credit, to, from_tree);
+    } else {
+      f.in_flight.push_back({m.message, m.bytes});
+      if (f.in_flight.size() == 1) add(kind::write_data, to, from_tree);
+    }
+  }
 }
 
 void agenda::write_data(const candidate& step) {
@@ -105,6 +132,10 @@ std::uint32_t agenda::deliver_credit(const candidate& step) {
   const protocol::credit_request request = f.credits.front();
   f.credits.pop_front();
   if (!f.credits.empty()) add(kind::credit, step.pe, step.qp);
+  if (is_for_tree(request.mailbox)) {
+    pass_on(tree_.value().take(request));
+    return step.pe;
+  }
   const std::uint32_t sender = pe_behind(request.mailbox);
   targets_.engine(sender).credit_arrived(request.fields);
   return sender;

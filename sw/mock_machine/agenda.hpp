@@ -18,6 +18,7 @@
 #include "sw/mock_machine/memory_map.hpp"
 #include "sw/mock_machine/message_work.hpp"
 #include "sw/mock_machine/scheduler.hpp"
+#include "sw/mock_machine/tree_work.hpp"
 
 namespace diecast::sw {
 
@@ -32,6 +33,7 @@ class agenda {
     std::function<protocol::ipcq_core&(std::uint32_t)> engine;
     std::function<void(std::uint32_t)> copy_done;
     std::function<protocol::tag_core&(std::uint32_t)> tag_unit;
+    std::optional<comm::tree_install> tree{};
   };
   explicit agenda(targets t);
 
@@ -72,6 +74,7 @@ class agenda {
   flow& flow_of(std::uint32_t pe, std::uint32_t qp) { return flows_[{pe, qp}]; }
   [[nodiscard]] std::uint32_t pe_behind(abi::address mailbox) const;
   void read_source(const candidate& step);
+  void pass_on(const std::vector<tree_work::onward>& messages);
   void write_data(const candidate& step);
   std::uint32_t deliver_token(const candidate& step);
   std::uint32_t deliver_credit(const candidate& step);
@@ -83,6 +86,7 @@ class agenda {
   std::map<std::pair<std::uint32_t, std::uint32_t>, flow> flows_;
   std::map<std::uint32_t, std::deque<copy_job>> copies_;
   message_work messages_;
+  std::optional<tree_work> tree_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, protocol::data_cache::line> lines_;
   std::uint32_t next_line_{};
   std::uint64_t age_{};

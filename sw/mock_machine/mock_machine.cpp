@@ -17,7 +17,7 @@ namespace diecast::sw {
 using kind = candidate::kind;
 
 struct mock_machine::impl {
-  impl(const config::machine_config& c, const mock_options& o);
+  impl(const config::machine_config& c, const comm::install_plan& plan, const mock_options& o);
 
   [[nodiscard]] mock_pe& at(pe_coord pe);
   void start(pe_coord pe, std::function<void(abi::hal&)> firmware);
@@ -135,7 +135,8 @@ class mock_machine::impl::host_of_sip final : public abi::host_hal {
 
 // --- machine ------------------------------------------------------------------------------------
 
-mock_machine::impl::impl(const config::machine_config& c, const mock_options& o)
+mock_machine::impl::impl(const config::machine_config& c, const comm::install_plan& plan,
+                         const mock_options& o)
     : config(c),
       shape(c.shape()),
       there(c),
@@ -144,7 +145,7 @@ mock_machine::impl::impl(const config::machine_config& c, const mock_options& o)
       memory(c),
       work({memory, shape, [this](std::uint32_t pe) -> protocol::ipcq_core& { return pes[pe]->core(); },
             [this](std::uint32_t pe) { pes[pe]->copy_done(); },
-            [this](std::uint32_t pe) -> protocol::tag_core& { return pes[pe]->tag_unit(); }}) {
+            [this](std::uint32_t pe) -> protocol::tag_core& { return pes[pe]->tag_unit(); }, plan.tree}) {
   const mock_board board{memory,
                          work,
                          main,
@@ -278,7 +279,7 @@ std::string mock_machine::impl::describe_stop(std::uint64_t steps) const {
 
 mock_machine::mock_machine(const config::machine_config& config, const comm::install_plan& plan,
                            const mock_options& options)
-    : impl_(std::make_unique<impl>(config, options)) {
+    : impl_(std::make_unique<impl>(config, plan, options)) {
   for (const auto& host : impl_->hosts) install(*host, plan);
 }
 

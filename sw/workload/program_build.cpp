@@ -238,6 +238,12 @@ void workload_program::builder::connect(std::uint32_t op) {
   c.direction_names = wiring.direction_names;
   c.first_named = wiring.first_named;
   std::vector<problem> found;
+  const bool tree = std::any_of(wiring.edges.begin(), wiring.edges.end(),
+                                [](const comm::edge& e) { return e.through != comm::carrier::queue_pairs; });
+  if (tree) {
+    found.push_back({c.label, "the routers' tree serves one collective per run, not the ops of a workload",
+                     "", "an algorithm of messages"});
+  }
   c.halves = comm::pair_directions(wiring.edges, found);
   for (problem& p : found) {
     p.where = r.op->where + ": " + p.where;

@@ -54,36 +54,49 @@ class endpoint : public sc_core::sc_module, private hw::terminal_port::client {
 
   hw::terminal_port port;
   std::vector<delivery> received;
+  /// Headers and payloads of those that are more than synthetic traffic, in order of arrival.
+  struct content {
+    abi::packet_header header;
+    std::vector<std::byte> data;
+  };
+  std::vector<content> contents;
   /// When each packet's head left, in order.
   std::vector<sim_time> sent;
 
   /// Hands a packet of `flits` to the send queue at an absolute time, not before now.
   void plan(sim_time at, abi::node_address to, abi::traffic_class c, std::uint32_t flits, std::uint64_t tag) {
     plan_.put(at, planned_.size());
-    planned_.push_back({to, c, flits, tag});
+    abi::packet_header header;
+    header.destination = to;
+    header.payload_bytes = (flits - 1) * flit_bytes_;
+    header.transaction = tag;
+    planned_.push_back({c, {header, {}}});
+  }
+  /// The same for any packet, in the class of its kind.
+  void plan(sim_time at, const content& packet) {
+    plan_.put(at, planned_.size());
+    planned_.push_back({abi::class_of(packet.header.kind), packet});
   }
 
  private:
   SC_HAS_PROCESS(endpoint);
   struct planned {
-    abi::node_address to;
     abi::traffic_class traffic_class;
-    std::uint32_t flits;
-    std::uint64_t tag;
+    content packet;
   };
   void act() {
     for (std::uint64_t index = 0; plan_.take(index);) {
       const planned& p = planned_[index];
       hw::packet_ptr packet = pool_.make();
-      packet->header.destination = p.to;
-      packet->header.payload_bytes = (p.flits - 1) * flit_bytes_;
-      packet->header.transaction = p.tag;
+      packet->header = p.packet.header;
+      packet->data = p.packet.data;
       port.send(std::move(packet), p.traffic_class);
     }
   }
   void on_packet(const hw::packet_ptr& p, std::uint8_t vc) override {
     received.push_back({hw::now(), p->created, p->header.source, self_, topology_.class_of(vc),
                         p->header.transaction, p->flits});
+    if (p->header.kind != abi::packet_kind::synthetic) contents.push_back({p->header, p->data});
     port.release(vc, p->flits);
   }
   void on_sent(abi::traffic_class) override { sent.push_back(hw::now()); }

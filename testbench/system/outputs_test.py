@@ -293,7 +293,8 @@ class Information(harness.Case):
         rows = [line.split() for line in self.text("--list", "algorithms").splitlines()[1:]]
         for row in rows:
             size = () if row[0] == "barrier" else ("--bytes", "1KiB")
-            self.one(*SMALL, "--collective", row[0], "--algorithm", row[1], *size)
+            routers = ("--set", "noc.multicast=true", "--set", "noc.reduce=true")  # some algorithms need them
+            self.one(*SMALL, *routers, "--collective", row[0], "--algorithm", row[1], *size)
 
     def test_map_has_no_overlap(self):
         lines = self.text(*SMALL, "--print-map").splitlines()[1:]

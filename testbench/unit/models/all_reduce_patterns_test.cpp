@@ -24,6 +24,7 @@ config::machine_config machine(std::uint64_t sips, std::uint64_t columns, std::u
   c.cube.pes = pes;
   c.ipcq.queue_pairs = 64;
   c.ipcq.slot_bytes = 64;
+  c.noc.multicast = c.noc.reduce = true;
   return c;
 }
 

@@ -23,6 +23,7 @@ config::machine_config machine(std::uint64_t sips, std::uint64_t columns, std::u
   c.sip.columns = columns;
   c.sip.rows = rows;
   c.cube.pes = pes;
+  c.noc.multicast = c.noc.reduce = true;
   return c;
 }
 
@@ -256,13 +257,16 @@ TEST_CASE("patterns: the table holds every pattern once") {
                                        "circulant_unidir",
                                        "double_binary_tree",
                                        "hierarchical_3level",
+                                       "in_network",
                                        "intercube",
                                        "mesh_2d",
                                        "mesh_2d_no_wrap",
+                                       "multicast_tree",
                                        "none",
                                        "packed_trees",
                                        "pairwise",
                                        "recursive_doubling",
+                                       "reduction_tree",
                                        "ring_1d",
                                        "ring_1d_unidir",
                                        "root_trees",

@@ -28,9 +28,7 @@ outcome run(const test::matrix_row& row) {
   const auto members = comm::map_ranks(row.shape, row.ranks);
   const sw::argument_context launch{config, row.shape, members, row.count, row.type, row.op};
   check_launch(kernel, launch);
-  sw::mock_machine machine{config,
-                           test::plan_for(kernel.pattern, config, members, lay_out(kernel, launch).end),
-                           {row.order, row.seed}};
+  sw::mock_machine machine{config, test::plan_for(kernel, launch), {row.order, row.seed}};
   outcome o{{}, std::vector<double>(row.count)};
   std::vector<abi::kernel_arguments> arguments;
   bytes vector(row.count * numeric::size_of(row.type));

@@ -172,6 +172,7 @@ TEST_CASE("rabenseifner reduces right everywhere") { any_ranks_matrix("rabenseif
 TEST_CASE("swing reduces right everywhere") { any_ranks_matrix("swing"); }
 TEST_CASE("direct_one_shot reduces right everywhere") { any_ranks_matrix("direct_one_shot"); }
 TEST_CASE("direct_two_shot reduces right everywhere") { any_ranks_matrix("direct_two_shot"); }
+TEST_CASE("in_network reduces right everywhere") { any_ranks_matrix("in_network"); }
 TEST_CASE("two_level reduces right everywhere") { any_ranks_matrix("two_level"); }
 
 void grid_matrix(const std::string& algorithm) {

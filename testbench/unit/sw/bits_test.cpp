@@ -20,9 +20,7 @@ std::vector<bytes> results_of(test::matrix_row row) {
   const auto kernel = test::kernel_named(row.algorithm);
   const auto members = comm::map_ranks(row.shape, row.ranks);
   const sw::argument_context launch{config, row.shape, members, row.count, row.type, row.op, true, {}};
-  sw::mock_machine machine{config,
-                           test::plan_for(kernel.pattern, config, members, lay_out(kernel, launch).end),
-                           {row.order, row.seed}};
+  sw::mock_machine machine{config, test::plan_for(kernel, launch), {row.order, row.seed}};
   std::vector<abi::kernel_arguments> arguments;
   for (std::uint32_t rank = 0; rank < members.members.size(); ++rank) {
     std::vector<float> values(row.count);

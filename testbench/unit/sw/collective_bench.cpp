@@ -98,6 +98,7 @@ config::machine_config config_of(const matrix_row& row) {
   c.ccl.tensors = row.tensors;
   c.ccl.tensor_chunk_bytes = row.chunk_bytes;
   c.ccl.tensor_stripe_bytes = row.stripe_bytes;
+  c.noc.multicast = c.noc.reduce = true;
   return c;
 }
 
@@ -116,6 +117,13 @@ comm::install_plan plan_for(const std::string& pattern, const config::machine_co
                               comm::options_from(config, reserved_bytes));
   }
   throw std::invalid_argument("no pattern " + pattern);
+}
+
+comm::install_plan plan_for(const sw::kernel_entry& kernel, const sw::argument_context& launch) {
+  comm::install_plan plan =
+      plan_for(kernel.pattern, launch.config, launch.members, lay_out(kernel, launch).end, launch.root);
+  if (plan.tree) plan.tree->arithmetic = tree_arithmetic_of(kernel, launch);
+  return plan;
 }
 
 sw::mock_outcome run_with_images(sw::mock_machine& machine, const sw::kernel_entry& kernel,
@@ -156,8 +164,7 @@ std::string run_row(const matrix_row& row) try {
   const sw::argument_context launch{config,   row.shape, members,      row.count,
                                     row.type, row.op,    row.in_place, {}};
   check_launch(kernel, launch);
-  sw::mock_machine machine{
-      config, plan_for(kernel.pattern, config, members, lay_out(kernel, launch).end), {row.order, row.seed}};
+  sw::mock_machine machine{config, plan_for(kernel, launch), {row.order, row.seed}};
   for (unsigned i = 0; i < row.launches; ++i) {
     std::string wrong = run_once(row, machine, kernel, launch, row.seed * 100 + i);
     if (!wrong.empty()) return fmt::format("launch {}: {}", i, wrong);

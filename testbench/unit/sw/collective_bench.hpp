@@ -50,6 +50,8 @@ struct matrix_row {
 [[nodiscard]] comm::install_plan plan_for(const std::string& pattern, const config::machine_config& config,
                                           const comm::group& members, std::uint64_t reserved_bytes,
                                           std::uint32_t root = 0);
+/// For a launch, with the arithmetic of its tree where it has one.
+[[nodiscard]] comm::install_plan plan_for(const sw::kernel_entry& kernel, const sw::argument_context& launch);
 
 /// Runs the row and verifies every rank's result, that inputs survive when not in place, and that no
 /// message, credit or request is left in any engine. Returns what is wrong; empty when all is right.

@@ -88,10 +88,7 @@ std::string run_move(const move_row& row) try {
   sw::argument_context launch{config, row.shape, members, row.count, row.type, row.op, row.in_place};
   launch.root = row.root;
   check_launch(kernel, launch);
-  sw::mock_machine machine{
-      config,
-      plan_for(kernel.pattern, config, members, lay_out(kernel, launch).end, launch.root),
-      {row.order, row.seed}};
+  sw::mock_machine machine{config, plan_for(kernel, launch), {row.order, row.seed}};
   for (unsigned i = 0; i < row.launches; ++i) {
     const std::string wrong = run_launch(row, machine, kernel, launch, row.seed * 100 + i);
     if (!wrong.empty()) return fmt::format("launch {}: {}", i, wrong);

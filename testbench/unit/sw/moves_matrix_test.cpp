@@ -85,11 +85,11 @@ TEST_CASE("all_gather is right everywhere") {
   for (const char* name : {"ring_1d", "bruck", "two_level"}) run_matrix("all_gather", name);
 }
 TEST_CASE("broadcast is right everywhere") {
-  for (const char* name : {"ring_1d", "binomial", "double_binary_tree", "packed_trees"})
+  for (const char* name : {"ring_1d", "binomial", "double_binary_tree", "packed_trees", "multicast"})
     run_matrix("broadcast", name);
 }
 TEST_CASE("reduce is right everywhere") {
-  for (const char* name : {"ring_1d", "binomial"}) run_matrix("reduce", name);
+  for (const char* name : {"ring_1d", "binomial", "in_network"}) run_matrix("reduce", name);
 }
 TEST_CASE("all_to_all is right everywhere") {
   for (const char* name : {"bruck", "pairwise", "direct", "two_level"}) run_matrix("all_to_all", name);
@@ -118,6 +118,8 @@ TEST_CASE("every built-in kernel is in a matrix") {
                                                            {"broadcast", "binomial"},
                                                            {"broadcast", "double_binary_tree"},
                                                            {"broadcast", "packed_trees"},
+                                                           {"broadcast", "multicast"},
+                                                           {"reduce", "in_network"},
                                                            {"reduce", "ring_1d"},
                                                            {"reduce", "binomial"},
                                                            {"all_to_all", "bruck"},

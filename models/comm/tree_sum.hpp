@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic of a router that combines packets.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "models/comm/install_plan.hpp"
+
+namespace diecast::comm {
+
+/// The sum of the contributions that meet in one router, in the order in which they are added. Rounded to the
+/// type of the packets after each addition, or once in result() (tree_arithmetic::in_f32).
+class tree_sum {
+ public:
+  explicit tree_sum(const tree_arithmetic& how) : how_(how) {}
+  /// Contributions of one packet have one size; other sizes: std::invalid_argument.
+  void add(std::span<const std::byte> contribution);
+  [[nodiscard]] std::vector<std::byte> result() const;
+
+ private:
+  tree_arithmetic how_;
+  std::vector<std::byte> sum_;
+  bool begun_{};
+};
+
+}  // namespace diecast::comm

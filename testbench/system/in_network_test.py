@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Trees in the network: verified on machines of every kind, never below the bound, the same however the machine is
+built, not there when off, and refused where the machine has none."""
+import random
+
+import bounds_test
+import harness
+
+ON = harness.sets("noc.multicast=true", "noc.reduce=true")
+JOBS = (("broadcast", "multicast"), ("reduce", "in_network"), ("all_reduce", "in_network"))
+
+
+class InNetwork(harness.Case):
+    def job(self, collective, algorithm, *words):
+        return self.one("--collective", collective, "--algorithm", algorithm, *words)
+
+    def test_random_machines_verify_and_never_beat_the_bound(self):
+        rng = random.Random(11)
+        for number in range(60):
+            machine = bounds_test.random_machine(rng)
+            more = harness.sets(f"noc.multicast_cycles={rng.choice([1, 5])}", f"noc.reduce_cycles={rng.choice([1, 9])}",
+                                f"noc.reduce_bytes_per_cycle={rng.choice([8, 64, 4096])}",
+                                "noc.reduce_buffer_kib=64", "sim.check_credits=true")
+            collective, algorithm = JOBS[number % 3]
+            bytes_ = rng.choice([0, 4, 1000, 16384, 60000])
+            dtype = rng.choice(["f16", "bf16", "f32", "i32"])
+            # Rows end here unless every rank's result is verified.
+            row = self.job(collective, algorithm, *machine, *ON, *more, "--ranks", rng.choice(["pe", "cube", "sip"]),
+                           "--bytes", bytes_, "--dtype", dtype, "--op", rng.choice(["sum", "max", "avg"]))
+            self.assertIs(row["verified"], True, row)
+            self.assertGreaterEqual(row["time_ns"], row["bound_ns"], row)
+
+    def test_software_does_not_beat_the_bound_of_such_a_machine_either(self):
+        rng = random.Random(12)
+        for _ in range(12):
+            machine = bounds_test.random_machine(rng)
+            collective = rng.choice(["all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter", "scatter",
+                                     "gather", "all_to_all"])
+            for row in self.runs(*machine, "--set", "noc.multicast=true", "--set",
+                                 f"noc.reduce={rng.choice(['true', 'false'])}", "--set", "noc.reduce_buffer_kib=64",
+                                 "--collective", collective, "--ranks", "pe", "--algorithm", "all", "--bytes", 8192):
+                self.assertGreaterEqual(row["time_ns"], row["bound_ns"], row)
+
+    def test_every_byte_leaves_the_root_once(self):
+        """Interfaces, counters and energy of a broadcast of 8 packets on 16 ranks."""
+        row = self.job("broadcast", "multicast", *harness.SMALL, *ON, "--bytes", "8KiB")
+        self.assertEqual(row["stats"]["messages"], 1)
+        self.assertEqual(row["stats"]["message_bytes"], 8192)
+        # 15 members: each packet is copied 14 times on the way, and one of 15 credits of the message gets there.
+        self.assertEqual(row["stats"]["tree_copies"], 8 * 14)
+        self.assertEqual(row["stats"]["tree_credits_combined"], 14)
+        self.assertEqual(row["stats"]["tree_combinations"], 0)
+
+    def test_every_contribution_is_added_once(self):
+        row = self.job("reduce", "in_network", *harness.SMALL, *ON, "--bytes", "8KiB")
+        # The root adds its own vector to the sum of 15 others, which routers have made of 14 additions.
+        self.assertEqual(row["stats"]["tree_combinations"], 8 * 14)
+        self.assertEqual(row["stats"]["messages"], 15)
+        self.assertEqual(row["stats"]["tree_copies"], 14)  # of the credit
+        software = self.job("reduce", "binomial", *harness.SMALL, "--bytes", "8KiB")
+        self.assertAlmostEqual(row["energy"]["vector_pj"], software["energy"]["vector_pj"])
+
+    def test_neither_build_order_nor_links_as_bytes_change_a_bit(self):
+        for collective, algorithm in JOBS:
+            seen = {(row["time_ns"], row["fingerprint"]) for row in (
+                self.job(collective, algorithm, *harness.SMALL, *ON, "--bytes", "100KiB", *harness.sets(word))
+                for word in ("sim.build_order=forward", "sim.build_order=reverse", "sim.build_order=shuffle:7",
+                             "sim.links_as_bytes=true"))}
+            self.assertEqual(len(seen), 1)
+
+    def test_routers_that_can_do_it_change_nothing_for_others(self):
+        for collective, algorithm in (("all_reduce", "ring_1d"), ("broadcast", "packed_trees")):
+            job = (*harness.SMALL, "--collective", collective, "--algorithm", algorithm, "--bytes", "64KiB")
+            with_trees, without = self.one(*job, *ON), self.one(*job)
+            self.assertEqual((with_trees["time_ns"], with_trees["fingerprint"]),
+                             (without["time_ns"], without["fingerprint"]))
+            self.assertNotIn("tree_packets", without["stats"])
+
+    def test_sums_in_f32(self):
+        for mode in ("f32_acc", "f32_wire"):
+            row = self.job("all_reduce", "in_network", *harness.SMALL, *ON, "--bytes", "20000", "--op", "avg",
+                           *harness.sets(f"ccl.accumulation={mode}"))
+            self.assertIs(row["ranks_bitwise_equal"], True)
+
+    def test_auto_chooses_it_where_it_is_faster(self):
+        for collective, algorithm in JOBS:
+            rows = self.runs(*harness.SMALL, *ON, "--collective", collective, "--ranks", "pe", "--algorithm", "all",
+                             "--bytes", "16KiB")
+            fastest = min(rows, key=lambda row: row["time_ns"])
+            chosen = self.job(collective, "auto", *harness.SMALL, *ON, "--ranks", "pe", "--bytes", "16KiB")
+            self.assertEqual((fastest["algorithm"], chosen["algorithm"]), (algorithm, algorithm))
+            self.assertAlmostEqual(chosen["stats"]["expected_ns"] / chosen["time_ns"], 1, delta=0.25)
+        off = self.job("broadcast", "auto", *harness.SMALL, "--ranks", "pe", "--bytes", "16KiB")
+        self.assertNotIn("multicast", off["algorithm_reason"])
+
+    def test_files_that_follow_messages_stand_trees(self):
+        self.run_pod(*harness.SMALL, *ON, "--algorithm", "in_network", "--bytes", "8KiB", "--vcd",
+                     self.folder / "w.vcd", "--timeline", self.folder / "t.json", "--out", self.folder / "out",
+                     "--ccl-trace")
+
+    def test_refusals(self):
+        def refused(*words):
+            return self.run_pod(*harness.SMALL, "--algorithm", "in_network", *words, expect=2).stderr
+        self.assertIn("noc.multicast: the routers of this machine copy no packets (value false", refused())
+        self.assertIn("noc.reduce: the routers of this machine combine no packets",
+                      refused(*harness.sets("noc.multicast=true")))
+        self.assertIn("noc.reduce: the credits of a reduction go down the tree",
+                      refused(*harness.sets("noc.reduce=true")))
+        self.assertIn("noc.flow virtual_cut_through", refused(*ON, *harness.sets("noc.flow=wormhole")))
+        self.assertIn("comm.path", refused(*ON, *harness.sets("comm.path=staged")))
+        self.assertIn("comm.checksum", refused(*ON, *harness.sets("comm.checksum=crc32c")))
+        self.assertIn("noc.reduce_buffer_kib", refused(*ON, *harness.sets("noc.reduce_buffer_kib=1")))
+
+
+if __name__ == "__main__":
+    harness.main()
