@@ -105,7 +105,38 @@ class wait_graph {
   void file(std::size_t dump, comm::direction dir) {
     const queue_pair_state& s = state({dump, dir});
     if (s.rx) readers_.emplace(s.rx_base, place{dump, dir});
-    if (s.tx) writers_.emplace(s.peer_rx_base, place{dump, dir});
+    if (!is_of_tree(s)) {
+      if (s.tx) writers_.emplace(s.peer_rx_base, place{dump, dir});
+      return;
+    }
+    if (s.rx) tree_readers_[s.peer_ipcq].push_back({dump, dir});
+    if (s.tx) tree_writers_[s.peer_ipcq].push_back({dump, dir});
+  }
+
+  static bool is_of_tree(const queue_pair_state& s) {
+    const auto mailbox = abi::decode(s.peer_ipcq);
+    return mailbox && mailbox->kind == abi::region::tree;
+  }
+
+  /// The other end of a ring. Of a tree in the network, whoever has done least for this wait: routers combine
+  /// what comes from many, so the last of them is what is waited for.
+  template <class Missing>
+  [[nodiscard]] std::optional<place> other_end(place here, wait_kind kind,
+                                               const std::map<abi::address, place>& ends, abi::address ring,
+                                               Missing missing) const {
+    const queue_pair_state& s = state(here);
+    if (!is_of_tree(s)) {
+      const auto end = ends.find(ring);
+      return end == ends.end() ? std::nullopt : std::optional(end->second);
+    }
+    const auto& all = kind == wait_kind::receive ? tree_writers_ : tree_readers_;
+    const auto list = all.find(s.peer_ipcq);
+    std::optional<place> last;
+    if (list == all.end()) return last;
+    for (const place& p : list->second) {
+      if (p.dump != here.dump && (!last || missing(state(p)) < missing(state(*last)))) last = p;
+    }
+    return last;
   }
 
   void add_waits(place here) {
@@ -165,17 +196,17 @@ class wait_graph {
                 Missing missing) {
     const pe_coord self = dumps_[here.dump].pe;
     wait_edge e{self, here.dir, kind, wait_cause::unwired, self, here.dir, 0};
-    const auto end = ends.find(ring);
-    if (end != ends.end()) {
-      e.on = dumps_[end->second.dump].pe;
-      e.on_dir = end->second.dir;
-      e.missing = missing(state(end->second));
+    const std::optional<place> end = other_end(here, kind, ends, ring, missing);
+    if (end) {
+      e.on = dumps_[end->dump].pe;
+      e.on_dir = end->dir;
+      e.missing = missing(state(*end));
       e.cause = wait_cause::peer;
       if (e.missing != 0) explain_missing(e, state(here));
     }
     if (e.cause == wait_cause::peer) {
-      out_[here.dump].push_back({end->second.dump, edges_.size()});
-      waited_on_[end->second.dump] = true;
+      out_[here.dump].push_back({end->dump, edges_.size()});
+      waited_on_[end->dump] = true;
     }
     waits_[here.dump] = true;
     edges_.push_back(e);
@@ -241,9 +272,10 @@ class wait_graph {
 
   const stopped_machine& machine_;
   const std::vector<pe_dump>& dumps_;
-  std::multimap<abi::address, const flight*> messages_, credits_;  ///< by ring
-  std::map<abi::address, place> readers_;                          ///< by rx_base
-  std::map<abi::address, place> writers_;                          ///< by peer_rx_base
+  std::multimap<abi::address, const flight*> messages_, credits_;           ///< by ring
+  std::map<abi::address, place> readers_;                                   ///< by rx_base
+  std::map<abi::address, place> writers_;                                   ///< by peer_rx_base
+  std::map<abi::address, std::vector<place>> tree_readers_, tree_writers_;  ///< by the tree's mailbox
   std::vector<wait_edge> edges_;
   std::vector<std::vector<link>> out_;
   std::vector<bool> waited_on_;

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trees in the network: verified on machines of every kind, never below the bound, the same however the machine is
 built, not there when off, and refused where the machine has none."""
+import json
 import random
 
 import bounds_test
@@ -98,6 +99,21 @@ class InNetwork(harness.Case):
         self.run_pod(*harness.SMALL, *ON, "--algorithm", "in_network", "--bytes", "8KiB", "--vcd",
                      self.folder / "w.vcd", "--timeline", self.folder / "t.json", "--out", self.folder / "out",
                      "--ccl-trace")
+
+    def test_hangs_name_who_is_waited_for(self):
+        """Of many members of a tree, the one that has done least; and a link that lost a packet or a credit."""
+        def hang(fault):
+            routers = {"multicast": True, "reduce": True}
+            config = {"extends": str(harness.SMALL[1]), "noc": routers, "faults": [fault]}
+            done = self.run_pod("--config", self.file("fault.json", json.dumps(config)), "--algorithm", "in_network",
+                                "--bytes", "64KiB", expect=3)
+            return done.stderr
+        victim = "pod.sip1.cube_1_0.pe2"
+        self.assertIn(f"root: {victim} ", hang({"kind": "dead_pe", "where": victim, "after": 20}))
+        port = {"where": "pod.sip0.sip_port_e", "after": 3}
+        self.assertIn("pod.sip0.cube_0_0.pe0 multicast has sent 4", hang({"kind": "drop", **port}))
+        self.assertIn("pod.sip0.cube_0_0.pe0 reduction has released",
+                      hang({"kind": "lost_credit", **port, "after": 0, "count": 9}))
 
     def test_refusals(self):
         def refused(*words):

@@ -93,6 +93,69 @@ TEST_CASE(
         Approx(header * 128 * 128 / 256.0 * mib / 16));
 }
 
+/// Bytes per rank that a kind of bound counts, payload of one byte each.
+double counted(const config::machine_config& c, collective what, const char* kind) {
+  constexpr std::uint64_t mib = 1 << 20;
+  return machine(c).slope(what, rank_set::pe, mib, kind) * 64 / header / mib;
+}
+
+TEST_CASE("with routers that copy and sum a rank sends its vector once") {
+  config::machine_config c;
+  c.pod.sips = 1;
+  c.noc.multicast = true;
+  constexpr double p = 128;
+  const auto out = [&c](collective what) { return counted(c, what, "injection"); };
+  const auto in = [&c](collective what) { return counted(c, what, "ejection"); };
+  CHECK(out(collective::all_reduce) == Approx(1));
+  CHECK(in(collective::all_reduce) == Approx(2 * (p - 1) / p));
+  CHECK(out(collective::all_gather) == Approx(1 / p));
+  CHECK(in(collective::all_gather) == Approx((p - 1) / p));
+  CHECK(out(collective::broadcast) == Approx(1));
+  c.noc.reduce = true;
+  CHECK(out(collective::all_reduce) == Approx(1));
+  CHECK(in(collective::all_reduce) == Approx(1));
+  CHECK(out(collective::reduce_scatter) == Approx((p - 1) / p));
+  CHECK(in(collective::reduce_scatter) == Approx(1 / p));
+  CHECK(in(collective::reduce) == Approx(1));
+  // Distinct data gains nothing.
+  CHECK(out(collective::all_to_all) == Approx((p - 1) / p));
+  CHECK(in(collective::gather) == Approx((p - 1) / p));
+  // Neither do cuts: a crossing is a message, however it is made.
+  constexpr std::uint64_t mib = 1 << 20;
+  config::machine_config off = c;
+  off.noc.multicast = off.noc.reduce = false;
+  for (const collective what : {collective::all_reduce, collective::broadcast, collective::reduce_scatter}) {
+    for (const char* kind : {"cube", "bisection", "links"}) {
+      CHECK(machine(c).slope(what, rank_set::pe, mib, kind) ==
+            Approx(machine(off).slope(what, rank_set::pe, mib, kind)));
+    }
+  }
+}
+
+TEST_CASE("with routers that copy and sum no tree of messages is needed, and nobody has to add") {
+  config::machine_config c;
+  c.pod.sips = 1;
+  c.pe.vector_lanes = 1;
+  const auto latency = [](const config::machine_config& m, collective what) {
+    for (const bound_term& term : machine(m).of(what, rank_set::pe, 64).terms) {
+      if (term.kind == "latency") return term;
+    }
+    return bound_term{};
+  };
+  for (const collective what : {collective::broadcast, collective::reduce, collective::all_reduce}) {
+    config::machine_config off = c, on = c;
+    on.noc.multicast = on.noc.reduce = true;
+    CHECK_THAT(latency(off, what).detail, Catch::Contains("best tree of messages"));
+    CHECK_THAT(latency(on, what).detail, Catch::Contains("one element from"));
+    CHECK(latency(on, what).ns < latency(off, what).ns);
+    const auto vector_ns = [&](const config::machine_config& m) {
+      return machine(m).slope(what, rank_set::pe, 1 << 20, "vector");
+    };
+    if (what != collective::broadcast) CHECK(vector_ns(off) > 0);
+    CHECK(vector_ns(on) == 0);
+  }
+}
+
 TEST_CASE("slow vector units and memories bind") {
   config::machine_config c;
   c.pod.sips = 1;

@@ -66,15 +66,20 @@ TEST_CASE("tree plan: what routers know and members have must agree") {
     spoil(plan);
     CHECK_THROWS_WITH(prove_install_plan(plan), Catch::Contains(why));
   };
-  refused([](install_plan& p) { p.tree->members[13].ring += 64; }, "writes its multicasts elsewhere");
-  refused([](install_plan& p) { p.tree->root_ring += 64; }, "writes its sums elsewhere");
-  refused([](install_plan& p) { p.tree->members[12].contributes = false; }, "waits for no contribution");
+  refused([](install_plan& p) { p.tree->members[13].ring += 64; }, "write its multicasts elsewhere");
+  refused([](install_plan& p) { p.tree->root_ring += 64; }, "write its sums elsewhere");
+  refused([](install_plan& p) { p.tree->members[12].contributes = false; }, "wait for no contribution");
   refused([](install_plan& p) { p.tree->members.push_back(p.tree->members[13]); },
           "members that the plan has not");
   refused([](install_plan& p) { p.tree.reset(); }, "a tree that the plan has not");
   refused([](install_plan& p) { p.tree->n_slots = 2; }, "another shape than the tree");
   refused([](install_plan& p) { p.queue_pairs.back().peer_rx_base += 64; }, "leads elsewhere");
-  refused([](install_plan& p) { p.queue_pairs.back().rx_base = p.queue_pairs.front().rx_base; }, "");
+  refused(
+      [](install_plan& p) {  // the rings of the last two members
+        const std::size_t last = p.queue_pairs.size() - 2;
+        p.queue_pairs[last].rx_base = p.queue_pairs[last - 2].rx_base;
+      },
+      "overlap (I3.1)");
 }
 
 TEST_CASE("tree plan: a machine whose routers do nothing is refused by the key") {
