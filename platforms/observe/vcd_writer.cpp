@@ -272,13 +272,18 @@ void vcd_writer::on(const events::link_credits& e) {
   if (found == credits_.end()) return;
   const std::uint32_t var = found->second;
   if (e.flits < 0 || e.first == std::max(e.last, e.was)) return add(e.first, var, e.flits);
-  for (std::uint64_t n = 1; n <= static_cast<std::uint64_t>(e.flits); ++n) {
-    if (e.was == e.last) {
-      add(back_at(e, n, e.last), var, 1);
-    } else if (const sim_time before = back_at(e, n, e.was); before > e.at) {
-      add(before, var, -1);
-      add(std::max(e.at, back_at(e, n, e.last)), var, 1);
-    }
+  const auto flits = static_cast<std::uint64_t>(e.flits);
+  if (e.was == e.last) {
+    for (std::uint64_t n = 1; n <= flits; ++n) add(back_at(e, n, e.last), var, 1);
+    return;
+  }
+  // Those that are back stay so, however often the others are put off.
+  put_off_batch& batch = put_off_[{e.link, e.vc}];
+  if (batch.first != e.first) batch = {e.first, 0};
+  while (batch.back < flits && back_at(e, batch.back + 1, e.was) <= e.at) ++batch.back;
+  for (std::uint64_t n = batch.back + 1; n <= flits; ++n) {
+    add(back_at(e, n, e.was), var, -1);
+    add(back_at(e, n, e.last), var, 1);
   }
 }
 

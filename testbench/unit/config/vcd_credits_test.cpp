@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Credits of a link in waveforms, where the end of a batch on its way back is put off.
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config_files.hpp"
+#include "platforms/observe/vcd_writer.hpp"
+#include "support/test.hpp"
+
+using namespace diecast;
+using namespace diecast::test;
+
+namespace {
+
+using changes = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // ns, value
+
+/// Changes of the one variable of that name.
+changes changes_of(const std::string& path, const std::string& name) {
+  std::ifstream file(path);
+  changes found;
+  std::string code;
+  std::uint64_t now = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.find(" " + name + " $end") != std::string::npos) {
+      code = line.substr(0, line.find(" " + name));
+      code = code.substr(code.rfind(' ') + 1);
+    } else if (line.starts_with('#')) {
+      now = std::strtoull(line.c_str() + 1, nullptr, 10) / 1'000'000;
+    } else if (line.starts_with('b') && !code.empty() && line.ends_with(" " + code)) {
+      found.emplace_back(now, std::strtoull(line.c_str() + 1, nullptr, 2));
+    }
+  }
+  return found;
+}
+
+sim_time ns(std::uint64_t t) { return nanoseconds(static_cast<double>(t)); }
+
+}  // namespace
+
+TEST_CASE("waveforms: credits that are back stay so when their batch is put off twice") {
+  config::machine_config c;
+  c.pod.sips = c.sip.columns = c.sip.rows = 1;
+  const fabric::topology t(c);
+  const std::uint32_t link = t.mesh_link({}, {}, 0, fabric::side::east);
+  const temporary_folder folder;
+  const std::string path = folder.write("wave.vcd", "").string();
+  observe::vcd_writer vcd(path, c, &t, {}, {});
+  vcd.begin({{link, 0, 32}});
+  const auto told = [&](std::uint64_t at, std::int32_t flits, std::uint64_t first, std::uint64_t last,
+                        std::uint64_t was) {
+    vcd.on(events::link_credits{ns(at), link, 0, flits, ns(first), ns(last), ns(was), ns(1)});
+  };
+  told(10, -4, 10, 10, 10);
+  told(90, 4, 100, 103, 103);   // at 100, 101, 102, 103
+  told(101, 4, 100, 113, 103);  // two are back; the others at 109 and 113
+  told(104, 4, 100, 130, 113);  // still two; the others at 120 and 130
+  vcd.close(ns(200));
+  const changes expected{{0, 32}, {10, 28}, {100, 29}, {101, 30}, {120, 31}, {130, 32}};
+  CHECK(changes_of(path, "east_credits_vc0") == expected);
+}
