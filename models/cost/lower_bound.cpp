@@ -230,11 +230,11 @@ class bound_finder {
     term("ejection", received, staged.in, "in");
   }
   void tensor_terms() {
-    const rank_load l = load_of(r_.what, n_, p_);
+    const rank_load l = load_of(r_.what, n_, p_, routers_);
     const staged_bytes all = staged_by_all();
-    const bool away = c_.ipcq.rings != config::buffer_kind::tcm;
-    const double average = l.all_sent / p_ * (away ? 2 : 1);
-    interface_terms("a rank", average, average, {all.read / p_, all.written / p_});
+    const double again = c_.ipcq.rings == config::buffer_kind::tcm ? 0 : l.all_received;
+    interface_terms("a rank", (l.all_sent + again) / p_, (l.all_received + again) / p_,
+                    {all.read / p_, all.written / p_});
     if (comm::has_root(r_.what)) {
       // From the root: what it sends, all others receive between them. To the root: the other way round.
       const bool from_root = r_.what == collective::broadcast || r_.what == collective::scatter;
