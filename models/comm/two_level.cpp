@@ -38,12 +38,12 @@ sip_rows sip_rows_of(const group& g) {
 }
 
 std::uint32_t cycle_position(std::uint32_t x, std::uint32_t y, std::uint32_t columns, std::uint32_t rows) {
-  if (rows % 2 == 0 && columns > 1) {
-    // East along row 0, then back and forth over the columns from 1 on, home along column 0.
-    if (x == 0) return y == 0 ? 0 : columns * rows - y;
-    return 1 + y * (columns - 1) + (y % 2 == 0 ? x - 1 : columns - 1 - x);
+  if (columns % 2 == 0 && rows > 1) {
+    // North along column 0, then back and forth over the rows from 1 on, home along row 0.
+    if (y == 0) return x == 0 ? 0 : columns * rows - x;
+    return 1 + x * (rows - 1) + (x % 2 == 0 ? y - 1 : rows - 1 - y);
   }
-  if (columns % 2 == 0 && rows > 1) return cycle_position(y, x, rows, columns);
+  if (rows % 2 == 0 && columns > 1) return cycle_position(y, x, rows, columns);
   return y * columns + (y % 2 == 0 ? x : columns - 1 - x);
 }
 

@@ -27,7 +27,9 @@ struct sip_rows {
 
 /// Place of a cube on a closed walk over a grid of cubes that takes one step at a time, so that a ring along
 /// it crosses every edge between cubes at most once each way. Where there is none (both sides odd, or a
-/// line) the walk is that of ring_order and its last step is long.
+/// line) the walk is that of ring_order and its last step is long. With an even number of columns its long
+/// runs go north and south: packets for other SIPs start along x, so that the rows are theirs for the most
+/// part.
 [[nodiscard]] std::uint32_t cycle_position(std::uint32_t x, std::uint32_t y, std::uint32_t columns,
                                            std::uint32_t rows);
 /// Columns of a row in the order in which its ring passes them: cubes along cycle_position, PEs in order.

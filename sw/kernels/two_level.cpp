@@ -52,16 +52,31 @@ struct grid_place {
 constexpr std::array<std::int64_t, 2> ways{1, -1};
 
 /// A member's place on a ring. Blocks go both ways round, half way each, so that a lap is half as long as one
-/// way round. On a ring of an even number the farthest member is reached one way alone, by turns.
+/// way round. On a ring of an even number the farthest member is reached one way alone, by turns, or, on a
+/// ring that splits blocks, half of its block either way.
 struct ring_place {
   std::uint32_t position{}, members{};
+  std::uint64_t slot{};  ///< bytes of a message where the block for the farthest is split; 0: it is not
 
-  /// How many hops the block of the member at `distance` goes in way `w`.
+  [[nodiscard]] bool splits() const { return slot > 0 && members % 2 == 0 && members > 2; }
+  /// How many hops the block of the member at `distance` goes in way `w`, or a part of it.
   [[nodiscard]] std::uint32_t reach(std::int64_t distance, std::size_t w) const {
-    const bool farthest = members % 2 == 0 && around(position, distance, members) % 2 == w;
+    const bool farthest = members % 2 == 0 && (splits() || turn_of(distance) == w);
     return (members - 1) / 2 + (farthest ? 1 : 0);
   }
   [[nodiscard]] std::uint32_t most_hops() const { return members / 2; }
+  /// What goes to the farthest in each way of the block of the member at `distance`: whole slots, the odd one
+  /// by turns.
+  [[nodiscard]] std::array<tcm_range, 2> halves(const tcm_range& block, std::int64_t distance) const {
+    const std::uint64_t slots = (block.bytes + slot - 1) / slot;
+    const std::uint64_t first = std::min(block.bytes, (slots + turn_of(distance)) / 2 * slot);
+    return {tcm_range{block.at, first}, tcm_range{block.at + first, block.bytes - first}};
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t turn_of(std::int64_t distance) const {
+    return around(position, distance, members) % 2;
+  }
 };
 
 /// Stages that a range waits for before it is sent.
@@ -78,14 +93,26 @@ void add_gather_lap(pe_context::lane& lane, std::size_t w, const ring_place& rin
     const std::int64_t distance = -ways[w] * hops;
     const std::uint32_t reach = ring.reach(distance, w);
     const tcm_range block = block_at(distance);
-    const pe_context::stage stage{block.at, block.bytes, arrival::copy};
-    if (hops < reach) lane.pass(stage);
-    if (hops == reach) lane.received.push_back(stage);
+    const auto stage_of = [](const tcm_range& r) { return pe_context::stage{r.at, r.bytes, arrival::copy}; };
+    if (ring.splits() && hops + 1 >= reach) {
+      const std::array<tcm_range, 2> halves = ring.halves(block, distance);
+      for (std::size_t i = 0; i < 2; ++i) {
+        if (hops < reach && i == w) {
+          lane.pass(stage_of(halves[i]));
+        } else if (hops < reach || i == w) {
+          lane.received.push_back(stage_of(halves[i]));
+        }
+      }
+    } else if (hops < reach) {
+      lane.pass(stage_of(block));
+    } else if (hops == reach) {
+      lane.received.push_back(stage_of(block));
+    }
   }
 }
 
 /// The mirror image: sums on the way to their owners, the farthest first. own_part(d): when what this PE adds
-/// to the sum for the member at distance d is complete.
+/// to the sum for the member at distance d is complete; nothing on a ring that splits blocks.
 template <typename BlockAt, typename OwnPart>
 void add_sum_lap(pe_context::lane& lane, std::size_t w, const ring_place& ring, const BlockAt& block_at,
                  const OwnPart& own_part) {
@@ -94,6 +121,17 @@ void add_sum_lap(pe_context::lane& lane, std::size_t w, const ring_place& ring, 
     const std::uint32_t reach = ring.reach(distance, w);
     if (hops > reach) continue;
     const tcm_range block = block_at(distance);
+    if (ring.splits() && hops + 1 >= reach) {
+      const std::array<tcm_range, 2> halves = ring.halves(block, distance);
+      for (std::size_t i = 0; i < 2; ++i) {
+        if (hops < reach && i == w) {
+          lane.pass({halves[i].at, halves[i].bytes, arrival::reduce});
+        } else if (hops < reach || i == w) {
+          lane.sent.push_back({halves[i].at, halves[i].bytes, {}});
+        }
+      }
+      continue;
+    }
     if (hops == reach) {
       lane.sent.push_back({block.at, block.bytes, {}});
     } else {
@@ -128,8 +166,8 @@ class ring_blocks {
       : v_(v),
         place_(pe),
         columns_(ring_from_image(pe, place_.grid.columns)),
-        row_ring_{position_in(columns_), place_.grid.columns},
-        column_ring_{place_.row, place_.grid.rows} {
+        row_ring_{position_in(columns_), place_.grid.columns, slot_of(pe, place_.grid)},
+        column_ring_{place_.row, place_.grid.rows, 0} {
     for (const std::int64_t way : ways) lanes_.push_back(ring_lane(way));
     for (const std::int64_t way : ways) {
       pe_context::lane lane;
@@ -144,13 +182,16 @@ class ring_blocks {
   [[nodiscard]] const lanes& all_gather() {
     for (std::size_t w = 0; w < 2; ++w) add_gather_lap(lanes_[2 + w], w, column_ring_, own_column(), {});
     gather_row(0, {});
+    std::vector<std::uint64_t> needed;  // by hops - 1: what the row has brought before it goes on with these
     for (std::uint32_t hops = 1; hops <= column_ring_.most_hops(); ++hops) {
+      needed.push_back(row_bytes());
       for (std::size_t w = 0; w < 2; ++w) {
         const std::int64_t distance = -ways[w] * hops;
         if (hops > column_ring_.reach(distance, w)) continue;
         gather_row(distance, {static_cast<std::int32_t>(hops - 1), static_cast<std::int32_t>(2 + w)});
       }
     }
+    for (std::size_t w = 0; w < 2; ++w) spread_before(needed, lanes_[2 + w]);
     return lanes_;
   }
 
@@ -158,17 +199,21 @@ class ring_blocks {
   /// column's laps send these sums.
   [[nodiscard]] const lanes& reduce_scatter() {
     std::map<std::uint32_t, awaited_stages> row_sums;
+    std::array<std::vector<std::uint64_t>, 2>
+        ready;  // by range of the column's lane: what the row has brought
     for (std::uint32_t hops = column_ring_.most_hops(); hops > 0; --hops) {
       for (std::size_t w = 0; w < 2; ++w) {
         const std::int64_t distance = ways[w] * hops;
         if (hops > column_ring_.reach(distance, w)) continue;
         row_sums[place_.row_on(distance)] = sum_row(distance);
+        ready[w].push_back(row_bytes());
       }
     }
     sum_row(0);
     const auto sum_of_row = [&](std::int64_t distance) { return row_sums.at(place_.row_on(distance)); };
     for (std::size_t w = 0; w < 2; ++w) {
       add_sum_lap(lanes_[2 + w], w, column_ring_, own_column(), sum_of_row);
+      spread_after(ready[w], lanes_[2 + w]);
     }
     return lanes_;
   }
@@ -178,6 +223,9 @@ class ring_blocks {
   [[nodiscard]] static std::uint32_t position_in(const std::vector<std::uint32_t>& columns) {
     const auto first = std::find(columns.begin(), columns.end(), 0u) - columns.begin();
     return around(0, -first, static_cast<std::uint32_t>(columns.size()));
+  }
+  [[nodiscard]] static std::uint64_t slot_of(pe_context& pe, const comm::sip_rows& g) {
+    return g.columns < 2 ? 0 : pe.message_elements(comm::east) * numeric::size_of(pe.args().type);
   }
 
   void gather_row(std::int64_t rows_on, const pe_context::awaited& own) {
@@ -192,6 +240,40 @@ class ring_blocks {
       sums[w] = {static_cast<std::int32_t>(lanes_[w].received.size()) - 1, static_cast<std::int32_t>(w)};
     }
     return sums;
+  }
+
+  // --- when the column's blocks leave ---
+  // All places share the links between the SIPs. Sent as soon as they can be, their blocks would crowd before
+  // them, and what the rows send would stand behind. So every range of the column's lane has an equal share
+  // of the time there is for all, measured by what has come round the row; its slots are spread over it,
+  // and places take turns.
+
+  /// What comes to this PE round the row, one way, in the laps added so far.
+  [[nodiscard]] std::uint64_t row_bytes() const {
+    std::uint64_t bytes = 0;
+    for (const pe_context::stage& s : lanes_[0].received) bytes += s.bytes;
+    return bytes;
+  }
+  void spread(pe_context::outgoing& range, std::uint64_t from, std::uint64_t over) const {
+    // Single slots do not crowd; to wait with them costs more than it gains.
+    if (row_ring_.slot == 0 || range.bytes <= row_ring_.slot) return;
+    const std::uint64_t slots = (range.bytes + row_ring_.slot - 1) / row_ring_.slot;
+    const std::uint64_t turn = over / slots * row_ring_.position / row_ring_.members;
+    range.not_before = {0, from + turn, over};
+  }
+  /// `needed`: by range of the lane, what the row has brought when it begins to wait for it.
+  void spread_before(const std::vector<std::uint64_t>& needed, pe_context::lane& lane) const {
+    std::uint64_t share = row_bytes();
+    for (std::size_t i = 0; i < lane.sent.size(); ++i) share = std::min(share, needed[i] / (i + 1));
+    for (std::size_t i = 0; i < lane.sent.size(); ++i) spread(lane.sent[i], i * share, share);
+  }
+  /// `ready`: by range of the lane, what the row has brought when it is complete.
+  void spread_after(const std::vector<std::uint64_t>& ready, pe_context::lane& lane) const {
+    const std::size_t n = lane.sent.size();
+    const std::uint64_t end = row_bytes();
+    std::uint64_t share = end;
+    for (std::size_t i = 0; i < n; ++i) share = std::min(share, (end - ready[i]) / (n - i));
+    for (std::size_t i = 0; i < n; ++i) spread(lane.sent[i], end - (n - i) * share, share);
   }
 
   const block_vector& v_;

@@ -155,11 +155,19 @@ class pe_context {
     std::int32_t stage{-1};  ///< of `received` of a lane; -1: nothing
     std::int32_t lane{-1};   ///< that lane's number in the call; -1: the sender's own
   };
+  /// When the slots of a range leave at the earliest, by how much a lane has received: the first at `from`
+  /// bytes, the others spread evenly over the next `over` bytes. For sends that would otherwise crowd a way
+  /// that others take, too. A lane that does not receive as much by itself must not be waited for.
+  struct pace {
+    std::int32_t lane{-1};  ///< its number in the call; -1: at once
+    std::uint64_t from{}, over{};
+  };
   /// A range that a lane sends when what it waits for has arrived there.
   struct outgoing {
     std::uint64_t offset{};
     std::uint64_t bytes{};
     std::array<awaited, 3> after{};
+    pace not_before{};
   };
   /// Sends the ranges `sent` one after the other, each to all of `send`; receives the ranges `received` one
   /// after the other, each from every one of `recv`, adding contributions to a sum in the order of `recv`.

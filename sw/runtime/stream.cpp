@@ -16,6 +16,7 @@ std::uint32_t stage_cursor::piece() const {
 }
 
 void stage_cursor::advance() {
+  passed_ += piece();
   done_ += piece();
   if (done_ < stages_[index_].bytes) return;
   done_ = 0;
@@ -35,6 +36,10 @@ bool stream_lane::more() const {
 bool stream_lane::has_arrived(std::size_t stage, std::uint64_t end) const {
   return std::all_of(ins.begin(), ins.end(),
                      [&](const stream_end& in) { return in.at.has_passed(stage, end); });
+}
+
+bool stream_lane::has_received(std::uint64_t bytes) const {
+  return std::all_of(ins.begin(), ins.end(), [&](const stream_end& in) { return in.at.passed() >= bytes; });
 }
 
 bool stream_lane::may_take(std::size_t index) const {
@@ -81,12 +86,18 @@ class lane_runner {
  private:
   [[nodiscard]] bool may_send(const stream_lane& lane, const stream_end& out) const {
     if (!out.at.more()) return false;
-    const auto& after = lane.sent[out.at.index()].after;
-    return std::all_of(after.begin(), after.end(), [&](const pe_context::awaited& a) {
-      if (a.stage < 0) return true;
-      const stream_lane& source = lanes_[static_cast<std::size_t>(a.lane < 0 ? lane.own : a.lane)];
-      return source.has_arrived(static_cast<std::size_t>(a.stage), out.at.piece_end());
-    });
+    const pe_context::outgoing& range = lane.sent[out.at.index()];
+    return is_due(range.not_before, out.at) &&
+           std::all_of(range.after.begin(), range.after.end(), [&](const pe_context::awaited& a) {
+             if (a.stage < 0) return true;
+             const stream_lane& source = lanes_[static_cast<std::size_t>(a.lane < 0 ? lane.own : a.lane)];
+             return source.has_arrived(static_cast<std::size_t>(a.stage), out.at.piece_end());
+           });
+  }
+  [[nodiscard]] bool is_due(const pe_context::pace& pace, const stage_cursor& at) const {
+    if (pace.lane < 0) return true;
+    const std::uint64_t share = pace.over * at.slot() / at.slots();
+    return lanes_[static_cast<std::size_t>(pace.lane)].has_received(pace.from + share);
   }
 
   /// The range was received first, and its slots were charged then.

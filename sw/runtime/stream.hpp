@@ -25,11 +25,16 @@ class stage_cursor {
   [[nodiscard]] std::uint64_t at() const { return stages_[index_].offset + done_; }
   [[nodiscard]] pe_context::arrival how() const { return stages_[index_].how; }
   [[nodiscard]] std::uint32_t piece() const;
+  /// Of the current range: slots before this one, slots in all.
+  [[nodiscard]] std::uint64_t slot() const { return done_ / payload_; }
+  [[nodiscard]] std::uint64_t slots() const { return (stages_[index_].bytes + payload_ - 1) / payload_; }
   [[nodiscard]] std::uint64_t piece_end() const { return done_ + piece(); }
   /// All before byte `end` of stage `index` lies behind the cursor.
   [[nodiscard]] bool has_passed(std::size_t index, std::uint64_t end) const {
     return index < index_ || (index == index_ && end <= done_);
   }
+  /// Bytes of all slots behind the cursor.
+  [[nodiscard]] std::uint64_t passed() const { return passed_; }
   void advance();
 
  private:
@@ -39,6 +44,7 @@ class stage_cursor {
   std::uint64_t payload_;
   std::size_t index_{};
   std::uint64_t done_{};
+  std::uint64_t passed_{};
 };
 
 /// A queue pair and how far it is.
@@ -56,6 +62,8 @@ struct stream_lane {
   [[nodiscard]] bool more() const;
   /// Byte `end` of a stage has arrived from all of `ins`.
   [[nodiscard]] bool has_arrived(std::size_t stage, std::uint64_t end) const;
+  /// As many bytes have arrived from each of `ins`.
+  [[nodiscard]] bool has_received(std::uint64_t bytes) const;
   /// All of `ins` before number `index` have contributed what this one brings next.
   [[nodiscard]] bool may_take(std::size_t index) const;
 };

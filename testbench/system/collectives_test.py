@@ -91,6 +91,12 @@ class Collectives(harness.Case):
         for row in self.runs(*harness.SMALL, "--collective", "reduce", "--algorithm", "all", *at_five):
             self.assertEqual((row["output_min"], row["output_max"]), (136, 136))
 
+    def test_large_sizes_come_near_their_bounds(self):
+        """On the default pod, quiet. Sends of the two levels that crowd each other stay at 70%."""
+        for collective, least in (("all_reduce", 0.9), ("reduce_scatter", 0.85), ("all_gather", 0.85)):
+            row = self.one("--ranks", "cube", "--collective", collective, "--algorithm", "two_level", "--bytes", "1MiB")
+            self.assertGreater(row["efficiency"], least, collective)
+
     def test_bad_root(self):
         done = self.run_pod(*harness.SMALL, "--collective", "gather", *harness.sets("ccl.root_rank=16"), expect=2)
         self.assertIn("ccl.root_rank: the root is no member of the group (value 16; expected 0 to 15)", done.stderr)
