@@ -374,6 +374,12 @@ void pe_core::mark_step(const abi::step_marker& step) {
   }
 }
 
+void pe_core::note(const abi::operation_note& n) {
+  awaited_.hear(n);
+  if (setup_.events.wants(events::operations))
+    setup_.events.publish(events::operation_changed{now(), setup_.self, n});
+}
+
 void pe_core::status_registers::debug_write_register(abi::register_offset reg, std::uint64_t value) {
   if (reg != abi::core_errata) {
     throw std::logic_error(fmt::format("{}: core register {:#x} is read-only", core_.name(), reg));

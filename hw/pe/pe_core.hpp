@@ -61,6 +61,8 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
 
   /// What the firmware waits for in global memory at the moment.
   [[nodiscard]] const std::optional<abi::signal_watch>& watching() const { return watched_; }
+  /// Messages and barriers that activities of the firmware wait for at the moment.
+  [[nodiscard]] const std::vector<abi::operation_note>& awaiting() const { return awaited_.list(); }
   [[nodiscard]] const core_memory& memory() const { return memory_; }
   [[nodiscard]] std::uint64_t counted(abi::firmware_count what) const {
     return counts_[static_cast<unsigned>(what)];
@@ -100,6 +102,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   }
   sim_time now() const override;
   void mark_step(const abi::step_marker& step) override;
+  void note(const abi::operation_note& n) override;
 
  private:
   /// Status and errata; firmware and host see the same values, and no access has a side effect.
@@ -160,6 +163,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   std::array<std::uint64_t, numeric::dtypes> vector_elements_{};
   std::optional<abi::poll_request> polling_;
   std::optional<abi::signal_watch> watched_;
+  abi::awaited_operations awaited_;
   core_memory memory_;
   std::array<std::uint64_t, abi::firmware_counts> counts_{};
   std::string step_name_;

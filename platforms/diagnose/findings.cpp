@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <initializer_list>
 #include <optional>
 #include <regex>
 #include <string_view>
@@ -209,6 +210,59 @@ void polled(const observation& o, std::vector<finding>& found) {
   }
 }
 
+/// One end waits for a message, and the other end for it to be taken: it is lost, not the order wrong.
+bool lost_between(const json& waits) {
+  const auto is = [](const json& wait, std::initializer_list<const char*> operations) {
+    const std::string what = text_of(wait, "operation");
+    return std::find(operations.begin(), operations.end(), what) != operations.end();
+  };
+  return std::any_of(waits.begin(), waits.end(), [&](const json& taker) {
+    return is(taker, {"receive", "probe"}) &&
+           std::any_of(waits.begin(), waits.end(), [&](const json& sender) {
+             return is(sender, {"send", "receipt"}) && text_of(sender, "waiter") == text_of(taker, "on") &&
+                    text_of(sender, "on") == text_of(taker, "waiter");
+           });
+  });
+}
+
+void hung_in_circle(const json& waits, std::vector<finding>& found) {
+  const bool lost = lost_between(waits);
+  finding f =
+      lost ? make("hang", text_of(waits.front(), "waiter"), "what one end has sent the other one waits for")
+           : make("deadlock_cycle", "", "the ranks wait for each other in a circle");
+  for (const json& wait : waits) {
+    const std::string direction = text_of(wait, "direction");
+    f.evidence.push_back(fmt::format("{} waits for {}: {}", text_of(wait, "waiter"), text_of(wait, "on"),
+                                     direction.empty() ? text_of(wait, "operation") : direction));
+  }
+  found.push_back(std::move(f));
+}
+
+/// The waits of all others end at a PE that waits for nobody.
+void hung_at(const std::string& pe, const observation& o, std::vector<finding>& found) {
+  std::string state = "unknown", step;
+  for (const json& p : o.deadlock.value("pes", json::array())) {
+    if (text_of(p, "pe") != pe) continue;
+    state = text_of(p, "state");
+    step = text_of(p, "step");
+  }
+  const std::string where_it_is = fmt::format("{}, step '{}'", state, step);
+  if (o.errors.find(pe + " polls") != std::string::npos) {
+    return found.push_back(make("infinite_poll", pe, fmt::format("{} polls ({})", pe, where_it_is)));
+  }
+  // Who sleeps is not dead: it waits for what is in no queue pair, a tag-matched message of anybody.
+  if (state == "asleep") {
+    return found.push_back(make("hang", pe, fmt::format("{} waits for a message ({})", pe, where_it_is)));
+  }
+  if (state == "done") {
+    return found.push_back(
+        make("hang", pe, fmt::format("others wait for {}, which has ended ({})", pe, where_it_is)));
+  }
+  found.push_back(
+      make("dead_pe", pe,
+           fmt::format("the waits of all others end at {}, which waits for nobody ({})", pe, where_it_is)));
+}
+
 void hung(const observation& o, std::vector<finding>& found) {
   if (!o.deadlock.is_object()) return found.push_back(make("hang", "", o.complaint()));
   polled(o, found);
@@ -218,28 +272,10 @@ void hung(const observation& o, std::vector<finding>& found) {
       for (const json& wait : root.value("waits", json::array())) hung_by_wait(wait, found);
     } else if (kind == "peer") {
       for (const json& member : root.value("members", json::array())) {
-        const std::string pe = member.get<std::string>();
-        std::string state = "unknown";
-        for (const json& p : o.deadlock.value("pes", json::array())) {
-          if (text_of(p, "pe") == pe) state = text_of(p, "state") + ", step '" + text_of(p, "step") + "'";
-        }
-        const bool polls = o.errors.find(pe + " polls") != std::string::npos;
-        // Who sleeps is not dead: it waits for what is in no queue pair, a tag-matched message.
-        if (!polls && state.starts_with("asleep")) {
-          found.push_back(make("hang", pe, fmt::format("{} waits for a message ({})", pe, state)));
-          continue;
-        }
-        found.push_back(
-            make(polls ? "infinite_poll" : "dead_pe", pe,
-                 fmt::format("the waits of all others end at {}, which waits for nobody ({})", pe, state)));
+        hung_at(member.get<std::string>(), o, found);
       }
     } else {
-      finding f = make("deadlock_cycle", "", "the ranks wait for each other in a circle");
-      for (const json& wait : root.value("waits", json::array())) {
-        f.evidence.push_back(fmt::format("{} {} waits for {}", text_of(wait, "waiter"),
-                                         text_of(wait, "direction"), text_of(wait, "on")));
-      }
-      found.push_back(std::move(f));
+      hung_in_circle(root.value("waits", json::array()), found);
     }
   }
 }

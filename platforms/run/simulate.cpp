@@ -162,7 +162,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
   std::unique_ptr<observe::step_recorder> steps;
   if (run.point.record) {
     steps = std::make_unique<observe::step_recorder>(run);
-    events.attach(*steps, events::steps | events::messages | events::contents);
+    events.attach(*steps, events::steps | events::messages | events::contents | events::operations);
   }
   flight_dump flight(run, events);
   barrier_watch barriers(run, events);
