@@ -88,6 +88,7 @@ void pe_core::settle() {
 /// A dead core does nothing any more; what it has begun in other blocks goes on.
 void pe_core::die_if_due() {
   if (hw::now() < health_.dies_at) return;
+  dead_ = true;
   for (;;) sc_core::wait(never_);
 }
 

@@ -50,6 +50,9 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   /// Cycles of instructions, as its cycle counter tells, and how long they took.
   [[nodiscard]] std::uint64_t busy_cycles() const { return busy_cycles_; }
   [[nodiscard]] sim_time busy_time() const { return busy_time_; }
+  /// Register writes of firmware, and whether the core has stopped for good.
+  [[nodiscard]] defect_count deaths() const { return {writes_, dead_ ? 1U : 0U}; }
+  [[nodiscard]] defect_count late_stores() const { return stores_->counted(); }
   /// The step the kernel marked last; empty before its first.
   [[nodiscard]] std::string step() const;
   /// What the firmware polls for at the moment.
@@ -144,6 +147,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   std::unique_ptr<store_rule> stores_;
   clock_domain core_clock_;  ///< of the instructions; the rest of the PE keeps clock_
   std::uint64_t writes_{};   ///< of registers, by firmware
+  bool dead_{};
   std::uint64_t busy_cycles_{};
   sim_time busy_time_;
   sim_time phase_;

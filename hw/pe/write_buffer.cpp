@@ -16,6 +16,7 @@ bool write_buffer::takes(std::uint64_t offset, std::vector<std::byte>& bytes) {
   const std::uint64_t number = results_++;
   const bool hit = number >= fault_.after && (fault_.count == 0 || number < fault_.after + fault_.count);
   if (!hit) return false;
+  ++met_;
   waiting_.push_back({now() + nanoseconds(fault_.delay_ns), offset, std::move(bytes)});
   if (waiting_.size() == 1) due_.notify(to_sc(waiting_.front().due - now()));
   return true;

@@ -205,6 +205,9 @@ void polled(const observation& o, std::vector<finding>& found) {
       found.push_back(make("stale_cache_line", text_of(s, "waiter"), text_of(s, "text")));
     if (what == "unflushed signal")
       found.push_back(make("signal_without_flush", text_of(s, "writer"), text_of(s, "text")));
+    if (what == "lost signal") found.push_back(make("lost_signal", text_of(s, "waiter"), text_of(s, "text")));
+    if (what == "counts apart")
+      found.push_back(make("counts_apart", text_of(s, "waiter"), text_of(s, "text")));
     if (what == "overlooked signal")
       found.push_back(make("infinite_poll", text_of(s, "waiter"), text_of(s, "text")));
   }
@@ -358,6 +361,24 @@ void place_missing(std::vector<finding>& findings) {
   if (names(findings, "link_down")) absorb(findings, "link_down", "stuck_packets");
 }
 
+/// What is lost only when messages follow each other at once was not flushed in time, wherever it shows.
+void overrun_to_barrier(std::vector<finding>& findings) {
+  if (!names(findings, overrun)) return;
+  for (const char* effect : {"drop", "gap", "half_message", "stuck_packets", "missing_packets", "hang",
+                             "dead_pe", "deadlock_cycle"}) {
+    const auto lost = std::find_if(findings.begin(), findings.end(), [effect](const finding& f) {
+      return f.kind == effect && is_link(f.where);
+    });
+    for (finding& f : findings) {
+      if (f.kind == overrun && f.where.empty() && lost != findings.end()) f.where = lost->where;
+    }
+    absorb(findings, overrun, effect);
+  }
+  for (finding& f : findings) {
+    if (f.kind == overrun) f.kind = "premature_barrier";
+  }
+}
+
 }  // namespace
 
 bool names(const std::vector<finding>& findings, const std::string& kind) {
@@ -400,6 +421,7 @@ void merge(std::vector<finding>& findings, std::vector<finding> more) {
 
 void settle(std::vector<finding>& findings) {
   place_missing(findings);
+  overrun_to_barrier(findings);
   // Packets before it are missing in the one run: lost, or only late if all come in the others.
   absorb(findings, "drop", "gap");
   absorb(findings, "link_down", "gap");
@@ -420,7 +442,8 @@ void settle(std::vector<finding>& findings) {
     if (std::string_view(cause) == "reorder") absorb(findings, cause, "drop");
   }
   // Who waits in vain for a signal holds up the rest of the team, each waiting for another.
-  for (const char* cause : {"stale_cache_line", "signal_without_flush", "infinite_poll"}) {
+  for (const char* cause :
+       {"stale_cache_line", "signal_without_flush", "infinite_poll", "lost_signal", "counts_apart"}) {
     if (!names(findings, cause)) continue;
     for (const char* effect : {"deadlock_cycle", "dead_pe", "hang"}) absorb(findings, cause, effect);
   }

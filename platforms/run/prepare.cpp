@@ -33,13 +33,14 @@ comm::group members_of(const machine_shape& shape, comm::rank_set set, std::uint
   return g;
 }
 
-/// A defect that the run never meets would pass for one that does no harm.
-void refuse_defects_of_barriers(const config::machine_config& c) {
+/// A defect that the run never meets would pass for one that does no harm. Who is not to know of faults is
+/// not told by a refusal either.
+void refuse_defects_of_barriers(const config::machine_config& c, bool tell_faults) {
   if (c.ccl.errata != "none") {
     throw user_error(problem{"ccl.errata", "has a meaning for barriers only, and this job has none",
                              c.ccl.errata, "none, --collective barrier or a workload with one"});
   }
-  for (std::size_t i = 0; i < c.faults.size(); ++i) {
+  for (std::size_t i = 0; tell_faults && i < c.faults.size(); ++i) {
     const config::fault_kind_entry& kind = config::entry_of(c.faults[i].kind);
     if (!kind.barriers_only) continue;
     throw user_error(problem{fmt::format("faults[{}].kind", i),
@@ -92,7 +93,7 @@ prepared_run::prepared_run(const machine_model& m, const app::registries& tables
     load_streams(tables);
     return;
   }
-  if (!of_barrier) refuse_defects_of_barriers(machine.config);
+  if (!of_barrier) refuse_defects_of_barriers(machine.config, point.tell_faults);
   const std::uint64_t element = numeric::size_of(point.type);
   if (point.bytes % element != 0) {
     throw user_error(problem{"--bytes",
@@ -184,7 +185,7 @@ void prepared_run::load_streams(const app::registries& tables) {
   workload_file = load_workload(point.workload, kinds);
   workload = std::make_unique<sw::workload_program>(
       workload_file, sw::workload_tables{tables.ops, tables.kernels, tables.patterns}, machine.config);
-  if (!workload->uses_signals()) refuse_defects_of_barriers(machine.config);
+  if (!workload->uses_signals()) refuse_defects_of_barriers(machine.config, point.tell_faults);
   plan = workload->install();
   if (spoil_install(machine.config, plan)) comm::prove_install_plan(plan);
   members = {comm::rank_set::pe, workload->workload().participants};

@@ -24,6 +24,7 @@
 #include "platforms/run/barrier_run.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/collect.hpp"
+#include "platforms/run/fault_rows.hpp"
 #include "platforms/run/finish_file.hpp"
 #include "platforms/run/flight_dump.hpp"
 #include "platforms/run/health.hpp"
@@ -231,6 +232,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
   rate_against_bound(run, o);
   barriers.report(hosts, pod, o);
   o.health = health_rows(run, pod);
+  o.faults = fault_rows(run, pod);
   if (waits) o.waits = wait_rows(run, *waits, hw::now());
   if (steps) o.steps = to_text(steps->rows());
   if (path_events && end == end_of_run::finished) report_path(run, *path_events, o);
