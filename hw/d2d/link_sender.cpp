@@ -50,9 +50,9 @@ link_parameters ucie_parameters(const fabric::topology& t, const config::machine
   p.line.ber = timing::ucie_ber(u);
   p.path = fmt::format("{}.ucie_{}", cube_path(t.shape(), sip, cube), fabric::to_string(edge));
   p.pj_per_bit = timing::ucie_pj_per_bit(u);
-  for (const config::fault_setting& f : fabric::hidden_bit_flips(c, t, sip, cube, edge)) {
-    p.line.hit_after = f.after;
-    p.line.hits += f.count;
+  for (const config::placed_fault& f : fabric::hidden_bit_flips(c, t, sip, cube, edge)) {
+    p.line.hit_after = f.setting.after;
+    p.line.hits += f.setting.count;
   }
   return p;
 }

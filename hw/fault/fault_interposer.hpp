@@ -17,7 +17,7 @@ namespace diecast::hw {
 
 /// What an interposer is built with.
 struct fault_place {
-  std::vector<config::fault_setting> faults;
+  std::vector<config::placed_fault> faults;
   std::string path;    ///< of the place: keys its draws
   sim_time flit_time;  ///< of one flit on this link
   sim_time cycle;      ///< of the NoC: what a wall costs at least
@@ -29,6 +29,7 @@ class fault_interposer : public sc_core::sc_module, private fabric_receiver, pri
 
   fabric_in in;    ///< bind the sender to in.socket
   fabric_out out;  ///< bind out.socket to the receiver
+  [[nodiscard]] std::vector<config::fault_tally> tallies() const { return faults_.tallies(); }
 
  private:
   SC_HAS_PROCESS(fault_interposer);

@@ -25,6 +25,7 @@ class sip_link_fault : public sc_core::sc_module, private sip_link_if {
   void pair_with(sip_link_fault& back) { back_ = &back; }
   /// Name of the link this way.
   [[nodiscard]] const std::string& link() const { return link_; }
+  [[nodiscard]] std::vector<config::fault_tally> tallies() const { return faults_.tallies(); }
   /// Calls visit(const sip_message&) for every packet that has come and not left. They are in no pool.
   template <class Visit>
   void visit(Visit visit) const {

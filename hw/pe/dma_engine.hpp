@@ -61,6 +61,7 @@ class dma_engine : public sc_core::sc_module,
   sc_core::sc_port<message_if, 1, sc_core::SC_ZERO_OR_MORE_BOUND> tag_messages{"tag_messages"};
   sc_core::sc_export<packet_out_if> packets_out{"packets_out"};
   [[nodiscard]] terminal_port& terminal() { return terminal_; }
+  [[nodiscard]] defect_count early_tokens() const { return publication_->counted(); }
 
   [[nodiscard]] std::uint64_t messages_sent() const { return messages_sent_; }
   [[nodiscard]] std::uint64_t bytes_sent() const { return bytes_sent_; }

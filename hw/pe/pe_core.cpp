@@ -88,6 +88,7 @@ void pe_core::settle() {
 /// A dead core does nothing any more; what it has begun in other blocks goes on.
 void pe_core::die_if_due() {
   if (hw::now() < health_.dies_at) return;
+  dead_ = true;
   for (;;) sc_core::wait(never_);
 }
 
@@ -374,6 +375,12 @@ void pe_core::mark_step(const abi::step_marker& step) {
   if (setup_.events.wants(events::steps)) {
     setup_.events.publish(events::step_entered{now(), setup_.self, step.name, step.index});
   }
+}
+
+void pe_core::note(const abi::operation_note& n) {
+  awaited_.hear(n);
+  if (setup_.events.wants(events::operations))
+    setup_.events.publish(events::operation_changed{now(), setup_.self, n});
 }
 
 void pe_core::status_registers::debug_write_register(abi::register_offset reg, std::uint64_t value) {

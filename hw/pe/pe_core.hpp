@@ -50,6 +50,9 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   /// Cycles of instructions, as its cycle counter tells, and how long they took.
   [[nodiscard]] std::uint64_t busy_cycles() const { return busy_cycles_; }
   [[nodiscard]] sim_time busy_time() const { return busy_time_; }
+  /// Register writes of firmware, and whether the core has stopped for good.
+  [[nodiscard]] defect_count deaths() const { return {writes_, dead_ ? 1U : 0U}; }
+  [[nodiscard]] defect_count late_stores() const { return stores_->counted(); }
   /// The step the kernel marked last; empty before its first.
   [[nodiscard]] std::string step() const;
   /// What the firmware polls for at the moment.
@@ -61,6 +64,8 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
 
   /// What the firmware waits for in global memory at the moment.
   [[nodiscard]] const std::optional<abi::signal_watch>& watching() const { return watched_; }
+  /// Messages and barriers that activities of the firmware wait for at the moment.
+  [[nodiscard]] const std::vector<abi::operation_note>& awaiting() const { return awaited_.list(); }
   [[nodiscard]] const core_memory& memory() const { return memory_; }
   [[nodiscard]] std::uint64_t counted(abi::firmware_count what) const {
     return counts_[static_cast<unsigned>(what)];
@@ -100,6 +105,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   }
   sim_time now() const override;
   void mark_step(const abi::step_marker& step) override;
+  void note(const abi::operation_note& n) override;
 
  private:
   /// Status and errata; firmware and host see the same values, and no access has a side effect.
@@ -141,6 +147,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   std::unique_ptr<store_rule> stores_;
   clock_domain core_clock_;  ///< of the instructions; the rest of the PE keeps clock_
   std::uint64_t writes_{};   ///< of registers, by firmware
+  bool dead_{};
   std::uint64_t busy_cycles_{};
   sim_time busy_time_;
   sim_time phase_;
@@ -160,6 +167,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   std::array<std::uint64_t, numeric::dtypes> vector_elements_{};
   std::optional<abi::poll_request> polling_;
   std::optional<abi::signal_watch> watched_;
+  abi::awaited_operations awaited_;
   core_memory memory_;
   std::array<std::uint64_t, abi::firmware_counts> counts_{};
   std::string step_name_;

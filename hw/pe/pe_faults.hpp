@@ -21,6 +21,10 @@ namespace diecast::hw {
 [[nodiscard]] inline bool strikes(const config::fault_setting& f, std::uint64_t number) {
   return number >= f.after && (f.count == 0 || number - f.after < f.count);
 }
+/// How often a defect could have acted, and did.
+struct defect_count {
+  std::uint64_t chances{}, met{};
+};
 
 /// When the token of a message that has begun to arrive may be published.
 class publication_rule {
@@ -32,6 +36,7 @@ class publication_rule {
   /// How long its bytes stay in a write buffer while the token is published at once; empty (never()): the
   /// rule, the token waits until every byte is acknowledged written.
   [[nodiscard]] virtual sim_time early_by() { return sim_time::never(); }
+  [[nodiscard]] virtual defect_count counted() const { return {}; }
 };
 
 /// The defect: messages number after..after+count-1 of this PE are announced before their data.
@@ -39,12 +44,15 @@ class early_publication : public publication_rule {
  public:
   explicit early_publication(const config::fault_setting& f) : fault_(f) {}
   [[nodiscard]] sim_time early_by() override {
-    return strikes(fault_, messages_++) ? nanoseconds(fault_.delay_ns) : sim_time::never();
+    const bool hit = strikes(fault_, messages_++);
+    met_ += hit ? 1 : 0;
+    return hit ? nanoseconds(fault_.delay_ns) : sim_time::never();
   }
+  [[nodiscard]] defect_count counted() const override { return {messages_, met_}; }
 
  private:
   config::fault_setting fault_;
-  std::uint64_t messages_{};
+  std::uint64_t messages_{}, met_{};
 };
 
 /// When the results of a core are in its TCM.
@@ -60,6 +68,7 @@ class store_rule {
   [[nodiscard]] virtual bool takes(std::uint64_t /*offset*/, std::vector<std::byte>& /*bytes*/) {
     return false;
   }
+  [[nodiscard]] virtual defect_count counted() const { return {}; }
 };
 
 /// The defect: results number after..after+count-1 of a core wait in a write buffer that nothing flushes
@@ -70,6 +79,7 @@ class write_buffer : public sc_core::sc_module, public store_rule {
   write_buffer(sc_core::sc_module_name name, const config::fault_setting& f, writer write);
   void meet(std::uint64_t offset, std::uint64_t bytes) override;
   [[nodiscard]] bool takes(std::uint64_t offset, std::vector<std::byte>& bytes) override;
+  [[nodiscard]] defect_count counted() const override { return {results_, met_}; }
 
  private:
   SC_HAS_PROCESS(write_buffer);
@@ -82,7 +92,7 @@ class write_buffer : public sc_core::sc_module, public store_rule {
 
   config::fault_setting fault_;
   writer write_;
-  std::uint64_t results_{};
+  std::uint64_t results_{}, met_{};
   std::list<entry> waiting_;  ///< in the order of their stores, which is that of their times
   sc_core::sc_event due_{"due"};
 };

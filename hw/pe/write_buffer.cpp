@@ -14,6 +14,7 @@ write_buffer::write_buffer(sc_core::sc_module_name name, const config::fault_set
 
 bool write_buffer::takes(std::uint64_t offset, std::vector<std::byte>& bytes) {
   if (!strikes(fault_, results_++)) return false;
+  ++met_;
   waiting_.push_back({now() + nanoseconds(fault_.delay_ns), offset, std::move(bytes)});
   if (waiting_.size() == 1) due_.notify(to_sc(waiting_.front().due - now()));
   return true;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/checksum/packet_checksum.hpp"
+#include "models/comm/install_plan.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "models/types/error.hpp"
 
@@ -108,6 +110,10 @@ void tag_engine::end_turn() {
   serving_ = false;
   ++moves_;
   if (t.command) {
+    if (t.command->what == protocol::tag_command::kind::append) {
+      ++statistics_.appended;
+      if (t.command->seen != core_.unit().unexpected_count()) ++statistics_.unseen;
+    }
     core_.execute(*t.command);
   } else {
     const abi::tag_fields& message = t.p->header.tag;
@@ -141,6 +147,16 @@ void tag_engine::packet_arrived(const packet_ptr& p, std::uint8_t vc) {
   put(work_kind::packet_in, edge_after(1), sequence_++, {work_kind::packet_in, 0, vc, p});
 }
 
+/// Bytes that came, packet by packet: what they belong to is firmware's business.
+void tag_engine::tell_content(const packet_ptr& p, pe_coord source) const {
+  if (p->header.payload_bytes == 0 || !pe_.events.wants(events::contents)) return;
+  events::message_content e{now(), pe_.self, {}, checksum::digest_of_part(p->header.offset, p->data)};
+  e.fields.source = source;
+  e.fields.source_direction = comm::no_direction;
+  e.fields.message_bytes = p->header.payload_bytes;
+  pe_.events.publish(e);
+}
+
 /// A flow's packets come in order: one message after the other.
 void tag_engine::packet_in(const packet_ptr& p, std::uint8_t vc) {
   ++moves_;
@@ -151,6 +167,7 @@ void tag_engine::packet_in(const packet_ptr& p, std::uint8_t vc) {
     return look_for_event();
   }
   const bool first = p->header.offset == 0;
+  tell_content(p, message.source);
   if (first) ++statistics_.messages_received;
   statistics_.bytes_received += p->header.payload_bytes;
   const auto waiting = waiting_.find(p->header.source);
@@ -289,6 +306,7 @@ void tag_engine::read_answered(const packet_ptr& p) {
     throw protocol_error(fmt::format("{}: {} answers read {}, which is not open", name(),
                                      abi::to_string(p->header.kind), index));
   }
+  tell_content(p, pe_.self);  // what was read for this PE
   accesses_[index].p = p;
   put(work_kind::access_finished, edge_after(1), accesses_[index].sequence,
       {work_kind::access_finished, index, 0, {}});

@@ -44,6 +44,8 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
     std::uint64_t matched{}, unexpected{};
     std::uint64_t compared{};  ///< entries
     std::uint64_t reads{}, bytes_read{};
+    std::uint64_t appended{};          ///< entries
+    std::uint64_t unseen{};            ///< of these, with messages that firmware had not seen when it asked
     sim_time busy;                     ///< serving commands and messages
     std::uint64_t most_slots_taken{};  ///< of the ring, at any time
   };
@@ -136,6 +138,7 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
   void begin_turn();
   void end_turn();
   void packet_in(const packet_ptr& p, std::uint8_t vc);
+  void tell_content(const packet_ptr& p, pe_coord source) const;
   void write_payload(const packet_ptr& p, std::uint8_t vc);
   void payload_written(const access& done);
 

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "models/abi/address.hpp"
+#include "models/abi/operation_note.hpp"
 #include "models/abi/registers.hpp"
 #include "models/numeric/types.hpp"
 #include "models/types/ids.hpp"
@@ -108,10 +109,17 @@ enum class firmware_count : std::uint8_t {
   flags_checked,     ///< waits of rank barriers that ended
   core_signals_set,  ///< of core barriers
   core_flags_checked,
-  polls,    ///< looks at a flag, those in vain included
-  barriers  ///< rank barriers this PE has left
+  polls,     ///< looks at a flag, those in vain included
+  barriers,  ///< rank barriers this PE has left
+  // How often the line of a defect was come to, where the errata have it, and how often it did harm.
+  alias_chances,      ///< one-call sends
+  aliased,            ///< of these, from the buffer of an earlier one
+  corrupted_calls,    ///< through a bad entry of the dispatch table
+  stale_looks,        ///< at a flag, without dropping the line first
+  unflushed_signals,  ///< stored, and left in the cache
+  exact_waits         ///< for a count and nothing after it
 };
-inline constexpr unsigned firmware_counts = 6;
+inline constexpr unsigned firmware_counts = 12;
 
 /// What the firmware is doing, for the timeline and the flight recorder; costs no time.
 struct step_marker {
@@ -183,6 +191,8 @@ class hal {
 
   [[nodiscard]] virtual sim_time now() const = 0;
   virtual void mark_step(const step_marker& step) = 0;
+  /// What becomes of an operation with other PEs that is in no queue pair; costs no time.
+  virtual void note(const operation_note& n) = 0;
 };
 
 }  // namespace diecast::abi

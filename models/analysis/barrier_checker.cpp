@@ -102,4 +102,11 @@ barrier_checker::verdict barrier_checker::of(const std::string& name, std::uint3
   return sum;
 }
 
+std::string barrier_checker::complaint(const std::string& name, const verdict& seen, std::uint64_t calls) {
+  if (seen.escapes > 0) return fmt::format("barrier {}: {} times a PE left it too early", name, seen.escapes);
+  if (seen.entered == calls && seen.left == calls) return {};
+  return fmt::format("barrier {}: PEs entered it {} times and left it {} times; expected {} of both", name,
+                     seen.entered, seen.left, calls);
+}
+
 }  // namespace diecast::analysis

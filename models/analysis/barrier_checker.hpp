@@ -52,6 +52,9 @@ class barrier_checker : public events::observer {
   [[nodiscard]] const std::string& first_escape() const { return first_escape_; }
   /// Calls `first` to `first + count - 1` of the launch. Precondition: expect(name, ...).
   [[nodiscard]] verdict of(const std::string& name, std::uint32_t first, std::uint32_t count) const;
+  /// What is wrong with a barrier in which so many calls of all members were to be; empty when nothing is.
+  [[nodiscard]] static std::string complaint(const std::string& name, const verdict& seen,
+                                             std::uint64_t calls);
 
  private:
   struct call {

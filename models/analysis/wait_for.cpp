@@ -38,6 +38,7 @@ class wait_graph {
       if (dumps_[i].awaits_copy) add_own({i, 0}, wait_kind::copy);
       if (dumps_[i].polls) add_poll(i, dumps_[i].polls->expected_writer);
       if (dumps_[i].watches) add_poll(i, dumps_[i].watches->expected_writer);
+      for (const abi::operation_note& n : dumps_[i].awaits) add_message(i, n);
     }
   }
 
@@ -54,7 +55,7 @@ class wait_graph {
         roots.push_back(peer_root(group[0]));
     }
     for (const auto& group : ends) {
-      if (group.size() > 1) roots.push_back(cycle_root(group));
+      if (group.size() > 1 || waits_for_itself(group[0])) roots.push_back(cycle_root(group));
     }
     return roots;
   }
@@ -177,6 +178,28 @@ class wait_graph {
     edges_.push_back(e);
   }
 
+  /// A wait for a tag-matched message, or that a peer takes one. Who takes a message of anybody waits for
+  /// nobody in particular.
+  void add_message(std::size_t dump, const abi::operation_note& n) {
+    if (n.kind == abi::operation_kind::barrier || !n.peer) return;
+    wait_edge e{dumps_[dump].pe, 0, wait_kind::message, wait_cause::unwired, *n.peer, 0, n.count, {}, n};
+    const auto at = std::lower_bound(dumps_.begin(), dumps_.end(), *n.peer,
+                                     [](const pe_dump& d, pe_coord p) { return d.pe < p; });
+    if (at != dumps_.end() && at->pe == *n.peer && at->state == events::core_state::done) {
+      e.cause = wait_cause::ended;
+    } else if (at != dumps_.end() && at->pe == *n.peer) {
+      const auto to = static_cast<std::size_t>(at - dumps_.begin());
+      e.cause = wait_cause::peer;
+      out_[dump].push_back({to, edges_.size()});
+      waited_on_[to] = true;
+    }
+    waits_[dump] = true;
+    edges_.push_back(std::move(e));
+  }
+  [[nodiscard]] bool waits_for_itself(std::size_t node) const {
+    return std::any_of(out_[node].begin(), out_[node].end(), [node](const link& l) { return l.to == node; });
+  }
+
   /// Why a wait does not end although the peer has done its part.
   void explain_missing(wait_edge& e, const queue_pair_state& s) const {
     const bool receive = e.kind == wait_kind::receive;
@@ -283,6 +306,15 @@ class wait_graph {
 };
 
 }  // namespace
+
+std::string present_step(const pe_dump& pe) {
+  std::string text = pe.step;
+  for (const abi::operation_note& n : pe.awaits) {
+    if (n.kind != abi::operation_kind::barrier) continue;  // the steps of messages say it themselves
+    text += fmt::format("{}{}", text.empty() ? "" : ": ", abi::describe(n));
+  }
+  return text;
+}
 
 wait_for_report explain_waits(const machine_shape& shape, stopped_machine machine,
                               const comm::direction_namer& names) {

@@ -25,6 +25,7 @@ struct pe_dump {
   bool awaits_copy{};                          ///< DMA_ARM waits for a copy of this PE
   std::optional<abi::poll_request> polls{};    ///< the word its firmware polls
   std::optional<abi::signal_watch> watches{};  ///< the same in global memory
+  std::vector<abi::operation_note> awaits{};   ///< messages and barriers its activities wait for
 };
 
 /// A message or credit that one engine has sent and that has not taken effect at the other.
@@ -43,9 +44,13 @@ struct stopped_machine {
   bool still{true};
 };
 
-/// copy: of the DMA's compute port; memory: a word that another PE is expected to write. These belong to no
-/// queue pair: `dir` means nothing.
-enum class wait_kind : std::uint8_t { receive, send_space, source_read, copy, memory };
+/// Where the kernel is: its step and, in a barrier, how far it is in it. May be empty.
+[[nodiscard]] std::string present_step(const pe_dump& pe);
+
+/// copy: of the DMA's compute port; memory: a word that another PE is expected to write; message: a
+/// tag-matched one, or that it is taken. These belong to no queue pair: `dir` means nothing.
+enum class wait_kind : std::uint8_t { receive, send_space, source_read, copy, memory, message };
+[[nodiscard]] constexpr bool of_queue_pair(wait_kind k) { return k <= wait_kind::source_read; }
 
 /// Why a wait does not end.
 enum class wait_cause : std::uint8_t {
@@ -54,6 +59,7 @@ enum class wait_cause : std::uint8_t {
   lost_message,  ///< the peer has sent, the message never became visible here
   lost_credit,   ///< the peer has released, the credit never took effect here
   unwired,       ///< no queue pair of the pod is at the other end, or no PE that ever was to write
+  ended,         ///< a message to or from a peer that has finished its program
   own_dma        ///< this PE's own DMA has not read the source, or not finished a copy
 };
 
@@ -71,6 +77,7 @@ struct wait_edge {
   comm::direction on_dir{};
   std::uint32_t missing{};  ///< messages sent or slots released that have not taken effect
   std::string where{};      ///< in_flight
+  std::optional<abi::operation_note> operation{};  ///< message
 };
 
 enum class root_kind : std::uint8_t {

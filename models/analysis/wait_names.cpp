@@ -10,6 +10,7 @@ const char* to_string(wait_kind k) {
     case wait_kind::source_read: return "source_read";
     case wait_kind::copy: return "copy";
     case wait_kind::memory: return "memory";
+    case wait_kind::message: return "message";
   }
   return "unknown";
 }
@@ -21,6 +22,7 @@ const char* to_string(wait_cause c) {
     case wait_cause::lost_message: return "lost_message";
     case wait_cause::lost_credit: return "lost_credit";
     case wait_cause::unwired: return "unwired";
+    case wait_cause::ended: return "ended";
     case wait_cause::own_dma: return "own_dma";
   }
   return "unknown";

@@ -51,7 +51,7 @@ class writer {
                              [](const pe_dump& d, pe_coord p) { return d.pe < p; });
   }
   std::string step_of(pe_coord pe) const {
-    const std::string& step = dump_of(pe).step;
+    const std::string step = present_step(dump_of(pe));
     return step.empty() ? "" : fmt::format(" (step {})", step);
   }
   std::string rx_base(const wait_edge& e) const {
@@ -76,6 +76,7 @@ class writer {
           pe_path(shape_, e.waiter), p.tcm_offset, abi::to_string(p.how), p.value, pe_path(shape_, e.on),
           e.cause == wait_cause::peer ? "" : " and has no part in this run");
     }
+    if (e.kind == wait_kind::message) return describe_message(e);
     const std::string who = name(e.waiter, e.dir);
     const std::string other = name(e.on, e.on_dir);
     const bool receive = e.kind == wait_kind::receive;
@@ -101,8 +102,30 @@ class writer {
     return wait;
   }
 
+  std::string describe_message(const wait_edge& e) const {
+    const abi::operation_note& n = *e.operation;
+    const std::string who = pe_path(shape_, e.waiter), other = pe_path(shape_, e.on);
+    const std::string tag =
+        fmt::format("{} of communicator {}", n.tag ? fmt::format("tag {}", *n.tag) : "any tag", n.group);
+    const std::string part = e.cause == wait_cause::ended     ? ", which has ended"
+                             : e.cause == wait_cause::unwired ? ", which has no part in this run"
+                                                              : "";
+    switch (n.kind) {
+      case abi::operation_kind::send:
+        return fmt::format("{} waits for the end of a send to {}, {}, {} bytes{}", who, other, tag, n.bytes,
+                           part);
+      case abi::operation_kind::receipt:
+        return fmt::format("{} waits until {} has taken {} more of its messages{}", who, other, n.count,
+                           part);
+      default:
+        return fmt::format(
+            "{} waits for a message of {}, {}{}{}", who, other, tag,
+            n.kind == abi::operation_kind::probe ? "" : fmt::format(", at most {} bytes", n.bytes), part);
+    }
+  }
+
   /// What to look at first.
-  static std::string advice(const wait_root& root) {
+  std::string advice(const wait_root& root) const {
     const auto all = [&](wait_kind kind) {
       return std::all_of(root.waits.begin(), root.waits.end(),
                          [kind](const wait_edge& e) { return e.kind == kind; });
@@ -112,19 +135,29 @@ class writer {
              "slot "
              "(exchange), or raise ipcq.n_slots";
     }
+    if (root.kind == root_kind::cycle && all(wait_kind::message))
+      return "compare the peers and tags of their sends and receives; where both ends name the same message, "
+             "it is lost";
     if (root.kind == root_kind::cycle && all(wait_kind::receive))
       return "every PE of it receives before it sends: let one of them send first";
     if (root.kind == root_kind::cycle)
       return "sends and receives of these PEs do not alternate alike: compare their steps";
+    if (root.kind == root_kind::peer && dump_of(root.members[0]).state == events::core_state::done)
+      return "what is waited for was done and not seen, or its program lacks it: look at who waits";
     if (root.kind == root_kind::peer)
       return root.waits.empty() ? "it is not finished, and waits for no queue pair: look at its step"
-                                : "its kernel lacks the call that these waits need, or has not come to it";
+                                : "its program lacks the call that these waits need, or has not come to it";
     switch (root.waits.front().cause) {
       case wait_cause::lost_message:
         return "the token was counted on another queue pair (ipcq.match), or the packet was lost";
       case wait_cause::lost_credit:
         return "the credit was counted on another queue pair (ipcq.match), or the packet was lost";
-      case wait_cause::unwired: return "the two ends were installed differently: see --dump-install";
+      case wait_cause::unwired:
+        if (root.waits.front().kind == wait_kind::message)
+          return "its peer is no member of the run: look at the program";
+        return "the two ends were installed differently: see --dump-install";
+      case wait_cause::ended:
+        return "its peer's program has no such call, or names another tag; or a message is lost";
       case wait_cause::in_flight: return "the packet does not move: look at what holds it where it is";
       default: return "the DMA engine does not go on: look at the memory it reads and its way to the NoC";
     }

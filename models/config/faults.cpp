@@ -197,15 +197,17 @@ std::span<const fault_kind_entry> fault_kinds() {
                        {},
                        "in a barrier, a wait overlooks the signal of a peer that is one barrier ahead",
                        true},
-      fault_kind_entry{k::premature_barrier,
-                       "premature_barrier",
-                       policy,
-                       a_pe,
-                       false,
-                       true,
-                       {"after", "count", "delay_ns"},
-                       "results of the core lie delay_ns in a write buffer, and a send reads before they are "
-                       "flushed"},
+      fault_kind_entry{
+          k::premature_barrier,
+          "premature_barrier",
+          policy,
+          "a PE (its results), a UCIe side or a SIP port (messages that cross it)",
+          true,
+          true,
+          {"after", "count", "delay_ns"},
+          "at a PE, results of the core lie delay_ns in a write buffer, and a send reads before they "
+          "are flushed; on a link, the last of a message's packets lies delay_ns in a buffer of one "
+          "place for each sender, and that of its next message is lost if it comes before"},
   };
   return all;
 }
@@ -215,6 +217,37 @@ const fault_kind_entry& entry_of(fault_kind kind) {
     if (k.kind == kind) return k;
   }
   throw std::logic_error("a fault kind is in no table");
+}
+
+std::string mechanisms_of(const fault_kind_entry& kind) {
+  std::string text = to_string(kind.mechanism);
+  if (kind.links && kind.mechanism != fault_mechanism::interposer) text += "; interposer on links";
+  return text;
+}
+
+const char* chances_of(fault_kind kind) {
+  switch (kind) {
+    case fault_kind::bit_flip:
+    case fault_kind::drop:
+    case fault_kind::duplicate:
+    case fault_kind::reorder: return "packets of data";
+    case fault_kind::lost_credit:
+    case fault_kind::late_credit: return "credits";
+    case fault_kind::link_down:
+    case fault_kind::link_degraded: return "packets";
+    case fault_kind::token_before_data: return "messages received";
+    case fault_kind::slow_pe: return "cycles of instructions";
+    case fault_kind::dead_pe: return "register writes of the firmware";
+    case fault_kind::wrong_install: return "installs";
+    case fault_kind::tag_list_race: return "entries given to the tag-matching unit";
+    case fault_kind::sendrecv_alias: return "one-call sends";
+    case fault_kind::dispatch_corruption: return "calls through the bad entry";
+    case fault_kind::stale_cache_line: return "looks at a flag";
+    case fault_kind::signal_without_flush: return "signals";
+    case fault_kind::infinite_poll: return "waits for a flag";
+    case fault_kind::premature_barrier: return "results or messages of several packets";
+  }
+  return "operations";
 }
 
 const fault_kind_entry* find_fault_kind(std::string_view name) {

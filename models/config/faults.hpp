@@ -22,7 +22,7 @@ enum class fault_mechanism : std::uint8_t {
 struct fault_kind_entry {
   fault_kind kind{};
   std::string name;
-  fault_mechanism mechanism{};
+  fault_mechanism mechanism{};    ///< at a PE, where `pes`; an interposer's on links
   std::string place;              ///< what `where` names, in words
   bool links{};                   ///< `where` may name UCIe sides and SIP ports
   bool pes{};                     ///< `where` may name PEs
@@ -31,9 +31,26 @@ struct fault_kind_entry {
   bool barriers_only{};  ///< nothing but barriers runs what is defective
 };
 
+/// A fault, and its place in the list `faults`.
+struct placed_fault {
+  fault_setting setting;
+  std::size_t number{};
+};
+
+/// What came of a fault at one place.
+struct fault_tally {
+  std::size_t number{};     ///< in the list `faults`
+  std::uint64_t chances{};  ///< packets or operations that it could have met
+  std::uint64_t met{};      ///< that it met
+};
+
 /// In the order of fault_kind.
 [[nodiscard]] std::span<const fault_kind_entry> fault_kinds();
 [[nodiscard]] const fault_kind_entry& entry_of(fault_kind kind);
+/// "policy; interposer on links".
+[[nodiscard]] std::string mechanisms_of(const fault_kind_entry& kind);
+/// What a fault of this kind can meet: "packets of data".
+[[nodiscard]] const char* chances_of(fault_kind kind);
 /// Null when there is none of that name.
 [[nodiscard]] const fault_kind_entry* find_fault_kind(std::string_view name);
 

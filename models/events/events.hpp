@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/abi/operation_note.hpp"
 #include "models/abi/wire.hpp"
 #include "models/types/ids.hpp"
 #include "models/types/time.hpp"
@@ -47,7 +48,9 @@ struct message_event {
   std::uint32_t sequence{};
   std::uint32_t bytes{};
 };
-/// All bytes of a message are written at its destination; at the instant of the last.
+/// All bytes of a message are written at its destination; at the instant of the last. Of tag-matched messages
+/// every packet is told, when it comes: its source_direction is comm::no_direction, its source the sender, or
+/// the receiver itself for what that reads.
 struct message_content {
   sim_time at;
   pe_coord pe;  ///< the receiver
@@ -130,6 +133,14 @@ struct copy_started {
   std::uint64_t bytes{};
 };
 
+/// Firmware told what becomes of a tag-matched message or a barrier. `note.members` is valid during the call
+/// only.
+struct operation_changed {
+  sim_time at;
+  pe_coord pe;
+  abi::operation_note note;
+};
+
 class observer {
  public:
   observer() = default;
@@ -148,6 +159,7 @@ class observer {
   virtual void on(const core_worked&) {}
   virtual void on(const transfer_event&) {}
   virtual void on(const copy_started&) {}
+  virtual void on(const operation_changed&) {}
 };
 
 /// What an observer wants to hear.
@@ -157,12 +169,13 @@ enum interest : std::uint16_t {
   queue_pairs = 4,
   messages = 8,
   links = 16,
-  work = 32,       ///< core_waited, core_worked
-  transfers = 64,  ///< transfer_event, copy_started
-  memory = 128,    ///< memory_event
-  contents = 256,  ///< message_content
-  credits = 512,   ///< link_credits
-  everything = 1023
+  work = 32,          ///< core_waited, core_worked
+  transfers = 64,     ///< transfer_event, copy_started
+  memory = 128,       ///< memory_event
+  contents = 256,     ///< message_content
+  credits = 512,      ///< link_credits
+  operations = 1024,  ///< operation_changed
+  everything = 2047
 };
 
 /// Fan-out to observers. Modules hold a reference; `wants()` guards the construction of events.
@@ -186,6 +199,7 @@ class hub {
   void publish(const core_worked& e) const { to_all(work, e); }
   void publish(const transfer_event& e) const { to_all(transfers, e); }
   void publish(const copy_started& e) const { to_all(transfers, e); }
+  void publish(const operation_changed& e) const { to_all(operations, e); }
 
  private:
   struct listener {

@@ -30,6 +30,9 @@ bool is_interposer(const fault_setting& f) {
   return config::entry_of(f.kind).mechanism == fault_mechanism::interposer;
 }
 
+/// Whatever its mechanism at a PE, on a link it is an interposer's.
+bool acts_on_links(const fault_setting& f) { return config::entry_of(f.kind).links; }
+
 bool is_framed(const topology& t, sip_id sip, cube_id cube, side s) {
   return t.ucie(sip, cube, s).format != config::flit_format::raw;
 }
@@ -37,8 +40,8 @@ bool is_framed(const topology& t, sip_id sip, cube_id cube, side s) {
 template <class Condition>
 fault_list those(const config::machine_config& c, Condition condition) {
   fault_list list;
-  for (const fault_setting& f : c.faults) {
-    if (is_interposer(f) && condition(f)) list.push_back(f);
+  for (std::size_t i = 0; i < c.faults.size(); ++i) {
+    if (condition(c.faults[i])) list.push_back({c.faults[i], i});
   }
   return list;
 }
@@ -115,7 +118,7 @@ fault_list faults_into_pe(const config::machine_config& c, pe_coord pe) {
   if (c.faults.empty()) return {};
   const std::string path = pe_path(c.shape(), pe);
   return those(c, [&](const fault_setting& f) {
-    return config::entry_of(f.kind).pes && config::matches(f.where, path);
+    return is_interposer(f) && config::entry_of(f.kind).pes && config::matches(f.where, path);
   });
 }
 
@@ -124,13 +127,15 @@ fault_list faults_of_side(const config::machine_config& c, const topology& t, si
   if (c.faults.empty()) return {};
   return those(c, [&](const fault_setting& f) {
     const bool hidden = f.kind == fault_kind::bit_flip && is_framed(t, sip, cube, s);
-    return !hidden && names_side(f.where, t, sip, cube, s);
+    return acts_on_links(f) && !hidden && names_side(f.where, t, sip, cube, s);
   });
 }
 
 fault_list faults_of_sip_link(const config::machine_config& c, const topology& t, std::uint32_t link) {
   if (c.faults.empty()) return {};
-  return those(c, [&](const fault_setting& f) { return names_sip_link(f.where, t, t.sip_links()[link]); });
+  return those(c, [&](const fault_setting& f) {
+    return acts_on_links(f) && names_sip_link(f.where, t, t.sip_links()[link]);
+  });
 }
 
 fault_list hidden_bit_flips(const config::machine_config& c, const topology& t, sip_id sip, cube_id cube,

@@ -10,9 +10,9 @@
 
 namespace diecast::fabric {
 
-using fault_list = std::vector<config::fault_setting>;
+using fault_list = std::vector<config::placed_fault>;
 
-/// Packets that arrive at a PE. Faults of an interposer only, here and below.
+/// Packets that arrive at a PE. Faults that an interposer causes only, here and below.
 [[nodiscard]] fault_list faults_into_pe(const config::machine_config& c, pe_coord pe);
 /// Packets that leave by a side of a cube. A bit flipped under frames with a CRC is none of these: see
 /// hidden_bit_flips.

@@ -24,6 +24,10 @@ bool concerns(fault_kind kind, const abi::packet_header& h) {
     case fault_kind::reorder: return carries_data(h);
     case fault_kind::lost_credit:
     case fault_kind::late_credit: return h.kind == abi::packet_kind::ipcq_credit;
+    case fault_kind::premature_barrier:
+      // What is one packet is flushed as it passes.
+      return h.kind == abi::packet_kind::ipcq_data && h.offset > 0 &&
+             h.offset + h.payload_bytes >= h.ipcq.message_bytes;
     // Launches are spared: a host that cannot start its PEs is another story.
     default: return h.kind != abi::packet_kind::launch && h.kind != abi::packet_kind::launch_done;
   }
@@ -34,9 +38,10 @@ bool lasts(fault_kind kind) { return kind == fault_kind::link_down || kind == fa
 
 }  // namespace
 
-fault_trigger::fault_trigger(const config::fault_setting& setting, const std::string& place,
-                             std::size_t index)
-    : setting_(setting), draws_(setting.seed, place, fmt::format("fault {}", index)) {}
+fault_trigger::fault_trigger(const config::placed_fault& fault, const std::string& place, std::size_t index)
+    : setting_(fault.setting),
+      number_(fault.number),
+      draws_(fault.setting.seed, place, fmt::format("fault {}", index)) {}
 
 bool fault_trigger::strikes(sim_time now) {
   if (now < nanoseconds(setting_.from_us * 1e3)) return false;
@@ -48,10 +53,29 @@ bool fault_trigger::strikes(sim_time now) {
   return true;
 }
 
-link_faults::link_faults(const std::vector<config::fault_setting>& settings, const std::string& place,
+link_faults::link_faults(const std::vector<config::placed_fault>& faults, const std::string& place,
                          sim_time flit_time)
     : flit_time_(flit_time) {
-  for (std::size_t i = 0; i < settings.size(); ++i) triggers_.emplace_back(settings[i], place, i);
+  for (std::size_t i = 0; i < faults.size(); ++i) triggers_.emplace_back(faults[i], place, i);
+}
+
+std::vector<config::fault_tally> link_faults::tallies() const {
+  std::vector<config::fault_tally> all;
+  for (const fault_trigger& t : triggers_) all.push_back(t.tally());
+  return all;
+}
+
+/// The end of a contribution counts as through while it lies in the buffer, which has one place for each
+/// sender: the end of the next one that comes there before it is flushed has none.
+void link_faults::buffer_end(const config::fault_setting& f, const abi::packet_header& header, sim_time head,
+                             verdict& v) {
+  sim_time& until = buffered_until_.try_emplace(header.source, sim_time{}).first->second;
+  if (head < until) {
+    v.lost = true;
+    return;
+  }
+  until = head + nanoseconds(f.delay_ns);
+  v.delay += nanoseconds(f.delay_ns);
 }
 
 void link_faults::degrade(const config::fault_setting& f, std::uint32_t flits, sim_time head, sim_time tail,
@@ -84,6 +108,7 @@ link_faults::verdict link_faults::pass(const abi::packet_header& header, std::ve
       case fault_kind::late_credit: credits_late_until_ = head + nanoseconds(f.delay_ns); break;
       case fault_kind::link_down: v.held = true; break;
       case fault_kind::link_degraded: degrade(f, flits, head, tail, v); break;
+      case fault_kind::premature_barrier: buffer_end(f, header, head, v); break;
       default: break;  // not a fault of links
     }
   }

@@ -5,11 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "models/abi/wire.hpp"
-#include "models/config/comm_block.hpp"
+#include "models/config/faults.hpp"
 #include "models/random/stream.hpp"
 #include "models/types/time.hpp"
 
@@ -19,15 +20,17 @@ namespace diecast::protocol {
 class fault_trigger {
  public:
   /// `place` and `index` (of the fault at that place) key the draws.
-  fault_trigger(const config::fault_setting& setting, const std::string& place, std::size_t index);
+  fault_trigger(const config::placed_fault& fault, const std::string& place, std::size_t index);
   /// One chance at `now`; true when the fault strikes.
   [[nodiscard]] bool strikes(sim_time now);
   /// A draw below n that belongs to the last strike.
   [[nodiscard]] std::uint64_t draw(std::uint64_t n) const { return draws_.below(2 * chances_ + 1, n); }
   [[nodiscard]] const config::fault_setting& setting() const { return setting_; }
+  [[nodiscard]] config::fault_tally tally() const { return {number_, chances_, strikes_}; }
 
  private:
   config::fault_setting setting_;
+  std::size_t number_;
   random::stream draws_;
   std::uint64_t chances_{};  ///< at or after from_us
   std::uint64_t strikes_{};
@@ -44,20 +47,24 @@ class link_faults {
   };
 
   /// `flit_time`: of one flit on this link, for link_degraded.
-  link_faults(const std::vector<config::fault_setting>& settings, const std::string& place,
-              sim_time flit_time);
+  link_faults(const std::vector<config::placed_fault>& faults, const std::string& place, sim_time flit_time);
 
   /// A packet whose first flit is announced for `head`, its last for `tail`. May change `data`.
   [[nodiscard]] verdict pass(const abi::packet_header& header, std::vector<std::byte>& data,
                              std::uint32_t flits, sim_time head, sim_time tail);
+  /// Of every fault here, in the order given.
+  [[nodiscard]] std::vector<config::fault_tally> tallies() const;
 
  private:
+  void buffer_end(const config::fault_setting& f, const abi::packet_header& header, sim_time head,
+                  verdict& v);
   void degrade(const config::fault_setting& f, std::uint32_t flits, sim_time head, sim_time tail, verdict& v);
 
   std::vector<fault_trigger> triggers_;
   sim_time flit_time_;
   sim_time free_;                ///< link_degraded: from when on the slow wire is free
   sim_time credits_late_until_;  ///< late_credit
+  std::map<abi::node_address, sim_time> buffered_until_;  ///< premature_barrier: by sender
 };
 
 }  // namespace diecast::protocol

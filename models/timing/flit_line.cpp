@@ -24,6 +24,7 @@ void bit_errors::script(std::uint64_t clean_bits, std::uint64_t hits) {
   if (hits == 0) return;
   clean_ = clean_bits;
   scripted_ = hits - 1;
+  due_ = hits;
 }
 
 /// Geometric: the number of trials that fail before the first success, by inversion.
@@ -156,7 +157,10 @@ void flit_line::send_frame(std::uint64_t frame, sim_time ready) {
     const std::uint32_t sequence = sender_.send();
     ++counters_.frames;
     counters_.busy += frame_;
-    if (!errors_.hit(frame_bits_)) {
+    const std::uint64_t due = errors_.due();
+    const bool hit = errors_.hit(frame_bits_);
+    counters_.scripted += due - errors_.due();
+    if (!hit) {
       static_cast<void>(receiver_.receive(sequence));
       acked_[sequence % acked_.size()] = frame_start(frame) + frame_ + timing_.latency * 2;
       return;

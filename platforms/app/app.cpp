@@ -30,6 +30,7 @@
 #include "platforms/run/ccl_settings.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/choose.hpp"
+#include "platforms/run/fault_rows.hpp"
 #include "platforms/run/isolate.hpp"
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/simulate.hpp"
@@ -204,6 +205,7 @@ std::vector<platforms::run_point> points_of(const registries& tables, const opti
     p.critical_path = !o.out.empty();
     p.waits = !o.out.empty();
     p.ccl_trace = o.ccl_trace;
+    p.tell_faults = !o.hide_faults;
     p.progress = o.progress;
     p.record = o.double_run || !o.record.empty() || !o.verify.empty();
   }
@@ -276,6 +278,9 @@ class reporter {
       std::fflush(stdout);
     }
     if (!o.message.empty()) fmt::print(stderr, "{}: {}\n", platforms::to_string(o.status), o.message);
+    for (const platforms::fault_row& f : o.faults) {
+      if (f.met == 0) fmt::print(stderr, "{}\n", platforms::to_text(f));
+    }
     outcomes_.push_back(std::move(o));
   }
 

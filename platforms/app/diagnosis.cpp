@@ -62,9 +62,15 @@ int run_diagnosis(const options& o, const std::string& config, int argc, char** 
     out->write("config.json", config);
   }
   auto [arguments, faults] = without_faults(argc, argv);
-  const diagnose::patient who{
-      std::filesystem::read_symlink("/proc/self/exe").string(), std::move(arguments), o.collective,
-      o.algorithms.empty() ? "" : o.algorithms.front(),         o.bytes.front(),      std::move(faults)};
+  const bool withheld = !faults.empty();
+  faults.emplace_back("--hide-faults");
+  const diagnose::patient who{std::filesystem::read_symlink("/proc/self/exe").string(),
+                              std::move(arguments),
+                              o.collective,
+                              o.algorithms.empty() ? "" : o.algorithms.front(),
+                              o.bytes.front(),
+                              std::move(faults),
+                              withheld};
   const diagnose::diagnosis found = diagnose::examine(who);
   if (o.format == output_format::json) {
     std::fwrite(found.json.data(), 1, found.json.size(), stdout);
@@ -77,6 +83,7 @@ int run_diagnosis(const options& o, const std::string& config, int argc, char** 
       throw output_error(fmt::format("{}: cannot be written", name));
     }
   };
+  for (const auto& [name, text] : found.files) write(name.c_str(), text);
   write("diagnosis.json", found.json);
   write("diagnosis.txt", found.text);
   return found.exit_code;

@@ -44,6 +44,8 @@ po::options_description run_options() {
       "team", text("START:STRIDE:SIZE[,..]|RANK+RANK+..|FROM..TO[:xF]"),
       "ranks of a barrier; FROM..TO: one run per size (all ranks)")(
       "diagnose", "find out what is wrong by experiments; writes diagnosis.json and diagnosis.txt")(
+      "hide-faults",
+      "do not say which faults of the config were met (what --diagnose gives its experiments)")(
       "double-run", "run everything twice and compare it; exit code 6 when anything differs")(
       "record", text("FILE"), "write what every rank did in every step")(
       "verify", text("FILE"), "compare with a recorded run; exit code 6 names the first difference")(
@@ -129,6 +131,7 @@ void read_run(flag_reader& r, options& o) {
   o.no_data = r.flag("no-data");
   o.double_run = r.flag("double-run");
   o.diagnose = r.flag("diagnose");
+  o.hide_faults = r.flag("hide-faults");
   r.with("record", [&](const string&, const string& v) { o.record = v; });
   r.with("verify", [&](const string&, const string& v) { o.verify = v; });
   o.isolate = r.flag("isolate");

@@ -29,6 +29,7 @@ struct options {
   platforms::progress_mode progress{platforms::progress_mode::automatic};
   output_format format{output_format::table};
   bool quiet{};
+  bool hide_faults{};
   bool ccl_trace{};  ///< by flag, or by DIECAST_CCL_TRACE=1
 
   std::string collective{"all_reduce"};

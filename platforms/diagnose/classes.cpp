@@ -32,6 +32,8 @@ constexpr std::array classes{
                   "firmware looks at an old copy in its data cache: it does not invalidate the line"},
     finding_class{"signal_without_flush",
                   "a signal stays in its writer's data cache: the line is not written back"},
+    finding_class{"lost_signal", "a signal was in memory, and a line written back put the old value over it"},
+    finding_class{"counts_apart", "members of a team count its barriers differently"},
     finding_class{"infinite_poll",
                   "firmware polls a word that nobody writes, or for a value that has passed"},
     finding_class{"sendrecv_alias", "the one-call send-receive reads the buffer of an earlier send"},

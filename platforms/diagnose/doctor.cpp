@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fstream>
+#include <initializer_list>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <sstream>
 
 #include "platforms/diagnose/findings.hpp"
+#include "platforms/diagnose/jobs.hpp"
 #include "platforms/diagnose/laboratory.hpp"
 #include "platforms/diagnose/report.hpp"
 
@@ -15,6 +19,7 @@ namespace diecast::diagnose {
 namespace {
 
 using changes = std::vector<std::string>;
+using nlohmann::json;
 
 bool wrong_data(const observation& o) { return o.exit_code == 1; }
 bool right(const observation& o) { return o.exit_code == 0; }
@@ -31,12 +36,16 @@ class examination {
     matching_unit();
     checksums();
     one_packet_messages();
+    one_at_a_time();
     history();
     wrong_results();
     // Asked of what is wrong; while something is left, with what is known already out of the way.
     if (cured_) standing_.clear();
     other_ways();
+    other_transport();
     smallest();
+    fewest_ranks();
+    route();
     return close();
   }
 
@@ -74,7 +83,8 @@ class examination {
     for (const std::string& word : more) {
       if (word.starts_with("--") && word != "--set") replaced.push_back(word);
     }
-    changes all = without(smaller_, replaced, {});
+    const bool other_job = std::find(replaced.begin(), replaced.end(), "--workload") != replaced.end();
+    changes all = other_job ? changes{} : without(smaller_, replaced, {});
     all.insert(all.end(), standing_.begin(), standing_.end());
     all.insert(all.end(), more.begin(), more.end());
     return all;
@@ -181,14 +191,52 @@ class examination {
     (void)attempt("messages of one packet", more);
   }
 
+  /// Whether a loss shows only when messages follow each other before they are flushed: then each alone, with
+  /// the next one held back by its credit, is right.
+  void one_at_a_time() {
+    const auto any = [this](std::initializer_list<const char*> kinds) {
+      return std::any_of(kinds.begin(), kinds.end(),
+                         [this](const char* kind) { return names(file_.findings, kind); });
+    };
+    if (right(base()) || !any({"drop", "gap", "half_message", "missing_packets"})) return;
+    if (any({"bit_flip", "duplicate", "link_down", "lost_credit", "overtaken_credit"})) return;
+    const observation* o = attempt("one message at a time", {"--set", "ipcq.n_slots=1"}, false);
+    if (o == nullptr) return;
+    file_.answers.emplace_back(
+        "depends on the count of messages under way",
+        right(*o) ? "yes: right with one at a time" : "no: the same with one at a time");
+    if (!right(*o)) return;
+    finding f;
+    f.kind = overrun;
+    f.workaround = "flush a contribution before the next one is sent (ipcq.n_slots=1 does)";
+    f.evidence.emplace_back(
+        "bytes are lost when messages follow each other, none with one message at a time");
+    merge(file_.findings, {f});
+  }
+
   /// The same again in one run: what depends on the count of launches, and on what was before.
   void history() {
-    if (!lab_.given("--iters").empty()) return;
-    const observation* o = attempt("four launches", {"--iters", "4"});
-    if (o == nullptr) return;
-    file_.answers.emplace_back("in four launches", shows(*o)   ? "the same"
-                                                   : right(*o) ? "right"
-                                                               : fmt::format("exit code {}", o->exit_code));
+    constexpr std::uint64_t times = 4;
+    const std::string workload = lab_.given("--workload");
+    if (workload.empty()) {
+      if (lab_.given("--iters").empty()) ask_again("four launches", {"--iters", std::to_string(times)});
+      return;
+    }
+    std::ifstream in(workload, std::ios::binary);
+    const std::string once{std::istreambuf_iterator<char>(in), {}};
+    if (const auto more = repeated(once, times)) {
+      ask_again("four rounds of the workload", {"--workload", lab_.keep(*more)});
+    } else {
+      file_.answers.emplace_back("in four rounds of the workload",
+                                 "not asked: it is no JSON file with streams");
+    }
+  }
+  void ask_again(const std::string& name, const changes& more) {
+    const observation* o = attempt(name, more);
+    if (o != nullptr) file_.answers.emplace_back("in " + name, outcome(*o));
+  }
+  [[nodiscard]] std::string outcome(const observation& o) const {
+    return shows(o) ? "the same" : right(o) ? "right" : fmt::format("another way: exit code {}", o.exit_code);
   }
 
   /// What is changed to see whether results are right then, and what it means when they are.
@@ -312,10 +360,51 @@ class examination {
       if (o != nullptr) {
         file_.answers.emplace_back("another algorithm removes it",
                                    fmt::format("{} ({})", right(*o) ? "yes" : "no", name));
+        routes_.emplace_back("with " + name, right(*o));
       }
     }
     const observation* staged = attempt("staged through host memory", {"--set", "comm.path=staged"}, false);
-    if (staged != nullptr) file_.answers.emplace_back("staging removes it", right(*staged) ? "yes" : "no");
+    if (staged == nullptr) return;
+    file_.answers.emplace_back("staging removes it", right(*staged) ? "yes" : "no");
+    routes_.emplace_back("staged through host memory", right(*staged));
+  }
+
+  /// Matched by tags where the run uses queue pairs, and the other way round. Barriers use neither.
+  void other_transport() {
+    if (healthy_so_far() || right(base()) || !base().result.is_object()) return;
+    const bool tags = uses_tags();
+    if (!tags && who_.collective == "barrier" && lab_.given("--workload").empty()) return;
+    const auto pes = base().result.value("machine", json::object()).value("pes", std::uint32_t{});
+    if (pes < 2) return;
+    constexpr std::uint64_t of_workload = 16384, least = 256, most = 65536, grain = 64;
+    const std::uint64_t piece = std::clamp(bytes_ / pes / grain * grain, least, most);
+    std::string file;
+    if (tags) {
+      collective_job job{"all_reduce", {}, {}, {}, "pe", first_ranks(pes), of_workload};
+      file = lab_.keep(workload_of(job));
+    } else {
+      file = lab_.keep(ring_of_messages(pes, piece));
+    }
+    const observation* o = attempt("another transport", {"--workload", file}, false);
+    if (o == nullptr) return;
+    const char* const name = tags ? "queue pairs" : "tag-matched messages";
+    file_.answers.emplace_back(
+        "another transport removes it",
+        right(*o) ? fmt::format("yes ({})", name) : fmt::format("no: {} ({})", outcome(*o), name));
+  }
+  /// By its statistics, which only a run that ends has, or by its recorder.
+  [[nodiscard]] bool uses_tags() const {
+    const json& run = base().run();
+    if (run.is_object() && run.value("stats", json::object()).value("tag_posted", 0.0) > 0) return true;
+    if (!base().flight.is_object()) return false;
+    const json entries = base().flight.value("entries", json::array());
+    return std::any_of(entries.begin(), entries.end(),
+                       [](const json& e) { return e.contains("communicator"); });
+  }
+  static std::vector<std::uint32_t> first_ranks(std::uint32_t n) {
+    std::vector<std::uint32_t> all(n);
+    for (std::uint32_t i = 0; i < n; ++i) all[i] = i;
+    return all;
   }
 
   /// What else shows it: fewer bytes, an eighth at a time, and fewer ranks.
@@ -329,7 +418,80 @@ class examination {
       file_.answers.emplace_back(fmt::format("with one rank per {}", ranks), shows(*o)   ? "the same"
                                                                              : right(*o) ? "right"
                                                                                          : "another way");
+      routes_.emplace_back(fmt::format("with one rank per {}", ranks), right(*o));
     }
+  }
+
+  /// Halves the ranks as long as one of the halves shows it, then an eighth of the bytes at a time.
+  void fewest_ranks() {
+    if (healthy_so_far() || right(base()) || !lab_.given("--workload").empty()) return;
+    if (!lab_.given("--team").empty() || !base().run().is_object()) return;
+    const nlohmann::json& run = base().run();
+    collective_job job{who_.collective,
+                       run.value("algorithm", std::string{}),
+                       lab_.given("--dtype"),
+                       sized() ? lab_.given("--op") : "",
+                       run.value("rank_set", std::string{}),
+                       first_ranks(run.value("ranks", std::uint32_t{})),
+                       sized() ? bytes_ : 0};
+    // A barrier over cubes or SIPs is one of all their PEs, which a group has not.
+    if (job.ranks.size() < 2 || (who_.collective == "barrier" && job.rank_set != "pe")) return;
+    if (!shown_by(job)) {
+      file_.answers.emplace_back("fewest ranks that show it",
+                                 "not found: as an op of a workload it does not show");
+      return;
+    }
+    while (halve(job)) {
+    }
+    if (job.bytes > 0) shrink(job);
+    file_.answers.emplace_back(
+        "fewest ranks that show it",
+        fmt::format("{} ({} {})", job.ranks.size(), job.rank_set, fmt::join(job.ranks, ", ")));
+    if (job.bytes > 0)
+      file_.answers.emplace_back("with so few ranks, fewest bytes", std::to_string(job.bytes));
+  }
+  bool halve(collective_job& job) {
+    const std::size_t half = job.ranks.size() / 2;
+    if (half < 2) return false;
+    const auto middle = job.ranks.begin() + static_cast<std::ptrdiff_t>(half);
+    for (const auto& part : {std::vector(job.ranks.begin(), middle), std::vector(middle, job.ranks.end())}) {
+      collective_job fewer = job;
+      fewer.ranks = part;
+      if (!shown_by(fewer)) continue;
+      job = fewer;
+      return true;
+    }
+    return false;
+  }
+  void shrink(collective_job& job) {
+    constexpr std::uint64_t step = 8, least = 64;
+    for (; job.bytes / step >= least; job.bytes /= step) {
+      collective_job fewer = job;
+      fewer.bytes /= step;
+      if (!shown_by(fewer)) return;
+    }
+  }
+  bool shown_by(const collective_job& job) {
+    const std::string name = fmt::format("{} ranks from {}{}", job.ranks.size(), job.ranks.front(),
+                                         job.bytes > 0 ? fmt::format(", {}B", job.bytes) : "");
+    const observation* o = attempt(name, {"--workload", lab_.keep(workload_of(job))}, false);
+    if (o == nullptr) return false;
+    if (job.bytes == 0 || job.bytes == bytes_)
+      routes_.emplace_back(fmt::format("among ranks {} to {}", job.ranks.front(), job.ranks.back()),
+                           right(*o));
+    return shows(*o);
+  }
+
+  /// What sends other bytes over other links.
+  void route() {
+    std::vector<std::string> good, bad;
+    for (const auto& [way, is_right] : routes_) (is_right ? good : bad).push_back(way);
+    if (good.empty() && bad.empty()) return;
+    file_.answers.emplace_back(
+        "depends on the route",
+        good.empty() ? "not as far as was tried"
+                     : fmt::format("yes: right {}{}", fmt::join(good, ", "),
+                                   bad.empty() ? "" : fmt::format("; not {}", fmt::join(bad, ", "))));
   }
   void fewer_bytes() {
     constexpr std::uint64_t step = 8;
@@ -413,6 +575,8 @@ class examination {
   double slowest_s_{};
   std::size_t base_{};               ///< number of the observation that others are compared with
   std::optional<finding> too_slow_;  ///< the run as given was stopped
+  std::vector<std::pair<std::string, bool>>
+      routes_;  ///< other ways that were tried, and whether they are right
   case_file file_;
 };
 
@@ -426,7 +590,7 @@ diagnosis examine(const patient& who, double budget_s) {
                          {"--diagnose", "--quiet", "--double-run", "--ccl-trace"}),
                  who.for_children_only, budget_s);
   const case_file file = examination(lab, who).run();
-  return {to_json(file, lab), to_text(file, lab), file.exit_code};
+  return {to_json(file, lab), to_text(file, lab, who.withheld), lab.kept(), file.exit_code};
 }
 
 }  // namespace diecast::diagnose

@@ -3,6 +3,8 @@
 // wrong. It knows the machine by its behavior only: no config, no fault is ever handed to it.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,12 +17,14 @@ struct patient {
   std::uint64_t bytes{};
   /// Flags that every experiment gets and nobody here looks at: the faults of the command line.
   std::vector<std::string> for_children_only{};
+  bool withheld{};  ///< some of them were given by the user, who has to give them again to repeat a run
 };
 
 struct diagnosis {
-  std::string json;  ///< contents of diagnosis.json, schema diecast.diagnosis/1
-  std::string text;  ///< one page
-  int exit_code{};   ///< of the run as given
+  std::string json;                          ///< contents of diagnosis.json, schema diecast.diagnosis/1
+  std::string text;                          ///< one page
+  std::map<std::string, std::string> files;  ///< that commands of the page name
+  int exit_code{};                           ///< of the run as given
 };
 
 /// Ends within `budget_s` and the second its last experiment needs to stop. Throws std::system_error when no

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <initializer_list>
 #include <optional>
 #include <regex>
 #include <string_view>
@@ -204,9 +205,65 @@ void polled(const observation& o, std::vector<finding>& found) {
       found.push_back(make("stale_cache_line", text_of(s, "waiter"), text_of(s, "text")));
     if (what == "unflushed signal")
       found.push_back(make("signal_without_flush", text_of(s, "writer"), text_of(s, "text")));
+    if (what == "lost signal") found.push_back(make("lost_signal", text_of(s, "waiter"), text_of(s, "text")));
+    if (what == "counts apart")
+      found.push_back(make("counts_apart", text_of(s, "waiter"), text_of(s, "text")));
     if (what == "overlooked signal")
       found.push_back(make("infinite_poll", text_of(s, "waiter"), text_of(s, "text")));
   }
+}
+
+/// One end waits for a message, and the other end for it to be taken: it is lost, not the order wrong.
+bool lost_between(const json& waits) {
+  const auto is = [](const json& wait, std::initializer_list<const char*> operations) {
+    const std::string what = text_of(wait, "operation");
+    return std::find(operations.begin(), operations.end(), what) != operations.end();
+  };
+  return std::any_of(waits.begin(), waits.end(), [&](const json& taker) {
+    return is(taker, {"receive", "probe"}) &&
+           std::any_of(waits.begin(), waits.end(), [&](const json& sender) {
+             return is(sender, {"send", "receipt"}) && text_of(sender, "waiter") == text_of(taker, "on") &&
+                    text_of(sender, "on") == text_of(taker, "waiter");
+           });
+  });
+}
+
+void hung_in_circle(const json& waits, std::vector<finding>& found) {
+  const bool lost = lost_between(waits);
+  finding f =
+      lost ? make("hang", text_of(waits.front(), "waiter"), "what one end has sent the other one waits for")
+           : make("deadlock_cycle", "", "the ranks wait for each other in a circle");
+  for (const json& wait : waits) {
+    const std::string direction = text_of(wait, "direction");
+    f.evidence.push_back(fmt::format("{} waits for {}: {}", text_of(wait, "waiter"), text_of(wait, "on"),
+                                     direction.empty() ? text_of(wait, "operation") : direction));
+  }
+  found.push_back(std::move(f));
+}
+
+/// The waits of all others end at a PE that waits for nobody.
+void hung_at(const std::string& pe, const observation& o, std::vector<finding>& found) {
+  std::string state = "unknown", step;
+  for (const json& p : o.deadlock.value("pes", json::array())) {
+    if (text_of(p, "pe") != pe) continue;
+    state = text_of(p, "state");
+    step = text_of(p, "step");
+  }
+  const std::string where_it_is = fmt::format("{}, step '{}'", state, step);
+  if (o.errors.find(pe + " polls") != std::string::npos) {
+    return found.push_back(make("infinite_poll", pe, fmt::format("{} polls ({})", pe, where_it_is)));
+  }
+  // Who sleeps is not dead: it waits for what is in no queue pair, a tag-matched message of anybody.
+  if (state == "asleep") {
+    return found.push_back(make("hang", pe, fmt::format("{} waits for a message ({})", pe, where_it_is)));
+  }
+  if (state == "done") {
+    return found.push_back(
+        make("hang", pe, fmt::format("others wait for {}, which has ended ({})", pe, where_it_is)));
+  }
+  found.push_back(
+      make("dead_pe", pe,
+           fmt::format("the waits of all others end at {}, which waits for nobody ({})", pe, where_it_is)));
 }
 
 void hung(const observation& o, std::vector<finding>& found) {
@@ -218,28 +275,10 @@ void hung(const observation& o, std::vector<finding>& found) {
       for (const json& wait : root.value("waits", json::array())) hung_by_wait(wait, found);
     } else if (kind == "peer") {
       for (const json& member : root.value("members", json::array())) {
-        const std::string pe = member.get<std::string>();
-        std::string state = "unknown";
-        for (const json& p : o.deadlock.value("pes", json::array())) {
-          if (text_of(p, "pe") == pe) state = text_of(p, "state") + ", step '" + text_of(p, "step") + "'";
-        }
-        const bool polls = o.errors.find(pe + " polls") != std::string::npos;
-        // Who sleeps is not dead: it waits for what is in no queue pair, a tag-matched message.
-        if (!polls && state.starts_with("asleep")) {
-          found.push_back(make("hang", pe, fmt::format("{} waits for a message ({})", pe, state)));
-          continue;
-        }
-        found.push_back(
-            make(polls ? "infinite_poll" : "dead_pe", pe,
-                 fmt::format("the waits of all others end at {}, which waits for nobody ({})", pe, state)));
+        hung_at(member.get<std::string>(), o, found);
       }
     } else {
-      finding f = make("deadlock_cycle", "", "the ranks wait for each other in a circle");
-      for (const json& wait : root.value("waits", json::array())) {
-        f.evidence.push_back(fmt::format("{} {} waits for {}", text_of(wait, "waiter"),
-                                         text_of(wait, "direction"), text_of(wait, "on")));
-      }
-      found.push_back(std::move(f));
+      hung_in_circle(root.value("waits", json::array()), found);
     }
   }
 }
@@ -322,6 +361,24 @@ void place_missing(std::vector<finding>& findings) {
   if (names(findings, "link_down")) absorb(findings, "link_down", "stuck_packets");
 }
 
+/// What is lost only when messages follow each other at once was not flushed in time, wherever it shows.
+void overrun_to_barrier(std::vector<finding>& findings) {
+  if (!names(findings, overrun)) return;
+  for (const char* effect : {"drop", "gap", "half_message", "stuck_packets", "missing_packets", "hang",
+                             "dead_pe", "deadlock_cycle"}) {
+    const auto lost = std::find_if(findings.begin(), findings.end(), [effect](const finding& f) {
+      return f.kind == effect && is_link(f.where);
+    });
+    for (finding& f : findings) {
+      if (f.kind == overrun && f.where.empty() && lost != findings.end()) f.where = lost->where;
+    }
+    absorb(findings, overrun, effect);
+  }
+  for (finding& f : findings) {
+    if (f.kind == overrun) f.kind = "premature_barrier";
+  }
+}
+
 }  // namespace
 
 bool names(const std::vector<finding>& findings, const std::string& kind) {
@@ -364,6 +421,7 @@ void merge(std::vector<finding>& findings, std::vector<finding> more) {
 
 void settle(std::vector<finding>& findings) {
   place_missing(findings);
+  overrun_to_barrier(findings);
   // Packets before it are missing in the one run: lost, or only late if all come in the others.
   absorb(findings, "drop", "gap");
   absorb(findings, "link_down", "gap");
@@ -384,7 +442,8 @@ void settle(std::vector<finding>& findings) {
     if (std::string_view(cause) == "reorder") absorb(findings, cause, "drop");
   }
   // Who waits in vain for a signal holds up the rest of the team, each waiting for another.
-  for (const char* cause : {"stale_cache_line", "signal_without_flush", "infinite_poll"}) {
+  for (const char* cause :
+       {"stale_cache_line", "signal_without_flush", "infinite_poll", "lost_signal", "counts_apart"}) {
     if (!names(findings, cause)) continue;
     for (const char* effect : {"deadlock_cycle", "dead_pe", "hang"}) absorb(findings, cause, effect);
   }

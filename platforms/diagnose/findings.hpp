@@ -12,6 +12,9 @@ namespace diecast::diagnose {
 /// Takes the list of the tag-matching unit away: firmware matches every message.
 inline constexpr const char* software_matching = "tag_match.entries=0";
 
+/// Class, until settle(), of what is lost when messages follow each other, and only then.
+inline constexpr const char* overrun = "overrun";
+
 struct finding {
   std::string kind;   ///< class of fault: "drop"
   std::string where;  ///< instance path; empty when unknown

@@ -140,17 +140,33 @@ std::vector<std::string> laboratory::with(const std::vector<std::string>& change
     if (word.starts_with("--") && word != "--set") replaced.push_back(word);
   }
   std::vector<std::string> words = without(arguments_, replaced, {});
+  if (std::find(replaced.begin(), replaced.end(), "--workload") != replaced.end()) {
+    words = without(words,
+                    {"--collective", "--algorithm", "--bytes", "--dtype", "--op", "--ranks", "--iters",
+                     "--warmup", "--data", "--team"},
+                    {"--no-data", "--isolate"});
+  }
   words.insert(words.end(), changes.begin(), changes.end());
   return words;
 }
 
 std::string laboratory::command(const std::vector<std::string>& changes) const {
   std::string text = fs::path(binary_).filename().string();
-  for (const std::string& word : with(changes)) {
+  const std::string folder = folder_.string() + "/";
+  for (std::string word : with(changes)) {
+    if (word.starts_with(folder)) word.erase(0, folder.size());
     const bool plain = word.find_first_of(" *?[]{}\"'$&|;<>()") == std::string::npos;
     text += plain ? " " + word : " '" + word + "'";
   }
   return text;
+}
+
+std::string laboratory::keep(const std::string& text) {
+  const std::string name = fmt::format("diagnosis_job_{}.json", kept_.size());
+  const fs::path file = folder_ / name;
+  std::ofstream(file, std::ios::binary) << text;
+  kept_[name] = text;
+  return file.string();
 }
 
 std::string laboratory::given(const std::string& flag) const {

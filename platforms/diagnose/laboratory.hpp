@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -48,7 +49,8 @@ class laboratory {
   laboratory(const laboratory&) = delete;
   laboratory& operator=(const laboratory&) = delete;
 
-  /// Runs with `changes` added; a flag among them replaces the one given, --set adds to those given. Stopped
+  /// Runs with `changes` added; a flag among them replaces the one given, --set adds to those given, and
+  /// --workload, which is a whole job, takes the place of every flag of the job that was given. Stopped
   /// after `limit_s`, or when the budget is used up.
   observation run(const std::string& name, const std::vector<std::string>& changes,
                   double limit_s = std::numeric_limits<double>::infinity());
@@ -57,6 +59,11 @@ class laboratory {
   [[nodiscard]] double seconds_left() const;
   [[nodiscard]] double seconds_used() const;
   [[nodiscard]] double budget() const { return budget_s_; }
+  /// Leaves a file for experiments, diagnosis_job_N.json; returns its path. In commands for people it has its
+  /// name alone.
+  std::string keep(const std::string& text);
+  /// What was left, by name.
+  [[nodiscard]] const std::map<std::string, std::string>& kept() const { return kept_; }
   /// The command line of an experiment, for people.
   [[nodiscard]] std::string command(const std::vector<std::string>& changes) const;
   /// The value given for a flag; empty when it was not.
@@ -74,6 +81,7 @@ class laboratory {
   std::chrono::steady_clock::time_point start_{std::chrono::steady_clock::now()};
   double budget_s_;
   unsigned runs_{};
+  std::map<std::string, std::string> kept_;
 };
 
 /// The arguments without the flags named, and without their values where a flag takes one.

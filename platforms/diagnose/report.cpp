@@ -53,7 +53,7 @@ std::string to_json(const case_file& file, const laboratory& lab) {
   return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-std::string to_text(const case_file& file, const laboratory& lab) {
+std::string to_text(const case_file& file, const laboratory& lab, bool withheld) {
   std::string text = fmt::format("Diagnosis: {} ({})\n", verdict_of(file), meaning_of(verdict_of(file)));
   constexpr std::size_t most_findings = 6;
   constexpr std::size_t most_letters = 240;
@@ -89,6 +89,10 @@ std::string to_text(const case_file& file, const laboratory& lab) {
   text += fmt::format("  {:.1f} s of {:.0f} s\n", lab.seconds_used(), lab.budget());
   if (!file.observations.empty())
     text += "\nTo repeat: " + lab.command(file.observations.front().changes) + "\n";
+  if (withheld && !file.observations.empty())
+    text +=
+        "  with the faults that the command line sets: they are in no command here, and have to be given "
+        "again\n";
   return text;
 }
 

@@ -21,6 +21,7 @@ struct case_file {
 };
 
 [[nodiscard]] std::string to_json(const case_file& file, const laboratory& lab);
-[[nodiscard]] std::string to_text(const case_file& file, const laboratory& lab);
+/// `withheld`: patient::withheld.
+[[nodiscard]] std::string to_text(const case_file& file, const laboratory& lab, bool withheld);
 
 }  // namespace diecast::diagnose

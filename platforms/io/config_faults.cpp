@@ -126,7 +126,7 @@ std::string faults_markdown() {
       "or SIP ports (`pod.sip0.sip_port_e`). A name that matches nothing is an error. `--set faults=[...]` "
       "replaces\nthe list.\n\n| kind | mechanism | `where` names | keys | meaning |\n|---|---|---|---|---|\n";
   for (const fault_kind_entry& k : config::fault_kinds()) {
-    page += fmt::format("| `{}` | {} | {} | {} | {} |\n", k.name, config::to_string(k.mechanism), k.place,
+    page += fmt::format("| `{}` | {} | {} | {} | {} |\n", k.name, config::mechanisms_of(k), k.place,
                         config::join(k.keys), k.description);
   }
   page += "\n| key | unit | values | default | meaning |\n|---|---|---|---|---|\n";
@@ -145,10 +145,10 @@ std::string faults_markdown() {
 }
 
 std::string faults_text() {
-  std::string text = fmt::format("{:<20} {:<11} {:<44} {}\n", "kind", "mechanism", "keys", "what happens");
+  std::string text = fmt::format("{:<20} {:<28} {:<44} {}\n", "kind", "mechanism", "keys", "what happens");
   for (const fault_kind_entry& k : config::fault_kinds()) {
-    text += fmt::format("{:<20} {:<11} {:<44} {}\n", k.name, config::to_string(k.mechanism),
-                        config::join(k.keys), k.description);
+    text += fmt::format("{:<20} {:<28} {:<44} {}\n", k.name, config::mechanisms_of(k), config::join(k.keys),
+                        k.description);
   }
   return text;
 }

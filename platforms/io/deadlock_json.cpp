@@ -42,7 +42,7 @@ json queue_pair_json(const prepared_run& run, pe_coord pe, comm::direction d,
 
 json edge_json(const prepared_run& run, const analysis::wait_edge& e) {
   const auto& shape = run.machine.config.shape();
-  const bool of_queue = e.kind != analysis::wait_kind::copy && e.kind != analysis::wait_kind::memory;
+  const bool of_queue = analysis::of_queue_pair(e.kind);
   json j{{"waiter", pe_path(shape, e.waiter)},
          {"direction", of_queue ? json(run.direction_name(e.waiter, e.dir)) : json(nullptr)},
          {"for", to_string(e.kind)},
@@ -51,6 +51,12 @@ json edge_json(const prepared_run& run, const analysis::wait_edge& e) {
          {"on_direction", of_queue ? json(run.direction_name(e.on, e.on_dir)) : json(nullptr)},
          {"missing", e.missing}};
   if (!e.where.empty()) j["where"] = e.where;
+  if (e.operation) {
+    j["operation"] = to_string(e.operation->kind);
+    j["tag"] = e.operation->tag ? json(*e.operation->tag) : json(nullptr);
+    j["communicator"] = e.operation->group;
+    j["bytes"] = e.operation->bytes;
+  }
   return j;
 }
 
@@ -91,7 +97,7 @@ std::string deadlock_json(const prepared_run& run, const analysis::wait_for_repo
   for (const auto& d : machine.pes) {
     j["pes"].push_back({{"pe", pe_path(run.machine.config.shape(), d.pe)},
                         {"state", events::to_string(d.state)},
-                        {"step", d.step}});
+                        {"step", analysis::present_step(d)}});
     for (std::size_t i = 0; i < d.queue_pairs.size(); ++i) {
       if (d.queue_pairs[i].at_rest()) continue;
       j["queue_pairs"].push_back(

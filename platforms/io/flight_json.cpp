@@ -15,7 +15,9 @@ namespace diecast::platforms {
 namespace {
 
 using json = nlohmann::ordered_json;
+using observe::flight_kind;
 using observe::flight_operation;
+using observe::flight_state;
 
 constexpr const char* dump_version = "2.4";
 constexpr const char* group_name = "0";
@@ -56,29 +58,41 @@ class writer {
   }
 
   [[nodiscard]] json group() const {
-    std::string ranks;
-    for (std::size_t r = 0; r < run_.members.members.size(); ++r)
-      ranks += fmt::format("{}{}", r ? ", " : "", r);
-    return {{group_name, {{"name", group_name}, {"desc", "default_pg"}, {"ranks", "[" + ranks + "]"}}}};
+    json groups{{group_name, group_json(group_name, "default_pg", run_.members.members)}};
+    for (std::uint32_t g = 0; g < recorder_.groups().size(); ++g) {
+      const std::string name = team_name(g);
+      groups[name] = group_json(name, team_description(g), recorder_.groups()[g].members);
+    }
+    return groups;
   }
 
-  /// Of one rank: collectives are numbered by launch, from 1.
+  /// Of one rank: collectives are numbered by launch, barriers of a team by the PE that enters them, from 1.
   [[nodiscard]] json status(const analysis::pe_dump& pe) const {
     const auto launched = static_cast<std::int64_t>(recorder_.launches());
     const bool done = pe.state == events::core_state::done;
     const bool begun =
         done || pe.state == events::core_state::running || pe.state == events::core_state::asleep;
-    return {{group_name,
-             {{"last_enqueued_collective", launched},
-              {"last_started_collective", begun ? launched : launched - 1},
-              {"last_completed_collective", done ? launched : launched - 1}}}};
+    json groups{{group_name,
+                 {{"last_enqueued_collective", launched},
+                  {"last_started_collective", begun ? launched : launched - 1},
+                  {"last_completed_collective", done ? launched : launched - 1}}}};
+    for (std::uint32_t g = 0; g < recorder_.groups().size(); ++g) {
+      const auto& members = recorder_.groups()[g].members;
+      if (std::find(members.begin(), members.end(), pe.pe) == members.end()) continue;
+      const auto counts = recorder_.barriers_of(pe.pe, g);
+      groups[team_name(g)] = {{"last_enqueued_collective", counts.entered},
+                              {"last_started_collective", counts.entered},
+                              {"last_completed_collective", counts.left}};
+    }
+    return groups;
   }
 
   [[nodiscard]] json rank_row(const analysis::pe_dump& pe) const {
     return {{"rank", rank_of_.at(pe.pe)},
             {"pe", pe_path(run_.machine.config.shape(), pe.pe)},
             {"state", events::to_string(pe.state)},
-            {"step", pe.step},
+            {"step", analysis::present_step(pe)},
+            {"awaits", awaits(pe)},
             {"pg_status", status(pe)}};
   }
 
@@ -99,7 +113,9 @@ class writer {
     if (recorder_.launches() > 0) entries.push_back(collective(pe));
     std::uint64_t next = 1;  // 0 is the collective's
     for (const flight_operation& o : recorder_.operations_of(pe.pe)) {
-      entries.push_back(operation(pe, o));
+      entries.push_back(o.what == flight_kind::queue_pair ? operation(pe, o)
+                        : o.what == flight_kind::message  ? message(pe, o)
+                                                          : barrier(pe, o));
       next = o.record_id + 2;
     }
     for (std::size_t i = 0; i < pe.queue_pairs.size(); ++i) {
@@ -108,6 +124,39 @@ class writer {
   }
 
  private:
+  static std::string team_name(std::uint32_t group) { return std::to_string(group + 1); }
+  [[nodiscard]] std::string team_description(std::uint32_t group) const {
+    return fmt::format("team {}", recorder_.groups()[group].slot);
+  }
+  [[nodiscard]] json group_json(const std::string& name, const std::string& description,
+                                const std::vector<pe_coord>& members) const {
+    std::vector<std::uint32_t> ranks;
+    for (const pe_coord pe : members) ranks.push_back(rank_of_.at(pe));
+    return {{"name", name}, {"desc", description}, {"ranks", fmt::format("[{}]", fmt::join(ranks, ", "))}};
+  }
+
+  /// The messages and flags that a PE waits for.
+  [[nodiscard]] json awaits(const analysis::pe_dump& pe) const {
+    json list = json::array();
+    for (const abi::operation_note& n : pe.awaits) {
+      json e{{"kind", to_string(n.kind)},
+             {"peer", n.peer ? json(pe_path(run_.machine.config.shape(), *n.peer)) : json(nullptr)},
+             {"text", abi::describe(n)}};
+      if (n.kind == abi::operation_kind::barrier) {
+        e["algorithm"] = n.algorithm;
+        e["team"] = n.group;
+        e["count"] = n.count;
+      } else if (n.kind == abi::operation_kind::receipt) {
+        e["count"] = n.count;
+      } else {
+        e["communicator"] = n.group;
+        e["tag"] = n.tag ? json(*n.tag) : json(nullptr);
+      }
+      list.push_back(std::move(e));
+    }
+    return list;
+  }
+
   [[nodiscard]] json base(const analysis::pe_dump& pe, std::uint64_t id, const std::string& name,
                           std::uint64_t elements, const std::string& step, std::uint32_t index) const {
     const json sizes = json::array({json::array({elements})});
@@ -139,6 +188,23 @@ class writer {
             {"step", step.empty() ? "" : abi::step_text(step, index)}};
   }
 
+  [[nodiscard]] json base(const analysis::pe_dump& pe, const flight_operation& o, const std::string& name,
+                          std::uint64_t elements) const {
+    json e = base(pe, o.record_id + 1, name, elements, recorder_.step_name(o.step), o.step_index);
+    e["collective_seq_id"] = o.launch + 1;
+    e["p2p_seq_id"] = o.sequence;
+    e["time_created_ns"] = whole_ns(o.created);
+    if (o.state == flight_state::scheduled) return e;
+    if (o.started != sim_time{}) e["time_discovered_started_ns"] = whole_ns(o.started);
+    e["state"] = "started";
+    if (o.state == flight_state::started) return e;
+    e["time_discovered_completed_ns"] = whole_ns(o.ended);
+    if (o.started != sim_time{}) e["duration_ms"] = (o.ended - o.started).ns() / ns_per_ms;
+    e["state"] = "completed";
+    e["retired"] = true;
+    return e;
+  }
+
   [[nodiscard]] json collective(const analysis::pe_dump& pe) const {
     const std::uint64_t all = elements(run_.point.bytes);
     json e = base(pe, 0, run_.point.collective, all, "", 0);
@@ -150,26 +216,41 @@ class writer {
     const bool begun = pe.state != events::core_state::idle && pe.state != events::core_state::waiting_start;
     e["state"] = done ? "completed" : begun ? "started" : "scheduled";
     e["retired"] = done;
-    e["step"] = pe.step;
+    e["step"] = analysis::present_step(pe);
     return e;
   }
 
   [[nodiscard]] json operation(const analysis::pe_dump& pe, const flight_operation& o) const {
-    json e = base(pe, o.record_id + 1, point_to_point(pe, o.send, o.peer), elements(o.bytes),
-                  recorder_.step_name(o.step), o.step_index);
-    e["collective_seq_id"] = o.launch + 1;
-    e["p2p_seq_id"] = o.sequence;
-    e["time_created_ns"] = whole_ns(o.started);
-    e["time_discovered_started_ns"] = whole_ns(o.started);
-    e["state"] = "started";
+    json e = base(pe, o, point_to_point(pe, o.send, o.peer), elements(o.bytes));
     e["bytes"] = o.bytes;
     e["direction"] = run_.direction_name(pe.pe, o.qp);
     if (o.crc != 0) e["crc"] = fmt::format("{:#018x}", o.crc);
-    if (!o.completed) return e;
-    e["time_discovered_completed_ns"] = whole_ns(o.ended);
-    e["duration_ms"] = (o.ended - o.started).ns() / ns_per_ms;
-    e["state"] = "completed";
-    e["retired"] = true;
+    return e;
+  }
+
+  /// A tag-matched message, numbered by the program that asked for it.
+  [[nodiscard]] json message(const analysis::pe_dump& pe, const flight_operation& o) const {
+    json e = base(pe, o, point_to_point(pe, o.send, o.peer), elements(o.bytes));
+    e["bytes"] = o.bytes;
+    e["communicator"] = o.group;
+    e["tag"] = o.tag ? json(*o.tag) : json(nullptr);
+    if (o.state == flight_state::cancelled) e["cancelled"] = true;
+    return e;
+  }
+
+  /// A barrier of a team, which is a process group of its own.
+  [[nodiscard]] json barrier(const analysis::pe_dump& pe, const flight_operation& o) const {
+    json e = base(pe, o, "barrier", 0);
+    e["pg_id"] = o.group + 1;
+    e["process_group"] = json::array({team_name(o.group), team_description(o.group)});
+    e["collective_seq_id"] = o.sequence;
+    e["p2p_seq_id"] = 0;
+    e["is_p2p"] = false;
+    e["algorithm"] = o.algorithm;
+    e["count"] = o.count;
+    if (o.state == flight_state::completed || !o.peer) return e;
+    e["awaits"] = {{"rank", rank_of_.contains(*o.peer) ? json(rank_of_.at(*o.peer)) : json(nullptr)},
+                   {"stage", fmt::format("{} {}", o.stage, o.stage_number)}};
     return e;
   }
 
@@ -187,8 +268,9 @@ class writer {
     if ((q.armed & abi::arm_send_space) != 0) add(true, q.my_head);
   }
 
-  [[nodiscard]] std::string point_to_point(const analysis::pe_dump& pe, bool send, pe_coord peer) const {
-    const auto other = rank_of_.find(peer);
+  [[nodiscard]] std::string point_to_point(const analysis::pe_dump& pe, bool send,
+                                           const std::optional<pe_coord>& peer) const {
+    const auto other = peer ? rank_of_.find(*peer) : rank_of_.end();
     const std::string far = other == rank_of_.end() ? "?" : std::to_string(other->second);
     return fmt::format("{} {}{}{}", send ? "send" : "recv", rank_of_.at(pe.pe), send ? "->" : "<-", far);
   }

@@ -31,7 +31,8 @@ bool is_of_run(const std::string& name, std::string_view head) {
 }
 
 bool is_of_run(const std::string& name) {
-  return is_of_run(name, "deadlock_") || is_of_run(name, "flight_") || is_of_run(name, "critical_path_");
+  return is_of_run(name, "deadlock_") || is_of_run(name, "flight_") || is_of_run(name, "critical_path_") ||
+         is_of_run(name, "diagnosis_job_");
 }
 
 bool is_ours(const fs::path& file) {

@@ -16,6 +16,24 @@ json optional_json(const std::optional<T>& v) {
   return v ? json(*v) : json(nullptr);
 }
 
+json faults_json(const std::vector<fault_row>& rows) {
+  json list = json::array();
+  for (const fault_row& r : rows) {
+    json row{{"fault", r.number}, {"kind", r.kind}, {"where", r.where}, {"met", r.met}};
+    if (!r.why_not.empty()) row["why_not"] = r.why_not;
+    list.push_back(std::move(row));
+  }
+  return list;
+}
+
+std::vector<fault_row> faults_from(const json& list) {
+  std::vector<fault_row> rows;
+  for (const json& r : list)
+    rows.push_back(
+        {r.at("fault"), r.at("kind"), r.at("where"), r.at("met"), r.value("why_not", std::string{})});
+  return rows;
+}
+
 json run_json(const run_outcome& o) {
   json stats = json::object();
   for (const auto& [name, value] : o.stats) stats[name] = value;
@@ -52,6 +70,7 @@ json run_json(const run_outcome& o) {
          {"status", to_string(o.status)}};
   if (!o.team.empty()) j["team"] = o.team;
   if (!o.message.empty()) j["message"] = o.message;
+  if (!o.faults.empty()) j["faults_met"] = faults_json(o.faults);
   write_workload(o, j);
   return j;
 }
@@ -104,6 +123,7 @@ void read_run(const json& j, run_outcome& o) {
   o.status = status_named(j.at("status"));
   if (j.contains("team")) o.team = j.at("team");
   if (j.contains("message")) o.message = j.at("message");
+  if (j.contains("faults_met")) o.faults = faults_from(j.at("faults_met"));
   read_workload(j, o);
 }
 

@@ -58,6 +58,8 @@ class cube : public sc_core::sc_module {
   [[nodiscard]] const std::vector<std::unique_ptr<hw::processing_element>>& pes() const { return pes_; }
   /// Throws std::out_of_range when overrides leave it out.
   [[nodiscard]] hw::processing_element& pe(pe_id id) { return *pes_[place_of(id)]; }
+  /// Interposers in front of PEs; none where no fault is configured.
+  [[nodiscard]] const std::vector<std::unique_ptr<hw::fault_interposer>>& faults() const { return faults_; }
   /// Null where the cube has no neighbor.
   [[nodiscard]] hw::ucie_adapter* edge(fabric::side s) { return edges_[static_cast<unsigned>(s)].get(); }
   /// Gives the host's backdoor every block of this cube that answers to it.

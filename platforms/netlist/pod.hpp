@@ -28,6 +28,8 @@ class sip : public sc_core::sc_module {
   [[nodiscard]] const std::vector<std::unique_ptr<cube>>& cubes() const { return cubes_; }
   /// Gateway ends of this SIP, by the index of the outgoing link; null for links of other SIPs.
   [[nodiscard]] const std::vector<std::unique_ptr<hw::sip_port>>& ports() const { return ports_; }
+  /// Interposers of UCIe links; none where no fault is configured.
+  [[nodiscard]] const std::vector<std::unique_ptr<hw::fault_interposer>>& faults() const { return faults_; }
   [[nodiscard]] hw::packet_pool& pool() { return pool_; }
   [[nodiscard]] hw::io_cpu& io() { return *io_; }
   /// Calls visit(terminal_port) for every block of this SIP.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "models/comm/install_plan.hpp"
+
 namespace diecast::observe {
 namespace {
 
@@ -13,24 +15,49 @@ std::size_t place(std::uint16_t qp, bool send) { return std::size_t{qp} * 2 + (s
 flight_recorder::flight_recorder(const machine_shape& shape, std::uint64_t operations)
     : shape_(shape), kept_(operations), tracks_(shape.pes()) {}
 
-void flight_recorder::start(track& t, const events::message_event& e, bool send) {
+void flight_recorder::next_launch() {
+  ++launches_;
+  for (track& t : tracks_) {
+    t.step = 0;
+    t.step_index = 0;
+    t.noted.clear();
+    t.messages = 0;
+  }
+}
+
+/// A new record, in the present step.
+flight_operation& flight_recorder::add(track& t, sim_time at) {
   if (t.ring.size() < kept_) t.ring.emplace_back();
   flight_operation& o = t.ring[t.records % kept_];
   o = {};
-  o.record_id = t.records;
+  o.record_id = t.records++;
   o.launch = launches_ == 0 ? 0 : launches_ - 1;
-  o.send = send;
-  o.qp = e.qp;
   o.step = t.step;
   o.step_index = t.step_index;
+  o.created = at;
+  return o;
+}
+
+/// Null when a later record has its place.
+flight_operation* flight_recorder::find(track& t, std::uint64_t record) {
+  return record + kept_ < t.records ? nullptr : &t.ring[record % kept_];
+}
+
+// --- queue pairs ----------------------------------------------------------------------------------
+
+void flight_recorder::start(track& t, const events::message_event& e, bool send) {
+  flight_operation& o = add(t, e.at);
+  o.send = send;
+  o.qp = e.qp;
   o.peer = e.peer;
   o.sequence = e.sequence;
   o.bytes = e.bytes;
+  o.state = flight_state::started;
   o.started = e.at;
   if (!send) o.crc = t.crc;
   const std::size_t at = place(e.qp, send);
   if (t.open.size() <= at) t.open.resize(at + 1);
-  t.open[at].push_back({t.records++, e.sequence});
+  t.open[at].push_back({o.record_id, e.sequence});
 }
 
 /// A credit says which sequence number comes next: all before it are done.
@@ -42,11 +69,10 @@ void flight_recorder::complete(track& t, const events::message_event& e, bool se
     return static_cast<std::int32_t>(sequence - e.sequence) < 0;
   };
   for (; !open.empty() && before(open.front().sequence); open.pop_front()) {
-    const std::uint64_t id = open.front().id;
-    if (id + kept_ < t.records) continue;  // a later record has its place
-    flight_operation& o = t.ring[id % kept_];
-    o.completed = true;
-    o.ended = e.at;
+    flight_operation* const o = find(t, open.front().id);
+    if (o == nullptr) continue;
+    o->state = flight_state::completed;
+    o->ended = e.at;
   }
 }
 
@@ -60,7 +86,89 @@ void flight_recorder::on(const events::message_event& e) {
   }
 }
 
-void flight_recorder::on(const events::message_content& e) { tracks_[shape_.pe_index(e.pe)].crc = e.digest; }
+void flight_recorder::on(const events::message_content& e) {
+  // A packet of a tag-matched message is no message of a queue pair.
+  if (e.fields.source_direction != comm::no_direction) tracks_[shape_.pe_index(e.pe)].crc = e.digest;
+}
+
+// --- tag-matched messages and barriers ------------------------------------------------------------
+
+/// A slot is given to other teams when one is given back.
+std::uint32_t flight_recorder::group_of(const abi::operation_note& n) {
+  const auto known = latest_group_.find(n.group);
+  if (known != latest_group_.end() && std::ranges::equal(groups_[known->second].members, n.members))
+    return known->second;
+  const auto same = std::find_if(groups_.begin(), groups_.end(), [&n](const flight_group& g) {
+    return g.slot == n.group && std::ranges::equal(g.members, n.members);
+  });
+  const auto at = static_cast<std::uint32_t>(same - groups_.begin());
+  if (same == groups_.end()) groups_.push_back({n.group, {n.members.begin(), n.members.end()}});
+  return latest_group_[n.group] = at;
+}
+
+void flight_recorder::post(track& t, const events::operation_changed& e) {
+  flight_operation& o = add(t, e.at);
+  const abi::operation_note& n = e.note;
+  const bool barrier = n.kind == abi::operation_kind::barrier;
+  o.group = barrier ? group_of(n) : n.group;
+  t.noted.insert_or_assign({n.kind, n.id}, noted_record{o.record_id, o.group});
+  if (barrier) {
+    o.what = flight_kind::barrier;
+    o.sequence = ++t.barriers[o.group].entered;
+    o.algorithm = n.algorithm;
+    o.count = n.count;
+    return;
+  }
+  o.what = flight_kind::message;
+  o.send = n.kind == abi::operation_kind::send;
+  o.sequence = ++t.messages;
+  o.peer = n.peer;
+  o.tag = n.tag;
+  o.bytes = n.bytes;
+}
+
+void flight_recorder::end(track& t, const events::operation_changed& e, const noted_record& record) {
+  if (e.note.kind == abi::operation_kind::barrier) ++t.barriers[record.group].left;
+  t.noted.erase({e.note.kind, e.note.id});
+  flight_operation* const o = find(t, record.id);
+  if (o == nullptr) return;
+  const bool cancelled = e.note.phase == abi::operation_phase::cancelled;
+  o->state = cancelled ? flight_state::cancelled : flight_state::completed;
+  o->ended = e.at;
+}
+
+void flight_recorder::on(const events::operation_changed& e) {
+  using phase = abi::operation_phase;
+  track& t = tracks_[shape_.pe_index(e.pe)];
+  if (e.note.phase == phase::posted) return post(t, e);
+  const auto noted = t.noted.find({e.note.kind, e.note.id});
+  if (noted == t.noted.end()) return;  // a probe or a receipt
+  const noted_record record = noted->second;
+  flight_operation* const o = find(t, record.id);
+  const bool barrier = e.note.kind == abi::operation_kind::barrier;
+  if (e.note.phase == phase::completed || e.note.phase == phase::cancelled) return end(t, e, record);
+  if (o == nullptr) return;
+  if (e.note.phase == phase::started) {
+    o->state = flight_state::started;
+    o->started = e.at;
+    if (barrier) return;
+    o->peer = e.note.peer;
+    o->tag = e.note.tag;
+    o->bytes = e.note.bytes;
+  } else if (barrier && e.note.phase == phase::awaited) {
+    o->peer = e.note.peer;
+    o->stage = e.note.stage;
+    o->stage_number = e.note.stage_number;
+  }
+}
+
+flight_recorder::barrier_counts flight_recorder::barriers_of(pe_coord pe, std::uint32_t group) const {
+  const track& t = tracks_[shape_.pe_index(pe)];
+  const auto at = t.barriers.find(group);
+  return at == t.barriers.end() ? barrier_counts{} : at->second;
+}
+
+// --- steps ----------------------------------------------------------------------------------------
 
 void flight_recorder::on(const events::step_entered& e) {
   track& t = tracks_[shape_.pe_index(e.pe)];

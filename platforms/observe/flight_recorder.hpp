@@ -4,8 +4,11 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "models/events/events.hpp"
@@ -13,19 +16,44 @@
 
 namespace diecast::observe {
 
-/// A send is started when its descriptor is taken and completed when its credit is back; a receive is started
-/// when the message is visible and completed when its slot is released.
+enum class flight_kind : std::uint8_t {
+  queue_pair,  ///< a message of a queue pair
+  message,     ///< a tag-matched one
+  barrier
+};
+enum class flight_state : std::uint8_t { scheduled, started, completed, cancelled };
+
+/// Of a queue pair, a send is started when its descriptor is taken and completed when its credit is back; a
+/// receive is started when the message is visible and completed when its slot is released. A tag-matched
+/// send is scheduled by the program, started when the unit has it, and completed when its source may be
+/// reused; a receive is started when a message has matched and completed when its bytes are there. A barrier
+/// is scheduled when a PE enters it, started when all cores of its rank have, completed when it leaves.
 struct flight_operation {
   std::uint64_t record_id{};
   std::uint32_t launch{};
-  bool send{}, completed{};
+  flight_kind what{};
+  flight_state state{};
+  bool send{};
   std::uint16_t qp{};
   std::uint16_t step{};  ///< index of its name
   std::uint32_t step_index{};
-  pe_coord peer;
-  std::uint32_t sequence{}, bytes{};
-  std::uint64_t crc{};  ///< digest of a received message, while checksums are on
-  sim_time started, ended;
+  std::optional<pe_coord> peer;  ///< none: a receive from anybody that nothing has matched
+  std::uint32_t sequence{};  ///< of the queue pair; of a message or barrier: its number at this PE, from 1
+  std::uint64_t bytes{};
+  std::uint64_t crc{};    ///< digest of a received message, while checksums are on
+  std::uint32_t group{};  ///< communicator of a message; of a barrier, an index into groups()
+  std::optional<std::uint32_t> tag;
+  std::uint32_t count{};       ///< of a barrier: the value of its flags
+  std::string_view algorithm;  ///< of a barrier
+  std::string_view stage;      ///< of a barrier: what was awaited last
+  std::uint32_t stage_number{};
+  sim_time created, started, ended;
+};
+
+/// The PEs of a team, as one of its barriers told.
+struct flight_group {
+  std::uint32_t slot{};
+  std::vector<pe_coord> members;
 };
 
 class flight_recorder : public events::observer {
@@ -34,27 +62,34 @@ class flight_recorder : public events::observer {
   flight_recorder(const machine_shape& shape, std::uint64_t operations);
 
   /// No PE is in a step until its kernel says so.
-  void next_launch() {
-    ++launches_;
-    for (track& t : tracks_) {
-      t.step = 0;
-      t.step_index = 0;
-    }
-  }
+  void next_launch();
   [[nodiscard]] std::uint32_t launches() const { return launches_; }
   /// Oldest first.
   [[nodiscard]] std::vector<flight_operation> operations_of(pe_coord pe) const;
   [[nodiscard]] const std::string& step_name(std::uint16_t index) const { return step_names_.at(index); }
+  /// In the order in which their first barriers began.
+  [[nodiscard]] const std::vector<flight_group>& groups() const { return groups_; }
+  /// How many barriers of a group this PE has entered and left.
+  struct barrier_counts {
+    std::uint32_t entered{}, left{};
+  };
+  [[nodiscard]] barrier_counts barriers_of(pe_coord pe, std::uint32_t group) const;
 
   void on(const events::step_entered& e) override;
   void on(const events::message_event& e) override;
   void on(const events::message_content& e) override;
+  void on(const events::operation_changed& e) override;
 
  private:
   struct open_record {
     std::uint64_t id{};
     std::uint32_t sequence{};
   };
+  struct noted_record {
+    std::uint64_t id{};
+    std::uint32_t group{};  ///< of a barrier
+  };
+  using operation_key = std::pair<abi::operation_kind, std::uint32_t>;
   struct track {
     std::vector<flight_operation> ring;  ///< record i at i modulo its size
     std::uint64_t records{};
@@ -63,15 +98,25 @@ class flight_recorder : public events::observer {
     std::uint64_t crc{};  ///< of the content that was written last
     /// Of each queue pair and direction: records not completed, oldest first; the ring may hold them no more.
     std::vector<std::deque<open_record>> open;
+    std::map<operation_key, noted_record> noted;       ///< messages and barriers that have not ended
+    std::uint32_t messages{};                          ///< posted in this launch
+    std::map<std::uint32_t, barrier_counts> barriers;  ///< by group
   };
+  flight_operation& add(track& t, sim_time at);
+  [[nodiscard]] flight_operation* find(track& t, std::uint64_t record);
   void start(track& t, const events::message_event& e, bool send);
   void complete(track& t, const events::message_event& e, bool send);
+  void post(track& t, const events::operation_changed& e);
+  void end(track& t, const events::operation_changed& e, const noted_record& record);
+  [[nodiscard]] std::uint32_t group_of(const abi::operation_note& n);
 
   machine_shape shape_;
   std::uint64_t kept_;
   std::vector<track> tracks_;  ///< by dense index of the PE
   std::vector<std::string> step_names_{""};
   std::unordered_map<std::string, std::uint16_t> step_numbers_{{"", 0}};
+  std::vector<flight_group> groups_;
+  std::map<std::uint32_t, std::uint32_t> latest_group_;  ///< by slot
   std::uint32_t launches_{};
 };
 

@@ -71,6 +71,34 @@ void step_recorder::on(const events::message_content& e) {
   row->contents += events::mix(events::mix(flow, number), e.digest);
 }
 
+/// Tag-matched messages and barriers count when they end, and digest as what they were: how a run that
+/// matched another message, or stood in another barrier, differs.
+void step_recorder::on(const events::operation_changed& e) {
+  const abi::operation_note& n = e.note;
+  if (n.phase != abi::operation_phase::completed) return;
+  step_row* const row = present(e.pe);
+  if (row == nullptr) return;
+  const std::uint64_t peer = n.peer ? std::uint64_t{shape_.pe_index(*n.peer)} + 1 : 0;
+  const std::uint64_t group = std::uint64_t{n.group} << 8 | static_cast<std::uint64_t>(n.kind);
+  switch (n.kind) {
+    case abi::operation_kind::send:
+      ++row->sends;
+      row->sent_bytes += n.bytes;
+      return;
+    case abi::operation_kind::receive:
+      ++row->receives;
+      row->received_bytes += n.bytes;
+      row->last_fs = e.at.fs;
+      // Numbered by the program's requests: two messages of one sender that changed places differ.
+      row->contents += events::mix(events::mix(events::mix(group, peer), n.tag.value_or(0)), n.id);
+      return;
+    case abi::operation_kind::barrier:
+      row->contents += events::mix(group, ++row->barriers);  // counts go on from launch to launch
+      return;
+    default: return;
+  }
+}
+
 void step_recorder::result(std::uint32_t rank, std::uint64_t digest) {
   if (rows_[rank].empty()) return;
   rows_[rank].back().result = digest;

@@ -27,6 +27,7 @@ class step_recorder : public events::observer {
   void on(const events::step_entered& e) override;
   void on(const events::message_event& e) override;
   void on(const events::message_content& e) override;
+  void on(const events::operation_changed& e) override;
 
  private:
   [[nodiscard]] platforms::step_row* present(pe_coord pe);

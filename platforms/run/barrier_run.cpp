@@ -168,10 +168,10 @@ bool barrier_watch::judges(bool good) const { return run_.point.data || !good; }
 // --- barriers of a workload -----------------------------------------------------------------------
 
 /// An op is right when the checker has seen every member enter and leave each of its barriers, and none leave
-/// early. Returns whether all are.
-bool barrier_watch::judge_ops(run_outcome& o) const {
+/// early. Returns what is wrong with the first that is not; empty when all are.
+std::string barrier_watch::judge_ops(run_outcome& o) const {
   const sw::workload_program& w = *run_.workload;
-  bool all = true;
+  std::string first_wrong;
   std::size_t row = 0;
   for (std::uint32_t i = 0; i < w.workload().ops.size(); ++i) {
     const std::string& id = w.workload().ops[i].op->id;
@@ -183,20 +183,22 @@ bool barrier_watch::judge_ops(run_outcome& o) const {
       const auto seen = checker_->of(id, first, barriers->times);
       const std::uint64_t calls = std::uint64_t{barriers->times} * barriers->members.size();
       r.wrong_elements = seen.escapes;
-      const bool good = seen.entered == calls && seen.left == calls && seen.escapes == 0;
+      const std::string wrong = analysis::barrier_checker::complaint(id, seen, calls);
+      const bool good = wrong.empty();
       if (r.finished) r.verified = good;
-      all = all && good;
+      if (first_wrong.empty()) first_wrong = wrong;
       for (stream_row& stream : o.streams) {
         if (stream.name == r.stream && stream.finished && judges(good))
           stream.verified = stream.verified.value_or(true) && good;
       }
     }
   }
-  return all;
+  return first_wrong;
 }
 
 void barrier_watch::report_workload(const host_side& s, const counts& sum, run_outcome& o) const {
-  const bool good = judge_ops(o);
+  const std::string wrong = judge_ops(o);
+  const bool good = wrong.empty();
   // A run that has not ended has verified nothing; an escape is one all the same.
   if (s.finished() || checker_->escapes() > 0) {
     o.wrong_elements = o.wrong_elements.value_or(0) + checker_->escapes();
@@ -204,6 +206,7 @@ void barrier_watch::report_workload(const host_side& s, const counts& sum, run_o
   if (s.finished() && judges(good)) {
     o.verified = o.verified.value_or(true) && good;
     if (!*o.verified && o.status == run_status::ok) o.status = run_status::wrong;
+    if (!good && o.message.empty() && checker_->escapes() == 0) o.message = wrong;
   }
   tell_escapes(o);
   if (o.verified && !o.verified_how.empty()) o.verified_how += "; ";

@@ -49,7 +49,7 @@ class barrier_watch {
   /// What the firmware and the data caches of all members have counted.
   struct counts;
 
-  [[nodiscard]] bool judge_ops(run_outcome& o) const;
+  [[nodiscard]] std::string judge_ops(run_outcome& o) const;
   void report_barrier(const host_side& s, const counts& sum, run_outcome& o) const;
   void report_workload(const host_side& s, const counts& sum, run_outcome& o) const;
   void tell_escapes(run_outcome& o) const;

@@ -287,7 +287,7 @@ analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod
   for (const pe_coord pe : run.members.members) {
     auto& p = pod.pe(pe);
     now.pes.push_back({pe, p.core.state(), p.ipcq.core().queue_pairs(), p.core.step(), p.ipcq.awaits_copy(),
-                       p.core.polling(), p.core.watching()});
+                       p.core.polling(), p.core.watching(), p.core.awaiting()});
   }
   return now;
 }

@@ -19,7 +19,8 @@ flight_dump::flight_dump(const prepared_run& run, events::hub& events) : run_(ru
   if (c.trace.flight_operations == 0) return;
   recorder_ = std::make_unique<observe::flight_recorder>(c.shape(), c.trace.flight_operations);
   const bool crc = c.comm.checksum != config::packet_checksum::none;
-  events.attach(*recorder_, events::steps | events::messages | (crc ? unsigned{events::contents} : 0U));
+  events.attach(*recorder_, events::steps | events::messages | events::operations |
+                                (crc ? unsigned{events::contents} : 0U));
 }
 
 void flight_dump::next_launch() {

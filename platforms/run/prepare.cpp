@@ -66,13 +66,14 @@ comm::install_plan place_rings(const std::vector<comm::edge>& edges, const confi
   }
 }
 
-/// A defect that the run never meets would pass for one that does no harm.
-void refuse_defects_of_barriers(const config::machine_config& c) {
+/// A defect that the run never meets would pass for one that does no harm. Who is not to know of faults is
+/// not told by a refusal either.
+void refuse_defects_of_barriers(const config::machine_config& c, bool tell_faults) {
   if (c.ccl.errata != "none") {
     throw user_error(problem{"ccl.errata", "has a meaning for barriers only, and this job has none",
                              c.ccl.errata, "none, --collective barrier or a workload with one"});
   }
-  for (std::size_t i = 0; i < c.faults.size(); ++i) {
+  for (std::size_t i = 0; tell_faults && i < c.faults.size(); ++i) {
     const config::fault_kind_entry& kind = config::entry_of(c.faults[i].kind);
     if (!kind.barriers_only) continue;
     throw user_error(problem{fmt::format("faults[{}].kind", i),
@@ -126,7 +127,7 @@ prepared_run::prepared_run(const machine_model& m, const app::registries& tables
     note_missing();
     return;
   }
-  if (!of_barrier) refuse_defects_of_barriers(machine.config);
+  if (!of_barrier) refuse_defects_of_barriers(machine.config, point.tell_faults);
   const std::uint64_t element = numeric::size_of(point.type);
   if (point.bytes % element != 0) {
     throw user_error(problem{"--bytes",
@@ -231,7 +232,7 @@ void prepared_run::load_file(const app::registries& tables) {
   for (const sw::op_kind& k : tables.ops) kinds.push_back(k.schema);
   workload_file = load_workload(point.workload, kinds);
   load_streams(tables);
-  if (!workload->uses_signals()) refuse_defects_of_barriers(machine.config);
+  if (!workload->uses_signals()) refuse_defects_of_barriers(machine.config, point.tell_faults);
   point.collective = "workload";
   point.algorithm = std::filesystem::path(point.workload).stem().string();
   algorithm_reason = "the streams of --workload";

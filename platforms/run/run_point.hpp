@@ -39,6 +39,7 @@ struct run_point {
   bool ccl_trace{};                     ///< a line on stderr per send, receive and credit
   std::string vcd;                      ///< waveform file; empty for none
   std::string flight_file;              ///< where a signal has the flight recorder written
+  bool tell_faults{true};               ///< say which faults were met
   bool record{};                        ///< keep what every rank did in every step
   std::string timeline;                 ///< Trace Event file; empty for none
   bool critical_path{};                 ///< keep what it takes to find the critical path
@@ -99,6 +100,14 @@ struct hbm_row {
   std::array<double, timing::lost_causes> lost_share{};  ///< by timing::lost_cause
 };
 
+/// One entry of `faults`, for faults_met.
+struct fault_row {
+  std::size_t number{};  ///< in the list
+  std::string kind, where;
+  std::uint64_t met{};  ///< packets or operations it acted on, at all its places
+  std::string why_not;  ///< when these are none
+};
+
 /// Named numbers in a fixed order; the unit is part of the name.
 using statistics = std::vector<std::pair<std::string, double>>;
 
@@ -144,6 +153,7 @@ struct run_outcome {
   std::vector<op_row> ops;          ///< of a workload
   std::vector<stream_row> streams;  ///< of a workload
   std::vector<hbm_row> hbm;
+  std::vector<fault_row> faults;  ///< none without faults
 };
 
 }  // namespace diecast::platforms

@@ -24,6 +24,7 @@
 #include "platforms/run/barrier_run.hpp"
 #include "platforms/run/bound.hpp"
 #include "platforms/run/collect.hpp"
+#include "platforms/run/fault_rows.hpp"
 #include "platforms/run/finish_file.hpp"
 #include "platforms/run/flight_dump.hpp"
 #include "platforms/run/health.hpp"
@@ -162,7 +163,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
   std::unique_ptr<observe::step_recorder> steps;
   if (run.point.record) {
     steps = std::make_unique<observe::step_recorder>(run);
-    events.attach(*steps, events::steps | events::messages | events::contents);
+    events.attach(*steps, events::steps | events::messages | events::contents | events::operations);
   }
   flight_dump flight(run, events);
   barrier_watch barriers(run, events);
@@ -232,6 +233,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
   rate_against_bound(run, o);
   barriers.report(hosts, pod, o);
   o.health = health_rows(run, pod);
+  o.faults = fault_rows(run, pod);
   if (waits) o.waits = wait_rows(run, *waits, hw::now());
   if (steps) o.steps = to_text(steps->rows());
   if (path_events && end == end_of_run::finished) report_path(run, *path_events, o);

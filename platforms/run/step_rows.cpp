@@ -21,7 +21,8 @@ constexpr number_field number_fields[]{
     {"sends", &step_row::sends, false},       {"sent_bytes", &step_row::sent_bytes, false},
     {"receives", &step_row::receives, false}, {"received_bytes", &step_row::received_bytes, false},
     {"contents", &step_row::contents, false}, {"result", &step_row::result, false},
-    {"start_fs", &step_row::start_fs, true},  {"last_fs", &step_row::last_fs, true}};
+    {"barriers", &step_row::barriers, false}, {"start_fs", &step_row::start_fs, true},
+    {"last_fs", &step_row::last_fs, true}};
 
 using row_key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
 row_key key_of(const step_row& r) { return {r.launch, r.rank, r.number}; }

@@ -16,7 +16,8 @@ struct step_row {
   std::string step;
   std::uint64_t start_fs{}, last_fs{};  ///< entered; last message became visible
   std::uint64_t sends{}, sent_bytes{}, receives{}, received_bytes{};
-  std::uint64_t contents{};  ///< digest of what was received
+  std::uint64_t barriers{};  ///< left; of whatever team
+  std::uint64_t contents{};  ///< digest of what was received, and which messages and barriers these were
   std::uint64_t result{};    ///< digest of the result buffer; in the last step of a launch
 };
 

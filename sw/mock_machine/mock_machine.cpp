@@ -157,6 +157,7 @@ mock_machine::impl::impl(const config::machine_config& c, const comm::install_pl
                          c.pe.cache_sets,
                          c.pe.cache_ways,
                          options.on_step,
+                         options.on_note,
                          lines};
   for (std::uint32_t i = 0; i < shape.pes(); ++i) {
     const pe_coord pe = shape.pe_at(i);
@@ -264,8 +265,8 @@ std::string mock_machine::impl::describe_stop(std::uint64_t steps) const {
     const auto state = idle                                     ? events::core_state::done
                        : pe->status() == mock_pe::state::asleep ? events::core_state::asleep
                                                                 : events::core_state::running;
-    stopped.pes.push_back(
-        {pe->self(), state, pe->core().queue_pairs(), pe->step(), false, pe->polled(), pe->watched()});
+    stopped.pes.push_back({pe->self(), state, pe->core().queue_pairs(), pe->step(), false, pe->polled(),
+                           pe->watched(), pe->awaiting()});
   }
   const std::string why =
       stuck() ? fmt::format("deadlock: {} PEs have not finished and nothing can move", unfinished)

@@ -32,6 +32,8 @@ struct mock_options {
   kernel_table kernels = builtin_kernels();  ///< what host launches refer to by index
   /// Called for every step a PE marks; may be empty.
   std::function<void(pe_coord, const abi::step_marker&)> on_step{};
+  /// Called for everything a PE notes of its operations; may be empty.
+  std::function<void(pe_coord, const abi::operation_note&)> on_note{};
   /// By what the tag-matching units decide which entries may match; never_wait is a fault.
   protocol::tag_unit::eligibility rule{protocol::tag_unit::eligibility::by_count};
   std::uint64_t max_steps{UINT64_MAX};  ///< scheduler decisions after which a run is ended as a livelock

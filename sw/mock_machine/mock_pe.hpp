@@ -32,8 +32,9 @@ struct mock_board {
   std::uint64_t& clock;
   std::uint64_t& changes;  ///< counts what may have changed what a polling PE sees
   std::uint64_t cache_sets{}, cache_ways{};
-  const std::function<void(pe_coord, const abi::step_marker&)>& on_step;  ///< may be empty
-  analysis::line_history& lines;                                          ///< hears of PEs with errata only
+  const std::function<void(pe_coord, const abi::step_marker&)>& on_step;     ///< may be empty
+  const std::function<void(pe_coord, const abi::operation_note&)>& on_note;  ///< may be empty
+  analysis::line_history& lines;  ///< hears of PEs with errata only
 };
 
 class mock_pe final : public abi::hal {
@@ -106,6 +107,12 @@ class mock_pe final : public abi::hal {
     step_ = step.name;
     if (board_.on_step) board_.on_step(self_, step);
   }
+  void note(const abi::operation_note& n) override {
+    awaited_.hear(n);
+    if (board_.on_note) board_.on_note(self_, n);
+  }
+  /// Messages and barriers that activities of its firmware wait for.
+  [[nodiscard]] const std::vector<abi::operation_note>& awaiting() const { return awaited_.list(); }
 
  private:
   void give_way();
@@ -122,6 +129,7 @@ class mock_pe final : public abi::hal {
   protocol::ipcq_core core_;
   protocol::tag_core tag_unit_;
   std::string step_;
+  abi::awaited_operations awaited_;
   mock_board board_;
   state state_{state::idle};
   unsigned empty_polls_{};

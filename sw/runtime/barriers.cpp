@@ -39,15 +39,55 @@ void rank_barriers::change_writers(const team& t, barrier_algorithm how) {
 void rank_barriers::one_barrier(const team& t, barrier_algorithm how) {
   // Before the entry core barrier: behind it a faster core of this rank may already have counted.
   std::uint32_t count = load_counter(t) + 1;
-  if (!options_.errata.has(erratum::no_entry_barrier)) cores_.barrier();
-  if (options_.errata.has(erratum::late_counter)) count = load_counter(t) + 1;
+  abi::operation_note& entered = present_[t.slot];
+  entered = {};
+  entered.kind = abi::operation_kind::barrier;
+  entered.id = entered.group = t.slot;
+  entered.members = cores_of(t);
+  entered.count = count;
+  entered.algorithm = comm::to_string(how);
+  note(t, abi::operation_phase::posted);
+  entered.members = {};
+  if (!options_.errata.has(erratum::no_entry_barrier)) wait_for_cores(t, "entry of cores, round");
+  if (options_.errata.has(erratum::late_counter)) entered.count = count = load_counter(t) + 1;
+  note(t, abi::operation_phase::started);
   switch (how) {
     case barrier_algorithm::centralized_pull: centralized_pull(t, count); break;
     case barrier_algorithm::dissemination: dissemination(t, count); break;
     case barrier_algorithm::group_dissemination: group_dissemination(t, count); break;
   }
   signals_.set(t.counter(), count);
-  cores_.barrier();
+  wait_for_cores(t, "exit of cores, round");
+  note(t, abi::operation_phase::completed);
+}
+
+// --- what reports say of it -----------------------------------------------------------------------
+
+void rank_barriers::note(const team& t, abi::operation_phase phase) {
+  abi::operation_note& n = present_.at(t.slot);
+  n.phase = phase;
+  hal_.note(n);
+}
+
+void rank_barriers::note_wait(const team& t, std::string_view stage, std::uint32_t number, pe_coord on) {
+  abi::operation_note& n = present_.at(t.slot);
+  n.peer = on;
+  n.stage = stage;
+  n.stage_number = number;
+  note(t, abi::operation_phase::awaited);
+}
+
+void rank_barriers::wait_for_cores(const team& t, std::string_view stage) {
+  cores_.barrier([&](std::uint32_t round, pe_coord from) { note_wait(t, stage, round, from); });
+}
+
+const std::vector<pe_coord>& rank_barriers::cores_of(const team& t) {
+  std::vector<pe_coord>& all = members_[t.slot];
+  if (!all.empty()) return all;
+  for (std::uint32_t rank = 0; rank < t.size(); ++rank) {
+    for (std::uint32_t core = 0; core < cores_.size(); ++core) all.push_back(core_of(t, rank, core));
+  }
+  return all;
 }
 
 void rank_barriers::barrier_all(const team& t, barrier_algorithm how) {
@@ -83,7 +123,8 @@ void rank_barriers::signal(const team& t, std::uint32_t to, std::uint32_t index,
 }
 
 void rank_barriers::check_flag(const team& t, std::uint32_t at, std::uint32_t index, std::uint32_t count,
-                               pe_coord writer) {
+                               pe_coord writer, const awaited_part& what) {
+  note_wait(t, what.name, what.number, writer);
   signals_.wait_for_barrier(flag(t, at, index), count, writer, true);
   hal_.count(firmware_count::flags_checked, 1);
 }
@@ -98,7 +139,8 @@ void rank_barriers::centralized_pull(const team& t, std::uint32_t count) {
   if (cores_.me() >= pollers) return;
   if (t.me % pollers == cores_.me()) signal(t, t.me, own_line, count);
   for (std::uint32_t rank = cores_.me(); rank < t.size(); rank += pollers) {
-    if (rank != t.me) check_flag(t, rank, own_line, count, core_of(t, rank, rank % pollers));
+    if (rank == t.me) continue;
+    check_flag(t, rank, own_line, count, core_of(t, rank, rank % pollers), {"flag of rank", rank});
   }
 }
 
@@ -110,7 +152,7 @@ void rank_barriers::dissemination(const team& t, std::uint32_t count) {
     const std::uint32_t from = (t.me + n - reach) % n;
     const bool by_rank = options_.errata.has(erratum::slot_by_rank);
     signal(t, (t.me + reach) % n, by_rank ? t.me : round, count);
-    check_flag(t, t.me, by_rank ? from : round, count, core_of(t, from, 0));
+    check_flag(t, t.me, by_rank ? from : round, count, core_of(t, from, 0), {"round", round});
   }
 }
 
@@ -127,7 +169,7 @@ void rank_barriers::group_dissemination(const team& t, std::uint32_t count) {
   for (std::uint64_t shift = 1; shift < t.size(); shift *= k, ++round) {
     hal_.mark_step({"barrier round", round});
     // A core that is ahead would signal for a rank whose other cores have not got their signals.
-    if (round > 0 && !options_.errata.has(erratum::no_round_barrier)) cores_.barrier();
+    if (round > 0 && !options_.errata.has(erratum::no_round_barrier)) wait_for_cores(t, "cores before round");
     exchange_group(t, count, round, shift);
   }
 }
@@ -142,7 +184,7 @@ void rank_barriers::exchange_group(const team& t, std::uint32_t count, std::uint
   }
   for (std::uint32_t j = 1 + cores_.me(); j < k; j += cores_.size()) {
     const std::uint32_t from = (t.me + n - away(j)) % n;
-    check_flag(t, t.me, line(j), count, core_of(t, from, cores_.me()));
+    check_flag(t, t.me, line(j), count, core_of(t, from, cores_.me()), {"round", round});
   }
 }
 
@@ -213,6 +255,7 @@ team rank_barriers::create(const team& parent, const std::vector<std::uint32_t>&
     t.members.push_back(parent.members[r]);
   }
   last_.erase(t.slot);
+  members_.erase(t.slot);
   const bool member = std::find(ranks.begin(), ranks.end(), parent.me) != ranks.end();
   if (!member) t.members.clear();
   if (member && cores_.me() == 0) {

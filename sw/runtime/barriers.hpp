@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <map>
+#include <string_view>
+#include <vector>
 
 #include "models/abi/errata.hpp"
 #include "models/abi/hal.hpp"
@@ -45,6 +47,10 @@ class rank_barriers {
 
  private:
   void one_barrier(const team& t, comm::barrier_algorithm how);
+  void note(const team& t, abi::operation_phase phase);
+  void note_wait(const team& t, std::string_view stage, std::uint32_t number, pe_coord on);
+  void wait_for_cores(const team& t, std::string_view stage);
+  [[nodiscard]] const std::vector<pe_coord>& cores_of(const team& t);
   void change_writers(const team& t, comm::barrier_algorithm how);
   [[nodiscard]] std::uint32_t load_counter(const team& t);
   void centralized_pull(const team& t, std::uint32_t count);
@@ -52,7 +58,13 @@ class rank_barriers {
   void group_dissemination(const team& t, std::uint32_t count);
   void exchange_group(const team& t, std::uint32_t count, std::uint32_t round, std::uint64_t shift);
   void signal(const team& t, std::uint32_t to, std::uint32_t index, std::uint32_t count);
-  void check_flag(const team& t, std::uint32_t at, std::uint32_t index, std::uint32_t count, pe_coord writer);
+  /// What is waited for, as reports name it: "round" 2, "flag of rank" 5.
+  struct awaited_part {
+    std::string_view name;
+    std::uint32_t number{};
+  };
+  void check_flag(const team& t, std::uint32_t at, std::uint32_t index, std::uint32_t count, pe_coord writer,
+                  const awaited_part& what);
   [[nodiscard]] abi::address flag(const team& t, std::uint32_t rank, std::uint32_t index) const;
   [[nodiscard]] pe_coord core_of(const team& t, std::uint32_t rank, std::uint32_t core) const;
   void check_ranks(const team& parent, const std::vector<std::uint32_t>& ranks) const;
@@ -66,6 +78,8 @@ class rank_barriers {
   barrier_options options_;
   std::map<std::uint32_t, comm::barrier_algorithm>
       last_;  ///< of each team slot; none before its first barrier
+  std::map<std::uint32_t, std::vector<pe_coord>> members_;  ///< cores of the team in each slot
+  std::map<std::uint32_t, abi::operation_note> present_;    ///< by slot: the barrier this PE is in
 };
 
 }  // namespace diecast::sw

@@ -8,7 +8,7 @@
 
 namespace diecast::sw {
 
-dispatch_table::dispatch_table(pe_coord pe, std::uint64_t errata, bool monitor) : pe_(pe) {
+dispatch_table::dispatch_table(abi::hal& hal, std::uint64_t errata, bool monitor) : hal_(hal) {
   for (std::size_t i = 0; i < entries; ++i) targets_[i] = target_of(static_cast<entry_point>(i));
   constexpr std::uint64_t half = 0xFFFF'FFFF;
   if (monitor && (errata & abi::defect::dispatch_corruption) != 0)
@@ -16,9 +16,11 @@ dispatch_table::dispatch_table(pe_coord pe, std::uint64_t errata, bool monitor) 
 }
 
 void dispatch_table::trap(entry_point e) const {
+  hal_.count(abi::firmware_count::corrupted_calls, 1);
   throw firmware_trap(
-      pe_, fmt::format("call through a bad entry: table runtime_calls, index {}, value {:#x}; expected {:#x}",
-                       static_cast<unsigned>(e), targets_[static_cast<std::size_t>(e)], target_of(e)));
+      hal_.self(),
+      fmt::format("call through a bad entry: table runtime_calls, index {}, value {:#x}; expected {:#x}",
+                  static_cast<unsigned>(e), targets_[static_cast<std::size_t>(e)], target_of(e)));
 }
 
 }  // namespace diecast::sw

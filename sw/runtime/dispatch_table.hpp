@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "models/types/ids.hpp"
+#include "models/abi/hal.hpp"
 
 namespace diecast::sw {
 
@@ -18,7 +18,7 @@ enum class entry_point : std::uint8_t { send, receive, reduce, copy };
 class dispatch_table {
  public:
   /// `errata`: CORE_ERRATA; `monitor`: comm.mr_cache_monitor.
-  dispatch_table(pe_coord pe, std::uint64_t errata, bool monitor);
+  dispatch_table(abi::hal& hal, std::uint64_t errata, bool monitor);
 
   /// Throws firmware_trap with table, index and value when the entry does not lead where it must.
   void call(entry_point e) const {
@@ -35,7 +35,7 @@ class dispatch_table {
   }
   [[noreturn]] void trap(entry_point e) const;
 
-  pe_coord pe_;
+  abi::hal& hal_;
   std::array<std::uint64_t, entries> targets_{};
 };
 

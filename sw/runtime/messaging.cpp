@@ -87,13 +87,23 @@ messaging::operation& messaging::find(message_request r) {
 }
 
 void messaging::block_until(const std::string& what, const std::function<bool()>& ready,
-                            const std::function<std::string()>& detail) {
+                            const awaited_notes& awaited, const std::function<std::string()>& detail) {
   if (ready()) return;
   progress();
   if (ready()) return;
   bool heap_was_full = heap_full_;
   std::string known = detail ? detail() : std::string{};
+  std::vector<abi::operation_note> told;
+  const auto tell = [&](abi::operation_phase phase) {
+    for (abi::operation_note& n : told) {
+      n.phase = phase;
+      runtime_.hal().note(n);
+    }
+  };
   const auto mark = [&] {
+    tell(abi::operation_phase::resumed);
+    told = awaited();
+    tell(abi::operation_phase::awaited);
     const std::string step = what + known + (heap_was_full ? "; heap of tag_match.heap_kib full" : "");
     runtime_.hal().mark_step({step, abi::no_step_index});
   };
@@ -108,6 +118,47 @@ void messaging::block_until(const std::string& what, const std::function<bool()>
     }
     return false;
   });
+  tell(abi::operation_phase::resumed);
+}
+
+// --- what reports say of it -------------------------------------------------------------------------
+
+abi::operation_note messaging::note_of(std::uint32_t request, abi::operation_phase phase) const {
+  const operation& o = operations_.at(request);
+  abi::operation_note n;
+  n.kind = o.what == kind::send ? abi::operation_kind::send : abi::operation_kind::receive;
+  n.phase = phase;
+  n.id = request;
+  if (o.peer_known) n.peer = o.peer;
+  n.group = o.group;
+  const bool known = o.what == kind::send || o.matched;
+  n.tag = known ? o.status.tag : o.wanted_tag;
+  n.bytes = known ? o.status.bytes : o.buffer.bytes;
+  return n;
+}
+
+void messaging::note(std::uint32_t request, abi::operation_phase phase) {
+  runtime_.hal().note(note_of(request, phase));
+}
+
+void messaging::end(std::uint32_t request, abi::operation_phase phase) {
+  operations_.at(request).done = true;
+  note(request, phase);
+}
+
+/// Peers that have not taken everything they were sent.
+std::vector<abi::operation_note> messaging::open_receipts() const {
+  std::vector<abi::operation_note> open;
+  for (const auto& [key, credits] : credits_) {
+    if (credits >= installed_.peer_credits) continue;
+    abi::operation_note n;
+    n.kind = abi::operation_kind::receipt;
+    n.id = key;
+    n.peer = abi::unpack_short_peer(key);
+    n.count = static_cast<std::uint32_t>(installed_.peer_credits - credits);
+    open.push_back(n);
+  }
+  return open;
 }
 
 // --- sends and receives ---------------------------------------------------------------------------
@@ -122,10 +173,13 @@ message_request messaging::isend(const communicator& c, std::uint32_t to, std::u
   o.buffer = from;
   o.mode = mode;
   o.peer = c.members[to];
+  o.peer_known = true;
+  o.group = c.id;
   o.tag = tag_of(c, rank_in(c, self), tag);
   o.status = {to, tag, from.bytes};
   o.name = fmt::format("send to rank {} of communicator {}, tag {}", to, c.id, tag);
   const std::uint32_t id = add(std::move(o));
+  note(id, abi::operation_phase::posted);
   queued_[abi::pack_short_peer(c.members[to])].push_back(id);
   start_sends(c.members[to]);
   return {id};
@@ -155,7 +209,12 @@ message_request messaging::irecv(const communicator& c, std::uint32_t from, std:
                        from == any_source ? "any rank" : fmt::format("rank {}", from), c.id,
                        tag == any_tag ? "any tag" : fmt::format("tag {}", tag));
   const protocol::tag_pattern wanted = pattern(c, from, tag);
+  o.peer_known = from != any_source;
+  if (o.peer_known) o.peer = c.members[from];
+  o.group = c.id;
+  if (tag != any_tag) o.wanted_tag = static_cast<std::uint32_t>(tag);
   const std::uint32_t id = add(std::move(o));
+  note(id, abi::operation_phase::posted);
   const auto d =
       shadow_.post({id, wanted, runtime_.options().tcm_base + to.offset, to.bytes, to.contiguous()});
   charge_search(d.searched);
@@ -181,7 +240,9 @@ message_status messaging::conclude(message_request r, on_truncation how) {
 
 message_status messaging::wait(message_request r, on_truncation how) {
   charge();
-  block_until(find(r).name, [this, r] { return find(r).done; });
+  block_until(
+      find(r).name, [this, r] { return find(r).done; },
+      [this, r] { return std::vector{note_of(r.id, abi::operation_phase::awaited)}; });
   return conclude(r, how);
 }
 
@@ -194,8 +255,14 @@ std::size_t messaging::wait_any(std::span<const message_request> requests) {
   const auto first_done = [this, requests] {
     return std::find_if(requests.begin(), requests.end(), [this](message_request r) { return find(r).done; });
   };
-  block_until(fmt::format("any of {} requests", requests.size()),
-              [&] { return first_done() != requests.end(); });
+  const auto all = [&] {
+    std::vector<abi::operation_note> notes;
+    for (const message_request r : requests) notes.push_back(note_of(r.id, abi::operation_phase::awaited));
+    return notes;
+  };
+  block_until(
+      fmt::format("any of {} requests", requests.size()), [&] { return first_done() != requests.end(); },
+      all);
   return static_cast<std::size_t>(first_done() - requests.begin());
 }
 
@@ -253,9 +320,16 @@ message_status messaging::probe(const communicator& c, std::uint32_t from, std::
   std::optional<message_status> found = iprobe(c, from, tag);
   while (!found) {
     const auto wanted = pattern(c, from, tag);
-    block_until(fmt::format("probe of communicator {}", c.id), [this, wanted] {
-      return shadow_.probe(wanted).what == protocol::tag_shadow::decision::kind::hit;
-    });
+    abi::operation_note n;
+    n.kind = abi::operation_kind::probe;
+    n.id = probes_++;
+    if (from != any_source) n.peer = c.members[from];
+    n.group = c.id;
+    if (tag != any_tag) n.tag = static_cast<std::uint32_t>(tag);
+    block_until(
+        fmt::format("probe of communicator {}", c.id),
+        [this, wanted] { return shadow_.probe(wanted).what == protocol::tag_shadow::decision::kind::hit; },
+        [&n] { return std::vector{n}; });
     found = iprobe(c, from, tag);
   }
   return *found;
@@ -288,7 +362,10 @@ message_request messaging::imrecv(const matched_message& m, const message_buffer
   o.what = kind::receive;
   o.buffer = to;
   o.name = fmt::format("receive of a probed message from rank {}, tag {}", m.status.source, m.status.tag);
+  o.group = static_cast<std::uint16_t>(messages_.at(m.id).header.tag >> context_shift);
+  o.wanted_tag = m.status.tag;
   const std::uint32_t id = add(std::move(o));
+  note(id, abi::operation_phase::posted);
   deliver(m.id, id);
   return {id};
 }
@@ -333,7 +410,7 @@ void messaging::finish() {
   };
   block_until(
       "end of messaging", [&] { return !messages_.empty() || all_home(); },
-      [this] { return not_received(); });
+      [this] { return open_receipts(); }, [this] { return not_received(); });
   if (messages_.empty()) return;
   const message_status first = status_of(messages_.begin()->second.header, 0);
   throw firmware_trap(

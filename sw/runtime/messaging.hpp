@@ -144,9 +144,13 @@ class messaging {
     bool done{};
     message_status status;
     message_buffer buffer;
-    std::string name;  ///< for reports
+    std::string name;                         ///< for reports
+    pe_coord peer;                            ///< of a receive, once a message has matched
+    bool peer_known{};                        ///< a receive may take any
+    std::uint16_t group{};                    ///< communicator
+    bool matched{};                           ///< a receive has its message: status tells of it
+    std::optional<std::uint32_t> wanted_tag;  ///< of a receive; none: any
     // sends
-    pe_coord peer;
     std::uint64_t tag{};
     send_mode mode{};
     bool source_read{}, awaits_fin{}, fin{};
@@ -176,10 +180,15 @@ class messaging {
   [[nodiscard]] message_status status_of(const protocol::tag_message& m, std::uint64_t arrival) const;
   message_status conclude(message_request r, on_truncation how);
   [[nodiscard]] std::uint32_t add(operation o);
+  using awaited_notes = std::function<std::vector<abi::operation_note>()>;
   /// Marks what it waits for as the step that reports show, and again when `detail` or the heap's state
-  /// change.
-  void block_until(const std::string& what, const std::function<bool()>& ready,
+  /// change; notes the operations behind it likewise.
+  void block_until(const std::string& what, const std::function<bool()>& ready, const awaited_notes& awaited,
                    const std::function<std::string()>& detail = {});
+  [[nodiscard]] abi::operation_note note_of(std::uint32_t request, abi::operation_phase phase) const;
+  void note(std::uint32_t request, abi::operation_phase phase);
+  void end(std::uint32_t request, abi::operation_phase phase);
+  [[nodiscard]] std::vector<abi::operation_note> open_receipts() const;
   [[nodiscard]] std::string not_received() const;
 
   // messaging_progress.cpp: what the unit reports, and what goes to it
@@ -202,8 +211,9 @@ class messaging {
   void read_on();
   void ask_piece(operation& o, std::uint32_t receive);
   void piece_read(std::uint16_t id);
-  void end_reads(operation& o);
-  void complete_receive(operation& o);
+  void end_reads(std::uint32_t receive);
+  void matched(std::uint32_t receive, pe_coord source);
+  void complete_receive(std::uint32_t receive);
   [[nodiscard]] remote_bytes described_at(std::uint64_t offset);
   void describe_to(std::uint64_t offset, const message_buffer& b);
   void scatter(std::uint64_t source, const message_buffer& to, std::uint64_t bytes);
@@ -237,7 +247,8 @@ class messaging {
   std::map<std::uint16_t, std::uint32_t> sends_;  ///< by id on the wire
   std::map<std::uint16_t, std::uint32_t> reads_;
   std::deque<std::uint32_t> reading_;  ///< receives with bytes not asked for yet, in order
-  bool heap_full_{};                   ///< something waits for room in the heap
+  std::uint32_t probes_{};
+  bool heap_full_{};  ///< something waits for room in the heap
   message_counts counts_;
 };
 

@@ -18,7 +18,7 @@ void messaging::deliver(std::uint32_t message, std::uint32_t receive) {
   operation& o = operations_.at(receive);
   o.status = status_of(m.header, m.arrival);
   o.status.truncated = m.header.length > o.buffer.bytes;
-  o.peer = abi::unpack_peer(m.header.source);
+  matched(receive, abi::unpack_peer(m.header.source));
   o.rkey = static_cast<std::uint16_t>(m.header.rkey);
   if (m.header.app_ctx == software_rendezvous) {
     const remote_bytes from = described_at(payload_offset(m));
@@ -29,7 +29,7 @@ void messaging::deliver(std::uint32_t message, std::uint32_t receive) {
   if (here > 0) scatter(payload_offset(m), o.buffer, here);
   free_payload(m);
   if (m.header.op == tag_op::rndv) return read_remote({m.header.va, m.header.length, 0, 0}, here, receive);
-  complete_receive(o);
+  complete_receive(receive);
 }
 
 // --- matched by the unit --------------------------------------------------------------------------
@@ -39,8 +39,8 @@ void messaging::deliver(std::uint32_t message, std::uint32_t receive) {
 void messaging::land_in_place(const protocol::tag_message& m, std::uint32_t receive) {
   operation& o = operations_.at(receive);
   o.status.truncated = m.length > o.buffer.bytes;
-  if (m.app_ctx != software_rendezvous) return complete_receive(o);
-  o.peer = abi::unpack_peer(m.source);
+  matched(receive, abi::unpack_peer(m.source));
+  if (m.app_ctx != software_rendezvous) return complete_receive(receive);
   o.rkey = static_cast<std::uint16_t>(m.rkey);
   // A buffer shorter than the request has lost its address; the message would not have fitted either.
   const remote_bytes from =
@@ -48,7 +48,15 @@ void messaging::land_in_place(const protocol::tag_message& m, std::uint32_t rece
   read_remote(from, 0, receive);
 }
 
-void messaging::complete_receive(operation& o) { o.done = true; }
+void messaging::matched(std::uint32_t receive, pe_coord source) {
+  operation& o = operations_.at(receive);
+  o.peer = source;
+  o.peer_known = true;
+  o.matched = true;
+  note(receive, abi::operation_phase::started);
+}
+
+void messaging::complete_receive(std::uint32_t receive) { end(receive, abi::operation_phase::completed); }
 
 // --- reads from the sender ------------------------------------------------------------------------
 
@@ -58,7 +66,7 @@ void messaging::read_remote(const remote_bytes& from, std::uint64_t begin, std::
   o.remote = from;
   o.asked = begin;
   o.end = std::min(from.bytes, o.buffer.bytes);
-  if (o.asked >= o.end) return end_reads(o);
+  if (o.asked >= o.end) return end_reads(receive);
   reading_.push_back(receive);
   read_on();
 }
@@ -88,16 +96,18 @@ void messaging::ask_piece(operation& o, std::uint32_t receive) {
 }
 
 void messaging::piece_read(std::uint16_t id) {
-  operation& o = operations_.at(reads_.at(id));
+  const std::uint32_t receive = reads_.at(id);
+  operation& o = operations_.at(receive);
   reads_.erase(id);
   --o.pieces;
   read_on();
-  if (o.pieces == 0 && o.asked == o.end) end_reads(o);
+  if (o.pieces == 0 && o.asked == o.end) end_reads(receive);
 }
 
-void messaging::end_reads(operation& o) {
+void messaging::end_reads(std::uint32_t receive) {
+  const operation& o = operations_.at(receive);
   driver_.send(o.peer, abi::tag_message_op::fin, 0, o.rkey, 0, 0, 0, 0);
-  complete_receive(o);
+  complete_receive(receive);
 }
 
 messaging::remote_bytes messaging::described_at(std::uint64_t offset) {

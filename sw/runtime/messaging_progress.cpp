@@ -116,9 +116,8 @@ void messaging::on_arrival(const abi::tm_arrival_word& word) {
 void messaging::on_decision(const protocol::tag_shadow::decision& d) {
   if (d.what == outcome::hit) return deliver(d.message, d.receive);
   if (d.what != outcome::cancelled) return;
-  operation& o = operations_.at(d.receive);
-  o.status.cancelled = true;
-  o.done = true;
+  operations_.at(d.receive).status.cancelled = true;
+  end(d.receive, abi::operation_phase::cancelled);
 }
 
 // --- sends ----------------------------------------------------------------------------------------
@@ -135,6 +134,7 @@ void messaging::start_sends(pe_coord peer) {
       heap_full_ = true;
       return;
     }
+    note(queue.front(), abi::operation_phase::started);
     --credits;
     sent_messages& sent = sent_.try_emplace(key, sent_messages{0, o.tag}).first->second;
     ++sent.count;
@@ -210,8 +210,9 @@ void messaging::end_send(std::uint16_t id) {
     o.staging.reset();
   }
   if (!o.source_read || o.awaits_fin != o.fin) return;
-  o.done = true;
+  const std::uint32_t request = sends_.at(id);
   sends_.erase(id);
+  end(request, abi::operation_phase::completed);
 }
 
 /// A peer all of whose credits lie in my ring could send nothing more: its messages move to the heap.

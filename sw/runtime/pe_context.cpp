@@ -44,7 +44,7 @@ struct pe_context::impl {
         driver(runtime.driver()),
         map(std::move(queue_pairs)),
         errata(hal.errata()),
-        calls(hal.self(), errata, options.cache_monitor) {}
+        calls(hal, errata, options.cache_monitor) {}
   impl(std::unique_ptr<pe_runtime> runtime, const abi::kernel_arguments& arguments)
       : impl(*runtime, arguments, {}) {
     own_runtime = std::move(runtime);
@@ -144,8 +144,11 @@ std::uint64_t pe_context::impl::exchange_source(std::uint64_t offset) {
   }
   const std::uint64_t earlier = std::exchange(last_source, offset);
   const bool first = one_call_sends++ <= abi::defect::after(errata);
-  if ((errata & abi::defect::sendrecv_alias) != 0 && !first) return earlier;
-  return offset;
+  if ((errata & abi::defect::sendrecv_alias) == 0) return offset;
+  hal.count(abi::firmware_count::alias_chances, 1);
+  if (first) return offset;
+  hal.count(abi::firmware_count::aliased, 1);
+  return earlier;
 }
 
 std::uint32_t pe_context::impl::receive(queue_state& q, std::uint64_t offset) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "models/abi/hal.hpp"
@@ -26,11 +27,14 @@ class core_group {
   core_group(abi::hal& hal, signal_port& signals, std::vector<sync_peer> cores, std::uint32_t me,
              std::uint64_t counter_offset);
 
-  void barrier();
+  /// Is told of each wait before it begins: its round, and whose signal ends it.
+  using before_wait = std::function<void(std::uint32_t round, pe_coord from)>;
+  void barrier(const before_wait& tell);
   /// Core `core` of the rank whose first core is `first`: as far from it as here. For reports only.
   [[nodiscard]] pe_coord neighbor(pe_coord first, std::uint32_t core) const;
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(cores_.size()); }
   [[nodiscard]] std::uint32_t me() const { return me_; }
+  [[nodiscard]] pe_coord core(std::uint32_t i) const { return cores_[i].pe; }
 
  private:
   abi::hal& hal_;

@@ -3,26 +3,29 @@
 import json
 
 import harness
-from harness import CONFIGS, ROOT, sets
+from harness import CONFIGS, FAULT_JOBS, PROGRAMS, ROOT, sets
 
 FAULTS = CONFIGS / "faults"
 SMALL = ["--config", CONFIGS / "small_pod.json"]
 
 # Configs whose name is not the class: what hides the fault, or what the class is.
-CLASS = {"bit_flip_ucie": "bit_flip", "lost_credit_one": "lost_credit", "wrong_install_overlap": "wrong_install"}
+CLASS = {"bit_flip_ucie": "bit_flip", "lost_credit_one": "lost_credit", "wrong_install_overlap": "wrong_install",
+         "premature_barrier_link": "premature_barrier"}
 HIDDEN = {"bit_flip_ucie", "lost_credit_one", "late_credit", "link_degraded", "slow_pe"}
 PLACE = {"drop": "pod.sip0.", "link_down": "pod.sip0.", "link_degraded": "pod.sip0.cube_0_0.ucie_east",
          "bit_flip_ucie": "pod.sip0.cube_0_0.ucie_east", "wrong_install": "sip0.cube1.pe2",
          "wrong_install_overlap": "sip0.cube1.pe2", "dispatch_corruption": "sip0.cube1.pe2",
-         "tag_list_race": "sip0.cube1.pe2", "reorder": "sip0.cube1.pe2", "infinite_poll": "pod.sip0.cube_1_0.pe0"}
+         "tag_list_race": "sip0.cube1.pe2", "reorder": "sip0.cube1.pe2", "infinite_poll": "pod.sip0.cube_1_0.pe0",
+         "premature_barrier_link": "pod.sip0.e-sip1.w"}
 # Every result is wrong, and a run that is right has other times: nothing points at a place.
 NOWHERE = {"sendrecv_alias", "token_before_data", "premature_barrier"}
 
-# What a fault of messages, and a defect of barriers, needs to be met.
-BARRIER = ["--collective", "barrier"]
-JOBS = {"tag_list_race": ["--workload", harness.ROOT / "platforms" / "workloads" / "ordered_stream.json"],
-        "stale_cache_line": BARRIER, "signal_without_flush": BARRIER,
-        "infinite_poll": [*BARRIER, "--ranks", "pe", "--algorithm", "centralized_pull"]}
+
+# Defects of all barriers (ccl.errata), what the doctor calls them, and what they need to show.
+BARRIER_ERRATA = (("packed_flags", "lost_signal", ["--algorithm", "dissemination", "--ranks", "pe",
+                                                   *sets("ccl.barrier_skew_ns=200", "ccl.barrier_repeats=20")]),
+                  ("late_counter", "counts_apart", ["--algorithm", "group_dissemination", "--ranks", "sip",
+                                                    *sets("ccl.barrier_repeats=20")]))
 
 
 class Diagnosis(harness.Case):
@@ -34,12 +37,17 @@ class Diagnosis(harness.Case):
         self.assertLess(text.count("\n"), 80, "more than a page")
         return done, found
 
+    def job_of(self, experiment):
+        """The workload that an experiment ran, as the doctor has left it."""
+        words = experiment["command"].split()
+        return json.loads((self.folder / "out" / words[words.index("--workload") + 1]).read_text())
+
     def named(self, *arguments):
         _, found = self.diagnose(*arguments)
         return [f["class"] for f in found["findings"]], found
 
     def check(self, name):
-        job = ["--config", FAULTS / f"{name}.json", *JOBS.get(name, [])]
+        job = ["--config", FAULTS / f"{name}.json", *FAULT_JOBS.get(name, [])]
         done, found = self.diagnose(*job)
         plain = self.run_pod(*job, expect=None)
         self.assertEqual(done.code, plain.code, "--diagnose does not exit as the run does")
@@ -136,6 +144,69 @@ class Diagnosis(harness.Case):
         vanished = [n for n, code in tried.items() if code == 0]
         self.assertTrue(found["answers"]["depends on the size"].startswith("yes" if vanished else "not"))
 
+    def test_a_hang_by_count_and_route_is_said_to_be_one(self):
+        _, found = self.diagnose("--config", FAULTS / "premature_barrier_link.json")
+        answers = found["answers"]
+        self.assertEqual(answers["depends on the count of messages under way"], "yes: right with one at a time")
+        self.assertTrue(answers["depends on the size"].startswith("yes: "), answers)
+        self.assertTrue(answers["depends on the route"].startswith("yes: right "), answers)
+        self.assertIn("staged through host memory", answers["depends on the route"])
+
+    def test_the_fewest_ranks_are_asked_for(self):
+        fault = json.dumps([{"kind": "dead_pe", "where": "pod.sip1.cube_0_0.pe1", "after": 5}])
+        _, found = self.diagnose(*SMALL, "--set", f"faults={fault}")
+        self.assertEqual(found["answers"]["fewest ranks that show it"], "2 (pe 8, 9)")
+        # Every job that was tried is left, and its command names it.
+        tried = [e for e in found["experiments"] if " ranks from " in e["name"]]
+        self.assertGreaterEqual(len(tried), 4)
+        for e in tried:
+            workload = self.job_of(e)
+            self.assertEqual(len(workload["groups"]["tried"]["list"]), int(e["name"].split()[0]))
+            self.assertNotIn("faults", json.dumps(workload))
+
+    def test_another_transport_is_asked_for(self):
+        transport = "another transport removes it"
+        _, found = self.diagnose("--config", FAULTS / "dead_pe.json")
+        self.assertEqual(found["answers"][transport], "no: the same (tag-matched messages)")
+        _, found = self.diagnose("--config", FAULTS / "sendrecv_alias.json")
+        self.assertEqual(found["answers"][transport], "yes (tag-matched messages)")
+        _, found = self.diagnose("--config", FAULTS / "tag_list_race.json", *FAULT_JOBS["tag_list_race"])
+        self.assertEqual(found["answers"][transport], "yes (queue pairs)")
+        # Barriers go by neither; and no refusal tells of what is withheld.
+        _, found = self.diagnose("--config", FAULTS / "stale_cache_line.json", "--collective", "barrier")
+        self.assertNotIn(transport, found["answers"])
+        workload = ROOT / "platforms" / "workloads" / "barriers_and_all_reduces.json"
+        fault = json.dumps([{"kind": "stale_cache_line", "where": "pod.sip0.cube_1_0.pe2"}])
+        _, found = self.diagnose(*SMALL, "--workload", workload, "--set", f"faults={fault}", *sets("sim.watchdog_us=40"))
+        self.assertNotIn("faults", json.dumps(found))
+
+    def test_the_history_of_a_workload_is_asked_for(self):
+        drop = json.dumps([{"kind": "drop", "where": "pod.sip0.cube_1_0.pe2", "after": 1, "count": 3}])
+        _, found = self.diagnose(*SMALL, "--workload", ROOT / "platforms" / "workloads" / "halo_exchange.json", "--set",
+                                 f"faults={drop}")
+        self.assertEqual(found["answers"]["in four rounds of the workload"], "the same")
+        left = self.job_of(next(e for e in found["experiments"] if e["name"] == "four rounds of the workload"))
+        self.assertEqual([s["repeat"] for s in left["streams"]], [16])  # it has four
+        _, found = self.diagnose(*SMALL, "--workload", PROGRAMS / "chain_4.xml")
+        self.assertEqual(found["answers"]["in four rounds of the workload"], "not asked: it is no JSON file with streams")
+
+    def test_a_lost_message_is_no_circle_and_a_circle_is_one(self):
+        _, found = self.diagnose(*SMALL, "--workload", PROGRAMS / "receive_before_send.json")
+        self.assertEqual(found["verdict"], "deadlock_cycle", json.dumps(found["findings"], indent=1)[:3000])
+
+    def test_defects_of_all_barriers_have_their_classes(self):
+        barrier = ["--config", CONFIGS / "barrier_small.json", "--collective", "barrier"]
+        for errata, verdict, more in BARRIER_ERRATA:
+            _, found = self.diagnose(*barrier, *sets(f"ccl.errata={errata}", "sim.watchdog_us=40"), *more)
+            self.assertEqual(found["verdict"], verdict, json.dumps(found["findings"], indent=1)[:3000])
+
+    def test_what_is_withheld_is_said_to_be(self):
+        again = "have to be given again"
+        self.diagnose("--config", FAULTS / "slow_pe.json")
+        self.assertNotIn(again, (self.folder / "out" / "diagnosis.txt").read_text())
+        self.diagnose(*SMALL, "--set", 'faults=[{"kind":"slow_pe","where":"pod.sip0.cube_0_0.pe0"}]')
+        self.assertIn(again, (self.folder / "out" / "diagnosis.txt").read_text())
+
     def test_it_says_how_long_it_may_take(self):
         _, found = self.diagnose(*SMALL, "--bytes", "4KiB", "--vcd", "w.vcd", "--vcd-window", "1:2", "--timeline",
                                  "t.json", "--timeline-scope", "*")
@@ -176,7 +247,7 @@ def add_class(name):
 for config in ("bit_flip", "bit_flip_ucie", "drop", "duplicate", "reorder", "lost_credit", "lost_credit_one",
                "late_credit", "link_down", "link_degraded", "token_before_data", "slow_pe", "dead_pe",
                "wrong_install", "wrong_install_overlap", "sendrecv_alias", "dispatch_corruption", "tag_list_race",
-               "stale_cache_line", "signal_without_flush", "infinite_poll", "premature_barrier"):
+               "stale_cache_line", "signal_without_flush", "infinite_poll", "premature_barrier", "premature_barrier_link"):
     add_class(config)
 
 

@@ -5,20 +5,14 @@ import re
 import unittest
 
 import harness
-from harness import CONFIGS, sets
+from harness import CONFIGS, FAULT_JOBS, sets
 
 FAULTS = CONFIGS / "faults"
 
 
-# What a defect of barriers needs to be met.
-BARRIER = ["--collective", "barrier"]
-JOBS = {"stale_cache_line": BARRIER, "signal_without_flush": BARRIER,
-        "infinite_poll": [*BARRIER, "--ranks", "pe", "--algorithm", "centralized_pull"]}
-
-
 class Kinds(harness.Case):
     def config(self, name):
-        return ["--config", FAULTS / f"{name}.json", *JOBS.get(name, [])]
+        return ["--config", FAULTS / f"{name}.json", *FAULT_JOBS.get(name, [])]
 
     def healthy_time(self):
         return self.one("--config", CONFIGS / "small_pod.json")["time_ns"]
@@ -117,13 +111,12 @@ class Kinds(harness.Case):
         self.assertIn("overlap", self.run_pod(*self.config("wrong_install_overlap"), expect=2).stderr)
 
     def test_kind_tag_list_race(self):
-        stream = ["--workload", harness.ROOT / "platforms" / "workloads" / "ordered_stream.json"]
-        self.one(*harness.SMALL, *stream)
-        done = self.run_pod(*self.config("tag_list_race"), *stream, expect=4)
+        self.one(*harness.SMALL, *FAULT_JOBS["tag_list_race"])
+        done = self.run_pod(*self.config("tag_list_race"), expect=4)
         self.assertRegex(done.stderr, r"sip0.cube1.pe2: tag shadow: entry \d+")
         # Without the unit's list nothing can race; what does not use the unit does not notice.
-        self.one(*self.config("tag_list_race"), *stream, *sets("tag_match.entries=0"))
-        self.one(*self.config("tag_list_race"))
+        self.one(*self.config("tag_list_race"), *sets("tag_match.entries=0"))
+        self.one("--config", FAULTS / "tag_list_race.json")
 
     def test_kind_sendrecv_alias(self):
         self.run_pod(*self.config("sendrecv_alias"), expect=1)
@@ -170,8 +163,79 @@ class Kinds(harness.Case):
         self.run_pod(*self.config("premature_barrier"), *sets("comm.checksum=crc32c"), expect=1)
         self.one(*self.config("premature_barrier"), *sets("pe.dma_startup_cycles=300"))
 
+    def test_kind_premature_barrier_link(self):
+        """Ends of contributions are lost where several cross the boundary one after the other, and only there."""
+        config = ["--config", FAULTS / "premature_barrier_link.json"]
+        self.run_pod(*self.config("premature_barrier_link"), "--out", "out", expect=3)
+        lost = [row for row in self.health() if row[1] == "packets"]
+        self.assertEqual({row[2] for row in lost}, {"pod.sip0.e-sip1.w"})
+        (met,) = json.loads((self.folder / "out" / "result.json").read_text())["runs"][0]["faults_met"]
+        self.assertGreater(met["met"], 0)
+        # The count: contributions of one packet cross, and so do longer ones, one after the credit of the other.
+        self.one(*config, "--bytes", "16KiB")
+        self.run_pod(*config, "--bytes", "512KiB", expect=3)
+        self.one(*self.config("premature_barrier_link"), *sets("ipcq.n_slots=1"))
+        # The route: the same job among the PEs of one SIP does not cross it, nor does what is staged over the host.
+        within = self.file("within.json", json.dumps({
+            "groups": {"sip0": {"ranks": "pe", "list": list(range(8))}},
+            "streams": [{"name": "s", "on": "sip0", "ops": [{"op": "all_reduce", "bytes": 524288}]}]}))
+        self.one(*config, "--workload", within)
+        self.one(*self.config("premature_barrier_link"), *sets("comm.path=staged"))
+
+    def health(self):
+        return [line.split(",") for line in (self.folder / "out" / "health.csv").read_text().splitlines()[1:]]
+
+    def test_premature_barrier_across_a_ucie_boundary(self):
+        fault = json.dumps([{"kind": "premature_barrier", "where": "pod.sip0.cube_0_0.ucie_east", "delay_ns": 200,
+                             "count": 0}])
+        small = ["--config", CONFIGS / "small_pod.json", "--set", f"faults={fault}"]
+        self.run_pod(*small, "--bytes", "64KiB", expect=3)
+        self.one(*small, "--bytes", "16KiB")
+
+    def test_every_fault_of_the_configs_is_met(self):
+        for name in sorted(f.stem for f in FAULTS.glob("*.json")):
+            done = self.run_pod(*self.config(name), "--format", "json", expect=None)
+            if done.code == 2:
+                continue  # refused before anything could meet it
+            self.assertNotIn("was not met", done.stderr, name)
+            for met in json.loads(done.stdout)["runs"][0]["faults_met"]:
+                self.assertGreater(met["met"], 0, name)
+                self.assertNotIn("why_not", met)
+
+    def test_a_fault_that_nothing_meets_is_said_not_to_be(self):
+        small = ["--config", CONFIGS / "small_pod.json"]
+        def unmet(fault, *job, config=small):
+            done = self.run_pod(*config, *job, "--set", f"faults={json.dumps([fault])}", "--out", "out", "--quiet")
+            (row,) = json.loads((self.folder / "out" / "result.json").read_text())["runs"][0]["faults_met"]
+            self.assertEqual((row["fault"], row["kind"], row["where"], row["met"]), (0, fault["kind"], fault["where"], 0))
+            self.assertIn(f"faults[0] ({row['kind']} at {row['where']}) was not met: {row['why_not']}", done.stderr)
+            return row["why_not"]
+        pe = "pod.sip0.cube_1_0.pe2"
+        # A barrier rings no bell that a dead core could have counted.
+        self.assertEqual(unmet({"kind": "dead_pe", "where": pe, "after": 60}, "--collective", "barrier"),
+                         "there were no register writes of the firmware")
+        self.assertRegex(unmet({"kind": "dead_pe", "where": pe, "after": 100000}),
+                         r"^there were \d+ register writes of the firmware in all, and the first 100000 at each place go")
+        # One PE of each cube is a rank, and this one is not.
+        self.assertRegex(unmet({"kind": "dead_pe", "where": pe, "after": 60}, "--ranks", "cube"),
+                         "^no PE there is a rank of this run; there were no register writes")
+        self.assertRegex(unmet({"kind": "drop", "where": pe, "after": 1000000}), r"^there were \d+ packets of data in all")
+        self.assertRegex(unmet({"kind": "drop", "where": pe, "from_us": 1000}),
+                         r"^there were no packets of data after 1000 us")
+        self.assertRegex(unmet({"kind": "tag_list_race", "where": pe}), "^there were no entries given to the tag-matching")
+        self.assertRegex(unmet({"kind": "token_before_data", "where": pe}, "--collective", "barrier"),
+                         "^there were no messages received")
+        # Several runs, several lists; and none where none is to be told.
+        fault = json.dumps([{"kind": "bit_flip", "where": pe, "after": 1000000}])
+        runs = self.result(*small, "--bytes", "4KiB:8KiB", "--set", f"faults={fault}")["runs"]
+        self.assertEqual([[m["met"] for m in run["faults_met"]] for run in runs], [[0], [0]])
+        silent = self.run_pod(*small, "--set", f"faults={fault}", "--hide-faults", "--format", "json")
+        self.assertNotIn("faults", silent.stderr)
+        self.assertNotIn("faults_met", silent.stdout)
+        self.assertNotIn("faults_met", self.run_pod(*small, "--format", "json").stdout)
+
     def test_defects_of_barriers_are_refused_where_nothing_meets_them(self):
-        for kind in JOBS:
+        for kind in ("stale_cache_line", "signal_without_flush", "infinite_poll"):
             done = self.run_pod("--config", FAULTS / f"{kind}.json", expect=2)
             self.assertIn("faults[0].kind: acts in barriers only", done.stderr)
             self.assertIn("--collective barrier", done.stderr)
@@ -351,6 +415,24 @@ class Reproduction(harness.Case):
         flip = '[{"kind":"bit_flip","where":"pod.sip0.cube_1_0.pe2","after":3}]'
         done = self.run_pod(*self.SMALL, "--verify", "run.rec", "--set", f"faults={flip}", expect=1)
         self.assertRegex(done.stderr, r"differs from run.rec first at rank 6, step \w+ \d+ .*: contents is 0x")
+
+    def test_tag_matched_messages_and_barriers_are_recorded(self):
+        halo = [*self.SMALL, "--workload", harness.ROOT / "platforms" / "workloads" / "halo_exchange.json"]
+        self.run_pod(*halo, "--record", "run.rec")
+        self.run_pod(*halo, "--verify", "run.rec", *sets("sim.build_order=shuffle:3"))
+        rows = [line.split("\t") for line in (self.folder / "run.rec").read_text().splitlines()]
+        messages = [row for row in rows if len(row) > 9 and row[4] != "0"]
+        self.assertEqual({tuple(row[4:8]) for row in messages}, {("4", "18432", "4", "18432")})
+        # Eager bytes, and bytes that a rendezvous reads: the first that differ are named by rank, step and field.
+        for after in (0, 6):
+            flip = json.dumps([{"kind": "bit_flip", "where": "pod.sip0.cube_1_0.pe2", "after": after}])
+            done = self.run_pod(*halo, "--verify", "run.rec", "--set", f"faults={flip}", expect=1)
+            self.assertRegex(done.stderr, r"differs from run.rec first at rank 6, step .*: contents is 0x")
+        barrier = [*self.SMALL, "--collective", "barrier", *sets("ccl.barrier_repeats=3")]
+        self.run_pod(*barrier, "--record", "barrier.rec")
+        self.run_pod(*barrier, "--verify", "barrier.rec")
+        rows = [line.split("\t") for line in (self.folder / "barrier.rec").read_text().splitlines()]
+        self.assertEqual(sum(int(row[10]) for row in rows if len(row) > 10), 16 * 3)
 
     def test_other_times_are_not_the_same_run(self):
         self.run_pod(*self.SMALL, "--record", "run.rec")

@@ -9,7 +9,7 @@ import time
 import unittest
 
 import harness
-from harness import CONFIGS, ROOT, sets
+from harness import CONFIGS, PROGRAMS, ROOT, sets
 
 try:
     import jsonschema
@@ -192,10 +192,79 @@ class Flight(harness.Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         return [pickle.loads(f.read_bytes()) for f in sorted((self.folder / "torch").iterdir())], done.stdout
 
-    # The names that tools/flight_recorder/components/types.py of PyTorch takes; any other is an assertion there.
-    COLLECTIVES = {"broadcast", "reduce", "all_gather", "all_reduce", "reduce_scatter", "gather", "scatter",
-                   "all_to_all", "all_reduce_barrier"}
-    P2P = {"send", "recv"}
+    # The names that PyTorch's analyser takes (their source is in the file); any other is an error there.
+    OPS = json.loads((PROGRAMS / "pytorch_flight_ops.json").read_text())
+    COLLECTIVES, P2P = set(OPS["collectives"]), set(OPS["p2p"])
+
+    def test_a_hung_message_job_names_its_messages(self):
+        self.run_pod(*SMALL, "--workload", PROGRAMS / "receive_before_send.json", "--out", "out", expect=3)
+        flight = self.load(self.folder / "out" / "flight.json")
+        of_rank = {(e["rank"], e["tag"]): e for e in flight["entries"] if "tag" in e}
+        # What has ended, from both ends: the message's size, not that of the receive's buffer.
+        for rank, name in ((0, "nccl:send 0->1"), (1, "nccl:recv 1<-0")):
+            first = of_rank[rank, 7]
+            self.assertEqual((first["profiling_name"], first["state"], first["bytes"], first["is_p2p"]),
+                             (name, "completed", 512, True))
+            self.assertLess(first["time_created_ns"], first["time_discovered_completed_ns"])
+        # What has not: who, from whom, with which tag; the second operation of each.
+        for rank, tag, name in ((0, 8, "nccl:recv 0<-1"), (1, 9, "nccl:recv 1<-0")):
+            left = of_rank[rank, tag]
+            self.assertEqual((left["profiling_name"], left["state"], left["p2p_seq_id"], left["bytes"]),
+                             (name, "scheduled", 2, 256))
+        waits = {row["pe"]: row["awaits"] for row in flight["ranks"]}
+        other = {"pod.sip0.cube_0_0.pe3": ("pod.sip0.cube_1_0.pe2", 8), "pod.sip0.cube_1_0.pe2": ("pod.sip0.cube_0_0.pe3", 9)}
+        for pe, (peer, tag) in other.items():
+            (wait,) = waits[pe]
+            self.assertEqual((wait["kind"], wait["peer"], wait["tag"]), ("receive", peer, tag))
+            self.assertRegex(flight["summary"]["text"], f"{pe} waits for a message of {peer}, tag {tag} of communicator 0")
+        self.assertEqual(flight["summary"]["roots"], [{"kind": "cycle", "ranks": [0, 1]}])
+
+    def test_a_lost_message_is_waited_for_from_both_ends(self):
+        drop = json.dumps([{"kind": "drop", "where": ROOT_PE, "after": 1, "count": 3}])
+        self.run_pod(*SMALL, "--workload", ROOT / "platforms" / "workloads" / "halo_exchange.json", "--set",
+                     f"faults={drop}", "--out", "out", expect=3)
+        flight = self.load(self.folder / "out" / "flight.json")
+        (root,) = flight["summary"]["roots"]
+        self.assertEqual((root["kind"], root["ranks"]), ("cycle", [6, 7]))
+        kinds = {row["rank"]: [w["kind"] for w in row["awaits"]] for row in flight["ranks"] if row["awaits"]}
+        self.assertEqual(kinds, {6: ["receive"], 7: ["receipt"]})
+        # Outliers first: the ranks that have ended are one group, the last.
+        groups = flight["summary"]["groups"]
+        self.assertEqual([g["ranks"] for g in groups[:2]], [[6], [7]])
+        self.assertEqual((groups[-1]["count"], groups[-1]["state"]), (14, "done"))
+
+    def test_a_dead_pe_is_the_root_of_all_waits_for_its_messages(self):
+        dead = json.dumps([{"kind": "dead_pe", "where": ROOT_PE, "after": 40}])
+        self.run_pod(*SMALL, "--workload", ROOT / "platforms" / "workloads" / "halo_exchange.json", "--set",
+                     f"faults={dead}", "--out", "out", expect=3)
+        flight = self.load(self.folder / "out" / "flight.json")
+        self.assertEqual(flight["summary"]["roots"], [{"kind": "peer", "ranks": [6]}])
+
+    def test_a_hung_barrier_names_algorithm_count_and_flag(self):
+        stale = json.dumps([{"kind": "stale_cache_line", "where": ROOT_PE}])
+        for algorithm, stage in (("centralized_pull", "flag of rank"), ("dissemination", "round"),
+                                 ("group_dissemination", "round")):
+            self.run_pod(*SMALL, "--collective", "barrier", "--ranks", "pe", "--algorithm", algorithm, *sets(
+                "ccl.barrier_repeats=3", "sim.watchdog_us=40"), "--set", f"faults={stale}", "--out", "out", expect=3)
+            flight = self.load(self.folder / "out" / "flight.json")
+            rows = {row["rank"]: row for row in flight["ranks"]}
+            (wait,) = rows[6]["awaits"]
+            self.assertEqual((wait["kind"], wait["algorithm"], wait["team"]), ("barrier", algorithm, 0))
+            self.assertIn(f"{algorithm} of team 0, count {wait['count']}, {stage} ", rows[6]["step"])
+            self.assertIn(rows[6]["step"], flight["summary"]["text"])
+            own = [e for e in flight["entries"] if e["rank"] == 6 and "algorithm" in e]
+            last = own[-1]
+            self.assertEqual((last["profiling_name"], last["state"], last["is_p2p"], last["algorithm"], last["count"]),
+                             ("nccl:barrier", "started", False, algorithm, wait["count"]))
+            self.assertTrue(rows[6]["step"].endswith(", " + last["awaits"]["stage"]), rows[6]["step"])
+            self.assertEqual(flight["ranks"][last["awaits"]["rank"]]["pe"], wait["peer"])
+            self.assertEqual({e["state"] for e in own[:-1]}, {"completed"} if own[:-1] else set())
+            # A team is a process group, whose members are known although some have not come.
+            group = last["process_group"][0]
+            self.assertEqual(json.loads(flight["pg_config"][group]["ranks"]), list(range(16)))
+            status = rows[6]["pg_status"][group]
+            self.assertEqual((status["last_enqueued_collective"], status["last_completed_collective"]),
+                             (last["collective_seq_id"], last["collective_seq_id"] - 1))
 
     def test_pytorchs_analyser_takes_every_entry(self):
         workload = ROOT / "platforms" / "workloads" / "halo_exchange.json"
@@ -216,6 +285,7 @@ class Flight(harness.Case):
                     self.assertIn(kind, self.P2P if e["is_p2p"] else self.COLLECTIVES)
                     if not e["is_p2p"]:
                         found.add(kind)
+                        self.assertIn(e["process_group"][0], dump["pg_config"])
                         (given,), (made,) = e["input_sizes"][0], e["output_sizes"][0]
                         # As Op.match() compares the sizes of a group of 16.
                         if ratio is not None:

@@ -23,6 +23,10 @@ SMALL = ("--config", CONFIGS / "small_pod.json")
 SEED = ("--config", CONFIGS / "seed_machine.json")
 TORUS = ("--config", CONFIGS / "seed_machine_6sip.json")
 
+# Flags that a config of platforms/configs/faults needs to be met, by its name.
+FAULT_JOBS = {name: [word.replace("{root}", str(ROOT)) for word in words] for name, words in
+              json.loads((ROOT / "scripts" / "fault_jobs.json").read_text())["jobs"].items()}
+
 SKIPPED = 77  # what ctest takes for "skipped"
 TIMEOUT_S = 500  # of one command; only sanitizer builds come near it
 

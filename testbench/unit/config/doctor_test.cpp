@@ -10,6 +10,8 @@
 #include <set>
 #include <unistd.h>
 
+#include "platforms/diagnose/findings.hpp"
+#include "platforms/diagnose/jobs.hpp"
 #include "testbench/support/test.hpp"
 
 using namespace diecast;
@@ -147,4 +149,107 @@ TEST_CASE("doctor: what only its experiments get is in no command line") {
   for (const json& e : j["experiments"]) {
     CHECK(e["command"].get<std::string>().find("secret") == std::string::npos);
   }
+}
+
+namespace {
+
+/// Two PEs wait for each other's messages, by the operations given.
+diagnose::observation circle(const std::string& of_first, const std::string& of_second) {
+  const auto wait = [](const char* waiter, const char* on, const std::string& operation) -> json {
+    return {{"waiter", waiter}, {"on", on}, {"for", "message"}, {"cause", "peer"}, {"operation", operation}};
+  };
+  diagnose::observation o;
+  o.exit_code = 3;
+  o.deadlock = {{"still", true},
+                {"roots", json::array({{{"kind", "cycle"},
+                                        {"members", {"a", "b"}},
+                                        {"waits", {wait("a", "b", of_first), wait("b", "a", of_second)}}}})}};
+  return o;
+}
+
+}  // namespace
+
+TEST_CASE("doctor: what one end has sent and the other one waits for is lost, no circle") {
+  for (const auto& [first, second] :
+       {std::pair{"receive", "send"}, {"receipt", "receive"}, {"send", "probe"}, {"probe", "receipt"}}) {
+    CAPTURE(first, second);
+    CHECK(diagnose::names(diagnose::signs_of(circle(first, second)), "hang"));
+    CHECK_FALSE(diagnose::names(diagnose::signs_of(circle(first, second)), "deadlock_cycle"));
+  }
+  for (const auto& [first, second] :
+       {std::pair{"receive", "receive"}, {"send", "send"}, {"send", "receipt"}}) {
+    CAPTURE(first, second);
+    CHECK(diagnose::names(diagnose::signs_of(circle(first, second)), "deadlock_cycle"));
+  }
+}
+
+TEST_CASE("doctor: a PE that has ended is not dead") {
+  diagnose::observation o;
+  o.exit_code = 3;
+  o.deadlock = {{"pes", json::array({{{"pe", "pod.sip0.cube_0_0.pe1"}, {"state", "done"}, {"step", "x 1"}}})},
+                {"roots", json::array({{{"kind", "peer"}, {"members", {"pod.sip0.cube_0_0.pe1"}}}})}};
+  CHECK(diagnose::names(diagnose::signs_of(o), "hang"));
+  CHECK_FALSE(diagnose::names(diagnose::signs_of(o), "dead_pe"));
+  o.deadlock["pes"][0]["state"] = "running";
+  CHECK(diagnose::names(diagnose::signs_of(o), "dead_pe"));
+}
+
+TEST_CASE(
+    "doctor: what is lost only among messages in a row is a barrier let go too early, where it is lost") {
+  const auto finding = [](const char* kind, const char* where) {
+    diagnose::finding f;
+    f.kind = kind;
+    f.where = where;
+    f.evidence = {std::string("of ") + kind};
+    return f;
+  };
+  std::vector<diagnose::finding> found{finding("half_message", "pod.sip1.cube_0_0.pe0"),
+                                       finding("missing_packets", "pod.sip0.e-sip1.w"),
+                                       finding(diagnose::overrun, "")};
+  auto lost = found;
+  diagnose::settle(found);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].kind == "premature_barrier");
+  CHECK(found[0].where == "pod.sip0.e-sip1.w");
+  CHECK(found[0].evidence.size() == 3);
+  lost.pop_back();
+  diagnose::settle(lost);
+  CHECK(lost.front().kind == "drop");
+}
+
+TEST_CASE("doctor: jobs it makes up") {
+  const json some =
+      json::parse(diagnose::workload_of({"all_reduce", "ring_1d", "", "max", "pe", {4, 5}, 4096}));
+  CHECK(some["groups"]["tried"] == json{{"ranks", "pe"}, {"list", {4, 5}}});
+  CHECK(some["streams"][0]["ops"] ==
+        json::array({{{"op", "all_reduce"}, {"algorithm", "ring_1d"}, {"redop", "max"}, {"bytes", 4096}}}));
+  const json barrier = json::parse(diagnose::workload_of({"barrier", "", "", "", "pe", {0, 1}, 0}));
+  CHECK(barrier["streams"][0]["ops"] == json::array({{{"op", "barrier"}}}));
+  const json ring = json::parse(diagnose::ring_of_messages(3, 256));
+  CHECK(ring["groups"]["tried"]["list"] == json({0, 1, 2}));
+  // Comments are allowed in workloads; a stream that says nothing runs once.
+  const auto four = diagnose::repeated(
+      "// two\n{\"streams\": [{\"name\": \"a\", \"repeat\": 3, \"ops\": []}, {\"name\": \"b\", \"ops\": "
+      "[]}]}",
+      4);
+  REQUIRE(four);
+  const json streams = json::parse(*four)["streams"];
+  CHECK(streams[0]["repeat"] == 12);
+  CHECK(streams[1]["repeat"] == 4);
+  for (const char* text :
+       {"", "<algo name=\"x\"/>", "[1]", "{\"streams\": 3}", "{\"streams\": [{\"repeat\": -1}]}"}) {
+    CAPTURE(text);
+    CHECK_FALSE(diagnose::repeated(text, 4));
+  }
+}
+
+TEST_CASE("doctor: a job of its own takes the place of the one given") {
+  diagnose::laboratory lab("/bin/true",
+                           {"--config", "c.json", "--collective", "barrier", "--team=0:1:4", "--no-data",
+                            "--set", "a=1", "--seed", "3"},
+                           {}, 10);
+  const std::string file = lab.keep("{}");
+  CHECK(lab.command({"--workload", file}) ==
+        "true --config c.json --set a=1 --seed 3 --workload diagnosis_job_0.json");
+  CHECK(lab.kept().at("diagnosis_job_0.json") == "{}");
 }

@@ -30,7 +30,8 @@ struct bench {
   }
   std::string states() const {
     std::string text;
-    for (const auto& o : recorder.operations_of(pe)) text += o.completed ? 'c' : 'o';
+    for (const auto& o : recorder.operations_of(pe))
+      text += o.state == observe::flight_state::completed ? 'c' : 'o';
     return text;
   }
 };
@@ -84,4 +85,75 @@ TEST_CASE("flight recorder: a launch begins before its first step") {
   CHECK(all[0].step_index == 3);
   CHECK(b.recorder.step_name(all[1].step).empty());
   CHECK(all[1].step_index == 0);
+}
+
+namespace {
+
+abi::operation_note note(abi::operation_kind kind, abi::operation_phase phase, std::uint32_t id) {
+  abi::operation_note n;
+  n.kind = kind;
+  n.phase = phase;
+  n.id = id;
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("flight recorder: a receive from anybody gets its sender, tag and size when a message matches") {
+  using abi::operation_kind, abi::operation_phase;
+  bench b(4);
+  const auto hear = [&b](const abi::operation_note& n, std::uint64_t fs) {
+    b.recorder.on(events::operation_changed{femtoseconds(fs), pe, n});
+  };
+  abi::operation_note wanted = note(operation_kind::receive, operation_phase::posted, 7);
+  wanted.bytes = 1024;
+  hear(wanted, 10);
+  auto o = b.recorder.operations_of(pe).front();
+  CHECK(o.what == observe::flight_kind::message);
+  CHECK(o.state == observe::flight_state::scheduled);
+  CHECK_FALSE(o.peer);
+  CHECK_FALSE(o.tag);
+  abi::operation_note matched = note(operation_kind::receive, operation_phase::started, 7);
+  matched.peer = pe_coord{sip_id{0}, cube_id{0}, pe_id{0}};
+  matched.tag = 5;
+  matched.bytes = 256;
+  hear(matched, 20);
+  hear(note(operation_kind::receive, operation_phase::completed, 7), 30);
+  // What nobody posted has no record: a probe, or the same number after its end.
+  hear(note(operation_kind::probe, operation_phase::awaited, 0), 31);
+  hear(note(operation_kind::receive, operation_phase::completed, 7), 40);
+  REQUIRE(b.recorder.operations_of(pe).size() == 1);
+  o = b.recorder.operations_of(pe).front();
+  CHECK(o.state == observe::flight_state::completed);
+  CHECK(o.peer == matched.peer);
+  CHECK(o.tag == 5U);
+  CHECK(o.bytes == 256);
+  CHECK(o.created.fs == 10);
+  CHECK(o.started.fs == 20);
+  CHECK(o.ended.fs == 30);
+}
+
+TEST_CASE("flight recorder: teams that take a slot one after the other are groups of their own") {
+  using abi::operation_kind, abi::operation_phase;
+  bench b(8);
+  const std::vector<pe_coord> two{pe, {sip_id{0}, cube_id{0}, pe_id{1}}}, one{pe};
+  const auto barrier = [&b](const std::vector<pe_coord>& members, bool leaves) {
+    abi::operation_note n = note(operation_kind::barrier, operation_phase::posted, 3);
+    n.group = 3;
+    n.members = members;
+    b.recorder.on(events::operation_changed{sim_time{}, pe, n});
+    n.phase = operation_phase::completed;
+    if (leaves) b.recorder.on(events::operation_changed{sim_time{}, pe, n});
+  };
+  barrier(two, true);
+  barrier(one, true);
+  barrier(two, false);
+  REQUIRE(b.recorder.groups().size() == 2);
+  CHECK(b.recorder.groups()[0].members == two);
+  CHECK(b.recorder.barriers_of(pe, 0).entered == 2);
+  CHECK(b.recorder.barriers_of(pe, 0).left == 1);
+  CHECK(b.recorder.barriers_of(pe, 1).left == 1);
+  const auto all = b.recorder.operations_of(pe);
+  CHECK(all.back().group == 0);
+  CHECK(all.back().sequence == 2);
 }

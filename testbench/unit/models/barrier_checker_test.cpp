@@ -86,4 +86,16 @@ TEST_CASE("barrier checker: marks of strangers and of barriers nobody announced 
                     "a PE marks barrier \"c\", which nobody has announced");
 }
 
+TEST_CASE("barrier checker: entries and leavings that differ are a complaint with both numbers") {
+  three_ranks b;
+  for (std::uint32_t pe = 0; pe < 6; ++pe) b.enter(pe, 10);
+  for (std::uint32_t pe = 0; pe < 5; ++pe) b.leave(pe, 20);
+  const auto seen = b.checker.of("b", 0, 1);
+  CHECK(barrier_checker::complaint("b", seen, 6) ==
+        "barrier b: PEs entered it 6 times and left it 5 times; expected 6 of both");
+  b.leave(5, 30);
+  CHECK(barrier_checker::complaint("b", b.checker.of("b", 0, 1), 6).empty());
+  CHECK(!barrier_checker::complaint("b", b.checker.of("b", 0, 2), 12).empty());  // the second has not been
+}
+
 }  // namespace diecast::analysis

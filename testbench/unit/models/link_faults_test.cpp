@@ -34,6 +34,21 @@ fault_setting fault(fault_kind kind, std::uint64_t after = 0, std::uint64_t coun
   return f;
 }
 
+std::vector<config::placed_fault> placed(const std::vector<fault_setting>& settings) {
+  std::vector<config::placed_fault> all;
+  for (const fault_setting& f : settings) all.push_back({f, 7 + all.size()});
+  return all;
+}
+
+/// Part of a message of 128 bytes in two packets.
+abi::packet_header part(bool last, std::uint16_t sender = 0) {
+  abi::packet_header h = data_packet();
+  h.source.terminal = sender;
+  h.offset = last ? 64 : 0;
+  h.ipcq.message_bytes = 128;
+  return h;
+}
+
 unsigned bits_changed(const std::vector<std::byte>& bytes) {
   unsigned bits = 0;
   for (const std::byte b : bytes) bits += static_cast<unsigned>(std::popcount(std::to_integer<unsigned>(b)));
@@ -43,7 +58,7 @@ unsigned bits_changed(const std::vector<std::byte>& bytes) {
 }  // namespace
 
 TEST_CASE("a fault strikes after so many packets, so often, and no others") {
-  protocol::link_faults faults({fault(fault_kind::drop, 2, 3)}, "here", ns);
+  protocol::link_faults faults(placed({fault(fault_kind::drop, 2, 3)}), "here", ns);
   std::vector<bool> lost;
   for (unsigned i = 0; i < 8; ++i) {
     std::vector<std::byte> data(64);
@@ -57,7 +72,7 @@ TEST_CASE("a flipped bit is one bit, the same for the same seed and place") {
   const auto flipped = [](std::uint64_t seed, const char* place) {
     fault_setting f = fault(fault_kind::bit_flip);
     f.seed = seed;
-    protocol::link_faults faults({f}, place, ns);
+    protocol::link_faults faults(placed({f}), place, ns);
     std::vector<std::byte> data(64);
     CHECK_FALSE(faults.pass(data_packet(), data, 2, ns, ns).lost);
     return data;
@@ -70,7 +85,7 @@ TEST_CASE("a flipped bit is one bit, the same for the same seed and place") {
 }
 
 TEST_CASE("a link that is down stays down for every packet") {
-  protocol::link_faults faults({fault(fault_kind::link_down, 1)}, "here", ns);
+  protocol::link_faults faults(placed({fault(fault_kind::link_down, 1)}), "here", ns);
   std::vector<std::byte> data(64);
   CHECK_FALSE(faults.pass(data_packet(), data, 2, ns, ns).held);
   for (unsigned i = 0; i < 5; ++i) CHECK(faults.pass(credit_packet(), data, 1, ns, ns).held);
@@ -79,7 +94,7 @@ TEST_CASE("a link that is down stays down for every packet") {
 TEST_CASE("late credits stay in order, and data does not wait for them") {
   fault_setting f = fault(fault_kind::late_credit);
   f.delay_ns = 100;
-  protocol::link_faults faults({f}, "here", ns);
+  protocol::link_faults faults(placed({f}), "here", ns);
   std::vector<std::byte> data(64);
   CHECK(faults.pass(credit_packet(), data, 1, ns * 10, ns * 10).delay == ns * 100);
   CHECK(faults.pass(credit_packet(), data, 1, ns * 50, ns * 50).delay == ns * 60);
@@ -90,7 +105,7 @@ TEST_CASE("late credits stay in order, and data does not wait for them") {
 TEST_CASE("a degraded link serves packets one after the other at its rate") {
   fault_setting f = fault(fault_kind::link_degraded);
   f.factor = 4;
-  protocol::link_faults faults({f}, "here", ns);
+  protocol::link_faults faults(placed({f}), "here", ns);
   std::vector<std::byte> data(64);
   // At a quarter of the rate the second flit comes 4 ns after the first, and the wire is free 4 ns later.
   const auto first = faults.pass(data_packet(), data, 2, ns * 10, ns * 11);
@@ -105,7 +120,7 @@ TEST_CASE("a probability strikes about that often and nothing before its time") 
   fault_setting f = fault(fault_kind::drop, 0, 0);
   f.probability = 0.25;
   f.from_us = 1.0;
-  protocol::link_faults faults({f}, "here", ns);
+  protocol::link_faults faults(placed({f}), "here", ns);
   std::vector<std::byte> data(64);
   unsigned early = 0, late = 0;
   for (unsigned i = 0; i < 1000; ++i) {
@@ -117,4 +132,38 @@ TEST_CASE("a probability strikes about that often and nothing before its time") 
   CHECK(early == 0);
   CHECK(late > 850);
   CHECK(late < 1150);
+}
+
+TEST_CASE("the end of a message in the buffer of a link loses that of the sender's next") {
+  fault_setting f = fault(fault_kind::premature_barrier, 1, 0);
+  f.delay_ns = 100;
+  protocol::link_faults faults(placed({f}), "here", ns);
+  std::vector<std::byte> data(64);
+  const auto pass = [&](const abi::packet_header& h, unsigned at) {
+    return faults.pass(h, data, 2, ns * at, ns * at);
+  };
+  CHECK(pass(part(true), 5).delay == sim_time{});  // the first goes right
+  CHECK(pass(part(false), 10).delay == sim_time{});
+  CHECK(pass(part(true), 12).delay == ns * 100);
+  // What is not the end passes, and others have places of their own.
+  CHECK_FALSE(pass(part(false), 20).lost);
+  CHECK(pass(part(true, 1), 30).delay == ns * 100);
+  CHECK(pass(part(true), 40).lost);
+  CHECK_FALSE(pass(credit_packet(), 50).lost);
+  CHECK(pass(part(true), 112).delay == ns * 100);  // flushed meanwhile
+}
+
+TEST_CASE("a place tells the chances and hits of each of its faults") {
+  protocol::link_faults faults(placed({fault(fault_kind::drop, 2, 1), fault(fault_kind::late_credit)}),
+                               "here", ns);
+  std::vector<std::byte> data(64);
+  for (unsigned i = 0; i < 4; ++i) static_cast<void>(faults.pass(data_packet(), data, 2, ns * i, ns * i));
+  const auto tallies = faults.tallies();
+  REQUIRE(tallies.size() == 2);
+  CHECK(tallies[0].number == 7);
+  CHECK(tallies[0].chances == 4);
+  CHECK(tallies[0].met == 1);
+  CHECK(tallies[1].number == 8);
+  CHECK(tallies[1].chances == 0);
+  CHECK(tallies[1].met == 0);
 }

@@ -349,3 +349,76 @@ TEST_CASE("wait_for: polled words are waits for their expected writers") {
                       "is expected to write"));
   CHECK_THAT(r.text, Contains("pe9 is expected to write and has no part in this run"));
 }
+
+namespace {
+
+abi::operation_note message(abi::operation_kind kind, std::optional<pe_coord> peer, std::uint32_t tag) {
+  abi::operation_note n;
+  n.kind = kind;
+  n.phase = abi::operation_phase::awaited;
+  n.peer = peer;
+  n.tag = tag;
+  n.bytes = 64;
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("wait_for: tag-matched messages are waits for their peers") {
+  using abi::operation_kind;
+  auto m = ring(6);
+  std::vector<pe_dump> dumps;
+  for (std::size_t i = 0; i < m.size(); ++i)
+    dumps.push_back({m[i].self(), events::core_state::asleep, m[i].queue_pairs(), ""});
+  // 0 waits for 1, which waits for 2, which takes what anybody sends; 3 for itself; 4 for one outside; 5 for
+  // 0.
+  dumps[0].awaits = {message(operation_kind::receive, pe(1), 8)};
+  dumps[1].awaits = {message(operation_kind::send, pe(2), 9)};
+  dumps[2].awaits = {message(operation_kind::receive, std::nullopt, 7)};
+  dumps[3].awaits = {message(operation_kind::receive, pe(3), 1)};
+  dumps[4].awaits = {message(operation_kind::receive, pe(9), 1)};
+  dumps[5].awaits = {message(operation_kind::receipt, pe(0), 0)};
+  dumps.push_back({pe(6), events::core_state::asleep, {}, "end of messaging"});
+  dumps.push_back({pe(7), events::core_state::done, {}, ""});
+  dumps[6].awaits = {message(operation_kind::receipt, pe(7), 0)};
+  const auto r = explain_waits({1, 1, 1, 16}, {dumps, {}});
+  REQUIRE(r.roots.size() == 4);
+  CHECK(r.roots[0].kind == root_kind::fault);
+  CHECK(r.roots[0].waits[0].waiter == pe(4));
+  CHECK(r.roots[0].waits[0].cause == wait_cause::unwired);
+  CHECK(r.roots[1].kind == root_kind::fault);
+  CHECK(r.roots[1].waits[0].waiter == pe(6));
+  CHECK(r.roots[1].waits[0].cause == wait_cause::ended);
+  CHECK(r.roots[2].kind == root_kind::peer);
+  CHECK(r.roots[2].members == std::vector{pe(2)});
+  CHECK(r.roots[3].kind == root_kind::cycle);
+  CHECK(r.roots[3].members == std::vector{pe(3)});
+  CHECK_THAT(
+      r.text,
+      Contains(
+          "pod.sip0.cube_0_0.pe0 waits for a message of pod.sip0.cube_0_0.pe1, tag 8 of communicator 0"));
+  CHECK_THAT(r.text, Contains("which has no part in this run"));
+}
+
+TEST_CASE("wait_for: a barrier says how far a PE is in it, and its flag is the wait") {
+  auto m = ring(2);
+  std::vector<pe_dump> dumps;
+  for (std::size_t i = 0; i < m.size(); ++i)
+    dumps.push_back({m[i].self(), events::core_state::running, m[i].queue_pairs(), "enter barrier 3"});
+  abi::operation_note n;
+  n.kind = abi::operation_kind::barrier;
+  n.phase = abi::operation_phase::awaited;
+  n.algorithm = "dissemination";
+  n.count = 4;
+  n.stage = "round";
+  n.stage_number = 2;
+  n.peer = pe(1);
+  dumps[0].awaits = {n};
+  dumps[0].watches = signal_watch{0x40, compare::eq, 4, true, pe(1)};
+  CHECK(present_step(dumps[0]) == "enter barrier 3: dissemination of team 0, count 4, round 2");
+  CHECK(present_step(dumps[1]) == "enter barrier 3");
+  const auto r = explain_waits({1, 1, 1, 2}, {dumps, {}});
+  CHECK(r.edges.size() == 1);  // not one more for the note
+  REQUIRE(r.roots.size() == 1);
+  CHECK(r.roots[0].members == std::vector{pe(1)});
+}

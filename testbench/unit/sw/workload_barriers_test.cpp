@@ -6,6 +6,7 @@
 #include "collective_bench.hpp"
 #include "models/analysis/barrier_checker.hpp"
 #include "models/comm/sync_layout.hpp"
+#include "note_ledger.hpp"
 #include "support/test.hpp"
 #include "workload_bench.hpp"
 
@@ -49,9 +50,13 @@ std::string run_watched(const comm::workload& w, const config::machine_config& c
   options.on_step = [&](pe_coord pe, const abi::step_marker& s) {
     checker.on(events::step_entered{femtoseconds(++marks), pe, s.name, s.index});
   };
+  note_ledger notes;
+  options.on_note = [&notes](pe_coord pe, const abi::operation_note& n) { notes.hear(pe, n); };
   const auto outcome = run_workload(w, c, options);
   if (!outcome.wrong.empty()) return outcome.wrong;
+  if (!notes.complaint().empty()) return notes.complaint();
   if (checker.escapes() > 0) return checker.first_escape();
+  if (notes.posted(abi::operation_kind::barrier) < calls) return "a barrier was not noted";
   std::uint64_t entered = 0, left = 0;
   for (const auto& [id, ranks] : members) {
     entered += checker.of(id, 0, UINT32_MAX).entered;

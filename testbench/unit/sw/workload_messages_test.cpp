@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Point-to-point ops of workloads on the mock machine.
+#include "note_ledger.hpp"
 #include "support/test.hpp"
 #include "workload_bench.hpp"
 
@@ -43,7 +44,13 @@ void runs_everywhere(const comm::workload& w) {
       sw::mock_options options;
       options.order = order;
       options.seed = 3;
+      note_ledger notes;
+      options.on_note = [&notes](pe_coord pe, const diecast::abi::operation_note& n) { notes.hear(pe, n); };
       CHECK(run_workload(w, machine(entries, 1), options, {}).wrong == "");
+      CHECK(notes.complaint() == "");
+      CHECK(notes.posted(diecast::abi::operation_kind::receive) > 0);
+      CHECK(notes.posted(diecast::abi::operation_kind::send) + notes.cancelled() ==
+            notes.posted(diecast::abi::operation_kind::receive));
     }
   }
 }

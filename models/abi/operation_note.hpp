@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What firmware does with other PEs beside its queue pairs, as it announces it: tag-matched messages and
+// barriers. For the flight recorder and reports of hangs; nothing of the machine depends on it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/types/ids.hpp"
+
+namespace diecast::abi {
+
+/// receipt: at the end of a program, until a peer has taken what it was sent.
+enum class operation_kind : std::uint8_t { send, receive, probe, receipt, barrier };
+[[nodiscard]] const char* to_string(operation_kind k);
+
+enum class operation_phase : std::uint8_t {
+  posted,     ///< firmware has asked for it
+  started,    ///< a send is with the unit; a receive has its message: peer, tag and bytes are that message's
+  awaited,    ///< some activity of the PE does nothing else until it has ended
+  resumed,    ///< that activity goes on, whatever became of it
+  completed,  ///< the end
+  cancelled   ///< another one
+};
+
+struct operation_note {
+  operation_kind kind{};
+  operation_phase phase{};
+  std::uint32_t id{};              ///< one per kind, PE and open operation
+  std::optional<pe_coord> peer{};  ///< the other end; of a barrier, whose flag is awaited. None: anybody
+  std::uint32_t group{};           ///< communicator; team slot of a barrier
+  /// Of a barrier: every core of every member, by rank. Told with `posted` only, valid during the call only.
+  std::span<const pe_coord> members{};
+  std::optional<std::uint32_t> tag{};  ///< none: any
+  std::uint64_t bytes{};               ///< of the message; of a receive without one, of its buffer
+  std::uint32_t count{};               ///< of a barrier: the value of its flags; of a receipt: messages
+  std::string_view algorithm{};        ///< of a barrier; static storage
+  std::string_view stage{};            ///< what of the barrier is awaited: "round"; static storage
+  std::uint32_t stage_number{};
+};
+
+/// "receive from sip0.cube1.pe2, tag 5 of communicator 0", "dissemination of team 0, count 4, round 1".
+[[nodiscard]] std::string describe(const operation_note& n);
+
+/// What the activities of one PE wait for, oldest first.
+class awaited_operations {
+ public:
+  void hear(const operation_note& n);
+  [[nodiscard]] const std::vector<operation_note>& list() const { return list_; }
+
+ private:
+  std::vector<operation_note> list_;
+};
+
+}  // namespace diecast::abi

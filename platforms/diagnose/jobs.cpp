@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/diagnose/jobs.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace diecast::diagnose {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+json one_stream(const json& group, const json& ops, std::uint64_t repeat) {
+  return {{"groups", {{"tried", group}}},
+          {"streams", json::array({{{"name", "tried"}, {"on", "tried"}, {"repeat", repeat}, {"ops", ops}}})}};
+}
+
+}  // namespace
+
+std::string workload_of(const collective_job& job) {
+  json op{{"op", job.collective}};
+  const auto set = [&op](const char* key, const std::string& value) {
+    if (!value.empty()) op[key] = value;
+  };
+  set("algorithm", job.algorithm);
+  set("dtype", job.dtype);
+  set("redop", job.reduction);
+  if (job.bytes > 0) op["bytes"] = job.bytes;
+  return one_stream({{"ranks", job.rank_set}, {"list", job.ranks}}, json::array({op}), 1).dump(1) + "\n";
+}
+
+std::string ring_of_messages(std::uint32_t pes, std::uint64_t bytes) {
+  constexpr std::uint64_t rounds = 8;
+  const auto op = [&](const char* kind) -> json {
+    return {{"op", kind}, {"shift", 1}, {"tag", 1}, {"bytes", bytes}};
+  };
+  std::vector<std::uint32_t> all(pes);
+  for (std::uint32_t i = 0; i < pes; ++i) all[i] = i;
+  const json ops = json::array({op("irecv"), op("isend"), {{"op", "waitall"}}});
+  return one_stream({{"ranks", "pe"}, {"list", all}}, ops, rounds).dump(1) + "\n";
+}
+
+std::optional<std::string> repeated(const std::string& workload, std::uint64_t times) {
+  constexpr bool throws = false, comments = true;
+  json j = json::parse(workload, nullptr, throws, comments);
+  if (!j.is_object() || !j.contains("streams") || !j["streams"].is_array()) return std::nullopt;
+  for (json& stream : j["streams"]) {
+    if (!stream.is_object()) return std::nullopt;
+    const json once = stream.value("repeat", json(1U));
+    if (!once.is_number_unsigned()) return std::nullopt;
+    stream["repeat"] = once.get<std::uint64_t>() * times;
+  }
+  return j.dump(1) + "\n";
+}
+
+}  // namespace diecast::diagnose

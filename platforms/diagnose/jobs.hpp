@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs that experiments run instead of the one that was given, as workload files.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace diecast::diagnose {
+
+/// A collective or barrier on some of the machine's ranks. Empty texts and 0 bytes are left to the simulator.
+struct collective_job {
+  std::string collective, algorithm, dtype, reduction;
+  std::string rank_set;              ///< pe, cube or sip
+  std::vector<std::uint32_t> ranks;  ///< of that set
+  std::uint64_t bytes{};
+};
+[[nodiscard]] std::string workload_of(const collective_job& job);
+
+/// Every PE sends messages of so many bytes around the ring of all PEs, matched by their tags.
+[[nodiscard]] std::string ring_of_messages(std::uint32_t pes, std::uint64_t bytes);
+
+/// The workload with every stream so many times; empty when the text is none that can be read (an MSCCL
+/// program).
+[[nodiscard]] std::optional<std::string> repeated(const std::string& workload, std::uint64_t times);
+
+}  // namespace diecast::diagnose

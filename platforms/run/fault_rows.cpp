@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/run/fault_rows.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+
+#include "models/config/faults.hpp"
+#include "models/config/text.hpp"
+#include "models/fabric/fault_places.hpp"
+
+namespace diecast::platforms {
+namespace {
+
+using abi::firmware_count;
+using config::fault_kind;
+
+/// Chances and hits of every fault, over all its places.
+class collector {
+ public:
+  collector(const prepared_run& run, netlist::pod& pod)
+      : config_(run.machine.config),
+        topology_(run.machine.topology),
+        pod_(pod),
+        tallies_(config_.faults.size()) {
+    of_links();
+    of_frames();
+    for (std::uint32_t i = 0; i < config_.shape().pes(); ++i) of_pe(config_.shape().pe_at(i));
+  }
+  [[nodiscard]] const config::fault_tally& of(std::size_t fault) const { return tallies_[fault]; }
+
+ private:
+  void add(std::size_t fault, std::uint64_t chances, std::uint64_t met) {
+    tallies_[fault].chances += chances;
+    tallies_[fault].met += met;
+  }
+  void add(const std::vector<config::fault_tally>& all) {
+    for (const config::fault_tally& t : all) add(t.number, t.chances, t.met);
+  }
+
+  void of_links() {
+    for (const auto& sip : pod_.sips()) {
+      for (const auto& f : sip->faults()) add(f->tallies());
+      for (const auto& cube : sip->cubes()) {
+        for (const auto& f : cube->faults()) add(f->tallies());
+      }
+    }
+    for (const auto& f : pod_.link_faults()) add(f->tallies());
+  }
+
+  /// Bits flipped on the wire, under frames.
+  void of_frames() {
+    const auto& sips = pod_.sips();
+    for (std::uint32_t s = 0; s < sips.size(); ++s) {
+      for (std::uint32_t c = 0; c < sips[s]->cubes().size(); ++c) {
+        for (unsigned side = 0; side < fabric::sides; ++side) {
+          const auto edge = static_cast<fabric::side>(side);
+          const auto* const adapter = sips[s]->cubes()[c]->edge(edge);
+          if (adapter == nullptr) continue;
+          const auto& line = adapter->sender().line_statistics();
+          for (const auto& f : fabric::hidden_bit_flips(config_, topology_, sip_id{s}, cube_id{c}, edge))
+            add(f.number, line.frames, line.scripted);
+        }
+      }
+    }
+  }
+
+  void of_pe(pe_coord pe) {
+    const std::string path = pe_path(config_.shape(), pe);
+    for (std::size_t i = 0; i < config_.faults.size(); ++i) {
+      const config::fault_setting& f = config_.faults[i];
+      if (config::entry_of(f.kind).mechanism == config::fault_mechanism::interposer) continue;
+      if (!config::matches(f.where, path)) continue;
+      const hw::defect_count n = counted(f.kind, pod_.pe(pe));
+      add(i, n.chances, n.met);
+    }
+  }
+
+  static hw::defect_count counted(fault_kind kind, const hw::processing_element& pe) {
+    const auto line = [&pe](firmware_count what) {
+      return hw::defect_count{pe.core.counted(what), pe.core.counted(what)};
+    };
+    const auto some = [](std::uint64_t n) { return hw::defect_count{n, n > 0 ? 1U : 0U}; };
+    switch (kind) {
+      case fault_kind::token_before_data: return pe.dma.early_tokens();
+      case fault_kind::slow_pe: return some(pe.core.busy_cycles());
+      case fault_kind::dead_pe: return pe.core.deaths();
+      case fault_kind::wrong_install: return some(1);  // every plan is spoiled before it is proved
+      case fault_kind::tag_list_race: {
+        const auto& unit = pe.tag_match.counted();
+        return {unit.appended, unit.unseen};
+      }
+      case fault_kind::sendrecv_alias:
+        return {pe.core.counted(firmware_count::alias_chances), pe.core.counted(firmware_count::aliased)};
+      case fault_kind::dispatch_corruption: return line(firmware_count::corrupted_calls);
+      case fault_kind::stale_cache_line: return line(firmware_count::stale_looks);
+      case fault_kind::signal_without_flush: return line(firmware_count::unflushed_signals);
+      case fault_kind::infinite_poll: return line(firmware_count::exact_waits);
+      case fault_kind::premature_barrier: return pe.core.late_stores();
+      default: return {};  // of an interposer
+    }
+  }
+
+  const config::machine_config& config_;
+  const fabric::topology& topology_;
+  netlist::pod& pod_;
+  std::vector<config::fault_tally> tallies_;
+};
+
+/// PEs that `where` names; none for a link.
+std::vector<pe_coord> pes_named(const config::machine_config& c, const std::string& where) {
+  std::vector<pe_coord> named;
+  for (std::uint32_t i = 0; i < c.shape().pes(); ++i) {
+    if (config::matches(where, pe_path(c.shape(), c.shape().pe_at(i)))) named.push_back(c.shape().pe_at(i));
+  }
+  return named;
+}
+
+std::string why_not_met(const prepared_run& run, const config::fault_setting& f,
+                        const config::fault_tally& t) {
+  const config::machine_config& c = run.machine.config;
+  const std::vector<pe_coord> named = pes_named(c, f.where);
+  const auto& members = run.members.members;
+  const bool takes_part = named.empty() || std::any_of(named.begin(), named.end(), [&members](pe_coord pe) {
+                            return std::find(members.begin(), members.end(), pe) != members.end();
+                          });
+  const std::string outside = takes_part ? "" : "no PE there is a rank of this run; ";
+  const char* const what = config::chances_of(f.kind);
+  const bool timed = config::takes(f.kind, "from_us") && f.from_us > 0;
+  const std::string since = timed ? fmt::format(" after {} us (from_us)", f.from_us) : "";
+  if (t.chances == 0) return fmt::format("{}there were no {}{}", outside, what, since);
+  if (t.chances <= f.after) {
+    return fmt::format("{}there were {} {} in all, and the first {} at each place go right (after)", outside,
+                       t.chances, what, f.after);
+  }
+  if (timed) return fmt::format("{}there were {} {}, none of them{}", outside, t.chances, what, since);
+  return fmt::format("{}there were {} {}, none of which it could act on", outside, t.chances, what);
+}
+
+}  // namespace
+
+std::vector<fault_row> fault_rows(const prepared_run& run, netlist::pod& pod) {
+  const auto& faults = run.machine.config.faults;
+  std::vector<fault_row> rows;
+  if (faults.empty() || !run.point.tell_faults) return rows;
+  const collector all(run, pod);
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    const config::fault_tally& t = all.of(i);
+    fault_row row{i, config::entry_of(faults[i].kind).name, faults[i].where, t.met, {}};
+    if (t.met == 0) row.why_not = why_not_met(run, faults[i], t);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string to_text(const fault_row& row) {
+  return fmt::format("faults[{}] ({} at {}) was not met: {}", row.number, row.kind, row.where, row.why_not);
+}
+
+}  // namespace diecast::platforms
