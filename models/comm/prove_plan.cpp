@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -147,57 +148,82 @@ void prove_mailboxes(const install_plan& plan, std::vector<problem>& problems) {
 
 /// What the routers know of a tree's rings is what its members have, ring for ring: one writer for all rings
 /// of a multicast, one ring for all writers of a reduction.
-void prove_tree(const install_plan& plan, std::vector<problem>& problems) {
-  const auto wrong = [&](const queue_pair_install& q, const char* what, std::string value,
-                         std::string expected) {
-    problems.push_back({ring_name(q), what, std::move(value), std::move(expected)});
-  };
-  std::size_t rings = 0, contributors = 0, known_rings = 0, known_contributors = 0;
-  if (plan.tree) {
-    for (const tree_install::member& m : plan.tree->members) {
-      known_rings += m.ring != 0 ? 1 : 0;
-      known_contributors += m.contributes ? 1 : 0;
-    }
-  }
-  for (const queue_pair_install& q : plan.queue_pairs) {
-    if (q.through == carrier::queue_pairs) continue;
-    if (!plan.tree) return wrong(q, "belongs to a tree that the plan has not", "", "a tree");
-    const tree_install& t = *plan.tree;
+class tree_prover {
+ public:
+  tree_prover(const tree_install& t, std::vector<problem>& problems) : tree_(t), problems_(problems) {}
+
+  void prove(const queue_pair_install& q) {
+    prove_shape(q);
     const bool down = q.through == carrier::multicast;
-    if (q.n_slots != t.n_slots || q.slot_bytes != t.slot_bytes) {
+    if ((down ? q.tx : q.rx) && q.owner != tree_.root)
+      wrong(q, "is the root's half of a tree", owner_name(q.owner), owner_name(tree_.root));
+    const tree_install::member* const m = member(q.owner);
+    const abi::address known = m == nullptr ? 0 : m->ring;
+    if (down && q.rx && known != q.rx_base)
+      wrong_ring(q, "the routers write its multicasts elsewhere", known);
+    if (!down && q.rx && tree_.root_ring != q.rx_base)
+      wrong_ring(q, "the routers write its sums elsewhere", tree_.root_ring);
+    if (!down && q.tx && (m == nullptr || !m->contributes))
+      wrong(q, "the routers wait for no contribution of it", "", "a member that contributes");
+    rings_ += down && q.rx ? 1 : 0;
+    contributors_ += !down && q.tx ? 1 : 0;
+  }
+
+  /// After all of them.
+  void prove_members() {
+    std::size_t rings = 0, contributors = 0;
+    for (const tree_install::member& m : tree_.members) {
+      rings += m.ring != 0 ? 1 : 0;
+      contributors += m.contributes ? 1 : 0;
+    }
+    if (rings == rings_ && contributors == contributors_) return;
+    problems_.push_back({"tree", "the routers know members that the plan has not",
+                         fmt::format("{} rings and {} contributors", rings, contributors),
+                         fmt::format("{} and {}", rings_, contributors_)});
+  }
+
+ private:
+  void prove_shape(const queue_pair_install& q) {
+    if (q.n_slots != tree_.n_slots || q.slot_bytes != tree_.slot_bytes) {
       wrong(q, "a ring of a tree has another shape than the tree",
             fmt::format("{} x {} bytes", q.n_slots, q.slot_bytes),
-            fmt::format("{} x {} bytes", t.n_slots, t.slot_bytes));
+            fmt::format("{} x {} bytes", tree_.n_slots, tree_.slot_bytes));
     }
-    const abi::address target = abi::tree_address(down ? abi::tree_use::multicast : abi::tree_use::reduce);
-    if (q.peer_ipcq != target || (q.tx && q.peer_rx_base != target)) {
-      wrong(q, "a half of a tree leads elsewhere", fmt::format("{:#018x}", q.peer_ipcq),
-            fmt::format("{:#018x}", target));
-    }
-    if ((down ? q.tx : q.rx) && q.owner != t.root) {
-      wrong(q, "is the root's half of a tree", owner_name(q.owner), owner_name(t.root));
-    }
-    const auto m = std::find_if(t.members.begin(), t.members.end(),
-                                [&](const tree_install::member& each) { return each.pe == q.owner; });
-    const abi::address known = m == t.members.end() ? 0 : m->ring;
-    if (down && q.rx && known != q.rx_base) {
-      wrong(q, "the routers write its multicasts elsewhere", fmt::format("{:#018x}", known),
-            fmt::format("{:#018x}", q.rx_base));
-    }
-    if (!down && q.rx && t.root_ring != q.rx_base) {
-      wrong(q, "the routers write its sums elsewhere", fmt::format("{:#018x}", t.root_ring),
-            fmt::format("{:#018x}", q.rx_base));
-    }
-    if (!down && q.tx && (m == t.members.end() || !m->contributes))
-      wrong(q, "the routers wait for no contribution of it", "", "a member that contributes");
-    rings += down && q.rx ? 1 : 0;
-    contributors += !down && q.tx ? 1 : 0;
+    const auto use = q.through == carrier::multicast ? abi::tree_use::multicast : abi::tree_use::reduce;
+    const abi::address target = abi::tree_address(use);
+    if (q.peer_ipcq == target && (!q.tx || q.peer_rx_base == target)) return;
+    wrong(q, "a half of a tree leads elsewhere",
+          fmt::format("{:#018x} by {:#018x}", q.peer_rx_base, q.peer_ipcq), fmt::format("{:#018x}", target));
   }
-  if (rings != known_rings || contributors != known_contributors) {
-    problems.push_back({"tree", "the routers know members that the plan has not",
-                        fmt::format("{} rings and {} contributors", known_rings, known_contributors),
-                        fmt::format("{} and {}", rings, contributors)});
+  [[nodiscard]] const tree_install::member* member(pe_coord pe) const {
+    const auto at = std::find_if(tree_.members.begin(), tree_.members.end(),
+                                 [&](const tree_install::member& each) { return each.pe == pe; });
+    return at == tree_.members.end() ? nullptr : &*at;
   }
+  void wrong(const queue_pair_install& q, const char* what, std::string value, std::string expected) {
+    problems_.push_back({ring_name(q), what, std::move(value), std::move(expected)});
+  }
+  void wrong_ring(const queue_pair_install& q, const char* what, abi::address known) {
+    wrong(q, what, fmt::format("{:#018x}", known), fmt::format("{:#018x}", q.rx_base));
+  }
+
+  const tree_install& tree_;
+  std::vector<problem>& problems_;
+  std::size_t rings_{}, contributors_{};
+};
+
+void prove_tree(const install_plan& plan, std::vector<problem>& problems) {
+  std::optional<tree_prover> prover;
+  if (plan.tree) prover.emplace(*plan.tree, problems);
+  for (const queue_pair_install& q : plan.queue_pairs) {
+    if (q.through == carrier::queue_pairs) continue;
+    if (prover) {
+      prover->prove(q);
+    } else {
+      problems.push_back({ring_name(q), "belongs to a tree that the plan has not", "", "a tree"});
+    }
+  }
+  if (prover) prover->prove_members();
 }
 
 }  // namespace

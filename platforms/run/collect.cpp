@@ -274,6 +274,9 @@ void collect(const prepared_run& run, netlist::pod& pod, const host_side& s,
              {"checksum_ns", checksum_ns},
              {"simulated_ns", hw::now().ns()},
              {"elaborate_s", o.elaborate_s}};
+  if (run.plan.tree) {  // a packet that routers copy or combine takes no route of its own
+    std::erase_if(o.stats, [](const auto& stat) { return stat.first.starts_with("routed_"); });
+  }
   collect_energy(run, pod, s.rounds_done(), o);
   collect_messages(run, pod, s, o);
   collect_trees(pod, o);

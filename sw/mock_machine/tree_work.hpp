@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tree in the network as the mock machine has it: one switch that all members are on. What it makes of
 // messages and credits goes on as flows of their own, one per receiver, so that the scheduler decides their
-// order.
+// order. It adds in the order of the members; routers add in the order of their tree, so rounded sums may
+// differ from theirs.
 #pragma once
 
 #include <cstddef>
