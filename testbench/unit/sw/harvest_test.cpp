@@ -154,6 +154,15 @@ TEST_CASE("harvest: cubes that lack a PE each are still a grid of ranks") {
   }
 }
 
+/// Long enough that the number of chunks depends on the depth, which is another in a cube of three PEs.
+TEST_CASE("harvest: cubes of unequal size cut the vector into as many chunks") {
+  matrix_row row{.algorithm = "hierarchical_pipelined", .shape = {1, 2, 1, 8}, .count = 16'384};
+  row.slot_bytes = 1024;
+  for (const unsigned pe : {0U, 2U, 3U, 5U, 7U})
+    row.overrides.push_back(off(fmt::format("pod.sip0.cube_1_0.pe{}", pe)));
+  CHECK(run_row(row) == "");
+}
+
 TEST_CASE("harvest: the first PE that is left leads its cube and its SIP") {
   config::machine_config c;
   c.pod.sips = 2;
