@@ -18,6 +18,7 @@ void run_on_chunks(const kernel_entry& kernel, pe_runtime& runtime, const abi::k
   for (std::uint64_t k = 0; k < chunks; ++k) {
     const chunk before = k > 0 ? chunk{k - 1} : chunk{};
     const chunk next = k + ahead < chunks ? chunk{k + ahead} : chunk{};
+    runtime.hal().mark_step({"chunk", static_cast<std::uint32_t>(k)});
     tensors.start(before, next);
     const abi::kernel_arguments a = tensors.arrived(k);
     // All chunks share the scratch, from which the kernel may have sent.
