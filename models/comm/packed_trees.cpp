@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "models/comm/peer_patterns.hpp"
+#include "models/fabric/sip_graph.hpp"
 
 namespace diecast::comm {
 namespace {
@@ -30,8 +31,9 @@ struct sip_trees {
     std::uint32_t feeder{};                   ///< who sends to the next SIP
     std::vector<std::uint32_t> above, depth;  ///< by member; above: the parent
   };
-  /// What is better is smaller: sends and links beyond their limits, then the depth, then its sum.
-  using score = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+  /// What is better is smaller: sends and links beyond their limits, then the depth, the ways to the
+  /// gateways, the sum of the depths.
+  using score = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
 
   std::array<tree, trees> tree_of;
   score worth;
@@ -41,7 +43,8 @@ struct sip_trees {
 struct sip_task {
   std::vector<pe_coord> members;
   std::optional<std::uint32_t> root;  ///< number of the root, when it is here
-  std::array<bool, trees> feeds{};    ///< whether another SIP follows in a tree
+  /// By tree: the gateway towards the SIP that follows, and the one towards the SIP before.
+  std::array<std::optional<cube_id>, trees> exit{}, entrance{};
 };
 
 /// One attempt at trees: level by level, every member that may send takes the best of those that are left.
@@ -145,22 +148,36 @@ class attempt {
     }
   }
 
-  /// The root has a child in each tree; elsewhere the trees enter at two members. These feed the next SIP.
+  /// The root has a child in each tree; elsewhere the trees enter at two members next to the gateway: a way
+  /// between SIPs is long, and on a shorter one the slots of a queue pair carry more. These feed the next
+  /// SIP.
   void plant() {
     for (std::uint32_t t = 0; t < trees; ++t) {
-      add_top(t, task_.root ? *task_.root : entry(t));
+      add_top(t, task_.root ? *task_.root : nearest(*task_.entrance[t], t));
       if (task_.root && size() > 1) {
         const auto first = best_child(t, *task_.root, true);
         adopt(t, *task_.root, first->child);
         found_.tree_of[t].feeder = first->child;
       }
-      if (task_.feeds[t]) use_send(found_.tree_of[t].feeder);
+      if (task_.exit[t]) {
+        use_send(found_.tree_of[t].feeder);
+        fed_ += apart(found_.tree_of[t].feeder, *task_.exit[t]);
+      }
     }
   }
-  std::uint32_t entry(std::uint32_t t) {
-    const auto first = static_cast<std::uint32_t>(random_() % size());
-    if (t == 0 || size() == 1 || first != found_.tree_of[0].top) return first;
-    return (first + 1) % size();
+  /// Steps between a member and a cube.
+  [[nodiscard]] std::uint32_t apart(std::uint32_t member, cube_id cube) const {
+    const auto distance = [](std::uint32_t a, std::uint32_t b) { return a < b ? b - a : a - b; };
+    const cube_id at = task_.members[member].cube;
+    return distance(shape_.cube_x(at), shape_.cube_x(cube)) +
+           distance(shape_.cube_y(at), shape_.cube_y(cube));
+  }
+  /// The member in place `number` by distance from a cube, or the last one.
+  [[nodiscard]] std::uint32_t nearest(cube_id cube, std::uint32_t number) const {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> order;
+    for (std::uint32_t m = 0; m < size(); ++m) order.emplace_back(apart(m, cube), m);
+    std::sort(order.begin(), order.end());
+    return order[std::min(number, size() - 1)].second;
   }
 
   /// Gives one member of each tree a child above `level`; false when nobody can have one.
@@ -197,7 +214,7 @@ class attempt {
     for (const sip_trees::tree& t : found_.tree_of) {
       for (const std::uint32_t d : t.depth) sum += d;
     }
-    found_.worth = {sends_beyond_, overloaded, deepest(), sum};
+    found_.worth = {sends_beyond_, overloaded, deepest(), fed_, sum};
   }
 
   const machine_shape& shape_;
@@ -209,6 +226,7 @@ class attempt {
   /// up each other's senders (measured on 4 x 4 cubes at 1 MiB: 30.8 us when shared, 22.3 us when not).
   std::uint32_t lanes_{};
   std::uint32_t sends_beyond_{};
+  std::uint32_t fed_{};  ///< steps from those who feed other SIPs to the gateways
   std::array<std::vector<std::uint32_t>, trees> in_tree_;  ///< in the order in which they came
   sip_trees found_;
 };
@@ -221,6 +239,23 @@ sip_trees search(const pattern_context& c, const sip_task& task) {
   }
   return *best;
 }
+
+/// Where packets leave a SIP for another; those from there arrive at the same place, or near it.
+class gateways {
+ public:
+  explicit gateways(const config::machine_config& c) {
+    std::vector<problem> problems;  // of the pod; they were told when its topology was made
+    graph_ = fabric::join_sips(c, problems);
+    fabric::route_sips(graph_, c, std::vector<bool>(graph_.links.size()), problems);
+  }
+  [[nodiscard]] cube_id towards(std::uint32_t from, std::uint32_t to) const {
+    const std::uint16_t link = graph_.next_link(from, to);
+    return link == fabric::no_link ? cube_id{} : graph_.links[link].leaves.cube;
+  }
+
+ private:
+  fabric::sip_graph graph_;
+};
 
 /// Ranks of each SIP, in the order in which SIPs first occur.
 std::vector<std::vector<std::uint32_t>> ranks_by_sip(const group& g) {
@@ -251,6 +286,8 @@ packed_trees::packed_trees(const pattern_context& c) {
 
   // The first tree visits SIPs 0, 1, 2, ..., the second 0, n - 1, n - 2, ...
   const std::size_t last = sips.size() - 1;
+  const auto sip_of = [&](std::size_t s) { return c.members.members[sips[s].front()].sip.value; };
+  const gateways between(c.config);
   std::vector<sip_trees> found;
   for (std::size_t s = 0; s <= last; ++s) {
     sip_task task;
@@ -259,8 +296,12 @@ packed_trees::packed_trees(const pattern_context& c) {
       task.root =
           static_cast<std::uint32_t>(std::find(sips[0].begin(), sips[0].end(), root) - sips[0].begin());
     }
-    task.feeds[0] = s < last;
-    task.feeds[1] = last > 0 && s != 1;
+    const std::size_t n_sips = last + 1;
+    const std::array<std::size_t, trees> after{(s + 1) % n_sips, (s + last) % n_sips};
+    for (std::uint32_t t = 0; t < trees; ++t) {
+      if (after[t] != 0) task.exit[t] = between.towards(sip_of(s), sip_of(after[t]));
+      if (s != 0) task.entrance[t] = between.towards(sip_of(s), sip_of(after[1 - t]));
+    }
     found.push_back(search(c, task));
   }
 

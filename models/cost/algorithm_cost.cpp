@@ -270,6 +270,20 @@ class algorithms {
     const double own = part(d(p_));
     return {touch_all() + to_all(own, false) + end_ns(), all_pairs_ns(own)};
   }
+  /// A step for every rank, as long as its slots take in the firmware or on the wire, or as the way of the
+  /// first one where blocks are too short to cover it with the steps that go ahead.
+  [[nodiscard]] estimate mesh_steps() const {
+    constexpr double ahead = 7;
+    const double own = part(d(p_));
+    const double slot = std::min(own, step_.slot_bytes());
+    const double slots = std::ceil(own / step_.slot_bytes());
+    const double far = dearest([this](std::uint32_t r) { return std::optional((r + p_ / 2) % p_); },
+                               {slot, false, 1, false});
+    const double busy = slots * (step_.send_ns() + step_.take_ns(slot, false) + 2 * step_.register_ns());
+    const double steps = p_ - 1.0;
+    return {touch_all() + far + steps * std::max({busy, interface_ns(own), far / ahead}) + end_ns(),
+            all_pairs_ns(own)};
+  }
   /// Rounds of distance 1, 2, 4, ... with `bytes(round)` each.
   [[nodiscard]] double rounds(const std::function<double(double)>& bytes, bool reduces) const {
     double ns = end_ns();
@@ -537,6 +551,7 @@ const std::map<std::pair<collective, std::string>, algorithms::formula>& algorit
       {{collective::all_to_all, "pairwise"}, &a::pairwise},
       {{collective::all_to_all, "direct"}, &a::direct},
       {{collective::all_to_all, "bruck"}, &a::bruck_all_to_all},
+      {{collective::all_to_all, "mesh_steps"}, &a::mesh_steps},
       {{collective::broadcast, "ring_1d"}, &a::chain},
       {{collective::broadcast, "binomial"}, &a::binomial},
       {{collective::broadcast, "double_binary_tree"}, &a::broadcast_trees},

@@ -258,7 +258,8 @@ class ring_blocks {
     // Single slots do not crowd; to wait with them costs more than it gains.
     if (row_ring_.slot == 0 || range.bytes <= row_ring_.slot) return;
     const std::uint64_t slots = (range.bytes + row_ring_.slot - 1) / row_ring_.slot;
-    const std::uint64_t turn = over / slots * row_ring_.position / row_ring_.members;
+    // Turns end before the next slot is due: a ring that has fallen behind catches up.
+    const std::uint64_t turn = over / (slots + 1) * row_ring_.position / row_ring_.members;
     range.not_before = {0, from + turn, over};
   }
   /// `needed`: by range of the lane, what the row has brought when it begins to wait for it.

@@ -38,7 +38,7 @@ tensor_stager::tensor_stager(pe_runtime& runtime, const abi::kernel_arguments& l
       plan_(read_plan(runtime.hal(), launch.scratch)),
       cut_({static_cast<comm::collective>(plan_.what), launch.count, launch.ranks}, plan_.piece) {}
 
-void tensor_stager::start(chunk out, chunk in) {
+void tensor_stager::start(chunk_number out, chunk_number in) {
   const copies results = out ? copies_out(*out) : copies{};
   const copies inputs = in ? copies_in(*in) : copies{};
   if (!results.empty() || !inputs.empty()) runtime_.hal().compute(runtime_.options().call_cycles);

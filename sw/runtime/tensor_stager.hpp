@@ -16,7 +16,7 @@ namespace diecast::sw {
 
 class tensor_stager {
  public:
-  using chunk = std::optional<std::uint64_t>;
+  using chunk_number = std::optional<std::uint64_t>;
 
   /// Reads the plan. Precondition: the launch's tensors lie in HBM.
   tensor_stager(pe_runtime& runtime, const abi::kernel_arguments& launch);
@@ -28,7 +28,7 @@ class tensor_stager {
   /// Starts to take the result of one chunk out and to bring another in, a copy of each by turns, so that
   /// both ways of the network interface are used at once. First waits until the buffer of `in` is free. Every
   /// chunk once in each direction, in order.
-  void start(chunk out, chunk in);
+  void start(chunk_number out, chunk_number in);
   /// Waits until a chunk has come in. Returns the arguments of a kernel that works on it.
   [[nodiscard]] abi::kernel_arguments arrived(std::uint64_t chunk);
   /// Waits until all results are in HBM.

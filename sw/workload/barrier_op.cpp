@@ -161,7 +161,7 @@ void barrier_run::choose(const op_request& r) {
     how_ = *given;
     return;
   }
-  const auto parent = own_.empty() ? 0U : static_cast<std::uint32_t>(members_.members.size() / cores_);
+  const auto parent = own_.empty() ? 0U : cores_.ranks();
   const cost::barrier_costs costs =
       cost::barrier_costs_of(r.topology(), r.config, own_members(), parent);
   how_ = costs.cheapest();

@@ -97,6 +97,13 @@ class Collectives(harness.Case):
             row = self.one("--ranks", "cube", "--collective", collective, "--algorithm", "two_level", "--bytes", "1MiB")
             self.assertGreater(row["efficiency"], least, collective)
 
+    def test_steps_of_an_all_to_all_keep_flows_apart(self):
+        job = ("--config", harness.CONFIGS / "sip_default.json", "--ranks", "cube", "--collective", "all_to_all")
+        for size in ("128KiB", "256KiB", "448KiB"):
+            steps, direct = (self.one(*job, "--algorithm", name, "--bytes", size) for name in ("mesh_steps", "direct"))
+            self.assertLess(steps["time_ns"], 0.96 * direct["time_ns"], size)
+            self.assertEqual(self.one(*job, "--algorithm", "auto", "--bytes", size)["algorithm"], "mesh_steps")
+
     def test_bad_root(self):
         done = self.run_pod(*harness.SMALL, "--collective", "gather", *harness.sets("ccl.root_rank=16"), expect=2)
         self.assertIn("ccl.root_rank: the root is no member of the group (value 16; expected 0 to 15)", done.stderr)

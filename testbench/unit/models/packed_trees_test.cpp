@@ -14,7 +14,12 @@ namespace {
 
 struct machine {
   explicit machine(const machine_shape& s, rank_set set = rank_set::cube)
-      : shape(s), members(map_ranks(s, set)) {}
+      : shape(s), members(map_ranks(s, set)) {
+    config.pod.sips = s.sips;
+    config.sip.columns = s.cube_columns;
+    config.sip.rows = s.cube_rows;
+    config.cube.pes = s.pes_per_cube;
+  }
   [[nodiscard]] pattern_context context(std::uint32_t root) const { return {config, shape, members, root}; }
 
   config::machine_config config{};
@@ -92,6 +97,19 @@ TEST_CASE("packed trees enter every SIP once") {
   }
   CHECK(entered.size() == 6);
   for (const auto& [where, times] : entered) CHECK(times == 1);
+}
+
+TEST_CASE("packed trees enter a SIP next to the gateway") {
+  const machine m({2, 4, 4, 1});
+  for (const std::uint32_t root : {0U, 5U, 11U, 15U}) {
+    CAPTURE(root);
+    for (const edge& e : packed_tree_edges(m.context(root))) {
+      if (e.from.sip == e.to.sip) continue;
+      // SIP 1 is entered from the west, by the gateway in row 2.
+      const std::uint32_t x = m.shape.cube_x(e.to.cube), y = m.shape.cube_y(e.to.cube);
+      CHECK(x + (y < 2 ? 2 - y : y - 2) <= 1);
+    }
+  }
 }
 
 TEST_CASE("packed trees are the same every time") {

@@ -2,10 +2,12 @@
 #include "models/comm/patterns.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <tuple>
 
+#include "models/comm/line_steps.hpp"
 #include "models/comm/two_level.hpp"
 #include "models/config/pod_grid.hpp"
 #include "models/types/error.hpp"
@@ -297,6 +299,53 @@ TEST_CASE("patterns: cubes of an even grid lie on a closed walk of single steps"
       const bool closed = w > 1 && h > 1 && w * h % 2 == 0;
       CHECK(long_steps == (closed || w * h <= 2 ? 0 : 1));
     }
+  }
+}
+
+TEST_CASE("patterns: on a line everybody meets everybody once, few at a time over any cut") {
+  for (std::uint32_t n = 1; n <= 12; ++n) {
+    const auto steps = line_steps(n);
+    REQUIRE(steps.size() == n);
+    std::set<std::pair<std::uint32_t, std::uint32_t>> met;
+    std::uint32_t most = 0;
+    for (const auto& step : steps) {
+      CHECK(std::set<std::uint32_t>(step.begin(), step.end()).size() == n);
+      for (std::uint32_t cut = 1; cut < n; ++cut) {
+        std::uint32_t up = 0, down = 0;
+        for (std::uint32_t x = 0; x < n; ++x) {
+          if (x < cut && step[x] >= cut) ++up;
+          if (x >= cut && step[x] < cut) ++down;
+        }
+        most = std::max({most, up, down});
+      }
+      for (std::uint32_t x = 0; x < n; ++x) met.insert({x, step[x]});
+    }
+    CHECK(met.size() == n * n);
+    INFO(n << " places: " << most << " flows over the busiest cut");
+    CHECK(most >= (n * n / 4 + n - 1) / n);
+    if (n <= 6) CHECK(most == (n * n / 4 + n - 1) / n);
+    CHECK(most <= std::max(1u, n / 2));
+  }
+}
+
+TEST_CASE("patterns: steps over a grid pair senders with receivers and share no row's or column's link") {
+  const auto c = machine(1, 4, 4, 1);
+  const group g = map_ranks(c.shape(), rank_set::cube);
+  const rank_grid grid({c, c.shape(), g});
+  std::vector<std::vector<step_partners>> all;
+  for (std::uint32_t r = 0; r < 16; ++r) all.push_back(grid_steps(grid, r));
+  for (std::size_t step = 0; step < 16; ++step) {
+    std::map<std::tuple<char, std::uint32_t, std::uint32_t>, unsigned> flows;  // by way, line and cut
+    for (std::uint32_t r = 0; r < 16; ++r) {
+      const std::uint32_t to = all[r][step].to;
+      CHECK(all[to][step].from == r);
+      const auto [x, y, u, v] = std::tuple{grid.x(r), grid.y(r), grid.x(to), grid.y(to)};
+      for (std::uint32_t cut = std::min(x, u) + 1; cut <= std::max(x, u); ++cut)
+        ++flows[{x < u ? 'E' : 'W', y, cut}];
+      for (std::uint32_t cut = std::min(y, v) + 1; cut <= std::max(y, v); ++cut)
+        ++flows[{y < v ? 'N' : 'S', u, cut}];
+    }
+    for (const auto& [where, count] : flows) CHECK(count == 1);
   }
 }
 

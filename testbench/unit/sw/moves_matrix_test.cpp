@@ -92,7 +92,8 @@ TEST_CASE("reduce is right everywhere") {
   for (const char* name : {"ring_1d", "binomial", "in_network"}) run_matrix("reduce", name);
 }
 TEST_CASE("all_to_all is right everywhere") {
-  for (const char* name : {"bruck", "pairwise", "direct", "two_level"}) run_matrix("all_to_all", name);
+  for (const char* name : {"bruck", "pairwise", "direct", "two_level", "mesh_steps"})
+    run_matrix("all_to_all", name);
 }
 TEST_CASE("gather is right everywhere") {
   for (const char* name : {"binomial", "linear"}) run_matrix("gather", name);
@@ -111,6 +112,7 @@ TEST_CASE("every built-in kernel is in a matrix") {
                                                            {"reduce_scatter", "two_level"},
                                                            {"all_gather", "two_level"},
                                                            {"all_to_all", "two_level"},
+                                                           {"all_to_all", "mesh_steps"},
                                                            {"reduce_scatter", "pairwise"},
                                                            {"all_gather", "ring_1d"},
                                                            {"all_gather", "bruck"},
