@@ -10,7 +10,7 @@ namespace diecast::sw {
 /// in.
 void run_on_chunks(const kernel_entry& kernel, pe_runtime& runtime, const abi::kernel_arguments& launch,
                    config::accumulation mode) {
-  using chunk = tensor_stager::chunk;
+  using chunk = tensor_stager::chunk_number;
   tensor_stager tensors(runtime, launch);
   const std::uint64_t chunks = tensors.chunks();
   const std::uint64_t ahead = tensors.overlaps() ? 1 : 0;
