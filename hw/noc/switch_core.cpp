@@ -40,6 +40,7 @@ switch_core::switch_core(const parameters& p, surroundings& around)
       out_vcs_(p.ports.size() * p.vcs),
       on_in_(p.ports.size() * p.classes),
       on_out_(p.ports.size() * p.classes),
+      courses_(p.classes > 1 ? p.ports.size() * p.classes : 0),
       initial_credits_(p.ports.size() * p.vcs),
       used_(p.ports.size()),
       fills_(p.ports.size() * p.vcs),
@@ -384,7 +385,8 @@ std::size_t switch_core::state_bytes() const {
   const std::size_t per_port = sizeof(in_port) + sizeof(out_port) + sizeof(usage);
   const std::size_t per_vc = sizeof(in_vc) + sizeof(out_vc) + sizeof(fill) + sizeof initial_credits_[0];
   return sizeof *this + ins_.size() * per_port + in_vcs_.size() * per_vc +
-         (on_in_.size() + on_out_.size()) * sizeof(transfer) + wheel_.state_bytes();
+         (on_in_.size() + on_out_.size()) * sizeof(transfer) + courses_.size() * sizeof(course) +
+         wheel_.state_bytes();
 }
 
 }  // namespace diecast::hw

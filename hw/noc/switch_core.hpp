@@ -10,7 +10,9 @@
 // - Sharing. Packets of different classes (class_of_vc) may be in transfer on one input or output at the same
 //   time: a packet that joins shares the port with them, round robin first over inputs (on an input: over
 //   outputs), then over classes, and the ends of all move back by what the others send until then, also where
-//   they were already announced to the next router. Packets of one class follow each other.
+//   they were already announced to the next router. Packets of one class follow each other. A transfer is
+//   faster with every other that is through (course), so no port passes more than a flit per cycle; where
+//   both input and output are contended, separable allocation loses some cycles.
 // - Allocation. All outputs of a router that are due in a cycle choose among their requesters first, then
 //   each input accepts one of them: one iteration of a separable allocator, round robin on both sides,
 //   priorities move on only for what was accepted. An output that was not accepted has lost the cycle.
@@ -177,8 +179,8 @@ class switch_core {
     std::uint32_t room{};          ///< flits there must be room for
     std::uint32_t accept_from{};   ///< of VC allocation: round robin over outputs and their VCs
     std::uint32_t moving{none};    ///< slot of the transfer
-    std::uint32_t moving_flits{};  ///< of the transfer in its last moving_cycles: transfer::alone of them,
-                                   ///< the last, one per cycle, those before evenly
+    std::uint32_t moving_parts{};  ///< of the transfer in its last moving_cycles: the last as its course
+                                   ///< says, those before evenly
     std::uint32_t moving_cycles{};
     hop to{};  ///< of `first`
     std::uint8_t vc{};
@@ -236,8 +238,19 @@ class switch_core {
     std::uint64_t end{};
     std::uint32_t in_vc{none};
     std::uint32_t output{};
-    std::uint32_t alone{};  ///< flits at its end that share with nobody; only kept by input
-    std::uint8_t vc{};      ///< at the far end
+    std::uint8_t vc{};  ///< at the far end
+  };
+  /// Shared transfers are counted in parts of flits and cycles: rounding with every packet that joins would
+  /// add up.
+  static constexpr std::uint32_t flit_parts = 256;
+  /// How a transfer that shares a port goes on: it is faster with every other that is through. `passing` of
+  /// it goes in its last `time`, both in parts, evenly from one point to the next, the latest point first.
+  struct course {
+    struct point {
+      std::uint32_t passing{}, time{};
+    };
+    std::array<point, max_classes> points{};
+    std::uint32_t count{};
   };
   /// A free VC of an output and the head it offers itself to.
   struct vc_offer {
@@ -246,7 +259,7 @@ class switch_core {
   };
   /// A transfer on a port that others use too.
   struct sharer {
-    std::uint64_t flits{};  ///< left
+    std::uint64_t parts{};  ///< left
     std::uint32_t input{}, output{};
     std::uint32_t streams{};  ///< transfers with the same input and output
   };
@@ -277,19 +290,20 @@ class switch_core {
   [[nodiscard]] std::uint64_t start_transfer(const choice& c, std::uint32_t slot_index);
   [[nodiscard]] std::uint64_t stalled(const choice& c, const in_vc& queue) const;
   [[nodiscard]] std::uint32_t left(const in_vc& queue) const;
-  /// How long a transfer takes beside others, and how many flits at its end have the port to themselves.
+  void keep_course(const in_vc& queue, const course& way);
+  /// How long a transfer takes beside others, and its course.
   struct pace {
     std::uint64_t cycles{};
-    std::uint64_t alone{};
+    course way;
   };
+  using sharers = std::array<sharer, max_classes>;
   [[nodiscard]] pace share_port(std::uint32_t& classes, const transfer* transfers, unsigned own,
                                 const sharer& joining, std::uint64_t end);
-  [[nodiscard]] pace shared_pace(const std::array<sharer, max_classes>& on, std::uint32_t classes, unsigned c,
-                                 unsigned joins) const;
-  static void count_streams(std::array<sharer, max_classes>& on, std::uint32_t classes);
-  void extend(const transfer& t, std::uint64_t end, std::uint64_t alone);
-  [[nodiscard]] std::uint64_t shared(std::uint64_t flits, const std::array<sharer, max_classes>& on,
-                                     unsigned own, unsigned other) const;
+  [[nodiscard]] pace shared_pace(const sharers& on, std::uint32_t classes, unsigned c, unsigned joins) const;
+  static void count_streams(sharers& on, std::uint32_t classes);
+  void extend(const transfer& t, std::uint64_t end, const course& way);
+  [[nodiscard]] std::uint64_t shared(std::uint64_t parts, const sharers& on, unsigned own,
+                                     unsigned other) const;
   [[nodiscard]] std::uint32_t split(std::uint32_t slot_index, std::uint32_t flits);
   [[nodiscard]] bool merge(in_vc& queue, std::uint32_t slot_index);
   void move_on(std::uint32_t slot_index, std::uint32_t o, std::uint8_t vc, std::uint64_t end);
@@ -328,6 +342,7 @@ class switch_core {
   std::vector<out_vc> out_vcs_;                 ///< [output][VC]
   std::vector<transfer> on_in_;                 ///< [input][class]
   std::vector<transfer> on_out_;                ///< [output][class]
+  std::vector<course> courses_;                 ///< [input][class] of the transfers on it; one class: none
   std::vector<std::uint32_t> initial_credits_;  ///< [output][VC]
   std::vector<usage> used_;                     ///< [output]
   std::vector<fill> fills_;                     ///< [input][VC]

@@ -18,39 +18,59 @@ std::uint64_t switch_core::start_transfer(const choice& c, std::uint32_t slot_in
   transfer* const on_out = &on_out_[c.output * classes_];
   transfer* const on_in = &on_in_[queue.port * classes_];
   std::uint64_t end = std::max(cycle_ + s.flits, s.tail_ready + 1);
-  std::uint64_t alone = 0;
+  course way;
   if (((out.classes | in.classes) & ~(1U << own)) != 0) {
-    const sharer joining{s.flits, queue.port, c.output, 0};
+    const sharer joining{std::uint64_t{s.flits} * flit_parts, queue.port, c.output, 0};
     const pace by_output = share_port(out.classes, on_out, own, joining, end);
     const pace by_input = share_port(in.classes, on_in, own, joining, end);
-    const pace slower = by_output.cycles > by_input.cycles ? by_output : by_input;
+    const pace& slower = by_output.cycles > by_input.cycles ? by_output : by_input;
     if (cycle_ + slower.cycles >= end) {
       end = cycle_ + slower.cycles;
-      alone = slower.alone;
+      way = slower.way;
     }
   }
   queue.end = on_out[own].end = on_in[own].end = end;
   if (classes_ > 1) {
     queue.moving = slot_index;
-    queue.moving_flits = s.flits - 1;
-    queue.moving_cycles = static_cast<std::uint32_t>(end - cycle_ - 1);
+    queue.moving_parts = s.flits * flit_parts;
+    queue.moving_cycles = static_cast<std::uint32_t>(end - cycle_);
     out.classes |= 1U << own;
     in.classes |= 1U << own;
-    on_out[own] = on_in[own] = {end, c.in_vc, c.output, static_cast<std::uint32_t>(alone), c.vc};
+    on_out[own] = on_in[own] = {end, c.in_vc, c.output, c.vc};
+    keep_course(queue, way);
   }
   out.next_start = in.next_start = cycle_ + 1;
   return end;
 }
 
-/// Flits of a transfer that have not passed yet; the first goes at once.
+/// What of a course still lies ahead of a transfer.
+void switch_core::keep_course(const in_vc& queue, const course& way) {
+  course& kept = courses_[queue.port * classes_ + class_of_vc_[queue.vc]];
+  kept.count = 0;
+  for (std::uint32_t k = 0; k < way.count; ++k) {
+    const course::point& p = way.points[k];
+    if (p.passing < queue.moving_parts && p.time < queue.moving_cycles * flit_parts)
+      kept.points[kept.count++] = p;
+  }
+}
+
+/// What of a transfer has not passed yet, in parts of flits.
 std::uint32_t switch_core::left(const in_vc& queue) const {
-  const std::uint64_t rest = queue.end - cycle_;
-  if (rest > queue.moving_cycles) return queue.moving_flits + 1;
-  const std::uint32_t alone = on_in_[queue.port * classes_ + class_of_vc_[queue.vc]].alone;
-  if (queue.moving_cycles == queue.moving_flits || rest <= alone) return static_cast<std::uint32_t>(rest);
-  const std::uint64_t flits = queue.moving_flits - alone;
-  const std::uint64_t cycles = queue.moving_cycles - alone;
-  return static_cast<std::uint32_t>(alone + ((rest - alone) * flits + cycles - 1) / cycles);
+  const auto cycles = static_cast<std::uint32_t>(queue.end - cycle_);
+  const std::uint32_t rest = cycles * flit_parts;
+  course::point later, earlier{queue.moving_parts, queue.moving_cycles * flit_parts};
+  if (earlier.passing == earlier.time) return rest;
+  const course& way = courses_[queue.port * classes_ + class_of_vc_[queue.vc]];
+  for (std::uint32_t k = 0; k < way.count; ++k) {
+    if (rest <= way.points[k].time) {
+      earlier = way.points[k];
+      break;
+    }
+    later = way.points[k];
+  }
+  const std::uint64_t parts = earlier.passing - later.passing;
+  const std::uint64_t time = earlier.time - later.time;
+  return static_cast<std::uint32_t>(later.passing + ((rest - later.time) * parts + time - 1) / time);
 }
 
 /// A packet joins the transfers of other classes on an input or an output. Until one of them is through, as
@@ -58,7 +78,7 @@ std::uint32_t switch_core::left(const in_vc& queue) const {
 /// what becomes of `own`, the packet's class, which without them would end at `end`.
 switch_core::pace switch_core::share_port(std::uint32_t& classes, const transfer* transfers, unsigned own,
                                           const sharer& joining, std::uint64_t end) {
-  std::array<sharer, max_classes> on;
+  sharers on;
   classes &= ~(1U << own);
   for (std::uint32_t others = classes; others != 0; others &= others - 1) {
     const auto c = static_cast<unsigned>(std::countr_zero(others));
@@ -80,14 +100,14 @@ switch_core::pace switch_core::share_port(std::uint32_t& classes, const transfer
     if (c == own) {
       own_pace = needed;
     } else {
-      extend(transfers[c], cycle_ + needed.cycles, needed.alone);
+      extend(transfers[c], cycle_ + needed.cycles, needed.way);
     }
   }
-  if (cycle_ + own_pace.cycles < end) own_pace = {end - cycle_, 0};
+  if (cycle_ + own_pace.cycles < end) own_pace = {end - cycle_, {}};
   return own_pace;
 }
 
-void switch_core::count_streams(std::array<sharer, max_classes>& on, std::uint32_t classes) {
+void switch_core::count_streams(sharers& on, std::uint32_t classes) {
   for (std::uint32_t each = classes; each != 0; each &= each - 1) {
     sharer& a = on[static_cast<unsigned>(std::countr_zero(each))];
     for (std::uint32_t others = classes; others != 0; others &= others - 1) {
@@ -99,37 +119,49 @@ void switch_core::count_streams(std::array<sharer, max_classes>& on, std::uint32
 
 /// Until transfer `c` is through, when `joins` comes, whose first flit goes at once. The others count as
 /// never short of flits: the gaps of one that is slowed down on this port are filled by the rest.
-switch_core::pace switch_core::shared_pace(const std::array<sharer, max_classes>& on, std::uint32_t classes,
-                                           unsigned c, unsigned joins) const {
-  const auto contended = [&](unsigned k) { return on[k].flits - (k == joins ? 1 : 0); };
-  const std::uint64_t pass = contended(c);
-  pace p{on[c].flits, 0};
-  std::uint64_t beside = 0;  // flits of c while one of another weight lasts
-  for (std::uint32_t others = classes & ~(1U << c); others != 0; others &= others - 1) {
+switch_core::pace switch_core::shared_pace(const sharers& on, std::uint32_t classes, unsigned c,
+                                           unsigned joins) const {
+  const std::uint32_t rivals = classes & ~(1U << c);
+  const auto time_of = [&](std::uint64_t parts) {  // in which so much of c passes, in parts of cycles
+    std::uint64_t time = parts;
+    for (std::uint32_t others = rivals; others != 0; others &= others - 1) {
+      const auto k = static_cast<unsigned>(std::countr_zero(others));
+      time += std::min(on[k].parts, shared(parts, on, c, k));
+    }
+    return time;
+  };
+  const std::uint32_t at_once = c == joins ? flit_parts : 0;
+  pace p{(time_of(on[c].parts - at_once) + at_once + flit_parts - 1) / flit_parts, {}};
+  const std::uint64_t time = time_of(on[c].parts);
+  for (std::uint32_t others = rivals; others != 0; others &= others - 1) {
     const auto k = static_cast<unsigned>(std::countr_zero(others));
-    p.cycles += std::min(on[k].flits, shared(pass, on, c, k));
-    if (weights_[c] != weights_[k]) beside = std::max(beside, shared(contended(k), on, k, c));
+    const std::uint64_t beside = shared(on[k].parts, on, k, c);  // of c until k is through
+    if (beside >= on[c].parts) continue;
+    const course::point turn{static_cast<std::uint32_t>(on[c].parts - beside),
+                             static_cast<std::uint32_t>(time - time_of(beside))};
+    std::uint32_t at = p.way.count++;
+    for (; at > 0 && p.way.points[at - 1].passing > turn.passing; --at)
+      p.way.points[at] = p.way.points[at - 1];
+    p.way.points[at] = turn;
   }
-  // Of equal weights, the flits of the longer one count as spread over all its time: another mostly follows.
-  if (beside != 0 && beside < pass) p.alone = pass - beside;
   return p;
 }
 
-/// Flits of class `other` that pass while `flits` of class `own` do, when both always have some. Round robin
+/// What of class `other` passes while `parts` of class `own` do, when both always have some. Round robin
 /// goes over the inputs of an output (over the outputs of an input), and what one of them gets is shared by
 /// its VCs; weights hold between classes wherever they come from.
-std::uint64_t switch_core::shared(std::uint64_t flits, const std::array<sharer, max_classes>& on,
-                                  unsigned own, unsigned other) const {
+std::uint64_t switch_core::shared(std::uint64_t parts, const sharers& on, unsigned own,
+                                  unsigned other) const {
   if (weights_[own] != weights_[other]) {
-    return (flits * weights_[other] + weights_[own] - 1) / weights_[own];
+    return (parts * weights_[other] + weights_[own] - 1) / weights_[own];
   }
-  if (on[own].streams == on[other].streams) return flits;
-  return (flits * on[own].streams + on[other].streams - 1) / on[other].streams;
+  if (on[own].streams == on[other].streams) return parts;
+  return (parts * on[own].streams + on[other].streams - 1) / on[other].streams;
 }
 
 /// A transfer under way ends later, and with it all that follows: its tail at the next router, or the
 /// transfer from there if the packet has gone on, and the credits that go upstream.
-void switch_core::extend(const transfer& t, std::uint64_t end, std::uint64_t alone) {
+void switch_core::extend(const transfer& t, std::uint64_t end, const course& way) {
   in_vc& queue = in_vcs_[t.in_vc];
   if (end <= queue.end) return;
   const in_port& in = ins_[queue.port];
@@ -148,7 +180,7 @@ void switch_core::extend(const transfer& t, std::uint64_t end, std::uint64_t alo
     }
   }
   if (ov.free_from == queue.end) ov.free_from = end;
-  queue.moving_flits = left(queue);
+  queue.moving_parts = left(queue);
   queue.moving_cycles = static_cast<std::uint32_t>(end - cycle_);
   queue.end = end;
   if (queue.first != none) {
@@ -157,8 +189,7 @@ void switch_core::extend(const transfer& t, std::uint64_t end, std::uint64_t alo
   }
   const unsigned c = class_of_vc_[queue.vc];
   on_in_[queue.port * classes_ + c].end = end;
-  on_in_[queue.port * classes_ + c].alone =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(alone, queue.moving_flits));
+  keep_course(queue, way);
   on_out_[t.output * classes_ + c].end = end;
   if (out.downstream == none) return;
   const std::uint64_t tail = end - 1 + out.latency + ins_[out.downstream].body_delay;
@@ -170,7 +201,7 @@ void switch_core::extend(const transfer& t, std::uint64_t end, std::uint64_t alo
   const transfer& next = on_in_[out.downstream * classes_ + c];
   const std::uint32_t behind = vc_index(out.downstream, t.vc);
   if (next.in_vc == behind && next.end > cycle_ && in_vcs_[behind].moving == queue.moving) {
-    extend(next, tail + 1, alone);
+    extend(next, tail + 1, way);
   }
 }
 

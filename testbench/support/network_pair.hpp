@@ -106,6 +106,8 @@ class switch_network final : public hw::switch_core::surroundings {
   /// Nothing is under way and all credits are there or on their way.
   [[nodiscard]] bool at_rest() const;
   [[nodiscard]] const hw::switch_core& core() const { return core_; }
+  /// Outputs of the routers; those of the sources have the numbers behind.
+  [[nodiscard]] std::uint32_t outputs() const { return sources_; }
 
   [[nodiscard]] hw::switch_core::hop route(std::uint16_t router, std::uint16_t exit,
                                            std::uint8_t vc) const override;

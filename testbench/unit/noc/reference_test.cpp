@@ -167,8 +167,8 @@ comparison compare(const random_network& r) {
 
 /// Where each single network is held to the tolerances. Elsewhere the switches lack a mechanism of the
 /// flit-by-flit routers (docs/validation.md has the errors), and most networks hold, not all:
-/// - several classes: flits of packets in transfer together are spread evenly, and what has left a router by
-///   its last output was announced before those that join it;
+/// - several classes: what has left a router by its last output was announced before those that join it, and
+///   the order of flits of packets in transfer together is not kept;
 /// - worms: VCs of one class do not interleave;
 /// - allocation in sequence, beyond saturation: heads that have a VC without room block it a little longer.
 bool latency_gated(const network_description& n) { return n.classes == 1 && n.whole_packets; }
@@ -202,15 +202,15 @@ void check_random_networks(std::uint64_t first, unsigned least) {
   CHECK(std::abs(errors[25]) <= 0.01);
 }
 
-TEST_CASE("switches against the reference network: random networks 0 to 49") { check_random_networks(0, 37); }
+TEST_CASE("switches against the reference network: random networks 0 to 49") { check_random_networks(0, 43); }
 TEST_CASE("switches against the reference network: random networks 50 to 99") {
-  check_random_networks(50, 40);
+  check_random_networks(50, 41);
 }
 TEST_CASE("switches against the reference network: random networks 100 to 149") {
-  check_random_networks(100, 37);
+  check_random_networks(100, 41);
 }
 TEST_CASE("switches against the reference network: random networks 150 to 199") {
-  check_random_networks(150, 36);
+  check_random_networks(150, 37);
 }
 
 TEST_CASE("heads of two classes that ask for free VCs of one output both get one") {
@@ -274,6 +274,61 @@ TEST_CASE("packets of two classes that share a link each get half of it") {
   const double slow = play_reference(n, packets, {500, 3000, 3000}).accepted;
   const double fast = play_switches(n, packets, {500, 3000, 3000}).accepted;
   CHECK(std::abs(fast / slow - 1) <= 0.01);
+}
+
+/// A line of five routers beyond saturation: packets of all classes join each other on every port.
+struct crowded_line {
+  static constexpr std::uint32_t flits = 16;
+  static constexpr std::uint64_t cycles = 10'000;
+  network_description network;
+  std::vector<planned_packet> packets;
+
+  crowded_line(std::uint32_t classes, std::uint32_t buffer) {
+    network.columns = 5;
+    network.rows = 1;
+    network.classes = classes;
+    network.vcs = 3;
+    network.dynamic = false;
+    network.pipelined = network.whole_packets = network.hold = true;
+    network.front = 8;
+    network.back = 1;
+    network.buffer.assign(classes, buffer);
+    traffic_plan t;
+    t.kinds.clear();
+    for (std::uint32_t c = 0; c < classes; ++c) t.kinds.push_back({c, flits, 1});
+    t.rate = 1;
+    t.cycles = cycles;
+    t.seed = 5;
+    packets = packets_of(network, t);
+  }
+};
+
+TEST_CASE("however many classes share it, no port passes more than a flit per cycle") {
+  const crowded_line line(5, 200);
+  switch_network net(line.network);
+  for (std::uint32_t queued = 0; net.now() < crowded_line::cycles; net.step()) {
+    for (; queued < line.packets.size() && line.packets[queued].created == net.now(); ++queued) {
+      net.queue(line.packets[queued], queued);
+    }
+  }
+  std::uint64_t busiest = 0;
+  for (std::uint32_t output = 0; output < net.outputs(); ++output) {
+    busiest = std::max(busiest, net.core().usage_of(output).flits);
+  }
+  // A packet counts when it is granted: those under way at the end are in.
+  CHECK(busiest <= crowded_line::cycles + line.network.classes * crowded_line::flits);
+  CHECK(busiest >= crowded_line::cycles * 7 / 10);
+}
+
+TEST_CASE("a line of routers saturates where the flit-by-flit network does, whatever the classes") {
+  for (const std::uint32_t classes : {1U, 2U, 3U, 5U}) {
+    const crowded_line line(classes, 28);
+    const play_window w{2000, crowded_line::cycles, crowded_line::cycles};
+    const double reference = play_reference(line.network, line.packets, w).accepted;
+    const double error = play_switches(line.network, line.packets, w).accepted / reference - 1;
+    INFO(fmt::format("{} classes: {:+.1f}%", classes, 100 * error));
+    CHECK(std::abs(error) <= throughput_tolerance);
+  }
 }
 
 }  // namespace
