@@ -18,9 +18,9 @@ struct shard_group {
   std::uint64_t begin{}, elements{};
 };
 
-/// The shards of a vector of `count` elements. A vector has no rows: column_wise and row_wise both cut it into
-/// nearly equal parts. With replicate over cubes (PEs) those of cube 0 (PE 0) hold the shards. Throws user_error
-/// when the machine lacks a PE that would hold one.
+/// The shards of a vector of `count` elements. A vector has no rows: column_wise and row_wise both cut it
+/// into nearly equal parts. With replicate over cubes (PEs) those of cube 0 (PE 0) hold the shards. Throws
+/// user_error when the machine lacks a PE that would hold one.
 [[nodiscard]] std::vector<shard_group> shard_groups(const config::population& machine,
                                                     const tensor_layout& layout, std::uint64_t count);
 

@@ -17,8 +17,8 @@
 #include "models/cost/cuts.hpp"
 #include "models/cost/staging.hpp"
 #include "models/cost/step_cost.hpp"
-#include "models/types/error.hpp"
 #include "models/cost/tree_cost.hpp"
+#include "models/types/error.hpp"
 
 namespace diecast::cost {
 namespace {

@@ -162,8 +162,7 @@ void barrier_run::choose(const op_request& r) {
     return;
   }
   const auto parent = own_.empty() ? 0U : cores_.ranks();
-  const cost::barrier_costs costs =
-      cost::barrier_costs_of(r.topology(), r.config, own_members(), parent);
+  const cost::barrier_costs costs = cost::barrier_costs_of(r.topology(), r.config, own_members(), parent);
   how_ = costs.cheapest();
   reason_ = costs.reason();
 }

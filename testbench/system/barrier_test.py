@@ -68,7 +68,8 @@ class Barriers(harness.Case):
         self.assertEqual(stats["remote_bytes_per_barrier"], 64 * (reads + writes), where)
 
     def test_auto_takes_what_is_fastest_at_both_ends(self):
-        """Where a rank has eight cores, and where it is one PE; the second of two launches, as in docs/barriers.md."""
+        """Where a rank has eight cores, and where it is one PE; the second of two launches, as in docs/barriers.md. Times
+        go in steps of a poll period: what is less than half of one apart is equally fast."""
         for ranks, settings in (("cube", sets("pod.sips=4")), ("pe", [])):
             measure = ("--config", harness.CONFIGS / "pod_default.json", *settings, "--collective", "barrier", "--ranks",
                        ranks, "--team", "0:1:2,0:1:64", "--warmup", "1")
@@ -80,7 +81,7 @@ class Barriers(harness.Case):
             self.assertEqual(set(chosen), {"0:1:2", "0:1:64"})
             for team, algorithm in chosen.items():
                 self.assertEqual(set(times[team]), set(ALGORITHMS))
-                self.assertEqual(algorithm, min(times[team], key=times[team].get), f"{ranks}s {team}: {times[team]}")
+                self.assertLess(times[team][algorithm], min(times[team].values()) + 50, f"{ranks}s {team}: {times[team]}")
 
     def test_rank_sets_and_auto(self):
         for ranks, count in (("pe", 48), ("cube", 12), ("sip", 2)):

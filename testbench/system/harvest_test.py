@@ -13,7 +13,7 @@ COLLECTIVES = ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduc
 PES = [f"pod.sip{s}.cube_{x}_0.pe{p}" for s, x, p in itertools.product(range(2), range(2), range(4))]
 CHANNELS = [f"pod.sip{s}.cube_{x}_0.hbm{h}" for s, x, h in itertools.product(range(2), range(2), range(4))]
 OFF = {"enabled": False}
-SHAPED = ("mesh_2d", "torus_2d", "intercube", "intercube_pipelined")
+SHAPED = ("mesh_2d", "torus_2d", "mesh_steps", "intercube", "intercube_pipelined")
 
 
 def overrides(*entries):
@@ -46,6 +46,8 @@ class Harvested(harness.Case):
                     self.assert_verified(row)
                     self.assertEqual(row["ranks"], wanted, names)
                 for algorithm, why in re.findall(r"^left out: (\w+) of [^:]*: (.*)$", done.stderr, re.MULTILINE):
+                    if "noc.multicast: the routers of this machine copy no packets" in why:
+                        continue  # with all its PEs it has no such routers either
                     self.assertIn(algorithm, SHAPED, why)
                     self.assertRegex(why, "fill a rectangle|one PE of every cube")
                     refused += 1
