@@ -2,18 +2,22 @@
 #include "models/comm/hbm_tensor.hpp"
 
 #include "models/comm/sync_layout.hpp"
+#include "models/config/population.hpp"
 
 namespace diecast::comm {
 
 home_ports home_ports_of(const config::machine_config& c, pe_coord pe) {
-  const auto ports = static_cast<std::uint32_t>(c.hbm.ports);
+  const config::memory_channels channels(c);
   const auto pes = static_cast<std::uint32_t>(c.cube.pes);
   const std::uint32_t own = pe.pe.value;
   home_ports h;
-  h.first = own * ports / pes;
-  h.count = std::max(1U, (own + 1) * ports / pes - h.first);
-  h.slices = (pes + ports - 1) / ports;
-  h.slice = own - (h.first * pes + ports - 1) / ports;  // the lowest PE of this port has slice 0
+  h.first = channels.home_of(pe);
+  const std::uint32_t left = channels.count_of(pe.sip, pe.cube);
+  const std::uint32_t share = std::max(1U, (own + 1) * left / pes - own * left / pes);
+  // Addresses go on from port to port, so a gap ends the share.
+  while (h.count < share && channels.has(pe.sip, pe.cube, h.first + h.count)) ++h.count;
+  h.slices = static_cast<std::uint32_t>(channels.sharers());
+  h.slice = channels.place_of(pe);
   return h;
 }
 

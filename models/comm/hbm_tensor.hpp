@@ -20,6 +20,8 @@ struct home_ports {
   std::uint32_t slice{};    ///< place of the PE among those that share its port
   std::uint32_t slices{1};  ///< how many they are, at most
 };
+/// Of the ports that the cube has: those that overrides leave out belong to nobody. Throws user_error when it
+/// has none.
 [[nodiscard]] home_ports home_ports_of(const config::machine_config& c, pe_coord pe);
 
 /// From an address in an HBM port to the same one in the next.

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include "models/comm/hbm_tensor.hpp"
 #include "models/comm/tensor_chunks.hpp"
@@ -67,10 +68,12 @@ sim_time copy_departure(const config::machine_config& c) {
 
 staged_idle staged_idle_of(const fabric::topology& t, const config::machine_config& c, const comm::group& g) {
   staged_idle least{sim_time::never(), sim_time::never()};
-  std::set<pe_id> seen;  // cubes are alike
+  std::set<std::tuple<pe_id, std::uint64_t, std::uint32_t, std::uint32_t>>
+      seen;  // other cubes are like these
   for (const pe_coord pe : g.members) {
-    if (!seen.insert(pe.pe).second) continue;
     const comm::home_ports home = comm::home_ports_of(c, pe);
+    const std::uint64_t hop = t.hop_cycles(pe.sip, pe.cube, c.noc.hop_cycles);
+    if (!seen.insert({pe.pe, hop, home.first, home.count}).second) continue;
     const abi::node_address here = terminal_of(t, pe);
     for (std::uint32_t port = home.first; port < home.first + home.count; ++port) {
       const abi::node_address there = t.locate(abi::encode({pe.sip, pe.cube, abi::region::hbm, port, 0}));

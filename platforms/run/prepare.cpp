@@ -246,6 +246,10 @@ void prepared_run::load_file(const app::registries& tables) {
 }
 
 void prepared_run::load_shards(const app::registries& tables, const comm::tensor_layout& layout) {
+  if (machine.config.ccl.tensors == config::tensor_kind::hbm) {
+    throw user_error(problem{"ccl.tensor_kind", "collectives shard by shard have their tensors in TCM", "hbm",
+                             "tcm, or an algorithm without cube_layout and pe_layout"});
+  }
   shards = comm::shard_groups(machine.topology.population(), layout, launch->count);
   workload_file = streams_of(shards, kernel, point, launch->root);
   launch.reset();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 #include <span>
 
 #include "models/abi/alignment.hpp"
@@ -181,22 +182,32 @@ chunk_plan plan_of(const kernel_entry& kernel, const argument_context& launch, c
   return p;
 }
 
-void check_ports(const kernel_entry& kernel, const argument_context& launch, std::vector<problem>& problems) {
-  const config::machine_config& c = launch.config;
-  const pe_coord pe = launch.members.members.front();
-  const comm::home_ports home = comm::home_ports_of(c, pe);
+/// Room of the PE's tensors in each of its ports: what barriers and rings leave, among those that share it.
+std::uint64_t port_room(const config::machine_config& c, const comm::home_ports& home) {
   const std::uint64_t rings =
       c.ipcq.rings == config::buffer_kind::hbm ? c.ipcq.queue_pairs * c.ipcq.n_slots * c.ipcq.slot_bytes : 0;
   const std::uint64_t port = c.hbm.port_mib * 1024 * 1024;
   const std::uint64_t taken = comm::sync_port_bytes(c) + home.slices * rings;
-  const std::uint64_t room = port > taken ? (port - taken) / home.slices : 0;
-  // Compared before laying out, so that no product of a huge count can wrap.
-  const bool fits = launch.count <= room * home.count && all_port_bytes(kernel, launch, pe) <= room;
-  if (fits) return;
-  problems.push_back(
-      {"bytes", fmt::format("the tensors of {} do not fit the HBM ports of a PE (hbm.port_mib)", kernel.name),
-       fmt::format("{} elements of {}", launch.count, numeric::to_string(launch.type)),
-       fmt::format("input and output within {} bytes on each of {} ports", room, home.count)});
+  return port > taken ? (port - taken) / home.slices : 0;
+}
+
+/// PEs may have unequal numbers of ports: the first that has too few is named.
+void check_ports(const kernel_entry& kernel, const argument_context& launch, std::vector<problem>& problems) {
+  std::set<std::uint32_t> seen;  // what a member needs follows from the number of its ports
+  for (const pe_coord pe : launch.members.members) {
+    const comm::home_ports home = comm::home_ports_of(launch.config, pe);
+    if (!seen.insert(home.count).second) continue;
+    const std::uint64_t room = port_room(launch.config, home);
+    // Compared before laying out, so that no product of a huge count can wrap.
+    if (launch.count <= room * home.count && all_port_bytes(kernel, launch, pe) <= room) continue;
+    problems.push_back(
+        {"bytes",
+         fmt::format("the tensors of {} do not fit the HBM ports of a PE (hbm.port_mib)", kernel.name),
+         fmt::format("{} elements of {}", launch.count, numeric::to_string(launch.type)),
+         fmt::format("input and output within {} bytes on each of the {} ports of {}", room, home.count,
+                     pe_path(launch.shape, pe))});
+    return;
+  }
 }
 
 }  // namespace

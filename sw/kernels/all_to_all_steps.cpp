@@ -93,6 +93,7 @@ class stepwise_exchange {
 void run(pe_context& pe) { stepwise_exchange(pe).run(); }
 
 std::uint64_t image_bytes(const argument_context& c) {
+  (void)grid_of(c);  // refuses ranks that fill no rectangle before anything runs
   return c.members.members.size() * sizeof(comm::step_partners);
 }
 

@@ -47,6 +47,7 @@ class ShardWise(harness.Case):
         refused("--iters: has no meaning in a shard-wise run", "--iters", "2", cube_layout="row_wise")
         refused("--data: has no meaning", "--data", "rank_plus_one", cube_layout="row_wise")
         refused("single_shard", cube_layout="row_wise", validator="single_shard")
+        refused("ccl.tensor_kind: collectives shard by shard", *harness.sets("ccl.tensor_kind=hbm"), cube_layout="row_wise")
         missing = json.dumps([{"match": "pod.sip1.cube_1_0.pe2", "set": {"enabled": False}}])
         refused("pod.sip1.cube_1_0.pe2", *harness.sets(f"overrides={missing}"), cube_layout="row_wise", pe_layout="row_wise")
 

@@ -33,13 +33,13 @@ class Harvested(harness.Case):
             ranks = draw.choice(("pe", "cube", "sip"))
             wanted = self.members(names, ranks)
             for collective in COLLECTIVES:
-                rings = draw.choice(("tcm", "sram", "hbm"))
+                rings, tensors = draw.choice(("tcm", "sram", "hbm")), draw.choice(("tcm", "hbm"))
                 if any(sum(name.startswith(cube) for name in names if ".hbm" in name) == 4 for cube in self.cubes()):
-                    rings = "tcm"
+                    rings = tensors = "tcm"
                 done = self.run_pod(*harness.SMALL, "--collective", collective, "--algorithm", "all", "--ranks", ranks,
                                     "--bytes", 2 * draw.randint(1, 3000), *missing(*names),
-                                    *harness.sets(f"ipcq.buffer_kind={rings}", "ipcq.queue_pairs=64"),
-                                    "--format", "json")
+                                    *harness.sets(f"ipcq.buffer_kind={rings}", f"ccl.tensor_kind={tensors}",
+                                                  "ipcq.queue_pairs=64"), "--format", "json")
                 rows = json.loads(done.stdout)["runs"]
                 self.assertTrue(rows)
                 for row in rows:
@@ -52,6 +52,18 @@ class Harvested(harness.Case):
                     self.assertRegex(why, "fill a rectangle|one PE of every cube")
                     refused += 1
         self.assertGreater(refused, 0)
+
+    def test_a_slow_die_does_not_raise_the_bound_of_tensors_in_hbm_elsewhere(self):
+        """The nearest HBM is that of the fastest die."""
+        for collective in ("send_recv", "all_reduce"):
+            for row in self.runs(*harness.SMALL, *overrides(("pod.sip0.cube_0_0", {"hop_cycles": 1000})), "--bytes", 2,
+                                 "--collective", collective, "--algorithm", "all", *harness.sets("ccl.tensor_kind=hbm")):
+                self.assertGreaterEqual(row["time_ns"], row["bound_ns"], row["algorithm"])
+
+    def test_tensors_need_a_channel(self):
+        done = self.run_pod(*harness.SMALL, *missing("pod.sip0.cube_0_0.hbm*"), "--algorithm", "ring_1d", "--bytes", 64,
+                            *harness.sets("ccl.tensor_kind=hbm"), expect=2)
+        self.assertIn("cube_0_0", done.stderr)
 
     @staticmethod
     def cubes():
