@@ -95,6 +95,16 @@ class InNetwork(harness.Case):
         off = self.job("broadcast", "auto", *harness.SMALL, "--ranks", "pe", "--bytes", "16KiB")
         self.assertNotIn("multicast", off["algorithm_reason"])
 
+    def test_stages_of_a_router_are_passed_once(self):
+        """How a hop is split changes nothing for a packet alone."""
+        for collective, algorithm in JOBS:
+            job = (collective, algorithm, *harness.SMALL, *ON, "--ranks", "pe", "--bytes", 64)
+            hop = "noc.hop_cycles=9"
+            whole = self.job(*job, *harness.sets(hop))
+            parts = self.job(*job, *harness.sets(hop, "noc.routing_cycles=1", "noc.vc_alloc_cycles=1",
+                                                 "noc.switch_alloc_cycles=1"))
+            self.assertEqual(whole["time_ns"], parts["time_ns"], algorithm)
+
     def test_files_that_follow_messages_stand_trees(self):
         self.run_pod(*harness.SMALL, *ON, "--algorithm", "in_network", "--bytes", "8KiB", "--vcd",
                      self.folder / "w.vcd", "--timeline", self.folder / "t.json", "--out", self.folder / "out",
