@@ -105,6 +105,15 @@ class InNetwork(harness.Case):
                                                  "noc.switch_alloc_cycles=1"))
             self.assertEqual(whole["time_ns"], parts["time_ns"], algorithm)
 
+    def test_auto_of_a_workload_chooses_messages(self):
+        ops = [{"id": collective, "op": collective, "bytes": "16KiB", "algorithm": "auto"} for collective, _ in JOBS]
+        path = self.file("auto.json", json.dumps({"groups": {"all": {"ranks": "pe"}},
+                                                  "streams": [{"on": "all", "ops": ops}]}))
+        row = self.one(*harness.SMALL, *ON, "--workload", path)
+        self.assertEqual([op["algorithm"] for op in row["ops"] if op["algorithm"] in ("multicast", "in_network")], [])
+        self.assertEqual(len(row["ops"]), len(JOBS))
+        self.assertEqual(row["stats"]["tree_packets"], 0)
+
     def test_files_that_follow_messages_stand_trees(self):
         self.run_pod(*harness.SMALL, *ON, "--algorithm", "in_network", "--bytes", "8KiB", "--vcd",
                      self.folder / "w.vcd", "--timeline", self.folder / "t.json", "--out", self.folder / "out",
@@ -137,6 +146,20 @@ class InNetwork(harness.Case):
         self.assertIn("comm.path", refused(*ON, *harness.sets("comm.path=staged")))
         self.assertIn("comm.checksum", refused(*ON, *harness.sets("comm.checksum=crc32c")))
         self.assertIn("noc.reduce_buffer_kib", refused(*ON, *harness.sets("noc.reduce_buffer_kib=1")))
+
+    def test_ops_and_shards_are_refused_in_one_line_each(self):
+        """Nothing is said of queue pairs that a tree has none of."""
+        reason = "the routers' tree serves one collective per run, not ops of a workload or shards of SIPs"
+        path = self.file("tree.json", json.dumps({"groups": {"all": {"ranks": "pe"}}, "streams": [
+            {"on": "all", "ops": [{"op": "all_reduce", "bytes": 64, "algorithm": "in_network"}]}]}))
+        sharded = self.file("sharded.json", json.dumps({"extends": str(harness.SMALL[1]), "ccl": {"algorithms": {
+            "in_network": {"cube_layout": "row_wise"}}}}))
+        for words in ((*harness.SMALL, "--workload", path),
+                      ("--config", sharded, "--ranks", "sip", "--algorithm", "in_network", "--bytes", "8KiB")):
+            lines = self.run_pod(*ON, *words, expect=2).stderr.splitlines()
+            self.assertTrue(lines)
+            for line in lines:
+                self.assertIn(reason, line)
 
 
 if __name__ == "__main__":
