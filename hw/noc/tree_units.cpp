@@ -5,19 +5,9 @@
 #include <fmt/format.h>
 
 #include "models/comm/tree_sum.hpp"
-#include "models/timing/link.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
-namespace {
-
-std::uint64_t delay_to_unit(const config::machine_config& c) {
-  const timing::noc_timing t = timing::noc_timing_of(c);
-  // As to a terminal: a router that decides at the end of its pipeline has nothing left to do.
-  return t.front_cycles() == 0 ? 0 : t.pipeline_cycles() - t.front_cycles();
-}
-
-}  // namespace
 
 tree_units::tree_units(const fabric::topology& topology, const config::machine_config& config, sip_id sip,
                        cube_id cube, std::string name)
@@ -25,7 +15,6 @@ tree_units::tree_units(const fabric::topology& topology, const config::machine_c
       sip_(sip),
       cube_(cube),
       name_(std::move(name)),
-      out_delay_(delay_to_unit(config)),
       fork_cycles_(config.noc.multicast_cycles),
       combine_cycles_(config.noc.reduce_cycles),
       bytes_per_cycle_(config.noc.reduce_bytes_per_cycle),
@@ -167,8 +156,7 @@ void tree_units::copy_down(std::uint32_t unit, const switch_core::departure& d, 
     if (c.leaf) address_leaf(*copy, c);
     c.out.push_back(number);
     ++h.copies;
-    send(c.unit, abi::tree_flow::down, std::move(copy), reach(d.first) + fork_cycles_,
-         reach(d.last) + fork_cycles_);
+    send(c.unit, abi::tree_flow::down, std::move(copy), d.first + fork_cycles_, d.last + fork_cycles_);
   }
   if (h.copies == 0) {
     throw protocol_error(fmt::format("{}: {} at router {} is for nobody below", name_,
@@ -197,7 +185,7 @@ void tree_units::left(std::uint32_t port, std::uint8_t vc, std::uint32_t, std::u
 
 void tree_units::combine_credit(std::uint32_t unit, const switch_core::departure& d, packet_ptr p) {
   node& n = node_of(unit, false, *p);
-  returned_.push_back({ports_[unit].number, d.vc, d.flits, reach(d.first) + credit_cycles_});
+  returned_.push_back({ports_[unit].number, d.vc, d.flits, d.first + credit_cycles_});
   child& c = n.children[children_[unit].child];
   c.credits += space_.distance(c.tail, p->header.ipcq.sequence);
   c.tail = p->header.ipcq.sequence;
@@ -213,15 +201,14 @@ void tree_units::combine_credit(std::uint32_t unit, const switch_core::departure
   n.credits_sent = least;
   p->header.ipcq.sequence = n.tail_sent;
   if (n.root) address_root(*p);
-  send(n.parent, abi::tree_flow::credits, std::move(p), reach(d.first) + fork_cycles_,
-       reach(d.last) + fork_cycles_);
+  send(n.parent, abi::tree_flow::credits, std::move(p), d.first + fork_cycles_, d.last + fork_cycles_);
 }
 
 // --- sums ---------------------------------------------------------------------------------------
 
 void tree_units::contribute(std::uint32_t unit, const switch_core::departure& d, packet_ptr p) {
   node& n = node_of(unit, false, *p);
-  returned_.push_back({ports_[unit].number, d.vc, d.flits, reach(d.first) + credit_cycles_});
+  returned_.push_back({ports_[unit].number, d.vc, d.flits, d.first + credit_cycles_});
   child& c = n.children[children_[unit].child];
   c.waiting_bytes += p->header.payload_bytes;
   counters_.most_waiting_bytes = std::max(counters_.most_waiting_bytes, c.waiting_bytes);
@@ -231,7 +218,7 @@ void tree_units::contribute(std::uint32_t unit, const switch_core::departure& d,
                     "noc.reduce_buffer_kib)",
                     name_, c.waiting_bytes, ports_[unit].router, buffer_bytes_));
   }
-  c.parts.push_back({std::move(p), reach(d.first), reach(d.last)});
+  c.parts.push_back({std::move(p), d.first, d.last});
   combine(n);
 }
 

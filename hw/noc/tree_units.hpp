@@ -11,7 +11,9 @@
 //            child has sent its part of a packet they are combined, child by child in the order of the tree
 //
 // A unit looks at a packet when its transfer into it begins, and knows then when its head and tail will be
-// there (ADR 5): what it sends begins after the head of the last part, and ends after its tail.
+// there (ADR 5): what it sends begins after the head of the last part, and ends after its tail. A packet is
+// there with its grant: what a staged router does after that (allocation and traversal of the switch) comes
+// once, on the way out of the unit.
 #pragma once
 
 #include <cstdint>
@@ -146,7 +148,6 @@ class tree_units {
   [[nodiscard]] child make_child(const fabric::tree_node& n, const fabric::tree_port& port,
                                  const tree_program& program) const;
   [[nodiscard]] node& node_of(std::uint32_t unit, bool as_parent, const packet& p);
-  [[nodiscard]] std::uint64_t reach(std::uint64_t cycle) const { return cycle + out_delay_; }
 
   void copy_down(std::uint32_t unit, const switch_core::departure& d, const packet_ptr& p);
   void combine_credit(std::uint32_t unit, const switch_core::departure& d, packet_ptr p);
@@ -162,7 +163,6 @@ class tree_units {
   const sip_id sip_;
   const cube_id cube_;
   const std::string name_;
-  const std::uint64_t out_delay_;  ///< grant to the unit
   const std::uint64_t fork_cycles_, combine_cycles_, bytes_per_cycle_, buffer_bytes_, credit_cycles_;
   const std::uint32_t flit_bytes_;
 

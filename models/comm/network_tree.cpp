@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/comm/network_tree.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <tuple>
 
@@ -76,6 +77,11 @@ std::vector<edge> in_network(const pattern_context& c) {
   add_multicast(edges, c.members, root);
   add_reduction(edges, c.members, root);
   return edges;
+}
+
+bool uses_tree(const std::vector<edge>& edges) {
+  return std::any_of(edges.begin(), edges.end(),
+                     [](const edge& e) { return e.through != carrier::queue_pairs; });
 }
 
 std::uint32_t central_rank(const machine_shape& shape, const group& members) {

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "models/comm/collective.hpp"
+#include "models/comm/network_tree.hpp"
 #include "models/config/text.hpp"
 #include "models/cost/algorithm_cost.hpp"
 #include "models/cost/choice.hpp"
@@ -49,10 +50,15 @@ const kernel_entry& given(const op_request& r, const std::string& name) {
                            config::join(names)});
 }
 
-/// Throws user_error when the kernel cannot run this op.
-void try_out(const op_request& r, const argument_context& launch, const kernel_entry& k) {
-  check_launch(k, launch);
-  (void)pattern_of(r, k).build({r.config, r.shape, r.members, launch.root});
+/// Whether the kernel can run this op: it needs nothing that the machine or the group lacks, nor the tree of
+/// routers, which serves no ops.
+bool can_run(const op_request& r, const argument_context& launch, const kernel_entry& k) {
+  try {
+    check_launch(k, launch);
+    return !comm::uses_tree(pattern_of(r, k).build({r.config, r.shape, r.members, launch.root}));
+  } catch (const user_error&) {
+    return false;
+  }
 }
 
 std::vector<cost::candidate> by_expected_time(const op_request& r, const argument_context& launch) {
@@ -60,11 +66,7 @@ std::vector<cost::candidate> by_expected_time(const op_request& r, const argumen
   const cost::bound_request asked{what, r.members, launch.count * numeric::size_of(launch.type), launch.root};
   std::vector<cost::candidate> known;
   for (const kernel_entry* const k : kernels_for(r)) {
-    try {
-      try_out(r, launch, *k);
-    } catch (const user_error&) {
-      continue;
-    }
+    if (!can_run(r, launch, *k)) continue;
     if (const auto expected = cost::estimate_of(r.topology(), r.config, asked, k->name))
       known.push_back({k->name, expected->ns()});
   }

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "models/abi/alignment.hpp"
+#include "models/comm/network_tree.hpp"
 #include "models/comm/pairing.hpp"
 #include "models/comm/sync_layout.hpp"
 #include "sw/workload/program.hpp"
@@ -238,13 +239,13 @@ void workload_program::builder::connect(std::uint32_t op) {
   c.direction_names = wiring.direction_names;
   c.first_named = wiring.first_named;
   std::vector<problem> found;
-  const bool tree = std::any_of(wiring.edges.begin(), wiring.edges.end(),
-                                [](const comm::edge& e) { return e.through != comm::carrier::queue_pairs; });
-  if (tree) {
-    found.push_back({c.label, "the routers' tree serves one collective per run, not the ops of a workload",
-                     "", "an algorithm of messages"});
+  if (comm::uses_tree(wiring.edges)) {
+    found.push_back(
+        {c.label, "the routers' tree serves one collective per run, not ops of a workload or shards of SIPs",
+         "", "an algorithm of messages"});
+  } else {
+    c.halves = comm::pair_directions(wiring.edges, found);
   }
-  c.halves = comm::pair_directions(wiring.edges, found);
   for (problem& p : found) {
     p.where = r.op->where + ": " + p.where;
     problems_.push_back(std::move(p));

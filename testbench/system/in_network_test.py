@@ -16,6 +16,24 @@ class InNetwork(harness.Case):
     def job(self, collective, algorithm, *words):
         return self.one("--collective", collective, "--algorithm", algorithm, *words)
 
+    @staticmethod
+    def more_kinds(rng, machine):
+        """What bounds_test.random_machine leaves out: VCs, tensors in HBM, stages of routers, parts that are missing or
+        slow."""
+        words = [f"ccl.tensor_kind={rng.choice(['tcm', 'tcm', 'hbm'])}"]
+        if rng.random() < 0.3:
+            words.append("noc.vc_policy=dynamic")
+        if rng.random() < 0.3:
+            words += ["noc.hop_cycles=9", "noc.routing_cycles=1", "noc.vc_alloc_cycles=1", "noc.switch_alloc_cycles=1"]
+        parts = []
+        if rng.random() < 0.3:
+            parts.append({"match": "pod.*.cube_0_0", "set": {"hop_cycles": 18}})
+        if rng.random() < 0.3 and "cube.pes=1" not in machine:
+            parts.append({"match": f"pod.sip0.*.pe{rng.randint(0, 1)}", "set": {"enabled": False}})
+        if parts:
+            words.append("overrides=" + json.dumps(parts))
+        return harness.sets(*words)
+
     def test_random_machines_verify_and_never_beat_the_bound(self):
         rng = random.Random(11)
         for number in range(60):
@@ -23,6 +41,7 @@ class InNetwork(harness.Case):
             more = harness.sets(f"noc.multicast_cycles={rng.choice([1, 5])}", f"noc.reduce_cycles={rng.choice([1, 9])}",
                                 f"noc.reduce_bytes_per_cycle={rng.choice([8, 64, 4096])}",
                                 "noc.reduce_buffer_kib=64", "sim.check_credits=true")
+            more += self.more_kinds(rng, machine)
             collective, algorithm = JOBS[number % 3]
             bytes_ = rng.choice([0, 4, 1000, 16384, 60000])
             dtype = rng.choice(["f16", "bf16", "f32", "i32"])
@@ -95,6 +114,25 @@ class InNetwork(harness.Case):
         off = self.job("broadcast", "auto", *harness.SMALL, "--ranks", "pe", "--bytes", "16KiB")
         self.assertNotIn("multicast", off["algorithm_reason"])
 
+    def test_stages_of_a_router_are_passed_once(self):
+        """How a hop is split changes nothing for a packet alone."""
+        for collective, algorithm in JOBS:
+            job = (collective, algorithm, *harness.SMALL, *ON, "--ranks", "pe", "--bytes", 64)
+            hop = "noc.hop_cycles=9"
+            whole = self.job(*job, *harness.sets(hop))
+            parts = self.job(*job, *harness.sets(hop, "noc.routing_cycles=1", "noc.vc_alloc_cycles=1",
+                                                 "noc.switch_alloc_cycles=1"))
+            self.assertEqual(whole["time_ns"], parts["time_ns"], algorithm)
+
+    def test_auto_of_a_workload_chooses_messages(self):
+        ops = [{"id": collective, "op": collective, "bytes": "16KiB", "algorithm": "auto"} for collective, _ in JOBS]
+        path = self.file("auto.json", json.dumps({"groups": {"all": {"ranks": "pe"}},
+                                                  "streams": [{"on": "all", "ops": ops}]}))
+        row = self.one(*harness.SMALL, *ON, "--workload", path)
+        self.assertEqual([op["algorithm"] for op in row["ops"] if op["algorithm"] in ("multicast", "in_network")], [])
+        self.assertEqual(len(row["ops"]), len(JOBS))
+        self.assertEqual(row["stats"]["tree_packets"], 0)
+
     def test_files_that_follow_messages_stand_trees(self):
         self.run_pod(*harness.SMALL, *ON, "--algorithm", "in_network", "--bytes", "8KiB", "--vcd",
                      self.folder / "w.vcd", "--timeline", self.folder / "t.json", "--out", self.folder / "out",
@@ -127,6 +165,22 @@ class InNetwork(harness.Case):
         self.assertIn("comm.path", refused(*ON, *harness.sets("comm.path=staged")))
         self.assertIn("comm.checksum", refused(*ON, *harness.sets("comm.checksum=crc32c")))
         self.assertIn("noc.reduce_buffer_kib", refused(*ON, *harness.sets("noc.reduce_buffer_kib=1")))
+        self.assertIn("ipcq.match", refused(*ON, *harness.sets("ipcq.match=sender")))
+        self.assertIn("ccl.install", refused(*ON, *harness.sets("ccl.install=timed")))
+
+    def test_ops_and_shards_are_refused_in_one_line_each(self):
+        """Nothing is said of queue pairs that a tree has none of."""
+        reason = "the routers' tree serves one collective per run, not ops of a workload or shards of SIPs"
+        path = self.file("tree.json", json.dumps({"groups": {"all": {"ranks": "pe"}}, "streams": [
+            {"on": "all", "ops": [{"op": "all_reduce", "bytes": 64, "algorithm": "in_network"}]}]}))
+        sharded = self.file("sharded.json", json.dumps({"extends": str(harness.SMALL[1]), "ccl": {"algorithms": {
+            "in_network": {"cube_layout": "row_wise"}}}}))
+        for words in ((*harness.SMALL, "--workload", path),
+                      ("--config", sharded, "--ranks", "sip", "--algorithm", "in_network", "--bytes", "8KiB")):
+            lines = self.run_pod(*ON, *words, expect=2).stderr.splitlines()
+            self.assertTrue(lines)
+            for line in lines:
+                self.assertIn(reason, line)
 
 
 if __name__ == "__main__":

@@ -98,6 +98,13 @@ class tree_bench {
   fabric::collective_tree tree_;
 };
 
+/// The same hop, in stages: front, allocation and traversal of the switch, wire.
+config::machine_config staged(config::machine_config c) {
+  c.noc.hop_cycles = 9;
+  c.noc.routing_cycles = c.noc.vc_alloc_cycles = c.noc.switch_alloc_cycles = 1;
+  return c;
+}
+
 std::vector<pe_coord> all_pes(const config::machine_config& c) {
   std::vector<pe_coord> all;
   for (std::uint32_t i = 0; i < c.shape().pes(); ++i) all.push_back(c.shape().pe_at(i));
@@ -111,13 +118,23 @@ std::vector<std::int32_t> numbers(std::size_t n, std::int32_t first) {
 }
 
 TEST_CASE("tree: a copy takes a packet's time alone and multicast_cycles per router") {
-  for (const std::uint64_t cycles : {1u, 7u}) {
+  struct kind {
+    const char* name;
+    std::uint64_t cycles;
+    bool stages;
+    tree_bench* b{};  // kept: SystemC
+  };
+  std::vector<kind> kinds{{"quick", 1, false}, {"slow", 7, false}, {"staged", 7, true}};
+  for (kind& k : kinds) {
     config::machine_config c = small_machine(2, 2, 2);
-    c.noc.multicast_cycles = cycles;
-    tree_bench* const b = new tree_bench(c, all_pes(c), 5, cycles == 1 ? "quick" : "slow");  // kept: SystemC
-    b->end(b->root()).plan({}, b->data(abi::tree_use::multicast, b->root(), 0, numbers(256, 1)));
-    if (cycles == 1) continue;
-    run_to_starvation();
+    c.noc.multicast_cycles = k.cycles;
+    if (k.stages) c = staged(c);
+    k.b = new tree_bench(c, all_pes(c), 5, k.name);
+    k.b->end(k.b->root()).plan({}, k.b->data(abi::tree_use::multicast, k.b->root(), 0, numbers(256, 1)));
+  }
+  run_to_starvation();
+  for (const auto& [name, cycles, stages, b] : kinds) {
+    INFO(name);
     for (const pe_coord& m : b->members()) {
       if (m == b->root()) continue;
       REQUIRE(b->end(m).received.size() == 1);
@@ -132,8 +149,10 @@ TEST_CASE("tree: a copy takes a packet's time alone and multicast_cycles per rou
 }
 
 /// Three PEs on a line; all send one packet to the one in the middle.
-sim_time sum_on_a_line(std::uint64_t bytes_per_cycle, const std::string& name, std::int64_t& beyond) {
+sim_time sum_on_a_line(std::uint64_t bytes_per_cycle, const std::string& name, std::int64_t& beyond,
+                       bool stages = false) {
   config::machine_config c = mesh_machine(3, 1);
+  if (stages) c = staged(c);
   c.noc.reduce_cycles = 5;
   c.noc.multicast_cycles = 3;
   c.noc.reduce_bytes_per_cycle = bytes_per_cycle;
@@ -159,6 +178,12 @@ sim_time sum_on_a_line(std::uint64_t bytes_per_cycle, const std::string& name, s
 TEST_CASE("tree: a sum takes reduce_cycles per addition, and its operands their time") {
   std::int64_t beyond = -1;
   sum_on_a_line(256, "fast", beyond);
+  CHECK(beyond == 0);
+}
+
+TEST_CASE("tree: a sum goes through the stages of a router once") {
+  std::int64_t beyond = -1;
+  sum_on_a_line(256, "fast", beyond, true);
   CHECK(beyond == 0);
 }
 
