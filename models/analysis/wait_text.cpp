@@ -141,6 +141,10 @@ class writer {
              "it is lost";
     if (root.kind == root_kind::cycle && all(wait_kind::receive))
       return "every PE of it receives before it sends: let one of them send first";
+    if (root.kind == root_kind::cycle && all(wait_kind::memory))
+      return "each waits for a word that another one of them sets: compare what caches and memory hold of "
+             "it, "
+             "and the counts of their barriers";
     if (root.kind == root_kind::cycle)
       return "sends and receives of these PEs do not alternate alike: compare their steps";
     if (root.kind == root_kind::peer && dump_of(root.members[0]).state == events::core_state::done)

@@ -91,13 +91,15 @@ std::span<const fault_kind_entry> fault_kinds() {
   using k = fault_kind;
   static const std::array all{
       fault_kind_entry{k::bit_flip, "bit_flip", interposer, either, true, true, of_packets,
-                       "one bit of a packet's payload is inverted"},
+                       "one bit of a packet's payload is inverted; what a rendezvous reads is not struck"},
       fault_kind_entry{k::drop, "drop", interposer, either, true, true, of_packets,
-                       "a packet of data is lost"},
+                       "a packet of data is lost; what a rendezvous reads is not struck"},
       fault_kind_entry{k::duplicate, "duplicate", interposer, either, true, true, of_packets,
-                       "a packet of data comes twice"},
-      fault_kind_entry{k::reorder, "reorder", interposer, either, true, true, with_delay,
-                       "a packet of data is overtaken by what comes within delay_ns"},
+                       "a packet of data comes twice; what a rendezvous reads is not struck"},
+      fault_kind_entry{
+          k::reorder, "reorder", interposer, either, true, true, with_delay,
+          "a packet of data is overtaken by what comes within delay_ns; what a rendezvous reads is not "
+          "struck"},
       fault_kind_entry{k::lost_credit, "lost_credit", interposer, either, true, true, of_packets,
                        "a returning credit is lost"},
       fault_kind_entry{k::late_credit, "late_credit", interposer, either, true, true, with_delay,
@@ -225,12 +227,12 @@ std::string mechanisms_of(const fault_kind_entry& kind) {
   return text;
 }
 
-const char* chances_of(fault_kind kind) {
+const char* chances_of(fault_kind kind, bool at_a_link) {
   switch (kind) {
     case fault_kind::bit_flip:
     case fault_kind::drop:
     case fault_kind::duplicate:
-    case fault_kind::reorder: return "packets of data";
+    case fault_kind::reorder: return "packets of data (of queue pairs, or eager messages; reads are none)";
     case fault_kind::lost_credit:
     case fault_kind::late_credit: return "credits";
     case fault_kind::link_down:
@@ -245,7 +247,8 @@ const char* chances_of(fault_kind kind) {
     case fault_kind::stale_cache_line: return "looks at a flag";
     case fault_kind::signal_without_flush: return "signals";
     case fault_kind::infinite_poll: return "waits for a flag";
-    case fault_kind::premature_barrier: return "results or messages of several packets";
+    case fault_kind::premature_barrier:
+      return at_a_link ? "queue-pair messages of several packets" : "results of the core";
   }
   return "operations";
 }

@@ -49,8 +49,8 @@ struct fault_tally {
 [[nodiscard]] const fault_kind_entry& entry_of(fault_kind kind);
 /// "policy; interposer on links".
 [[nodiscard]] std::string mechanisms_of(const fault_kind_entry& kind);
-/// What a fault of this kind can meet: "packets of data".
-[[nodiscard]] const char* chances_of(fault_kind kind);
+/// What a fault of this kind can meet at PEs or, when so, on a link: "credits".
+[[nodiscard]] const char* chances_of(fault_kind kind, bool at_a_link);
 /// Null when there is none of that name.
 [[nodiscard]] const fault_kind_entry* find_fault_kind(std::string_view name);
 

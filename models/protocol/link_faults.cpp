@@ -66,10 +66,12 @@ std::vector<config::fault_tally> link_faults::tallies() const {
 }
 
 /// The end of a contribution counts as through while it lies in the buffer, which has one place for each
-/// sender: the end of the next one that comes there before it is flushed has none.
-void link_faults::buffer_end(const config::fault_setting& f, const abi::packet_header& header, sim_time head,
+/// sender: the end of the next one that comes there before it is flushed has none. Every fault has a buffer
+/// of its own.
+void link_faults::buffer_end(const fault_trigger& fault, const abi::packet_header& header, sim_time head,
                              verdict& v) {
-  sim_time& until = buffered_until_.try_emplace(header.source, sim_time{}).first->second;
+  const config::fault_setting& f = fault.setting();
+  sim_time& until = buffered_until_[{fault.number(), header.source}];
   if (head < until) {
     v.lost = true;
     return;
@@ -108,7 +110,7 @@ link_faults::verdict link_faults::pass(const abi::packet_header& header, std::ve
       case fault_kind::late_credit: credits_late_until_ = head + nanoseconds(f.delay_ns); break;
       case fault_kind::link_down: v.held = true; break;
       case fault_kind::link_degraded: degrade(f, flits, head, tail, v); break;
-      case fault_kind::premature_barrier: buffer_end(f, header, head, v); break;
+      case fault_kind::premature_barrier: buffer_end(t, header, head, v); break;
       default: break;  // not a fault of links
     }
   }

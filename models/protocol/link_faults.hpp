@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/abi/wire.hpp"
@@ -26,6 +27,7 @@ class fault_trigger {
   /// A draw below n that belongs to the last strike.
   [[nodiscard]] std::uint64_t draw(std::uint64_t n) const { return draws_.below(2 * chances_ + 1, n); }
   [[nodiscard]] const config::fault_setting& setting() const { return setting_; }
+  [[nodiscard]] std::size_t number() const { return number_; }
   [[nodiscard]] config::fault_tally tally() const { return {number_, chances_, strikes_}; }
 
  private:
@@ -56,15 +58,15 @@ class link_faults {
   [[nodiscard]] std::vector<config::fault_tally> tallies() const;
 
  private:
-  void buffer_end(const config::fault_setting& f, const abi::packet_header& header, sim_time head,
-                  verdict& v);
+  void buffer_end(const fault_trigger& fault, const abi::packet_header& header, sim_time head, verdict& v);
   void degrade(const config::fault_setting& f, std::uint32_t flits, sim_time head, sim_time tail, verdict& v);
 
   std::vector<fault_trigger> triggers_;
   sim_time flit_time_;
   sim_time free_;                ///< link_degraded: from when on the slow wire is free
   sim_time credits_late_until_;  ///< late_credit
-  std::map<abi::node_address, sim_time> buffered_until_;  ///< premature_barrier: by sender
+  /// premature_barrier: by number of the fault and sender.
+  std::map<std::pair<std::size_t, abi::node_address>, sim_time> buffered_until_;
 };
 
 }  // namespace diecast::protocol

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <limits>
 #include <optional>
+#include <regex>
 #include <sstream>
 
 #include "platforms/diagnose/findings.hpp"
@@ -360,13 +361,13 @@ class examination {
       if (o != nullptr) {
         file_.answers.emplace_back("another algorithm removes it",
                                    fmt::format("{} ({})", right(*o) ? "yes" : "no", name));
-        routes_.emplace_back("with " + name, right(*o));
+        routes_.push_back({"with " + name, right(*o), false});
       }
     }
     const observation* staged = attempt("staged through host memory", {"--set", "comm.path=staged"}, false);
     if (staged == nullptr) return;
     file_.answers.emplace_back("staging removes it", right(*staged) ? "yes" : "no");
-    routes_.emplace_back("staged through host memory", right(*staged));
+    routes_.push_back({"staged through host memory", right(*staged), false});
   }
 
   /// Matched by tags where the run uses queue pairs, and the other way round. Barriers use neither.
@@ -374,16 +375,16 @@ class examination {
     if (healthy_so_far() || right(base()) || !base().result.is_object()) return;
     const bool tags = uses_tags();
     if (!tags && who_.collective == "barrier" && lab_.given("--workload").empty()) return;
-    const auto pes = base().result.value("machine", json::object()).value("pes", std::uint32_t{});
-    if (pes < 2) return;
+    const json& run = base().run();
+    const std::uint32_t ranks = run.is_object() ? run.value("ranks", std::uint32_t{}) : 0;
+    if (ranks < 2) return;
     constexpr std::uint64_t of_workload = 16384, least = 256, most = 65536, grain = 64;
-    const std::uint64_t piece = std::clamp(bytes_ / pes / grain * grain, least, most);
+    const std::uint64_t piece = std::clamp(bytes_ / ranks / grain * grain, least, most);
     std::string file;
     if (tags) {
-      collective_job job{"all_reduce", {}, {}, {}, "pe", first_ranks(pes), of_workload};
-      file = lab_.keep(workload_of(job));
+      file = lab_.keep(workload_of({"all_reduce", {}, {}, {}, "pe", {}, of_workload}));
     } else {
-      file = lab_.keep(ring_of_messages(pes, piece));
+      file = lab_.keep(ring_of_messages(piece));
     }
     const observation* o = attempt("another transport", {"--workload", file}, false);
     if (o == nullptr) return;
@@ -418,11 +419,11 @@ class examination {
       file_.answers.emplace_back(fmt::format("with one rank per {}", ranks), shows(*o)   ? "the same"
                                                                              : right(*o) ? "right"
                                                                                          : "another way");
-      routes_.emplace_back(fmt::format("with one rank per {}", ranks), right(*o));
+      routes_.push_back({fmt::format("with one rank per {}", ranks), right(*o), true});
     }
   }
 
-  /// Halves the ranks as long as one of the halves shows it, then an eighth of the bytes at a time.
+  /// Takes fewer ranks as long as some of them show it, then an eighth of the bytes at a time.
   void fewest_ranks() {
     if (healthy_so_far() || right(base()) || !lab_.given("--workload").empty()) return;
     if (!lab_.given("--team").empty() || !base().run().is_object()) return;
@@ -441,8 +442,7 @@ class examination {
                                  "not found: as an op of a workload it does not show");
       return;
     }
-    while (halve(job)) {
-    }
+    for (bool whole = true; take_fewer(job, whole);) whole = false;
     if (job.bytes > 0) shrink(job);
     file_.answers.emplace_back(
         "fewest ranks that show it",
@@ -450,11 +450,21 @@ class examination {
     if (job.bytes > 0)
       file_.answers.emplace_back("with so few ranks, fewest bytes", std::to_string(job.bytes));
   }
-  bool halve(collective_job& job) {
-    const std::size_t half = job.ranks.size() / 2;
-    if (half < 2) return false;
-    const auto middle = job.ranks.begin() + static_cast<std::ptrdiff_t>(half);
-    for (const auto& part : {std::vector(job.ranks.begin(), middle), std::vector(middle, job.ranks.end())}) {
+  /// Halves; of the whole, before them, the pairs that no half has, for links between SIPs: across the middle
+  /// and the ends, where rings close.
+  static std::vector<std::vector<std::uint32_t>> fewer_of(const std::vector<std::uint32_t>& ranks,
+                                                          bool whole) {
+    const std::size_t half = ranks.size() / 2;
+    if (half < 2) return {};
+    const auto middle = ranks.begin() + static_cast<std::ptrdiff_t>(half);
+    std::vector<std::vector<std::uint32_t>> parts;
+    if (whole) parts = {{ranks[half - 1], ranks[half]}, {ranks.front(), ranks.back()}};
+    parts.emplace_back(ranks.begin(), middle);
+    parts.emplace_back(middle, ranks.end());
+    return parts;
+  }
+  bool take_fewer(collective_job& job, bool whole) {
+    for (const auto& part : fewer_of(job.ranks, whole)) {
       collective_job fewer = job;
       fewer.ranks = part;
       if (!shown_by(fewer)) continue;
@@ -462,6 +472,11 @@ class examination {
       return true;
     }
     return false;
+  }
+  static std::string list_text(const std::vector<std::uint32_t>& ranks) {
+    const bool in_a_row = ranks.back() - ranks.front() + 1 == ranks.size();
+    return in_a_row ? fmt::format("{} to {}", ranks.front(), ranks.back())
+                    : fmt::format("{}", fmt::join(ranks, ", "));
   }
   void shrink(collective_job& job) {
     constexpr std::uint64_t step = 8, least = 64;
@@ -472,26 +487,35 @@ class examination {
     }
   }
   bool shown_by(const collective_job& job) {
-    const std::string name = fmt::format("{} ranks from {}{}", job.ranks.size(), job.ranks.front(),
+    const std::string name = fmt::format("{} ranks: {}{}", job.ranks.size(), list_text(job.ranks),
                                          job.bytes > 0 ? fmt::format(", {}B", job.bytes) : "");
     const observation* o = attempt(name, {"--workload", lab_.keep(workload_of(job))}, false);
     if (o == nullptr) return false;
     if (job.bytes == 0 || job.bytes == bytes_)
-      routes_.emplace_back(fmt::format("among ranks {} to {}", job.ranks.front(), job.ranks.back()),
-                           right(*o));
+      routes_.push_back({"among ranks " + list_text(job.ranks), right(*o), true});
     return shows(*o);
   }
 
-  /// What sends other bytes over other links.
+  /// What sends other bytes over other links. Fewer ranks that leave out a bad PE say nothing of routes.
   void route() {
+    const bool of_link = at_a_link();
     std::vector<std::string> good, bad;
-    for (const auto& [way, is_right] : routes_) (is_right ? good : bad).push_back(way);
+    for (const tried_route& r : routes_) {
+      if (!r.fewer_ranks || of_link) (r.is_right ? good : bad).push_back(r.way);
+    }
     if (good.empty() && bad.empty()) return;
     file_.answers.emplace_back(
         "depends on the route",
         good.empty() ? "not as far as was tried"
                      : fmt::format("yes: right {}{}", fmt::join(good, ", "),
                                    bad.empty() ? "" : fmt::format("; not {}", fmt::join(bad, ", "))));
+  }
+  /// Whether what is found first lies between PEs, not at one.
+  [[nodiscard]] bool at_a_link() const {
+    static const std::regex a_pe("(^|\\.)pe[0-9]+($|\\.)");
+    std::vector<finding> found = file_.findings;
+    settle(found);
+    return !found.empty() && !found.front().where.empty() && !std::regex_search(found.front().where, a_pe);
   }
   void fewer_bytes() {
     constexpr std::uint64_t step = 8;
@@ -575,8 +599,12 @@ class examination {
   double slowest_s_{};
   std::size_t base_{};               ///< number of the observation that others are compared with
   std::optional<finding> too_slow_;  ///< the run as given was stopped
-  std::vector<std::pair<std::string, bool>>
-      routes_;  ///< other ways that were tried, and whether they are right
+  struct tried_route {
+    std::string way;
+    bool is_right{};
+    bool fewer_ranks{};  ///< that is all that is changed
+  };
+  std::vector<tried_route> routes_;
   case_file file_;
 };
 

@@ -13,13 +13,14 @@ namespace diecast::diagnose {
 struct collective_job {
   std::string collective, algorithm, dtype, reduction;
   std::string rank_set;              ///< pe, cube or sip
-  std::vector<std::uint32_t> ranks;  ///< of that set
+  std::vector<std::uint32_t> ranks;  ///< of that set; none: all
   std::uint64_t bytes{};
 };
 [[nodiscard]] std::string workload_of(const collective_job& job);
 
-/// Every PE sends messages of so many bytes around the ring of all PEs, matched by their tags.
-[[nodiscard]] std::string ring_of_messages(std::uint32_t pes, std::uint64_t bytes);
+/// Every PE sends around the ring of all PEs, matched by their tags: messages small enough to be eager, and
+/// messages of so many bytes.
+[[nodiscard]] std::string ring_of_messages(std::uint64_t bytes);
 
 /// The workload with every stream so many times; empty when the text is none that can be read (an MSCCL
 /// program).

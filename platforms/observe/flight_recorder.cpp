@@ -96,14 +96,30 @@ void flight_recorder::on(const events::message_content& e) {
 /// A slot is given to other teams when one is given back.
 std::uint32_t flight_recorder::group_of(const abi::operation_note& n) {
   const auto known = latest_group_.find(n.group);
-  if (known != latest_group_.end() && std::ranges::equal(groups_[known->second].members, n.members))
+  if (known != latest_group_.end() && std::ranges::equal(groups_[known->second].told, n.members))
     return known->second;
   const auto same = std::find_if(groups_.begin(), groups_.end(), [&n](const flight_group& g) {
-    return g.slot == n.group && std::ranges::equal(g.members, n.members);
+    return g.slot == n.group && std::ranges::equal(g.told, n.members);
   });
   const auto at = static_cast<std::uint32_t>(same - groups_.begin());
-  if (same == groups_.end()) groups_.push_back({n.group, {n.members.begin(), n.members.end()}});
+  if (same == groups_.end()) {
+    const std::vector<pe_coord> told(n.members.begin(), n.members.end());
+    groups_.push_back({n.group, told, told});
+  }
   return latest_group_[n.group] = at;
+}
+
+/// A PE that was not told comes behind the first one of its rank, whichever comes first.
+void flight_recorder::admit(flight_group& g, pe_coord pe) {
+  const auto told = [&g](pe_coord p) { return std::find(g.told.begin(), g.told.end(), p) != g.told.end(); };
+  if (std::find(g.members.begin(), g.members.end(), pe) != g.members.end()) return;
+  std::optional<pe_coord> first;  // ranks are ranges of PEs, so it is the last told before
+  for (const pe_coord p : g.told) {
+    if (p < pe && (!first || *first < p)) first = p;
+  }
+  auto at = first ? std::find(g.members.begin(), g.members.end(), *first) + 1 : g.members.begin();
+  while (at != g.members.end() && *at < pe && !told(*at)) ++at;
+  g.members.insert(at, pe);
 }
 
 void flight_recorder::post(track& t, const events::operation_changed& e) {
@@ -111,6 +127,7 @@ void flight_recorder::post(track& t, const events::operation_changed& e) {
   const abi::operation_note& n = e.note;
   const bool barrier = n.kind == abi::operation_kind::barrier;
   o.group = barrier ? group_of(n) : n.group;
+  if (barrier) admit(groups_[o.group], e.pe);
   t.noted.insert_or_assign({n.kind, n.id}, noted_record{o.record_id, o.group});
   if (barrier) {
     o.what = flight_kind::barrier;

@@ -50,9 +50,11 @@ struct flight_operation {
   sim_time created, started, ended;
 };
 
-/// The PEs of a team, as one of its barriers told.
+/// The PEs of a team: those that its barriers told (where ranks have unlike PEs, the first of each) and those
+/// that have entered one, rank by rank.
 struct flight_group {
   std::uint32_t slot{};
+  std::vector<pe_coord> told;
   std::vector<pe_coord> members;
 };
 
@@ -108,6 +110,7 @@ class flight_recorder : public events::observer {
   void complete(track& t, const events::message_event& e, bool send);
   void post(track& t, const events::operation_changed& e);
   void end(track& t, const events::operation_changed& e, const noted_record& record);
+  static void admit(flight_group& g, pe_coord pe);
   [[nodiscard]] std::uint32_t group_of(const abi::operation_note& n);
 
   machine_shape shape_;

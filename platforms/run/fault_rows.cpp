@@ -125,7 +125,7 @@ std::string why_not_met(const prepared_run& run, const config::fault_setting& f,
                             return std::find(members.begin(), members.end(), pe) != members.end();
                           });
   const std::string outside = takes_part ? "" : "no PE there is a rank of this run; ";
-  const char* const what = config::chances_of(f.kind);
+  const char* const what = config::chances_of(f.kind, named.empty());
   const bool timed = config::takes(f.kind, "from_us") && f.from_us > 0;
   const std::string since = timed ? fmt::format(" after {} us (from_us)", f.from_us) : "";
   if (t.chances == 0) return fmt::format("{}there were no {}{}", outside, what, since);
@@ -133,6 +133,8 @@ std::string why_not_met(const prepared_run& run, const config::fault_setting& f,
     return fmt::format("{}there were {} {} in all, and the first {} at each place go right (after)", outside,
                        t.chances, what, f.after);
   }
+  if (config::entry_of(f.kind).mechanism == config::fault_mechanism::interposer)
+    return fmt::format("{}there were {} {}, none of which it struck", outside, t.chances, what);
   if (timed) return fmt::format("{}there were {} {}, none of them{}", outside, t.chances, what, since);
   return fmt::format("{}there were {} {}, none of which it could act on", outside, t.chances, what);
 }

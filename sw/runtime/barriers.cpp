@@ -81,11 +81,13 @@ void rank_barriers::wait_for_cores(const team& t, std::string_view stage) {
   cores_.barrier([&](std::uint32_t round, pe_coord from) { note_wait(t, stage, round, from); });
 }
 
+/// All PEs tell the same: where ranks differ, none knows more of another rank than its first PE.
 const std::vector<pe_coord>& rank_barriers::cores_of(const team& t) {
   std::vector<pe_coord>& all = members_[t.slot];
   if (!all.empty()) return all;
+  const std::uint32_t known = options_.alike ? cores_.size() : 1;
   for (std::uint32_t rank = 0; rank < t.size(); ++rank) {
-    for (std::uint32_t core = 0; core < cores_.size(); ++core) all.push_back(core_of(t, rank, core));
+    for (std::uint32_t core = 0; core < known; ++core) all.push_back(core_of(t, rank, core));
   }
   return all;
 }

@@ -151,13 +151,18 @@ class Diagnosis(harness.Case):
         self.assertTrue(answers["depends on the size"].startswith("yes: "), answers)
         self.assertTrue(answers["depends on the route"].startswith("yes: right "), answers)
         self.assertIn("staged through host memory", answers["depends on the route"])
+        # The link is between SIPs: no half of the ranks crosses it.
+        ranks = answers["fewest ranks that show it"]
+        self.assertTrue(ranks.startswith("2 (pe "), ranks)
 
     def test_the_fewest_ranks_are_asked_for(self):
         fault = json.dumps([{"kind": "dead_pe", "where": "pod.sip1.cube_0_0.pe1", "after": 5}])
         _, found = self.diagnose(*SMALL, "--set", f"faults={fault}")
         self.assertEqual(found["answers"]["fewest ranks that show it"], "2 (pe 8, 9)")
+        # Without the PE it does not show, which is no matter of routes.
+        self.assertNotIn("rank", found["answers"]["depends on the route"])
         # Every job that was tried is left, and its command names it.
-        tried = [e for e in found["experiments"] if " ranks from " in e["name"]]
+        tried = [e for e in found["experiments"] if " ranks: " in e["name"]]
         self.assertGreaterEqual(len(tried), 4)
         for e in tried:
             workload = self.job_of(e)
@@ -172,6 +177,14 @@ class Diagnosis(harness.Case):
         self.assertEqual(found["answers"][transport], "yes (tag-matched messages)")
         _, found = self.diagnose("--config", FAULTS / "tag_list_race.json", *FAULT_JOBS["tag_list_race"])
         self.assertEqual(found["answers"][transport], "yes (queue pairs)")
+        # Packets of data are struck among messages, too; and some PEs may be missing.
+        _, found = self.diagnose("--config", FAULTS / "bit_flip.json")
+        self.assertTrue(found["answers"][transport].startswith("no: "), found["answers"][transport])
+        missing = json.dumps([{"match": "pod.sip1.cube_1_0.pe3", "set": {"enabled": False}}])
+        for name in ("dead_pe", "tag_list_race"):
+            _, found = self.diagnose("--config", FAULTS / f"{name}.json", *FAULT_JOBS.get(name, []), "--set",
+                                     f"overrides={missing}")
+            self.assertRegex(found["answers"][transport], "^(yes|no)")
         # Barriers go by neither; and no refusal tells of what is withheld.
         _, found = self.diagnose("--config", FAULTS / "stale_cache_line.json", "--collective", "barrier")
         self.assertNotIn(transport, found["answers"])

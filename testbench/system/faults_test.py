@@ -219,9 +219,16 @@ class Kinds(harness.Case):
         # One PE of each cube is a rank, and this one is not.
         self.assertRegex(unmet({"kind": "dead_pe", "where": pe, "after": 60}, "--ranks", "cube"),
                          "^no PE there is a rank of this run; there were no register writes")
-        self.assertRegex(unmet({"kind": "drop", "where": pe, "after": 1000000}), r"^there were \d+ packets of data in all")
+        self.assertRegex(unmet({"kind": "drop", "where": pe, "after": 1000000}), r"^there were \d+ packets of data \(.*\) in all")
         self.assertRegex(unmet({"kind": "drop", "where": pe, "from_us": 1000}),
-                         r"^there were no packets of data after 1000 us")
+                         r"^there were no packets of data \(.*\) after 1000 us")
+        # There were some after from_us: the draws spared them.
+        self.assertRegex(unmet({"kind": "drop", "where": pe, "from_us": 1, "probability": 1e-9}),
+                         r"^there were [1-9]\d* packets of data \(.*\), none of which it struck$")
+        self.assertEqual(unmet({"kind": "premature_barrier", "where": pe}, "--collective", "barrier"),
+                         "there were no results of the core")
+        self.assertEqual(unmet({"kind": "premature_barrier", "where": "pod.sip0.sip_port_e"}, "--bytes", "1KiB"),
+                         "there were no queue-pair messages of several packets")
         self.assertRegex(unmet({"kind": "tag_list_race", "where": pe}), "^there were no entries given to the tag-matching")
         self.assertRegex(unmet({"kind": "token_before_data", "where": pe}, "--collective", "barrier"),
                          "^there were no messages received")

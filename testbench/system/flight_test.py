@@ -266,6 +266,21 @@ class Flight(harness.Case):
             self.assertEqual((status["last_enqueued_collective"], status["last_completed_collective"]),
                              (last["collective_seq_id"], last["collective_seq_id"] - 1))
 
+    def test_ranks_of_a_team_are_told_once_where_pes_are_missing(self):
+        missing = json.dumps([{"match": "pod.sip0.cube_1_0.pe0", "set": {"enabled": False}}])
+        stale = json.dumps([{"kind": "stale_cache_line", "where": "pod.sip1.cube_0_0.pe0"}])
+        for ranks in ("cube", "sip", "pe"):
+            self.run_pod(*SMALL, "--collective", "barrier", "--algorithm", "centralized_pull", "--ranks", ranks, "--set",
+                         f"overrides={missing}", "--set", f"faults={stale}", *sets("sim.watchdog_us=40", "ccl.barrier_repeats=3"),
+                         "--out", "out", expect=3)
+            flight = self.load(self.folder / "out" / "flight.json")
+            (team,) = [g for g in flight["pg_config"].values() if g["desc"].startswith("team ")]
+            members = json.loads(team["ranks"])
+            self.assertEqual(sorted(set(members)), sorted(members))
+            waiting = {e["rank"] for e in flight["entries"] if "algorithm" in e}
+            self.assertTrue(waiting)
+            self.assertLessEqual(waiting, set(members))
+
     def test_pytorchs_analyser_takes_every_entry(self):
         workload = ROOT / "platforms" / "workloads" / "halo_exchange.json"
         for job, name, ratio in ((["--collective", "all_gather"], "all_gather", 16),

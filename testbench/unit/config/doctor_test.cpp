@@ -225,8 +225,16 @@ TEST_CASE("doctor: jobs it makes up") {
         json::array({{{"op", "all_reduce"}, {"algorithm", "ring_1d"}, {"redop", "max"}, {"bytes", 4096}}}));
   const json barrier = json::parse(diagnose::workload_of({"barrier", "", "", "", "pe", {0, 1}, 0}));
   CHECK(barrier["streams"][0]["ops"] == json::array({{{"op", "barrier"}}}));
-  const json ring = json::parse(diagnose::ring_of_messages(3, 256));
-  CHECK(ring["groups"]["tried"]["list"] == json({0, 1, 2}));
+  // A group without a list is all PEs that the machine has: some may be missing.
+  const json whole = json::parse(diagnose::workload_of({"all_reduce", "", "", "", "pe", {}, 4096}));
+  CHECK(whole["groups"]["tried"] == json{{"ranks", "pe"}});
+  const json ring = json::parse(diagnose::ring_of_messages(4096));
+  CHECK(ring["groups"]["tried"] == json{{"ranks", "pe"}});
+  std::vector<std::uint64_t> sent;
+  for (const json& op : ring["streams"][0]["ops"]) {
+    if (op["op"] == "isend") sent.push_back(op["bytes"]);
+  }
+  CHECK(sent == std::vector<std::uint64_t>{256, 4096});
   // Comments are allowed in workloads; a stream that says nothing runs once.
   const auto four = diagnose::repeated(
       "// two\n{\"streams\": [{\"name\": \"a\", \"repeat\": 3, \"ops\": []}, {\"name\": \"b\", \"ops\": "

@@ -157,3 +157,22 @@ TEST_CASE("flight recorder: teams that take a slot one after the other are group
   CHECK(all.back().group == 0);
   CHECK(all.back().sequence == 2);
 }
+
+TEST_CASE("flight recorder: a PE that no list tells is a member behind its rank's first, in any order") {
+  using abi::operation_kind, abi::operation_phase;
+  const auto at = [](std::uint32_t cube, std::uint32_t p) {
+    return pe_coord{sip_id{0}, cube_id{cube}, pe_id{p}};
+  };
+  const std::vector<pe_coord> first_of_ranks{at(1, 0), at(0, 1)};  // a team of cubes, the second one first
+  const std::vector<pe_coord> all{at(1, 0), at(1, 1), at(1, 2), at(0, 1), at(0, 2)};
+  for (const std::vector<std::size_t>& order : {std::vector<std::size_t>{0, 1, 2, 3, 4}, {4, 2, 1, 3, 0}}) {
+    observe::flight_recorder recorder({1, 2, 1, 3}, 4);
+    for (const std::size_t i : order) {
+      abi::operation_note n = note(operation_kind::barrier, operation_phase::posted, 0);
+      n.members = first_of_ranks;
+      recorder.on(events::operation_changed{sim_time{}, all[i], n});
+    }
+    REQUIRE(recorder.groups().size() == 1);
+    CHECK(recorder.groups()[0].members == all);
+  }
+}

@@ -153,6 +153,17 @@ TEST_CASE("the end of a message in the buffer of a link loses that of the sender
   CHECK(pass(part(true), 112).delay == ns * 100);  // flushed meanwhile
 }
 
+TEST_CASE("two faults of one link that hold ends of messages have a buffer each") {
+  fault_setting f = fault(fault_kind::premature_barrier, 0, 0);
+  f.delay_ns = 100;
+  protocol::link_faults faults(placed({f, f}), "here", ns);
+  std::vector<std::byte> data(64);
+  const auto first = faults.pass(part(true), data, 2, ns * 5, ns * 5);
+  CHECK_FALSE(first.lost);
+  CHECK(first.delay == ns * 200);
+  CHECK(faults.pass(part(true), data, 2, ns * 50, ns * 50).lost);
+}
+
 TEST_CASE("a place tells the chances and hits of each of its faults") {
   protocol::link_faults faults(placed({fault(fault_kind::drop, 2, 1), fault(fault_kind::late_credit)}),
                                "here", ns);

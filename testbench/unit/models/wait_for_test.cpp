@@ -344,6 +344,8 @@ TEST_CASE("wait_for: polled words are waits for their expected writers") {
   CHECK(r.roots[0].waits[0].cause == wait_cause::unwired);
   CHECK(r.roots[1].kind == root_kind::cycle);
   CHECK(r.roots[1].members == std::vector{pe(0), pe(1)});
+  CHECK_THAT(r.text, Contains("hint: each waits for a word that another one of them sets") &&
+                         !Contains("do not alternate"));
   CHECK_THAT(r.text,
              Contains("pe0 polls the word at 0x40 of its TCM until it is >= 5, which pod.sip0.cube_0_0.pe1 "
                       "is expected to write"));
