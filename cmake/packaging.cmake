@@ -33,7 +33,7 @@ install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
 
 # Scripts that read results, the Python module beside them, completion and manual pages.
 install(PROGRAMS scripts/report scripts/compare scripts/sweep scripts/regress scripts/sensitivity scripts/degrade
-                 scripts/alphabeta scripts/calibrate scripts/flight2torch
+                 scripts/alphabeta scripts/calibrate scripts/energy scripts/flight2torch
                  scripts/goal2workload scripts/chakra2workload
         DESTINATION ${CMAKE_INSTALL_DATADIR}/diecast/scripts)
 install(DIRECTORY python/diecast DESTINATION ${CMAKE_INSTALL_DATADIR}/diecast/python FILES_MATCHING PATTERN "*.py")

@@ -127,9 +127,9 @@ def plot(title, xlabel, ylabel, series, colors, x_names=None, bounds=None, width
     return picture.text()
 
 
-def stacked_bars(title, unit, names, rows, width=900):
-    """Horizontal bars. names: of the parts; rows: [(label, [values])]."""
-    row_height, left = (14, 190) if len(rows) <= 64 else (6, 190)
+def stacked_bars(title, unit, names, rows, width=900, left=190):
+    """Horizontal bars. names: of the parts; rows: [(label, [values])]; left: room for the labels."""
+    row_height = 14 if len(rows) <= 64 else 6
     most = max((sum(values) for _, values in rows), default=0) or 1
     picture = Picture(width, 50 + row_height * len(rows), title)
     picture.label(4, 14, title, size=12)

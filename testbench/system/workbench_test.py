@@ -305,12 +305,37 @@ class Regress(ScriptCase):
         self.script("regress", suite)
 
 
+class Energy(ScriptCase):
+    def test_parts_of_a_launch_as_table_and_picture(self):
+        rows = self.result(*harness.SMALL, "--algorithm", "ring_1d,intercube", "--ranks", "cube", "--bytes", "4KiB",
+                           "--iters", 2, "--out", self.folder / "out")["runs"]
+        lines = self.script("energy", self.folder / "out", "--plot", "e.svg").stdout.splitlines()
+        head = lines[0].split()
+        for row, line in zip(rows, lines[-2:]):
+            self.assertIn(row["algorithm"], line)
+            cells = dict(zip(reversed(head[:-4]), reversed(line.split()[:-2])))  # the last are the sum and the bits'
+            self.assertAlmostEqual(float(cells["tcm"]), row["energy"]["tcm_pj"] / 2e6, 3)
+            self.assertAlmostEqual(float(line.split()[-2]), row["energy"]["per_launch_pj"] / 1e6, 3)
+            self.assertAlmostEqual(float(line.split()[-1]), row["energy"]["pj_per_bit_reduced"], 2)
+        picture = (self.folder / "e.svg").read_text()
+        for text in ("intercube", "die_to_die", "idle"):
+            self.assertIn(text, picture)
+
+    def test_what_is_no_result(self):
+        self.assertIn("scripts/energy: ", self.script("energy", self.folder / "absent", expect=2).stderr)
+
+
 class Studies(ScriptCase):
 
     def test_elasticities_agree_with_runs_and_with_the_path(self):
         config, job = harness.CONFIGS / "small_pod.json", ("--algorithm", "intercube", "--bytes", "64KiB")
         keys = ("pe.vector_lanes", "sip_link.latency_ns", "hbm.trcd_rd_ns")
-        self.script("sensitivity", config, *(w for k in keys for w in ("--key", k)), "--csv", "s.csv", "--", *job)
+        self.script("sensitivity", config, *(w for k in keys for w in ("--key", k)), "--csv", "s.csv", "--plot", "s.svg", "--",
+                    *job)
+        picture = (self.folder / "s.svg").read_text()
+        self.assertIn("pe.vector_lanes (-)", picture)
+        self.assertIn("sip_link.latency_ns (+)", picture)
+        self.assertNotIn("hbm.trcd_rd_ns", picture)  # has no effect
         rows = {r["key"]: r for r in csv.DictReader((self.folder / "s.csv").read_text().splitlines())}
         self.assertEqual(set(rows), set(keys))
         out = self.folder / "out"
