@@ -95,18 +95,30 @@ class balance_table {
         fmt::format("{} B flits at {} GHz, {:.1f} GB/s after headers", c_.noc.flit_bytes, ghz(),
                     link_rate() * payload_share()));
     if (cut != 0) add("cube bisection", d(cut) * link_rate(), fmt::format("{} links each way", cut));
-    const double port = hbm_gbytes_s() / d(std::max<std::uint64_t>(c_.hbm.ports, 1));
-    if (c_.hbm.ports > 0) {
-      add("cube HBM", hbm_gbytes_s(), fmt::format("{} ports of {:.1f} GB/s", c_.hbm.ports, port),
-          less(link_rate(), port), fmt::format("a port's NoC link carries only {:.1f} GB/s", link_rate()));
+    if (const std::uint64_t ports = fewest_ports(); ports > 0) {
+      const std::string count =
+          ports == c_.hbm.ports ? std::to_string(ports) : fmt::format("{} (of {})", ports, c_.hbm.ports);
+      add("cube HBM", d(ports) * port_gbytes_s(),
+          fmt::format("{} ports of {:.1f} GB/s", count, port_gbytes_s()), less(link_rate(), port_gbytes_s()),
+          fmt::format("a port's NoC link carries only {:.1f} GB/s", link_rate()));
     }
     add("cube SRAM", c_.sram.gbytes_s, fmt::format("behind a {:.1f} GB/s NoC link", link_rate()));
   }
 
-  [[nodiscard]] double hbm_gbytes_s() const {
+  /// Of the cube that has the fewest.
+  [[nodiscard]] std::uint64_t fewest_ports() const {
+    std::uint64_t fewest = c_.hbm.ports;
+    for (std::uint32_t i = 0; i < t_.shape().cubes(); ++i) {
+      const sip_id sip{i / t_.shape().cubes_per_sip()};
+      fewest = std::min<std::uint64_t>(fewest,
+                                       t_.channels().count_of(sip, cube_id{i % t_.shape().cubes_per_sip()}));
+    }
+    return fewest;
+  }
+  [[nodiscard]] double port_gbytes_s() const {
     const double pc = c_.hbm.model == config::hbm_model::simple ? c_.hbm.simple_gbytes_s
                                                                 : d(c_.hbm.burst_bytes) / c_.hbm.burst_ns;
-    return d(c_.hbm.ports * c_.hbm.pseudo_channels) * pc;
+    return d(c_.hbm.pseudo_channels) * pc;
   }
 
   void die_rows() {

@@ -60,6 +60,13 @@ class Harvested(harness.Case):
                                  "--collective", collective, "--algorithm", "all", *harness.sets("ccl.tensor_kind=hbm")):
                 self.assertGreaterEqual(row["time_ns"], row["bound_ns"], row["algorithm"])
 
+    def test_the_balance_is_that_of_the_poorest_cube(self):
+        whole = self.run_pod(*harness.SMALL, "--check-config").stdout
+        poor = self.run_pod(*harness.SMALL, *missing("pod.sip0.cube_1_0.hbm2"), "--check-config").stdout
+        rate = {text: float(re.search(r"cube HBM +([0-9.]+)", text)[1]) for text in (whole, poor)}
+        self.assertAlmostEqual(rate[poor], rate[whole] * 3 / 4, 1)
+        self.assertIn("3 (of 4) ports", poor)
+
     def test_tensors_need_a_channel(self):
         done = self.run_pod(*harness.SMALL, *missing("pod.sip0.cube_0_0.hbm*"), "--algorithm", "ring_1d", "--bytes", 64,
                             *harness.sets("ccl.tensor_kind=hbm"), expect=2)
