@@ -22,6 +22,7 @@ constexpr double slow_factor = 1.5;
 /// Credits are short and go first; a late one is one far beyond what others need.
 constexpr double late_factor = 20;
 constexpr double late_ns = 1000;
+constexpr double idle_factor = 10;  ///< of the longest way of a credit through an idle fabric
 /// Corrupted frames beyond what the bit error rate explains.
 constexpr double error_factor = 10;
 
@@ -309,7 +310,8 @@ void monitored(const observation& o, std::vector<finding>& found) {
       found.back().hidden = true;
     } else if (m.measure == "credits_skipped") {
       add("lost_credit", fmt::format("{} credits never came; the next one's number told", m.value));
-    } else if (m.measure == "credit_latency_max" && m.value > late_ns && m.value > late_factor * usual) {
+    } else if (m.measure == "credit_latency_max" && m.value > late_ns && m.value > late_factor * usual &&
+               m.value > idle_factor * m.expected) {
       add("late_credit",
           fmt::format("a credit was {:.0f} ns on its way; half of the PEs saw none above {:.0f} ns", m.value,
                       usual));

@@ -101,6 +101,11 @@ class Diagnosis(harness.Case):
         _, found = self.diagnose("--config", CONFIGS / "barrier_small.json", "--collective", "barrier", expect=0)
         self.assertEqual(found["verdict"], "healthy", json.dumps(found["findings"], indent=1)[:3000])
 
+    def test_credits_over_long_links_are_not_late(self):
+        """The ring closes over SIP links; most credits come from the next PE."""
+        _, found = self.diagnose(*SMALL, *sets("sip_link.latency_ns=1500"), expect=0)
+        self.assertEqual(found["verdict"], "healthy", json.dumps(found["findings"], indent=1)[:3000])
+
     def test_faults_of_tag_matched_messages(self):
         halo = [*SMALL, "--workload", ROOT / "platforms" / "workloads" / "halo_exchange.json"]
         for kind in ("bit_flip", "reorder", "drop", "duplicate"):
