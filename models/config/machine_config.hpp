@@ -57,7 +57,7 @@ struct cube_block {
   std::uint64_t pes{8};
 };
 
-inline constexpr std::size_t most_dma_channels = 64;
+inline constexpr std::size_t most_dma_channels = 64;  ///< upper end of pe.dma_channels
 
 struct pe_block {
   std::uint64_t tcm_kib{1464};

@@ -41,27 +41,25 @@ double tree_cost::units_ns(pe_coord member) const {
   return d(w.routers * c_.noc.multicast_cycles) * cycle_;
 }
 
-tree_cost::way tree_cost::down() const {
+/// The longest way of a slot, to the members or from them, and of the credit back.
+tree_cost::way tree_cost::longest(bool outward) const {
   way w;
   for (const pe_coord& m : r_.ranks.members) {
     if (m == root_) continue;
+    const pe_coord& from = outward ? root_ : m;
+    const pe_coord& to = outward ? m : root_;
     const double units = units_ns(m);
-    w.slot_ns = std::max(w.slot_ns, step_.flight_ns(root_, m, slot_) + units);
+    w.slot_ns = std::max(w.slot_ns, step_.flight_ns(from, to, slot_) + units);
     w.credit_ns =
-        std::max(w.credit_ns, step_.flight_ns(m, root_, 0) - step_.flight_ns(root_, root_, 0) + units);
+        std::max(w.credit_ns, step_.flight_ns(to, from, 0) - step_.flight_ns(root_, root_, 0) + units);
   }
   return w;
 }
 
+tree_cost::way tree_cost::down() const { return longest(true); }
+
 tree_cost::way tree_cost::up() const {
-  way w;
-  for (const pe_coord& m : r_.ranks.members) {
-    if (m == root_) continue;
-    const double units = units_ns(m);
-    w.slot_ns = std::max(w.slot_ns, step_.flight_ns(m, root_, slot_) + units);
-    w.credit_ns =
-        std::max(w.credit_ns, step_.flight_ns(root_, m, 0) - step_.flight_ns(root_, root_, 0) + units);
-  }
+  way w = longest(false);
   const double slot_packets = std::max(1.0, std::ceil(slot_ / d(c_.noc.max_packet_bytes)));
   std::size_t most = 0;
   for (const fabric::tree_node& n : tree_.nodes) most = std::max(most, n.children.size());

@@ -29,6 +29,7 @@ class tree_cost {
     double interval_ns{};  ///< between slots, for all but credits
   };
   [[nodiscard]] double units_ns(pe_coord member) const;
+  [[nodiscard]] way longest(bool outward) const;
   [[nodiscard]] way down() const;
   [[nodiscard]] way up() const;
   [[nodiscard]] double wires_ns() const;

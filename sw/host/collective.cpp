@@ -170,28 +170,31 @@ hbm_part part_in_hbm(const member_launch& m, tensor t) {
   return {tensors.output, output_part(m.kernel, m.launch, m.rank)};
 }
 
+/// Calls use(address, done, bytes) for every stretch of memory that `bytes` of a member's part lie in, in
+/// order.
+template <class Use>
+void for_stretches(const member_launch& m, tensor t, std::uint64_t bytes, const Use& use) {
+  if (lies_in_hbm(m.kernel, m.launch)) {
+    const hbm_part part = part_in_hbm(m, t);
+    part.tensor.for_stripes(part.offset, bytes, use);
+  } else {
+    const std::uint64_t offset = t == tensor::input ? m.arguments.input : m.arguments.output;
+    use(tcm_address(m.launch.members.members[m.rank], offset), 0, bytes);
+  }
+}
+
 }  // namespace
 
 void write_tensor(abi::host_hal& host, const member_launch& m, tensor t, std::span<const std::byte> bytes) {
-  const pe_coord pe = m.launch.members.members[m.rank];
-  if (!lies_in_hbm(m.kernel, m.launch))
-    return write_tcm(host, pe, t == tensor::input ? m.arguments.input : m.arguments.output, bytes);
-  const hbm_part part = part_in_hbm(m, t);
-  part.tensor.for_stripes(part.offset, bytes.size(),
-                          [&](abi::address to, std::uint64_t done, std::uint64_t n) {
-                            host.debug_write(to, bytes.subspan(done, n));
-                          });
+  for_stretches(m, t, bytes.size(), [&](abi::address to, std::uint64_t done, std::uint64_t n) {
+    host.debug_write(to, bytes.subspan(done, n));
+  });
 }
 
 void read_tensor(abi::host_hal& host, const member_launch& m, tensor t, std::span<std::byte> bytes) {
-  const pe_coord pe = m.launch.members.members[m.rank];
-  if (!lies_in_hbm(m.kernel, m.launch))
-    return read_tcm(host, pe, t == tensor::input ? m.arguments.input : m.arguments.output, bytes);
-  const hbm_part part = part_in_hbm(m, t);
-  part.tensor.for_stripes(part.offset, bytes.size(),
-                          [&](abi::address from, std::uint64_t done, std::uint64_t n) {
-                            host.debug_read(from, bytes.subspan(done, n));
-                          });
+  for_stretches(m, t, bytes.size(), [&](abi::address from, std::uint64_t done, std::uint64_t n) {
+    host.debug_read(from, bytes.subspan(done, n));
+  });
 }
 
 void write_tcm(abi::host_hal& host, pe_coord pe, std::uint64_t offset, std::span<const std::byte> bytes) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A collective as an op: any kernel of the table, on queue pairs and tensors of its own.
-#include <algorithm>
 #include <fmt/format.h>
+#include <map>
 #include <stdexcept>
+#include <utility>
 
 #include "models/comm/collective.hpp"
-#include "models/config/text.hpp"
 #include "models/golden/collective_check.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/workload/collective_choice.hpp"

@@ -68,8 +68,9 @@ class Barriers(harness.Case):
         self.assertEqual(stats["remote_bytes_per_barrier"], 64 * (reads + writes), where)
 
     def test_auto_takes_what_is_fastest_at_both_ends(self):
-        """Where a rank has eight cores, and where it is one PE; the second of two launches, as in docs/barriers.md. Times
-        go in steps of a poll period: what is less than half of one apart is equally fast."""
+        """Where a rank has eight cores, and where it is one PE; the second of two launches, as in docs/barriers.md. One end
+        is known to be missed: two cubes take 3,033 ns with what auto takes, 3,007 ns with dissemination."""
+        missed = {("cube", "0:1:2"): 1.01}
         for ranks, settings in (("cube", sets("pod.sips=4")), ("pe", [])):
             measure = ("--config", harness.CONFIGS / "pod_default.json", *settings, "--collective", "barrier", "--ranks",
                        ranks, "--team", "0:1:2,0:1:64", "--warmup", "1")
@@ -81,7 +82,8 @@ class Barriers(harness.Case):
             self.assertEqual(set(chosen), {"0:1:2", "0:1:64"})
             for team, algorithm in chosen.items():
                 self.assertEqual(set(times[team]), set(ALGORITHMS))
-                self.assertLess(times[team][algorithm], min(times[team].values()) + 50, f"{ranks}s {team}: {times[team]}")
+                allowed = min(times[team].values()) * missed.get((ranks, team), 1)
+                self.assertLessEqual(times[team][algorithm], allowed, f"{ranks}s {team}: {times[team]}")
 
     def test_rank_sets_and_auto(self):
         for ranks, count in (("pe", 48), ("cube", 12), ("sip", 2)):
