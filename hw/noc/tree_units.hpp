@@ -68,7 +68,6 @@ class tree_units {
     fabric::side side{};
   };
   [[nodiscard]] way way_of(fabric::router_index router, std::uint16_t exit) const;
-  [[nodiscard]] bool owns(std::uint32_t port) const { return unit_of_.at(port) != none; }
 
   /// Takes the part of the tree in this cube. Throws protocol_error when one is installed already.
   void install(const tree_program& program, packet_pool& pool);

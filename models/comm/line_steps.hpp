@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "models/comm/rank_grid.hpp"
@@ -18,6 +17,9 @@ namespace diecast::comm {
 /// longer lines go by distance.
 [[nodiscard]] std::vector<std::vector<std::uint32_t>> line_steps(std::uint32_t places);
 inline constexpr std::uint32_t most_searched = 8;
+
+/// Steps that a rank's sends may be ahead of its receives.
+inline constexpr std::uint32_t most_steps_ahead = 6;
 
 /// Whom a rank sends to and hears from in a step.
 struct step_partners {

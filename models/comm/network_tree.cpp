@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <tuple>
 
+#include "models/checksum/packet_checksum.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::comm {
@@ -25,8 +26,8 @@ void need_routers(const config::machine_config& c, bool reduces) {
                         "direct, or another algorithm"});
   }
   if (c.comm.checksum != config::packet_checksum::none) {
-    problems.push_back({"comm.checksum", "a packet that routers rewrite fails its checksum", "on",
-                        "none, or another algorithm"});
+    problems.push_back({"comm.checksum", "a packet that routers rewrite fails its checksum",
+                        checksum::to_string(c.comm.checksum), "none, or another algorithm"});
   }
   if (c.ipcq.match == config::match_policy::sender) {
     problems.push_back({"ipcq.match", "what comes from a tree has no one sender", "sender",

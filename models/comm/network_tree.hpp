@@ -25,7 +25,7 @@ inline constexpr direction tree_reduction = 1;
 /// Some of these edges are carried by the tree, of which a run has one.
 [[nodiscard]] bool uses_tree(const std::vector<edge>& edges);
 
-/// The rank whose cube is nearest to the middle of the ranks' SIPs and of its own SIP; the first of several.
+/// The rank whose cube is nearest to the middle of the pod's SIPs and of its own SIP; the first of several.
 /// An all-reduce turns round there.
 [[nodiscard]] std::uint32_t central_rank(const machine_shape& shape, const group& members);
 

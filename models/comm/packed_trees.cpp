@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 #include <optional>
 #include <random>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 
 #include "models/comm/peer_patterns.hpp"
+#include "models/fabric/link_settings.hpp"
 #include "models/fabric/sip_graph.hpp"
 
 namespace diecast::comm {
@@ -246,11 +248,15 @@ class gateways {
   explicit gateways(const config::machine_config& c) {
     std::vector<problem> problems;  // of the pod; they were told when its topology was made
     graph_ = fabric::join_sips(c, problems);
-    fabric::route_sips(graph_, c, std::vector<bool>(graph_.links.size()), problems);
+    std::vector<bool> off;  // packets go around these
+    for (const auto& link : fabric::settle_links(c, graph_, problems).sip_links) off.push_back(!link.enabled);
+    fabric::route_sips(graph_, c, off, problems);
   }
   [[nodiscard]] cube_id towards(std::uint32_t from, std::uint32_t to) const {
     const std::uint16_t link = graph_.next_link(from, to);
-    return link == fabric::no_link ? cube_id{} : graph_.links[link].leaves.cube;
+    if (link == fabric::no_link)
+      throw std::logic_error(fmt::format("broadcast trees: no way from SIP {} to SIP {}", from, to));
+    return graph_.links[link].leaves.cube;
   }
 
  private:

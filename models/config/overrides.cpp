@@ -204,12 +204,4 @@ bool names_die(const std::string& glob, const machine_shape& shape, sip_id sip, 
   return matches(glob, path) || matches(glob, path + ".noc");
 }
 
-std::uint64_t hop_cycles_of(const machine_config& c, sip_id sip, cube_id cube) {
-  std::uint64_t cycles = c.noc.hop_cycles;
-  for (const instance_override& o : c.overrides) {
-    if (o.hop_cycles && names_die(o.match, c.shape(), sip, cube)) cycles = *o.hop_cycles;
-  }
-  return cycles;
-}
-
 }  // namespace diecast::config

@@ -56,8 +56,6 @@ struct override_key {
 
 /// The pe block of one PE; none where it is the machine's.
 [[nodiscard]] std::optional<pe_block> pe_block_of(const machine_config& c, pe_coord pe);
-/// noc.hop_cycles of one die.
-[[nodiscard]] std::uint64_t hop_cycles_of(const machine_config& c, sip_id sip, cube_id cube);
 /// The names a die answers to, that of its NoC included.
 [[nodiscard]] bool names_die(const std::string& glob, const machine_shape& shape, sip_id sip, cube_id cube);
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "models/comm/line_steps.hpp"
 #include "models/comm/member_levels.hpp"
 #include "models/comm/network_tree.hpp"
 #include "models/comm/packed_trees.hpp"
@@ -273,7 +274,7 @@ class algorithms {
   /// A step for every rank, as long as its slots take in the firmware or on the wire, or as the way of the
   /// first one where blocks are too short to cover it with the steps that go ahead.
   [[nodiscard]] estimate mesh_steps() const {
-    constexpr double ahead = 7;
+    constexpr double ahead = comm::most_steps_ahead + 1;
     const double own = part(d(p_));
     const double slot = std::min(own, step_.slot_bytes());
     const double slots = std::ceil(own / step_.slot_bytes());

@@ -165,7 +165,7 @@ const char* name_of(abi::tree_flow f) {
     case abi::tree_flow::up: return "up";
     case abi::tree_flow::credits: return "credits";
   }
-  return "down";
+  return "unknown";
 }
 
 }  // namespace

@@ -38,8 +38,7 @@ struct collective_tree {
 };
 
 /// The union of the routes from `root` to `members` (the root may be among them). Where routes of a pod of
-/// listed links part and meet again, the first of them stays. Throws user_error when a link that the tree
-/// needs has no way back.
+/// listed links part and meet again, the first of them stays.
 [[nodiscard]] collective_tree make_tree(const topology& t, const abi::node_address& root,
                                         std::span<const abi::node_address> members);
 

@@ -205,7 +205,7 @@ class examination {
     if (o == nullptr) return;
     file_.answers.emplace_back(
         "depends on the count of messages under way",
-        right(*o) ? "yes: right with one at a time" : "no: the same with one at a time");
+        right(*o) ? "yes: right with one at a time" : fmt::format("no: {} with one at a time", outcome(*o)));
     if (!right(*o)) return;
     finding f;
     f.kind = overrun;
@@ -431,15 +431,17 @@ class examination {
     collective_job job{who_.collective,
                        run.value("algorithm", std::string{}),
                        lab_.given("--dtype"),
-                       sized() ? lab_.given("--op") : "",
+                       run.value("op", "none") != "none" ? lab_.given("--op") : "",
                        run.value("rank_set", std::string{}),
                        first_ranks(run.value("ranks", std::uint32_t{})),
                        sized() ? bytes_ : 0};
     // A barrier over cubes or SIPs is one of all their PEs, which a group has not.
     if (job.ranks.size() < 2 || (who_.collective == "barrier" && job.rank_set != "pe")) return;
+    const std::size_t tried = routes_.size();  // shown_by() adds one when the job has run
     if (!shown_by(job)) {
-      file_.answers.emplace_back("fewest ranks that show it",
-                                 "not found: as an op of a workload it does not show");
+      if (routes_.size() > tried)
+        file_.answers.emplace_back("fewest ranks that show it",
+                                   "not found: as an op of a workload it does not show");
       return;
     }
     for (bool whole = true; take_fewer(job, whole);) whole = false;
@@ -615,7 +617,7 @@ diagnosis examine(const patient& who, double budget_s) {
                  without(who.arguments,
                          {"--out", "--format", "--progress", "--vcd", "--vcd-scope", "--vcd-window",
                           "--timeline", "--timeline-scope", "--record", "--verify"},
-                         {"--diagnose", "--quiet", "--double-run", "--ccl-trace"}),
+                         {"--diagnose", "--quiet", "--double-run", "--ccl-trace", "--hide-faults"}),
                  who.for_children_only, budget_s);
   const case_file file = examination(lab, who).run();
   return {to_json(file, lab), to_text(file, lab, who.withheld), lab.kept(), file.exit_code};

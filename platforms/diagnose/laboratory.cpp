@@ -164,7 +164,8 @@ std::string laboratory::command(const std::vector<std::string>& changes) const {
 std::string laboratory::keep(const std::string& text) {
   const std::string name = fmt::format("diagnosis_job_{}.json", kept_.size());
   const fs::path file = folder_ / name;
-  std::ofstream(file, std::ios::binary) << text;
+  if (!(std::ofstream(file, std::ios::binary) << text << std::flush))
+    throw std::system_error(errno, std::generic_category(), file.string());
   kept_[name] = text;
   return file.string();
 }

@@ -139,7 +139,7 @@ json_node overrides_schema() {
                     {"minLength", json_number(std::uint64_t{1})},
                     {"description", json_text("Instance names, with * and ?: pod.sip0.cube_1_2.pe3.")}};
   json_object members{{"match", {std::move(match)}}, {"set", std::move(set)}};
-  json_node item = object_schema(std::move(members), "Settings of single links.");
+  json_node item = object_schema(std::move(members), "Settings of single instances.");
   std::get<json_object>(item.value).emplace_back("required", texts({"match", "set"}));
   return {json_object{{"type", json_text("array")}, {"items", std::move(item)}}};
 }

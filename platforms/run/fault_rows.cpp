@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <set>
 
 #include "models/config/faults.hpp"
 #include "models/config/text.hpp"
@@ -25,7 +24,7 @@ class collector {
         tallies_(config_.faults.size()) {
     of_links();
     of_frames();
-    for (std::uint32_t i = 0; i < config_.shape().pes(); ++i) of_pe(config_.shape().pe_at(i));
+    for (const pe_coord pe : topology_.population().pes()) of_pe(pe);
   }
   [[nodiscard]] const config::fault_tally& of(std::size_t fault) const { return tallies_[fault]; }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/config/faults.hpp"
+#include "models/config/population.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 
@@ -29,8 +30,7 @@ bool spoil_install(const config::machine_config& config, comm::install_plan& pla
   for (std::size_t i = 0; i < config.faults.size(); ++i) {
     const config::fault_setting& f = config.faults[i];
     if (f.kind != config::fault_kind::wrong_install) continue;
-    for (std::uint32_t p = 0; p < config.shape().pes(); ++p) {
-      const pe_coord pe = config.shape().pe_at(p);
+    for (const pe_coord pe : config::population(config).pes()) {
       if (!config::matches(f.where, pe_path(config.shape(), pe))) continue;
       const rings of_pe = rings_of(plan, pe);
       if (of_pe.size() < 2) {

@@ -16,9 +16,6 @@
 namespace diecast::sw {
 namespace {
 
-/// Steps between a send and the receive that goes with it.
-constexpr std::uint32_t most_steps_ahead = 6;
-
 class stepwise_exchange {
  public:
   explicit stepwise_exchange(pe_context& pe)
@@ -35,7 +32,7 @@ class stepwise_exchange {
     // A part is never longer than the slots it goes to, so a send waits for nothing but what its receiver
     // took a round of steps ago: no cycle of waits, whatever the number of slots.
     const std::uint32_t rounds = n_ * parts();
-    const std::uint32_t ahead = std::min(most_steps_ahead, n_ - 1);
+    const std::uint32_t ahead = std::min(comm::most_steps_ahead, n_ - 1);
     for (std::uint32_t i = 0; i < rounds + ahead; ++i) {
       pe_context::lane lane;
       if (i < rounds) send(i, lane);

@@ -4,7 +4,6 @@
 // which two arms flow towards the leader from both sides, ceil((N-1)/2) hops. A level of one is skipped.
 //
 // hierarchical_pipelined is the same in chunks, so that the levels, and the ways up and down, overlap.
-#include <algorithm>
 #include <array>
 
 #include "models/comm/member_levels.hpp"

@@ -34,7 +34,6 @@ class core_group {
   [[nodiscard]] pe_coord neighbor(pe_coord first, std::uint32_t core) const;
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(cores_.size()); }
   [[nodiscard]] std::uint32_t me() const { return me_; }
-  [[nodiscard]] pe_coord core(std::uint32_t i) const { return cores_[i].pe; }
 
  private:
   abi::hal& hal_;

@@ -153,9 +153,9 @@ class Workload(Streams):
         ruled = self.run_workload(path, *harness.sets(rules))
         self.assertEqual([op["algorithm"] for op in ruled["ops"]], ["tree_binary", row["ops"][1]["algorithm"]])
         self.assertIn("small: rule all_reduce:0-1KiB=tree_binary", "\n".join(ruled["notes"]))
-        # A rule for other sizes does not matter, whatever it names.
-        wrong = self.run_pod(*harness.SMALL, "--workload", path, *harness.sets("ccl.algorithm_rules=all_reduce=nonsense"),
-                             expect=2)
+        # A rule that names no algorithm is refused, even one for sizes that no op has.
+        wrong = self.run_pod(*harness.SMALL, "--workload", path,
+                             *harness.sets("ccl.algorithm_rules=all_reduce:1MiB-2MiB=nonsense"), expect=2)
         self.assertIn("no such all_reduce algorithm", wrong.stderr)
 
     def test_no_data_keeps_the_time(self):

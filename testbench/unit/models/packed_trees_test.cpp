@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "models/comm/peer_patterns.hpp"
@@ -110,6 +111,24 @@ TEST_CASE("packed trees enter a SIP next to the gateway") {
       CHECK(x + (y < 2 ? 2 - y : y - 2) <= 1);
     }
   }
+}
+
+TEST_CASE("packed trees enter a SIP where packets come that go around a missing link") {
+  config::machine_config c;
+  c.pod.sips = 4;
+  c.pod.topology = config::pod_topology::ring;
+  const auto entries = [&c](std::uint32_t into) {
+    const group members = map_ranks(c.shape(), rank_set::cube);
+    std::set<std::uint32_t> cubes;
+    for (const edge& e : packed_tree_edges({c, c.shape(), members, 0})) {
+      if (e.from.sip != e.to.sip && e.to.sip.value == into) cubes.insert(e.to.cube.value);
+    }
+    return cubes;
+  };
+  const auto whole = entries(1);
+  REQUIRE_FALSE(whole.empty());
+  c.overrides = {{.match = "pod.sip0.sip_port_e", .enabled = false}};
+  CHECK(entries(1) != whole);  // from the other side of the ring
 }
 
 TEST_CASE("packed trees are the same every time") {

@@ -2,6 +2,7 @@
 // One collective on the mock machine, data and verification included: the row of a test matrix.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -14,6 +15,16 @@
 #include "sw/mock_machine/mock_machine.hpp"
 
 namespace diecast::test {
+
+/// What matrices go through; rows take an element by their number.
+namespace turns {
+inline constexpr std::array orders{sw::schedule::round_robin, sw::schedule::random,
+                                   sw::schedule::adversarial};
+inline constexpr std::array types{numeric::dtype::f16, numeric::dtype::bf16, numeric::dtype::f32,
+                                  numeric::dtype::i32};
+inline constexpr std::array ops{numeric::reduction::sum, numeric::reduction::max, numeric::reduction::min,
+                                numeric::reduction::prod, numeric::reduction::avg};
+}  // namespace turns
 
 struct matrix_row {
   std::string algorithm;
@@ -64,7 +75,7 @@ struct matrix_row {
 
 /// What is not at rest in the machine's engines; empty when nothing.
 [[nodiscard]] std::string unrest(const sw::mock_machine& machine, const config::population& there);
-/// "2 overrides (pod.sip0.cube_0_0.pe1, ...), "; empty when there are none.
+/// ", overrides of pod.sip0.cube_0_0.pe1 ..."; empty when there are none.
 [[nodiscard]] std::string to_string(const std::vector<config::instance_override>& overrides);
 
 }  // namespace diecast::test

@@ -17,12 +17,8 @@ namespace {
 
 using namespace diecast;
 using test::move_row;
+using test::turns::orders, test::turns::types, test::turns::ops;
 
-constexpr std::array orders{sw::schedule::round_robin, sw::schedule::random, sw::schedule::adversarial};
-constexpr std::array types{numeric::dtype::f16, numeric::dtype::bf16, numeric::dtype::f32,
-                           numeric::dtype::i32};
-constexpr std::array ops{numeric::reduction::sum, numeric::reduction::max, numeric::reduction::min,
-                         numeric::reduction::prod, numeric::reduction::avg};
 constexpr std::array modes{config::accumulation::elem, config::accumulation::f32_acc,
                            config::accumulation::f32_wire};
 constexpr std::array<std::uint64_t, 3> stripes{64, 100, 4096};

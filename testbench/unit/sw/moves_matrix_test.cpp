@@ -5,6 +5,7 @@
 #include <array>
 #include <set>
 
+#include "collective_bench.hpp"
 #include "models/types/error.hpp"
 #include "moves_bench.hpp"
 #include "support/test.hpp"
@@ -13,12 +14,7 @@ namespace {
 
 using namespace diecast;
 using test::move_row;
-
-constexpr std::array orders{sw::schedule::round_robin, sw::schedule::random, sw::schedule::adversarial};
-constexpr std::array types{numeric::dtype::f16, numeric::dtype::bf16, numeric::dtype::f32,
-                           numeric::dtype::i32};
-constexpr std::array ops{numeric::reduction::sum, numeric::reduction::max, numeric::reduction::min,
-                         numeric::reduction::prod, numeric::reduction::avg};
+using test::turns::orders, test::turns::types, test::turns::ops;
 
 class matrix {
  public:
