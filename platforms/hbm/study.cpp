@@ -155,7 +155,7 @@ class watching {
   }
   void finish(study_outcome& o) {
     taps_.catch_up();
-    if (vcd_) platforms::finish_file(*vcd_, o);
+    if (vcd_) platforms::finish_waveform(*vcd_, o);
     if (timeline_) platforms::finish_file(*timeline_, o);
   }
 

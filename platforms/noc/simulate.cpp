@@ -208,7 +208,7 @@ study_outcome simulate(const study_point& point, const network& net) {
   run(point, net, modules, o).play();
   o.wall_s = running.seconds();
   o.peak_rss_mib = platforms::peak_rss_mib();
-  if (vcd) platforms::finish_file(*vcd, o);
+  if (vcd) platforms::finish_waveform(*vcd, o);
   if (timeline) platforms::finish_file(*timeline, o);
   return o;
 }

@@ -287,6 +287,11 @@ void vcd_writer::on(const events::link_credits& e) {
   }
 }
 
+void vcd_writer::stop_at(sim_time end) {
+  flush(end + sim_time{1});
+  pending_ = {};
+}
+
 void vcd_writer::close(sim_time end) {
   flush(sim_time::never());
   if (end >= window_from_) open_window();

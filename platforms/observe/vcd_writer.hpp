@@ -44,6 +44,8 @@ class vcd_writer : public events::observer, public dram_listener {
   static constexpr unsigned interests =
       events::core_states | events::steps | events::queue_pairs | events::links | events::credits;
 
+  /// Forgets what was announced for after `end`: the run is stopped there, so it never happens.
+  void stop_at(sim_time end);
   /// Writes what is pending and closes the file; throws output_error when writing failed.
   void close(sim_time end);
 

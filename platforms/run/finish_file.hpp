@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <systemc>
 
 #include "hw/base/time.hpp"
 #include "models/types/error.hpp"
@@ -18,6 +19,13 @@ void finish_file(Writer& writer, Outcome& o) {
     o.output_lost = true;
     o.message += (o.message.empty() ? "" : "\n") + std::string(e.what());
   }
+}
+
+/// Ends a waveform where the simulation was stopped, if more was to come.
+template <class Writer, class Outcome>
+void finish_waveform(Writer& writer, Outcome& o) {
+  if (sc_core::sc_pending_activity()) writer.stop_at(hw::now());
+  finish_file(writer, o);
 }
 
 }  // namespace diecast::platforms

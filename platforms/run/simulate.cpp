@@ -238,7 +238,7 @@ run_outcome simulate(const prepared_run& run, const app::registries& tables,
   if (steps) o.steps = to_text(steps->rows());
   if (path_events && end == end_of_run::finished) report_path(run, *path_events, o);
   dram.catch_up();
-  if (vcd) finish_file(*vcd, o);
+  if (vcd) finish_waveform(*vcd, o);
   if (timeline) finish_file(*timeline, o);
   o.peak_rss_mib = peak_rss_mib();
   return o;

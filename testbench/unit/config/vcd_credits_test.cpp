@@ -61,3 +61,20 @@ TEST_CASE("waveforms: credits that are back stay so when their batch is put off 
   const changes expected{{0, 32}, {10, 28}, {100, 29}, {101, 30}, {120, 31}, {130, 32}};
   CHECK(changes_of(path, "east_credits_vc0") == expected);
 }
+
+TEST_CASE("waveforms: what was announced for after the stop of a run is not shown") {
+  config::machine_config c;
+  c.pod.sips = c.sip.columns = c.sip.rows = 1;
+  const fabric::topology t(c);
+  const std::uint32_t link = t.mesh_link({}, {}, 0, fabric::side::east);
+  const temporary_folder folder;
+  const std::string path = folder.write("wave.vcd", "").string();
+  observe::vcd_writer vcd(path, c, &t, {}, {});
+  vcd.begin({{link, 0, 32}});
+  vcd.on(events::link_credits{ns(10), link, 0, -4, ns(10), ns(10), ns(10), ns(1)});
+  vcd.on(events::link_credits{ns(90), link, 0, 4, ns(100), ns(103), ns(103), ns(1)});
+  vcd.stop_at(ns(101));
+  vcd.close(ns(101));
+  const changes expected{{0, 32}, {10, 28}, {100, 29}, {101, 30}};
+  CHECK(changes_of(path, "east_credits_vc0") == expected);
+}
