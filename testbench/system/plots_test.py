@@ -71,6 +71,12 @@ class Bars(unittest.TestCase):
         self.assertIn(">ns<", picture)
         svg.stacked_bars("nothing", "ns", [], [])
 
+    def test_rounding_makes_no_further_mark(self):
+        for most in (100, 100 + 1e-12, sum([0.1] * 1000)):
+            self.assertEqual(svg.steps(most), [0, 20, 40, 60, 80, 100])
+        self.assertEqual(svg.steps(101), [0, 50, 100, 150])
+        self.assertEqual(svg.steps(0.65), [0, 0.2, 0.4, 0.6000000000000001, 0.8])
+
     def test_colors_of_a_bar_differ(self):
         self.assertEqual(len(set(svg.PALETTE)), len(svg.PALETTE))
 
