@@ -201,10 +201,10 @@ class Diagnosis(harness.Case):
         _, found = self.diagnose("--config", FAULTS / "bit_flip.json")
         self.assertTrue(found["answers"][transport].startswith("no: "), found["answers"][transport])
         missing = json.dumps([{"match": "pod.sip1.cube_1_0.pe3", "set": {"enabled": False}}])
-        for name in ("dead_pe", "tag_list_race"):
+        for name, answer in (("dead_pe", "no: the same (tag-matched messages)"), ("tag_list_race", "yes (queue pairs)")):
             _, found = self.diagnose("--config", FAULTS / f"{name}.json", *FAULT_JOBS.get(name, []), "--set",
                                      f"overrides={missing}")
-            self.assertRegex(found["answers"][transport], "^(yes|no)")
+            self.assertEqual(found["answers"][transport], answer, name)
         # Barriers go by neither; and no refusal tells of what is withheld.
         _, found = self.diagnose("--config", FAULTS / "stale_cache_line.json", "--collective", "barrier")
         self.assertNotIn(transport, found["answers"])
