@@ -3,22 +3,12 @@
 // wrong. It knows the machine by its behavior only: no config, no fault is ever handed to it.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string>
-#include <vector>
+
+#include "platforms/diagnose/patient.hpp"
 
 namespace diecast::diagnose {
-
-struct patient {
-  std::string binary;                  ///< path of the program that simulates
-  std::vector<std::string> arguments;  ///< of the run in question, as given
-  std::string collective, algorithm;   ///< the algorithm's name if one was given
-  std::uint64_t bytes{};
-  /// Flags that every experiment gets and nobody here looks at: the faults of the command line.
-  std::vector<std::string> for_children_only{};
-  bool withheld{};  ///< some of them were given by the user, who has to give them again to repeat a run
-};
 
 struct diagnosis {
   std::string json;                          ///< contents of diagnosis.json, schema diecast.diagnosis/1

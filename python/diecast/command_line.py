@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the scripts of studies share: flags of the platform behind --, settings, tables."""
 import argparse
+import csv
+import io
 import os
+import pathlib
 import sys
 
 
@@ -12,6 +15,34 @@ def jobs(text):
     return int(text)
 
 
+def output_file(text):
+    """The type of a flag that names a file to write: what cannot be written is refused before the runs, not after them."""
+    path = pathlib.Path(text)
+    if path.is_dir():
+        why = "is a folder"
+    elif not path.parent.is_dir():
+        why = f"there is no folder {path.parent}"
+    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+        why = "not permitted"
+    else:
+        return path
+    raise argparse.ArgumentTypeError(f"{text}: {why}; expected a file that can be written")
+
+
+def write(parser, flag, path, text):
+    """Writes what a flag asks for; exits with 2 and one line when that fails after all."""
+    try:
+        path.write_text(text)
+    except OSError as error:
+        parser.exit(2, f"{parser.prog}: {flag} {path}: {error.strerror}; expected a file that can be written\n")
+
+
+def csv_text(rows):
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
 def study_parser(text, epilog):
     parser = argparse.ArgumentParser(description=text, epilog=epilog, allow_abbrev=False,
                                      usage="%(prog)s [options] CONFIG [-- FLAGS of the platform]",
@@ -20,7 +51,7 @@ def study_parser(text, epilog):
     parser.add_argument("--platform", default="diecast-pod", choices=("diecast-pod", "diecast-sip", "diecast-cube"))
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", dest="sets")
     parser.add_argument("--jobs", type=jobs, default=os.cpu_count(), metavar="N", help="runs at a time (the cores)")
-    parser.add_argument("--csv", metavar="FILE", help="write the table there, too")
+    parser.add_argument("--csv", type=output_file, metavar="FILE", help="write the table there, too")
     return parser
 
 

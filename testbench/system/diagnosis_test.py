@@ -21,6 +21,9 @@ PLACE = {"drop": "pod.sip0.", "link_down": "pod.sip0.", "link_degraded": "pod.si
 NOWHERE = {"sendrecv_alias", "token_before_data", "premature_barrier"}
 
 
+# Six SIPs, 3 x 2, of the small pod's cubes and PEs.
+TORUS_OF_SMALL = [*SMALL, *sets("pod.sips=6", "pod.topology=torus_2d", "pod.columns=3")]
+
 # Defects of all barriers (ccl.errata), what the doctor calls them, and what they need to show.
 BARRIER_ERRATA = (("packed_flags", "lost_signal", ["--algorithm", "dissemination", "--ranks", "pe",
                                                    *sets("ccl.barrier_skew_ns=200", "ccl.barrier_repeats=20")]),
@@ -160,6 +163,18 @@ class Diagnosis(harness.Case):
         ranks = answers["fewest ranks that show it"]
         self.assertTrue(ranks.startswith("2 (pe "), ranks)
 
+    def test_a_link_between_any_two_sips_is_found_by_two_ranks(self):
+        """Links that neither the middle of the ranks nor their ends cross: X and Y of a torus of six, and its wrap."""
+        torus = [*TORUS_OF_SMALL, "--algorithm", "ring_1d"]
+        for link, ranks in (("pod.sip0.e-sip1.w", "0, 8"), ("pod.sip4.w-sip3.e", "24, 32"), ("pod.sip2.e-sip0.w", None)):
+            fault = json.dumps([{"kind": "bit_flip", "where": link, "count": 0}])
+            _, found = self.diagnose(*torus, "--set", f"faults={fault}", "--bytes", "4KiB")
+            fewest = found["answers"]["fewest ranks that show it"]
+            self.assertTrue(fewest.startswith("2 (pe "), f"{link}: {found['answers']}")
+            if ranks:
+                self.assertEqual(fewest, f"2 (pe {ranks})")
+            self.assertTrue(found["answers"]["depends on the route"].startswith("yes: right "), link)
+
     def test_the_fewest_ranks_are_asked_for(self):
         fault = json.dumps([{"kind": "dead_pe", "where": "pod.sip1.cube_0_0.pe1", "after": 5}])
         _, found = self.diagnose(*SMALL, "--set", f"faults={fault}")
@@ -186,10 +201,10 @@ class Diagnosis(harness.Case):
         _, found = self.diagnose("--config", FAULTS / "bit_flip.json")
         self.assertTrue(found["answers"][transport].startswith("no: "), found["answers"][transport])
         missing = json.dumps([{"match": "pod.sip1.cube_1_0.pe3", "set": {"enabled": False}}])
-        for name in ("dead_pe", "tag_list_race"):
+        for name, answer in (("dead_pe", "no: the same (tag-matched messages)"), ("tag_list_race", "yes (queue pairs)")):
             _, found = self.diagnose("--config", FAULTS / f"{name}.json", *FAULT_JOBS.get(name, []), "--set",
                                      f"overrides={missing}")
-            self.assertRegex(found["answers"][transport], "^(yes|no)")
+            self.assertEqual(found["answers"][transport], answer, name)
         # Barriers go by neither; and no refusal tells of what is withheld.
         _, found = self.diagnose("--config", FAULTS / "stale_cache_line.json", "--collective", "barrier")
         self.assertNotIn(transport, found["answers"])

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documentation as text: every command is run or says why not, no page or picture is forgotten."""
+import collections
 import importlib.machinery
 import importlib.util
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import harness
@@ -16,6 +18,7 @@ run_docs = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_
 LOADER.exec_module(run_docs)
 
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^( *)```.*?^\1```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
@@ -24,7 +27,49 @@ def links(page):
     return [target for target in LINK.findall(CODE.sub("", page.read_text())) if not re.match(r"[a-z]+:", target)]
 
 
+def slug(heading):
+    """The anchor that GitHub gives to a heading: its words as they are read, in small letters, joined by dashes."""
+    read = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+    return re.sub(r"[^\w\- ]", "", read.strip().lower()).replace(" ", "-")
+
+
+def anchors(text):
+    """Those of a page, as text; a heading that comes again is numbered."""
+    found, seen = set(), collections.Counter()
+    for heading in re.findall(r"^#{1,6} +(.*?)(?: +#+)?$", FENCE.sub("", text), re.MULTILINE):
+        name = slug(heading)
+        found.add(f"{name}-{seen[name]}" if seen[name] else name)
+        seen[name] += 1
+    return found | set(re.findall(r"<a (?:id|name)=\"([^\"]+)\"", text))
+
+
+def broken(page):
+    """Links of a page that lead to no file or folder of the tree, or to no heading of a page."""
+    for target in links(page):
+        name, _, anchor = target.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        if not file.exists():
+            yield f"{target}: no such file"
+        elif anchor and (file.suffix != ".md" or anchor not in anchors(file.read_text())):
+            yield f"{target}: no such heading"
+
+
 class Links(unittest.TestCase):
+    def test_every_link_leads_somewhere(self):
+        wrong = [f"{page.relative_to(harness.ROOT)}: {what}" for page in run_docs.all_pages() for what in broken(page)]
+        self.assertEqual(wrong, [])
+
+    def test_links_that_lead_nowhere_are_found(self):
+        self.assertEqual([slug(h) for h in ("Tensors in HBM", "`ccl.errata`, again", "[A page](a.md): 2 + 2", "a_b (c-d)")],
+                         ["tensors-in-hbm", "cclerrata-again", "a-page-2--2", "a_b-c-d"])
+        with tempfile.TemporaryDirectory() as folder:
+            page, other = pathlib.Path(folder, "a.md"), pathlib.Path(folder, "b.md")
+            other.write_text("# One\n\n## Two\n\n## Two\n\n```sh\n# no heading\n```\n")
+            page.write_text("# Top\n[](#top) [](b.md) [](b.md#two-1) [x](b.md#three) ![](c.png) [](b.md#no-heading) [](#two) "
+                            "[](https://example.org/none) `[](none.md)`\n")
+            self.assertEqual(list(broken(page)), ["b.md#three: no such heading", "c.png: no such file",
+                                                  "b.md#no-heading: no such heading", "#two: no such heading"])
+
     def test_every_page_is_reached(self):
         def targets(page):
             return {(page.parent / name.partition("#")[0]).resolve() for name in links(page) if name.partition("#")[0]}

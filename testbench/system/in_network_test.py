@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trees in the network: verified on machines of every kind, never below the bound, the same however the machine is
 built, not there when off, and refused where the machine has none."""
+import collections
+import csv
 import json
 import random
+import re
 
 import bounds_test
 import harness
@@ -63,14 +66,22 @@ class InNetwork(harness.Case):
                 self.assertGreaterEqual(row["time_ns"], row["bound_ns"], row)
 
     def test_every_byte_leaves_the_root_once(self):
-        """Interfaces, counters and energy of a broadcast of 8 packets on 16 ranks."""
-        row = self.job("broadcast", "multicast", *harness.SMALL, *ON, "--bytes", "8KiB")
+        """A broadcast of 8 packets on 16 ranks: counters, and the bytes of the interfaces and the link between SIPs."""
+        row = self.job("broadcast", "multicast", *harness.SMALL, *ON, "--bytes", "8KiB", "--out", self.folder / "out")
         self.assertEqual(row["stats"]["messages"], 1)
         self.assertEqual(row["stats"]["message_bytes"], 8192)
         # 15 members: each packet is copied 14 times on the way, and one of 15 credits of the message gets there.
         self.assertEqual(row["stats"]["tree_copies"], 8 * 14)
         self.assertEqual(row["stats"]["tree_credits_combined"], 14)
         self.assertEqual(row["stats"]["tree_combinations"], 0)
+        with open(self.folder / "out" / "links.csv", newline="") as file:
+            packets = {line["link"]: int(line["packets"]) for line in csv.DictReader(file)}
+        # Beside them a PE sends its completion, and members a credit; the launch comes to each.
+        self.assertEqual(packets["pod.sip0.cube_0_0.pe0.inject"], 8 + 1)
+        self.assertEqual(packets["pod.sip0.e-sip1.w"], 8)
+        for pe in (1, 2, 3):
+            self.assertEqual(packets[f"pod.sip1.cube_1_0.pe{pe}.inject"], 2)
+            self.assertEqual(packets[f"pod.sip1.cube_1_0.pe{pe}.eject"], 8 + 1)
 
     def test_every_contribution_is_added_once(self):
         row = self.job("reduce", "in_network", *harness.SMALL, *ON, "--bytes", "8KiB")
@@ -133,10 +144,26 @@ class InNetwork(harness.Case):
         self.assertEqual(len(row["ops"]), len(JOBS))
         self.assertEqual(row["stats"]["tree_packets"], 0)
 
-    def test_files_that_follow_messages_stand_trees(self):
-        self.run_pod(*harness.SMALL, *ON, "--algorithm", "in_network", "--bytes", "8KiB", "--vcd",
-                     self.folder / "w.vcd", "--timeline", self.folder / "t.json", "--out", self.folder / "out",
-                     "--ccl-trace")
+    def test_files_that_follow_messages_name_trees(self):
+        """One multicast of the root and a reduction of 15 members, wherever messages are told of."""
+        said = self.run_pod(*harness.SMALL, *ON, "--algorithm", "in_network", "--bytes", "8KiB", "--vcd",
+                            self.folder / "w.vcd", "--timeline", self.folder / "t.json", "--out", self.folder / "out",
+                            "--ccl-trace").stderr
+        with open(self.folder / "out" / "ipcq.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        for direction, sends, received in (("multicast", 1, 15), ("reduction", 15, 1)):
+            of_tree = [row for row in rows if row["direction"] == direction]
+            self.assertEqual(sum(int(row["sends"]) for row in of_tree), sends)
+            self.assertEqual(sum(int(row["bytes"]) for row in of_tree), sends * 8192)
+            self.assertEqual(sum(int(row["received"]) for row in of_tree), received)
+            for word, times in (("send", sends), ("recv", received)):
+                self.assertEqual(len(re.findall(rf"^ccl rank \d+ at [\d.]+ ns: {word} {direction} 8192 bytes", said, re.M)),
+                                 times)
+        events = json.loads((self.folder / "t.json").read_text())["traceEvents"]
+        names = collections.Counter(e["name"] for e in events)
+        self.assertEqual([names[f"{what} {direction}"] for direction in ("multicast", "reduction")
+                          for what in ("send", "receive")], [1, 15, 15, 1])
+        self.assertTrue((self.folder / "w.vcd").stat().st_size)
 
     def test_hangs_name_who_is_waited_for(self):
         """Of many members of a tree, the one that has done least; and a link that lost a packet or a credit."""

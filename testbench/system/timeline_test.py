@@ -219,49 +219,81 @@ class Progress(harness.Case):
         self.assertRegex(done.stderr, r"run 1 of 2 \[[#.]{24}\] +\d+%  [\d.]+ us simulated  [\d.]+ us/s")
         self.assertIn("run 2 of 2", done.stderr)
 
-    # Small slots make one launch last: about a second.
-    LONG = (*harness.SMALL, "--algorithm", "ring_1d", "--ranks", "pe", "--bytes", "512KiB",
-            *harness.sets("ipcq.slot_bytes=128"), "--progress", "on")
+    # Small slots make one launch last.
+    LONG = (*harness.SMALL, "--algorithm", "ring_1d", "--ranks", "pe", *harness.sets("ipcq.slot_bytes=128"), "--progress", "on")
     LINE = re.compile(r"\] +(\d+)%  ([\d.]+) us simulated  [\d.]+ us/s(?:  ([\d.]+) us (?:already, )?of ([\d.]+) us (.+))?")
+    Line = collections.namedtuple("Line", "share simulated elapsed of ground")  # times in us
 
-    def lines(self, *arguments):
-        """Share, and the note of each line: elapsed, of what, and on which ground."""
-        found = self.LINE.findall(self.run_pod(*self.LONG, *arguments).stderr)
-        self.assertGreater(len(found), 3)
-        return [(int(f[0]), f[2:]) for f in found]
+    def lines(self, draw, least=6):
+        """What is drawn by draw(factor), a run that lasts that many times as long; a line comes every quarter of a second, and
+        the run grows until this computer needs the time of some of them."""
+        for factor in (1, 4, 16, 64):
+            found = [self.Line(int(f[0]), float(f[1]), float(f[2] or 0), float(f[3] or 0), f[4]) for f in
+                     self.LINE.findall(draw(factor))]
+            if len(found) >= least:
+                self.assertEqual([l.share for l in found], sorted(l.share for l in found))
+                return found
+        self.fail(f"{len(found)} lines in a run 64 times as long; expected {least}")
+
+    def launch_lines(self, *arguments):
+        return self.lines(lambda factor: self.run_pod(*self.LONG, "--bytes", f"{512 * factor}KiB", *arguments).stderr)
+
+    def check_steady(self, lines, first, share_of_launch):
+        """Within a launch the share goes with the simulated time, from `first` percent on, as each note says."""
+        for line in lines:
+            self.assertEqual(line.of, lines[0].of)
+            self.assertAlmostEqual(line.simulated - line.elapsed, lines[0].simulated - lines[0].elapsed, delta=0.003)
+            part = min(0.99, line.elapsed / line.of)  # what has not ended is not done
+            self.assertLessEqual(abs(line.share - first - share_of_launch * part), 1, line)
 
     def test_a_single_launch_progresses(self):
-        lines = self.lines()
-        shares = [share for share, _ in lines]
-        self.assertEqual(shares, sorted(shares))
-        self.assertTrue([s for s in shares if 0 < s < 100], shares)
-        self.assertLess(shares[-2], 100, "done before its end")
-        grounds = {note[2] for _, note in lines if note[0]}
-        self.assertEqual(grounds, {"expected"})
-        for share, note in lines:
-            if note[0]:
-                self.assertLessEqual(abs(share - min(99, 100 * float(note[0]) / float(note[1]))), 1)
+        lines = self.launch_lines()
+        of_launch = [line for line in lines if line.ground]
+        self.assertEqual({line.ground for line in of_launch}, {"expected"})
+        self.check_steady(of_launch, 0, 100)
+        self.assertGreater(len({line.share for line in of_launch if 0 < line.share < 99}), 2, lines)
+        self.assertLess(lines[-1].share, 100, "done before its end")
 
     def test_later_launches_are_measured_by_the_one_before(self):
-        lines = self.lines("--iters", "2")
-        self.assertIn("as the launch before", {note[2] for _, note in lines})
-        self.assertEqual([s for s, _ in lines], sorted(s for s, _ in lines))
-        later = [s for s, note in lines if note[2] == "as the launch before"]
-        self.assertTrue(all(50 <= s <= 100 for s in later), later)
+        lines = self.launch_lines("--iters", "2")
+        later = [line for line in lines if line.ground == "as the launch before"]
+        self.assertTrue(later, lines)
+        self.check_steady(later, 50, 50)
 
     def test_a_workload_counts_its_ops(self):
-        ops = [{"op": "compute", "cycles": 300000}, {"op": "compute", "cycles": 300000}]
-        body = {"streams": [{"on": [0], "repeat": 4, "ops": ops}]}
-        done = self.run_pod(*harness.SMALL, "--workload", self.file("w.json", json.dumps(body)), "--progress", "on")
-        self.assertRegex(done.stderr, r"\] +\d+%  [\d.]+ us simulated  [\d.]+ us/s\n")
+        """Alike and one after the other: the share goes with the time, in steps of an op."""
+        repeat = 40
+
+        def draw(factor):
+            op = {"op": "all_reduce", "algorithm": "ring_1d", "bytes": 16384 * factor}
+            body = {"groups": {"all": {"ranks": "pe"}}, "streams": [{"on": "all", "repeat": repeat, "ops": [op]}]}
+            done = self.run_pod(*harness.SMALL, *harness.sets("ipcq.slot_bytes=128"), "--workload",
+                                self.file("w.json", json.dumps(body)), "--progress", "on", "--out", "out")
+            self.row = json.loads((self.folder / "out" / "result.json").read_text())["runs"][0]
+            return done.stderr
+        lines = self.lines(draw)
+        begun = self.row["launch_ns"] / 1000  # installed a little before: less than an op
+        for line in lines:
+            share = 100 * (line.simulated - begun) / (self.row["time_ns"] / 1000)
+            self.assertLessEqual(abs(line.share - min(100, max(0, share))), 2 * 100 / repeat, line)
+        self.assertGreater(len({line.share for line in lines if 0 < line.share < 100}), 2, lines)
 
     def test_a_replayed_trace_counts_its_packets(self):
-        trace = self.file("t.txt", "".join(f"{cycle} {cycle % 16} {(cycle + 5) % 16} 5\n" for cycle in range(800000)))
-        done = subprocess.run([NOC, "--traffic", f"replay:{trace}", "--progress", "on", "--set", "noc.columns=4", "--set",
-                               "noc.rows=4"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        shares = [int(s) for s in re.findall(r"\] +(\d+)%", done.stderr)]
-        self.assertTrue([s for s in shares if 0 < s <= 100], done.stderr)
+        """One packet per cycle: as many per cent of them are there as of the cycles."""
+        packets = 0
+
+        def draw(factor):
+            nonlocal packets
+            packets = 400000 * factor
+            trace = self.folder / "t.txt"
+            with open(trace, "w") as file:
+                file.writelines(f"{cycle} {cycle % 16} {(cycle + 5) % 16} 5\n" for cycle in range(packets))
+            done = subprocess.run([NOC, "--traffic", f"replay:{trace}", "--progress", "on", "--set", "noc.columns=4", "--set",
+                                   "noc.rows=4"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stderr
+        for line in self.lines(draw, 4):
+            self.assertLessEqual(abs(line.share - min(100, 100 * line.simulated * 1000 / packets)), 1, line)
 
     def test_quiet_where_nobody_looks(self):
         for mode in ("auto", "off"):
@@ -272,7 +304,7 @@ class Progress(harness.Case):
     def test_a_terminal_sees_a_bar_after_two_seconds(self):
         ours, theirs = pty.openpty()
         with open(self.folder / "stdout", "w") as out:
-            process = subprocess.Popen([HBM, "--requests", "50000000"], stdout=out, stderr=theirs)
+            process = subprocess.Popen([HBM, "--requests", "500000000"], stdout=out, stderr=theirs)
         os.close(theirs)
         seen = b""
         try:

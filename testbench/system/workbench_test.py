@@ -173,9 +173,10 @@ class Sweep(ScriptCase):
                                  preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         self.addCleanup(sweep.kill)
         under_way = [self.folder / "s/points" / f"000{n}-iters=99999{n + 5}" / "config.json" for n in (2, 3)]
-        for _ in range(600):
-            if all(path.exists() for path in under_way) or sweep.poll() is not None:
-                break
+        deadline = time.monotonic() + harness.TIMEOUT_S
+        while not all(path.exists() for path in under_way):
+            self.assertIsNone(sweep.poll(), "ended before it was interrupted")
+            self.assertLess(time.monotonic(), deadline, "its runs have not begun")
             time.sleep(0.1)
         children = self.children(sweep.pid)
         self.assertEqual(len(children), 2)
@@ -183,7 +184,7 @@ class Sweep(ScriptCase):
         for pid in children:
             self.addCleanup(self.end, pid)
         sweep.send_signal(number)  # to the script alone: a terminal's Ctrl-C also reaches the runs
-        _, stderr = sweep.communicate(timeout=60)
+        _, stderr = sweep.communicate(timeout=harness.TIMEOUT_S)
         self.assertEqual(sweep.returncode, expect, stderr)
         self.assertIn("interrupted; the same command goes on", stderr)
         self.assertEqual([pid for pid in children if pathlib.Path(f"/proc/{pid}").exists()], [], "orphans")
@@ -356,7 +357,7 @@ class Studies(ScriptCase):
         self.assertLess(float(rows["sip_link.latency_ns"]["elasticity"]), fabric * 1.2)
 
     def test_a_lost_link_costs_time_and_the_table_says_which(self):
-        done = self.script("degrade", harness.CONFIGS / "small_pod.json", "--links", "sip", "--override",
+        done = self.script("degrade", harness.CONFIGS / "small_pod.json", "--of", "sip", "--override",
                            '{"gbytes_s": 8}', "--csv", "d.csv", "--", "--bytes", "64KiB", "--algorithm", "ring_1d")
         rows = list(csv.DictReader((self.folder / "d.csv").read_text().splitlines()))
         self.assertEqual([r["part"] for r in rows], ["pod.sip0.e-sip1.w"])
@@ -394,6 +395,19 @@ class Studies(ScriptCase):
         self.assertIn("has 16 PEs", self.script("degrade", harness.CONFIGS / "small_pod.json", "--of", "pe", "--counts", "17",
                                                 "--", "--bytes", "1KiB", expect=2).stderr)
         self.assertIn("--plot", self.script("degrade", "-", "--plot", "x.svg", expect=2).stderr)
+
+    def test_what_cannot_be_written_is_said_before_the_runs(self):
+        config = harness.CONFIGS / "small_pod.json"
+        for name, more in (("degrade", ("--counts", "0")), ("sensitivity", ("--key", "noc.hop_cycles"))):
+            for flag in ("--plot", "--csv"):
+                for place, why in (("nowhere/x.svg", "there is no folder nowhere"), (".", "is a folder")):
+                    done = self.script(name, config, *more, flag, place, expect=2)
+                    self.assertIn(f"argument {flag}: {place}: {why}; expected a file that can be written", done.stderr)
+                    self.assertEqual(done.stdout, "")
+                # A disk may be full in the end.
+                done = self.script(name, config, *more, flag, "/dev/full", "--", "--bytes", "1KiB", expect=2)
+                self.assertEqual(done.stderr, f"{name}: {flag} /dev/full: No space left on device; expected a file that can be "
+                                 "written\n")
 
     def test_energy_is_that_of_the_whole_machine(self):
         job = ("--algorithm", "ring_1d", "--bytes", "4KiB")

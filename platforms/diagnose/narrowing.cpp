@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/diagnose/narrowing.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <regex>
+#include <sstream>
+#include <utility>
+
+namespace diecast::diagnose {
+
+using nlohmann::json;
+
+namespace {
+
+/// Whether what is found first lies between PEs, not at one.
+bool at_a_link(const std::vector<finding>& settled) {
+  static const std::regex a_pe("(^|\\.)pe[0-9]+($|\\.)");
+  return !settled.empty() && !settled.front().where.empty() &&
+         !std::regex_search(settled.front().where, a_pe);
+}
+
+/// The first few, and how many more there are.
+std::string some_of(std::vector<std::string> ways) {
+  constexpr std::size_t most = 6;
+  const std::size_t more = ways.size() > most ? ways.size() - most : 0;
+  ways.resize(ways.size() - more);
+  return fmt::format("{}{}", fmt::join(ways, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+}  // namespace
+
+void narrowing::run() {
+  other_ways();
+  other_transport();
+  smallest();
+  fewest_ranks();
+  route();
+}
+
+void narrowing::other_ways() {
+  if (t_.healthy_so_far()) {
+    // A fault may sit where this run does not go.
+    for (const std::string& name : other_algorithms()) {
+      (void)t_.attempt("algorithm " + name, {"--algorithm", name});
+    }
+    return;
+  }
+  other_algorithm();
+  const observation* staged =
+      t_.attempt("staged through host memory", {"--set", "comm.path=staged"}, signs::ignored);
+  if (staged == nullptr) return;
+  t_.answer("staging removes it", right(*staged) ? "yes" : "no");
+  routes_.push_back({"staged through host memory", right(*staged), false});
+}
+
+void narrowing::other_algorithm() {
+  const std::vector<std::string> others = other_algorithms();
+  if (others.empty()) return;
+  const std::string& name = others.front();
+  const observation* o = t_.attempt("algorithm " + name, {"--algorithm", name});
+  if (o == nullptr) return;
+  t_.answer("another algorithm removes it", fmt::format("{} ({})", right(*o) ? "yes" : "no", name));
+  routes_.push_back({"with " + name, right(*o), false});
+}
+
+/// The first two of the collective that the run does not use.
+std::vector<std::string> narrowing::other_algorithms() const {
+  if (t_.is_workload()) return {};
+  constexpr std::size_t most = 2;
+  std::vector<std::string> others;
+  std::string first;
+  std::istringstream lines(t_.ask({"--list", "algorithms"}));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string collective, name;
+    words >> collective >> name;
+    if (collective != t_.who().collective) continue;
+    if (first.empty()) first = name;
+    if (name != t_.who().algorithm && !(t_.who().algorithm.empty() && name == first)) others.push_back(name);
+  }
+  if (others.size() > most) others.resize(most);
+  return others;
+}
+
+/// Matched by tags where the run uses queue pairs, and the other way round. Barriers use neither.
+void narrowing::other_transport() {
+  const observation& base = t_.base();
+  if (t_.healthy_so_far() || right(base) || !base.result.is_object()) return;
+  const bool tags = uses_tags();
+  if (!tags && t_.is_barrier() && !t_.is_workload()) return;
+  const json& run = base.run();
+  const std::uint32_t ranks = run.is_object() ? run.value("ranks", std::uint32_t{}) : 0;
+  if (ranks < 2) return;
+  constexpr std::uint64_t of_workload = 16384, least = 256, most = 65536, grain = 64;
+  const std::uint64_t piece = std::clamp(t_.bytes() / ranks / grain * grain, least, most);
+  const std::string file = t_.leave(tags ? workload_of({"all_reduce", {}, {}, {}, "pe", {}, of_workload})
+                                         : ring_of_messages(piece));
+  const observation* o = t_.attempt("another transport", {"--workload", file}, signs::ignored);
+  if (o == nullptr) return;
+  const char* const name = tags ? "queue pairs" : "tag-matched messages";
+  t_.answer("another transport removes it",
+            right(*o) ? fmt::format("yes ({})", name) : fmt::format("no: {} ({})", t_.outcome(*o), name));
+}
+
+/// By its statistics, which only a run that ends has, or by its recorder.
+bool narrowing::uses_tags() const {
+  const json& run = t_.base().run();
+  if (run.is_object() && run.value("stats", json::object()).value("tag_posted", 0.0) > 0) return true;
+  if (!t_.base().flight.is_object()) return false;
+  const json entries = t_.base().flight.value("entries", json::array());
+  return std::any_of(entries.begin(), entries.end(),
+                     [](const json& e) { return e.contains("communicator"); });
+}
+
+/// What else shows it: fewer bytes, an eighth at a time, and fewer ranks.
+void narrowing::smallest() {
+  if (t_.healthy_so_far() || t_.is_workload() || right(t_.base())) return;
+  if (t_.sized()) fewer_bytes();
+  for (const char* ranks : {"cube", "sip"}) {
+    const observation* o = t_.attempt(fmt::format("ranks {}", ranks), {"--ranks", ranks}, signs::ignored);
+    if (o == nullptr) continue;
+    const std::string way = fmt::format("with one rank per {}", ranks);
+    t_.answer(way, t_.shows(*o) ? "the same" : right(*o) ? "right" : "another way");
+    routes_.push_back({way, right(*o), true});
+  }
+}
+
+void narrowing::fewer_bytes() {
+  constexpr std::uint64_t step = 8, least = 64;
+  std::uint64_t fewest = t_.bytes();
+  std::optional<std::uint64_t> without;
+  while (!without && fewest / step >= least) {
+    const std::uint64_t bytes = fewest / step;
+    const observation* o =
+        t_.attempt(fmt::format("{} bytes", bytes), {"--bytes", std::to_string(bytes)}, signs::ignored);
+    if (o == nullptr) break;
+    if (t_.shows(*o)) {
+      fewest = bytes;
+    } else {
+      without = bytes;
+    }
+  }
+  if (fewest == t_.bytes() && !without) return;  // nothing was learned
+  t_.answer("fewest bytes that show it", std::to_string(fewest));
+  t_.answer("depends on the size",
+            without ? fmt::format("yes: {} bytes do not show it", *without) : "not as far as was tried");
+}
+
+/// Takes fewer ranks as long as some of them show it, then an eighth of the bytes at a time.
+void narrowing::fewest_ranks() {
+  if (t_.healthy_so_far() || right(t_.base())) return;
+  std::optional<collective_job> job = job_of_base();
+  if (!job) return;
+  const std::size_t tried = routes_.size();  // shown_by() adds one when the job has run
+  if (!shown_by(*job)) {
+    if (routes_.size() > tried)
+      t_.answer("fewest ranks that show it", "not found: as an op of a workload it does not show");
+    return;
+  }
+  if (!pair_across_sips(*job)) {
+    while (take_fewer(*job)) {
+    }
+  }
+  if (job->bytes > 0) shrink(*job);
+  t_.answer("fewest ranks that show it",
+            fmt::format("{} ({} {})", job->ranks.size(), job->rank_set, fmt::join(job->ranks, ", ")));
+  if (job->bytes > 0) t_.answer("with so few ranks, fewest bytes", std::to_string(job->bytes));
+}
+
+/// None where it has no ranks to leave out.
+std::optional<collective_job> narrowing::job_of_base() const {
+  const json& run = t_.base().run();
+  if (t_.is_workload() || !t_.given("--team").empty() || !run.is_object()) return std::nullopt;
+  collective_job job{t_.who().collective,
+                     run.value("algorithm", std::string{}),
+                     t_.given("--dtype"),
+                     run.value("op", "none") != "none" ? t_.given("--op") : "",
+                     run.value("rank_set", std::string{}),
+                     first_ranks(run.value("ranks", std::uint32_t{})),
+                     t_.sized() ? t_.bytes() : 0};
+  // A barrier over cubes or SIPs is one of all their PEs, which a group has not.
+  if (job.ranks.size() < 2 || (t_.is_barrier() && job.rank_set != "pe")) return std::nullopt;
+  return job;
+}
+
+/// For links between SIPs, which no half of the ranks may cross: two ranks on two SIPs, every pair of SIPs as
+/// long as there is time. Two ranks cost next to nothing, and there are no fewer. They get the bytes of the
+/// run as given, for a link may go wrong only after so many packets.
+bool narrowing::pair_across_sips(collective_job& job) {
+  if (job.ranks.size() == 2) return false;
+  constexpr double share = 0.5;  // of the time: it may be no link after all
+  const double until_s = t_.seconds_left() * share;
+  const auto sips = sips_of(t_.base(), static_cast<std::uint32_t>(job.ranks.size()));
+  const std::vector<rank_list> pairs = pairs_across(sips, t_.findings());
+  collective_job of_two = job;
+  if (job.bytes > 0) of_two.bytes = t_.who().bytes;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (t_.seconds_left() < until_s) {
+      t_.skip(fmt::format("{} of {} pairs of SIPs", pairs.size() - i, pairs.size()));
+      return false;
+    }
+    if (!shown_among(pairs[i], of_two)) continue;
+    job = of_two;
+    return true;
+  }
+  return false;
+}
+
+bool narrowing::take_fewer(collective_job& job) {
+  const std::vector<rank_list> parts = parts_of(job.ranks);
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const rank_list& part) { return shown_among(part, job); });
+}
+
+/// Whether these ranks, not tried before, show it: then they are the job's.
+bool narrowing::shown_among(const rank_list& ranks, collective_job& job) {
+  if (!tried_.insert(ranks).second) return false;
+  collective_job fewer = job;
+  fewer.ranks = ranks;
+  if (!shown_by(fewer)) return false;
+  job = std::move(fewer);
+  return true;
+}
+
+void narrowing::shrink(collective_job& job) {
+  constexpr std::uint64_t step = 8, least = 64;
+  for (; job.bytes / step >= least; job.bytes /= step) {
+    collective_job fewer = job;
+    fewer.bytes /= step;
+    if (!shown_by(fewer)) return;
+  }
+}
+
+bool narrowing::shown_by(const collective_job& job) {
+  const std::string ranks = to_text(job.ranks);
+  const std::string name = fmt::format("{} ranks: {}{}", job.ranks.size(), ranks,
+                                       job.bytes > 0 ? fmt::format(", {}B", job.bytes) : "");
+  const observation* o = t_.attempt(name, {"--workload", t_.leave(workload_of(job))}, signs::ignored, job_s_);
+  if (o == nullptr) return false;
+  if (job.bytes == 0 || job.bytes >= t_.bytes()) routes_.push_back({"among ranks " + ranks, right(*o), true});
+  if (t_.shows(*o)) job_s_ = o->wall_s;
+  return t_.shows(*o);
+}
+
+/// What sends other bytes over other links. Fewer ranks that leave out a bad PE say nothing of routes.
+void narrowing::route() {
+  const bool of_link = at_a_link(t_.findings());
+  std::vector<std::string> good, bad;
+  for (const tried_route& r : routes_) {
+    if (!r.fewer_ranks || of_link) (r.is_right ? good : bad).push_back(r.way);
+  }
+  if (good.empty() && bad.empty()) return;
+  t_.answer("depends on the route", good.empty() ? "not as far as was tried"
+                                                 : fmt::format("yes: right {}{}", some_of(good),
+                                                               bad.empty() ? "" : "; not " + some_of(bad)));
+}
+
+}  // namespace diecast::diagnose

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the doctor is given.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace diecast::diagnose {
+
+struct patient {
+  std::string binary;                  ///< path of the program that simulates
+  std::vector<std::string> arguments;  ///< of the run in question, as given
+  std::string collective, algorithm;   ///< the algorithm's name if one was given
+  std::uint64_t bytes{};
+  /// Flags that every experiment gets and nobody here looks at: the faults of the command line.
+  std::vector<std::string> for_children_only{};
+  bool withheld{};  ///< some of them were given by the user, who has to give them again to repeat a run
+};
+
+}  // namespace diecast::diagnose

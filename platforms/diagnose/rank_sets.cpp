@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/diagnose/rank_sets.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <fmt/format.h>
+#include <map>
+#include <numeric>
+#include <regex>
+#include <set>
+#include <tuple>
+
+namespace diecast::diagnose {
+namespace {
+
+/// Numbers of the SIPs that a path names: of a link between two, both.
+std::set<std::uint32_t> sips_in(const std::string& path) {
+  static const std::regex a_sip("sip([0-9]{1,9})(?![0-9])");
+  std::set<std::uint32_t> named;
+  for (std::sregex_iterator hit(path.begin(), path.end(), a_sip), end; hit != end; ++hit) {
+    named.insert(static_cast<std::uint32_t>(std::stoul((*hit)[1])));
+  }
+  return named;
+}
+
+}  // namespace
+
+rank_list first_ranks(std::uint32_t n) {
+  rank_list all(n);
+  std::iota(all.begin(), all.end(), 0U);
+  return all;
+}
+
+std::vector<rank_list> parts_of(const rank_list& ranks) {
+  if (ranks.size() < 3) return {};
+  if (ranks.size() == 3) return {{ranks[0], ranks[1]}, {ranks[1], ranks[2]}, {ranks[0], ranks[2]}};
+  const auto middle = ranks.begin() + static_cast<std::ptrdiff_t>(ranks.size() / 2);
+  return {{ranks.begin(), middle}, {middle, ranks.end()}};
+}
+
+std::vector<std::uint32_t> sips_of(const observation& o, std::uint32_t ranks) {
+  std::vector<std::uint32_t> sips;
+  for (const measurement& m : o.health) {
+    if (m.measure != "core_clock") continue;
+    const std::set<std::uint32_t> named = sips_in(m.where);
+    if (named.size() != 1) return {};
+    sips.push_back(*named.begin());
+  }
+  if (sips.size() != ranks) sips.clear();
+  return sips;
+}
+
+std::vector<rank_list> pairs_across(const std::vector<std::uint32_t>& sips,
+                                    const std::vector<finding>& found) {
+  std::map<std::uint32_t, std::uint32_t> first;  // rank of each SIP
+  for (std::size_t rank = 0; rank < sips.size(); ++rank) {
+    first.emplace(sips[rank], static_cast<std::uint32_t>(rank));
+  }
+  const auto is_named = [&found](std::uint32_t a, std::uint32_t b) {
+    return std::any_of(found.begin(), found.end(), [a, b](const finding& f) {
+      return sips_in(f.where) == std::set{a, b};
+    });
+  };
+  const auto count = static_cast<std::uint32_t>(first.size());
+  std::vector<std::tuple<bool, std::uint32_t, rank_list>> pairs;  // not named, distance, ranks
+  std::uint32_t i = 0;
+  for (auto a = first.begin(); a != first.end(); ++a, ++i) {
+    std::uint32_t k = i + 1;
+    for (auto b = std::next(a); b != first.end(); ++b, ++k) {
+      pairs.emplace_back(!is_named(a->first, b->first), std::min(k - i, count - (k - i)),
+                         rank_list{a->second, b->second});
+    }
+  }
+  std::sort(pairs.begin(), pairs.end());
+  std::vector<rank_list> in_order;
+  in_order.reserve(pairs.size());
+  for (const auto& p : pairs) in_order.push_back(std::get<rank_list>(p));
+  return in_order;
+}
+
+std::string to_text(const rank_list& ranks) {
+  const bool in_a_row = ranks.back() - ranks.front() + 1 == ranks.size();
+  return in_a_row ? fmt::format("{} to {}", ranks.front(), ranks.back())
+                  : fmt::format("{}", fmt::join(ranks, ", "));
+}
+
+}  // namespace diecast::diagnose
