@@ -33,6 +33,7 @@ cube_noc::cube_noc(sc_core::sc_module_name name, const fabric::topology& topolog
     : sc_module(name),
       topology_(topology),
       layout_(topology.layout(sip, cube)),
+      routes_(topology, config.noc, sip, cube),
       hub_(hub),
       sip_(sip),
       cube_(cube),
@@ -109,6 +110,7 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
     wall_capacity_[vc] =
         sideband ? timing::receive_sideband_flits(config) : timing::receive_buffer_flits(config);
     if (study_ && wormhole_) wall_capacity_[vc] = capacity_[vc];
+    entry_hops_[vc] = entry_hop(vc);
   }
   side_ports_.resize(layout_.routers());
   terminal_ports_.resize(layout_.terminals.size());
@@ -138,6 +140,9 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
       if (layout_.terminals[t].router == r) add_unit_port(p, config, r, {true, t});
     }
   }
+  for (const auto& of_router : side_ports_) ways_.insert(ways_.end(), of_router.begin(), of_router.end());
+  local_ways_ = ways_.size();
+  ways_.insert(ways_.end(), terminal_ports_.begin(), terminal_ports_.end());
   join_routers(p);
   if (wormhole_) {
     for (std::uint16_t t = 0; t < layout_.terminals.size(); ++t) add_interface(p, config, t);
@@ -324,20 +329,29 @@ void cube_noc::act() {
 }
 
 switch_core::hop cube_noc::route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const {
-  if (topology_.is_tree_vc(vc)) {
-    if (exit < tree_units::first_exit) return {terminal_ports_[exit], vc, 1};
-    const tree_units::way way = trees_->way_of(router, exit);
-    return {way.here ? way.port : side_ports_[router][static_cast<unsigned>(way.side)], vc, 1};
+  if (trees_ && topology_.is_tree_vc(vc)) return tree_route(router, exit, vc);
+  if (router >= layout_.routers()) {  // a network interface: into its router
+    switch_core::hop h = entry_hops_[vc];
+    h.output = entry_ports_[router - layout_.routers()];
+    return h;
   }
-  if (router >= layout_.routers()) {  // a network interface: into its router, in any VC of the leg
-    const std::uint32_t to = entry_ports_[router - layout_.routers()];
-    if (!dynamic_) return {to, vc, 1};
-    const fabric::vc_set set = topology_.injection_vcs(topology_.class_of(vc), topology_.leg_of(vc), {}, {});
-    return {to, set.first, set.count};
-  }
-  const fabric::hop h = topology_.next_hop(sip_, cube_, router, exit, vc);
-  const std::uint32_t to = h.side == fabric::sides ? terminal_ports_[exit] : side_ports_[router][h.side];
-  return {to, h.vcs.first, h.vcs.count};
+  const fabric::hop h = routes_.next_hop(router, exit, vc);
+  // One index: whether a packet has arrived is hard to foretell.
+  const std::size_t way = h.side == fabric::sides ? local_ways_ + exit : router * fabric::sides + h.side;
+  return {ways_[way], h.vcs.first, h.vcs.count};
+}
+
+switch_core::hop cube_noc::tree_route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const {
+  if (exit < tree_units::first_exit) return {terminal_ports_[exit], vc, 1};
+  const tree_units::way way = trees_->way_of(router, exit);
+  return {way.here ? way.port : side_ports_[router][static_cast<unsigned>(way.side)], vc, 1};
+}
+
+/// A packet enters in its VC, or in any of its leg.
+switch_core::hop cube_noc::entry_hop(std::uint8_t vc) const {
+  if (!dynamic_ || topology_.is_tree_vc(vc)) return {none, vc, 1};
+  const fabric::vc_set set = topology_.injection_vcs(topology_.class_of(vc), topology_.leg_of(vc), {}, {});
+  return {none, set.first, set.count};
 }
 
 /// The wall hears of a packet when its last part leaves; the block's buffer holds the earlier ones.
@@ -471,7 +485,8 @@ std::size_t cube_noc::state_bytes() const {
   const std::size_t per_port = sizeof(output) + sizeof(link_usage) + sizeof entry_terminal_[0];
   const std::size_t per_terminal = sizeof terminal_ports_[0] + sizeof entry_ports_[0] + sizeof(link_usage);
   return sizeof *this + core_.state_bytes() + outputs_.size() * per_port +
-         layout_.terminals.size() * per_terminal + side_ports_.size() * sizeof side_ports_[0];
+         layout_.terminals.size() * per_terminal + side_ports_.size() * sizeof side_ports_[0] +
+         ways_.size() * sizeof ways_[0];
 }
 
 }  // namespace diecast::hw

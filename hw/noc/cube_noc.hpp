@@ -25,6 +25,7 @@
 #include "hw/noc/tree_units.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/events/events.hpp"
+#include "models/fabric/die_routes.hpp"
 #include "models/fabric/topology.hpp"
 #include "models/timing/link.hpp"
 
@@ -125,6 +126,8 @@ class cube_noc : public sc_core::sc_module,
   // Around the core.
   [[nodiscard]] switch_core::hop route(std::uint16_t router, std::uint16_t exit,
                                        std::uint8_t vc) const override;
+  [[nodiscard]] switch_core::hop tree_route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const;
+  [[nodiscard]] switch_core::hop entry_hop(std::uint8_t vc) const;
   void eject(const switch_core::departure& d, packet_ptr p) override;
   void return_credit(std::uint32_t input, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle) override;
   void occupied(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
@@ -148,6 +151,7 @@ class cube_noc : public sc_core::sc_module,
 
   const fabric::topology& topology_;
   const fabric::cube_layout& layout_;
+  const fabric::die_routes routes_;
   const events::hub& hub_;
   const sip_id sip_;
   const cube_id cube_;
@@ -165,9 +169,12 @@ class cube_noc : public sc_core::sc_module,
   std::array<std::uint32_t, 64> wall_capacity_{};    ///< of the receive buffer behind a terminal
 
   std::vector<std::array<std::uint32_t, fabric::sides>> side_ports_;  ///< by router; none without neighbor
-  std::vector<std::uint32_t> terminal_ports_;                         ///< input and output of its router
-  std::vector<std::uint32_t> entry_ports_;     ///< input a terminal's packets come in by
-  std::vector<std::uint16_t> entry_terminal_;  ///< by input; UINT16_MAX: not an entry
+  std::vector<std::uint32_t> ways_;  ///< outputs by router and side, then from local_ways_ on by exit
+  std::size_t local_ways_{};
+  std::array<switch_core::hop, 64> entry_hops_{};  ///< of interfaces, by VC; their outputs differ
+  std::vector<std::uint32_t> terminal_ports_;      ///< input and output of its router
+  std::vector<std::uint32_t> entry_ports_;         ///< input a terminal's packets come in by
+  std::vector<std::uint16_t> entry_terminal_;      ///< by input; UINT16_MAX: not an entry
   std::vector<output> outputs_;
   std::vector<link_usage> injected_;   ///< by terminal
   std::vector<link_usage> by_wire_;    ///< by output

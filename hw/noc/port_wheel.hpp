@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace diecast::hw {
@@ -20,31 +21,33 @@ class port_wheel {
       : span_(span),
         words_((ports + 63) / 64),
         groups_((words_ + 63) / 64),
-        bits_(std::size_t{span} * words_),
-        nonzero_(std::size_t{span} * groups_),
+        row_(groups_ + words_),
+        rows_(std::size_t{span} * row_),
         due_(span / 64) {}
 
   [[nodiscard]] std::uint32_t span() const { return span_; }
   [[nodiscard]] std::size_t state_bytes() const {
-    return (bits_.size() + nonzero_.size() + due_.size()) * sizeof(std::uint64_t);
+    return (rows_.size() + due_.size()) * sizeof(std::uint64_t);
   }
 
   /// Precondition: every entry lies in a window of `span` cycles.
   void put(std::uint64_t cycle, std::uint32_t port) {
     const std::size_t slot = cycle & (span_ - 1);
     const std::uint32_t word = port / 64;
-    bits_[slot * words_ + word] |= bit(port);
-    nonzero_[slot * groups_ + word / 64] |= bit(word);
+    std::uint64_t* const row = &rows_[slot * row_];
+    row[word / 64] |= bit(word);
+    row[groups_ + word] |= bit(port);
     due_[slot / 64] |= bit(slot);
   }
 
   void remove(std::uint64_t cycle, std::uint32_t port) {
     const std::size_t slot = cycle & (span_ - 1);
     const std::uint32_t word = port / 64;
-    if ((bits_[slot * words_ + word] &= ~bit(port)) != 0) return;
-    if ((nonzero_[slot * groups_ + word / 64] &= ~bit(word)) != 0) return;
+    std::uint64_t* const row = &rows_[slot * row_];
+    if ((row[groups_ + word] &= ~bit(port)) != 0) return;
+    if ((row[word / 64] &= ~bit(word)) != 0) return;
     for (std::uint32_t g = 0; g < groups_; ++g) {
-      if (nonzero_[slot * groups_ + g] != 0) return;
+      if (row[g] != 0) return;
     }
     due_[slot / 64] &= ~bit(slot);
   }
@@ -70,14 +73,13 @@ class port_wheel {
   template <class Visit>
   void take(std::uint64_t cycle, Visit visit) {
     const std::size_t slot = cycle & (span_ - 1);
+    std::uint64_t* const row = &rows_[slot * row_];
     due_[slot / 64] &= ~bit(slot);
     for (std::uint32_t g = 0; g < groups_; ++g) {
-      std::uint64_t group = nonzero_[slot * groups_ + g];
-      nonzero_[slot * groups_ + g] = 0;
+      std::uint64_t group = std::exchange(row[g], 0);
       for (; group != 0; group &= group - 1) {
         const auto word = g * 64 + static_cast<std::uint32_t>(std::countr_zero(group));
-        std::uint64_t b = bits_[slot * words_ + word];
-        bits_[slot * words_ + word] = 0;
+        std::uint64_t b = std::exchange(row[groups_ + word], 0);
         for (; b != 0; b &= b - 1) visit(word * 64 + static_cast<std::uint32_t>(std::countr_zero(b)));
       }
     }
@@ -89,9 +91,9 @@ class port_wheel {
   std::uint32_t span_;
   std::uint32_t words_;
   std::uint32_t groups_;
-  std::vector<std::uint64_t> bits_;     ///< [slot][word of ports]
-  std::vector<std::uint64_t> nonzero_;  ///< [slot][word of words]
-  std::vector<std::uint64_t> due_;      ///< bit per slot
+  std::uint32_t row_;                ///< words of a slot
+  std::vector<std::uint64_t> rows_;  ///< [slot]: a bit per word of ports that has any, then a bit per port
+  std::vector<std::uint64_t> due_;   ///< bit per slot
 };
 
 }  // namespace diecast::hw

@@ -6,51 +6,69 @@
 #include "hw/noc/switch_core.hpp"
 
 namespace diecast::hw {
+namespace {
 
-bool switch_core::choose_alone(std::uint32_t iv, choice& c) {
+/// The first of `some` from number `start` on, round robin. Precondition: some != 0.
+unsigned next_in_turn(std::uint64_t some, unsigned start) {
+  const std::uint64_t later = some >> start << start;
+  return static_cast<unsigned>(std::countr_zero(later != 0 ? later : some));
+}
+
+}  // namespace
+
+/// First half of the allocation: an output that is due chooses among its requesters. Most of the time one
+/// is ready and the others, if any, are still being routed.
+void switch_core::look(std::uint32_t o) {
+  out_port& out = outs_[o];
+  ++counters_.looks;
+  out.scheduled = never;
+  starved_[o] = 0;
+  std::uint32_t ready = none;
+  std::uint32_t count = 0;
+  std::uint64_t wait = never;  // from the next cycle on until another one is; wraps for those that are
+  visit_requesters(o, [&](std::uint32_t iv) {
+    const std::uint64_t at = in_vcs_[iv].front_ready;
+    count += static_cast<std::uint32_t>(at <= cycle_);
+    ready = at <= cycle_ ? iv : ready;
+    wait = std::min(wait, at - (cycle_ + 1));
+  });
+  const std::uint64_t next = wait > never / 2 ? never : cycle_ + 1 + wait;
+  if (count == 0) return schedule(o, next);
+  const candidate best = count == 1 ? choose_alone(o, ready) : choose(o);
+  if (best.in_vc == none) return look_again(o);
+  choices_.push_back({next, o, best.in_vc, best.vc, count == 1});
+}
+
+switch_core::candidate switch_core::choose_alone(std::uint32_t o, std::uint32_t iv) {
   in_vc& queue = in_vcs_[iv];
-  if (outs_[c.output].next_start > cycle_) return false;
-  if (out_free(c.output, queue) > cycle_ || in_free(queue) > cycle_) return false;
+  if (!free_to_start(o, queue)) return {};
   if (!queue.allocated && !overlap_) {
-    allocate_alone(c.output, queue);
-    if (!queue.allocated || queue.front_ready > cycle_) return false;
+    allocate_alone(o, queue);
+    if (!queue.allocated || queue.front_ready > cycle_) return {};
   }
-  const std::uint32_t vc = vc_for(c.output, queue);
-  if (vc == none) return false;
-  c.in_vc = iv;
-  c.vc = static_cast<std::uint8_t>(vc);
-  return true;
+  const std::uint32_t vc = vc_for(o, queue);
+  if (vc == none) return {};
+  return {iv, vc};
 }
 
 /// Round robin over inputs, then over the VCs of the input.
-bool switch_core::choose(std::uint32_t o, choice& best) {
+switch_core::candidate switch_core::choose(std::uint32_t o) {
   const out_port& out = outs_[o];
-  if (out.next_start > cycle_) return false;
   if (out.without_vc != 0 && !overlap_) allocate_vcs(o);
-  for (std::uint32_t iv = out.requesters; iv != none; iv = in_vcs_[iv].next_requester) {
+  candidate best;
+  std::uint64_t nearest = never;
+  visit_requesters(o, [&](std::uint32_t iv) {
     const in_vc& queue = in_vcs_[iv];
-    if (queue.front_ready > cycle_ || out_free(o, queue) > cycle_ || in_free(queue) > cycle_) continue;
-    const std::uint32_t port_distance = queue.port - out.grant_from;
+    const std::uint32_t port_distance = queue.port - out.grant_from;  // wraps: lower numbers come after
     const std::uint8_t vc_distance = static_cast<std::uint8_t>(queue.vc - ins_[queue.port].next_vc);
     const std::uint64_t distance = (std::uint64_t{port_distance} << 8) | vc_distance;
-    if (distance >= best.distance) continue;
+    if (distance >= nearest || queue.front_ready > cycle_ || !free_to_start(o, queue)) return;
     const std::uint32_t vc = vc_for(o, queue);
-    if (vc == none) continue;
-    best.in_vc = iv;
-    best.vc = static_cast<std::uint8_t>(vc);
-    best.distance = distance;
-  }
-  return best.in_vc != none;
-}
-
-/// When the last transfer of the packet's class on the output is over.
-std::uint64_t switch_core::out_free(std::uint32_t o, const in_vc& queue) const {
-  return on_out_[o * classes_ + class_of_vc_[queue.vc]].end;
-}
-
-/// The same on its input, where besides only one packet starts per cycle.
-std::uint64_t switch_core::in_free(const in_vc& queue) const {
-  return std::max(on_in_[queue.port * classes_ + class_of_vc_[queue.vc]].end, ins_[queue.port].next_start);
+    if (vc == none) return;
+    best = {iv, vc};
+    nearest = distance;
+  });
+  return best;
 }
 
 /// VC allocation of all cycles before this one: nothing that it depends on has changed at this output
@@ -58,39 +76,39 @@ std::uint64_t switch_core::in_free(const in_vc& queue) const {
 void switch_core::allocate_vcs(std::uint32_t o) {
   const out_port& out = outs_[o];
   if (out.taken == all_vcs_) return;
-  std::uint32_t asking = 0;
-  std::uint32_t last = none;
-  for (std::uint32_t iv = out.requesters; iv != none; iv = in_vcs_[iv].next_requester) {
-    if (in_vcs_[iv].allocated || in_vcs_[iv].front_ready > cycle_) continue;
-    ++asking;
-    last = iv;
-  }
-  if (asking == 1) {
-    allocate_alone(o, in_vcs_[last]);
-  } else if (asking > 1) {
-    const std::uint32_t alloc = ins_[o].alloc_cycles;
-    for (std::uint64_t cycle = 0; (cycle = allocate_vcs_at(o, cycle)) + alloc <= cycle_;) ++cycle;
-  }
+  asking_.clear();
+  std::uint64_t cycle = never;
+  visit_requesters(o, [&](std::uint32_t iv) {
+    const in_vc& queue = in_vcs_[iv];
+    if (queue.allocated || queue.front_ready > cycle_) return;
+    asking_.push_back(iv);
+    cycle = std::min(cycle, queue.front_ready - out.alloc_cycles);
+  });
+  if (asking_.size() == 1) return allocate_alone(o, in_vcs_[asking_[0]]);
+  while (!asking_.empty() && cycle + out.alloc_cycles <= cycle_) cycle = allocate_vcs_at(o, cycle);
 }
 
 /// The common case, a single head: it takes the VC that is free first, of several the next in its order.
 void switch_core::allocate_alone(std::uint32_t o, in_vc& queue) {
-  const std::uint32_t alloc = ins_[o].alloc_cycles;
-  const std::uint64_t asks = queue.front_ready - alloc;
+  const out_port& out = outs_[o];
+  const std::uint64_t asks = queue.front_ready - out.alloc_cycles;
   const std::uint32_t first = vc_index(o, queue.to.first_vc);
   const std::uint32_t offset = queue.accept_from - first;  // wraps when it points elsewhere
-  std::uint32_t v = first + (offset < queue.to.vcs ? offset : 0);
+  const std::uint32_t start = offset * static_cast<std::uint32_t>(offset < queue.to.vcs);
+  const std::uint64_t taken = out.taken >> queue.to.first_vc;
+  std::uint64_t free = 0;
+  for (unsigned k = 0; k < queue.to.vcs; ++k) free |= std::uint64_t{free_from_[first + k] <= asks} << k;
+  free &= ~taken;
+  if (free != 0) return bind(o, queue, first + next_in_turn(free, start), asks);
   std::uint32_t best = none;
   std::uint64_t cycle = never;
-  for (unsigned k = 0; k < queue.to.vcs && cycle > asks; ++k) {
-    const std::uint64_t free = std::max(out_vcs_[v].free_from, asks);
-    if ((outs_[o].taken >> (v - vc_index(o, 0)) & 1) == 0 && free < cycle) {
-      cycle = free;
-      best = v;
-    }
-    if (++v == first + queue.to.vcs) v = first;
+  for (unsigned n = 0; n < queue.to.vcs; ++n) {
+    const unsigned k = start + n < queue.to.vcs ? start + n : start + n - queue.to.vcs;
+    if ((taken >> k & 1) != 0 || free_from_[first + k] >= cycle) continue;
+    cycle = free_from_[first + k];
+    best = first + k;
   }
-  if (best != none && cycle + alloc <= cycle_) bind(o, queue, best, cycle);
+  if (best != none && cycle + out.alloc_cycles <= cycle_) bind(o, queue, best, cycle);
 }
 
 void switch_core::bind(std::uint32_t o, in_vc& queue, std::uint32_t v, std::uint64_t cycle) {
@@ -98,53 +116,47 @@ void switch_core::bind(std::uint32_t o, in_vc& queue, std::uint32_t v, std::uint
   const std::uint32_t vc = v - vc_index(o, 0);
   out.taken |= std::uint64_t{1} << vc;
   --out.without_vc;
-  out_vcs_[v].grant_from = static_cast<std::uint32_t>(&queue - in_vcs_.data()) + 1;
+  out_vcs_[v].grant_from = index_of(queue) + 1;
   queue.allocated = true;
   queue.bound = static_cast<std::uint8_t>(vc);
-  queue.front_ready = std::max(queue.front_ready, cycle + ins_[o].alloc_cycles);
+  queue.front_ready = std::max(queue.front_ready, cycle + out.alloc_cycles);
   queue.accept_from = v + 1;
 }
 
-/// Allocates in the first cycle from `from` on, before the present one, in which that is possible, and
-/// returns it: one iteration of a separable allocator, every free VC offers itself to one head, every head
-/// accepts one.
+/// Allocates to the heads that ask in cycle `from` and returns the next one in which something may change:
+/// one iteration of a separable allocator, every free VC offers itself to one head, every head accepts one.
 std::uint64_t switch_core::allocate_vcs_at(std::uint32_t o, std::uint64_t from) {
   const out_port& out = outs_[o];
-  const std::uint32_t alloc = ins_[o].alloc_cycles;
-  std::uint64_t asks = never;
-  for (std::uint32_t iv = out.requesters; iv != none; iv = in_vcs_[iv].next_requester) {
-    if (!in_vcs_[iv].allocated) asks = std::min(asks, in_vcs_[iv].front_ready - alloc);
-  }
-  from = std::max(from, asks);
-  if (asks == never || from + alloc > cycle_) return cycle_ + 1;
   std::uint64_t next = cycle_ + 1;  // when the next VC is free or the next head asks
   offers_.clear();
   for (std::uint64_t free = all_vcs_ & ~out.taken; free != 0; free &= free - 1) {
     const auto vc = static_cast<std::uint32_t>(std::countr_zero(free));
-    const out_vc& ov = out_vcs_[vc_index(o, 0) + vc];
-    if (ov.free_from > from) {
-      next = std::min(next, ov.free_from);
+    const std::uint32_t v = vc_index(o, vc);
+    if (free_from_[v] > from) {
+      next = std::min(next, free_from_[v]);
       continue;
     }
-    vc_offer offer{none, vc_index(o, 0) + vc};
+    vc_offer offer{none, v};
     std::uint32_t nearest = none;
-    for (std::uint32_t iv = out.requesters; iv != none; iv = in_vcs_[iv].next_requester) {
+    for (const std::uint32_t iv : asking_) {
       const in_vc& queue = in_vcs_[iv];
-      if (queue.allocated || vc - queue.to.first_vc >= queue.to.vcs) continue;
-      if (queue.front_ready - alloc > from) {
-        next = std::min(next, queue.front_ready - alloc);
+      const std::uint64_t asks = queue.front_ready - out.alloc_cycles;
+      if (vc - queue.to.first_vc >= queue.to.vcs) continue;
+      if (asks > from) {
+        next = std::min(next, asks);
         continue;
       }
-      const std::uint32_t distance = iv - ov.grant_from;  // wraps: lower numbers come after higher ones
+      const std::uint32_t distance = iv - out_vcs_[v].grant_from;  // wraps: lower numbers come after
       if (offer.in_vc != none && distance >= nearest) continue;
       nearest = distance;
       offer.in_vc = iv;
     }
     if (offer.in_vc != none) offers_.push_back(offer);
   }
-  if (offers_.empty()) return std::max(next, from + 1) - 1;
+  if (offers_.empty()) return next;
   take_offers(o, from);
-  return from;
+  std::erase_if(asking_, [this](std::uint32_t iv) { return in_vcs_[iv].allocated; });
+  return from + 1;
 }
 
 /// The priorities of a head go round over all outputs: after a packet to another one it begins at the
@@ -162,27 +174,58 @@ void switch_core::take_offers(std::uint32_t o, std::uint64_t cycle) {
   }
 }
 
-bool switch_core::has_room(std::uint32_t o, std::uint8_t vc, std::uint32_t flits) {
-  out_vc& ov = out_vcs_[vc_index(o, vc)];
-  if (ov.first != none) take_credits(ov);
-  return ov.credits >= flits;
-}
-
 /// The VC at the far end, if it has room: the packet's own once it has one. Where VC and switch are
 /// allocated together, the next free one.
 std::uint32_t switch_core::vc_for(std::uint32_t o, const in_vc& queue) {
-  if (queue.allocated) return has_room(o, queue.bound, queue.room) ? queue.bound : none;
+  if (queue.allocated) return has_room(vc_index(o, queue.bound), queue.room) ? queue.bound : none;
   if (!overlap_) return none;
   const out_port& out = outs_[o];
-  const std::uint8_t last = static_cast<std::uint8_t>(queue.to.first_vc + queue.to.vcs);
+  const unsigned last = queue.to.first_vc + queue.to.vcs;
   const bool from_middle = out.next_vc >= queue.to.first_vc && out.next_vc < last;
-  std::uint8_t vc = from_middle ? out.next_vc : queue.to.first_vc;
+  unsigned vc = from_middle ? out.next_vc : queue.to.first_vc;
   for (unsigned k = 0; k < queue.to.vcs; ++k) {
-    const bool free = (out.taken >> vc & 1) == 0 && out_vcs_[vc_index(o, vc)].free_from <= cycle_;
-    if (free && has_room(o, vc, queue.room)) return vc;
+    const std::uint32_t v = vc_index(o, vc);
+    const bool free = (out.taken >> vc & 1) == 0 && free_from_[v] <= cycle_;
+    if (free && has_room(v, queue.room)) return vc;
     if (++vc == last) vc = queue.to.first_vc;
   }
   return none;
+}
+
+/// When the output's next chance is, as far as is known now.
+void switch_core::look_again(std::uint32_t o) {
+  starved_[o] = 0;
+  std::uint64_t next = never;
+  visit_requesters(o,
+                   [&](std::uint32_t iv) { next = std::min(next, next_chance(o, in_vcs_[iv], cycle_ + 1)); });
+  schedule(o, next);
+}
+
+/// The first cycle from `from` on in which the packet might be granted, as far as is known now; never
+/// when it needs credits that nobody has returned yet (add_credit then wakes the output) or a VC whose
+/// packet has not passed (the grant of its tail looks at all requesters).
+std::uint64_t switch_core::next_chance(std::uint32_t o, const in_vc& queue, std::uint64_t from) {
+  const std::uint64_t at = std::max({from, queue.front_ready, out_free(o, queue), in_free(queue)});
+  if (queue.allocated) return std::max(at, next_room(o, queue.bound, queue.room));
+  if (queue.front_ready >= from) return at;  // not ready yet: it is judged when it is
+  const out_port& out = outs_[o];
+  std::uint64_t vc_at = never;
+  for (unsigned k = 0; k < queue.to.vcs && vc_at > at; ++k) {
+    const unsigned vc = queue.to.first_vc + k;
+    if ((out.taken >> vc & 1) != 0) continue;
+    // Where a VC is allocated before the switch, that is whatever its room.
+    const std::uint64_t room = overlap_ ? next_room(o, vc, queue.room) : 0;
+    vc_at = std::min(vc_at, std::max(free_from_[vc_index(o, vc)] + out.alloc_cycles, room));
+  }
+  return std::max(at, vc_at);
+}
+
+/// When a VC has room, as far as is known: the past, or never.
+std::uint64_t switch_core::next_room(std::uint32_t o, std::uint32_t vc, std::uint32_t flits) {
+  const out_vc& ov = out_vcs_[vc_index(o, vc)];
+  const std::uint64_t at = ov.credits >= flits ? 0 : credit_cycle(ov, flits);
+  if (at == never) starved_[o] |= std::uint64_t{1} << vc;
+  return at;
 }
 
 }  // namespace diecast::hw

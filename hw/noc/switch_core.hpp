@@ -28,7 +28,9 @@
 // Outputs due at a cycle are looked at in ascending port number; what they cause lies after it.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -137,7 +139,7 @@ class switch_core {
   [[nodiscard]] std::uint64_t next(std::uint64_t from) const { return wheel_.next(from); }
   /// True when a packet waits for a credit of this VC that nobody has announced.
   [[nodiscard]] bool starved(std::uint32_t output, std::uint8_t vc) const {
-    return (outs_[output].starved >> vc & 1) != 0;
+    return (starved_[output] >> vc & 1) != 0;
   }
 
   void observe(bool on) { observed_ = on; }
@@ -174,23 +176,24 @@ class switch_core {
     std::uint64_t front_ready{};  ///< cycle in which the packet in front may leave, its output aside
     std::uint32_t first{none};
     std::uint32_t last{none};
-    std::uint32_t next_requester{none};  ///< in the list of the output that `first` requests
     std::uint32_t port{};
-    std::uint32_t room{};          ///< flits there must be room for
-    std::uint32_t accept_from{};   ///< of VC allocation: round robin over outputs and their VCs
-    std::uint32_t moving{none};    ///< slot of the transfer
-    std::uint32_t moving_parts{};  ///< of the transfer in its last moving_cycles: the last as its course
-                                   ///< says, those before evenly
-    std::uint32_t moving_cycles{};
-    hop to{};  ///< of `first`
+    std::uint32_t room{};         ///< flits there must be room for
+    std::uint32_t accept_from{};  ///< of VC allocation: round robin over outputs and their VCs
+    std::uint32_t flits{};        ///< in the buffer
+    std::uint32_t capacity{};     ///< of the buffer
+    hop to{};                     ///< of `first`
     std::uint8_t vc{};
-    std::uint8_t bound{};  ///< VC at the far end of the packet in front
-    bool allocated{};      ///< bound is valid
+    std::uint8_t own_class{};  ///< packets of one class do not interleave on a link
+    std::uint8_t bound{};      ///< VC at the far end of the packet in front
+    bool allocated{};          ///< bound is valid
   };
   static_assert(sizeof(in_vc) == 64);
-  struct fill {
-    std::uint32_t flits{};  ///< in the buffer
-    std::uint32_t capacity{};
+  /// The transfer from an input VC, where there are several classes.
+  struct motion {
+    std::uint32_t slot{none};
+    std::uint32_t parts{};  ///< of the transfer in its last `cycles`: the last as its course says, those
+                            ///< before evenly
+    std::uint32_t cycles{};
   };
   struct returning_credit {
     std::uint64_t cycle;  ///< of the first flit
@@ -200,40 +203,43 @@ class switch_core {
     std::uint32_t next;
   };
   struct out_vc {
-    std::uint64_t free_from{};   ///< may be allocated from here on
     std::uint32_t grant_from{};  ///< round robin over input VCs
     std::uint32_t credits{};
     std::uint32_t first{none};  ///< credits on their way, in order of time
     std::uint32_t last{none};
   };
-  struct in_port {
-    std::uint64_t next_start{};
-    std::uint32_t classes{};       ///< bit per class that may be in transfer
+  struct alignas(32) in_port {
+    std::uint64_t next_start{};    ///< like that of an output
     std::uint32_t upstream{none};  ///< output that feeds it; none: the surroundings
     std::uint32_t accept_from{};   ///< round robin over outputs
-    std::uint32_t head_delay{};
-    std::uint32_t body_delay{};
     std::uint32_t credit_cycles{};
     std::uint32_t reroute_delay{};  ///< end of a transfer to the grant of the next head in the VC
-    std::uint32_t alloc_cycles{};
     std::uint16_t router{};
+    std::uint8_t classes{};  ///< bit per class that may be in transfer
     std::uint8_t next_vc{};  ///< round robin over VCs
+  };
+  static_assert(sizeof(in_port) == 32);
+  struct entry_delay {
+    std::uint32_t head{}, body{};
   };
   struct alignas(64) out_port {
     std::uint64_t scheduled{never};
-    std::uint64_t starved{};  ///< bit per VC
-    std::uint64_t taken{};    ///< bit per VC: it belongs to a packet that waits or is passing
-    std::uint64_t next_start{};
-    std::uint32_t classes{};     ///< bit per class that may be in transfer
-    std::uint32_t without_vc{};  ///< requesters that have no VC yet
+    std::uint64_t taken{};       ///< bit per VC: it belongs to a packet that waits or is passing
+    std::uint64_t next_start{};  ///< no packet starts before; of one class alone, the end of its transfer
     std::uint32_t downstream{none};
-    std::uint32_t requesters{none};  ///< list of VCs whose head wants this output
-    std::uint32_t grant_from{};      ///< round robin over inputs
-    std::uint32_t latency{};
+    std::uint32_t first_in_vc{};   ///< of its router
+    std::uint32_t without_vc{};    ///< requesters that have no VC yet
+    std::uint32_t grant_from{};    ///< round robin over inputs
+    std::uint32_t head_way{};      ///< grant to a head's first chance at the next router, cycles
+    std::uint32_t body_way{};      ///< the same for a later part
+    std::uint32_t alloc_cycles{};  ///< VC allocation, where it is a stage of its own
+    std::uint16_t router{};
+    std::uint8_t classes{};  ///< bit per class that may be in transfer
     std::uint8_t next_vc{};  ///< round robin over VCs at the far end
     bool hop{};
   };
-  /// The last transfer of a class on an input or an output.
+  static_assert(sizeof(out_port) == 64);
+  /// The last transfer of a class on an input or an output, where there are several classes.
   struct transfer {
     std::uint64_t end{};
     std::uint32_t in_vc{none};
@@ -263,32 +269,54 @@ class switch_core {
     std::uint32_t input{}, output{};
     std::uint32_t streams{};  ///< transfers with the same input and output
   };
+  /// What an output has chosen.
   struct choice {
+    std::uint64_t next;  ///< when another requester is ready
     std::uint32_t output;
-    std::uint32_t in_vc;
-    std::uint8_t vc;
-    std::uint64_t distance;  ///< from the priority
-    std::uint64_t next;      ///< when another requester is ready
-    bool alone{};            ///< no other is ready now
+    std::uint32_t in_vc;  ///< none: its input has accepted another output
+    std::uint32_t vc;     ///< at the far end
+    bool alone;           ///< no other is ready now
+  };
+  /// A requester that may be granted, and the VC it gets.
+  struct candidate {
+    std::uint32_t in_vc{none};
+    std::uint32_t vc{none};
   };
 
   void look(std::uint32_t o);
-  void settle();
-  void accept();
-  [[nodiscard]] bool choose_alone(std::uint32_t iv, choice& c);
-  [[nodiscard]] bool choose(std::uint32_t o, choice& best);
-  [[nodiscard]] bool has_room(std::uint32_t o, std::uint8_t vc, std::uint32_t flits);
+  [[nodiscard]] candidate choose_alone(std::uint32_t o, std::uint32_t iv);
+  [[nodiscard]] candidate choose(std::uint32_t o);
+  /// Neither the output nor the packet's input passes another of its class.
+  [[nodiscard]] bool free_to_start(std::uint32_t o, const in_vc& queue) const;
+  [[nodiscard]] bool has_room(std::uint32_t v, std::uint32_t flits);
   [[nodiscard]] std::uint64_t out_free(std::uint32_t o, const in_vc& queue) const;
   [[nodiscard]] std::uint64_t in_free(const in_vc& queue) const;
+  [[nodiscard]] std::uint32_t vc_for(std::uint32_t o, const in_vc& queue);
   void allocate_vcs(std::uint32_t o);
   [[nodiscard]] std::uint64_t allocate_vcs_at(std::uint32_t o, std::uint64_t from);
   void take_offers(std::uint32_t o, std::uint64_t cycle);
   void bind(std::uint32_t o, in_vc& queue, std::uint32_t v, std::uint64_t cycle);
   void allocate_alone(std::uint32_t o, in_vc& queue);
-  [[nodiscard]] std::uint32_t vc_for(std::uint32_t o, const in_vc& queue);
+
+  void settle();
+  void follow(const choice& c);
+  void accept();
   void grant(const choice& c);
-  [[nodiscard]] std::uint64_t start_transfer(const choice& c, std::uint32_t slot_index);
-  [[nodiscard]] std::uint64_t stalled(const choice& c, const in_vc& queue) const;
+  [[nodiscard]] std::uint32_t split(std::uint32_t slot_index, std::uint32_t flits);
+  [[nodiscard]] bool merge(in_vc& queue, std::uint32_t slot_index);
+  void move_on(std::uint32_t slot_index, std::uint32_t o, std::uint32_t vc, std::uint64_t end);
+  [[noreturn]] void overflow(const in_vc& queue) const;
+  void return_credits(const in_vc& queue, std::uint32_t flits, std::uint64_t end);
+  void enqueue(std::uint32_t slot_index, std::uint64_t from);
+  void request(std::uint32_t iv, std::uint64_t from);
+  void look_again(std::uint32_t o);
+  [[nodiscard]] std::uint64_t next_chance(std::uint32_t o, const in_vc& queue, std::uint64_t from);
+  [[nodiscard]] std::uint64_t next_room(std::uint32_t o, std::uint32_t vc, std::uint32_t flits);
+
+  [[nodiscard]] std::uint64_t start_transfer(std::uint32_t o, std::uint32_t vc, in_vc& queue,
+                                             std::uint32_t slot_index);
+  [[nodiscard]] std::uint64_t start_beside(std::uint32_t o, std::uint32_t vc, in_vc& queue,
+                                           std::uint32_t slot_index, std::uint64_t end);
   [[nodiscard]] std::uint32_t left(const in_vc& queue) const;
   void keep_course(const in_vc& queue, const course& way);
   /// How long a transfer takes beside others, and its course.
@@ -297,21 +325,13 @@ class switch_core {
     course way;
   };
   using sharers = std::array<sharer, max_classes>;
-  [[nodiscard]] pace share_port(std::uint32_t& classes, const transfer* transfers, unsigned own,
+  [[nodiscard]] pace share_port(std::uint8_t& classes, const transfer* transfers, unsigned own,
                                 const sharer& joining, std::uint64_t end);
   [[nodiscard]] pace shared_pace(const sharers& on, std::uint32_t classes, unsigned c, unsigned joins) const;
   static void count_streams(sharers& on, std::uint32_t classes);
   void extend(const transfer& t, std::uint64_t end, const course& way);
   [[nodiscard]] std::uint64_t shared(std::uint64_t parts, const sharers& on, unsigned own,
                                      unsigned other) const;
-  [[nodiscard]] std::uint32_t split(std::uint32_t slot_index, std::uint32_t flits);
-  [[nodiscard]] bool merge(in_vc& queue, std::uint32_t slot_index);
-  void move_on(std::uint32_t slot_index, std::uint32_t o, std::uint8_t vc, std::uint64_t end);
-  void return_credits(std::uint32_t input, std::uint8_t vc, std::uint32_t flits, std::uint64_t end);
-  void enqueue(std::uint32_t slot_index, std::uint64_t from);
-  void request(std::uint32_t iv, std::uint64_t from);
-  [[nodiscard]] std::uint64_t next_chance(std::uint32_t o, const in_vc& queue, std::uint64_t from);
-  void look_again(std::uint32_t o);
 
   void announce_credit(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t first,
                        std::uint64_t last);
@@ -323,7 +343,18 @@ class switch_core {
   [[nodiscard]] std::uint64_t credit_cycle(const out_vc& ov, std::uint32_t flits) const;
 
   void schedule(std::uint32_t o, std::uint64_t cycle);
-  [[nodiscard]] std::uint32_t vc_index(std::uint32_t p, std::uint8_t vc) const { return p * vcs_ + vc; }
+  /// Calls visit(input VC) for every one whose front requests the output.
+  template <class Visit>
+  void visit_requesters(std::uint32_t o, Visit visit) const;
+  /// The bit of an input VC among those that may request an output of its router.
+  struct request_bit {
+    std::uint64_t& word;
+    std::uint64_t bit;
+  };
+  [[nodiscard]] request_bit request_of(std::uint32_t o, std::uint32_t iv);
+  /// Of [input][VC] and [output][VC].
+  [[nodiscard]] std::uint32_t vc_index(std::uint32_t p, std::uint32_t vc) const { return p * vcs_ + vc; }
+  [[nodiscard]] std::uint32_t index_of(const in_vc& queue) const { return vc_index(queue.port, queue.vc); }
   [[nodiscard]] std::uint32_t take_slot();
   void free_slot(std::uint32_t index);
 
@@ -334,29 +365,81 @@ class switch_core {
   const std::uint32_t classes_;
   bool observed_{};
   bool credits_observed_{false};
-  std::array<std::uint8_t, max_vcs> class_of_vc_{};
   std::array<std::uint32_t, max_classes> weights_{};
   std::vector<in_port> ins_;
   std::vector<out_port> outs_;
   std::vector<in_vc> in_vcs_;                   ///< [input][VC]
   std::vector<out_vc> out_vcs_;                 ///< [output][VC]
-  std::vector<transfer> on_in_;                 ///< [input][class]
-  std::vector<transfer> on_out_;                ///< [output][class]
-  std::vector<course> courses_;                 ///< [input][class] of the transfers on it; one class: none
+  std::vector<std::uint64_t> free_from_;        ///< [output][VC]: may be allocated from here on
+  std::uint32_t request_words_{};               ///< of an output
+  std::vector<std::uint64_t> requests_;         ///< [output][word], bit per input VC of its router
+  std::vector<std::uint64_t> starved_;          ///< [output], bit per VC
+  std::vector<entry_delay> entry_delays_;       ///< [input]
   std::vector<std::uint32_t> initial_credits_;  ///< [output][VC]
   std::vector<usage> used_;                     ///< [output]
-  std::vector<fill> fills_;                     ///< [input][VC]
+  // Of several classes; one class has none of them.
+  std::vector<transfer> on_in_;   ///< [input][class]
+  std::vector<transfer> on_out_;  ///< [output][class]
+  std::vector<course> courses_;   ///< [input][class] of the transfers on it
+  std::vector<motion> motions_;   ///< [input][VC]
   std::vector<slot> slots_;
   std::uint32_t free_slots_{none};
   std::uint32_t used_slots_{};
   std::vector<returning_credit> returning_;
   std::uint32_t free_returning_{none};
-  std::vector<choice> choices_;   ///< of the router being looked at
-  std::vector<vc_offer> offers_;  ///< scratch of allocate_vcs_at()
-  const std::uint64_t all_vcs_;   ///< bit per VC
+  std::vector<choice> choices_;        ///< of the router being looked at
+  std::vector<std::uint32_t> asking_;  ///< scratch of allocate_vcs(): heads without a VC
+  std::vector<vc_offer> offers_;       ///< the same of allocate_vcs_at()
+  const std::uint64_t all_vcs_;        ///< bit per VC
   port_wheel wheel_;
   std::uint64_t cycle_{};
   counters counters_;
 };
+
+/// The first cycle in which the output may start a packet of this class.
+inline std::uint64_t switch_core::out_free(std::uint32_t o, const in_vc& queue) const {
+  const std::uint64_t next = outs_[o].next_start;
+  return classes_ == 1 ? next : std::max(next, on_out_[o * classes_ + queue.own_class].end);
+}
+
+/// The same of its input.
+inline std::uint64_t switch_core::in_free(const in_vc& queue) const {
+  const std::uint64_t next = ins_[queue.port].next_start;
+  return classes_ == 1 ? next : std::max(next, on_in_[queue.port * classes_ + queue.own_class].end);
+}
+
+inline bool switch_core::free_to_start(std::uint32_t o, const in_vc& queue) const {
+  return std::max(out_free(o, queue), in_free(queue)) <= cycle_;
+}
+
+inline bool switch_core::has_room(std::uint32_t v, std::uint32_t flits) {
+  out_vc& ov = out_vcs_[v];
+  if (ov.first != none && returning_[ov.first].cycle <= cycle_) take_credits(ov);
+  return ov.credits >= flits;
+}
+
+/// Enters the output for its earliest chance, if any. Later ones are found when it is looked at.
+inline void switch_core::schedule(std::uint32_t o, std::uint64_t cycle) {
+  out_port& out = outs_[o];
+  if (cycle >= out.scheduled) return;
+  if (out.scheduled != never) wheel_.remove(out.scheduled, o);
+  out.scheduled = std::min(cycle, cycle_ + wheel_.span() - 1);
+  wheel_.put(out.scheduled, o);
+}
+
+template <class Visit>
+void switch_core::visit_requesters(std::uint32_t o, Visit visit) const {
+  const std::uint32_t first = outs_[o].first_in_vc;
+  for (std::uint32_t w = 0; w < request_words_; ++w) {
+    for (std::uint64_t b = requests_[o * request_words_ + w]; b != 0; b &= b - 1) {
+      visit(first + 64 * w + static_cast<std::uint32_t>(std::countr_zero(b)));
+    }
+  }
+}
+
+inline switch_core::request_bit switch_core::request_of(std::uint32_t o, std::uint32_t iv) {
+  const std::uint32_t n = iv - outs_[o].first_in_vc;
+  return {requests_[o * request_words_ + n / 64], std::uint64_t{1} << n % 64};
+}
 
 }  // namespace diecast::hw

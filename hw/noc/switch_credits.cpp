@@ -10,7 +10,6 @@ void switch_core::credit(std::uint32_t output, std::uint8_t vc, std::uint32_t fl
 
 void switch_core::add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits, std::uint64_t first,
                              std::uint64_t last) {
-  out_port& out = outs_[o];
   out_vc& ov = out_vcs_[vc_index(o, vc)];
   std::uint32_t index = free_returning_;
   if (index == none) {
@@ -22,10 +21,7 @@ void switch_core::add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t fli
   returning_[index] = {first, last, flits, 0, none};
   insert_in_order(ov, index);
   if (!starved(o, vc)) return;
-  for (std::uint32_t iv = out.requesters; iv != none; iv = in_vcs_[iv].next_requester) {
-    const std::uint64_t next = next_chance(o, in_vcs_[iv], cycle_ + 1);
-    if (next != never) schedule(o, next);
-  }
+  visit_requesters(o, [&](std::uint32_t iv) { schedule(o, next_chance(o, in_vcs_[iv], cycle_ + 1)); });
 }
 
 void switch_core::insert_in_order(out_vc& ov, std::uint32_t credit) {

@@ -7,20 +7,30 @@
 
 namespace diecast::hw {
 
-/// Enters the transfer on its input and its output, slows down those of other classes there, and returns
-/// one past the cycle of its last flit: as the others let it, or as its flits come.
-std::uint64_t switch_core::start_transfer(const choice& c, std::uint32_t slot_index) {
-  out_port& out = outs_[c.output];
-  in_vc& queue = in_vcs_[c.in_vc];
-  in_port& in = ins_[queue.port];
+/// Enters the transfer on its input and its output and returns one past the cycle of its last flit: as its
+/// flits come, or as those of other classes let it.
+std::uint64_t switch_core::start_transfer(std::uint32_t o, std::uint32_t vc, in_vc& queue,
+                                          std::uint32_t slot_index) {
   const slot& s = slots_[slot_index];
-  const unsigned own = class_of_vc_[queue.vc];
-  transfer* const on_out = &on_out_[c.output * classes_];
+  const std::uint64_t end = std::max(cycle_ + s.flits, s.tail_ready + 1);
+  if (classes_ > 1) return start_beside(o, vc, queue, slot_index, end);
+  queue.end = outs_[o].next_start = ins_[queue.port].next_start = end;
+  return end;
+}
+
+/// The same where there are other classes: it slows down theirs on its ports and is slowed down by them.
+std::uint64_t switch_core::start_beside(std::uint32_t o, std::uint32_t vc, in_vc& queue,
+                                        std::uint32_t slot_index, std::uint64_t end) {
+  out_port& out = outs_[o];
+  in_port& in = ins_[queue.port];
+  const std::uint32_t flits = slots_[slot_index].flits;
+  const unsigned own = queue.own_class;
+  const auto bit = static_cast<std::uint8_t>(1U << own);
+  transfer* const on_out = &on_out_[o * classes_];
   transfer* const on_in = &on_in_[queue.port * classes_];
-  std::uint64_t end = std::max(cycle_ + s.flits, s.tail_ready + 1);
   course way;
-  if (((out.classes | in.classes) & ~(1U << own)) != 0) {
-    const sharer joining{std::uint64_t{s.flits} * flit_parts, queue.port, c.output, 0};
+  if (((out.classes | in.classes) & ~bit) != 0) {
+    const sharer joining{std::uint64_t{flits} * flit_parts, queue.port, o, 0};
     const pace by_output = share_port(out.classes, on_out, own, joining, end);
     const pace by_input = share_port(in.classes, on_in, own, joining, end);
     const pace& slower = by_output.cycles > by_input.cycles ? by_output : by_input;
@@ -29,28 +39,24 @@ std::uint64_t switch_core::start_transfer(const choice& c, std::uint32_t slot_in
       way = slower.way;
     }
   }
-  queue.end = on_out[own].end = on_in[own].end = end;
-  if (classes_ > 1) {
-    queue.moving = slot_index;
-    queue.moving_parts = s.flits * flit_parts;
-    queue.moving_cycles = static_cast<std::uint32_t>(end - cycle_);
-    out.classes |= 1U << own;
-    in.classes |= 1U << own;
-    on_out[own] = on_in[own] = {end, c.in_vc, c.output, c.vc};
-    keep_course(queue, way);
-  }
+  queue.end = end;
+  motions_[index_of(queue)] = {slot_index, flits * flit_parts, static_cast<std::uint32_t>(end - cycle_)};
+  out.classes |= bit;
+  in.classes |= bit;
+  on_out[own] = on_in[own] = {end, index_of(queue), o, static_cast<std::uint8_t>(vc)};
+  keep_course(queue, way);
   out.next_start = in.next_start = cycle_ + 1;
   return end;
 }
 
 /// What of a course still lies ahead of a transfer.
 void switch_core::keep_course(const in_vc& queue, const course& way) {
-  course& kept = courses_[queue.port * classes_ + class_of_vc_[queue.vc]];
+  course& kept = courses_[queue.port * classes_ + queue.own_class];
+  const motion& moving = motions_[index_of(queue)];
   kept.count = 0;
   for (std::uint32_t k = 0; k < way.count; ++k) {
     const course::point& p = way.points[k];
-    if (p.passing < queue.moving_parts && p.time < queue.moving_cycles * flit_parts)
-      kept.points[kept.count++] = p;
+    if (p.passing < moving.parts && p.time < moving.cycles * flit_parts) kept.points[kept.count++] = p;
   }
 }
 
@@ -58,9 +64,10 @@ void switch_core::keep_course(const in_vc& queue, const course& way) {
 std::uint32_t switch_core::left(const in_vc& queue) const {
   const auto cycles = static_cast<std::uint32_t>(queue.end - cycle_);
   const std::uint32_t rest = cycles * flit_parts;
-  course::point later, earlier{queue.moving_parts, queue.moving_cycles * flit_parts};
+  const motion& moving = motions_[index_of(queue)];
+  course::point later, earlier{moving.parts, moving.cycles * flit_parts};
   if (earlier.passing == earlier.time) return rest;
-  const course& way = courses_[queue.port * classes_ + class_of_vc_[queue.vc]];
+  const course& way = courses_[queue.port * classes_ + queue.own_class];
   for (std::uint32_t k = 0; k < way.count; ++k) {
     if (rest <= way.points[k].time) {
       earlier = way.points[k];
@@ -76,15 +83,15 @@ std::uint32_t switch_core::left(const in_vc& queue) const {
 /// A packet joins the transfers of other classes on an input or an output. Until one of them is through, as
 /// many flits of each other pass as the arbiter lets while they last. The others end later by this; returns
 /// what becomes of `own`, the packet's class, which without them would end at `end`.
-switch_core::pace switch_core::share_port(std::uint32_t& classes, const transfer* transfers, unsigned own,
+switch_core::pace switch_core::share_port(std::uint8_t& classes, const transfer* transfers, unsigned own,
                                           const sharer& joining, std::uint64_t end) {
   sharers on;
-  classes &= ~(1U << own);
+  classes &= static_cast<std::uint8_t>(~(1U << own));
   for (std::uint32_t others = classes; others != 0; others &= others - 1) {
     const auto c = static_cast<unsigned>(std::countr_zero(others));
     const transfer& t = transfers[c];
     if (t.end <= cycle_) {
-      classes &= ~(1U << c);
+      classes &= static_cast<std::uint8_t>(~(1U << c));
       continue;
     }
     const in_vc& queue = in_vcs_[t.in_vc];
@@ -166,7 +173,7 @@ void switch_core::extend(const transfer& t, std::uint64_t end, const course& way
   if (end <= queue.end) return;
   const in_port& in = ins_[queue.port];
   const out_port& out = outs_[t.output];
-  out_vc& ov = out_vcs_[vc_index(t.output, t.vc)];
+  motion& moving = motions_[t.in_vc];
   if (!wormhole_ && in.upstream != none) {
     const out_vc& credited = out_vcs_[vc_index(in.upstream, queue.vc)];
     const std::uint64_t announced = queue.end - 1 + in.credit_cycles;
@@ -179,28 +186,29 @@ void switch_core::extend(const transfer& t, std::uint64_t end, const course& way
       }
     }
   }
-  if (ov.free_from == queue.end) ov.free_from = end;
-  queue.moving_parts = left(queue);
-  queue.moving_cycles = static_cast<std::uint32_t>(end - cycle_);
+  std::uint64_t& vc_free_from = free_from_[vc_index(t.output, t.vc)];
+  if (vc_free_from == queue.end) vc_free_from = end;
+  moving.parts = left(queue);
+  moving.cycles = static_cast<std::uint32_t>(end - cycle_);
   queue.end = end;
   if (queue.first != none) {
     const std::uint64_t free = slots_[queue.first].head ? end + in.reroute_delay : end;
     queue.front_ready = std::max(queue.front_ready, free);
   }
-  const unsigned c = class_of_vc_[queue.vc];
+  const unsigned c = queue.own_class;
   on_in_[queue.port * classes_ + c].end = end;
   keep_course(queue, way);
   on_out_[t.output * classes_ + c].end = end;
   if (out.downstream == none) return;
-  const std::uint64_t tail = end - 1 + out.latency + ins_[out.downstream].body_delay;
-  slot& s = slots_[queue.moving];
+  const std::uint64_t tail = end - 1 + out.body_way;
+  slot& s = slots_[moving.slot];
   if (s.came_from == t.in_vc) {
     s.tail_ready = std::max(s.tail_ready, tail);
     return;
   }
   const transfer& next = on_in_[out.downstream * classes_ + c];
   const std::uint32_t behind = vc_index(out.downstream, t.vc);
-  if (next.in_vc == behind && next.end > cycle_ && in_vcs_[behind].moving == queue.moving) {
+  if (next.in_vc == behind && next.end > cycle_ && motions_[behind].slot == moving.slot) {
     extend(next, tail + 1, way);
   }
 }

@@ -57,6 +57,14 @@ router_index router_grid::next(router_index router, side s) const {
   return router;
 }
 
+std::uint32_t router_grid::distance(router_index from, router_index to) const {
+  const auto apart = [](std::uint32_t a, std::uint32_t b, std::uint32_t size, bool wraps) {
+    const std::uint32_t d = a > b ? a - b : b - a;
+    return wraps ? std::min(d, size - d) : d;
+  };
+  return apart(x_[from], x_[to], columns_, wraps_x_) + apart(y_[from], y_[to], rows_, wraps_y_);
+}
+
 router_grid::dimension_step router_grid::along(std::uint32_t at, std::uint32_t to, std::uint32_t size,
                                                bool wraps) {
   if (!wraps) return {to > at, 1};
@@ -69,15 +77,7 @@ router_grid::dimension_step router_grid::along(std::uint32_t at, std::uint32_t t
   return {false, static_cast<std::uint8_t>(behind_link < to ? 0 : 1)};
 }
 
-std::uint32_t router_grid::distance(router_index from, router_index to) const {
-  const auto apart = [](std::uint32_t a, std::uint32_t b, std::uint32_t size, bool wraps) {
-    const std::uint32_t d = a > b ? a - b : b - a;
-    return wraps ? std::min(d, size - d) : d;
-  };
-  return apart(x_[from], x_[to], columns_, wraps_x_) + apart(y_[from], y_[to], rows_, wraps_y_);
-}
-
-router_grid::step router_grid::towards(router_index from, router_index to) const {
+router_grid::step router_grid::towards_around(router_index from, router_index to) const {
   if (from == to) return {};
   if (x_[from] != x_[to]) {
     const dimension_step s = along(x_[from], x_[to], columns_, wraps_x_);

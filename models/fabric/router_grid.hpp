@@ -10,6 +10,7 @@
 // (Dally and Seitz, 1987). Which one is a function of where the packet is and where it goes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -43,6 +44,18 @@ class router_grid {
     bool positive{};
     std::uint8_t set{};
   };
+  /// Without wrap links, by the signs of the ways along x and y: x first.
+  static constexpr step mesh_step(int x, int y) {
+    if (x != 0) return {static_cast<unsigned>(x > 0 ? side::east : side::west), 1};
+    if (y != 0) return {static_cast<unsigned>(y > 0 ? side::north : side::south), 1};
+    return {};
+  }
+  static constexpr std::array<step, 9> mesh_steps() {
+    std::array<step, 9> all;
+    for (int k = 0; k < 9; ++k) all[static_cast<std::size_t>(k)] = mesh_step(k / 3 - 1, k % 3 - 1);
+    return all;
+  }
+  [[nodiscard]] step towards_around(router_index from, router_index to) const;
   [[nodiscard]] static dimension_step along(std::uint32_t at, std::uint32_t to, std::uint32_t size,
                                             bool wraps);
 
@@ -52,5 +65,14 @@ class router_grid {
   bool wraps_y_{};
   std::vector<std::uint16_t> x_, y_;  ///< by router: cheaper than a division per hop
 };
+
+/// Whether a packet turns or has arrived is hard to foretell: a table, no branches.
+inline router_grid::step router_grid::towards(router_index from, router_index to) const {
+  if (wraps()) return towards_around(from, to);
+  static constexpr std::array<step, 9> steps = mesh_steps();
+  const auto sign = [](std::uint16_t at, std::uint16_t goal) { return (goal > at) - (goal < at); };
+  const int way = 3 * sign(x_[from], x_[to]) + sign(y_[from], y_[to]);
+  return steps[static_cast<std::size_t>(way + 4)];
+}
 
 }  // namespace diecast::fabric

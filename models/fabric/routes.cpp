@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "models/fabric/die_routes.hpp"
 #include "models/fabric/topology_impl.hpp"
 
 namespace diecast::fabric {
@@ -77,12 +78,7 @@ unsigned topology::next_side(sip_id sip, cube_id cube, router_index router, term
 hop topology::next_hop(sip_id sip, cube_id cube, router_index router, terminal_index exit,
                        std::uint8_t vc) const {
   const router_grid::step step = impl_->grid.towards(router, impl_->placed(sip, cube).router_of[exit]);
-  const auto leg_first = static_cast<std::uint8_t>(vc - vc % vcs_of_leg());
-  const bool in_sets = plan_.sets > 1 && step.side != sides;
-  const unsigned set = in_sets ? step.set * plan_.lanes : 0;
-  if (!plan_.dynamic) return {step.side, {static_cast<std::uint8_t>(leg_first + set + lane_of(vc)), 1}};
-  const unsigned count = in_sets ? plan_.lanes : vcs_of_leg();
-  return {step.side, {static_cast<std::uint8_t>(leg_first + set), static_cast<std::uint8_t>(count)}};
+  return {step.side, vc_rule{plan_.sets, plan_.lanes, plan_.dynamic}.behind(vc, step)};
 }
 
 vc_set topology::injection_vcs(abi::traffic_class c, leg l, const abi::node_address& source,

@@ -51,7 +51,7 @@ void bernoulli_arrivals::sift_down() {
   const std::uint64_t moved = heap_.front();
   std::size_t at = 0;
   for (std::size_t child = 1; child < heap_.size(); child = 2 * at + 1) {
-    if (child + 1 < heap_.size() && heap_[child + 1] < heap_[child]) ++child;
+    if (child + 1 < heap_.size()) child += static_cast<std::size_t>(heap_[child + 1] < heap_[child]);
     if (moved <= heap_[child]) break;
     heap_[at] = heap_[child];
     at = child;

@@ -6,6 +6,7 @@
 
 #include "fabric_test_util.hpp"
 #include "models/fabric/cycle.hpp"
+#include "models/fabric/die_routes.hpp"
 #include "models/types/error.hpp"
 #include "support/test.hpp"
 
@@ -53,6 +54,30 @@ void check_ways(const config::machine_config& c) {
       const auto& terminals = t.layout({}, {}).terminals;
       CHECK(t.distance(terminals[from].router, terminals[to].router) == distance(c.noc, from, to));
       CHECK(hops.back().link == t.eject_link({}, {}, static_cast<terminal_index>(to)));
+    }
+  }
+}
+
+TEST_CASE("the tables of a die give the ways of its topology") {
+  const auto kind =
+      GENERATE(noc_topology::mesh, noc_topology::torus, noc_topology::ring, noc_topology::crossbar);
+  const auto policy = GENERATE(config::vc_policy::per_flow, config::vc_policy::dynamic);
+  config::machine_config c = study(kind, 5, 3);
+  c.noc.vcs_taken = policy;
+  c.noc.vcs = 4;
+  const topology t(c, purpose::network_study);
+  const die_routes routes(t, c.noc, {}, {});
+  for (router_index at = 0; at < t.layout({}, {}).routers(); ++at) {
+    for (terminal_index exit = 0; exit < t.layout({}, {}).terminals.size(); ++exit) {
+      for (unsigned n = 0; n < t.vcs(); ++n) {
+        const auto vc = static_cast<std::uint8_t>(n);
+        const hop expected = t.next_hop({}, {}, at, exit, vc);
+        const hop got = routes.next_hop(at, exit, vc);
+        INFO("router " << at << " exit " << exit << " VC " << n);
+        REQUIRE(got.side == expected.side);
+        REQUIRE(got.vcs == expected.vcs);
+        if (!t.has_side(at, side::east)) CHECK(got.side != static_cast<unsigned>(side::east));
+      }
     }
   }
 }

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/fabric/die_routes.hpp"
+
+namespace diecast::fabric {
+
+vc_set vc_rule::behind(std::uint8_t vc, const router_grid::step& step) const {
+  const unsigned of_leg = sets * lanes;
+  const bool in_sets = sets > 1 && step.side != fabric::sides;
+  const unsigned first = vc - vc % of_leg + (in_sets ? step.set * lanes : 0);
+  if (!dynamic) return {static_cast<std::uint8_t>(first + vc % lanes), 1};
+  return {static_cast<std::uint8_t>(first), static_cast<std::uint8_t>(in_sets ? lanes : of_leg)};
+}
+
+die_routes::die_routes(const topology& t, const config::noc_block& noc, sip_id sip, cube_id cube)
+    : grid_(noc) {
+  for (const terminal& exit : t.layout(sip, cube).terminals) router_of_.push_back(exit.router);
+  const vc_rule rule{t.dateline_sets(), t.lanes(), noc.vcs_taken == config::vc_policy::dynamic};
+  for (unsigned vc = 0; vc < t.tree_vc_base(); ++vc) {
+    const auto from = static_cast<std::uint8_t>(vc);
+    for (std::uint8_t set = 0; set < local; ++set) behind_[vc][set] = rule.behind(from, {0, set});
+    behind_[vc][local] = rule.behind(from, {});
+  }
+}
+
+}  // namespace diecast::fabric

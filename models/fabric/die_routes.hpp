@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ways inside one die, for who asks at every packet and hop: topology::next_hop() from small tables,
+// without a call or a division.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "models/config/machine_config.hpp"
+#include "models/fabric/router_grid.hpp"
+#include "models/fabric/topology.hpp"
+
+namespace diecast::fabric {
+
+/// Which VCs a packet may take behind the next link, whatever its class and leg, which it keeps: see
+/// topology::next_hop().
+struct vc_rule {
+  unsigned sets{1};   ///< of a leg: before and after the dateline
+  unsigned lanes{1};  ///< of a set
+  bool dynamic{};     ///< any lane; else the packet keeps its own
+
+  /// Of a packet in `vc` that takes `step`.
+  [[nodiscard]] vc_set behind(std::uint8_t vc, const router_grid::step& step) const;
+};
+
+class die_routes {
+ public:
+  /// Precondition: `t` was made from `noc`.
+  die_routes(const topology& t, const config::noc_block& noc, sip_id sip, cube_id cube);
+
+  /// topology::next_hop() of this die. Precondition: not a VC of trees.
+  [[nodiscard]] hop next_hop(router_index router, terminal_index exit, std::uint8_t vc) const {
+    const router_grid::step step = grid_.towards(router, router_of_[exit]);
+    return {step.side, behind_[vc][step.side == sides ? local : step.set]};
+  }
+
+ private:
+  static constexpr unsigned local = 2;  ///< after the dateline sets
+  router_grid grid_;
+  std::vector<router_index> router_of_;  ///< by terminal
+  std::array<std::array<vc_set, local + 1>, max_vcs> behind_{};
+};
+
+}  // namespace diecast::fabric
