@@ -19,6 +19,7 @@
 #include "models/comm/trees.hpp"
 #include "models/comm/two_level.hpp"
 #include "models/cost/cuts.hpp"
+#include "models/cost/link_loads.hpp"
 #include "models/cost/staging.hpp"
 #include "models/cost/step_cost.hpp"
 #include "models/cost/tree_cost.hpp"
@@ -33,7 +34,6 @@ using exchange = step_cost::exchange;
 /// Ranks looked at per step: steps of partners are alike all over the machine.
 constexpr std::uint32_t samples = 32;
 constexpr std::uint64_t shortest_element = 2;  ///< bytes; a request does not say its type
-constexpr std::size_t most_ways = 4096;        ///< traced for an estimate
 constexpr unsigned half_registers = 5;         ///< read at the first use of a queue pair's half
 constexpr unsigned pair_registers = 6;         ///< of both halves
 
@@ -45,6 +45,7 @@ class algorithms {
         r_(r),
         step_(t, c),
         wires_(c),
+        links_(t, c),
         p_(static_cast<std::uint32_t>(r.ranks.members.size())),
         n_(static_cast<double>(r.bytes)) {}
 
@@ -102,30 +103,9 @@ class algorithms {
     return most;
   }
 
-  /// From one rank to another.
-  using way = std::pair<std::uint32_t, std::uint32_t>;
-  /// Payload over each of these ways at once: of the links between cubes and SIPs the one that takes longest.
-  /// Thousands of ways are not traced: 0.
+  using way = link_loads::way;
   [[nodiscard]] double ways_ns(const std::vector<way>& ways, double bytes) const {
-    if (ways.size() > most_ways) return 0;
-    std::map<std::uint32_t, double> flows;  // by link
-    for (const auto& [from, to] : ways) {
-      if (from == to) continue;
-      for (const fabric::route_hop& h : t_.trace(terminal_of(t_, at(from)), terminal_of(t_, at(to))))
-        flows[h.link] += 1;
-    }
-    double most = 0;
-    for (const auto& [number, count] : flows) {
-      const fabric::link& l = t_.links()[number];
-      double rate = 0;
-      if (l.kind == fabric::link_kind::ucie) {
-        rate = wires_.ucie_gbytes_s(t_, sip_id{l.sip}, cube_id{l.cube}, static_cast<fabric::side>(l.from));
-      } else if (l.kind == fabric::link_kind::sip && !is_staged(c_)) {
-        rate = wires_.sip_link_gbytes_s(t_, l.from);
-      }
-      if (rate > 0) most = std::max(most, count * bytes * wires_.wire_bytes_per_byte() / rate);
-    }
-    return most;
+    return links_.longest_ns(r_.ranks, ways, bytes);
   }
   /// Every rank that has a peer to it.
   [[nodiscard]] double peers_ns(const peer_fn& peer, double bytes) const {
@@ -737,6 +717,7 @@ class algorithms {
   const bound_request& r_;
   step_cost step_;
   wire_rates wires_;
+  link_loads links_;
   std::uint32_t p_;
   double n_;
 };

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/cost/wire_rates.hpp"
+#include "models/cost/link_loads.hpp"
 #include "models/timing/link.hpp"
 
 namespace diecast::cost {
@@ -60,20 +60,8 @@ double step_cost::flight_ns(pe_coord from, pe_coord to, double bytes) const {
 }
 
 double step_cost::flit_ns(pe_coord from, pe_coord to) const {
-  const wire_rates wires(config_);
-  double slowest = cycle_;
-  for (const fabric::route_hop& h :
-       topology_.trace(terminal_of(topology_, from), terminal_of(topology_, to))) {
-    const fabric::link& l = topology_.links()[h.link];
-    if (l.kind == fabric::link_kind::ucie) {
-      const auto side = static_cast<fabric::side>(l.from);
-      slowest =
-          std::max(slowest, flit_ / wires.ucie_gbytes_s(topology_, sip_id{l.sip}, cube_id{l.cube}, side));
-    } else if (l.kind == fabric::link_kind::sip && !is_staged(config_)) {
-      slowest = std::max(slowest, flit_ / wires.sip_link_gbytes_s(topology_, l.from));
-    }
-  }
-  return slowest;
+  const double rate = link_loads(topology_, config_).slowest_gbytes_s(from, to);
+  return rate > 0 ? std::max(cycle_, flit_ / rate) : cycle_;
 }
 
 double step_cost::slot_interval_ns(pe_coord from, pe_coord to, const exchange& e) const {

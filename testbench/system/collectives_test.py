@@ -81,8 +81,9 @@ class Collectives(harness.Case):
                     self.assertEqual(row["ranks"], members)
 
     def test_rings_outside_tcm_and_build_order(self):
-        for collective in ("all_to_all", "reduce_scatter"):
-            job = (*harness.SMALL, "--collective", collective, "--algorithm", "all", "--bytes", "9000")
+        for collective, ranks in (("all_to_all", "pe"), ("reduce_scatter", "pe"), ("reduce_scatter", "cube"),
+                                  ("gather", "cube")):
+            job = (*harness.SMALL, "--collective", collective, "--algorithm", "all", "--bytes", "9000", "--ranks", ranks)
             first = self.runs(*job, *harness.sets("ipcq.buffer_kind=sram"))
             other = self.runs(*job, *harness.sets("ipcq.buffer_kind=sram", "sim.build_order=shuffle:3"))
             self.assertEqual([(r["time_ns"], r["fingerprint"]) for r in first],
