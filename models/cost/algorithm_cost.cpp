@@ -10,16 +10,14 @@
 
 #include "models/comm/line_steps.hpp"
 #include "models/comm/member_levels.hpp"
-#include "models/comm/neighbors.hpp"
 #include "models/comm/network_tree.hpp"
-#include "models/comm/packed_routes.hpp"
 #include "models/comm/packed_trees.hpp"
 #include "models/comm/rank_grid.hpp"
-#include "models/comm/spanning_trees.hpp"
 #include "models/comm/trees.hpp"
 #include "models/comm/two_level.hpp"
 #include "models/cost/cuts.hpp"
 #include "models/cost/link_loads.hpp"
+#include "models/cost/neighbor_cost.hpp"
 #include "models/cost/staging.hpp"
 #include "models/cost/step_cost.hpp"
 #include "models/cost/tree_cost.hpp"
@@ -645,64 +643,8 @@ class algorithms {
 
   // --- from neighbor to neighbor ----------------------------------------------------------------
 
-  /// Payload over the fastest link between neighbors.
-  [[nodiscard]] double link_ns(const comm::neighbor_graph& g, double bytes) const {
-    return bytes * wires_.wire_bytes_per_byte() / g.fastest();
-  }
-  [[nodiscard]] static peer_fn neighbor_of(const comm::neighbor_graph& g) {
-    return [&g](std::uint32_t r) -> std::optional<std::uint32_t> { return g.links()[g.leaving(r)[0]].to; };
-  }
-
-  /// A share of the vector up and down each tree.
-  [[nodiscard]] estimate spanning() const {
-    const comm::spanning_trees plan({c_, t_.shape(), r_.ranks});
-    const comm::neighbor_graph g({c_, t_.shape(), r_.ranks});
-    std::uint64_t most = 0;  // messages each way at the busiest rank for a slot of every tree
-    for (std::uint32_t r = 0; r < p_; ++r) {
-      std::uint64_t edges = 0;
-      for (std::uint32_t t = 0; t < plan.trees(); ++t) {
-        edges += plan.tree(t)[r].children.size() + (plan.tree(t)[r].parent ? 1 : 0);
-      }
-      most = std::max(most, edges);
-    }
-    const double share = part(plan.trees());
-    const double slot = std::min(share, step_.slot_bytes());
-    const double hops = dearest(neighbor_of(g), {slot, true, plan.trees()}) +
-                        dearest(neighbor_of(g), {slot, false, plan.trees()});
-    const double busy = d(most) * (step_.take_ns(slot, true) + step_.send_ns() + 2 * step_.register_ns());
-    return {plan.depth() * hops + (std::ceil(share / step_.slot_bytes()) - 1) * busy +
-                step_.first_use_ns(pair_registers * static_cast<unsigned>(most)) + end_ns(),
-            std::max(interface_ns(share * d(most)), link_ns(g, n_ * plan.busiest()))};
-  }
-
-  /// Parts of blocks on ways that load all links alike.
-  [[nodiscard]] estimate routes() const {
-    const comm::packed_routes plan({c_, t_.shape(), r_.ranks, r_.root}, r_.what);
-    const comm::neighbor_graph g({c_, t_.shape(), r_.ranks});
-    const bool sums = r_.what == collective::reduce_scatter;
-    const double piece = part(d(p_) * plan.parts());
-    const double slot = std::min(piece, step_.slot_bytes());
-    double busy = 0, wires = 0;  // of the busiest rank
-    for (std::uint32_t r = 0; r < p_; ++r) {
-      double sent = 0, received = 0;
-      for (const comm::packed_routes::lane& l : plan.lanes(r)) {
-        sent += d(l.sent.size());
-        received += d(l.received.size());
-      }
-      busy = std::max(busy, sent * step_.send_ns() + received * step_.take_ns(slot, sums) +
-                                (sent + received) * step_.register_ns());
-      wires = std::max(wires, interface_ns(std::max(sent, received) * piece));
-    }
-    const double hop = dearest(neighbor_of(g), {slot, sums, 2});
-    double longest = hop;  // perhaps between SIPs, which a part crosses in its turn
-    for (const comm::neighbor_graph::link& l : g.links())
-      longest = std::max(longest, step_.exchange_ns(at(l.from), at(l.to), {slot, sums, 2}));
-    // The farthest parts go first: what is behind them hides their way, or it takes longer than all of that.
-    return {std::max((plan.depth() - 1.0) * hop + longest,
-                     std::ceil(piece / step_.slot_bytes()) * busy + 2 * hop) +
-                end_ns(),
-            std::max(wires, link_ns(g, part(d(p_)) * plan.busiest()))};
-  }
+  [[nodiscard]] estimate spanning() const { return neighbor_cost(t_, c_, r_).all_reduce(); }
+  [[nodiscard]] estimate routes() const { return neighbor_cost(t_, c_, r_).routes(); }
 
   // --- in the network ---------------------------------------------------------------------------
 
