@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "models/comm/member_levels.hpp"
+#include "models/comm/neighbors.hpp"
 #include "models/comm/network_tree.hpp"
 #include "models/comm/peer_patterns.hpp"
 #include "models/comm/rank_grid.hpp"
@@ -315,6 +316,12 @@ std::vector<pattern_entry> builtin_patterns() {
       {"packed_trees",
        "two shallow trees below the root, one way, fitted to what members and links can carry",
        packed_tree_edges, packed_tree_names(), true},
+      {"packed_trees_up", "the same trees, one way, towards the root", packed_tree_edges_up, tree_way_names(),
+       true},
+      {"spanning_trees", "trees of neighbors, both ways, that together use all links alike",
+       spanning_tree_edges, tree_way_names(), true},
+      {"neighbors", "every rank with those one link away, both ways (neighbor0, neighbor1, ...)",
+       neighbor_edges, neighbor_names(), true},
       {"shift", "every rank to the next (send next, receive last)", shift, {"next", "last"}, true},
       {"star", "the root with every other rank, both ways (root; peer+1, peer+2, ...)", star, star_names(),
        true},

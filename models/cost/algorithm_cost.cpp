@@ -16,6 +16,8 @@
 #include "models/comm/trees.hpp"
 #include "models/comm/two_level.hpp"
 #include "models/cost/cuts.hpp"
+#include "models/cost/link_loads.hpp"
+#include "models/cost/neighbor_cost.hpp"
 #include "models/cost/staging.hpp"
 #include "models/cost/step_cost.hpp"
 #include "models/cost/tree_cost.hpp"
@@ -41,6 +43,7 @@ class algorithms {
         r_(r),
         step_(t, c),
         wires_(c),
+        links_(t, c),
         p_(static_cast<std::uint32_t>(r.ranks.members.size())),
         n_(static_cast<double>(r.bytes)) {}
 
@@ -98,6 +101,32 @@ class algorithms {
     return most;
   }
 
+  using way = link_loads::way;
+  [[nodiscard]] double ways_ns(const std::vector<way>& ways, double bytes) const {
+    return links_.longest_ns(r_.ranks, ways, bytes);
+  }
+  /// Every rank that has a peer to it.
+  [[nodiscard]] double peers_ns(const peer_fn& peer, double bytes) const {
+    std::vector<way> ways;
+    for (std::uint32_t r = 0; r < p_; ++r) {
+      if (const auto other = peer(r)) ways.emplace_back(r, *other);
+    }
+    return ways_ns(ways, bytes);
+  }
+  /// Round rings of ranks, as many bytes over every edge of each, one way or both.
+  [[nodiscard]] double laps_ns(const std::vector<std::vector<std::uint32_t>>& rings, double bytes,
+                               bool both_ways) const {
+    std::vector<way> ways;
+    for (const std::vector<std::uint32_t>& ring : rings) {
+      for (std::size_t i = 0; i < ring.size(); ++i) {
+        const std::uint32_t next = ring[(i + 1) % ring.size()];
+        ways.emplace_back(ring[i], next);
+        if (both_ways) ways.emplace_back(next, ring[i]);
+      }
+    }
+    return ways_ns(ways, bytes);
+  }
+
   // --- rings ------------------------------------------------------------------------------------
 
   [[nodiscard]] estimate ring_steps(double passes, unsigned lanes, bool reduces) const {
@@ -118,7 +147,9 @@ class algorithms {
     ns += (2 + 2 * std::max(0.0, messages - d(c_.ipcq.n_slots))) * step_.register_ns();
     ns += steps * step_ns(reduces ? e : copy);
     if (passes > 1) ns += steps * step_ns(copy);
-    return {ns, interface_ns(passes * steps * part(d(p_)))};
+    const double around =
+        laps_ns({comm::ring_order(t_.shape(), r_.ranks)}, passes * steps * bytes, lanes > 1);
+    return {ns, std::max(interface_ns(passes * steps * part(d(p_))), around)};
   }
   [[nodiscard]] estimate ring_1d() const { return ring_steps(2, 2, true); }
   [[nodiscard]] estimate ring_1d_unidir() const { return ring_steps(2, 1, true); }
@@ -152,12 +183,13 @@ class algorithms {
   }
   [[nodiscard]] estimate recursive_doubling() const {
     const comm::fold f = comm::fold_to_power_of_two(p_);
-    double ns = fold_ns(f) + end_ns();
+    double ns = fold_ns(f) + end_ns(), wires = 0;
     for (std::uint32_t s = 0; s < f.steps; ++s) {
+      wires += peers_ns(bit_peer(s, f.active), n_);
       // What comes is added to what was sent: whether that has been read is one more look.
       ns += step_.first_use_ns(pair_registers) + dearest(bit_peer(s, f.active), {n_}) + step_.register_ns();
     }
-    return {ns, interface_ns(n_ * f.steps) + halves_ns(n_)};
+    return {ns, std::max(interface_ns(n_ * f.steps) + halves_ns(n_), wires)};
   }
   [[nodiscard]] double halving(const comm::fold& f, const std::function<peer_fn(std::uint32_t)>& peer,
                                bool reduce, bool gather) const {
@@ -173,8 +205,12 @@ class algorithms {
   }
   [[nodiscard]] estimate rabenseifner() const {
     const comm::fold f = comm::fold_to_power_of_two(p_);
-    const double wires =
-        interface_ns(2 * n_ * (f.active - 1.0) / f.active) + 2 * halves_ns(part(d(f.active)));
+    double steps = 0;
+    for (std::uint32_t s = 0; s < f.steps; ++s) {
+      steps += 2 * peers_ns(bit_peer(s, f.active), part(std::exp2(s + 1.0)));
+    }
+    const double wires = std::max(
+        interface_ns(2 * n_ * (f.active - 1.0) / f.active) + 2 * halves_ns(part(d(f.active))), steps);
     return {halving(
                 f, [&](std::uint32_t s) { return bit_peer(s, f.active); }, true, true),
             wires};
@@ -192,7 +228,10 @@ class algorithms {
         std::has_single_bit(f.active)
             ? 0
             : 2.0 * f.active * (step_.send_ns() + step_.take_ns(part(d(f.active)), true));
-    const double wires = interface_ns(2 * n_ * (f.active - 1.0) / f.active) + 2 * halves_ns(part(4));
+    double steps = 0;
+    for (std::uint32_t s = 0; s < f.steps; ++s) steps += 2 * peers_ns(peer(s), part(std::exp2(s + 1.0)));
+    const double wires =
+        std::max(interface_ns(2 * n_ * (f.active - 1.0) / f.active) + 2 * halves_ns(part(4)), steps);
     return {halving(f, peer, true, true) + scattered, wires};
   }
 
@@ -228,17 +267,34 @@ class algorithms {
                                          std::uint32_t ranks) {
     return [tree, ranks](std::uint32_t r) -> std::optional<std::uint32_t> { return tree(r, ranks).parent; };
   }
+  /// As many bytes over every edge of some trees, both ways.
+  [[nodiscard]] double up_and_down_ns(const std::vector<peer_fn>& parents, double bytes) const {
+    std::vector<way> ways;
+    for (const peer_fn& parent : parents) {
+      for (std::uint32_t r = 0; r < p_; ++r) {
+        const auto above = parent(r);
+        if (!above) continue;
+        ways.emplace_back(r, *above);
+        ways.emplace_back(*above, r);
+      }
+    }
+    return ways_ns(ways, bytes);
+  }
   [[nodiscard]] estimate tree_binary() const {
-    return {on_tree({comm::depth_of_binary(p_), 2, n_, 1}, parent_of(comm::binary_tree, p_)),
-            interface_ns(3 * n_)};
+    const peer_fn up = parent_of(comm::binary_tree, p_);
+    return {on_tree({comm::depth_of_binary(p_), 2, n_, 1}, up),
+            std::max(interface_ns(3 * n_), up_and_down_ns({up}, n_))};
   }
   [[nodiscard]] estimate double_binary_tree() const {
     return {on_tree({comm::depth_of_binary(p_) + 1, 2, n_ / 2, 2}, parent_of(comm::in_order_tree, p_)),
-            interface_ns(2 * n_)};
+            std::max(interface_ns(2 * n_), up_and_down_ns({parent_of(comm::in_order_tree, p_),
+                                                           parent_of(comm::complementary_tree, p_)},
+                                                          n_ / 2))};
   }
   [[nodiscard]] estimate p2p_tree() const {
     const std::uint32_t depth = comm::depth_of_binomial(p_);
-    return {on_tree({depth, 1, n_, 1}, parent_of(comm::binomial_tree, p_)), interface_ns(depth * n_)};
+    const peer_fn up = parent_of(comm::binomial_tree, p_);
+    return {on_tree({depth, 1, n_, 1}, up), std::max(interface_ns(depth * n_), up_and_down_ns({up}, n_))};
   }
 
   // --- everybody at once ------------------------------------------------------------------------
@@ -295,23 +351,47 @@ class algorithms {
     }
     return ns;
   }
+  [[nodiscard]] peer_fn far_peer(std::uint32_t far) const {
+    return [far, n = p_](std::uint32_t r) { return std::optional((r + far) % n); };
+  }
+  [[nodiscard]] double rounds_wires(const std::function<double(double)>& bytes) const {
+    double ns = 0;
+    for (std::uint32_t far = 1; far < p_; far *= 2)
+      ns += std::max(interface_ns(bytes(far)), peers_ns(far_peer(far), bytes(far)));
+    return ns;
+  }
   [[nodiscard]] estimate bruck_all_gather() const {
     const auto bytes = [this](double far) { return std::min(far, p_ - far) * part(d(p_)); };
-    return {rounds(bytes, false) + step_.vector_ns(n_, false), 2 * halves_ns(n_ / 2)};
+    return {rounds(bytes, false) + step_.vector_ns(n_, false), rounds_wires(bytes)};
   }
   [[nodiscard]] estimate recursive_halving() const {
     const auto bytes = [this](double far) { return std::min(far, p_ - far) * part(d(p_)); };
-    return {rounds(bytes, true) + step_.vector_ns(n_, false), 2 * halves_ns(n_ / 2)};
+    return {rounds(bytes, true) + step_.vector_ns(n_, false), rounds_wires(bytes)};
   }
   [[nodiscard]] estimate bruck_all_to_all() const {
     const double each = n_ / 2;
     const double many = std::bit_width(p_ - 1U);
-    return {rounds([each](double) { return each; }, false) + 2 * many * step_.vector_ns(each, false),
-            many * halves_ns(each)};
+    const auto bytes = [each](double) { return each; };
+    return {rounds(bytes, false) + 2 * many * step_.vector_ns(each, false), rounds_wires(bytes)};
   }
 
   // --- grids and levels -------------------------------------------------------------------------
 
+  /// Steps both ways along all rows, or columns, of a grid.
+  [[nodiscard]] static std::vector<way> lines_of(const comm::rank_grid& g, bool rows, bool closed) {
+    std::vector<way> ways;
+    const std::uint32_t length = rows ? g.columns() : g.rows(), lines = rows ? g.rows() : g.columns();
+    for (std::uint32_t line = 0; line < lines; ++line) {
+      for (std::uint32_t i = 0; i + (closed ? 0 : 1) < length; ++i) {
+        const std::uint32_t next = (i + 1) % length;
+        const std::uint32_t a = rows ? g.rank_at(i, line) : g.rank_at(line, i);
+        const std::uint32_t b = rows ? g.rank_at(next, line) : g.rank_at(line, next);
+        ways.emplace_back(a, b);
+        ways.emplace_back(b, a);
+      }
+    }
+    return ways;
+  }
   [[nodiscard]] estimate grid(bool closed) const {
     const comm::rank_grid g({c_, t_.shape(), r_.ranks});
     const double lanes = closed ? 4 : 2;
@@ -330,7 +410,13 @@ class algorithms {
     };
     line(x, n_ / lanes, east);
     line(y, n_ / lanes / x, north);
-    return {ns, interface_ns(2 * n_ * (p_ - 1.0) / p_)};
+    // Parts of the vector start along rows, the others along columns; each goes on with what is left of it.
+    const double parts = closed ? 2 : 1;
+    const double wires =
+        std::max({interface_ns(2 * n_ * (p_ - 1.0) / p_),
+                  ways_ns(lines_of(g, true, closed), n_ / parts * (x - 1) / x * (1 + 1 / y)),
+                  ways_ns(lines_of(g, false, closed), n_ / parts * (y - 1) / y * (1 + 1 / x))});
+    return {ns, wires};
   }
   [[nodiscard]] estimate mesh_2d() const { return grid(false); }
   [[nodiscard]] estimate torus_2d() const { return grid(true); }
@@ -439,7 +525,13 @@ class algorithms {
   }
   /// What the cuts let through: over those between SIPs columns go, over those within SIPs rows.
   [[nodiscard]] double two_level_wires(const comm::sip_rows& g, double passes) const {
-    double most = interface_ns(passes * n_ * (p_ - 1.0) / p_);
+    std::vector<std::vector<std::uint32_t>> rows(g.rows);
+    for (std::uint32_t s = 0; s < g.rows; ++s) {
+      for (const std::uint32_t place : comm::row_ring({c_, t_.shape(), r_.ranks}, g, s))
+        rows[s].push_back(g.rank_at(s, place));
+    }
+    const double both_ways = passes * n_ * (g.columns - 1.0) / g.columns;
+    double most = std::max(interface_ns(passes * n_ * (p_ - 1.0) / p_), laps_ns(rows, both_ways / 2, true));
     for (const cut& c : cuts_of(t_, c_, r_.ranks, 0)) {
       const double others = c.ranks % g.columns == 0 ? g.rows : g.columns;
       const double crossing = passes * n_ * (others - 1) / others * wires_.wire_bytes_per_byte();
@@ -468,7 +560,7 @@ class algorithms {
     const double hop = mean_on_ring({slot, e.reduces, 2});
     const double slots = std::ceil(e.bytes / step_.slot_bytes());
     return {(p_ - 1) * hop + (slots - 1) * step_.slot_interval_ns(at(0), at(1 % p_), e) + end_ns(),
-            interface_ns(n_)};
+            std::max(interface_ns(n_), laps_ns({comm::ring_order(t_.shape(), r_.ranks)}, n_ / 2, true))};
   }
   [[nodiscard]] estimate binomial() const {
     double ns = end_ns();
@@ -478,6 +570,38 @@ class algorithms {
                     {n_, r_.what == collective::reduce, 1, false});
     }
     return {ns, interface_ns(n_ * std::bit_width(p_ - 1U))};
+  }
+
+  /// Gather and scatter along the binomial tree: over each edge the blocks of those beyond it.
+  [[nodiscard]] estimate binomial_blocks() const {
+    double ns = end_ns(), wires = 0;
+    for (std::uint32_t far = 1; far < p_; far *= 2) {
+      const auto beyond = [this, far](std::uint32_t r) -> std::optional<std::uint32_t> {
+        const std::uint32_t v = (r + p_ - r_.root) % p_;
+        if (v % (2 * far) != 0 || v + far >= p_) return std::nullopt;
+        return (r + far) % p_;
+      };
+      const double bytes = std::min(far, p_ - far) * part(d(p_));
+      ns += step_.first_use_ns(half_registers) + dearest(beyond, {bytes, false, 1, false});
+      wires += peers_ns(beyond, bytes);
+    }
+    return {ns, std::max(interface_ns(n_), wires)};
+  }
+  /// The root with all others, block after block.
+  [[nodiscard]] estimate linear() const {
+    const double own = part(d(p_));
+    const double slot = std::min(own, step_.slot_bytes());
+    const double slots = std::ceil(own / step_.slot_bytes());
+    const double far =
+        dearest([this](std::uint32_t r) { return std::optional((r + p_ / 2) % p_); }, {own, false, 1, false});
+    const double at_root = r_.what == collective::gather ? step_.take_ns(slot, false) + step_.wake_ns()
+                                                         : step_.send_ns() + step_.register_ns();
+    std::vector<way> ways;
+    for (std::uint32_t r = 0; r < p_; ++r) {
+      ways.push_back(r_.what == collective::gather ? way{r, r_.root} : way{r_.root, r});
+    }
+    return {step_.first_use_ns(half_registers * (p_ - 1)) + far + (p_ - 2.0) * slots * at_root + end_ns(),
+            std::max(interface_ns(own * (p_ - 1.0)), ways_ns(ways, own))};
   }
 
   /// Half of the vector down each of two trees, slot by slot.
@@ -505,6 +629,23 @@ class algorithms {
             interface_ns(n_)};
   }
 
+  /// Half of the vector up each of two such trees.
+  [[nodiscard]] estimate packed_reduce() const {
+    const comm::packed_trees plan({c_, t_.shape(), r_.ranks, r_.root});
+    const double slot = std::min(n_ / 2, step_.slot_bytes());
+    const double hop = mean_on_ring({slot, true, 2});
+    const double slots = std::ceil(n_ / 2 / step_.slot_bytes());
+    const double busy = 2 * (step_.take_ns(slot, true) + step_.send_ns() + step_.register_ns());
+    return {std::max(plan.depth(0), plan.depth(1)) * hop + (slots - 1) * busy +
+                step_.first_use_ns(4 * half_registers) + end_ns(),
+            interface_ns(n_)};
+  }
+
+  // --- from neighbor to neighbor ----------------------------------------------------------------
+
+  [[nodiscard]] estimate spanning() const { return neighbor_cost(t_, c_, r_).all_reduce(); }
+  [[nodiscard]] estimate routes() const { return neighbor_cost(t_, c_, r_).routes(); }
+
   // --- in the network ---------------------------------------------------------------------------
 
   [[nodiscard]] estimate multicast() const { return tree_cost(t_, c_, r_, r_.root).multicast(); }
@@ -518,6 +659,7 @@ class algorithms {
   const bound_request& r_;
   step_cost step_;
   wire_rates wires_;
+  link_loads links_;
   std::uint32_t p_;
   double n_;
 };
@@ -558,6 +700,16 @@ const std::map<std::pair<collective, std::string>, algorithms::formula>& algorit
       {{collective::broadcast, "double_binary_tree"}, &a::broadcast_trees},
       {{collective::broadcast, "packed_trees"}, &a::packed_trees},
       {{collective::reduce, "ring_1d"}, &a::chain},
+      {{collective::reduce, "packed_trees"}, &a::packed_reduce},
+      {{collective::all_reduce, "packed_trees"}, &a::spanning},
+      {{collective::all_gather, "packed_routes"}, &a::routes},
+      {{collective::reduce_scatter, "packed_routes"}, &a::routes},
+      {{collective::gather, "binomial"}, &a::binomial_blocks},
+      {{collective::scatter, "binomial"}, &a::binomial_blocks},
+      {{collective::gather, "linear"}, &a::linear},
+      {{collective::scatter, "linear"}, &a::linear},
+      {{collective::gather, "packed_routes"}, &a::routes},
+      {{collective::scatter, "packed_routes"}, &a::routes},
       {{collective::reduce, "binomial"}, &a::binomial},
       {{collective::broadcast, "multicast"}, &a::multicast},
       {{collective::reduce, "in_network"}, &a::reduction},

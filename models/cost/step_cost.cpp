@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/cost/link_loads.hpp"
 #include "models/timing/link.hpp"
 
 namespace diecast::cost {
@@ -54,13 +55,18 @@ double step_cost::flight_ns(pe_coord from, pe_coord to, double bytes) const {
   const std::uint32_t flits = message_flits(config_, static_cast<std::uint64_t>(std::ceil(first)));
   const sim_time idle = message_idle(topology_, config_, from, to, flits);
   const double packets = std::max(1.0, std::ceil(bytes / packet_));
-  const double more = (std::ceil(bytes / flit_) + packets - flits) * cycle_;
+  const double more = (std::ceil(bytes / flit_) + packets - flits) * flit_ns(from, to);
   return departure_ + idle.ns() + std::max(0.0, more) + arrival_;
+}
+
+double step_cost::flit_ns(pe_coord from, pe_coord to) const {
+  const double rate = link_loads(topology_, config_).slowest_gbytes_s(from, to);
+  return rate > 0 ? std::max(cycle_, flit_ / rate) : cycle_;
 }
 
 double step_cost::slot_interval_ns(pe_coord from, pe_coord to, const exchange& e) const {
   const double slot = std::min(e.bytes, slot_);
-  const double wire = (std::ceil(slot / flit_) + std::ceil(slot / packet_)) * cycle_;
+  const double flits = std::ceil(slot / flit_) + std::ceil(slot / packet_);
   const double take = take_ns(slot, e.reduces);
   const double firmware = (e.sends ? send_ : 0) + take + (e.handed_on ? register_ - call_ : 2 * register_);
   // Credits go over the links whatever comm.path is.
@@ -69,7 +75,9 @@ double step_cost::slot_interval_ns(pe_coord from, pe_coord to, const exchange& e
                             .ns() +
                         arrival_;
   const double round_trip = send_ + flight_ns(from, to, slot) + wake_ + take + credit;
-  return std::max({wire * e.lanes, firmware * e.lanes, round_trip / d(config_.ipcq.n_slots)});
+  // Lanes share the network interface; the links they leave the cube by are different ones.
+  return std::max({flits * cycle_ * e.lanes, flits * flit_ns(from, to), firmware * e.lanes,
+                   round_trip / d(config_.ipcq.n_slots)});
 }
 
 double step_cost::exchange_ns(pe_coord from, pe_coord to, const exchange& e) const {

@@ -31,10 +31,13 @@ namespace diecast::sw {
 [[nodiscard]] kernel_entry reduce_scatter_pairwise_entry();
 [[nodiscard]] kernel_entry all_reduce_two_level_entry();
 [[nodiscard]] kernel_entry all_reduce_in_network_entry();
+[[nodiscard]] kernel_entry all_reduce_packed_entry();
 [[nodiscard]] kernel_entry reduce_scatter_two_level_entry();
+[[nodiscard]] kernel_entry reduce_scatter_routes_entry();
 [[nodiscard]] kernel_entry all_gather_ring_entry();
 [[nodiscard]] kernel_entry all_gather_bruck_entry();
 [[nodiscard]] kernel_entry all_gather_two_level_entry();
+[[nodiscard]] kernel_entry all_gather_routes_entry();
 [[nodiscard]] kernel_entry broadcast_ring_entry();
 [[nodiscard]] kernel_entry broadcast_binomial_entry();
 [[nodiscard]] kernel_entry broadcast_trees_entry();
@@ -42,6 +45,7 @@ namespace diecast::sw {
 [[nodiscard]] kernel_entry broadcast_multicast_entry();
 [[nodiscard]] kernel_entry reduce_ring_entry();
 [[nodiscard]] kernel_entry reduce_binomial_entry();
+[[nodiscard]] kernel_entry reduce_packed_entry();
 [[nodiscard]] kernel_entry reduce_in_network_entry();
 [[nodiscard]] kernel_entry all_to_all_bruck_entry();
 [[nodiscard]] kernel_entry all_to_all_pairwise_entry();
@@ -50,8 +54,10 @@ namespace diecast::sw {
 [[nodiscard]] kernel_entry all_to_all_steps_entry();
 [[nodiscard]] kernel_entry gather_binomial_entry();
 [[nodiscard]] kernel_entry gather_linear_entry();
+[[nodiscard]] kernel_entry gather_routes_entry();
 [[nodiscard]] kernel_entry scatter_binomial_entry();
 [[nodiscard]] kernel_entry scatter_linear_entry();
+[[nodiscard]] kernel_entry scatter_routes_entry();
 [[nodiscard]] kernel_entry send_recv_direct_entry();
 [[nodiscard]] kernel_entry send_recv_ring_entry();
 

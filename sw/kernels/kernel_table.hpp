@@ -17,9 +17,11 @@
 #include "models/config/machine_config.hpp"
 
 namespace diecast::comm {
+class packed_routes;   // models/comm/packed_routes.hpp
 class packed_trees;    // models/comm/packed_trees.hpp
 struct member_levels;  // models/comm/member_levels.hpp
 class rank_cores;      // models/comm/sync_layout.hpp
+class spanning_trees;  // models/comm/spanning_trees.hpp
 }  // namespace diecast::comm
 
 namespace diecast::sw {
@@ -40,7 +42,7 @@ struct argument_context {
   mutable std::vector<std::uint32_t> ring_positions{};
   /// Kept by grid_of(): the members as rows and columns.
   mutable std::shared_ptr<const comm::rank_grid> grid{};
-  /// Kept by the broadcast that goes down them.
+  /// Kept by the broadcast that goes down them and the reduce that goes up.
   mutable std::shared_ptr<const comm::packed_trees> packed{};
   std::uint32_t root{};      ///< rank; of collectives that have one
   std::uint64_t tcm_base{};  ///< offset from which the tensors lie
@@ -49,6 +51,9 @@ struct argument_context {
   /// Kept by the host's side of barriers.
   mutable std::shared_ptr<const comm::rank_cores> cores{};
   mutable std::shared_ptr<const config::memory_channels> channels{};
+  /// Kept by the kernels that go their ways.
+  mutable std::shared_ptr<const comm::packed_routes> routes{};
+  mutable std::shared_ptr<const comm::spanning_trees> spanning{};
   std::uint64_t tcm_room{};  ///< offset of the lowest receive ring, as far as it is known; 0: the TCM's end
 };
 

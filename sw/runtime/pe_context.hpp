@@ -144,16 +144,19 @@ class pe_context {
   /// Rules as for exchange. A pass of its loop, in which one slot may be taken and one sent, is one runtime
   /// call.
   void hand_round(comm::direction send_dir, comm::direction recv_dir, const round_trip& trip);
+  /// A stage whose arrival a range waits for.
+  struct awaited {
+    std::int32_t stage{-1};  ///< of `received` of a lane; -1: nothing
+    std::int32_t lane{-1};   ///< that lane's number in the call; -1: the own one
+  };
   /// A range of TCM in a stream: where it arrives, and how.
   struct stage {
     std::uint64_t offset{};
     std::uint64_t bytes{};
     arrival how{arrival::copy};
-  };
-  /// A stage whose arrival a range waits for.
-  struct awaited {
-    std::int32_t stage{-1};  ///< of `received` of a lane; -1: nothing
-    std::int32_t lane{-1};   ///< that lane's number in the call; -1: the sender's own
+    /// The same range of another lane, of which each slot is taken before that of this one: contributions to
+    /// a sum are added in one order, whenever they come.
+    awaited after{};
   };
   /// When the slots of a range leave at the earliest, by how much a lane has received: the first at `from`
   /// bytes, the others spread evenly over the next `over` bytes. For sends that would otherwise crowd a way

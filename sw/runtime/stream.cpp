@@ -88,11 +88,19 @@ class lane_runner {
     if (!out.at.more()) return false;
     const pe_context::outgoing& range = lane.sent[out.at.index()];
     return is_due(range.not_before, out.at) &&
-           std::all_of(range.after.begin(), range.after.end(), [&](const pe_context::awaited& a) {
-             if (a.stage < 0) return true;
-             const stream_lane& source = lanes_[static_cast<std::size_t>(a.lane < 0 ? lane.own : a.lane)];
-             return source.has_arrived(static_cast<std::size_t>(a.stage), out.at.piece_end());
-           });
+           std::all_of(range.after.begin(), range.after.end(),
+                       [&](const pe_context::awaited& a) { return has_come(lane, a, out.at.piece_end()); });
+  }
+  /// Byte `end` of what a range of `lane` waits for.
+  [[nodiscard]] bool has_come(const stream_lane& lane, const pe_context::awaited& a,
+                              std::uint64_t end) const {
+    if (a.stage < 0) return true;
+    const stream_lane& source = lanes_[static_cast<std::size_t>(a.lane < 0 ? lane.own : a.lane)];
+    return source.has_arrived(static_cast<std::size_t>(a.stage), end);
+  }
+  [[nodiscard]] bool may_take(const stream_lane& lane, std::size_t index) const {
+    const stage_cursor& at = lane.ins[index].at;
+    return lane.may_take(index) && has_come(lane, at.after(), at.piece_end());
   }
   [[nodiscard]] bool is_due(const pe_context::pace& pace, const stage_cursor& at) const {
     if (pace.lane < 0) return true;
@@ -117,7 +125,7 @@ class lane_runner {
 
   bool try_take(stream_lane& lane, std::size_t index) {
     stream_end& in = lane.ins[index];
-    if (!lane.may_take(index) || !has_message(c_.driver, *in.queue)) return false;
+    if (!may_take(lane, index) || !has_message(c_.driver, *in.queue)) return false;
     c_.take(*in.queue, in.at);
     in.at.advance();
     return true;
@@ -138,7 +146,7 @@ class lane_runner {
     };
     if (std::any_of(lane.outs.begin(), lane.outs.end(), space)) return true;
     for (std::size_t i = 0; i < lane.ins.size(); ++i) {
-      if (lane.may_take(i) && (lane.ins[i].queue->available > 0) == has) return true;
+      if (may_take(lane, i) && (lane.ins[i].queue->available > 0) == has) return true;
     }
     return false;
   }

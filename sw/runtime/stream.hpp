@@ -24,6 +24,7 @@ class stage_cursor {
   [[nodiscard]] std::size_t index() const { return index_; }
   [[nodiscard]] std::uint64_t at() const { return stages_[index_].offset + done_; }
   [[nodiscard]] pe_context::arrival how() const { return stages_[index_].how; }
+  [[nodiscard]] const pe_context::awaited& after() const { return stages_[index_].after; }
   [[nodiscard]] std::uint32_t piece() const;
   /// Of the current range: slots before this one, slots in all.
   [[nodiscard]] std::uint64_t slot() const { return done_ / payload_; }

@@ -32,7 +32,7 @@ class Matrix(harness.Case):
     def test_grids_of_cubes(self):
         for columns, rows in ((1, 1), (1, 2), (2, 2), (3, 2), (4, 4), (5, 5)):
             found = self.algorithms(*shape(1, columns, rows, 1), "--ranks", "cube", "--bytes", "1538")
-            for name in (*GRIDS, "intercube", "intercube_pipelined"):
+            for name in (*GRIDS, "intercube", "intercube_pipelined", "packed_trees"):
                 self.assertEqual(found[name]["ranks"], columns * rows, name)
 
     def test_slots_and_sizes(self):

@@ -34,6 +34,24 @@ class Auto(harness.Case):
         self.assertEqual(row["algorithm"], "two_level")
         self.assertLess(row["time_ns"], self.one(*sip, "--algorithm", "ring_1d")["time_ns"])
 
+    def test_where_links_bind_it_takes_ways_that_use_all_of_them(self):
+        """Estimates know what each link between cubes carries: a ring over 3 x 3 cubes crosses some twice."""
+        slow = harness.sets("pod.sips=1", "sip.columns=3", "sip.rows=3", "pe.tcm_kib=65536", "ipcq.n_slots=16",
+                            "ipcq.slot_bytes=16384", "pe.dma_channels=8", "noc.max_packet_bytes=4096",
+                            "ucie.lanes=16", "ucie.gt_s=4", "ucie.modules=1")
+        for collective in ("all_reduce", "reduce_scatter", "all_gather", "reduce", "gather", "scatter"):
+            row = self.result(*slow, "--ranks", "cube", "--collective", collective, "--algorithm", "auto", "--bytes",
+                              "4MiB", "--no-data")["runs"][0]
+            self.assertGreater(row["efficiency"], 0.9, (collective, row["algorithm_reason"]))
+
+    def test_gather_and_scatter_are_chosen_by_size(self):
+        for collective in ("gather", "scatter"):
+            for size in ("1KiB", "1MiB"):
+                rows = self.runs("--ranks", "cube", "--collective", collective, "--algorithm", "all", "--bytes", size)
+                best = min(row["time_ns"] for row in rows)
+                row = self.one("--ranks", "cube", "--collective", collective, "--algorithm", "auto", "--bytes", size)
+                self.assertEqual(row["time_ns"], best, (collective, size, row["algorithm_reason"]))
+
     def test_rules_come_first_then_the_table_then_the_model(self):
         table = self.file("tuner.csv", "collective,min_bytes,max_bytes,algorithm\nall_reduce,0,4KiB,ring_1d_unidir\n")
         keys = harness.sets("ccl.algorithm_rules=all_reduce:0-64=ring_full_tile", f"ccl.tuner={table}")

@@ -105,28 +105,43 @@ class Bounds(harness.Case):
 
 class Attained(harness.Case):
     """Some schedule comes within 10% of the bound, so it is not too low. Rings deep enough for any round trip in these
-    grids, UCIe as wide as the lanes, and vectors so long that filling them does not count."""
+    grids, and vectors so long that filling them does not count. UCIe as wide as the lanes, so that a rank's network
+    interface binds; or 8 GB/s a side, so that links do, with packets that fill its frames and a DMA channel for each
+    queue pair of a rank, so that a slot for a busy link holds up none for another."""
     MACHINE = harness.sets("pod.sips=1", "pe.tcm_kib=65536", "ipcq.n_slots=16", "ipcq.slot_bytes=16384",
-                           "pe.dma_channels=4", "ucie.modules=4")
+                           "pe.dma_channels=4")
+    WIDE_LINKS = harness.sets("ucie.modules=4")
+    SLOW_LINKS = harness.sets("ucie.lanes=16", "ucie.gt_s=4", "ucie.modules=1", "noc.max_packet_bytes=4096",
+                              "pe.dma_channels=8")
     SCHEDULES = {"all_reduce": "ring_1d_unidir", "all_gather": "ring_1d", "broadcast": "packed_trees",
                  "reduce": "ring_1d", "gather": "binomial", "scatter": "linear", "send_recv": "direct"}
+    OVER_LINKS = {"all_reduce": "packed_trees", "reduce_scatter": "packed_routes", "all_gather": "packed_routes",
+                  "broadcast": "packed_trees", "reduce": "packed_trees", "all_to_all": "direct",
+                  "gather": "packed_routes", "scatter": "packed_routes"}
 
-    def on_grid(self, side, **others):
+    def on_grid(self, side, links, schedules, long=(), kinds=None):
         grid = harness.sets(f"sip.columns={side}", f"sip.rows={side}")
-        for collective, algorithm in {**self.SCHEDULES, **others}.items():
-            size = "16MiB" if collective == "reduce" else "4MiB"
-            row = self.result(*self.MACHINE, *grid, "--ranks", "cube", "--collective", collective, "--algorithm",
-                              algorithm, "--bytes", size, "--no-data")["runs"][0]
+        for collective, algorithm in schedules.items():
+            row = self.result(*self.MACHINE, *links, *grid, "--ranks", "cube", "--collective", collective, "--algorithm",
+                              algorithm, "--bytes", "16MiB" if collective in long else "4MiB", "--no-data")["runs"][0]
             with self.subTest(collective=collective, side=side):
                 self.assertEqual(row["ranks"], side * side)
                 self.assertGreaterEqual(row["time_ns"], row["bound_ns"])
                 self.assertGreaterEqual(row["efficiency"], 0.9)
+                if kinds:
+                    self.assertIn(row["bound_kind"], kinds)
 
     def test_on_2_x_2(self):
-        self.on_grid(2, reduce_scatter="ring_1d", all_to_all="direct")
+        others = {"reduce_scatter": "ring_1d", "all_to_all": "direct"}
+        self.on_grid(2, self.WIDE_LINKS, {**self.SCHEDULES, **others}, long=("reduce",))
 
     def test_on_3_x_3(self):
-        self.on_grid(3, reduce_scatter="pairwise", all_to_all="pairwise")
+        others = {"reduce_scatter": "pairwise", "all_to_all": "pairwise"}
+        self.on_grid(3, self.WIDE_LINKS, {**self.SCHEDULES, **others}, long=("reduce",))
+
+    def test_where_links_bind(self):
+        for side in (2, 3):
+            self.on_grid(side, self.SLOW_LINKS, self.OVER_LINKS, kinds=("links", "cube", "bisection"))
 
 
 class Table(harness.Case):

@@ -186,6 +186,19 @@ void grid_matrix(const std::string& algorithm) {
 TEST_CASE("mesh_2d reduces right everywhere") { grid_matrix("mesh_2d"); }
 TEST_CASE("torus_2d reduces right everywhere") { grid_matrix("torus_2d"); }
 
+TEST_CASE("packed_trees reduces right everywhere") {
+  matrix m{"packed_trees"};
+  for (const auto& [columns, rows] :
+       {std::pair{1u, 1u}, {1u, 2u}, {2u, 2u}, {3u, 2u}, {3u, 3u}, {1u, 7u}, {4u, 4u}, {5u, 5u}}) {
+    m.run({{1, columns, rows, 2}, comm::rank_set::cube});
+  }
+  m.run({{2, 3, 2, 1}, comm::rank_set::cube});
+  m.run({{3, 2, 1, 2}, comm::rank_set::sip});
+  m.run({{6, 1, 1, 1}, comm::rank_set::sip});
+  m.run_types({{1, 3, 3, 1}, comm::rank_set::cube});
+  CHECK(m.rows() > 500);
+}
+
 void hierarchical_matrix(const std::string& algorithm) {
   matrix m{algorithm};
   for (const std::uint32_t n : {1u, 2u, 3u, 4u, 5u, 7u, 8u, 16u}) m.run({{1, 1, 1, n}, comm::rank_set::pe});

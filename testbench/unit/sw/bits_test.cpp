@@ -14,10 +14,10 @@ using namespace diecast;
 using bytes = std::vector<std::byte>;
 
 /// Results of all ranks of an f32 sum whose partial sums all round.
-std::vector<bytes> results_of(test::matrix_row row) {
+std::vector<bytes> results_of(test::matrix_row row, const std::string& collective = "all_reduce") {
   row.type = numeric::dtype::f32;
   const auto config = test::config_of(row);
-  const auto kernel = test::kernel_named(row.algorithm);
+  const auto kernel = test::kernel_named(row.algorithm, collective);
   const auto members = comm::map_ranks(row.shape, row.ranks);
   const sw::argument_context launch{config, row.shape, members, row.count, row.type, row.op, true, {}};
   sw::mock_machine machine{config, test::plan_for(kernel, launch), {row.order, row.seed}};
@@ -32,8 +32,9 @@ std::vector<bytes> results_of(test::matrix_row row) {
                  sw::tensor::input, std::as_bytes(std::span{values}));
   }
   CHECK(test::run_with_images(machine, kernel, launch, arguments).deadlock == "");
-  std::vector<bytes> results(members.members.size(), bytes(row.count * 4));
+  std::vector<bytes> results(members.members.size());
   for (std::uint32_t rank = 0; rank < results.size(); ++rank) {
+    results[rank].resize(output_elements(shape_of(kernel, launch), rank) * 4);
     read_tensor(machine.host(members.members[rank].sip), {kernel, launch, rank, arguments[rank]},
                 sw::tensor::output, results[rank]);
   }
@@ -71,13 +72,13 @@ TEST_CASE("all algorithms but ring_full_tile leave the same bits on every rank")
 }
 
 /// Of ten orders of events, those that end with other bits than events in turn do.
-unsigned changed_by_order(test::matrix_row row) {
-  const auto reference = results_of(row);
+unsigned changed_by_order(test::matrix_row row, const std::string& collective = "all_reduce") {
+  const auto reference = results_of(row, collective);
   unsigned changed = 0;
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     row.order = seed % 2 == 0 ? sw::schedule::random : sw::schedule::adversarial;
     row.seed = seed;
-    changed += results_of(row) == reference ? 0 : 1;
+    changed += results_of(row, collective) == reference ? 0 : 1;
   }
   return changed;
 }
@@ -90,6 +91,15 @@ TEST_CASE("no order of events changes a bit of a rounded sum, but for two_level"
   }
   // The sums of rows and columns of two_level meet in a block as they come.
   CHECK(changed_by_order(row_of("two_level")) > 0);
+}
+
+TEST_CASE("sums on packed ways keep their order of additions") {
+  CHECK(changed_by_order(row_of("packed_trees"), "reduce") == 0);
+  for (const machine_shape shape : {machine_shape{6, 3, 2, 1}, {1, 3, 3, 1}, {1, 4, 4, 1}}) {
+    auto row = row_of("packed_routes");
+    row.shape = shape;
+    CHECK(changed_by_order(row, "reduce_scatter") == 0);
+  }
 }
 
 TEST_CASE("p2p_tree gives every rank the same bits, in a hundred orders of events on every shape") {

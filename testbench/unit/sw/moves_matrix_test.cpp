@@ -73,19 +73,34 @@ void run_matrix(const std::string& collective, const std::string& algorithm) {
   CHECK(m.rows() == 495);
 }
 
+/// Algorithms that relay from cube to cube, with one rank in each.
+void run_neighbor_matrix(const std::string& collective, const std::string& algorithm) {
+  matrix m{collective, algorithm};
+  for (const auto& [columns, rows] :
+       {std::pair{1u, 1u}, {1u, 2u}, {2u, 2u}, {3u, 2u}, {3u, 3u}, {1u, 7u}, {4u, 4u}}) {
+    m.run({1, columns, rows, 2}, comm::rank_set::cube);
+  }
+  m.run({2, 3, 2, 1}, comm::rank_set::cube);
+  m.run({6, 1, 1, 1}, comm::rank_set::sip);
+  m.run({3, 2, 1, 2}, comm::rank_set::sip);
+  CHECK(m.rows() == 450);
+}
+
 TEST_CASE("reduce_scatter is right everywhere") {
   for (const char* name : {"ring_1d", "recursive_halving", "pairwise", "two_level"})
     run_matrix("reduce_scatter", name);
+  run_neighbor_matrix("reduce_scatter", "packed_routes");
 }
 TEST_CASE("all_gather is right everywhere") {
   for (const char* name : {"ring_1d", "bruck", "two_level"}) run_matrix("all_gather", name);
+  run_neighbor_matrix("all_gather", "packed_routes");
 }
 TEST_CASE("broadcast is right everywhere") {
   for (const char* name : {"ring_1d", "binomial", "double_binary_tree", "packed_trees", "multicast"})
     run_matrix("broadcast", name);
 }
 TEST_CASE("reduce is right everywhere") {
-  for (const char* name : {"ring_1d", "binomial", "in_network"}) run_matrix("reduce", name);
+  for (const char* name : {"ring_1d", "binomial", "packed_trees", "in_network"}) run_matrix("reduce", name);
 }
 TEST_CASE("all_to_all is right everywhere") {
   for (const char* name : {"bruck", "pairwise", "direct", "two_level", "mesh_steps"})
@@ -93,9 +108,11 @@ TEST_CASE("all_to_all is right everywhere") {
 }
 TEST_CASE("gather is right everywhere") {
   for (const char* name : {"binomial", "linear"}) run_matrix("gather", name);
+  run_neighbor_matrix("gather", "packed_routes");
 }
 TEST_CASE("scatter is right everywhere") {
   for (const char* name : {"binomial", "linear"}) run_matrix("scatter", name);
+  run_neighbor_matrix("scatter", "packed_routes");
 }
 TEST_CASE("send_recv is right everywhere") {
   for (const char* name : {"direct", "ring_1d"}) run_matrix("send_recv", name);
@@ -103,20 +120,37 @@ TEST_CASE("send_recv is right everywhere") {
 
 // A kernel that nobody entered above would never be checked.
 TEST_CASE("every built-in kernel is in a matrix") {
-  const std::set<std::pair<std::string, std::string>> here{
-      {"reduce_scatter", "ring_1d"},   {"reduce_scatter", "recursive_halving"},
-      {"reduce_scatter", "two_level"}, {"all_gather", "two_level"},
-      {"all_to_all", "two_level"},     {"all_to_all", "mesh_steps"},
-      {"reduce_scatter", "pairwise"},  {"all_gather", "ring_1d"},
-      {"all_gather", "bruck"},         {"broadcast", "ring_1d"},
-      {"broadcast", "binomial"},       {"broadcast", "double_binary_tree"},
-      {"broadcast", "packed_trees"},   {"broadcast", "multicast"},
-      {"reduce", "in_network"},        {"reduce", "ring_1d"},
-      {"reduce", "binomial"},          {"all_to_all", "bruck"},
-      {"all_to_all", "pairwise"},      {"all_to_all", "direct"},
-      {"gather", "binomial"},          {"gather", "linear"},
-      {"scatter", "binomial"},         {"scatter", "linear"},
-      {"send_recv", "direct"},         {"send_recv", "ring_1d"}};
+  const std::set<std::pair<std::string, std::string>> here{{"reduce_scatter", "ring_1d"},
+                                                           {"reduce_scatter", "recursive_halving"},
+                                                           {"reduce_scatter", "two_level"},
+                                                           {"all_gather", "two_level"},
+                                                           {"all_to_all", "two_level"},
+                                                           {"all_to_all", "mesh_steps"},
+                                                           {"reduce_scatter", "pairwise"},
+                                                           {"all_gather", "ring_1d"},
+                                                           {"all_gather", "bruck"},
+                                                           {"broadcast", "ring_1d"},
+                                                           {"broadcast", "binomial"},
+                                                           {"broadcast", "double_binary_tree"},
+                                                           {"broadcast", "packed_trees"},
+                                                           {"broadcast", "multicast"},
+                                                           {"reduce", "in_network"},
+                                                           {"reduce", "ring_1d"},
+                                                           {"reduce", "binomial"},
+                                                           {"all_to_all", "bruck"},
+                                                           {"all_to_all", "pairwise"},
+                                                           {"all_to_all", "direct"},
+                                                           {"gather", "binomial"},
+                                                           {"gather", "linear"},
+                                                           {"scatter", "binomial"},
+                                                           {"scatter", "linear"},
+                                                           {"send_recv", "direct"},
+                                                           {"send_recv", "ring_1d"},
+                                                           {"reduce_scatter", "packed_routes"},
+                                                           {"all_gather", "packed_routes"},
+                                                           {"gather", "packed_routes"},
+                                                           {"scatter", "packed_routes"},
+                                                           {"reduce", "packed_trees"}};
   std::set<std::pair<std::string, std::string>> table;
   for (const auto& k : sw::builtin_kernels()) {
     if (k.collective != "all_reduce" && k.collective != "barrier") table.insert({k.collective, k.name});

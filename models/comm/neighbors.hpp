@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks one link apart: what algorithms need that hand data from cube to cube instead of leaving its way to
+// the routers, so that every link is used as they mean it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/comm/patterns.hpp"
+
+namespace diecast::comm {
+
+/// Ranks, at most one per cube, joined by the links between their cubes. A cube without a rank counts with
+/// the nearest one that has one, in its SIP if there is one: ranks are neighbors, too, with nothing but such
+/// cubes between them.
+class neighbor_graph {
+ public:
+  /// Links come in pairs: link ^ 1 is the way back.
+  struct link {
+    std::uint32_t from{}, to{};  ///< ranks
+    double gbytes_s{};           ///< of payload, and no more than a rank's network interface carries
+  };
+
+  /// Links that are missing are left out; of several between two ranks the fastest is kept. Throws user_error
+  /// when a cube has two ranks.
+  explicit neighbor_graph(const pattern_context& c);
+
+  [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(leaving_.size()); }
+  [[nodiscard]] const std::vector<link>& links() const { return links_; }
+  /// Links out of a rank; its directions in the pattern "neighbors" are the places in this list.
+  [[nodiscard]] const std::vector<std::uint32_t>& leaving(std::uint32_t rank) const { return leaving_[rank]; }
+  /// Place of a link among those that leave the same rank.
+  [[nodiscard]] std::uint32_t place_of(std::uint32_t number) const { return places_[number]; }
+  /// Of the fastest link; 0 when there is none.
+  [[nodiscard]] double fastest() const { return fastest_; }
+  /// Messages that a link carries while the fastest carries `messages`, rounded down.
+  [[nodiscard]] std::uint32_t share(std::uint32_t number, std::uint32_t messages) const;
+
+ private:
+  void join(std::uint32_t a, std::uint32_t b, double gbytes_s);
+
+  std::vector<link> links_;
+  std::vector<std::vector<std::uint32_t>> leaving_;
+  std::vector<std::uint32_t> places_;
+  double fastest_{};
+};
+
+/// Every rank with its neighbors, both ways; directions are places in neighbor_graph::leaving.
+[[nodiscard]] std::vector<edge> neighbor_edges(const pattern_context& c);
+[[nodiscard]] std::vector<std::string> neighbor_names();
+
+}  // namespace diecast::comm

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/comm/route_search.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <queue>
+#include <stdexcept>
+#include <tuple>
+
+namespace diecast::comm {
+namespace {
+
+constexpr std::uint32_t nothing = std::numeric_limits<std::uint32_t>::max();
+/// Blocks are cut into as few parts as bring the busiest link this near to what more of them would.
+constexpr double good_enough = 1.02;
+
+/// Parts on the busiest link that a search aims at, in parts on the fastest link.
+using load_limit = std::uint32_t;
+/// The search with blocks in so many parts; empty when nothing comes of that limit.
+using search_fn = std::function<std::optional<std::vector<part_tree>>(std::uint32_t parts, load_limit)>;
+
+struct found_routes {
+  std::vector<part_tree> trees;
+  load_limit limit{};
+};
+
+/// The least limit from `least` on for which the search succeeds: by doubling steps, then by halves. A search
+/// that is no exact one may miss a lower limit.
+found_routes tightest(const search_fn& search, std::uint32_t parts, load_limit least) {
+  load_limit failed = least - 1;
+  std::optional<found_routes> found;
+  for (load_limit step = 1; !found; step *= 2) {
+    if (step > (1U << 30)) throw std::logic_error("packed routes: no limit is wide enough");
+    if (auto trees = search(parts, failed + step)) {
+      found = found_routes{std::move(*trees), failed + step};
+    } else {
+      failed += step;
+    }
+  }
+  while (failed + 1 < found->limit) {
+    const load_limit middle = failed + (found->limit - failed) / 2;
+    if (auto trees = search(parts, middle)) {
+      found = found_routes{std::move(*trees), middle};
+    } else {
+      failed = middle;
+    }
+  }
+  return std::move(*found);
+}
+
+route_set best_parts(const search_fn& search, const std::vector<std::uint32_t>& choices,
+                     const std::function<load_limit(std::uint32_t)>& least) {
+  std::optional<route_set> best;
+  for (const std::uint32_t parts : choices) {
+    found_routes found = tightest(search, parts, least(parts));
+    const double busiest = static_cast<double>(found.limit) / parts;
+    if (best && busiest * good_enough >= best->busiest) continue;
+    best = route_set{std::move(found.trees), parts, busiest};
+  }
+  return std::move(*best);
+}
+
+// --- one root ------------------------------------------------------------------------------------
+
+/// Paths from a root: a flow of least length (successive shortest paths), unit by unit.
+class path_search {
+ public:
+  path_search(const neighbor_graph& g, std::uint32_t root, std::uint32_t parts, load_limit limit)
+      : g_(g), root_(root), parts_(parts), flow_(g.links().size()) {
+    for (std::uint32_t l = 0; l < g.links().size(); ++l) room_.push_back(g.share(l, limit));
+  }
+
+  std::optional<std::vector<part_tree>> run() {
+    for (std::uint32_t part = 0; part < parts_; ++part) {
+      for (std::uint32_t r = 0; r < g_.ranks(); ++r) {
+        if (r != root_ && !send_unit(r)) return std::nullopt;
+      }
+    }
+    std::vector<part_tree> trees;
+    for (std::uint32_t part = 0; part < parts_; ++part) {
+      for (std::uint32_t r = 0; r < g_.ranks(); ++r) {
+        if (r != root_) trees.push_back({r, part, path_to(r)});
+      }
+    }
+    return trees;
+  }
+
+ private:
+  /// A step back over a link takes a unit of flow off it.
+  struct step {
+    std::uint32_t link{nothing};
+    bool back{};
+  };
+
+  bool send_unit(std::uint32_t to) {
+    constexpr std::int64_t far = std::numeric_limits<std::int64_t>::max() / 2;
+    std::vector<std::int64_t> length(g_.ranks(), far);
+    std::vector<step> came(g_.ranks());
+    length[root_] = 0;
+    const auto relax = [&](std::uint32_t from, std::uint32_t next, std::int64_t cost, step s) {
+      if (length[from] >= far || length[from] + cost >= length[next]) return false;
+      length[next] = length[from] + cost;
+      came[next] = s;
+      return true;
+    };
+    for (bool changed = true; changed;) {  // Bellman and Ford: steps back have negative lengths
+      changed = false;
+      for (std::uint32_t l = 0; l < flow_.size(); ++l) {
+        const neighbor_graph::link& link = g_.links()[l];
+        if (flow_[l] < room_[l]) changed |= relax(link.from, link.to, 1, {l, false});
+        if (flow_[l] > 0) changed |= relax(link.to, link.from, -1, {l, true});
+      }
+    }
+    if (length[to] >= far) return false;
+    for (std::uint32_t at = to; at != root_;) {
+      const step s = came[at];
+      flow_[s.link] += s.back ? -1U : 1U;
+      at = s.back ? g_.links()[s.link].to : g_.links()[s.link].from;
+    }
+    return true;
+  }
+
+  /// Takes a path of the flow, from its end: what comes to a rank is what it wants and passes on.
+  std::vector<std::uint32_t> path_to(std::uint32_t to) {
+    std::vector<std::uint32_t> path;
+    for (std::uint32_t at = to; at != root_; at = g_.links()[path.back()].from) {
+      for (const std::uint32_t out : g_.leaving(at)) {
+        if (flow_[out ^ 1U] == 0) continue;
+        --flow_[out ^ 1U];
+        path.push_back(out ^ 1U);
+        break;
+      }
+    }
+    std::reverse(path.begin(), path.end());
+    return path;
+  }
+
+  const neighbor_graph& g_;
+  std::uint32_t root_, parts_;
+  std::vector<std::uint32_t> room_, flow_;  ///< by link
+};
+
+// --- every root ----------------------------------------------------------------------------------
+
+/// Trees of all ranks: each grown over the links with most room, then, while some link has too much, each
+/// taken out and grown again beside the others.
+class tree_search {
+ public:
+  tree_search(const neighbor_graph& g, std::uint32_t parts, load_limit limit)
+      : g_(g), load_(g.links().size()) {
+    for (std::uint32_t l = 0; l < load_.size(); ++l) room_.push_back(g.share(l, limit));
+    for (std::uint32_t part = 0; part < parts; ++part) {
+      for (std::uint32_t r = 0; r < g.ranks(); ++r) trees_.push_back({r, part, {}});
+    }
+  }
+
+  std::optional<std::vector<part_tree>> run() {
+    constexpr int passes = 24;
+    for (int pass = 0; pass < passes; ++pass) {
+      for (part_tree& t : trees_) regrow(t);
+      if (overload() == 0) return std::move(trees_);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  /// The best is least: beyond the link's room, links from the root, part of its room in use.
+  using rank_of_link = std::tuple<std::uint32_t, std::uint32_t, double, std::uint32_t>;
+
+  [[nodiscard]] std::uint32_t beyond(std::uint32_t l) const {
+    return load_[l] < room_[l] ? 0 : load_[l] + 1 - room_[l];
+  }
+  [[nodiscard]] std::uint32_t overload() const {
+    std::uint32_t sum = 0;
+    for (std::uint32_t l = 0; l < load_.size(); ++l) sum += load_[l] > room_[l] ? load_[l] - room_[l] : 0;
+    return sum;
+  }
+
+  void regrow(part_tree& t) {
+    for (const std::uint32_t l : t.links) --load_[l];
+    t.links.clear();
+    std::vector<std::uint32_t> depth(g_.ranks(), nothing);
+    std::priority_queue<rank_of_link, std::vector<rank_of_link>, std::greater<>> frontier;
+    const auto add = [&](std::uint32_t rank) {
+      for (const std::uint32_t l : g_.leaving(rank)) {
+        if (depth[g_.links()[l].to] != nothing) continue;
+        const double used = (load_[l] + 1.0) / std::max(0.5, static_cast<double>(room_[l]));
+        frontier.emplace(beyond(l), depth[rank] + 1, used, l);
+      }
+    };
+    depth[t.block] = 0;
+    add(t.block);
+    while (!frontier.empty()) {
+      const std::uint32_t l = std::get<3>(frontier.top());
+      frontier.pop();
+      const neighbor_graph::link& link = g_.links()[l];
+      if (depth[link.to] != nothing) continue;
+      depth[link.to] = depth[link.from] + 1;
+      t.links.push_back(l);
+      ++load_[l];
+      add(link.to);
+    }
+  }
+
+  const neighbor_graph& g_;
+  std::vector<std::uint32_t> room_, load_;  ///< by link
+  std::vector<part_tree> trees_;
+};
+
+load_limit at_least_one(double limit) {
+  constexpr double nearly = 1e-9;
+  return static_cast<load_limit>(std::max(1.0, std::ceil(limit - nearly)));
+}
+/// Of the links out of a rank (those into it have the same rates), in fastest links.
+double width_of(const neighbor_graph& g, std::uint32_t rank) {
+  double sum = 0;
+  for (const std::uint32_t l : g.leaving(rank)) sum += g.links()[l].gbytes_s;
+  return sum / g.fastest();
+}
+
+}  // namespace
+
+route_set routes_from(const neighbor_graph& g, std::uint32_t root) {
+  if (g.ranks() < 2) return {};
+  const auto search = [&](std::uint32_t parts, load_limit limit) {
+    return path_search(g, root, parts, limit).run();
+  };
+  return best_parts(search, {1, 2, 3, 4, 6, 8}, [&](std::uint32_t parts) {
+    return at_least_one(parts * (g.ranks() - 1.0) / width_of(g, root));
+  });
+}
+
+route_set routes_to_all(const neighbor_graph& g) {
+  if (g.ranks() < 2) return {};
+  double narrowest = std::numeric_limits<double>::max();
+  for (std::uint32_t r = 0; r < g.ranks(); ++r) narrowest = std::min(narrowest, width_of(g, r));
+  const auto search = [&](std::uint32_t parts, load_limit limit) {
+    return tree_search(g, parts, limit).run();
+  };
+  return best_parts(search, {1, 2, 4},
+                    [&](std::uint32_t parts) { return at_least_one(parts * (g.ranks() - 1.0) / narrowest); });
+}
+
+}  // namespace diecast::comm

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trees of links for the parts of blocks (packed_routes.hpp).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/comm/neighbors.hpp"
+
+namespace diecast::comm {
+
+/// The way of a part from the rank that has it to those that want it. A link comes after the one before it.
+struct part_tree {
+  std::uint32_t block{}, part{};
+  std::vector<std::uint32_t> links;
+};
+
+struct route_set {
+  std::vector<part_tree> trees;
+  std::uint32_t parts{1};
+  double busiest{};  ///< of a block: the link that takes longest, as messages on the fastest link
+};
+
+/// A path from `root` for each part of every other rank's block.
+[[nodiscard]] route_set routes_from(const neighbor_graph& g, std::uint32_t root);
+/// A tree from every rank to all others for each part of its block.
+[[nodiscard]] route_set routes_to_all(const neighbor_graph& g);
+
+}  // namespace diecast::comm

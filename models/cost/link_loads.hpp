@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the links between cubes and between SIPs have to carry when messages go over them as packets do.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "models/comm/patterns.hpp"
+#include "models/cost/wire_rates.hpp"
+#include "models/fabric/topology.hpp"
+
+namespace diecast::cost {
+
+class link_loads {
+ public:
+  link_loads(const fabric::topology& t, const config::machine_config& c)
+      : topology_(t), config_(c), wires_(c) {}
+
+  /// The rate of a link between cubes or SIPs, 1e9 bytes/s. 0 of links within a cube, and of links between
+  /// SIPs where messages are staged through host memory.
+  [[nodiscard]] double gbytes_s(std::uint32_t link) const;
+  /// The slowest such link between two PEs; 0 where there is none.
+  [[nodiscard]] double slowest_gbytes_s(pe_coord from, pe_coord to) const;
+
+  /// From one rank to another.
+  using way = std::pair<std::uint32_t, std::uint32_t>;
+  /// `bytes` of payload over each of these ways at once: the link that takes longest, ns. Thousands of ways
+  /// are not traced: 0.
+  [[nodiscard]] double longest_ns(const comm::group& ranks, const std::vector<way>& ways, double bytes) const;
+
+ private:
+  const fabric::topology& topology_;
+  const config::machine_config& config_;
+  wire_rates wires_;
+};
+
+}  // namespace diecast::cost
