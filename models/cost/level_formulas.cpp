@@ -20,13 +20,13 @@ class levels_of_machine : public formula_base {
 
   [[nodiscard]] estimate mesh_2d() const { return grid(false); }
   [[nodiscard]] estimate torus_2d() const { return grid(true); }
-  [[nodiscard]] estimate hierarchical_3level() const { return {levels(), interface_ns(3 * n_)}; }
+  [[nodiscard]] estimate hierarchical_3level() const { return {levels(), interface_ns(arms() * n_)}; }
   [[nodiscard]] estimate hierarchical_pipelined() const {
     const double k = chunks_of(n_, comm::member_levels(t_.shape(), r_.ranks).hops());
     const double slot = std::min(n_ / k, step_.slot_bytes());
-    const double busy = std::ceil(n_ / k / step_.slot_bytes()) *
-                        (3 * step_.take_ns(slot, true) + 3 * step_.send_ns() + 6 * step_.wake_ns());
-    return {levels() / k + (k - 1) * busy, interface_ns(3 * n_)};
+    const double busy = std::ceil(n_ / k / step_.slot_bytes()) * arms() *
+                        (step_.take_ns(slot, true) + step_.send_ns() + 2 * step_.wake_ns());
+    return {levels() / k + (k - 1) * busy, interface_ns(arms() * n_)};
   }
   [[nodiscard]] estimate intercube() const {
     const machine_shape& s = t_.shape();
@@ -99,6 +99,16 @@ class levels_of_machine : public formula_base {
     const auto sips = static_cast<std::uint32_t>(members.sips.size());
     if (sips > 1) ns += level(sips, members.sips[0].cubes[0].pes[0], members.sips[1].cubes[0].pes[0]);
     return ns;
+  }
+  /// Neighbors of the rank that leads on all levels, in the middle of each: it takes the whole vector from
+  /// every one, and sends every one the result.
+  [[nodiscard]] double arms() const {
+    const comm::member_levels members(t_.shape(), r_.ranks);
+    double sum = 0;
+    for (const std::size_t size :
+         {std::size_t{members.most_pes}, std::size_t{members.most_cubes}, members.sips.size()})
+      sum += d(std::min<std::size_t>(size, 3) - 1);
+    return sum;
   }
   /// The member in a cube. Throws user_error when there is none.
   [[nodiscard]] pe_coord leader_of(sip_id sip, cube_id cube) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trees of messages, chunk by chunk.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "models/comm/trees.hpp"
@@ -25,7 +26,10 @@ class trees : public formula_base {
   }
   [[nodiscard]] estimate p2p_tree() const {
     const std::uint32_t depth = comm::depth_of_binomial(p_);
-    return {on_tree({depth, 1, n_, 1}, parent_of(comm::binomial_tree, p_)), interface_ns(depth * n_)};
+    // The root has a child for every bit of a rank.
+    const auto children = static_cast<std::uint32_t>(std::bit_width(p_ - 1U));
+    return {on_tree({depth, 1, n_, 1, children}, parent_of(comm::binomial_tree, p_)),
+            interface_ns(children * n_)};
   }
 
  private:
@@ -35,6 +39,7 @@ class trees : public formula_base {
     std::uint32_t children{};
     double bytes{};
     unsigned trees{1};
+    std::uint32_t most_children{2};  ///< of the node that sets the pace of the chunks behind the first
   };
   [[nodiscard]] double on_tree(const tree_shape& tree, const peer_fn& parent) const {
     const double k = chunks_of(tree.bytes, tree.depth);
@@ -45,9 +50,9 @@ class trees : public formula_base {
     const double more = tree.children - 1.0;
     const double slots = std::ceil(chunk / step_.slot_bytes());
     const double others = more * slots * (step_.take_ns(slot, true) + step_.send_ns() + step_.register_ns());
-    const double busy =
-        slots * (tree.children * (step_.take_ns(slot, true) + step_.send_ns()) + step_.take_ns(slot, false) +
-                 step_.send_ns() + 4 * step_.wake_ns() + 4 * step_.task_switch_ns());
+    const double busy = slots * (tree.most_children * (step_.take_ns(slot, true) + step_.send_ns()) +
+                                 step_.take_ns(slot, false) + step_.send_ns() + 4 * step_.wake_ns() +
+                                 4 * step_.task_switch_ns());
     return tree.depth * (up + down + others) + (k - 1) * busy * tree.trees +
            tree.depth * tree.children * step_.first_use_ns(pair_registers) + end_ns();
   }

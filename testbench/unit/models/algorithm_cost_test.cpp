@@ -6,6 +6,7 @@
 
 #include "models/config/population.hpp"
 #include "models/cost/staging.hpp"
+#include "models/cost/wire_rates.hpp"
 #include "models/types/error.hpp"
 #include "support/test.hpp"
 
