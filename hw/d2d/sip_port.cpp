@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hw/d2d/sip_port.hpp"
 
+#include "hw/base/tell_credits.hpp"
+
 namespace diecast::hw {
 namespace {
 
@@ -93,8 +95,7 @@ void sip_port::send(const sip_message& m) {
 }
 
 void sip_port::tell_credits(std::uint8_t vc, std::int32_t flits, sim_time at) const {
-  if (!hub_.wants(events::credits)) return;
-  hub_.publish(events::link_credits{now(), link_, vc, flits, at, at, at, {}});
+  hw::tell_credits(hub_, now(), link_, vc, flits, at);
 }
 
 void sip_port::act() {

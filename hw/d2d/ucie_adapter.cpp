@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "hw/base/tell_credits.hpp"
+
 namespace diecast::hw {
 namespace {
 
@@ -88,8 +90,7 @@ void ucie_adapter::return_link_credit(std::uint8_t vc, std::uint32_t flits, sim_
 }
 
 void ucie_adapter::tell_credits(std::uint8_t vc, std::int32_t flits, sim_time at) const {
-  if (!hub_.wants(events::credits)) return;
-  hub_.publish(events::link_credits{now(), link_, vc, flits, at, at, at, {}});
+  hw::tell_credits(hub_, now(), link_, vc, flits, at);
 }
 
 void ucie_adapter::act() {

@@ -8,6 +8,7 @@
 #include <map>
 #include <tuple>
 
+#include "hw/base/tell_credits.hpp"
 #include "models/timing/wall_buffers.hpp"
 #include "models/types/error.hpp"
 
@@ -385,8 +386,7 @@ void cube_noc::send_credit(std::uint32_t terminal, std::uint8_t vc, std::uint32_
 }
 
 void cube_noc::tell_credits(std::uint32_t link, std::uint8_t vc, std::int32_t flits, sim_time at) const {
-  if (!hub_.wants(events::credits)) return;
-  hub_.publish(events::link_credits{now(), link, vc, flits, at, at, at, timing_.clock.period});
+  hw::tell_credits(hub_, now(), link, vc, flits, at, timing_.clock.period);
 }
 
 void cube_noc::credits_changed(std::uint32_t o, std::uint8_t vc, std::int32_t flits, std::uint64_t first,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/abi/mailbox.hpp"
 #include "models/comm/tree_sum.hpp"
 #include "models/types/error.hpp"
 
@@ -280,7 +281,7 @@ packet_ptr tree_units::sum_of(node& n) {
 // --- addresses ----------------------------------------------------------------------------------
 
 void tree_units::address_to(packet& p, pe_coord pe, abi::address match) const {
-  p.header.target = abi::encode({pe.sip, pe.cube, abi::region::ipcq_mailbox, pe.pe.value, 0});
+  p.header.target = abi::mailbox_of(pe);
   p.header.destination = topology_.locate(p.header.target);
   p.header.ipcq.match_address = match;
 }

@@ -4,18 +4,10 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/abi/tag_text.hpp"
+#include "models/comm/owner_name.hpp"
+
 namespace diecast::abi {
-namespace {
-
-std::string name(pe_coord pe) {
-  return fmt::format("sip{}.cube{}.pe{}", pe.sip.value, pe.cube.value, pe.pe.value);
-}
-
-std::string with_tag(const operation_note& n) {
-  return fmt::format("{} of communicator {}", n.tag ? fmt::format("tag {}", *n.tag) : "any tag", n.group);
-}
-
-}  // namespace
 
 const char* to_string(operation_kind k) {
   switch (k) {
@@ -29,12 +21,12 @@ const char* to_string(operation_kind k) {
 }
 
 std::string describe(const operation_note& n) {
-  const std::string peer = n.peer ? name(*n.peer) : "anybody";
+  const std::string peer = n.peer ? comm::owner_name(*n.peer) : "anybody";
+  const std::string tag = tag_text(n.tag, n.group);
   switch (n.kind) {
-    case operation_kind::send: return fmt::format("send to {}, {}, {} bytes", peer, with_tag(n), n.bytes);
-    case operation_kind::receive:
-      return fmt::format("receive from {}, {}, {} bytes", peer, with_tag(n), n.bytes);
-    case operation_kind::probe: return fmt::format("probe of {}, {}", peer, with_tag(n));
+    case operation_kind::send: return fmt::format("send to {}, {}, {} bytes", peer, tag, n.bytes);
+    case operation_kind::receive: return fmt::format("receive from {}, {}, {} bytes", peer, tag, n.bytes);
+    case operation_kind::probe: return fmt::format("probe of {}, {}", peer, tag);
     case operation_kind::receipt: return fmt::format("receipt of {} messages by {}", n.count, peer);
     case operation_kind::barrier: break;
   }

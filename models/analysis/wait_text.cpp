@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/abi/tag_text.hpp"
+
 namespace diecast::analysis {
 namespace {
 
@@ -106,8 +108,7 @@ class writer {
   std::string describe_message(const wait_edge& e) const {
     const abi::operation_note& n = *e.operation;
     const std::string who = pe_path(shape_, e.waiter), other = pe_path(shape_, e.on);
-    const std::string tag =
-        fmt::format("{} of communicator {}", n.tag ? fmt::format("tag {}", *n.tag) : "any tag", n.group);
+    const std::string tag = abi::tag_text(n.tag, n.group);
     const std::string part = e.cause == wait_cause::ended     ? ", which has ended"
                              : e.cause == wait_cause::unwired ? ", which has no part in this run"
                                                               : "";

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "models/abi/mailbox.hpp"
 #include "models/comm/install_plan.hpp"
 #include "models/comm/pairing.hpp"
 #include "models/protocol/ipcq_core.hpp"
@@ -45,8 +46,7 @@ std::vector<planned> merge_halves(const std::vector<queue_pair_half>& halves) {
       p.install.owner = h.owner;
       p.install.dir = h.dir;
       p.install.peer = h.peer;
-      p.install.peer_ipcq =
-          abi::encode({h.peer.sip, h.peer.cube, abi::region::ipcq_mailbox, h.peer.pe.value, 0});
+      p.install.peer_ipcq = abi::mailbox_of(h.peer);
       all.push_back(p);
     }
     planned& p = all.back();

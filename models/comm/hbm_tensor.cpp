@@ -2,12 +2,11 @@
 #include "models/comm/hbm_tensor.hpp"
 
 #include "models/comm/sync_layout.hpp"
-#include "models/config/population.hpp"
 
 namespace diecast::comm {
 
-home_ports home_ports_of(const config::machine_config& c, pe_coord pe) {
-  const config::memory_channels channels(c);
+home_ports home_ports_of(const config::machine_config& c, const config::memory_channels& channels,
+                         pe_coord pe) {
   const auto pes = static_cast<std::uint32_t>(c.cube.pes);
   const std::uint32_t own = pe.pe.value;
   home_ports h;
@@ -21,16 +20,17 @@ home_ports home_ports_of(const config::machine_config& c, pe_coord pe) {
   return h;
 }
 
-std::uint64_t bytes_per_port(const config::machine_config& c, pe_coord pe, std::uint64_t bytes) {
-  const std::uint64_t round = c.ccl.tensor_stripe_bytes * home_ports_of(c, pe).count;
+std::uint64_t bytes_below_tensors(const home_ports& home) { return home.slices * sync_region_bytes; }
+
+std::uint64_t bytes_per_port(const config::machine_config& c, const home_ports& home, std::uint64_t bytes) {
+  const std::uint64_t round = c.ccl.tensor_stripe_bytes * home.count;
   return (bytes + round - 1) / round * c.ccl.tensor_stripe_bytes;
 }
 
-hbm_tensor place_in_hbm(const config::machine_config& c, pe_coord pe, std::uint64_t share,
-                        std::uint64_t before) {
-  const home_ports h = home_ports_of(c, pe);
-  const std::uint64_t offset = sync_port_bytes(c) + h.slice * share + before;
-  return {abi::encode({pe.sip, pe.cube, abi::region::hbm, h.first, offset}), h.count,
+hbm_tensor place_in_hbm(const config::machine_config& c, pe_coord pe, const home_ports& home,
+                        std::uint64_t share, std::uint64_t before) {
+  const std::uint64_t offset = bytes_below_tensors(home) + home.slice * share + before;
+  return {abi::encode({pe.sip, pe.cube, abi::region::hbm, home.first, offset}), home.count,
           c.ccl.tensor_stripe_bytes};
 }
 

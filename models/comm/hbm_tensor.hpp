@@ -9,6 +9,7 @@
 
 #include "models/abi/address.hpp"
 #include "models/config/machine_config.hpp"
+#include "models/config/population.hpp"
 #include "models/types/ids.hpp"
 
 namespace diecast::comm {
@@ -20,9 +21,13 @@ struct home_ports {
   std::uint32_t slice{};    ///< place of the PE among those that share its port
   std::uint32_t slices{1};  ///< how many they are, at most
 };
-/// Of the ports that the cube has: those that overrides leave out belong to nobody. Throws user_error when it
-/// has none.
-[[nodiscard]] home_ports home_ports_of(const config::machine_config& c, pe_coord pe);
+/// Of the ports that the cube has: those that overrides leave out belong to nobody. `channels` are those of
+/// `c`. Throws user_error when the cube has none.
+[[nodiscard]] home_ports home_ports_of(const config::machine_config& c,
+                                       const config::memory_channels& channels, pe_coord pe);
+
+/// Bottom of a port that the words of barriers take (sync_layout.hpp), of all PEs that share it.
+[[nodiscard]] std::uint64_t bytes_below_tensors(const home_ports& home);
 
 /// From an address in an HBM port to the same one in the next.
 inline constexpr abi::address port_stride = abi::max_offset + 1;
@@ -52,11 +57,12 @@ struct hbm_tensor {
 };
 
 /// Bytes that a tensor takes of each of its ports: whole stripes.
-[[nodiscard]] std::uint64_t bytes_per_port(const config::machine_config& c, pe_coord pe, std::uint64_t bytes);
+[[nodiscard]] std::uint64_t bytes_per_port(const config::machine_config& c, const home_ports& home,
+                                           std::uint64_t bytes);
 
 /// The tensor that lies behind `before` bytes per port of others of the PE, of which `share` bytes of the
-/// port are its own. Above the words of barriers, which lie at the bottom of every port.
-[[nodiscard]] hbm_tensor place_in_hbm(const config::machine_config& c, pe_coord pe, std::uint64_t share,
-                                      std::uint64_t before);
+/// port are its own.
+[[nodiscard]] hbm_tensor place_in_hbm(const config::machine_config& c, pe_coord pe, const home_ports& home,
+                                      std::uint64_t share, std::uint64_t before);
 
 }  // namespace diecast::comm

@@ -31,10 +31,6 @@ direction opposite(direction d) {
   }
 }
 
-std::string owner_name(pe_coord pe) {
-  return fmt::format("sip{}.cube{}.pe{}", pe.sip.value, pe.cube.value, pe.pe.value);
-}
-
 plan_options options_from(const config::machine_config& c, std::uint64_t tcm_reserved_bytes) {
   constexpr std::uint64_t kib = 1024;
   plan_options o;

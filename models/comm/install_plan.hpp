@@ -12,6 +12,7 @@
 
 #include "models/abi/address.hpp"
 #include "models/abi/registers.hpp"
+#include "models/comm/owner_name.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/config/population.hpp"
 #include "models/numeric/types.hpp"
@@ -152,9 +153,6 @@ struct register_write {
 [[nodiscard]] std::vector<register_write> register_writes(const queue_pair_install& q);
 /// The same for the tag-matching unit of one PE.
 [[nodiscard]] std::vector<register_write> register_writes(const message_install& m, pe_coord pe);
-
-/// "sip0.cube5.pe3": names a PE where the shape of the machine is not known.
-[[nodiscard]] std::string owner_name(pe_coord pe);
 
 /// How a direction of a PE is called: a program or pattern may have names of its own.
 using direction_namer = std::function<std::string(pe_coord, direction)>;

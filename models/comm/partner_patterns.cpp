@@ -33,8 +33,14 @@ void add_tree(std::vector<edge>& edges, const pattern_context& c, Tree tree, dir
 }
 
 void add_folds(std::vector<edge>& edges, const pattern_context& c, const fold& f) {
-  for (std::uint32_t r = f.active; r < ranks_of(c); ++r)
-    join(edges, c, f.holder_of(r), fold_partner, r, fold_partner);
+  for (std::uint32_t pair = 0; pair < f.pairs; ++pair)
+    join(edges, c, f.holder(pair), fold_partner, f.holder(pair) + 1, fold_partner);
+}
+
+/// The step of two active ranks by their numbers.
+void join_numbers(std::vector<edge>& edges, const pattern_context& c, const fold& f, std::uint32_t step,
+                  std::uint32_t a, std::uint32_t b) {
+  join(edges, c, f.rank_of(a), partner(step), f.rank_of(b), partner(step));
 }
 
 }  // namespace
@@ -67,9 +73,9 @@ std::vector<edge> recursive_doubling(const pattern_context& c) {
   const fold f = fold_to_power_of_two(ranks_of(c));
   std::vector<edge> edges;
   for (std::uint32_t s = 0; s < f.steps; ++s) {
-    for (std::uint32_t r = 0; r < f.active; ++r) {
-      const std::uint32_t other = r ^ 1U << s;
-      if (r < other) join(edges, c, r, partner(s), other, partner(s));
+    for (std::uint32_t number = 0; number < f.active; ++number) {
+      const std::uint32_t other = number ^ 1U << s;
+      if (number < other) join_numbers(edges, c, f, s, number, other);
     }
   }
   add_folds(edges, c, f);
@@ -80,8 +86,8 @@ std::vector<edge> swing(const pattern_context& c) {
   const fold f = fold_to_even(ranks_of(c));
   std::vector<edge> edges;
   for (std::uint32_t s = 0; s < f.steps; ++s) {
-    for (std::uint32_t r = 0; r < f.active; r += 2)
-      join(edges, c, r, partner(s), swing_peer(r, s, f.active), partner(s));
+    for (std::uint32_t number = 0; number < f.active; number += 2)
+      join_numbers(edges, c, f, s, number, swing_peer(number, s, f.active));
   }
   add_folds(edges, c, f);
   return edges;

@@ -293,7 +293,7 @@ std::vector<pattern_entry> builtin_patterns() {
        double_binary_tree,
        {"parent2", "child_left2", "child_right2"}},
       {"binomial_tree", "rank r below r without its lowest bit", binomial_tree, partner_names(), true},
-      {"recursive_doubling", "partners whose numbers differ in one bit; ranks beyond a power of two fold",
+      {"recursive_doubling", "partners whose numbers differ in one bit; beyond a power of two neighbors fold",
        recursive_doubling, partner_names(), true},
       {"swing", "the partners of swing, and a folded last rank when their number is odd", swing,
        partner_names(), true},

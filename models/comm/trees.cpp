@@ -115,12 +115,13 @@ std::uint64_t chunks_on_pipeline(const config::machine_config& c, std::uint64_t 
 
 fold fold_to_power_of_two(std::uint32_t ranks) {
   const std::uint32_t active = ranks > 0 ? std::bit_floor(ranks) : 0;
-  return {active, steps_over(active)};
+  return {active, steps_over(active), ranks - active, 0};
 }
 
 fold fold_to_even(std::uint32_t ranks) {
   const std::uint32_t active = ranks > 1 ? ranks / 2 * 2 : ranks;
-  return {active, steps_over(active)};
+  const std::uint32_t pairs = ranks - active;
+  return {active, steps_over(active), pairs, ranks - 2 * pairs};
 }
 
 std::uint32_t swing_peer(std::uint32_t rank, std::uint32_t step, std::uint32_t ranks) {

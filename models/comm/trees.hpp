@@ -45,22 +45,37 @@ struct tree_node {
                                                std::uint64_t elements, std::uint32_t depth);
 
 /// Ranks that take part in the steps of an algorithm of partners; the others ("folded") first give their
-/// vector to a partner and get the result from it at the end.
+/// vector to a neighbor and get the result from it at the end. Neighbors, because all folds happen at once:
+/// over a longer distance they would all meet in the narrowest part of the machine. (Thakur, Rabenseifner,
+/// Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1), 2005.)
 struct fold {
-  std::uint32_t active{};  ///< ranks 0 to active-1 take the steps
+  std::uint32_t active{};  ///< ranks that take the steps
   std::uint32_t steps{};
+  std::uint32_t pairs{};  ///< ranks first + 2i and first + 2i + 1, i < pairs: the second folds into the first
+  std::uint32_t first{};
 
-  [[nodiscard]] bool is_folded(std::uint32_t rank) const { return rank >= active; }
-  /// The rank a folded rank gives its vector to, and the other way round.
-  [[nodiscard]] std::uint32_t holder_of(std::uint32_t folded) const { return folded - active; }
-  [[nodiscard]] std::optional<std::uint32_t> folded_into(std::uint32_t rank, std::uint32_t ranks) const {
-    if (is_folded(rank) || rank + active >= ranks) return std::nullopt;
-    return rank + active;
+  [[nodiscard]] bool is_paired(std::uint32_t rank) const { return rank >= first && rank - first < 2 * pairs; }
+  [[nodiscard]] bool is_folded(std::uint32_t rank) const {
+    return is_paired(rank) && (rank - first) % 2 != 0;
+  }
+  [[nodiscard]] bool is_holder(std::uint32_t rank) const { return is_paired(rank) && !is_folded(rank); }
+  /// The holders of the pairs.
+  [[nodiscard]] std::uint32_t holder(std::uint32_t pair) const { return first + 2 * pair; }
+  /// Active ranks are numbered 0 to active-1 in the order of ranks; a folded rank has the number of its
+  /// holder.
+  [[nodiscard]] std::uint32_t number_of(std::uint32_t rank) const {
+    if (rank < first) return rank;
+    return is_paired(rank) ? first + (rank - first) / 2 : rank - pairs;
+  }
+  [[nodiscard]] std::uint32_t rank_of(std::uint32_t number) const {
+    if (number < first) return number;
+    return number - first < pairs ? holder(number - first) : number + pairs;
   }
 };
-/// The largest power of two takes part: recursive doubling, Rabenseifner.
+/// The largest power of two takes part, the first ranks pair up: recursive doubling, Rabenseifner.
 [[nodiscard]] fold fold_to_power_of_two(std::uint32_t ranks);
-/// All take part when their number is even, all but the last when it is odd: swing.
+/// All take part when their number is even, all but the last, which its neighbor holds, when it is odd:
+/// swing.
 [[nodiscard]] fold fold_to_even(std::uint32_t ranks);
 
 /// Whom a rank meets in step s of swing over an even number of ranks: r + rho(s) for even r, r - rho(s) for

@@ -12,10 +12,14 @@
 
 namespace diecast::cost {
 
-/// Steps of an algorithm without contention, and the time its bytes take on the wires it loads. ns.
+/// Steps of an algorithm without contention, and the time its bytes take on the wires it loads, the ends of
+/// the first and the last message included. ns.
 struct estimate {
   double steps_ns{};
   double wires_ns{};
+  /// No rank sends messages where its result must be written, and none receives them where its input must be
+  /// read: with tensors in HBM, copies and messages use the network interface in different directions.
+  bool copies_apart{};
   [[nodiscard]] double ns() const { return steps_ns > wires_ns ? steps_ns : wires_ns; }
 };
 

@@ -12,7 +12,6 @@ namespace {
 
 using comm::collective;
 
-constexpr double longest_element = 4;           ///< bytes
 constexpr std::uint32_t distances_up_to = 512;  ///< cubes: beyond, pairs count as neighbors
 
 /// Ranks per node, and how many links any two nodes are apart at least.

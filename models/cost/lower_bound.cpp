@@ -4,25 +4,21 @@
 #include <algorithm>
 #include <bit>
 #include <fmt/format.h>
-#include <map>
 #include <set>
-#include <tuple>
 
-#include "models/comm/hbm_tensor.hpp"
 #include "models/cost/cuts.hpp"
 #include "models/cost/latency_bound.hpp"
 #include "models/cost/link_work.hpp"
 #include "models/cost/message_cost.hpp"
 #include "models/cost/staging.hpp"
 #include "models/cost/wire_rates.hpp"
+#include "models/timing/dram_bounds.hpp"
 #include "models/timing/link.hpp"
 
 namespace diecast::cost {
 namespace {
 
 using comm::collective;
-
-constexpr double longest_element = 4;  ///< bytes; parts of n ranks differ by less than this
 
 double d(std::uint64_t n) { return static_cast<double>(n); }
 
@@ -115,12 +111,12 @@ class bound_finder {
         n_(d(r.bytes)),
         p_(d(r.ranks.members.size())),
         routers_{c.noc.multicast, c.noc.multicast && c.noc.reduce} {
-    const sim_time by_dma = timing::noc_clock(c).cycles(c.pe.dma_launch_cycles + c.pe.dma_startup_cycles);
-    consume_ = std::min(ends_.vector, by_dma);
-    end_ = ends_.release + ends_.drain;
-    const sim_time noc = timing::noc_timing_of(c).crossing({}, 0, 1).head;
-    startup_ns_ = (ends_.send + ends_.departure + noc + ends_.arrival + consume_ + end_).ns();
+    const transfer_ends ends = ends_of_transfer(c);
+    consume_ = ends.consume;
+    end_ = ends.last;
+    startup_ns_ = ends.startup.ns();
     if (!has_hbm_tensors(c, r.what)) return;
+    const sim_time noc = timing::noc_timing_of(c).crossing({}, 0, 1).head;
     // What leaves first may be a request, and what is last a write.
     staging_startup_ns_ = (std::min(ends_.send + ends_.departure, copy_departure(c)) + noc).ns();
     const staged_idle idle = staged_idle_of(t, c, r.ranks);
@@ -203,7 +199,7 @@ class bound_finder {
     if (c_.ipcq.rings == config::buffer_kind::sram) {
       keep("memory", startup_ns_ + rings / c_.sram.gbytes_s, "SRAM of the cubes, which holds the rings");
     } else {
-      keep("memory", startup_ns_ + rings / (hbm_port_gbytes_s(c_) * d(c_.hbm.ports)),
+      keep("memory", startup_ns_ + rings / (timing::port_gbytes_s(c_.hbm) * d(c_.hbm.ports)),
            "HBM of the cubes, which holds the rings");
     }
   }
@@ -244,20 +240,8 @@ class bound_finder {
                               : std::max(0.0, n_ / p_ - longest_element);
       interface_terms("a rank", from_root ? 0 : each, from_root ? each : 0, staged_by(false));
     }
-    port_terms();
-  }
-  /// The ports of a PE hold its tensors alone, or also those of its neighbors.
-  void port_terms() {
-    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, double> bytes_of_port;
-    for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
-      const pe_coord pe = r_.ranks.members[rank];
-      const comm::home_ports home = comm::home_ports_of(c_, pe);
-      const staged_bytes own = staged_by(comm::has_root(r_.what) ? rank == r_.root : false);
-      double& sum = bytes_of_port[{pe.sip.value, pe.cube.value, home.first}];
-      sum += (own.read + own.written) / home.count;
-      keep("memory", staging_startup_ns_ + sum / hbm_port_gbytes_s(c_),
-           "HBM ports of a rank, which hold its tensors");
-    }
+    keep("memory", staging_startup_ns_ + busiest_port_bytes(c_, r_) / timing::port_gbytes_s(c_.hbm),
+         "HBM ports of a rank, which hold its tensors");
   }
 
   // --- latency ----------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ namespace {
 /// A request crosses from one block of a PE to the next in a cycle; a bank serves one block per cycle.
 constexpr std::uint64_t handover_cycles = 1;
 constexpr std::uint64_t bank_cycles = 1;
-constexpr std::uint64_t element_bytes = 4;  ///< the longest element: any fits one flit
 
 }  // namespace
 
@@ -33,6 +32,17 @@ endpoint_costs endpoint_costs_of(const config::machine_config& c) {
   e.vector = cycles(pe.vector_startup_cycles + handover_cycles + bank_cycles + pe.tcm_read_cycles);
   e.issue = cycles(pe.dma_issue_cycles);
   return e;
+}
+
+transfer_ends ends_of_transfer(const config::machine_config& c) {
+  const endpoint_costs e = endpoint_costs_of(c);
+  const sim_time by_dma = timing::noc_clock(c).cycles(c.pe.dma_launch_cycles + c.pe.dma_startup_cycles);
+  const sim_time noc = timing::noc_timing_of(c).crossing({}, 0, 1).head;
+  transfer_ends ends;
+  ends.consume = std::min(e.vector, by_dma);
+  ends.last = e.release + e.drain;
+  ends.startup = e.send + e.departure + noc + e.arrival + ends.consume + ends.last;
+  return ends;
 }
 
 abi::node_address terminal_of(const fabric::topology& t, pe_coord pe) {

@@ -8,6 +8,7 @@
 
 #include "models/config/machine_config.hpp"
 #include "models/fabric/topology.hpp"
+#include "models/numeric/types.hpp"
 #include "models/types/ids.hpp"
 #include "models/types/time.hpp"
 
@@ -26,6 +27,18 @@ struct endpoint_costs {
   sim_time issue;      ///< between two descriptors of the DMA
 };
 [[nodiscard]] endpoint_costs endpoint_costs_of(const config::machine_config& c);
+
+/// Of the longest type, bytes: parts of n ranks differ by less than this.
+inline constexpr std::uint64_t longest_element = numeric::size_of(numeric::dtype::f32);
+
+/// What messages cost beside the bytes they carry, however many they are: nothing leaves before the first
+/// doorbell, and the last has to be taken.
+struct transfer_ends {
+  sim_time consume;  ///< the cheapest use of a message: a vector command, or a DMA that sends it on
+  sim_time last;     ///< firmware: after that
+  sim_time startup;  ///< both ends together, and one NoC crossing of a flit
+};
+[[nodiscard]] transfer_ends ends_of_transfer(const config::machine_config& c);
 
 /// The terminal of a PE.
 [[nodiscard]] abi::node_address terminal_of(const fabric::topology& t, pe_coord pe);

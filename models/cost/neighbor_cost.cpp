@@ -10,7 +10,6 @@
 namespace diecast::cost {
 namespace {
 
-constexpr unsigned pair_registers = 6;  ///< read at the first use of a queue pair
 
 double d(std::uint64_t n) { return static_cast<double>(n); }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -18,7 +19,6 @@ namespace {
 
 using comm::block_set;
 
-constexpr double longest_element = 4;        ///< bytes; parts of n ranks differ by less than this
 constexpr std::uint64_t copy_registers = 3;  ///< source, destination, doorbell
 
 double d(std::uint64_t n) { return static_cast<double>(n); }
@@ -55,10 +55,23 @@ staged_wire staged_wire_of(const config::machine_config& c, const staged_bytes& 
   return {b.read * payload + b.written * alone, b.written * payload + b.read * alone};
 }
 
-double hbm_port_gbytes_s(const config::machine_config& c) {
-  const double channel = c.hbm.model == config::hbm_model::simple ? c.hbm.simple_gbytes_s
-                                                                  : d(c.hbm.burst_bytes) / c.hbm.burst_ns;
-  return d(c.hbm.pseudo_channels) * channel;
+double busiest_port_bytes(const config::machine_config& c, const bound_request& r) {
+  const config::memory_channels channels(c);
+  const auto ranks = static_cast<std::uint32_t>(r.ranks.members.size());
+  const double n = d(r.bytes);
+  const staged_bytes of_root = staged_bytes_of(r.what, n, ranks, true);
+  const staged_bytes of_others = staged_bytes_of(r.what, n, ranks, false);
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, double> bytes_of_port;
+  double most = 0;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    const pe_coord pe = r.ranks.members[rank];
+    const comm::home_ports home = comm::home_ports_of(c, channels, pe);
+    const staged_bytes& own = comm::has_root(r.what) && rank == r.root ? of_root : of_others;
+    double& sum = bytes_of_port[{pe.sip.value, pe.cube.value, home.first}];
+    sum += (own.read + own.written) / home.count;
+    most = std::max(most, sum);
+  }
+  return most;
 }
 
 sim_time copy_departure(const config::machine_config& c) {
@@ -71,7 +84,7 @@ staged_idle staged_idle_of(const fabric::topology& t, const config::machine_conf
   std::set<std::tuple<pe_id, std::uint64_t, std::uint32_t, std::uint32_t>>
       seen;  // other cubes are like these
   for (const pe_coord pe : g.members) {
-    const comm::home_ports home = comm::home_ports_of(c, pe);
+    const comm::home_ports home = comm::home_ports_of(c, t.channels(), pe);
     const std::uint64_t hop = t.hop_cycles(pe.sip, pe.cube, c.noc.hop_cycles);
     if (!seen.insert({pe.pe, hop, home.first, home.count}).second) continue;
     const abi::node_address here = terminal_of(t, pe);

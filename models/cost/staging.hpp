@@ -8,6 +8,7 @@
 #include "models/comm/collective.hpp"
 #include "models/comm/patterns.hpp"
 #include "models/config/machine_config.hpp"
+#include "models/cost/lower_bound.hpp"
 #include "models/fabric/topology.hpp"
 #include "models/types/time.hpp"
 
@@ -31,8 +32,9 @@ struct staged_wire {
 };
 [[nodiscard]] staged_wire staged_wire_of(const config::machine_config& c, const staged_bytes& b);
 
-/// Data rate of an HBM port, 1e9 bytes/s.
-[[nodiscard]] double hbm_port_gbytes_s(const config::machine_config& c);
+/// Bytes that the busiest HBM port reads and writes of the tensors it holds: those of one rank, or of all
+/// that share it.
+[[nodiscard]] double busiest_port_bytes(const config::machine_config& c, const bound_request& r);
 
 /// The time in which a DMA copy's doorbell is written, and its first packet gets to the network interface.
 [[nodiscard]] sim_time copy_departure(const config::machine_config& c);

@@ -12,6 +12,9 @@
 
 namespace diecast::cost {
 
+inline constexpr unsigned half_registers = 5;  ///< read at the first use of a queue pair's half
+inline constexpr unsigned pair_registers = 6;  ///< of both halves
+
 class step_cost {
  public:
   step_cost(const fabric::topology& t, const config::machine_config& c);

@@ -10,8 +10,6 @@
 namespace diecast::cost {
 namespace {
 
-constexpr unsigned half_registers = 5;  ///< read at the first use of a queue pair's half
-
 double d(std::uint64_t n) { return static_cast<double>(n); }
 
 fabric::collective_tree tree_of(const fabric::topology& t, const bound_request& r, pe_coord root) {
@@ -99,7 +97,7 @@ estimate tree_cost::multicast() const {
   const double take = step_.take_ns(slot_, false), registers = 2 * step_.register_ns();
   const double ns = step_.first_use_ns(half_registers) + step_.send_ns() + w.slot_ns + step_.wake_ns() +
                     take + slots_ns(w, std::max(step_.send_ns(), take) + registers);
-  return {ns + registers, wires_ns()};
+  return {ns + registers, wires_ns(), true};
 }
 
 estimate tree_cost::reduction() const {

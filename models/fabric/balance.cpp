@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/fabric/topology.hpp"
+#include "models/timing/dram_bounds.hpp"
 #include "models/timing/link.hpp"
 
 namespace diecast::fabric {
@@ -98,9 +99,9 @@ class balance_table {
     if (const std::uint64_t ports = fewest_ports(); ports > 0) {
       const std::string count =
           ports == c_.hbm.ports ? std::to_string(ports) : fmt::format("{} (of {})", ports, c_.hbm.ports);
-      add("cube HBM", d(ports) * port_gbytes_s(),
-          fmt::format("{} ports of {:.1f} GB/s", count, port_gbytes_s()), less(link_rate(), port_gbytes_s()),
-          fmt::format("a port's NoC link carries only {:.1f} GB/s", link_rate()));
+      const double port = timing::port_gbytes_s(c_.hbm);
+      add("cube HBM", d(ports) * port, fmt::format("{} ports of {:.1f} GB/s", count, port),
+          less(link_rate(), port), fmt::format("a port's NoC link carries only {:.1f} GB/s", link_rate()));
     }
     add("cube SRAM", c_.sram.gbytes_s, fmt::format("behind a {:.1f} GB/s NoC link", link_rate()));
   }
@@ -114,11 +115,6 @@ class balance_table {
                                        t_.channels().count_of(sip, cube_id{i % t_.shape().cubes_per_sip()}));
     }
     return fewest;
-  }
-  [[nodiscard]] double port_gbytes_s() const {
-    const double pc = c_.hbm.model == config::hbm_model::simple ? c_.hbm.simple_gbytes_s
-                                                                : d(c_.hbm.burst_bytes) / c_.hbm.burst_ns;
-    return d(c_.hbm.pseudo_channels) * pc;
   }
 
   void die_rows() {

@@ -134,7 +134,7 @@ void topology::impl::choose_vcs(purpose what, std::vector<problem>& problems) {
     choose_legs();
   }
   if (what == purpose::machine && noc.multicast) vcs.tree_flows = abi::tree_flows;
-  if (vcs.classes * vcs.legs * vcs.sets * vcs.lanes + vcs.tree_flows <= max_vcs) return;
+  if (vcs_with(vcs.tree_flows) <= max_vcs) return;
   const bool hops = vcs.legs > 3 && vcs.sets * vcs.lanes == 1;
   problems.push_back({hops ? "pod.topology" : "noc.vcs",
                       hops ? "routes over this many SIP links need too many virtual channels"
@@ -148,7 +148,7 @@ void topology::impl::choose_legs() {
   };
   vcs.legs = legs_of(graph.max_hops);
   const unsigned of_trees = config.noc.multicast ? abi::tree_flows : 0;
-  if (vcs.classes * vcs.legs * vcs.sets * vcs.lanes + of_trees > max_vcs && !graph.datelines_ahead.empty()) {
+  if (vcs_with(of_trees) > max_vcs && !graph.datelines_ahead.empty()) {
     count_crossings = false;
     vcs.legs = legs_of(dateline_groups());
   }
@@ -159,8 +159,7 @@ std::string topology::impl::vcs_in_words() const {
   if (vcs.sets > 1) factors += fmt::format(" x {} dateline sets", vcs.sets);
   if (vcs.lanes > 1) factors += fmt::format(" x {} VCs", vcs.lanes);
   if (vcs.tree_flows > 0) factors += fmt::format(" + {} of noc.multicast", vcs.tree_flows);
-  std::string text =
-      fmt::format("{} = {} VCs", factors, vcs.classes * vcs.legs * vcs.sets * vcs.lanes + vcs.tree_flows);
+  std::string text = fmt::format("{} = {} VCs", factors, vcs_with(vcs.tree_flows));
   return graph.max_hops == 0 ? text : fmt::format("{} SIP links: {}", graph.max_hops, text);
 }
 

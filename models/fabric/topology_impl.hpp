@@ -68,6 +68,10 @@ struct topology::impl {
   [[nodiscard]] std::array<bool, sides> neighbors(cube_id cube) const;
   void choose_vcs(purpose what, std::vector<problem>& problems);
   void choose_legs();
+  /// VCs of a link, `of_trees` of them for trees in the network.
+  [[nodiscard]] unsigned vcs_with(unsigned of_trees) const {
+    return vcs.classes * vcs.legs * vcs.sets * vcs.lanes + of_trees;
+  }
   [[nodiscard]] std::string vcs_in_words() const;
   [[nodiscard]] const config::ucie_block& ucie(sip_id sip, cube_id cube, side s) const {
     if (settings.ucie.empty()) return config.ucie;

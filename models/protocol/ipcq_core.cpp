@@ -18,16 +18,14 @@ using abi::register_offset;
 constexpr register_offset first_foreign = abi::dma_source;  // registers of the DMA and the core
 constexpr std::uint64_t all_arms = abi::arm_receive | abi::arm_send_space | abi::arm_source_read;
 
-std::string name(pe_coord p) {
-  return fmt::format("sip{}.cube{}.pe{}", p.sip.value, p.cube.value, p.pe.value);
-}
+using comm::owner_name;
 
 register_offset field_of(register_offset reg) { return (reg - abi::ipcq_qp_base) % abi::ipcq_qp_stride; }
 
 std::uint64_t within(pe_coord self, register_offset reg, std::uint64_t value, std::uint64_t limit) {
   if (value <= limit) return value;
   throw std::out_of_range(fmt::format("ipcq of {}: register {:#x} cannot hold {:#x} (expected at most {:#x})",
-                                      name(self), reg, value, limit));
+                                      owner_name(self), reg, value, limit));
 }
 
 std::uint32_t word(pe_coord self, register_offset reg, std::uint64_t value) {
@@ -86,9 +84,9 @@ ipcq_core::ipcq_core(pe_coord self, std::uint32_t queue_pairs, std::unique_ptr<m
     : self_(self), qps_(queue_pairs), match_(std::move(match)) {
   if (queue_pairs == 0 || queue_pairs > std::numeric_limits<std::uint16_t>::max()) {
     throw std::invalid_argument(
-        fmt::format("ipcq of {}: {} queue pairs (expected 1 to 65535)", name(self), queue_pairs));
+        fmt::format("ipcq of {}: {} queue pairs (expected 1 to 65535)", owner_name(self), queue_pairs));
   }
-  if (!match_) throw std::invalid_argument("ipcq of " + name(self) + ": no match policy");
+  if (!match_) throw std::invalid_argument("ipcq of " + owner_name(self) + ": no match policy");
 }
 
 bool ipcq_core::owns(register_offset reg) { return reg < first_foreign || reg >= abi::ipcq_qp_base; }
@@ -156,7 +154,8 @@ std::uint64_t ipcq_core::read_register(register_offset reg) {
 void ipcq_core::debug_write(register_offset reg, std::uint64_t value) {
   std::uint16_t qp{};
   if (find(reg, qp) == nullptr || !settable(field_of(reg))) {
-    throw std::out_of_range(fmt::format("ipcq of {}: no register {:#x} that can be set", name(self_), reg));
+    throw std::out_of_range(
+        fmt::format("ipcq of {}: no register {:#x} that can be set", owner_name(self_), reg));
   }
   set_field(qp, field_of(reg), value);
 }
@@ -175,7 +174,8 @@ std::uint64_t ipcq_core::debug_read(register_offset reg) const {
   if (s != nullptr) {
     if (const auto value = get_field(*s, field_of(reg))) return *value;
   }
-  throw std::out_of_range(fmt::format("ipcq of {}: no register {:#x} that can be read", name(self_), reg));
+  throw std::out_of_range(
+      fmt::format("ipcq of {}: no register {:#x} that can be read", owner_name(self_), reg));
 }
 
 void ipcq_core::set_field(std::uint16_t qp, register_offset field, std::uint64_t value) {
@@ -286,7 +286,7 @@ void ipcq_core::source_read(std::uint16_t qp) {
   queue_pair_state& s = qps_.at(qp);
   if (s.sources_read == s.sends) {
     throw std::logic_error(fmt::format("ipcq of {} {}: a source was read that no doorbell rang for",
-                                       name(self_), comm::direction_name(qp)));
+                                       owner_name(self_), comm::direction_name(qp)));
   }
   ++s.sources_read;
   check_arms(qp);
@@ -302,8 +302,8 @@ const match_policy& ipcq_core::matcher() {
 
 void ipcq_core::fail(const char* what, const abi::ipcq_fields& f, const std::string& why) const {
   throw protocol_error(
-      fmt::format("ipcq of {}: {} for {:#018x}, sequence {}, {} bytes, sent by {} {}: {}\n{}", name(self_),
-                  what, f.match_address, f.sequence, f.message_bytes, name(f.source),
+      fmt::format("ipcq of {}: {} for {:#018x}, sequence {}, {} bytes, sent by {} {}: {}\n{}",
+                  owner_name(self_), what, f.match_address, f.sequence, f.message_bytes, owner_name(f.source),
                   comm::direction_name(f.source_direction), why, dump()));
 }
 
@@ -392,7 +392,7 @@ std::string describe(const std::string& direction, const queue_pair_state& s) {
       "peer_head_cache {} peer_tail_cache {} last token {} last credit {} waiters {} peer {}",
       direction, halves, s.rx_base, s.peer_rx_base, s.n_slots, s.slot_bytes, s.my_head, s.my_tail,
       s.peer_head_cache, s.peer_tail_cache, last(s.last_token), last(s.last_credit),
-      waiters.empty() ? "none" : waiters, name(s.peer));
+      waiters.empty() ? "none" : waiters, owner_name(s.peer));
 }
 
 }  // namespace diecast::protocol

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "models/abi/mailbox.hpp"
+#include "models/comm/owner_name.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::protocol {
@@ -14,12 +16,8 @@ namespace {
 constexpr std::uint64_t firmware_read = std::uint64_t{1} << 32;
 
 [[noreturn]] void no_such_register(pe_coord self, abi::register_offset reg) {
-  throw std::out_of_range(fmt::format("tag unit of sip{}.cube{}.pe{}: no register {:#x} in this direction",
-                                      self.sip.value, self.cube.value, self.pe.value, reg));
-}
-
-abi::address mailbox_of(pe_coord pe) {
-  return abi::encode({pe.sip, pe.cube, abi::region::ipcq_mailbox, pe.pe.value, 0});
+  throw std::out_of_range(
+      fmt::format("tag unit of {}: no register {:#x} in this direction", comm::owner_name(self), reg));
 }
 
 tag_message message_of(const abi::tag_fields& f) {
@@ -181,7 +179,7 @@ tag_send_request tag_core::answer(const abi::tag_fields& message, abi::tag_messa
   f.op = op;
   f.id = message.id;
   f.source = self_;
-  return {mailbox_of(message.source), f, 0};
+  return {abi::mailbox_of(message.source), f, 0};
 }
 
 std::uint32_t tag_core::cost_of(const abi::tag_fields& message) const {
@@ -194,8 +192,7 @@ tag_core::placement tag_core::arrive(const abi::tag_fields& message) {
   try {
     v = unit_.arrive(message_of(message), whole);
   } catch (const std::overflow_error& e) {
-    throw protocol_error(
-        fmt::format("sip{}.cube{}.pe{}: {}", self_.sip.value, self_.cube.value, self_.pe.value, e.what()));
+    throw protocol_error(fmt::format("{}: {}", comm::owner_name(self_), e.what()));
   }
   placement p;
   p.ticket = v.ticket;
@@ -207,9 +204,8 @@ tag_core::placement tag_core::arrive(const abi::tag_fields& message) {
     p.credit = answer(message, abi::tag_message_op::credit);
   } else {
     if (message.payload_bytes > slot_bytes_) {
-      throw protocol_error(
-          fmt::format("sip{}.cube{}.pe{}: unexpected message of {} bytes; expected at most a slot of {}",
-                      self_.sip.value, self_.cube.value, self_.pe.value, message.payload_bytes, slot_bytes_));
+      throw protocol_error(fmt::format("{}: unexpected message of {} bytes; expected at most a slot of {}",
+                                       comm::owner_name(self_), message.payload_bytes, slot_bytes_));
     }
     p.to = ring_base_ + v.slot * slot_bytes_;
     p.room = slot_bytes_;

@@ -19,6 +19,13 @@ double real(dram_tick t) { return static_cast<double>(t); }
 
 }  // namespace
 
+double port_gbytes_s(const config::hbm_block& hbm) {
+  const double pseudo_channel = hbm.model == config::hbm_model::simple
+                                    ? hbm.simple_gbytes_s
+                                    : static_cast<double>(hbm.burst_bytes) / hbm.burst_ns;
+  return static_cast<double>(hbm.pseudo_channels) * pseudo_channel;
+}
+
 dram_bound bus_bound(const config::hbm_block& hbm) {
   const auto p = make_dram_parameters(hbm);
   return {rate(hbm, p, hbm.pseudo_channels, real(p.burst)), "data bus"};

@@ -7,6 +7,9 @@
 
 namespace diecast::timing {
 
+/// Data rate of an HBM port, all its pseudo-channels together, 1e9 bytes/s; of either hbm.model.
+[[nodiscard]] double port_gbytes_s(const config::hbm_block& hbm);
+
 struct dram_bound {
   double gbytes_s{};
   const char* limit{};  ///< the constraint, as data sheets name it

@@ -2,6 +2,7 @@
 #include "models/timing/longest_step.hpp"
 
 #include <algorithm>
+#include <variant>
 
 #include "models/config/overrides.hpp"
 #include "models/timing/link.hpp"
@@ -32,18 +33,24 @@ sim_time slowest_link(const fabric::topology& t, const config::machine_config& c
   return longest;
 }
 
+/// Every PE's cost at its dearest: keys of PEs that may be no less than the block's are costs.
+config::machine_config with_slowest_pe(config::machine_config c) {
+  for (const config::override_key& k : config::override_keys()) {
+    if (!k.is_of(config::instance_kind::pe) || k.against_block != config::override_key::limit::no_less)
+      continue;
+    for (const config::instance_override& o : c.overrides) {
+      const auto here = k.get(o);
+      if (here && std::get<std::uint64_t>(*here) > std::get<std::uint64_t>(k.row->get(c)))
+        k.row->set(c, *here);
+    }
+  }
+  return c;
+}
+
 }  // namespace
 
 sim_time longest_step(const fabric::topology& t, const config::machine_config& config) {
-  // Of the slowest PE: its keys are costs.
-  config::machine_config c = config;
-  for (const config::instance_override& o : config.overrides) {
-    const config::pe_block pe = config::with_override(config, o).pe;
-    c.pe.tcm_read_cycles = std::max(c.pe.tcm_read_cycles, pe.tcm_read_cycles);
-    c.pe.register_cycles = std::max(c.pe.register_cycles, pe.register_cycles);
-    c.pe.dma_startup_cycles = std::max(c.pe.dma_startup_cycles, pe.dma_startup_cycles);
-    c.pe.dma_issue_cycles = std::max(c.pe.dma_issue_cycles, pe.dma_issue_cycles);
-  }
+  const config::machine_config c = with_slowest_pe(config);
   const std::uint64_t router =
       t.most_hop_cycles(c.noc.hop_cycles) + c.noc.ni_in_cycles + c.noc.ni_out_cycles + c.noc.credit_cycles;
   const std::uint64_t dma = c.pe.dma_launch_cycles + c.pe.dma_startup_cycles + c.pe.dma_issue_cycles;

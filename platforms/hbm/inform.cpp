@@ -27,8 +27,9 @@ std::string memory_text(const config::hbm_block& hbm) {
       "{} channel(s) x {} pseudo-channels x {} SIDs x {} bank groups x {} banks x {} rows x {} bursts of {} "
       "B\n",
       hbm.ports, g.pseudo_channels, g.sids, g.bank_groups, g.banks, g.rows, g.columns, g.burst_bytes);
-  text += fmt::format("capacity {} MiB, peak {:.1f} GB/s ({:.1f} per channel)\n", hbm.ports * hbm.port_mib,
-                      static_cast<double>(hbm.ports) * peak_gbytes_s(hbm), peak_gbytes_s(hbm));
+  text +=
+      fmt::format("capacity {} MiB, peak {:.1f} GB/s ({:.1f} per channel)\n", hbm.ports * hbm.port_mib,
+                  static_cast<double>(hbm.ports) * timing::port_gbytes_s(hbm), timing::port_gbytes_s(hbm));
   if (hbm.model == config::hbm_model::simple) {
     return text + fmt::format("model simple: {} GB/s per pseudo-channel, {} ns; no banks, no refresh\n",
                               hbm.simple_gbytes_s, hbm.simple_latency_ns);
@@ -41,7 +42,7 @@ std::string memory_text(const config::hbm_block& hbm) {
     const auto bound = bound_of(p, hbm);
     if (!bound) continue;
     text += fmt::format("  {:<14} {:>8.3f} GB/s  {:>5.1f}% of peak  {}\n", traffic::to_string(p),
-                        bound->gbytes_s, 100 * bound->gbytes_s / peak_gbytes_s(hbm), bound->limit);
+                        bound->gbytes_s, 100 * bound->gbytes_s / timing::port_gbytes_s(hbm), bound->limit);
   }
   return text;
 }

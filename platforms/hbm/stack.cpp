@@ -20,7 +20,8 @@ hw::memory_pacing pacing_of(const study_point& point, const config::hbm_block& h
   switch (point.speed.how) {
     case pace::kind::rate:
       if (point.replay) return {kind::recorded, 0, 0};
-      return {kind::evenly, interval_fs(point.request_bytes, peak_gbytes_s(hbm), point.speed.percent), 0};
+      return {kind::evenly, interval_fs(point.request_bytes, timing::port_gbytes_s(hbm), point.speed.percent),
+              0};
     case pace::kind::saturate: return {kind::greedily, 0, 0};
     case pace::kind::closed: return {kind::closed, 0, point.speed.outstanding};
     case pace::kind::recorded: return {kind::recorded, 0, 0};
@@ -33,7 +34,7 @@ std::vector<traffic::memory_request> recorded_requests(const study_point& point,
                                                        std::size_t channel) {
   std::vector<traffic::memory_request> list = point.replay->channels[channel];
   if (point.speed.how != pace::kind::rate) return list;
-  const double fs_per_byte = interval_fs(1, peak_gbytes_s(hbm), point.speed.percent);
+  const double fs_per_byte = interval_fs(1, timing::port_gbytes_s(hbm), point.speed.percent);
   std::uint64_t before = 0;
   for (auto& r : list) {
     r.arrival = {static_cast<std::uint64_t>(static_cast<double>(before) * fs_per_byte + 0.5)};

@@ -9,6 +9,7 @@
 
 #include "hw/hbm/hbm_controller.hpp"
 #include "hw/hbm/hbm_simple.hpp"
+#include "models/timing/dram_bounds.hpp"
 #include "models/types/error.hpp"
 #include "platforms/hbm/stack.hpp"
 #include "platforms/observe/timeline.hpp"
@@ -269,13 +270,6 @@ std::optional<timing::dram_bound> bound_of(traffic::memory_pattern pattern, cons
   return bound;
 }
 
-double peak_gbytes_s(const config::hbm_block& hbm) {
-  const double pseudo_channel = hbm.model == config::hbm_model::simple
-                                    ? hbm.simple_gbytes_s
-                                    : static_cast<double>(hbm.burst_bytes) / hbm.burst_ns;
-  return static_cast<double>(hbm.pseudo_channels) * pseudo_channel;
-}
-
 void describe(const study_point& point, const config::machine_config& config, study_outcome& o) {
   o.pattern = point.pattern_text();
   o.speed = to_string(point.speed);
@@ -284,7 +278,7 @@ void describe(const study_point& point, const config::machine_config& config, st
   o.read_fraction = point.read_fraction;
   o.request_bytes = point.request_bytes;
   const auto channels = static_cast<double>(config.hbm.ports);
-  o.peak_gbytes_s = channels * peak_gbytes_s(config.hbm);
+  o.peak_gbytes_s = channels * timing::port_gbytes_s(config.hbm);
   // The closed forms are those of single bursts.
   if (point.replay || point.request_bytes > config.hbm.burst_bytes) return;
   const auto bound = bound_of(point.pattern, config.hbm);

@@ -108,8 +108,6 @@ struct registries {
 /// form. GB/s.
 [[nodiscard]] std::optional<timing::dram_bound> bound_of(traffic::memory_pattern pattern,
                                                          const config::hbm_block& hbm);
-/// Of one channel, GB/s.
-[[nodiscard]] double peak_gbytes_s(const config::hbm_block& hbm);
 
 /// What was asked, before anything ran.
 void describe(const study_point& point, const config::machine_config& config, study_outcome& o);

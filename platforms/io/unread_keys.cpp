@@ -12,7 +12,8 @@ template <class IsUnread>
 std::vector<unread_key> select(const loaded_config& given, IsUnread is_unread) {
   std::vector<unread_key> keys;
   for (const auto& [path, origin] : given.origins) {
-    if (is_unread(path)) keys.push_back({path, origin.starts_with("--set ")});
+    if (!is_unread(path)) continue;
+    keys.push_back({path, origin.starts_with("--set ") || path == "overrides" || path == "faults"});
   }
   return keys;
 }
@@ -40,7 +41,7 @@ std::vector<unread_key> unread_keys(const loaded_config& given, const config::ma
 std::string unread_text(const std::vector<unread_key>& keys) {
   std::string text;
   for (const unread_key& k : keys) {
-    if (k.by_set) text += (text.empty() ? "note: this machine does not read " : ", ") + k.path;
+    if (k.told) text += (text.empty() ? "note: this machine does not read " : ", ") + k.path;
   }
   return text.empty() ? text : text + '\n';
 }

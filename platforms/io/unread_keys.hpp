@@ -13,7 +13,9 @@ namespace diecast::platforms {
 
 struct unread_key {
   std::string path;
-  bool by_set{};  ///< given on the command line, not in a file
+  /// Given on the command line; or a list that says how this very machine differs from others with its blocks
+  /// (overrides, faults), wherever it was given.
+  bool told{};
 };
 
 /// Given keys outside the blocks `read`, in alphabetical order.
@@ -24,7 +26,7 @@ struct unread_key {
 [[nodiscard]] std::vector<unread_key> unread_keys(const loaded_config& given,
                                                   const config::machine_config& built);
 
-/// A line for the table, naming those that --set gave; empty when there are none.
+/// A line for the table, naming those that should be told; empty when there are none.
 [[nodiscard]] std::string unread_text(const std::vector<unread_key>& keys);
 
 }  // namespace diecast::platforms

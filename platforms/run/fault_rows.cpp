@@ -96,8 +96,16 @@ class collector {
       case fault_kind::signal_without_flush: return line(firmware_count::unflushed_signals);
       case fault_kind::infinite_poll: return line(firmware_count::exact_waits);
       case fault_kind::premature_barrier: return pe.core.late_stores();
-      default: return {};  // of an interposer
+      case fault_kind::bit_flip:
+      case fault_kind::drop:
+      case fault_kind::duplicate:
+      case fault_kind::reorder:
+      case fault_kind::lost_credit:
+      case fault_kind::late_credit:
+      case fault_kind::link_down:
+      case fault_kind::link_degraded: break;  // an interposer has its own tally
     }
+    return {};
   }
 
   const config::machine_config& config_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/abi/mailbox.hpp"
 #include "models/timing/link.hpp"
 
 namespace diecast::platforms {
@@ -96,8 +97,7 @@ void add_inlets(const prepared_run& run, netlist::pod& pod, table& t) {
 }
 
 abi::node_address node_of(const prepared_run& run, pe_coord pe) {
-  return run.machine.topology.locate(
-      abi::encode({pe.sip, pe.cube, abi::region::ipcq_mailbox, pe.pe.value, 0}));
+  return run.machine.topology.locate(abi::mailbox_of(pe));
 }
 
 /// The longest way of a credit to each PE, through an idle fabric. ns.

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "models/abi/mailbox.hpp"
 #include "models/comm/collective.hpp"
 #include "models/config/faults.hpp"
 #include "models/config/text.hpp"
@@ -35,6 +36,17 @@ comm::group members_of(const config::population& machine, comm::rank_set set, st
   }
   g.members.resize(wanted);
   return g;
+}
+
+/// Memory channels that overrides have not left out.
+std::uint64_t channels_left(const machine_model& machine) {
+  const machine_shape shape = machine.config.shape();
+  std::uint64_t left = 0;
+  for (std::uint32_t n = 0; n < shape.cubes(); ++n) {
+    left += machine.topology.channels().count_of(sip_id{n / shape.cubes_per_sip()},
+                                                 cube_id{n % shape.cubes_per_sip()});
+  }
+  return left;
 }
 
 /// TCM of the PE with the most rings, without them. Rings lie at its top, whatever the tensors need.
@@ -152,9 +164,12 @@ prepared_run::prepared_run(const machine_model& m, const app::registries& tables
 
 void prepared_run::note_missing() {
   const config::population& there = machine.topology.population();
-  if (there.whole()) return;
-  const std::size_t missing = there.missing().size();
-  notes.push_back(fmt::format("overrides leave out {} of {} PEs", missing, machine.config.shape().pes()));
+  const auto note = [this](std::uint64_t missing, std::uint64_t all, const char* what) {
+    if (missing > 0) notes.push_back(fmt::format("overrides leave out {} of {} {}", missing, all, what));
+  };
+  note(there.missing().size(), machine.config.shape().pes(), "PEs");
+  const std::uint64_t channels = machine.config.shape().cubes() * machine.config.hbm.ports;
+  note(channels - channels_left(machine), channels, "memory channels");
   for (std::string& line : comm::replaced_leaders(there, members)) notes.push_back(std::move(line));
 }
 
@@ -289,9 +304,7 @@ void prepared_run::wire(const app::registries& tables) {
 void prepared_run::grow_tree() {
   if (!plan.tree) return;
   plan.tree->arithmetic = sw::tree_arithmetic_of(kernel, *launch);
-  const auto terminal_of = [this](pe_coord pe) {
-    return machine.topology.locate(abi::encode({pe.sip, pe.cube, abi::region::ipcq_mailbox, pe.pe.value, 0}));
-  };
+  const auto terminal_of = [this](pe_coord pe) { return machine.topology.locate(abi::mailbox_of(pe)); };
   std::vector<abi::node_address> leaves;
   for (const comm::tree_install::member& m : plan.tree->members) leaves.push_back(terminal_of(m.pe));
   tree = fabric::make_tree(machine.topology, terminal_of(plan.tree->root), leaves);

@@ -7,6 +7,7 @@
 #include "hw/base/time.hpp"
 #include "models/comm/launch_plan.hpp"
 #include "models/numeric/convert.hpp"
+#include "platforms/run/bandwidth.hpp"
 #include "sw/host/barrier.hpp"
 #include "sw/host/errata.hpp"
 
@@ -125,11 +126,7 @@ void session::report(run_outcome& o) const {
   }
   o.launch_ns = mean(launch_ns_);
   if (!finished()) return;
-  if (o.time_ns > 0) {
-    const comm::collective_shape s = sw::shape_of(run_.kernel, *run_.launch);
-    o.algbw_gbytes_s = static_cast<double>(o.bytes) / o.time_ns;
-    o.busbw_gbytes_s = o.algbw_gbytes_s * comm::bus_bandwidth_factor(s.what, s.ranks);
-  }
+  report_bandwidth(o);
   if (!check_) return;
   o.verified = wrong_ == 0;
   o.wrong_elements = wrong_;

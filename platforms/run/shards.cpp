@@ -86,11 +86,4 @@ void add_bound_of_shards(const prepared_run& run, run_outcome& outcome) {
   }
 }
 
-void report_shards(run_outcome& o) {
-  if (o.time_ns <= 0) return;
-  o.algbw_gbytes_s = static_cast<double>(o.bytes) / o.time_ns;
-  o.busbw_gbytes_s =
-      o.algbw_gbytes_s * comm::bus_bandwidth_factor(*comm::collective_named(o.collective), o.ranks);
-}
-
 }  // namespace diecast::platforms

@@ -28,7 +28,4 @@ struct prepared_run;
 /// The strongest of what each shard's group needs and of what must cross the edges of a SIP for all of them.
 void add_bound_of_shards(const prepared_run& run, run_outcome& outcome);
 
-/// Bandwidths of a finished run: those of a collective of whole vectors over the SIPs.
-void report_shards(run_outcome& outcome);
-
 }  // namespace diecast::platforms

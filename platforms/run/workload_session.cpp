@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "models/comm/launch_plan.hpp"
+#include "platforms/run/bandwidth.hpp"
 #include "platforms/run/shards.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/host/errata.hpp"
@@ -129,7 +130,7 @@ void workload_session::report(run_outcome& o) const {
   o.launch_ns = launch_ns_;
   if (!finished()) return;
   o.time_ns = o.time_min_ns = o.time_max_ns = last_end_.ns();
-  if (!run_.shards.empty()) report_shards(o);
+  if (!run_.shards.empty()) report_bandwidth(o);
   for (const op_row& op : o.ops) {
     if (!op.wrong_elements) continue;
     o.wrong_elements = o.wrong_elements.value_or(0) + *op.wrong_elements;

@@ -14,10 +14,7 @@ const comm::rank_cores& cores_of(const argument_context& c) {
   return *c.cores;
 }
 
-abi::address home_of(const argument_context& c, pe_coord pe) {
-  if (c.channels == nullptr) c.channels = std::make_shared<const config::memory_channels>(c.config);
-  return comm::sync_home(*c.channels, pe);
-}
+abi::address home_of(const argument_context& c, pe_coord pe) { return comm::sync_home(channels_of(c), pe); }
 
 void write_word(abi::host_hal& host, abi::address at, std::uint64_t word) {
   host.debug_write(at, std::as_bytes(std::span{&word, 1}));

@@ -70,12 +70,12 @@ void check_tcm_tensors(const kernel_entry& kernel, const argument_context& launc
   // Compared before laying out, so that no product of a huge count can wrap.
   const bool has_members = !launch.members.members.empty();
   if (launch.count <= tcm && (!has_members || lay_out(kernel, launch).end <= tcm)) return;
-  problems.push_back(
-      {"bytes", fmt::format("the tensors of {} do not fit the TCM of a PE (pe.tcm_kib)", kernel.name),
-       fmt::format("{} elements of {}", launch.count, numeric::to_string(launch.type)),
-       fmt::format("input, output and scratch within {} bytes; ccl.tensor_kind=hbm has them in "
-                   "HBM",
-                   tcm)});
+  const bool may_move = !launch.in_workload && !kernel.whole_vector;
+  problems.push_back({"bytes",
+                      fmt::format("the tensors of {} do not fit the TCM of a PE (pe.tcm_kib)", kernel.name),
+                      fmt::format("{} elements of {}", launch.count, numeric::to_string(launch.type)),
+                      fmt::format("input, output and scratch within {} bytes{}", tcm,
+                                  may_move ? "; ccl.tensor_kind=hbm has them in HBM" : "")});
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <span>
 
 #include "models/abi/alignment.hpp"
-#include "models/comm/sync_layout.hpp"
 #include "models/cost/staging.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/host/tcm_needs.hpp"
@@ -36,7 +35,7 @@ argument_context launch_of_chunk(const argument_context& launch, std::uint64_t c
 }
 
 std::uint64_t room_below_rings(const argument_context& launch) {
-  return launch.tcm_room > 0 ? launch.tcm_room : launch.config.pe.tcm_kib * 1024;
+  return launch.tcm_room.value_or(launch.config.pe.tcm_kib * 1024);
 }
 
 chunk_layout layout_with(const kernel_entry& kernel, const argument_context& launch, std::uint64_t piece,
@@ -119,18 +118,25 @@ chunk_layout layout_as_asked(const kernel_entry& kernel, const argument_context&
   return l;
 }
 
-/// Bytes per port of one tensor and of all tensors of a member.
-std::uint64_t port_bytes(const argument_context& launch, pe_coord pe, std::uint64_t elements) {
-  return comm::bytes_per_port(launch.config, pe, elements * numeric::size_of(launch.type));
+comm::home_ports home_of(const argument_context& launch, pe_coord pe) {
+  return comm::home_ports_of(launch.config, channels_of(launch), pe);
 }
-std::uint64_t input_port_bytes(const kernel_entry& kernel, const argument_context& launch, pe_coord pe) {
+
+/// Bytes per port of one tensor and of all tensors of a member.
+std::uint64_t port_bytes(const argument_context& launch, const comm::home_ports& home,
+                         std::uint64_t elements) {
+  return comm::bytes_per_port(launch.config, home, elements * numeric::size_of(launch.type));
+}
+std::uint64_t input_port_bytes(const kernel_entry& kernel, const argument_context& launch,
+                               const comm::home_ports& home) {
   const comm::collective_shape s = shape_of(kernel, launch);
   const std::uint64_t output = in_place(kernel, launch) ? largest_output(s) : 0;
-  return port_bytes(launch, pe, std::max(largest_input(s), output));
+  return port_bytes(launch, home, std::max(largest_input(s), output));
 }
-std::uint64_t all_port_bytes(const kernel_entry& kernel, const argument_context& launch, pe_coord pe) {
+std::uint64_t all_port_bytes(const kernel_entry& kernel, const argument_context& launch,
+                             const comm::home_ports& home) {
   const std::uint64_t output = in_place(kernel, launch) ? 0 : largest_output(shape_of(kernel, launch));
-  return input_port_bytes(kernel, launch, pe) + port_bytes(launch, pe, output);
+  return input_port_bytes(kernel, launch, home) + port_bytes(launch, home, output);
 }
 
 /// The vector of sums in f32 lies before the kernel's image, which all chunks share: a shorter vector begins
@@ -187,7 +193,7 @@ std::uint64_t port_room(const config::machine_config& c, const comm::home_ports&
   const std::uint64_t rings =
       c.ipcq.rings == config::buffer_kind::hbm ? c.ipcq.queue_pairs * c.ipcq.n_slots * c.ipcq.slot_bytes : 0;
   const std::uint64_t port = c.hbm.port_mib * 1024 * 1024;
-  const std::uint64_t taken = comm::sync_port_bytes(c) + home.slices * rings;
+  const std::uint64_t taken = comm::bytes_below_tensors(home) + home.slices * rings;
   return port > taken ? (port - taken) / home.slices : 0;
 }
 
@@ -195,11 +201,11 @@ std::uint64_t port_room(const config::machine_config& c, const comm::home_ports&
 void check_ports(const kernel_entry& kernel, const argument_context& launch, std::vector<problem>& problems) {
   std::set<std::uint32_t> seen;  // what a member needs follows from the number of its ports
   for (const pe_coord pe : launch.members.members) {
-    const comm::home_ports home = comm::home_ports_of(launch.config, pe);
+    const comm::home_ports home = home_of(launch, pe);
     if (!seen.insert(home.count).second) continue;
     const std::uint64_t room = port_room(launch.config, home);
     // Compared before laying out, so that no product of a huge count can wrap.
-    if (launch.count <= room * home.count && all_port_bytes(kernel, launch, pe) <= room) continue;
+    if (launch.count <= room * home.count && all_port_bytes(kernel, launch, home) <= room) continue;
     problems.push_back(
         {"bytes",
          fmt::format("the tensors of {} do not fit the HBM ports of a PE (hbm.port_mib)", kernel.name),
@@ -219,11 +225,12 @@ bool lies_in_hbm(const kernel_entry& kernel, const argument_context& launch) {
 
 hbm_tensors tensors_of(const kernel_entry& kernel, const argument_context& launch, std::uint32_t rank) {
   const pe_coord pe = launch.members.members[rank];
-  const std::uint64_t input = input_port_bytes(kernel, launch, pe);
-  const std::uint64_t all = all_port_bytes(kernel, launch, pe);
+  const comm::home_ports home = home_of(launch, pe);
+  const std::uint64_t input = input_port_bytes(kernel, launch, home);
+  const std::uint64_t all = all_port_bytes(kernel, launch, home);
   hbm_tensors t;
-  t.input = comm::place_in_hbm(launch.config, pe, all, 0);
-  t.output = in_place(kernel, launch) ? t.input : comm::place_in_hbm(launch.config, pe, all, input);
+  t.input = comm::place_in_hbm(launch.config, pe, home, all, 0);
+  t.output = in_place(kernel, launch) ? t.input : comm::place_in_hbm(launch.config, pe, home, all, input);
   return t;
 }
 

@@ -20,13 +20,18 @@ halves split(const elements& e, bool keeps_upper) {
 
 }  // namespace
 
-void fill_fold(const comm::fold& f, std::uint32_t rank, std::uint32_t ranks, abi::kernel_arguments& a) {
+void fill_fold(const comm::fold& f, std::uint32_t rank, abi::kernel_arguments& a) {
   a.extra[fold_word_steps] = f.steps;
-  a.extra[fold_word_role] = f.is_folded(rank) ? folded : f.folded_into(rank, ranks) ? holder : alone;
+  a.extra[fold_word_role] = f.is_folded(rank) ? folded : f.is_holder(rank) ? holder : alone;
+  a.extra[fold_word_number] = f.number_of(rank);
 }
 
 std::uint32_t fold_steps(pe_context& pe) {
   return static_cast<std::uint32_t>(pe.args().extra[fold_word_steps]);
+}
+
+std::uint32_t fold_number(pe_context& pe) {
+  return static_cast<std::uint32_t>(pe.args().extra[fold_word_number]);
 }
 
 void with_folded(pe_context& pe, const std::function<void()>& active) {

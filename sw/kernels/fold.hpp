@@ -12,12 +12,14 @@
 namespace diecast::sw {
 
 /// The words of kernel_arguments::extra that fill_fold writes; a kernel's own follow.
-enum fold_extra : std::size_t { fold_word_steps, fold_word_role, fold_extra_words };
+enum fold_extra : std::size_t { fold_word_steps, fold_word_role, fold_word_number, fold_extra_words };
 
-void fill_fold(const comm::fold& f, std::uint32_t rank, std::uint32_t ranks, abi::kernel_arguments& a);
+void fill_fold(const comm::fold& f, std::uint32_t rank, abi::kernel_arguments& a);
 
 /// Steps that the ranks which are not folded take.
 [[nodiscard]] std::uint32_t fold_steps(pe_context& pe);
+/// This rank's number among them (comm::fold).
+[[nodiscard]] std::uint32_t fold_number(pe_context& pe);
 
 /// A folded rank gives its output vector to its holder and gets the result; a holder adds it, runs `active`
 /// and passes the result on; the others run `active`.

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "models/comm/member_levels.hpp"
+#include "models/config/population.hpp"
 #include "sw/kernels/barrier.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/kernels/chunked.hpp"
@@ -121,6 +122,12 @@ const comm::rank_grid& grid_of(const argument_context& c) {
     c.grid = std::make_shared<const comm::rank_grid>(comm::pattern_context{c.config, c.shape, c.members});
   }
   return *c.grid;
+}
+
+const config::memory_channels& channels_of(const argument_context& launch) {
+  if (launch.channels == nullptr)
+    launch.channels = std::make_shared<const config::memory_channels>(launch.config);
+  return *launch.channels;
 }
 
 const comm::member_levels& levels_of(const argument_context& c) {

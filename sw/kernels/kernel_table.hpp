@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,11 +51,13 @@ struct argument_context {
   mutable std::shared_ptr<const comm::member_levels> levels{};
   /// Kept by the host's side of barriers.
   mutable std::shared_ptr<const comm::rank_cores> cores{};
+  /// Kept by channels_of(): telling them from overrides takes a look at every channel.
   mutable std::shared_ptr<const config::memory_channels> channels{};
   /// Kept by the kernels that go their ways.
   mutable std::shared_ptr<const comm::packed_routes> routes{};
   mutable std::shared_ptr<const comm::spanning_trees> spanning{};
-  std::uint64_t tcm_room{};  ///< offset of the lowest receive ring, as far as it is known; 0: the TCM's end
+  std::optional<std::uint64_t> tcm_room{};  ///< offset of the lowest receive ring; unknown: the TCM's end
+  bool in_workload{};  ///< of an operation of a workload, whose tensors are in TCM whatever ccl.tensor_kind
 };
 
 struct kernel_entry {
@@ -81,6 +84,9 @@ struct kernel_entry {
 /// What a kernel's collective and a launch make together. Throws std::logic_error when the kernel names no
 /// collective (registries are checked for that).
 [[nodiscard]] comm::collective_shape shape_of(const kernel_entry& kernel, const argument_context& launch);
+
+/// The memory channels of the launch's machine, told once per launch.
+[[nodiscard]] const config::memory_channels& channels_of(const argument_context& launch);
 
 using kernel_table = std::vector<kernel_entry>;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-reduce by recursive doubling: in step s swap the whole vector with the rank that differs in bit s, and
-// add. Ranks beyond the largest power of two first give their vector to a partner and get the result back.
-// Both ends of a swap add the same two numbers, so all ranks end with the same bits.
+// All-reduce by recursive doubling: in step s swap the whole vector with the rank whose number differs in
+// bit s, and add. Beyond a power of two some ranks first give their vector to a neighbor and get the result
+// back. Both ends of a swap add the same two numbers, so all ranks end with the same bits.
 #include "models/comm/trees.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/kernels/fold.hpp"
@@ -23,7 +23,7 @@ void run(pe_context& pe) {
 
 void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
   const auto n = static_cast<std::uint32_t>(c.members.members.size());
-  fill_fold(comm::fold_to_power_of_two(n), rank, n, a);
+  fill_fold(comm::fold_to_power_of_two(n), rank, a);
 }
 
 }  // namespace

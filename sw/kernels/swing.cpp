@@ -5,7 +5,7 @@
 //
 // Even n: every part of the vector is summed along a tree of its own that visits each rank once; in a step
 // a rank sends the parts whose tree leaves it then. For a power of two the parts of a step are one range, and
-// this is halving and doubling. An odd rank out folds into rank 0.
+// this is halving and doubling. An odd rank out folds into its neighbor.
 #include <algorithm>
 #include <bit>
 
@@ -23,12 +23,12 @@ constexpr std::size_t extra_active = fold_extra_words + 1;  ///< ranks that take
 
 using parts = std::vector<std::uint32_t>;
 
-/// Parts that `rank` passes on in each step of the reduce-scatter.
-std::vector<parts> schedule(std::uint32_t rank, std::uint32_t n, std::uint32_t steps) {
+/// Parts that the rank of this number passes on in each step of the reduce-scatter.
+std::vector<parts> schedule(std::uint32_t number, std::uint32_t n, std::uint32_t steps) {
   const std::vector<std::uint32_t> tree = comm::swing_tree(n);
   std::vector<parts> sent(steps);
   for (std::uint32_t p = 0; p < n; ++p) {
-    if (p != rank) sent[comm::swing_send_step(tree, rank, p)].push_back(p);
+    if (p != number) sent[comm::swing_send_step(tree, number, p)].push_back(p);
   }
   return sent;
 }
@@ -44,17 +44,17 @@ void swap_parts(pe_context& pe, comm::direction dir, const parts& sent, const pa
 }
 
 void run_by_parts(pe_context& pe, std::uint32_t n) {
-  const std::uint32_t rank = pe.args().rank;
+  const std::uint32_t number = fold_number(pe);
   const std::uint32_t steps = fold_steps(pe);
-  const std::vector<parts> mine = schedule(rank, n, steps);
+  const std::vector<parts> mine = schedule(number, n, steps);
   std::vector<parts> theirs;
   for (std::uint32_t s = 0; s < steps; ++s)
-    theirs.push_back(schedule(comm::swing_peer(rank, s, n), n, steps)[s]);
+    theirs.push_back(schedule(comm::swing_peer(number, s, n), n, steps)[s]);
   for (std::uint32_t s = 0; s < steps; ++s) {
     pe.step("reduce_scatter", s);
     swap_parts(pe, comm::partner(s), mine[s], theirs[s], n, pe_context::arrival::reduce);
   }
-  finish_average(pe, part(whole(pe), rank, n));
+  finish_average(pe, part(whole(pe), number, n));
   for (std::uint32_t s = steps; s-- > 0;) {
     pe.step("all_gather", s);
     swap_parts(pe, comm::partner(s), theirs[s], mine[s], n, pe_context::arrival::copy);
@@ -74,11 +74,11 @@ void run(pe_context& pe) {
 void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
   const auto n = static_cast<std::uint32_t>(c.members.members.size());
   const comm::fold f = comm::fold_to_even(n);
-  fill_fold(f, rank, n, a);
+  fill_fold(f, rank, a);
   a.extra[extra_active] = f.active;
   if (f.is_folded(rank) || !std::has_single_bit(f.active)) return;
   for (std::uint32_t s = 0; s < f.steps; ++s)
-    a.extra[extra_upper] |= std::int64_t{comm::swing_keeps_upper(rank, s, f.active)} << s;
+    a.extra[extra_upper] |= std::int64_t{comm::swing_keeps_upper(f.number_of(rank), s, f.active)} << s;
 }
 
 }  // namespace

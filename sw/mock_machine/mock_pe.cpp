@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "models/comm/owner_name.hpp"
 #include "models/numeric/convert.hpp"
 #include "models/numeric/elementwise.hpp"
 
@@ -109,17 +110,15 @@ void mock_pe::copy_done() {
 
 void mock_pe::no_such_register(abi::register_offset reg) const {
   throw std::out_of_range(
-      fmt::format("mock machine: sip{}.cube{}.pe{} has no register {:#x} in this direction", self_.sip.value,
-                  self_.cube.value, self_.pe.value, reg));
+      fmt::format("mock machine: {} has no register {:#x} in this direction", comm::owner_name(self_), reg));
 }
 
 // --- memory and vector unit ---------------------------------------------------------------------
 
 abi::address mock_pe::in_tcm(std::uint64_t offset, std::uint64_t bytes) const {
   if (bytes > board_.tcm_bytes || offset > board_.tcm_bytes - bytes) {
-    throw std::out_of_range(
-        fmt::format("mock machine: sip{}.cube{}.pe{}: {} bytes at offset {:#x} of a TCM of {}",
-                    self_.sip.value, self_.cube.value, self_.pe.value, bytes, offset, board_.tcm_bytes));
+    throw std::out_of_range(fmt::format("mock machine: {}: {} bytes at offset {:#x} of a TCM of {}",
+                                        comm::owner_name(self_), bytes, offset, board_.tcm_bytes));
   }
   return abi::encode({self_.sip, self_.cube, abi::region::tcm, self_.pe.value, offset});
 }

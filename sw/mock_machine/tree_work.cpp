@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/abi/mailbox.hpp"
 #include "models/abi/wire.hpp"
 #include "models/comm/tree_sum.hpp"
 #include "models/types/error.hpp"
@@ -11,9 +12,7 @@
 namespace diecast::sw {
 namespace {
 
-abi::address mailbox_of(pe_coord pe) {
-  return abi::encode({pe.sip, pe.cube, abi::region::ipcq_mailbox, pe.pe.value, 0});
-}
+using abi::mailbox_of;
 
 abi::tree_use use_of(abi::address mailbox) { return static_cast<abi::tree_use>(abi::decode(mailbox)->unit); }
 

@@ -4,22 +4,17 @@
 #include <fmt/format.h>
 
 namespace diecast::sw {
-namespace {
 
-std::string name(pe_coord pe) {
-  return fmt::format("sip{}.cube{}.pe{}", pe.sip.value, pe.cube.value, pe.pe.value);
-}
-
-}  // namespace
+using comm::owner_name;
 
 firmware_trap::firmware_trap(pe_coord pe, comm::direction dir, abi::engine_error error)
-    : std::runtime_error(fmt::format("firmware on {}: queue pair {}: {}", name(pe), comm::direction_name(dir),
-                                     abi::to_string(error))),
+    : std::runtime_error(fmt::format("firmware on {}: queue pair {}: {}", owner_name(pe),
+                                     comm::direction_name(dir), abi::to_string(error))),
       pe_(pe),
       direction_(dir),
       error_(error) {}
 
 firmware_trap::firmware_trap(pe_coord pe, std::string_view text)
-    : std::runtime_error(fmt::format("firmware on {}: {}", name(pe), text)), pe_(pe) {}
+    : std::runtime_error(fmt::format("firmware on {}: {}", owner_name(pe), text)), pe_(pe) {}
 
 }  // namespace diecast::sw

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "models/abi/step_text.hpp"
+#include "models/abi/tag_text.hpp"
+#include "models/comm/owner_name.hpp"
 #include "sw/runtime/firmware_trap.hpp"
 
 namespace diecast::sw {
@@ -382,11 +384,11 @@ std::string messaging::not_received() const {
     const pe_coord peer = abi::unpack_short_peer(key);
     const std::uint64_t n = installed_.peer_credits - credits;
     const sent_messages& sent = sent_.at(key);
-    std::string text = fmt::format("{} of {} messages to sip{}.cube{}.pe{} not received", n, sent.count,
-                                   peer.sip.value, peer.cube.value, peer.pe.value);
+    std::string text =
+        fmt::format("{} of {} messages to {} not received", n, sent.count, comm::owner_name(peer));
     if (sent.one_tag) {
-      text += fmt::format(", tag {} of communicator {}", sent.first_tag & tag_bits,
-                          sent.first_tag >> context_shift);
+      const auto tag = static_cast<std::uint32_t>(sent.first_tag & tag_bits);
+      text += ", " + abi::tag_text(tag, sent.first_tag >> context_shift);
     }
     of_peer.push_back(std::move(text));
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/runtime/tag_driver.hpp"
 
+#include "models/abi/mailbox.hpp"
+
 namespace diecast::sw {
 
 using protocol::tag_command;
@@ -34,8 +36,7 @@ void tag_driver::command(const tag_command& c) {
 
 void tag_driver::send(pe_coord to, abi::tag_message_op op, std::uint8_t app_ctx, std::uint16_t id,
                       std::uint64_t tag, abi::address source, std::uint64_t length, std::uint32_t payload) {
-  hal_.write_register(abi::tm_send_to,
-                      abi::encode({to.sip, to.cube, abi::region::ipcq_mailbox, to.pe.value, 0}));
+  hal_.write_register(abi::tm_send_to, abi::mailbox_of(to));
   if (op != abi::tag_message_op::fin) {
     hal_.write_register(abi::tm_tag, tag);
     hal_.write_register(abi::tm_send_source, source);

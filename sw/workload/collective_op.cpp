@@ -73,6 +73,7 @@ argument_context launch_of(const op_request& r) {
                              std::to_string(bytes), fmt::format("a multiple of {}", element)});
   }
   argument_context launch{r.config, r.shape, r.members, bytes / element, type, op};
+  launch.in_workload = true;
   if (!r.op.has("root")) return launch;
   const auto root = r.op.get<std::uint64_t>("root");
   if (root >= r.members.members.size()) {

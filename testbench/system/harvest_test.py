@@ -88,7 +88,21 @@ class Harvested(harness.Case):
         self.assert_verified(row)
         self.assertEqual(row["ranks"], 4)
         self.assertIn("overrides leave out 2 of 16 PEs", row["notes"])
+        self.assertFalse([note for note in row["notes"] if "memory channels" in note])
         self.assertIn("pod.sip0.cube_0_0.pe0 is missing: pod.sip0.cube_0_0.pe2 leads the cube", row["notes"])
+
+    def test_missing_channels_are_noted(self):
+        row, = self.result(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "4KiB", *missing("pod.sip1.*.hbm3"))["runs"]
+        self.assertEqual([note for note in row["notes"] if note.startswith("overrides")],
+                         ["overrides leave out 2 of 16 memory channels"])
+
+    def test_a_missing_pe_costs_algorithms_of_partners_a_fold_between_neighbors(self):
+        """The two SIPs have one link; folds over it, one after the other, would cost many times as much."""
+        job = (*harness.SMALL, "--ranks", "pe", "--bytes", "64KiB", "--algorithm")
+        for algorithm, most in (("recursive_doubling", 1.3), ("rabenseifner", 2.0)):
+            whole = self.one(*job, algorithm)["time_ns"]
+            for name in ("pod.sip0.cube_0_0.pe0", "pod.sip1.cube_0_0.pe2"):
+                self.assertLess(self.one(*job, algorithm, *missing(name))["time_ns"], most * whole, (algorithm, name))
 
     def test_refusals_say_why(self):
         one = missing("pod.sip0.cube_0_0.pe1")

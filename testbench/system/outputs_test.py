@@ -20,6 +20,7 @@ from vcd import BadVcd, Vcd
 BIN = pathlib.Path(harness.POD).parent
 
 HBM = os.environ.get("DIECAST_HBM", str(harness.ROOT / "build" / "bin" / "diecast-hbm"))
+NOC = os.environ.get("DIECAST_NOC", str(harness.ROOT / "build" / "bin" / "diecast-noc"))
 POINTERS = {"my_head", "my_tail", "peer_head_cache", "peer_tail_cache", "free_credits"}
 
 
@@ -250,6 +251,14 @@ class UnreadKeys(harness.Case):
                          ["ccl.algorithms", "faults", "overrides"])
         done = subprocess.run([HBM, "--requests", "100", *lists], capture_output=True, text=True, check=True)
         self.assertIn("note: this machine does not read ccl.algorithms, faults, overrides", done.stdout)
+
+    def test_studies_say_that_they_leave_out_the_overrides_of_a_file(self):
+        """A block in a file may be meant for others; a list of what is broken is meant for this very machine."""
+        broken = self.file("broken.json", json.dumps({"hbm": {"ports": 4}, "overrides": [
+            {"match": "*.hbm1", "set": {"enabled": False}}]}))
+        for study, job in ((HBM, ("--requests", "100")), (NOC, ("--rate", "0.02", "--cycles", "500"))):
+            done = subprocess.run([study, "--config", broken, *job], capture_output=True, text=True, check=True)
+            self.assertIn("note: this machine does not read overrides\n", done.stdout, study)
 
 
 class Information(harness.Case):

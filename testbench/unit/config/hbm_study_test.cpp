@@ -68,10 +68,10 @@ TEST_CASE("memory study: the reference config is one channel without controller 
 }
 
 TEST_CASE("memory study: peaks of the presets") {
-  CHECK(hbm::peak_gbytes_s(reference({"hbm.preset=HBM2_2000"})) == Approx(32.0));
-  CHECK(hbm::peak_gbytes_s(reference({"hbm.preset=HBM3_6400"})) == Approx(51.2));
-  CHECK(hbm::peak_gbytes_s(reference({"hbm.preset=HBM3E_9600"})) == Approx(76.8));
-  CHECK(hbm::peak_gbytes_s(reference({"hbm.preset=HBM4_8000"})) == Approx(64.0));
+  CHECK(timing::port_gbytes_s(reference({"hbm.preset=HBM2_2000"})) == Approx(32.0));
+  CHECK(timing::port_gbytes_s(reference({"hbm.preset=HBM3_6400"})) == Approx(51.2));
+  CHECK(timing::port_gbytes_s(reference({"hbm.preset=HBM3E_9600"})) == Approx(76.8));
+  CHECK(timing::port_gbytes_s(reference({"hbm.preset=HBM4_8000"})) == Approx(64.0));
 }
 
 TEST_CASE("memory study: rates as lists and ranges") {

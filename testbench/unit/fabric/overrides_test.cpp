@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Links with settings of their own, and routes around those that are missing.
+#include "models/config/overrides.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <set>
@@ -8,6 +10,7 @@
 #include "models/fabric/detours.hpp"
 #include "models/fabric/link_settings.hpp"
 #include "models/timing/link.hpp"
+#include "models/timing/longest_step.hpp"
 #include "models/types/error.hpp"
 #include "support/test.hpp"
 
@@ -69,6 +72,23 @@ TEST_CASE("overrides: names that match nothing and keys a link does not have are
   CHECK(p[1].where == "overrides[1].set");
   CHECK(p[2].where == "overrides[2].set");
   CHECK(p[3].value == "pod.sip7.*");
+}
+
+TEST_CASE("overrides: the longest step is that of the slowest PE, whichever key makes it so") {
+  const config::machine_config whole = machine(2, {2, 1}, {2, 2});
+  const auto step = [](const config::machine_config& c) { return timing::longest_step(topology(c), c); };
+  for (const config::override_key& k : config::override_keys()) {
+    if (!k.is_of(config::instance_kind::pe) || k.row == nullptr) continue;
+    const bool cost = k.against_block == config::override_key::limit::no_less;
+    const std::uint64_t value = std::get<std::uint64_t>(k.row->get(whole));
+    config::machine_config c = whole;
+    c.overrides = {{.match = "pod.sip0.cube_0_0.pe1"}, {.match = "pod.sip0.cube_0_0.pe0"}};
+    k.set(c.overrides[0], cost ? value + 1000 : value - 1);
+    k.set(c.overrides[1], cost ? value + 10 : value);  // a faster one after it changes nothing
+    INFO(k.name);
+    const sim_time more = timing::noc_clock(c).cycles(cost ? 1000 : 0);
+    CHECK(step(c) == step(whole) + more);
+  }
 }
 
 TEST_CASE("overrides: PEs and memory channels that are left out answer at no address") {

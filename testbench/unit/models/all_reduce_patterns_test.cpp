@@ -7,6 +7,7 @@
 #include "models/comm/install_plan.hpp"
 #include "models/comm/patterns.hpp"
 #include "models/comm/trees.hpp"
+#include "models/config/population.hpp"
 #include "models/types/error.hpp"
 #include "support/test.hpp"
 
@@ -29,7 +30,7 @@ config::machine_config machine(std::uint64_t sips, std::uint64_t columns, std::u
 }
 
 std::vector<edge> build(const config::machine_config& c, rank_set set, const std::string& name) {
-  const group g = map_ranks(c.shape(), set);
+  const group g = map_ranks(config::population(c), set);
   for (const pattern_entry& p : builtin_patterns()) {
     if (p.name == name) return p.build({c, c.shape(), g});
   }
@@ -108,6 +109,24 @@ TEST_CASE("patterns of partners use as many queue pairs as they have partners") 
                                           {"double_binary_tree", 100u, 14u}}) {
     INFO(name << " of " << ranks);
     for (const edge& e : build(machine(1, 1, 1, ranks), rank_set::pe, name)) CHECK(e.dir < most);
+  }
+}
+
+TEST_CASE("patterns of partners fold neighbors: at most one pair meets over the links of a SIP") {
+  config::machine_config c = machine(2, 2, 2, 4);
+  config::instance_override& dead = c.overrides.emplace_back();
+  dead.match = "pod.sip0.cube_1_0.pe2";
+  dead.enabled = false;
+  for (const char* name : {"recursive_doubling", "swing"}) {
+    INFO(name);
+    unsigned folds = 0, between_sips = 0;
+    for (const edge& e : build(c, rank_set::pe, name)) {
+      if (e.dir != fold_partner) continue;
+      ++folds;
+      between_sips += e.from.sip == e.to.sip ? 0 : 1;
+    }
+    CHECK(folds == (std::string(name) == "swing" ? 2 : 2 * 15));  // both ways
+    CHECK(between_sips <= 2);
   }
 }
 

@@ -122,23 +122,27 @@ TEST_CASE("stripes go round the ports, and ranges are cut at them") {
   CHECK(at == std::vector<std::uint64_t>{1060, 1000 + port_stride, 1000 + 2 * port_stride, 1064});
 }
 
+home_ports home_of(const config::machine_config& c, pe_coord pe) {
+  return home_ports_of(c, config::memory_channels{c}, pe);
+}
+
 TEST_CASE("the ports of a cube are shared out among its PEs") {
   config::machine_config c;
   c.cube.pes = 8;
   c.hbm.ports = 16;
-  CHECK(home_ports_of(c, {sip_id{0}, cube_id{0}, pe_id{7}}).first == 14);
-  CHECK(home_ports_of(c, {sip_id{0}, cube_id{0}, pe_id{7}}).count == 2);
+  CHECK(home_of(c, {sip_id{0}, cube_id{0}, pe_id{7}}).first == 14);
+  CHECK(home_of(c, {sip_id{0}, cube_id{0}, pe_id{7}}).count == 2);
   c.hbm.ports = 20;  // 2 or 3 each, none twice
   std::uint32_t next = 0;
   for (std::uint32_t p = 0; p < 8; ++p) {
-    const home_ports h = home_ports_of(c, {sip_id{0}, cube_id{0}, pe_id{p}});
+    const home_ports h = home_of(c, {sip_id{0}, cube_id{0}, pe_id{p}});
     CHECK(h.first == next);
     CHECK(h.slices == 1);
     next += h.count;
   }
   CHECK(next == 20);
   c.hbm.ports = 3;
-  const home_ports last = home_ports_of(c, {sip_id{0}, cube_id{0}, pe_id{7}});
+  const home_ports last = home_of(c, {sip_id{0}, cube_id{0}, pe_id{7}});
   CHECK(last.first == 2);
   CHECK(last.slice == 1);
   CHECK(last.slices == 3);

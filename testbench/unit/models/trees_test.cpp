@@ -147,16 +147,35 @@ TEST_CASE("swing: with a power of two the halves of a step are kept by one each"
   }
 }
 
-TEST_CASE("folds: each rank beyond the active ones has a holder of its own") {
+TEST_CASE("folds: neighbors pair up, and the active ranks are numbered in order") {
   for (std::uint32_t n = 1; n <= 40; ++n) {
     for (const fold f : {fold_to_power_of_two(n), fold_to_even(n)}) {
       INFO(n << " ranks, " << f.active << " active");
-      CHECK(f.active <= n);
+      CHECK(f.active + f.pairs == n);
       CHECK((n == 1 ? f.steps == 0 : 1U << f.steps >= f.active));
-      for (std::uint32_t r = f.active; r < n; ++r) CHECK(f.folded_into(f.holder_of(r), n) == r);
-      std::uint32_t holders = 0;
-      for (std::uint32_t r = 0; r < n; ++r) holders += f.folded_into(r, n) ? 1 : 0;
-      CHECK(holders == n - f.active);
+      std::uint32_t holders = 0, active = 0;
+      for (std::uint32_t r = 0; r < n; ++r) {
+        holders += f.is_holder(r) ? 1 : 0;
+        if (f.is_folded(r)) {
+          REQUIRE(r > 0);
+          CHECK(f.is_holder(r - 1));
+          CHECK(f.number_of(r) == f.number_of(r - 1));
+          continue;
+        }
+        CHECK(f.number_of(r) == active);
+        CHECK(f.rank_of(active) == r);
+        ++active;
+      }
+      CHECK(holders == f.pairs);
+      CHECK(active == f.active);
+      for (std::uint32_t pair = 0; pair < f.pairs; ++pair) CHECK(f.is_holder(f.holder(pair)));
     }
   }
+}
+
+TEST_CASE("folds: ranks that need no partner keep their place") {
+  const fold seven = fold_to_even(7);
+  CHECK(seven.holder(0) == 5);  // the last two
+  for (std::uint32_t r = 0; r < 6; ++r) CHECK(seven.number_of(r) == r);
+  CHECK(fold_to_power_of_two(8).pairs == 0);
 }

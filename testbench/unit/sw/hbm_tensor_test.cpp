@@ -149,14 +149,17 @@ TEST_CASE("PEs that share a port have a slice of it each") {
 TEST_CASE("three chunks fit below the rings, of an even size") {
   const launch_bench b(8 << 20);
   sw::argument_context launch = b.launch();
-  launch.tcm_room = 700'000;
+  const std::uint64_t lowest_ring = 700'000;
+  launch.tcm_room = lowest_ring;
   const sw::chunk_layout l = lay_out_chunks(b.kernel, launch);
   CHECK(l.buffers == 3);
-  CHECK(l.end <= launch.tcm_room);
+  CHECK(l.end <= lowest_ring);
   CHECK(l.piece * 2 % b.config.ccl.tensor_stripe_bytes == 0);
-  CHECK(l.end + 3 * b.config.ccl.tensor_stripe_bytes > launch.tcm_room);  // as large as they can be
-  launch.tcm_room = 0;
+  CHECK(l.end + 3 * b.config.ccl.tensor_stripe_bytes > lowest_ring);  // as large as they can be
+  launch.tcm_room.reset();
   CHECK(lay_out_chunks(b.kernel, launch).piece > l.piece);
+  launch.tcm_room = 0;  // no room is not the whole TCM
+  CHECK(lay_out_chunks(b.kernel, launch).piece == 1);
 }
 
 TEST_CASE("a chunk that was asked for gets the buffers that fit") {
@@ -203,6 +206,19 @@ TEST_CASE("tensors that do not fit the TCM are told of HBM") {
   launch_bench b(2 << 20);
   b.config.ccl.tensors = config::tensor_kind::tcm;
   CHECK_THROWS_WITH(check_launch(b.kernel, b.launch()), Catch::Contains("ccl.tensor_kind=hbm"));
+}
+
+TEST_CASE("tensors that cannot be in HBM are not told of it") {
+  launch_bench b(2 << 20);
+  b.config.ccl.tensors = config::tensor_kind::tcm;
+  sw::argument_context launch = b.launch();
+  launch.in_workload = true;
+  CHECK_THROWS_WITH(check_launch(b.kernel, launch),
+                    Catch::Contains("do not fit the TCM") && !Catch::Contains("ccl.tensor_kind"));
+  sw::kernel_entry whole = b.kernel;
+  whole.whole_vector = true;
+  CHECK_THROWS_WITH(check_launch(whole, b.launch()),
+                    Catch::Contains("do not fit the TCM") && !Catch::Contains("ccl.tensor_kind"));
 }
 
 }  // namespace

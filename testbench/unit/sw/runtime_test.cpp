@@ -1,179 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runtime on the mock machine: what send, receive, exchange and tasks promise.
 #include <array>
-#include <functional>
-#include <string>
 #include <vector>
 
-#include "collective_bench.hpp"
+#include "ring_bench.hpp"
 #include "support/test.hpp"
 #include "sw/runtime/firmware_trap.hpp"
-#include "sw/runtime/pe_context.hpp"
 #include "sw/runtime/pe_runtime.hpp"
 #include "sw/runtime/queue_driver.hpp"
 
 namespace diecast::test {
 namespace {
-
-using sw::pe_context;
-
-constexpr std::array orders{sw::schedule::round_robin, sw::schedule::random, sw::schedule::adversarial};
-using words = std::vector<std::uint32_t>;
-
-/// N PEs of one cube on a ring (E to the next, W to the one before), each with code of its own.
-class ring_bench {
- public:
-  ring_bench(
-      std::uint32_t pes, std::uint64_t n_slots, sw::mock_options options = {},
-      const std::string& pattern = "ring_1d", void (*adjust)(config::machine_config&) = nullptr,
-      const std::function<void(comm::install_plan&)>& adjust_plan = [](comm::install_plan&) {})
-      : config_(make_config(pes, n_slots, adjust)),
-        members_(comm::map_ranks(config_.shape(), comm::rank_set::pe)),
-        machine_(config_, make_plan(pattern, config_, members_, adjust_plan), options) {}
-
-  [[nodiscard]] pe_coord pe(std::uint32_t rank) const { return members_.members.at(rank); }
-  sw::mock_machine& machine() { return machine_; }
-
-  /// Code of one PE; arguments: i32 sum, 2 KiB of scratch at 2048.
-  void on(std::uint32_t rank, std::function<void(pe_context&)> code) {
-    const sw::runtime_options options = machine_.firmware_options(pe(rank));
-    programs_.push_back({pe(rank), [options, code = std::move(code)](abi::hal& hal) {
-                           abi::kernel_arguments a;
-                           a.type = numeric::dtype::i32;
-                           a.scratch = 2048;
-                           a.scratch_bytes = 2048;
-                           pe_context context{hal, a, options};
-                           code(context);
-                           context.finish();
-                         }});
-  }
-  sw::mock_outcome run() {
-    const auto programs = std::exchange(programs_, {});
-    return machine_.run(programs);
-  }
-
-  void put(std::uint32_t rank, std::uint64_t offset, const words& values) {
-    machine_.write_tcm(pe(rank), offset, std::as_bytes(std::span{values}));
-  }
-  [[nodiscard]] words get(std::uint32_t rank, std::uint64_t offset, std::size_t count) const {
-    words values(count);
-    machine_.read_tcm(pe(rank), offset, std::as_writable_bytes(std::span{values}));
-    return values;
-  }
-
- private:
-  static config::machine_config make_config(std::uint32_t pes, std::uint64_t n_slots,
-                                            void (*adjust)(config::machine_config&)) {
-    test::matrix_row row;
-    row.shape = {1, 1, 1, pes};
-    row.n_slots = n_slots;
-    config::machine_config c = test::config_of(row);
-    if (adjust != nullptr) adjust(c);
-    return c;
-  }
-
-  static comm::install_plan make_plan(const std::string& pattern, const config::machine_config& c,
-                                      const comm::group& members,
-                                      const std::function<void(comm::install_plan&)>& adjust) {
-    comm::install_plan plan = test::plan_for(pattern, c, members, 4096);
-    adjust(plan);
-    return plan;
-  }
-
-  config::machine_config config_;
-  comm::group members_;
-  sw::mock_machine machine_;
-  std::vector<sw::mock_program> programs_;
-};
-
-void overwrite(pe_context& pe, std::uint64_t offset, std::uint32_t value) {
-  const std::array<std::uint32_t, 4> garbage{value, value, value, value};
-  pe.hal().store(offset, std::as_bytes(std::span{garbage}));
-}
-
-TEST_CASE("a source overwritten right after send() or wait(isend()) has been read") {
-  for (const auto order : orders) {
-    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-      ring_bench b{2, 2, {order, seed}};
-      b.put(0, 0, {1, 2, 3, 4});
-      b.on(0, [](pe_context& pe) {
-        pe.send(comm::east, 0, 16);
-        overwrite(pe, 0, 7);
-        const sw::ticket t = pe.isend(comm::east, 0, 16);
-        pe.wait(t);
-        overwrite(pe, 0, 8);
-      });
-      b.on(1, [](pe_context& pe) {
-        CHECK(pe.recv(comm::west, 100) == 16);
-        CHECK(pe.recv(comm::west, 200) == 16);
-      });
-      CHECK(b.run().deadlock == "");
-      CHECK(b.get(1, 100, 4) == words{1, 2, 3, 4});
-      CHECK(b.get(1, 200, 4) == words{7, 7, 7, 7});
-    }
-  }
-}
-
-TEST_CASE("finish() ends with every source read") {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    ring_bench b{2, 2, {sw::schedule::random, seed}};
-    b.put(0, 0, {1, 2, 3, 4});
-    b.on(0, [](pe_context& pe) {
-      (void)pe.isend(comm::east, 0, 16);
-      (void)pe.isend(comm::west, 0, 16);
-      pe.finish();
-      overwrite(pe, 0, 7);
-    });
-    b.on(1, [](pe_context& pe) {
-      (void)pe.recv(comm::west, 100);
-      (void)pe.recv(comm::east, 200);
-    });
-    CHECK(b.run().finished);
-    CHECK(b.get(1, 100, 4) == words{1, 2, 3, 4});
-    CHECK(b.get(1, 200, 4) == words{1, 2, 3, 4});
-  }
-}
-
-TEST_CASE("isend alone does not wait: an overwritten source shows") {
-  // The counterpart of the case above: without wait() some order must deliver the new bytes.
-  bool overtaken = false;
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    ring_bench b{2, 2, {sw::schedule::random, seed}};
-    b.put(0, 0, {1, 2, 3, 4});
-    b.on(0, [](pe_context& pe) {
-      (void)pe.isend(comm::east, 0, 16);
-      overwrite(pe, 0, 7);
-    });
-    b.on(1, [](pe_context& pe) { (void)pe.recv(comm::west, 100); });
-    CHECK(b.run().finished);
-    overtaken = overtaken || b.get(1, 100, 1).front() == 7;
-  }
-  CHECK(overtaken);
-}
-
-TEST_CASE("the runtime's own writes wait for sends that still read their destination") {
-  for (const auto order : orders) {
-    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-      ring_bench b{2, 4, {order, seed}};
-      b.put(0, 0, {1, 2, 3, 4});
-      b.put(0, 64, {9, 9, 9, 9});
-      b.on(0, [](pe_context& pe) {
-        (void)pe.isend(comm::east, 0, 16);
-        pe.copy(0, 64, 16);
-        (void)pe.isend(comm::east, 0, 16);
-        pe.reduce(8, 64, 4);  // overlaps the source's third word only
-      });
-      b.on(1, [](pe_context& pe) {
-        (void)pe.recv(comm::west, 100);
-        (void)pe.recv(comm::west, 200);
-      });
-      CHECK(b.run().finished);
-      CHECK(b.get(1, 100, 4) == words{1, 2, 3, 4});
-      CHECK(b.get(1, 200, 4) == words{9, 9, 9, 9});
-      CHECK(b.get(0, 0, 4) == words{9, 9, 18, 9});
-    }
-  }
-}
 
 TEST_CASE("M sends before the first receive deadlock exactly when n_slots < M") {
   for (const auto order : orders) {
@@ -422,36 +259,6 @@ TEST_CASE("rings outside TCM: slots are fetched by DMA, tasks share the staging 
   }
 }
 
-TEST_CASE("an exchange in place with slots of two sizes adds what was sent, not what came") {
-  constexpr std::uint32_t count = 40;
-  const auto short_east = [](comm::install_plan& plan) {
-    for (comm::queue_pair_install& q : plan.queue_pairs) {
-      const bool first = q.owner.pe == pe_id{0};
-      if (q.dir == (first ? comm::east : comm::west)) q.slot_bytes = 16;
-    }
-  };
-  for (const auto order : orders) {
-    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-      ring_bench b{2, 2, {order, seed}, "ring_1d", nullptr, short_east};
-      words sum(count);
-      for (const std::uint32_t rank : {0U, 1U}) {
-        words mine(count);
-        for (std::uint32_t i = 0; i < count; ++i) {
-          mine[i] = (rank + 1) * 1000 + i;
-          sum[i] += mine[i];
-        }
-        b.put(rank, 0, mine);
-        b.on(rank, [](pe_context& pe) {
-          pe.exchange(comm::east, 0, count * 4, comm::west, 0, count * 4, pe_context::arrival::reduce);
-        });
-      }
-      CHECK(b.run().deadlock == "");
-      CHECK(b.get(0, 0, count) == sum);
-      CHECK(b.get(1, 0, count) == sum);
-    }
-  }
-}
-
 TEST_CASE("a trip round a ring begins no segment that is empty") {
   ring_bench b{2, 2};
   std::array<std::vector<std::uint32_t>, 2> begun;
@@ -470,32 +277,6 @@ TEST_CASE("a trip round a ring begins no segment that is empty") {
   CHECK(b.get(0, 0, 2) == words{7, 8});
   CHECK(begun[0] == std::vector<std::uint32_t>{1});
   CHECK(begun[1] == std::vector<std::uint32_t>{0});
-}
-
-TEST_CASE("of tasks that wait for the same source to be read, one writes at a time") {
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-    ring_bench b{2, 4, {sw::schedule::random, seed}};
-    b.put(0, 0, {1, 1});
-    b.put(0, 64, {2, 2});
-    b.put(0, 128, {3, 3});
-    b.on(0, [](pe_context& pe) {
-      // Neither can wait between its copy and its doorbell: there is a slot for each.
-      const auto replace = [&pe](std::uint64_t source) {
-        pe.copy(0, source, 8);
-        (void)pe.isend(comm::east, 0, 8);
-      };
-      (void)pe.isend(comm::east, 0, 8);
-      pe.run_tasks({[&] { replace(64); }, [&] { replace(128); }});
-    });
-    b.on(1, [](pe_context& pe) {
-      for (std::uint64_t i = 0; i < 3; ++i) CHECK(pe.recv(comm::west, i * 8) == 8);
-    });
-    CHECK(b.run().deadlock == "");
-    const words got = b.get(1, 0, 6);
-    CAPTURE(seed, got);
-    CHECK(got[0] == 1);
-    CHECK(got[2] + got[4] == 5);  // in either order
-  }
 }
 
 TEST_CASE("a task that waits for an earlier copy than another goes on first") {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everybody with everybody: all at once, or over doubling distances.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "models/comm/line_steps.hpp"
+#include "models/cost/formula_base.hpp"
+
+namespace diecast::cost {
+namespace {
+
+using comm::collective;
+
+class exchanges : public formula_base {
+ public:
+  using formula_base::formula_base;
+
+  [[nodiscard]] estimate direct_one_shot() const {
+    return {touch_all() + to_all(n_, true) + step_.vector_ns(n_, false) * 2 + end_ns(), all_pairs_ns(n_)};
+  }
+  [[nodiscard]] estimate direct_two_shot() const {
+    const double own = part(d(p_));
+    return {touch_all() + to_all(own, true) + to_all(own, false) + end_ns(), 2 * all_pairs_ns(own)};
+  }
+  [[nodiscard]] estimate pairwise() const {
+    const double own = part(d(p_));
+    const double far = dearest([this](std::uint32_t r) { return std::optional((r + p_ / 2) % p_); },
+                               {own, r_.what == collective::reduce_scatter});
+    return {touch_all() + (p_ - 1.0) * far + end_ns(), all_pairs_ns(own)};
+  }
+  [[nodiscard]] estimate direct() const {
+    const double own = part(d(p_));
+    return {touch_all() + to_all(own, false) + end_ns(), all_pairs_ns(own)};
+  }
+  /// A step for every rank, as long as its slots take in the firmware or on the wire, or as the way of the
+  /// first one where blocks are too short to cover it with the steps that go ahead.
+  [[nodiscard]] estimate mesh_steps() const {
+    constexpr double ahead = comm::most_steps_ahead + 1;
+    const double own = part(d(p_));
+    const double slot = std::min(own, step_.slot_bytes());
+    const double slots = std::ceil(own / step_.slot_bytes());
+    const double far = dearest([this](std::uint32_t r) { return std::optional((r + p_ / 2) % p_); },
+                               {slot, false, 1, false});
+    const double busy = slots * (step_.send_ns() + step_.take_ns(slot, false) + 2 * step_.register_ns());
+    const double steps = p_ - 1.0;
+    return {touch_all() + far + steps * std::max({busy, interface_ns(own), far / ahead}) + end_ns(),
+            all_pairs_ns(own)};
+  }
+  [[nodiscard]] estimate bruck_all_gather() const {
+    const auto bytes = [this](double far) { return std::min(far, p_ - far) * part(d(p_)); };
+    return {rounds(bytes, false) + step_.vector_ns(n_, false), rounds_wires(bytes)};
+  }
+  [[nodiscard]] estimate recursive_halving() const {
+    const auto bytes = [this](double far) { return std::min(far, p_ - far) * part(d(p_)); };
+    return {rounds(bytes, true) + step_.vector_ns(n_, false), rounds_wires(bytes)};
+  }
+  [[nodiscard]] estimate bruck_all_to_all() const {
+    const double each = n_ / 2;
+    const double many = std::bit_width(p_ - 1U);
+    const auto bytes = [each](double) { return each; };
+    return {rounds(bytes, false) + 2 * many * step_.vector_ns(each, false), rounds_wires(bytes)};
+  }
+
+ private:
+  /// One message to and one from each of the others.
+  [[nodiscard]] double to_all(double bytes, bool reduces) const {
+    const double slot = std::min(bytes, step_.slot_bytes());
+    const double slots = std::ceil(bytes / step_.slot_bytes());
+    const double far = dearest([this](std::uint32_t r) { return std::optional((r + p_ / 2) % p_); },
+                               {bytes, reduces, 1, false});
+    const double busy = step_.send_ns() + step_.take_ns(slot, reduces) + step_.wake_ns() +
+                        step_.task_switch_ns() + 2 * step_.register_ns();
+    return far + (p_ - 2.0) * slots * busy;
+  }
+  [[nodiscard]] double touch_all() const { return step_.first_use_ns(pair_registers * (p_ - 1)); }
+  /// Rounds of distance 1, 2, 4, ... with `bytes(round)` each.
+  [[nodiscard]] double rounds(const std::function<double(double)>& bytes, bool reduces) const {
+    double ns = end_ns();
+    for (std::uint32_t far = 1; far < p_; far *= 2) {
+      ns += step_.first_use_ns(2 * half_registers) +
+            dearest([this, far](std::uint32_t r) { return std::optional((r + far) % p_); },
+                    {bytes(far), reduces});
+    }
+    return ns;
+  }
+  [[nodiscard]] double rounds_wires(const std::function<double(double)>& bytes) const {
+    double ns = 0;
+    for (std::uint32_t far = 1; far < p_; far *= 2) {
+      const auto peer = [far, n = p_](std::uint32_t r) { return std::optional((r + far) % n); };
+      ns += std::max(interface_ns(bytes(far)), peers_ns(peer, bytes(far)));
+    }
+    return ns;
+  }
+};
+
+}  // namespace
+
+std::vector<formula_row> direct_formulas() {
+  using f = exchanges;
+  return {
+      {collective::all_reduce, "direct_one_shot", formula_of(&f::direct_one_shot)},
+      {collective::all_reduce, "direct_two_shot", formula_of(&f::direct_two_shot)},
+      {collective::reduce_scatter, "pairwise", formula_of(&f::pairwise)},
+      {collective::reduce_scatter, "recursive_halving", formula_of(&f::recursive_halving)},
+      {collective::all_gather, "bruck", formula_of(&f::bruck_all_gather)},
+      {collective::all_to_all, "pairwise", formula_of(&f::pairwise)},
+      {collective::all_to_all, "direct", formula_of(&f::direct)},
+      {collective::all_to_all, "bruck", formula_of(&f::bruck_all_to_all)},
+      {collective::all_to_all, "mesh_steps", formula_of(&f::mesh_steps)},
+  };
+}
+
+}  // namespace diecast::cost

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/cost/formula_base.hpp"
+
+#include <algorithm>
+
+#include "models/comm/rank_grid.hpp"
+#include "models/comm/trees.hpp"
+#include "models/cost/cuts.hpp"
+
+namespace diecast::cost {
+namespace {
+
+/// Ranks looked at per step: steps of partners are alike all over the machine.
+constexpr std::uint32_t samples = 32;
+constexpr std::uint64_t shortest_element = 2;  ///< bytes; a request does not say its type
+
+}  // namespace
+
+formula_base::formula_base(const fabric::topology& t, const config::machine_config& c, const bound_request& r)
+    : t_(t),
+      c_(c),
+      r_(r),
+      step_(t, c),
+      wires_(c),
+      links_(t, c),
+      p_(static_cast<std::uint32_t>(r.ranks.members.size())),
+      n_(d(r.bytes)) {}
+
+double formula_base::dearest(const peer_fn& peer, const exchange& e) const {
+  double most = 0;
+  const std::uint32_t stride = std::max<std::uint32_t>(1, p_ / samples);
+  for (std::uint32_t r = 0; r < p_; r += stride) {
+    const auto other = peer(r);
+    if (other && *other != r) most = std::max(most, step_.exchange_ns(at(r), at(*other), e));
+  }
+  return most;
+}
+
+double formula_base::mean_on_ring(const exchange& e) const {
+  const std::vector<std::uint32_t> order = comm::ring_order(t_.shape(), r_.ranks);
+  double sum = 0;
+  std::uint32_t edges = 0;
+  const std::uint32_t stride = std::max<std::uint32_t>(1, p_ / 256);
+  for (std::uint32_t i = 0; i < p_; i += stride, ++edges)
+    sum += step_.exchange_ns(at(order[i]), at(order[(i + 1) % p_]), e);
+  return sum / edges;
+}
+
+double formula_base::interface_ns(double bytes) const {
+  return bytes * wires_.wire_bytes_per_byte() / wires_.noc_gbytes_s();
+}
+
+double formula_base::all_pairs_ns(double bytes) const {
+  double most = interface_ns(bytes * (p_ - 1.0));
+  for (const cut& c : cuts_of(t_, c_, r_.ranks, 0)) {
+    const double crossing = bytes * d(c.ranks) * (d(p_) - d(c.ranks)) * wires_.wire_bytes_per_byte();
+    most = std::max(most, crossing / std::min(c.out_gbytes_s, c.in_gbytes_s));
+  }
+  return most;
+}
+
+double formula_base::halves_ns(double bytes) const {
+  double most = interface_ns(bytes);
+  for (const cut& c : cuts_of(t_, c_, r_.ranks, 0)) {
+    const std::uint64_t fewer = std::min<std::uint64_t>(c.ranks, p_ - c.ranks);
+    if (fewer != p_ / 2) continue;
+    most = std::max(most, bytes * d(fewer) * wires_.wire_bytes_per_byte() / c.out_gbytes_s);
+  }
+  return most;
+}
+
+double formula_base::ways_ns(const std::vector<way>& ways, double bytes) const {
+  return links_.longest_ns(r_.ranks, ways, bytes);
+}
+
+double formula_base::peers_ns(const peer_fn& peer, double bytes) const {
+  std::vector<way> ways;
+  for (std::uint32_t r = 0; r < p_; ++r) {
+    if (const auto other = peer(r)) ways.emplace_back(r, *other);
+  }
+  return ways_ns(ways, bytes);
+}
+
+double formula_base::laps_ns(const std::vector<std::vector<std::uint32_t>>& rings, double bytes,
+                             bool both_ways) const {
+  std::vector<way> ways;
+  for (const std::vector<std::uint32_t>& ring : rings) {
+    for (std::size_t i = 0; i < ring.size(); ++i) {
+      const std::uint32_t next = ring[(i + 1) % ring.size()];
+      ways.emplace_back(ring[i], next);
+      if (both_ways) ways.emplace_back(next, ring[i]);
+    }
+  }
+  return ways_ns(ways, bytes);
+}
+
+double formula_base::chunks_of(double bytes, std::uint32_t depth) const {
+  const auto whole = static_cast<std::uint64_t>(bytes);
+  return d(comm::chunks_on_pipeline(c_, whole, whole / shortest_element, depth));
+}
+
+}  // namespace diecast::cost

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// One to all, all to one; trees of messages, ways from neighbor to neighbor, and trees in the network.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "models/comm/network_tree.hpp"
+#include "models/comm/packed_trees.hpp"
+#include "models/cost/formula_base.hpp"
+#include "models/cost/neighbor_cost.hpp"
+#include "models/cost/tree_cost.hpp"
+
+namespace diecast::cost {
+namespace {
+
+using comm::collective;
+
+class rooted : public formula_base {
+ public:
+  using formula_base::formula_base;
+
+  [[nodiscard]] estimate chain() const {
+    const exchange e{n_ / 2, r_.what == collective::reduce, 2};
+    const double slot = std::min(e.bytes, step_.slot_bytes());
+    const double hop = mean_on_ring({slot, e.reduces, 2});
+    const double slots = std::ceil(e.bytes / step_.slot_bytes());
+    return {(p_ - 1) * hop + (slots - 1) * step_.slot_interval_ns(at(0), at(1 % p_), e) + end_ns(),
+            std::max(interface_ns(n_), laps_ns({comm::ring_order(t_.shape(), r_.ranks)}, n_ / 2, true))};
+  }
+  [[nodiscard]] estimate binomial() const {
+    double ns = end_ns();
+    for (std::uint32_t far = 1; far < p_; far *= 2) {
+      ns += step_.first_use_ns(half_registers) +
+            dearest([this, far](std::uint32_t r) { return std::optional((r + far) % p_); },
+                    {n_, r_.what == collective::reduce, 1, false});
+    }
+    return {ns, interface_ns(n_ * std::bit_width(p_ - 1U))};
+  }
+
+  /// Gather and scatter along the binomial tree: over each edge the blocks of those beyond it.
+  [[nodiscard]] estimate binomial_blocks() const {
+    double ns = end_ns(), wires = 0;
+    for (std::uint32_t far = 1; far < p_; far *= 2) {
+      const auto beyond = [this, far](std::uint32_t r) -> std::optional<std::uint32_t> {
+        const std::uint32_t v = (r + p_ - r_.root) % p_;
+        if (v % (2 * far) != 0 || v + far >= p_) return std::nullopt;
+        return (r + far) % p_;
+      };
+      const double bytes = std::min(far, p_ - far) * part(d(p_));
+      ns += step_.first_use_ns(half_registers) + dearest(beyond, {bytes, false, 1, false});
+      wires += peers_ns(beyond, bytes);
+    }
+    return {ns, std::max(interface_ns(n_), wires)};
+  }
+  /// The root with all others, block after block.
+  [[nodiscard]] estimate linear() const {
+    const double own = part(d(p_));
+    const double slot = std::min(own, step_.slot_bytes());
+    const double slots = std::ceil(own / step_.slot_bytes());
+    const double far =
+        dearest([this](std::uint32_t r) { return std::optional((r + p_ / 2) % p_); }, {own, false, 1, false});
+    const double at_root = r_.what == collective::gather ? step_.take_ns(slot, false) + step_.wake_ns()
+                                                         : step_.send_ns() + step_.register_ns();
+    std::vector<way> ways;
+    for (std::uint32_t r = 0; r < p_; ++r) {
+      ways.push_back(r_.what == collective::gather ? way{r, r_.root} : way{r_.root, r});
+    }
+    return {step_.first_use_ns(half_registers * (p_ - 1)) + far + (p_ - 2.0) * slots * at_root + end_ns(),
+            std::max(interface_ns(own * (p_ - 1.0)), ways_ns(ways, own))};
+  }
+
+  /// Half of the vector down each of two trees, slot by slot.
+  [[nodiscard]] estimate broadcast_trees() const {
+    const double slot = std::min(n_ / 2, step_.slot_bytes());
+    const double depth = std::bit_width(p_ - 1U) + 1.0;
+    const double hop = dearest([this](std::uint32_t r) { return std::optional((r + p_ / 2) % p_); },
+                               {slot, false, 1, true, true});
+    const double slots = std::ceil(n_ / 2 / step_.slot_bytes());
+    const double busy = 2 * (step_.take_ns(slot, false) + step_.send_ns() + step_.register_ns());
+    return {depth * hop + (slots - 1) * busy + step_.first_use_ns(4 * half_registers) + end_ns(),
+            interface_ns(n_)};
+  }
+
+  /// The same down trees of neighbors; the last slot goes in halves.
+  [[nodiscard]] estimate packed_trees() const {
+    const comm::packed_trees plan({c_, t_.shape(), r_.ranks, r_.root});
+    const double depth = std::max(plan.depth(0), plan.depth(1));
+    const double piece = std::min(n_ / 2, step_.slot_bytes() / 2);
+    const double hop = mean_on_ring({piece, false, 2});
+    const double slots = std::ceil(n_ / 2 / step_.slot_bytes());
+    const double slot = std::min(n_ / 2, step_.slot_bytes());
+    const double busy = 2 * (step_.take_ns(slot, false) + step_.send_ns() + step_.register_ns());
+    return {depth * hop + (slots - 1) * busy + step_.first_use_ns(4 * half_registers) + end_ns(),
+            interface_ns(n_)};
+  }
+
+  /// Half of the vector up each of two such trees.
+  [[nodiscard]] estimate packed_reduce() const {
+    const comm::packed_trees plan({c_, t_.shape(), r_.ranks, r_.root});
+    const double slot = std::min(n_ / 2, step_.slot_bytes());
+    const double hop = mean_on_ring({slot, true, 2});
+    const double slots = std::ceil(n_ / 2 / step_.slot_bytes());
+    const double busy = 2 * (step_.take_ns(slot, true) + step_.send_ns() + step_.register_ns());
+    return {std::max(plan.depth(0), plan.depth(1)) * hop + (slots - 1) * busy +
+                step_.first_use_ns(4 * half_registers) + end_ns(),
+            interface_ns(n_)};
+  }
+
+  [[nodiscard]] estimate spanning() const { return neighbor_cost(t_, c_, r_).all_reduce(); }
+  [[nodiscard]] estimate routes() const { return neighbor_cost(t_, c_, r_).routes(); }
+
+  [[nodiscard]] estimate multicast() const { return tree_cost(t_, c_, r_, r_.root).multicast(); }
+  [[nodiscard]] estimate reduction() const { return tree_cost(t_, c_, r_, r_.root).reduction(); }
+  [[nodiscard]] estimate up_and_down() const {
+    return tree_cost(t_, c_, r_, comm::central_rank(t_.shape(), r_.ranks)).both();
+  }
+};
+
+}  // namespace
+
+std::vector<formula_row> rooted_formulas() {
+  using f = rooted;
+  return {
+      {collective::broadcast, "ring_1d", formula_of(&f::chain)},
+      {collective::broadcast, "binomial", formula_of(&f::binomial)},
+      {collective::broadcast, "double_binary_tree", formula_of(&f::broadcast_trees)},
+      {collective::broadcast, "packed_trees", formula_of(&f::packed_trees)},
+      {collective::broadcast, "multicast", formula_of(&f::multicast)},
+      {collective::reduce, "ring_1d", formula_of(&f::chain)},
+      {collective::reduce, "packed_trees", formula_of(&f::packed_reduce)},
+      {collective::all_reduce, "packed_trees", formula_of(&f::spanning)},
+      {collective::all_gather, "packed_routes", formula_of(&f::routes)},
+      {collective::reduce_scatter, "packed_routes", formula_of(&f::routes)},
+      {collective::gather, "binomial", formula_of(&f::binomial_blocks)},
+      {collective::scatter, "binomial", formula_of(&f::binomial_blocks)},
+      {collective::gather, "linear", formula_of(&f::linear)},
+      {collective::scatter, "linear", formula_of(&f::linear)},
+      {collective::gather, "packed_routes", formula_of(&f::routes)},
+      {collective::scatter, "packed_routes", formula_of(&f::routes)},
+      {collective::reduce, "binomial", formula_of(&f::binomial)},
+      {collective::reduce, "in_network", formula_of(&f::reduction)},
+      {collective::all_reduce, "in_network", formula_of(&f::up_and_down)},
+  };
+}
+
+}  // namespace diecast::cost

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rings within SIPs and between them.
+#include <algorithm>
+#include <cmath>
+
+#include "models/comm/two_level.hpp"
+#include "models/cost/cuts.hpp"
+#include "models/cost/formula_base.hpp"
+
+namespace diecast::cost {
+namespace {
+
+using comm::collective;
+
+class two_levels : public formula_base {
+ public:
+  using formula_base::formula_base;
+
+  [[nodiscard]] estimate two_level() const {
+    const comm::sip_rows g = comm::sip_rows_of(r_.ranks);
+    return {two_level_pass(g, true) + two_level_pass(g, false) + two_level_ends(g), two_level_wires(g, 2)};
+  }
+  [[nodiscard]] estimate two_level_once() const {
+    const comm::sip_rows g = comm::sip_rows_of(r_.ranks);
+    const bool reduces = r_.what == collective::reduce_scatter;
+    return {two_level_pass(g, reduces) + two_level_ends(g), two_level_wires(g, 1)};
+  }
+
+ private:
+  /// A lap of blocks that go half way round each way: as many steps as the farthest goes, each the mean way
+  /// over the ring's edges, or as many slots as a member passes on each way.
+  [[nodiscard]] double half_lap(const std::vector<pe_coord>& ring, const exchange& e) const {
+    if (ring.size() < 2) return 0;
+    exchange first = e;
+    first.bytes = std::min(e.bytes, step_.slot_bytes());
+    double ways = 0;
+    for (std::size_t i = 0; i < ring.size(); ++i) {
+      ways += step_.exchange_ns(ring[i], ring[(i + 1) % ring.size()], first);
+    }
+    const double slots = (d(ring.size()) - 1) / 2 * std::ceil(e.bytes / step_.slot_bytes());
+    return std::max(d(ring.size() / 2) * ways / d(ring.size()),
+                    slots * step_.slot_interval_ns(ring[0], ring[1], first));
+  }
+  /// As many laps of the row as there are rows, and one of the column, whose every step needs a lap or feeds
+  /// one.
+  [[nodiscard]] double two_level_pass(const comm::sip_rows& g, bool reduces) const {
+    std::vector<pe_coord> row, column;
+    for (const std::uint32_t place : comm::row_ring({c_, t_.shape(), r_.ranks}, g, 0)) {
+      row.push_back(at(g.rank_at(0, place)));
+    }
+    for (std::uint32_t s = 0; s < g.rows; ++s) column.push_back(at(g.rank_at(s, 0)));
+    const exchange e{part(p_), reduces, 2, true, true};
+    const double lap = half_lap(row, e);
+    return lap + std::max((g.rows - 1.0) * lap, half_lap(column, e));
+  }
+  /// What the cuts let through: over those between SIPs columns go, over those within SIPs rows.
+  [[nodiscard]] double two_level_wires(const comm::sip_rows& g, double passes) const {
+    std::vector<std::vector<std::uint32_t>> rows(g.rows);
+    for (std::uint32_t s = 0; s < g.rows; ++s) {
+      for (const std::uint32_t place : comm::row_ring({c_, t_.shape(), r_.ranks}, g, s))
+        rows[s].push_back(g.rank_at(s, place));
+    }
+    const double both_ways = passes * n_ * (g.columns - 1.0) / g.columns;
+    double most = std::max(interface_ns(passes * n_ * (p_ - 1.0) / p_), laps_ns(rows, both_ways / 2, true));
+    for (const cut& c : cuts_of(t_, c_, r_.ranks, 0)) {
+      const double others = c.ranks % g.columns == 0 ? g.rows : g.columns;
+      const double crossing = passes * n_ * (others - 1) / others * wires_.wire_bytes_per_byte();
+      most = std::max(most, crossing / std::min(c.out_gbytes_s, c.in_gbytes_s));
+    }
+    return most;
+  }
+  [[nodiscard]] double two_level_ends(const comm::sip_rows& g) const {
+    return step_.first_use_ns((g.rows > 1 ? 4 : 2) * pair_registers) + end_ns();
+  }
+};
+
+}  // namespace
+
+std::vector<formula_row> two_level_formulas() {
+  using f = two_levels;
+  return {
+      {collective::all_reduce, "two_level", formula_of(&f::two_level)},
+      {collective::reduce_scatter, "two_level", formula_of(&f::two_level_once)},
+      {collective::all_gather, "two_level", formula_of(&f::two_level_once)},
+  };
+}
+
+}  // namespace diecast::cost
