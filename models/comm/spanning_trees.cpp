@@ -89,7 +89,7 @@ class forest_union {
   }
 
   [[nodiscard]] const neighbor_graph::link& ends(std::uint32_t member) const {
-    return g_.links()[2 * pair_[member]];
+    return g_.links()[std::size_t{2} * pair_[member]];
   }
   [[nodiscard]] std::uint32_t other_end(std::uint32_t member, std::uint32_t rank) const {
     return ends(member).from == rank ? ends(member).to : ends(member).from;
@@ -169,7 +169,7 @@ struct packing {
 std::optional<packing> pack(const neighbor_graph& g, std::uint32_t trees, std::uint32_t limit,
                             std::uint64_t attempt) {
   std::vector<std::uint32_t> copies;
-  for (std::uint32_t pair = 0; 2 * pair < g.links().size(); ++pair) {
+  for (std::uint32_t pair = 0; std::size_t{2} * pair < g.links().size(); ++pair) {
     copies.insert(copies.end(), std::min(trees, g.share(2 * pair, limit)), pair);
   }
   // From the middle outwards, which makes for shallow trees, or in any order, which may find shallower ones.
@@ -179,7 +179,7 @@ std::optional<packing> pack(const neighbor_graph& g, std::uint32_t trees, std::u
   std::mt19937_64 random(seed + attempt);
   std::vector<std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>> order;
   for (const std::uint32_t pair : copies) {
-    const neighbor_graph::link& l = g.links()[2 * pair];
+    const neighbor_graph::link& l = g.links()[std::size_t{2} * pair];
     order.emplace_back(attempt % 2 == 0 ? std::min(away[l.from], away[l.to]) : 0, random(), pair);
   }
   std::sort(order.begin(), order.end());
