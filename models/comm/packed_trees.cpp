@@ -17,10 +17,18 @@ namespace diecast::comm {
 namespace {
 
 constexpr std::uint32_t trees = packed_trees::trees;
-/// The search costs about members squared per attempt.
-std::uint64_t attempts_for(std::uint64_t members) {
-  return std::clamp<std::uint64_t>((1U << 17) / (members * members), 8, 512);
+/// Queue pairs of an edge. With four slots each they cover an edge of four steps within a SIP, and most of a
+/// way across two SIPs.
+constexpr std::uint32_t widest_within = 2;
+constexpr std::uint32_t widest_crossing = 4;
+/// The search costs about members squared per attempt. Between SIPs what is shallow within one counts for
+/// less, and as much is not spent on it.
+std::uint64_t attempts_for(std::uint64_t members, bool alone) {
+  const std::uint64_t most = alone ? 4096 : 512;
+  return std::clamp<std::uint64_t>(256 * most / (members * members), 8, most);
 }
+/// What an edge costs, in steps from cube to cube: about 400 ns and 95 ns for each.
+constexpr std::uint32_t edge_cost = 4;
 /// Seed of the first attempt; any will do.
 constexpr std::uint64_t seed = 1;
 
@@ -47,13 +55,20 @@ struct sip_task {
   std::optional<std::uint32_t> root;  ///< number of the root, when it is here
   /// By tree: the gateway towards the SIP that follows, and the one towards the SIP before.
   std::array<std::optional<cube_id>, trees> exit{}, entrance{};
+
+  /// The trees go to no other SIP.
+  [[nodiscard]] bool alone() const { return root && !exit[0] && !exit[1]; }
 };
 
 /// One attempt at trees: level by level, every member that may send takes the best of those that are left.
 class attempt {
  public:
   attempt(const pattern_context& c, const sip_task& task, std::uint64_t number)
-      : shape_(c.shape), task_(task), random_(seed + number), sends_(size(), trees) {
+      : shape_(c.shape),
+        task_(task),
+        free_(task.alone() && number % 2 != 0),
+        random_(seed + number),
+        sends_(size(), trees) {
     steps_.assign(std::size_t{shape_.cubes_per_sip()} * ways, 0);
     const std::uint64_t per_cube =
         std::max<std::uint64_t>(1, task.members.size() / std::max(1U, shape_.cubes_per_sip()));
@@ -100,7 +115,9 @@ class attempt {
 
   /// Steps from cube to cube, along x first, as packets go.
   [[nodiscard]] std::vector<std::size_t> way_between(std::uint32_t from, std::uint32_t to) const {
-    const cube_id a = task_.members[from].cube, b = task_.members[to].cube;
+    return way_between(task_.members[from].cube, task_.members[to].cube);
+  }
+  [[nodiscard]] std::vector<std::size_t> way_between(cube_id a, cube_id b) const {
     std::uint32_t x = shape_.cube_x(a), y = shape_.cube_y(a);
     std::vector<std::size_t> way;
     const auto step = [&](std::size_t direction) {
@@ -123,7 +140,8 @@ class attempt {
       for (const std::size_t s : way) busiest = std::max(busiest, steps_[s]);
       const std::uint32_t beyond = busiest < lanes_ ? 0 : busiest + 1 - lanes_;
       if (beyond > 0 && !forced) continue;
-      const choice found{{beyond, sends_[m] == 0, way.size(), busiest, random_()}, m};
+      const std::size_t far = free_ && way.size() <= 2 ? 1 : way.size();
+      const choice found{{beyond, sends_[m] == 0, far, busiest, random_()}, m};
       if (!best || found.rank < best->rank) best = found;
     }
     return best;
@@ -157,15 +175,31 @@ class attempt {
     for (std::uint32_t t = 0; t < trees; ++t) {
       add_top(t, task_.root ? *task_.root : nearest(*task_.entrance[t], t));
       if (task_.root && size() > 1) {
-        const auto first = best_child(t, *task_.root, true);
-        adopt(t, *task_.root, first->child);
-        found_.tree_of[t].feeder = first->child;
+        const std::uint32_t first = first_child(t);
+        adopt(t, *task_.root, first);
+        found_.tree_of[t].feeder = first;
       }
       if (task_.exit[t]) {
+        const cube_id feeder = task_.members[found_.tree_of[t].feeder].cube;
         use_send(found_.tree_of[t].feeder);
+        if (task_.root) {
+          for (const std::size_t s : way_between(feeder, *task_.exit[t])) ++steps_[s];
+        }
         fed_ += apart(found_.tree_of[t].feeder, *task_.exit[t]);
       }
     }
+  }
+  /// The root's child; where the tree goes to another SIP, one next to the gateway, another in each tree when
+  /// there are enough: what goes on from there shares no lanes with the trees of this SIP.
+  std::uint32_t first_child(std::uint32_t t) {
+    if (task_.exit[t]) {
+      for (std::uint32_t place = 0; place < size(); ++place) {
+        const std::uint32_t m = nearest(*task_.exit[t], place);
+        const bool taken = t > 0 && size() > trees && m == found_.tree_of[0].feeder;
+        if (m != *task_.root && !taken) return m;
+      }
+    }
+    return best_child(t, *task_.root, true)->child;
   }
   /// Steps between a member and a cube.
   [[nodiscard]] std::uint32_t apart(std::uint32_t member, cube_id cube) const {
@@ -210,17 +244,33 @@ class attempt {
     adopt(t, giver, best_child(t, giver, true)->child);
   }
 
+  /// The dearest way to a member: edges and the steps they take.
+  [[nodiscard]] std::uint32_t farthest() const {
+    std::uint32_t most = 0;
+    for (const sip_trees::tree& t : found_.tree_of) {
+      for (std::uint32_t m = 0; m < size(); ++m) {
+        std::uint32_t cost = 0;
+        for (std::uint32_t at = m; t.above[at] != nobody; at = t.above[at]) {
+          cost += edge_cost + static_cast<std::uint32_t>(way_between(t.above[at], at).size());
+        }
+        most = std::max(most, cost);
+      }
+    }
+    return most;
+  }
+
   void rate() {
     std::uint32_t overloaded = 0, sum = 0;
     for (const std::uint32_t s : steps_) overloaded = std::max(overloaded, s > lanes_ ? s - lanes_ : 0);
     for (const sip_trees::tree& t : found_.tree_of) {
       for (const std::uint32_t d : t.depth) sum += d;
     }
-    found_.worth = {sends_beyond_, overloaded, deepest(), fed_, sum};
+    found_.worth = {sends_beyond_, overloaded, task_.alone() ? farthest() : deepest(), fed_, sum};
   }
 
   const machine_shape& shape_;
   const sip_task& task_;
+  bool free_{};  ///< children two steps away are as good as neighbors: trees that are less deep
   std::mt19937_64 random_;
   std::vector<std::uint32_t> sends_;  ///< what each member may still send, in halves of the vector
   std::vector<std::uint32_t> steps_;  ///< halves that cross from a cube, by cube and way
@@ -235,7 +285,7 @@ class attempt {
 
 sip_trees search(const pattern_context& c, const sip_task& task) {
   std::optional<sip_trees> best;
-  for (std::uint64_t i = 0; i < attempts_for(task.members.size()); ++i) {
+  for (std::uint64_t i = 0; i < attempts_for(task.members.size(), task.alone()); ++i) {
     sip_trees found = attempt(c, task, i).run();
     if (!best || found.worth < best->worth) best = std::move(found);
   }
@@ -328,6 +378,15 @@ packed_trees::packed_trees(const pattern_context& c) {
       }
     }
   }
+  for (const pe_coord& m : c.members.members) sips_.push_back(m.sip);
+  const auto fits = [&] {
+    return packed_parent(trees - 1, std::max(within_, crossing_) - 1) < c.config.ipcq.queue_pairs &&
+           most_child_directions() <= named_children;
+  };
+  within_ = widest_within;
+  crossing_ = last == 0 ? 1 : widest_crossing;
+  while (crossing_ > 1 && !fits()) --crossing_;
+  while (within_ > 1 && !fits()) --within_;
 }
 
 std::uint32_t packed_trees::depth(std::uint32_t tree) const {
@@ -340,6 +399,18 @@ std::uint32_t packed_trees::depth(std::uint32_t tree) const {
   return most;
 }
 
+std::uint32_t packed_trees::most_child_directions() const {
+  std::uint32_t most = 0;
+  for (std::uint32_t r = 0; r < sips_.size(); ++r) {
+    std::uint32_t directions = 0;
+    for (const auto& nodes : nodes_) {
+      for (const std::uint32_t child : nodes[r].children) directions += width(r, child);
+    }
+    most = std::max(most, directions);
+  }
+  return most;
+}
+
 std::vector<edge> packed_tree_edges(const pattern_context& c) {
   const std::vector<pe_coord>& m = c.members.members;
   const packed_trees plan(c);
@@ -348,7 +419,9 @@ std::vector<edge> packed_tree_edges(const pattern_context& c) {
     std::uint32_t index = 0;
     for (std::uint32_t t = 0; t < trees; ++t) {
       for (const std::uint32_t child : plan.node(t, r).children) {
-        edges.push_back({m[r], packed_child(index++), m[child], false, packed_parent(t)});
+        for (std::uint32_t i = 0; i < plan.width(r, child); ++i) {
+          edges.push_back({m[r], packed_child(index++), m[child], false, packed_parent(t, i)});
+        }
       }
     }
   }
@@ -357,7 +430,10 @@ std::vector<edge> packed_tree_edges(const pattern_context& c) {
 
 std::vector<std::string> packed_tree_names() {
   std::vector<std::string> names{"parent", "parent2"};
-  for (std::uint32_t i = 0; i < 8; ++i) names.push_back(fmt::format("child{}", i));
+  for (std::uint32_t i = 0; i < named_children; ++i) names.push_back(fmt::format("child{}", i));
+  for (std::uint32_t i = 1; i < widest_crossing; ++i) {
+    for (const char* tree : {"parent", "parent2"}) names.push_back(fmt::format("{}_{}", tree, i));
+  }
   return names;
 }
 

@@ -31,13 +31,33 @@ class packed_trees {
   }
   /// Edges between the root and the farthest member.
   [[nodiscard]] std::uint32_t depth(std::uint32_t tree) const;
+  /// Queue pairs of an edge, side by side: the slots of one do not cover the way of a large message. Fewer
+  /// where directions or ipcq.queue_pairs do not suffice, down to one.
+  [[nodiscard]] std::uint32_t width(std::uint32_t above, std::uint32_t below) const {
+    return crosses(above, below) ? crossing_ : within_;
+  }
+  /// Its ends are in two SIPs.
+  [[nodiscard]] bool crosses(std::uint32_t above, std::uint32_t below) const {
+    return sips_[above] != sips_[below];
+  }
 
  private:
+  [[nodiscard]] std::uint32_t most_child_directions() const;
+
   std::array<std::vector<tree_node>, trees> nodes_;
+  std::vector<sip_id> sips_;               ///< by rank
+  std::uint32_t within_{1}, crossing_{1};  ///< width of edges within a SIP and between two
 };
 
-/// Direction in which a member's parent in `tree` is.
-[[nodiscard]] constexpr direction packed_parent(std::uint32_t tree) { return static_cast<direction>(tree); }
+/// Child directions of a member at most, where edges have several queue pairs.
+inline constexpr std::uint32_t named_children = 8;
+
+/// Direction in which a member's parent in `tree` is; `index`: of an edge with several queue pairs.
+[[nodiscard]] constexpr direction packed_parent(std::uint32_t tree, std::uint32_t index = 0) {
+  const std::uint32_t further =
+      packed_trees::trees + named_children + (index - 1) * packed_trees::trees + tree;
+  return static_cast<direction>(index == 0 ? tree : further);
+}
 /// Its children's, those of the first tree before those of the second.
 [[nodiscard]] constexpr direction packed_child(std::uint32_t index) {
   return static_cast<direction>(packed_trees::trees + index);

@@ -50,6 +50,12 @@ double step_cost::vector_ns(double bytes, bool reduces) const {
   return cycles * cycle_;
 }
 
+double step_cost::hold_ns(double bytes) const {
+  if (config_.ipcq.rings != config::buffer_kind::tcm) return take_ns(bytes, false);
+  constexpr double registers = 6;  // three of the copy, two to hear of its end, one of the credit
+  return call_ + registers * register_;
+}
+
 double step_cost::flight_ns(pe_coord from, pe_coord to, double bytes) const {
   const double first = std::min(bytes, packet_);
   const std::uint32_t flits = message_flits(config_, static_cast<std::uint64_t>(std::ceil(first)));

@@ -25,6 +25,8 @@ class step_cost {
   [[nodiscard]] double take_ns(double bytes, bool reduces) const {
     return call_ + vector_ns(bytes, reduces) + register_;
   }
+  /// Firmware of a receiver that leaves the copy to the DMA where it can (pe_context::lane::overlaps).
+  [[nodiscard]] double hold_ns(double bytes) const;
   [[nodiscard]] double send_ns() const { return send_; }
   [[nodiscard]] double wake_ns() const { return wake_; }
   [[nodiscard]] double register_ns() const { return register_; }

@@ -10,49 +10,120 @@
 namespace diecast::sw {
 namespace {
 
-/// Words of kernel_arguments::extra: is this the root; per tree, its number of children here.
-enum extra : std::size_t { is_root, first_children, second_children };
+/// Words of kernel_arguments::extra: is this the root; queue pairs of an edge within a SIP and of one between
+/// two; per tree, children here, whether the first of them is in another SIP, and whether the parent is.
+enum extra : std::size_t {
+  is_root,
+  width_within,
+  width_crossing,
+  first_children,
+  second_children,
+  first_feeds,
+  second_feeds,
+  first_enters,
+  second_enters
+};
 
 /// A range in the pieces in which it goes down a tree. The last slot goes in halves: what is left to do
 /// when it has left the root is its way down, and a member passes a piece on when it has the whole.
 std::vector<tcm_range> pieces_of(const tcm_range& range, std::uint64_t slot, std::uint64_t element) {
   const std::uint64_t whole_slots = range.bytes == 0 ? 0 : (range.bytes - 1) / slot * slot;
   const std::uint64_t half = std::max(element, slot / 2 / element * element);
-  std::vector<tcm_range> pieces{{range.at, whole_slots}};
+  std::vector<tcm_range> pieces;
+  for (std::uint64_t at = 0; at < whole_slots; at += slot) pieces.push_back({range.at + at, slot});
   for (std::uint64_t at = whole_slots; at < range.bytes; at += half) {
     pieces.push_back({range.at + at, std::min(half, range.bytes - at)});
   }
   return pieces;
 }
 
-/// The lane of a tree; its children's directions follow those of `before` children of the other tree.
-pe_context::lane down(pe_context& pe, std::uint32_t tree, std::int64_t before, const tcm_range& half) {
-  const abi::kernel_arguments& a = pe.args();
-  pe_context::lane lane;
-  for (std::int64_t i = 0; i < a.extra[first_children + tree]; ++i) {
-    lane.send.push_back(comm::packed_child(static_cast<std::uint32_t>(before + i)));
+/// An edge: its first direction, its queue pairs, how many of these are used.
+struct tree_edge {
+  comm::direction first{};
+  std::uint32_t width{1}, used{1};
+};
+
+/// The part of a tree at this rank.
+class tree_part {
+ public:
+  /// Directions of its children begin with number `child`.
+  tree_part(pe_context& pe, std::uint32_t tree, std::uint32_t child, const tcm_range& half) : tree_(tree) {
+    const abi::kernel_arguments& a = pe.args();
+    root_ = a.extra[is_root] != 0;
+    const auto width = [&a](bool crosses) {
+      return static_cast<std::uint32_t>(a.extra[crosses ? width_crossing : width_within]);
+    };
+    for (std::int64_t i = 0; i < a.extra[first_children + tree]; ++i) {
+      const std::uint32_t wide = width(i == 0 && a.extra[first_feeds + tree] != 0);
+      children_.push_back({comm::packed_child(child + directions_), wide, 1});
+      directions_ += wide;
+    }
+    if (root_ && children_.empty()) return;  // alone in it
+    parent_width_ = root_ ? 1 : width(a.extra[first_enters + tree] != 0);
+    const comm::direction any = root_ ? children_.front().first : comm::packed_parent(tree);
+    const std::uint64_t element = numeric::size_of(a.type);
+    const std::uint64_t slot = pe.message_elements(any) * element;
+    // An edge takes turns between its queue pairs, when there are slots enough to fill them all.
+    const std::uint64_t rings = (half.bytes + slot - 1) / slot / pe.n_slots(any);
+    const auto useful = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(rings, 1, 16));
+    for (tree_edge& e : children_) e.used = std::min(e.width, useful);
+    parent_width_ = std::min(parent_width_, useful);
+    pieces_ = pieces_of(half, slot, element);
   }
-  const bool root = a.extra[is_root] != 0;
-  if (!root) lane.recv = {comm::packed_parent(tree)};
-  if (root && lane.send.empty()) return lane;  // alone
-  const std::uint64_t element = numeric::size_of(a.type);
-  const std::uint64_t slot = pe.message_elements(root ? lane.send.front() : lane.recv.front()) * element;
-  for (const tcm_range& p : pieces_of(half, slot, element)) {
-    if (root) {
-      lane.sent.push_back({p.at, p.bytes, {}});
-    } else {
-      lane.pass({p.at, p.bytes, pe_context::arrival::copy});
+
+  [[nodiscard]] std::uint32_t directions() const { return directions_; }
+
+  /// Adds lanes in which the pieces come, then those in which they go on.
+  void add_to(std::vector<pe_context::lane>& lanes) const {
+    const auto base = static_cast<std::int32_t>(lanes.size());
+    for (std::uint32_t i = 0; !root_ && i < parent_width_; ++i) lanes.push_back(incoming(i));
+    for (const tree_edge& e : children_) {
+      for (std::uint32_t i = 0; i < e.used; ++i) lanes.push_back(outgoing(base, e, i));
     }
   }
-  return lane;
-}
+
+ private:
+  [[nodiscard]] pe_context::lane incoming(std::uint32_t index) const {
+    pe_context::lane lane;
+    lane.overlaps = true;
+    lane.recv = {comm::packed_parent(tree_, index)};
+    for (std::size_t i = index; i < pieces_.size(); i += parent_width_) {
+      lane.received.push_back({pieces_[i].at, pieces_[i].bytes, pe_context::arrival::copy});
+    }
+    return lane;
+  }
+  /// Every piece whose number is `index` modulo the edge's width, as it comes in one of the lanes from `base`
+  /// on.
+  [[nodiscard]] pe_context::lane outgoing(std::int32_t base, const tree_edge& e, std::uint32_t index) const {
+    pe_context::lane lane;
+    lane.send = {static_cast<comm::direction>(e.first + index)};
+    for (std::size_t i = index; i < pieces_.size(); i += e.used) {
+      pe_context::outgoing piece{pieces_[i].at, pieces_[i].bytes, {}};
+      if (!root_) {
+        piece.after[0] = {static_cast<std::int32_t>(i / parent_width_),
+                          base + static_cast<std::int32_t>(i % parent_width_)};
+      }
+      lane.sent.push_back(piece);
+    }
+    return lane;
+  }
+
+  std::uint32_t tree_;
+  bool root_{};
+  std::vector<tree_edge> children_;
+  std::uint32_t directions_{};     ///< of children
+  std::uint32_t parent_width_{1};  ///< queue pairs from the parent that are used
+  std::vector<tcm_range> pieces_;
+};
 
 void run(pe_context& pe) {
   const abi::kernel_arguments& a = pe.args();
   const block_vector v = a.extra[is_root] != 0 ? reduced_in_output(pe) : block_vector(pe, a.output);
-  pe.stream(
-      {down(pe, 0, 0, v.part_of_whole(1, 2)), down(pe, 1, a.extra[first_children], v.part_of_whole(0, 2))},
-      "broadcast");
+  std::vector<pe_context::lane> lanes;
+  const tree_part first(pe, 0, 0, v.part_of_whole(1, 2));
+  first.add_to(lanes);
+  tree_part(pe, 1, first.directions(), v.part_of_whole(0, 2)).add_to(lanes);
+  pe.stream(lanes, "broadcast");
 }
 
 const comm::packed_trees& trees_of(const argument_context& c) {
@@ -66,7 +137,17 @@ const comm::packed_trees& trees_of(const argument_context& c) {
 void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
   a.extra[is_root] = rank == c.root ? 1 : 0;
   for (std::uint32_t tree = 0; tree < comm::packed_trees::trees; ++tree) {
-    a.extra[first_children + tree] = std::ssize(trees_of(c).node(tree, rank).children);
+    const comm::tree_node& node = trees_of(c).node(tree, rank);
+    a.extra[first_children + tree] = std::ssize(node.children);
+    for (const std::uint32_t child : node.children) {
+      const bool crosses = trees_of(c).crosses(rank, child);
+      a.extra[crosses ? width_crossing : width_within] = trees_of(c).width(rank, child);
+      if (crosses) a.extra[first_feeds + tree] = 1;
+    }
+    if (!node.parent) continue;
+    const bool crosses = trees_of(c).crosses(*node.parent, rank);
+    a.extra[crosses ? width_crossing : width_within] = trees_of(c).width(*node.parent, rank);
+    a.extra[first_enters + tree] = crosses ? 1 : 0;
   }
 }
 

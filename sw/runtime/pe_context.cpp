@@ -13,6 +13,7 @@
 #include "models/abi/firmware_defects.hpp"
 #include "sw/runtime/dispatch_table.hpp"
 #include "sw/runtime/firmware_trap.hpp"
+#include "sw/runtime/held_slots.hpp"
 #include "sw/runtime/pe_runtime.hpp"
 #include "sw/runtime/queue_driver.hpp"
 #include "sw/runtime/stream.hpp"
@@ -42,6 +43,7 @@ struct pe_context::impl {
         options(runtime.options()),
         tasks(runtime.tasks()),
         driver(runtime.driver()),
+        held(driver, tasks),
         map(std::move(queue_pairs)),
         errata(hal.errata()),
         calls(hal, errata, options.cache_monitor) {}
@@ -79,11 +81,16 @@ struct pe_context::impl {
   void fetch_and_reduce(const queue_state& q, std::uint64_t destination, std::uint32_t bytes);
   void put(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep = false);
   void put_uncharged(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep = false);
+  void check_length(const queue_state& q, std::uint32_t bytes);
   void take_uncharged(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how);
   void take(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how);
 
+  [[nodiscard]] bool may_hold(const pe_context::lane& l);
+  std::optional<std::uint32_t> begin_copy(queue_state& q, std::uint64_t offset, std::uint32_t bytes);
+  void run_stream(pe_context& pe, const std::vector<lane>& lanes, std::string_view step_name, bool finish);
   std::uint64_t exchange_source(std::uint64_t offset);
   queue_state& receiver(comm::direction dir);
+  queue_state& unpromised(comm::direction dir);
   std::uint32_t receive(queue_state& q, std::uint64_t offset);
   std::uint32_t wait_receive(const ticket& t);
 
@@ -100,6 +107,7 @@ struct pe_context::impl {
   const runtime_options& options;
   task_scheduler& tasks;
   queue_driver& driver;
+  held_slots held;
   direction_map map;
   std::uint64_t errata;  ///< known defects of this firmware, models/abi/firmware_defects.hpp
   dispatch_table calls;
@@ -122,8 +130,15 @@ comm::direction pe_context::impl::queue_pair(comm::direction dir) const {
                                   comm::direction_name(dir)));
 }
 
-/// The queue pair of a receive that takes the oldest message, which must not be promised already.
+/// The same when some of its slots are held.
 queue_state& pe_context::impl::receiver(comm::direction dir) {
+  queue_state& q = unpromised(dir);
+  if (held.count(q) > 0) held.finish();
+  return q;
+}
+
+/// The queue pair of a receive that takes the oldest message, which must not be promised already.
+queue_state& pe_context::impl::unpromised(comm::direction dir) {
   const auto at = posted.find(dir);
   if (at != posted.end() && !at->second.open.empty()) {
     throw firmware_trap(hal.self(),
@@ -276,14 +291,16 @@ void pe_context::impl::take(queue_state& q, std::uint64_t offset, std::uint32_t 
   take_uncharged(q, offset, bytes, how);
 }
 
+void pe_context::impl::check_length(const queue_state& q, std::uint32_t bytes) {
+  if (!q.oldest_known || q.oldest_bytes == on_wire(bytes)) return;
+  throw firmware_trap(hal.self(), fmt::format("message of {} bytes on queue pair {}; the kernel expected {}",
+                                              q.oldest_bytes, comm::direction_name(q.dir), on_wire(bytes)));
+}
+
 void pe_context::impl::take_uncharged(queue_state& q, std::uint64_t offset, std::uint32_t bytes,
                                       arrival how) {
   calls.call(entry_point::receive);
-  if (q.oldest_known && q.oldest_bytes != on_wire(bytes)) {
-    throw firmware_trap(hal.self(),
-                        fmt::format("message of {} bytes on queue pair {}; the kernel expected {}",
-                                    q.oldest_bytes, comm::direction_name(q.dir), on_wire(bytes)));
-  }
+  check_length(q, bytes);
   if (wire() != args.type) {
     widen_slot(q, offset, bytes, how);
   } else if (how == arrival::copy) {
@@ -511,7 +528,27 @@ void pe_context::lane::pass(const stage& s) {
   received.push_back(s);
 }
 
-void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_name) {
+bool pe_context::impl::may_hold(const pe_context::lane& l) {
+  if (!l.overlaps || l.recv.size() != 1 || wire() != args.type) return false;
+  const auto copies = [](const stage& s) { return s.how == arrival::copy; };
+  return std::all_of(l.received.begin(), l.received.end(), copies) && is_local(rx(l.recv[0]).rx_base);
+}
+
+std::optional<std::uint32_t> pe_context::impl::begin_copy(queue_state& q, std::uint64_t offset,
+                                                          std::uint32_t bytes) {
+  calls.call(entry_point::receive);
+  const abi::address slot = held.next_slot(q);
+  if (held.count(q) == 0) check_length(q, bytes);
+  if (!held.may_copy()) {
+    vector_copy(offset, slot - options.tcm_base, bytes);
+    return std::nullopt;
+  }
+  driver.wait_sources_in(offset, bytes);
+  return held.start_copy(slot, options.tcm_base + offset, bytes);
+}
+
+void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes, std::string_view step_name,
+                                  bool finish) {
   const auto is_empty = [](const auto& range) { return range.bytes == 0; };
   std::vector<stream_lane> running;
   for (const lane& l : lanes) {
@@ -524,24 +561,47 @@ void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_na
     const bool sends = !std::all_of(ranges.begin(), ranges.end(), is_empty);
     const bool receives = !std::all_of(l.received.begin(), l.received.end(), is_empty);
     for (std::size_t i = 0; sends && i < l.send.size(); ++i) {
-      queue_state& q = impl_->tx(l.send[i]);
-      to.outs.push_back({&q, stage_cursor(ranges, impl_->cut(q, 0).payload)});
+      queue_state& q = tx(l.send[i]);
+      to.outs.push_back({&q, stage_cursor(ranges, cut(q, 0).payload)});
     }
+    const bool holds = receives && may_hold(l);
     for (std::size_t i = 0; receives && i < l.recv.size(); ++i) {
-      queue_state& q = impl_->receiver(l.recv[i]);
-      to.ins.push_back({&q, stage_cursor(l.received, impl_->cut(q, 0).payload)});
+      queue_state& q = holds ? unpromised(l.recv[i]) : receiver(l.recv[i]);
+      to.ins.push_back({&q, stage_cursor(l.received, cut(q, 0).payload)});
     }
+    if (holds) to.begun = begun_slots{to.ins.front().at};
   }
-  run_lanes(
-      {impl_->driver, impl_->tasks,
-       [this](queue_state& q, const stage_cursor& at) {
-         impl_->put_uncharged(q, impl_->exchange_source(at.at()), at.piece());
-       },
-       [this](queue_state& q, const stage_cursor& at) { impl_->take(q, at.at(), at.piece(), at.how()); },
-       [this] { impl_->charge(); },
-       [&](std::size_t index) { step(step_name, static_cast<std::uint32_t>(index)); }},
-      running);
+  run_lanes({driver, tasks,
+             [this](queue_state& q, const stage_cursor& at) {
+               put_uncharged(q, exchange_source(at.at()), at.piece());
+             },
+             [this](queue_state& q, const stage_cursor& at) { take(q, at.at(), at.piece(), at.how()); },
+             [this] { charge(); }, held,
+             [this](queue_state& q, abi::address slot, std::uint32_t bytes) {
+               put_uncharged(q, exchange_source(slot - options.tcm_base), bytes);
+             },
+             [this](queue_state& q, const stage_cursor& at) { return begin_copy(q, at.at(), at.piece()); },
+             finish, [&](std::size_t index) { pe.step(step_name, static_cast<std::uint32_t>(index)); }},
+            running);
 }
+
+void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_name) {
+  impl_->run_stream(*this, lanes, step_name, true);
+}
+
+void pe_context::begin_stream(const std::vector<lane>& lanes, std::string_view step_name) {
+  impl_->run_stream(*this, lanes, step_name, false);
+}
+
+void pe_context::begin_copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  if (!impl_->held.may_copy()) return copy(destination, source, bytes);
+  impl_->driver.wait_sources_in(destination, bytes);
+  const abi::address tcm = impl_->options.tcm_base;
+  (void)impl_->held.start_copy(tcm + source, tcm + destination, bytes);
+}
+
+void pe_context::settle() { impl_->held.finish(); }
 
 void pe_context::send_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes) {
   send_all(std::vector{dir}, offset, bytes);
@@ -674,6 +734,7 @@ void pe_context::finish() {
                                     "wait() for each",
                                     receives.open.size(), comm::direction_name(dir)));
   }
+  impl_->held.finish();
   if (impl_->map.empty()) return impl_->driver.finish();
   for (const comm::direction queue_pair : impl_->map) {
     if (queue_pair != comm::no_direction) impl_->driver.wait_sources(queue_pair);

@@ -181,6 +181,10 @@ class pe_context {
     std::vector<outgoing> sent;
     std::vector<comm::direction> recv;
     std::vector<stage> received;
+    /// Slots are copied by the DMA while the core goes on, and sent on from where they lie when there is
+    /// space for them. Of effect where slots are in TCM and as wide as the vector, of a lane that copies from
+    /// one direction.
+    bool overlaps{};
 
     /// Sends on what this lane receives next: a stage is added to both lists.
     void pass(const stage& s);
@@ -192,6 +196,12 @@ class pe_context {
   /// be empty. No stage may overwrite what an earlier range has not sent yet, unless causes outside this
   /// PE keep its data from coming before (a sum to which this PE contributes the overwritten part).
   void stream(const std::vector<lane>& lanes, std::string_view step_name);
+  /// The same, but what lanes that overlap have received may still be on its way from its slots: settle()
+  /// waits for it.
+  void begin_stream(const std::vector<lane>& lanes, std::string_view step_name);
+  /// As copy(), by the DMA; settle() waits for it. The source must stay as it is until then.
+  void begin_copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes);
+  void settle();
   /// One-sided long forms, for chains and trees (never around a cycle).
   void send_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes);
   void recv_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes, arrival how);

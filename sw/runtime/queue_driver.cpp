@@ -276,16 +276,21 @@ std::uint32_t queue_driver::start_copy(abi::address from, abi::address to, std::
 }
 
 void queue_driver::wait_copy(std::uint32_t job) {
-  while (!reached(dma_done_, job)) {
-    // The register holds one request. The earliest stands in it; whoever waits for a later job arms again
-    // when its event has come.
-    if (!dma_armed_ || !reached(job, *dma_armed_)) {
-      dma_armed_ = job;
-      hal_.write_register(abi::dma_arm, job);
-    }
-    tasks_.block([this, job] { return reached(dma_done_, job) || !dma_armed_; });
+  while (!has_copied(job)) {
+    arm_copy(job);
+    tasks_.block([this, job] { return has_copied(job) || !dma_armed_; });
   }
 }
+
+/// The register holds one request. The earliest stands in it; whoever waits for a later job arms again when
+/// its event has come.
+void queue_driver::arm_copy(std::uint32_t job) {
+  if (dma_armed_ && reached(job, *dma_armed_)) return;
+  dma_armed_ = job;
+  hal_.write_register(abi::dma_arm, job);
+}
+
+bool queue_driver::has_copied(std::uint32_t job) const { return reached(dma_done_, job); }
 
 void queue_driver::wait_sources(comm::direction dir) {
   if (dir >= queues_.size() || queues_[dir] == nullptr) return;

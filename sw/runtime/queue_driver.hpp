@@ -71,12 +71,16 @@ class queue_driver {
   /// Precondition: a free slot. Returns the number of the send, for wait_source.
   std::uint32_t ring_doorbell(queue_state& q, std::uint64_t tcm_offset, std::uint32_t bytes);
   void wait_source(queue_state& q, std::uint32_t sequence);
+  /// Reads how many sources have been read.
+  void look_at_sources(queue_state& q) { refresh_tx(q); }
   /// Waits until no send still has to read a byte of [offset, offset + bytes) of local TCM.
   void wait_sources_in(std::uint64_t offset, std::uint64_t bytes);
 
   // --- receive ---
   [[nodiscard]] bool has_message(queue_state& q);
   void wait_message(queue_state& q);
+  /// Reads how many messages are here. Precondition: no request for the event of one.
+  void look_for_messages(queue_state& q) { refresh_rx(q); }
   /// Bytes of the oldest message. Precondition: has_message.
   std::uint32_t message_bytes(queue_state& q);
   void release(queue_state& q);
@@ -100,6 +104,12 @@ class queue_driver {
   /// The same in two steps, so that copies may overlap. They are done in the order they were started.
   [[nodiscard]] std::uint32_t start_copy(abi::address from, abi::address to, std::uint64_t bytes);
   void wait_copy(std::uint32_t job);
+  /// Asks for the event of a job, or of an earlier one that somebody else waits for.
+  void arm_copy(std::uint32_t job);
+  /// As far as events have told.
+  [[nodiscard]] bool has_copied(std::uint32_t job) const;
+  [[nodiscard]] bool awaits_copy() const { return dma_armed_.has_value(); }
+  [[nodiscard]] std::uint32_t copies_under_way() const { return dma_started_ - dma_done_; }
 
   /// Waits for every source of this queue pair still to be read; nothing to do for one never used.
   void wait_sources(comm::direction dir);

@@ -30,7 +30,8 @@ void stage_cursor::skip_empty() {
 
 bool stream_lane::more() const {
   const auto open = [](const stream_end& e) { return e.at.more(); };
-  return std::any_of(outs.begin(), outs.end(), open) || std::any_of(ins.begin(), ins.end(), open);
+  if (std::any_of(outs.begin(), outs.end(), open)) return true;
+  return begun ? begun->next.more() : std::any_of(ins.begin(), ins.end(), open);
 }
 
 bool stream_lane::has_arrived(std::size_t stage, std::uint64_t end) const {
@@ -73,14 +74,16 @@ class lane_runner {
 
   void run() {
     while (std::any_of(lanes_.begin(), lanes_.end(), [](const stream_lane& l) { return l.more(); })) {
-      bool moved = false;
+      bool moved = settle();
       for (stream_lane& lane : lanes_) moved |= turn(lane);
       if (!moved) {
-        c_.tasks.block([this] { return any_wants(true); });
+        c_.held.ask();
+        c_.tasks.block([this] { return any_wants(true) || c_.held.stirred(); });
       } else if (any_wants(false)) {
         c_.driver.drain();  // an event may be queued for it
       }
     }
+    if (c_.finish) c_.held.finish();
   }
 
  private:
@@ -131,9 +134,76 @@ class lane_runner {
     return true;
   }
 
+  /// Returns credits; what has been copied has arrived.
+  bool settle() {
+    const bool moved = c_.held.settle();
+    for (stream_lane& lane : lanes_) {
+      if (!lane.begun) continue;
+      stream_end& in = lane.ins.front();
+      for (; lane.begun->open > c_.held.uncopied(*in.queue); --lane.begun->open) in.at.advance();
+    }
+    return moved;
+  }
+
+  /// A message is here that is not held.
+  [[nodiscard]] bool has_another(const queue_state& q) const { return q.available > c_.held.count(q); }
+
+  /// The same; asks for an event when there is none.
+  bool look_for_another(queue_state& q) {
+    if (has_another(q)) return true;
+    if ((q.armed & abi::arm_receive) != 0) return false;
+    // A held slot would raise the event of a message at once. Its own events come soon: one looks then.
+    if (c_.held.count(q) > 0) return false;
+    c_.driver.look_for_messages(q);
+    if (has_another(q)) return true;
+    c_.driver.arm(q, abi::arm_receive);
+    return false;
+  }
+
+  /// `out` sends on the very slot that comes next.
+  [[nodiscard]] static bool passes_next(const stream_lane& lane, const stream_lane& sender,
+                                        const stream_end& out) {
+    const stage_cursor& next = lane.begun->next;
+    if (!out.at.more() || out.at.at() != next.at() || out.at.piece() != next.piece()) return false;
+    const pe_context::outgoing& range = sender.sent[out.at.index()];
+    const auto& waits = range.after;
+    return range.not_before.lane < 0 && waits[1].stage < 0 && waits[2].stage < 0 &&
+           (waits[0].lane < 0 ? sender.own : waits[0].lane) == lane.own &&
+           waits[0].stage == static_cast<std::int32_t>(next.index());
+  }
+
+  /// Sends the next slot on from where it lies, to whom there is space for; has it copied; holds it.
+  bool try_hold(stream_lane& lane) {
+    stream_end& in = lane.ins.front();
+    begun_slots& begun = *lane.begun;
+    if (!begun.next.more() || !look_for_another(*in.queue)) return false;
+    c_.charge();
+    std::vector<held_slots::passed_on> sends;
+    for (stream_lane& sender : lanes_) {
+      for (stream_end& out : sender.outs) {
+        if (!passes_next(lane, sender, out) || !has_space(c_.driver, *out.queue)) continue;
+        for (; marked_ <= out.at.index(); ++marked_) c_.mark(marked_);
+        c_.put_slot(*out.queue, c_.held.next_slot(*in.queue), out.at.piece());
+        out.at.advance();
+        sends.push_back({out.queue, out.queue->sent});
+      }
+    }
+    const auto copy = c_.begin_copy(*in.queue, begun.next);
+    c_.held.hold(*in.queue, copy, std::move(sends));
+    begun.next.advance();
+    ++begun.open;
+    settle();
+    return true;
+  }
+
   /// A slot each way; true when something moved.
   bool turn(stream_lane& lane) {
     bool moved = false;
+    if (lane.begun) {
+      moved = try_hold(lane);
+      for (stream_end& out : lane.outs) moved |= try_send(lane, out);
+      return moved;
+    }
     for (stream_end& out : lane.outs) moved |= try_send(lane, out);
     for (std::size_t i = 0; i < lane.ins.size(); ++i) moved |= try_take(lane, i);
     return moved;
@@ -145,6 +215,7 @@ class lane_runner {
       return may_send(lane, out) && (out.queue->free > 0) == has;
     };
     if (std::any_of(lane.outs.begin(), lane.outs.end(), space)) return true;
+    if (lane.begun) return lane.begun->next.more() && has_another(*lane.ins.front().queue) == has;
     for (std::size_t i = 0; i < lane.ins.size(); ++i) {
       if (may_take(lane, i) && (lane.ins[i].queue->available > 0) == has) return true;
     }

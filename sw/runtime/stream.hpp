@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
+#include "sw/runtime/held_slots.hpp"
 #include "sw/runtime/pe_context.hpp"
 #include "sw/runtime/queue_driver.hpp"
 #include "sw/runtime/task_scheduler.hpp"
@@ -51,7 +53,13 @@ class stage_cursor {
 /// A queue pair and how far it is.
 struct stream_end {
   queue_state* queue{};
-  stage_cursor at;
+  stage_cursor at;  ///< before it all has been sent, or has arrived
+};
+
+/// Of a lane that overlaps: slots before `next` are held or behind stream_end::at.
+struct begun_slots {
+  stage_cursor next;
+  std::uint32_t open{};  ///< between the two
 };
 
 /// One lane as it runs.
@@ -59,6 +67,7 @@ struct stream_lane {
   std::int32_t own{};  ///< its number
   std::vector<pe_context::outgoing> sent;
   std::vector<stream_end> outs, ins;
+  std::optional<begun_slots> begun;  ///< it overlaps: ins is one, and its slots are held
 
   [[nodiscard]] bool more() const;
   /// Byte `end` of a stage has arrived from all of `ins`.
@@ -75,7 +84,12 @@ struct stream_context {
   task_scheduler& tasks;
   std::function<void(queue_state&, const stage_cursor&)> put;   ///< sends a slot
   std::function<void(queue_state&, const stage_cursor&)> take;  ///< stores or reduces a slot and releases it
-  std::function<void()> charge;           ///< for a slot that is sent and was not received
+  std::function<void()> charge;  ///< for a slot that is sent and was not received
+  held_slots& held;              ///< of lanes that overlap
+  std::function<void(queue_state&, abi::address, std::uint32_t)> put_slot;  ///< sends what lies in a slot
+  /// Copies the oldest slot that is not held; the job that still does so.
+  std::function<std::optional<std::uint32_t>(queue_state&, const stage_cursor&)> begin_copy;
+  bool finish{};                          ///< no slot is held at the end
   std::function<void(std::size_t)> mark;  ///< a lane begins to send this stage
 };
 

@@ -103,6 +103,12 @@ class Collectives(harness.Case):
             row = self.one("--ranks", "cube", "--collective", collective, "--algorithm", "two_level", "--bytes", "1MiB")
             self.assertGreater(row["efficiency"], least, collective)
 
+    def test_large_broadcasts_come_near_their_bounds(self):
+        """On one SIP slots that are copied before they go on, or edges of one queue pair, stay below 80%."""
+        job = ("--ranks", "cube", "--collective", "broadcast", "--algorithm", "packed_trees", "--bytes", "1MiB")
+        self.assertGreater(self.one(*job, *harness.sets("pod.sips=1"))["efficiency"], 0.85)
+        self.assertGreater(self.one(*job)["efficiency"], 0.64)
+
     def test_steps_of_an_all_to_all_keep_flows_apart(self):
         job = ("--config", harness.CONFIGS / "sip_default.json", "--ranks", "cube", "--collective", "all_to_all")
         for size in ("128KiB", "256KiB", "448KiB"):

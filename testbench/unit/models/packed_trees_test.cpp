@@ -28,12 +28,15 @@ struct machine {
   group members;
 };
 
+/// Not the first of the queue pairs that an edge of a tree has.
+bool is_further(const edge& e) { return e.reverse > static_cast<std::int32_t>(packed_parent(1)); }
+
 /// Flows that cross each step between cubes, when packets go along x first.
 std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> loads(const machine& m,
                                                                                        std::uint32_t root) {
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> found;
   for (const edge& e : packed_tree_edges(m.context(root))) {
-    if (e.from.sip != e.to.sip) continue;
+    if (e.from.sip != e.to.sip || is_further(e)) continue;
     std::uint32_t x = m.shape.cube_x(e.from.cube), y = m.shape.cube_y(e.from.cube);
     const std::uint32_t to_x = m.shape.cube_x(e.to.cube), to_y = m.shape.cube_y(e.to.cube);
     while (x != to_x || y != to_y) {
@@ -94,10 +97,39 @@ TEST_CASE("packed trees enter every SIP once") {
   const machine m({4, 2, 2, 2}, rank_set::pe);
   std::map<std::pair<std::uint32_t, bool>, std::uint32_t> entered;  // by SIP and tree
   for (const edge& e : packed_tree_edges(m.context(5))) {
-    if (e.from.sip != e.to.sip) ++entered[{e.to.sip.value, e.reverse == packed_parent(1)}];
+    if (e.from.sip == e.to.sip || is_further(e)) continue;
+    ++entered[{e.to.sip.value, e.reverse == packed_parent(1)}];
   }
   CHECK(entered.size() == 6);
   for (const auto& [where, times] : entered) CHECK(times == 1);
+}
+
+TEST_CASE("edges of packed trees have queue pairs side by side, all of them different") {
+  struct sample {
+    machine_shape shape;
+    std::uint64_t queue_pairs;
+    std::uint32_t within, crossing;
+  };
+  for (const sample& s : {sample{{1, 4, 4, 1}, 16, 2, 1}, sample{{2, 4, 4, 1}, 16, 2, 4},
+                          sample{{2, 4, 4, 1}, 12, 2, 2}, sample{{2, 4, 4, 1}, 8, 1, 1}}) {
+    machine m(s.shape);
+    m.config.ipcq.queue_pairs = s.queue_pairs;
+    CAPTURE(s.shape.sips, s.queue_pairs);
+    const packed_trees plan(m.context(5));
+    std::map<std::pair<pe_coord, pe_coord>, std::uint32_t> widths;
+    std::set<std::pair<pe_coord, direction>> used;
+    for (const edge& e : packed_tree_edges(m.context(5))) {
+      ++widths[{e.from, e.to}];
+      CHECK(used.insert({e.from, e.dir}).second);
+      REQUIRE(e.reverse >= 0);
+      const auto reverse = static_cast<direction>(e.reverse);
+      CHECK(used.insert({e.to, reverse}).second);
+      CHECK(std::max(e.dir, reverse) < s.queue_pairs);
+    }
+    for (const auto& [ends, width] : widths) {
+      CHECK(width == (ends.first.sip == ends.second.sip ? s.within : s.crossing));
+    }
+  }
 }
 
 TEST_CASE("packed trees enter a SIP next to the gateway") {

@@ -46,6 +46,10 @@ class ring_bench {
                            context.finish();
                          }});
   }
+  /// Code below pe_context.
+  void also(std::uint32_t rank, std::function<void(abi::hal&)> code) {
+    programs_.push_back({pe(rank), std::move(code)});
+  }
   sw::mock_outcome run() {
     const auto programs = std::exchange(programs_, {});
     return machine_.run(programs);
