@@ -23,8 +23,11 @@ namespace diecast::comm {
 class packed_trees {
  public:
   static constexpr std::uint32_t trees = 2;
+  /// Which way the vector goes: packets do not come back the way they went, so trees that fit one of them
+  /// need not fit the other.
+  enum class flow : std::uint8_t { down, up };
 
-  explicit packed_trees(const pattern_context& c);
+  explicit packed_trees(const pattern_context& c, flow to = flow::down);
 
   [[nodiscard]] const tree_node& node(std::uint32_t tree, std::uint32_t rank) const {
     return nodes_[tree][rank];
