@@ -54,6 +54,7 @@ void checksums(trials& t) {
   const observation* o = t.attempt("with checksums", {"--set", "comm.checksum=crc32c"});
   if (o == nullptr) return;
   const bool seen = o->exit_code == 4 && names(signs_of(*o), "bit_flip");
+  if (!seen && right(t.base()) && right(*o)) return;  // there is nothing to see
   t.answer("checksums see it", seen ? "yes: " + o->complaint() : "no");
 }
 

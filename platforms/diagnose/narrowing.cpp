@@ -166,6 +166,28 @@ void narrowing::fewest_ranks() {
   t_.answer("fewest ranks that show it",
             fmt::format("{} ({} {})", job->ranks.size(), job->rank_set, fmt::join(job->ranks, ", ")));
   if (job->bytes > 0) t_.answer("with so few ranks, fewest bytes", std::to_string(job->bytes));
+  name_the_pe(*job);
+}
+
+/// Of two PEs that show what has no place yet, the one that shows it with a third one, too, while the other
+/// one does not.
+void narrowing::name_the_pe(const collective_job& job) {
+  if (job.rank_set != "pe" || job.ranks.size() != 2 || !t_.lacks_a_place()) return;
+  const std::vector<std::string> pes = pes_of(t_.base());
+  const std::uint32_t a = job.ranks[0], b = job.ranks[1];
+  for (const std::uint32_t third : beside(job.ranks, pes.size())) {
+    const auto with_third = [&](std::uint32_t rank) {
+      collective_job pair = job;
+      pair.ranks = {std::min(rank, third), std::max(rank, third)};
+      return shown(pair);
+    };
+    const auto of_a = with_third(a), of_b = with_third(b);
+    if (!of_a || !of_b || *of_a == *of_b) continue;
+    const std::uint32_t bad = *of_a ? a : b, good = *of_a ? b : a;
+    return t_.place(pes[bad],
+                    fmt::format("rank {} shows it with rank {} and with rank {}; ranks {} and {} do not", bad,
+                                good, third, good, third));
+  }
 }
 
 /// None where it has no ranks to leave out.
@@ -227,12 +249,14 @@ void narrowing::shrink(collective_job& job) {
   }
 }
 
-bool narrowing::shown_by(const collective_job& job) {
+bool narrowing::shown_by(const collective_job& job) { return shown(job).value_or(false); }
+
+std::optional<bool> narrowing::shown(const collective_job& job) {
   const std::string ranks = to_text(job.ranks);
   const std::string name = fmt::format("{} ranks: {}{}", job.ranks.size(), ranks,
                                        job.bytes > 0 ? fmt::format(", {}B", job.bytes) : "");
   const observation* o = t_.attempt(name, {"--workload", t_.leave(workload_of(job))}, signs::ignored, job_s_);
-  if (o == nullptr) return false;
+  if (o == nullptr) return std::nullopt;
   if (job.bytes == 0 || job.bytes == t_.bytes()) routes_.push_back({"among ranks " + ranks, right(*o), true});
   if (t_.shows(*o)) job_s_ = o->wall_s;
   return t_.shows(*o);

@@ -38,6 +38,9 @@ class narrowing {
   bool shown_among(const rank_list& ranks, collective_job& job);
   void shrink(collective_job& job);
   bool shown_by(const collective_job& job);
+  /// Empty when there was no time to learn it, or the machine refuses the job.
+  std::optional<bool> shown(const collective_job& job);
+  void name_the_pe(const collective_job& job);
 
   void route();
 

@@ -31,6 +31,7 @@ std::string to_json(const case_file& file, const laboratory& lab) {
   for (const finding& f : file.findings) {
     findings.push_back({{"class", f.kind},
                         {"where", f.where},
+                        {"part", f.part},
                         {"meaning", meaning_of(f.kind)},
                         {"hidden", f.hidden},
                         {"workaround", f.workaround},
@@ -59,7 +60,8 @@ std::string to_text(const case_file& file, const laboratory& lab, bool withheld)
   constexpr std::size_t most_letters = 240;
   for (std::size_t i = 0; i < file.findings.size() && i < most_findings; ++i) {
     const finding& f = file.findings[i];
-    text += fmt::format("\n{}. {}{}{}: {}\n", i + 1, f.kind, f.where.empty() ? "" : " at " + f.where,
+    text += fmt::format("\n{}. {}{}{}{}: {}\n", i + 1, f.kind, f.where.empty() ? "" : " at " + f.where,
+                        f.part.empty() ? "" : " (" + f.part + ")",
                         f.hidden ? ", hidden: results are right" : "", meaning_of(f.kind));
     for (const std::string& e : f.evidence) {
       text += fmt::format("   - {}{}\n", std::string_view(e).substr(0, most_letters),

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 #include <utility>
 
 namespace diecast::diagnose {
@@ -36,8 +37,17 @@ std::vector<reduction> reductions(std::uint64_t bytes) {
 const observation& trials::look(const std::string& name, const changes& more, double limit_s) {
   const observation& o = keep(lab_.run(name, joined(more), limit_s));
   // What another machine would refuse says nothing about this one.
-  if (o.exit_code != 2 || file_.observations.size() == 1) merge(file_.findings, signs_of(o));
+  if (o.exit_code != 2 || file_.observations.size() == 1) merge(file_.findings, seen_in(o));
   return o;
+}
+
+std::vector<finding> trials::seen_in(const observation& o) {
+  std::vector<finding> found = signs_of(o);
+  const bool numbered =
+      std::any_of(found.begin(), found.end(), [](const finding& f) { return is_numbered(f.where); });
+  if (numbered && !names_) names_.emplace(lab_.ask_of_run("--print-map"));
+  if (numbered) spell(found, *names_);
+  return found;
 }
 
 const observation& trials::keep(observation o) {
@@ -124,6 +134,24 @@ std::vector<finding> trials::findings() const {
 
 bool trials::all_hidden() const {
   return std::all_of(file_.findings.begin(), file_.findings.end(), [](const finding& f) { return f.hidden; });
+}
+
+/// Numbers of the findings that wrong results tell of.
+std::vector<std::size_t> trials::placeless() const {
+  static const std::set<std::string> of_firmware{"sendrecv_alias", "token_before_data", "premature_barrier",
+                                                 "wrong_data"};
+  std::vector<std::size_t> numbers;
+  for (std::size_t i = 0; i < file_.findings.size(); ++i) {
+    const finding& f = file_.findings[i];
+    if (f.where.empty() && of_firmware.contains(f.kind)) numbers.push_back(i);
+  }
+  return numbers;
+}
+
+void trials::place(const std::string& where, const std::string& evidence) {
+  finding& f = file_.findings.at(placeless().front());
+  f.where = where;
+  f.evidence.push_back(evidence);
 }
 
 void trials::answer(const std::string& question, const std::string& text) {

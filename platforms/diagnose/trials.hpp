@@ -69,6 +69,10 @@ class trials {
 
   void answer(const std::string& question, const std::string& text);
   void add(finding f) { merge(file_.findings, {std::move(f)}); }
+  /// Whether one finding of firmware has no place yet, and only one.
+  [[nodiscard]] bool lacks_a_place() const { return placeless().size() == 1; }
+  /// Gives it one. Precondition: lacks_a_place().
+  void place(const std::string& where, const std::string& evidence);
   /// A workaround that lets the next thing be seen; `cures`: with it results are right.
   void let_stand(const changes& workaround, bool cures);
   /// From here on the whole fault is asked for: workarounds that cure it are taken away, those of only one of
@@ -95,6 +99,9 @@ class trials {
   [[nodiscard]] bool time_for(double seconds) const;
   [[nodiscard]] changes joined(const changes& more) const;
   void name_the_root();
+  [[nodiscard]] std::vector<std::size_t> placeless() const;
+  /// What an experiment shows, at places spelled as in configs.
+  [[nodiscard]] std::vector<finding> seen_in(const observation& o);
 
   laboratory& lab_;
   const patient& who_;
@@ -103,8 +110,9 @@ class trials {
   changes standing_;     ///< workarounds found: they let the next thing be seen
   bool cured_{};         ///< with them results are right
   double slowest_s_{};
-  std::size_t base_{};               ///< number of the observation that others are compared with
-  std::optional<finding> too_slow_;  ///< the run as given was stopped
+  std::size_t base_{};                ///< number of the observation that others are compared with
+  std::optional<finding> too_slow_;   ///< the run as given was stopped
+  std::optional<place_names> names_;  ///< once they are needed
   case_file file_;
 };
 
