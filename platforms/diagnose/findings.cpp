@@ -190,7 +190,9 @@ void faulted(const observation& o, std::vector<finding>& found) {
   } else if (matched(complaint, "of the same sender is half received")) {
     found.push_back(make("reorder", where, "packets of two messages of one sender come mixed: " + complaint));
   } else if (matched(complaint, "TM_DONE names .* which is not open")) {
-    found.push_back(make("duplicate", where, "a message was answered twice: " + complaint));
+    found.push_back(make(answered_twice, where, "a message was answered twice: " + complaint));
+  } else if (matched(complaint, R"(ends with \d+ messages that nobody received)")) {
+    found.push_back(make(left_over, where, complaint));
   } else {
     found.push_back(make("unexplained_fault", where, complaint));
   }

@@ -19,6 +19,11 @@ inline constexpr const char* overrun = "overrun";
 /// Class, until settle(), of packets that a link has brought out of order: one of them was late, or is lost.
 inline constexpr const char* disordered = "disordered";
 
+/// Classes, until settle(), of what a message that came twice does elsewhere: its sender is answered twice,
+/// and a program has messages left that nobody asked for.
+inline constexpr const char* answered_twice = "answered_twice";
+inline constexpr const char* left_over = "left_over";
+
 struct finding {
   std::string kind;   ///< class of fault: "drop"
   std::string where;  ///< instance path as configs spell it; empty when unknown

@@ -169,6 +169,11 @@ void settle(std::vector<finding>& findings) {
   for (finding& f : findings) {
     if (f.kind == "gap" || f.kind == disordered) f.kind = "reorder";
   }
+  for (const char* effect : {answered_twice, left_over}) absorb(findings, "duplicate", effect);
+  for (finding& f : findings) {
+    if (f.kind == answered_twice) f.kind = "duplicate";
+    if (f.kind == left_over) f.kind = "unexplained_fault";
+  }
   // A credit that another overtook counts as skipped until it comes. Counters name its place best.
   absorb(findings, "overtaken_credit", "lost_credit");
   if (names(findings, "late_credit")) absorb(findings, "late_credit", "overtaken_credit");

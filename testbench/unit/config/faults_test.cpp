@@ -116,7 +116,8 @@ TEST_CASE("a fault at no place of the machine names the nearest one where its ki
   CHECK(suggests(expected(kind::dead_pe, "pod.sip0.cube0_1.pe3"), "pod.sip0.cube_0_1.pe3"));
   CHECK(suggests(expected(kind::drop, "pod.sip0.cube_0_0.ucie_eats"), "pod.sip0.cube_0_0.ucie_east"));
   // A core is on no link.
-  CHECK_FALSE(suggests(expected(kind::dead_pe, "pod.sip0.cube_0_0.ucie_east"), "pod.sip0.cube_0_0.ucie_east"));
+  CHECK_FALSE(
+      suggests(expected(kind::dead_pe, "pod.sip0.cube_0_0.ucie_east"), "pod.sip0.cube_0_0.ucie_east"));
   // Nothing is near: the first there is.
   CHECK(expected(kind::dead_pe, "everything").find("as pod.sip0.cube_0_0.pe0") != std::string::npos);
 }

@@ -202,6 +202,20 @@ TEST_CASE("findings: a link that brings packets out of order does what somebody 
   CHECK(settled({seen}) == places{{"reorder", link}});
 }
 
+TEST_CASE("findings: what a message that came twice does elsewhere is no finding of its own") {
+  const auto seen = [](const char* complaint) { return diagnose::signs_of(faulted(complaint)).front(); };
+  const finding answered = seen("fault: firmware on sip1.cube0.pe2: TM_DONE names send 3, which is not open");
+  const finding left = seen(
+      "fault: firmware on sip0.cube1.pe2: the program ends with 1 messages that nobody received, the first "
+      "from "
+      "rank 7, tag 2, 1024 bytes");
+  finding twice = made("duplicate", "pod.sip0.cube_1_0.pe2", "172 of 169 packets came");
+  twice.counted = true;
+  CHECK(settled({left, answered, twice}) == places{{"duplicate", "pod.sip0.cube_1_0.pe2"}});
+  CHECK(settled({answered}) == places{{"duplicate", "sip1.cube0.pe2"}});
+  CHECK(settled({left}) == places{{"unexplained_fault", "sip0.cube1.pe2"}});
+}
+
 TEST_CASE("findings: ranks beside two") {
   CHECK(diagnose::beside({6, 7}, 16) == diagnose::rank_list{5, 8});
   CHECK(diagnose::beside({0, 1}, 16) == diagnose::rank_list{2});
