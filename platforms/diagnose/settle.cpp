@@ -71,9 +71,14 @@ void name_disorder(std::vector<finding>& findings) {
   }
 }
 
+/// Pieces of evidence of one finding: what many PEs behind a link show is much the same.
+constexpr std::size_t enough = 4;
+
 /// Adds the evidence of one finding to another of its class.
 void add_evidence(finding& to, const finding& from) {
-  to.evidence.insert(to.evidence.end(), from.evidence.begin(), from.evidence.end());
+  for (const std::string& text : from.evidence) {
+    if (to.evidence.size() < enough) to.evidence.push_back(text);
+  }
   if (to.workaround.empty()) to.workaround = from.workaround;
   if (to.part.empty()) to.part = from.part;
   to.counted = to.counted || from.counted;
@@ -150,7 +155,6 @@ void merge(std::vector<finding>& findings, std::vector<finding> more) {
     same->counted = same->counted || f.counted;
     // Hidden is what the job as given, the first to be observed, does not show.
     if (same->workaround.empty()) same->workaround = f.workaround;
-    constexpr std::size_t enough = 4;
     for (std::string& text : f.evidence) {
       if (same->evidence.size() < enough) same->evidence.push_back(std::move(text));
     }

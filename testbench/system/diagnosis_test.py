@@ -102,6 +102,13 @@ class Diagnosis(harness.Case):
             for kind, more in (("bit_flip", {}), ("drop", {}), ("reorder", {"delay_ns": 300})):
                 self.check_place(kind, {"where": "pod.sip0.sip_port_e", **more}, "pod.sip0.e-sip1.w", "--algorithm", algorithm)
 
+    def test_a_link_that_only_another_algorithm_shows_is_placed(self):
+        """A single packet that is late and has none behind it: the run as given is right, rings are not."""
+        link = "pod.sip0.e-sip1.w"
+        found = self.check_place("reorder", {"where": link, "after": 1, "delay_ns": 300}, link, *TORUS_OF_SMALL[2:],
+                                 *sets("sip.rows=2"), "--bytes", "8KiB", "--algorithm", "two_level")
+        self.assertEqual(found["experiments"][0]["exit_code"], 0)
+
     def test_packets_struck_at_other_pes(self):
         for pe in ("pod.sip0.cube_0_0.pe0", "pod.sip1.cube_1_0.pe3"):
             for kind, more in (("bit_flip", {"after": 2}), ("drop", {"after": 2}), ("duplicate", {"after": 2}),
