@@ -18,13 +18,13 @@ struct delay {
   const char* name;
   std::uint64_t cycles;
 };
-constexpr std::array delays{delay{"10 us", 10'000}, delay{"1 ms", 1'000'000}, delay{"100 ms", 100'000'000}};
+constexpr std::array delays{delay{"20 us", 20'000}, delay{"2 ms", 2'000'000}, delay{"200 ms", 200'000'000}};
 
 /// What is changed to see whether results are right then, and what it means when they are.
 struct remedy {
   const char* name;
   const char* question;
-  std::vector<const char*> settings;  ///< that a delay gives a value
+  std::vector<const char*> settings;  ///< that share a delay: all ways wait equally long
   changes flags;                      ///< besides
   const char* kind;
   const char* workaround;
@@ -36,7 +36,7 @@ struct remedy {
 changes remedy::at(const delay& d) const {
   changes all = flags;
   for (const char* key : settings) {
-    all.insert(all.end(), {"--set", fmt::format("{}={}", key, d.cycles)});
+    all.insert(all.end(), {"--set", fmt::format("{}={}", key, d.cycles / settings.size())});
   }
   if (settings.empty()) return all;
   // Nothing moves meanwhile, and that is no hang.
@@ -233,8 +233,9 @@ void treatment::blame(const remedy_set& some, bool cures) {
     finding f;
     f.kind = r->kind;
     f.workaround = r->workaround;
-    f.evidence.push_back(
-        fmt::format("{}{}", r->evidence, r->settings.empty() ? "" : fmt::format(" ({} later)", delay_.name)));
+    const std::string of = &bad_ == &t_.base() ? "" : bad_.name + ": ";
+    const std::string by = r->settings.empty() ? "" : fmt::format(" ({} later)", delay_.name);
+    f.evidence.push_back(of + r->evidence + by);
     if (t_.was_tried(checksums_experiment) && !t_.found("bit_flip")) {
       f.evidence.emplace_back("no checksum sees it");
     }

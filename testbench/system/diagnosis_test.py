@@ -149,7 +149,7 @@ class Diagnosis(harness.Case):
         met = 0
         for algorithm in ("rabenseifner", "recursive_doubling", "hierarchical_3level", "two_level", "intercube", "swing",
                           "direct_one_shot", "tree_binary"):
-            for kind, size, delay in (("premature_barrier", "4KiB", 200), ("premature_barrier", "64KiB", 2000),
+            for kind, size, delay in (("premature_barrier", "4KiB", 200), ("premature_barrier", "64KiB", 20000),
                                       ("token_before_data", "4KiB", 200), ("token_before_data", "64KiB", 20000)):
                 pe = "pod.sip0.cube_1_0.pe" + ("0" if algorithm == "intercube" else "2")
                 fault = json.dumps([{"kind": kind, "where": pe, "delay_ns": delay, "count": 0}])

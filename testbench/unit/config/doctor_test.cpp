@@ -209,7 +209,7 @@ TEST_CASE("doctor: what needs a long delay to be seen is given one") {
   const script patient("case \"$*\" in *ipcq.match_cycles=1000000*) right; exit 0;; esac\nright\nexit 1\n");
   const json j = json::parse(patient.examine(100).json);
   CHECK(j["verdict"] == "token_before_data");
-  CHECK(j["findings"][0]["evidence"][0].get<std::string>().find("1 ms") != std::string::npos);
+  CHECK(j["findings"][0]["evidence"][0].get<std::string>().find("2 ms") != std::string::npos);
   CHECK(j["answers"]["waiting between token and data removes it"] == "yes");
 }
 
@@ -223,6 +223,14 @@ TEST_CASE("doctor: what shows in an experiment only is said to") {
   CHECK(j["verdict"] == "dispatch_corruption");
   CHECK(j["findings"][0]["only_in"] == json{"four launches"});
   CHECK(d.text.find("not in the job as given, only in: four launches") != std::string::npos);
+}
+
+TEST_CASE("doctor: wrong results of an experiment only are said to be its own") {
+  const script patient(
+      "case \"$*\" in *iters*match_cycles*) right; exit 0;; *--iters*) right; exit 1;; esac\nright\n");
+  const json j = json::parse(patient.examine(100).json);
+  CHECK(j["verdict"] == "token_before_data");
+  CHECK(j["findings"][0]["only_in"] == json{"four launches"});
 }
 
 TEST_CASE("doctor: a config that is refused for the default job gets one that it takes") {
