@@ -204,6 +204,49 @@ class Diagnosis(harness.Case):
             classes, found = self.named(*SMALL, "--set", "faults=" + json.dumps(faults))
             self.assertTrue(set(pair) <= set(classes), f"{pair}: {json.dumps(found['findings'], indent=1)[:3000]}")
 
+    def test_a_fault_that_ends_the_run_hides_no_other_one(self):
+        """One of each kind of pair; scripts/diagnose_faults --pairs has them all."""
+        for pair in (("drop", "token_before_data"), ("reorder", "premature_barrier"), ("lost_credit", "sendrecv_alias"),
+                     ("link_down", "late_credit"), ("dead_pe", "premature_barrier"), ("reorder", "lost_credit"),
+                     ("drop", "link_down")):
+            faults = [self.fault_of(name) for name in pair]
+            faults[1]["where"] = "pod.sip1.cube_0_0.pe1" if ".pe" in faults[1]["where"] else "pod.sip1.cube_0_0.ucie_east"
+            classes, found = self.named(*SMALL, "--set", "faults=" + json.dumps(faults))
+            self.assertTrue(set(pair) <= set(classes), f"{pair}: {json.dumps(found['findings'], indent=1)[:3000]}")
+
+    def fault_of(self, name):
+        return json.loads(self.run_pod("--config", FAULTS / f"{name}.json", "--dump-config").stdout)["faults"][0]
+
+    def test_early_reads_are_told_apart_in_every_algorithm(self):
+        """With short delays and long ones; where nothing is read too early the run is right, and so is the machine."""
+        met = 0
+        for algorithm in ("rabenseifner", "recursive_doubling", "hierarchical_3level", "two_level", "intercube", "swing",
+                          "direct_one_shot", "tree_binary"):
+            for kind, size, delay in (("premature_barrier", "4KiB", 200), ("premature_barrier", "64KiB", 20000),
+                                      ("token_before_data", "4KiB", 200), ("token_before_data", "64KiB", 20000)):
+                pe = "pod.sip0.cube_1_0.pe" + ("0" if algorithm == "intercube" else "2")
+                fault = json.dumps([{"kind": kind, "where": pe, "delay_ns": delay, "count": 0}])
+                done, found = self.diagnose(*SMALL, "--algorithm", algorithm, "--bytes", size, "--set", f"faults={fault}")
+                met += done.code
+                at = f"{algorithm} {kind} {size} {delay}: {json.dumps(found['findings'], indent=1)[:3000]}"
+                self.assertEqual(found["verdict"], kind if done.code else "healthy", at)
+        self.assertGreater(met, 24, "the faults hardly ever act: this tests nothing")
+
+    def test_wrong_results_of_a_large_machine_are_classed(self):
+        fault = json.dumps([{"kind": "sendrecv_alias", "where": "pod.sip1.cube_2_3.pe5", "after": 2}])
+        _, found = self.diagnose("--config", CONFIGS / "pod_default.json", "--set", f"faults={fault}")
+        self.assertEqual(found["verdict"], "sendrecv_alias", json.dumps(found["findings"], indent=1)[:3000])
+        self.assertEqual(found["answers"]["looked into for the experiments that follow"], "ranks 240 to 255")
+        made = {e["name"] for e in found["experiments"]}
+        self.assertFalse(made & set(found["not_tried"]))
+
+    def test_a_config_for_barriers_gets_one(self):
+        for config, verdict in ((CONFIGS / "barrier_reused_slot.json", "healthy"),
+                                (FAULTS / "signal_without_flush.json", "signal_without_flush")):
+            _, found = self.diagnose("--config", config)
+            self.assertEqual(found["verdict"], verdict, json.dumps(found["findings"], indent=1)[:3000])
+            self.assertTrue(found["answers"]["job"].startswith("a barrier: "))
+
     def test_the_simulators_children_alone_get_the_faults(self):
         fault = 'faults=[{"kind":"slow_pe","where":"pod.sip0.cube_0_0.pe0"}]'
         for words in (("--set", fault), (f"--set={fault}",)):
@@ -327,6 +370,22 @@ class Diagnosis(harness.Case):
             self.assertIn(f"--diagnose: looks into one run (value {says}", done.stderr)
         self.run_pod(*SMALL, "--diagnose", "--bytes", "4KiB")
         self.assertTrue((self.folder / "diagnosis.json").exists())
+
+
+class Shipped(harness.Case):
+    """Every machine that is shipped for this program is healthy, or too slow to be sure, and within the time."""
+
+    def test_every_config(self):
+        refused = set()
+        for config in sorted(CONFIGS.glob("*.json")):
+            if self.run_pod("--config", config, "--check-config", expect=None).code:
+                refused.add(config.stem)
+                continue
+            done = self.run_pod("--config", config, "--diagnose", "--format", "json", expect=None)
+            found = json.loads(done.stdout)
+            self.assertIn((found["verdict"], done.code), (("healthy", 0), ("no_fault_in_a_smaller_run", 143)), config.stem)
+            self.assertLess(found["wall_s"], 120, config.stem)
+        self.assertLessEqual(refused, {"noc_reference"}, "of another program")
 
 
 class Healthy(harness.Case):
