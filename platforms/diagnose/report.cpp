@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/diagnose/report.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <string_view>
+#include <vector>
 
 #include "platforms/diagnose/classes.hpp"
 
@@ -13,6 +15,18 @@ using json = nlohmann::ordered_json;
 
 std::string verdict_of(const case_file& file) {
   return file.findings.empty() ? "healthy" : file.findings.front().kind;
+}
+
+/// Experiments whose evidence a finding has, where the job as given shows nothing; none otherwise.
+std::vector<std::string> only_in(const finding& f, const case_file& file) {
+  std::vector<std::string> names;
+  if (file.observations.empty() || file.observations.front().exit_code != 0 || f.hidden) return names;
+  for (const observation& o : file.observations) {
+    const auto is_of = [&o](const std::string& e) { return e.starts_with(o.name + ": "); };
+    if (std::any_of(f.evidence.begin(), f.evidence.end(), is_of)) names.push_back(o.name);
+  }
+  if (!names.empty() && names.front() == file.observations.front().name) names.clear();
+  return names;
 }
 
 json experiment_json(const observation& o, const laboratory& lab) {
@@ -31,8 +45,10 @@ std::string to_json(const case_file& file, const laboratory& lab) {
   for (const finding& f : file.findings) {
     findings.push_back({{"class", f.kind},
                         {"where", f.where},
+                        {"part", f.part},
                         {"meaning", meaning_of(f.kind)},
                         {"hidden", f.hidden},
+                        {"only_in", only_in(f, file)},
                         {"workaround", f.workaround},
                         {"evidence", f.evidence}});
   }
@@ -59,8 +75,12 @@ std::string to_text(const case_file& file, const laboratory& lab, bool withheld)
   constexpr std::size_t most_letters = 240;
   for (std::size_t i = 0; i < file.findings.size() && i < most_findings; ++i) {
     const finding& f = file.findings[i];
-    text += fmt::format("\n{}. {}{}{}: {}\n", i + 1, f.kind, f.where.empty() ? "" : " at " + f.where,
+    text += fmt::format("\n{}. {}{}{}{}: {}\n", i + 1, f.kind, f.where.empty() ? "" : " at " + f.where,
+                        f.part.empty() ? "" : " (" + f.part + ")",
                         f.hidden ? ", hidden: results are right" : "", meaning_of(f.kind));
+    if (const auto names = only_in(f, file); !names.empty()) {
+      text += fmt::format("   not in the job as given, only in: {}\n", fmt::join(names, ", "));
+    }
     for (const std::string& e : f.evidence) {
       text += fmt::format("   - {}{}\n", std::string_view(e).substr(0, most_letters),
                           e.size() > most_letters ? " ..." : "");
