@@ -79,7 +79,7 @@ std::string to_text(const case_file& file, const laboratory& lab, bool withheld)
     if (const auto names = only_in(f, file); !names.empty()) {
       text += fmt::format("   not in the job as given, only in: {}\n", fmt::join(names, ", "));
     }
-    constexpr std::size_t most_evidence = 5;
+    constexpr std::size_t most_evidence = 4;
     for (std::size_t k = 0; k < f.evidence.size() && k < most_evidence; ++k) {
       const std::string& e = f.evidence[k];
       text += fmt::format("   - {}{}\n", std::string_view(e).substr(0, most_letters),
@@ -104,7 +104,7 @@ std::string to_text(const case_file& file, const laboratory& lab, bool withheld)
                         cut ? " ..." : "");
   }
   text += "\nExperiments:\n";
-  constexpr std::size_t most_experiments = 24;  // of a page
+  constexpr std::size_t most_experiments = 16;  // of a page
   for (std::size_t i = 0; i < file.observations.size() && i < most_experiments; ++i) {
     const observation& o = file.observations[i];
     const std::string ended = o.timed_out ? "stopped" : fmt::format("exit {:>2}", o.exit_code);
