@@ -81,9 +81,14 @@ std::string to_text(const case_file& file, const laboratory& lab, bool withheld)
     if (const auto names = only_in(f, file); !names.empty()) {
       text += fmt::format("   not in the job as given, only in: {}\n", fmt::join(names, ", "));
     }
-    for (const std::string& e : f.evidence) {
+    constexpr std::size_t most_evidence = 4;
+    for (std::size_t k = 0; k < f.evidence.size() && k < most_evidence; ++k) {
+      const std::string& e = f.evidence[k];
       text += fmt::format("   - {}{}\n", std::string_view(e).substr(0, most_letters),
                           e.size() > most_letters ? " ..." : "");
+    }
+    if (f.evidence.size() > most_evidence) {
+      text += fmt::format("   - {} more in diagnosis.json\n", f.evidence.size() - most_evidence);
     }
     if (!f.workaround.empty()) text += fmt::format("   workaround: {}\n", f.workaround);
   }
@@ -101,10 +106,15 @@ std::string to_text(const case_file& file, const laboratory& lab, bool withheld)
                         cut ? " ..." : "");
   }
   text += "\nExperiments:\n";
-  for (const observation& o : file.observations) {
+  constexpr std::size_t most_experiments = 16;  // of a page
+  for (std::size_t i = 0; i < file.observations.size() && i < most_experiments; ++i) {
+    const observation& o = file.observations[i];
     const std::string ended = o.timed_out ? "stopped" : fmt::format("exit {:>2}", o.exit_code);
     text += fmt::format("  {}  {:>6.2f} s  {:<28} {}\n", ended, o.wall_s, o.name,
                         o.time_ns() > 0 ? fmt::format("{:.0f} ns", o.time_ns()) : "");
+  }
+  if (file.observations.size() > most_experiments) {
+    text += fmt::format("  {} more in diagnosis.json\n", file.observations.size() - most_experiments);
   }
   text += fmt::format("  {:.1f} s of {:.0f} s\n", lab.seconds_used(), lab.budget());
   if (!file.observations.empty())
