@@ -5,7 +5,7 @@ import shlex
 
 from diecast import fabric_picture, timeline_picture
 from diecast.results import RESULTS_OF, BadResults
-from diecast.svg import Picture, colors_of, escape, plot, stacked_bars
+from diecast.svg import Picture, colors_of, escape, plot, stacked_bars, text_width
 
 MOST_BARS = 128
 STYLE = """
@@ -159,7 +159,7 @@ def path_bar(causes, colors, total):
         width = cause["time_ns"] / total * 900
         picture.rectangle(x, 4, width, 26, fill=colors[cause["cause"]],
                           tip=f"{cause['cause']}: {cause['time_ns']:,.1f} ns, {cause['share']:.1%}")
-        if width > 60:
+        if text_width(cause["cause"], 10) + 8 <= width:  # the table below names them all
             picture.label(x + 4, 21, cause["cause"], size=10, fill="#fff")
         x += width
     return picture.text()

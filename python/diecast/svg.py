@@ -3,12 +3,17 @@
 import html
 import math
 
-PALETTE = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb", "#222222", "#99ddff",
-           "#ffaabb", "#44bb99", "#eedd88", "#ee8866", "#77aadd", "#aaaa00", "#dddddd")
+PALETTE = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb", "#222222", "#44bb99",
+           "#ffaabb", "#99ddff", "#eedd88", "#ee8866", "#77aadd", "#aaaa00", "#dddddd")
 
 
 def escape(text):
     return html.escape(str(text), quote=True)
+
+
+def text_width(text, size):
+    """Room for a label in a sans-serif font, rather too much than too little."""
+    return 0.62 * size * len(str(text))
 
 
 class Picture:
@@ -127,27 +132,69 @@ def plot(title, xlabel, ylabel, series, colors, x_names=None, bounds=None, width
     return picture.text()
 
 
-def stacked_bars(title, unit, names, rows, width=900, left=190):
-    """Horizontal bars. names: of the parts; rows: [(label, [values])]; left: room for the labels."""
-    row_height = 14 if len(rows) <= 64 else 6
-    most = max((sum(values) for _, values in rows), default=0) or 1
-    picture = Picture(width, 50 + row_height * len(rows), title)
-    picture.label(4, 14, title, size=12)
-    x = left
+def bars_legend(picture, names, x):
     for n, name in enumerate(names):
         picture.rectangle(x, 20, 10, 10, fill=PALETTE[n % len(PALETTE)])
         picture.label(x + 14, 29, name, size=10)
         x += 24 + 6.5 * len(name)
+
+
+def value_axis(picture, marks, x_of, bottom, unit):
+    """Grid, numbers and unit of an axis below horizontal bars."""
+    for mark in marks:
+        picture.line(x_of(mark), 36, x_of(mark), bottom, stroke="#888" if mark == 0 else "#ddd")
+        picture.label(x_of(mark), bottom + 12, f"{mark:,g}", size=9, anchor="middle")
+    picture.label((x_of(marks[0]) + x_of(marks[-1])) / 2, bottom + 25, unit, size=10, anchor="middle")
+
+
+def stacked_bars(title, unit, names, rows, width=900, left=190):
+    """Horizontal bars from 0. names: of the parts; rows: [(label, [values])], none negative; left: room for the labels."""
+    row_height = 14 if len(rows) <= 64 else 6
+    marks = steps(max((sum(values) for _, values in rows), default=0) or 1)
+    bottom = 38 + row_height * len(rows)
+    picture = Picture(width, bottom + 32, title)
+    picture.label(4, 14, title, size=12)
+    bars_legend(picture, names, left)
+
+    def x_of(value):
+        return left + value / marks[-1] * (width - left - 24)
+
+    value_axis(picture, marks, x_of, bottom, unit)
     for n, (label, values) in enumerate(rows):
         y = 38 + n * row_height
         if row_height > 8 or n % 4 == 0:
             picture.label(left - 6, y + min(row_height, 10), label, size=9, anchor="end")
-        x = left
+        before = 0
         for part, value in enumerate(values):
-            length = value / most * (width - left - 10)
-            picture.rectangle(x, y, length, row_height - 2, fill=PALETTE[part % len(PALETTE)],
-                              tip=f"{label} {names[part]}: {value:,.1f} {unit}")
-            x += length
+            picture.rectangle(x_of(before), y, x_of(before + value) - x_of(before), row_height - 2,
+                              fill=PALETTE[part % len(PALETTE)], tip=f"{label} {names[part]}: {value:,.1f} {unit}")
+            before += value
+    return picture.text()
+
+
+def signed_bars(title, unit, names, rows, width=900, left=190):
+    """Thin bars to the left and right of 0, one below the other for every name. rows: [(label, [values])], None: no bar."""
+    thick, row_height = 6, 6 * len(names) + 5
+    values = [0.0, *(value for _, of_row in rows for value in of_row if value is not None)]
+    step = steps(max(map(abs, values)) or 1)[1]
+    marks = [n * step for n in range(math.floor(min(values) / step), math.ceil(max(values) / step) + 1)]
+    marks = marks if len(marks) > 1 else [0, step]
+    bottom = 40 + row_height * len(rows)
+    picture = Picture(width, bottom + 32, title)
+    picture.label(4, 14, title, size=12)
+    bars_legend(picture, names, left)
+
+    def x_of(value):
+        return left + 10 + (value - marks[0]) / (marks[-1] - marks[0]) * (width - left - 34)
+
+    value_axis(picture, marks, x_of, bottom, unit)
+    for n, (label, of_row) in enumerate(rows):
+        y = 40 + n * row_height
+        picture.label(left - 2, y + row_height / 2 + 1, label, size=9, anchor="end")
+        for part, value in enumerate(of_row):
+            if value is not None:
+                picture.rectangle(min(x_of(0), x_of(value)), y + part * thick, abs(x_of(value) - x_of(0)), thick - 1,
+                                  fill=PALETTE[part], tip=f"{label} {names[part]}: {value:+.3g} {unit}")
     return picture.text()
 
 
@@ -160,11 +207,12 @@ def steps(most):
 
 def spreads(title, xlabel, ylabel, rows, color=PALETTE[0], width=560, height=300):
     """A bar from the least to the most of each row and a line over their middles, from 0 on a linear axis, rows side by
-    side. rows: [(name, least, middle, most, note)]; values not negative, the most of all positive."""
+    side; notes stand in a line at the top. rows: [(name, least, middle, most, note)]; values not negative, the most of all
+    positive."""
     picture = Picture(width, height, title)
     picture.label(width / 2, 14, title, size=12, anchor="middle")
     left, right, top, bottom = 60, width - 10, 28, height - 42
-    marks = steps(max(row[3] for row in rows))
+    marks = steps(1.1 * max(row[3] for row in rows))  # the notes stand above the highest bar
 
     def up(value):
         return bottom - value / marks[-1] * (bottom - top)
@@ -179,7 +227,7 @@ def spreads(title, xlabel, ylabel, rows, color=PALETTE[0], width=560, height=300
         picture.line(x, up(least), x, up(most), stroke=color, width=5)
         picture.circle(x, up(middle), 3, color)
         picture.label(x, bottom + 16, name, size=10, anchor="middle")
-        picture.label(x, up(most) - 8, note, size=9, anchor="middle", fill="#555")
+        picture.label(x, top + 12, note, size=9, anchor="middle", fill="#555")
     picture.label((left + right) / 2, height - 6, xlabel, size=11, anchor="middle")
     picture.label(14, (top + bottom) / 2, ylabel, size=11, anchor="middle", turn=-90)
     return picture.text()

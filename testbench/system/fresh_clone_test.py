@@ -44,8 +44,9 @@ class FreshClone(harness.Case):
 
         text, first = self.bash(quickstart, folder, BUILD_S)
         rows = [line.split() for line in text.splitlines() if "all_reduce" in line]
-        self.assertEqual([row[-2:] for row in rows], [["0", "yes"]] * 6)
+        self.assertEqual([row[-2:] for row in rows], [["0", "yes"]] * 9)
         self.assertIn("scripts/build makes the rest", text)
+        self.assertIn(block("text", "All-reduce on the default pod"), text)
         again, second = self.bash(quickstart, folder, 300)
         self.assertNotIn("Building", again)
         self.assertLess(second, max(60, first / 2), "the second quickstart is not quick")

@@ -333,8 +333,9 @@ class Studies(ScriptCase):
         self.script("sensitivity", config, *(w for k in keys for w in ("--key", k)), "--csv", "s.csv", "--plot", "s.svg", "--",
                     *job)
         picture = (self.folder / "s.svg").read_text()
-        self.assertIn("pe.vector_lanes (-)", picture)
-        self.assertIn("sip_link.latency_ns (+)", picture)
+        self.assertIn("<title>pe.vector_lanes time: -", picture)
+        self.assertIn("<title>sip_link.latency_ns time: +", picture)
+        self.assertIn("<title>sip_link.latency_ns energy: +", picture)
         self.assertNotIn("hbm.trcd_rd_ns", picture)  # has no effect
         rows = {r["key"]: r for r in csv.DictReader((self.folder / "s.csv").read_text().splitlines())}
         self.assertEqual(set(rows), set(keys))
@@ -375,7 +376,7 @@ class Studies(ScriptCase):
         whole, slow = csv.DictReader((self.folder / "d.csv").read_text().splitlines())
         self.assertEqual(float(whole["slowdown"]), 1)
         self.assertEqual(float(slow["least ns"]), float(slow["most ns"]))  # all four dies: one choice
-        self.assertEqual(float(slow["time ns"]),
+        self.assertEqual(float(slow["median ns"]),
                          self.one(*harness.SMALL, *job, *harness.sets("noc.hop_cycles=18",
                                   *self.own_buffers()))["time_ns"])
 
@@ -387,7 +388,7 @@ class Studies(ScriptCase):
         done = self.script("degrade", harness.CONFIGS / "small_pod.json", "--of", "pe", "--counts", "1", "--draws", "2",
                            "--csv", "m.csv", "--", "--bytes", "4KiB", "--algorithm", "mesh_2d", "--ranks", "pe")
         row, = csv.DictReader((self.folder / "m.csv").read_text().splitlines())
-        self.assertEqual((row["refused"], row["time ns"]), ("2", ""))
+        self.assertEqual((row["refused"], row["median ns"]), ("2", ""))
         self.assertIn("do not fill a rectangle", done.stdout)
         self.assertIn("expected counts like", self.script("degrade", "-", "--counts", "x", expect=2).stderr)
         self.assertIn("has 16 PEs", self.script("degrade", harness.CONFIGS / "small_pod.json", "--of", "pe", "--counts", "17",
@@ -416,7 +417,7 @@ class Studies(ScriptCase):
                   for k in ("from", "to")]
         expected = math.log(energy[1] / energy[0]) / math.log(float(row["to"]) / float(row["from"]))
         self.assertGreater(expected, 0)
-        self.assertAlmostEqual(float(row["energy"]), expected, 9)
+        self.assertAlmostEqual(float(row["energy elast."]), expected, 9)
 
     def test_compare_shows_energy_and_what_one_side_lacks(self):
         for folder, slots in (("a", 1), ("b", 4)):

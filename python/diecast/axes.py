@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plots by matplotlib whose logarithmic axes have plain numbers, and whose files are the same for the same figures."""
+import math
+import sys
+
+
+def pyplot(script):
+    """matplotlib's pyplot, set to write SVG; ends `script` with what to install where it is missing."""
+    try:
+        import matplotlib
+    except ImportError:
+        sys.exit(f"{script}: plots need matplotlib: apt-get install python3-matplotlib")
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "diecast"  # no random ids
+    from matplotlib import pyplot as plots
+    return plots
+
+
+def save(figure, file):
+    figure.savefig(file, metadata={"Date": None})
+
+
+def marks(low, high, most=8):
+    """Round numbers from low to high for a logarithmic axis: 1, 2 and 5 of every decade, or where they would be more than
+    `most` only 1 of each, or of every second one, ..; where they are few also the next ones outside. 0 < low <= high."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)  # around both
+    fine = [digit * 10.0 ** n for n in decades for digit in (1, 2, 5)]
+    within = [mark for mark in fine if low <= mark <= high]
+    if len(within) < 4:
+        return [mark for mark in fine if max(m for m in fine if m <= low) <= mark <= min(m for m in fine if m >= high)]
+    if len(within) <= most:
+        return within
+    whole = [10.0 ** n for n in decades if low <= 10.0 ** n <= high]
+    return whole[::math.ceil(len(whole) / most)]
+
+
+def byte_marks(low, high, most=7):
+    """Powers of two from low to high at factors of 2, 4 or 16, so that there are about `most`. 1 <= low <= high."""
+    between = [2 ** n for n in range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1)]
+    return between[::next((step for step in (1, 2) if len(between) / step <= most), 4)]
+
+
+def byte_text(size):
+    """"64 B", "1 KiB"."""
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit} {name}"
+    return f"{size} B"
+
+
+def _scaled(panel, which, places, text):
+    getattr(panel, f"set_{which}scale")("log")
+    axis = getattr(panel, f"{which}axis")
+    axis.set_ticks(places)
+    axis.set_ticklabels([text(place) for place in places])
+    axis.set_ticks([], minor=True)
+
+
+def numbers(panel, which, values):
+    """Makes axis `which` ("x", "y") logarithmic with plain numbers about `values`."""
+    _scaled(panel, which, marks(min(values), max(values)), lambda mark: f"{mark:g}")
+
+
+def powers(panel, values):
+    """Makes the x axis logarithmic with the powers of two among `values`."""
+    _scaled(panel, "x", [value for value in values if value & (value - 1) == 0], str)
+
+
+def sizes(panel, values):
+    """Makes the x axis logarithmic with sizes in bytes, as "1 KiB"."""
+    _scaled(panel, "x", byte_marks(min(values), max(values)), byte_text)
