@@ -5,7 +5,7 @@
 namespace diecast::config {
 namespace {
 
-constexpr const char* seed_003 = "seed: correctness notes";
+constexpr const char* notes = "design notes (correctness), not published";
 
 }  // namespace
 
@@ -15,23 +15,29 @@ block_table comm_table() {
       .choice(&b::profile, "profile", {"none", "trusted", "defensive"},
               "Sets path, checksum and deterministic_reduction together, below values written out: trusted "
               "is direct, none, false; defensive is staged, crc32c, true.",
-              seed_003)
+              notes)
       .choice(&b::checksum, "checksum", {"none", "xor64", "crc32c"},
               "Of every IPCQ packet, over payload, sequence number, slot address and offset: made by the "
               "sender's DMA, verified by the receiver's. xor64 misses permutations and pairs of errors.",
-              seed_003)
+              notes)
       .real(&b::checksum_gbytes_s, "checksum_gbytes_s", "GB/s", 0.001, 1e6,
             "Rate of the checksum engine at each end; packets pass through it.", assumption)
       .boolean(&b::deterministic_reduction, "deterministic_reduction",
-               "Replaces the all-reduce algorithm by p2p_tree.", seed_003)
+               "Replaces the all-reduce algorithm by p2p_tree.", notes)
       .choice(&b::path, "path", {"direct", "staged"},
-              "Transfers between SIPs: from DMA to DMA, or through host memory.", seed_003)
+              "Transfers between SIPs: from DMA to DMA, or through host memory.", notes)
       .real(&b::direct_efficiency, "direct_efficiency", "", 0.001, 1,
             "Share of a SIP link's rate that direct transfers reach.", assumption)
       .choice(&b::sendrecv, "sendrecv", {"one_call", "split"},
-              "A send with a receive as one call, or as isend, irecv and waitall.", seed_003)
+              "How firmware sends and receives at a time: in one call, or as isend, irecv and waitall, which "
+              "costs two "
+              "calls more. The fault sendrecv_alias is one of the one call.",
+              notes)
       .choice(&b::monitor, "mr_cache_monitor", {"enabled", "disabled"},
-              "Monitor of the registration cache, which patches the firmware's dispatch table.", seed_003)
+              "Whether the monitor of the registration cache patches the firmware's dispatch table at "
+              "start-up. The "
+              "fault dispatch_corruption is one of the monitor; else the key changes nothing.",
+              notes)
       .table();
 }
 

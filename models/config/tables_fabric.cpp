@@ -59,7 +59,8 @@ block_table noc_table() {
       .choice(&b::flow, "flow", {"virtual_cut_through", "wormhole"},
               "A packet waits for room for all of it, or for a flit of it.", "Dally and Towles, 2004")
       .choice(&b::sideband, "sideband", {"wires", "vc"},
-              "Credits of IPCQ on wires of their own or in a VC class of their own.", "seed IPCQ")
+              "Credits of IPCQ on wires of their own or in a VC class of their own.",
+              "design notes (IPCQ), not published")
       .auto_size(&b::vcs, "vcs", "", 1, 64,
                  "VCs per class and leg: lanes that flows are spread over (per_flow), or what a packet may "
                  "choose from at each hop (dynamic). auto: 1, with dynamic on a torus or ring 2.",
@@ -173,7 +174,7 @@ block_table hbm_table() {
       .text(&b::address_map, "address_map", "(pc|sid|bank_group|bank|row|column)(,[a-z_]+){5}",
             "Order of the address fields from the burst upwards: pc, sid, bank_group, bank, row and column, "
             "each once.",
-            "data/hbm/README: order of the reference patterns")
+            "testbench/data/hbm/README.md: order of the reference patterns")
       .choice(&b::bank_hash, "bank_hash", {"none", "row_xor"},
               "row_xor: the low bits of the row are XORed into bank group and bank.",
               "off as in Ramulator 2.1")
@@ -228,9 +229,9 @@ block_table hbm_table() {
       .real(&b::controller_ns, "controller_ns", "ns", 0, 10'000, "Controller and PHY, added to each access.",
             "gem5 MemCtrl, static front-end and back-end latency (10 + 10 ns)")
       .real(&b::simple_gbytes_s, "simple_gbytes_s", "GB/s", 0.001, 1e6,
-            "Model simple: rate of a pseudo-channel.", "seed machine")
+            "Model simple: rate of a pseudo-channel.", seed_machine)
       .real(&b::simple_latency_ns, "simple_latency_ns", "ns", 0, most_ns,
-            "Model simple: added to each access.", "seed machine")
+            "Model simple: added to each access.", seed_machine)
       .count(&b::queue, "queue", "", 1, 65'536,
              "Model simple: transactions a channel accepts before it holds back the next.", assumption)
       .table();
@@ -240,9 +241,8 @@ block_table sram_table() {
   using b = sram_block;
   return rows<b>(&machine_config::sram, "sram", "Shared SRAM of a cube.")
       .count(&b::kib, "kib", "KiB", 1, 1 << 26, "Size.", assumption)
-      .real(&b::gbytes_s, "gbytes_s", "GB/s", 0.001, 1e6, "Rate of reads and writes together.",
-            "seed machine")
-      .real(&b::latency_ns, "latency_ns", "ns", 0, most_ns, "Added to each access.", "seed machine")
+      .real(&b::gbytes_s, "gbytes_s", "GB/s", 0.001, 1e6, "Rate of reads and writes together.", seed_machine)
+      .real(&b::latency_ns, "latency_ns", "ns", 0, most_ns, "Added to each access.", seed_machine)
       .table();
 }
 

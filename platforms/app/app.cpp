@@ -20,6 +20,7 @@
 #include "platforms/app/inform.hpp"
 #include "platforms/app/options.hpp"
 #include "platforms/app/reproduce.hpp"
+#include "platforms/diagnose/classes.hpp"
 #include "platforms/io/config_docs.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/output_dir.hpp"
@@ -90,6 +91,7 @@ bool inform(const registries& tables, const options& o) {
   if (o.schema) return print(platforms::config_schema()), true;
   if (!o.list.empty()) return print(list_text(tables, o.list)), true;
   if (o.doc == "config") return print(platforms::config_markdown()), true;
+  if (o.doc == "verdicts") return print(diagnose::verdicts_markdown()), true;
   if (o.doc == "registers") return print(platforms::registers_markdown()), true;
   if (o.doc == "workload") return print(platforms::workload_markdown(schemas_of(tables.ops))), true;
   return false;

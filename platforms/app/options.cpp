@@ -83,7 +83,7 @@ po::options_description other_options() {
   d.add_options()("list", po::value<std::string>()->value_name("WHAT"),
                   "algorithms, patterns, mappers, validators, faults, ops or presets")(
       "schema", "print the JSON Schema of config files")(
-      "doc", po::value<std::string>()->value_name("config|registers|workload"),
+      "doc", po::value<std::string>()->value_name("config|registers|verdicts|workload"),
       "print a generated reference page (Markdown)")("version", "print the version")("help", "print this");
   return d;
 }
@@ -183,8 +183,11 @@ void read_information(flag_reader& r, options& o) {
                              {"presets", "presets"}});
   });
   r.with("doc", [&](const string& f, const string& v) {
-    o.doc =
-        choose<string>(f, v, {{"config", "config"}, {"registers", "registers"}, {"workload", "workload"}});
+    o.doc = choose<string>(f, v,
+                           {{"config", "config"},
+                            {"registers", "registers"},
+                            {"verdicts", "verdicts"},
+                            {"workload", "workload"}});
   });
   o.help = r.flag("help");
   o.version = r.flag("version");

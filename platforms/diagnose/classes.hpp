@@ -7,6 +7,9 @@
 
 namespace diecast::diagnose {
 
+/// Markdown of docs/verdicts.md: every class and what it means, in the order in which they are said.
+[[nodiscard]] std::string verdicts_markdown();
+
 /// In a sentence.
 [[nodiscard]] const char* meaning_of(const std::string& kind);
 

@@ -328,10 +328,28 @@ bool is_xml_file(const std::string& path) {
 
 namespace {
 
+std::string text_of(const comm::op_value& value) {
+  struct as_text {
+    std::string operator()(bool v) const { return v ? "true" : "false"; }
+    std::string operator()(std::uint64_t v) const { return fmt::format("{}", v); }
+    std::string operator()(double v) const { return fmt::format("{}", v); }
+    std::string operator()(const std::string& v) const { return v; }
+    std::string operator()(const std::vector<std::string>& v) const {
+      return fmt::format("{}", fmt::join(v, ", "));
+    }
+    std::string operator()(const std::vector<std::uint64_t>& v) const {
+      return fmt::format("{}", fmt::join(v, ", "));
+    }
+  };
+  return std::visit(as_text{}, value);
+}
+
 std::string field_row(const op_field& f) {
   std::string value = expectation(f);
   std::replace(value.begin(), value.end(), '|', '/');
-  return fmt::format("| `{}` | {} | {} | {} |\n", f.name, f.required ? "yes" : "no", value, f.description);
+  const char* const none = f.required ? "required" : "";
+  return fmt::format("| `{}` | {} | {} | {} |\n", f.name, value, f.otherwise ? text_of(*f.otherwise) : none,
+                     f.description);
 }
 
 }  // namespace
@@ -344,7 +362,7 @@ std::string workload_markdown(std::span<const op_schema> kinds) {
   for (const op_schema& k : kinds) {
     text += fmt::format("\n## {}\n\n{}\n", k.name, k.description);
     if (k.fields.empty()) continue;
-    text += "\n| field | required | value | meaning (default) |\n|---|---|---|---|\n";
+    text += "\n| field | value | default | meaning |\n|---|---|---|---|\n";
     for (const op_field& f : k.fields) text += field_row(f);
   }
   return text;

@@ -201,8 +201,9 @@ def signed_bars(title, unit, names, rows, width=900, left=190):
 def steps(most):
     """Round marks from 0 to at least `most`: five at most, besides 0."""
     power = 10.0 ** math.floor(math.log10(most))
-    step = next(s * power / 10 for s in (1, 2, 5, 10, 20, 50) if most / (s * power / 10) <= 5)
-    return [n * step for n in range(math.ceil(most / step) + 1)]
+    little = 1e-9  # shares whose sum is 100 but for rounding end at 100
+    step = next(s * power / 10 for s in (1, 2, 5, 10, 20, 50) if most / (s * power / 10) <= 5 + little)
+    return [n * step for n in range(math.ceil(most / step - little) + 1)]
 
 
 def spreads(title, xlabel, ylabel, rows, color=PALETTE[0], width=560, height=300):

@@ -316,17 +316,17 @@ void barrier_run::repeat(const op_context& pe, barrier_runtime& b, const team& t
 std::vector<comm::op_field> fields() {
   return {{.name = "algorithm",
            .type = op_field_type::word,
-           .description = "as --algorithm of barriers (auto: the cheapest by the cost model)",
+           .description = "as --algorithm of barriers; auto: the cheapest by the cost model",
            .choices = {"auto", "centralized_pull", "dissemination", "group_dissemination"},
            .otherwise = std::string("auto")},
           {.name = "ranks",
            .type = op_field_type::word,
-           .description = "what arrives as one rank: each PE, or all PEs of a cube or SIP together (pe)",
+           .description = "what arrives as one rank: each PE, or all PEs of a cube or SIP together",
            .choices = {"pe", "cube", "sip"},
            .otherwise = std::string("pe")},
           {.name = "times",
            .type = op_field_type::count,
-           .description = "barriers, one right after the other (1)",
+           .description = "barriers, one right after the other",
            .least = 1,
            .most = 1e9,
            .otherwise = std::uint64_t{1}},
@@ -337,8 +337,7 @@ std::vector<comm::op_field> fields() {
            .most = comm::max_ranks - 1},
           {.name = "quiet",
            .type = op_field_type::flag,
-           .description = "what a member has written through its cache before is in memory when one leaves "
-                          "(false)",
+           .description = "what a member has written through its cache before is in memory when one leaves",
            .otherwise = false}};
 }
 

@@ -146,21 +146,21 @@ std::vector<comm::op_field> fields_of(comm::collective what) {
        .most = 1e12},
       {.name = "dtype",
        .type = op_field_type::word,
-       .description = "element type (f16)",
+       .description = "element type",
        .choices = {"f16", "half", "bf16", "bfloat16", "f32", "float", "i32", "int32"},
        .otherwise = std::string("f16")}};
   fields.insert(fields.begin(), data.begin(), data.end());
   if (comm::reduces(what)) {
     fields.push_back({.name = "redop",
                       .type = op_field_type::word,
-                      .description = "reduction (sum)",
+                      .description = "reduction",
                       .choices = {"sum", "max", "min", "prod", "avg"},
                       .otherwise = std::string("sum")});
   }
   if (comm::has_root(what)) {
     fields.push_back({.name = "root",
                       .type = op_field_type::count,
-                      .description = "rank of the group (0)",
+                      .description = "rank of the group",
                       .most = 1e6,
                       .otherwise = std::uint64_t{0}});
   }

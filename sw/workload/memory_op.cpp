@@ -183,23 +183,25 @@ std::unique_ptr<planned_op> plan_memory(const op_request& r) {
 
 op_kind memory_op() {
   op_kind k;
-  k.schema = {"memory",
-              "Copies by the PE's DMA engine between its TCM and its home HBM port, or within its TCM.",
-              {{.name = "bytes",
-                .type = op_field_type::size,
-                .description = "moved, reads and writes together",
-                .required = true,
-                .least = 1,
-                .most = 1024.0 * 1024.0 * 1024.0},
-               {.name = "read_fraction",
-                .type = op_field_type::real,
-                .description = "share of the bytes read from HBM, 0 to 1; the rest is written (0.5)",
-                .most = 1},
-               {.name = "where",
-                .type = op_field_type::word,
-                .description = "hbm: between HBM and TCM; tcm: within TCM",
-                .choices = {"tcm", "hbm"},
-                .otherwise = std::string("hbm")}}};
+  k.schema = {
+      "memory",
+      "Copies by the PE's DMA engine between its TCM and its home HBM port, or within its TCM.",
+      {{.name = "bytes",
+        .type = op_field_type::size,
+        .description = "moved, reads and writes together",
+        .required = true,
+        .least = 1,
+        .most = 1024.0 * 1024.0 * 1024.0},
+       {.name = "read_fraction",
+        .type = op_field_type::real,
+        .description =
+            "share of the bytes read from HBM, 0 to 1; the rest is written. 0.5 without it, with where hbm",
+        .most = 1},
+       {.name = "where",
+        .type = op_field_type::word,
+        .description = "hbm: between HBM and TCM; tcm: within TCM",
+        .choices = {"tcm", "hbm"},
+        .otherwise = std::string("hbm")}}};
   k.plan = plan_memory;
   return k;
 }

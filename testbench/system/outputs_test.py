@@ -321,7 +321,7 @@ class Information(harness.Case):
     def test_version_and_help(self):
         self.assertRegex(self.text("--version"), r"^diecast-pod \d+\.\d+\.\d+\n$")
         self.assertIn("--algorithm", self.text("--help"))
-        for page in ("config", "registers"):
+        for page in ("config", "registers", "verdicts", "workload"):
             self.assertTrue(self.text("--doc", page).lstrip().startswith(("#", "<!--")), page)
 
 

@@ -173,8 +173,9 @@ class Window(harness.Case):
         self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "1KiB", "--vcd", self.folder / "w.vcd")
         widths = Vcd((self.folder / "w.vcd").read_text()).widths
         saved = (harness.ROOT / "platforms/waveforms/small_pod.gtkw").read_text().splitlines()
-        names = [line.partition("[") for line in saved if line.startswith("pod.")]
-        self.assertGreater(len(names), 20)
+        shown = [line.partition("} ")[2] if line.startswith("+{") else line for line in saved]  # +{name shown} signal
+        names = [line.partition("[") for line in shown if line.startswith("pod.")]
+        self.assertEqual(len(names), 34)
         for path, _, bits in names:
             self.assertIn(path, widths)
             self.assertEqual(bits or "0]", f"{widths[path] - 1}:0]" if bits else "0]", path)

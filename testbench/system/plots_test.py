@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Axes, bars and words of the pictures and tables that scripts make: what can be wrong without a run."""
+import importlib.machinery
+import importlib.util
+import re
+import sys
+import unittest
+
+import harness
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(harness.ROOT / "python"))
+
+from diecast import axes, svg  # noqa: E402
+
+
+def script(name):
+    """A script as a module."""
+    loader = importlib.machinery.SourceFileLoader(name, str(harness.ROOT / "scripts" / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
+class Axes(unittest.TestCase):
+    def test_marks_are_round_numbers_of_the_range(self):
+        self.assertEqual(axes.marks(0.6, 25), [1, 2, 5, 10, 20])
+        self.assertEqual(axes.marks(0.22, 1.9), [0.2, 0.5, 1, 2])  # few: those around it, too
+        self.assertEqual(axes.marks(3, 3), [2, 5])
+        self.assertEqual(axes.marks(1, 1e6), [1, 10, 100, 1e3, 1e4, 1e5, 1e6])
+        self.assertEqual(axes.marks(1, 1e12), [1, 100, 1e4, 1e6, 1e8, 1e10, 1e12])
+        for low, high in ((0.001, 0.002), (7, 8), (0.9, 1.1), (1, 2e15), (5, 5e8)):
+            found = axes.marks(low, high)
+            self.assertEqual(found, sorted(found))
+            self.assertTrue(2 <= len(found) <= 9, (low, high, found))
+
+    def test_sizes_at_equal_factors(self):
+        self.assertEqual([axes.byte_text(n) for n in axes.byte_marks(64, 1 << 20)], ["64 B", "1 KiB", "16 KiB", "256 KiB"])
+        self.assertEqual(axes.byte_marks(1024, 8192), [1024, 2048, 4096, 8192])
+        self.assertEqual(axes.byte_text(1000), "1000 B")
+
+
+class Bars(unittest.TestCase):
+    def bars(self, picture):
+        """{tip: (x, width)} of a picture's bars."""
+        return {tip: (float(x), float(width)) for x, width, tip in
+                re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"[^>]*><title>([^<]*)</title>', picture)}
+
+    def numbers(self, picture):
+        """{number: x} of an axis."""
+        return {float(text.replace(",", "")): float(x)
+                for x, text in re.findall(r'<text x="([\d.]+)"[^>]*>(-?[\d.,]+)</text>', picture)}
+
+    def test_signed_bars_lie_on_their_axis(self):
+        picture = svg.signed_bars("T", "%", ["time", "energy"], [("a", [-0.65, -0.4]), ("b", [0.16, None])])
+        at, bars = self.numbers(picture), self.bars(picture)
+        scale = (at[0.2] - at[-0.4]) / 0.6
+        self.assertEqual(len(bars), 3)
+        for tip, value in (("a time: -0.65 %", -0.65), ("a energy: -0.4 %", -0.4), ("b time: +0.16 %", 0.16)):
+            x, width = bars[tip]
+            self.assertAlmostEqual(width, abs(value) * scale, 0)
+            self.assertAlmostEqual(x if value > 0 else x + width, at[0], 0)
+
+    def test_stacked_bars_follow_each_other(self):
+        picture = svg.stacked_bars("T", "ns", ["p", "q"], [("a", [30.0, 90.0]), ("b", [0, 10.0])])
+        at, bars = self.numbers(picture), self.bars(picture)
+        scale = (at[100] - at[0]) / 100
+        self.assertAlmostEqual(bars["a p: 30.0 ns"][0], at[0], 0)
+        self.assertAlmostEqual(bars["a q: 90.0 ns"][0], at[0] + 30 * scale, 0)
+        self.assertAlmostEqual(sum(bars["a q: 90.0 ns"]), at[0] + 120 * scale, 0)
+        self.assertIn(">ns<", picture)
+        svg.stacked_bars("nothing", "ns", [], [])
+
+    def test_rounding_makes_no_further_mark(self):
+        for most in (100, 100 + 1e-12, sum([0.1] * 1000)):
+            self.assertEqual(svg.steps(most), [0, 20, 40, 60, 80, 100])
+        self.assertEqual(svg.steps(101), [0, 50, 100, 150])
+        self.assertEqual(svg.steps(0.65), [0, 0.2, 0.4, 0.6000000000000001, 0.8])
+
+    def test_colors_of_a_bar_differ(self):
+        self.assertEqual(len(set(svg.PALETTE)), len(svg.PALETTE))
+
+
+class Words(unittest.TestCase):
+    def test_sizes_at_which_a_barrier_is_the_fastest(self):
+        sweep = script("sweep_barriers")
+        order = ["b", "a", "b", "c", "c", "a", "a", "a", "a", "c", "c"]
+        self.assertEqual(len(order), len(sweep.SIZES))
+        sweep.ALGORITHMS = ("a", "b", "c")
+        results = {name: {size: {"time_ns": 1 if best == name else 2} for size, best in zip(sweep.SIZES, order)}
+                   for name in sweep.ALGORITHMS}
+        self.assertEqual(sweep.best_by_size(results), "`b` at 2 and 4 ranks; `a` at 3 and 12 to 32 ranks; "
+                         "`c` at 6, 8, 48 and 64 ranks")
+        self.assertEqual(sweep.crossovers(results), [3, 4, 6, 12, 48])
+
+    def test_settings_of_a_part(self):
+        self.assertEqual(script("degrade").set_text({"vector_lanes": 16, "hop_cycles": 18}), "vector_lanes 16, hop_cycles 18")
+
+
+if __name__ == "__main__":
+    harness.main()
