@@ -89,7 +89,7 @@ void add_sip_grid(std::vector<edge>& edges, const pattern_context& c, const std:
                       fmt::format("{} SIPs", roots.size()), fmt::format("{}", c.shape.sips)});
   }
   for (std::uint32_t y = 0; y < grid.rows; ++y) {
-    const auto first = roots.begin() + y * grid.columns;
+    const auto first = roots.begin() + std::ptrdiff_t{y} * grid.columns;
     add_line(edges, {first, first + grid.columns}, global_east, global_west, closed);
   }
   for (std::uint32_t x = 0; x < grid.columns; ++x) {

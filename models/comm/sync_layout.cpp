@@ -43,7 +43,7 @@ std::uint64_t sync_port_bytes(const config::machine_config& c) {
 
 void check_sync_memory(const config::machine_config& c) {
   std::vector<problem> problems;
-  const std::uint64_t mib = 1024 * 1024;
+  constexpr std::uint64_t mib = 1U << 20U;
   const std::uint64_t needed = (sync_port_bytes(c) + mib - 1) / mib;
   if (c.hbm.port_mib < needed) {
     problems.push_back({"hbm.port_mib", "an HBM port cannot hold the flags of its PEs' barriers",

@@ -22,8 +22,8 @@ void add_ring(std::vector<edge>& edges, const std::vector<pe_coord>& stops, dire
 
 sip_rows sip_rows_of(const group& g) {
   const auto n = static_cast<std::uint32_t>(g.members.size());
-  if (n == 0) return {1, 0};
-  std::uint32_t columns = 0;
+  if (n == 0) return {0, 1};
+  std::uint32_t columns = 1;
   while (columns < n && g.members[columns].sip == g.members[0].sip) ++columns;
   if (n % columns != 0) return {1, n};
   std::vector<sip_id> seen;

@@ -13,7 +13,7 @@ namespace diecast::comm {
 
 /// Rank = row * columns + column.
 struct sip_rows {
-  std::uint32_t rows{1}, columns{};
+  std::uint32_t rows{1}, columns{1};
 
   [[nodiscard]] std::uint32_t row_of(std::uint32_t rank) const { return rank / columns; }
   [[nodiscard]] std::uint32_t column_of(std::uint32_t rank) const { return rank % columns; }

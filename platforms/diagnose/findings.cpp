@@ -397,8 +397,9 @@ std::vector<finding> signs_of(const observation& o) {
   if (o.exit_code == 70 || o.exit_code == -1) found.push_back(make("internal_error", "", o.complaint()));
   counted(o, found);
   monitored(o, found);
+  const std::string of_run = o.name + ": ";
   for (finding& f : found) {
-    for (std::string& text : f.evidence) text = o.name + ": " + text;
+    for (std::string& text : f.evidence) text.insert(0, of_run);
   }
   return found;
 }

@@ -185,19 +185,24 @@ std::optional<collective_job> narrowing::job_of_base() const {
 }
 
 /// For links between SIPs, which no half of the ranks may cross: two ranks on two SIPs, every pair of SIPs as
-/// long as there is time. Two ranks cost next to nothing, and there are no fewer.
+/// long as there is time. Two ranks cost next to nothing, and there are no fewer. They get the bytes of the
+/// run as given, for a link may go wrong only after so many packets.
 bool narrowing::pair_across_sips(collective_job& job) {
   if (job.ranks.size() == 2) return false;
   constexpr double share = 0.5;  // of the time: it may be no link after all
   const double until_s = t_.seconds_left() * share;
   const auto sips = sips_of(t_.base(), static_cast<std::uint32_t>(job.ranks.size()));
   const std::vector<rank_list> pairs = pairs_across(sips, t_.findings());
+  collective_job of_two = job;
+  if (job.bytes > 0) of_two.bytes = t_.who().bytes;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     if (t_.seconds_left() < until_s) {
       t_.skip(fmt::format("{} of {} pairs of SIPs", pairs.size() - i, pairs.size()));
       return false;
     }
-    if (shown_among(pairs[i], job)) return true;
+    if (!shown_among(pairs[i], of_two)) continue;
+    job = of_two;
+    return true;
   }
   return false;
 }
@@ -233,7 +238,7 @@ bool narrowing::shown_by(const collective_job& job) {
                                        job.bytes > 0 ? fmt::format(", {}B", job.bytes) : "");
   const observation* o = t_.attempt(name, {"--workload", t_.leave(workload_of(job))}, signs::ignored, job_s_);
   if (o == nullptr) return false;
-  if (job.bytes == 0 || job.bytes == t_.bytes()) routes_.push_back({"among ranks " + ranks, right(*o), true});
+  if (job.bytes == 0 || job.bytes >= t_.bytes()) routes_.push_back({"among ranks " + ranks, right(*o), true});
   if (t_.shows(*o)) job_s_ = o->wall_s;
   return t_.shows(*o);
 }

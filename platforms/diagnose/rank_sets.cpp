@@ -73,6 +73,7 @@ std::vector<rank_list> pairs_across(const std::vector<std::uint32_t>& sips,
   }
   std::sort(pairs.begin(), pairs.end());
   std::vector<rank_list> in_order;
+  in_order.reserve(pairs.size());
   for (const auto& p : pairs) in_order.push_back(std::get<rank_list>(p));
   return in_order;
 }

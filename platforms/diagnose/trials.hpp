@@ -33,7 +33,8 @@ class trials {
   /// Both outlive it.
   trials(laboratory& lab, const patient& who) : lab_(lab), who_(who), bytes_(who.bytes) {}
 
-  /// The run as given or, where it takes too long to be repeated, the largest of smaller ones that does not.
+  /// The run as given or, where it takes too long to be repeated a few times, the largest of smaller ones
+  /// that does not and goes wrong, or right, as it does.
   const observation& first_look();
   /// The job with `more` beside what stands. Null when nothing was learned: no time for it, or it was
   /// stopped, or this machine refuses it; the case file says so. It takes as long as the longest so far, or

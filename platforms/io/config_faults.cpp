@@ -67,7 +67,7 @@ fault_setting read_fault(const std::string& path, const json_node& node, const p
   }
   fault.kind = kind->kind;
   for (const auto& [key, value] : *members) {
-    if (key != "kind") read_key(fault, *kind, path + "." + key, key, value, report);
+    if (key != "kind") read_key(fault, *kind, fmt::format("{}.{}", path, key), key, value, report);
   }
   if (member(*members, "where") == nullptr) {
     report(path + ".where", "is missing", "", fmt::format("the name of {}, with * and ?", kind->place));

@@ -162,12 +162,13 @@ class file_reader {
       return o;
     }
     bool sets = false;
+    const std::string in_set = path + ".set";
     for (const auto& [name, member] : *members) {
       if (name == "match" && member.string() != nullptr && !member.string()->empty()) {
         o.match = *member.string();
       } else if (name == "set" && member.object() != nullptr) {
         sets = !member.object()->empty();
-        for (const auto& [key, value] : *member.object()) override_value(path + ".set", key, value, o);
+        for (const auto& [key, value] : *member.object()) override_value(in_set, key, value, o);
       } else {
         const bool known = name == "match" || name == "set";
         report(path + "." + name, known ? "wrong type" : "unknown key", describe(member),

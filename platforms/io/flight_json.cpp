@@ -131,6 +131,7 @@ class writer {
   [[nodiscard]] json group_json(const std::string& name, const std::string& description,
                                 const std::vector<pe_coord>& members) const {
     std::vector<std::uint32_t> ranks;
+    ranks.reserve(members.size());
     for (const pe_coord pe : members) ranks.push_back(rank_of_.at(pe));
     return {{"name", name}, {"desc", description}, {"ranks", fmt::format("[{}]", fmt::join(ranks, ", "))}};
   }

@@ -183,6 +183,7 @@ run_outcome unpack(const std::string& text) {
 
 std::vector<std::string> paths_of(const std::vector<unread_key>& keys) {
   std::vector<std::string> paths;
+  paths.reserve(keys.size());
   for (const unread_key& k : keys) paths.push_back(k.path);
   return paths;
 }

@@ -23,9 +23,15 @@ volatile std::sig_atomic_t signal_seen = 0;
 volatile std::sig_atomic_t dump_seen = 0;
 volatile std::sig_atomic_t simulating = 0;  ///< process id of the child that simulates; 0 in the child
 
-void on_signal(int number) { signal_seen = number; }
+/// A signal that reaches only this process is passed on at once, so that the child can end with what it has:
+/// whoever waited for a system call to be interrupted by it would miss one that comes before the call.
+/// Async-signal-safe: kill() is.
+void on_signal(int number) {
+  signal_seen = number;
+  if (simulating > 0) kill(static_cast<pid_t>(simulating), number);
+}
 
-/// Async-signal-safe: kill() is. For the run that simulates now, or the next one when there is none.
+/// For the run that simulates now, or the next one when there is none.
 void on_dump_signal(int number) {
   if (simulating > 0) {
     kill(static_cast<pid_t>(simulating), number);
@@ -51,20 +57,12 @@ void write_all(int fd, const std::string& text) {
   }
 }
 
-/// A signal that reached only this process is passed on, so that the child can end with what it has.
-void pass_on_signal(pid_t child) {
-  if (signal_seen != 0) kill(child, signal_seen);
-}
-
-std::string read_all(int fd, pid_t child) {
+std::string read_all(int fd) {
   std::string text;
   std::array<char, 65536> buffer{};
   for (;;) {
     const ssize_t n = read(fd, buffer.data(), buffer.size());
-    if (n < 0 && errno == EINTR) {
-      pass_on_signal(child);
-      continue;
-    }
+    if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return text;
     text.append(buffer.data(), static_cast<std::size_t>(n));
   }
@@ -135,16 +133,18 @@ child_answer run_text_in_child(const std::function<std::string()>& body) {
     // SystemC's.
     syscall(SYS_exit_group, 0);
   }
-  if (dump_seen != 0) {  // before the fork or right behind it: this child's
+  if (signal_seen != 0) kill(child, signal_seen);  // it came right behind the fork
+  if (dump_seen != 0) {                            // before the fork or right behind it: this child's
     dump_seen = 0;
     kill(child, SIGUSR1);
   }
   close(fds[1]);
-  const std::string text = read_all(fds[0], child);
+  const std::string text = read_all(fds[0]);
   close(fds[0]);
+  simulating = 0;  // it has answered or is dead; once waited for, its number is another process's
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) pass_on_signal(child);
-  simulating = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
   if (text.empty() || !WIFEXITED(status) || WEXITSTATUS(status) != 0) return {{}, death_of(status)};
   return {text, {}};
 }

@@ -7,8 +7,8 @@
 #include "hw/base/time.hpp"
 #include "models/comm/launch_plan.hpp"
 #include "models/numeric/convert.hpp"
-#include "platforms/run/errata.hpp"
 #include "sw/host/barrier.hpp"
+#include "sw/host/errata.hpp"
 
 namespace diecast::platforms {
 
@@ -36,8 +36,9 @@ void session::host_program(abi::host_hal& host) {
   sw::install(host, run_.plan, run_.machine.config.ccl.install);
   install_ns_ = std::max(install_ns_, host.now().ns());
   sw::load_images(host, run_.kernel, *run_.launch, arguments_);
-  if (run_.barrier) sw::prepare_barrier(host, *run_.launch, arguments_, run_.barrier->errata);
-  set_errata(host, run_.machine.config, run_.members.members, run_.barrier ? run_.barrier->errata.bits : 0);
+  if (run_.barrier) sw::prepare_barrier(host, *run_.launch, arguments_);
+  sw::set_errata(host, run_.machine.config, run_.members.members,
+                 run_.barrier ? run_.barrier->errata : abi::errata_word{});
   const std::uint64_t rounds = run_.point.warmup + run_.point.iters;
   for (std::uint64_t round = 0; round < rounds; ++round) {
     if (check_) write_inputs(host);

@@ -80,7 +80,7 @@ void report_path(const prepared_run& run, const analysis::path_events& events, r
   if (path) {
     o.critical_path_json = critical_path_json(run, events, *path);
   } else {
-    o.notes.push_back(
+    o.notes.emplace_back(
         "no critical path: the last launch had more events than trace.path_events, or messages arrived "
         "elsewhere than the install plan says");
   }

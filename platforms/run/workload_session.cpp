@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "models/comm/launch_plan.hpp"
-#include "platforms/run/errata.hpp"
 #include "platforms/run/shards.hpp"
 #include "sw/host/collective.hpp"
+#include "sw/host/errata.hpp"
 
 namespace diecast::platforms {
 
@@ -29,7 +29,8 @@ std::vector<abi::pe_launch> workload_session::launches_of(sip_id sip, sim_time s
 void workload_session::host_program(abi::host_hal& host) {
   hosts_[host.self()] = &host;
   sw::install(host, run_.plan, run_.machine.config.ccl.install);
-  set_errata(host, run_.machine.config, run_.members.members);
+  sw::set_errata(host, run_.machine.config, run_.members.members,
+                 *abi::parse_errata(run_.machine.config.ccl.errata));
   install_ns_ = std::max(install_ns_, host.now().ns());
   run_.workload->set_up(host);
   const sim_time start = agreement_.agree([this, &host] {

@@ -4,7 +4,6 @@
 #include <memory>
 #include <vector>
 
-#include "models/config/faults.hpp"
 #include "sw/host/collective.hpp"
 
 namespace diecast::sw {
@@ -117,14 +116,13 @@ void clear_team_tables(abi::host_hal& host, const config::machine_config& config
 }
 
 void prepare_barrier(abi::host_hal& host, const argument_context& c,
-                     std::span<const abi::kernel_arguments> arguments, abi::errata_word errata) {
+                     std::span<const abi::kernel_arguments> arguments) {
   clear_team_tables(host, c.config, c.members.members);
-  prepare_team(host, c, arguments, errata, {});
+  prepare_team(host, c, arguments, {});
 }
 
 void prepare_team(abi::host_hal& host, const argument_context& c,
-                  std::span<const abi::kernel_arguments> arguments, abi::errata_word errata,
-                  const barrier_slots& slots) {
+                  std::span<const abi::kernel_arguments> arguments, const barrier_slots& slots) {
   for (std::uint32_t i = 0; i < c.members.members.size(); ++i) {
     const pe_coord pe = c.members.members[i];
     if (pe.sip != host.self()) continue;
@@ -133,8 +131,6 @@ void prepare_team(abi::host_hal& host, const argument_context& c,
     write_tcm(host, pe, arguments[i].scratch + barrier_tables, tables_of(c, i, slots));
     const comm::rank_cores& cores = cores_of(c);
     clear_home(host, c, pe, cores.first(cores.rank_of()[i]) == i, slots);
-    const std::uint64_t defects = errata.bits | config::errata_of(c.config, pe);
-    if (errata.bits != 0) host.debug_write_register(pe, abi::core_errata, defects);
   }
 }
 

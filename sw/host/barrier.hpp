@@ -7,7 +7,6 @@
 #include <optional>
 #include <span>
 
-#include "models/abi/errata.hpp"
 #include "models/abi/host_hal.hpp"
 #include "models/abi/launch.hpp"
 #include "models/comm/sync_layout.hpp"
@@ -51,16 +50,14 @@ struct barrier_slots {
 
 /// Before the first launch of a machine with a single team: clear_team_tables, then prepare_team.
 void prepare_barrier(abi::host_hal& host, const argument_context& launch,
-                     std::span<const abi::kernel_arguments> arguments, abi::errata_word errata);
+                     std::span<const abi::kernel_arguments> arguments);
 
 /// No slot of the PEs of the host's SIP is taken. Once, before any team is prepared.
 void clear_team_tables(abi::host_hal& host, const config::machine_config& config,
                        std::span<const pe_coord> pes);
 /// Writes, for the members of the host's SIP and by the backdoor: tables, counters and flags
-/// (ccl.barrier_start), the slots as taken, and the errata register: those given, beside firmware faults of
-/// the PE. Before the first launch.
+/// (ccl.barrier_start), and the slots as taken. Before the first launch.
 void prepare_team(abi::host_hal& host, const argument_context& launch,
-                  std::span<const abi::kernel_arguments> arguments, abi::errata_word errata,
-                  const barrier_slots& slots);
+                  std::span<const abi::kernel_arguments> arguments, const barrier_slots& slots);
 
 }  // namespace diecast::sw

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/run/errata.hpp"
+#include "sw/host/errata.hpp"
+
+#include <cstdint>
 
 #include "models/config/faults.hpp"
 
-namespace diecast::platforms {
+namespace diecast::sw {
 
-void set_errata(abi::host_hal& host, const config::machine_config& config,
-                const std::vector<pe_coord>& members, std::uint64_t asked) {
-  if (config.faults.empty()) return;
+void set_errata(abi::host_hal& host, const config::machine_config& config, std::span<const pe_coord> members,
+                abi::errata_word asked) {
+  if (config.faults.empty() && asked.bits == 0) return;
   for (const pe_coord pe : members) {
-    const std::uint64_t errata = asked | config::errata_of(config, pe);
+    const std::uint64_t errata = asked.bits | config::errata_of(config, pe);
     if (pe.sip == host.self() && errata != 0) host.debug_write_register(pe, abi::core_errata, errata);
   }
 }
 
-}  // namespace diecast::platforms
+}  // namespace diecast::sw

@@ -2,17 +2,18 @@
 // Defects of the firmware as bits of the PEs' errata registers.
 #pragma once
 
-#include <cstdint>
-#include <vector>
+#include <span>
 
+#include "models/abi/errata.hpp"
 #include "models/abi/host_hal.hpp"
 #include "models/config/machine_config.hpp"
 
-namespace diecast::platforms {
+namespace diecast::sw {
 
-/// Writes, by the backdoor, what the config's faults say of those `members` that are in the host's SIP, with
-/// the bits `asked` for beside it. PEs without any keep their reset value.
-void set_errata(abi::host_hal& host, const config::machine_config& config,
-                const std::vector<pe_coord>& members, std::uint64_t asked = 0);
+/// Writes, by the backdoor, the errata registers of those `members` that are in the host's SIP: what the
+/// config's faults say of each, and the bits that all were `asked` for (ccl.errata). PEs without any keep
+/// their reset value. Once, before the first launch: nothing else writes them.
+void set_errata(abi::host_hal& host, const config::machine_config& config, std::span<const pe_coord> members,
+                abi::errata_word asked = {});
 
-}  // namespace diecast::platforms
+}  // namespace diecast::sw

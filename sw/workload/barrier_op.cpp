@@ -267,7 +267,7 @@ void barrier_run::placed() {
 
 void barrier_run::set_up(abi::host_hal& host) const {
   if (!homes_.empty()) clear_team_tables(host, launch_.config, homes_);
-  if (leader_ == this) prepare_team(host, launch_, arguments_, errata_, slots_);
+  if (leader_ == this) prepare_team(host, launch_, arguments_, slots_);
 }
 
 // --- running --------------------------------------------------------------------------------------

@@ -5,12 +5,11 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
 
 import jsonschema  # Debian's python3-jsonschema, of scripts/setup: without it nothing is held against the schema
 
 import harness
-from harness import CONFIGS, PROGRAMS, ROOT, sets
+from harness import BEGUN, CONFIGS, LAUNCHED, PROGRAMS, ROOT, sets
 
 
 SCHEMA = ROOT / "testbench" / "system" / "flight.schema.json"
@@ -83,74 +82,44 @@ class Flight(harness.Case):
         self.assertNotIn("nccl:recv 6<-7", {e["profiling_name"] for e in crcs})
 
     def long_run(self, *more):
-        command = self.command(*SMALL, "--out", "out", "--iters", "4000", "--quiet", "--bytes", "64KiB", *more)
+        """One that is inside of its first launches; they take minutes."""
         # Under nohup the signal would be ignored from the start.
-        process = subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   stdin=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
-        self.addCleanup(self.end, process)
+        process = self.start(*self.command(*SMALL, "--out", "out", "--iters", "40000", "--quiet", "--bytes", "64KiB",
+                                           "--progress", "on", *more),
+                             preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
+        self.await_line(process, LAUNCHED)
         return process
 
-    @staticmethod
-    def end(process):
-        """Whatever the test came to, nothing stays behind."""
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
-
-    def await_start(self, process):
-        """config.json comes just before the handlers."""
-        deadline = time.monotonic() + 60
-        while not (self.folder / "out" / "config.json").exists():
-            self.assertIsNone(process.poll(), "the run ended")
-            self.assertLess(time.monotonic(), deadline, "no config.json after 60 s")
-            time.sleep(0.01)
-        time.sleep(1.0)
-
-    def await_dump(self, process, number):
-        file = self.folder / "out" / "flight.json"
-        deadline = time.monotonic() + 60
-        while not file.exists() and process.poll() is None and time.monotonic() < deadline:
-            if (self.folder / "out" / "config.json").exists():
-                process.send_signal(number)
-            time.sleep(0.1)
-        return file
+    def dump_of(self, process, number):
+        """What a signal makes it write; the run goes on."""
+        process.send_signal(number)
+        self.await_line(process, "flight.json: flight recorder written")
+        self.assertIsNone(process.poll(), "the run ended")
+        return self.load(self.folder / "out" / "flight.json")
 
     def test_sigusr1_writes_and_the_run_goes_on(self):
         process = self.long_run()
-        try:
-            self.await_start(process)
-            file = self.await_dump(process, signal.SIGUSR1)
-            self.assertTrue(file.exists(), "no flight.json")
-            flight = self.load(file)
-            self.assertEqual(len(flight["ranks"]), 16)
-            # Where each is: the entry of its launch says the same.
-            steps = {row["rank"]: row["step"] for row in flight["ranks"]}
-            self.assertTrue(any(steps.values()), "no rank is in a step")
-            for e in flight["entries"]:
-                if not e["is_p2p"]:
-                    self.assertEqual(e["step"], steps[e["rank"]])
-            self.assertIn("signal", flight["why"])
-            ids = [(e["rank"], e["record_id"]) for e in flight["entries"]]
-            self.assertEqual(len(ids), len(set(ids)), "two entries of a rank have one number")
-            self.assertIsNone(process.poll(), "the run ended")
-        finally:
-            process.send_signal(signal.SIGINT)
-            _, errors = process.communicate(timeout=120)
-        self.assertEqual(process.returncode, 130, errors)
-        self.assertIn("flight.json: flight recorder written", errors)
+        flight = self.dump_of(process, signal.SIGUSR1)
+        self.assertEqual(len(flight["ranks"]), 16)
+        # Where each is: the entry of its launch says the same.
+        steps = {row["rank"]: row["step"] for row in flight["ranks"]}
+        self.assertTrue(any(steps.values()), "no rank is in a step")
+        for e in flight["entries"]:
+            if not e["is_p2p"]:
+                self.assertEqual(e["step"], steps[e["rank"]])
+        self.assertIn("signal", flight["why"])
+        ids = [(e["rank"], e["record_id"]) for e in flight["entries"]]
+        self.assertEqual(len(ids), len(set(ids)), "two entries of a rank have one number")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(self.ended(process).code, 130)
 
     def test_one_signal_is_for_one_run(self):
-        command = self.command(*SMALL, "--out", "out", "--iters", "60", "--bytes", "64KiB", "--quiet", "--algorithm",
-                               "ring_1d,ring_1d_unidir")
-        process = subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE, text=True)
-        self.addCleanup(process.kill)
-        while not (self.folder / "out" / "config.json").exists() and process.poll() is None:
-            time.sleep(0.01)
-        time.sleep(0.3)
+        process = self.start(*self.command(*SMALL, "--out", "out", "--iters", "100", "--bytes", "64KiB", "--quiet", "--algorithm",
+                                           "ring_1d,ring_1d_unidir", "--progress", "on"))
+        self.await_line(process, r"run 1 of 2 .*" + BEGUN)
         process.send_signal(signal.SIGUSR1)
-        _, errors = process.communicate(timeout=300)
-        self.assertEqual(process.returncode, 0, errors)
-        self.assertEqual([p.name for p in (self.folder / "out").glob("flight*")], ["flight_0.json"], errors)
+        self.assertEqual(self.ended(process).code, 0)
+        self.assertEqual([p.name for p in (self.folder / "out").glob("flight*")], ["flight_0.json"])
 
     def test_a_machine_whose_patience_is_short_has_some(self):
         self.run_pod("--config", CONFIGS / "faults" / "dead_pe.json", "--out", "out", *sets("sim.watchdog_us=300"),
@@ -162,18 +131,12 @@ class Flight(harness.Case):
 
     def test_sighup_ends_the_program_unless_asked_for(self):
         process = self.long_run()
-        time.sleep(1.0)
         process.send_signal(signal.SIGHUP)
-        process.communicate(timeout=120)
-        self.assertEqual(process.returncode, -signal.SIGHUP)
+        self.assertEqual(self.ended(process).code, -signal.SIGHUP)
         process = self.long_run("--set", "sim.dump_on_sighup=true")
-        try:
-            self.await_start(process)
-            self.assertTrue(self.await_dump(process, signal.SIGHUP).exists())
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.communicate(timeout=120)
-        self.assertEqual(process.returncode, 130)
+        self.assertIn("signal", self.dump_of(process, signal.SIGHUP)["why"])
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(self.ended(process).code, 130)
 
     def dumped(self, *job):
         """What flight2torch makes of a job that hangs at the PE of rank 6, by rank, and what it says."""

@@ -7,10 +7,12 @@ failed assertion ends with the last command that was run and what it printed to 
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -29,6 +31,10 @@ FAULT_JOBS = {name: [word.replace("{root}", str(ROOT)) for word in words] for na
 
 SKIPPED = 77  # what ctest takes for "skipped"
 TIMEOUT_S = 500  # of one command; only sanitizer builds come near it
+
+# A line of --progress on: of a run that has begun, and of one that is inside of a launch.
+BEGUN = r"\] +\d+%  [\d.]+ us simulated"
+LAUNCHED = BEGUN + r".*  [\d.]+ us of "
 
 
 class Result:
@@ -73,6 +79,31 @@ class Case(unittest.TestCase):
         self.last = Result(shlex.join(words), done.returncode, done.stdout, done.stderr)
         if expect is not None:
             self.assertEqual(done.returncode, expect, "exit code")
+        return self.last
+
+    def start(self, *words, **options):
+        """A process with files for what it prints, in the test's folder; it does not outlive the test."""
+        with open(self.folder / "stdout.txt", "w") as out, open(self.folder / "stderr.txt", "w") as errors:
+            process = subprocess.Popen([str(w) for w in words], cwd=self.folder, stdout=out, stderr=errors,
+                                       stdin=subprocess.DEVNULL, **options)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def await_line(self, process, pattern):
+        """Until it has printed that to stderr. What is under way is seen so on a slow computer and on a fast one."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while not re.search(pattern, (self.folder / "stderr.txt").read_text()):
+            if process.poll() is not None:
+                self.fail(f"ended before {pattern!r}: {self.ended(process).stderr}")
+            self.assertLess(time.monotonic(), deadline, f"no {pattern!r}")
+            time.sleep(0.01)
+
+    def ended(self, process):
+        """Waits for its end: its exit code and what it has printed."""
+        code = process.wait(timeout=TIMEOUT_S)
+        self.last = Result(shlex.join(process.args), code, *((self.folder / name).read_text()
+                                                             for name in ("stdout.txt", "stderr.txt")))
         return self.last
 
     def result(self, *arguments, expect=0):

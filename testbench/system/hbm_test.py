@@ -306,14 +306,13 @@ class Replay(HbmCase):
 
 class Interrupt(HbmCase):
     def test_a_signal_keeps_what_there_is(self):
-        words = self.command(*REFERENCE, "--pattern", "bank_conflict", "--requests", "50000000", "--out", "out",
-                             "--quiet")
-        process = subprocess.Popen(words, cwd=self.folder, stderr=subprocess.PIPE, text=True)
-        time.sleep(1)
+        process = self.start(*self.command(*REFERENCE, "--pattern", "bank_conflict", "--requests", "50000000", "--out", "out",
+                                           "--quiet", "--progress", "on"))
+        self.await_line(process, r"\] +\d+%  [1-9][\d.]* us simulated")
         process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 130)
-        self.assertIn("interrupted at", stderr)
+        done = self.ended(process)
+        self.assertEqual(done.code, 130)
+        self.assertIn("interrupted at", done.stderr)
         row, = json.loads((self.folder / "out" / "result.json").read_text())["runs"]
         self.assertEqual(row["status"], "interrupted")
         self.assertGreater(row["requests"], 0)

@@ -5,10 +5,8 @@ import csv
 import json
 import os
 import re
-import shlex
 import signal
 import subprocess
-import time
 
 import harness
 from trace_event import Trace
@@ -16,39 +14,26 @@ from vcd import Vcd
 
 NOC = os.environ.get("DIECAST_NOC", str(harness.ROOT / "build" / "bin" / "diecast-noc"))
 
-# Far longer than the test waits: many launches of a ring over 256 PEs.
-LONG = ("--algorithm", "ring_1d,intercube", "--bytes", "64KiB", "--iters", "1000", "--out", "out")
+# Many launches of a ring over 256 PEs: minutes.
+LONG = ("--progress", "on", "--algorithm", "ring_1d,intercube", "--bytes", "64KiB", "--iters", "1000", "--out", "out")
 
 # One launch that takes minutes.
-SINGLE = ("--config", harness.CONFIGS / "pod_default.json", "--algorithm", "ring_1d", "--ranks", "pe", "--bytes", "1MiB",
+SINGLE = ("--progress", "on", "--config", harness.CONFIGS / "pod_default.json", "--algorithm", "ring_1d", "--ranks", "pe", "--bytes", "1MiB",
           "--out", "out", "--vcd", "out/wave.vcd", "--vcd-scope", "pod.sip0.cube_0_0.pe0", "--timeline", "out/t.json",
           "--timeline-scope", "pod.sip0.cube_0_0*")
 
 
 class Interrupt(harness.Case):
-    def wait_for(self, path, process):
-        """--out is claimed right before the first simulation starts."""
-        for _ in range(600):
-            if path.exists() or process.poll() is not None:
-                return
-            time.sleep(0.1)
-
-    def interrupt(self, number, group, job=LONG, after_s=1.5):
-        words = self.command(*job)
-        process = subprocess.Popen(words, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   text=True, start_new_session=True)
-        self.addCleanup(process.kill)
-        self.wait_for(self.folder / "out" / "config.json", process)
-        time.sleep(after_s)
-        self.assertIsNone(process.poll(), "ended before it was interrupted")
+    def interrupt(self, number, group, job=LONG, after=harness.LAUNCHED):
+        process = self.start(*self.command(*job), start_new_session=True)
+        self.await_line(process, after)
         if group:  # a terminal's Ctrl-C reaches the whole group
             subprocess.run(["kill", f"-{number}", "--", f"-{process.pid}"], check=True)
         else:
             process.send_signal(number)
-        stdout, stderr = process.communicate(timeout=60)
-        self.last = harness.Result(shlex.join(words), process.returncode, stdout, stderr)
-        self.assertEqual(process.returncode, 128 + number)
-        self.assertIn("interrupted at", stderr)
+        done = self.ended(process)
+        self.assertEqual(done.code, 128 + number)
+        self.assertIn("interrupted at", done.stderr)
         document = json.loads((self.folder / "out" / "result.json").read_text())
         self.assertEqual(document["status"], "interrupted")
         self.assertEqual([r["status"] for r in document["runs"]], ["interrupted"])
@@ -58,7 +43,8 @@ class Interrupt(harness.Case):
 
     def test_inside_one_launch_what_was_seen_is_kept(self):
         """The machine had begun: links, queue pairs, waveform and timeline say how far it was."""
-        self.interrupt(signal.SIGINT, group=True, job=SINGLE, after_s=5)
+        some_us = harness.BEGUN + r".*  (?:[5-9]|\d\d+)\.\d+ us of "
+        self.interrupt(signal.SIGINT, group=True, job=SINGLE, after=some_us)
         out = self.folder / "out"
         stopped_ns = 1e3 * float(re.search(r"interrupted at ([\d.]+) us after 0 launches", self.last.stderr)[1])
         row = json.loads((out / "result.json").read_text())["runs"][0]
@@ -79,16 +65,12 @@ class Interrupt(harness.Case):
 
     def test_a_network_study(self):
         """diecast-noc, too, says what it was doing and leaves files that can be read."""
-        words = [NOC, "--rate", "0.05,0.1", "--cycles", "900000000", "--out", "out", "--quiet"]
-        process = subprocess.Popen(words, cwd=self.folder, stderr=subprocess.PIPE, text=True)
-        self.addCleanup(process.kill)
-        self.wait_for(self.folder / "out" / "config.json", process)
-        time.sleep(1.5)
+        process = self.start(NOC, "--rate", "0.05,0.1", "--cycles", "900000000", "--out", "out", "--quiet", "--progress", "on")
+        self.await_line(process, harness.BEGUN)
         process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=60)
-        self.last = harness.Result(shlex.join(words), process.returncode, "", stderr)
-        self.assertEqual(process.returncode, 130)
-        self.assertIn("interrupted at", stderr)
+        done = self.ended(process)
+        self.assertEqual(done.code, 130)
+        self.assertIn("interrupted at", done.stderr)
         document = json.loads((self.folder / "out" / "result.json").read_text())
         self.assertEqual((document["status"], document["runs"][-1]["status"]), ("interrupted", "interrupted"))
         with open(self.folder / "out" / "links.csv", newline="") as file:

@@ -173,9 +173,10 @@ class Sweep(ScriptCase):
                                  preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         self.addCleanup(sweep.kill)
         under_way = [self.folder / "s/points" / f"000{n}-iters=99999{n + 5}" / "config.json" for n in (2, 3)]
-        for _ in range(600):
-            if all(path.exists() for path in under_way) or sweep.poll() is not None:
-                break
+        deadline = time.monotonic() + harness.TIMEOUT_S
+        while not all(path.exists() for path in under_way):
+            self.assertIsNone(sweep.poll(), "ended before it was interrupted")
+            self.assertLess(time.monotonic(), deadline, "its runs have not begun")
             time.sleep(0.1)
         children = self.children(sweep.pid)
         self.assertEqual(len(children), 2)
@@ -183,7 +184,7 @@ class Sweep(ScriptCase):
         for pid in children:
             self.addCleanup(self.end, pid)
         sweep.send_signal(number)  # to the script alone: a terminal's Ctrl-C also reaches the runs
-        _, stderr = sweep.communicate(timeout=60)
+        _, stderr = sweep.communicate(timeout=harness.TIMEOUT_S)
         self.assertEqual(sweep.returncode, expect, stderr)
         self.assertIn("interrupted; the same command goes on", stderr)
         self.assertEqual([pid for pid in children if pathlib.Path(f"/proc/{pid}").exists()], [], "orphans")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <fmt/format.h>
 #include <functional>
 #include <random>
@@ -314,13 +314,13 @@ TEST_CASE("install: 8,192 PEs with 8 directions are planned and proven") {
     }
   }
   plan_options o = options(4);
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // of this process: others take none of it
   const auto plan = build_install_plan(edges, o);
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  const double took_s = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   CHECK(plan.queue_pairs.size() == 65'536);
-  WARN("65,536 queue pairs planned and proven in " << took.count() << " s");
+  WARN("65,536 queue pairs planned and proven in " << took_s << " s");
   // The target is 1 s in a release build; a quadratic proof would take minutes.
-  CHECK(took.count() < 10.0);
+  CHECK(took_s < 10.0);
 }
 
 TEST_CASE("install: the dump shows every queue pair with its addresses") {

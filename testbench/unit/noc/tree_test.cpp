@@ -294,6 +294,18 @@ TEST_CASE("tree: contributions that differ end the run") {
   CHECK_THROWS_WITH(run_to_starvation(), Catch::Contains("contributions of") && Catch::Contains("differ"));
 }
 
+TEST_CASE("tree: a packet from nowhere ends the run") {
+  // The PE that is left out of the tree sends into it; what comes down from it goes up to the root's router.
+  config::machine_config c = mesh_machine(3, 1);
+  std::vector<pe_coord> members = all_pes(c);
+  const pe_coord stranger = members.back();
+  members.pop_back();
+  tree_bench* const b = new tree_bench(c, members, 0);
+  b->end(stranger).plan({}, b->data(abi::tree_use::reduce, stranger, 0, numbers(8, 0)));
+  CHECK_THROWS_WITH(run_to_starvation(), Catch::Contains("for a tree at router") &&
+                                             Catch::Contains("expected one from where its tree leads"));
+}
+
 TEST_CASE("tree: more contributions than a ring holds end the run") {
   config::machine_config c = mesh_machine(2, 1);
   c.noc.reduce_buffer_kib = 1;

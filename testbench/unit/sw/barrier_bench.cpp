@@ -6,6 +6,7 @@
 #include "models/abi/errata.hpp"
 #include "models/random/stream.hpp"
 #include "sw/host/collective.hpp"
+#include "sw/host/errata.hpp"
 #include "sw/runtime/firmware_trap.hpp"
 
 namespace diecast::test {
@@ -44,7 +45,8 @@ barrier_machine::barrier_machine(const barrier_case& c)
   options.on_step = [this](pe_coord pe, const abi::step_marker& s) { stepped(pe, s); };
   options.max_steps = c.max_steps;
   machine_ = std::make_unique<sw::mock_machine>(config_, comm::install_plan{}, options);
-  sw::prepare_barrier(machine_->host(sip_id{0}), launch_, arguments_, *abi::parse_errata(c.errata));
+  sw::prepare_barrier(machine_->host(sip_id{0}), launch_, arguments_);
+  sw::set_errata(machine_->host(sip_id{0}), config_, members_.members, *abi::parse_errata(c.errata));
 }
 
 /// Marks come one by one: their number serves as the time.

@@ -7,6 +7,7 @@
 #include "models/types/error.hpp"
 #include "support/test.hpp"
 #include "sw/host/collective.hpp"
+#include "sw/host/errata.hpp"
 #include "sw/mock_machine/page_memory.hpp"
 
 namespace {
@@ -153,6 +154,31 @@ TEST_CASE("the host reads every register it can write") {
       abi::encode({pe.sip, pe.cube, abi::region::pe_registers, pe.pe.value, abi::core_errata}),
       std::as_writable_bytes(std::span{&word, 1}));
   CHECK(word == 5);
+}
+
+TEST_CASE("an errata register gets what all were asked for and what faults say of its PE") {
+  const auto row = row_of("ring_1d", {2, 1, 1, 2});
+  auto config = test::config_of(row);
+  const auto members = comm::map_ranks(row.shape, comm::rank_set::pe);
+  sw::mock_machine machine{config, test::plan_for("ring_1d", config, members, 0)};
+  const auto errata_at = [&](pe_coord pe) {
+    std::uint64_t word = 0;
+    machine.host(pe.sip).debug_read(
+        abi::encode({pe.sip, pe.cube, abi::region::pe_registers, pe.pe.value, abi::core_errata}),
+        std::as_writable_bytes(std::span{&word, 1}));
+    return word;
+  };
+  config.faults.push_back({.kind = config::fault_kind::stale_cache_line, .where = "pod.sip0.cube_0_0.pe1"});
+  abi::errata_word stale, asked;
+  stale.add(abi::erratum::wait_without_dcci);
+  asked.add(abi::erratum::no_round_barrier);
+  sw::set_errata(machine.host(sip_id{0}), config, members.members);
+  CHECK(errata_at(members.members[0]) == 0);
+  CHECK(errata_at(members.members[1]) == stale.bits);
+  sw::set_errata(machine.host(sip_id{0}), config, members.members, asked);
+  CHECK(errata_at(members.members[0]) == asked.bits);
+  CHECK(errata_at(members.members[1]) == (asked.bits | stale.bits));
+  CHECK(errata_at(members.members[2]) == 0);  // of the other host
 }
 
 TEST_CASE("memory never written reads as the fill pattern") {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "collective_bench.hpp"
+#include "sw/host/errata.hpp"
 
 namespace diecast::test {
 
@@ -61,7 +62,11 @@ workload_outcome run_workload(const comm::workload& w, const config::machine_con
   const auto patterns = comm::builtin_patterns();
   const sw::workload_program program(w, {ops, options.kernels, patterns}, config);
   sw::mock_machine machine(config, program.install(), options);
-  for (std::uint32_t s = 0; s < config.shape().sips; ++s) program.set_up(machine.host(sip_id{s}));
+  for (std::uint32_t s = 0; s < config.shape().sips; ++s) {
+    abi::host_hal& host = machine.host(sip_id{s});
+    sw::set_errata(host, config, program.workload().participants, *abi::parse_errata(config.ccl.errata));
+    program.set_up(host);
+  }
   sw::workload_log log(program, true, [&machine](sip_id s) -> abi::host_hal& { return machine.host(s); });
 
   std::vector<sw::mock_program> programs;

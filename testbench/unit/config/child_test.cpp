@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process that a run has of its own: it learns of every signal that its parent gets.
+#include "platforms/run/child.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include "testbench/support/test.hpp"
+
+using namespace diecast;
+
+namespace {
+
+/// A child that signals its parent as early as it can, and waits to be told of it.
+std::string told_of(int number, pid_t parent) {
+  using namespace std::chrono_literals;
+  kill(parent, number);
+  for (int ms = 0; ms < 5000 && platforms::interrupt_signal() == 0; ++ms) std::this_thread::sleep_for(1ms);
+  return platforms::interrupt_signal() == number ? "told" : "not told";
+}
+
+/// Its exit code is 0 when the child was told. What has been seen stays seen: a process serves once.
+pid_t parent_of_one(int number) {
+  std::fflush(nullptr);
+  const pid_t parent = fork();
+  if (parent != 0) return parent;
+  platforms::install_signal_handlers();
+  const platforms::child_answer answer =
+      platforms::run_text_in_child([number, self = getpid()] { return told_of(number, self); });
+  _exit(answer.text == "told" && platforms::interrupt_signal() == number ? 0 : 1);
+}
+
+}  // namespace
+
+TEST_CASE("child: a signal to its parent reaches it, however early") {
+  for (int i = 0; i < 200; ++i) {
+    const int number = i % 2 == 0 ? SIGINT : SIGTERM;
+    const pid_t parent = parent_of_one(number);
+    REQUIRE(parent > 0);
+    int status = 0;
+    REQUIRE(waitpid(parent, &status, 0) == parent);
+    INFO("attempt " << i);
+    REQUIRE(WIFEXITED(status));
+    REQUIRE(WEXITSTATUS(status) == 0);
+  }
+}
