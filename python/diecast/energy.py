@@ -3,6 +3,11 @@
 from diecast.results import ENERGY_PARTS
 
 
+def accounted(runs):
+    """Those with the energy of a launch."""
+    return [run for run in runs if "per_launch_pj" in (run.get("energy") or {})]
+
+
 def label(run):
     return f"{run['collective']} {run['algorithm']} {run['bytes']} B, {run['ranks']} {run['rank_set']}"
 

@@ -4,7 +4,7 @@ import collections
 import shlex
 
 from diecast import fabric_picture, timeline_picture
-from diecast.energy import Account, per_bit_text
+from diecast.energy import Account, accounted, per_bit_text
 from diecast.results import RESULTS_OF, BadResults
 from diecast.svg import Picture, colors_of, escape, plot, stacked_bars, text_width
 
@@ -65,7 +65,7 @@ def results_table(runs):
     bounded = any(row.get("bound_ns") for row in runs)
     if bounded:
         head[4:4] = ["bound ns", "bound by", "efficiency"]
-    powered = any(row.get("energy") for row in runs)
+    powered = bool(accounted(runs))
     if powered:
         head.insert(head.index("busbw GB/s") + 1, "pJ/bit reduced")
     rows = []
@@ -117,7 +117,7 @@ def heat_section(results, run):
 
 def energy_section(runs):
     """The parts of the energy of every run that has an account."""
-    runs = [row for row in runs if row.get("energy")]
+    runs = accounted(runs)
     if not runs:
         return ""
     shown, cut = runs[:MOST_BARS], f" (the first {MOST_BARS} of {len(runs)} runs)" if len(runs) > MOST_BARS else ""
