@@ -26,6 +26,12 @@ try:
 except ImportError:
     PLOTS = False
 
+try:
+    import pandas  # noqa: F401
+    PANDAS = True
+except ImportError:
+    PANDAS = False
+
 BIN = pathlib.Path(harness.POD).parent
 os.environ["DIECAST_BIN"] = str(BIN)
 
@@ -325,6 +331,30 @@ class Energy(ScriptCase):
     def test_what_is_no_result(self):
         self.assertIn("scripts/energy: ", self.script("energy", self.folder / "absent", expect=2).stderr)
 
+    def test_what_is_wrong_in_a_result_is_named(self):
+        out = self.folder / "out"
+        good = self.result(*harness.SMALL, "--bytes", "1KiB", "--out", out)
+
+        def changed(**row):
+            return {**good, "runs": [{k: v for k, v in {**good["runs"][0], **row}.items() if v is not None}]}
+
+        for content, expected in (([], "a list; expected an object"), ({**good, "schema": "x"}, "schema is 'x'"),
+                                  ({k: v for k, v in good.items() if k != "runs"}, "runs: expected a list"),
+                                  ({**good, "runs": {}}, "runs: expected a list"), ({**good, "platform": 5}, "platform: expected"),
+                                  ({**good, "runs": [5]}, "runs[0]: a number; expected an object"),
+                                  (changed(status=None), "runs[0].status: missing; expected a text"),
+                                  (changed(time_ns="5"), "runs[0].time_ns: a text; expected a number"),
+                                  (changed(energy=[1]), "runs[0].energy: a list; expected an object"),
+                                  (changed(energy={"total_pj": 1}), "runs[0].energy.router_pj: missing; expected a number")):
+            (out / "result.json").write_text(json.dumps(content))
+            for name in ("energy", "alphabeta", "report"):
+                done = self.script(name, out, expect=2)
+                self.assertIn(f"{out / 'result.json'}: ", done.stderr)
+                self.assertIn(expected, done.stderr)
+                self.assertEqual(len(done.stderr.splitlines()), 1)
+        (out / "result.json").write_bytes(b"\xff{}")
+        self.assertIn("result.json: not JSON", self.script("energy", out, expect=2).stderr)
+
 
 class Studies(ScriptCase):
 
@@ -401,11 +431,11 @@ class Studies(ScriptCase):
         for name, more in (("degrade", ("--counts", "0")), ("sensitivity", ("--key", "noc.hop_cycles"))):
             for flag in ("--plot", "--csv"):
                 for place, why in (("nowhere/x.svg", "there is no folder nowhere"), (".", "is a folder")):
-                    done = self.script(name, config, *more, flag, place, expect=2)
-                    self.assertIn(f"argument {flag}: {place}: {why}; expected a file that can be written", done.stderr)
+                    done = self.script(name, config, *more, flag, place, expect=5)
+                    self.assertIn(f"{name}: {flag} {place}: {why}; expected a file that can be written", done.stderr)
                     self.assertEqual(done.stdout, "")
                 # A disk may be full in the end.
-                done = self.script(name, config, *more, flag, "/dev/full", "--", "--bytes", "1KiB", expect=2)
+                done = self.script(name, config, *more, flag, "/dev/full", "--", "--bytes", "1KiB", expect=5)
                 self.assertEqual(done.stderr, f"{name}: {flag} /dev/full: No space left on device; expected a file that can be "
                                  "written\n")
 
@@ -419,6 +449,64 @@ class Studies(ScriptCase):
         expected = math.log(energy[1] / energy[0]) / math.log(float(row["to"]) / float(row["from"]))
         self.assertGreater(expected, 0)
         self.assertAlmostEqual(float(row["energy elast."]), expected, 9)
+
+    def test_keys_of_energy_are_ranked_by_energy(self):
+        job = ("--algorithm", "intercube", "--bytes", "64KiB")
+        keys = ("noc.hop_cycles", "energy.cube_idle_mw", "host.host_cycles", "energy.hbm_pj_per_byte")
+        done = self.script("sensitivity", harness.CONFIGS / "small_pod.json", *(w for k in keys for w in ("--key", k)), "--by",
+                           "energy", "--csv", "s.csv", "--plot", "s.svg", "--", *job)
+        rows = list(csv.DictReader((self.folder / "s.csv").read_text().splitlines()))
+        found = [abs(float(row["energy elast."])) for row in rows]
+        self.assertEqual(found, sorted(found, reverse=True))
+        by_key = {row["key"]: row for row in rows}
+        self.assertEqual(set(by_key), set(keys))
+        self.assertEqual(rows[0]["key"], "energy.cube_idle_mw")
+        # What a coefficient costs is its part of the account, exactly: doubled, it comes once more.
+        energy = self.one(*harness.SMALL, *job)["energy"]
+        launch = 4 * 500 / (4 * 500 + 16 * 20)  # the cubes' share of the idle power
+        more = 1 + energy["idle_pj"] * launch / energy["total_pj"]
+        self.assertAlmostEqual(float(by_key["energy.cube_idle_mw"]["energy elast."]), math.log2(more), 6)
+        self.assertEqual(float(by_key["energy.cube_idle_mw"]["elasticity"]), 0)
+        self.assertGreater(float(by_key["host.host_cycles"]["energy elast."]), 0)
+        self.assertIn("<title>energy.cube_idle_mw energy: +", (self.folder / "s.svg").read_text())
+        self.assertRegex(done.stdout, r"energy.cube_idle_mw +500 +1000 +4,650 ")
+
+    def test_a_workload_may_follow_the_config(self):
+        stream = {"name": "s", "on": [0, 1], "ops": [{"op": "compute", "cycles": 4000}]}
+        self.file("w.json", json.dumps({"streams": [stream]}))
+        config, key = harness.CONFIGS / "small_pod.json", ("--key", "pe.task_quantum_cycles")
+        shown = self.script("sensitivity", config, "w.json", *key, "--all").stdout
+        self.assertEqual(self.script("sensitivity", config, *key, "--all", "--", "--workload", "w.json").stdout, shown)
+        self.assertIn("the workload is w.json already",
+                      self.script("sensitivity", config, "w.json", "--", "--workload", "w.json", expect=2).stderr)
+        self.assertIn("pod.sip0.e-sip1.w", self.script("degrade", config, "w.json", "--of", "sip", "--override",
+                                                       '{"gbytes_s": 8}').stdout)
+
+    def test_flags_that_run_nothing_are_refused(self):
+        for name in ("degrade", "sensitivity"):
+            for flag in ("--help", "--dump-config", "--diagnose", "--check-config", "--version", "--list=presets"):
+                done = self.script(name, "-", "--", flag, expect=2)
+                self.assertIn(f"{flag.split('=')[0]} behind --: runs nothing that could be timed", done.stderr)
+                self.assertNotIn("Traceback", done.stderr)
+
+    def test_a_factor_beyond_reason_is_refused(self):
+        for factor in ("inf", "nan", "1e300", "1", "-2", "x"):
+            self.assertIn(f"--factor: {factor}; expected more than 1 and at most 100",
+                          self.script("sensitivity", "-", f"--factor={factor}", expect=2).stderr)
+        done = self.script("sensitivity", harness.CONFIGS / "small_pod.json", "--key", "noc.flit_bytes", "--factor", "1.5",
+                           "--", "--bytes", "1KiB")
+        self.assertIn("not changed by 1.5, but as the table says: noc.flit_bytes", done.stdout)  # a power of two
+
+    def test_settings_that_no_part_takes_are_usage(self):
+        config = harness.CONFIGS / "small_pod.json"
+        for setting, expected in (('{"enabledd": false}', "enabledd: unknown key; did you mean enabled?"),
+                                  ('{"enabled": 5}', "enabled: wrong type"), ('{"gbytes_s": 5}', "gbytes_s")):
+            done = self.script("degrade", config, "--of", "pe", "--override", setting, "--", "--bytes", "1KiB", expect=2)
+            self.assertIn(f"--override {setting}: {expected}" if "gbytes" not in setting else expected, done.stderr)
+        for of, sets, what in (("sip", "pod.sips=1", "links between SIPs"), ("ucie", "sip.columns=1", "links between cubes")):
+            more = ("--set", "sip.rows=1") if of == "ucie" else ()
+            done = self.script("degrade", config, "--of", of, "--set", sets, *more, "--", "--bytes", "1KiB", expect=2)
+            self.assertIn(f"--of {of}: the machine has no {what}", done.stderr)
 
     def test_compare_shows_energy_and_what_one_side_lacks(self):
         for folder, slots in (("a", 1), ("b", 4)):
@@ -522,13 +610,128 @@ class Calibrate(ScriptCase):
         again = self.one("--config", "fit.json", "--bytes", "4KiB")
         self.assertAlmostEqual(again["time_ns"], row["time_ns"], delta=row["time_ns"] * 0.02)
 
+    NCCL = ("# Collective test starting: all_reduce_perf\n# nThread 1 nGpus 16 minBytes 1024 maxBytes 131072\n#\n# Using devices\n"
+            "{ranks}#\n#{blank}out-of-place                       in-place\n"
+            "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+            "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n"
+            "{rows}# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 1.5\n")
+
+    def nccl(self, rows, ranks=16):
+        devices = "".join(f"#  Rank {n:2} Group  0 Pid   7777 on  node0 device  {n} [0000:0f:00] A\n" for n in range(ranks))
+        return self.file("nccl.log", self.NCCL.format(ranks=devices, blank=" " * 55, rows="".join(
+            f"{size:12}{size // 2:14}      half     sum      -1 {first:8.5g}    1.00    1.00      {wrong} {second:8.5g}    1.00    "
+            f"1.00      {wrong}\n" for size, first, second, wrong in rows)))
+
+    def calibrate(self, table, *arguments, expect=0):
+        done = self.script("calibrate", harness.CONFIGS / "small_pod.json", table, *arguments, expect=expect)
+        self.assertNotIn("Traceback", done.stderr)
+        return done
+
+    def test_logs_of_nccl_tests(self):
+        job = ("--algorithm", "ring_1d", "--ranks", "pe")
+        times = {size: self.one(*harness.SMALL, *job, "--bytes", size, *harness.sets("sip_link.latency_ns=400"))["time_ns"] / 1000
+                 for size in (1024, 4096, 16384, 65536)}
+        table = self.nccl([(0, 1, 1, 0), *((size, time, 2 * time, 0) for size, time in times.items())])
+        done = self.calibrate(table, "--key", "sip_link.latency_ns", "--write", "fit.json", "--plot", "r.svg", "--", *job)
+        self.assertIn("1 rows of 0 bytes are left out", done.stderr)
+        fitted = json.loads((self.folder / "fit.json").read_text())["sip_link"]["latency_ns"]
+        self.assertAlmostEqual(fitted, 400, delta=40)
+        self.assertEqual([line.split()[1] for line in done.stdout.splitlines() if line.endswith("held out")], ["16384"])
+        self.assertRegex(done.stdout, r"held out rows: rms \d+\.\d+% before, [0-2]\.\d+% after")
+        self.assertIn("all_reduce 16384 f16 sum (held out) fitted: ", (self.folder / "r.svg").read_text())
+        slower = self.calibrate(table, "--key", "sip_link.latency_ns", "--in-place", "--hold-out", "0", "--", *job)
+        self.assertIn("held out rows: none", slower.stdout)
+        self.assertGreater(float(re.search(r"sip_link.latency_ns +100 +([\d.e+]+)", slower.stdout)[1]), 600)
+
+    def test_tables_of_osu_latency(self):
+        far = [0, 8]
+        def trip(size):
+            """Half of a round trip between two SIPs, by the times of a workload written here."""
+            ops = [op for n in range(4) for op in (
+                {"id": f"s{n}", "op": "isend", "peer": 1 - n % 2, "bytes": max(size, 8), "only": [n % 2]},
+                {"id": f"r{n}", "op": "irecv", "peer": n % 2, "bytes": max(size, 8), "only": [1 - n % 2]},
+                {"id": f"w{n}", "op": "wait", "for": [f"s{n}"], "only": [n % 2]},
+                {"id": f"v{n}", "op": "wait", "for": [f"r{n}"], "only": [1 - n % 2]})]
+            workload = {"streams": [{"name": "s", "on": far, "ops": ops}]}
+            row = self.one(*harness.SMALL, "--workload", self.file("w.json", json.dumps(workload)),
+                           *harness.sets("sip_link.latency_ns=300"))
+            ends = {op["id"]: op["end_ns"] for op in row["ops"]}
+            return (ends["v3"] - ends["v1"]) / 2 / 1000
+        table = self.file("osu.txt", "# OSU MPI Latency Test v5.9\n# Size          Latency (us)\n" + "".join(
+            f"{size:<20} {trip(size):10.3f}\n" for size in (0, 1024, 4096, 16384)) + "4194304    90.0\n")
+        done = self.calibrate(table, "--key", "sip_link.latency_ns", "--pair", "0,8", "--write", "fit.json")
+        self.assertIn("1 rows of more than 1048576 bytes are left out", done.stderr)
+        self.assertAlmostEqual(json.loads((self.folder / "fit.json").read_text())["sip_link"]["latency_ns"], 300, delta=15)
+        self.assertRegex(done.stdout, r"latency 4096 .* held out")
+
+    def test_tables_of_osu_bandwidth(self):
+        from diecast import measurements
+        from diecast.calibrate import Jobs
+        table = self.file("bw.txt", "# OSU MPI Bandwidth Test v7.2\n# Datatype: MPI_CHAR.\n# Size      Bandwidth (MB/s)\n"
+                          "1024            8000.00\n16384          32000.00\n")
+        rows = measurements.read(table, window=16)
+        self.assertEqual([row.time_ns for row in rows], [16 * 1024 / 8, 16 * 16384 / 32])  # a byte each ns is 1000 MB/s
+        work = Jobs("diecast-pod", harness.CONFIGS / "small_pod.json", {}, pair=(0, 8), window=16)
+        for row in rows:
+            slow, fast = (work.time_ns(row, {"sip_link.gbytes_s": rate}) for rate in (4, 64))
+            size = 16 * int(row.flags["bytes"])
+            self.assertGreater(slow, size / 4)
+            self.assertGreater(slow, fast)
+        self.assertLess(slow, 2 * size / 4)  # of long messages on a slow link most of the time is the link's
+
     def test_bad_tables(self):
-        for text in ("bytes\n1KiB\n", "bytes,time_ns\n1KiB,0\n", "size,time_ns\n1,1\n", "bytes,time_ns,hold_out\n1KiB,5,1\n",
-                     "bytes,time_ns,hold_out\n1KiB,5,yes\n"):
-            self.script("calibrate", harness.CONFIGS / "small_pod.json", self.file("m.csv", text), "--key",
-                        "sip_link.latency_ns", expect=2)
-        self.script("calibrate", harness.CONFIGS / "small_pod.json", self.file("m.csv", "bytes,time_ns\n1KiB,5\n"), "--key",
-                    "sip_link.absent", expect=2)
+        def refused(text, expected, *arguments):
+            table = self.folder / "m.csv"
+            table.write_bytes(text if isinstance(text, bytes) else text.encode())
+            self.assertIn(expected, self.calibrate(table, "--key", "sip_link.latency_ns", *arguments, expect=2).stderr)
+
+        refused("bytes\n1KiB\n", "line 1: no column time_ns or time_us")
+        refused("bytes,time_ns\n1KiB,0\n", "line 2: time_ns is '0'; expected a time above 0")
+        refused("size,time_ns\n1,1\n", "unknown column 'size'")
+        refused("bytes,time_ns,hold_out\n1KiB,5,1\n", "no row to fit")
+        refused("bytes,time_ns,hold_out\n1KiB,5,yes\n", "hold_out is 'yes'")
+        refused("bytes,time_ns,time_us\n1KiB,5,5\n", "columns time_ns and time_us; expected one of them")
+        refused("bytes,time_ns\n1KiB,5,7\n", "line 2: 3 cells; expected 2")
+        refused("bytes,time_ns\n1KiB\n", "line 2: 1 cells; expected 2")
+        refused("bytes,bytes,time_ns\n1,1,5\n", "column bytes is there twice")
+        refused(b"bytes,time_ns\n\xff,5\n", "byte 14 is no UTF-8")
+        refused("", "no column time_ns")
+        refused("bytes,time_ns\n", "no row")
+        refused("bytes,time_ns\n1KiB:4KiB,5\n", "line 2: 3 runs of 1KiB:4KiB; expected one", "--hold-out", "0")
+        refused("algorithm,bytes,time_ns\nall,1KiB,5\n", "line 2: ")
+        refused("algorithm,bytes,time_ns\nring_1d,1KiB,5\nring_2d,1KiB,5\n", "line 3: --algorithm: ")
+        refused("bytes,time_ns\n1KiB,5\n", "line 2: --bytes 4KiB behind --, and the table says 1KiB", "--", "--bytes", "4KiB")
+        refused("bytes,time_ns\n1KiB,5\n", "1 rows to fit 2 keys to", "--key", "sip_link.gbytes_s")
+        refused("bytes,time_ns\n1KiB,5\n", "--key sip_link.absent: is None", "--key", "sip_link.absent")
+        refused("# Size Latency\n", "neither a log of nccl-tests nor a table of osu_latency")
+        refused("# OSU MPI Bi-Directional Bandwidth Test v5\n# Size      Bandwidth (MB/s)\n1 5\n", "'MPI Bi-Directional Bandwidth Test'")
+        refused("# Size      Latency (us)\n1 x\n", "line 2: latency is 'x'")
+
+    def test_bad_logs(self):
+        def refused(log, expected, *arguments):
+            self.assertIn(expected, self.calibrate(log, "--key", "sip_link.latency_ns", *arguments, expect=2).stderr)
+
+        row = (1024, 5.0, 5.0, 0)
+        refused(self.nccl([row], ranks=8), "line 17: measured on 8 ranks, and this machine has 16", "--", "--algorithm", "ring_1d")
+        refused(self.nccl([(1024, 5.0, 5.0, 7)]), "7 wrong elements")
+        text = self.nccl([row]).read_text()
+        for old, new, expected in (("all_reduce_perf", "a test", "the log does not name its test"),
+                                   ("all_reduce_perf", "hypercube_perf", "hypercube_perf; expected one of all_reduce_perf"),
+                                   ("      half ", "    double ", "type double; expected one of half"),
+                                   ("   sum  ", "   mulsum  ", "redop mulsum"), ("      0\n", "\n", "12 cells; expected 13, as the head has"),
+                                   ("      -1 ", "      -2 ", "root is '-2'")):
+            self.assertIn(old, text)
+            refused(self.file("bad.log", text.replace(old, new)), expected)
+
+    def test_the_own_machine_may_be_calibrated(self):
+        sets = "pod.sips=1", "sip.columns=2", "sip.rows=1", "ucie.latency_ns=40"
+        row = self.one("--bytes", "4KiB", *harness.sets(*sets))
+        self.file("m.csv", f"bytes,time_ns\n4KiB,{row['time_ns']}\n")
+        words = [w for item in sets[:3] for w in ("--set", item)]
+        self.script("calibrate", "-", "m.csv", "--key", "ucie.latency_ns", *words, "--write", "fit.json")
+        self.assertNotIn("extends", (self.folder / "fit.json").read_text())
+        self.assertAlmostEqual(self.one("--config", "fit.json", "--bytes", "4KiB")["time_ns"], row["time_ns"],
+                               delta=row["time_ns"] * 0.02)
 
 
 class Module(ScriptCase):
@@ -552,6 +755,30 @@ class Module(ScriptCase):
         self.assertEqual(failed.exception.code, 2)
         with self.assertRaises(diecast.BadResults):
             diecast.load(self.folder / "absent")
+
+    @unittest.skipUnless(PANDAS, "python3-pandas is not installed")
+    def test_tables_of_pandas(self):
+        import pandas
+        rows = self.runs(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "4KiB:16KiB:x4", "--out", self.folder / "out")
+        loaded = diecast.load(self.folder / "out")
+        for frame in (loaded.table, loaded.links, loaded.queue_pairs):
+            self.assertIsInstance(frame, pandas.DataFrame)
+        self.assertEqual(list(loaded.table["bytes"]), [4096, 16384])
+        self.assertEqual(list(loaded.table["time_ns"]), [row["time_ns"] for row in rows])
+        self.assertEqual(list(loaded.table["stats.packets"]), [row["stats"]["packets"] for row in rows])
+        plain = loaded.rows("links.csv")
+        self.assertEqual(loaded.links.groupby("run")["bytes"].sum().to_dict(),
+                         {run: sum(row["bytes"] for row in plain if row["run"] == run) for run in (0, 1)})
+        self.assertEqual(loaded.links["busy_fraction"].dtype, float)
+        self.assertEqual(len(loaded.queue_pairs), len(loaded.rows("ipcq.csv")))
+
+    def test_tables_without_pandas(self):
+        code = ("import sys; sys.modules['pandas'] = None; import diecast; d = diecast.load('out'); "
+                "print(type(d.links).__name__, type(d.table[0]).__name__, d.table[0]['time_ns'])")
+        row = self.one(*harness.SMALL, "--bytes", "4KiB", "--out", self.folder / "out")
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=self.folder,
+                              env={**os.environ, "PYTHONPATH": str(harness.ROOT / "python")})
+        self.assertEqual(done.stdout.split(), ["list", "dict", str(row["time_ns"])], done.stderr)
 
 
 if __name__ == "__main__":
