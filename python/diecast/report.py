@@ -10,7 +10,7 @@ from diecast.svg import Picture, colors_of, escape, plot, stacked_bars, text_wid
 
 MOST_BARS = 128
 STYLE = """
-body { font: 14px/1.45 sans-serif; color: #222; max-width: 62em; margin: 2em auto; padding: 0 1em; }
+body { font: 14px/1.45 sans-serif; color: #222; max-width: 66em; margin: 2em auto; padding: 0 1em; }
 h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; border-bottom: 1px solid #ccc; }
 table { border-collapse: collapse; margin: 0.7em 0; } th, td { padding: 0.15em 0.5em; text-align: right; white-space: nowrap; }
 th { border-bottom: 1px solid #888; font-weight: 600; } td:first-child, th:first-child { text-align: left; }
@@ -67,7 +67,7 @@ def results_table(runs):
         head[4:4] = ["bound ns", "bound by", "efficiency"]
     powered = bool(accounted(runs))
     if powered:
-        head.insert(head.index("busbw GB/s") + 1, "pJ/bit reduced")
+        head.insert(head.index("busbw GB/s") + 1, "pJ/bit")
     rows = []
     for row in runs:
         cells = [name_of(row), size_text(row["bytes"]), f"{row['ranks']} {row['rank_set']}",
