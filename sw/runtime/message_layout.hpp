@@ -11,4 +11,9 @@ namespace diecast::sw {
 inline constexpr std::uint8_t software_rendezvous = 1;
 inline constexpr std::uint32_t descriptor_bytes = 32;
 
+/// Fields of the 64 bits that the unit matches: communicator, rank of the sender in it, tag.
+inline constexpr unsigned context_shift = 48, source_shift = 32;
+inline constexpr std::uint64_t source_bits = std::uint64_t{0xffff} << source_shift;
+inline constexpr std::uint64_t tag_bits = 0xffff'ffff;
+
 }  // namespace diecast::sw

@@ -5,17 +5,11 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "models/abi/step_text.hpp"
-#include "models/abi/tag_text.hpp"
-#include "models/comm/owner_name.hpp"
 #include "sw/runtime/firmware_trap.hpp"
+#include "sw/runtime/message_layout.hpp"
 
 namespace diecast::sw {
 namespace {
-
-constexpr unsigned context_shift = 48, source_shift = 32;
-constexpr std::uint64_t source_bits = std::uint64_t{0xffff} << source_shift;
-constexpr std::uint64_t tag_bits = 0xffff'ffff;
 
 std::uint64_t tag_of(const communicator& c, std::uint32_t source, std::uint64_t tag) {
   return std::uint64_t{c.id} << context_shift | std::uint64_t{source} << source_shift | tag;
@@ -57,6 +51,7 @@ messaging::messaging(pe_runtime& runtime)
     throw firmware_trap(runtime.hal().self(), "messages without an installed ring of the tag-matching unit");
   }
   runtime.driver().on_tag_event([this] { progress(); });
+  runtime.before_idle([this] { tell_waits(); });
   driver_.arm();
 }
 
@@ -86,81 +81,6 @@ messaging::operation& messaging::find(message_request r) {
                         fmt::format("request {} is not open: it has been waited for before", r.id));
   }
   return at->second;
-}
-
-void messaging::block_until(const std::string& what, const std::function<bool()>& ready,
-                            const awaited_notes& awaited, const std::function<std::string()>& detail) {
-  if (ready()) return;
-  progress();
-  if (ready()) return;
-  bool heap_was_full = heap_full_;
-  std::string known = detail ? detail() : std::string{};
-  std::vector<abi::operation_note> told;
-  const auto tell = [&](abi::operation_phase phase) {
-    for (abi::operation_note& n : told) {
-      n.phase = phase;
-      runtime_.hal().note(n);
-    }
-  };
-  const auto mark = [&] {
-    tell(abi::operation_phase::resumed);
-    told = awaited();
-    tell(abi::operation_phase::awaited);
-    const std::string step = what + known + (heap_was_full ? "; heap of tag_match.heap_kib full" : "");
-    runtime_.hal().mark_step({step, abi::no_step_index});
-  };
-  mark();
-  runtime_.tasks().block([&] {
-    if (ready()) return true;
-    std::string now = detail ? detail() : std::string{};
-    if (heap_was_full != heap_full_ || now != known) {
-      heap_was_full = heap_full_;
-      known = std::move(now);
-      mark();
-    }
-    return false;
-  });
-  tell(abi::operation_phase::resumed);
-}
-
-// --- what reports say of it -------------------------------------------------------------------------
-
-abi::operation_note messaging::note_of(std::uint32_t request, abi::operation_phase phase) const {
-  const operation& o = operations_.at(request);
-  abi::operation_note n;
-  n.kind = o.what == kind::send ? abi::operation_kind::send : abi::operation_kind::receive;
-  n.phase = phase;
-  n.id = request;
-  if (o.peer_known) n.peer = o.peer;
-  n.group = o.group;
-  const bool known = o.what == kind::send || o.matched;
-  n.tag = known ? o.status.tag : o.wanted_tag;
-  n.bytes = known ? o.status.bytes : o.buffer.bytes;
-  return n;
-}
-
-void messaging::note(std::uint32_t request, abi::operation_phase phase) {
-  runtime_.hal().note(note_of(request, phase));
-}
-
-void messaging::end(std::uint32_t request, abi::operation_phase phase) {
-  operations_.at(request).done = true;
-  note(request, phase);
-}
-
-/// Peers that have not taken everything they were sent.
-std::vector<abi::operation_note> messaging::open_receipts() const {
-  std::vector<abi::operation_note> open;
-  for (const auto& [key, credits] : credits_) {
-    if (credits >= installed_.peer_credits) continue;
-    abi::operation_note n;
-    n.kind = abi::operation_kind::receipt;
-    n.id = key;
-    n.peer = abi::unpack_short_peer(key);
-    n.count = static_cast<std::uint32_t>(installed_.peer_credits - credits);
-    open.push_back(n);
-  }
-  return open;
 }
 
 // --- sends and receives ---------------------------------------------------------------------------
@@ -374,30 +294,6 @@ message_request messaging::imrecv(const matched_message& m, const message_buffer
 
 // --- the end --------------------------------------------------------------------------------------
 
-/// Messages whose credits are not home: nothing has matched them and they lie in their receivers' rings.
-/// Which of those sent to a peer they are is known only when all had one tag.
-std::string messaging::not_received() const {
-  constexpr std::size_t most_peers = 4;
-  std::vector<std::string> of_peer;
-  for (const auto& [key, credits] : credits_) {
-    if (credits >= installed_.peer_credits) continue;
-    const pe_coord peer = abi::unpack_short_peer(key);
-    const std::uint64_t n = installed_.peer_credits - credits;
-    const sent_messages& sent = sent_.at(key);
-    std::string text =
-        fmt::format("{} of {} messages to {} not received", n, sent.count, comm::owner_name(peer));
-    if (sent.one_tag) {
-      const auto tag = static_cast<std::uint32_t>(sent.first_tag & tag_bits);
-      text += ", " + abi::tag_text(tag, sent.first_tag >> context_shift);
-    }
-    of_peer.push_back(std::move(text));
-  }
-  const std::size_t more = of_peer.size() - std::min(of_peer.size(), most_peers);
-  of_peer.resize(of_peer.size() - more);
-  if (more > 0) of_peer.push_back(fmt::format("the same of {} other PEs", more));
-  return of_peer.empty() ? std::string{} : fmt::format(": {}", fmt::join(of_peer, "; "));
-}
-
 void messaging::finish() {
   for (const auto& [id, o] : operations_) {
     throw firmware_trap(runtime_.hal().self(),
@@ -420,26 +316,6 @@ void messaging::finish() {
       fmt::format("the program ends with {} messages that nobody received, the first from rank "
                   "{}, tag {}, {} bytes",
                   messages_.size(), first.source, first.tag, first.bytes));
-}
-
-std::vector<std::pair<const char*, std::uint64_t>> message_counts::rows() const {
-  return {{"tag_posted", matching.posted},
-          {"tag_matched_in_hardware", matching.matched_in_hardware},
-          {"tag_matched_in_software", matching.matched_in_software},
-          {"tag_cancelled", matching.cancelled},
-          {"tag_blocked_full", matching.blocked_full},
-          {"tag_blocked_wildcard", matching.blocked_wildcard},
-          {"tag_blocked_software_pending", matching.blocked_software_pending},
-          {"tag_blocked_non_contiguous", matching.blocked_non_contiguous},
-          {"tag_blocked_short", matching.blocked_short},
-          {"tag_unexpected_eager", unexpected_eager},
-          {"tag_unexpected_rndv", unexpected_rndv},
-          {"tag_unexpected_sw_rndv", unexpected_sw_rndv},
-          {"tag_sent_eager", sent_eager},
-          {"tag_sent_rndv", sent_rndv},
-          {"tag_sent_sw_rndv", sent_sw_rndv},
-          {"tag_compared_by_firmware", compared},
-          {"tag_copied_out", copied_out}};
 }
 
 message_counts messaging::counts() const {

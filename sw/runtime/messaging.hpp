@@ -181,10 +181,14 @@ class messaging {
   message_status conclude(message_request r, on_truncation how);
   [[nodiscard]] std::uint32_t add(operation o);
   using awaited_notes = std::function<std::vector<abi::operation_note>()>;
-  /// Marks what it waits for as the step that reports show, and again when `detail` or the heap's state
-  /// change; notes the operations behind it likewise.
+  class open_wait;
+
+  // messaging_reports.cpp
+  /// Shows what it waits for as the PE's step, and again when the core idles and `detail` or the heap's state
+  /// has changed; notes the operations behind it likewise. `ready` changes nothing.
   void block_until(const std::string& what, const std::function<bool()>& ready, const awaited_notes& awaited,
                    const std::function<std::string()>& detail = {});
+  void tell_waits();
   [[nodiscard]] abi::operation_note note_of(std::uint32_t request, abi::operation_phase phase) const;
   void note(std::uint32_t request, abi::operation_phase phase);
   void end(std::uint32_t request, abi::operation_phase phase);
@@ -249,6 +253,7 @@ class messaging {
   std::deque<std::uint32_t> reading_;  ///< receives with bytes not asked for yet, in order
   std::uint32_t probes_{};
   bool heap_full_{};  ///< something waits for room in the heap
+  std::vector<open_wait*> waits_;
   message_counts counts_;
 };
 

@@ -72,6 +72,10 @@ class pe_runtime;
 /// every direction is the queue pair of its number.
 using direction_map = std::vector<comm::direction>;
 
+/// Sections, in this order: messages of at most one slot; longer messages; steps of a ring; lanes; local
+/// work; sums in f32; tasks. Each has a source of its own, pe_context_*.cpp; that of the tasks is
+/// pe_context.cpp.
+///
 /// A call that moves or waits for one message charges runtime_options::call_cycles; exchange, stream,
 /// send_all and recv_all charge it per slot. Everything else costs what the HAL charges.
 /// Sources are guarded: a call of this class that writes TCM first waits for every send that has
@@ -127,11 +131,26 @@ class pe_context {
   /// is compared (and traps) only where the driver reads the status register anyway.
   void exchange(comm::direction send_dir, std::uint64_t send_offset, std::uint64_t send_bytes,
                 comm::direction recv_dir, std::uint64_t recv_offset, std::uint64_t recv_bytes, arrival how);
+  /// One-sided long forms, for chains and trees (never around a cycle).
+  void send_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes);
+  void recv_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes, arrival how);
+  /// The same bytes to, or equally long messages from, several directions, interleaved slot by slot
+  /// in the order given, so that every element meets its operands in that order whatever the timing.
+  void send_all(const std::vector<comm::direction>& dirs, std::uint64_t offset, std::uint64_t bytes);
+  void reduce_all(const std::vector<comm::direction>& dirs, std::uint64_t offset, std::uint64_t bytes);
+
   /// A stretch of TCM that travels as one message, cut into slots.
   struct segment {
     std::uint64_t at{};
     std::uint64_t bytes{};
   };
+  /// A stretch of TCM taken from every direction of `in`, slot by slot and in that order, and sent to every
+  /// one of `out` as it is complete: a node of a chain or tree. With `how` copy, `in` has at most one
+  /// direction. Each slot is one runtime call. Both empty, or 0 bytes: nothing happens.
+  void relay(const std::vector<comm::direction>& in, const std::vector<comm::direction>& out,
+             const segment& range, arrival how);
+
+  // --- steps of a ring as one stream of slots ---
   /// Steps of a ring as one stream: sends segment 0, receives segments 1 to count - 1 in order, and sends
   /// each on, but for the last, slot by slot as it comes, so that a step need not end before the next begins.
   struct round_trip {
@@ -144,6 +163,8 @@ class pe_context {
   /// Rules as for exchange. A pass of its loop, in which one slot may be taken and one sent, is one runtime
   /// call.
   void hand_round(comm::direction send_dir, comm::direction recv_dir, const round_trip& trip);
+
+  // --- lanes of ranges that are sent on while they arrive ---
   /// A stage whose arrival a range waits for.
   struct awaited {
     std::int32_t stage{-1};  ///< of `received` of a lane; -1: nothing
@@ -196,25 +217,6 @@ class pe_context {
   /// be empty. No stage may overwrite what an earlier range has not sent yet, unless causes outside this
   /// PE keep its data from coming before (a sum to which this PE contributes the overwritten part).
   void stream(const std::vector<lane>& lanes, std::string_view step_name);
-  /// The same, but what lanes that overlap have received may still be on its way from its slots: settle()
-  /// waits for it.
-  void begin_stream(const std::vector<lane>& lanes, std::string_view step_name);
-  /// As copy(), by the DMA; settle() waits for it. The source must stay as it is until then.
-  void begin_copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes);
-  void settle();
-  /// One-sided long forms, for chains and trees (never around a cycle).
-  void send_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes);
-  void recv_all(comm::direction dir, std::uint64_t offset, std::uint64_t bytes, arrival how);
-  /// The same bytes to, or equally long messages from, several directions, interleaved slot by slot
-  /// in the order given, so that every element meets its operands in that order whatever the timing.
-  void send_all(const std::vector<comm::direction>& dirs, std::uint64_t offset, std::uint64_t bytes);
-  void reduce_all(const std::vector<comm::direction>& dirs, std::uint64_t offset, std::uint64_t bytes);
-
-  /// A stretch of TCM taken from every direction of `in`, slot by slot and in that order, and sent to every
-  /// one of `out` as it is complete: a node of a chain or tree. With `how` copy, `in` has at most one
-  /// direction. Each slot is one runtime call. Both empty, or 0 bytes: nothing happens.
-  void relay(const std::vector<comm::direction>& in, const std::vector<comm::direction>& out,
-             const segment& range, arrival how);
 
   // --- local work ---
   /// destination[i] = destination[i] op source[i], op and type from args().
@@ -233,13 +235,13 @@ class pe_context {
   /// Elements that one message of a long one carries.
   [[nodiscard]] std::uint64_t message_elements(comm::direction dir);
 
-  void step(std::string_view name, std::uint32_t index = 0);
-
   // --- cooperative tasks ---
+  /// Names what the kernel does from here on, for reports; takes no time.
+  void step(std::string_view name, std::uint32_t index = 0);
   /// Runs the tasks to completion, interleaved at every wait. A task may run tasks of its own.
   void run_tasks(const std::vector<std::function<void()>>& tasks);
   /// Blocks the calling task until `ready()` holds; `ready` must depend only on what tasks of this
-  /// PE do (flags in firmware memory). Other tasks run meanwhile.
+  /// PE do (flags in firmware memory) and change nothing. Other tasks run meanwhile.
   void wait_until(const std::function<bool()>& ready);
 
   /// End of the kernel: waits until every source of its queue pairs has been read. run_kernel calls it.

@@ -9,7 +9,10 @@ pe_runtime::pe_runtime(abi::hal& hal, const runtime_options& options)
     : hal_(hal),
       options_(options),
       tasks_(hal, options.task_switch_cycles, options.task_stack_bytes,
-             [this](sim_time until) { driver_.sleep(until); }),
+             [this](sim_time until) {
+               tell_before_idle();
+               driver_.sleep(until);
+             }),
       driver_(hal, options_, tasks_) {}
 
 void pe_runtime::begin() {
@@ -33,7 +36,10 @@ void pe_runtime::between_looks(const abi::signal_watch& word, std::uint64_t cycl
   driver_.drain();  // nobody sleeps meanwhile: what other tasks wait for is heard of here
   const bool others = tasks_.others_can_run();
   if (others || tasks_.others_await_time()) hal_.watch({});
-  if (!others) hal_.pause(cycles);
+  if (!others) {
+    tell_before_idle();
+    hal_.pause(cycles);
+  }
   tasks_.yield_looking();
   if (!tasks_.others_await_time()) hal_.watch(word);
 }

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <typeindex>
+#include <utility>
 
 #include "models/abi/hal.hpp"
 #include "sw/runtime/pe_context.hpp"
@@ -41,6 +43,10 @@ class pe_runtime {
   /// Returns when the PE's clock has reached `when`; other tasks run meanwhile.
   void sleep_until(sim_time when) { tasks_.sleep_until(when); }
 
+  /// `tell` is called before the core sleeps or pauses because no task has anything to do: the place to bring
+  /// up to date what reports show of waits. A second call replaces the first.
+  void before_idle(std::function<void()> tell) { before_idle_ = std::move(tell); }
+
   /// The PE's only object of a library class T, made by `make` (returns std::shared_ptr<T>) at the first
   /// use: state that outlives the op that made it, e.g. a messaging library's open requests.
   template <class T, class Make>
@@ -51,10 +57,15 @@ class pe_runtime {
   }
 
  private:
+  void tell_before_idle() {
+    if (before_idle_) before_idle_();
+  }
+
   abi::hal& hal_;
   runtime_options options_;
   task_scheduler tasks_;
   queue_driver driver_;
+  std::function<void()> before_idle_;
   std::map<std::type_index, std::shared_ptr<void>> services_;
 };
 

@@ -83,7 +83,7 @@ class lane_runner {
         c_.driver.drain();  // an event may be queued for it
       }
     }
-    if (c_.finish) c_.held.finish();
+    c_.held.finish();
   }
 
  private:

@@ -89,12 +89,11 @@ struct stream_context {
   std::function<void(queue_state&, abi::address, std::uint32_t)> put_slot;  ///< sends what lies in a slot
   /// Copies the oldest slot that is not held; the job that still does so.
   std::function<std::optional<std::uint32_t>(queue_state&, const stage_cursor&)> begin_copy;
-  bool finish{};                          ///< no slot is held at the end
   std::function<void(std::size_t)> mark;  ///< a lane begins to send this stage
 };
 
-/// Runs the lanes to their end: in turn a slot each, so that none uses up its credits in a burst while
-/// another waits.
+/// Runs the lanes to their end, at which no slot is held: in turn a slot each, so that none uses up its
+/// credits in a burst while another waits.
 void run_lanes(const stream_context& c, std::vector<stream_lane>& lanes);
 
 }  // namespace diecast::sw

@@ -25,7 +25,8 @@ class task_scheduler {
   task_scheduler(const task_scheduler&) = delete;
   task_scheduler& operator=(const task_scheduler&) = delete;
 
-  /// Suspends the caller (a task, or the kernel itself outside run) until `ready()` holds.
+  /// Suspends the caller (a task, or the kernel itself outside run) until `ready()` holds. It is asked any
+  /// number of times, on the stack of other tasks too, and must change nothing.
   void block(const std::function<bool()>& ready);
   /// Suspends the caller until the PE's clock has reached `when`.
   void sleep_until(sim_time when);

@@ -195,26 +195,27 @@ bool message_op::runs_on(pe_coord pe) const {
   return at != members.end() && takes_part(static_cast<std::uint32_t>(at - members.begin()));
 }
 
-/// What an op leaves open on a PE, some op completes there. What names no op is another problem.
+/// What an op leaves open on a PE is waited for there: a test may come too early and leave it open. What
+/// names no op is another problem.
 void message_op::check_completed(const op_neighbors& all, std::vector<problem>& problems) {
   if (!problems.empty()) return;
   const auto& ops = all.workload.ops;
-  std::map<const message_op*, std::vector<const message_op*>> completing;
+  std::map<const message_op*, std::vector<const message_op*>> waiting;
   for (std::uint32_t i = 0; i < ops.size(); ++i) {
     const auto* const op = dynamic_cast<message_op*>(all.at(i));
-    if (op == nullptr || !op->completes()) continue;
-    for (const message_op* const of : op->named_) completing[of].push_back(op);
+    if (op == nullptr || !op->waits()) continue;
+    for (const message_op* const of : op->named_) waiting[of].push_back(op);
   }
   for (std::uint32_t i = 0; i < ops.size(); ++i) {
     const auto* const op = dynamic_cast<message_op*>(all.at(i));
     if (op == nullptr || !op->leaves_open()) continue;
-    const auto& by = completing[op];
+    const auto& by = waiting[op];
     for (std::uint32_t rank = 0; rank < op->members_.members.size(); ++rank) {
       const pe_coord pe = op->members_.members[rank];
       if (!op->takes_part(rank)) continue;
       if (std::any_of(by.begin(), by.end(), [pe](const message_op* c) { return c->runs_on(pe); })) continue;
       problems.push_back({op->where_, fmt::format("is never waited for by rank {}", rank), ops[i].op->id,
-                          "a wait, waitall or test that it comes before"});
+                          "a wait or waitall that it comes before"});
       break;
     }
   }

@@ -80,9 +80,8 @@ class message_op final : public planned_op {
 
   [[nodiscard]] static open_requests& requests_of(pe_runtime& runtime);
   [[nodiscard]] bool leaves_open() const { return what_ == kind::isend || what_ == kind::irecv; }
-  [[nodiscard]] bool completes() const {
-    return what_ == kind::wait || what_ == kind::waitall || what_ == kind::test;
-  }
+  [[nodiscard]] bool waits() const { return what_ == kind::wait || what_ == kind::waitall; }
+  [[nodiscard]] bool completes() const { return waits() || what_ == kind::test; }
   [[nodiscard]] bool concerns(const message_op* op) const;
   void link_named(const op_neighbors& all, std::vector<problem>& problems);
   void link_stream(const op_neighbors& all, std::vector<problem>& problems);

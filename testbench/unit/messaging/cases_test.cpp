@@ -634,6 +634,36 @@ TEST_CASE("messaging: a deadlock for want of heap names the heap and its key") {
   CHECK(deadlock_of(1, 17) == "");
 }
 
+TEST_CASE("messaging: a wait says what it lacks when the core idles, and nothing while another task works") {
+  config::machine_config c = message_machine(2, 4);
+  c.tag_match.heap_kib = 0;
+  std::string shown;
+  sw::mock_options options{sw::schedule::random, 1};
+  options.on_step = [&shown](pe_coord pe, const diecast::abi::step_marker& step) {
+    if (pe.pe.value == 1) shown = step.name;
+  };
+  message_bench bench{c, options};
+  bench.on(0, [&bench](messaging& m, pe_runtime&) {
+    std::vector<sw::message_request> sends;
+    for (const std::uint32_t tag : {1U, 1U, 2U}) sends.push_back(m.isend(bench.world, 1, tag, {0, 64}));
+    m.wait_all(sends);
+  });
+  bench.on(1, [&bench, &shown](messaging& m, pe_runtime& r) {
+    const auto receive = [&] { (void)m.wait(m.irecv(bench.world, 0, 2, {0, 64})); };
+    const auto work = [&] {
+      r.hal().mark_step({"work"});
+      for (int i = 0; i < 1000 && m.counts().unexpected_eager < 2; ++i) r.work(1000);
+      CHECK(m.counts().unexpected_eager == 2);
+      r.work(1000);  // the receive's task is looked at once more: what it lacks has changed
+      CHECK(shown == "work");
+    };
+    r.tasks().run({receive, work});
+  });
+  const std::string lacks = "receive from rank 0 of communicator 0, tag 2; heap of tag_match.heap_kib full";
+  CHECK_THAT(bench.run().deadlock, Catch::Contains(lacks));
+  CHECK(shown == lacks);
+}
+
 TEST_CASE("messaging: the counters tell who matched and why not the unit") {
   message_bench bench{message_machine(2, 1)};
   bench.on(0, [&bench](messaging& m, pe_runtime&) {

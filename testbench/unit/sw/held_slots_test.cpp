@@ -63,31 +63,6 @@ TEST_CASE("slots that are sent on from where they lie stay until they have been 
   }
 }
 
-TEST_CASE("what a stream has begun is there after settle(), and before any other receive of its direction") {
-  for (const auto order : orders) {
-    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-      ring_bench b{2, 4, {order, seed}};
-      b.put(0, 0, counting(1, 64));
-      b.on(0, [](pe_context& pe) { pe.send_all(comm::east, 0, 256); });
-      b.on(1, [](pe_context& pe) {
-        pe_context::lane lane{{}, {}, {comm::west}, {pe_context::stage{0, 128}}};
-        lane.overlaps = true;
-        pe.begin_stream({lane}, "first");
-        CHECK(pe.recv(comm::west, 128) == 64);
-        lane.received = {pe_context::stage{192, 64}};
-        pe.begin_stream({lane}, "last");
-        pe.begin_copy(1024, 0, 128);
-        pe.settle();
-        pe.copy(1280, 0, 256);
-      });
-      CHECK(b.run().deadlock == "");
-      CHECK(b.get(1, 1280, 64) == counting(1, 64));
-      CHECK(b.get(1, 1024, 32) == counting(1, 32));
-      check_idle(b, 2);
-    }
-  }
-}
-
 TEST_CASE("a lane that overlaps adds no copy behind those of others in the DMA") {
   // The long copy is as if it never ended: the slot is copied all the same.
   ring_bench b{2, 2, {sw::schedule::round_robin}};

@@ -168,7 +168,7 @@ TEST_CASE("workload messages: what cannot be matched is found before the run") {
       Catch::Contains("d: rank 0 of [0,1,2,3,4,5,6,7] receives more from any rank with tag 3 than is sent to "
                       "it (value 1 receives, 0 messages; expected as many of both"));
   CHECK_THAT(error_of({send(1, 64), receive("b", any, number(1), 64)}),
-             Catch::Contains("a: is never waited for by rank 0 (value a; expected a wait, waitall or test"));
+             Catch::Contains("a: is never waited for by rank 0 (value a; expected a wait or waitall"));
   // A wait of some ranks is none of the others.
   comm::workload_op some = message("v", "wait", {{"for", ids({"b"})}});
   some.fields["only"] = list({0, 1, 2});
@@ -287,6 +287,23 @@ TEST_CASE("workload messages: a wait that need not find its messages is refused"
   low.fields["only"] = list({0, 1, 2, 3});
   high.fields["only"] = list({4, 5, 6, 7});
   CHECK(error_of({send, receive, low, high}) == "");
+}
+
+TEST_CASE("workload messages: a test alone does not wait, for it may come too early") {
+  const fields both{{"shift", number(1)}, {"bytes", number(5000)}};
+  const std::vector<comm::workload_op> begun{message("r", "irecv", both), message("s", "isend", both)};
+  const auto ended_by = [&](std::vector<comm::workload_op> last) {
+    std::vector<comm::workload_op> ops = begun;
+    ops.insert(ops.end(), last.begin(), last.end());
+    return ops;
+  };
+  const comm::workload_op both_tested = message("t", "test", {{"for", ids({"r", "s"})}});
+  CHECK_THAT(error_of(ended_by({both_tested})),
+             Catch::Contains("r: is never waited for by rank 0 (value r; expected a wait or waitall"));
+  CHECK_THAT(error_of(ended_by({both_tested, message("w", "wait", {{"for", ids({"r"})}})})),
+             Catch::Contains("s: is never waited for by rank 0 (value s;"));
+  runs_everywhere(
+      workload_of({stream_on("s", eight, ended_by({both_tested, message("end", "waitall", {})}), 2)}));
 }
 
 TEST_CASE("workload messages: an op of another stream can be waited for once") {

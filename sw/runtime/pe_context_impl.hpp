@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside of pe_context, for its own sources alone.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sw/runtime/dispatch_table.hpp"
+#include "sw/runtime/held_slots.hpp"
+#include "sw/runtime/pe_context.hpp"
+#include "sw/runtime/pe_runtime.hpp"
+#include "sw/runtime/queue_driver.hpp"
+#include "sw/runtime/task_scheduler.hpp"
+
+namespace diecast::sw {
+
+/// Pieces of a long message: every slot full except the last.
+struct slot_cut {
+  std::uint64_t bytes;
+  std::uint64_t payload;  ///< bytes per full slot
+  std::uint64_t done{0};
+
+  [[nodiscard]] bool more() const { return done < bytes; }
+  [[nodiscard]] std::uint32_t piece() const {
+    return static_cast<std::uint32_t>(std::min(payload, bytes - done));
+  }
+};
+
+struct pe_context::impl {
+  impl(pe_runtime& runtime, const abi::kernel_arguments& arguments, direction_map queue_pairs)
+      : hal(runtime.hal()),
+        args(arguments),
+        options(runtime.options()),
+        tasks(runtime.tasks()),
+        driver(runtime.driver()),
+        held(driver, tasks),
+        map(std::move(queue_pairs)),
+        errata(hal.errata()),
+        calls(hal, errata, options.cache_monitor) {}
+  impl(std::unique_ptr<pe_runtime> runtime, const abi::kernel_arguments& arguments)
+      : impl(*runtime, arguments, {}) {
+    own_runtime = std::move(runtime);
+  }
+
+  // pe_context.cpp
+  [[nodiscard]] comm::direction queue_pair(comm::direction dir) const;
+  queue_state& queue(comm::direction dir) { return driver.queue(queue_pair(dir)); }
+  queue_state& tx(comm::direction dir) { return driver.tx(queue_pair(dir)); }
+  queue_state& rx(comm::direction dir) { return driver.rx(queue_pair(dir)); }
+  void charge() {
+    if (options.call_cycles > 0) hal.compute(options.call_cycles);
+  }
+
+  // pe_context_messages.cpp
+  queue_state& receiver(comm::direction dir);
+  std::uint32_t receive(queue_state& q, std::uint64_t offset);
+  std::uint32_t wait_receive(const ticket& t);
+
+  // pe_context_slots.cpp: what is not charged is part of a larger runtime call
+  [[nodiscard]] slot_cut cut(const queue_state& q, std::uint64_t bytes) const;
+  std::uint64_t exchange_source(std::uint64_t offset);
+  void put(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep = false);
+  void put_uncharged(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep = false);
+  void check_length(const queue_state& q, std::uint32_t bytes);
+  void take(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how);
+  void take_uncharged(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how);
+
+  // pe_context_stream.cpp
+  [[nodiscard]] bool may_hold(const pe_context::lane& l);
+  std::optional<std::uint32_t> begin_copy(queue_state& q, std::uint64_t offset, std::uint32_t bytes);
+  void run_stream(pe_context& pe, const std::vector<lane>& lanes, std::string_view step_name);
+
+  // pe_context_work.cpp
+  [[nodiscard]] std::uint64_t element() const { return numeric::size_of(args.type); }
+  [[nodiscard]] bool is_local(abi::address at) const;
+  void vector_copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes);
+  void vector_reduce(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes);
+  void fetch(abi::address slot, std::uint64_t destination, std::uint32_t bytes);
+  /// Fetches the oldest message to staging and keeps it there while `use` runs with its TCM offset.
+  void in_staging(const queue_state& q, std::uint32_t message_bytes,
+                  const std::function<void(std::uint64_t)>& use);
+  void fetch_and_reduce(const queue_state& q, std::uint64_t destination, std::uint32_t bytes);
+
+  // pe_context_wide.cpp
+  /// Type and bytes of elements in messages; other than in memory with f32_acc.
+  [[nodiscard]] numeric::dtype wire() const { return wire_type.value_or(args.type); }
+  [[nodiscard]] std::uint32_t on_wire(std::uint32_t bytes) const {
+    return static_cast<std::uint32_t>(bytes / element() * numeric::size_of(wire()));
+  }
+  /// Sends the piece rounded; with `keep` it is kept rounded too.
+  void put_rounded(queue_state& q, std::uint64_t offset, std::uint32_t bytes, bool keep);
+  void widen_slot(const queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how);
+
+  /// Receives of one direction asked for by recv_async; numbered from 0.
+  struct posted_receives {
+    std::uint32_t asked{};
+    std::deque<std::uint64_t> open;               ///< destinations, oldest first
+    std::map<std::uint32_t, std::uint32_t> done;  ///< bytes, by number; until their wait takes them
+  };
+
+  std::unique_ptr<pe_runtime> own_runtime;  ///< of a kernel alone on its PE
+  abi::hal& hal;
+  abi::kernel_arguments args;
+  const runtime_options& options;
+  task_scheduler& tasks;
+  queue_driver& driver;
+  held_slots held;
+  direction_map map;
+  std::uint64_t errata;  ///< known defects of this firmware, models/abi/firmware_defects.hpp
+  dispatch_table calls;
+  std::uint64_t one_call_sends{};  ///< history of the one-call send-receive: how many, and the last source
+  std::uint64_t last_source{};
+  bool staging_busy{};
+  abi::kernel_arguments narrow_args;  ///< as they were before widen()
+  std::optional<numeric::dtype> wire_type;
+  std::uint64_t outbox_at{};
+  std::uint64_t next_outbox{};
+  std::map<comm::direction, posted_receives> posted;
+};
+
+}  // namespace diecast::sw

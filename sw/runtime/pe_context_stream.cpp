@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lanes of a call of stream, for the loop in stream.cpp.
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "sw/runtime/pe_context_impl.hpp"
+#include "sw/runtime/stream.hpp"
+
+namespace diecast::sw {
+
+void pe_context::lane::pass(const stage& s) {
+  sent.push_back({s.offset, s.bytes, {{{static_cast<std::int32_t>(received.size())}}}});
+  received.push_back(s);
+}
+
+bool pe_context::impl::may_hold(const pe_context::lane& l) {
+  if (!l.overlaps || l.recv.size() != 1 || wire() != args.type) return false;
+  const auto copies = [](const stage& s) { return s.how == arrival::copy; };
+  return std::all_of(l.received.begin(), l.received.end(), copies) && is_local(rx(l.recv[0]).rx_base);
+}
+
+std::optional<std::uint32_t> pe_context::impl::begin_copy(queue_state& q, std::uint64_t offset,
+                                                          std::uint32_t bytes) {
+  calls.call(entry_point::receive);
+  const abi::address slot = held.next_slot(q);
+  if (held.count(q) == 0) check_length(q, bytes);
+  if (!held.may_copy()) {
+    vector_copy(offset, slot - options.tcm_base, bytes);
+    return std::nullopt;
+  }
+  driver.wait_sources_in(offset, bytes);
+  return held.start_copy(slot, options.tcm_base + offset, bytes);
+}
+
+void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes,
+                                  std::string_view step_name) {
+  const auto is_empty = [](const auto& range) { return range.bytes == 0; };
+  std::vector<stream_lane> running;
+  for (const lane& l : lanes) {
+    stream_lane& to = running.emplace_back();
+    to.own = static_cast<std::int32_t>(running.size() - 1);
+    to.sent = l.sent;
+    std::vector<stage> ranges;
+    for (const outgoing& o : l.sent) ranges.push_back({o.offset, o.bytes});
+    // A queue pair over which nothing goes is not touched.
+    const bool sends = !std::all_of(ranges.begin(), ranges.end(), is_empty);
+    const bool receives = !std::all_of(l.received.begin(), l.received.end(), is_empty);
+    for (std::size_t i = 0; sends && i < l.send.size(); ++i) {
+      queue_state& q = tx(l.send[i]);
+      to.outs.push_back({&q, stage_cursor(ranges, cut(q, 0).payload)});
+    }
+    const bool holds = receives && may_hold(l);
+    for (std::size_t i = 0; receives && i < l.recv.size(); ++i) {
+      queue_state& q = receiver(l.recv[i]);
+      to.ins.push_back({&q, stage_cursor(l.received, cut(q, 0).payload)});
+    }
+    if (holds) to.begun = begun_slots{to.ins.front().at};
+  }
+  run_lanes({driver, tasks,
+             [this](queue_state& q, const stage_cursor& at) {
+               put_uncharged(q, exchange_source(at.at()), at.piece());
+             },
+             [this](queue_state& q, const stage_cursor& at) { take(q, at.at(), at.piece(), at.how()); },
+             [this] { charge(); }, held,
+             [this](queue_state& q, abi::address slot, std::uint32_t bytes) {
+               put_uncharged(q, exchange_source(slot - options.tcm_base), bytes);
+             },
+             [this](queue_state& q, const stage_cursor& at) { return begin_copy(q, at.at(), at.piece()); },
+             [&](std::size_t index) { pe.step(step_name, static_cast<std::uint32_t>(index)); }},
+            running);
+}
+
+void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_name) {
+  impl_->run_stream(*this, lanes, step_name);
+}
+
+}  // namespace diecast::sw
