@@ -56,6 +56,8 @@ struct sip_task {
   /// By tree: the gateway towards the SIP that follows, and the one towards the SIP before.
   std::array<std::optional<cube_id>, trees> exit{}, entrance{};
 
+  tree_flow flow{};
+
   /// The trees go to no other SIP.
   [[nodiscard]] bool alone() const { return root && !exit[0] && !exit[1]; }
 };
@@ -113,11 +115,13 @@ class attempt {
     return most;
   }
 
-  /// Steps from cube to cube, along x first, as packets go.
-  [[nodiscard]] std::vector<std::size_t> way_between(std::uint32_t from, std::uint32_t to) const {
-    return way_between(task_.members[from].cube, task_.members[to].cube);
+  /// Steps from cube to cube, along x first, as packets go between two ends of an edge.
+  [[nodiscard]] std::vector<std::size_t> way_between(std::uint32_t above, std::uint32_t below) const {
+    return way_between(task_.members[above].cube, task_.members[below].cube);
   }
-  [[nodiscard]] std::vector<std::size_t> way_between(cube_id a, cube_id b) const {
+  [[nodiscard]] std::vector<std::size_t> way_between(cube_id above, cube_id below) const {
+    const bool down = task_.flow == tree_flow::down;
+    const cube_id a = down ? above : below, b = down ? below : above;
     std::uint32_t x = shape_.cube_x(a), y = shape_.cube_y(a);
     std::vector<std::size_t> way;
     const auto step = [&](std::size_t direction) {
@@ -332,7 +336,7 @@ std::vector<std::vector<std::uint32_t>> ranks_by_sip(const group& g) {
 
 }  // namespace
 
-packed_trees::packed_trees(const pattern_context& c) {
+packed_trees::packed_trees(const pattern_context& c, tree_flow flow) {
   const auto n = static_cast<std::uint32_t>(c.members.members.size());
   const std::uint32_t root = root_of(c);
   for (auto& nodes : nodes_) nodes.resize(n);
@@ -347,6 +351,7 @@ packed_trees::packed_trees(const pattern_context& c) {
   std::vector<sip_trees> found;
   for (std::size_t s = 0; s <= last; ++s) {
     sip_task task;
+    task.flow = flow;
     for (const std::uint32_t r : sips[s]) task.members.push_back(c.members.members[r]);
     if (s == 0) {
       task.root =
