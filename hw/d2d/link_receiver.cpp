@@ -22,7 +22,8 @@ link_receiver::link_receiver(const fabric::topology& topology, const link_parame
       queues_(lanes_ * vcs_),
       occupied_(vcs_),
       injection_(lanes_),
-      last_(lanes_) {
+      last_(lanes_),
+      monitor_(p.checksum) {
   for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
     credits_.insert(credits_.end(), noc_buffer_.begin(), noc_buffer_.end());
   }
@@ -43,6 +44,7 @@ sim_time link_receiver::arrived(std::uint8_t lane, packet_ptr p, std::uint8_t vc
   const std::uint32_t flits = p->flits;
   occupied_[vc] += flits;
   ++packets_;
+  monitor_.pass(*p, arrival.head);
   if (flits > 1) {
     measured_flits_ += flits - 1;
     measured_time_ += arrival.tail - arrival.head;

@@ -46,6 +46,8 @@ class link_receiver {
   /// Of packets of several flits: flits after the first, and the time from the first to the last.
   [[nodiscard]] std::uint64_t measured_flits() const { return measured_flits_; }
   [[nodiscard]] sim_time measured_time() const { return measured_time_; }
+  /// Of packets as they come.
+  [[nodiscard]] const link_monitor::counters& seen() const { return monitor_.seen(); }
   [[nodiscard]] bool quiescent() const;
 
  private:
@@ -85,6 +87,7 @@ class link_receiver {
   std::vector<returning_credit> returning_;
   std::vector<timing::shared_link> injection_;  ///< per lane
   std::vector<std::uint32_t> last_;             ///< per lane
+  link_monitor monitor_;
 };
 
 }  // namespace diecast::hw

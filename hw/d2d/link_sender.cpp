@@ -29,6 +29,7 @@ link_parameters parameters(const fabric::topology& t, const config::machine_conf
   link_parameters p;
   p.line.timing = timing;
   p.seed = c.sim.seed;
+  p.checksum = c.comm.checksum;
   p.ni_in_cycles = c.noc.ni_in_cycles;
   p.credit_cycles = c.noc.credit_cycles;
   p.link_buffer.assign(t.vcs(), buffer);
@@ -79,7 +80,8 @@ link_sender::link_sender(const fabric::topology& topology, const link_parameters
       queues_(topology.vcs() * p.lanes),
       credits_(p.link_buffer),
       line_(p.line, random::stream(p.seed, p.path, "bit errors")),
-      pj_per_bit_(p.pj_per_bit) {}
+      pj_per_bit_(p.pj_per_bit),
+      monitor_(p.checksum) {}
 
 void link_sender::arrived(std::uint8_t lane, packet_ptr p, std::uint8_t vc, sim_time tail) {
   queues_.push(vc * lanes_ + lane, {std::move(p), tail});
@@ -149,6 +151,7 @@ void link_sender::start(std::uint32_t queue, sim_time now) {
   counters_.payload_bytes += s.p->header.payload_bytes;
   const timing::flit_line::transfer t =
       line_.send(static_cast<unsigned>(topology_.class_of(vc)), now, flits, s.tail);
+  monitor_.pass(*s.p, t.arrival.head);
   credits_[vc] -= flits;
   const clock_domain& noc = timing_.receiver;
   const std::uint64_t freed = timing::batch_usable(now.fs, t.end.fs, flits, noc.period.fs);

@@ -12,6 +12,7 @@
 
 #include "hw/base/packet.hpp"
 #include "hw/base/queue_set.hpp"
+#include "hw/d2d/link_monitor.hpp"
 #include "models/fabric/topology.hpp"
 #include "models/timing/flit_line.hpp"
 
@@ -22,8 +23,9 @@ struct link_parameters {
   std::uint32_t lanes{};
   timing::line_parameters line;
   std::uint64_t seed{};
-  std::string path;     ///< of the sending end: key of its bit errors
-  double pj_per_bit{};  ///< on the wire
+  std::string path;                    ///< of the sending end: key of its bit errors
+  double pj_per_bit{};                 ///< on the wire
+  config::packet_checksum checksum{};  ///< that packets of messages carry
   std::uint64_t ni_in_cycles{};
   std::uint64_t credit_cycles{};
   std::vector<std::uint32_t> link_buffer;  ///< per VC, in NoC flits: receive buffer at the far end
@@ -75,6 +77,8 @@ class link_sender {
   [[nodiscard]] const std::vector<std::uint32_t>& initial_credits() const { return buffer_; }
   [[nodiscard]] const link_counters& statistics() const { return counters_; }
   [[nodiscard]] const timing::line_counters& line_statistics() const { return line_.statistics(); }
+  /// Of packets as they leave.
+  [[nodiscard]] const link_monitor::counters& seen() const { return monitor_.seen(); }
   /// Energy of all bits that were on the wire, those sent again included.
   [[nodiscard]] double energy_pj() const;
   [[nodiscard]] bool quiescent() const;
@@ -117,6 +121,7 @@ class link_sender {
   std::vector<returning_credit> returning_;
   timing::flit_line line_;
   const double pj_per_bit_;
+  link_monitor monitor_;
   std::uint32_t last_{};
   std::uint32_t last_sideband_{};
   sim_time evaluated_{sim_time::never()};

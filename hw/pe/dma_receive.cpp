@@ -70,8 +70,9 @@ void dma_engine::receive_message(const packet_ptr& p, std::uint8_t vc) {
   }
   inbound_message& message = message_of(*p);
   if (message.missing < at_least_one(h.payload_bytes)) {
-    throw protocol_error(fmt::format("{}: {} bytes at offset {} of a message of {} bytes", name(),
-                                     h.payload_bytes, h.offset, h.ipcq.message_bytes));
+    throw protocol_error(fmt::format(
+        "{}: {} bytes at offset {} of a message of {} bytes, more than are missing; they came over {}",
+        name(), h.payload_bytes, h.offset, h.ipcq.message_bytes, path_of(h)));
   }
   if (setup_.events != nullptr && setup_.events->wants(events::contents)) {
     message.digest += checksum::digest_of_part(h.offset, p->data);
@@ -123,8 +124,8 @@ dma_engine::inbound_message& dma_engine::message_of(const packet& p) {
     if (m.fields == h.ipcq) return m;
   }
   throw protocol_error(
-      fmt::format("{}: bytes at offset {} of a message to {}, whose first packet has not come", name(),
-                  h.offset, abi::describe(h.ipcq.match_address)));
+      fmt::format("{}: bytes at offset {} of {}, whose first packet has not come; they came over {}", name(),
+                  h.offset, message_text(h), path_of(h)));
 }
 
 void dma_engine::publish(abi::node_address flow) {

@@ -149,6 +149,7 @@ void pe_core::run_one(const abi::launch_block& block) {
   set_state(events::core_state::running);
   program_(*this, block);
   settle();
+  stores_->flush();
   end_time_ = hw::now() - phase_;
   set_state(events::core_state::done);
   dma->send_launch_done(block.launch_id);

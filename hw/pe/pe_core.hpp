@@ -96,7 +96,10 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   void store_global(abi::address at, std::span<const std::byte> in) override;
   void dcci_line(abi::address at) override { memory_.dcci_line(at); }
   void dcci_all() override { memory_.dcci_all(); }
-  void pipe_barrier() override { memory_.pipe_barrier(); }
+  void pipe_barrier() override {
+    stores_->flush();
+    memory_.pipe_barrier();
+  }
   void load_uncached(abi::address at, std::span<std::byte> out) override;
   std::uint64_t add_at_memory(abi::address at, std::uint64_t value) override;
   void watch(const std::optional<abi::signal_watch>& wanted) override;

@@ -68,17 +68,22 @@ class store_rule {
   [[nodiscard]] virtual bool takes(std::uint64_t /*offset*/, std::vector<std::byte>& /*bytes*/) {
     return false;
   }
+  /// What the core has written is in memory from here on: at a barrier of its pipe, and before the end of a
+  /// kernel is told.
+  virtual void flush() {}
   [[nodiscard]] virtual defect_count counted() const { return {}; }
 };
 
 /// The defect: results number after..after+count-1 of a core wait in a write buffer that nothing flushes
-/// before the DMA engine reads them. The core itself sees them: what meets them drains them.
+/// before the DMA engine reads them. The core itself sees them: what meets them drains them; so do a
+/// barrier of its pipe and the end of the kernel.
 class write_buffer : public sc_core::sc_module, public store_rule {
  public:
   using writer = std::function<void(std::uint64_t offset, std::span<const std::byte>)>;
   write_buffer(sc_core::sc_module_name name, const config::fault_setting& f, writer write);
   void meet(std::uint64_t offset, std::uint64_t bytes) override;
   [[nodiscard]] bool takes(std::uint64_t offset, std::vector<std::byte>& bytes) override;
+  void flush() override;
   [[nodiscard]] defect_count counted() const override { return {results_, met_}; }
 
  private:

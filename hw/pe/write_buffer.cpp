@@ -28,6 +28,11 @@ void write_buffer::meet(std::uint64_t offset, std::uint64_t bytes) {
   });
 }
 
+void write_buffer::flush() {
+  for (const entry& e : waiting_) write_(e.offset, e.bytes);
+  waiting_.clear();
+}
+
 void write_buffer::drain_due() {
   while (!waiting_.empty() && waiting_.front().due <= now()) {
     write_(waiting_.front().offset, waiting_.front().bytes);

@@ -33,6 +33,13 @@ struct flight {
   bool credit{};
   abi::ipcq_fields fields;
   std::string where;  ///< "in the fabric"
+  bool begins{};      ///< its first packet is one of those under way
+};
+
+/// A packet that belongs to no queue pair: of a tag-matched message, a read or a write.
+struct other_packet {
+  abi::packet_header header;
+  std::string where;
 };
 
 /// A machine that has stopped.
@@ -42,6 +49,7 @@ struct stopped_machine {
   /// True: nothing moves any more. False: the run was cut off while things still moved, so a message
   /// under way explains a wait, and one that no dump shows may be on a wire.
   bool still{true};
+  std::vector<other_packet> others{};
 };
 
 /// Where the kernel is: its step and, in a barrier, how far it is in it. May be empty.

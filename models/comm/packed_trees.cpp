@@ -51,12 +51,11 @@ struct sip_trees {
 
 /// What a SIP's part of the trees has to do.
 struct sip_task {
+  packed_trees::flow to{};
   std::vector<pe_coord> members;
   std::optional<std::uint32_t> root;  ///< number of the root, when it is here
   /// By tree: the gateway towards the SIP that follows, and the one towards the SIP before.
   std::array<std::optional<cube_id>, trees> exit{}, entrance{};
-
-  tree_flow flow{};
 
   /// The trees go to no other SIP.
   [[nodiscard]] bool alone() const { return root && !exit[0] && !exit[1]; }
@@ -115,23 +114,25 @@ class attempt {
     return most;
   }
 
-  /// Steps from cube to cube, along x first, as packets go between two ends of an edge.
+  /// Steps from cube to cube that the vector takes between a member and one below it.
   [[nodiscard]] std::vector<std::size_t> way_between(std::uint32_t above, std::uint32_t below) const {
     return way_between(task_.members[above].cube, task_.members[below].cube);
   }
   [[nodiscard]] std::vector<std::size_t> way_between(cube_id above, cube_id below) const {
-    const bool down = task_.flow == tree_flow::down;
-    const cube_id a = down ? above : below, b = down ? below : above;
+    return task_.to == packed_trees::flow::down ? way(above, below) : way(below, above);
+  }
+  /// Along x first, as packets go.
+  [[nodiscard]] std::vector<std::size_t> way(cube_id a, cube_id b) const {
     std::uint32_t x = shape_.cube_x(a), y = shape_.cube_y(a);
-    std::vector<std::size_t> way;
+    std::vector<std::size_t> steps;
     const auto step = [&](std::size_t direction) {
-      way.push_back(std::size_t{shape_.cube_at(x, y).value} * ways + direction);
+      steps.push_back(std::size_t{shape_.cube_at(x, y).value} * ways + direction);
     };
     for (; x < shape_.cube_x(b); ++x) step(0);
     for (; x > shape_.cube_x(b); --x) step(1);
     for (; y < shape_.cube_y(b); ++y) step(2);
     for (; y > shape_.cube_y(b); --y) step(3);
-    return way;
+    return steps;
   }
 
   /// The best new child of `giver`; none when every way is full, unless `forced`.
@@ -336,7 +337,7 @@ std::vector<std::vector<std::uint32_t>> ranks_by_sip(const group& g) {
 
 }  // namespace
 
-packed_trees::packed_trees(const pattern_context& c, tree_flow flow) {
+packed_trees::packed_trees(const pattern_context& c, flow to) {
   const auto n = static_cast<std::uint32_t>(c.members.members.size());
   const std::uint32_t root = root_of(c);
   for (auto& nodes : nodes_) nodes.resize(n);
@@ -351,7 +352,7 @@ packed_trees::packed_trees(const pattern_context& c, tree_flow flow) {
   std::vector<sip_trees> found;
   for (std::size_t s = 0; s <= last; ++s) {
     sip_task task;
-    task.flow = flow;
+    task.to = to;
     for (const std::uint32_t r : sips[s]) task.members.push_back(c.members.members[r]);
     if (s == 0) {
       task.root =

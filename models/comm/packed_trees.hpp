@@ -15,9 +15,6 @@
 
 namespace diecast::comm {
 
-/// Which way messages go along trees. Packets go along x first: up, around the other corner than down.
-enum class tree_flow : std::uint8_t { down, up };
-
 /// The search is of a fixed number of attempts and a fixed seed: equal machines and members, equal trees. A
 /// limit that no attempt keeps (two members in a row, say) is exceeded as little as any attempt does.
 ///
@@ -26,8 +23,11 @@ enum class tree_flow : std::uint8_t { down, up };
 class packed_trees {
  public:
   static constexpr std::uint32_t trees = 2;
+  /// Which way the vector goes: packets do not come back the way they went, so trees that fit one of them
+  /// need not fit the other.
+  enum class flow : std::uint8_t { down, up };
 
-  explicit packed_trees(const pattern_context& c, tree_flow flow = tree_flow::down);
+  explicit packed_trees(const pattern_context& c, flow to = flow::down);
 
   [[nodiscard]] const tree_node& node(std::uint32_t tree, std::uint32_t rank) const {
     return nodes_[tree][rank];

@@ -289,7 +289,7 @@ std::vector<edge> spanning_tree_edges(const pattern_context& c) {
 }
 
 std::vector<edge> packed_tree_edges_up(const pattern_context& c) {
-  const packed_trees plan(c, tree_flow::up);
+  const packed_trees plan(c, packed_trees::flow::up);
   std::vector<std::vector<tree_node>> trees(packed_trees::trees);
   for (std::uint32_t t = 0; t < packed_trees::trees; ++t) {
     for (std::uint32_t r = 0; r < c.members.members.size(); ++r) trees[t].push_back(plan.node(t, r));

@@ -102,7 +102,7 @@ block_table pe_table() {
              "From the vector command to its first element.", assumption)
       .count(&b::register_cycles, "register_cycles", "cycles", 1, 10'000, "Access to a register by firmware.",
              wormhole_niu)
-      .count(&b::interrupt_cycles, "interrupt_cycles", "cycles", 1, 10'000,
+      .count(&b::interrupt_cycles, "interrupt_cycles", "cycles", 1, 1'000'000'000,
              "From an event to the first instruction of the woken firmware.", assumption)
       .count(&b::task_switch_cycles, "task_switch_cycles", "cycles", 0, 10'000,
              "Switch between cooperative tasks of one PE.", assumption)
@@ -110,7 +110,7 @@ block_table pe_table() {
              "Longest piece of a computation before the other tasks of its PE get their turn.", assumption)
       .count(&b::dma_launch_cycles, "dma_launch_cycles", "cycles", 1, 10'000,
              "From the doorbell to the descriptor in the DMA queue.", "iDMA")
-      .count(&b::dma_startup_cycles, "dma_startup_cycles", "cycles", 0, 10'000,
+      .count(&b::dma_startup_cycles, "dma_startup_cycles", "cycles", 0, 1'000'000'000,
              "From a descriptor to its first memory request.", "iDMA")
       .count(&b::dma_issue_cycles, "dma_issue_cycles", "cycles", 1, 10'000,
              "Between two descriptors taken from one port.", "Tenstorrent tt-npe")
@@ -159,7 +159,7 @@ block_table ipcq_table() {
              assumption)
       .count(&b::check_cycles, "check_cycles", "cycles", 1, 10'000,
              "Engine: check for a free slot and address of the next one.", assumption)
-      .count(&b::match_cycles, "match_cycles", "cycles", 1, 10'000,
+      .count(&b::match_cycles, "match_cycles", "cycles", 1, 1'000'000'000,
              "Engine: address match of a token or credit.", assumption)
       .table();
 }

@@ -97,7 +97,7 @@ class rooted : public formula_base {
 
   /// Half of the vector up each of two such trees.
   [[nodiscard]] estimate packed_reduce() const {
-    const comm::packed_trees plan({c_, t_.shape(), r_.ranks, r_.root}, comm::tree_flow::up);
+    const comm::packed_trees plan({c_, t_.shape(), r_.ranks, r_.root}, comm::packed_trees::flow::up);
     const double slot = std::min(n_ / 2, step_.slot_bytes());
     const double hop = mean_on_ring({slot, true, 2});
     const double slots = std::ceil(n_ / 2 / step_.slot_bytes());

@@ -78,6 +78,37 @@ places_named places_of(const fault_setting& f, const topology& t) {
   return named;
 }
 
+/// Paths of all places of the machine where this kind acts.
+std::vector<std::string> places_for(const config::fault_kind_entry& kind, const topology& t) {
+  std::vector<std::string> places;
+  if (kind.pes) {
+    for (const pe_coord pe : t.population().pes()) places.push_back(pe_path(t.shape(), pe));
+  }
+  if (kind.links) {
+    each_side(t, [&](sip_id sip, cube_id cube, side s) {
+      places.push_back(fmt::format("{}.ucie_{}", cube_path(t.shape(), sip, cube), to_string(s)));
+    });
+    for (const sip_link& l : t.sip_links()) {
+      places.push_back(l.name);
+      const auto& gateway = t.layout(sip_id{l.from.sip}, cube_id{l.from.cube});
+      places.push_back(
+          fmt::format("{}.{}", sip_path(sip_id{l.from.sip}), gateway.terminals.at(l.from.terminal).name));
+    }
+  }
+  return places;
+}
+
+/// What a fault of this kind may name: the place nearest to what it does name, or else the first, for
+/// example.
+std::string expected_places(const fault_setting& f, const topology& t) {
+  const config::fault_kind_entry& kind = config::entry_of(f.kind);
+  const std::vector<std::string> places = places_for(kind, t);
+  if (places.empty()) return fmt::format("{}; this machine has none", kind.place);
+  const std::string near = config::nearest(f.where, places);
+  return near.empty() ? fmt::format("{}, as {}", kind.place, places.front())
+                      : fmt::format("{}; did you mean {}?", kind.place, near);
+}
+
 /// A place that both name and where one of the two would act alone; empty when there is none.
 std::string place_of_both(const fault_setting& a, const fault_setting& b, const topology& t) {
   std::string place;
@@ -162,7 +193,7 @@ std::vector<problem> check_faults(const config::machine_config& c, const topolog
     if (!((kind.pes && named.pe) || (kind.links && named.link))) {
       problems.push_back({fmt::format("faults[{}].where", i),
                           fmt::format("names no place of this machine where {} acts", kind.name), f.where,
-                          kind.place});
+                          expected_places(f, t)});
     }
     if (f.kind == fault_kind::bit_flip && named.framed && (f.count == 0 || f.probability < 1.0)) {
       problems.push_back({fmt::format("faults[{}]", i),

@@ -6,9 +6,11 @@
 #include <fstream>
 #include <initializer_list>
 #include <iterator>
+#include <optional>
 
 #include "platforms/diagnose/jobs.hpp"
 #include "platforms/diagnose/narrowing.hpp"
+#include "platforms/diagnose/parts.hpp"
 #include "platforms/diagnose/remedies.hpp"
 #include "platforms/diagnose/trials.hpp"
 
@@ -51,9 +53,10 @@ void matching_unit(trials& t) {
 }
 
 void checksums(trials& t) {
-  const observation* o = t.attempt("with checksums", {"--set", "comm.checksum=crc32c"});
+  const observation* o = t.attempt(checksums_experiment, {"--set", "comm.checksum=crc32c"});
   if (o == nullptr) return;
   const bool seen = o->exit_code == 4 && names(signs_of(*o), "bit_flip");
+  if (!seen && right(t.base()) && right(*o)) return;  // there is nothing to see
   t.answer("checksums see it", seen ? "yes: " + o->complaint() : "no");
 }
 
@@ -61,7 +64,13 @@ void checksums(trials& t) {
 void one_packet_messages(trials& t) {
   constexpr std::uint64_t most = 16384;
   changes more{"--set", "ipcq.slot_bytes=256"};
-  if (t.sized() && t.bytes() > most) more.insert(more.end(), {"--bytes", std::to_string(most)});
+  if (t.sized() && t.bytes() > most) {
+    std::optional<collective_job> fewer = t.in_part() ? t.job() : std::nullopt;
+    if (fewer) fewer->bytes = most;
+    const changes size = fewer ? changes{"--workload", t.leave(workload_of(*fewer))}
+                               : changes{"--bytes", std::to_string(most)};
+    more.insert(more.end(), size.begin(), size.end());
+  }
   (void)t.attempt("messages of one packet", more);
 }
 
@@ -86,8 +95,10 @@ void one_at_a_time(trials& t) {
   t.add(std::move(f));
 }
 
-void ask_again(trials& t, const std::string& name, const changes& more) {
-  const observation* o = t.attempt(name, more);
+void ask_again(trials& t, const std::string& name, const changes& more, double times) {
+  // Of a run that goes wrong all is said by then.
+  const signs what = right(t.base()) ? signs::count : signs::ignored;
+  const observation* o = t.attempt(name, more, what, {times});
   if (o != nullptr) t.answer("in " + name, t.outcome(*o));
 }
 
@@ -95,34 +106,63 @@ void ask_again(trials& t, const std::string& name, const changes& more) {
 void history(trials& t) {
   constexpr std::uint64_t times = 4;
   if (!t.is_workload()) {
-    if (t.given("--iters").empty()) ask_again(t, "four launches", {"--iters", std::to_string(times)});
+    if (t.given("--iters").empty()) ask_again(t, "four launches", {"--iters", std::to_string(times)}, times);
     return;
   }
   std::ifstream in(t.given("--workload"), std::ios::binary);
   const std::string once{std::istreambuf_iterator<char>(in), {}};
   if (const auto more = repeated(once, times)) {
-    ask_again(t, "four rounds of the workload", {"--workload", t.leave(*more)});
+    ask_again(t, "four rounds of the workload", {"--workload", t.leave(*more)}, times);
   } else {
     t.answer("in four rounds of the workload", "not asked: it is no JSON file with streams");
   }
 }
 
-case_file examination(laboratory& lab, const patient& who) {
-  trials t(lab, who);
-  const observation& given = t.first_look();
-  if (given.timed_out || given.exit_code == 2) return t.close();
-  if (const observation* again = t.attempt("once more", {})) compare(t, given, *again);
+/// What is wrong with what is looked into.
+void ask_what_is_wrong(trials& t) {
   cache_monitor(t);
   matching_unit(t);
   checksums(t);
   one_packet_messages(t);
   one_at_a_time(t);
-  history(t);
+  // It costs several runs: of a run that goes wrong, more is learned at once from others.
+  if (right(t.base())) history(t);
   try_remedies(t);
+}
+
+case_file examination(laboratory& lab, const patient& who) {
+  trials t(lab, who);
+  const observation& given = t.first_look();
+  if (t.base().timed_out || given.exit_code == 2) return t.close();
+  if (who.job_chosen)
+    t.answer("job", "a barrier: none was given, and the config is refused for the default one");
+  if (const observation* again = t.attempt("once more", {})) compare(t, t.base(), *again);
+  look_into_a_cheap_part(t);
+  ask_what_is_wrong(t);
+  t.look_into_all_again();
   // Asked of what is wrong; while something is left, with what is known already out of the way.
   t.ask_of_what_is_wrong();
   narrowing(t).run();
+  t.conclude();
+  look_into_the_rest(t, ask_what_is_wrong);
+  if (!right(t.base())) history(t);
   return t.close();
+}
+
+/// The job that a machine has whose config is refused for the default one: a barrier, where nothing else was
+/// asked for.
+std::optional<patient> with_its_job(const patient& who, const observation& given) {
+  const auto says = [&who](const char* flag) {
+    return std::any_of(who.arguments.begin(), who.arguments.end(),
+                       [flag](const std::string& word) { return word.starts_with(flag); });
+  };
+  if (given.exit_code != 2 || given.errors.find("--collective barrier") == std::string::npos) return {};
+  if (says("--collective") || says("--workload") || says("--bytes") || says("--algorithm")) return {};
+  patient other = who;
+  other.arguments.insert(other.arguments.end(), {"--collective", "barrier"});
+  other.collective = "barrier";
+  other.job_chosen = true;
+  return other;
 }
 
 }  // namespace
@@ -135,6 +175,9 @@ diagnosis examine(const patient& who, double budget_s) {
                          {"--diagnose", "--quiet", "--double-run", "--ccl-trace", "--hide-faults"}),
                  who.for_children_only, budget_s);
   const case_file file = examination(lab, who);
+  if (const auto other = with_its_job(who, file.observations.front())) {
+    return examine(*other, lab.seconds_left());
+  }
   return {to_json(file, lab), to_text(file, lab, who.withheld), lab.kept(), file.exit_code};
 }
 

@@ -5,11 +5,12 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <regex>
-#include <string_view>
-
-#include "platforms/diagnose/classes.hpp"
+#include <set>
+#include <sstream>
+#include <utility>
 
 namespace diecast::diagnose {
 namespace {
@@ -19,17 +20,19 @@ using nlohmann::json;
 /// How much slower than promised something must be to be called so: interleaved classes stretch a packet, and
 /// a clock is exact.
 constexpr double slow_factor = 1.5;
-/// Credits are short and go first; a late one is one far beyond what others need.
-constexpr double late_factor = 20;
+/// Credits are short and go first: in a healthy machine they take little more than through an idle fabric.
 constexpr double late_ns = 1000;
-constexpr double idle_factor = 10;  ///< of the longest way of a credit through an idle fabric
+constexpr double idle_factor = 10;  ///< of its way through an idle fabric
 /// Corrupted frames beyond what the bit error rate explains.
 constexpr double error_factor = 10;
 
-finding make(std::string kind, std::string where, std::string evidence) {
+/// `where`: a path, and what part of it behind a space: "pod.sip0.cube_0_0.pe1 W".
+finding make(std::string kind, const std::string& where, std::string evidence) {
   finding f;
   f.kind = std::move(kind);
-  f.where = std::move(where);
+  const std::size_t space = where.find(' ');
+  f.where = where.substr(0, space);
+  if (space != std::string::npos) f.part = where.substr(space + 1);
   f.evidence.push_back(std::move(evidence));
   return f;
 }
@@ -42,10 +45,23 @@ std::optional<std::smatch> matched(const std::string& text, const char* pattern)
 
 /// The instance a complaint begins with.
 std::string instance_of(const std::string& complaint) {
-  const auto m = matched(complaint, R"((pod\.sip\d+\.cube_\d+_\d+(?:\.pe\d+)?))");
-  if (m) return m->str(1);
-  const auto owner = matched(complaint, R"((sip\d+\.cube\d+\.pe\d+))");
-  return owner ? owner->str(1) : "";
+  const auto m = matched(complaint, R"((pod\.sip\d+\.cube_\d+_\d+(?:\.pe\d+)?|sip\d+\.cube\d+\.pe\d+))");
+  return m ? m->str(1) : "";
+}
+
+/// The PE that most complaints name, of several the one named most often: who is wired to a PE that is wired
+/// wrongly complains, too, but not of each other.
+std::string most_blamed(const std::string& complaints) {
+  std::map<std::string, std::pair<std::size_t, std::size_t>> blamed;  // by PE: complaints, times
+  std::istringstream lines(complaints);
+  for (std::string line; std::getline(lines, line);) {
+    const std::vector<std::string> pes = pes_in(line);
+    for (const std::string& pe : pes) ++blamed[pe].second;
+    for (const std::string& pe : std::set(pes.begin(), pes.end())) ++blamed[pe].first;
+  }
+  const auto most = std::max_element(blamed.begin(), blamed.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == blamed.end() ? "" : most->first;
 }
 
 bool runs_right(const observation& o) { return o.exit_code == 0; }
@@ -54,7 +70,7 @@ void refused(const observation& o, std::vector<finding>& found) {
   const std::string& e = o.errors;
   const bool wiring = e.find("receive rings overlap") != std::string::npos ||
                       e.find("(I3") != std::string::npos || e.find("not paired with it") != std::string::npos;
-  finding f = make(wiring ? "wrong_install" : "config_error", wiring ? instance_of(e) : "", o.complaint());
+  finding f = make(wiring ? "wrong_install" : "config_error", wiring ? most_blamed(e) : "", o.complaint());
   if (wiring) f.workaround = "correct the install plan: --dump-install shows it";
   found.push_back(std::move(f));
 }
@@ -68,29 +84,70 @@ std::pair<std::string, std::string> sip_and_pe(const std::string& name) {
                                            : std::pair<std::string, std::string>{};
 }
 
-/// Whether message `sequence` of the sender and to the receiver that the complaint names is under way.
-bool is_in_flight(const observation& o, std::uint64_t sequence) {
-  if (!o.flight.is_object() || !o.flight.contains("in_flight")) return false;
-  constexpr unsigned offset_bits = 36;  // of a physical address; above are SIP, cube, region and unit
-  const auto receiver = [](const std::string& address) {
-    return std::strtoull(address.c_str(), nullptr, 16) >> offset_bits;
-  };
-  const std::string complaint = o.complaint();
-  const auto token = matched(complaint, R"(token for (0x[0-9a-f]+),.*sent by (\S+))");
-  if (!token) return false;
+std::uint64_t number_of(const std::string& text, int base = 10) {
+  return std::strtoull(text.c_str(), nullptr, base);
+}
+
+/// Addresses of a ring, or of one slot of it.
+struct addresses {
+  std::uint64_t first{}, end{};
+};
+
+/// Message `sequence` from a PE into a ring, as the list of what is under way has it; null when it is not
+/// there.
+const json* message_under_way(const observation& o, std::uint64_t sequence, const std::string& from,
+                              addresses to) {
+  if (!o.flight.is_object() || !o.flight.contains("in_flight")) return nullptr;
+  constexpr int hexadecimal = 16;
   for (const json& f : o.flight["in_flight"]) {
+    const std::uint64_t address = number_of(f.value("address_pa", ""), hexadecimal);
     if (f.value("kind", "") == "message" && f.value("sequence", std::uint64_t{}) == sequence &&
-        receiver(f.value("address_pa", "")) == receiver(token->str(1)) &&
-        sip_and_pe(f.value("from", "")) == sip_and_pe(token->str(2)))
-      return true;
+        address >= to.first && address < to.end && sip_and_pe(f.value("from", "")) == sip_and_pe(from))
+      return &f;
   }
-  return false;
+  return nullptr;
+}
+
+/// The ring that the complaint of a token is about, as the queue pairs below it are dumped.
+std::optional<addresses> ring_of(const observation& o) {
+  const auto direction = matched(o.complaint(), R"(: matched (\w+), but )");
+  if (!direction) return std::nullopt;
+  const std::string row =
+      R"(\n +)" + direction->str(1) + R"( .*rx_base (0x[0-9a-f]+) peer_rx_base .* \((\d+) x (\d+) B\))";
+  const auto ring = matched(o.errors, row.c_str());
+  if (!ring) return std::nullopt;
+  constexpr int hexadecimal = 16;
+  const std::uint64_t first = number_of(ring->str(1), hexadecimal);
+  return addresses{first, first + number_of(ring->str(2)) * number_of(ring->str(3))};
+}
+
+/// Whether message `sequence` of the sender and ring that the complaint of a token names is under way.
+bool is_in_flight(const observation& o, std::uint64_t sequence) {
+  const std::string complaint = o.complaint();
+  const auto sender = matched(complaint, R"(token for .*sent by (\S+))");
+  const auto ring = ring_of(o);
+  return sender && ring && message_under_way(o, sequence, sender->str(1), *ring) != nullptr;
+}
+
+/// A packet of a message whose first one is not there: overtaken, or lost.
+void without_first(const observation& o, const std::string& where, std::vector<finding>& found) {
+  const std::string complaint = o.complaint();
+  const auto m = matched(complaint, R"(of message (\d+) from (\S+) to (0x[0-9a-f]+))");
+  const json* message = nullptr;
+  if (m) {
+    constexpr int hexadecimal = 16;
+    const std::uint64_t slot = number_of(m->str(3), hexadecimal);
+    message = message_under_way(o, number_of(m->str(1)), m->str(2), {slot, slot + 1});
+  }
+  const bool late = message != nullptr && message->value("first_packet_under_way", false);
+  found.push_back(late ? make("reorder", where, "the first packet is still under way: " + complaint)
+                       : make("drop", where, "a packet of a message is lost or late: " + complaint));
 }
 
 /// A token that is not the next one of its ring.
 void wrong_sequence(const observation& o, const std::smatch& m, std::vector<finding>& found) {
-  const std::uint64_t got = std::strtoull(m.str(1).c_str(), nullptr, 10);
-  const std::uint64_t expected = std::strtoull(m.str(2).c_str(), nullptr, 10);
+  const std::uint64_t got = number_of(m.str(1));
+  const std::uint64_t expected = number_of(m.str(2));
   const std::string where = instance_of(o.complaint());
   if (got < expected) {
     found.push_back(
@@ -123,7 +180,7 @@ void faulted(const observation& o, std::vector<finding>& found) {
   } else if (matched(complaint, "credit for ")) {
     found.push_back(make("overtaken_credit", where, "a credit came after a later one: " + complaint));
   } else if (matched(complaint, "whose first packet has not come")) {
-    found.push_back(make("drop", where, "a packet of a message is lost or late: " + complaint));
+    without_first(o, where, found);
   } else if (matched(complaint, R"(\d+ bytes at offset \d+ of a message of)")) {
     found.push_back(make("duplicate", where, complaint));
   } else if (const auto n =
@@ -133,7 +190,9 @@ void faulted(const observation& o, std::vector<finding>& found) {
   } else if (matched(complaint, "of the same sender is half received")) {
     found.push_back(make("reorder", where, "packets of two messages of one sender come mixed: " + complaint));
   } else if (matched(complaint, "TM_DONE names .* which is not open")) {
-    found.push_back(make("duplicate", where, "a message was answered twice: " + complaint));
+    found.push_back(make(answered_twice, where, "a message was answered twice: " + complaint));
+  } else if (matched(complaint, R"(ends with \d+ messages that nobody received)")) {
+    found.push_back(make(left_over, where, complaint));
   } else {
     found.push_back(make("unexplained_fault", where, complaint));
   }
@@ -170,10 +229,12 @@ void counted(const observation& o, std::vector<finding>& found) {
     const std::string text = fmt::format("{} of {} packets came at {}", m.value, m.expected, m.where);
     if (m.value > m.expected) {
       found.push_back(make("duplicate", m.where, text));
+      found.back().counted = true;
     } else if (at_rest) {
       const bool on_a_link = m.where.find(".pe") == std::string::npos;
       found.push_back(make(stuck && on_a_link ? "link_down" : "missing_packets", m.where, text));
       found.back().hidden = runs_right(o);
+      found.back().counted = true;
     }
   }
 }
@@ -285,12 +346,6 @@ void hung(const observation& o, std::vector<finding>& found) {
 }
 
 void monitored(const observation& o, std::vector<finding>& found) {
-  std::vector<double> credits;
-  for (const measurement& m : o.health) {
-    if (m.measure == "credit_latency_max") credits.push_back(m.value);
-  }
-  std::sort(credits.begin(), credits.end());
-  const double usual = credits.empty() ? 0 : credits[credits.size() / 2];
   for (const measurement& m : o.health) {
     const auto add = [&](const char* kind, const std::string& text) {
       finding f = make(kind, m.where, text);
@@ -310,74 +365,23 @@ void monitored(const observation& o, std::vector<finding>& found) {
       found.back().hidden = true;
     } else if (m.measure == "credits_skipped") {
       add("lost_credit", fmt::format("{} credits never came; the next one's number told", m.value));
-    } else if (m.measure == "credit_latency_max" && m.value > late_ns && m.value > late_factor * usual &&
-               m.value > idle_factor * m.expected) {
+    } else if (m.measure == "credit_latency_max" && m.value > late_ns && m.value > idle_factor * m.expected) {
       add("late_credit",
-          fmt::format("a credit was {:.0f} ns on its way; half of the PEs saw none above {:.0f} ns", m.value,
-                      usual));
+          fmt::format("a credit was {:.0f} ns on its way; through an idle fabric it takes {:.0f} ns", m.value,
+                      m.expected));
+    } else if (m.measure == "credit_arrival" && m.value > late_ns + m.expected) {
+      add("late_credit",
+          fmt::format("a credit came {:.0f} ns after its release; had the link kept its time, none "
+                      "would have come after more than {:.0f} ns",
+                      m.value, m.expected));
+    } else if (m.measure == "wrong_checksums") {
+      add("bit_flip",
+          fmt::format("{:.0f} packets came with a wrong checksum, {:.0f} had left so", m.value, m.expected));
+    } else if (m.measure == "out_of_order") {
+      add(disordered,
+          fmt::format("{:.0f} packets came not behind the one before of their flow, {:.0f} had left so",
+                      m.value, m.expected));
     }
-  }
-}
-
-/// Place in the order of what is said first: what is hidden comes behind all that is not.
-std::size_t gravity(const finding& f) { return rank_of(f.kind) + (f.hidden ? class_count() : 0); }
-
-void drop_kind(std::vector<finding>& findings, const std::string& kind) {
-  std::erase_if(findings, [&](const finding& f) { return f.kind == kind; });
-}
-
-/// Evidence of the losers goes to the winner.
-void absorb(std::vector<finding>& findings, const std::string& winner, const std::string& loser) {
-  const auto to =
-      std::find_if(findings.begin(), findings.end(), [&](const finding& f) { return f.kind == winner; });
-  if (to == findings.end()) return;
-  std::vector<std::string> evidence;
-  for (const finding& f : findings) {
-    if (f.kind == loser) {
-      evidence.insert(evidence.end(), f.evidence.begin(), f.evidence.end());
-    }
-  }
-  to->evidence.insert(to->evidence.end(), evidence.begin(), evidence.end());
-  drop_kind(findings, loser);
-}
-
-bool is_link(const std::string& where) {
-  return where.find(".ucie_") != std::string::npos || where.find("-sip") != std::string::npos;
-}
-
-/// Packets that left and never came: on a link that stands still when they are still there, else lost.
-void place_missing(std::vector<finding>& findings) {
-  const bool stuck = names(findings, "stuck_packets");
-  const bool credits = names(findings, "lost_credit");
-  const bool lost = names(findings, "drop");
-  for (finding& f : findings) {
-    if (f.kind != "missing_packets") continue;
-    if (stuck && is_link(f.where)) {
-      f.kind = "link_down";
-    } else if (credits && !lost) {
-      f.kind = "lost_credit";
-    } else {
-      f.kind = "drop";
-    }
-  }
-  if (names(findings, "link_down")) absorb(findings, "link_down", "stuck_packets");
-}
-
-/// What is lost only when messages follow each other at once was not flushed in time, wherever it shows.
-void overrun_to_barrier(std::vector<finding>& findings) {
-  if (!names(findings, overrun)) return;
-  for (const char* effect : {"drop", "gap", "half_message", "stuck_packets", "missing_packets", "hang",
-                             "dead_pe", "deadlock_cycle"}) {
-    const auto lost = std::find_if(findings.begin(), findings.end(), [effect](const finding& f) {
-      return f.kind == effect && is_link(f.where);
-    });
-    for (finding& f : findings) {
-      if (f.kind == overrun && f.where.empty() && lost != findings.end()) f.where = lost->where;
-    }
-    absorb(findings, overrun, effect);
-  }
-  for (finding& f : findings) {
-    if (f.kind == overrun) f.kind = "premature_barrier";
   }
 }
 
@@ -404,74 +408,8 @@ std::vector<finding> signs_of(const observation& o) {
   return found;
 }
 
-void merge(std::vector<finding>& findings, std::vector<finding> more) {
-  for (finding& f : more) {
-    const auto same = std::find_if(findings.begin(), findings.end(), [&](const finding& known) {
-      return known.kind == f.kind && known.where == f.where;
-    });
-    if (same == findings.end()) {
-      findings.push_back(std::move(f));
-      continue;
-    }
-    // Hidden is what the job as given, the first to be observed, does not show.
-    if (same->workaround.empty()) same->workaround = f.workaround;
-    constexpr std::size_t enough = 4;
-    for (std::string& text : f.evidence) {
-      if (same->evidence.size() < enough) same->evidence.push_back(std::move(text));
-    }
-  }
-}
-
-void settle(std::vector<finding>& findings) {
-  place_missing(findings);
-  overrun_to_barrier(findings);
-  // Packets before it are missing in the one run: lost, or only late if all come in the others.
-  absorb(findings, "drop", "gap");
-  absorb(findings, "link_down", "gap");
-  for (finding& f : findings) {
-    if (f.kind == "gap") f.kind = "reorder";
-  }
-  // A credit that another overtook counts as skipped until it comes. Counters name its place best.
-  absorb(findings, "overtaken_credit", "lost_credit");
-  if (names(findings, "late_credit")) absorb(findings, "late_credit", "overtaken_credit");
-  for (finding& f : findings) {
-    if (f.kind == "overtaken_credit") f.kind = "late_credit";
-  }
-  // A packet that came late looks lost to the receiver of its message until it is seen under way, and one
-  // that came twice leaves a message half received.
-  for (const char* cause : {"reorder", "duplicate"}) {
-    if (!names(findings, cause)) continue;
-    absorb(findings, cause, "half_message");
-    if (std::string_view(cause) == "reorder") absorb(findings, cause, "drop");
-  }
-  // Who waits in vain for a signal holds up the rest of the team, each waiting for another.
-  for (const char* cause :
-       {"stale_cache_line", "signal_without_flush", "infinite_poll", "lost_signal", "counts_apart"}) {
-    if (!names(findings, cause)) continue;
-    for (const char* effect : {"deadlock_cycle", "dead_pe", "hang"}) absorb(findings, cause, effect);
-  }
-  // Who waits for a message that was lost, or follows one that came twice, sleeps.
-  for (const char* cause : {"drop", "duplicate", "reorder", "link_down", "dead_pe", "tag_list_race"}) {
-    absorb(findings, cause, "hang");
-  }
-  for (const char* cause : {"drop", "link_down"}) {
-    if (!names(findings, cause)) continue;
-    for (const char* effect : {"half_message", "stuck_packets", "missing_packets"})
-      absorb(findings, cause, effect);
-  }
-  if (names(findings, "link_down")) {
-    for (const char* effect : {"drop", "lost_credit", "late_credit"}) absorb(findings, "link_down", effect);
-  }
-  if (names(findings, "link_degraded")) absorb(findings, "link_degraded", "late_credit");
-  if (names(findings, "lost_credit") && !names(findings, "link_down")) {
-    const bool hidden =
-        std::all_of(findings.begin(), findings.end(), [](const finding& f) { return f.hidden; });
-    for (finding& f : findings) {
-      if (f.kind == "lost_credit") f.hidden = hidden;
-    }
-  }
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const finding& a, const finding& b) { return gravity(a) < gravity(b); });
+void spell(std::vector<finding>& findings, const place_names& names) {
+  for (finding& f : findings) f.where = names.spelled(f.where);
 }
 
 }  // namespace diecast::diagnose

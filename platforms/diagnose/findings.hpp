@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "platforms/diagnose/laboratory.hpp"
+#include "platforms/diagnose/places.hpp"
 
 namespace diecast::diagnose {
 
@@ -15,9 +16,19 @@ inline constexpr const char* software_matching = "tag_match.entries=0";
 /// Class, until settle(), of what is lost when messages follow each other, and only then.
 inline constexpr const char* overrun = "overrun";
 
+/// Class, until settle(), of packets that a link has brought out of order: one of them was late, or is lost.
+inline constexpr const char* disordered = "disordered";
+
+/// Classes, until settle(), of what a message that came twice does elsewhere: its sender is answered twice,
+/// and a program has messages left that nobody asked for.
+inline constexpr const char* answered_twice = "answered_twice";
+inline constexpr const char* left_over = "left_over";
+
 struct finding {
   std::string kind;   ///< class of fault: "drop"
-  std::string where;  ///< instance path; empty when unknown
+  std::string where;  ///< instance path as configs spell it; empty when unknown
+  std::string part;   ///< of that place: directions of queue pairs, steps of a barrier; mostly empty
+  bool counted{};     ///< counters at this very place show it
   bool hidden{};      ///< costs time at most: results are right
   std::vector<std::string> evidence;
   std::string workaround;
@@ -25,6 +36,9 @@ struct finding {
 
 /// Signs within one run, most telling first. Nothing of a run that looks right.
 [[nodiscard]] std::vector<finding> signs_of(const observation& o);
+
+/// Spells their places as configs do.
+void spell(std::vector<finding>& findings, const place_names& names);
 
 /// Adds what is new; evidence of a known class at the same place is appended to it.
 void merge(std::vector<finding>& findings, std::vector<finding> more);

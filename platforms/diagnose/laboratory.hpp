@@ -57,6 +57,8 @@ class laboratory {
                   double limit_s = std::numeric_limits<double>::infinity());
   /// Standard output of the binary with these arguments alone.
   [[nodiscard]] std::string ask(const std::vector<std::string>& arguments);
+  /// The same, of the run in question with this flag.
+  [[nodiscard]] std::string ask_of_run(const std::string& flag) { return ask(with({flag})); }
   [[nodiscard]] double seconds_left() const;
   [[nodiscard]] double seconds_used() const;
   [[nodiscard]] double budget() const { return budget_s_; }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <regex>
-#include <sstream>
 #include <utility>
 
 namespace diecast::diagnose {
@@ -31,10 +30,12 @@ std::string some_of(std::vector<std::string> ways) {
 }  // namespace
 
 void narrowing::run() {
+  const bool few_first = t_.cheap_part().has_value();
+  if (few_first) fewest_ranks();
   other_ways();
   other_transport();
   smallest();
-  fewest_ranks();
+  if (!few_first) fewest_ranks();
   route();
 }
 
@@ -42,7 +43,11 @@ void narrowing::other_ways() {
   if (t_.healthy_so_far()) {
     // A fault may sit where this run does not go.
     for (const std::string& name : other_algorithms()) {
-      (void)t_.attempt("algorithm " + name, {"--algorithm", name});
+      const observation* o = t_.attempt("algorithm " + name, {"--algorithm", name});
+      // The ends of links look at packets with checksums: they tell where it is.
+      if (o != nullptr && !right(*o))
+        (void)t_.attempt("algorithm " + name + " with checksums",
+                         {"--algorithm", name, "--set", "comm.checksum=crc32c"});
     }
     return;
   }
@@ -66,19 +71,8 @@ void narrowing::other_algorithm() {
 
 /// The first two of the collective that the run does not use.
 std::vector<std::string> narrowing::other_algorithms() const {
-  if (t_.is_workload()) return {};
   constexpr std::size_t most = 2;
-  std::vector<std::string> others;
-  std::string first;
-  std::istringstream lines(t_.ask({"--list", "algorithms"}));
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string collective, name;
-    words >> collective >> name;
-    if (collective != t_.who().collective) continue;
-    if (first.empty()) first = name;
-    if (name != t_.who().algorithm && !(t_.who().algorithm.empty() && name == first)) others.push_back(name);
-  }
+  std::vector<std::string> others = t_.other_algorithms();
   if (others.size() > most) others.resize(most);
   return others;
 }
@@ -150,7 +144,8 @@ void narrowing::fewer_bytes() {
 /// Takes fewer ranks as long as some of them show it, then an eighth of the bytes at a time.
 void narrowing::fewest_ranks() {
   if (t_.healthy_so_far() || right(t_.base())) return;
-  std::optional<collective_job> job = job_of_base();
+  std::optional<collective_job> job = t_.cheap_part() ? t_.cheap_part() : t_.job();
+  if (t_.cheap_part()) job_s_ = t_.cheap_part_s();
   if (!job) return;
   const std::size_t tried = routes_.size();  // shown_by() adds one when the job has run
   if (!shown_by(*job)) {
@@ -166,22 +161,28 @@ void narrowing::fewest_ranks() {
   t_.answer("fewest ranks that show it",
             fmt::format("{} ({} {})", job->ranks.size(), job->rank_set, fmt::join(job->ranks, ", ")));
   if (job->bytes > 0) t_.answer("with so few ranks, fewest bytes", std::to_string(job->bytes));
+  name_the_pe(*job);
 }
 
-/// None where it has no ranks to leave out.
-std::optional<collective_job> narrowing::job_of_base() const {
-  const json& run = t_.base().run();
-  if (t_.is_workload() || !t_.given("--team").empty() || !run.is_object()) return std::nullopt;
-  collective_job job{t_.who().collective,
-                     run.value("algorithm", std::string{}),
-                     t_.given("--dtype"),
-                     run.value("op", "none") != "none" ? t_.given("--op") : "",
-                     run.value("rank_set", std::string{}),
-                     first_ranks(run.value("ranks", std::uint32_t{})),
-                     t_.sized() ? t_.bytes() : 0};
-  // A barrier over cubes or SIPs is one of all their PEs, which a group has not.
-  if (job.ranks.size() < 2 || (t_.is_barrier() && job.rank_set != "pe")) return std::nullopt;
-  return job;
+/// Of two PEs that show what has no place yet, the one that shows it with a third one, too, while the other
+/// one does not.
+void narrowing::name_the_pe(const collective_job& job) {
+  if (job.rank_set != "pe" || job.ranks.size() != 2 || !t_.lacks_a_place()) return;
+  const std::vector<std::string> pes = pes_of(t_.base());
+  const std::uint32_t a = job.ranks[0], b = job.ranks[1];
+  for (const std::uint32_t third : beside(job.ranks, pes.size())) {
+    const auto with_third = [&](std::uint32_t rank) {
+      collective_job pair = job;
+      pair.ranks = {std::min(rank, third), std::max(rank, third)};
+      return shown(pair);
+    };
+    const auto of_a = with_third(a), of_b = with_third(b);
+    if (!of_a || !of_b || *of_a == *of_b) continue;
+    const std::uint32_t bad = *of_a ? a : b, good = *of_a ? b : a;
+    return t_.place(pes[bad],
+                    fmt::format("rank {} shows it with rank {} and with rank {}; ranks {} and {} do not", bad,
+                                good, third, good, third));
+  }
 }
 
 /// For links between SIPs, which no half of the ranks may cross: two ranks on two SIPs, every pair of SIPs as
@@ -232,12 +233,15 @@ void narrowing::shrink(collective_job& job) {
   }
 }
 
-bool narrowing::shown_by(const collective_job& job) {
+bool narrowing::shown_by(const collective_job& job) { return shown(job).value_or(false); }
+
+std::optional<bool> narrowing::shown(const collective_job& job) {
   const std::string ranks = to_text(job.ranks);
   const std::string name = fmt::format("{} ranks: {}{}", job.ranks.size(), ranks,
                                        job.bytes > 0 ? fmt::format(", {}B", job.bytes) : "");
-  const observation* o = t_.attempt(name, {"--workload", t_.leave(workload_of(job))}, signs::ignored, job_s_);
-  if (o == nullptr) return false;
+  const observation* o =
+      t_.attempt(name, {"--workload", t_.leave(workload_of(job))}, signs::ignored, {1, job_s_});
+  if (o == nullptr) return std::nullopt;
   if (job.bytes == 0 || job.bytes >= t_.bytes()) routes_.push_back({"among ranks " + ranks, right(*o), true});
   if (t_.shows(*o)) job_s_ = o->wall_s;
   return t_.shows(*o);

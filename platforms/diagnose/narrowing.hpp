@@ -3,6 +3,7 @@
 // it.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -32,12 +33,14 @@ class narrowing {
   void smallest();
   void fewer_bytes();
   void fewest_ranks();
-  [[nodiscard]] std::optional<collective_job> job_of_base() const;
   bool pair_across_sips(collective_job& job);
   bool take_fewer(collective_job& job);
   bool shown_among(const rank_list& ranks, collective_job& job);
   void shrink(collective_job& job);
   bool shown_by(const collective_job& job);
+  /// Empty when there was no time to learn it, or the machine refuses the job.
+  std::optional<bool> shown(const collective_job& job);
+  void name_the_pe(const collective_job& job);
 
   void route();
 
@@ -49,8 +52,8 @@ class narrowing {
   trials& t_;
   std::vector<tried_route> routes_;
   std::set<rank_list> tried_;
-  double job_s_{
-      trials::unlimited_s};  ///< wall time of the last job that showed it: with fewer ranks it is less
+  double job_s_{std::numeric_limits<double>::infinity()};  ///< wall time of the last job that showed it: with
+                                                           ///< fewer ranks it is less
 };
 
 }  // namespace diecast::diagnose

@@ -15,7 +15,8 @@ struct patient {
   std::uint64_t bytes{};
   /// Flags that every experiment gets and nobody here looks at: the faults of the command line.
   std::vector<std::string> for_children_only{};
-  bool withheld{};  ///< some of them were given by the user, who has to give them again to repeat a run
+  bool withheld{};    ///< some of them were given by the user, who has to give them again to repeat a run
+  bool job_chosen{};  ///< by the doctor: none was given, and the config is refused for the default one
 };
 
 }  // namespace diecast::diagnose

@@ -50,6 +50,28 @@ std::vector<std::uint32_t> sips_of(const observation& o, std::uint32_t ranks) {
   return sips;
 }
 
+std::vector<std::string> pes_of(const observation& o) {
+  std::vector<std::string> pes;
+  for (const measurement& m : o.health) {
+    if (m.measure == "core_clock") pes.push_back(m.where);
+  }
+  const std::size_t ranks = o.run().is_object() ? o.run().value("ranks", std::size_t{}) : 0;
+  if (pes.size() != ranks) pes.clear();
+  return pes;
+}
+
+rank_list beside(const rank_list& two, std::size_t count) {
+  rank_list near;
+  for (const std::uint32_t rank : two) {
+    for (const std::int64_t next : {std::int64_t{rank} - 1, std::int64_t{rank} + 1}) {
+      const auto at = static_cast<std::uint32_t>(next);
+      const bool is_rank = next >= 0 && static_cast<std::size_t>(next) < count;
+      if (is_rank && std::find(two.begin(), two.end(), at) == two.end()) near.push_back(at);
+    }
+  }
+  return near;
+}
+
 std::vector<rank_list> pairs_across(const std::vector<std::uint32_t>& sips,
                                     const std::vector<finding>& found) {
   std::map<std::uint32_t, std::uint32_t> first;  // rank of each SIP

@@ -22,6 +22,13 @@ using rank_list = std::vector<std::uint32_t>;
 /// that never ran has none.
 [[nodiscard]] std::vector<std::uint32_t> sips_of(const observation& o, std::uint32_t ranks);
 
+/// PE of each rank of a run among all its PEs, as the monitors of their cores name it. Empty where they do
+/// not tell.
+[[nodiscard]] std::vector<std::string> pes_of(const observation& o);
+
+/// Ranks of so many that are next to two others, and none of them.
+[[nodiscard]] rank_list beside(const rank_list& two, std::size_t count);
+
 /// A pair of ranks for each pair of SIPs, the first rank of each; of one SIP or none: none. First the pairs
 /// that places of findings name, then SIPs next to each other, with the one that closes the ring, then what
 /// lies further apart.

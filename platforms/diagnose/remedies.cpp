@@ -2,43 +2,77 @@
 #include "platforms/diagnose/remedies.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
+#include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace diecast::diagnose {
 namespace {
 
+/// How much later it is in the ways that delay something: a step that does not last longer than the defect's
+/// own delay shows nothing of it.
+struct delay {
+  const char* name;
+  std::uint64_t cycles;
+};
+constexpr std::array delays{delay{"20 us", 20'000}, delay{"2 ms", 2'000'000}, delay{"200 ms", 200'000'000}};
+
 /// What is changed to see whether results are right then, and what it means when they are.
 struct remedy {
   const char* name;
   const char* question;
-  changes flags;
+  std::vector<const char*> settings;  ///< that share a delay: all ways wait equally long
+  changes flags;                      ///< besides
   const char* kind;
   const char* workaround;
   const char* evidence;
+
+  [[nodiscard]] changes at(const delay& d) const;
 };
 
-std::vector<remedy> remedies() {
-  return {{"send-receive split",
-           "splitting send-receive removes it",
-           {"--set", "comm.sendrecv=split"},
-           "sendrecv_alias",
-           "comm.sendrecv=split",
-           "wrong results in one call, right ones as isend, irecv and waitall; no checksum sees it"},
-          {"reading later",
-           "waiting between token and data removes it",
-           {"--set", "ipcq.match_cycles=10000", "--set", "pe.interrupt_cycles=10000"},
-           "token_before_data",
-           "wait for the data: a later token (ipcq.match_cycles), or a flush before it",
-           "wrong results, right ones when receivers read 20 us later; no checksum sees it"},
-          {"sending later",
-           "waiting between a write and its send removes it",
-           {"--set", "pe.dma_startup_cycles=10000"},
-           "premature_barrier",
-           "flush what the core has written before the send (pe.dma_startup_cycles hides it)",
-           "wrong results, right ones when sources are read 10 us later; no checksum sees it, for the stale "
-           "bytes are what is sent"}};
+changes remedy::at(const delay& d) const {
+  changes all = flags;
+  for (const char* key : settings) {
+    all.insert(all.end(), {"--set", fmt::format("{}={}", key, d.cycles / settings.size())});
+  }
+  if (settings.empty()) return all;
+  // Nothing moves meanwhile, and that is no hang.
+  constexpr std::uint64_t cycles_per_us = 1000, patience = 100;
+  all.insert(all.end(),
+             {"--set", fmt::format("sim.watchdog_us={}",
+                                   patience * std::max(d.cycles, cycles_per_us * 10) / cycles_per_us)});
+  return all;
+}
+
+using remedy_set = std::vector<const remedy*>;
+
+const std::vector<remedy>& remedies() {
+  static const std::vector<remedy> all{
+      {"send-receive split",
+       "splitting send-receive removes it",
+       {},
+       {"--set", "comm.sendrecv=split"},
+       "sendrecv_alias",
+       "comm.sendrecv=split",
+       "wrong results in one call, right ones as isend, irecv and waitall"},
+      {"reading later",
+       "waiting between token and data removes it",
+       {"ipcq.match_cycles", "pe.interrupt_cycles"},
+       {},
+       "token_before_data",
+       "wait for the data: a later token (ipcq.match_cycles), or a flush before it",
+       "wrong results, right ones when receivers read later"},
+      {"sending later",
+       "waiting between a write and its send removes it",
+       {"pe.dma_startup_cycles"},
+       {},
+       "premature_barrier",
+       "flush what the core has written before the send (pe.dma_startup_cycles hides it)",
+       "wrong results, right ones when sources are read later: the stale bytes are what is sent"}};
+  return all;
 }
 
 double wrong_elements(const observation& o) {
@@ -59,67 +93,199 @@ std::string helped(const observation& o, const observation& before) {
                      wrong_elements(before));
 }
 
-void blame(trials& t, const remedy& r, bool cures) {
-  finding f;
-  f.kind = r.kind;
-  f.workaround = r.workaround;
-  f.evidence.emplace_back(r.evidence);
-  t.add(std::move(f));
-  t.let_stand(r.flags, cures);
+/// Experiments on one run with wrong results.
+class treatment {
+ public:
+  /// Both outlive it. `job`: what makes the run.
+  treatment(trials& t, const observation& bad, changes job) : t_(t), bad_(bad), job_(std::move(job)) {}
+
+  /// Finds what helps and says what it means; false when nothing does.
+  bool run();
+  /// Whether each remedy was tried that has to fail before it can be said that none helps.
+  [[nodiscard]] bool all_tried() const { return all_tried_; }
+
+ private:
+  const observation* give(const remedy_set& some, const delay& d);
+  const observation* all_at_once();
+  std::vector<remedy_set> fewest(const observation& all);
+  [[nodiscard]] bool as_well(const observation& o, const observation& all) const;
+  const remedy_set& most_telling(const std::vector<remedy_set>& enough);
+  std::vector<collective_job> other_jobs();
+  void blame(const remedy_set& some, bool cures);
+
+  trials& t_;
+  const observation& bad_;
+  changes job_;
+  delay delay_{delays.front()};
+  bool all_tried_{true};
+};
+
+const observation* treatment::give(const remedy_set& some, const delay& d) {
+  changes more = job_;
+  std::vector<std::string> names;
+  bool delays_something = false;
+  for (const remedy* r : some) {
+    const changes flags = r->at(d);
+    more.insert(more.end(), flags.begin(), flags.end());
+    names.emplace_back(r->name);
+    delays_something = delays_something || !r->settings.empty();
+  }
+  const std::string by = delays_something ? fmt::format(" by {}", d.name) : "";
+  const observation* o =
+      t_.attempt(fmt::format("{}{}", fmt::join(names, ", "), by), more, signs::count, {1, bad_.wall_s});
+  all_tried_ = all_tried_ && o != nullptr;
+  return o;
 }
 
-/// Each of two may hide what the other one's remedy does.
-bool two_at_once(trials& t, const std::vector<remedy>& all, const observation& before) {
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    for (std::size_t k = i + 1; k < all.size(); ++k) {
-      changes both = all[i].flags;
-      both.insert(both.end(), all[k].flags.begin(), all[k].flags.end());
-      const observation* o = t.attempt(fmt::format("{}, {}", all[i].name, all[k].name), both);
-      if (o == nullptr || !helps(*o, before)) continue;
-      t.answer(fmt::format("{} and {} together remove it", all[i].name, all[k].name), helped(*o, before));
-      blame(t, all[i], right(*o));
-      blame(t, all[k], right(*o));
-      return true;
+/// All of them, later and later, until results are right: the best, null when none helps.
+const observation* treatment::all_at_once() {
+  remedy_set all;
+  for (const remedy& r : remedies()) all.push_back(&r);
+  const observation* best = nullptr;
+  for (const delay& d : delays) {
+    const observation* o = give(all, d);
+    if (o == nullptr || !helps(*o, best == nullptr ? bad_ : *best)) continue;
+    best = o;
+    delay_ = d;
+    if (right(*o)) break;
+  }
+  return best;
+}
+
+bool treatment::as_well(const observation& o, const observation& all) const {
+  return right(all) ? right(o) : helps(o, bad_);
+}
+
+/// The smallest sets of them that do as well as all together.
+std::vector<remedy_set> treatment::fewest(const observation& all) {
+  std::vector<remedy_set> enough;
+  for (const remedy& r : remedies()) {
+    const observation* o = give({&r}, delay_);
+    if (o == nullptr) continue;
+    t_.answer(r.question, helped(*o, bad_));
+    if (as_well(*o, all)) enough.push_back({&r});
+  }
+  if (!enough.empty()) return enough;
+  for (std::size_t i = 0; i < remedies().size(); ++i) {
+    for (std::size_t k = i + 1; k < remedies().size(); ++k) {
+      const remedy_set both{&remedies()[i], &remedies()[k]};
+      const observation* o = give(both, delay_);
+      if (o == nullptr || !as_well(*o, all)) continue;
+      t_.answer(fmt::format("{} and {} together remove it", both[0]->name, both[1]->name), helped(*o, bad_));
+      return {both};
     }
   }
-  return false;
+  remedy_set every;
+  for (const remedy& r : remedies()) every.push_back(&r);
+  return {every};
 }
 
-/// Whether any helps alone. What the next one is compared with is what the last one left.
-bool one_by_one(trials& t, const std::vector<remedy>& all, const observation*& before) {
-  bool any = false;
-  for (const remedy& r : all) {
-    const observation* o = t.attempt(r.name, r.flags);
-    if (o == nullptr) continue;
-    t.answer(r.question, helped(*o, *before));
-    if (!helps(*o, *before)) continue;
-    any = true;
-    blame(t, r, right(*o));
-    if (right(*o)) break;
-    before = o;  // another fault is left
+/// The same faults in other algorithms and sizes.
+std::vector<collective_job> treatment::other_jobs() {
+  constexpr std::size_t most = 4;
+  constexpr std::uint64_t step = 16, largest = std::uint64_t{1} << 20;
+  std::vector<collective_job> others;
+  const std::optional<collective_job> job = t_.job();
+  if (!job) return others;
+  for (const std::string& name : t_.other_algorithms()) {
+    if (others.size() == most) break;
+    others.push_back(*job);
+    others.back().algorithm = name;
   }
-  return any;
+  if (job->bytes > 0 && job->bytes * step <= largest) {
+    others.push_back(*job);
+    others.back().bytes *= step;
+  }
+  return others;
+}
+
+/// Which of several that help alone is to blame. No delay changes which buffer is picked, but whatever is
+/// changed delays something a little: what delays comes first. Of two that delay, each may by chance give
+/// the other's defect the time it needs, in one job: in another one only the right one does.
+const remedy_set& treatment::most_telling(const std::vector<remedy_set>& enough) {
+  std::vector<const remedy_set*> delaying;
+  for (const remedy_set& s : enough) {
+    if (!s.front()->settings.empty()) delaying.push_back(&s);
+  }
+  if (delaying.empty()) return enough.front();
+  if (delaying.size() == 1) return *delaying.front();
+  for (const collective_job& job : other_jobs()) {
+    const changes flags{"--workload", t_.leave(workload_of(job))};
+    const std::string name = fmt::format("{}, {}B", job.algorithm, job.bytes);
+    const observation* plain = t_.attempt(name, flags, signs::ignored);
+    if (plain == nullptr || !wrong_data(*plain)) continue;
+    std::vector<const remedy_set*> cures;
+    for (const remedy_set* s : delaying) {
+      changes more = flags;
+      const changes settings = s->front()->at(delay_);
+      more.insert(more.end(), settings.begin(), settings.end());
+      const observation* o =
+          t_.attempt(fmt::format("{}: {}", name, s->front()->name), more, signs::ignored, {1, plain->wall_s});
+      if (o != nullptr && helps(*o, *plain)) cures.push_back(s);
+    }
+    if (cures.size() == 1) return *cures.front();
+  }
+  return *delaying.front();
+}
+
+void treatment::blame(const remedy_set& some, bool cures) {
+  for (const remedy* r : some) {
+    finding f;
+    f.kind = r->kind;
+    f.workaround = r->workaround;
+    const std::string of = &bad_ == &t_.base() ? "" : bad_.name + ": ";
+    const std::string by = r->settings.empty() ? "" : fmt::format(" ({} later)", delay_.name);
+    f.evidence.push_back(of + r->evidence + by);
+    if (t_.was_tried(checksums_experiment) && !t_.found("bit_flip")) {
+      f.evidence.emplace_back("no checksum sees it");
+    }
+    t_.add(std::move(f));
+    t_.let_stand(r->at(delay_), cures);
+  }
+}
+
+bool treatment::run() {
+  const observation* all = all_at_once();
+  if (all == nullptr) return false;
+  const std::vector<remedy_set> enough = fewest(*all);
+  blame(enough.size() == 1 ? enough.front() : most_telling(enough), right(*all));
+  return true;
+}
+
+/// A run with wrong results, and what makes it of the job looked into: that one itself, or an experiment on
+/// it.
+std::pair<const observation*, changes> wrong_run(const trials& t) {
+  if (wrong_data(t.base())) return {&t.base(), {}};
+  for (const observation* o : t.looked_at()) {
+    if (wrong_data(*o)) return {o, o->changes};
+  }
+  return {};
+}
+
+finding unexplained(const trials& t, const treatment& tried) {
+  finding f;
+  f.kind = "wrong_data";
+  if (t.was_tried(checksums_experiment)) f.evidence.emplace_back("no checksum sees it");
+  f.evidence.emplace_back(
+      tried.all_tried() ? fmt::format("splitting send-receive, reading later and sending later, all at "
+                                      "once and by up to {}, leave it",
+                                      delays.back().name)
+                        : "there was no time for all that could make results right: see what was not tried");
+  return f;
 }
 
 }  // namespace
 
 void try_remedies(trials& t) {
-  const auto& seen = t.observations();
-  const auto bad = std::find_if(seen.begin(), seen.end(), wrong_data);
-  if (bad == seen.end() || t.is_barrier()) return;
+  if (t.is_barrier()) return;
   // Other times hide packets that overtake each other as well: what helps then says nothing.
   for (const char* disorder : {"gap", "reorder", "duplicate", "drop"}) {
     if (t.found(disorder)) return;
   }
-  const observation* before = &*bad;
-  const std::vector<remedy> all = remedies();
-  if (one_by_one(t, all, before) || two_at_once(t, all, *before) || !t.all_hidden()) return;
-  finding f;
-  f.kind = "wrong_data";
-  f.evidence.emplace_back(
-      "no checksum sees it, and neither splitting send-receive nor reading or sending later "
-      "removes it");
-  t.add(std::move(f));
+  const auto [bad, job] = wrong_run(t);
+  if (bad == nullptr) return;
+  treatment treats(t, *bad, job);
+  if (!treats.run() && t.all_hidden()) t.add(unexplained(t, treats));
 }
 
 }  // namespace diecast::diagnose

@@ -6,9 +6,13 @@
 
 namespace diecast::diagnose {
 
-/// Tries each remedy, then two together, and adds what it means that one helps; wrong_data where none does
-/// and nothing else explains them. Does nothing unless a run so far had wrong results. The place stays open:
-/// a run that is right has other times, and the first difference from it says nothing.
+/// Name of the experiment that verifies every packet.
+inline constexpr const char* checksums_experiment = "with checksums";
+
+/// Tries all remedies at once, with longer and longer delays, then which of them are enough, and adds what it
+/// means that these help; wrong_data where none does and nothing else explains the results. Does nothing
+/// unless a run of what is looked into had wrong results. The place stays open: a run that is right has other
+/// times, and the first difference from it says nothing.
 void try_remedies(trials& t);
 
 }  // namespace diecast::diagnose

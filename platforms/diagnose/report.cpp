@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/diagnose/report.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <string_view>
+#include <vector>
 
 #include "platforms/diagnose/classes.hpp"
 
@@ -13,6 +15,18 @@ using json = nlohmann::ordered_json;
 
 std::string verdict_of(const case_file& file) {
   return file.findings.empty() ? "healthy" : file.findings.front().kind;
+}
+
+/// Experiments whose evidence a finding has, where the job as given shows nothing; none otherwise.
+std::vector<std::string> only_in(const finding& f, const case_file& file) {
+  std::vector<std::string> names;
+  if (file.observations.empty() || file.observations.front().exit_code != 0 || f.hidden) return names;
+  for (const observation& o : file.observations) {
+    const auto is_of = [&o](const std::string& e) { return e.starts_with(o.name + ": "); };
+    if (std::any_of(f.evidence.begin(), f.evidence.end(), is_of)) names.push_back(o.name);
+  }
+  if (!names.empty() && names.front() == file.observations.front().name) names.clear();
+  return names;
 }
 
 json experiment_json(const observation& o, const laboratory& lab) {
@@ -31,8 +45,10 @@ std::string to_json(const case_file& file, const laboratory& lab) {
   for (const finding& f : file.findings) {
     findings.push_back({{"class", f.kind},
                         {"where", f.where},
+                        {"part", f.part},
                         {"meaning", meaning_of(f.kind)},
                         {"hidden", f.hidden},
+                        {"only_in", only_in(f, file)},
                         {"workaround", f.workaround},
                         {"evidence", f.evidence}});
   }
@@ -59,11 +75,20 @@ std::string to_text(const case_file& file, const laboratory& lab, bool withheld)
   constexpr std::size_t most_letters = 240;
   for (std::size_t i = 0; i < file.findings.size() && i < most_findings; ++i) {
     const finding& f = file.findings[i];
-    text += fmt::format("\n{}. {}{}{}: {}\n", i + 1, f.kind, f.where.empty() ? "" : " at " + f.where,
+    text += fmt::format("\n{}. {}{}{}{}: {}\n", i + 1, f.kind, f.where.empty() ? "" : " at " + f.where,
+                        f.part.empty() ? "" : " (" + f.part + ")",
                         f.hidden ? ", hidden: results are right" : "", meaning_of(f.kind));
-    for (const std::string& e : f.evidence) {
+    if (const auto names = only_in(f, file); !names.empty()) {
+      text += fmt::format("   not in the job as given, only in: {}\n", fmt::join(names, ", "));
+    }
+    constexpr std::size_t most_evidence = 4;
+    for (std::size_t k = 0; k < f.evidence.size() && k < most_evidence; ++k) {
+      const std::string& e = f.evidence[k];
       text += fmt::format("   - {}{}\n", std::string_view(e).substr(0, most_letters),
                           e.size() > most_letters ? " ..." : "");
+    }
+    if (f.evidence.size() > most_evidence) {
+      text += fmt::format("   - {} more in diagnosis.json\n", f.evidence.size() - most_evidence);
     }
     if (!f.workaround.empty()) text += fmt::format("   workaround: {}\n", f.workaround);
   }
@@ -81,10 +106,15 @@ std::string to_text(const case_file& file, const laboratory& lab, bool withheld)
                         cut ? " ..." : "");
   }
   text += "\nExperiments:\n";
-  for (const observation& o : file.observations) {
+  constexpr std::size_t most_experiments = 16;  // of a page
+  for (std::size_t i = 0; i < file.observations.size() && i < most_experiments; ++i) {
+    const observation& o = file.observations[i];
     const std::string ended = o.timed_out ? "stopped" : fmt::format("exit {:>2}", o.exit_code);
     text += fmt::format("  {}  {:>6.2f} s  {:<28} {}\n", ended, o.wall_s, o.name,
                         o.time_ns() > 0 ? fmt::format("{:.0f} ns", o.time_ns()) : "");
+  }
+  if (file.observations.size() > most_experiments) {
+    text += fmt::format("  {} more in diagnosis.json\n", file.observations.size() - most_experiments);
   }
   text += fmt::format("  {:.1f} s of {:.0f} s\n", lab.seconds_used(), lab.budget());
   if (!file.observations.empty())

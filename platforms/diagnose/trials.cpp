@@ -2,8 +2,17 @@
 #include "platforms/diagnose/trials.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
+#include <initializer_list>
+#include <iterator>
+#include <set>
+#include <sstream>
+#include <string_view>
 #include <utility>
+
+#include "platforms/diagnose/classes.hpp"
+#include "platforms/diagnose/rank_sets.hpp"
 
 namespace diecast::diagnose {
 
@@ -18,47 +27,75 @@ struct reduction {
   std::uint64_t bytes;
 };
 
-std::vector<reduction> reductions(std::uint64_t bytes) {
-  constexpr std::uint64_t step = 16, least = 1024;
+/// Nothing of --bytes where it has no meaning.
+std::vector<reduction> reductions(std::uint64_t bytes, bool sized) {
+  constexpr std::uint64_t least = 1024;
   std::vector<reduction> all;
-  if (const std::uint64_t fewer = bytes / step; fewer >= least) {
+  for (const std::uint64_t step : {16U, 256U}) {
+    const std::uint64_t fewer = bytes / step;
+    if (!sized || fewer < least / 4) continue;
     all.push_back({fmt::format("{} bytes", fewer), {"--bytes", std::to_string(fewer)}, fewer});
   }
-  all.push_back({fmt::format("{} bytes, a rank per SIP", least),
-                 {"--bytes", std::to_string(least), "--ranks", "sip"},
-                 least});
+  for (const char* unit : {"cube", "sip"}) {
+    reduction r{fmt::format("a rank per {}", unit), {"--ranks", unit}, bytes};
+    if (sized) {
+      r = {fmt::format("{} bytes, a rank per {}", least, unit),
+           {"--bytes", std::to_string(least), "--ranks", unit},
+           least};
+    }
+    all.push_back(std::move(r));
+  }
   return all;
+}
+
+bool has(const changes& more, std::initializer_list<const char*> flags) {
+  return std::any_of(flags.begin(), flags.end(),
+                     [&more](const char* f) { return std::find(more.begin(), more.end(), f) != more.end(); });
+}
+
+/// Classes that any fault has for a consequence: of what is left over they tell nothing new.
+bool is_effect(const std::string& kind) {
+  constexpr std::array<std::string_view, 6> effects{"deadlock_cycle",  "half_message", "stuck_packets",
+                                                    "missing_packets", "hang",         "unexplained_fault"};
+  return std::find(effects.begin(), effects.end(), kind) != effects.end();
+}
+
+/// In the order of what is said first; what is hidden comes behind all that is not.
+void sort(std::vector<finding>& findings) {
+  const auto gravity = [](const finding& f) { return rank_of(f.kind) + (f.hidden ? class_count() : 0); };
+  std::stable_sort(findings.begin(), findings.end(),
+                   [&](const finding& a, const finding& b) { return gravity(a) < gravity(b); });
 }
 
 }  // namespace
 
-/// Runs with `more` beside what stands, keeps what it showed and collects the signs.
-const observation& trials::look(const std::string& name, const changes& more, double limit_s) {
-  const observation& o = keep(lab_.run(name, joined(more), limit_s));
-  // What another machine would refuse says nothing about this one.
-  if (o.exit_code != 2 || file_.observations.size() == 1) merge(file_.findings, signs_of(o));
-  return o;
-}
-
 const observation& trials::keep(observation o) {
-  slowest_s_ = std::max(slowest_s_, o.wall_s);
   file_.observations.push_back(std::move(o));
   return file_.observations.back();
 }
 
-const observation* trials::attempt(const std::string& name, const changes& more, signs what,
-                                   double at_most_s) {
-  if (!time_for(std::min(slowest_s_, at_most_s))) return skip(name), nullptr;
-  const observation& o = what == signs::count ? look(name, more) : keep(lab_.run(name, joined(more)));
+/// What an experiment takes is learned from the run that it changes, never from a longer one before it. One
+/// that takes much longer than that is stopped: it must not cost all the others their time.
+const observation* trials::attempt(const std::string& name, const changes& more, signs what, const cost& c) {
+  constexpr double spare_s = 2.0, patience = 6.0, least_s = 10.0;
+  const double expected = expected_s(more, c);
+  if (lab_.seconds_left() < expected + spare_s) return skip(name), nullptr;
+  const observation& o = keep(lab_.run(prefix_ + name, joined(more), std::max(patience * expected, least_s)));
+  // What another machine would refuse says nothing about this one.
+  if (what == signs::count && o.exit_code != 2) merge(open_, seen_in(o));
   if (o.timed_out) return skip(name), nullptr;
   if (o.exit_code != 2) return &o;
   answer(name, "is refused: " + o.complaint());
   return nullptr;
 }
 
-bool trials::time_for(double seconds) const {
-  constexpr double spare_s = 2.0;
-  return lab_.seconds_left() > seconds + spare_s;
+/// A job of its own takes no longer than the run as given; what changes the job itself changes the whole.
+const trials::subject& trials::subject_of(const changes& more) const {
+  return has(more, {"--algorithm", "--bytes", "--ranks", "--iters"}) ? whole_ : at_;
+}
+
+double trials::expected_s(const changes& more, const cost& c) const {
+  return std::min(c.runs * file_.observations.at(subject_of(more).base).wall_s, c.at_most_s);
 }
 
 changes trials::joined(const changes& more) const {
@@ -66,49 +103,77 @@ changes trials::joined(const changes& more) const {
   for (const std::string& word : more) {
     if (word.starts_with("--") && word != "--set") replaced.push_back(word);
   }
-  const bool other_job = std::find(replaced.begin(), replaced.end(), "--workload") != replaced.end();
-  changes all = other_job ? changes{} : without(smaller_, replaced, {});
+  changes all = has(more, {"--workload"}) ? changes{} : without(subject_of(more).flags, replaced, {});
   all.insert(all.end(), standing_.begin(), standing_.end());
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
 
 const observation& trials::first_look() {
-  constexpr double few = 5;  // experiments: with so few there is little to say
-  const observation& given = look("as given", {}, lab_.budget() / 2);
-  if (!given.timed_out) return given.wall_s * few <= lab_.budget() ? given : smaller(given);
-  finding f;
-  f.kind = "timed_out";
-  f.workaround = "fewer --bytes, --iters or ranks: then there is time to look into it";
-  f.evidence.push_back(
-      fmt::format("stopped after {:.0f} s of {:.0f}: {}", given.wall_s, lab_.budget(), given.complaint()));
-  slowest_s_ = 0;
-  const observation& looked_into = smaller(given);
-  if (!looked_into.timed_out) {
-    f.evidence.push_back(fmt::format("what else is said is of a smaller run: {}", looked_into.name));
-  }
-  too_slow_ = std::move(f);
-  return looked_into;
+  constexpr double share = 1.0 / 3;  // of the time, for what can be repeated then
+  constexpr double few = 5;          // experiments: with so few there is little to say
+  const observation& given = keep(lab_.run("as given", {}, lab_.budget() * share));
+  merge(open_, seen_in(given));
+  unfinished_ = given.timed_out;
+  return given.timed_out || given.wall_s * few > lab_.budget() ? smaller(given) : given;
 }
 
+/// Of the time that is left most is for the experiments.
 const observation& trials::smaller(const observation& given) {
-  if (!sized()) return given;
-  for (const auto& [name, flags, bytes] : reductions(bytes_)) {
-    constexpr double least_s = 2.0;
-    if (lab_.seconds_left() < least_s) break;
-    constexpr double share = 0.25;  // of the time that is left: most of it is for the experiments
-    const observation& o = look("smaller: " + name, flags, lab_.seconds_left() * share);
-    slowest_s_ = o.timed_out ? 0 : o.wall_s;
+  for (const auto& [name, flags, bytes] : reductions(whole_.bytes, sized())) {
+    constexpr double least_s = 2.0, share = 0.25;
+    if (is_workload() || lab_.seconds_left() < least_s) break;
+    const observation& o = keep(lab_.run("smaller: " + name, flags, lab_.seconds_left() * share));
     if (o.timed_out || o.exit_code == 2) continue;
+    merge(open_, seen_in(o));
     if (!given.timed_out && o.exit_code != given.exit_code) continue;  // it does not show it
     answer("looked into instead, for want of time", name);
-    smaller_ = flags;
-    bytes_ = bytes;
-    base_ = file_.observations.size() - 1;
+    at_ = whole_ = {file_.observations.size() - 1, flags, bytes, {}};
     return o;
   }
-  slowest_s_ = given.timed_out ? 0 : given.wall_s;
   return given;
+}
+
+std::optional<collective_job> trials::job() const {
+  if (at_.part) return at_.part;
+  const json& run = base().run();
+  if (is_workload() || !given("--team").empty() || !run.is_object()) return std::nullopt;
+  collective_job job{who_.collective,
+                     run.value("algorithm", std::string{}),
+                     given("--dtype"),
+                     run.value("op", "none") != "none" ? given("--op") : "",
+                     run.value("rank_set", std::string{}),
+                     first_ranks(run.value("ranks", std::uint32_t{})),
+                     sized() ? at_.bytes : 0};
+  // A barrier over cubes or SIPs is one of all their PEs, which a group has not.
+  if (job.ranks.size() < 2 || (is_barrier() && job.rank_set != "pe")) return std::nullopt;
+  return job;
+}
+
+void trials::look_into(const collective_job& part, const observation& o) {
+  const auto at = std::find_if(file_.observations.begin(), file_.observations.end(),
+                               [&o](const observation& known) { return &known == &o; });
+  const auto file = std::find(o.changes.begin(), o.changes.end(), "--workload");
+  at_ = {static_cast<std::size_t>(std::distance(file_.observations.begin(), at)),
+         {file, std::next(file, 2)},
+         part.bytes,
+         part};
+}
+
+std::vector<std::string> trials::other_algorithms() const {
+  if (is_workload()) return {};
+  std::vector<std::string> others;
+  std::string first;
+  std::istringstream lines(lab_.ask({"--list", "algorithms"}));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string collective, name;
+    words >> collective >> name;
+    if (collective != who_.collective) continue;
+    if (first.empty()) first = name;
+    if (name != who_.algorithm && !(who_.algorithm.empty() && name == first)) others.push_back(name);
+  }
+  return others;
 }
 
 std::string trials::outcome(const observation& o) const {
@@ -116,18 +181,82 @@ std::string trials::outcome(const observation& o) const {
   return right(o) ? "right" : fmt::format("another way: exit code {}", o.exit_code);
 }
 
-std::vector<finding> trials::findings() const {
-  std::vector<finding> found = file_.findings;
+std::vector<finding> trials::new_findings() const {
+  std::vector<finding> found = open_;
   settle(found);
   return found;
 }
 
+std::vector<finding> trials::findings() const {
+  std::vector<finding> found = new_findings();
+  found.insert(found.end(), file_.findings.begin(), file_.findings.end());
+  sort(found);
+  return found;
+}
+
+std::vector<const observation*> trials::looked_at() const {
+  std::vector<const observation*> all;
+  for (std::size_t i = at_.base; i < file_.observations.size(); ++i) all.push_back(&file_.observations[i]);
+  return all;
+}
+
+bool trials::was_tried(const std::string& name) const {
+  const auto all = looked_at();
+  return std::any_of(all.begin(), all.end(), [&](const observation* o) {
+    return o->name == prefix_ + name && !o->timed_out && o->exit_code != 2;
+  });
+}
+
 bool trials::all_hidden() const {
-  return std::all_of(file_.findings.begin(), file_.findings.end(), [](const finding& f) { return f.hidden; });
+  return std::all_of(open_.begin(), open_.end(), [](const finding& f) { return f.hidden; });
+}
+
+/// The findings that wrong results tell of.
+std::vector<const finding*> trials::placeless() const {
+  static const std::set<std::string> of_firmware{"sendrecv_alias", "token_before_data", "premature_barrier",
+                                                 "wrong_data"};
+  std::vector<const finding*> all;
+  for (const auto* list : {&open_, &file_.findings}) {
+    for (const finding& f : *list) {
+      if (f.where.empty() && of_firmware.contains(f.kind)) all.push_back(&f);
+    }
+  }
+  return all;
+}
+
+void trials::place(const std::string& where, const std::string& evidence) {
+  const finding* const it = placeless().front();
+  for (auto* list : {&open_, &file_.findings}) {
+    for (finding& f : *list) {
+      if (&f != it) continue;
+      f.where = where;
+      f.evidence.push_back(evidence);
+    }
+  }
+}
+
+/// What an experiment shows, at places spelled as in configs.
+std::vector<finding> trials::seen_in(const observation& o) {
+  std::vector<finding> found = signs_of(o);
+  const bool numbered =
+      std::any_of(found.begin(), found.end(), [](const finding& f) { return is_numbered(f.where); });
+  if (numbered && !names_) names_.emplace(lab_.ask_of_run("--print-map"));
+  if (numbered) spell(found, *names_);
+  return found;
 }
 
 void trials::answer(const std::string& question, const std::string& text) {
-  file_.answers.emplace_back(question, text);
+  file_.answers.emplace_back(prefix_ + question, text);
+}
+
+void trials::conclude() {
+  settle(open_);
+  const std::vector<finding> before = file_.findings;
+  for (finding& f : open_) {
+    const bool adds = before.empty() || !(names(before, f.kind) || is_effect(f.kind));
+    if (adds) file_.findings.push_back(std::move(f));
+  }
+  open_.clear();
 }
 
 void trials::let_stand(const changes& workaround, bool cures) {
@@ -148,11 +277,20 @@ void trials::name_the_root() {
 }
 
 case_file trials::close() {
-  if (too_slow_) add(*too_slow_);
-  settle(file_.findings);
-  name_the_root();
   constexpr int stopped = 143, failed = 70;
+  at_ = whole_;
   const observation& first = file_.observations.front();
+  conclude();
+  if (unfinished_) {
+    finding f;
+    f.kind = at_.base > 0 && file_.findings.empty() ? "no_fault_in_a_smaller_run" : "timed_out";
+    f.workaround = "fewer --bytes, --iters or ranks: then there is time to look into it";
+    f.evidence.push_back(
+        fmt::format("stopped after {:.0f} s of {:.0f}: {}", first.wall_s, lab_.budget(), first.complaint()));
+    file_.findings.push_back(std::move(f));
+  }
+  sort(file_.findings);
+  name_the_root();
   file_.exit_code = first.timed_out ? stopped : first.exit_code < 0 ? failed : first.exit_code;
   return std::move(file_);
 }

@@ -9,9 +9,11 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "platforms/diagnose/findings.hpp"
+#include "platforms/diagnose/jobs.hpp"
 #include "platforms/diagnose/laboratory.hpp"
 #include "platforms/diagnose/patient.hpp"
 #include "platforms/diagnose/report.hpp"
@@ -26,26 +28,56 @@ using changes = std::vector<std::string>;
 /// Whether what an experiment shows is a finding: not where only its being right is asked.
 enum class signs { count, ignored };
 
+/// What an experiment is expected to take: so many runs of what it changes, or so many seconds if that is
+/// less.
+struct cost {
+  double runs{1};
+  double at_most_s{std::numeric_limits<double>::infinity()};
+};
+
 class trials {
  public:
-  static constexpr double unlimited_s = std::numeric_limits<double>::infinity();
+  /// What is looked into.
+  struct subject {
+    std::size_t base{};                    ///< number of the observation that others are compared with
+    changes flags;                         ///< what makes it of the run as given
+    std::uint64_t bytes{};                 ///< message size
+    std::optional<collective_job> part{};  ///< of what it is a collective, where it is one of some ranks
+  };
 
   /// Both outlive it.
-  trials(laboratory& lab, const patient& who) : lab_(lab), who_(who), bytes_(who.bytes) {}
+  trials(laboratory& lab, const patient& who) : lab_(lab), who_(who), whole_{0, {}, who.bytes, {}} {
+    at_ = whole_;
+  }
 
-  /// The run as given or, where it takes too long to be repeated a few times, the largest of smaller ones
-  /// that does not and goes wrong, or right, as it does.
+  /// The run as given or, where it takes too long to be repeated, the largest of smaller ones that does not.
   const observation& first_look();
   /// The job with `more` beside what stands. Null when nothing was learned: no time for it, or it was
-  /// stopped, or this machine refuses it; the case file says so. It takes as long as the longest so far, or
-  /// `at_most_s`.
+  /// stopped, or this machine refuses it; the case file says so.
   const observation* attempt(const std::string& name, const changes& more, signs what = signs::count,
-                             double at_most_s = unlimited_s);
+                             const cost& c = {});
 
-  /// What was looked into, which all else is compared with: the run as given, or a smaller one.
-  [[nodiscard]] const observation& base() const { return file_.observations.at(base_); }
+  /// What was looked into, which all else is compared with: the run as given, a smaller one or a part of it.
+  [[nodiscard]] const observation& base() const { return file_.observations.at(at_.base); }
   /// Message size of it.
-  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  [[nodiscard]] std::uint64_t bytes() const { return at_.bytes; }
+  /// The collective looked into with all its ranks; none where it has none to leave out.
+  [[nodiscard]] std::optional<collective_job> job() const;
+  /// From here on a collective of some of the ranks is looked into, which `o` of these trials has shown.
+  void look_into(const collective_job& part, const observation& o);
+  [[nodiscard]] bool in_part() const { return at_.part.has_value(); }
+  void look_into_all_again() { at_ = whole_; }
+  /// Few ranks that go wrong as all do, if a run of all takes long and they were sought and found.
+  [[nodiscard]] const std::optional<collective_job>& cheap_part() const { return cheap_part_; }
+  /// Wall time of a run of it.
+  [[nodiscard]] double cheap_part_s() const { return cheap_part_s_; }
+  void keep_cheap_part() {
+    cheap_part_ = at_.part;
+    cheap_part_s_ = base().wall_s;
+  }
+  /// Put before the names of experiments and questions; empty: they are of the fault that the run shows.
+  void call(const std::string& what) { prefix_ = what; }
+
   /// Whether --bytes has a meaning.
   [[nodiscard]] bool sized() const { return !is_workload() && !is_barrier(); }
   [[nodiscard]] bool is_workload() const { return !given("--workload").empty(); }
@@ -54,23 +86,40 @@ class trials {
   [[nodiscard]] std::string given(const std::string& flag) const { return lab_.given(flag); }
   [[nodiscard]] const patient& who() const { return who_; }
 
-  /// Goes wrong as what was looked into.
+  /// Goes wrong as what is looked into.
   [[nodiscard]] bool shows(const observation& o) const { return o.exit_code == base().exit_code; }
   /// The same for people: "the same", "right" or another way.
   [[nodiscard]] std::string outcome(const observation& o) const;
-  [[nodiscard]] bool healthy_so_far() const { return file_.findings.empty(); }
-  [[nodiscard]] bool found(const std::string& kind) const { return names(file_.findings, kind); }
+  [[nodiscard]] bool healthy_so_far() const { return open_.empty() && file_.findings.empty(); }
+  /// In what is looked into.
+  [[nodiscard]] bool found(const std::string& kind) const { return names(open_, kind); }
   /// What has been found, most certain and gravest first.
   [[nodiscard]] std::vector<finding> findings() const;
-  /// Every run so far, the one given first.
-  [[nodiscard]] const std::deque<observation>& observations() const { return file_.observations; }
-  /// Whether all that was found is hidden (finding::hidden).
+  /// Of this what was found since conclude().
+  [[nodiscard]] std::vector<finding> new_findings() const;
+  /// The run that is looked into and every experiment since.
+  [[nodiscard]] std::vector<const observation*> looked_at() const;
+  /// Whether this experiment on what is looked into has shown something.
+  [[nodiscard]] bool was_tried(const std::string& name) const;
+  /// Whether all that was found in what is looked into is hidden (finding::hidden).
   [[nodiscard]] bool all_hidden() const;
 
   void answer(const std::string& question, const std::string& text);
-  void add(finding f) { merge(file_.findings, {std::move(f)}); }
+  void add(finding f) { merge(open_, {std::move(f)}); }
+  /// What has been found stands as it is: nothing that is found later explains it. Of a part that was left
+  /// over only classes that are new count: one fault shows at many places.
+  void conclude();
+  /// Forgets what has been found since then.
+  void dismiss() { open_.clear(); }
+  /// Whether one finding of firmware has no place yet, and only one.
+  [[nodiscard]] bool lacks_a_place() const { return placeless().size() == 1; }
+  /// Gives it one. Precondition: lacks_a_place().
+  void place(const std::string& where, const std::string& evidence);
   /// A workaround that lets the next thing be seen; `cures`: with it results are right.
   void let_stand(const changes& workaround, bool cures);
+  /// What stands, and back to it.
+  [[nodiscard]] const changes& standing() const { return standing_; }
+  void stand(changes workarounds) { standing_ = std::move(workarounds); }
   /// From here on the whole fault is asked for: workarounds that cure it are taken away, those of only one of
   /// several faults stay.
   void ask_of_what_is_wrong() {
@@ -79,32 +128,38 @@ class trials {
 
   /// Leaves a job that experiments run; its path.
   std::string leave(const std::string& job) { return lab_.keep(job); }
-  /// Standard output of the program with these arguments alone.
-  [[nodiscard]] std::string ask(const changes& arguments) const { return lab_.ask(arguments); }
+  /// Algorithms of the collective that the run does not use, in the order of the program's list.
+  [[nodiscard]] std::vector<std::string> other_algorithms() const;
   [[nodiscard]] double seconds_left() const { return lab_.seconds_left(); }
   /// For what is given up for want of time.
-  void skip(const std::string& name) { file_.skipped.push_back(name); }
+  void skip(const std::string& name) { file_.skipped.push_back(prefix_ + name); }
 
   /// The finished examination.
   case_file close();
 
  private:
-  const observation& look(const std::string& name, const changes& more, double limit_s = unlimited_s);
   const observation& keep(observation o);
   const observation& smaller(const observation& given);
-  [[nodiscard]] bool time_for(double seconds) const;
+  [[nodiscard]] double expected_s(const changes& more, const cost& c) const;
+  [[nodiscard]] const subject& subject_of(const changes& more) const;
   [[nodiscard]] changes joined(const changes& more) const;
   void name_the_root();
+  [[nodiscard]] std::vector<const finding*> placeless() const;
+  /// What an experiment shows, at places spelled as in configs.
+  [[nodiscard]] std::vector<finding> seen_in(const observation& o);
 
   laboratory& lab_;
   const patient& who_;
-  std::uint64_t bytes_;  ///< of what is looked into
-  changes smaller_;      ///< what makes the run small enough to be looked into
-  changes standing_;     ///< workarounds found: they let the next thing be seen
-  bool cured_{};         ///< with them results are right
-  double slowest_s_{};
-  std::size_t base_{};               ///< number of the observation that others are compared with
-  std::optional<finding> too_slow_;  ///< the run as given was stopped
+  subject whole_;     ///< the run as given, or the smaller one that takes its place
+  subject at_;        ///< it, or a part of it
+  changes standing_;  ///< workarounds found: they let the next thing be seen
+  std::optional<collective_job> cheap_part_;
+  double cheap_part_s_{};
+  std::string prefix_;
+  bool cured_{};                      ///< with them results are right
+  bool unfinished_{};                 ///< the run as given was stopped
+  std::vector<finding> open_;         ///< not concluded yet
+  std::optional<place_names> names_;  ///< once they are needed
   case_file file_;
 };
 

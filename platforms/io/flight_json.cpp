@@ -104,6 +104,7 @@ class writer {
                       {"sequence", f.fields.sequence},
                       {"bytes", f.fields.message_bytes},
                       {"from", pe_path(run_.machine.config.shape(), f.fields.source)},
+                      {"first_packet_under_way", f.begins},
                       {"where", f.where}});
     }
     return list;

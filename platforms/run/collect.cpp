@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <set>
+#include <map>
 #include <tuple>
 
 #include "hw/base/time.hpp"
@@ -173,16 +173,28 @@ void collect_hbm(netlist::pod& pod, run_outcome& o) {
 /// Messages and credits under way, each once: a half received message is in packets, too.
 class flight_list {
  public:
-  void add(bool credit, const abi::ipcq_fields& f, const std::string& where) {
-    if (seen_.insert({credit, f.match_address, f.sequence}).second) list.push_back({credit, f, where});
+  void add(bool credit, const abi::ipcq_fields& f, const std::string& where, bool begins = false) {
+    const auto [at, is_new] = number_.try_emplace({credit, f.match_address, f.sequence}, list.size());
+    if (is_new) list.push_back({credit, f, where});
+    list[at->second].begins |= begins;
+  }
+  /// A packet in the fabric: of a message or credit, or another one.
+  void add(const abi::packet_header& h, const std::string& where) {
+    const bool credit = h.kind == abi::packet_kind::ipcq_credit;
+    if (credit || h.kind == abi::packet_kind::ipcq_data) {
+      add(credit, h.ipcq, where, h.offset == 0);
+    } else {
+      others.push_back({h, where});
+    }
   }
   std::vector<analysis::flight> list;
+  std::vector<analysis::other_packet> others;
 
  private:
-  std::set<std::tuple<bool, abi::address, std::uint32_t>> seen_;
+  std::map<std::tuple<bool, abi::address, std::uint32_t>, std::size_t> number_;
 };
 
-std::vector<analysis::flight> collect_flights(const prepared_run& run, netlist::pod& pod) {
+flight_list collect_flights(const prepared_run& run, netlist::pod& pod) {
   flight_list flights;
   const auto& shape = run.machine.config.shape();
   pod.visit_cubes([&](const netlist::cube& cube) {
@@ -197,19 +209,15 @@ std::vector<analysis::flight> collect_flights(const prepared_run& run, netlist::
       });
     }
   });
-  const auto add_packet = [&flights](const abi::packet_header& h, const std::string& where) {
-    const bool credit = h.kind == abi::packet_kind::ipcq_credit;
-    if (credit || h.kind == abi::packet_kind::ipcq_data) flights.add(credit, h.ipcq, where);
-  };
   for (const auto& sip : pod.sips()) {
     sip->pool().visit([&](const hw::packet& p) {
-      add_packet(p.header, fmt::format("in the fabric of sip{}", p.header.source.sip));
+      flights.add(p.header, fmt::format("in the fabric of sip{}", p.header.source.sip));
     });
   }
   for (const auto& fault : pod.link_faults()) {
-    fault->visit([&](const hw::sip_message& m) { add_packet(m.header, "held on " + fault->link()); });
+    fault->visit([&](const hw::sip_message& m) { flights.add(m.header, "held on " + fault->link()); });
   }
-  return std::move(flights.list);
+  return flights;
 }
 
 /// Statistics of tag-matched messages, in a run that has any.
@@ -286,7 +294,8 @@ void collect(const prepared_run& run, netlist::pod& pod, const host_side& s,
 }
 
 analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod, bool still) {
-  analysis::stopped_machine now{{}, collect_flights(run, pod), still};
+  flight_list flights = collect_flights(run, pod);
+  analysis::stopped_machine now{{}, std::move(flights.list), still, std::move(flights.others)};
   for (const pe_coord pe : run.members.members) {
     auto& p = pod.pe(pe);
     now.pes.push_back({pe, p.core.state(), p.ipcq.core().queue_pairs(), p.core.step(), p.ipcq.awaits_copy(),

@@ -28,15 +28,30 @@ void add_cores(const prepared_run& run, netlist::pod& pod, table& t) {
   }
 }
 
-/// The receiving end of the link that leaves elsewhere and arrives at `adapter`.
+/// What came over a link otherwise than it left.
+void add_changes(const std::string& link, const hw::link_monitor::counters& left,
+                 const hw::link_monitor::counters& came, table& t) {
+  if (came.oldest_credit > left.oldest_credit) {
+    t.add("credit_arrival", link, came.oldest_credit.ns(), left.oldest_credit.ns(), "ns");
+  }
+  const auto more = [&](const char* measure, std::uint64_t here, std::uint64_t there) {
+    if (here > there) t.add(measure, link, static_cast<double>(here), static_cast<double>(there), "packets");
+  };
+  more("wrong_checksums", came.corrupted, left.corrupted);
+  more("out_of_order", came.out_of_order, left.out_of_order);
+}
+
+/// The receiving end of the link that leaves elsewhere, from `sender`, and arrives at `adapter`.
 template <class Adapter>
 void add_rate(const prepared_run& run, const Adapter& adapter, std::uint32_t incoming, double configured,
-              std::uint64_t left, table& t) {
+              const Adapter& sender, table& t) {
   const auto& seen = adapter.receiver();
+  const std::uint64_t left = sender.statistics().packets;
   if (seen.packets() != left) {
     t.add("packets", run.machine.topology.links()[incoming].name, static_cast<double>(seen.packets()),
           static_cast<double>(left), "packets");
   }
+  add_changes(run.machine.topology.links()[incoming].name, sender.sender().seen(), seen.seen(), t);
   if (seen.measured_time().fs == 0) return;
   const double bytes = static_cast<double>(seen.measured_flits() * run.machine.config.noc.flit_bytes);
   t.add("link_rate", run.machine.topology.links()[incoming].name, bytes / seen.measured_time().ns(),
@@ -66,8 +81,7 @@ void add_links(const prepared_run& run, netlist::pod& pod, table& t) {
         const cube_id far = *topology.neighbor(cube_id{c}, edge);
         const config::ucie_block& u = topology.ucie(sip_id{s}, far, fabric::opposite(edge));
         add_rate(run, *adapter, topology.ucie_link(sip_id{s}, far, fabric::opposite(edge)),
-                 fabric::ucie_payload_gbytes_s(u),
-                 sip.cubes()[far.value]->edge(fabric::opposite(edge))->statistics().packets, t);
+                 fabric::ucie_payload_gbytes_s(u), *sip.cubes()[far.value]->edge(fabric::opposite(edge)), t);
         add_errors(run, *adapter, topology.ucie(sip_id{s}, cube_id{c}, edge), t);
       }
     }
@@ -75,7 +89,7 @@ void add_links(const prepared_run& run, netlist::pod& pod, table& t) {
       if (!sip.ports()[l]) continue;
       add_rate(run, *sip.ports()[l], topology.sip_link_id(l ^ 1U),
                timing::sip_link_timing_of(run.machine.config, topology.sip_link_settings(l ^ 1U)).gbytes_s,
-               pod.sips()[topology.sip_links()[l ^ 1U].from.sip]->ports()[l ^ 1U]->statistics().packets, t);
+               *pod.sips()[topology.sip_links()[l ^ 1U].from.sip]->ports()[l ^ 1U], t);
     }
   }
 }

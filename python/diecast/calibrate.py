@@ -1,50 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fits config keys to measured times: least squares of log(simulated / measured), by Levenberg and Marquardt."""
 import concurrent.futures
-import csv
 import math
+import pathlib
+import tempfile
 
-from diecast.machine import MachineFailed, run
+from diecast import ping_pong
+from diecast.machine import MachineFailed, first_line, run
+from diecast.measurements import BadMeasurements, need
 from diecast.studies import effective_config
 
-FLAGS = ("collective", "algorithm", "bytes", "ranks", "dtype", "op")
 STEP = 1.03  # of a key, for its derivative
-
-
-class BadMeasurements(Exception):
-    """A table that cannot be calibrated to; the message says where and what was expected."""
-
-
-def read(path):
-    """Rows [(flags, time_ns, held_out)] of a CSV file with the column time_ns or time_us, flags of the platform, and perhaps
-    hold_out (1: not fitted, only checked; 0 or empty: fitted)."""
-    try:
-        with open(path, newline="") as file:
-            table = list(csv.DictReader(file))
-    except OSError as error:
-        raise BadMeasurements(f"{path}: {error.strerror}") from None
-    rows = []
-    for number, row in enumerate(table, 2):
-        where = f"{path}: line {number}"
-        unit = next((u for u in ("time_ns", "time_us") if u in row), None)
-        if unit is None:
-            raise BadMeasurements(f"{where}: no column time_ns or time_us")
-        for column in row:
-            if column not in (*FLAGS, "time_ns", "time_us", "hold_out"):
-                raise BadMeasurements(f"{where}: unknown column {column!r}; known are {', '.join(FLAGS)}, time_ns, time_us, "
-                                      "hold_out")
-        try:
-            time = float(row[unit]) * (1000 if unit == "time_us" else 1)
-        except (TypeError, ValueError):
-            time = math.nan
-        if not time > 0 or math.isinf(time):
-            raise BadMeasurements(f"{where}: {unit} is {row[unit]!r}; expected a time above 0")
-        if row.get("hold_out") not in (None, "", "0", "1"):
-            raise BadMeasurements(f"{where}: hold_out is {row['hold_out']!r}; expected 1, 0 or nothing")
-        rows.append(({k: v for k, v in row.items() if k in FLAGS and v}, time, row.get("hold_out") == "1"))
-    if not any(not held for _, _, held in rows):
-        raise BadMeasurements(f"{path}: no row to fit")
-    return rows
 
 
 def solve(matrix, right):
@@ -63,43 +29,84 @@ def solve(matrix, right):
     return x
 
 
-class Calibration:
-    """Keys of a machine fitted to measurements. values: {key: value}, first the machine's own."""
+class Jobs:
+    """Runs what rows measured. flags: of the platform, for all rows; pair: ranks of ping-pongs; window: messages of one."""
 
-    def __init__(self, platform, config, sets, keys, rows, jobs=1):
-        self.platform, self.config, self.sets, self.rows, self.jobs = platform, config, sets, rows, jobs
-        effective = self.effective = effective_config(platform, config, sets)
+    def __init__(self, platform, config, sets, flags=None, pair=(0, 1), window=64):
+        self.platform, self.config, self.sets, self.flags = platform, config, sets, flags or {}
+        self.pair, self.window = pair, window
+
+    def time_ns(self, row, sets):
+        """The simulated time of a row on the machine with these sets. Raises MachineFailed, BadMeasurements."""
+        sets = {**self.sets, **row.sets, **sets}
+        if row.message:
+            return self._message(row, sets)
+        results = self._run(row, sets, {**self.flags, **row.flags})
+        need(len(results.runs) == 1, row.where, f"{len(results.runs)} runs of {row.label()}; expected one: a size, an algorithm")
+        found = results.runs[0]
+        need(row.ranks in (None, found["ranks"]), row.where, f"measured on {row.ranks} ranks, and this machine has "
+             f"{found['ranks']}; expected as many (--set, --ranks behind --)")
+        return found["time_ns"]
+
+    def _message(self, row, sets):
+        flags = dict(self.flags)
+        text = ping_pong.workload(row.message, int(row.flags["bytes"]), self.pair, flags.pop("ranks", "pe"), self.window)
+        with tempfile.TemporaryDirectory(prefix="diecast-") as folder:
+            path = pathlib.Path(folder) / "ping_pong.json"
+            path.write_text(text)
+            return ping_pong.time_ns(row.message, self._run(row, sets, {**flags, "workload": path}).runs[0])
+
+    def _run(self, row, sets, flags):
+        return run(self.config, platform=self.platform, sets=sets, **{"no_data": True, **flags})
+
+
+class Calibration:
+    """Keys of a machine fitted to measurements. values: {key: value}, first the machine's own. jobs: runs rows."""
+
+    def __init__(self, jobs, keys, rows, at_a_time=1):
+        self.jobs, self.rows, self.at_a_time = jobs, rows, at_a_time
+        effective = self.effective = effective_config(jobs.platform, jobs.config, jobs.sets)
         self.values = {}
         for key in keys:
             block, _, name = key.partition(".")
-            value = effective.get(block, {}).get(name)
+            value = effective.get(block, {}).get(name) if isinstance(effective.get(block), dict) else None
             if not isinstance(value, (int, float)) or isinstance(value, bool) or value <= 0:
                 raise BadMeasurements(f"--key {key}: is {value!r} in this machine; expected a number above 0")
             self.values[key] = value
         self.whole = {key for key, value in self.values.items() if isinstance(value, int)}
+        count = sum(not row.held_out for row in rows)
+        if count < len(self.values):
+            raise BadMeasurements(f"{count} rows to fit {len(self.values)} keys to; expected at least as many rows as keys")
 
     def _rounded(self, values):
         """The values as a machine takes them."""
         return {k: max(1, round(v)) if k in self.whole else v for k, v in values.items()}
 
-    def _sets(self, values):
-        return {**self.sets, **self._rounded(values)}
+    def _residual(self, row, values):
+        return math.log(self.jobs.time_ns(row, self._rounded(values)) / row.time_ns)
 
     def residuals(self, values):
         """log(simulated / measured) of every row; None when the machine does not take the values."""
-        def one(row):
-            results = run(self.config, platform=self.platform, sets=self._sets(values), no_data=True, **row[0])
-            return math.log(results.runs[0]["time_ns"] / row[1])
         try:
-            with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
-                return list(pool.map(one, self.rows))
+            with concurrent.futures.ThreadPoolExecutor(self.at_a_time) as pool:
+                return list(pool.map(lambda row: self._residual(row, values), self.rows))
         except MachineFailed as failed:
             if failed.code != 2:
                 raise
             return None
 
+    def _first(self):
+        """Residuals of the unchanged machine; a row that it refuses is named with what it says."""
+        def one(row):
+            try:
+                return self._residual(row, self.values)
+            except MachineFailed as failed:
+                raise BadMeasurements(f"{row.where}: {first_line(failed)}") from None
+        with concurrent.futures.ThreadPoolExecutor(self.at_a_time) as pool:
+            return list(pool.map(one, self.rows))
+
     def _fitted(self, residuals):
-        return [r for r, row in zip(residuals, self.rows) if not row[2]]
+        return [r for r, row in zip(residuals, self.rows) if not row.held_out]
 
     def _derivatives(self, residuals):
         """Per key: change of every fitted residual per change of the key's logarithm."""
@@ -143,9 +150,7 @@ class Calibration:
 
     def fit(self, rounds=12, told=lambda text: None):
         """Fits; returns the residuals before and after."""
-        first = residuals = self.residuals(self.values)
-        if first is None:
-            raise BadMeasurements("the unchanged machine refuses these runs")
+        first = residuals = self._first()
         residuals = self._scan(residuals, told)
         damping = 0.01
         for number in range(rounds):

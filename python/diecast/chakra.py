@@ -204,8 +204,10 @@ class Converter:
             fields = {"bytes": size, "dtype": self.options.dtype}
         if kind in ROOTED:
             need(self.options.root is not None, first, f"{kind} has a root, which traces do not name; expected --root")
+            need(self.options.root < len(meeting.ranks), first,
+                 f"--root {self.options.root} is no rank of its group; expected from 0 to {len(meeting.ranks) - 1}")
             fields["root"] = self.options.root
         after = {}
         for rank in meeting.ranks:
             after.update(dict.fromkeys(self._after(meeting.places[rank], ranks[rank])))
-        self.builder.collective(meeting.id, OPS[kind], meeting.group, fields, list(after))
+        self.builder.collective(first, meeting.id, OPS[kind], meeting.group, fields, list(after))

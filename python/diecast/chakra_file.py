@@ -19,6 +19,7 @@ from diecast.trace import BadTrace, need
 NODE_TYPES = ("INVALID_NODE", "METADATA_NODE", "MEM_LOAD_NODE", "MEM_STORE_NODE", "COMP_NODE", "COMM_SEND_NODE",
               "COMM_RECV_NODE", "COMM_COLL_NODE", "STORAGE_NODE", "BATCH_NODE", "CHECKPOINT_NODE")
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5  # wire types
+WIRE = {VARINT: "a varint", FIXED64: "64 bits", BYTES: "bytes of a length", FIXED32: "32 bits"}
 
 # Node
 ID, NAME, TYPE, CTRL_DEPS, DATA_DEPS, DURATION, ATTR = 1, 2, 3, 4, 5, 7, 10
@@ -73,6 +74,30 @@ def fields(data):
         at += size
 
 
+def typed(data, expected):
+    """The same, with the wire types checked: expected(field number) are those that the field may have, or None."""
+    for number, kind, value in fields(data):
+        kinds = expected(number)
+        need(kinds is None or kind in kinds, f"field {number}",
+             f"{WIRE[kind]}; expected {' or '.join(WIRE[k] for k in kinds or ())}")
+        yield number, kind, value
+
+
+def node_wire(number):
+    return {ID: (VARINT,), NAME: (BYTES,), TYPE: (VARINT,), CTRL_DEPS: (VARINT, BYTES), DATA_DEPS: (VARINT, BYTES),
+            DURATION: (VARINT,), ATTR: (BYTES,)}.get(number)
+
+
+def attribute_wire(number):
+    if number in (1, BOOL_LIST):
+        return (BYTES,)
+    if number not in SCALARS:
+        return None
+    how = SCALARS[number][1]
+    return {"text": (BYTES,), "bytes": (BYTES,), "<d": (FIXED64,), "<Q": (FIXED64,), "<q": (FIXED64,), "<f": (FIXED32,),
+            "<I": (FIXED32,), "<i": (FIXED32,)}.get(how, (VARINT,))
+
+
 def numbers(kind, value):
     """A repeated number: one of it, or many packed."""
     if kind == VARINT:
@@ -97,7 +122,7 @@ def scalar(kind, value, how):
 def attribute(data):
     """(name, value) of an AttributeProto."""
     name, found = "", None
-    for number, kind, value in fields(data):
+    for number, kind, value in typed(data, attribute_wire):
         if number == 1:
             name = scalar(kind, value, "text")
         elif number in SCALARS:
@@ -114,7 +139,7 @@ def type_name(number):
 
 def node(data):
     made = Node()
-    for number, kind, value in fields(data):
+    for number, kind, value in typed(data, node_wire):
         if number == ID:
             made.id = value
         elif number == NAME:
@@ -142,7 +167,18 @@ def read_protobuf(data):
             raise BadTrace("ends within a message")
         found.append(data[at:at + size])
         at += size
-    return [node(message) for message in found[1:]]  # the first is the GlobalMetadata
+    return each(node, found[1:])  # the first is the GlobalMetadata
+
+
+def each(read_one, messages):
+    """The nodes; what is wrong with one is said with its number in the file."""
+    made = []
+    for number, message in enumerate(messages, 1):
+        try:
+            made.append(read_one(message))
+        except BadTrace as error:
+            raise BadTrace(f"node {number} of the file: {error}") from None
+    return made
 
 
 def snake(name):
@@ -150,28 +186,57 @@ def snake(name):
     return re.sub(r"[A-Z]", lambda m: "_" + m[0].lower(), name)
 
 
-def json_value(name, value):
-    """The value of an attribute: 64-bit numbers are texts in JSON."""
+def json_number(value, field):
+    """A number, or the text of one: 64-bit numbers are texts in JSON."""
+    number = isinstance(value, int) and not isinstance(value, bool)
+    text = isinstance(value, str) and re.fullmatch(r"-?\d{1,20}", value, re.ASCII)
+    need(number or text, field, f"{value!r}; expected a whole number")
+    return int(value)
+
+
+def json_of(value, kind, field):
+    names = {dict: "an object", list: "a list", str: "a text"}
+    need(isinstance(value, kind), field, f"{str(value)[:40]!r}; expected {names[kind]}")
+    return value
+
+
+def json_value(name, value, field):
+    """The value of an attribute."""
     if name == "bool_list":
-        return [bool(v) for v in value.get("values", [])]
+        return [bool(v) for v in json_of(json_of(value, dict, field).get("values", []), list, f"{field}.values")]
     if name.endswith("_list"):
         return None
     if name == "bytes":
-        return base64.b64decode(value, validate=True)
-    return int(value) if "int" in name or "fixed" in name else value
+        try:
+            return base64.b64decode(json_of(value, str, field), validate=True)
+        except ValueError:
+            raise BadTrace(f"{field}: {value[:40]!r}; expected Base64") from None
+    return json_number(value, field) if "int" in name or "fixed" in name else value
+
+
+def snaked(data):
+    return {snake(key): value for key, value in data.items()}
+
+
+def json_attribute(entry, field):
+    """(name, value) of an entry of attr."""
+    entry = snaked(json_of(entry, dict, field))
+    name = json_of(entry.get("name", ""), str, f"{field}.name")
+    values = [(key, value) for key, value in entry.items() if key.endswith(("_val", "_list"))]
+    return name, json_value(values[0][0].removesuffix("_val"), values[0][1], f"{field} ({name})") if values else None
 
 
 def json_node(data):
-    data, made = {snake(key): value for key, value in data.items()}, Node()
-    made.id, made.name = int(data.get("id", 0)), data.get("name", "")
+    data, made = snaked(data), Node()
+    made.id, made.name = json_number(data.get("id", 0), "id"), json_of(data.get("name", ""), str, "name")
     kind = data.get("type", NODE_TYPES[0])
-    made.type = type_name(kind) if isinstance(kind, int) else kind
-    made.data_deps, made.ctrl_deps = ([int(i) for i in data.get(key, [])] for key in ("data_deps", "ctrl_deps"))
-    made.duration_micros = int(data.get("duration_micros", 0))
-    for entry in data.get("attr", []):
-        entry = {snake(key): value for key, value in entry.items()}
-        values = [(key, value) for key, value in entry.items() if key.endswith(("_val", "_list"))]
-        made.attributes[entry.get("name", "")] = json_value(values[0][0].removesuffix("_val"), values[0][1]) if values else None
+    made.type = type_name(json_number(kind, "type")) if not isinstance(kind, str) else kind
+    made.data_deps, made.ctrl_deps = ([json_number(i, key) for i in json_of(data.get(key, []), list, key)]
+                                      for key in ("data_deps", "ctrl_deps"))
+    made.duration_micros = json_number(data.get("duration_micros", 0), "duration_micros")
+    for n, entry in enumerate(json_of(data.get("attr", []), list, "attr")):
+        name, value = json_attribute(entry, f"attr[{n}]")
+        made.attributes[name] = value
     return made
 
 
@@ -184,8 +249,10 @@ def read_json(text):
         need(isinstance(value, dict), "JSON", f"{str(value)[:40]!r}; expected an object")
         found.append(value)
         at = space.match(text, at).end()
-    need(found and "name" not in found[0], "JSON", "the first object is a node; expected the GlobalMetadata")
-    return [json_node(value) for value in found[1:]]
+    expected = "expected the GlobalMetadata, then every node as an object, one behind the other"
+    need(found and "name" not in found[0], "JSON", f"the first object is a node; {expected}")
+    need("nodes" not in found[0], "JSON", f"one object with a list of nodes; {expected}")
+    return each(json_node, found[1:])
 
 
 def load(path):
@@ -195,7 +262,8 @@ def load(path):
     try:
         if data[:2] == b"\x1f\x8b":
             data = gzip.decompress(data)
-        return read_json(data.decode()) if re.match(rb'\{\s*["}]', data) else read_protobuf(data)
+        need(not re.match(rb"\s*\[\s*[\]{]", data), "JSON", "an array; expected objects, one behind the other")
+        return read_json(data.decode()) if re.match(rb'\s*\{\s*["}]', data) else read_protobuf(data)
     except (BadTrace, ValueError, TypeError, AttributeError, KeyError, struct.error, EOFError, gzip.BadGzipFile,
             zlib.error) as error:
         raise BadTrace(f"{path}: no Chakra trace ({error})") from None

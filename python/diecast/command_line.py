@@ -15,26 +15,37 @@ def jobs(text):
     return int(text)
 
 
-def output_file(text):
-    """The type of a flag that names a file to write: what cannot be written is refused before the runs, not after them."""
-    path = pathlib.Path(text)
+WRITTEN = ("csv", "plot", "write")  # flags of studies that name a file to write
+NOT_WRITTEN = 5  # the exit code, as that of the platforms
+
+
+def why_not_writable(path):
+    """Why a file cannot be written, or an empty text."""
     if path.is_dir():
-        why = "is a folder"
-    elif not path.parent.is_dir():
-        why = f"there is no folder {path.parent}"
-    elif not os.access(path if path.exists() else path.parent, os.W_OK):
-        why = "not permitted"
-    else:
-        return path
-    raise argparse.ArgumentTypeError(f"{text}: {why}; expected a file that can be written")
+        return "is a folder"
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}"
+    return "" if os.access(path if path.exists() else path.parent, os.W_OK) else "not permitted"
+
+
+def unwritable(parser, flag, path, why):
+    parser.exit(NOT_WRITTEN, f"{parser.prog}: --{flag} {path}: {why}; expected a file that can be written\n")
+
+
+def check_outputs(parser, options):
+    """What cannot be written is refused before the runs, not after them."""
+    for flag in WRITTEN:
+        path = getattr(options, flag, None)
+        if path and (why := why_not_writable(path)):
+            unwritable(parser, flag, path, why)
 
 
 def write(parser, flag, path, text):
-    """Writes what a flag asks for; exits with 2 and one line when that fails after all."""
+    """Writes what a flag asks for; exits with 5 and one line when that fails after all."""
     try:
         path.write_text(text)
     except OSError as error:
-        parser.exit(2, f"{parser.prog}: {flag} {path}: {error.strerror}; expected a file that can be written\n")
+        unwritable(parser, flag, path, error.strerror)
 
 
 def csv_text(rows):
@@ -43,15 +54,23 @@ def csv_text(rows):
     return text.getvalue()
 
 
-def study_parser(text, epilog):
+# Flags of the platforms that print something, or make experiments of their own, in place of a run.
+NO_RUN = {"help", "version", "check_config", "dump_config", "dump_install", "print_map", "list", "doc", "schema", "diagnose"}
+
+
+def study_parser(text, epilog, operands="[WORKLOAD]", table=True):
+    """The command line of a study; operands: what follows CONFIG; table: it has --csv."""
     parser = argparse.ArgumentParser(description=text, epilog=epilog, allow_abbrev=False,
-                                     usage="%(prog)s [options] CONFIG [-- FLAGS of the platform]",
+                                     usage=f"%(prog)s [options] CONFIG {operands} [-- FLAGS of the platform]",
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("config", metavar="CONFIG", help="config file; - for the platform's own")
+    if operands == "[WORKLOAD]":
+        parser.add_argument("workload", nargs="?", metavar="WORKLOAD", help="as --workload behind --")
     parser.add_argument("--platform", default="diecast-pod", choices=("diecast-pod", "diecast-sip", "diecast-cube"))
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", dest="sets")
     parser.add_argument("--jobs", type=jobs, default=os.cpu_count(), metavar="N", help="runs at a time (the cores)")
-    parser.add_argument("--csv", type=output_file, metavar="FILE", help="write the table there, too")
+    if table:
+        parser.add_argument("--csv", type=pathlib.Path, metavar="FILE", help="write the table there, too")
     return parser
 
 
@@ -61,9 +80,16 @@ def parse(parser):
     split = words.index("--") if "--" in words else len(words)
     options = parser.parse_args(words[:split])
     options.flags = flags_of(parser, words[split + 1:])
-    for flag in {"config", "set", "out"} & options.flags.keys():
+    for flag in sorted({"config", "set", "out"} & options.flags.keys()):
         parser.error(f"--{flag} behind --: the study sets it itself; config and --set belong before the --")
+    if getattr(options, "workload", None) is not None:
+        if "workload" in options.flags:
+            parser.error(f"--workload behind --: the workload is {options.workload} already")
+        options.flags["workload"] = options.workload
+    for flag in sorted(NO_RUN & options.flags.keys()):
+        parser.error(f"--{flag.replace('_', '-')} behind --: runs nothing that could be timed; expected flags of a run")
     options.sets = sets_of(parser, options.sets)
+    check_outputs(parser, options)
     return options
 
 
@@ -75,17 +101,24 @@ def sets_of(parser, items):
 
 
 def flags_of(parser, words):
-    """["--bytes", "64KiB", "--no-data"] as {"bytes": "64KiB", "no_data": True}."""
+    """["--bytes", "64KiB", "--no-data"] as {"bytes": "64KiB", "no_data": True}; also "--bytes=64KiB"."""
     flags, name = {}, None
     for word in words:
         if word.startswith("--"):
-            name = word[2:]
-            flags[name] = True
+            name, equals, value = word[2:].partition("=")
+            name = name.replace("-", "_")
+            flags[name] = value if equals else True
+            name = None if equals else name
         elif name is None:
             parser.error(f"{word}: expected flags of the platform behind --")
         else:
             flags[name], name = word, None
     return flags
+
+
+def whole(cell):
+    """A time to its nanosecond, with all its digits."""
+    return f"{cell:,.0f}" if isinstance(cell, float) else cell
 
 
 def text_table(head, rows):

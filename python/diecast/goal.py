@@ -14,7 +14,7 @@ described by Hoefler, Siebert and Lumsdaine, "Group Operation Assembly Language"
 """
 import re
 
-from diecast.trace import ANY, Builder, Op, need
+from diecast.trace import ANY, RANKS, Builder, Op, need, whole_number
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 NUM_RANKS = re.compile(r"num_ranks\s+(\d+)")
@@ -90,6 +90,7 @@ class Schedule:
 
     def __init__(self, path, text):
         self.path, self.ranks, self.count = path, {}, None
+        self.beside, self.nics = 0, 0  # computations on cpus, messages on nics, beyond 0
         self._read(blank_comments(text))
 
     def _read(self, text):
@@ -107,12 +108,12 @@ class Schedule:
         if current is None:
             if match := NUM_RANKS.fullmatch(text):
                 need(self.count is None, where, "num_ranks is there twice")
-                self.count = int(match[1])
-                need(self.count > 0, where, "num_ranks 0; expected at least 1")
+                self.count = whole_number(match[1], where, "num_ranks")
+                need(0 < self.count <= RANKS, where, f"num_ranks {self.count}; expected from 1 to {RANKS}")
                 return None
             match = RANK.fullmatch(text)
             need(match, where, f"{text!r}; expected num_ranks N or rank N {{")
-            number = int(match[1])
+            number = whole_number(match[1], where, "a rank")
             need(self.count is not None and number < self.count, where,
                  f"rank {number} of num_ranks {self.count}; expected num_ranks first, and a smaller rank")
             need(number not in self.ranks, where, f"rank {number} is there twice")
@@ -132,13 +133,17 @@ class Schedule:
             for line in ordered(self.ranks[number]):
                 made[line.label] = self._add(builder, number, line, made)
             builder.behind(first)
+        if self.beside:
+            builder.notes.append(f"{self.beside} computations on other cpus than 0 are delays beside the core; those of one cpu "
+                                 "that do not wait for each other overlap")
+        if self.nics:
+            builder.notes.append(f"{self.nics} ops on other nics than 0 share the one port of the PE")
         return builder
 
-    @staticmethod
-    def _add(builder, rank, line, made):
+    def _add(self, builder, rank, line, made):
         match = line.match
-        for unit in ("cpu", "nic"):
-            need(match[unit] in (None, "0"), line.where, f"{unit} {match[unit]}; expected {unit} 0: a PE has one")
+        cpu, nic = (whole_number(match[unit] or "0", line.where, unit) for unit in ("cpu", "nic"))
+        self.nics += nic > 0
         after = []
         for label, ended in line.waits:
             on = made[label]
@@ -147,7 +152,9 @@ class Schedule:
         after = list(dict.fromkeys(after))
         id = f"rank{rank}.{line.label}"
         if match["ns"] is not None:
-            return builder.compute(line.where, rank, id, int(match["ns"]), after)
+            self.beside += cpu > 0
+            work = builder.delay if cpu > 0 else builder.compute
+            return work(line.where, rank, id, whole_number(match["ns"], line.where, "calc"), after)
         return Schedule._message(builder, rank, line, id, after)
 
     @staticmethod
@@ -155,8 +162,10 @@ class Schedule:
         match = line.match
         sends = match["kind"] == "send"
         need(not sends or "-1" not in (match["peer"], match["tag"]), line.where, "a send to any; expected a rank and a tag")
-        peer, tag = (ANY if v == "-1" else int(v) for v in (match["peer"], match["tag"] or "0"))
-        return builder.message(line.where, rank, id, "isend" if sends else "irecv", peer, tag, int(match["bytes"]), after)
+        peer, tag = (ANY if v == "-1" else whole_number(v, line.where, what)
+                     for what, v in (("a rank", match["peer"]), ("tag", match["tag"] or "0")))
+        size = whole_number(match["bytes"], line.where, "a size")
+        return builder.message(line.where, rank, id, "isend" if sends else "irecv", peer, tag, size, after)
 
 
 def load(path):

@@ -19,6 +19,11 @@ class MachineFailed(Exception):
         self.command, self.code, self.stderr = command, code, stderr
 
 
+def first_line(failed):
+    """What the binary said first, in one line."""
+    return (failed.stderr.strip().splitlines() or [f"exit {failed.code} without a word"])[0]
+
+
 def find_binary(platform="diecast-pod"):
     """Path of a platform's binary: DIECAST_BIN, then build/bin of this checkout, then PATH."""
     folders = [os.environ[name] for name in ("DIECAST_BIN",) if name in os.environ] + [ROOT / "build" / "bin"]

@@ -4,12 +4,13 @@ import collections
 import shlex
 
 from diecast import fabric_picture, timeline_picture
+from diecast.energy import Account, accounted, per_bit_text
 from diecast.results import RESULTS_OF, BadResults
 from diecast.svg import Picture, colors_of, escape, plot, stacked_bars, text_width
 
 MOST_BARS = 128
 STYLE = """
-body { font: 14px/1.45 sans-serif; color: #222; max-width: 62em; margin: 2em auto; padding: 0 1em; }
+body { font: 14px/1.45 sans-serif; color: #222; max-width: 66em; margin: 2em auto; padding: 0 1em; }
 h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; border-bottom: 1px solid #ccc; }
 table { border-collapse: collapse; margin: 0.7em 0; } th, td { padding: 0.15em 0.5em; text-align: right; white-space: nowrap; }
 th { border-bottom: 1px solid #888; font-weight: 600; } td:first-child, th:first-child { text-align: left; }
@@ -64,11 +65,14 @@ def results_table(runs):
     bounded = any(row.get("bound_ns") for row in runs)
     if bounded:
         head[4:4] = ["bound ns", "bound by", "efficiency"]
+    powered = bool(accounted(runs))
+    if powered:
+        head.insert(head.index("busbw GB/s") + 1, "pJ/bit")
     rows = []
     for row in runs:
         cells = [name_of(row), size_text(row["bytes"]), f"{row['ranks']} {row['rank_set']}",
                  f"{row['time_ns']:,.1f}", f"{row['algbw_gbytes_s']:.3f}", f"{row['busbw_gbytes_s']:.3f}",
-                 verdict(row), row["status"]]
+                 *([per_bit_text(row)] if powered else []), verdict(row), row["status"]]
         if bounded:
             share = row.get("efficiency")  # of a run that has not ended there is none
             cells[4:4] = ["" if row.get("bound_ns") is None else f"{row['bound_ns']:,.1f}", row.get("bound_kind", ""),
@@ -109,6 +113,23 @@ def heat_section(results, run):
         rows = [[l["link"], f"{l['bytes']:,}", f"{l['busy_fraction']:.1%}", f"{l['stall_ns']:,.0f}"] for l in outer]
         text += "<p>Links between SIPs:</p>" + html_table(head, rows)
     return text
+
+
+def energy_section(runs):
+    """The parts of the energy of every run that has an account."""
+    runs = accounted(runs)
+    if not runs:
+        return ""
+    shown, cut = runs[:MOST_BARS], f" (the first {MOST_BARS} of {len(runs)} runs)" if len(runs) > MOST_BARS else ""
+    account = Account(shown)
+
+    def name(row):
+        return f"{name_of(row)}, {size_text(row['bytes'])}"
+
+    return (f"<h2>Energy of a launch{cut}</h2><p class=note>Microjoules of all parts of the machine, idle power over the "
+            "simulated time included; per bit that had to be combined, for collectives that reduce.</p>" +
+            stacked_bars("Energy of a launch", "uJ", account.names, account.bars(name), left=260) +
+            html_table(*account.table(name)))
 
 
 WAITS = (("data_ns", "a message"), ("credit_ns", "a free slot"), ("dma_ns", "the DMA engine to read"),
@@ -230,7 +251,7 @@ def page(results, timeline=None):
     if results.result["status"] != "ok":
         parts.append(f"<p class=bad>Status: {escape(results.result['status'])}</p>"
                      f"<pre>{escape(row.get('message', ''))}</pre>")
-    parts += ["<h2>Results</h2>", results_table(results.runs), curves(results.runs)]
+    parts += ["<h2>Results</h2>", results_table(results.runs), curves(results.runs), energy_section(results.runs)]
     if len(results.runs) > 1:
         parts.append(f"<p class=note>What follows is about {escape(name_of(row))}, {size_text(row['bytes'])}: the "
                      f"{'longest run' if row['status'] == 'ok' else 'run that did not end well'}.</p>")

@@ -6,6 +6,8 @@ import pathlib
 
 SCHEMA = "diecast.result/1"
 RESULTS_OF = ("diecast-pod", "diecast-sip", "diecast-cube")  # whose rows are collectives
+ENERGY_PARTS = ("router", "link", "die_to_die", "sip_link", "dma", "tcm", "sram", "hbm", "vector", "idle")
+ROW = {"collective": str, "algorithm": str, "status": str, "rank_set": str, "bytes": float, "ranks": float, "time_ns": float}
 
 
 class BadResults(Exception):
@@ -31,18 +33,56 @@ def table(rows):
     return pandas.DataFrame(rows)
 
 
+def need(condition, where, message):
+    if not condition:
+        raise BadResults(f"{where}: {message}")
+
+
+def kind_of(value):
+    names = {dict: "an object", list: "a list", str: "a text", bool: "a bool", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def need_number(holder, key, where):
+    value = holder.get(key)
+    need(isinstance(value, (int, float)) and not isinstance(value, bool), f"{where}.{key}",
+         f"{'missing' if key not in holder else kind_of(value)}; expected a number")
+
+
+def check_row(row, where):
+    """Of a row of collectives what the scripts read of every one."""
+    need(isinstance(row, dict), where, f"{kind_of(row)}; expected an object")
+    for key, kind in ROW.items():
+        if kind is str:
+            need(isinstance(row.get(key), str), f"{where}.{key}",
+                 f"{'missing' if key not in row else kind_of(row[key])}; expected a text")
+        else:
+            need_number(row, key, where)
+    energy = row.get("energy")
+    need(energy is None or isinstance(energy, dict), f"{where}.energy", f"{kind_of(energy)}; expected an object")
+    for key in (*(f"{part}_pj" for part in ENERGY_PARTS), "total_pj") if energy else ():
+        need_number(energy, key, f"{where}.energy")
+    if energy and "per_launch_pj" in energy:  # not of a run that ended within its first launch
+        need_number(energy, "per_launch_pj", f"{where}.energy")
+
+
 class Results:
     """result: all of result.json; runs: its rows; config: the effective config."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
         self.result = self._json("result.json")
-        if self.result.get("schema") != SCHEMA:
-            raise BadResults(f"{self.folder / 'result.json'}: schema is {self.result.get('schema')!r}; "
-                             f"expected {SCHEMA!r}")
+        where = self.folder / "result.json"
+        need(isinstance(self.result, dict), where, f"{kind_of(self.result)}; expected an object")
+        need(self.result.get("schema") == SCHEMA, where, f"schema is {self.result.get('schema')!r}; expected {SCHEMA!r}")
         self.config = self._json("config.json")
-        self.runs = self.result["runs"]
-        self.platform = self.result["platform"]
+        need(isinstance(self.config, dict), self.folder / "config.json", f"{kind_of(self.config)}; expected an object")
+        self.runs, self.platform = self.result.get("runs"), self.result.get("platform")
+        need(isinstance(self.platform, str), f"{where}: platform", "expected a text")
+        need(isinstance(self.runs, list), f"{where}: runs", "expected a list")
+        if self.platform in RESULTS_OF:
+            for n, row in enumerate(self.runs):
+                check_row(row, f"{where}: runs[{n}]")
 
     def _json(self, name):
         path = self.folder / name
@@ -50,7 +90,7 @@ class Results:
             return json.loads(path.read_text())
         except OSError as error:
             raise BadResults(f"{path}: {error.strerror}; expected what --out writes") from None
-        except json.JSONDecodeError as error:
+        except ValueError as error:  # no JSON, or no UTF-8
             raise BadResults(f"{path}: not JSON ({error})") from None
 
     def rows(self, name, run=None):

@@ -5,15 +5,17 @@ import json
 import math
 import pathlib
 import random
+import re
 import statistics
 import subprocess
 import tempfile
 
-from diecast.machine import MachineFailed, find_binary, run
+from diecast.machine import MachineFailed, find_binary, first_line, run
 
 # Blocks whose numbers are costs, rates and sizes of the hardware; the others say how large the machine is, or what is
 # recorded of it.
-BLOCKS = ("pe", "ipcq", "tag_match", "noc", "ucie", "sip_link", "hbm", "sram", "ccl", "comm")
+BLOCKS = ("pe", "ipcq", "tag_match", "noc", "ucie", "sip_link", "hbm", "sram", "host", "ccl", "comm",
+          "energy")
 STRUCTURE = {"noc.columns", "noc.rows", "noc.vcs", "noc.dateline_vcs", "hbm.ports", "ipcq.queue_pairs", "ccl.root_rank"}
 
 
@@ -64,8 +66,12 @@ def elasticity(old, new, ratio):
     return None if not old or not new else math.log(new / old) / math.log(ratio)
 
 
-def sensitivities(platform, config, flags, sets, factor=2.0, jobs=1, keys=None, told=lambda row: None):
-    """Rows {key, from, to, time_ns, elasticity, energy_elasticity} or {key, from, refused}, the strongest first.
+RANKED = {"time": "elasticity", "energy": "energy_elasticity"}
+
+
+def sensitivities(platform, config, flags, sets, factor=2.0, jobs=1, keys=None, by="time"):
+    """Rows {key, from, to, instead, time_ns, elasticity, energy_elasticity} or {key, from, refused}, the strongest first in
+    what `by` says. instead: the machine does not take the key times the factor, so `to` is the double or the half.
 
     Raises MachineFailed when the unchanged machine does not run."""
     base = run(config, platform=platform, sets=sets, **flags)
@@ -75,25 +81,23 @@ def sensitivities(platform, config, flags, sets, factor=2.0, jobs=1, keys=None, 
 
     def one(key):
         refused = ""
-        for value in changed_values(wanted[key], factor):
+        for n, value in enumerate(changed_values(wanted[key], factor)):
             try:
                 other = run(config, platform=platform, sets={**sets, key: value}, **flags)
             except MachineFailed as failed:
                 if failed.code != 2:
                     raise
-                refused = (failed.stderr.strip().splitlines() or ["refused"])[0]
+                refused = first_line(failed)
                 continue
             ratio = value / wanted[key]
-            row = {"key": key, "from": wanted[key], "to": value, "time_ns": time_of(other),
-                   "elasticity": elasticity(time, time_of(other), ratio),
-                   "energy_elasticity": elasticity(energy, energy_of(other), ratio)}
-            told(row)
-            return row
+            return {"key": key, "from": wanted[key], "to": value, "instead": n > 0, "time_ns": time_of(other),
+                    "elasticity": elasticity(time, time_of(other), ratio),
+                    "energy_elasticity": elasticity(energy, energy_of(other), ratio)}
         return {"key": key, "from": wanted[key], "refused": refused}
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         rows = list(pool.map(one, wanted))
-    rows.sort(key=lambda r: (-abs(r.get("elasticity") or 0), r["key"]))
+    rows.sort(key=lambda r: (-abs(r.get(RANKED[by]) or 0), r["key"]))
     return base, rows
 
 
@@ -148,7 +152,18 @@ def run_with(base, names, setting, platform, flags):
         try:
             return run(path, platform=platform, **flags)
         except MachineFailed as failed:
-            return (failed.stderr.strip().splitlines() or [f"exit {failed.code}"])[0]
+            return first_line(failed)
+
+
+def refusal(base, name, setting, platform):
+    """Why the config of the machine does not take this setting at this part, or an empty text."""
+    changed = {**base.config, "overrides": [*base.config.get("overrides", []), {"match": name, "set": setting}]}
+    with tempfile.TemporaryDirectory(prefix="diecast-") as folder:
+        path = pathlib.Path(folder) / "machine.json"
+        path.write_text(json.dumps(changed))
+        done = subprocess.run([find_binary(platform), "--config", str(path), "--check-config"], capture_output=True, text=True)
+    found = re.search(r"overrides\[\d+\]\.set[.:]?\s*(.*)", done.stderr) if done.returncode == 2 else None
+    return found[1] if found else ""
 
 
 def ranks_of(results):

@@ -6,6 +6,9 @@ import sys
 
 MESSAGE_BYTES = (8, 1 << 20)  # of a tag-matched message (docs/workload-ops.md)
 TAGS = 1 << 32
+RANKS = 1 << 16  # a peer's number ends below it
+COLLECTIVE_BYTES = 10**12
+TIMES = 1 << 16
 ANY = "ANY"
 
 
@@ -16,6 +19,12 @@ class BadTrace(Exception):
 def need(condition, where, message):
     if not condition:
         raise BadTrace(f"{where}: {message}")
+
+
+def whole_number(text, where, what):
+    """The number of decimal digits."""
+    need(len(text) <= 18, where, f"{what} of {len(text)} digits; expected at most 18")
+    return int(text)
 
 
 class Op:
@@ -32,10 +41,13 @@ class Builder:
     """
 
     def __init__(self, ranks, rank_set="pe", name="trace"):
+        need(ranks <= RANKS, name, f"{ranks} ranks; expected at most {RANKS}")
         self.ranks, self.rank_set, self.name = ranks, rank_set, name
         self.groups = {"world": self._members(range(ranks))}
         self.ops = []
         self.raised = 0  # messages below the least size
+        self.cut = 0  # messages above the greatest size
+        self.notes = []  # what else a user should know
         self.last = []  # ids of ops that behind() may hang others to
 
     def _members(self, ranks):
@@ -51,15 +63,27 @@ class Builder:
         self.ops.append({"id": id, "op": "compute", "ns": ns, "group": self._on(rank), "after": after})
         return Op(id, id, after)
 
+    def delay(self, where, rank, id, ns, after):
+        """A computation that leaves the core free."""
+        need(0 <= ns <= 10**9, where, f"a computation of {ns} ns; expected from 0 to 1000000000")
+        self.ops.append({"id": id, "op": "delay", "ns": ns, "group": self._on(rank), "after": after})
+        return Op(id, id, after)
+
     def message(self, where, rank, id, kind, peer, tag, size, after):
-        """kind: isend or irecv. Ends when the source may be reused, or when the message is there."""
+        """kind: isend or irecv. Ends when the source may be reused, or when the message is there. What is longer than a message
+        may be goes in pieces of one size, the last one filled up; both sides cut alike."""
         least, most = MESSAGE_BYTES
-        need(0 <= size <= most, where, f"a message of {size} bytes; expected at most {most}")
+        pieces = -(-size // most)
+        need(0 <= size and pieces <= TIMES, where, f"a message of {size} bytes; expected at most {TIMES * most}")
+        need(pieces <= 1 or ANY not in (peer, tag), where,
+             f"a receive of {size} bytes from any; expected a rank and a tag, as more than {most} bytes come in pieces")
         need(peer == ANY or 0 <= peer < self.ranks, where, f"peer {peer} is no rank; expected from 0 to {self.ranks - 1}")
         need(tag == ANY or 0 <= tag < TAGS, where, f"tag {tag}; expected from 0 to {TAGS - 1}")
         self.raised += kind == "isend" and size < least
-        self.ops.append({"id": id, "op": kind, "peer": peer, "tag": tag, "bytes": max(size, least), "only": [rank],
-                         "after": after})
+        self.cut += kind == "isend" and pieces > 1
+        times = {"times": pieces} if pieces > 1 else {}
+        self.ops.append({"id": id, "op": kind, "peer": peer, "tag": tag, "bytes": max(-(-size // max(pieces, 1)), least), **times,
+                         "only": [rank], "after": after})
         self.ops.append({"id": f"{id}.done", "op": "wait", "for": [id], "only": [rank], "after": [id]})
         return Op(id, f"{id}.done", after)
 
@@ -82,7 +106,9 @@ class Builder:
         self.groups[f"group.{name}"] = self._members(ranks)
         return f"group.{name}"
 
-    def collective(self, id, kind, group, fields, after):
+    def collective(self, where, id, kind, group, fields, after):
+        size = fields.get("bytes", 0)
+        need(size <= COLLECTIVE_BYTES, where, f"{kind} of {size} bytes; expected at most {COLLECTIVE_BYTES}")
         on = {} if group == "world" else {"group": group}
         self.ops.append({"id": id, "op": kind, **fields, **on, "after": after})
 
@@ -116,6 +142,11 @@ def finish(program, options, builder, source):
     if builder.raised:
         print(f"{program}: {builder.raised} messages of fewer than {MESSAGE_BYTES[0]} bytes are sent as {MESSAGE_BYTES[0]}",
               file=sys.stderr)
+    if builder.cut:
+        print(f"{program}: {builder.cut} messages of more than {MESSAGE_BYTES[1]} bytes are sent in pieces of one size",
+              file=sys.stderr)
+    for note in builder.notes:
+        print(f"{program}: {note}", file=sys.stderr)
     text = text_of(builder.workload(), f"From {source} by {program}.")
     if options.out is None:
         sys.stdout.write(text)

@@ -107,7 +107,7 @@ std::int64_t place_word(const comm::tree_node& n) { return 2 * std::ssize(n.chil
 void fill_reduce(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
   if (c.packed == nullptr) {
     c.packed = std::make_shared<const comm::packed_trees>(
-        comm::pattern_context{c.config, c.shape, c.members, c.root}, comm::tree_flow::up);
+        comm::pattern_context{c.config, c.shape, c.members, c.root}, comm::packed_trees::flow::up);
   }
   a.extra[extra_trees] = comm::packed_trees::trees;
   for (std::uint32_t t = 0; t < comm::packed_trees::trees; ++t) {

@@ -36,6 +36,7 @@ class collective_run final : public planned_op {
     pe_context context(pe.runtime, arguments_[pe.rank], pe.directions);
     run_accumulating(kernel_, context, config_.ccl.accumulate);
     context.finish();
+    pe.runtime.hal().pipe_barrier();  // it has ended when what it has written is in memory
   }
   void prepare(const op_host& h) override;
   std::optional<std::uint64_t> verify(const op_host& h) override;

@@ -88,7 +88,7 @@ class Links(unittest.TestCase):
 
 
 class Pictures(harness.Case):
-    def test_the_timeline_is_what_its_page_draws(self):
+    def test_pictures_are_what_their_pages_draw(self):
         binaries = pathlib.Path(harness.POD).parent
         done = subprocess.run([harness.ROOT / "scripts/draw_docs", "--check", "--bin", binaries], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

@@ -162,6 +162,14 @@ class Kinds(harness.Case):
         # The stale bytes are sent with a right checksum; a source that is read later is right.
         self.run_pod(*self.config("premature_barrier"), *sets("comm.checksum=crc32c"), expect=1)
         self.one(*self.config("premature_barrier"), *sets("pe.dma_startup_cycles=300"))
+        # What is sent no more is in memory when the kernel, or an op of a workload, has ended: a send has to read it.
+        late = json.dumps([{"kind": "premature_barrier", "where": "pod.sip0.cube_1_0.pe2", "delay_ns": 20000, "count": 0}])
+        small = ["--config", CONFIGS / "small_pod.json", "--set", f"faults={late}", *sets("pe.dma_startup_cycles=100000")]
+        self.one(*small, "--bytes", "4KiB")
+        op = self.file("op.json", json.dumps({
+            "groups": {"all": {"ranks": "pe"}},
+            "streams": [{"name": "s", "on": "all", "ops": [{"op": "all_reduce", "bytes": 4096}]}]}))
+        self.one(*small, "--workload", op)
 
     def test_kind_premature_barrier_link(self):
         """Ends of contributions are lost where several cross the boundary one after the other, and only there."""

@@ -99,6 +99,27 @@ class Goal(Import):
         self.assertIn("1 messages of fewer than 8 bytes are sent as 8", done.stderr)
         self.assertEqual(done.stdout.count('"bytes": 8'), 4)
 
+    def test_long_messages_are_cut_on_both_sides(self):
+        size = (2 << 20) + 3
+        done = self.script(self.goal(f"send {size}b to 1 tag 4", f"recv {size}b from 0 tag 4"), "--out", "w.json")
+        self.assertIn("1 messages of more than 1048576 bytes are sent in pieces of one size", done.stderr)
+        stream, = json.loads("".join((self.folder / "w.json").read_text().splitlines(True)[1:]))["streams"]
+        pieces = [(op["op"], op["bytes"], op["times"]) for op in stream["ops"] if op["op"] != "wait"]
+        self.assertEqual(pieces, [("isend", 699052, 3), ("irecv", 699052, 3)])  # a third, rounded up
+        row = self.one(*harness.SMALL, "--workload", "w.json", *harness.sets("pe.tcm_kib=8192"))
+        self.assertEqual([op["verified"] for op in row["ops"] if op["id"] == "rank1.line6.done"], [True])
+        whole = self.goal(f"send {1 << 20}b to 1", f"recv {1 << 20}b from 0")
+        self.assertNotIn("times", self.script(whole).stdout)
+
+    def test_other_cpus_work_beside_the_core(self):
+        alone, beside = (self.run_workload(self.goal(f"calc 4000\ncalc 3000{cpu}\nsend 8b to 1", "recv 8b from 0")) for cpu in ("", " cpu 1"))
+        last = [max(op["end_ns"] for op in ops.values()) for ops in (alone, beside)]
+        self.assertGreater(last[0], 7000)  # one core does both
+        self.assertLess(last[1], 5000)
+        done = self.script(self.goal("calc 1 cpu 2\nsend 8b to 1 cpu 1 nic 3", "recv 8b from 0 nic 1"))
+        self.assertIn("1 computations on other cpus than 0 are delays", done.stderr)
+        self.assertIn("2 ops on other nics than 0 share the one port", done.stderr)
+
     def test_ranks_may_be_cubes(self):
         self.script(self.goal("send 8b to 1", "recv 8b from 0"), "--ranks", "cube", "--out", "w.json")
         row = self.one(*harness.SMALL, "--workload", "w.json")
@@ -109,8 +130,9 @@ class Goal(Import):
                               ("send 8b from 1", "expected send .. to"), ("recv 8b to 1", "recv .. from"),
                               ("send 8b to 2", "s.goal:3: peer 2 is no rank; expected from 0 to 1"),
                               ("send 8b to -1", "a send to any"), ("send 8b to 1 tag -1", "a send to any"),
-                              ("send 8b to 1 tag 4294967296", "tag 4294967296"), ("calc 5 cpu 1", "cpu 1; expected cpu 0"),
-                              ("recv 8b from 1 nic 2", "nic 2"), ("send 2000000b to 1", "expected at most 1048576"),
+                              ("send 8b to 1 tag 4294967296", "tag 4294967296"), ("recv 2000000b from -1", "a receive of 2000000 bytes from any"),
+                              ("send 99999999999b to 1", "s.goal:3: a message of 99999999999 bytes; expected at most 68719476736"),
+                              (f"calc {'9' * 5000}", "calc of 5000 digits; expected at most 18"),
                               ("calc 2000000000", "from 0 to 1000000000"), ("a: calc 1\na: calc 2", "label a is there twice"),
                               ("a: calc 1\na requires b", "s.goal:4: no op of rank 0 has the label b"),
                               ("a: calc 1\nb: calc 1\na requires b\nb irequires a", "waits for itself"),
@@ -118,7 +140,9 @@ class Goal(Import):
             self.assertIn(expected, self.script(self.goal(ops, "calc 1"), expect=2).stderr)
         for text, expected in (("", "no num_ranks"), ("rank 0 {\n}", "expected num_ranks first"),
                                ("num_ranks 1\nrank 1 {\n}", "a smaller rank"), ("num_ranks 1\nrank 0 {\ncalc 1", "has no }"),
-                               ("num_ranks 1\nrank 0 {\n}\nrank 0 {\n}", "rank 0 is there twice"), ("num_ranks 0", "at least 1"),
+                               ("num_ranks 1\nrank 0 {\n}\nrank 0 {\n}", "rank 0 is there twice"), ("num_ranks 0", "expected from 1 to 65536"),
+                               ("num_ranks 99999999999", "s.goal:1: num_ranks 99999999999; expected from 1 to 65536"),
+                               (f"num_ranks {'9' * 5000}", "num_ranks of 5000 digits"),
                                ("num_ranks 1\nnum_ranks 1", "there twice"), ("num_ranks 1\nrank 0 {\n}", "nothing to run"),
                                ("num_ranks 1\ncalc 1", "expected num_ranks N or rank N")):
             self.assertIn(expected, self.script(self.file("s.goal", text), expect=2).stderr)
@@ -237,8 +261,11 @@ class Chakra(Import):
                 ([[self.coll(1, 0, involved_dim=[True, False])]], "involved_dim leaves dimensions out"),
                 ([[self.node(1, "COMM_COLL_NODE", comm_type=0)]], "comm_size is None"),
                 ([[send]], "peer 1 is no rank"), ([[comp], [send]], "comm_src is 0 in the trace of rank 1"),
+                ([[self.coll(1, 5, pg_name="one")]], "--root 9 is no rank of its group; expected from 0 to 0"),
+                ([[self.coll(1, 0, 10**13)]], "all_reduce of 10000000000000 bytes; expected at most 1000000000000"),
                 ([[self.node(1, "COMP_NODE", [1])]], "waits for itself")):
-            errors = self.script(*self.traces(*ranks), expect=2).stderr
+            more = ("--root", "9", "--groups", self.file("g.json", '{"one": [0]}')) if "--root" in expected else ()
+            errors = self.script(*self.traces(*ranks), *more, expect=2).stderr
             self.assertIn(expected, errors)
             self.assertIn(".json: node ", errors)
 
@@ -250,6 +277,18 @@ class Chakra(Import):
             path = self.folder / "b.0.et"
             path.write_bytes(content)
             self.assertIn("b.0.et: no Chakra trace (", self.script(path, expect=2).stderr, content)
+        for content, expected in (
+                (b'{"v": "1"} {"id": "x"}', "node 1 of the file: id: 'x'; expected a whole number"),
+                (b'{"v": "1"} {"id": 1, "attr": ["a"]}', "node 1 of the file: attr[0]: 'a'; expected an object"),
+                (b'{"v": "1"} {"id": 1} {"id": 2, "dataDeps": 1}', "node 2 of the file: data_deps: '1'; expected a list"),
+                (b'{"v": "1"} {"id": 1, "attr": [{"name": "n", "boolList": [true]}]}', "attr[0] (n): '[True]'; expected an object"),
+                (b'{"v": "1"} {"id": 1, "attr": [{"name": "n", "int64Val": 1.5}]}', "attr[0] (n): 1.5; expected a whole number"),
+                (b'{"v": "1"} {"durationMicros": 2.5}', "duration_micros: 2.5; expected a whole number"),
+                (b"\x02\x0a\x00" + b"\x02\x10\x01", "node 1 of the file: field 2: a varint; expected bytes of a length"),
+                (b'[{"version": "1"}]', "JSON: an array; expected objects, one behind the other"),
+                (b'{"nodes": [{"id": 1}]}', "JSON: one object with a list of nodes; expected the GlobalMetadata")):
+            path.write_bytes(content)
+            self.assertIn(expected, self.script(path, expect=2).stderr, content)
         self.assertIn("none is of rank 0", self.script(self.file("t.1.json", "{}"), expect=2).stderr)
         self.assertIn("the number is the rank", self.script(self.file("t.json", "{}"), expect=2).stderr)
         self.assertIn("nothing to run", self.script(self.file("e.0.json", "{}"), expect=2).stderr)

@@ -313,6 +313,28 @@ class Scripts(Reports):
         self.script("report", out)
         Balanced((out / "report.html").read_text())
 
+    def test_energy_of_every_run_is_shown(self):
+        text = self.report(*harness.SMALL, "--algorithm", "ring_1d,intercube", "--bytes", "4KiB:16KiB:x4", "--iters", "2")
+        rows = json.loads((self.folder / "out" / "result.json").read_text())["runs"]
+        self.assertEqual(len(rows), 4)
+        section = text[text.index("<h2>Energy of a launch"):text.index("<h2>Critical path")]
+        for row in rows:
+            energy = row["energy"]
+            bit = f"<td>{energy['pj_per_bit_reduced']:.2f}</td>"
+            cells = next(line for line in section.split("<tr>") if f"<td>all_reduce {row['algorithm']}, "
+                         f"{row['bytes'] // 1024} KiB</td>" in line)
+            for value in (energy["idle_pj"] / 2, energy["sip_link_pj"] / 2, energy["per_launch_pj"]):
+                self.assertIn(f"<td>{value / 1e6:.3f}</td>", cells)
+            self.assertIn(bit, cells)
+            # Beside the bandwidth, too.
+            line = next(line for line in text[:text.index("<h2>Energy")].split("<tr>") if f"<td>{row['time_ns']:,.1f}</td>" in line)
+            self.assertIn(f"<td>{row['busbw_gbytes_s']:.3f}</td>{bit}", line)
+        self.assertIn("<th>busbw GB/s</th><th>pJ/bit</th>", text)
+        idle = rows[0]["energy"]["idle_pj"] / 2e6
+        self.assertIn(f"<title>all_reduce ring_1d, 4 KiB idle: {idle:,.1f} uJ</title>", section)
+        barrier = self.report(*harness.SMALL, "--collective", "barrier")
+        self.assertIn("<h2>Energy of a launch", barrier)
+
     def test_report_draws_a_timeline(self):
         out, timeline = self.folder / "out", self.folder / "t.json"
         self.run_pod(*harness.SMALL, "--bytes", "4KiB", "--out", out, "--timeline", timeline)

@@ -7,7 +7,6 @@ import json
 import math
 import os
 import pathlib
-import re
 import signal
 import subprocess
 import sys
@@ -25,6 +24,12 @@ try:
     PLOTS = True
 except ImportError:
     PLOTS = False
+
+try:
+    import pandas  # noqa: F401
+    PANDAS = True
+except ImportError:
+    PANDAS = False
 
 BIN = pathlib.Path(harness.POD).parent
 os.environ["DIECAST_BIN"] = str(BIN)
@@ -325,6 +330,30 @@ class Energy(ScriptCase):
     def test_what_is_no_result(self):
         self.assertIn("scripts/energy: ", self.script("energy", self.folder / "absent", expect=2).stderr)
 
+    def test_what_is_wrong_in_a_result_is_named(self):
+        out = self.folder / "out"
+        good = self.result(*harness.SMALL, "--bytes", "1KiB", "--out", out)
+
+        def changed(**row):
+            return {**good, "runs": [{k: v for k, v in {**good["runs"][0], **row}.items() if v is not None}]}
+
+        for content, expected in (([], "a list; expected an object"), ({**good, "schema": "x"}, "schema is 'x'"),
+                                  ({k: v for k, v in good.items() if k != "runs"}, "runs: expected a list"),
+                                  ({**good, "runs": {}}, "runs: expected a list"), ({**good, "platform": 5}, "platform: expected"),
+                                  ({**good, "runs": [5]}, "runs[0]: a number; expected an object"),
+                                  (changed(status=None), "runs[0].status: missing; expected a text"),
+                                  (changed(time_ns="5"), "runs[0].time_ns: a text; expected a number"),
+                                  (changed(energy=[1]), "runs[0].energy: a list; expected an object"),
+                                  (changed(energy={"total_pj": 1}), "runs[0].energy.router_pj: missing; expected a number")):
+            (out / "result.json").write_text(json.dumps(content))
+            for name in ("energy", "alphabeta", "report"):
+                done = self.script(name, out, expect=2)
+                self.assertIn(f"{out / 'result.json'}: ", done.stderr)
+                self.assertIn(expected, done.stderr)
+                self.assertEqual(len(done.stderr.splitlines()), 1)
+        (out / "result.json").write_bytes(b"\xff{}")
+        self.assertIn("result.json: not JSON", self.script("energy", out, expect=2).stderr)
+
 
 class Studies(ScriptCase):
 
@@ -401,11 +430,11 @@ class Studies(ScriptCase):
         for name, more in (("degrade", ("--counts", "0")), ("sensitivity", ("--key", "noc.hop_cycles"))):
             for flag in ("--plot", "--csv"):
                 for place, why in (("nowhere/x.svg", "there is no folder nowhere"), (".", "is a folder")):
-                    done = self.script(name, config, *more, flag, place, expect=2)
-                    self.assertIn(f"argument {flag}: {place}: {why}; expected a file that can be written", done.stderr)
+                    done = self.script(name, config, *more, flag, place, expect=5)
+                    self.assertIn(f"{name}: {flag} {place}: {why}; expected a file that can be written", done.stderr)
                     self.assertEqual(done.stdout, "")
                 # A disk may be full in the end.
-                done = self.script(name, config, *more, flag, "/dev/full", "--", "--bytes", "1KiB", expect=2)
+                done = self.script(name, config, *more, flag, "/dev/full", "--", "--bytes", "1KiB", expect=5)
                 self.assertEqual(done.stderr, f"{name}: {flag} /dev/full: No space left on device; expected a file that can be "
                                  "written\n")
 
@@ -419,6 +448,64 @@ class Studies(ScriptCase):
         expected = math.log(energy[1] / energy[0]) / math.log(float(row["to"]) / float(row["from"]))
         self.assertGreater(expected, 0)
         self.assertAlmostEqual(float(row["energy elast."]), expected, 9)
+
+    def test_keys_of_energy_are_ranked_by_energy(self):
+        job = ("--algorithm", "intercube", "--bytes", "64KiB")
+        keys = ("noc.hop_cycles", "energy.cube_idle_mw", "host.host_cycles", "energy.hbm_pj_per_byte")
+        done = self.script("sensitivity", harness.CONFIGS / "small_pod.json", *(w for k in keys for w in ("--key", k)), "--by",
+                           "energy", "--csv", "s.csv", "--plot", "s.svg", "--", *job)
+        rows = list(csv.DictReader((self.folder / "s.csv").read_text().splitlines()))
+        found = [abs(float(row["energy elast."])) for row in rows]
+        self.assertEqual(found, sorted(found, reverse=True))
+        by_key = {row["key"]: row for row in rows}
+        self.assertEqual(set(by_key), set(keys))
+        self.assertEqual(rows[0]["key"], "energy.cube_idle_mw")
+        # What a coefficient costs is its part of the account, exactly: doubled, it comes once more.
+        energy = self.one(*harness.SMALL, *job)["energy"]
+        launch = 4 * 500 / (4 * 500 + 16 * 20)  # the cubes' share of the idle power
+        more = 1 + energy["idle_pj"] * launch / energy["total_pj"]
+        self.assertAlmostEqual(float(by_key["energy.cube_idle_mw"]["energy elast."]), math.log2(more), 6)
+        self.assertEqual(float(by_key["energy.cube_idle_mw"]["elasticity"]), 0)
+        self.assertGreater(float(by_key["host.host_cycles"]["energy elast."]), 0)
+        self.assertIn("<title>energy.cube_idle_mw energy: +", (self.folder / "s.svg").read_text())
+        self.assertRegex(done.stdout, r"energy.cube_idle_mw +500 +1000 +4,650 ")
+
+    def test_a_workload_may_follow_the_config(self):
+        stream = {"name": "s", "on": [0, 1], "ops": [{"op": "compute", "cycles": 4000}]}
+        self.file("w.json", json.dumps({"streams": [stream]}))
+        config, key = harness.CONFIGS / "small_pod.json", ("--key", "pe.task_quantum_cycles")
+        shown = self.script("sensitivity", config, "w.json", *key, "--all").stdout
+        self.assertEqual(self.script("sensitivity", config, *key, "--all", "--", "--workload", "w.json").stdout, shown)
+        self.assertIn("the workload is w.json already",
+                      self.script("sensitivity", config, "w.json", "--", "--workload", "w.json", expect=2).stderr)
+        self.assertIn("pod.sip0.e-sip1.w", self.script("degrade", config, "w.json", "--of", "sip", "--override",
+                                                       '{"gbytes_s": 8}').stdout)
+
+    def test_flags_that_run_nothing_are_refused(self):
+        for name in ("degrade", "sensitivity"):
+            for flag in ("--help", "--dump-config", "--diagnose", "--check-config", "--version", "--list=presets"):
+                done = self.script(name, "-", "--", flag, expect=2)
+                self.assertIn(f"{flag.split('=')[0]} behind --: runs nothing that could be timed", done.stderr)
+                self.assertNotIn("Traceback", done.stderr)
+
+    def test_a_factor_beyond_reason_is_refused(self):
+        for factor in ("inf", "nan", "1e300", "1", "-2", "x"):
+            self.assertIn(f"--factor: {factor}; expected more than 1 and at most 100",
+                          self.script("sensitivity", "-", f"--factor={factor}", expect=2).stderr)
+        done = self.script("sensitivity", harness.CONFIGS / "small_pod.json", "--key", "noc.flit_bytes", "--factor", "1.5",
+                           "--", "--bytes", "1KiB")
+        self.assertIn("not changed by 1.5, but as the table says: noc.flit_bytes", done.stdout)  # a power of two
+
+    def test_settings_that_no_part_takes_are_usage(self):
+        config = harness.CONFIGS / "small_pod.json"
+        for setting, expected in (('{"enabledd": false}', "enabledd: unknown key; did you mean enabled?"),
+                                  ('{"enabled": 5}', "enabled: wrong type"), ('{"gbytes_s": 5}', "gbytes_s")):
+            done = self.script("degrade", config, "--of", "pe", "--override", setting, "--", "--bytes", "1KiB", expect=2)
+            self.assertIn(f"--override {setting}: {expected}" if "gbytes" not in setting else expected, done.stderr)
+        for of, sets, what in (("sip", "pod.sips=1", "links between SIPs"), ("ucie", "sip.columns=1", "links between cubes")):
+            more = ("--set", "sip.rows=1") if of == "ucie" else ()
+            done = self.script("degrade", config, "--of", of, "--set", sets, *more, "--", "--bytes", "1KiB", expect=2)
+            self.assertIn(f"--of {of}: the machine has no {what}", done.stderr)
 
     def test_compare_shows_energy_and_what_one_side_lacks(self):
         for folder, slots in (("a", 1), ("b", 4)):
@@ -490,47 +577,6 @@ class AlphaBeta(ScriptCase):
         self.script("alphabeta", "absent", expect=2)
 
 
-class Calibrate(ScriptCase):
-
-    def measure(self, **keys):
-        """A table of what a machine with other keys takes; every third row is held out."""
-        with open(self.folder / "m.csv", "w", newline="") as file:
-            table = csv.writer(file)
-            table.writerow(["algorithm", "bytes", "time_ns", "hold_out"])
-            for n, (algorithm, size) in enumerate((a, b) for a in ("ring_1d", "intercube") for b in ("1KiB", "32KiB", "128KiB")):
-                row = self.one(*harness.SMALL, "--algorithm", algorithm, "--bytes", size, *harness.sets(*keys["sets"]))
-                table.writerow([algorithm, size, row["time_ns"], int(n % 3 == 1)])
-
-    def test_it_finds_the_keys_of_another_machine(self):
-        self.measure(sets=["sip_link.latency_ns=173", "sip_link.gbytes_s=31"])
-        done = self.script("calibrate", harness.CONFIGS / "small_pod.json", "m.csv", "--key", "sip_link.latency_ns",
-                           "--key", "sip_link.gbytes_s", "--write", "fit.json")
-        fitted = json.loads((self.folder / "fit.json").read_text())["sip_link"]
-        self.assertAlmostEqual(fitted["latency_ns"], 173, delta=173 * 0.15)
-        self.assertAlmostEqual(fitted["gbytes_s"], 31, delta=31 * 0.1)
-        before, after = (float(v) for v in re.search(r"held out rows: rms ([\d.]+)% before, ([\d.]+)%", done.stdout).groups())
-        self.assertLess(after, before / 2)
-        self.run_pod("--config", "fit.json", "--check-config")
-
-    def test_what_is_written_is_the_machine_that_was_fitted(self):
-        slots, key = "ipcq.n_slots=2", "sip_link.latency_ns"
-        row = self.one(*harness.SMALL, "--bytes", "4KiB", *harness.sets(slots, f"{key}=120"))
-        self.file("m.csv", f"bytes,time_ns\n4KiB,{row['time_ns']}\n")
-        self.script("calibrate", harness.CONFIGS / "small_pod.json", "m.csv", "--key", key, "--set", slots, "--write", "fit.json")
-        found = json.loads(self.run_pod("--config", "fit.json", "--dump-config").stdout)
-        self.assertEqual(found["ipcq"]["n_slots"], 2)
-        again = self.one("--config", "fit.json", "--bytes", "4KiB")
-        self.assertAlmostEqual(again["time_ns"], row["time_ns"], delta=row["time_ns"] * 0.02)
-
-    def test_bad_tables(self):
-        for text in ("bytes\n1KiB\n", "bytes,time_ns\n1KiB,0\n", "size,time_ns\n1,1\n", "bytes,time_ns,hold_out\n1KiB,5,1\n",
-                     "bytes,time_ns,hold_out\n1KiB,5,yes\n"):
-            self.script("calibrate", harness.CONFIGS / "small_pod.json", self.file("m.csv", text), "--key",
-                        "sip_link.latency_ns", expect=2)
-        self.script("calibrate", harness.CONFIGS / "small_pod.json", self.file("m.csv", "bytes,time_ns\n1KiB,5\n"), "--key",
-                    "sip_link.absent", expect=2)
-
-
 class Module(ScriptCase):
 
     def test_run_and_load(self):
@@ -552,6 +598,30 @@ class Module(ScriptCase):
         self.assertEqual(failed.exception.code, 2)
         with self.assertRaises(diecast.BadResults):
             diecast.load(self.folder / "absent")
+
+    @unittest.skipUnless(PANDAS, "python3-pandas is not installed")
+    def test_tables_of_pandas(self):
+        import pandas
+        rows = self.runs(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "4KiB:16KiB:x4", "--out", self.folder / "out")
+        loaded = diecast.load(self.folder / "out")
+        for frame in (loaded.table, loaded.links, loaded.queue_pairs):
+            self.assertIsInstance(frame, pandas.DataFrame)
+        self.assertEqual(list(loaded.table["bytes"]), [4096, 16384])
+        self.assertEqual(list(loaded.table["time_ns"]), [row["time_ns"] for row in rows])
+        self.assertEqual(list(loaded.table["stats.packets"]), [row["stats"]["packets"] for row in rows])
+        plain = loaded.rows("links.csv")
+        self.assertEqual(loaded.links.groupby("run")["bytes"].sum().to_dict(),
+                         {run: sum(row["bytes"] for row in plain if row["run"] == run) for run in (0, 1)})
+        self.assertEqual(loaded.links["busy_fraction"].dtype, float)
+        self.assertEqual(len(loaded.queue_pairs), len(loaded.rows("ipcq.csv")))
+
+    def test_tables_without_pandas(self):
+        code = ("import sys; sys.modules['pandas'] = None; import diecast; d = diecast.load('out'); "
+                "print(type(d.links).__name__, type(d.table[0]).__name__, d.table[0]['time_ns'])")
+        row = self.one(*harness.SMALL, "--bytes", "4KiB", "--out", self.folder / "out")
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=self.folder,
+                              env={**os.environ, "PYTHONPATH": str(harness.ROOT / "python")})
+        self.assertEqual(done.stdout.split(), ["list", "dict", str(row["time_ns"])], done.stderr)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@
 
 #include "platforms/diagnose/findings.hpp"
 #include "platforms/diagnose/jobs.hpp"
+#include "platforms/diagnose/parts.hpp"
 #include "testbench/support/test.hpp"
 
 using namespace diecast;
@@ -161,6 +162,105 @@ TEST_CASE(
   const json k = json::parse(script(slow + "[ $bytes -le 4096 ]\n").examine(12).json);
   CHECK_FALSE(k["answers"].contains("looked into instead, for want of time"));
   CHECK(k["experiments"][1]["name"] == "smaller: 4096 bytes");
+}
+
+TEST_CASE("doctor: a smaller run without a fault is no healthy machine") {
+  const script large(
+      "bytes=65536\nwhile [ $# -gt 0 ]; do [ \"$1\" = --bytes ] && bytes=$2; shift; done\n"
+      "[ $bytes -gt 4096 ] && exec sleep 60\nright\n");
+  const diagnose::diagnosis d = large.examine(20);
+  const json j = json::parse(d.json);
+  CHECK(j["verdict"] == "no_fault_in_a_smaller_run");
+  CHECK(j["healthy"] == false);
+  CHECK(j["answers"]["looked into instead, for want of time"] == "4096 bytes");
+  CHECK(d.exit_code == 143);
+}
+
+TEST_CASE("doctor: where a sixteenth of the bytes is too much a smaller part is looked into") {
+  const script large(
+      "bytes=65536\nwhile [ $# -gt 0 ]; do [ \"$1\" = --bytes ] && bytes=$2; shift; done\n"
+      "[ $bytes -gt 256 ] && exec sleep 60\nright\n");
+  const json j = json::parse(large.examine(20).json);
+  CHECK(j["verdict"] == "no_fault_in_a_smaller_run");
+  CHECK(j["answers"]["looked into instead, for want of time"] == "256 bytes");
+}
+
+TEST_CASE("doctor: an experiment that takes for ever leaves time for the others") {
+  // Only four launches hang; what is right when split is asked for all the same.
+  const script patient(
+      "case \"$*\" in *--iters*) exec sleep 200;; *sendrecv=split*) right; exit 0;; esac\nright\nexit 1\n");
+  const json j = json::parse(patient.examine(60).json);
+  CHECK(j["verdict"] == "sendrecv_alias");
+  CHECK(j["not_tried"] == json{"four launches"});
+  CHECK(j["answers"].contains("staging removes it"));
+}
+
+TEST_CASE("doctor: no experiment that was not made is in the evidence") {
+  // Quick once, then for ever: nothing can be said of what makes it right.
+  const script patient("case $OUT in *run0) right; exit 1;; esac\nexec sleep 60\n");
+  const json j = json::parse(patient.examine(5).json);
+  CHECK(j["verdict"] == "wrong_data");
+  const std::string evidence = j["findings"][0]["evidence"].dump();
+  CHECK(evidence.find("checksum") == std::string::npos);
+  CHECK(evidence.find("there was no time") != std::string::npos);
+}
+
+TEST_CASE("doctor: what needs a long delay to be seen is given one") {
+  const script patient("case \"$*\" in *ipcq.match_cycles=1000000*) right; exit 0;; esac\nright\nexit 1\n");
+  const json j = json::parse(patient.examine(100).json);
+  CHECK(j["verdict"] == "token_before_data");
+  CHECK(j["findings"][0]["evidence"][0].get<std::string>().find("2 ms") != std::string::npos);
+  CHECK(j["answers"]["waiting between token and data removes it"] == "yes");
+}
+
+TEST_CASE("doctor: what shows in an experiment only is said to") {
+  const script patient(
+      "case \"$*\" in *--iters*) right; echo 'call through a bad entry: table t' >&2; exit 4;; "
+      "esac\nright\n");
+  const diagnose::diagnosis d = patient.examine(100);
+  const json j = json::parse(d.json);
+  CHECK(d.exit_code == 0);
+  CHECK(j["verdict"] == "dispatch_corruption");
+  CHECK(j["findings"][0]["only_in"] == json{"four launches"});
+  CHECK(d.text.find("not in the job as given, only in: four launches") != std::string::npos);
+}
+
+TEST_CASE("doctor: wrong results of an experiment only are said to be its own") {
+  const script patient(
+      "case \"$*\" in *iters*match_cycles*) right; exit 0;; *--iters*) right; exit 1;; esac\nright\n");
+  const json j = json::parse(patient.examine(100).json);
+  CHECK(j["verdict"] == "token_before_data");
+  CHECK(j["findings"][0]["only_in"] == json{"four launches"});
+}
+
+TEST_CASE("doctor: a config that is refused for the default job gets one that it takes") {
+  const std::string patient =
+      "case \"$*\" in *barrier*) right; exit 0;; esac\necho 'needs --collective barrier' >&2; exit 2\n";
+  const diagnose::diagnosis d = script(patient).examine(100);
+  const json j = json::parse(d.json);
+  CHECK(j["verdict"] == "healthy");
+  CHECK(d.exit_code == 0);
+  CHECK(j["answers"]["job"] == "a barrier: none was given, and the config is refused for the default one");
+  CHECK(j["experiments"][0]["command"].get<std::string>().find("--collective barrier") != std::string::npos);
+  CHECK(json::parse(script(patient).examine(100, "w.json").json)["verdict"] == "config_error");
+}
+
+TEST_CASE("doctor: what is left without a place") {
+  std::vector<std::string> pes;
+  for (const char* cube : {"sip0.cube_0_0", "sip0.cube_1_0", "sip1.cube_0_0", "sip1.cube_1_0"}) {
+    for (const char* pe : {"pe0", "pe1"}) pes.push_back(std::string("pod.") + cube + "." + pe);
+  }
+  using lists = std::vector<diagnose::rank_list>;
+  const lists of_a_pe{{0, 1, 2, 4, 5, 6, 7}, {0, 1, 4, 5, 6, 7}, {4, 5, 6, 7}};
+  CHECK(diagnose::without_place(pes, "pod.sip0.cube_1_0.pe1") == of_a_pe);
+  CHECK(diagnose::without_place(pes, "sip0.cube1.pe1") == of_a_pe);
+  CHECK(diagnose::without_place(pes, "pod.sip0.cube_1_0.ucie_east") ==
+        lists{{0, 1, 4, 5, 6, 7}, {2, 3, 4, 5, 6, 7}, {2, 3}});
+  CHECK(diagnose::without_place(pes, "pod.sip0.e-sip1.w") == lists{{0, 1, 2, 3}, {4, 5, 6, 7}});
+  CHECK(diagnose::without_place(pes, "pod.sip0.sip_port_e") == lists{{0, 1, 2, 3}, {4, 5, 6, 7}});
+  CHECK(diagnose::without_place(pes, "").empty());
+  CHECK(diagnose::without_place({}, "").empty());
+  CHECK(diagnose::without_place({pes[0], pes[1]}, "pod.sip0.e-sip1.w").empty());
 }
 
 TEST_CASE("doctor: what only its experiments get is in no command line") {

@@ -102,6 +102,26 @@ TEST_CASE("two faults of one kind at one place are refused where only one would 
   CHECK(problems_of({fault(kind::bit_flip, east), fault(kind::bit_flip, east)}, false).empty());
 }
 
+TEST_CASE("a fault at no place of the machine names the nearest one where its kind acts") {
+  using kind = config::fault_kind;
+  const auto expected = [](kind k, const char* where) {
+    const auto problems = problems_of({fault(k, where)});
+    REQUIRE(problems.size() == 1);
+    CHECK(problems[0].where == "faults[0].where");
+    return problems[0].expected;
+  };
+  const auto suggests = [](const std::string& text, const char* place) {
+    return text.find(std::string("did you mean ") + place + "?") != std::string::npos;
+  };
+  CHECK(suggests(expected(kind::dead_pe, "pod.sip0.cube0_1.pe3"), "pod.sip0.cube_0_1.pe3"));
+  CHECK(suggests(expected(kind::drop, "pod.sip0.cube_0_0.ucie_eats"), "pod.sip0.cube_0_0.ucie_east"));
+  // A core is on no link.
+  CHECK_FALSE(
+      suggests(expected(kind::dead_pe, "pod.sip0.cube_0_0.ucie_east"), "pod.sip0.cube_0_0.ucie_east"));
+  // Nothing is near: the first there is.
+  CHECK(expected(kind::dead_pe, "everything").find("as pod.sip0.cube_0_0.pe0") != std::string::npos);
+}
+
 TEST_CASE("flipped bits under UCIe frames take no time") {
   config::fault_setting f = fault(config::fault_kind::bit_flip, "pod.sip0.cube_0_0.ucie_e");
   f.from_us = 2;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hangs on the whole machine: each ends as a deadlock at once, and the report names what caused it.
 #include <fmt/format.h>
+#include <map>
 #include <tlm_utils/simple_target_socket.h>
 
 #include "machine_bench.hpp"
@@ -267,9 +268,17 @@ TEST_CASE("hang: a message that a dead memory holds is in flight, and said to be
   CHECK(roots[0]["waits"][0]["waiter"] == pe1);
   CHECK(roots[0]["waits"][0]["where"] == fmt::format("half received by the DMA engine of {}", pe1));
   const auto flights = nlohmann::json::parse(o.deadlock_json)["in_flight"];
-  REQUIRE(flights.size() == 1);  // its packet and its place in the DMA engine are one message
-  CHECK(flights[0]["from"] == pe0);
-  CHECK(flights[0]["bytes"] == 64);
+  std::map<std::string, std::vector<nlohmann::json>> by_kind;
+  for (const auto& f : flights) by_kind[f["kind"]].push_back(f);
+  REQUIRE(by_kind["message"].size() == 1);  // its packet and its place in the DMA engine are one message
+  CHECK(by_kind["message"][0]["from"] == pe0);
+  CHECK(by_kind["message"][0]["bytes"] == 64);
+  CHECK(by_kind["message"][0]["first_packet_under_way"] == true);
+  // Its bytes are on their way into the memory.
+  REQUIRE(by_kind["write_request"].size() == 1);
+  CHECK(by_kind["write_request"][0]["bytes"] == 64);
+  CHECK(by_kind["write_response"].size() == 1);  // kept by the memory that does not answer
+  CHECK(by_kind.size() == 3);
 }
 
 TEST_CASE("hang: a PE whose own copy never ends is the root") {

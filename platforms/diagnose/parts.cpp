@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/diagnose/parts.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+#include <regex>
+#include <set>
+#include <utility>
+
+namespace diecast::diagnose {
+namespace {
+
+/// A job on other ranks; algorithms that want a certain number of them give way to the default.
+const observation* try_ranks(trials& t, collective_job& job, signs what, const cost& c) {
+  const std::string name = fmt::format("ranks {}", to_text(job.ranks));
+  const observation* o = t.attempt(name, {"--workload", t.leave(workload_of(job))}, what, c);
+  if (o != nullptr || job.algorithm.empty()) return o;
+  job.algorithm.clear();
+  return t.attempt(name + ", the default algorithm", {"--workload", t.leave(workload_of(job))}, what, c);
+}
+
+/// "pod.sip1.cube_2_3.pe5" in its parts; empty texts for what is not in the path.
+struct address {
+  std::string sip, cube, pe;
+};
+
+address address_of(const std::string& path) {
+  static const std::regex parts(R"((?:^|pod\.)sip(\d+)(?:\.cube_?(\d+(?:_\d+)?))?(?:\.pe(\d+))?)");
+  std::smatch m;
+  if (!std::regex_search(path, m, parts)) return {};
+  return {m.str(1), m.str(2), m.str(3)};
+}
+
+/// Cubes that a complaint numbers have coordinates everywhere else: row by row, as the ranks go.
+void name_cubes(address& a, const std::vector<address>& pes) {
+  if (a.cube.empty() || a.cube.find('_') != std::string::npos) return;
+  std::vector<std::string> cubes;
+  for (const address& pe : pes) {
+    if (pe.sip == a.sip && std::find(cubes.begin(), cubes.end(), pe.cube) == cubes.end())
+      cubes.push_back(pe.cube);
+  }
+  const auto number = static_cast<std::size_t>(std::stoul(a.cube));
+  a.cube = number < cubes.size() ? cubes[number] : "";
+}
+
+template <class Stays>
+rank_list those(const std::vector<address>& pes, Stays stays) {
+  rank_list ranks;
+  for (std::uint32_t rank = 0; rank < pes.size(); ++rank) {
+    if (stays(pes[rank])) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+std::vector<rank_list> of_each_sip(const std::vector<address>& pes) {
+  std::vector<rank_list> all;
+  std::set<std::string> sips;
+  for (const address& pe : pes) {
+    if (!sips.insert(pe.sip).second) continue;
+    all.push_back(those(pes, [&pe](const address& a) { return a.sip == pe.sip; }));
+  }
+  return all;
+}
+
+/// Cubes around "1_2", column and row.
+std::vector<std::string> neighbors_of(const std::string& cube) {
+  const int column = std::stoi(cube), row = std::stoi(cube.substr(cube.find('_') + 1));
+  std::vector<std::string> all;
+  for (const auto& [dx, dy] : {std::pair{1, 0}, {-1, 0}, {0, 1}, {0, -1}}) {
+    all.push_back(fmt::format("{}_{}", column + dx, row + dy));
+  }
+  return all;
+}
+
+bool is_between_sips(const std::string& place) {
+  return place.find("-sip") != std::string::npos || place.find("sip_port") != std::string::npos;
+}
+
+/// PE of each rank, as the monitors of the cores name it; empty where they do not tell of all.
+std::vector<std::string> pes_of(const observation& o, std::size_t ranks) {
+  std::vector<std::string> pes;
+  for (const measurement& m : o.health) {
+    if (m.measure == "core_clock") pes.push_back(m.where);
+  }
+  if (pes.size() != ranks) pes.clear();
+  return pes;
+}
+
+}  // namespace
+
+void look_into_a_cheap_part(trials& t) {
+  constexpr double long_s = 2.0, share = 0.25;
+  constexpr std::size_t most_ranks = 16;
+  if (right(t.base()) || t.base().wall_s < long_s || t.is_barrier()) return;
+  const std::optional<collective_job> all = t.job();
+  if (!all || all->ranks.size() < 2 * most_ranks) return;
+  const double until_s = t.seconds_left() * (1 - share);
+  double part_s = t.base().wall_s;
+  for (std::size_t first = 0; first < all->ranks.size(); first += most_ranks) {
+    if (t.seconds_left() < until_s) return t.skip("the other ranks, a few at a time");
+    collective_job job = *all;
+    const auto begin = all->ranks.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto count = std::min(most_ranks, all->ranks.size() - first);
+    job.ranks.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
+    const observation* o = try_ranks(t, job, signs::ignored, {1, part_s});
+    if (o == nullptr) continue;
+    part_s = o->wall_s;
+    if (!t.shows(*o)) continue;
+    t.answer("looked into for the experiments that follow", "ranks " + to_text(job.ranks));
+    t.look_into(job, *o);
+    return t.keep_cheap_part();
+  }
+}
+
+std::vector<rank_list> without_place(const std::vector<std::string>& pes, const std::string& place) {
+  std::vector<address> all;
+  for (const std::string& pe : pes) all.push_back(address_of(pe));
+  if (is_between_sips(place)) {
+    std::vector<rank_list> sips = of_each_sip(all);
+    return sips.size() > 1 ? std::move(sips) : std::vector<rank_list>{};
+  }
+  address at = address_of(place);
+  name_cubes(at, all);
+  if (at.sip.empty() || at.cube.empty()) return {};
+  const auto outside = [&](const std::string& cube) {
+    return those(all, [&](const address& a) { return a.sip != at.sip || a.cube != cube; });
+  };
+  if (!at.pe.empty()) {
+    return {
+        those(all, [&at](const address& a) { return a.sip != at.sip || a.cube != at.cube || a.pe != at.pe; }),
+        outside(at.cube), those(all, [&at](const address& a) { return a.sip != at.sip; })};
+  }
+  std::vector<rank_list> lists{outside(at.cube)};
+  for (const std::string& cube : neighbors_of(at.cube)) lists.push_back(outside(cube));
+  lists.push_back(those(all, [&at](const address& a) { return a.sip == at.sip && a.cube == at.cube; }));
+  std::erase_if(lists, [&all](const rank_list& ranks) { return ranks.size() == all.size(); });
+  return lists;
+}
+
+void look_into_the_rest(trials& t, const std::function<void(trials&)>& examine) {
+  const std::optional<collective_job> all = t.job();
+  const std::vector<finding> known = t.findings();
+  if (!all || known.empty() || known.front().where.empty()) return;
+  for (const rank_list& ranks : without_place(pes_of(t.base(), all->ranks.size()), known.front().where)) {
+    if (ranks.size() < 2) continue;
+    collective_job job = *all;
+    job.ranks = ranks;
+    const observation* o = try_ranks(t, job, signs::count, {});
+    if (o != nullptr && !right(*o)) {
+      const changes standing = t.standing();
+      t.look_into(job, *o);
+      t.call(fmt::format("among ranks {}: ", to_text(ranks)));
+      examine(t);
+      t.call("");
+      t.look_into_all_again();
+      t.stand(standing);
+    }
+    const bool again = names(t.new_findings(), known.front().kind);
+    again ? t.dismiss() : t.conclude();
+  }
+}
+
+}  // namespace diecast::diagnose

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the findings of several experiments add up.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "platforms/diagnose/classes.hpp"
+#include "platforms/diagnose/findings.hpp"
+
+namespace diecast::diagnose {
+namespace {
+
+/// Place in the order of what is said first: what is hidden comes behind all that is not.
+std::size_t gravity(const finding& f) { return rank_of(f.kind) + (f.hidden ? class_count() : 0); }
+
+void drop_kind(std::vector<finding>& findings, const std::string& kind) {
+  std::erase_if(findings, [&](const finding& f) { return f.kind == kind; });
+}
+
+/// Evidence of the losers goes to the winner.
+void absorb(std::vector<finding>& findings, const std::string& winner, const std::string& loser) {
+  const auto to =
+      std::find_if(findings.begin(), findings.end(), [&](const finding& f) { return f.kind == winner; });
+  if (to == findings.end()) return;
+  std::vector<std::string> evidence;
+  for (const finding& f : findings) {
+    if (f.kind == loser) {
+      evidence.insert(evidence.end(), f.evidence.begin(), f.evidence.end());
+    }
+  }
+  to->evidence.insert(to->evidence.end(), evidence.begin(), evidence.end());
+  drop_kind(findings, loser);
+}
+
+/// Packets that left and never came: on a link that stands still when they are still there, else lost.
+void place_missing(std::vector<finding>& findings) {
+  const bool stuck = names(findings, "stuck_packets");
+  const bool credits = names(findings, "lost_credit");
+  const bool lost = names(findings, "drop");
+  for (finding& f : findings) {
+    if (f.kind != "missing_packets") continue;
+    if (stuck && is_link(f.where)) {
+      f.kind = "link_down";
+    } else if (credits && !lost) {
+      f.kind = "lost_credit";
+    } else {
+      f.kind = "drop";
+    }
+  }
+  if (names(findings, "link_down")) absorb(findings, "link_down", "stuck_packets");
+}
+
+/// What a link is seen to bring out of order is late, twice or lost there: what somebody complains of.
+void name_disorder(std::vector<finding>& findings) {
+  constexpr std::array kinds{"reorder", "duplicate", "link_down", "drop", "gap"};
+  for (finding& f : findings) {
+    if (f.kind != disordered) continue;
+    const auto there = std::find_if(findings.begin(), findings.end(), [&](const finding& g) {
+      return g.where == f.where && std::find(kinds.begin(), kinds.end(), g.kind) != kinds.end();
+    });
+    const auto any =
+        std::find_if(kinds.begin(), kinds.end(), [&](const char* kind) { return names(findings, kind); });
+    if (there != findings.end()) {
+      f.kind = there->kind;
+    } else if (any != kinds.end()) {
+      f.kind = *any;
+    }
+  }
+}
+
+/// Pieces of evidence of one finding: what many PEs behind a link show is much the same.
+constexpr std::size_t enough = 4;
+
+/// Adds the evidence of one finding to another of its class.
+void add_evidence(finding& to, const finding& from) {
+  for (const std::string& text : from.evidence) {
+    if (to.evidence.size() < enough) to.evidence.push_back(text);
+  }
+  if (to.workaround.empty()) to.workaround = from.workaround;
+  if (to.part.empty()) to.part = from.part;
+  to.counted = to.counted || from.counted;
+  to.hidden = to.hidden && from.hidden;
+}
+
+/// Findings that have come to be of one class at one place are one.
+void join(std::vector<finding>& findings) {
+  std::vector<finding> joined;
+  for (finding& f : findings) {
+    const auto same = std::find_if(joined.begin(), joined.end(),
+                                   [&](const finding& g) { return g.kind == f.kind && g.where == f.where; });
+    if (same == joined.end()) {
+      joined.push_back(std::move(f));
+    } else {
+      add_evidence(*same, f);
+    }
+  }
+  findings = std::move(joined);
+}
+
+/// What a link does shows at the PEs behind it: where a link is known to do it, they are not to blame for
+/// what can have come over it.
+void blame_links(std::vector<finding>& findings) {
+  for (const char* kind : {"bit_flip", "reorder", "duplicate", "drop", "gap", "lost_credit", "late_credit"}) {
+    for (std::size_t i = 0; i < findings.size(); ++i) {
+      if (findings[i].kind != kind || !is_link(findings[i].where)) continue;
+      for (std::size_t k = findings.size(); k-- > 0;) {
+        const finding& other = findings[k];
+        if (k == i || other.kind != kind) continue;
+        const bool behind =
+            !is_link(other.where) && !other.counted &&
+            std::any_of(other.evidence.begin(), other.evidence.end(),
+                        [&](const std::string& e) { return may_have_crossed(e, findings[i].where); });
+        if (!behind) continue;
+        add_evidence(findings[i], other);
+        findings.erase(findings.begin() + static_cast<std::ptrdiff_t>(k));
+        if (k < i) --i;
+      }
+    }
+  }
+}
+
+/// What is lost only when messages follow each other at once was not flushed in time, wherever it shows.
+void overrun_to_barrier(std::vector<finding>& findings) {
+  if (!names(findings, overrun)) return;
+  for (const char* effect : {"drop", "gap", "half_message", "stuck_packets", "missing_packets", "hang",
+                             "dead_pe", "deadlock_cycle", disordered}) {
+    const auto lost = std::find_if(findings.begin(), findings.end(), [effect](const finding& f) {
+      return f.kind == effect && is_link(f.where);
+    });
+    for (finding& f : findings) {
+      if (f.kind == overrun && f.where.empty() && lost != findings.end()) f.where = lost->where;
+    }
+    absorb(findings, overrun, effect);
+  }
+  for (finding& f : findings) {
+    if (f.kind == overrun) f.kind = "premature_barrier";
+  }
+}
+
+}  // namespace
+
+void merge(std::vector<finding>& findings, std::vector<finding> more) {
+  for (finding& f : more) {
+    const auto same = std::find_if(findings.begin(), findings.end(), [&](const finding& known) {
+      return known.kind == f.kind && known.where == f.where;
+    });
+    if (same == findings.end()) {
+      findings.push_back(std::move(f));
+      continue;
+    }
+    if (same->part.find(f.part) == std::string::npos) same->part += (same->part.empty() ? "" : ", ") + f.part;
+    same->counted = same->counted || f.counted;
+    // Hidden is what the job as given, the first to be observed, does not show.
+    if (same->workaround.empty()) same->workaround = f.workaround;
+    for (std::string& text : f.evidence) {
+      if (same->evidence.size() < enough) same->evidence.push_back(std::move(text));
+    }
+  }
+}
+
+void settle(std::vector<finding>& findings) {
+  place_missing(findings);
+  name_disorder(findings);
+  join(findings);
+  blame_links(findings);
+  overrun_to_barrier(findings);
+  // Packets before it are missing in the one run: lost, or only late if all come in the others.
+  absorb(findings, "drop", "gap");
+  absorb(findings, "link_down", "gap");
+  for (finding& f : findings) {
+    if (f.kind == "gap" || f.kind == disordered) f.kind = "reorder";
+  }
+  for (const char* effect : {answered_twice, left_over}) absorb(findings, "duplicate", effect);
+  for (finding& f : findings) {
+    if (f.kind == answered_twice) f.kind = "duplicate";
+    if (f.kind == left_over) f.kind = "unexplained_fault";
+  }
+  // A credit that another overtook counts as skipped until it comes. Counters name its place best.
+  absorb(findings, "overtaken_credit", "lost_credit");
+  if (names(findings, "late_credit")) absorb(findings, "late_credit", "overtaken_credit");
+  for (finding& f : findings) {
+    if (f.kind == "overtaken_credit") f.kind = "late_credit";
+  }
+  // A packet that came late looks lost to the receiver of its message until it is seen under way, and one
+  // that came twice leaves a message half received.
+  for (const char* cause : {"reorder", "duplicate"}) {
+    if (!names(findings, cause)) continue;
+    absorb(findings, cause, "half_message");
+    if (std::string_view(cause) == "reorder") absorb(findings, cause, "drop");
+  }
+  // Who waits in vain for a signal holds up the rest of the team, each waiting for another.
+  for (const char* cause :
+       {"stale_cache_line", "signal_without_flush", "infinite_poll", "lost_signal", "counts_apart"}) {
+    if (!names(findings, cause)) continue;
+    for (const char* effect : {"deadlock_cycle", "dead_pe", "hang"}) absorb(findings, cause, effect);
+  }
+  // Who waits for a credit that was lost holds up the others.
+  absorb(findings, "lost_credit", "deadlock_cycle");
+  // Who waits for a message that was lost, or follows one that came twice, sleeps.
+  for (const char* cause : {"drop", "duplicate", "reorder", "link_down", "dead_pe", "tag_list_race"}) {
+    absorb(findings, cause, "hang");
+  }
+  for (const char* cause : {"drop", "link_down"}) {
+    if (!names(findings, cause)) continue;
+    for (const char* effect : {"half_message", "stuck_packets", "missing_packets"})
+      absorb(findings, cause, effect);
+  }
+  if (names(findings, "link_down")) {
+    for (const char* effect : {"drop", "lost_credit", "late_credit"}) absorb(findings, "link_down", effect);
+  }
+  if (names(findings, "link_degraded")) absorb(findings, "link_degraded", "late_credit");
+  if (names(findings, "lost_credit") && !names(findings, "link_down")) {
+    const bool hidden =
+        std::all_of(findings.begin(), findings.end(), [](const finding& f) { return f.hidden; });
+    for (finding& f : findings) {
+      if (f.kind == "lost_credit") f.hidden = hidden;
+    }
+  }
+  join(findings);
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const finding& a, const finding& b) { return gravity(a) < gravity(b); });
+}
+
+}  // namespace diecast::diagnose

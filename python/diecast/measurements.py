@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads measured times: tables of this project (CSV), logs of nccl-tests, and ping-pong tables of the OSU benchmarks.
+
+The columns of nccl-tests are described in github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md; what osu_latency and osu_bw
+time, in the comments of their sources (mvapich.cse.ohio-state.edu/benchmarks)."""
+import csv
+import io
+import math
+import re
+
+FLAGS = ("collective", "algorithm", "bytes", "ranks", "dtype", "op")
+UNITS = {"time_ns": 1, "time_us": 1000}
+MESSAGE_BYTES = (8, 1 << 20)  # of a tag-matched message (docs/workload-ops.md)
+
+# What nccl-tests call a test (NAME_perf), a type and an operation, as the platforms do.
+TESTS = {"all_reduce": "all_reduce", "all_gather": "all_gather", "reduce_scatter": "reduce_scatter", "broadcast": "broadcast",
+         "reduce": "reduce", "alltoall": "all_to_all", "gather": "gather", "scatter": "scatter"}
+TYPES = {"half": "f16", "bfloat16": "bf16", "float": "f32", "int32": "i32", "int": "i32"}
+OPS = ("sum", "prod", "max", "min", "avg")
+
+
+class BadMeasurements(Exception):
+    """A table that cannot be calibrated to; the message says where and what was expected."""
+
+
+def need(condition, where, message):
+    if not condition:
+        raise BadMeasurements(f"{where}: {message}")
+
+
+class Row:
+    """A measured time: where it stands, what ran (flags and sets of the platform, or `message`: latency or bandwidth of
+    messages of so many bytes), time_ns, held_out (None: the table does not say) and how many ranks it had (None: unknown)."""
+
+    def __init__(self, where, time_ns, flags, *, sets=None, message=None, held_out=None, ranks=None):
+        self.where, self.time_ns, self.flags, self.sets = where, time_ns, flags, sets or {}
+        self.message, self.held_out, self.ranks = message, held_out, ranks
+
+    def label(self):
+        return " ".join(([self.message] if self.message else []) + [str(value) for value in self.flags.values()])
+
+
+def text_of(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode("utf-8-sig")
+    except OSError as error:
+        raise BadMeasurements(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise BadMeasurements(f"{path}: byte {error.start} is no UTF-8; expected a table as text") from None
+
+
+def time_of(where, name, text, unit):
+    """Nanoseconds."""
+    try:
+        time = float(text) * unit
+    except (TypeError, ValueError):
+        time = math.nan
+    need(0 < time < math.inf, where, f"{name} is {text!r}; expected a time above 0")
+    return time
+
+
+def size_of(where, text):
+    need(text.isascii() and text.isdigit(), where, f"size is {text!r}; expected bytes")
+    return int(text)
+
+
+# --- tables of this project ---------------------------------------------------------------------------------------------
+
+
+def csv_columns(path, columns):
+    where = f"{path}: line 1"
+    units = [unit for unit in UNITS if unit in columns]
+    need(units, where, "no column time_ns or time_us")
+    need(len(units) == 1, where, "columns time_ns and time_us; expected one of them")
+    for column in columns:
+        need(column in (*FLAGS, *UNITS, "hold_out"), where,
+             f"unknown column {column!r}; known are {', '.join(FLAGS)}, time_ns, time_us, hold_out")
+        need(columns.count(column) == 1, where, f"column {column} is there twice")
+    return units[0]
+
+
+def read_csv(path, text):
+    table = csv.reader(io.StringIO(text, newline=""))
+    columns = next(table, [])
+    unit, rows = csv_columns(path, columns), []
+    for cells in table:
+        if not cells:
+            continue
+        where = f"{path}: line {table.line_num}"
+        need(len(cells) == len(columns), where, f"{len(cells)} cells; expected {len(columns)}, as line 1 has")
+        row = dict(zip(columns, cells))
+        held = row.get("hold_out")
+        need(held in (None, "", "0", "1"), where, f"hold_out is {held!r}; expected 1, 0 or nothing")
+        rows.append(Row(where, time_of(where, unit, row[unit], UNITS[unit]), {k: row[k] for k in FLAGS if row.get(k)},
+                        held_out=None if held is None else held == "1"))
+    return rows
+
+
+# --- logs of nccl-tests -------------------------------------------------------------------------------------------------
+
+NCCL_HEAD = re.compile(r"#\s+size\s+count\s+type\b")
+NCCL_RANK = re.compile(r"#\s+Rank\s+(\d+)\s")
+NCCL_TEST = re.compile(r"\b([a-z_]+)_perf\b")
+NCCL_ROW = re.compile(r"\s*\d+\s+\d+\s+[a-z]\w*\s")
+
+
+class NcclLog:
+    """in_place: take those times. size 0 is left out, as nothing is moved; `empty` counts them."""
+
+    def __init__(self, path, in_place):
+        self.path, self.in_place, self.empty, self.rows = path, in_place, 0, []
+        self.columns, self.ranks, self.test = None, 0, None
+
+    def read(self, text):
+        for number, line in enumerate(text.splitlines(), 1):
+            where = f"{self.path}: line {number}"
+            if NCCL_HEAD.match(line):
+                self.columns = line[1:].split()
+            elif NCCL_ROW.match(line):
+                self._row(where, line.split())
+            else:
+                self._remark(where, line)
+        return self.rows
+
+    def _remark(self, where, line):
+        """Device lists and commands; what NCCL itself prints says nothing."""
+        if match := NCCL_RANK.match(line):
+            self.ranks = int(match[1]) + 1 if int(match[1]) else 1
+        elif match := NCCL_TEST.search(line):
+            need(match[1] in TESTS, where, f"{match[0]}; expected one of {', '.join(f'{name}_perf' for name in TESTS)}")
+            self.test = match[1]
+
+    def _row(self, where, cells):
+        need(self.columns, where, "a row before the line with the names of the columns")
+        need(len(cells) == len(self.columns), where, f"{len(cells)} cells; expected {len(self.columns)}, as the head has")
+        first = dict(zip(self.columns[::-1], cells[::-1]))  # of names that are there twice, the out-of-place one
+        last = dict(zip(self.columns, cells))
+        row = last if self.in_place else first
+        need("time" in row, where, "no column time")
+        wrong = row.get("#wrong", row.get("error", "0"))
+        need(wrong == "N/A" or number_of(wrong) is not None, where, f"#wrong is {wrong!r}; expected a number or N/A")
+        # "error" of old versions is the largest difference to the reference, in which rounding counts.
+        need("#wrong" not in row or wrong in ("0", "N/A"), where, f"{wrong} wrong elements; expected a run with right results")
+        if size_of(where, row["size"]) == 0:
+            self.empty += 1
+            return
+        self.rows.append(Row(where, time_of(where, "time", row["time"], 1000), self._flags(where, row),
+                             sets=self._sets(where, row), ranks=self.ranks or None))
+
+    def _flags(self, where, row):
+        need(row["type"] in TYPES, where, f"type {row['type']}; expected one of {', '.join(TYPES)}")
+        flags = {"collective": TESTS[self.test]} if self.test else {}
+        flags |= {"bytes": row["size"], "dtype": TYPES[row["type"]]}
+        op = row.get("redop", "none")
+        need(op in (*OPS, "none"), where, f"redop {op}; expected one of {', '.join(OPS)}")
+        return flags if op == "none" else {**flags, "op": op}
+
+    @staticmethod
+    def _sets(where, row):
+        root = row.get("root", "-1")
+        need(re.fullmatch(r"-1|\d+", root), where, f"root is {root!r}; expected a rank or -1")
+        return {} if root == "-1" else {"ccl.root_rank": int(root)}
+
+
+def number_of(text):
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+# --- ping-pong tables ---------------------------------------------------------------------------------------------------
+
+OSU_TITLE = re.compile(r"#\s*OSU\s+(.*?\bTest)\b")
+OSU_HEAD = re.compile(r"#\s*Size\s+(?:Avg\s+)?(Latency\s*\(us\)|Bandwidth\s*\(MB/s\))", re.IGNORECASE)
+OSU_TESTS = ("MPI Latency Test", "MPI Bandwidth Test")
+
+
+class OsuTable:
+    """osu_latency (half of a round trip) and osu_bw (windows of messages, 1e6 bytes a second). Messages beyond what a
+    machine has at one time are left out; `long` counts them."""
+
+    def __init__(self, path, window):
+        self.path, self.window, self.kind, self.long, self.rows = path, window, None, 0, []
+
+    def read(self, text):
+        for number, line in enumerate(text.splitlines(), 1):
+            where = f"{self.path}: line {number}"
+            if title := OSU_TITLE.match(line):
+                need(title[1] in OSU_TESTS, where, f"{title[1]!r}; expected {' or '.join(OSU_TESTS)}")
+            elif head := OSU_HEAD.match(line):
+                self.kind = head[1].split("(")[0].strip().lower()
+            elif line.strip() and not line.startswith("#"):
+                self._row(where, line.split())
+        return self.rows
+
+    def _row(self, where, cells):
+        need(self.kind, where, "a row before the line with the names of the columns")
+        need(len(cells) >= 2, where, f"{' '.join(cells)!r}; expected a size and a {self.kind}")
+        size = size_of(where, cells[0])
+        value = time_of(where, self.kind, cells[1], 1000) if self.kind == "latency" else self._window(where, size, cells[1])
+        if size > MESSAGE_BYTES[1]:
+            self.long += 1
+            return
+        self.rows.append(Row(where, value, {"bytes": str(size)}, message=self.kind))
+
+    def _window(self, where, size, text):
+        """Nanoseconds of a window at a bandwidth in MB/s."""
+        rate = number_of(text)
+        need(rate is not None and 0 < rate < math.inf, where, f"bandwidth is {text!r}; expected MB/s above 0")
+        need(size > 0, where, "a bandwidth of messages of 0 bytes")
+        return self.window * size / rate * 1000
+
+
+def read(path, in_place=False, window=64, told=lambda text: None):
+    """The rows of a table in any of these forms. Raises BadMeasurements."""
+    text = text_of(path)
+    if re.search(NCCL_HEAD.pattern, text):
+        log = NcclLog(path, in_place)
+        rows = log.read(text)
+        if log.empty:
+            told(f"{path}: {log.empty} rows of 0 bytes are left out")
+    elif re.search(OSU_HEAD.pattern, text, re.IGNORECASE):
+        table = OsuTable(path, window)
+        rows = table.read(text)
+        if table.long:
+            told(f"{path}: {table.long} rows of more than {MESSAGE_BYTES[1]} bytes are left out: no message is longer")
+    else:
+        need(not text.startswith("#"), path, "neither a log of nccl-tests nor a table of osu_latency or osu_bw; expected a line "
+             "with the names of their columns, or a CSV file without comments")
+        rows = read_csv(path, text)
+    need(rows, path, "no row")
+    return rows
+
+
+def hold_out(rows, every):
+    """Says of every row whether it is only checked: as the table says, or the middle one of every so many; none for 0."""
+    for n, row in enumerate(rows):
+        if row.held_out is None:
+            row.held_out = bool(every) and n % every == every // 2
+    return rows

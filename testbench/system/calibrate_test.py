@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/calibrate: tables, logs of nccl-tests and ping-pongs of the OSU benchmarks, and the fit."""
+import csv
+import json
+import re
+import sys
+
+import harness
+from workbench_test import ScriptCase
+
+
+class Calibrate(ScriptCase):
+
+    def measure(self, **keys):
+        """A table of what a machine with other keys takes; every third row is held out."""
+        with open(self.folder / "m.csv", "w", newline="") as file:
+            table = csv.writer(file)
+            table.writerow(["algorithm", "bytes", "time_ns", "hold_out"])
+            for n, (algorithm, size) in enumerate((a, b) for a in ("ring_1d", "intercube") for b in ("1KiB", "32KiB", "128KiB")):
+                row = self.one(*harness.SMALL, "--algorithm", algorithm, "--bytes", size, *harness.sets(*keys["sets"]))
+                table.writerow([algorithm, size, row["time_ns"], int(n % 3 == 1)])
+
+    def test_it_finds_the_keys_of_another_machine(self):
+        self.measure(sets=["sip_link.latency_ns=173", "sip_link.gbytes_s=31"])
+        done = self.script("calibrate", harness.CONFIGS / "small_pod.json", "m.csv", "--key", "sip_link.latency_ns",
+                           "--key", "sip_link.gbytes_s", "--write", "fit.json")
+        fitted = json.loads((self.folder / "fit.json").read_text())["sip_link"]
+        self.assertAlmostEqual(fitted["latency_ns"], 173, delta=173 * 0.15)
+        self.assertAlmostEqual(fitted["gbytes_s"], 31, delta=31 * 0.1)
+        before, after = (float(v) for v in re.search(r"held out rows: rms ([\d.]+)% before, ([\d.]+)%", done.stdout).groups())
+        self.assertLess(after, before / 2)
+        self.run_pod("--config", "fit.json", "--check-config")
+
+    def test_what_is_written_is_the_machine_that_was_fitted(self):
+        slots, key = "ipcq.n_slots=2", "sip_link.latency_ns"
+        row = self.one(*harness.SMALL, "--bytes", "4KiB", *harness.sets(slots, f"{key}=120"))
+        self.file("m.csv", f"bytes,time_ns\n4KiB,{row['time_ns']}\n")
+        self.script("calibrate", harness.CONFIGS / "small_pod.json", "m.csv", "--key", key, "--set", slots, "--write", "fit.json")
+        found = json.loads(self.run_pod("--config", "fit.json", "--dump-config").stdout)
+        self.assertEqual(found["ipcq"]["n_slots"], 2)
+        again = self.one("--config", "fit.json", "--bytes", "4KiB")
+        self.assertAlmostEqual(again["time_ns"], row["time_ns"], delta=row["time_ns"] * 0.02)
+
+    NCCL = ("# Collective test starting: all_reduce_perf\n# nThread 1 nGpus 16 minBytes 1024 maxBytes 131072\n#\n# Using devices\n"
+            "{ranks}#\n#{blank}out-of-place                       in-place\n"
+            "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+            "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n"
+            "{rows}# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 1.5\n")
+
+    def nccl(self, rows, ranks=16):
+        devices = "".join(f"#  Rank {n:2} Group  0 Pid   7777 on  node0 device  {n} [0000:0f:00] A\n" for n in range(ranks))
+        return self.file("nccl.log", self.NCCL.format(ranks=devices, blank=" " * 55, rows="".join(
+            f"{size:12}{size // 2:14}      half     sum      -1 {first:8.5g}    1.00    1.00      {wrong} {second:8.5g}    1.00    "
+            f"1.00      {wrong}\n" for size, first, second, wrong in rows)))
+
+    def calibrate(self, table, *arguments, expect=0):
+        done = self.script("calibrate", harness.CONFIGS / "small_pod.json", table, *arguments, expect=expect)
+        self.assertNotIn("Traceback", done.stderr)
+        return done
+
+    def test_logs_of_nccl_tests(self):
+        job = ("--algorithm", "ring_1d", "--ranks", "pe")
+        times = {size: self.one(*harness.SMALL, *job, "--bytes", size, *harness.sets("sip_link.latency_ns=400"))["time_ns"] / 1000
+                 for size in (1024, 4096, 16384, 65536)}
+        table = self.nccl([(0, 1, 1, 0), *((size, time, 2 * time, 0) for size, time in times.items())])
+        done = self.calibrate(table, "--key", "sip_link.latency_ns", "--write", "fit.json", "--plot", "r.svg", "--", *job)
+        self.assertIn("1 rows of 0 bytes are left out", done.stderr)
+        fitted = json.loads((self.folder / "fit.json").read_text())["sip_link"]["latency_ns"]
+        self.assertAlmostEqual(fitted, 400, delta=40)
+        self.assertEqual([line.split()[1] for line in done.stdout.splitlines() if line.endswith("held out")], ["16384"])
+        self.assertRegex(done.stdout, r"held out rows: rms \d+\.\d+% before, [0-2]\.\d+% after")
+        self.assertIn("all_reduce 16384 f16 sum (held out) fitted: ", (self.folder / "r.svg").read_text())
+        slower = self.calibrate(table, "--key", "sip_link.latency_ns", "--in-place", "--hold-out", "0", "--", *job)
+        self.assertIn("held out rows: none", slower.stdout)
+        self.assertGreater(float(re.search(r"sip_link.latency_ns +100 +([\d.e+]+)", slower.stdout)[1]), 600)
+
+    def test_tables_of_osu_latency(self):
+        far = [0, 8]
+        def trip(size):
+            """Half of a round trip between two SIPs, by the times of a workload written here."""
+            ops = [op for n in range(4) for op in (
+                {"id": f"s{n}", "op": "isend", "peer": 1 - n % 2, "bytes": max(size, 8), "only": [n % 2]},
+                {"id": f"r{n}", "op": "irecv", "peer": n % 2, "bytes": max(size, 8), "only": [1 - n % 2]},
+                {"id": f"w{n}", "op": "wait", "for": [f"s{n}"], "only": [n % 2]},
+                {"id": f"v{n}", "op": "wait", "for": [f"r{n}"], "only": [1 - n % 2]})]
+            workload = {"streams": [{"name": "s", "on": far, "ops": ops}]}
+            row = self.one(*harness.SMALL, "--workload", self.file("w.json", json.dumps(workload)),
+                           *harness.sets("sip_link.latency_ns=300"))
+            ends = {op["id"]: op["end_ns"] for op in row["ops"]}
+            return (ends["v3"] - ends["v1"]) / 2 / 1000
+        table = self.file("osu.txt", "# OSU MPI Latency Test v5.9\n# Size          Latency (us)\n" + "".join(
+            f"{size:<20} {trip(size):10.3f}\n" for size in (0, 1024, 4096, 16384)) + "4194304    90.0\n")
+        done = self.calibrate(table, "--key", "sip_link.latency_ns", "--pair", "0,8", "--write", "fit.json")
+        self.assertIn("1 rows of more than 1048576 bytes are left out", done.stderr)
+        self.assertAlmostEqual(json.loads((self.folder / "fit.json").read_text())["sip_link"]["latency_ns"], 300, delta=15)
+        self.assertRegex(done.stdout, r"latency 4096 .* held out")
+
+    def test_tables_of_osu_bandwidth(self):
+        from diecast import measurements
+        from diecast.calibrate import Jobs
+        table = self.file("bw.txt", "# OSU MPI Bandwidth Test v7.2\n# Datatype: MPI_CHAR.\n# Size      Bandwidth (MB/s)\n"
+                          "1024            8000.00\n16384          32000.00\n")
+        rows = measurements.read(table, window=16)
+        self.assertEqual([row.time_ns for row in rows], [16 * 1024 / 8, 16 * 16384 / 32])  # a byte each ns is 1000 MB/s
+        work = Jobs("diecast-pod", harness.CONFIGS / "small_pod.json", {}, pair=(0, 8), window=16)
+        for row in rows:
+            slow, fast = (work.time_ns(row, {"sip_link.gbytes_s": rate}) for rate in (4, 64))
+            size = 16 * int(row.flags["bytes"])
+            self.assertGreater(slow, size / 4)
+            self.assertGreater(slow, fast)
+        self.assertLess(slow, 2 * size / 4)  # of long messages on a slow link most of the time is the link's
+
+    def test_bad_tables(self):
+        def refused(text, expected, *arguments):
+            table = self.folder / "m.csv"
+            table.write_bytes(text if isinstance(text, bytes) else text.encode())
+            self.assertIn(expected, self.calibrate(table, "--key", "sip_link.latency_ns", *arguments, expect=2).stderr)
+
+        refused("bytes\n1KiB\n", "line 1: no column time_ns or time_us")
+        refused("bytes,time_ns\n1KiB,0\n", "line 2: time_ns is '0'; expected a time above 0")
+        refused("size,time_ns\n1,1\n", "unknown column 'size'")
+        refused("bytes,time_ns,hold_out\n1KiB,5,1\n", "no row to fit")
+        refused("bytes,time_ns,hold_out\n1KiB,5,yes\n", "hold_out is 'yes'")
+        refused("bytes,time_ns,time_us\n1KiB,5,5\n", "columns time_ns and time_us; expected one of them")
+        refused("bytes,time_ns\n1KiB,5,7\n", "line 2: 3 cells; expected 2")
+        refused("bytes,time_ns\n1KiB\n", "line 2: 1 cells; expected 2")
+        refused("bytes,bytes,time_ns\n1,1,5\n", "column bytes is there twice")
+        refused(b"bytes,time_ns\n\xff,5\n", "byte 14 is no UTF-8")
+        refused("", "no column time_ns")
+        refused("bytes,time_ns\n", "no row")
+        refused("bytes,time_ns\n1KiB:4KiB,5\n", "line 2: 3 runs of 1KiB:4KiB; expected one", "--hold-out", "0")
+        refused("algorithm,bytes,time_ns\nall,1KiB,5\n", "line 2: ")
+        refused("algorithm,bytes,time_ns\nring_1d,1KiB,5\nring_2d,1KiB,5\n", "line 3: --algorithm: ")
+        refused("bytes,time_ns\n1KiB,5\n", "line 2: --bytes 4KiB behind --, and the table says 1KiB", "--", "--bytes", "4KiB")
+        refused("bytes,time_ns\n1KiB,5\n", "1 rows to fit 2 keys to", "--key", "sip_link.gbytes_s")
+        refused("bytes,time_ns\n1KiB,5\n", "--key sip_link.absent: is None", "--key", "sip_link.absent")
+        refused("# Size Latency\n", "neither a log of nccl-tests nor a table of osu_latency")
+        refused("# OSU MPI Bi-Directional Bandwidth Test v5\n# Size      Bandwidth (MB/s)\n1 5\n", "'MPI Bi-Directional Bandwidth Test'")
+        refused("# Size      Latency (us)\n1 x\n", "line 2: latency is 'x'")
+
+    def test_bad_logs(self):
+        def refused(log, expected, *arguments):
+            self.assertIn(expected, self.calibrate(log, "--key", "sip_link.latency_ns", *arguments, expect=2).stderr)
+
+        row = (1024, 5.0, 5.0, 0)
+        refused(self.nccl([row], ranks=8), "line 17: measured on 8 ranks, and this machine has 16", "--", "--algorithm", "ring_1d")
+        refused(self.nccl([(1024, 5.0, 5.0, 7)]), "7 wrong elements")
+        text = self.nccl([row]).read_text()
+        for old, new, expected in (("all_reduce_perf", "a test", "the log does not name its test"),
+                                   ("all_reduce_perf", "hypercube_perf", "hypercube_perf; expected one of all_reduce_perf"),
+                                   ("      half ", "    double ", "type double; expected one of half"),
+                                   ("   sum  ", "   mulsum  ", "redop mulsum"), ("      0\n", "\n", "12 cells; expected 13, as the head has"),
+                                   ("      -1 ", "      -2 ", "root is '-2'")):
+            self.assertIn(old, text)
+            refused(self.file("bad.log", text.replace(old, new)), expected)
+
+    def test_the_own_machine_may_be_calibrated(self):
+        sets = "pod.sips=1", "sip.columns=2", "sip.rows=1", "ucie.latency_ns=40"
+        row = self.one("--bytes", "4KiB", *harness.sets(*sets))
+        self.file("m.csv", f"bytes,time_ns\n4KiB,{row['time_ns']}\n")
+        words = [w for item in sets[:3] for w in ("--set", item)]
+        self.script("calibrate", "-", "m.csv", "--key", "ucie.latency_ns", *words, "--write", "fit.json")
+        self.assertNotIn("extends", (self.folder / "fit.json").read_text())
+        self.assertAlmostEqual(self.one("--config", "fit.json", "--bytes", "4KiB")["time_ns"], row["time_ns"],
+                               delta=row["time_ns"] * 0.02)
+
+
+if __name__ == "__main__":
+    sys.exit(harness.main())
