@@ -316,7 +316,7 @@ std::vector<pattern_entry> builtin_patterns() {
       {"packed_trees",
        "two shallow trees below the root, one way, fitted to what members and links can carry",
        packed_tree_edges, packed_tree_names(), true},
-      {"packed_trees_up", "the same trees, one way, towards the root", packed_tree_edges_up, tree_way_names(),
+      {"packed_trees_up", "two such trees, one way, towards the root", packed_tree_edges_up, tree_way_names(),
        true},
       {"spanning_trees", "trees of neighbors, both ways, that together use all links alike",
        spanning_tree_edges, tree_way_names(), true},

@@ -258,8 +258,10 @@ namespace {
 /// Edges of trees given by their nodes, from children to parents, and back if `both_ways`.
 std::vector<edge> edges_of(const group& g, const std::vector<std::vector<tree_node>>& trees, bool both_ways) {
   std::vector<tree_directions> directions;
+  directions.reserve(g.members.size());
   for (std::uint32_t r = 0; r < g.members.size(); ++r) {
     std::vector<const tree_node*> places;
+    places.reserve(trees.size());
     for (const auto& tree : trees) places.push_back(&tree[r]);
     directions.emplace_back(places);
   }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <functional>
+#include <map>
+#include <utility>
 
 #include "models/comm/launch_plan.hpp"
 #include "models/config/pod_grid.hpp"
@@ -25,9 +27,16 @@ class cut_finder {
         ranks_(g.members.size()),
         staged_(is_staged(c) && shape_.sips > 1) {
     by_cube_.resize(shape_.cubes());
-    for (const pe_coord& m : g.members) ++by_cube_[cube_index(m.sip, m.cube)];
+    leaving_cube_.resize(shape_.cubes());
     if (root < g.members.size()) root_ = g.members[root];
     members_ = &g.members;
+    for (std::size_t i = 0; i < g.members.size(); ++i) {
+      const pe_coord &m = g.members[i], &next = next_of(i);
+      const std::uint32_t cube = cube_index(m.sip, m.cube);
+      ++by_cube_[cube];
+      if (cube != cube_index(next.sip, next.cube)) ++leaving_cube_[cube];
+      if (m.sip != next.sip) ++between_sips_[{m.sip.value, next.sip.value}];
+    }
   }
 
   std::vector<cut> all() {
@@ -58,6 +67,10 @@ class cut_finder {
   }
 
  private:
+  /// The next rank, cyclically.
+  [[nodiscard]] const pe_coord& next_of(std::size_t rank) const {
+    return (*members_)[(rank + 1) % members_->size()];
+  }
   [[nodiscard]] std::uint32_t cube_index(sip_id s, cube_id k) const {
     return s.value * shape_.cubes_per_sip() + k.value;
   }
@@ -105,6 +118,7 @@ class cut_finder {
             0,
             0,
             by_cube_[i],
+            leaving_cube_[i],
             root_ && root_->sip == sip && root_->cube == cube};
       for (unsigned s = 0; s < fabric::sides; ++s) {
         const auto edge = static_cast<side>(s);
@@ -127,6 +141,25 @@ class cut_finder {
                    : shape_.cube_y(p.cube) * layout.rows + r / layout.columns;
   }
 
+  struct line_ranks {
+    std::uint64_t ranks{}, leaving{};
+  };
+  /// Ranks of a SIP below each of its lines, and those of them whose next rank is not.
+  [[nodiscard]] std::vector<line_ranks> below_lines(sip_id sip, bool along_x, std::uint32_t lines) const {
+    std::vector<line_ranks> below(lines);
+    for (std::size_t i = 0; i < members_->size(); ++i) {
+      const pe_coord &m = (*members_)[i], &next = next_of(i);
+      if (m.sip != sip) continue;
+      const std::uint32_t from = column_of(m, along_x);
+      const std::uint32_t to = next.sip == sip ? column_of(next, along_x) : lines;
+      for (std::uint32_t line = from + 1; line < lines; ++line) {
+        ++below[line].ranks;
+        if (line <= to) ++below[line].leaving;
+      }
+    }
+    return below;
+  }
+
   /// Straight lines through a SIP: between cubes, and between routers where they form a grid.
   void lines(sip_id sip, bool along_x) {
     const auto& layout = t_.layout(sip, cube_id{0});
@@ -134,13 +167,8 @@ class cut_finder {
         c_.noc.topology == config::noc_topology::mesh || c_.noc.topology == config::noc_topology::torus;
     const std::uint32_t per_cube = along_x ? layout.columns : layout.rows;
     const std::uint32_t cubes = along_x ? shape_.cube_columns : shape_.cube_rows;
-    std::vector<std::uint64_t> at(std::size_t{per_cube} * cubes);
-    for (const pe_coord& m : *members_) {
-      if (m.sip == sip) ++at[column_of(m, along_x)];
-    }
-    std::uint64_t below = 0;
+    const std::vector<line_ranks> below = below_lines(sip, along_x, per_cube * cubes);
     for (std::uint32_t line = 1; line < per_cube * cubes; ++line) {
-      below += at[line - 1];
       const bool edge = line % per_cube == 0;
       if (!edge && !grid) continue;
       cut c{cut_kind::bisection,
@@ -148,7 +176,8 @@ class cut_finder {
                         along_x ? "column" : "row", line),
             0,
             0,
-            below,
+            below[line].ranks,
+            below[line].leaving,
             root_ && root_->sip == sip && column_of(*root_, along_x) < line};
       cross_line(c, sip, along_x, line, per_cube);
       add(std::move(c));
@@ -184,11 +213,14 @@ class cut_finder {
   }
 
   void sips(cut_kind kind, std::string name, const std::function<bool(std::uint32_t)>& inside) {
-    cut c{kind, std::move(name), 0, 0, 0, root_ && inside(root_->sip.value)};
+    cut c{kind, std::move(name), 0, 0, 0, 0, root_ && inside(root_->sip.value)};
     for (std::uint32_t i = 0; i < shape_.cubes(); ++i) {
       if (inside(sip_of(i).value)) c.ranks += by_cube_[i];
     }
     if (c.ranks == 0 || c.ranks == ranks_) return;
+    for (const auto& [sips, count] : between_sips_) {
+      if (inside(sips.first) && !inside(sips.second)) c.leaving += count;
+    }
     if (staged_) {
       std::uint32_t of_sips = 0;
       for (std::uint32_t s = 0; s < shape_.sips; ++s) of_sips += inside(s) ? 1 : 0;
@@ -231,7 +263,9 @@ class cut_finder {
   wire_rates rates_;
   std::uint64_t ranks_;
   bool staged_;
-  std::vector<std::uint64_t> by_cube_;
+  std::vector<std::uint64_t> by_cube_, leaving_cube_;
+  /// Ranks of one SIP whose next rank is in the other, for each pair of SIPs.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> between_sips_;
   const std::vector<pe_coord>* members_{};
   std::optional<pe_coord> root_;
   std::vector<cut> cuts_;

@@ -48,6 +48,21 @@ class nodes {
     }
     return sum;
   }
+  /// Sum over ranks of the links to the next rank, cyclically.
+  [[nodiscard]] double links_to_next(const comm::group& g) const {
+    std::vector<std::vector<std::uint32_t>> nexts(ranks_.size());
+    for (std::size_t i = 0; i < g.members.size(); ++i) {
+      const pe_coord &m = g.members[i], &next = g.members[(i + 1) % g.members.size()];
+      nexts[node_of(m.sip.value, m.cube.value)].push_back(node_of(next.sip.value, next.cube.value));
+    }
+    double sum = 0;
+    for (std::uint32_t i = 0; i < nexts.size(); ++i) {
+      if (nexts[i].empty()) continue;
+      const std::vector<std::uint32_t> away = distances(i);
+      for (const std::uint32_t next : nexts[i]) sum += away[next];
+    }
+    return sum;
+  }
   [[nodiscard]] std::uint32_t node_of(std::uint32_t sip, std::uint32_t cube) const {
     return of_sips_ ? sip : sip * topology_.shape().cubes_per_sip() + cube;
   }
@@ -122,7 +137,7 @@ double work_over(const fabric::topology& t, const config::machine_config& c, con
     case collective::all_to_all: return part * graph.links_of_pairs();
     case collective::gather:
     case collective::scatter: return part * graph.links_from(graph.node_of(root.sip.value, root.cube.value));
-    case collective::send_recv: return (between + 1) * n;  // a cycle leaves every node at least once
+    case collective::send_recv: return n * graph.links_to_next(r.ranks);
     case collective::barrier: return 0;
   }
   return 0;

@@ -3,7 +3,8 @@
 //
 // Take each cube (or SIP) with ranks as one node. Reducing an element takes at least nodes - 1 messages
 // between nodes, spreading it as many, and both together 2 (nodes - 1) one-way messages (Harary and
-// Schwenk, 1974). What has one source and one destination crosses at least the shortest path between them.
+// Schwenk, 1974). What has one source and one destination crosses at least the shortest path between them:
+// parts of gather, scatter and all_to_all, and the vector that send_recv takes to the next rank.
 // Where messages between SIPs are staged, host memory is one link between any two SIPs.
 #pragma once
 

@@ -77,8 +77,9 @@ crossing crossing_of(collective what, double n, double p, const cut& c) {
   const double inside = d(c.ranks), outside = p - d(c.ranks);
   const double part = std::max(0.0, n / p - longest_element);
   switch (what) {
-    case collective::all_reduce:
-    case collective::send_recv: return {n, n};
+    case collective::all_reduce: return {n, n};
+    // As many ranks outside have their next one inside: a cycle comes back as often as it leaves.
+    case collective::send_recv: return {n * d(c.leaving), n * d(c.leaving)};
     case collective::reduce_scatter: return {part * outside, part * inside};
     case collective::all_gather: return {part * inside, part * outside};
     case collective::broadcast: return c.root ? crossing{n, 0} : crossing{0, n};

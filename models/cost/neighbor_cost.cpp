@@ -10,7 +10,6 @@
 namespace diecast::cost {
 namespace {
 
-
 double d(std::uint64_t n) { return static_cast<double>(n); }
 
 }  // namespace

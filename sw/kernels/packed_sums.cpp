@@ -75,6 +75,7 @@ void run_reduce(pe_context& pe) {
   const block_vector v = reduced_in_output(pe);
   const std::vector<tree_share> all = shares(pe.args(), v);
   std::vector<pe_context::lane> lanes;
+  lanes.reserve(all.size());
   for (const tree_share& s : all) lanes.push_back(up(s));
   pe.stream(lanes, "reduce");
   average_at_roots(pe, all);
@@ -86,6 +87,7 @@ void run_all_reduce(pe_context& pe) {
   // An average is divided where the sum is complete, and then goes down: the two ways do not overlap.
   const bool divides = pe.args().op == numeric::reduction::avg;
   std::vector<pe_context::lane> lanes;
+  lanes.reserve(2 * all.size());
   for (const tree_share& s : all) lanes.push_back(up(s));
   if (divides) {
     pe.stream(lanes, "reduce");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lower bound against formulas done by hand: what binds, by how much, and when nothing does.
 #include <cmath>
+#include <map>
+#include <string>
 
 #include "models/cost/cuts.hpp"
 #include "models/cost/latency_bound.hpp"
@@ -71,6 +73,83 @@ TEST_CASE("bounds of k x k grids are those of the literature") {
             Approx(header * kd * kd * kd * n / p / (4 * b)));
     }
   }
+}
+
+/// Ranks within each cut whose next rank is not.
+std::map<std::string, std::uint64_t> leaving(const machine& m, const comm::group& g) {
+  std::map<std::string, std::uint64_t> all;
+  for (const cut& c : cuts_of(m.t, m.c, g, 0)) all[c.name] = c.leaving;
+  return all;
+}
+
+TEST_CASE("a vector crosses a cut for every rank whose next one is beyond it") {
+  const machine m(grid_of_cubes(3));
+  comm::group g = comm::map_ranks(m.c.shape(), rank_set::cube);
+  // 0 1 2 / 3 4 5 / 6 7 8: every row goes east over both lines between columns, and one rank up.
+  auto cuts = leaving(m, g);
+  CHECK(cuts.at("pod.sip0.cube_1_1") == 1);
+  CHECK(cuts.at("pod.sip0 west of router column 4") == 3);
+  CHECK(cuts.at("pod.sip0 west of router column 8") == 3);
+  CHECK(cuts.at("pod.sip0 south of router row 4") == 1);
+  CHECK(cuts.at("pod.sip0 south of router row 8") == 1);
+  // The order of the ranks counts, not their places: column by column it is the other way round.
+  for (std::uint32_t i = 0; i < 9; ++i) g.members[i].cube = cube_id{i % 3 * 3 + i / 3};
+  cuts = leaving(m, g);
+  CHECK(cuts.at("pod.sip0 west of router column 4") == 1);
+  CHECK(cuts.at("pod.sip0 south of router row 8") == 3);
+}
+
+TEST_CASE("on grids of cubes send_recv takes a vector's time on a link, as many ways as there are rows") {
+  constexpr std::uint64_t mib = 1 << 20;
+  constexpr double vector_ns = header * mib / 8;
+  // Links to the next rank, together: 1 within a row, k to the next one, 2 (k - 1) from the last to the
+  // first.
+  const std::map<std::uint64_t, double> links{{2, 1 + 2 + 1 + 2}, {3, 6 + 3 + 3 + 4}, {4, 12 + 4 * 3 + 6}};
+  for (const std::uint64_t k : {2, 3, 4}) {
+    const machine m(grid_of_cubes(k));
+    const auto slope = [&](const char* kind) {
+      return m.slope(collective::send_recv, rank_set::cube, mib, kind);
+    };
+    CHECK(slope("bisection") == Approx(vector_ns));
+    CHECK(slope("cube") == Approx(vector_ns / 2));  // the corner has two sides
+    CHECK(slope("links") == Approx(links.at(k) * vector_ns / static_cast<double>(4 * k * (k - 1))));
+    CHECK(m.of(collective::send_recv, rank_set::cube, mib).kind == "bisection");
+  }
+}
+
+TEST_CASE("several ranks of a cube have their next ones within it") {
+  config::machine_config c = grid_of_cubes(2);
+  c.cube.pes = 4;
+  const machine m(c);
+  const auto cuts = leaving(m, comm::map_ranks(c.shape(), rank_set::pe));
+  CHECK(cuts.at("pod.sip0.cube_0_0") == 1);
+  CHECK(cuts.at("pod.sip0 west of router column 4") == 2);
+  // PE by PE, cube after cube: all of them leave.
+  comm::group g{rank_set::pe, {}};
+  for (std::uint32_t i = 0; i < 16; ++i) g.members.push_back({sip_id{0}, cube_id{i % 4}, pe_id{i / 4}});
+  CHECK(leaving(m, g).at("pod.sip0.cube_0_0") == 4);
+  CHECK(leaving(m, g).at("pod.sip0 west of router column 4") == 8);
+}
+
+TEST_CASE("send_recv between SIPs crosses cuts between them, and links on the shortest way") {
+  config::machine_config c;
+  c.pod.sips = 6;
+  c.pod.topology = config::pod_topology::mesh_2d;
+  c.pod.columns = 3;
+  c.sip.columns = c.sip.rows = 1;
+  c.sip_link.gbytes_s = 8;
+  const machine m(c);
+  // 0 1 2 / 3 4 5
+  const auto cuts = leaving(m, comm::map_ranks(c.shape(), rank_set::sip));
+  CHECK(cuts.at("pod.sip4") == 1);
+  CHECK(cuts.at("SIPs 0 to 2") == 1);
+  CHECK(cuts.at("columns 0 to 0 of SIPs") == 2);
+  CHECK(cuts.at("columns 1 to 2 of SIPs") == 2);
+  constexpr std::uint64_t mib = 1 << 20;
+  constexpr double vector_ns = header * mib / 8;
+  CHECK(m.slope(collective::send_recv, rank_set::sip, mib, "bisection") == Approx(vector_ns));
+  // 1 + 1 + 3 + 1 + 1 + 3 links to the next rank, of 14.
+  CHECK(m.slope(collective::send_recv, rank_set::sip, mib, "links") == Approx(10.0 / 14 * vector_ns));
 }
 
 TEST_CASE(

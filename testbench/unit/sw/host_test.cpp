@@ -168,7 +168,9 @@ TEST_CASE("an errata register gets what all were asked for and what faults say o
         std::as_writable_bytes(std::span{&word, 1}));
     return word;
   };
-  config.faults.push_back({.kind = config::fault_kind::stale_cache_line, .where = "pod.sip0.cube_0_0.pe1"});
+  auto& stale_lines = config.faults.emplace_back();
+  stale_lines.kind = config::fault_kind::stale_cache_line;
+  stale_lines.where = "pod.sip0.cube_0_0.pe1";
   abi::errata_word stale, asked;
   stale.add(abi::erratum::wait_without_dcci);
   asked.add(abi::erratum::no_round_barrier);
