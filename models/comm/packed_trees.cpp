@@ -389,6 +389,7 @@ packed_trees::packed_trees(const pattern_context& c, flow to) {
     return packed_parent(trees - 1, std::max(within_, crossing_) - 1) < c.config.ipcq.queue_pairs &&
            most_child_directions() <= named_children;
   };
+  if (c.shares_queue_pairs) return;
   within_ = widest_within;
   crossing_ = last == 0 ? 1 : widest_crossing;
   while (crossing_ > 1 && !fits()) --crossing_;

@@ -35,7 +35,7 @@ class packed_trees {
   /// Edges between the root and the farthest member.
   [[nodiscard]] std::uint32_t depth(std::uint32_t tree) const;
   /// Queue pairs of an edge, side by side: the slots of one do not cover the way of a large message. Fewer
-  /// where directions or ipcq.queue_pairs do not suffice, down to one.
+  /// where directions or ipcq.queue_pairs do not suffice, down to one; one where patterns share queue pairs.
   [[nodiscard]] std::uint32_t width(std::uint32_t above, std::uint32_t below) const {
     return crosses(above, below) ? crossing_ : within_;
   }

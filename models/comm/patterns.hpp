@@ -44,7 +44,8 @@ struct pattern_context {
   const config::machine_config& config;
   machine_shape shape;
   const group& members;
-  std::uint32_t root{};  ///< rank, of rooted patterns (star)
+  std::uint32_t root{};       ///< rank, of rooted patterns (star)
+  bool shares_queue_pairs{};  ///< other patterns need queue pairs of the same PEs (operations of a workload)
 };
 /// The context's root. Throws user_error (ccl.root_rank) when the group has no such rank.
 [[nodiscard]] std::uint32_t root_of(const pattern_context& c);

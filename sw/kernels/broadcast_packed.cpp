@@ -129,7 +129,7 @@ void run(pe_context& pe) {
 const comm::packed_trees& trees_of(const argument_context& c) {
   if (c.packed == nullptr) {
     c.packed = std::make_shared<const comm::packed_trees>(
-        comm::pattern_context{c.config, c.shape, c.members, c.root});
+        comm::pattern_context{c.config, c.shape, c.members, c.root, c.in_workload});
   }
   return *c.packed;
 }
