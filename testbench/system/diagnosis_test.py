@@ -12,8 +12,10 @@ SMALL = ["--config", CONFIGS / "small_pod.json"]
 CLASS = {"bit_flip_ucie": "bit_flip", "lost_credit_one": "lost_credit", "wrong_install_overlap": "wrong_install",
          "premature_barrier_link": "premature_barrier"}
 HIDDEN = {"bit_flip_ucie", "lost_credit_one", "late_credit", "link_degraded", "slow_pe"}
-# Where each is, unless at EVERYWHERE_ELSE; of a link, the name of its two ends.
-PLACE = {"drop": "pod.sip0.e-sip1.w", "link_down": "pod.sip0.e-sip1.w", "link_degraded": "pod.sip0.cube_0_0.ucie_east",
+# Where each is, unless at EVERYWHERE_ELSE; of a link, the name of its two ends. Two ranks alone do not show
+# premature_barrier, so that no third one can tell which PE it is.
+PLACE = {"premature_barrier": "",
+         "drop": "pod.sip0.e-sip1.w", "link_down": "pod.sip0.e-sip1.w", "link_degraded": "pod.sip0.cube_0_0.ucie_east",
          "bit_flip_ucie": "pod.sip0.cube_0_0.ucie_east", "infinite_poll": "pod.sip0.cube_1_0.pe0",
          "premature_barrier_link": "pod.sip0.e-sip1.w"}
 EVERYWHERE_ELSE = "pod.sip0.cube_1_0.pe2"
