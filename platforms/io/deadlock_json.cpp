@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/events/state_names.hpp"
+#include "platforms/io/in_flight_json.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -60,30 +61,6 @@ json edge_json(const prepared_run& run, const analysis::wait_edge& e) {
   return j;
 }
 
-json flight_json(const prepared_run& run, const analysis::flight& f) {
-  return {{"kind", f.credit ? "credit" : "message"},
-          {"address_pa", hex(f.fields.match_address)},
-          {"sequence", f.fields.sequence},
-          {"bytes", f.fields.message_bytes},
-          {"from", pe_path(run.machine.config.shape(), f.fields.source)},
-          {"first_packet_under_way", f.begins},
-          {"where", f.where}};
-}
-
-json other_json(const prepared_run& run, const analysis::other_packet& p) {
-  const auto& shape = run.machine.config.shape();
-  const abi::packet_header& h = p.header;
-  const bool tags = h.kind == abi::packet_kind::tag_message;
-  json j{{"kind", abi::to_string(h.kind)},
-         {"from", tags ? pe_path(shape, h.tag.source)
-                       : cube_path(shape, sip_id{h.source.sip}, cube_id{h.source.cube})},
-         {"offset", h.offset},
-         {"bytes", h.payload_bytes},
-         {"where", p.where}};
-  if (tags) j["tag"] = hex(h.tag.tag);
-  return j;
-}
-
 json root_json(const prepared_run& run, const analysis::wait_root& r) {
   json root{{"kind", to_string(r.kind)}, {"members", json::array()}, {"waits", json::array()}};
   for (const pe_coord pe : r.members) root["members"].push_back(pe_path(run.machine.config.shape(), pe));
@@ -119,9 +96,7 @@ std::string deadlock_json(const prepared_run& run, const analysis::wait_for_repo
           queue_pair_json(run, d.pe, static_cast<comm::direction>(i), d.queue_pairs[i]));
     }
   }
-  j["in_flight"] = json::array();
-  for (const auto& f : machine.flights) j["in_flight"].push_back(flight_json(run, f));
-  for (const auto& p : machine.others) j["in_flight"].push_back(other_json(run, p));
+  j["in_flight"] = in_flight_json(run, machine);
   j["waits"] = json::array();
   for (const auto& e : report.edges) j["waits"].push_back(edge_json(run, e));
   j["roots"] = json::array();

@@ -10,6 +10,7 @@
 
 #include "models/abi/step_text.hpp"
 #include "models/events/state_names.hpp"
+#include "platforms/io/in_flight_json.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -94,20 +95,6 @@ class writer {
             {"step", analysis::present_step(pe)},
             {"awaits", awaits(pe)},
             {"pg_status", status(pe)}};
-  }
-
-  [[nodiscard]] json flights(const analysis::stopped_machine& machine) const {
-    json list = json::array();
-    for (const analysis::flight& f : machine.flights) {
-      list.push_back({{"kind", f.credit ? "credit" : "message"},
-                      {"address_pa", fmt::format("{:#018x}", f.fields.match_address)},
-                      {"sequence", f.fields.sequence},
-                      {"bytes", f.fields.message_bytes},
-                      {"from", pe_path(run_.machine.config.shape(), f.fields.source)},
-                      {"first_packet_under_way", f.begins},
-                      {"where", f.where}});
-    }
-    return list;
   }
 
   void entries_of(const analysis::pe_dump& pe, json& entries) const {
@@ -358,7 +345,7 @@ std::string flight_json(const prepared_run& run, const observe::flight_recorder&
                {"at_ns", at.ns()},
                {"summary", summary_of(run, rows, report)},
                {"ranks", rows},
-               {"in_flight", w.flights(machine)},
+               {"in_flight", in_flight_json(run, machine)},
                {"pg_config", w.group()},
                {"pg_status", rows.empty() ? json::object() : rows.front().at("pg_status")},
                {"entries", entries}};

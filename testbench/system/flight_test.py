@@ -49,6 +49,14 @@ class Flight(harness.Case):
         self.assertEqual(flight["summary"]["roots"][0]["kind"], "fault")
         self.assertIn(6, flight["summary"]["roots"][0]["ranks"])
 
+    def test_all_packets_under_way_are_there(self):
+        """Those of tag-matched messages and reads, too, as deadlock.json has them."""
+        self.run_pod("--config", CONFIGS / "faults" / "link_down.json", "--workload",
+                     ROOT / "platforms" / "workloads" / "halo_exchange.json", "--out", "out", expect=3)
+        flight = self.load(self.folder / "out" / "flight.json")["in_flight"]
+        self.assertEqual(flight, json.loads((self.folder / "out" / "deadlock.json").read_text())["in_flight"])
+        self.assertTrue({f["kind"] for f in flight} - {"message", "credit"})
+
     def test_operations_follow_each_other(self):
         flight = self.hung()
         for rank in range(16):
