@@ -39,14 +39,14 @@ std::vector<rank_list> parts_of(const rank_list& ranks) {
 }
 
 std::vector<std::uint32_t> sips_of(const observation& o, std::uint32_t ranks) {
+  const std::vector<std::string> pes = pes_of(o);
+  if (pes.size() != ranks) return {};
   std::vector<std::uint32_t> sips;
-  for (const measurement& m : o.health) {
-    if (m.measure != "core_clock") continue;
-    const std::set<std::uint32_t> named = sips_in(m.where);
+  for (const std::string& pe : pes) {
+    const std::set<std::uint32_t> named = sips_in(pe);
     if (named.size() != 1) return {};
     sips.push_back(*named.begin());
   }
-  if (sips.size() != ranks) sips.clear();
   return sips;
 }
 
@@ -66,7 +66,10 @@ rank_list beside(const rank_list& two, std::size_t count) {
     for (const std::int64_t next : {std::int64_t{rank} - 1, std::int64_t{rank} + 1}) {
       const auto at = static_cast<std::uint32_t>(next);
       const bool is_rank = next >= 0 && static_cast<std::size_t>(next) < count;
-      if (is_rank && std::find(two.begin(), two.end(), at) == two.end()) near.push_back(at);
+      const auto is_in = [at](const rank_list& ranks) {
+        return std::find(ranks.begin(), ranks.end(), at) != ranks.end();
+      };
+      if (is_rank && !is_in(two) && !is_in(near)) near.push_back(at);
     }
   }
   return near;

@@ -26,7 +26,7 @@ using rank_list = std::vector<std::uint32_t>;
 /// not tell.
 [[nodiscard]] std::vector<std::string> pes_of(const observation& o);
 
-/// Ranks of so many that are next to two others, and none of them.
+/// Ranks of so many that are next to two others, and none of them; each once.
 [[nodiscard]] rank_list beside(const rank_list& two, std::size_t count);
 
 /// A pair of ranks for each pair of SIPs, the first rank of each; of one SIP or none: none. First the pairs

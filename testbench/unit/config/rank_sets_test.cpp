@@ -21,6 +21,7 @@ observation cores_of(std::uint32_t sips) {
       o.health.push_back({"core_clock", fmt::format("pod.sip{}.cube_0_0.pe{}", s, pe), 1, 1});
     }
   }
+  o.result = {{"runs", {{{"ranks", 2 * sips}}}}};
   return o;
 }
 
@@ -44,8 +45,12 @@ TEST_CASE("ranks: their SIPs are those of the monitors, or none") {
   CHECK(sips_of(cores_of(3), 6) == std::vector<std::uint32_t>{0, 0, 1, 1, 2, 2});
   // A core that never ran has no monitor: no rank's place is known then.
   CHECK(sips_of(cores_of(3), 7).empty());
-  observation o;
-  o.health.push_back({"core_clock", "pod.somewhere", 1, 1});
+  observation o = cores_of(3);
+  o.health.erase(o.health.begin() + 1);
+  CHECK(pes_of(o).empty());
+  CHECK(sips_of(o, 6).empty());
+  o.health = {{"core_clock", "pod.somewhere", 1, 1}};
+  o.result = {{"runs", {{{"ranks", 1}}}}};
   CHECK(sips_of(o, 1).empty());
 }
 
