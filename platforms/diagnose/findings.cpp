@@ -64,8 +64,6 @@ std::string most_blamed(const std::string& complaints) {
   return most == blamed.end() ? "" : most->first;
 }
 
-bool runs_right(const observation& o) { return o.exit_code == 0; }
-
 void refused(const observation& o, std::vector<finding>& found) {
   const std::string& e = o.errors;
   const bool wiring = e.find("receive rings overlap") != std::string::npos ||
@@ -233,7 +231,7 @@ void counted(const observation& o, std::vector<finding>& found) {
     } else if (at_rest) {
       const bool on_a_link = m.where.find(".pe") == std::string::npos;
       found.push_back(make(stuck && on_a_link ? "link_down" : "missing_packets", m.where, text));
-      found.back().hidden = runs_right(o);
+      found.back().hidden = right(o);
       found.back().counted = true;
     }
   }
@@ -349,7 +347,7 @@ void monitored(const observation& o, std::vector<finding>& found) {
   for (const measurement& m : o.health) {
     const auto add = [&](const char* kind, const std::string& text) {
       finding f = make(kind, m.where, text);
-      f.hidden = runs_right(o);
+      f.hidden = right(o);
       found.push_back(std::move(f));
     };
     if (m.measure == "core_clock" && m.value * slow_factor < m.expected) {

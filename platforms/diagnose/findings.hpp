@@ -29,7 +29,7 @@ struct finding {
   std::string where;  ///< instance path as configs spell it; empty when unknown
   std::string part;   ///< of that place: directions of queue pairs, steps of a barrier; mostly empty
   bool counted{};     ///< counters at this very place show it
-  bool hidden{};      ///< costs time at most: results are right
+  bool hidden{};      ///< costs time at most: results are right in the run that showed it first
   std::vector<std::string> evidence;
   std::string workaround;
 };
@@ -43,7 +43,11 @@ void spell(std::vector<finding>& findings, const place_names& names);
 /// Adds what is new; evidence of a known class at the same place is appended to it.
 void merge(std::vector<finding>& findings, std::vector<finding> more);
 
-/// Orders by how certain and how grave a class is, and drops what another finding explains.
+/// In the order of what is said first: what is most certain and gravest, and what is hidden behind all that
+/// is not.
+void sort_by_gravity(std::vector<finding>& findings);
+
+/// Drops what another finding explains, and sorts by gravity.
 void settle(std::vector<finding>& findings);
 
 [[nodiscard]] bool names(const std::vector<finding>& findings, const std::string& kind);

@@ -40,6 +40,9 @@ struct observation {                 // NOLINT(bugprone-exception-escape)
   [[nodiscard]] std::string complaint() const;
 };
 
+[[nodiscard]] inline bool wrong_data(const observation& o) { return o.exit_code == 1; }
+[[nodiscard]] inline bool right(const observation& o) { return o.exit_code == 0; }
+
 class laboratory {
  public:
   /// `arguments` of the run to look into, without what diagnosing itself gives: --out, --format, --quiet.

@@ -2,8 +2,10 @@
 // How the findings of several experiments add up.
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstddef>
 #include <iterator>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -12,9 +14,6 @@
 
 namespace diecast::diagnose {
 namespace {
-
-/// Place in the order of what is said first: what is hidden comes behind all that is not.
-std::size_t gravity(const finding& f) { return rank_of(f.kind) + (f.hidden ? class_count() : 0); }
 
 void drop_kind(std::vector<finding>& findings, const std::string& kind) {
   std::erase_if(findings, [&](const finding& f) { return f.kind == kind; });
@@ -74,18 +73,42 @@ void name_disorder(std::vector<finding>& findings) {
 /// Pieces of evidence of one finding: what many PEs behind a link show is much the same.
 constexpr std::size_t enough = 4;
 
-/// Adds the evidence of one finding to another of its class.
-void add_evidence(finding& to, const finding& from) {
-  for (const std::string& text : from.evidence) {
-    if (to.evidence.size() < enough) to.evidence.push_back(text);
+/// What a piece of evidence says, whatever the experiment, the numbers and the numbered places.
+std::string gist_of(const std::string& evidence) {
+  const std::size_t experiment = evidence.find(": ");
+  std::string gist = experiment == std::string::npos ? evidence : evidence.substr(experiment);
+  std::erase_if(gist, [](unsigned char c) { return std::isdigit(c) != 0; });
+  return gist;
+}
+
+/// The last piece of evidence that says what one before it says; the end when each says something else.
+std::vector<std::string>::iterator said_before(std::vector<std::string>& evidence) {
+  auto again = evidence.end();
+  std::set<std::string> said;
+  for (auto it = evidence.begin(); it != evidence.end(); ++it) {
+    if (!said.insert(gist_of(*it)).second) again = it;
   }
+  return again;
+}
+
+/// Where there is enough evidence, what says the same again gives way to what nothing says yet.
+void add_piece(std::vector<std::string>& evidence, const std::string& text) {
+  if (evidence.size() < enough) return evidence.push_back(text);
+  const bool known = std::any_of(evidence.begin(), evidence.end(),
+                                 [gist = gist_of(text)](const std::string& e) { return gist_of(e) == gist; });
+  const auto again = said_before(evidence);
+  if (!known && again != evidence.end()) *again = text;
+}
+
+/// Adds the evidence of one finding to another of its class, which stays as hidden as it is.
+void add_evidence(finding& to, const finding& from) {
+  for (const std::string& text : from.evidence) add_piece(to.evidence, text);
   if (to.workaround.empty()) to.workaround = from.workaround;
   if (to.part.empty()) to.part = from.part;
   to.counted = to.counted || from.counted;
-  to.hidden = to.hidden && from.hidden;
 }
 
-/// Findings that have come to be of one class at one place are one.
+/// Findings that have come to be of one class at one place are one: the first, as in merge().
 void join(std::vector<finding>& findings) {
   std::vector<finding> joined;
   for (finding& f : findings) {
@@ -115,6 +138,7 @@ void blame_links(std::vector<finding>& findings) {
                         [&](const std::string& e) { return may_have_crossed(e, findings[i].where); });
         if (!behind) continue;
         add_evidence(findings[i], other);
+        if (k < i) findings[i].hidden = other.hidden;  // it was shown first
         findings.erase(findings.begin() + static_cast<std::ptrdiff_t>(k));
         if (k < i) --i;
       }
@@ -153,12 +177,16 @@ void merge(std::vector<finding>& findings, std::vector<finding> more) {
     }
     if (same->part.find(f.part) == std::string::npos) same->part += (same->part.empty() ? "" : ", ") + f.part;
     same->counted = same->counted || f.counted;
-    // Hidden is what the job as given, the first to be observed, does not show.
+    // Hidden stays what was hidden in the run that showed it first: an experiment is not the job as given.
     if (same->workaround.empty()) same->workaround = f.workaround;
-    for (std::string& text : f.evidence) {
-      if (same->evidence.size() < enough) same->evidence.push_back(std::move(text));
-    }
+    for (const std::string& text : f.evidence) add_piece(same->evidence, text);
   }
+}
+
+void sort_by_gravity(std::vector<finding>& findings) {
+  const auto gravity = [](const finding& f) { return rank_of(f.kind) + (f.hidden ? class_count() : 0); };
+  std::stable_sort(findings.begin(), findings.end(),
+                   [&](const finding& a, const finding& b) { return gravity(a) < gravity(b); });
 }
 
 void settle(std::vector<finding>& findings) {
@@ -220,8 +248,7 @@ void settle(std::vector<finding>& findings) {
     }
   }
   join(findings);
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const finding& a, const finding& b) { return gravity(a) < gravity(b); });
+  sort_by_gravity(findings);
 }
 
 }  // namespace diecast::diagnose

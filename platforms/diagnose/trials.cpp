@@ -11,7 +11,6 @@
 #include <string_view>
 #include <utility>
 
-#include "platforms/diagnose/classes.hpp"
 #include "platforms/diagnose/rank_sets.hpp"
 
 namespace diecast::diagnose {
@@ -39,9 +38,10 @@ std::vector<reduction> reductions(std::uint64_t bytes, bool sized) {
   for (const char* unit : {"cube", "sip"}) {
     reduction r{fmt::format("a rank per {}", unit), {"--ranks", unit}, bytes};
     if (sized) {
-      r = {fmt::format("{} bytes, a rank per {}", least, unit),
-           {"--bytes", std::to_string(least), "--ranks", unit},
-           least};
+      const std::uint64_t few = std::min(bytes, least);
+      r = {fmt::format("{} bytes, a rank per {}", few, unit),
+           {"--bytes", std::to_string(few), "--ranks", unit},
+           few};
     }
     all.push_back(std::move(r));
   }
@@ -58,13 +58,6 @@ bool is_effect(const std::string& kind) {
   constexpr std::array<std::string_view, 6> effects{"deadlock_cycle",  "half_message", "stuck_packets",
                                                     "missing_packets", "hang",         "unexplained_fault"};
   return std::find(effects.begin(), effects.end(), kind) != effects.end();
-}
-
-/// In the order of what is said first; what is hidden comes behind all that is not.
-void sort(std::vector<finding>& findings) {
-  const auto gravity = [](const finding& f) { return rank_of(f.kind) + (f.hidden ? class_count() : 0); };
-  std::stable_sort(findings.begin(), findings.end(),
-                   [&](const finding& a, const finding& b) { return gravity(a) < gravity(b); });
 }
 
 }  // namespace
@@ -89,7 +82,8 @@ const observation* trials::attempt(const std::string& name, const changes& more,
   return nullptr;
 }
 
-/// A job of its own takes no longer than the run as given; what changes the job itself changes the whole.
+/// A job of its own is reckoned from what is looked into, and its cost says how much more it asks for; what
+/// changes the job itself changes the whole.
 const trials::subject& trials::subject_of(const changes& more) const {
   return has(more, {"--algorithm", "--bytes", "--ranks", "--iters"}) ? whole_ : at_;
 }
@@ -125,8 +119,8 @@ const observation& trials::smaller(const observation& given) {
     if (is_workload() || lab_.seconds_left() < least_s) break;
     const observation& o = keep(lab_.run("smaller: " + name, flags, lab_.seconds_left() * share));
     if (o.timed_out || o.exit_code == 2) continue;
-    merge(open_, seen_in(o));
     if (!given.timed_out && o.exit_code != given.exit_code) continue;  // it does not show it
+    merge(open_, seen_in(o));
     answer("looked into instead, for want of time", name);
     at_ = whole_ = {file_.observations.size() - 1, flags, bytes, {}};
     return o;
@@ -190,7 +184,7 @@ std::vector<finding> trials::new_findings() const {
 std::vector<finding> trials::findings() const {
   std::vector<finding> found = new_findings();
   found.insert(found.end(), file_.findings.begin(), file_.findings.end());
-  sort(found);
+  sort_by_gravity(found);
   return found;
 }
 
@@ -233,6 +227,11 @@ void trials::place(const std::string& where, const std::string& evidence) {
       f.evidence.push_back(evidence);
     }
   }
+}
+
+bool trials::was_refused(const std::string& name) const {
+  const observation& last = file_.observations.back();
+  return last.name == prefix_ + name && last.exit_code == 2;
 }
 
 /// What an experiment shows, at places spelled as in configs.
@@ -289,7 +288,7 @@ case_file trials::close() {
         fmt::format("stopped after {:.0f} s of {:.0f}: {}", first.wall_s, lab_.budget(), first.complaint()));
     file_.findings.push_back(std::move(f));
   }
-  sort(file_.findings);
+  sort_by_gravity(file_.findings);
   name_the_root();
   file_.exit_code = first.timed_out ? stopped : first.exit_code < 0 ? failed : first.exit_code;
   return std::move(file_);

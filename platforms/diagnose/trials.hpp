@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <optional>
 #include <string>
@@ -21,9 +20,6 @@
 namespace diecast::diagnose {
 
 using changes = std::vector<std::string>;
-
-[[nodiscard]] inline bool wrong_data(const observation& o) { return o.exit_code == 1; }
-[[nodiscard]] inline bool right(const observation& o) { return o.exit_code == 0; }
 
 /// Whether what an experiment shows is a finding: not where only its being right is asked.
 enum class signs { count, ignored };
@@ -57,6 +53,9 @@ class trials {
   const observation* attempt(const std::string& name, const changes& more, signs what = signs::count,
                              const cost& c = {});
 
+  /// Whether the machine refused the experiment of this name, the last one.
+  [[nodiscard]] bool was_refused(const std::string& name) const;
+
   /// What was looked into, which all else is compared with: the run as given, a smaller one or a part of it.
   [[nodiscard]] const observation& base() const { return file_.observations.at(at_.base); }
   /// Message size of it.
@@ -68,13 +67,10 @@ class trials {
   [[nodiscard]] bool in_part() const { return at_.part.has_value(); }
   void look_into_all_again() { at_ = whole_; }
   /// Few ranks that go wrong as all do, if a run of all takes long and they were sought and found.
-  [[nodiscard]] const std::optional<collective_job>& cheap_part() const { return cheap_part_; }
-  /// Wall time of a run of it.
-  [[nodiscard]] double cheap_part_s() const { return cheap_part_s_; }
-  void keep_cheap_part() {
-    cheap_part_ = at_.part;
-    cheap_part_s_ = base().wall_s;
-  }
+  [[nodiscard]] const std::optional<collective_job>& cheap_part() const { return cheap_.part; }
+  /// Wall time of a run of it. Precondition: cheap_part().
+  [[nodiscard]] double cheap_part_s() const { return file_.observations.at(cheap_.base).wall_s; }
+  void keep_cheap_part() { cheap_ = at_; }
   /// Put before the names of experiments and questions; empty: they are of the fault that the run shows.
   void call(const std::string& what) { prefix_ = what; }
 
@@ -128,6 +124,8 @@ class trials {
 
   /// Leaves a job that experiments run; its path.
   std::string leave(const std::string& job) { return lab_.keep(job); }
+  /// The same of a collective: what makes a run of it.
+  changes flags_of(const collective_job& job) { return {"--workload", leave(workload_of(job))}; }
   /// Algorithms of the collective that the run does not use, in the order of the program's list.
   [[nodiscard]] std::vector<std::string> other_algorithms() const;
   [[nodiscard]] double seconds_left() const { return lab_.seconds_left(); }
@@ -153,8 +151,7 @@ class trials {
   subject whole_;     ///< the run as given, or the smaller one that takes its place
   subject at_;        ///< it, or a part of it
   changes standing_;  ///< workarounds found: they let the next thing be seen
-  std::optional<collective_job> cheap_part_;
-  double cheap_part_s_{};
+  subject cheap_;     ///< no part: none was sought or found
   std::string prefix_;
   bool cured_{};                      ///< with them results are right
   bool unfinished_{};                 ///< the run as given was stopped

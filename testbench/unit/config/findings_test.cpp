@@ -202,6 +202,57 @@ TEST_CASE("findings: a link that brings packets out of order does what somebody 
   CHECK(settled({seen}) == places{{"reorder", link}});
 }
 
+TEST_CASE("findings: what many experiments count leaves room for what says something else") {
+  const char* const pe = "pod.sip0.cube_1_0.pe2";
+  finding missing =
+      made("missing_packets", pe, "as given: 1499 of 1500 packets came at pod.sip0.cube_1_0.pe2");
+  for (const char* experiment : {"once more", "with checksums", "four launches"}) {
+    missing.evidence.push_back(std::string(experiment) + ": 99 of 100 packets came at pod.sip0.cube_1_0.pe2");
+  }
+  const char* const skipped = "as given: 1 credits never came; the next one's number told";
+  // Whichever comes first.
+  for (const auto& found : {std::vector{missing, made("lost_credit", pe, skipped)},
+                            std::vector{made("lost_credit", pe, skipped), missing}}) {
+    std::vector<finding> left = found;
+    diagnose::settle(left);
+    REQUIRE(left.size() == 1);
+    const auto& evidence = left[0].evidence;
+    CHECK(evidence.size() == 4);
+    CHECK(std::count(evidence.begin(), evidence.end(), skipped) == 1);
+    CHECK(std::count(evidence.begin(), evidence.end(), missing.evidence.front()) == 1);
+  }
+  std::vector<finding> merged{missing};
+  diagnose::merge(merged, {made("missing_packets", pe, "as given: something else")});
+  REQUIRE(merged.size() == 1);
+  CHECK(merged[0].evidence.size() == 4);
+  CHECK(merged[0].evidence.back() == "as given: something else");
+}
+
+TEST_CASE("findings: as hidden as in the run that showed it first, whatever else joins it") {
+  const auto hidden = [](finding f) {
+    f.hidden = true;
+    return f;
+  };
+  const auto settles = [](std::vector<finding> found) {
+    diagnose::settle(found);
+    REQUIRE(found.size() == 1);
+    return found[0].hidden;
+  };
+  const char* const pe = "pod.sip0.cube_1_0.pe2";
+  const finding missing = made("missing_packets", pe), lost = made("drop", pe);
+  CHECK(settles({hidden(missing), lost}));
+  CHECK_FALSE(settles({missing, hidden(lost)}));
+  std::vector<finding> merged{hidden(lost)};
+  diagnose::merge(merged, {lost});
+  CHECK(settles(merged));
+  const finding link = made("bit_flip", "pod.sip0.e-sip1.w");
+  const finding behind = made("bit_flip", "pod.sip1.cube_0_0.pe0", "it came over pod.sip0.e-sip1.w");
+  CHECK(settles({hidden(link), behind}));
+  CHECK(settles({hidden(behind), link}));
+  CHECK_FALSE(settles({link, hidden(behind)}));
+  CHECK_FALSE(settles({behind, hidden(link)}));
+}
+
 TEST_CASE("findings: what a message that came twice does elsewhere is no finding of its own") {
   const auto seen = [](const char* complaint) { return diagnose::signs_of(faulted(complaint)).front(); };
   const finding answered = seen("fault: firmware on sip1.cube0.pe2: TM_DONE names send 3, which is not open");
@@ -220,6 +271,7 @@ TEST_CASE("findings: ranks beside two") {
   CHECK(diagnose::beside({6, 7}, 16) == diagnose::rank_list{5, 8});
   CHECK(diagnose::beside({0, 1}, 16) == diagnose::rank_list{2});
   CHECK(diagnose::beside({0, 8}, 9) == diagnose::rank_list{1, 7});
+  CHECK(diagnose::beside({3, 5}, 9) == diagnose::rank_list{2, 4, 6});
   CHECK(diagnose::beside({0, 1}, 2).empty());
   CHECK(diagnose::beside({0, 1}, 0).empty());
 }
