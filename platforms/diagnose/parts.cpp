@@ -11,13 +11,14 @@
 namespace diecast::diagnose {
 namespace {
 
-/// A job on other ranks; algorithms that want a certain number of them give way to the default.
+/// A job on other ranks; an algorithm that wants a certain number of them, and is refused, gives way to the
+/// default.
 const observation* try_ranks(trials& t, collective_job& job, signs what, const cost& c) {
   const std::string name = fmt::format("ranks {}", to_text(job.ranks));
-  const observation* o = t.attempt(name, {"--workload", t.leave(workload_of(job))}, what, c);
-  if (o != nullptr || job.algorithm.empty()) return o;
+  const observation* o = t.attempt(name, t.flags_of(job), what, c);
+  if (o != nullptr || job.algorithm.empty() || !t.was_refused(name)) return o;
   job.algorithm.clear();
-  return t.attempt(name + ", the default algorithm", {"--workload", t.leave(workload_of(job))}, what, c);
+  return t.attempt(name + ", the default algorithm", t.flags_of(job), what, c);
 }
 
 /// "pod.sip1.cube_2_3.pe5" in its parts; empty texts for what is not in the path.
@@ -26,22 +27,10 @@ struct address {
 };
 
 address address_of(const std::string& path) {
-  static const std::regex parts(R"((?:^|pod\.)sip(\d+)(?:\.cube_?(\d+(?:_\d+)?))?(?:\.pe(\d+))?)");
+  static const std::regex parts(R"((?:^|pod\.)sip(\d+)(?:\.cube_(\d+_\d+))?(?:\.pe(\d+))?)");
   std::smatch m;
   if (!std::regex_search(path, m, parts)) return {};
   return {m.str(1), m.str(2), m.str(3)};
-}
-
-/// Cubes that a complaint numbers have coordinates everywhere else: row by row, as the ranks go.
-void name_cubes(address& a, const std::vector<address>& pes) {
-  if (a.cube.empty() || a.cube.find('_') != std::string::npos) return;
-  std::vector<std::string> cubes;
-  for (const address& pe : pes) {
-    if (pe.sip == a.sip && std::find(cubes.begin(), cubes.end(), pe.cube) == cubes.end())
-      cubes.push_back(pe.cube);
-  }
-  const auto number = static_cast<std::size_t>(std::stoul(a.cube));
-  a.cube = number < cubes.size() ? cubes[number] : "";
 }
 
 template <class Stays>
@@ -73,20 +62,6 @@ std::vector<std::string> neighbors_of(const std::string& cube) {
   return all;
 }
 
-bool is_between_sips(const std::string& place) {
-  return place.find("-sip") != std::string::npos || place.find("sip_port") != std::string::npos;
-}
-
-/// PE of each rank, as the monitors of the cores name it; empty where they do not tell of all.
-std::vector<std::string> pes_of(const observation& o, std::size_t ranks) {
-  std::vector<std::string> pes;
-  for (const measurement& m : o.health) {
-    if (m.measure == "core_clock") pes.push_back(m.where);
-  }
-  if (pes.size() != ranks) pes.clear();
-  return pes;
-}
-
 }  // namespace
 
 void look_into_a_cheap_part(trials& t) {
@@ -97,7 +72,7 @@ void look_into_a_cheap_part(trials& t) {
   if (!all || all->ranks.size() < 2 * most_ranks) return;
   const double until_s = t.seconds_left() * (1 - share);
   double part_s = t.base().wall_s;
-  for (std::size_t first = 0; first < all->ranks.size(); first += most_ranks) {
+  for (std::size_t first = 0; first + 1 < all->ranks.size(); first += most_ranks) {
     if (t.seconds_left() < until_s) return t.skip("the other ranks, a few at a time");
     collective_job job = *all;
     const auto begin = all->ranks.begin() + static_cast<std::ptrdiff_t>(first);
@@ -120,8 +95,7 @@ std::vector<rank_list> without_place(const std::vector<std::string>& pes, const 
     std::vector<rank_list> sips = of_each_sip(all);
     return sips.size() > 1 ? std::move(sips) : std::vector<rank_list>{};
   }
-  address at = address_of(place);
-  name_cubes(at, all);
+  const address at = address_of(place);
   if (at.sip.empty() || at.cube.empty()) return {};
   const auto outside = [&](const std::string& cube) {
     return those(all, [&](const address& a) { return a.sip != at.sip || a.cube != cube; });
@@ -142,7 +116,12 @@ void look_into_the_rest(trials& t, const std::function<void(trials&)>& examine) 
   const std::optional<collective_job> all = t.job();
   const std::vector<finding> known = t.findings();
   if (!all || known.empty() || known.front().where.empty()) return;
-  for (const rank_list& ranks : without_place(pes_of(t.base(), all->ranks.size()), known.front().where)) {
+  const std::vector<std::string> pes = pes_of(t.base());
+  if (pes.empty()) {
+    return t.answer("what is wrong without the place of the first finding",
+                    "not asked: the cores that ran are not one a rank, so no rank's place is known");
+  }
+  for (const rank_list& ranks : without_place(pes, known.front().where)) {
     if (ranks.size() < 2) continue;
     collective_job job = *all;
     job.ranks = ranks;

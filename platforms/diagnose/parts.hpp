@@ -19,6 +19,7 @@ void look_into_a_cheap_part(trials& t);
 /// A fault that ends a run hides all others. Looks into what is left of the machine without the place that
 /// was found first; `examine` finds what is wrong there. Only classes that are new are added, and only of
 /// parts where the first one is gone: else its place was not the whole of it.
+/// Says so where the monitors do not tell on which PE each rank is.
 void look_into_the_rest(trials& t, const std::function<void(trials&)>& examine);
 
 /// What is left without `place`: all ranks but one, those outside its cube, those outside its SIP. Of a link

@@ -42,8 +42,10 @@ bool is_numbered(const std::string& place) {
   return std::regex_match(place, numbered);
 }
 
+bool is_between_sips(const std::string& place) { return place.find("-sip") != std::string::npos; }
+
 bool is_link(const std::string& place) {
-  return place.find(".ucie_") != std::string::npos || place.find("-sip") != std::string::npos;
+  return place.find(".ucie_") != std::string::npos || is_between_sips(place);
 }
 
 std::vector<std::string> pes_in(const std::string& text) {
@@ -56,7 +58,7 @@ std::vector<std::string> pes_in(const std::string& text) {
 
 bool may_have_crossed(const std::string& complaint, const std::string& link) {
   if (complaint.find("came over ") != std::string::npos) return complaint.find(link) != std::string::npos;
-  const bool of_sips = link.find("-sip") != std::string::npos;
+  const bool of_sips = is_between_sips(link);
   const std::vector<std::string> pes = pes_in(complaint);
   std::set<std::string> ends;
   for (const std::string& pe : pes) {

@@ -24,6 +24,8 @@ class place_names {
 
 /// Whether a PE is named by numbers.
 [[nodiscard]] bool is_numbered(const std::string& place);
+/// Whether a path is that of a link between SIPs.
+[[nodiscard]] bool is_between_sips(const std::string& place);
 /// Whether a path is that of a UCIe side or a link between SIPs.
 [[nodiscard]] bool is_link(const std::string& place);
 /// All PEs that a text names, in either spelling, in its order.

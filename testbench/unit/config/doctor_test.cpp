@@ -253,11 +253,9 @@ TEST_CASE("doctor: what is left without a place") {
   using lists = std::vector<diagnose::rank_list>;
   const lists of_a_pe{{0, 1, 2, 4, 5, 6, 7}, {0, 1, 4, 5, 6, 7}, {4, 5, 6, 7}};
   CHECK(diagnose::without_place(pes, "pod.sip0.cube_1_0.pe1") == of_a_pe);
-  CHECK(diagnose::without_place(pes, "sip0.cube1.pe1") == of_a_pe);
   CHECK(diagnose::without_place(pes, "pod.sip0.cube_1_0.ucie_east") ==
         lists{{0, 1, 4, 5, 6, 7}, {2, 3, 4, 5, 6, 7}, {2, 3}});
   CHECK(diagnose::without_place(pes, "pod.sip0.e-sip1.w") == lists{{0, 1, 2, 3}, {4, 5, 6, 7}});
-  CHECK(diagnose::without_place(pes, "pod.sip0.sip_port_e") == lists{{0, 1, 2, 3}, {4, 5, 6, 7}});
   CHECK(diagnose::without_place(pes, "").empty());
   CHECK(diagnose::without_place({}, "").empty());
   CHECK(diagnose::without_place({pes[0], pes[1]}, "pod.sip0.e-sip1.w").empty());
