@@ -67,8 +67,7 @@ void one_packet_messages(trials& t) {
   if (t.sized() && t.bytes() > most) {
     std::optional<collective_job> fewer = t.in_part() ? t.job() : std::nullopt;
     if (fewer) fewer->bytes = most;
-    const changes size = fewer ? changes{"--workload", t.leave(workload_of(*fewer))}
-                               : changes{"--bytes", std::to_string(most)};
+    const changes size = fewer ? t.flags_of(*fewer) : changes{"--bytes", std::to_string(most)};
     more.insert(more.end(), size.begin(), size.end());
   }
   (void)t.attempt("messages of one packet", more);

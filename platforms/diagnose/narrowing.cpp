@@ -88,9 +88,9 @@ void narrowing::other_transport() {
   if (ranks < 2) return;
   constexpr std::uint64_t of_workload = 16384, least = 256, most = 65536, grain = 64;
   const std::uint64_t piece = std::clamp(t_.bytes() / ranks / grain * grain, least, most);
-  const std::string file = t_.leave(tags ? workload_of({"all_reduce", {}, {}, {}, "pe", {}, of_workload})
-                                         : ring_of_messages(piece));
-  const observation* o = t_.attempt("another transport", {"--workload", file}, signs::ignored);
+  const changes other = tags ? t_.flags_of({"all_reduce", {}, {}, {}, "pe", {}, of_workload})
+                             : changes{"--workload", t_.leave(ring_of_messages(piece))};
+  const observation* o = t_.attempt("another transport", other, signs::ignored);
   if (o == nullptr) return;
   const char* const name = tags ? "queue pairs" : "tag-matched messages";
   t_.answer("another transport removes it",
@@ -115,7 +115,7 @@ void narrowing::smallest() {
     const observation* o = t_.attempt(fmt::format("ranks {}", ranks), {"--ranks", ranks}, signs::ignored);
     if (o == nullptr) continue;
     const std::string way = fmt::format("with one rank per {}", ranks);
-    t_.answer(way, t_.shows(*o) ? "the same" : right(*o) ? "right" : "another way");
+    t_.answer(way, t_.outcome(*o));
     routes_.push_back({way, right(*o), true});
   }
 }
@@ -239,8 +239,7 @@ std::optional<bool> narrowing::shown(const collective_job& job) {
   const std::string ranks = to_text(job.ranks);
   const std::string name = fmt::format("{} ranks: {}{}", job.ranks.size(), ranks,
                                        job.bytes > 0 ? fmt::format(", {}B", job.bytes) : "");
-  const observation* o =
-      t_.attempt(name, {"--workload", t_.leave(workload_of(job))}, signs::ignored, {1, job_s_});
+  const observation* o = t_.attempt(name, t_.flags_of(job), signs::ignored, {1, job_s_});
   if (o == nullptr) return std::nullopt;
   if (job.bytes == 0 || job.bytes >= t_.bytes()) routes_.push_back({"among ranks " + ranks, right(*o), true});
   if (t_.shows(*o)) job_s_ = o->wall_s;

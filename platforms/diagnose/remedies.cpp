@@ -16,9 +16,10 @@ namespace {
 /// own delay shows nothing of it.
 struct delay {
   const char* name;
-  std::uint64_t cycles;
+  std::uint64_t cycles;  ///< of the core, of which the settings are
 };
-constexpr std::array delays{delay{"20 us", 20'000}, delay{"2 ms", 2'000'000}, delay{"200 ms", 200'000'000}};
+constexpr std::array delays{delay{"20,000 cycles", 20'000}, delay{"2,000,000 cycles", 2'000'000},
+                            delay{"200,000,000 cycles", 200'000'000}};
 
 /// What is changed to see whether results are right then, and what it means when they are.
 struct remedy {
@@ -101,8 +102,8 @@ class treatment {
 
   /// Finds what helps and says what it means; false when nothing does.
   bool run();
-  /// Whether each remedy was tried that has to fail before it can be said that none helps.
-  [[nodiscard]] bool all_tried() const { return all_tried_; }
+  /// What is left to say of wrong results when nothing helps.
+  [[nodiscard]] finding unexplained() const;
 
  private:
   const observation* give(const remedy_set& some, const delay& d);
@@ -112,6 +113,7 @@ class treatment {
   const remedy_set& most_telling(const std::vector<remedy_set>& enough);
   std::vector<collective_job> other_jobs();
   void blame(const remedy_set& some, bool cures);
+  [[nodiscard]] std::vector<std::string> unseen() const;
 
   trials& t_;
   const observation& bad_;
@@ -210,9 +212,10 @@ const remedy_set& treatment::most_telling(const std::vector<remedy_set>& enough)
   if (delaying.empty()) return enough.front();
   if (delaying.size() == 1) return *delaying.front();
   for (const collective_job& job : other_jobs()) {
-    const changes flags{"--workload", t_.leave(workload_of(job))};
+    const changes flags = t_.flags_of(job);
     const std::string name = fmt::format("{}, {}B", job.algorithm, job.bytes);
-    const observation* plain = t_.attempt(name, flags, signs::ignored);
+    const cost in_proportion{static_cast<double>(job.bytes) / static_cast<double>(t_.bytes())};
+    const observation* plain = t_.attempt(name, flags, signs::ignored, in_proportion);
     if (plain == nullptr || !wrong_data(*plain)) continue;
     std::vector<const remedy_set*> cures;
     for (const remedy_set* s : delaying) {
@@ -228,6 +231,14 @@ const remedy_set& treatment::most_telling(const std::vector<remedy_set>& enough)
   return *delaying.front();
 }
 
+/// That no checksum sees it, where the very run was looked at with checksums and none did: not where only an
+/// experiment is wrong.
+std::vector<std::string> treatment::unseen() const {
+  const bool looked = &bad_ == &t_.base() && t_.was_tried(checksums_experiment);
+  return looked && !t_.found("bit_flip") ? std::vector<std::string>{"no checksum sees it"}
+                                         : std::vector<std::string>{};
+}
+
 void treatment::blame(const remedy_set& some, bool cures) {
   for (const remedy* r : some) {
     finding f;
@@ -236,9 +247,7 @@ void treatment::blame(const remedy_set& some, bool cures) {
     const std::string of = &bad_ == &t_.base() ? "" : bad_.name + ": ";
     const std::string by = r->settings.empty() ? "" : fmt::format(" ({} later)", delay_.name);
     f.evidence.push_back(of + r->evidence + by);
-    if (t_.was_tried(checksums_experiment) && !t_.found("bit_flip")) {
-      f.evidence.emplace_back("no checksum sees it");
-    }
+    for (std::string& text : unseen()) f.evidence.push_back(std::move(text));
     t_.add(std::move(f));
     t_.let_stand(r->at(delay_), cures);
   }
@@ -252,6 +261,20 @@ bool treatment::run() {
   return true;
 }
 
+finding treatment::unexplained() const {
+  finding f;
+  f.kind = "wrong_data";
+  f.evidence = unseen();
+  f.evidence.emplace_back(
+      all_tried_
+          ? fmt::format("splitting send-receive, reading later and sending later, all at once and by "
+                        "up to {}, leave it",
+                        delays.back().name)
+          : "not all that could make results right was tried: there was no time for it, or the machine "
+            "refuses it");
+  return f;
+}
+
 /// A run with wrong results, and what makes it of the job looked into: that one itself, or an experiment on
 /// it.
 std::pair<const observation*, changes> wrong_run(const trials& t) {
@@ -260,18 +283,6 @@ std::pair<const observation*, changes> wrong_run(const trials& t) {
     if (wrong_data(*o)) return {o, o->changes};
   }
   return {};
-}
-
-finding unexplained(const trials& t, const treatment& tried) {
-  finding f;
-  f.kind = "wrong_data";
-  if (t.was_tried(checksums_experiment)) f.evidence.emplace_back("no checksum sees it");
-  f.evidence.emplace_back(
-      tried.all_tried() ? fmt::format("splitting send-receive, reading later and sending later, all at "
-                                      "once and by up to {}, leave it",
-                                      delays.back().name)
-                        : "there was no time for all that could make results right: see what was not tried");
-  return f;
 }
 
 }  // namespace
@@ -285,7 +296,7 @@ void try_remedies(trials& t) {
   const auto [bad, job] = wrong_run(t);
   if (bad == nullptr) return;
   treatment treats(t, *bad, job);
-  if (!treats.run() && t.all_hidden()) t.add(unexplained(t, treats));
+  if (!treats.run() && t.all_hidden()) t.add(treats.unexplained());
 }
 
 }  // namespace diecast::diagnose
