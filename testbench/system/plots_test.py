@@ -52,7 +52,7 @@ class Bars(unittest.TestCase):
                 for x, text in re.findall(r'<text x="([\d.]+)"[^>]*>(-?[\d.,]+)</text>', picture)}
 
     def test_signed_bars_lie_on_their_axis(self):
-        picture = svg.signed_bars("T", "%", ["time", "energy"], [("a", [-0.65, -0.4]), ("b", [0.16, None])])
+        picture = svg.signed_bars("T", "%", ["time", "energy"], [("a", [-0.65, -0.4]), ("b", [0.16, None])], axis="percent of T")
         at, bars = self.numbers(picture), self.bars(picture)
         scale = (at[0.2] - at[-0.4]) / 0.6
         self.assertEqual(len(bars), 3)
@@ -60,15 +60,19 @@ class Bars(unittest.TestCase):
             x, width = bars[tip]
             self.assertAlmostEqual(width, abs(value) * scale, 0)
             self.assertAlmostEqual(x if value > 0 else x + width, at[0], 0)
+        self.assertIn(">percent of T<", picture)
 
     def test_stacked_bars_follow_each_other(self):
         picture = svg.stacked_bars("T", "ns", ["p", "q"], [("a", [30.0, 90.0]), ("b", [0, 10.0])])
         at, bars = self.numbers(picture), self.bars(picture)
         scale = (at[100] - at[0]) / 100
-        self.assertAlmostEqual(bars["a p: 30.0 ns"][0], at[0], 0)
-        self.assertAlmostEqual(bars["a q: 90.0 ns"][0], at[0] + 30 * scale, 0)
-        self.assertAlmostEqual(sum(bars["a q: 90.0 ns"]), at[0] + 120 * scale, 0)
+        self.assertAlmostEqual(bars["a p: 30 ns"][0], at[0], 0)
+        self.assertAlmostEqual(bars["a q: 90 ns"][0], at[0] + 30 * scale, 0)
+        self.assertAlmostEqual(sum(bars["a q: 90 ns"]), at[0] + 120 * scale, 0)
         self.assertIn(">ns<", picture)
+        small = svg.stacked_bars("T", "uJ", ["p"], [("a", [0.0391])], axis="energy (uJ)")
+        self.assertIn("a p: 0.0391 uJ", self.bars(small))
+        self.assertIn(">energy (uJ)<", small)
         svg.stacked_bars("nothing", "ns", [], [])
 
     def test_rounding_makes_no_further_mark(self):
