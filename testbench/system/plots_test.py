@@ -97,6 +97,14 @@ class Words(unittest.TestCase):
                          "`c` at 6, 8, 48 and 64 ranks")
         self.assertEqual(sweep.crossovers(results), [3, 4, 6, 12, 48])
 
+    def test_a_setting_is_tried_at_few_parts(self):
+        degrade = script("degrade")
+        for count in (1, 7, 8, 9, 15, 16, 17, 256):
+            tried = degrade.some_of([str(n) for n in range(count)])
+            self.assertLessEqual(len(tried), degrade.MOST_TRIED, count)
+            self.assertGreaterEqual(2 * len(tried), min(count, degrade.MOST_TRIED), count)
+            self.assertEqual(tried[0], "0")
+
     def test_settings_of_a_part(self):
         self.assertEqual(script("degrade").set_text({"vector_lanes": 16, "hop_cycles": 18}), "vector_lanes 16, hop_cycles 18")
 
