@@ -488,6 +488,12 @@ class Studies(ScriptCase):
                 self.assertIn(f"{flag.split('=')[0]} behind --: runs nothing that could be timed", done.stderr)
                 self.assertNotIn("Traceback", done.stderr)
 
+    def test_files_that_all_runs_would_write_are_refused(self):
+        for name in ("degrade", "sensitivity"):
+            for flag in ("vcd", "timeline", "record"):
+                done = self.script(name, "-", "--", f"--{flag}", "x", expect=2)
+                self.assertIn(f"--{flag} behind --: every run of the study would write that file", done.stderr)
+
     def test_a_factor_beyond_reason_is_refused(self):
         for factor in ("inf", "nan", "1e300", "1", "-2", "x"):
             self.assertIn(f"--factor: {factor}; expected more than 1 and at most 100",
