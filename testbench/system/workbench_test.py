@@ -189,7 +189,7 @@ class Sweep(ScriptCase):
         for pid in children:
             self.addCleanup(self.end, pid)
         sweep.send_signal(number)  # to the script alone: a terminal's Ctrl-C also reaches the runs
-        _, stderr = sweep.communicate(timeout=harness.TIMEOUT_S)
+        _, stderr = sweep.communicate(timeout=harness.limit_s(60))
         self.assertEqual(sweep.returncode, expect, stderr)
         self.assertIn("interrupted; the same command goes on", stderr)
         self.assertEqual([pid for pid in children if pathlib.Path(f"/proc/{pid}").exists()], [], "orphans")
