@@ -90,6 +90,7 @@ class Converter:
                 self._add(place, places)
         for meeting in self.meetings.values():
             self._add_meeting(meeting, ranks)
+        self.builder.match_pieces()
         return self.builder
 
     def _index(self, rank):

@@ -54,6 +54,8 @@ def csv_text(rows):
     return text.getvalue()
 
 
+# Flags that name a file of a run: every run of a study would write the same one.
+ONE_FILE = {"vcd", "timeline", "record"}
 # Flags of the platforms that print something, or make experiments of their own, in place of a run.
 NO_RUN = {"help", "version", "check_config", "dump_config", "dump_install", "print_map", "list", "doc", "schema", "diagnose"}
 
@@ -88,6 +90,8 @@ def parse(parser):
         options.flags["workload"] = options.workload
     for flag in sorted(NO_RUN & options.flags.keys()):
         parser.error(f"--{flag.replace('_', '-')} behind --: runs nothing that could be timed; expected flags of a run")
+    for flag in sorted(ONE_FILE & options.flags.keys()):
+        parser.error(f"--{flag} behind --: every run of the study would write that file; expected flags of a run without it")
     options.sets = sets_of(parser, options.sets)
     check_outputs(parser, options)
     return options

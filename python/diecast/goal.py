@@ -133,6 +133,7 @@ class Schedule:
             for line in ordered(self.ranks[number]):
                 made[line.label] = self._add(builder, number, line, made)
             builder.behind(first)
+        builder.match_pieces()
         if self.beside:
             builder.notes.append(f"{self.beside} computations on other cpus than 0 are delays beside the core; those of one cpu "
                                  "that do not wait for each other overlap")

@@ -8,9 +8,10 @@ import io
 import math
 import re
 
+from diecast.trace import MESSAGE_BYTES
+
 FLAGS = ("collective", "algorithm", "bytes", "ranks", "dtype", "op")
 UNITS = {"time_ns": 1, "time_us": 1000}
-MESSAGE_BYTES = (8, 1 << 20)  # of a tag-matched message (docs/workload-ops.md)
 
 # What nccl-tests call a test (NAME_perf), a type and an operation, as the platforms do.
 TESTS = {"all_reduce": "all_reduce", "all_gather": "all_gather", "reduce_scatter": "reduce_scatter", "broadcast": "broadcast",
@@ -100,8 +101,11 @@ def read_csv(path, text):
 # --- logs of nccl-tests -------------------------------------------------------------------------------------------------
 
 NCCL_HEAD = re.compile(r"#\s+size\s+count\s+type\b")
+NCCL_DEVICES = re.compile(r"#\s+Using devices\b")
 NCCL_RANK = re.compile(r"#\s+Rank\s+(\d+)\s")
-NCCL_TEST = re.compile(r"\b([a-z_]+)_perf\b")
+NCCL_TEST = re.compile(r"#.*?\b([a-z_]+)_perf\b")
+NCCL_COMMAND = re.compile(r"(?:.*[\s/])?([a-z_]+)_perf(?:\s+-|\s*$)")
+NCCL_SAYS = re.compile(r"\bNCCL [A-Z]+\b")
 NCCL_ROW = re.compile(r"\s*\d+\s+\d+\s+[a-z]\w*\s")
 
 
@@ -125,10 +129,12 @@ class NcclLog:
 
     def _remark(self, where, line):
         """Device lists and commands; what NCCL itself prints says nothing."""
-        if match := NCCL_RANK.match(line):
-            self.ranks = int(match[1]) + 1 if int(match[1]) else 1
-        elif match := NCCL_TEST.search(line):
-            need(match[1] in TESTS, where, f"{match[0]}; expected one of {', '.join(f'{name}_perf' for name in TESTS)}")
+        if NCCL_DEVICES.match(line):
+            self.ranks = 0  # of another run
+        elif match := NCCL_RANK.match(line):
+            self.ranks = max(self.ranks, int(match[1]) + 1)
+        elif match := NCCL_TEST.match(line) or (not NCCL_SAYS.search(line) and NCCL_COMMAND.match(line)):
+            need(match[1] in TESTS, where, f"{match[1]}_perf; expected one of {', '.join(f'{name}_perf' for name in TESTS)}")
             self.test = match[1]
 
     def _row(self, where, cells):

@@ -2,7 +2,7 @@
 """The workloads of ping-pong benchmarks: what osu_latency and osu_bw time, between two ranks of a machine."""
 import json
 
-from diecast.measurements import MESSAGE_BYTES
+from diecast.trace import MESSAGE_BYTES
 
 REPEAT = 3  # the first iterations begin with the launch; the last one is timed
 ACKNOWLEDGE_BYTES = MESSAGE_BYTES[0]

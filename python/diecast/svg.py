@@ -139,16 +139,17 @@ def bars_legend(picture, names, x):
         x += 24 + 6.5 * len(name)
 
 
-def value_axis(picture, marks, x_of, bottom, unit):
-    """Grid, numbers and unit of an axis below horizontal bars."""
+def value_axis(picture, marks, x_of, bottom, text):
+    """Grid, numbers and text of an axis below horizontal bars."""
     for mark in marks:
         picture.line(x_of(mark), 36, x_of(mark), bottom, stroke="#888" if mark == 0 else "#ddd")
         picture.label(x_of(mark), bottom + 12, f"{mark:,g}", size=9, anchor="middle")
-    picture.label((x_of(marks[0]) + x_of(marks[-1])) / 2, bottom + 25, unit, size=10, anchor="middle")
+    picture.label((x_of(marks[0]) + x_of(marks[-1])) / 2, bottom + 25, text, size=10, anchor="middle")
 
 
-def stacked_bars(title, unit, names, rows, width=900, left=190):
-    """Horizontal bars from 0. names: of the parts; rows: [(label, [values])], none negative; left: room for the labels."""
+def stacked_bars(title, unit, names, rows, width=900, left=190, axis=None):
+    """Horizontal bars from 0. unit: of the values in tool tips; axis: what stands below the axis, the unit without it; names: of
+    the parts; rows: [(label, [values])], none negative; left: room for the labels."""
     row_height = 14 if len(rows) <= 64 else 6
     marks = steps(max((sum(values) for _, values in rows), default=0) or 1)
     bottom = 38 + row_height * len(rows)
@@ -159,7 +160,7 @@ def stacked_bars(title, unit, names, rows, width=900, left=190):
     def x_of(value):
         return left + value / marks[-1] * (width - left - 24)
 
-    value_axis(picture, marks, x_of, bottom, unit)
+    value_axis(picture, marks, x_of, bottom, axis or unit)
     for n, (label, values) in enumerate(rows):
         y = 38 + n * row_height
         if row_height > 8 or n % 4 == 0:
@@ -167,13 +168,14 @@ def stacked_bars(title, unit, names, rows, width=900, left=190):
         before = 0
         for part, value in enumerate(values):
             picture.rectangle(x_of(before), y, x_of(before + value) - x_of(before), row_height - 2,
-                              fill=PALETTE[part % len(PALETTE)], tip=f"{label} {names[part]}: {value:,.1f} {unit}")
+                              fill=PALETTE[part % len(PALETTE)], tip=f"{label} {names[part]}: {value:,.3g} {unit}")
             before += value
     return picture.text()
 
 
-def signed_bars(title, unit, names, rows, width=900, left=190):
-    """Thin bars to the left and right of 0, one below the other for every name. rows: [(label, [values])], None: no bar."""
+def signed_bars(title, unit, names, rows, width=900, left=190, axis=None):
+    """Thin bars to the left and right of 0, one below the other for every name. unit, axis: as of stacked_bars; rows: [(label,
+    [values])], None: no bar."""
     thick, row_height = 6, 6 * len(names) + 5
     values = [0.0, *(value for _, of_row in rows for value in of_row if value is not None)]
     step = steps(max(map(abs, values)) or 1)[1]
@@ -187,7 +189,7 @@ def signed_bars(title, unit, names, rows, width=900, left=190):
     def x_of(value):
         return left + 10 + (value - marks[0]) / (marks[-1] - marks[0]) * (width - left - 34)
 
-    value_axis(picture, marks, x_of, bottom, unit)
+    value_axis(picture, marks, x_of, bottom, axis or unit)
     for n, (label, of_row) in enumerate(rows):
         y = 40 + n * row_height
         picture.label(left - 2, y + row_height / 2 + 1, label, size=9, anchor="end")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schedules of other tools as a workload of one's own: ops with dependencies on numbered ranks."""
 import argparse
+import collections
 import json
 import sys
 
@@ -48,6 +49,7 @@ class Builder:
         self.raised = 0  # messages below the least size
         self.cut = 0  # messages above the greatest size
         self.notes = []  # what else a user should know
+        self.pieces = {}  # (from, to, tag): {"isend": [(pieces, where)], "irecv": ..} of messages in several pieces
         self.last = []  # ids of ops that behind() may hang others to
 
     def _members(self, ranks):
@@ -71,7 +73,7 @@ class Builder:
 
     def message(self, where, rank, id, kind, peer, tag, size, after):
         """kind: isend or irecv. Ends when the source may be reused, or when the message is there. What is longer than a message
-        may be goes in pieces of one size, the last one filled up; both sides cut alike."""
+        may be goes in pieces of one size, the last one filled up; match_pieces() looks whether both sides cut alike."""
         least, most = MESSAGE_BYTES
         pieces = -(-size // most)
         need(0 <= size and pieces <= TIMES, where, f"a message of {size} bytes; expected at most {TIMES * most}")
@@ -82,10 +84,22 @@ class Builder:
         self.raised += kind == "isend" and size < least
         self.cut += kind == "isend" and pieces > 1
         times = {"times": pieces} if pieces > 1 else {}
+        if pieces > 1:
+            ends = (rank, peer, tag) if kind == "isend" else (peer, rank, tag)
+            self.pieces.setdefault(ends, {"isend": [], "irecv": []})[kind].append((pieces, where))
         self.ops.append({"id": id, "op": kind, "peer": peer, "tag": tag, "bytes": max(-(-size // max(pieces, 1)), least), **times,
                          "only": [rank], "after": after})
         self.ops.append({"id": f"{id}.done", "op": "wait", "for": [id], "only": [rank], "after": [id]})
         return Op(id, f"{id}.done", after)
+
+    def match_pieces(self):
+        """Refuses messages that are not cut into as many pieces on both sides: some would wait for ever."""
+        for (sender, receiver, tag), sides in self.pieces.items():
+            sent, received = (collections.Counter(pieces for pieces, _ in sides[kind]) for kind in ("isend", "irecv"))
+            for kind, odd, other in (("irecv", received - sent, "send"), ("isend", sent - received, "receive")):
+                for pieces, where in sides[kind]:
+                    need(pieces not in odd, where, f"{pieces} pieces of up to {MESSAGE_BYTES[1]} bytes from rank {sender} to "
+                         f"rank {receiver}, tag {tag}, and no {other} of as many; expected the same size on both sides")
 
     def behind(self, first):
         """Hangs the ops from index `first` on, all of one rank, behind those of the ranks before.

@@ -75,6 +75,20 @@ class Calibrate(ScriptCase):
         self.assertIn("held out rows: none", slower.stdout)
         self.assertGreater(float(re.search(r"sip_link.latency_ns +100 +([\d.e+]+)", slower.stdout)[1]), 600)
 
+    def test_what_a_log_says_of_its_test_and_ranks(self):
+        from diecast import measurements
+        text = self.nccl([(1024, 5.0, 5.0, 0)], ranks=4).read_text()
+        said = "node0:77:78 [0] NCCL INFO NET/Plugin: Could not find: libx_perf\nno module libx_perf.so\n"
+        command = "mpirun -np 4 ./build/broadcast_perf -b 8\n"
+        devices = [line for line in text.splitlines(True) if line.startswith("#  Rank")]
+        backwards = text.replace("".join(devices), "".join(devices[::-1]))
+        fewer = text.replace("".join(devices), devices[0])
+        for log, collective, ranks in ((said + text, "all_reduce", 4),
+                                       (command + said + text.replace("all_reduce_perf", "a test"), "broadcast", 4),
+                                       (backwards, "all_reduce", 4), (text + fewer, "all_reduce", 1)):
+            row = measurements.read(self.file("n.log", log))[-1]
+            self.assertEqual((row.flags["collective"], row.ranks), (collective, ranks))
+
     def test_tables_of_osu_latency(self):
         far = [0, 8]
         def trip(size):

@@ -2,7 +2,6 @@
 """Every shipped fault: the exit code it leads to, which check sees it, which workaround removes it."""
 import json
 import re
-import unittest
 
 import harness
 from harness import CONFIGS, FAULT_JOBS, sets

@@ -4,6 +4,7 @@
 The binary under test comes from the environment variable DIECAST_POD, else from build/bin. Every
 failed assertion ends with the last command that was run and what it printed to stderr.
 """
+import functools
 import json
 import os
 import pathlib
@@ -31,6 +32,13 @@ FAULT_JOBS = {name: [word.replace("{root}", str(ROOT)) for word in words] for na
 
 SKIPPED = 77  # what ctest takes for "skipped"
 TIMEOUT_S = 500  # of one command; only sanitizer builds come near it
+
+
+@functools.cache
+def limit_s(seconds):
+    """A limit on the time of something prompt; in sanitizer builds that of any command."""
+    return TIMEOUT_S if b"__asan_init" in pathlib.Path(POD).read_bytes() else seconds
+
 
 # A line of --progress on: of a run that has begun, and of one that is inside of a launch.
 BEGUN = r"\] +\d+%  [\d.]+ us simulated"
@@ -99,9 +107,9 @@ class Case(unittest.TestCase):
             self.assertLess(time.monotonic(), deadline, f"no {pattern!r}")
             time.sleep(0.01)
 
-    def ended(self, process):
-        """Waits for its end: its exit code and what it has printed."""
-        code = process.wait(timeout=TIMEOUT_S)
+    def ended(self, process, within_s=TIMEOUT_S):
+        """Waits for its end, within limit_s() of so long: its exit code and what it has printed."""
+        code = process.wait(timeout=limit_s(within_s))
         self.last = Result(shlex.join(process.args), code, *((self.folder / name).read_text()
                                                              for name in ("stdout.txt", "stderr.txt")))
         return self.last

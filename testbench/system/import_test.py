@@ -2,7 +2,6 @@
 """Schedules of other tools: GOAL and Chakra traces become workloads that run and verify, or are refused by line or node."""
 import gzip
 import json
-import pathlib
 import subprocess
 import sys
 
@@ -110,6 +109,16 @@ class Goal(Import):
         self.assertEqual([op["verified"] for op in row["ops"] if op["id"] == "rank1.line6.done"], [True])
         whole = self.goal(f"send {1 << 20}b to 1", f"recv {1 << 20}b from 0")
         self.assertNotIn("times", self.script(whole).stdout)
+
+    def test_both_sides_have_as_many_pieces(self):
+        least, most = 1 << 20, (2 << 20) + 1  # 1 and 3 pieces
+        for sent, received, line in ((least, most, 6), (most, least, 3), (most, 2 << 20, 6)):
+            done = self.script(self.goal(f"send {sent}b to 1 tag 4", f"recv {received}b from 0 tag 4"), expect=2)
+            pieces = -(-(received if line == 6 else sent) // (1 << 20))
+            self.assertIn(f"s.goal:{line}: {pieces} pieces of up to 1048576 bytes from rank 0 to rank 1, tag 4, and no "
+                          f"{'send' if line == 6 else 'receive'} of as many; expected the same size on both sides", done.stderr)
+        # The last is longer than its send, in as many pieces.
+        self.script(self.goal(f"send {most}b to 1\nsend 8b to 1", f"recv 8b from 0\nrecv {3 << 20}b from 0"))
 
     def test_other_cpus_work_beside_the_core(self):
         alone, beside = (self.run_workload(self.goal(f"calc 4000\ncalc 3000{cpu}\nsend 8b to 1", "recv 8b from 0")) for cpu in ("", " cpu 1"))

@@ -10,6 +10,7 @@ import re
 
 import bounds_test
 import harness
+from vcd import Vcd
 
 ON = harness.sets("noc.multicast=true", "noc.reduce=true")
 JOBS = (("broadcast", "multicast"), ("reduce", "in_network"), ("all_reduce", "in_network"))
@@ -163,7 +164,12 @@ class InNetwork(harness.Case):
         names = collections.Counter(e["name"] for e in events)
         self.assertEqual([names[f"{what} {direction}"] for direction in ("multicast", "reduction")
                           for what in ("send", "receive")], [1, 15, 15, 1])
-        self.assertTrue((self.folder / "w.vcd").stat().st_size)
+        # Waveforms have the numbers of queue pairs: N is the first, of the multicast, and S that of the reduction.
+        changes = Vcd((self.folder / "w.vcd").read_text()).changes
+        for direction, senders in (("N", 1), ("S", 15)):
+            for field, count in (("my_head", senders), ("my_tail", 16 - senders)):
+                ended = [int(of[-1][1], 2) for path, of in changes.items() if path.endswith(f".ipcq.{direction}.{field}")]
+                self.assertEqual((len(ended), sum(ended)), (16, count), f"{direction}.{field}")
 
     def test_hangs_name_who_is_waited_for(self):
         """Of many members of a tree, the one that has done least; and a link that lost a packet or a credit."""

@@ -31,7 +31,7 @@ class Interrupt(harness.Case):
             subprocess.run(["kill", f"-{number}", "--", f"-{process.pid}"], check=True)
         else:
             process.send_signal(number)
-        done = self.ended(process)
+        done = self.ended(process, within_s=60)
         self.assertEqual(done.code, 128 + number)
         self.assertIn("interrupted at", done.stderr)
         document = json.loads((self.folder / "out" / "result.json").read_text())
@@ -68,7 +68,7 @@ class Interrupt(harness.Case):
         process = self.start(NOC, "--rate", "0.05,0.1", "--cycles", "900000000", "--out", "out", "--quiet", "--progress", "on")
         self.await_line(process, harness.BEGUN)
         process.send_signal(signal.SIGINT)
-        done = self.ended(process)
+        done = self.ended(process, within_s=60)
         self.assertEqual(done.code, 130)
         self.assertIn("interrupted at", done.stderr)
         document = json.loads((self.folder / "out" / "result.json").read_text())

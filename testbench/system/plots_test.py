@@ -52,7 +52,7 @@ class Bars(unittest.TestCase):
                 for x, text in re.findall(r'<text x="([\d.]+)"[^>]*>(-?[\d.,]+)</text>', picture)}
 
     def test_signed_bars_lie_on_their_axis(self):
-        picture = svg.signed_bars("T", "%", ["time", "energy"], [("a", [-0.65, -0.4]), ("b", [0.16, None])])
+        picture = svg.signed_bars("T", "%", ["time", "energy"], [("a", [-0.65, -0.4]), ("b", [0.16, None])], axis="percent of T")
         at, bars = self.numbers(picture), self.bars(picture)
         scale = (at[0.2] - at[-0.4]) / 0.6
         self.assertEqual(len(bars), 3)
@@ -60,15 +60,19 @@ class Bars(unittest.TestCase):
             x, width = bars[tip]
             self.assertAlmostEqual(width, abs(value) * scale, 0)
             self.assertAlmostEqual(x if value > 0 else x + width, at[0], 0)
+        self.assertIn(">percent of T<", picture)
 
     def test_stacked_bars_follow_each_other(self):
         picture = svg.stacked_bars("T", "ns", ["p", "q"], [("a", [30.0, 90.0]), ("b", [0, 10.0])])
         at, bars = self.numbers(picture), self.bars(picture)
         scale = (at[100] - at[0]) / 100
-        self.assertAlmostEqual(bars["a p: 30.0 ns"][0], at[0], 0)
-        self.assertAlmostEqual(bars["a q: 90.0 ns"][0], at[0] + 30 * scale, 0)
-        self.assertAlmostEqual(sum(bars["a q: 90.0 ns"]), at[0] + 120 * scale, 0)
+        self.assertAlmostEqual(bars["a p: 30 ns"][0], at[0], 0)
+        self.assertAlmostEqual(bars["a q: 90 ns"][0], at[0] + 30 * scale, 0)
+        self.assertAlmostEqual(sum(bars["a q: 90 ns"]), at[0] + 120 * scale, 0)
         self.assertIn(">ns<", picture)
+        small = svg.stacked_bars("T", "uJ", ["p"], [("a", [0.0391])], axis="energy (uJ)")
+        self.assertIn("a p: 0.0391 uJ", self.bars(small))
+        self.assertIn(">energy (uJ)<", small)
         svg.stacked_bars("nothing", "ns", [], [])
 
     def test_rounding_makes_no_further_mark(self):
@@ -92,6 +96,14 @@ class Words(unittest.TestCase):
         self.assertEqual(sweep.best_by_size(results), "`b` at 2 and 4 ranks; `a` at 3 and 12 to 32 ranks; "
                          "`c` at 6, 8, 48 and 64 ranks")
         self.assertEqual(sweep.crossovers(results), [3, 4, 6, 12, 48])
+
+    def test_a_setting_is_tried_at_few_parts(self):
+        degrade = script("degrade")
+        for count in (1, 7, 8, 9, 15, 16, 17, 256):
+            tried = degrade.some_of([str(n) for n in range(count)])
+            self.assertLessEqual(len(tried), degrade.MOST_TRIED, count)
+            self.assertGreaterEqual(2 * len(tried), min(count, degrade.MOST_TRIED), count)
+            self.assertEqual(tried[0], "0")
 
     def test_settings_of_a_part(self):
         self.assertEqual(script("degrade").set_text({"vector_lanes": 16, "hop_cycles": 18}), "vector_lanes 16, hop_cycles 18")

@@ -25,6 +25,14 @@ RUNS = {
     "bit_flip": ([*CHECKED, 'faults=[{"kind":"bit_flip","where":"pod.sip0.sip_port_e"}]'], 4),
     "reorder": ([*CHECKED, 'faults=[{"kind":"reorder","where":"pod.sip0.cube_0_0.ucie_east"}]'], 4),
     "bit_errors": (["--config", FAULTS / "bit_flip_ucie.json"], 0),
+    "late_credits": ([*harness.SMALL, *harness.sets(
+        'faults=[{"kind":"late_credit","where":"pod.sip0.cube_0_0.ucie_east","after":2,"delay_ns":20000}]')], 4),
+    # What UCIe frames carry has a CRC of its own, so the flip is on a SIP link.
+    "checksums": ([*harness.SMALL, *harness.sets(
+        "comm.checksum=crc32c", 'faults=[{"kind":"bit_flip","where":"pod.sip0.sip_port_e","after":3}]')], 4),
+    "order": ([*harness.SMALL, *harness.sets(
+        "comm.checksum=crc32c",
+        'faults=[{"kind":"reorder","where":"pod.sip0.cube_0_0.ucie_east","after":4,"delay_ns":300}]')], 4),
     "unmet": ([*harness.SMALL, "--bytes", "1KiB", "--set", 'faults=[{"kind":"drop","where":"*ucie_east","after":1000000}]'], 0),
 }
 CSV_FILES = ("links.csv", "ipcq.csv", "waits.csv", "hbm.csv", "health.csv")

@@ -9,7 +9,6 @@ import os
 import pty
 import re
 import subprocess
-import unittest
 
 import harness
 from trace_event import BadTrace, Trace

@@ -189,7 +189,7 @@ class Sweep(ScriptCase):
         for pid in children:
             self.addCleanup(self.end, pid)
         sweep.send_signal(number)  # to the script alone: a terminal's Ctrl-C also reaches the runs
-        _, stderr = sweep.communicate(timeout=harness.TIMEOUT_S)
+        _, stderr = sweep.communicate(timeout=harness.limit_s(60))
         self.assertEqual(sweep.returncode, expect, stderr)
         self.assertIn("interrupted; the same command goes on", stderr)
         self.assertEqual([pid for pid in children if pathlib.Path(f"/proc/{pid}").exists()], [], "orphans")
@@ -487,6 +487,12 @@ class Studies(ScriptCase):
                 done = self.script(name, "-", "--", flag, expect=2)
                 self.assertIn(f"{flag.split('=')[0]} behind --: runs nothing that could be timed", done.stderr)
                 self.assertNotIn("Traceback", done.stderr)
+
+    def test_files_that_all_runs_would_write_are_refused(self):
+        for name in ("degrade", "sensitivity"):
+            for flag in ("vcd", "timeline", "record"):
+                done = self.script(name, "-", "--", f"--{flag}", "x", expect=2)
+                self.assertIn(f"--{flag} behind --: every run of the study would write that file", done.stderr)
 
     def test_a_factor_beyond_reason_is_refused(self):
         for factor in ("inf", "nan", "1e300", "1", "-2", "x"):
