@@ -290,7 +290,7 @@ void prepared_run::wire(const app::registries& tables) {
     edges = program->edges;
   } else {
     pattern_ = pattern_for(tables, machine.config, kernel);
-    edges = pattern_.build({machine.config, machine.config.shape(), members, launch->root});
+    edges = pattern_.build(sw::pattern_context_of(*launch));
   }
   if (sw::lies_in_hbm(kernel, *launch)) launch->tcm_room = tcm_below_rings(machine.config, edges);
   sw::check_launch(kernel, *launch);

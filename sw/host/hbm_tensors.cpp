@@ -7,7 +7,11 @@
 #include <span>
 
 #include "models/abi/alignment.hpp"
+#include "models/comm/collective.hpp"
+#include "models/comm/tensor_chunks.hpp"
 #include "models/cost/staging.hpp"
+#include "models/numeric/types.hpp"
+#include "models/types/ids.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/host/tcm_needs.hpp"
 #include "sw/runtime/chunk_plan.hpp"

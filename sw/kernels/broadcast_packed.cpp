@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Broadcast down two trees that are packed into the machine (comm::packed_trees), half of the vector each.
 #include <algorithm>
-#include <memory>
+#include <stdexcept>
 
-#include "models/comm/packed_trees.hpp"
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
+#include "sw/kernels/packed_plan.hpp"
 
 namespace diecast::sw {
 namespace {
@@ -24,13 +24,16 @@ enum extra : std::size_t {
   second_enters
 };
 
-/// A range in the pieces in which it goes down a tree. The last slot goes in halves: what is left to do
-/// when it has left the root is its way down, and a member passes a piece on when it has the whole.
-std::vector<tcm_range> pieces_of(const tcm_range& range, std::uint64_t slot, std::uint64_t element) {
+/// A range in the pieces in which it goes down a tree: slots, where these take turns between queue pairs, or
+/// else one stretch of them. The last slot goes in halves: what is left to do when it has left the root is
+/// its way down, and a member passes a message on when it has the whole.
+std::vector<tcm_range> pieces_of(const tcm_range& range, std::uint64_t slot, std::uint64_t element,
+                                 bool take_turns) {
   const std::uint64_t whole_slots = range.bytes == 0 ? 0 : (range.bytes - 1) / slot * slot;
+  const std::uint64_t piece = take_turns ? slot : whole_slots;
   const std::uint64_t half = std::max(element, slot / 2 / element * element);
   std::vector<tcm_range> pieces;
-  for (std::uint64_t at = 0; at < whole_slots; at += slot) pieces.push_back({range.at + at, slot});
+  for (std::uint64_t at = 0; at < whole_slots; at += piece) pieces.push_back({range.at + at, piece});
   for (std::uint64_t at = whole_slots; at < range.bytes; at += half) {
     pieces.push_back({range.at + at, std::min(half, range.bytes - at)});
   }
@@ -65,10 +68,14 @@ class tree_part {
     const std::uint64_t slot = pe.message_elements(any) * element;
     // An edge takes turns between its queue pairs, when there are slots enough to fill them all.
     const std::uint64_t rings = (half.bytes + slot - 1) / slot / pe.n_slots(any);
-    const auto useful = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(rings, 1, 16));
-    for (tree_edge& e : children_) e.used = std::min(e.width, useful);
-    parent_width_ = std::min(parent_width_, useful);
-    pieces_ = pieces_of(half, slot, element);
+    const auto used_of = [rings](std::uint32_t wide) {
+      return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(rings, 1, wide));
+    };
+    for (tree_edge& e : children_) e.used = used_of(e.width);
+    parent_width_ = used_of(parent_width_);
+    const bool take_turns = parent_width_ > 1 || std::any_of(children_.begin(), children_.end(),
+                                                             [](const tree_edge& e) { return e.used > 1; });
+    pieces_ = pieces_of(half, slot, element, take_turns);
   }
 
   [[nodiscard]] std::uint32_t directions() const { return directions_; }
@@ -126,27 +133,22 @@ void run(pe_context& pe) {
   pe.stream(lanes, "broadcast");
 }
 
-const comm::packed_trees& trees_of(const argument_context& c) {
-  if (c.packed == nullptr) {
-    c.packed = std::make_shared<const comm::packed_trees>(
-        comm::pattern_context{c.config, c.shape, c.members, c.root, c.in_workload});
-  }
-  return *c.packed;
-}
-
 void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
+  const comm::packed_trees& plan = packed_trees_of(c, comm::packed_trees::flow::down);
   a.extra[is_root] = rank == c.root ? 1 : 0;
   for (std::uint32_t tree = 0; tree < comm::packed_trees::trees; ++tree) {
-    const comm::tree_node& node = trees_of(c).node(tree, rank);
+    const comm::tree_node& node = plan.node(tree, rank);
     a.extra[first_children + tree] = std::ssize(node.children);
     for (const std::uint32_t child : node.children) {
-      const bool crosses = trees_of(c).crosses(rank, child);
-      a.extra[crosses ? width_crossing : width_within] = trees_of(c).width(rank, child);
-      if (crosses) a.extra[first_feeds + tree] = 1;
+      const bool crosses = plan.crosses(rank, child);
+      a.extra[crosses ? width_crossing : width_within] = plan.width(rank, child);
+      if (!crosses) continue;
+      if (child != node.children.front()) throw std::logic_error("a tree leaves a SIP by a later child");
+      a.extra[first_feeds + tree] = 1;
     }
     if (!node.parent) continue;
-    const bool crosses = trees_of(c).crosses(*node.parent, rank);
-    a.extra[crosses ? width_crossing : width_within] = trees_of(c).width(*node.parent, rank);
+    const bool crosses = plan.crosses(*node.parent, rank);
+    a.extra[crosses ? width_crossing : width_within] = plan.width(*node.parent, rank);
     a.extra[first_enters + tree] = crosses ? 1 : 0;
   }
 }

@@ -8,6 +8,7 @@
 #include "sw/kernels/barrier.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/kernels/chunked.hpp"
+#include "sw/kernels/packed_plan.hpp"
 #include "sw/runtime/pe_context.hpp"
 #include "sw/runtime/pe_runtime.hpp"
 
@@ -104,6 +105,10 @@ comm::collective_shape shape_of(const kernel_entry& kernel, const argument_conte
   return {*what, launch.count, static_cast<std::uint32_t>(launch.members.members.size()), launch.root};
 }
 
+comm::pattern_context pattern_context_of(const argument_context& launch) {
+  return {launch.config, launch.shape, launch.members, launch.root, launch.in_workload};
+}
+
 std::uint64_t vector_bytes(const argument_context& c) { return c.count * numeric::size_of(c.type); }
 
 std::uint32_t ring_position(const argument_context& c, std::uint32_t rank) {
@@ -119,7 +124,7 @@ std::uint32_t ring_position(const argument_context& c, std::uint32_t rank) {
 
 const comm::rank_grid& grid_of(const argument_context& c) {
   if (c.grid == nullptr) {
-    c.grid = std::make_shared<const comm::rank_grid>(comm::pattern_context{c.config, c.shape, c.members});
+    c.grid = std::make_shared<const comm::rank_grid>(pattern_context_of(c));
   }
   return *c.grid;
 }
@@ -128,6 +133,12 @@ const config::memory_channels& channels_of(const argument_context& launch) {
   if (launch.channels == nullptr)
     launch.channels = std::make_shared<const config::memory_channels>(launch.config);
   return *launch.channels;
+}
+
+const comm::packed_trees& packed_trees_of(const argument_context& c, comm::packed_trees::flow to) {
+  auto& plan = to == comm::packed_trees::flow::up ? c.packed_up : c.packed_down;
+  if (plan == nullptr) plan = std::make_shared<const comm::packed_trees>(pattern_context_of(c), to);
+  return *plan;
 }
 
 const comm::member_levels& levels_of(const argument_context& c) {

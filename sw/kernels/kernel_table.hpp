@@ -43,8 +43,8 @@ struct argument_context {
   mutable std::vector<std::uint32_t> ring_positions{};
   /// Kept by grid_of(): the members as rows and columns.
   mutable std::shared_ptr<const comm::rank_grid> grid{};
-  /// Kept by the broadcast that goes down them and the reduce that goes up.
-  mutable std::shared_ptr<const comm::packed_trees> packed{};
+  /// Kept by packed_trees_of(), for either way.
+  mutable std::shared_ptr<const comm::packed_trees> packed_down{}, packed_up{};
   std::uint32_t root{};      ///< rank; of collectives that have one
   std::uint64_t tcm_base{};  ///< offset from which the tensors lie
   /// Kept by levels_of().
@@ -57,7 +57,9 @@ struct argument_context {
   mutable std::shared_ptr<const comm::packed_routes> routes{};
   mutable std::shared_ptr<const comm::spanning_trees> spanning{};
   std::optional<std::uint64_t> tcm_room{};  ///< offset of the lowest receive ring; unknown: the TCM's end
-  bool in_workload{};  ///< of an operation of a workload, whose tensors are in TCM whatever ccl.tensor_kind
+  /// Of an operation of a workload: others need queue pairs of the same PEs (pattern_context), and
+  /// ccl.tensor_kind = hbm is refused.
+  bool in_workload{};
 };
 
 struct kernel_entry {
@@ -87,6 +89,10 @@ struct kernel_entry {
 
 /// The memory channels of the launch's machine, told once per launch.
 [[nodiscard]] const config::memory_channels& channels_of(const argument_context& launch);
+
+/// What the launch's pattern is built from, and the kernels' plans that must agree with it. Refers to the
+/// launch.
+[[nodiscard]] comm::pattern_context pattern_context_of(const argument_context& launch);
 
 using kernel_table = std::vector<kernel_entry>;
 

@@ -93,8 +93,7 @@ void run_reduce_scatter(pe_context& pe) {
 template <collective What>
 const packed_routes& routes_of(const argument_context& c) {
   if (c.routes == nullptr) {
-    c.routes = std::make_shared<const packed_routes>(
-        comm::pattern_context{c.config, c.shape, c.members, c.root}, What);
+    c.routes = std::make_shared<const packed_routes>(pattern_context_of(c), What);
   }
   return *c.routes;
 }

@@ -7,10 +7,10 @@
 // reduce goes up the two trees of comm::packed_trees, all_reduce up and down comm::spanning_trees.
 #include <memory>
 
-#include "models/comm/packed_trees.hpp"
 #include "models/comm/spanning_trees.hpp"
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
+#include "sw/kernels/packed_plan.hpp"
 
 namespace diecast::sw {
 namespace {
@@ -105,20 +105,16 @@ void run_all_reduce(pe_context& pe) {
 std::int64_t place_word(const comm::tree_node& n) { return 2 * std::ssize(n.children) + (n.parent ? 1 : 0); }
 
 void fill_reduce(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
-  if (c.packed == nullptr) {
-    c.packed = std::make_shared<const comm::packed_trees>(
-        comm::pattern_context{c.config, c.shape, c.members, c.root}, comm::packed_trees::flow::up);
-  }
+  const comm::packed_trees& up = packed_trees_of(c, comm::packed_trees::flow::up);
   a.extra[extra_trees] = comm::packed_trees::trees;
   for (std::uint32_t t = 0; t < comm::packed_trees::trees; ++t) {
-    a.extra[first_place + t] = place_word(c.packed->node(t, rank));
+    a.extra[first_place + t] = place_word(up.node(t, rank));
   }
 }
 
 void fill_all_reduce(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
   if (c.spanning == nullptr) {
-    c.spanning =
-        std::make_shared<const comm::spanning_trees>(comm::pattern_context{c.config, c.shape, c.members});
+    c.spanning = std::make_shared<const comm::spanning_trees>(pattern_context_of(c));
   }
   a.extra[extra_trees] = c.spanning->trees();
   for (std::uint32_t t = 0; t < c.spanning->trees(); ++t) {

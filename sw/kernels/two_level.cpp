@@ -390,8 +390,7 @@ std::uint64_t image_words(const argument_context& c) {
 /// Columns as the row's ring passes them, from the rank's own on.
 std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) {
   const comm::sip_rows g = comm::sip_rows_of(c.members);
-  const std::vector<std::uint32_t> ring =
-      comm::row_ring({c.config, c.shape, c.members, c.root}, g, g.row_of(rank));
+  const std::vector<std::uint32_t> ring = comm::row_ring(pattern_context_of(c), g, g.row_of(rank));
   std::uint32_t own = 0;
   while (ring[own] != g.column_of(rank)) ++own;
   std::vector<std::uint64_t> words(image_words(c));

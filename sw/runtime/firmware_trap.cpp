@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "models/comm/owner_name.hpp"
+
 namespace diecast::sw {
 
 using comm::owner_name;

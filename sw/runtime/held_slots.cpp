@@ -95,8 +95,6 @@ void held_slots::finish() {
     ask();
     tasks_.block([this] { return stirred(); });
   }
-  if (!copies_.empty()) driver_.wait_copy(copies_.back());
-  copies_.clear();
 }
 
 }  // namespace diecast::sw

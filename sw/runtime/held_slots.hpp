@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Received slots that the core has left to others: the DMA copies them to their place, messages leave from
-// where they lie. Their credits go back when nobody reads them any more.
+// where they lie. Their credits go back when nobody reads them any more. Each call of stream has its own:
+// tasks that stream side by side must not settle, and so hide, what another waits for.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +44,7 @@ class held_slots {
   /// Asks for the events that settle() needs. Whoever sleeps then wakes when stirred() holds.
   void ask();
   [[nodiscard]] bool stirred() const;
-  /// Waits until nothing is held and all is copied.
+  /// Waits until nothing is held: all is copied then, and all that was sent on has been read.
   void finish();
 
  private:

@@ -74,7 +74,7 @@ using direction_map = std::vector<comm::direction>;
 
 /// Sections, in this order: messages of at most one slot; longer messages; steps of a ring; lanes; local
 /// work; sums in f32; tasks. Each has a source of its own, pe_context_*.cpp; that of the tasks is
-/// pe_context.cpp.
+/// pe_context.cpp. What longer messages, rings and lanes do with one slot is in pe_context_slots.cpp.
 ///
 /// A call that moves or waits for one message charges runtime_options::call_cycles; exchange, stream,
 /// send_all and recv_all charge it per slot. Everything else costs what the HAL charges.
@@ -204,7 +204,7 @@ class pe_context {
     std::vector<stage> received;
     /// Slots are copied by the DMA while the core goes on, and sent on from where they lie when there is
     /// space for them. Of effect where slots are in TCM and as wide as the vector, of a lane that copies from
-    /// one direction.
+    /// one direction and whose stages wait for no other lane (stage::after).
     bool overlaps{};
 
     /// Sends on what this lane receives next: a stage is added to both lists.

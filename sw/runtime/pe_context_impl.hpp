@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "sw/runtime/dispatch_table.hpp"
-#include "sw/runtime/held_slots.hpp"
 #include "sw/runtime/pe_context.hpp"
 #include "sw/runtime/pe_runtime.hpp"
 #include "sw/runtime/queue_driver.hpp"
@@ -34,6 +33,8 @@ struct slot_cut {
   }
 };
 
+class held_slots;
+
 struct pe_context::impl {
   impl(pe_runtime& runtime, const abi::kernel_arguments& arguments, direction_map queue_pairs)
       : hal(runtime.hal()),
@@ -41,7 +42,6 @@ struct pe_context::impl {
         options(runtime.options()),
         tasks(runtime.tasks()),
         driver(runtime.driver()),
-        held(driver, tasks),
         map(std::move(queue_pairs)),
         errata(hal.errata()),
         calls(hal, errata, options.cache_monitor) {}
@@ -75,7 +75,9 @@ struct pe_context::impl {
 
   // pe_context_stream.cpp
   [[nodiscard]] bool may_hold(const pe_context::lane& l);
-  std::optional<std::uint32_t> begin_copy(queue_state& q, std::uint64_t offset, std::uint32_t bytes);
+  /// By the DMA or at once; the oldest slot of the queue pair that is not held.
+  std::optional<std::uint32_t> begin_copy(held_slots& held, queue_state& q, std::uint64_t offset,
+                                          std::uint32_t bytes);
   void run_stream(pe_context& pe, const std::vector<lane>& lanes, std::string_view step_name);
 
   // pe_context_work.cpp
@@ -112,7 +114,6 @@ struct pe_context::impl {
   const runtime_options& options;
   task_scheduler& tasks;
   queue_driver& driver;
-  held_slots held;
   direction_map map;
   std::uint64_t errata;  ///< known defects of this firmware, models/abi/firmware_defects.hpp
   dispatch_table calls;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "sw/runtime/held_slots.hpp"
 #include "sw/runtime/pe_context_impl.hpp"
 #include "sw/runtime/stream.hpp"
 
@@ -16,15 +17,14 @@ void pe_context::lane::pass(const stage& s) {
 
 bool pe_context::impl::may_hold(const pe_context::lane& l) {
   if (!l.overlaps || l.recv.size() != 1 || wire() != args.type) return false;
-  const auto copies = [](const stage& s) { return s.how == arrival::copy; };
+  const auto copies = [](const stage& s) { return s.how == arrival::copy && s.after.stage < 0; };
   return std::all_of(l.received.begin(), l.received.end(), copies) && is_local(rx(l.recv[0]).rx_base);
 }
 
-std::optional<std::uint32_t> pe_context::impl::begin_copy(queue_state& q, std::uint64_t offset,
-                                                          std::uint32_t bytes) {
+std::optional<std::uint32_t> pe_context::impl::begin_copy(held_slots& held, queue_state& q,
+                                                          std::uint64_t offset, std::uint32_t bytes) {
   calls.call(entry_point::receive);
   const abi::address slot = held.next_slot(q);
-  if (held.count(q) == 0) check_length(q, bytes);
   if (!held.may_copy()) {
     vector_copy(offset, slot - options.tcm_base, bytes);
     return std::nullopt;
@@ -57,6 +57,7 @@ void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes
     }
     if (holds) to.begun = begun_slots{to.ins.front().at};
   }
+  held_slots held(driver, tasks);  // other tasks of this PE may stream, too
   run_lanes({driver, tasks,
              [this](queue_state& q, const stage_cursor& at) {
                put_uncharged(q, exchange_source(at.at()), at.piece());
@@ -66,7 +67,10 @@ void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes
              [this](queue_state& q, abi::address slot, std::uint32_t bytes) {
                put_uncharged(q, exchange_source(slot - options.tcm_base), bytes);
              },
-             [this](queue_state& q, const stage_cursor& at) { return begin_copy(q, at.at(), at.piece()); },
+             [this](const queue_state& q, const stage_cursor& at) { check_length(q, at.piece()); },
+             [this, &held](queue_state& q, const stage_cursor& at) {
+               return begin_copy(held, q, at.at(), at.piece());
+             },
              [&](std::size_t index) { pe.step(step_name, static_cast<std::uint32_t>(index)); }},
             running);
 }

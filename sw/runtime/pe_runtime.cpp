@@ -2,6 +2,7 @@
 #include "sw/runtime/pe_runtime.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace diecast::sw {
 
@@ -19,6 +20,11 @@ void pe_runtime::begin() {
   if (options_.start_delay == sim_time{}) return;
   hal_.mark_step({"start delay"});
   sleep_until(hal_.now() + options_.start_delay);
+}
+
+void pe_runtime::before_idle(std::function<void()> tell) {
+  if (before_idle_) throw std::logic_error("pe_runtime::before_idle is called a second time");
+  before_idle_ = std::move(tell);
 }
 
 void pe_runtime::work(std::uint64_t cycles) {

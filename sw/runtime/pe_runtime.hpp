@@ -44,8 +44,8 @@ class pe_runtime {
   void sleep_until(sim_time when) { tasks_.sleep_until(when); }
 
   /// `tell` is called before the core sleeps or pauses because no task has anything to do: the place to bring
-  /// up to date what reports show of waits. A second call replaces the first.
-  void before_idle(std::function<void()> tell) { before_idle_ = std::move(tell); }
+  /// up to date what reports show of waits. There is one; throws std::logic_error at a second call.
+  void before_idle(std::function<void()> tell);
 
   /// The PE's only object of a library class T, made by `make` (returns std::shared_ptr<T>) at the first
   /// use: state that outlives the op that made it, e.g. a messaging library's open requests.

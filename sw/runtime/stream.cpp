@@ -2,6 +2,7 @@
 #include "sw/runtime/stream.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace diecast::sw {
@@ -117,9 +118,13 @@ class lane_runner {
                        [](const pe_context::awaited& a) { return a.stage >= 0; });
   }
 
+  void mark_up_to(std::size_t stage) {
+    for (; marked_ <= stage; ++marked_) c_.mark(marked_);
+  }
+
   bool try_send(const stream_lane& lane, stream_end& out) {
     if (!may_send(lane, out) || !has_space(c_.driver, *out.queue)) return false;
-    for (; marked_ <= out.at.index(); ++marked_) c_.mark(marked_);
+    mark_up_to(out.at.index());
     if (!is_passed_on(lane.sent[out.at.index()])) c_.charge();
     c_.put(*out.queue, out.at);
     out.at.advance();
@@ -167,7 +172,8 @@ class lane_runner {
     if (!out.at.more() || out.at.at() != next.at() || out.at.piece() != next.piece()) return false;
     const pe_context::outgoing& range = sender.sent[out.at.index()];
     const auto& waits = range.after;
-    return range.not_before.lane < 0 && waits[1].stage < 0 && waits[2].stage < 0 &&
+    const auto is_none = [](const pe_context::awaited& a) { return a.stage < 0; };
+    return range.not_before.lane < 0 && std::all_of(std::next(waits.begin()), waits.end(), is_none) &&
            (waits[0].lane < 0 ? sender.own : waits[0].lane) == lane.own &&
            waits[0].stage == static_cast<std::int32_t>(next.index());
   }
@@ -177,12 +183,13 @@ class lane_runner {
     stream_end& in = lane.ins.front();
     begun_slots& begun = *lane.begun;
     if (!begun.next.more() || !look_for_another(*in.queue)) return false;
+    if (c_.held.count(*in.queue) == 0) c_.check(*in.queue, begun.next);
     c_.charge();
     std::vector<held_slots::passed_on> sends;
     for (stream_lane& sender : lanes_) {
       for (stream_end& out : sender.outs) {
         if (!passes_next(lane, sender, out) || !has_space(c_.driver, *out.queue)) continue;
-        for (; marked_ <= out.at.index(); ++marked_) c_.mark(marked_);
+        mark_up_to(out.at.index());
         c_.put_slot(*out.queue, c_.held.next_slot(*in.queue), out.at.piece());
         out.at.advance();
         sends.push_back({out.queue, out.queue->sent});

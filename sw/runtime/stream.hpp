@@ -87,6 +87,8 @@ struct stream_context {
   std::function<void()> charge;  ///< for a slot that is sent and was not received
   held_slots& held;              ///< of lanes that overlap
   std::function<void(queue_state&, abi::address, std::uint32_t)> put_slot;  ///< sends what lies in a slot
+  /// Traps when the oldest message is known to be of another length.
+  std::function<void(const queue_state&, const stage_cursor&)> check;
   /// Copies the oldest slot that is not held; the job that still does so.
   std::function<std::optional<std::uint32_t>(queue_state&, const stage_cursor&)> begin_copy;
   std::function<void(std::size_t)> mark;  ///< a lane begins to send this stage

@@ -55,7 +55,7 @@ const kernel_entry& given(const op_request& r, const std::string& name) {
 bool can_run(const op_request& r, const argument_context& launch, const kernel_entry& k) {
   try {
     check_launch(k, launch);
-    return !comm::uses_tree(pattern_of(r, k).build({r.config, r.shape, r.members, launch.root}));
+    return !comm::uses_tree(pattern_of(r, k).build(pattern_context_of(launch)));
   } catch (const user_error&) {
     return false;
   }

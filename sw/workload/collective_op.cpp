@@ -104,7 +104,7 @@ collective_run::collective_run(const op_request& r, argument_context launch, con
   const comm::pattern_entry& pattern = pattern_of(r, kernel_);
   // A rooted pattern is another one for another root.
   const std::string name = r.op.has("root") ? fmt::format("{}@{}", pattern.name, launch_.root) : pattern.name;
-  wiring_ = {name, pattern.build({r.config, r.shape, r.members, launch_.root, true}), pattern.direction_names,
+  wiring_ = {name, pattern.build(pattern_context_of(launch_)), pattern.direction_names,
              pattern.names_all ? comm::direction{0} : comm::first_custom};
 }
 

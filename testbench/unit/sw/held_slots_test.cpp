@@ -28,7 +28,28 @@ words counting(std::uint32_t first, std::size_t count) {
   return values;
 }
 
-TEST_CASE("slots that are sent on from where they lie stay until they have been read") {
+/// Jobs that the PE's DMA has been given since reset.
+std::uint32_t copies_started(pe_context& pe) {
+  return abi::status_halves::unpack(pe.hal().read_register(abi::dma_status)).high;
+}
+
+/// An all-gather of `bytes` of every rank round a ring, from `base` on.
+pe_context::lane gathering(std::uint32_t rank, std::uint32_t pes, std::uint64_t base, std::uint64_t bytes,
+                           bool eastward) {
+  const auto place = [&](std::uint32_t from) { return base + from * bytes; };
+  pe_context::lane lane{{eastward ? comm::east : comm::west},
+                        {pe_context::outgoing{place(rank), bytes}},
+                        {eastward ? comm::west : comm::east},
+                        {}};
+  lane.overlaps = true;
+  for (std::uint32_t i = 1; i < pes; ++i) {
+    const pe_context::stage s{place((rank + (eastward ? pes - i : i)) % pes), bytes};
+    i + 1 < pes ? lane.pass(s) : lane.received.push_back(s);
+  }
+  return lane;
+}
+
+TEST_CASE("slots that the DMA copies are sent on from where they lie and stay until they have been read") {
   // Round a ring, which is full at n_slots = 1: who holds a slot must not wait for space.
   constexpr std::uint32_t pes = 5;
   for (const auto order : orders) {
@@ -49,6 +70,9 @@ TEST_CASE("slots that are sent on from where they lie stay until they have been 
               i + 1 < pes ? lane.pass(s) : lane.received.push_back(s);
             }
             pe.stream({lane}, "all_gather");
+            std::uint64_t came = 0;
+            for (const std::uint64_t all : bytes) came += (all + 63) / 64;
+            CHECK(copies_started(pe) == came - (bytes[rank] + 63) / 64);
           });
         }
         CHECK(b.run().deadlock == "");
@@ -79,13 +103,78 @@ TEST_CASE("a lane that overlaps adds no copy behind those of others in the DMA")
     pe_context::lane lane{{}, {}, {comm::west}, {pe_context::stage{0, 64}}};
     lane.overlaps = true;
     pe.stream({lane}, "receive");
-    started = abi::status_halves::unpack(hal.read_register(abi::dma_status)).high;
+    started = copies_started(pe);
     pe.finish();
   };
   b.also(1, code);
   CHECK(b.run().deadlock == "");
   CHECK(b.get(1, 0, 16) == counting(1, 16));
   CHECK(started == 1);
+}
+
+TEST_CASE("two tasks of a kernel stream at a time, each with slots of its own held") {
+  constexpr std::uint32_t pes = 4;
+  constexpr std::uint64_t bytes = 64 * 3 + 8, other = 1024;
+  for (const auto order : orders) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      CAPTURE(seed);
+      ring_bench b{pes, 1, {order, seed}};
+      for (std::uint32_t rank = 0; rank < pes; ++rank) {
+        b.put(rank, rank * bytes, counting(rank * 1000, bytes / 4));
+        b.put(rank, other + rank * bytes, counting(rank * 1000 + 500, bytes / 4));
+        b.on(rank, [rank](pe_context& pe) {
+          pe.run_tasks({[&] { pe.stream({gathering(rank, pes, 0, bytes, true)}, "east"); },
+                        [&] { pe.stream({gathering(rank, pes, other, bytes, false)}, "west"); }});
+        });
+      }
+      CHECK(b.run().deadlock == "");
+      for (std::uint32_t rank = 0; rank < pes; ++rank) {
+        for (std::uint32_t from = 0; from < pes; ++from) {
+          CHECK(b.get(rank, from * bytes, bytes / 4) == counting(from * 1000, bytes / 4));
+          CHECK(b.get(rank, other + from * bytes, bytes / 4) == counting(from * 1000 + 500, bytes / 4));
+        }
+      }
+      check_idle(b, pes);
+    }
+  }
+}
+
+TEST_CASE("a slot of another length than the kernel expects is not sent on") {
+  ring_bench b{3, 2, {sw::schedule::round_robin}};
+  b.on(0, [](pe_context& pe) { pe.send(comm::east, 0, 32); });
+  b.on(1, [](pe_context& pe) {
+    CHECK(pe.recv(comm::west).bytes == 32);  // reads the length; the slot is not released
+    pe_context::lane lane{{comm::east}, {}, {comm::west}, {}};
+    lane.overlaps = true;
+    lane.pass({0, 64});
+    pe.stream({lane}, "relay");
+  });
+  CHECK_THROWS_WITH(b.run(), Catch::Contains("message of 32 bytes on queue pair W; the kernel expected 64"));
+  for (const auto& q : b.machine().engine(b.pe(1)).queue_pairs()) CHECK(q.free_slots() == q.n_slots);
+}
+
+TEST_CASE("a lane whose slots wait for those of another lane waits, though it overlaps") {
+  // Both bring the same range; the one that is to come last is there first.
+  for (const auto order : orders) {
+    ring_bench b{3, 1, {order, 1}};
+    b.put(0, 0, counting(1, 16));
+    b.put(2, 0, counting(100, 16));
+    b.on(0, [](pe_context& pe) {
+      pe.hal().wait_for_event_until(nanoseconds(1000));
+      pe.send(comm::east, 0, 64);
+    });
+    b.on(2, [](pe_context& pe) { pe.send(comm::west, 0, 64); });
+    b.on(1, [](pe_context& pe) {
+      const pe_context::lane first{{}, {}, {comm::west}, {pe_context::stage{0, 64}}};
+      pe_context::stage after{0, 64};
+      after.after = {0, 0};
+      pe_context::lane last{{}, {}, {comm::east}, {after}};
+      last.overlaps = true;
+      pe.stream({first, last}, "receive");
+    });
+    CHECK(b.run().deadlock == "");
+    CHECK(b.get(1, 0, 16) == counting(100, 16));
+  }
 }
 
 }  // namespace

@@ -160,27 +160,26 @@ TEST_CASE("an errata register gets what all were asked for and what faults say o
   const auto row = row_of("ring_1d", {2, 1, 1, 2});
   auto config = test::config_of(row);
   const auto members = comm::map_ranks(row.shape, comm::rank_set::pe);
-  sw::mock_machine machine{config, test::plan_for("ring_1d", config, members, 0)};
-  const auto errata_at = [&](pe_coord pe) {
-    std::uint64_t word = 0;
-    machine.host(pe.sip).debug_read(
-        abi::encode({pe.sip, pe.cube, abi::region::pe_registers, pe.pe.value, abi::core_errata}),
-        std::as_writable_bytes(std::span{&word, 1}));
-    return word;
-  };
   auto& stale_lines = config.faults.emplace_back();
   stale_lines.kind = config::fault_kind::stale_cache_line;
   stale_lines.where = "pod.sip0.cube_0_0.pe1";
   abi::errata_word stale, asked;
   stale.add(abi::erratum::wait_without_dcci);
   asked.add(abi::erratum::no_round_barrier);
-  sw::set_errata(machine.host(sip_id{0}), config, members.members);
-  CHECK(errata_at(members.members[0]) == 0);
-  CHECK(errata_at(members.members[1]) == stale.bits);
-  sw::set_errata(machine.host(sip_id{0}), config, members.members, asked);
-  CHECK(errata_at(members.members[0]) == asked.bits);
-  CHECK(errata_at(members.members[1]) == (asked.bits | stale.bits));
-  CHECK(errata_at(members.members[2]) == 0);  // of the other host
+  for (const abi::errata_word all : {abi::errata_word{}, asked}) {
+    sw::mock_machine machine{config, test::plan_for("ring_1d", config, members, 0)};
+    const auto errata_at = [&](pe_coord pe) {
+      std::uint64_t word = 0;
+      machine.host(pe.sip).debug_read(
+          abi::encode({pe.sip, pe.cube, abi::region::pe_registers, pe.pe.value, abi::core_errata}),
+          std::as_writable_bytes(std::span{&word, 1}));
+      return word;
+    };
+    sw::set_errata(machine.host(sip_id{0}), config, members.members, all);
+    CHECK(errata_at(members.members[0]) == all.bits);
+    CHECK(errata_at(members.members[1]) == (all.bits | stale.bits));
+    CHECK(errata_at(members.members[2]) == 0);  // of the other host
+  }
 }
 
 TEST_CASE("memory never written reads as the fill pattern") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runtime on the mock machine: what send, receive, exchange and tasks promise.
 #include <array>
+#include <stdexcept>
 #include <vector>
 
 #include "ring_bench.hpp"
@@ -301,6 +302,27 @@ TEST_CASE("a task that waits for an earlier copy than another goes on first") {
   CHECK(b.machine().run({{b.pe(0), code}}).deadlock == "");
   CHECK(order == "fl");
   CHECK(done_at_first == 1);
+}
+
+TEST_CASE("one library tells before a PE idles; a second is refused, and the first still heard") {
+  ring_bench b{2, 2};
+  const sw::runtime_options options = b.machine().firmware_options(b.pe(1));
+  unsigned told = 0;
+  b.on(0, [](pe_context& pe) {
+    pe.hal().wait_for_event_until(nanoseconds(1000));
+    pe.send(comm::east, 0, 4);
+  });
+  b.also(1, [&](abi::hal& hal) {
+    sw::pe_runtime runtime{hal, options};
+    runtime.before_idle([&told] { ++told; });
+    CHECK_THROWS_AS(runtime.before_idle([] {}), std::logic_error);
+    abi::kernel_arguments a;
+    a.type = numeric::dtype::i32;
+    pe_context pe{runtime, a, {}};
+    CHECK(pe.recv(comm::west, 0) == 4);  // comes later: it sleeps
+  });
+  CHECK(b.run().deadlock == "");
+  CHECK(told > 0);
 }
 
 }  // namespace

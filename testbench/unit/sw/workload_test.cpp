@@ -55,6 +55,29 @@ TEST_CASE("a collective whose kernel has an image sums in f32, too") {
   CHECK(run_workload(w, c).wrong == "");
 }
 
+TEST_CASE("a broadcast on packed trees has a queue pair for each edge in a workload") {
+  test::matrix_row row;
+  row.shape = {2, 3, 2, 1};
+  row.n_slots = 1;
+  config::machine_config c = test::config_of(row);
+  c.ipcq.queue_pairs = 16;  // the trees alone would use them all
+  const auto broadcast = [](const std::string& id, std::uint64_t root) {
+    return local(id, "broadcast",
+                 {{"bytes", std::uint64_t{2048}},
+                  {"algorithm", std::string("packed_trees")},
+                  {"dtype", std::string("f32")},
+                  {"root", root}});
+  };
+  const auto w = workload_of({stream_on("s", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
+                                        {broadcast("first", 0), broadcast("second", 7)}, 2)});
+  for (const auto order : schedules) {
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      CAPTURE(sw::to_string(order), seed);
+      CHECK(run_workload(w, c, {.order = order, .seed = seed}).wrong == "");
+    }
+  }
+}
+
 TEST_CASE("ops of a stream run in order unless after says otherwise") {
   auto first = local("first", "memory", {{"bytes", std::uint64_t{20'000}}, {"where", std::string("hbm")}});
   auto beside = collective("beside", 128);
