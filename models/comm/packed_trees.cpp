@@ -406,12 +406,26 @@ std::uint32_t packed_trees::depth(std::uint32_t tree) const {
   return most;
 }
 
+std::uint32_t packed_trees::child_directions(std::uint32_t rank) const {
+  std::uint32_t directions = 0;
+  for (const auto& nodes : nodes_) {
+    for (const std::uint32_t child : nodes[rank].children) directions += width(rank, child);
+  }
+  return directions;
+}
+
 std::uint32_t packed_trees::most_child_directions() const {
   std::uint32_t most = 0;
+  for (std::uint32_t r = 0; r < sips_.size(); ++r) most = std::max(most, child_directions(r));
+  return most;
+}
+
+std::uint32_t packed_trees::most_directions() const {
+  std::uint32_t most = 0;
   for (std::uint32_t r = 0; r < sips_.size(); ++r) {
-    std::uint32_t directions = 0;
+    std::uint32_t directions = child_directions(r);
     for (const auto& nodes : nodes_) {
-      for (const std::uint32_t child : nodes[r].children) directions += width(r, child);
+      if (nodes[r].parent) directions += width(*nodes[r].parent, r);
     }
     most = std::max(most, directions);
   }
