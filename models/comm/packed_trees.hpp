@@ -44,11 +44,11 @@ class packed_trees {
     return sips_[above] != sips_[below];
   }
 
-  /// Queue pairs of a member at most, to its parents and children.
-  [[nodiscard]] std::uint32_t most_directions() const;
+  /// Queue pairs of a member at most, to its parents and children; `used`: of those of an edge.
+  [[nodiscard]] std::uint32_t most_directions(std::uint32_t used) const;
 
  private:
-  [[nodiscard]] std::uint32_t child_directions(std::uint32_t rank) const;
+  [[nodiscard]] std::uint32_t child_directions(std::uint32_t rank, std::uint32_t used) const;
   [[nodiscard]] std::uint32_t most_child_directions() const;
 
   std::array<std::vector<tree_node>, trees> nodes_;

@@ -46,14 +46,17 @@ class neighbors : public formula_base {
     const double block = n_ / d(graph_.ranks()), piece = block / plan.parts();
     const double slot = std::min(piece, step_.slot_bytes());
     double busy = 0, pieces = 0;  // of the busiest rank
-    std::size_t lanes = 0;
+    unsigned registers = 0;
     for (std::uint32_t r = 0; r < graph_.ranks(); ++r) {
       double sent = 0, received = 0;
-      lanes = std::max(lanes, plan.lanes(r).size());
+      unsigned used = 0;
       for (const comm::packed_routes::lane& l : plan.lanes(r)) {
         sent += d(l.sent.size());
         received += d(l.received.size());
+        if (l.sent.empty() && l.received.empty()) continue;
+        used += l.sent.empty() || l.received.empty() ? half_registers : pair_registers;
       }
+      registers = std::max(registers, used);
       busy = std::max(busy, sent * step_.send_ns() + received * step_.take_ns(slot, sums) +
                                 (sent + received) * step_.register_ns());
       pieces = std::max({pieces, sent, received});
@@ -63,7 +66,7 @@ class neighbors : public formula_base {
     // The farthest parts go first: what is behind them hides their way, or it takes longer than all of that.
     return {std::max((plan.depth() - 1.0) * hop + hop_ns(one, true),
                      std::ceil(piece / step_.slot_bytes()) * busy + 2 * hop) +
-                step_.first_use_ns(pair_registers * static_cast<unsigned>(lanes)) + end_ns(),
+                step_.first_use_ns(registers) + end_ns(),
             std::max(interface_ns(pieces * piece), link_ns(block * plan.busiest()))};
   }
 

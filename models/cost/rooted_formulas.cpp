@@ -90,8 +90,11 @@ class rooted : public formula_base {
     const double slots = std::ceil(n_ / 2 / step_.slot_bytes());
     const double slot = std::min(n_ / 2, step_.slot_bytes());
     const double busy = 2 * (step_.hold_ns(slot) + step_.send_ns() + step_.register_ns());
+    // An edge uses as many of its queue pairs as it has slots to fill.
+    const double used = std::max(1.0, std::floor(slots / d(c_.ipcq.n_slots)));
+    const std::uint32_t directions = plan.most_directions(static_cast<std::uint32_t>(std::min(used, 16.0)));
     return {depth * hop + (slots - 1) * std::max(busy, interface_ns(2 * slot)) +
-                step_.first_use_ns(half_registers * plan.most_directions()) + end_ns(),
+                step_.first_use_ns(half_registers * directions) + end_ns(),
             interface_ns(n_)};
   }
 
