@@ -35,7 +35,8 @@ void expect_clean(const launch_bench& bench) {
 /// A machine with everything that launch timing depends on drawn anew.
 config::machine_config random_machine(std::mt19937& random) {
   const auto draw = [&](std::uint64_t low, std::uint64_t high) { return low + random() % (high - low + 1); };
-  config::machine_config c = machine({draw(1, 2), draw(1, 4), draw(1, 3), draw(1, 8)});
+  const auto up_to = [&](std::uint32_t most) { return static_cast<std::uint32_t>(draw(1, most)); };
+  config::machine_config c = machine({up_to(2), up_to(4), up_to(3), up_to(8)});
   c.host.host_cycles = draw(1, 300);
   c.host.io_cpu_cycles = draw(0, 1) != 0 ? draw(1, 10) : draw(1, 150);
   c.host.control_cpu_cycles = draw(0, 1) != 0 ? draw(1, 10) : draw(1, 150);
