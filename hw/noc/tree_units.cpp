@@ -101,7 +101,7 @@ tree_units::child tree_units::make_child(const fabric::tree_node& n, const fabri
       std::find_if(members.begin(), members.end(), [&](const auto& m) { return m.pe == *c.leaf; });
   if (member == members.end()) {
     throw protocol_error(
-        fmt::format("{}: the tree leads to {}, which is no member", name_, comm::owner_name(*c.leaf)));
+        fmt::format("{}: the tree leads to {}, which is no member", name_, owner_name(*c.leaf)));
   }
   c.ring = member->ring;
   c.receives = member->ring != 0;
@@ -267,7 +267,7 @@ packet_ptr tree_units::sum_of(node& n) {
       throw protocol_error(fmt::format(
           "{}: contributions of {} and {} differ: message {}, offset {}, {} of {} bytes, and message {}, "
           "offset {}, {} of {} bytes",
-          name_, comm::owner_name(a.ipcq.source), comm::owner_name(b.ipcq.source), a.ipcq.sequence, a.offset,
+          name_, owner_name(a.ipcq.source), owner_name(b.ipcq.source), a.ipcq.sequence, a.offset,
           a.payload_bytes, a.ipcq.message_bytes, b.ipcq.sequence, b.offset, b.payload_bytes,
           b.ipcq.message_bytes));
     }

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/abi/tag_text.hpp"
-#include "models/comm/owner_name.hpp"
+#include "models/types/owner_name.hpp"
 
 namespace diecast::abi {
 
@@ -21,7 +21,7 @@ const char* to_string(operation_kind k) {
 }
 
 std::string describe(const operation_note& n) {
-  const std::string peer = n.peer ? comm::owner_name(*n.peer) : "anybody";
+  const std::string peer = n.peer ? owner_name(*n.peer) : "anybody";
   const std::string tag = tag_text(n.tag, n.group);
   switch (n.kind) {
     case operation_kind::send: return fmt::format("send to {}, {}, {} bytes", peer, tag, n.bytes);

@@ -72,7 +72,7 @@ void credit_checker::check(const ring& r) const {
 
 std::string credit_checker::describe(const ring& r) const {
   const auto name = [](const comm::queue_pair_install* q) {
-    return fmt::format("{} {}", comm::owner_name(q->owner), comm::direction_name(q->dir));
+    return fmt::format("{} {}", owner_name(q->owner), comm::direction_name(q->dir));
   };
   return fmt::format("{} (my_head {}, peer_tail_cache {}) and {} (peer_head_cache {}, my_tail {})",
                      name(r.writer), r.head, r.tail_view, name(r.reader), r.visible, r.tail);

@@ -20,8 +20,6 @@ home_ports home_ports_of(const config::machine_config& c, const config::memory_c
   return h;
 }
 
-std::uint64_t bytes_below_tensors(const home_ports& home) { return home.slices * sync_region_bytes; }
-
 std::uint64_t bytes_per_port(const config::machine_config& c, const home_ports& home, std::uint64_t bytes) {
   const std::uint64_t round = c.ccl.tensor_stripe_bytes * home.count;
   return (bytes + round - 1) / round * c.ccl.tensor_stripe_bytes;
@@ -29,7 +27,7 @@ std::uint64_t bytes_per_port(const config::machine_config& c, const home_ports& 
 
 hbm_tensor place_in_hbm(const config::machine_config& c, pe_coord pe, const home_ports& home,
                         std::uint64_t share, std::uint64_t before) {
-  const std::uint64_t offset = bytes_below_tensors(home) + home.slice * share + before;
+  const std::uint64_t offset = sync_port_bytes(home.slices) + home.slice * share + before;
   return {abi::encode({pe.sip, pe.cube, abi::region::hbm, home.first, offset}), home.count,
           c.ccl.tensor_stripe_bytes};
 }

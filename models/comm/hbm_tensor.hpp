@@ -26,9 +26,6 @@ struct home_ports {
 [[nodiscard]] home_ports home_ports_of(const config::machine_config& c,
                                        const config::memory_channels& channels, pe_coord pe);
 
-/// Bottom of a port that the words of barriers take (sync_layout.hpp), of all PEs that share it.
-[[nodiscard]] std::uint64_t bytes_below_tensors(const home_ports& home);
-
 /// From an address in an HBM port to the same one in the next.
 inline constexpr abi::address port_stride = abi::max_offset + 1;
 

@@ -12,11 +12,11 @@
 
 #include "models/abi/address.hpp"
 #include "models/abi/registers.hpp"
-#include "models/comm/owner_name.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/config/population.hpp"
 #include "models/numeric/types.hpp"
 #include "models/types/ids.hpp"
+#include "models/types/owner_name.hpp"
 
 namespace diecast::comm {
 

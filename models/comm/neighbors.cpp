@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/fabric/topology.hpp"
+#include "models/timing/link.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::comm {
@@ -22,7 +23,14 @@ struct cube_link {
   bool between_sips{};
 };
 
-std::vector<cube_link> cube_links_of(const fabric::topology& t) {
+/// Of payload, 1e9 bytes/s, as the machine uses the link: messages staged through host memory go over a way
+/// that the links of a SIP share, which is what each can have of it.
+double sip_link_gbytes_s(const config::machine_config& c, const config::sip_link_block& link) {
+  if (c.comm.path == config::transfer_path::staged) return c.host.staging_gbytes_s;
+  return timing::sip_link_timing_of(c, link).gbytes_s;
+}
+
+std::vector<cube_link> cube_links_of(const config::machine_config& c, const fabric::topology& t) {
   const std::uint32_t cubes = t.shape().cubes_per_sip();
   std::vector<cube_link> found;
   for (const fabric::link& l : t.links()) {
@@ -36,7 +44,7 @@ std::vector<cube_link> cube_links_of(const fabric::topology& t) {
     } else if (l.kind == fabric::link_kind::sip) {
       const fabric::sip_link& s = t.sip_links()[l.from];
       found.push_back({s.from.sip * cubes + s.from.cube, s.to.sip * cubes + s.to.cube,
-                       t.sip_link_settings(l.from).gbytes_s, true});
+                       sip_link_gbytes_s(c, t.sip_link_settings(l.from)), true});
     }
   }
   return found;
@@ -77,7 +85,7 @@ std::vector<std::uint32_t> ranks_of_cubes(const pattern_context& c, const std::v
 neighbor_graph::neighbor_graph(const pattern_context& c) : leaving_(c.members.members.size()) {
   const fabric::topology t(c.config);
   const double interface = static_cast<double>(c.config.noc.flit_bytes) * c.config.noc.clock_ghz;
-  const std::vector<cube_link> links = cube_links_of(t);
+  const std::vector<cube_link> links = cube_links_of(c.config, t);
   const std::vector<std::uint32_t> rank_of = ranks_of_cubes(c, links);
   for (const cube_link& l : links) {
     const std::uint32_t a = rank_of[l.from], b = rank_of[l.to];
@@ -101,8 +109,8 @@ void neighbor_graph::join(std::uint32_t a, std::uint32_t b, double gbytes_s) {
 }
 
 std::uint32_t neighbor_graph::share(std::uint32_t number, std::uint32_t messages) const {
-  constexpr double nearly = 1e-9;
-  return static_cast<std::uint32_t>(std::floor(messages * links_[number].gbytes_s / fastest_ + nearly));
+  const double exact = messages * links_[number].gbytes_s / fastest_;
+  return static_cast<std::uint32_t>(std::floor(exact + rate_rounding));
 }
 
 std::vector<edge> neighbor_edges(const pattern_context& c) {

@@ -11,6 +11,9 @@
 
 namespace diecast::comm {
 
+/// What quotients of rates may be off.
+inline constexpr double rate_rounding = 1e-9;
+
 /// Ranks, at most one per cube, joined by the links between their cubes. A cube without a rank counts with
 /// the nearest one that has one, in its SIP if there is one: ranks are neighbors, too, with nothing but such
 /// cubes between them.

@@ -36,9 +36,10 @@ class timetable {
   }
 
   std::vector<move> run() {
-    for (stamp now = 0; done_ < moves_.size(); ++now) {
-      for (const std::uint32_t m : std::exchange(due_[now], {})) wait(m);
-      due_.erase(now);
+    while (!due_.empty()) {
+      const stamp now = due_.begin()->first;
+      for (const std::uint32_t m : due_.begin()->second) wait(m);
+      due_.erase(due_.begin());
       for (std::uint32_t l = 0; l < waiting_.size(); ++l) {
         if (free_at_[l] <= now && !waiting_[l].empty()) start(l, now);
       }
@@ -83,8 +84,8 @@ class timetable {
     m.start = now;
     m.end = now + std::lround(stamps_per_part * g_.fastest() / g_.links()[l].gbytes_s);
     free_at_[l] = m.end;
-    for (const std::uint32_t next : next_[number]) due_[m.end].push_back(next);
-    ++done_;
+    std::vector<std::uint32_t>& due = due_[m.end];  // with nothing to go on, too: the link is free then
+    due.insert(due.end(), next_[number].begin(), next_[number].end());
   }
 
   const neighbor_graph& g_;
@@ -97,7 +98,6 @@ class timetable {
   std::vector<std::priority_queue<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>>> waiting_;
   std::vector<stamp> free_at_;
   std::map<stamp, std::vector<std::uint32_t>> due_;
-  std::size_t done_{};
   std::uint32_t depth_{};
 };
 

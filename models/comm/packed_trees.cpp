@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 #include <optional>
 #include <random>
 #include <stdexcept>
@@ -406,12 +407,27 @@ std::uint32_t packed_trees::depth(std::uint32_t tree) const {
   return most;
 }
 
+std::uint32_t packed_trees::child_directions(std::uint32_t rank, std::uint32_t used) const {
+  std::uint32_t directions = 0;
+  for (const auto& nodes : nodes_) {
+    for (const std::uint32_t child : nodes[rank].children) directions += std::min(used, width(rank, child));
+  }
+  return directions;
+}
+
 std::uint32_t packed_trees::most_child_directions() const {
+  constexpr std::uint32_t all = std::numeric_limits<std::uint32_t>::max();
+  std::uint32_t most = 0;
+  for (std::uint32_t r = 0; r < sips_.size(); ++r) most = std::max(most, child_directions(r, all));
+  return most;
+}
+
+std::uint32_t packed_trees::most_directions(std::uint32_t used) const {
   std::uint32_t most = 0;
   for (std::uint32_t r = 0; r < sips_.size(); ++r) {
-    std::uint32_t directions = 0;
+    std::uint32_t directions = child_directions(r, used);
     for (const auto& nodes : nodes_) {
-      for (const std::uint32_t child : nodes[r].children) directions += width(r, child);
+      if (nodes[r].parent) directions += std::min(used, width(*nodes[r].parent, r));
     }
     most = std::max(most, directions);
   }

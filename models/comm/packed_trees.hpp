@@ -44,7 +44,11 @@ class packed_trees {
     return sips_[above] != sips_[below];
   }
 
+  /// Queue pairs of a member at most, to its parents and children; `used`: of those of an edge.
+  [[nodiscard]] std::uint32_t most_directions(std::uint32_t used) const;
+
  private:
+  [[nodiscard]] std::uint32_t child_directions(std::uint32_t rank, std::uint32_t used) const;
   [[nodiscard]] std::uint32_t most_child_directions() const;
 
   std::array<std::vector<tree_node>, trees> nodes_;
@@ -52,7 +56,8 @@ class packed_trees {
   std::uint32_t within_{1}, crossing_{1};  ///< width of edges within a SIP and between two
 };
 
-/// Child directions of a member at most, where edges have several queue pairs.
+/// Child directions of a member at most, where edges have several queue pairs. Where all have one, further
+/// children of a member have the numbers, and in reports the names, of further queue pairs to a parent.
 inline constexpr std::uint32_t named_children = 8;
 
 /// Direction in which a member's parent in `tree` is; `index`: of an edge with several queue pairs.

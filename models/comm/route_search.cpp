@@ -7,58 +7,29 @@
 #include <limits>
 #include <optional>
 #include <queue>
-#include <stdexcept>
 #include <tuple>
+
+#include "models/comm/tightest.hpp"
 
 namespace diecast::comm {
 namespace {
 
 constexpr std::uint32_t nothing = std::numeric_limits<std::uint32_t>::max();
-/// Blocks are cut into as few parts as bring the busiest link this near to what more of them would.
-constexpr double good_enough = 1.02;
 
 /// Parts on the busiest link that a search aims at, in parts on the fastest link.
 using load_limit = std::uint32_t;
 /// The search with blocks in so many parts; empty when nothing comes of that limit.
 using search_fn = std::function<std::optional<std::vector<part_tree>>(std::uint32_t parts, load_limit)>;
 
-struct found_routes {
-  std::vector<part_tree> trees;
-  load_limit limit{};
-};
-
-/// The least limit from `least` on for which the search succeeds: by doubling steps, then by halves. A search
-/// that is no exact one may miss a lower limit.
-found_routes tightest(const search_fn& search, std::uint32_t parts, load_limit least) {
-  load_limit failed = least - 1;
-  std::optional<found_routes> found;
-  for (load_limit step = 1; !found; step *= 2) {
-    if (step > (1U << 30)) throw std::logic_error("packed routes: no limit is wide enough");
-    if (auto trees = search(parts, failed + step)) {
-      found = found_routes{std::move(*trees), failed + step};
-    } else {
-      failed += step;
-    }
-  }
-  while (failed + 1 < found->limit) {
-    const load_limit middle = failed + (found->limit - failed) / 2;
-    if (auto trees = search(parts, middle)) {
-      found = found_routes{std::move(*trees), middle};
-    } else {
-      failed = middle;
-    }
-  }
-  return std::move(*found);
-}
-
+/// Blocks are cut into as few parts as bring the busiest link near to what more of them would.
 route_set best_parts(const search_fn& search, const std::vector<std::uint32_t>& choices,
                      const std::function<load_limit(std::uint32_t)>& least) {
   std::optional<route_set> best;
   for (const std::uint32_t parts : choices) {
-    found_routes found = tightest(search, parts, least(parts));
-    const double busiest = static_cast<double>(found.limit) / parts;
+    auto [trees, limit] = tightest([&](load_limit at_most) { return search(parts, at_most); }, least(parts));
+    const double busiest = static_cast<double>(limit) / parts;
     if (best && busiest * good_enough >= best->busiest) continue;
-    best = route_set{std::move(found.trees), parts, busiest};
+    best = route_set{std::move(*trees), parts, busiest};
   }
   return std::move(*best);
 }
@@ -101,17 +72,26 @@ class path_search {
     std::vector<step> came(g_.ranks());
     length[root_] = 0;
     const auto relax = [&](std::uint32_t from, std::uint32_t next, std::int64_t cost, step s) {
-      if (length[from] >= far || length[from] + cost >= length[next]) return false;
+      if (length[from] + cost >= length[next]) return false;
       length[next] = length[from] + cost;
       came[next] = s;
       return true;
     };
-    for (bool changed = true; changed;) {  // Bellman and Ford: steps back have negative lengths
-      changed = false;
-      for (std::uint32_t l = 0; l < flow_.size(); ++l) {
-        const neighbor_graph::link& link = g_.links()[l];
-        if (flow_[l] < room_[l]) changed |= relax(link.from, link.to, 1, {l, false});
-        if (flow_[l] > 0) changed |= relax(link.to, link.from, -1, {l, true});
+    // Bellman and Ford, by ranks whose length has changed: steps back have negative lengths.
+    std::vector<char> waits(g_.ranks());
+    std::queue<std::uint32_t> changed;
+    changed.push(root_);
+    while (!changed.empty()) {
+      const std::uint32_t rank = changed.front();
+      changed.pop();
+      waits[rank] = 0;
+      for (const std::uint32_t out : g_.leaving(rank)) {
+        const std::uint32_t other = g_.links()[out].to, in = out ^ 1U;
+        bool nearer = flow_[out] < room_[out] && relax(rank, other, 1, {out, false});
+        if (flow_[in] > 0) nearer |= relax(rank, other, -1, {in, true});
+        if (!nearer || waits[other]) continue;
+        waits[other] = 1;
+        changed.push(other);
       }
     }
     if (length[to] >= far) return false;
@@ -211,8 +191,7 @@ class tree_search {
 };
 
 load_limit at_least_one(double limit) {
-  constexpr double nearly = 1e-9;
-  return static_cast<load_limit>(std::max(1.0, std::ceil(limit - nearly)));
+  return static_cast<load_limit>(std::max(1.0, std::ceil(limit - rate_rounding)));
 }
 /// Of the links out of a rank (those into it have the same rates), in fastest links.
 double width_of(const neighbor_graph& g, std::uint32_t rank) {

@@ -2,8 +2,6 @@
 #include "models/comm/spanning_trees.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <fmt/format.h>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -11,15 +9,12 @@
 #include <tuple>
 #include <utility>
 
-#include "models/comm/packed_trees.hpp"
-#include "models/comm/peer_patterns.hpp"
+#include "models/comm/tightest.hpp"
 
 namespace diecast::comm {
 namespace {
 
 constexpr std::uint32_t nothing = std::numeric_limits<std::uint32_t>::max();
-/// More trees must be better by so much.
-constexpr double good_enough = 1.02;
 constexpr std::uint64_t seed = 1;
 
 /// Forests of the pairs of neighbors, of which each has a number of copies; no copy is in two forests.
@@ -207,12 +202,15 @@ std::uint32_t least_limit(const neighbor_graph& g, std::uint32_t trees) {
     for (std::uint32_t l = 0; l < g.links().size(); l += 2) sum += std::min(trees, g.share(l, limit));
     return sum;
   };
-  std::uint32_t limit = 1;
-  while (room(limit) < trees * (g.ranks() - 1)) ++limit;
-  return limit;
+  return tightest([&](std::uint32_t limit) { return room(limit) >= trees * (g.ranks() - 1); }, 1).second;
 }
 
 }  // namespace
+
+/// Augmenting costs about members cubed.
+std::uint64_t spanning_trees::attempts_for(std::uint64_t members) {
+  return std::clamp<std::uint64_t>((1U << 16) / (members * members * members), 1, 64);
+}
 
 spanning_trees::spanning_trees(const pattern_context& c) {
   const neighbor_graph g(c);
@@ -222,85 +220,20 @@ spanning_trees::spanning_trees(const pattern_context& c) {
   }
   std::uint32_t best_trees = 0, best_limit = 0;
   for (std::uint32_t trees = 1; trees <= most_trees; ++trees) {
-    std::uint32_t limit = least_limit(g, trees);
-    while (!pack(g, trees, limit, 0)) ++limit;
+    const std::uint32_t limit =
+        tightest([&](std::uint32_t at_most) { return pack(g, trees, at_most, 0); }, least_limit(g, trees))
+            .second;
     const double busiest = static_cast<double>(limit) / trees;
     if (trees > 1 && busiest * good_enough >= busiest_) continue;
     best_trees = trees, best_limit = limit, busiest_ = busiest;
   }
-  // Augmenting costs about members cubed.
-  const std::uint64_t attempts =
-      std::clamp<std::uint64_t>((1U << 16) / (g.ranks() * g.ranks() * g.ranks()), 1, 64);
   packing best;
-  for (std::uint64_t i = 0; i < attempts; ++i) {
+  for (std::uint64_t i = 0; i < attempts_for(g.ranks()); ++i) {
     packing found = *pack(g, best_trees, best_limit, i);
     if (found.depth < best.depth) best = std::move(found);
   }
   depth_ = best.depth;
   for (const near_lists& near : best.trees) nodes_.push_back(rooted(near, middle_of(near)));
-}
-
-tree_directions::tree_directions(const std::vector<const tree_node*>& places) {
-  direction next = 0;
-  for (const tree_node* place : places) {
-    first_.push_back(next);
-    has_parent_.push_back(place->parent.has_value());
-    next = static_cast<direction>(next + (place->parent ? 1 : 0) + place->children.size());
-  }
-}
-
-direction tree_directions::child(std::uint32_t tree, std::uint32_t index) const {
-  return static_cast<direction>(first_[tree] + (has_parent_[tree] ? 1 : 0) + index);
-}
-
-namespace {
-
-/// Edges of trees given by their nodes, from children to parents, and back if `both_ways`.
-std::vector<edge> edges_of(const group& g, const std::vector<std::vector<tree_node>>& trees, bool both_ways) {
-  std::vector<tree_directions> directions;
-  directions.reserve(g.members.size());
-  for (std::uint32_t r = 0; r < g.members.size(); ++r) {
-    std::vector<const tree_node*> places;
-    places.reserve(trees.size());
-    for (const auto& tree : trees) places.push_back(&tree[r]);
-    directions.emplace_back(places);
-  }
-  std::vector<edge> edges;
-  for (std::uint32_t t = 0; t < trees.size(); ++t) {
-    for (std::uint32_t r = 0; r < g.members.size(); ++r) {
-      for (std::uint32_t i = 0; i < trees[t][r].children.size(); ++i) {
-        const std::uint32_t below = trees[t][r].children[i];
-        const direction down = directions[r].child(t, i), up = directions[below].parent(t);
-        edges.push_back({g.members[below], up, g.members[r], both_ways, down});
-        if (both_ways) edges.push_back({g.members[r], down, g.members[below], true, up});
-      }
-    }
-  }
-  return edges;
-}
-
-}  // namespace
-
-std::vector<edge> spanning_tree_edges(const pattern_context& c) {
-  const spanning_trees plan(c);
-  std::vector<std::vector<tree_node>> trees;
-  for (std::uint32_t t = 0; t < plan.trees(); ++t) trees.push_back(plan.tree(t));
-  return edges_of(c.members, trees, true);
-}
-
-std::vector<edge> packed_tree_edges_up(const pattern_context& c) {
-  const packed_trees plan(c, packed_trees::flow::up);
-  std::vector<std::vector<tree_node>> trees(packed_trees::trees);
-  for (std::uint32_t t = 0; t < packed_trees::trees; ++t) {
-    for (std::uint32_t r = 0; r < c.members.members.size(); ++r) trees[t].push_back(plan.node(t, r));
-  }
-  return edges_of(c.members, trees, false);
-}
-
-std::vector<std::string> tree_way_names() {
-  std::vector<std::string> names;
-  for (std::uint32_t i = 0; i < 16; ++i) names.push_back(fmt::format("way{}", i));
-  return names;
 }
 
 }  // namespace diecast::comm

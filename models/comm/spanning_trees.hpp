@@ -19,6 +19,8 @@ namespace diecast::comm {
 class spanning_trees {
  public:
   static constexpr std::uint32_t most_trees = 4;
+  /// Packings that are looked at for a shallow one: 1 to 64. `members`: 1 to 2^20.
+  [[nodiscard]] static std::uint64_t attempts_for(std::uint64_t members);
 
   /// Throws what neighbor_graph throws.
   explicit spanning_trees(const pattern_context& c);
@@ -34,19 +36,6 @@ class spanning_trees {
   std::vector<std::vector<tree_node>> nodes_;
   double busiest_{};
   std::uint32_t depth_{};
-};
-
-/// Directions of a rank over a list of trees, each given by its nodes: those of the first tree before those
-/// of the second; of a tree the parent, where there is one, before the children.
-class tree_directions {
- public:
-  tree_directions(const std::vector<const tree_node*>& places);
-  [[nodiscard]] direction parent(std::uint32_t tree) const { return first_[tree]; }
-  [[nodiscard]] direction child(std::uint32_t tree, std::uint32_t index) const;
-
- private:
-  std::vector<direction> first_;
-  std::vector<bool> has_parent_;
 };
 
 }  // namespace diecast::comm

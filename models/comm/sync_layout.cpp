@@ -38,7 +38,7 @@ abi::address sync_home(const config::machine_config& c, pe_coord pe) {
 }
 
 std::uint64_t sync_port_bytes(const config::machine_config& c) {
-  return config::memory_channels(c).sharers() * sync_region_bytes;
+  return sync_port_bytes(config::memory_channels(c).sharers());
 }
 
 void check_sync_memory(const config::machine_config& c) {

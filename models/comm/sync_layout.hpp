@@ -64,7 +64,11 @@ inline constexpr std::uint64_t sync_region_bytes = teams_offset + max_teams * te
 [[nodiscard]] abi::address sync_home(const config::memory_channels& channels, pe_coord pe);
 /// The same; for who asks once.
 [[nodiscard]] abi::address sync_home(const config::machine_config& c, pe_coord pe);
-/// What the home regions of its PEs take at the bottom of an HBM port: the most of any port.
+/// What the home regions of its PEs take at the bottom of an HBM port that so many share.
+[[nodiscard]] constexpr std::uint64_t sync_port_bytes(std::uint64_t sharers) {
+  return sharers * sync_region_bytes;
+}
+/// The most of any port.
 [[nodiscard]] std::uint64_t sync_port_bytes(const config::machine_config& c);
 /// Throws user_error when the home regions do not fit an HBM port, or a line no packet.
 void check_sync_memory(const config::machine_config& c);

@@ -17,12 +17,9 @@ namespace {
 
 using formula_table = std::map<std::pair<comm::collective, std::string>, formula>;
 
-formula_table all_formulas() {
+formula_table table_of_formulas() {
   formula_table all;
-  for (const auto& family : {ring_formulas(), partner_formulas(), tree_formulas(), direct_formulas(),
-                             level_formulas(), two_level_formulas(), rooted_formulas()}) {
-    for (const formula_row& row : family) all.insert({{row.what, row.algorithm}, row.of});
-  }
+  for (const formula_row& row : all_formulas()) all.insert({{row.what, row.algorithm}, row.of});
   return all;
 }
 
@@ -48,7 +45,7 @@ estimate on_chunks(const fabric::topology& t, const config::machine_config& c, c
   const double interface = one.copies_apart ? std::max(one.wires_ns, copies) : one.wires_ns + copies;
   bound_request part = r;
   part.bytes = chunk;
-  const double ports = busiest_port_bytes(c, part) / timing::port_gbytes_s(c.hbm);
+  const double ports = busiest_port_bytes(t, c, part) / timing::port_gbytes_s(c.hbm);
   const staged_idle idle = staged_idle_of(t, c, r.ranks);
   const double ends = in + idle.read.ns() + idle.write.ns() + out;
   return {ends + chunks * one.steps_ns, ends + chunks * std::max(interface, ports)};
@@ -56,9 +53,18 @@ estimate on_chunks(const fabric::topology& t, const config::machine_config& c, c
 
 }  // namespace
 
+std::vector<formula_row> all_formulas() {
+  std::vector<formula_row> all;
+  for (auto& family : {ring_formulas(), partner_formulas(), tree_formulas(), direct_formulas(),
+                       level_formulas(), two_level_formulas(), rooted_formulas(), neighbor_formulas()}) {
+    all.insert(all.end(), family.begin(), family.end());
+  }
+  return all;
+}
+
 std::optional<estimate> estimate_of(const fabric::topology& t, const config::machine_config& c,
                                     const bound_request& r, const std::string& algorithm) {
-  static const formula_table formulas = all_formulas();
+  static const formula_table formulas = table_of_formulas();
   const auto found = formulas.find({r.what, algorithm});
   if (found == formulas.end()) return std::nullopt;
   const bool tree = algorithm == "multicast" || algorithm == "in_network";

@@ -2,6 +2,7 @@
 #include "models/cost/formula_base.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "models/comm/rank_grid.hpp"
 #include "models/comm/trees.hpp"
@@ -10,7 +11,7 @@
 namespace diecast::cost {
 namespace {
 
-/// Ranks looked at per step: steps of partners are alike all over the machine.
+/// Exchanges looked at per step: steps of partners are alike all over the machine.
 constexpr std::uint32_t samples = 32;
 constexpr std::uint64_t shortest_element = 2;  ///< bytes; a request does not say its type
 
@@ -29,9 +30,13 @@ formula_base::formula_base(const fabric::topology& t, const config::machine_conf
 double formula_base::dearest(const peer_fn& peer, const exchange& e) const {
   double most = 0;
   const std::uint32_t stride = std::max<std::uint32_t>(1, p_ / samples);
-  for (std::uint32_t r = 0; r < p_; r += stride) {
-    const auto other = peer(r);
-    if (other && *other != r) most = std::max(most, step_.exchange_ns(at(r), at(*other), e));
+  for (std::uint32_t first = 0; first < p_; first += stride) {
+    for (std::uint32_t r = first; r < std::min(p_, first + stride); ++r) {
+      const auto other = peer(r);
+      if (!other || *other == r) continue;
+      most = std::max(most, step_.exchange_ns(at(r), at(*other), e));
+      break;
+    }
   }
   return most;
 }
@@ -59,18 +64,35 @@ double formula_base::all_pairs_ns(double bytes) const {
   return most;
 }
 
-double formula_base::halves_ns(double bytes) const {
-  double most = interface_ns(bytes);
-  for (const cut& c : cuts_of(t_, c_, r_.ranks, 0)) {
-    const std::uint64_t fewer = std::min<std::uint64_t>(c.ranks, p_ - c.ranks);
-    if (fewer != p_ / 2) continue;
-    most = std::max(most, bytes * d(fewer) * wires_.wire_bytes_per_byte() / c.out_gbytes_s);
-  }
-  return most;
+double formula_base::ways_ns(const std::vector<way>& ways, double bytes) const {
+  if (const auto traced = links_.longest_ns(r_.ranks, ways, bytes)) return *traced;
+  return over_cuts_ns(ways, bytes);
 }
 
-double formula_base::ways_ns(const std::vector<way>& ways, double bytes) const {
-  return links_.longest_ns(r_.ranks, ways, bytes);
+double formula_base::over_cuts_ns(const std::vector<way>& ways, double bytes) const {
+  std::map<std::uint64_t, double> narrowest;  // 1e9 bytes/s one way, by ranks within the cut
+  for (const cut& c : cuts_of(t_, c_, r_.ranks, 0)) {
+    const double rate = std::min(c.out_gbytes_s, c.in_gbytes_s);
+    const auto known = narrowest.try_emplace(c.ranks, rate).first;
+    known->second = std::min(known->second, rate);
+  }
+  // By place between ranks: ways over it to higher ranks that begin here, less those that end; and to lower.
+  std::vector<std::int64_t> higher(std::size_t{p_} + 1), lower(std::size_t{p_} + 1);
+  for (const auto& [from, to] : ways) {
+    if (from == to) continue;
+    std::vector<std::int64_t>& change = from < to ? higher : lower;
+    ++change[std::min(from, to) + 1];
+    --change[std::max(from, to) + 1];
+  }
+  double most = 0;
+  std::int64_t out = 0, in = 0;
+  std::uint64_t place = 0;
+  for (const auto& [ranks, gbytes_s] : narrowest) {
+    for (; place < ranks; ++place) out += higher[place + 1], in += lower[place + 1];
+    const auto crossing = static_cast<double>(std::max(out, in));
+    if (crossing > 0) most = std::max(most, crossing * bytes * wires_.wire_bytes_per_byte() / gbytes_s);
+  }
+  return most;
 }
 
 double formula_base::peers_ns(const peer_fn& peer, double bytes) const {

@@ -38,9 +38,8 @@ class formula_base {
   [[nodiscard]] double interface_ns(double bytes) const;
   /// The dearest cut when every rank sends `bytes` to every other.
   [[nodiscard]] double all_pairs_ns(double bytes) const;
-  /// The dearest cut that halves the ranks, when every rank beyond it swaps `bytes` over it.
-  [[nodiscard]] double halves_ns(double bytes) const;
-  /// As many bytes over each of some ways at once: the link that takes longest.
+  /// As many bytes over each of some ways at once: the link that takes longest, or the dearest cut where ways
+  /// are too many to be traced.
   using way = link_loads::way;
   [[nodiscard]] double ways_ns(const std::vector<way>& ways, double bytes) const;
   /// Every rank that has a peer to it.
@@ -59,6 +58,11 @@ class formula_base {
   link_loads links_;
   std::uint32_t p_;  ///< ranks
   double n_;         ///< bytes, as --bytes
+
+ private:
+  /// The ranks within a cut are taken as the first ones: members of a part of the machine are numbered one
+  /// after the other.
+  [[nodiscard]] double over_cuts_ns(const std::vector<way>& ways, double bytes) const;
 };
 
 using formula =
@@ -83,5 +87,8 @@ struct formula_row {
 [[nodiscard]] std::vector<formula_row> level_formulas();
 [[nodiscard]] std::vector<formula_row> two_level_formulas();
 [[nodiscard]] std::vector<formula_row> rooted_formulas();
+[[nodiscard]] std::vector<formula_row> neighbor_formulas();
+/// Those of all families.
+[[nodiscard]] std::vector<formula_row> all_formulas();
 
 }  // namespace diecast::cost

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "models/comm/launch_plan.hpp"
 #include "models/cost/message_cost.hpp"
 
 namespace diecast::cost {
@@ -33,21 +34,34 @@ double link_loads::slowest_gbytes_s(pe_coord from, pe_coord to) const {
   return slowest;
 }
 
-double link_loads::longest_ns(const comm::group& ranks, const std::vector<way>& ways, double bytes) const {
-  if (ways.size() > most_ways) return 0;
-  std::map<std::uint32_t, double> flows;  // by link
+std::optional<double> link_loads::longest_ns(const comm::group& ranks, const std::vector<way>& ways,
+                                             double bytes) const {
+  if (ways.size() > most_ways) return std::nullopt;
+  std::map<std::uint32_t, double> flows;               // by link
+  std::map<std::uint32_t, double> to_host, from_host;  // by SIP
+  const auto trace = [&](const abi::node_address& a, const abi::node_address& b) {
+    for (const fabric::route_hop& h : topology_.trace(a, b)) flows[h.link] += 1;
+  };
   for (const auto& [from, to] : ways) {
     if (from == to) continue;
-    for (const fabric::route_hop& h : topology_.trace(terminal_of(topology_, ranks.members[from]),
-                                                      terminal_of(topology_, ranks.members[to]))) {
-      flows[h.link] += 1;
+    const pe_coord a = ranks.members[from], b = ranks.members[to];
+    const abi::node_address begin = terminal_of(topology_, a), end = terminal_of(topology_, b);
+    if (!is_staged(config_) || a.sip == b.sip) {
+      trace(begin, end);
+      continue;
     }
+    trace(begin, comm::io_cpu_node(topology_, a.sip));
+    trace(comm::io_cpu_node(topology_, b.sip), end);
+    to_host[a.sip.value] += 1;
+    from_host[b.sip.value] += 1;
   }
   double longest = 0;
-  for (const auto& [link, count] : flows) {
-    const double rate = gbytes_s(link);
+  const auto keep = [&](double count, double rate) {
     if (rate > 0) longest = std::max(longest, count * bytes * wires_.wire_bytes_per_byte() / rate);
-  }
+  };
+  for (const auto& [link, count] : flows) keep(count, gbytes_s(link));
+  for (const auto& [sip, count] : to_host) keep(count, staging_gbytes_s(config_));
+  for (const auto& [sip, count] : from_host) keep(count, staging_gbytes_s(config_));
   return longest;
 }
 

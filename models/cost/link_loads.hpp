@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -25,9 +26,10 @@ class link_loads {
 
   /// From one rank to another.
   using way = std::pair<std::uint32_t, std::uint32_t>;
-  /// `bytes` of payload over each of these ways at once: the link that takes longest, ns. Thousands of ways
-  /// are not traced: 0.
-  [[nodiscard]] double longest_ns(const comm::group& ranks, const std::vector<way>& ways, double bytes) const;
+  /// `bytes` of payload over each of these ways at once: the link that takes longest, or the way of a SIP to
+  /// or from host memory where messages are staged; ns. Empty where ways are too many to be traced.
+  [[nodiscard]] std::optional<double> longest_ns(const comm::group& ranks, const std::vector<way>& ways,
+                                                 double bytes) const;
 
  private:
   const fabric::topology& topology_;

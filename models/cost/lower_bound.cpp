@@ -241,7 +241,7 @@ class bound_finder {
                               : std::max(0.0, n_ / p_ - longest_element);
       interface_terms("a rank", from_root ? 0 : each, from_root ? each : 0, staged_by(false));
     }
-    keep("memory", staging_startup_ns_ + busiest_port_bytes(c_, r_) / timing::port_gbytes_s(c_.hbm),
+    keep("memory", staging_startup_ns_ + busiest_port_bytes(t_, c_, r_) / timing::port_gbytes_s(c_.hbm),
          "HBM ports of a rank, which hold its tensors");
   }
 

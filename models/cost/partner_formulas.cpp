@@ -2,10 +2,8 @@
 // Another partner in every step, log2(ranks) steps; neighbors fold what does not fit.
 #include <algorithm>
 #include <bit>
-#include <map>
 
 #include "models/comm/trees.hpp"
-#include "models/cost/cuts.hpp"
 #include "models/cost/formula_base.hpp"
 
 namespace diecast::cost {
@@ -15,14 +13,7 @@ using comm::collective;
 
 class partners : public formula_base {
  public:
-  partners(const fabric::topology& t, const config::machine_config& c, const bound_request& r)
-      : formula_base(t, c, r) {
-    for (const cut& each : cuts_of(t, c, r.ranks, 0)) {
-      const double rate = std::min(each.out_gbytes_s, each.in_gbytes_s);
-      const auto known = narrowest_.try_emplace(each.ranks, rate).first;
-      known->second = std::min(known->second, rate);
-    }
-  }
+  using formula_base::formula_base;
 
   [[nodiscard]] estimate recursive_doubling() const {
     const comm::fold f = comm::fold_to_power_of_two(p_);
@@ -98,30 +89,10 @@ class partners : public formula_base {
   }
 
   /// The wires of a step in which ranks and their peers swap `bytes`: a step begins when the one before has
-  /// ended, so each waits for the narrowest place it crosses. The ranks within a cut are taken as the first
-  /// ones: members of a part of the machine are numbered one after the other.
+  /// ended, so each waits for the narrowest place it crosses.
   [[nodiscard]] double swap_wires_ns(const peer_fn& peer, double bytes) const {
-    // By place between ranks: pairs whose way over it begins here, less those whose way ends.
-    std::vector<std::int64_t> change(std::size_t{p_} + 1);
-    for (std::uint32_t rank = 0; rank < p_; ++rank) {
-      const auto other = peer(rank);
-      if (!other || (*other < rank && peer(*other) == rank)) continue;  // the pair is known
-      const auto [low, high] = std::minmax(rank, *other);
-      ++change[low + 1];
-      --change[high + 1];
-    }
-    double most = std::max(interface_ns(bytes), peers_ns(peer, bytes));
-    std::int64_t pairs = 0;
-    std::uint64_t place = 0;
-    for (const auto& [ranks, gbytes_s] : narrowest_) {
-      while (place < ranks) pairs += change[++place];
-      const double crossing = static_cast<double>(pairs) * bytes * wires_.wire_bytes_per_byte();
-      if (pairs > 0) most = std::max(most, crossing / gbytes_s);
-    }
-    return most;
+    return std::max(interface_ns(bytes), peers_ns(peer, bytes));
   }
-
-  std::map<std::uint64_t, double> narrowest_;  ///< 1e9 bytes/s one way, by ranks within the cut
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One to all, all to one; trees of messages, ways from neighbor to neighbor, and trees in the network.
+// One to all, all to one; trees of messages, and trees in the network.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -7,7 +7,6 @@
 #include "models/comm/network_tree.hpp"
 #include "models/comm/packed_trees.hpp"
 #include "models/cost/formula_base.hpp"
-#include "models/cost/neighbor_cost.hpp"
 #include "models/cost/tree_cost.hpp"
 
 namespace diecast::cost {
@@ -81,7 +80,8 @@ class rooted : public formula_base {
             interface_ns(n_)};
   }
 
-  /// The same down trees of neighbors; the last slot goes in halves. The core is faster than the wire.
+  /// The same down shallow trees fitted to the links; the last slot goes in halves. The core is faster than
+  /// the wire.
   [[nodiscard]] estimate packed_trees() const {
     const comm::packed_trees plan({c_, t_.shape(), r_.ranks, r_.root});
     const double depth = std::max(plan.depth(0), plan.depth(1));
@@ -90,8 +90,11 @@ class rooted : public formula_base {
     const double slots = std::ceil(n_ / 2 / step_.slot_bytes());
     const double slot = std::min(n_ / 2, step_.slot_bytes());
     const double busy = 2 * (step_.hold_ns(slot) + step_.send_ns() + step_.register_ns());
+    // An edge uses as many of its queue pairs as it has slots to fill.
+    const double used = std::max(1.0, std::floor(slots / d(c_.ipcq.n_slots)));
+    const std::uint32_t directions = plan.most_directions(static_cast<std::uint32_t>(std::min(used, 16.0)));
     return {depth * hop + (slots - 1) * std::max(busy, interface_ns(2 * slot)) +
-                step_.first_use_ns(4 * half_registers) + end_ns(),
+                step_.first_use_ns(half_registers * directions) + end_ns(),
             interface_ns(n_)};
   }
 
@@ -106,9 +109,6 @@ class rooted : public formula_base {
                 step_.first_use_ns(4 * half_registers) + end_ns(),
             interface_ns(n_)};
   }
-
-  [[nodiscard]] estimate spanning() const { return neighbor_cost(t_, c_, r_).all_reduce(); }
-  [[nodiscard]] estimate routes() const { return neighbor_cost(t_, c_, r_).routes(); }
 
   [[nodiscard]] estimate multicast() const { return tree_cost(t_, c_, r_, r_.root).multicast(); }
   [[nodiscard]] estimate reduction() const { return tree_cost(t_, c_, r_, r_.root).reduction(); }
@@ -129,15 +129,10 @@ std::vector<formula_row> rooted_formulas() {
       {collective::broadcast, "multicast", formula_of(&f::multicast)},
       {collective::reduce, "ring_1d", formula_of(&f::chain)},
       {collective::reduce, "packed_trees", formula_of(&f::packed_reduce)},
-      {collective::all_reduce, "packed_trees", formula_of(&f::spanning)},
-      {collective::all_gather, "packed_routes", formula_of(&f::routes)},
-      {collective::reduce_scatter, "packed_routes", formula_of(&f::routes)},
       {collective::gather, "binomial", formula_of(&f::binomial_blocks)},
       {collective::scatter, "binomial", formula_of(&f::binomial_blocks)},
       {collective::gather, "linear", formula_of(&f::linear)},
       {collective::scatter, "linear", formula_of(&f::linear)},
-      {collective::gather, "packed_routes", formula_of(&f::routes)},
-      {collective::scatter, "packed_routes", formula_of(&f::routes)},
       {collective::reduce, "binomial", formula_of(&f::binomial)},
       {collective::reduce, "in_network", formula_of(&f::reduction)},
       {collective::all_reduce, "in_network", formula_of(&f::up_and_down)},

@@ -55,8 +55,8 @@ staged_wire staged_wire_of(const config::machine_config& c, const staged_bytes& 
   return {b.read * payload + b.written * alone, b.written * payload + b.read * alone};
 }
 
-double busiest_port_bytes(const config::machine_config& c, const bound_request& r) {
-  const config::memory_channels channels(c);
+double busiest_port_bytes(const fabric::topology& t, const config::machine_config& c,
+                          const bound_request& r) {
   const auto ranks = static_cast<std::uint32_t>(r.ranks.members.size());
   const double n = d(r.bytes);
   const staged_bytes of_root = staged_bytes_of(r.what, n, ranks, true);
@@ -65,7 +65,7 @@ double busiest_port_bytes(const config::machine_config& c, const bound_request& 
   double most = 0;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     const pe_coord pe = r.ranks.members[rank];
-    const comm::home_ports home = comm::home_ports_of(c, channels, pe);
+    const comm::home_ports home = comm::home_ports_of(c, t.channels(), pe);
     const staged_bytes& own = comm::has_root(r.what) && rank == r.root ? of_root : of_others;
     double& sum = bytes_of_port[{pe.sip.value, pe.cube.value, home.first}];
     sum += (own.read + own.written) / home.count;

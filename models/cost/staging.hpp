@@ -34,7 +34,8 @@ struct staged_wire {
 
 /// Bytes that the busiest HBM port reads and writes of the tensors it holds: those of one rank, or of all
 /// that share it.
-[[nodiscard]] double busiest_port_bytes(const config::machine_config& c, const bound_request& r);
+[[nodiscard]] double busiest_port_bytes(const fabric::topology& t, const config::machine_config& c,
+                                        const bound_request& r);
 
 /// The time in which a DMA copy's doorbell is written, and its first packet gets to the network interface.
 [[nodiscard]] sim_time copy_departure(const config::machine_config& c);

@@ -35,9 +35,6 @@ class step_cost {
   /// From the doorbell to the token visible, for a message of at most one slot.
   [[nodiscard]] double flight_ns(pe_coord from, pe_coord to, double bytes) const;
 
-  /// A flit on the slowest link of the way.
-  [[nodiscard]] double flit_ns(pe_coord from, pe_coord to) const;
-
   /// Both ends of `bytes` in each direction, slot by slot, `lanes` such exchanges interleaved on one PE:
   /// from the first call to the last credit given. `sends`: whether a PE that receives also sends.
   struct exchange {
@@ -56,6 +53,9 @@ class step_cost {
   [[nodiscard]] double first_use_ns(unsigned registers) const { return registers * register_; }
 
  private:
+  /// A flit on the slowest link of the way.
+  [[nodiscard]] double flit_ns(pe_coord from, pe_coord to) const;
+
   const fabric::topology& topology_;
   const config::machine_config& config_;
   double cycle_, send_, call_, wake_, register_, task_switch_, departure_, arrival_;

@@ -18,8 +18,6 @@ using abi::register_offset;
 constexpr register_offset first_foreign = abi::dma_source;  // registers of the DMA and the core
 constexpr std::uint64_t all_arms = abi::arm_receive | abi::arm_send_space | abi::arm_source_read;
 
-using comm::owner_name;
-
 register_offset field_of(register_offset reg) { return (reg - abi::ipcq_qp_base) % abi::ipcq_qp_stride; }
 
 std::uint64_t within(pe_coord self, register_offset reg, std::uint64_t value, std::uint64_t limit) {

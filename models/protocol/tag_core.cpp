@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "models/abi/mailbox.hpp"
-#include "models/comm/owner_name.hpp"
 #include "models/types/error.hpp"
+#include "models/types/owner_name.hpp"
 
 namespace diecast::protocol {
 namespace {
@@ -17,7 +17,7 @@ constexpr std::uint64_t firmware_read = std::uint64_t{1} << 32;
 
 [[noreturn]] void no_such_register(pe_coord self, abi::register_offset reg) {
   throw std::out_of_range(
-      fmt::format("tag unit of {}: no register {:#x} in this direction", comm::owner_name(self), reg));
+      fmt::format("tag unit of {}: no register {:#x} in this direction", owner_name(self), reg));
 }
 
 tag_message message_of(const abi::tag_fields& f) {
@@ -192,7 +192,7 @@ tag_core::placement tag_core::arrive(const abi::tag_fields& message) {
   try {
     v = unit_.arrive(message_of(message), whole);
   } catch (const std::overflow_error& e) {
-    throw protocol_error(fmt::format("{}: {}", comm::owner_name(self_), e.what()));
+    throw protocol_error(fmt::format("{}: {}", owner_name(self_), e.what()));
   }
   placement p;
   p.ticket = v.ticket;
@@ -205,7 +205,7 @@ tag_core::placement tag_core::arrive(const abi::tag_fields& message) {
   } else {
     if (message.payload_bytes > slot_bytes_) {
       throw protocol_error(fmt::format("{}: unexpected message of {} bytes; expected at most a slot of {}",
-                                       comm::owner_name(self_), message.payload_bytes, slot_bytes_));
+                                       owner_name(self_), message.payload_bytes, slot_bytes_));
     }
     p.to = ring_base_ + v.slot * slot_bytes_;
     p.room = slot_bytes_;

@@ -124,7 +124,7 @@ config::custom_edge read_edge(reader& r, const std::string& path, const json_nod
   return e;
 }
 
-std::string name_of(pe_coord pe) { return comm::owner_name(pe); }
+std::string name_of(pe_coord pe) { return owner_name(pe); }
 
 json_node texts(const std::vector<std::string>& words) {
   json_array items;

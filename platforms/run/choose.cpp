@@ -78,7 +78,11 @@ std::vector<candidate> by_expected_time(const machine_model& machine, const app:
                                         const run_point& point, const std::vector<std::string>& names,
                                         comm::rank_set shared) {
   const comm::collective what = *comm::collective_named(point.collective);
-  const std::size_t ranks = comm::map_ranks(machine.topology.population(), shared).members.size();
+  const comm::group common = comm::map_ranks(machine.topology.population(), shared);
+  const std::size_t ranks = common.members.size();
+  const auto root = static_cast<std::uint32_t>(machine.config.ccl.root_rank);
+  // No candidate has another rank for it.
+  if (comm::has_root(what)) (void)comm::root_of({machine.config, machine.topology.shape(), common, root});
   std::vector<candidate> ranked;
   for (const std::string& name : names) {
     try {
@@ -86,7 +90,6 @@ std::vector<candidate> by_expected_time(const machine_model& machine, const app:
       const comm::group members = members_of(machine, tables, own);
       if (sharded_layout(machine.config, own, members.set)) continue;
       if (members.set != shared || members.members.size() != ranks) continue;
-      const auto root = static_cast<std::uint32_t>(machine.config.ccl.root_rank);
       const auto expected =
           cost::estimate_of(machine.topology, machine.config, {what, members, point.bytes, root}, name);
       if (expected) ranked.push_back({name, expected->ns()});

@@ -8,6 +8,7 @@
 
 #include "models/abi/alignment.hpp"
 #include "models/comm/collective.hpp"
+#include "models/comm/sync_layout.hpp"
 #include "models/comm/tensor_chunks.hpp"
 #include "models/cost/staging.hpp"
 #include "models/numeric/types.hpp"
@@ -197,7 +198,7 @@ std::uint64_t port_room(const config::machine_config& c, const comm::home_ports&
   const std::uint64_t rings =
       c.ipcq.rings == config::buffer_kind::hbm ? c.ipcq.queue_pairs * c.ipcq.n_slots * c.ipcq.slot_bytes : 0;
   const std::uint64_t port = c.hbm.port_mib * 1024 * 1024;
-  const std::uint64_t taken = comm::bytes_below_tensors(home) + home.slices * rings;
+  const std::uint64_t taken = comm::sync_port_bytes(home.slices) + home.slices * rings;
   return port > taken ? (port - taken) / home.slices : 0;
 }
 

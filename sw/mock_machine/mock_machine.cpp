@@ -9,7 +9,7 @@
 
 #include "models/analysis/stale_lines.hpp"
 #include "models/analysis/wait_for.hpp"
-#include "models/comm/owner_name.hpp"
+#include "models/types/owner_name.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/mock_machine/mock_pe.hpp"
 
@@ -174,7 +174,7 @@ mock_machine::impl::impl(const config::machine_config& c, const comm::install_pl
 
 mock_pe& mock_machine::impl::at(pe_coord pe) {
   if (!there.has(pe)) {
-    throw std::out_of_range(fmt::format("mock machine: no PE {}", comm::owner_name(pe)));
+    throw std::out_of_range(fmt::format("mock machine: no PE {}", owner_name(pe)));
   }
   return *pes[shape.pe_index(pe)];
 }

@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "models/comm/owner_name.hpp"
 #include "models/numeric/convert.hpp"
 #include "models/numeric/elementwise.hpp"
+#include "models/types/owner_name.hpp"
 
 namespace diecast::sw {
 
@@ -110,7 +110,7 @@ void mock_pe::copy_done() {
 
 void mock_pe::no_such_register(abi::register_offset reg) const {
   throw std::out_of_range(
-      fmt::format("mock machine: {} has no register {:#x} in this direction", comm::owner_name(self_), reg));
+      fmt::format("mock machine: {} has no register {:#x} in this direction", owner_name(self_), reg));
 }
 
 // --- memory and vector unit ---------------------------------------------------------------------
@@ -118,7 +118,7 @@ void mock_pe::no_such_register(abi::register_offset reg) const {
 abi::address mock_pe::in_tcm(std::uint64_t offset, std::uint64_t bytes) const {
   if (bytes > board_.tcm_bytes || offset > board_.tcm_bytes - bytes) {
     throw std::out_of_range(fmt::format("mock machine: {}: {} bytes at offset {:#x} of a TCM of {}",
-                                        comm::owner_name(self_), bytes, offset, board_.tcm_bytes));
+                                        owner_name(self_), bytes, offset, board_.tcm_bytes));
   }
   return abi::encode({self_.sip, self_.cube, abi::region::tcm, self_.pe.value, offset});
 }

@@ -31,7 +31,7 @@ tree_work::member& tree_work::member_of(pe_coord pe) {
   const auto at =
       std::find_if(members_.begin(), members_.end(), [&](const member& m) { return m.who.pe == pe; });
   if (at != members_.end()) return *at;
-  throw protocol_error(fmt::format("tree: {} is no member", comm::owner_name(pe)));
+  throw protocol_error(fmt::format("tree: {} is no member", owner_name(pe)));
 }
 
 std::vector<tree_work::onward> tree_work::take(const protocol::send_request& message,
@@ -69,7 +69,7 @@ std::optional<tree_work::onward> tree_work::sum() {
     }
     if (c.message.fields.sequence != sum->message.fields.sequence || c.bytes.size() != sum->bytes.size()) {
       throw protocol_error(fmt::format("tree: {} contributes {} bytes as message {}; expected {} as {}",
-                                       comm::owner_name(m.who.pe), c.bytes.size(), c.message.fields.sequence,
+                                       owner_name(m.who.pe), c.bytes.size(), c.message.fields.sequence,
                                        sum->bytes.size(), sum->message.fields.sequence));
     }
     total.add(c.bytes);

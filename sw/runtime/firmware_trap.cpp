@@ -7,8 +7,6 @@
 
 namespace diecast::sw {
 
-using comm::owner_name;
-
 firmware_trap::firmware_trap(pe_coord pe, comm::direction dir, abi::engine_error error)
     : std::runtime_error(fmt::format("firmware on {}: queue pair {}: {}", owner_name(pe),
                                      comm::direction_name(dir), abi::to_string(error))),

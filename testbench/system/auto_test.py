@@ -44,6 +44,13 @@ class Auto(harness.Case):
                               "4MiB", "--no-data")["runs"][0]
             self.assertGreater(row["efficiency"], 0.9, (collective, row["algorithm_reason"]))
 
+    def test_what_waits_for_staging_is_known(self):
+        """Between SIPs messages go through host memory: trees whose edges cross there often are slow."""
+        pod = ("--config", harness.CONFIGS / "pod_default.json", *harness.sets("comm.path=staged"), "--ranks", "cube",
+               "--bytes", "256")
+        best = min(row["time_ns"] for row in self.runs(*pod, "--algorithm", "packed_trees,recursive_doubling"))
+        self.assertEqual(self.one(*pod, "--algorithm", "auto")["time_ns"], best)
+
     def test_gather_and_scatter_are_chosen_by_size(self):
         for collective in ("gather", "scatter"):
             for size in ("1KiB", "1MiB"):
@@ -103,6 +110,11 @@ class Auto(harness.Case):
                           (f"ccl.tuner={table}", "bad.csv line 2: no range of sizes")):
             done = self.run_pod(*self.AUTO, *harness.sets(key), expect=2)
             self.assertIn(says, done.stderr)
+
+    def test_a_root_that_is_no_rank_is_a_usage_error(self):
+        for collective in ("gather", "scatter", "broadcast", "reduce"):
+            done = self.run_pod(*self.AUTO, "--collective", collective, *harness.sets("ccl.root_rank=16"), expect=2)
+            self.assertIn("ccl.root_rank: is no rank of this group (value 16; expected at most 15)", done.stderr)
 
     def test_what_cannot_run_here_is_passed_over(self):
         # Four queue pairs are enough for a ring and for nothing with more partners.

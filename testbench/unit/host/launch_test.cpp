@@ -3,6 +3,7 @@
 
 #include "launch_bench.hpp"
 #include "models/types/error.hpp"
+#include "support/machines.hpp"
 #include "support/sc_fixture.hpp"
 #include "support/test.hpp"
 
@@ -11,13 +12,8 @@ using namespace diecast::test;
 
 namespace {
 
-config::machine_config machine(std::uint64_t sips, std::uint64_t columns, std::uint64_t rows,
-                               std::uint64_t pes) {
-  config::machine_config c;
-  c.pod.sips = sips;
-  c.sip.columns = columns;
-  c.sip.rows = rows;
-  c.cube.pes = pes;
+config::machine_config machine(const machine_shape& s) {
+  config::machine_config c = machine_of(s);
   c.hbm.ports = 1;
   return c;
 }
@@ -39,7 +35,8 @@ void expect_clean(const launch_bench& bench) {
 /// A machine with everything that launch timing depends on drawn anew.
 config::machine_config random_machine(std::mt19937& random) {
   const auto draw = [&](std::uint64_t low, std::uint64_t high) { return low + random() % (high - low + 1); };
-  config::machine_config c = machine(draw(1, 2), draw(1, 4), draw(1, 3), draw(1, 8));
+  const auto up_to = [&](std::uint32_t most) { return static_cast<std::uint32_t>(draw(1, most)); };
+  config::machine_config c = machine({up_to(2), up_to(4), up_to(3), up_to(8)});
   c.host.host_cycles = draw(1, 300);
   c.host.io_cpu_cycles = draw(0, 1) != 0 ? draw(1, 10) : draw(1, 150);
   c.host.control_cpu_cycles = draw(0, 1) != 0 ? draw(1, 10) : draw(1, 150);
@@ -67,7 +64,7 @@ config::machine_config random_machine(std::mt19937& random) {
 }  // namespace
 
 TEST_CASE("host: a launch takes the time of its stations to the cycle") {
-  config::machine_config c = machine(1, 2, 1, 2);
+  config::machine_config c = machine({1, 2, 1, 2});
   c.host = {config::launch_kind::modelled, 100, 50, 200};
   launch_bench bench(c, launch_all);
   run_to_starvation();
@@ -91,7 +88,7 @@ TEST_CASE("host: a launch takes the time of its stations to the cycle") {
 }
 
 TEST_CASE("host: a slow control CPU makes the packets of its cube queue") {
-  config::machine_config c = machine(1, 1, 1, 8);
+  config::machine_config c = machine({1, 1, 1, 8});
   c.host = {config::launch_kind::modelled, 10, 300, 1};
   launch_bench bench(c, launch_all);
   run_to_starvation();
@@ -109,7 +106,7 @@ TEST_CASE("host: a slow control CPU makes the packets of its cube queue") {
 }
 
 TEST_CASE("host: every PE of the pod gets its own block, before the common start") {
-  launch_bench bench(machine(2, 3, 2, 4), launch_all);
+  launch_bench bench(machine({2, 3, 2, 4}), launch_all);
   run_to_starvation();
   expect_clean(bench);
   const std::vector<pe_coord> all = bench.all_pes();
@@ -125,7 +122,7 @@ TEST_CASE("host: every PE of the pod gets its own block, before the common start
 }
 
 TEST_CASE("host: build order does not show in a launch") {
-  const auto c = machine(2, 2, 2, 3);
+  const auto c = machine({2, 2, 2, 3});
   launch_bench forward(c, launch_all, "forward");
   launch_bench reverse(c, launch_all, "reverse", {true, 0});
   launch_bench shuffled(c, launch_all, "shuffled", {false, 7});
@@ -158,7 +155,7 @@ TEST_CASE("host: the worst dispatch latency is a bound on any machine, and a clo
 }
 
 TEST_CASE("host: the worst dispatch follows the participants and the configuration") {
-  config::machine_config c = machine(2, 4, 4, 8);
+  config::machine_config c = machine({2, 4, 4, 8});
   const fabric::topology t(c);
   const auto worst = [&](const std::vector<pe_coord>& p) { return comm::worst_dispatch(t, c, p); };
   const pe_coord here{sip_id{0}, t.io_cube(sip_id{0}), pe_id{0}};
@@ -176,7 +173,7 @@ TEST_CASE("host: the worst dispatch follows the participants and the configurati
 }
 
 TEST_CASE("host: an ideal launch is there at once and takes no packets") {
-  config::machine_config c = machine(1, 2, 2, 2);
+  config::machine_config c = machine({1, 2, 2, 2});
   c.host.launch = config::launch_kind::ideal;
   launch_bench bench(c, [](abi::host_hal& host, launch_bench& b) {
     host.wait_until(nanoseconds(100));
@@ -195,7 +192,7 @@ TEST_CASE("host: an ideal launch is there at once and takes no packets") {
 
 TEST_CASE("host: completions are counted per launch, and the host sleeps until the last") {
   std::vector<double> woke;
-  launch_bench bench(machine(1, 1, 1, 4), [&](abi::host_hal& host, launch_bench& b) {
+  launch_bench bench(machine({1, 1, 1, 4}), [&](abi::host_hal& host, launch_bench& b) {
     const std::vector<pe_coord> all = b.all_pes();
     for (std::uint32_t id = 1; id <= 3; ++id) {
       const sim_time start = host.now() + b.worst(all);
@@ -216,7 +213,7 @@ TEST_CASE("host: completions are counted per launch, and the host sleeps until t
 }
 
 TEST_CASE("host: waiting for a PE that never reports ends in starvation") {
-  launch_bench bench(machine(1, 1, 1, 2), [](abi::host_hal& host, launch_bench& b) {
+  launch_bench bench(machine({1, 1, 1, 2}), [](abi::host_hal& host, launch_bench& b) {
     host.launch(launch_bench::launches(sip_id{0}, b.all_pes(), 1, nanoseconds(2000)));
     host.wait_for_completions(1, 3);
   });
@@ -227,7 +224,7 @@ TEST_CASE("host: waiting for a PE that never reports ends in starvation") {
 }
 
 TEST_CASE("host: a launch on a PE of another SIP is refused by name") {
-  launch_bench bench(machine(2, 1, 1, 1), [](abi::host_hal& host, launch_bench&) {
+  launch_bench bench(machine({2, 1, 1, 1}), [](abi::host_hal& host, launch_bench&) {
     if (host.self() == sip_id{1}) return;
     const abi::pe_launch wrong{{sip_id{1}, cube_id{0}, pe_id{0}}, {}};
     host.launch({&wrong, 1});
@@ -238,7 +235,7 @@ TEST_CASE("host: a launch on a PE of another SIP is refused by name") {
 }
 
 TEST_CASE("host: a control CPU refuses what is not for a PE of its cube") {
-  config::machine_config c = machine(1, 1, 1, 2);
+  config::machine_config c = machine({1, 1, 1, 2});
   launch_bench bench(c, [](abi::host_hal&, launch_bench&) {});
   // The block of a PE that does not exist, sent by the PE itself.
   hw::packet_ptr p = bench.fabric.pool(0).make();
@@ -253,7 +250,7 @@ TEST_CASE("host: a control CPU refuses what is not for a PE of its cube") {
 }
 
 TEST_CASE("host: buffers too small for a launch packet are a configuration error") {
-  config::machine_config c = machine(1, 1, 1, 1);
+  config::machine_config c = machine({1, 1, 1, 1});
   c.noc.max_packet_bytes = 64;
   c.noc.vc_buffer_flits = 4;
   CHECK(comm::launch_flits(c) == 5);

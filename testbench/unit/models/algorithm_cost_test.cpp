@@ -2,12 +2,17 @@
 // What algorithms are expected to take: no less than anything could, and what a missing PE costs.
 #include "models/cost/algorithm_cost.hpp"
 
-#include <array>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "models/config/population.hpp"
+#include "models/cost/formula_base.hpp"
 #include "models/cost/staging.hpp"
 #include "models/cost/wire_rates.hpp"
 #include "models/types/error.hpp"
+#include "support/machines.hpp"
 #include "support/test.hpp"
 
 namespace diecast::cost {
@@ -16,97 +21,79 @@ namespace {
 using comm::collective;
 using comm::rank_set;
 
-constexpr std::array algorithms{"ring_1d",
-                                "ring_1d_unidir",
-                                "ring_full_tile",
-                                "intercube",
-                                "mesh_2d",
-                                "torus_2d",
-                                "tree_binary",
-                                "double_binary_tree",
-                                "p2p_tree",
-                                "hierarchical_3level",
-                                "hierarchical_pipelined",
-                                "recursive_doubling",
-                                "rabenseifner",
-                                "swing",
-                                "direct_one_shot",
-                                "direct_two_shot",
-                                "two_level",
-                                "recursive_halving",
-                                "pairwise",
-                                "bruck",
-                                "direct",
-                                "mesh_steps",
-                                "binomial",
-                                "packed_trees",
-                                "multicast",
-                                "in_network"};
-constexpr std::array collectives{collective::all_reduce, collective::reduce_scatter, collective::all_gather,
-                                 collective::all_to_all, collective::broadcast,      collective::reduce};
-
-config::machine_config machine(std::uint64_t sips, std::uint64_t columns, std::uint64_t rows,
-                               std::uint64_t pes) {
-  config::machine_config c;
-  c.pod.sips = sips;
-  c.sip.columns = columns;
-  c.sip.rows = rows;
-  c.cube.pes = pes;
-  c.noc.multicast = c.noc.reduce = true;
-  return c;
-}
-
 void leave_out(config::machine_config& c, const char* what) {
   config::instance_override& gone = c.overrides.emplace_back();
   gone.match = what;
   gone.enabled = false;
 }
 
-/// Expected times of all algorithms that are known for these ranks, against the bound.
-unsigned check_above_bound(const config::machine_config& c, rank_set set, std::uint64_t bytes) {
+using known_rows = std::set<std::pair<collective, std::string>>;
+
+/// Expected times of all algorithms that are known for these ranks, against the bound; those go to `known`.
+void check_above_bound(const config::machine_config& c, rank_set set, std::uint64_t bytes, std::uint32_t root,
+                       known_rows& known) {
   const fabric::topology t(c);
   const comm::group g = comm::map_ranks(t.population(), set);
-  unsigned known = 0;
-  for (const collective what : collectives) {
-    const bound_request r{what, g, bytes, 0};
-    const bound least = lower_bound(t, c, r);
-    for (const char* name : algorithms) {
-      try {
-        const auto expected = estimate_of(t, c, r, name);
-        if (!expected) continue;
-        ++known;
-        INFO(comm::to_string(what) << " " << name << " of " << bytes << " bytes on " << g.members.size()
-                                   << " ranks, tensors in " << (has_hbm_tensors(c, what) ? "HBM" : "TCM")
-                                   << "; bound by " << least.kind);
-        CHECK(expected->ns() >= least.ns);
-      } catch (const user_error&) {
-        // these ranks do not form what it needs
-      }
+  std::map<collective, bound> bounds;
+  for (const formula_row& row : all_formulas()) {
+    const bound_request r{row.what, g, bytes, comm::has_root(row.what) && g.members.size() > 1 ? root : 0};
+    const auto at = bounds.find(row.what);
+    const bound& least = at != bounds.end() ? at->second : bounds[row.what] = lower_bound(t, c, r);
+    try {
+      const auto expected = estimate_of(t, c, r, row.algorithm);
+      REQUIRE(expected.has_value());
+      known.emplace(row.what, row.algorithm);
+      INFO(comm::to_string(row.what) << " " << row.algorithm << " of " << bytes << " bytes on "
+                                     << g.members.size() << " ranks, root " << root << ", tensors in "
+                                     << (has_hbm_tensors(c, row.what) ? "HBM" : "TCM") << "; bound by "
+                                     << least.kind);
+      CHECK(expected->ns() >= least.ns);
+    } catch (const user_error&) {
+      // these ranks do not form what it needs
     }
   }
-  return known;
 }
 
 TEST_CASE("nothing is expected to be faster than its bound") {
-  unsigned known = 0;
+  known_rows known;
   for (const auto tensors : {config::tensor_kind::tcm, config::tensor_kind::hbm}) {
-    for (const std::uint64_t bytes : {std::uint64_t{2}, std::uint64_t{4096}, std::uint64_t{65536},
-                                      std::uint64_t{262144}, std::uint64_t{1048576}}) {
-      for (auto c : {machine(1, 4, 4, 8), machine(2, 2, 1, 4), machine(3, 1, 1, 1), machine(2, 3, 2, 3)}) {
+    for (const auto& [bytes, root] :
+         {std::pair{2U, 0U}, {4096U, 1U}, {65536U, 0U}, {262144U, 1U}, {1048576U, 0U}}) {
+      for (const machine_shape& s : {machine_shape{1, 4, 4, 8}, machine_shape{2, 2, 1, 4},
+                                     machine_shape{3, 1, 1, 1}, machine_shape{2, 3, 2, 3}}) {
+        config::machine_config c = test::machine_with_trees(s);
         c.ccl.tensors = tensors;
-        known += check_above_bound(c, rank_set::pe, bytes);
-        known += check_above_bound(c, rank_set::cube, bytes);
+        check_above_bound(c, rank_set::pe, bytes, root, known);
+        check_above_bound(c, rank_set::cube, bytes, root, known);
         leave_out(c, "pod.sip0.cube_0_0.pe0");
-        known += check_above_bound(c, rank_set::pe, bytes);
+        check_above_bound(c, rank_set::pe, bytes, root, known);
       }
     }
   }
-  CHECK(known > 2000);
+  for (const formula_row& row : all_formulas()) {
+    CAPTURE(comm::to_string(row.what), row.algorithm);
+    CHECK(known.count({row.what, row.algorithm}) == 1);
+  }
+}
+
+TEST_CASE("where a root is costs little next to another") {
+  const config::machine_config c = test::machine_of({1, 4, 4, 8});
+  const fabric::topology t(c);
+  const comm::group g = comm::map_ranks(t.population(), rank_set::pe);
+  for (const collective what : {collective::gather, collective::scatter}) {
+    for (const char* name : {"binomial", "linear"}) {
+      CAPTURE(comm::to_string(what), name);
+      const auto steps = [&](std::uint32_t root) {
+        return estimate_of(t, c, {what, g, 64 * 1024, root}, name)->steps_ns;
+      };
+      CHECK(steps(1) == Approx(steps(0)).epsilon(0.05));
+    }
+  }
 }
 
 TEST_CASE("a missing PE costs halving and doubling a fold between neighbors") {
   constexpr std::uint64_t bytes = 256 * 1024;
-  config::machine_config c = machine(2, 4, 4, 8);
+  config::machine_config c = test::machine_with_trees({2, 4, 4, 8});
   const auto expected = [&c] {
     const fabric::topology t(c);
     const comm::group g = comm::map_ranks(t.population(), rank_set::pe);
@@ -120,7 +107,7 @@ TEST_CASE("a missing PE costs halving and doubling a fold between neighbors") {
 
 TEST_CASE("steps of partners take what the narrowest place between them lets through") {
   // Ranks 0 to 3 on one side of a SIP link, 4 to 7 on the other: step 2 takes all four vectors over it.
-  config::machine_config c = machine(2, 1, 1, 4);
+  config::machine_config c = test::machine_with_trees({2, 1, 1, 4});
   constexpr double bytes = 1 << 20;
   const fabric::topology t(c);
   const comm::group g = comm::map_ranks(t.population(), rank_set::pe);
@@ -134,6 +121,31 @@ TEST_CASE("steps of partners take what the narrowest place between them lets thr
   CHECK(slope("recursive_doubling") == Approx(2 * interface + link));
   // Halves, quarters and eighths, there and back.
   CHECK(slope("rabenseifner") == Approx(2 * (0.75 * interface + link / 8)));
+}
+
+TEST_CASE("rounds of distances take what leaves a SIP, staged or not, traced or not") {
+  constexpr std::uint64_t bytes = 1 << 20;
+  const auto wires = [](const config::machine_config& c, const comm::group& g, collective what) {
+    const fabric::topology t(c);
+    return estimate_of(t, c, {what, g, bytes, 0},
+                       what == collective::all_gather ? "bruck" : "recursive_halving")
+        ->wires_ns;
+  };
+  // Two SIPs of 128 PEs are traced, 40 of them are not.
+  for (const std::uint32_t sips : {2U, 40U}) {
+    for (const auto path : {config::transfer_path::direct, config::transfer_path::staged}) {
+      config::machine_config c = test::machine_of({sips, 4, 4, 8});
+      c.sip_link.gbytes_s = c.host.staging_gbytes_s = 0.25;
+      c.comm.path = path;
+      const comm::group g = comm::map_ranks(c.shape(), rank_set::pe);
+      for (const collective what : {collective::all_gather, collective::reduce_scatter}) {
+        CAPTURE(sips, static_cast<int>(path), comm::to_string(what));
+        // What the other SIPs have, or want, crosses each SIP's border at least.
+        CHECK(wires(c, g, what) >=
+              bytes * (1 - 1.0 / sips) / 0.25 / (path == config::transfer_path::direct ? 4 : 1));
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "models/comm/trees.hpp"
 #include "models/config/population.hpp"
 #include "models/types/error.hpp"
+#include "support/machines.hpp"
 #include "support/test.hpp"
 
 using namespace diecast;
@@ -16,16 +17,10 @@ using namespace diecast::comm;
 
 namespace {
 
-config::machine_config machine(std::uint64_t sips, std::uint64_t columns, std::uint64_t rows,
-                               std::uint64_t pes) {
-  config::machine_config c;
-  c.pod.sips = sips;
-  c.sip.columns = columns;
-  c.sip.rows = rows;
-  c.cube.pes = pes;
+config::machine_config machine(const machine_shape& s) {
+  config::machine_config c = test::machine_with_trees(s);
   c.ipcq.queue_pairs = 64;
   c.ipcq.slot_bytes = 64;
-  c.noc.multicast = c.noc.reduce = true;
   return c;
 }
 
@@ -44,7 +39,7 @@ bool inside_sip(const edge& e) { return e.from.sip == e.to.sip; }
 }  // namespace
 
 TEST_CASE("hierarchical_3level: edges are symmetric") {
-  const std::vector<edge> edges = build(machine(3, 3, 2, 4), rank_set::pe, "hierarchical_3level");
+  const std::vector<edge> edges = build(machine({3, 3, 2, 4}), rank_set::pe, "hierarchical_3level");
   std::map<std::pair<pe_coord, direction>, pe_coord> leads;
   for (const edge& e : edges) CHECK(leads.emplace(std::pair{e.from, e.dir}, e.to).second);
   for (const edge& e : edges) {
@@ -58,7 +53,7 @@ TEST_CASE("hierarchical_3level: edges are symmetric") {
 TEST_CASE("hierarchical_3level: only pe0 has edges between cubes, only cube 0 pe 0 between SIPs") {
   std::size_t between_cubes = 0;
   std::size_t between_sips = 0;
-  for (const edge& e : build(machine(2, 2, 2, 4), rank_set::pe, "hierarchical_3level")) {
+  for (const edge& e : build(machine({2, 2, 2, 4}), rank_set::pe, "hierarchical_3level")) {
     if (inside_cube(e)) {
       CHECK((e.dir == east || e.dir == west));
     } else if (inside_sip(e)) {
@@ -76,11 +71,12 @@ TEST_CASE("hierarchical_3level: only pe0 has edges between cubes, only cube 0 pe
 }
 
 TEST_CASE("hierarchical_3level: levels of one have no edges; other sets of ranks are refused") {
-  CHECK(build(machine(1, 1, 1, 1), rank_set::pe, "hierarchical_3level").empty());
-  for (const edge& e : build(machine(1, 2, 3, 5), rank_set::pe, "hierarchical_3level")) CHECK(inside_sip(e));
-  for (const edge& e : build(machine(4, 1, 1, 1), rank_set::pe, "hierarchical_3level"))
+  CHECK(build(machine({1, 1, 1, 1}), rank_set::pe, "hierarchical_3level").empty());
+  for (const edge& e : build(machine({1, 2, 3, 5}), rank_set::pe, "hierarchical_3level"))
+    CHECK(inside_sip(e));
+  for (const edge& e : build(machine({4, 1, 1, 1}), rank_set::pe, "hierarchical_3level"))
     CHECK_FALSE(inside_sip(e));
-  CHECK_THROWS_WITH(build(machine(2, 2, 2, 4), rank_set::cube, "hierarchical_3level"),
+  CHECK_THROWS_WITH(build(machine({2, 2, 2, 4}), rank_set::cube, "hierarchical_3level"),
                     Catch::Contains("all PEs of their SIPs"));
 }
 
@@ -90,11 +86,11 @@ TEST_CASE("patterns: every one becomes a plan for any number of ranks") {
     const bool one_per_cube = p.name == "neighbors" || p.name == "spanning_trees";
     for (std::uint32_t n = 1; n <= 33; ++n) {
       INFO(p.name << ", " << n << " ranks");
-      const config::machine_config c = one_per_cube ? machine(n, 1, 1, 1) : machine(1, 1, 1, n);
+      const config::machine_config c = one_per_cube ? machine({n, 1, 1, 1}) : machine({1, 1, 1, n});
       CHECK_NOTHROW(build_install_plan(build(c, rank_set::pe, p.name), options_from(c, 0)));
     }
     if (p.name == "hierarchical_3level") continue;
-    const config::machine_config c = machine(6, 3, 2, 2);
+    const config::machine_config c = machine({6, 3, 2, 2});
     INFO(p.name);
     CHECK_NOTHROW(build_install_plan(build(c, rank_set::cube, p.name), options_from(c, 0)));
   }
@@ -108,12 +104,12 @@ TEST_CASE("patterns of partners use as many queue pairs as they have partners") 
                                           {"recursive_doubling", 300u, 9u},
                                           {"double_binary_tree", 100u, 14u}}) {
     INFO(name << " of " << ranks);
-    for (const edge& e : build(machine(1, 1, 1, ranks), rank_set::pe, name)) CHECK(e.dir < most);
+    for (const edge& e : build(machine({1, 1, 1, ranks}), rank_set::pe, name)) CHECK(e.dir < most);
   }
 }
 
 TEST_CASE("patterns of partners fold neighbors: at most one pair meets over the links of a SIP") {
-  config::machine_config c = machine(2, 2, 2, 4);
+  config::machine_config c = machine({2, 2, 2, 4});
   config::instance_override& dead = c.overrides.emplace_back();
   dead.match = "pod.sip0.cube_1_0.pe2";
   dead.enabled = false;
@@ -131,7 +127,7 @@ TEST_CASE("patterns of partners fold neighbors: at most one pair meets over the 
 }
 
 TEST_CASE("tree_binary: parent (r-1)/2, children 2r+1 and 2r+2") {
-  for (const edge& e : build(machine(1, 1, 1, 11), rank_set::pe, "tree_binary")) {
+  for (const edge& e : build(machine({1, 1, 1, 11}), rank_set::pe, "tree_binary")) {
     const std::uint32_t from = e.from.pe.value;
     const std::uint32_t to = e.to.pe.value;
     if (e.dir == parent) CHECK(to == (from - 1) / 2);
@@ -142,7 +138,7 @@ TEST_CASE("tree_binary: parent (r-1)/2, children 2r+1 and 2r+2") {
 }
 
 TEST_CASE("mesh_2d and torus_2d: rows join equal PEs of neighboring cubes; the torus closes them") {
-  const config::machine_config c = machine(1, 3, 2, 2);
+  const config::machine_config c = machine({1, 3, 2, 2});
   const auto mesh = build(c, rank_set::pe, "mesh_2d");
   const auto torus = build(c, rank_set::pe, "torus_2d");
   CHECK(mesh.size() == 2 * (4 * 2 + 3 * 3));  // 4 rows of 3, 3 columns of 4
@@ -154,7 +150,7 @@ TEST_CASE("mesh_2d and torus_2d: rows join equal PEs of neighboring cubes; the t
 }
 
 TEST_CASE("all_to_all: too few queue pairs name their key") {
-  config::machine_config c = machine(1, 1, 1, 18);
+  config::machine_config c = machine({1, 1, 1, 18});
   c.ipcq.queue_pairs = 16;
   CHECK_THROWS_WITH(build(c, rank_set::pe, "all_to_all"),
                     Catch::Contains("ipcq.queue_pairs") && Catch::Contains("at least 17"));

@@ -8,6 +8,7 @@
 #include "models/cost/latency_bound.hpp"
 #include "models/cost/lower_bound.hpp"
 #include "models/cost/message_cost.hpp"
+#include "support/machines.hpp"
 #include "support/test.hpp"
 
 namespace diecast::cost {
@@ -17,19 +18,6 @@ using comm::collective;
 using comm::rank_set;
 
 constexpr double header = 17.0 / 16;  ///< 1 KiB in flits of 64 B, and the header flit
-
-config::machine_config grid_of_cubes(std::uint64_t k) {
-  config::machine_config c;
-  c.pod.sips = 1;
-  c.sip.columns = c.sip.rows = k;
-  c.cube.pes = 1;
-  // Die-to-die links of 8 GB/s, which a network interface of 64 GB/s never holds up.
-  c.ucie.format = config::flit_format::raw;
-  c.ucie.modules = 1;
-  c.ucie.lanes = 16;
-  c.ucie.gt_s = 4;
-  return c;
-}
 
 struct machine {
   explicit machine(const config::machine_config& what) : c(what), t(c) {}
@@ -55,8 +43,8 @@ TEST_CASE("bounds of k x k grids are those of the literature") {
   constexpr std::uint64_t mib = 1 << 20;
   constexpr double n = mib;
   constexpr double b = 8;
-  for (const std::uint64_t k : {2, 3, 4}) {
-    const machine m(grid_of_cubes(k));
+  for (const std::uint32_t k : {2, 3, 4}) {
+    const machine m(test::grid_of_cubes(k));
     const auto kd = static_cast<double>(k), p = kd * kd;
     // n (k + 1) / (2 k B): 2 (p - 1) messages of n over 4 k (k - 1) links.
     CHECK(m.slope(collective::all_reduce, rank_set::cube, mib, "links") ==
@@ -83,7 +71,7 @@ std::map<std::string, std::uint64_t> leaving(const machine& m, const comm::group
 }
 
 TEST_CASE("a vector crosses a cut for every rank whose next one is beyond it") {
-  const machine m(grid_of_cubes(3));
+  const machine m(test::grid_of_cubes(3));
   comm::group g = comm::map_ranks(m.c.shape(), rank_set::cube);
   // 0 1 2 / 3 4 5 / 6 7 8: every row goes east over both lines between columns, and one rank up.
   auto cuts = leaving(m, g);
@@ -105,8 +93,8 @@ TEST_CASE("on grids of cubes send_recv takes a vector's time on a link, as many 
   // Links to the next rank, together: 1 within a row, k to the next one, 2 (k - 1) from the last to the
   // first.
   const std::map<std::uint64_t, double> links{{2, 1 + 2 + 1 + 2}, {3, 6 + 3 + 3 + 4}, {4, 12 + 4 * 3 + 6}};
-  for (const std::uint64_t k : {2, 3, 4}) {
-    const machine m(grid_of_cubes(k));
+  for (const std::uint32_t k : {2, 3, 4}) {
+    const machine m(test::grid_of_cubes(k));
     const auto slope = [&](const char* kind) {
       return m.slope(collective::send_recv, rank_set::cube, mib, kind);
     };
@@ -118,7 +106,7 @@ TEST_CASE("on grids of cubes send_recv takes a vector's time on a link, as many 
 }
 
 TEST_CASE("several ranks of a cube have their next ones within it") {
-  config::machine_config c = grid_of_cubes(2);
+  config::machine_config c = test::grid_of_cubes(2);
   c.cube.pes = 4;
   const machine m(c);
   const auto cuts = leaving(m, comm::map_ranks(c.shape(), rank_set::pe));
@@ -331,7 +319,7 @@ TEST_CASE("the bound of small messages is the latency between ranks") {
 }
 
 TEST_CASE("a missing link leaves less to cross") {
-  config::machine_config c = grid_of_cubes(2);
+  config::machine_config c = test::grid_of_cubes(2);
   const auto out_of = [](const config::machine_config& config, std::uint32_t cube) {
     const fabric::topology t(config);
     const comm::group g = comm::map_ranks(config.shape(), rank_set::cube);

@@ -3,21 +3,11 @@
 #include "models/comm/patterns.hpp"
 #include "models/cost/algorithm_cost.hpp"
 #include "models/cost/link_loads.hpp"
+#include "support/machines.hpp"
 #include "support/test.hpp"
 
 namespace diecast::cost {
 namespace {
-
-config::machine_config grid_of(std::uint64_t side, std::uint64_t sips = 1) {
-  config::machine_config c;
-  c.pod.sips = sips;
-  c.sip.columns = c.sip.rows = side;
-  c.cube.pes = 1;
-  c.ucie.lanes = 16;
-  c.ucie.gt_s = 4;
-  c.ucie.modules = 1;
-  return c;
-}
 
 std::vector<link_loads::way> ring_of(const config::machine_config& c, const comm::group& g) {
   const std::vector<std::uint32_t> order = comm::ring_order(c.shape(), g);
@@ -32,33 +22,46 @@ std::vector<link_loads::way> ring_of(const config::machine_config& c, const comm
 TEST_CASE("link loads: a ring crosses links of an odd grid twice, of an even one once") {
   for (const auto& [side, times] : {std::pair{2U, 1.0}, {3U, 2.0}}) {
     CAPTURE(side);
-    const config::machine_config c = grid_of(side);
+    config::machine_config c = test::grid_of_cubes(side);
+    c.ucie.format = config::machine_config{}.ucie.format;
     const fabric::topology t(c);
     const comm::group g = comm::map_ranks(c.shape(), comm::rank_set::cube);
     const link_loads loads(t, c);
     const double rate = loads.slowest_gbytes_s(g.members[0], g.members[1]);
     CHECK(rate == Approx(8 * 236.0 / 256));
     const double once = 1e6 * wire_rates(c).wire_bytes_per_byte() / rate;
-    CHECK(loads.longest_ns(g, ring_of(c, g), 1e6) == Approx(times * once));
-    CHECK(loads.longest_ns(g, {{0, 0}}, 1e6) == 0);
+    CHECK(loads.longest_ns(g, ring_of(c, g), 1e6).value() == Approx(times * once));
+    CHECK(loads.longest_ns(g, {{0, 0}}, 1e6).value() == 0);
   }
 }
 
-TEST_CASE("link loads: SIP links count unless messages are staged") {
-  config::machine_config c = grid_of(1, 2);
+TEST_CASE("link loads: between SIPs the link counts, or the ways of the SIPs to host memory") {
+  config::machine_config c = test::grid_of_cubes(2, 3);
+  c.pod.topology = config::pod_topology::fully_connected;
   c.sip_link.gbytes_s = 4;
+  c.host.staging_gbytes_s = 2;
   const comm::group g = comm::map_ranks(c.shape(), comm::rank_set::cube);
+  const std::vector<link_loads::way> ways{{0, 4}, {1, 8}, {5, 9}};  // two out of SIP 0, two into SIP 2
+  const double once = 1e6 * wire_rates(c).wire_bytes_per_byte();
   const fabric::topology direct(c);
-  CHECK(link_loads(direct, c).longest_ns(g, {{0, 1}}, 1e6) > 1e6 / 4);
+  CHECK(link_loads(direct, c).longest_ns(g, ways, 1e6).value() == Approx(once / 4));
   c.comm.path = config::transfer_path::staged;
   const fabric::topology staged(c);
-  CHECK(link_loads(staged, c).longest_ns(g, {{0, 1}}, 1e6) == 0);
+  CHECK(link_loads(staged, c).longest_ns(g, ways, 1e6).value() == Approx(2 * once / 2));
+  CHECK(link_loads(staged, c).longest_ns(g, {{0, 4}, {4, 0}}, 1e6).value() == Approx(once / 2));
+}
+
+TEST_CASE("link loads: too many ways are not traced") {
+  const config::machine_config c = test::grid_of_cubes(2);
+  const fabric::topology t(c);
+  const comm::group g = comm::map_ranks(c.shape(), comm::rank_set::cube);
+  CHECK_FALSE(link_loads(t, c).longest_ns(g, std::vector<link_loads::way>(100'000, {0, 1}), 1).has_value());
 }
 
 TEST_CASE("estimates: over 3 x 3 cubes and slow links packed ways beat rings, over 2 x 2 they do not") {
   for (const auto& [side, better] : {std::pair{2U, false}, {3U, true}}) {
     CAPTURE(side);
-    const config::machine_config c = grid_of(side);
+    const config::machine_config c = test::grid_of_cubes(side);
     const fabric::topology t(c);
     const comm::group g = comm::map_ranks(c.shape(), comm::rank_set::cube);
     for (const comm::collective what : {comm::collective::all_gather, comm::collective::reduce_scatter}) {

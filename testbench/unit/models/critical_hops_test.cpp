@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "models/comm/patterns.hpp"
+#include "support/machines.hpp"
 #include "support/test.hpp"
 #include "unit/models/ipcq_harness.hpp"
 
@@ -80,12 +81,9 @@ void intercube_flows(const config::machine_config& c, traffic& t) {
   }
 }
 
-config::machine_config machine(std::uint64_t sips, std::uint64_t columns, std::uint64_t rows,
+config::machine_config machine(std::uint32_t sips, std::uint32_t columns, std::uint32_t rows,
                                config::root_place root) {
-  config::machine_config c;
-  c.pod.sips = sips;
-  c.sip.columns = columns;
-  c.sip.rows = rows;
+  config::machine_config c = test::machine_of({sips, columns, rows, 8});
   c.ccl.root = root;
   return c;
 }

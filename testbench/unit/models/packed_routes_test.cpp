@@ -10,29 +10,13 @@
 
 #include "models/comm/route_search.hpp"
 #include "models/types/error.hpp"
+#include "support/machines.hpp"
 #include "support/test.hpp"
 
 namespace diecast::comm {
 namespace {
 
-struct machine {
-  explicit machine(const machine_shape& s, rank_set of = rank_set::cube)
-      : shape(s), set(of), members(map_ranks(s, of)) {
-    config.pod.sips = s.sips;
-    config.sip.columns = s.cube_columns;
-    config.sip.rows = s.cube_rows;
-    config.cube.pes = s.pes_per_cube;
-  }
-  [[nodiscard]] pattern_context context(std::uint32_t root = 0) const {
-    return {config, shape, members, root};
-  }
-  [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(members.members.size()); }
-
-  config::machine_config config{};
-  machine_shape shape;
-  rank_set set;
-  group members;
-};
+using machine = test::ranked_machine;
 
 /// Runs the lists of all ranks: a piece goes when it stands first at both ends and what it waits for has
 /// come. What each rank has got of (block, part), with how many contributions.
@@ -92,16 +76,16 @@ class rehearsal {
   std::vector<std::size_t> sent_;  ///< pieces that have crossed, by link
 };
 
-const std::vector<machine> machines{machine{{1, 1, 2, 1}},
-                                    machine{{1, 2, 2, 1}},
-                                    machine{{1, 3, 2, 2}},
-                                    machine{{1, 3, 3, 1}},
-                                    machine{{1, 7, 1, 1}},
-                                    machine{{1, 4, 4, 1}},
-                                    machine{{2, 3, 2, 1}},
-                                    machine{{4, 4, 4, 1}},
-                                    machine{{6, 1, 1, 1}, rank_set::sip},
-                                    machine{{5, 2, 2, 2}, rank_set::sip}};
+const std::vector<machine> machines{machine{machine_shape{1, 1, 2, 1}},
+                                    machine{machine_shape{1, 2, 2, 1}},
+                                    machine{machine_shape{1, 3, 2, 2}},
+                                    machine{machine_shape{1, 3, 3, 1}},
+                                    machine{machine_shape{1, 7, 1, 1}},
+                                    machine{machine_shape{1, 4, 4, 1}},
+                                    machine{machine_shape{2, 3, 2, 1}},
+                                    machine{machine_shape{4, 4, 4, 1}},
+                                    machine{machine_shape{6, 1, 1, 1}, rank_set::sip},
+                                    machine{machine_shape{5, 2, 2, 2}, rank_set::sip}};
 
 TEST_CASE("packed routes: scatter brings every part to its rank and nowhere else; gather is the way back") {
   for (const machine& m : machines) {
@@ -169,7 +153,7 @@ TEST_CASE("packed routes: no link of a grid carries more than half of what its c
 }
 
 TEST_CASE("packed routes: links carry in proportion to their rates") {
-  machine m({1, 2, 2, 1});
+  machine m(machine_shape{1, 2, 2, 1});
   m.config.ucie.lanes = 16;
   m.config.ucie.gt_s = 4;
   m.config.ucie.modules = 2;
@@ -183,8 +167,29 @@ TEST_CASE("packed routes: links carry in proportion to their rates") {
   CHECK(*loads.rbegin() == 2 * *loads.begin());
 }
 
+TEST_CASE("packed routes: a link between SIPs has the rate that messages have over it") {
+  machine m(machine_shape{2, 1, 1, 1});
+  m.config.sip_link.gbytes_s = 4;
+  const auto rate = [&m] { return neighbor_graph(m.context()).fastest(); };
+  CHECK(rate() == Approx(4));
+  m.config.comm.direct_efficiency = 0.5;
+  CHECK(rate() == Approx(2));
+  m.config.comm.path = config::transfer_path::staged;
+  m.config.host.staging_gbytes_s = 3;
+  CHECK(rate() == Approx(3));
+}
+
+TEST_CASE("packed routes: links may be slower than the others by any factor") {
+  machine m(machine_shape{2, 2, 2, 1});
+  m.config.sip_link.gbytes_s = 1e-4;
+  const neighbor_graph g(m.context());
+  for (const collective what : {collective::scatter, collective::all_gather}) {
+    CHECK(packed_routes(m.context(), what).busiest() == Approx(4 * g.fastest() / 1e-4));  // four blocks
+  }
+}
+
 TEST_CASE("packed routes: missing links are not used") {
-  machine m({1, 3, 3, 1});
+  machine m(machine_shape{1, 3, 3, 1});
   const std::size_t whole = neighbor_graph(m.context()).links().size();
   m.config.overrides = {{.match = "pod.sip0.cube_0_0.ucie_e", .enabled = false}};
   const neighbor_graph g(m.context());
@@ -194,7 +199,7 @@ TEST_CASE("packed routes: missing links are not used") {
 }
 
 TEST_CASE("packed routes: ranks are neighbors over cubes and SIPs that have none") {
-  machine gaps({3, 3, 3, 1});
+  machine gaps(machine_shape{3, 3, 3, 1});
   auto& left = gaps.members.members;  // SIP 1 has no rank, the middles of the others have none
   left.erase(std::remove_if(left.begin(), left.end(),
                             [](const pe_coord& m) { return m.sip.value == 1 || m.cube.value == 4; }),
@@ -209,9 +214,9 @@ TEST_CASE("packed routes: ranks are neighbors over cubes and SIPs that have none
 }
 
 TEST_CASE("packed routes: ranks are alone in their cubes, and not too many") {
-  const machine crowded({1, 2, 2, 2}, rank_set::pe);
+  const machine crowded(machine_shape{1, 2, 2, 2}, rank_set::pe);
   CHECK_THROWS_AS(neighbor_graph(crowded.context()), user_error);
-  const machine many({33, 4, 4, 1});
+  const machine many(machine_shape{33, 4, 4, 1});
   CHECK_THROWS_AS(packed_routes(many.context(), collective::scatter), user_error);
 }
 

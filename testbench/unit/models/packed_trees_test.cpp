@@ -8,25 +8,13 @@
 #include <tuple>
 
 #include "models/comm/peer_patterns.hpp"
+#include "support/machines.hpp"
 #include "support/test.hpp"
 
 namespace diecast::comm {
 namespace {
 
-struct machine {
-  explicit machine(const machine_shape& s, rank_set set = rank_set::cube)
-      : shape(s), members(map_ranks(s, set)) {
-    config.pod.sips = s.sips;
-    config.sip.columns = s.cube_columns;
-    config.sip.rows = s.cube_rows;
-    config.cube.pes = s.pes_per_cube;
-  }
-  [[nodiscard]] pattern_context context(std::uint32_t root) const { return {config, shape, members, root}; }
-
-  config::machine_config config{};
-  machine_shape shape;
-  group members;
-};
+using machine = test::ranked_machine;
 
 /// Not the first of the queue pairs that an edge of a tree has.
 bool is_further(const edge& e) { return e.reverse > static_cast<std::int32_t>(packed_parent(1)); }
@@ -81,7 +69,7 @@ TEST_CASE("packed trees reach every member once") {
 }
 
 TEST_CASE("packed trees on 4 x 4 cubes: nobody sends more than the vector, no two flows share a way") {
-  const machine m({1, 4, 4, 1});
+  const machine m(machine_shape{1, 4, 4, 1});
   for (std::uint32_t root = 0; root < 16; ++root) {
     CAPTURE(root);
     const packed_trees plan(m.context(root));
@@ -95,7 +83,7 @@ TEST_CASE("packed trees on 4 x 4 cubes: nobody sends more than the vector, no tw
 
 TEST_CASE("packed trees on 3 x 3 and 4 x 4 cubes: no two flows share a way towards the root either") {
   for (const std::uint32_t side : {3U, 4U}) {
-    const machine m({1, side, side, 1});
+    const machine m(machine_shape{1, side, side, 1});
     for (std::uint32_t root = 0; root < side * side; ++root) {
       CAPTURE(side, root);
       for (const auto& [step, halves] : loads(m, packed_tree_edges_up(m.context(root)))) CHECK(halves == 1);
@@ -104,7 +92,7 @@ TEST_CASE("packed trees on 3 x 3 and 4 x 4 cubes: no two flows share a way towar
 }
 
 TEST_CASE("packed trees enter every SIP once") {
-  const machine m({4, 2, 2, 2}, rank_set::pe);
+  const machine m(machine_shape{4, 2, 2, 2}, rank_set::pe);
   std::map<std::pair<std::uint32_t, bool>, std::uint32_t> entered;  // by SIP and tree
   for (const edge& e : packed_tree_edges(m.context(5))) {
     if (e.from.sip == e.to.sip || is_further(e)) continue;
@@ -143,7 +131,7 @@ TEST_CASE("edges of packed trees have queue pairs side by side, all of them diff
 }
 
 TEST_CASE("packed trees enter a SIP next to the gateway") {
-  const machine m({2, 4, 4, 1});
+  const machine m(machine_shape{2, 4, 4, 1});
   for (const std::uint32_t root : {0U, 5U, 11U, 15U}) {
     CAPTURE(root);
     for (const edge& e : packed_tree_edges(m.context(root))) {
@@ -174,7 +162,7 @@ TEST_CASE("packed trees enter a SIP where packets come that go around a missing 
 }
 
 TEST_CASE("packed trees are the same every time") {
-  const machine m({2, 4, 4, 1});
+  const machine m(machine_shape{2, 4, 4, 1});
   const packed_trees a(m.context(3)), b(m.context(3));
   for (std::uint32_t t = 0; t < packed_trees::trees; ++t) {
     for (std::uint32_t r = 0; r < 32; ++r) CHECK(a.node(t, r).children == b.node(t, r).children);

@@ -11,23 +11,13 @@
 #include "models/comm/two_level.hpp"
 #include "models/config/pod_grid.hpp"
 #include "models/types/error.hpp"
+#include "support/machines.hpp"
 #include "support/test.hpp"
 
 using namespace diecast;
 using namespace diecast::comm;
 
 namespace {
-
-config::machine_config machine(std::uint64_t sips, std::uint64_t columns, std::uint64_t rows,
-                               std::uint64_t pes) {
-  config::machine_config c;
-  c.pod.sips = sips;
-  c.sip.columns = columns;
-  c.sip.rows = rows;
-  c.cube.pes = pes;
-  c.noc.multicast = c.noc.reduce = true;
-  return c;
-}
 
 std::vector<edge> build(const config::machine_config& c, rank_set set,
                         std::vector<edge> (*pattern)(const pattern_context&)) {
@@ -80,7 +70,7 @@ TEST_CASE("patterns: direction names and opposites") {
 }
 
 TEST_CASE("patterns: mappers name the members of each rank set in order") {
-  const auto shape = machine(2, 3, 2, 4).shape();
+  const auto shape = test::machine_with_trees({2, 3, 2, 4}).shape();
   CHECK(map_ranks(shape, rank_set::pe).members.size() == 48);
   const group cubes = map_ranks(shape, rank_set::cube);
   REQUIRE(cubes.members.size() == 12);
@@ -92,7 +82,7 @@ TEST_CASE("patterns: mappers name the members of each rank set in order") {
 
 TEST_CASE("patterns: ring order visits neighboring cubes of the mesh one after the other") {
   for (const auto& [columns, rows] : {std::pair{4u, 4u}, {3u, 2u}, {1u, 5u}, {5u, 1u}, {5u, 5u}}) {
-    const auto shape = machine(2, columns, rows, 2).shape();
+    const auto shape = test::machine_with_trees({2, columns, rows, 2}).shape();
     const group g = map_ranks(shape, rank_set::pe);
     const auto order = ring_order(shape, g);
     CHECK(std::set<std::uint32_t>(order.begin(), order.end()).size() == g.members.size());
@@ -110,7 +100,7 @@ TEST_CASE("patterns: ring order visits neighboring cubes of the mesh one after t
 
 TEST_CASE("patterns: ring_1d leads E to the next position and W back") {
   for (std::uint64_t pes = 1; pes <= 5; ++pes) {
-    const auto c = machine(1, 2, 2, pes);
+    const auto c = test::machine_with_trees({1, 2, 2, pes});
     const group g = map_ranks(c.shape(), rank_set::pe);
     const auto order = ring_order(c.shape(), g);
     const auto edges = ring_1d({c, c.shape(), g});
@@ -127,9 +117,9 @@ TEST_CASE("patterns: ring_1d leads E to the next position and W back") {
 }
 
 TEST_CASE("patterns: a ring of one has no edges, a ring of two leads both ways to the same peer") {
-  CHECK(build(machine(1, 1, 1, 1), rank_set::pe, ring_1d).empty());
-  CHECK(build(machine(1, 1, 1, 1), rank_set::pe, ring_1d_unidir).empty());
-  const auto c = machine(2, 1, 1, 1);
+  CHECK(build(test::machine_with_trees({1, 1, 1, 1}), rank_set::pe, ring_1d).empty());
+  CHECK(build(test::machine_with_trees({1, 1, 1, 1}), rank_set::pe, ring_1d_unidir).empty());
+  const auto c = test::machine_with_trees({2, 1, 1, 1});
   const auto edges = build(c, rank_set::sip, ring_1d);
   CHECK(edges.size() == 4);
   CHECK(leads(edges, at(0, 0), east) == at(1, 0));
@@ -138,7 +128,7 @@ TEST_CASE("patterns: a ring of one has no edges, a ring of two leads both ways t
 }
 
 TEST_CASE("patterns: ring_1d_unidir sends E and receives W") {
-  const auto c = machine(1, 3, 1, 1);
+  const auto c = test::machine_with_trees({1, 3, 1, 1});
   const auto edges = build(c, rank_set::cube, ring_1d_unidir);
   CHECK(edges.size() == 3);
   for (const edge& e : edges) {
@@ -154,15 +144,15 @@ TEST_CASE("patterns: ring_1d_unidir sends E and receives W") {
 }
 
 TEST_CASE("patterns: the root of intercube") {
-  CHECK(root_cube(machine(1, 4, 4, 1).shape(), config::root_place::corner) == cube_id{15});
-  CHECK(root_cube(machine(1, 4, 4, 1).shape(), config::root_place::center) == cube_id{10});
-  CHECK(root_cube(machine(1, 5, 5, 1).shape(), config::root_place::center) == cube_id{12});
-  CHECK(root_cube(machine(1, 3, 2, 1).shape(), config::root_place::center) == cube_id{4});
-  CHECK(root_cube(machine(1, 1, 1, 1).shape(), config::root_place::center) == cube_id{0});
+  CHECK(root_cube(test::machine_with_trees({1, 4, 4, 1}).shape(), config::root_place::corner) == cube_id{15});
+  CHECK(root_cube(test::machine_with_trees({1, 4, 4, 1}).shape(), config::root_place::center) == cube_id{10});
+  CHECK(root_cube(test::machine_with_trees({1, 5, 5, 1}).shape(), config::root_place::center) == cube_id{12});
+  CHECK(root_cube(test::machine_with_trees({1, 3, 2, 1}).shape(), config::root_place::center) == cube_id{4});
+  CHECK(root_cube(test::machine_with_trees({1, 1, 1, 1}).shape(), config::root_place::center) == cube_id{0});
 }
 
 TEST_CASE("patterns: intercube has its rows, the root's column and the ring of roots") {
-  auto c = machine(3, 4, 4, 8);
+  auto c = test::machine_with_trees({3, 4, 4, 8});
   const auto edges = build(c, rank_set::cube, intercube);
   CHECK(edges.size() == 3 * (4 * 3 + 3) * 2 + 3 * 2);
   CHECK(leads(edges, at(1, 5), east) == at(1, 6));
@@ -186,7 +176,7 @@ TEST_CASE("patterns: intercube of small and odd shapes") {
   for (const auto& [sips, columns, rows] :
        {std::tuple{1u, 1u, 1u}, {1u, 3u, 2u}, {2u, 1u, 4u}, {2u, 4u, 1u}, {4u, 5u, 5u}, {6u, 2u, 3u}}) {
     for (const auto between : {config::inter_sip::ring_1d, config::inter_sip::torus_2d}) {
-      auto c = machine(sips, columns, rows, 2);
+      auto c = test::machine_with_trees({sips, columns, rows, 2});
       c.ccl.between_sips = between;
       const auto edges = build(c, rank_set::cube, intercube);
       check_reciprocal(edges);
@@ -200,7 +190,7 @@ TEST_CASE("patterns: intercube of small and odd shapes") {
 }
 
 TEST_CASE("patterns: the torus between SIPs follows the SIP grid") {
-  auto c = machine(6, 2, 2, 1);
+  auto c = test::machine_with_trees({6, 2, 2, 1});
   c.ccl.between_sips = config::inter_sip::torus_2d;
   const auto edges = build(c, rank_set::cube, intercube);
   const auto root = [&](std::uint32_t sip) { return at(sip, 3); };
@@ -210,7 +200,7 @@ TEST_CASE("patterns: the torus between SIPs follows the SIP grid") {
   CHECK(leads(edges, root(1), global_south) == root(4));  // two rows: both ways to the same SIP
   CHECK(count_from(edges, root(0)) == 2 + 4);
 
-  auto line = machine(3, 1, 1, 1);
+  auto line = test::machine_with_trees({3, 1, 1, 1});
   line.ccl.between_sips = config::inter_sip::torus_2d;  // one row: its column drops its self-loops
   const auto flat = build(line, rank_set::cube, intercube);
   CHECK(flat.size() == 6);
@@ -218,7 +208,7 @@ TEST_CASE("patterns: the torus between SIPs follows the SIP grid") {
 }
 
 TEST_CASE("patterns: intercube refuses members that are not all cube leaders") {
-  const auto c = machine(2, 2, 2, 2);
+  const auto c = test::machine_with_trees({2, 2, 2, 2});
   CHECK_THROWS_AS(build(c, rank_set::pe, intercube), user_error);
   CHECK_THROWS_WITH(build(c, rank_set::sip, intercube), Catch::Contains("the first PE of each cube"));
   auto torus = c;
@@ -249,7 +239,7 @@ TEST_CASE("patterns: the table holds every pattern once") {
   std::set<std::string> names;
   for (const auto& p : builtin_patterns()) {
     CHECK(names.insert(p.name).second);
-    const auto c = machine(2, 2, 2, 2);
+    const auto c = test::machine_with_trees({2, 2, 2, 2});
     const group g = map_ranks(c.shape(), p.name == "hierarchical_3level" ? rank_set::pe : rank_set::cube);
     CHECK(p.build({c, c.shape(), g}).empty() == (p.name == "none"));
   }
@@ -332,7 +322,7 @@ TEST_CASE("patterns: on a line everybody meets everybody once, few at a time ove
 }
 
 TEST_CASE("patterns: steps over a grid pair senders with receivers and share no row's or column's link") {
-  const auto c = machine(1, 4, 4, 1);
+  const auto c = test::machine_with_trees({1, 4, 4, 1});
   const group g = map_ranks(c.shape(), rank_set::cube);
   const rank_grid grid({c, c.shape(), g});
   std::vector<std::vector<step_partners>> all;
@@ -353,7 +343,7 @@ TEST_CASE("patterns: steps over a grid pair senders with receivers and share no 
 }
 
 TEST_CASE("patterns: rows of the grid are SIPs of equal size, else there is one row") {
-  const auto c = machine(3, 2, 1, 2);
+  const auto c = test::machine_with_trees({3, 2, 1, 2});
   group g = map_ranks(c.shape(), rank_set::pe);
   CHECK(sip_rows_of(g).rows == 3);
   CHECK(sip_rows_of(g).columns == 4);

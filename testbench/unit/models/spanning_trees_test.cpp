@@ -6,25 +6,14 @@
 #include <map>
 #include <utility>
 
+#include "models/comm/tree_edges.hpp"
+#include "support/machines.hpp"
 #include "support/test.hpp"
 
 namespace diecast::comm {
 namespace {
 
-struct machine {
-  explicit machine(const machine_shape& s, rank_set set = rank_set::cube)
-      : shape(s), members(map_ranks(s, set)) {
-    config.pod.sips = s.sips;
-    config.sip.columns = s.cube_columns;
-    config.sip.rows = s.cube_rows;
-    config.cube.pes = s.pes_per_cube;
-  }
-  [[nodiscard]] pattern_context context() const { return {config, shape, members}; }
-
-  config::machine_config config{};
-  machine_shape shape;
-  group members;
-};
+using machine = test::ranked_machine;
 
 /// Trees that use each pair of neighbors.
 std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> uses(const spanning_trees& plan) {
@@ -38,9 +27,11 @@ std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> uses(const span
 }
 
 TEST_CASE("spanning trees reach every rank over neighbors, no deeper than they say") {
-  for (const machine& m : {machine{{1, 1, 1, 1}}, machine{{1, 1, 2, 1}}, machine{{1, 2, 2, 2}},
-                           machine{{1, 3, 3, 1}}, machine{{1, 9, 1, 1}}, machine{{2, 3, 2, 1}},
-                           machine{{4, 4, 4, 1}}, machine{{6, 1, 1, 1}, rank_set::sip}}) {
+  for (const machine& m :
+       {machine{machine_shape{1, 1, 1, 1}}, machine{machine_shape{1, 1, 2, 1}},
+        machine{machine_shape{1, 2, 2, 2}}, machine{machine_shape{1, 3, 3, 1}},
+        machine{machine_shape{1, 9, 1, 1}}, machine{machine_shape{2, 3, 2, 1}},
+        machine{machine_shape{4, 4, 4, 1}}, machine{machine_shape{6, 1, 1, 1}, rank_set::sip}}) {
     CAPTURE(m.shape.sips, m.shape.cube_columns, m.shape.cube_rows);
     const spanning_trees plan(m.context());
     const neighbor_graph g(m.context());
@@ -83,14 +74,32 @@ TEST_CASE("spanning trees use all pairs of neighbors of a grid alike") {
     CHECK(plan.busiest() == 2.0 / 3);
     for (const auto& [pair, trees] : uses(plan)) CHECK(trees <= 2);
   }
-  const spanning_trees line(machine({1, 5, 1, 1}).context());
+  const spanning_trees line(machine(machine_shape{1, 5, 1, 1}).context());
   CHECK(line.trees() == 1);
   CHECK(line.busiest() == 1);
   CHECK(line.depth() == 2);
 }
 
+TEST_CASE("spanning trees: fewer attempts for more members, one at least") {
+  CHECK(spanning_trees::attempts_for(1) == 64);
+  CHECK(spanning_trees::attempts_for(16) == 16);
+  CHECK(spanning_trees::attempts_for(40) == 1);
+  for (const std::uint64_t members : {1625U, 2048U, 4096U, 1U << 20}) {  // cubes that wrap in 32 bits
+    CHECK(spanning_trees::attempts_for(members) == 1);
+  }
+}
+
+TEST_CASE("spanning trees: a link may be slower than the others by any factor") {
+  machine m(machine_shape{2, 2, 2, 1});
+  m.config.sip_link.gbytes_s = 1e-6;
+  const neighbor_graph g(m.context());
+  const spanning_trees plan(m.context());
+  // All of the vector goes over the link between the SIPs, if in several trees.
+  CHECK(plan.busiest() == Approx(g.fastest() / 1e-6));
+}
+
 TEST_CASE("spanning trees are the same every time") {
-  const machine m({2, 4, 4, 1});
+  const machine m(machine_shape{2, 4, 4, 1});
   const spanning_trees a(m.context()), b(m.context());
   REQUIRE(a.trees() == b.trees());
   for (std::uint32_t t = 0; t < a.trees(); ++t) {

@@ -6,9 +6,9 @@
 
 #include "models/types/ids.hpp"
 
-namespace diecast::comm {
+namespace diecast {
 
 /// "sip0.cube5.pe3".
 [[nodiscard]] std::string owner_name(pe_coord pe);
 
-}  // namespace diecast::comm
+}  // namespace diecast
