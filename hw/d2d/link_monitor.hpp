@@ -15,7 +15,9 @@ namespace diecast::hw {
 
 class link_monitor {
  public:
-  /// Checksums and the order of packets are looked at only where packets carry checksums.
+  /// Checksums and the order of packets are looked at only where packets carry checksums, and of packets that
+  /// belong to a flow: not of answers to a tag-matching unit's reads, whose numbers are those of the
+  /// requests.
   explicit link_monitor(config::packet_checksum checksum) : checksum_(checksum) {}
 
   /// `at`: when its first flit reaches the far end; of the sending side, as it is promised.

@@ -34,7 +34,7 @@ cube_noc::cube_noc(sc_core::sc_module_name name, const fabric::topology& topolog
     : sc_module(name),
       topology_(topology),
       layout_(topology.layout(sip, cube)),
-      routes_(topology, config.noc, sip, cube),
+      routes_(topology, sip, cube),
       hub_(hub),
       sip_(sip),
       cube_(cube),
@@ -84,7 +84,8 @@ void cube_noc::check(const config::machine_config& config) const {
     problems.push_back({"noc.sideband_buffer_flits", "a VC needs a buffer", "0", "1 flit or more"});
   }
   if (vcs_ > switch_core::max_vcs) {
-    problems.push_back({"noc", "too many virtual channels", std::to_string(vcs_), "at most 64"});
+    problems.push_back({"noc", "too many virtual channels", std::to_string(vcs_),
+                        fmt::format("at most {}", switch_core::max_vcs)});
   }
   if (!problems.empty()) throw user_error(std::move(problems));
 }
@@ -113,19 +114,20 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
     if (study_ && wormhole_) wall_capacity_[vc] = capacity_[vc];
     entry_hops_[vc] = entry_hop(vc);
   }
-  side_ports_.resize(layout_.routers());
-  terminal_ports_.resize(layout_.terminals.size());
+  local_ways_ = std::size_t{layout_.routers()} * fabric::sides;
+  ways_.resize(local_ways_ + layout_.terminals.size(), none);
   entry_ports_.resize(layout_.terminals.size());
   injected_.resize(layout_.terminals.size());
   for (std::uint16_t r = 0; r < layout_.routers(); ++r) {
     for (unsigned s = 0; s < fabric::sides; ++s) {
       const auto side = static_cast<fabric::side>(s);
-      side_ports_[r][s] = topology_.has_side(r, side) ? add_port(p, config, r) : none;
-      if (side_ports_[r][s] != none) outputs_.back().link = topology_.mesh_link(sip_, cube_, r, side);
+      if (!topology_.has_side(r, side)) continue;
+      ways_[r * fabric::sides + s] = add_port(p, config, r);
+      outputs_.back().link = topology_.mesh_link(sip_, cube_, r, side);
     }
     for (std::uint16_t t = 0; t < layout_.terminals.size(); ++t) {
       if (layout_.terminals[t].router != r) continue;
-      terminal_ports_[t] = entry_ports_[t] = add_port(p, config, r);
+      ways_[local_ways_ + t] = entry_ports_[t] = add_port(p, config, r);
       outputs_.back() = {topology_.eject_link(sip_, cube_, t), t, true, false, study_ && wormhole_};
       entry_terminal_.back() = t;
       for (unsigned vc = 0; vc < vcs_; ++vc) {
@@ -135,15 +137,12 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
     }
     if (!trees_) continue;
     for (std::uint16_t s = 0; s < fabric::sides; ++s) {
-      if (side_ports_[r][s] != none) add_unit_port(p, config, r, {false, s});
+      if (side_port(r, s) != none) add_unit_port(p, config, r, {false, s});
     }
     for (std::uint16_t t = 0; t < layout_.terminals.size(); ++t) {
       if (layout_.terminals[t].router == r) add_unit_port(p, config, r, {true, t});
     }
   }
-  for (const auto& of_router : side_ports_) ways_.insert(ways_.end(), of_router.begin(), of_router.end());
-  local_ways_ = ways_.size();
-  ways_.insert(ways_.end(), terminal_ports_.begin(), terminal_ports_.end());
   join_routers(p);
   if (wormhole_) {
     for (std::uint16_t t = 0; t < layout_.terminals.size(); ++t) add_interface(p, config, t);
@@ -185,10 +184,10 @@ void cube_noc::add_unit_port(switch_core::parameters& p, const config::machine_c
 void cube_noc::join_routers(switch_core::parameters& p) const {
   for (std::uint16_t r = 0; r < layout_.routers(); ++r) {
     for (unsigned s = 0; s < fabric::sides; ++s) {
-      if (side_ports_[r][s] == none) continue;
+      if (side_port(r, s) == none) continue;
       const auto side = static_cast<fabric::side>(s);
       const auto back = static_cast<unsigned>(fabric::opposite(side));
-      p.ports[side_ports_[r][s]].downstream = side_ports_[topology_.next_router(r, side)][back];
+      p.ports[side_port(r, s)].downstream = side_port(topology_.next_router(r, side), back);
     }
   }
 }
@@ -200,7 +199,7 @@ void cube_noc::add_interface(switch_core::parameters& p, const config::machine_c
                              std::uint16_t terminal) {
   const std::uint32_t n = add_port(p, config, static_cast<std::uint16_t>(layout_.routers() + terminal));
   switch_core::port& port = p.ports[n];
-  port.downstream = terminal_ports_[terminal];
+  port.downstream = terminal_port(terminal);
   port.hop = false;
   port.latency = narrow(timing_.ni_in_cycles) - 1;
   port.head_delay = port.body_delay = port.alloc_cycles = 0;
@@ -277,7 +276,7 @@ std::uint16_t cube_noc::exit_of(unsigned terminal, const packet& p, std::uint8_t
 
 void cube_noc::on_credit(unsigned terminal, const fabric_phase& phase) {
   if (wires_ && topology_.class_of(phase.vc) == abi::traffic_class::sideband) return;
-  const std::uint32_t o = terminal_ports_[terminal];
+  const std::uint32_t o = terminal_port(terminal);
   if (outputs_[o].swallowed) return;  // returned when the flits left
   const std::uint64_t cycle = timing_.clock.cycles_covering(phase.head);
   // Told now, for the core takes it in when it is needed.
@@ -343,9 +342,9 @@ switch_core::hop cube_noc::route(std::uint16_t router, std::uint16_t exit, std::
 }
 
 switch_core::hop cube_noc::tree_route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const {
-  if (exit < tree_units::first_exit) return {terminal_ports_[exit], vc, 1};
+  if (exit < tree_units::first_exit) return {terminal_port(exit), vc, 1};
   const tree_units::way way = trees_->way_of(router, exit);
-  return {way.here ? way.port : side_ports_[router][static_cast<unsigned>(way.side)], vc, 1};
+  return {way.here ? way.port : side_port(router, static_cast<unsigned>(way.side)), vc, 1};
 }
 
 /// A packet enters in its VC, or in any of its leg.
@@ -429,7 +428,7 @@ void cube_noc::deliver_wires(std::uint64_t cycle) {
     std::pop_heap(wire_arrivals_.begin(), wire_arrivals_.end(), wire_arrival::later);
     wire_arrival a = std::move(wire_arrivals_.back());
     wire_arrivals_.pop_back();
-    link_usage& used = by_wire_[terminal_ports_[a.exit]];
+    link_usage& used = by_wire_[terminal_port(a.exit)];
     ++used.packets;
     used.flits += a.flits;
     const std::uint64_t head = a.cycle + timing_.ni_out_cycles;
@@ -483,10 +482,9 @@ bool cube_noc::quiescent() const {
 
 std::size_t cube_noc::state_bytes() const {
   const std::size_t per_port = sizeof(output) + sizeof(link_usage) + sizeof entry_terminal_[0];
-  const std::size_t per_terminal = sizeof terminal_ports_[0] + sizeof entry_ports_[0] + sizeof(link_usage);
+  const std::size_t per_terminal = sizeof entry_ports_[0] + sizeof(link_usage);
   return sizeof *this + core_.state_bytes() + outputs_.size() * per_port +
-         layout_.terminals.size() * per_terminal + side_ports_.size() * sizeof side_ports_[0] +
-         ways_.size() * sizeof ways_[0];
+         layout_.terminals.size() * per_terminal + ways_.size() * sizeof ways_[0] + routes_.table_bytes();
 }
 
 }  // namespace diecast::hw

@@ -123,6 +123,14 @@ class cube_noc : public sc_core::sc_module,
   void serve_trees();
   [[nodiscard]] std::uint16_t exit_of(unsigned terminal, const packet& p, std::uint8_t vc) const;
 
+  /// Of ways_.
+  [[nodiscard]] std::uint32_t side_port(std::size_t router, unsigned side) const {
+    return ways_[router * fabric::sides + side];
+  }
+  [[nodiscard]] std::uint32_t terminal_port(std::size_t terminal) const {
+    return ways_[local_ways_ + terminal];
+  }
+
   // Around the core.
   [[nodiscard]] switch_core::hop route(std::uint16_t router, std::uint16_t exit,
                                        std::uint8_t vc) const override;
@@ -164,17 +172,20 @@ class cube_noc : public sc_core::sc_module,
   const bool study_;
   /// Of a router: input buffer to grant (head), grant to the next router's input buffer, grant to its output.
   const std::uint32_t head_delay_, latency_, out_delay_;
-  std::array<std::uint32_t, 64> capacity_{};         ///< of a router's input buffer, flits per VC
-  std::array<std::uint32_t, 64> inject_capacity_{};  ///< of the buffer behind a terminal's way in
-  std::array<std::uint32_t, 64> wall_capacity_{};    ///< of the receive buffer behind a terminal
+  std::array<std::uint32_t, switch_core::max_vcs> capacity_{};  ///< of a router's input buffer, flits per VC
+  std::array<std::uint32_t, switch_core::max_vcs>
+      inject_capacity_{};  ///< of the buffer behind a terminal's way in
+  std::array<std::uint32_t, switch_core::max_vcs>
+      wall_capacity_{};  ///< of the receive buffer behind a terminal
 
-  std::vector<std::array<std::uint32_t, fabric::sides>> side_ports_;  ///< by router; none without neighbor
-  std::vector<std::uint32_t> ways_;  ///< outputs by router and side, then from local_ways_ on by exit
+  /// Ports by router and side (none without neighbor), then from local_ways_ on by terminal: input and output
+  /// of its router. One table, for the index tells a side from a terminal without a branch.
+  std::vector<std::uint32_t> ways_;
   std::size_t local_ways_{};
-  std::array<switch_core::hop, 64> entry_hops_{};  ///< of interfaces, by VC; their outputs differ
-  std::vector<std::uint32_t> terminal_ports_;      ///< input and output of its router
-  std::vector<std::uint32_t> entry_ports_;         ///< input a terminal's packets come in by
-  std::vector<std::uint16_t> entry_terminal_;      ///< by input; UINT16_MAX: not an entry
+  std::array<switch_core::hop, switch_core::max_vcs>
+      entry_hops_{};                           ///< of interfaces, by VC; their outputs differ
+  std::vector<std::uint32_t> entry_ports_;     ///< input a terminal's packets come in by
+  std::vector<std::uint16_t> entry_terminal_;  ///< by input; UINT16_MAX: not an entry
   std::vector<output> outputs_;
   std::vector<link_usage> injected_;   ///< by terminal
   std::vector<link_usage> by_wire_;    ///< by output

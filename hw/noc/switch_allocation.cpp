@@ -71,8 +71,8 @@ switch_core::candidate switch_core::choose(std::uint32_t o) {
   return best;
 }
 
-/// VC allocation of all cycles before this one: nothing that it depends on has changed at this output
-/// since it was looked at last, but heads that were routed and tails that have passed.
+/// VC allocation of the cycles since the output was looked at last, made up for now. It is not quite what it
+/// would have been then: leaving out looks moves results near saturation (ADR 57).
 void switch_core::allocate_vcs(std::uint32_t o) {
   const out_port& out = outs_[o];
   if (out.taken == all_vcs_) return;

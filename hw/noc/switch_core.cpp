@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <bit>
 #include <fmt/format.h>
+#include <set>
+#include <stdexcept>
 
 #include "models/timing/shared_link.hpp"
 #include "models/types/error.hpp"
@@ -22,6 +24,19 @@ std::uint32_t calendar_span(const switch_core::parameters& p) {
   }
   longest += stages;
   return static_cast<std::uint32_t>(std::bit_ceil(std::clamp<std::uint64_t>(2 * longest, 64, 4096)));
+}
+
+/// Requests are bits from the first input VC of a router on: of ports elsewhere they would lie outside.
+void check_neighbors(const std::vector<switch_core::port>& ports) {
+  std::set<std::uint16_t> routers;
+  for (std::size_t n = 0; n < ports.size(); ++n) {
+    const bool next = n == 0 || ports[n].router != ports[n - 1].router;
+    if (!next || routers.insert(ports[n].router).second) continue;
+    throw std::logic_error(
+        fmt::format("port {} is of router {}, whose ports ended before it (expected: ports of "
+                    "one router are neighbors)",
+                    n, ports[n].router));
+  }
 }
 
 /// As many as the router with most input VCs needs.
@@ -60,6 +75,7 @@ switch_core::switch_core(const parameters& p, surroundings& around)
       motions_(p.classes > 1 ? in_vcs_.size() : 0),
       all_vcs_(p.vcs == max_vcs ? ~std::uint64_t{0} : (std::uint64_t{1} << p.vcs) - 1),
       wheel_(static_cast<std::uint32_t>(p.ports.size()), calendar_span(p)) {
+  check_neighbors(p.ports);
   std::uint32_t first_of_router = 0;
   for (std::uint32_t n = 0; n < p.ports.size(); ++n) {
     const port& from = p.ports[n];

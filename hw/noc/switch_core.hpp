@@ -45,6 +45,7 @@ class switch_core {
   static constexpr std::uint64_t never = UINT64_MAX;
   static constexpr unsigned max_vcs = 64;
   static constexpr unsigned max_classes = 8;
+  static_assert(max_classes <= 8);  // the ports' bits per class are a byte
 
   /// Output a packet takes and the VCs it may take at the far end.
   struct hop {
@@ -117,6 +118,7 @@ class switch_core {
     std::uint64_t credit_stall_cycles{};  ///< a packet could have started but for credits
   };
 
+  /// Throws std::logic_error when the ports of a router are not neighbors.
   switch_core(const parameters& p, surroundings& around);
 
   /// A packet that will be in an input's buffer from cycle `head` to `tail`.
@@ -286,7 +288,8 @@ class switch_core {
   void look(std::uint32_t o);
   [[nodiscard]] candidate choose_alone(std::uint32_t o, std::uint32_t iv);
   [[nodiscard]] candidate choose(std::uint32_t o);
-  /// Neither the output nor the packet's input passes another of its class.
+  /// Output and input may start the packet in this cycle: neither passes another of its class, and among
+  /// several classes neither has started another in it.
   [[nodiscard]] bool free_to_start(std::uint32_t o, const in_vc& queue) const;
   [[nodiscard]] bool has_room(std::uint32_t v, std::uint32_t flits);
   [[nodiscard]] std::uint64_t out_free(std::uint32_t o, const in_vc& queue) const;

@@ -71,8 +71,8 @@ void dma_engine::receive_message(const packet_ptr& p, std::uint8_t vc) {
   inbound_message& message = message_of(*p);
   if (message.missing < at_least_one(h.payload_bytes)) {
     throw protocol_error(fmt::format(
-        "{}: {} bytes at offset {} of a message of {} bytes, more than are missing; they came over {}",
-        name(), h.payload_bytes, h.offset, h.ipcq.message_bytes, path_of(h)));
+        "{}: {} bytes at offset {} of a message of {} bytes ({}), more than are missing; they came over {}",
+        name(), h.payload_bytes, h.offset, h.ipcq.message_bytes, message_text(h), path_of(h)));
   }
   if (setup_.events != nullptr && setup_.events->wants(events::contents)) {
     message.digest += checksum::digest_of_part(h.offset, p->data);

@@ -94,6 +94,7 @@ class write_buffer : public sc_core::sc_module, public store_rule {
     std::vector<std::byte> bytes;
   };
   void drain_due();
+  void set_timer();
 
   config::fault_setting fault_;
   writer write_;

@@ -16,21 +16,23 @@ bool write_buffer::takes(std::uint64_t offset, std::vector<std::byte>& bytes) {
   if (!strikes(fault_, results_++)) return false;
   ++met_;
   waiting_.push_back({now() + nanoseconds(fault_.delay_ns), offset, std::move(bytes)});
-  if (waiting_.size() == 1) due_.notify(to_sc(waiting_.front().due - now()));
+  if (waiting_.size() == 1) set_timer();
   return true;
 }
 
 void write_buffer::meet(std::uint64_t offset, std::uint64_t bytes) {
-  std::erase_if(waiting_, [&](const entry& e) {
+  const auto drained = std::erase_if(waiting_, [&](const entry& e) {
     if (offset >= e.offset + e.bytes.size() || e.offset >= offset + bytes) return false;
     write_(e.offset, e.bytes);
     return true;
   });
+  if (drained > 0) set_timer();
 }
 
 void write_buffer::flush() {
   for (const entry& e : waiting_) write_(e.offset, e.bytes);
   waiting_.clear();
+  set_timer();
 }
 
 void write_buffer::drain_due() {
@@ -38,6 +40,12 @@ void write_buffer::drain_due() {
     write_(waiting_.front().offset, waiting_.front().bytes);
     waiting_.pop_front();
   }
+  set_timer();
+}
+
+/// For the first that waits. A timer that has nothing to drain would keep a deadlocked run going.
+void write_buffer::set_timer() {
+  due_.cancel();
   if (!waiting_.empty()) due_.notify(to_sc(waiting_.front().due - now()));
 }
 

@@ -11,10 +11,9 @@ vc_set vc_rule::behind(std::uint8_t vc, const router_grid::step& step) const {
   return {static_cast<std::uint8_t>(first), static_cast<std::uint8_t>(in_sets ? lanes : of_leg)};
 }
 
-die_routes::die_routes(const topology& t, const config::noc_block& noc, sip_id sip, cube_id cube)
-    : grid_(noc) {
+die_routes::die_routes(const topology& t, sip_id sip, cube_id cube) : grid_(t.grid()) {
   for (const terminal& exit : t.layout(sip, cube).terminals) router_of_.push_back(exit.router);
-  const vc_rule rule{t.dateline_sets(), t.lanes(), noc.vcs_taken == config::vc_policy::dynamic};
+  const vc_rule rule = t.rule();
   for (unsigned vc = 0; vc < t.tree_vc_base(); ++vc) {
     const auto from = static_cast<std::uint8_t>(vc);
     for (std::uint8_t set = 0; set < local; ++set) behind_[vc][set] = rule.behind(from, {0, set});

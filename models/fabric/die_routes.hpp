@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ways inside one die, for who asks at every packet and hop: topology::next_hop() from small tables,
-// without a call or a division.
+// in a mesh without a call or a division.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "models/config/machine_config.hpp"
 #include "models/fabric/router_grid.hpp"
 #include "models/fabric/topology.hpp"
 
@@ -26,13 +26,17 @@ struct vc_rule {
 
 class die_routes {
  public:
-  /// Precondition: `t` was made from `noc`.
-  die_routes(const topology& t, const config::noc_block& noc, sip_id sip, cube_id cube);
+  die_routes(const topology& t, sip_id sip, cube_id cube);
 
   /// topology::next_hop() of this die. Precondition: not a VC of trees.
   [[nodiscard]] hop next_hop(router_index router, terminal_index exit, std::uint8_t vc) const {
     const router_grid::step step = grid_.towards(router, router_of_[exit]);
     return {step.side, behind_[vc][step.side == sides ? local : step.set]};
+  }
+
+  /// Memory of its tables by router and terminal.
+  [[nodiscard]] std::size_t table_bytes() const {
+    return grid_.table_bytes() + router_of_.size() * sizeof router_of_[0];
   }
 
  private:

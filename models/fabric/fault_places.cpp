@@ -13,17 +13,23 @@ using config::fault_kind;
 using config::fault_mechanism;
 using config::fault_setting;
 
+std::string side_path(const topology& t, sip_id sip, cube_id cube, side s) {
+  return fmt::format("{}.ucie_{}", cube_path(t.shape(), sip, cube), to_string(s));
+}
+
 bool names_side(const std::string& glob, const topology& t, sip_id sip, cube_id cube, side s) {
-  const std::string path = cube_path(t.shape(), sip, cube);
-  return config::matches(glob, fmt::format("{}.ucie_{}", path, to_string(s))) ||
-         config::matches(glob, fmt::format("{}.ucie_{}", path, to_string(s)[0]));
+  const std::string initial = fmt::format("{}.ucie_{}", cube_path(t.shape(), sip, cube), to_string(s)[0]);
+  return config::matches(glob, side_path(t, sip, cube, s)) || config::matches(glob, initial);
+}
+
+/// Of the port that a SIP link leaves by.
+std::string port_path(const topology& t, const sip_link& link) {
+  const cube_layout& gateway = t.layout(sip_id{link.from.sip}, cube_id{link.from.cube});
+  return fmt::format("{}.{}", sip_path(sip_id{link.from.sip}), gateway.terminals.at(link.from.terminal).name);
 }
 
 bool names_sip_link(const std::string& glob, const topology& t, const sip_link& link) {
-  const auto& terminal =
-      t.layout(sip_id{link.from.sip}, cube_id{link.from.cube}).terminals.at(link.from.terminal);
-  return config::matches(glob, link.name) ||
-         config::matches(glob, fmt::format("{}.{}", sip_path(sip_id{link.from.sip}), terminal.name));
+  return config::matches(glob, link.name) || config::matches(glob, port_path(t, link));
 }
 
 bool is_interposer(const fault_setting& f) {
@@ -85,14 +91,10 @@ std::vector<std::string> places_for(const config::fault_kind_entry& kind, const 
     for (const pe_coord pe : t.population().pes()) places.push_back(pe_path(t.shape(), pe));
   }
   if (kind.links) {
-    each_side(t, [&](sip_id sip, cube_id cube, side s) {
-      places.push_back(fmt::format("{}.ucie_{}", cube_path(t.shape(), sip, cube), to_string(s)));
-    });
+    each_side(t, [&](sip_id sip, cube_id cube, side s) { places.push_back(side_path(t, sip, cube, s)); });
     for (const sip_link& l : t.sip_links()) {
       places.push_back(l.name);
-      const auto& gateway = t.layout(sip_id{l.from.sip}, cube_id{l.from.cube});
-      places.push_back(
-          fmt::format("{}.{}", sip_path(sip_id{l.from.sip}), gateway.terminals.at(l.from.terminal).name));
+      places.push_back(port_path(t, l));
     }
   }
   return places;
@@ -116,7 +118,7 @@ std::string place_of_both(const fault_setting& a, const fault_setting& b, const 
     each_side(t, [&](sip_id sip, cube_id cube, side s) {
       if (!place.empty() || !is_framed(t, sip, cube, s)) return;
       if (!names_side(a.where, t, sip, cube, s) || !names_side(b.where, t, sip, cube, s)) return;
-      place = fmt::format("{}.ucie_{}", cube_path(t.shape(), sip, cube), to_string(s));
+      place = side_path(t, sip, cube, s);
     });
   } else if (!is_interposer(a)) {
     for (std::uint32_t i = 0; i < t.shape().pes() && place.empty(); ++i) {

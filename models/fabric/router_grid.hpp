@@ -11,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -38,6 +39,8 @@ class router_grid {
   [[nodiscard]] step towards(router_index from, router_index to) const;
   /// Links on the way.
   [[nodiscard]] std::uint32_t distance(router_index from, router_index to) const;
+  /// Memory of its tables by router.
+  [[nodiscard]] std::size_t table_bytes() const { return (x_.size() + y_.size()) * sizeof x_[0]; }
 
  private:
   struct dimension_step {

@@ -78,8 +78,11 @@ unsigned topology::next_side(sip_id sip, cube_id cube, router_index router, term
 hop topology::next_hop(sip_id sip, cube_id cube, router_index router, terminal_index exit,
                        std::uint8_t vc) const {
   const router_grid::step step = impl_->grid.towards(router, impl_->placed(sip, cube).router_of[exit]);
-  return {step.side, vc_rule{plan_.sets, plan_.lanes, plan_.dynamic}.behind(vc, step)};
+  return {step.side, rule().behind(vc, step)};
 }
+
+const router_grid& topology::grid() const { return impl_->grid; }
+vc_rule topology::rule() const { return {plan_.sets, plan_.lanes, plan_.dynamic}; }
 
 vc_set topology::injection_vcs(abi::traffic_class c, leg l, const abi::node_address& source,
                                const abi::node_address& destination) const {

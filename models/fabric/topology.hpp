@@ -38,6 +38,9 @@
 
 namespace diecast::fabric {
 
+class router_grid;
+struct vc_rule;
+
 using leg = std::uint8_t;
 using router_index = std::uint16_t;    ///< within a cube, row-major: y * columns + x
 using terminal_index = std::uint16_t;  ///< within a cube
@@ -192,7 +195,6 @@ class topology {
   }
   [[nodiscard]] leg leg_of(std::uint8_t vc) const { return static_cast<leg>(vc / vcs_of_leg() % plan_.legs); }
   [[nodiscard]] unsigned dateline_set_of(std::uint8_t vc) const { return vc / plan_.lanes % plan_.sets; }
-  [[nodiscard]] unsigned lane_of(std::uint8_t vc) const { return vc % plan_.lanes; }
   [[nodiscard]] abi::traffic_class class_of(std::uint8_t vc) const {
     if (is_tree_vc(vc)) return abi::traffic_class::comm;
     return static_cast<abi::traffic_class>(plan_.first_class + vc / vcs_of_class());
@@ -219,11 +221,15 @@ class topology {
 
   /// The way on of a packet that waits at `router` in VC `vc` and leaves the cube by `exit`. Its class and
   /// leg stay. per_flow: one VC, of the lane the packet is in; dynamic: all of its class and leg, on a link
-  /// that packets go round on those of the dateline set it is in there. Arithmetic and three small tables.
+  /// that packets go round on those of the dateline set it is in there. For who asks at every packet and hop
+  /// there is die_routes.
   [[nodiscard]] hop next_hop(sip_id sip, cube_id cube, router_index router, terminal_index exit,
                              std::uint8_t vc) const;
   /// Output of `router` towards `exit`: a side, or `sides` when the terminal is on this router.
   [[nodiscard]] unsigned next_side(sip_id sip, cube_id cube, router_index router, terminal_index exit) const;
+  /// How the routers of a cube are joined, and which VCs next_hop() gives.
+  [[nodiscard]] const router_grid& grid() const;
+  [[nodiscard]] vc_rule rule() const;
   /// Whether `router` has a neighbor on that side, perhaps by a wrap link.
   [[nodiscard]] bool has_side(router_index router, side s) const;
   /// Router-to-router links of a cube, each direction counted.

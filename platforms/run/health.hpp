@@ -23,11 +23,12 @@ using credit_ways = std::map<pe_coord, double>;
 /// its bit error rate. packets, of each UCIe side, SIP link and PE inlet where another number came
 /// than left: those that came; expected: those that left (of a run that was cut off, packets on their way
 /// look lost). credit_arrival, of each UCIe side and SIP link where a credit came later than it had to: age
-/// of the oldest that came; expected: of the oldest, had the link kept its time. wrong_checksums and
-/// out_of_order, likewise, under comm.checksum: packets of messages that came with a wrong checksum, or not
-/// behind the one before of their flow; expected: those that had left so. credits_skipped, of each queue pair
-/// with any: credits that never came, as the next one's number shows. credit_latency_max, of each member that
-/// got any: from a release to its credit; expected: as expected_credit_ns() says.
+/// of the oldest that came; expected: of the oldest, had the link kept its time (one that is late, but
+/// younger than another that waited before the link, does not show). wrong_checksums and out_of_order,
+/// likewise, under comm.checksum: packets of messages that came with a wrong checksum, or not behind the one
+/// before of their flow; expected: those that had left so. credits_skipped, of each queue pair with any:
+/// credits that never came, as the next one's number shows. credit_latency_max, of each member that got any:
+/// from a release to its credit; expected: as expected_credit_ns() says.
 [[nodiscard]] std::string health_rows(const prepared_run& run, netlist::pod& pod);
 
 }  // namespace diecast::platforms

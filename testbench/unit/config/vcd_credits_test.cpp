@@ -38,43 +38,49 @@ changes changes_of(const std::string& path, const std::string& name) {
 
 sim_time ns(std::uint64_t t) { return nanoseconds(static_cast<double>(t)); }
 
+config::machine_config one_cube() {
+  config::machine_config c;
+  c.pod.sips = c.sip.columns = c.sip.rows = 1;
+  return c;
+}
+
+/// Waveforms of a link with 32 credits of VC 0.
+struct wave_bench {
+  const config::machine_config config = one_cube();
+  const fabric::topology topology{config};
+  const std::uint32_t link = topology.mesh_link({}, {}, 0, fabric::side::east);
+  const temporary_folder folder;
+  const std::string path = folder.write("wave.vcd", "").string();
+  observe::vcd_writer vcd{path, config, &topology, {}, {}};
+
+  wave_bench() { vcd.begin({{link, 0, 32}}); }
+  /// Times in ns, as of events::link_credits.
+  void told(std::uint64_t at, std::int32_t flits, std::uint64_t first, std::uint64_t last,
+            std::uint64_t was) {
+    vcd.on(events::link_credits{ns(at), link, 0, flits, ns(first), ns(last), ns(was), ns(1)});
+  }
+  [[nodiscard]] changes credits() const { return changes_of(path, "east_credits_vc0"); }
+};
+
 }  // namespace
 
 TEST_CASE("waveforms: credits that are back stay so when their batch is put off twice") {
-  config::machine_config c;
-  c.pod.sips = c.sip.columns = c.sip.rows = 1;
-  const fabric::topology t(c);
-  const std::uint32_t link = t.mesh_link({}, {}, 0, fabric::side::east);
-  const temporary_folder folder;
-  const std::string path = folder.write("wave.vcd", "").string();
-  observe::vcd_writer vcd(path, c, &t, {}, {});
-  vcd.begin({{link, 0, 32}});
-  const auto told = [&](std::uint64_t at, std::int32_t flits, std::uint64_t first, std::uint64_t last,
-                        std::uint64_t was) {
-    vcd.on(events::link_credits{ns(at), link, 0, flits, ns(first), ns(last), ns(was), ns(1)});
-  };
-  told(10, -4, 10, 10, 10);
-  told(90, 4, 100, 103, 103);   // at 100, 101, 102, 103
-  told(101, 4, 100, 113, 103);  // two are back; the others at 109 and 113
-  told(104, 4, 100, 130, 113);  // still two; the others at 120 and 130
-  vcd.close(ns(200));
+  wave_bench b;
+  b.told(10, -4, 10, 10, 10);
+  b.told(90, 4, 100, 103, 103);   // at 100, 101, 102, 103
+  b.told(101, 4, 100, 113, 103);  // two are back; the others at 109 and 113
+  b.told(104, 4, 100, 130, 113);  // still two; the others at 120 and 130
+  b.vcd.close(ns(200));
   const changes expected{{0, 32}, {10, 28}, {100, 29}, {101, 30}, {120, 31}, {130, 32}};
-  CHECK(changes_of(path, "east_credits_vc0") == expected);
+  CHECK(b.credits() == expected);
 }
 
 TEST_CASE("waveforms: what was announced for after the stop of a run is not shown") {
-  config::machine_config c;
-  c.pod.sips = c.sip.columns = c.sip.rows = 1;
-  const fabric::topology t(c);
-  const std::uint32_t link = t.mesh_link({}, {}, 0, fabric::side::east);
-  const temporary_folder folder;
-  const std::string path = folder.write("wave.vcd", "").string();
-  observe::vcd_writer vcd(path, c, &t, {}, {});
-  vcd.begin({{link, 0, 32}});
-  vcd.on(events::link_credits{ns(10), link, 0, -4, ns(10), ns(10), ns(10), ns(1)});
-  vcd.on(events::link_credits{ns(90), link, 0, 4, ns(100), ns(103), ns(103), ns(1)});
-  vcd.stop_at(ns(101));
-  vcd.close(ns(101));
+  wave_bench b;
+  b.told(10, -4, 10, 10, 10);
+  b.told(90, 4, 100, 103, 103);
+  b.vcd.stop_at(ns(101));
+  b.vcd.close(ns(101));
   const changes expected{{0, 32}, {10, 28}, {100, 29}, {101, 30}};
-  CHECK(changes_of(path, "east_credits_vc0") == expected);
+  CHECK(b.credits() == expected);
 }

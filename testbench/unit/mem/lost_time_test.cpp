@@ -153,8 +153,8 @@ void check_saves(const char* name, config::hbm_block h, const pattern& of, lost_
   CHECK(with.share(cause) == Approx(saved).epsilon(0.2));
 }
 
-/// Checks every share of a twentieth or more that can be removed, but for those named; returns how many there
-/// were.
+/// Checks that every share of a twentieth or more that can be removed comes back, and that those named are
+/// such and do not; returns how many came back.
 std::size_t check_shares(const std::string& name, const config::hbm_block& h, const pattern& of,
                          const std::vector<lost_cause>& except = {}) {
   struct limit {
@@ -169,11 +169,18 @@ std::size_t check_shares(const std::string& name, const config::hbm_block& h, co
   std::size_t checked = 0;
   for (const limit& l : limits) {
     const bool excepted = std::find(except.begin(), except.end(), l.cause) != except.end();
-    if (with.share(l.cause) < 0.05 || excepted) continue;
+    const double share = with.share(l.cause);
+    if (share < 0.05 && !excepted) continue;
     INFO(name << ", " << to_string(l.cause));
     config::hbm_block without = h;
     l.without(without);
-    CHECK(with.share(l.cause) == Approx(1 - serve(without, of).ns / with.ns).epsilon(0.2));
+    const auto saved = Approx(1 - serve(without, of).ns / with.ns).epsilon(0.2);
+    if (excepted) {
+      CHECK(share >= 0.05);
+      CHECK(share != saved);
+      continue;
+    }
+    CHECK(share == saved);
     ++checked;
   }
   return checked;
@@ -190,6 +197,7 @@ std::vector<traffic> all_traffic() {
           {"same bank", same_bank_hit},
           {"page stride", page_stride},
           {"stride of 512 B", stride(16)},
+          {"stride of 4 KiB", stride(128)},
           {"stride of 64 KiB", stride(2048)}};
 }
 
@@ -203,14 +211,19 @@ struct told {
   std::vector<config::hbm_refresh> with;
   lost_cause cause;
 };
-const std::vector<told> told_of_reads{{"page stride", {per_bank}, lost_cause::activate_window}};
+const std::vector<told> told_of_reads{{"page stride", {per_bank}, lost_cause::activate_window},
+                                      {"stride of 4 KiB", {none, all_bank, per_bank}, lost_cause::turnaround},
+                                      {"stride of 4 KiB", {per_bank}, lost_cause::refresh}};
+const std::vector<told> told_of_writes{{"stride of 4 KiB", {none, per_bank}, lost_cause::turnaround}};
 const std::vector<told> told_of_half_writes{
     {"rand", {none, all_bank, per_bank}, lost_cause::activate_window},
     {"rand", {none}, lost_cause::bank_conflict},
     {"page stride", {per_bank}, lost_cause::activate_window},
     {"same bank", {none, all_bank, per_bank}, lost_cause::bank_conflict},
     {"seq", {per_bank}, lost_cause::turnaround},
-    {"stride of 512 B", {none, all_bank, per_bank}, lost_cause::bank_conflict}};
+    {"stride of 512 B", {none, all_bank, per_bank}, lost_cause::bank_conflict},
+    {"stride of 4 KiB", {none, all_bank}, lost_cause::bank_conflict},
+    {"stride of 4 KiB", {per_bank}, lost_cause::refresh}};
 
 std::vector<lost_cause> except(const std::vector<told>& table, const std::string& traffic,
                                config::hbm_refresh refresh) {
@@ -237,7 +250,7 @@ TEST_CASE("lost time: busy and lost ticks are all there are") {
   }
 }
 
-TEST_CASE("lost time: every share of a twentieth comes back, of reads and of writes, with every refresh") {
+TEST_CASE("lost time: of reads and of writes every share comes back but those that docs/hbm.md tells of") {
   std::size_t shares = 0;
   for (const traffic& t : all_traffic()) {
     for (const auto refresh : refreshes) {
@@ -245,7 +258,8 @@ TEST_CASE("lost time: every share of a twentieth comes back, of reads and of wri
       h.refresh = refresh;
       INFO("refresh " << static_cast<int>(refresh));
       shares += check_shares(t.name, h, t.of, except(told_of_reads, t.name, refresh));
-      shares += check_shares(std::string(t.name) + ", writes", h, writes(t.of));
+      shares += check_shares(std::string(t.name) + ", writes", h, writes(t.of),
+                             except(told_of_writes, t.name, refresh));
     }
   }
   CHECK(shares >= 60);  // that the loops met shares to check

@@ -2,6 +2,7 @@
 #include "models/checksum/packet_checksum.hpp"
 
 #include <array>
+#include <boost/crc.hpp>
 #include <cstring>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,17 @@ TEST_CASE("crc32c gives the check value of RFC 3720") {
   CHECK(checksum::of_bytes(packet_checksum::crc32c, bytes, {}) == 0xE3069283);
   const std::vector<std::byte> zeros(32);
   CHECK(checksum::of_bytes(packet_checksum::crc32c, zeros, {}) == 0x8A9136AA);
+}
+
+TEST_CASE("crc32c is that of all bytes one by one, whatever their number and those of the words") {
+  for (std::size_t n = 0; n < 40; ++n) {
+    const auto bytes = counting(n);
+    const std::vector<std::uint64_t> words(n % 5, 0x0123456789abcdef * (n + 1));
+    boost::crc_basic<32> expected(0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true);
+    expected.process_bytes(bytes.data(), bytes.size());
+    expected.process_bytes(words.data(), words.size() * sizeof words[0]);
+    CHECK(checksum::of_bytes(packet_checksum::crc32c, bytes, words) == expected.checksum());
+  }
 }
 
 TEST_CASE("both checksums see every single flipped bit and every header word") {

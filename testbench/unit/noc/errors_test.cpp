@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fabric that cannot work is refused with everything that is wrong with it.
+#include <initializer_list>
+#include <stdexcept>
+
+#include "hw/noc/switch_core.hpp"
 #include "models/types/error.hpp"
 #include "support/test.hpp"
 #include "traffic.hpp"
@@ -39,6 +43,24 @@ TEST_CASE("a packet longer than the NoC's buffer is refused where it is sent") {
   hw::packet_ptr p = pool.make();
   p->header.payload_bytes = 64 * 1024;
   CHECK_THROWS_AS(bench.at({0, 0, 0}).port.send(p, abi::traffic_class::comm), protocol_error);
+}
+
+TEST_CASE("routers whose ports are apart are refused: their requests would lie in those of others") {
+  struct nothing : hw::switch_core::surroundings {
+    hw::switch_core::hop route(std::uint16_t, std::uint16_t, std::uint8_t) const override { return {}; }
+    void eject(const hw::switch_core::departure&, hw::packet_ptr) override {}
+    void return_credit(std::uint32_t, std::uint8_t, std::uint32_t, std::uint64_t) override {}
+    void occupied(std::uint32_t, std::uint8_t, std::uint32_t, std::uint64_t, std::uint64_t) override {}
+  } around;
+  const auto ports_of = [](std::initializer_list<std::uint16_t> routers) {
+    hw::switch_core::parameters p;
+    for (const std::uint16_t r : routers) p.ports.emplace_back().router = r;
+    return p;
+  };
+  CHECK_NOTHROW(hw::switch_core(ports_of({3, 3, 0, 1, 1}), around));
+  CHECK_THROWS_WITH(hw::switch_core(ports_of({0, 0, 1, 0}), around),
+                    Catch::Contains("port 3 is of router 0"));
+  CHECK_THROWS_AS(hw::switch_core(ports_of({0, 1, 2, 1}), around), std::logic_error);
 }
 
 }  // namespace
