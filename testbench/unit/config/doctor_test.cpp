@@ -142,7 +142,7 @@ TEST_CASE("doctor: where the run as given takes too long a smaller one is looked
   const script large(
       "bytes=65536\nwhile [ $# -gt 0 ]; do [ \"$1\" = --bytes ] && bytes=$2; shift; done\n"
       "[ $bytes -gt 4096 ] && exec sleep 60\nright\nexit 1\n");
-  const diagnose::diagnosis d = large.examine(20);
+  const diagnose::diagnosis d = large.examine(10);
   const json j = json::parse(d.json);
   CHECK(j["verdict"] == "wrong_data");
   CHECK(j["findings"].back()["class"] == "timed_out");
@@ -226,7 +226,7 @@ TEST_CASE("doctor: a smaller run without a fault is no healthy machine") {
   const script large(
       "bytes=65536\nwhile [ $# -gt 0 ]; do [ \"$1\" = --bytes ] && bytes=$2; shift; done\n"
       "[ $bytes -gt 4096 ] && exec sleep 60\nright\n");
-  const diagnose::diagnosis d = large.examine(20);
+  const diagnose::diagnosis d = large.examine(10);
   const json j = json::parse(d.json);
   CHECK(j["verdict"] == "no_fault_in_a_smaller_run");
   CHECK(j["healthy"] == false);
@@ -238,7 +238,7 @@ TEST_CASE("doctor: where a sixteenth of the bytes is too much a smaller part is 
   const script large(
       "bytes=65536\nwhile [ $# -gt 0 ]; do [ \"$1\" = --bytes ] && bytes=$2; shift; done\n"
       "[ $bytes -gt 256 ] && exec sleep 60\nright\n");
-  const json j = json::parse(large.examine(20).json);
+  const json j = json::parse(large.examine(10).json);
   CHECK(j["verdict"] == "no_fault_in_a_smaller_run");
   CHECK(j["answers"]["looked into instead, for want of time"] == "256 bytes");
 }
