@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "models/comm/owner_name.hpp"
+#include "models/types/owner_name.hpp"
 
 namespace diecast::sw {
 

@@ -99,7 +99,7 @@ TEST_CASE("critical_hops: intercube's chain of cube hops depends on the root as 
   using config::root_place;
   for (const auto& [columns, rows, center, corner] :
        {std::tuple{4u, 4u, 8u, 12u}, {8u, 8u, 16u, 28u}, {5u, 5u, 8u, 16u}, {3u, 2u, 4u, 6u}}) {
-    for (const std::uint64_t sips : {1u, 2u, 6u}) {
+    for (const std::uint32_t sips : {1u, 2u, 6u}) {
       for (const auto root : {root_place::center, root_place::corner}) {
         const auto c = machine(sips, columns, rows, root);
         const auto plan = intercube_plan(c);
