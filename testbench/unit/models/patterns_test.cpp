@@ -99,7 +99,7 @@ TEST_CASE("patterns: ring order visits neighboring cubes of the mesh one after t
 }
 
 TEST_CASE("patterns: ring_1d leads E to the next position and W back") {
-  for (std::uint64_t pes = 1; pes <= 5; ++pes) {
+  for (std::uint32_t pes = 1; pes <= 5; ++pes) {
     const auto c = test::machine_with_trees({1, 2, 2, pes});
     const group g = map_ranks(c.shape(), rank_set::pe);
     const auto order = ring_order(c.shape(), g);
