@@ -22,7 +22,7 @@ void switch_core::look(std::uint32_t o) {
   out_port& out = outs_[o];
   ++counters_.looks;
   out.scheduled = never;
-  starved_[o] = 0;
+  out.starved = 0;
   std::uint32_t ready = none;
   std::uint32_t count = 0;
   std::uint64_t wait = never;  // from the next cycle on until another one is; wraps for those that are
@@ -36,10 +36,10 @@ void switch_core::look(std::uint32_t o) {
   if (count == 0) return schedule(o, next);
   const candidate best = count == 1 ? choose_alone(o, ready) : choose(o);
   if (best.in_vc == none) return look_again(o);
-  choices_.push_back({next, o, best.in_vc, best.vc, count == 1});
+  choices_[chosen_++] = {next, o, best.in_vc, best.vc, count == 1};
 }
 
-switch_core::candidate switch_core::choose_alone(std::uint32_t o, std::uint32_t iv) {
+inline switch_core::candidate switch_core::choose_alone(std::uint32_t o, std::uint32_t iv) {
   in_vc& queue = in_vcs_[iv];
   if (!free_to_start(o, queue)) return {};
   if (!queue.allocated && !overlap_) {
@@ -97,21 +97,22 @@ void switch_core::allocate_alone(std::uint32_t o, in_vc& queue) {
   const std::uint32_t start = offset * static_cast<std::uint32_t>(offset < queue.to.vcs);
   const std::uint64_t taken = out.taken >> queue.to.first_vc;
   std::uint64_t free = 0;
-  for (unsigned k = 0; k < queue.to.vcs; ++k) free |= std::uint64_t{free_from_[first + k] <= asks} << k;
+  for (unsigned k = 0; k < queue.to.vcs; ++k)
+    free |= std::uint64_t{out_vcs_[first + k].free_from <= asks} << k;
   free &= ~taken;
   if (free != 0) return bind(o, queue, first + next_in_turn(free, start), asks);
   std::uint32_t best = none;
   std::uint64_t cycle = never;
   for (unsigned n = 0; n < queue.to.vcs; ++n) {
     const unsigned k = start + n < queue.to.vcs ? start + n : start + n - queue.to.vcs;
-    if ((taken >> k & 1) != 0 || free_from_[first + k] >= cycle) continue;
-    cycle = free_from_[first + k];
+    if ((taken >> k & 1) != 0 || out_vcs_[first + k].free_from >= cycle) continue;
+    cycle = out_vcs_[first + k].free_from;
     best = first + k;
   }
   if (best != none && cycle + out.alloc_cycles <= cycle_) bind(o, queue, best, cycle);
 }
 
-void switch_core::bind(std::uint32_t o, in_vc& queue, std::uint32_t v, std::uint64_t cycle) {
+inline void switch_core::bind(std::uint32_t o, in_vc& queue, std::uint32_t v, std::uint64_t cycle) {
   out_port& out = outs_[o];
   const std::uint32_t vc = v - vc_index(o, 0);
   out.taken |= std::uint64_t{1} << vc;
@@ -132,8 +133,8 @@ std::uint64_t switch_core::allocate_vcs_at(std::uint32_t o, std::uint64_t from) 
   for (std::uint64_t free = all_vcs_ & ~out.taken; free != 0; free &= free - 1) {
     const auto vc = static_cast<std::uint32_t>(std::countr_zero(free));
     const std::uint32_t v = vc_index(o, vc);
-    if (free_from_[v] > from) {
-      next = std::min(next, free_from_[v]);
+    if (out_vcs_[v].free_from > from) {
+      next = std::min(next, out_vcs_[v].free_from);
       continue;
     }
     vc_offer offer{none, v};
@@ -176,16 +177,19 @@ void switch_core::take_offers(std::uint32_t o, std::uint64_t cycle) {
 
 /// The VC at the far end, if it has room: the packet's own once it has one. Where VC and switch are
 /// allocated together, the next free one.
-std::uint32_t switch_core::vc_for(std::uint32_t o, const in_vc& queue) {
+inline std::uint32_t switch_core::vc_for(std::uint32_t o, const in_vc& queue) {
   if (queue.allocated) return has_room(vc_index(o, queue.bound), queue.room) ? queue.bound : none;
-  if (!overlap_) return none;
+  return overlap_ ? free_vc_for(o, queue) : none;
+}
+
+std::uint32_t switch_core::free_vc_for(std::uint32_t o, const in_vc& queue) {
   const out_port& out = outs_[o];
   const unsigned last = queue.to.first_vc + queue.to.vcs;
   const bool from_middle = out.next_vc >= queue.to.first_vc && out.next_vc < last;
   unsigned vc = from_middle ? out.next_vc : queue.to.first_vc;
   for (unsigned k = 0; k < queue.to.vcs; ++k) {
     const std::uint32_t v = vc_index(o, vc);
-    const bool free = (out.taken >> vc & 1) == 0 && free_from_[v] <= cycle_;
+    const bool free = (out.taken >> vc & 1) == 0 && out_vcs_[v].free_from <= cycle_;
     if (free && has_room(v, queue.room)) return vc;
     if (++vc == last) vc = queue.to.first_vc;
   }
@@ -194,7 +198,7 @@ std::uint32_t switch_core::vc_for(std::uint32_t o, const in_vc& queue) {
 
 /// When the output's next chance is, as far as is known now.
 void switch_core::look_again(std::uint32_t o) {
-  starved_[o] = 0;
+  outs_[o].starved = 0;
   std::uint64_t next = never;
   visit_requesters(o,
                    [&](std::uint32_t iv) { next = std::min(next, next_chance(o, in_vcs_[iv], cycle_ + 1)); });
@@ -215,7 +219,7 @@ std::uint64_t switch_core::next_chance(std::uint32_t o, const in_vc& queue, std:
     if ((out.taken >> vc & 1) != 0) continue;
     // Where a VC is allocated before the switch, that is whatever its room.
     const std::uint64_t room = overlap_ ? next_room(o, vc, queue.room) : 0;
-    vc_at = std::min(vc_at, std::max(free_from_[vc_index(o, vc)] + out.alloc_cycles, room));
+    vc_at = std::min(vc_at, std::max(out_vcs_[vc_index(o, vc)].free_from + out.alloc_cycles, room));
   }
   return std::max(at, vc_at);
 }
@@ -224,7 +228,7 @@ std::uint64_t switch_core::next_chance(std::uint32_t o, const in_vc& queue, std:
 std::uint64_t switch_core::next_room(std::uint32_t o, std::uint32_t vc, std::uint32_t flits) {
   const out_vc& ov = out_vcs_[vc_index(o, vc)];
   const std::uint64_t at = ov.credits >= flits ? 0 : credit_cycle(ov, flits);
-  if (at == never) starved_[o] |= std::uint64_t{1} << vc;
+  if (at == never) outs_[o].starved |= std::uint64_t{1} << vc;
   return at;
 }
 
