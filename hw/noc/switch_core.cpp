@@ -71,6 +71,8 @@ switch_core::switch_core(const parameters& p, surroundings& around)
       courses_(on_in_.size()),
       motions_(p.classes > 1 ? in_vcs_.size() : 0),
       choices_(most_ports(p)),
+      ready_(most_ports(p) * p.vcs),
+      asking_(ready_.size()),
       all_vcs_(p.vcs == max_vcs ? ~std::uint64_t{0} : (std::uint64_t{1} << p.vcs) - 1),
       wheel_(static_cast<std::uint32_t>(p.ports.size()), calendar_span(p)) {
   check_neighbors(p.ports);
@@ -84,7 +86,7 @@ switch_core::switch_core(const parameters& p, surroundings& around)
     ins_[n].reroute_delay = overlap_ ? 0 : from.head_delay;
     entry_delays_[n] = {from.head_delay, from.body_delay};
     outs_[n].alloc_cycles = overlap_ ? 0 : from.alloc_cycles;
-    outs_[n].hop = from.hop;
+    outs_[n].hop = from.hop && from.downstream != none;
     outs_[n].downstream = from.downstream;
     if (from.downstream != none) {
       ins_[from.downstream].upstream = n;
@@ -130,21 +132,26 @@ void switch_core::run() {
 inline void switch_core::settle() {
   const std::span<choice> chosen(choices_.data(), std::exchange(chosen_, 0));
   if (chosen.size() == 1) {  // most of the time
-    grant(chosen[0]);
-    follow(chosen[0]);
+    const choice& c = chosen[0];
+    grant(c.output, c.in_vc, c.vc);
+    follow(c);
     return;
   }
   accept(chosen);
   for (const choice& c : chosen) {
-    if (c.in_vc != none) grant(c);
+    if (c.in_vc != none) grant(c.output, c.in_vc, c.vc);
   }
   for (const choice& c : chosen) follow(c);
 }
 
 /// When to look again after a choice.
 inline void switch_core::follow(const choice& c) {
-  if (c.in_vc == none || !c.alone || classes_ > 1) return look_again(c.output);
-  schedule(c.output, std::max(c.next, outs_[c.output].next_start));
+  const bool granted = c.in_vc != none;
+  if (granted & c.alone & (classes_ == 1)) {
+    schedule(c.output, std::max(c.next, outs_[c.output].next_start));
+  } else {
+    look_again(c.output);
+  }
 }
 
 void switch_core::accept(std::span<choice> chosen) {
@@ -160,11 +167,11 @@ void switch_core::accept(std::span<choice> chosen) {
   }
 }
 
-inline void switch_core::grant(const choice& c) {
-  const std::uint32_t v = vc_index(c.output, c.vc);
-  out_port& out = outs_[c.output];
+void switch_core::grant(std::uint32_t o, std::uint32_t iv, std::uint32_t vc) {
+  const std::uint32_t v = vc_index(o, vc);
+  out_port& out = outs_[o];
   out_vc& ov = out_vcs_[v];
-  in_vc& queue = in_vcs_[c.in_vc];
+  in_vc& queue = in_vcs_[iv];
   in_port& in = ins_[queue.port];
   std::uint32_t index = queue.first;
   if (slots_[index].flits > ov.credits) {
@@ -178,30 +185,30 @@ inline void switch_core::grant(const choice& c) {
   used.packets += tail ? 1 : 0;
   used.flits += flits;
   // It could have started earlier but for credits.
-  const std::uint64_t could_start = std::max({queue.front_ready, out_free(c.output, queue), in_free(queue)});
+  const std::uint64_t could_start = std::max({queue.front_ready, out_free(o, queue), in_free(queue)});
   used.credit_stall_cycles += cycle_ - std::min(cycle_, could_start);
-  const std::uint64_t end = start_transfer(c.output, c.vc, queue, index);
-  const std::uint64_t bit = std::uint64_t{1} << c.vc;
+  const std::uint64_t end = start_transfer(o, vc, queue, index);
+  const std::uint64_t bit = std::uint64_t{1} << vc;
   out.taken = tail ? out.taken & ~bit : out.taken | bit;
   out.without_vc -= queue.allocated ? 0 : 1;
   out.grant_from = queue.port + 1;
-  out.next_vc = static_cast<std::uint8_t>(c.vc + 1);
-  in.accept_from = c.output + 1;
+  out.next_vc = static_cast<std::uint8_t>(vc + 1);
+  in.accept_from = o + 1;
   in.next_vc = static_cast<std::uint8_t>(queue.vc + 1);
   if (tail) ov.free_from = end;
   ov.credits -= flits;
   queue.flits -= flits;
   queue.allocated = !tail;
-  queue.bound = static_cast<std::uint8_t>(c.vc);
-  const request_bit request_here = request_of(c.output, c.in_vc);
+  queue.bound = static_cast<std::uint8_t>(vc);
+  const request_bit request_here = request_of(o, iv);
   request_here.word &= ~request_here.bit;
   if (credits_observed_) {
-    around_.credits_changed(c.output, queue.bound, -static_cast<std::int32_t>(flits), cycle_, cycle_, cycle_);
+    around_.credits_changed(o, queue.bound, -static_cast<std::int32_t>(flits), cycle_, cycle_, cycle_);
   }
-  if (observed_) around_.occupied(c.output, queue.bound, flits, cycle_, end);
+  if (observed_) around_.occupied(o, queue.bound, flits, cycle_, end);
   return_credits(queue, flits, end);
-  if (queue.first != none) request(c.in_vc, cycle_ + 1);
-  move_on(index, c.output, c.vc, end);
+  if (queue.first != none) request(iv, cycle_ + 1);
+  move_on(index, o, vc, end);
 }
 
 /// Cuts the first `flits` off a packet into a chunk of their own. Where in the gaps of a slow packet the
@@ -242,10 +249,6 @@ inline void switch_core::move_on(std::uint32_t index, std::uint32_t o, std::uint
     around_.eject({o, static_cast<std::uint8_t>(vc), s.tail, s.flits, cycle_, end - 1}, std::move(s.p));
     free_slot(index);
     return;
-  }
-  if (out.hop) {
-    counters_.packet_hops += s.tail ? 1 : 0;
-    counters_.flit_hops += s.flits;
   }
   s.ready = cycle_ + (s.head ? out.head_way : out.body_way);
   s.tail_ready = std::max(s.ready, end - 1 + out.body_way);
@@ -310,6 +313,16 @@ void switch_core::free_slot(std::uint32_t index) {
   slots_[index].next = free_slots_;
   free_slots_ = index;
   --used_slots_;
+}
+
+switch_core::counters switch_core::statistics() const {
+  counters sum;
+  sum.looks = looks_;
+  for (const out_port& out : outs_) {
+    sum.packet_hops += out.hop ? out.used.packets : 0;
+    sum.flit_hops += out.hop ? out.used.flits : 0;
+  }
+  return sum;
 }
 
 std::size_t switch_core::state_bytes() const {

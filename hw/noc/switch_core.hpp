@@ -147,7 +147,7 @@ class switch_core {
 
   void observe(bool on) { observed_ = on; }
   void observe_credits(bool on) { credits_observed_ = on; }
-  [[nodiscard]] const counters& statistics() const { return counters_; }
+  [[nodiscard]] counters statistics() const;
   [[nodiscard]] const usage& usage_of(std::uint32_t output) const { return outs_[output].used; }
   /// Credits of an output that are neither there nor on their way.
   [[nodiscard]] std::uint32_t missing_credits(std::uint32_t output, std::uint8_t vc) const;
@@ -241,7 +241,7 @@ class switch_core {
     std::uint16_t router{};
     std::uint8_t classes{};  ///< bit per class that may be in transfer
     std::uint8_t next_vc{};  ///< round robin over VCs at the far end
-    bool hop{};
+    bool hop{};              ///< its link leads to another router
     alignas(64) usage used;
     std::uint32_t downstream{none};
     std::uint32_t head_way{};  ///< grant to a head's first chance at the next router, cycles
@@ -293,8 +293,13 @@ class switch_core {
   };
 
   void look(std::uint32_t o);
+  /// Requesters that are ready.
+  using heads = std::span<const std::uint32_t>;
+  /// The only requester of an output; none: there are others.
+  [[nodiscard]] std::uint32_t only_requester(std::uint32_t o) const;
+  void choose_among(std::uint32_t o);
   [[nodiscard]] candidate choose_alone(std::uint32_t o, std::uint32_t iv);
-  [[nodiscard]] candidate choose(std::uint32_t o);
+  [[nodiscard]] candidate choose(std::uint32_t o, heads ready);
   /// Output and input may start the packet in this cycle: neither passes another of its class, and among
   /// several classes neither has started another in it.
   [[nodiscard]] bool free_to_start(std::uint32_t o, const in_vc& queue) const;
@@ -303,8 +308,8 @@ class switch_core {
   [[nodiscard]] std::uint64_t in_free(const in_vc& queue) const;
   [[nodiscard]] std::uint32_t vc_for(std::uint32_t o, const in_vc& queue);
   [[nodiscard]] std::uint32_t free_vc_for(std::uint32_t o, const in_vc& queue);
-  void allocate_vcs(std::uint32_t o);
-  [[nodiscard]] std::uint64_t allocate_vcs_at(std::uint32_t o, std::uint64_t from);
+  void allocate_vcs(std::uint32_t o, heads ready);
+  [[nodiscard]] std::uint64_t allocate_vcs_at(std::uint32_t o, heads asking, std::uint64_t from);
   void take_offers(std::uint32_t o, std::uint64_t cycle);
   void bind(std::uint32_t o, in_vc& queue, std::uint32_t v, std::uint64_t cycle);
   void allocate_alone(std::uint32_t o, in_vc& queue);
@@ -312,7 +317,7 @@ class switch_core {
   void settle();
   void follow(const choice& c);
   void accept(std::span<choice> chosen);
-  void grant(const choice& c);
+  void grant(std::uint32_t o, std::uint32_t iv, std::uint32_t vc);
   [[nodiscard]] std::uint32_t split(std::uint32_t slot_index, std::uint32_t flits);
   [[nodiscard]] bool merge(in_vc& queue, std::uint32_t slot_index);
   void move_on(std::uint32_t slot_index, std::uint32_t o, std::uint32_t vc, std::uint64_t end);
@@ -397,12 +402,13 @@ class switch_core {
   std::uint32_t free_returning_{none};
   std::vector<choice> choices_;        ///< of the router being looked at; room for all of its outputs
   std::uint32_t chosen_{};             ///< of choices_, those that are valid
-  std::vector<std::uint32_t> asking_;  ///< scratch of allocate_vcs(): heads without a VC
-  std::vector<vc_offer> offers_;       ///< the same of allocate_vcs_at()
+  std::vector<std::uint32_t> ready_;   ///< scratch of choose_among(): room for all input VCs of a router
+  std::vector<std::uint32_t> asking_;  ///< of allocate_vcs(), likewise
+  std::vector<vc_offer> offers_;       ///< of allocate_vcs_at()
   const std::uint64_t all_vcs_;        ///< bit per VC
   port_wheel wheel_;
   std::uint64_t cycle_{};
-  counters counters_;
+  std::uint64_t looks_{};
 };
 
 /// The first cycle in which the output may start a packet of this class.
@@ -448,7 +454,7 @@ inline void switch_core::schedule(std::uint32_t o, std::uint64_t cycle) {
 }
 
 template <class Visit>
-void switch_core::visit_requesters(std::uint32_t o, Visit visit) const {
+inline void switch_core::visit_requesters(std::uint32_t o, Visit visit) const {
   const std::uint32_t first = outs_[o].first_in_vc;
   for (std::uint32_t w = 0; w < request_words_; ++w) {
     for (std::uint64_t b = requests_[o * request_words_ + w]; b != 0; b &= b - 1) {
