@@ -330,14 +330,15 @@ void cube_noc::act() {
 
 switch_core::hop cube_noc::route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const {
   if (trees_ && topology_.is_tree_vc(vc)) return tree_route(router, exit, vc);
-  if (router >= layout_.routers()) {  // a network interface: into its router
+  const std::size_t first_way = std::size_t{router} * fabric::sides;
+  if (first_way >= local_ways_) {  // a network interface: into its router
     switch_core::hop h = entry_hops_[vc];
     h.output = entry_ports_[router - layout_.routers()];
     return h;
   }
   const fabric::hop h = routes_.next_hop(router, exit, vc);
   // One index: whether a packet has arrived is hard to foretell.
-  const std::size_t way = h.side == fabric::sides ? local_ways_ + exit : router * fabric::sides + h.side;
+  const std::size_t way = h.side == fabric::sides ? local_ways_ + exit : first_way + h.side;
   return {ways_[way], h.vcs.first, h.vcs.count};
 }
 
@@ -444,7 +445,7 @@ void cube_noc::arm(std::uint64_t cycle) {
 }
 
 cube_noc::counters cube_noc::statistics() const {
-  const switch_core::counters& c = core_.statistics();
+  const switch_core::counters c = core_.statistics();
   return {packets_, c.packet_hops, c.flit_hops, c.looks, activations_};
 }
 

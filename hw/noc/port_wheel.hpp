@@ -40,20 +40,13 @@ class port_wheel {
     due_[slot / 64] |= bit(slot);
   }
 
+  /// What tells where entries are is left to next(), which comes by less often.
   void remove(std::uint64_t cycle, std::uint32_t port) {
-    const std::size_t slot = cycle & (span_ - 1);
-    const std::uint32_t word = port / 64;
-    std::uint64_t* const row = &rows_[slot * row_];
-    if ((row[groups_ + word] &= ~bit(port)) != 0) return;
-    if ((row[word / 64] &= ~bit(word)) != 0) return;
-    for (std::uint32_t g = 0; g < groups_; ++g) {
-      if (row[g] != 0) return;
-    }
-    due_[slot / 64] &= ~bit(slot);
+    rows_[(cycle & (span_ - 1)) * row_ + groups_ + port / 64] &= ~bit(port);
   }
 
   /// The first cycle from `from` on with an entry. Precondition: nothing was entered before `from`.
-  [[nodiscard]] std::uint64_t next(std::uint64_t from) const {
+  [[nodiscard]] std::uint64_t next(std::uint64_t from) {
     const std::size_t start = from & (span_ - 1);
     const std::size_t words = due_.size();
     for (std::size_t k = 0; k <= words; ++k) {
@@ -61,9 +54,11 @@ class port_wheel {
       std::uint64_t b = due_[w];
       if (k == 0) b &= ~std::uint64_t{0} << (start % 64);
       if (k == words) b &= ~(~std::uint64_t{0} << (start % 64));
-      if (b == 0) continue;
-      const std::size_t slot = w * 64 + static_cast<std::size_t>(std::countr_zero(b));
-      return from + ((slot - start) & (span_ - 1));
+      for (; b != 0; b &= b - 1) {
+        const std::size_t slot = w * 64 + static_cast<std::size_t>(std::countr_zero(b));
+        if (holds_any(slot)) return from + ((slot - start) & (span_ - 1));
+        due_[w] &= ~bit(slot);
+      }
     }
     return never;
   }
@@ -86,6 +81,16 @@ class port_wheel {
   }
 
  private:
+  /// Clears the bits of words without an entry on the way.
+  [[nodiscard]] bool holds_any(std::size_t slot) {
+    std::uint64_t* const row = &rows_[slot * row_];
+    for (std::uint32_t g = 0; g < groups_; ++g) {
+      for (; row[g] != 0; row[g] &= row[g] - 1) {
+        if (row[groups_ + g * 64 + static_cast<std::uint32_t>(std::countr_zero(row[g]))] != 0) return true;
+      }
+    }
+    return false;
+  }
   static constexpr std::uint64_t bit(std::size_t n) { return std::uint64_t{1} << (n % 64); }
 
   std::uint32_t span_;

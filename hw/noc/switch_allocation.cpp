@@ -16,35 +16,54 @@ unsigned next_in_turn(std::uint64_t some, unsigned start) {
 
 }  // namespace
 
-/// First half of the allocation: an output that is due chooses among its requesters. Most of the time one
-/// is ready and the others, if any, are still being routed.
+/// First half of the allocation: an output that is due chooses among its requesters. Most of the time there
+/// is one: the processor goes on with it while it still waits for what the look depends on.
 void switch_core::look(std::uint32_t o) {
   out_port& out = outs_[o];
-  ++counters_.looks;
+  ++looks_;
   out.scheduled = never;
-  starved_[o] = 0;
-  std::uint32_t ready = none;
-  std::uint32_t count = 0;
-  std::uint64_t wait = never;  // from the next cycle on until another one is; wraps for those that are
-  visit_requesters(o, [&](std::uint32_t iv) {
-    const std::uint64_t at = in_vcs_[iv].front_ready;
-    count += static_cast<std::uint32_t>(at <= cycle_);
-    ready = at <= cycle_ ? iv : ready;
-    wait = std::min(wait, at - (cycle_ + 1));
-  });
-  const std::uint64_t next = wait > never / 2 ? never : cycle_ + 1 + wait;
-  if (count == 0) return schedule(o, next);
-  const candidate best = count == 1 ? choose_alone(o, ready) : choose(o);
+  out.starved = 0;
+  const std::uint32_t alone = only_requester(o);
+  if (alone == none) return choose_among(o);
+  const std::uint64_t ready = in_vcs_[alone].front_ready;
+  if (ready > cycle_) return schedule(o, ready);
+  const candidate best = choose_alone(o, alone);
   if (best.in_vc == none) return look_again(o);
-  choices_.push_back({next, o, best.in_vc, best.vc, count == 1});
+  choices_[chosen_++] = {never, o, best.in_vc, best.vc, true};
 }
 
-switch_core::candidate switch_core::choose_alone(std::uint32_t o, std::uint32_t iv) {
+inline std::uint32_t switch_core::only_requester(std::uint32_t o) const {
+  if (request_words_ != 1) return none;
+  const std::uint64_t asking = requests_[o];
+  if (asking == 0 || (asking & (asking - 1)) != 0) return none;
+  return outs_[o].first_in_vc + static_cast<std::uint32_t>(std::countr_zero(asking));
+}
+
+/// Of several requesters, most of the time one is ready and the others are still being routed.
+void switch_core::choose_among(std::uint32_t o) {
+  std::uint64_t wait = never;  // from the next cycle on until another one is; wraps for those that are
+  std::uint32_t* const list = ready_.data();
+  std::size_t count = 0;
+  visit_requesters(o, [&](std::uint32_t iv) {
+    const std::uint64_t at = in_vcs_[iv].front_ready;
+    list[count] = iv;
+    count += static_cast<std::size_t>(at <= cycle_);
+    wait = std::min(wait, at - (cycle_ + 1));
+  });
+  const heads ready(list, count);
+  const std::uint64_t next = wait > never / 2 ? never : cycle_ + 1 + wait;
+  if (ready.empty()) return schedule(o, next);
+  const candidate best = ready.size() == 1 ? choose_alone(o, ready[0]) : choose(o, ready);
+  if (best.in_vc == none) return look_again(o);
+  choices_[chosen_++] = {next, o, best.in_vc, best.vc, ready.size() == 1};
+}
+
+inline switch_core::candidate switch_core::choose_alone(std::uint32_t o, std::uint32_t iv) {
   in_vc& queue = in_vcs_[iv];
   if (!free_to_start(o, queue)) return {};
   if (!queue.allocated && !overlap_) {
     allocate_alone(o, queue);
-    if (!queue.allocated || queue.front_ready > cycle_) return {};
+    if (!queue.allocated) return {};
   }
   const std::uint32_t vc = vc_for(o, queue);
   if (vc == none) return {};
@@ -52,40 +71,45 @@ switch_core::candidate switch_core::choose_alone(std::uint32_t o, std::uint32_t 
 }
 
 /// Round robin over inputs, then over the VCs of the input.
-switch_core::candidate switch_core::choose(std::uint32_t o) {
+switch_core::candidate switch_core::choose(std::uint32_t o, heads ready) {
   const out_port& out = outs_[o];
-  if (out.without_vc != 0 && !overlap_) allocate_vcs(o);
+  if (out.without_vc != 0 && !overlap_) allocate_vcs(o, ready);
   candidate best;
   std::uint64_t nearest = never;
-  visit_requesters(o, [&](std::uint32_t iv) {
+  for (const std::uint32_t iv : ready) {
     const in_vc& queue = in_vcs_[iv];
     const std::uint32_t port_distance = queue.port - out.grant_from;  // wraps: lower numbers come after
     const std::uint8_t vc_distance = static_cast<std::uint8_t>(queue.vc - ins_[queue.port].next_vc);
     const std::uint64_t distance = (std::uint64_t{port_distance} << 8) | vc_distance;
-    if (distance >= nearest || queue.front_ready > cycle_ || !free_to_start(o, queue)) return;
+    if (distance >= nearest || !free_to_start(o, queue)) continue;
     const std::uint32_t vc = vc_for(o, queue);
-    if (vc == none) return;
+    if (vc == none) continue;
     best = {iv, vc};
     nearest = distance;
-  });
+  }
   return best;
 }
 
 /// VC allocation of the cycles since the output was looked at last, made up for now. It is not quite what it
 /// would have been then: leaving out looks moves results near saturation (ADR 57).
-void switch_core::allocate_vcs(std::uint32_t o) {
+void switch_core::allocate_vcs(std::uint32_t o, heads ready) {
   const out_port& out = outs_[o];
   if (out.taken == all_vcs_) return;
-  asking_.clear();
+  std::uint32_t* const asking = asking_.data();
+  std::size_t count = 0;
   std::uint64_t cycle = never;
-  visit_requesters(o, [&](std::uint32_t iv) {
+  for (const std::uint32_t iv : ready) {
     const in_vc& queue = in_vcs_[iv];
-    if (queue.allocated || queue.front_ready > cycle_) return;
-    asking_.push_back(iv);
-    cycle = std::min(cycle, queue.front_ready - out.alloc_cycles);
-  });
-  if (asking_.size() == 1) return allocate_alone(o, in_vcs_[asking_[0]]);
-  while (!asking_.empty() && cycle + out.alloc_cycles <= cycle_) cycle = allocate_vcs_at(o, cycle);
+    asking[count] = iv;
+    count += static_cast<std::size_t>(!queue.allocated);
+    cycle = std::min(cycle, queue.allocated ? never : queue.front_ready - out.alloc_cycles);
+  }
+  if (count == 1) return allocate_alone(o, in_vcs_[asking[0]]);
+  while (count != 0 && cycle + out.alloc_cycles <= cycle_) {
+    cycle = allocate_vcs_at(o, {asking, count}, cycle);
+    const auto has_vc = [this](std::uint32_t iv) { return in_vcs_[iv].allocated; };
+    count = static_cast<std::size_t>(std::remove_if(asking, asking + count, has_vc) - asking);
+  }
 }
 
 /// The common case, a single head: it takes the VC that is free first, of several the next in its order.
@@ -97,21 +121,22 @@ void switch_core::allocate_alone(std::uint32_t o, in_vc& queue) {
   const std::uint32_t start = offset * static_cast<std::uint32_t>(offset < queue.to.vcs);
   const std::uint64_t taken = out.taken >> queue.to.first_vc;
   std::uint64_t free = 0;
-  for (unsigned k = 0; k < queue.to.vcs; ++k) free |= std::uint64_t{free_from_[first + k] <= asks} << k;
+  const out_vc* const behind = &out_vcs_[first];
+  for (std::size_t k = 0; k < queue.to.vcs; ++k) free |= std::uint64_t{behind[k].free_from <= asks} << k;
   free &= ~taken;
   if (free != 0) return bind(o, queue, first + next_in_turn(free, start), asks);
   std::uint32_t best = none;
   std::uint64_t cycle = never;
   for (unsigned n = 0; n < queue.to.vcs; ++n) {
     const unsigned k = start + n < queue.to.vcs ? start + n : start + n - queue.to.vcs;
-    if ((taken >> k & 1) != 0 || free_from_[first + k] >= cycle) continue;
-    cycle = free_from_[first + k];
+    if ((taken >> k & 1) != 0 || out_vcs_[first + k].free_from >= cycle) continue;
+    cycle = out_vcs_[first + k].free_from;
     best = first + k;
   }
   if (best != none && cycle + out.alloc_cycles <= cycle_) bind(o, queue, best, cycle);
 }
 
-void switch_core::bind(std::uint32_t o, in_vc& queue, std::uint32_t v, std::uint64_t cycle) {
+inline void switch_core::bind(std::uint32_t o, in_vc& queue, std::uint32_t v, std::uint64_t cycle) {
   out_port& out = outs_[o];
   const std::uint32_t vc = v - vc_index(o, 0);
   out.taken |= std::uint64_t{1} << vc;
@@ -125,37 +150,33 @@ void switch_core::bind(std::uint32_t o, in_vc& queue, std::uint32_t v, std::uint
 
 /// Allocates to the heads that ask in cycle `from` and returns the next one in which something may change:
 /// one iteration of a separable allocator, every free VC offers itself to one head, every head accepts one.
-std::uint64_t switch_core::allocate_vcs_at(std::uint32_t o, std::uint64_t from) {
+std::uint64_t switch_core::allocate_vcs_at(std::uint32_t o, heads asking, std::uint64_t from) {
   const out_port& out = outs_[o];
   std::uint64_t next = cycle_ + 1;  // when the next VC is free or the next head asks
   offers_.clear();
   for (std::uint64_t free = all_vcs_ & ~out.taken; free != 0; free &= free - 1) {
     const auto vc = static_cast<std::uint32_t>(std::countr_zero(free));
     const std::uint32_t v = vc_index(o, vc);
-    if (free_from_[v] > from) {
-      next = std::min(next, free_from_[v]);
+    if (out_vcs_[v].free_from > from) {
+      next = std::min(next, out_vcs_[v].free_from);
       continue;
     }
     vc_offer offer{none, v};
-    std::uint32_t nearest = none;
-    for (const std::uint32_t iv : asking_) {
+    std::uint64_t nearest = never;
+    for (const std::uint32_t iv : asking) {
       const in_vc& queue = in_vcs_[iv];
       const std::uint64_t asks = queue.front_ready - out.alloc_cycles;
-      if (vc - queue.to.first_vc >= queue.to.vcs) continue;
-      if (asks > from) {
-        next = std::min(next, asks);
-        continue;
-      }
+      const bool may = vc - queue.to.first_vc < queue.to.vcs;
+      next = std::min(next, may & (asks > from) ? asks : never);
       const std::uint32_t distance = iv - out_vcs_[v].grant_from;  // wraps: lower numbers come after
-      if (offer.in_vc != none && distance >= nearest) continue;
-      nearest = distance;
-      offer.in_vc = iv;
+      const bool nearer = may & (asks <= from) & (distance < nearest);
+      nearest = nearer ? distance : nearest;
+      offer.in_vc = nearer ? iv : offer.in_vc;
     }
     if (offer.in_vc != none) offers_.push_back(offer);
   }
   if (offers_.empty()) return next;
   take_offers(o, from);
-  std::erase_if(asking_, [this](std::uint32_t iv) { return in_vcs_[iv].allocated; });
   return from + 1;
 }
 
@@ -176,16 +197,19 @@ void switch_core::take_offers(std::uint32_t o, std::uint64_t cycle) {
 
 /// The VC at the far end, if it has room: the packet's own once it has one. Where VC and switch are
 /// allocated together, the next free one.
-std::uint32_t switch_core::vc_for(std::uint32_t o, const in_vc& queue) {
+inline std::uint32_t switch_core::vc_for(std::uint32_t o, const in_vc& queue) {
   if (queue.allocated) return has_room(vc_index(o, queue.bound), queue.room) ? queue.bound : none;
-  if (!overlap_) return none;
+  return overlap_ ? free_vc_for(o, queue) : none;
+}
+
+std::uint32_t switch_core::free_vc_for(std::uint32_t o, const in_vc& queue) {
   const out_port& out = outs_[o];
   const unsigned last = queue.to.first_vc + queue.to.vcs;
   const bool from_middle = out.next_vc >= queue.to.first_vc && out.next_vc < last;
   unsigned vc = from_middle ? out.next_vc : queue.to.first_vc;
   for (unsigned k = 0; k < queue.to.vcs; ++k) {
     const std::uint32_t v = vc_index(o, vc);
-    const bool free = (out.taken >> vc & 1) == 0 && free_from_[v] <= cycle_;
+    const bool free = (out.taken >> vc & 1) == 0 && out_vcs_[v].free_from <= cycle_;
     if (free && has_room(v, queue.room)) return vc;
     if (++vc == last) vc = queue.to.first_vc;
   }
@@ -194,7 +218,7 @@ std::uint32_t switch_core::vc_for(std::uint32_t o, const in_vc& queue) {
 
 /// When the output's next chance is, as far as is known now.
 void switch_core::look_again(std::uint32_t o) {
-  starved_[o] = 0;
+  outs_[o].starved = 0;
   std::uint64_t next = never;
   visit_requesters(o,
                    [&](std::uint32_t iv) { next = std::min(next, next_chance(o, in_vcs_[iv], cycle_ + 1)); });
@@ -215,7 +239,7 @@ std::uint64_t switch_core::next_chance(std::uint32_t o, const in_vc& queue, std:
     if ((out.taken >> vc & 1) != 0) continue;
     // Where a VC is allocated before the switch, that is whatever its room.
     const std::uint64_t room = overlap_ ? next_room(o, vc, queue.room) : 0;
-    vc_at = std::min(vc_at, std::max(free_from_[vc_index(o, vc)] + out.alloc_cycles, room));
+    vc_at = std::min(vc_at, std::max(out_vcs_[vc_index(o, vc)].free_from + out.alloc_cycles, room));
   }
   return std::max(at, vc_at);
 }
@@ -224,7 +248,7 @@ std::uint64_t switch_core::next_chance(std::uint32_t o, const in_vc& queue, std:
 std::uint64_t switch_core::next_room(std::uint32_t o, std::uint32_t vc, std::uint32_t flits) {
   const out_vc& ov = out_vcs_[vc_index(o, vc)];
   const std::uint64_t at = ov.credits >= flits ? 0 : credit_cycle(ov, flits);
-  if (at == never) starved_[o] |= std::uint64_t{1} << vc;
+  if (at == never) outs_[o].starved |= std::uint64_t{1} << vc;
   return at;
 }
 

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
-#include "models/timing/shared_link.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
@@ -39,14 +39,14 @@ void check_neighbors(const std::vector<switch_core::port>& ports) {
   }
 }
 
-/// As many as the router with most input VCs needs.
-std::uint32_t words_for_requests(const switch_core::parameters& p) {
+/// Of the router with most ports.
+std::uint32_t most_ports(const switch_core::parameters& p) {
   std::uint32_t most = 0, ports = 0;
   for (std::size_t n = 0; n < p.ports.size(); ++n) {
     ports = n > 0 && p.ports[n].router == p.ports[n - 1].router ? ports + 1 : 1;
     most = std::max(most, ports);
   }
-  return (most * p.vcs + 63) / 64;
+  return most;
 }
 
 }  // namespace
@@ -62,17 +62,17 @@ switch_core::switch_core(const parameters& p, surroundings& around)
       outs_(p.ports.size()),
       in_vcs_(p.ports.size() * p.vcs),
       out_vcs_(p.ports.size() * p.vcs),
-      free_from_(p.ports.size() * p.vcs),
-      request_words_(words_for_requests(p)),
+      request_words_((most_ports(p) * p.vcs + 63) / 64),
       requests_(p.ports.size() * request_words_),
-      starved_(p.ports.size()),
       entry_delays_(p.ports.size()),
       initial_credits_(p.ports.size() * p.vcs),
-      used_(p.ports.size()),
       on_in_(p.classes > 1 ? p.ports.size() * p.classes : 0),
       on_out_(on_in_.size()),
       courses_(on_in_.size()),
       motions_(p.classes > 1 ? in_vcs_.size() : 0),
+      choices_(most_ports(p)),
+      ready_(most_ports(p) * p.vcs),
+      asking_(ready_.size()),
       all_vcs_(p.vcs == max_vcs ? ~std::uint64_t{0} : (std::uint64_t{1} << p.vcs) - 1),
       wheel_(static_cast<std::uint32_t>(p.ports.size()), calendar_span(p)) {
   check_neighbors(p.ports);
@@ -86,7 +86,7 @@ switch_core::switch_core(const parameters& p, surroundings& around)
     ins_[n].reroute_delay = overlap_ ? 0 : from.head_delay;
     entry_delays_[n] = {from.head_delay, from.body_delay};
     outs_[n].alloc_cycles = overlap_ ? 0 : from.alloc_cycles;
-    outs_[n].hop = from.hop;
+    outs_[n].hop = from.hop && from.downstream != none;
     outs_[n].downstream = from.downstream;
     if (from.downstream != none) {
       ins_[from.downstream].upstream = n;
@@ -121,52 +121,57 @@ void switch_core::arrive(const arrival& a, packet_ptr p) {
 void switch_core::run() {
   std::uint32_t router = none;
   wheel_.take(cycle_, [&](std::uint32_t o) {
-    if (outs_[o].router != router && !choices_.empty()) settle();
+    if (outs_[o].router != router && chosen_ != 0) settle();
     router = outs_[o].router;
     look(o);
   });
-  if (!choices_.empty()) settle();
+  if (chosen_ != 0) settle();
 }
 
 /// Second half: every input accepts one output of the router. The others have lost the cycle.
-void switch_core::settle() {
-  if (choices_.size() == 1) {  // most of the time
-    grant(choices_[0]);
-    follow(choices_[0]);
-  } else {
-    accept();
-    for (const choice& c : choices_) {
-      if (c.in_vc != none) grant(c);
-    }
-    for (const choice& c : choices_) follow(c);
+inline void switch_core::settle() {
+  const std::span<choice> chosen(choices_.data(), std::exchange(chosen_, 0));
+  if (chosen.size() == 1) {  // most of the time
+    const choice& c = chosen[0];
+    grant(c.output, c.in_vc, c.vc);
+    follow(c);
+    return;
   }
-  choices_.clear();
+  accept(chosen);
+  for (const choice& c : chosen) {
+    if (c.in_vc != none) grant(c.output, c.in_vc, c.vc);
+  }
+  for (const choice& c : chosen) follow(c);
 }
 
 /// When to look again after a choice.
-void switch_core::follow(const choice& c) {
-  if (c.in_vc == none || !c.alone || classes_ > 1) return look_again(c.output);
-  schedule(c.output, std::max(c.next, outs_[c.output].next_start));
+inline void switch_core::follow(const choice& c) {
+  const bool granted = c.in_vc != none;
+  if (granted & c.alone & (classes_ == 1)) {
+    schedule(c.output, std::max(c.next, outs_[c.output].next_start));
+  } else {
+    look_again(c.output);
+  }
 }
 
-void switch_core::accept() {
-  for (std::size_t k = 0; k < choices_.size(); ++k) {
-    for (std::size_t m = k + 1; m < choices_.size(); ++m) {
-      if (choices_[k].in_vc == none || choices_[m].in_vc == none) continue;
-      const std::uint32_t input = in_vcs_[choices_[k].in_vc].port;
-      if (in_vcs_[choices_[m].in_vc].port != input) continue;
+void switch_core::accept(std::span<choice> chosen) {
+  for (std::size_t k = 0; k < chosen.size(); ++k) {
+    for (std::size_t m = k + 1; m < chosen.size(); ++m) {
+      if (chosen[k].in_vc == none || chosen[m].in_vc == none) continue;
+      const std::uint32_t input = in_vcs_[chosen[k].in_vc].port;
+      if (in_vcs_[chosen[m].in_vc].port != input) continue;
       const std::uint32_t from = ins_[input].accept_from;
-      const bool first = choices_[k].output - from < choices_[m].output - from;
-      choices_[first ? m : k].in_vc = none;
+      const bool first = chosen[k].output - from < chosen[m].output - from;
+      chosen[first ? m : k].in_vc = none;
     }
   }
 }
 
-void switch_core::grant(const choice& c) {
-  const std::uint32_t v = vc_index(c.output, c.vc);
-  out_port& out = outs_[c.output];
+void switch_core::grant(std::uint32_t o, std::uint32_t iv, std::uint32_t vc) {
+  const std::uint32_t v = vc_index(o, vc);
+  out_port& out = outs_[o];
   out_vc& ov = out_vcs_[v];
-  in_vc& queue = in_vcs_[c.in_vc];
+  in_vc& queue = in_vcs_[iv];
   in_port& in = ins_[queue.port];
   std::uint32_t index = queue.first;
   if (slots_[index].flits > ov.credits) {
@@ -176,34 +181,34 @@ void switch_core::grant(const choice& c) {
   }
   const std::uint32_t flits = slots_[index].flits;
   const bool tail = slots_[index].tail;
-  usage& used = used_[c.output];
+  usage& used = out.used;
   used.packets += tail ? 1 : 0;
   used.flits += flits;
   // It could have started earlier but for credits.
-  const std::uint64_t could_start = std::max({queue.front_ready, out_free(c.output, queue), in_free(queue)});
+  const std::uint64_t could_start = std::max({queue.front_ready, out_free(o, queue), in_free(queue)});
   used.credit_stall_cycles += cycle_ - std::min(cycle_, could_start);
-  const std::uint64_t end = start_transfer(c.output, c.vc, queue, index);
-  const std::uint64_t bit = std::uint64_t{1} << c.vc;
+  const std::uint64_t end = start_transfer(o, vc, queue, index);
+  const std::uint64_t bit = std::uint64_t{1} << vc;
   out.taken = tail ? out.taken & ~bit : out.taken | bit;
   out.without_vc -= queue.allocated ? 0 : 1;
   out.grant_from = queue.port + 1;
-  out.next_vc = static_cast<std::uint8_t>(c.vc + 1);
-  in.accept_from = c.output + 1;
+  out.next_vc = static_cast<std::uint8_t>(vc + 1);
+  in.accept_from = o + 1;
   in.next_vc = static_cast<std::uint8_t>(queue.vc + 1);
-  if (tail) free_from_[v] = end;
+  if (tail) ov.free_from = end;
   ov.credits -= flits;
   queue.flits -= flits;
   queue.allocated = !tail;
-  queue.bound = static_cast<std::uint8_t>(c.vc);
-  const request_bit request_here = request_of(c.output, c.in_vc);
+  queue.bound = static_cast<std::uint8_t>(vc);
+  const request_bit request_here = request_of(o, iv);
   request_here.word &= ~request_here.bit;
   if (credits_observed_) {
-    around_.credits_changed(c.output, queue.bound, -static_cast<std::int32_t>(flits), cycle_, cycle_, cycle_);
+    around_.credits_changed(o, queue.bound, -static_cast<std::int32_t>(flits), cycle_, cycle_, cycle_);
   }
-  if (observed_) around_.occupied(c.output, queue.bound, flits, cycle_, end);
+  if (observed_) around_.occupied(o, queue.bound, flits, cycle_, end);
   return_credits(queue, flits, end);
-  if (queue.first != none) request(c.in_vc, cycle_ + 1);
-  move_on(index, c.output, c.vc, end);
+  if (queue.first != none) request(iv, cycle_ + 1);
+  move_on(index, o, vc, end);
 }
 
 /// Cuts the first `flits` off a packet into a chunk of their own. Where in the gaps of a slow packet the
@@ -237,17 +242,13 @@ bool switch_core::merge(in_vc& queue, std::uint32_t index) {
 }
 
 /// To the next router's buffer, or out.
-void switch_core::move_on(std::uint32_t index, std::uint32_t o, std::uint32_t vc, std::uint64_t end) {
+inline void switch_core::move_on(std::uint32_t index, std::uint32_t o, std::uint32_t vc, std::uint64_t end) {
   const out_port& out = outs_[o];
   slot& s = slots_[index];
   if (out.downstream == none) {
     around_.eject({o, static_cast<std::uint8_t>(vc), s.tail, s.flits, cycle_, end - 1}, std::move(s.p));
     free_slot(index);
     return;
-  }
-  if (out.hop) {
-    counters_.packet_hops += s.tail ? 1 : 0;
-    counters_.flit_hops += s.flits;
   }
   s.ready = cycle_ + (s.head ? out.head_way : out.body_way);
   s.tail_ready = std::max(s.ready, end - 1 + out.body_way);
@@ -256,28 +257,7 @@ void switch_core::move_on(std::uint32_t index, std::uint32_t o, std::uint32_t vc
   enqueue(index, cycle_ + 1);
 }
 
-void switch_core::return_credits(const in_vc& queue, std::uint32_t flits, std::uint64_t end) {
-  const in_port& in = ins_[queue.port];
-  const std::uint64_t delay = in.credit_cycles;
-  const std::uint64_t usable = timing::batch_usable(cycle_, end - 1, flits, 1) + delay;
-  if (in.upstream == none) {
-    around_.return_credit(queue.port, queue.vc, flits, usable);
-  } else if (wormhole_) {
-    announce_credit(in.upstream, queue.vc, flits, usable, usable);
-  } else {
-    announce_credit(in.upstream, queue.vc, flits, (flits == 1 ? end - 1 : cycle_) + delay, end - 1 + delay);
-  }
-}
-
-/// To a router of this network: credits of outputs that leave it are the surroundings' to tell.
-void switch_core::announce_credit(std::uint32_t output, std::uint8_t vc, std::uint32_t flits,
-                                  std::uint64_t first, std::uint64_t last) {
-  add_credit(output, vc, flits, first, last);
-  if (!credits_observed_) return;
-  around_.credits_changed(output, vc, static_cast<std::int32_t>(flits), first, last, last);
-}
-
-void switch_core::enqueue(std::uint32_t index, std::uint64_t from) {
+inline void switch_core::enqueue(std::uint32_t index, std::uint64_t from) {
   slot& s = slots_[index];
   s.next = none;
   in_vc& queue = in_vcs_[s.in_vc];
@@ -335,11 +315,20 @@ void switch_core::free_slot(std::uint32_t index) {
   --used_slots_;
 }
 
+switch_core::counters switch_core::statistics() const {
+  counters sum;
+  sum.looks = looks_;
+  for (const out_port& out : outs_) {
+    sum.packet_hops += out.hop ? out.used.packets : 0;
+    sum.flit_hops += out.hop ? out.used.flits : 0;
+  }
+  return sum;
+}
+
 std::size_t switch_core::state_bytes() const {
-  const std::size_t per_port = sizeof(in_port) + sizeof(out_port) + sizeof starved_[0] +
-                               request_words_ * sizeof requests_[0] + sizeof(entry_delay) + sizeof(usage);
-  const std::size_t per_vc =
-      sizeof(in_vc) + sizeof(out_vc) + sizeof free_from_[0] + sizeof initial_credits_[0];
+  const std::size_t per_port =
+      sizeof(in_port) + sizeof(out_port) + request_words_ * sizeof requests_[0] + sizeof(entry_delay);
+  const std::size_t per_vc = sizeof(in_vc) + sizeof(out_vc) + sizeof initial_credits_[0];
   return sizeof *this + ins_.size() * per_port + in_vcs_.size() * per_vc +
          (on_in_.size() + on_out_.size()) * sizeof(transfer) + courses_.size() * sizeof(course) +
          motions_.size() * sizeof(motion) + wheel_.state_bytes();

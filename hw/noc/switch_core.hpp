@@ -32,6 +32,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "hw/base/packet.hpp"
@@ -138,16 +139,16 @@ class switch_core {
   /// Looks at everything due in the present cycle; once per cycle, after what arrives in it.
   void run();
   /// The next cycle with something to do, from `from` on.
-  [[nodiscard]] std::uint64_t next(std::uint64_t from) const { return wheel_.next(from); }
+  [[nodiscard]] std::uint64_t next(std::uint64_t from) { return wheel_.next(from); }
   /// True when a packet waits for a credit of this VC that nobody has announced.
   [[nodiscard]] bool starved(std::uint32_t output, std::uint8_t vc) const {
-    return (starved_[output] >> vc & 1) != 0;
+    return (outs_[output].starved >> vc & 1) != 0;
   }
 
   void observe(bool on) { observed_ = on; }
   void observe_credits(bool on) { credits_observed_ = on; }
-  [[nodiscard]] const counters& statistics() const { return counters_; }
-  [[nodiscard]] const usage& usage_of(std::uint32_t output) const { return used_[output]; }
+  [[nodiscard]] counters statistics() const;
+  [[nodiscard]] const usage& usage_of(std::uint32_t output) const { return outs_[output].used; }
   /// Credits of an output that are neither there nor on their way.
   [[nodiscard]] std::uint32_t missing_credits(std::uint32_t output, std::uint8_t vc) const;
   /// Those it had at the start.
@@ -204,12 +205,15 @@ class switch_core {
     std::uint32_t taken;  ///< of them, already usable
     std::uint32_t next;
   };
-  struct out_vc {
-    std::uint32_t grant_from{};  ///< round robin over input VCs
+  struct alignas(32) out_vc {
+    std::uint64_t free_from{};       ///< may be allocated from here on
+    std::uint64_t next_back{never};  ///< the first cycle of the first credits on their way
     std::uint32_t credits{};
     std::uint32_t first{none};  ///< credits on their way, in order of time
     std::uint32_t last{none};
+    std::uint32_t grant_from{};  ///< round robin over input VCs
   };
+  static_assert(sizeof(out_vc) == 32);
   struct alignas(32) in_port {
     std::uint64_t next_start{};    ///< like that of an output
     std::uint32_t upstream{none};  ///< output that feeds it; none: the surroundings
@@ -224,23 +228,26 @@ class switch_core {
   struct entry_delay {
     std::uint32_t head{}, body{};
   };
+  /// Two cache lines: what a look reads, then what a grant adds.
   struct alignas(64) out_port {
     std::uint64_t scheduled{never};
-    std::uint64_t taken{};       ///< bit per VC: it belongs to a packet that waits or is passing
-    std::uint64_t next_start{};  ///< no packet starts before; of one class alone, the end of its transfer
-    std::uint32_t downstream{none};
+    std::uint64_t taken{};         ///< bit per VC: it belongs to a packet that waits or is passing
+    std::uint64_t next_start{};    ///< no packet starts before; of one class alone, the end of its transfer
+    std::uint64_t starved{};       ///< bit per VC: see starved()
     std::uint32_t first_in_vc{};   ///< of its router
     std::uint32_t without_vc{};    ///< requesters that have no VC yet
     std::uint32_t grant_from{};    ///< round robin over inputs
-    std::uint32_t head_way{};      ///< grant to a head's first chance at the next router, cycles
-    std::uint32_t body_way{};      ///< the same for a later part
     std::uint32_t alloc_cycles{};  ///< VC allocation, where it is a stage of its own
     std::uint16_t router{};
     std::uint8_t classes{};  ///< bit per class that may be in transfer
     std::uint8_t next_vc{};  ///< round robin over VCs at the far end
-    bool hop{};
+    bool hop{};              ///< its link leads to another router
+    alignas(64) usage used;
+    std::uint32_t downstream{none};
+    std::uint32_t head_way{};  ///< grant to a head's first chance at the next router, cycles
+    std::uint32_t body_way{};  ///< the same for a later part
   };
-  static_assert(sizeof(out_port) == 64);
+  static_assert(sizeof(out_port) == 128);
   /// The last transfer of a class on an input or an output, where there are several classes.
   struct transfer {
     std::uint64_t end{};
@@ -286,8 +293,13 @@ class switch_core {
   };
 
   void look(std::uint32_t o);
+  /// Requesters that are ready.
+  using heads = std::span<const std::uint32_t>;
+  /// The only requester of an output; none: there are others.
+  [[nodiscard]] std::uint32_t only_requester(std::uint32_t o) const;
+  void choose_among(std::uint32_t o);
   [[nodiscard]] candidate choose_alone(std::uint32_t o, std::uint32_t iv);
-  [[nodiscard]] candidate choose(std::uint32_t o);
+  [[nodiscard]] candidate choose(std::uint32_t o, heads ready);
   /// Output and input may start the packet in this cycle: neither passes another of its class, and among
   /// several classes neither has started another in it.
   [[nodiscard]] bool free_to_start(std::uint32_t o, const in_vc& queue) const;
@@ -295,16 +307,17 @@ class switch_core {
   [[nodiscard]] std::uint64_t out_free(std::uint32_t o, const in_vc& queue) const;
   [[nodiscard]] std::uint64_t in_free(const in_vc& queue) const;
   [[nodiscard]] std::uint32_t vc_for(std::uint32_t o, const in_vc& queue);
-  void allocate_vcs(std::uint32_t o);
-  [[nodiscard]] std::uint64_t allocate_vcs_at(std::uint32_t o, std::uint64_t from);
+  [[nodiscard]] std::uint32_t free_vc_for(std::uint32_t o, const in_vc& queue);
+  void allocate_vcs(std::uint32_t o, heads ready);
+  [[nodiscard]] std::uint64_t allocate_vcs_at(std::uint32_t o, heads asking, std::uint64_t from);
   void take_offers(std::uint32_t o, std::uint64_t cycle);
   void bind(std::uint32_t o, in_vc& queue, std::uint32_t v, std::uint64_t cycle);
   void allocate_alone(std::uint32_t o, in_vc& queue);
 
   void settle();
   void follow(const choice& c);
-  void accept();
-  void grant(const choice& c);
+  void accept(std::span<choice> chosen);
+  void grant(std::uint32_t o, std::uint32_t iv, std::uint32_t vc);
   [[nodiscard]] std::uint32_t split(std::uint32_t slot_index, std::uint32_t flits);
   [[nodiscard]] bool merge(in_vc& queue, std::uint32_t slot_index);
   void move_on(std::uint32_t slot_index, std::uint32_t o, std::uint32_t vc, std::uint64_t end);
@@ -373,13 +386,10 @@ class switch_core {
   std::vector<out_port> outs_;
   std::vector<in_vc> in_vcs_;                   ///< [input][VC]
   std::vector<out_vc> out_vcs_;                 ///< [output][VC]
-  std::vector<std::uint64_t> free_from_;        ///< [output][VC]: may be allocated from here on
   std::uint32_t request_words_{};               ///< of an output
   std::vector<std::uint64_t> requests_;         ///< [output][word], bit per input VC of its router
-  std::vector<std::uint64_t> starved_;          ///< [output], bit per VC
   std::vector<entry_delay> entry_delays_;       ///< [input]
   std::vector<std::uint32_t> initial_credits_;  ///< [output][VC]
-  std::vector<usage> used_;                     ///< [output]
   // Of several classes; one class has none of them.
   std::vector<transfer> on_in_;   ///< [input][class]
   std::vector<transfer> on_out_;  ///< [output][class]
@@ -390,13 +400,15 @@ class switch_core {
   std::uint32_t used_slots_{};
   std::vector<returning_credit> returning_;
   std::uint32_t free_returning_{none};
-  std::vector<choice> choices_;        ///< of the router being looked at
-  std::vector<std::uint32_t> asking_;  ///< scratch of allocate_vcs(): heads without a VC
-  std::vector<vc_offer> offers_;       ///< the same of allocate_vcs_at()
+  std::vector<choice> choices_;        ///< of the router being looked at; room for all of its outputs
+  std::uint32_t chosen_{};             ///< of choices_, those that are valid
+  std::vector<std::uint32_t> ready_;   ///< scratch of choose_among(): room for all input VCs of a router
+  std::vector<std::uint32_t> asking_;  ///< of allocate_vcs(), likewise
+  std::vector<vc_offer> offers_;       ///< of allocate_vcs_at()
   const std::uint64_t all_vcs_;        ///< bit per VC
   port_wheel wheel_;
   std::uint64_t cycle_{};
-  counters counters_;
+  std::uint64_t looks_{};
 };
 
 /// The first cycle in which the output may start a packet of this class.
@@ -417,8 +429,19 @@ inline bool switch_core::free_to_start(std::uint32_t o, const in_vc& queue) cons
 
 inline bool switch_core::has_room(std::uint32_t v, std::uint32_t flits) {
   out_vc& ov = out_vcs_[v];
-  if (ov.first != none && returning_[ov.first].cycle <= cycle_) take_credits(ov);
+  if (ov.next_back <= cycle_) take_credits(ov);
   return ov.credits >= flits;
+}
+
+/// Enters the transfer on its input and its output and returns one past the cycle of its last flit: as its
+/// flits come, or as those of other classes let it.
+inline std::uint64_t switch_core::start_transfer(std::uint32_t o, std::uint32_t vc, in_vc& queue,
+                                                 std::uint32_t slot_index) {
+  const slot& s = slots_[slot_index];
+  const std::uint64_t end = std::max(cycle_ + s.flits, s.tail_ready + 1);
+  if (classes_ > 1) return start_beside(o, vc, queue, slot_index, end);
+  queue.end = outs_[o].next_start = ins_[queue.port].next_start = end;
+  return end;
 }
 
 /// Enters the output for its earliest chance, if any. Later ones are found when it is looked at.
@@ -431,7 +454,7 @@ inline void switch_core::schedule(std::uint32_t o, std::uint64_t cycle) {
 }
 
 template <class Visit>
-void switch_core::visit_requesters(std::uint32_t o, Visit visit) const {
+inline void switch_core::visit_requesters(std::uint32_t o, Visit visit) const {
   const std::uint32_t first = outs_[o].first_in_vc;
   for (std::uint32_t w = 0; w < request_words_; ++w) {
     for (std::uint64_t b = requests_[o * request_words_ + w]; b != 0; b &= b - 1) {

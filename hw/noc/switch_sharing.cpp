@@ -7,18 +7,8 @@
 
 namespace diecast::hw {
 
-/// Enters the transfer on its input and its output and returns one past the cycle of its last flit: as its
-/// flits come, or as those of other classes let it.
-std::uint64_t switch_core::start_transfer(std::uint32_t o, std::uint32_t vc, in_vc& queue,
-                                          std::uint32_t slot_index) {
-  const slot& s = slots_[slot_index];
-  const std::uint64_t end = std::max(cycle_ + s.flits, s.tail_ready + 1);
-  if (classes_ > 1) return start_beside(o, vc, queue, slot_index, end);
-  queue.end = outs_[o].next_start = ins_[queue.port].next_start = end;
-  return end;
-}
-
-/// The same where there are other classes: it slows down theirs on its ports and is slowed down by them.
+/// start_transfer() where there are other classes: it slows down theirs on its ports and is slowed down by
+/// them.
 std::uint64_t switch_core::start_beside(std::uint32_t o, std::uint32_t vc, in_vc& queue,
                                         std::uint32_t slot_index, std::uint64_t end) {
   out_port& out = outs_[o];
@@ -186,7 +176,7 @@ void switch_core::extend(const transfer& t, std::uint64_t end, const course& way
       }
     }
   }
-  std::uint64_t& vc_free_from = free_from_[vc_index(t.output, t.vc)];
+  std::uint64_t& vc_free_from = out_vcs_[vc_index(t.output, t.vc)].free_from;
   if (vc_free_from == queue.end) vc_free_from = end;
   moving.parts = left(queue);
   moving.cycles = static_cast<std::uint32_t>(end - cycle_);

@@ -16,8 +16,9 @@ die_routes::die_routes(const topology& t, sip_id sip, cube_id cube) : grid_(t.gr
   const vc_rule rule = t.rule();
   for (unsigned vc = 0; vc < t.tree_vc_base(); ++vc) {
     const auto from = static_cast<std::uint8_t>(vc);
-    for (std::uint8_t set = 0; set < local; ++set) behind_[vc][set] = rule.behind(from, {0, set});
-    behind_[vc][local] = rule.behind(from, {});
+    for (std::uint8_t set = 0; set < router_grid::no_link; ++set)
+      behind_[vc][set] = rule.behind(from, {0, set});
+    behind_[vc][router_grid::no_link] = rule.behind(from, {});
   }
 }
 

@@ -31,7 +31,7 @@ class die_routes {
   /// topology::next_hop() of this die. Precondition: not a VC of trees.
   [[nodiscard]] hop next_hop(router_index router, terminal_index exit, std::uint8_t vc) const {
     const router_grid::step step = grid_.towards(router, router_of_[exit]);
-    return {step.side, behind_[vc][step.side == sides ? local : step.set]};
+    return {step.side, behind_[vc][step.set]};
   }
 
   /// Memory of its tables by router and terminal.
@@ -40,10 +40,9 @@ class die_routes {
   }
 
  private:
-  static constexpr unsigned local = 2;  ///< after the dateline sets
   router_grid grid_;
   std::vector<router_index> router_of_;  ///< by terminal
-  std::array<std::array<vc_set, local + 1>, max_vcs> behind_{};
+  std::array<std::array<vc_set, router_grid::no_link + 1>, max_vcs> behind_{};
 };
 
 }  // namespace diecast::fabric

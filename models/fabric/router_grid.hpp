@@ -32,9 +32,10 @@ class router_grid {
   /// Precondition: has(router, s).
   [[nodiscard]] router_index next(router_index router, side s) const;
 
+  static constexpr std::uint8_t no_link = 2;  ///< after the dateline sets
   struct step {
-    unsigned side{sides};  ///< `sides`: already there
-    std::uint8_t set{};    ///< dateline set behind that link; 1 in a dimension that does not wrap
+    unsigned side{sides};       ///< `sides`: already there
+    std::uint8_t set{no_link};  ///< dateline set behind that link; 1 in a dimension that does not wrap
   };
   [[nodiscard]] step towards(router_index from, router_index to) const;
   /// Links on the way.
