@@ -94,14 +94,6 @@ class Pictures(harness.Case):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
-class SlowPicture(harness.Case):
-    def test_harvested_machines_are_what_their_page_draws(self):
-        binaries = pathlib.Path(harness.POD).parent
-        done = subprocess.run([harness.ROOT / "scripts/draw_docs", "--check", "--bin", binaries, "degradation.svg"],
-                              capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-
-
 class Commands(harness.Case):
     def wrong(self, text):
         return [(line, what.split(":")[0]) for line, what in run_docs.not_run(text)]
