@@ -124,7 +124,7 @@ block_table ucie_table() {
       .choice(&b::format, "flit_format", {"raw", "flit_68", "flit_256"},
               "Share of payload: raw 100%, flit_68 64/68, flit_256 236/256.", "UCIe")
       .auto_size(&b::buffer_flits, "buffer_flits", "flits", 1, 1 << 20,
-                 "Receive buffer per VC in NoC flits; auto: bandwidth x round trip.",
+                 "Receive buffer per VC in NoC flits; auto: bandwidth x round trip, in whole packets.",
                  "bandwidth x round trip")
       .auto_size(&b::retry_flits, "retry_flits", "UCIe flits", 1, 1 << 20,
                  "Retry buffer of the link; auto: raw rate x twice the latency.",
@@ -147,7 +147,7 @@ block_table sip_link_table() {
       .real(&b::latency_ns, "latency_ns", "ns", 0.001, most_ns,
             "One crossing, port to port; presets seed_ucie, ucie_retimer, serdes_112g.", assumption)
       .auto_size(&b::buffer_flits, "buffer_flits", "flits", 1, 1 << 20,
-                 "Receive buffer per VC in NoC flits; auto: bandwidth x round trip.",
+                 "Receive buffer per VC in NoC flits; auto: bandwidth x round trip, in whole packets.",
                  "bandwidth x round trip")
       .real(&b::pj_per_bit, "pj_per_bit", "pJ/bit", 0, 1000, "Energy of a bit from port to port.",
             "assumption: both ends of a 112G long-reach SerDes; the presets have theirs")

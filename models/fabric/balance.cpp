@@ -173,16 +173,24 @@ class balance_table {
            "noc.vc_buffer_flits");
     buffer("NoC sideband buffer", sideband_buffer_flits(c_), link_rate(), d(1 + hop) / ghz(), 1,
            "noc.sideband_buffer_flits");
-    const double drain_ns = d(packet + c_.noc.credit_cycles + 1) / ghz();
     if (t_.shape().cubes_per_sip() > 1) {
-      buffer("UCIe VC buffer", ucie_buffer_flits(c_, c_.ucie), ucie_payload_gbytes_s(c_.ucie),
-             2 * c_.ucie.latency_ns + drain_ns, packet, "ucie.buffer_flits");
+      link_buffer("UCIe VC buffer", ucie_buffer_flits(c_, c_.ucie), timing::ucie_timing_of(c_, c_.ucie),
+                  "ucie.buffer_flits");
       retry_row();
     }
     if (!t_.sip_links().empty()) {
-      buffer("SIP link VC buffer", sip_link_buffer_flits(c_, c_.sip_link), c_.sip_link.gbytes_s,
-             2 * c_.sip_link.latency_ns + drain_ns, packet, "sip_link.buffer_flits");
+      link_buffer("SIP link VC buffer", sip_link_buffer_flits(c_, c_.sip_link),
+                  timing::sip_link_timing_of(c_, c_.sip_link), "sip_link.buffer_flits");
     }
+  }
+
+  /// Links take credits for whole packets, from when one begins until its credit is back.
+  void link_buffer(const std::string& what, std::uint64_t flits, const timing::link_timing& link,
+                   const char* key) {
+    const std::uint64_t packet = packet_flits();
+    const double loop_ns =
+        (link.serialization(packet) + link.latency * 2 + link.receiver.cycles(packet + 1)).ns();
+    buffer(what, flits < packet ? flits : flits / packet * packet, link.gbytes_s, loop_ns, packet, key);
   }
 
   void retry_row() {

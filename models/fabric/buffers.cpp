@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rates and buffer sizes that follow from other keys.
+#include <algorithm>
 #include <cmath>
 
 #include "models/fabric/topology.hpp"
@@ -23,12 +24,23 @@ std::uint32_t packet_flits(const config::machine_config& c) {
                        static_cast<std::uint32_t>(c.noc.flit_bytes));
 }
 
+/// Longest packets under way at one time on a link that never waits: the one that is sent, and those whose
+/// credits are not back yet.
+std::uint64_t packets_in_loop(const config::machine_config& c, const timing::link_timing& link) {
+  const std::uint32_t packet = packet_flits(c);
+  const sim_time loop = link.latency * 2 + link.receiver.cycles(packet + 1);
+  return 1 + static_cast<std::uint64_t>(std::ceil(loop.ns() / link.serialization(packet).ns()));
+}
+
 /// Flits that arrive while one credit is on its way round a link: the packet crosses, waits for the
-/// next edge, leaves at one flit per cycle, and its credit crosses back.
+/// next edge, leaves at one flit per cycle, and its credit crosses back. Credits are taken for whole packets:
+/// where a long one lasts about as long as the loop, or longer, a place for each of those under way is more.
 std::uint32_t link_buffer(const config::machine_config& c, const timing::link_timing& link) {
-  const sim_time round = link.latency * 2 + link.receiver.cycles(packet_flits(c) + c.noc.credit_cycles + 1);
+  const std::uint32_t packet = packet_flits(c);
+  const sim_time round = link.latency * 2 + link.receiver.cycles(packet + c.noc.credit_cycles + 1);
   const double flits = link.gbytes_s * round.ns() / static_cast<double>(c.noc.flit_bytes);
-  return rounded(static_cast<std::uint64_t>(std::ceil(flits)) + packet_flits(c));
+  return rounded(
+      std::max(static_cast<std::uint64_t>(std::ceil(flits)) + packet, packets_in_loop(c, link) * packet));
 }
 
 }  // namespace

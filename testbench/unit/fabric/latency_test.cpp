@@ -128,6 +128,10 @@ TEST_CASE("automatic buffers cover their loops; given ones are taken as they are
   c.sip_link.gbytes_s = 64;
   c.sip_link.latency_ns = 100;
   CHECK(sip_link_buffer_flits(c, c.sip_link) == 240);  // 220 ns x 64 GB/s, and a packet
+  c.sip_link.gbytes_s = 4;
+  CHECK(sip_link_buffer_flits(c, c.sip_link) == 40);  // a packet lasts longer (272 ns) than its credit: two
+  c.sip_link.gbytes_s = 8;
+  CHECK(sip_link_buffer_flits(c, c.sip_link) == 56);  // 136 ns: three
   c.noc.vc_buffer_flits = 20;
   c.noc.sideband_buffer_flits = 3;
   c.ucie.buffer_flits = 50;
