@@ -216,7 +216,14 @@ class pe_context {
   /// runtime_options::call_cycles once per slot that is sent, received, or received and sent on. Ranges may
   /// be empty. No stage may overwrite what an earlier range has not sent yet, unless causes outside this
   /// PE keep its data from coming before (a sum to which this PE contributes the overwritten part).
-  void stream(const std::vector<lane>& lanes, std::string_view step_name);
+  /// With `leaves_copies` slots of lanes that overlap may still be copied when it returns. Their credits go
+  /// back in later calls; until finish_copies, only calls that overlap receive from these queue pairs.
+  void stream(const std::vector<lane>& lanes, std::string_view step_name, bool leaves_copies = false);
+  /// Waits until all that calls of stream have left is copied.
+  void finish_copies();
+  /// Reads which of a direction's sends have been read from their source. What is known needs not be asked at
+  /// the kernel's end.
+  void look_at_sources(comm::direction dir);
 
   // --- local work ---
   /// destination[i] = destination[i] op source[i], op and type from args().
@@ -243,6 +250,8 @@ class pe_context {
   /// Blocks the calling task until `ready()` holds; `ready` must depend only on what tasks of this
   /// PE do (flags in firmware memory) and change nothing. Other tasks run meanwhile.
   void wait_until(const std::function<bool()>& ready);
+  /// Suspends the calling task until the PE's clock has reached `when`. Other tasks run meanwhile.
+  void sleep_until(sim_time when);
 
   /// End of the kernel: waits until every source of its queue pairs has been read. run_kernel calls it.
   void finish();

@@ -76,7 +76,8 @@ struct pe_context::impl {
   // pe_context_stream.cpp
   [[nodiscard]] bool may_hold(const pe_context::lane& l);
   std::optional<std::uint32_t> begin_copy(queue_state& q, std::uint64_t offset, std::uint32_t bytes);
-  void run_stream(pe_context& pe, const std::vector<lane>& lanes, std::string_view step_name);
+  void run_stream(pe_context& pe, const std::vector<lane>& lanes, std::string_view step_name,
+                  bool leaves_copies);
 
   // pe_context_work.cpp
   [[nodiscard]] std::uint64_t element() const { return numeric::size_of(args.type); }

@@ -33,8 +33,9 @@ std::optional<std::uint32_t> pe_context::impl::begin_copy(queue_state& q, std::u
   return held.start_copy(slot, options.tcm_base + offset, bytes);
 }
 
-void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes,
-                                  std::string_view step_name) {
+void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes, std::string_view step_name,
+                                  bool leaves_copies) {
+  if (leaves_copies) driver.look_at_copies();
   const auto is_empty = [](const auto& range) { return range.bytes == 0; };
   std::vector<stream_lane> running;
   for (const lane& l : lanes) {
@@ -62,7 +63,7 @@ void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes
                put_uncharged(q, exchange_source(at.at()), at.piece());
              },
              [this](queue_state& q, const stage_cursor& at) { take(q, at.at(), at.piece(), at.how()); },
-             [this] { charge(); }, held,
+             [this] { charge(); }, held, leaves_copies,
              [this](queue_state& q, abi::address slot, std::uint32_t bytes) {
                put_uncharged(q, exchange_source(slot - options.tcm_base), bytes);
              },
@@ -71,8 +72,12 @@ void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes
             running);
 }
 
-void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_name) {
-  impl_->run_stream(*this, lanes, step_name);
+void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_name, bool leaves_copies) {
+  impl_->run_stream(*this, lanes, step_name, leaves_copies);
 }
+
+void pe_context::finish_copies() { impl_->held.finish(); }
+
+void pe_context::look_at_sources(comm::direction dir) { impl_->driver.look_at_sources(impl_->tx(dir)); }
 
 }  // namespace diecast::sw

@@ -83,7 +83,7 @@ class lane_runner {
         c_.driver.drain();  // an event may be queued for it
       }
     }
-    c_.held.finish();
+    if (!c_.leaves_copies) c_.held.finish();
   }
 
  private:

@@ -86,14 +86,15 @@ struct stream_context {
   std::function<void(queue_state&, const stage_cursor&)> take;  ///< stores or reduces a slot and releases it
   std::function<void()> charge;  ///< for a slot that is sent and was not received
   held_slots& held;              ///< of lanes that overlap
+  bool leaves_copies{};          ///< they may be held beyond the end
   std::function<void(queue_state&, abi::address, std::uint32_t)> put_slot;  ///< sends what lies in a slot
   /// Copies the oldest slot that is not held; the job that still does so.
   std::function<std::optional<std::uint32_t>(queue_state&, const stage_cursor&)> begin_copy;
   std::function<void(std::size_t)> mark;  ///< a lane begins to send this stage
 };
 
-/// Runs the lanes to their end, at which no slot is held: in turn a slot each, so that none uses up its
-/// credits in a burst while another waits.
+/// Runs the lanes to their end, at which no slot is held but with `leaves_copies`: in turn a slot each, so
+/// that none uses up its credits in a burst while another waits.
 void run_lanes(const stream_context& c, std::vector<stream_lane>& lanes);
 
 }  // namespace diecast::sw
