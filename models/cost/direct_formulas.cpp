@@ -72,11 +72,12 @@ class exchanges : public formula_base {
   [[nodiscard]] estimate timed_steps(double own, const comm::step_times& times) const {
     const double slots = std::ceil(own / step_.slot_bytes());
     const double slot = std::min(own, step_.slot_bytes());
+    const double packet = std::min(own, d(c_.noc.max_packet_bytes));  // the steps are those of all others
     const double busy = slots * (step_.send_ns() + step_.hold_ns(slot)) + step_.first_use_ns(pair_registers) +
                         3 * step_.register_ns();
     const double step = std::max(busy, interface_ns(own) + times.wait.ns());
     const double last =
-        dearest([this](std::uint32_t r) { return std::optional((r + 1) % p_); }, {slot, false, 1, false});
+        dearest([this](std::uint32_t r) { return std::optional((r + 1) % p_); }, {packet, false, 1, false});
     return {step_.first_use_ns(pair_registers) + p_ * step + last + end_ns(), all_pairs_ns(own)};
   }
   /// One message to and one from each of the others.

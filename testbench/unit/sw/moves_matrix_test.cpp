@@ -105,6 +105,7 @@ TEST_CASE("reduce is right everywhere") {
 TEST_CASE("all_to_all is right everywhere") {
   for (const char* name : {"bruck", "pairwise", "direct", "two_level", "mesh_steps"})
     run_matrix("all_to_all", name);
+  run_neighbor_matrix("all_to_all", "mesh_steps");  // by the clock on 4 columns
 }
 TEST_CASE("gather is right everywhere") {
   for (const char* name : {"binomial", "linear"}) run_matrix("gather", name);
