@@ -3,6 +3,7 @@
 // in no step more flows than must cross a link at once.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -14,7 +15,7 @@ namespace diecast::comm {
 /// permutation and every place meets every place once, itself included. The cut between places c - 1 and c is
 /// crossed c (n - c) times each way: up to most_searched places, never by more flows in a step than the
 /// rounded-up mean (one, for 4 places), or by a few more where there is no such order or it is not found;
-/// longer lines go by distance.
+/// longer lines go by distance. Where it can be, a step is its own mirror image.
 [[nodiscard]] std::vector<std::vector<std::uint32_t>> line_steps(std::uint32_t places);
 inline constexpr std::uint32_t most_searched = 8;
 
@@ -25,8 +26,37 @@ inline constexpr std::uint32_t most_steps_ahead = 6;
 struct step_partners {
   std::uint32_t to{}, from{};
 };
-/// By step: line_steps along x and along y, every pair of them once. Packets go along x first, so that the
-/// flows of a step meet on a row or column only as those of one line do.
-[[nodiscard]] std::vector<step_partners> grid_steps(const rank_grid& g, std::uint32_t rank);
+
+/// Steps of a grid, line_steps along x and along y, every pair of them once. Packets go along x first, so
+/// that the flows of a step meet on a row or column only as those of one line do.
+///
+/// Flows of two steps in a row meet where the earlier one's has the longer way behind it: it still passes
+/// when the other one comes, by as much as that is longer. In grids of up to most_ordered steps they are in
+/// an order in which this is little.
+class grid_steps {
+ public:
+  explicit grid_steps(const rank_grid& g);
+
+  /// By step.
+  [[nodiscard]] std::vector<step_partners> of(std::uint32_t rank) const;
+  /// No two flows of a step share a link, and the steps are in such an order.
+  [[nodiscard]] bool are_apart() const { return apart_; }
+  /// They are apart, and some link has a flow in every step: links are busier than ranks.
+  [[nodiscard]] bool fill_a_link() const { return fills_; }
+  /// The most by which a flow is later on a link than one of the next step, in links between neighbors.
+  [[nodiscard]] std::uint32_t crossings_to_wait() const { return to_wait_; }
+
+ private:
+  using step = std::array<std::uint32_t, 2>;  ///< of along_x_, of along_y_
+
+  void order();
+
+  const rank_grid& grid_;
+  std::vector<std::vector<std::uint32_t>> along_x_, along_y_;
+  std::vector<step> steps_;
+  bool apart_{}, fills_{};
+  std::uint32_t to_wait_{};
+};
+inline constexpr std::uint32_t most_ordered = 16;
 
 }  // namespace diecast::comm

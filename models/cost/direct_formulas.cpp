@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include "models/comm/line_steps.hpp"
+#include "models/comm/step_timetable.hpp"
 #include "models/cost/formula_base.hpp"
 
 namespace diecast::cost {
@@ -34,10 +34,13 @@ class exchanges : public formula_base {
     return {touch_all() + to_all(own, false) + end_ns(), all_pairs_ns(own)};
   }
   /// A step for every rank, as long as its slots take in the firmware or on the wire, or as the way of the
-  /// first one where blocks are too short to cover it with the steps that go ahead.
+  /// first one where blocks are too short to cover it with the steps that go ahead. With a timetable all wait
+  /// a little, too, a rank in its own step as well, and the DMA copies.
   [[nodiscard]] estimate mesh_steps() const {
     constexpr double ahead = comm::most_steps_ahead + 1;
     const double own = part(d(p_));
+    const auto times = step_times();
+    if (times && own >= step_.slot_bytes()) return timed_steps(own, *times);
     const double slot = std::min(own, step_.slot_bytes());
     const double slots = std::ceil(own / step_.slot_bytes());
     const double far = dearest([this](std::uint32_t r) { return std::optional((r + p_ / 2) % p_); },
@@ -63,6 +66,20 @@ class exchanges : public formula_base {
   }
 
  private:
+  [[nodiscard]] std::optional<comm::step_times> step_times() const {
+    return comm::step_times_of({c_, c_.shape(), r_.ranks});
+  }
+  [[nodiscard]] estimate timed_steps(double own, const comm::step_times& times) const {
+    const double slots = std::ceil(own / step_.slot_bytes());
+    const double slot = std::min(own, step_.slot_bytes());
+    const double packet = std::min(own, d(c_.noc.max_packet_bytes));  // the steps are those of all others
+    const double busy = slots * (step_.send_ns() + step_.hold_ns(slot)) + step_.first_use_ns(pair_registers) +
+                        3 * step_.register_ns();
+    const double step = std::max(busy, interface_ns(own) + times.wait.ns());
+    const double last =
+        dearest([this](std::uint32_t r) { return std::optional((r + 1) % p_); }, {packet, false, 1, false});
+    return {step_.first_use_ns(pair_registers) + p_ * step + last + end_ns(), all_pairs_ns(own)};
+  }
   /// One message to and one from each of the others.
   [[nodiscard]] double to_all(double bytes, bool reduces) const {
     const double slot = std::min(bytes, step_.slot_bytes());

@@ -5,16 +5,22 @@
 //   for every part of the blocks that fits the slots of a queue pair:
 //     for every step:  send to its target; take what came a few steps ago
 //
-// What is taken late covers the way; it also keeps everybody in step.
+// What is taken late covers the way. Ranks that are alone on their cubes begin long steps by the clock
+// (comm::step_timetable): all start a launch at one instant, and no flow then waits for one of another step.
+// Without a timetable, and with blocks of less than a slot, taking is what keeps everybody in step.
 #include <algorithm>
+#include <array>
 
-#include "models/comm/line_steps.hpp"
 #include "models/comm/peer_patterns.hpp"
+#include "models/comm/step_timetable.hpp"
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
 
 namespace diecast::sw {
 namespace {
+
+/// Words of a rank's image in front of its partners; all 0 without a timetable.
+enum image_word : std::size_t { packet_bytes, packet_fs, wait_fs, way_fs, partners_at };
 
 class stepwise_exchange {
  public:
@@ -23,15 +29,20 @@ class stepwise_exchange {
         n_(pe.args().ranks),
         rank_(pe.args().rank),
         input_(pe, pe.args().input),
-        own_bytes_(input_.block(rank_).bytes),
-        partners_(n_) {
-    pe.hal().load(pe.args().scratch, std::as_writable_bytes(std::span(partners_)));
+        own_bytes_(input_.block(rank_).bytes) {
+    std::vector<std::uint64_t> words(partners_at + n_);
+    pe.hal().load(pe.args().scratch, std::as_writable_bytes(std::span(words)));
+    std::copy_n(words.begin(), partners_at, times_.begin());
+    for (std::size_t i = partners_at; i < words.size(); ++i) {
+      partners_.push_back({static_cast<std::uint32_t>(words[i]), static_cast<std::uint32_t>(words[i] >> 32)});
+    }
   }
 
   void run() {
     // A part is never longer than the slots it goes to, so a send waits for nothing but what its receiver
     // took a round of steps ago: no cycle of waits, whatever the number of slots.
     const std::uint32_t rounds = n_ * parts();
+    if (is_timed()) return by_the_clock(rounds);
     const std::uint32_t ahead = std::min(comm::most_steps_ahead, n_ - 1);
     for (std::uint32_t i = 0; i < rounds + ahead; ++i) {
       pe_context::lane lane;
@@ -42,15 +53,66 @@ class stepwise_exchange {
   }
 
  private:
+  /// Slots that come while the core has none to send are copied by the DMA: it has no time for all.
+  void by_the_clock(std::uint32_t rounds) {
+    const std::uint32_t ahead = steps_on_the_way();
+    pe_context::left_copies left(pe_);
+    sim_time begins = pe_.hal().now();
+    for (std::uint32_t i = 0; i < rounds + ahead; ++i) {
+      if (i < rounds) {
+        send_at(begins, i, left);
+        begins += time_of(i);
+      }
+      if (i >= ahead) {
+        pe_context::lane lane;
+        take(i - ahead, lane);
+        lane.overlaps = true;
+        pe_.stream({lane}, "all_to_all", left);
+      }
+      // Nobody waits for what was sent two steps ago; asked now, it is no work at the end.
+      if (i >= 2 && i < rounds && target(i - 2) != rank_) pe_.look_at_sources(towards(target(i - 2)));
+    }
+    left.finish();
+  }
+  void send_at(sim_time when, std::uint32_t round, pe_context::left_copies& left) {
+    pe_context::lane lane;
+    if (target(round) != rank_)
+      (void)pe_.n_slots(towards(target(round)));  // its first use is before the step
+    pe_.sleep_until(when);
+    send(round, lane);
+    pe_.stream({lane}, "all_to_all", left);
+  }
+
+  [[nodiscard]] bool is_timed() {
+    if (n_ < 2 || times_[packet_fs] == 0) return false;
+    return longest_block() >= pe_.slot_bytes(first_direction());
+  }
+  /// Of the longest part that goes in a round.
+  [[nodiscard]] sim_time time_of(std::uint32_t round) const {
+    const std::uint64_t bytes = part({0, longest_block()}, round).bytes;
+    const std::uint64_t packets = (bytes + times_[packet_bytes] - 1) / times_[packet_bytes];
+    return {packets * times_[packet_fs] + times_[wait_fs]};
+  }
+  /// What came so long ago has come whole.
+  [[nodiscard]] std::uint32_t steps_on_the_way() const {
+    const std::uint64_t step = time_of(0).fs;
+    const std::uint64_t steps = 2 + (times_[way_fs] + step - 1) / step;
+    return static_cast<std::uint32_t>(
+        std::min<std::uint64_t>({steps, comm::most_steps_ahead, n_ - std::uint64_t{1}}));
+  }
+
   [[nodiscard]] std::uint32_t parts() {
     if (n_ < 2) {
       part_bytes_ = std::max<std::uint64_t>(1, own_bytes_);
       return 1;
     }
-    const comm::direction any = comm::ahead(1);
+    const comm::direction any = first_direction();
     part_bytes_ = pe_.message_elements(any) * pe_.n_slots(any) * numeric::size_of(pe_.args().type);
-    const std::uint64_t longest = (pe_.args().count + n_ - 1) / n_ * numeric::size_of(pe_.args().type);
-    return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (longest + part_bytes_ - 1) / part_bytes_));
+    return static_cast<std::uint32_t>(
+        std::max<std::uint64_t>(1, (longest_block() + part_bytes_ - 1) / part_bytes_));
+  }
+  [[nodiscard]] std::uint64_t longest_block() const {
+    return (pe_.args().count + n_ - 1) / n_ * numeric::size_of(pe_.args().type);
   }
   /// The part of a block that goes in a round.
   [[nodiscard]] tcm_range part(const tcm_range& block, std::uint32_t round) const {
@@ -61,21 +123,30 @@ class stepwise_exchange {
     return {pe_.args().output + rank * own_bytes_, own_bytes_};
   }
 
+  [[nodiscard]] std::uint32_t target(std::uint32_t round) const { return partners_[round % n_].to; }
+  /// The first to be used; its registers are read before the first step.
+  [[nodiscard]] comm::direction first_direction() const {
+    return towards(target(0) != rank_ ? target(0) : target(1));
+  }
+  [[nodiscard]] comm::direction towards(std::uint32_t rank) const {
+    return comm::ahead(around(rank, -std::int64_t{rank_}, n_));
+  }
+
   void send(std::uint32_t round, pe_context::lane& lane) {
-    const std::uint32_t to = partners_[round % n_].to;
+    const std::uint32_t to = target(round);
     const tcm_range sent = part(input_.block(to), round);
     if (to == rank_) {
       if (sent.bytes > 0) pe_.copy(part(from(rank_), round).at, sent.at, sent.bytes);
       return;
     }
-    lane.send = {comm::ahead(around(to, -std::int64_t{rank_}, n_))};
+    lane.send = {towards(to)};
     lane.sent.push_back({sent.at, sent.bytes});
   }
   void take(std::uint32_t round, pe_context::lane& lane) const {
     const std::uint32_t sender = partners_[round % n_].from;
     if (sender == rank_) return;
     const tcm_range received = part(from(sender), round);
-    lane.recv = {comm::ahead(around(sender, -std::int64_t{rank_}, n_))};
+    lane.recv = {towards(sender)};
     lane.received.push_back({received.at, received.bytes, pe_context::arrival::copy});
   }
 
@@ -84,21 +155,32 @@ class stepwise_exchange {
   block_vector input_;
   std::uint64_t own_bytes_;      ///< of every block of the output
   std::uint64_t part_bytes_{1};  ///< of a block, in a round
+  std::array<std::uint64_t, partners_at> times_{};
   std::vector<comm::step_partners> partners_;
 };
 
 void run(pe_context& pe) { stepwise_exchange(pe).run(); }
 
+const comm::step_timetable& timetable_of(const argument_context& c) {
+  if (c.steps == nullptr) {
+    c.steps =
+        std::make_shared<const comm::step_timetable>(comm::pattern_context{c.config, c.shape, c.members});
+  }
+  return *c.steps;
+}
+
 std::uint64_t image_bytes(const argument_context& c) {
   (void)grid_of(c);  // refuses ranks that fill no rectangle before anything runs
-  return c.members.members.size() * sizeof(comm::step_partners);
+  return partners_at * sizeof(std::uint64_t) + c.members.members.size() * sizeof(comm::step_partners);
 }
 
 std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) {
-  std::vector<std::uint64_t> words;
-  for (const comm::step_partners& s : comm::grid_steps(grid_of(c), rank)) {
-    words.push_back(s.to | std::uint64_t{s.from} << 32);
+  const comm::step_timetable& t = timetable_of(c);
+  std::vector<std::uint64_t> words(partners_at);
+  if (t.times) {
+    words = {c.config.noc.max_packet_bytes, t.times->packet.fs, t.times->wait.fs, t.times->way.fs};
   }
+  for (const comm::step_partners& s : t.steps.of(rank)) words.push_back(s.to | std::uint64_t{s.from} << 32);
   return words;
 }
 

@@ -18,11 +18,12 @@
 #include "models/config/machine_config.hpp"
 
 namespace diecast::comm {
-class packed_routes;   // models/comm/packed_routes.hpp
-class packed_trees;    // models/comm/packed_trees.hpp
-struct member_levels;  // models/comm/member_levels.hpp
-class rank_cores;      // models/comm/sync_layout.hpp
-class spanning_trees;  // models/comm/spanning_trees.hpp
+class packed_routes;    // models/comm/packed_routes.hpp
+class packed_trees;     // models/comm/packed_trees.hpp
+struct member_levels;   // models/comm/member_levels.hpp
+class rank_cores;       // models/comm/sync_layout.hpp
+class spanning_trees;   // models/comm/spanning_trees.hpp
+struct step_timetable;  // models/comm/step_timetable.hpp
 }  // namespace diecast::comm
 
 namespace diecast::sw {
@@ -56,6 +57,8 @@ struct argument_context {
   /// Kept by the kernels that go their ways.
   mutable std::shared_ptr<const comm::packed_routes> routes{};
   mutable std::shared_ptr<const comm::spanning_trees> spanning{};
+  /// Kept by the all-to-all that goes by its steps.
+  mutable std::shared_ptr<const comm::step_timetable> steps{};
   std::optional<std::uint64_t> tcm_room{};  ///< offset of the lowest receive ring; unknown: the TCM's end
   /// Of an operation of a workload: others need queue pairs of the same PEs (pattern_context), and
   /// ccl.tensor_kind = hbm is refused.

@@ -36,6 +36,8 @@ void pe_context::step(std::string_view name, std::uint32_t index) { impl_->hal.m
 
 void pe_context::run_tasks(const std::vector<std::function<void()>>& tasks) { impl_->tasks.run(tasks); }
 
+void pe_context::sleep_until(sim_time when) { impl_->tasks.sleep_until(when); }
+
 void pe_context::wait_until(const std::function<bool()>& ready) {
   if (ready()) return;
   if (!impl_->tasks.running()) {

@@ -17,6 +17,8 @@
 
 namespace diecast::sw {
 
+class held_slots;
+
 /// Firmware parameters, from the config; cycles of the PE's clock.
 struct runtime_options {
   std::uint64_t call_cycles{20};  ///< charged once per runtime call
@@ -210,6 +212,20 @@ class pe_context {
     /// Sends on what this lane receives next: a stage is added to both lists.
     void pass(const stage& s);
   };
+  /// What calls of stream leave to the DMA. One task uses it, and finishes it.
+  class left_copies {
+   public:
+    explicit left_copies(pe_context& pe);
+    ~left_copies();
+    left_copies(const left_copies&) = delete;
+    left_copies& operator=(const left_copies&) = delete;
+    /// Waits until all that calls of stream have left is copied.
+    void finish();
+
+   private:
+    friend class pe_context;
+    std::unique_ptr<held_slots> held_;
+  };
   /// Runs lanes to their end, in turn a slot of each. A lane does what rounds of exchanges do in which each
   /// sends what the one before received, but without waiting for a round to end. Free of deadlock around
   /// cycles for n_slots >= 1, when every PE's lists follow the same order. Charges
@@ -217,6 +233,12 @@ class pe_context {
   /// be empty. No stage may overwrite what an earlier range has not sent yet, unless causes outside this
   /// PE keep its data from coming before (a sum to which this PE contributes the overwritten part).
   void stream(const std::vector<lane>& lanes, std::string_view step_name);
+  /// The same, but slots of lanes that overlap may still be copied when it returns. Their credits go back in
+  /// later calls with `left`; until it has finished, nobody else receives from these queue pairs.
+  void stream(const std::vector<lane>& lanes, std::string_view step_name, left_copies& left);
+  /// Reads which of a direction's sends have been read from their source. What is known needs not be asked at
+  /// the kernel's end.
+  void look_at_sources(comm::direction dir);
 
   // --- local work ---
   /// destination[i] = destination[i] op source[i], op and type from args().
@@ -243,6 +265,8 @@ class pe_context {
   /// Blocks the calling task until `ready()` holds; `ready` must depend only on what tasks of this
   /// PE do (flags in firmware memory) and change nothing. Other tasks run meanwhile.
   void wait_until(const std::function<bool()>& ready);
+  /// Suspends the calling task until the PE's clock has reached `when`. Other tasks run meanwhile.
+  void sleep_until(sim_time when);
 
   /// End of the kernel: waits until every source of its queue pairs has been read. run_kernel calls it.
   void finish();

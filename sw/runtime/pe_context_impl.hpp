@@ -78,7 +78,8 @@ struct pe_context::impl {
   /// By the DMA or at once; the oldest slot of the queue pair that is not held.
   std::optional<std::uint32_t> begin_copy(held_slots& held, queue_state& q, std::uint64_t offset,
                                           std::uint32_t bytes);
-  void run_stream(pe_context& pe, const std::vector<lane>& lanes, std::string_view step_name);
+  void run_stream(pe_context& pe, const std::vector<lane>& lanes, std::string_view step_name,
+                  held_slots& held);
 
   // pe_context_work.cpp
   [[nodiscard]] std::uint64_t element() const { return numeric::size_of(args.type); }

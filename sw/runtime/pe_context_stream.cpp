@@ -33,8 +33,8 @@ std::optional<std::uint32_t> pe_context::impl::begin_copy(held_slots& held, queu
   return held.start_copy(slot, options.tcm_base + offset, bytes);
 }
 
-void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes,
-                                  std::string_view step_name) {
+void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes, std::string_view step_name,
+                                  held_slots& held) {
   const auto is_empty = [](const auto& range) { return range.bytes == 0; };
   std::vector<stream_lane> running;
   for (const lane& l : lanes) {
@@ -57,7 +57,6 @@ void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes
     }
     if (holds) to.begun = begun_slots{to.ins.front().at};
   }
-  held_slots held(driver, tasks);  // other tasks of this PE may stream, too
   run_lanes({driver, tasks,
              [this](queue_state& q, const stage_cursor& at) {
                put_uncharged(q, exchange_source(at.at()), at.piece());
@@ -76,7 +75,22 @@ void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes
 }
 
 void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_name) {
-  impl_->run_stream(*this, lanes, step_name);
+  held_slots held(impl_->driver, impl_->tasks);  // other tasks of this PE may stream, too
+  impl_->run_stream(*this, lanes, step_name, held);
+  held.finish();
 }
+
+void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_name, left_copies& left) {
+  impl_->driver.look_at_copies();
+  impl_->run_stream(*this, lanes, step_name, *left.held_);
+}
+
+pe_context::left_copies::left_copies(pe_context& pe)
+    : held_(std::make_unique<held_slots>(pe.impl_->driver, pe.impl_->tasks)) {}
+pe_context::left_copies::~left_copies() = default;
+
+void pe_context::left_copies::finish() { held_->finish(); }
+
+void pe_context::look_at_sources(comm::direction dir) { impl_->driver.look_at_sources(impl_->tx(dir)); }
 
 }  // namespace diecast::sw

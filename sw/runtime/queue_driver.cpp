@@ -290,6 +290,12 @@ void queue_driver::arm_copy(std::uint32_t job) {
   hal_.write_register(abi::dma_arm, job);
 }
 
+void queue_driver::look_at_copies() {
+  if (copies_under_way() == 0) return;
+  const auto done = abi::status_halves::unpack(hal_.read_register(abi::dma_status)).low;
+  if (reached(done, dma_done_)) dma_done_ = done;
+}
+
 bool queue_driver::has_copied(std::uint32_t job) const { return reached(dma_done_, job); }
 
 void queue_driver::wait_sources(comm::direction dir) {

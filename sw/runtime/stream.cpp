@@ -84,7 +84,6 @@ class lane_runner {
         c_.driver.drain();  // an event may be queued for it
       }
     }
-    c_.held.finish();
   }
 
  private:

@@ -94,8 +94,8 @@ struct stream_context {
   std::function<void(std::size_t)> mark;  ///< a lane begins to send this stage
 };
 
-/// Runs the lanes to their end, at which no slot is held: in turn a slot each, so that none uses up its
-/// credits in a burst while another waits.
+/// Runs the lanes to their end, at which slots may still be held: in turn a slot each, so that none uses up
+/// its credits in a burst while another waits.
 void run_lanes(const stream_context& c, std::vector<stream_lane>& lanes);
 
 }  // namespace diecast::sw

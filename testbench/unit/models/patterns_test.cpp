@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "models/comm/line_steps.hpp"
+#include "models/comm/step_timetable.hpp"
 #include "models/comm/two_level.hpp"
 #include "models/config/pod_grid.hpp"
 #include "models/types/error.hpp"
@@ -326,7 +327,7 @@ TEST_CASE("patterns: steps over a grid pair senders with receivers and share no 
   const group g = map_ranks(c.shape(), rank_set::cube);
   const rank_grid grid({c, c.shape(), g});
   std::vector<std::vector<step_partners>> all;
-  for (std::uint32_t r = 0; r < 16; ++r) all.push_back(grid_steps(grid, r));
+  for (std::uint32_t r = 0; r < 16; ++r) all.push_back(grid_steps(grid).of(r));
   for (std::size_t step = 0; step < 16; ++step) {
     std::map<std::tuple<char, std::uint32_t, std::uint32_t>, unsigned> flows;  // by way, line and cut
     for (std::uint32_t r = 0; r < 16; ++r) {
@@ -340,6 +341,43 @@ TEST_CASE("patterns: steps over a grid pair senders with receivers and share no 
     }
     for (const auto& [where, count] : flows) CHECK(count == 1);
   }
+}
+
+TEST_CASE("patterns: steps over a small grid are in an order in which flows wait little") {
+  for (const auto& [columns, rows] : {std::pair{2, 2}, {3, 2}, {3, 3}, {4, 3}, {4, 4}}) {
+    const auto c = machine(1, static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows), 1);
+    const group g = map_ranks(c.shape(), rank_set::cube);
+    const rank_grid grid({c, c.shape(), g});
+    const grid_steps steps(grid);
+    INFO(columns << " x " << rows);
+    CHECK(steps.are_apart());
+    // Steps of an odd line are no mirror images.
+    CHECK(steps.crossings_to_wait() <= (columns % 2 + rows % 2 == 0 ? 1 : 2));
+    std::set<std::uint32_t> met;
+    for (const step_partners& s : steps.of(1)) met.insert(s.to);
+    CHECK(met.size() == g.members.size());
+  }
+  const auto large = machine(1, 5, 5, 1);
+  const group g = map_ranks(large.shape(), rank_set::cube);
+  CHECK_FALSE(grid_steps(rank_grid({large, large.shape(), g})).are_apart());
+}
+
+TEST_CASE("patterns: steps have times where every rank is alone on its cube, in one SIP") {
+  const auto times = [](std::uint64_t sips, std::uint64_t columns, rank_set set) {
+    const auto c = machine(sips, columns, 4, 2);
+    const group g = map_ranks(c.shape(), set);
+    return step_times_of({c, c.shape(), g});
+  };
+  const auto quiet = times(1, 4, rank_set::cube);
+  REQUIRE(quiet);
+  CHECK(quiet->packet.ns() == 17);  // 1 KiB and a header flit, 64 bytes per ns
+  CHECK(quiet->wait.ns() > 0);
+  CHECK(quiet->way > quiet->wait * 6);
+  CHECK_FALSE(times(1, 4, rank_set::pe));
+  CHECK_FALSE(times(2, 2, rank_set::cube));
+  CHECK_FALSE(times(1, 5, rank_set::cube));
+  CHECK_FALSE(times(1, 2, rank_set::cube));  // links have room
+  CHECK_FALSE(times(1, 1, rank_set::cube));  // a rank would wait in one step of four
 }
 
 TEST_CASE("patterns: rows of the grid are SIPs of equal size, else there is one row") {

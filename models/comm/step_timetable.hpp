@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// When the steps of an all-to-all over the cubes of a SIP begin, so that their flows do not meet.
+#pragma once
+
+#include <optional>
+
+#include "models/comm/line_steps.hpp"
+#include "models/comm/patterns.hpp"
+#include "models/types/time.hpp"
+
+namespace diecast::comm {
+
+/// What a step of grid_steps takes on the machine: as long as its bytes need at a rank's network interface,
+/// and then as long as its flows may be later on a link than those of the next step.
+struct step_times {
+  sim_time packet;  ///< a full packet on the network interface
+  sim_time wait;    ///< after each step
+  sim_time way;     ///< of a packet between the farthest ranks, idle
+};
+
+/// Fewest steps worth a timetable: in its own step a rank waits.
+inline constexpr std::uint32_t fewest_timed_steps = 8;
+
+/// Steps of a group, in their order. There are times for ranks that are the only ones of their cubes, in one
+/// SIP, where steps fill a link (grid_steps::fill_a_link); elsewhere links have room for flows that meet.
+struct step_timetable {
+  /// Throws user_error when the members do not fill a rectangle.
+  explicit step_timetable(const pattern_context& c);
+  step_timetable(const step_timetable&) = delete;
+  step_timetable& operator=(const step_timetable&) = delete;
+
+  rank_grid grid;
+  grid_steps steps;
+  std::optional<step_times> times;
+};
+
+/// Its times; none either where the members fill no rectangle.
+[[nodiscard]] std::optional<step_times> step_times_of(const pattern_context& c);
+
+}  // namespace diecast::comm
