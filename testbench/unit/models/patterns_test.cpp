@@ -344,8 +344,8 @@ TEST_CASE("patterns: steps over a grid pair senders with receivers and share no 
 }
 
 TEST_CASE("patterns: steps over a small grid are in an order in which flows wait little") {
-  for (const auto& [columns, rows] : {std::pair{2, 2}, {3, 2}, {3, 3}, {4, 3}, {4, 4}}) {
-    const auto c = machine(1, static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows), 1);
+  for (const auto& [columns, rows] : {std::pair{2u, 2u}, {3u, 2u}, {3u, 3u}, {4u, 3u}, {4u, 4u}}) {
+    const auto c = test::machine_of({1, columns, rows, 1});
     const group g = map_ranks(c.shape(), rank_set::cube);
     const rank_grid grid({c, c.shape(), g});
     const grid_steps steps(grid);
@@ -357,14 +357,14 @@ TEST_CASE("patterns: steps over a small grid are in an order in which flows wait
     for (const step_partners& s : steps.of(1)) met.insert(s.to);
     CHECK(met.size() == g.members.size());
   }
-  const auto large = machine(1, 5, 5, 1);
+  const auto large = test::machine_of({1, 5, 5, 1});
   const group g = map_ranks(large.shape(), rank_set::cube);
   CHECK_FALSE(grid_steps(rank_grid({large, large.shape(), g})).are_apart());
 }
 
 TEST_CASE("patterns: steps have times where every rank is alone on its cube, in one SIP") {
-  const auto times = [](std::uint64_t sips, std::uint64_t columns, rank_set set) {
-    const auto c = machine(sips, columns, 4, 2);
+  const auto times = [](std::uint32_t sips, std::uint32_t columns, rank_set set) {
+    const auto c = test::machine_of({sips, columns, 4, 2});
     const group g = map_ranks(c.shape(), set);
     return step_times_of({c, c.shape(), g});
   };
