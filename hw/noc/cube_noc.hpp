@@ -172,18 +172,17 @@ class cube_noc : public sc_core::sc_module,
   const bool study_;
   /// Of a router: input buffer to grant (head), grant to the next router's input buffer, grant to its output.
   const std::uint32_t head_delay_, latency_, out_delay_;
-  std::array<std::uint32_t, switch_core::max_vcs> capacity_{};  ///< of a router's input buffer, flits per VC
-  std::array<std::uint32_t, switch_core::max_vcs>
-      inject_capacity_{};  ///< of the buffer behind a terminal's way in
-  std::array<std::uint32_t, switch_core::max_vcs>
-      wall_capacity_{};  ///< of the receive buffer behind a terminal
+  template <class T>
+  using by_vc = std::array<T, switch_core::max_vcs>;
+  by_vc<std::uint32_t> capacity_{};         ///< of a router's input buffer, flits
+  by_vc<std::uint32_t> inject_capacity_{};  ///< of the buffer behind a terminal's way in
+  by_vc<std::uint32_t> wall_capacity_{};    ///< of the receive buffer behind a terminal
 
   /// Ports by router and side (none without neighbor), then from local_ways_ on by terminal: input and output
   /// of its router. One table, for the index tells a side from a terminal without a branch.
   std::vector<std::uint32_t> ways_;
   std::size_t local_ways_{};
-  std::array<switch_core::hop, switch_core::max_vcs>
-      entry_hops_{};                           ///< of interfaces, by VC; their outputs differ
+  by_vc<switch_core::hop> entry_hops_{};       ///< of interfaces; their outputs differ
   std::vector<std::uint32_t> entry_ports_;     ///< input a terminal's packets come in by
   std::vector<std::uint16_t> entry_terminal_;  ///< by input; UINT16_MAX: not an entry
   std::vector<output> outputs_;

@@ -207,7 +207,7 @@ class switch_core {
   };
   struct alignas(32) out_vc {
     std::uint64_t free_from{};       ///< may be allocated from here on
-    std::uint64_t next_back{never};  ///< the first cycle of the first credits on their way
+    std::uint64_t next_back{never};  ///< none of the credits on their way is back before
     std::uint32_t credits{};
     std::uint32_t first{none};  ///< credits on their way, in order of time
     std::uint32_t last{none};

@@ -29,7 +29,8 @@ std::uint32_t packet_flits(const config::machine_config& c) {
 std::uint64_t packets_in_loop(const config::machine_config& c, const timing::link_timing& link) {
   const std::uint32_t packet = packet_flits(c);
   const sim_time loop = link.latency * 2 + link.receiver.cycles(packet + 1);
-  return 1 + static_cast<std::uint64_t>(std::ceil(loop.ns() / link.serialization(packet).ns()));
+  const std::uint64_t each = link.serialization(packet).fs;
+  return 1 + (loop.fs + each - 1) / each;
 }
 
 /// Flits that arrive while one credit is on its way round a link: the packet crosses, waits for the

@@ -72,9 +72,10 @@ void look_into_a_cheap_part(trials& t) {
   if (!all || all->ranks.size() < 2 * most_ranks) return;
   const double until_s = t.seconds_left() * (1 - share);
   double part_s = t.base().wall_s;
-  for (std::size_t first = 0; first + 1 < all->ranks.size(); first += most_ranks) {
+  for (std::size_t next = 0; next < all->ranks.size(); next += most_ranks) {
     if (t.seconds_left() < until_s) return t.skip("the other ranks, a few at a time");
     collective_job job = *all;
+    const std::size_t first = std::min(next, all->ranks.size() - 2);  // a last one goes with the one before
     const auto begin = all->ranks.begin() + static_cast<std::ptrdiff_t>(first);
     const auto count = std::min(most_ranks, all->ranks.size() - first);
     job.ranks.assign(begin, begin + static_cast<std::ptrdiff_t>(count));

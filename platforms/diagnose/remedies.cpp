@@ -214,7 +214,9 @@ const remedy_set& treatment::most_telling(const std::vector<remedy_set>& enough)
   for (const collective_job& job : other_jobs()) {
     const changes flags = t_.flags_of(job);
     const std::string name = fmt::format("{}, {}B", job.algorithm, job.bytes);
-    const cost in_proportion{static_cast<double>(job.bytes) / static_cast<double>(t_.bytes())};
+    // A barrier has no bytes.
+    const bool longer = t_.bytes() > 0 && job.bytes > t_.bytes();
+    const cost in_proportion{longer ? static_cast<double>(job.bytes) / static_cast<double>(t_.bytes()) : 1.0};
     const observation* plain = t_.attempt(name, flags, signs::ignored, in_proportion);
     if (plain == nullptr || !wrong_data(*plain)) continue;
     std::vector<const remedy_set*> cures;

@@ -133,7 +133,9 @@ class NcclLog:
             self.ranks = 0  # of another run
         elif match := NCCL_RANK.match(line):
             self.ranks = max(self.ranks, int(match[1]) + 1)
-        elif match := NCCL_TEST.match(line) or (not NCCL_SAYS.search(line) and NCCL_COMMAND.match(line)):
+        elif (match := NCCL_COMMAND.match(line)) and not NCCL_SAYS.search(line) and match[1] in TESTS:
+            self.test = match[1]
+        elif match := NCCL_TEST.match(line):
             need(match[1] in TESTS, where, f"{match[1]}_perf; expected one of {', '.join(f'{name}_perf' for name in TESTS)}")
             self.test = match[1]
 

@@ -147,6 +147,11 @@ def value_axis(picture, marks, x_of, bottom, text):
     picture.label((x_of(marks[0]) + x_of(marks[-1])) / 2, bottom + 25, text, size=10, anchor="middle")
 
 
+def told(value):
+    """A number as tool tips have it."""
+    return f"{value:,.1f}" if value >= 100 else f"{value:.3g}"
+
+
 def stacked_bars(title, unit, names, rows, width=900, left=190, axis=None):
     """Horizontal bars from 0. unit: of the values in tool tips; axis: what stands below the axis, the unit without it; names: of
     the parts; rows: [(label, [values])], none negative; left: room for the labels."""
@@ -168,7 +173,7 @@ def stacked_bars(title, unit, names, rows, width=900, left=190, axis=None):
         before = 0
         for part, value in enumerate(values):
             picture.rectangle(x_of(before), y, x_of(before + value) - x_of(before), row_height - 2,
-                              fill=PALETTE[part % len(PALETTE)], tip=f"{label} {names[part]}: {value:,.3g} {unit}")
+                              fill=PALETTE[part % len(PALETTE)], tip=f"{label} {names[part]}: {told(value)} {unit}")
             before += value
     return picture.text()
 

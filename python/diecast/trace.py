@@ -93,7 +93,7 @@ class Builder:
         return Op(id, f"{id}.done", after)
 
     def match_pieces(self):
-        """Refuses messages that are not cut into as many pieces on both sides: some would wait for ever."""
+        """Refuses messages that are not cut into as many pieces on both sides: theirs would meet others, or wait for ever."""
         for (sender, receiver, tag), sides in self.pieces.items():
             sent, received = (collections.Counter(pieces for pieces, _ in sides[kind]) for kind in ("isend", "irecv"))
             for kind, odd, other in (("irecv", received - sent, "send"), ("isend", sent - received, "receive")):

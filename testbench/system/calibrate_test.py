@@ -78,7 +78,8 @@ class Calibrate(ScriptCase):
     def test_what_a_log_says_of_its_test_and_ranks(self):
         from diecast import measurements
         text = self.nccl([(1024, 5.0, 5.0, 0)], ranks=4).read_text()
-        said = "node0:77:78 [0] NCCL INFO NET/Plugin: Could not find: libx_perf\nno module libx_perf.so\n"
+        said = "node0:77:78 [0] NCCL INFO NET/Plugin: Could not find: libx_perf\nno module libx_perf.so\n" \
+            "could not load libfoo_perf\n"
         command = "mpirun -np 4 ./build/broadcast_perf -b 8\n"
         devices = [line for line in text.splitlines(True) if line.startswith("#  Rank")]
         backwards = text.replace("".join(devices), "".join(devices[::-1]))

@@ -73,6 +73,7 @@ class Bars(unittest.TestCase):
         small = svg.stacked_bars("T", "uJ", ["p"], [("a", [0.0391])], axis="energy (uJ)")
         self.assertIn("a p: 0.0391 uJ", self.bars(small))
         self.assertIn(">energy (uJ)<", small)
+        self.assertIn("a p: 10,507.3 ns", self.bars(svg.stacked_bars("T", "ns", ["p"], [("a", [10507.3])])))
         svg.stacked_bars("nothing", "ns", [], [])
 
     def test_rounding_makes_no_further_mark(self):

@@ -10,7 +10,6 @@ PAGE = harness.ROOT / "docs" / "results.md"
 NETWORK = harness.sets("noc.multicast=true", "noc.reduce=true")
 WORKLOADS = harness.ROOT / "platforms" / "workloads"
 FAULTS = harness.CONFIGS / "faults"
-CHECKED = [*harness.SMALL, *harness.sets("comm.checksum=crc32c"), "--set"]
 # What a reader of result files may run, so that every field is there at least once: arguments, exit code.
 RUNS = {
     "plain": ([*harness.SMALL, "--bytes", "4KiB"], 0),
@@ -19,11 +18,6 @@ RUNS = {
     "workload": ([*harness.SMALL, "--workload", WORKLOADS / "overlapping_teams.json"], 0),
     "hang": (["--config", FAULTS / "drop.json"], 3),
     "lost_credit": (["--config", FAULTS / "lost_credit_one.json"], 0),
-    # A link that keeps credits back, one that flips bits and one whose packets overtake each other: without checksums nobody
-    # looks at what packets carry.
-    "late_credit": ([*harness.SMALL, "--set", 'faults=[{"kind":"late_credit","where":"pod.sip0.cube_0_0.ucie_east"}]'], 4),
-    "bit_flip": ([*CHECKED, 'faults=[{"kind":"bit_flip","where":"pod.sip0.sip_port_e"}]'], 4),
-    "reorder": ([*CHECKED, 'faults=[{"kind":"reorder","where":"pod.sip0.cube_0_0.ucie_east"}]'], 4),
     "bit_errors": (["--config", FAULTS / "bit_flip_ucie.json"], 0),
     "late_credits": ([*harness.SMALL, *harness.sets(
         'faults=[{"kind":"late_credit","where":"pod.sip0.cube_0_0.ucie_east","after":2,"delay_ns":20000}]')], 4),
