@@ -238,7 +238,6 @@ void grid_steps::order() {
   steps_ = std::move(ordered);
   fills_ = flows::share_a_link(each);
   to_wait_ = chain.most();
-  apart_ = true;
 }
 
 std::vector<step_partners> grid_steps::of(std::uint32_t rank) const {

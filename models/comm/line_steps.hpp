@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "models/comm/rank_grid.hpp"
@@ -39,12 +40,11 @@ class grid_steps {
 
   /// By step.
   [[nodiscard]] std::vector<step_partners> of(std::uint32_t rank) const;
-  /// No two flows of a step share a link, and the steps are in such an order.
-  [[nodiscard]] bool are_apart() const { return apart_; }
-  /// They are apart, and some link has a flow in every step: links are busier than ranks.
+  /// Steps are in such an order, and some link has a flow in each: links are busier than ranks.
   [[nodiscard]] bool fill_a_link() const { return fills_; }
-  /// The most by which a flow is later on a link than one of the next step, in links between neighbors.
-  [[nodiscard]] std::uint32_t crossings_to_wait() const { return to_wait_; }
+  /// The most by which a flow is later on a link than one of the next step, in links between neighbors. None
+  /// where two flows of one step share a link, or the steps are too many to be put in order.
+  [[nodiscard]] std::optional<std::uint32_t> crossings_to_wait() const { return to_wait_; }
 
  private:
   using step = std::array<std::uint32_t, 2>;  ///< of along_x_, of along_y_
@@ -54,8 +54,8 @@ class grid_steps {
   const rank_grid& grid_;
   std::vector<std::vector<std::uint32_t>> along_x_, along_y_;
   std::vector<step> steps_;
-  bool apart_{}, fills_{};
-  std::uint32_t to_wait_{};
+  bool fills_{};
+  std::optional<std::uint32_t> to_wait_;
 };
 inline constexpr std::uint32_t most_ordered = 16;
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/comm/step_timetable.hpp"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
 #include "models/abi/address.hpp"
 #include "models/abi/wire.hpp"
 #include "models/fabric/topology.hpp"
+#include "models/timing/link.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::comm {
@@ -26,20 +28,38 @@ bool is_one_per_cube(const group& g) {
   return true;
 }
 
+/// As far as can be told without the steps: putting them in order takes long.
+bool may_have_times(const group& g) {
+  const std::size_t ranks = g.members.size();
+  return ranks >= fewest_timed_steps && ranks <= most_ordered && is_one_per_cube(g);
+}
+
 class times_of {
  public:
   times_of(const pattern_context& c, const rank_grid& grid) : c_(c), grid_(grid), topology_(c.config) {}
 
-  [[nodiscard]] step_times operator()(std::uint32_t crossings) const {
+  [[nodiscard]] std::optional<step_times> operator()(std::uint32_t crossings) const {
     const auto& noc = c_.config.noc;
     const std::uint32_t flits = abi::flits_of(static_cast<std::uint32_t>(noc.max_packet_bytes),
                                               static_cast<std::uint32_t>(noc.flit_bytes));
+    const sim_time own = timing::noc_clock(c_.config).cycles(flits), between = between_cubes(flits);
+    if (between > own && c_.members.members.size() < fewest_timed_on_slow_links) return std::nullopt;
     const sim_time way = idle(grid_.columns() - 1, grid_.rows() - 1, flits);
-    return {clock_domain::from_ghz(noc.clock_ghz).cycles(flits), waited_out(crossing(way, flits) * crossings),
-            way};
+    return step_times{std::max(own, between), waited_out(crossing(way, flits) * crossings), way};
   }
 
  private:
+  /// A packet on the slowest link between cubes: steps that begin sooner would pile up there.
+  [[nodiscard]] sim_time between_cubes(std::uint32_t flits) const {
+    sim_time longest;
+    const sip_id sip = c_.members.members.front().sip;
+    for (const fabric::link& l : topology_.links()) {
+      if (l.kind != fabric::link_kind::ucie || l.sip != sip.value || l.gbytes_s == 0.0) continue;
+      const config::ucie_block& u = topology_.ucie(sip, cube_id{l.cube}, static_cast<fabric::side>(l.from));
+      longest = std::max(longest, timing::ucie_timing_of(c_.config, u).serialization(flits));
+    }
+    return longest;
+  }
   /// From the rank in the corner to another.
   [[nodiscard]] sim_time idle(std::uint32_t x, std::uint32_t y, std::uint32_t flits) const {
     return fabric::idle_latency(topology_, c_.config, terminal(0, 0), terminal(x, y),
@@ -65,13 +85,12 @@ class times_of {
 }  // namespace
 
 step_timetable::step_timetable(const pattern_context& c) : grid(c), steps(grid) {
-  const bool many = c.members.members.size() >= fewest_timed_steps;
-  if (!many || !steps.fill_a_link() || !is_one_per_cube(c.members)) return;
-  times = times_of(c, grid)(steps.crossings_to_wait());
+  const auto crossings = steps.crossings_to_wait();
+  if (crossings && steps.fill_a_link() && may_have_times(c.members)) times = times_of(c, grid)(*crossings);
 }
 
 std::optional<step_times> step_times_of(const pattern_context& c) {
-  if (c.members.members.size() > most_ordered) return std::nullopt;
+  if (!may_have_times(c.members)) return std::nullopt;
   try {
     return step_timetable(c).times;
   } catch (const user_error&) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the steps of an all-to-all over the cubes of a SIP begin, so that their flows do not meet.
+// When the steps of an all-to-all over the cubes of a SIP begin, so that their flows hardly meet.
 #pragma once
 
 #include <optional>
@@ -10,16 +10,20 @@
 
 namespace diecast::comm {
 
-/// What a step of grid_steps takes on the machine: as long as its bytes need at a rank's network interface,
-/// and then as long as its flows may be later on a link than those of the next step.
+/// What a step of grid_steps takes on the machine: as long as its bytes need on the network interface or
+/// a link between cubes, whichever is slower, and then for most of the time by which its flows may be later
+/// on a link than those of the next step.
 struct step_times {
-  sim_time packet;  ///< a full packet on the network interface
+  sim_time packet;  ///< a full one, where it takes longest
   sim_time wait;    ///< after each step
   sim_time way;     ///< of a packet between the farthest ranks, idle
 };
 
 /// Fewest steps worth a timetable: in its own step a rank waits.
 inline constexpr std::uint32_t fewest_timed_steps = 8;
+/// The same where a link between cubes is slower than the network interface. Fewer keep their links as busy
+/// without waiting (measured, docs/adr/0058).
+inline constexpr std::uint32_t fewest_timed_on_slow_links = 16;
 
 /// Steps of a group, in their order. There are times for ranks that are the only ones of their cubes, in one
 /// SIP, where steps fill a link (grid_steps::fill_a_link); elsewhere links have room for flows that meet.

@@ -39,8 +39,9 @@ class exchanges : public formula_base {
   [[nodiscard]] estimate mesh_steps() const {
     constexpr double ahead = comm::most_steps_ahead + 1;
     const double own = part(d(p_));
-    const auto times = step_times();
-    if (times && own >= step_.slot_bytes()) return timed_steps(own, *times);
+    if (own >= step_.slot_bytes()) {
+      if (const auto times = comm::step_times_of({c_, c_.shape(), r_.ranks})) return timed_steps(own, *times);
+    }
     const double slot = std::min(own, step_.slot_bytes());
     const double slots = std::ceil(own / step_.slot_bytes());
     const double far = dearest([this](std::uint32_t r) { return std::optional((r + p_ / 2) % p_); },
@@ -66,16 +67,16 @@ class exchanges : public formula_base {
   }
 
  private:
-  [[nodiscard]] std::optional<comm::step_times> step_times() const {
-    return comm::step_times_of({c_, c_.shape(), r_.ranks});
-  }
+  /// `own`: a slot or more. Every part of it that fits the slots of a queue pair goes in steps of its own.
   [[nodiscard]] estimate timed_steps(double own, const comm::step_times& times) const {
     const double slots = std::ceil(own / step_.slot_bytes());
-    const double slot = std::min(own, step_.slot_bytes());
-    const double packet = std::min(own, d(c_.noc.max_packet_bytes));  // the steps are those of all others
-    const double busy = slots * (step_.send_ns() + step_.hold_ns(slot)) + step_.first_use_ns(pair_registers) +
-                        3 * step_.register_ns();
-    const double step = std::max(busy, interface_ns(own) + times.wait.ns());
+    const double parts = std::ceil(slots / d(c_.ipcq.n_slots));
+    const double packet =
+        std::min(own, d(c_.noc.max_packet_bytes));  // what is left when the last step is over
+    const double busy = slots * (step_.send_ns() + step_.hold_ns(step_.slot_bytes())) +
+                        step_.first_use_ns(pair_registers) + 3 * parts * step_.register_ns();
+    const double on_wire = std::max(interface_ns(own), own / d(c_.noc.max_packet_bytes) * times.packet.ns());
+    const double step = std::max(busy, on_wire + parts * times.wait.ns());
     const double last =
         dearest([this](std::uint32_t r) { return std::optional((r + 1) % p_); }, {packet, false, 1, false});
     return {step_.first_use_ns(pair_registers) + p_ * step + last + end_ns(), all_pairs_ns(own)};

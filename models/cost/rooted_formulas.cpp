@@ -92,7 +92,8 @@ class rooted : public formula_base {
     const double busy = 2 * (step_.hold_ns(slot) + step_.send_ns() + step_.register_ns());
     // An edge uses as many of its queue pairs as it has slots to fill.
     const double used = std::max(1.0, std::floor(slots / d(c_.ipcq.n_slots)));
-    const std::uint32_t directions = plan.most_directions(static_cast<std::uint32_t>(std::min(used, 16.0)));
+    const std::uint32_t directions =
+        plan.most_directions(static_cast<std::uint32_t>(std::min(used, d(c_.ipcq.queue_pairs))));
     return {depth * hop + (slots - 1) * std::max(busy, interface_ns(2 * slot)) +
                 step_.first_use_ns(half_registers * directions) + end_ns(),
             interface_ns(n_)};

@@ -6,8 +6,8 @@
 //     for every step:  send to its target; take what came a few steps ago
 //
 // What is taken late covers the way. Ranks that are alone on their cubes begin long steps by the clock
-// (comm::step_timetable): all start a launch at one instant, and no flow then waits for one of another step.
-// Without a timetable, and with blocks of less than a slot, taking is what keeps everybody in step.
+// (comm::step_timetable): all start a launch at one instant, and flows then hardly wait for those of another
+// step. Without a timetable, and with blocks of less than a slot, taking is what keeps everybody in step.
 #include <algorithm>
 #include <array>
 
@@ -53,7 +53,7 @@ class stepwise_exchange {
   }
 
  private:
-  /// Slots that come while the core has none to send are copied by the DMA: it has no time for all.
+  /// The DMA copies what is taken: the core has no time for it.
   void by_the_clock(std::uint32_t rounds) {
     const std::uint32_t ahead = steps_on_the_way();
     pe_context::left_copies left(pe_);
@@ -107,9 +107,12 @@ class stepwise_exchange {
       return 1;
     }
     const comm::direction any = first_direction();
-    part_bytes_ = pe_.message_elements(any) * pe_.n_slots(any) * numeric::size_of(pe_.args().type);
-    return static_cast<std::uint32_t>(
-        std::max<std::uint64_t>(1, (longest_block() + part_bytes_ - 1) / part_bytes_));
+    // Even, but for whole slots: a last part of one packet would make steps that are mostly waiting.
+    const std::uint64_t slot = pe_.message_elements(any) * numeric::size_of(pe_.args().type);
+    const std::uint64_t slots = std::max<std::uint64_t>(1, (longest_block() + slot - 1) / slot);
+    const std::uint64_t parts = (slots + pe_.n_slots(any) - 1) / pe_.n_slots(any);
+    part_bytes_ = (slots + parts - 1) / parts * slot;
+    return static_cast<std::uint32_t>(parts);
   }
   [[nodiscard]] std::uint64_t longest_block() const {
     return (pe_.args().count + n_ - 1) / n_ * numeric::size_of(pe_.args().type);
@@ -163,8 +166,7 @@ void run(pe_context& pe) { stepwise_exchange(pe).run(); }
 
 const comm::step_timetable& timetable_of(const argument_context& c) {
   if (c.steps == nullptr) {
-    c.steps =
-        std::make_shared<const comm::step_timetable>(comm::pattern_context{c.config, c.shape, c.members});
+    c.steps = std::make_shared<const comm::step_timetable>(pattern_context_of(c));
   }
   return *c.steps;
 }

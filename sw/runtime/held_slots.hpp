@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Received slots that the core has left to others: the DMA copies them to their place, messages leave from
-// where they lie. Their credits go back when nobody reads them any more. Each call of stream, or of
-// those that leave copies to the next, has its own: tasks that stream side by side must not settle, and so
-// hide, what another waits for.
+// where they lie. Their credits go back when nobody reads them any more. Each call of stream
+// has its own, or a row of calls that leave copies to the next: tasks that stream side by side must not
+// settle, and so hide, what another waits for.
 #pragma once
 
 #include <cstdint>

@@ -56,6 +56,13 @@ void pe_context::finish() {
                                     "wait() for each",
                                     receives.open.size(), comm::direction_name(dir)));
   }
+  if (impl_->open_left_copies > 0) {
+    throw firmware_trap(
+        impl_->hal.self(),
+        fmt::format("the kernel ends with {} left_copies open, whose slots may not be copied yet "
+                    "or keep their credits; expected a finish() for each",
+                    impl_->open_left_copies));
+  }
   if (impl_->map.empty()) return impl_->driver.finish();
   for (const comm::direction queue_pair : impl_->map) {
     if (queue_pair != comm::no_direction) impl_->driver.wait_sources(queue_pair);

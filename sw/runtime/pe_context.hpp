@@ -212,7 +212,7 @@ class pe_context {
     /// Sends on what this lane receives next: a stage is added to both lists.
     void pass(const stage& s);
   };
-  /// What calls of stream leave to the DMA. One task uses it, and finishes it.
+  /// What calls of stream leave to the DMA. One task uses it, and finishes it: a kernel ends with none open.
   class left_copies {
    public:
     explicit left_copies(pe_context& pe);
@@ -224,7 +224,9 @@ class pe_context {
 
    private:
     friend class pe_context;
+    pe_context& pe_;
     std::unique_ptr<held_slots> held_;
+    bool open_{};
   };
   /// Runs lanes to their end, in turn a slot of each. A lane does what rounds of exchanges do in which each
   /// sends what the one before received, but without waiting for a round to end. Free of deadlock around
@@ -234,10 +236,11 @@ class pe_context {
   /// PE keep its data from coming before (a sum to which this PE contributes the overwritten part).
   void stream(const std::vector<lane>& lanes, std::string_view step_name);
   /// The same, but slots of lanes that overlap may still be copied when it returns. Their credits go back in
-  /// later calls with `left`; until it has finished, nobody else receives from these queue pairs.
+  /// later calls with `left` that move something, and in its finish(); until then nobody else receives from
+  /// these queue pairs. Reads the DMA's count once while copies are under way.
   void stream(const std::vector<lane>& lanes, std::string_view step_name, left_copies& left);
-  /// Reads which of a direction's sends have been read from their source. What is known needs not be asked at
-  /// the kernel's end.
+  /// Reads which of a direction's sends have been read from their source. What is known need not be asked
+  /// about at the kernel's end.
   void look_at_sources(comm::direction dir);
 
   // --- local work ---

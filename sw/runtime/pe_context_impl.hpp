@@ -33,8 +33,6 @@ struct slot_cut {
   }
 };
 
-class held_slots;
-
 struct pe_context::impl {
   impl(pe_runtime& runtime, const abi::kernel_arguments& arguments, direction_map queue_pairs)
       : hal(runtime.hal()),
@@ -126,6 +124,7 @@ struct pe_context::impl {
   std::uint64_t outbox_at{};
   std::uint64_t next_outbox{};
   std::map<comm::direction, posted_receives> posted;
+  std::uint32_t open_left_copies{};  ///< that calls of stream have used since their last finish()
 };
 
 }  // namespace diecast::sw

@@ -2,6 +2,7 @@
 // Lanes of a call of stream, for the loop in stream.cpp.
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "sw/runtime/held_slots.hpp"
@@ -81,15 +82,19 @@ void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_na
 }
 
 void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_name, left_copies& left) {
+  if (!std::exchange(left.open_, true)) ++impl_->open_left_copies;
   impl_->driver.look_at_copies();
   impl_->run_stream(*this, lanes, step_name, *left.held_);
 }
 
 pe_context::left_copies::left_copies(pe_context& pe)
-    : held_(std::make_unique<held_slots>(pe.impl_->driver, pe.impl_->tasks)) {}
+    : pe_(pe), held_(std::make_unique<held_slots>(pe.impl_->driver, pe.impl_->tasks)) {}
 pe_context::left_copies::~left_copies() = default;
 
-void pe_context::left_copies::finish() { held_->finish(); }
+void pe_context::left_copies::finish() {
+  held_->finish();
+  if (std::exchange(open_, false)) --pe_.impl_->open_left_copies;
+}
 
 void pe_context::look_at_sources(comm::direction dir) { impl_->driver.look_at_sources(impl_->tx(dir)); }
 

@@ -149,6 +149,15 @@ class Formulas(harness.Case):
             self.assertLess(off, 0.05, f"{row['bytes']} bytes: {row['stats']['expected_ns']} expected, "
                                        f"{row['time_ns']} measured")
 
+    def test_steps_by_the_clock_wait_once_for_each_part_of_a_block(self):
+        # A block of 480 KiB is 4 slots, of 256 KiB 2: in as many parts as it takes n_slots at a time.
+        for slots, size in ((1, "256KiB"), (1, "480KiB"), (2, "480KiB"), (4, "480KiB")):
+            row = self.one("--config", harness.CONFIGS / "sip_default.json", *harness.sets(f"ipcq.n_slots={slots}"),
+                           "--ranks", "cube", "--collective", "all_to_all", "--algorithm", "mesh_steps", "--bytes", size)
+            off = abs(row["stats"]["expected_ns"] / row["time_ns"] - 1)
+            self.assertLess(off, 0.05, f"{size}, {slots} slots: {row['stats']['expected_ns']} expected, "
+                                       f"{row['time_ns']} measured")
+
 
 if __name__ == "__main__":
     harness.main()

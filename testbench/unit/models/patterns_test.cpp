@@ -350,21 +350,21 @@ TEST_CASE("patterns: steps over a small grid are in an order in which flows wait
     const rank_grid grid({c, c.shape(), g});
     const grid_steps steps(grid);
     INFO(columns << " x " << rows);
-    CHECK(steps.are_apart());
+    REQUIRE(steps.crossings_to_wait());
     // Steps of an odd line are no mirror images.
-    CHECK(steps.crossings_to_wait() <= (columns % 2 + rows % 2 == 0 ? 1 : 2));
+    CHECK(*steps.crossings_to_wait() <= (columns % 2 + rows % 2 == 0 ? 1 : 2));
     std::set<std::uint32_t> met;
     for (const step_partners& s : steps.of(1)) met.insert(s.to);
     CHECK(met.size() == g.members.size());
   }
   const auto large = test::machine_of({1, 5, 5, 1});
   const group g = map_ranks(large.shape(), rank_set::cube);
-  CHECK_FALSE(grid_steps(rank_grid({large, large.shape(), g})).are_apart());
+  CHECK_FALSE(grid_steps(rank_grid({large, large.shape(), g})).crossings_to_wait());
 }
 
 TEST_CASE("patterns: steps have times where every rank is alone on its cube, in one SIP") {
-  const auto times = [](std::uint32_t sips, std::uint32_t columns, rank_set set) {
-    const auto c = test::machine_of({sips, columns, 4, 2});
+  const auto times = [](std::uint32_t sips, std::uint32_t columns, rank_set set, std::uint32_t rows = 4) {
+    const auto c = test::machine_of({sips, columns, rows, 2});
     const group g = map_ranks(c.shape(), set);
     return step_times_of({c, c.shape(), g});
   };
@@ -374,10 +374,35 @@ TEST_CASE("patterns: steps have times where every rank is alone on its cube, in 
   CHECK(quiet->wait.ns() > 0);
   CHECK(quiet->way > quiet->wait * 6);
   CHECK_FALSE(times(1, 4, rank_set::pe));
+  CHECK_FALSE(times(1, 4, rank_set::pe, 2));  // steps of a 4 x 4 grid, two ranks on each cube
   CHECK_FALSE(times(2, 2, rank_set::cube));
   CHECK_FALSE(times(1, 5, rank_set::cube));
   CHECK_FALSE(times(1, 2, rank_set::cube));  // links have room
   CHECK_FALSE(times(1, 1, rank_set::cube));  // a rank would wait in one step of four
+}
+
+TEST_CASE("patterns: steps are as long as the slowest link between cubes makes them") {
+  const auto times = [](const config::machine_config& c) {
+    const group g = map_ranks(c.shape(), rank_set::cube);
+    return step_times_of({c, c.shape(), g});
+  };
+  const auto packet_ns = [&](const config::machine_config& c) { return times(c).value().packet.ns(); };
+  auto c = test::machine_of({1, 4, 4, 2});
+  c.ucie.format = config::flit_format::raw;
+  c.ucie.lanes = 16;
+  c.ucie.gt_s = 16;
+  c.ucie.modules = 1;
+  CHECK(packet_ns(c) == Approx(17 * 64 / 32.0));  // 16 lanes of 16 GT/s: 32 bytes per ns
+  auto few = test::machine_of({1, 4, 3, 2});
+  CHECK(times(few));
+  few.ucie = c.ucie;
+  CHECK_FALSE(times(few));
+  c.ucie.modules = 8;
+  CHECK(packet_ns(c) == 17);
+  config::instance_override& slow = c.overrides.emplace_back();
+  slow.match = "pod.sip0.cube_1_2.ucie_east";
+  slow.modules = 1;
+  CHECK(packet_ns(c) == Approx(17 * 64 / 32.0));
 }
 
 TEST_CASE("patterns: rows of the grid are SIPs of equal size, else there is one row") {

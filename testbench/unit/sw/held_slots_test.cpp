@@ -139,6 +139,56 @@ TEST_CASE("two tasks of a kernel stream at a time, each with slots of its own he
   }
 }
 
+TEST_CASE(
+    "what a call of stream leaves to the DMA is settled by the next one on its queue pair, and at the end") {
+  constexpr std::uint32_t pes = 4;
+  constexpr std::uint64_t bytes = 64 * 2 + 8, calls = 2, from_west = 1024;
+  for (const auto order : orders) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      CAPTURE(seed);
+      ring_bench b{pes, 1, {order, seed}};
+      for (std::uint32_t rank = 0; rank < pes; ++rank) {
+        b.put(rank, 0, counting(rank * 1000, calls * bytes / 4));
+        b.on(rank, [rank](pe_context& pe) {
+          const sim_time late = pe.hal().now() + nanoseconds(1000);
+          if (rank == 2) pe.sleep_until(late);
+          if (rank == 2) CHECK(pe.hal().now() >= late);
+          pe_context::left_copies left(pe);
+          for (std::uint64_t call = 0; call < calls; ++call) {
+            pe_context::lane lane{{comm::east},
+                                  {pe_context::outgoing{call * bytes, bytes}},
+                                  {comm::west},
+                                  {pe_context::stage{from_west + call * bytes, bytes}}};
+            lane.overlaps = true;
+            pe.stream({lane}, "round", left);
+            pe.look_at_sources(comm::east);
+          }
+          left.finish();
+          CHECK(copies_started(pe) == calls * 3);
+        });
+      }
+      CHECK(b.run().deadlock == "");
+      for (std::uint32_t rank = 0; rank < pes; ++rank) {
+        CHECK(b.get(rank, from_west, calls * bytes / 4) ==
+              counting((rank + pes - 1) % pes * 1000, calls * bytes / 4));
+      }
+      check_idle(b, pes);
+    }
+  }
+}
+
+TEST_CASE("a kernel that does not finish what it left to the DMA is stopped") {
+  ring_bench b{2, 2, {sw::schedule::round_robin}};
+  b.on(0, [](pe_context& pe) { pe.send(comm::east, 0, 64); });
+  b.on(1, [](pe_context& pe) {
+    pe_context::left_copies left(pe);
+    pe_context::lane lane{{}, {}, {comm::west}, {pe_context::stage{0, 64}}};
+    lane.overlaps = true;
+    pe.stream({lane}, "receive", left);
+  });
+  CHECK_THROWS_WITH(b.run(), Catch::Contains("the kernel ends with 1 left_copies open"));
+}
+
 TEST_CASE("a slot of another length than the kernel expects is not sent on") {
   ring_bench b{3, 2, {sw::schedule::round_robin}};
   b.on(0, [](pe_context& pe) { pe.send(comm::east, 0, 32); });

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "collective_bench.hpp"
+#include "models/comm/step_timetable.hpp"
 #include "models/random/stream.hpp"
 #include "models/types/error.hpp"
 #include "support/test.hpp"
@@ -70,6 +71,30 @@ TEST_CASE("a broadcast on packed trees has a queue pair for each edge in a workl
   };
   const auto w = workload_of({stream_on("s", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
                                         {broadcast("first", 0), broadcast("second", 7)}, 2)});
+  for (const auto order : schedules) {
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      CAPTURE(sw::to_string(order), seed);
+      CHECK(run_workload(w, c, {.order = order, .seed = seed}).wrong == "");
+    }
+  }
+}
+
+TEST_CASE("two all-to-alls by the clock run side by side") {
+  test::matrix_row row;
+  row.shape = {1, 4, 2, 1};
+  row.n_slots = 1;
+  config::machine_config c = test::config_of(row);
+  c.ipcq.queue_pairs = 64;
+  const comm::group g = comm::map_ranks(c.shape(), comm::rank_set::pe);
+  REQUIRE(comm::step_times_of({c, c.shape(), g}));
+  const std::uint64_t bytes = 8 * 2 * c.ipcq.slot_bytes;  // two slots for each of 8 ranks
+  const auto exchange = [bytes](const std::string& id) {
+    return local(id, "all_to_all",
+                 {{"bytes", bytes}, {"algorithm", std::string("mesh_steps")}, {"dtype", std::string("f32")}});
+  };
+  const std::vector<std::uint64_t> all{0, 1, 2, 3, 4, 5, 6, 7};
+  const auto w =
+      workload_of({stream_on("a", all, {exchange("x")}, 2), stream_on("b", all, {exchange("y")}, 2)});
   for (const auto order : schedules) {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
       CAPTURE(sw::to_string(order), seed);
