@@ -121,13 +121,12 @@ class Bounds(harness.Case):
 class Attained(harness.Case):
     """Some schedule comes within 10% of the bound, so it is not too low. Rings deep enough for any round trip in these
     grids, and vectors so long that filling them does not count. UCIe as wide as the lanes, so that a rank's network
-    interface binds; or 8 GB/s a side, so that links do, with packets that fill its frames and a DMA channel for each
-    queue pair of a rank, so that a slot for a busy link holds up none for another."""
+    interface binds; or 8 GB/s a side, so that links do, with a DMA channel for each queue pair of a rank, so that a slot
+    for a busy link holds up none for another."""
     MACHINE = harness.sets("pod.sips=1", "pe.tcm_kib=65536", "ipcq.n_slots=16", "ipcq.slot_bytes=16384",
                            "pe.dma_channels=4")
     WIDE_LINKS = harness.sets("ucie.modules=4")
-    SLOW_LINKS = harness.sets("ucie.lanes=16", "ucie.gt_s=4", "ucie.modules=1", "noc.max_packet_bytes=4096",
-                              "pe.dma_channels=8")
+    SLOW_LINKS = harness.sets("ucie.lanes=16", "ucie.gt_s=4", "ucie.modules=1", "pe.dma_channels=8")
     SCHEDULES = {"all_reduce": "ring_1d_unidir", "all_gather": "ring_1d", "broadcast": "packed_trees",
                  "reduce": "ring_1d", "gather": "binomial", "scatter": "linear", "send_recv": "direct"}
     OVER_LINKS = {"all_reduce": "packed_trees", "reduce_scatter": "packed_routes", "all_gather": "packed_routes",
