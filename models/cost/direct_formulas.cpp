@@ -53,17 +53,21 @@ class exchanges : public formula_base {
   }
   [[nodiscard]] estimate bruck_all_gather() const {
     const auto bytes = [this](double far) { return std::min(far, p_ - far) * part(d(p_)); };
-    return {rounds(bytes, false) + step_.vector_ns(n_, false), rounds_wires(bytes)};
+    return {rounds(bytes, false) + step_.vector_ns(n_, false), rounds_wires(bytes, false)};
   }
   [[nodiscard]] estimate recursive_halving() const {
     const auto bytes = [this](double far) { return std::min(far, p_ - far) * part(d(p_)); };
-    return {rounds(bytes, true) + step_.vector_ns(n_, false), rounds_wires(bytes)};
+    return {rounds(bytes, true) + step_.vector_ns(n_, false), rounds_wires(bytes, true)};
   }
+  /// Blocks are laid out anew at both ends, and before and after every round the vector unit packs those that
+  /// travel, run by run.
   [[nodiscard]] estimate bruck_all_to_all() const {
-    const double each = n_ / 2;
-    const double many = std::bit_width(p_ - 1U);
-    const auto bytes = [each](double) { return each; };
-    return {rounds(bytes, false) + 2 * many * step_.vector_ns(each, false), rounds_wires(bytes)};
+    const double own = part(d(p_));
+    const auto runs = [this](double far) { return std::ceil((p_ - far) / (2 * far)); };
+    const auto bytes = [&](double far) { return std::min(n_, runs(far) * far * own); };
+    double copies = 2 * p_ * step_.vector_ns(own, false);
+    for (double far = 1; far < p_; far *= 2) copies += 2 * runs(far) * step_.vector_ns(far * own, false);
+    return {rounds(bytes, false) + copies, rounds_wires(bytes, false)};
   }
 
  private:
@@ -83,30 +87,31 @@ class exchanges : public formula_base {
   }
   /// One message to and one from each of the others.
   [[nodiscard]] double to_all(double bytes, bool reduces) const {
-    const double slot = std::min(bytes, step_.slot_bytes());
-    const double slots = std::ceil(bytes / step_.slot_bytes());
     const double far = dearest([this](std::uint32_t r) { return std::optional((r + p_ / 2) % p_); },
                                {bytes, reduces, 1, false});
-    const double busy = step_.send_ns() + step_.take_ns(slot, reduces) + step_.wake_ns() +
-                        step_.task_switch_ns() + 2 * step_.register_ns();
-    return far + (p_ - 2.0) * slots * busy;
+    return at_once_ns(far, p_ - 1.0, bytes, reduces);
   }
   [[nodiscard]] double touch_all() const { return step_.first_use_ns(pair_registers * (p_ - 1)); }
-  /// Rounds of distance 1, 2, 4, ... with `bytes(round)` each.
-  [[nodiscard]] double rounds(const std::function<double(double)>& bytes, bool reduces) const {
+  using bytes_fn = std::function<double(double far)>;
+  /// The dearest exchange of a round over that distance.
+  [[nodiscard]] double round_ns(std::uint32_t far, double bytes, bool reduces) const {
+    return dearest([this, far](std::uint32_t r) { return std::optional((r + far) % p_); }, {bytes, reduces});
+  }
+  /// Rounds of distance 1, 2, 4, ... with bytes(far) each.
+  [[nodiscard]] double rounds(const bytes_fn& bytes, bool reduces) const {
     double ns = end_ns();
     for (std::uint32_t far = 1; far < p_; far *= 2) {
-      ns += step_.first_use_ns(2 * half_registers) +
-            dearest([this, far](std::uint32_t r) { return std::optional((r + far) % p_); },
-                    {bytes(far), reduces});
+      ns += step_.first_use_ns(2 * half_registers) + round_ns(far, bytes(far), reduces);
     }
     return ns;
   }
-  [[nodiscard]] double rounds_wires(const std::function<double(double)>& bytes) const {
+  /// One begins when the one before has ended, so each takes its idle time or what its wires need.
+  [[nodiscard]] double rounds_wires(const bytes_fn& bytes, bool reduces) const {
     double ns = 0;
     for (std::uint32_t far = 1; far < p_; far *= 2) {
       const auto peer = [far, n = p_](std::uint32_t r) { return std::optional((r + far) % n); };
-      ns += std::max(interface_ns(bytes(far)), peers_ns(peer, bytes(far)));
+      const double b = bytes(far);
+      ns += std::max({interface_ns(b), peers_ns(peer, b), round_ns(far, b, reduces)});
     }
     return ns;
   }

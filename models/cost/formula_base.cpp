@@ -2,6 +2,7 @@
 #include "models/cost/formula_base.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "models/comm/rank_grid.hpp"
@@ -49,6 +50,13 @@ double formula_base::mean_on_ring(const exchange& e) const {
   for (std::uint32_t i = 0; i < p_; i += stride, ++edges)
     sum += step_.exchange_ns(at(order[i]), at(order[(i + 1) % p_]), e);
   return sum / edges;
+}
+
+double formula_base::at_once_ns(double far, double messages, double bytes, bool reduces) const {
+  const double slots = std::ceil(bytes / step_.slot_bytes());
+  const double busy = step_.send_ns() + step_.take_ns(std::min(bytes, step_.slot_bytes()), reduces) +
+                      step_.wake_ns() + step_.task_switch_ns() + 2 * step_.register_ns();
+  return far + (messages - 1) * slots * busy;
 }
 
 double formula_base::interface_ns(double bytes) const {

@@ -34,6 +34,8 @@ class formula_base {
   [[nodiscard]] double dearest(const peer_fn& peer, const exchange& e) const;
   /// The mean over the edges of the ring: word goes round it, over every edge.
   [[nodiscard]] double mean_on_ring(const exchange& e) const;
+  /// `messages` of as many bytes to others and from them at once, the way of one being `far`.
+  [[nodiscard]] double at_once_ns(double far, double messages, double bytes, bool reduces) const;
   /// Payload at the rate of a rank's network interface.
   [[nodiscard]] double interface_ns(double bytes) const;
   /// The dearest cut when every rank sends `bytes` to every other.

@@ -20,9 +20,10 @@ class partners : public formula_base {
     double ns = fold_ns(f) + end_ns(), wires = fold_wires_ns(f);
     for (std::uint32_t s = 0; s < f.steps; ++s) {
       const peer_fn peer = by_number(f, bit_peer(s));
+      const double swap = dearest(peer, {n_});
       // What comes is added to what was sent: whether that has been read is one more look.
-      ns += step_.first_use_ns(pair_registers) + dearest(peer, {n_}) + step_.register_ns();
-      wires += swap_wires_ns(peer, n_);
+      ns += step_.first_use_ns(pair_registers) + swap + step_.register_ns();
+      wires += std::max(swap, swap_wires_ns(peer, n_));
     }
     return {ns, wires};
   }
@@ -61,8 +62,10 @@ class partners : public formula_base {
     for (std::uint32_t s = 0; s < f.steps; ++s) {
       const peer_fn peer = by_number(f, peer_in(s));
       bytes /= 2;
-      ns += step_.first_use_ns(pair_registers) + dearest(peer, {bytes}) + dearest(peer, {bytes, false});
-      wires += 2 * swap_wires_ns(peer, bytes);
+      const double sums = dearest(peer, {bytes}), copies = dearest(peer, {bytes, false});
+      ns += step_.first_use_ns(pair_registers) + sums + copies;
+      const double on_wires = swap_wires_ns(peer, bytes);
+      wires += std::max(sums, on_wires) + std::max(copies, on_wires);
     }
     return {ns, wires};
   }
@@ -89,7 +92,7 @@ class partners : public formula_base {
   }
 
   /// The wires of a step in which ranks and their peers swap `bytes`: a step begins when the one before has
-  /// ended, so each waits for the narrowest place it crosses.
+  /// ended, so each takes its idle time or waits for the narrowest place it crosses.
   [[nodiscard]] double swap_wires_ns(const peer_fn& peer, double bytes) const {
     return std::max(interface_ns(bytes), peers_ns(peer, bytes));
   }

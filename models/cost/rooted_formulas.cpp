@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "models/comm/network_tree.hpp"
 #include "models/comm/packed_trees.hpp"
 #include "models/cost/formula_base.hpp"
 #include "models/cost/tree_cost.hpp"
+#include "models/cost/tree_walk.hpp"
 
 namespace diecast::cost {
 namespace {
@@ -26,30 +28,45 @@ class rooted : public formula_base {
     return {(p_ - 1) * hop + (slots - 1) * step_.slot_interval_ns(at(0), at(1 % p_), e) + end_ns(),
             std::max(interface_ns(n_), laps_ns({comm::ring_order(t_.shape(), r_.ranks)}, n_ / 2, true))};
   }
+  /// Slot by slot along the binomial tree; the root of broadcast sends every slot to all its children, that
+  /// of reduce adds up theirs.
   [[nodiscard]] estimate binomial() const {
-    double ns = end_ns();
-    for (std::uint32_t far = 1; far < p_; far *= 2) {
-      ns += step_.first_use_ns(half_registers) +
-            dearest([this, far](std::uint32_t r) { return std::optional((r + far) % p_); },
-                    {n_, r_.what == collective::reduce, 1, false});
-    }
-    return {ns, interface_ns(n_ * std::bit_width(p_ - 1U))};
+    const bool reduces = r_.what == collective::reduce;
+    const std::vector<comm::tree_node> nodes = binomial_nodes(!reduces);
+    const tree_walk walk(step_, r_.ranks, nodes);
+    const double slot = std::min(n_, step_.slot_bytes());
+    const auto first = [slot](std::uint32_t) { return slot; };
+    const double children = std::bit_width(p_ - 1U);
+    const double first_slot = reduces ? walk.up(first, true) : walk.down(first);
+    const double at_root = reduces ? step_.take_ns(slot, true) : step_.send_ns();
+    const double busy = children * (at_root + step_.register_ns());
+    const double more = std::ceil(n_ / step_.slot_bytes()) - 1;
+    return {first_slot + more * std::max(busy, interface_ns(children * slot)) +
+                step_.first_use_ns(half_registers) + end_ns(),
+            interface_ns(n_ * children)};
   }
 
   /// Gather and scatter along the binomial tree: over each edge the blocks of those beyond it.
   [[nodiscard]] estimate binomial_blocks() const {
-    double ns = end_ns(), wires = 0;
+    const bool gathers = r_.what == collective::gather;
+    const std::vector<comm::tree_node> nodes = binomial_nodes(!gathers);
+    const tree_walk walk(step_, r_.ranks, nodes);
+    const auto beyond = [this](std::uint32_t r) {
+      const std::uint32_t v = from_root(r);
+      return std::min(v & (~v + 1), p_ - v) * part(d(p_));
+    };
+    double wires = 0;
     for (std::uint32_t far = 1; far < p_; far *= 2) {
-      const auto beyond = [this, far](std::uint32_t r) -> std::optional<std::uint32_t> {
-        const std::uint32_t v = (r + p_ - r_.root) % p_;
+      const auto peer = [this, far](std::uint32_t r) -> std::optional<std::uint32_t> {
+        const std::uint32_t v = from_root(r);
         if (v % (2 * far) != 0 || v + far >= p_) return std::nullopt;
         return (r + far) % p_;
       };
-      const double bytes = std::min(far, p_ - far) * part(d(p_));
-      ns += step_.first_use_ns(half_registers) + dearest(beyond, {bytes, false, 1, false});
-      wires += peers_ns(beyond, bytes);
+      wires += peers_ns(peer, std::min(far, p_ - far) * part(d(p_)));
     }
-    return {ns, std::max(interface_ns(n_), wires)};
+    return {(gathers ? walk.up(beyond, false) : walk.down(beyond)) + step_.first_use_ns(half_registers) +
+                end_ns(),
+            std::max(interface_ns(n_), wires)};
   }
   /// The root with all others, block after block.
   [[nodiscard]] estimate linear() const {
@@ -115,6 +132,22 @@ class rooted : public formula_base {
   [[nodiscard]] estimate reduction() const { return tree_cost(t_, c_, r_, r_.root).reduction(); }
   [[nodiscard]] estimate up_and_down() const {
     return tree_cost(t_, c_, r_, comm::central_rank(t_.shape(), r_.ranks)).both();
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t from_root(std::uint32_t rank) const { return (rank + p_ - r_.root) % p_; }
+  /// The binomial tree of the root; the deepest subtree first where messages go down it.
+  [[nodiscard]] std::vector<comm::tree_node> binomial_nodes(bool deepest_first) const {
+    std::vector<comm::tree_node> nodes(p_);
+    const auto rank = [this](std::uint32_t v) { return (v + r_.root) % p_; };
+    for (std::uint32_t v = 0; v < p_; ++v) {
+      comm::tree_node node = comm::binomial_tree(v, p_);
+      if (node.parent) node.parent = rank(*node.parent);
+      for (std::uint32_t& child : node.children) child = rank(child);
+      if (deepest_first) std::reverse(node.children.begin(), node.children.end());
+      nodes[rank(v)] = std::move(node);
+    }
+    return nodes;
   }
 };
 

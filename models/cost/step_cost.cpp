@@ -70,7 +70,7 @@ double step_cost::flit_ns(pe_coord from, pe_coord to) const {
   return rate > 0 ? std::max(cycle_, flit_ / rate) : cycle_;
 }
 
-double step_cost::slot_interval_ns(pe_coord from, pe_coord to, const exchange& e) const {
+step_cost::slot_pace step_cost::pace_of(pe_coord from, pe_coord to, const exchange& e) const {
   const double slot = std::min(e.bytes, slot_);
   const double flits = std::ceil(slot / flit_) + std::ceil(slot / packet_);
   const double take = take_ns(slot, e.reduces);
@@ -80,10 +80,23 @@ double step_cost::slot_interval_ns(pe_coord from, pe_coord to, const exchange& e
                                              terminal_of(topology_, from), abi::traffic_class::comm, 1)
                             .ns() +
                         arrival_;
-  const double round_trip = send_ + flight_ns(from, to, slot) + wake_ + take + credit;
   // Lanes share the network interface; the links they leave the cube by are different ones.
-  return std::max({flits * cycle_ * e.lanes, flits * flit_ns(from, to), firmware * e.lanes,
-                   round_trip / d(config_.ipcq.n_slots)});
+  return {std::max({flits * cycle_ * e.lanes, flits * flit_ns(from, to), firmware * e.lanes}),
+          send_ + flight_ns(from, to, slot) + wake_ + take + credit};
+}
+
+double step_cost::slot_interval_ns(pe_coord from, pe_coord to, const exchange& e) const {
+  const slot_pace pace = pace_of(from, to, e);
+  return std::max(pace.slot_ns, pace.round_trip_ns / d(config_.ipcq.n_slots));
+}
+
+double step_cost::more_slots_ns(pe_coord from, pe_coord to, const exchange& e, double more) const {
+  if (more <= 0) return 0;
+  const slot_pace pace = pace_of(from, to, e);
+  const double window = d(config_.ipcq.n_slots);
+  const double windows = std::floor(more / window);
+  return windows * std::max(pace.round_trip_ns, window * pace.slot_ns) +
+         (more - windows * window) * pace.slot_ns;
 }
 
 double step_cost::exchange_ns(pe_coord from, pe_coord to, const exchange& e) const {
@@ -98,7 +111,7 @@ double step_cost::exchange_ns(pe_coord from, pe_coord to, const exchange& e) con
     const double busy = calls + wake_ + task_switch_ + 2 * register_;
     one = std::max(one + task_switch_, busy * e.lanes);
   }
-  return one + (slots - 1) * slot_interval_ns(from, to, e);
+  return one + more_slots_ns(from, to, e, slots - 1);
 }
 
 }  // namespace diecast::cost

@@ -53,6 +53,14 @@ class step_cost {
   [[nodiscard]] double first_use_ns(unsigned registers) const { return registers * register_; }
 
  private:
+  /// Between slots that find credits, and from a slot to the credit that it gave back.
+  struct slot_pace {
+    double slot_ns{};
+    double round_trip_ns{};
+  };
+  [[nodiscard]] slot_pace pace_of(pe_coord from, pe_coord to, const exchange& e) const;
+  /// Slots behind the first: ipcq.n_slots go before the first one's credit is back.
+  [[nodiscard]] double more_slots_ns(pe_coord from, pe_coord to, const exchange& e, double more) const;
   /// A flit on the slowest link of the way.
   [[nodiscard]] double flit_ns(pe_coord from, pe_coord to) const;
 

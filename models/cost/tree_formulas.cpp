@@ -6,6 +6,7 @@
 
 #include "models/comm/trees.hpp"
 #include "models/cost/formula_base.hpp"
+#include "models/cost/tree_walk.hpp"
 
 namespace diecast::cost {
 namespace {
@@ -18,47 +19,50 @@ class trees : public formula_base {
 
   [[nodiscard]] estimate tree_binary() const {
     const peer_fn up = parent_of(comm::binary_tree, p_);
-    return {on_tree({comm::depth_of_binary(p_), 2, n_, 1}, up),
+    return {on_tree({comm::depth_of_binary(p_), n_}, comm::binary_tree),
             std::max(interface_ns(3 * n_), up_and_down_ns({up}, n_))};
   }
   [[nodiscard]] estimate double_binary_tree() const {
-    return {on_tree({comm::depth_of_binary(p_) + 1, 2, n_ / 2, 2}, parent_of(comm::in_order_tree, p_)),
-            std::max(interface_ns(2 * n_), up_and_down_ns({parent_of(comm::in_order_tree, p_),
-                                                           parent_of(comm::complementary_tree, p_)},
-                                                          n_ / 2))};
+    const double half = n_ / 2;
+    const std::uint32_t depth = comm::depth_of_binary(p_) + 1;
+    const double dearer = std::max(on_tree({depth, half, 2}, comm::in_order_tree),
+                                   on_tree({depth, half, 2}, comm::complementary_tree));
+    return {dearer, std::max(interface_ns(2 * n_), up_and_down_ns({parent_of(comm::in_order_tree, p_),
+                                                                   parent_of(comm::complementary_tree, p_)},
+                                                                  half))};
   }
   [[nodiscard]] estimate p2p_tree() const {
-    const std::uint32_t depth = comm::depth_of_binomial(p_);
     // The root has a child for every bit of a rank.
     const auto children = static_cast<std::uint32_t>(std::bit_width(p_ - 1U));
     const peer_fn up = parent_of(comm::binomial_tree, p_);
-    return {on_tree({depth, 1, n_, 1, children}, up),
+    return {on_tree({comm::depth_of_binomial(p_), n_, 1, children}, comm::binomial_tree),
             std::max(interface_ns(children * n_), up_and_down_ns({up}, n_))};
   }
 
  private:
-  /// One chunk up and down: over `depth` edges, at inner nodes `children` messages taken and sent.
+  using tree_fn = comm::tree_node (*)(std::uint32_t rank, std::uint32_t ranks);
+
+  /// How chunks go up and down: `bytes` in all, the first over every edge of the tree, the others behind it.
   struct tree_shape {
     std::uint32_t depth{};
-    std::uint32_t children{};
     double bytes{};
     unsigned trees{1};
-    std::uint32_t most_children{2};  ///< of the node that sets the pace of the chunks behind the first
+    std::uint32_t children{2};  ///< of the node that sets the pace of the chunks behind the first
   };
-  [[nodiscard]] double on_tree(const tree_shape& tree, const peer_fn& parent) const {
-    const double k = chunks_of(tree.bytes, tree.depth);
-    const double chunk = tree.bytes / k;
+  [[nodiscard]] double on_tree(const tree_shape& shape, tree_fn tree) const {
+    const double k = chunks_of(shape.bytes, shape.depth);
+    const double chunk = shape.bytes / k;
     const double slot = std::min(chunk, step_.slot_bytes());
-    const double up = dearest(parent, {chunk, true, 1, false});
-    const double down = dearest(parent, {chunk, false, 1, false});
-    const double more = tree.children - 1.0;
     const double slots = std::ceil(chunk / step_.slot_bytes());
-    const double others = more * slots * (step_.take_ns(slot, true) + step_.send_ns() + step_.register_ns());
-    const double busy = slots * (tree.most_children * (step_.take_ns(slot, true) + step_.send_ns()) +
-                                 step_.take_ns(slot, false) + step_.send_ns() + 4 * step_.wake_ns() +
-                                 4 * step_.task_switch_ns());
-    return tree.depth * (up + down + others) + (k - 1) * busy * tree.trees +
-           tree.depth * tree.children * step_.first_use_ns(pair_registers) + end_ns();
+    const double busy =
+        slots * (shape.children * (step_.take_ns(slot, true) + step_.send_ns()) + step_.take_ns(slot, false) +
+                 step_.send_ns() + 4 * step_.wake_ns() + 4 * step_.task_switch_ns());
+    std::vector<comm::tree_node> nodes;
+    for (std::uint32_t r = 0; r < p_; ++r) nodes.push_back(tree(r, p_));
+    const tree_walk walk(step_, r_.ranks, nodes);
+    const auto bytes = [chunk](std::uint32_t) { return chunk; };
+    return walk.up(bytes, true) + walk.down(bytes) + (k - 1) * busy * shape.trees +
+           step_.first_use_ns(pair_registers) * shape.children + end_ns();
   }
   /// As many bytes over every edge of some trees, both ways.
   [[nodiscard]] double up_and_down_ns(const std::vector<peer_fn>& parents, double bytes) const {

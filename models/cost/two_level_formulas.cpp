@@ -25,8 +25,34 @@ class two_levels : public formula_base {
     const bool reduces = r_.what == collective::reduce_scatter;
     return {two_level_pass(g, reduces) + two_level_ends(g), two_level_wires(g, 1)};
   }
+  /// Straight within the SIP, and at the same time all that is for another SIP to the own place there; then
+  /// what has come from each of the other SIPs within this one.
+  [[nodiscard]] estimate all_to_all() const {
+    const comm::sip_rows g = comm::sip_rows_of(r_.ranks);
+    const double own = part(d(p_)), for_row = part(d(g.rows));
+    const double within = g.columns < 2 ? 0 : within_row(g, own);
+    double first = within;
+    for (std::uint32_t row = 1; row < g.rows; ++row) {
+      const exchange e{for_row, false, 1, false};
+      first = std::max(first, step_.exchange_ns(at(g.rank_at(0, 0)), at(g.rank_at(row, 0)), e) + within);
+    }
+    const double sent = (g.rows - 1.0) * for_row + g.rows * (g.columns - 1.0) * own;
+    const unsigned partners = g.columns - 1 + g.rows - 1;
+    return {step_.first_use_ns(pair_registers * partners) + first +
+                (g.rows - 1.0) * (within + step_.vector_ns(own, false)) + end_ns(),
+            std::max(interface_ns(sent), all_pairs_ns(own))};
+  }
 
  private:
+  /// Between all members of a SIP at once.
+  [[nodiscard]] double within_row(const comm::sip_rows& g, double bytes) const {
+    double far = 0;
+    for (std::uint32_t column = 1; column < g.columns; ++column) {
+      const exchange e{bytes, false, 1, false};
+      far = std::max(far, step_.exchange_ns(at(g.rank_at(0, 0)), at(g.rank_at(0, column)), e));
+    }
+    return at_once_ns(far, g.columns - 1.0, bytes, false);
+  }
   /// A lap of blocks that go half way round each way: as many steps as the farthest goes, each the mean way
   /// over the ring's edges, or as many slots as a member passes on each way.
   [[nodiscard]] double half_lap(const std::vector<pe_coord>& ring, const exchange& e) const {
@@ -82,6 +108,7 @@ std::vector<formula_row> two_level_formulas() {
       {collective::all_reduce, "two_level", formula_of(&f::two_level)},
       {collective::reduce_scatter, "two_level", formula_of(&f::two_level_once)},
       {collective::all_gather, "two_level", formula_of(&f::two_level_once)},
+      {collective::all_to_all, "two_level", formula_of(&f::all_to_all)},
   };
 }
 

@@ -6,14 +6,19 @@
 #include "platforms/run/shards.hpp"
 
 namespace diecast::platforms {
+namespace {
+
+cost::bound_request request_of(const prepared_run& run, comm::collective what) {
+  return {what, run.members, run.point.bytes, run.launch ? run.launch->root : 0};
+}
+
+}  // namespace
 
 void add_bound(const prepared_run& run, run_outcome& outcome) {
   const auto what = comm::collective_named(run.point.collective);
   if (!what) return;  // a kernel of somebody else's collective: nothing is known of what it must do
   if (!run.shards.empty()) return add_bound_of_shards(run, outcome);
-  const cost::bound b =
-      cost::lower_bound(run.machine.topology, run.machine.config,
-                        {*what, run.members, run.point.bytes, run.launch ? run.launch->root : 0});
+  const cost::bound b = cost::lower_bound(run.machine.topology, run.machine.config, request_of(run, *what));
   if (b.terms.empty()) return;
   outcome.bound_ns = b.ns;
   outcome.bound_kind = b.kind;
@@ -23,8 +28,8 @@ void add_bound(const prepared_run& run, run_outcome& outcome) {
 std::optional<double> expected_ns(const prepared_run& run) {
   const auto what = comm::collective_named(run.point.collective);
   if (!what || run.program || !run.shards.empty()) return std::nullopt;
-  const auto expected = cost::estimate_of(run.machine.topology, run.machine.config,
-                                          {*what, run.members, run.point.bytes}, run.point.algorithm);
+  const auto expected = cost::estimate_of(run.machine.topology, run.machine.config, request_of(run, *what),
+                                          run.point.algorithm);
   return expected ? std::optional(expected->ns()) : std::nullopt;
 }
 

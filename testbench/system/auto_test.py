@@ -59,6 +59,20 @@ class Auto(harness.Case):
                 row = self.one("--ranks", "cube", "--collective", collective, "--algorithm", "auto", "--bytes", size)
                 self.assertEqual(row["time_ns"], best, (collective, size, row["algorithm_reason"]))
 
+    def test_the_choice_of_every_collective_is_near_the_best(self):
+        """Estimates of trees follow the ways of messages, and every algorithm of blocks has one."""
+        sip, pod = (("--config", harness.CONFIGS / f"{name}_default.json") for name in ("sip", "pod"))
+        for collective in ("all_reduce", "all_to_all", "all_gather", "reduce_scatter", "broadcast", "reduce", "gather",
+                           "scatter"):
+            for machine in (sip, pod):
+                job = (*machine, "--ranks", "cube", "--collective", collective, "--no-data")
+                rows = self.result(*job, "--algorithm", "all", "--bytes", "64:64KiB:x32")["runs"]
+                for size in sorted({row["bytes"] for row in rows}):
+                    best = min((row for row in rows if row["bytes"] == size), key=lambda row: row["time_ns"])
+                    row = self.result(*job, "--algorithm", "auto", "--bytes", str(size))["runs"][0]
+                    self.assertLess(row["time_ns"], 1.2 * best["time_ns"],
+                                    (collective, size, best["algorithm"], row["algorithm_reason"]))
+
     def test_rules_come_first_then_the_table_then_the_model(self):
         table = self.file("tuner.csv", "collective,min_bytes,max_bytes,algorithm\nall_reduce,0,4KiB,ring_1d_unidir\n")
         keys = harness.sets("ccl.algorithm_rules=all_reduce:0-64=ring_full_tile", f"ccl.tuner={table}")

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/cost/tree_walk.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace diecast::cost {
+
+tree_walk::tree_walk(const step_cost& step, const comm::group& ranks,
+                     const std::vector<comm::tree_node>& nodes)
+    : step_(step), ranks_(ranks), nodes_(nodes) {
+  for (std::uint32_t r = 0; r < nodes.size(); ++r) {
+    if (!nodes[r].parent) order_.push_back(r);
+  }
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    const std::vector<std::uint32_t>& below = nodes[order_[i]].children;
+    order_.insert(order_.end(), below.begin(), below.end());
+  }
+}
+
+double tree_walk::edge_ns(std::uint32_t from, std::uint32_t to, double bytes, bool reduces) const {
+  return step_.exchange_ns(ranks_.members[from], ranks_.members[to], {bytes, reduces, 1, false});
+}
+
+double tree_walk::slots_of(double bytes) const { return std::ceil(bytes / step_.slot_bytes()); }
+
+double tree_walk::down(const bytes_of& bytes) const {
+  std::vector<double> has(nodes_.size());
+  double last = 0;
+  for (const std::uint32_t r : order_) {
+    double sent = has[r];
+    for (const std::uint32_t child : nodes_[r].children) {
+      const double b = bytes(child);
+      has[child] = sent + edge_ns(r, child, b, false);
+      last = std::max(last, has[child]);
+      sent += slots_of(b) * (step_.send_ns() + step_.register_ns());
+    }
+  }
+  return last;
+}
+
+double tree_walk::up(const bytes_of& bytes, bool reduces) const {
+  std::vector<double> has(nodes_.size());
+  for (auto r = order_.rbegin(); r != order_.rend(); ++r) {
+    for (const std::uint32_t child : nodes_[*r].children) {
+      const double b = bytes(child);
+      const double take = step_.take_ns(std::min(b, step_.slot_bytes()), reduces);
+      has[*r] = std::max(has[child] + edge_ns(child, *r, b, reduces), has[*r] + slots_of(b) * take);
+    }
+  }
+  return order_.empty() ? 0 : has[order_.front()];
+}
+
+}  // namespace diecast::cost
