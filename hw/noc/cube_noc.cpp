@@ -25,6 +25,13 @@ timing::noc_timing timing_of_die(const fabric::topology& t, const config::machin
   return timing;
 }
 
+/// What noc.interleave says, or auto means.
+bool interleaves_vcs(const config::machine_config& c) {
+  if (c.noc.interleave != config::noc_interleave::automatic)
+    return c.noc.interleave == config::noc_interleave::vcs;
+  return c.noc.flow == config::noc_flow::wormhole && c.noc.arbiter == config::arbitration::round_robin;
+}
+
 std::uint32_t narrow(std::uint64_t cycles) { return static_cast<std::uint32_t>(cycles); }
 
 }  // namespace
@@ -96,6 +103,7 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
   p.vcs = vcs_;
   p.classes = study_ ? 1 : abi::traffic_classes;
   p.wormhole = wormhole_;
+  p.interleave_vcs = interleaves_vcs(config);
   p.overlap = overlaps(timing_);
   p.longest_packet = timing::max_packet_flits(config);
   p.weights = {narrow(config.noc.request_weight), narrow(config.noc.response_weight),
@@ -201,6 +209,7 @@ void cube_noc::add_interface(switch_core::parameters& p, const config::machine_c
   switch_core::port& port = p.ports[n];
   port.downstream = terminal_port(terminal);
   port.hop = false;
+  port.interface = true;
   port.latency = narrow(timing_.ni_in_cycles) - 1;
   port.head_delay = port.body_delay = port.alloc_cycles = 0;
   port.buffer = inject_capacity_;

@@ -61,7 +61,7 @@ void switch_core::choose_among(std::uint32_t o) {
 inline switch_core::candidate switch_core::choose_alone(std::uint32_t o, std::uint32_t iv) {
   in_vc& queue = in_vcs_[iv];
   if (!free_to_start(o, queue)) return {};
-  if (!queue.allocated && !overlap_) {
+  if (!queue.allocated && outs_[o].vc_first) {
     allocate_alone(o, queue);
     if (!queue.allocated) return {};
   }
@@ -73,7 +73,7 @@ inline switch_core::candidate switch_core::choose_alone(std::uint32_t o, std::ui
 /// Round robin over inputs, then over the VCs of the input.
 switch_core::candidate switch_core::choose(std::uint32_t o, heads ready) {
   const out_port& out = outs_[o];
-  if (out.without_vc != 0 && !overlap_) allocate_vcs(o, ready);
+  if (out.without_vc != 0 && out.vc_first) allocate_vcs(o, ready);
   candidate best;
   std::uint64_t nearest = never;
   for (const std::uint32_t iv : ready) {
@@ -199,13 +199,13 @@ void switch_core::take_offers(std::uint32_t o, std::uint64_t cycle) {
 /// allocated together, the next free one.
 inline std::uint32_t switch_core::vc_for(std::uint32_t o, const in_vc& queue) {
   if (queue.allocated) return has_room(vc_index(o, queue.bound), queue.room) ? queue.bound : none;
-  return overlap_ ? free_vc_for(o, queue) : none;
+  return outs_[o].vc_first ? none : free_vc_for(o, queue);
 }
 
 std::uint32_t switch_core::free_vc_for(std::uint32_t o, const in_vc& queue) {
   const out_port& out = outs_[o];
   const unsigned last = queue.to.first_vc + queue.to.vcs;
-  const bool from_middle = out.next_vc >= queue.to.first_vc && out.next_vc < last;
+  const bool from_middle = out.by_turns && out.next_vc >= queue.to.first_vc && out.next_vc < last;
   unsigned vc = from_middle ? out.next_vc : queue.to.first_vc;
   for (unsigned k = 0; k < queue.to.vcs; ++k) {
     const std::uint32_t v = vc_index(o, vc);
@@ -238,7 +238,7 @@ std::uint64_t switch_core::next_chance(std::uint32_t o, const in_vc& queue, std:
     const unsigned vc = queue.to.first_vc + k;
     if ((out.taken >> vc & 1) != 0) continue;
     // Where a VC is allocated before the switch, that is whatever its room.
-    const std::uint64_t room = overlap_ ? next_room(o, vc, queue.room) : 0;
+    const std::uint64_t room = out.vc_first ? 0 : next_room(o, vc, queue.room);
     vc_at = std::min(vc_at, std::max(out_vcs_[vc_index(o, vc)].free_from + out.alloc_cycles, room));
   }
   return std::max(at, vc_at);

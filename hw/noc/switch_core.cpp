@@ -56,7 +56,8 @@ switch_core::switch_core(const parameters& p, surroundings& around)
       vcs_(p.vcs),
       wormhole_(p.wormhole),
       overlap_(p.overlap),
-      classes_(p.classes),
+      interleave_vcs_(p.interleave_vcs),
+      classes_(p.interleave_vcs ? 1 : p.classes),
       weights_(p.weights),
       ins_(p.ports.size()),
       outs_(p.ports.size()),
@@ -66,10 +67,10 @@ switch_core::switch_core(const parameters& p, surroundings& around)
       requests_(p.ports.size() * request_words_),
       entry_delays_(p.ports.size()),
       initial_credits_(p.ports.size() * p.vcs),
-      on_in_(p.classes > 1 ? p.ports.size() * p.classes : 0),
+      on_in_(classes_ > 1 ? p.ports.size() * classes_ : 0),
       on_out_(on_in_.size()),
       courses_(on_in_.size()),
-      motions_(p.classes > 1 ? in_vcs_.size() : 0),
+      motions_(classes_ > 1 ? in_vcs_.size() : 0),
       choices_(most_ports(p)),
       ready_(most_ports(p) * p.vcs),
       asking_(ready_.size()),
@@ -85,7 +86,9 @@ switch_core::switch_core(const parameters& p, surroundings& around)
     ins_[n].credit_cycles = from.credit_cycles;
     ins_[n].reroute_delay = overlap_ ? 0 : from.head_delay;
     entry_delays_[n] = {from.head_delay, from.body_delay};
-    outs_[n].alloc_cycles = overlap_ ? 0 : from.alloc_cycles;
+    outs_[n].vc_first = !overlap_ && !from.interface;
+    outs_[n].by_turns = from.interface;
+    outs_[n].alloc_cycles = outs_[n].vc_first ? from.alloc_cycles : 0;
     outs_[n].hop = from.hop && from.downstream != none;
     outs_[n].downstream = from.downstream;
     if (from.downstream != none) {
@@ -101,6 +104,16 @@ switch_core::switch_core(const parameters& p, surroundings& around)
       queue.capacity = from.buffer[vc];
       out_vcs_[vc_index(n, vc)].credits = initial_credits_[vc_index(n, vc)] = from.credits[vc];
     }
+  }
+  if (interleave_vcs_) give_notice();
+}
+
+/// An input from outside hears of a head when it is there.
+void switch_core::give_notice() {
+  for (const in_port& in : ins_) {
+    if (company_.size() <= in.router) company_.resize(in.router + std::size_t{1}, {0, UINT32_MAX});
+    std::uint32_t& notice = company_[in.router].notice;
+    notice = std::min(notice, in.upstream == none ? 1 : outs_[in.upstream].head_way);
   }
 }
 
@@ -174,8 +187,9 @@ void switch_core::grant(std::uint32_t o, std::uint32_t iv, std::uint32_t vc) {
   in_vc& queue = in_vcs_[iv];
   in_port& in = ins_[queue.port];
   std::uint32_t index = queue.first;
-  if (slots_[index].flits > ov.credits) {
-    index = split(index, ov.credits);  // the rest stays in front of the queue
+  const std::uint32_t at_once = interleave_vcs_ ? undisturbed(in.router, ov) : ov.credits;
+  if (slots_[index].flits > at_once) {
+    index = split(index, at_once);  // the rest stays in front of the queue
   } else {
     queue.first = slots_[index].next;
   }
@@ -196,6 +210,7 @@ void switch_core::grant(std::uint32_t o, std::uint32_t iv, std::uint32_t vc) {
   in.accept_from = o + 1;
   in.next_vc = static_cast<std::uint8_t>(queue.vc + 1);
   if (tail) ov.free_from = end;
+  if (tail && interleave_vcs_) --company_[in.router].worms;
   ov.credits -= flits;
   queue.flits -= flits;
   queue.allocated = !tail;
@@ -211,6 +226,13 @@ void switch_core::grant(std::uint32_t o, std::uint32_t iv, std::uint32_t vc) {
   move_on(index, o, vc, end);
 }
 
+/// Flits that may go in one grant as if each was arbitrated: as many as leave before another worm than the
+/// only one here, or on its way to here, can ask for a port.
+std::uint32_t switch_core::undisturbed(std::uint16_t router, const out_vc& ov) const {
+  const company& c = company_[router];
+  return c.worms == 1 ? std::min(c.notice, ov.credits) : 1;
+}
+
 /// Cuts the first `flits` off a packet into a chunk of their own. Where in the gaps of a slow packet the
 /// cut falls is not known; the rest counts as arriving without gaps, at the latest.
 std::uint32_t switch_core::split(std::uint32_t index, std::uint32_t flits) {
@@ -221,10 +243,16 @@ std::uint32_t switch_core::split(std::uint32_t index, std::uint32_t flits) {
   rest.flits -= flits;
   chunk.flits = flits;
   chunk.tail = false;
+  rest.head = false;
+  if (interleave_vcs_) {  // as far apart as they come
+    const std::uint64_t gaps = flits + rest.flits - 1, time = rest.tail_ready - rest.ready;
+    chunk.tail_ready = rest.ready + ((flits - 1) * time + gaps - 1) / gaps;
+    rest.ready += (flits * time + gaps - 1) / gaps;
+    return chunk_index;
+  }
   chunk.tail_ready =
       std::max(rest.ready, rest.tail_ready - std::min<std::uint64_t>(rest.flits, rest.tail_ready));
   rest.ready = std::min(chunk.tail_ready + 1, rest.tail_ready);
-  rest.head = false;
   return chunk_index;
 }
 
@@ -262,6 +290,7 @@ inline void switch_core::enqueue(std::uint32_t index, std::uint64_t from) {
   s.next = none;
   in_vc& queue = in_vcs_[s.in_vc];
   queue.flits += s.flits;
+  if (s.head && interleave_vcs_) ++company_[ins_[queue.port].router].worms;
   if (queue.flits > queue.capacity) overflow(queue);
   if (queue.first != none) {
     if (wormhole_ && merge(queue, index)) return;
@@ -331,7 +360,7 @@ std::size_t switch_core::state_bytes() const {
   const std::size_t per_vc = sizeof(in_vc) + sizeof(out_vc) + sizeof initial_credits_[0];
   return sizeof *this + ins_.size() * per_port + in_vcs_.size() * per_vc +
          (on_in_.size() + on_out_.size()) * sizeof(transfer) + courses_.size() * sizeof(course) +
-         motions_.size() * sizeof(motion) + wheel_.state_bytes();
+         motions_.size() * sizeof(motion) + company_.size() * sizeof(company) + wheel_.state_bytes();
 }
 
 }  // namespace diecast::hw

@@ -19,6 +19,10 @@
 // - A VC at the far end belongs to a packet from its grant until its tail has passed, and can be allocated
 //   anew from then on (alloc_cycles). Unless allocations overlap, the next packet of an input VC is routed
 //   when the tail of the one before has left: with one VC, L flits take L + 2 cycles.
+// - Where VCs interleave, every flit is arbitrated, and classes make no difference: a packet is granted flit
+// by
+//   flit, or several at once while it is alone at its router. Otherwise packets of one class follow each
+//   other.
 // - As a wormhole a packet needs room for one flit. What there is room for moves on as a chunk, the rest
 //   follows when credits return. Chunks that follow each other without a gap merge.
 // - Credits of a worm's chunk go upstream as one batch: the buffer empties one flit per cycle and fills at
@@ -94,6 +98,7 @@ class switch_core {
     std::uint32_t alloc_cycles{0};   ///< of head_delay, VC allocation
     std::uint32_t credit_cycles{1};  ///< of the input: grant to the use of the credit upstream
     bool hop{true};                  ///< the output's link leads from router to router: it counts as a hop
+    bool interface { false };  ///< of a network interface: its packets take a VC with room when they leave
     std::array<std::uint32_t, max_vcs> buffer{};   ///< of the input, flits per VC
     std::array<std::uint32_t, max_vcs> credits{};  ///< of the output at the start, flits per VC
   };
@@ -104,6 +109,7 @@ class switch_core {
     std::array<std::uint8_t, max_vcs> class_of_vc{};  ///< packets of one class do not interleave on a link
     std::array<std::uint32_t, max_classes> weights{1, 1, 1, 1, 1, 1, 1, 1};  ///< shares of a contended link
     bool wormhole{};
+    bool interleave_vcs{};            ///< of worms: every flit is arbitrated, whatever its class
     bool overlap{true};               ///< a head is routed while the packet before it in its VC leaves
     std::uint32_t longest_packet{1};  ///< flits; for the span of the calendar
   };
@@ -242,6 +248,8 @@ class switch_core {
     std::uint8_t classes{};  ///< bit per class that may be in transfer
     std::uint8_t next_vc{};  ///< round robin over VCs at the far end
     bool hop{};              ///< its link leads to another router
+    bool vc_first{};         ///< VC allocation is a stage before the switch's
+    bool by_turns{};         ///< where it is not: VCs are tried by turns, not from the first on
     alignas(64) usage used;
     std::uint32_t downstream{none};
     std::uint32_t head_way{};  ///< grant to a head's first chance at the next router, cycles
@@ -266,6 +274,11 @@ class switch_core {
     };
     std::array<point, max_classes> points{};
     std::uint32_t count{};
+  };
+  /// Of a router where VCs interleave.
+  struct company {
+    std::uint32_t worms{};   ///< here or on their way to here
+    std::uint32_t notice{};  ///< cycles from hearing of another one to its first chance
   };
   /// A free VC of an output and the head it offers itself to.
   struct vc_offer {
@@ -318,6 +331,8 @@ class switch_core {
   void follow(const choice& c);
   void accept(std::span<choice> chosen);
   void grant(std::uint32_t o, std::uint32_t iv, std::uint32_t vc);
+  void give_notice();
+  [[nodiscard]] std::uint32_t undisturbed(std::uint16_t router, const out_vc& ov) const;
   [[nodiscard]] std::uint32_t split(std::uint32_t slot_index, std::uint32_t flits);
   [[nodiscard]] bool merge(in_vc& queue, std::uint32_t slot_index);
   void move_on(std::uint32_t slot_index, std::uint32_t o, std::uint32_t vc, std::uint64_t end);
@@ -378,6 +393,7 @@ class switch_core {
   const std::uint32_t vcs_;
   const bool wormhole_;
   const bool overlap_;
+  const bool interleave_vcs_;
   const std::uint32_t classes_;
   bool observed_{};
   bool credits_observed_{false};
@@ -395,6 +411,7 @@ class switch_core {
   std::vector<transfer> on_out_;  ///< [output][class]
   std::vector<course> courses_;   ///< [input][class] of the transfers on it
   std::vector<motion> motions_;   ///< [input][VC]
+  std::vector<company> company_;  ///< [router], where VCs interleave
   std::vector<slot> slots_;
   std::uint32_t free_slots_{none};
   std::uint32_t used_slots_{};

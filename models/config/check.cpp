@@ -164,6 +164,13 @@ verdict trees_cut_through(const machine_config& c) {
                      "noc.flow virtual_cut_through, or false"};
 }
 
+verdict flits_alternate_in_worms(const machine_config& c) {
+  if (c.noc.interleave != noc_interleave::vcs) return {};
+  if (c.noc.flow == noc_flow::wormhole && c.noc.arbiter == arbitration::round_robin) return {};
+  return broken_rule{"arbitrates single flits, by turns", "vcs",
+                     "noc.flow wormhole with noc.arbitration round_robin, or classes"};
+}
+
 verdict reduce_needs_multicast(const machine_config& c) {
   if (!c.noc.reduce || c.noc.multicast) return {};
   return broken_rule{"the credits of a reduction go down the tree, which noc.multicast=false has not", "true",
@@ -337,6 +344,7 @@ const rule rules[]{
      stages_fill_hop},
     {{"noc.vcs", "noc.vc_policy", "noc.topology", "noc.dateline_vcs"}, dynamic_vcs_split},
     {{"noc.multicast", "noc.flow"}, trees_cut_through},
+    {{"noc.interleave", "noc.flow", "noc.arbitration"}, flits_alternate_in_worms},
     {{"noc.reduce", "noc.multicast"}, reduce_needs_multicast},
     {{"noc.reduce_buffer_kib", "noc.reduce", "ipcq.n_slots", "ipcq.slot_bytes"}, contributions_fit},
     {{"noc.max_packet_bytes", "noc.flit_bytes"}, packets_are_full_flits},

@@ -121,6 +121,7 @@ struct tag_match_block {
 };
 
 enum class noc_flow : std::uint8_t { virtual_cut_through, wormhole };
+enum class noc_interleave : std::uint8_t { automatic, classes, vcs };
 enum class sideband_kind : std::uint8_t { wires, vc };
 enum class noc_topology : std::uint8_t { mesh, torus, ring, crossbar };
 enum class vc_policy : std::uint8_t { per_flow, dynamic };
@@ -145,6 +146,7 @@ struct noc_block {
   auto_count vc_buffer_flits;        ///< auto: packet + hop credit loop
   auto_count sideband_buffer_flits;  ///< auto: covers the loop with one-flit packets
   noc_flow flow{noc_flow::virtual_cut_through};
+  noc_interleave interleave{noc_interleave::automatic};
   sideband_kind sideband{sideband_kind::vc};
   auto_count vcs;  ///< per class and leg; auto: the fewest that vc_policy and topology need
   vc_policy vcs_taken{vc_policy::per_flow};       ///< key vc_policy

@@ -58,6 +58,11 @@ block_table noc_table() {
                  "Input buffer of a sideband VC; auto: the credit loop.", "must not throttle credits")
       .choice(&b::flow, "flow", {"virtual_cut_through", "wormhole"},
               "A packet waits for room for all of it, or for a flit of it.", "Dally and Towles, 2004")
+      .choice(&b::interleave, "interleave", {"auto", "classes", "vcs"},
+              "Whose flits alternate on a link. classes: packets of one class follow each other. vcs: every "
+              "flit is arbitrated, as in wormhole routers; exact and slower to simulate. auto: vcs where "
+              "noc.flow is wormhole and noc.arbitration round_robin.",
+              "BookSim2's hold_switch_for_packet: 1 as classes, 0 as vcs")
       .choice(&b::sideband, "sideband", {"wires", "vc"},
               "Credits of IPCQ on wires of their own or in a VC class of their own.",
               "design notes (IPCQ), not published")

@@ -8,7 +8,6 @@
 #include <limits>
 
 #include "models/random/stream.hpp"
-#include "models/timing/shared_link.hpp"
 
 namespace diecast::test {
 namespace {
@@ -249,6 +248,7 @@ hw::switch_core::parameters switch_network::build() {
   p.vcs = n_.all_vcs();
   p.classes = n_.classes;
   p.wormhole = !n_.whole_packets;
+  p.interleave_vcs = !n_.hold && !n_.whole_packets;
   p.overlap = n_.pipelined;
   p.longest_packet = 64;
   for (std::uint32_t vc = 0; vc < n_.all_vcs(); ++vc) {
@@ -279,6 +279,7 @@ hw::switch_core::parameters switch_network::build() {
 void switch_network::add_source(hw::switch_core::parameters& p, std::uint32_t at) const {
   hw::switch_core::port source = router_port(n_.nodes() + at);
   source.hop = false;
+  source.interface = true;
   source.latency = n_.ni_in;
   source.head_delay = source.body_delay = source.alloc_cycles = 0;
   source.buffer.fill(UINT32_MAX);
@@ -310,25 +311,31 @@ hw::switch_core::hop switch_network::route(std::uint16_t router, std::uint16_t e
 }
 
 void switch_network::eject(const hw::switch_core::departure& d, hw::packet_ptr p) {
-  const std::uint64_t way_out = n_.back + (n_.pipelined ? n_.front : 0);
-  deliveries_.push_back({static_cast<std::uint32_t>(p->created.fs), d.vc, d.flits, d.tail, d.last + way_out});
-  flits_ejected_ += d.flits;
-  if (n_.whole_packets) {
-    for (std::uint32_t k = 0; k < d.flits; ++k) {
-      const std::uint64_t leaves = k + 1 == d.flits ? d.last : d.first + k * (d.last - d.first) / d.flits;
-      credits_.push_back({d.output, d.vc, 1, leaves + way_out + n_.credit});
+  leaving_.push_back({deliveries_.size(), d.output, d.flits, d.first, d.last});
+  deliveries_.push_back(
+      {static_cast<std::uint32_t>(p->created.fs), d.vc, d.flits, d.tail, d.last + way_out()});
+}
+
+/// Flits leave evenly from the next one to the last; each has returned its credit a cycle later.
+void switch_network::return_credits() {
+  for (leaving& l : leaving_) {
+    while (l.flits != 0 && l.next < now_) {
+      core_.credit(l.output, deliveries_[l.delivery].vc, 1, l.next + way_out() + n_.credit);
+      ++arriving_[l.next + way_out()];
+      if (--l.flits != 0) l.next += (l.last - l.next + l.flits - 1) / l.flits;
     }
-    return;
   }
-  const std::uint64_t usable = timing::batch_usable(d.first, d.last, d.flits, 1) + way_out + n_.credit;
-  credits_.push_back({d.output, d.vc, d.flits, usable});
+  std::erase_if(leaving_, [](const leaving& l) { return l.flits == 0; });
 }
 
 void switch_network::step() {
   core_.advance(now_);
-  for (const credit& c : credits_) core_.credit(c.output, c.vc, c.flits, c.cycle);
-  credits_.clear();
+  return_credits();
   core_.run();
+  if (const auto here = arriving_.find(now_); here != arriving_.end()) {
+    flits_ejected_ += here->second;
+    arriving_.erase(here);
+  }
   ++now_;
 }
 
@@ -340,7 +347,7 @@ bool switch_network::at_rest() const {
       missing += core_.missing_credits(o, static_cast<std::uint8_t>(vc));
     }
   }
-  return missing == 0 && credits_.empty();
+  return missing == 0 && leaving_.empty();
 }
 
 }  // namespace diecast::test

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -120,12 +121,17 @@ class switch_network final : public hw::switch_core::surroundings {
   void add_source(hw::switch_core::parameters& p, std::uint32_t node) const;
   [[nodiscard]] hw::switch_core::port router_port(std::uint32_t router) const;
 
-  struct credit {
+  /// What leaves the network, and when its next flit does.
+  struct leaving {
+    std::size_t delivery;
     std::uint32_t output;
-    std::uint8_t vc;
-    std::uint32_t flits;
-    std::uint64_t cycle;
+    std::uint32_t flits;  ///< that have not left
+    std::uint64_t next, last;
   };
+  void return_credits();
+  /// Grant of a flit to its arrival at the node.
+  [[nodiscard]] std::uint64_t way_out() const { return n_.back + (n_.pipelined ? n_.front : 0); }
+
   const network_description n_;
   std::vector<std::uint32_t> port_;  ///< [router][side], the node's last
   std::uint32_t sources_{};          ///< port of the first node's source
@@ -133,7 +139,8 @@ class switch_network final : public hw::switch_core::surroundings {
   hw::switch_core core_;
   std::uint64_t now_{};
   std::uint64_t flits_ejected_{};
-  std::vector<credit> credits_;
+  std::map<std::uint64_t, std::uint64_t> arriving_;  ///< flits, by cycle
+  std::vector<leaving> leaving_;
   std::vector<delivery> deliveries_;
 };
 

@@ -83,7 +83,8 @@ void reference_network::inject(std::uint32_t node) {
   if (s.vc == none) {
     const vc_range range = p_.inject(*p);
     for (std::uint32_t k = 0; k < range.count && s.vc == none; ++k) {
-      const std::uint32_t after = s.last_vc == none ? 0 : s.last_vc - range.first + 1;
+      const bool within = s.last_vc >= range.first && s.last_vc - range.first < range.count;
+      const std::uint32_t after = within ? s.last_vc - range.first + 1 : 0;
       const std::uint32_t v = range.first + (after + k) % range.count;
       if (s.vcs[v].credits >= (p_.whole_packets ? p->flits : 1)) s.vc = s.last_vc = v;
     }

@@ -73,6 +73,13 @@ TEST_CASE("config check: each rule is broken alone and names its key") {
       {"noc.vc_buffer_flits", "at least 17 flits", [](auto& c) { c.noc.vc_buffer_flits = 16; }},
       {nullptr, "", [](auto& c) { c.noc.vc_buffer_flits = 17; }},
       {nullptr, "", [](auto& c) { c.noc.vc_buffer_flits = 8, c.noc.flow = noc_flow::wormhole; }},
+      {"noc.interleave", "noc.flow wormhole", [](auto& c) { c.noc.interleave = noc_interleave::vcs; }},
+      {nullptr, "", [](auto& c) { c.noc.interleave = noc_interleave::vcs, c.noc.flow = noc_flow::wormhole; }},
+      {"noc.interleave", "noc.arbitration round_robin",
+       [](auto& c) {
+         c.noc.interleave = noc_interleave::vcs, c.noc.flow = noc_flow::wormhole;
+         c.noc.arbiter = arbitration::weighted;
+       }},
       {"ucie.buffer_flits", "at least 17 flits", [](auto& c) { c.ucie.buffer_flits = 16; }},
       {"sip_link.buffer_flits", "at least 17 flits", [](auto& c) { c.sip_link.buffer_flits = 1; }},
       {"ucie.latency_ns", "at least 1 ns", [](auto& c) { c.ucie.latency_ns = 0.5; }},

@@ -140,10 +140,11 @@ struct comparison {
   double load{};              ///< offered, as a share of the saturation throughput
   double throughput_error{};  ///< of the switches beyond saturation
   double latency_error{};     ///< of the mean, at `load`; NaN: a packet was lost
+  bool same{};                ///< every packet arrives in the same cycle, at `load` and beyond saturation
 
-  [[nodiscard]] bool throughput_holds() const { return std::abs(throughput_error) <= throughput_tolerance; }
-  [[nodiscard]] bool latency_holds() const {
-    return std::abs(latency_error) <= (load <= low_load ? low_tolerance : high_tolerance);
+  [[nodiscard]] bool holds() const {
+    return std::abs(throughput_error) <= throughput_tolerance &&
+           std::abs(latency_error) <= (load <= low_load ? low_tolerance : high_tolerance);
   }
 };
 
@@ -154,29 +155,26 @@ comparison compare(const random_network& r) {
   t.cycles = cycles;
   t.rate = 1;
   std::vector<planned_packet> packets = packets_of(r.network, t);
-  const double saturation = play_reference(r.network, packets, {warm, cycles, cycles}).accepted;
-  c.throughput_error = play_switches(r.network, packets, {warm, cycles, cycles}).accepted / saturation - 1;
+  const played most = play_reference(r.network, packets, {warm, cycles, cycles});
+  const played switched = play_switches(r.network, packets, {warm, cycles, cycles});
+  c.throughput_error = switched.accepted / most.accepted - 1;
   c.load = r.load;
-  t.rate = saturation * r.load;
+  t.rate = most.accepted * r.load;
   packets = packets_of(r.network, t);
   const played slow = play_reference(r.network, packets, {warm, cycles, limit});
   const played fast = play_switches(r.network, packets, {warm, cycles, limit});
   c.latency_error = mean_latency(packets, fast, warm, cycles) / mean_latency(packets, slow, warm, cycles) - 1;
+  c.same = fast.arrived == slow.arrived && switched.accepted == most.accepted;
   return c;
 }
 
-/// Where each single network is held to the tolerances. Elsewhere the switches lack a mechanism of the
-/// flit-by-flit routers (docs/validation.md has the errors), and most networks hold, not all:
-/// - several classes: what has left a router by its last output was announced before those that join it, and
-///   the order of flits of packets in transfer together is not kept;
-/// - worms: VCs of one class do not interleave;
-/// - allocation in sequence, beyond saturation: heads that have a VC without room block it a little longer.
-bool latency_gated(const network_description& n) { return n.classes == 1 && n.whole_packets; }
-bool throughput_gated(const network_description& n) { return latency_gated(n) && n.pipelined; }
+/// Pipelined routers grant what the flit-by-flit routers do, to the cycle, as long as whole packets of
+/// several classes do not share a port: how these go on is computed.
+bool exact(const network_description& n) { return n.pipelined && (n.classes == 1 || !n.whole_packets); }
 
-/// Compares 50 networks; of those that are not gated one by one at least `least` must be within tolerance.
-void check_random_networks(std::uint64_t first, unsigned least) {
-  unsigned others = 0, within = 0, gated = 0;
+/// Compares 50 networks, of which all but `beyond` have to be within tolerance.
+void check_random_networks(std::uint64_t first, unsigned beyond) {
+  unsigned failed = 0, same = 0;
   std::vector<double> errors;
   for (std::uint64_t seed = first; seed < first + 50; ++seed) {
     const random_network r = random_network_of(seed);
@@ -184,33 +182,90 @@ void check_random_networks(std::uint64_t first, unsigned least) {
     INFO(fmt::format("seed {}: {}; throughput {:+.1f}%, latency at {:.0f}% of saturation {:+.1f}%", seed,
                      r.text(), 100 * c.throughput_error, 100 * c.load, 100 * c.latency_error));
     REQUIRE_FALSE(std::isnan(c.latency_error));
-    errors.push_back(c.latency_error);
-    if (latency_gated(r.network)) CHECK(c.latency_holds());
-    if (throughput_gated(r.network)) CHECK(c.throughput_holds());
-    if (throughput_gated(r.network)) {
-      ++gated;
-    } else {
-      ++others;
-      within += c.latency_holds() && c.throughput_holds() ? 1 : 0;
-    }
+    errors.push_back(std::abs(c.latency_error));
+    if (exact(r.network)) CHECK(c.same);
+    same += exact(r.network) ? 1 : 0;
+    failed += c.holds() ? 0 : 1;
+    if (beyond == 0) CHECK(c.holds());
   }
   std::nth_element(errors.begin(), errors.begin() + 25, errors.end());
-  INFO(fmt::format("{} of {} others within tolerance, median of the latency error {:+.2f}%", within, others,
-                   100 * errors[25]));
-  CHECK(gated > 0);
-  CHECK(within >= least);
-  CHECK(std::abs(errors[25]) <= 0.01);
+  INFO(fmt::format("median of the latency error {:.2f}%", 100 * errors[25]));
+  CHECK(failed <= beyond);
+  CHECK(same > 0);
+  CHECK(errors[25] <= 0.002);
 }
 
-TEST_CASE("switches against the reference network: random networks 0 to 49") { check_random_networks(0, 43); }
+TEST_CASE("switches against the reference network: random networks 0 to 49") { check_random_networks(0, 0); }
 TEST_CASE("switches against the reference network: random networks 50 to 99") {
-  check_random_networks(50, 41);
+  check_random_networks(50, 0);
 }
 TEST_CASE("switches against the reference network: random networks 100 to 149") {
-  check_random_networks(100, 41);
+  check_random_networks(100, 1);
 }
 TEST_CASE("switches against the reference network: random networks 150 to 199") {
-  check_random_networks(150, 37);
+  check_random_networks(150, 0);
+}
+
+/// Packets whose arrival differs; all of them arrive.
+std::size_t differences(const network_description& n, const traffic_plan& t) {
+  const auto packets = packets_of(n, t);
+  const play_window w{0, t.cycles, 100 * t.cycles};
+  const played slow = play_reference(n, packets, w), fast = play_switches(n, packets, w);
+  CHECK(std::count(slow.arrived.begin(), slow.arrived.end(), played::never) == 0);
+  std::size_t n_different = 0;
+  for (std::size_t k = 0; k < packets.size(); ++k) n_different += fast.arrived[k] == slow.arrived[k] ? 0 : 1;
+  return n_different;
+}
+
+TEST_CASE("flits of worms of one class take turns on a link") {
+  network_description n;
+  n.columns = n.rows = 3;
+  n.vcs = 4;
+  n.pipelined = true;
+  n.front = 8;
+  n.back = 1;
+  n.buffer = {9};
+  traffic_plan t;
+  t.kinds = {{0, 9, 1}};
+  t.rate = 1;
+  t.cycles = 1000;
+  t.seed = 3;
+  CHECK(differences(n, t) == 0);
+}
+
+TEST_CASE("a head at a router takes the first VC that is free and has room") {
+  network_description n;
+  n.columns = 3;
+  n.rows = 1;
+  n.vcs = 3;
+  n.pipelined = true;
+  n.front = 8;
+  n.back = 1;
+  n.buffer = {6};  // less than the credit loop: which VCs are taken decides the rate
+  traffic_plan t;
+  t.where = traffic_plan::pattern::neighbor;
+  t.kinds = {{0, 11, 1}};
+  t.rate = 1;
+  t.cycles = 1000;
+  t.seed = 4;
+  CHECK(differences(n, t) == 0);
+}
+
+TEST_CASE("a source takes a VC that has room, also where VC allocation is a stage of its own") {
+  network_description n;
+  n.columns = 2;
+  n.rows = 1;
+  n.vcs = 12;
+  n.whole_packets = n.hold = true;
+  n.buffer = {1};
+  traffic_plan t;
+  t.rate = 1;
+  t.cycles = 3000;
+  t.seed = 1;
+  const auto packets = packets_of(n, t);
+  const double slow = play_reference(n, packets, {500, 3000, 3000}).accepted;
+  const double fast = play_switches(n, packets, {500, 3000, 3000}).accepted;
+  CHECK(std::abs(fast / slow - 1) <= 0.02);
 }
 
 TEST_CASE("heads of two classes that ask for free VCs of one output both get one") {
