@@ -19,10 +19,9 @@
 // - A VC at the far end belongs to a packet from its grant until its tail has passed, and can be allocated
 //   anew from then on (alloc_cycles). Unless allocations overlap, the next packet of an input VC is routed
 //   when the tail of the one before has left: with one VC, L flits take L + 2 cycles.
-// - Where VCs interleave, every flit is arbitrated, and classes make no difference: a packet is granted flit
-// by
-//   flit, or several at once while it is alone at its router. Otherwise packets of one class follow each
-//   other.
+// - Where VCs interleave, every flit is arbitrated, and classes make no difference: a packet is granted
+//   flit by flit, or several at once while it is alone at its router. Otherwise packets of one class
+//   follow each other.
 // - As a wormhole a packet needs room for one flit. What there is room for moves on as a chunk, the rest
 //   follows when credits return. Chunks that follow each other without a gap merge.
 // - Credits of a worm's chunk go upstream as one batch: the buffer empties one flit per cycle and fills at
@@ -98,7 +97,7 @@ class switch_core {
     std::uint32_t alloc_cycles{0};   ///< of head_delay, VC allocation
     std::uint32_t credit_cycles{1};  ///< of the input: grant to the use of the credit upstream
     bool hop{true};                  ///< the output's link leads from router to router: it counts as a hop
-    bool interface { false };  ///< of a network interface: its packets take a VC with room when they leave
+    bool from_interface{false};      ///< it sends what a network interface has: in a VC that has room then
     std::array<std::uint32_t, max_vcs> buffer{};   ///< of the input, flits per VC
     std::array<std::uint32_t, max_vcs> credits{};  ///< of the output at the start, flits per VC
   };
