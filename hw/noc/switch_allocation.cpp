@@ -164,18 +164,26 @@ inline void switch_core::allocate_vcs(std::uint32_t o, heads ready) {
 }
 
 /// The common case, a single head: it takes the VC that is free first, of several the next in its order.
-void switch_core::allocate_alone(std::uint32_t o, in_vc& queue) {
+inline void switch_core::allocate_alone(std::uint32_t o, in_vc& queue) {
   const out_port& out = outs_[o];
   const std::uint64_t asks = queue.front_ready - out.alloc_cycles;
   const std::uint32_t first = vc_index(o, queue.to.first_vc);
   const std::uint32_t offset = queue.accept_from - first;  // wraps when it points elsewhere
   const std::uint32_t start = offset * static_cast<std::uint32_t>(offset < queue.to.vcs);
-  const std::uint64_t taken = out.taken >> queue.to.first_vc;
-  std::uint64_t free = 0;
   const out_vc* const behind = &out_vcs_[first];
+  std::uint64_t free = 0;
+  // Without a vector: four VCs are too few.
   for (std::size_t k = queue.to.vcs; k-- != 0;) free = 2 * free + std::uint64_t{behind[k].free_from <= asks};
-  free &= ~taken;
-  if (free != 0) return bind(o, queue, first + next_in_turn(free, start), asks);
+  free &= ~(out.taken >> queue.to.first_vc);
+  if (free == 0) return allocate_later(o, queue, start);
+  bind(o, queue, first + next_in_turn(free, start), asks);
+}
+
+/// When no VC was free as the head asked.
+void switch_core::allocate_later(std::uint32_t o, in_vc& queue, std::uint32_t start) {
+  const out_port& out = outs_[o];
+  const std::uint32_t first = vc_index(o, queue.to.first_vc);
+  const std::uint64_t taken = out.taken >> queue.to.first_vc;
   std::uint32_t best = none;
   std::uint64_t cycle = never;
   for (unsigned n = 0; n < queue.to.vcs; ++n) {

@@ -300,13 +300,17 @@ void switch_core::request(std::uint32_t iv, std::uint64_t from) {
 
 inline std::uint32_t switch_core::take_slot() {
   ++used_slots_;
-  if (free_slots_ == none) {
-    slots_.emplace_back();
-    return static_cast<std::uint32_t>(slots_.size() - 1);
-  }
+  if (free_slots_ == none) more_slots();
   const std::uint32_t index = free_slots_;
   free_slots_ = slots_[index].next;
   return index;
+}
+
+/// Hardly ever: out of the way of what takes them.
+void switch_core::more_slots() {
+  free_slots_ = static_cast<std::uint32_t>(slots_.size());
+  slots_.emplace_back();
+  slots_.back().next = none;
 }
 
 inline void switch_core::free_slot(std::uint32_t index) {

@@ -325,6 +325,7 @@ class switch_core {
   void take_offers(std::uint32_t o, std::uint64_t cycle);
   void bind(std::uint32_t o, in_vc& queue, std::uint32_t v, std::uint64_t cycle);
   void allocate_alone(std::uint32_t o, in_vc& queue);
+  void allocate_later(std::uint32_t o, in_vc& queue, std::uint32_t start);
 
   void settle();
   void follow(const choice& c);
@@ -369,6 +370,8 @@ class switch_core {
                   std::uint64_t last);
   [[nodiscard]] static std::uint64_t back_at(const returning_credit& r, std::uint32_t flit);
   void insert_in_order(out_vc& ov, std::uint32_t credit);
+  void wake_starved(std::uint32_t o);
+  void more_returning();
   void take_credits(out_vc& ov);
   [[nodiscard]] std::uint64_t credit_cycle(const out_vc& ov, std::uint32_t flits) const;
 
@@ -386,6 +389,7 @@ class switch_core {
   [[nodiscard]] std::uint32_t vc_index(std::uint32_t p, std::uint32_t vc) const { return p * vcs_ + vc; }
   [[nodiscard]] std::uint32_t index_of(const in_vc& queue) const { return vc_index(queue.port, queue.vc); }
   [[nodiscard]] std::uint32_t take_slot();
+  void more_slots();
   void free_slot(std::uint32_t index);
 
   surroundings& around_;

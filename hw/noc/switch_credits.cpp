@@ -11,17 +11,21 @@ void switch_core::credit(std::uint32_t output, std::uint8_t vc, std::uint32_t fl
 void switch_core::add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits, std::uint64_t first,
                              std::uint64_t last) {
   out_vc& ov = out_vcs_[vc_index(o, vc)];
-  std::uint32_t index = free_returning_;
-  if (index == none) {
-    index = static_cast<std::uint32_t>(returning_.size());
-    returning_.emplace_back();
-  } else {
-    free_returning_ = returning_[index].next;
-  }
+  if (free_returning_ == none) more_returning();
+  const std::uint32_t index = free_returning_;
+  free_returning_ = returning_[index].next;
   returning_[index] = {first, last, flits, 0, none};
   insert_in_order(ov, index);
   ov.next_back = returning_[ov.first].cycle;
-  if (!starved(o, vc)) return;
+  if (starved(o, vc)) wake_starved(o);
+}
+
+void switch_core::more_returning() {
+  free_returning_ = static_cast<std::uint32_t>(returning_.size());
+  returning_.push_back({0, 0, 0, 0, none});
+}
+
+void switch_core::wake_starved(std::uint32_t o) {
   visit_requesters(o, [&](std::uint32_t iv) { schedule(o, next_chance(o, in_vcs_[iv], cycle_ + 1)); });
 }
 
