@@ -209,7 +209,7 @@ void cube_noc::add_interface(switch_core::parameters& p, const config::machine_c
   switch_core::port& port = p.ports[n];
   port.downstream = terminal_port(terminal);
   port.hop = false;
-  port.interface = true;
+  port.from_interface = true;
   port.latency = narrow(timing_.ni_in_cycles) - 1;
   port.head_delay = port.body_delay = port.alloc_cycles = 0;
   port.buffer = inject_capacity_;

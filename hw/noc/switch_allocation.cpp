@@ -2,6 +2,8 @@
 // Which packet an output chooses, and which VC at the far end it gets.
 #include <algorithm>
 #include <bit>
+#include <span>
+#include <utility>
 
 #include "hw/noc/switch_core.hpp"
 
@@ -16,9 +18,58 @@ unsigned next_in_turn(std::uint64_t some, unsigned start) {
 
 }  // namespace
 
+void switch_core::run() {
+  std::uint32_t router = none;
+  wheel_.take(cycle_, [&](std::uint32_t o) {
+    if (outs_[o].router != router && chosen_ != 0) settle();
+    router = outs_[o].router;
+    look(o);
+  });
+  if (chosen_ != 0) settle();
+}
+
+/// Second half: every input accepts one output of the router. The others have lost the cycle.
+inline void switch_core::settle() {
+  const std::span<choice> chosen(choices_.data(), std::exchange(chosen_, 0));
+  if (chosen.size() == 1) {  // most of the time
+    const choice& c = chosen[0];
+    grant(c.output, c.in_vc, c.vc);
+    follow(c);
+    return;
+  }
+  accept(chosen);
+  for (const choice& c : chosen) {
+    if (c.in_vc != none) grant(c.output, c.in_vc, c.vc);
+  }
+  for (const choice& c : chosen) follow(c);
+}
+
+/// When to look again after a choice.
+inline void switch_core::follow(const choice& c) {
+  const bool granted = c.in_vc != none;
+  if (granted & c.alone & (classes_ == 1)) {
+    schedule(c.output, std::max(c.next, outs_[c.output].next_start));
+  } else {
+    look_again(c.output);
+  }
+}
+
+inline void switch_core::accept(std::span<choice> chosen) {
+  for (std::size_t k = 0; k < chosen.size(); ++k) {
+    for (std::size_t m = k + 1; m < chosen.size(); ++m) {
+      if (chosen[k].in_vc == none || chosen[m].in_vc == none) continue;
+      const std::uint32_t input = in_vcs_[chosen[k].in_vc].port;
+      if (in_vcs_[chosen[m].in_vc].port != input) continue;
+      const std::uint32_t from = ins_[input].accept_from;
+      const bool first = chosen[k].output - from < chosen[m].output - from;
+      chosen[first ? m : k].in_vc = none;
+    }
+  }
+}
+
 /// First half of the allocation: an output that is due chooses among its requesters. Most of the time there
 /// is one: the processor goes on with it while it still waits for what the look depends on.
-void switch_core::look(std::uint32_t o) {
+inline void switch_core::look(std::uint32_t o) {
   out_port& out = outs_[o];
   ++looks_;
   out.scheduled = never;
@@ -40,7 +91,7 @@ inline std::uint32_t switch_core::only_requester(std::uint32_t o) const {
 }
 
 /// Of several requesters, most of the time one is ready and the others are still being routed.
-void switch_core::choose_among(std::uint32_t o) {
+inline void switch_core::choose_among(std::uint32_t o) {
   std::uint64_t wait = never;  // from the next cycle on until another one is; wraps for those that are
   std::uint32_t* const list = ready_.data();
   std::size_t count = 0;
@@ -71,7 +122,7 @@ inline switch_core::candidate switch_core::choose_alone(std::uint32_t o, std::ui
 }
 
 /// Round robin over inputs, then over the VCs of the input.
-switch_core::candidate switch_core::choose(std::uint32_t o, heads ready) {
+inline switch_core::candidate switch_core::choose(std::uint32_t o, heads ready) {
   const out_port& out = outs_[o];
   if (out.without_vc != 0 && out.vc_first) allocate_vcs(o, ready);
   candidate best;
@@ -92,7 +143,7 @@ switch_core::candidate switch_core::choose(std::uint32_t o, heads ready) {
 
 /// VC allocation of the cycles since the output was looked at last, made up for now. It is not quite what it
 /// would have been then: leaving out looks moves results near saturation (ADR 57).
-void switch_core::allocate_vcs(std::uint32_t o, heads ready) {
+inline void switch_core::allocate_vcs(std::uint32_t o, heads ready) {
   const out_port& out = outs_[o];
   if (out.taken == all_vcs_) return;
   std::uint32_t* const asking = asking_.data();
@@ -113,18 +164,26 @@ void switch_core::allocate_vcs(std::uint32_t o, heads ready) {
 }
 
 /// The common case, a single head: it takes the VC that is free first, of several the next in its order.
-void switch_core::allocate_alone(std::uint32_t o, in_vc& queue) {
+inline void switch_core::allocate_alone(std::uint32_t o, in_vc& queue) {
   const out_port& out = outs_[o];
   const std::uint64_t asks = queue.front_ready - out.alloc_cycles;
   const std::uint32_t first = vc_index(o, queue.to.first_vc);
   const std::uint32_t offset = queue.accept_from - first;  // wraps when it points elsewhere
   const std::uint32_t start = offset * static_cast<std::uint32_t>(offset < queue.to.vcs);
-  const std::uint64_t taken = out.taken >> queue.to.first_vc;
-  std::uint64_t free = 0;
   const out_vc* const behind = &out_vcs_[first];
-  for (std::size_t k = 0; k < queue.to.vcs; ++k) free |= std::uint64_t{behind[k].free_from <= asks} << k;
-  free &= ~taken;
-  if (free != 0) return bind(o, queue, first + next_in_turn(free, start), asks);
+  std::uint64_t free = 0;
+  // Without a vector: four VCs are too few.
+  for (std::size_t k = queue.to.vcs; k-- != 0;) free = 2 * free + std::uint64_t{behind[k].free_from <= asks};
+  free &= ~(out.taken >> queue.to.first_vc);
+  if (free == 0) return allocate_later(o, queue, start);
+  bind(o, queue, first + next_in_turn(free, start), asks);
+}
+
+/// When no VC was free as the head asked.
+void switch_core::allocate_later(std::uint32_t o, in_vc& queue, std::uint32_t start) {
+  const out_port& out = outs_[o];
+  const std::uint32_t first = vc_index(o, queue.to.first_vc);
+  const std::uint64_t taken = out.taken >> queue.to.first_vc;
   std::uint32_t best = none;
   std::uint64_t cycle = never;
   for (unsigned n = 0; n < queue.to.vcs; ++n) {
@@ -150,7 +209,7 @@ inline void switch_core::bind(std::uint32_t o, in_vc& queue, std::uint32_t v, st
 
 /// Allocates to the heads that ask in cycle `from` and returns the next one in which something may change:
 /// one iteration of a separable allocator, every free VC offers itself to one head, every head accepts one.
-std::uint64_t switch_core::allocate_vcs_at(std::uint32_t o, heads asking, std::uint64_t from) {
+inline std::uint64_t switch_core::allocate_vcs_at(std::uint32_t o, heads asking, std::uint64_t from) {
   const out_port& out = outs_[o];
   std::uint64_t next = cycle_ + 1;  // when the next VC is free or the next head asks
   offers_.clear();
@@ -182,7 +241,7 @@ std::uint64_t switch_core::allocate_vcs_at(std::uint32_t o, heads asking, std::u
 
 /// The priorities of a head go round over all outputs: after a packet to another one it begins at the
 /// first VC.
-void switch_core::take_offers(std::uint32_t o, std::uint64_t cycle) {
+inline void switch_core::take_offers(std::uint32_t o, std::uint64_t cycle) {
   for (const vc_offer& offer : offers_) {
     in_vc& queue = in_vcs_[offer.in_vc];
     if (queue.allocated) continue;

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "models/timing/shared_link.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
@@ -86,8 +87,8 @@ switch_core::switch_core(const parameters& p, surroundings& around)
     ins_[n].credit_cycles = from.credit_cycles;
     ins_[n].reroute_delay = overlap_ ? 0 : from.head_delay;
     entry_delays_[n] = {from.head_delay, from.body_delay};
-    outs_[n].vc_first = !overlap_ && !from.interface;
-    outs_[n].by_turns = from.interface;
+    outs_[n].vc_first = !overlap_ && !from.from_interface;
+    outs_[n].by_turns = from.from_interface;
     outs_[n].alloc_cycles = outs_[n].vc_first ? from.alloc_cycles : 0;
     outs_[n].hop = from.hop && from.downstream != none;
     outs_[n].downstream = from.downstream;
@@ -129,55 +130,6 @@ void switch_core::arrive(const arrival& a, packet_ptr p) {
   s.exit = a.exit;
   s.head = s.tail = true;
   enqueue(index, cycle_);
-}
-
-void switch_core::run() {
-  std::uint32_t router = none;
-  wheel_.take(cycle_, [&](std::uint32_t o) {
-    if (outs_[o].router != router && chosen_ != 0) settle();
-    router = outs_[o].router;
-    look(o);
-  });
-  if (chosen_ != 0) settle();
-}
-
-/// Second half: every input accepts one output of the router. The others have lost the cycle.
-inline void switch_core::settle() {
-  const std::span<choice> chosen(choices_.data(), std::exchange(chosen_, 0));
-  if (chosen.size() == 1) {  // most of the time
-    const choice& c = chosen[0];
-    grant(c.output, c.in_vc, c.vc);
-    follow(c);
-    return;
-  }
-  accept(chosen);
-  for (const choice& c : chosen) {
-    if (c.in_vc != none) grant(c.output, c.in_vc, c.vc);
-  }
-  for (const choice& c : chosen) follow(c);
-}
-
-/// When to look again after a choice.
-inline void switch_core::follow(const choice& c) {
-  const bool granted = c.in_vc != none;
-  if (granted & c.alone & (classes_ == 1)) {
-    schedule(c.output, std::max(c.next, outs_[c.output].next_start));
-  } else {
-    look_again(c.output);
-  }
-}
-
-void switch_core::accept(std::span<choice> chosen) {
-  for (std::size_t k = 0; k < chosen.size(); ++k) {
-    for (std::size_t m = k + 1; m < chosen.size(); ++m) {
-      if (chosen[k].in_vc == none || chosen[m].in_vc == none) continue;
-      const std::uint32_t input = in_vcs_[chosen[k].in_vc].port;
-      if (in_vcs_[chosen[m].in_vc].port != input) continue;
-      const std::uint32_t from = ins_[input].accept_from;
-      const bool first = chosen[k].output - from < chosen[m].output - from;
-      chosen[first ? m : k].in_vc = none;
-    }
-  }
 }
 
 void switch_core::grant(std::uint32_t o, std::uint32_t iv, std::uint32_t vc) {
@@ -226,6 +178,27 @@ void switch_core::grant(std::uint32_t o, std::uint32_t iv, std::uint32_t vc) {
   move_on(index, o, vc, end);
 }
 
+inline void switch_core::return_credits(const in_vc& queue, std::uint32_t flits, std::uint64_t end) {
+  const in_port& in = ins_[queue.port];
+  const std::uint64_t delay = in.credit_cycles;
+  const std::uint64_t usable = timing::batch_usable(cycle_, end - 1, flits, 1) + delay;
+  if (in.upstream == none) {
+    around_.return_credit(queue.port, queue.vc, flits, usable);
+  } else if (wormhole_) {
+    announce_credit(in.upstream, queue.vc, flits, usable, usable);
+  } else {
+    announce_credit(in.upstream, queue.vc, flits, (flits == 1 ? end - 1 : cycle_) + delay, end - 1 + delay);
+  }
+}
+
+/// To a router of this network: credits of outputs that leave it are the surroundings' to tell.
+inline void switch_core::announce_credit(std::uint32_t output, std::uint8_t vc, std::uint32_t flits,
+                                         std::uint64_t first, std::uint64_t last) {
+  add_credit(output, vc, flits, first, last);
+  if (!credits_observed_) return;
+  around_.credits_changed(output, vc, static_cast<std::int32_t>(flits), first, last, last);
+}
+
 /// Flits that may go in one grant as if each was arbitrated: as many as leave before another worm than the
 /// only one here, or on its way to here, can ask for a port.
 std::uint32_t switch_core::undisturbed(std::uint16_t router, const out_vc& ov) const {
@@ -257,7 +230,7 @@ std::uint32_t switch_core::split(std::uint32_t index, std::uint32_t flits) {
 }
 
 /// Appends a chunk to the last one in the queue if that is of the same packet and there is no gap.
-bool switch_core::merge(in_vc& queue, std::uint32_t index) {
+inline bool switch_core::merge(in_vc& queue, std::uint32_t index) {
   slot& last = slots_[queue.last];
   const slot& chunk = slots_[index];
   if (last.tail || &*last.p != &*chunk.p || chunk.ready > last.tail_ready + 1) return false;
@@ -325,18 +298,22 @@ void switch_core::request(std::uint32_t iv, std::uint64_t from) {
   schedule(o, std::max({from, queue.front_ready, out_free(o, queue)}));
 }
 
-std::uint32_t switch_core::take_slot() {
+inline std::uint32_t switch_core::take_slot() {
   ++used_slots_;
-  if (free_slots_ == none) {
-    slots_.emplace_back();
-    return static_cast<std::uint32_t>(slots_.size() - 1);
-  }
+  if (free_slots_ == none) more_slots();
   const std::uint32_t index = free_slots_;
   free_slots_ = slots_[index].next;
   return index;
 }
 
-void switch_core::free_slot(std::uint32_t index) {
+/// Hardly ever: out of the way of what takes them.
+void switch_core::more_slots() {
+  free_slots_ = static_cast<std::uint32_t>(slots_.size());
+  slots_.emplace_back();
+  slots_.back().next = none;
+}
+
+inline void switch_core::free_slot(std::uint32_t index) {
   slots_[index].p = {};
   slots_[index].came_from = none;
   slots_[index].next = free_slots_;

@@ -19,10 +19,9 @@
 // - A VC at the far end belongs to a packet from its grant until its tail has passed, and can be allocated
 //   anew from then on (alloc_cycles). Unless allocations overlap, the next packet of an input VC is routed
 //   when the tail of the one before has left: with one VC, L flits take L + 2 cycles.
-// - Where VCs interleave, every flit is arbitrated, and classes make no difference: a packet is granted flit
-// by
-//   flit, or several at once while it is alone at its router. Otherwise packets of one class follow each
-//   other.
+// - Where VCs interleave, every flit is arbitrated, and classes make no difference: a packet is granted
+//   flit by flit, or several at once while it is alone at its router. Otherwise packets of one class
+//   follow each other.
 // - As a wormhole a packet needs room for one flit. What there is room for moves on as a chunk, the rest
 //   follows when credits return. Chunks that follow each other without a gap merge.
 // - Credits of a worm's chunk go upstream as one batch: the buffer empties one flit per cycle and fills at
@@ -98,7 +97,7 @@ class switch_core {
     std::uint32_t alloc_cycles{0};   ///< of head_delay, VC allocation
     std::uint32_t credit_cycles{1};  ///< of the input: grant to the use of the credit upstream
     bool hop{true};                  ///< the output's link leads from router to router: it counts as a hop
-    bool interface { false };  ///< of a network interface: its packets take a VC with room when they leave
+    bool from_interface{false};      ///< it sends what a network interface has: in a VC that has room then
     std::array<std::uint32_t, max_vcs> buffer{};   ///< of the input, flits per VC
     std::array<std::uint32_t, max_vcs> credits{};  ///< of the output at the start, flits per VC
   };
@@ -326,6 +325,7 @@ class switch_core {
   void take_offers(std::uint32_t o, std::uint64_t cycle);
   void bind(std::uint32_t o, in_vc& queue, std::uint32_t v, std::uint64_t cycle);
   void allocate_alone(std::uint32_t o, in_vc& queue);
+  void allocate_later(std::uint32_t o, in_vc& queue, std::uint32_t start);
 
   void settle();
   void follow(const choice& c);
@@ -370,6 +370,8 @@ class switch_core {
                   std::uint64_t last);
   [[nodiscard]] static std::uint64_t back_at(const returning_credit& r, std::uint32_t flit);
   void insert_in_order(out_vc& ov, std::uint32_t credit);
+  void wake_starved(std::uint32_t o);
+  void more_returning();
   void take_credits(out_vc& ov);
   [[nodiscard]] std::uint64_t credit_cycle(const out_vc& ov, std::uint32_t flits) const;
 
@@ -387,6 +389,7 @@ class switch_core {
   [[nodiscard]] std::uint32_t vc_index(std::uint32_t p, std::uint32_t vc) const { return p * vcs_ + vc; }
   [[nodiscard]] std::uint32_t index_of(const in_vc& queue) const { return vc_index(queue.port, queue.vc); }
   [[nodiscard]] std::uint32_t take_slot();
+  void more_slots();
   void free_slot(std::uint32_t index);
 
   surroundings& around_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Credits of the switches' outputs.
 #include "hw/noc/switch_core.hpp"
-#include "models/timing/shared_link.hpp"
 
 namespace diecast::hw {
 
@@ -9,20 +8,24 @@ void switch_core::credit(std::uint32_t output, std::uint8_t vc, std::uint32_t fl
   add_credit(output, vc, flits, cycle, cycle);
 }
 
-inline void switch_core::add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits,
-                                    std::uint64_t first, std::uint64_t last) {
+void switch_core::add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits, std::uint64_t first,
+                             std::uint64_t last) {
   out_vc& ov = out_vcs_[vc_index(o, vc)];
-  std::uint32_t index = free_returning_;
-  if (index == none) {
-    index = static_cast<std::uint32_t>(returning_.size());
-    returning_.emplace_back();
-  } else {
-    free_returning_ = returning_[index].next;
-  }
+  if (free_returning_ == none) more_returning();
+  const std::uint32_t index = free_returning_;
+  free_returning_ = returning_[index].next;
   returning_[index] = {first, last, flits, 0, none};
   insert_in_order(ov, index);
   ov.next_back = returning_[ov.first].cycle;
-  if (!starved(o, vc)) return;
+  if (starved(o, vc)) wake_starved(o);
+}
+
+void switch_core::more_returning() {
+  free_returning_ = static_cast<std::uint32_t>(returning_.size());
+  returning_.push_back({0, 0, 0, 0, none});
+}
+
+void switch_core::wake_starved(std::uint32_t o) {
   visit_requesters(o, [&](std::uint32_t iv) { schedule(o, next_chance(o, in_vcs_[iv], cycle_ + 1)); });
 }
 
@@ -40,27 +43,6 @@ inline void switch_core::insert_in_order(out_vc& ov, std::uint32_t credit) {
   while (returning_[*link].cycle <= returning_[credit].cycle) link = &returning_[*link].next;
   returning_[credit].next = *link;
   *link = credit;
-}
-
-void switch_core::return_credits(const in_vc& queue, std::uint32_t flits, std::uint64_t end) {
-  const in_port& in = ins_[queue.port];
-  const std::uint64_t delay = in.credit_cycles;
-  const std::uint64_t usable = timing::batch_usable(cycle_, end - 1, flits, 1) + delay;
-  if (in.upstream == none) {
-    around_.return_credit(queue.port, queue.vc, flits, usable);
-  } else if (wormhole_) {
-    announce_credit(in.upstream, queue.vc, flits, usable, usable);
-  } else {
-    announce_credit(in.upstream, queue.vc, flits, (flits == 1 ? end - 1 : cycle_) + delay, end - 1 + delay);
-  }
-}
-
-/// To a router of this network: credits of outputs that leave it are the surroundings' to tell.
-inline void switch_core::announce_credit(std::uint32_t output, std::uint8_t vc, std::uint32_t flits,
-                                         std::uint64_t first, std::uint64_t last) {
-  add_credit(output, vc, flits, first, last);
-  if (!credits_observed_) return;
-  around_.credits_changed(output, vc, static_cast<std::int32_t>(flits), first, last, last);
 }
 
 /// When flit number `flit` of a batch, counted from 1, is back: evenly spread over its time.

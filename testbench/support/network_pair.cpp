@@ -279,7 +279,7 @@ hw::switch_core::parameters switch_network::build() {
 void switch_network::add_source(hw::switch_core::parameters& p, std::uint32_t at) const {
   hw::switch_core::port source = router_port(n_.nodes() + at);
   source.hop = false;
-  source.interface = true;
+  source.from_interface = true;
   source.latency = n_.ni_in;
   source.head_delay = source.body_delay = source.alloc_cycles = 0;
   source.buffer.fill(UINT32_MAX);
