@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which packet an output chooses, and which VC at the far end it gets.
+// The looks of a cycle: which packet an output chooses, which VC it gets, when it is looked at again.
 #include <algorithm>
 #include <bit>
 #include <span>
