@@ -69,7 +69,7 @@ class three_levels : public formula_base {
   /// own SIP and once for those of each other. They overlap for the most part, but flows of several rings
   /// meet: the shares are measured, on the default SIP and pod from 64 KiB to 1 MiB.
   [[nodiscard]] double pass(bool reduces) const {
-    constexpr double apart_copies = 0.4, apart_sums = 0.7;
+    constexpr double apart_copies = 0.4, apart_sums = 0.7, apart_sips = 0.6;
     double busy = 0, way = 0;
     for (const round& r : rounds()) {
       const std::size_t n = r.members.size();
@@ -85,7 +85,8 @@ class three_levels : public formula_base {
       way += d(r.one_way ? n - 1 : n / 2) * hop;
     }
     way *= grid_.sips;
-    return std::max(busy, way) + (reduces ? apart_sums : apart_copies) * std::min(busy, way) + sips_ns();
+    return std::max(busy, way) + (reduces ? apart_sums : apart_copies) * std::min(busy, way) +
+           apart_sips * sips_ns();
   }
   /// Links between SIPs are shared by all places, and what comes over them is needed for the other half.
   [[nodiscard]] double sips_ns() const {
