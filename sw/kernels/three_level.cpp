@@ -20,7 +20,6 @@
 #include <tuple>
 #include <utility>
 
-#include "models/abi/alignment.hpp"
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
 
