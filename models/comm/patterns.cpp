@@ -14,6 +14,7 @@
 #include "models/comm/peer_patterns.hpp"
 #include "models/comm/rank_grid.hpp"
 #include "models/comm/root_trees.hpp"
+#include "models/comm/three_level.hpp"
 #include "models/comm/two_level.hpp"
 #include "models/config/pod_grid.hpp"
 #include "models/types/error.hpp"
@@ -311,6 +312,11 @@ std::vector<pattern_entry> builtin_patterns() {
        two_level_rings},
       {"two_level_direct", "every rank with all of its SIP and with the same place in all SIPs",
        two_level_direct, two_level_names(), true},
+      {"three_level_rings",
+       "for every place rings over the SIPs and over the cubes of a SIP; rings over the PEs of a cube, over "
+       "one "
+       "of every pair of them, and the pairs",
+       three_level_rings, three_level_names(), true},
       {"root_trees", "two binary trees below the root, one way: no other rank is an inner node of both",
        root_trees, root_tree_names(), true},
       {"packed_trees",

@@ -88,6 +88,7 @@ struct formula_row {
 [[nodiscard]] std::vector<formula_row> direct_formulas();
 [[nodiscard]] std::vector<formula_row> level_formulas();
 [[nodiscard]] std::vector<formula_row> two_level_formulas();
+[[nodiscard]] std::vector<formula_row> three_level_formulas();
 [[nodiscard]] std::vector<formula_row> rooted_formulas();
 [[nodiscard]] std::vector<formula_row> neighbor_formulas();
 /// Those of all families.

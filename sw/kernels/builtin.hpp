@@ -30,13 +30,16 @@ namespace diecast::sw {
 [[nodiscard]] kernel_entry reduce_scatter_halving_entry();
 [[nodiscard]] kernel_entry reduce_scatter_pairwise_entry();
 [[nodiscard]] kernel_entry all_reduce_two_level_entry();
+[[nodiscard]] kernel_entry all_reduce_three_level_entry();
 [[nodiscard]] kernel_entry all_reduce_in_network_entry();
 [[nodiscard]] kernel_entry all_reduce_packed_entry();
 [[nodiscard]] kernel_entry reduce_scatter_two_level_entry();
+[[nodiscard]] kernel_entry reduce_scatter_three_level_entry();
 [[nodiscard]] kernel_entry reduce_scatter_routes_entry();
 [[nodiscard]] kernel_entry all_gather_ring_entry();
 [[nodiscard]] kernel_entry all_gather_bruck_entry();
 [[nodiscard]] kernel_entry all_gather_two_level_entry();
+[[nodiscard]] kernel_entry all_gather_three_level_entry();
 [[nodiscard]] kernel_entry all_gather_routes_entry();
 [[nodiscard]] kernel_entry broadcast_ring_entry();
 [[nodiscard]] kernel_entry broadcast_binomial_entry();

@@ -18,6 +18,7 @@
 #include "models/config/machine_config.hpp"
 
 namespace diecast::comm {
+class level_rings;      // models/comm/three_level.hpp
 class packed_routes;    // models/comm/packed_routes.hpp
 class packed_trees;     // models/comm/packed_trees.hpp
 struct member_levels;   // models/comm/member_levels.hpp
@@ -57,6 +58,7 @@ struct argument_context {
   /// Kept by the kernels that go their ways.
   mutable std::shared_ptr<const comm::packed_routes> routes{};
   mutable std::shared_ptr<const comm::spanning_trees> spanning{};
+  mutable std::shared_ptr<const comm::level_rings> level_rings{};
   /// Kept by the all-to-all that goes by its steps.
   mutable std::shared_ptr<const comm::step_timetable> steps{};
   std::optional<std::uint64_t> tcm_room{};  ///< offset of the lowest receive ring; unknown: the TCM's end

@@ -171,14 +171,15 @@ class pe_context {
   struct awaited {
     std::int32_t stage{-1};  ///< of `received` of a lane; -1: nothing
     std::int32_t lane{-1};   ///< that lane's number in the call; -1: the own one
+    std::uint64_t at{};      ///< where in the stage the range that waits begins; its end and more: all of it
   };
   /// A range of TCM in a stream: where it arrives, and how.
   struct stage {
     std::uint64_t offset{};
     std::uint64_t bytes{};
     arrival how{arrival::copy};
-    /// The same range of another lane, of which each slot is taken before that of this one: contributions to
-    /// a sum are added in one order, whenever they come.
+    /// The same bytes on another lane, which are taken before those of this one: contributions to a sum are
+    /// added in one order, whenever they come.
     awaited after{};
   };
   /// When the slots of a range leave at the earliest, by how much a lane has received: the first at `from`
@@ -198,7 +199,7 @@ class pe_context {
   /// Sends the ranges `sent` one after the other, each to all of `send`; receives the ranges `received` one
   /// after the other, each from every one of `recv`, adding contributions to a sum in the order of `recv`.
   /// A range that waits for a stage is sent slot by slot as that stage arrives (from all of its `recv`);
-  /// the two are the same range.
+  /// the two are the same range, or the stage's goes beyond it (awaited::at).
   struct lane {
     std::vector<comm::direction> send;
     std::vector<outgoing> sent;

@@ -94,12 +94,12 @@ class lane_runner {
            std::all_of(range.after.begin(), range.after.end(),
                        [&](const pe_context::awaited& a) { return has_come(lane, a, out.at.piece_end()); });
   }
-  /// Byte `end` of what a range of `lane` waits for.
+  /// What a range of `lane` waits for, up to byte `end` of the range.
   [[nodiscard]] bool has_come(const stream_lane& lane, const pe_context::awaited& a,
                               std::uint64_t end) const {
     if (a.stage < 0) return true;
     const stream_lane& source = lanes_[static_cast<std::size_t>(a.lane < 0 ? lane.own : a.lane)];
-    return source.has_arrived(static_cast<std::size_t>(a.stage), end);
+    return source.has_arrived(static_cast<std::size_t>(a.stage), a.at + end);
   }
   [[nodiscard]] bool may_take(const stream_lane& lane, std::size_t index) const {
     const stage_cursor& at = lane.ins[index].at;
@@ -174,7 +174,7 @@ class lane_runner {
     const auto is_none = [](const pe_context::awaited& a) { return a.stage < 0; };
     return range.not_before.lane < 0 && std::all_of(std::next(waits.begin()), waits.end(), is_none) &&
            (waits[0].lane < 0 ? sender.own : waits[0].lane) == lane.own &&
-           waits[0].stage == static_cast<std::int32_t>(next.index());
+           waits[0].stage == static_cast<std::int32_t>(next.index()) && waits[0].at == 0;
   }
 
   /// Sends the next slot on from where it lies, to whom there is space for; has it copied; holds it.

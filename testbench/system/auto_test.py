@@ -34,6 +34,13 @@ class Auto(harness.Case):
         self.assertEqual(row["algorithm"], "two_level")
         self.assertLess(row["time_ns"], self.one(*sip, "--algorithm", "ring_1d")["time_ns"])
 
+    def test_rings_on_three_levels_are_chosen_where_they_are_best(self):
+        sip = ("--config", harness.CONFIGS / "sip_default.json", "--ranks", "pe", "--collective", "all_gather", "--bytes", "64KiB")
+        row = self.one(*sip, "--algorithm", "auto")
+        self.assertEqual(row["algorithm"], "three_level")
+        for other in ("bruck", "two_level"):
+            self.assertLess(1.5 * row["time_ns"], self.one(*sip, "--algorithm", other)["time_ns"], other)
+
     def test_where_links_bind_it_takes_ways_that_use_all_of_them(self):
         """Estimates know what each link between cubes carries: a ring over 3 x 3 cubes crosses some twice."""
         slow = harness.sets("pod.sips=1", "sip.columns=3", "sip.rows=3", "pe.tcm_kib=65536", "ipcq.n_slots=16",

@@ -9,6 +9,7 @@
 
 #include "models/comm/line_steps.hpp"
 #include "models/comm/step_timetable.hpp"
+#include "models/comm/three_level.hpp"
 #include "models/comm/two_level.hpp"
 #include "models/config/pod_grid.hpp"
 #include "models/types/error.hpp"
@@ -269,10 +270,44 @@ TEST_CASE("patterns: the table holds every pattern once") {
                                        "spanning_trees",
                                        "star",
                                        "swing",
+                                       "three_level_rings",
                                        "torus_2d",
                                        "tree_binary",
                                        "two_level_direct",
                                        "two_level_rings"});
+}
+
+TEST_CASE("patterns: rings of PEs are there in cubes of as many members") {
+  const auto grid_of = [](const machine_shape& shape, rank_set set) {
+    const level_grid g = level_grid_of(map_ranks(shape, set));
+    return std::array{g.sips, g.cubes, g.pes};
+  };
+  CHECK(grid_of({2, 4, 4, 8}, rank_set::pe) == std::array{2u, 16u, 8u});
+  CHECK(grid_of({2, 4, 4, 8}, rank_set::cube) == std::array{2u, 16u, 1u});
+  CHECK(grid_of({3, 1, 1, 5}, rank_set::pe) == std::array{3u, 1u, 5u});
+  group g = map_ranks(machine_shape{1, 2, 2, 4}, rank_set::pe);
+  g.members.erase(g.members.begin() + 6);  // a cube of three
+  CHECK(level_grid_of(g).pes == 1);
+  g = map_ranks(machine_shape{1, 2, 1, 2}, rank_set::pe);
+  std::swap(g.members[1], g.members[2]);  // cubes 0, 1, 0, 1
+  CHECK(level_grid_of(g).pes == 1);
+  CHECK(level_grid_of(g).cubes == 4);
+}
+
+TEST_CASE("patterns: flows of two PEs of the default cube share no link of their ring") {
+  const config::machine_config config;
+  const machine_shape shape{1, 1, 1, 8};
+  const group members = map_ranks(shape, rank_set::pe);
+  const level_rings rings({config, shape, members});
+  CHECK(rings.pes() == std::vector<std::uint32_t>{3, 2, 1, 0, 4, 5, 6, 7});
+  // Each half has one PE of every pair.
+  for (const std::vector<std::uint32_t>& half : rings.halves()) {
+    std::set<std::uint32_t> pairs;
+    for (const std::uint32_t pe : half) pairs.insert(pe / 2);
+    CHECK(half.size() == 4);
+    CHECK(pairs.size() == 4);
+  }
+  CHECK(rings.half_with(0) != rings.half_with(1));
 }
 
 TEST_CASE("patterns: cubes of an even grid lie on a closed walk of single steps") {

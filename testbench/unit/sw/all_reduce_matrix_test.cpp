@@ -171,6 +171,29 @@ TEST_CASE("direct_two_shot reduces right everywhere") { any_ranks_matrix("direct
 TEST_CASE("in_network reduces right everywhere") { any_ranks_matrix("in_network"); }
 TEST_CASE("two_level reduces right everywhere") { any_ranks_matrix("two_level"); }
 
+TEST_CASE("three_level reduces right everywhere") {
+  matrix m{"three_level"};
+  for (const machine_shape& shape : {machine_shape{1, 1, 1, 1},
+                                     {1, 1, 1, 7},
+                                     {1, 1, 1, 16},
+                                     {1, 2, 1, 2},
+                                     {1, 3, 1, 4},
+                                     {1, 2, 2, 8},
+                                     {1, 3, 3, 3},
+                                     {1, 5, 5, 1},
+                                     {2, 5, 1, 6},
+                                     {2, 1, 1, 5},
+                                     {2, 2, 2, 4},
+                                     {3, 3, 1, 2},
+                                     {4, 1, 2, 4},
+                                     {5, 2, 1, 2}}) {
+    m.run({shape, comm::rank_set::pe});
+  }
+  m.run_types({{2, 2, 1, 4}, comm::rank_set::pe});
+  m.run_types({{1, 1, 1, 5}, comm::rank_set::pe});
+  CHECK(m.rows() == 14 * 54 + 720);
+}
+
 void grid_matrix(const std::string& algorithm) {
   matrix m{algorithm};
   for (const auto& [columns, rows] : {std::pair{1u, 1u}, {1u, 2u}, {2u, 2u}, {3u, 2u}, {4u, 4u}, {5u, 5u}}) {

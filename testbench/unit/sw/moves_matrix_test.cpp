@@ -86,6 +86,28 @@ void run_neighbor_matrix(const std::string& collective, const std::string& algor
   CHECK(m.rows() == 495);
 }
 
+/// Rings of PEs within cubes, rings of cubes, rings of SIPs: of one, two, odd and even numbers.
+void run_level_matrix(const std::string& collective, const std::string& algorithm) {
+  matrix m{collective, algorithm};
+  for (const machine_shape& shape : {machine_shape{1, 1, 1, 1},
+                                     {1, 1, 1, 7},
+                                     {1, 1, 1, 16},
+                                     {1, 2, 1, 2},
+                                     {1, 3, 1, 4},
+                                     {1, 2, 2, 8},
+                                     {1, 3, 3, 3},
+                                     {1, 5, 5, 1},
+                                     {2, 5, 1, 6},
+                                     {2, 1, 1, 5},
+                                     {2, 2, 2, 4},
+                                     {3, 3, 1, 2},
+                                     {4, 1, 2, 4},
+                                     {5, 2, 1, 2}}) {
+    m.run(shape, comm::rank_set::pe);
+  }
+  CHECK(m.rows() == 14 * 45);
+}
+
 struct checked_kernel {
   const char* collective;
   const char* algorithm;
@@ -96,10 +118,12 @@ constexpr checked_kernel checked[]{
     {"reduce_scatter", "recursive_halving"},
     {"reduce_scatter", "pairwise"},
     {"reduce_scatter", "two_level"},
+    {"reduce_scatter", "three_level", run_level_matrix},
     {"reduce_scatter", "packed_routes", run_neighbor_matrix},
     {"all_gather", "ring_1d"},
     {"all_gather", "bruck"},
     {"all_gather", "two_level"},
+    {"all_gather", "three_level", run_level_matrix},
     {"all_gather", "packed_routes", run_neighbor_matrix},
     {"broadcast", "ring_1d"},
     {"broadcast", "binomial"},
