@@ -79,11 +79,16 @@ class exchanges : public formula_base {
     const auto bytes = [this](double far) { return std::min(far, p_ - far) * part(d(p_)); };
     return {rounds(bytes, true) + step_.vector_ns(n_, false), rounds_wires(bytes)};
   }
+  /// Every block is copied into its place and out of it, and runs of them before and after each round: many
+  /// short commands.
   [[nodiscard]] estimate bruck_all_to_all() const {
-    const double each = n_ / 2;
-    const double many = std::bit_width(p_ - 1U);
+    const double each = n_ / 2, block = part(d(p_));
     const auto bytes = [each](double) { return each; };
-    return {rounds(bytes, false) + 2 * many * step_.vector_ns(each, false), rounds_wires(bytes)};
+    double copies = 2.0 * p_ * step_.vector_ns(block, false);
+    for (double far = 1; far < p_; far *= 2) {
+      copies += 2 * std::ceil(p_ / (2 * far)) * step_.vector_ns(far * block, false);
+    }
+    return {rounds(bytes, false) + copies, rounds_wires(bytes)};
   }
 
  private:
