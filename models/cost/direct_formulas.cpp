@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everybody with everybody: all at once, or over doubling distances.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -54,21 +55,26 @@ class exchanges : public formula_base {
   }
   /// One dimension of the box after the other. Slots are taken in as many pieces as have places of their own.
   [[nodiscard]] estimate lines() const {
-    const comm::member_box box = comm::member_box_of(t_.shape(), r_.ranks);
+    using comm::member_box;
+    const member_box box = comm::member_box_of(t_.shape(), r_.ranks);
     estimate sum{end_ns(), 0};
-    double rows_and_columns = 0;  // links; every other place has columns first, so that these overlap
-    for (std::uint32_t dim = 0; dim < comm::member_box::dimensions; ++dim) {
+    std::array<double, member_box::dimensions> interface {
+    }, links{};
+    for (std::uint32_t dim = 0; dim < member_box::dimensions; ++dim) {
       if (box.size[dim] < 2) continue;
       sum.steps_ns += line_steps_ns(box, dim);
-      sum.wires_ns += interface_ns(n_ / box.size[dim] * (box.size[dim] - 1.0));
-      const double links = ways_ns(line_ways(box, dim), n_ / box.size[dim]);
-      if (dim == comm::member_box::rows || dim == comm::member_box::columns) {
-        rows_and_columns = std::max(rows_and_columns, links);
-      } else {
-        sum.wires_ns = std::max(sum.wires_ns, links);
-      }
+      interface[dim] = interface_ns(n_ / box.size[dim] * (box.size[dim] - 1.0));
+      links[dim] = ways_ns(line_ways(box, dim), n_ / box.size[dim]);
+      sum.wires_ns += std::max(interface[dim], links[dim]);
     }
-    sum.wires_ns = std::max(sum.wires_ns, rows_and_columns);
+    // Where runs of blocks fill slots, every other place has columns before rows: links along both are in
+    // use at once.
+    const double run = part(d(p_)) * box.size[member_box::pes];
+    if (box.size[member_box::pes] > 1 && run >= step_.slot_bytes()) {
+      constexpr std::size_t r = member_box::rows, c = member_box::columns;
+      sum.wires_ns += std::max({interface[r] + interface[c], links[r], links[c]}) -
+                      std::max(interface[r], links[r]) - std::max(interface[c], links[c]);
+    }
     return sum;
   }
   [[nodiscard]] estimate bruck_all_gather() const {
