@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "models/comm/pe_trees.hpp"
 #include "models/comm/peer_patterns.hpp"
 #include "models/fabric/link_settings.hpp"
 #include "models/fabric/sip_graph.hpp"
@@ -339,6 +340,16 @@ std::vector<std::vector<std::uint32_t>> ranks_by_sip(const group& g) {
 }  // namespace
 
 packed_trees::packed_trees(const pattern_context& c, flow to) {
+  if (shares_cubes(c.members)) {
+    nodes_ = trees_over_pes(c, to == flow::up);
+  } else {
+    search_over_cubes(c, to);
+  }
+  for (const pe_coord& m : c.members.members) sips_.push_back(m.sip);
+  choose_widths(c);
+}
+
+void packed_trees::search_over_cubes(const pattern_context& c, flow to) {
   const auto n = static_cast<std::uint32_t>(c.members.members.size());
   const std::uint32_t root = root_of(c);
   for (auto& nodes : nodes_) nodes.resize(n);
@@ -385,14 +396,17 @@ packed_trees::packed_trees(const pattern_context& c, flow to) {
       }
     }
   }
-  for (const pe_coord& m : c.members.members) sips_.push_back(m.sip);
+}
+
+void packed_trees::choose_widths(const pattern_context& c) {
+  const auto in_one_sip = [this](const sip_id& s) { return s == sips_.front(); };
   const auto fits = [&] {
     return packed_parent(trees - 1, std::max(within_, crossing_) - 1) < c.config.ipcq.queue_pairs &&
            most_child_directions() <= named_children;
   };
   if (c.shares_queue_pairs) return;
   within_ = widest_within;
-  crossing_ = last == 0 ? 1 : widest_crossing;
+  crossing_ = std::all_of(sips_.begin(), sips_.end(), in_one_sip) ? 1 : widest_crossing;
   while (crossing_ > 1 && !fits()) --crossing_;
   while (within_ > 1 && !fits()) --within_;
 }

@@ -317,6 +317,10 @@ std::vector<pattern_entry> builtin_patterns() {
        "one "
        "of every pair of them, and the pairs",
        three_level_rings, three_level_names(), true},
+      {"box_lines",
+       "every rank with those of its line in each dimension: SIPs, rows and columns of cubes, PEs (peer+1, "
+       "...)",
+       box_lines, offset_names(), true},
       {"root_trees", "two binary trees below the root, one way: no other rank is an inner node of both",
        root_trees, root_tree_names(), true},
       {"packed_trees",

@@ -56,4 +56,7 @@ inline constexpr direction star_root = 0;
 [[nodiscard]] std::vector<edge> spanning_tree_edges(const pattern_context& c);
 [[nodiscard]] std::vector<std::string> tree_way_names();
 
+/// Every rank with those in its lines of comm::member_box, both ways; directions as comm::box_ahead says.
+[[nodiscard]] std::vector<edge> box_lines(const pattern_context& c);
+
 }  // namespace diecast::comm

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everybody with everybody: all at once, or over doubling distances.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
+#include "models/comm/member_box.hpp"
 #include "models/comm/step_timetable.hpp"
 #include "models/cost/formula_base.hpp"
 
@@ -51,6 +53,30 @@ class exchanges : public formula_base {
     return {touch_all() + far + steps * std::max({busy, interface_ns(own), far / ahead}) + end_ns(),
             all_pairs_ns(own)};
   }
+  /// One dimension of the box after the other. Slots are taken in as many pieces as have places of their own.
+  [[nodiscard]] estimate lines() const {
+    using comm::member_box;
+    const member_box box = comm::member_box_of(t_.shape(), r_.ranks);
+    estimate sum{end_ns(), 0};
+    std::array<double, member_box::dimensions> interface {
+    }, links{};
+    for (std::uint32_t dim = 0; dim < member_box::dimensions; ++dim) {
+      if (box.size[dim] < 2) continue;
+      sum.steps_ns += line_steps_ns(box, dim);
+      interface[dim] = interface_ns(n_ / box.size[dim] * (box.size[dim] - 1.0));
+      links[dim] = ways_ns(line_ways(box, dim), n_ / box.size[dim]);
+      sum.wires_ns += std::max(interface[dim], links[dim]);
+    }
+    // Where runs of blocks fill slots, every other place has columns before rows: links along both are in
+    // use at once.
+    const double run = part(d(p_)) * box.size[member_box::pes];
+    if (box.size[member_box::pes] > 1 && run >= step_.slot_bytes()) {
+      constexpr std::size_t r = member_box::rows, c = member_box::columns;
+      sum.wires_ns += std::max({interface[r] + interface[c], links[r], links[c]}) -
+                      std::max(interface[r], links[r]) - std::max(interface[c], links[c]);
+    }
+    return sum;
+  }
   [[nodiscard]] estimate bruck_all_gather() const {
     const auto bytes = [this](double far) { return std::min(far, p_ - far) * part(d(p_)); };
     return {rounds(bytes, false) + step_.vector_ns(n_, false), rounds_wires(bytes, false)};
@@ -84,6 +110,39 @@ class exchanges : public formula_base {
     const double last =
         dearest([this](std::uint32_t r) { return std::optional((r + 1) % p_); }, {packet, false, 1, false});
     return {step_.first_use_ns(pair_registers) + p_ * step + last + end_ns(), all_pairs_ns(own)};
+  }
+  /// From every rank to all others of its line.
+  [[nodiscard]] std::vector<way> line_ways(const comm::member_box& box, std::uint32_t dim) const {
+    std::vector<way> ways;
+    for (std::uint32_t r = 0; r < p_; ++r) {
+      comm::member_box::coordinates x = box.at(r);
+      for (std::uint32_t s = 1; s < box.size[dim]; ++s) {
+        x[dim] = (x[dim] + 1) % box.size[dim];
+        ways.emplace_back(r, box.rank_at(x));
+      }
+    }
+    return ways;
+  }
+  [[nodiscard]] double line_steps_ns(const comm::member_box& box, std::uint32_t dim) const {
+    const std::uint32_t size = box.size[dim];
+    const double each = n_ / size, block = part(d(p_));
+    const double slots = std::ceil(each / step_.slot_bytes()), slot = std::min(each, step_.slot_bytes());
+    // Blocks stay together that differ in later dimensions than this one and the next alone.
+    std::uint32_t next = dim + 1;
+    while (next < comm::member_box::dimensions && box.size[next] < 2) ++next;
+    double run = block;
+    for (std::uint32_t later = next + 1; later < comm::member_box::dimensions; ++later)
+      run *= box.size[later];
+    const double piece = std::min(slot, run), pieces = std::ceil(slot / std::max(1.0, piece));
+    const double copies = pieces * step_.vector_ns(piece, false);
+    const double take = step_.take_ns(slot, false) - step_.vector_ns(slot, false) + copies;
+    const auto across = [&](std::uint32_t r) {
+      comm::member_box::coordinates x = box.at(r);
+      x[dim] = (x[dim] + size / 2) % size;
+      return std::optional(box.rank_at(x));
+    };
+    return step_.first_use_ns(pair_registers * (size - 1)) + dearest(across, {slot, false, 1, false}) +
+           slots * copies + (size - 1.0) * slots * (step_.send_ns() + take + 2 * step_.register_ns());
   }
   /// One message to and one from each of the others.
   [[nodiscard]] double to_all(double bytes, bool reduces) const {
@@ -131,6 +190,7 @@ std::vector<formula_row> direct_formulas() {
       {collective::all_to_all, "direct", formula_of(&f::direct)},
       {collective::all_to_all, "bruck", formula_of(&f::bruck_all_to_all)},
       {collective::all_to_all, "mesh_steps", formula_of(&f::mesh_steps)},
+      {collective::all_to_all, "lines", formula_of(&f::lines)},
   };
 }
 

@@ -7,6 +7,7 @@
 
 #include "models/comm/network_tree.hpp"
 #include "models/comm/packed_trees.hpp"
+#include "models/comm/pe_trees.hpp"
 #include "models/cost/formula_base.hpp"
 #include "models/cost/tree_cost.hpp"
 #include "models/cost/tree_walk.hpp"
@@ -123,7 +124,9 @@ class rooted : public formula_base {
     const double hop = mean_on_ring({slot, true, 2});
     const double slots = std::ceil(n_ / 2 / step_.slot_bytes());
     const double busy = 2 * (step_.take_ns(slot, true) + step_.send_ns() + step_.register_ns());
-    return {std::max(plan.depth(0), plan.depth(1)) * hop + (slots - 1) * busy +
+    // PEs of a cube are near each other: what holds up a sum is that of two children one is taken second.
+    const double second = comm::shares_cubes(r_.ranks) ? step_.take_ns(slot, true) / 2 : 0;
+    return {std::max(plan.depth(0), plan.depth(1)) * (hop + second) + (slots - 1) * busy +
                 step_.first_use_ns(4 * half_registers) + end_ns(),
             interface_ns(n_)};
   }

@@ -54,6 +54,7 @@ namespace diecast::sw {
 [[nodiscard]] kernel_entry all_to_all_pairwise_entry();
 [[nodiscard]] kernel_entry all_to_all_direct_entry();
 [[nodiscard]] kernel_entry all_to_all_two_level_entry();
+[[nodiscard]] kernel_entry all_to_all_lines_entry();
 [[nodiscard]] kernel_entry all_to_all_steps_entry();
 [[nodiscard]] kernel_entry gather_binomial_entry();
 [[nodiscard]] kernel_entry gather_linear_entry();

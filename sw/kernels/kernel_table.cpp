@@ -61,6 +61,7 @@ kernel_table builtin_kernels() {
           all_to_all_direct_entry(),
           all_to_all_two_level_entry(),
           all_to_all_steps_entry(),
+          all_to_all_lines_entry(),
           gather_binomial_entry(),
           gather_linear_entry(),
           gather_routes_entry(),

@@ -7,7 +7,9 @@
 #include <set>
 #include <tuple>
 
+#include "models/abi/address.hpp"
 #include "models/comm/peer_patterns.hpp"
+#include "models/fabric/topology.hpp"
 #include "support/machines.hpp"
 #include "support/test.hpp"
 
@@ -166,6 +168,85 @@ TEST_CASE("packed trees are the same every time") {
   const packed_trees a(m.context(3)), b(m.context(3));
   for (std::uint32_t t = 0; t < packed_trees::trees; ++t) {
     for (std::uint32_t r = 0; r < 32; ++r) CHECK(a.node(t, r).children == b.node(t, r).children);
+  }
+}
+
+// --- several members on a cube ---
+
+TEST_CASE("packed trees of PEs reach every member once, and on one SIP nobody sends more than the vector") {
+  for (const machine_shape& shape :
+       {machine_shape{1, 1, 1, 2}, machine_shape{1, 1, 1, 8}, machine_shape{1, 2, 1, 3},
+        machine_shape{1, 3, 3, 5}, machine_shape{2, 2, 2, 7}, machine_shape{3, 2, 2, 4},
+        machine_shape{1, 4, 4, 8}}) {
+    const machine m(shape, rank_set::pe);
+    const auto n = static_cast<std::uint32_t>(m.members.members.size());
+    for (const std::uint32_t root : {0U, n / 2, n - 1}) {
+      for (const auto way : {packed_trees::flow::down, packed_trees::flow::up}) {
+        CAPTURE(shape.sips, shape.cube_columns, shape.cube_rows, shape.pes_per_cube, root);
+        const packed_trees plan(m.context(root), way);
+        for (std::uint32_t r = 0; r < n; ++r) {
+          // A tree of cubes may ask more of a cube than its members can give where SIPs follow each other.
+          const std::size_t most = shape.sips == 1 ? 2 : 3;
+          CHECK(plan.node(0, r).children.size() + plan.node(1, r).children.size() <= most);
+        }
+        for (std::uint32_t t = 0; t < packed_trees::trees; ++t) {
+          CHECK_FALSE(plan.node(t, root).parent.has_value());
+          CHECK(plan.node(t, root).children.size() == 1);
+          for (std::uint32_t r = 0; r < n; ++r) {
+            std::uint32_t up = r, steps = 0;
+            for (; up != root && steps < n; ++steps) {
+              REQUIRE(plan.node(t, up).parent.has_value());
+              const std::uint32_t above = *plan.node(t, up).parent;
+              const auto& children = plan.node(t, above).children;
+              CHECK(std::count(children.begin(), children.end(), up) == 1);
+              up = above;
+            }
+            CHECK(up == root);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("packed trees of PEs enter every cube once, and are shallow") {
+  const machine m(machine_shape{1, 4, 4, 8}, rank_set::pe);
+  for (const std::uint32_t root : {0U, 77U}) {
+    CAPTURE(root);
+    std::map<std::pair<std::uint32_t, bool>, std::uint32_t> entered;  // by cube and tree
+    for (const edge& e : packed_tree_edges(m.context(root))) {
+      if (e.from.cube == e.to.cube || is_further(e)) continue;
+      ++entered[{e.to.cube.value, e.reverse == packed_parent(1)}];
+    }
+    CHECK(entered.size() == 30);
+    for (const auto& [where, times] : entered) CHECK(times == 1);
+    const packed_trees plan(m.context(root));
+    CHECK(std::max(plan.depth(0), plan.depth(1)) <= 15);
+  }
+}
+
+TEST_CASE("links that ways of packed trees of PEs share: few") {
+  const machine m(machine_shape{1, 4, 4, 8}, rank_set::pe);
+  const fabric::topology topology(m.config);
+  const auto terminal = [&](pe_coord p) {
+    return topology.locate(abi::encode({p.sip, p.cube, abi::region::tcm, p.pe.value, 0}));
+  };
+  std::map<std::uint32_t, std::set<pe_coord>> senders;  // by link
+  for (const edge& e : packed_tree_edges(m.context(0))) {
+    for (const fabric::route_hop& h : topology.trace(terminal(e.from), terminal(e.to))) {
+      if (topology.links()[h.link].kind != fabric::link_kind::eject) senders[h.link].insert(e.from);
+    }
+  }
+  const auto shared =
+      std::count_if(senders.begin(), senders.end(), [](const auto& l) { return l.second.size() > 1; });
+  CHECK(shared <= 8);
+}
+
+TEST_CASE("packed trees of PEs are the same every time") {
+  const machine m(machine_shape{2, 2, 2, 8}, rank_set::pe);
+  const packed_trees a(m.context(3)), b(m.context(3));
+  for (std::uint32_t t = 0; t < packed_trees::trees; ++t) {
+    for (std::uint32_t r = 0; r < 64; ++r) CHECK(a.node(t, r).children == b.node(t, r).children);
   }
 }
 

@@ -247,6 +247,7 @@ TEST_CASE("patterns: the table holds every pattern once") {
   }
   CHECK(names == std::set<std::string>{"all_to_all",
                                        "binomial_tree",
+                                       "box_lines",
                                        "circulant",
                                        "circulant_unidir",
                                        "double_binary_tree",

@@ -108,6 +108,19 @@ void run_level_matrix(const std::string& collective, const std::string& algorith
   CHECK(m.rows() == 14 * 45);
 }
 
+/// Algorithms that go by the places of PEs in cubes and of cubes in SIPs.
+void run_box_matrix(const std::string& collective, const std::string& algorithm) {
+  matrix m{collective, algorithm};
+  for (const machine_shape& shape :
+       {machine_shape{1, 2, 1, 2}, machine_shape{1, 1, 2, 3}, machine_shape{1, 2, 2, 1},
+        machine_shape{1, 2, 2, 2}, machine_shape{1, 3, 1, 5}, machine_shape{1, 3, 2, 2},
+        machine_shape{2, 1, 1, 3}, machine_shape{2, 2, 2, 2}, machine_shape{2, 1, 2, 4},
+        machine_shape{3, 2, 1, 2}, machine_shape{2, 2, 1, 7}}) {
+    m.run(shape, comm::rank_set::pe);
+  }
+  CHECK(m.rows() == 495);
+}
+
 struct checked_kernel {
   const char* collective;
   const char* algorithm;
@@ -129,10 +142,12 @@ constexpr checked_kernel checked[]{
     {"broadcast", "binomial"},
     {"broadcast", "double_binary_tree"},
     {"broadcast", "packed_trees"},
+    {"broadcast", "packed_trees", run_box_matrix},
     {"broadcast", "multicast"},
     {"reduce", "ring_1d"},
     {"reduce", "binomial"},
     {"reduce", "packed_trees"},
+    {"reduce", "packed_trees", run_box_matrix},
     {"reduce", "in_network"},
     {"all_to_all", "bruck"},
     {"all_to_all", "pairwise"},
@@ -140,6 +155,8 @@ constexpr checked_kernel checked[]{
     {"all_to_all", "two_level"},
     {"all_to_all", "mesh_steps"},
     {"all_to_all", "mesh_steps", run_neighbor_matrix},  // by the clock on 4 columns
+    {"all_to_all", "lines"},
+    {"all_to_all", "lines", run_box_matrix},
     {"gather", "binomial"},
     {"gather", "linear"},
     {"gather", "packed_routes", run_neighbor_matrix},

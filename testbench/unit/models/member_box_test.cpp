@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Members as a box of SIPs, rows, columns and PEs, and the lines of it.
+#include "models/comm/member_box.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "models/comm/peer_patterns.hpp"
+#include "support/machines.hpp"
+#include "support/test.hpp"
+
+namespace diecast::comm {
+namespace {
+
+using machine = test::ranked_machine;
+
+TEST_CASE("the box of whole machines") {
+  struct sample {
+    machine_shape shape;
+    rank_set set;
+    member_box::coordinates size;
+  };
+  for (const sample& s :
+       {sample{{2, 4, 3, 8}, rank_set::pe, {2, 3, 4, 8}}, sample{{2, 4, 3, 8}, rank_set::cube, {2, 3, 4, 1}},
+        sample{{5, 4, 3, 8}, rank_set::sip, {5, 1, 1, 1}},
+        sample{{1, 1, 1, 1}, rank_set::pe, {1, 1, 1, 1}}}) {
+    const machine m(s.shape, s.set);
+    const member_box box = member_box_of(m.shape, m.members);
+    CHECK(box.size == s.size);
+    CHECK(box.ranks() == m.members.members.size());
+    for (std::uint32_t r = 0; r < box.ranks(); ++r) {
+      const auto x = box.at(r);
+      const pe_coord& pe = m.members.members[r];
+      CHECK(box.rank_at(x) == r);
+      CHECK(x[member_box::rows] == (box.size[member_box::rows] > 1 ? m.shape.cube_y(pe.cube) : 0));
+      CHECK(x[member_box::pes] == (box.size[member_box::pes] > 1 ? pe.pe.value : 0));
+    }
+  }
+}
+
+TEST_CASE("the box of members that fill none") {
+  machine m(machine_shape{2, 2, 2, 3}, rank_set::pe);
+  std::vector<pe_coord>& members = m.members.members;
+  SECTION("a PE less in both SIPs: SIPs are alike, cubes are not") {
+    members.erase(members.begin() + 13);
+    members.erase(members.begin() + 1);
+    CHECK(member_box_of(m.shape, m.members).size == member_box::coordinates{2, 1, 1, 11});
+  }
+  SECTION("a PE less") {
+    members.erase(members.begin() + 1);
+    CHECK(member_box_of(m.shape, m.members).size == member_box::coordinates{1, 1, 1, 23});
+  }
+  SECTION("cubes that fill no rectangle") {
+    members.erase(members.begin() + 21, members.end());
+    members.erase(members.begin() + 9, members.begin() + 12);
+    CHECK(member_box_of(m.shape, m.members).size == member_box::coordinates{2, 1, 1, 9});
+  }
+  SECTION("SIPs by turns") {
+    std::swap(members[1], members[13]);
+    CHECK(member_box_of(m.shape, m.members).size == member_box::coordinates{1, 1, 1, 24});
+  }
+}
+
+TEST_CASE("lines of a box lead to every partner, by directions of their own") {
+  const machine m(machine_shape{2, 3, 2, 4}, rank_set::pe);
+  const member_box box = member_box_of(m.shape, m.members);
+  CHECK(box.partners() == 1 + 1 + 2 + 3);
+  std::set<std::pair<pe_coord, direction>> used;
+  std::set<std::pair<pe_coord, pe_coord>> pairs;
+  for (const edge& e : box_lines(m.context(0))) {
+    CHECK(used.insert({e.from, e.dir}).second);
+    CHECK(pairs.insert({e.from, e.to}).second);
+    CHECK(e.dir < box.partners());
+    CHECK(e.reverse < static_cast<std::int32_t>(box.partners()));
+  }
+  CHECK(pairs.size() == 48 * box.partners());
+  for (const auto& [a, b] : pairs) CHECK(pairs.contains({b, a}));
+}
+
+}  // namespace
+}  // namespace diecast::comm
