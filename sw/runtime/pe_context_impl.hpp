@@ -70,6 +70,8 @@ struct pe_context::impl {
   void check_length(const queue_state& q, std::uint32_t bytes);
   void take(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how);
   void take_uncharged(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how);
+  /// The same without the credit, which the caller returns: what the slot brought may be sent on before.
+  void take_out(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how);
 
   // pe_context_stream.cpp
   [[nodiscard]] bool may_hold(const pe_context::lane& l);

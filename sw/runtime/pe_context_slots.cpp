@@ -61,6 +61,11 @@ void pe_context::impl::check_length(const queue_state& q, std::uint32_t bytes) {
 
 void pe_context::impl::take_uncharged(queue_state& q, std::uint64_t offset, std::uint32_t bytes,
                                       arrival how) {
+  take_out(q, offset, bytes, how);
+  driver.release(q);
+}
+
+void pe_context::impl::take_out(queue_state& q, std::uint64_t offset, std::uint32_t bytes, arrival how) {
   calls.call(entry_point::receive);
   check_length(q, bytes);
   if (wire() != args.type) {
@@ -72,7 +77,6 @@ void pe_context::impl::take_uncharged(queue_state& q, std::uint64_t offset, std:
   } else {
     fetch_and_reduce(q, offset, bytes);
   }
-  driver.release(q);
 }
 
 }  // namespace diecast::sw

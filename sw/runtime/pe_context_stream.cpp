@@ -62,7 +62,10 @@ void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes
              [this](queue_state& q, const stage_cursor& at) {
                put_uncharged(q, exchange_source(at.at()), at.piece());
              },
-             [this](queue_state& q, const stage_cursor& at) { take(q, at.at(), at.piece(), at.how()); },
+             [this](queue_state& q, const stage_cursor& at) {
+               charge();
+               take_out(q, at.at(), at.piece(), at.how());
+             },
              [this] { charge(); }, held,
              [this](queue_state& q, abi::address slot, std::uint32_t bytes) {
                put_uncharged(q, exchange_source(slot - options.tcm_base), bytes);

@@ -130,11 +130,18 @@ class lane_runner {
     return true;
   }
 
+  /// A range of one slot goes on at once and its credit goes back then: the next member waits for the bytes.
+  /// Of longer ones the sender waits for the credit, and slots go on when their turn comes.
   bool try_take(stream_lane& lane, std::size_t index) {
     stream_end& in = lane.ins[index];
     if (!may_take(lane, index) || !has_message(c_.driver, *in.queue)) return false;
+    const bool alone = in.at.slots() == 1;
     c_.take(*in.queue, in.at);
     in.at.advance();
+    for (stream_end& out : lane.outs) {
+      if (alone) (void)try_send(lane, out);
+    }
+    c_.driver.release(*in.queue);
     return true;
   }
 

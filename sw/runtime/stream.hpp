@@ -83,7 +83,7 @@ struct stream_context {
   queue_driver& driver;
   task_scheduler& tasks;
   std::function<void(queue_state&, const stage_cursor&)> put;   ///< sends a slot
-  std::function<void(queue_state&, const stage_cursor&)> take;  ///< stores or reduces a slot and releases it
+  std::function<void(queue_state&, const stage_cursor&)> take;  ///< stores or reduces a slot, and keeps it
   std::function<void()> charge;  ///< for a slot that is sent and was not received
   held_slots& held;              ///< of lanes that overlap
   std::function<void(queue_state&, abi::address, std::uint32_t)> put_slot;  ///< sends what lies in a slot

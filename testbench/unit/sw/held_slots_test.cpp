@@ -7,6 +7,7 @@
 #include "support/test.hpp"
 #include "sw/runtime/pe_runtime.hpp"
 #include "sw/runtime/queue_driver.hpp"
+#include "sw/runtime/stream.hpp"
 
 namespace diecast::test {
 namespace {
@@ -110,6 +111,36 @@ TEST_CASE("a lane that overlaps adds no copy behind those of others in the DMA")
   CHECK(b.run().deadlock == "");
   CHECK(b.get(1, 0, 16) == counting(1, 16));
   CHECK(started == 1);
+}
+
+TEST_CASE("a range of one slot is sent on before its credit goes back, slots of a longer one after") {
+  for (const std::uint64_t bytes : {64U, 128U}) {
+    CAPTURE(bytes);
+    ring_bench b{3, 4, {sw::schedule::round_robin}};
+    const sw::runtime_options options = b.machine().firmware_options(b.pe(1));
+    b.on(0, [&](pe_context& pe) { pe.send_all(comm::east, 0, bytes); });
+    b.on(2, [&](pe_context& pe) { pe.recv_all(comm::west, 0, bytes, pe_context::arrival::copy); });
+    std::vector<std::uint64_t> released;  // when a slot is sent
+    b.also(1, [&](abi::hal& hal) {
+      sw::pe_runtime runtime{hal, options};
+      sw::queue_driver& driver = runtime.driver();
+      sw::held_slots held{driver, runtime.tasks()};
+      const auto nothing = [](sw::queue_state&, const sw::stage_cursor&) {};
+      const auto put = [&](sw::queue_state& q, const sw::stage_cursor& at) {
+        released.push_back(hal.read_register(abi::qp_register(comm::west, abi::qp_my_tail)));
+        (void)driver.ring_doorbell(q, at.at(), at.piece());
+      };
+      std::vector<sw::stream_lane> lanes(1);
+      lanes[0].sent.push_back({0, bytes, {{{0}}}});
+      lanes[0].outs.push_back({&driver.tx(comm::east), sw::stage_cursor({{0, bytes}}, 64)});
+      lanes[0].ins.push_back({&driver.rx(comm::west), sw::stage_cursor({{0, bytes}}, 64)});
+      sw::run_lanes({driver, runtime.tasks(), put, nothing, [] {}, held, {}, {}, {}, [](std::size_t) {}},
+                    lanes);
+      driver.finish();
+    });
+    CHECK(b.run().deadlock == "");
+    CHECK(released == (bytes == 64 ? std::vector<std::uint64_t>{0} : std::vector<std::uint64_t>{1, 2}));
+  }
 }
 
 TEST_CASE("two tasks of a kernel stream at a time, each with slots of its own held") {
