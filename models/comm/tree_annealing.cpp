@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/comm/tree_annealing.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <mutex>
+#include <random>
+#include <utility>
+
+namespace diecast::comm {
+namespace {
+
+constexpr std::uint32_t trees = 2;
+constexpr std::uint32_t most_children = 2;  ///< of a member, in both trees together
+constexpr std::uint8_t nobody = tree_task::none;
+
+/// What a second sender on a link costs, ns: more than two edges, so that hardly any way is worth it. On the
+/// one way to another SIP, which two halves of a vector fill, it is the worst.
+constexpr double second_sender_ns = 1000, second_feeder_ns = 1500;
+/// More than any tree's links and ways.
+constexpr double forbidden_ns = 1e5;
+/// Of the mean way to a member, beside the longest one.
+constexpr double mean_weight = 0.3;
+
+/// Uphill moves of so many ns are likely at first, and at the end.
+constexpr double first_temperature = 300, last_temperature = 3;
+constexpr std::uint32_t attempts = 6;
+/// Of an attempt. A move costs about 50 ns for each member.
+std::uint64_t moves_for(std::uint64_t members) {
+  return std::min<std::uint64_t>(4000 * members, 300 * members * members);
+}
+
+/// Who is where. Small, for a move is undone by copying it back.
+struct placement {
+  std::array<std::array<std::uint8_t, most_annealed>, trees> parent{};
+  std::array<std::array<std::array<std::uint8_t, most_children>, most_annealed>, trees> child{};
+};
+
+/// A placement and what it costs.
+class rated_trees {
+ public:
+  explicit rated_trees(const tree_task& task)
+      : task_(task), used_(task.link_of.size()), from_(used_.size() * task.members) {
+    for (std::uint32_t t = 0; t < trees; ++t) {
+      at_.parent[t].fill(nobody);
+      for (auto& c : at_.child[t]) c.fill(nobody);
+    }
+    rated_ = at_.parent;
+  }
+
+  [[nodiscard]] const placement& at() const { return at_; }
+  placement& change() { return at_; }
+  [[nodiscard]] std::uint32_t children(std::uint32_t t, std::uint32_t m) const {
+    const auto& c = at_.child[t][m];
+    return (c[0] != nobody ? 1U : 0U) + (c[1] != nobody ? 1U : 0U);
+  }
+  [[nodiscard]] std::uint32_t sends(std::uint32_t m) const { return children(0, m) + children(1, m); }
+
+  /// Of the trees as they are now; puts the leaf before other children, as the way beyond it is long.
+  tree_cost cost() {
+    follow_changes();
+    farthest_ = sum_ = 0;
+    for (std::uint32_t t = 0; t < trees; ++t) time_tree(t);
+    const double mean = sum_ / (trees * (task_.members - 1.0));
+    const auto top = [this](std::uint32_t t) { return at_.child[t][task_.root][0]; };
+    const double forbidden = task_.tops_differ && top(0) == top(1) ? forbidden_ns : 0.0;
+    return {forbidden + shared_ns_ + farthest_ + mean_weight * mean, farthest_, shared_ns_};
+  }
+
+ private:
+  struct use {
+    std::uint32_t flows{}, senders{};
+  };
+
+  [[nodiscard]] std::size_t edge(std::uint32_t above, std::uint32_t below) const {
+    return std::size_t{above} * task_.members + below;
+  }
+
+  /// Two flows of one member to another SIP are one: their whole ways are the same.
+  [[nodiscard]] std::uint8_t counted_parent(std::uint32_t t, std::uint32_t m) const {
+    const std::uint8_t above = at_.parent[t][m];
+    return t == 1 && m == task_.leaf && above == at_.parent[0][m] ? nobody : above;
+  }
+  /// Counts the flows of edges that have changed since the last time.
+  void follow_changes() {
+    for (std::uint32_t t = 0; t < trees; ++t) {
+      for (std::uint32_t m = 0; m < task_.members; ++m) {
+        const std::uint8_t before = rated_[t][m], now = counted_parent(t, m);
+        if (before == now) continue;
+        if (before != nobody) {
+          for (const std::uint16_t l : task_.links[edge(before, m)]) remove(l, before);
+        }
+        if (now != nobody) {
+          for (const std::uint16_t l : task_.links[edge(now, m)]) add(l, now);
+        }
+        rated_[t][m] = now;
+      }
+    }
+  }
+  [[nodiscard]] double shared_ns(std::uint16_t l) const {
+    const auto& [fit, between_sips] = task_.link_of[l];
+    const auto [flows, senders] = used_[l];
+    const std::uint32_t others = senders > fit ? senders - fit : 0;
+    const std::uint32_t own = flows - std::min(flows, std::max(senders, fit));
+    return between_sips ? others * second_feeder_ns : others * second_sender_ns + own * task_.second_flow_ns;
+  }
+  void remove(std::uint16_t l, std::uint32_t sender) {
+    shared_ns_ -= shared_ns(l);
+    --used_[l].flows;
+    if (--from_[std::size_t{l} * task_.members + sender] == 0) --used_[l].senders;
+    shared_ns_ += shared_ns(l);
+  }
+  void add(std::uint16_t l, std::uint32_t sender) {
+    shared_ns_ -= shared_ns(l);
+    ++used_[l].flows;
+    if (from_[std::size_t{l} * task_.members + sender]++ == 0) ++used_[l].senders;
+    shared_ns_ += shared_ns(l);
+  }
+
+  /// A member sends a slot to one child after the other, the root those of both trees in turn.
+  void time_tree(std::uint32_t t) {
+    std::array<std::uint8_t, most_annealed> reached{};
+    std::array<double, most_annealed> when{};
+    std::uint32_t known = 1;
+    reached[0] = static_cast<std::uint8_t>(task_.root);
+    when[0] = t * task_.slot_ns;
+    for (std::uint32_t i = 0; i < known; ++i) {
+      const std::uint8_t m = reached[i];
+      auto& children = at_.child[t][m];
+      if (children[1] != nobody && children[1] == task_.leaf) std::swap(children[0], children[1]);
+      double leaves = when[i];
+      for (const std::uint8_t below : children) {
+        if (below == nobody) continue;
+        const double there = leaves + task_.edge_ns[edge(m, below)];
+        leaves += task_.slot_ns;
+        reached[known] = below;
+        when[known++] = there;
+        farthest_ = std::max(farthest_, there + (below == task_.leaf ? task_.beyond_ns : 0));
+        sum_ += there;
+      }
+    }
+  }
+
+  const tree_task& task_;
+  placement at_;
+  std::array<std::array<std::uint8_t, most_annealed>, trees> rated_;  ///< parents whose flows are counted
+  std::vector<use> used_;                                             ///< by link
+  std::vector<std::uint8_t> from_;                                    ///< flows by link and sender
+  double shared_ns_{};                                                ///< of all links; whole numbers
+  double farthest_{}, sum_{};
+};
+
+/// One attempt.
+class annealing {
+ public:
+  annealing(const tree_task& task, std::uint64_t seed) : task_(task), random_(seed), now_(task) {}
+
+  tree_pair run() {
+    plant();
+    double cost = now_.cost().total_ns, least = cost;
+    placement best = now_.at();
+    const std::uint64_t moves = moves_for(task_.members);
+    const double cooling = std::pow(last_temperature / first_temperature, 1.0 / static_cast<double>(moves));
+    double temperature = first_temperature;
+    for (std::uint64_t i = 0; i < moves; ++i, temperature *= cooling) {
+      const placement before = now_.at();
+      if (!move()) continue;
+      const double found = now_.cost().total_ns;
+      if (found > cost && chance() >= std::exp((cost - found) / temperature)) {
+        now_.change() = before;
+        continue;
+      }
+      cost = found;
+      if (cost < least) {
+        least = cost;
+        best = now_.at();
+      }
+    }
+    return nodes_of(best);
+  }
+
+ private:
+  std::uint32_t below(std::uint32_t end) { return static_cast<std::uint32_t>(random_() % end); }
+  double chance() { return static_cast<double>(random_() >> 11U) * 0x1p-53; }
+  std::uint32_t any_but_root() {
+    const std::uint32_t m = below(task_.members - 1);
+    return m < task_.root ? m : m + 1;
+  }
+
+  /// Binary trees, level by level: who comes late in the one comes early in the other, so that half of the
+  /// members are inner nodes of each. The leaf comes last in both.
+  void plant() {
+    std::vector<std::uint32_t> members;
+    for (std::uint32_t m = 0; m < task_.members; ++m) {
+      if (m != task_.root && m != task_.leaf) members.push_back(m);
+    }
+    for (std::uint32_t t = 0; t < trees; ++t) {
+      std::vector<std::uint32_t> senders{task_.root};
+      std::size_t sender = 0;
+      const auto place = [&](std::uint32_t m) {
+        while (now_.children(t, senders[sender]) == (sender == 0 ? 1 : most_children)) ++sender;
+        add(t, senders[sender], m);
+        senders.push_back(m);
+      };
+      for (const std::uint32_t m : members) place(m);
+      if (task_.leaf != tree_task::none) place(task_.leaf);
+      std::reverse(members.begin(), members.end());
+    }
+  }
+
+  [[nodiscard]] bool is_below(std::uint32_t t, std::uint32_t top, std::uint32_t m) const {
+    for (std::uint32_t at = m; at != nobody; at = now_.at().parent[t][at]) {
+      if (at == top) return true;
+    }
+    return false;
+  }
+  void add(std::uint32_t t, std::uint32_t above, std::uint32_t m) {
+    placement& p = now_.change();
+    auto& children = p.child[t][above];
+    children[children[0] == nobody ? 0 : 1] = static_cast<std::uint8_t>(m);
+    p.parent[t][m] = static_cast<std::uint8_t>(above);
+  }
+
+  /// False when the move drawn is none; then nothing has changed.
+  bool move() {
+    const std::uint32_t t = below(trees), a = any_but_root(), b = any_but_root();
+    if (a == b) return false;
+    switch (below(5)) {
+      case 0: return give_to(t, a, b);
+      case 1: return exchange_subtrees(t, a, b);
+      case 2: return exchange_in_both(a, b);
+      case 3: return may_exchange(t, a, b) && exchange_places(t, a, b);
+      default: return turn(t, a);
+    }
+  }
+
+  /// `m`, and what is below it, becomes a child of `above`.
+  bool give_to(std::uint32_t t, std::uint32_t m, std::uint32_t above) {
+    if (above == task_.leaf || now_.sends(above) == most_children || is_below(t, m, above)) return false;
+    placement& p = now_.change();
+    auto& children = p.child[t][p.parent[t][m]];
+    if (children[0] == m) children[0] = children[1];
+    children[1] = nobody;
+    add(t, above, m);
+    if (below(2) != 0) turn(t, above);
+    return true;
+  }
+  bool exchange_subtrees(std::uint32_t t, std::uint32_t a, std::uint32_t b) {
+    if (is_below(t, a, b) || is_below(t, b, a)) return false;
+    placement& p = now_.change();
+    auto& above_a = p.parent[t][a];
+    auto& above_b = p.parent[t][b];
+    if (above_a == above_b) return turn(t, above_a);
+    const auto put = [&](std::uint32_t above, std::uint32_t old, std::uint32_t now) {
+      auto& children = p.child[t][above];
+      children[children[0] == old ? 0 : 1] = static_cast<std::uint8_t>(now);
+    };
+    put(above_a, a, b);
+    put(above_b, b, a);
+    std::swap(above_a, above_b);
+    return true;
+  }
+  bool exchange_in_both(std::uint32_t a, std::uint32_t b) {
+    if (a == task_.leaf || b == task_.leaf) return false;
+    return exchange_places(0, a, b) && exchange_places(1, a, b);
+  }
+  /// Nobody would send more than it may.
+  [[nodiscard]] bool may_exchange(std::uint32_t t, std::uint32_t a, std::uint32_t b) const {
+    const std::uint32_t of_a = now_.children(t, a), of_b = now_.children(t, b);
+    if ((a == task_.leaf && of_b > 0) || (b == task_.leaf && of_a > 0)) return false;
+    return now_.sends(a) - of_a + of_b <= most_children && now_.sends(b) - of_b + of_a <= most_children;
+  }
+  bool exchange_places(std::uint32_t t, std::uint32_t a, std::uint32_t b) {
+    placement& p = now_.change();
+    const auto other = [&](std::uint8_t m) {
+      return m == a ? static_cast<std::uint8_t>(b) : m == b ? static_cast<std::uint8_t>(a) : m;
+    };
+    const std::uint8_t above_a = p.parent[t][a], above_b = p.parent[t][b];
+    for (std::uint8_t& c : p.child[t][above_a]) c = other(c);
+    if (above_b != above_a) {
+      for (std::uint8_t& c : p.child[t][above_b]) c = other(c);
+    }
+    std::swap(p.child[t][a], p.child[t][b]);
+    p.parent[t][a] = other(above_b);
+    p.parent[t][b] = other(above_a);
+    for (const std::uint32_t m : {a, b}) {
+      for (const std::uint8_t c : p.child[t][m]) {
+        if (c != nobody) p.parent[t][c] = static_cast<std::uint8_t>(m);
+      }
+    }
+    return true;
+  }
+  /// The other child first.
+  bool turn(std::uint32_t t, std::uint32_t m) {
+    auto& children = now_.change().child[t][m];
+    if (children[1] == nobody) return false;
+    std::swap(children[0], children[1]);
+    return true;
+  }
+
+  [[nodiscard]] tree_pair nodes_of(const placement& p) const {
+    tree_pair found;
+    for (std::uint32_t t = 0; t < trees; ++t) {
+      found[t].resize(task_.members);
+      for (std::uint32_t m = 0; m < task_.members; ++m) {
+        if (m != task_.root) found[t][m].parent = p.parent[t][m];
+        for (const std::uint8_t c : p.child[t][m]) {
+          if (c != nobody) found[t][m].children.push_back(c);
+        }
+      }
+    }
+    return found;
+  }
+
+  const tree_task& task_;
+  std::mt19937_64 random_;
+  rated_trees now_;
+};
+
+tree_pair best_of_attempts(const tree_task& task) {
+  tree_pair best;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::uint32_t i = 0; i < attempts; ++i) {
+    tree_pair found = annealing(task, i + 1).run();
+    const double cost = cost_of(task, found).total_ns;
+    if (cost < least) {
+      least = cost;
+      best = std::move(found);
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+tree_cost cost_of(const tree_task& task, const tree_pair& pair) {
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  rated_trees rated(task);
+  placement& p = rated.change();
+  for (std::uint32_t m = 0; m < task.members; ++m) {
+    if (pair[0][m].children.size() + pair[1][m].children.size() > most_children)
+      return {infinite, infinite, 0};
+    for (std::uint32_t t = 0; t < trees; ++t) {
+      const tree_node& node = pair[t][m];
+      for (std::size_t i = 0; i < node.children.size(); ++i) {
+        p.child[t][m][i] = static_cast<std::uint8_t>(node.children[i]);
+      }
+      if (node.parent) p.parent[t][m] = static_cast<std::uint8_t>(*node.parent);
+    }
+  }
+  return rated.cost();
+}
+
+tree_pair anneal_trees(const tree_task& task) {
+  // A run asks for the same trees several times: to wire them, for the ranks' arguments, to estimate.
+  struct known {
+    tree_task task;
+    tree_pair trees;
+  };
+  constexpr std::size_t most_known = 16;
+  static std::mutex access;
+  static std::deque<known> last;
+  const std::lock_guard lock(access);
+  const auto same = [&](const known& k) { return k.task == task; };
+  if (const auto found = std::find_if(last.begin(), last.end(), same); found != last.end()) {
+    return found->trees;
+  }
+  if (last.size() == most_known) last.pop_front();
+  last.push_back({task, best_of_attempts(task)});
+  return last.back().trees;
+}
+
+}  // namespace diecast::comm
