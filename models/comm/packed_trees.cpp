@@ -390,7 +390,7 @@ tree_pair grown_trees(const pattern_context& c, packed_trees::flow to) {
 }
 
 /// Fitted ones, unless links are shared in them and grown ones are better. On the way up an edge has one
-/// queue pair, and what limits is its credits: fitted ones are no faster there.
+/// queue pair, and fitted ones are no faster (measured).
 tree_pair best_trees(const pattern_context& c, packed_trees::flow to) {
   if (to == packed_trees::flow::up) return grown_trees(c, to);
   std::optional<tree_pair> fitted = fitted_trees(c);
