@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "models/comm/fitted_trees.hpp"
 #include "models/comm/pe_trees.hpp"
 #include "models/comm/peer_patterns.hpp"
 #include "models/fabric/link_settings.hpp"
@@ -337,22 +338,12 @@ std::vector<std::vector<std::uint32_t>> ranks_by_sip(const group& g) {
   return sips;
 }
 
-}  // namespace
-
-packed_trees::packed_trees(const pattern_context& c, flow to) {
-  if (shares_cubes(c.members)) {
-    nodes_ = trees_over_pes(c, to == flow::up);
-  } else {
-    search_over_cubes(c, to);
-  }
-  for (const pe_coord& m : c.members.members) sips_.push_back(m.sip);
-  choose_widths(c);
-}
-
-void packed_trees::search_over_cubes(const pattern_context& c, flow to) {
+/// Greedy trees, SIP by SIP: for any machine.
+tree_pair grown_trees(const pattern_context& c, packed_trees::flow to) {
+  tree_pair grown;
   const auto n = static_cast<std::uint32_t>(c.members.members.size());
   const std::uint32_t root = root_of(c);
-  for (auto& nodes : nodes_) nodes.resize(n);
+  for (auto& nodes : grown) nodes.resize(n);
   std::vector<std::vector<std::uint32_t>> sips = ranks_by_sip(c.members);
   const auto has_root = [&](const auto& s) { return std::find(s.begin(), s.end(), root) != s.end(); };
   std::rotate(sips.begin(), std::find_if(sips.begin(), sips.end(), has_root), sips.end());
@@ -379,9 +370,9 @@ void packed_trees::search_over_cubes(const pattern_context& c, flow to) {
     found.push_back(search(c, task));
   }
 
-  const auto join = [this](std::uint32_t t, std::uint32_t above, std::uint32_t below) {
-    nodes_[t][below].parent = above;
-    nodes_[t][above].children.push_back(below);
+  const auto join = [&grown](std::uint32_t t, std::uint32_t above, std::uint32_t below) {
+    grown[t][below].parent = above;
+    grown[t][above].children.push_back(below);
   };
   for (std::uint32_t t = 0; t < trees; ++t) {
     // A SIP's feeder sends there first: the way beyond is the longer one.
@@ -396,17 +387,35 @@ void packed_trees::search_over_cubes(const pattern_context& c, flow to) {
       }
     }
   }
+  return grown;
 }
 
-void packed_trees::choose_widths(const pattern_context& c) {
-  const auto in_one_sip = [this](const sip_id& s) { return s == sips_.front(); };
+/// Fitted ones, unless links are shared in them and grown ones are better. On the way up an edge has one
+/// queue pair, and fitted ones are no faster (measured).
+tree_pair best_trees(const pattern_context& c, packed_trees::flow to) {
+  if (to == packed_trees::flow::up) return grown_trees(c, to);
+  std::optional<tree_pair> fitted = fitted_trees(c);
+  if (!fitted) return grown_trees(c, to);
+  const tree_task machine = task_of_all(c);
+  const tree_cost cost = cost_of(machine, *fitted);
+  if (cost.shared_ns == 0) return *fitted;
+  tree_pair grown = grown_trees(c, to);
+  return cost_of(machine, grown).total_ns < cost.total_ns ? grown : *fitted;
+}
+
+}  // namespace
+
+packed_trees::packed_trees(const pattern_context& c, flow to) {
+  nodes_ = shares_cubes(c.members) ? trees_over_pes(c, to == flow::up) : best_trees(c, to);
+  for (const pe_coord& m : c.members.members) sips_.push_back(m.sip);
   const auto fits = [&] {
     return packed_parent(trees - 1, std::max(within_, crossing_) - 1) < c.config.ipcq.queue_pairs &&
            most_child_directions() <= named_children;
   };
   if (c.shares_queue_pairs) return;
   within_ = widest_within;
-  crossing_ = std::all_of(sips_.begin(), sips_.end(), in_one_sip) ? 1 : widest_crossing;
+  const bool one_sip = std::all_of(sips_.begin(), sips_.end(), [&](sip_id s) { return s == sips_.front(); });
+  crossing_ = one_sip ? 1 : widest_crossing;
   while (crossing_ > 1 && !fits()) --crossing_;
   while (within_ > 1 && !fits()) --within_;
 }

@@ -48,9 +48,6 @@ class packed_trees {
   [[nodiscard]] std::uint32_t most_directions(std::uint32_t used) const;
 
  private:
-  /// Members that are alone on their cubes.
-  void search_over_cubes(const pattern_context& c, flow to);
-  void choose_widths(const pattern_context& c);
   [[nodiscard]] std::uint32_t child_directions(std::uint32_t rank, std::uint32_t used) const;
   [[nodiscard]] std::uint32_t most_child_directions() const;
 

@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "models/comm/packed_trees.hpp"
-#include "models/comm/tree_annealing.hpp"
+#include "models/comm/pe_annealing.hpp"
 
 namespace diecast::comm {
 namespace {
 
-constexpr std::uint32_t trees = tree_pair::trees;
-constexpr std::uint32_t nobody = tree_pair::nobody;
+constexpr std::uint32_t trees = pe_tree_pair::trees;
+constexpr std::uint32_t nobody = pe_tree_pair::nobody;
 
 /// Members of each cube, in the order of ranks; the root is the first of its cube.
 std::vector<std::vector<std::uint32_t>> ranks_by_cube(const group& g, std::uint32_t root) {
@@ -40,7 +40,7 @@ class planting {
            std::size_t members)
       : cubes_(std::move(cubes)), plan_(plan), root_(root), found_(members), left_(members, trees) {}
 
-  tree_pair run() {
+  pe_tree_pair run() {
     left_[root_] = 0;  // but for its first children
     for (std::uint32_t t = 0; t < trees; ++t) {
       for (std::uint32_t cube = 0; cube < cubes_.size(); ++cube) {
@@ -112,7 +112,7 @@ class planting {
   std::vector<std::vector<std::uint32_t>> cubes_;
   const packed_trees& plan_;
   std::uint32_t root_;
-  tree_pair found_;
+  pe_tree_pair found_;
   std::vector<std::uint32_t> left_;                ///< halves that a member may pass on
   std::map<std::uint32_t, std::uint32_t> number_;  ///< of a member in its cube
 };
@@ -137,8 +137,8 @@ std::array<std::vector<tree_node>, 2> trees_over_pes(const pattern_context& c, b
   }
   const packed_trees plan({c.config, c.shape, leaders, root_cube, true},
                           up ? packed_trees::flow::up : packed_trees::flow::down);
-  tree_pair found = planting(cubes, plan, root, m.size()).run();
-  anneal(c.config, m, root, up, found);
+  pe_tree_pair found = planting(cubes, plan, root, m.size()).run();
+  anneal_pes(c.config, m, root, up, found);
 
   std::array<std::vector<tree_node>, trees> nodes;
   for (std::uint32_t t = 0; t < trees; ++t) {

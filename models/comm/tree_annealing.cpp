@@ -3,369 +3,373 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <deque>
+#include <limits>
+#include <mutex>
 #include <random>
 #include <utility>
-
-#include "models/abi/address.hpp"
-#include "models/abi/wire.hpp"
-#include "models/fabric/topology.hpp"
 
 namespace diecast::comm {
 namespace {
 
-constexpr std::uint32_t trees = tree_pair::trees;
-constexpr std::uint32_t nobody = tree_pair::nobody;
+constexpr std::uint32_t trees = 2;
+constexpr std::uint32_t most_children = 2;  ///< of a member, in both trees together
+constexpr std::uint8_t nobody = tree_task::none;
 
-/// Of a member with a message: it hears of it and asks for the next ones.
-constexpr double firmware_ns = 100;
+/// What a second sender on a link costs, ns: more than two edges, so that hardly any way is worth it. On the
+/// one way to another SIP, which two halves of a vector fill, it is the worst.
+constexpr double second_sender_ns = 1000, second_feeder_ns = 1500;
+/// More than any tree's links and ways.
+constexpr double forbidden_ns = 1e5;
+/// Of the mean way to a member, beside the longest one.
+constexpr double mean_weight = 0.3;
 
-// What trees are worth, less is better: ns that a slot needs from the root to the farthest member, and for
-/// a sender beyond the first on a link: each holds up the other, and what waits behind it,
-constexpr double per_shared = 300;
-/// a half of the vector that a member passes on beyond two, which slows down the whole tree,
-constexpr double per_beyond = 3000;
-/// parts of the ways to the farthest member of each tree, and of the mean ways.
-constexpr double share_of_each = 0.2, share_of_mean = 0.5;
+/// Uphill moves of so many ns are likely at first, and at the end.
+constexpr double first_temperature = 300, last_temperature = 3;
+constexpr std::uint32_t attempts = 6;
+/// Of an attempt. A move costs about 50 ns for each member.
+std::uint64_t moves_for(std::uint64_t members) {
+  return std::min<std::uint64_t>(4000 * members, 300 * members * members);
+}
 
-/// By how much a state may be worse than the one before it, ns, in the first moves and in the last.
-constexpr double hottest = 300, coldest = 3;
-/// Moves for each member, and a bound on moves x members.
-constexpr std::uint64_t moves_each = 800, most_work = 30'000'000;
-/// Any will do.
-constexpr std::uint64_t seed = 1;
-
-/// The way of messages from one member to another.
-struct way {
-  double ns{};  ///< of a packet
-  std::vector<std::uint32_t> links;
+/// Who is where. Small, for a move is undone by copying it back.
+struct placement {
+  std::array<std::array<std::uint8_t, most_annealed>, trees> parent{};
+  std::array<std::array<std::array<std::uint8_t, most_children>, most_annealed>, trees> child{};
 };
 
-/// Ways that have been asked for.
-class way_table {
+/// A placement and what it costs.
+class rated_trees {
  public:
-  way_table(const config::machine_config& c, const std::vector<pe_coord>& members, bool up)
-      : c_(c), topology_(c), up_(up), members_(members.size()) {
-    for (const pe_coord& p : members) {
-      at_.push_back(topology_.locate(abi::encode({p.sip, p.cube, abi::region::tcm, p.pe.value, 0})));
+  explicit rated_trees(const tree_task& task)
+      : task_(task), used_(task.link_of.size()), from_(used_.size() * task.members) {
+    for (std::uint32_t t = 0; t < trees; ++t) {
+      at_.parent[t].fill(nobody);
+      for (auto& c : at_.child[t]) c.fill(nobody);
     }
-    flits_ = abi::flits_of(static_cast<std::uint32_t>(c.noc.max_packet_bytes),
-                           static_cast<std::uint32_t>(c.noc.flit_bytes));
+    rated_ = at_.parent;
   }
-  [[nodiscard]] const fabric::topology& topology() const { return topology_; }
-  [[nodiscard]] const way& between(std::uint32_t above, std::uint32_t below) {
-    const auto [at, is_new] = ways_.try_emplace(std::uint64_t{above} * members_ + below);
-    if (is_new) at->second = find(up_ ? below : above, up_ ? above : below);
-    return at->second;
+
+  [[nodiscard]] const placement& at() const { return at_; }
+  placement& change() { return at_; }
+  [[nodiscard]] std::uint32_t children(std::uint32_t t, std::uint32_t m) const {
+    const auto& c = at_.child[t][m];
+    return (c[0] != nobody ? 1U : 0U) + (c[1] != nobody ? 1U : 0U);
+  }
+  [[nodiscard]] std::uint32_t sends(std::uint32_t m) const { return children(0, m) + children(1, m); }
+
+  /// Of the trees as they are now; puts the leaf before other children, as the way beyond it is long.
+  tree_cost cost() {
+    follow_changes();
+    farthest_ = sum_ = 0;
+    for (std::uint32_t t = 0; t < trees; ++t) time_tree(t);
+    const double mean = sum_ / (trees * (task_.members - 1.0));
+    const auto top = [this](std::uint32_t t) { return at_.child[t][task_.root][0]; };
+    const double forbidden = task_.tops_differ && top(0) == top(1) ? forbidden_ns : 0.0;
+    return {forbidden + shared_ns_ + farthest_ + mean_weight * mean, farthest_, shared_ns_};
   }
 
  private:
-  [[nodiscard]] way find(std::uint32_t from, std::uint32_t to) const {
-    way w;
-    for (const fabric::route_hop& h : topology_.trace(at_[from], at_[to])) {
-      const fabric::link_kind kind = topology_.links()[h.link].kind;
-      if (kind != fabric::link_kind::inject && kind != fabric::link_kind::eject) w.links.push_back(h.link);
-    }
-    w.ns = fabric::idle_latency(topology_, c_, at_[from], at_[to], abi::traffic_class::comm, flits_).ns();
-    return w;
+  struct use {
+    std::uint32_t flows{}, senders{};
+  };
+
+  [[nodiscard]] std::size_t edge(std::uint32_t above, std::uint32_t below) const {
+    return std::size_t{above} * task_.members + below;
   }
 
-  const config::machine_config& c_;
-  fabric::topology topology_;
-  bool up_;
-  std::uint64_t members_;
-  std::uint32_t flits_;
-  std::vector<abi::node_address> at_;
-  std::map<std::uint64_t, way> ways_;
+  /// Two flows of one member to another SIP are one: their whole ways are the same.
+  [[nodiscard]] std::uint8_t counted_parent(std::uint32_t t, std::uint32_t m) const {
+    const std::uint8_t above = at_.parent[t][m];
+    return t == 1 && m == task_.leaf && above == at_.parent[0][m] ? nobody : above;
+  }
+  /// Counts the flows of edges that have changed since the last time.
+  void follow_changes() {
+    for (std::uint32_t t = 0; t < trees; ++t) {
+      for (std::uint32_t m = 0; m < task_.members; ++m) {
+        const std::uint8_t before = rated_[t][m], now = counted_parent(t, m);
+        if (before == now) continue;
+        if (before != nobody) {
+          for (const std::uint16_t l : task_.links[edge(before, m)]) remove(l, before);
+        }
+        if (now != nobody) {
+          for (const std::uint16_t l : task_.links[edge(now, m)]) add(l, now);
+        }
+        rated_[t][m] = now;
+      }
+    }
+  }
+  [[nodiscard]] double shared_ns(std::uint16_t l) const {
+    const auto& [fit, between_sips] = task_.link_of[l];
+    const auto [flows, senders] = used_[l];
+    const std::uint32_t others = senders > fit ? senders - fit : 0;
+    const std::uint32_t own = flows - std::min(flows, std::max(senders, fit));
+    return between_sips ? others * second_feeder_ns : others * second_sender_ns + own * task_.second_flow_ns;
+  }
+  void remove(std::uint16_t l, std::uint32_t sender) {
+    shared_ns_ -= shared_ns(l);
+    --used_[l].flows;
+    if (--from_[std::size_t{l} * task_.members + sender] == 0) --used_[l].senders;
+    shared_ns_ += shared_ns(l);
+  }
+  void add(std::uint16_t l, std::uint32_t sender) {
+    shared_ns_ -= shared_ns(l);
+    ++used_[l].flows;
+    if (from_[std::size_t{l} * task_.members + sender]++ == 0) ++used_[l].senders;
+    shared_ns_ += shared_ns(l);
+  }
+
+  /// A member sends a slot to one child after the other, the root those of both trees in turn.
+  void time_tree(std::uint32_t t) {
+    std::array<std::uint8_t, most_annealed> reached{};
+    std::array<double, most_annealed> when{};
+    std::uint32_t known = 1;
+    reached[0] = static_cast<std::uint8_t>(task_.root);
+    when[0] = t * task_.slot_ns;
+    for (std::uint32_t i = 0; i < known; ++i) {
+      const std::uint8_t m = reached[i];
+      auto& children = at_.child[t][m];
+      if (children[1] != nobody && children[1] == task_.leaf) std::swap(children[0], children[1]);
+      double leaves = when[i];
+      for (const std::uint8_t below : children) {
+        if (below == nobody) continue;
+        const double there = leaves + task_.edge_ns[edge(m, below)];
+        leaves += task_.slot_ns;
+        reached[known] = below;
+        when[known++] = there;
+        farthest_ = std::max(farthest_, there + (below == task_.leaf ? task_.beyond_ns : 0));
+        sum_ += there;
+      }
+    }
+  }
+
+  const tree_task& task_;
+  placement at_;
+  std::array<std::array<std::uint8_t, most_annealed>, trees> rated_;  ///< parents whose flows are counted
+  std::vector<use> used_;                                             ///< by link
+  std::vector<std::uint8_t> from_;                                    ///< flows by link and sender
+  double shared_ns_{};                                                ///< of all links; whole numbers
+  double farthest_{}, sum_{};
 };
 
-/// Who sends over which links.
-class link_users {
- public:
-  explicit link_users(std::size_t links) : senders_(links) {}
-  void add(const way& w, std::uint32_t sender) {
-    for (const std::uint32_t l : w.links) {
-      shared_ -= shared_on(l);
-      senders_[l].push_back(sender);
-      shared_ += shared_on(l);
-    }
-  }
-  void remove(const way& w, std::uint32_t sender) {
-    for (const std::uint32_t l : w.links) {
-      shared_ -= shared_on(l);
-      auto& s = senders_[l];
-      *std::find(s.begin(), s.end(), sender) = s.back();
-      s.pop_back();
-      shared_ += shared_on(l);
-    }
-  }
-  /// Senders beyond the first, of all links; flows beyond two of a sender count like one.
-  [[nodiscard]] std::uint32_t shared() const { return shared_; }
-
- private:
-  [[nodiscard]] std::uint32_t shared_on(std::uint32_t link) const {
-    const auto& s = senders_[link];
-    std::uint32_t others = 0;
-    for (std::size_t i = 1; i < s.size(); ++i) {
-      others += std::find(s.begin(), s.begin() + static_cast<std::ptrdiff_t>(i), s[i]) ==
-                        s.begin() + static_cast<std::ptrdiff_t>(i)
-                    ? 1
-                    : 0;
-    }
-    return others;
-  }
-
-  std::vector<std::vector<std::uint32_t>> senders_;
-  std::uint32_t shared_{};
-};
-
+/// One attempt.
 class annealing {
  public:
-  annealing(const config::machine_config& c, const std::vector<pe_coord>& members, std::uint32_t root,
-            bool up, tree_pair& found)
-      : n_(static_cast<std::uint32_t>(members.size())),
-        root_(root),
-        up_(up),
-        found_(found),
-        ways_(c, members, up),
-        users_(ways_.topology().links().size()),
-        random_(seed),
-        slot_ns_(static_cast<double>(c.ipcq.slot_bytes) /
-                 (static_cast<double>(c.noc.flit_bytes) * c.noc.clock_ghz)),
-        height_(n_),
-        sum_(n_),
-        size_(n_) {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> cubes;
-    for (std::uint32_t m = 0; m < n_; ++m) cubes[{members[m].sip.value, members[m].cube.value}].push_back(m);
-    cube_of_.resize(n_);
-    for (auto& [where, in] : cubes) {
-      for (const std::uint32_t m : in) cube_of_[m] = static_cast<std::uint32_t>(cubes_.size());
-      cubes_.push_back(std::move(in));
-    }
-    for (auto& ns : ns_) ns.resize(n_);
-  }
+  annealing(const tree_task& task, std::uint64_t seed) : task_(task), random_(seed), now_(task) {}
 
-  void run() {
-    for (std::uint32_t t = 0; t < trees; ++t) {
-      for (std::uint32_t m = 0; m < n_; ++m) {
-        const std::uint32_t above = found_.tree_of[t].above[m];
-        if (above != nobody) use(t, above, m);
+  tree_pair run() {
+    plant();
+    double cost = now_.cost().total_ns, least = cost;
+    placement best = now_.at();
+    const std::uint64_t moves = moves_for(task_.members);
+    const double cooling = std::pow(last_temperature / first_temperature, 1.0 / static_cast<double>(moves));
+    double temperature = first_temperature;
+    for (std::uint64_t i = 0; i < moves; ++i, temperature *= cooling) {
+      const placement before = now_.at();
+      if (!move()) continue;
+      const double found = now_.cost().total_ns;
+      if (found > cost && chance() >= std::exp((cost - found) / temperature)) {
+        now_.change() = before;
+        continue;
       }
-      latency_[t] = latency_of(t);
+      cost = found;
+      if (cost < least) {
+        least = cost;
+        best = now_.at();
+      }
     }
-    cost_ = cost();
-    const std::uint64_t moves = std::min(moves_each * n_, most_work / n_);
-    for (std::uint64_t i = 0; i < moves; ++i) {
-      heat_ = hottest * std::pow(coldest / hottest, static_cast<double>(i) / static_cast<double>(moves));
-      move();
-    }
-    for (std::uint32_t t = 0; t < trees; ++t) order_children(t);
+    return nodes_of(best);
   }
 
  private:
-  /// From the root to a member, ns.
-  struct latency {
-    double most{}, mean{};
-  };
-  /// A child of a tree from one parent to another.
-  struct change {
-    std::uint32_t tree{}, child{}, from{}, to{};
-  };
+  std::uint32_t below(std::uint32_t end) { return static_cast<std::uint32_t>(random_() % end); }
+  double chance() { return static_cast<double>(random_() >> 11U) * 0x1p-53; }
+  std::uint32_t any_but_root() {
+    const std::uint32_t m = below(task_.members - 1);
+    return m < task_.root ? m : m + 1;
+  }
 
-  [[nodiscard]] std::uint32_t above(std::uint32_t t, std::uint32_t m) const {
-    return found_.tree_of[t].above[m];
+  /// Binary trees, level by level: who comes late in the one comes early in the other, so that half of the
+  /// members are inner nodes of each. The leaf comes last in both.
+  void plant() {
+    std::vector<std::uint32_t> members;
+    for (std::uint32_t m = 0; m < task_.members; ++m) {
+      if (m != task_.root && m != task_.leaf) members.push_back(m);
+    }
+    for (std::uint32_t t = 0; t < trees; ++t) {
+      std::vector<std::uint32_t> senders{task_.root};
+      std::size_t sender = 0;
+      const auto place = [&](std::uint32_t m) {
+        while (now_.children(t, senders[sender]) == (sender == 0 ? 1 : most_children)) ++sender;
+        add(t, senders[sender], m);
+        senders.push_back(m);
+      };
+      for (const std::uint32_t m : members) place(m);
+      if (task_.leaf != tree_task::none) place(task_.leaf);
+      std::reverse(members.begin(), members.end());
+    }
   }
-  [[nodiscard]] const std::vector<std::uint32_t>& below(std::uint32_t t, std::uint32_t m) const {
-    return found_.tree_of[t].below[m];
-  }
-  [[nodiscard]] std::uint32_t sender(std::uint32_t upper, std::uint32_t lower) const {
-    return up_ ? lower : upper;
-  }
-  [[nodiscard]] bool is_above(std::uint32_t t, std::uint32_t a, std::uint32_t m) const {
-    for (; m != nobody; m = above(t, m)) {
-      if (m == a) return true;
+
+  [[nodiscard]] bool is_below(std::uint32_t t, std::uint32_t top, std::uint32_t m) const {
+    for (std::uint32_t at = m; at != nobody; at = now_.at().parent[t][at]) {
+      if (at == top) return true;
     }
     return false;
   }
-  void join(std::uint32_t t, std::uint32_t upper, std::uint32_t lower) {
-    found_.tree_of[t].above[lower] = upper;
-    found_.tree_of[t].below[upper].push_back(lower);
-    use(t, upper, lower);
-  }
-  void use(std::uint32_t t, std::uint32_t upper, std::uint32_t lower) {
-    const way& w = ways_.between(upper, lower);
-    ns_[t][lower] = w.ns;
-    users_.add(w, sender(upper, lower));
-  }
-  void part(std::uint32_t t, std::uint32_t lower) {
-    const std::uint32_t upper = above(t, lower);
-    auto& b = found_.tree_of[t].below[upper];
-    b.erase(std::find(b.begin(), b.end(), lower));
-    found_.tree_of[t].above[lower] = nobody;
-    users_.remove(ways_.between(upper, lower), sender(upper, lower));
+  void add(std::uint32_t t, std::uint32_t above, std::uint32_t m) {
+    placement& p = now_.change();
+    auto& children = p.child[t][above];
+    children[children[0] == nobody ? 0 : 1] = static_cast<std::uint8_t>(m);
+    p.parent[t][m] = static_cast<std::uint8_t>(above);
   }
 
-  // --- what trees are worth ---
-  [[nodiscard]] latency latency_of(std::uint32_t t) {
-    order_.assign(1, root_);
-    for (std::size_t i = 0; i < order_.size(); ++i) {
-      for (const std::uint32_t child : below(t, order_[i])) order_.push_back(child);
-    }
-    for (std::size_t i = order_.size(); i-- > 0;) {
-      const std::uint32_t m = order_[i];
-      height_[m] = sum_[m] = 0;
-      size_[m] = 1;
-      const auto& children = below(t, m);
-      for (const std::uint32_t child : children) {
-        // Sent to before this one: those with more below them.
-        double place = 1;
-        for (const std::uint32_t other : children) place += is_before(t, other, child) ? 1 : 0;
-        const double ns = firmware_ns + place * slot_ns_ + ns_[t][child];
-        height_[m] = std::max(height_[m], ns + height_[child]);
-        sum_[m] += sum_[child] + size_[child] * ns;
-        size_[m] += size_[child];
-      }
-    }
-    return {height_[root_], sum_[root_] / size_[root_]};
-  }
-  /// Of two children. Precondition: their heights are known.
-  [[nodiscard]] bool is_before(std::uint32_t t, std::uint32_t a, std::uint32_t b) const {
+  /// False when the move drawn is none; then nothing has changed.
+  bool move() {
+    const std::uint32_t t = below(trees), a = any_but_root(), b = any_but_root();
     if (a == b) return false;
-    const double first = ns_[t][a] + height_[a], second = ns_[t][b] + height_[b];
-    return first != second ? first > second : a < b;
-  }
-  [[nodiscard]] double cost() const {
-    std::size_t beyond = 0;
-    for (std::uint32_t m = 0; m < n_; ++m) beyond += std::max<std::size_t>(trees, found_.sends(m)) - trees;
-    return per_beyond * static_cast<double>(beyond) + per_shared * users_.shared() +
-           std::max(latency_[0].most, latency_[1].most) +
-           share_of_each * (latency_[0].most + latency_[1].most) +
-           share_of_mean * (latency_[0].mean + latency_[1].mean);
-  }
-  void order_children(std::uint32_t t) {
-    (void)latency_of(t);
-    for (std::uint32_t m = 0; m < n_; ++m) {
-      auto& children = found_.tree_of[t].below[m];
-      std::sort(children.begin(), children.end(),
-                [&](std::uint32_t a, std::uint32_t b) { return is_before(t, a, b); });
+    switch (below(5)) {
+      case 0: return give_to(t, a, b);
+      case 1: return exchange_subtrees(t, a, b);
+      case 2: return exchange_in_both(a, b);
+      case 3: return may_exchange(t, a, b) && exchange_places(t, a, b);
+      default: return turn(t, a);
     }
   }
 
-  // --- moves ---
-  [[nodiscard]] std::uint32_t draw(std::size_t below) {
-    return static_cast<std::uint32_t>(random_() % below);
+  /// `m`, and what is below it, becomes a child of `above`.
+  bool give_to(std::uint32_t t, std::uint32_t m, std::uint32_t above) {
+    if (above == task_.leaf || now_.sends(above) == most_children || is_below(t, m, above)) return false;
+    placement& p = now_.change();
+    auto& children = p.child[t][p.parent[t][m]];
+    if (children[0] == m) children[0] = children[1];
+    children[1] = nobody;
+    add(t, above, m);
+    if (below(2) != 0) turn(t, above);
+    return true;
   }
-  [[nodiscard]] double unit() { return static_cast<double>(random_() >> 11U) * 0x1p-53; }
-  [[nodiscard]] std::uint32_t mate_of(std::uint32_t m) {
-    const auto& cube = cubes_[cube_of_[m]];
-    return cube[draw(cube.size())];
+  bool exchange_subtrees(std::uint32_t t, std::uint32_t a, std::uint32_t b) {
+    if (is_below(t, a, b) || is_below(t, b, a)) return false;
+    placement& p = now_.change();
+    auto& above_a = p.parent[t][a];
+    auto& above_b = p.parent[t][b];
+    if (above_a == above_b) return turn(t, above_a);
+    const auto put = [&](std::uint32_t above, std::uint32_t old, std::uint32_t now) {
+      auto& children = p.child[t][above];
+      children[children[0] == old ? 0 : 1] = static_cast<std::uint8_t>(now);
+    };
+    put(above_a, a, b);
+    put(above_b, b, a);
+    std::swap(above_a, above_b);
+    return true;
   }
-
-  void move() {
-    changes_.clear();
-    switch (draw(5)) {
-      case 0: exchange_parents(); break;
-      case 1: exchange_members(0, trees); break;
-      case 2: {
-        const std::uint32_t t = draw(trees);
-        exchange_members(t, t + 1);
-        break;
+  bool exchange_in_both(std::uint32_t a, std::uint32_t b) {
+    if (a == task_.leaf || b == task_.leaf) return false;
+    return exchange_places(0, a, b) && exchange_places(1, a, b);
+  }
+  /// Nobody would send more than it may.
+  [[nodiscard]] bool may_exchange(std::uint32_t t, std::uint32_t a, std::uint32_t b) const {
+    const std::uint32_t of_a = now_.children(t, a), of_b = now_.children(t, b);
+    if ((a == task_.leaf && of_b > 0) || (b == task_.leaf && of_a > 0)) return false;
+    return now_.sends(a) - of_a + of_b <= most_children && now_.sends(b) - of_b + of_a <= most_children;
+  }
+  bool exchange_places(std::uint32_t t, std::uint32_t a, std::uint32_t b) {
+    placement& p = now_.change();
+    const auto other = [&](std::uint8_t m) {
+      return m == a ? static_cast<std::uint8_t>(b) : m == b ? static_cast<std::uint8_t>(a) : m;
+    };
+    const std::uint8_t above_a = p.parent[t][a], above_b = p.parent[t][b];
+    for (std::uint8_t& c : p.child[t][above_a]) c = other(c);
+    if (above_b != above_a) {
+      for (std::uint8_t& c : p.child[t][above_b]) c = other(c);
+    }
+    std::swap(p.child[t][a], p.child[t][b]);
+    p.parent[t][a] = other(above_b);
+    p.parent[t][b] = other(above_a);
+    for (const std::uint32_t m : {a, b}) {
+      for (const std::uint8_t c : p.child[t][m]) {
+        if (c != nobody) p.parent[t][c] = static_cast<std::uint8_t>(m);
       }
-      case 3: give_away(); break;
-      default: trade_children(); break;
     }
-    if (!changes_.empty()) try_changes();
+    return true;
   }
-  /// Keeps changes that are good enough, undoes others. They leave trees trees.
-  void try_changes() {
-    const std::array<latency, trees> latency_before = latency_;
-    const double cost_before = cost_;
-    for (const change& c : changes_) part(c.tree, c.child);
-    for (const change& c : changes_) join(c.tree, c.to, c.child);
+  /// The other child first.
+  bool turn(std::uint32_t t, std::uint32_t m) {
+    auto& children = now_.change().child[t][m];
+    if (children[1] == nobody) return false;
+    std::swap(children[0], children[1]);
+    return true;
+  }
+
+  [[nodiscard]] tree_pair nodes_of(const placement& p) const {
+    tree_pair found;
     for (std::uint32_t t = 0; t < trees; ++t) {
-      if (std::any_of(changes_.begin(), changes_.end(), [t](const change& c) { return c.tree == t; })) {
-        latency_[t] = latency_of(t);
-      }
-    }
-    cost_ = cost();
-    if (cost_ <= cost_before || unit() < std::exp((cost_before - cost_) / heat_)) return;
-    for (const change& c : changes_) part(c.tree, c.child);
-    for (const change& c : changes_) join(c.tree, c.from, c.child);
-    latency_ = latency_before;
-    cost_ = cost_before;
-  }
-
-  /// Two of a cube get each other's parents.
-  void exchange_parents() {
-    const std::uint32_t t = draw(trees), a = draw(n_), b = mate_of(a);
-    const std::uint32_t to_a = above(t, b), to_b = above(t, a);
-    if (to_a == to_b || to_a == nobody || to_b == nobody || is_above(t, a, b) || is_above(t, b, a)) return;
-    changes_ = {{t, a, to_b, to_a}, {t, b, to_a, to_b}};
-  }
-  /// Two of a cube are each other in some trees.
-  void exchange_members(std::uint32_t first, std::uint32_t end) {
-    const std::uint32_t a = draw(n_), b = mate_of(a);
-    if (a == b || a == root_ || b == root_) return;
-    if (end - first < trees) {
-      const std::uint32_t other = 1 - first;
-      if (below(first, b).size() + below(other, a).size() > trees) return;
-      if (below(first, a).size() + below(other, b).size() > trees) return;
-    }
-    const auto other = [a, b](std::uint32_t m) { return m == a ? b : m == b ? a : m; };
-    for (std::uint32_t t = first; t < end; ++t) {
-      std::vector<std::uint32_t> children{a, b};
-      for (const std::uint32_t m : {a, b}) {
-        for (const std::uint32_t child : below(t, m)) {
-          if (child != a && child != b) children.push_back(child);
+      found[t].resize(task_.members);
+      for (std::uint32_t m = 0; m < task_.members; ++m) {
+        if (m != task_.root) found[t][m].parent = p.parent[t][m];
+        for (const std::uint8_t c : p.child[t][m]) {
+          if (c != nobody) found[t][m].children.push_back(c);
         }
       }
-      // The edge from above(child) to child becomes one between the others of both.
-      for (const std::uint32_t child : children) {
-        changes_.push_back({t, other(child), above(t, other(child)), other(above(t, child))});
-      }
     }
-  }
-  /// A child goes to another of its parent's cube, who has room.
-  void give_away() {
-    const std::uint32_t t = draw(trees), child = draw(n_), from = above(t, child);
-    if (from == nobody || from == root_) return;
-    const std::uint32_t to = mate_of(from);
-    if (to == from || to == root_ || found_.sends(to) >= trees || is_above(t, child, to)) return;
-    changes_ = {{t, child, from, to}};
-  }
-  /// Two of a cube: a child of one tree for one of the other.
-  void trade_children() {
-    const std::uint32_t t = draw(trees), child = draw(n_), from = above(t, child);
-    if (from == nobody || from == root_) return;
-    const std::uint32_t to = mate_of(from);
-    if (to == from || to == root_ || below(1 - t, to).empty()) return;
-    const std::uint32_t back = below(1 - t, to)[draw(below(1 - t, to).size())];
-    if (is_above(t, child, to) || is_above(1 - t, back, from)) return;
-    changes_ = {{t, child, from, to}, {1 - t, back, to, from}};
+    return found;
   }
 
-  std::uint32_t n_, root_;
-  bool up_;
-  tree_pair& found_;
-  way_table ways_;
-  link_users users_;
+  const tree_task& task_;
   std::mt19937_64 random_;
-  double slot_ns_;
-  std::vector<std::vector<std::uint32_t>> cubes_;  ///< members
-  std::vector<std::uint32_t> cube_of_;
-  std::array<latency, trees> latency_;
-  double cost_{}, heat_{};
-  std::array<std::vector<double>, trees> ns_;  ///< by member: of a packet between it and who is above
-  std::vector<std::uint32_t> order_;
-  std::vector<double> height_, sum_, size_;  ///< below a member: farthest, sum of the ways, members
-  std::vector<change> changes_;
+  rated_trees now_;
 };
+
+tree_pair best_of_attempts(const tree_task& task) {
+  tree_pair best;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::uint32_t i = 0; i < attempts; ++i) {
+    tree_pair found = annealing(task, i + 1).run();
+    const double cost = cost_of(task, found).total_ns;
+    if (cost < least) {
+      least = cost;
+      best = std::move(found);
+    }
+  }
+  return best;
+}
 
 }  // namespace
 
-void anneal(const config::machine_config& c, const std::vector<pe_coord>& members, std::uint32_t root,
-            bool up, tree_pair& found) {
-  annealing(c, members, root, up, found).run();
+tree_cost cost_of(const tree_task& task, const tree_pair& pair) {
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  rated_trees rated(task);
+  placement& p = rated.change();
+  for (std::uint32_t m = 0; m < task.members; ++m) {
+    if (pair[0][m].children.size() + pair[1][m].children.size() > most_children)
+      return {infinite, infinite, 0};
+    for (std::uint32_t t = 0; t < trees; ++t) {
+      const tree_node& node = pair[t][m];
+      for (std::size_t i = 0; i < node.children.size(); ++i) {
+        p.child[t][m][i] = static_cast<std::uint8_t>(node.children[i]);
+      }
+      if (node.parent) p.parent[t][m] = static_cast<std::uint8_t>(*node.parent);
+    }
+  }
+  return rated.cost();
+}
+
+tree_pair anneal_trees(const tree_task& task) {
+  // A run asks for the same trees several times: to wire them, for the ranks' arguments, to estimate.
+  struct known {
+    tree_task task;
+    tree_pair trees;
+  };
+  constexpr std::size_t most_known = 16;
+  static std::mutex access;
+  static std::deque<known> last;
+  const std::lock_guard lock(access);
+  const auto same = [&](const known& k) { return k.task == task; };
+  if (const auto found = std::find_if(last.begin(), last.end(), same); found != last.end()) {
+    return found->trees;
+  }
+  if (last.size() == most_known) last.pop_front();
+  last.push_back({task, best_of_attempts(task)});
+  return last.back().trees;
 }
 
 }  // namespace diecast::comm

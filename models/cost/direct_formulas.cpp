@@ -7,7 +7,6 @@
 
 #include "models/comm/member_box.hpp"
 #include "models/comm/step_timetable.hpp"
-#include "models/comm/two_level.hpp"
 #include "models/cost/formula_base.hpp"
 
 namespace diecast::cost {
@@ -77,21 +76,6 @@ class exchanges : public formula_base {
                       std::max(interface[r], links[r]) - std::max(interface[c], links[c]);
     }
     return sum;
-  }
-  /// Blocks for each other SIP to the same place there, and on within it when they have come.
-  [[nodiscard]] estimate two_level() const {
-    const comm::sip_rows g = comm::sip_rows_of(r_.ranks);
-    const double own = part(d(p_)), others = g.rows - 1.0, mates = g.columns - 1.0;
-    const double slot = std::min(own, step_.slot_bytes());
-    const auto slots = [this](double bytes) { return std::ceil(bytes / step_.slot_bytes()); };
-    const double far = dearest([this](std::uint32_t r) { return std::optional((r + p_ / 2) % p_); },
-                               {slot, false, 1, false});
-    const double busy =
-        step_.send_ns() + step_.take_ns(slot, false) + step_.wake_ns() + 2 * step_.register_ns();
-    const double sent = others * slots(own * g.columns) + g.rows * mates * slots(own);
-    return {
-        step_.first_use_ns(pair_registers * (g.rows + g.columns - 2)) + g.rows * far + sent * busy + end_ns(),
-        all_pairs_ns(own) + others * interface_ns(own * mates)};
   }
   [[nodiscard]] estimate bruck_all_gather() const {
     const auto bytes = [this](double far) { return std::min(far, p_ - far) * part(d(p_)); };
@@ -207,7 +191,6 @@ std::vector<formula_row> direct_formulas() {
       {collective::all_to_all, "bruck", formula_of(&f::bruck_all_to_all)},
       {collective::all_to_all, "mesh_steps", formula_of(&f::mesh_steps)},
       {collective::all_to_all, "lines", formula_of(&f::lines)},
-      {collective::all_to_all, "two_level", formula_of(&f::two_level)},
   };
 }
 

@@ -70,7 +70,7 @@ class three_levels : public formula_base {
   /// meet: the shares are measured, on the default SIP and pod from 64 KiB to 1 MiB.
   [[nodiscard]] double pass(bool reduces) const {
     constexpr double apart_copies = 0.4, apart_sums = 0.7, apart_sips = 0.6;
-    double busy = 0, way = 0;
+    double busy = 0, travel = 0;
     for (const round& r : rounds()) {
       const std::size_t n = r.members.size();
       if (n < 2) continue;
@@ -82,10 +82,10 @@ class three_levels : public formula_base {
         hop += step_.exchange_ns(r.members[i], next, slot) / d(n);
       }
       busy += r.laps * (d(n) - 1) * std::ceil(r.bundle / step_.slot_bytes()) * interval;
-      way += d(r.one_way ? n - 1 : n / 2) * hop;
+      travel += d(r.one_way ? n - 1 : n / 2) * hop;
     }
-    way *= grid_.sips;
-    return std::max(busy, way) + (reduces ? apart_sums : apart_copies) * std::min(busy, way) +
+    travel *= grid_.sips;
+    return std::max(busy, travel) + (reduces ? apart_sums : apart_copies) * std::min(busy, travel) +
            apart_sips * sips_ns();
   }
   /// Links between SIPs are shared by all places, and what comes over them is needed for the other half.

@@ -46,6 +46,17 @@ struct tree_edge {
   std::uint32_t width{1}, used{1};
 };
 
+/// The root has all pieces from the first: it sends one of each tree in turn, as the ranks below expect them.
+std::vector<pe_context::lane> in_turn(const std::vector<pe_context::lane>& first,
+                                      const std::vector<pe_context::lane>& second) {
+  std::vector<pe_context::lane> all;
+  for (std::size_t i = 0; i < std::max(first.size(), second.size()); ++i) {
+    if (i < first.size()) all.push_back(first[i]);
+    if (i < second.size()) all.push_back(second[i]);
+  }
+  return all;
+}
+
 /// The part of a tree at this rank.
 class tree_part {
  public:
@@ -126,10 +137,17 @@ class tree_part {
 void run(pe_context& pe) {
   const abi::kernel_arguments& a = pe.args();
   const block_vector v = a.extra[is_root] != 0 ? reduced_in_output(pe) : block_vector(pe, a.output);
-  std::vector<pe_context::lane> lanes;
   const tree_part first(pe, 0, 0, v.part_of_whole(1, 2));
+  const tree_part second(pe, 1, first.directions(), v.part_of_whole(0, 2));
+  std::vector<pe_context::lane> lanes;
   first.add_to(lanes);
-  tree_part(pe, 1, first.directions(), v.part_of_whole(0, 2)).add_to(lanes);
+  if (a.extra[is_root] != 0) {
+    std::vector<pe_context::lane> others;
+    second.add_to(others);
+    lanes = in_turn(lanes, others);
+  } else {
+    second.add_to(lanes);
+  }
   pe.stream(lanes, "broadcast");
 }
 
