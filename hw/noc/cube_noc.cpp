@@ -330,6 +330,7 @@ void cube_noc::act() {
   wake_.cancel();  // announcements of this instant may have asked for a wake-up before they were judged
   armed_ = never;
   arm(core_.next(cycle + 1));
+  announce_departed(cycle);
   if (!wire_arrivals_.empty()) arm(wire_arrivals_.front().cycle);
   for (const announced_packet& a : packet_inbox_) arm(first_look(a));
   for (const announced_credit& a : credit_inbox_) {
@@ -374,11 +375,36 @@ void cube_noc::eject(const switch_core::departure& d, packet_ptr p) {
     core_.credit(d.output, d.vc, d.flits, usable);
     tell_credits(o.link, d.vc, static_cast<std::int32_t>(d.flits), timing_.clock.cycles(usable));
   }
-  if (!d.tail) return;
-  const std::uint32_t flits = p->flits;
   // Parts that came apart are announced as one packet that ends with the last of them.
-  outs_[o.terminal].send_packet(std::move(p), d.vc, flits, timing_.clock.cycles(d.first + way),
-                                timing_.clock.cycles(d.last + way));
+  if (!d.tail) return;
+  if (study_ || d.first == d.last) return announce(d, std::move(p));
+  leaving_.push_back({d, std::move(p)});
+}
+
+/// What has arrived at the wall before counts as arriving next.
+void cube_noc::announce(const switch_core::departure& d, packet_ptr p) {
+  const std::uint64_t way = out_delay_ + timing_.ni_out_cycles;
+  const std::uint64_t head = std::max(d.first + way, current_cycle() + 1);
+  const std::uint32_t flits = p->flits;
+  outs_[outputs_[d.output].terminal].send_packet(std::move(p), d.vc, flits, timing_.clock.cycles(head),
+                                                 timing_.clock.cycles(d.last + way));
+}
+
+/// Nothing joins a packet whose last flit has left.
+void cube_noc::announce_departed(std::uint64_t cycle) {
+  std::erase_if(leaving_, [&](leaving_packet& l) {
+    if (l.d.last > cycle) return false;
+    announce(l.d, std::move(l.p));
+    return true;
+  });
+  for (const leaving_packet& l : leaving_) arm(l.d.last);
+}
+
+/// Parts of a worm before its last, and what the unit of a tree copies, count as they were granted.
+void cube_noc::delay(std::uint32_t o, std::uint8_t vc, std::uint64_t last) {
+  const auto same = [&](const leaving_packet& l) { return l.d.output == o && l.d.vc == vc; };
+  const auto l = std::find_if(leaving_.begin(), leaving_.end(), same);
+  if (l != leaving_.end()) l->d.last = last;
 }
 
 void cube_noc::return_credit(std::uint32_t input, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle) {
@@ -477,7 +503,7 @@ void cube_noc::publish(std::uint32_t link, std::uint8_t vc, std::uint32_t flits,
 
 bool cube_noc::quiescent() const {
   if (trees_ && !trees_->idle()) return false;
-  if (!core_.empty() || !packet_inbox_.empty() || !wire_arrivals_.empty()) return false;
+  if (!core_.empty() || !leaving_.empty() || !packet_inbox_.empty() || !wire_arrivals_.empty()) return false;
   std::map<std::pair<std::uint32_t, std::uint8_t>, std::uint32_t> in_inbox;
   for (const announced_credit& a : credit_inbox_) in_inbox[{a.out_port, a.vc}] += a.flits;
   for (std::uint32_t o = 0; o < outputs_.size(); ++o) {

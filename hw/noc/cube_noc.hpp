@@ -8,6 +8,9 @@
 // then has a network interface that takes whole packets (as many as injection_buffer_flits; those of a
 // network study without bound) and streams them into a free VC flit by flit as credits allow.
 //
+// A packet of several flits is announced to its terminal with its last one: until then packets of other
+// classes may join and delay it. Blocks take packets by their tails.
+//
 // Order of evaluation: what is looked at in a cycle was announced before it, so announcements wait in an
 // inbox until time has moved on.
 #pragma once
@@ -137,6 +140,9 @@ class cube_noc : public sc_core::sc_module,
   [[nodiscard]] switch_core::hop tree_route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const;
   [[nodiscard]] switch_core::hop entry_hop(std::uint8_t vc) const;
   void eject(const switch_core::departure& d, packet_ptr p) override;
+  void delay(std::uint32_t output, std::uint8_t vc, std::uint64_t last) override;
+  void announce(const switch_core::departure& d, packet_ptr p);
+  void announce_departed(std::uint64_t cycle);
   void return_credit(std::uint32_t input, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle) override;
   void occupied(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
                 std::uint64_t end) override;
@@ -218,6 +224,12 @@ class cube_noc : public sc_core::sc_module,
     std::uint8_t vc;
   };
   [[nodiscard]] std::uint64_t first_look(const announced_packet& a) const;
+  /// A packet in transfer to a terminal.
+  struct leaving_packet {
+    switch_core::departure d;
+    packet_ptr p;
+  };
+  std::vector<leaving_packet> leaving_;
   std::vector<announced_packet> packet_inbox_;
   std::vector<announced_credit> credit_inbox_;
   std::vector<wire_arrival> wire_arrivals_;  ///< a heap, earliest in front

@@ -75,6 +75,9 @@ class switch_core {
     [[nodiscard]] virtual hop route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const = 0;
     /// A packet, or a part of one, leaves by an output without a router behind.
     virtual void eject(const departure& d, packet_ptr p) = 0;
+    /// Packets of other classes have joined the departure in transfer by an output in a VC: it lasts to cycle
+    /// `last`.
+    virtual void delay(std::uint32_t output, std::uint8_t vc, std::uint64_t last) = 0;
     /// Room for `flits` in an input without a router before it, usable from `cycle` on.
     virtual void return_credit(std::uint32_t input, std::uint8_t vc, std::uint32_t flits,
                                std::uint64_t cycle) = 0;
@@ -350,6 +353,7 @@ class switch_core {
                                            std::uint32_t slot_index, std::uint64_t end);
   [[nodiscard]] std::uint32_t left(const in_vc& queue) const;
   void keep_course(const in_vc& queue, const course& way);
+  [[nodiscard]] course course_behind(std::uint32_t slot_index, std::uint64_t end) const;
   /// How long a transfer takes beside others, and its course.
   struct pace {
     std::uint64_t cycles{};

@@ -29,6 +29,7 @@ std::uint64_t switch_core::start_beside(std::uint32_t o, std::uint32_t vc, in_vc
       way = slower.way;
     }
   }
+  if (way.count == 0) way = course_behind(slot_index, end);
   queue.end = end;
   motions_[index_of(queue)] = {slot_index, flits * flit_parts, static_cast<std::uint32_t>(end - cycle_)};
   out.classes |= bit;
@@ -37,6 +38,19 @@ std::uint64_t switch_core::start_beside(std::uint32_t o, std::uint32_t vc, in_vc
   keep_course(queue, way);
   out.next_start = in.next_start = cycle_ + 1;
   return end;
+}
+
+/// The course of a packet that goes on as it comes: that of its transfer from the router before, whose tail
+/// it waits for.
+switch_core::course switch_core::course_behind(std::uint32_t slot_index, std::uint64_t end) const {
+  const slot& s = slots_[slot_index];
+  if (s.came_from == none || end != s.tail_ready + 1) return {};
+  const in_vc& before = in_vcs_[s.came_from];
+  if (before.end <= cycle_ || motions_[s.came_from].slot != slot_index) return {};
+  course way = courses_[before.port * classes_ + before.own_class];
+  if (way.count < max_classes)
+    way.points[way.count++] = {left(before), static_cast<std::uint32_t>(before.end - cycle_) * flit_parts};
+  return way;
 }
 
 /// What of a course still lies ahead of a transfer.
@@ -141,6 +155,9 @@ switch_core::pace switch_core::shared_pace(const sharers& on, std::uint32_t clas
       p.way.points[at] = p.way.points[at - 1];
     p.way.points[at] = turn;
   }
+  // From where the others joined on, for routers that this place of the packet has yet to reach.
+  p.way.points[p.way.count++] = {static_cast<std::uint32_t>(on[c].parts),
+                                 static_cast<std::uint32_t>(p.cycles * flit_parts)};
   return p;
 }
 
@@ -189,7 +206,7 @@ void switch_core::extend(const transfer& t, std::uint64_t end, const course& way
   on_in_[queue.port * classes_ + c].end = end;
   keep_course(queue, way);
   on_out_[t.output * classes_ + c].end = end;
-  if (out.downstream == none) return;
+  if (out.downstream == none) return around_.delay(t.output, t.vc, end - 1);
   const std::uint64_t tail = end - 1 + out.body_way;
   slot& s = slots_[moving.slot];
   if (s.came_from == t.in_vc) {

@@ -316,6 +316,15 @@ void switch_network::eject(const hw::switch_core::departure& d, hw::packet_ptr p
       {static_cast<std::uint32_t>(p->created.fs), d.vc, d.flits, d.tail, d.last + way_out()});
 }
 
+/// Of those that leave by an output in a VC the last is in transfer.
+void switch_network::delay(std::uint32_t output, std::uint8_t vc, std::uint64_t last) {
+  const auto same = [&](const leaving& l) { return l.output == output && deliveries_[l.delivery].vc == vc; };
+  const auto l = std::find_if(leaving_.rbegin(), leaving_.rend(), same);
+  deliveries_[l->delivery].arrived += last - l->last;
+  l->last = last;
+  if (l->flits == 1) l->next = last;
+}
+
 /// Flits leave evenly from the next one to the last; each has returned its credit a cycle later.
 void switch_network::return_credits() {
   for (leaving& l : leaving_) {

@@ -54,6 +54,20 @@ TEST_CASE("one stream of one-flit packets fills every link of its way") {
   CHECK(arrival_rate(bench, pe(2), 200, 1500) == Approx(1.0).margin(0.01));
 }
 
+TEST_CASE("a packet that leaves is delayed by one of another class that joins it") {
+  constexpr std::uint32_t flits = 17, later = 6;
+  fabric_bench bench(mesh_machine(3, 1));
+  const clock_domain clock = timing::noc_clock(bench.config);
+  bench.at(pe(0)).plan(clock.cycles(0), pe(1), traffic_class::comm, flits, 0);
+  bench.at(pe(2)).plan(clock.cycles(later), pe(1), traffic_class::request, flits, 0);
+  run_to_starvation();
+  const std::vector<delivery>& received = bench.at(pe(1)).received;
+  REQUIRE(received.size() == 2);
+  CHECK(received[0].traffic_class == traffic_class::comm);
+  // They take turns until the first is through. Then as much of the second is left as the first was ahead.
+  CHECK((received[1].at - received[0].at).fs == clock.cycles(later).fs);
+}
+
 /// A VC's buffer covers its credit loop of hop_cycles + credit_cycles or it throttles the stream to
 /// buffer over loop, whatever the packet's length.
 double wormhole_rate(std::uint64_t buffer_flits) {

@@ -172,9 +172,9 @@ comparison compare(const random_network& r) {
 /// several classes do not share a port: how these go on is computed.
 bool exact(const network_description& n) { return n.pipelined && (n.classes == 1 || !n.whole_packets); }
 
-/// Compares 50 networks, of which all but `beyond` have to be within tolerance.
-void check_random_networks(std::uint64_t first, unsigned beyond) {
-  unsigned failed = 0, same = 0;
+/// Compares 50 networks: each has to be within tolerance.
+void check_random_networks(std::uint64_t first) {
+  unsigned same = 0;
   std::vector<double> errors;
   for (std::uint64_t seed = first; seed < first + 50; ++seed) {
     const random_network r = random_network_of(seed);
@@ -185,25 +185,21 @@ void check_random_networks(std::uint64_t first, unsigned beyond) {
     errors.push_back(std::abs(c.latency_error));
     if (exact(r.network)) CHECK(c.same);
     same += exact(r.network) ? 1 : 0;
-    failed += c.holds() ? 0 : 1;
-    if (beyond == 0) CHECK(c.holds());
+    CHECK(c.holds());
   }
   std::nth_element(errors.begin(), errors.begin() + 25, errors.end());
   INFO(fmt::format("median of the latency error {:.2f}%", 100 * errors[25]));
-  CHECK(failed <= beyond);
   CHECK(same > 0);
   CHECK(errors[25] <= 0.002);
 }
 
-TEST_CASE("switches against the reference network: random networks 0 to 49") { check_random_networks(0, 0); }
-TEST_CASE("switches against the reference network: random networks 50 to 99") {
-  check_random_networks(50, 0);
-}
+TEST_CASE("switches against the reference network: random networks 0 to 49") { check_random_networks(0); }
+TEST_CASE("switches against the reference network: random networks 50 to 99") { check_random_networks(50); }
 TEST_CASE("switches against the reference network: random networks 100 to 149") {
-  check_random_networks(100, 1);
+  check_random_networks(100);
 }
 TEST_CASE("switches against the reference network: random networks 150 to 199") {
-  check_random_networks(150, 0);
+  check_random_networks(150);
 }
 
 /// Packets whose arrival differs; all of them arrive.
@@ -373,6 +369,54 @@ TEST_CASE("however many classes share it, no port passes more than a flit per cy
   // A packet counts when it is granted: those under way at the end are in.
   CHECK(busiest <= crowded_line::cycles + line.network.classes * crowded_line::flits);
   CHECK(busiest >= crowded_line::cycles * 7 / 10);
+}
+
+/// Three routers in a row that whole packets of two classes pass, the first of up to 7 flits, the other
+/// of 25.
+network_description row_of_two_classes() {
+  network_description n;
+  n.columns = 3;
+  n.rows = 1;
+  n.classes = 2;
+  n.vcs = 1;
+  n.dynamic = false;
+  n.pipelined = n.whole_packets = n.hold = true;
+  n.front = 8;
+  n.back = 1;
+  n.credit = 1;
+  n.buffer = {8, 26};
+  return n;
+}
+
+TEST_CASE("a packet slowed down at one router is not slowed down again at the next by the same packets") {
+  // Two long ones; two short ones join the first at the router between.
+  const std::vector<planned_packet> packets{
+      {0, 0, 2, 25, 1}, {1, 0, 2, 25, 1}, {15, 1, 2, 7, 0}, {16, 1, 2, 7, 0}};
+  const played slow = play_reference(row_of_two_classes(), packets, {0, 500, 500});
+  const played fast = play_switches(row_of_two_classes(), packets, {0, 500, 500});
+  for (std::size_t k = 0; k < packets.size(); ++k) {
+    INFO("packet " << k << ": " << slow.arrived[k] << ", " << fast.arrived[k]);
+    CHECK(std::abs(static_cast<double>(fast.arrived[k]) - static_cast<double>(slow.arrived[k])) <= 1);
+  }
+}
+
+TEST_CASE("a stream of long packets keeps its rate beside one of short packets") {
+  constexpr std::uint64_t cycles = 6000;
+  std::vector<planned_packet> packets;
+  for (std::uint64_t t = 0; t < cycles; ++t) {
+    if (t % 25 == 0) packets.push_back({t, 0, 2, 25, 1});
+    if (t % 7 == 0) packets.push_back({t, 1, 2, 7, 0});
+  }
+  const auto rate = [&](const played& p) {
+    double flits = 0;
+    for (std::size_t k = 0; k < packets.size(); ++k) {
+      flits += packets[k].traffic_class == 1 && p.arrived[k] < cycles ? packets[k].flits : 0;
+    }
+    return flits / cycles;
+  };
+  const double slow = rate(play_reference(row_of_two_classes(), packets, {0, cycles, cycles}));
+  const double fast = rate(play_switches(row_of_two_classes(), packets, {0, cycles, cycles}));
+  CHECK(std::abs(fast / slow - 1) <= 0.01);
 }
 
 TEST_CASE("a line of routers saturates where the flit-by-flit network does, whatever the classes") {
