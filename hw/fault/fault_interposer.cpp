@@ -38,8 +38,14 @@ void fault_interposer::on_packet(unsigned, packet_ptr p, const fabric_phase& pha
   fabric_phase later = phase;
   later.head += verdict.delay;
   later.tail += verdict.delay + verdict.stretch;
-  if (verdict.delay == sim_time{}) return deliver({std::move(p), later});
-  late_.put(now() + verdict.delay, late_sequence_++, {std::move(p), later});
+  // Packets are announced by different times ahead. A late one and those behind it are announced a cycle
+  // ahead, so that they come in the order of their heads, and those of one head in the order in which they
+  // came here.
+  if (verdict.delay == sim_time{} && late_.empty()) return deliver({std::move(p), later});
+  const sim_time at = later.head - cycle_;
+  if (at > now()) return late_.put(at, late_sequence_++, {std::move(p), later});
+  act();
+  deliver({std::move(p), later});
 }
 
 /// A copy travels on credits that came back: the receiver frees as much again when it has taken the copy, and

@@ -364,7 +364,7 @@ class annealing {
 }  // namespace
 
 void anneal_pes(const config::machine_config& c, const std::vector<pe_coord>& members, std::uint32_t root,
-            bool up, pe_tree_pair& found) {
+                bool up, pe_tree_pair& found) {
   annealing(c, members, root, up, found).run();
 }
 

@@ -43,6 +43,6 @@ struct pe_tree_pair {
 /// A fixed number of moves, with a fixed seed: equal members, equal trees. The number is bounded, so that
 /// large machines take no longer than about a second.
 void anneal_pes(const config::machine_config& c, const std::vector<pe_coord>& members, std::uint32_t root,
-            bool up, pe_tree_pair& trees);
+                bool up, pe_tree_pair& trees);
 
 }  // namespace diecast::comm

@@ -16,7 +16,7 @@ namespace {
 
 /// Of the time by which a flow may be late, what the next one waits: the buffers of the routers on its way
 /// take in the rest. Found by trial (docs/adr/0058): less, and flows stand in each other's way for good.
-sim_time waited_out(sim_time late) { return {late.fs / 5 * 3}; }
+sim_time waited_out(sim_time late) { return {late.fs / 2}; }
 
 /// Every member is the only one of its cube, and all are in one SIP.
 bool is_one_per_cube(const group& g) {

@@ -11,8 +11,8 @@
 
 namespace diecast::cost {
 
-/// Steps of an algorithm without contention, and the time its bytes take on the wires it loads, the ends of
-/// the first and the last message included. ns.
+/// Steps of an algorithm, without contention but for the messages of one step, and the time its bytes take on
+/// the wires it loads, the ends of the first and the last message included. ns.
 struct estimate {
   double steps_ns{};
   double wires_ns{};

@@ -79,11 +79,11 @@ class exchanges : public formula_base {
   }
   [[nodiscard]] estimate bruck_all_gather() const {
     const auto bytes = [this](double far) { return std::min(far, p_ - far) * part(d(p_)); };
-    return {rounds(bytes, false) + step_.vector_ns(n_, false), rounds_wires(bytes, false)};
+    return {rounds(bytes, false) + step_.vector_ns(n_, false), rounds_wires(bytes)};
   }
   [[nodiscard]] estimate recursive_halving() const {
     const auto bytes = [this](double far) { return std::min(far, p_ - far) * part(d(p_)); };
-    return {rounds(bytes, true) + step_.vector_ns(n_, false), rounds_wires(bytes, true)};
+    return {rounds(bytes, true) + step_.vector_ns(n_, false), rounds_wires(bytes)};
   }
   /// Blocks are laid out anew at both ends, and before and after every round the vector unit packs those that
   /// travel, run by run.
@@ -93,7 +93,7 @@ class exchanges : public formula_base {
     const auto bytes = [&](double far) { return std::min(n_, runs(far) * far * own); };
     double copies = 2 * p_ * step_.vector_ns(own, false);
     for (double far = 1; far < p_; far *= 2) copies += 2 * runs(far) * step_.vector_ns(far * own, false);
-    return {rounds(bytes, false) + copies, rounds_wires(bytes, false)};
+    return {rounds(bytes, false) + copies, rounds_wires(bytes)};
   }
 
  private:
@@ -152,27 +152,25 @@ class exchanges : public formula_base {
   }
   [[nodiscard]] double touch_all() const { return step_.first_use_ns(pair_registers * (p_ - 1)); }
   using bytes_fn = std::function<double(double far)>;
-  /// The dearest exchange of a round over that distance.
-  [[nodiscard]] double round_ns(std::uint32_t far, double bytes, bool reduces) const {
-    return dearest([this, far](std::uint32_t r) { return std::optional((r + far) % p_); }, {bytes, reduces});
-  }
-  /// Rounds of distance 1, 2, 4, ... with bytes(far) each.
+  /// Rounds of distance 1, 2, 4, ... with bytes(far) each, each as long as its dearest exchange or its wires.
   [[nodiscard]] double rounds(const bytes_fn& bytes, bool reduces) const {
     double ns = end_ns();
     for (std::uint32_t far = 1; far < p_; far *= 2) {
-      ns += step_.first_use_ns(2 * half_registers) + round_ns(far, bytes(far), reduces);
+      const double b = bytes(far);
+      const auto peer = [this, far](std::uint32_t r) { return std::optional((r + far) % p_); };
+      ns += step_.first_use_ns(2 * half_registers) +
+            std::max(dearest(peer, {b, reduces}), round_wires_ns(far, b));
     }
     return ns;
   }
-  /// One begins when the one before has ended, so each takes its idle time or what its wires need.
-  [[nodiscard]] double rounds_wires(const bytes_fn& bytes, bool reduces) const {
+  [[nodiscard]] double rounds_wires(const bytes_fn& bytes) const {
     double ns = 0;
-    for (std::uint32_t far = 1; far < p_; far *= 2) {
-      const auto peer = [far, n = p_](std::uint32_t r) { return std::optional((r + far) % n); };
-      const double b = bytes(far);
-      ns += std::max({interface_ns(b), peers_ns(peer, b), round_ns(far, b, reduces)});
-    }
+    for (std::uint32_t far = 1; far < p_; far *= 2) ns += round_wires_ns(far, bytes(far));
     return ns;
+  }
+  [[nodiscard]] double round_wires_ns(std::uint32_t far, double bytes) const {
+    const auto peer = [far, n = p_](std::uint32_t r) { return std::optional((r + far) % n); };
+    return std::max(interface_ns(bytes), peers_ns(peer, bytes));
   }
 };
 

@@ -20,10 +20,11 @@ class partners : public formula_base {
     double ns = fold_ns(f) + end_ns(), wires = fold_wires_ns(f);
     for (std::uint32_t s = 0; s < f.steps; ++s) {
       const peer_fn peer = by_number(f, bit_peer(s));
-      const double swap = dearest(peer, {n_});
+      const double on_wires = swap_wires_ns(peer, n_);
       // What comes is added to what was sent: whether that has been read is one more look.
-      ns += step_.first_use_ns(pair_registers) + swap + step_.register_ns();
-      wires += std::max(swap, swap_wires_ns(peer, n_));
+      ns +=
+          step_.first_use_ns(pair_registers) + std::max(dearest(peer, {n_}), on_wires) + step_.register_ns();
+      wires += on_wires;
     }
     return {ns, wires};
   }
@@ -62,10 +63,10 @@ class partners : public formula_base {
     for (std::uint32_t s = 0; s < f.steps; ++s) {
       const peer_fn peer = by_number(f, peer_in(s));
       bytes /= 2;
-      const double sums = dearest(peer, {bytes}), copies = dearest(peer, {bytes, false});
-      ns += step_.first_use_ns(pair_registers) + sums + copies;
       const double on_wires = swap_wires_ns(peer, bytes);
-      wires += std::max(sums, on_wires) + std::max(copies, on_wires);
+      ns += step_.first_use_ns(pair_registers) + std::max(dearest(peer, {bytes}), on_wires) +
+            std::max(dearest(peer, {bytes, false}), on_wires);
+      wires += 2 * on_wires;
     }
     return {ns, wires};
   }
@@ -92,7 +93,7 @@ class partners : public formula_base {
   }
 
   /// The wires of a step in which ranks and their peers swap `bytes`: a step begins when the one before has
-  /// ended, so each takes its idle time or waits for the narrowest place it crosses.
+  /// ended, so each waits for the narrowest place it crosses.
   [[nodiscard]] double swap_wires_ns(const peer_fn& peer, double bytes) const {
     return std::max(interface_ns(bytes), peers_ns(peer, bytes));
   }

@@ -35,7 +35,7 @@ class trees : public formula_base {
     // The root has a child for every bit of a rank.
     const auto children = static_cast<std::uint32_t>(std::bit_width(p_ - 1U));
     const peer_fn up = parent_of(comm::binomial_tree, p_);
-    return {on_tree({comm::depth_of_binomial(p_), n_, 1, children}, comm::binomial_tree),
+    return {on_tree({comm::depth_of_binomial(p_), n_, 1, children, 1}, comm::binomial_tree),
             std::max(interface_ns(children * n_), up_and_down_ns({up}, n_))};
   }
 
@@ -48,6 +48,8 @@ class trees : public formula_base {
     double bytes{};
     unsigned trees{1};
     std::uint32_t children{2};  ///< of the node that sets the pace of the chunks behind the first
+    /// Queue pairs that a level of the longest way uses for the first time, one after the other.
+    std::uint32_t first_uses{2};
   };
   [[nodiscard]] double on_tree(const tree_shape& shape, tree_fn tree) const {
     const double k = chunks_of(shape.bytes, shape.depth);
@@ -62,7 +64,7 @@ class trees : public formula_base {
     const tree_walk walk(step_, r_.ranks, nodes);
     const auto bytes = [chunk](std::uint32_t) { return chunk; };
     return walk.up(bytes, true) + walk.down(bytes) + (k - 1) * busy * shape.trees +
-           step_.first_use_ns(pair_registers) * shape.children + end_ns();
+           shape.depth * shape.first_uses * step_.first_use_ns(pair_registers) + end_ns();
   }
   /// As many bytes over every edge of some trees, both ways.
   [[nodiscard]] double up_and_down_ns(const std::vector<peer_fn>& parents, double bytes) const {

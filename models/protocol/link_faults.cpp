@@ -90,6 +90,15 @@ void link_faults::degrade(const config::fault_setting& f, std::uint32_t flits, s
   v.stretch += (last - start) - std::min(last - start, tail - head);
 }
 
+/// Credits behind a late one are late, too: none arrives, or ends, before the one ahead of it.
+void link_faults::keep_in_order(sim_time head, sim_time tail, verdict& v) {
+  const sim_time first = std::max(head + v.delay, last_credit_->head);
+  v.delay = first - head;
+  const sim_time last = std::max(tail + v.delay + v.stretch, last_credit_->tail);
+  v.delay = std::max(v.delay, last - tail - v.stretch);
+  last_credit_ = arrival{head + v.delay, tail + v.delay + v.stretch};
+}
+
 link_faults::verdict link_faults::pass(const abi::packet_header& header, std::vector<std::byte>& data,
                                        std::uint32_t flits, sim_time head, sim_time tail) {
   verdict v;
@@ -107,17 +116,18 @@ link_faults::verdict link_faults::pass(const abi::packet_header& header, std::ve
       case fault_kind::lost_credit: v.lost = true; break;
       case fault_kind::duplicate: v.twice = true; break;
       case fault_kind::reorder: v.delay += nanoseconds(f.delay_ns); break;
-      case fault_kind::late_credit: credits_late_until_ = head + nanoseconds(f.delay_ns); break;
+      case fault_kind::late_credit:
+        v.delay += nanoseconds(f.delay_ns);
+        if (!last_credit_) last_credit_.emplace();
+        break;
       case fault_kind::link_down: v.held = true; break;
       case fault_kind::link_degraded: degrade(f, flits, head, tail, v); break;
       case fault_kind::premature_barrier: buffer_end(t, header, head, v); break;
       default: break;  // not a fault of links
     }
   }
-  // Credits stay in order: those behind a late one are late, too.
-  if (header.kind == abi::packet_kind::ipcq_credit && head < credits_late_until_) {
-    v.delay += credits_late_until_ - head;
-  }
+  const bool is_credit = header.kind == abi::packet_kind::ipcq_credit;
+  if (is_credit && last_credit_ && !v.lost && !v.held) keep_in_order(head, tail, v);
   return v;
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,12 +60,17 @@ class link_faults {
 
  private:
   void buffer_end(const fault_trigger& fault, const abi::packet_header& header, sim_time head, verdict& v);
+  void keep_in_order(sim_time head, sim_time tail, verdict& v);
   void degrade(const config::fault_setting& f, std::uint32_t flits, sim_time head, sim_time tail, verdict& v);
 
   std::vector<fault_trigger> triggers_;
   sim_time flit_time_;
-  sim_time free_;                ///< link_degraded: from when on the slow wire is free
-  sim_time credits_late_until_;  ///< late_credit
+  sim_time free_;  ///< link_degraded: from when on the slow wire is free
+  /// late_credit, from its first strike on: first and last flit of the last credit, as they arrive.
+  struct arrival {
+    sim_time head, tail;
+  };
+  std::optional<arrival> last_credit_;
   /// premature_barrier: by number of the fault and sender.
   std::map<std::pair<std::size_t, abi::node_address>, sim_time> buffered_until_;
 };

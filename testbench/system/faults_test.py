@@ -38,7 +38,7 @@ class Kinds(harness.Case):
     def test_kind_bit_flip_ucie(self):
         row = self.one(*self.config("bit_flip_ucie"))
         self.assertGreater(row["stats"]["d2d_replays"], 0)
-        self.assertGreaterEqual(row["time_ns"], self.healthy_time())
+        self.assertNotEqual(row["time_ns"], self.healthy_time())  # flows that meet otherwise may even gain
         raw = self.result(*self.config("bit_flip_ucie"), *sets("ucie.flit_format=raw"), expect=1)
         self.assertGreater(raw["runs"][0]["wrong_elements"], 0)
 

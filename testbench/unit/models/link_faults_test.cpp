@@ -2,6 +2,7 @@
 #include "models/protocol/link_faults.hpp"
 
 #include <bit>
+#include <utility>
 #include <vector>
 
 #include "testbench/support/test.hpp"
@@ -100,6 +101,27 @@ TEST_CASE("late credits stay in order, and data does not wait for them") {
   CHECK(faults.pass(credit_packet(), data, 1, ns * 50, ns * 50).delay == ns * 60);
   CHECK(faults.pass(data_packet(), data, 1, ns * 60, ns * 60).delay == sim_time{});
   CHECK(faults.pass(credit_packet(), data, 1, ns * 110, ns * 110).delay == sim_time{});
+}
+
+TEST_CASE("a late credit whose tail is behind its head is not overtaken") {
+  fault_setting f = fault(fault_kind::late_credit);
+  f.delay_ns = 100;
+  protocol::link_faults faults(placed({f}), "here", ns);
+  std::vector<std::byte> data(64);
+  const auto arrival_of = [&](unsigned head, unsigned tail) {
+    const auto v = faults.pass(credit_packet(), data, 1, ns * head, ns * tail);
+    return std::pair(ns * head + v.delay, ns * tail + v.delay + v.stretch);
+  };
+  auto before = arrival_of(10, 11);
+  for (const auto& [head, tail] :
+       {std::pair{20U, 20U}, {30U, 32U}, {109U, 109U}, {112U, 112U}, {130U, 130U}}) {
+    const auto next = arrival_of(head, tail);
+    CAPTURE(head);
+    CHECK(next.first >= before.first);
+    CHECK(next.second >= before.second);
+    before = next;
+  }
+  CHECK(before == std::pair(ns * 130, ns * 130));
 }
 
 TEST_CASE("a degraded link serves packets one after the other at its rate") {
