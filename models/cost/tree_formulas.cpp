@@ -56,14 +56,17 @@ class trees : public formula_base {
     const double chunk = shape.bytes / k;
     const double slot = std::min(chunk, step_.slot_bytes());
     const double slots = std::ceil(chunk / step_.slot_bytes());
-    const double busy =
-        slots * (shape.children * (step_.take_ns(slot, true) + step_.send_ns()) + step_.take_ns(slot, false) +
-                 step_.send_ns() + 4 * step_.wake_ns() + 4 * step_.task_switch_ns());
+    const double down = step_.take_ns(slot, false) + step_.send_ns();
+    const double inner = shape.children * (step_.take_ns(slot, true) + step_.send_ns()) + down +
+                         4 * (step_.wake_ns() + step_.task_switch_ns());
+    // An inner node of one of two trees is a leaf of the other.
+    const double leaf = down + step_.wake_ns() + step_.task_switch_ns();
+    const double busy = slots * (inner + (shape.trees - 1) * leaf);
     std::vector<comm::tree_node> nodes;
     for (std::uint32_t r = 0; r < p_; ++r) nodes.push_back(tree(r, p_));
     const tree_walk walk(step_, r_.ranks, nodes);
     const auto bytes = [chunk](std::uint32_t) { return chunk; };
-    return walk.up(bytes, true) + walk.down(bytes) + (k - 1) * busy * shape.trees +
+    return walk.up(bytes, true) + walk.down(bytes) + (k - 1) * busy +
            shape.depth * shape.first_uses * step_.first_use_ns(pair_registers) + end_ns();
   }
   /// As many bytes over every edge of some trees, both ways.
