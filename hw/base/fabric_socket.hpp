@@ -7,7 +7,8 @@
 // one way (TLM_ACCEPTED) and may repeat and overlap freely.
 //
 // `head` and `tail` are times of arrival at the receiver's buffer: between a block and its NoC the
-// sender has already added the network interface's cycles.
+// sender has already added the network interface's cycles. From a NoC to a block `head` may be later than the
+// first flit, as a packet that others may still delay is announced with its last: blocks go by `tail`.
 //
 // Every wall costs at least one cycle: `head` is at least one cycle of the receiver's clock after
 // sc_time_stamp(), so what a receiver arbitrates at cycle c was announced before c. Receivers only

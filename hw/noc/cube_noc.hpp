@@ -9,7 +9,8 @@
 // network study without bound) and streams them into a free VC flit by flit as credits allow.
 //
 // A packet of several flits is announced to its terminal with its last one: until then packets of other
-// classes may join and delay it. Blocks take packets by their tails.
+// classes may join and delay it (not in network studies, which have one class). Blocks take packets by their
+// tails.
 //
 // Order of evaluation: what is looked at in a cycle was announced before it, so announcements wait in an
 // inbox until time has moved on.

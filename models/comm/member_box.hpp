@@ -26,7 +26,8 @@ struct member_box {
 };
 
 /// The box that the members are. Where cubes have different numbers of members or fill no rectangle: SIPs x
-/// members of one; where SIPs have different numbers: one line of all.
+/// members of one; where SIPs have different numbers, or their
+/// members do not follow each other in the order of ranks: one line of all.
 [[nodiscard]] member_box member_box_of(const machine_shape& shape, const group& g);
 
 /// Direction that leads `distance` on (modulo its size) in a dimension.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two trees below one root, fitted to the machine: half of a vector down each, no member sends more than the
-// vector, and no step between neighboring cubes carries more flows than it has lanes. (Edmonds,
-// "Edge-disjoint branchings", 1973, says when such trees exist; Zhao et al., "ForestColl: Throughput-Optimal
-// Collective Communications on Heterogeneous Network Fabrics", 2024, builds schedules of them.) Shallow ones
-// are found by a search.
+// Two trees below one root, fitted to the machine: half of a vector down each, and no member sends more than
+// the vector (of PEs of several SIPs one may send three halves). Three ways to them: ranks that are alone on
+// their cubes, downwards, on one or two SIPs: fitted_trees.hpp; PEs that share cubes: pe_trees.hpp; all
+// others are grown here, so that no step between neighboring cubes carries more flows than it has lanes.
+// (Edmonds, "Edge-disjoint branchings", 1973, says when such trees exist; Zhao et al., "ForestColl:
+// Throughput-Optimal Collective Communications on Heterogeneous Network Fabrics", 2024, builds schedules of
+// them.) Shallow ones are found by a search.
 #pragma once
 
 #include <array>
@@ -15,8 +17,9 @@
 
 namespace diecast::comm {
 
-/// The search is of a fixed number of attempts and a fixed seed: equal machines and members, equal trees. A
-/// limit that no attempt keeps (two members in a row, say) is exceeded as little as any attempt does.
+/// Searches are of a fixed number of attempts or moves and a fixed seed: equal machines and members, equal
+/// trees. A limit that no attempt keeps (two members in a row, say) is exceeded as little as any attempt
+/// does.
 ///
 /// SIPs follow each other along each tree, one way round in the first and the other way round in the second,
 /// so that each tree enters a SIP once.

@@ -314,8 +314,7 @@ std::vector<pattern_entry> builtin_patterns() {
        two_level_direct, two_level_names(), true},
       {"three_level_rings",
        "for every place rings over the SIPs and over the cubes of a SIP; rings over the PEs of a cube, over "
-       "one "
-       "of every pair of them, and the pairs",
+       "one of every pair of them, and the pairs",
        three_level_rings, three_level_names(), true},
       {"box_lines",
        "every rank with those of its line in each dimension: SIPs, rows and columns of cubes, PEs (peer+1, "

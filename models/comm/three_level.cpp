@@ -221,8 +221,7 @@ const std::vector<std::uint32_t>& level_rings::half_with(std::uint32_t pe) const
 level_bundle level_bundle_of(const config::machine_config& c, const level_grid& g, std::uint64_t bytes) {
   const std::uint64_t block = bytes / std::max(1u, g.sips * g.cubes * g.pes);
   if (block * g.pes <= c.ipcq.slot_bytes) return level_bundle::cube;
-  const bool pairs = g.pes % 2 == 0 && g.pes >= 4;
-  return pairs && block * 2 <= c.ipcq.slot_bytes ? level_bundle::pair : level_bundle::single;
+  return g.has_pairs() && block * 2 <= c.ipcq.slot_bytes ? level_bundle::pair : level_bundle::single;
 }
 
 std::vector<edge> three_level_rings(const pattern_context& c) { return edge_builder(c).build(); }

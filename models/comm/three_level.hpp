@@ -22,6 +22,7 @@ struct level_grid {
   [[nodiscard]] std::uint32_t rank_at(std::uint32_t sip, std::uint32_t cube, std::uint32_t pe) const {
     return (sip * cubes + cube) * pes + pe;
   }
+  [[nodiscard]] bool has_pairs() const { return pes % 2 == 0 && pes >= 4; }
 };
 /// Cubes are those of the machine when all have as many members, which follow each other in rank order;
 /// otherwise every member is a cube of its own. SIPs are those of sip_rows_of.
@@ -43,7 +44,7 @@ class level_rings {
   /// All PEs of a cube, each near the one before, so that few flows of several PEs share a link.
   [[nodiscard]] const std::vector<std::uint32_t>& pes() const { return pes_; }
   /// PEs 2i and 2i + 1 are a pair; there are pairs where PEs are even in number and four or more.
-  [[nodiscard]] bool has_pairs() const { return grid_.pes % 2 == 0 && grid_.pes >= 4; }
+  [[nodiscard]] bool has_pairs() const { return grid_.has_pairs(); }
   /// One PE of every pair, and the others.
   [[nodiscard]] const std::array<std::vector<std::uint32_t>, 2>& halves() const { return halves_; }
   /// That of the two with this PE.

@@ -58,8 +58,8 @@ class exchanges : public formula_base {
     using comm::member_box;
     const member_box box = comm::member_box_of(t_.shape(), r_.ranks);
     estimate sum{end_ns(), 0};
-    std::array<double, member_box::dimensions> interface {
-    }, links{};
+    std::array<double, member_box::dimensions> interface {};
+    std::array<double, member_box::dimensions> links{};
     for (std::uint32_t dim = 0; dim < member_box::dimensions; ++dim) {
       if (box.size[dim] < 2) continue;
       sum.steps_ns += line_steps_ns(box, dim);

@@ -41,7 +41,7 @@ class rooted : public formula_base {
     const double first_slot = reduces ? walk.up(first, true) : walk.down(first);
     const double at_root = reduces ? step_.take_ns(slot, true) : step_.send_ns();
     const double busy = children * (at_root + step_.register_ns());
-    const double more = std::ceil(n_ / step_.slot_bytes()) - 1;
+    const double more = std::max(1.0, std::ceil(n_ / step_.slot_bytes())) - 1;
     return {first_slot + more * std::max(busy, interface_ns(children * slot)) +
                 step_.first_use_ns(half_registers) + end_ns(),
             interface_ns(n_ * children)};

@@ -5,9 +5,8 @@
 //
 //   all_gather      a ring passes round the blocks of its members and, as they come, those that rings before
 //                   it bring: first the SIPs, then the cubes, then the PEs, the nearest first
-//   reduce_scatter  the mirror image: the PEs of a cube add up what they have for every block, then cubes,
-//   then
-//                   SIPs
+//   reduce_scatter  the mirror image: the PEs of a cube add up what they have for every block, then the
+//                   cubes, then the SIPs
 //
 // Where blocks are shorter than a slot, the nearest PEs of a cube exchange theirs before they go round the
 // cubes, so that neighboring blocks travel as one message.

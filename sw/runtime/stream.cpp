@@ -130,8 +130,8 @@ class lane_runner {
     return true;
   }
 
-  /// A range of one slot goes on at once and its credit goes back then: the next member waits for the bytes.
-  /// Of longer ones the sender waits for the credit, and slots go on when their turn comes.
+  /// After a range of one slot the lane sends what it can before the credit goes back: the next member waits
+  /// for the bytes. Of longer ones the sender waits for the credit; other lanes send in their turn.
   bool try_take(stream_lane& lane, std::size_t index) {
     stream_end& in = lane.ins[index];
     if (!may_take(lane, index) || !has_message(c_.driver, *in.queue)) return false;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <limits>
+#include <stdexcept>
 
 #include "models/random/stream.hpp"
 
@@ -320,6 +321,7 @@ void switch_network::eject(const hw::switch_core::departure& d, hw::packet_ptr p
 void switch_network::delay(std::uint32_t output, std::uint8_t vc, std::uint64_t last) {
   const auto same = [&](const leaving& l) { return l.output == output && deliveries_[l.delivery].vc == vc; };
   const auto l = std::find_if(leaving_.rbegin(), leaving_.rend(), same);
+  if (l == leaving_.rend()) throw std::logic_error("a delay of what has left");
   deliveries_[l->delivery].arrived += last - l->last;
   l->last = last;
   if (l->flits == 1) l->next = last;

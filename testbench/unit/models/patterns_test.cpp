@@ -295,7 +295,7 @@ TEST_CASE("patterns: rings of PEs are there in cubes of as many members") {
   CHECK(level_grid_of(g).cubes == 4);
 }
 
-TEST_CASE("patterns: flows of two PEs of the default cube share no link of their ring") {
+TEST_CASE("patterns: the ring of the default cube's PEs, and its halves") {
   const config::machine_config config;
   const machine_shape shape{1, 1, 1, 8};
   const group members = map_ranks(shape, rank_set::pe);
