@@ -53,12 +53,6 @@ std::uint32_t member_box::rank_at(const coordinates& x) const {
   return rank;
 }
 
-std::uint32_t member_box::partners() const {
-  std::uint32_t sum = 0;
-  for (const std::uint32_t s : size) sum += s - 1;
-  return sum;
-}
-
 member_box member_box_of(const machine_shape& shape, const group& g) {
   const std::vector<pe_coord>& m = g.members;
   const auto n = static_cast<std::uint32_t>(m.size());

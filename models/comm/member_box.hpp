@@ -21,8 +21,6 @@ struct member_box {
   [[nodiscard]] std::uint32_t ranks() const { return size[sips] * size[rows] * size[columns] * size[pes]; }
   [[nodiscard]] coordinates at(std::uint32_t rank) const;
   [[nodiscard]] std::uint32_t rank_at(const coordinates& x) const;
-  /// Partners of a member in all of its lines.
-  [[nodiscard]] std::uint32_t partners() const;
 };
 
 /// The box that the members are. Where cubes have different numbers of members or fill no rectangle: SIPs x

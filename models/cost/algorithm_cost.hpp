@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each algorithm is expected to take: its steps at their alpha-beta-gamma cost (step_cost.hpp), and no
-// less than the wires it loads allow. The first part is the time of an idle machine; --algorithm auto
-// compares the sums.
+// less than the wires it loads allow. Messages of one step are in each other's way, those of different
+// steps are not; --algorithm auto compares the larger of the two.
 #pragma once
 
 #include <optional>

@@ -58,22 +58,22 @@ class exchanges : public formula_base {
     using comm::member_box;
     const member_box box = comm::member_box_of(t_.shape(), r_.ranks);
     estimate sum{end_ns(), 0};
-    std::array<double, member_box::dimensions> interface {};
-    std::array<double, member_box::dimensions> links{};
+    std::array<double, member_box::dimensions> at_interface{};
+    std::array<double, member_box::dimensions> on_links{};
     for (std::uint32_t dim = 0; dim < member_box::dimensions; ++dim) {
       if (box.size[dim] < 2) continue;
       sum.steps_ns += line_steps_ns(box, dim);
-      interface[dim] = interface_ns(n_ / box.size[dim] * (box.size[dim] - 1.0));
-      links[dim] = ways_ns(line_ways(box, dim), n_ / box.size[dim]);
-      sum.wires_ns += std::max(interface[dim], links[dim]);
+      at_interface[dim] = interface_ns(n_ / box.size[dim] * (box.size[dim] - 1.0));
+      on_links[dim] = ways_ns(line_ways(box, dim), n_ / box.size[dim]);
+      sum.wires_ns += std::max(at_interface[dim], on_links[dim]);
     }
     // Where runs of blocks fill slots, every other place has columns before rows: links along both are in
     // use at once.
     const double run = part(d(p_)) * box.size[member_box::pes];
     if (box.size[member_box::pes] > 1 && run >= step_.slot_bytes()) {
       constexpr std::size_t r = member_box::rows, c = member_box::columns;
-      sum.wires_ns += std::max({interface[r] + interface[c], links[r], links[c]}) -
-                      std::max(interface[r], links[r]) - std::max(interface[c], links[c]);
+      sum.wires_ns += std::max({at_interface[r] + at_interface[c], on_links[r], on_links[c]}) -
+                      std::max(at_interface[r], on_links[r]) - std::max(at_interface[c], on_links[c]);
     }
     return sum;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/kernels/blocks.hpp"
 
+#include <algorithm>
 #include <span>
 
 #include "models/abi/alignment.hpp"
@@ -111,12 +112,22 @@ std::uint64_t ring_image_words(const argument_context& c) { return (c.members.me
 std::vector<std::uint64_t> ring_image(const argument_context& c, std::uint32_t rank) {
   const std::uint32_t position = ring_position(c, rank);
   const std::size_t n = c.ring_positions.size();
-  std::vector<std::uint64_t> words(ring_image_words(c));
-  for (std::uint32_t r = 0; r < n; ++r) {
-    const std::size_t distance = (c.ring_positions[r] + n - position) % n;
-    words[distance / 2] |= std::uint64_t{r} << (distance % 2 * 32);
-  }
+  std::vector<std::uint32_t> ring(n);
+  for (std::uint32_t r = 0; r < n; ++r) ring[(c.ring_positions[r] + n - position) % n] = r;
+  return packed_image(ring);
+}
+
+std::vector<std::uint64_t> packed_image(const std::vector<std::uint32_t>& numbers) {
+  std::vector<std::uint64_t> words((numbers.size() + 1) / 2);
+  for (std::size_t i = 0; i < numbers.size(); ++i) words[i / 2] |= std::uint64_t{numbers[i]} << (i % 2 * 32);
   return words;
+}
+
+void append_from(std::vector<std::uint32_t>& numbers, const std::vector<std::uint32_t>& ring,
+                 std::uint32_t own) {
+  const auto first = std::find(ring.begin(), ring.end(), own);
+  numbers.insert(numbers.end(), first, ring.end());
+  numbers.insert(numbers.end(), ring.begin(), first);
 }
 
 std::vector<std::uint32_t> ring_from_image(pe_context& pe, std::uint32_t count) {

@@ -76,8 +76,16 @@ void fill_scatter(const argument_context& c, std::uint64_t words, abi::kernel_ar
 /// Ranks as a ring passes them, from this rank on: packed in pairs, the image of ring kernels.
 [[nodiscard]] std::vector<std::uint64_t> ring_image(const argument_context& c, std::uint32_t rank);
 [[nodiscard]] std::uint64_t ring_image_words(const argument_context& c);
+/// Numbers packed in pairs, as in such an image.
+[[nodiscard]] std::vector<std::uint64_t> packed_image(const std::vector<std::uint32_t>& numbers);
+/// Appends a ring as it passes its members, from `own` on, which is one of them.
+void append_from(std::vector<std::uint32_t>& numbers, const std::vector<std::uint32_t>& ring,
+                 std::uint32_t own);
 /// The first `count` entries of the image.
 [[nodiscard]] std::vector<std::uint32_t> ring_from_image(pe_context& pe, std::uint32_t count);
+
+/// The two ways round a ring.
+inline constexpr std::array<std::int64_t, 2> ways{1, -1};
 
 /// A lane round the ring; way > 0: towards the next position.
 [[nodiscard]] pe_context::lane ring_lane(std::int64_t way);

@@ -21,6 +21,7 @@
 
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
+#include "sw/kernels/level_laps.hpp"
 
 namespace diecast::sw {
 namespace {
@@ -31,99 +32,6 @@ using lanes = std::vector<pe_context::lane>;
 
 /// Words of kernel_arguments::extra; extra_copy is another.
 enum extra : std::size_t { extra_sips, extra_cubes, extra_pes, extra_bundle };
-
-/// The two ways round a ring.
-constexpr std::array<std::int64_t, 2> ways{1, -1};
-
-/// Consecutive blocks of a cube that travel together, and stages that bring them.
-struct bundle {
-  std::uint32_t sip{}, cube{}, pe{}, blocks{1};
-  std::vector<awaited> after{};
-
-  [[nodiscard]] auto key() const { return std::tuple{sip, cube, pe}; }
-};
-
-/// A ring as a PE sees it, and its lanes, one for each way.
-struct own_ring {
-  enum level : std::uint8_t { sips, cubes, pes } on{};
-  /// Towards the next member alone. What comes from two sides meets at a PE's network interface and holds up
-  /// both senders, and what they would send elsewhere meanwhile: the ring that carries most goes one way.
-  bool one_way{};
-  bool joins{};                        ///< bundles of its members become one
-  std::vector<std::uint32_t> members;  ///< numbers on this level, of the first in a bundle, from the own on
-  comm::ring_directions directions{};
-  std::uint32_t position{};  ///< neighbors' differ by one
-  std::size_t first_lane{};
-
-  [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(members.size()); }
-  /// On a ring of two one is enough: both ways lead to the same PE.
-  [[nodiscard]] std::size_t lanes() const { return size() > 2 && !one_way ? 2 : 1; }
-  [[nodiscard]] std::uint32_t most_hops() const { return one_way ? size() - 1 : size() / 2; }
-  [[nodiscard]] std::uint32_t member(std::int64_t distance) const {
-    return members[around(0, distance, size())];
-  }
-  /// How many hops what is of the member at `distance` goes in way `w`. Of an even number of members the
-  /// farthest is reached one way alone, by turns.
-  [[nodiscard]] std::uint32_t reach(std::int64_t distance, std::size_t w) const {
-    if (one_way) return size() - 1;
-    const std::size_t turn = size() == 2 ? 0 : around(position, distance, size()) % 2;
-    return (size() - 1) / 2 + (size() % 2 == 0 && turn == w ? 1 : 0);
-  }
-};
-
-/// What a PE does with a bundle in one lap: of a gather, step s is s hops from where it begins; of a sum, as
-/// many from the farthest.
-struct ring_step {
-  std::uint32_t lap{}, step{};
-  std::uint32_t batch{};  ///< of laps that overlap
-  tcm_range range;
-  bool received{}, sent{};
-  std::vector<awaited> own{};  ///< what the PE's own part of it waits for
-};
-
-/// Steps of a lap wait for a hop each; so the laps of a batch go side by side, a step of each in turn. All
-/// members of a ring take and send in this order.
-class lap_order {
- public:
-  explicit lap_order(arrival how) : how_(how) {}
-
-  void add(const ring_step& s) { steps_.push_back(s); }
-  /// Adds all to a lane. Returns the number of the stage that receives a step, by lap and step.
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::int32_t> put(pe_context::lane& lane) {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::int32_t> stages;
-    sort([](const ring_step& s) { return std::int64_t{s.step} - 1; });  // of the neighbor's send
-    for (const ring_step& s : steps_) {
-      if (!s.received) continue;
-      stages[{s.lap, s.step}] = static_cast<std::int32_t>(lane.received.size());
-      const bool sums = how_ == arrival::reduce && !s.own.empty();
-      lane.received.push_back({s.range.at, s.range.bytes, how_, sums ? s.own.front() : awaited{}});
-    }
-    sort([](const ring_step& s) { return s.step; });
-    for (const ring_step& s : steps_) {
-      if (!s.sent) continue;
-      pe_context::outgoing& out = lane.sent.emplace_back();
-      out.offset = s.range.at;
-      out.bytes = s.range.bytes;
-      if (s.received) {
-        out.after[0].stage = stages.at({s.lap, s.step});
-      } else {
-        std::copy(s.own.begin(), s.own.end(), out.after.begin());
-      }
-    }
-    return stages;
-  }
-
- private:
-  template <typename StepOf>
-  void sort(const StepOf& step_of) {
-    const auto key = [&](const ring_step& s) { return std::tuple{s.batch, step_of(s), s.lap}; };
-    std::stable_sort(steps_.begin(), steps_.end(),
-                     [&](const ring_step& a, const ring_step& b) { return key(a) < key(b); });
-  }
-
-  arrival how_;
-  std::vector<ring_step> steps_;
-};
 
 class level_blocks {
  public:
@@ -433,14 +341,6 @@ std::uint64_t image_numbers(const argument_context& c) {
 }
 std::uint64_t image_words(const argument_context& c) { return (image_numbers(c) + 1) / 2; }
 
-/// Appends a ring as it passes its members, from `own` on.
-void append_from(std::vector<std::uint32_t>& numbers, const std::vector<std::uint32_t>& ring,
-                 std::uint32_t own) {
-  const auto first = std::find(ring.begin(), ring.end(), own);
-  numbers.insert(numbers.end(), first, ring.end());
-  numbers.insert(numbers.end(), ring.begin(), first);
-}
-
 std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) {
   const comm::level_rings& rings = rings_of(c);
   const comm::level_grid& g = rings.grid();
@@ -448,9 +348,7 @@ std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) 
   append_from(numbers, rings.cubes(g.sip_of(rank)), g.cube_of(rank));
   append_from(numbers, rings.pes(), g.pe_of(rank));
   if (rings.has_pairs()) append_from(numbers, rings.half_with(g.pe_of(rank)), g.pe_of(rank));
-  std::vector<std::uint64_t> words(image_words(c));
-  for (std::size_t i = 0; i < numbers.size(); ++i) words[i / 2] |= std::uint64_t{numbers[i]} << (i % 2 * 32);
-  return words;
+  return packed_image(numbers);
 }
 
 std::uint64_t gather_scratch(const argument_context& c) { return image_words(c) * sizeof(std::uint64_t); }

@@ -48,9 +48,6 @@ struct grid_place {
   std::uint32_t row, column;
 };
 
-/// The two ways round a ring.
-constexpr std::array<std::int64_t, 2> ways{1, -1};
-
 /// A member's place on a ring. Blocks go both ways round, half way each, so that a lap is half as long as one
 /// way round. On a ring of an even number the farthest member is reached one way alone, by turns, or, on a
 /// ring that splits blocks, half of its block either way.
@@ -392,14 +389,9 @@ std::uint64_t image_words(const argument_context& c) {
 /// Columns as the row's ring passes them, from the rank's own on.
 std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) {
   const comm::sip_rows g = comm::sip_rows_of(c.members);
-  const std::vector<std::uint32_t> ring = comm::row_ring(pattern_context_of(c), g, g.row_of(rank));
-  std::uint32_t own = 0;
-  while (ring[own] != g.column_of(rank)) ++own;
-  std::vector<std::uint64_t> words(image_words(c));
-  for (std::uint32_t i = 0; i < g.columns; ++i) {
-    words[i / 2] |= std::uint64_t{ring[(own + i) % g.columns]} << (i % 2 * 32);
-  }
-  return words;
+  std::vector<std::uint32_t> columns;
+  append_from(columns, comm::row_ring(pattern_context_of(c), g, g.row_of(rank)), g.column_of(rank));
+  return packed_image(columns);
 }
 
 std::uint64_t gather_scratch(const argument_context& c) { return image_words(c) * sizeof(std::uint64_t); }

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Construction of a cube's NoC: switches, interfaces and walls from the topology and the configuration.
+#include <algorithm>
+#include <bit>
+#include <fmt/format.h>
+
+#include "hw/noc/cube_noc.hpp"
+#include "models/timing/wall_buffers.hpp"
+#include "models/types/error.hpp"
+
+namespace diecast::hw {
+namespace {
+
+bool overlaps(const timing::noc_timing& t) { return t.front_cycles() == 0; }
+
+/// Of this die: overrides may slow its hop. Its buffers stay those that the machine's hop asks for.
+timing::noc_timing timing_of_die(const fabric::topology& t, const config::machine_config& c, sip_id sip,
+                                 cube_id cube) {
+  timing::noc_timing timing = timing::noc_timing_of(c);
+  timing.hop_cycles = t.hop_cycles(sip, cube, c.noc.hop_cycles);
+  return timing;
+}
+
+/// What noc.interleave says, or auto means.
+bool interleaves_vcs(const config::machine_config& c) {
+  if (c.noc.interleave != config::noc_interleave::automatic)
+    return c.noc.interleave == config::noc_interleave::vcs;
+  return c.noc.flow == config::noc_flow::wormhole && c.noc.arbiter == config::arbitration::round_robin;
+}
+
+std::uint32_t narrow(std::uint64_t cycles) { return static_cast<std::uint32_t>(cycles); }
+
+}  // namespace
+
+cube_noc::cube_noc(sc_core::sc_module_name name, const fabric::topology& topology,
+                   const config::machine_config& config, sip_id sip, cube_id cube, const events::hub& hub)
+    : sc_module(name),
+      topology_(topology),
+      layout_(topology.layout(sip, cube)),
+      routes_(topology, sip, cube),
+      hub_(hub),
+      sip_(sip),
+      cube_(cube),
+      timing_(timing_of_die(topology, config, sip, cube)),
+      credit_cycles_(config.noc.credit_cycles),
+      vcs_(topology.vcs()),
+      wires_(config.noc.sideband == config::sideband_kind::wires),
+      wormhole_(config.noc.flow == config::noc_flow::wormhole),
+      dynamic_(config.noc.vcs_taken == config::vc_policy::dynamic),
+      study_(!layout_.terminals.empty() && layout_.terminals[0].kind == fabric::terminal_kind::traffic),
+      // A pipelined router decides at its end; one that allocates packet by packet right after doing so.
+      head_delay_(narrow(overlaps(timing_) ? timing_.pipeline_cycles() : timing_.front_cycles())),
+      latency_(narrow(timing_.hop_cycles) - head_delay_),
+      out_delay_(narrow(timing_.pipeline_cycles()) - head_delay_),
+      trees_(topology.has_trees() ? std::make_unique<tree_units>(topology, config, sip, cube,
+                                                                 std::string(this->name()) + ".trees")
+                                  : nullptr),
+      core_(build(config), *this) {
+  build_sockets();
+  SC_METHOD(act);
+  sensitive << wake_;
+  dont_initialize();
+}
+
+void cube_noc::check(const config::machine_config& config) const {
+  std::vector<problem> problems;
+  const auto positive = [&](const char* key, std::uint64_t cycles) {
+    if (cycles == 0) problems.push_back({key, "a wall costs at least one cycle", "0", "1 or more"});
+  };
+  positive("noc.link_cycles", config.noc.link_cycles);
+  positive("noc.credit_cycles", config.noc.credit_cycles);
+  positive("noc.ni_in_cycles", config.noc.ni_in_cycles);
+  positive("noc.ni_out_cycles", config.noc.ni_out_cycles);
+  if (config.noc.hop_cycles <= config.noc.link_cycles) {
+    problems.push_back({"noc.hop_cycles", "a hop holds a router and its link",
+                        std::to_string(config.noc.hop_cycles), "more than noc.link_cycles"});
+  }
+  const bool wormhole = config.noc.flow == config::noc_flow::wormhole;
+  const std::uint32_t least = wormhole ? 1 : timing::max_packet_flits(config);
+  if (fabric::vc_buffer_flits(config) < least) {
+    problems.push_back(
+        {"noc.vc_buffer_flits",
+         wormhole ? "a VC needs a buffer" : "virtual cut-through needs room for a whole packet",
+         std::to_string(fabric::vc_buffer_flits(config)), fmt::format("{} flits or more", least)});
+  }
+  if (fabric::sideband_buffer_flits(config) == 0) {
+    problems.push_back({"noc.sideband_buffer_flits", "a VC needs a buffer", "0", "1 flit or more"});
+  }
+  if (vcs_ > switch_core::max_vcs) {
+    problems.push_back({"noc", "too many virtual channels", std::to_string(vcs_),
+                        fmt::format("at most {}", switch_core::max_vcs)});
+  }
+  if (!problems.empty()) throw user_error(std::move(problems));
+}
+
+switch_core::parameters cube_noc::build(const config::machine_config& config) {
+  check(config);
+  switch_core::parameters p;
+  p.vcs = vcs_;
+  p.classes = study_ ? 1 : abi::traffic_classes;
+  p.wormhole = wormhole_;
+  p.interleave_vcs = interleaves_vcs(config);
+  p.overlap = overlaps(timing_);
+  p.longest_packet = timing::max_packet_flits(config);
+  p.weights = {narrow(config.noc.request_weight), narrow(config.noc.response_weight),
+               narrow(config.noc.comm_weight), narrow(config.noc.message_weight),
+               narrow(config.noc.sideband_weight)};
+  if (config.noc.arbiter == config::arbitration::round_robin) p.weights.fill(1);
+  for (std::uint8_t vc = 0; vc < vcs_; ++vc) {
+    const abi::traffic_class c = topology_.class_of(vc);
+    const bool sideband = c == abi::traffic_class::sideband;
+    p.class_of_vc[vc] = study_ ? 0 : static_cast<std::uint8_t>(c);
+    capacity_[vc] = sideband ? fabric::sideband_buffer_flits(config) : fabric::vc_buffer_flits(config);
+    inject_capacity_[vc] = sideband ? capacity_[vc] : timing::injection_buffer_flits(config);
+    if (study_ && wormhole_) inject_capacity_[vc] = UINT32_MAX;
+    wall_capacity_[vc] =
+        sideband ? timing::receive_sideband_flits(config) : timing::receive_buffer_flits(config);
+    if (study_ && wormhole_) wall_capacity_[vc] = capacity_[vc];
+    entry_hops_[vc] = entry_hop(vc);
+  }
+  local_ways_ = std::size_t{layout_.routers()} * fabric::sides;
+  ways_.resize(local_ways_ + layout_.terminals.size(), none);
+  entry_ports_.resize(layout_.terminals.size());
+  injected_.resize(layout_.terminals.size());
+  for (std::uint16_t r = 0; r < layout_.routers(); ++r) {
+    for (unsigned s = 0; s < fabric::sides; ++s) {
+      const auto side = static_cast<fabric::side>(s);
+      if (!topology_.has_side(r, side)) continue;
+      ways_[r * fabric::sides + s] = add_port(p, config, r);
+      outputs_.back().link = topology_.mesh_link(sip_, cube_, r, side);
+    }
+    for (std::uint16_t t = 0; t < layout_.terminals.size(); ++t) {
+      if (layout_.terminals[t].router != r) continue;
+      ways_[local_ways_ + t] = entry_ports_[t] = add_port(p, config, r);
+      outputs_.back() = {topology_.eject_link(sip_, cube_, t), t, true, false, study_ && wormhole_};
+      entry_terminal_.back() = t;
+      for (unsigned vc = 0; vc < vcs_; ++vc) {
+        p.ports.back().credits[vc] = wall_capacity_[vc];
+        if (!wormhole_) p.ports.back().buffer[vc] = inject_capacity_[vc];
+      }
+    }
+    if (!trees_) continue;
+    for (std::uint16_t s = 0; s < fabric::sides; ++s) {
+      if (side_port(r, s) != none) add_unit_port(p, config, r, {false, s});
+    }
+    for (std::uint16_t t = 0; t < layout_.terminals.size(); ++t) {
+      if (layout_.terminals[t].router == r) add_unit_port(p, config, r, {true, t});
+    }
+  }
+  join_routers(p);
+  if (wormhole_) {
+    for (std::uint16_t t = 0; t < layout_.terminals.size(); ++t) add_interface(p, config, t);
+  }
+  by_wire_.resize(outputs_.size());
+  return p;
+}
+
+std::uint32_t cube_noc::add_port(switch_core::parameters& p, const config::machine_config& config,
+                                 std::uint16_t router) {
+  switch_core::port port;
+  port.router = router;
+  port.latency = latency_;
+  port.head_delay = head_delay_;
+  port.body_delay = overlaps(timing_) ? head_delay_ : 0;
+  port.alloc_cycles = narrow(config.noc.vc_alloc_cycles);
+  port.credit_cycles = narrow(credit_cycles_);
+  port.buffer = port.credits = capacity_;
+  p.ports.push_back(port);
+  outputs_.emplace_back();
+  entry_terminal_.push_back(UINT16_MAX);
+  return static_cast<std::uint32_t>(p.ports.size() - 1);
+}
+
+/// A port of a router to its unit and back. What the unit has decided goes straight to the switch; it has
+/// room for a buffer of copies, and for all sums and credits that members may send.
+void cube_noc::add_unit_port(switch_core::parameters& p, const config::machine_config& config,
+                             std::uint16_t router, fabric::tree_port at) {
+  const std::uint32_t n = add_port(p, config, router);
+  switch_core::port& port = p.ports[n];
+  port.hop = false;
+  port.head_delay = port.body_delay = port.alloc_cycles = 0;
+  port.buffer[topology_.tree_vc(abi::tree_flow::up)] = UINT32_MAX;
+  port.buffer[topology_.tree_vc(abi::tree_flow::credits)] = UINT32_MAX;
+  outputs_.back().to_unit = true;
+  trees_->add_port(router, at, n);
+}
+
+void cube_noc::join_routers(switch_core::parameters& p) const {
+  for (std::uint16_t r = 0; r < layout_.routers(); ++r) {
+    for (unsigned s = 0; s < fabric::sides; ++s) {
+      if (side_port(r, s) == none) continue;
+      const auto side = static_cast<fabric::side>(s);
+      const auto back = static_cast<unsigned>(fabric::opposite(side));
+      p.ports[side_port(r, s)].downstream = side_port(topology_.next_router(r, side), back);
+    }
+  }
+}
+
+/// A router of its own with one input, whose buffer is the queue of the interface, and one output into the
+/// terminal's router. It hears of a packet a cycle before its head can be there, so it works a cycle late:
+/// its way is that much shorter, its credits take that much longer.
+void cube_noc::add_interface(switch_core::parameters& p, const config::machine_config& config,
+                             std::uint16_t terminal) {
+  const std::uint32_t n = add_port(p, config, static_cast<std::uint16_t>(layout_.routers() + terminal));
+  switch_core::port& port = p.ports[n];
+  port.downstream = terminal_port(terminal);
+  port.hop = false;
+  port.from_interface = true;
+  port.latency = narrow(timing_.ni_in_cycles) - 1;
+  port.head_delay = port.body_delay = port.alloc_cycles = 0;
+  port.buffer = inject_capacity_;
+  switch_core::port& router = p.ports[port.downstream];
+  router.credit_cycles = narrow(credit_cycles_) + 1;
+  // The way from an interface is longer than a hop; a machine's buffer behind it covers that too.
+  if (!study_) {
+    for (std::uint32_t& flits : router.buffer) flits += narrow(timing_.ni_in_cycles);
+  }
+  port.credits = router.buffer;
+  entry_ports_[terminal] = n;
+  entry_terminal_[n] = terminal;
+}
+
+void cube_noc::build_sockets() {
+  for (unsigned t = 0; t < layout_.terminals.size(); ++t) {
+    std::string base = layout_.terminals[t].name;
+    std::replace(base.begin(), base.end(), '.', '_');  // a dot separates instances
+    ins_.emplace_back((base + "_in").c_str(), static_cast<fabric_receiver&>(*this), t);
+    outs_.emplace_back((base + "_out").c_str(), static_cast<credit_receiver&>(*this), t);
+  }
+}
+
+}  // namespace diecast::hw
