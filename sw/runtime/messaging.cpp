@@ -142,7 +142,14 @@ message_request messaging::irecv(const communicator& c, std::uint32_t from, std:
   charge_search(d.searched);
   flush_commands();
   on_decision(d);
+  reuse_room();
   return {id};
+}
+
+/// A message that a call of the program takes out of the heap leaves room there, of which no event tells: a
+/// task that waits for a message in the ring, or of a peer without credits, would wait for ever.
+void messaging::reuse_room() {
+  if (heap_full_) use_heap();
 }
 
 message_status messaging::conclude(message_request r, on_truncation how) {
@@ -289,6 +296,7 @@ message_request messaging::imrecv(const matched_message& m, const message_buffer
   const std::uint32_t id = add(std::move(o));
   note(id, abi::operation_phase::posted);
   deliver(m.id, id);
+  reuse_room();
   return {id};
 }
 
