@@ -272,7 +272,11 @@ class pe_context {
   /// Suspends the calling task until the PE's clock has reached `when`. Other tasks run meanwhile.
   void sleep_until(sim_time when);
 
-  /// End of the kernel: waits until every source of its queue pairs has been read. run_kernel calls it.
+  /// Traps when the kernel has left a recv_async or left_copies open; takes no time. For who runs further
+  /// kernels before finish().
+  void check_ended() const;
+  /// End of the kernel: check_ended(), then waits until every source of its queue pairs has been read.
+  /// run_kernel calls it.
   void finish();
 
  private:

@@ -107,6 +107,7 @@ struct pe_context::impl {
     std::uint32_t asked{};
     std::deque<std::uint64_t> open;               ///< destinations, oldest first
     std::map<std::uint32_t, std::uint32_t> done;  ///< bytes, by number; until their wait takes them
+    bool receiving{};                             ///< a task is about the oldest of `open`
   };
 
   std::unique_ptr<pe_runtime> own_runtime;  ///< of a kernel alone on its PE
