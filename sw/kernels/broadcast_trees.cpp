@@ -43,14 +43,9 @@ void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& 
 }  // namespace
 
 kernel_entry broadcast_trees_entry() {
-  return {"double_binary_tree",
-          "broadcast",
-          "down two binary trees, half of the vector each",
-          "root_trees",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run,
-          without_scratch,
-          fill};
+  return {"double_binary_tree", "broadcast", "down two binary trees, half of the vector each",
+          "root_trees",         any_ranks,   run,
+          without_scratch,      fill};
 }
 
 }  // namespace diecast::sw

@@ -2,6 +2,8 @@
 // The entries of the built-in kernels; each is defined in the file of its algorithm.
 #pragma once
 
+#include <vector>
+
 #include "sw/kernels/kernel_table.hpp"
 
 namespace diecast::sw {
@@ -23,6 +25,10 @@ namespace diecast::sw {
 [[nodiscard]] kernel_entry swing_entry();
 [[nodiscard]] kernel_entry direct_one_shot_entry();
 [[nodiscard]] kernel_entry direct_two_shot_entry();
+
+/// rank_sets of a kernel that runs on any, each PE a rank by default.
+inline const std::vector<comm::rank_set> any_ranks{comm::rank_set::pe, comm::rank_set::cube,
+                                                   comm::rank_set::sip};
 
 /// scratch_bytes of a kernel that needs none.
 [[nodiscard]] inline std::uint64_t without_scratch(const argument_context&) { return 0; }

@@ -123,8 +123,6 @@ std::uint64_t one_part(const argument_context& c) {
   return aligned((c.count + n - 1) / n * numeric::size_of(c.type));
 }
 
-const std::vector<comm::rank_set> any_ranks{comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip};
-
 }  // namespace
 
 kernel_entry direct_one_shot_entry() {

@@ -125,14 +125,9 @@ void fill_all_reduce(const argument_context& c, std::uint32_t rank, abi::kernel_
 }  // namespace
 
 kernel_entry reduce_packed_entry() {
-  return {"packed_trees",
-          "reduce",
-          "up two shallow trees fitted to the links, half of the vector each",
-          "packed_trees_up",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_reduce,
-          without_scratch,
-          fill_reduce};
+  return {"packed_trees",    "reduce",   "up two shallow trees fitted to the links, half of the vector each",
+          "packed_trees_up", any_ranks,  run_reduce,
+          without_scratch,   fill_reduce};
 }
 
 kernel_entry all_reduce_packed_entry() {

@@ -28,14 +28,9 @@ void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& 
 }  // namespace
 
 kernel_entry rabenseifner_entry() {
-  return {"rabenseifner",
-          "all_reduce",
-          "halving reduce-scatter, doubling all-gather",
-          "recursive_doubling",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run,
-          without_scratch,
-          fill};
+  return {"rabenseifner",       "all_reduce", "halving reduce-scatter, doubling all-gather",
+          "recursive_doubling", any_ranks,    run,
+          without_scratch,      fill};
 }
 
 }  // namespace diecast::sw

@@ -29,14 +29,9 @@ void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& 
 }  // namespace
 
 kernel_entry recursive_doubling_entry() {
-  return {"recursive_doubling",
-          "all_reduce",
-          "log2(n) swaps of the whole vector",
-          "recursive_doubling",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run,
-          without_scratch,
-          fill};
+  return {"recursive_doubling", "all_reduce", "log2(n) swaps of the whole vector",
+          "recursive_doubling", any_ranks,    run,
+          without_scratch,      fill};
 }
 
 }  // namespace diecast::sw

@@ -34,14 +34,9 @@ std::uint64_t two_tiles(const argument_context& c) { return 2 * abi::aligned(vec
 }  // namespace
 
 kernel_entry ring_full_tile_entry() {
-  return {"ring_full_tile",
-          "all_reduce",
-          "N-1 rounds, each forwarding the whole received tile",
-          "ring_1d",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_ring_full_tile,
-          two_tiles,
-          nullptr};
+  return {"ring_full_tile", "all_reduce", "N-1 rounds, each forwarding the whole received tile",
+          "ring_1d",        any_ranks,    run_ring_full_tile,
+          two_tiles,        nullptr};
 }
 
 }  // namespace diecast::sw

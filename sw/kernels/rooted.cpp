@@ -112,47 +112,28 @@ void fill_tree(const argument_context& c, std::uint32_t, abi::kernel_arguments& 
 }  // namespace
 
 kernel_entry broadcast_ring_entry() {
-  return {"ring_1d",
-          "broadcast",
-          "a pipelined chain round the ring, half of the vector each way",
-          "ring_1d",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_broadcast_ring,
-          without_scratch,
-          fill_ring};
+  return {"ring_1d",       "broadcast", "a pipelined chain round the ring, half of the vector each way",
+          "ring_1d",       any_ranks,   run_broadcast_ring,
+          without_scratch, fill_ring};
 }
 
 kernel_entry broadcast_binomial_entry() {
-  return {"binomial",
-          "broadcast",
-          "down the binomial tree of the root",
-          "circulant",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_broadcast_binomial,
-          without_scratch,
-          fill_tree};
+  return {"binomial",      "broadcast", "down the binomial tree of the root",
+          "circulant",     any_ranks,   run_broadcast_binomial,
+          without_scratch, fill_tree};
 }
 
 kernel_entry reduce_ring_entry() {
-  return {"ring_1d",
-          "reduce",
-          "a pipelined chain round the ring to the root, half of the vector each way",
-          "ring_1d",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_reduce_ring,
-          without_scratch,
-          fill_ring};
+  return {
+      "ring_1d",       "reduce",  "a pipelined chain round the ring to the root, half of the vector each way",
+      "ring_1d",       any_ranks, run_reduce_ring,
+      without_scratch, fill_ring};
 }
 
 kernel_entry reduce_binomial_entry() {
-  return {"binomial",
-          "reduce",
-          "up the binomial tree of the root",
-          "circulant",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_reduce_binomial,
-          without_scratch,
-          fill_tree};
+  return {"binomial",      "reduce",  "up the binomial tree of the root",
+          "circulant",     any_ranks, run_reduce_binomial,
+          without_scratch, fill_tree};
 }
 
 }  // namespace diecast::sw

@@ -61,25 +61,14 @@ void fill_ring(const argument_context& c, std::uint32_t rank, abi::kernel_argume
 }  // namespace
 
 kernel_entry send_recv_direct_entry() {
-  return {"direct",
-          "send_recv",
-          "straight to the next rank",
-          "shift",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_direct,
-          without_scratch,
-          nullptr};
+  return {"direct",        "send_recv", "straight to the next rank", "shift", any_ranks, run_direct,
+          without_scratch, nullptr};
 }
 
 kernel_entry send_recv_ring_entry() {
-  return {"ring_1d",
-          "send_recv",
-          "round the ring of neighbors, all vectors together, until each is there",
-          "ring_1d",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_ring,
-          two_tiles,
-          fill_ring};
+  return {"ring_1d", "send_recv", "round the ring of neighbors, all vectors together, until each is there",
+          "ring_1d", any_ranks,   run_ring,
+          two_tiles, fill_ring};
 }
 
 }  // namespace diecast::sw

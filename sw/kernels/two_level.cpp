@@ -418,7 +418,7 @@ kernel_entry all_reduce_two_level_entry() {
           "all_reduce",
           "reduce-scatter and all-gather on rings within the SIPs and between them",
           "two_level_rings",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          any_ranks,
           run_all_reduce,
           gather_scratch,
           fill,
@@ -426,15 +426,10 @@ kernel_entry all_reduce_two_level_entry() {
 }
 
 kernel_entry all_gather_two_level_entry() {
-  return {"two_level",
-          "all_gather",
-          "rings within the SIPs, and between them for every place within a SIP",
-          "two_level_rings",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_all_gather,
-          gather_scratch,
-          fill,
-          image};
+  return {
+      "two_level",       "all_gather", "rings within the SIPs, and between them for every place within a SIP",
+      "two_level_rings", any_ranks,    run_all_gather,
+      gather_scratch,    fill,         image};
 }
 
 kernel_entry reduce_scatter_two_level_entry() {
@@ -442,7 +437,7 @@ kernel_entry reduce_scatter_two_level_entry() {
           "reduce_scatter",
           "rings within the SIPs, and between them for every place within a SIP",
           "two_level_rings",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          any_ranks,
           run_reduce_scatter,
           reduce_scratch,
           fill,
@@ -454,7 +449,7 @@ kernel_entry all_to_all_two_level_entry() {
           "all_to_all",
           "straight within a SIP; to another SIP by way of the member in the same place there",
           "two_level_direct",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          any_ranks,
           run_all_to_all,
           forward_scratch,
           fill};
