@@ -143,6 +143,28 @@ pe_context::lane ring_lane(std::int64_t way) {
   return lane;
 }
 
+pe_context::lane down_lane(const tcm_range& range, const std::vector<comm::direction>& parent,
+                           const std::vector<comm::direction>& children) {
+  pe_context::lane lane{children, {}, parent, {}};
+  if (parent.empty()) {
+    lane.sent = {{range.at, range.bytes}};
+  } else {
+    lane.pass({range.at, range.bytes, pe_context::arrival::copy});
+  }
+  return lane;
+}
+
+pe_context::lane up_lane(const tcm_range& range, const std::vector<comm::direction>& children,
+                         const std::vector<comm::direction>& parent) {
+  pe_context::lane lane{parent, {}, children, {}};
+  if (children.empty()) {
+    lane.sent = {{range.at, range.bytes}};
+  } else {
+    lane.pass({range.at, range.bytes, pe_context::arrival::reduce});
+  }
+  return lane;
+}
+
 void add_lap(pe_context::lane& lane, const pe_context::outgoing& first,
              const std::vector<pe_context::stage>& received) {
   lane.sent.push_back(first);

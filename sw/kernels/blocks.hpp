@@ -89,6 +89,12 @@ inline constexpr std::array<std::int64_t, 2> ways{1, -1};
 
 /// A lane round the ring; way > 0: towards the next position.
 [[nodiscard]] pe_context::lane ring_lane(std::int64_t way);
+/// Lanes of a node of a tree or chain. Down: the range comes from the parent (the root has it) and goes to
+/// the children. Up: the children's sums are added to it, and it goes to the parent (at the root it stays).
+[[nodiscard]] pe_context::lane down_lane(const tcm_range& range, const std::vector<comm::direction>& parent,
+                                         const std::vector<comm::direction>& children);
+[[nodiscard]] pe_context::lane up_lane(const tcm_range& range, const std::vector<comm::direction>& children,
+                                       const std::vector<comm::direction>& parent);
 /// Adds to a lane a lap of a ring: sends `first`, passes on what it receives but the last.
 void add_lap(pe_context::lane& lane, const pe_context::outgoing& first,
              const std::vector<pe_context::stage>& received);
