@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "models/abi/alignment.hpp"
 #include "sw/kernels/kernel_table.hpp"
 
 namespace diecast::sw {
@@ -73,6 +74,10 @@ inline const std::vector<comm::rank_set> any_ranks{comm::rank_set::pe, comm::ran
 
 /// Bytes of one rank's vector.
 [[nodiscard]] std::uint64_t vector_bytes(const argument_context& c);
+/// scratch_bytes of a kernel that keeps two vectors there by turns.
+[[nodiscard]] inline std::uint64_t two_tiles(const argument_context& c) {
+  return 2 * abi::aligned(vector_bytes(c));
+}
 /// Position of a rank on comm::ring_order of its group.
 [[nodiscard]] std::uint32_t ring_position(const argument_context& c, std::uint32_t rank);
 /// The members as rows and columns. Throws user_error when they do not fill a rectangle.

@@ -29,8 +29,6 @@ void run_ring_full_tile(pe_context& pe) {
   pe.finish_average(a.output, bytes);
 }
 
-std::uint64_t two_tiles(const argument_context& c) { return 2 * abi::aligned(vector_bytes(c)); }
-
 }  // namespace
 
 kernel_entry ring_full_tile_entry() {

@@ -45,8 +45,6 @@ void run_ring(pe_context& pe) {
   }
 }
 
-std::uint64_t two_tiles(const argument_context& c) { return 2 * abi::aligned(vector_bytes(c)); }
-
 void fill_ring(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
   const auto n = static_cast<std::uint32_t>(c.members.members.size());
   const auto distance = [&](std::uint32_t r) {
