@@ -172,7 +172,6 @@ class messaging {
   };
 
   // messaging.cpp
-  void charge();
   void charge_search(std::uint32_t elements);
   [[nodiscard]] operation& find(message_request r);
   [[nodiscard]] protocol::tag_pattern pattern(const communicator& c, std::uint32_t from,

@@ -30,6 +30,11 @@ class pe_runtime {
   [[nodiscard]] task_scheduler& tasks() { return tasks_; }
   [[nodiscard]] queue_driver& driver() { return driver_; }
 
+  /// What a call of the runtime costs (runtime_options::call_cycles).
+  void charge_call() {
+    if (options_.call_cycles > 0) hal_.compute(options_.call_cycles);
+  }
+
   /// First thing of a launch: a straggler waits for its start delay.
   void begin();
 
