@@ -51,7 +51,7 @@ struct grid_place {
 /// A member's place on a ring. Blocks go both ways round, half way each, so that a lap is half as long as one
 /// way round. On a ring of an even number the farthest member is reached one way alone, by turns, or, on a
 /// ring that splits blocks, half of its block either way.
-struct ring_place {
+struct two_way_ring {
   std::uint32_t position{}, members{};
   std::uint64_t slot{};  ///< bytes of a message where the block for the farthest is split; 0: it is not
 
@@ -82,7 +82,7 @@ using awaited_stages = std::array<pe_context::awaited, 2>;
 /// Adds to a lane a lap in way `w` that takes a ring's blocks to all its members. block_at(d): the block of
 /// the member at distance d; `own`: what the own block waits for.
 template <typename BlockAt>
-void add_gather_lap(pe_context::lane& lane, std::size_t w, const ring_place& ring, const BlockAt& block_at,
+void add_gather_lap(pe_context::lane& lane, std::size_t w, const two_way_ring& ring, const BlockAt& block_at,
                     const pe_context::awaited& own) {
   const tcm_range first = block_at(0);
   if (ring.reach(0, w) > 0) lane.sent.push_back({first.at, first.bytes, {own}});
@@ -111,7 +111,7 @@ void add_gather_lap(pe_context::lane& lane, std::size_t w, const ring_place& rin
 /// The mirror image: sums on the way to their owners, the farthest first. own_part(d): when what this PE adds
 /// to the sum for the member at distance d is complete; nothing on a ring that splits blocks.
 template <typename BlockAt, typename OwnPart>
-void add_sum_lap(pe_context::lane& lane, std::size_t w, const ring_place& ring, const BlockAt& block_at,
+void add_sum_lap(pe_context::lane& lane, std::size_t w, const two_way_ring& ring, const BlockAt& block_at,
                  const OwnPart& own_part) {
   for (std::uint32_t hops = ring.most_hops(); hops > 0; --hops) {
     const std::int64_t distance = ways[w] * hops;
@@ -279,7 +279,7 @@ class ring_blocks {
   const block_vector& v_;
   grid_place place_;
   std::vector<std::uint32_t> columns_;  ///< as the row's ring passes them, from the own one on
-  ring_place row_ring_, column_ring_;
+  two_way_ring row_ring_, column_ring_;
   lanes lanes_;
 };
 
