@@ -201,10 +201,8 @@ chunk_plan plan_of(const kernel_entry& kernel, const argument_context& launch, c
 
 /// Room of the PE's tensors in each of its ports: what barriers and rings leave, among those that share it.
 std::uint64_t port_room(const config::machine_config& c, const comm::home_ports& home) {
-  const std::uint64_t rings =
-      c.ipcq.rings == config::buffer_kind::hbm ? c.ipcq.queue_pairs * c.ipcq.n_slots * c.ipcq.slot_bytes : 0;
   const std::uint64_t port = c.hbm.port_mib * 1024 * 1024;
-  const std::uint64_t taken = comm::sync_port_bytes(home.slices) + home.slices * rings;
+  const std::uint64_t taken = comm::sync_port_bytes(home.slices) + home.slices * comm::ring_bytes_in_hbm(c);
   return port > taken ? (port - taken) / home.slices : 0;
 }
 

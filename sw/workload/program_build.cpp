@@ -2,10 +2,10 @@
 // From a workload to programs: ops planned, memory and queue pairs given to strands.
 #include <algorithm>
 #include <fmt/format.h>
-#include <set>
 #include <tuple>
 
 #include "models/abi/alignment.hpp"
+#include "models/comm/hbm_tensor.hpp"
 #include "models/comm/network_tree.hpp"
 #include "models/comm/pairing.hpp"
 #include "models/comm/sync_layout.hpp"
@@ -209,9 +209,7 @@ void workload_program::builder::place_memory() {
 void workload_program::builder::check_hbm(std::uint64_t bytes) {
   if (bytes + signal_bytes_ == 0) return;
   const std::uint64_t sharers = channels_.sharers();
-  const std::uint64_t rings = config_.ipcq.rings == config::buffer_kind::hbm
-                                  ? config_.ipcq.queue_pairs * config_.ipcq.n_slots * config_.ipcq.slot_bytes
-                                  : 0;
+  const std::uint64_t rings = comm::ring_bytes_in_hbm(config_);
   const std::uint64_t room = config_.hbm.port_mib * 1024 * 1024;
   if (signal_bytes_ + (bytes + rings) * sharers <= room) return;
   const std::string signals = signal_bytes_ > 0 ? fmt::format(" and {} bytes of flags", signal_bytes_) : "";
