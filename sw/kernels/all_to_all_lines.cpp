@@ -12,7 +12,6 @@
 // busy at once.
 #include <algorithm>
 #include <array>
-#include <utility>
 #include <vector>
 
 #include "models/abi/alignment.hpp"

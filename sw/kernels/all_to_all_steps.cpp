@@ -10,6 +10,7 @@
 // step. Without a timetable, and with blocks of less than a slot, taking is what keeps everybody in step.
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "models/comm/peer_patterns.hpp"
 #include "models/comm/step_timetable.hpp"

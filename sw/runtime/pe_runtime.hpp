@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <typeindex>
-#include <utility>
 
 #include "models/abi/hal.hpp"
 #include "sw/runtime/pe_context.hpp"
