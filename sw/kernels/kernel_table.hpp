@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,8 +56,8 @@ struct argument_context {
   mutable std::shared_ptr<const comm::rank_cores> cores{};
   /// Kept by channels_of(): telling them from overrides takes a look at every channel.
   mutable std::shared_ptr<const config::memory_channels> channels{};
-  /// Kept by the kernels that go their ways.
-  mutable std::shared_ptr<const comm::packed_routes> routes{};
+  /// Kept by the kernels that go their ways; routes are others for each collective.
+  mutable std::map<comm::collective, std::shared_ptr<const comm::packed_routes>> routes{};
   mutable std::shared_ptr<const comm::spanning_trees> spanning{};
   mutable std::shared_ptr<const comm::level_rings> level_rings{};
   /// Kept by the all-to-all that goes by its steps.
