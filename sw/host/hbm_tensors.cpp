@@ -15,6 +15,7 @@
 #include "models/types/ids.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/host/tcm_needs.hpp"
+#include "sw/kernels/launch_facts.hpp"
 #include "sw/runtime/chunk_plan.hpp"
 
 namespace diecast::sw {

@@ -6,6 +6,7 @@
 
 #include "models/abi/alignment.hpp"
 #include "sw/kernels/kernel_table.hpp"
+#include "sw/kernels/launch_facts.hpp"
 
 namespace diecast::sw {
 
@@ -72,17 +73,9 @@ inline const std::vector<comm::rank_set> any_ranks{comm::rank_set::pe, comm::ran
 [[nodiscard]] kernel_entry send_recv_direct_entry();
 [[nodiscard]] kernel_entry send_recv_ring_entry();
 
-/// Bytes of one rank's vector.
-[[nodiscard]] std::uint64_t vector_bytes(const argument_context& c);
 /// scratch_bytes of a kernel that keeps two vectors there by turns.
 [[nodiscard]] inline std::uint64_t two_tiles(const argument_context& c) {
   return 2 * abi::aligned(vector_bytes(c));
 }
-/// Position of a rank on comm::ring_order of its group.
-[[nodiscard]] std::uint32_t ring_position(const argument_context& c, std::uint32_t rank);
-/// The members as rows and columns. Throws user_error when they do not fill a rectangle.
-[[nodiscard]] const comm::rank_grid& grid_of(const argument_context& c);
-/// The launch's members by cube and SIP.
-[[nodiscard]] const comm::member_levels& levels_of(const argument_context& c);
 
 }  // namespace diecast::sw

@@ -10,7 +10,7 @@
 #include <typeindex>
 
 #include "models/abi/hal.hpp"
-#include "sw/runtime/pe_context.hpp"
+#include "sw/runtime/options.hpp"
 #include "sw/runtime/queue_driver.hpp"
 #include "sw/runtime/task_scheduler.hpp"
 
