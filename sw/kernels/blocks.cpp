@@ -60,11 +60,6 @@ void exchange(pe_context& pe, comm::direction send_dir, const std::array<tcm_ran
   for (std::size_t i = 0; i < 2; ++i) exchange(pe, send_dir, sent[i], recv_dir, received[i], how);
 }
 
-void relay(pe_context& pe, const std::vector<comm::direction>& in, const std::vector<comm::direction>& out,
-           const tcm_range& range, pe_context::arrival how) {
-  pe.relay(in, out, {range.at, range.bytes}, how);
-}
-
 std::uint32_t around(std::uint32_t value, std::int64_t distance, std::uint32_t size) {
   return static_cast<std::uint32_t>((std::int64_t{value} + distance + size) % size);
 }

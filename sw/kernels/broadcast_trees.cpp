@@ -21,8 +21,8 @@ void down(pe_context& pe, std::uint32_t which, const tcm_range& half) {
   directions children;
   for (std::int64_t i = 0; i < a.extra[first_children + which]; ++i)
     children.push_back(static_cast<comm::direction>(parent + 1 + i));
-  relay(pe, a.extra[is_root] != 0 ? directions{} : directions{parent}, children, half,
-        pe_context::arrival::copy);
+  pe.relay(a.extra[is_root] != 0 ? directions{} : directions{parent}, children, half,
+           pe_context::arrival::copy);
 }
 
 void run(pe_context& pe) {

@@ -18,6 +18,12 @@ namespace diecast::sw {
 
 class held_slots;
 
+/// Bytes of local TCM.
+struct tcm_range {
+  std::uint64_t at{};
+  std::uint64_t bytes{};
+};
+
 /// A received slot. Its bytes are at a physical address: the local TCM when it lies in
 /// [tcm_base, ...), else SRAM or HBM, from where fetch() copies it.
 struct slot_view {
@@ -105,16 +111,11 @@ class pe_context {
   void send_all(const std::vector<comm::direction>& dirs, std::uint64_t offset, std::uint64_t bytes);
   void reduce_all(const std::vector<comm::direction>& dirs, std::uint64_t offset, std::uint64_t bytes);
 
-  /// A stretch of TCM that travels as one message, cut into slots.
-  struct segment {
-    std::uint64_t at{};
-    std::uint64_t bytes{};
-  };
   /// A stretch of TCM taken from every direction of `in`, slot by slot and in that order, and sent to every
   /// one of `out` as it is complete: a node of a chain or tree. With `how` copy, `in` has at most one
   /// direction. Each slot is one runtime call. Both empty, or 0 bytes: nothing happens.
   void relay(const std::vector<comm::direction>& in, const std::vector<comm::direction>& out,
-             const segment& range, arrival how);
+             const tcm_range& range, arrival how);
 
   // --- steps of a ring as one stream of slots ---
   /// Steps of a ring as one stream: sends segment 0, receives segments 1 to count - 1 in order, and sends
@@ -122,9 +123,9 @@ class pe_context {
   struct round_trip {
     std::uint32_t count{};
     std::uint32_t reduced{};  ///< segments 1 to this are reduced into what is there, the others copied
-    std::function<segment(std::uint32_t)> segment_of;  ///< asked once for each, in order
-    std::function<void(std::uint32_t)> begins;         ///< called before the first slot of a segment is sent
-    bool averages{};  ///< finish_average on segment `reduced`, before it goes on
+    std::function<tcm_range(std::uint32_t)> segment_of;  ///< asked once for each, in order
+    std::function<void(std::uint32_t)> begins;  ///< called before the first slot of a segment is sent
+    bool averages{};                            ///< finish_average on segment `reduced`, before it goes on
   };
   /// Rules as for exchange. A pass of its loop, in which one slot may be taken and one sent, is one runtime
   /// call.
