@@ -20,6 +20,11 @@ home_ports home_ports_of(const config::machine_config& c, const config::memory_c
   return h;
 }
 
+std::uint64_t ring_bytes_in_hbm(const config::machine_config& c) {
+  if (c.ipcq.rings != config::buffer_kind::hbm) return 0;
+  return c.ipcq.queue_pairs * c.ipcq.n_slots * c.ipcq.slot_bytes;
+}
+
 std::uint64_t bytes_per_port(const config::machine_config& c, const home_ports& home, std::uint64_t bytes) {
   const std::uint64_t round = c.ccl.tensor_stripe_bytes * home.count;
   return (bytes + round - 1) / round * c.ccl.tensor_stripe_bytes;

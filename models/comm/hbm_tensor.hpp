@@ -26,6 +26,10 @@ struct home_ports {
 [[nodiscard]] home_ports home_ports_of(const config::machine_config& c,
                                        const config::memory_channels& channels, pe_coord pe);
 
+/// What the receive rings of a PE may take of its port: those of all its queue pairs; 0 when they lie
+/// elsewhere (ipcq.buffer_kind).
+[[nodiscard]] std::uint64_t ring_bytes_in_hbm(const config::machine_config& c);
+
 /// From an address in an HBM port to the same one in the next.
 inline constexpr abi::address port_stride = abi::max_offset + 1;
 

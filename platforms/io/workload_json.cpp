@@ -17,8 +17,6 @@ namespace {
 using comm::op_field;
 using comm::op_schema;
 
-constexpr std::uint64_t most_repeats = 1'000'000;
-
 class workload_reader {
  public:
   workload_reader(std::string file, std::span<const op_schema> kinds, std::vector<problem>& problems)
@@ -182,11 +180,11 @@ void workload_reader::read_stream(const std::string& path, const json_node& node
       read_on(here, value, s);
     } else if (name == "repeat") {
       const auto* const n = std::get_if<std::uint64_t>(&value.value);
-      if (n != nullptr && *n >= 1 && *n <= most_repeats) {
+      if (n != nullptr && *n >= 1 && *n <= comm::max_workload_repeats) {
         s.repeat = *n;
       } else {
         report(here, n == nullptr ? "wrong type" : "value out of range", describe(value),
-               fmt::format("a whole number from 1 to {}", most_repeats));
+               fmt::format("a whole number from 1 to {}", comm::max_workload_repeats));
       }
     } else if (name == "ops") {
       ops = &value;

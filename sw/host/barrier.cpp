@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/host/barrier.hpp"
 
-#include <memory>
 #include <vector>
 
 #include "sw/host/collective.hpp"
+#include "sw/kernels/launch_facts.hpp"
 
 namespace diecast::sw {
 namespace {
-
-const comm::rank_cores& cores_of(const argument_context& c) {
-  if (c.cores == nullptr) c.cores = std::make_shared<const comm::rank_cores>(c.members);
-  return *c.cores;
-}
 
 abi::address home_of(const argument_context& c, pe_coord pe) { return comm::sync_home(channels_of(c), pe); }
 
@@ -32,7 +27,7 @@ void append(std::vector<std::byte>& table, abi::address home, pe_coord pe) {
 
 /// The cores with the place of their core barrier's flags, the ranks with their home regions.
 std::vector<std::byte> tables_of(const argument_context& c, std::uint32_t index, const barrier_slots& slots) {
-  const comm::rank_cores& cores = cores_of(c);
+  const comm::rank_cores& cores = rank_cores_of(c);
   const std::uint32_t own = cores.rank_of()[index];
   std::vector<std::byte> table;
   for (std::uint32_t core = 0; core < cores.count(own); ++core) {
@@ -79,29 +74,6 @@ void clear_home(abi::host_hal& host, const argument_context& c, pe_coord pe, boo
 
 }  // namespace
 
-std::uint64_t barrier_scratch_bytes(const argument_context& c) {
-  return barrier_tables + (std::uint64_t{cores_of(c).most()} + cores_of(c).ranks()) * barrier_entry_bytes;
-}
-
-void fill_barrier_arguments(const argument_context& c, std::uint32_t index, abi::kernel_arguments& a) {
-  const comm::rank_cores& cores = cores_of(c);
-  const std::uint32_t rank = cores.rank_of()[index];
-  a.rank = rank;
-  a.ranks = cores.ranks();
-  a.extra[barrier_cores] = cores.count(rank);
-  a.extra[barrier_core] = index - cores.first(rank);
-  a.extra[barrier_ranks] = cores.ranks();
-  a.extra[barrier_rank] = rank;
-  a.extra[barrier_alike] = cores.alike() ? 1 : 0;
-  a.extra[barrier_slot] = 0;
-  a.extra[barrier_radix] = static_cast<std::int64_t>(c.config.ccl.barrier_radix);
-  a.extra[barrier_poll_cycles] = static_cast<std::int64_t>(c.config.ccl.signal_poll_cycles);
-  a.extra[barrier_repeats] = static_cast<std::int64_t>(c.config.ccl.barrier_repeats);
-  const double skew = static_cast<double>(c.config.ccl.barrier_skew_ns) * c.config.noc.clock_ghz;
-  a.extra[barrier_skew] = static_cast<std::int64_t>(skew);
-  a.extra[barrier_seed] = static_cast<std::int64_t>(c.config.sim.seed);
-}
-
 void clear_team_tables(abi::host_hal& host, const config::machine_config& config,
                        std::span<const pe_coord> pes) {
   const config::memory_channels channels(config);
@@ -126,7 +98,7 @@ void prepare_team(abi::host_hal& host, const argument_context& c,
     const std::uint64_t counter = c.config.ccl.barrier_start;
     write_tcm(host, pe, arguments[i].scratch + barrier_counter_word, std::as_bytes(std::span{&counter, 1}));
     write_tcm(host, pe, arguments[i].scratch + barrier_tables, tables_of(c, i, slots));
-    const comm::rank_cores& cores = cores_of(c);
+    const comm::rank_cores& cores = rank_cores_of(c);
     clear_home(host, c, pe, cores.first(cores.rank_of()[i]) == i, slots);
   }
 }

@@ -7,7 +7,7 @@
 #include "models/types/error.hpp"
 #include "sw/host/hbm_tensors.hpp"
 #include "sw/host/tcm_needs.hpp"
-#include "sw/runtime/pe_context.hpp"
+#include "sw/runtime/options.hpp"
 
 namespace diecast::sw {
 namespace {

@@ -15,6 +15,7 @@
 #include "models/types/ids.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/host/tcm_needs.hpp"
+#include "sw/kernels/launch_facts.hpp"
 #include "sw/runtime/chunk_plan.hpp"
 
 namespace diecast::sw {
@@ -65,16 +66,19 @@ chunk_layout layout_with(const kernel_entry& kernel, const argument_context& lau
   return layout_with(kernel, launch, piece, std::min(most_buffers, cut(kernel, launch, piece).chunks()));
 }
 
-/// The largest piece up to `wanted` whose buffers fit; 1 when none does.
+bool fits(const kernel_entry& kernel, const argument_context& launch, std::uint64_t piece) {
+  return layout_with(kernel, launch, piece).end <= room_below_rings(launch);
+}
+
+/// A piece up to `wanted` whose buffers fit, where the next longer one's do not; 1 when none fits. It need
+/// not be the longest: pieces that make two chunks need two buffers, and may fit where shorter ones that make
+/// three do not.
 std::uint64_t fitting_piece(const kernel_entry& kernel, const argument_context& launch,
                             std::uint64_t wanted) {
-  const auto fits = [&](std::uint64_t piece) {
-    return layout_with(kernel, launch, piece).end <= room_below_rings(launch);
-  };
   std::uint64_t least = 1, most = wanted;
   while (least < most) {
     const std::uint64_t middle = most - (most - least) / 2;
-    if (fits(middle)) {
+    if (fits(kernel, launch, middle)) {
       least = middle;
     } else {
       most = middle - 1;
@@ -84,8 +88,10 @@ std::uint64_t fitting_piece(const kernel_entry& kernel, const argument_context& 
 }
 
 /// As many chunks as pieces of at most `most` elements make, all of one size, in whole stripes or else
-/// whole lines where that fits.
-std::uint64_t even_piece(const argument_context& launch, std::uint64_t largest_block, std::uint64_t most) {
+/// whole lines where that fits: rounded down to these, a piece may leave a rest, which is a chunk more and
+/// may need a buffer more.
+std::uint64_t even_piece(const kernel_entry& kernel, const argument_context& launch,
+                         std::uint64_t largest_block, std::uint64_t most) {
   const std::uint64_t element = numeric::size_of(launch.type);
   const std::uint64_t chunks = (largest_block + most - 1) / most;
   const std::uint64_t even = (largest_block + chunks - 1) / chunks;
@@ -94,7 +100,8 @@ std::uint64_t even_piece(const argument_context& launch, std::uint64_t largest_b
     const std::uint64_t grain = bytes / element;
     if (bytes % element != 0 || even < grain) continue;
     const std::uint64_t up = (even + grain - 1) / grain * grain;
-    return up <= most ? up : most / grain * grain;
+    const std::uint64_t piece = up <= most ? up : most / grain * grain;
+    if (fits(kernel, launch, piece)) return piece;
   }
   return even;
 }
@@ -106,7 +113,7 @@ std::uint64_t automatic_piece(const kernel_entry& kernel, const argument_context
   const std::uint64_t best = cost::best_chunk_bytes(launch.config, s.ranks, launch.count * element) /
                              element / comm::tensor_chunks::blocks(s);
   const std::uint64_t wanted = std::clamp<std::uint64_t>(best, 1, block);
-  return even_piece(launch, block, fitting_piece(kernel, launch, wanted));
+  return even_piece(kernel, launch, block, fitting_piece(kernel, launch, wanted));
 }
 
 /// A chunk as it was asked for, in as many buffers as fit; in one at least.
@@ -195,10 +202,8 @@ chunk_plan plan_of(const kernel_entry& kernel, const argument_context& launch, c
 
 /// Room of the PE's tensors in each of its ports: what barriers and rings leave, among those that share it.
 std::uint64_t port_room(const config::machine_config& c, const comm::home_ports& home) {
-  const std::uint64_t rings =
-      c.ipcq.rings == config::buffer_kind::hbm ? c.ipcq.queue_pairs * c.ipcq.n_slots * c.ipcq.slot_bytes : 0;
   const std::uint64_t port = c.hbm.port_mib * 1024 * 1024;
-  const std::uint64_t taken = comm::sync_port_bytes(home.slices) + home.slices * rings;
+  const std::uint64_t taken = comm::sync_port_bytes(home.slices) + home.slices * comm::ring_bytes_in_hbm(c);
   return port > taken ? (port - taken) / home.slices : 0;
 }
 

@@ -5,7 +5,7 @@
 
 #include "models/abi/alignment.hpp"
 #include "models/comm/tensor_chunks.hpp"
-#include "sw/runtime/pe_context.hpp"
+#include "sw/runtime/options.hpp"
 
 namespace diecast::sw {
 namespace {

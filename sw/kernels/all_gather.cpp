@@ -55,15 +55,9 @@ std::uint64_t ring_scratch(const argument_context& c) { return ring_image_words(
 }  // namespace
 
 kernel_entry all_gather_ring_entry() {
-  return {"ring_1d",
-          "all_gather",
-          "every block round the ring, half of it each way",
-          "ring_1d",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_ring,
-          ring_scratch,
-          nullptr,
-          ring_image};
+  return {"ring_1d",    "all_gather", "every block round the ring, half of it each way",
+          "ring_1d",    any_ranks,    run_ring,
+          ring_scratch, nullptr,      ring_image};
 }
 
 kernel_entry all_gather_bruck_entry() {
@@ -71,7 +65,7 @@ kernel_entry all_gather_bruck_entry() {
           "all_gather",
           "twice the blocks to twice the distance in every round, any number of ranks",
           "circulant_unidir",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          any_ranks,
           run_bruck,
           without_scratch,
           nullptr};

@@ -152,32 +152,20 @@ kernel_entry all_to_all_bruck_entry() {
           "all_to_all",
           "half of all blocks to the distance of one bit in every round, any number of ranks",
           "circulant_unidir",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          any_ranks,
           run_bruck,
           bruck_scratch,
           nullptr};
 }
 
 kernel_entry all_to_all_pairwise_entry() {
-  return {"pairwise",
-          "all_to_all",
-          "one partner per round",
-          "pairwise",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_pairwise,
-          without_scratch,
-          nullptr};
+  return {"pairwise", "all_to_all", "one partner per round", "pairwise",
+          any_ranks,  run_pairwise, without_scratch,         nullptr};
 }
 
 kernel_entry all_to_all_direct_entry() {
-  return {"direct",
-          "all_to_all",
-          "all partners at once",
-          "pairwise",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_direct,
-          without_scratch,
-          nullptr};
+  return {"direct",  "all_to_all", "all partners at once", "pairwise",
+          any_ranks, run_direct,   without_scratch,        nullptr};
 }
 
 }  // namespace diecast::sw

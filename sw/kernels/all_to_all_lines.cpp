@@ -12,7 +12,6 @@
 // busy at once.
 #include <algorithm>
 #include <array>
-#include <utility>
 #include <vector>
 
 #include "models/abi/alignment.hpp"
@@ -287,7 +286,7 @@ kernel_entry all_to_all_lines_entry() {
           "all_to_all",
           "SIPs, rows and columns of cubes, PEs: one after the other, in messages of many blocks",
           "box_lines",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          any_ranks,
           run,
           scratch,
           fill};

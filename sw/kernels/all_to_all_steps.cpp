@@ -10,6 +10,7 @@
 // step. Without a timetable, and with blocks of less than a slot, taking is what keeps everybody in step.
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "models/comm/peer_patterns.hpp"
 #include "models/comm/step_timetable.hpp"
@@ -189,15 +190,10 @@ std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) 
 }  // namespace
 
 kernel_entry all_to_all_steps_entry() {
-  return {"mesh_steps",
-          "all_to_all",
-          "one partner per step, chosen so that flows share few links of the mesh",
-          "pairwise",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run,
-          image_bytes,
-          nullptr,
-          image};
+  return {
+      "mesh_steps", "all_to_all", "one partner per step, chosen so that flows share few links of the mesh",
+      "pairwise",   any_ranks,    run,
+      image_bytes,  nullptr,      image};
 }
 
 }  // namespace diecast::sw

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "models/comm/sync_layout.hpp"
 #include "models/random/stream.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/runtime/pe_context.hpp"
@@ -79,6 +80,30 @@ barrier_runtime::barrier_runtime(abi::hal& hal, const abi::kernel_arguments& a,
       world{{peers.begin() + static_cast<std::ptrdiff_t>(extra(a, barrier_cores)), peers.end()},
             static_cast<std::uint32_t>(extra(a, barrier_rank)),
             static_cast<std::uint32_t>(extra(a, barrier_slot))} {}
+
+std::uint64_t barrier_scratch_bytes(const argument_context& c) {
+  return barrier_tables +
+         (std::uint64_t{rank_cores_of(c).most()} + rank_cores_of(c).ranks()) * barrier_entry_bytes;
+}
+
+void fill_barrier_arguments(const argument_context& c, std::uint32_t index, abi::kernel_arguments& a) {
+  const comm::rank_cores& cores = rank_cores_of(c);
+  const std::uint32_t rank = cores.rank_of()[index];
+  a.rank = rank;
+  a.ranks = cores.ranks();
+  a.extra[barrier_cores] = cores.count(rank);
+  a.extra[barrier_core] = index - cores.first(rank);
+  a.extra[barrier_ranks] = cores.ranks();
+  a.extra[barrier_rank] = rank;
+  a.extra[barrier_alike] = cores.alike() ? 1 : 0;
+  a.extra[barrier_slot] = 0;
+  a.extra[barrier_radix] = static_cast<std::int64_t>(c.config.ccl.barrier_radix);
+  a.extra[barrier_poll_cycles] = static_cast<std::int64_t>(c.config.ccl.signal_poll_cycles);
+  a.extra[barrier_repeats] = static_cast<std::int64_t>(c.config.ccl.barrier_repeats);
+  const double skew = static_cast<double>(c.config.ccl.barrier_skew_ns) * c.config.noc.clock_ghz;
+  a.extra[barrier_skew] = static_cast<std::int64_t>(skew);
+  a.extra[barrier_seed] = static_cast<std::int64_t>(c.config.sim.seed);
+}
 
 kernel_entry centralized_pull_entry() {
   return entry(comm::barrier_algorithm::centralized_pull,

@@ -60,11 +60,6 @@ void exchange(pe_context& pe, comm::direction send_dir, const std::array<tcm_ran
   for (std::size_t i = 0; i < 2; ++i) exchange(pe, send_dir, sent[i], recv_dir, received[i], how);
 }
 
-void relay(pe_context& pe, const std::vector<comm::direction>& in, const std::vector<comm::direction>& out,
-           const tcm_range& range, pe_context::arrival how) {
-  pe.relay(in, out, {range.at, range.bytes}, how);
-}
-
 std::uint32_t around(std::uint32_t value, std::int64_t distance, std::uint32_t size) {
   return static_cast<std::uint32_t>((std::int64_t{value} + distance + size) % size);
 }
@@ -140,6 +135,28 @@ pe_context::lane ring_lane(std::int64_t way) {
   pe_context::lane lane;
   lane.send = {way > 0 ? comm::east : comm::west};
   lane.recv = {way > 0 ? comm::west : comm::east};
+  return lane;
+}
+
+pe_context::lane down_lane(const tcm_range& range, const std::vector<comm::direction>& parent,
+                           const std::vector<comm::direction>& children) {
+  pe_context::lane lane{children, {}, parent, {}};
+  if (parent.empty()) {
+    lane.sent = {{range.at, range.bytes}};
+  } else {
+    lane.pass({range.at, range.bytes, pe_context::arrival::copy});
+  }
+  return lane;
+}
+
+pe_context::lane up_lane(const tcm_range& range, const std::vector<comm::direction>& children,
+                         const std::vector<comm::direction>& parent) {
+  pe_context::lane lane{parent, {}, children, {}};
+  if (children.empty()) {
+    lane.sent = {{range.at, range.bytes}};
+  } else {
+    lane.pass({range.at, range.bytes, pe_context::arrival::reduce});
+  }
   return lane;
 }
 

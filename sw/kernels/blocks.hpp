@@ -12,12 +12,6 @@
 
 namespace diecast::sw {
 
-/// Bytes of local TCM.
-struct tcm_range {
-  std::uint64_t at{};
-  std::uint64_t bytes{};
-};
-
 /// A vector of args().count elements in TCM, cut into one block per rank (comm::part_of).
 class block_vector {
  public:
@@ -45,12 +39,6 @@ void exchange(pe_context& pe, comm::direction send_dir, const std::array<tcm_ran
               comm::direction recv_dir, const std::array<tcm_range, 2>& received, pe_context::arrival how);
 void exchange(pe_context& pe, comm::direction send_dir, const tcm_range& sent, comm::direction recv_dir,
               const tcm_range& received, pe_context::arrival how);
-
-/// Moves a range slot by slot: what arrives from `in` (copied: from one direction; reduced: from all of them,
-/// in that order) leaves for all of `out` while the next slot still arrives. Either may be empty. For chains
-/// and trees, never around a cycle.
-void relay(pe_context& pe, const std::vector<comm::direction>& in, const std::vector<comm::direction>& out,
-           const tcm_range& range, pe_context::arrival how);
 
 /// (value + distance) modulo size, for distances down to -size.
 [[nodiscard]] std::uint32_t around(std::uint32_t value, std::int64_t distance, std::uint32_t size);
@@ -89,6 +77,12 @@ inline constexpr std::array<std::int64_t, 2> ways{1, -1};
 
 /// A lane round the ring; way > 0: towards the next position.
 [[nodiscard]] pe_context::lane ring_lane(std::int64_t way);
+/// Lanes of a node of a tree or chain. Down: the range comes from the parent (the root has it) and goes to
+/// the children. Up: the children's sums are added to it, and it goes to the parent (at the root it stays).
+[[nodiscard]] pe_context::lane down_lane(const tcm_range& range, const std::vector<comm::direction>& parent,
+                                         const std::vector<comm::direction>& children);
+[[nodiscard]] pe_context::lane up_lane(const tcm_range& range, const std::vector<comm::direction>& children,
+                                       const std::vector<comm::direction>& parent);
 /// Adds to a lane a lap of a ring: sends `first`, passes on what it receives but the last.
 void add_lap(pe_context::lane& lane, const pe_context::outgoing& first,
              const std::vector<pe_context::stage>& received);

@@ -174,14 +174,9 @@ void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& 
 }  // namespace
 
 kernel_entry broadcast_packed_entry() {
-  return {"packed_trees",
-          "broadcast",
-          "down two shallow trees fitted to the links, half of the vector each",
-          "packed_trees",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run,
-          without_scratch,
-          fill};
+  return {"packed_trees",  "broadcast", "down two shallow trees fitted to the links, half of the vector each",
+          "packed_trees",  any_ranks,   run,
+          without_scratch, fill};
 }
 
 }  // namespace diecast::sw

@@ -21,8 +21,8 @@ void down(pe_context& pe, std::uint32_t which, const tcm_range& half) {
   directions children;
   for (std::int64_t i = 0; i < a.extra[first_children + which]; ++i)
     children.push_back(static_cast<comm::direction>(parent + 1 + i));
-  relay(pe, a.extra[is_root] != 0 ? directions{} : directions{parent}, children, half,
-        pe_context::arrival::copy);
+  pe.relay(a.extra[is_root] != 0 ? directions{} : directions{parent}, children, half,
+           pe_context::arrival::copy);
 }
 
 void run(pe_context& pe) {
@@ -43,14 +43,9 @@ void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& 
 }  // namespace
 
 kernel_entry broadcast_trees_entry() {
-  return {"double_binary_tree",
-          "broadcast",
-          "down two binary trees, half of the vector each",
-          "root_trees",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run,
-          without_scratch,
-          fill};
+  return {"double_binary_tree", "broadcast", "down two binary trees, half of the vector each",
+          "root_trees",         any_ranks,   run,
+          without_scratch,      fill};
 }
 
 }  // namespace diecast::sw

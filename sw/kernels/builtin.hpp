@@ -2,7 +2,11 @@
 // The entries of the built-in kernels; each is defined in the file of its algorithm.
 #pragma once
 
+#include <vector>
+
+#include "models/abi/alignment.hpp"
 #include "sw/kernels/kernel_table.hpp"
+#include "sw/kernels/launch_facts.hpp"
 
 namespace diecast::sw {
 
@@ -23,6 +27,10 @@ namespace diecast::sw {
 [[nodiscard]] kernel_entry swing_entry();
 [[nodiscard]] kernel_entry direct_one_shot_entry();
 [[nodiscard]] kernel_entry direct_two_shot_entry();
+
+/// rank_sets of a kernel that runs on any, each PE a rank by default.
+inline const std::vector<comm::rank_set> any_ranks{comm::rank_set::pe, comm::rank_set::cube,
+                                                   comm::rank_set::sip};
 
 /// scratch_bytes of a kernel that needs none.
 [[nodiscard]] inline std::uint64_t without_scratch(const argument_context&) { return 0; }
@@ -65,13 +73,9 @@ namespace diecast::sw {
 [[nodiscard]] kernel_entry send_recv_direct_entry();
 [[nodiscard]] kernel_entry send_recv_ring_entry();
 
-/// Bytes of one rank's vector.
-[[nodiscard]] std::uint64_t vector_bytes(const argument_context& c);
-/// Position of a rank on comm::ring_order of its group.
-[[nodiscard]] std::uint32_t ring_position(const argument_context& c, std::uint32_t rank);
-/// The members as rows and columns. Throws user_error when they do not fill a rectangle.
-[[nodiscard]] const comm::rank_grid& grid_of(const argument_context& c);
-/// The launch's members by cube and SIP.
-[[nodiscard]] const comm::member_levels& levels_of(const argument_context& c);
+/// scratch_bytes of a kernel that keeps two vectors there by turns.
+[[nodiscard]] inline std::uint64_t two_tiles(const argument_context& c) {
+  return 2 * abi::aligned(vector_bytes(c));
+}
 
 }  // namespace diecast::sw

@@ -25,6 +25,7 @@ void run_on_chunks(const kernel_entry& kernel, pe_runtime& runtime, const abi::k
     runtime.driver().wait_sources_in(a.scratch, a.scratch_bytes);
     pe_context pe{runtime, a, {}};
     run_accumulating(kernel, pe, mode);
+    pe.check_ended();
   }
   tensors.start(chunks - 1, {});
   tensors.finish();

@@ -46,14 +46,14 @@ void sum_in_order(pe_context& pe, const elements& range, std::uint64_t own) {
   const std::uint64_t step = slot_elements(pe);
   for (std::uint64_t done = 0; done < range.count; done += step) {
     const elements piece{range.begin + done, std::min(step, range.count - done)};
-    const byte_range to = in_output(pe, piece);
+    const tcm_range to = in_output(pe, piece);
     for (std::uint32_t r = 0; r < pe.args().ranks; ++r) {
       const bool first = r == 0;
       if (r == pe.args().rank) {
-        first ? pe.copy(to.at, own + done * element, to.size)
-              : pe.reduce(to.at, own + done * element, to.size);
+        first ? pe.copy(to.at, own + done * element, to.bytes)
+              : pe.reduce(to.at, own + done * element, to.bytes);
       } else {
-        pe.recv_all(towards(pe, r), to.at, to.size,
+        pe.recv_all(towards(pe, r), to.at, to.bytes,
                     first ? pe_context::arrival::copy : pe_context::arrival::reduce);
       }
     }
@@ -63,13 +63,13 @@ void sum_in_order(pe_context& pe, const elements& range, std::uint64_t own) {
 
 void run_one_shot(pe_context& pe) {
   const abi::kernel_arguments& a = pe.args();
-  const byte_range vector = in_output(pe, whole(pe));
+  const tcm_range vector = in_output(pe, whole(pe));
   const std::uint64_t own = a.output == a.input ? a.scratch : a.input;
-  if (own != a.input) pe.copy(own, a.input, vector.size);
-  if (a.ranks == 1) return pe.copy(a.output, own, vector.size);
+  if (own != a.input) pe.copy(own, a.input, vector.bytes);
+  if (a.ranks == 1) return pe.copy(a.output, own, vector.bytes);
   pe.step("exchange");
   pe.run_tasks(
-      {[&] { pe.send_all(towards_all(pe), own, vector.size); }, [&] { sum_in_order(pe, whole(pe), own); }});
+      {[&] { pe.send_all(towards_all(pe), own, vector.bytes); }, [&] { sum_in_order(pe, whole(pe), own); }});
 }
 
 /// Sends every other rank its part of the contribution at `own`, a message of each in turn.
@@ -105,9 +105,9 @@ void run_two_shot(pe_context& pe) {
   const abi::kernel_arguments& a = pe.args();
   const elements mine = part(whole(pe), a.rank, a.ranks);
   const std::uint64_t own_part = a.scratch;
-  const byte_range contribution{a.input + in_output(pe, mine).at - a.output, in_output(pe, mine).size};
+  const tcm_range contribution{a.input + in_output(pe, mine).at - a.output, in_output(pe, mine).bytes};
   if (a.ranks == 1) return start_in_output(pe);
-  pe.copy(own_part, contribution.at, contribution.size);
+  pe.copy(own_part, contribution.at, contribution.bytes);
   pe.step("reduce_scatter");
   pe.run_tasks({[&] { scatter(pe, a.input); }, [&] { sum_in_order(pe, mine, own_part); }});
   pe.step("all_gather");
@@ -122,8 +122,6 @@ std::uint64_t one_part(const argument_context& c) {
   const std::uint64_t n = std::max<std::uint64_t>(1, c.members.members.size());
   return aligned((c.count + n - 1) / n * numeric::size_of(c.type));
 }
-
-const std::vector<comm::rank_set> any_ranks{comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip};
 
 }  // namespace
 

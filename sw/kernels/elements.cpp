@@ -13,7 +13,7 @@ elements part(const elements& whole, std::uint64_t index, std::uint64_t parts) {
 
 elements whole(pe_context& pe) { return {0, pe.args().count}; }
 
-byte_range in_output(pe_context& pe, const elements& e) {
+tcm_range in_output(pe_context& pe, const elements& e) {
   const std::uint64_t element = numeric::size_of(pe.args().type);
   return {pe.args().output + e.begin * element, e.count * element};
 }
@@ -24,23 +24,23 @@ void start_in_output(pe_context& pe) {
 }
 
 void finish_average(pe_context& pe, const elements& e) {
-  const byte_range b = in_output(pe, e);
-  pe.finish_average(b.at, b.size);
+  const tcm_range b = in_output(pe, e);
+  pe.finish_average(b.at, b.bytes);
 }
 
 void send_all(pe_context& pe, const std::vector<comm::direction>& to, const elements& e) {
-  const byte_range b = in_output(pe, e);
-  pe.send_all(to, b.at, b.size);
+  const tcm_range b = in_output(pe, e);
+  pe.send_all(to, b.at, b.bytes);
 }
 
 void reduce_all(pe_context& pe, const std::vector<comm::direction>& from, const elements& e) {
-  const byte_range b = in_output(pe, e);
-  pe.reduce_all(from, b.at, b.size);
+  const tcm_range b = in_output(pe, e);
+  pe.reduce_all(from, b.at, b.bytes);
 }
 
 void receive_all(pe_context& pe, comm::direction from, const elements& e) {
-  const byte_range b = in_output(pe, e);
-  pe.recv_all(from, b.at, b.size, pe_context::arrival::copy);
+  const tcm_range b = in_output(pe, e);
+  pe.recv_all(from, b.at, b.bytes, pe_context::arrival::copy);
 }
 
 void swap_and_reduce(pe_context& pe, comm::direction dir, const elements& e) {
@@ -49,9 +49,9 @@ void swap_and_reduce(pe_context& pe, comm::direction dir, const elements& e) {
 
 void swap(pe_context& pe, comm::direction dir, const elements& sent, const elements& received,
           pe_context::arrival how) {
-  const byte_range out = in_output(pe, sent);
-  const byte_range in = in_output(pe, received);
-  pe.exchange(dir, out.at, out.size, dir, in.at, in.size, how);
+  const tcm_range out = in_output(pe, sent);
+  const tcm_range in = in_output(pe, received);
+  pe.exchange(dir, out.at, out.bytes, dir, in.at, in.bytes, how);
 }
 
 }  // namespace diecast::sw

@@ -20,12 +20,8 @@ struct elements {
 /// The output vector of this PE.
 [[nodiscard]] elements whole(pe_context& pe);
 
-/// Where a range lies: bytes in TCM.
-struct byte_range {
-  std::uint64_t at{};
-  std::uint64_t size{};
-};
-[[nodiscard]] byte_range in_output(pe_context& pe, const elements& e);
+/// Where a range lies.
+[[nodiscard]] tcm_range in_output(pe_context& pe, const elements& e);
 
 /// Copies the input to the output unless they are one.
 void start_in_output(pe_context& pe);

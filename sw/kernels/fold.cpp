@@ -26,6 +26,10 @@ void fill_fold(const comm::fold& f, std::uint32_t rank, abi::kernel_arguments& a
   a.extra[fold_word_number] = f.number_of(rank);
 }
 
+void fill_power_of_two(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
+  fill_fold(comm::fold_to_power_of_two(static_cast<std::uint32_t>(c.members.members.size())), rank, a);
+}
+
 std::uint32_t fold_steps(pe_context& pe) {
   return static_cast<std::uint32_t>(pe.args().extra[fold_word_steps]);
 }

@@ -8,6 +8,7 @@
 #include "models/comm/patterns.hpp"
 #include "models/comm/trees.hpp"
 #include "sw/kernels/elements.hpp"
+#include "sw/kernels/kernel_table.hpp"
 
 namespace diecast::sw {
 
@@ -15,6 +16,8 @@ namespace diecast::sw {
 enum fold_extra : std::size_t { fold_word_steps, fold_word_role, fold_word_number, fold_extra_words };
 
 void fill_fold(const comm::fold& f, std::uint32_t rank, abi::kernel_arguments& a);
+/// fill_extra of a kernel in which a power of two of ranks takes part.
+void fill_power_of_two(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a);
 
 /// Steps that the ranks which are not folded take.
 [[nodiscard]] std::uint32_t fold_steps(pe_context& pe);

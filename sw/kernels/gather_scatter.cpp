@@ -86,14 +86,7 @@ void fill(const argument_context& c, std::uint32_t, abi::kernel_arguments& a) {
 
 kernel_entry entry(const char* name, const char* collective, const char* description, const char* pattern,
                    void (*run)(pe_context&)) {
-  return {name,
-          collective,
-          description,
-          pattern,
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run,
-          without_scratch,
-          fill};
+  return {name, collective, description, pattern, any_ranks, run, without_scratch, fill};
 }
 
 }  // namespace

@@ -4,8 +4,6 @@
 // four directions carry data at once.
 #pragma once
 
-#include <vector>
-
 #include "sw/kernels/ring.hpp"
 
 namespace diecast::sw {

@@ -75,25 +75,23 @@ void fill_center(const argument_context& c, std::uint32_t rank, abi::kernel_argu
   a.extra[is_root] = rank == comm::central_rank(c.shape, c.members) ? 1 : 0;
 }
 
-constexpr auto all_sets = {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip};
-
 }  // namespace
 
 kernel_entry broadcast_multicast_entry() {
   return {"multicast",      "broadcast", "the root sends once, routers copy (noc.multicast)",
-          "multicast_tree", all_sets,    run_multicast,
+          "multicast_tree", any_ranks,   run_multicast,
           without_scratch,  fill_root};
 }
 
 kernel_entry reduce_in_network_entry() {
-  return {"in_network",     "reduce", "all send once, routers combine (noc.reduce)",
-          "reduction_tree", all_sets, run_reduce,
+  return {"in_network",     "reduce",  "all send once, routers combine (noc.reduce)",
+          "reduction_tree", any_ranks, run_reduce,
           without_scratch,  fill_root};
 }
 
 kernel_entry all_reduce_in_network_entry() {
   return {"in_network",    "all_reduce", "routers combine up a tree and copy down it (noc.reduce)",
-          "in_network",    all_sets,     run_all_reduce,
+          "in_network",    any_ranks,    run_all_reduce,
           without_scratch, fill_center};
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,7 +31,7 @@ struct step_timetable;  // models/comm/step_timetable.hpp
 namespace diecast::sw {
 
 class pe_context;        // sw/runtime/pe_context.hpp
-struct runtime_options;  // the same
+struct runtime_options;  // sw/runtime/options.hpp
 
 /// Facts about a launch from which a kernel's arguments are made, host-side.
 struct argument_context {
@@ -51,12 +52,12 @@ struct argument_context {
   std::uint64_t tcm_base{};  ///< offset from which the tensors lie
   /// Kept by levels_of().
   mutable std::shared_ptr<const comm::member_levels> levels{};
-  /// Kept by the host's side of barriers.
+  /// Kept by rank_cores_of().
   mutable std::shared_ptr<const comm::rank_cores> cores{};
   /// Kept by channels_of(): telling them from overrides takes a look at every channel.
   mutable std::shared_ptr<const config::memory_channels> channels{};
-  /// Kept by the kernels that go their ways.
-  mutable std::shared_ptr<const comm::packed_routes> routes{};
+  /// Kept by the kernels that go their ways; routes are others for each collective.
+  mutable std::map<comm::collective, std::shared_ptr<const comm::packed_routes>> routes{};
   mutable std::shared_ptr<const comm::spanning_trees> spanning{};
   mutable std::shared_ptr<const comm::level_rings> level_rings{};
   /// Kept by the all-to-all that goes by its steps.
@@ -91,9 +92,6 @@ struct kernel_entry {
 /// What a kernel's collective and a launch make together. Throws std::logic_error when the kernel names no
 /// collective (registries are checked for that).
 [[nodiscard]] comm::collective_shape shape_of(const kernel_entry& kernel, const argument_context& launch);
-
-/// The memory channels of the launch's machine, told once per launch.
-[[nodiscard]] const config::memory_channels& channels_of(const argument_context& launch);
 
 /// What the launch's pattern is built from, and the kernels' plans that must agree with it. Refers to the
 /// launch.

@@ -32,19 +32,20 @@ void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& 
   a.extra[rows] = grid.rows();
 }
 
-const std::vector<comm::rank_set> any_ranks{comm::rank_set::cube, comm::rank_set::pe, comm::rank_set::sip};
+/// Cubes are the rows and columns of a SIP: they are the default here.
+const std::vector<comm::rank_set> cube_first{comm::rank_set::cube, comm::rank_set::pe, comm::rank_set::sip};
 
 }  // namespace
 
 kernel_entry mesh_2d_entry() {
   return {"mesh_2d",       "all_reduce", "rows, then columns, of an open grid of ranks",
-          "mesh_2d",       any_ranks,    run_mesh_2d,
+          "mesh_2d",       cube_first,   run_mesh_2d,
           without_scratch, fill};
 }
 
 kernel_entry torus_2d_entry() {
   return {"torus_2d",      "all_reduce", "rows, then columns, of a closed grid of ranks",
-          "torus_2d",      any_ranks,    run_torus_2d,
+          "torus_2d",      cube_first,   run_torus_2d,
           without_scratch, fill};
 }
 

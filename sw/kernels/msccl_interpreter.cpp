@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <functional>
 #include <span>
-#include <utility>
 
 #include "models/comm/program.hpp"
 #include "sw/runtime/pe_context.hpp"

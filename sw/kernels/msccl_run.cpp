@@ -6,6 +6,7 @@
 
 #include "models/abi/alignment.hpp"
 #include "models/types/error.hpp"
+#include "sw/kernels/builtin.hpp"
 #include "sw/kernels/msccl_interpreter.hpp"
 
 namespace diecast::sw {
@@ -167,7 +168,7 @@ msccl_run make_msccl_run(const comm::program& p, const argument_context& c) {
   run.kernel.collective = comm::to_string(p.collective);
   run.kernel.description = fmt::format("MSCCL program {}", p.name);
   run.kernel.pattern = "custom";
-  run.kernel.rank_sets = {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip};
+  run.kernel.rank_sets = any_ranks;
   run.kernel.run = msccl_interpreter;
   run.kernel.element_sums = true;
   run.kernel.whole_vector = true;  // slices, scratch and image are

@@ -92,10 +92,9 @@ void run_reduce_scatter(pe_context& pe) {
 
 template <collective What>
 const packed_routes& routes_of(const argument_context& c) {
-  if (c.routes == nullptr) {
-    c.routes = std::make_shared<const packed_routes>(pattern_context_of(c), What);
-  }
-  return *c.routes;
+  std::shared_ptr<const packed_routes>& routes = c.routes[What];
+  if (routes == nullptr) routes = std::make_shared<const packed_routes>(pattern_context_of(c), What);
+  return *routes;
 }
 
 template <collective What>

@@ -15,7 +15,6 @@
 namespace diecast::sw {
 namespace {
 
-using arrival = pe_context::arrival;
 using directions = std::vector<comm::direction>;
 
 /// Words of kernel_arguments::extra: trees, and this rank's place in each: twice its children, and 1 more
@@ -42,26 +41,12 @@ std::vector<tree_share> shares(const abi::kernel_arguments& a, const block_vecto
   return all;
 }
 
-pe_context::lane up(const tree_share& s) {
-  pe_context::lane lane{s.parent, {}, s.children, {}};
-  if (s.children.empty()) {
-    lane.sent = {{s.range.at, s.range.bytes}};
-  } else {
-    lane.pass({s.range.at, s.range.bytes, arrival::reduce});
-  }
-  return lane;
-}
+pe_context::lane up(const tree_share& s) { return up_lane(s.range, s.children, s.parent); }
 
 /// `sums`: number of the lane that brings the sum to the root; -1: it is there.
 pe_context::lane down(const tree_share& s, std::int32_t sums) {
-  pe_context::lane lane{s.children, {}, s.parent, {}};
-  if (!s.parent.empty()) {
-    lane.pass({s.range.at, s.range.bytes, arrival::copy});
-  } else if (sums < 0) {
-    lane.sent = {{s.range.at, s.range.bytes}};
-  } else {
-    lane.sent = {{s.range.at, s.range.bytes, {{{0, sums}}}}};
-  }
+  pe_context::lane lane = down_lane(s.range, s.parent, s.children);
+  if (s.parent.empty() && sums >= 0) lane.sent.front().after = {{{0, sums}}};
   return lane;
 }
 
@@ -125,14 +110,9 @@ void fill_all_reduce(const argument_context& c, std::uint32_t rank, abi::kernel_
 }  // namespace
 
 kernel_entry reduce_packed_entry() {
-  return {"packed_trees",
-          "reduce",
-          "up two shallow trees fitted to the links, half of the vector each",
-          "packed_trees_up",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_reduce,
-          without_scratch,
-          fill_reduce};
+  return {"packed_trees",    "reduce",   "up two shallow trees fitted to the links, half of the vector each",
+          "packed_trees_up", any_ranks,  run_reduce,
+          without_scratch,   fill_reduce};
 }
 
 kernel_entry all_reduce_packed_entry() {

@@ -3,7 +3,6 @@
 // then all-gather back the same way. Nearest partners come first, so that the longest messages go the
 // shortest way. Beyond a power of two neighbors fold. (Rabenseifner, "Optimization of
 // collective reduction operations", ICCS 2004.)
-#include "models/comm/trees.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/kernels/fold.hpp"
 #include "sw/runtime/pe_context.hpp"
@@ -20,22 +19,12 @@ void run(pe_context& pe) {
   });
 }
 
-void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
-  const auto n = static_cast<std::uint32_t>(c.members.members.size());
-  fill_fold(comm::fold_to_power_of_two(n), rank, a);
-}
-
 }  // namespace
 
 kernel_entry rabenseifner_entry() {
-  return {"rabenseifner",
-          "all_reduce",
-          "halving reduce-scatter, doubling all-gather",
-          "recursive_doubling",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run,
-          without_scratch,
-          fill};
+  return {"rabenseifner",       "all_reduce",     "halving reduce-scatter, doubling all-gather",
+          "recursive_doubling", any_ranks,        run,
+          without_scratch,      fill_power_of_two};
 }
 
 }  // namespace diecast::sw

@@ -21,22 +21,12 @@ void run(pe_context& pe) {
   });
 }
 
-void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
-  const auto n = static_cast<std::uint32_t>(c.members.members.size());
-  fill_fold(comm::fold_to_power_of_two(n), rank, a);
-}
-
 }  // namespace
 
 kernel_entry recursive_doubling_entry() {
-  return {"recursive_doubling",
-          "all_reduce",
-          "log2(n) swaps of the whole vector",
-          "recursive_doubling",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run,
-          without_scratch,
-          fill};
+  return {"recursive_doubling", "all_reduce",     "log2(n) swaps of the whole vector",
+          "recursive_doubling", any_ranks,        run,
+          without_scratch,      fill_power_of_two};
 }
 
 }  // namespace diecast::sw

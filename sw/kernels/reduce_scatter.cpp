@@ -85,15 +85,9 @@ void fill_plain(const argument_context& c, std::uint32_t, abi::kernel_arguments&
 }  // namespace
 
 kernel_entry reduce_scatter_ring_entry() {
-  return {"ring_1d",
-          "reduce_scatter",
-          "partial sums of every block round the ring, half of it each way",
-          "ring_1d",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_ring,
-          ring_scratch,
-          fill_ring,
-          ring_image};
+  return {"ring_1d",    "reduce_scatter", "partial sums of every block round the ring, half of it each way",
+          "ring_1d",    any_ranks,        run_ring,
+          ring_scratch, fill_ring,        ring_image};
 }
 
 kernel_entry reduce_scatter_halving_entry() {
@@ -101,21 +95,16 @@ kernel_entry reduce_scatter_halving_entry() {
           "reduce_scatter",
           "half the blocks to half the distance in every round, any number of ranks",
           "circulant_unidir",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          any_ranks,
           run_halving,
           plain_scratch,
           fill_plain};
 }
 
 kernel_entry reduce_scatter_pairwise_entry() {
-  return {"pairwise",
-          "reduce_scatter",
-          "every block straight to its owner, one partner per round",
-          "pairwise",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_pairwise,
-          plain_scratch,
-          fill_plain};
+  return {"pairwise",    "reduce_scatter", "every block straight to its owner, one partner per round",
+          "pairwise",    any_ranks,        run_pairwise,
+          plain_scratch, fill_plain};
 }
 
 }  // namespace diecast::sw

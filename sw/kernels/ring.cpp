@@ -6,12 +6,10 @@ namespace {
 
 /// Parts one after the other down the ring from part `first`: what is received in one step is sent in the
 /// next.
-std::function<pe_context::segment(std::uint32_t)> parts_from(pe_context& pe, const ring_place& ring,
-                                                             const elements& range, std::uint32_t first) {
-  return [&pe, ring, range, first](std::uint32_t k) -> pe_context::segment {
-    const byte_range b =
-        in_output(pe, part(range, (first + ring.size - k % ring.size) % ring.size, ring.size));
-    return {b.at, b.size};
+std::function<tcm_range(std::uint32_t)> parts_from(pe_context& pe, const ring_place& ring,
+                                                   const elements& range, std::uint32_t first) {
+  return [&pe, ring, range, first](std::uint32_t k) {
+    return in_output(pe, part(range, (first + ring.size - k % ring.size) % ring.size, ring.size));
   };
 }
 

@@ -32,25 +32,15 @@ void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& 
 }  // namespace
 
 kernel_entry ring_1d_entry() {
-  return {"ring_1d",
-          "all_reduce",
-          "ring reduce-scatter and all-gather, two counter-rotating halves",
-          "ring_1d",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_ring_1d,
-          without_scratch,
-          fill};
+  return {"ring_1d",       "all_reduce", "ring reduce-scatter and all-gather, two counter-rotating halves",
+          "ring_1d",       any_ranks,    run_ring_1d,
+          without_scratch, fill};
 }
 
 kernel_entry ring_1d_unidir_entry() {
-  return {"ring_1d_unidir",
-          "all_reduce",
-          "ring reduce-scatter and all-gather, one direction",
-          "ring_1d_unidir",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_ring_1d_unidir,
-          without_scratch,
-          fill};
+  return {"ring_1d_unidir", "all_reduce", "ring reduce-scatter and all-gather, one direction",
+          "ring_1d_unidir", any_ranks,    run_ring_1d_unidir,
+          without_scratch,  fill};
 }
 
 }  // namespace diecast::sw

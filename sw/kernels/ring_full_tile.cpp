@@ -29,19 +29,12 @@ void run_ring_full_tile(pe_context& pe) {
   pe.finish_average(a.output, bytes);
 }
 
-std::uint64_t two_tiles(const argument_context& c) { return 2 * abi::aligned(vector_bytes(c)); }
-
 }  // namespace
 
 kernel_entry ring_full_tile_entry() {
-  return {"ring_full_tile",
-          "all_reduce",
-          "N-1 rounds, each forwarding the whole received tile",
-          "ring_1d",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_ring_full_tile,
-          two_tiles,
-          nullptr};
+  return {"ring_full_tile", "all_reduce", "N-1 rounds, each forwarding the whole received tile",
+          "ring_1d",        any_ranks,    run_ring_full_tile,
+          two_tiles,        nullptr};
 }
 
 }  // namespace diecast::sw

@@ -17,34 +17,13 @@ using directions = std::vector<comm::direction>;
 /// Words of kernel_arguments::extra.
 enum extra : std::size_t { root, distance };  ///< distance: from the root, along the ring
 
-/// A node of a tree or chain: the range comes from the parent (the root has it) and goes to the children.
-pe_context::lane down(const tcm_range& range, const directions& parent, const directions& children) {
-  pe_context::lane lane{children, {}, parent, {}};
-  if (parent.empty()) {
-    lane.sent = {{range.at, range.bytes}};
-  } else {
-    lane.pass({range.at, range.bytes, arrival::copy});
-  }
-  return lane;
-}
-/// The children's sums are added to the range, which goes to the parent (at the root it stays).
-pe_context::lane up(const tcm_range& range, const directions& children, const directions& parent) {
-  pe_context::lane lane{parent, {}, children, {}};
-  if (children.empty()) {
-    lane.sent = {{range.at, range.bytes}};
-  } else {
-    lane.pass({range.at, range.bytes, arrival::reduce});
-  }
-  return lane;
-}
-
 /// A lane of the chain round the ring: hop 0 is the first PE, hop n - 1 the last.
 pe_context::lane chain(pe_context& pe, std::int64_t way, std::uint32_t hop, const tcm_range& range,
                        arrival how) {
   const pe_context::lane ring = ring_lane(way);
   const directions before = hop > 0 ? ring.recv : directions{};
   const directions behind = hop + 1 < pe.args().ranks ? ring.send : directions{};
-  return how == arrival::copy ? down(range, before, behind) : up(range, before, behind);
+  return how == arrival::copy ? down_lane(range, before, behind) : up_lane(range, before, behind);
 }
 
 std::uint32_t distance_of(const abi::kernel_arguments& a) {
@@ -88,7 +67,7 @@ void run_broadcast_binomial(pe_context& pe) {
   directions children;
   for (const std::uint32_t k : place.child_levels()) children.push_back(comm::up(k));
   std::reverse(children.begin(), children.end());  // the deepest subtree first
-  pe.stream({down(v.whole(), place.is_root() ? directions{} : directions{place.parent()}, children)},
+  pe.stream({down_lane(v.whole(), place.is_root() ? directions{} : directions{place.parent()}, children)},
             "broadcast");
 }
 
@@ -97,7 +76,8 @@ void run_reduce_binomial(pe_context& pe) {
   const binomial_place place = place_of(pe.args());
   directions children;
   for (const std::uint32_t k : place.child_levels()) children.push_back(comm::up(k));
-  pe.stream({up(v.whole(), children, place.is_root() ? directions{} : directions{place.parent()})}, "reduce");
+  pe.stream({up_lane(v.whole(), children, place.is_root() ? directions{} : directions{place.parent()})},
+            "reduce");
   if (place.is_root()) pe.finish_average(v.whole().at, v.whole().bytes);
 }
 
@@ -112,47 +92,28 @@ void fill_tree(const argument_context& c, std::uint32_t, abi::kernel_arguments& 
 }  // namespace
 
 kernel_entry broadcast_ring_entry() {
-  return {"ring_1d",
-          "broadcast",
-          "a pipelined chain round the ring, half of the vector each way",
-          "ring_1d",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_broadcast_ring,
-          without_scratch,
-          fill_ring};
+  return {"ring_1d",       "broadcast", "a pipelined chain round the ring, half of the vector each way",
+          "ring_1d",       any_ranks,   run_broadcast_ring,
+          without_scratch, fill_ring};
 }
 
 kernel_entry broadcast_binomial_entry() {
-  return {"binomial",
-          "broadcast",
-          "down the binomial tree of the root",
-          "circulant",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_broadcast_binomial,
-          without_scratch,
-          fill_tree};
+  return {"binomial",      "broadcast", "down the binomial tree of the root",
+          "circulant",     any_ranks,   run_broadcast_binomial,
+          without_scratch, fill_tree};
 }
 
 kernel_entry reduce_ring_entry() {
-  return {"ring_1d",
-          "reduce",
-          "a pipelined chain round the ring to the root, half of the vector each way",
-          "ring_1d",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_reduce_ring,
-          without_scratch,
-          fill_ring};
+  return {
+      "ring_1d",       "reduce",  "a pipelined chain round the ring to the root, half of the vector each way",
+      "ring_1d",       any_ranks, run_reduce_ring,
+      without_scratch, fill_ring};
 }
 
 kernel_entry reduce_binomial_entry() {
-  return {"binomial",
-          "reduce",
-          "up the binomial tree of the root",
-          "circulant",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_reduce_binomial,
-          without_scratch,
-          fill_tree};
+  return {"binomial",      "reduce",  "up the binomial tree of the root",
+          "circulant",     any_ranks, run_reduce_binomial,
+          without_scratch, fill_tree};
 }
 
 }  // namespace diecast::sw

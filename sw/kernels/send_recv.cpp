@@ -45,8 +45,6 @@ void run_ring(pe_context& pe) {
   }
 }
 
-std::uint64_t two_tiles(const argument_context& c) { return 2 * abi::aligned(vector_bytes(c)); }
-
 void fill_ring(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
   const auto n = static_cast<std::uint32_t>(c.members.members.size());
   const auto distance = [&](std::uint32_t r) {
@@ -61,25 +59,14 @@ void fill_ring(const argument_context& c, std::uint32_t rank, abi::kernel_argume
 }  // namespace
 
 kernel_entry send_recv_direct_entry() {
-  return {"direct",
-          "send_recv",
-          "straight to the next rank",
-          "shift",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_direct,
-          without_scratch,
-          nullptr};
+  return {"direct",        "send_recv", "straight to the next rank", "shift", any_ranks, run_direct,
+          without_scratch, nullptr};
 }
 
 kernel_entry send_recv_ring_entry() {
-  return {"ring_1d",
-          "send_recv",
-          "round the ring of neighbors, all vectors together, until each is there",
-          "ring_1d",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_ring,
-          two_tiles,
-          fill_ring};
+  return {"ring_1d", "send_recv", "round the ring of neighbors, all vectors together, until each is there",
+          "ring_1d", any_ranks,   run_ring,
+          two_tiles, fill_ring};
 }
 
 }  // namespace diecast::sw

@@ -88,7 +88,7 @@ kernel_entry swing_entry() {
           "all_reduce",
           "reduce-scatter and all-gather with partners at distances 1, -1, 3, -5, ...",
           "swing",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          any_ranks,
           run,
           without_scratch,
           fill};

@@ -100,8 +100,6 @@ void fill_p2p_tree(const argument_context& c, std::uint32_t rank, abi::kernel_ar
   a.extra[parent_edge] = node.parent ? std::int64_t{comm::binomial_edge(rank, *node.parent)} : no_edge;
 }
 
-const std::vector<comm::rank_set> any_ranks{comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip};
-
 }  // namespace
 
 kernel_entry tree_binary_entry() {

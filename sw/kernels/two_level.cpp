@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-gather, reduce-scatter, both as an all-reduce, and all-to-all on the grid of comm::sip_rows: rows are
-// SIPs, columns the places within a SIP. Few queue pairs lead to other SIPs, but all members use theirs at
-// once, so that a long way with few credits does not hold up the rings within the SIPs.
+// All-gather, reduce-scatter, and both as an all-reduce, on the grid of comm::sip_rows: rows are SIPs,
+// columns the places within a SIP. Few queue pairs lead to other SIPs, but all members use theirs at once, so
+// that a long way with few credits does not hold up the rings within the SIPs.
 //
 //   all_gather      column rings spread a rank's block over the SIPs while the row ring takes round the
 //                   blocks of its own SIP, then those of the other SIPs as they come
 //   reduce_scatter  the mirror image: row rings sum the blocks of the other SIPs first; column rings take
 //                   these sums to their owners while the row ring sums the blocks of its own SIP
-//   all_to_all      straight to all members of the own SIP, and all blocks for another SIP to the member in
-//                   the own column there, who passes them on within it
 #include "models/comm/two_level.hpp"
 
 #include <algorithm>
@@ -16,9 +14,9 @@
 #include <map>
 #include <utility>
 
-#include "models/abi/alignment.hpp"
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
+#include "sw/kernels/grid_place.hpp"
 
 namespace diecast::sw {
 namespace {
@@ -26,32 +24,10 @@ namespace {
 using arrival = pe_context::arrival;
 using lanes = std::vector<pe_context::lane>;
 
-/// Words of kernel_arguments::extra; extra_copy is another.
-enum extra : std::size_t { extra_rows, extra_columns };
-
-using abi::aligned;
-
-/// Where a PE stands.
-struct grid_place {
-  explicit grid_place(pe_context& pe)
-      : grid{static_cast<std::uint32_t>(pe.args().extra[extra_rows]),
-             static_cast<std::uint32_t>(pe.args().extra[extra_columns])},
-        row(grid.row_of(pe.args().rank)),
-        column(grid.column_of(pe.args().rank)) {}
-
-  [[nodiscard]] std::uint32_t row_on(std::int64_t distance) const { return around(row, distance, grid.rows); }
-  [[nodiscard]] std::uint32_t column_on(std::int64_t distance) const {
-    return around(column, distance, grid.columns);
-  }
-
-  comm::sip_rows grid;
-  std::uint32_t row, column;
-};
-
 /// A member's place on a ring. Blocks go both ways round, half way each, so that a lap is half as long as one
 /// way round. On a ring of an even number the farthest member is reached one way alone, by turns, or, on a
 /// ring that splits blocks, half of its block either way.
-struct ring_place {
+struct two_way_ring {
   std::uint32_t position{}, members{};
   std::uint64_t slot{};  ///< bytes of a message where the block for the farthest is split; 0: it is not
 
@@ -82,7 +58,7 @@ using awaited_stages = std::array<pe_context::awaited, 2>;
 /// Adds to a lane a lap in way `w` that takes a ring's blocks to all its members. block_at(d): the block of
 /// the member at distance d; `own`: what the own block waits for.
 template <typename BlockAt>
-void add_gather_lap(pe_context::lane& lane, std::size_t w, const ring_place& ring, const BlockAt& block_at,
+void add_gather_lap(pe_context::lane& lane, std::size_t w, const two_way_ring& ring, const BlockAt& block_at,
                     const pe_context::awaited& own) {
   const tcm_range first = block_at(0);
   if (ring.reach(0, w) > 0) lane.sent.push_back({first.at, first.bytes, {own}});
@@ -111,7 +87,7 @@ void add_gather_lap(pe_context::lane& lane, std::size_t w, const ring_place& rin
 /// The mirror image: sums on the way to their owners, the farthest first. own_part(d): when what this PE adds
 /// to the sum for the member at distance d is complete; nothing on a ring that splits blocks.
 template <typename BlockAt, typename OwnPart>
-void add_sum_lap(pe_context::lane& lane, std::size_t w, const ring_place& ring, const BlockAt& block_at,
+void add_sum_lap(pe_context::lane& lane, std::size_t w, const two_way_ring& ring, const BlockAt& block_at,
                  const OwnPart& own_part) {
   for (std::uint32_t hops = ring.most_hops(); hops > 0; --hops) {
     const std::int64_t distance = ways[w] * hops;
@@ -279,7 +255,7 @@ class ring_blocks {
   const block_vector& v_;
   grid_place place_;
   std::vector<std::uint32_t> columns_;  ///< as the row's ring passes them, from the own one on
-  ring_place row_ring_, column_ring_;
+  two_way_ring row_ring_, column_ring_;
   lanes lanes_;
 };
 
@@ -305,81 +281,6 @@ void run_all_reduce(pe_context& pe) {
   pe.stream(ring_blocks(pe, v).all_gather(), "all_gather");
 }
 
-// --- all-to-all ----------------------------------------------------------------------------------
-
-class grid_all_to_all {
- public:
-  explicit grid_all_to_all(pe_context& pe)
-      : pe_(pe), place_(pe), input_(pe, pe.args().input), own_bytes_(input_.block(pe.args().rank).bytes) {}
-
-  void run() {
-    lanes first;
-    for (std::uint32_t d = 1; d < place_.grid.rows; ++d) first.push_back(to_column(d));
-    add_row(first, 0);
-    pe_.stream(first, "own_row");
-    for (std::uint32_t d = 1; d < place_.grid.rows; ++d) {
-      lanes more;
-      add_row(more, d);
-      pe_.stream(more, "other_rows");
-      copy(from(place_.grid.rank_at(place_.row_on(-std::int64_t{d}), place_.column)), kept(d, place_.column));
-    }
-    copy(from(pe_.args().rank), input_.block(pe_.args().rank));
-  }
-
- private:
-  /// All blocks for the members of a row.
-  [[nodiscard]] tcm_range for_row(std::uint32_t row) const {
-    return input_.blocks_from(place_.grid.rank_at(row, 0), place_.grid.columns)[0];
-  }
-  /// Where the blocks from `d` rows back are kept, which came for all members of this row; of them, the
-  /// one for a column.
-  [[nodiscard]] tcm_range kept(std::uint32_t d) const {
-    const std::uint64_t bytes = for_row(place_.row).bytes;
-    return {pe_.args().scratch + (d - 1) * bytes, bytes};
-  }
-  [[nodiscard]] tcm_range kept(std::uint32_t d, std::uint32_t column) const {
-    const tcm_range block = input_.block(place_.grid.rank_at(place_.row, column));
-    return {kept(d).at + block.at - for_row(place_.row).at, block.bytes};
-  }
-  [[nodiscard]] tcm_range from(std::uint32_t rank) const {
-    return {pe_.args().output + rank * own_bytes_, own_bytes_};
-  }
-  void copy(const tcm_range& to, const tcm_range& source) {
-    if (source.bytes > 0) pe_.copy(to.at, source.at, source.bytes);
-  }
-
-  [[nodiscard]] pe_context::lane to_column(std::uint32_t d) const {
-    const tcm_range sent = for_row(place_.row_on(d));
-    const tcm_range received = kept(d);
-    return {{comm::column_ahead(place_.grid, d)},
-            {{sent.at, sent.bytes}},
-            {comm::column_ahead(place_.grid, place_.grid.rows - d)},
-            {{received.at, received.bytes, arrival::copy}}};
-  }
-
-  /// Within the row: the blocks that came from `rows_back` rows back; 0: those of this row's own members.
-  void add_row(lanes& to, std::uint32_t rows_back) const {
-    const std::uint32_t source_row = place_.row_on(-std::int64_t{rows_back});
-    for (std::uint32_t d = 1; d < place_.grid.columns; ++d) {
-      const std::uint32_t column = place_.column_on(d);
-      const tcm_range sent =
-          rows_back == 0 ? input_.block(place_.grid.rank_at(place_.row, column)) : kept(rows_back, column);
-      const tcm_range received = from(place_.grid.rank_at(source_row, place_.column_on(-std::int64_t{d})));
-      to.push_back({{comm::row_ahead(place_.grid, d)},
-                    {{sent.at, sent.bytes}},
-                    {comm::row_ahead(place_.grid, place_.grid.columns - d)},
-                    {{received.at, received.bytes, arrival::copy}}});
-    }
-  }
-
-  pe_context& pe_;
-  grid_place place_;
-  block_vector input_;
-  std::uint64_t own_bytes_;
-};
-
-void run_all_to_all(pe_context& pe) { grid_all_to_all(pe).run(); }
-
 // --- host side -----------------------------------------------------------------------------------
 
 std::uint64_t image_words(const argument_context& c) {
@@ -396,18 +297,9 @@ std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) 
 
 std::uint64_t gather_scratch(const argument_context& c) { return image_words(c) * sizeof(std::uint64_t); }
 std::uint64_t reduce_scratch(const argument_context& c) { return scatter_scratch(c, image_words(c)); }
-/// What the members of the own column in the other SIPs send for this SIP: (rows - 1) times the largest share
-/// of a row.
-std::uint64_t forward_scratch(const argument_context& c) {
-  const comm::sip_rows g = comm::sip_rows_of(c.members);
-  const std::uint64_t share = (c.count / g.rows + 1) * numeric::size_of(c.type);
-  return (g.rows - 1) * aligned(share);
-}
 
 void fill(const argument_context& c, std::uint32_t, abi::kernel_arguments& a) {
-  const comm::sip_rows g = comm::sip_rows_of(c.members);
-  a.extra[extra_rows] = g.rows;
-  a.extra[extra_columns] = g.columns;
+  fill_grid_place(comm::sip_rows_of(c.members), a);
   fill_scatter(c, image_words(c), a);
 }
 
@@ -418,7 +310,7 @@ kernel_entry all_reduce_two_level_entry() {
           "all_reduce",
           "reduce-scatter and all-gather on rings within the SIPs and between them",
           "two_level_rings",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          any_ranks,
           run_all_reduce,
           gather_scratch,
           fill,
@@ -426,15 +318,10 @@ kernel_entry all_reduce_two_level_entry() {
 }
 
 kernel_entry all_gather_two_level_entry() {
-  return {"two_level",
-          "all_gather",
-          "rings within the SIPs, and between them for every place within a SIP",
-          "two_level_rings",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_all_gather,
-          gather_scratch,
-          fill,
-          image};
+  return {
+      "two_level",       "all_gather", "rings within the SIPs, and between them for every place within a SIP",
+      "two_level_rings", any_ranks,    run_all_gather,
+      gather_scratch,    fill,         image};
 }
 
 kernel_entry reduce_scatter_two_level_entry() {
@@ -442,22 +329,11 @@ kernel_entry reduce_scatter_two_level_entry() {
           "reduce_scatter",
           "rings within the SIPs, and between them for every place within a SIP",
           "two_level_rings",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
+          any_ranks,
           run_reduce_scatter,
           reduce_scratch,
           fill,
           image};
-}
-
-kernel_entry all_to_all_two_level_entry() {
-  return {"two_level",
-          "all_to_all",
-          "straight within a SIP; to another SIP by way of the member in the same place there",
-          "two_level_direct",
-          {comm::rank_set::pe, comm::rank_set::cube, comm::rank_set::sip},
-          run_all_to_all,
-          forward_scratch,
-          fill};
 }
 
 }  // namespace diecast::sw

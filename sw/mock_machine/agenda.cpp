@@ -2,9 +2,7 @@
 #include "sw/mock_machine/agenda.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
-
-#include "models/types/error.hpp"
+#include <stdexcept>
 
 namespace diecast::sw {
 
@@ -122,7 +120,7 @@ std::uint32_t agenda::deliver_token(const candidate& step) {
   const protocol::send_request request = f.in_flight.front().request;
   f.in_flight.pop_front();
   if (!f.in_flight.empty()) add(kind::write_data, step.pe, step.qp);
-  const std::uint32_t receiver = pe_behind(request.mailbox);
+  const std::uint32_t receiver = pe_behind(targets_.shape, request.mailbox);
   targets_.engine(receiver).token_arrived(request.fields);
   return receiver;
 }
@@ -136,7 +134,7 @@ std::uint32_t agenda::deliver_credit(const candidate& step) {
     pass_on(tree_.value().take(request));
     return step.pe;
   }
-  const std::uint32_t sender = pe_behind(request.mailbox);
+  const std::uint32_t sender = pe_behind(targets_.shape, request.mailbox);
   targets_.engine(sender).credit_arrived(request.fields);
   return sender;
 }
@@ -176,15 +174,6 @@ void agenda::finish_write_backs(std::uint32_t pe, std::optional<abi::address> li
     write_line(pe, c->qp);
     c = candidates_.erase(c);
   }
-}
-
-std::uint32_t agenda::pe_behind(abi::address mailbox) const {
-  const auto where = abi::decode(mailbox);
-  if (where && where->kind == abi::region::ipcq_mailbox) {
-    const pe_coord pe{where->sip, where->cube, pe_id{where->unit}};
-    if (targets_.shape.contains(pe)) return targets_.shape.pe_index(pe);
-  }
-  throw protocol_error(fmt::format("mock machine: {} is no mailbox of this machine", abi::describe(mailbox)));
 }
 
 }  // namespace diecast::sw

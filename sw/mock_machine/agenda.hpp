@@ -72,7 +72,6 @@ class agenda {
 
   void add(candidate::kind what, std::uint32_t pe, std::uint32_t qp, bool polling = false);
   flow& flow_of(std::uint32_t pe, std::uint32_t qp) { return flows_[{pe, qp}]; }
-  [[nodiscard]] std::uint32_t pe_behind(abi::address mailbox) const;
   void read_source(const candidate& step);
   void pass_on(const std::vector<tree_work::onward>& messages);
   void write_data(const candidate& step);

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "models/types/error.hpp"
+
 namespace diecast::sw {
 namespace {
 
@@ -49,6 +51,15 @@ void memory_map::write(abi::address to, std::span<const std::byte> in) {
   if (in.empty()) return;
   const abi::location where = check(to, in.size());
   memories_[first_byte(to)].write(where.offset, in);
+}
+
+std::uint32_t pe_behind(const machine_shape& shape, abi::address mailbox) {
+  const auto where = abi::decode(mailbox);
+  if (where && where->kind == abi::region::ipcq_mailbox) {
+    const pe_coord pe{where->sip, where->cube, pe_id{where->unit}};
+    if (shape.contains(pe)) return shape.pe_index(pe);
+  }
+  throw protocol_error(fmt::format("mock machine: {} is no mailbox of this machine", abi::describe(mailbox)));
 }
 
 }  // namespace diecast::sw

@@ -33,4 +33,7 @@ class memory_map {
   std::map<abi::address, page_memory> memories_;  ///< by the address of their first byte
 };
 
+/// Index of the PE whose mailbox lies at that address. Throws protocol_error when none of this machine does.
+[[nodiscard]] std::uint32_t pe_behind(const machine_shape& shape, abi::address mailbox);
+
 }  // namespace diecast::sw

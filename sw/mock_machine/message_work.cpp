@@ -2,9 +2,6 @@
 #include "sw/mock_machine/message_work.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
-
-#include "models/types/error.hpp"
 
 namespace diecast::sw {
 
@@ -21,7 +18,7 @@ void message_work::add_effects(std::uint32_t pe, const protocol::tag_effects& ef
   }
   if (effects.send) {
     if (effects.send->fields.op >= abi::tag_message_op::fin) {
-      post(pe, pe_behind(effects.send->to), {effects.send->fields, {}});
+      post(pe, pe_behind(targets_.shape, effects.send->to), {effects.send->fields, {}});
     } else {
       sends_[pe].push_back(*effects.send);
       if (sends_[pe].size() == 1) add(kind::source, pe);
@@ -67,7 +64,7 @@ void message_work::send_source(std::uint32_t pe) {
   message m{request.fields, std::vector<std::byte>(request.fields.payload_bytes)};
   targets_.memory.read(request.source, m.bytes);
   targets_.unit(pe).source_read(request.fields.id);
-  post(pe, pe_behind(request.to), std::move(m));
+  post(pe, pe_behind(targets_.shape, request.to), std::move(m));
 }
 
 void message_work::deliver(std::uint32_t from, std::uint32_t to) {
@@ -103,15 +100,6 @@ void message_work::read(std::uint32_t pe) {
   targets_.memory.read(request.from, bytes);
   targets_.memory.write(request.to, bytes);
   add_effects(pe, targets_.unit(pe).read_done(request.token));
-}
-
-std::uint32_t message_work::pe_behind(abi::address mailbox) const {
-  const auto where = abi::decode(mailbox);
-  if (where && where->kind == abi::region::ipcq_mailbox) {
-    const pe_coord pe{where->sip, where->cube, pe_id{where->unit}};
-    if (targets_.shape.contains(pe)) return targets_.shape.pe_index(pe);
-  }
-  throw protocol_error(fmt::format("mock machine: {} is no mailbox of this machine", abi::describe(mailbox)));
 }
 
 }  // namespace diecast::sw

@@ -51,7 +51,6 @@ class message_work {
   void deliver(std::uint32_t from, std::uint32_t to);
   void land(std::uint32_t pe);
   void read(std::uint32_t pe);
-  [[nodiscard]] std::uint32_t pe_behind(abi::address mailbox) const;
 
   targets targets_;
   std::map<std::uint32_t, step> steps_;

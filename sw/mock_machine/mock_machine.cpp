@@ -151,7 +151,6 @@ mock_machine::impl::impl(const config::machine_config& c, const comm::install_pl
                          work,
                          main,
                          order->interrupts(),
-                         c.ipcq.wait == config::backpressure::poll,
                          c.pe.tcm_kib * 1024,
                          clock,
                          changes,

@@ -27,7 +27,6 @@ struct mock_board {
   agenda& work;
   coroutine& scheduler;  ///< the context that resumes PEs
   bool interrupts{};     ///< give way at register accesses
-  bool polls{};          ///< firmware polls: give way while it waits
   std::uint64_t tcm_bytes{};
   std::uint64_t& clock;
   std::uint64_t& changes;  ///< counts what may have changed what a polling PE sees

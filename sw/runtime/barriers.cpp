@@ -101,11 +101,14 @@ void rank_barriers::barrier_all(const team& t, barrier_algorithm how) {
 
 abi::address rank_barriers::flag(const team& t, std::uint32_t rank, std::uint32_t index) const {
   if (index >= comm::team_lines) {
+    constexpr std::uint32_t lines = comm::team_lines + 1;  // the counter's is the last
+    const bool counter = index % lines == comm::team_lines;
     throw firmware_trap(
         hal_.self(),
-        fmt::format("flag line {} of rank {} in team slot {}: it lies in the array of team slot {} "
-                    "(expected a line below {})",
-                    index, rank, t.slot, t.slot + index / (comm::team_lines + 1), comm::team_lines));
+        fmt::format("flag line {} of rank {} in team slot {}: it {} of team slot {} (expected a line "
+                    "below {})",
+                    index, rank, t.slot, counter ? "is the counter" : "lies in the array",
+                    t.slot + index / lines, comm::team_lines));
   }
   const std::uint64_t stride =
       options_.errata.has(erratum::packed_flags) ? sizeof(std::uint64_t) : comm::sync_line_bytes;

@@ -59,10 +59,6 @@ messaging& messaging_of(pe_runtime& runtime) {
   return runtime.service<messaging>([&runtime] { return std::make_shared<messaging>(runtime); });
 }
 
-void messaging::charge() {
-  if (runtime_.options().call_cycles > 0) runtime_.hal().compute(runtime_.options().call_cycles);
-}
-
 void messaging::charge_search(std::uint32_t elements) {
   counts_.compared += elements;
   if (elements > 0) runtime_.hal().compute(elements * block_.software_entry_cycles);
@@ -87,7 +83,7 @@ messaging::operation& messaging::find(message_request r) {
 
 message_request messaging::isend(const communicator& c, std::uint32_t to, std::uint32_t tag,
                                  const message_buffer& from, send_mode mode) {
-  charge();
+  runtime_.charge_call();
   const pe_coord self = runtime_.hal().self();
   check_rank(self, c, to);
   operation o;
@@ -123,7 +119,7 @@ protocol::tag_pattern messaging::pattern(const communicator& c, std::uint32_t fr
 
 message_request messaging::irecv(const communicator& c, std::uint32_t from, std::uint64_t tag,
                                  const message_buffer& to) {
-  charge();
+  runtime_.charge_call();
   operation o;
   o.what = kind::receive;
   o.buffer = to;
@@ -142,7 +138,14 @@ message_request messaging::irecv(const communicator& c, std::uint32_t from, std:
   charge_search(d.searched);
   flush_commands();
   on_decision(d);
+  reuse_room();
   return {id};
+}
+
+/// A message that a call of the program takes out of the heap leaves room there, of which no event tells: a
+/// task that waits for a message in the ring, or of a peer without credits, would wait for ever.
+void messaging::reuse_room() {
+  if (heap_full_) use_heap();
 }
 
 message_status messaging::conclude(message_request r, on_truncation how) {
@@ -161,7 +164,7 @@ message_status messaging::conclude(message_request r, on_truncation how) {
 }
 
 message_status messaging::wait(message_request r, on_truncation how) {
-  charge();
+  runtime_.charge_call();
   block_until(
       find(r).name, [this, r] { return find(r).done; },
       [this, r] { return std::vector{note_of(r.id, abi::operation_phase::awaited)}; });
@@ -173,7 +176,7 @@ void messaging::wait_all(std::span<const message_request> requests) {
 }
 
 std::size_t messaging::wait_any(std::span<const message_request> requests) {
-  charge();
+  runtime_.charge_call();
   const auto first_done = [this, requests] {
     return std::find_if(requests.begin(), requests.end(), [this](message_request r) { return find(r).done; });
   };
@@ -189,7 +192,7 @@ std::size_t messaging::wait_any(std::span<const message_request> requests) {
 }
 
 std::optional<message_status> messaging::test(message_request r, on_truncation how) {
-  charge();
+  runtime_.charge_call();
   if (!find(r).done) progress();
   if (!find(r).done) return std::nullopt;
   return conclude(r, how);
@@ -205,7 +208,7 @@ message_status messaging::sendrecv(const communicator& c, std::uint32_t to, std:
 }
 
 void messaging::cancel(message_request r) {
-  charge();
+  runtime_.charge_call();
   if (find(r).what != kind::receive) {
     throw firmware_trap(runtime_.hal().self(),
                         fmt::format("cancel of a {}; expected a receive", find(r).name));
@@ -229,7 +232,7 @@ message_status messaging::status_of(const protocol::tag_message& m, std::uint64_
 
 std::optional<message_status> messaging::iprobe(const communicator& c, std::uint32_t from,
                                                 std::uint64_t tag) {
-  charge();
+  runtime_.charge_call();
   progress();
   const auto d = shadow_.probe(pattern(c, from, tag));
   charge_search(d.searched);
@@ -259,7 +262,7 @@ message_status messaging::probe(const communicator& c, std::uint32_t from, std::
 
 std::optional<matched_message> messaging::improbe(const communicator& c, std::uint32_t from,
                                                   std::uint64_t tag) {
-  charge();
+  runtime_.charge_call();
   progress();
   const auto d = shadow_.extract(pattern(c, from, tag));
   charge_search(d.searched);
@@ -276,7 +279,7 @@ matched_message messaging::mprobe(const communicator& c, std::uint32_t from, std
 }
 
 message_request messaging::imrecv(const matched_message& m, const message_buffer& to) {
-  charge();
+  runtime_.charge_call();
   if (!messages_.contains(m.id)) {
     throw firmware_trap(runtime_.hal().self(), fmt::format("imrecv of message {} a second time", m.id));
   }
@@ -289,6 +292,7 @@ message_request messaging::imrecv(const matched_message& m, const message_buffer
   const std::uint32_t id = add(std::move(o));
   note(id, abi::operation_phase::posted);
   deliver(m.id, id);
+  reuse_room();
   return {id};
 }
 

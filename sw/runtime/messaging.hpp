@@ -172,7 +172,6 @@ class messaging {
   };
 
   // messaging.cpp
-  void charge();
   void charge_search(std::uint32_t elements);
   [[nodiscard]] operation& find(message_request r);
   [[nodiscard]] protocol::tag_pattern pattern(const communicator& c, std::uint32_t from,
@@ -180,6 +179,7 @@ class messaging {
   [[nodiscard]] message_status status_of(const protocol::tag_message& m, std::uint64_t arrival) const;
   message_status conclude(message_request r, on_truncation how);
   [[nodiscard]] std::uint32_t add(operation o);
+  void reuse_room();
   using awaited_notes = std::function<std::vector<abi::operation_note>()>;
   class open_wait;
 
@@ -206,6 +206,7 @@ class messaging {
   [[nodiscard]] bool stage(operation& o, bool request);
   [[nodiscard]] std::uint16_t send_id_for(std::uint32_t request);
   void end_send(std::uint16_t id);
+  void use_heap();
   void relieve_ring();
 
   // messaging_data.cpp: bytes

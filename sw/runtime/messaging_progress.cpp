@@ -31,14 +31,19 @@ void messaging::progress() try {
   }
   shadow_.settle();
   flush_commands();
+  use_heap();
+  driver_.arm();
+} catch (const std::logic_error& e) {
+  throw firmware_trap(runtime_.hal().self(), e.what());
+}
+
+/// Gives what waits for the heap the room there is now, and starts the sends that have credits.
+void messaging::use_heap() {
   heap_full_ = false;
   relieve_ring();
   for (auto& [peer, queue] : queued_) {
     if (!queue.empty()) start_sends(abi::unpack_short_peer(peer));
   }
-  driver_.arm();
-} catch (const std::logic_error& e) {
-  throw firmware_trap(runtime_.hal().self(), e.what());
 }
 
 void messaging::flush_commands() {
@@ -215,7 +220,8 @@ void messaging::end_send(std::uint16_t id) {
   end(request, abi::operation_phase::completed);
 }
 
-/// A peer all of whose credits lie in my ring could send nothing more: its messages move to the heap.
+/// A peer all of whose credits lie in my ring could send nothing more: its messages move to the heap. One
+/// that does not fit there leaves the room to shorter ones of other peers.
 void messaging::relieve_ring() {
   for (auto& [id, m] : messages_) {
     if (!m.slot) continue;
@@ -224,7 +230,7 @@ void messaging::relieve_ring() {
     const auto room = heap_.take(m.header.payload_bytes);
     if (!room) {
       heap_full_ = true;
-      return;
+      continue;
     }
     copy(*room, payload_offset(m), m.header.payload_bytes);
     driver_.release(*m.slot);

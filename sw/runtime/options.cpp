@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "sw/runtime/options.hpp"
+
 #include "models/abi/address.hpp"
 #include "models/config/start_delays.hpp"
-#include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
 

@@ -48,13 +48,14 @@ void pe_context::wait_until(const std::function<bool()>& ready) {
 
 // --- the end ------------------------------------------------------------------------------------
 
-void pe_context::finish() {
+void pe_context::check_ended() const {
   for (const auto& [dir, receives] : impl_->posted) {
-    if (receives.open.empty()) continue;
+    const std::size_t open = receives.open.size() + receives.done.size();
+    if (open == 0) continue;
     throw firmware_trap(impl_->hal.self(),
                         fmt::format("the kernel ends with {} recv_async of queue pair {} open; expected a "
                                     "wait() for each",
-                                    receives.open.size(), comm::direction_name(dir)));
+                                    open, comm::direction_name(dir)));
   }
   if (impl_->open_left_copies > 0) {
     throw firmware_trap(
@@ -63,6 +64,10 @@ void pe_context::finish() {
                     "or keep their credits; expected a finish() for each",
                     impl_->open_left_copies));
   }
+}
+
+void pe_context::finish() {
+  check_ended();
   if (impl_->map.empty()) return impl_->driver.finish();
   for (const comm::direction queue_pair : impl_->map) {
     if (queue_pair != comm::no_direction) impl_->driver.wait_sources(queue_pair);

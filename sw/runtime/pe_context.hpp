@@ -9,50 +9,20 @@
 #include <string_view>
 #include <vector>
 
-#include "models/abi/alignment.hpp"
 #include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
 #include "models/comm/install_plan.hpp"
-#include "models/config/machine_config.hpp"
+#include "sw/runtime/options.hpp"
 
 namespace diecast::sw {
 
 class held_slots;
 
-/// Firmware parameters, from the config; cycles of the PE's clock.
-struct runtime_options {
-  std::uint64_t call_cycles{20};  ///< charged once per runtime call
-  std::uint64_t task_switch_cycles{12};
-  std::uint64_t poll_cycles{100};  ///< backpressure = poll
-  bool poll{};                     ///< poll instead of sleeping
-  std::uint64_t task_stack_bytes{65536};
-  std::uint64_t tcm_base{};  ///< physical address of this PE's TCM
-  config::accumulation accumulate{config::accumulation::elem};
-  std::uint64_t slot_bytes{};  ///< ipcq.slot_bytes, of the outboxes of f32_acc
-  bool split_sendrecv{};       ///< comm.sendrecv: exchange as isend, irecv and waitall
-  bool cache_monitor{true};    ///< comm.mr_cache_monitor
-  /// Longest piece of a computation between two turns of the other tasks.
-  std::uint64_t quantum_cycles{200};
-  config::tag_match_block tag_match;
-  sim_time start_delay;  ///< a straggler's: from the launch's common start to the first instruction
+/// Bytes of local TCM.
+struct tcm_range {
+  std::uint64_t at{};
+  std::uint64_t bytes{};
 };
-[[nodiscard]] runtime_options options_from(const config::machine_config& c, pe_coord pe);
-
-/// Scratch the runtime itself needs on top of a kernel's: with receive rings outside TCM a slot is
-/// fetched here before it is reduced. It is the end of kernel_arguments::scratch. 0 with rings in TCM.
-[[nodiscard]] std::uint64_t staging_bytes(const config::machine_config& c);
-
-/// f16 and bf16 are summed in f32 in this mode.
-[[nodiscard]] bool widens(config::accumulation mode, numeric::dtype type);
-/// Pieces on their way out that f32_acc keeps beside the wide vector.
-inline constexpr std::uint64_t outboxes = 8;
-/// The vector in f32, whole cache lines.
-[[nodiscard]] constexpr std::uint64_t wide_vector_bytes(std::uint64_t count) {
-  return abi::aligned(count * 4);
-}
-/// Scratch in front of a kernel's own that pe_context::widen needs; 0 when it does not widen.
-[[nodiscard]] std::uint64_t wide_bytes(const config::machine_config& c, std::uint64_t count,
-                                       numeric::dtype type);
 
 /// A received slot. Its bytes are at a physical address: the local TCM when it lies in
 /// [tcm_base, ...), else SRAM or HBM, from where fetch() copies it.
@@ -141,16 +111,11 @@ class pe_context {
   void send_all(const std::vector<comm::direction>& dirs, std::uint64_t offset, std::uint64_t bytes);
   void reduce_all(const std::vector<comm::direction>& dirs, std::uint64_t offset, std::uint64_t bytes);
 
-  /// A stretch of TCM that travels as one message, cut into slots.
-  struct segment {
-    std::uint64_t at{};
-    std::uint64_t bytes{};
-  };
   /// A stretch of TCM taken from every direction of `in`, slot by slot and in that order, and sent to every
   /// one of `out` as it is complete: a node of a chain or tree. With `how` copy, `in` has at most one
   /// direction. Each slot is one runtime call. Both empty, or 0 bytes: nothing happens.
   void relay(const std::vector<comm::direction>& in, const std::vector<comm::direction>& out,
-             const segment& range, arrival how);
+             const tcm_range& range, arrival how);
 
   // --- steps of a ring as one stream of slots ---
   /// Steps of a ring as one stream: sends segment 0, receives segments 1 to count - 1 in order, and sends
@@ -158,9 +123,9 @@ class pe_context {
   struct round_trip {
     std::uint32_t count{};
     std::uint32_t reduced{};  ///< segments 1 to this are reduced into what is there, the others copied
-    std::function<segment(std::uint32_t)> segment_of;  ///< asked once for each, in order
-    std::function<void(std::uint32_t)> begins;         ///< called before the first slot of a segment is sent
-    bool averages{};  ///< finish_average on segment `reduced`, before it goes on
+    std::function<tcm_range(std::uint32_t)> segment_of;  ///< asked once for each, in order
+    std::function<void(std::uint32_t)> begins;  ///< called before the first slot of a segment is sent
+    bool averages{};                            ///< finish_average on segment `reduced`, before it goes on
   };
   /// Rules as for exchange. A pass of its loop, in which one slot may be taken and one sent, is one runtime
   /// call.
@@ -272,7 +237,11 @@ class pe_context {
   /// Suspends the calling task until the PE's clock has reached `when`. Other tasks run meanwhile.
   void sleep_until(sim_time when);
 
-  /// End of the kernel: waits until every source of its queue pairs has been read. run_kernel calls it.
+  /// Traps when the kernel has left a recv_async or left_copies open; takes no time. For who runs further
+  /// kernels before finish().
+  void check_ended() const;
+  /// End of the kernel: check_ended(), then waits until every source of its queue pairs has been read.
+  /// run_kernel calls it.
   void finish();
 
  private:

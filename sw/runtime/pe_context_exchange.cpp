@@ -84,7 +84,7 @@ void pe_context::reduce_all(const std::vector<comm::direction>& dirs, std::uint6
 }
 
 void pe_context::relay(const std::vector<comm::direction>& in, const std::vector<comm::direction>& out,
-                       const segment& range, arrival how) {
+                       const tcm_range& range, arrival how) {
   if (range.bytes == 0 || (in.empty() && out.empty())) return;
   queue_driver& driver = impl_->driver;
   slot_cut cut = impl_->cut(in.empty() ? impl_->tx(out.front()) : impl_->rx(in.front()), range.bytes);

@@ -11,9 +11,9 @@ namespace {
 /// The segments of a trip, each asked for once.
 struct trip_segments {
   const pe_context::round_trip& trip;
-  std::vector<pe_context::segment> known{};
+  std::vector<tcm_range> known{};
 
-  const pe_context::segment& at(std::uint32_t k) {
+  const tcm_range& at(std::uint32_t k) {
     while (known.size() <= k) known.push_back(trip.segment_of(static_cast<std::uint32_t>(known.size())));
     return known[k];
   }

@@ -34,18 +34,18 @@ struct slot_cut {
 };
 
 struct pe_context::impl {
-  impl(pe_runtime& runtime, const abi::kernel_arguments& arguments, direction_map queue_pairs)
-      : hal(runtime.hal()),
+  impl(pe_runtime& shared, const abi::kernel_arguments& arguments, direction_map queue_pairs)
+      : runtime(shared),
+        hal(shared.hal()),
         args(arguments),
-        options(runtime.options()),
-        tasks(runtime.tasks()),
-        driver(runtime.driver()),
+        options(shared.options()),
+        tasks(shared.tasks()),
+        driver(shared.driver()),
         map(std::move(queue_pairs)),
         errata(hal.errata()),
         calls(hal, errata, options.cache_monitor) {}
-  impl(std::unique_ptr<pe_runtime> runtime, const abi::kernel_arguments& arguments)
-      : impl(*runtime, arguments, {}) {
-    own_runtime = std::move(runtime);
+  impl(std::unique_ptr<pe_runtime> own, const abi::kernel_arguments& arguments) : impl(*own, arguments, {}) {
+    own_runtime = std::move(own);
   }
 
   // pe_context.cpp
@@ -53,9 +53,7 @@ struct pe_context::impl {
   queue_state& queue(comm::direction dir) { return driver.queue(queue_pair(dir)); }
   queue_state& tx(comm::direction dir) { return driver.tx(queue_pair(dir)); }
   queue_state& rx(comm::direction dir) { return driver.rx(queue_pair(dir)); }
-  void charge() {
-    if (options.call_cycles > 0) hal.compute(options.call_cycles);
-  }
+  void charge() { runtime.charge_call(); }
 
   // pe_context_messages.cpp
   queue_state& receiver(comm::direction dir);
@@ -107,9 +105,11 @@ struct pe_context::impl {
     std::uint32_t asked{};
     std::deque<std::uint64_t> open;               ///< destinations, oldest first
     std::map<std::uint32_t, std::uint32_t> done;  ///< bytes, by number; until their wait takes them
+    bool receiving{};                             ///< a task is about the oldest of `open`
   };
 
   std::unique_ptr<pe_runtime> own_runtime;  ///< of a kernel alone on its PE
+  pe_runtime& runtime;
   abi::hal& hal;
   abi::kernel_arguments args;
   const runtime_options& options;

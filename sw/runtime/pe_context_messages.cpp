@@ -29,6 +29,8 @@ std::uint32_t pe_context::impl::receive(queue_state& q, std::uint64_t offset) {
   return bytes;
 }
 
+/// Receives end in the order of the requests. Of several tasks that wait for a direction, one receives; the
+/// others look again when it has done so.
 std::uint32_t pe_context::impl::wait_receive(const ticket& t) {
   posted_receives& p = posted[t.dir];
   while (!p.done.contains(t.sequence)) {
@@ -37,7 +39,13 @@ std::uint32_t pe_context::impl::wait_receive(const ticket& t) {
       throw firmware_trap(hal.self(), fmt::format("wait for receive {} of queue pair {} a second time",
                                                   t.sequence, comm::direction_name(t.dir)));
     }
+    if (p.receiving) {
+      tasks.block([&p] { return !p.receiving; });
+      continue;
+    }
+    p.receiving = true;
     const std::uint32_t bytes = receive(rx(t.dir), p.open.front());
+    p.receiving = false;
     p.open.pop_front();
     p.done.emplace(next, bytes);
   }

@@ -8,10 +8,9 @@
 #include <map>
 #include <memory>
 #include <typeindex>
-#include <utility>
 
 #include "models/abi/hal.hpp"
-#include "sw/runtime/pe_context.hpp"
+#include "sw/runtime/options.hpp"
 #include "sw/runtime/queue_driver.hpp"
 #include "sw/runtime/task_scheduler.hpp"
 
@@ -29,6 +28,11 @@ class pe_runtime {
   [[nodiscard]] const runtime_options& options() const { return options_; }
   [[nodiscard]] task_scheduler& tasks() { return tasks_; }
   [[nodiscard]] queue_driver& driver() { return driver_; }
+
+  /// What a call of the runtime costs (runtime_options::call_cycles).
+  void charge_call() {
+    if (options_.call_cycles > 0) hal_.compute(options_.call_cycles);
+  }
 
   /// First thing of a launch: a straggler waits for its start delay.
   void begin();

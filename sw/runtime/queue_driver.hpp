@@ -14,7 +14,7 @@
 #include "models/abi/hal.hpp"
 #include "models/comm/install_plan.hpp"
 #include "models/protocol/queue_pair.hpp"
-#include "sw/runtime/pe_context.hpp"
+#include "sw/runtime/options.hpp"
 #include "sw/runtime/task_scheduler.hpp"
 
 namespace diecast::sw {

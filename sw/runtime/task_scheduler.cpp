@@ -5,8 +5,6 @@
 #include <memory>
 #include <utility>
 
-#include "sw/runtime/firmware_trap.hpp"
-
 namespace diecast::sw {
 namespace {
 

@@ -13,7 +13,6 @@ namespace diecast::sw {
 
 class tcm_heap {
  public:
-  tcm_heap() = default;
   tcm_heap(std::uint64_t base, std::uint64_t bytes) : bytes_(bytes) {
     if (bytes > 0) free_[base] = bytes;
   }

@@ -41,7 +41,7 @@ tensor_stager::tensor_stager(pe_runtime& runtime, const abi::kernel_arguments& l
 void tensor_stager::start(chunk_number out, chunk_number in) {
   const copies results = out ? copies_out(*out) : copies{};
   const copies inputs = in ? copies_in(*in) : copies{};
-  if (!results.empty() || !inputs.empty()) runtime_.hal().compute(runtime_.options().call_cycles);
+  if (!results.empty() || !inputs.empty()) runtime_.charge_call();
   if (out) stores_.emplace_back();
   if (in) loads_.emplace_back();
   if (out && in && buffer_of(*out) == buffer_of(*in)) {

@@ -307,8 +307,11 @@ void barrier_run::repeat(const op_context& pe, barrier_runtime& b, const team& t
   for (std::uint64_t i = 0; i < times_; ++i) {
     const auto number = static_cast<std::uint32_t>(pe.iteration * times_ + i);
     pe.hal().mark_step({enter, number});
-    if (quiet_) b.signals.quiet();
-    b.barriers.barrier(t, how_);
+    if (quiet_) {
+      b.barriers.barrier_all(t, how_);
+    } else {
+      b.barriers.barrier(t, how_);
+    }
     pe.hal().mark_step({left, number});
   }
 }

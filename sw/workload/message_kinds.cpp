@@ -22,13 +22,13 @@ std::vector<op_field> peer_fields(bool any) {
   op_field peer{.name = "peer",
                 .type = any ? op_field_type::count_or_word : op_field_type::count,
                 .description = any ? "rank in the group, or ANY" : "rank in the group",
-                .most = 65535};
+                .most = comm::max_message_ranks - 1};
   if (any) peer.choices = {"ANY"};
   return {peer,
           {.name = "shift",
            .type = op_field_type::count,
            .description = "instead of peer: messages go so many ranks on, around the group",
-           .most = 65535},
+           .most = comm::max_message_ranks - 1},
           {.name = "toward",
            .type = op_field_type::word,
            .description = "instead of peer: messages go to this neighbor in the grid, around it; a receive "
@@ -38,7 +38,7 @@ std::vector<op_field> peer_fields(bool any) {
            .type = op_field_type::counts,
            .description = "[columns, rows] of the group, ranks row by row",
            .least = 1,
-           .most = 65536}};
+           .most = comm::max_message_ranks}};
 }
 
 op_field tag(bool any) {
@@ -55,7 +55,7 @@ op_field from() {
   return {.name = "from",
           .type = op_field_type::count_or_word,
           .description = "whom to receive from: rank in the group, or ANY. As the peer says without it",
-          .most = 65535,
+          .most = comm::max_message_ranks - 1,
           .choices = {"ANY"}};
 }
 
@@ -81,7 +81,7 @@ op_field times() {
           .type = op_field_type::count,
           .description = "messages",
           .least = 1,
-          .most = 65536,
+          .most = comm::max_op_messages,
           .otherwise = comm::op_value{std::uint64_t{1}}};
 }
 

@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <stdexcept>
 
 namespace diecast::sw {
 
 std::uint32_t peer_rule::of(std::uint32_t self, std::size_t ranks, bool back) const {
   switch (what) {
-    case kind::none:
+    case kind::none: break;
     case kind::rank: return static_cast<std::uint32_t>(rank);
     case kind::any: return any_source;
     case kind::shift: {
@@ -25,7 +26,7 @@ std::uint32_t peer_rule::of(std::uint32_t self, std::size_t ranks, bool back) co
       return static_cast<std::uint32_t>(y * columns + x);
     }
   }
-  return 0;
+  throw std::logic_error("the peer of an op without one");
 }
 
 // --- planning -------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Message ops on the machine: posting, waiting, and what has come against what was sent.
-#include <algorithm>
-#include <fmt/format.h>
+#include <iterator>
+#include <utility>
 
 #include "models/events/fingerprint.hpp"
 #include "sw/host/collective.hpp"
@@ -12,7 +12,12 @@ namespace {
 
 /// Fields of a message's name: op, sender's rank, iteration, place in the op.
 constexpr unsigned op_shift = 52, rank_shift = 36, iteration_shift = 16;
+constexpr std::uint64_t rank_bits = (std::uint64_t{1} << (op_shift - rank_shift)) - 1;
 constexpr std::uint64_t order_bits = (std::uint64_t{1} << rank_shift) - 1;
+static_assert(comm::max_workload_ops <= std::uint64_t{1} << (64 - op_shift));
+static_assert(comm::max_message_ranks <= rank_bits + 1);
+static_assert(comm::max_workload_repeats <= std::uint64_t{1} << (rank_shift - iteration_shift));
+static_assert(comm::max_op_messages <= std::uint64_t{1} << iteration_shift);
 
 /// Word `i` of the message with that name; the first is the name.
 std::uint64_t word_of(std::uint64_t name, std::uint64_t i) { return i == 0 ? name : events::mix(name, i); }
@@ -172,7 +177,7 @@ bool message_op::is_right_sender(std::uint64_t name, pe_coord pe, const received
   const auto found = senders_.find(static_cast<std::uint32_t>(name >> op_shift));
   if (found == senders_.end()) return false;
   message_op& sender = *found->second;
-  const std::uint32_t rank = name >> rank_shift & 0xffff;
+  const std::uint32_t rank = name >> rank_shift & rank_bits;
   const std::size_t ranks = members_.members.size();
   const std::uint32_t to = sender.peer_.of(rank, ranks, false);
   if (rank != r.status.source || sender.tag_ != r.status.tag || sender.bytes_ != r.status.bytes) return false;

@@ -2,10 +2,10 @@
 // From a workload to programs: ops planned, memory and queue pairs given to strands.
 #include <algorithm>
 #include <fmt/format.h>
-#include <set>
 #include <tuple>
 
 #include "models/abi/alignment.hpp"
+#include "models/comm/hbm_tensor.hpp"
 #include "models/comm/network_tree.hpp"
 #include "models/comm/pairing.hpp"
 #include "models/comm/sync_layout.hpp"
@@ -15,7 +15,7 @@ namespace diecast::sw {
 namespace {
 
 /// Queue pairs that one strand, group and pattern own, and the directions they stand for.
-struct communicator {
+struct wired_pattern {
   std::string label;
   std::vector<std::string> direction_names;
   comm::direction first_named{};
@@ -32,7 +32,7 @@ struct memory_plan {
 
 using abi::aligned;
 
-std::string logical_name(const communicator& c, comm::direction d) {
+std::string logical_name(const wired_pattern& c, comm::direction d) {
   const std::size_t named = d - std::size_t{c.first_named};
   return d >= c.first_named && named < c.direction_names.size() ? c.direction_names[named]
                                                                 : comm::direction_name(d);
@@ -79,9 +79,9 @@ class workload_program::builder {
   const config::machine_config& config_;
   config::memory_channels channels_{config_};
   std::vector<problem> problems_;
-  std::vector<communicator> communicators_;
+  std::vector<wired_pattern> patterns_;
   std::map<key, std::size_t> known_;
-  std::vector<std::optional<std::size_t>> communicator_of_;  ///< by op
+  std::vector<std::optional<std::size_t>> pattern_of_;  ///< by op
   std::uint64_t tcm_end_{}, hbm_end_{};
   std::uint64_t signal_bytes_{};                ///< at the bottom of every HBM port
   std::unique_ptr<fabric::topology> topology_;  ///< once an op has asked for it
@@ -209,9 +209,7 @@ void workload_program::builder::place_memory() {
 void workload_program::builder::check_hbm(std::uint64_t bytes) {
   if (bytes + signal_bytes_ == 0) return;
   const std::uint64_t sharers = channels_.sharers();
-  const std::uint64_t rings = config_.ipcq.rings == config::buffer_kind::hbm
-                                  ? config_.ipcq.queue_pairs * config_.ipcq.n_slots * config_.ipcq.slot_bytes
-                                  : 0;
+  const std::uint64_t rings = comm::ring_bytes_in_hbm(config_);
   const std::uint64_t room = config_.hbm.port_mib * 1024 * 1024;
   if (signal_bytes_ + (bytes + rings) * sharers <= room) return;
   const std::string signals = signal_bytes_ > 0 ? fmt::format(" and {} bytes of flags", signal_bytes_) : "";
@@ -231,10 +229,10 @@ void workload_program::builder::connect(std::uint32_t op) {
   const op_wiring wiring = into_.ops_[op]->wiring();
   if (wiring.edges.empty()) return;
   const key k{r.strand, r.group_name, wiring.pattern};
-  const auto [at, fresh] = known_.emplace(k, communicators_.size());
-  communicator_of_[op] = at->second;
+  const auto [at, fresh] = known_.emplace(k, patterns_.size());
+  pattern_of_[op] = at->second;
   if (!fresh) return;
-  communicator c;
+  wired_pattern c;
   c.label = into_.resolved_.streams[r.stream].stream->name;
   c.direction_names = wiring.direction_names;
   c.first_named = wiring.first_named;
@@ -250,14 +248,14 @@ void workload_program::builder::connect(std::uint32_t op) {
     p.where = r.op->where + ": " + p.where;
     problems_.push_back(std::move(p));
   }
-  communicators_.push_back(std::move(c));
+  patterns_.push_back(std::move(c));
 }
 
 /// Gives every direction in use at a PE its next free queue pair; the edges between queue pairs.
 std::vector<comm::edge> workload_program::builder::number_queue_pairs() {
   std::map<pe_coord, comm::direction> next;
   std::vector<comm::edge> edges;
-  for (communicator& c : communicators_) {
+  for (wired_pattern& c : patterns_) {
     for (const comm::queue_pair_half& h : c.halves) {
       direction_map& map = c.queue_pairs[h.owner];
       if (h.dir >= map.size()) map.resize(std::size_t{h.dir} + 1, comm::no_direction);
@@ -275,7 +273,7 @@ std::vector<comm::edge> workload_program::builder::number_queue_pairs() {
 }
 
 void workload_program::builder::wire() {
-  communicator_of_.resize(into_.ops_.size());
+  pattern_of_.resize(into_.ops_.size());
   for (std::uint32_t i = 0; i < into_.ops_.size(); ++i) connect(i);
   stop_if_broken();
   into_.install_ = comm::build_install_plan(number_queue_pairs(), comm::options_from(config_, tcm_end_));
@@ -291,8 +289,8 @@ pe_step workload_program::builder::step_of(pe_coord pe, std::uint32_t op, pe_pro
   if (at == members.end()) return step;
   step.rank = static_cast<std::uint32_t>(at - members.begin());
   step.hbm = hbm_of(pe, *into_.ops_[op]);
-  if (!communicator_of_[op]) return step;
-  const auto& maps = communicators_[*communicator_of_[op]].queue_pairs;
+  if (!pattern_of_[op]) return step;
+  const auto& maps = patterns_[*pattern_of_[op]].queue_pairs;
   const auto map = maps.find(pe);
   if (map == maps.end()) return step;
   const auto same = std::find(program.directions.begin(), program.directions.end(), map->second);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A PE's part of a workload: a task per strand, flags in its own memory for what has ended.
 #include <algorithm>
-#include <fmt/format.h>
 
 #include "sw/runtime/messaging.hpp"
 #include "sw/workload/program.hpp"

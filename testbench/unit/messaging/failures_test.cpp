@@ -191,6 +191,85 @@ TEST_CASE("messaging: a deadlock for want of heap names the heap and its key") {
   CHECK(deadlock_of(1, 17) == "");
 }
 
+namespace {
+
+/// Returns when so many messages have come that no receive has matched.
+void await_unexpected(const messaging& m, pe_runtime& r, std::uint64_t messages) {
+  r.tasks().block([&m, messages] { return m.counts().unexpected_eager >= messages; });
+}
+
+}  // namespace
+
+TEST_CASE("messaging: room that one task's receives leave in the heap is of use to another task's wait") {
+  constexpr std::uint32_t in_heap = 16, in_ring = 2;  // of 64 bytes
+  for (const bool probed : {false, true}) {
+    on_every_machine(
+        2,
+        [probed](message_bench& bench) {
+          bench.on(0, [&bench](messaging& m, pe_runtime&) {
+            std::vector<sw::message_request> sends;
+            for (std::uint32_t i = 0; i < in_heap + in_ring; ++i)
+              sends.push_back(m.isend(bench.world, 1, 1, {0, 64}));
+            sends.push_back(m.isend(bench.world, 1, 2, {0, 64}));
+            m.wait_all(sends);
+          });
+          bench.on(1, [&bench, probed](messaging& m, pe_runtime& r) {
+            const auto awaits_last = [&] { (void)m.wait(m.irecv(bench.world, 0, 2, {0x100, 64})); };
+            const auto makes_room = [&] {
+              await_unexpected(m, r, in_heap + in_ring);
+              std::vector<sw::message_request> received;
+              if (probed) {
+                std::vector<sw::matched_message> found;
+                for (std::uint32_t i = 0; i < in_heap; ++i)
+                  found.push_back(m.improbe(bench.world, 0, 1).value());
+                for (const auto& f : found) received.push_back(m.imrecv(f, {0x200, 64}));
+              } else {
+                for (std::uint32_t i = 0; i < in_heap; ++i)
+                  received.push_back(m.irecv(bench.world, 0, 1, {0x200, 64}));
+              }
+              m.wait_all(received);
+            };
+            r.tasks().run({awaits_last, makes_room});
+            for (std::uint32_t i = 0; i < in_ring; ++i) (void)m.wait(m.irecv(bench.world, 0, 1, {0x200, 64}));
+          });
+        },
+        [](const message_bench&) {}, [](config::machine_config& c) { c.tag_match.heap_kib = 1; });
+  }
+}
+
+TEST_CASE("messaging: a message too long for what is left of the heap does not hold up those of other PEs") {
+  constexpr std::uint32_t in_heap = 5, in_ring = 2;  // 5 times 192 bytes leave 64 of a KiB
+  on_every_machine(
+      3,
+      [](message_bench& bench) {
+        bench.on(0, [&bench](messaging& m, pe_runtime&) {
+          std::vector<sw::message_request> sends;
+          for (std::uint32_t i = 0; i < in_heap + in_ring; ++i)
+            sends.push_back(m.isend(bench.world, 1, 1, {0, 192}));
+          m.wait_all(sends);
+        });
+        bench.on(1, [&bench](messaging& m, pe_runtime& r) {
+          await_unexpected(m, r, in_heap + in_ring);
+          (void)m.wait(m.isend(bench.world, 2, 0, {0, 8}));
+          (void)m.wait(m.irecv(bench.world, 2, 3, {0x100, 8}));
+          for (int i = 0; i < 2; ++i) (void)m.wait(m.irecv(bench.world, 2, 2, {0x100, 8}));
+          for (std::uint32_t i = 0; i < in_heap + in_ring; ++i)
+            (void)m.wait(m.irecv(bench.world, 0, 1, {0x200, 192}));
+        });
+        bench.on(2, [&bench](messaging& m, pe_runtime&) {
+          (void)m.wait(m.irecv(bench.world, 1, 0, {0, 8}));
+          std::vector<sw::message_request> sends;
+          for (const std::uint32_t tag : {2U, 2U, 3U}) sends.push_back(m.isend(bench.world, 1, tag, {0, 8}));
+          m.wait_all(sends);
+        });
+      },
+      [](const message_bench&) {},
+      [](config::machine_config& c) {
+        c.tag_match.heap_kib = 1;
+        c.tag_match.eager_bytes = c.tag_match.rndv_max_bytes = 192;
+      });
+}
+
 TEST_CASE("messaging: a wait says what it lacks when the core idles, and nothing while another task works") {
   config::machine_config c = message_machine(2, 4);
   c.tag_match.heap_kib = 0;

@@ -5,6 +5,7 @@
 
 #include "models/abi/errata.hpp"
 #include "models/random/stream.hpp"
+#include "sw/host/barrier.hpp"
 #include "sw/host/collective.hpp"
 #include "sw/host/errata.hpp"
 #include "sw/runtime/firmware_trap.hpp"

@@ -12,6 +12,7 @@
 #include "sw/host/collective.hpp"
 #include "sw/host/hbm_tensors.hpp"
 #include "sw/runtime/chunk_plan.hpp"
+#include "sw/runtime/pe_context.hpp"
 
 namespace {
 
@@ -160,6 +161,47 @@ TEST_CASE("three chunks fit below the rings, of an even size") {
   CHECK(lay_out_chunks(b.kernel, launch).piece > l.piece);
   launch.tcm_room = 0;  // no room is not the whole TCM
   CHECK(lay_out_chunks(b.kernel, launch).piece == 1);
+}
+
+/// Two chunks need two buffers, three need three: cut to whole stripes, a piece of half the tensor may be a
+/// little shorter, and what is left a chunk of its own.
+TEST_CASE("a tensor of which two chunks fit is cut into two") {
+  launch_bench b(10'970);
+  b.config.ccl.tensor_stripe_bytes = 4096;
+  sw::argument_context launch = b.launch();
+  launch.tcm_room = 24'096;
+  CHECK_NOTHROW(check_launch(b.kernel, launch));
+  const sw::chunk_layout l = lay_out_chunks(b.kernel, launch);
+  CHECK(l.end <= launch.tcm_room);
+  CHECK(l.buffers == 2);
+  CHECK(l.piece * 2 == 11'008);  // bytes; half the tensor, up to a line
+}
+
+TEST_CASE("chunks of every length of a tensor fit where one element does") {
+  for (std::uint64_t count = 1000; count < 120'000; count += 997) {
+    launch_bench b(count);
+    b.config.ccl.tensor_stripe_bytes = count % 2 == 0 ? 4096 : 100;
+    sw::argument_context launch = b.launch();
+    launch.tcm_room = 20'000 + count % 7 * 4096;
+    INFO(count << " elements, room for " << *launch.tcm_room << " bytes");
+    CHECK(lay_out_chunks(b.kernel, launch).end <= *launch.tcm_room);
+  }
+}
+
+/// Receives that nobody waits for.
+void forgets_a_receive(sw::pe_context& pe) { (void)pe.recv_async(comm::east, 0); }
+
+TEST_CASE("a kernel on a chunk ends with nothing open, as any does") {
+  launch_bench b(64);
+  b.config.ipcq.queue_pairs = 64;
+  b.kernel.run = forgets_a_receive;
+  const sw::argument_context launch = b.launch();
+  sw::mock_machine machine{b.config, test::plan_for(b.kernel, launch)};
+  std::vector<abi::kernel_arguments> arguments;
+  for (std::uint32_t rank = 0; rank < b.members.members.size(); ++rank)
+    arguments.push_back(make_arguments(b.kernel, launch, rank));
+  CHECK_THROWS_WITH(test::run_with_images(machine, b.kernel, launch, arguments),
+                    Catch::Contains("the kernel ends with 1 recv_async of queue pair"));
 }
 
 TEST_CASE("a chunk that was asked for gets the buffers that fit") {

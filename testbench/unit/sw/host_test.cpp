@@ -75,6 +75,21 @@ TEST_CASE("intercube is told where it stands") {
   CHECK(a.rank == 55);
 }
 
+TEST_CASE("what a launch keeps of one collective's routes is not taken for another's") {
+  const auto row = row_of("ring_1d", {1, 3, 3, 1});
+  const auto config = test::config_of(row);
+  const auto members = comm::map_ranks(row.shape, comm::rank_set::cube);
+  const sw::argument_context shared{config, row.shape, members, 90, row.type, row.op, true, {}};
+  for (const char* const collective : {"gather", "scatter", "all_gather", "reduce_scatter"}) {
+    const sw::argument_context own{config, row.shape, members, 90, row.type, row.op, true, {}};
+    const sw::kernel_entry kernel = test::kernel_named("packed_routes", collective);
+    INFO(collective);
+    for (std::uint32_t rank = 0; rank < members.members.size(); ++rank) {
+      CHECK(kernel.image(shared, rank) == kernel.image(own, rank));
+    }
+  }
+}
+
 TEST_CASE("a collective runs through the hosts' HAL alone, launch after launch") {
   auto row = row_of("ring_1d", {2, 2, 1, 2});
   const auto config = test::config_of(row);

@@ -267,7 +267,7 @@ TEST_CASE("a trip round a ring begins no segment that is empty") {
   for (const std::uint32_t rank : {0U, 1U}) {
     b.on(rank, [&begun, rank](pe_context& pe) {
       // Part 0 is empty; rank 0 has it first, rank 1 part 1.
-      const auto part = [rank](std::uint32_t k) -> pe_context::segment {
+      const auto part = [rank](std::uint32_t k) -> sw::tcm_range {
         return {0, (k + rank) % 2 == 0 ? 0U : 8U};
       };
       pe.hand_round(comm::east, comm::west,

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cooperative tasks: interleaving, exceptions, and unwinding of whatever is suspended.
+#include <cstdint>
+#include <fmt/format.h>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -105,6 +108,53 @@ TEST_CASE("tasks wait for messages of different directions independently") {
       CHECK(b.run().deadlock == "");
       CHECK(received == 16);
     }
+  }
+}
+
+TEST_CASE("tasks that wait for receives of one direction get each its own message") {
+  for (const auto order : {sw::schedule::round_robin, sw::schedule::random, sw::schedule::adversarial}) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      two_pes b{{order, seed}};
+      std::vector<std::uint32_t> got(3), bytes(3);
+      b.on(0, [](pe_context& pe) {
+        for (std::uint32_t i = 0; i < 3; ++i) {
+          const std::uint32_t word[3]{100 + i, 0, 0};
+          pe.hal().store(64 * i, std::as_bytes(std::span{word}));
+          pe.send(comm::east, 64 * i, 4 * (i + 1));
+        }
+      });
+      b.on(1, [&got, &bytes](pe_context& pe) {
+        std::vector<sw::ticket> asked;
+        for (std::uint64_t i = 0; i < 3; ++i) asked.push_back(pe.recv_async(comm::west, 512 + 64 * i));
+        pe.run_tasks({[&] { bytes[1] = pe.wait(asked[1]); }, [&] { bytes[0] = pe.wait(asked[0]); },
+                      [&] { bytes[2] = pe.wait(asked[2]); }});
+        for (std::uint64_t i = 0; i < 3; ++i)
+          pe.hal().load(512 + 64 * i, std::as_writable_bytes(std::span{got}.subspan(i, 1)));
+      });
+      CHECK(b.run().deadlock == "");
+      CHECK(got == std::vector<std::uint32_t>{100, 101, 102});
+      CHECK(bytes == std::vector<std::uint32_t>{4, 8, 12});
+    }
+  }
+}
+
+TEST_CASE("a kernel that has not waited for all its receives is told so") {
+  // The second wait receives the first message, too: that is here, and still nobody has waited for it.
+  for (const unsigned waited : {0u, 1u}) {
+    two_pes b;
+    b.on(0, [](pe_context& pe) {
+      for (int i = 0; i < 2; ++i) pe.send(comm::east, 0, 4);
+    });
+    b.on(1, [waited](pe_context& pe) {
+      (void)pe.recv_async(comm::west, 64);
+      const sw::ticket last = pe.recv_async(comm::west, 128);
+      if (waited > 0) (void)pe.wait(last);
+    });
+    CHECK_THROWS_WITH(
+        b.run(), Catch::Contains(
+                     fmt::format("the kernel ends with {} recv_async of queue pair W open; expected a wait() "
+                                 "for each",
+                                 2 - waited)));
   }
 }
 

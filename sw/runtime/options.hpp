@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What firmware is told of the machine's config, and the scratch that follows from it.
+#pragma once
+
+#include <cstdint>
+
+#include "models/abi/alignment.hpp"
+#include "models/config/machine_config.hpp"
+#include "models/numeric/types.hpp"
+#include "models/types/ids.hpp"
+#include "models/types/time.hpp"
+
+namespace diecast::sw {
+
+/// Firmware parameters, from the config; cycles of the PE's clock.
+struct runtime_options {
+  std::uint64_t call_cycles{20};  ///< charged once per runtime call
+  std::uint64_t task_switch_cycles{12};
+  std::uint64_t poll_cycles{100};  ///< backpressure = poll
+  bool poll{};                     ///< poll instead of sleeping
+  std::uint64_t task_stack_bytes{65536};
+  std::uint64_t tcm_base{};  ///< physical address of this PE's TCM
+  config::accumulation accumulate{config::accumulation::elem};
+  std::uint64_t slot_bytes{};  ///< ipcq.slot_bytes, of the outboxes of f32_acc
+  bool split_sendrecv{};       ///< comm.sendrecv: exchange as isend, irecv and waitall
+  bool cache_monitor{true};    ///< comm.mr_cache_monitor
+  /// Longest piece of a computation between two turns of the other tasks.
+  std::uint64_t quantum_cycles{200};
+  config::tag_match_block tag_match;
+  sim_time start_delay;  ///< a straggler's: from the launch's common start to the first instruction
+};
+[[nodiscard]] runtime_options options_from(const config::machine_config& c, pe_coord pe);
+
+/// Scratch the runtime itself needs on top of a kernel's: with receive rings outside TCM a slot is
+/// fetched here before it is reduced. It is the end of kernel_arguments::scratch. 0 with rings in TCM.
+[[nodiscard]] std::uint64_t staging_bytes(const config::machine_config& c);
+
+/// f16 and bf16 are summed in f32 in this mode.
+[[nodiscard]] bool widens(config::accumulation mode, numeric::dtype type);
+/// Pieces on their way out that f32_acc keeps beside the wide vector.
+inline constexpr std::uint64_t outboxes = 8;
+/// The vector in f32, whole cache lines.
+[[nodiscard]] constexpr std::uint64_t wide_vector_bytes(std::uint64_t count) {
+  return abi::aligned(count * 4);
+}
+/// Scratch in front of a kernel's own that pe_context::widen needs; 0 when it does not widen.
+[[nodiscard]] std::uint64_t wide_bytes(const config::machine_config& c, std::uint64_t count,
+                                       numeric::dtype type);
+
+}  // namespace diecast::sw
