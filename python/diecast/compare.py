@@ -24,8 +24,18 @@ def config_changes(a, b):
             if left.get(key, MISSING) != right.get(key, MISSING)]
 
 
+ASKED = ("collective", "algorithm", "dtype", "op", "bytes")  # of a run, in the order of the text
+
+
 def key_of(row):
     return tuple(row.get(k) for k in ("collective", "algorithm", "bytes", "dtype", "op", "team"))
+
+
+def asked_text(run):
+    """What both runs were asked to do, and where they differ what each was."""
+    old, new = ({**side, "bytes": f"{side['bytes']:,} bytes"} for side in (run["what"], run["against"]))
+    words = [" and ".join(dict.fromkeys((str(old[k]), str(new[k])))) for k in ASKED]
+    return f"{' '.join(words[:-1])}, {words[-1]}"
 
 
 def pairs_of(a, b):
@@ -113,7 +123,7 @@ def compare(a, b):
     for left, right in pairs_of(a, b):
         old, new = a.runs[left], b.runs[right]
         stats = [change for change in changes(old.get("stats", {}), new.get("stats", {})) if change[0] != "elaborate_s"]
-        runs.append({"what": {k: old.get(k) for k in ("collective", "algorithm", "bytes", "dtype", "op")},
+        runs.append({"what": {k: old.get(k) for k in ASKED}, "against": {k: new.get(k) for k in ASKED},
                      "time_ns": [old["time_ns"], new["time_ns"]],
                      "time_change_percent": percent(old["time_ns"], new["time_ns"]),
                      "energy": changes(old.get("energy", {}), new.get("energy", {})),
@@ -148,9 +158,8 @@ def plain(value):
 
 
 def run_text(run, a, b):
-    what = run["what"]
     old, new = run["time_ns"]
-    text = f"{what['collective']} {what['algorithm']} {what['dtype']} {what['op']}, {what['bytes']:,} bytes\n"
+    text = asked_text(run) + "\n"
     text += f"  {verdict(run['time_change_percent'], a, b)}: {old:,.1f} ns and {new:,.1f} ns\n"
     for key in ("status", "verified"):
         if run[key][0] != run[key][1]:

@@ -389,6 +389,14 @@ class Scripts(Reports):
         self.assertIn("both take the same time", self.script("compare", "center", "center").stdout)
         self.script("compare", "center", "absent", expect=2)
 
+    def test_compare_names_both_sides(self):
+        for name, algorithm, size in (("a", "ring_1d", "1KiB"), ("b", "intercube", "4KiB")):
+            self.run_pod(*harness.SMALL, "--algorithm", algorithm, "--bytes", size, "--out", self.folder / name)
+        text = self.script("compare", "a", "b").stdout
+        self.assertIn("all_reduce ring_1d and intercube f16 sum, 1,024 bytes and 4,096 bytes\n", text)
+        run = json.loads(self.script("compare", "a", "b", "--format", "json").stdout)["runs"][0]
+        self.assertEqual((run["what"]["algorithm"], run["against"]["algorithm"]), ("ring_1d", "intercube"))
+
 
 @unittest.skipUnless(CHROMIUM, "chromium is not installed")
 class Browser(Reports):

@@ -224,17 +224,37 @@ class Sweep(ScriptCase):
         self.assertIn("ipcq.n_slots", done.stderr)
         self.assertEqual([(r["exit_code"], r["status"]) for r in self.rows()], [("2", "error"), ("0", "ok")])
 
+    def test_values_may_be_json(self):
+        half = [{"match": "pod.sip0.cube_0_0.ucie_east", "set": {"modules": 1}}]
+        spec = self.spec(grid={"overrides": [[], half], "sim.strict_memory": [True]}, plots=[],
+                         flags={"algorithm": "intercube", "bytes": "16KiB", "no-data": False, "isolate": None})
+        done = self.script("sweep", spec, "--out", "s")
+        self.assertIn("sim.strict_memory=true: ok", done.stdout)
+        rows = self.rows()
+        self.assertEqual([json.loads(row["overrides"]) for row in rows], [[], half])
+        for row in rows:
+            alone = self.one(*harness.SMALL, "--algorithm", "intercube", "--bytes", "16KiB",
+                             *harness.sets(f"overrides={row['overrides']}"))
+            self.assertEqual(float(row["time_ns"]), alone["time_ns"])
+            self.assertEqual(row["verified"], "True")
+        for line in self.script("sweep", spec, "--list").stdout.splitlines():
+            subprocess.run(f"{line} --check-config", shell=True, check=True, capture_output=True)
+
     def test_bad_specs(self):
         for changes, word in (({"schema": "x"}, "schema"), ({"grid": {"a": []}}, "grid.a"), ({"gird": {}}, "gird"),
                               ({"config": "absent.json"}, "absent.json"), ({"platform": "ls"}, "platform"),
                               ({"grid": {"a": [1, "1"]}}, "twice"), ({"grid": {"--collective": ["x"]}}, "flags"),
-                              ({"plots": [{"x": "a"}]}, "plots[0]")):
+                              ({"plots": [{"x": "a"}]}, "plots[0]"), ({"grid": {"a": [1, None]}}, "grid.a: null"),
+                              ({"plots": [{"x": "a", "y": "b", "xscale": "logg"}]}, "plots[0].xscale: 'logg'"),
+                              ({"plots": [{"x": "a", "y": 3}]}, "plots[0].y: 3"),
+                              ({"flags": {"--bytes": "1KiB"}}, "flags.--bytes: expected 'bytes'")):
             self.assertIn(word, self.script("sweep", self.spec(**changes), expect=2).stderr)
         self.script("sweep", self.file("no.json", "{"), expect=2)
         twice = self.file("twice.json", '{"schema": "diecast.sweep/1", "grid": {}, "grid": {}}')
         self.assertIn("grid: the key is there twice", self.script("sweep", twice, expect=2).stderr)
         self.assertIn("--jobs", self.script("sweep", self.spec(), "--jobs", "0", expect=2).stderr)
         self.script("sweep", self.spec(), "--task", "3/3", expect=2)
+        self.assertIn("no sweep has run there", self.script("sweep", self.spec(), "--collect", "--out", "x", expect=2).stderr)
 
     def test_the_shipped_spec_lists(self):
         done = self.script("sweep", harness.ROOT / "docs/examples/root_place.json", "--list")
@@ -599,6 +619,9 @@ class Module(ScriptCase):
         for table in tables:
             self.assertEqual(gone.rows(table), loaded.rows(table), table)
         self.assertEqual(len(diecast.run(harness.CONFIGS / "small_pod.json", no_data=True).rows("ipcq.csv")), 32)
+        lost = [{"match": "pod.sip0.cube_0_0.ucie_east", "set": {"modules": 1}}]
+        slow = diecast.run(harness.CONFIGS / "small_pod.json", bytes="4KiB", no_data=True, sets={"overrides": lost})
+        self.assertEqual(slow.config["overrides"], lost)
         with self.assertRaises(diecast.MachineFailed) as failed:
             diecast.run(sets={"ipcq.n_slots": 0})
         self.assertEqual(failed.exception.code, 2)
