@@ -54,7 +54,7 @@ class Jobs:
         text = ping_pong.workload(row.message, int(row.flags["bytes"]), self.pair, flags.pop("ranks", "pe"), self.window)
         with tempfile.TemporaryDirectory(prefix="diecast-") as folder:
             path = pathlib.Path(folder) / "ping_pong.json"
-            path.write_text(text)
+            path.write_text(text, encoding="utf-8")
             return ping_pong.time_ns(row.message, self._run(row, sets, {**flags, "workload": path}).runs[0])
 
     def _run(self, row, sets, flags):

@@ -2,6 +2,7 @@
 """Two result directories side by side: what changed in config, time, energy, counters, links and critical path."""
 import collections
 
+from diecast.machine import text_of as value_text
 from diecast.results import RESULTS_OF, BadResults
 
 MISSING = "(absent)"
@@ -48,7 +49,7 @@ def pairs_of(a, b):
 
 
 def percent(old, new):
-    return None if not old else (new - old) / old * 100
+    return None if not old or new is None else (new - old) / old * 100
 
 
 def link_changes(a, b, run_a, run_b, most=10):
@@ -149,6 +150,10 @@ def verdict(change, a, b):
     return f"{b if change < 0 else a} is {abs(change) if change < 0 else 100 * (1 - 1 / (1 + change / 100)):.1f}% faster"
 
 
+def time_text(value):
+    return "no end" if value is None else f"{value:,.1f} ns"
+
+
 def signed(value):
     return f"{value:+,.1f}"
 
@@ -160,7 +165,7 @@ def plain(value):
 def run_text(run, a, b):
     old, new = run["time_ns"]
     text = asked_text(run) + "\n"
-    text += f"  {verdict(run['time_change_percent'], a, b)}: {old:,.1f} ns and {new:,.1f} ns\n"
+    text += f"  {verdict(run['time_change_percent'], a, b)}: {time_text(old)} and {time_text(new)}\n"
     for key in ("status", "verified"):
         if run[key][0] != run[key][1]:
             text += f"  {key}: {run[key][0]} and {run[key][1]}\n"
@@ -190,7 +195,8 @@ def text_of(result):
     a, b = result["a"], result["b"]
     text = f"A: {a}\nB: {b}\n\n"
     if result["config"]:
-        text += "Config\n" + rows_text(["key", "A", "B"], result["config"]) + "\n"
+        rows = [[key, *map(value_text, values)] for key, *values in result["config"]]
+        text += "Config\n" + rows_text(["key", "A", "B"], rows) + "\n"
     else:
         text += "Config: the same\n\n"
     if not result["runs"]:

@@ -48,7 +48,7 @@ class Spec:
     def __init__(self, path):
         self.path = pathlib.Path(path)
         try:
-            data = json.loads(self.path.read_text(), object_pairs_hook=no_duplicates)
+            data = json.loads(self.path.read_text(encoding="utf-8"), object_pairs_hook=no_duplicates)
         except OSError as error:
             raise BadSpec(f"{path}: {error.strerror}") from None
         except json.JSONDecodeError as error:
@@ -169,7 +169,7 @@ class Sweep:
         """How the point ended; None when it has to run (again)."""
         path = self.records / f"{point.name}.json"
         try:
-            known = json.loads(path.read_text())
+            known = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, json.JSONDecodeError):
             return None
         if known.get("wrote_result", True) and not (self.folder / point.name / "result.json").exists():
@@ -278,7 +278,7 @@ class Sweep:
 
 def write(path, text):
     """To a temporary name, then renamed: no reader sees half a file."""
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
         file.write(text)
     pathlib.Path(file.name).replace(path)
 

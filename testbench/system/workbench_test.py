@@ -331,6 +331,35 @@ class Regress(ScriptCase):
         self.script("regress", suite)
 
 
+class Endings(ScriptCase):
+    """Scripts end as the platforms do, whatever becomes of them or of what they print."""
+
+    def shell(self, words):
+        return subprocess.run(["bash", "-c", words], capture_output=True, text=True, cwd=self.folder)
+
+    def test_what_is_printed_may_go_nowhere(self):
+        self.run_pod(*harness.SMALL, "--bytes", "1KiB", "--out", self.folder / "a")
+        for words in ("compare a a", "energy a", f"sweep {harness.ROOT}/docs/examples/root_place.json --list"):
+            words = f"{harness.ROOT}/scripts/{words}"
+            gone = self.shell(f"{words} | true; echo ${{PIPESTATUS[0]}}")
+            self.assertEqual(gone.stderr, "", words)
+            self.assertIn(gone.stdout.strip(), ("0", "141"), words)  # it may have ended before its reader
+            full = self.shell(f"{words} > /dev/full")
+            self.assertEqual((full.returncode, full.stderr.count("\n")), (5, 1), full.stderr)
+            self.assertIn("standard output: No space left on device", full.stderr)
+
+    def test_control_c_is_no_traceback(self):
+        for words in (("sensitivity",), ("degrade", "--counts", "0,1")):
+            done = subprocess.Popen([harness.ROOT / "scripts" / words[0], harness.CONFIGS / "small_pod.json", *words[1:], "--jobs",
+                                     "1", "--", "--bytes", "1MiB", "--iters", "100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                    cwd=self.folder, start_new_session=True,
+                                    preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+            time.sleep(1.5)
+            os.killpg(done.pid, signal.SIGINT)
+            said = done.communicate(timeout=60)[1]
+            self.assertEqual((done.returncode, said), (130, f"scripts/{words[0]}: interrupted\n"))
+
+
 class Energy(ScriptCase):
     def test_parts_of_a_launch_as_table_and_picture(self):
         rows = self.result(*harness.SMALL, "--algorithm", "ring_1d,intercube", "--ranks", "cube", "--bytes", "4KiB",
