@@ -12,6 +12,7 @@
 #include <systemc>
 #include <unistd.h>
 
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
@@ -81,6 +82,11 @@ void check_workload_flags(const options& o) {
   } else if (o.isolate) {
     problems.push_back({"--isolate", "has no meaning without streams", o.workload, "a --workload in JSON"});
   }
+  const bool program = !o.workload.empty() && !streams;
+  if (program && std::find(o.run_flags.begin(), o.run_flags.end(), "--collective") != o.run_flags.end()) {
+    problems.push_back({"--collective", "has no meaning beside a --workload that is a program", o.collective,
+                        "what the program says (coll)"});
+  }
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 
@@ -103,8 +109,9 @@ void check_names(const std::vector<std::string>& given, const std::vector<std::s
   for (const std::string& name : given) {
     if (name == platforms::automatic_algorithm) continue;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    throw user_error(
-        problem{"--algorithm", fmt::format("no such {} algorithm", collective), name, config::join(known)});
+    throw user_error(problem{
+        "--algorithm", config::with_nearest(fmt::format("no such {} algorithm", collective), name, known),
+        name, config::join(known)});
   }
 }
 
@@ -279,7 +286,7 @@ class reporter {
       for (const auto& note : o.notes) print(fmt::format("            note: {}\n", note));
       std::fflush(stdout);
     }
-    if (!o.message.empty()) fmt::print(stderr, "{}: {}\n", platforms::to_string(o.status), o.message);
+    if (!o.message.empty()) fmt::print(stderr, "{}\n", platforms::complaint(o.status, o.message));
     for (const platforms::fault_row& f : o.faults) {
       if (f.met == 0) fmt::print(stderr, "{}\n", platforms::to_text(f));
     }
@@ -341,10 +348,11 @@ int run_points(const registries& tables, const options& o, const platforms::mach
     }
     return 0;
   }
+  reproducer reproduce(o, runs.size());  // reads --verify before --out loses what an earlier run left there
   reporter report(tables, o, machine.config, std::move(unread), argc, argv);
   claim_file("--vcd", o.vcd);  // after --out, in whose directory it may lie
   claim_file("--timeline", o.timeline);
-  reproducer reproduce(o, runs.size());
+  claim_file("--record", o.record);
   report.start(runs);
   platforms::install_signal_handlers();
   platforms::install_dump_handlers(machine.config.sim.dump_on_sighup);
