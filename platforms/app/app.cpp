@@ -71,22 +71,18 @@ bool is_data_flag(const std::string& flag) {
 
 /// A workload file says itself what runs how often on whom.
 void check_workload_flags(const options& o) {
-  const bool streams = !o.workload.empty() && !platforms::is_xml_file(o.workload);
+  const bool program = !o.workload.empty() && platforms::is_xml_file(o.workload);
   std::vector<problem> problems;
-  if (streams) {
-    for (const std::string& flag : o.run_flags) {
-      if (flag == "--no-data") continue;  // means the same of every op
-      problems.push_back({flag, "has no meaning beside a --workload of streams", o.workload,
-                          "fields of the ops in the file"});
-    }
-  } else if (o.isolate) {
+  for (const std::string& flag : o.run_flags) {
+    if (program && flag == "--collective")
+      problems.push_back(
+          {flag, "has no meaning beside a program", o.workload, "what the program says (coll)"});
+    if (o.workload.empty() || program || flag == "--no-data") continue;  // which means the same of every op
+    problems.push_back(
+        {flag, "has no meaning beside a --workload of streams", o.workload, "fields of the ops in the file"});
+  }
+  if (o.isolate && (program || o.workload.empty()))
     problems.push_back({"--isolate", "has no meaning without streams", o.workload, "a --workload in JSON"});
-  }
-  const bool program = !o.workload.empty() && !streams;
-  if (program && std::find(o.run_flags.begin(), o.run_flags.end(), "--collective") != o.run_flags.end()) {
-    problems.push_back({"--collective", "has no meaning beside a --workload that is a program", o.collective,
-                        "what the program says (coll)"});
-  }
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 

@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -42,13 +43,20 @@ def no_duplicates(pairs):
     return dict(pairs)
 
 
+def without_comments(text):
+    """JSON with blanks for its comments, which specs may have as configs do; lines and columns stay."""
+    return re.sub(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/',
+                  lambda found: found[0] if found[0].startswith('"') else re.sub(r"[^\n]", " ", found[0]), text, flags=re.S)
+
+
 class Spec:
     """title, platform, config (a path or None), flags, grid ({key: [values]}), plots."""
 
     def __init__(self, path):
         self.path = pathlib.Path(path)
         try:
-            data = json.loads(self.path.read_text(encoding="utf-8"), object_pairs_hook=no_duplicates)
+            text = without_comments(self.path.read_text(encoding="utf-8"))
+            data = json.loads(text, object_pairs_hook=no_duplicates)
         except OSError as error:
             raise BadSpec(f"{path}: {error.strerror}") from None
         except json.JSONDecodeError as error:

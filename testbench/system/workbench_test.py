@@ -18,6 +18,7 @@ import harness
 
 sys.path.insert(0, str(harness.ROOT / "python"))
 import diecast  # noqa: E402
+from diecast.sweep import Spec  # noqa: E402
 
 try:
     import matplotlib  # noqa: F401
@@ -239,6 +240,15 @@ class Sweep(ScriptCase):
             self.assertEqual(row["verified"], "True")
         for line in self.script("sweep", spec, "--list").stdout.splitlines():
             subprocess.run(f"{line} --check-config", shell=True, check=True, capture_output=True)
+
+    def test_specs_may_have_comments(self):
+        title = 'no // comment /* here */ " nor // here'
+        text = self.spec(plots=[], title=title).read_text()
+        spec = self.file("spec.json", "// why\n" + text.replace('"grid": {', '/* the\n grid */ "grid": { // of two keys\n'))
+        self.assertEqual(len(self.script("sweep", spec, "--list").stdout.splitlines()), 4)
+        self.assertEqual(Spec(spec).title, title)
+        broken = self.file("broken.json", "// one\n/* two\n */ {,}")
+        self.assertIn("line 3 column 6", self.script("sweep", broken, expect=2).stderr)
 
     def test_bad_specs(self):
         for changes, word in (({"schema": "x"}, "schema"), ({"grid": {"a": []}}, "grid.a"), ({"gird": {}}, "gird"),
