@@ -93,9 +93,9 @@ def curves(runs):
     times, rates, bounds = (collections.defaultdict(list) for _ in range(3))
     for row in runs:
         name = name_of(row)
-        if row["time_ns"] is not None and row["busbw_gbytes_s"] is not None:
-            times[name].append((row["bytes"], row["time_ns"] / 1e3))
-            rates[name].append((row["bytes"], row["busbw_gbytes_s"]))
+        # Of a run that came to no end only the bound is drawn.
+        times[name] += [] if row["time_ns"] is None else [(row["bytes"], row["time_ns"] / 1e3)]
+        rates[name] += [] if row["busbw_gbytes_s"] is None else [(row["bytes"], row["busbw_gbytes_s"])]
         if row.get("bound_ns"):
             bounds[name].append((row["bytes"], row["bound_ns"] / 1e3))
     names = {row["bytes"]: size_text(row["bytes"]) for row in runs}
