@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 #include <regex>
 
 #include "models/config/text.hpp"
@@ -40,17 +41,34 @@ std::optional<std::uint64_t> parse_number(const field& f, std::string_view text)
   return f.unit == "B" ? parse_size(text) : parse_count(text);
 }
 
+/// Adds the two numbers with `between` them; false when they are none.
+bool add_link(std::string_view pair, char between, std::vector<pod_link>& links) {
+  const std::size_t middle = pair.find(between);
+  if (middle == std::string_view::npos) return false;
+  const auto from = parse_count(pair.substr(0, middle));
+  const auto to = parse_count(pair.substr(middle + 1));
+  if (!from || !to || *from > UINT32_MAX || *to > UINT32_MAX) return false;
+  links.push_back({static_cast<std::uint32_t>(*from), static_cast<std::uint32_t>(*to)});
+  return true;
+}
+
+/// 0-1,1-2, or [[0, 1], [1, 2]] as in a file.
 std::optional<field_value> parse_links(std::string_view text) {
+  std::string as_in_a_file;
+  std::string_view separator = ",";
+  if (text.starts_with('[')) {
+    std::copy_if(text.begin(), text.end(), std::back_inserter(as_in_a_file), [](char c) { return c != ' '; });
+    text = as_in_a_file;
+    separator = "],[";
+    if (text == "[]") return std::vector<pod_link>{};
+    if (text.size() <= 4 || !text.starts_with("[[") || !text.ends_with("]]")) return std::nullopt;
+    text = text.substr(2, text.size() - 4);
+  }
   std::vector<pod_link> links;
   while (!text.empty()) {
-    const std::string_view pair = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(pair.size() + 1, text.size()));
-    const std::size_t dash = pair.find('-');
-    if (dash == std::string_view::npos) return std::nullopt;
-    const auto from = parse_count(pair.substr(0, dash));
-    const auto to = parse_count(pair.substr(dash + 1));
-    if (!from || !to || *from > UINT32_MAX || *to > UINT32_MAX) return std::nullopt;
-    links.push_back({static_cast<std::uint32_t>(*from), static_cast<std::uint32_t>(*to)});
+    const std::string_view pair = text.substr(0, text.find(separator));
+    text.remove_prefix(std::min(pair.size() + separator.size(), text.size()));
+    if (!add_link(pair, separator == "," ? '-' : ',', links)) return std::nullopt;
   }
   return links;
 }
@@ -210,7 +228,7 @@ std::string expectation(const field& f) {
     case field_type::real_or_auto: return real_words(f) + ", or auto";
     case field_type::text: return "text that matches " + f.pattern;
     case field_type::choice: return "one of " + join(f.choices);
-    case field_type::links: return "pairs of SIPs: [[0, 1], [1, 2]], or 0-1,1-2 after --set";
+    case field_type::links: return "pairs of SIPs: [[0, 1], [1, 2]], after --set also 0-1,1-2";
   }
   return {};
 }

@@ -12,6 +12,7 @@
 #include <systemc>
 #include <unistd.h>
 
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
@@ -70,17 +71,18 @@ bool is_data_flag(const std::string& flag) {
 
 /// A workload file says itself what runs how often on whom.
 void check_workload_flags(const options& o) {
-  const bool streams = !o.workload.empty() && !platforms::is_xml_file(o.workload);
+  const bool program = !o.workload.empty() && platforms::is_xml_file(o.workload);
   std::vector<problem> problems;
-  if (streams) {
-    for (const std::string& flag : o.run_flags) {
-      if (flag == "--no-data") continue;  // means the same of every op
-      problems.push_back({flag, "has no meaning beside a --workload of streams", o.workload,
-                          "fields of the ops in the file"});
-    }
-  } else if (o.isolate) {
-    problems.push_back({"--isolate", "has no meaning without streams", o.workload, "a --workload in JSON"});
+  for (const std::string& flag : o.run_flags) {
+    if (program && flag == "--collective")
+      problems.push_back(
+          {flag, "has no meaning beside a program", o.workload, "what the program says (coll)"});
+    if (o.workload.empty() || program || flag == "--no-data") continue;  // which means the same of every op
+    problems.push_back(
+        {flag, "has no meaning beside a --workload of streams", o.workload, "fields of the ops in the file"});
   }
+  if (o.isolate && (program || o.workload.empty()))
+    problems.push_back({"--isolate", "has no meaning without streams", o.workload, "a --workload in JSON"});
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 
@@ -103,8 +105,9 @@ void check_names(const std::vector<std::string>& given, const std::vector<std::s
   for (const std::string& name : given) {
     if (name == platforms::automatic_algorithm) continue;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    throw user_error(
-        problem{"--algorithm", fmt::format("no such {} algorithm", collective), name, config::join(known)});
+    throw user_error(problem{
+        "--algorithm", config::with_nearest(fmt::format("no such {} algorithm", collective), name, known),
+        name, config::join(known)});
   }
 }
 
@@ -279,7 +282,7 @@ class reporter {
       for (const auto& note : o.notes) print(fmt::format("            note: {}\n", note));
       std::fflush(stdout);
     }
-    if (!o.message.empty()) fmt::print(stderr, "{}: {}\n", platforms::to_string(o.status), o.message);
+    if (!o.message.empty()) fmt::print(stderr, "{}\n", platforms::complaint(o.status, o.message));
     for (const platforms::fault_row& f : o.faults) {
       if (f.met == 0) fmt::print(stderr, "{}\n", platforms::to_text(f));
     }
@@ -341,10 +344,11 @@ int run_points(const registries& tables, const options& o, const platforms::mach
     }
     return 0;
   }
+  reproducer reproduce(o, runs.size());  // reads --verify before --out loses what an earlier run left there
   reporter report(tables, o, machine.config, std::move(unread), argc, argv);
   claim_file("--vcd", o.vcd);  // after --out, in whose directory it may lie
   claim_file("--timeline", o.timeline);
-  reproducer reproduce(o, runs.size());
+  claim_file("--record", o.record);
   report.start(runs);
   platforms::install_signal_handlers();
   platforms::install_dump_handlers(machine.config.sim.dump_on_sighup);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/app/command_line.hpp"
 
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <system_error>
 
 namespace diecast::app {
 namespace {
@@ -107,6 +109,27 @@ platforms::progress_mode progress_argument(const std::string& flag, const std::s
 
 std::string progress_label(std::size_t index, std::size_t count) {
   return count <= 1 ? std::string{} : fmt::format("run {} of {}", index + 1, count);
+}
+
+void refuse_same_file(flag_reader& r, const flag_files& written, const flag_files& read) {
+  namespace fs = std::filesystem;
+  const auto same = [](const std::string& a, const std::string& b) {
+    std::error_code none;
+    if (a.empty() || b.empty() || fs::is_character_file(a, none)) return false;  // /dev/null takes everything
+    return fs::absolute(a).lexically_normal() == fs::absolute(b).lexically_normal() ||
+           fs::equivalent(a, b, none);
+  };
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    const auto& [flag, path] = written[i];
+    for (const auto& [other, input] : read) {
+      if (same(path, input))
+        r.add({flag, fmt::format("would overwrite what {} reads", other), path, "another file"});
+    }
+    for (std::size_t k = 0; k < i; ++k) {
+      if (same(path, written[k].second))
+        r.add({flag, fmt::format("is the file of {}, too", written[k].first), path, "another file"});
+    }
+  }
 }
 
 void claim_file(const std::string& flag, const std::string& path) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/run/progress.hpp"
@@ -31,7 +32,8 @@ template <class T>
     if (text == name) return value;
     names.push_back(name);
   }
-  throw user_error(problem{flag, "no such value", text, config::join(names)});
+  throw user_error(
+      problem{flag, config::with_nearest("no such value", text, names), text, config::join(names)});
 }
 
 /// Goes over the flags that were given and collects the problems of all of them.
@@ -69,6 +71,10 @@ class flag_reader {
 void add_window(const std::string& flag, const std::string& value, std::vector<std::string>& sets);
 /// Adds a problem for each flag of a waveform or timeline that was given without its file.
 void refuse_without_file(flag_reader& r, const std::string& vcd, const std::string& timeline);
+/// Adds a problem for each file to write that another flag of the same command line writes or reads, too: it
+/// would be lost. Flags and paths; empty paths were not given.
+using flag_files = std::vector<std::pair<std::string, std::string>>;
+void refuse_same_file(flag_reader& r, const flag_files& written, const flag_files& read);
 /// --progress auto|on|off. Throws user_error.
 [[nodiscard]] platforms::progress_mode progress_argument(const std::string& flag, const std::string& value);
 /// "run 2 of 5"; empty for the only run.

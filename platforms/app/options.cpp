@@ -166,6 +166,8 @@ void read_output(flag_reader& r, options& o) {
         f, v, {{"table", output_format::table}, {"json", output_format::json}, {"csv", output_format::csv}});
   });
   refuse_without_file(r, o.vcd, o.timeline);
+  refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}, {"--record", o.record}},
+                   {{"--config", o.config}, {"--workload", o.workload}});
   o.quiet = r.flag("quiet");
   o.ccl_trace = r.flag("ccl-trace") || trace_wanted();
 }
@@ -196,6 +198,8 @@ void read_information(flag_reader& r, options& o) {
   o.dump_config = r.flag("dump-config");
   o.dump_install = r.flag("dump-install");
   o.print_map = r.flag("print-map");
+  if (o.check_config && o.dump_config)
+    r.add({"--check-config", "has no meaning beside --dump-config", "", "one of the two"});
 }
 
 }  // namespace

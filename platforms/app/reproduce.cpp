@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "models/types/error.hpp"
-#include "platforms/app/command_line.hpp"
 #include "platforms/io/result_json.hpp"
 #include "platforms/run/step_rows.hpp"
 
@@ -75,6 +74,7 @@ run_record::run_record(const std::string& file) : file_(file) {
   };
   if (line != first_line) refuse(fmt::format("its first line is not {}", first_line));
   while (std::getline(in, line)) {
+    if (in.eof()) refuse("its last line is cut off");
     if (line.starts_with("run ")) {
       entries_.push_back({line.substr(4), {}});
     } else if (entries_.empty()) {
@@ -118,7 +118,6 @@ void run_record::expect(std::size_t runs, run_outcome& last) const {
 
 reproducer::reproducer(const options& o, std::size_t runs) : options_(o), runs_(runs) {
   if (!o.verify.empty()) reference_ = run_record(o.verify);
-  if (!o.record.empty()) claim_file("--record", o.record);
 }
 
 void reproducer::look_at(std::size_t index, run_outcome& outcome, const std::function<run_outcome()>& again) {

@@ -43,8 +43,7 @@ class run_record {
 /// What --double-run, --record and --verify do with the runs of an invocation.
 class reproducer {
  public:
-  /// `runs`: of this invocation. Throws user_error when --verify is no record, output_error when --record
-  /// cannot be written.
+  /// `runs`: of this invocation. Throws user_error when --verify is no record.
   reproducer(const options& o, std::size_t runs);
 
   /// After run number `index`; `again` simulates it once more.

@@ -27,6 +27,8 @@ constexpr std::array classes{
     finding_class{"reorder", "packets of one flow overtake each other"},
     finding_class{"link_down", "a link stands still with packets on it"},
     finding_class{"drop", "packets of data are lost"},
+    finding_class{"miscounted_message",
+                  "messages come, and another queue pair than theirs counts them: see ipcq.match"},
     finding_class{"lost_credit", "credits are lost on their way back"},
     finding_class{"dead_pe", "a core has stopped"},
     finding_class{"stale_cache_line",

@@ -241,14 +241,23 @@ std::string text_of(const json& j, const char* key) {
   return j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : "";
 }
 
-void hung_by_wait(const json& wait, std::vector<finding>& found) {
+/// Whether every packet that left came, as far as the machine counts: then no message is lost on its way.
+bool all_came(const observation& o) {
+  const auto short_of = [](const measurement& m) { return m.measure == "packets" && m.value < m.expected; };
+  return !o.health.empty() && std::none_of(o.health.begin(), o.health.end(), short_of);
+}
+
+void hung_by_wait(const json& wait, bool came, std::vector<finding>& found) {
   const std::string cause = text_of(wait, "cause");
   const std::string where = text_of(wait, "waiter");
   const std::string text = fmt::format(
       "{} {} waits for {}; cause {} at {}{}", where, text_of(wait, "direction"), text_of(wait, "for"), cause,
       text_of(wait, "on"), wait.contains("where") ? " (" + text_of(wait, "where") + ")" : "");
   if (cause == "lost_credit") return found.push_back(make("lost_credit", where, text));
-  if (cause == "lost_message") return found.push_back(make("drop", where, text));
+  if (cause == "lost_message") {
+    return found.push_back(came ? make("miscounted_message", where, text + "; every packet that left came")
+                                : make("drop", where, text));
+  }
   if (cause == "unwired") return found.push_back(make("wrong_install", where, text));
   if (cause == "in_flight") {
     const bool fabric = is_in_fabric(text_of(wait, "where"));
@@ -332,7 +341,7 @@ void hung(const observation& o, std::vector<finding>& found) {
   for (const json& root : o.deadlock.value("roots", json::array())) {
     const std::string kind = text_of(root, "kind");
     if (kind == "fault") {
-      for (const json& wait : root.value("waits", json::array())) hung_by_wait(wait, found);
+      for (const json& wait : root.value("waits", json::array())) hung_by_wait(wait, all_came(o), found);
     } else if (kind == "peer") {
       for (const json& member : root.value("members", json::array())) {
         hung_at(member.get<std::string>(), o, found);

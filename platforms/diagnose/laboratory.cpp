@@ -91,7 +91,10 @@ std::string observation::fingerprint() const {
   return run().is_object() ? run().value("fingerprint", std::string{}) : std::string{};
 }
 
-double observation::time_ns() const { return run().is_object() ? run().value("time_ns", 0.0) : 0.0; }
+double observation::time_ns() const {
+  const bool timed = run().is_object() && run().contains("time_ns") && run()["time_ns"].is_number();
+  return timed ? run()["time_ns"].get<double>() : 0.0;
+}
 
 std::string observation::complaint() const { return errors.substr(0, errors.find('\n')); }
 

@@ -149,8 +149,8 @@ void blame_links(std::vector<finding>& findings) {
 /// What is lost only when messages follow each other at once was not flushed in time, wherever it shows.
 void overrun_to_barrier(std::vector<finding>& findings) {
   if (!names(findings, overrun)) return;
-  for (const char* effect : {"drop", "gap", "half_message", "stuck_packets", "missing_packets", "hang",
-                             "dead_pe", "deadlock_cycle", disordered}) {
+  for (const char* effect : {"drop", "miscounted_message", "gap", "half_message", "stuck_packets",
+                             "missing_packets", "hang", "dead_pe", "deadlock_cycle", disordered}) {
     const auto lost = std::find_if(findings.begin(), findings.end(), [effect](const finding& f) {
       return f.kind == effect && is_link(f.where);
     });
@@ -227,6 +227,8 @@ void settle(std::vector<finding>& findings) {
   }
   // Who waits for a credit that was lost holds up the others.
   absorb(findings, "lost_credit", "deadlock_cycle");
+  // What counts messages on the wrong queue pair counts credits there, too.
+  absorb(findings, "miscounted_message", "lost_credit");
   // Who waits for a message that was lost, or follows one that came twice, sleeps.
   for (const char* cause : {"drop", "duplicate", "reorder", "link_down", "dead_pe", "tag_list_race"}) {
     absorb(findings, cause, "hang");

@@ -147,7 +147,7 @@ class reporter {
       for (const auto& note : o.notes) print(fmt::format("    note: {}\n", note));
       std::fflush(stdout);
     }
-    if (!o.message.empty()) fmt::print(stderr, "{}: {}\n", platforms::to_string(o.status), o.message);
+    if (!o.message.empty()) fmt::print(stderr, "{}\n", platforms::complaint(o.status, o.message));
     outcomes_.push_back(std::move(o));
   }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <sstream>
 
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
@@ -99,7 +100,8 @@ void read_pattern(const std::string& flag, const std::string& v, options& o) {
     }
     return;
   }
-  throw user_error(problem{flag, "no such pattern", v, config::join(known) + ", replay:FILE"});
+  throw user_error(problem{flag, config::with_nearest("no such pattern", v, known), v,
+                           config::join(known) + ", replay:FILE"});
 }
 
 double percent(const std::string& whole, const std::string& part) {
@@ -195,6 +197,8 @@ options parse_options(int argc, const char* const* argv) {
   r.with("timeline-scope",
          [&](const string&, const string& v) { o.sets.push_back("trace.timeline_scope=" + v); });
   app::refuse_without_file(r, o.vcd, o.timeline);
+  app::refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}},
+                        {{"--config", o.config}, {"--pattern", o.replay}});
   for (const auto& [flag, file] : {std::pair{"--vcd", &o.vcd}, std::pair{"--timeline", &o.timeline}}) {
     if (file->empty() || o.paces.size() <= 1) continue;
     r.add({flag, std::to_string(o.paces.size()) + " runs cannot share one file", *file, "a single pace"});
@@ -209,6 +213,8 @@ options parse_options(int argc, const char* const* argv) {
   o.schema = r.flag("schema");
   o.check_config = r.flag("check-config");
   o.dump_config = r.flag("dump-config");
+  if (o.check_config && o.dump_config)
+    r.add({"--check-config", "has no meaning beside --dump-config", "", "one of the two"});
   r.finish();
   return o;
 }

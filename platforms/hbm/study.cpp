@@ -9,6 +9,7 @@
 
 #include "hw/hbm/hbm_controller.hpp"
 #include "hw/hbm/hbm_simple.hpp"
+#include "models/config/text.hpp"
 #include "models/timing/dram_bounds.hpp"
 #include "models/types/error.hpp"
 #include "platforms/hbm/stack.hpp"
@@ -146,7 +147,7 @@ class watching {
  public:
   watching(const study_point& point, const config::machine_config& config, const stack& machine)
       : vcd_(waveform_of(point, config, machine)),
-        timeline_(timeline_of(point, config)),
+        timeline_(timeline_of(point, config, machine)),
         taps_(machine.controllers(), listeners()) {}
 
   void catch_up() {
@@ -178,8 +179,17 @@ class watching {
     return waveform;
   }
   static std::unique_ptr<observe::timeline> timeline_of(const study_point& point,
-                                                        const config::machine_config& config) {
+                                                        const config::machine_config& config,
+                                                        const stack& machine) {
     if (point.timeline.empty()) return {};
+    const auto& channels = machine.controllers();
+    const auto shown = [&](const hw::hbm_controller* c) {
+      return config::matches(config.trace.timeline_scope, c->name());
+    };
+    if (std::none_of(channels.begin(), channels.end(), shown)) {
+      throw user_error(problem{"--timeline-scope", "matches nothing of this run", config.trace.timeline_scope,
+                               "a name such as hbm.channel0, with * and ?"});
+    }
     return std::make_unique<observe::timeline>(point.timeline, without_pod(config), nullptr,
                                                comm::install_plan{}, comm::generic_names());
   }

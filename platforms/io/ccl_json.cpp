@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "models/comm/install_plan.hpp"
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 
 namespace diecast::platforms {
@@ -31,9 +32,7 @@ struct reader {
     report(path, "wrong type", describe(node), std::move(expected));
   }
   void unknown(const std::string& path, const std::string& name, const std::vector<std::string>& known) {
-    const std::string near = config::nearest(name, known);
-    report(path, near.empty() ? "unknown key" : fmt::format("unknown key; did you mean {}?", near), "",
-           "one of " + config::join(known));
+    report(path, config::with_nearest("unknown key", name, known), "", "one of " + config::join(known));
   }
   std::optional<std::string> text(const std::string& path, const json_node& node, std::string expected) {
     if (const std::string* s = node.string(); s != nullptr && !s->empty()) return *s;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/config_read.hpp"
@@ -34,10 +35,8 @@ void read_key(fault_setting& fault, const fault_kind_entry& kind, const std::str
               const std::string& name, const json_node& node, const problem_reporter& report) {
   const fault_key* const key = config::find_fault_key(name);
   if (key == nullptr) {
-    const std::string near = config::nearest(name, keys_of(kind));
-    const std::string what =
-        near.empty() ? "unknown key" : fmt::format("unknown key; did you mean {}?", near);
-    return report(path, what, describe(node), "one of " + config::join(keys_of(kind)));
+    return report(path, config::with_nearest("unknown key", name, keys_of(kind)), describe(node),
+                  "one of " + config::join(keys_of(kind)));
   }
   if (!config::takes(kind.kind, name)) {
     return report(path, fmt::format("has no meaning for a fault of kind {}", kind.name), describe(node),
@@ -61,7 +60,10 @@ fault_setting read_fault(const std::string& path, const json_node& node, const p
   if (kind == nullptr) {
     std::vector<std::string> names;
     for (const fault_kind_entry& k : config::fault_kinds()) names.push_back(k.name);
-    report(path + ".kind", name == nullptr ? "is missing" : "no such kind of fault",
+    const std::string* const given = name == nullptr ? nullptr : name->string();
+    report(path + ".kind",
+           name == nullptr ? "is missing"
+                           : config::with_nearest("no such kind of fault", given ? *given : "", names),
            name == nullptr ? "" : describe(*name), "one of " + config::join(names));
     return fault;
   }

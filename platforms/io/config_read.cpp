@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/config/overrides.hpp"
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "platforms/io/ccl_json.hpp"
 #include "platforms/io/config_faults.hpp"
@@ -346,7 +347,8 @@ void read_preset(const fs::path& folder, const preset_choice& choice, reading& r
   if (std::find(names.begin(), names.end(), choice.name) == names.end()) {
     const std::string known = names.empty() ? fmt::format("block {} has no presets", choice.block)
                                             : "one of " + config::join(names);
-    r.problems.push_back({choice.where, "unknown preset", choice.name, known});
+    r.problems.push_back(
+        {choice.where, config::with_nearest("unknown preset", choice.name, names), choice.name, known});
     return;
   }
   const fs::path file = folder / choice.block / (choice.name + ".json");

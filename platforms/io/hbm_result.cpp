@@ -199,6 +199,10 @@ std::string table_row(const study_outcome& o) {
     text +=
         fmt::format("    {} reads were answered from the write queue and cost no bus time: busy {:.1f}%\n",
                     *o.forwarded_bursts, o.bus_busy_percent.value_or(0));
+  // Then they make less.
+  else if (100 * o.bandwidth_gbytes_s / o.peak_gbytes_s < o.bus_busy_percent.value_or(0) - 0.05)
+    text += fmt::format("    requests are no whole bursts, of which the rest is lost, too: busy {:.1f}%\n",
+                        *o.bus_busy_percent);
   return text;
 }
 

@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
 #include <string_view>
+#include <sys/file.h>
 #include <system_error>
+#include <unistd.h>
 #include <vector>
 
 #include "models/types/error.hpp"
@@ -53,6 +57,7 @@ output_dir::output_dir(fs::path path, const std::vector<fs::path>& named) : path
     throw output_error(fmt::format("--out {}: cannot create this directory ({})", path_.string(),
                                    error ? error.message() : "it exists and is not a directory"));
   }
+  lock();
   fs::directory_iterator entries(path_, error);
   if (error)
     throw output_error(fmt::format("--out {}: cannot be read ({})", path_.string(), error.message()));
@@ -74,6 +79,20 @@ output_dir::output_dir(fs::path path, const std::vector<fs::path>& named) : path
   for (const auto& name : ours) fs::remove(path_ / name, error);
   for (const auto& name : of_runs) fs::remove(path_ / name, error);
   write("config.json", "");
+}
+
+output_dir::~output_dir() {
+  if (lock_ >= 0) close(lock_);
+}
+
+void output_dir::lock() {
+  lock_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  // A file system without locks is no reason not to run.
+  if (lock_ < 0 || flock(lock_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  close(lock_);
+  lock_ = -1;
+  throw output_error(
+      fmt::format("--out {}: another run is writing there; expected a directory for each", path_.string()));
 }
 
 void output_dir::write(const std::string& name, const std::string& text) const {

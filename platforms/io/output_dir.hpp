@@ -11,17 +11,24 @@ namespace diecast::platforms {
 /// Throws output_error for anything that cannot be written.
 class output_dir {
  public:
-  /// Creates the directory, refuses one that holds files of somebody else, removes what an
-  /// earlier run left, and proves that a file can be created in it. `named` are files that the same
-  /// command line writes (a waveform, a timeline): they may lie in the directory.
+  /// Creates the directory, refuses one that holds files of somebody else or in which another run is writing,
+  /// removes what an earlier run left, and proves that a file can be created in it. `named` are files that
+  /// the same command line writes (a waveform, a timeline): they may lie in the directory.
   explicit output_dir(std::filesystem::path path, const std::vector<std::filesystem::path>& named = {});
+  output_dir(const output_dir&) = delete;
+  output_dir& operator=(const output_dir&) = delete;
+  ~output_dir();
 
   /// Writes to a temporary name and renames, so that no reader ever sees half a file.
   void write(const std::string& name, const std::string& text) const;
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
+  /// Two runs at once would leave one's links beside the other's result.
+  void lock();
+
   std::filesystem::path path_;
+  int lock_{-1};
 };
 
 }  // namespace diecast::platforms

@@ -47,12 +47,12 @@ json run_json(const run_outcome& o) {
          {"bytes", o.bytes},
          {"rank_set", o.rank_set},
          {"ranks", o.ranks},
-         {"time_ns", o.time_ns},
-         {"time_min_ns", o.time_min_ns},
-         {"time_max_ns", o.time_max_ns},
+         {"time_ns", optional_json(o.timed(o.time_ns))},
+         {"time_min_ns", optional_json(o.timed(o.time_min_ns))},
+         {"time_max_ns", optional_json(o.timed(o.time_max_ns))},
          {"launch_ns", o.launch_ns},
-         {"algbw_gbytes_s", o.algbw_gbytes_s},
-         {"busbw_gbytes_s", o.busbw_gbytes_s},
+         {"algbw_gbytes_s", optional_json(o.timed(o.algbw_gbytes_s))},
+         {"busbw_gbytes_s", optional_json(o.timed(o.busbw_gbytes_s))},
          {"bound_ns", o.bound_ns},
          {"bound_kind", o.bound_kind},
          {"bound_detail", o.bound_detail},
@@ -100,12 +100,12 @@ void read_run(const json& j, run_outcome& o) {
   o.bytes = j.at("bytes");
   o.rank_set = j.at("rank_set");
   o.ranks = j.at("ranks");
-  o.time_ns = j.at("time_ns");
-  o.time_min_ns = j.at("time_min_ns");
-  o.time_max_ns = j.at("time_max_ns");
+  o.time_ns = optional_from<double>(j.at("time_ns")).value_or(0);
+  o.time_min_ns = optional_from<double>(j.at("time_min_ns")).value_or(0);
+  o.time_max_ns = optional_from<double>(j.at("time_max_ns")).value_or(0);
   o.launch_ns = j.at("launch_ns");
-  o.algbw_gbytes_s = j.at("algbw_gbytes_s");
-  o.busbw_gbytes_s = j.at("busbw_gbytes_s");
+  o.algbw_gbytes_s = optional_from<double>(j.at("algbw_gbytes_s")).value_or(0);
+  o.busbw_gbytes_s = optional_from<double>(j.at("busbw_gbytes_s")).value_or(0);
   o.bound_ns = j.at("bound_ns");
   o.bound_kind = j.at("bound_kind");
   o.bound_detail = j.at("bound_detail");

@@ -27,10 +27,17 @@ std::string efficiency_text(const run_outcome& o) {
   return o.efficiency ? fmt::format("{:.1f}%", 100 * *o.efficiency) : std::string("-");
 }
 
-std::string count_text(const run_outcome& o) {
+std::string count_text(const run_outcome& o, const char* none) {
   const auto type = numeric::parse_dtype(o.dtype);
-  return type ? std::to_string(o.bytes / numeric::size_of(*type)) : std::string("-");
+  return type ? std::to_string(o.bytes / numeric::size_of(*type)) : none;
 }
+
+/// A number of the table; a dash for one that a run without an end does not have.
+std::string number_text(const std::optional<double>& value, int decimals) {
+  return value ? fmt::format("{:.{}f}", *value, decimals) : "-";
+}
+
+std::string csv_number(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
 
 std::string wrong_text(const run_outcome& o) {
   return o.wrong_elements ? std::to_string(*o.wrong_elements) : std::string("-");
@@ -61,11 +68,12 @@ std::string table_header(std::size_t algorithm_width) {
 
 std::string table_row(const run_outcome& o, std::size_t algorithm_width) {
   return fmt::format(
-      "{:>10}  {:>9}  {:<4}  {:<5}  {:<12}  {:<{}}  {:<9}  {:>12.1f}  {:>10.3f}  {:>10.3f}  {:>12.1f}  {:<9} "
+      "{:>10}  {:>9}  {:<4}  {:<5}  {:<12}  {:<{}}  {:<9}  {:>12}  {:>10}  {:>10}  {:>12.1f}  {:<9} "
       " "
       "{:>7}  {:>6}  {}\n",
-      size_text(o.bytes), count_text(o), o.dtype, o.op, o.collective, o.algorithm, algorithm_width,
-      fmt::format("{} {}", o.ranks, o.rank_set), o.time_ns, o.algbw_gbytes_s, o.busbw_gbytes_s, o.bound_ns,
+      size_text(o.bytes), count_text(o, "-"), o.dtype, o.op, o.collective, o.algorithm, algorithm_width,
+      fmt::format("{} {}", o.ranks, o.rank_set), number_text(o.timed(o.time_ns), 1),
+      number_text(o.timed(o.algbw_gbytes_s), 3), number_text(o.timed(o.busbw_gbytes_s), 3), o.bound_ns,
       o.bound_kind, efficiency_text(o), wrong_text(o), verified_text(o));
 }
 
@@ -78,12 +86,13 @@ std::string result_csv(const std::vector<run_outcome>& runs) {
   for (const auto& o : runs) {
     text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
                         csv_field(o.collective), csv_field(o.algorithm), o.dtype, o.op, o.bytes, o.rank_set,
-                        o.ranks, o.time_ns, o.time_min_ns, o.time_max_ns, o.launch_ns, o.algbw_gbytes_s,
-                        o.busbw_gbytes_s, o.bound_ns, o.bound_kind,
-                        o.efficiency ? fmt::format("{}", *o.efficiency) : "",
+                        o.ranks, csv_number(o.timed(o.time_ns)), csv_number(o.timed(o.time_min_ns)),
+                        csv_number(o.timed(o.time_max_ns)), o.launch_ns,
+                        csv_number(o.timed(o.algbw_gbytes_s)), csv_number(o.timed(o.busbw_gbytes_s)),
+                        o.bound_ns, o.bound_kind, o.efficiency ? fmt::format("{}", *o.efficiency) : "",
                         o.wrong_elements ? std::to_string(*o.wrong_elements) : "",
                         o.verified ? (*o.verified ? "true" : "false") : "", o.fingerprint,
-                        to_string(o.status), count_text(o));
+                        to_string(o.status), count_text(o, ""));
   }
   return text;
 }

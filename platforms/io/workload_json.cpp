@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <fmt/format.h>
 #include <fstream>
 #include <set>
 
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "platforms/io/json_tree.hpp"
 #include "platforms/io/op_value_json.hpp"
@@ -53,9 +55,7 @@ class workload_reader {
     report(path, "wrong type", describe(node), std::move(expected));
   }
   void unknown(const std::string& path, const std::string& name, const std::vector<std::string>& known) {
-    const std::string near = config::nearest(name, known);
-    report(path, near.empty() ? "unknown key" : fmt::format("unknown key; did you mean {}?", near), "",
-           "one of " + config::join(known));
+    report(path, config::with_nearest("unknown key", name, known), "", "one of " + config::join(known));
   }
   const json_object* object(const json_node& node, const std::string& path) {
     if (node.object() == nullptr) wrong_type(path, node, "an object");
@@ -63,8 +63,12 @@ class workload_reader {
   }
   std::string text(const json_node& node, const std::string& path) {
     const std::string* const s = node.string();
-    if (s != nullptr && !s->empty()) return *s;
-    if (s != nullptr) {
+    const auto control = [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; };
+    if (s != nullptr && std::any_of(s->begin(), s->end(), control)) {
+      report(path, "holds a line break or another control character", describe(node), "a name on one line");
+    } else if (s != nullptr && !s->empty()) {
+      return *s;
+    } else if (s != nullptr) {
       report(path, "is empty", "\"\"", "a name");
     } else {
       wrong_type(path, node, "text");
@@ -232,9 +236,8 @@ const op_schema* workload_reader::kind_of(const std::string& path, const json_ob
     for (const op_schema& k : kinds_) {
       if (k.name == o.kind) return &k;
     }
-    const std::string near = config::nearest(o.kind, known);
-    report(path + ".op", near.empty() ? "no such op" : fmt::format("no such op; did you mean {}?", near),
-           o.kind, "one of " + config::join(known));
+    report(path + ".op", config::with_nearest("no such op", o.kind, known), o.kind,
+           "one of " + config::join(known));
     return nullptr;
   }
   report(path + ".op", "is missing", "", "one of " + config::join(known));

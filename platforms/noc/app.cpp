@@ -133,7 +133,7 @@ class reporter {
   void add(study_outcome o) {
     if (table()) print(table_row(o));
     std::fflush(stdout);
-    if (!o.message.empty()) fmt::print(stderr, "{}: {}\n", platforms::to_string(o.status), o.message);
+    if (!o.message.empty()) fmt::print(stderr, "{}\n", platforms::complaint(o.status, o.message));
     outcomes_.push_back(std::move(o));
   }
 

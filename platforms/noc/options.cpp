@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <sstream>
 
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
@@ -91,7 +92,8 @@ void read_pattern(const std::string& flag, const std::string& v, options& o) {
       return;
     }
   }
-  throw user_error(problem{flag, "no such traffic", v, config::join(known) + ", replay:FILE"});
+  throw user_error(problem{flag, config::with_nearest("no such traffic", v, known), v,
+                           config::join(known) + ", replay:FILE"});
 }
 
 double rate_of(const std::string& part) {
@@ -154,6 +156,8 @@ void refuse_meaningless(app::flag_reader& r, const options& o) {
     for (const char* name : {"hotspot-node", "hotspot-fraction"}) refuse(name, "without --traffic hotspot");
   }
   app::refuse_without_file(r, o.vcd, o.timeline);
+  app::refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}},
+                        {{"--config", o.config}, {"--traffic", o.replay}});
 }
 
 void read_output(app::flag_reader& r, options& o) {
@@ -179,6 +183,8 @@ void read_output(app::flag_reader& r, options& o) {
   o.schema = r.flag("schema");
   o.check_config = r.flag("check-config");
   o.dump_config = r.flag("dump-config");
+  if (o.check_config && o.dump_config)
+    r.add({"--check-config", "has no meaning beside --dump-config", "", "one of the two"});
 }
 
 }  // namespace

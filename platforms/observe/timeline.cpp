@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include "models/abi/step_text.hpp"
+#include "models/config/population.hpp"
 #include "models/config/text.hpp"
+#include "models/types/error.hpp"
 
 namespace diecast::observe {
 namespace {
@@ -51,8 +53,22 @@ timeline::timeline(const std::string& path, const config::machine_config& config
       file_("--timeline", path),
       usage_(shape_.cubes() * (kinds.size() - 1) + 1, utilization_bins, first_bin),
       link_counts_(shape_.cubes() * (kinds.size() - 1) + 1) {
+  if (topology_ != nullptr) need_a_match(config);
   name_pes(plan);
   count_links();
+}
+
+/// A scope that matches nothing is a slip, and an empty file would not tell.
+void timeline::need_a_match(const config::machine_config& config) const {
+  const auto shown = [this](const std::string& path) { return in_scope(path); };
+  const auto pes = config::population(config).pes();
+  if (std::any_of(pes.begin(), pes.end(), [&](pe_coord pe) { return shown(pe_path(shape_, pe)); })) return;
+  const auto& links = topology_->links();
+  if (std::any_of(links.begin(), links.end(), [&](const fabric::link& l) { return shown(l.name); })) return;
+  const auto channels = dram_channel_paths(config, *topology_);
+  if (std::any_of(channels.begin(), channels.end(), shown)) return;
+  throw user_error(problem{"--timeline-scope", "matches nothing of this run", glob_,
+                           "a name such as pod.sip0.cube_0_0.pe0, with * and ?"});
 }
 
 bool timeline::in_scope(const std::string& path) const { return config::matches(glob_, path); }

@@ -74,6 +74,10 @@ vcd_writer::vcd_writer(const std::string& path, const config::machine_config& co
   }
   if (topology != nullptr) declare_links(*topology);
   declare_channels(config, channels);
+  if (variables_.empty()) {
+    throw user_error(problem{"--vcd-scope", "matches nothing of this run", glob_,
+                             "a name such as pod.sip0.cube_0_0.pe0, with * and ?"});
+  }
 }
 
 void vcd_writer::begin(const std::vector<initial_credits>& credits) {

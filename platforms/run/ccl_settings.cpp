@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/comm/custom_pattern.hpp"
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
 #include "platforms/run/prepare.hpp"
@@ -35,11 +36,8 @@ std::string path_of(const std::string& algorithm) { return "ccl.algorithms." + a
 
 problem unknown(const std::string& where, const char* what, const std::string& name,
                 const std::vector<std::string>& known) {
-  const std::string near = config::nearest(name, known);
-  return {where,
-          near.empty() ? fmt::format("no such {}", what)
-                       : fmt::format("no such {}; did you mean {}?", what, near),
-          name, config::join(known)};
+  return {where, config::with_nearest(fmt::format("no such {}", what), name, known), name,
+          config::join(known)};
 }
 
 template <class Entry>

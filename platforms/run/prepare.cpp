@@ -10,6 +10,7 @@
 #include "models/abi/mailbox.hpp"
 #include "models/comm/collective.hpp"
 #include "models/config/faults.hpp"
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "models/types/error.hpp"
@@ -123,7 +124,8 @@ std::vector<std::string> algorithms_of(const app::registries& tables, const std:
   }
   if (names.empty()) {
     const std::vector<std::string> known(collectives.begin(), collectives.end());
-    throw user_error(problem{"--collective", "no such collective", collective, config::join(known)});
+    throw user_error(problem{"--collective", config::with_nearest("no such collective", collective, known),
+                             collective, config::join(known)});
   }
   return names;
 }
@@ -186,7 +188,8 @@ void prepared_run::choose_kernel(const app::registries& tables) {
         return k.collective == point.collective && k.name == point.algorithm;
       });
   if (found == tables.kernels.end()) {
-    throw user_error(problem{"--algorithm", fmt::format("no such {} algorithm", point.collective),
+    const std::string what = fmt::format("no such {} algorithm", point.collective);
+    throw user_error(problem{"--algorithm", config::with_nearest(what, point.algorithm, known),
                              point.algorithm, config::join(known)});
   }
   kernel = *found;
@@ -201,8 +204,9 @@ void prepared_run::choose_barrier(const app::registries& tables) {
   known.emplace_back("auto");
   if (point.algorithm.empty()) point.algorithm = "auto";
   if (std::find(known.begin(), known.end(), point.algorithm) == known.end()) {
-    throw user_error(
-        problem{"--algorithm", "no such barrier algorithm", point.algorithm, config::join(known)});
+    throw user_error(problem{"--algorithm",
+                             config::with_nearest("no such barrier algorithm", point.algorithm, known),
+                             point.algorithm, config::join(known)});
   }
   barrier = plan_barrier(machine, point, members);
   point.bytes = 0;

@@ -2,6 +2,7 @@
 #include "platforms/run/run_point.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <stdexcept>
 
 namespace diecast::platforms {
@@ -18,6 +19,16 @@ const char* to_string(run_status s) {
     case run_status::internal: return "internal";
   }
   return "internal";
+}
+
+std::string complaint(run_status s, const std::string& message) {
+  return s == run_status::ok ? message : fmt::format("{}: {}", to_string(s), message);
+}
+
+std::optional<double> run_outcome::timed(double figure) const {
+  const bool ended =
+      status == run_status::ok || status == run_status::wrong || status == run_status::not_reproducible;
+  return ended || figure > 0 ? std::optional(figure) : std::nullopt;
 }
 
 run_status status_named(const std::string& name) {

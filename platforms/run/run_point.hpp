@@ -59,6 +59,9 @@ enum class run_status : std::uint8_t {
   internal
 };
 [[nodiscard]] const char* to_string(run_status s);
+/// What a message says on stderr: behind the status, unless all else is well (a waveform that could not be
+/// written).
+[[nodiscard]] std::string complaint(run_status s, const std::string& message);
 /// The status that to_string gives this name; throws std::runtime_error when there is none.
 [[nodiscard]] run_status status_named(const std::string& name);
 /// Status of several runs: the worst by precedence 70, 5, 4, 3, 1, 6.
@@ -126,7 +129,8 @@ struct run_outcome {
   std::string collective, algorithm, algorithm_reason, dtype, op, rank_set;
   std::string team;  ///< of a barrier
   std::uint64_t bytes{}, ranks{};
-  double time_ns{}, time_min_ns{}, time_max_ns{}, launch_ns{};
+  double time_ns{}, time_min_ns{}, time_max_ns{},
+      launch_ns{};  ///< 0 before a first launch has ended: see timed()
   double algbw_gbytes_s{}, busbw_gbytes_s{};
   double bound_ns{};                 ///< the least time on this machine (models/cost); 0: nothing must happen
   std::string bound_kind{"none"};    ///< what binds: injection, sip, latency, ...
@@ -154,6 +158,10 @@ struct run_outcome {
   std::vector<stream_row> streams;  ///< of a workload
   std::vector<hbm_row> hbm;
   std::vector<fault_row> faults;  ///< none without faults
+
+  /// A time or bandwidth of this run as users see it: nothing for a run that came to no end, whose 0 would
+  /// read as the fastest of all.
+  [[nodiscard]] std::optional<double> timed(double figure) const;
 };
 
 }  // namespace diecast::platforms

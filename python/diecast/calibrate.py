@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fits config keys to measured times: least squares of log(simulated / measured), by Levenberg and Marquardt."""
 import concurrent.futures
+import difflib
 import math
 import pathlib
 import tempfile
@@ -53,7 +54,7 @@ class Jobs:
         text = ping_pong.workload(row.message, int(row.flags["bytes"]), self.pair, flags.pop("ranks", "pe"), self.window)
         with tempfile.TemporaryDirectory(prefix="diecast-") as folder:
             path = pathlib.Path(folder) / "ping_pong.json"
-            path.write_text(text)
+            path.write_text(text, encoding="utf-8")
             return ping_pong.time_ns(row.message, self._run(row, sets, {**flags, "workload": path}).runs[0])
 
     def _run(self, row, sets, flags):
@@ -70,6 +71,10 @@ class Calibration:
         for key in keys:
             block, _, name = key.partition(".")
             value = effective.get(block, {}).get(name) if isinstance(effective.get(block), dict) else None
+            if value is None:
+                known = [f"{b}.{k}" for b, keys in effective.items() if isinstance(keys, dict) for k in keys]
+                near = difflib.get_close_matches(key, known, 1)
+                raise BadMeasurements(f"--key {key}: unknown key" + (f"; did you mean {near[0]}?" if near else ""))
             if not isinstance(value, (int, float)) or isinstance(value, bool) or value <= 0:
                 raise BadMeasurements(f"--key {key}: is {value!r} in this machine; expected a number above 0")
             self.values[key] = value

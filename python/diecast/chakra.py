@@ -31,7 +31,7 @@ class Options:
 def read_groups(path):
     """ASTRA-sim's communicator group file: {"name": [ranks], ..}."""
     try:
-        with open(path) as file:
+        with open(path, encoding="utf-8") as file:
             groups = json.load(file, object_pairs_hook=no_duplicates)
     except ValueError as error:
         raise BadTrace(f"{path}: {error}") from None

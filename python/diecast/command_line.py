@@ -5,7 +5,28 @@ import csv
 import io
 import os
 import pathlib
+import signal
 import sys
+
+
+def end_with(main):
+    """Ends the script with main's exit code, and else as the platforms end: 130 after Ctrl-C, 5 when standard output
+    cannot be written, quietly when its reader has gone."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    name = f"scripts/{pathlib.Path(sys.argv[0]).name}"
+    try:
+        code = main()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        print(f"{name}: interrupted", file=sys.stderr)
+        code = 130
+    except OSError as error:
+        if error.filename is not None:  # of a file, which is another matter
+            raise
+        print(f"{name}: standard output: {error.strerror}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it goes nowhere
+        code = NOT_WRITTEN
+    sys.exit(code)
 
 
 def jobs(text):
@@ -43,7 +64,7 @@ def check_outputs(parser, options):
 def write(parser, flag, path, text):
     """Writes what a flag asks for; exits with 5 and one line when that fails after all."""
     try:
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
         unwritable(parser, flag, path, error.strerror)
 

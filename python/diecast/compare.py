@@ -2,6 +2,7 @@
 """Two result directories side by side: what changed in config, time, energy, counters, links and critical path."""
 import collections
 
+from diecast.machine import text_of as value_text
 from diecast.results import RESULTS_OF, BadResults
 
 MISSING = "(absent)"
@@ -24,8 +25,18 @@ def config_changes(a, b):
             if left.get(key, MISSING) != right.get(key, MISSING)]
 
 
+ASKED = ("collective", "algorithm", "dtype", "op", "bytes")  # of a run, in the order of the text
+
+
 def key_of(row):
     return tuple(row.get(k) for k in ("collective", "algorithm", "bytes", "dtype", "op", "team"))
+
+
+def asked_text(run):
+    """What both runs were asked to do, and where they differ what each was."""
+    old, new = ({**side, "bytes": f"{side['bytes']:,} bytes"} for side in (run["what"], run["against"]))
+    words = [" and ".join(dict.fromkeys((str(old[k]), str(new[k])))) for k in ASKED]
+    return f"{' '.join(words[:-1])}, {words[-1]}"
 
 
 def pairs_of(a, b):
@@ -38,7 +49,7 @@ def pairs_of(a, b):
 
 
 def percent(old, new):
-    return None if not old else (new - old) / old * 100
+    return None if not old or new is None else (new - old) / old * 100
 
 
 def link_changes(a, b, run_a, run_b, most=10):
@@ -113,7 +124,7 @@ def compare(a, b):
     for left, right in pairs_of(a, b):
         old, new = a.runs[left], b.runs[right]
         stats = [change for change in changes(old.get("stats", {}), new.get("stats", {})) if change[0] != "elaborate_s"]
-        runs.append({"what": {k: old.get(k) for k in ("collective", "algorithm", "bytes", "dtype", "op")},
+        runs.append({"what": {k: old.get(k) for k in ASKED}, "against": {k: new.get(k) for k in ASKED},
                      "time_ns": [old["time_ns"], new["time_ns"]],
                      "time_change_percent": percent(old["time_ns"], new["time_ns"]),
                      "energy": changes(old.get("energy", {}), new.get("energy", {})),
@@ -139,6 +150,10 @@ def verdict(change, a, b):
     return f"{b if change < 0 else a} is {abs(change) if change < 0 else 100 * (1 - 1 / (1 + change / 100)):.1f}% faster"
 
 
+def time_text(value):
+    return "no end" if value is None else f"{value:,.1f} ns"
+
+
 def signed(value):
     return f"{value:+,.1f}"
 
@@ -148,10 +163,9 @@ def plain(value):
 
 
 def run_text(run, a, b):
-    what = run["what"]
     old, new = run["time_ns"]
-    text = f"{what['collective']} {what['algorithm']} {what['dtype']} {what['op']}, {what['bytes']:,} bytes\n"
-    text += f"  {verdict(run['time_change_percent'], a, b)}: {old:,.1f} ns and {new:,.1f} ns\n"
+    text = asked_text(run) + "\n"
+    text += f"  {verdict(run['time_change_percent'], a, b)}: {time_text(old)} and {time_text(new)}\n"
     for key in ("status", "verified"):
         if run[key][0] != run[key][1]:
             text += f"  {key}: {run[key][0]} and {run[key][1]}\n"
@@ -181,7 +195,8 @@ def text_of(result):
     a, b = result["a"], result["b"]
     text = f"A: {a}\nB: {b}\n\n"
     if result["config"]:
-        text += "Config\n" + rows_text(["key", "A", "B"], result["config"]) + "\n"
+        rows = [[key, *map(value_text, values)] for key, *values in result["config"]]
+        text += "Config\n" + rows_text(["key", "A", "B"], rows) + "\n"
     else:
         text += "Config: the same\n\n"
     if not result["runs"]:

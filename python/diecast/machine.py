@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a platform binary and returns what it measured."""
+import json
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -15,7 +17,7 @@ class MachineFailed(Exception):
     """A run that ended with another exit code than was allowed. code, command and stderr say how."""
 
     def __init__(self, command, code, stderr):
-        super().__init__(f"{' '.join(command)}: exit {code}\n{stderr.strip()}")
+        super().__init__(f"{shlex.join(command)}: exit {code}\n{stderr.strip()}")
         self.command, self.code, self.stderr = command, code, stderr
 
 
@@ -38,12 +40,17 @@ def find_binary(platform="diecast-pod"):
     return found
 
 
+def text_of(value):
+    """A value as a command line takes it: true and false, lists and objects (overrides, faults) as JSON."""
+    return json.dumps(value) if isinstance(value, (bool, list, tuple, dict)) else str(value)
+
+
 def words_of(flag, value):
     """--flag value; True is the flag alone, False and None are nothing."""
     name = "--" + flag.replace("_", "-")
     if value is True:
         return [name]
-    return [] if value is False or value is None else [name, str(value)]
+    return [] if value is False or value is None else [name, text_of(value)]
 
 
 def run(config=None, *, platform="diecast-pod", sets=None, out=None, allow=(0,), **flags):
@@ -58,7 +65,7 @@ def run(config=None, *, platform="diecast-pod", sets=None, out=None, allow=(0,),
     if config is not None:
         command += ["--config", str(config)]
     for key, value in (sets or {}).items():
-        command += ["--set", f"{key}={str(value).lower() if isinstance(value, bool) else value}"]
+        command += ["--set", f"{key}={text_of(value)}"]
     for flag, value in flags.items():
         command += words_of(flag, value)
     with tempfile.TemporaryDirectory(prefix="diecast-") as scratch:

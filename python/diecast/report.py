@@ -60,6 +60,11 @@ def question(results):
             f"{results.result['seed']}, {escape(results.platform)} {escape(results.result['version'])}</p>")
 
 
+def figure(value, form):
+    """Nothing for what a run that has not ended does not have."""
+    return "" if value is None else format(value, form)
+
+
 def results_table(runs):
     head = ["collective", "size", "ranks", "time ns", "algbw GB/s", "busbw GB/s", "verified", "status"]
     bounded = any(row.get("bound_ns") for row in runs)
@@ -71,7 +76,7 @@ def results_table(runs):
     rows = []
     for row in runs:
         cells = [name_of(row), size_text(row["bytes"]), f"{row['ranks']} {row['rank_set']}",
-                 f"{row['time_ns']:,.1f}", f"{row['algbw_gbytes_s']:.3f}", f"{row['busbw_gbytes_s']:.3f}",
+                 figure(row["time_ns"], ",.1f"), figure(row["algbw_gbytes_s"], ".3f"), figure(row["busbw_gbytes_s"], ".3f"),
                  *([per_bit_text(row)] if powered else []), verdict(row), row["status"]]
         if bounded:
             share = row.get("efficiency")  # of a run that has not ended there is none
@@ -88,8 +93,9 @@ def curves(runs):
     times, rates, bounds = (collections.defaultdict(list) for _ in range(3))
     for row in runs:
         name = name_of(row)
-        times[name].append((row["bytes"], row["time_ns"] / 1e3))
-        rates[name].append((row["bytes"], row["busbw_gbytes_s"]))
+        # Of a run that came to no end only the bound is drawn.
+        times[name] += [] if row["time_ns"] is None else [(row["bytes"], row["time_ns"] / 1e3)]
+        rates[name] += [] if row["busbw_gbytes_s"] is None else [(row["bytes"], row["busbw_gbytes_s"])]
         if row.get("bound_ns"):
             bounds[name].append((row["bytes"], row["bound_ns"] / 1e3))
     names = {row["bytes"]: size_text(row["bytes"]) for row in runs}
@@ -245,7 +251,7 @@ def page(results, timeline=None):
         raise BadResults(f"{results.folder}: result.json holds no run")
     # A run that went wrong comes first, then the longest.
     slowest = max(range(len(results.runs)),
-                  key=lambda n: (results.runs[n]["status"] != "ok", results.runs[n]["time_ns"]))
+                  key=lambda n: (results.runs[n]["status"] != "ok", results.runs[n]["time_ns"] or 0))
     row = results.runs[slowest]
     parts = [f"<h1>{escape(name_of(row))} on {results.result['machine']['pes']} PEs</h1>", question(results)]
     if results.result["status"] != "ok":

@@ -7,7 +7,8 @@ import pathlib
 SCHEMA = "diecast.result/1"
 RESULTS_OF = ("diecast-pod", "diecast-sip", "diecast-cube")  # whose rows are collectives
 ENERGY_PARTS = ("router", "link", "die_to_die", "sip_link", "dma", "tcm", "sram", "hbm", "vector", "idle")
-ROW = {"collective": str, "algorithm": str, "status": str, "rank_set": str, "bytes": float, "ranks": float, "time_ns": float}
+ROW = {"collective": str, "algorithm": str, "status": str, "rank_set": str, "bytes": float, "ranks": float}
+ENDED = ("ok", "wrong", "not_reproducible")  # statuses of runs that came to their end: these have a time
 
 
 class BadResults(Exception):
@@ -58,6 +59,8 @@ def check_row(row, where):
                  f"{'missing' if key not in row else kind_of(row[key])}; expected a text")
         else:
             need_number(row, key, where)
+    if row["status"] in ENDED or row.get("time_ns") is not None:
+        need_number(row, "time_ns", where)
     energy = row.get("energy")
     need(energy is None or isinstance(energy, dict), f"{where}.energy", f"{kind_of(energy)}; expected an object")
     for key in (*(f"{part}_pj" for part in ENERGY_PARTS), "total_pj") if energy else ():
@@ -87,7 +90,7 @@ class Results:
     def _json(self, name):
         path = self.folder / name
         try:
-            return json.loads(path.read_text())
+            return json.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise BadResults(f"{path}: {error.strerror}; expected what --out writes") from None
         except ValueError as error:  # no JSON, or no UTF-8
@@ -98,7 +101,7 @@ class Results:
         path = self.folder / name
         if not path.exists():
             return []
-        with path.open(newline="") as file:
+        with path.open(newline="", encoding="utf-8") as file:
             rows = [{key: number(value) for key, value in row.items()} for row in csv.DictReader(file)]
         return rows if run is None else [row for row in rows if row["run"] == run]
 

@@ -148,7 +148,7 @@ def run_with(base, names, setting, platform, flags):
     changed["overrides"] = [*changed.get("overrides", []), *({"match": name, "set": setting} for name in names)]
     with tempfile.TemporaryDirectory(prefix="diecast-") as folder:
         path = pathlib.Path(folder) / "machine.json"
-        path.write_text(json.dumps(changed))
+        path.write_text(json.dumps(changed), encoding="utf-8")
         try:
             return run(path, platform=platform, **flags)
         except MachineFailed as failed:
@@ -160,7 +160,7 @@ def refusal(base, name, setting, platform):
     changed = {**base.config, "overrides": [*base.config.get("overrides", []), {"match": name, "set": setting}]}
     with tempfile.TemporaryDirectory(prefix="diecast-") as folder:
         path = pathlib.Path(folder) / "machine.json"
-        path.write_text(json.dumps(changed))
+        path.write_text(json.dumps(changed), encoding="utf-8")
         done = subprocess.run([find_binary(platform), "--config", str(path), "--check-config"], capture_output=True, text=True)
     found = re.search(r"overrides\[\d+\]\.set[.:]?\s*(.*)", done.stderr) if done.returncode == 2 else None
     return found[1] if found else ""

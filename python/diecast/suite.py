@@ -76,7 +76,7 @@ class Case:
             done = subprocess.run([*command, "--out", f"{scratch}/out", "--quiet"], capture_output=True, text=True,
                                   stdin=subprocess.DEVNULL)
             result = pathlib.Path(scratch) / "out" / "result.json"
-            document = json.loads(result.read_text()) if result.exists() else {}
+            document = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
             return Outcome(self, shlex.join(command), done, document, time.monotonic() - begin)
 
 
@@ -155,7 +155,7 @@ class Suite:
     def __init__(self, path):
         self.path = pathlib.Path(path)
         try:
-            self.data = json.loads(self.path.read_text(), object_pairs_hook=no_duplicates)
+            self.data = json.loads(self.path.read_text(encoding="utf-8"), object_pairs_hook=no_duplicates)
         except OSError as error:
             raise BadSuite(f"{path}: {error.strerror}") from None
         except json.JSONDecodeError as error:
@@ -179,7 +179,7 @@ class Suite:
         """Writes what the outcomes gave into the file."""
         for outcome in outcomes:
             outcome.case.data["expect"] = outcome.blessed()
-        self.path.write_text(json.dumps(self.data, indent=2) + "\n")
+        self.path.write_text(json.dumps(self.data, indent=2) + "\n", encoding="utf-8")
 
 
 def junit(results):

@@ -7,17 +7,19 @@ import io
 import itertools
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
 import threading
 
-from diecast.machine import find_binary
+from diecast.machine import find_binary, text_of, words_of
 from diecast.results import RESULTS_OF, BadResults, load
 
 SCHEMA = "diecast.sweep/1"
 KEYS = {"schema", "title", "platform", "config", "flags", "grid", "plots"}
 PLOT_KEYS = {"x", "y", "series", "xscale", "yscale", "title"}
+SCALES = ("linear", "log")
 FILES = ("config", "workload", "verify", "ccl.tuner")  # flags and keys that name a file to read
 PRECEDENCE = (70, 2, 5, 4, 3, 1, 6)  # of the exit codes of points, the worst first
 STOPPED = (130, 143, -1, -2, -9, -15)  # ended from outside: that says nothing about the point, so it runs again
@@ -41,13 +43,20 @@ def no_duplicates(pairs):
     return dict(pairs)
 
 
+def without_comments(text):
+    """JSON with blanks for its comments, which specs may have as configs do; lines and columns stay."""
+    return re.sub(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/',
+                  lambda found: found[0] if found[0].startswith('"') else re.sub(r"[^\n]", " ", found[0]), text, flags=re.S)
+
+
 class Spec:
     """title, platform, config (a path or None), flags, grid ({key: [values]}), plots."""
 
     def __init__(self, path):
         self.path = pathlib.Path(path)
         try:
-            data = json.loads(self.path.read_text(), object_pairs_hook=no_duplicates)
+            text = without_comments(self.path.read_text(encoding="utf-8"))
+            data = json.loads(text, object_pairs_hook=no_duplicates)
         except OSError as error:
             raise BadSpec(f"{path}: {error.strerror}") from None
         except json.JSONDecodeError as error:
@@ -72,11 +81,14 @@ class Spec:
             self.config = self.beside("config", data["config"])
         self.flags = data.get("flags", {})
         need(isinstance(self.flags, dict), "flags", f"{self.flags!r}; expected {{flag: value}}")
+        for flag in self.flags:
+            need(not flag.startswith("-"), f"flags.{flag}", f"expected {flag.lstrip('-')!r}: flags are named without --")
         self.flags = {flag: self.resolved(flag, value, "flags.") for flag, value in self.flags.items()}
         self.grid = data.get("grid", {})
         need(isinstance(self.grid, dict), "grid", f"{self.grid!r}; expected {{key: [values]}}")
         for key, values in self.grid.items():
             need(isinstance(values, list) and values, f"grid.{key}", f"{values!r}; expected an array of values")
+            need(None not in values, f"grid.{key}", "null; expected a number, a text, true, false, a list or an object")
             need(len(set(map(str, values))) == len(values), f"grid.{key}", "a value is there twice")
             need(key.lstrip("-") not in self.flags, f"grid.{key}", "is among the flags, too")
             for value in values:
@@ -86,6 +98,10 @@ class Spec:
         for n, plot in enumerate(self.plots):
             need(isinstance(plot, dict) and plot.keys() <= PLOT_KEYS and {"x", "y"} <= plot.keys(), f"plots[{n}]",
                  f"{plot!r}; expected an object with x, y and perhaps {', '.join(sorted(PLOT_KEYS - {'x', 'y'}))}")
+            for key, value in plot.items():
+                need(isinstance(value, str), f"plots[{n}].{key}", f"{value!r}; expected a text")
+            for key in {"xscale", "yscale"} & plot.keys():
+                need(plot[key] in SCALES, f"plots[{n}].{key}", f"{plot[key]!r}; expected {' or '.join(SCALES)}")
 
     def beside(self, where, name):
         """A file named relative to the spec."""
@@ -105,16 +121,13 @@ class Spec:
                 for n, values in enumerate(itertools.product(*self.grid.values()))]
 
 
-def text_of(value):
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 class Point:
     """One run of the grid: its number, its values and its command."""
 
     def __init__(self, spec, number, values):
         self.spec, self.number, self.values = spec, number, values
-        plain = ",".join(f"{key.lstrip('-')}={text_of(value)}" for key, value in values.items())
+        self.words = [f"{key.lstrip('-')}={text_of(value)}" for key, value in values.items()]
+        plain = ",".join(self.words)
         safe = "".join(c if c.isalnum() or c in "._=,+-" else "_" for c in plain)
         self._digest = None
         self.name = f"{number:04}-{safe}"[:150].rstrip("-")
@@ -123,7 +136,7 @@ class Point:
         """Everything behind the binary but --out."""
         words = ["--config", str(self.spec.config)] if self.spec.config else []
         for flag, value in self.spec.flags.items():
-            words += ["--" + flag] if value is True else ["--" + flag, text_of(value)]
+            words += words_of(flag, value)
         for key, value in self.values.items():
             value = self.spec.resolved(key, value)
             words += [key, text_of(value)] if key.startswith("--") else ["--set", f"{key}={text_of(value)}"]
@@ -164,7 +177,7 @@ class Sweep:
         """How the point ended; None when it has to run (again)."""
         path = self.records / f"{point.name}.json"
         try:
-            known = json.loads(path.read_text())
+            known = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, json.JSONDecodeError):
             return None
         if known.get("wrote_result", True) and not (self.folder / point.name / "result.json").exists():
@@ -273,7 +286,7 @@ class Sweep:
 
 def write(path, text):
     """To a temporary name, then renamed: no reader sees half a file."""
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
         file.write(text)
     pathlib.Path(file.name).replace(path)
 

@@ -24,7 +24,7 @@ def kind_of(name):
 def read(path):
     """(groups, tracks, events) of a Trace Event file. Raises BadResults."""
     try:
-        events = json.loads(pathlib.Path(path).read_text())["traceEvents"]
+        events = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))["traceEvents"]
     except OSError as error:
         raise BadResults(f"{path}: {error.strerror}") from None
     except (json.JSONDecodeError, KeyError, TypeError) as error:

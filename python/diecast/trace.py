@@ -166,7 +166,7 @@ def finish(program, options, builder, source):
         sys.stdout.write(text)
         return 0
     try:
-        with open(options.out, "w") as file:
+        with open(options.out, "w", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
         print(f"{program}: {options.out}: {error.strerror}", file=sys.stderr)

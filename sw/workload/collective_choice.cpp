@@ -7,6 +7,7 @@
 
 #include "models/comm/collective.hpp"
 #include "models/comm/network_tree.hpp"
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/cost/algorithm_cost.hpp"
 #include "models/cost/choice.hpp"
@@ -46,8 +47,9 @@ const kernel_entry& given(const op_request& r, const std::string& name) {
   for (const kernel_entry& k : r.kernels) {
     if (k.collective == r.op.kind) names.push_back(k.name);
   }
-  throw user_error(problem{r.op.where + ".algorithm", fmt::format("no such {} algorithm", r.op.kind), name,
-                           config::join(names)});
+  throw user_error(problem{r.op.where + ".algorithm",
+                           config::with_nearest(fmt::format("no such {} algorithm", r.op.kind), name, names),
+                           name, config::join(names)});
 }
 
 /// Whether the kernel can run this op: it needs nothing that the machine or the group lacks, nor the tree of

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What a user can get wrong: exit 2 (5 for outputs); stderr says where, what and what was expected."""
+import fcntl
+import os
+
 import harness
 from harness import SMALL
 
@@ -54,6 +57,13 @@ FLAGS = [
     (["--workload", "x.xml", "--algorithm", "ring_1d"], ["--algorithm", "--workload"]),
     (["--vcd", "w.vcd", "--bytes", "4KiB:8KiB"], ["--vcd", "2 runs"]),
     (["--vcd", ""], ["--vcd", "empty"]),
+    (["--vcd", "w", "--timeline", "./w"], ["--timeline: is the file of --vcd, too (value ./w"]),
+    (["--collective", "allreduce"], ["--collective: no such collective; did you mean all_reduce?"]),
+    (["--algorithm", "ring1d"], ["--algorithm: no such all_reduce algorithm; did you mean ring_1d?"]),
+    (["--collective", "barrier", "--algorithm", "disemination"], ["did you mean dissemination?"]),
+    (["--ranks", "cubes"], ["--ranks: no such value; did you mean cube?"]),
+    (["--workload", harness.PROGRAMS / "pair_exchange.xml", "--collective", "broadcast"], ["--collective: has no meaning"]),
+    (["--check-config", "--dump-config"], ["--check-config: has no meaning beside --dump-config"]),
 ]
 
 BAD_EVERYWHERE = """{
@@ -106,8 +116,27 @@ class BadInput(harness.Case):
 
     def test_flags(self):
         for arguments, holds in FLAGS:
-            with self.subTest(" ".join(arguments)):
+            with self.subTest(" ".join(map(str, arguments))):
                 self.refused(*SMALL, *arguments, holds=holds)
+
+    def test_what_is_read_is_not_overwritten(self):
+        own = self.file("own.json", "{}")
+        for flag in ("--vcd", "--timeline", "--record"):
+            self.refused("--config", own, flag, "./own.json", holds=[f"{flag}: would overwrite what --config reads"])
+        self.assertEqual(own.read_text(), "{}")
+
+    def test_a_record_that_is_cut_off_says_so(self):
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--record", "record")
+        record = self.folder / "record"
+        record.write_text(record.read_text()[:-10])
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "kept")
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "kept", "--verify", record, expect=2)
+        self.assertTrue((self.folder / "kept" / "result.json").exists(), "an earlier result is lost")
+        self.refused(*SMALL, "--bytes", "1KiB", "--verify", record, holds=["--verify: is no record: its last line is cut off"])
+
+    def test_names_of_streams_stay_on_their_line(self):
+        path = self.file("w.json", '{"streams": [{"name": "a\\nb", "on": [0, 1], "ops": [{"op": "compute", "ns": 1}]}]}')
+        self.refused(*SMALL, "--workload", path, holds=["streams[0].name: holds a line break"])
 
     def test_all_problems_of_a_file_at_once(self):
         path = self.file("bad.json", BAD_EVERYWHERE)
@@ -197,6 +226,16 @@ class Outputs(harness.Case):
         self.unwritable("--out", "foreign", holds=["--out foreign", "precious.txt", "empty directory"])
         self.assertEqual([p.name for p in (self.folder / "foreign").iterdir()], ["precious.txt"])
         self.assertEqual(precious.read_text(), "mine")
+
+    def test_two_runs_do_not_share_a_folder(self):
+        (self.folder / "out").mkdir()
+        other = os.open(self.folder / "out", os.O_RDONLY)
+        try:
+            fcntl.flock(other, fcntl.LOCK_EX)  # as a run holds it
+            self.unwritable("--out", "out", holds=["--out out: another run is writing there"])
+        finally:
+            os.close(other)
+        self.run_pod(*SMALL, "--bytes", "4KiB", "--out", "out")
 
     def test_own_folder_is_reused(self):
         for _ in range(2):

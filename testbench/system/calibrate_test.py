@@ -149,7 +149,8 @@ class Calibrate(ScriptCase):
         refused("algorithm,bytes,time_ns\nring_1d,1KiB,5\nring_2d,1KiB,5\n", "line 3: --algorithm: ")
         refused("bytes,time_ns\n1KiB,5\n", "line 2: --bytes 4KiB behind --, and the table says 1KiB", "--", "--bytes", "4KiB")
         refused("bytes,time_ns\n1KiB,5\n", "1 rows to fit 2 keys to", "--key", "sip_link.gbytes_s")
-        refused("bytes,time_ns\n1KiB,5\n", "--key sip_link.absent: is None", "--key", "sip_link.absent")
+        refused("bytes,time_ns\n1KiB,5\n", "--key sip_link.latency: unknown key; did you mean sip_link.latency_ns?", "--key",
+                "sip_link.latency")
         refused("# Size Latency\n", "neither a log of nccl-tests nor a table of osu_latency")
         refused("# OSU MPI Bi-Directional Bandwidth Test v5\n# Size      Bandwidth (MB/s)\n1 5\n", "'MPI Bi-Directional Bandwidth Test'")
         refused("# Size      Latency (us)\n1 x\n", "line 2: latency is 'x'")

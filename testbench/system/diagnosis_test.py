@@ -346,6 +346,12 @@ class Diagnosis(harness.Case):
         _, found = self.diagnose(*SMALL, "--workload", PROGRAMS / "receive_before_send.json")
         self.assertEqual(found["verdict"], "deadlock_cycle", json.dumps(found["findings"], indent=1)[:3000])
 
+    def test_a_message_on_the_wrong_queue_pair_is_not_lost(self):
+        ring_of_two = sets("pod.sips=1", "sip.columns=2", "sip.rows=1", "ipcq.match=sender")
+        classes, found = self.named(*ring_of_two, "--algorithm", "ring_1d", "--ranks", "cube", "--bytes", "16KiB")
+        self.assertEqual(found["verdict"], "miscounted_message", json.dumps(found["findings"], indent=1)[:3000])
+        self.assertEqual(set(classes), {"miscounted_message"})
+
     def test_defects_of_all_barriers_have_their_classes(self):
         barrier = ["--config", CONFIGS / "barrier_small.json", "--collective", "barrier"]
         for errata, verdict, more in BARRIER_ERRATA:

@@ -199,6 +199,14 @@ class Results(HbmCase):
         bus = row["bus_busy_percent"] + sum(row["lost_time"].values())
         self.assertAlmostEqual(bus, 100, places=6)
 
+    def test_bursts_in_part_are_told(self):
+        done = self.run_pod("--request-bytes", "100", "--requests", "2000")
+        row = self.one("--request-bytes", "100", "--requests", "2000")
+        self.assertAlmostEqual(row["bus_busy_percent"] + sum(row["lost_time"].values()), 100, places=6)
+        self.assertLess(100 * row["bandwidth_gbytes_s"] / row["peak_gbytes_s"], row["bus_busy_percent"] - 10)
+        self.assertIn(f"requests are no whole bursts, of which the rest is lost, too: busy {row['bus_busy_percent']:.1f}%",
+                      done.stdout)
+
     def test_large_requests(self):
         row = self.one("--request-bytes", "4KiB", "--requests", "500", "--read-fraction", "0.5", "--check-data")
         self.assertEqual(row["bytes"], 500 * 4096)

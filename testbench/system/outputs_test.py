@@ -207,6 +207,25 @@ class QueuePairs(harness.Case):
         self.assertGreater(float(rows[("pod.sip0.cube_0_0.pe0", "W")]["empty_wait_ns"]), 100_000)
 
 
+class Unended(harness.Case):
+    HANG = (*SMALL, "--algorithm", "ring_1d", "--ranks", "sip", "--bytes", "4KiB", "--set", "ipcq.match=sender")
+    FIGURES = ("time_ns", "time_min_ns", "time_max_ns", "algbw_gbytes_s", "busbw_gbytes_s")
+
+    def test_a_run_without_an_end_has_no_time(self):
+        text = self.run_pod(*self.HANG, "--format", "json", "--out", "out", expect=3).stdout
+        row = json.loads(text)["runs"][0]
+        self.assertEqual({row[key] for key in (*self.FIGURES, "efficiency")}, {None})
+        self.assertGreater(row["launch_ns"], 0)
+        row = next(csv.DictReader(io.StringIO(self.run_pod(*self.HANG, "--format", "csv", expect=3).stdout)))
+        self.assertEqual({row[key] for key in self.FIGURES}, {""})
+        table = self.run_pod(*self.HANG, expect=3).stdout.splitlines()[1].split()
+        self.assertEqual(table[9:12], ["-", "-", "-"])
+        self.run_pod(*SMALL, "--algorithm", "ring_1d", "--ranks", "sip", "--bytes", "4KiB", "--out", "well")
+        for sides in (("out", "well"), ("well", "out")):
+            done = subprocess.run([harness.ROOT / "scripts" / "compare", *sides], cwd=self.folder, capture_output=True, text=True)
+            self.assertIn("no time to compare", done.stdout, done.stderr)
+
+
 class Formats(harness.Case):
     JOB = (*SMALL, "--algorithm", "intercube,ring_1d", "--bytes", "1KiB:4KiB")
 
@@ -224,6 +243,11 @@ class Formats(harness.Case):
             self.assertEqual((row["verified"], row["wrong_elements"], row["status"]), ("true", "0", "ok"))
             self.assertEqual(float(row["time_ns"]), same["time_ns"])
             self.assertEqual(row["fingerprint"], same["fingerprint"])
+
+    def test_csv_of_a_workload_leaves_out_what_it_does_not_have(self):
+        text = self.run_pod(*SMALL, "--workload", harness.ROOT / "platforms/workloads/overlapping_teams.json", "--format",
+                            "csv").stdout
+        self.assertEqual(next(csv.DictReader(io.StringIO(text)))["count"], "")
 
     def test_quiet(self):
         done = self.run_pod(*self.JOB, "--quiet")

@@ -4,6 +4,7 @@
 import csv
 import html.parser
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -388,6 +389,27 @@ class Scripts(Reports):
         self.assertEqual(data["config"], [["ccl.root", "center", "corner"]])
         self.assertIn("both take the same time", self.script("compare", "center", "center").stdout)
         self.script("compare", "center", "absent", expect=2)
+
+    def test_paths_are_utf_8_whatever_the_locale(self):
+        out = self.folder / "Maß"
+        self.run_pod(*harness.SMALL, "--bytes", "1KiB", "--out", out)
+        plain = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+        subprocess.run([harness.ROOT / "scripts" / "report", out], env=plain, check=True, capture_output=True)
+        self.assertIn("Maß", (out / "report.html").read_text(encoding="utf-8"))
+
+    def test_compare_prints_values_as_set_takes_them(self):
+        lost = '[{"match": "pod.sip0.cube_0_0.ucie_east", "set": {"modules": 1}}]'
+        self.run_pod(*harness.SMALL, "--bytes", "1KiB", "--out", self.folder / "a")
+        self.run_pod(*harness.SMALL, "--bytes", "1KiB", "--set", f"overrides={lost}", "--out", self.folder / "b")
+        self.assertIn(f"overrides  []  {lost}\n", self.script("compare", "a", "b").stdout)
+
+    def test_compare_names_both_sides(self):
+        for name, algorithm, size in (("a", "ring_1d", "1KiB"), ("b", "intercube", "4KiB")):
+            self.run_pod(*harness.SMALL, "--algorithm", algorithm, "--bytes", size, "--out", self.folder / name)
+        text = self.script("compare", "a", "b").stdout
+        self.assertIn("all_reduce ring_1d and intercube f16 sum, 1,024 bytes and 4,096 bytes\n", text)
+        run = json.loads(self.script("compare", "a", "b", "--format", "json").stdout)["runs"][0]
+        self.assertEqual((run["what"]["algorithm"], run["against"]["algorithm"]), ("ring_1d", "intercube"))
 
 
 @unittest.skipUnless(CHROMIUM, "chromium is not installed")

@@ -99,6 +99,14 @@ class Timeline(harness.Case):
         trace = self.timeline("--bytes", "4KiB", "--timeline-scope", "pod.sip1.cube_0_0*")
         self.assertEqual(set(trace.groups.values()), {"pod.sip1.cube_0_0" + kind for kind in ("", " links", " HBM")})
 
+    def test_a_scope_that_matches_nothing_is_refused(self):
+        for flag in ("vcd", "timeline"):
+            for words in (self.command(*harness.SMALL), [NOC, "--cycles", "100"], [HBM, "--requests", "10"]):
+                words = [*map(str, words), f"--{flag}", self.folder / "f", f"--{flag}-scope", "pod.sip9*"]
+                done = subprocess.run(words, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 2, words)
+                self.assertIn(f"--{flag}-scope: matches nothing of this run (value pod.sip9*", done.stderr)
+
     def test_one_run_only(self):
         done = self.run_pod(*harness.SMALL, "--bytes", "4KiB:8KiB", "--timeline", "t.json", expect=2)
         self.assertIn("--timeline", done.stderr)

@@ -18,6 +18,7 @@ import harness
 
 sys.path.insert(0, str(harness.ROOT / "python"))
 import diecast  # noqa: E402
+from diecast.sweep import Spec  # noqa: E402
 
 try:
     import matplotlib  # noqa: F401
@@ -224,17 +225,46 @@ class Sweep(ScriptCase):
         self.assertIn("ipcq.n_slots", done.stderr)
         self.assertEqual([(r["exit_code"], r["status"]) for r in self.rows()], [("2", "error"), ("0", "ok")])
 
+    def test_values_may_be_json(self):
+        half = [{"match": "pod.sip0.cube_0_0.ucie_east", "set": {"modules": 1}}]
+        spec = self.spec(grid={"overrides": [[], half], "sim.strict_memory": [True]}, plots=[],
+                         flags={"algorithm": "intercube", "bytes": "16KiB", "no-data": False, "isolate": None})
+        done = self.script("sweep", spec, "--out", "s")
+        self.assertIn("sim.strict_memory=true: ok", done.stdout)
+        rows = self.rows()
+        self.assertEqual([json.loads(row["overrides"]) for row in rows], [[], half])
+        for row in rows:
+            alone = self.one(*harness.SMALL, "--algorithm", "intercube", "--bytes", "16KiB",
+                             *harness.sets(f"overrides={row['overrides']}"))
+            self.assertEqual(float(row["time_ns"]), alone["time_ns"])
+            self.assertEqual(row["verified"], "True")
+        for line in self.script("sweep", spec, "--list").stdout.splitlines():
+            subprocess.run(f"{line} --check-config", shell=True, check=True, capture_output=True)
+
+    def test_specs_may_have_comments(self):
+        title = 'no // comment /* here */ " nor // here'
+        text = self.spec(plots=[], title=title).read_text()
+        spec = self.file("spec.json", "// why\n" + text.replace('"grid": {', '/* the\n grid */ "grid": { // of two keys\n'))
+        self.assertEqual(len(self.script("sweep", spec, "--list").stdout.splitlines()), 4)
+        self.assertEqual(Spec(spec).title, title)
+        broken = self.file("broken.json", "// one\n/* two\n */ {,}")
+        self.assertIn("line 3 column 6", self.script("sweep", broken, expect=2).stderr)
+
     def test_bad_specs(self):
         for changes, word in (({"schema": "x"}, "schema"), ({"grid": {"a": []}}, "grid.a"), ({"gird": {}}, "gird"),
                               ({"config": "absent.json"}, "absent.json"), ({"platform": "ls"}, "platform"),
                               ({"grid": {"a": [1, "1"]}}, "twice"), ({"grid": {"--collective": ["x"]}}, "flags"),
-                              ({"plots": [{"x": "a"}]}, "plots[0]")):
+                              ({"plots": [{"x": "a"}]}, "plots[0]"), ({"grid": {"a": [1, None]}}, "grid.a: null"),
+                              ({"plots": [{"x": "a", "y": "b", "xscale": "logg"}]}, "plots[0].xscale: 'logg'"),
+                              ({"plots": [{"x": "a", "y": 3}]}, "plots[0].y: 3"),
+                              ({"flags": {"--bytes": "1KiB"}}, "flags.--bytes: expected 'bytes'")):
             self.assertIn(word, self.script("sweep", self.spec(**changes), expect=2).stderr)
         self.script("sweep", self.file("no.json", "{"), expect=2)
         twice = self.file("twice.json", '{"schema": "diecast.sweep/1", "grid": {}, "grid": {}}')
         self.assertIn("grid: the key is there twice", self.script("sweep", twice, expect=2).stderr)
         self.assertIn("--jobs", self.script("sweep", self.spec(), "--jobs", "0", expect=2).stderr)
         self.script("sweep", self.spec(), "--task", "3/3", expect=2)
+        self.assertIn("no sweep has run there", self.script("sweep", self.spec(), "--collect", "--out", "x", expect=2).stderr)
 
     def test_the_shipped_spec_lists(self):
         done = self.script("sweep", harness.ROOT / "docs/examples/root_place.json", "--list")
@@ -309,6 +339,35 @@ class Regress(ScriptCase):
         self.assertIn("stderr_contains", self.script("regress", suite, "--bless").stdout)
         self.assertIn("--bytes", json.loads(suite.read_text())["cases"][0]["expect"]["stderr_contains"])
         self.script("regress", suite)
+
+
+class Endings(ScriptCase):
+    """Scripts end as the platforms do, whatever becomes of them or of what they print."""
+
+    def shell(self, words):
+        return subprocess.run(["bash", "-c", words], capture_output=True, text=True, cwd=self.folder)
+
+    def test_what_is_printed_may_go_nowhere(self):
+        self.run_pod(*harness.SMALL, "--bytes", "1KiB", "--out", self.folder / "a")
+        for words in ("compare a a", "energy a", f"sweep {harness.ROOT}/docs/examples/root_place.json --list"):
+            words = f"{harness.ROOT}/scripts/{words}"
+            gone = self.shell(f"{words} | true; echo ${{PIPESTATUS[0]}}")
+            self.assertEqual(gone.stderr, "", words)
+            self.assertIn(gone.stdout.strip(), ("0", "141"), words)  # it may have ended before its reader
+            full = self.shell(f"{words} > /dev/full")
+            self.assertEqual((full.returncode, full.stderr.count("\n")), (5, 1), full.stderr)
+            self.assertIn("standard output: No space left on device", full.stderr)
+
+    def test_control_c_is_no_traceback(self):
+        for words in (("sensitivity",), ("degrade", "--counts", "0,1")):
+            done = subprocess.Popen([harness.ROOT / "scripts" / words[0], harness.CONFIGS / "small_pod.json", *words[1:], "--jobs",
+                                     "1", "--", "--bytes", "1MiB", "--iters", "100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                    cwd=self.folder, start_new_session=True,
+                                    preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+            time.sleep(1.5)
+            os.killpg(done.pid, signal.SIGINT)
+            said = done.communicate(timeout=60)[1]
+            self.assertEqual((done.returncode, said), (130, f"scripts/{words[0]}: interrupted\n"))
 
 
 class Energy(ScriptCase):
@@ -599,6 +658,9 @@ class Module(ScriptCase):
         for table in tables:
             self.assertEqual(gone.rows(table), loaded.rows(table), table)
         self.assertEqual(len(diecast.run(harness.CONFIGS / "small_pod.json", no_data=True).rows("ipcq.csv")), 32)
+        lost = [{"match": "pod.sip0.cube_0_0.ucie_east", "set": {"modules": 1}}]
+        slow = diecast.run(harness.CONFIGS / "small_pod.json", bytes="4KiB", no_data=True, sets={"overrides": lost})
+        self.assertEqual(slow.config["overrides"], lost)
         with self.assertRaises(diecast.MachineFailed) as failed:
             diecast.run(sets={"ipcq.n_slots": 0})
         self.assertEqual(failed.exception.code, 2)

@@ -275,3 +275,28 @@ TEST_CASE("findings: ranks beside two") {
   CHECK(diagnose::beside({0, 1}, 2).empty());
   CHECK(diagnose::beside({0, 1}, 0).empty());
 }
+
+TEST_CASE("findings: a message is lost where packets are, else another queue pair counted it") {
+  observation o =
+      faulted("deadlock: at 1596.000 ns 2 of 2 PEs have not finished and nothing is left to happen");
+  o.exit_code = 3;
+  const json wait{{"waiter", "pod.sip0.cube_0_0.pe0"},
+                  {"direction", "W"},
+                  {"for", "receive"},
+                  {"cause", "lost_message"},
+                  {"on", "pod.sip0.cube_1_0.pe0"}};
+  o.deadlock["roots"] = json::array({{{"kind", "fault"}, {"waits", json::array({wait})}}});
+  const auto says = [&o](const std::string& kind) {
+    const auto signs = diagnose::signs_of(o);
+    return std::any_of(signs.begin(), signs.end(), [&](const finding& f) { return f.kind == kind; });
+  };
+  CHECK(says("drop"));  // of a machine that measured nothing
+  o.health = {{"core_clock", "pod.sip0.cube_0_0.pe0", 1, 1}};
+  CHECK(says("miscounted_message"));
+  CHECK_FALSE(says("drop"));
+  o.health.push_back({"packets", "pod.sip0.cube_0_0.ucie_east", 4, 3});  // one came twice, none is missing
+  CHECK(says("miscounted_message"));
+  o.health.push_back({"packets", "pod.sip0.cube_1_0.ucie_west", 3, 4});
+  CHECK(says("drop"));
+  CHECK_FALSE(says("miscounted_message"));
+}

@@ -198,6 +198,15 @@ TEST_CASE("config load: --set is as strict as a file") {
   const auto c = load_text("{}", {"pod.topology=list", "pod.sips=3", "pod.links=0-1,1-2",
                                   "noc.vc_buffer_flits=20", "noc.vc_buffer_flits=auto", "ccl.root=corner"});
   CHECK(c.pod.links.size() == 2);
+  const auto as_in_a_file = load_text("{}", {"pod.topology=list", "pod.sips=3", "pod.links=[[0, 1],[1,2]]"});
+  REQUIRE(as_in_a_file.pod.links.size() == 2);
+  CHECK(as_in_a_file.pod.links[1].from == 1);
+  CHECK(as_in_a_file.pod.links[1].to == 2);
+  CHECK(load_text("{}", {"pod.links=[]"}).pod.links.empty());
+  for (const char* bad :
+       {"pod.links=[", "pod.links=[[]]", "pod.links=[[0,1]", "pod.links=[[0,1],]", "pod.links=[0,1]",
+        "pod.links=[[0,1],[1-2]]", "pod.links=[[0,1,2]]", "pod.links=[[0,-1]]", "pod.links=]]"})
+    CHECK_THAT(message(bad), Catch::Contains("pairs of SIPs"));
   CHECK_FALSE(c.noc.vc_buffer_flits.has_value());
   CHECK(c.ccl.root == config::root_place::corner);
 }

@@ -3,6 +3,7 @@
 
 #include <rapidcheck.h>
 
+#include "models/config/suggestion.hpp"
 #include "models/types/error.hpp"
 #include "support/test.hpp"
 
@@ -76,4 +77,14 @@ TEST_CASE("config text: only a near word is suggested") {
   CHECK(nearest("colums", words) == "columns");
   CHECK(nearest("row", words) == "rows");
   CHECK(nearest("temperature", words).empty());
+}
+
+TEST_CASE("config text: an unknown name comes with the one that was meant") {
+  const std::vector<std::string> known{"ring_1d", "intercube"};
+  CHECK(with_nearest("no such algorithm", "ring1d", known) == "no such algorithm; did you mean ring_1d?");
+  CHECK(with_nearest("no such algorithm", "swing_tree", known) == "no such algorithm");
+  const std::vector<std::string> sets{"pe", "cube", "sip"};
+  CHECK(with_nearest("no such value", "ep", sets) == "no such value; did you mean pe?");
+  CHECK(with_nearest("no such value", "x", sets) == "no such value");
+  CHECK(with_nearest("no such value", "", sets) == "no such value");
 }
