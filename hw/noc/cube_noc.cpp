@@ -211,7 +211,7 @@ void cube_noc::credits_changed(std::uint32_t o, std::uint8_t vc, std::int32_t fl
   if (outputs_[o].link == none) return;  // within a network interface
   const clock_domain& clock = timing_.clock;
   hub_.publish(events::link_credits{now(), outputs_[o].link, vc, flits, clock.cycles(first),
-                                    clock.cycles(last), clock.cycles(last), clock.period});
+                                    clock.cycles(last), clock.period});
 }
 
 void cube_noc::occupied(std::uint32_t o, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
