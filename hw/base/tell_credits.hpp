@@ -11,7 +11,7 @@ namespace diecast::hw {
 inline void tell_credits(const events::hub& hub, sim_time now, std::uint32_t link, std::uint8_t vc,
                          std::int32_t flits, sim_time at, sim_time cycle = {}) {
   if (!hub.wants(events::credits)) return;
-  hub.publish(events::link_credits{now, link, vc, flits, at, at, at, cycle});
+  hub.publish(events::link_credits{now, link, vc, flits, at, at, cycle});
 }
 
 }  // namespace diecast::hw

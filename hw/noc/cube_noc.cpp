@@ -207,11 +207,11 @@ void cube_noc::tell_credits(std::uint32_t link, std::uint8_t vc, std::int32_t fl
 }
 
 void cube_noc::credits_changed(std::uint32_t o, std::uint8_t vc, std::int32_t flits, std::uint64_t first,
-                               std::uint64_t last, std::uint64_t was) {
+                               std::uint64_t last) {
   if (outputs_[o].link == none) return;  // within a network interface
   const clock_domain& clock = timing_.clock;
   hub_.publish(events::link_credits{now(), outputs_[o].link, vc, flits, clock.cycles(first),
-                                    clock.cycles(last), clock.cycles(was), clock.period});
+                                    clock.cycles(last), clock.period});
 }
 
 void cube_noc::occupied(std::uint32_t o, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,

@@ -148,7 +148,7 @@ class cube_noc : public sc_core::sc_module,
   void occupied(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
                 std::uint64_t end) override;
   void credits_changed(std::uint32_t output, std::uint8_t vc, std::int32_t flits, std::uint64_t first,
-                       std::uint64_t last, std::uint64_t was) override;
+                       std::uint64_t last) override;
 
   void act();
   void arm(std::uint64_t cycle);

@@ -170,7 +170,7 @@ void switch_core::grant(std::uint32_t o, std::uint32_t iv, std::uint32_t vc) {
   const request_bit request_here = request_of(o, iv);
   request_here.word &= ~request_here.bit;
   if (credits_observed_) {
-    around_.credits_changed(o, queue.bound, -static_cast<std::int32_t>(flits), cycle_, cycle_, cycle_);
+    around_.credits_changed(o, queue.bound, -static_cast<std::int32_t>(flits), cycle_, cycle_);
   }
   if (observed_) around_.occupied(o, queue.bound, flits, cycle_, end);
   return_credits(queue, flits, end);
@@ -186,6 +186,8 @@ inline void switch_core::return_credits(const in_vc& queue, std::uint32_t flits,
     around_.return_credit(queue.port, queue.vc, flits, usable);
   } else if (wormhole_) {
     announce_credit(in.upstream, queue.vc, flits, usable, usable);
+  } else if (classes_ > 1 && courses_[queue.port * classes_ + queue.own_class].count != 0) {
+    announce_along(queue, flits);
   } else {
     announce_credit(in.upstream, queue.vc, flits, (flits == 1 ? end - 1 : cycle_) + delay, end - 1 + delay);
   }
@@ -196,7 +198,7 @@ inline void switch_core::announce_credit(std::uint32_t output, std::uint8_t vc, 
                                          std::uint64_t first, std::uint64_t last) {
   add_credit(output, vc, flits, first, last);
   if (!credits_observed_) return;
-  around_.credits_changed(output, vc, static_cast<std::int32_t>(flits), first, last, last);
+  around_.credits_changed(output, vc, static_cast<std::int32_t>(flits), first, last);
 }
 
 /// Flits that may go in one grant as if each was arbitrated: as many as leave before another worm than the

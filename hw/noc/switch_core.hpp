@@ -35,6 +35,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -84,10 +85,11 @@ class switch_core {
     /// An output is in use; only called when observed.
     virtual void occupied(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
                           std::uint64_t end) = 0;
-    /// Credits of an output are spent now (flits < 0), or will be usable again from cycle `first` to `last`
-    /// (until now said to be `was`); those that credit() brings are not told. Only called when observed.
+    /// Credits of an output will be usable again from cycle `first` to `last`, or (flits < 0) are not there
+    /// from `first` on: spent now, or put off and told anew. Those that credit() brings are not told. Only
+    /// called when observed.
     virtual void credits_changed(std::uint32_t /*output*/, std::uint8_t /*vc*/, std::int32_t /*flits*/,
-                                 std::uint64_t /*first*/, std::uint64_t /*last*/, std::uint64_t /*was*/) {}
+                                 std::uint64_t /*first*/, std::uint64_t /*last*/) {}
   };
 
   /// An input and an output of a router with the same number. Ports of one router are neighbors.
@@ -153,6 +155,10 @@ class switch_core {
     return (outs_[output].starved >> vc & 1) != 0;
   }
 
+  /// Flits of what is in transfer by an output in a VC that leave in this cycle or later. Nothing is in
+  /// transfer, or packets are of one class, which pass evenly: no value.
+  [[nodiscard]] std::optional<std::uint32_t> flits_to_go(std::uint32_t output, std::uint8_t vc) const;
+
   void observe(bool on) { observed_ = on; }
   void observe_credits(bool on) { credits_observed_ = on; }
   [[nodiscard]] counters statistics() const;
@@ -212,6 +218,7 @@ class switch_core {
     std::uint32_t flits;
     std::uint32_t taken;  ///< of them, already usable
     std::uint32_t next;
+    bool goes_on;  ///< the next one is of the same transfer
   };
   struct alignas(32) out_vc {
     std::uint64_t free_from{};       ///< may be allocated from here on
@@ -353,6 +360,8 @@ class switch_core {
                                            std::uint32_t slot_index, std::uint64_t end);
   [[nodiscard]] std::uint32_t left(const in_vc& queue) const;
   void keep_course(const in_vc& queue, const course& way);
+  [[nodiscard]] static course::point caught_up(const course::point& later, const course::point& earlier,
+                                               std::int64_t early, std::int64_t late);
   [[nodiscard]] course course_behind(std::uint32_t slot_index, std::uint64_t end) const;
   /// How long a transfer takes beside others, and its course.
   struct pace {
@@ -372,6 +381,20 @@ class switch_core {
                        std::uint64_t last);
   void add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits, std::uint64_t first,
                   std::uint64_t last);
+  void announce_along(const in_vc& queue, std::uint32_t flits);
+  void return_along(const in_vc& queue, std::uint32_t flits, bool begins);
+  void put_off_credits(const in_vc& queue);
+  [[nodiscard]] std::uint32_t take_back(out_vc& ov, std::uint32_t flits);
+  void drop_credits(out_vc& ov, std::uint32_t* from);
+  [[nodiscard]] std::vector<std::uint64_t> credit_times(const out_vc& ov) const;
+  void tell_put_off(std::uint32_t o, std::uint8_t vc, const std::vector<std::uint64_t>& told,
+                    const std::vector<std::uint64_t>& is) const;
+  /// Flits of which so many parts are not through.
+  [[nodiscard]] static std::uint32_t whole_flits(std::uint32_t parts) {
+    return (parts + flit_parts - 1) / flit_parts;
+  }
+  [[nodiscard]] static std::uint64_t time_left(const course::point& earlier, const course::point& later,
+                                               std::uint64_t flits);
   [[nodiscard]] static std::uint64_t back_at(const returning_credit& r, std::uint32_t flit);
   void insert_in_order(out_vc& ov, std::uint32_t credit);
   void wake_starved(std::uint32_t o);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Credits of the switches' outputs.
+#include <algorithm>
+#include <vector>
+
 #include "hw/noc/switch_core.hpp"
 
 namespace diecast::hw {
@@ -14,7 +17,7 @@ void switch_core::add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t fli
   if (free_returning_ == none) more_returning();
   const std::uint32_t index = free_returning_;
   free_returning_ = returning_[index].next;
-  returning_[index] = {first, last, flits, 0, none};
+  returning_[index] = {first, last, flits, 0, none, false};
   insert_in_order(ov, index);
   ov.next_back = returning_[ov.first].cycle;
   if (starved(o, vc)) wake_starved(o);
@@ -22,7 +25,7 @@ void switch_core::add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t fli
 
 void switch_core::more_returning() {
   free_returning_ = static_cast<std::uint32_t>(returning_.size());
-  returning_.push_back({0, 0, 0, 0, none});
+  returning_.push_back({0, 0, 0, 0, none, false});
 }
 
 void switch_core::wake_starved(std::uint32_t o) {
@@ -72,6 +75,126 @@ void switch_core::take_credits(out_vc& ov) {
   }
   if (ov.first == none) ov.last = none;
   ov.next_back = ov.first == none ? never : returning_[ov.first].cycle;
+}
+
+/// Of a transfer that begins now.
+void switch_core::announce_along(const in_vc& queue, std::uint32_t flits) {
+  return_along(queue, flits, true);
+  if (!credits_observed_) return;
+  const std::uint32_t o = ins_[queue.port].upstream;
+  const std::vector<std::uint64_t> times = credit_times(out_vcs_[vc_index(o, queue.vc)]);
+  for (auto t = times.end() - flits; t != times.end(); ++t) around_.credits_changed(o, queue.vc, 1, *t, *t);
+}
+
+/// Credits of the last flits of a transfer, so many of them, along its course: evenly between two points.
+/// `begins`: all of its flits, and the first one leaves now.
+void switch_core::return_along(const in_vc& queue, std::uint32_t flits, bool begins) {
+  const in_port& in = ins_[queue.port];
+  const motion& moving = motions_[index_of(queue)];
+  const course& way = courses_[queue.port * classes_ + queue.own_class];
+  out_vc& ov = out_vcs_[vc_index(in.upstream, queue.vc)];
+  std::uint64_t told = ov.last == none ? 0 : returning_[ov.last].last;  // in order, whatever is rounded
+  course::point earlier{moving.parts, moving.cycles * flit_parts};
+  for (std::uint32_t k = way.count + 1; k-- != 0;) {
+    const course::point later = k == 0 ? course::point{} : way.points[k - 1];
+    const std::uint32_t here = std::min(flits, whole_flits(earlier.passing));
+    const std::uint32_t behind = whole_flits(later.passing);
+    if (here > behind) {
+      const auto back = [&](std::uint32_t n) {
+        return queue.end - 1 + in.credit_cycles - time_left(earlier, later, n) / flit_parts;
+      };
+      const std::uint64_t last = std::max(back(behind), told);
+      const bool at_once = begins && here > behind + 1;
+      const std::uint64_t first = at_once ? cycle_ + in.credit_cycles : std::max(back(here - 1), told);
+      add_credit(in.upstream, queue.vc, here - behind, first, last);
+      told = last;
+      returning_[ov.last].goes_on = behind != 0;
+      begins = false;
+    }
+    earlier = later;
+  }
+}
+
+/// Time left, in parts of cycles, when so many flits are, between two points of a course.
+std::uint64_t switch_core::time_left(const course::point& earlier, const course::point& later,
+                                     std::uint64_t flits) {
+  const std::uint64_t parts = flits * flit_parts - later.passing;
+  return later.time + parts * (earlier.time - later.time) / (earlier.passing - later.passing);
+}
+
+/// Credits of a transfer that now ends later than was told: of flits that have left they come as told.
+void switch_core::put_off_credits(const in_vc& queue) {
+  const in_port& in = ins_[queue.port];
+  out_vc& ov = out_vcs_[vc_index(in.upstream, queue.vc)];
+  take_credits(ov);
+  if (ov.last == none) return;  // a worm's are back when its last flits may still leave
+  std::vector<std::uint64_t> told;
+  if (credits_observed_) told = credit_times(ov);
+  if (wormhole_) {
+    returning_credit& batch = returning_[ov.last];
+    batch.cycle = batch.last = std::max(batch.last, queue.end - batch.flits + in.credit_cycles);
+    ov.next_back = returning_[ov.first].cycle;
+  } else {
+    return_along(queue, take_back(ov, whole_flits(motions_[index_of(queue)].parts)), false);
+  }
+  if (credits_observed_) tell_put_off(in.upstream, queue.vc, told, credit_times(ov));
+}
+
+/// Takes credits of the last transfer back, of at most so many flits from its end on; returns of how many.
+std::uint32_t switch_core::take_back(out_vc& ov, std::uint32_t flits) {
+  std::uint32_t* from = &ov.first;
+  std::uint32_t coming = 0;  // of the transfer
+  for (std::uint32_t n = ov.first; n != none; n = returning_[n].next) {
+    returning_credit& r = returning_[n];
+    coming += r.flits - r.taken;
+    if (r.goes_on || r.next == none) continue;
+    from = &r.next;
+    coming = 0;
+  }
+  flits = std::min(flits, coming);
+  std::uint32_t stay = coming - flits;
+  while (stay != 0) {
+    returning_credit& r = returning_[*from];
+    const std::uint32_t here = std::min(stay, r.flits - r.taken);
+    r.last = back_at(r, r.taken + here);
+    r.flits = r.taken + here;
+    r.goes_on = true;
+    stay -= here;
+    from = &r.next;
+  }
+  drop_credits(ov, from);
+  return flits;
+}
+
+/// All from a link of the list on.
+void switch_core::drop_credits(out_vc& ov, std::uint32_t* from) {
+  while (*from != none) {
+    const std::uint32_t n = *from;
+    *from = returning_[n].next;
+    returning_[n].next = free_returning_;
+    free_returning_ = n;
+  }
+  ov.last = ov.first;
+  for (std::uint32_t n = ov.first; n != none; n = returning_[n].next) ov.last = n;
+}
+
+/// Of those on their way, flit by flit.
+std::vector<std::uint64_t> switch_core::credit_times(const out_vc& ov) const {
+  std::vector<std::uint64_t> times;
+  for (std::uint32_t n = ov.first; n != none; n = returning_[n].next) {
+    const returning_credit& r = returning_[n];
+    for (std::uint32_t flit = r.taken + 1; flit <= r.flits; ++flit) times.push_back(back_at(r, flit));
+  }
+  return times;
+}
+
+void switch_core::tell_put_off(std::uint32_t o, std::uint8_t vc, const std::vector<std::uint64_t>& told,
+                               const std::vector<std::uint64_t>& is) const {
+  for (std::size_t n = 0; n < told.size(); ++n) {
+    if (told[n] == is[n]) continue;
+    around_.credits_changed(o, vc, -1, told[n], told[n]);
+    around_.credits_changed(o, vc, 1, is[n], is[n]);
+  }
 }
 
 /// When enough of the credits on their way are back; never when they are too few.

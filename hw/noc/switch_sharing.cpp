@@ -41,27 +41,50 @@ std::uint64_t switch_core::start_beside(std::uint32_t o, std::uint32_t vc, in_vc
 }
 
 /// The course of a packet that goes on as it comes: that of its transfer from the router before, whose tail
-/// it waits for.
+/// it waits for, and where that joined others. Points that have passed there may still be ahead here.
 switch_core::course switch_core::course_behind(std::uint32_t slot_index, std::uint64_t end) const {
   const slot& s = slots_[slot_index];
   if (s.came_from == none || end != s.tail_ready + 1) return {};
   const in_vc& before = in_vcs_[s.came_from];
   if (before.end <= cycle_ || motions_[s.came_from].slot != slot_index) return {};
   course way = courses_[before.port * classes_ + before.own_class];
-  if (way.count < max_classes)
-    way.points[way.count++] = {left(before), static_cast<std::uint32_t>(before.end - cycle_) * flit_parts};
+  const motion& joined = motions_[s.came_from];
+  if (way.count < max_classes) way.points[way.count++] = {joined.parts, joined.cycles * flit_parts};
   return way;
 }
 
-/// What of a course still lies ahead of a transfer.
+/// What of a course lies ahead of a transfer. One that is behind it, as it had to wait for its grant, passes
+/// a flit per cycle until it has caught up.
 void switch_core::keep_course(const in_vc& queue, const course& way) {
-  course& kept = courses_[queue.port * classes_ + queue.own_class];
   const motion& moving = motions_[index_of(queue)];
+  const course::point now{moving.parts, moving.cycles * flit_parts};
+  // Time that is left over until a point when all goes at full rate; negative: the point is out of reach.
+  const auto spare = [&](const course::point& p) {
+    return std::int64_t{now.time} - p.time - std::int64_t{now.passing} + p.passing;
+  };
+  course& kept = courses_[queue.port * classes_ + queue.own_class];
   kept.count = 0;
+  const auto keep = [&](const course::point& p) {
+    if (p.passing < now.passing && p.time < now.time) kept.points[kept.count++] = p;
+  };
+  course::point later;
   for (std::uint32_t k = 0; k < way.count; ++k) {
     const course::point& p = way.points[k];
-    if (p.passing < moving.parts && p.time < moving.cycles * flit_parts) kept.points[kept.count++] = p;
+    if (spare(p) < 0) {
+      if (spare(later) > 0) keep(caught_up(later, p, spare(later), -spare(p)));
+      return;
+    }
+    keep(p);
+    later = p;
   }
+}
+
+/// Between a point that is reached with `early` to spare and an earlier one that is missed by `late`.
+switch_core::course::point switch_core::caught_up(const course::point& later, const course::point& earlier,
+                                                  std::int64_t early, std::int64_t late) {
+  const std::int64_t on = early * (std::int64_t{earlier.time} - later.time) / (early + late);
+  return {static_cast<std::uint32_t>(later.passing + on - early),
+          static_cast<std::uint32_t>(later.time + on)};
 }
 
 /// What of a transfer has not passed yet, in parts of flits.
@@ -82,6 +105,15 @@ std::uint32_t switch_core::left(const in_vc& queue) const {
   const std::uint64_t parts = earlier.passing - later.passing;
   const std::uint64_t time = earlier.time - later.time;
   return static_cast<std::uint32_t>(later.passing + ((rest - later.time) * parts + time - 1) / time);
+}
+
+std::optional<std::uint32_t> switch_core::flits_to_go(std::uint32_t output, std::uint8_t vc) const {
+  if (classes_ == 1) return {};
+  const auto* const first = &on_out_[output * classes_];
+  const auto passes = [&](const transfer& t) { return t.end > cycle_ && t.vc == vc; };
+  const auto* const t = std::find_if(first, first + classes_, passes);
+  if (t == first + classes_) return {};
+  return whole_flits(left(in_vcs_[t->in_vc]));
 }
 
 /// A packet joins the transfers of other classes on an input or an output. Until one of them is through, as
@@ -128,8 +160,9 @@ void switch_core::count_streams(sharers& on, std::uint32_t classes) {
   }
 }
 
-/// Until transfer `c` is through, when `joins` comes, whose first flit goes at once. The others count as
-/// never short of flits: the gaps of one that is slowed down on this port are filled by the rest.
+/// Until transfer `c` is through, when `joins` comes, whose first flit goes at once: who has less than a flit
+/// left has to wait for it. The others count as never short of flits: the gaps of one that is slowed down on
+/// this port are filled by the rest.
 switch_core::pace switch_core::shared_pace(const sharers& on, std::uint32_t classes, unsigned c,
                                            unsigned joins) const {
   const std::uint32_t rivals = classes & ~(1U << c);
@@ -137,7 +170,8 @@ switch_core::pace switch_core::shared_pace(const sharers& on, std::uint32_t clas
     std::uint64_t time = parts;
     for (std::uint32_t others = rivals; others != 0; others &= others - 1) {
       const auto k = static_cast<unsigned>(std::countr_zero(others));
-      time += std::min(on[k].parts, shared(parts, on, c, k));
+      const std::uint64_t at_least = k == joins ? flit_parts : 0;
+      time += std::min(on[k].parts, std::max(at_least, shared(parts, on, c, k)));
     }
     return time;
   };
@@ -181,18 +215,6 @@ void switch_core::extend(const transfer& t, std::uint64_t end, const course& way
   const in_port& in = ins_[queue.port];
   const out_port& out = outs_[t.output];
   motion& moving = motions_[t.in_vc];
-  if (!wormhole_ && in.upstream != none) {
-    const out_vc& credited = out_vcs_[vc_index(in.upstream, queue.vc)];
-    const std::uint64_t announced = queue.end - 1 + in.credit_cycles;
-    if (credited.last != none && returning_[credited.last].last == announced) {
-      returning_credit& batch = returning_[credited.last];
-      batch.last = end - 1 + in.credit_cycles;
-      if (credits_observed_) {
-        around_.credits_changed(in.upstream, queue.vc, static_cast<std::int32_t>(batch.flits), batch.cycle,
-                                batch.last, announced);
-      }
-    }
-  }
   std::uint64_t& vc_free_from = out_vcs_[vc_index(t.output, t.vc)].free_from;
   if (vc_free_from == queue.end) vc_free_from = end;
   moving.parts = left(queue);
@@ -205,6 +227,7 @@ void switch_core::extend(const transfer& t, std::uint64_t end, const course& way
   const unsigned c = queue.own_class;
   on_in_[queue.port * classes_ + c].end = end;
   keep_course(queue, way);
+  if (in.upstream != none) put_off_credits(queue);
   on_out_[t.output * classes_ + c].end = end;
   if (out.downstream == none) return around_.delay(t.output, t.vc, end - 1);
   const std::uint64_t tail = end - 1 + out.body_way;

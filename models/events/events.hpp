@@ -66,16 +66,15 @@ struct link_occupied {
   std::uint32_t flits{};
 };
 
-/// Credits of a VC of a directed link, as its sender counts them. Spent (flits < 0): at `first`. Usable
-/// again: one after the other from `first` to `last`, on edges of a clock of `cycle`. Transfers that share a
-/// port end later than was told, and so do the credits behind them: the same batch is then told again, and
-/// ended at `was` before (otherwise `was` is `last`).
+/// Credits of a VC of a directed link, as its sender counts them. Usable again: one after the other from
+/// `first` to `last`, on edges of a clock of `cycle`. Not there from `first` on (flits < 0): spent now; or
+/// put off, for transfers that share a port end later than was told, and told again for when they come.
 struct link_credits {
   sim_time at;
   std::uint32_t link{};
   std::uint8_t vc{};
   std::int32_t flits{};
-  sim_time first, last, was;
+  sim_time first, last;
   sim_time cycle{};
 };
 

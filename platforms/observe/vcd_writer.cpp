@@ -261,11 +261,11 @@ void vcd_writer::on(const events::link_occupied& e) {
 
 namespace {
 
-/// When flit `n` of a batch, counted from 1, is back that ends at `last`: as the sender counts them.
-sim_time back_at(const events::link_credits& e, std::uint64_t n, sim_time last) {
-  if (last == e.first || e.flits == 1) return e.first;
+/// When flit `n` of a batch, counted from 1, is back: as the sender counts them.
+sim_time back_at(const events::link_credits& e, std::uint64_t n) {
+  if (e.last == e.first || e.flits == 1) return e.first;
   const auto steps = static_cast<std::uint64_t>(e.flits - 1);
-  const std::uint64_t cycles = (last.fs - e.first.fs) / e.cycle.fs;
+  const std::uint64_t cycles = (e.last.fs - e.first.fs) / e.cycle.fs;
   return e.first + e.cycle * (((n - 1) * cycles + steps - 1) / steps);
 }
 
@@ -275,20 +275,8 @@ void vcd_writer::on(const events::link_credits& e) {
   const auto found = credits_.find({e.link, e.vc});
   if (found == credits_.end()) return;
   const std::uint32_t var = found->second;
-  if (e.flits < 0 || e.first == std::max(e.last, e.was)) return add(e.first, var, e.flits);
-  const auto flits = static_cast<std::uint64_t>(e.flits);
-  if (e.was == e.last) {
-    for (std::uint64_t n = 1; n <= flits; ++n) add(back_at(e, n, e.last), var, 1);
-    return;
-  }
-  // Those that are back stay so, however often the others are put off.
-  put_off_batch& batch = put_off_[{e.link, e.vc}];
-  if (batch.first != e.first) batch = {e.first, 0};
-  while (batch.back < flits && back_at(e, batch.back + 1, e.was) <= e.at) ++batch.back;
-  for (std::uint64_t n = batch.back + 1; n <= flits; ++n) {
-    add(back_at(e, n, e.was), var, -1);
-    add(back_at(e, n, e.last), var, 1);
-  }
+  if (e.flits < 0 || e.first == e.last) return add(e.first, var, e.flits);
+  for (std::uint64_t n = 1; n <= static_cast<std::uint64_t>(e.flits); ++n) add(back_at(e, n), var, 1);
 }
 
 void vcd_writer::stop_at(sim_time end) {

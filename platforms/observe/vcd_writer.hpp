@@ -109,12 +109,6 @@ class vcd_writer : public events::observer, public dram_listener {
   const fabric::topology* topology_;
   std::map<std::uint32_t, std::uint32_t> links_;
   std::map<std::pair<std::uint32_t, std::uint8_t>, std::uint32_t> credits_;  ///< by link and VC
-  /// The latest batch of a VC whose end was put off, and how many of its flits were back by then.
-  struct put_off_batch {
-    sim_time first{sim_time::never()};
-    std::uint64_t back{};
-  };
-  std::map<std::pair<std::uint32_t, std::uint8_t>, put_off_batch> put_off_;
   std::map<std::string, std::uint32_t, std::less<>> channels_;  ///< command of the first pseudo-channel
   std::map<std::uint32_t, sim_time> busy_until_;
   std::map<std::uint32_t, std::uint32_t> link_of_;  ///< variable -> link

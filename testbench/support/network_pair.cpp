@@ -327,16 +327,28 @@ void switch_network::delay(std::uint32_t output, std::uint8_t vc, std::uint64_t 
   if (l->flits == 1) l->next = last;
 }
 
-/// Flits leave evenly from the next one to the last; each has returned its credit a cycle later.
+/// Flits leave as the switches say, or evenly from the next one to the last; each has returned its credit a
+/// cycle later.
 void switch_network::return_credits() {
   for (leaving& l : leaving_) {
+    const auto to_go = core_.flits_to_go(l.output, deliveries_[l.delivery].vc);
+    if (to_go && l.last >= now_) {
+      for (; l.flits > *to_go; --l.flits) return_credit(l, now_ - 1);
+      l.next = l.flits == 1 ? l.last : now_;
+      continue;
+    }
     while (l.flits != 0 && l.next < now_) {
-      core_.credit(l.output, deliveries_[l.delivery].vc, 1, l.next + way_out() + n_.credit);
-      ++arriving_[l.next + way_out()];
+      return_credit(l, l.next);
       if (--l.flits != 0) l.next += (l.last - l.next + l.flits - 1) / l.flits;
     }
   }
   std::erase_if(leaving_, [](const leaving& l) { return l.flits == 0; });
+}
+
+/// Of a flit that has left in a cycle.
+void switch_network::return_credit(const leaving& l, std::uint64_t left) {
+  core_.credit(l.output, deliveries_[l.delivery].vc, 1, left + way_out() + n_.credit);
+  ++arriving_[left + way_out()];
 }
 
 void switch_network::step() {

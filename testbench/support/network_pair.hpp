@@ -130,6 +130,7 @@ class switch_network final : public hw::switch_core::surroundings {
     std::uint64_t next, last;
   };
   void return_credits();
+  void return_credit(const leaving& l, std::uint64_t left);
   /// Grant of a flit to its arrival at the node.
   [[nodiscard]] std::uint64_t way_out() const { return n_.back + (n_.pipelined ? n_.front : 0); }
 

@@ -400,6 +400,48 @@ TEST_CASE("a packet slowed down at one router is not slowed down again at the ne
   }
 }
 
+/// Four routers in a row that whole packets of two classes pass, with room for what comes.
+network_description wide_row() {
+  network_description n = row_of_two_classes();
+  n.columns = 4;
+  n.buffer = {300, 300};
+  return n;
+}
+
+TEST_CASE("a packet that goes on as it comes slows down where others joined it before, not on an even line") {
+  // By cycle of creation, source, destination, flits, class.
+  const std::vector<std::vector<planned_packet>> cases{
+      {{3, 0, 3, 22, 1}, {6, 1, 3, 9, 0}, {17, 0, 3, 9, 0}},
+      {{25, 0, 3, 19, 1}, {25, 1, 3, 19, 1}, {12, 0, 3, 9, 0}},
+      // What joins at the second router comes when the one before has passed a point of the first's course.
+      {{24, 0, 3, 21, 1}, {36, 1, 3, 2, 0}, {17, 2, 3, 2, 0}},
+      {{27, 0, 3, 14, 1}, {36, 0, 3, 14, 1}, {39, 1, 3, 2, 0}}};
+  for (std::vector<planned_packet> packets : cases) {
+    const auto earlier = [](const auto& a, const auto& b) { return a.created < b.created; };
+    std::stable_sort(packets.begin(), packets.end(), earlier);
+    const played slow = play_reference(wide_row(), packets, {0, 500, 500});
+    const played fast = play_switches(wide_row(), packets, {0, 500, 500});
+    CHECK(fast.arrived == slow.arrived);
+  }
+}
+
+TEST_CASE("on a line with room and little traffic of two classes nearly every packet arrives in its cycle") {
+  std::size_t different = 0, all = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    traffic_plan t;
+    const auto odd = static_cast<std::uint32_t>(seed);
+    t.kinds = {{0, 1 + odd % 11, 1}, {1, 12 + odd % 17, 1}};
+    t.rate = 0.2;
+    t.cycles = 1500;
+    t.seed = seed;
+    different += differences(wide_row(), t);
+    all += packets_of(wide_row(), t).size();
+  }
+  INFO(different << " of " << all);
+  CHECK(all > 5000);
+  CHECK(different <= all * 4 / 100);
+}
+
 TEST_CASE("a stream of long packets keeps its rate beside one of short packets") {
   constexpr std::uint64_t cycles = 6000;
   std::vector<planned_packet> packets;
@@ -417,6 +459,54 @@ TEST_CASE("a stream of long packets keeps its rate beside one of short packets")
   const double slow = rate(play_reference(row_of_two_classes(), packets, {0, cycles, cycles}));
   const double fast = rate(play_switches(row_of_two_classes(), packets, {0, cycles, cycles}));
   CHECK(std::abs(fast / slow - 1) <= 0.01);
+}
+
+TEST_CASE("single flits that join shorter packets of another class do not get more than a flit per cycle") {
+  network_description n;
+  n.columns = n.rows = 4;
+  n.classes = 2;
+  n.whole_packets = n.hold = true;
+  n.buffer = {105, 106};
+  traffic_plan t;
+  t.where = traffic_plan::pattern::transpose;
+  t.kinds = {{0, 1, 1}, {1, 2, 1}};
+  t.cycles = 3000;
+  t.seed = 546;
+  t.rate = 1;
+  auto packets = packets_of(n, t);
+  const play_window all{500, t.cycles, t.cycles};
+  const double most = play_reference(n, packets, all).accepted;
+  CHECK(std::abs(play_switches(n, packets, all).accepted / most - 1) <= 0.01);
+  t.rate = 0.6 * most;
+  packets = packets_of(n, t);
+  const play_window w{500, t.cycles, 60'000};
+  const double slow = mean_latency(packets, play_reference(n, packets, w), w.from, w.to);
+  CHECK(std::abs(mean_latency(packets, play_switches(n, packets, w), w.from, w.to) / slow - 1) <= 0.02);
+}
+
+TEST_CASE("whole packets wait for the credits of a packet that others slow down as long as flit by flit") {
+  // The rate of the long ones is that of their credits: of as many flits as are to leave until then.
+  for (const std::uint32_t spare : {1U, 2U, 5U}) {
+    network_description n = row_of_two_classes();
+    n.buffer[1] = 25 + spare;
+    constexpr std::uint64_t cycles = 6000;
+    std::vector<planned_packet> packets;
+    for (std::uint64_t t = 0; t < cycles; ++t) {
+      if (t % 25 == 0) packets.push_back({t, 0, 2, 25, 1});
+      if (t % 7 == 0) packets.push_back({t, 1, 2, 7, 0});
+    }
+    const auto arrived = [&](const played& p) {
+      double n_arrived = 0;
+      for (std::size_t k = 0; k < packets.size(); ++k) {
+        n_arrived += packets[k].traffic_class == 1 && p.arrived[k] < cycles ? 1 : 0;
+      }
+      return n_arrived;
+    };
+    const double slow = arrived(play_reference(n, packets, {0, cycles, cycles}));
+    const double fast = arrived(play_switches(n, packets, {0, cycles, cycles}));
+    INFO(spare << " to spare: " << slow << ", " << fast);
+    CHECK(std::abs(fast / slow - 1) <= 0.01);
+  }
 }
 
 TEST_CASE("a line of routers saturates where the flit-by-flit network does, whatever the classes") {
