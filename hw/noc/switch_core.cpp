@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "models/timing/shared_link.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
