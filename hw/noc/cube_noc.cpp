@@ -122,19 +122,34 @@ void cube_noc::act() {
 
 switch_core::hop cube_noc::route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const {
   if (trees_ && topology_.is_tree_vc(vc)) return tree_route(router, exit, vc);
+  if (std::size_t{router} * fabric::sides >= local_ways_) return interface_route(router, vc);
+  if (routes_.wraps()) return route_around(router, exit, vc);
+  return way_by(router, exit, routes_.next_straight_hop(router, exit, vc));
+}
+
+/// One index: whether a packet has arrived is hard to foretell.
+inline switch_core::hop cube_noc::way_by(std::uint16_t router, std::uint16_t exit,
+                                         const fabric::hop& h) const {
   const std::size_t first_way = std::size_t{router} * fabric::sides;
-  if (first_way >= local_ways_) {  // a network interface: into its router
-    switch_core::hop h = entry_hops_[vc];
-    h.output = entry_ports_[router - layout_.routers()];
-    return h;
-  }
-  const fabric::hop h = routes_.next_hop(router, exit, vc);
-  // One index: whether a packet has arrived is hard to foretell.
   const std::size_t way = h.side == fabric::sides ? local_ways_ + exit : first_way + h.side;
   return {ways_[way], h.vcs.first, h.vcs.count};
 }
 
-switch_core::hop cube_noc::tree_route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const {
+/// Out of the way of routes in a mesh: it calls.
+[[gnu::noinline]] switch_core::hop cube_noc::route_around(std::uint16_t router, std::uint16_t exit,
+                                                          std::uint8_t vc) const {
+  return way_by(router, exit, routes_.next_hop(router, exit, vc));
+}
+
+/// From a network interface into its router.
+[[gnu::noinline]] switch_core::hop cube_noc::interface_route(std::uint16_t router, std::uint8_t vc) const {
+  switch_core::hop h = entry_hops_[vc];
+  h.output = entry_ports_[router - layout_.routers()];
+  return h;
+}
+
+[[gnu::noinline]] switch_core::hop cube_noc::tree_route(std::uint16_t router, std::uint16_t exit,
+                                                        std::uint8_t vc) const {
   if (exit < tree_units::first_exit) return {terminal_port(exit), vc, 1};
   const tree_units::way way = trees_->way_of(router, exit);
   return {way.here ? way.port : side_port(router, static_cast<unsigned>(way.side)), vc, 1};
@@ -166,7 +181,7 @@ void cube_noc::eject(const switch_core::departure& d, packet_ptr p) {
 /// What has arrived at the wall before counts as arriving next.
 void cube_noc::announce(const switch_core::departure& d, packet_ptr p) {
   const std::uint64_t way = out_delay_ + timing_.ni_out_cycles;
-  const std::uint64_t head = std::max(d.first + way, current_cycle() + 1);
+  const std::uint64_t head = std::max(d.first + way, core_.cycle() + 1);
   const std::uint32_t flits = p->flits;
   outs_[outputs_[d.output].terminal].send_packet(std::move(p), d.vc, flits, timing_.clock.cycles(head),
                                                  timing_.clock.cycles(d.last + way));
@@ -203,6 +218,7 @@ void cube_noc::send_credit(std::uint32_t terminal, std::uint8_t vc, std::uint32_
 }
 
 void cube_noc::tell_credits(std::uint32_t link, std::uint8_t vc, std::int32_t flits, sim_time at) const {
+  if (!hub_.wants(events::credits)) return;  // nor ask what time it is
   hw::tell_credits(hub_, now(), link, vc, flits, at, timing_.clock.period);
 }
 

@@ -138,6 +138,10 @@ class cube_noc : public sc_core::sc_module,
   // Around the core.
   [[nodiscard]] switch_core::hop route(std::uint16_t router, std::uint16_t exit,
                                        std::uint8_t vc) const override;
+  [[nodiscard]] switch_core::hop way_by(std::uint16_t router, std::uint16_t exit, const fabric::hop& h) const;
+  [[nodiscard]] switch_core::hop route_around(std::uint16_t router, std::uint16_t exit,
+                                              std::uint8_t vc) const;
+  [[nodiscard]] switch_core::hop interface_route(std::uint16_t router, std::uint8_t vc) const;
   [[nodiscard]] switch_core::hop tree_route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const;
   [[nodiscard]] switch_core::hop entry_hop(std::uint8_t vc) const;
   void eject(const switch_core::departure& d, packet_ptr p) override;

@@ -4,6 +4,7 @@
 // out in ascending order whatever order they went in.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -18,12 +19,7 @@ class port_wheel {
 
   /// `span`: cycles ahead that can be entered, a power of two and at least 64.
   port_wheel(std::uint32_t ports, std::uint32_t span)
-      : span_(span),
-        words_((ports + 63) / 64),
-        groups_((words_ + 63) / 64),
-        row_(groups_ + words_),
-        rows_(std::size_t{span} * row_),
-        due_(span / 64) {}
+      : span_(span), words_((ports + 63) / 64), rows_(std::size_t{span} * words_), due_(span / 64) {}
 
   [[nodiscard]] std::uint32_t span() const { return span_; }
   [[nodiscard]] std::size_t state_bytes() const {
@@ -33,16 +29,13 @@ class port_wheel {
   /// Precondition: every entry lies in a window of `span` cycles.
   void put(std::uint64_t cycle, std::uint32_t port) {
     const std::size_t slot = cycle & (span_ - 1);
-    const std::uint32_t word = port / 64;
-    std::uint64_t* const row = &rows_[slot * row_];
-    row[word / 64] |= bit(word);
-    row[groups_ + word] |= bit(port);
+    rows_[slot * words_ + port / 64] |= bit(port);
     due_[slot / 64] |= bit(slot);
   }
 
   /// What tells where entries are is left to next(), which comes by less often.
   void remove(std::uint64_t cycle, std::uint32_t port) {
-    rows_[(cycle & (span_ - 1)) * row_ + groups_ + port / 64] &= ~bit(port);
+    rows_[(cycle & (span_ - 1)) * words_ + port / 64] &= ~bit(port);
   }
 
   /// The first cycle from `from` on with an entry. Precondition: nothing was entered before `from`.
@@ -68,36 +61,25 @@ class port_wheel {
   template <class Visit>
   void take(std::uint64_t cycle, Visit visit) {
     const std::size_t slot = cycle & (span_ - 1);
-    std::uint64_t* const row = &rows_[slot * row_];
+    std::uint64_t* const row = &rows_[slot * words_];
     due_[slot / 64] &= ~bit(slot);
-    for (std::uint32_t g = 0; g < groups_; ++g) {
-      std::uint64_t group = std::exchange(row[g], 0);
-      for (; group != 0; group &= group - 1) {
-        const auto word = g * 64 + static_cast<std::uint32_t>(std::countr_zero(group));
-        std::uint64_t b = std::exchange(row[groups_ + word], 0);
-        for (; b != 0; b &= b - 1) visit(word * 64 + static_cast<std::uint32_t>(std::countr_zero(b)));
+    for (std::uint32_t w = 0; w < words_; ++w) {
+      for (std::uint64_t b = std::exchange(row[w], 0); b != 0; b &= b - 1) {
+        visit(w * 64 + static_cast<std::uint32_t>(std::countr_zero(b)));
       }
     }
   }
 
  private:
-  /// Clears the bits of words without an entry on the way.
-  [[nodiscard]] bool holds_any(std::size_t slot) {
-    std::uint64_t* const row = &rows_[slot * row_];
-    for (std::uint32_t g = 0; g < groups_; ++g) {
-      for (; row[g] != 0; row[g] &= row[g] - 1) {
-        if (row[groups_ + g * 64 + static_cast<std::uint32_t>(std::countr_zero(row[g]))] != 0) return true;
-      }
-    }
-    return false;
+  [[nodiscard]] bool holds_any(std::size_t slot) const {
+    const std::uint64_t* const row = &rows_[slot * words_];
+    return std::any_of(row, row + words_, [](std::uint64_t word) { return word != 0; });
   }
   static constexpr std::uint64_t bit(std::size_t n) { return std::uint64_t{1} << (n % 64); }
 
   std::uint32_t span_;
-  std::uint32_t words_;
-  std::uint32_t groups_;
-  std::uint32_t row_;                ///< words of a slot
-  std::vector<std::uint64_t> rows_;  ///< [slot]: a bit per word of ports that has any, then a bit per port
+  std::uint32_t words_;              ///< of a slot
+  std::vector<std::uint64_t> rows_;  ///< [slot]: a bit per port
   std::vector<std::uint64_t> due_;   ///< bit per slot
 };
 

@@ -28,45 +28,6 @@ void switch_core::run() {
   if (chosen_ != 0) settle();
 }
 
-/// Second half: every input accepts one output of the router. The others have lost the cycle.
-inline void switch_core::settle() {
-  const std::span<choice> chosen(choices_.data(), std::exchange(chosen_, 0));
-  if (chosen.size() == 1) {  // most of the time
-    const choice& c = chosen[0];
-    grant(c.output, c.in_vc, c.vc);
-    follow(c);
-    return;
-  }
-  accept(chosen);
-  for (const choice& c : chosen) {
-    if (c.in_vc != none) grant(c.output, c.in_vc, c.vc);
-  }
-  for (const choice& c : chosen) follow(c);
-}
-
-/// When to look again after a choice.
-inline void switch_core::follow(const choice& c) {
-  const bool granted = c.in_vc != none;
-  if (granted & c.alone & (classes_ == 1)) {
-    schedule(c.output, std::max(c.next, outs_[c.output].next_start));
-  } else {
-    look_again(c.output);
-  }
-}
-
-inline void switch_core::accept(std::span<choice> chosen) {
-  for (std::size_t k = 0; k < chosen.size(); ++k) {
-    for (std::size_t m = k + 1; m < chosen.size(); ++m) {
-      if (chosen[k].in_vc == none || chosen[m].in_vc == none) continue;
-      const std::uint32_t input = in_vcs_[chosen[k].in_vc].port;
-      if (in_vcs_[chosen[m].in_vc].port != input) continue;
-      const std::uint32_t from = ins_[input].accept_from;
-      const bool first = chosen[k].output - from < chosen[m].output - from;
-      chosen[first ? m : k].in_vc = none;
-    }
-  }
-}
-
 /// First half of the allocation: an output that is due chooses among its requesters. Most of the time there
 /// is one: the processor goes on with it while it still waits for what the look depends on.
 inline void switch_core::look(std::uint32_t o) {
@@ -84,8 +45,8 @@ inline void switch_core::look(std::uint32_t o) {
 }
 
 inline std::uint32_t switch_core::only_requester(std::uint32_t o) const {
-  if (request_words_ != 1) return none;
-  const std::uint64_t asking = requests_[o];
+  if (more_words_ != 0) return none;
+  const std::uint64_t asking = outs_[o].asking;
   if (asking == 0 || (asking & (asking - 1)) != 0) return none;
   return outs_[o].first_in_vc + static_cast<std::uint32_t>(std::countr_zero(asking));
 }
@@ -110,10 +71,10 @@ inline void switch_core::choose_among(std::uint32_t o) {
 }
 
 inline switch_core::candidate switch_core::choose_alone(std::uint32_t o, std::uint32_t iv) {
-  in_vc& queue = in_vcs_[iv];
+  const in_vc& queue = in_vcs_[iv];
   if (!free_to_start(o, queue)) return {};
   if (!queue.allocated && outs_[o].vc_first) {
-    allocate_alone(o, queue);
+    allocate_alone(o, iv, 0);
     if (!queue.allocated) return {};
   }
   const std::uint32_t vc = vc_for(o, queue);
@@ -124,7 +85,7 @@ inline switch_core::candidate switch_core::choose_alone(std::uint32_t o, std::ui
 /// Round robin over inputs, then over the VCs of the input.
 inline switch_core::candidate switch_core::choose(std::uint32_t o, heads ready) {
   const out_port& out = outs_[o];
-  if (out.without_vc != 0 && out.vc_first) allocate_vcs(o, ready);
+  if (out.vc_first) allocate_vcs(o, ready);
   candidate best;
   std::uint64_t nearest = never;
   for (const std::uint32_t iv : ready) {
@@ -155,18 +116,20 @@ inline void switch_core::allocate_vcs(std::uint32_t o, heads ready) {
     count += static_cast<std::size_t>(!queue.allocated);
     cycle = std::min(cycle, queue.allocated ? never : queue.front_ready - out.alloc_cycles);
   }
-  if (count == 1) return allocate_alone(o, in_vcs_[asking[0]]);
-  while (count != 0 && cycle + out.alloc_cycles <= cycle_) {
+  while (count > 1 && cycle + out.alloc_cycles <= cycle_) {
     cycle = allocate_vcs_at(o, {asking, count}, cycle);
     const auto has_vc = [this](std::uint32_t iv) { return in_vcs_[iv].allocated; };
     count = static_cast<std::size_t>(std::remove_if(asking, asking + count, has_vc) - asking);
   }
+  if (count == 1 && cycle + out.alloc_cycles <= cycle_) allocate_alone(o, asking[0], cycle);
 }
 
-/// The common case, a single head: it takes the VC that is free first, of several the next in its order.
-inline void switch_core::allocate_alone(std::uint32_t o, in_vc& queue) {
+/// The common case, a single head, from cycle `from` on: it takes the VC that is free first, of several the
+/// next in its order.
+inline void switch_core::allocate_alone(std::uint32_t o, std::uint32_t iv, std::uint64_t from) {
+  const in_vc& queue = in_vcs_[iv];
   const out_port& out = outs_[o];
-  const std::uint64_t asks = queue.front_ready - out.alloc_cycles;
+  const std::uint64_t asks = std::max(queue.front_ready - out.alloc_cycles, from);
   const std::uint32_t first = vc_index(o, queue.to.first_vc);
   const std::uint32_t offset = queue.accept_from - first;  // wraps when it points elsewhere
   const std::uint32_t start = offset * static_cast<std::uint32_t>(offset < queue.to.vcs);
@@ -175,12 +138,13 @@ inline void switch_core::allocate_alone(std::uint32_t o, in_vc& queue) {
   // Without a vector: four VCs are too few.
   for (std::size_t k = queue.to.vcs; k-- != 0;) free = 2 * free + std::uint64_t{behind[k].free_from <= asks};
   free &= ~(out.taken >> queue.to.first_vc);
-  if (free == 0) return allocate_later(o, queue, start);
-  bind(o, queue, first + next_in_turn(free, start), asks);
+  if (free == 0) return allocate_later(o, iv, start);
+  bind(o, iv, first + next_in_turn(free, start), asks);
 }
 
 /// When no VC was free as the head asked.
-void switch_core::allocate_later(std::uint32_t o, in_vc& queue, std::uint32_t start) {
+void switch_core::allocate_later(std::uint32_t o, std::uint32_t iv, std::uint32_t start) {
+  const in_vc& queue = in_vcs_[iv];
   const out_port& out = outs_[o];
   const std::uint32_t first = vc_index(o, queue.to.first_vc);
   const std::uint64_t taken = out.taken >> queue.to.first_vc;
@@ -192,15 +156,15 @@ void switch_core::allocate_later(std::uint32_t o, in_vc& queue, std::uint32_t st
     cycle = out_vcs_[first + k].free_from;
     best = first + k;
   }
-  if (best != none && cycle + out.alloc_cycles <= cycle_) bind(o, queue, best, cycle);
+  if (best != none && cycle + out.alloc_cycles <= cycle_) bind(o, iv, best, cycle);
 }
 
-inline void switch_core::bind(std::uint32_t o, in_vc& queue, std::uint32_t v, std::uint64_t cycle) {
+inline void switch_core::bind(std::uint32_t o, std::uint32_t iv, std::uint32_t v, std::uint64_t cycle) {
+  in_vc& queue = in_vcs_[iv];
   out_port& out = outs_[o];
   const std::uint32_t vc = v - vc_index(o, 0);
   out.taken |= std::uint64_t{1} << vc;
-  --out.without_vc;
-  out_vcs_[v].grant_from = index_of(queue) + 1;
+  out_vcs_[v].grant_from = iv + 1;
   queue.allocated = true;
   queue.bound = static_cast<std::uint8_t>(vc);
   queue.front_ready = std::max(queue.front_ready, cycle + out.alloc_cycles);
@@ -212,6 +176,10 @@ inline void switch_core::bind(std::uint32_t o, in_vc& queue, std::uint32_t v, st
 inline std::uint64_t switch_core::allocate_vcs_at(std::uint32_t o, heads asking, std::uint64_t from) {
   const out_port& out = outs_[o];
   std::uint64_t next = cycle_ + 1;  // when the next VC is free or the next head asks
+  for (const std::uint32_t iv : asking) {
+    const std::uint64_t asks = in_vcs_[iv].front_ready - out.alloc_cycles;
+    next = std::min(next, asks > from ? asks : never);
+  }
   offers_.clear();
   for (std::uint64_t free = all_vcs_ & ~out.taken; free != 0; free &= free - 1) {
     const auto vc = static_cast<std::uint32_t>(std::countr_zero(free));
@@ -224,13 +192,12 @@ inline std::uint64_t switch_core::allocate_vcs_at(std::uint32_t o, heads asking,
     std::uint64_t nearest = never;
     for (const std::uint32_t iv : asking) {
       const in_vc& queue = in_vcs_[iv];
-      const std::uint64_t asks = queue.front_ready - out.alloc_cycles;
-      const bool may = vc - queue.to.first_vc < queue.to.vcs;
-      next = std::min(next, may & (asks > from) ? asks : never);
-      const std::uint32_t distance = iv - out_vcs_[v].grant_from;  // wraps: lower numbers come after
-      const bool nearer = may & (asks <= from) & (distance < nearest);
-      nearest = nearer ? distance : nearest;
-      offer.in_vc = nearer ? iv : offer.in_vc;
+      const bool may =
+          (vc - queue.to.first_vc < queue.to.vcs) & (queue.front_ready <= from + out.alloc_cycles);
+      const std::uint64_t distance =
+          may ? iv - out_vcs_[v].grant_from : never;  // wraps: lower numbers come after
+      offer.in_vc = distance < nearest ? iv : offer.in_vc;
+      nearest = std::min(nearest, distance);
     }
     if (offer.in_vc != none) offers_.push_back(offer);
   }
@@ -243,14 +210,14 @@ inline std::uint64_t switch_core::allocate_vcs_at(std::uint32_t o, heads asking,
 /// first VC.
 inline void switch_core::take_offers(std::uint32_t o, std::uint64_t cycle) {
   for (const vc_offer& offer : offers_) {
-    in_vc& queue = in_vcs_[offer.in_vc];
+    const in_vc& queue = in_vcs_[offer.in_vc];
     if (queue.allocated) continue;
     std::uint32_t v = offer.out_vc;
     for (const vc_offer& other : offers_) {
       const bool nearer = other.out_vc - queue.accept_from < v - queue.accept_from;
       if (other.in_vc == offer.in_vc && nearer) v = other.out_vc;
     }
-    bind(o, queue, v, cycle);
+    bind(o, offer.in_vc, v, cycle);
   }
 }
 

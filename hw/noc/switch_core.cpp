@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "models/timing/shared_link.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
@@ -64,8 +63,8 @@ switch_core::switch_core(const parameters& p, surroundings& around)
       outs_(p.ports.size()),
       in_vcs_(p.ports.size() * p.vcs),
       out_vcs_(p.ports.size() * p.vcs),
-      request_words_((most_ports(p) * p.vcs + 63) / 64),
-      requests_(p.ports.size() * request_words_),
+      more_words_((most_ports(p) * p.vcs - 1) / 64),
+      more_requests_(p.ports.size() * more_words_),
       entry_delays_(p.ports.size()),
       initial_credits_(p.ports.size() * p.vcs),
       on_in_(classes_ > 1 ? p.ports.size() * classes_ : 0),
@@ -85,7 +84,6 @@ switch_core::switch_core(const parameters& p, surroundings& around)
     outs_[n].first_in_vc = vc_index(first_of_router, 0);
     ins_[n].router = outs_[n].router = from.router;
     ins_[n].credit_cycles = from.credit_cycles;
-    ins_[n].reroute_delay = overlap_ ? 0 : from.head_delay;
     entry_delays_[n] = {from.head_delay, from.body_delay};
     outs_[n].vc_first = !overlap_ && !from.from_interface;
     outs_[n].by_turns = from.from_interface;
@@ -94,12 +92,14 @@ switch_core::switch_core(const parameters& p, surroundings& around)
     outs_[n].downstream = from.downstream;
     if (from.downstream != none) {
       ins_[from.downstream].upstream = n;
-      outs_[n].head_way = from.latency + p.ports[from.downstream].head_delay;
-      outs_[n].body_way = from.latency + p.ports[from.downstream].body_delay;
+      outs_[n].way[1] = from.latency + p.ports[from.downstream].head_delay;
+      outs_[n].way[0] = from.latency + p.ports[from.downstream].body_delay;
     }
     for (std::uint8_t vc = 0; vc < vcs_; ++vc) {
       in_vc& queue = in_vcs_[vc_index(n, vc)];
       queue.port = n;
+      queue.router = from.router;
+      queue.reroute_delay = overlap_ ? 0 : from.head_delay;
       queue.vc = vc;
       queue.own_class = p.class_of_vc[vc];
       queue.capacity = from.buffer[vc];
@@ -114,7 +114,7 @@ void switch_core::give_notice() {
   for (const in_port& in : ins_) {
     if (company_.size() <= in.router) company_.resize(in.router + std::size_t{1}, {0, UINT32_MAX});
     std::uint32_t& notice = company_[in.router].notice;
-    notice = std::min(notice, in.upstream == none ? 1 : outs_[in.upstream].head_way);
+    notice = std::min(notice, in.upstream == none ? 1 : outs_[in.upstream].way[1]);
   }
 }
 
@@ -132,7 +132,47 @@ void switch_core::arrive(const arrival& a, packet_ptr p) {
   enqueue(index, cycle_);
 }
 
-void switch_core::grant(std::uint32_t o, std::uint32_t iv, std::uint32_t vc) {
+/// Second half: every input accepts one output of the router. The others have lost the cycle.
+void switch_core::settle() {
+  const std::span<choice> chosen(choices_.data(), std::exchange(chosen_, 0));
+  if (chosen.size() > 1) return settle_several(chosen);
+  const choice& c = chosen[0];
+  grant(c.output, c.in_vc, c.vc);
+  follow(c);
+}
+
+void switch_core::settle_several(std::span<choice> chosen) {
+  accept(chosen);
+  for (const choice& c : chosen) {
+    if (c.in_vc != none) grant(c.output, c.in_vc, c.vc);
+  }
+  for (const choice& c : chosen) follow(c);
+}
+
+/// When to look again after a choice.
+inline void switch_core::follow(const choice& c) {
+  const bool granted = c.in_vc != none;
+  if (granted & c.alone & (classes_ == 1)) {
+    schedule(c.output, std::max(c.next, outs_[c.output].next_start));
+  } else {
+    look_again(c.output);
+  }
+}
+
+inline void switch_core::accept(std::span<choice> chosen) {
+  for (std::size_t k = 0; k < chosen.size(); ++k) {
+    for (std::size_t m = k + 1; m < chosen.size(); ++m) {
+      if (chosen[k].in_vc == none || chosen[m].in_vc == none) continue;
+      const std::uint32_t input = in_vcs_[chosen[k].in_vc].port;
+      if (in_vcs_[chosen[m].in_vc].port != input) continue;
+      const std::uint32_t from = ins_[input].accept_from;
+      const bool first = chosen[k].output - from < chosen[m].output - from;
+      chosen[first ? m : k].in_vc = none;
+    }
+  }
+}
+
+[[gnu::always_inline]] inline void switch_core::grant(std::uint32_t o, std::uint32_t iv, std::uint32_t vc) {
   const std::uint32_t v = vc_index(o, vc);
   out_port& out = outs_[o];
   out_vc& ov = out_vcs_[v];
@@ -148,15 +188,14 @@ void switch_core::grant(std::uint32_t o, std::uint32_t iv, std::uint32_t vc) {
   const std::uint32_t flits = slots_[index].flits;
   const bool tail = slots_[index].tail;
   usage& used = out.used;
-  used.packets += tail ? 1 : 0;
+  used.packets += std::uint64_t{tail};
   used.flits += flits;
   // It could have started earlier but for credits.
   const std::uint64_t could_start = std::max({queue.front_ready, out_free(o, queue), in_free(queue)});
   used.credit_stall_cycles += cycle_ - std::min(cycle_, could_start);
   const std::uint64_t end = start_transfer(o, vc, queue, index);
   const std::uint64_t bit = std::uint64_t{1} << vc;
-  out.taken = tail ? out.taken & ~bit : out.taken | bit;
-  out.without_vc -= queue.allocated ? 0 : 1;
+  out.taken = (out.taken | bit) & ~(std::uint64_t{tail} << vc);
   out.grant_from = queue.port + 1;
   out.next_vc = static_cast<std::uint8_t>(vc + 1);
   in.accept_from = o + 1;
@@ -174,14 +213,15 @@ void switch_core::grant(std::uint32_t o, std::uint32_t iv, std::uint32_t vc) {
   }
   if (observed_) around_.occupied(o, queue.bound, flits, cycle_, end);
   return_credits(queue, flits, end);
-  if (queue.first != none) request(iv, cycle_ + 1);
+  if (queue.first != none) request_next(iv);
   move_on(index, o, vc, end);
 }
 
 inline void switch_core::return_credits(const in_vc& queue, std::uint32_t flits, std::uint64_t end) {
   const in_port& in = ins_[queue.port];
   const std::uint64_t delay = in.credit_cycles;
-  const std::uint64_t usable = timing::batch_usable(cycle_, end - 1, flits, 1) + delay;
+  const std::uint64_t usable =
+      end - flits + delay;  // timing::batch_usable() of a transfer without a gap at its end
   if (in.upstream == none) {
     around_.return_credit(queue.port, queue.vc, flits, usable);
   } else if (wormhole_) {
@@ -245,7 +285,8 @@ inline bool switch_core::merge(in_vc& queue, std::uint32_t index) {
 }
 
 /// To the next router's buffer, or out.
-inline void switch_core::move_on(std::uint32_t index, std::uint32_t o, std::uint32_t vc, std::uint64_t end) {
+[[gnu::always_inline]] inline void switch_core::move_on(std::uint32_t index, std::uint32_t o,
+                                                        std::uint32_t vc, std::uint64_t end) {
   const out_port& out = outs_[o];
   slot& s = slots_[index];
   if (out.downstream == none) {
@@ -253,14 +294,14 @@ inline void switch_core::move_on(std::uint32_t index, std::uint32_t o, std::uint
     free_slot(index);
     return;
   }
-  s.ready = cycle_ + (s.head ? out.head_way : out.body_way);
-  s.tail_ready = std::max(s.ready, end - 1 + out.body_way);
+  s.ready = cycle_ + out.way[std::size_t{s.head}];
+  s.tail_ready = std::max(s.ready, end - 1 + out.way[0]);
   s.came_from = s.in_vc;
   s.in_vc = vc_index(out.downstream, vc);
   enqueue(index, cycle_ + 1);
 }
 
-inline void switch_core::enqueue(std::uint32_t index, std::uint64_t from) {
+[[gnu::always_inline]] inline void switch_core::enqueue(std::uint32_t index, std::uint64_t from) {
   slot& s = slots_[index];
   s.next = none;
   in_vc& queue = in_vcs_[s.in_vc];
@@ -284,17 +325,17 @@ void switch_core::overflow(const in_vc& queue) const {
                   queue.vc, ins_[queue.port].router, queue.flits, queue.capacity));
 }
 
+/// Out of the way of a grant: most of the time no other packet waits behind.
+[[gnu::noinline]] void switch_core::request_next(std::uint32_t iv) { request(iv, cycle_ + 1); }
+
 /// The packet in front asks for its output.
-void switch_core::request(std::uint32_t iv, std::uint64_t from) {
+[[gnu::always_inline]] inline void switch_core::request(std::uint32_t iv, std::uint64_t from) {
   in_vc& queue = in_vcs_[iv];
   const slot& s = slots_[queue.first];
-  const in_port& in = ins_[queue.port];
-  queue.front_ready = std::max(s.ready, s.head ? queue.end + in.reroute_delay : queue.end);
-  queue.room = wormhole_ ? 1 : s.flits;
-  if (!queue.allocated) queue.to = around_.route(in.router, s.exit, queue.vc);
+  queue.front_ready = std::max(s.ready, queue.end + (s.head ? queue.reroute_delay : 0));
+  if (!wormhole_) queue.room = s.flits;
+  if (!queue.allocated) queue.to = around_.route(queue.router, s.exit, queue.vc);
   const std::uint32_t o = queue.to.output;
-  out_port& out = outs_[o];
-  out.without_vc += queue.allocated ? 0 : 1;
   const request_bit r = request_of(o, iv);
   r.word |= r.bit;
   schedule(o, std::max({from, queue.front_ready, out_free(o, queue)}));
@@ -335,7 +376,7 @@ switch_core::counters switch_core::statistics() const {
 
 std::size_t switch_core::state_bytes() const {
   const std::size_t per_port =
-      sizeof(in_port) + sizeof(out_port) + request_words_ * sizeof requests_[0] + sizeof(entry_delay);
+      sizeof(in_port) + sizeof(out_port) + more_words_ * sizeof more_requests_[0] + sizeof(entry_delay);
   const std::size_t per_vc = sizeof(in_vc) + sizeof(out_vc) + sizeof initial_credits_[0];
   return sizeof *this + ins_.size() * per_port + in_vcs_.size() * per_vc +
          (on_in_.size() + on_out_.size()) * sizeof(transfer) + courses_.size() * sizeof(course) +

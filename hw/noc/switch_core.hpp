@@ -37,6 +37,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "hw/base/packet.hpp"
@@ -142,6 +143,7 @@ class switch_core {
   };
   /// The present cycle, for what follows. Cycles come in ascending order.
   void advance(std::uint64_t cycle) { cycle_ = cycle; }
+  [[nodiscard]] std::uint64_t cycle() const { return cycle_; }
   /// Throws protocol_error when the buffer has no room: the sender had no credits for it.
   void arrive(const arrival& a, packet_ptr p);
   /// Credits for an output that leaves, usable from `cycle` on.
@@ -175,7 +177,7 @@ class switch_core {
 
  private:
   /// A packet (or a chunk of one) in an input buffer, linked into the queue of its VC.
-  struct slot {
+  struct alignas(64) slot {
     std::uint64_t ready;       ///< cycle in which the first flit may leave
     std::uint64_t tail_ready;  ///< the same for the last flit
     packet_ptr p;
@@ -194,11 +196,13 @@ class switch_core {
     std::uint32_t first{none};
     std::uint32_t last{none};
     std::uint32_t port{};
-    std::uint32_t room{};         ///< flits there must be room for
-    std::uint32_t accept_from{};  ///< of VC allocation: round robin over outputs and their VCs
-    std::uint32_t flits{};        ///< in the buffer
-    std::uint32_t capacity{};     ///< of the buffer
-    hop to{};                     ///< of `first`
+    std::uint32_t room{1};          ///< flits there must be room for
+    std::uint32_t accept_from{};    ///< of VC allocation: round robin over outputs and their VCs
+    std::uint32_t flits{};          ///< in the buffer
+    std::uint32_t capacity{};       ///< of the buffer
+    std::uint32_t reroute_delay{};  ///< end of a transfer to the grant of the next head in the VC
+    hop to{};                       ///< of `first`
+    std::uint16_t router{};
     std::uint8_t vc{};
     std::uint8_t own_class{};  ///< packets of one class do not interleave on a link
     std::uint8_t bound{};      ///< VC at the far end of the packet in front
@@ -224,8 +228,12 @@ class switch_core {
     std::uint64_t free_from{};       ///< may be allocated from here on
     std::uint64_t next_back{never};  ///< none of the credits on their way is back before
     std::uint32_t credits{};
-    std::uint32_t first{none};  ///< credits on their way, in order of time
-    std::uint32_t last{none};
+    std::uint32_t first{none};  ///< list of credits on their way, in order of time
+    /// Of the list; without one (and a `next_back`): credits on their way that are all back then.
+    union {
+      std::uint32_t last{none};
+      std::uint32_t only;
+    };
     std::uint32_t grant_from{};  ///< round robin over input VCs
   };
   static_assert(sizeof(out_vc) == 32);
@@ -234,7 +242,6 @@ class switch_core {
     std::uint32_t upstream{none};  ///< output that feeds it; none: the surroundings
     std::uint32_t accept_from{};   ///< round robin over outputs
     std::uint32_t credit_cycles{};
-    std::uint32_t reroute_delay{};  ///< end of a transfer to the grant of the next head in the VC
     std::uint16_t router{};
     std::uint8_t classes{};  ///< bit per class that may be in transfer
     std::uint8_t next_vc{};  ///< round robin over VCs
@@ -249,8 +256,8 @@ class switch_core {
     std::uint64_t taken{};         ///< bit per VC: it belongs to a packet that waits or is passing
     std::uint64_t next_start{};    ///< no packet starts before; of one class alone, the end of its transfer
     std::uint64_t starved{};       ///< bit per VC: see starved()
+    std::uint64_t asking{};        ///< bit per requester: of the input VCs of its router, the first 64
     std::uint32_t first_in_vc{};   ///< of its router
-    std::uint32_t without_vc{};    ///< requesters that have no VC yet
     std::uint32_t grant_from{};    ///< round robin over inputs
     std::uint32_t alloc_cycles{};  ///< VC allocation, where it is a stage of its own
     std::uint16_t router{};
@@ -261,8 +268,8 @@ class switch_core {
     bool by_turns{};         ///< where it is not: VCs are tried by turns, not from the first on
     alignas(64) usage used;
     std::uint32_t downstream{none};
-    std::uint32_t head_way{};  ///< grant to a head's first chance at the next router, cycles
-    std::uint32_t body_way{};  ///< the same for a later part
+    /// Grant to the first chance at the next router, cycles: of a later part of a packet, and of its head.
+    std::array<std::uint32_t, 2> way{};
   };
   static_assert(sizeof(out_port) == 128);
   /// The last transfer of a class on an input or an output, where there are several classes.
@@ -333,11 +340,12 @@ class switch_core {
   void allocate_vcs(std::uint32_t o, heads ready);
   [[nodiscard]] std::uint64_t allocate_vcs_at(std::uint32_t o, heads asking, std::uint64_t from);
   void take_offers(std::uint32_t o, std::uint64_t cycle);
-  void bind(std::uint32_t o, in_vc& queue, std::uint32_t v, std::uint64_t cycle);
-  void allocate_alone(std::uint32_t o, in_vc& queue);
-  void allocate_later(std::uint32_t o, in_vc& queue, std::uint32_t start);
+  void bind(std::uint32_t o, std::uint32_t iv, std::uint32_t v, std::uint64_t cycle);
+  void allocate_alone(std::uint32_t o, std::uint32_t iv, std::uint64_t from);
+  void allocate_later(std::uint32_t o, std::uint32_t iv, std::uint32_t start);
 
   void settle();
+  void settle_several(std::span<choice> chosen);
   void follow(const choice& c);
   void accept(std::span<choice> chosen);
   void grant(std::uint32_t o, std::uint32_t iv, std::uint32_t vc);
@@ -350,6 +358,7 @@ class switch_core {
   void return_credits(const in_vc& queue, std::uint32_t flits, std::uint64_t end);
   void enqueue(std::uint32_t slot_index, std::uint64_t from);
   void request(std::uint32_t iv, std::uint64_t from);
+  void request_next(std::uint32_t iv);
   void look_again(std::uint32_t o);
   [[nodiscard]] std::uint64_t next_chance(std::uint32_t o, const in_vc& queue, std::uint64_t from);
   [[nodiscard]] std::uint64_t next_room(std::uint32_t o, std::uint32_t vc, std::uint32_t flits);
@@ -397,9 +406,15 @@ class switch_core {
                                                std::uint64_t flits);
   [[nodiscard]] static std::uint64_t back_at(const returning_credit& r, std::uint32_t flit);
   void insert_in_order(out_vc& ov, std::uint32_t credit);
+  void list_credit(out_vc& ov, std::uint32_t flits, std::uint64_t first, std::uint64_t last);
   void wake_starved(std::uint32_t o);
   void more_returning();
   void take_credits(out_vc& ov);
+  void take_listed(out_vc& ov);
+  /// Credits on their way without a list.
+  [[nodiscard]] static std::uint32_t only_batch(const out_vc& ov) {
+    return ov.first == none && ov.next_back != never ? ov.only : 0;
+  }
   [[nodiscard]] std::uint64_t credit_cycle(const out_vc& ov, std::uint32_t flits) const;
 
   void schedule(std::uint32_t o, std::uint64_t cycle);
@@ -432,8 +447,8 @@ class switch_core {
   std::vector<out_port> outs_;
   std::vector<in_vc> in_vcs_;                   ///< [input][VC]
   std::vector<out_vc> out_vcs_;                 ///< [output][VC]
-  std::uint32_t request_words_{};               ///< of an output
-  std::vector<std::uint64_t> requests_;         ///< [output][word], bit per input VC of its router
+  std::uint32_t more_words_{};                  ///< of an output, beside its record
+  std::vector<std::uint64_t> more_requests_;    ///< [output][word], bit per input VC beyond 64 of its router
   std::vector<entry_delay> entry_delays_;       ///< [input]
   std::vector<std::uint32_t> initial_credits_;  ///< [output][VC]
   // Of several classes; one class has none of them.
@@ -474,9 +489,32 @@ inline bool switch_core::free_to_start(std::uint32_t o, const in_vc& queue) cons
   return std::max(out_free(o, queue), in_free(queue)) <= cycle_;
 }
 
+/// Makes the credits usable that are back by now.
+inline void switch_core::take_credits(out_vc& ov) {
+  if (ov.next_back > cycle_) return;
+  if (ov.first != none) return take_listed(ov);
+  ov.credits += std::exchange(ov.only, none);
+  ov.next_back = never;
+}
+
+/// Of one class a VC has one batch of credits on its way most of the time, which needs no list. Those of
+/// several classes may be put off.
+inline void switch_core::add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits,
+                                    std::uint64_t first, std::uint64_t last) {
+  out_vc& ov = out_vcs_[vc_index(o, vc)];
+  if (classes_ == 1) take_credits(ov);
+  if (classes_ == 1 && first == last && ov.next_back == never) {
+    ov.only = flits;
+    ov.next_back = first;
+  } else {
+    list_credit(ov, flits, first, last);
+  }
+  if (starved(o, vc)) wake_starved(o);
+}
+
 inline bool switch_core::has_room(std::uint32_t v, std::uint32_t flits) {
   out_vc& ov = out_vcs_[v];
-  if (ov.next_back <= cycle_) take_credits(ov);
+  take_credits(ov);
   return ov.credits >= flits;
 }
 
@@ -502,17 +540,22 @@ inline void switch_core::schedule(std::uint32_t o, std::uint64_t cycle) {
 
 template <class Visit>
 inline void switch_core::visit_requesters(std::uint32_t o, Visit visit) const {
-  const std::uint32_t first = outs_[o].first_in_vc;
-  for (std::uint32_t w = 0; w < request_words_; ++w) {
-    for (std::uint64_t b = requests_[o * request_words_ + w]; b != 0; b &= b - 1) {
-      visit(first + 64 * w + static_cast<std::uint32_t>(std::countr_zero(b)));
-    }
+  std::uint32_t first = outs_[o].first_in_vc;
+  const auto visit_bits = [&](std::uint64_t b) {
+    for (; b != 0; b &= b - 1) visit(first + static_cast<std::uint32_t>(std::countr_zero(b)));
+  };
+  visit_bits(outs_[o].asking);
+  for (std::uint32_t w = 0; w < more_words_; ++w) {
+    first += 64;
+    visit_bits(more_requests_[o * more_words_ + w]);
   }
 }
 
 inline switch_core::request_bit switch_core::request_of(std::uint32_t o, std::uint32_t iv) {
-  const std::uint32_t n = iv - outs_[o].first_in_vc;
-  return {requests_[o * request_words_ + n / 64], std::uint64_t{1} << n % 64};
+  out_port& out = outs_[o];
+  const std::uint32_t n = iv - out.first_in_vc;
+  std::uint64_t& word = n < 64 ? out.asking : more_requests_[o * more_words_ + n / 64 - 1];
+  return {word, std::uint64_t{1} << n % 64};
 }
 
 }  // namespace diecast::hw

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Credits of the switches' outputs.
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "hw/noc/switch_core.hpp"
@@ -11,16 +12,19 @@ void switch_core::credit(std::uint32_t output, std::uint8_t vc, std::uint32_t fl
   add_credit(output, vc, flits, cycle, cycle);
 }
 
-void switch_core::add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits, std::uint64_t first,
-                             std::uint64_t last) {
-  out_vc& ov = out_vcs_[vc_index(o, vc)];
+/// Beside others, or such as come flit by flit or may be put off.
+void switch_core::list_credit(out_vc& ov, std::uint32_t flits, std::uint64_t first, std::uint64_t last) {
+  if (const std::uint32_t other = only_batch(ov); other != 0) {
+    ov.last = none;
+    const std::uint64_t back = std::exchange(ov.next_back, never);
+    list_credit(ov, other, back, back);
+  }
   if (free_returning_ == none) more_returning();
   const std::uint32_t index = free_returning_;
   free_returning_ = returning_[index].next;
   returning_[index] = {first, last, flits, 0, none, false};
   insert_in_order(ov, index);
   ov.next_back = returning_[ov.first].cycle;
-  if (starved(o, vc)) wake_starved(o);
 }
 
 void switch_core::more_returning() {
@@ -54,8 +58,8 @@ std::uint64_t switch_core::back_at(const returning_credit& r, std::uint32_t flit
   return r.cycle + ((flit - 1) * (r.last - r.cycle) + r.flits - 2) / (r.flits - 1);
 }
 
-/// Makes the credits usable that are back by now.
-void switch_core::take_credits(out_vc& ov) {
+/// take_credits() of a list.
+void switch_core::take_listed(out_vc& ov) {
   while (ov.first != none && returning_[ov.first].cycle <= cycle_) {
     const std::uint32_t index = ov.first;
     returning_credit& r = returning_[index];
@@ -174,6 +178,7 @@ void switch_core::drop_credits(out_vc& ov, std::uint32_t* from) {
     returning_[n].next = free_returning_;
     free_returning_ = n;
   }
+  if (ov.first == none) ov.next_back = never;
   ov.last = ov.first;
   for (std::uint32_t n = ov.first; n != none; n = returning_[n].next) ov.last = n;
 }
@@ -200,6 +205,7 @@ void switch_core::tell_put_off(std::uint32_t o, std::uint8_t vc, const std::vect
 /// When enough of the credits on their way are back; never when they are too few.
 std::uint64_t switch_core::credit_cycle(const out_vc& ov, std::uint32_t flits) const {
   std::uint32_t credits = ov.credits;
+  if (ov.first == none) return credits + only_batch(ov) >= flits ? ov.next_back : never;
   for (std::uint32_t index = ov.first; index != none; index = returning_[index].next) {
     const returning_credit& r = returning_[index];
     const std::uint32_t more = r.flits - r.taken;
@@ -211,7 +217,7 @@ std::uint64_t switch_core::credit_cycle(const out_vc& ov, std::uint32_t flits) c
 
 std::uint32_t switch_core::missing_credits(std::uint32_t output, std::uint8_t vc) const {
   const out_vc& ov = out_vcs_[vc_index(output, vc)];
-  std::uint32_t credits = ov.credits;
+  std::uint32_t credits = ov.credits + only_batch(ov);
   for (std::uint32_t r = ov.first; r != none; r = returning_[r].next) {
     credits += returning_[r].flits - returning_[r].taken;
   }

@@ -221,7 +221,7 @@ void switch_core::extend(const transfer& t, std::uint64_t end, const course& way
   moving.cycles = static_cast<std::uint32_t>(end - cycle_);
   queue.end = end;
   if (queue.first != none) {
-    const std::uint64_t free = slots_[queue.first].head ? end + in.reroute_delay : end;
+    const std::uint64_t free = end + (slots_[queue.first].head ? queue.reroute_delay : 0);
     queue.front_ready = std::max(queue.front_ready, free);
   }
   const unsigned c = queue.own_class;
@@ -230,7 +230,7 @@ void switch_core::extend(const transfer& t, std::uint64_t end, const course& way
   if (in.upstream != none) put_off_credits(queue);
   on_out_[t.output * classes_ + c].end = end;
   if (out.downstream == none) return around_.delay(t.output, t.vc, end - 1);
-  const std::uint64_t tail = end - 1 + out.body_way;
+  const std::uint64_t tail = end - 1 + out.way[0];
   slot& s = slots_[moving.slot];
   if (s.came_from == t.in_vc) {
     s.tail_ready = std::max(s.tail_ready, tail);

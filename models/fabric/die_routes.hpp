@@ -30,9 +30,13 @@ class die_routes {
 
   /// topology::next_hop() of this die. Precondition: not a VC of trees.
   [[nodiscard]] hop next_hop(router_index router, terminal_index exit, std::uint8_t vc) const {
-    const router_grid::step step = grid_.towards(router, router_of_[exit]);
-    return {step.side, behind_[vc][step.set]};
+    return hop_of(grid_.towards(router, router_of_[exit]), vc);
   }
+  /// The same where nothing wraps.
+  [[nodiscard]] hop next_straight_hop(router_index router, terminal_index exit, std::uint8_t vc) const {
+    return hop_of(grid_.towards_straight(router, router_of_[exit]), vc);
+  }
+  [[nodiscard]] bool wraps() const { return grid_.wraps(); }
 
   /// Memory of its tables by router and terminal.
   [[nodiscard]] std::size_t table_bytes() const {
@@ -40,6 +44,9 @@ class die_routes {
   }
 
  private:
+  [[nodiscard]] hop hop_of(router_grid::step step, std::uint8_t vc) const {
+    return {step.side, behind_[vc][step.set]};
+  }
   router_grid grid_;
   std::vector<router_index> router_of_;  ///< by terminal
   std::array<std::array<vc_set, router_grid::no_link + 1>, max_vcs> behind_{};

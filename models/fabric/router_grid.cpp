@@ -81,10 +81,10 @@ router_grid::step router_grid::towards_around(router_index from, router_index to
   if (from == to) return {};
   if (x_[from] != x_[to]) {
     const dimension_step s = along(x_[from], x_[to], columns_, wraps_x_);
-    return {static_cast<unsigned>(s.positive ? side::east : side::west), s.set};
+    return {static_cast<std::uint8_t>(s.positive ? side::east : side::west), s.set};
   }
   const dimension_step s = along(y_[from], y_[to], rows_, wraps_y_);
-  return {static_cast<unsigned>(s.positive ? side::north : side::south), s.set};
+  return {static_cast<std::uint8_t>(s.positive ? side::north : side::south), s.set};
 }
 
 }  // namespace diecast::fabric

@@ -34,10 +34,14 @@ class router_grid {
 
   static constexpr std::uint8_t no_link = 2;  ///< after the dateline sets
   struct step {
-    unsigned side{sides};       ///< `sides`: already there
+    std::uint8_t side{sides};   ///< `sides`: already there
     std::uint8_t set{no_link};  ///< dateline set behind that link; 1 in a dimension that does not wrap
   };
-  [[nodiscard]] step towards(router_index from, router_index to) const;
+  [[nodiscard]] step towards(router_index from, router_index to) const {
+    return wraps() ? towards_around(from, to) : towards_straight(from, to);
+  }
+  /// The same where nothing wraps.
+  [[nodiscard]] step towards_straight(router_index from, router_index to) const;
   /// Links on the way.
   [[nodiscard]] std::uint32_t distance(router_index from, router_index to) const;
   /// Memory of its tables by router.
@@ -50,8 +54,8 @@ class router_grid {
   };
   /// Without wrap links, by the signs of the ways along x and y: x first.
   static constexpr step mesh_step(int x, int y) {
-    if (x != 0) return {static_cast<unsigned>(x > 0 ? side::east : side::west), 1};
-    if (y != 0) return {static_cast<unsigned>(y > 0 ? side::north : side::south), 1};
+    if (x != 0) return {static_cast<std::uint8_t>(x > 0 ? side::east : side::west), 1};
+    if (y != 0) return {static_cast<std::uint8_t>(y > 0 ? side::north : side::south), 1};
     return {};
   }
   static constexpr std::array<step, 9> mesh_steps() {
@@ -71,8 +75,7 @@ class router_grid {
 };
 
 /// Whether a packet turns or has arrived is hard to foretell: a table, no branches.
-inline router_grid::step router_grid::towards(router_index from, router_index to) const {
-  if (wraps()) return towards_around(from, to);
+inline router_grid::step router_grid::towards_straight(router_index from, router_index to) const {
   static constexpr std::array<step, 9> steps = mesh_steps();
   const auto sign = [](std::uint16_t at, std::uint16_t goal) { return (goal > at) - (goal < at); };
   const int way = 3 * sign(x_[from], x_[to]) + sign(y_[from], y_[to]);
