@@ -221,7 +221,8 @@ const std::vector<std::uint32_t>& level_rings::half_with(std::uint32_t pe) const
 level_bundle level_bundle_of(const config::machine_config& c, const level_grid& g, std::uint64_t bytes) {
   const std::uint64_t block = bytes / std::max(1u, g.sips * g.cubes * g.pes);
   if (block * g.pes <= c.ipcq.slot_bytes) return level_bundle::cube;
-  return g.has_pairs() && block * 2 <= c.ipcq.slot_bytes ? level_bundle::pair : level_bundle::single;
+  if (!g.has_pairs() || block * 2 > c.ipcq.slot_bytes) return level_bundle::single;
+  return g.sips > 1 ? level_bundle::split : level_bundle::pair;
 }
 
 std::vector<edge> three_level_rings(const pattern_context& c) { return edge_builder(c).build(); }

@@ -22,6 +22,7 @@ struct level_grid {
   [[nodiscard]] std::uint32_t rank_at(std::uint32_t sip, std::uint32_t cube, std::uint32_t pe) const {
     return (sip * cubes + cube) * pes + pe;
   }
+  [[nodiscard]] std::uint32_t ranks() const { return sips * cubes * pes; }
   [[nodiscard]] bool has_pairs() const { return pes % 2 == 0 && pes >= 4; }
 };
 /// Cubes are those of the machine when all have as many members, which follow each other in rank order;
@@ -57,8 +58,9 @@ class level_rings {
   std::array<std::vector<std::uint32_t>, 2> halves_;
 };
 
-/// PEs of a cube whose blocks go round the cubes as one message: each its own, two, or all.
-enum class level_bundle : std::uint8_t { single, pair, cube };
+/// PEs of a cube whose blocks go round the cubes as one message: each its own, two, or all. split: two, each
+/// of which takes those of some SIPs.
+enum class level_bundle : std::uint8_t { single, pair, cube, split };
 /// What is best for a vector of `bytes`: messages about as long as a slot.
 [[nodiscard]] level_bundle level_bundle_of(const config::machine_config& c, const level_grid& g,
                                            std::uint64_t bytes);

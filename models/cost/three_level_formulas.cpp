@@ -45,7 +45,14 @@ class three_levels : public formula_base {
     for (const std::uint32_t cube : rings_.cubes(0)) over_cubes.members.push_back(member(0, cube, 0));
     for (const std::uint32_t pe : together_ == level_bundle::pair ? rings_.halves()[0] : rings_.pes())
       over_pes.members.push_back(member(0, 0, pe));
+    if (together_ == level_bundle::split) {  // of two PEs each takes the blocks of some SIPs
+      over_sips.bundle = over_pes.bundle = 2 * block;
+      over_sips.laps /= 2;
+      over_cubes.laps /= 2;
+      over_pes.laps /= 2;
+    }
     std::vector<round> all{over_sips};
+    if (together_ == level_bundle::split) all.push_back({{member(0, 0, 0), member(0, 0, 1)}, block, 1});
     if (together_ == level_bundle::pair) {
       all.push_back({{member(0, 0, 0), member(0, 0, 1)}, block, sips});
       over_pes.bundle = 2 * block;
@@ -59,7 +66,8 @@ class three_levels : public formula_base {
   [[nodiscard]] double together() const {
     switch (together_) {
       case level_bundle::single: return 1;
-      case level_bundle::pair: return 2;
+      case level_bundle::pair:
+      case level_bundle::split: return 2;
       case level_bundle::cube: return grid_.pes;
     }
     return 1;
@@ -108,7 +116,8 @@ class three_levels : public formula_base {
         for (const std::uint32_t cube : rings_.cubes(sip)) ring.push_back(grid_.rank_at(sip, cube, pe));
       }
     }
-    const double round_cubes = passes * n_ * together() / grid_.pes * (grid_.cubes - 1.0) / grid_.cubes;
+    const double messages = together_ == level_bundle::split ? 1 : together();  // of two PEs each half
+    const double round_cubes = passes * n_ * messages / grid_.pes * (grid_.cubes - 1.0) / grid_.cubes;
     return std::max({interface_ns(passes * n_ * (p_ - 1.0) / p_), laps_ns(cubes, round_cubes / 2, true),
                      passes * sips_ns()});
   }

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rings of a level as a PE sees them, and the laps of bundles round them, as lanes of a stream.
+// Rings of a level as a PE sees them, and what goes round them, in the order of a timetable, as lanes of a
+// stream.
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <map>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "models/comm/three_level.hpp"
@@ -16,29 +14,28 @@
 
 namespace diecast::sw {
 
-/// Consecutive blocks of a cube that travel together, and stages that bring them.
+/// Consecutive blocks of a cube that travel together.
 struct bundle {
   std::uint32_t sip{}, cube{}, pe{}, blocks{1};
-  std::vector<pe_context::awaited> after{};
-
-  [[nodiscard]] auto key() const { return std::tuple{sip, cube, pe}; }
 };
 
 /// A ring as a PE sees it, and its lanes, one for each way.
 struct own_ring {
-  enum level : std::uint8_t { sips, cubes, pes } on{};
   /// Towards the next member alone. What comes from two sides meets at a PE's network interface and holds up
   /// both senders, and what they would send elsewhere meanwhile: the ring that carries most goes one way.
   bool one_way{};
-  bool joins{};                        ///< bundles of its members become one
-  std::vector<std::uint32_t> members;  ///< numbers on this level, of the first in a bundle, from the own on
+  std::vector<std::uint32_t> members;  ///< numbers on this level, from the own on
   comm::ring_directions directions{};
   std::uint32_t position{};  ///< neighbors' differ by one
   std::size_t first_lane{};
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(members.size()); }
   /// On a ring of two one is enough: both ways lead to the same PE.
-  [[nodiscard]] std::size_t lanes() const { return size() > 2 && !one_way ? 2 : 1; }
+  [[nodiscard]] std::size_t lanes() const {
+    if (size() < 2) return 0;
+    return size() > 2 && !one_way ? 2 : 1;
+  }
+  [[nodiscard]] std::size_t lane(std::size_t w) const { return first_lane + w % lanes(); }
   [[nodiscard]] std::uint32_t most_hops() const { return one_way ? size() - 1 : size() / 2; }
   [[nodiscard]] std::uint32_t member(std::int64_t distance) const {
     return members[around(0, distance, size())];
@@ -46,65 +43,56 @@ struct own_ring {
   /// How many hops what is of the member at `distance` goes in way `w`. Of an even number of members the
   /// farthest is reached one way alone, by turns.
   [[nodiscard]] std::uint32_t reach(std::int64_t distance, std::size_t w) const {
-    if (one_way) return size() - 1;
+    if (one_way) return w == 0 ? size() - 1 : 0;
     const std::size_t turn = size() == 2 ? 0 : around(position, distance, size()) % 2;
     return (size() - 1) / 2 + (size() % 2 == 0 && turn == w ? 1 : 0);
   }
 };
 
-/// What a PE does with a bundle in one lap: of a gather, step s is s hops from where it begins; of a sum, as
-/// many from the farthest.
-struct ring_step {
-  std::uint32_t lap{}, step{};
-  std::uint32_t batch{};  ///< of laps that overlap
-  tcm_range range;
-  bool received{}, sent{};
-  std::vector<pe_context::awaited> own{};  ///< what the PE's own part of it waits for
-};
-
-/// Steps of a lap wait for a hop each; so the laps of a batch go side by side, a step of each in turn. All
-/// members of a ring take and send in this order.
-class lap_order {
+/// What a PE sends and receives in a gather, each hop at a time of a timetable: when its sender would send it
+/// on a machine where nothing is in another's way. The times say no more than an order. It is the same at
+/// both ends of a hop, and what a hop needs comes earlier: so nobody waits for who waits for him. A reduction
+/// is the mirror image: what a gather sends it receives, and the last comes first.
+class level_timetable {
  public:
-  explicit lap_order(pe_context::arrival how) : how_(how) {}
+  explicit level_timetable(const block_vector& v) : v_(v), last_of_(v.blocks()) {}
 
-  void add(const ring_step& s) { steps_.push_back(s); }
-  /// Adds all to a lane. Returns the number of the stage that receives a step, by lap and step.
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::int32_t> put(pe_context::lane& lane) {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::int32_t> stages;
-    sort([](const ring_step& s) { return std::int64_t{s.step} - 1; });  // of the neighbor's send
-    for (const ring_step& s : steps_) {
-      if (!s.received) continue;
-      stages[{s.lap, s.step}] = static_cast<std::int32_t>(lane.received.size());
-      const bool sums = how_ == pe_context::arrival::reduce && !s.own.empty();
-      lane.received.push_back(
-          {s.range.at, s.range.bytes, how_, sums ? s.own.front() : pe_context::awaited{}});
-    }
-    sort([](const ring_step& s) { return s.step; });
-    for (const ring_step& s : steps_) {
-      if (!s.sent) continue;
-      pe_context::outgoing& out = lane.sent.emplace_back();
-      out.offset = s.range.at;
-      out.bytes = s.range.bytes;
-      if (s.received) {
-        out.after[0].stage = stages.at({s.lap, s.step});
-      } else {
-        std::copy(s.own.begin(), s.own.end(), out.after.begin());
-      }
-    }
-    return stages;
+  /// Of a gather: sent, or received, on a lane, `blocks` blocks from number `first` on.
+  void send(std::size_t lane, std::int64_t due, std::uint32_t first, std::uint32_t blocks) {
+    sent_.push_back({lane, due, first, blocks});
   }
+  void receive(std::size_t lane, std::int64_t due, std::uint32_t first, std::uint32_t blocks) {
+    received_.push_back({lane, due, first, blocks});
+  }
+  /// Fills the lanes. Contributions to a sum are added in the order of the timetable.
+  void put_gather(std::vector<pe_context::lane>& lanes) { put(lanes, pe_context::arrival::copy); }
+  void put_reduction(std::vector<pe_context::lane>& lanes);
+
+  /// Sends of lane `paced` leave when lane `by` has received what is due `ahead` before them. What it
+  /// receives by then waits for none of them.
+  void pace(std::vector<pe_context::lane>& lanes, std::size_t paced, std::size_t by,
+            std::int64_t ahead) const;
 
  private:
-  template <typename StepOf>
-  void sort(const StepOf& step_of) {
-    const auto key = [&](const ring_step& s) { return std::tuple{s.batch, step_of(s), s.lap}; };
-    std::stable_sort(steps_.begin(), steps_.end(),
-                     [&](const ring_step& a, const ring_step& b) { return key(a) < key(b); });
-  }
+  struct hop {
+    std::size_t lane{};
+    std::int64_t due{};
+    std::uint32_t first{}, blocks{};
+  };
+  /// The stage that has brought a block last.
+  struct arrived {
+    pe_context::awaited stage{};
+    tcm_range range{};
+  };
+  [[nodiscard]] tcm_range range_of(const hop& h) const { return v_.blocks_from(h.first, h.blocks)[0]; }
+  void put(std::vector<pe_context::lane>& lanes, pe_context::arrival how);
+  void add_stage(pe_context::lane& lane, const hop& h, pe_context::arrival how);
+  [[nodiscard]] std::vector<pe_context::awaited> what_completes(const hop& h) const;
+  [[nodiscard]] std::uint64_t bytes_before(std::size_t lane, std::int64_t due) const;
 
-  pe_context::arrival how_;
-  std::vector<ring_step> steps_;
+  const block_vector& v_;
+  std::vector<hop> sent_, received_;
+  std::vector<arrived> last_of_;  ///< by block
 };
 
 }  // namespace diecast::sw

@@ -9,14 +9,12 @@
 //                   cubes, then the SIPs
 //
 // Where blocks are shorter than a slot, the nearest PEs of a cube exchange theirs before they go round the
-// cubes, so that neighboring blocks travel as one message.
+// cubes, so that neighboring blocks travel as one message. Between SIPs, each of two PEs then has the blocks
+// of both for the SIPs one way round.
 #include "models/comm/three_level.hpp"
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <memory>
-#include <tuple>
 #include <utility>
 
 #include "sw/kernels/blocks.hpp"
@@ -26,293 +24,290 @@
 namespace diecast::sw {
 namespace {
 
-using arrival = pe_context::arrival;
-using awaited = pe_context::awaited;
 using lanes = std::vector<pe_context::lane>;
 
 /// Words of kernel_arguments::extra; extra_copy is another.
 enum extra : std::size_t { extra_sips, extra_cubes, extra_pes, extra_bundle };
 
+/// A bundle that a place takes round a ring, and when it is there.
+struct lap {
+  bundle what;
+  std::int64_t due{};
+};
+
+/// Which way the bundles of the timetable go: of a reduction, whose hops are those of a gather from the last
+/// to the first, round the rings as they are, the owners lie ahead.
+enum class purpose : std::int8_t { gathers = 1, reduces = -1 };
+
 class level_blocks {
  public:
-  level_blocks(pe_context& pe, const block_vector& v)
+  level_blocks(pe_context& pe, const block_vector& v, purpose what)
       : v_(v),
+        table_(v),
+        sign_(static_cast<std::int64_t>(what)),
+        together_(static_cast<comm::level_bundle>(pe.args().extra[extra_bundle])),
         grid_{static_cast<std::uint32_t>(pe.args().extra[extra_sips]),
               static_cast<std::uint32_t>(pe.args().extra[extra_cubes]),
               static_cast<std::uint32_t>(pe.args().extra[extra_pes])} {
     const std::uint32_t rank = pe.args().rank;
-    slot_ = slot_of(pe);
     own_ = {grid_.sip_of(rank), grid_.cube_of(rank), grid_.pe_of(rank)};
-    order_rings(pe, static_cast<comm::level_bundle>(pe.args().extra[extra_bundle]));
+    order_rings(pe);
+    set_times(pe);
+    plan();
+    if (what == purpose::gathers) {
+      table_.put_gather(lanes_);
+    } else {
+      table_.put_reduction(lanes_);
+    }
+    set_paces();
   }
 
-  [[nodiscard]] const lanes& all_gather() {
-    std::vector<bundle> known{own_};
-    for (const own_ring& r : rings_) known = gather_round(r, known);
-    pace_sips(true);
-    return lanes_;
-  }
-
-  [[nodiscard]] const lanes& reduce_scatter() {
-    std::vector<std::vector<bundle>> given{{own_}};  // what a gather gives every ring, and what it ends with
-    for (const own_ring& r : rings_) given.push_back(spread(r, given.back()));
-    for (std::size_t i = rings_.size(); i-- > 0;) sum_round(rings_[i], given[i], given[i + 1]);
-    pace_sips(false);
-    return lanes_;
-  }
+  [[nodiscard]] const lanes& all() const { return lanes_; }
 
  private:
-  /// A queue pair that is not there is not asked.
-  [[nodiscard]] std::uint64_t slot_of(pe_context& pe) const {
-    return grid_.sips < 2 ? 1 : pe.message_elements(comm::round_sips[0]) * numeric::size_of(pe.args().type);
-  }
-  /// Rings in the order of a gather. In the image: cubes, PEs, and the half of them, from the own on.
-  void order_rings(pe_context& pe, comm::level_bundle together) {
-    const bool pairs = together == comm::level_bundle::pair;
-    const std::uint32_t half = grid_.pes / 2;
-    const std::vector<std::uint32_t> image =
-        ring_from_image(pe, grid_.cubes + grid_.pes + (pairs ? half : 0));
+  [[nodiscard]] bool splits() const { return together_ == comm::level_bundle::split; }
+  [[nodiscard]] bool joins_cube() const { return together_ == comm::level_bundle::cube; }
+  [[nodiscard]] bool joins_pair() const { return together_ == comm::level_bundle::pair; }
+
+  // --- rings ---
+
+  /// In the image: cubes, PEs, and the half of them, from the own on.
+  void order_rings(pe_context& pe) {
+    const std::uint32_t half = joins_pair() ? grid_.pes / 2 : 0;
+    const std::vector<std::uint32_t> image = ring_from_image(pe, grid_.cubes + grid_.pes + half);
     const auto pes_begin = image.begin() + grid_.cubes;
     const auto half_begin = pes_begin + grid_.pes;
-
-    std::vector<std::uint32_t> sips;
-    for (std::uint32_t s = 0; s < grid_.sips; ++s) sips.push_back(around(own_.sip, s, grid_.sips));
-    add_ring({own_ring::sips, false, false, sips, comm::round_sips});
-    const own_ring cubes{own_ring::cubes, false, false, {image.begin(), pes_begin}, comm::round_cubes};
-    const own_ring all{own_ring::pes, true, false, {pes_begin, half_begin}, comm::round_pes};
-    place_ = {position_of(cubes), position_of(all)};
-    if (pairs) {
-      add_ring({own_ring::pes, false, true, {own_.pe, own_.pe ^ 1}, {comm::in_pair, comm::in_pair}});
-      add_ring(cubes);
-      own_ring halves{own_ring::pes, true, false, {half_begin, image.end()}, comm::round_half};
-      for (std::uint32_t& member : halves.members) member -= member % 2;
-      add_ring(halves);
-      return;
+    for (std::uint32_t s = 0; s < grid_.sips; ++s) sips_.members.push_back(around(own_.sip, s, grid_.sips));
+    sips_.directions = comm::round_sips;
+    add_lanes(sips_);
+    cubes_ = {false, {image.begin(), pes_begin}, comm::round_cubes};
+    add_lanes(cubes_);
+    if (joins_pair() || splits()) {
+      pair_ = {false, {own_.pe, own_.pe ^ 1}, {comm::in_pair, comm::in_pair}};
+      add_lanes(pair_);
     }
-    const bool joins = together == comm::level_bundle::cube;
-    if (!joins) add_ring(cubes);
-    add_ring({all.on, all.one_way && !joins, joins, all.members, all.directions});
-    if (joins) add_ring(cubes);
+    pes_ = {!joins_cube(), {pes_begin, half_begin}, comm::round_pes};
+    if (joins_pair()) pes_ = {true, {half_begin, image.end()}, comm::round_half};
+    add_lanes(pes_);
   }
-  /// Counted from the member of the lowest number.
-  [[nodiscard]] static std::uint32_t position_of(const own_ring& r) {
+  void add_lanes(own_ring& r) {
+    // Counted from the member of the lowest number.
     const auto lowest = std::min_element(r.members.begin(), r.members.end()) - r.members.begin();
-    return around(0, -lowest, r.size());
-  }
-  void add_ring(own_ring r) {
-    if (r.size() < 2) return;
-    r.position = position_of(r);
+    r.position = around(0, -lowest, r.size());
     r.first_lane = lanes_.size();
     for (std::size_t w = 0; w < r.lanes(); ++w) {
       pe_context::lane& lane = lanes_.emplace_back();
       lane.send = {r.directions[w]};
       lane.recv = {r.size() > 2 ? r.directions[1 - w] : r.directions[w]};
     }
-    rings_.push_back(std::move(r));
-  }
-  [[nodiscard]] pe_context::lane& lane_of(const own_ring& r, std::size_t w) {
-    return lanes_[r.first_lane + w];
-  }
-  [[nodiscard]] static std::int32_t number_of(const own_ring& r, std::size_t w) {
-    return static_cast<std::int32_t>(r.first_lane + w);
   }
 
-  [[nodiscard]] tcm_range range_of(const bundle& b) const {
-    return v_.blocks_from(grid_.rank_at(b.sip, b.cube, b.pe), b.blocks)[0];
+  // --- the timetable of a gather; times are bytes that a network interface sends ---
+
+  /// What hops take, from measured runs: latencies of a slot (docs/adr/0070).
+  void set_times(pe_context& pe) {
+    constexpr std::int64_t messages_per_pe_hop = 4, messages_per_cube_hop = 2, messages_per_crossing = 6;
+    const auto block = static_cast<std::int64_t>(v_.whole().bytes / grid_.ranks());
+    const std::int64_t blocks = joins_cube() ? grid_.pes : joins_pair() || splits() ? 2 : 1;
+    const std::int64_t bundle = std::max<std::int64_t>(1, block * blocks);
+    const std::int64_t slot = slot_of(pe);
+    const std::int64_t message = std::min(bundle, slot);
+    pe_hop_ = std::max(bundle, message * messages_per_pe_hop);
+    cube_hop_ = std::max(bundle, message * messages_per_cube_hop);
+    crossing_ = message * messages_per_crossing;
+    // While flows of all rings meet, a PE receives little more than half of what its interface could.
+    turn_ = std::max<std::int64_t>(1, (splits() ? bundle : block) * 9 / 16);
+    lap_of_sips_ = turn_ * grid_.cubes * (splits() ? grid_.pes / 2 : grid_.pes);
   }
-  /// The bundle in the place of `b` of the member at `distance` on a ring.
-  [[nodiscard]] static bundle at_member(const own_ring& r, const bundle& b, std::int64_t distance) {
-    bundle other{b.sip, b.cube, b.pe, b.blocks};
-    (r.on == own_ring::sips    ? other.sip
-     : r.on == own_ring::cubes ? other.cube
-                               : other.pe) = r.member(distance);
-    return other;
+  /// Bytes of a message, on any ring there is: one that is not there is not asked.
+  [[nodiscard]] std::int64_t slot_of(pe_context& pe) const {
+    if (lanes_.empty()) return 1;
+    return static_cast<std::int64_t>(pe.message_elements(lanes_.front().send.front()) *
+                                     numeric::size_of(pe.args().type));
   }
-  /// The bundle of all members that holds `b`, which is one of theirs.
-  [[nodiscard]] static bundle joined(const own_ring& r, const bundle& b) {
-    return {b.sip, b.cube, *std::min_element(r.members.begin(), r.members.end()), b.blocks * r.size()};
+  /// When a place sends to the other SIPs: they share the links, and take turns.
+  [[nodiscard]] std::int64_t turn_of(std::uint32_t cube, std::uint32_t pe) const {
+    const auto at = std::find(cubes_.members.begin(), cubes_.members.end(), cube) - cubes_.members.begin();
+    const std::uint32_t position = around(cubes_.position, at, grid_.cubes);
+    return turn_ * (std::int64_t{splits() ? pe / 2 : pe} * grid_.cubes + position);
   }
-  /// Hops and way of what comes in a lap of a gather: the nearest first.
-  [[nodiscard]] static std::vector<std::pair<std::uint32_t, std::size_t>> arrivals(const own_ring& r) {
-    std::vector<std::pair<std::uint32_t, std::size_t>> come;
-    for (std::uint32_t hops = 1; hops <= r.most_hops(); ++hops) {
-      for (std::size_t w = 0; w < r.lanes(); ++w) {
-        if (hops <= r.reach(-ways[w] * std::int64_t{hops}, w)) come.emplace_back(hops, w);
+  [[nodiscard]] bundle bundle_of(std::uint32_t sip, std::uint32_t cube, std::uint32_t pe) const {
+    if (joins_cube()) return {sip, cube, 0, grid_.pes};
+    if (joins_pair() || splits()) return {sip, cube, pe - pe % 2, 2};
+    return {sip, cube, pe, 1};
+  }
+  /// Hops that blocks of the member of the ring over the SIPs at `distance` go in way `w`. Of a pair that
+  /// splits them, each PE goes one way.
+  [[nodiscard]] std::uint32_t sip_reach(std::int64_t distance, std::size_t w, std::uint32_t pe) const {
+    if (!splits()) return sips_.reach(distance, w);
+    if (w != pe % 2) return 0;
+    return w == 0 ? (grid_.sips - 1) / 2 : grid_.sips / 2;
+  }
+  /// What a place has after the ring over the SIPs.
+  [[nodiscard]] std::vector<lap> after_sips(std::uint32_t cube, std::uint32_t pe) const {
+    std::vector<lap> laps;
+    if (!splits() || pe % 2 == 0) laps.push_back({bundle_of(own_.sip, cube, pe), 0});
+    for (std::uint32_t hops = 1; hops <= grid_.sips / 2; ++hops) {
+      for (std::size_t w = 0; w < 2; ++w) {
+        const std::int64_t distance = -sign_ * ways[w] * std::int64_t{hops};
+        if (hops > sip_reach(distance, w, pe)) continue;
+        laps.push_back({bundle_of(sips_.member(distance), cube, pe),
+                        turn_of(cube, pe) + (hops - 1) * lap_of_sips_ + crossing_});
       }
     }
-    return come;
+    return laps;
   }
-
-  /// The laps of the last ring are many and short. Four slots are on their way at least as long as a hop
-  /// takes. Bundles of another SIP may be late, and are in another batch.
-  [[nodiscard]] std::uint32_t batch_of(const own_ring& r, std::uint32_t lap, std::size_t laps) const {
-    if (r.on != own_ring::pes || r.joins) return lap;
-    constexpr std::uint32_t together = 4;
-    const auto per_sip = static_cast<std::uint32_t>(laps / grid_.sips);
-    const std::uint32_t batches = std::max(1u, per_sip / together);
-    return lap / per_sip * batches + lap % per_sip * batches / per_sip;
+  /// The same when its blocks have been joined with those of its neighbors, the last of which has its own
+  /// last.
+  [[nodiscard]] std::vector<lap> joined(std::uint32_t cube, std::uint32_t pe) const {
+    const std::uint32_t last = joins_cube() ? grid_.pes - 1 : joins_pair() ? pe | 1 : pe;
+    std::vector<lap> laps = after_sips(cube, last);
+    for (lap& l : laps) l.due += join_time();
+    return laps;
   }
-
-  // --- all_gather ---
-
-  /// What is known after the ring has taken round `known`, in the order in which it comes.
-  std::vector<bundle> gather_round(const own_ring& r, const std::vector<bundle>& known) {
-    std::array<std::map<std::pair<std::uint32_t, std::uint32_t>, std::int32_t>, 2> stages;
-    for (std::size_t w = 0; w < r.lanes(); ++w) {
-      lap_order order(arrival::copy);
-      for (std::uint32_t lap = 0; lap < known.size(); ++lap)
-        add_gather_lap(order, r, w, lap, known.size(), known[lap]);
-      stages[w] = order.put(lane_of(r, w));
-    }
-    std::vector<bundle> next;
-    for (std::uint32_t lap = 0; lap < known.size(); ++lap) {
-      const bundle& b = known[lap];
-      if (r.joins) {
-        next.push_back(joined_when_all_is_here(r, b, lap, stages));
-        continue;
-      }
-      next.push_back(b);
-      for (const auto& [hops, w] : arrivals(r)) {
-        next.push_back(at_member(r, b, -ways[w] * std::int64_t{hops}));
-        next.back().after = {{stages[w].at({lap, hops}), number_of(r, w)}};
-      }
-    }
-    return next;
-  }
-  void add_gather_lap(lap_order& order, const own_ring& r, std::size_t w, std::uint32_t lap, std::size_t laps,
-                      const bundle& b) const {
-    const std::uint32_t batch = batch_of(r, lap, laps);
-    order.add({lap, 0, batch, range_of(b), false, r.reach(0, w) > 0, b.after});
-    for (std::uint32_t hops = 1; hops <= r.most_hops(); ++hops) {
-      const std::int64_t distance = -ways[w] * std::int64_t{hops};
-      const std::uint32_t reach = r.reach(distance, w);
-      if (hops > reach) continue;
-      order.add({lap, hops, batch, range_of(at_member(r, b, distance)), true, hops < reach});
-    }
-  }
-  /// Stages of a lane end in their order: the last of each lane is enough.
-  [[nodiscard]] bundle joined_when_all_is_here(
-      const own_ring& r, const bundle& b, std::uint32_t lap,
-      const std::array<std::map<std::pair<std::uint32_t, std::uint32_t>, std::int32_t>, 2>& stages) const {
-    bundle all = joined(r, b);
-    all.after = b.after;
-    for (std::size_t w = 0; w < r.lanes(); ++w) {
-      std::int32_t last = -1;
-      for (const auto& [hops, way] : arrivals(r)) {
-        if (way == w) last = std::max(last, stages[w].at({lap, hops}));
-      }
-      if (last >= 0) all.after.push_back({last, number_of(r, w)});
-    }
-    for (awaited& a : all.after) a.at = range_of(all).bytes;  // all of the stage
-    return all;
-  }
-
-  // --- reduce_scatter ---
-  // Sums are added in one order, that of the rings: what a ring brings is taken after what those before it
-  // bring for the same block.
-
-  /// The bundles of a gather after the ring, without what brings them.
-  [[nodiscard]] static std::vector<bundle> spread(const own_ring& r, const std::vector<bundle>& known) {
-    std::vector<bundle> next;
-    for (const bundle& b : known) {
-      next.push_back(r.joins ? joined(r, b) : b);
-      if (r.joins) continue;
-      for (const auto& [hops, w] : arrivals(r))
-        next.push_back(at_member(r, b, -ways[w] * std::int64_t{hops}));
-    }
-    return next;
-  }
-  /// Sums up the bundles that a gather would take round, the last first. `from`: these and those of the other
-  /// members, as far as earlier rings have summed them; `after` of each is what completes it.
-  void sum_round(const own_ring& r, std::vector<bundle>& own, const std::vector<bundle>& from) {
-    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, const bundle*> by_place;
-    for (const bundle& b : from) by_place[b.key()] = &b;
-    const auto complete = [&](const bundle& b) {
-      const bundle& whole = *by_place.at(r.joins ? joined(r, b).key() : b.key());
-      std::vector<awaited> after = whole.after;
-      for (awaited& a : after) a.at += range_of(b).at - range_of(whole).at;
-      return after;
-    };
-    std::vector<awaited> last(own.size());
-    for (std::size_t w = 0; w < r.lanes(); ++w) {
-      lap_order order(arrival::reduce);
-      for (std::uint32_t lap = 0; lap < own.size(); ++lap) {
-        const bundle& b = own[own.size() - 1 - lap];
-        add_sum_lap(order, r, w, lap, own.size(), b, complete);
-        // Of the two ways the second adds to the sum after the first.
-        if (r.reach(0, w) > 0) {
-          order.add({lap, r.reach(0, w), batch_of(r, lap, own.size()), range_of(b), true, false,
-                     last[lap].stage < 0 ? complete(b) : std::vector<awaited>{last[lap]}});
+  /// What a place of the own cube has after the ring over the cubes, but what both PEs of a pair have.
+  [[nodiscard]] std::vector<lap> after_cubes(std::uint32_t pe) const {
+    std::vector<lap> laps = joined(own_.cube, pe);
+    if (splits()) std::erase_if(laps, [&](const lap& l) { return l.what.sip == own_.sip; });
+    for (std::uint32_t hops = 1; hops <= cubes_.most_hops(); ++hops) {
+      for (std::size_t w = 0; w < 2; ++w) {
+        const std::int64_t distance = -sign_ * ways[w] * std::int64_t{hops};
+        if (hops > cubes_.reach(distance, w)) continue;
+        for (lap l : joined(cubes_.member(distance), pe)) {
+          l.due += hops * cube_hop_;
+          laps.push_back(l);
         }
       }
-      const auto stages = order.put(lane_of(r, w));
-      for (std::uint32_t lap = 0; lap < own.size() && r.reach(0, w) > 0; ++lap)
-        last[lap] = {stages.at({lap, r.reach(0, w)}), number_of(r, w)};
     }
-    for (std::uint32_t lap = 0; lap < own.size(); ++lap) own[own.size() - 1 - lap].after = {last[lap]};
+    return laps;
   }
-  template <typename Complete>
-  void add_sum_lap(lap_order& order, const own_ring& r, std::size_t w, std::uint32_t lap, std::size_t laps,
-                   const bundle& b, const Complete& complete) const {
-    for (std::uint32_t hops = r.most_hops(); hops > 0; --hops) {
-      const std::int64_t distance = ways[w] * std::int64_t{hops};
-      const std::uint32_t reach = r.reach(distance, w);
-      if (hops > reach) continue;
-      const bundle other = at_member(r, b, distance);
-      order.add(
-          {lap, reach - hops, batch_of(r, lap, laps), range_of(other), hops < reach, true, complete(other)});
+  [[nodiscard]] std::int64_t join_time() const {
+    return joins_cube() ? pes_.most_hops() * pe_hop_ : joins_pair() ? pe_hop_ : 0;
+  }
+
+  void plan() {
+    if (splits()) exchange_in_pair({{own_.sip, own_.cube, own_.pe}, -pe_hop_});
+    plan_sips();
+    if (joins_pair() || joins_cube()) join();
+    go_round(cubes_, cube_hop_, [&](std::uint32_t cube) { return joined(cube, own_.pe); });
+    if (joins_cube()) return;
+    go_round(pes_, pe_hop_, [&](std::uint32_t pe) { return after_cubes(pe); });
+    if (splits()) plan_own_pairs();
+  }
+  void send(std::size_t lane, std::int64_t due, const bundle& b) {
+    table_.send(lane, due, grid_.rank_at(b.sip, b.cube, b.pe), b.blocks);
+  }
+  void receive(std::size_t lane, std::int64_t due, const bundle& b) {
+    table_.receive(lane, due, grid_.rank_at(b.sip, b.cube, b.pe), b.blocks);
+  }
+  /// Every member's bundles go to all others. laps_of(member): which, and when they are there.
+  template <typename LapsOf>
+  void go_round(const own_ring& r, std::int64_t hop, const LapsOf& laps_of) {
+    if (r.size() < 2) return;
+    for (std::size_t w = 0; w < 2; ++w) {
+      if (r.reach(0, w) == 0) continue;
+      for (const lap& l : laps_of(r.member(0))) send(r.lane(w), l.due, l.what);
+    }
+    for (std::uint32_t hops = 1; hops <= r.most_hops(); ++hops) {
+      for (std::size_t w = 0; w < 2; ++w) {
+        const std::int64_t distance = -sign_ * ways[w] * std::int64_t{hops};
+        const std::uint32_t reach = r.reach(distance, w);
+        if (hops > reach) continue;
+        for (const lap& l : laps_of(r.member(distance))) {
+          receive(r.lane(w), l.due + (hops - 1) * hop, l.what);
+          if (hops < reach) send(r.lane(w), l.due + hops * hop, l.what);
+        }
+      }
+    }
+  }
+  void plan_sips() {
+    if (grid_.sips < 2) return;
+    const std::int64_t turn = turn_of(own_.cube, own_.pe);
+    for (std::size_t w = 0; w < 2; ++w) {
+      if (sip_reach(0, w, own_.pe) > 0) send(sips_.lane(w), turn, bundle_at_sips(own_.sip));
+      for (std::uint32_t hops = 1; hops <= grid_.sips / 2; ++hops) {
+        const std::int64_t distance = -sign_ * ways[w] * std::int64_t{hops};
+        const std::uint32_t reach = sip_reach(distance, w, own_.pe);
+        if (hops > reach) continue;
+        const bundle b = bundle_at_sips(sips_.member(distance));
+        receive(sips_.lane(w), turn + (hops - 1) * lap_of_sips_, b);
+        if (hops < reach) send(sips_.lane(w), turn + hops * lap_of_sips_, b);
+      }
+    }
+  }
+  /// What travels between SIPs: blocks that are joined later go one by one.
+  [[nodiscard]] bundle bundle_at_sips(std::uint32_t sip) const {
+    if (splits()) return bundle_of(sip, own_.cube, own_.pe);
+    return {sip, own_.cube, own_.pe, 1};
+  }
+  void exchange_in_pair(const lap& own) {
+    bundle other = own.what;
+    other.pe ^= 1;
+    send(pair_.lane(0), own.due, own.what);
+    receive(pair_.lane(0), own.due, other);
+  }
+  /// The blocks of one SIP after the other.
+  void join() {
+    const auto of = [&](std::uint32_t pe) {
+      std::vector<lap> laps = after_sips(own_.cube, pe);
+      for (lap& l : laps) l.what = {l.what.sip, own_.cube, pe, 1};
+      return laps;
+    };
+    if (joins_cube()) {
+      go_round(pes_, pe_hop_, of);
+    } else {
+      for (const lap& l : of(own_.pe)) exchange_in_pair(l);
+    }
+  }
+  /// The bundles of the own cube that both PEs of a pair have: each sends them to those behind it, up to
+  /// the other.
+  void plan_own_pairs() {
+    const std::uint32_t n = pes_.size();
+    const auto hops_from = [&](std::uint32_t pe) {
+      const auto at = std::find(pes_.members.begin(), pes_.members.end(), pe) - pes_.members.begin();
+      return around(0, -sign_ * at, n);
+    };
+    const std::uint32_t next = pes_.member(sign_);
+    for (std::uint32_t pe = 0; pe < grid_.pes; pe += 2) {
+      const bundle b = bundle_of(own_.sip, own_.cube, pe);
+      const std::uint32_t hops = std::min(hops_from(pe), hops_from(pe + 1));
+      if (hops > 0) receive(pes_.lane(0), (hops - 1) * pe_hop_, b);
+      if (next / 2 != pe / 2) send(pes_.lane(0), hops * pe_hop_, b);
     }
   }
 
-  // --- when blocks leave for other SIPs ---
-  // All places share the links between the SIPs. Sent as soon as they can be, their blocks would crowd before
-  // them, and what the rings within the SIP send would stand behind. So places take turns, measured by what
-  // has come round the last ring: of a gather, the blocks of the own SIP; of a reduction, where every sum for
-  // the farthest SIPs is complete at one time, the blocks that are summed next. Neither needs what waits.
-  // What is passed on from another SIP comes in turns.
-
-  void pace_sips(bool gathers) {
-    if (rings_.size() < 2 || rings_.front().on != own_ring::sips) return;
-    const own_ring& last = rings_.back();
-    const std::uint32_t before = gathers ? 0 : std::min(2u, grid_.sips - 1);
-    const std::uint64_t from = come_round(last, 0, before);
-    const std::uint64_t time =
-        come_round(last, before, before + 1) * 9 / 10;  // the last one's way is the rest
-    const std::uint64_t places = std::uint64_t{grid_.cubes} * grid_.pes;
-    const std::uint64_t place = std::uint64_t{place_.second} * grid_.cubes + place_.first;
-    for (std::size_t w = 0; w < rings_.front().lanes(); ++w) {
-      std::vector<pe_context::outgoing>& sent = lane_of(rings_.front(), w).sent;
-      if (sent.empty()) continue;
-      const std::uint64_t slots = std::max<std::uint64_t>(1, (sent.front().bytes + slot_ - 1) / slot_);
-      sent.front().not_before = {number_of(last, 0), from + time / slots * place / places, time};
-    }
-  }
-  /// Bytes that the ring's first lane takes in its laps for some SIPs, in the order of the laps.
-  [[nodiscard]] std::uint64_t come_round(const own_ring& r, std::size_t first_sip, std::size_t end_sip) {
-    const std::vector<pe_context::stage>& come = lane_of(r, 0).received;
-    std::uint64_t bytes = 0;
-    for (std::size_t i = come.size() * first_sip / grid_.sips; i < come.size() * end_sip / grid_.sips; ++i)
-      bytes += come[i].bytes;
-    return bytes;
+  /// All places share the links between the SIPs. Sent as soon as they can be, their blocks would crowd
+  /// before them, and what the rings within the SIP send would stand behind. So places take turns, measured
+  /// by what has come round the last ring. The other rings need no pace (docs/adr/0070).
+  void set_paces() {
+    const bool by_cubes = joins_cube() || pes_.size() < 2;
+    const own_ring& last = by_cubes ? cubes_ : pes_;
+    if (last.size() < 2) return;
+    const std::int64_t ahead = by_cubes ? cube_hop_ : pe_hop_;
+    for (std::size_t w = 0; w < sips_.lanes(); ++w)
+      table_.pace(lanes_, sips_.first_lane + w, last.first_lane, ahead);
   }
 
   const block_vector& v_;
+  level_timetable table_;
+  std::int64_t sign_;
+  comm::level_bundle together_;
   comm::level_grid grid_;
   bundle own_;
-  std::uint64_t slot_{};                           ///< bytes of a message to another SIP
-  std::pair<std::uint32_t, std::uint32_t> place_;  ///< on the rings of cubes and of PEs
-  std::vector<own_ring> rings_;                    ///< in the order of a gather
+  own_ring sips_, cubes_, pair_, pes_;
   lanes lanes_;
+  /// Of the timetable: hops, a way between SIPs, a place's turn at them, and all turns.
+  std::int64_t pe_hop_{}, cube_hop_{}, crossing_{}, turn_{}, lap_of_sips_{};
 };
 
 void run_all_gather(pe_context& pe) {
   const block_vector v = gathered_in_output(pe);
-  pe.stream(level_blocks(pe, v).all_gather(), "all_gather");
+  pe.stream(level_blocks(pe, v, purpose::gathers).all(), "all_gather");
 }
 
 void run_reduce_scatter(pe_context& pe) {
   const block_vector v = scattered_from_input(pe);
-  pe.stream(level_blocks(pe, v).reduce_scatter(), "reduce_scatter");
+  pe.stream(level_blocks(pe, v, purpose::reduces).all(), "reduce_scatter");
   deliver_own_block(pe, v);
   pe.finish_average(pe.args().output, v.block(pe.args().rank).bytes);
 }
@@ -320,10 +315,10 @@ void run_reduce_scatter(pe_context& pe) {
 /// Every block is summed at its owner, in one order, and then copied.
 void run_all_reduce(pe_context& pe) {
   const block_vector v = reduced_in_output(pe);
-  pe.stream(level_blocks(pe, v).reduce_scatter(), "reduce_scatter");
+  pe.stream(level_blocks(pe, v, purpose::reduces).all(), "reduce_scatter");
   const tcm_range own = v.block(pe.args().rank);
   pe.finish_average(own.at, own.bytes);
-  pe.stream(level_blocks(pe, v).all_gather(), "all_gather");
+  pe.stream(level_blocks(pe, v, purpose::gathers).all(), "all_gather");
 }
 
 // --- host side -----------------------------------------------------------------------------------

@@ -295,6 +295,21 @@ TEST_CASE("patterns: rings of PEs are there in cubes of as many members") {
   CHECK(level_grid_of(g).cubes == 4);
 }
 
+TEST_CASE("patterns: blocks of a cube travel in messages of about a slot") {
+  const config::machine_config c;  // slots of 8 KiB
+  const auto together = [&](std::uint32_t sips, std::uint32_t pes, std::uint64_t block) {
+    const level_grid g{sips, 2, pes};
+    return level_bundle_of(c, g, block * g.ranks());
+  };
+  CHECK(together(1, 8, 8192) == level_bundle::single);
+  CHECK(together(2, 8, 4097) == level_bundle::single);
+  CHECK(together(1, 8, 4096) == level_bundle::pair);
+  CHECK(together(2, 8, 4096) == level_bundle::split);
+  CHECK(together(3, 8, 1025) == level_bundle::split);
+  CHECK(together(2, 8, 1024) == level_bundle::cube);
+  CHECK(together(2, 7, 4096) == level_bundle::single);  // no pairs
+}
+
 TEST_CASE("patterns: the ring of the default cube's PEs, and its halves") {
   const config::machine_config config;
   const machine_shape shape{1, 1, 1, 8};

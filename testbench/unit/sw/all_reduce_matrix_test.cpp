@@ -186,12 +186,17 @@ TEST_CASE("three_level reduces right everywhere") {
                                      {2, 2, 2, 4},
                                      {3, 3, 1, 2},
                                      {4, 1, 2, 4},
-                                     {5, 2, 1, 2}}) {
+                                     {5, 2, 1, 2},
+                                     // PEs of a pair go different ways
+                                     {2, 2, 1, 8},
+                                     {2, 3, 1, 6},
+                                     {3, 1, 1, 8},
+                                     {4, 1, 1, 6}}) {
     m.run({shape, comm::rank_set::pe});
   }
   m.run_types({{2, 2, 1, 4}, comm::rank_set::pe});
   m.run_types({{1, 1, 1, 5}, comm::rank_set::pe});
-  CHECK(m.rows() == 14 * 54 + 720);
+  CHECK(m.rows() == 18 * 54 + 720);
 }
 
 void grid_matrix(const std::string& algorithm) {

@@ -102,10 +102,15 @@ void run_level_matrix(const std::string& collective, const std::string& algorith
                                      {2, 2, 2, 4},
                                      {3, 3, 1, 2},
                                      {4, 1, 2, 4},
-                                     {5, 2, 1, 2}}) {
+                                     {5, 2, 1, 2},
+                                     // PEs of a pair go different ways
+                                     {2, 2, 1, 8},
+                                     {2, 3, 1, 6},
+                                     {3, 1, 1, 8},
+                                     {4, 1, 1, 6}}) {
     m.run(shape, comm::rank_set::pe);
   }
-  CHECK(m.rows() == 14 * 45);
+  CHECK(m.rows() == 18 * 45);
 }
 
 /// Algorithms that go by the places of PEs in cubes and of cubes in SIPs.
