@@ -26,6 +26,11 @@ class tree_walk {
   /// From all to the root, which adds messages up or keeps them; a rank takes its children's in their order
   /// and then sends. ns.
   [[nodiscard]] double up(const bytes_of& bytes, bool reduces) const;
+  /// From all to the root, `bytes` slot by slot, each sum sent on as it is complete. Children that are near
+  /// are added while those that have much below them are still on their way: a rank is done when it has
+  /// worked through all of its slots, or its last child and one more edge are. `wire_ns`: of a slot at a
+  /// rank's interface. ns.
+  [[nodiscard]] double sums_up(double bytes, double wire_ns) const;
 
  private:
   [[nodiscard]] double edge_ns(std::uint32_t from, std::uint32_t to, double bytes, bool reduces) const;
