@@ -92,7 +92,7 @@ class rooted : public formula_base {
     const node_pair trees = nodes_of(
         [this](std::uint32_t which, std::uint32_t r) { return comm::root_tree(r, p_, r_.root, which); });
     const std::vector<way> ways = ways_down(trees);
-    return {first_down(trees, slot) + (slots - 1) * std::max(busy, ways_ns(ways, slot)) +
+    return {first_down(trees, slot, false) + (slots - 1) * std::max(busy, ways_ns(ways, slot)) +
                 step_.first_use_ns(4 * half_registers) + end_ns(),
             ways_ns(ways, n_ / 2)};
   }
@@ -107,11 +107,14 @@ class rooted : public formula_base {
     const double slots = std::ceil(n_ / 2 / step_.slot_bytes());
     const double slot = std::min(n_ / 2, step_.slot_bytes());
     const double busy = 2 * (step_.hold_ns(slot) + step_.send_ns() + step_.register_ns());
+    const double periods =
+        n_ / 2 > piece ? slots - 0.5 : slots - 1;  // up to the second half of the last slot
     // An edge uses as many of its queue pairs as it has slots to fill.
     const double used = std::max(1.0, std::floor(slots / d(c_.ipcq.n_slots)));
     const std::uint32_t directions =
         plan.most_directions(static_cast<std::uint32_t>(std::min(used, d(c_.ipcq.queue_pairs))));
-    return {first_down(trees, piece) + (slots - 1) * std::max(busy, two_slots_ns(slot)) +
+    return {first_down(trees, piece, c_.ipcq.rings == config::buffer_kind::tcm) +
+                periods * std::max(busy, two_slots_ns(slot)) +
                 step_.first_use_ns(half_registers * directions) + end_ns(),
             interface_ns(n_)};
   }
@@ -164,10 +167,13 @@ class rooted : public formula_base {
     return ways;
   }
   /// Until the last rank has the first bytes of both trees.
-  [[nodiscard]] double first_down(const node_pair& trees, double bytes) const {
+  [[nodiscard]] double first_down(const node_pair& trees, double bytes, bool is_handed_on) const {
     const auto all = [bytes](std::uint32_t) { return bytes; };
     double last = 0;
-    for (const auto& nodes : trees) last = std::max(last, tree_walk(step_, r_.ranks, nodes).down(all));
+    for (const auto& nodes : trees) {
+      const tree_walk walk(step_, r_.ranks, nodes);
+      last = std::max(last, is_handed_on ? walk.handed_down(all) : walk.down(all));
+    }
     return last;
   }
   /// Until the root has the sums of the first bytes of both trees.

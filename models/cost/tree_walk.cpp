@@ -24,15 +24,19 @@ double tree_walk::edge_ns(std::uint32_t from, std::uint32_t to, double bytes, bo
 
 double tree_walk::slots_of(double bytes) const { return std::ceil(bytes / step_.slot_bytes()); }
 
-double tree_walk::down(const bytes_of& bytes) const {
+double tree_walk::down(const bytes_of& bytes) const { return walk_down(bytes, false); }
+double tree_walk::handed_down(const bytes_of& bytes) const { return walk_down(bytes, true); }
+
+double tree_walk::walk_down(const bytes_of& bytes, bool is_handed_on) const {
   std::vector<double> has(nodes_.size());
   double last = 0;
   for (const std::uint32_t r : order_) {
     double sent = has[r];
     for (const std::uint32_t child : nodes_[r].children) {
       const double b = bytes(child);
-      has[child] = sent + edge_ns(r, child, b, false);
-      last = std::max(last, has[child]);
+      const double copied = sent + edge_ns(r, child, b, false);
+      has[child] = is_handed_on ? copied - step_.take_ns(std::min(b, step_.slot_bytes()), false) : copied;
+      last = std::max(last, copied);
       sent += slots_of(b) * (step_.send_ns() + step_.register_ns());
     }
   }

@@ -116,6 +116,8 @@ TEST_CASE("a tree is as slow as its slowest way, not as the dearest edge of ever
   CHECK(walk.down(bytes) == Approx(edge(0, 1, false) + edge(1, 2, false)));
   CHECK(walk.up(bytes, true) == Approx(edge(2, 1, true) + edge(1, 0, true)));
   CHECK(walk.down(bytes) < 1.8 * edge(0, 1, false));
+  // What is sent on before it is copied saves the copy of all members but the last.
+  CHECK(walk.handed_down(bytes) == Approx(walk.down(bytes) - step.take_ns(64, false)));
   // A second child is sent to while the first one's message is on its way, and its sum waits for the other.
   const std::vector<comm::tree_node> star{{std::nullopt, {1, 2}}, {0U, {}}, {0U, {}}};
   const tree_walk both(step, g, star);
