@@ -92,29 +92,29 @@ class rooted : public formula_base {
     const node_pair trees = nodes_of(
         [this](std::uint32_t which, std::uint32_t r) { return comm::root_tree(r, p_, r_.root, which); });
     const std::vector<way> ways = ways_down(trees);
-    return {first_down(trees, slot, false) + (slots - 1) * std::max(busy, ways_ns(ways, slot)) +
-                step_.first_use_ns(4 * half_registers) + end_ns(),
+    return {first_down(trees, slot, false) + met_ns(trees, slot) +
+                (slots - 1) * std::max(busy, ways_ns(ways, slot)) + step_.first_use_ns(4 * half_registers) +
+                end_ns(),
             ways_ns(ways, n_ / 2)};
   }
 
-  /// The same down shallow trees fitted to the links; the last slot goes in halves. The core is faster than
-  /// the wire.
+  /// The same down shallow trees fitted to the links. A slot goes whole from rank to rank, unless it is the
+  /// only one, which goes in halves; over PEs it meets others at every hop. The core is faster than the wire.
   [[nodiscard]] estimate packed_trees() const {
     const comm::packed_trees plan({c_, t_.shape(), r_.ranks, r_.root});
     const node_pair trees =
         nodes_of([&plan](std::uint32_t which, std::uint32_t r) { return plan.node(which, r); });
-    const double piece = std::min(n_ / 2, step_.slot_bytes() / 2);
     const double slots = std::ceil(n_ / 2 / step_.slot_bytes());
     const double slot = std::min(n_ / 2, step_.slot_bytes());
     const double busy = 2 * (step_.hold_ns(slot) + step_.send_ns() + step_.register_ns());
-    const double periods =
-        n_ / 2 > piece ? slots - 0.5 : slots - 1;  // up to the second half of the last slot
+    const bool in_halves = slots < 2 && slot > step_.slot_bytes() / 2;
+    const double piece = in_halves ? slot / 2 : slot;
     // An edge uses as many of its queue pairs as it has slots to fill.
     const double used = std::max(1.0, std::floor(slots / d(c_.ipcq.n_slots)));
     const std::uint32_t directions =
         plan.most_directions(static_cast<std::uint32_t>(std::min(used, d(c_.ipcq.queue_pairs))));
-    return {first_down(trees, piece, c_.ipcq.rings == config::buffer_kind::tcm) +
-                periods * std::max(busy, two_slots_ns(slot)) +
+    return {first_down(trees, piece, c_.ipcq.rings == config::buffer_kind::tcm) + met_ns(trees, piece) +
+                (slots - (in_halves ? 0.5 : 1)) * std::max(busy, two_slots_ns(slot)) +
                 step_.first_use_ns(half_registers * directions) + end_ns(),
             interface_ns(n_)};
   }
@@ -190,6 +190,18 @@ class rooted : public formula_base {
   /// (d + d^2 / P), so P = (1 + sqrt 3) d.
   [[nodiscard]] double two_slots_ns(double slot) const {
     return interface_ns(slot) * (comm::shares_cubes(r_.ranks) ? 1 + std::sqrt(3.0) : 2);
+  }
+  /// What slots on their way to the last rank lose to others that they meet, hop by hop.
+  [[nodiscard]] double met_ns(const node_pair& trees, double slot) const {
+    std::uint32_t depth = 0;
+    for (const auto& nodes : trees) {
+      for (std::uint32_t r = 0; r < p_; ++r) {
+        std::uint32_t edges = 0;
+        for (auto up = nodes[r].parent; up; up = nodes[*up].parent) ++edges;
+        depth = std::max(depth, edges);
+      }
+    }
+    return depth * (two_slots_ns(slot) / 2 - interface_ns(slot));
   }
   [[nodiscard]] std::uint32_t from_root(std::uint32_t rank) const { return (rank + p_ - r_.root) % p_; }
   /// The binomial tree of the root; the deepest subtree first where messages go down it.
