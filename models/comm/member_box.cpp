@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <fmt/format.h>
+#include <string>
 #include <vector>
 
 #include "models/comm/peer_patterns.hpp"
+#include "models/types/error.hpp"
 
 namespace diecast::comm {
 namespace {
@@ -71,6 +74,12 @@ member_box member_box_of(const machine_shape& shape, const group& g) {
   return {{n / per_sip, cubes / columns, columns, per_cube}};
 }
 
+std::uint32_t member_box::partners() const {
+  std::uint32_t sum = 0;
+  for (const std::uint32_t members : size) sum += members - 1;
+  return sum;
+}
+
 direction box_ahead(const member_box& box, std::uint32_t dimension, std::uint32_t distance) {
   std::uint32_t first = 0;
   for (std::uint32_t d = 0; d < dimension; ++d) first += box.size[d] - 1;
@@ -79,6 +88,18 @@ direction box_ahead(const member_box& box, std::uint32_t dimension, std::uint32_
 
 std::vector<edge> box_lines(const pattern_context& c) {
   const member_box box = member_box_of(c.shape, c.members);
+  if (box.partners() > c.config.ipcq.queue_pairs) {
+    const bool one_line = box.size[member_box::pes] == box.ranks();
+    throw user_error(
+        {"ipcq.queue_pairs",
+         fmt::format("too few for an exchange along lines of {} SIPs, {} rows, {} columns and {} ranks{}",
+                     box.size[member_box::sips], box.size[member_box::rows], box.size[member_box::columns],
+                     box.size[member_box::pes],
+                     one_line ? " (all are one line where SIPs have different numbers of them)" : ""),
+         std::to_string(c.config.ipcq.queue_pairs),
+         fmt::format("at least {}, one for every other rank of the lines, or another algorithm",
+                     box.partners())});
+  }
   const std::vector<pe_coord>& m = c.members.members;
   std::vector<edge> edges;
   for (std::uint32_t r = 0; r < m.size(); ++r) {

@@ -19,6 +19,8 @@ struct member_box {
   coordinates size{1, 1, 1, 1};
 
   [[nodiscard]] std::uint32_t ranks() const { return size[sips] * size[rows] * size[columns] * size[pes]; }
+  /// Other members of a member's lines.
+  [[nodiscard]] std::uint32_t partners() const;
   [[nodiscard]] coordinates at(std::uint32_t rank) const;
   [[nodiscard]] std::uint32_t rank_at(const coordinates& x) const;
 };

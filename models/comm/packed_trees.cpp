@@ -13,6 +13,7 @@
 #include "models/comm/fitted_trees.hpp"
 #include "models/comm/pe_trees.hpp"
 #include "models/comm/peer_patterns.hpp"
+#include "models/comm/tree_memory.hpp"
 #include "models/fabric/link_settings.hpp"
 #include "models/fabric/sip_graph.hpp"
 
@@ -406,7 +407,11 @@ tree_pair best_trees(const pattern_context& c, packed_trees::flow to) {
 }  // namespace
 
 packed_trees::packed_trees(const pattern_context& c, flow to) {
-  nodes_ = shares_cubes(c.members) ? trees_over_pes(c, to == flow::up) : best_trees(c, to);
+  const auto search = [](const pattern_context& asked, bool up) {
+    return shares_cubes(asked.members) ? trees_over_pes(asked, up)
+                                       : best_trees(asked, up ? flow::up : flow::down);
+  };
+  nodes_ = tree_memory::of_process().trees_of(c, to == flow::up, search);
   for (const pe_coord& m : c.members.members) sips_.push_back(m.sip);
   const auto fits = [&] {
     return packed_parent(trees - 1, std::max(within_, crossing_) - 1) < c.config.ipcq.queue_pairs &&

@@ -18,8 +18,8 @@
 namespace diecast::comm {
 
 /// Searches are of a fixed number of attempts or moves and a fixed seed: equal machines and members, equal
-/// trees. A limit that no attempt keeps (two members in a row, say) is exceeded as little as any attempt
-/// does.
+/// trees; the last ones are remembered (tree_memory.hpp). A limit that no attempt keeps (two members in a
+/// row, say) is exceeded as little as any attempt does.
 ///
 /// SIPs follow each other along each tree, one way round in the first and the other way round in the second,
 /// so that each tree enters a SIP once.

@@ -2,13 +2,12 @@
 #include "models/comm/pe_annealing.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
-#include <random>
 #include <utility>
 
 #include "models/abi/address.hpp"
 #include "models/abi/wire.hpp"
+#include "models/comm/annealing.hpp"
 #include "models/fabric/topology.hpp"
 
 namespace diecast::comm {
@@ -20,7 +19,7 @@ constexpr std::uint32_t nobody = pe_tree_pair::nobody;
 /// Of a member with a message: it hears of it and asks for the next ones.
 constexpr double firmware_ns = 100;
 
-// What trees are worth, less is better: ns that a slot needs from the root to the farthest member, and for
+/// What trees are worth, less is better: ns that a slot needs from the root to the farthest member, and for
 /// a sender beyond the first on a link: each holds up the other, and what waits behind it,
 constexpr double per_shared = 300;
 /// a half of the vector that a member passes on beyond two, which slows down the whole tree,
@@ -129,7 +128,7 @@ class annealing {
         found_(found),
         ways_(c, members, up),
         users_(ways_.topology().links().size()),
-        random_(seed),
+        dice_(seed),
         slot_ns_(static_cast<double>(c.ipcq.slot_bytes) /
                  (static_cast<double>(c.noc.flit_bytes) * c.noc.clock_ghz)),
         height_(n_),
@@ -153,22 +152,46 @@ class annealing {
       }
       latency_[t] = latency_of(t);
     }
-    cost_ = cost();
-    const std::uint64_t moves = std::min(moves_each * n_, most_work / n_);
-    for (std::uint64_t i = 0; i < moves; ++i) {
-      heat_ = hottest * std::pow(coldest / hottest, static_cast<double>(i) / static_cast<double>(moves));
-      move();
-    }
+    anneal(*this, {hottest, coldest, std::min(moves_each * n_, most_work / n_)}, dice_);
     for (std::uint32_t t = 0; t < trees; ++t) order_children(t);
   }
+
+  // --- what anneal() asks for ---
+  bool change() {
+    draw_changes();
+    if (changes_.empty()) return false;
+    latency_before_ = latency_;
+    for (const edge_change& c : changes_) part(c.tree, c.child);
+    for (const edge_change& c : changes_) join(c.tree, c.to, c.child);
+    for (std::uint32_t t = 0; t < trees; ++t) {
+      if (std::any_of(changes_.begin(), changes_.end(), [t](const edge_change& c) { return c.tree == t; })) {
+        latency_[t] = latency_of(t);
+      }
+    }
+    return true;
+  }
+  [[nodiscard]] double cost() const {
+    std::size_t beyond = 0;
+    for (std::uint32_t m = 0; m < n_; ++m) beyond += std::max<std::size_t>(trees, found_.sends(m)) - trees;
+    return per_beyond * static_cast<double>(beyond) + per_shared * users_.shared() +
+           std::max(latency_[0].most, latency_[1].most) +
+           share_of_each * (latency_[0].most + latency_[1].most) +
+           share_of_mean * (latency_[0].mean + latency_[1].mean);
+  }
+  void undo() {
+    for (const edge_change& c : changes_) part(c.tree, c.child);
+    for (const edge_change& c : changes_) join(c.tree, c.from, c.child);
+    latency_ = latency_before_;
+  }
+  void keep(double /*cost*/) {}
 
  private:
   /// From the root to a member, ns.
   struct latency {
     double most{}, mean{};
   };
-  /// A child of a tree from one parent to another.
-  struct change {
+  /// A child of a tree from one parent to another. Those of a move leave trees trees.
+  struct edge_change {
     std::uint32_t tree{}, child{}, from{}, to{};
   };
 
@@ -234,14 +257,6 @@ class annealing {
     const double first = ns_[t][a] + height_[a], second = ns_[t][b] + height_[b];
     return first != second ? first > second : a < b;
   }
-  [[nodiscard]] double cost() const {
-    std::size_t beyond = 0;
-    for (std::uint32_t m = 0; m < n_; ++m) beyond += std::max<std::size_t>(trees, found_.sends(m)) - trees;
-    return per_beyond * static_cast<double>(beyond) + per_shared * users_.shared() +
-           std::max(latency_[0].most, latency_[1].most) +
-           share_of_each * (latency_[0].most + latency_[1].most) +
-           share_of_mean * (latency_[0].mean + latency_[1].mean);
-  }
   void order_children(std::uint32_t t) {
     (void)latency_of(t);
     for (std::uint32_t m = 0; m < n_; ++m) {
@@ -252,47 +267,24 @@ class annealing {
   }
 
   // --- moves ---
-  [[nodiscard]] std::uint32_t draw(std::size_t below) {
-    return static_cast<std::uint32_t>(random_() % below);
-  }
-  [[nodiscard]] double unit() { return static_cast<double>(random_() >> 11U) * 0x1p-53; }
+  [[nodiscard]] std::uint32_t draw(std::size_t end) { return dice_.below(end); }
   [[nodiscard]] std::uint32_t mate_of(std::uint32_t m) {
     const auto& cube = cubes_[cube_of_[m]];
     return cube[draw(cube.size())];
   }
 
-  void move() {
+  void draw_changes() {
     changes_.clear();
     switch (draw(5)) {
-      case 0: exchange_parents(); break;
-      case 1: exchange_members(0, trees); break;
+      case 0: return exchange_parents();
+      case 1: return exchange_members(0, trees);
       case 2: {
         const std::uint32_t t = draw(trees);
-        exchange_members(t, t + 1);
-        break;
+        return exchange_members(t, t + 1);
       }
-      case 3: give_away(); break;
-      default: trade_children(); break;
+      case 3: return give_away();
+      default: return trade_children();
     }
-    if (!changes_.empty()) try_changes();
-  }
-  /// Keeps changes that are good enough, undoes others. They leave trees trees.
-  void try_changes() {
-    const std::array<latency, trees> latency_before = latency_;
-    const double cost_before = cost_;
-    for (const change& c : changes_) part(c.tree, c.child);
-    for (const change& c : changes_) join(c.tree, c.to, c.child);
-    for (std::uint32_t t = 0; t < trees; ++t) {
-      if (std::any_of(changes_.begin(), changes_.end(), [t](const change& c) { return c.tree == t; })) {
-        latency_[t] = latency_of(t);
-      }
-    }
-    cost_ = cost();
-    if (cost_ <= cost_before || unit() < std::exp((cost_before - cost_) / heat_)) return;
-    for (const change& c : changes_) part(c.tree, c.child);
-    for (const change& c : changes_) join(c.tree, c.from, c.child);
-    latency_ = latency_before;
-    cost_ = cost_before;
   }
 
   /// Two of a cube get each other's parents.
@@ -349,16 +341,15 @@ class annealing {
   pe_tree_pair& found_;
   way_table ways_;
   link_users users_;
-  std::mt19937_64 random_;
+  annealing_dice dice_;
   double slot_ns_;
   std::vector<std::vector<std::uint32_t>> cubes_;  ///< members
   std::vector<std::uint32_t> cube_of_;
-  std::array<latency, trees> latency_;
-  double cost_{}, heat_{};
+  std::array<latency, trees> latency_, latency_before_;
   std::array<std::vector<double>, trees> ns_;  ///< by member: of a packet between it and who is above
   std::vector<std::uint32_t> order_;
   std::vector<double> height_, sum_, size_;  ///< below a member: farthest, sum of the ways, members
-  std::vector<change> changes_;
+  std::vector<edge_change> changes_;
 };
 
 }  // namespace

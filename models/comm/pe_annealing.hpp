@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two trees over members of which several share a cube: simulated annealing (Kirkpatrick, Gelatt, Vecchi,
-// "Optimization by simulated annealing", Science 220, 1983) over the links of whole ways.
+// Two trees over members of which several share a cube: simulated annealing (annealing.hpp) over the links of
+// whole ways.
 #pragma once
 
 #include <array>

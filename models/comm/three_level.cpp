@@ -2,11 +2,10 @@
 #include "models/comm/three_level.hpp"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
 #include <set>
 #include <utility>
 
+#include "models/comm/ring_search.hpp"
 #include "models/comm/two_level.hpp"
 #include "models/fabric/placement.hpp"
 
@@ -25,109 +24,6 @@ bool are_cubes(const group& g, std::uint32_t pes) {
   }
   return true;
 }
-
-/// The PEs of each pair in turn: where the ring meets one first, the next pair has it last. So both rings
-/// have short ways.
-std::array<std::vector<std::uint32_t>, 2> halves_of(const std::vector<std::uint32_t>& ring) {
-  std::array<std::vector<std::uint32_t>, 2> halves;
-  std::map<std::uint32_t, std::size_t> half_of_second;  // by pair that has been met once
-  for (const std::uint32_t pe : ring) {
-    const auto found = half_of_second.find(pe / 2);
-    const std::size_t half = found != half_of_second.end() ? found->second : half_of_second.size() % 2;
-    half_of_second.emplace(pe / 2, 1 - half);
-    halves[half].push_back(pe);
-  }
-  return halves;
-}
-
-/// Orders the PEs of a cube as a ring on its mesh of routers.
-class ring_search {
- public:
-  ring_search(const config::machine_config& c, const std::vector<pe_coord>& pes, bool pairs) : pairs_(pairs) {
-    const fabric::placed_layout cube = fabric::place_cube(c, {});
-    columns_ = cube.layout.columns;
-    for (const pe_coord& pe : pes) routers_.push_back(cube.router_of[pe.pe.value]);
-  }
-
-  /// Reverses and swaps what makes the ring better until nothing does.
-  [[nodiscard]] std::vector<std::uint32_t> best() const {
-    std::vector<std::uint32_t> ring(routers_.size());
-    std::iota(ring.begin(), ring.end(), 0u);
-    std::uint32_t least = cost(ring);
-    for (bool better = ring.size() > 3; better;) {
-      better = false;
-      std::vector<std::uint32_t> found = ring;
-      for_each_change(ring, [&](const std::vector<std::uint32_t>& changed) {
-        const std::uint32_t c = cost(changed);
-        if (c >= least) return;
-        least = c;
-        found = changed;
-        better = true;
-      });
-      ring = found;
-    }
-    return ring;
-  }
-
- private:
-  template <typename Visit>
-  static void for_each_change(const std::vector<std::uint32_t>& ring, const Visit& visit) {
-    for (std::size_t i = 0; i < ring.size(); ++i) {
-      for (std::size_t j = i + 1; j < ring.size(); ++j) {
-        std::vector<std::uint32_t> changed = ring;
-        std::swap(changed[i], changed[j]);
-        visit(changed);
-        changed = ring;
-        std::reverse(changed.begin() + static_cast<std::ptrdiff_t>(i),
-                     changed.begin() + static_cast<std::ptrdiff_t>(j) + 1);
-        visit(changed);
-      }
-    }
-  }
-  /// Links that flows of several PEs share count more than any number of hops. Of the halves one way counts.
-  [[nodiscard]] std::uint32_t cost(const std::vector<std::uint32_t>& ring) const {
-    std::uint32_t sum = flows_cost({ring}, true);
-    if (!pairs_) return sum;
-    const std::array<std::vector<std::uint32_t>, 2> halves = halves_of(ring);
-    return sum + flows_cost({halves[0], halves[1]}, false);
-  }
-  [[nodiscard]] std::uint32_t flows_cost(const std::vector<std::vector<std::uint32_t>>& rings,
-                                         bool both_ways) const {
-    constexpr std::uint32_t shared = 64;
-    std::set<std::pair<link, std::uint32_t>> users;
-    std::set<link> used;
-    const auto flow = [&](std::uint32_t from, std::uint32_t to) {
-      for (const link& l : way(routers_[from], routers_[to])) {
-        users.insert({l, from});
-        used.insert(l);
-      }
-    };
-    for (const std::vector<std::uint32_t>& ring : rings) {
-      for (std::size_t i = 0; i < ring.size(); ++i) {
-        const std::uint32_t next = ring[(i + 1) % ring.size()];
-        flow(ring[i], next);
-        if (both_ways) flow(next, ring[i]);
-      }
-    }
-    return static_cast<std::uint32_t>((users.size() - used.size()) * shared + users.size());
-  }
-  using link = std::pair<std::uint32_t, std::uint32_t>;
-  /// Links of the way along x, then y.
-  [[nodiscard]] std::vector<link> way(std::uint32_t from, std::uint32_t to) const {
-    std::vector<link> links;
-    const auto step = [&](std::uint32_t next) {
-      links.emplace_back(from, next);
-      from = next;
-    };
-    while (from % columns_ != to % columns_) step(from % columns_ < to % columns_ ? from + 1 : from - 1);
-    while (from != to) step(from < to ? from + columns_ : from - columns_);
-    return links;
-  }
-
-  bool pairs_;
-  std::uint32_t columns_{1};
-  std::vector<std::uint32_t> routers_;  ///< by PE
-};
 
 void add_ring(std::vector<edge>& edges, const ring_directions& ring, const std::vector<pe_coord>& members) {
   const std::size_t n = members.size();
@@ -209,7 +105,11 @@ level_rings::level_rings(const pattern_context& c) : grid_(level_grid_of(c.membe
   }
   const auto first = c.members.members.begin();
   const std::size_t pes = std::min<std::size_t>(grid_.pes, c.members.members.size());
-  pes_ = ring_search(c.config, {first, first + static_cast<std::ptrdiff_t>(pes)}, has_pairs()).best();
+  const fabric::placed_layout cube = fabric::place_cube(c.config, {});
+  ring_task task{cube.layout.columns, {}, has_pairs()};
+  for (auto pe = first; pe != first + static_cast<std::ptrdiff_t>(pes); ++pe)
+    task.routers.push_back(cube.router_of[pe->pe.value]);
+  pes_ = search_ring(task).order;
   if (has_pairs()) halves_ = halves_of(pes_);
 }
 

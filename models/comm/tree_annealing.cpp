@@ -2,11 +2,10 @@
 #include "models/comm/tree_annealing.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <deque>
 #include <limits>
-#include <random>
 #include <utility>
+
+#include "models/comm/annealing.hpp"
 
 namespace diecast::comm {
 namespace {
@@ -154,35 +153,30 @@ class rated_trees {
 /// One attempt.
 class annealing {
  public:
-  annealing(const tree_task& task, std::uint64_t seed) : task_(task), random_(seed), now_(task) {}
+  annealing(const tree_task& task, std::uint64_t seed) : task_(task), dice_(seed), now_(task) {}
 
   tree_pair run() {
     plant();
-    double cost = now_.cost().total_ns, least = cost;
-    placement best = now_.at();
-    const std::uint64_t moves = moves_for(task_.members);
-    const double cooling = std::pow(last_temperature / first_temperature, 1.0 / static_cast<double>(moves));
-    double temperature = first_temperature;
-    for (std::uint64_t i = 0; i < moves; ++i, temperature *= cooling) {
-      const placement before = now_.at();
-      if (!move()) continue;
-      const double found = now_.cost().total_ns;
-      if (found > cost && chance() >= std::exp((cost - found) / temperature)) {
-        now_.change() = before;
-        continue;
-      }
-      cost = found;
-      if (cost < least) {
-        least = cost;
-        best = now_.at();
-      }
-    }
-    return nodes_of(best);
+    keep(cost());
+    anneal(*this, {first_temperature, last_temperature, moves_for(task_.members)}, dice_);
+    return nodes_of(best_);
+  }
+
+  // --- what anneal() asks for ---
+  bool change() {
+    before_ = now_.at();
+    return move();
+  }
+  double cost() { return now_.cost().total_ns; }
+  void undo() { now_.change() = before_; }
+  void keep(double cost) {
+    if (cost >= least_) return;
+    least_ = cost;
+    best_ = now_.at();
   }
 
  private:
-  std::uint32_t below(std::uint32_t end) { return static_cast<std::uint32_t>(random_() % end); }
-  double chance() { return static_cast<double>(random_() >> 11U) * 0x1p-53; }
+  std::uint32_t below(std::uint32_t end) { return dice_.below(end); }
   std::uint32_t any_but_root() {
     const std::uint32_t m = below(task_.members - 1);
     return m < task_.root ? m : m + 1;
@@ -314,23 +308,11 @@ class annealing {
   }
 
   const tree_task& task_;
-  std::mt19937_64 random_;
+  annealing_dice dice_;
   rated_trees now_;
+  placement before_, best_;
+  double least_{std::numeric_limits<double>::infinity()};
 };
-
-tree_pair best_of_attempts(const tree_task& task) {
-  tree_pair best;
-  double least = std::numeric_limits<double>::infinity();
-  for (std::uint32_t i = 0; i < attempts; ++i) {
-    tree_pair found = annealing(task, i + 1).run();
-    const double cost = cost_of(task, found).total_ns;
-    if (cost < least) {
-      least = cost;
-      best = std::move(found);
-    }
-  }
-  return best;
-}
 
 }  // namespace
 
@@ -353,21 +335,17 @@ tree_cost cost_of(const tree_task& task, const tree_pair& pair) {
 }
 
 tree_pair anneal_trees(const tree_task& task) {
-  // A run asks for the same trees several times: to wire them, for the ranks' arguments, to estimate. They
-  // depend on the task alone, so that who asked before cannot matter.
-  struct known {
-    tree_task task;
-    tree_pair trees;
-  };
-  constexpr std::size_t most_known = 16;
-  static std::deque<known> last;
-  const auto same = [&](const known& k) { return k.task == task; };
-  if (const auto found = std::find_if(last.begin(), last.end(), same); found != last.end()) {
-    return found->trees;
+  tree_pair best;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::uint32_t i = 0; i < attempts; ++i) {
+    tree_pair found = annealing(task, i + 1).run();
+    const double cost = cost_of(task, found).total_ns;
+    if (cost < least) {
+      least = cost;
+      best = std::move(found);
+    }
   }
-  if (last.size() == most_known) last.pop_front();
-  last.push_back({task, best_of_attempts(task)});
-  return last.back().trees;
+  return best;
 }
 
 }  // namespace diecast::comm

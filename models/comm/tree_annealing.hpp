@@ -60,8 +60,7 @@ inline constexpr std::uint32_t most_annealed = 64;
 
 /// Trees in which nobody sends more than the vector. Simulated annealing, from fixed seeds and with a fixed
 /// number of moves: equal tasks, equal trees. About 0.5 s for 16 members, 1.2 s for 25 (two SIPs: 1.1
-/// and 2.7); the last few tasks
-/// are remembered. Precondition: 3 to most_annealed members, the leaf not among fewer than 4.
+/// and 2.7). Precondition: 3 to most_annealed members, the leaf not among fewer than 4.
 [[nodiscard]] tree_pair anneal_trees(const tree_task& task);
 
 }  // namespace diecast::comm

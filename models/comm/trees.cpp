@@ -154,6 +154,15 @@ std::uint32_t swing_send_step(const std::vector<std::uint32_t>& tree, std::uint3
   return part % 2 == 0 ? tree[(rank + n - part) % n] : tree[(part + n - rank) % n];
 }
 
+std::vector<std::vector<std::uint32_t>> swing_parts(std::uint32_t rank, std::uint32_t ranks) {
+  const std::vector<std::uint32_t> tree = swing_tree(ranks);
+  std::vector<std::vector<std::uint32_t>> sent(steps_over(ranks));
+  for (std::uint32_t p = 0; p < ranks; ++p) {
+    if (p != rank) sent[swing_send_step(tree, rank, p)].push_back(p);
+  }
+  return sent;
+}
+
 bool swing_keeps_upper(std::uint32_t rank, std::uint32_t step, std::uint32_t ranks) {
   const std::uint32_t last = steps_over(ranks) - 1;
   if (step == last) return rank % 2 != 0;

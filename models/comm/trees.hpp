@@ -90,6 +90,8 @@ struct fold {
 /// The step in which `rank` passes on part `part` != rank.
 [[nodiscard]] std::uint32_t swing_send_step(const std::vector<std::uint32_t>& tree, std::uint32_t rank,
                                             std::uint32_t part);
+/// By step: the parts that `rank` passes on then, in order.
+[[nodiscard]] std::vector<std::vector<std::uint32_t>> swing_parts(std::uint32_t rank, std::uint32_t ranks);
 /// For a power of two: whether `rank` keeps the upper half in step s. With these halves the parts a rank
 /// passes on in one step are one range.
 [[nodiscard]] bool swing_keeps_upper(std::uint32_t rank, std::uint32_t step, std::uint32_t ranks);

@@ -14,7 +14,6 @@ namespace {
 
 /// Exchanges looked at per step: steps of partners are alike all over the machine.
 constexpr std::uint32_t samples = 32;
-constexpr std::uint64_t shortest_element = 2;  ///< bytes; a request does not say its type
 
 }  // namespace
 
@@ -50,6 +49,19 @@ double formula_base::mean_on_ring(const exchange& e) const {
   for (std::uint32_t i = 0; i < p_; i += stride, ++edges)
     sum += step_.exchange_ns(at(order[i]), at(order[(i + 1) % p_]), e);
   return sum / edges;
+}
+
+double formula_base::slowest_on_ring(const exchange& e) const {
+  std::vector<pe_coord> ring;
+  for (const std::uint32_t rank : comm::ring_order(t_.shape(), r_.ranks)) ring.push_back(at(rank));
+  return slowest_on_ring(ring, e);
+}
+
+double formula_base::slowest_on_ring(const std::vector<pe_coord>& ring, const exchange& e) const {
+  double most = 0;
+  for (std::size_t i = 0; i < ring.size(); ++i)
+    most = std::max(most, step_.slot_interval_ns(ring[i], ring[(i + 1) % ring.size()], e));
+  return most;
 }
 
 double formula_base::at_once_ns(double far, double messages, double bytes, bool reduces) const {

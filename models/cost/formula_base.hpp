@@ -15,6 +15,8 @@
 
 namespace diecast::cost {
 
+inline constexpr std::uint64_t shortest_element = 2;  ///< bytes; a request does not say its type
+
 /// A request of two ranks or more on a machine, and the terms that formulas are made of. ns.
 class formula_base {
  public:
@@ -34,6 +36,10 @@ class formula_base {
   [[nodiscard]] double dearest(const peer_fn& peer, const exchange& e) const;
   /// The mean over the edges of the ring: word goes round it, over every edge.
   [[nodiscard]] double mean_on_ring(const exchange& e) const;
+  /// Between slots on the ring's slowest edge. Everything that goes round comes over it, and credits of a
+  /// long edge may come later than the slots before and behind it need.
+  [[nodiscard]] double slowest_on_ring(const exchange& e) const;
+  [[nodiscard]] double slowest_on_ring(const std::vector<pe_coord>& ring, const exchange& e) const;
   /// `messages` of as many bytes to others and from them at once, the way of one being `far`.
   [[nodiscard]] double at_once_ns(double far, double messages, double bytes, bool reduces) const;
   /// Payload at the rate of a rank's network interface.

@@ -20,13 +20,16 @@ class levels_of_machine : public formula_base {
 
   [[nodiscard]] estimate mesh_2d() const { return grid(false); }
   [[nodiscard]] estimate torus_2d() const { return grid(true); }
-  [[nodiscard]] estimate hierarchical_3level() const { return {levels(), interface_ns(arms() * n_)}; }
+  [[nodiscard]] estimate hierarchical_3level() const { return {levels(n_), interface_ns(arms() * n_)}; }
+  /// The first chunk takes all hops, as chunks are no faster there than messages of their own; the others
+  /// follow as the leader of all takes them and sends them, or as its network interface does.
   [[nodiscard]] estimate hierarchical_pipelined() const {
-    const double k = chunks_of(n_, comm::member_levels(t_.shape(), r_.ranks).hops());
-    const double slot = std::min(n_ / k, step_.slot_bytes());
-    const double busy = std::ceil(n_ / k / step_.slot_bytes()) * arms() *
+    const double k = chunks_of(n_, comm::member_levels(t_.shape(), r_.ranks).hops()), chunk = n_ / k;
+    const double slot = std::min(chunk, step_.slot_bytes());
+    const double busy = std::ceil(chunk / step_.slot_bytes()) * arms() *
                         (step_.take_ns(slot, true) + step_.send_ns() + 2 * step_.wake_ns());
-    return {levels() / k + (k - 1) * busy, interface_ns(arms() * n_)};
+    return {levels(chunk) + (k - 1) * std::max(busy, interface_ns(arms() * chunk)),
+            interface_ns(arms() * n_)};
   }
   [[nodiscard]] estimate intercube() const {
     const machine_shape& s = t_.shape();
@@ -93,17 +96,17 @@ class levels_of_machine : public formula_base {
                   ways_ns(lines_of(g, false, closed), n_ / parts * (y - 1) / y * (1 + 1 / x))});
     return {ns, wires};
   }
-  /// Hops of the whole vector towards leaders and back, at most two messages taken per hop.
-  [[nodiscard]] double level(std::uint32_t size, const pe_coord& a, const pe_coord& b) const {
+  /// Hops of `bytes` towards leaders and back, at most two messages taken per hop.
+  [[nodiscard]] double level(std::uint32_t size, const pe_coord& a, const pe_coord& b, double bytes) const {
     if (size < 2) return 0;
     const double hops = std::ceil((size - 1) / 2.0);
     const double both =
-        step_.exchange_ns(a, b, {n_, true, 1, false}) + step_.exchange_ns(b, a, {n_, false, 1, false});
-    const double slots = std::ceil(n_ / step_.slot_bytes());
-    return hops * both + (size > 2 ? slots * step_.take_ns(std::min(n_, step_.slot_bytes()), true) : 0);
+        step_.exchange_ns(a, b, {bytes, true, 1, false}) + step_.exchange_ns(b, a, {bytes, false, 1, false});
+    const double slots = std::ceil(bytes / step_.slot_bytes());
+    return hops * both + (size > 2 ? slots * step_.take_ns(std::min(bytes, step_.slot_bytes()), true) : 0);
   }
   /// The largest ring of each level sets the pace of it.
-  [[nodiscard]] double levels() const {
+  [[nodiscard]] double levels(double bytes) const {
     const comm::member_levels members(t_.shape(), r_.ranks);
     const std::vector<comm::member_levels::cube>* most_cubes = nullptr;
     const std::vector<pe_coord>* most_pes = nullptr;
@@ -114,11 +117,11 @@ class levels_of_machine : public formula_base {
       }
     }
     double ns = step_.first_use_ns(4 * pair_registers) + end_ns();
-    if (members.most_pes > 1) ns += level(members.most_pes, (*most_pes)[0], (*most_pes)[1]);
+    if (members.most_pes > 1) ns += level(members.most_pes, (*most_pes)[0], (*most_pes)[1], bytes);
     if (members.most_cubes > 1)
-      ns += level(members.most_cubes, (*most_cubes)[0].pes[0], (*most_cubes)[1].pes[0]);
+      ns += level(members.most_cubes, (*most_cubes)[0].pes[0], (*most_cubes)[1].pes[0], bytes);
     const auto sips = static_cast<std::uint32_t>(members.sips.size());
-    if (sips > 1) ns += level(sips, members.sips[0].cubes[0].pes[0], members.sips[1].cubes[0].pes[0]);
+    if (sips > 1) ns += level(sips, members.sips[0].cubes[0].pes[0], members.sips[1].cubes[0].pes[0], bytes);
     return ns;
   }
   /// Neighbors of the rank that leads on all levels, in the middle of each: it takes the whole vector from

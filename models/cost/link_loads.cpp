@@ -19,9 +19,9 @@ double link_loads::gbytes_s(std::uint32_t link) const {
   if (l.kind == fabric::link_kind::ucie) {
     return wires_.ucie_gbytes_s(topology_, sip_id{l.sip}, cube_id{l.cube}, static_cast<fabric::side>(l.from));
   }
-  if (l.kind == fabric::link_kind::sip && !is_staged(config_))
-    return wires_.sip_link_gbytes_s(topology_, l.from);
-  return 0;
+  if (l.kind == fabric::link_kind::sip)
+    return is_staged(config_) ? 0 : wires_.sip_link_gbytes_s(topology_, l.from);
+  return wires_.noc_gbytes_s();
 }
 
 double link_loads::slowest_gbytes_s(pe_coord from, pe_coord to) const {

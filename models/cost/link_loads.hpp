@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the links between cubes and between SIPs have to carry when messages go over them as packets do.
+// What links within cubes, between them and between SIPs have to carry when messages go over them as packets
+// do.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +19,16 @@ class link_loads {
   link_loads(const fabric::topology& t, const config::machine_config& c)
       : topology_(t), config_(c), wires_(c) {}
 
-  /// The rate of a link between cubes or SIPs, 1e9 bytes/s. 0 of links within a cube, and of links between
-  /// SIPs where messages are staged through host memory.
+  /// The rate of a link, 1e9 bytes/s; 0 of one between SIPs where messages are staged through host memory.
   [[nodiscard]] double gbytes_s(std::uint32_t link) const;
-  /// The slowest such link between two PEs; 0 where there is none.
+  /// The slowest link between two PEs; 0 where there is none.
   [[nodiscard]] double slowest_gbytes_s(pe_coord from, pe_coord to) const;
 
   /// From one rank to another.
   using way = std::pair<std::uint32_t, std::uint32_t>;
-  /// `bytes` of payload over each of these ways at once: the link that takes longest, or the way of a SIP to
-  /// or from host memory where messages are staged; ns. Empty where ways are too many to be traced.
+  /// `bytes` of payload over each of these ways at once: the link that takes longest, those of the PEs
+  /// included, or the way of a SIP to or from host memory where messages are staged; ns. Empty where ways are
+  /// too many to be traced.
   [[nodiscard]] std::optional<double> longest_ns(const comm::group& ranks, const std::vector<way>& ways,
                                                  double bytes) const;
 

@@ -2,6 +2,7 @@
 // Another partner in every step, log2(ranks) steps; neighbors fold what does not fit.
 #include <algorithm>
 #include <bit>
+#include <vector>
 
 #include "models/comm/trees.hpp"
 #include "models/cost/formula_base.hpp"
@@ -33,13 +34,10 @@ class partners : public formula_base {
   }
   [[nodiscard]] estimate swing() const {
     const comm::fold f = comm::fold_to_even(p_);
-    estimate e = halving(f, [&f](std::uint32_t s) -> number_fn {
+    const auto peer_in = [&f](std::uint32_t s) -> number_fn {
       return [&f, s](std::uint32_t number) { return comm::swing_peer(number, s, f.active); };
-    });
-    // Parts of other than a power of two are messages of their own.
-    if (!std::has_single_bit(f.active))
-      e.steps_ns += 2.0 * f.active * (step_.send_ns() + step_.take_ns(part(d(f.active)), true));
-    return e;
+    };
+    return std::has_single_bit(f.active) ? halving(f, peer_in) : by_parts(f, peer_in);
   }
 
  private:
@@ -69,6 +67,46 @@ class partners : public formula_base {
       wires += 2 * on_wires;
     }
     return {ns, wires};
+  }
+
+  /// The same with parts that do not lie together where ranks are no power of two: those that do are a
+  /// message of their own. They follow each other without waiting for what comes; all ranks have about as
+  /// many. So a long way costs much in few pairs, others in every step: a step of a pair begins when both are
+  /// through with the one before.
+  [[nodiscard]] estimate by_parts(const comm::fold& f,
+                                  const std::function<number_fn(std::uint32_t)>& peer_in) const {
+    const auto sent = comm::swing_parts(0, f.active);
+    std::vector<double> through(f.active);  // by number
+    double wires = 0;
+    const auto take_step = [&](std::uint32_t s, bool reduces) {
+      const double bytes = part(d(f.active)) * d(sent[s].size());
+      // More ranks than elements: some parts are empty.
+      const double messages = std::max(1.0, std::min(d(runs_of(sent[s])), bytes / d(shortest_element)));
+      const double on_wires = swap_wires_ns(by_number(f, peer_in(s)), bytes);
+      wires += on_wires;
+      const exchange e{bytes / messages, reduces};
+      const number_fn peer = peer_in(s);
+      for (std::uint32_t a = 0; a < f.active; ++a) {
+        const std::uint32_t b = peer(a);
+        if (b < a) continue;
+        const pe_coord from = at(f.rank_of(a)), to = at(f.rank_of(b));
+        const double swap =
+            step_.exchange_ns(from, to, e) + (messages - 1) * step_.slot_interval_ns(from, to, e);
+        through[a] = through[b] = std::max(through[a], through[b]) + std::max(swap, on_wires);
+      }
+    };
+    for (std::uint32_t s = 0; s < f.steps; ++s) take_step(s, true);
+    for (std::uint32_t s = f.steps; s-- > 0;) take_step(s, false);
+    const double steps = *std::max_element(through.begin(), through.end());
+    return {fold_ns(f) + steps + f.steps * step_.first_use_ns(pair_registers) + end_ns(),
+            wires + fold_wires_ns(f)};
+  }
+  /// Runs of numbers that follow each other.
+  [[nodiscard]] static std::size_t runs_of(const std::vector<std::uint32_t>& numbers) {
+    std::size_t runs = 0;
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      runs += i == 0 || numbers[i] != numbers[i - 1] + 1 ? 1 : 0;
+    return runs;
   }
 
   /// Giving the vector to the holder and getting the result back, where some ranks fold.

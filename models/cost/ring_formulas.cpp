@@ -34,7 +34,7 @@ class rings : public formula_base {
     const double steps = p_ - 1.0;
     const double slots = std::ceil(bytes / step_.slot_bytes());
     const auto step_ns = [&](const exchange& one) {
-      return std::max(mean_on_ring(one), slots * step_.slot_interval_ns(at(0), at(1), one));
+      return std::max(mean_on_ring(one), slots * slowest_on_ring(one));
     };
     double ns = step_.first_use_ns(lanes > 1 ? 2 * pair_registers : 2 * half_registers - 1) + end_ns();
     // Two looks before the first message. Once the free slots are used up, every message needs a look at them

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // One to all, all to one; trees of messages, and trees in the network.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "models/comm/network_tree.hpp"
 #include "models/comm/packed_trees.hpp"
 #include "models/comm/pe_trees.hpp"
+#include "models/comm/root_trees.hpp"
 #include "models/cost/formula_base.hpp"
 #include "models/cost/tree_cost.hpp"
 #include "models/cost/tree_walk.hpp"
@@ -26,7 +29,7 @@ class rooted : public formula_base {
     const double slot = std::min(e.bytes, step_.slot_bytes());
     const double hop = mean_on_ring({slot, e.reduces, 2});
     const double slots = std::ceil(e.bytes / step_.slot_bytes());
-    return {(p_ - 1) * hop + (slots - 1) * step_.slot_interval_ns(at(0), at(1 % p_), e) + end_ns(),
+    return {(p_ - 1) * hop + (slots - 1) * slowest_on_ring(e) + end_ns(),
             std::max(interface_ns(n_), laps_ns({comm::ring_order(t_.shape(), r_.ranks)}, n_ / 2, true))};
   }
   /// Slot by slot along the binomial tree; the root of broadcast sends every slot to all its children, that
@@ -36,13 +39,8 @@ class rooted : public formula_base {
     const std::vector<comm::tree_node> nodes = binomial_nodes(!reduces);
     const tree_walk walk(step_, r_.ranks, nodes);
     const double slot = std::min(n_, step_.slot_bytes());
-    const auto first = [slot](std::uint32_t) { return slot; };
     const double children = std::bit_width(p_ - 1U);
-    const double first_slot = reduces ? walk.up(first, true) : walk.down(first);
-    const double at_root = reduces ? step_.take_ns(slot, true) : step_.send_ns();
-    const double busy = children * (at_root + step_.register_ns());
-    const double more = std::max(1.0, std::ceil(n_ / step_.slot_bytes())) - 1;
-    return {first_slot + more * std::max(busy, interface_ns(children * slot)) +
+    return {(reduces ? walk.sums_up(n_, interface_ns(slot)) : slots_down(walk, children)) +
                 step_.first_use_ns(half_registers) + end_ns(),
             interface_ns(n_ * children)};
   }
@@ -89,30 +87,34 @@ class rooted : public formula_base {
   /// Half of the vector down each of two trees, slot by slot.
   [[nodiscard]] estimate broadcast_trees() const {
     const double slot = std::min(n_ / 2, step_.slot_bytes());
-    const double depth = std::bit_width(p_ - 1U) + 1.0;
-    const double hop = dearest([this](std::uint32_t r) { return std::optional((r + p_ / 2) % p_); },
-                               {slot, false, 1, true, true});
     const double slots = std::ceil(n_ / 2 / step_.slot_bytes());
     const double busy = 2 * (step_.take_ns(slot, false) + step_.send_ns() + step_.register_ns());
-    return {depth * hop + (slots - 1) * busy + step_.first_use_ns(4 * half_registers) + end_ns(),
-            interface_ns(n_)};
+    const node_pair trees = nodes_of(
+        [this](std::uint32_t which, std::uint32_t r) { return comm::root_tree(r, p_, r_.root, which); });
+    const std::vector<way> ways = ways_down(trees);
+    return {first_down(trees, slot, false) + met_ns(trees, slot) +
+                (slots - 1) * std::max(busy, ways_ns(ways, slot)) + step_.first_use_ns(4 * half_registers) +
+                end_ns(),
+            ways_ns(ways, n_ / 2)};
   }
 
-  /// The same down shallow trees fitted to the links; the last slot goes in halves. The core is faster than
-  /// the wire.
+  /// The same down shallow trees fitted to the links. A slot goes whole from rank to rank, unless it is the
+  /// only one, which goes in halves; over PEs it meets others at every hop. The core is faster than the wire.
   [[nodiscard]] estimate packed_trees() const {
     const comm::packed_trees plan({c_, t_.shape(), r_.ranks, r_.root});
-    const double depth = std::max(plan.depth(0), plan.depth(1));
-    const double piece = std::min(n_ / 2, step_.slot_bytes() / 2);
-    const double hop = mean_on_ring({piece, false, 2});
+    const node_pair trees =
+        nodes_of([&plan](std::uint32_t which, std::uint32_t r) { return plan.node(which, r); });
     const double slots = std::ceil(n_ / 2 / step_.slot_bytes());
     const double slot = std::min(n_ / 2, step_.slot_bytes());
     const double busy = 2 * (step_.hold_ns(slot) + step_.send_ns() + step_.register_ns());
+    const bool in_halves = slots < 2 && slot > step_.slot_bytes() / 2;
+    const double piece = in_halves ? slot / 2 : slot;
     // An edge uses as many of its queue pairs as it has slots to fill.
     const double used = std::max(1.0, std::floor(slots / d(c_.ipcq.n_slots)));
     const std::uint32_t directions =
         plan.most_directions(static_cast<std::uint32_t>(std::min(used, d(c_.ipcq.queue_pairs))));
-    return {depth * hop + (slots - 1) * std::max(busy, interface_ns(2 * slot)) +
+    return {first_down(trees, piece, c_.ipcq.rings == config::buffer_kind::tcm) + met_ns(trees, piece) +
+                (slots - (in_halves ? 0.5 : 1)) * std::max(busy, two_slots_ns(slot)) +
                 step_.first_use_ns(half_registers * directions) + end_ns(),
             interface_ns(n_)};
   }
@@ -120,14 +122,13 @@ class rooted : public formula_base {
   /// Half of the vector up each of two such trees.
   [[nodiscard]] estimate packed_reduce() const {
     const comm::packed_trees plan({c_, t_.shape(), r_.ranks, r_.root}, comm::packed_trees::flow::up);
+    const node_pair trees =
+        nodes_of([&plan](std::uint32_t which, std::uint32_t r) { return plan.node(which, r); });
     const double slot = std::min(n_ / 2, step_.slot_bytes());
-    const double hop = mean_on_ring({slot, true, 2});
     const double slots = std::ceil(n_ / 2 / step_.slot_bytes());
-    const double busy = 2 * (step_.take_ns(slot, true) + step_.send_ns() + step_.register_ns());
-    // PEs of a cube are near each other: what holds up a sum is that of two children one is taken second.
-    const double second = comm::shares_cubes(r_.ranks) ? step_.take_ns(slot, true) / 2 : 0;
-    return {std::max(plan.depth(0), plan.depth(1)) * (hop + second) + (slots - 1) * busy +
-                step_.first_use_ns(4 * half_registers) + end_ns(),
+    const double busy =
+        std::max(2 * (step_.take_ns(slot, true) + step_.send_ns() + step_.register_ns()), two_slots_ns(slot));
+    return {first_up(trees, slot) + (slots - 1) * busy + step_.first_use_ns(4 * half_registers) + end_ns(),
             interface_ns(n_)};
   }
 
@@ -138,6 +139,70 @@ class rooted : public formula_base {
   }
 
  private:
+  /// The first slot to all, then the others as the root sends them.
+  [[nodiscard]] double slots_down(const tree_walk& walk, double children) const {
+    const double slot = std::min(n_, step_.slot_bytes());
+    const double busy = children * (step_.send_ns() + step_.register_ns());
+    const double more = std::max(1.0, std::ceil(n_ / step_.slot_bytes())) - 1;
+    return walk.down([slot](std::uint32_t) { return slot; }) +
+           more * std::max(busy, interface_ns(children * slot));
+  }
+  /// Two trees, nodes by rank.
+  using node_pair = std::array<std::vector<comm::tree_node>, 2>;
+  template <class NodeOf>
+  [[nodiscard]] node_pair nodes_of(const NodeOf& node_of) const {
+    node_pair trees;
+    for (std::uint32_t which = 0; which < trees.size(); ++which) {
+      for (std::uint32_t r = 0; r < p_; ++r) trees[which].push_back(node_of(which, r));
+    }
+    return trees;
+  }
+  [[nodiscard]] std::vector<way> ways_down(const node_pair& trees) const {
+    std::vector<way> ways;
+    for (const auto& nodes : trees) {
+      for (std::uint32_t r = 0; r < p_; ++r) {
+        for (const std::uint32_t child : nodes[r].children) ways.emplace_back(r, child);
+      }
+    }
+    return ways;
+  }
+  /// Until the last rank has the first bytes of both trees.
+  [[nodiscard]] double first_down(const node_pair& trees, double bytes, bool is_handed_on) const {
+    const auto all = [bytes](std::uint32_t) { return bytes; };
+    double last = 0;
+    for (const auto& nodes : trees) {
+      const tree_walk walk(step_, r_.ranks, nodes);
+      last = std::max(last, is_handed_on ? walk.handed_down(all) : walk.down(all));
+    }
+    return last;
+  }
+  /// Until the root has the sums of the first bytes of both trees.
+  [[nodiscard]] double first_up(const node_pair& trees, double bytes) const {
+    const auto all = [bytes](std::uint32_t) { return bytes; };
+    double last = 0;
+    for (const auto& nodes : trees) last = std::max(last, tree_walk(step_, r_.ranks, nodes).up(all, true));
+    return last;
+  }
+  /// Between two pairs of slots where every rank gets one from each of two senders and sends two. On its own
+  /// a slot takes d, and two that meet at a receiver share it, so that both senders lose by what they
+  /// overlap. Trees over cubes are fitted so that none meet; over PEs slots come at any time of a period P:
+  /// with probability 2 d / P another is there, and half of d is lost on average. A sender's two take P = 2
+  /// (d + d^2 / P), so P = (1 + sqrt 3) d.
+  [[nodiscard]] double two_slots_ns(double slot) const {
+    return interface_ns(slot) * (comm::shares_cubes(r_.ranks) ? 1 + std::sqrt(3.0) : 2);
+  }
+  /// What slots on their way to the last rank lose to others that they meet, hop by hop.
+  [[nodiscard]] double met_ns(const node_pair& trees, double slot) const {
+    std::uint32_t depth = 0;
+    for (const auto& nodes : trees) {
+      for (std::uint32_t r = 0; r < p_; ++r) {
+        std::uint32_t edges = 0;
+        for (auto up = nodes[r].parent; up; up = nodes[*up].parent) ++edges;
+        depth = std::max(depth, edges);
+      }
+    }
+    return depth * (two_slots_ns(slot) / 2 - interface_ns(slot));
+  }
   [[nodiscard]] std::uint32_t from_root(std::uint32_t rank) const { return (rank + p_ - r_.root) % p_; }
   /// The binomial tree of the root; the deepest subtree first where messages go down it.
   [[nodiscard]] std::vector<comm::tree_node> binomial_nodes(bool deepest_first) const {

@@ -58,8 +58,10 @@ class three_levels : public formula_base {
       over_pes.bundle = 2 * block;
     }
     if (together_ == level_bundle::cube) over_pes.laps = sips;
+    // In the order of a gather.
     all.push_back(over_cubes);
     all.push_back(over_pes);
+    if (together_ == level_bundle::cube) std::swap(all[1], all[2]);
     return all;
   }
   /// PEs whose blocks go round the cubes as one.
@@ -73,28 +75,62 @@ class three_levels : public formula_base {
     return 1;
   }
 
-  /// A member's slots one after the other, and the way of a block over all rings, once for the blocks of the
-  /// own SIP and once for those of each other. They overlap for the most part, but flows of several rings
-  /// meet: the shares are measured, on the default SIP and pod from 64 KiB to 1 MiB.
-  [[nodiscard]] double pass(bool reduces) const {
-    constexpr double apart_copies = 0.4, apart_sums = 0.7, apart_sips = 0.6;
-    double busy = 0, travel = 0;
+  /// What a ring takes: a member's slots one after the other, in one lap and in all; the way of a block
+  /// round it; and what its slowest edge lets through on each way.
+  struct ring_times {
+    double lap{}, busy{}, travel{}, edge{};
+  };
+  [[nodiscard]] ring_times times_of(const round& r, bool reduces) const {
+    const std::size_t n = r.members.size();
+    if (n < 2) return {};
+    const exchange slot{std::min(r.bundle, step_.slot_bytes()), reduces, 1, true, true};
+    double interval = 0, hop = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const pe_coord& next = r.members[(i + 1) % n];
+      interval += step_.slot_interval_ns(r.members[i], next, slot) / d(n);
+      hop += step_.exchange_ns(r.members[i], next, slot) / d(n);
+    }
+    const double slots = std::ceil(r.bundle / step_.slot_bytes()), hops = d(r.one_way ? n - 1 : n / 2);
+    const double lap = (d(n) - 1) * slots * interval;
+    return {lap, r.laps * lap, hops * hop, r.laps * hops * slots * slowest_on_ring(r.members, slot)};
+  }
+  [[nodiscard]] double pass(bool reduces) const { return reduces ? sums() : copies(); }
+
+  /// Within a SIP, the way of a block over all rings, or a member's work and then, after its last lap has
+  /// begun, the way round the last ring. Blocks of other SIPs leave while the own ones go round the last
+  /// ring, place after place (the last one when 9 of 10 parts are round: level_blocks::pace_sips), and then
+  /// go the same ways.
+  [[nodiscard]] double copies() const {
+    double busy = 0, travel = 0, edge = 0;
+    ring_times last;
+    const std::vector<round> all = rounds();
+    for (std::size_t i = 1; i < all.size(); ++i) {
+      round own = all[i];
+      own.laps = std::max(1.0, own.laps / grid_.sips);
+      const ring_times t = times_of(own, false);
+      busy += t.busy;
+      travel += t.travel;
+      edge = std::max(edge, t.edge);
+      if (t.travel > 0) last = t;
+    }
+    const double own_sip = std::max({travel, busy - last.lap + last.travel, edge});
+    if (grid_.sips < 2) return own_sip;
+    constexpr double before_last_place = 0.9;
+    return (before_last_place + grid_.sips - 1) * own_sip + times_of(all.front(), false).travel + sips_ns();
+  }
+  /// The same overlaps less: a sum waits for what comes second. By how much is measured, on the default SIP
+  /// and pod from 64 KiB to 1 MiB.
+  [[nodiscard]] double sums() const {
+    constexpr double apart = 0.7, apart_sips = 0.6;
+    double busy = 0, travel = 0, edge = 0;
     for (const round& r : rounds()) {
-      const std::size_t n = r.members.size();
-      if (n < 2) continue;
-      const exchange slot{std::min(r.bundle, step_.slot_bytes()), reduces, 1, true, true};
-      double interval = 0, hop = 0;
-      for (std::size_t i = 0; i < n; ++i) {
-        const pe_coord& next = r.members[(i + 1) % n];
-        interval += step_.slot_interval_ns(r.members[i], next, slot) / d(n);
-        hop += step_.exchange_ns(r.members[i], next, slot) / d(n);
-      }
-      busy += r.laps * (d(n) - 1) * std::ceil(r.bundle / step_.slot_bytes()) * interval;
-      travel += d(r.one_way ? n - 1 : n / 2) * hop;
+      const ring_times t = times_of(r, true);
+      busy += t.busy;
+      travel += t.travel;
+      edge = std::max(edge, t.edge);
     }
     travel *= grid_.sips;
-    return std::max(busy, travel) + (reduces ? apart_sums : apart_copies) * std::min(busy, travel) +
-           apart_sips * sips_ns();
+    return std::max(edge, std::max(busy, travel) + apart * std::min(busy, travel)) + apart_sips * sips_ns();
   }
   /// Links between SIPs are shared by all places, and what comes over them is needed for the other half.
   [[nodiscard]] double sips_ns() const {

@@ -69,18 +69,20 @@ class trees : public formula_base {
     return walk.up(bytes, true) + walk.down(bytes) + (k - 1) * busy +
            shape.depth * shape.first_uses * step_.first_use_ns(pair_registers) + end_ns();
   }
-  /// As many bytes over every edge of some trees, both ways.
+  /// As many bytes over every edge of some trees, up and then down: where a link has much to carry, those who
+  /// are near it have sent all that they have when the first chunk of the farthest comes, and nothing goes
+  /// down before.
   [[nodiscard]] double up_and_down_ns(const std::vector<peer_fn>& parents, double bytes) const {
-    std::vector<way> ways;
+    std::vector<way> up, down;
     for (const peer_fn& parent : parents) {
       for (std::uint32_t r = 0; r < p_; ++r) {
         const auto above = parent(r);
         if (!above) continue;
-        ways.emplace_back(r, *above);
-        ways.emplace_back(*above, r);
+        up.emplace_back(r, *above);
+        down.emplace_back(*above, r);
       }
     }
-    return ways_ns(ways, bytes);
+    return ways_ns(up, bytes) + ways_ns(down, bytes);
   }
   [[nodiscard]] static peer_fn parent_of(comm::tree_node (*tree)(std::uint32_t, std::uint32_t),
                                          std::uint32_t ranks) {

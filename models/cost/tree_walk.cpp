@@ -24,15 +24,19 @@ double tree_walk::edge_ns(std::uint32_t from, std::uint32_t to, double bytes, bo
 
 double tree_walk::slots_of(double bytes) const { return std::ceil(bytes / step_.slot_bytes()); }
 
-double tree_walk::down(const bytes_of& bytes) const {
+double tree_walk::down(const bytes_of& bytes) const { return walk_down(bytes, false); }
+double tree_walk::handed_down(const bytes_of& bytes) const { return walk_down(bytes, true); }
+
+double tree_walk::walk_down(const bytes_of& bytes, bool is_handed_on) const {
   std::vector<double> has(nodes_.size());
   double last = 0;
   for (const std::uint32_t r : order_) {
     double sent = has[r];
     for (const std::uint32_t child : nodes_[r].children) {
       const double b = bytes(child);
-      has[child] = sent + edge_ns(r, child, b, false);
-      last = std::max(last, has[child]);
+      const double copied = sent + edge_ns(r, child, b, false);
+      has[child] = is_handed_on ? copied - step_.take_ns(std::min(b, step_.slot_bytes()), false) : copied;
+      last = std::max(last, copied);
       sent += slots_of(b) * (step_.send_ns() + step_.register_ns());
     }
   }
@@ -49,6 +53,27 @@ double tree_walk::up(const bytes_of& bytes, bool reduces) const {
     }
   }
   return order_.empty() ? 0 : has[order_.front()];
+}
+
+double tree_walk::sums_up(double bytes, double wire_ns) const {
+  const double slot = std::min(bytes, step_.slot_bytes()), slots = std::max(1.0, slots_of(bytes));
+  const double take = step_.take_ns(slot, true);
+  const double taken = std::max(take + step_.register_ns(), wire_ns);
+  const double sent = std::max(step_.send_ns() + step_.register_ns(), wire_ns);
+  std::vector<double> done(nodes_.size());
+  for (auto r = order_.rbegin(); r != order_.rend(); ++r) {
+    const std::vector<std::uint32_t>& children = nodes_[*r].children;
+    if (children.empty()) done[*r] = (slots - 1) * sent;
+    double nearest = 0;
+    for (const std::uint32_t child : children) {
+      const double edge = edge_ns(child, *r, slot, true);
+      nearest = nearest > 0 ? std::min(nearest, edge) : edge;
+      done[*r] = std::max(done[child] + edge, done[*r] + take);
+    }
+    const double others = static_cast<double>(children.size()) * slots - 1;
+    done[*r] = std::max(done[*r], nearest + std::max(0.0, others) * taken);
+  }
+  return order_.empty() ? 0 : done[order_.front()];
 }
 
 }  // namespace diecast::cost

@@ -23,11 +23,19 @@ class tree_walk {
 
   /// From the root to all; a rank sends to its children in their order, each message whole. ns.
   [[nodiscard]] double down(const bytes_of& bytes) const;
+  /// The same where a rank sends on what it gets before it is copied, in one runtime call. ns.
+  [[nodiscard]] double handed_down(const bytes_of& bytes) const;
   /// From all to the root, which adds messages up or keeps them; a rank takes its children's in their order
   /// and then sends. ns.
   [[nodiscard]] double up(const bytes_of& bytes, bool reduces) const;
+  /// From all to the root, `bytes` slot by slot, each sum sent on as it is complete. Children that are near
+  /// are added while those that have much below them are still on their way: a rank is done when it has
+  /// worked through all of its slots, or its last child and one more edge are. `wire_ns`: of a slot at a
+  /// rank's interface. ns.
+  [[nodiscard]] double sums_up(double bytes, double wire_ns) const;
 
  private:
+  [[nodiscard]] double walk_down(const bytes_of& bytes, bool is_handed_on) const;
   [[nodiscard]] double edge_ns(std::uint32_t from, std::uint32_t to, double bytes, bool reduces) const;
   /// What the firmware does per slot of a message for another child or from it.
   [[nodiscard]] double slots_of(double bytes) const;

@@ -64,8 +64,7 @@ class two_levels : public formula_base {
       ways += step_.exchange_ns(ring[i], ring[(i + 1) % ring.size()], first);
     }
     const double slots = (d(ring.size()) - 1) / 2 * std::ceil(e.bytes / step_.slot_bytes());
-    return std::max(d(ring.size() / 2) * ways / d(ring.size()),
-                    slots * step_.slot_interval_ns(ring[0], ring[1], first));
+    return std::max(d(ring.size() / 2) * ways / d(ring.size()), slots * slowest_on_ring(ring, first));
   }
   /// As many laps of the row as there are rows, and one of the column, whose every step needs a lap or feeds
   /// one.

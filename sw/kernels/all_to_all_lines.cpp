@@ -266,12 +266,17 @@ class line_exchange {
 
 void run(pe_context& pe) { line_exchange(pe).run(); }
 
+/// Blocks lie in scratch between two dimensions, in two places by turns, of which blocks of equal size need
+/// one; others are there before the first dimension, too.
 std::uint64_t scratch(const argument_context& c) {
   const std::uint64_t n = c.members.members.size();
   const std::uint64_t array = abi::aligned((c.count + n - 1) / n * n * numeric::size_of(c.type));
   // Chunks of tensors in HBM are of several sizes.
   const bool is_even = c.count % n == 0 && c.config.ccl.tensors == config::tensor_kind::tcm;
-  return is_even ? array : 2 * array;
+  const member_box box = comm::member_box_of(c.shape, c.members);
+  const auto stages = std::count_if(box.size.begin(), box.size.end(), [](std::uint32_t s) { return s > 1; });
+  if (is_even) return stages > 1 ? array : 0;
+  return stages > 1 ? 2 * array : stages > 0 ? array : 0;
 }
 
 void fill(const argument_context& c, std::uint32_t, abi::kernel_arguments& a) {

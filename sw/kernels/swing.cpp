@@ -6,8 +6,9 @@
 // Even n: every part of the vector is summed along a tree of its own that visits each rank once; in a step
 // a rank sends the parts whose tree leaves it then. For a power of two the parts of a step are one range, and
 // this is halving and doubling. An odd rank out folds into its neighbor.
-#include <algorithm>
 #include <bit>
+#include <string_view>
+#include <vector>
 
 #include "models/comm/trees.hpp"
 #include "sw/kernels/builtin.hpp"
@@ -23,41 +24,43 @@ constexpr std::size_t extra_active = fold_extra_words + 1;  ///< ranks that take
 
 using parts = std::vector<std::uint32_t>;
 
-/// Parts that the rank of this number passes on in each step of the reduce-scatter.
-std::vector<parts> schedule(std::uint32_t number, std::uint32_t n, std::uint32_t steps) {
-  const std::vector<std::uint32_t> tree = comm::swing_tree(n);
-  std::vector<parts> sent(steps);
-  for (std::uint32_t p = 0; p < n; ++p) {
-    if (p != number) sent[comm::swing_send_step(tree, number, p)].push_back(p);
+/// Where parts lie; those that follow each other are one range. Parts ascend.
+std::vector<byte_range> ranges_of(pe_context& pe, const parts& list, std::uint32_t n) {
+  std::vector<byte_range> ranges;
+  for (const std::uint32_t p : list) {
+    const byte_range b = in_output(pe, part(whole(pe), p, n));
+    if (!ranges.empty() && ranges.back().at + ranges.back().size == b.at) {
+      ranges.back().size += b.size;
+    } else {
+      ranges.push_back(b);
+    }
   }
-  return sent;
+  return ranges;
 }
 
-/// Swaps lists of parts with a partner, one by one.
+/// Swaps lists of parts with a partner. Parts go one after the other, without waiting for what comes: a swap
+/// for each would take the way there as often as there are parts.
 void swap_parts(pe_context& pe, comm::direction dir, const parts& sent, const parts& received,
-                std::uint32_t n, pe_context::arrival how) {
-  for (std::size_t i = 0; i < std::max(sent.size(), received.size()); ++i) {
-    const elements out = i < sent.size() ? part(whole(pe), sent[i], n) : elements{};
-    const elements in = i < received.size() ? part(whole(pe), received[i], n) : elements{};
-    swap(pe, dir, out, in, how);
-  }
+                std::uint32_t n, pe_context::arrival how, std::string_view step_name) {
+  pe_context::lane lane{{dir}, {}, {dir}, {}};
+  for (const byte_range& b : ranges_of(pe, sent, n)) lane.sent.push_back({b.at, b.size});
+  for (const byte_range& b : ranges_of(pe, received, n)) lane.received.push_back({b.at, b.size, how});
+  pe.stream({lane}, step_name);
 }
 
 void run_by_parts(pe_context& pe, std::uint32_t n) {
   const std::uint32_t number = fold_number(pe);
   const std::uint32_t steps = fold_steps(pe);
-  const std::vector<parts> mine = schedule(number, n, steps);
+  const std::vector<parts> mine = comm::swing_parts(number, n);
   std::vector<parts> theirs;
   for (std::uint32_t s = 0; s < steps; ++s)
-    theirs.push_back(schedule(comm::swing_peer(number, s, n), n, steps)[s]);
+    theirs.push_back(comm::swing_parts(comm::swing_peer(number, s, n), n)[s]);
   for (std::uint32_t s = 0; s < steps; ++s) {
-    pe.step("reduce_scatter", s);
-    swap_parts(pe, comm::partner(s), mine[s], theirs[s], n, pe_context::arrival::reduce);
+    swap_parts(pe, comm::partner(s), mine[s], theirs[s], n, pe_context::arrival::reduce, "reduce_scatter");
   }
   finish_average(pe, part(whole(pe), number, n));
   for (std::uint32_t s = steps; s-- > 0;) {
-    pe.step("all_gather", s);
-    swap_parts(pe, comm::partner(s), theirs[s], mine[s], n, pe_context::arrival::copy);
+    swap_parts(pe, comm::partner(s), theirs[s], mine[s], n, pe_context::arrival::copy, "all_gather");
   }
 }
 

@@ -52,12 +52,20 @@ const kernel_entry& given(const op_request& r, const std::string& name) {
                            name, config::join(names)});
 }
 
+/// Every half of the edge is one of a PE's queue pairs.
+bool has_queue_pairs(const comm::edge& e, std::uint64_t queue_pairs) {
+  return e.dir < queue_pairs && e.reverse < static_cast<std::int64_t>(queue_pairs);
+}
+
 /// Whether the kernel can run this op: it needs nothing that the machine or the group lacks, nor the tree of
 /// routers, which serves no ops.
 bool can_run(const op_request& r, const argument_context& launch, const kernel_entry& k) {
   try {
     check_launch(k, launch);
-    return !comm::uses_tree(pattern_of(r, k).build(pattern_context_of(launch)));
+    const std::vector<comm::edge> edges = pattern_of(r, k).build(pattern_context_of(launch));
+    return !comm::uses_tree(edges) && std::all_of(edges.begin(), edges.end(), [&](const comm::edge& e) {
+      return has_queue_pairs(e, r.config.ipcq.queue_pairs);
+    });
   } catch (const user_error&) {
     return false;
   }

@@ -10,6 +10,11 @@ UNCONTENDED = harness.sets("pod.topology=fully_connected", "sip.columns=1", "sip
                            "noc.columns=1", "noc.rows=1", "hbm.ports=1")
 
 
+# The default pod without one of its 256 PEs.
+HARVESTED = {"extends": str(harness.CONFIGS / "pod_default.json"),
+             "overrides": [{"match": "pod.sip0.cube_0_0.pe0", "set": {"enabled": False}}]}
+
+
 class Auto(harness.Case):
     AUTO = (*harness.SMALL, "--algorithm", "auto", "--ranks", "pe")
 
@@ -40,6 +45,31 @@ class Auto(harness.Case):
         self.assertEqual(row["algorithm"], "three_level")
         for other in ("bruck", "two_level"):
             self.assertLess(1.5 * row["time_ns"], self.one(*sip, "--algorithm", other)["time_ns"], other)
+
+    def test_a_missing_pe_does_not_mislead_it(self):
+        """Chunks take every hop's latency; a ring over all ranks waits for credits from the other SIP; trees of
+        ranks cross to the other SIP as often as they do."""
+        pod = ("--config", self.file("harvested.json", json.dumps(HARVESTED)), "--ranks", "pe", "--bytes", "16KiB", "--no-data")
+        picked = self.result(*pod, "--algorithm", "auto")["runs"][0]
+        rows = self.result(*pod, "--algorithm", "rabenseifner,double_binary_tree,hierarchical_pipelined")["runs"]
+        best = min(row["time_ns"] for row in rows)
+        self.assertLess(picked["time_ns"], 1.05 * best, picked["algorithm_reason"])
+
+    def test_lines_of_ranks_that_are_no_box_are_refused_and_passed_over(self):
+        pod = ("--config", self.file("harvested.json", json.dumps(HARVESTED)), "--ranks", "pe", "--collective", "all_to_all",
+               "--bytes", "1KiB")
+        done = self.run_pod(*pod, "--algorithm", "lines", expect=2)
+        self.assertIn("ipcq.queue_pairs: too few for an exchange along lines of 1 SIPs, 1 rows, 1 columns and 255 ranks",
+                      done.stderr)
+        self.assertIn("expected at least 254", done.stderr)
+        row = self.result(*pod, "--no-data", "--algorithm", "auto")["runs"][0]
+        self.assertEqual(row["algorithm"], "bruck")
+        ops = [{"id": "a", "op": "all_to_all", "bytes": "1KiB", "algorithm": "auto"}]
+        job = self.file("job.json", json.dumps({"groups": {"all": {"ranks": "pe"}}, "streams": [{"on": "all", "ops": ops}]}))
+        small = {**HARVESTED, "extends": str(harness.CONFIGS / "small_pod.json")}
+        row = self.one("--config", self.file("small.json", json.dumps(small)), *harness.sets("ipcq.queue_pairs=8"),
+                       "--workload", job)
+        self.assertEqual(row["ops"][0]["algorithm"], "bruck")
 
     def test_where_links_bind_it_takes_ways_that_use_all_of_them(self):
         """Estimates know what each link between cubes carries: a ring over 3 x 3 cubes crosses some twice."""
@@ -168,6 +198,25 @@ class Formulas(harness.Case):
                              "--algorithm", "two_level", "--bytes", "16KiB:1MiB:x8"):
             off = abs(row["stats"]["expected_ns"] / row["time_ns"] - 1)
             self.assertLess(off, 0.05, f"{row['bytes']} bytes: {row['stats']['expected_ns']} expected, "
+                                       f"{row['time_ns']} measured")
+
+    def test_what_meets_within_cubes_and_waits_between_sips_is_known(self):
+        """All PEs of a SIP, of two, and of two with one missing: each of these was 1.2 to 3.7 times the expected time, or
+        0.8 of it."""
+        sip = ("--config", harness.CONFIGS / "sip_default.json")
+        pod = ("--config", harness.CONFIGS / "pod_default.json")
+        missing = ("--config", self.file("harvested.json", json.dumps(HARVESTED)))
+        for machine, collective, algorithm, size in ((pod, "all_gather", "ring_1d", "1KiB"),
+                                                     (sip, "reduce", "binomial", "64KiB"),
+                                                     (sip, "broadcast", "double_binary_tree", "256KiB"),
+                                                     (sip, "all_reduce", "hierarchical_pipelined", "64KiB"),
+                                                     (sip, "all_to_all", "bruck", "64KiB"),
+                                                     (missing, "all_reduce", "swing", "1KiB"),
+                                                     (missing, "all_reduce", "tree_binary", "16KiB")):
+            row = self.result(*machine, "--ranks", "pe", "--collective", collective, "--algorithm", algorithm, "--bytes",
+                              size, "--no-data")["runs"][0]
+            off = abs(row["stats"]["expected_ns"] / row["time_ns"] - 1)
+            self.assertLess(off, 0.15, f"{collective} {algorithm} {size}: {row['stats']['expected_ns']} expected, "
                                        f"{row['time_ns']} measured")
 
     def test_steps_by_the_clock_wait_once_for_each_part_of_a_block(self):

@@ -116,12 +116,61 @@ TEST_CASE("a tree is as slow as its slowest way, not as the dearest edge of ever
   CHECK(walk.down(bytes) == Approx(edge(0, 1, false) + edge(1, 2, false)));
   CHECK(walk.up(bytes, true) == Approx(edge(2, 1, true) + edge(1, 0, true)));
   CHECK(walk.down(bytes) < 1.8 * edge(0, 1, false));
+  // What is sent on before it is copied saves the copy of all members but the last.
+  CHECK(walk.handed_down(bytes) == Approx(walk.down(bytes) - step.take_ns(64, false)));
   // A second child is sent to while the first one's message is on its way, and its sum waits for the other.
   const std::vector<comm::tree_node> star{{std::nullopt, {1, 2}}, {0U, {}}, {0U, {}}};
   const tree_walk both(step, g, star);
   CHECK(both.down(bytes) == Approx(edge(0, 2, false) + step.send_ns() + step.register_ns()));
   CHECK(both.up(bytes, true) ==
         Approx(std::max(edge(1, 0, true) + step.take_ns(64, true), edge(2, 0, true))));
+}
+
+TEST_CASE("sums go up slot by slot: near children are added while far ones are on their way") {
+  const config::machine_config c = test::machine_of({1, 4, 4, 8});
+  const fabric::topology t(c);
+  const comm::group g = comm::map_ranks(t.population(), rank_set::cube);
+  const step_cost step(t, c);
+  const double slot = step.slot_bytes(), wire = 140;
+  const auto edge = [&](std::uint32_t from, std::uint32_t to) {
+    return step.exchange_ns(g.members[from], g.members[to], {slot, true, 1, false});
+  };
+  const std::vector<comm::tree_node> chain{{std::nullopt, {1}}, {0U, {2}}, {1U, {}}};
+  const tree_walk down_a_chain(step, g, chain);
+  CHECK(down_a_chain.sums_up(slot, wire) == Approx(edge(2, 1) + edge(1, 0)));
+  // Every further slot comes a slot's time later, however many hops there are.
+  CHECK(down_a_chain.sums_up(5 * slot, wire) == Approx(edge(2, 1) + edge(1, 0) + 4 * wire));
+  // A root with a leaf and a chain below it: of many slots it is its own interface that counts.
+  const std::vector<comm::tree_node> both{{std::nullopt, {3, 1}}, {0U, {2}}, {1U, {}}, {0U, {}}};
+  const tree_walk walk(step, g, both);
+  CHECK(walk.sums_up(slot, wire) == Approx(edge(2, 1) + edge(1, 0)));
+  CHECK(walk.sums_up(64 * slot, wire) == Approx(std::min(edge(1, 0), edge(3, 0)) + (2 * 64 - 1) * wire));
+}
+
+TEST_CASE("chunks are no faster over a hop than messages of their own") {
+  config::machine_config c = test::machine_of({2, 4, 4, 8});
+  leave_out(c, "pod.sip0.cube_0_0.pe0");
+  const auto expected = [&c](const char* name, std::uint64_t bytes) {
+    const fabric::topology t(c);
+    const comm::group g = comm::map_ranks(t.population(), rank_set::pe);
+    return estimate_of(t, c, {collective::all_reduce, g, bytes, 0}, name)->ns();
+  };
+  // 13 hops there and 13 back, whatever the size of the chunks: the machine takes 21 us for 64 KiB.
+  const double small = expected("hierarchical_pipelined", 64);
+  CHECK(expected("hierarchical_pipelined", 64 * 1024) > small + 7 * 5 * 64 * 1024 / 8 / 64.0);
+  CHECK(expected("hierarchical_pipelined", 64 * 1024) > expected("double_binary_tree", 64 * 1024));
+  CHECK(expected("hierarchical_pipelined", 64 * 1024) > expected("rabenseifner", 64 * 1024));
+}
+
+TEST_CASE("a ring is as slow as its slowest edge: credits of the way between SIPs come late") {
+  const config::machine_config c = test::machine_of({2, 4, 4, 8});
+  const fabric::topology t(c);
+  const comm::group g = comm::map_ranks(t.population(), rank_set::pe);
+  const step_cost step(t, c);
+  const double between = step.slot_interval_ns(g.members[127], g.members[128], {4, false, 2, true, true});
+  CHECK(between > 1.3 * step.slot_interval_ns(g.members[0], g.members[1], {4, false, 2, true, true}));
+  const auto ring = estimate_of(t, c, {collective::all_gather, g, 1024, 0}, "ring_1d");
+  CHECK(ring->steps_ns > 255 * between);
 }
 
 TEST_CASE("a missing PE costs halving and doubling a fold between neighbors") {

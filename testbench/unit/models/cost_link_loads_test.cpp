@@ -51,6 +51,19 @@ TEST_CASE("link loads: between SIPs the link counts, or the ways of the SIPs to 
   CHECK(link_loads(staged, c).longest_ns(g, {{0, 4}, {4, 0}}, 1e6).value() == Approx(once / 2));
 }
 
+TEST_CASE("link loads: links within a cube and those of its PEs count") {
+  config::machine_config c = test::machine_of({1, 1, 1, 8});
+  const fabric::topology t(c);
+  const comm::group g = comm::map_ranks(c.shape(), comm::rank_set::pe);
+  const link_loads loads(t, c);
+  const wire_rates rates(c);
+  const double once = 1e6 * rates.wire_bytes_per_byte() / rates.noc_gbytes_s();
+  CHECK(loads.slowest_gbytes_s(g.members[0], g.members[1]) == Approx(rates.noc_gbytes_s()));
+  CHECK(loads.longest_ns(g, {{0, 1}}, 1e6).value() == Approx(once));
+  CHECK(loads.longest_ns(g, {{0, 1}, {0, 2}}, 1e6).value() == Approx(2 * once));
+  CHECK(loads.longest_ns(g, {{1, 0}, {2, 0}, {3, 0}}, 1e6).value() == Approx(3 * once));
+}
+
 TEST_CASE("link loads: too many ways are not traced") {
   const config::machine_config c = test::grid_of_cubes(2);
   const fabric::topology t(c);

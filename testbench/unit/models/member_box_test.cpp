@@ -77,5 +77,16 @@ TEST_CASE("lines of a box lead to every partner, by directions of their own") {
   for (const auto& [a, b] : pairs) CHECK(pairs.contains({b, a}));
 }
 
+TEST_CASE("lines that need more queue pairs than there are: it says what the box is") {
+  machine m(machine_shape{2, 4, 4, 8}, rank_set::pe);
+  CHECK(member_box_of(m.shape, m.members).partners() == 1 + 3 + 3 + 7);
+  CHECK_FALSE(box_lines(m.context(0)).empty());
+  m.members.members.erase(m.members.members.begin());
+  CHECK_THROWS_WITH(box_lines(m.context(0)),
+                    Catch::Contains("ipcq.queue_pairs: too few for an exchange along lines of 1 SIPs") &&
+                        Catch::Contains("255 ranks (all are one line where SIPs have different numbers") &&
+                        Catch::Contains("value 16; expected at least 254"));
+}
+
 }  // namespace
 }  // namespace diecast::comm

@@ -129,6 +129,27 @@ TEST_CASE("swing: partners are mutual, differ per step, and reach every part onc
   }
 }
 
+TEST_CASE("swing: in its steps a rank passes on every part but its own, in order") {
+  for (const std::uint32_t n : {2U, 6U, 8U, 12U, 126U}) {
+    for (const std::uint32_t rank : {0U, 1U, n - 1}) {
+      CAPTURE(n, rank);
+      const std::vector<std::uint32_t> tree = swing_tree(n);
+      const auto sent = swing_parts(rank, n);
+      CHECK(sent.size() == fold_to_even(n).steps);
+      std::set<std::uint32_t> parts;
+      for (std::uint32_t s = 0; s < sent.size(); ++s) {
+        CHECK(std::is_sorted(sent[s].begin(), sent[s].end()));
+        for (const std::uint32_t p : sent[s]) {
+          CHECK(parts.insert(p).second);
+          CHECK(swing_send_step(tree, rank, p) == s);
+        }
+      }
+      CHECK(parts.size() == n - 1);
+      CHECK_FALSE(parts.contains(rank));
+    }
+  }
+}
+
 TEST_CASE("swing: with a power of two the halves of a step are kept by one each") {
   for (std::uint32_t n = 2; n <= 256; n *= 2) {
     const std::uint32_t steps = fold_to_even(n).steps;

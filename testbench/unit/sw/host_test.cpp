@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host's side: layout, arguments, refusals, and a collective launched through the host HAL alone.
+#include <algorithm>
 #include <array>
 
 #include "collective_bench.hpp"
@@ -42,6 +43,31 @@ TEST_CASE("tensors lie bottom up, aligned, without overlap") {
   CHECK(lay_out(kernel, launch).end == 768);
   config.ipcq.rings = config::buffer_kind::sram;  // a slot of staging on top
   CHECK(lay_out(kernel, launch).end == 768 + 64);
+}
+
+TEST_CASE("all-to-all along lines keeps as many arrays of blocks as its dimensions need") {
+  struct sample {
+    machine_shape shape;
+    std::uint64_t count, arrays;
+  };
+  // Blocks of equal size pass through the output by turns; of one dimension they go straight there. Others
+  // are brought to one size first.
+  for (const sample& s :
+       {sample{{1, 1, 1, 4}, 256, 0}, sample{{1, 1, 1, 4}, 253, 1}, sample{{1, 1, 1, 1}, 7, 0},
+        sample{{1, 1, 2, 2}, 256, 1}, sample{{1, 1, 2, 2}, 253, 2}, sample{{2, 2, 2, 2}, 256, 1},
+        sample{{2, 2, 2, 2}, 255, 2}}) {
+    CAPTURE(s.shape.pes(), s.count);
+    auto row = row_of("lines", s.shape);
+    const auto config = test::config_of(row);
+    const auto members = comm::map_ranks(row.shape, comm::rank_set::pe);
+    const auto kernels = sw::builtin_kernels();
+    const auto lines = std::find_if(kernels.begin(), kernels.end(), [](const sw::kernel_entry& k) {
+      return k.collective == "all_to_all" && k.name == "lines";
+    });
+    REQUIRE(lines != kernels.end());
+    const sw::argument_context launch{config, row.shape, members, s.count, row.type, row.op, false, {}};
+    CHECK(lines->scratch_bytes(launch) == s.arrays * 512);  // up to 256 elements of 2 bytes
+  }
 }
 
 TEST_CASE("a launch that cannot be made says every reason at once") {

@@ -2,6 +2,7 @@
 // Barriers as ops of workloads: beside collectives and each other, in teams of their own, hanging visibly.
 #include <fmt/format.h>
 #include <map>
+#include <numeric>
 
 #include "collective_bench.hpp"
 #include "models/analysis/barrier_checker.hpp"
@@ -162,6 +163,25 @@ TEST_CASE("workload barriers: the HBM of other ops lies above the flags") {
   const std::string wrong = run_workload(big, small).wrong;
   INFO(wrong);
   CHECK(wrong.find("bytes of flags") != std::string::npos);
+}
+
+TEST_CASE("workload barriers: auto takes what the team and the group that makes it have flags for") {
+  // Radix 22: one round, 21 flags, up to 22 ranks; two rounds, 42 of 40 flags, beyond.
+  auto c = machine(3, 8);
+  c.ccl.barrier_radix = 22;
+  std::vector<std::uint64_t> group(23);
+  std::iota(group.begin(), group.end(), std::uint64_t{0});
+  for (const char* algorithm : {"auto", "group_dissemination"}) {
+    comm::workload_op op = in_team("b", {0, 1, 2, 3, 4, 5, 6, 7}, 2);
+    op.fields["algorithm"] = std::string(algorithm);
+    const std::string wrong = run_workload(workload_of({stream_on("s", group, {op})}), c).wrong;
+    CAPTURE(algorithm);
+    if (op.get<std::string>("algorithm") == "auto") {
+      CHECK(wrong == "");
+    } else {
+      CHECK(wrong.find("23 ranks need 42 flags") != std::string::npos);
+    }
+  }
 }
 
 TEST_CASE("workload barriers: what cannot be is refused") {
