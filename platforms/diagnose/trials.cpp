@@ -70,10 +70,11 @@ const observation& trials::keep(observation o) {
 /// What an experiment takes is learned from the run that it changes, never from a longer one before it. One
 /// that takes much longer than that is stopped: it must not cost all the others their time.
 const observation* trials::attempt(const std::string& name, const changes& more, signs what, const cost& c) {
-  constexpr double spare_s = 2.0, patience = 6.0, least_s = 10.0;
+  constexpr double spare_s = 2.0, least_s = 10.0;
   const double expected = expected_s(more, c);
   if (lab_.seconds_left() < expected + spare_s) return skip(name), nullptr;
-  const observation& o = keep(lab_.run(prefix_ + name, joined(more), std::max(patience * expected, least_s)));
+  const observation& o =
+      keep(lab_.run(prefix_ + name, joined(more), std::max(c.patience * expected, least_s)));
   // What another machine would refuse says nothing about this one.
   if (what == signs::count && o.exit_code != 2) merge(open_, seen_in(o));
   if (o.timed_out) return skip(name), nullptr;

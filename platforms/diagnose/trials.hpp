@@ -25,10 +25,11 @@ using changes = std::vector<std::string>;
 enum class signs { count, ignored };
 
 /// What an experiment is expected to take: so many runs of what it changes, or so many seconds if that is
-/// less.
+/// less. What takes much longer than that is stopped.
 struct cost {
   double runs{1};
   double at_most_s{std::numeric_limits<double>::infinity()};
+  double patience{6};  ///< times what is expected
 };
 
 class trials {

@@ -52,9 +52,23 @@ MUTATIONS = [
 
 
 PARTS = ("exploration", "programs")
+FLAGS = ("-std=c++20", "-Og")  # most mutants fail at once: compiling is what takes time
+
+# Of what the checks and the two headers include, all that no mutation changes.
+SHARED = "".join(f"#include <{name}>\n" for name in (
+    "algorithm", "array", "compare", "cstdint", "cstdio", "map", "optional", "random", "set", "stdexcept", "string",
+    "string_view", "utility", "vector")) + "#define XXH_INLINE_ALL\n#include <xxhash.h>\n"
 
 
-def outcome(compiler, root, folder, change):
+def precompile(compiler, folder):
+    """The shared headers, for all mutants; the file to include."""
+    header = folder / "shared.hpp"
+    header.write_text(SHARED)
+    subprocess.run([compiler, *FLAGS, "-x", "c++-header", str(header), "-o", f"{header}.gch"], check=True)
+    return header
+
+
+def outcome(compiler, root, folder, shared, change):
     """The exit code and the output of each part of the checks, built with one change or with none."""
     folder.mkdir()
     for header in (UNIT, SHADOW):
@@ -67,7 +81,7 @@ def outcome(compiler, root, folder, change):
         (folder / header).parent.mkdir(parents=True, exist_ok=True)
         (folder / header).write_text(text)
     program = folder / "check"
-    built = subprocess.run([compiler, "-std=c++20", "-O1", f"-I{folder}", f"-I{root}", f"-I{root}/testbench",
+    built = subprocess.run([compiler, *FLAGS, "-include", str(shared), f"-I{folder}", f"-I{root}", f"-I{root}/testbench",
                             str(root / "testbench/mutation/tag_check.cpp"), "-o", str(program)],
                            capture_output=True, text=True)
     if built.returncode != 0:
@@ -82,7 +96,8 @@ def main():
     bad = 0
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         changes = [None] + MUTATIONS
-        runs = [pool.submit(outcome, compiler, root, pathlib.Path(scratch) / str(i), c)
+        shared = precompile(compiler, pathlib.Path(scratch))
+        runs = [pool.submit(outcome, compiler, root, pathlib.Path(scratch) / str(i), shared, c)
                 for i, c in enumerate(changes)]
         for change, run in zip(changes, runs):
             for part, (code, text) in zip(PARTS, run.result()):

@@ -102,6 +102,15 @@ class Commands(harness.Case):
         for page in run_docs.all_pages():
             self.assertEqual(run_docs.not_run(page.read_text()), [], page)
 
+    def test_what_two_pages_show_is_the_same(self):
+        """Twelve simulations of the default pod: one page runs them, the other one must say the same."""
+        def shown(page):
+            blocks = [block["body"] for block in run_docs.BLOCK.finditer((harness.ROOT / page).read_text())]
+            at = next(n for n, body in enumerate(blocks) if body.startswith("scripts/degrade platforms/configs/pod_default.json"))
+            return blocks[at:at + 2]
+        self.assertEqual(shown("README.md"), shown("docs/degradation.md"))
+        self.assertRegex(shown("README.md")[1], r"(?m)^unchanged: [\d,.]+ ns; 256 PEs")
+
     def test_a_command_that_nobody_runs_is_found(self):
         command = "diecast-pod --bytes 4KiB\n"
         for line in (command, "build/bin/diecast-hbm --rate max\n", "$ diecast-noc -h\n", "scripts/report out\n"):

@@ -5,10 +5,12 @@ import collections
 import csv
 import decimal
 import json
+import math
 import os
 import pty
 import re
 import subprocess
+import time
 
 import harness
 from trace_event import BadTrace, Trace
@@ -234,14 +236,18 @@ class Progress(harness.Case):
 
     def lines(self, draw, least=6):
         """What is drawn by draw(factor), a run that lasts that many times as long; a line comes every quarter of a second, and
-        the run grows until this computer needs the time of some of them."""
-        for factor in (1, 4, 16, 64):
+        the run grows to what this computer needs the time of some of them for, going by the time of the one before."""
+        factor = 1
+        while factor <= 64:
+            begun = time.monotonic()
             found = [self.Line(int(f[0]), float(f[1]), float(f[2] or 0), float(f[3] or 0), f[4]) for f in
                      self.LINE.findall(draw(factor))]
             if len(found) >= least:
                 self.assertEqual([l.share for l in found], sorted(l.share for l in found))
                 return found
-        self.fail(f"{len(found)} lines in a run 64 times as long; expected {least}")
+            longer = 1.2 * (least + 1) * 0.25 / (time.monotonic() - begun)
+            factor = min(max(factor + 1, math.ceil(factor * longer)), 4 * factor)
+        self.fail(f"{len(found)} lines in a run up to 64 times as long; expected {least}")
 
     def launch_lines(self, *arguments):
         return self.lines(lambda factor: self.run_pod(*self.LONG, "--bytes", f"{512 * factor}KiB", *arguments).stderr)

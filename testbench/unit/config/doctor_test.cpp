@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <unistd.h>
@@ -25,8 +26,10 @@ namespace {
 class script {
  public:
   explicit script(const std::string& lines) {
-    path_ =
-        (std::filesystem::temp_directory_path() / ("diecast-patient-" + std::to_string(getpid()))).string();
+    static int made = 0;
+    path_ = (std::filesystem::temp_directory_path() /
+             ("diecast-patient-" + std::to_string(getpid()) + "-" + std::to_string(made++)))
+                .string();
     std::ofstream(path_) << "#!/bin/sh\nOUT= before=\nfor word; do\n  [ \"$before\" = --out ] && OUT=$word\n "
                             " before=$word\ndone\n"
                             "[ -n \"$OUT\" ] || exit 0\nright() {\n  mkdir -p $OUT\n"
@@ -157,19 +160,24 @@ TEST_CASE(
   const std::string slow =
       "bytes=65536\nwhile [ $# -gt 0 ]; do [ \"$1\" = --bytes ] && bytes=$2; shift; done\n"
       "[ $bytes -gt 4096 ] && sleep 3\nright\n";
-  const diagnose::diagnosis alike = script(slow + "exit 1\n").examine(12);
+  const script wrong(slow + "exit 1\n"), right_when_small(slow + "[ $bytes -le 4096 ]\n"),
+      // Another fault of a smaller run is none of the run as given.
+      trapped(slow + "[ $bytes -gt 4096 ] && exit 1\necho 'call through a bad entry: table t' >&2\nexit 4\n");
+  // At the same time: they sleep.
+  const auto examined = [](const script& s) {
+    return std::async(std::launch::async, [&s] { return s.examine(12); });
+  };
+  auto first = examined(wrong), second = examined(right_when_small), third = examined(trapped);
+  const diagnose::diagnosis alike = first.get();
   const json j = json::parse(alike.json);
   CHECK(j["verdict"] == "wrong_data");
   CHECK(j["findings"].size() == 1);
   CHECK(j["answers"]["looked into instead, for want of time"] == "4096 bytes");
   CHECK(alike.exit_code == 1);
-  const json k = json::parse(script(slow + "[ $bytes -le 4096 ]\n").examine(12).json);
+  const json k = json::parse(second.get().json);
   CHECK_FALSE(k["answers"].contains("looked into instead, for want of time"));
   CHECK(k["experiments"][1]["name"] == "smaller: 4096 bytes");
-  // Another fault of a smaller run is none of the run as given.
-  const std::string trap =
-      "[ $bytes -gt 4096 ] && exit 1\necho 'call through a bad entry: table t' >&2\nexit 4\n";
-  CHECK(json::parse(script(slow + trap).examine(12).json)["verdict"] == "wrong_data");
+  CHECK(json::parse(third.get().json)["verdict"] == "wrong_data");
 }
 
 TEST_CASE("doctor: a smaller run has no more bytes than the one given") {

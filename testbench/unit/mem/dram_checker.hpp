@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replays the command stream of a channel against the rules of the standards (JESD235, JESD238),
 // knowing nothing of the model: times come from the config block in nanoseconds, every command is
-// compared with every one before it within the longest constraint.
+// compared with every one before it within the longest constraint: of a refresh, whose constraints are
+// several times as long as all others, or of any other command.
 #pragma once
 
 #include <algorithm>
@@ -22,19 +23,24 @@ class dram_checker : public timing::dram_command_observer {
  public:
   explicit dram_checker(const config::hbm_block& h)
       : h_(h), half_(h.row_bus == config::hbm_row_bus::half_clock), tck_(h.burst_ns / 2) {
-    for (const double t : {h.trc_ns, h.trfc_ns, h.trfcpb_ns, h.tfaw_ns, h.trtw_ns, write_to_act(), 100.0})
-      horizon_ = std::max(horizon_, t + 4 * tck_);
+    for (const double t : {h.trc_ns, h.tfaw_ns, h.trtw_ns, write_to_act(), 100.0})
+      others_.horizon = std::max(others_.horizon, t + 4 * tck_);
+    for (const double t : {others_.horizon, h.trfc_ns + 4 * tck_, h.trfcpb_ns + 4 * tck_})
+      refreshes_before_.horizon = std::max(refreshes_before_.horizon, t);
   }
 
   void on_command(const timing::dram_event& e) override {
     ++commands_;
-    if (!history_.empty()) need(e.at >= history_.back().at, e, "time goes back");
-    while (!history_.empty() && ns(e.at - history_.front().at) > horizon_) history_.pop_front();
+    need(e.at >= last_, e, "time goes back");
+    last_ = e.at;
     check_edges(e);
-    for (const timing::dram_event& before : history_) check_pair(before, e);
+    for (past* p : {&refreshes_before_, &others_}) {
+      while (!p->commands.empty() && ns(e.at - p->commands.front().at) > p->horizon) p->commands.pop_front();
+      for (const timing::dram_event& before : p->commands) check_pair(before, e);
+    }
     check_window(e);
     apply(e);
-    history_.push_back(e);
+    (refreshes(e.command) ? refreshes_before_ : others_).commands.push_back(e);
     if (column(e.command)) columns_.emplace(e.at, e.where, writes(e.command));
   }
   /// Whether there was such a column command that no call asked for yet.
@@ -61,6 +67,11 @@ class dram_checker : public timing::dram_command_observer {
  private:
   using kind = timing::dram_command;
   using bank_key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+  /// Commands that a later one may come too soon after.
+  struct past {
+    double horizon{};  ///< ns
+    std::deque<timing::dram_event> commands;
+  };
 
   [[nodiscard]] double ns(std::uint64_t ticks) const {
     return static_cast<double>(ticks) * tck_ / (half_ ? 2 : 1);
@@ -68,6 +79,7 @@ class dram_checker : public timing::dram_command_observer {
   static bool reads(kind c) { return c == kind::read || c == kind::read_precharge; }
   static bool writes(kind c) { return c == kind::write || c == kind::write_precharge; }
   static bool column(kind c) { return reads(c) || writes(c); }
+  static bool refreshes(kind c) { return c == kind::refresh_all || c == kind::refresh_bank; }
   static bool closes(kind c) { return c == kind::precharge || c == kind::precharge_all; }
   [[nodiscard]] std::uint64_t length(kind c) const {
     if (c == kind::activate) return half_ ? 3 : 2;
@@ -189,7 +201,7 @@ class dram_checker : public timing::dram_command_observer {
 
   void apply(const timing::dram_event& e) {
     ++counts_[e.command];
-    if (e.command == kind::refresh_all || e.command == kind::refresh_bank) ++refreshes_[key(e.where)];
+    if (refreshes(e.command)) ++refreshes_[key(e.where)];
     const auto it = rows_.find(key(e.where));
     const bool open = it != rows_.end();
     switch (e.command) {
@@ -219,8 +231,8 @@ class dram_checker : public timing::dram_command_observer {
   const config::hbm_block h_;
   bool half_;
   double tck_;
-  double horizon_{};
-  std::deque<timing::dram_event> history_;
+  past refreshes_before_, others_;
+  std::uint64_t last_{};
   std::map<std::uint32_t, std::deque<double>> activates_;
   std::map<bank_key, std::uint32_t> rows_;
   std::map<kind, std::uint64_t> counts_;
