@@ -13,7 +13,7 @@ io_cpu::io_cpu(sc_core::sc_module_name module_name, const fabric::topology& topo
   host_side.bind(*this);
   if (config.comm.path == config::transfer_path::staged) {
     staging_ = std::make_unique<staging_engine>("staging", config, sip, pool,
-                                                [this](packet_ptr p) { send_now(std::move(p)); });
+                                                [this](packet_ptr p) { send_now(std::move(p)); }, faults);
   }
 }
 

@@ -28,7 +28,8 @@ cube::cube(sc_core::sc_module_name name, const build_context& context, sip_id si
   memories_.resize(count);
   absent_.resize(count);
   std::vector<std::function<void()>> modules{[&] {
-    noc_ = std::make_unique<hw::cube_noc>("noc", context.topology, context.config, sip_, id_, context.events);
+    noc_ = std::make_unique<hw::cube_noc>("noc", context.topology, context.config, sip_, id_, context.events,
+                                          context.faults);
   }};
   for (unsigned s = 0; s < fabric::sides; ++s) {
     const auto edge = static_cast<fabric::side>(s);
@@ -36,7 +37,7 @@ cube::cube(sc_core::sc_module_name name, const build_context& context, sip_id si
     modules.emplace_back([&, s, edge] {
       const std::string label = std::string("ucie_") + fabric::to_string(edge);
       edges_[s] = std::make_unique<hw::ucie_adapter>(label.c_str(), context.topology, context.config, sip_,
-                                                     id_, edge, context.events);
+                                                     id_, edge, context.events, context.faults);
     });
   }
   for (fabric::terminal_index t = 0; t < count; ++t) {

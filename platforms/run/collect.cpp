@@ -217,6 +217,12 @@ flight_list collect_flights(const prepared_run& run, netlist::pod& pod) {
   for (const auto& fault : pod.link_faults()) {
     fault->visit([&](const hw::sip_message& m) { flights.add(m.header, "held on " + fault->link()); });
   }
+  for (const auto& sip : pod.sips()) {
+    if (sip->io().staging() == nullptr) continue;
+    sip->io().staging()->visit([&](const hw::sip_message& m) {
+      flights.add(m.header, fmt::format("in host memory, on its way to {}", sip->basename()));
+    });
+  }
   return flights;
 }
 

@@ -27,7 +27,7 @@ class dma_bench {
     std::unique_ptr<departures> out;
   };
   fabric_bench fabric;
-  hw::fault_sink faults;
+  hw::fault_sink& faults{fabric.faults};
   script steps;
   std::vector<node> pe;
 

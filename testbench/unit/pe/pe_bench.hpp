@@ -29,7 +29,7 @@ class pe_bench : public sc_core::sc_module {
   }
 
   fabric_bench fabric;
-  hw::fault_sink faults;
+  hw::fault_sink& faults{fabric.faults};
   script steps;
   std::vector<std::unique_ptr<hw::processing_element>> pes;
 
