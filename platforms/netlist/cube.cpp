@@ -163,7 +163,7 @@ void cube::bind_block(const build_context& context, fabric::terminal_index t) {
 void cube::attach_debug(hw::debug_bus& bus) {
   for (std::uint32_t i = 0; i < pes_.size(); ++i) {
     for (const auto kind : {abi::region::tcm, abi::region::pe_registers, abi::region::launch_mailbox}) {
-      bus.attach(id_, kind, coords_[i].pe.value, pes_[i]->debug);
+      bus.attach(id_, kind, coords_[i].pe.value, pes_[i]->debug_socket());
     }
   }
   for (const auto& m : memories_) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/abi/tag_message.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::sw {
@@ -20,7 +21,7 @@ void message_work::add_effects(std::uint32_t pe, const protocol::tag_effects& ef
     if (commands_[pe].size() == 1) add(kind::command, pe);
   }
   if (effects.send) {
-    if (effects.send->fields.op >= abi::tag_message_op::fin) {
+    if (abi::carries_no_bytes(effects.send->fields.op)) {
       post(pe, pe_behind(effects.send->to), {effects.send->fields, {}});
     } else {
       sends_[pe].push_back(*effects.send);
@@ -76,7 +77,7 @@ void message_work::deliver(std::uint32_t from, std::uint32_t to) {
   flow.pop_front();
   if (!flow.empty()) add(kind::deliver, from, to);
   protocol::tag_core& unit = targets_.unit(to);
-  if (m.fields.op >= abi::tag_message_op::fin) return unit.complete(m.fields);
+  if (abi::carries_no_bytes(m.fields.op)) return unit.complete(m.fields);
   const auto placed = unit.arrive(m.fields);
   m.bytes.resize(std::min<std::uint64_t>(m.bytes.size(), placed.room));
   landings_[to].push_back({placed.to, std::move(m.bytes), placed.ticket});
