@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "hw/mem/simple_memory.hpp"
+#include "models/config/memory_window.hpp"
 #include "models/config/overrides.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "models/timing/link.hpp"
@@ -118,6 +119,7 @@ void cube::make_memory(const build_context& context, const fabric::terminal& ter
   setup.kind = m->kind;
   setup.unit = terminal.index;
   setup.move_data = context.move_data;
+  if (m->kind == abi::region::hbm) setup.outstanding = config::hbm_window(context.config.hbm);
   m->ni = std::make_unique<hw::memory_ni>(
       (terminal.name + "_ni").c_str(), context.topology, context.config,
       abi::node_address{static_cast<std::uint16_t>(sip_.value), static_cast<std::uint16_t>(id_.value), t},
