@@ -127,9 +127,8 @@ TEST_CASE("d2d: more packets than a link's buffer holds end the run as a fault o
     hw::fabric_phase phase{
         hw::fabric_phase::kind::begin_req, c, 17, cycle * (2 + 17 * i), cycle * (19 + 17 * i), 0};
     sc_core::sc_time zero;
-    bench.adapter(0, 0, fabric::side::east).link_out()->nb_transport_fw(p, phase, zero);
+    CHECK_NOTHROW(bench.adapter(0, 0, fabric::side::east).link_out()->nb_transport_fw(p, phase, zero));
   }
-  CHECK_NOTHROW(run_to_starvation());
   REQUIRE(bench.faults.fault());
   CHECK_THROWS_AS(std::rethrow_exception(bench.faults.fault()), protocol_error);
   CHECK_THAT(text_of(bench.faults), Catch::StartsWith("pod_sip0_cube1_ucie_west"));
