@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work a module has to do at later instants. Items of one instant come out by ascending key, so the
-// order in which other modules handed them in never shows.
+// Work a module has to do at later instants. Items of one instant come out by ascending key.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <systemc>
 #include <utility>
-#include <vector>
 
-#include "hw/base/time.hpp"
+#include "hw/base/due_items.hpp"
 
 namespace diecast::hw {
 
@@ -21,53 +17,35 @@ namespace diecast::hw {
 template <class Work>
 class timed_queue {
  public:
-  explicit timed_queue(const char* name) : due_(name) {}
+  explicit timed_queue(const char* name) : items_(name) {}
 
-  [[nodiscard]] sc_core::sc_event& due() { return due_; }
+  [[nodiscard]] sc_core::sc_event& due() { return items_.due(); }
 
-  /// Precondition: at > now, so that what is done at an instant was known before it.
-  void put(sim_time at, std::uint64_t key, Work work) {
-    heap_.push_back({at, key, std::move(work)});
-    std::push_heap(heap_.begin(), heap_.end(), later);
-    if (at < armed_) arm(at);
-  }
+  /// Precondition: at >= now, and > now for what another module hands in: what is done at an instant was
+  /// known before it.
+  void put(sim_time at, std::uint64_t key, Work work) { items_.put({at, key, std::move(work)}); }
 
   /// Takes the next item due now; false when there is none, and the event is armed for the next.
   [[nodiscard]] bool take(Work& work) {
-    const sim_time t = now();
-    if (armed_ <= t) armed_ = sim_time::never();
-    if (heap_.empty()) return false;
-    if (heap_.front().at > t) {
-      if (heap_.front().at < armed_) arm(heap_.front().at);
-      return false;
-    }
-    std::pop_heap(heap_.begin(), heap_.end(), later);
-    work = std::move(heap_.back().work);
-    heap_.pop_back();
+    item next;
+    if (!items_.take(next)) return false;
+    work = std::move(next.work);
     return true;
   }
-  [[nodiscard]] bool empty() const { return heap_.empty(); }
+  [[nodiscard]] bool empty() const { return items_.empty(); }
   /// Every item that has not come due, in no particular order.
   template <class Visit>
   void visit(Visit visit) const {
-    for (const item& i : heap_) visit(i.work);
+    for (const item& i : items_.waiting()) visit(i.work);
   }
 
  private:
   struct item {
     sim_time at;
-    std::uint64_t key;
+    std::uint64_t key{};
     Work work;
   };
-  static bool later(const item& a, const item& b) { return a.at != b.at ? a.at > b.at : a.key > b.key; }
-  void arm(sim_time at) {
-    armed_ = at;
-    due_.notify(to_sc(at - now()));
-  }
-
-  sc_core::sc_event due_;
-  std::vector<item> heap_;
-  sim_time armed_{sim_time::never()};
+  due_items<item> items_;
 };
 
 }  // namespace diecast::hw

@@ -2,7 +2,6 @@
 #include "hw/d2d/link_monitor.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "models/checksum/packet_checksum.hpp"
 

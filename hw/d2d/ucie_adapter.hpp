@@ -5,28 +5,20 @@
 
 #include <deque>
 #include <systemc>
+#include <vector>
 
-#include "hw/base/fabric_socket.hpp"
-#include "hw/base/time.hpp"
-#include "hw/d2d/link_receiver.hpp"
-#include "hw/d2d/link_sender.hpp"
+#include "hw/d2d/link_end.hpp"
 #include "models/config/machine_config.hpp"
-#include "models/events/events.hpp"
-#include "models/fabric/topology.hpp"
 
 namespace diecast::hw {
 
-class ucie_adapter : public sc_core::sc_module,
-                     private fabric_receiver,
-                     private credit_receiver,
-                     private link_sender::owner,
-                     private link_receiver::owner {
+class ucie_adapter : public link_end {
  public:
   /// Precondition: the cube has a neighbor on that side. Throws user_error when the link's latency is
   /// below one NoC cycle or its buffer cannot hold a packet.
   ucie_adapter(sc_core::sc_module_name name, const fabric::topology& topology,
                const config::machine_config& config, sip_id sip, cube_id cube, fabric::side edge,
-               const events::hub& hub);
+               const events::hub& hub, fault_sink& faults);
 
   /// The NoC terminals this adapter attaches to, by lane.
   [[nodiscard]] const std::vector<fabric::terminal_index>& terminals() const { return terminals_; }
@@ -35,15 +27,11 @@ class ucie_adapter : public sc_core::sc_module,
   [[nodiscard]] fabric_initiator_socket& link_out() { return link_out_.socket; }
   [[nodiscard]] fabric_target_socket& link_in() { return link_in_.socket; }
 
-  [[nodiscard]] const link_sender& sender() const { return sender_; }
-  [[nodiscard]] const link_receiver& receiver() const { return receiver_; }
-  [[nodiscard]] const link_counters& statistics() const { return sender_.statistics(); }
-  /// Number of the outgoing link in the topology.
-  [[nodiscard]] std::uint32_t link() const { return link_; }
-  [[nodiscard]] bool quiescent() const { return sender_.quiescent() && receiver_.quiescent(); }
-
  private:
-  SC_HAS_PROCESS(ucie_adapter);
+  ucie_adapter(sc_core::sc_module_name name, const fabric::topology& topology,
+               const config::machine_config& config, sip_id sip, cube_id cube, fabric::side edge,
+               const std::vector<fabric::terminal_index>& terminals, const events::hub& hub,
+               fault_sink& faults);
   void on_packet(unsigned port, packet_ptr p, const fabric_phase& phase) override;
   void on_credit(unsigned port, const fabric_phase& phase) override;
   void transmit(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time start,
@@ -51,23 +39,13 @@ class ucie_adapter : public sc_core::sc_module,
   void return_noc_credit(std::uint8_t lane, std::uint8_t vc, std::uint32_t flits, sim_time usable) override;
   void inject(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time head, sim_time tail) override;
   void return_link_credit(std::uint8_t vc, std::uint32_t flits, sim_time usable) override;
-  /// Link credits spent (flits < 0) or usable again at `at`.
-  void tell_credits(std::uint8_t vc, std::int32_t flits, sim_time at) const;
-  void act();
-  void wake_at(sim_time t);
 
-  const events::hub& hub_;
   const std::vector<fabric::terminal_index> terminals_;
-  const std::uint32_t link_;
   const unsigned link_port_;  ///< port number of the link's sockets; the lanes come before it
-  link_sender sender_;
-  link_receiver receiver_;
   std::deque<fabric_in> lane_ins_;
   std::deque<fabric_out> lane_outs_;
   fabric_out link_out_;
   fabric_in link_in_;
-  sc_core::sc_event wake_{"wake"};
-  sim_time armed_{sim_time::never()};
 };
 
 }  // namespace diecast::hw

@@ -27,14 +27,7 @@ void fault_interposer::on_packet(unsigned, packet_ptr p, const fabric_phase& pha
   const auto verdict = faults_.pass(p->header, p->data, phase.flits, phase.head, phase.tail);
   if (verdict.held) return held_.push_back(std::move(p));
   if (verdict.lost) return in.send_credit(phase.vc, phase.flits, phase.tail + cycle_);
-  if (verdict.twice) {
-    packet_ptr copy = pool_.make();
-    copy->header = p->header;
-    copy->flits = p->flits;
-    copy->created = p->created;
-    copy->data = p->data;
-    copies_.push_back({std::move(copy), phase});
-  }
+  if (verdict.twice) copies_.push_back({pool_.copy(*p), phase});
   fabric_phase later = phase;
   later.head += verdict.delay;
   later.tail += verdict.delay + verdict.stretch;

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "hw/hbm/hbm_controller.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
@@ -53,12 +52,6 @@ void hbm_simple::start(request_id id, std::uint64_t offset, std::uint64_t bytes,
     at += n;
   }
   finish(id, last + latency_);
-}
-
-std::unique_ptr<memory_target> make_hbm(const char* name, const config::hbm_block& hbm, bool strict,
-                                        fault_sink& faults) {
-  if (hbm.model == config::hbm_model::simple) return std::make_unique<hbm_simple>(name, hbm, strict, faults);
-  return std::make_unique<hbm_controller>(name, hbm, strict, faults);
 }
 
 }  // namespace diecast::hw

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <systemc>
 #include <vector>
 
@@ -27,9 +26,5 @@ class hbm_simple final : public memory_target {
   sim_time latency_;
   std::vector<timing::rate_server> channels_;
 };
-
-/// The HBM port that hbm.model asks for.
-[[nodiscard]] std::unique_ptr<memory_target> make_hbm(const char* name, const config::hbm_block& hbm,
-                                                      bool strict, fault_sink& faults);
 
 }  // namespace diecast::hw

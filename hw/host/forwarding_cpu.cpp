@@ -73,7 +73,6 @@ void forwarding_cpu::act() {
   guarded(faults_, name(), [this] {
     terminal_.send(std::move(inbox_.front()));
     inbox_.pop_front();
-    ++packets_forwarded_;
     if (!inbox_.empty()) done_.notify(to_sc(clock_.cycles(cycles_)));
   });
 }

@@ -22,7 +22,6 @@ namespace diecast::hw {
 class forwarding_cpu : public sc_core::sc_module, private terminal_port::client {
  public:
   [[nodiscard]] terminal_port& terminal() { return terminal_; }
-  [[nodiscard]] std::uint64_t packets_forwarded() const { return packets_forwarded_; }
   /// Nothing waits to be sent on.
   [[nodiscard]] bool idle() const { return inbox_.empty(); }
 
@@ -64,7 +63,6 @@ class forwarding_cpu : public sc_core::sc_module, private terminal_port::client 
   terminal_port terminal_;
   std::deque<packet_ptr> inbox_;  ///< the first one is being worked on
   sc_core::sc_event done_{"done"};
-  std::uint64_t packets_forwarded_{};
 };
 
 }  // namespace diecast::hw

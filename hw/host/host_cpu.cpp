@@ -61,22 +61,15 @@ void host_cpu::debug_read(abi::address from, std::span<std::byte> bytes) {
   access(tlm::TLM_READ_COMMAND, from, bytes.data(), bytes.size());
 }
 
-void host_cpu::check(std::span<const abi::pe_launch> launches) const {
-  for (const abi::pe_launch& l : launches) {
-    if (l.pe.sip == sip_ && config_.shape().contains(l.pe)) continue;
-    throw protocol_error(fmt::format("{}: launch {} (value sip {}, cube {}, pe {}; expected a PE of sip {})",
-                                     name(), l.block.launch_id, l.pe.sip.value, l.pe.cube.value,
-                                     l.pe.pe.value, sip_.value));
-  }
+void host_cpu::check(pe_coord pe, const std::string& what) const {
+  if (pe.sip == sip_ && config_.shape().contains(pe)) return;
+  throw protocol_error(fmt::format("{}: {} (value sip {}, cube {}, pe {}; expected a PE of sip {})", name(),
+                                   what, pe.sip.value, pe.cube.value, pe.pe.value, sip_.value));
 }
 
 void host_cpu::write_registers(std::span<const abi::pe_register_write> writes) {
   for (const abi::pe_register_write& w : writes) {
-    if (w.pe.sip == sip_ && config_.shape().contains(w.pe)) continue;
-    throw protocol_error(
-        fmt::format("{}: write to register {:#x} (value sip {}, cube {}, pe {}; expected a PE of "
-                    "sip {})",
-                    name(), w.reg, w.pe.sip.value, w.pe.cube.value, w.pe.pe.value, sip_.value));
+    check(w.pe, fmt::format("write to register {:#x}", w.reg));
   }
   const std::uint64_t acknowledged = io->writes_acknowledged() + writes.size();
   io->write_registers(writes);
@@ -84,7 +77,7 @@ void host_cpu::write_registers(std::span<const abi::pe_register_write> writes) {
 }
 
 void host_cpu::launch(std::span<const abi::pe_launch> launches) {
-  check(launches);
+  for (const abi::pe_launch& l : launches) check(l.pe, fmt::format("launch {}", l.block.launch_id));
   if (config_.host.launch == config::launch_kind::ideal) {
     for (const abi::pe_launch& l : launches) {
       debug_write(comm::launch_mailbox(l.pe), abi::encode_launch(l.block));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <systemc>
 #include <tlm_utils/simple_initiator_socket.h>
 
@@ -32,9 +33,10 @@ class host_cpu : public sc_core::sc_module, public abi::host_hal {
   /// Debug transport; throws protocol_error naming the address when nothing took all the bytes.
   void debug_write(abi::address to, std::span<const std::byte> bytes) override;
   void debug_read(abi::address from, std::span<std::byte> bytes) override;
+  /// Returns when every PE has acknowledged its write.
+  void write_registers(std::span<const abi::pe_register_write> writes) override;
   /// Costs host.host_cycles, then goes on while the IO CPU works. With host.launch = ideal every
   /// block is in its launch mailbox at once.
-  void write_registers(std::span<const abi::pe_register_write> writes) override;
   void launch(std::span<const abi::pe_launch> launches) override;
   void wait_for_completions(std::uint32_t launch_id, std::uint32_t count) override;
   void wait_until(sim_time when) override;
@@ -42,7 +44,8 @@ class host_cpu : public sc_core::sc_module, public abi::host_hal {
  private:
   SC_HAS_PROCESS(host_cpu);
   void run();
-  void check(std::span<const abi::pe_launch> launches) const;
+  /// Throws protocol_error unless `pe` is one of this SIP's. `what` is asked of it.
+  void check(pe_coord pe, const std::string& what) const;
   void access(tlm::tlm_command command, abi::address at, std::byte* data, std::size_t bytes);
 
   const config::machine_config& config_;

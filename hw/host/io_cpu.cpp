@@ -12,8 +12,8 @@ io_cpu::io_cpu(sc_core::sc_module_name module_name, const fabric::topology& topo
                      config.host.io_cpu_cycles, pool, faults) {
   host_side.bind(*this);
   if (config.comm.path == config::transfer_path::staged) {
-    staging_ = std::make_unique<staging_engine>("staging", config, sip, pool,
-                                                [this](packet_ptr p) { send_now(std::move(p)); });
+    staging_ = std::make_unique<staging_engine>(
+        "staging", config, sip, pool, [this](packet_ptr p) { send_now(std::move(p)); }, faults);
   }
 }
 
@@ -46,7 +46,8 @@ void io_cpu::receive(const packet_ptr& p) {
         return staging_->stage(*p, sip_id{p->header.destination.sip});
       }
       [[fallthrough]];
-    default: refuse(*p, "launch_done or write_response");
+    default:
+      refuse(*p, staging_ ? "launch_done, write_response or ipcq_data" : "launch_done or write_response");
   }
   reported_.notify(sc_core::SC_ZERO_TIME);
 }

@@ -17,7 +17,7 @@ std::uint64_t key_of(work_kind kind, std::uint64_t sip, std::uint64_t sequence) 
 }  // namespace
 
 staging_engine::staging_engine(sc_core::sc_module_name name, const config::machine_config& config, sip_id sip,
-                               packet_pool& pool, std::function<void(packet_ptr)> send)
+                               packet_pool& pool, std::function<void(packet_ptr)> send, fault_sink& faults)
     : sc_module(name),
       as_bytes_(config.sim.links_as_bytes),
       flit_bytes_(config.noc.flit_bytes),
@@ -26,7 +26,8 @@ staging_engine::staging_engine(sc_core::sc_module_name name, const config::machi
       clock_(clock_domain::from_ghz(config.noc.clock_ghz)),
       sip_(sip),
       pool_(pool),
-      send_(std::move(send)) {
+      send_(std::move(send)),
+      faults_(faults) {
   in.bind(*this);
   SC_METHOD(act);
   sensitive << steps_.due();
@@ -54,6 +55,10 @@ void staging_engine::deliver(const sip_message& m) {
 }
 
 void staging_engine::act() {
+  guarded(faults_, name(), [this] { serve(); });
+}
+
+void staging_engine::serve() {
   step due;
   while (steps_.take(due)) {
     if (!due.read) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <systemc>
 
+#include "hw/base/fault_sink.hpp"
 #include "hw/base/packet.hpp"
 #include "hw/base/timed_queue.hpp"
 #include "hw/d2d/sip_message.hpp"
@@ -18,7 +19,7 @@ class staging_engine : public sc_core::sc_module, private sip_link_if {
  public:
   /// `send` puts a packet that has come from host memory onto the SIP's own NoC.
   staging_engine(sc_core::sc_module_name name, const config::machine_config& config, sip_id sip,
-                 packet_pool& pool, std::function<void(packet_ptr)> send);
+                 packet_pool& pool, std::function<void(packet_ptr)> send, fault_sink& faults);
 
   /// From the engines of the other SIPs; bind `out` to theirs, in the order of SIPs, this one included.
   sc_core::sc_export<sip_link_if> in{"in"};
@@ -26,11 +27,17 @@ class staging_engine : public sc_core::sc_module, private sip_link_if {
 
   /// Takes a packet whose target is a PE of SIP `to`.
   void stage(const packet& p, sip_id to);
+  /// Calls visit(const sip_message&) for every packet in host memory for this SIP. They are in no pool.
+  template <class Visit>
+  void visit(Visit visit) const {
+    steps_.visit([&visit](const step& s) { visit(s.m); });
+  }
 
  private:
   SC_HAS_PROCESS(staging_engine);
   void deliver(const sip_message& m) override;
   void act();
+  void serve();
   [[nodiscard]] sim_time transfer_time(std::uint32_t flits) const;
 
   const bool as_bytes_;
@@ -41,6 +48,7 @@ class staging_engine : public sc_core::sc_module, private sip_link_if {
   sip_id sip_;
   packet_pool& pool_;
   std::function<void(packet_ptr)> send_;
+  fault_sink& faults_;
   struct step {
     bool read{};  ///< it has been read from host memory: send it
     sip_message m;

@@ -5,29 +5,18 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <systemc>
 #include <vector>
 
-#include "hw/base/fault_sink.hpp"
 #include "hw/base/timed_queue.hpp"
 #include "hw/pe/pe_interfaces.hpp"
+#include "hw/pe/pe_setup.hpp"
 #include "hw/regs/register_sockets.hpp"
-#include "models/config/machine_config.hpp"
-#include "models/events/events.hpp"
 #include "models/events/fingerprint.hpp"
 #include "models/protocol/copy_port.hpp"
 #include "models/protocol/ipcq_core.hpp"
 
 namespace diecast::hw {
-
-/// What all blocks of one PE are built with.
-struct pe_setup {
-  const config::machine_config& config;
-  const events::hub& events;
-  fault_sink& faults;
-  pe_coord self;
-};
 
 class ipcq_engine : public sc_core::sc_module,
                     public register_file,

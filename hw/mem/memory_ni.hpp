@@ -25,14 +25,16 @@
 #include "hw/base/terminal_port.hpp"
 #include "hw/mem/debug_port.hpp"
 #include "models/abi/address.hpp"
+#include "models/config/memory_window.hpp"
 
 namespace diecast::hw {
 
 struct memory_ni_setup {
   abi::region kind{abi::region::hbm};  ///< region and unit of the addresses the memory answers to
   std::uint32_t unit{};
-  std::uint64_t outstanding{64};  ///< transactions at the memory plus responses waiting for the NoC
-  bool move_data{true};           ///< false: packets carry no bytes, accesses cost time alone
+  /// Transactions at the memory plus responses waiting for the NoC.
+  std::uint64_t outstanding{config::least_memory_window};
+  bool move_data{true};  ///< false: packets carry no bytes, accesses cost time alone
 };
 
 class memory_ni : public sc_core::sc_module,

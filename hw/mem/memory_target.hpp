@@ -61,8 +61,6 @@ class memory_target : public sc_core::sc_module, protected tlm::tlm_fw_transport
   /// be called within start().
   void leave_queue(request_id id);
 
-  [[nodiscard]] fault_sink& faults() const { return faults_; }
-
  private:
   SC_HAS_PROCESS(memory_target);
   struct request {
@@ -82,7 +80,6 @@ class memory_target : public sc_core::sc_module, protected tlm::tlm_fw_transport
   [[nodiscard]] tlm::tlm_response_status refusal(const tlm::tlm_generic_payload& payload) const;
   void move_bytes(const tlm::tlm_generic_payload& payload);
   void act();
-  void hold();
   void admit_held();
   void respond();
   void close(request_id id);

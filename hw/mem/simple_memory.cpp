@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hw/mem/simple_memory.hpp"
 
+#include "models/config/memory_window.hpp"
+
 namespace diecast::hw {
 namespace {
 
-/// Requests accepted before END_REQ is held back; far above rate x latency of any SRAM.
-constexpr std::uint64_t queue = 64;
+/// Requests accepted before END_REQ is held back: all that the memory's network interface has under way.
+constexpr std::uint64_t queue = config::least_memory_window;
 
 }  // namespace
 

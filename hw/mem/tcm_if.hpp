@@ -15,7 +15,6 @@ namespace diecast::hw {
 
 /// Ports in order of priority at one instant.
 enum class tcm_port : std::uint8_t { core, vector, dma_read, dma_write, message_read, message_write };
-inline constexpr unsigned tcm_ports = 6;
 
 class tcm_client {
  public:

@@ -4,18 +4,20 @@
 #include "hw/noc/cube_noc.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <fmt/format.h>
 #include <map>
 #include <tuple>
 
 #include "hw/base/tell_credits.hpp"
-#include "models/timing/wall_buffers.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
 
 void cube_noc::on_packet(unsigned terminal, packet_ptr p, const fabric_phase& phase) {
+  guarded(faults_, name(), [&] { take_in(terminal, std::move(p), phase); });
+}
+
+void cube_noc::take_in(unsigned terminal, packet_ptr p, const fabric_phase& phase) {
   ++packets_;
   ++injected_[terminal].packets;
   injected_[terminal].flits += phase.flits;
@@ -100,6 +102,10 @@ void cube_noc::serve_trees() {
 }
 
 void cube_noc::act() {
+  guarded(faults_, name(), [this] { serve(); });
+}
+
+void cube_noc::serve() {
   const std::uint64_t cycle = current_cycle();
   ++activations_;
   core_.observe(hub_.wants(events::links));

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "hw/base/fabric_socket.hpp"
+#include "hw/base/fault_sink.hpp"
 #include "hw/base/time.hpp"
 #include "hw/noc/switch_core.hpp"
 #include "hw/noc/tree_units.hpp"
@@ -52,7 +53,8 @@ class cube_noc : public sc_core::sc_module,
   /// Throws user_error with every problem of the noc block: a wall without a cycle, a buffer that
   /// cannot hold a packet.
   cube_noc(sc_core::sc_module_name name, const fabric::topology& topology,
-           const config::machine_config& config, sip_id sip, cube_id cube, const events::hub& hub);
+           const config::machine_config& config, sip_id sip, cube_id cube, const events::hub& hub,
+           fault_sink& faults);
 
   /// Where blocks send to and receive from; numbered as the terminals of the cube's layout.
   [[nodiscard]] fabric_target_socket& in(unsigned terminal) { return ins_.at(terminal).socket; }
@@ -121,6 +123,7 @@ class cube_noc : public sc_core::sc_module,
   // Walls.
   void on_packet(unsigned terminal, packet_ptr p, const fabric_phase& phase) override;
   void on_credit(unsigned terminal, const fabric_phase& phase) override;
+  void take_in(unsigned terminal, packet_ptr p, const fabric_phase& phase);
   void send_by_wire(unsigned terminal, packet_ptr p, const fabric_phase& phase, std::uint16_t exit);
   void deliver_wires(std::uint64_t cycle);
   void open_inbox();
@@ -155,6 +158,7 @@ class cube_noc : public sc_core::sc_module,
                        std::uint64_t last) override;
 
   void act();
+  void serve();
   void arm(std::uint64_t cycle);
   [[nodiscard]] std::uint64_t current_cycle() const { return now().fs / timing_.clock.period.fs; }
   [[nodiscard]] link_usage usage_of(std::uint32_t output) const;
@@ -172,6 +176,7 @@ class cube_noc : public sc_core::sc_module,
   const fabric::cube_layout& layout_;
   const fabric::die_routes routes_;
   const events::hub& hub_;
+  fault_sink& faults_;
   const sip_id sip_;
   const cube_id cube_;
   const timing::noc_timing timing_;

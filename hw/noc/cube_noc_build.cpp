@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Construction of a cube's NoC: switches, interfaces and walls from the topology and the configuration.
 #include <algorithm>
-#include <bit>
 #include <fmt/format.h>
 
 #include "hw/noc/cube_noc.hpp"
@@ -33,12 +32,14 @@ std::uint32_t narrow(std::uint64_t cycles) { return static_cast<std::uint32_t>(c
 }  // namespace
 
 cube_noc::cube_noc(sc_core::sc_module_name name, const fabric::topology& topology,
-                   const config::machine_config& config, sip_id sip, cube_id cube, const events::hub& hub)
+                   const config::machine_config& config, sip_id sip, cube_id cube, const events::hub& hub,
+                   fault_sink& faults)
     : sc_module(name),
       topology_(topology),
       layout_(topology.layout(sip, cube)),
       routes_(topology, sip, cube),
       hub_(hub),
+      faults_(faults),
       sip_(sip),
       cube_(cube),
       timing_(timing_of_die(topology, config, sip, cube)),

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <stdexcept>
 
 #include "hw/base/time.hpp"
+#include "models/protocol/global_access.hpp"
+#include "models/types/error.hpp"
 
 namespace diecast::hw {
 
@@ -16,16 +17,11 @@ core_memory::core_memory(const pe_setup& setup, sc_core::sc_port<dma_if>& dma, c
     : setup_(setup),
       dma_(dma),
       hooks_(std::move(hooks)),
-      phase_{clock_domain::from_ghz(setup.config.noc.clock_ghz).period.fs / 2},
+      phase_(core_phase(setup.config)),
       cache_(setup.config.pe.cache_sets, setup.config.pe.cache_ways) {}
 
 void core_memory::check(abi::address at, std::uint64_t bytes, const char* what) const {
-  const auto where = abi::decode(at);
-  const bool global = where && (where->kind == abi::region::hbm || where->kind == abi::region::sram);
-  if (global && bytes > 0 && protocol::within_a_line(at, bytes)) return;
-  throw std::out_of_range(
-      fmt::format("{}: {} of {} bytes at {}; expected bytes of one 64-byte line of HBM or SRAM",
-                  pe_path(setup_.config.shape(), setup_.self), what, bytes, abi::describe(at)));
+  protocol::check_global_access(pe_path(setup_.config.shape(), setup_.self), what, at, bytes);
 }
 
 /// Answers come on whole edges, firmware goes on between them.
@@ -90,8 +86,9 @@ void core_memory::access_done(std::uint32_t tag, std::span<const std::byte> data
   if (!answered_ && tag == reading_) {
     answered_ = true;
     answer_.assign(data.begin(), data.end());
-  } else {
-    std::erase_if(writes_, [tag](const outstanding& o) { return o.tag == tag; });
+  } else if (std::erase_if(writes_, [tag](const outstanding& o) { return o.tag == tag; }) == 0) {
+    throw protocol_error(fmt::format("{}: an answer to access {} of the core, which is not open",
+                                     pe_path(setup_.config.shape(), setup_.self), tag));
   }
   done_.notify();
 }
@@ -160,12 +157,7 @@ void core_memory::load_uncached(abi::address at, std::span<std::byte> out) {
 
 std::uint64_t core_memory::add_at_memory(abi::address at, std::uint64_t value) {
   std::uint64_t before = 0;
-  check(at, sizeof value, "atomic add");
-  if (at % sizeof value != 0) {
-    throw std::out_of_range(fmt::format(
-        "{}: atomic add of {} bytes at {}; expected an address that is a multiple of {}",
-        pe_path(setup_.config.shape(), setup_.self), sizeof value, abi::describe(at), sizeof value));
-  }
+  protocol::check_atomic_access(pe_path(setup_.config.shape(), setup_.self), at);
   ++counters_.atomics;
   const auto operand = std::as_bytes(std::span{&value, 1});
   const auto bytes =

@@ -9,7 +9,8 @@
 #include <systemc>
 #include <vector>
 
-#include "hw/ipcq/ipcq_engine.hpp"
+#include "hw/pe/pe_interfaces.hpp"
+#include "hw/pe/pe_setup.hpp"
 #include "models/abi/hal.hpp"
 #include "models/protocol/data_cache.hpp"
 

@@ -17,7 +17,7 @@ namespace diecast::hw {
 
 /// Data of messages, and the answers to a tag-matching unit's reads, which are data of messages, too.
 bool dma_engine::is_protected(const abi::packet_header& h) const {
-  if (setup_.config.comm.checksum == config::packet_checksum::none) return false;
+  if (pe_.config.comm.checksum == config::packet_checksum::none) return false;
   switch (h.kind) {
     case abi::packet_kind::ipcq_data:
     case abi::packet_kind::tag_message: return true;
@@ -29,7 +29,7 @@ bool dma_engine::is_protected(const abi::packet_header& h) const {
 /// A packet comes to an engine; it is handed on at once, or when `what` is due.
 void dma_engine::enter(checksum_engine& engine, work_kind what, packet_ptr p, std::uint8_t vc) {
   const std::uint64_t bytes = p->header.payload_bytes;
-  const sim_time length = nanoseconds(static_cast<double>(bytes) / setup_.config.comm.checksum_gbytes_s);
+  const sim_time length = nanoseconds(static_cast<double>(bytes) / pe_.config.comm.checksum_gbytes_s);
   engine.free = std::max(engine.free, now()) + length;
   checksum_bytes_ += bytes;
   checksum_time_ += length;
@@ -61,12 +61,12 @@ void dma_engine::leave(packet_ptr p) {
   if (p->header.kind == abi::packet_kind::tag_message) {
     p->header.transaction = sealed_messages_[p->header.destination]++;
   }
-  p->header.checksum = checksum::of_packet(setup_.config.comm.checksum, p->header, p->data);
+  p->header.checksum = checksum::of_packet(pe_.config.comm.checksum, p->header, p->data);
   enter(sealing_, work_kind::sealed, std::move(p), 0);
 }
 
 void dma_engine::verify(const packet_ptr& p) {
-  const auto kind = setup_.config.comm.checksum;
+  const auto kind = pe_.config.comm.checksum;
   const abi::packet_header& h = p->header;
   const std::uint64_t found = checksum::of_packet(kind, h, p->data);
   if (found == h.checksum) return verify_number(h);
@@ -86,12 +86,12 @@ void dma_engine::verify_number(const abi::packet_header& h) {
   throw protocol_error(
       fmt::format("{}: packet {} of the tag-matched messages from {} came, expected packet {}; it came "
                   "over {}",
-                  name(), h.transaction, pe_path(setup_.config.shape(), h.tag.source), expected, path_of(h)));
+                  name(), h.transaction, pe_path(pe_.config.shape(), h.tag.source), expected, path_of(h)));
 }
 
 /// Which message the bytes of a packet belong to.
 std::string dma_engine::message_text(const abi::packet_header& h) const {
-  const machine_shape shape = setup_.config.shape();
+  const machine_shape shape = pe_.config.shape();
   switch (h.kind) {
     case abi::packet_kind::tag_message:
       return fmt::format("the message with tag {:#x} from {}", h.tag.tag, pe_path(shape, h.tag.source));
@@ -114,8 +114,8 @@ std::string dma_engine::path_of(const abi::packet_header& h) const {
   };
   const pe_coord sender = h.ipcq.source;
   const bool staged =
-      h.kind == abi::packet_kind::ipcq_data && setup_.config.comm.path == config::transfer_path::staged;
-  if (staged && sender.sip != setup_.self.sip) {
+      h.kind == abi::packet_kind::ipcq_data && pe_.config.comm.path == config::transfer_path::staged;
+  if (staged && sender.sip != pe_.self.sip) {
     const auto pe = abi::encode({sender.sip, sender.cube, abi::region::tcm, sender.pe.value, 0});
     add_links(setup_.topology.locate(pe), comm::io_cpu_node(setup_.topology, sender.sip));
     add("host memory");

@@ -11,28 +11,25 @@
 namespace diecast::hw {
 namespace {
 
-/// Packets on their way to the NoC: one being read while one waits hides the TCM's latency.
-constexpr std::uint32_t read_ahead = 2;
-
-abi::node_address terminal_of(const dma_config& setup) {
-  return setup.topology.locate(
-      abi::encode({setup.self.sip, setup.self.cube, abi::region::tcm, setup.self.pe.value, 0}));
+abi::node_address terminal_of(pe_coord pe, const fabric::topology& topology) {
+  return topology.locate(abi::encode({pe.sip, pe.cube, abi::region::tcm, pe.pe.value, 0}));
 }
 
-std::unique_ptr<publication_rule> make_publication(const dma_config& setup) {
-  const auto* const fault = fabric::fault_at(setup.config, config::fault_kind::token_before_data, setup.self);
+std::unique_ptr<publication_rule> make_publication(const pe_setup& pe) {
+  const auto* const fault = fabric::fault_at(pe.config, config::fault_kind::token_before_data, pe.self);
   if (fault != nullptr) return std::make_unique<early_publication>(*fault);
   return std::make_unique<publication_rule>();
 }
 
 }  // namespace
 
-dma_engine::dma_engine(sc_core::sc_module_name name, const dma_config& setup)
+dma_engine::dma_engine(sc_core::sc_module_name name, const pe_setup& pe, const packet_setup& setup)
     : sc_module(name),
+      pe_(pe),
       setup_(setup),
-      clock_(clock_domain::from_ghz(setup.config.noc.clock_ghz)),
-      terminal_("terminal", setup.topology, setup.config, terminal_of(setup), *this),
-      publication_(make_publication(setup)) {
+      clock_(clock_domain::from_ghz(pe.config.noc.clock_ghz)),
+      terminal_("terminal", setup.topology, pe.config, terminal_of(pe.self, setup.topology), *this),
+      publication_(make_publication(pe)) {
   requests.bind(*this);
   packets_out.bind(*this);
   SC_METHOD(act);
@@ -44,40 +41,25 @@ sim_time dma_engine::edge_after(std::uint64_t cycles) const {
   return clock_.edge_at_or_after(now()) + clock_.cycles(cycles);
 }
 
-bool dma_engine::is_local(abi::address a) const {
-  const auto where = abi::decode(a);
-  return where && where->kind == abi::region::tcm && where->sip == setup_.self.sip &&
-         where->cube == setup_.self.cube && where->unit == setup_.self.pe.value;
-}
-
-packet_ptr dma_engine::make_packet(abi::packet_kind kind, abi::address target) const {
-  packet_ptr p = setup_.pool.make();
-  p->header.kind = kind;
-  p->header.target = target;
-  p->header.destination = setup_.topology.locate(target);
-  return p;
-}
-
 void dma_engine::tell(events::transfer_phase phase, pe_coord source, std::uint16_t qp) const {
-  if (setup_.events == nullptr || !setup_.events->wants(events::transfers)) return;
-  setup_.events->publish(events::transfer_event{now(), phase, source, qp});
+  if (!pe_.events.wants(events::transfers)) return;
+  pe_.events.publish(events::transfer_event{now(), phase, source, qp});
 }
 
 bool dma_engine::idle() const {
-  return work_.empty() && jobs_[compute_port].empty() && jobs_[ipcq_port].empty() &&
-         free_.size() == pending_.size() && inbound_.empty();
+  return work_.empty() && jobs_[compute_port].empty() && jobs_[ipcq_port].empty() && pending_.empty() &&
+         inbound_.empty();
 }
 
 bool dma_engine::serves_core_only() const {
-  const bool answers = std::all_of(pending_.begin(), pending_.end(),
-                                   [](const pending& p) { return !p.used || p.what == stage::answer; });
-  return answers && jobs_[compute_port].empty() && jobs_[ipcq_port].empty() && inbound_.empty();
+  const bool others = pending_.any([](const pending& p) { return p.what != stage::answer; });
+  return !others && jobs_[compute_port].empty() && jobs_[ipcq_port].empty() && inbound_.empty();
 }
 
 // --- requests of the other blocks ---------------------------------------------------------------
 
 void dma_engine::enqueue(port which, job j) {
-  const auto& pe = setup_.config.pe;
+  const auto& pe = pe_.config.pe;
   const sim_time started = edge_after(pe.dma_launch_cycles + pe.dma_startup_cycles);
   j.ready = std::max(started, last_ready_[which] + clock_.cycles(pe.dma_issue_cycles));
   last_ready_[which] = j.ready;
@@ -97,7 +79,7 @@ void dma_engine::send_message(const protocol::send_request& message) {
   j.total = message.fields.message_bytes;
   ++messages_sent_;
   bytes_sent_ += j.total;
-  tell(events::transfer_phase::queued, setup_.self, message.qp);
+  tell(events::transfer_phase::queued, pe_.self, message.qp);
   enqueue(ipcq_port, std::move(j));
 }
 
@@ -133,10 +115,10 @@ void dma_engine::send_credit(const protocol::credit_request& credit) {
 
 void dma_engine::send_launch_done(std::uint32_t launch_id) {
   packet_ptr p = make_packet(abi::packet_kind::launch_done,
-                             abi::encode({setup_.self.sip, setup_.topology.io_cube(setup_.self.sip),
+                             abi::encode({pe_.self.sip, setup_.topology.io_cube(pe_.self.sip),
                                           abi::region::launch_mailbox, abi::io_cpu_unit, 0}));
   p->header.transaction = launch_id;
-  p->header.ipcq.source = setup_.self;
+  p->header.ipcq.source = pe_.self;
   terminal_.send(std::move(p));
 }
 
@@ -150,13 +132,13 @@ void dma_engine::send_packet(packet_ptr p) {
 bool dma_engine::may_issue(port which) const {
   const auto& queue = jobs_[which];
   if (queue.empty() || queue.front().ready > now()) return false;
-  return which == ipcq_port || transactions_ < setup_.config.pe.dma_outstanding;
+  return which == ipcq_port || transactions_ < pe_.config.pe.dma_outstanding;
 }
 
 /// Weighted round robin: a port keeps its turn for `weight` packets while the other one waits.
 dma_engine::port dma_engine::choose(bool compute, bool message) {
   if (turns_left_[compute_port] == 0 && turns_left_[ipcq_port] == 0) {
-    turns_left_ = {setup_.config.pe.dma_compute_weight, setup_.config.pe.dma_ipcq_weight};
+    turns_left_ = {pe_.config.pe.dma_compute_weight, pe_.config.pe.dma_ipcq_weight};
   }
   port which = message ? ipcq_port : compute_port;
   if (compute && message && turns_left_[ipcq_port] == 0) which = compute_port;
@@ -178,7 +160,7 @@ void dma_engine::pump() {
 /// Which job's packet is next: the first, but with channels the messages at the head of as many queue pairs
 /// take turns, in the order of those.
 std::size_t dma_engine::next_job(port which) const {
-  if (which != ipcq_port || setup_.config.pe.dma_channels == 1) return 0;
+  if (which != ipcq_port || pe_.config.pe.dma_channels == 1) return 0;
   const auto& queue = jobs_[ipcq_port];
   std::array<std::uint16_t, config::most_dma_channels> taken{};
   std::size_t channels = 0;
@@ -190,7 +172,7 @@ std::size_t dma_engine::next_job(port which) const {
     taken[channels++] = qp;
     if (qp < queue[first].message.qp) first = i;
     if (qp > last_sent_ && (after == queue.size() || qp < queue[after].message.qp)) after = i;
-    if (channels == setup_.config.pe.dma_channels) break;
+    if (channels == pe_.config.pe.dma_channels) break;
   }
   return after < queue.size() ? after : first;
 }
@@ -208,16 +190,16 @@ void dma_engine::issue(port which) {
 }
 
 void dma_engine::issue_message(job& j) {
-  const std::uint64_t bytes = std::min<std::uint64_t>(setup_.config.noc.max_packet_bytes, j.total - j.next);
+  const std::uint64_t bytes = std::min<std::uint64_t>(pe_.config.noc.max_packet_bytes, j.total - j.next);
   packet_ptr p = make_packet(abi::packet_kind::ipcq_data, j.message.mailbox);
-  const bool staged = setup_.config.comm.path == config::transfer_path::staged;
-  if (staged && p->header.destination.sip != setup_.self.sip.value) {
-    p->header.destination = comm::io_cpu_node(setup_.topology, setup_.self.sip);
+  const bool staged = pe_.config.comm.path == config::transfer_path::staged;
+  if (staged && p->header.destination.sip != pe_.self.sip.value) {
+    p->header.destination = comm::io_cpu_node(setup_.topology, pe_.self.sip);
   }
   p->header.ipcq = j.message.fields;
   p->header.offset = static_cast<std::uint32_t>(j.next);
   p->header.payload_bytes = static_cast<std::uint32_t>(bytes);
-  if (j.next == 0) tell(events::transfer_phase::issued, setup_.self, j.message.qp);
+  if (j.next == 0) tell(events::transfer_phase::issued, pe_.self, j.message.qp);
   pending read;
   read.what = stage::message_read;
   read.p = p;
@@ -231,7 +213,7 @@ void dma_engine::issue_message(job& j) {
 }
 
 void dma_engine::issue_copy(job& j) {
-  const std::uint64_t bytes = std::min<std::uint64_t>(setup_.config.noc.max_packet_bytes, j.total - j.next);
+  const std::uint64_t bytes = std::min<std::uint64_t>(pe_.config.noc.max_packet_bytes, j.total - j.next);
   const abi::address from = j.copy.source + j.next;
   pending chunk;
   chunk.what = stage::copy_read;
@@ -256,26 +238,6 @@ void dma_engine::issue_copy(job& j) {
 
 // --- accesses and transactions ------------------------------------------------------------------
 
-std::uint32_t dma_engine::open(pending p) {
-  if (free_.empty()) {
-    free_.push_back(static_cast<std::uint32_t>(pending_.size()));
-    pending_.emplace_back();
-  }
-  const std::uint32_t index = free_.back();
-  free_.pop_back();
-  p.used = true;
-  p.sequence = sequence_++;
-  pending_[index] = std::move(p);
-  return index;
-}
-
-dma_engine::pending dma_engine::close(std::uint32_t index) {
-  pending p = std::move(pending_[index]);
-  pending_[index] = {};
-  free_.push_back(index);
-  return p;
-}
-
 void dma_engine::access_tcm(tcm_port through, abi::address at, packet& p, std::uint64_t bytes, bool write,
                             std::uint32_t index) {
   if (bytes == 0) {
@@ -299,7 +261,7 @@ void dma_engine::tcm_done(std::uint64_t tag, sim_time finish) {
 
 void dma_engine::finished(std::uint32_t index) {
   if (pending_[index].what == stage::message_read) return message_read_done(index);
-  pending done = close(index);
+  pending done = pending_.close(index);
   switch (done.what) {
     case stage::message_read: return;
     case stage::answer: {
@@ -320,7 +282,7 @@ void dma_engine::finished(std::uint32_t index) {
 void dma_engine::message_read_done(std::uint32_t index) {
   pending_[index].read = true;
   while (!reads_.empty() && pending_[reads_.front()].read) {
-    pending done = close(reads_.front());
+    pending done = pending_.close(reads_.front());
     reads_.pop_front();
     leave(std::move(done.p));
     if (done.last) ipcq->source_read(done.qp);
@@ -332,7 +294,7 @@ void dma_engine::inject(packet_ptr p) {
   const packet_ptr sent = p;
   terminal_.send(std::move(p));
   if (sent->header.kind == abi::packet_kind::ipcq_data && ends_message(sent->header)) {
-    tell(events::transfer_phase::injected, setup_.self, sent->header.ipcq.source_direction);
+    tell(events::transfer_phase::injected, pe_.self, sent->header.ipcq.source_direction);
   }
 }
 
@@ -389,7 +351,7 @@ void dma_engine::respond(const pending& done, abi::packet_kind kind) {
 }
 
 void dma_engine::act() {
-  guarded(setup_.faults, name(), [this] {
+  guarded(pe_.faults, name(), [this] {
     work w;
     while (work_.take(w)) {
       do_work(w);

@@ -14,13 +14,13 @@
 #include <systemc>
 #include <vector>
 
-#include "hw/base/fault_sink.hpp"
 #include "hw/base/terminal_port.hpp"
 #include "hw/base/timed_queue.hpp"
 #include "hw/mem/tcm_if.hpp"
+#include "hw/pe/access_book.hpp"
 #include "hw/pe/pe_faults.hpp"
 #include "hw/pe/pe_interfaces.hpp"
-#include "models/events/events.hpp"
+#include "hw/pe/pe_setup.hpp"
 
 namespace diecast::hw {
 
@@ -35,29 +35,19 @@ constexpr Bytes at_least_one(Bytes bytes) {
   return h.offset + at_least_one(h.payload_bytes) >= at_least_one(h.ipcq.message_bytes);
 }
 
-struct dma_config {
-  const fabric::topology& topology;
-  const config::machine_config& config;
-  packet_pool& pool;
-  fault_sink& faults;
-  pe_coord self;
-  bool move_data{true};
-  const events::hub* events{};  ///< null: nobody listens
-};
-
 class dma_engine : public sc_core::sc_module,
                    public dma_if,
                    public packet_out_if,
                    private tcm_client,
                    private terminal_port::client {
  public:
-  dma_engine(sc_core::sc_module_name name, const dma_config& setup);
+  dma_engine(sc_core::sc_module_name name, const pe_setup& pe, const packet_setup& setup);
 
   sc_core::sc_export<dma_if> requests{"requests"};
   sc_core::sc_port<tcm_if> tcm{"tcm"};
   sc_core::sc_port<ipcq_if> ipcq{"ipcq"};
   sc_core::sc_port<launch_if> core{"core"};
-  /// Unbound in a PE without a tag-matching unit: a message is then a protocol error.
+  /// Unbound in a PE without a tag-matching unit: its messages and answers are then protocol errors.
   sc_core::sc_port<message_if, 1, sc_core::SC_ZERO_OR_MORE_BOUND> tag_messages{"tag_messages"};
   sc_core::sc_export<packet_out_if> packets_out{"packets_out"};
   [[nodiscard]] terminal_port& terminal() { return terminal_; }
@@ -124,6 +114,7 @@ class dma_engine : public sc_core::sc_module,
     bool last{};        ///< of its message or copy
     std::uint16_t qp{};
     std::uint32_t copy_number{};
+    std::uint64_t message{};  ///< message_write: the inbound message
     std::uint64_t chunk_bytes{};
     abi::address destination{};
   };
@@ -132,7 +123,9 @@ class dma_engine : public sc_core::sc_module,
   /// everything its flow sent before it has been published.
   struct inbound_message {
     abi::ipcq_fields fields;
-    std::uint32_t missing{};               ///< bytes not acknowledged yet; 1 for a message without bytes
+    std::uint64_t number{};                ///< of those begun here
+    std::uint32_t unarrived{};             ///< bytes that have not come; 1 for a message without bytes
+    std::uint32_t missing{};               ///< bytes not acknowledged written; likewise
     sim_time early_by{sim_time::never()};  ///< see publication_rule
     bool published{};
     std::uint64_t digest{};  ///< of the parts that have come, while somebody wants it
@@ -180,8 +173,7 @@ class dma_engine : public sc_core::sc_module,
   void issue_copy(job& j);
   void enqueue(port which, job j);
 
-  std::uint32_t open(pending p);
-  pending close(std::uint32_t index);
+  std::uint32_t open(pending p) { return pending_.open(std::move(p), sequence_++); }
   void access_tcm(tcm_port through, abi::address at, packet& p, std::uint64_t bytes, bool write,
                   std::uint32_t index);
   void finished(std::uint32_t index);
@@ -207,14 +199,17 @@ class dma_engine : public sc_core::sc_module,
   void write_message(abi::address to, pending write);
   void serve(const packet_ptr& p, std::uint8_t vc);
   void serve_register(const packet_ptr& p, std::uint8_t vc, std::uint64_t reg);
-  [[nodiscard]] inbound_message& message_of(const packet& p);
+  [[nodiscard]] inbound_message& take_part(const abi::packet_header& h);
   void publish(abi::node_address flow);
   void tell(events::transfer_phase phase, pe_coord source, std::uint16_t qp) const;
-  [[nodiscard]] packet_ptr make_packet(abi::packet_kind kind, abi::address target) const;
-  [[nodiscard]] bool is_local(abi::address a) const;
+  [[nodiscard]] packet_ptr make_packet(abi::packet_kind kind, abi::address target) const {
+    return hw::make_packet(setup_, kind, target);
+  }
+  [[nodiscard]] bool is_local(abi::address a) const { return in_tcm_of(pe_.self, a); }
   [[nodiscard]] sim_time edge_after(std::uint64_t cycles) const;
 
-  dma_config setup_;
+  pe_setup pe_;
+  packet_setup setup_;
   clock_domain clock_;
   terminal_port terminal_;
   timed_queue<work> work_{"work"};
@@ -230,9 +225,9 @@ class dma_engine : public sc_core::sc_module,
   std::uint32_t ahead_{};                ///< message packets from their read, and requests, to the NoC
   std::uint32_t transactions_{};         ///< remote reads and writes of copies in flight
 
-  std::vector<pending> pending_;
-  std::vector<std::uint32_t> free_;
+  access_book<pending> pending_;
   std::map<abi::node_address, std::deque<inbound_message>> inbound_;
+  std::uint64_t messages_begun_{};
   std::uint32_t copies_started_{};
   std::uint32_t copies_done_{};
   /// Bytes not yet acknowledged, by copy; 1 for a copy without bytes.

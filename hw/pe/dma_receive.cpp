@@ -38,14 +38,15 @@ void dma_engine::accept(const packet_ptr& p, std::uint8_t vc) {
     case abi::packet_kind::write_request: return serve(p, vc);
     case abi::packet_kind::read_response:
     case abi::packet_kind::write_response: {
-      if ((p->header.transaction & tag_read_bit) != 0) {
+      if ((p->header.transaction & tag_read_bit) != 0 && tag_messages.size() != 0) {
         terminal_.release(vc, p->flits);
         return tag_messages->read_answered(p);
       }
       const auto index = static_cast<std::uint32_t>(p->header.transaction);
-      if (index >= pending_.size() || !pending_[index].used) {
-        throw protocol_error(fmt::format("{}: {} answers transaction {}, which is not open", name(),
-                                         abi::to_string(p->header.kind), index));
+      const bool of_messages = (p->header.transaction & tag_read_bit) != 0;
+      if (of_messages || !pending_.is_open(index)) {
+        throw protocol_error(fmt::format("{}: {} answers transaction {:#x}, which is not open", name(),
+                                         abi::to_string(p->header.kind), p->header.transaction));
       }
       const stage waits = pending_[index].what;
       if (waits == stage::copy_fetch || waits == stage::answer) pending_[index].p = p;
@@ -66,15 +67,11 @@ void dma_engine::accept(const packet_ptr& p, std::uint8_t vc) {
 void dma_engine::receive_message(const packet_ptr& p, std::uint8_t vc) {
   const abi::packet_header& h = p->header;
   if (h.offset == 0) {
-    inbound_[h.source].push_back({h.ipcq, at_least_one(h.ipcq.message_bytes), publication_->early_by()});
+    const std::uint32_t bytes = at_least_one(h.ipcq.message_bytes);
+    inbound_[h.source].push_back({h.ipcq, messages_begun_++, bytes, bytes, publication_->early_by()});
   }
-  inbound_message& message = message_of(*p);
-  if (message.missing < at_least_one(h.payload_bytes)) {
-    throw protocol_error(fmt::format(
-        "{}: {} bytes at offset {} of a message of {} bytes ({}), more than are missing; they came over {}",
-        name(), h.payload_bytes, h.offset, h.ipcq.message_bytes, message_text(h), path_of(h)));
-  }
-  if (setup_.events != nullptr && setup_.events->wants(events::contents)) {
+  inbound_message& message = take_part(h);
+  if (pe_.events.wants(events::contents)) {
     message.digest += checksum::digest_of_part(h.offset, p->data);
   }
   if (ends_message(h)) {
@@ -85,6 +82,7 @@ void dma_engine::receive_message(const packet_ptr& p, std::uint8_t vc) {
   write.what = stage::message_write;
   write.p = p;
   write.vc = vc;
+  write.message = message.number;
   if (message.early_by != sim_time::never()) {
     // Its bytes wait in a write buffer while the token goes ahead.
     const std::uint32_t index = open(std::move(write));
@@ -113,19 +111,35 @@ void dma_engine::write_message(abi::address to, pending write) {
 
 void dma_engine::message_write_done(const pending& done) {
   const abi::packet_header& h = done.p->header;
-  message_of(*done.p).missing -= at_least_one(h.payload_bytes);
+  auto& messages = inbound_.at(h.source);
+  const auto of = std::find_if(messages.begin(), messages.end(),
+                               [&](const inbound_message& m) { return m.number == done.message; });
+  of->missing -= at_least_one(h.payload_bytes);  // it is here until nothing is missing
   terminal_.release(done.vc, done.p->flits);
   publish(h.source);
 }
 
-dma_engine::inbound_message& dma_engine::message_of(const packet& p) {
-  const abi::packet_header& h = p.header;
+/// The message that the packet's bytes are of: the first such that waits for some. They are counted as come.
+dma_engine::inbound_message& dma_engine::take_part(const abi::packet_header& h) {
+  const std::uint32_t bytes = at_least_one(h.payload_bytes);
+  bool open = false;
   for (inbound_message& m : inbound_[h.source]) {
-    if (m.fields == h.ipcq) return m;
+    if (m.fields != h.ipcq) continue;
+    open = true;
+    if (m.unarrived < bytes) continue;
+    m.unarrived -= bytes;
+    return m;
+  }
+  if (open) {
+    throw protocol_error(fmt::format(
+        "{}: {} bytes at offset {} of a message of {} bytes ({}), more than have yet to come; they came over "
+        "{}",
+        name(), h.payload_bytes, h.offset, h.ipcq.message_bytes, message_text(h), path_of(h)));
   }
   throw protocol_error(
-      fmt::format("{}: bytes at offset {} of {}, whose first packet has not come; they came over {}", name(),
-                  h.offset, message_text(h), path_of(h)));
+      fmt::format("{}: bytes at offset {} of {}, of which no message is open here: its first packet has not "
+                  "come, or all of it has; they came over {}",
+                  name(), h.offset, message_text(h), path_of(h)));
 }
 
 void dma_engine::publish(abi::node_address flow) {
@@ -140,8 +154,8 @@ void dma_engine::publish(abi::node_address flow) {
       m.published = true;
     }
     if (!written) break;
-    if (setup_.events != nullptr && setup_.events->wants(events::contents)) {
-      setup_.events->publish(events::message_content{now(), setup_.self, m.fields, m.digest});
+    if (pe_.events.wants(events::contents)) {
+      pe_.events.publish(events::message_content{now(), pe_.self, m.fields, m.digest});
     }
     messages.pop_front();
   }
@@ -178,8 +192,8 @@ void dma_engine::serve_register(const packet_ptr& p, std::uint8_t vc, std::uint6
 void dma_engine::serve(const packet_ptr& p, std::uint8_t vc) {
   const abi::packet_header& h = p->header;
   const auto where = abi::decode(h.target);
-  if (where && where->kind == abi::region::pe_registers && where->sip == setup_.self.sip &&
-      where->cube == setup_.self.cube && where->unit == setup_.self.pe.value) {
+  if (where && where->kind == abi::region::pe_registers && where->sip == pe_.self.sip &&
+      where->cube == pe_.self.cube && where->unit == pe_.self.pe.value) {
     return serve_register(p, vc, where->offset);
   }
   if (!is_local(h.target)) {
@@ -207,7 +221,7 @@ void dma_engine::do_work(work& w) {
     case work_kind::sealed: return drain(sealing_, w.what);
     case work_kind::verified: return drain(verifying_, w.what);
     case work_kind::buffered_write: {
-      pending write = close(w.index);
+      pending write = pending_.close(w.index);
       const abi::packet_header& h = write.p->header;
       const abi::address to = h.ipcq.match_address + h.offset;
       return write_message(to, std::move(write));

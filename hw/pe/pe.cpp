@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hw/pe/pe.hpp"
 
-#include <cstring>
-
 namespace diecast::hw {
 
 void register_decoder::debug_write_register(abi::register_offset reg, std::uint64_t value) {
@@ -18,12 +16,12 @@ processing_element::processing_element(sc_core::sc_module_name name, const pe_se
                                        bool move_data)
     : sc_module(name),
       tcm("tcm", setup.config, setup.self.pe.value, setup.faults),
-      dma("dma",
-          dma_config{topology, setup.config, pool, setup.faults, setup.self, move_data, &setup.events}),
+      dma("dma", setup, packet_setup{topology, pool, move_data}),
       ipcq("ipcq", setup),
-      tag_match("tag_match", setup, tag_engine_setup{topology, pool, move_data}),
-      core("core", setup, std::move(program), move_data) {
-  debug.register_transport_dbg(this, &processing_element::transport_dbg);
+      tag_match("tag_match", setup, packet_setup{topology, pool, move_data}),
+      core("core", setup, std::move(program), move_data),
+      unit_(setup.self.pe.value),
+      debug_("debug", *this) {
   dma.tcm.bind(tcm.access);
   dma.ipcq.bind(ipcq.inbound);
   dma.core.bind(core.launches);
@@ -36,29 +34,20 @@ processing_element::processing_element(sc_core::sc_module_name name, const pe_se
   core.interrupt.bind(ipcq.interrupt);
   core.dma.bind(dma.requests);
   core.registers.socket.bind(decoder_.from_core.socket);
-  debug_to_registers_.socket.bind(decoder_.from_host.socket);
+  debug_to_registers_.bind(decoder_.from_host.socket);
   decoder_.to_ipcq.socket.bind(ipcq.registers.socket);
   decoder_.to_core.socket.bind(core.own_registers().socket);
   decoder_.to_tag_match.socket.bind(tag_match.registers.socket);
   debug_to_tcm_.bind(tcm.debug_socket());
 }
 
-unsigned processing_element::debug_registers(const abi::location& where, tlm::tlm_generic_payload& t) {
-  if (t.get_data_length() != sizeof(std::uint64_t)) {
-    t.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
-    return 0;
-  }
-  const auto reg = static_cast<abi::register_offset>(where.offset);
-  std::uint64_t value = 0;
-  if (t.is_write()) {
-    std::memcpy(&value, t.get_data_ptr(), sizeof value);
-    debug_to_registers_.debug_write(reg, value);
-  } else {
-    value = debug_to_registers_.debug_read(reg);
-    std::memcpy(t.get_data_ptr(), &value, sizeof value);
-  }
-  t.set_response_status(tlm::TLM_OK_RESPONSE);
-  return sizeof value;
+/// Within the PE registers are known by their offsets.
+unsigned processing_element::debug_registers(std::uint64_t offset, tlm::tlm_generic_payload& t) {
+  const abi::address at = t.get_address();
+  t.set_address(offset);
+  const unsigned moved = debug_to_registers_->transport_dbg(t);
+  t.set_address(at);
+  return moved;
 }
 
 unsigned processing_element::debug_launch(tlm::tlm_generic_payload& t) {
@@ -72,20 +61,19 @@ unsigned processing_element::debug_launch(tlm::tlm_generic_payload& t) {
   return t.get_data_length();
 }
 
-unsigned processing_element::transport_dbg(tlm::tlm_generic_payload& t) {
+unsigned processing_element::on_debug(tlm::tlm_generic_payload& t) {
   const auto where = abi::decode(t.get_address());
-  if (!where) {
+  const abi::region kind = where ? where->kind : abi::region::hbm;
+  if (kind != abi::region::tcm && kind != abi::region::pe_registers && kind != abi::region::launch_mailbox) {
     t.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
     return 0;
   }
-  switch (where->kind) {
+  const std::uint64_t offset = local_offset(t.get_address(), kind, unit_, name());
+  switch (kind) {
     case abi::region::tcm: return debug_to_tcm_->transport_dbg(t);
-    case abi::region::pe_registers: return debug_registers(*where, t);
-    case abi::region::launch_mailbox: return debug_launch(t);
-    default: break;
+    case abi::region::pe_registers: return debug_registers(offset, t);
+    default: return debug_launch(t);
   }
-  t.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
-  return 0;
 }
 
 }  // namespace diecast::hw

@@ -6,6 +6,7 @@
 #include <systemc>
 
 #include "hw/ipcq/ipcq_engine.hpp"
+#include "hw/mem/debug_port.hpp"
 #include "hw/mem/tcm.hpp"
 #include "hw/pe/dma_engine.hpp"
 #include "hw/pe/pe_core.hpp"
@@ -30,17 +31,18 @@ class register_decoder : public register_file {
  private:
   register_initiator& of(abi::register_offset reg) {
     if (protocol::tag_core::owns(reg)) return to_tag_match;
-    return reg >= 0x200 && reg < 0x300 ? to_core : to_ipcq;
+    return abi::is_core_register(reg) ? to_core : to_ipcq;
   }
 };
 
-class processing_element : public sc_core::sc_module {
+class processing_element : public sc_core::sc_module, private debug_target {
  public:
   processing_element(sc_core::sc_module_name name, const pe_setup& setup, const fabric::topology& topology,
                      packet_pool& pool, firmware program, bool move_data);
 
-  /// Backdoor of the host: tcm, pe_registers and launch_mailbox, by physical address.
-  tlm_utils::simple_target_socket<processing_element, 64> debug{"debug"};
+  /// Backdoor of the host: tcm, pe_registers and launch_mailbox, by physical address. An address of another
+  /// PE of the cube throws protocol_error.
+  [[nodiscard]] tlm::tlm_target_socket<64>& debug_socket() { return debug_.socket; }
   [[nodiscard]] terminal_port& terminal() { return dma.terminal(); }
 
   hw::tcm tcm;
@@ -50,12 +52,14 @@ class processing_element : public sc_core::sc_module {
   pe_core core;
 
  private:
-  unsigned transport_dbg(tlm::tlm_generic_payload& t);
-  unsigned debug_registers(const abi::location& where, tlm::tlm_generic_payload& t);
+  unsigned on_debug(tlm::tlm_generic_payload& t) override;
+  unsigned debug_registers(std::uint64_t offset, tlm::tlm_generic_payload& t);
   unsigned debug_launch(tlm::tlm_generic_payload& t);
 
+  const std::uint32_t unit_;  ///< number in its cube
+  debug_port debug_;
   register_decoder decoder_;
-  register_initiator debug_to_registers_{"debug_to_registers"};
+  tlm_utils::simple_initiator_socket<processing_element, 64> debug_to_registers_{"debug_to_registers"};
   tlm_utils::simple_initiator_socket<processing_element, 64> debug_to_tcm_{"debug_to_tcm"};
 };
 

@@ -12,6 +12,7 @@
 #include "models/fabric/fault_places.hpp"
 #include "models/numeric/convert.hpp"
 #include "models/numeric/elementwise.hpp"
+#include "models/types/error.hpp"
 
 namespace diecast::hw {
 namespace {
@@ -56,7 +57,7 @@ pe_core::pe_core(sc_core::sc_module_name name, const pe_setup& setup, firmware p
           stores_of(setup, [this](std::uint64_t offset,
                                   std::span<const std::byte> bytes) { tcm->debug_write(offset, bytes); })),
       core_clock_{clock_.period * health_.slowdown},
-      phase_{clock_.period.fs / 2},
+      phase_(core_phase(setup.config)),
       memory_(setup_, dma, {[this](std::uint64_t cycles) { owed_cycles_ += cycles; }, [this] { settle(); }}) {
   launches.bind(*this);
   SC_THREAD(run);
@@ -309,7 +310,6 @@ void pe_core::vector(const abi::vector_command& c) {
     const std::uint64_t bytes = std::min(vector_block_bytes, total - offset);
     const std::uint64_t cycles = (bytes + bytes_per_cycle - 1) / bytes_per_cycle;
     const sim_time lanes_done = hw::now() + core_clock_.cycles(cycles);
-    vector_busy_cycles_ += cycles;
     post_block(c, offset / element, bytes / element);
     sc_core::wait(accesses_done_);
     // The read latency is paid once, for the last block; until then blocks are pipelined.
@@ -386,7 +386,10 @@ void pe_core::note(const abi::operation_note& n) {
 
 void pe_core::status_registers::debug_write_register(abi::register_offset reg, std::uint64_t value) {
   if (reg != abi::core_errata) {
-    throw std::logic_error(fmt::format("{}: core register {:#x} is read-only", core_.name(), reg));
+    throw protocol_error(
+        fmt::format("{}: {:#x} written to core register {:#x} (expected CORE_ERRATA, {:#x}, "
+                    "the only one that can be written)",
+                    core_.name(), value, reg, abi::core_errata));
   }
   core_.errata_ = value;
 }
@@ -397,7 +400,7 @@ std::uint64_t pe_core::status_registers::debug_read_register(abi::register_offse
     case abi::core_status: return static_cast<std::uint64_t>(core_.state_);
     case abi::core_start_time: return core_.start_time_.fs;
     case abi::core_end_time: return core_.end_time_.fs;
-    default: throw std::logic_error(fmt::format("{}: no core register at {:#x}", core_.name(), reg));
+    default: throw protocol_error(fmt::format("{}: no core register at {:#x}", core_.name(), reg));
   }
 }
 

@@ -14,10 +14,10 @@
 #include <string>
 #include <systemc>
 
-#include "hw/ipcq/ipcq_engine.hpp"
 #include "hw/mem/tcm_if.hpp"
 #include "hw/pe/core_memory.hpp"
 #include "hw/pe/pe_faults.hpp"
+#include "hw/pe/pe_setup.hpp"
 #include "hw/regs/register_sockets.hpp"
 #include "models/abi/hal.hpp"
 #include "models/abi/launch.hpp"
@@ -42,7 +42,6 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   /// A launch by the backdoor (host.launch = ideal): same effect as a launch packet.
   void launch_block_arrived(const abi::launch_block& block);
   [[nodiscard]] events::core_state state() const { return state_; }
-  [[nodiscard]] std::uint64_t vector_busy_cycles() const { return vector_busy_cycles_; }
   /// Elements that the vector unit computed, by type; copies are none.
   [[nodiscard]] const std::array<std::uint64_t, numeric::dtypes>& vector_elements() const {
     return vector_elements_;
@@ -166,7 +165,6 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   events::core_state state_{events::core_state::idle};
   std::uint64_t errata_{};
   sim_time start_time_, end_time_;
-  std::uint64_t vector_busy_cycles_{};
   std::array<std::uint64_t, numeric::dtypes> vector_elements_{};
   std::optional<abi::poll_request> polling_;
   std::optional<abi::signal_watch> watched_;

@@ -4,14 +4,15 @@
 #pragma once
 
 #include <cstring>
+#include <fmt/format.h>
 #include <stdexcept>
-#include <string>
 #include <systemc>
 #include <tlm>
 #include <tlm_utils/simple_initiator_socket.h>
 #include <tlm_utils/simple_target_socket.h>
 
 #include "models/abi/registers.hpp"
+#include "models/types/error.hpp"
 
 namespace diecast::hw {
 
@@ -27,7 +28,8 @@ class register_file {
 };
 
 /// Target side: unpacks payloads for a register file. Anything but one aligned 8-byte access is
-/// answered with an error response.
+/// answered with an error response. What a file refuses (std::logic_error: a register that it does not have
+/// or not in this direction, a value that the register cannot hold) is a fault of who asked: protocol_error.
 class register_target {
  public:
   register_target(const char* name, register_file& file) : socket(name), file_(file) {
@@ -44,30 +46,29 @@ class register_target {
   }
   void b_transport(tlm::tlm_generic_payload& t, sc_core::sc_time&) {
     if (!well_formed(t)) return;
-    const auto reg = static_cast<abi::register_offset>(t.get_address());
-    std::uint64_t value = 0;
-    if (t.is_write()) {
-      std::memcpy(&value, t.get_data_ptr(), sizeof value);
-      file_.write_register(reg, value);
-    } else {
-      value = file_.read_register(reg);
-      std::memcpy(t.get_data_ptr(), &value, sizeof value);
-    }
-    t.set_response_status(tlm::TLM_OK_RESPONSE);
+    move(t, &register_file::read_register, &register_file::write_register);
   }
   unsigned transport_dbg(tlm::tlm_generic_payload& t) {
     if (!well_formed(t)) return 0;
+    move(t, &register_file::debug_read_register, &register_file::debug_write_register);
+    return t.get_data_length();
+  }
+  template <class Read, class Write>
+  void move(tlm::tlm_generic_payload& t, Read read, Write write) {
     const auto reg = static_cast<abi::register_offset>(t.get_address());
     std::uint64_t value = 0;
-    if (t.is_write()) {
-      std::memcpy(&value, t.get_data_ptr(), sizeof value);
-      file_.debug_write_register(reg, value);
-    } else {
-      value = file_.debug_read_register(reg);
-      std::memcpy(t.get_data_ptr(), &value, sizeof value);
+    try {
+      if (t.is_write()) {
+        std::memcpy(&value, t.get_data_ptr(), sizeof value);
+        (file_.*write)(reg, value);
+      } else {
+        value = (file_.*read)(reg);
+        std::memcpy(t.get_data_ptr(), &value, sizeof value);
+      }
+    } catch (const std::logic_error& e) {
+      throw protocol_error(fmt::format("{}: {}", socket.name(), e.what()));
     }
     t.set_response_status(tlm::TLM_OK_RESPONSE);
-    return 8;
   }
   register_file& file_;
 };
@@ -114,8 +115,11 @@ class register_initiator {
   }
   void check() const {
     if (payload_.get_response_status() != tlm::TLM_OK_RESPONSE) {
-      throw std::runtime_error(std::string(socket.name()) +
-                               ": register access refused: " + payload_.get_response_string());
+      throw protocol_error(fmt::format(
+          "{}: register access refused ({} of {} bytes at {:#x}: {}; expected {} bytes at a multiple of {})",
+          socket.name(), payload_.is_write() ? "write" : "read", payload_.get_data_length(),
+          payload_.get_address(), payload_.get_response_string(), sizeof(std::uint64_t),
+          sizeof(std::uint64_t)));
     }
   }
   tlm::tlm_generic_payload payload_;

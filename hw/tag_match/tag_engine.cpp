@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/abi/tag_message.hpp"
 #include "models/checksum/packet_checksum.hpp"
 #include "models/comm/install_plan.hpp"
 #include "models/fabric/fault_places.hpp"
@@ -11,9 +12,6 @@
 
 namespace diecast::hw {
 namespace {
-
-/// Packets on their way to the network: one being read while one waits hides the TCM's latency.
-constexpr std::uint32_t read_ahead = 2;
 
 protocol::tag_unit::eligibility rule_of(const pe_setup& pe) {
   using rule = protocol::tag_unit::eligibility;
@@ -23,7 +21,7 @@ protocol::tag_unit::eligibility rule_of(const pe_setup& pe) {
 
 }  // namespace
 
-tag_engine::tag_engine(sc_core::sc_module_name name, const pe_setup& pe, const tag_engine_setup& setup)
+tag_engine::tag_engine(sc_core::sc_module_name name, const pe_setup& pe, const packet_setup& setup)
     : sc_module(name),
       pe_(pe),
       setup_(setup),
@@ -38,7 +36,7 @@ tag_engine::tag_engine(sc_core::sc_module_name name, const pe_setup& pe, const t
 
 bool tag_engine::idle() const {
   return work_.empty() && turns_.empty() && waiting_.empty() && inbound_.empty() && sends_.empty() &&
-         answers_.empty() && reads_.empty() && free_.size() == accesses_.size() && core_.unit().idle();
+         answers_.empty() && reads_.empty() && accesses_.empty() && core_.unit().idle();
 }
 
 // --- registers ------------------------------------------------------------------------------------
@@ -75,7 +73,7 @@ void tag_engine::take(protocol::tag_effects effects) {
   }
   if (effects.send) {
     // fin and credit carry no bytes and need no descriptor.
-    const bool answer = effects.send->fields.op >= abi::tag_message_op::fin;
+    const bool answer = abi::carries_no_bytes(effects.send->fields.op);
     auto& queue = answer ? answers_ : sends_;
     queue.push_back({*effects.send, 0, answer ? edge_after(1) : descriptor_ready(last_send_)});
     put(work_kind::start, queue.back().ready, 0, {});
@@ -161,7 +159,7 @@ void tag_engine::tell_content(const packet_ptr& p, pe_coord source) const {
 void tag_engine::packet_in(const packet_ptr& p, std::uint8_t vc) {
   ++moves_;
   const abi::tag_fields& message = p->header.tag;
-  if (message.op >= abi::tag_message_op::fin) {
+  if (abi::carries_no_bytes(message.op)) {
     core_.complete(message);
     if (vc != no_buffer) out->release_packet(vc, p->flits);
     return look_for_event();
@@ -200,7 +198,6 @@ void tag_engine::write_payload(const packet_ptr& p, std::uint8_t vc) {
   write.what = stage::payload_write;
   write.p = p;
   write.vc = vc;
-  write.bytes = p->header.payload_bytes;
   write.token = m.placed.ticket;
   access_tcm(tcm_port::message_write, m.placed.to + offset, *p, kept, true, open(std::move(write)));
   if (offset + p->header.payload_bytes >= p->header.tag.payload_bytes) inbound_.erase(found);
@@ -209,9 +206,8 @@ void tag_engine::write_payload(const packet_ptr& p, std::uint8_t vc) {
 /// The TCM may serve a message's last packet first: it is written when all are.
 void tag_engine::payload_written(const access& done) {
   if (done.vc != no_buffer) out->release_packet(done.vc, done.p->flits);
-  const bool others = std::any_of(accesses_.begin(), accesses_.end(), [&done](const access& a) {
-    return a.used && a.what == stage::payload_write && a.token == done.token;
-  });
+  const bool others = accesses_.any(
+      [&done](const access& a) { return a.what == stage::payload_write && a.token == done.token; });
   const auto arriving = std::any_of(inbound_.begin(), inbound_.end(),
                                     [&done](const auto& m) { return m.second.placed.ticket == done.token; });
   if (others || arriving) return;
@@ -238,7 +234,7 @@ void tag_engine::issue_packet(std::deque<outgoing>& queue) {
   p->header.tag = o.request.fields;
   p->header.offset = static_cast<std::uint32_t>(o.next);
   p->header.payload_bytes = static_cast<std::uint32_t>(bytes);
-  if (o.next == 0 && o.request.fields.op < abi::tag_message_op::fin) ++statistics_.messages_sent;
+  if (o.next == 0 && !abi::carries_no_bytes(o.request.fields.op)) ++statistics_.messages_sent;
   statistics_.bytes_sent += bytes;
   access read;
   read.what = stage::source_read;
@@ -256,10 +252,10 @@ void tag_engine::issue_packet(std::deque<outgoing>& queue) {
 /// Packets leave in the order they were issued, whichever bank answered first.
 void tag_engine::leave() {
   while (!source_reads_.empty() && accesses_[source_reads_.front()].done) {
-    access done = close(source_reads_.front());
+    access done = accesses_.close(source_reads_.front());
     source_reads_.pop_front();
     const abi::tag_fields& message = done.p->header.tag;
-    if (done.last && message.op < abi::tag_message_op::fin) core_.source_read(message.id);
+    if (done.last && !abi::carries_no_bytes(message.op)) core_.source_read(message.id);
     if (is_local(done.p->header.target)) {
       // To itself: past the network.
       done.p->header.source = done.p->header.destination;
@@ -302,7 +298,7 @@ void tag_engine::issue_read() {
 
 void tag_engine::read_answered(const packet_ptr& p) {
   const auto index = static_cast<std::uint32_t>(p->header.transaction & ~tag_read_bit);
-  if (index >= accesses_.size() || !accesses_[index].used || accesses_[index].what != stage::remote_read) {
+  if (!accesses_.is_open(index) || accesses_[index].what != stage::remote_read) {
     throw protocol_error(fmt::format("{}: {} answers read {}, which is not open", name(),
                                      abi::to_string(p->header.kind), index));
   }
@@ -323,26 +319,6 @@ void tag_engine::read_written(const access& done) {
 }
 
 // --- accesses -------------------------------------------------------------------------------------
-
-std::uint32_t tag_engine::open(access a) {
-  if (free_.empty()) {
-    free_.push_back(static_cast<std::uint32_t>(accesses_.size()));
-    accesses_.emplace_back();
-  }
-  const std::uint32_t index = free_.back();
-  free_.pop_back();
-  a.used = true;
-  a.sequence = sequence_++;
-  accesses_[index] = std::move(a);
-  return index;
-}
-
-tag_engine::access tag_engine::close(std::uint32_t index) {
-  access a = std::move(accesses_[index]);
-  accesses_[index] = {};
-  free_.push_back(index);
-  return a;
-}
 
 void tag_engine::access_tcm(tcm_port through, abi::address at, packet& p, std::uint64_t bytes, bool write,
                             std::uint32_t index) {
@@ -371,7 +347,7 @@ void tag_engine::finished(std::uint32_t index) {
     accesses_[index].done = true;
     return leave();
   }
-  access done = close(index);
+  access done = accesses_.close(index);
   switch (done.what) {
     case stage::source_read: return;
     case stage::payload_write: return payload_written(done);
@@ -393,14 +369,6 @@ bool tag_engine::is_local(abi::address a) const {
   const auto where = abi::decode(a);
   return where && (where->kind == abi::region::tcm || where->kind == abi::region::ipcq_mailbox) &&
          where->sip == pe_.self.sip && where->cube == pe_.self.cube && where->unit == pe_.self.pe.value;
-}
-
-packet_ptr tag_engine::make_packet(abi::packet_kind kind, abi::address target) const {
-  packet_ptr p = setup_.pool.make();
-  p->header.kind = kind;
-  p->header.target = target;
-  p->header.destination = setup_.topology.locate(target);
-  return p;
 }
 
 sim_time tag_engine::edge_after(std::uint64_t cycles) const {

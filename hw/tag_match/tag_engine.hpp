@@ -11,26 +11,19 @@
 #include <systemc>
 #include <vector>
 
-#include "hw/base/fault_sink.hpp"
 #include "hw/base/timed_queue.hpp"
-#include "hw/ipcq/ipcq_engine.hpp"
 #include "hw/mem/tcm_if.hpp"
+#include "hw/pe/access_book.hpp"
 #include "hw/pe/pe_interfaces.hpp"
+#include "hw/pe/pe_setup.hpp"
 #include "hw/regs/register_sockets.hpp"
-#include "models/fabric/topology.hpp"
 #include "models/protocol/tag_core.hpp"
 
 namespace diecast::hw {
 
-struct tag_engine_setup {
-  const fabric::topology& topology;
-  packet_pool& pool;
-  bool move_data{true};
-};
-
 class tag_engine : public sc_core::sc_module, public register_file, public message_if, private tcm_client {
  public:
-  tag_engine(sc_core::sc_module_name name, const pe_setup& pe, const tag_engine_setup& setup);
+  tag_engine(sc_core::sc_module_name name, const pe_setup& pe, const packet_setup& setup);
 
   register_target registers{"registers", *this};
   sc_core::sc_export<message_if> inbound{"inbound"};
@@ -149,17 +142,18 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
   void finished(std::uint32_t index);
   void read_written(const access& done);
 
-  std::uint32_t open(access a);
-  access close(std::uint32_t index);
+  std::uint32_t open(access a) { return accesses_.open(std::move(a), sequence_++); }
   void access_tcm(tcm_port through, abi::address at, packet& p, std::uint64_t bytes, bool write,
                   std::uint32_t index);
-  [[nodiscard]] packet_ptr make_packet(abi::packet_kind kind, abi::address target) const;
+  [[nodiscard]] packet_ptr make_packet(abi::packet_kind kind, abi::address target) const {
+    return hw::make_packet(setup_, kind, target);
+  }
   [[nodiscard]] bool is_local(abi::address a) const;
   [[nodiscard]] sim_time edge_after(std::uint64_t cycles) const;
   [[nodiscard]] sim_time descriptor_ready(sim_time& last) const;
 
   pe_setup pe_;
-  tag_engine_setup setup_;
+  packet_setup setup_;
   clock_domain clock_;
   protocol::tag_core core_;
   timed_queue<work> work_{"work"};
@@ -176,8 +170,7 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
   std::uint32_t ahead_{};                   ///< packets between their read and the network
   std::uint32_t outstanding_{};             ///< pieces of reads under way
   std::map<std::uint64_t, std::uint64_t> read_remaining_;  ///< bytes, by token
-  std::vector<access> accesses_;
-  std::vector<std::uint32_t> free_;
+  access_book<access> accesses_;
   statistics statistics_;
   std::uint64_t moves_{};
 };

@@ -15,12 +15,13 @@ namespace diecast::hw {
 
 packet_traffic::packet_traffic(sc_core::sc_module_name name, const fabric::topology& topology,
                                const config::machine_config& config, traffic::packet_arrivals& arrivals,
-                               packet_pool& pool, interval measured)
+                               packet_pool& pool, interval measured, fault_sink& faults)
     : sc_module(name),
       topology_(topology),
       layout_(topology.layout({}, {})),
       arrivals_(arrivals),
       pool_(pool),
+      faults_(faults),
       measured_(measured),
       clock_(timing::noc_clock(config)),
       ni_in_cycles_(config.noc.ni_in_cycles),
@@ -40,6 +41,10 @@ packet_traffic::packet_traffic(sc_core::sc_module_name name, const fabric::topol
 }
 
 void packet_traffic::act() {
+  guarded(faults_, name(), [this] { serve(); });
+}
+
+void packet_traffic::serve() {
   const std::uint64_t cycle = now().fs / clock_.period.fs;
   armed_ = UINT64_MAX;
   take_credits(cycle);

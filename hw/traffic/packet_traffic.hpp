@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "hw/base/fabric_socket.hpp"
+#include "hw/base/fault_sink.hpp"
 #include "models/analysis/latency_histogram.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/fabric/topology.hpp"
@@ -47,7 +48,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
   /// A network study's topology; `arrivals` outlives the simulation.
   packet_traffic(sc_core::sc_module_name name, const fabric::topology& topology,
                  const config::machine_config& config, traffic::packet_arrivals& arrivals, packet_pool& pool,
-                 interval measured);
+                 interval measured, fault_sink& faults);
 
   [[nodiscard]] fabric_initiator_socket& out(std::uint32_t node) { return outs_.at(node).socket; }
   [[nodiscard]] fabric_target_socket& in(std::uint32_t node) { return ins_.at(node).socket; }
@@ -100,6 +101,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
   void on_packet(unsigned port, packet_ptr p, const fabric_phase& phase) override;
   void on_credit(unsigned port, const fabric_phase& phase) override;
   void act();
+  void serve();
   void make_packets(std::uint64_t cycle);
   void take_credits(std::uint64_t cycle);
   void try_send(std::uint32_t n, std::uint64_t cycle);
@@ -117,6 +119,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
   const fabric::cube_layout& layout_;
   traffic::packet_arrivals& arrivals_;
   packet_pool& pool_;
+  fault_sink& faults_;
   const interval measured_;
   const clock_domain clock_;
   const std::uint64_t ni_in_cycles_;

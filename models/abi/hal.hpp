@@ -127,8 +127,8 @@ struct step_marker {
   std::uint32_t index{};
 };
 
-/// Precondition violations (bad offset, unknown register) trap: the implementation throws and the
-/// run ends as an internal error naming PE, address and limit.
+/// Precondition violations (bad offset, unknown register, an access beyond a cache line) trap: the
+/// implementation throws protocol_error naming PE or block, address and limit; the run ends as a fault (4).
 class hal {
  public:
   hal() = default;

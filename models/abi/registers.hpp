@@ -40,6 +40,9 @@ inline constexpr register_offset core_errata = 0x200;
 inline constexpr register_offset core_status = 0x208;
 inline constexpr register_offset core_start_time = 0x210;
 inline constexpr register_offset core_end_time = 0x218;
+/// Whether an access of the PE's firmware or of the host goes to the core; those without a register are
+/// refused.
+[[nodiscard]] constexpr bool is_core_register(register_offset reg) { return reg >= 0x200 && reg < 0x300; }
 
 // --- IPCQ queue pairs: ipcq_qp_base + index * ipcq_qp_stride + field ----------------------------
 inline constexpr register_offset ipcq_qp_base = 0x10000;

@@ -99,7 +99,7 @@ struct packet_header {
   std::uint32_t request_bytes{};  ///< read_request: bytes wanted
   std::uint64_t transaction{};    ///< requester's tag, returned unchanged in the response
   ipcq_fields ipcq;
-  std::uint64_t checksum{};  ///< ipcq_data under comm.checksum
+  std::uint64_t checksum{};  ///< under comm.checksum: ipcq_data, tag_message, read_response to the unit
   tag_fields tag;
   bool operator==(const packet_header&) const = default;
 };

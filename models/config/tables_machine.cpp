@@ -33,8 +33,8 @@ block_table sim_table() {
       .count(
           &b::watchdog_us, "watchdog_us", "us", 1, 1'000'000'000,
           "Time without any movement after which a run is reported as a deadlock though events go on, but at "
-          "least twice the machine's longest single step (a packet over its slowest link). A long "
-          "computation counts as movement.",
+          "least twice the machine's longest single step (a packet over its slowest link and through host "
+          "memory, an access to each kind of memory, checksums). A long computation counts as movement.",
           assumption)
       .count(&b::firmware_stack_kib, "firmware_stack_kib", "KiB", 16, 65'536,
              "Stack of a PE's firmware thread.", assumption)

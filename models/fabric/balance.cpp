@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/config/memory_window.hpp"
 #include "models/fabric/topology.hpp"
 #include "models/timing/dram_bounds.hpp"
 #include "models/timing/link.hpp"
@@ -225,6 +226,9 @@ class balance_table {
                           latency_ns(hbm, pe, abi::traffic_class::response, packet_flits());
       window("DMA window to the cube's HBM", c_.pe.dma_outstanding * c_.noc.max_packet_bytes, loop,
              "pe.dma_outstanding x noc.max_packet_bytes");
+      const bool simple = c_.hbm.model == config::hbm_model::simple;
+      window("interface of the cube's HBM", config::hbm_window(c_.hbm) * c_.noc.max_packet_bytes, memory_ns,
+             simple ? "hbm.queue x noc.max_packet_bytes" : "the HBM's interface");
     }
     const abi::node_address peer = next_pe(t_, c_);
     if (peer == pe) return;

@@ -33,6 +33,44 @@ sim_time slowest_link(const fabric::topology& t, const config::machine_config& c
   return longest;
 }
 
+/// Of one packet of full length at a rate of bytes per nanosecond.
+sim_time packet_at(const config::machine_config& c, double gbytes_s) {
+  return nanoseconds(static_cast<double>(max_packet_flits(c) * c.noc.flit_bytes) / gbytes_s);
+}
+
+/// Through host memory: written at the rate of one SIP, read at that of another.
+sim_time staging(const config::machine_config& c) {
+  if (c.comm.path != config::transfer_path::staged) return {};
+  return packet_at(c, c.host.staging_gbytes_s) * 2 + nanoseconds(c.host.staging_latency_ns);
+}
+
+/// By the engine of the sender and that of the receiver.
+sim_time checksums(const config::machine_config& c) {
+  if (c.comm.checksum == config::packet_checksum::none) return {};
+  return packet_at(c, c.comm.checksum_gbytes_s) * 2;
+}
+
+sim_time hbm(const config::hbm_block& hbm, const config::machine_config& c) {
+  if (hbm.model == config::hbm_model::simple)
+    return packet_at(c, hbm.simple_gbytes_s) + nanoseconds(hbm.simple_latency_ns);
+  const auto waiting = static_cast<double>(hbm.read_queue + hbm.write_queue);
+  return nanoseconds(hbm.controller_ns + hbm.trfc_ns + waiting * hbm.trc_ns);
+}
+
+sim_time sram(const config::machine_config& c) {
+  return packet_at(c, c.sram.gbytes_s) + nanoseconds(c.sram.latency_ns);
+}
+
+/// Cycles of a tree's unit with a way down to every terminal and side.
+std::uint64_t tree_unit(const config::machine_config& c) {
+  if (!c.noc.multicast) return 0;
+  if (!c.noc.reduce) return c.noc.multicast_cycles;
+  const std::uint64_t ways = c.cube.pes + fabric::sides;
+  const std::uint64_t operands = ways * c.noc.max_packet_bytes;
+  return c.noc.multicast_cycles + ways * c.noc.reduce_cycles +
+         (operands + c.noc.reduce_bytes_per_cycle - 1) / c.noc.reduce_bytes_per_cycle;
+}
+
 /// Every PE's cost at its dearest: keys of PEs that may be no less than the block's are costs.
 config::machine_config with_slowest_pe(config::machine_config c) {
   for (const config::override_key& k : config::override_keys()) {
@@ -57,9 +95,8 @@ sim_time longest_step(const fabric::topology& t, const config::machine_config& c
   const std::uint64_t core = c.pe.tcm_read_cycles + c.pe.vector_startup_cycles + c.pe.register_cycles +
                              c.pe.interrupt_cycles + c.pe.task_switch_cycles;
   const std::uint64_t queue = c.ipcq.check_cycles + c.ipcq.match_cycles + c.ipcq.poll_cycles;
-  const auto waiting = static_cast<double>(c.hbm.read_queue + c.hbm.write_queue);
-  const double memory_ns = c.hbm.controller_ns + c.hbm.trfc_ns + waiting * c.hbm.trc_ns;
-  return slowest_link(t, c) + noc_clock(c).cycles(router + dma + core + queue) + nanoseconds(memory_ns);
+  return slowest_link(t, c) + staging(c) + noc_clock(c).cycles(router + tree_unit(c) + dma + core + queue) +
+         checksums(c) + hbm(c.hbm, c) + sram(c);
 }
 
 }  // namespace diecast::timing

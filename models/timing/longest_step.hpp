@@ -10,8 +10,10 @@
 namespace diecast::timing {
 
 /// A packet of full length over the slowest link between dies or packages, and behind it, one after the
-/// other, a crossing of a router and its interfaces, all stages of a DMA engine, an IPCQ and a PE, and a
-/// full queue of the memory controller through one bank with a refresh in between. Overrides of links count.
+/// other, host memory where packets are staged there, a crossing of a router, its unit of a tree and its
+/// interfaces, all stages of a DMA engine, its checksum at both ends, an IPCQ and a PE, an access to the
+/// SRAM, and one to the HBM: a full queue of the memory controller through one bank with a refresh in
+/// between, or what the simple model takes. Overrides of links count.
 [[nodiscard]] sim_time longest_step(const fabric::topology& t, const config::machine_config& c);
 
 }  // namespace diecast::timing

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "hw/hbm/hbm_simple.hpp"
+#include "hw/hbm/make_hbm.hpp"
 #include "models/comm/barrier_algorithm.hpp"
 #include "models/comm/collective.hpp"
 #include "models/config/text.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cost of a packet-hop: uniform traffic on a network study, CPU time over router-to-router links crossed,
 // sources and sinks included. After a warm-up nothing is counted but the steady state.
+#include <exception>
 #include <optional>
 
 #include "hw/base/time.hpp"
@@ -52,6 +53,7 @@ measurements measure_fabric(const fabric_options& o) {
   const double start = cpu_seconds();
   sc_core::sc_start(hw::to_sc(period * o.cycles));
   const double cpu = cpu_seconds() - start;
+  if (modules.faults.fault()) std::rethrow_exception(modules.faults.fault());
 
   const hw::cube_noc::counters& after = modules.noc->statistics();
   const auto since = [&](std::uint64_t hw::cube_noc::counters::*c) {

@@ -177,7 +177,7 @@ void faulted(const observation& o, std::vector<finding>& found) {
     wrong_sequence(o, *s, found);
   } else if (matched(complaint, "credit for ")) {
     found.push_back(make("overtaken_credit", where, "a credit came after a later one: " + complaint));
-  } else if (matched(complaint, "whose first packet has not come")) {
+  } else if (matched(complaint, "of which no message is open here")) {
     without_first(o, where, found);
   } else if (matched(complaint, R"(\d+ bytes at offset \d+ of a message of)")) {
     found.push_back(make("duplicate", where, complaint));

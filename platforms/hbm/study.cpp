@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "hw/hbm/hbm_controller.hpp"
-#include "hw/hbm/hbm_simple.hpp"
+#include "hw/hbm/make_hbm.hpp"
 #include "models/config/text.hpp"
 #include "models/timing/dram_bounds.hpp"
 #include "models/types/error.hpp"

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "hw/mem/simple_memory.hpp"
+#include "models/config/memory_window.hpp"
 #include "models/config/overrides.hpp"
 #include "models/fabric/fault_places.hpp"
 #include "models/timing/link.hpp"
@@ -28,7 +29,8 @@ cube::cube(sc_core::sc_module_name name, const build_context& context, sip_id si
   memories_.resize(count);
   absent_.resize(count);
   std::vector<std::function<void()>> modules{[&] {
-    noc_ = std::make_unique<hw::cube_noc>("noc", context.topology, context.config, sip_, id_, context.events);
+    noc_ = std::make_unique<hw::cube_noc>("noc", context.topology, context.config, sip_, id_, context.events,
+                                          context.faults);
   }};
   for (unsigned s = 0; s < fabric::sides; ++s) {
     const auto edge = static_cast<fabric::side>(s);
@@ -36,7 +38,7 @@ cube::cube(sc_core::sc_module_name name, const build_context& context, sip_id si
     modules.emplace_back([&, s, edge] {
       const std::string label = std::string("ucie_") + fabric::to_string(edge);
       edges_[s] = std::make_unique<hw::ucie_adapter>(label.c_str(), context.topology, context.config, sip_,
-                                                     id_, edge, context.events);
+                                                     id_, edge, context.events, context.faults);
     });
   }
   for (fabric::terminal_index t = 0; t < count; ++t) {
@@ -117,6 +119,7 @@ void cube::make_memory(const build_context& context, const fabric::terminal& ter
   setup.kind = m->kind;
   setup.unit = terminal.index;
   setup.move_data = context.move_data;
+  if (m->kind == abi::region::hbm) setup.outstanding = config::hbm_window(context.config.hbm);
   m->ni = std::make_unique<hw::memory_ni>(
       (terminal.name + "_ni").c_str(), context.topology, context.config,
       abi::node_address{static_cast<std::uint16_t>(sip_.value), static_cast<std::uint16_t>(id_.value), t},
@@ -162,7 +165,7 @@ void cube::bind_block(const build_context& context, fabric::terminal_index t) {
 void cube::attach_debug(hw::debug_bus& bus) {
   for (std::uint32_t i = 0; i < pes_.size(); ++i) {
     for (const auto kind : {abi::region::tcm, abi::region::pe_registers, abi::region::launch_mailbox}) {
-      bus.attach(id_, kind, coords_[i].pe.value, pes_[i]->debug);
+      bus.attach(id_, kind, coords_[i].pe.value, pes_[i]->debug_socket());
     }
   }
   for (const auto& m : memories_) {

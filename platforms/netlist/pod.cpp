@@ -41,7 +41,7 @@ void sip::build(const build_context& context, hw::host_program program) {
       const auto& terminal = context.topology.layout(id_, gateway).terminals[link.from.terminal];
       ports_[link.index] =
           std::make_unique<hw::sip_port>(terminal.name.c_str(), context.topology, context.config, id_,
-                                         gateway, link.from.terminal, pool_, context.events);
+                                         gateway, link.from.terminal, pool_, context.events, context.faults);
     });
   }
   modules.emplace_back([&] {

@@ -21,9 +21,10 @@ class machine : public sc_core::sc_module {
           hw::packet_pool& pool, hw::packet_traffic::interval measured, const events::hub& hub)
       : sc_module(name) {
     const netlist::build_order order(net.config.sim.build_order);
-    order.run(this->name(),
-              {[&] { noc.emplace("noc", net.topology, net.config, sip_id{}, cube_id{}, hub); },
-               [&] { traffic.emplace("traffic", net.topology, net.config, arrivals, pool, measured); }});
+    order.run(
+        this->name(),
+        {[&] { noc.emplace("noc", net.topology, net.config, sip_id{}, cube_id{}, hub, faults); },
+         [&] { traffic.emplace("traffic", net.topology, net.config, arrivals, pool, measured, faults); }});
     std::vector<std::function<void()>> bindings;
     for (std::uint32_t n = 0; n < net.nodes(); ++n) {
       bindings.emplace_back([this, n] { traffic->out(n).bind(noc->in(n)); });
@@ -32,6 +33,7 @@ class machine : public sc_core::sc_module {
     order.run(std::string(this->name()) + ".bindings", bindings);
   }
 
+  hw::fault_sink faults;
   std::optional<hw::cube_noc> noc;
   std::optional<hw::packet_traffic> traffic;
 };

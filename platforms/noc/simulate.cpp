@@ -53,17 +53,24 @@ class run {
     return {static_cast<double>(cycle()) / static_cast<double>(point_.warmup_cycles + point_.cycles), {}};
   }
 
-  /// False when a signal came.
+  /// False when something ended the run before.
   bool advance(std::uint64_t to) {
     while (cycle() < to) {
-      if (interrupted()) return false;
+      if (stopped()) return false;
       sc_core::sc_start(hw::to_sc(period_ * std::min(slice_cycles, to - cycle())));
       bar_.update(hw::now(), [this] { return how_far(); });
     }
-    return true;
+    return !stopped();
   }
 
-  bool interrupted() {
+  /// By the model, which broke its own rules, or by a signal.
+  bool stopped() {
+    if (machine_.faults.fault()) {
+      const platforms::fault_text f = platforms::explain(machine_.faults.fault());
+      o_.status = f.status;
+      o_.message = f.message;
+      return true;
+    }
     if (platforms::interrupt_signal() == 0) return false;
     o_.status = run_status::interrupted;
     o_.message = fmt::format("interrupted at cycle {}", cycle());
@@ -92,13 +99,13 @@ class run {
 
   void to_the_end() {
     while (sc_core::sc_pending_activity()) {
-      if (interrupted()) return;
+      if (stopped()) return;
       const sc_core::sc_time reach =
           std::max(hw::to_sc(period_ * slice_cycles), sc_core::sc_time_to_pending_activity());
       sc_core::sc_start(reach, sc_core::SC_EXIT_ON_STARVATION);
       bar_.update(hw::now(), [this] { return how_far(); });
     }
-    if (machine_.traffic->measured_in_flight() != 0) deadlock("nothing is left to happen");
+    if (!stopped() && machine_.traffic->measured_in_flight() != 0) deadlock("nothing is left to happen");
   }
 
   void deadlock(const std::string& why) {

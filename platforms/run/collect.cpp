@@ -8,6 +8,7 @@
 
 #include "hw/base/time.hpp"
 #include "hw/hbm/hbm_controller.hpp"
+#include "hw/mem/memory_target.hpp"
 #include "models/analysis/wait_for.hpp"
 #include "platforms/io/deadlock_json.hpp"
 #include "platforms/run/energy.hpp"
@@ -217,7 +218,27 @@ flight_list collect_flights(const prepared_run& run, netlist::pod& pod) {
   for (const auto& fault : pod.link_faults()) {
     fault->visit([&](const hw::sip_message& m) { flights.add(m.header, "held on " + fault->link()); });
   }
+  for (const auto& sip : pod.sips()) {
+    if (sip->io().staging() == nullptr) continue;
+    sip->io().staging()->visit([&](const hw::sip_message& m) {
+      flights.add(m.header, fmt::format("in host memory, on its way to {}", sip->basename()));
+    });
+  }
   return flights;
+}
+
+/// Bytes that were read from memories before anything had written them. A memory of another make may not
+/// count them.
+std::uint64_t unwritten_bytes_read(netlist::pod& pod) {
+  std::uint64_t sum = 0;
+  pod.visit_cubes([&sum](const netlist::cube& cube) {
+    for (const auto& pe : cube.pes()) sum += pe->tcm.memory().unwritten_bytes_read();
+    for (const auto& m : cube.memories()) {
+      const auto* const memory = m ? dynamic_cast<const hw::memory_target*>(m->block.module.get()) : nullptr;
+      if (memory != nullptr) sum += memory->memory().unwritten_bytes_read();
+    }
+  });
+  return sum;
 }
 
 /// Statistics of tag-matched messages, in a run that has any.
@@ -285,6 +306,7 @@ void collect(const prepared_run& run, netlist::pod& pod, const host_side& s,
   if (run.plan.tree) {  // a packet that routers copy or combine takes no route of its own
     std::erase_if(o.stats, [](const auto& stat) { return stat.first.starts_with("routed_"); });
   }
+  o.stats.emplace_back("unwritten_bytes_read", number(unwritten_bytes_read(pod)));
   collect_energy(run, pod, s.rounds_done(), o);
   collect_messages(run, pod, s, o);
   collect_trees(pod, o);

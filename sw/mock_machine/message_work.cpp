@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "models/abi/tag_message.hpp"
+
 namespace diecast::sw {
 
 void message_work::add(kind what, std::uint32_t pe, std::uint32_t other) {
@@ -17,7 +19,7 @@ void message_work::add_effects(std::uint32_t pe, const protocol::tag_effects& ef
     if (commands_[pe].size() == 1) add(kind::command, pe);
   }
   if (effects.send) {
-    if (effects.send->fields.op >= abi::tag_message_op::fin) {
+    if (abi::carries_no_bytes(effects.send->fields.op)) {
       post(pe, pe_behind(targets_.shape, effects.send->to), {effects.send->fields, {}});
     } else {
       sends_[pe].push_back(*effects.send);
@@ -73,7 +75,7 @@ void message_work::deliver(std::uint32_t from, std::uint32_t to) {
   flow.pop_front();
   if (!flow.empty()) add(kind::deliver, from, to);
   protocol::tag_core& unit = targets_.unit(to);
-  if (m.fields.op >= abi::tag_message_op::fin) return unit.complete(m.fields);
+  if (abi::carries_no_bytes(m.fields.op)) return unit.complete(m.fields);
   const auto placed = unit.arrive(m.fields);
   m.bytes.resize(std::min<std::uint64_t>(m.bytes.size(), placed.room));
   landings_[to].push_back({placed.to, std::move(m.bytes), placed.ticket});

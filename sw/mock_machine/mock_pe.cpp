@@ -8,6 +8,8 @@
 
 #include "models/numeric/convert.hpp"
 #include "models/numeric/elementwise.hpp"
+#include "models/protocol/global_access.hpp"
+#include "models/types/error.hpp"
 #include "models/types/owner_name.hpp"
 
 namespace diecast::sw {
@@ -32,10 +34,12 @@ void mock_pe::start(std::size_t stack_bytes, std::function<void(abi::hal&)> firm
       error_ = std::current_exception();
     }
     state_ = state::idle;
+    ended_at_ = board_.clock;
     return std::move(board_.scheduler);
   };
   fiber_ = coroutine{stack_bytes, entry};
   state_ = state::ready;
+  started_at_ = board_.clock;
   empty_polls_ = 0;
   watched_.reset();
 }
@@ -54,6 +58,16 @@ void mock_pe::interruption() {
 
 // --- registers ----------------------------------------------------------------------------------
 
+/// Refusals of the blocks behind the registers, as those of the register walls of the machine.
+template <class Access>
+auto mock_pe::trapped(Access access) const {
+  try {
+    return access();
+  } catch (const std::logic_error& e) {
+    throw protocol_error(fmt::format("mock machine: {}: {}", owner_name(self_), e.what()));
+  }
+}
+
 std::uint64_t mock_pe::read_register(abi::register_offset reg) {
   interruption();
   if (reg == abi::ipcq_event) {
@@ -63,16 +77,27 @@ std::uint64_t mock_pe::read_register(abi::register_offset reg) {
     return word;
   }
   empty_polls_ = 0;
-  if (protocol::ipcq_core::owns(reg)) return core_.read_register(reg);
-  if (protocol::tag_core::owns(reg)) return tag_unit_.read_register(reg);
-  if (const auto value = copies_.read_register(reg)) return *value;
-  if (reg == abi::core_errata) return errata_;
-  no_such_register(reg);
+  return trapped([&]() -> std::uint64_t {
+    if (protocol::ipcq_core::owns(reg)) return core_.read_register(reg);
+    if (protocol::tag_core::owns(reg)) return tag_unit_.read_register(reg);
+    if (const auto value = copies_.read_register(reg)) return *value;
+    switch (reg) {
+      case abi::core_errata: return errata_;
+      case abi::core_status: return static_cast<std::uint64_t>(events::core_state::running);
+      case abi::core_start_time: return started_at_;
+      case abi::core_end_time: return ended_at_;
+      default: no_such_register(reg);
+    }
+  });
 }
 
 void mock_pe::write_register(abi::register_offset reg, std::uint64_t value) {
   interruption();
   empty_polls_ = 0;
+  trapped([&] { write_to_block(reg, value); });
+}
+
+void mock_pe::write_to_block(abi::register_offset reg, std::uint64_t value) {
   if (protocol::ipcq_core::owns(reg))
     return board_.work.add_effects(index_, core_.write_register(reg, value));
   if (protocol::tag_core::owns(reg)) {
@@ -109,7 +134,7 @@ void mock_pe::copy_done() {
 }
 
 void mock_pe::no_such_register(abi::register_offset reg) const {
-  throw std::out_of_range(
+  throw protocol_error(
       fmt::format("mock machine: {} has no register {:#x} in this direction", owner_name(self_), reg));
 }
 
@@ -117,8 +142,8 @@ void mock_pe::no_such_register(abi::register_offset reg) const {
 
 abi::address mock_pe::in_tcm(std::uint64_t offset, std::uint64_t bytes) const {
   if (bytes > board_.tcm_bytes || offset > board_.tcm_bytes - bytes) {
-    throw std::out_of_range(fmt::format("mock machine: {}: {} bytes at offset {:#x} of a TCM of {}",
-                                        owner_name(self_), bytes, offset, board_.tcm_bytes));
+    throw protocol_error(fmt::format("mock machine: {}: {} bytes at offset {:#x} of a TCM of {}",
+                                     owner_name(self_), bytes, offset, board_.tcm_bytes));
   }
   return abi::encode({self_.sip, self_.cube, abi::region::tcm, self_.pe.value, offset});
 }
@@ -170,11 +195,11 @@ void mock_pe::write_back(const protocol::data_cache::line& line) {
   board_.work.add_write_back(index_, line);
 }
 
-void mock_pe::make_present(abi::address at, std::uint64_t bytes) {
-  if (!protocol::within_a_line(at, bytes)) {
-    throw std::out_of_range(fmt::format("mock machine: access of {} bytes at {} crosses a line of {}", bytes,
-                                        abi::describe(at), protocol::cache_line_bytes));
-  }
+void mock_pe::check_global(const char* what, abi::address at, std::uint64_t bytes) const {
+  protocol::check_global_access("mock machine: " + owner_name(self_), what, at, bytes);
+}
+
+void mock_pe::make_present(abi::address at) {
   if (cache_.find(at) != nullptr) return;
   const abi::address line = protocol::line_of(at);
   board_.work.finish_write_backs(index_, line);
@@ -186,22 +211,25 @@ void mock_pe::make_present(abi::address at, std::uint64_t bytes) {
 void mock_pe::load_global(abi::address at, std::span<std::byte> out) {
   if (!watched_) empty_polls_ = 0;  // it does more than to look for events
   interruption();
-  make_present(at, out.size());
+  check_global("load", at, out.size());
+  make_present(at);
   cache_.read(at, out);
 }
 
 void mock_pe::store_global(abi::address at, std::span<const std::byte> in) {
   interruption();
-  make_present(at, in.size());
+  check_global("store", at, in.size());
+  make_present(at);
   // The line may have been fetched long before the store: others write memory meanwhile.
   interruption();
-  make_present(at, in.size());
+  make_present(at);
   cache_.write(at, in);
   publish(events::memory_phase::store, at, in);
   interruption();
 }
 
 void mock_pe::dcci_line(abi::address at) {
+  check_global("dcci", at, 1);
   if (const auto dirty = cache_.clean_and_invalidate(at)) write_back(*dirty);
 }
 
@@ -213,12 +241,14 @@ void mock_pe::pipe_barrier() { board_.work.finish_write_backs(index_, std::nullo
 
 void mock_pe::load_uncached(abi::address at, std::span<std::byte> out) {
   interruption();
+  check_global("uncached load", at, out.size());
   board_.work.finish_write_backs(index_, protocol::line_of(at));
   board_.memory.read(at, out);
 }
 
 std::uint64_t mock_pe::add_at_memory(abi::address at, std::uint64_t value) {
   interruption();
+  protocol::check_atomic_access("mock machine: " + owner_name(self_), at);
   board_.work.finish_write_backs(index_, protocol::line_of(at));
   std::uint64_t before = 0;
   board_.memory.read(at, std::as_writable_bytes(std::span{&before, 1}));

@@ -116,9 +116,13 @@ class mock_pe final : public abi::hal {
  private:
   void give_way();
   void interruption();
+  template <class Access>
+  auto trapped(Access access) const;
+  void write_to_block(abi::register_offset reg, std::uint64_t value);
   [[nodiscard]] abi::address in_tcm(std::uint64_t offset, std::uint64_t bytes) const;
   [[nodiscard]] std::vector<std::byte> operand(std::uint64_t offset, std::uint64_t bytes) const;
-  void make_present(abi::address at, std::uint64_t bytes);
+  void check_global(const char* what, abi::address at, std::uint64_t bytes) const;
+  void make_present(abi::address at);
   void publish(events::memory_phase phase, abi::address at, std::span<const std::byte> bytes) const;
   void write_back(const protocol::data_cache::line& line);
   [[noreturn]] void no_such_register(abi::register_offset reg) const;
@@ -137,6 +141,7 @@ class mock_pe final : public abi::hal {
 
   protocol::copy_port copies_;
   std::uint64_t errata_{};
+  std::uint64_t started_at_{}, ended_at_{};  ///< of its last kernel, by the clock of all
   protocol::data_cache cache_;
   std::optional<abi::signal_watch> watched_;
   std::uint64_t seen_changes_{};

@@ -22,6 +22,7 @@
 #include "models/config/machine_config.hpp"
 #include "models/events/events.hpp"
 #include "models/fabric/topology.hpp"
+#include "support/faults.hpp"
 
 namespace diecast::test {
 
@@ -148,6 +149,7 @@ class fabric_bench {
   const config::machine_config config;
   const fabric::topology topology;
   events::hub hub;
+  hw::fault_sink faults;  ///< see unrest()
 
   [[nodiscard]] endpoint& at(abi::node_address a) { return *cube_of(a).endpoints.at(a.terminal); }
   [[nodiscard]] hw::cube_noc& noc(std::uint32_t sip, std::uint32_t cube) {
@@ -196,6 +198,7 @@ class fabric_bench {
   /// What still holds something or misses credits; empty when all is quiet and complete.
   [[nodiscard]] std::vector<std::string> unrest() const {
     std::vector<std::string> names;
+    if (faults.fault()) names.push_back(text_of(faults));
     const auto note = [&](const auto& module) {
       if (!module.quiescent()) names.emplace_back(module.name());
     };
@@ -237,7 +240,8 @@ class fabric_bench {
     const auto& terminals = topology.layout(sip, id).terminals;
     std::vector<std::function<void()>> parts;
     parts.push_back([&, prefix] {
-      c.noc = std::make_unique<hw::cube_noc>((prefix + "noc").c_str(), topology, config, sip, id, hub);
+      c.noc =
+          std::make_unique<hw::cube_noc>((prefix + "noc").c_str(), topology, config, sip, id, hub, faults);
     });
     for (unsigned s = 0; s < fabric::sides; ++s) {
       const auto side = static_cast<fabric::side>(s);
@@ -245,7 +249,7 @@ class fabric_bench {
       parts.push_back([&, prefix, side] {
         const std::string name = prefix + "ucie_" + fabric::to_string(side);
         c.adapters[side] =
-            std::make_unique<hw::ucie_adapter>(name.c_str(), topology, config, sip, id, side, hub);
+            std::make_unique<hw::ucie_adapter>(name.c_str(), topology, config, sip, id, side, hub, faults);
       });
     }
     for (fabric::terminal_index t = 0; t < terminals.size(); ++t) {
@@ -255,7 +259,7 @@ class fabric_bench {
       if (terminals[t].kind == fabric::terminal_kind::sip_port) {
         parts.push_back([&, name, t] {
           c.ports[t] = std::make_unique<hw::sip_port>(name.c_str(), topology, config, sip, id, t,
-                                                      pools_[sip.value], hub);
+                                                      pools_[sip.value], hub, faults);
         });
       } else {
         parts.push_back([&, name, t] {

@@ -59,6 +59,19 @@ class Kinds(harness.Case):
         done = self.run_pod(*self.config("duplicate"), expect=3)
         self.assertIn("is half received by the DMA engine of pod.sip0.cube_1_0.pe2", done.stderr)
 
+    def test_what_routers_find_is_a_fault_too(self):
+        # Contributions to a sum in the network that differ; a copy that nobody sent.
+        for kind in ("drop", "duplicate"):
+            fault = json.dumps([{"kind": kind, "where": "pod.sip0.cube_1_0.ucie_west", "count": 1}])
+            out = self.folder / kind
+            done = self.run_pod(*harness.SMALL, "--collective", "reduce", "--algorithm", "in_network", "--bytes", "8KiB",
+                                *sets("noc.multicast=true", "noc.reduce=true", f"faults={fault}"), "--out", out,
+                                expect=4)
+            self.assertRegex(done.stderr, r"pod\.sip0\.cube_\d_\d\.noc")
+            self.assertTrue((out / "flight.json").exists())
+            met = json.loads((out / "result.json").read_text())["runs"][0]["faults_met"]
+            self.assertEqual([m["met"] for m in met], [1])
+
     def test_kind_reorder(self):
         done = self.run_pod(*self.config("reorder"), expect=4)
         self.assertIn("pod.sip0.cube_1_0.pe2.dma", done.stderr)
@@ -374,6 +387,26 @@ class Staging(harness.Case):
         # Two SIPs exchange on a ring: each of its two rounds crosses host memory once.
         self.assertGreaterEqual(time("host.staging_latency_ns=2000"), base + 2000)
         self.assertGreater(time("host.staging_gbytes_s=5"), base + 5000)
+
+    def test_a_long_way_through_host_memory_is_no_deadlock(self):
+        slow = sets("comm.path=staged", "host.staging_latency_ns=2000000")
+        poll = sets("ipcq.backpressure=poll")
+        tree = ["--algorithm", "tree_binary", "--bytes", "256"]
+        self.assertGreater(self.one(*self.SMALL, *tree, *slow, *poll)["time_ns"], 2e6)
+        # Cut off meanwhile, the run says where the packets are, and calls none of them lost.
+        done = self.run_pod(*self.SMALL, *tree, *slow, *sets("sim.limit_ms=1"), "--out", self.folder / "o", expect=3)
+        self.assertNotIn("lost", done.stderr)
+        report = json.loads((self.folder / "o" / "deadlock.json").read_text())
+        self.assertTrue([f for f in report["in_flight"] if f["where"].startswith("in host memory, on its way to sip")],
+                        report["in_flight"])
+
+    def test_slow_memories_and_checksums_are_no_deadlock(self):
+        self.one(*self.SMALL, "--algorithm", "tree_binary", "--bytes", "256",
+                 *sets("ipcq.backpressure=poll", "ipcq.buffer_kind=sram", "sram.latency_ns=1000000",
+                       "sim.watchdog_us=500"))
+        self.one(*self.SMALL, "--collective", "send_recv", "--bytes", "1KiB",
+                 *sets("ipcq.backpressure=poll", "comm.checksum=crc32c", "comm.checksum_gbytes_s=0.001",
+                       "sim.watchdog_us=100"))
 
     def test_staging_wins_where_direct_transfers_are_inefficient(self):
         def time(path, size):

@@ -98,8 +98,9 @@ TEST_CASE("findings: the PE that is installed wrongly is the one most complaints
 TEST_CASE("findings: a first packet that is still under way is late, not lost") {
   observation o = faulted(
       "fault: pod.sip0.cube_1_0.pe2.dma: bytes at offset 1024 of message 4 from pod.sip0.cube_1_0.pe1 to "
-      "0x0001102000160000 (sip0 cube1 tcm[2]+0x160000), whose first packet has not come; they came over a, "
-      "b");
+      "0x0001102000160000 (sip0 cube1 tcm[2]+0x160000), of which no message is open here: its first packet "
+      "has not come, "
+      "or all of it has; they came over a, b");
   const auto with = [&o](bool first, std::uint64_t sequence) {
     o.flight = {{"in_flight", json::array({{{"kind", "message"},
                                             {"address_pa", "0x0001102000160000"},

@@ -5,7 +5,7 @@
 #include <tlm_utils/simple_initiator_socket.h>
 #include <vector>
 
-#include "hw/hbm/hbm_simple.hpp"
+#include "hw/hbm/make_hbm.hpp"
 #include "hw/mem/simple_memory.hpp"
 #include "hw/mem/tcm.hpp"
 #include "hw/traffic/memory_traffic.hpp"

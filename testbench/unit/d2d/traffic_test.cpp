@@ -114,6 +114,26 @@ TEST_CASE("d2d traffic: around missing links nothing is lost, and idle latency s
   CHECK(bench.unrest() == std::vector<std::string>{});
 }
 
+TEST_CASE("d2d: more packets than a link's buffer holds end the run as a fault of the far end") {
+  fabric_bench bench(two_cubes());
+  const auto c =
+      static_cast<std::uint8_t>(bench.topology.injection_vcs(abi::traffic_class::comm, 0, {}, {}).first);
+  const sim_time cycle = timing::noc_clock(bench.config).period;
+  // Past the sender, which counts credits: as a fault on the way would.
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    hw::packet_ptr p = bench.pool(0).make();
+    p->header.destination = pe(0, 1);
+    p->flits = 17;
+    hw::fabric_phase phase{
+        hw::fabric_phase::kind::begin_req, c, 17, cycle * (2 + 17 * i), cycle * (19 + 17 * i), 0};
+    sc_core::sc_time zero;
+    CHECK_NOTHROW(bench.adapter(0, 0, fabric::side::east).link_out()->nb_transport_fw(p, phase, zero));
+  }
+  REQUIRE(bench.faults.fault());
+  CHECK_THROWS_AS(std::rethrow_exception(bench.faults.fault()), protocol_error);
+  CHECK_THAT(text_of(bench.faults), Catch::StartsWith("pod_sip0_cube1_ucie_west"));
+}
+
 TEST_CASE("d2d traffic: random traffic around missing links is conserved and in order") {
   config::machine_config c = small_machine(2, 4, 4);
   c.overrides = {{.match = "pod.sip?.cube_1_1.ucie_e", .enabled = false},

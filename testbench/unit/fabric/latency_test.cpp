@@ -157,6 +157,22 @@ TEST_CASE("the shipped machine is balanced") {
   for (const std::string& w : found) FAIL_CHECK(w);
 }
 
+TEST_CASE("the interface of a simple memory keeps as many packets under way as the memory queues") {
+  const auto rate = [](std::uint64_t queue) {
+    config::machine_config c;
+    c.hbm.model = config::hbm_model::simple;
+    c.hbm.simple_latency_ns = 20'000;
+    c.hbm.queue = queue;
+    for (const balance_row& row : balance(topology(c), c)) {
+      if (row.what == "interface of the cube's HBM") return row.gbytes_s;
+    }
+    return 0.0;
+  };
+  CHECK(rate(64) == Approx(64 * 1024 / 20'000.0));
+  CHECK(rate(256) == Approx(256 * 1024 / 20'000.0));
+  CHECK(rate(1) == rate(64));  // no fewer than the interface has
+}
+
 TEST_CASE("the balance table names what cannot keep up") {
   const auto only = [](const config::machine_config& c, const std::string& what) {
     const auto found = warnings(c);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <functional>
+#include <initializer_list>
 #include <set>
 
 #include "fabric_test_util.hpp"
@@ -89,6 +91,51 @@ TEST_CASE("overrides: the longest step is that of the slowest PE, whichever key 
     const sim_time more = timing::noc_clock(c).cycles(cost ? 1000 : 0);
     CHECK(step(c) == step(whole) + more);
   }
+}
+
+TEST_CASE("longest step: every time that a machine may spend in silence makes it longer") {
+  config::machine_config whole = machine(2, {2, 1}, {2, 2});
+  whole.comm.path = config::transfer_path::staged;
+  whole.comm.checksum = config::packet_checksum::crc32c;
+  whole.noc.multicast = whole.noc.reduce = true;
+  config::machine_config simple = whole;
+  simple.hbm.model = config::hbm_model::simple;
+  using change = std::function<void(config::machine_config&)>;
+  struct row {
+    const char* key;
+    change slower;
+    double by_us;
+  };
+  const auto longer = [](const config::machine_config& base, const row& r) {
+    config::machine_config c = base;
+    r.slower(c);
+    const auto step = [](const config::machine_config& m) { return timing::longest_step(topology(m), m); };
+    INFO(r.key);
+    CHECK((step(c) - step(base)).ns() == Approx(r.by_us * 1000));
+  };
+  // A packet is 17 flits of 64 bytes: at 0.001 GB/s, against the rates of these machines, 1,088 us.
+  const auto slow = [](double fast) { return 1088.0 - 1.088 / fast; };
+  const config::machine_config& w = whole;
+  for (const row& r : std::initializer_list<row>{
+           {"host.staging_latency_ns", [](auto& c) { c.host.staging_latency_ns += 5000; }, 5},
+           {"host.staging_gbytes_s", [](auto& c) { c.host.staging_gbytes_s = 0.001; },
+            2 * slow(w.host.staging_gbytes_s)},
+           {"comm.checksum_gbytes_s", [](auto& c) { c.comm.checksum_gbytes_s = 0.001; },
+            2 * slow(w.comm.checksum_gbytes_s)},
+           {"sram.latency_ns", [](auto& c) { c.sram.latency_ns += 5000; }, 5},
+           {"sram.gbytes_s", [](auto& c) { c.sram.gbytes_s = 0.001; }, slow(w.sram.gbytes_s)},
+           {"hbm.controller_ns", [](auto& c) { c.hbm.controller_ns += 5000; }, 5},
+           {"noc.reduce_cycles", [](auto& c) { c.noc.reduce_cycles += 1000; },
+            static_cast<double>(w.cube.pes + sides) * 1000 / w.noc.clock_ghz / 1000}}) {
+    longer(whole, r);
+  }
+  longer(simple, {"hbm.simple_latency_ns", [](auto& c) { c.hbm.simple_latency_ns += 5000; }, 5});
+  longer(simple, {"hbm.simple_gbytes_s", [](auto& c) { c.hbm.simple_gbytes_s = 0.001; },
+                  slow(w.hbm.simple_gbytes_s)});
+  // What a machine does not have takes no time.
+  config::machine_config direct = machine(2, {2, 1}, {2, 2});
+  longer(direct, {"host.staging_latency_ns", [](auto& c) { c.host.staging_latency_ns += 5000; }, 0});
+  longer(direct, {"comm.checksum_gbytes_s", [](auto& c) { c.comm.checksum_gbytes_s = 0.001; }, 0});
 }
 
 TEST_CASE("overrides: PEs and memory channels that are left out answer at no address") {

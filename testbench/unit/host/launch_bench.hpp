@@ -103,7 +103,7 @@ class launch_bench {
   }
 
   fabric_bench fabric;
-  hw::fault_sink faults;
+  hw::fault_sink& faults{fabric.faults};
   std::vector<std::unique_ptr<hw::io_cpu>> io_cpus;
   std::vector<std::unique_ptr<hw::control_cpu>> control_cpus;
   std::vector<std::unique_ptr<hw::host_cpu>> hosts;

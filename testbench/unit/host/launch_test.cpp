@@ -117,8 +117,8 @@ TEST_CASE("host: every PE of the pod gets its own block, before the common start
     CHECK(abi::encode_launch(a.block) == abi::encode_launch(launch_bench::block(r, 1, start)));
     CHECK(a.at <= start);
   }
-  for (const auto& io : bench.io_cpus) CHECK(io->packets_forwarded() == 24);
-  for (const auto& control : bench.control_cpus) CHECK(control->packets_forwarded() == 4);
+  for (const auto& io : bench.io_cpus) CHECK(io->terminal().packets_sent() == 24);
+  for (const auto& control : bench.control_cpus) CHECK(control->terminal().packets_sent() == 4);
 }
 
 TEST_CASE("host: build order does not show in a launch") {
@@ -187,7 +187,7 @@ TEST_CASE("host: an ideal launch is there at once and takes no packets") {
     CHECK(pe->arrivals[0].block.target_start == nanoseconds(100));
     CHECK_FALSE(pe->arrivals[0].by_packet);
   }
-  CHECK(bench.io_cpus[0]->packets_forwarded() == 0);
+  CHECK(bench.io_cpus[0]->terminal().packets_sent() == 0);
 }
 
 TEST_CASE("host: completions are counted per launch, and the host sleeps until the last") {

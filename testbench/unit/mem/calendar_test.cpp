@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calendar of due items: nothing put into it is lost or late, whenever it was put.
+// The calendar of due items, and the queue of work: nothing put into them is lost or late, whenever it was
+// put.
 #include "hw/base/calendar.hpp"
 
 #include <Random123/philox.h>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "hw/base/timed_queue.hpp"
 #include "support/sc_fixture.hpp"
 #include "support/test.hpp"
 
@@ -17,7 +19,21 @@ namespace {
 
 using taken_items = std::vector<std::pair<sim_time, std::uint64_t>>;
 
-/// Empties a calendar whenever it is due, and lets a test put more while it does.
+/// A queue whose work is its key.
+class queue_of_keys {
+ public:
+  explicit queue_of_keys(const char* name) : work_(name) {}
+  [[nodiscard]] sc_core::sc_event& due() { return work_.due(); }
+  void put(sim_time at, std::uint64_t key) { work_.put(at, key, key); }
+  [[nodiscard]] bool take(std::uint64_t& key) { return work_.take(key); }
+  [[nodiscard]] bool empty() const { return work_.empty(); }
+
+ private:
+  hw::timed_queue<std::uint64_t> work_;
+};
+
+/// Empties a calendar or queue whenever it is due, and lets a test put more while it does.
+template <class Items>
 class keeper : public sc_core::sc_module {
  public:
   SC_HAS_PROCESS(keeper);
@@ -27,7 +43,7 @@ class keeper : public sc_core::sc_module {
     sensitive << items.due();
   }
 
-  hw::calendar items{"due"};
+  Items items{"due"};
   std::function<void(std::uint64_t key)> on_item;
   taken_items taken;
   std::uint64_t wakes{};
@@ -45,8 +61,9 @@ class keeper : public sc_core::sc_module {
 
 }  // namespace
 
-TEST_CASE("calendar: an item put for the present instant does not swallow the next wake-up") {
-  keeper k("keeper");
+TEMPLATE_TEST_CASE("calendar: an item put for the present instant does not swallow the next wake-up", "",
+                   hw::calendar, queue_of_keys) {
+  keeper<TestType> k("keeper");
   k.items.put(nanoseconds(10), 1);
   k.items.put(nanoseconds(20), 3);
   k.on_item = [&k](std::uint64_t key) {
@@ -57,8 +74,9 @@ TEST_CASE("calendar: an item put for the present instant does not swallow the ne
   CHECK(k.items.empty());
 }
 
-TEST_CASE("calendar: items of one instant come in the order of their keys, one wake-up for all") {
-  keeper k("keeper");
+TEMPLATE_TEST_CASE("calendar: items of one instant come in the order of their keys, one wake-up for all", "",
+                   hw::calendar, queue_of_keys) {
+  keeper<TestType> k("keeper");
   for (const std::uint64_t key : {5U, 1U, 4U, 1U}) k.items.put(nanoseconds(7), key);
   k.items.put(nanoseconds(3), 9);
   test::run_to_starvation();
@@ -70,8 +88,9 @@ TEST_CASE("calendar: items of one instant come in the order of their keys, one w
   CHECK(k.wakes == 2);
 }
 
-TEST_CASE("calendar: whatever is put while it is emptied comes out at its time") {
-  keeper k("keeper");
+TEMPLATE_TEST_CASE("calendar: whatever is put while it is emptied comes out at its time", "", hw::calendar,
+                   queue_of_keys) {
+  keeper<TestType> k("keeper");
   const r123::Philox4x32 rng;
   constexpr std::uint32_t items = 5000;
   std::uint32_t made = 0;

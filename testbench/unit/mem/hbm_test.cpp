@@ -9,7 +9,7 @@
 #include "dram_blocks.hpp"
 #include "dram_checker.hpp"
 #include "hw/hbm/hbm_controller.hpp"
-#include "hw/hbm/hbm_simple.hpp"
+#include "hw/hbm/make_hbm.hpp"
 #include "models/types/error.hpp"
 #include "protocol_checker.hpp"
 #include "support/sc_fixture.hpp"

@@ -9,7 +9,7 @@
 #include <tlm_utils/simple_initiator_socket.h>
 #include <vector>
 
-#include "hw/hbm/hbm_simple.hpp"
+#include "hw/hbm/make_hbm.hpp"
 #include "hw/mem/simple_memory.hpp"
 #include "memories.hpp"
 #include "models/types/error.hpp"
@@ -180,7 +180,33 @@ void exercise(bench& b) {
   }
 }
 
+/// What 256 reads of a simple memory take whose latency is 10 us, in microseconds.
+double reads_of_slow_memory_us(std::uint64_t queue) {
+  config::machine_config c = small();
+  c.hbm.model = config::hbm_model::simple;
+  c.hbm.queue = queue;
+  c.hbm.simple_latency_ns = 10'000;
+  hw::memory_ni_setup setup;
+  setup.outstanding = config::hbm_window(c.hbm);
+  bench b(c, setup);
+  const auto hbm = hw::make_hbm("hbm", c.hbm, false, b.faults);
+  b.checker.out.bind(hbm->socket);
+  for (std::uint64_t i = 0; i < 256; ++i) b.pe.read(i, at(64 * i), 64);
+  b.run(256);
+  return b.pe.answers.back().at.ns() / 1000;
+}
+
 }  // namespace
+
+TEST_CASE("memory ni: a simple memory with a long queue has as many accesses under way") {
+  CHECK(reads_of_slow_memory_us(256) < 13);
+}
+
+TEST_CASE("memory ni: 64 accesses are under way at a simple memory with a short queue") {
+  const double us = reads_of_slow_memory_us(64);
+  CHECK(us > 40);
+  CHECK(us < 43);
+}
 
 TEST_CASE("memory ni: reads and writes on the HBM controller") {
   bench b;

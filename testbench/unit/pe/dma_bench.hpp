@@ -27,7 +27,7 @@ class dma_bench {
     std::unique_ptr<departures> out;
   };
   fabric_bench fabric;
-  hw::fault_sink faults;
+  hw::fault_sink& faults{fabric.faults};
   script steps;
   std::vector<node> pe;
 
@@ -83,9 +83,9 @@ class dma_bench {
     n.tcm = std::make_unique<stub_tcm>(fmt::format("tcm{}", p).c_str());
     n.listener = std::make_unique<stub_listener>(fmt::format("listener{}", p).c_str());
     const pe_coord self{sip_id{0}, cube_id{0}, pe_id{p}};
-    n.dma = std::make_unique<hw::dma_engine>(
-        fmt::format("dma{}", p).c_str(),
-        hw::dma_config{fabric.topology, fabric.config, fabric.pool(0), faults, self, true, &fabric.hub});
+    n.dma = std::make_unique<hw::dma_engine>(fmt::format("dma{}", p).c_str(),
+                                             hw::pe_setup{fabric.config, fabric.hub, faults, self},
+                                             hw::packet_setup{fabric.topology, fabric.pool(0), true});
     n.dma->tcm.bind(n.tcm->access);
     n.dma->ipcq.bind(*n.listener);
     n.dma->core.bind(*n.listener);

@@ -73,6 +73,49 @@ TEST_CASE("dma: a packet that no PE takes ends the run and names the engine") {
   CHECK(text_of(b.faults) == "dma1: a PE takes no synthetic packets");
 }
 
+const char* const none_open =
+    "of which no message is open here: its first packet has not come, or all of it has; they came over";
+
+/// What PE 1 says of packets of one message that come at `offsets`, of 1,024 bytes each, before the TCM has
+/// acknowledged any of them, or after each of them.
+std::string fault_of_packets(const std::vector<std::uint32_t>& offsets, bool acknowledged) {
+  dma_bench b;
+  b.pe[1].tcm->cycles = [=](const hw::tcm_request&) { return acknowledged ? 1 : 1000; };
+  abi::packet_header h;
+  h.kind = abi::packet_kind::ipcq_data;
+  h.target = pe_address(abi::region::ipcq_mailbox, 1, 0);
+  h.destination = b.fabric.topology.locate(h.target);
+  h.payload_bytes = 1024;
+  h.ipcq = {slot_of(1), 0, 3072, {sip_id{0}, cube_id{0}, pe_id{0}}, 0};
+  // Any terminal will do; the engine tells flows by it.
+  endpoint& from = b.fabric.at(b.fabric.endpoints().at(0));
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    h.offset = offsets[i];
+    from.plan(nanoseconds(10.0 + 100.0 * static_cast<double>(i)), {h, std::vector<std::byte>(1024)});
+  }
+  b.run();
+  return text_of(b.faults);
+}
+
+TEST_CASE("dma: packets of one message that are all different are no fault") {
+  CHECK(fault_of_packets({0, 1024, 2048}, false).empty());
+}
+
+TEST_CASE("dma: a packet that comes again is one too many while nothing is written yet") {
+  // The third fills the message.
+  const std::string text = fault_of_packets({0, 1024, 1024, 2048}, false);
+  CHECK_THAT(text, Catch::StartsWith("dma1: 1024 bytes at offset 2048 of a message of 3072 bytes"));
+  CHECK_THAT(text, Catch::Contains("more than have yet to come; they came over"));
+}
+
+TEST_CASE("dma: a packet of a message that is through is of none that is open") {
+  CHECK_THAT(fault_of_packets({0, 1024, 1024, 2048}, true), Catch::Contains(none_open));
+}
+
+TEST_CASE("dma: a packet of a message that has not begun is of none that is open") {
+  CHECK_THAT(fault_of_packets({1024}, true), Catch::Contains(none_open));
+}
+
 // --- copies -------------------------------------------------------------------------------------
 
 constexpr double issue = 1 + 40;   // launch and start-up

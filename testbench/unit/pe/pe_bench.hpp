@@ -29,7 +29,7 @@ class pe_bench : public sc_core::sc_module {
   }
 
   fabric_bench fabric;
-  hw::fault_sink faults;
+  hw::fault_sink& faults{fabric.faults};
   script steps;
   std::vector<std::unique_ptr<hw::processing_element>> pes;
 
@@ -97,7 +97,7 @@ class pe_bench : public sc_core::sc_module {
         fabric.topology, fabric.pool(0), program, true));
     fabric.attach(pes.back()->terminal(), where(p));
     sockets_.push_back(std::make_unique<socket>(fmt::format("debug{}", p).c_str()));
-    sockets_.back()->bind(pes.back()->debug);
+    sockets_.back()->bind(pes.back()->debug_socket());
   }
   std::vector<std::unique_ptr<socket>> sockets_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What firmware pays for what it touches, in cycles of a whole PE.
 #include "pe_bench.hpp"
+#include "support/firmware_misuse.hpp"
 #include "support/test.hpp"
 
 namespace diecast::test {
@@ -290,6 +291,10 @@ TEST_CASE("core: a wait that nothing ends starves and shows as asleep") {
   CHECK(hw::now() == nanoseconds(100.5));
   CHECK(b.pes[0]->core.state() == events::core_state::asleep);
   CHECK(text_of(b.faults).empty());
+}
+
+TEST_CASE("core: every misuse by firmware is a fault of one kind") {
+  run_alone([](abi::hal& hal) { CHECK(let_pass(hal, std::uint64_t{1464} * 1024) == ""); });
 }
 
 TEST_CASE("core: what firmware throws ends the run as a fault of the core") {

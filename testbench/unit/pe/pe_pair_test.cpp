@@ -124,6 +124,8 @@ TEST_CASE("pe: the backdoor reaches TCM, registers and the launch mailbox, and n
     CHECK(b.response == tlm::TLM_BURST_ERROR_RESPONSE);
     CHECK(b.debug(tlm::TLM_READ_COMMAND, pe_address(abi::region::hbm, 0, 0), &half, 4) == 0);
     CHECK(b.response == tlm::TLM_ADDRESS_ERROR_RESPONSE);
+    CHECK(b.debug(tlm::TLM_READ_COMMAND, pe_address(abi::region::pe_registers, 0, 0x101), &half, 8) == 0);
+    CHECK(b.response == tlm::TLM_BURST_ERROR_RESPONSE);
     std::vector<std::byte> block = abi::encode_launch({});
     CHECK(b.debug(tlm::TLM_READ_COMMAND, pe_address(abi::region::launch_mailbox, 0, 0), block.data(),
                   block.size()) == 0);

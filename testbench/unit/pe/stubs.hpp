@@ -3,7 +3,6 @@
 // record what they are told, and an observer of when packets leave.
 #pragma once
 
-#include <exception>
 #include <functional>
 #include <string>
 #include <systemc>
@@ -11,12 +10,12 @@
 #include <vector>
 
 #include "hw/base/calendar.hpp"
-#include "hw/base/fault_sink.hpp"
 #include "hw/mem/tcm_if.hpp"
 #include "hw/pe/pe_interfaces.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/events/events.hpp"
 #include "models/fabric/topology.hpp"
+#include "support/faults.hpp"
 
 namespace diecast::test {
 
@@ -173,15 +172,5 @@ class departures : public events::observer {
  private:
   std::uint32_t link_{UINT32_MAX};
 };
-
-/// What a fault says; empty when there was none.
-inline std::string text_of(const hw::fault_sink& faults) {
-  if (!faults.fault()) return {};
-  try {
-    std::rethrow_exception(faults.fault());
-  } catch (const std::exception& e) {
-    return e.what();
-  }
-}
 
 }  // namespace diecast::test

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ring_bench.hpp"
+#include "support/firmware_misuse.hpp"
 #include "support/test.hpp"
 #include "sw/runtime/firmware_trap.hpp"
 #include "sw/runtime/pe_runtime.hpp"
@@ -302,6 +303,18 @@ TEST_CASE("a task that waits for an earlier copy than another goes on first") {
   CHECK(b.machine().run({{b.pe(0), code}}).deadlock == "");
   CHECK(order == "fl");
   CHECK(done_at_first == 1);
+}
+
+TEST_CASE("the mock refuses what the machine refuses, and in the same way") {
+  ring_bench b{2, 2};
+  b.also(0, [](abi::hal& hal) { CHECK(let_pass(hal, std::uint64_t{1} << 30) == ""); });
+  b.also(1, [](abi::hal& hal) {
+    constexpr std::uint64_t running = 2;
+    CHECK(hal.read_register(abi::core_status) == running);
+    CHECK(hal.read_register(abi::core_start_time) <= hal.now().fs);
+    CHECK(hal.read_register(abi::core_end_time) == 0);
+  });
+  CHECK(b.run().deadlock == "");
 }
 
 TEST_CASE("one library tells before a PE idles; a second is refused, and the first still heard") {

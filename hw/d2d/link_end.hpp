@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an end of a link does whatever it is joined to: its sending and its receiving half, woken at the
+// instants they ask for, and what observers hear of them. ucie_adapter and sip_port add their sockets.
+#pragma once
+
+#include <cstdint>
+#include <systemc>
+
+#include "hw/base/fabric_socket.hpp"
+#include "hw/base/fault_sink.hpp"
+#include "hw/base/time.hpp"
+#include "hw/d2d/link_receiver.hpp"
+#include "hw/d2d/link_sender.hpp"
+#include "models/events/events.hpp"
+#include "models/fabric/topology.hpp"
+
+namespace diecast::hw {
+
+class link_end : public sc_core::sc_module,
+                 protected fabric_receiver,
+                 protected credit_receiver,
+                 protected link_sender::owner,
+                 protected link_receiver::owner {
+ public:
+  [[nodiscard]] const link_sender& sender() const { return sender_; }
+  [[nodiscard]] const link_receiver& receiver() const { return receiver_; }
+  [[nodiscard]] const link_counters& statistics() const { return sender_.statistics(); }
+  /// Number of the outgoing link in the topology.
+  [[nodiscard]] std::uint32_t link() const { return link_; }
+  [[nodiscard]] bool quiescent() const { return sender_.quiescent() && receiver_.quiescent(); }
+
+ protected:
+  /// Both directions of a link have the same `parameters`. `where.name` is the instance's. `link`: number of
+  /// the outgoing one. What goes wrong in either half ends the simulation as a fault of this instance.
+  link_end(sc_core::sc_module_name name, const fabric::topology& topology, const link_parameters& parameters,
+           link_receiver::place where, std::uint32_t link, const events::hub& hub, fault_sink& faults);
+
+  void packet_from_noc(std::uint8_t lane, packet_ptr p, const fabric_phase& phase);
+  void credit_from_noc(std::uint8_t lane, const fabric_phase& phase);
+  void packet_from_link(std::uint8_t lane, packet_ptr p, std::uint8_t vc, const timing::span& arrival);
+  void credit_from_link(std::uint8_t vc, std::uint32_t flits, sim_time usable);
+  /// Tells observers of a packet that starts on the link.
+  void tell_sent(const packet& p, std::uint8_t vc, sim_time start, sim_time end) const;
+
+ private:
+  SC_HAS_PROCESS(link_end);
+  void act();
+  void wake_at(sim_time t);
+
+  const events::hub& hub_;
+  fault_sink& faults_;
+  const std::uint32_t link_;
+  link_sender sender_;
+  link_receiver receiver_;
+  sc_core::sc_event wake_{"wake"};
+  sim_time armed_{sim_time::never()};
+};
+
+}  // namespace diecast::hw

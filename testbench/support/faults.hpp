@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a fault sink holds, for tests.
+#pragma once
+
+#include <exception>
+#include <string>
+
+#include "hw/base/fault_sink.hpp"
+
+namespace diecast::test {
+
+/// What a fault says; empty when there was none.
+inline std::string text_of(const hw::fault_sink& faults) {
+  if (!faults.fault()) return {};
+  try {
+    std::rethrow_exception(faults.fault());
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
+
+}  // namespace diecast::test
