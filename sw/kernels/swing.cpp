@@ -25,12 +25,12 @@ constexpr std::size_t extra_active = fold_extra_words + 1;  ///< ranks that take
 using parts = std::vector<std::uint32_t>;
 
 /// Where parts lie; those that follow each other are one range. Parts ascend.
-std::vector<byte_range> ranges_of(pe_context& pe, const parts& list, std::uint32_t n) {
-  std::vector<byte_range> ranges;
+std::vector<tcm_range> ranges_of(pe_context& pe, const parts& list, std::uint32_t n) {
+  std::vector<tcm_range> ranges;
   for (const std::uint32_t p : list) {
-    const byte_range b = in_output(pe, part(whole(pe), p, n));
-    if (!ranges.empty() && ranges.back().at + ranges.back().size == b.at) {
-      ranges.back().size += b.size;
+    const tcm_range b = in_output(pe, part(whole(pe), p, n));
+    if (!ranges.empty() && ranges.back().at + ranges.back().bytes == b.at) {
+      ranges.back().bytes += b.bytes;
     } else {
       ranges.push_back(b);
     }
@@ -43,8 +43,8 @@ std::vector<byte_range> ranges_of(pe_context& pe, const parts& list, std::uint32
 void swap_parts(pe_context& pe, comm::direction dir, const parts& sent, const parts& received,
                 std::uint32_t n, pe_context::arrival how, std::string_view step_name) {
   pe_context::lane lane{{dir}, {}, {dir}, {}};
-  for (const byte_range& b : ranges_of(pe, sent, n)) lane.sent.push_back({b.at, b.size});
-  for (const byte_range& b : ranges_of(pe, received, n)) lane.received.push_back({b.at, b.size, how});
+  for (const tcm_range& b : ranges_of(pe, sent, n)) lane.sent.push_back({b.at, b.bytes});
+  for (const tcm_range& b : ranges_of(pe, received, n)) lane.received.push_back({b.at, b.bytes, how});
   pe.stream({lane}, step_name);
 }
 
