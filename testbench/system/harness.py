@@ -150,9 +150,13 @@ def sets(*assignments):
 
 
 def main():
-    """Runs the tests of the calling script; skipped when all of them were."""
+    """Runs the tests of the calling script; skipped when all of them were. Prints a line for each skipped one, by which
+    .ci/check_skips knows it."""
     program = unittest.main(exit=False, verbosity=2)
     result = program.result
+    sys.stderr.flush()
+    for test, why in result.skipped:
+        print(f"SKIPPED {test.id().replace('__main__', pathlib.Path(sys.argv[0]).stem, 1)}: {why}")
     if not result.wasSuccessful() or result.testsRun == 0:
         sys.exit(1)
     sys.exit(SKIPPED if len(result.skipped) == result.testsRun else 0)
