@@ -89,7 +89,7 @@ class Links(unittest.TestCase):
 
 class Pictures(harness.Case):
     def test_pictures_are_what_their_pages_draw(self):
-        binaries = pathlib.Path(harness.POD).parent
+        binaries = harness.BIN
         done = subprocess.run([harness.ROOT / "scripts/draw_docs", "--check", "--bin", binaries], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the system tests share: run a binary, read what it wrote, say how to repeat it.
 
-The binary under test comes from the environment variable DIECAST_POD, else from build/bin. Every
+The binary under test comes from the environment variable DIECAST_POD, else from build/bin; the others lie beside it. Every
 failed assertion ends with the last command that was run and what it printed to stderr.
 """
 import functools
@@ -21,6 +21,7 @@ ROOT = HERE.parents[1]
 CONFIGS = ROOT / "platforms" / "configs"
 PROGRAMS = HERE / "data"
 POD = os.environ.get("DIECAST_POD", str(ROOT / "build" / "bin" / "diecast-pod"))
+BIN = pathlib.Path(POD).resolve().parent
 
 SMALL = ("--config", CONFIGS / "small_pod.json")
 SEED = ("--config", CONFIGS / "seed_machine.json")
@@ -142,6 +143,11 @@ class Case(unittest.TestCase):
         self.assertIs(row["verified"], True, where)
         self.assertEqual(row["wrong_elements"], 0, where)
         self.assertGreater(row["time_ns"], 0, where)
+
+
+def binary(name):
+    """diecast-`name` beside the binary under test."""
+    return str(BIN / f"diecast-{name}")
 
 
 def sets(*assignments):

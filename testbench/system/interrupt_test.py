@@ -3,7 +3,6 @@
 """Ctrl-C and SIGTERM end a long run at once, with valid files and the exit code of the signal."""
 import csv
 import json
-import os
 import re
 import signal
 import subprocess
@@ -12,7 +11,7 @@ import harness
 from trace_event import Trace
 from vcd import Vcd
 
-NOC = os.environ.get("DIECAST_NOC", str(harness.ROOT / "build" / "bin" / "diecast-noc"))
+NOC = harness.binary("noc")
 
 # Many launches of a ring over 256 PEs: minutes.
 LONG = ("--progress", "on", "--algorithm", "ring_1d,intercube", "--bytes", "64KiB", "--iters", "1000", "--out", "out")
