@@ -47,7 +47,7 @@ class Interrupt(harness.Case):
         out = self.folder / "out"
         stopped_ns = 1e3 * float(re.search(r"interrupted at ([\d.]+) us after 0 launches", self.last.stderr)[1])
         row = json.loads((out / "result.json").read_text())["runs"][0]
-        self.assertEqual((row["status"], row["time_ns"], row["wrong_elements"]), ("interrupted", 0, None))
+        self.assertEqual((row["status"], row["time_ns"], row["wrong_elements"]), ("interrupted", None, None))
         self.assertGreater(row["stats"]["packets"], 0)
         for name in ("links", "ipcq", "waits", "health"):
             with open(out / f"{name}.csv", newline="") as file:
