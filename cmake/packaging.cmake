@@ -29,7 +29,8 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/diecastConfig.cmake
         DESTINATION ${DIECAST_PACKAGE_DIR})
 
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
+# In a folder of their own, as in the checkout: both have a README.md, and they link to each other.
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs OPTIONAL)
 
 # Scripts that read results, the Python module beside them, completion and manual pages.
 install(PROGRAMS scripts/report scripts/compare scripts/sweep scripts/regress scripts/sensitivity scripts/degrade

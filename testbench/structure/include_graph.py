@@ -4,9 +4,12 @@
 
 Rooms open one way: models <- {sw, hw} <- platforms <- testbench. sw and hw never include each
 other; models and sw know no SystemC; models knows
-neither JSON nor files. Run with --self-test to see that each rule can fail.
+neither JSON nor files. Each include of a file of the tree is taken for that file, however it is written.
+Before all that it tests itself: each rule can fail.
 """
+import functools
 import pathlib
+import posixpath
 import re
 import sys
 
@@ -16,7 +19,7 @@ ALLOWED = {
     "sw": {"sw", "models"},
     "hw": {"hw", "models"},
     "platforms": {"platforms", "hw", "sw", "models"},
-    "testbench": {"testbench", "platforms", "hw", "sw", "models", "support"},
+    "testbench": {"testbench", "platforms", "hw", "sw", "models"},
 }
 SYSTEMC = re.compile(r"^(systemc|tlm|sysc/|tlm_)")
 FORBIDDEN = {
@@ -38,20 +41,34 @@ def includes(text):
             yield number, match.group(1), match.group(2)
 
 
-def problems(path, text):
+def resolved(path, name, exists):
+    """The file of the tree that an include names, as the compiler finds it: beside the includer, from the root, from
+    testbench; None when there is none. exists: whether a path, relative to the root, is a file."""
+    for folder in (path.parent, pathlib.PurePath(), pathlib.PurePath("testbench")):
+        found = pathlib.PurePath(posixpath.normpath((folder / name).as_posix()))
+        if exists(found):
+            return found
+    return None
+
+
+def problems(path, text, exists):
     room = path.parts[0]
     for number, kind, name in includes(text):
         where = f"{path}:{number}: includes {name}"
-        first = name.split("/")[0]
+        file = resolved(path, name, exists)
+        if file is None and kind == '"':
+            yield f"{where}; no such file beside it, in the root or in testbench"
         if room in ("models", "sw") and SYSTEMC.match(name):
             yield f"{where}; {room} knows no SystemC"
         if room in FORBIDDEN and FORBIDDEN[room].match(name):
             yield f"{where}; {room} has no files, formats or command lines"
-        if path.as_posix().startswith(DOCTOR + "/") and kind == '"' and not name.startswith(DOCTOR + "/"):
+        if file is None:
+            continue
+        if path.as_posix().startswith(DOCTOR + "/") and not file.as_posix().startswith(DOCTOR + "/"):
             yield f"{where}; {DOCTOR} may include nothing but itself"
-        if kind == '"' and path.as_posix() == ORACLE:
+        if path.as_posix() == ORACLE:
             yield f"{where}; the abstract matcher may include the standard library alone"
-        if kind == '"' and first in ROOMS and first not in ALLOWED[room]:
+        if file.parts[0] not in ALLOWED[room]:
             yield f"{where}; {room} may include {', '.join(sorted(ALLOWED[room]))}"
 
 
@@ -79,6 +96,17 @@ def cycle(graph):
     return None
 
 
+def refused(path, text, there=True):
+    """Whether that line is, in a tree that has (or has not) each file it can mean in the place it is said to be."""
+    path = pathlib.PurePath(path)
+    (_, _, name), = includes(text)
+    first = name.split("/")[0]
+    base = pathlib.PurePath() if first in ROOMS else pathlib.PurePath("testbench") if first == "support" else path.parent
+    file = pathlib.PurePath(posixpath.normpath((base / name).as_posix()))
+    known = {file} if there and file.suffix == ".hpp" else set()
+    return list(problems(path, text, known.__contains__))
+
+
 def self_test():
     bad = [
         ("models/abi/x.hpp", '#include <systemc>'),
@@ -93,10 +121,18 @@ def self_test():
         ("platforms/app/x.cpp", '#include "testbench/support/test.hpp"'),
         (ORACLE, '#include "models/protocol/tag_unit.hpp"'),
         (ORACLE, '#include "tag_world.hpp"'),
+        ("models/abi/x.hpp", '#include <hw/base/time.hpp>'),
+        ("hw/pe/x.cpp", '#include "../../sw/runtime/pe_context.hpp"'),
+        ("hw/pe/x.cpp", '#include "support/test.hpp"'),
     ]
     for path, text in bad:
-        if not list(problems(pathlib.PurePath(path), text)):
+        if not refused(path, text):
             sys.exit(f"self-test: {text} in {path} was not refused")
+    unknown = '#include "pe_contexts.hpp"'
+    if not refused("sw/runtime/x.cpp", unknown, there=False) or refused("sw/runtime/x.cpp", unknown):
+        sys.exit("self-test: includes of files that are not there are not found")
+    if refused("testbench/unit/pe/x.cpp", '#include "support/test.hpp"') or refused("models/abi/x.hpp", '#include <vector>'):
+        sys.exit("self-test: a right door was refused")
     if not cycle({"a": ["b"], "b": ["a"]}) or cycle({"a": ["b"], "b": []}):
         sys.exit("self-test: cycles are not found")
 
@@ -105,13 +141,19 @@ def main():
     self_test()
     root = pathlib.Path(__file__).resolve().parents[2]
     found, files, graph, seen_oracle = [], 0, {}, False
+
+    @functools.cache
+    def exists(path):
+        return (root / path).is_file()
+
     for room in ROOMS:
         for path in sorted((root / room).rglob("*.[ch]pp")):
             files += 1
             text, relative = path.read_text(), path.relative_to(root)
-            found += problems(relative, text)
+            found += problems(relative, text, exists)
             seen_oracle = seen_oracle or relative.as_posix() == ORACLE
-            graph[str(relative)] = [name for _, kind, name in includes(text) if kind == '"']
+            named = (resolved(relative, name, exists) for _, _, name in includes(text))
+            graph[relative.as_posix()] = [file.as_posix() for file in named if file]
     if files == 0:
         sys.exit("no sources found")
     if not seen_oracle:

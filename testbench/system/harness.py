@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the system tests share: run a binary, read what it wrote, say how to repeat it.
 
-The binary under test comes from the environment variable DIECAST_POD, else from build/bin. Every
+The binary under test comes from the environment variable DIECAST_POD, else from build/bin; the others lie beside it. Every
 failed assertion ends with the last command that was run and what it printed to stderr.
 """
 import functools
@@ -21,6 +21,7 @@ ROOT = HERE.parents[1]
 CONFIGS = ROOT / "platforms" / "configs"
 PROGRAMS = HERE / "data"
 POD = os.environ.get("DIECAST_POD", str(ROOT / "build" / "bin" / "diecast-pod"))
+BIN = pathlib.Path(POD).resolve().parent
 
 SMALL = ("--config", CONFIGS / "small_pod.json")
 SEED = ("--config", CONFIGS / "seed_machine.json")
@@ -144,15 +145,24 @@ class Case(unittest.TestCase):
         self.assertGreater(row["time_ns"], 0, where)
 
 
+def binary(name):
+    """diecast-`name` beside the binary under test."""
+    return str(BIN / f"diecast-{name}")
+
+
 def sets(*assignments):
     """--set for each assignment."""
     return [word for a in assignments for word in ("--set", a)]
 
 
 def main():
-    """Runs the tests of the calling script; skipped when all of them were."""
+    """Runs the tests of the calling script; skipped when all of them were. Prints a line for each skipped one, by which
+    .ci/check_skips knows it."""
     program = unittest.main(exit=False, verbosity=2)
     result = program.result
+    sys.stderr.flush()
+    for test, why in result.skipped:
+        print(f"SKIPPED {test.id().replace('__main__', pathlib.Path(sys.argv[0]).stem, 1)}: {why}")
     if not result.wasSuccessful() or result.testsRun == 0:
         sys.exit(1)
     sys.exit(SKIPPED if len(result.skipped) == result.testsRun else 0)

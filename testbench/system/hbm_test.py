@@ -4,12 +4,11 @@
 import csv
 import io
 import json
-import os
 import signal
 
 import harness
 
-HBM = os.environ.get("DIECAST_HBM", str(harness.ROOT / "build" / "bin" / "diecast-hbm"))
+HBM = harness.binary("hbm")
 REFERENCE = ("--config", harness.CONFIGS / "hbm_reference.json")
 SEED = ("--config", harness.CONFIGS / "seed_machine.json")
 PRESETS = ("HBM2_2000", "HBM3_6400", "HBM3E_9600", "HBM4_8000")

@@ -3,7 +3,6 @@
 """Ctrl-C and SIGTERM end a long run at once, with valid files and the exit code of the signal."""
 import csv
 import json
-import os
 import re
 import signal
 import subprocess
@@ -12,7 +11,7 @@ import harness
 from trace_event import Trace
 from vcd import Vcd
 
-NOC = os.environ.get("DIECAST_NOC", str(harness.ROOT / "build" / "bin" / "diecast-noc"))
+NOC = harness.binary("noc")
 
 # Many launches of a ring over 256 PEs: minutes.
 LONG = ("--progress", "on", "--algorithm", "ring_1d,intercube", "--bytes", "64KiB", "--iters", "1000", "--out", "out")
@@ -48,7 +47,7 @@ class Interrupt(harness.Case):
         out = self.folder / "out"
         stopped_ns = 1e3 * float(re.search(r"interrupted at ([\d.]+) us after 0 launches", self.last.stderr)[1])
         row = json.loads((out / "result.json").read_text())["runs"][0]
-        self.assertEqual((row["status"], row["time_ns"], row["wrong_elements"]), ("interrupted", 0, None))
+        self.assertEqual((row["status"], row["time_ns"], row["wrong_elements"]), ("interrupted", None, None))
         self.assertGreater(row["stats"]["packets"], 0)
         for name in ("links", "ipcq", "waits", "health"):
             with open(out / f"{name}.csv", newline="") as file:

@@ -4,13 +4,11 @@
 import csv
 import io
 import json
-import os
 
 import harness
 
-BIN = harness.ROOT / "build" / "bin"
-NOC = os.environ.get("DIECAST_NOC", str(BIN / "diecast-noc"))
-BENCH = os.environ.get("DIECAST_BENCH", str(BIN / "diecast-bench"))
+NOC = harness.binary("noc")
+BENCH = harness.binary("bench")
 REFERENCE = ("--config", harness.CONFIGS / "noc_reference.json")
 MESH = (*REFERENCE, "--set", "noc.columns=4", "--set", "noc.rows=4")
 SHORT = ("--cycles", "2000", "--warmup-cycles", "500")

@@ -5,7 +5,6 @@ import csv
 import io
 import json
 import os
-import pathlib
 import re
 import shutil
 import subprocess
@@ -17,10 +16,10 @@ import harness
 from harness import SMALL
 from vcd import BadVcd, Vcd
 
-BIN = pathlib.Path(harness.POD).parent
+BIN = harness.BIN
 
-HBM = os.environ.get("DIECAST_HBM", str(harness.ROOT / "build" / "bin" / "diecast-hbm"))
-NOC = os.environ.get("DIECAST_NOC", str(harness.ROOT / "build" / "bin" / "diecast-noc"))
+HBM = harness.binary("hbm")
+NOC = harness.binary("noc")
 POINTERS = {"my_head", "my_tail", "peer_head_cache", "peer_tail_cache", "free_credits"}
 
 

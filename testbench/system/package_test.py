@@ -42,10 +42,12 @@ class Package(harness.Case):
         root = self.folder / "root"
         command("dpkg-deb", "-x", package, root, check=True)
         for path in ("usr/share/diecast/configs/pod_default.json", "usr/share/diecast/presets/hbm/HBM3_6400.json",
-                     "usr/share/diecast/waveforms/small_pod.gtkw", "usr/share/doc/diecast/tutorial.md",
+                     "usr/share/diecast/waveforms/small_pod.gtkw", "usr/share/doc/diecast/docs/tutorial.md",
                      *(f"usr/share/man/man1/{b}.1" for b in BINARIES),
                      *(f"usr/share/bash-completion/completions/{b}" for b in BINARIES)):
             self.assertTrue((root / path).exists(), path)
+        for page in ("README.md", "docs/README.md"):  # two of one name
+            self.assertEqual((root / "usr/share/doc/diecast" / page).read_text(), (harness.ROOT / page).read_text(), page)
         environment = {"PATH": f"{root / 'usr/bin'}:/usr/bin:/bin", "HOME": str(self.folder)}
         for binary in BINARIES:
             self.assertEqual(command(root / "usr/bin" / binary, "--version", env=environment).returncode, 0, binary)

@@ -5,7 +5,6 @@ import csv
 import html.parser
 import json
 import os
-import pathlib
 import re
 import shutil
 import subprocess
@@ -21,7 +20,7 @@ from diecast import fabric_picture, svg  # noqa: E402
 from diecast.results import load  # noqa: E402
 
 SCRIPTS = harness.ROOT / "scripts"
-BIN = pathlib.Path(harness.POD).parent
+BIN = harness.BIN
 CHROMIUM = shutil.which("chromium")
 CASES = (
     ("--bytes", "16KiB"),

@@ -16,8 +16,8 @@ import harness
 from trace_event import BadTrace, Trace
 from vcd import Vcd
 
-NOC = os.environ.get("DIECAST_NOC", str(harness.ROOT / "build" / "bin" / "diecast-noc"))
-HBM = os.environ.get("DIECAST_HBM", str(harness.ROOT / "build" / "bin" / "diecast-hbm"))
+NOC = harness.binary("noc")
+HBM = harness.binary("hbm")
 FLIT_BYTES = 64
 
 

@@ -32,7 +32,7 @@ try:
 except ImportError:
     PANDAS = False
 
-BIN = pathlib.Path(harness.POD).parent
+BIN = harness.BIN
 os.environ["DIECAST_BIN"] = str(BIN)
 
 

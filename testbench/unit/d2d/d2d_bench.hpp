@@ -2,11 +2,7 @@
 // Two cubes side by side and the link between them.
 #pragma once
 
-#include <map>
-#include <set>
-#include <tuple>
-#include <vector>
-
+#include "support/deliveries.hpp"
 #include "support/sc_fixture.hpp"
 #include "support/test.hpp"
 #include "unit/noc/traffic.hpp"
@@ -46,27 +42,6 @@ inline double east_gbytes_s(fabric_bench& bench, std::uint64_t from_cycle, std::
   const std::uint64_t flits = eastward(bench).line_statistics().flits - before;
   return static_cast<double>(flits * bench.config.noc.flit_bytes) / clock.cycles(to_cycle - from_cycle).ns();
 }
-
-/// Every packet arrived once, and packets of a (source, destination, class) in the order of sending.
-inline void check_conserved(const fabric_bench& bench, std::uint64_t planned) {
-  std::map<std::tuple<abi::node_address, abi::node_address, abi::traffic_class>, std::uint64_t> last;
-  std::set<std::pair<abi::node_address, std::uint64_t>> seen;
-  std::uint64_t out_of_order = 0;
-  for (const delivery& d : bench.deliveries()) {
-    seen.emplace(d.source, d.tag);
-    const auto [flow, first] = last.try_emplace({d.source, d.destination, d.traffic_class}, d.tag);
-    if (!first && d.tag <= flow->second) ++out_of_order;
-    flow->second = d.tag;
-  }
-  CHECK(out_of_order == 0);
-  CHECK(bench.deliveries().size() == planned);
-  CHECK(seen.size() == planned);
-  CHECK(bench.unrest() == std::vector<std::string>{});
-}
-
-inline const std::vector<abi::traffic_class> every_class{
-    abi::traffic_class::request, abi::traffic_class::response, abi::traffic_class::comm,
-    abi::traffic_class::message, abi::traffic_class::sideband};
 
 /// Sum over all UCIe sides of the pod.
 inline timing::line_counters all_lines(fabric_bench& bench) {

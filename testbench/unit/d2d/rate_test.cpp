@@ -52,6 +52,12 @@ TEST_CASE("d2d rate: a retry buffer of bandwidth x round trip throttles nothing"
 TEST_CASE("d2d rate: a retry buffer of half that halves the rate") {
   CHECK(with_retry_buffer(5) == Approx(118.0 * 5 / 11).epsilon(0.01));
 }
+TEST_CASE("d2d rate: a retry buffer of 8 frames of 11") {
+  CHECK(with_retry_buffer(8) == Approx(118.0 * 8 / 11).epsilon(0.01));
+}
+TEST_CASE("d2d rate: a retry buffer of 2 frames of 11") {
+  CHECK(with_retry_buffer(2) == Approx(118.0 * 2 / 11).epsilon(0.01));
+}
 TEST_CASE("d2d rate: a retry buffer of one frame sends one frame per round trip") {
   fabric_bench bench([] {
     config::machine_config c = two_cubes();
@@ -77,11 +83,14 @@ double window_over_round_trip(std::uint64_t packets) {
 }
 TEST_CASE("d2d rate: credits of one packet carry a packet per round trip") {
   // 10 ns of frames and 11 ns of latency one way, 11 ns back, and the wait for a clock edge.
-  CHECK(window_over_round_trip(1) == Approx(1088.0 / 32).epsilon(0.1));
+  CHECK(window_over_round_trip(1) == Approx(1088.0 / 32).epsilon(0.001));
   CHECK(with_link_buffer(1) == Approx(window_over_round_trip(1)).epsilon(0.02));
 }
 TEST_CASE("d2d rate: credits of two packets carry two per round trip") {
   CHECK(with_link_buffer(2) == Approx(window_over_round_trip(2)).epsilon(0.02));
+}
+TEST_CASE("d2d rate: credits of three packets carry three per round trip") {
+  CHECK(with_link_buffer(3) == Approx(window_over_round_trip(3)).epsilon(0.02));
 }
 
 /// The measurement spreads with the number of errors n: its standard deviation is the replay's part of the

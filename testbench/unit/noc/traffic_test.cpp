@@ -4,43 +4,21 @@
 #include "traffic.hpp"
 
 #include <map>
-#include <set>
-#include <tuple>
 
+#include "support/deliveries.hpp"
 #include "support/sc_fixture.hpp"
 #include "support/test.hpp"
 
 namespace diecast::test {
 namespace {
 
-const std::vector<abi::traffic_class> all_classes{abi::traffic_class::request, abi::traffic_class::response,
-                                                  abi::traffic_class::comm, abi::traffic_class::message,
-                                                  abi::traffic_class::sideband};
-
-/// Every packet arrived once, and packets of a (source, destination, class) in the order of sending.
-void check_deliveries(const fabric_bench& bench, std::uint64_t planned) {
-  std::map<std::tuple<abi::node_address, abi::node_address, abi::traffic_class>, std::uint64_t> last;
-  std::set<std::pair<abi::node_address, std::uint64_t>> seen;
-  std::uint64_t out_of_order = 0;
-  for (const delivery& d : bench.deliveries()) {
-    seen.emplace(d.source, d.tag);
-    const auto [flow, first] = last.try_emplace({d.source, d.destination, d.traffic_class}, d.tag);
-    if (!first && d.tag <= flow->second) ++out_of_order;
-    flow->second = d.tag;
-  }
-  CHECK(out_of_order == 0);
-  CHECK(bench.deliveries().size() == planned);
-  CHECK(seen.size() == planned);
-  CHECK(bench.unrest() == std::vector<std::string>{});
-}
-
 void run_random(const config::machine_config& c, double load, std::uint32_t seed) {
   fabric_bench bench(c);
   const std::uint64_t planned =
-      plan_uniform(bench, bench.endpoints(), {load, 2000, seed, all_classes, {1, 2, 5, 9, 17}});
+      plan_uniform(bench, bench.endpoints(), {load, 2000, seed, every_class, {1, 2, 5, 9, 17}});
   REQUIRE(planned > 500);
   run_to_starvation();
-  check_deliveries(bench, planned);
+  check_conserved(bench, planned);
   std::uint64_t mesh_packets = 0;
   std::uint64_t mesh_flits = 0;
   const machine_shape& shape = bench.topology.shape();
@@ -132,7 +110,7 @@ TEST_CASE("events of occupied links agree with the counters") {
   fabric_bench bench(small_machine(2, 2, 1));
   link_listener listener;
   bench.hub.attach(listener, events::links);
-  plan_uniform(bench, bench.endpoints(), {0.5, 500, 12, all_classes, {1, 5, 17}});
+  plan_uniform(bench, bench.endpoints(), {0.5, 500, 12, every_class, {1, 5, 17}});
   run_to_starvation();
   std::map<std::uint32_t, std::uint64_t> counted;
   for (std::uint32_t n = 0; n < 4; ++n) {
@@ -157,7 +135,7 @@ TEST_CASE("results do not depend on the order of construction and binding") {
   fabric_bench reverse(c, {.reverse = true}, "reverse");
   fabric_bench shuffled(c, {.shuffle_seed = 7}, "shuffled");
   for (fabric_bench* bench : {&forward, &reverse, &shuffled}) {
-    plan_uniform(*bench, bench->endpoints(), {0.8, 1000, 8, all_classes, {1, 5, 17}});
+    plan_uniform(*bench, bench->endpoints(), {0.8, 1000, 8, every_class, {1, 5, 17}});
   }
   run_to_starvation();
   REQUIRE(forward.deliveries().size() > 1000);
@@ -173,7 +151,7 @@ TEST_CASE("messages between SIPs as bytes change nothing under load") {
   c.sim.links_as_bytes = true;
   fabric_bench bytes(c, {}, "bytes");
   for (fabric_bench* bench : {&plain, &bytes}) {
-    plan_uniform(*bench, bench->endpoints(), {0.5, 1000, 9, all_classes, {1, 5, 17}});
+    plan_uniform(*bench, bench->endpoints(), {0.5, 1000, 9, every_class, {1, 5, 17}});
   }
   run_to_starvation();
   REQUIRE(plain.deliveries().size() > 1000);

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "collective_bench.hpp"
+#include "level_shapes.hpp"
 #include "support/test.hpp"
 
 namespace {
@@ -173,30 +174,12 @@ TEST_CASE("two_level reduces right everywhere") { any_ranks_matrix("two_level");
 
 TEST_CASE("three_level reduces right everywhere") {
   matrix m{"three_level"};
-  for (const machine_shape& shape : {machine_shape{1, 1, 1, 1},
-                                     {1, 1, 1, 7},
-                                     {1, 1, 1, 16},
-                                     {1, 2, 1, 2},
-                                     {1, 3, 1, 4},
-                                     {1, 2, 2, 8},
-                                     {1, 3, 3, 3},
-                                     {1, 5, 5, 1},
-                                     {2, 5, 1, 6},
-                                     {2, 1, 1, 5},
-                                     {2, 2, 2, 4},
-                                     {3, 3, 1, 2},
-                                     {4, 1, 2, 4},
-                                     {5, 2, 1, 2},
-                                     // PEs of a pair go different ways
-                                     {2, 2, 1, 8},
-                                     {2, 3, 1, 6},
-                                     {3, 1, 1, 8},
-                                     {4, 1, 1, 6}}) {
+  for (const machine_shape& shape : test::level_shapes) {
     m.run({shape, comm::rank_set::pe});
   }
   m.run_types({{2, 2, 1, 4}, comm::rank_set::pe});
   m.run_types({{1, 1, 1, 5}, comm::rank_set::pe});
-  CHECK(m.rows() == 18 * 54 + 720);
+  CHECK(m.rows() == test::level_shapes.size() * 54 + 720);
 }
 
 void grid_matrix(const std::string& algorithm) {

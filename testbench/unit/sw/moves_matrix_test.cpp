@@ -6,6 +6,7 @@
 #include <set>
 
 #include "collective_bench.hpp"
+#include "level_shapes.hpp"
 #include "models/types/error.hpp"
 #include "moves_bench.hpp"
 #include "support/test.hpp"
@@ -86,31 +87,12 @@ void run_neighbor_matrix(const std::string& collective, const std::string& algor
   CHECK(m.rows() == 495);
 }
 
-/// Rings of PEs within cubes, rings of cubes, rings of SIPs: of one, two, odd and even numbers.
 void run_level_matrix(const std::string& collective, const std::string& algorithm) {
   matrix m{collective, algorithm};
-  for (const machine_shape& shape : {machine_shape{1, 1, 1, 1},
-                                     {1, 1, 1, 7},
-                                     {1, 1, 1, 16},
-                                     {1, 2, 1, 2},
-                                     {1, 3, 1, 4},
-                                     {1, 2, 2, 8},
-                                     {1, 3, 3, 3},
-                                     {1, 5, 5, 1},
-                                     {2, 5, 1, 6},
-                                     {2, 1, 1, 5},
-                                     {2, 2, 2, 4},
-                                     {3, 3, 1, 2},
-                                     {4, 1, 2, 4},
-                                     {5, 2, 1, 2},
-                                     // PEs of a pair go different ways
-                                     {2, 2, 1, 8},
-                                     {2, 3, 1, 6},
-                                     {3, 1, 1, 8},
-                                     {4, 1, 1, 6}}) {
+  for (const machine_shape& shape : test::level_shapes) {
     m.run(shape, comm::rank_set::pe);
   }
-  CHECK(m.rows() == 18 * 45);
+  CHECK(m.rows() == test::level_shapes.size() * 45);
 }
 
 /// Algorithms that go by the places of PEs in cubes and of cubes in SIPs.
