@@ -229,6 +229,26 @@ TEST_CASE("config load: problems of file and --set come together; a rule names w
              Catch::StartsWith("noc.max_packet_bytes (default): the longest packet"));
 }
 
+TEST_CASE("config load: the name of a direction stands in tables and holds nothing that parts their cells") {
+  const temporary_folder folder;
+  const auto problems_of = [&folder](const std::string& direction, const std::string& reverse) {
+    const auto file = folder.write(
+        "m.json", R"({"ccl": {"patterns": {"mine": [{"from": "sip0.cube0.pe0", "to": "sip0.cube0.pe1", )"
+                  R"("direction": ")" +
+                      direction + R"(", "reverse": ")" + reverse + R"("}]}}})");
+    return load_problems({file, {}, {}});
+  };
+  CHECK(problems_of("out left", "back").empty());
+  for (const char* wrong : {"a,b", "a\\\"b", "a\\nb", "a\\rb"}) {
+    INFO(wrong);
+    CHECK_THAT(problems_of("out", wrong).at(0),
+               Catch::Contains("ccl.patterns.mine[0].reverse: holds a comma, a quote or the end of a line"));
+    CHECK_THAT(
+        problems_of(wrong, "back").at(0),
+        Catch::Contains("ccl.patterns.mine[0].direction: holds a comma, a quote or the end of a line"));
+  }
+}
+
 TEST_CASE("machine model: buffers without room for a launch packet are refused before anything is written") {
   config::machine_config c;
   c.noc.flow = config::noc_flow::wormhole;
