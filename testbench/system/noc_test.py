@@ -29,6 +29,7 @@ FLAGS = [
     (["--traffic", "replay:"], ["--traffic", "names no file"]),
     (["--traffic", "replay:nowhere.txt"], ["nowhere.txt", "cannot be read"]),
     (["--traffic", "replay:."], ["cannot be read"]),
+    (["--traffic", "replay:/proc/self/mem"], ["cannot be read to its end"]),
     (["--traffic", ""], ["--traffic", "empty"]),
     (["--rate", "0"], ["--rate", "'0'"]),
     (["--rate", "-0.1"], ["--rate", "'-0.1'"]),
