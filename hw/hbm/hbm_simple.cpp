@@ -2,35 +2,14 @@
 #include "hw/hbm/hbm_simple.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
-#include <fmt/format.h>
 
-#include "models/types/error.hpp"
+#include "models/config/check_hbm.hpp"
 
 namespace diecast::hw {
 namespace {
 
 const config::hbm_block& checked(const config::hbm_block& hbm) {
-  std::vector<problem> problems;
-  if (!std::has_single_bit(hbm.pseudo_channels)) {
-    problems.push_back({"hbm.pseudo_channels", "is not a power of two",
-                        fmt::format("{}", hbm.pseudo_channels), "1, 2, 4, ..."});
-  }
-  if (!std::has_single_bit(hbm.burst_bytes)) {
-    problems.push_back(
-        {"hbm.burst_bytes", "is not a power of two", fmt::format("{}", hbm.burst_bytes), "1, 2, 4, ..."});
-  }
-  if (!(hbm.simple_gbytes_s > 0) || !std::isfinite(hbm.simple_gbytes_s)) {
-    problems.push_back(
-        {"hbm.simple_gbytes_s", "is not positive", fmt::format("{}", hbm.simple_gbytes_s), "> 0"});
-  }
-  if (!(hbm.simple_latency_ns >= 0) || !std::isfinite(hbm.simple_latency_ns)) {
-    problems.push_back(
-        {"hbm.simple_latency_ns", "is negative", fmt::format("{}", hbm.simple_latency_ns), ">= 0"});
-  }
-  if (hbm.queue == 0) problems.push_back({"hbm.queue", "holds no transaction", "0", "1 or more"});
-  if (!problems.empty()) throw user_error(problems);
+  config::need_sound(hbm);
   return hbm;
 }
 

@@ -5,7 +5,6 @@
 #include <span>
 
 #include "hw/base/time.hpp"
-#include "models/comm/launch_plan.hpp"
 #include "models/timing/link.hpp"
 #include "models/types/error.hpp"
 
@@ -21,7 +20,6 @@ forwarding_cpu::forwarding_cpu(sc_core::sc_module_name module_name, const fabric
       clock_(timing::noc_clock(config)),
       cycles_(cycles),
       terminal_("terminal", topology, config, self, *this) {
-  comm::check_launch_packet(config);
   SC_METHOD(act);
   sensitive << done_;
   dont_initialize();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -40,14 +41,16 @@ class latency_histogram {
     const double sum = static_cast<double>(sum_ns_) + static_cast<double>(rest_fs_) * 1e-6;
     return sum / static_cast<double>(count_);
   }
-  /// The duration that a share `q` (0 to 1) of all do not exceed; 0 when nothing was added.
+  /// The shortest duration that a share `q` (0 to 1) of all do not exceed, which is one of them (nearest
+  /// rank): 0.5 of {1, 100} is 1. 0 when nothing was added.
   [[nodiscard]] double quantile_ns(double q) const {
     if (count_ == 0) return 0;
-    const auto wanted = static_cast<std::uint64_t>(q * static_cast<double>(count_));
+    const auto wanted =
+        std::max(std::uint64_t{1}, static_cast<std::uint64_t>(std::ceil(q * static_cast<double>(count_))));
     std::uint64_t seen = 0;
     for (std::size_t b = 0; b < counts_.size(); ++b) {
       seen += counts_[b];
-      if (seen > wanted || seen == count_) return std::min(sim_time{middle_of(b)}, max_).ns();
+      if (seen >= wanted || seen == count_) return std::min(sim_time{middle_of(b)}, max_).ns();
     }
     return max_.ns();
   }

@@ -112,7 +112,7 @@ std::string remedies(std::uint64_t rings, const plan_options& o, const memory_ki
   return fmt::format("{}", fmt::join(ways, ", or "));
 }
 
-/// Rings that share a memory, as the range of their indices in an order sorted by memory.
+/// Rings that do not fit one memory: how many, and whose the first is.
 struct crowd {
   std::uint64_t rings{};
   pe_coord owner;  ///< the first of them

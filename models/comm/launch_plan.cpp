@@ -6,7 +6,6 @@
 #include <map>
 
 #include "models/abi/launch.hpp"
-#include "models/config/overrides.hpp"
 #include "models/timing/link.hpp"
 #include "models/types/error.hpp"
 
@@ -17,6 +16,18 @@ timing::noc_timing slowest_die(const fabric::topology& t, const config::machine_
   timing::noc_timing noc = timing::noc_timing_of(c);
   noc.hop_cycles = t.most_hop_cycles(c.noc.hop_cycles);
   return noc;
+}
+
+/// The block of the die-to-die links, and of each link where overrides change some. Overrides of one link
+/// add up: it is no single one of them that says what a link is.
+template <class Visit>
+void for_each_die_link(const fabric::topology& t, const config::machine_config& c, Visit visit) {
+  visit(c.ucie);
+  if (c.overrides.empty()) return;
+  for (const fabric::link& l : t.links()) {
+    if (l.kind != fabric::link_kind::ucie) continue;
+    visit(t.ucie(sip_id{l.sip}, cube_id{l.cube}, static_cast<fabric::side>(l.from)));
+  }
 }
 
 /// One sender's stream of launch packets.
@@ -71,14 +82,8 @@ class dispatch {
       const timing::link_timing ucie = timing::ucie_timing_of(config_, u);
       return ucie.usable(flits_) + ucie.latency * 2 + clock_.cycles(2 * wall);
     };
-    sim_time die = over(config_.ucie);
-    if (!config_.overrides.empty()) {
-      for (const fabric::link& l : topology_.links()) {
-        if (l.kind != fabric::link_kind::ucie) continue;
-        die = std::max(
-            die, over(topology_.ucie(sip_id{l.sip}, cube_id{l.cube}, static_cast<fabric::side>(l.from))));
-      }
-    }
+    sim_time die;
+    for_each_die_link(topology_, config_, [&](const config::ucie_block& u) { die = std::max(die, over(u)); });
     return std::max({router, wall, clock_.cycles_covering(die)});
   }
 
@@ -97,20 +102,16 @@ class dispatch {
 sim_time replay_allowance(const fabric::topology& t, const config::machine_config& c, std::size_t packets) {
   const machine_shape& s = t.shape();
   const std::uint64_t crossings = std::uint64_t{s.cube_columns} + s.cube_rows;
-  const auto worst_link = [&](const config::ucie_block& u, double& errors, sim_time& go_back) {
+  double errors = 0.0;  // expected
+  sim_time go_back;
+  for_each_die_link(t, c, [&](const config::ucie_block& u) {
     const timing::link_timing link = timing::ucie_timing_of(c, u);
     if (!link.framed()) return;
     const double p = timing::frame_error_rate(timing::ucie_ber(u), link.frame_wire_bytes * 8);
     const std::uint64_t frames = link.frames(launch_flits(c)) * crossings * 2 * packets;
     errors = std::max(errors, p / (1 - p) * static_cast<double>(frames));
     go_back = std::max(go_back, link.frame_time(timing::go_back_frames(link)));
-  };
-  double errors = 0.0;  // expected
-  sim_time go_back;
-  worst_link(c.ucie, errors, go_back);
-  for (const config::instance_override& o : c.overrides) {
-    worst_link(config::with_override(c, o).ucie, errors, go_back);
-  }
+  });
   return go_back * timing::poisson_quantile(errors, 1e-6);
 }
 

@@ -17,6 +17,9 @@ constexpr std::uint8_t nobody = tree_task::none;
 /// What a second sender on a link costs, ns: more than two edges, so that hardly any way is worth it. On the
 /// one way to another SIP, which two halves of a vector fill, it is the worst.
 constexpr double second_sender_ns = 1000, second_feeder_ns = 1500;
+/// What a link costs that two flows of one sender share. Their slots leave one after the other, but one that
+/// is held up holds up the other.
+constexpr double second_flow_ns = 100;
 /// More than any tree's links and ways.
 constexpr double forbidden_ns = 1e5;
 /// Of the mean way to a member, beside the longest one.
@@ -102,7 +105,7 @@ class rated_trees {
     const auto [flows, senders] = used_[l];
     const std::uint32_t others = senders > fit ? senders - fit : 0;
     const std::uint32_t own = flows - std::min(flows, std::max(senders, fit));
-    return between_sips ? others * second_feeder_ns : others * second_sender_ns + own * task_.second_flow_ns;
+    return between_sips ? others * second_feeder_ns : others * second_sender_ns + own * second_flow_ns;
   }
   void remove(std::uint16_t l, std::uint32_t sender) {
     shared_ns_ -= shared_ns(l);

@@ -34,9 +34,6 @@ struct tree_task {
     bool operator==(const link&) const = default;
   };
   std::vector<link> link_of;
-  /// What a link costs that two flows of one sender share. Their slots leave one after the other, but one
-  /// that is held up holds up the other.
-  double second_flow_ns{100};
 
   bool operator==(const tree_task&) const = default;
 };

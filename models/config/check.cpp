@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <optional>
+#include <iterator>
+#include <span>
 #include <utility>
 
 #include "models/abi/address.hpp"
 #include "models/abi/errata.hpp"
 #include "models/abi/wire.hpp"
+#include "models/config/check_hbm.hpp"
 #include "models/config/overrides.hpp"
 #include "models/config/population.hpp"
 #include "models/config/start_delays.hpp"
@@ -16,19 +18,6 @@
 
 namespace diecast::config {
 namespace {
-
-/// What a rule says of a config: value and expectation, or nothing when it holds.
-struct broken_rule {
-  std::string what;
-  std::string value;
-  std::string expected;
-};
-using verdict = std::optional<broken_rule>;
-
-struct rule {
-  std::vector<std::string> keys;  ///< the first is the one to change
-  verdict (*test)(const machine_config&);
-};
 
 verdict cubes_fit_the_address(const machine_config& c) {
   const std::uint64_t cubes = c.sip.columns * c.sip.rows;
@@ -235,66 +224,6 @@ verdict errors_are_detected(const machine_config& c) {
                      fmt::format("{}", *c.ucie.ber), "0 or auto, or ucie.flit_format flit_68 or flit_256"};
 }
 
-verdict pages_are_full_bursts(const machine_config& c) {
-  if (c.hbm.model != hbm_model::bank || c.hbm.page_bytes % c.hbm.burst_bytes == 0) return {};
-  return broken_rule{"a page is not a whole number of bursts", std::to_string(c.hbm.page_bytes),
-                     fmt::format("a multiple of hbm.burst_bytes = {}", c.hbm.burst_bytes)};
-}
-
-verdict ports_are_full_rows(const machine_config& c) {
-  const hbm_block& h = c.hbm;
-  const bool bank = h.model == hbm_model::bank;
-  const std::uint64_t row =
-      h.pseudo_channels * (bank ? h.sids * h.bank_groups * h.banks_per_group * h.page_bytes : h.burst_bytes);
-  if ((h.port_mib << 20) % row == 0) return {};
-  return broken_rule{"a channel is not a whole number of rows over its pseudo-channels and banks",
-                     fmt::format("{} MiB", h.port_mib), fmt::format("a multiple of {} B", row)};
-}
-
-verdict columns_outlast_bursts(const machine_config& c) {
-  if (c.hbm.model != hbm_model::bank || c.hbm.tccd_l_ns >= c.hbm.burst_ns) return {};
-  return broken_rule{"is shorter than the burst it follows", fmt::format("{} ns", c.hbm.tccd_l_ns),
-                     fmt::format("at least hbm.burst_ns = {}", c.hbm.burst_ns)};
-}
-
-verdict rows_stay_open(const machine_config& c) {
-  if (c.hbm.model != hbm_model::bank || c.hbm.tras_ns >= c.hbm.trcd_rd_ns) return {};
-  return broken_rule{"a row would close before its first column command", fmt::format("{} ns", c.hbm.tras_ns),
-                     fmt::format("at least hbm.trcd_rd_ns = {}", c.hbm.trcd_rd_ns)};
-}
-
-verdict address_map_names_fields(const machine_config& c) {
-  const std::string text = "," + c.hbm.address_map + ",";
-  for (const char* field : {"pc", "sid", "bank_group", "bank", "row", "column"}) {
-    if (text.find(fmt::format(",{},", field)) != std::string::npos) continue;
-    return broken_rule{fmt::format("lacks the field {}", field), c.hbm.address_map,
-                       "pc, sid, bank_group, bank, row and column, each once, in any order"};
-  }
-  return {};
-}
-
-verdict drain_marks_ordered(const machine_config& c) {
-  if (c.hbm.drain_low <= c.hbm.drain_high) return {};
-  return broken_rule{"is above the mark that starts the draining", fmt::format("{}", c.hbm.drain_low),
-                     fmt::format("at most hbm.drain_high = {}", c.hbm.drain_high)};
-}
-
-verdict refresh_fits(const machine_config& c) {
-  const hbm_block& h = c.hbm;
-  if (h.model != hbm_model::bank || h.refresh != hbm_refresh::all_bank || h.trfc_ns < h.trefi_ns) return {};
-  return broken_rule{"leaves no time between refreshes", fmt::format("{} ns", h.trfc_ns),
-                     fmt::format("less than hbm.trefi_ns = {}", h.trefi_ns)};
-}
-
-verdict bank_refresh_fits(const machine_config& c) {
-  const hbm_block& h = c.hbm;
-  if (h.model != hbm_model::bank || h.refresh != hbm_refresh::per_bank) return {};
-  if (h.trfcpb_ns + h.trc_ns < h.trefi_ns) return {};
-  return broken_rule{"leaves a bank no time for a row between its refreshes",
-                     fmt::format("{} ns", h.trfcpb_ns),
-                     fmt::format("less than hbm.trefi_ns - hbm.trc_ns = {}", h.trefi_ns - h.trc_ns)};
-}
-
 verdict polls_within_the_watchdog(const machine_config& c) {
   const double period_us = static_cast<double>(c.ipcq.poll_cycles) / c.noc.clock_ghz / 1e3;
   if (c.ipcq.wait != backpressure::poll || static_cast<double>(c.sim.watchdog_us) > 2 * period_us) return {};
@@ -331,7 +260,7 @@ verdict waveform_ends_after_it_begins(const machine_config& c) {
                      fmt::format("at most trace.vcd_to_ns = {} ns", c.trace.vcd_to_ns)};
 }
 
-const rule rules[]{
+const rule rules_of_blocks[]{
     {{"ccl.start_delays", "pod.sips", "sip.columns", "sip.rows", "cube.pes"}, start_delays_name_pes},
     {{"sim.watchdog_us", "ipcq.poll_cycles", "ipcq.backpressure", "noc.clock_ghz"},
      polls_within_the_watchdog},
@@ -361,19 +290,16 @@ const rule rules[]{
     {{"ucie.package", "ucie.lanes"}, package_has_the_lanes},
     {{"ucie.ber", "ucie.flit_format"}, errors_are_detected},
     {{"sip_link.latency_ns", "noc.clock_ghz"}, sip_link_costs_a_cycle},
-    {{"hbm.page_bytes", "hbm.burst_bytes", "hbm.model"}, pages_are_full_bursts},
-    {{"hbm.port_mib", "hbm.pseudo_channels", "hbm.sids", "hbm.bank_groups", "hbm.banks_per_group",
-      "hbm.page_bytes", "hbm.burst_bytes", "hbm.model"},
-     ports_are_full_rows},
-    {{"hbm.tccd_l_ns", "hbm.burst_ns", "hbm.model"}, columns_outlast_bursts},
-    {{"hbm.tras_ns", "hbm.trcd_rd_ns", "hbm.model"}, rows_stay_open},
-    {{"hbm.address_map"}, address_map_names_fields},
-    {{"hbm.drain_low", "hbm.drain_high"}, drain_marks_ordered},
     {{"ccl.errata"}, errata_have_names},
     {{"trace.vcd_from_ns", "trace.vcd_to_ns"}, waveform_ends_after_it_begins},
-    {{"hbm.trfc_ns", "hbm.trefi_ns", "hbm.refresh", "hbm.model"}, refresh_fits},
-    {{"hbm.trfcpb_ns", "hbm.trc_ns", "hbm.trefi_ns", "hbm.refresh", "hbm.model"}, bank_refresh_fits},
 };
+
+std::vector<rule> all_rules() {
+  std::vector<rule> all(std::begin(rules_of_blocks), std::end(rules_of_blocks));
+  const std::span<const rule> memory = hbm_rules();
+  all.insert(all.end(), memory.begin(), memory.end());
+  return all;
+}
 
 /// What an override sets beyond the block's value, on the side that bounds do not allow for.
 void check_limits(const machine_config& c, std::size_t number, std::vector<problem>& problems) {
@@ -396,6 +322,7 @@ void check_limits(const machine_config& c, std::size_t number, std::vector<probl
 }  // namespace
 
 std::vector<problem> check(const machine_config& config, const std::set<std::string>& broken) {
+  const std::vector<rule> rules = all_rules();
   std::vector<problem> problems;
   for (const rule& r : rules) {
     const bool usable =

@@ -27,8 +27,7 @@ struct dram_location {
 /// a stride fall into different banks. One to one over the channel's capacity.
 class dram_address_map {
  public:
-  /// Throws user_error with all problems: every count a power of two, each field named once, at least
-  /// one row.
+  /// Throws user_error as config::need_sound does.
   explicit dram_address_map(const config::hbm_block& hbm);
 
   /// Precondition: offset < capacity().

@@ -3,53 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 
-#include "models/types/error.hpp"
+#include "models/config/check_hbm.hpp"
 
 namespace diecast::timing {
 namespace {
 
-/// The banks of a pseudo-channel are the bits of one machine word in the scheduler.
-constexpr std::uint64_t max_banks = 64;
 constexpr std::uint64_t clocks_per_burst = 2;
-
-struct named_time {
-  const char* key;
-  double ns;
-};
-
-void check_block(const config::hbm_block& hbm) {
-  std::vector<problem> problems;
-  const auto add = [&](const char* key, const char* what, std::string value, std::string expected) {
-    problems.push_back({fmt::format("hbm.{}", key), what, std::move(value), std::move(expected)});
-  };
-  for (const named_time t : {named_time{"burst_ns", hbm.burst_ns}, {"cl_ns", hbm.cl_ns}}) {
-    if (!(t.ns > 0) || !std::isfinite(t.ns)) add(t.key, "is not positive", fmt::format("{}", t.ns), "> 0 ns");
-  }
-  for (const named_time t : {named_time{"cwl_ns", hbm.cwl_ns}, {"trcd_rd_ns", hbm.trcd_rd_ns},
-                             {"trcd_wr_ns", hbm.trcd_wr_ns},   {"trp_ns", hbm.trp_ns},
-                             {"tras_ns", hbm.tras_ns},         {"trc_ns", hbm.trc_ns},
-                             {"trtp_ns", hbm.trtp_ns},         {"twr_ns", hbm.twr_ns},
-                             {"tccd_l_ns", hbm.tccd_l_ns},     {"tccd_r_ns", hbm.tccd_r_ns},
-                             {"trrd_s_ns", hbm.trrd_s_ns},     {"trrd_l_ns", hbm.trrd_l_ns},
-                             {"tfaw_ns", hbm.tfaw_ns},         {"twtr_s_ns", hbm.twtr_s_ns},
-                             {"twtr_l_ns", hbm.twtr_l_ns},     {"trtw_ns", hbm.trtw_ns},
-                             {"tppd_ns", hbm.tppd_ns},         {"trefi_ns", hbm.trefi_ns},
-                             {"trfc_ns", hbm.trfc_ns},         {"trfcpb_ns", hbm.trfcpb_ns},
-                             {"trrefd_ns", hbm.trrefd_ns},     {"controller_ns", hbm.controller_ns}}) {
-    if (!(t.ns >= 0) || !std::isfinite(t.ns)) add(t.key, "is negative", fmt::format("{}", t.ns), ">= 0 ns");
-  }
-  if (hbm.read_queue == 0) add("read_queue", "holds no burst", "0", "1 or more");
-  if (hbm.write_queue == 0) add("write_queue", "holds no burst", "0", "1 or more");
-  const std::uint64_t banks = hbm.sids * hbm.bank_groups * hbm.banks_per_group;
-  if (banks == 0 || banks > max_banks) {
-    add("bank_groups", "x hbm.banks_per_group x hbm.sids is not a possible number of banks",
-        fmt::format("{} x {} x {}", hbm.bank_groups, hbm.banks_per_group, hbm.sids),
-        fmt::format("1 to {}", max_banks));
-  }
-  if (!problems.empty()) throw user_error(problems);
-}
 
 /// Turns times into ticks, and shifts them by the lengths of commands: a time of the standard runs
 /// from the last tick of one command to the last tick of the next.
@@ -143,7 +103,7 @@ std::uint64_t command_clocks(double ns, sim_time tck) {
 }
 
 dram_parameters make_dram_parameters(const config::hbm_block& hbm) {
-  check_block(hbm);
+  config::need_sound(hbm);
   dram_parameters p;
   set_shape(p, hbm);
   const sim_time tck = p.tick * p.clock;

@@ -101,7 +101,7 @@ struct dram_parameters {
 [[nodiscard]] std::uint64_t command_clocks(double ns, sim_time tck);
 
 /// Every HBM generation moves a burst in two command clocks: tCK = burst_ns / 2.
-/// Throws user_error with all problems of the block (keys below "hbm.").
+/// Throws user_error as config::need_sound does.
 [[nodiscard]] dram_parameters make_dram_parameters(const config::hbm_block& hbm);
 
 /// Banks within a pseudo-channel: (sid * bank_groups + bank_group) * banks_per_group + bank.

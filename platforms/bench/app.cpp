@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/bench/app.hpp"
 
+#include <algorithm>
 #include <boost/program_options.hpp>
 #include <cstdio>
 #include <fmt/format.h>
 #include <sstream>
 
+#include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
 #include "platforms/app/guard.hpp"
 #include "platforms/bench/bench.hpp"
@@ -122,6 +124,23 @@ std::string help_text() {
 
 using table = std::vector<std::pair<std::string, std::vector<double>>>;
 
+/// Problems cross the pipe as their parts, a zero behind each.
+std::string text_of(const std::vector<problem>& problems) {
+  std::string text;
+  for (const problem& p : problems) {
+    for (const std::string& part : {p.where, p.what, p.value, p.expected}) text += part + '\0';
+  }
+  return text;
+}
+
+std::vector<problem> problems_in(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<problem> problems;
+  const auto part = [&in](std::string& to) { return static_cast<bool>(std::getline(in, to, '\0')); };
+  for (problem p; part(p.where) && part(p.what) && part(p.value) && part(p.expected);) problems.push_back(p);
+  return problems;
+}
+
 /// One run of a subject in a process of its own; its numbers are added to the table.
 template <class Measure>
 void add_run(Measure measure, table& numbers) {
@@ -129,6 +148,8 @@ void add_run(Measure measure, table& numbers) {
     std::string text;
     try {
       for (const auto& [name, value] : measure()) text += fmt::format("{} {}\n", name, value);
+    } catch (const user_error& e) {
+      text = "?" + text_of(e.problems());
     } catch (const std::exception& e) {
       text = fmt::format("! {}", e.what());
     }
@@ -136,6 +157,7 @@ void add_run(Measure measure, table& numbers) {
   });
   if (!answer.death.empty()) throw std::runtime_error(answer.death);
   if (answer.text.starts_with("! ")) throw std::runtime_error(answer.text.substr(2));
+  if (answer.text.starts_with('?')) throw user_error(problems_in(answer.text.substr(1)));
   std::istringstream in(answer.text);
   std::string name;
   for (double value = 0; in >> name >> value;) {
@@ -143,6 +165,7 @@ void add_run(Measure measure, table& numbers) {
     if (row == numbers.end()) row = numbers.insert(numbers.end(), {name, {}});
     row->second.push_back(value);
   }
+  if (!in.eof()) throw std::runtime_error(fmt::format("the value of {} is no number", name));
 }
 
 config::machine_config network_config(const options& o) {

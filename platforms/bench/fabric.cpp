@@ -2,9 +2,11 @@
 // Cost of a packet-hop: uniform traffic on a network study, CPU time over router-to-router links crossed,
 // sources and sinks included. After a warm-up nothing is counted but the steady state.
 #include <exception>
+#include <fmt/format.h>
 #include <optional>
 
 #include "hw/base/time.hpp"
+#include "models/types/error.hpp"
 #include "platforms/bench/bench.hpp"
 #include "platforms/bench/floor.hpp"
 #include "platforms/noc/machine.hpp"
@@ -60,6 +62,11 @@ measurements measure_fabric(const fabric_options& o) {
     return static_cast<double>(after.*c - before.*c);
   };
   const double hops = since(&hw::cube_noc::counters::packet_hops);
+  if (hops == 0) {
+    throw user_error(problem{
+        "--cycles", "no packet crossed a link while it was measured, so a hop has no cost",
+        fmt::format("{}", o.cycles), "more cycles, a higher --rate, or a network of more than one router"});
+  }
   const double routers = net.topology.layout({}, {}).routers();
   const auto& traffic = modules.traffic->statistics();
   return {{"kernel_floor_ns", floor_ns},

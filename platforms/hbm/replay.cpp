@@ -126,6 +126,9 @@ replay_trace read_replay(const std::filesystem::path& file, const config::hbm_bl
   }
   trace_reader reader(file, hbm);
   for (std::string text; std::getline(in, text);) reader.line(std::move(text));
+  if (in.bad()) {
+    throw user_error(problem{file.string(), "cannot be read to its end", "", "a file of memory requests"});
+  }
   return reader.finish();
 }
 

@@ -19,6 +19,8 @@ using config::algorithm_settings;
 
 constexpr std::array layouts{"column_wise", "row_wise", "replicate"};
 constexpr std::array memories{"tcm", "sram", "hbm"};
+constexpr const char* direction_form = "the name of a direction, without commas, quotes and line ends";
+constexpr const char* not_in_directions = ",\"\r\n";
 constexpr const char* pe_form = "a PE, for example \"sip0.cube1.pe2\"";
 
 struct reader {
@@ -37,6 +39,13 @@ struct reader {
   std::optional<std::string> text(const std::string& path, const json_node& node, std::string expected) {
     if (const std::string* s = node.string(); s != nullptr && !s->empty()) return *s;
     wrong_type(path, node, std::move(expected));
+    return std::nullopt;
+  }
+  /// A direction's name stands in tables whose cells commas part.
+  std::optional<std::string> direction(const std::string& path, const json_node& node) {
+    const auto name = text(path, node, direction_form);
+    if (!name || name->find_first_of(not_in_directions) == std::string::npos) return name;
+    report(path, "holds a comma, a quote or the end of a line", describe(node), direction_form);
     return std::nullopt;
   }
   std::optional<pe_coord> pe(const std::string& path, const json_node& node) {
@@ -105,9 +114,9 @@ config::custom_edge read_edge(reader& r, const std::string& path, const json_nod
       (key == "from" ? from : to) = true;
       if (const auto pe = r.pe(at, value)) (key == "from" ? e.from : e.to) = *pe;
     } else if (key == "direction") {
-      if (const auto name = r.text(at, value, "the name of a direction")) e.direction = *name;
+      if (const auto name = r.direction(at, value)) e.direction = *name;
     } else if (key == "reverse") {
-      e.reverse = r.text(at, value, "the name of a direction");
+      e.reverse = r.direction(at, value);
     } else if (key == "bidirectional") {
       if (const auto* b = std::get_if<bool>(&value.value)) {
         e.bidirectional = *b;
@@ -138,6 +147,12 @@ json_node choice_schema(const std::vector<std::string>& words, const std::string
 json_node text_schema(const std::string& description) {
   return {json_object{{"type", json_text("string")},
                       {"minLength", json_number(std::uint64_t{1})},
+                      {"description", json_text(description)}}};
+}
+
+json_node direction_schema(const std::string& description) {
+  return {json_object{{"type", json_text("string")},
+                      {"pattern", json_text("^[^,\"\\r\\n]+$")},
                       {"description", json_text(description)}}};
 }
 
@@ -290,10 +305,10 @@ json_node ccl_algorithms_schema() {
 json_node ccl_patterns_schema() {
   json_object keys;
   keys.emplace_back("from", pe_schema("Where the edge starts."));
-  keys.emplace_back("direction", text_schema("Its name there."));
+  keys.emplace_back("direction", direction_schema("Its name there."));
   keys.emplace_back("to", pe_schema("Where it ends."));
   keys.emplace_back("bidirectional", json_node{json_object{{"type", json_text("boolean")}}});
-  keys.emplace_back("reverse", text_schema("The direction at the other end that it pairs with."));
+  keys.emplace_back("reverse", direction_schema("The direction at the other end that it pairs with."));
   json_object item{{"type", json_text("object")},
                    {"properties", {std::move(keys)}},
                    {"required", texts({"from", "direction", "to"})},

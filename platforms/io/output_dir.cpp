@@ -65,19 +65,24 @@ output_dir::output_dir(fs::path path, const std::vector<fs::path>& named) : path
     return std::any_of(named.begin(), named.end(),
                        [&](const fs::path& n) { return fs::exists(n) && fs::equivalent(file, n, error); });
   };
-  std::vector<std::string> of_runs;
+  std::vector<fs::path> earlier;
   for (const auto& entry : entries) {
-    const std::string name = entry.path().filename().string();
-    if (is_of_run(name)) of_runs.push_back(name);
-    if (!is_ours(entry.path()) && !is_named(entry.path())) {
+    if (is_ours(entry.path())) {
+      earlier.push_back(entry.path());
+    } else if (!is_named(entry.path())) {
       throw output_error(
           fmt::format("--out {}: holds {}, which Diecast did not write; expected an empty directory or "
                       "one of an earlier run",
                       path_.string(), entry.path().filename().string()));
     }
   }
-  for (const auto& name : ours) fs::remove(path_ / name, error);
-  for (const auto& name : of_runs) fs::remove(path_ / name, error);
+  for (const fs::path& file : earlier) {
+    fs::remove(file, error);
+    if (error) {
+      throw output_error(fmt::format("--out {}: the file of an earlier run cannot be removed ({})",
+                                     file.string(), error.message()));
+    }
+  }
   write("config.json", "");
 }
 

@@ -85,6 +85,10 @@ replay_trace read_replay(const std::filesystem::path& file, std::uint32_t nodes)
   }
   trace_reader reader(file, nodes);
   for (std::string text; std::getline(in, text);) reader.line(std::move(text));
+  if (in.bad()) {
+    throw user_error(problem{"--traffic replay", "the file cannot be read to its end", file.string(),
+                             "a file of packets"});
+  }
   return reader.finish();
 }
 

@@ -16,7 +16,7 @@ cost::bound_request request_of(const prepared_run& run, comm::collective what) {
 
 void add_bound(const prepared_run& run, run_outcome& outcome) {
   const auto what = comm::collective_named(run.point.collective);
-  if (!what) return;  // a kernel of somebody else's collective: nothing is known of what it must do
+  if (!what) return;  // a workload of streams: no one collective says what it must do
   if (!run.shards.empty()) return add_bound_of_shards(run, outcome);
   const cost::bound b = cost::lower_bound(run.machine.topology, run.machine.config, request_of(run, *what));
   if (b.terms.empty()) return;

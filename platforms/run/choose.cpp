@@ -138,16 +138,11 @@ std::unique_ptr<prepared_run> prepare_point(const machine_model& machine, const 
   }();
   const std::vector<std::string> names = algorithms_of(tables, point.collective, set);
   const auto rules = user_rules(machine.config.ccl, tables);
-  const auto what = comm::collective_named(point.collective);
-  if (what) {
-    const auto* rule = matching_rule(machine, tables, point, rules, set);
-    if (rule != nullptr)
-      return ruled_run(machine, tables, point_for(machine.config, point, rule->algorithm, set), *rule,
-                       point.ranks.has_value());
+  if (const auto* rule = matching_rule(machine, tables, point, rules, set)) {
+    return ruled_run(machine, tables, point_for(machine.config, point, rule->algorithm, set), *rule,
+                     point.ranks.has_value());
   }
-  const std::vector<candidate> ranked =
-      what ? by_expected_time(machine, tables, point, names, set) : std::vector<candidate>{};
-  return cheapest(machine, tables, point, set, ranked);
+  return cheapest(machine, tables, point, set, by_expected_time(machine, tables, point, names, set));
 }
 
 }  // namespace diecast::platforms

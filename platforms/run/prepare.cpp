@@ -9,6 +9,7 @@
 
 #include "models/abi/mailbox.hpp"
 #include "models/comm/collective.hpp"
+#include "models/comm/launch_plan.hpp"
 #include "models/config/faults.hpp"
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
@@ -98,6 +99,7 @@ void refuse_defects_of_barriers(const config::machine_config& c, bool tell_fault
 }  // namespace
 
 machine_model::machine_model(config::machine_config c) : config(std::move(c)), topology(config) {
+  comm::check_launch_packet(config);
   if (auto wrong = fabric::check_faults(config, topology); !wrong.empty()) throw user_error(std::move(wrong));
   const auto cycle = fabric::find_dependency_cycle(topology);
   if (cycle.empty()) return;

@@ -31,6 +31,7 @@ FLAGS = [
     (["--pattern", "replay:"], ["--pattern", "names no file"]),
     (["--pattern", "replay:nowhere.txt"], ["nowhere.txt", "cannot be read"]),
     (["--pattern", "replay:."], ["cannot be read"]),
+    (["--pattern", "replay:/proc/self/mem"], ["cannot be read to its end"]),
     (["--pattern", ""], ["--pattern", "empty"]),
     (["--read-fraction", "1.5"], ["--read-fraction", "'1.5'"]),
     (["--read-fraction", "-0.1"], ["--read-fraction", "'-0.1'"]),

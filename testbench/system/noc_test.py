@@ -27,6 +27,7 @@ FLAGS = [
     (["--traffic", "replay:"], ["--traffic", "names no file"]),
     (["--traffic", "replay:nowhere.txt"], ["nowhere.txt", "cannot be read"]),
     (["--traffic", "replay:."], ["cannot be read"]),
+    (["--traffic", "replay:/proc/self/mem"], ["cannot be read to its end"]),
     (["--traffic", ""], ["--traffic", "empty"]),
     (["--rate", "0"], ["--rate", "'0'"]),
     (["--rate", "-0.1"], ["--rate", "'-0.1'"]),
@@ -263,6 +264,12 @@ class Formats(Case):
 
 class Bench(Case):
     binary = BENCH
+
+    def test_a_run_without_a_hop_is_refused(self):
+        for words in (("--rate", "1e-6", "--cycles", "1"),
+                      ("--set", "noc.columns=1", "--set", "noc.rows=1", "--cycles", "100")):
+            done = self.run_pod("fabric", "--runs", "1", "--warmup-cycles", "0", *words, expect=2)
+            self.assertIn("no packet crossed a link", done.stderr)
 
     def test_fabric_and_mmio(self):
         for subject, names in (("fabric", ("packet_hop_ns", "flit_hops_per_s", "packet_hop_over_kernel_floor")),

@@ -85,11 +85,28 @@ TEST_CASE("config check: each rule is broken alone and names its key") {
       {"ucie.latency_ns", "at least 1 ns", [](auto& c) { c.ucie.latency_ns = 0.5; }},
       {nullptr, "", [](auto& c) { c.ucie.latency_ns = 0.5, c.noc.clock_ghz = 2; }},
       {"sip_link.latency_ns", "at least 1 ns", [](auto& c) { c.sip_link.latency_ns = 0.9; }},
-      {"hbm.page_bytes", "multiple of hbm.burst_bytes = 48",
-       [](auto& c) { c.hbm.page_bytes = 1024, c.hbm.burst_bytes = 48; }},
-      {"hbm.port_mib", "multiple of", [](auto& c) { c.hbm.banks_per_group = 3; }},
-      {"hbm.port_mib", "multiple of 768 B",
-       [](auto& c) { c.hbm.model = hbm_model::simple, c.hbm.pseudo_channels = 3, c.hbm.burst_bytes = 256; }},
+      {"hbm.page_bytes", "at least 128", [](auto& c) { c.hbm.page_bytes = 64, c.hbm.burst_bytes = 128; }},
+      {"hbm.burst_bytes", "1, 2, 4", [](auto& c) { c.hbm.burst_bytes = 48; }},
+      {"hbm.pseudo_channels", "1, 2, 4", [](auto& c) { c.hbm.pseudo_channels = 3; }},
+      {"hbm.sids", "1, 2, 4", [](auto& c) { c.hbm.sids = 3; }},
+      {"hbm.bank_groups", "1, 2, 4", [](auto& c) { c.hbm.bank_groups = 3; }},
+      {"hbm.banks_per_group", "1, 2, 4", [](auto& c) { c.hbm.banks_per_group = 3; }},
+      {"hbm.page_bytes", "1, 2, 4", [](auto& c) { c.hbm.page_bytes = 1000; }},
+      {"hbm.port_mib", "1, 2, 4", [](auto& c) { c.hbm.port_mib = 1000; }},
+      {nullptr, "",
+       [](auto& c) { c.hbm.model = hbm_model::simple, c.hbm.port_mib = 1000, c.hbm.banks_per_group = 3; }},
+      {"hbm.bank_groups", "1 to 64", [](auto& c) { c.hbm.bank_groups = 64; }},
+      {"hbm.port_mib", "2097152 to 2^31",
+       [](auto& c) {
+         c.hbm.port_mib = 1, c.hbm.page_bytes = 16'384;
+         c.hbm.sids = 4, c.hbm.pseudo_channels = 2;
+       }},
+      {"hbm.port_mib", "multiple of 2097152 B",
+       [](auto& c) {
+         c.hbm.model = hbm_model::simple, c.hbm.port_mib = 3;
+         c.hbm.pseudo_channels = 64, c.hbm.burst_bytes = 32'768;
+       }},
+      {"hbm.cl_ns", "> 0 ns", [](auto& c) { c.hbm.cl_ns = 0; }},
       {"hbm.tccd_l_ns", "at least hbm.burst_ns", [](auto& c) { c.hbm.tccd_l_ns = 1; }},
       {"hbm.tras_ns", "at least hbm.trcd_rd_ns", [](auto& c) { c.hbm.tras_ns = 10; }},
       {"hbm.address_map", "each once", [](auto& c) { c.hbm.address_map = "pc,pc,column,bank,sid,row"; }},

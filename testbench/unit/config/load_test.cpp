@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config_files.hpp"
+#include "models/config/check.hpp"
 #include "models/config/field.hpp"
 #include "platforms/io/paths.hpp"
+#include "platforms/run/prepare.hpp"
 #include "support/test.hpp"
 
 using namespace diecast;
@@ -225,4 +227,33 @@ TEST_CASE("config load: problems of file and --set come together; a rule names w
               "noc.hop_cycles = 3)"});
   CHECK_THAT(load_problems({{}, {"noc.flit_bytes=48"}, {}}).at(0),
              Catch::StartsWith("noc.max_packet_bytes (default): the longest packet"));
+}
+
+TEST_CASE("config load: the name of a direction stands in tables and holds nothing that parts their cells") {
+  const temporary_folder folder;
+  const auto problems_of = [&folder](const std::string& direction, const std::string& reverse) {
+    const auto file = folder.write(
+        "m.json", R"({"ccl": {"patterns": {"mine": [{"from": "sip0.cube0.pe0", "to": "sip0.cube0.pe1", )"
+                  R"("direction": ")" +
+                      direction + R"(", "reverse": ")" + reverse + R"("}]}}})");
+    return load_problems({file, {}, {}});
+  };
+  CHECK(problems_of("out left", "back").empty());
+  for (const char* wrong : {"a,b", "a\\\"b", "a\\nb", "a\\rb"}) {
+    INFO(wrong);
+    CHECK_THAT(problems_of("out", wrong).at(0),
+               Catch::Contains("ccl.patterns.mine[0].reverse: holds a comma, a quote or the end of a line"));
+    CHECK_THAT(
+        problems_of(wrong, "back").at(0),
+        Catch::Contains("ccl.patterns.mine[0].direction: holds a comma, a quote or the end of a line"));
+  }
+}
+
+TEST_CASE("machine model: buffers without room for a launch packet are refused before anything is written") {
+  config::machine_config c;
+  c.noc.flow = config::noc_flow::wormhole;
+  c.noc.vc_buffer_flits = 4;
+  CHECK(config::check(c).empty());
+  CHECK_THROWS_WITH(platforms::machine_model(c),
+                    Catch::Contains("noc.vc_buffer_flits") && Catch::Contains("5 or more"));
 }

@@ -172,6 +172,25 @@ TEST_CASE("host: the worst dispatch follows the participants and the configurati
   CHECK(worst({here, far}) == sim_time{});
 }
 
+TEST_CASE("host: replays are allowed for with all that overrides say of a link") {
+  config::machine_config whole = machine({1, 2, 2, 2});
+  whole.ucie.gt_s = 16;
+  whole.ucie.modules = 4;
+  whole.ucie.ber = 1e-5;
+  config::machine_config parts = whole;
+  whole.ucie.gt_s = 4;
+  whole.ucie.modules = 1;
+  parts.overrides = {{.match = "*", .modules = 1}, {.match = "*", .gt_s = 4.0}};
+  const auto worst = [](const config::machine_config& c) {
+    const fabric::topology t(c);
+    const std::vector<pe_coord> all{{sip_id{0}, cube_id{0}, pe_id{1}}, {sip_id{0}, cube_id{3}, pe_id{1}}};
+    return comm::worst_dispatch(t, c, all);
+  };
+  CHECK(worst(parts) == worst(whole));
+  parts.overrides.pop_back();
+  CHECK(worst(parts) < worst(whole));
+}
+
 TEST_CASE("host: an ideal launch is there at once and takes no packets") {
   config::machine_config c = machine({1, 2, 2, 2});
   c.host.launch = config::launch_kind::ideal;

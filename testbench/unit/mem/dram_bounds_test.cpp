@@ -33,7 +33,7 @@ TEST_CASE("DRAM bounds: the tightest limit of activations is named") {
   // A slow data bus of one pseudo-channel, whose row bus has nobody else to serve, limits itself.
   h = hbm3();
   h.pseudo_channels = 1;
-  h.burst_ns = 10;
+  h.burst_ns = h.tccd_l_ns = 10;
   CHECK(std::string(timing::activation_bound(h).limit) == "data bus");
 }
 

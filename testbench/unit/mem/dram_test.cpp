@@ -111,16 +111,15 @@ TEST_CASE("dram: data-sheet times become whole clocks, shifted by the length of 
 TEST_CASE("dram: a bad block is refused with all its problems") {
   config::hbm_block hbm;
   hbm.bank_groups = 0;
-  hbm.trp_ns = -1;
   hbm.cl_ns = 0;
-  hbm.read_queue = 0;
-  hbm.trefi_ns = std::nan("");
+  hbm.trfc_ns = hbm.trefi_ns;
   try {
     (void)make_dram_parameters(hbm);
     FAIL("accepted");
   } catch (const user_error& e) {
-    CHECK(e.problems().size() == 5);
-    CHECK_THAT(e.what(), Catch::Contains("hbm.bank_groups") && Catch::Contains("hbm.trp_ns"));
+    CHECK(e.problems().size() == 3);
+    CHECK_THAT(e.what(), Catch::Contains("hbm.bank_groups") && Catch::Contains("hbm.cl_ns") &&
+                             Catch::Contains("hbm.trfc_ns"));
   }
   config::hbm_block tiny;
   tiny.page_bytes = 16;
@@ -131,6 +130,9 @@ TEST_CASE("dram: a bad block is refused with all its problems") {
   } catch (const user_error& e) {
     CHECK_THAT(e.what(), Catch::Contains("hbm.address_map") && Catch::Contains("hbm.page_bytes"));
   }
+  config::hbm_block seven;
+  seven.address_map += ",row";
+  CHECK_THROWS_WITH(dram_address_map(seven), Catch::Contains("hbm.address_map"));
   config::hbm_block no_row;
   no_row.port_mib = 1;
   no_row.page_bytes = 1 << 20;

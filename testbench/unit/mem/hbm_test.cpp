@@ -267,9 +267,9 @@ TEST_CASE("hbm: a bad block is refused before anything runs") {
   h = {};
   h.model = config::hbm_model::simple;
   h.pseudo_channels = 3;
-  h.simple_gbytes_s = 0;
+  h.burst_bytes = 48;
   CHECK_THROWS_WITH(hw::make_hbm("b", h, false, faults),
-                    Catch::Contains("hbm.pseudo_channels") && Catch::Contains("hbm.simple_gbytes_s"));
+                    Catch::Contains("hbm.pseudo_channels") && Catch::Contains("hbm.burst_bytes"));
 }
 
 TEST_CASE("hbm: the order in which modules are made does not show") {

@@ -29,12 +29,36 @@ TEST_CASE("latency histogram: quantiles to one part in a thousand, mean and maxi
     const double mean = sum / static_cast<double>(list.size()) * 1e-6;
     RC_ASSERT(std::abs(h.mean_ns() - mean) <= 1e-9 * mean);
     for (const double q : {0.0, 0.5, 0.99, 1.0}) {
-      const auto at =
-          std::min(static_cast<std::size_t>(q * static_cast<double>(list.size())), list.size() - 1);
-      const double exact = static_cast<double>(list[at]) * 1e-6;
-      RC_ASSERT(std::abs(h.quantile_ns(q) - exact) <= exact / 1000);
+      // The answer stands for a duration within its bucket: with the bucket's width added, at least the share
+      // is no longer than it; with it taken away, less than the share is shorter.
+      const double answer = h.quantile_ns(q) * 1e6;
+      const double share = q * static_cast<double>(list.size());
+      const auto up_to = [&list](double limit) {
+        return static_cast<double>(std::count_if(
+            list.begin(), list.end(), [limit](std::uint64_t v) { return static_cast<double>(v) <= limit; }));
+      };
+      const auto below = [&list](double limit) {
+        return static_cast<double>(std::count_if(
+            list.begin(), list.end(), [limit](std::uint64_t v) { return static_cast<double>(v) < limit; }));
+      };
+      RC_ASSERT(up_to(answer * 1.001 + 1e-3) >= share);
+      const double shorter = below(answer * 0.999 - 1e-3);
+      RC_ASSERT(shorter < share || shorter == 0);
     }
   }));
+}
+
+TEST_CASE("latency histogram: a quantile is of the nearest rank") {
+  latency_histogram h;
+  h.add(nanoseconds(1));
+  h.add(nanoseconds(100));
+  CHECK(h.quantile_ns(0.5) == Approx(1).epsilon(1e-3));
+  CHECK(h.quantile_ns(0.51) == Approx(100).epsilon(1e-3));
+  latency_histogram hundred;
+  for (std::uint64_t i = 1; i <= 100; ++i) hundred.add(femtoseconds(i));
+  CHECK(hundred.quantile_ns(0.99) == Approx(99e-6));
+  CHECK(hundred.quantile_ns(1.0) == Approx(100e-6));
+  CHECK(hundred.quantile_ns(0.0) == Approx(1e-6));
 }
 
 TEST_CASE("latency histogram: adding two is adding all") {

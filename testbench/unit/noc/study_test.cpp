@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Network studies: zero-load latency of every pair, conservation and order under random traffic on random
 // networks. Random networks run in processes of their own, so that a failing one is shrunk.
+#include <csignal>
 #include <fmt/format.h>
 #include <map>
 #include <tuple>
@@ -10,6 +11,7 @@
 
 #include "models/types/error.hpp"
 #include "platforms/io/config_json.hpp"
+#include "platforms/io/noc_result.hpp"
 #include "platforms/io/paths.hpp"
 #include "platforms/noc/machine.hpp"
 #include "platforms/run/child.hpp"
@@ -63,6 +65,24 @@ void check_zero_load(std::uint32_t side, std::uint32_t flits) {
   CHECK(delivered == single.size());
   CHECK(study.modules.noc->quiescent());
   CHECK(study.modules.traffic->quiescent());
+}
+
+TEST_CASE("noc study: a replay interrupted before its first packet arrives says so") {
+  const network net(reference(2, 5));
+  study_point point;
+  point.progress = platforms::progress_mode::off;
+  point.replay = std::make_shared<replay_trace>(replay_trace{"trace", {{0, 0, 3, 5}}, 5});
+  platforms::install_signal_handlers();
+  const auto answer = platforms::run_text_in_child([&] {
+    raise(SIGINT);
+    return pack(simulate(point, net));
+  });
+  INFO(answer.death);
+  REQUIRE(answer.death.empty());
+  const study_outcome o = unpack(answer.text);
+  CHECK(o.status == platforms::run_status::interrupted);
+  CHECK(o.cycles == 0);
+  CHECK(o.accepted_flits_per_node_cycle == 0);
 }
 
 TEST_CASE("reference router: zero-load latency of a flit over every pair of a 4 x 4 mesh") {
