@@ -94,20 +94,18 @@ class three_levels : public formula_base {
     const double lap = (d(n) - 1) * slots * interval;
     return {lap, r.laps * lap, hops * hop, r.laps * hops * slots * slowest_on_ring(r.members, slot)};
   }
-  [[nodiscard]] double pass(bool reduces) const { return reduces ? sums() : copies(); }
-
   /// Within a SIP, the way of a block over all rings, or a member's work and then, after its last lap has
   /// begun, the way round the last ring. Blocks of other SIPs leave while the own ones go round the last
-  /// ring, place after place (the last one when 9 of 10 parts are round: level_blocks::pace_sips), and then
-  /// go the same ways.
-  [[nodiscard]] double copies() const {
+  /// ring, place after place (the last one when 9 of 10 parts are round: level_blocks::set_paces), and then
+  /// go the same ways. A reduction is the mirror image, in the same timetable.
+  [[nodiscard]] double pass(bool reduces) const {
     double busy = 0, travel = 0, edge = 0;
     ring_times last;
     const std::vector<round> all = rounds();
     for (std::size_t i = 1; i < all.size(); ++i) {
       round own = all[i];
       own.laps = std::max(1.0, own.laps / grid_.sips);
-      const ring_times t = times_of(own, false);
+      const ring_times t = times_of(own, reduces);
       busy += t.busy;
       travel += t.travel;
       edge = std::max(edge, t.edge);
@@ -116,21 +114,7 @@ class three_levels : public formula_base {
     const double own_sip = std::max({travel, busy - last.lap + last.travel, edge});
     if (grid_.sips < 2) return own_sip;
     constexpr double before_last_place = 0.9;
-    return (before_last_place + grid_.sips - 1) * own_sip + times_of(all.front(), false).travel + sips_ns();
-  }
-  /// The same overlaps less: a sum waits for what comes second. By how much is measured, on the default SIP
-  /// and pod from 64 KiB to 1 MiB.
-  [[nodiscard]] double sums() const {
-    constexpr double apart = 0.7, apart_sips = 0.6;
-    double busy = 0, travel = 0, edge = 0;
-    for (const round& r : rounds()) {
-      const ring_times t = times_of(r, true);
-      busy += t.busy;
-      travel += t.travel;
-      edge = std::max(edge, t.edge);
-    }
-    travel *= grid_.sips;
-    return std::max(edge, std::max(busy, travel) + apart * std::min(busy, travel)) + apart_sips * sips_ns();
+    return (before_last_place + grid_.sips - 1) * own_sip + times_of(all.front(), reduces).travel + sips_ns();
   }
   /// Links between SIPs are shared by all places, and what comes over them is needed for the other half.
   [[nodiscard]] double sips_ns() const {

@@ -104,7 +104,9 @@ class level_blocks {
 
   // --- the timetable of a gather; times are bytes that a network interface sends ---
 
-  /// What hops take, from measured runs: latencies of a slot (docs/adr/0070).
+  /// What hops take, in messages of the ring. They are chosen by measured times of the default machine, for
+  /// messages of a slot (docs/adr/0070). A short message takes no less than the core does for it, which is
+  /// about a slot on the wire.
   void set_times(pe_context& pe) {
     constexpr std::int64_t messages_per_pe_hop = 4, messages_per_cube_hop = 2, messages_per_crossing = 6;
     const auto block = static_cast<std::int64_t>(v_.whole().bytes / grid_.ranks());
@@ -112,12 +114,22 @@ class level_blocks {
     const std::int64_t bundle = std::max<std::int64_t>(1, block * blocks);
     const std::int64_t slot = slot_of(pe);
     const std::int64_t message = std::min(bundle, slot);
-    pe_hop_ = std::max(bundle, message * messages_per_pe_hop);
+    // Blocks that are joined round the cube go one by one before.
+    const std::int64_t single = joins_cube() ? std::min(std::max<std::int64_t>(1, block), slot) : message;
+    pe_hop_ = std::max({joins_cube() ? block : bundle, slot, single * messages_per_pe_hop});
     cube_hop_ = std::max(bundle, message * messages_per_cube_hop);
-    crossing_ = message * messages_per_crossing;
+    crossing_ = single * messages_per_crossing;
+    set_turns(block, bundle);
+  }
+  void set_turns(std::int64_t block, std::int64_t bundle) {
+    const std::int64_t places = std::int64_t{grid_.cubes} * (splits() ? grid_.pes / 2 : grid_.pes);
     // While flows of all rings meet, a PE receives little more than half of what its interface could.
-    turn_ = std::max<std::int64_t>(1, (splits() ? bundle : block) * 9 / 16);
-    lap_of_sips_ = turn_ * grid_.cubes * (splits() ? grid_.pes / 2 : grid_.pes);
+    turn_ = (splits() ? bundle : block) * 9 / 16;
+    // The rings over the cubes come last and go both ways: the last place sends when one of their hops is
+    // left.
+    if (joins_cube()) turn_ = (std::int64_t{cubes_.most_hops()} - 1) * cube_hop_ / places;
+    turn_ = std::max<std::int64_t>(1, turn_);
+    lap_of_sips_ = turn_ * places;
   }
   /// Bytes of a message, on any ring there is: one that is not there is not asked.
   [[nodiscard]] std::int64_t slot_of(pe_context& pe) const {
