@@ -261,7 +261,7 @@ TEST_CASE("data cache: memory of another SIP, and addresses that are no memory")
   for (const abi::address bad : {abi::encode({{}, {}, abi::region::tcm, 0, 0}), at_line(0) + 60}) {
     j.code = [bad](sw::pe_context& pe) { static_cast<void>(probe(pe).load(bad)); };
     const auto o = run(j);
-    CHECK(o.status == platforms::run_status::internal);
+    CHECK(o.status == platforms::run_status::fault);
     CHECK(o.message.find("expected bytes of one 64-byte line of HBM or SRAM") != std::string::npos);
   }
   j.code = [](sw::pe_context& pe) { static_cast<void>(pe.hal().add_at_memory(at_line(0) + 4, 1)); };

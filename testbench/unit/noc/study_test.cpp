@@ -9,6 +9,7 @@
 
 #include <rapidcheck.h>
 
+#include "hw/base/time.hpp"
 #include "models/types/error.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/noc_result.hpp"
@@ -165,7 +166,7 @@ std::string faults_of(const random_study& s) {
     if (!fresh && p.header.transaction <= at->second) wrong += "overtaken within its flow; ";
     at->second = p.header.transaction;
   });
-  test::run_to_starvation(nanoseconds(rest_ns));
+  sc_core::sc_start(hw::to_sc(nanoseconds(rest_ns)), sc_core::SC_EXIT_ON_STARVATION);
   if (sc_core::sc_pending_activity()) wrong += "never comes to rest; ";
   if (deliveries.size() != s.packets.size()) {
     wrong += fmt::format("{} of {} packets delivered; ", deliveries.size(), s.packets.size());

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A bench that never comes to rest must not pass for one that did.
+#include "support/sc_fixture.hpp"
+
+#include <stdexcept>
+
+#include "hw/base/time.hpp"
+#include "support/test.hpp"
+
+namespace diecast::test {
+namespace {
+
+struct ticking : sc_core::sc_module {
+  SC_HAS_PROCESS(ticking);
+  ticking(const sc_core::sc_module_name& name, unsigned n) : sc_module(name), ticks(n) { SC_THREAD(run); }
+  void run() {
+    while (ticks-- > 0) wait(hw::to_sc(nanoseconds(10)));
+  }
+  unsigned ticks;
+};
+
+TEST_CASE("run_to_starvation: what still ticks at the limit has not starved") {
+  ticking clock("clock", 1000);
+  CHECK_THROWS_AS(run_to_starvation(nanoseconds(100)), std::runtime_error);
+}
+TEST_CASE("run_to_starvation: the time of the last activity") {
+  ticking clock("clock", 7);
+  CHECK(run_to_starvation(nanoseconds(100)) == nanoseconds(70));
+}
+
+}  // namespace
+}  // namespace diecast::test
