@@ -46,6 +46,13 @@ class Auto(harness.Case):
         for other in ("bruck", "two_level"):
             self.assertLess(1.5 * row["time_ns"], self.one(*sip, "--algorithm", other)["time_ns"], other)
 
+    def test_sums_on_three_levels_are_expected_to_take_what_they_take(self):
+        """Nothing waits in a reduction that does not in a gather: it is the same timetable, mirrored."""
+        for sips in (1, 2):
+            row = self.result(*harness.sets(f"pod.sips={sips}"), "--ranks", "pe", "--collective", "reduce_scatter",
+                              "--algorithm", "three_level", "--bytes", "64KiB", "--no-data")["runs"][0]
+            self.assertLess(abs(row["stats"]["expected_ns"] / row["time_ns"] - 1), 0.25, sips)
+
     def test_a_missing_pe_does_not_mislead_it(self):
         """Chunks take every hop's latency; a ring over all ranks waits for credits from the other SIP; trees of
         ranks cross to the other SIP as often as they do."""
