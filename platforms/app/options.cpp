@@ -167,7 +167,7 @@ void read_output(flag_reader& r, options& o) {
   });
   refuse_without_file(r, o.vcd, o.timeline);
   refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}, {"--record", o.record}},
-                   {{"--config", o.config}, {"--workload", o.workload}});
+                   {{"--config", o.config}, {"--workload", o.workload}, {"--verify", o.verify}});
   o.quiet = r.flag("quiet");
   o.ccl_trace = r.flag("ccl-trace") || trace_wanted();
 }

@@ -199,8 +199,9 @@ std::string table_row(const study_outcome& o) {
     text +=
         fmt::format("    {} reads were answered from the write queue and cost no bus time: busy {:.1f}%\n",
                     *o.forwarded_bursts, o.bus_busy_percent.value_or(0));
-  // Then they make less.
-  else if (100 * o.bandwidth_gbytes_s / o.peak_gbytes_s < o.bus_busy_percent.value_or(0) - 0.05)
+  else if (o.status == platforms::run_status::ok &&
+           100 * o.bandwidth_gbytes_s / o.peak_gbytes_s < o.bus_busy_percent.value_or(0) - 0.05)
+    // Then they make less than the peak.
     text += fmt::format("    requests are no whole bursts, of which the rest is lost, too: busy {:.1f}%\n",
                         *o.bus_busy_percent);
   return text;

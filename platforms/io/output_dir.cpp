@@ -65,6 +65,13 @@ output_dir::output_dir(fs::path path, const std::vector<fs::path>& named) : path
     return std::any_of(named.begin(), named.end(),
                        [&](const fs::path& n) { return fs::exists(n) && fs::equivalent(file, n, error); });
   };
+  for (const fs::path& n : named) {
+    if (!n.empty() && is_ours(n) && fs::weakly_canonical(n).parent_path() == fs::canonical(path_)) {
+      throw output_error(
+          fmt::format("--out {}: {} has the name of a file of the run itself; expected another",
+                      path_.string(), n.string()));
+    }
+  }
   std::vector<fs::path> earlier;
   for (const auto& entry : entries) {
     if (is_ours(entry.path())) {
@@ -86,16 +93,14 @@ output_dir::output_dir(fs::path path, const std::vector<fs::path>& named) : path
   write("config.json", "");
 }
 
-output_dir::~output_dir() {
-  if (lock_ >= 0) close(lock_);
+output_dir::descriptor::~descriptor() {
+  if (fd >= 0) close(fd);
 }
 
 void output_dir::lock() {
-  lock_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  // A file system without locks is no reason not to run.
-  if (lock_ < 0 || flock(lock_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
-  close(lock_);
-  lock_ = -1;
+  lock_.fd = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  // A folder that cannot be read is refused below; a file system without locks is no reason not to run.
+  if (lock_.fd < 0 || flock(lock_.fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
   throw output_error(
       fmt::format("--out {}: another run is writing there; expected a directory for each", path_.string()));
 }

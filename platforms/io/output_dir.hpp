@@ -13,11 +13,11 @@ class output_dir {
  public:
   /// Creates the directory, refuses one that holds files of somebody else or in which another run is writing,
   /// removes what an earlier run left, and proves that a file can be created in it. `named` are files that
-  /// the same command line writes (a waveform, a timeline): they may lie in the directory.
+  /// the same command line writes (a waveform, a timeline): they may lie in the directory, under names that
+  /// are not the run's own.
   explicit output_dir(std::filesystem::path path, const std::vector<std::filesystem::path>& named = {});
   output_dir(const output_dir&) = delete;
   output_dir& operator=(const output_dir&) = delete;
-  ~output_dir();
 
   /// Writes to a temporary name and renames, so that no reader ever sees half a file.
   void write(const std::string& name, const std::string& text) const;
@@ -27,8 +27,17 @@ class output_dir {
   /// Two runs at once would leave one's links beside the other's result.
   void lock();
 
+  /// A descriptor that goes with what holds it, also where the constructor throws after it was opened.
+  struct descriptor {
+    int fd{-1};
+    descriptor() = default;
+    descriptor(const descriptor&) = delete;
+    descriptor& operator=(const descriptor&) = delete;
+    ~descriptor();
+  };
+
   std::filesystem::path path_;
-  int lock_{-1};
+  descriptor lock_;
 };
 
 }  // namespace diecast::platforms

@@ -159,8 +159,8 @@ struct run_outcome {
   std::vector<hbm_row> hbm;
   std::vector<fault_row> faults;  ///< none without faults
 
-  /// A time or bandwidth of this run as users see it: nothing for a run that came to no end, whose 0 would
-  /// read as the fastest of all.
+  /// A time or bandwidth of this run as users see it: nothing where the run came to its end before there was
+  /// one, whose 0 would read as the fastest of all.
   [[nodiscard]] std::optional<double> timed(double figure) const;
 };
 

@@ -9,6 +9,15 @@ import signal
 import sys
 
 
+def stdout_fails():
+    """Whether what is printed cannot be written. Errors of files name no file but when they are opened."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return True
+    return False
+
+
 def end_with(main):
     """Ends the script with main's exit code, and else as the platforms end: 130 after Ctrl-C, 5 when standard output
     cannot be written, quietly when its reader has gone."""
@@ -21,7 +30,7 @@ def end_with(main):
         print(f"{name}: interrupted", file=sys.stderr)
         code = 130
     except OSError as error:
-        if error.filename is not None:  # of a file, which is another matter
+        if not stdout_fails():  # of a file, which is another matter
             raise
         print(f"{name}: standard output: {error.strerror}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it goes nowhere

@@ -144,7 +144,8 @@ class Outcome:
             for n, row in enumerate(self.runs):
                 wanted = old[n] if n < len(old) else keys
                 expect["runs"].append({key: {"value": lookup(row, key), WITHIN: value[WITHIN]}
-                                       if isinstance(value, dict) else lookup(row, key)
+                                       if isinstance(value, dict) and lookup(row, key) is not None
+                                       else lookup(row, key)
                                        for key, value in wanted.items()})
         return expect
 

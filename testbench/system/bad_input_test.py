@@ -58,6 +58,7 @@ FLAGS = [
     (["--vcd", "w.vcd", "--bytes", "4KiB:8KiB"], ["--vcd", "2 runs"]),
     (["--vcd", ""], ["--vcd", "empty"]),
     (["--vcd", "w", "--timeline", "./w"], ["--timeline: is the file of --vcd, too (value ./w"]),
+    (["--verify", "r", "--vcd", "./r"], ["--vcd: would overwrite what --verify reads (value ./r"]),
     (["--collective", "allreduce"], ["--collective: no such collective; did you mean all_reduce?"]),
     (["--algorithm", "ring1d"], ["--algorithm: no such all_reduce algorithm; did you mean ring_1d?"]),
     (["--collective", "barrier", "--algorithm", "disemination"], ["did you mean dissemination?"]),

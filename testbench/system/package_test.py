@@ -14,12 +14,14 @@ BUILD = pathlib.Path(os.environ.get("DIECAST_BUILD", harness.ROOT / "build"))
 PACKED = BUILD / "Testing" / "packed"  # where Pack leaves the package for the others
 BINARIES = [f"diecast-{name}" for name in ("pod", "sip", "cube", "noc", "hbm", "bench")]
 
+DEBIAN = shutil.which("dpkg-deb") and shutil.which("dpkg-shlibdeps")
+
 
 def command(*words, **options):
     return subprocess.run([str(w) for w in words], capture_output=True, text=True, **options)
 
 
-@unittest.skipUnless(shutil.which("dpkg-deb") and shutil.which("dpkg-shlibdeps"), "no Debian tools")
+@unittest.skipUnless(DEBIAN, "no Debian tools")
 class Pack(harness.Case):
 
     def test_it_is_packed(self):
@@ -31,7 +33,7 @@ class Pack(harness.Case):
 
 class Package(harness.Case):
 
-    @unittest.skipUnless(shutil.which("dpkg-deb") and shutil.which("dpkg-shlibdeps"), "no Debian tools")
+    @unittest.skipUnless(DEBIAN, "no Debian tools")
     def test_it_runs_where_it_is_unpacked(self):
         package, = PACKED.glob("*.deb")
         fields = command("dpkg-deb", "-f", package, "Package", "Depends").stdout
@@ -84,7 +86,8 @@ class Package(harness.Case):
             self.assertEqual((shown.returncode, shown.stderr), (0, ""))
 
 
-@unittest.skipUnless(shutil.which("mmdebstrap") and os.geteuid() == 0, "no mmdebstrap, or not root")
+@unittest.skipUnless(DEBIAN and shutil.which("mmdebstrap") and os.geteuid() == 0,
+                     "no Debian tools, no mmdebstrap, or not root")
 class CleanMachine(harness.Case):
     """The package on a Debian that has nothing of Diecast."""
 

@@ -103,11 +103,13 @@ class Timeline(harness.Case):
 
     def test_a_scope_that_matches_nothing_is_refused(self):
         for flag in ("vcd", "timeline"):
-            for words in (self.command(*harness.SMALL), [NOC, "--cycles", "100"], [HBM, "--requests", "10"]):
-                words = [*map(str, words), f"--{flag}", self.folder / "f", f"--{flag}-scope", "pod.sip9*"]
+            noc = [NOC, "--cycles", "100"]  # of whose cube no PE is built
+            for words, scope in ((self.command(*harness.SMALL), "pod.sip9*"), (noc, "pod.sip9*"),
+                                 (noc, "pod.sip0.cube_0_0.pe0"), ([HBM, "--requests", "10"], "pod.sip9*")):
+                words = [*map(str, words), f"--{flag}", self.folder / "f", f"--{flag}-scope", scope]
                 done = subprocess.run(words, capture_output=True, text=True)
                 self.assertEqual(done.returncode, 2, words)
-                self.assertIn(f"--{flag}-scope: matches nothing of this run (value pod.sip9*", done.stderr)
+                self.assertIn(f"--{flag}-scope: matches nothing of this run (value {scope}", done.stderr)
 
     def test_one_run_only(self):
         done = self.run_pod(*harness.SMALL, "--bytes", "4KiB:8KiB", "--timeline", "t.json", expect=2)
@@ -238,15 +240,17 @@ class Progress(harness.Case):
         """What is drawn by draw(factor), a run that lasts that many times as long; a line comes every quarter of a second, and
         the run grows to what this computer needs the time of some of them for, going by the time of the one before."""
         factor = 1
-        while factor <= 64:
+        while True:
             begun = time.monotonic()
             found = [self.Line(int(f[0]), float(f[1]), float(f[2] or 0), float(f[3] or 0), f[4]) for f in
                      self.LINE.findall(draw(factor))]
             if len(found) >= least:
                 self.assertEqual([l.share for l in found], sorted(l.share for l in found))
                 return found
+            if factor == 64:
+                break
             longer = 1.2 * (least + 1) * 0.25 / (time.monotonic() - begun)
-            factor = min(max(factor + 1, math.ceil(factor * longer)), 4 * factor)
+            factor = min(max(factor + 1, math.ceil(factor * longer)), 4 * factor, 64)
         self.fail(f"{len(found)} lines in a run up to 64 times as long; expected {least}")
 
     def launch_lines(self, *arguments):

@@ -28,4 +28,13 @@ TEST_CASE("output directory: what cannot be removed is an error, not the new run
   fs::create_directories(folder.path() / "result.json" / "in_the_way");
   CHECK_THROWS_WITH(platforms::output_dir(folder.path()), Catch::Contains("result.json"));
   CHECK(fs::exists(folder.path() / "result.json" / "in_the_way"));
+  fs::remove_all(folder.path() / "result.json");
+  CHECK_NOTHROW(platforms::output_dir(folder.path()));  // the one that threw does not hold the folder
+}
+
+TEST_CASE("output directory: another file of the run cannot have the name of one of its own") {
+  const test::temporary_folder folder;
+  CHECK_THROWS_WITH(platforms::output_dir(folder.path(), {folder.path() / "result.json"}),
+                    Catch::Contains("result.json"));
+  CHECK_NOTHROW(platforms::output_dir(folder.path(), {folder.path() / "timeline.json"}));
 }
