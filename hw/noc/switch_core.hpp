@@ -12,7 +12,8 @@
 //   outputs), then over classes, and the ends of all move back by what the others send until then, also where
 //   they were already announced to the next router. Packets of one class follow each other. A transfer is
 //   faster with every other that is through (course), so no port passes more than a flit per cycle; where
-//   both input and output are contended, separable allocation loses some cycles.
+//   both input and output are contended, separable allocation loses some cycles. The first flit of one
+//   that joins takes a whole cycle from everybody.
 // - Allocation. All outputs of a router that are due in a cycle choose among their requesters first, then
 //   each input accepts one of them: one iteration of a separable allocator, round robin on both sides,
 //   priorities move on only for what was accepted. An output that was not accepted has lost the cycle.
@@ -26,7 +27,8 @@
 //   follows when credits return. Chunks that follow each other without a gap merge.
 // - Credits of a worm's chunk go upstream as one batch: the buffer empties one flit per cycle and fills at
 //   the same pace, so flit n of the next packet finds the place of flit n empty (timing::batch_usable). A
-//   head that needs room for its whole packet waits for as many credits: they come back flit by flit.
+//   head that needs room for its whole packet waits for as many credits: they come back flit by flit. Those
+//   of a packet with a course come back along it, and are put off with it (not those to the surroundings).
 //
 // Outputs due at a cycle are looked at in ascending port number; what they cause lies after it.
 #pragma once
@@ -146,7 +148,7 @@ class switch_core {
   [[nodiscard]] std::uint64_t cycle() const { return cycle_; }
   /// Throws protocol_error when the buffer has no room: the sender had no credits for it.
   void arrive(const arrival& a, packet_ptr p);
-  /// Credits for an output that leaves, usable from `cycle` on.
+  /// Credits for an output that leaves, usable from `cycle` on. Precondition: flits > 0.
   void credit(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle);
   /// Looks at everything due in the present cycle; once per cycle, after what arrives in it.
   void run();
@@ -158,7 +160,8 @@ class switch_core {
   }
 
   /// Flits of what is in transfer by an output in a VC that leave in this cycle or later. Nothing is in
-  /// transfer, or packets are of one class, which pass evenly: no value.
+  /// transfer, or packets are of one class, which pass evenly: no value. For comparisons with a flit-by-flit
+  /// sink (testbench); cube_noc's blocks return credits by packet.
   [[nodiscard]] std::optional<std::uint32_t> flits_to_go(std::uint32_t output, std::uint8_t vc) const;
 
   void observe(bool on) { observed_ = on; }
@@ -229,11 +232,9 @@ class switch_core {
     std::uint64_t next_back{never};  ///< none of the credits on their way is back before
     std::uint32_t credits{};
     std::uint32_t first{none};  ///< list of credits on their way, in order of time
-    /// Of the list; without one (and a `next_back`): credits on their way that are all back then.
-    union {
-      std::uint32_t last{none};
-      std::uint32_t only;
-    };
+    /// Of the list. Without one, but with a `next_back`: the number of credits on their way, which are all
+    /// back then (only_batch); one member for both, for the record is half a cache line.
+    std::uint32_t last{none};
     std::uint32_t grant_from{};  ///< round robin over input VCs
   };
   static_assert(sizeof(out_vc) == 32);
@@ -413,7 +414,7 @@ class switch_core {
   void take_listed(out_vc& ov);
   /// Credits on their way without a list.
   [[nodiscard]] static std::uint32_t only_batch(const out_vc& ov) {
-    return ov.first == none && ov.next_back != never ? ov.only : 0;
+    return ov.first == none && ov.next_back != never ? ov.last : 0;
   }
   [[nodiscard]] std::uint64_t credit_cycle(const out_vc& ov, std::uint32_t flits) const;
 
@@ -493,18 +494,18 @@ inline bool switch_core::free_to_start(std::uint32_t o, const in_vc& queue) cons
 inline void switch_core::take_credits(out_vc& ov) {
   if (ov.next_back > cycle_) return;
   if (ov.first != none) return take_listed(ov);
-  ov.credits += std::exchange(ov.only, none);
+  ov.credits += std::exchange(ov.last, none);
   ov.next_back = never;
 }
 
 /// Of one class a VC has one batch of credits on its way most of the time, which needs no list. Those of
-/// several classes may be put off.
+/// several classes may be put off. A batch of none would be one on its way: flits > 0.
 inline void switch_core::add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits,
                                     std::uint64_t first, std::uint64_t last) {
   out_vc& ov = out_vcs_[vc_index(o, vc)];
   if (classes_ == 1) take_credits(ov);
   if (classes_ == 1 && first == last && ov.next_back == never) {
-    ov.only = flits;
+    ov.last = flits;
     ov.next_back = first;
   } else {
     list_credit(ov, flits, first, last);

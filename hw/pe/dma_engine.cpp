@@ -149,7 +149,7 @@ dma_engine::port dma_engine::choose(bool compute, bool message) {
 /// Issues what may be issued now. What it sees was known before this instant: packets that the
 /// terminal sends in it are counted a cycle later.
 void dma_engine::pump() {
-  while (ahead_ < read_ahead) {
+  while (ahead_ < packets_read_ahead) {
     const bool compute = may_issue(compute_port);
     const bool message = may_issue(ipcq_port);
     if (!compute && !message) return;

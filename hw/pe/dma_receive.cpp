@@ -192,8 +192,7 @@ void dma_engine::serve_register(const packet_ptr& p, std::uint8_t vc, std::uint6
 void dma_engine::serve(const packet_ptr& p, std::uint8_t vc) {
   const abi::packet_header& h = p->header;
   const auto where = abi::decode(h.target);
-  if (where && where->kind == abi::region::pe_registers && where->sip == pe_.self.sip &&
-      where->cube == pe_.self.cube && where->unit == pe_.self.pe.value) {
+  if (where && where->kind == abi::region::pe_registers && is_of(pe_.self, *where)) {
     return serve_register(p, vc, where->offset);
   }
   if (!is_local(h.target)) {

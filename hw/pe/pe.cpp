@@ -41,12 +41,17 @@ processing_element::processing_element(sc_core::sc_module_name name, const pe_se
   debug_to_tcm_.bind(tcm.debug_socket());
 }
 
-/// Within the PE registers are known by their offsets.
+/// Within the PE registers are known by their offsets. The payload keeps its address, also when the access
+/// throws.
 unsigned processing_element::debug_registers(std::uint64_t offset, tlm::tlm_generic_payload& t) {
-  const abi::address at = t.get_address();
-  t.set_address(offset);
-  const unsigned moved = debug_to_registers_->transport_dbg(t);
-  t.set_address(at);
+  tlm::tlm_generic_payload inner;
+  inner.set_command(t.get_command());
+  inner.set_address(offset);
+  inner.set_data_ptr(t.get_data_ptr());
+  inner.set_data_length(t.get_data_length());
+  inner.set_streaming_width(t.get_data_length());
+  const unsigned moved = debug_to_registers_->transport_dbg(inner);
+  t.set_response_status(inner.get_response_status());
   return moved;
 }
 
@@ -62,14 +67,16 @@ unsigned processing_element::debug_launch(tlm::tlm_generic_payload& t) {
 }
 
 unsigned processing_element::on_debug(tlm::tlm_generic_payload& t) {
+  const auto serves = [](abi::region r) {
+    return r == abi::region::tcm || r == abi::region::pe_registers || r == abi::region::launch_mailbox;
+  };
   const auto where = abi::decode(t.get_address());
-  const abi::region kind = where ? where->kind : abi::region::hbm;
-  if (kind != abi::region::tcm && kind != abi::region::pe_registers && kind != abi::region::launch_mailbox) {
+  if (!where || !serves(where->kind)) {
     t.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
     return 0;
   }
-  const std::uint64_t offset = local_offset(t.get_address(), kind, unit_, name());
-  switch (kind) {
+  const std::uint64_t offset = local_offset(t.get_address(), where->kind, unit_, name());
+  switch (where->kind) {
     case abi::region::tcm: return debug_to_tcm_->transport_dbg(t);
     case abi::region::pe_registers: return debug_registers(offset, t);
     default: return debug_launch(t);

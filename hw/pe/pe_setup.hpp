@@ -27,7 +27,7 @@ struct pe_setup {
 }
 /// Packets that a block has in its hands on their way to the network: one being read while one waits hides
 /// the TCM's latency.
-inline constexpr std::uint32_t read_ahead = 2;
+inline constexpr std::uint32_t packets_read_ahead = 2;
 
 /// Those that send packets.
 struct packet_setup {
@@ -36,11 +36,15 @@ struct packet_setup {
   bool move_data{true};  ///< false: packets carry no bytes, accesses cost time alone
 };
 
+/// Whether a place in a region that PEs have is that of `pe`.
+[[nodiscard]] inline bool is_of(pe_coord pe, const abi::location& where) {
+  return where.sip == pe.sip && where.cube == pe.cube && where.unit == pe.pe.value;
+}
+
 /// Whether an address is in the TCM of `pe`.
 [[nodiscard]] inline bool in_tcm_of(pe_coord pe, abi::address a) {
   const auto where = abi::decode(a);
-  return where && where->kind == abi::region::tcm && where->sip == pe.sip && where->cube == pe.cube &&
-         where->unit == pe.pe.value;
+  return where && where->kind == abi::region::tcm && is_of(pe, *where);
 }
 
 /// A packet for whoever answers at `target`.

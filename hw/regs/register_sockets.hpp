@@ -30,6 +30,7 @@ class register_file {
 /// Target side: unpacks payloads for a register file. Anything but one aligned 8-byte access is
 /// answered with an error response. What a file refuses (std::logic_error: a register that it does not have
 /// or not in this direction, a value that the register cannot hold) is a fault of who asked: protocol_error.
+/// A defect of the model that throws logic_error within an access is reported the same way.
 class register_target {
  public:
   register_target(const char* name, register_file& file) : socket(name), file_(file) {

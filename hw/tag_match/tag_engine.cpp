@@ -219,7 +219,8 @@ void tag_engine::payload_written(const access& done) {
 
 void tag_engine::pump() {
   for (auto* queue : {&answers_, &sends_}) {
-    while (ahead_ < read_ahead && !queue->empty() && queue->front().ready <= now()) issue_packet(*queue);
+    while (ahead_ < packets_read_ahead && !queue->empty() && queue->front().ready <= now())
+      issue_packet(*queue);
   }
   while (outstanding_ < pe_.config.pe.dma_outstanding && !reads_.empty() && reads_.front().ready <= now()) {
     issue_read();
@@ -368,7 +369,7 @@ void tag_engine::finished(std::uint32_t index) {
 bool tag_engine::is_local(abi::address a) const {
   const auto where = abi::decode(a);
   return where && (where->kind == abi::region::tcm || where->kind == abi::region::ipcq_mailbox) &&
-         where->sip == pe_.self.sip && where->cube == pe_.self.cube && where->unit == pe_.self.pe.value;
+         is_of(pe_.self, *where);
 }
 
 sim_time tag_engine::edge_after(std::uint64_t cycles) const {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <fmt/format.h>
 #include <utility>
@@ -141,6 +142,19 @@ const rule rules[]{
     {{"hbm.trfcpb_ns", "hbm.trc_ns", "hbm.trefi_ns", "hbm.refresh", "hbm.model"}, bank_refresh_fits},
 };
 
+/// Values of the simple model that no file's range has been held against.
+void add_out_of_range(const hbm_block& h, std::vector<problem>& problems) {
+  if (!(h.simple_gbytes_s > 0) || !std::isfinite(h.simple_gbytes_s)) {
+    problems.push_back({"hbm.simple_gbytes_s", "is not a rate", fmt::format("{}", h.simple_gbytes_s),
+                        "> 0 GB/s and finite"});
+  }
+  if (!(h.simple_latency_ns >= 0) || !std::isfinite(h.simple_latency_ns)) {
+    problems.push_back({"hbm.simple_latency_ns", "is not a latency", fmt::format("{}", h.simple_latency_ns),
+                        "0 ns or more and finite"});
+  }
+  if (h.queue == 0) problems.push_back({"hbm.queue", "holds no transaction", "0", "1 or more"});
+}
+
 }  // namespace
 
 std::span<const rule> hbm_rules() { return rules; }
@@ -154,6 +168,7 @@ void need_sound(const hbm_block& hbm) {
       problems.push_back({r.keys.front(), std::move(v->what), std::move(v->value), std::move(v->expected)});
     }
   }
+  add_out_of_range(hbm, problems);
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 

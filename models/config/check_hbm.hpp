@@ -10,8 +10,9 @@ namespace diecast::config {
 
 [[nodiscard]] std::span<const rule> hbm_rules();
 
-/// Throws user_error with every rule that the block breaks. Whoever builds a memory from a block that no
-/// file was read for calls this. Precondition: every value is in its own range.
+/// Throws user_error with every rule that the block breaks, and with the simple model's values that are no
+/// rate, latency or size of a queue. Whoever builds a memory from a block that no file was read for calls
+/// this. Precondition: every other value is in its own range.
 void need_sound(const hbm_block& hbm);
 
 }  // namespace diecast::config

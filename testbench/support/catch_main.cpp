@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <systemc>
 
+#include "faults.hpp"
 #include "hw/base/time.hpp"
 #include "test.hpp"
 
@@ -14,6 +15,8 @@ void strict_report(const sc_core::sc_report& report, const sc_core::sc_actions&)
 }
 
 }  // namespace
+
+void diecast::test::unexpected_fault(const std::string& text) { FAIL_CHECK("unexpected fault: " << text); }
 
 int sc_main(int argc, char** argv) {
   diecast::hw::set_time_resolution();

@@ -19,4 +19,7 @@ inline std::string text_of(const hw::fault_sink& faults) {
   }
 }
 
+/// A bench ends with a fault that its user has not said to expect: fails the test. Each program has its own.
+void unexpected_fault(const std::string& text);
+
 }  // namespace diecast::test

@@ -5,10 +5,13 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <exception>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "models/abi/address.hpp"
 #include "models/abi/hal.hpp"
 #include "models/abi/registers.hpp"
 #include "models/abi/tag_registers.hpp"

@@ -10,7 +10,8 @@ namespace diecast::test {
 
 sim_time run_to_starvation(sim_time limit) {
   sc_core::sc_start(hw::to_sc(limit), sc_core::SC_EXIT_ON_STARVATION);
-  // After sc_stop() (a fault) the simulation is not paused, and what it left undone is of no matter.
+  // After sc_stop() (a fault) the simulation is not paused, and what it left undone is of no matter. The
+  // fault is in the sink: whoever owns that looks there (fabric_bench does, when it ends).
   if (sc_core::sc_get_status() == sc_core::SC_PAUSED && sc_core::sc_pending_activity()) {
     throw std::runtime_error(
         fmt::format("run_to_starvation: still busy after {} ns; expected an end", limit.ns()));

@@ -139,14 +139,7 @@ class launch_bench {
     return b;
   }
   /// What the fault of the run says; empty without one.
-  [[nodiscard]] std::string fault() const {
-    if (!faults.fault()) return {};
-    try {
-      std::rethrow_exception(faults.fault());
-    } catch (const std::exception& e) {
-      return e.what();
-    }
-  }
+  [[nodiscard]] std::string fault() const { return text_of(faults); }
   /// Last arrival of a launch packet.
   [[nodiscard]] sim_time last_arrival() const {
     sim_time last;

@@ -2,7 +2,9 @@
 // HBM ports: latency and bandwidth in nanoseconds, order, back-pressure, data.
 #include <Random123/philox.h>
 #include <algorithm>
+#include <limits>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "at_driver.hpp"
@@ -268,8 +270,35 @@ TEST_CASE("hbm: a bad block is refused before anything runs") {
   h.model = config::hbm_model::simple;
   h.pseudo_channels = 3;
   h.burst_bytes = 48;
-  CHECK_THROWS_WITH(hw::make_hbm("b", h, false, faults),
-                    Catch::Contains("hbm.pseudo_channels") && Catch::Contains("hbm.burst_bytes"));
+  h.simple_gbytes_s = 0;
+  CHECK_THROWS_WITH(hw::make_hbm("b", h, false, faults), Catch::Contains("hbm.pseudo_channels") &&
+                                                             Catch::Contains("hbm.burst_bytes") &&
+                                                             Catch::Contains("hbm.simple_gbytes_s"));
+}
+
+TEST_CASE("hbm simple: what is no rate, latency or queue is refused, each by name") {
+  hw::fault_sink faults;
+  const auto refusal = [&](auto change) -> std::string {
+    config::hbm_block h;
+    h.model = config::hbm_model::simple;
+    change(h);
+    try {
+      (void)hw::make_hbm("a", h, false, faults);
+    } catch (const user_error& e) {
+      REQUIRE(e.problems().size() == 1);
+      return e.problems().front().where;
+    }
+    return "";
+  };
+  const double infinite = std::numeric_limits<double>::infinity();
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  for (const double rate : {0.0, -1.0, infinite, none}) {
+    CHECK(refusal([=](config::hbm_block& h) { h.simple_gbytes_s = rate; }) == "hbm.simple_gbytes_s");
+  }
+  for (const double latency : {-1.0, infinite, none}) {
+    CHECK(refusal([=](config::hbm_block& h) { h.simple_latency_ns = latency; }) == "hbm.simple_latency_ns");
+  }
+  CHECK(refusal([](config::hbm_block& h) { h.queue = 0; }) == "hbm.queue");
 }
 
 TEST_CASE("hbm: the order in which modules are made does not show") {

@@ -129,6 +129,13 @@ TEST_CASE("credits come back as a batch that is never overtaken") {
   CHECK(timing::batch_usable(100, 132, 17, 1) == 116);  // drains at half the pace
   CHECK(timing::batch_usable(100, 108, 17, 1) == 100);  // drains faster
   CHECK(timing::batch_usable(100, 100, 1, 1) == 100);
+  // As switch_core tells it of a transfer: its end, less its flits.
+  for (std::uint32_t flits = 1; flits <= 32; ++flits) {
+    for (std::uint64_t spare = 0; spare <= 8; ++spare) {
+      INFO(flits << " flits, " << spare << " cycles to spare");
+      CHECK(timing::batch_usable(100, 100 + flits + spare - 1, flits, 1) == 100 + spare);
+    }
+  }
 }
 
 abi::node_address any_node() {

@@ -36,7 +36,8 @@ class pe_bench : public sc_core::sc_module {
   /// Debug transport; the response status is kept in `response`.
   template <class T>
   unsigned debug(tlm::tlm_command command, abi::address at, T* data, std::size_t bytes) {
-    tlm::tlm_generic_payload t;
+    tlm::tlm_generic_payload& t = access;
+    t.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
     t.set_command(command);
     t.set_address(at);
     t.set_data_ptr(reinterpret_cast<unsigned char*>(data));
@@ -47,6 +48,7 @@ class pe_bench : public sc_core::sc_module {
     return moved;
   }
   tlm::tlm_response_status response{};
+  tlm::tlm_generic_payload access;  ///< the last one, also one that threw
 
   void poke(std::uint32_t p, abi::register_offset reg, std::uint64_t value) {
     debug(tlm::TLM_WRITE_COMMAND, pe_address(abi::region::pe_registers, p, reg), &value, sizeof value);

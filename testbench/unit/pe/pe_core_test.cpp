@@ -7,6 +7,8 @@
 namespace diecast::test {
 namespace {
 
+const std::uint64_t tcm_bytes = config::machine_config{}.pe.tcm_kib * 1024;
+
 /// Simulated time beyond the firmware's own clock: what it owes is not waited for yet.
 double waited_ns() { return hw::now().ns(); }
 
@@ -60,6 +62,7 @@ TEST_CASE("core: launches that wait are run one after the other") {
 
 TEST_CASE("core: a launch that comes after its common start ends the run") {
   pe_bench b({[](abi::hal&, const abi::launch_block&) { FAIL_CHECK("must not start"); }});
+  b.fabric.fault_expected = true;
   b.launch(101, 0, 100, 3);
   run_to_starvation();
   CHECK_THAT(text_of(b.faults), Catch::Contains("launch 3 arrived at 101 ns, after its common start at 100"));
@@ -294,14 +297,15 @@ TEST_CASE("core: a wait that nothing ends starves and shows as asleep") {
 }
 
 TEST_CASE("core: every misuse by firmware is a fault of one kind") {
-  run_alone([](abi::hal& hal) { CHECK(let_pass(hal, std::uint64_t{1464} * 1024) == ""); });
+  run_alone([](abi::hal& hal) { CHECK(let_pass(hal, tcm_bytes) == ""); });
 }
 
 TEST_CASE("core: what firmware throws ends the run as a fault of the core") {
   pe_bench b({[](abi::hal& hal, const abi::launch_block&) {
     std::vector<std::byte> in(64);
-    hal.load(std::uint64_t{1464} * 1024, in);
+    hal.load(tcm_bytes, in);
   }});
+  b.fabric.fault_expected = true;
   b.run();
   CHECK_THAT(text_of(b.faults), Catch::Contains("bench.pe0.tcm"));
 }

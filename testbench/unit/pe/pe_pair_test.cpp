@@ -126,6 +126,10 @@ TEST_CASE("pe: the backdoor reaches TCM, registers and the launch mailbox, and n
     CHECK(b.response == tlm::TLM_ADDRESS_ERROR_RESPONSE);
     CHECK(b.debug(tlm::TLM_READ_COMMAND, pe_address(abi::region::pe_registers, 0, 0x101), &half, 8) == 0);
     CHECK(b.response == tlm::TLM_BURST_ERROR_RESPONSE);
+    // The payload is the caller's: its address stays, also when a block refuses the access by throwing.
+    CHECK(b.access.get_address() == pe_address(abi::region::pe_registers, 0, 0x101));
+    CHECK_THROWS_AS(b.peek(0, 0x300), protocol_error);
+    CHECK(b.access.get_address() == pe_address(abi::region::pe_registers, 0, 0x300));
     std::vector<std::byte> block = abi::encode_launch({});
     CHECK(b.debug(tlm::TLM_READ_COMMAND, pe_address(abi::region::launch_mailbox, 0, 0), block.data(),
                   block.size()) == 0);
