@@ -425,16 +425,6 @@ packed_trees::packed_trees(const pattern_context& c, flow to) {
   while (within_ > 1 && !fits()) --within_;
 }
 
-std::uint32_t packed_trees::depth(std::uint32_t tree) const {
-  std::uint32_t most = 0;
-  for (std::uint32_t r = 0; r < nodes_[tree].size(); ++r) {
-    std::uint32_t edges = 0;
-    for (auto up = nodes_[tree][r].parent; up; up = nodes_[tree][*up].parent) ++edges;
-    most = std::max(most, edges);
-  }
-  return most;
-}
-
 std::uint32_t packed_trees::child_directions(std::uint32_t rank, std::uint32_t used) const {
   std::uint32_t directions = 0;
   for (const auto& nodes : nodes_) {

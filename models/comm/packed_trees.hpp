@@ -35,8 +35,6 @@ class packed_trees {
   [[nodiscard]] const tree_node& node(std::uint32_t tree, std::uint32_t rank) const {
     return nodes_[tree][rank];
   }
-  /// Edges between the root and the farthest member.
-  [[nodiscard]] std::uint32_t depth(std::uint32_t tree) const;
   /// Queue pairs of an edge, side by side: the slots of one do not cover the way of a large message. Fewer
   /// where directions or ipcq.queue_pairs do not suffice, down to one; one where patterns share queue pairs.
   [[nodiscard]] std::uint32_t width(std::uint32_t above, std::uint32_t below) const {

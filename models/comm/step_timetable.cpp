@@ -15,7 +15,7 @@ namespace diecast::comm {
 namespace {
 
 /// Of the time by which a flow may be late, what the next one waits: the buffers of the routers on its way
-/// take in the rest. Found by trial (docs/adr/0058): from 0.57 on steps do not meet, and more only waits.
+/// take in the rest. Found by trial (docs/adr/0058): from 0.58 on steps do not meet, and more only waits.
 sim_time waited_out(sim_time late) { return {late.fs * 3 / 5}; }
 
 /// Every member is the only one of its cube, and all are in one SIP.

@@ -31,11 +31,8 @@ struct tree_task {
   struct link {
     std::uint32_t fit{1};  ///< flows that it carries side by side at full speed
     bool between_sips{};   ///< every way to another SIP takes it
-    bool operator==(const link&) const = default;
   };
   std::vector<link> link_of;
-
-  bool operator==(const tree_task&) const = default;
 };
 
 /// Nodes by tree and member. A member's children are in the order in which slots are sent to them.

@@ -20,7 +20,7 @@ tree_memory::question::question(const pattern_context& c, bool up_ways)
 }
 
 /// A search may ask for trees itself: what it needs is known before it is.
-const tree_memory::nodes& tree_memory::trees_of(const pattern_context& c, bool up, const search_fn& search) {
+tree_memory::nodes tree_memory::trees_of(const pattern_context& c, bool up, const search_fn& search) {
   question asked(c, up);
   const auto same = [&](const known& k) { return k.asked == asked; };
   if (const auto at = std::find_if(last_.begin(), last_.end(), same); at != last_.end()) return at->found;

@@ -16,6 +16,7 @@
 
 namespace diecast::comm {
 
+/// Not for several threads at a time.
 class tree_memory {
  public:
   /// Nodes by tree and rank.
@@ -25,7 +26,7 @@ class tree_memory {
   /// What the search finds for this machine, members and root; asked only when it is not known. Everything
   /// that a search can depend on is compared, every key of the machine's configuration included, so that who
   /// asked before cannot matter.
-  [[nodiscard]] const nodes& trees_of(const pattern_context& c, bool up, const search_fn& search);
+  [[nodiscard]] nodes trees_of(const pattern_context& c, bool up, const search_fn& search);
   [[nodiscard]] std::uint64_t searches() const { return searches_; }
 
   /// That of the process. Searches are pure functions: there is nothing to share it out by.

@@ -95,6 +95,16 @@ std::uint32_t depth_of_binomial(std::uint32_t ranks) {
   return depth;
 }
 
+std::uint32_t depth_of(const std::vector<tree_node>& nodes) {
+  std::uint32_t depth = 0;
+  for (const tree_node& node : nodes) {
+    std::uint32_t edges = 0;
+    for (auto up = node.parent; up; up = nodes[*up].parent) ++edges;
+    depth = std::max(depth, edges);
+  }
+  return depth;
+}
+
 /// What a call costs beside ccl.kernel_call_cycles: the registers it reads and writes, roughly.
 constexpr std::uint64_t call_register_cycles = 20;
 

@@ -37,6 +37,8 @@ struct tree_node {
 /// Greatest number of edges between the root and a rank, for the trees above.
 [[nodiscard]] std::uint32_t depth_of_binary(std::uint32_t ranks);
 [[nodiscard]] std::uint32_t depth_of_binomial(std::uint32_t ranks);
+/// The same of any tree, nodes by rank; 0 of none.
+[[nodiscard]] std::uint32_t depth_of(const std::vector<tree_node>& nodes);
 
 /// Chunks of a vector of `bytes` on a pipeline of `depth` messages in a row: ccl.chunks, or by itself the
 /// number that ends soonest when a message costs a fixed time and a time per byte. At least 1, and no more
@@ -90,7 +92,7 @@ struct fold {
 /// The step in which `rank` passes on part `part` != rank.
 [[nodiscard]] std::uint32_t swing_send_step(const std::vector<std::uint32_t>& tree, std::uint32_t rank,
                                             std::uint32_t part);
-/// By step: the parts that `rank` passes on then, in order.
+/// By step: the parts that `rank` passes on then, in order. `ranks` is even.
 [[nodiscard]] std::vector<std::vector<std::uint32_t>> swing_parts(std::uint32_t rank, std::uint32_t ranks);
 /// For a power of two: whether `rank` keeps the upper half in step s. With these halves the parts a rank
 /// passes on in one step are one range.

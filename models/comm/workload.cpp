@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 
 namespace diecast::comm {
@@ -165,9 +166,8 @@ void resolver::depend() {
         if (found == ids_.end()) {
           std::vector<std::string> known;
           for (const auto& [name, index] : ids_) known.push_back(name);
-          const std::string near = config::nearest(id, known);
-          report(fmt::format("{}.after[{}]", r.op->where, j), "no op has this id", id,
-                 near.empty() ? "the id of an op" : fmt::format("the id of an op; did you mean {}?", near));
+          report(fmt::format("{}.after[{}]", r.op->where, j),
+                 config::with_nearest("no op has this id", id, known), id, "the id of an op");
           continue;
         }
         r.after.push_back(found->second);

@@ -65,12 +65,13 @@ std::optional<field_value> parse_links(std::string_view text) {
     text = text.substr(2, text.size() - 4);
   }
   std::vector<pod_link> links;
-  while (!text.empty()) {
-    const std::string_view pair = text.substr(0, text.find(separator));
-    text.remove_prefix(std::min(pair.size() + separator.size(), text.size()));
-    if (!add_link(pair, separator == "," ? '-' : ',', links)) return std::nullopt;
+  if (text.empty()) return links;
+  for (;;) {
+    const std::size_t end = text.find(separator);
+    if (!add_link(text.substr(0, end), separator == "," ? '-' : ',', links)) return std::nullopt;
+    if (end == std::string_view::npos) return links;
+    text.remove_prefix(end + separator.size());
   }
-  return links;
 }
 
 std::optional<field_value> parse_untested(const field& f, std::string_view text) {

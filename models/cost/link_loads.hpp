@@ -19,7 +19,9 @@ class link_loads {
   link_loads(const fabric::topology& t, const config::machine_config& c)
       : topology_(t), config_(c), wires_(c) {}
 
-  /// The rate of a link, 1e9 bytes/s; 0 of one between SIPs where messages are staged through host memory.
+  /// The rate of a link, 1e9 bytes/s: between cubes and SIPs as overrides have it; within cubes all have that
+  /// of the configuration, as no override changes it; 0 of one between SIPs where messages are staged through
+  /// host memory.
   [[nodiscard]] double gbytes_s(std::uint32_t link) const;
   /// The slowest link between two PEs; 0 where there is none.
   [[nodiscard]] double slowest_gbytes_s(pe_coord from, pe_coord to) const;

@@ -193,14 +193,7 @@ class rooted : public formula_base {
   }
   /// What slots on their way to the last rank lose to others that they meet, hop by hop.
   [[nodiscard]] double met_ns(const node_pair& trees, double slot) const {
-    std::uint32_t depth = 0;
-    for (const auto& nodes : trees) {
-      for (std::uint32_t r = 0; r < p_; ++r) {
-        std::uint32_t edges = 0;
-        for (auto up = nodes[r].parent; up; up = nodes[*up].parent) ++edges;
-        depth = std::max(depth, edges);
-      }
-    }
+    const std::uint32_t depth = std::max(comm::depth_of(trees[0]), comm::depth_of(trees[1]));
     return depth * (two_slots_ns(slot) / 2 - interface_ns(slot));
   }
   [[nodiscard]] std::uint32_t from_root(std::uint32_t rank) const { return (rank + p_ - r_.root) % p_; }

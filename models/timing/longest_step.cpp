@@ -50,7 +50,8 @@ sim_time checksums(const config::machine_config& c) {
   return packet_at(c, c.comm.checksum_gbytes_s) * 2;
 }
 
-sim_time hbm(const config::hbm_block& hbm, const config::machine_config& c) {
+sim_time hbm(const config::machine_config& c) {
+  const config::hbm_block& hbm = c.hbm;
   if (hbm.model == config::hbm_model::simple)
     return packet_at(c, hbm.simple_gbytes_s) + nanoseconds(hbm.simple_latency_ns);
   const auto waiting = static_cast<double>(hbm.read_queue + hbm.write_queue);
@@ -96,7 +97,7 @@ sim_time longest_step(const fabric::topology& t, const config::machine_config& c
                              c.pe.interrupt_cycles + c.pe.task_switch_cycles;
   const std::uint64_t queue = c.ipcq.check_cycles + c.ipcq.match_cycles + c.ipcq.poll_cycles;
   return slowest_link(t, c) + staging(c) + noc_clock(c).cycles(router + tree_unit(c) + dma + core + queue) +
-         checksums(c) + hbm(c.hbm, c) + sram(c);
+         checksums(c) + hbm(c) + sram(c);
 }
 
 }  // namespace diecast::timing

@@ -187,11 +187,8 @@ class file_reader {
     if (key == nullptr) {
       std::vector<std::string> names;
       for (const config::override_key& k : config::override_keys()) names.push_back(k.name);
-      const std::string near = config::nearest(name, names);
-      report(path + "." + name,
-             near.empty() ? "unknown key" : fmt::format("unknown key; did you mean {}?", near), "",
-             near.empty() ? "one of " + config::join(names) : "");
-      return;
+      return report(path + "." + name, config::with_nearest("unknown key", name, names), "",
+                    "one of " + config::join(names));
     }
     std::optional<field_value> value;
     if (key->row != nullptr) {

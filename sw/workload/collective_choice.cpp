@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
+#include <set>
 #include <stdexcept>
 
 #include "models/comm/collective.hpp"
 #include "models/comm/network_tree.hpp"
+#include "models/comm/pairing.hpp"
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/cost/algorithm_cost.hpp"
@@ -52,9 +55,14 @@ const kernel_entry& given(const op_request& r, const std::string& name) {
                            name, config::join(names)});
 }
 
-/// Every half of the edge is one of a PE's queue pairs.
-bool has_queue_pairs(const comm::edge& e, std::uint64_t queue_pairs) {
-  return e.dir < queue_pairs && e.reverse < static_cast<std::int64_t>(queue_pairs);
+/// No PE has more directions in use than queue pairs: a workload gives each the next free one, whatever its
+/// number.
+bool has_queue_pairs(const std::vector<comm::edge>& edges, std::uint64_t queue_pairs) {
+  std::vector<problem> problems;
+  std::map<pe_coord, std::set<comm::direction>> in_use;
+  for (const comm::queue_pair_half& h : comm::pair_directions(edges, problems)) in_use[h.owner].insert(h.dir);
+  return problems.empty() && std::all_of(in_use.begin(), in_use.end(),
+                                         [&](const auto& pe) { return pe.second.size() <= queue_pairs; });
 }
 
 /// Whether the kernel can run this op: it needs nothing that the machine or the group lacks, nor the tree of
@@ -63,9 +71,7 @@ bool can_run(const op_request& r, const argument_context& launch, const kernel_e
   try {
     check_launch(k, launch);
     const std::vector<comm::edge> edges = pattern_of(r, k).build(pattern_context_of(launch));
-    return !comm::uses_tree(edges) && std::all_of(edges.begin(), edges.end(), [&](const comm::edge& e) {
-      return has_queue_pairs(e, r.config.ipcq.queue_pairs);
-    });
+    return !comm::uses_tree(edges) && has_queue_pairs(edges, r.config.ipcq.queue_pairs);
   } catch (const user_error&) {
     return false;
   }

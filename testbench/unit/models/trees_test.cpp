@@ -61,6 +61,9 @@ TEST_CASE("trees: every rank hangs on one root, at most as deep as said") {
     const walked binomial = walk(binomial_tree, n);
     CHECK(binomial.root == 0);
     CHECK(binomial.depth == depth_of_binomial(n));
+    std::vector<tree_node> nodes;
+    for (std::uint32_t r = 0; r < n; ++r) nodes.push_back(binomial_tree(r, n));
+    CHECK(depth_of(nodes) == binomial.depth);
     const walked in_order = walk(in_order_tree, n);
     CHECK(in_order.root == 0);
     CHECK(in_order.depth <= static_cast<std::uint32_t>(std::bit_width(n - 1)));
