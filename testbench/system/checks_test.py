@@ -49,10 +49,12 @@ class Checks(harness.Case):
     def test_setup_takes_ci_alone(self):
         self.assertIn("expected nothing or --ci", self.call("scripts/setup", "--all", expect=2))
 
-    def continuous_integration(self, tests, expect, formatted=0):
+    def continuous_integration(self, tests, expect, formatted=0, version=14):
         """.ci/run where so the tests end; their skips, as harness.main prints them."""
         (self.folder / "build/Testing/Temporary").mkdir(parents=True, exist_ok=True)
         self.program("scripts/setup", '[ "$1" = --ci ]')
+        self.program("tools/clang-format", f"echo clang-format version {version}.0.6")
+        self.program("tools/git", "true")
         self.program("scripts/format", f"exit {formatted}")
         self.program("scripts/test", tests)
         self.file(".ci/skips", "# reasons\na_test.Class  # no tool\nb_test.Other.test_one\nsystem/quiet\n")
@@ -65,6 +67,7 @@ class Checks(harness.Case):
         self.assertTrue(self.continuous_integration(self.log(), expect=0).endswith("closing\n"))
         self.assertTrue(self.continuous_integration(self.log() + "; exit 8", expect=8).endswith("closing\n"))
         self.assertNotIn("closing", self.continuous_integration(self.log(), expect=1, formatted=1))
+        self.assertIn("format NOT checked", self.continuous_integration(self.log(), expect=0, formatted=1, version=19))
 
     def test_ci_fails_for_a_skip_that_is_not_listed(self):
         good = ("1/2 Testing: system/a", "SKIPPED a_test.Class.test_x: no tool", "SKIPPED b_test.Other.test_one: no tool")
