@@ -9,13 +9,24 @@ import signal
 import sys
 
 
-def stdout_fails():
-    """Whether what is printed cannot be written. Errors of files name no file but when they are opened."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        return True
-    return False
+class NotPrinted(OSError):
+    """Standard output cannot be written. Other errors of writing are of files, and do not say of which."""
+
+
+class Printed(io.TextIOWrapper):
+    """Standard output whose errors are told from those of files."""
+
+    def write(self, text):
+        try:
+            return super().write(text)
+        except OSError as error:
+            raise NotPrinted(error.errno, error.strerror) from None
+
+    def flush(self):
+        try:
+            super().flush()
+        except OSError as error:
+            raise NotPrinted(error.errno, error.strerror) from None
 
 
 def end_with(main):
@@ -23,15 +34,15 @@ def end_with(main):
     cannot be written, quietly when its reader has gone."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     name = f"scripts/{pathlib.Path(sys.argv[0]).name}"
+    sys.stdout = Printed(sys.stdout.buffer, encoding=sys.stdout.encoding, errors=sys.stdout.errors,
+                         line_buffering=sys.stdout.line_buffering)
     try:
         code = main()
         sys.stdout.flush()
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)
         code = 130
-    except OSError as error:
-        if not stdout_fails():  # of a file, which is another matter
-            raise
+    except NotPrinted as error:
         print(f"{name}: standard output: {error.strerror}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it goes nowhere
         code = NOT_WRITTEN
