@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <memory>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -138,8 +137,8 @@ void pe_core::run() {
 
 void pe_core::run_one(const abi::launch_block& block) {
   if (block.target_start < hw::now()) {
-    throw std::logic_error(fmt::format("{}: launch {} arrived at {} ns, after its common start at {} ns",
-                                       name(), block.launch_id, hw::now().ns(), block.target_start.ns()));
+    throw protocol_error(fmt::format("{}: launch {} arrived at {} ns, after its common start at {} ns",
+                                     name(), block.launch_id, hw::now().ns(), block.target_start.ns()));
   }
   set_state(events::core_state::waiting_start);
   busy_until_ = clock_.edge_at_or_after(block.target_start) + phase_;

@@ -27,10 +27,20 @@ class register_file {
   [[nodiscard]] virtual std::uint64_t debug_read_register(abi::register_offset reg) = 0;
 };
 
+/// Does `access` for `block`. What a file refuses (std::logic_error: a register that it does not have or not
+/// in this direction, a value that the register cannot hold) is a fault of who asked: protocol_error. A
+/// defect of the model that throws logic_error within an access is reported the same way.
+template <class Access>
+void as_asked(const char* block, Access&& access) {
+  try {
+    access();
+  } catch (const std::logic_error& e) {
+    throw protocol_error(fmt::format("{}: {}", block, e.what()));
+  }
+}
+
 /// Target side: unpacks payloads for a register file. Anything but one aligned 8-byte access is
-/// answered with an error response. What a file refuses (std::logic_error: a register that it does not have
-/// or not in this direction, a value that the register cannot hold) is a fault of who asked: protocol_error.
-/// A defect of the model that throws logic_error within an access is reported the same way.
+/// answered with an error response; what the file refuses is a protocol_error (as_asked).
 class register_target {
  public:
   register_target(const char* name, register_file& file) : socket(name), file_(file) {
@@ -58,7 +68,7 @@ class register_target {
   void move(tlm::tlm_generic_payload& t, Read read, Write write) {
     const auto reg = static_cast<abi::register_offset>(t.get_address());
     std::uint64_t value = 0;
-    try {
+    as_asked(socket.name(), [&] {
       if (t.is_write()) {
         std::memcpy(&value, t.get_data_ptr(), sizeof value);
         (file_.*write)(reg, value);
@@ -66,9 +76,7 @@ class register_target {
         value = (file_.*read)(reg);
         std::memcpy(t.get_data_ptr(), &value, sizeof value);
       }
-    } catch (const std::logic_error& e) {
-      throw protocol_error(fmt::format("{}: {}", socket.name(), e.what()));
-    }
+    });
     t.set_response_status(tlm::TLM_OK_RESPONSE);
   }
   register_file& file_;

@@ -258,5 +258,14 @@ TEST_CASE("ipcq: a token no ring holds ends the run with the address and the map
   CHECK(hw::now() == nanoseconds(102));
 }
 
+TEST_CASE("ipcq: what a packet writes into a register that cannot hold it is a fault of who sent it") {
+  ipcq_bench b;
+  b.steps.at(100, [&] { b.engine.register_written(abi::qp_register(qp, abi::qp_n_slots), UINT64_MAX); });
+  run_to_starvation();
+  REQUIRE(b.faults.fault());
+  CHECK_THROWS_AS(std::rethrow_exception(b.faults.fault()), protocol_error);
+  CHECK_THAT(text_of(b.faults), Catch::Contains("cannot hold 0xffffffffffffffff"));
+}
+
 }  // namespace
 }  // namespace diecast::test

@@ -65,6 +65,8 @@ TEST_CASE("core: a launch that comes after its common start ends the run") {
   b.fabric.fault_expected = true;
   b.launch(101, 0, 100, 3);
   run_to_starvation();
+  REQUIRE(b.faults.fault());
+  CHECK_THROWS_AS(std::rethrow_exception(b.faults.fault()), protocol_error);
   CHECK_THAT(text_of(b.faults), Catch::Contains("launch 3 arrived at 101 ns, after its common start at 100"));
 }
 
