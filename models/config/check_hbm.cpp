@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <fmt/format.h>
 #include <utility>
+#include <vector>
 
+#include "models/config/field.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::config {
@@ -142,17 +143,23 @@ const rule rules[]{
     {{"hbm.trfcpb_ns", "hbm.trc_ns", "hbm.trefi_ns", "hbm.refresh", "hbm.model"}, bank_refresh_fits},
 };
 
-/// Values of the simple model that no file's range has been held against.
-void add_out_of_range(const hbm_block& h, std::vector<problem>& problems) {
-  if (!(h.simple_gbytes_s > 0) || !std::isfinite(h.simple_gbytes_s)) {
-    problems.push_back({"hbm.simple_gbytes_s", "is not a rate", fmt::format("{}", h.simple_gbytes_s),
-                        "> 0 GB/s and finite"});
+/// Values that no file's range has been held against.
+std::vector<problem> out_of_range(const machine_config& c) {
+  std::vector<problem> problems;
+  for (const field& f : find_block("hbm")->fields) {
+    const field_value value = f.get(c);
+    if (!accepts(f, value)) problems.push_back({f.path(), "is out of range", to_text(value), expectation(f)});
   }
-  if (!(h.simple_latency_ns >= 0) || !std::isfinite(h.simple_latency_ns)) {
-    problems.push_back({"hbm.simple_latency_ns", "is not a latency", fmt::format("{}", h.simple_latency_ns),
-                        "0 ns or more and finite"});
+  return problems;
+}
+
+std::vector<problem> broken(const machine_config& c) {
+  std::vector<problem> problems;
+  for (const rule& r : rules) {
+    if (verdict v = r.test(c))
+      problems.push_back({r.keys.front(), std::move(v->what), std::move(v->value), std::move(v->expected)});
   }
-  if (h.queue == 0) problems.push_back({"hbm.queue", "holds no transaction", "0", "1 or more"});
+  return problems;
 }
 
 }  // namespace
@@ -162,13 +169,8 @@ std::span<const rule> hbm_rules() { return rules; }
 void need_sound(const hbm_block& hbm) {
   machine_config c;
   c.hbm = hbm;
-  std::vector<problem> problems;
-  for (const rule& r : rules) {
-    if (verdict v = r.test(c)) {
-      problems.push_back({r.keys.front(), std::move(v->what), std::move(v->value), std::move(v->expected)});
-    }
-  }
-  add_out_of_range(hbm, problems);
+  std::vector<problem> problems = out_of_range(c);
+  if (problems.empty()) problems = broken(c);  // rules count on values in their ranges
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 

@@ -10,9 +10,8 @@ namespace diecast::config {
 
 [[nodiscard]] std::span<const rule> hbm_rules();
 
-/// Throws user_error with every rule that the block breaks, and with the simple model's values that are no
-/// rate, latency or size of a queue. Whoever builds a memory from a block that no file was read for calls
-/// this. Precondition: every other value is in its own range.
+/// Throws user_error with every value that is out of its key's range or, when all are within, with every rule
+/// that the block breaks. Whoever builds a memory from a block that no file was read for calls this.
 void need_sound(const hbm_block& hbm);
 
 }  // namespace diecast::config

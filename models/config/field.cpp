@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <iterator>
 #include <regex>
 
 #include "models/config/text.hpp"
@@ -52,13 +51,28 @@ bool add_link(std::string_view pair, char between, std::vector<pod_link>& links)
   return true;
 }
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Nothing when a space parts two digits: "1 2" is no number.
+std::optional<std::string> without_spaces(std::string_view text) {
+  std::string rest;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == ' ') continue;
+    const bool after_space = i > 0 && text[i - 1] == ' ';
+    if (after_space && !rest.empty() && is_digit(rest.back()) && is_digit(text[i])) return std::nullopt;
+    rest += text[i];
+  }
+  return rest;
+}
+
 /// 0-1,1-2, or [[0, 1], [1, 2]] as in a file.
 std::optional<field_value> parse_links(std::string_view text) {
-  std::string as_in_a_file;
+  std::optional<std::string> as_in_a_file;
   std::string_view separator = ",";
   if (text.starts_with('[')) {
-    std::copy_if(text.begin(), text.end(), std::back_inserter(as_in_a_file), [](char c) { return c != ' '; });
-    text = as_in_a_file;
+    as_in_a_file = without_spaces(text);
+    if (!as_in_a_file) return std::nullopt;
+    text = *as_in_a_file;
     separator = "],[";
     if (text == "[]") return std::vector<pod_link>{};
     if (text.size() <= 4 || !text.starts_with("[[") || !text.ends_with("]]")) return std::nullopt;

@@ -207,9 +207,9 @@ TEST_CASE("config load: --set is as strict as a file") {
   CHECK(load_text("{}", {"pod.links=[]"}).pod.links.empty());
   for (const char* bad :
        {"pod.links=[", "pod.links=[[]]", "pod.links=[[0,1]", "pod.links=[[0,1],]", "pod.links=[0,1]",
-        "pod.links=[[0,1],[1-2]]", "pod.links=[[0,1,2]]", "pod.links=[[0,-1]]", "pod.links=]]",
-        "pod.links=[[0,1],[]]", "pod.links=[[],[0,1]]", "pod.links=[[0,1],[],[1,2]]", "pod.links=0-1,",
-        "pod.links=,0-1", "pod.links=0-1,,1-2", "pod.links=,"})
+        "pod.links=[[0,1],[1-2]]", "pod.links=[[0,1 2]]", "pod.links=[[0,1,2]]", "pod.links=[[0,-1]]",
+        "pod.links=]]", "pod.links=[[0,1],[]]", "pod.links=[[],[0,1]]", "pod.links=[[0,1],[],[1,2]]",
+        "pod.links=0-1,", "pod.links=,0-1", "pod.links=0-1,,1-2", "pod.links=,"})
     CHECK_THAT(message(bad), Catch::Contains("pairs of SIPs"));
   CHECK_FALSE(c.noc.vc_buffer_flits.has_value());
   CHECK(c.ccl.root == config::root_place::corner);
