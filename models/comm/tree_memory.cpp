@@ -10,6 +10,7 @@ namespace diecast::comm {
 
 tree_memory::question::question(const pattern_context& c, bool up_ways)
     : overrides(c.config.overrides),
+      shape(c.shape),
       members(c.members.members),
       root(c.root),
       shares_queue_pairs(c.shares_queue_pairs),

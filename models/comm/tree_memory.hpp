@@ -39,6 +39,7 @@ class tree_memory {
 
     std::string values;  ///< of all keys, as a configuration that is written out has them
     std::vector<config::instance_override> overrides;
+    machine_shape shape;
     std::vector<pe_coord> members;
     std::uint32_t root{};
     bool shares_queue_pairs{}, up{};

@@ -36,7 +36,7 @@ class neighbors : public formula_base {
         hop_ns({slot, true, plan.trees()}, false) + hop_ns({slot, false, plan.trees()}, false);
     const double busy = d(most) * (step_.take_ns(slot, true) + step_.send_ns() + 2 * step_.register_ns());
     const double first_use = step_.first_use_ns(pair_registers * static_cast<unsigned>(most));
-    return {plan.depth() * hops + (std::ceil(share / step_.slot_bytes()) - 1) * busy + first_use + end_ns(),
+    return {plan.depth() * hops + (slots_of(share) - 1) * busy + first_use + end_ns(),
             std::max(interface_ns(share * d(most)), link_ns(n_ * plan.busiest()))};
   }
   /// Parts of blocks on the routes of the request's collective.

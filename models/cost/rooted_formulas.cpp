@@ -28,7 +28,7 @@ class rooted : public formula_base {
     const exchange e{n_ / 2, r_.what == collective::reduce, 2};
     const double slot = std::min(e.bytes, step_.slot_bytes());
     const double hop = mean_on_ring({slot, e.reduces, 2});
-    const double slots = std::ceil(e.bytes / step_.slot_bytes());
+    const double slots = slots_of(e.bytes);
     return {(p_ - 1) * hop + (slots - 1) * slowest_on_ring(e) + end_ns(),
             std::max(interface_ns(n_), laps_ns({comm::ring_order(t_.shape(), r_.ranks)}, n_ / 2, true))};
   }
@@ -71,7 +71,7 @@ class rooted : public formula_base {
   [[nodiscard]] estimate linear() const {
     const double own = part(d(p_));
     const double slot = std::min(own, step_.slot_bytes());
-    const double slots = std::ceil(own / step_.slot_bytes());
+    const double slots = slots_of(own);
     const double far =
         dearest([this](std::uint32_t r) { return std::optional((r + p_ / 2) % p_); }, {own, false, 1, false});
     const double at_root = r_.what == collective::gather ? step_.take_ns(slot, false) + step_.wake_ns()
@@ -87,7 +87,7 @@ class rooted : public formula_base {
   /// Half of the vector down each of two trees, slot by slot.
   [[nodiscard]] estimate broadcast_trees() const {
     const double slot = std::min(n_ / 2, step_.slot_bytes());
-    const double slots = std::ceil(n_ / 2 / step_.slot_bytes());
+    const double slots = slots_of(n_ / 2);
     const double busy = 2 * (step_.take_ns(slot, false) + step_.send_ns() + step_.register_ns());
     const node_pair trees = nodes_of(
         [this](std::uint32_t which, std::uint32_t r) { return comm::root_tree(r, p_, r_.root, which); });
@@ -104,7 +104,7 @@ class rooted : public formula_base {
     const comm::packed_trees plan({c_, t_.shape(), r_.ranks, r_.root});
     const node_pair trees =
         nodes_of([&plan](std::uint32_t which, std::uint32_t r) { return plan.node(which, r); });
-    const double slots = std::ceil(n_ / 2 / step_.slot_bytes());
+    const double slots = slots_of(n_ / 2);
     const double slot = std::min(n_ / 2, step_.slot_bytes());
     const double busy = 2 * (step_.hold_ns(slot) + step_.send_ns() + step_.register_ns());
     const bool in_halves = slots < 2 && slot > step_.slot_bytes() / 2;
@@ -125,7 +125,7 @@ class rooted : public formula_base {
     const node_pair trees =
         nodes_of([&plan](std::uint32_t which, std::uint32_t r) { return plan.node(which, r); });
     const double slot = std::min(n_ / 2, step_.slot_bytes());
-    const double slots = std::ceil(n_ / 2 / step_.slot_bytes());
+    const double slots = slots_of(n_ / 2);
     const double busy =
         std::max(2 * (step_.take_ns(slot, true) + step_.send_ns() + step_.register_ns()), two_slots_ns(slot));
     return {first_up(trees, slot) + (slots - 1) * busy + step_.first_use_ns(4 * half_registers) + end_ns(),
@@ -143,7 +143,7 @@ class rooted : public formula_base {
   [[nodiscard]] double slots_down(const tree_walk& walk, double children) const {
     const double slot = std::min(n_, step_.slot_bytes());
     const double busy = children * (step_.send_ns() + step_.register_ns());
-    const double more = std::max(1.0, std::ceil(n_ / step_.slot_bytes())) - 1;
+    const double more = slots_of(n_) - 1;
     return walk.down([slot](std::uint32_t) { return slot; }) +
            more * std::max(busy, interface_ns(children * slot));
   }

@@ -81,6 +81,30 @@ TEST_CASE("nothing is expected to be faster than its bound") {
   }
 }
 
+TEST_CASE("nothing is expected to take less than no time, and no byte no longer than one element") {
+  std::size_t asked = 0;
+  for (const machine_shape& s : {machine_shape{2, 2, 2, 2}, machine_shape{1, 3, 3, 1}}) {
+    const config::machine_config c = test::machine_with_trees(s);
+    const fabric::topology t(c);
+    for (const rank_set set : {rank_set::pe, rank_set::cube}) {
+      const comm::group g = comm::map_ranks(t.population(), set);
+      for (const formula_row& row : all_formulas()) {
+        INFO(comm::to_string(row.what) << " " << row.algorithm << ", " << g.members.size() << " ranks");
+        try {
+          const double none = estimate_of(t, c, {row.what, g, 0, 0}, row.algorithm)->ns();
+          const double one = estimate_of(t, c, {row.what, g, shortest_element, 0}, row.algorithm)->ns();
+          CHECK(none >= 0);
+          CHECK(none <= one);
+          ++asked;
+        } catch (const user_error&) {
+          // these ranks do not form what it needs
+        }
+      }
+    }
+  }
+  CHECK(asked > 2 * all_formulas().size());
+}
+
 TEST_CASE("where a root is costs the edges of its tree, nothing else") {
   const config::machine_config c = test::machine_of({1, 4, 4, 8});
   const fabric::topology t(c);
