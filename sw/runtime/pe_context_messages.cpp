@@ -29,6 +29,20 @@ std::uint32_t pe_context::impl::receive(queue_state& q, std::uint64_t offset) {
   return bytes;
 }
 
+/// Does what one task at a time may do; the others' turn comes also when it throws.
+template <class Work>
+std::uint32_t in_turn(bool& taken, Work&& work) {
+  struct turn {
+    explicit turn(bool& flag) : taken(flag) { taken = true; }
+    ~turn() { taken = false; }
+    turn(const turn&) = delete;
+    turn& operator=(const turn&) = delete;
+    bool& taken;
+  };
+  const turn mine(taken);
+  return work();
+}
+
 /// Receives end in the order of the requests. Of several tasks that wait for a direction, one receives; the
 /// others look again when it has done so.
 std::uint32_t pe_context::impl::wait_receive(const ticket& t) {
@@ -43,9 +57,7 @@ std::uint32_t pe_context::impl::wait_receive(const ticket& t) {
       tasks.block([&p] { return !p.receiving; });
       continue;
     }
-    p.receiving = true;
-    const std::uint32_t bytes = receive(rx(t.dir), p.open.front());
-    p.receiving = false;
+    const std::uint32_t bytes = in_turn(p.receiving, [&] { return receive(rx(t.dir), p.open.front()); });
     p.open.pop_front();
     p.done.emplace(next, bytes);
   }

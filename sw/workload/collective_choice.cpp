@@ -55,14 +55,22 @@ const kernel_entry& given(const op_request& r, const std::string& name) {
                            name, config::join(names)});
 }
 
+using directions_of = std::map<pe_coord, std::set<comm::direction>>;
+
+bool all_within(const directions_of& in_use, std::uint64_t queue_pairs) {
+  return std::all_of(in_use.begin(), in_use.end(),
+                     [&](const auto& pe) { return pe.second.size() <= queue_pairs; });
+}
+
 /// No PE has more directions in use than queue pairs: a workload gives each the next free one, whatever its
-/// number.
+/// number. What edges leave by is cheap to know and settles the most: a PE that sends to all others.
 bool has_queue_pairs(const std::vector<comm::edge>& edges, std::uint64_t queue_pairs) {
+  directions_of in_use;
+  for (const comm::edge& e : edges) in_use[e.from].insert(e.dir);
+  if (!all_within(in_use, queue_pairs)) return false;
   std::vector<problem> problems;
-  std::map<pe_coord, std::set<comm::direction>> in_use;
   for (const comm::queue_pair_half& h : comm::pair_directions(edges, problems)) in_use[h.owner].insert(h.dir);
-  return problems.empty() && std::all_of(in_use.begin(), in_use.end(),
-                                         [&](const auto& pe) { return pe.second.size() <= queue_pairs; });
+  return problems.empty() && all_within(in_use, queue_pairs);
 }
 
 /// Whether the kernel can run this op: it needs nothing that the machine or the group lacks, nor the tree of
