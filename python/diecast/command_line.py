@@ -2,6 +2,7 @@
 """What the scripts of studies share: flags of the platform behind --, settings, tables."""
 import argparse
 import csv
+import errno
 import io
 import os
 import pathlib
@@ -31,22 +32,33 @@ class Printed(io.TextIOWrapper):
 
 def end_with(main):
     """Ends the script with main's exit code, and else as the platforms end: 130 after Ctrl-C, 5 when standard output
-    cannot be written, quietly when its reader has gone."""
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    cannot be written, quietly with 141 when its reader has gone."""
     name = f"scripts/{pathlib.Path(sys.argv[0]).name}"
+    if sys.stdout is None:
+        print(f"{name}: standard output: is closed", file=sys.stderr)
+        sys.exit(NOT_WRITTEN)
     sys.stdout = Printed(sys.stdout.buffer, encoding=sys.stdout.encoding, errors=sys.stdout.errors,
                          line_buffering=sys.stdout.line_buffering)
     try:
-        code = main()
+        code = outcome(main)
         sys.stdout.flush()
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)
         code = 130
     except NotPrinted as error:
-        print(f"{name}: standard output: {error.strerror}", file=sys.stderr)
+        code = 128 + signal.SIGPIPE if error.errno == errno.EPIPE else NOT_WRITTEN
+        if code == NOT_WRITTEN:
+            print(f"{name}: standard output: {error.strerror}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it goes nowhere
-        code = NOT_WRITTEN
     sys.exit(code)
+
+
+def outcome(main):
+    """What main returns, or exits with: --help, too, is printed only when it has been flushed."""
+    try:
+        return main()
+    except SystemExit as stop:
+        return stop.code
 
 
 def jobs(text):

@@ -59,6 +59,11 @@ class Sweep(ScriptCase):
     def rows(self):
         return list(csv.DictReader((self.folder / "s" / "sweep.csv").read_text().splitlines()))
 
+    def test_what_cannot_be_written_ends_with_5(self):
+        blocked = self.file("blocked", "a file")
+        done = self.script("sweep", self.spec(), "--out", blocked / "s", expect=5)
+        self.assertRegex(done.stderr, r"^scripts/sweep: .*blocked.*; expected an --out that can be written\n$")
+
     def test_rows_are_those_of_single_runs(self):
         self.script("sweep", self.spec(), "--out", "s")
         rows = self.rows()
@@ -357,6 +362,20 @@ class Endings(ScriptCase):
             full = self.shell(f"{words} > /dev/full")
             self.assertEqual((full.returncode, full.stderr.count("\n")), (5, 1), full.stderr)
             self.assertIn("standard output: No space left on device", full.stderr)
+            closed = self.shell(f"{words} >&-")
+            self.assertEqual((closed.returncode, closed.stderr.count("\n")), (5, 1), closed.stderr)
+            self.assertIn("standard output: is closed", closed.stderr)
+
+    def test_help_is_printed_or_not(self):
+        full = self.shell(f"{harness.ROOT}/scripts/compare --help > /dev/full")
+        self.assertEqual((full.returncode, full.stderr), (5, "scripts/compare: standard output: No space left on device\n"))
+
+    def test_a_reader_that_goes_ends_a_study(self):
+        spec = self.file("s.json", json.dumps({"schema": "diecast.sweep/1", "config": str(harness.CONFIGS / "small_pod.json"),
+                                               "grid": {"--bytes": ["1KiB", "2KiB", "4KiB", "8KiB"]}}))
+        gone = self.shell(f"{harness.ROOT}/scripts/sweep {spec} --jobs 1 | head -1; echo ${{PIPESTATUS[0]}}")
+        self.assertEqual(gone.stdout.splitlines()[-1], "141", gone.stdout)
+        self.assertEqual(gone.stderr, "")
 
     def test_control_c_is_no_traceback(self):
         for words in (("sensitivity",), ("degrade", "--counts", "0,1")):
