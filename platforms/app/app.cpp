@@ -44,8 +44,6 @@ namespace {
 using platforms::run_outcome;
 using platforms::run_status;
 
-constexpr int output_failed = 5;
-
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 platforms::loaded_config load_machine(const registries& tables, const options& o) {
@@ -295,13 +293,7 @@ class reporter {
     if (options_.format == output_format::json) print(platforms::result_json(context_, outcomes_));
     if (options_.format == output_format::csv) print(platforms::result_csv(outcomes_));
     if (out_) write_files();
-    const run_status worst = platforms::worst(outcomes_);
-    const auto lost = [](const run_outcome& o) { return o.output_lost; };
-    if (worst != run_status::internal && std::any_of(outcomes_.begin(), outcomes_.end(), lost)) {
-      return output_failed;
-    }
-    if (worst == run_status::interrupted) return 128 + platforms::interrupt_signal();
-    return platforms::exit_code(worst);
+    return exit_code_of(outcomes_);
   }
 
  private:
