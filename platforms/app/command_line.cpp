@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/app/command_line.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
@@ -75,6 +77,33 @@ std::vector<std::string> split(const std::string& text, char separator) {
     }
   }
   return parts;
+}
+
+std::string one_of(const std::string& flag, const std::string& text, const std::vector<std::string>& known) {
+  std::vector<std::pair<std::string, std::string>> named;
+  for (const std::string& word : known) named.emplace_back(word, word);
+  return choose<std::string>(flag, text, named);
+}
+
+std::vector<double> sweep_argument(const std::string& flag, const std::string& item, const char* form,
+                                   const std::function<double(const std::string&)>& number) {
+  constexpr double most_values = 1000;
+  const auto parts = split(item, ':');
+  if (parts.size() == 1) return {number(item)};
+  if (parts.size() != 3 || !parts[2].starts_with('+')) {
+    throw user_error(problem{flag, "is no range", item, form});
+  }
+  const double from = number(parts[0]), to = number(parts[1]), step = number(parts[2].substr(1));
+  if (to < from) throw user_error(problem{flag, "the range ends before it begins", item, ""});
+  // The end belongs to the range even when the steps add up to a hair more.
+  const double count = std::floor((to - from) / step * (1 + 1e-12) + 1e-9) + 1;
+  if (count > most_values) throw user_error(problem{flag, "more than 1000 points", item, "a larger step"});
+  std::vector<double> values;
+  for (double i = 0; i < count; ++i) {
+    // As a user would have written it: 0.1 + 2 x 0.1 is 0.3, not 0.30000000000000004.
+    values.push_back(std::min(std::round((from + i * step) * 1e9) / 1e9, to));
+  }
+  return values;
 }
 
 void add_window(const std::string& flag, const std::string& value, std::vector<std::string>& sets) {

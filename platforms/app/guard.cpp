@@ -10,6 +10,8 @@ namespace diecast::app {
 
 using platforms::run_status;
 
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
 int exit_code_of(const std::function<int()>& body) {
   try {
     const int code = body();

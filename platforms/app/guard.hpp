@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "platforms/run/child.hpp"
@@ -14,6 +15,9 @@ namespace diecast::app {
 /// error's type stands for (2 user, 5 output, 70 anything else). Standard output that cannot be written
 /// is an output error.
 int exit_code_of(const std::function<int()>& body);
+
+/// Writes to standard output; what fails is found when exit_code_of() ends.
+void print(const std::string& text);
 
 /// Exit code of an invocation: of the worst of its runs; 5 where a file of one was lost and the model itself
 /// is sound; 128 and the signal's number of one that was interrupted.

@@ -16,24 +16,14 @@
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/hbm_result.hpp"
 #include "platforms/io/output_dir.hpp"
-#include "platforms/io/paths.hpp"
 #include "platforms/run/child.hpp"
 
 namespace diecast::hbm {
 namespace {
 
+using app::output_format;
+using app::print;
 using platforms::run_status;
-
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
-platforms::loaded_config load_machine(const registries& tables, const options& o) {
-  platforms::config_request request;
-  request.file = o.config.empty() ? platforms::default_config(tables.default_config, tables.data_dir)
-                                  : std::filesystem::path(o.config);
-  if (!tables.data_dir.empty()) request.presets = platforms::presets_dir(tables.data_dir);
-  request.sets = o.sets;
-  return platforms::load_config(request);
-}
 
 /// Prints what needs no memory; false when there is more to do.
 bool inform(const registries& tables, const options& o) {
@@ -151,7 +141,7 @@ class reporter {
 int run_checked(const registries& tables, int argc, char** argv) {
   const options o = parse_options(argc, argv);
   if (inform(tables, o)) return 0;
-  const platforms::loaded_config given = load_machine(tables, o);
+  const platforms::loaded_config given = app::load_config(o, tables.default_config, tables.data_dir);
   const config::machine_config& config = given.config;
   if (o.dump_config) return print(platforms::dump_config(config)), 0;
   if (o.check_config) return print(memory_text(config.hbm)), 0;

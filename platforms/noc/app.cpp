@@ -13,7 +13,6 @@
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/noc_result.hpp"
 #include "platforms/io/output_dir.hpp"
-#include "platforms/io/paths.hpp"
 #include "platforms/noc/inform.hpp"
 #include "platforms/noc/options.hpp"
 #include "platforms/noc/replay.hpp"
@@ -22,17 +21,9 @@
 namespace diecast::noc {
 namespace {
 
+using app::output_format;
+using app::print;
 using platforms::run_status;
-
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
-platforms::loaded_config load_network(const options& o) {
-  platforms::config_request request;
-  request.file =
-      o.config.empty() ? platforms::default_config("noc_default.json") : std::filesystem::path(o.config);
-  request.sets = o.sets;
-  return platforms::load_config(request);
-}
 
 /// Prints what needs no network; false when there is more to do.
 bool inform(const options& o) {
@@ -143,7 +134,7 @@ class reporter {
 int run_checked(int argc, char** argv) {
   const options o = parse_options(argc, argv);
   if (inform(o)) return 0;
-  const platforms::loaded_config given = load_network(o);
+  const platforms::loaded_config given = app::load_config(o, "noc_default.json");
   const config::machine_config& written = given.config;
   const study_point common = common_point(o, written.noc);
   const network net(adapt(written, common.packet_flits));
