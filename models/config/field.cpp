@@ -6,6 +6,7 @@
 #include <iterator>
 #include <regex>
 
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 
 namespace diecast::config {
@@ -277,7 +278,7 @@ problem unknown_key(std::string_view path) {
   const char* const what = has_key ? "unknown key" : "unknown block";
   const std::string near = suggestion(path);
   if (near.empty()) return {std::string(path), what, "", known_names(path)};
-  return {std::string(path), fmt::format("{}; did you mean {}?", what, near), "", ""};
+  return {std::string(path), did_you_mean(what, near), "", ""};
 }
 
 }  // namespace diecast::config

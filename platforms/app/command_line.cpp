@@ -16,9 +16,8 @@ namespace po = boost::program_options;
 [[noreturn]] void unknown_flag(const std::string& flag, const po::options_description& known) {
   std::vector<std::string> names;
   for (const auto& o : known.options()) names.push_back("--" + o->long_name());
-  const std::string near = config::nearest(flag, names);
-  throw user_error(problem{"command line", "unknown flag", flag,
-                           near.empty() ? std::string("one of those in --help") : near + "?"});
+  throw user_error(problem{"command line", config::with_nearest("unknown flag", flag, names), flag,
+                           "one of those in --help"});
 }
 
 /// A flag never takes the flag behind it for its value.
@@ -67,18 +66,6 @@ po::variables_map read_command_line(int argc, const char* const* argv, const po:
   return values;
 }
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == separator) {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
-
 std::string one_of(const std::string& flag, const std::string& text, const std::vector<std::string>& known) {
   std::vector<std::pair<std::string, std::string>> named;
   for (const std::string& word : known) named.emplace_back(word, word);
@@ -88,7 +75,7 @@ std::string one_of(const std::string& flag, const std::string& text, const std::
 std::vector<double> sweep_argument(const std::string& flag, const std::string& item, const char* form,
                                    const std::function<double(const std::string&)>& number) {
   constexpr double most_values = 1000;
-  const auto parts = split(item, ':');
+  const auto parts = config::split(item, ':');
   if (parts.size() == 1) return {number(item)};
   if (parts.size() != 3 || !parts[2].starts_with('+')) {
     throw user_error(problem{flag, "is no range", item, form});
@@ -107,7 +94,7 @@ std::vector<double> sweep_argument(const std::string& flag, const std::string& i
 }
 
 void add_window(const std::string& flag, const std::string& value, std::vector<std::string>& sets) {
-  const auto parts = split(value, ':');
+  const auto parts = config::split(value, ':');
   if (parts.size() != 2 || (parts[0].empty() && parts[1].empty())) {
     throw user_error(problem{flag, "is no window", value, "FROM:TO in ns, e.g. 1000:2500, 1000: or :2500"});
   }

@@ -21,9 +21,6 @@ namespace diecast::app {
 [[nodiscard]] boost::program_options::variables_map read_command_line(
     int argc, const char* const* argv, const boost::program_options::options_description& known);
 
-/// The parts between separators; as many as separators plus one.
-[[nodiscard]] std::vector<std::string> split(const std::string& text, char separator);
-
 /// The value of a flag that takes one of a few words. Throws user_error naming them.
 template <class T>
 [[nodiscard]] T choose(const std::string& flag, const std::string& text,

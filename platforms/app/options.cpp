@@ -86,7 +86,7 @@ void read_run(flag_reader& r, options& o) {
   using std::string;
   r.with("collective", [&](const string&, const string& v) { o.collective = v; });
   r.with("algorithm", [&](const string& f, const string& v) {
-    o.algorithms = split(v, ',');
+    o.algorithms = config::split(v, ',');
     const bool gap = std::find(o.algorithms.begin(), o.algorithms.end(), "") != o.algorithms.end();
     if (gap) throw user_error(problem{f, "holds an empty name", v, "NAME[,NAME..] or all"});
   });
@@ -173,7 +173,7 @@ options parse_options(int argc, const char* const* argv) {
 
 std::vector<std::uint64_t> parse_sizes(const std::string& text) {
   constexpr std::size_t most_points = 10'000;
-  const auto parts = split(text, ':');
+  const auto parts = config::split(text, ':');
   const auto refuse = [&](const char* what) {
     throw user_error(
         problem{"--bytes", what, text, "SIZE, FROM:TO, FROM:TO:xF or FROM:TO:+D, e.g. 4KiB:1MiB:x4"});

@@ -121,7 +121,7 @@ void read_traffic(app::flag_reader& r, options& o) {
   r.with("outstanding", [&](const string& f, const string& v) {
     if (r.flag("rate"))
       throw user_error(problem{f, "has no meaning beside --rate", v, "one of the two: closed or open loop"});
-    for (const auto& item : app::split(v, ','))
+    for (const auto& item : config::split(v, ','))
       o.paces.push_back({pace::kind::closed, 0, config::count_argument(f, item, 1, most_outstanding)});
   });
   o.check_data = r.flag("check-data");
@@ -141,7 +141,7 @@ void refuse_beside_replay(app::flag_reader& r, const options& o) {
 
 std::vector<pace> parse_rates(const std::string& text) {
   std::vector<pace> paces;
-  for (const auto& item : app::split(text, ',')) add_rates(item, paces);
+  for (const auto& item : config::split(text, ',')) add_rates(item, paces);
   return paces;
 }
 

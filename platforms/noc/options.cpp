@@ -126,7 +126,7 @@ void refuse_meaningless(app::flag_reader& r, const options& o) {
 
 std::vector<double> parse_rates(const std::string& text) {
   std::vector<double> rates;
-  for (const auto& item : app::split(text, ',')) {
+  for (const auto& item : config::split(text, ',')) {
     const auto values = app::sweep_argument("--rate", item, "FROM:TO:+STEP, e.g. 0.05:0.6:+0.05", rate_of);
     rates.insert(rates.end(), values.begin(), values.end());
   }
