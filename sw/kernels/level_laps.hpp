@@ -3,7 +3,6 @@
 // stream.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>

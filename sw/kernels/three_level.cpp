@@ -14,7 +14,6 @@
 #include "models/comm/three_level.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
