@@ -243,6 +243,7 @@ std::string to_text(const field_value& value) {
                [](automatic) { return std::string("auto"); },
                [](const std::vector<pod_link>& links) {
                  std::vector<std::string> pairs;
+                 pairs.reserve(links.size());
                  for (const pod_link& l : links) pairs.push_back(fmt::format("{}-{}", l.from, l.to));
                  return fmt::format("{}", fmt::join(pairs, ","));
                }},
