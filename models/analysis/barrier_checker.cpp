@@ -19,13 +19,6 @@ std::string_view name_in(std::string_view mark, std::string_view words) {
 }  // namespace
 
 void barrier_checker::expect(const std::string& name, const std::vector<pe_coord>& members,
-                             std::uint32_t cores) {
-  std::vector<std::uint32_t> ranks;
-  for (std::size_t i = 0; i < members.size(); ++i) ranks.push_back(static_cast<std::uint32_t>(i / cores));
-  expect(name, members, ranks);
-}
-
-void barrier_checker::expect(const std::string& name, const std::vector<pe_coord>& members,
                              const std::vector<std::uint32_t>& ranks) {
   barrier& b = barriers_[name];
   b.members.clear();

@@ -32,10 +32,8 @@ class barrier_checker : public events::observer {
 
   explicit barrier_checker(const machine_shape& shape) : shape_(shape) {}
 
-  /// Before the run: a barrier and who takes part, rank by rank, `cores` PEs each. Marks of a barrier that
-  /// nobody has announced, and of a PE that is no member, throw std::logic_error.
-  void expect(const std::string& name, const std::vector<pe_coord>& members, std::uint32_t cores = 1);
-  /// The same with the rank of each member.
+  /// Before the run: a barrier, who takes part, and the rank of each. Marks of a barrier that nobody has
+  /// announced, and of a PE that is no member, throw std::logic_error.
   void expect(const std::string& name, const std::vector<pe_coord>& members,
               const std::vector<std::uint32_t>& ranks);
 

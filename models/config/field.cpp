@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <regex>
 
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 
 namespace diecast::config {
@@ -256,6 +257,7 @@ std::string to_text(const field_value& value) {
                [](automatic) { return std::string("auto"); },
                [](const std::vector<pod_link>& links) {
                  std::vector<std::string> pairs;
+                 pairs.reserve(links.size());
                  for (const pod_link& l : links) pairs.push_back(fmt::format("{}-{}", l.from, l.to));
                  return fmt::format("{}", fmt::join(pairs, ","));
                }},
@@ -291,7 +293,7 @@ problem unknown_key(std::string_view path) {
   const char* const what = has_key ? "unknown key" : "unknown block";
   const std::string near = suggestion(path);
   if (near.empty()) return {std::string(path), what, "", known_names(path)};
-  return {std::string(path), fmt::format("{}; did you mean {}?", what, near), "", ""};
+  return {std::string(path), did_you_mean(what, near), "", ""};
 }
 
 }  // namespace diecast::config

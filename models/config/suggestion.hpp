@@ -8,6 +8,9 @@
 
 namespace diecast::config {
 
+/// "no such pattern; did you mean ring_1d?"
+[[nodiscard]] std::string did_you_mean(std::string_view what, std::string_view near);
+
 /// "no such pattern; did you mean ring_1d?": `what`, and the known name nearest to `word` if one is near.
 [[nodiscard]] std::string with_nearest(std::string_view what, std::string_view word,
                                        std::span<const std::string> known);

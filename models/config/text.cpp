@@ -121,6 +121,18 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
   return best;
 }
 
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  for (std::size_t end = text.find(separator); end != std::string_view::npos;
+       end = text.find(separator, begin)) {
+    parts.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  parts.emplace_back(text.substr(begin));
+  return parts;
+}
+
 std::string join(std::span<const std::string> words) { return fmt::format("{}", fmt::join(words, ", ")); }
 
 }  // namespace diecast::config

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace diecast::config {
 
@@ -36,6 +37,9 @@ namespace diecast::config {
 /// The candidate with the fewest edits to `word`, if at most a third of its length (two at least);
 /// the first of several. Empty when none is that near.
 [[nodiscard]] std::string nearest(std::string_view word, std::span<const std::string> candidates);
+
+/// The parts between separators; as many as separators plus one.
+[[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
 
 /// "a, b, c"
 [[nodiscard]] std::string join(std::span<const std::string> words);

@@ -14,17 +14,6 @@ namespace {
 constexpr const char* rules_key = "ccl.algorithm_rules";
 constexpr const char* tuner_key = "ccl.tuner";
 
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  for (std::size_t end = text.find(at); end != std::string::npos; end = text.find(at, begin)) {
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  parts.push_back(text.substr(begin));
-  return parts;
-}
-
 std::string trimmed(const std::string& text) {
   const auto first = text.find_first_not_of(" \t\r");
   if (first == std::string::npos) return {};
@@ -64,7 +53,7 @@ std::optional<algorithm_rule> parse_rule(const std::string& text, std::vector<pr
     return std::nullopt;
   }
   rule.algorithm = text.substr(equals + 1);
-  const std::vector<std::string> parts = split(text.substr(0, equals), ':');
+  const std::vector<std::string> parts = config::split(text.substr(0, equals), ':');
   const auto what = comm::collective_named(parts[0]);
   if (!what) {
     problems.push_back({rules_key, "a rule is for no collective", text, collective_names()});
@@ -72,7 +61,7 @@ std::optional<algorithm_rule> parse_rule(const std::string& text, std::vector<pr
   }
   rule.what = *what;
   if (parts.size() == 1) return rule;
-  const std::vector<std::string> ends = split(parts[1], '-');
+  const std::vector<std::string> ends = config::split(parts[1], '-');
   const bool one = ends.size() == 1;
   if (parts.size() > 2 || parts[1].empty() || ends.size() > 2 ||
       !read_range(ends[0], one ? ends[0] : ends[1], rule)) {
@@ -92,7 +81,7 @@ class tuner_reader {
   tuner_reader(const std::string& name, std::vector<problem>& problems) : name_(name), problems_(problems) {}
 
   std::vector<algorithm_rule> read(const std::string& text) {
-    for (const std::string& line : split(text, '\n')) {
+    for (const std::string& line : config::split(text, '\n')) {
       ++line_;
       const std::string content = trimmed(line);
       if (content.empty() || content.front() == '#') continue;
@@ -111,7 +100,7 @@ class tuner_reader {
     problems_.push_back({fmt::format("{}: {} line {}", tuner_key, name_, line_), what, value, expected});
   }
   bool read_header(const std::string& content) {
-    for (const std::string& field : split(content, ',')) columns_.push_back(trimmed(field));
+    for (const std::string& field : config::split(content, ',')) columns_.push_back(trimmed(field));
     for (const std::string& c : columns_) {
       if (std::find(possible.begin(), possible.end(), c) == possible.end()) {
         wrong("no such column", c, config::join(std::vector<std::string>(possible.begin(), possible.end())));
@@ -130,7 +119,7 @@ class tuner_reader {
     return true;
   }
   void read_row(const std::string& content) {
-    const std::vector<std::string> fields = split(content, ',');
+    const std::vector<std::string> fields = config::split(content, ',');
     if (fields.size() != columns_.size()) {
       return wrong("the row has another number of fields than the header", std::to_string(fields.size()),
                    std::to_string(columns_.size()));
@@ -183,7 +172,7 @@ const algorithm_rule* first_match(const std::vector<algorithm_rule>& rules, cons
 std::vector<algorithm_rule> parse_rules(const std::string& text, std::vector<problem>& problems) {
   std::vector<algorithm_rule> rules;
   if (text.empty()) return rules;
-  for (const std::string& part : split(text, ',')) {
+  for (const std::string& part : config::split(text, ',')) {
     if (auto rule = parse_rule(part, problems)) rules.push_back(std::move(*rule));
   }
   return rules;

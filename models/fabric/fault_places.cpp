@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 
 namespace diecast::fabric {
@@ -108,7 +109,7 @@ std::string expected_places(const fault_setting& f, const topology& t) {
   if (places.empty()) return fmt::format("{}; this machine has none", kind.place);
   const std::string near = config::nearest(f.where, places);
   return near.empty() ? fmt::format("{}, as {}", kind.place, places.front())
-                      : fmt::format("{}; did you mean {}?", kind.place, near);
+                      : config::did_you_mean(kind.place, near);
 }
 
 /// A place that both name and where one of the two would act alone; empty when there is none.

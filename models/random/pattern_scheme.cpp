@@ -106,8 +106,7 @@ class rank_plus_one_scheme final : public test_data::scheme {
     if (exact_) return scheme::error_bounds(out);
     // All terms are positive, so the sum is its own sum of magnitudes; a product loses as many
     // roundings. One more rounding each for the expected value and the division.
-    const double bound = numeric::sum_error_bound(request().type, numeric::summation::sequential,
-                                                  request().ranks + 2, result_);
+    const double bound = numeric::sum_error_bound(request().type, request().ranks + 2, result_);
     std::fill(out.begin(), out.end(), average() ? bound / request().ranks : bound);
   }
 

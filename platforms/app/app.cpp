@@ -25,7 +25,6 @@
 #include "platforms/io/config_docs.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/output_dir.hpp"
-#include "platforms/io/paths.hpp"
 #include "platforms/io/result_json.hpp"
 #include "platforms/io/workload_json.hpp"
 #include "platforms/io/workload_result.hpp"
@@ -43,20 +42,6 @@ namespace {
 
 using platforms::run_outcome;
 using platforms::run_status;
-
-constexpr int output_failed = 5;
-
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
-platforms::loaded_config load_machine(const registries& tables, const options& o) {
-  platforms::config_request request;
-  const platform_entry& p = tables.platform;
-  request.file = o.config.empty() ? platforms::default_config(p.default_config, p.data_dir)
-                                  : std::filesystem::path(o.config);
-  if (!p.data_dir.empty()) request.presets = platforms::presets_dir(p.data_dir);
-  request.sets = o.sets;
-  return platforms::load_config(request);
-}
 
 std::vector<comm::op_schema> schemas_of(const sw::op_table& ops) {
   std::vector<comm::op_schema> schemas;
@@ -295,13 +280,7 @@ class reporter {
     if (options_.format == output_format::json) print(platforms::result_json(context_, outcomes_));
     if (options_.format == output_format::csv) print(platforms::result_csv(outcomes_));
     if (out_) write_files();
-    const run_status worst = platforms::worst(outcomes_);
-    const auto lost = [](const run_outcome& o) { return o.output_lost; };
-    if (worst != run_status::internal && std::any_of(outcomes_.begin(), outcomes_.end(), lost)) {
-      return output_failed;
-    }
-    if (worst == run_status::interrupted) return 128 + platforms::interrupt_signal();
-    return platforms::exit_code(worst);
+    return exit_code_of(outcomes_);
   }
 
  private:
@@ -372,7 +351,8 @@ int run_checked(const registries& tables, int argc, char** argv) {
   check(tables);
   const options o = parse_options(argc, argv);
   if (inform(tables, o)) return 0;
-  const platforms::loaded_config given = load_machine(tables, o);
+  const platforms::loaded_config given =
+      load_config(o, tables.platform.default_config, tables.platform.data_dir);
   config::machine_config config = given.config;
   tables.platform.adapt(config);
   platforms::check_ccl(tables, config);

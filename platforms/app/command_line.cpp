@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/app/command_line.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
@@ -14,9 +16,8 @@ namespace po = boost::program_options;
 [[noreturn]] void unknown_flag(const std::string& flag, const po::options_description& known) {
   std::vector<std::string> names;
   for (const auto& o : known.options()) names.push_back("--" + o->long_name());
-  const std::string near = config::nearest(flag, names);
-  throw user_error(problem{"command line", "unknown flag", flag,
-                           near.empty() ? std::string("one of those in --help") : near + "?"});
+  throw user_error(problem{"command line", config::with_nearest("unknown flag", flag, names), flag,
+                           "one of those in --help"});
 }
 
 /// A flag never takes the flag behind it for its value.
@@ -65,20 +66,35 @@ po::variables_map read_command_line(int argc, const char* const* argv, const po:
   return values;
 }
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == separator) {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
+std::string one_of(const std::string& flag, const std::string& text, const std::vector<std::string>& known) {
+  std::vector<std::pair<std::string, std::string>> named;
+  for (const std::string& word : known) named.emplace_back(word, word);
+  return choose<std::string>(flag, text, named);
+}
+
+std::vector<double> sweep_argument(const std::string& flag, const std::string& item, const char* form,
+                                   const std::function<double(const std::string&)>& number) {
+  constexpr double most_values = 1000;
+  const auto parts = config::split(item, ':');
+  if (parts.size() == 1) return {number(item)};
+  if (parts.size() != 3 || !parts[2].starts_with('+')) {
+    throw user_error(problem{flag, "is no range", item, form});
   }
-  return parts;
+  const double from = number(parts[0]), to = number(parts[1]), step = number(parts[2].substr(1));
+  if (to < from) throw user_error(problem{flag, "the range ends before it begins", item, ""});
+  // The end belongs to the range even when the steps add up to a hair more.
+  const double count = std::floor((to - from) / step * (1 + 1e-12) + 1e-9) + 1;
+  if (count > most_values) throw user_error(problem{flag, "more than 1000 points", item, "a larger step"});
+  std::vector<double> values;
+  for (double i = 0; i < count; ++i) {
+    // As a user would have written it: 0.1 + 2 x 0.1 is 0.3, not 0.30000000000000004.
+    values.push_back(std::min(std::round((from + i * step) * 1e9) / 1e9, to));
+  }
+  return values;
 }
 
 void add_window(const std::string& flag, const std::string& value, std::vector<std::string>& sets) {
-  const auto parts = split(value, ':');
+  const auto parts = config::split(value, ':');
   if (parts.size() != 2 || (parts[0].empty() && parts[1].empty())) {
     throw user_error(problem{flag, "is no window", value, "FROM:TO in ns, e.g. 1000:2500, 1000: or :2500"});
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <boost/program_options.hpp>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,9 +21,6 @@ namespace diecast::app {
 [[nodiscard]] boost::program_options::variables_map read_command_line(
     int argc, const char* const* argv, const boost::program_options::options_description& known);
 
-/// The parts between separators; as many as separators plus one.
-[[nodiscard]] std::vector<std::string> split(const std::string& text, char separator);
-
 /// The value of a flag that takes one of a few words. Throws user_error naming them.
 template <class T>
 [[nodiscard]] T choose(const std::string& flag, const std::string& text,
@@ -35,6 +33,10 @@ template <class T>
   throw user_error(
       problem{flag, config::with_nearest("no such value", text, names), text, config::join(names)});
 }
+
+/// The same where the words themselves are the values.
+[[nodiscard]] std::string one_of(const std::string& flag, const std::string& text,
+                                 const std::vector<std::string>& known);
 
 /// Goes over the flags that were given and collects the problems of all of them.
 class flag_reader {
@@ -56,6 +58,10 @@ class flag_reader {
       problems_.insert(problems_.end(), e.problems().begin(), e.problems().end());
     }
   }
+  /// Every value of a flag that may be repeated, in the order given.
+  [[nodiscard]] std::vector<std::string> all(const char* name) const {
+    return flag(name) ? values_[name].as<std::vector<std::string>>() : std::vector<std::string>{};
+  }
   void add(problem p) { problems_.push_back(std::move(p)); }
   /// Throws user_error with everything collected.
   void finish() const {
@@ -66,6 +72,13 @@ class flag_reader {
   const boost::program_options::variables_map& values_;
   std::vector<problem> problems_;
 };
+
+/// The values of one item of a sweep, "FROM:TO:+STEP" or a single one, both ends included; `number` reads
+/// each part. Throws user_error for what is neither, with `form` as what is expected, for ranges that end
+/// before they begin, and for more than 1000 values.
+[[nodiscard]] std::vector<double> sweep_argument(const std::string& flag, const std::string& item,
+                                                 const char* form,
+                                                 const std::function<double(const std::string&)>& number);
 
 /// --vcd-window FROM:TO in ns, as settings of trace.vcd_from_ns and trace.vcd_to_ns. Throws user_error.
 void add_window(const std::string& flag, const std::string& value, std::vector<std::string>& sets);

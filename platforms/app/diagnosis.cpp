@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/app/diagnosis.hpp"
 
-#include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "models/types/error.hpp"
+#include "platforms/app/guard.hpp"
 #include "platforms/diagnose/doctor.hpp"
 #include "platforms/io/output_dir.hpp"
 
@@ -73,9 +73,9 @@ int run_diagnosis(const options& o, const std::string& config, int argc, char** 
                               withheld};
   const diagnose::diagnosis found = diagnose::examine(who);
   if (o.format == output_format::json) {
-    std::fwrite(found.json.data(), 1, found.json.size(), stdout);
+    print(found.json);
   } else if (!o.quiet) {
-    std::fwrite(found.text.data(), 1, found.text.size(), stdout);
+    print(found.text);
   }
   const auto write = [&](const char* name, const std::string& text) {
     if (out) return out->write(name, text);

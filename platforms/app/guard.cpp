@@ -7,13 +7,10 @@
 #include "models/types/error.hpp"
 
 namespace diecast::app {
-namespace {
 
-constexpr int usage_error = 2;
-constexpr int output_failed = 5;
-constexpr int internal_error = 70;
+using platforms::run_status;
 
-}  // namespace
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 int exit_code_of(const std::function<int()>& body) {
   try {
@@ -24,13 +21,13 @@ int exit_code_of(const std::function<int()>& body) {
     return code;
   } catch (const user_error& e) {
     fmt::print(stderr, "{}\n", e.what());
-    return usage_error;
+    return platforms::exit_code(run_status::error);
   } catch (const output_error& e) {
     fmt::print(stderr, "{}\n", e.what());
-    return output_failed;
+    return platforms::output_failed;
   } catch (const std::exception& e) {
     fmt::print(stderr, "internal error: {}\n", e.what());
-    return internal_error;
+    return platforms::exit_code(run_status::internal);
   }
 }
 

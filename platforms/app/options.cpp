@@ -56,25 +56,13 @@ po::options_description run_options() {
 }
 
 po::options_description output_options() {
-  po::options_description d("Output");
-  d.add_options()("out", po::value<std::string>()->value_name("DIR"),
-                  "write result.json, config.json, links.csv, ipcq.csv, waits.csv, health.csv, hbm.csv and "
-                  "critical_path.json there")(
-      "format", po::value<std::string>()->value_name("table|json|csv"), "what goes to stdout (table)")(
-      "vcd", po::value<std::string>()->value_name("FILE"), "write a waveform")(
-      "vcd-scope", po::value<std::string>()->value_name("GLOB"),
-      "instances in the waveform, e.g. 'pod.sip0.cube_0_0.*' (*)")(
-      "vcd-window", po::value<std::string>()->value_name("FROM:TO"),
-      "part of the run in the waveform, in ns; either end may be left out")(
-      "timeline", po::value<std::string>()->value_name("FILE"),
-      "write a timeline in the Trace Event format, for Perfetto")(
-      "timeline-scope", po::value<std::string>()->value_name("GLOB"),
-      "instances in the timeline, e.g. 'pod.sip0.cube_0_0*' (*)")(
-      "progress", po::value<std::string>()->value_name("auto|on|off"),
-      "a bar on stderr; auto: on a terminal, after two seconds (auto)")(
-      "ccl-trace",
-      "print every send, receive and credit on stderr; "
-      "also DIECAST_CCL_TRACE=1")("quiet", "print no table");
+  po::options_description d =
+      output_flags({"write result.json, config.json, links.csv, ipcq.csv, waits.csv, health.csv, hbm.csv and "
+                    "critical_path.json there",
+                    "write a waveform", "instances in the waveform, e.g. 'pod.sip0.cube_0_0.*' (*)",
+                    "write a timeline in the Trace Event format, for Perfetto",
+                    "instances in the timeline, e.g. 'pod.sip0.cube_0_0*' (*)"});
+  d.add_options()("ccl-trace", "print every send, receive and credit on stderr; also DIECAST_CCL_TRACE=1");
   return d;
 }
 
@@ -98,7 +86,7 @@ void read_run(flag_reader& r, options& o) {
   using std::string;
   r.with("collective", [&](const string&, const string& v) { o.collective = v; });
   r.with("algorithm", [&](const string& f, const string& v) {
-    o.algorithms = split(v, ',');
+    o.algorithms = config::split(v, ',');
     const bool gap = std::find(o.algorithms.begin(), o.algorithms.end(), "") != o.algorithms.end();
     if (gap) throw user_error(problem{f, "holds an empty name", v, "NAME[,NAME..] or all"});
   });
@@ -152,54 +140,21 @@ bool trace_wanted() {
 }
 
 void read_output(flag_reader& r, options& o) {
-  using std::string;
-  r.with("out", [&](const string&, const string& v) { o.out = v; });
-  r.with("vcd", [&](const string&, const string& v) { o.vcd = v; });
-  r.with("vcd-scope", [&](const string&, const string& v) { o.sets.push_back("trace.vcd_scope=" + v); });
-  r.with("vcd-window", [&](const string& f, const string& v) { add_window(f, v, o.sets); });
-  r.with("timeline", [&](const string&, const string& v) { o.timeline = v; });
-  r.with("timeline-scope",
-         [&](const string&, const string& v) { o.sets.push_back("trace.timeline_scope=" + v); });
-  r.with("progress", [&](const string& f, const string& v) { o.progress = progress_argument(f, v); });
-  r.with("format", [&](const string& f, const string& v) {
-    o.format = choose<output_format>(
-        f, v, {{"table", output_format::table}, {"json", output_format::json}, {"csv", output_format::csv}});
-  });
+  read_output_flags(r, o);
   refuse_without_file(r, o.vcd, o.timeline);
   refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}, {"--record", o.record}},
                    {{"--config", o.config}, {"--workload", o.workload}, {"--verify", o.verify}});
-  o.quiet = r.flag("quiet");
   o.ccl_trace = r.flag("ccl-trace") || trace_wanted();
 }
 
 void read_information(flag_reader& r, options& o) {
-  using std::string;
-  r.with("list", [&](const string& f, const string& v) {
-    o.list = choose<string>(f, v,
-                            {{"algorithms", "algorithms"},
-                             {"patterns", "patterns"},
-                             {"mappers", "mappers"},
-                             {"validators", "validators"},
-                             {"faults", "faults"},
-                             {"ops", "ops"},
-                             {"presets", "presets"}});
+  read_information_flags(r, {"algorithms", "patterns", "mappers", "validators", "faults", "ops", "presets"},
+                         o);
+  r.with("doc", [&](const std::string& f, const std::string& v) {
+    o.doc = one_of(f, v, {"config", "registers", "verdicts", "workload"});
   });
-  r.with("doc", [&](const string& f, const string& v) {
-    o.doc = choose<string>(f, v,
-                           {{"config", "config"},
-                            {"registers", "registers"},
-                            {"verdicts", "verdicts"},
-                            {"workload", "workload"}});
-  });
-  o.help = r.flag("help");
-  o.version = r.flag("version");
-  o.schema = r.flag("schema");
-  o.check_config = r.flag("check-config");
-  o.dump_config = r.flag("dump-config");
   o.dump_install = r.flag("dump-install");
   o.print_map = r.flag("print-map");
-  if (o.check_config && o.dump_config)
-    r.add({"--check-config", "has no meaning beside --dump-config", "", "one of the two"});
 }
 
 }  // namespace
@@ -208,9 +163,7 @@ options parse_options(int argc, const char* const* argv) {
   const po::variables_map values = read_command_line(argc, argv, all_options());
   flag_reader r(values);
   options o;
-  r.with("config", [&](const std::string&, const std::string& v) { o.config = v; });
-  if (values.count("set") != 0) o.sets = values["set"].as<std::vector<std::string>>();
-  r.with("seed", [&](const std::string&, const std::string& v) { o.sets.push_back("sim.seed=" + v); });
+  read_config_flags(r, o);
   read_run(r, o);
   read_output(r, o);
   read_information(r, o);
@@ -220,7 +173,7 @@ options parse_options(int argc, const char* const* argv) {
 
 std::vector<std::uint64_t> parse_sizes(const std::string& text) {
   constexpr std::size_t most_points = 10'000;
-  const auto parts = split(text, ':');
+  const auto parts = config::split(text, ':');
   const auto refuse = [&](const char* what) {
     throw user_error(
         problem{"--bytes", what, text, "SIZE, FROM:TO, FROM:TO:xF or FROM:TO:+D, e.g. 4KiB:1MiB:x4"});

@@ -10,25 +10,14 @@
 #include "models/comm/patterns.hpp"
 #include "models/comm/sync_layout.hpp"
 #include "models/numeric/types.hpp"
+#include "platforms/app/common_options.hpp"
 #include "platforms/app/registries.hpp"
-#include "platforms/run/progress.hpp"
 
 namespace diecast::app {
 
-enum class output_format : std::uint8_t { table, json, csv };
-
-struct options {
-  bool help{}, version{}, schema{}, check_config{}, dump_config{}, dump_install{}, print_map{};
-  std::string list;  ///< algorithms | patterns | mappers | presets
-  std::string doc;   ///< config | registers
-  std::string config;
-  std::vector<std::string> sets;
-  std::string out;
-  std::string vcd;
-  std::string timeline;
-  platforms::progress_mode progress{platforms::progress_mode::automatic};
-  output_format format{output_format::table};
-  bool quiet{};
+struct options : common_options {
+  bool dump_install{}, print_map{};
+  std::string doc;  ///< config | registers
   bool hide_faults{};
   bool ccl_trace{};  ///< by flag, or by DIECAST_CCL_TRACE=1
 

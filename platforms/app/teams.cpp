@@ -23,7 +23,7 @@ std::uint32_t number(const std::string& text, std::uint64_t least) {
 }
 
 std::vector<comm::team_spec> sizes(const std::string& text, std::size_t dots) {
-  const auto tail = split(text.substr(dots + 2), ':');
+  const auto tail = config::split(text.substr(dots + 2), ':');
   if (tail.size() > 2 || (tail.size() == 2 && !tail[1].starts_with('x'))) refuse(text);
   const std::uint32_t from = number(text.substr(0, dots), 1), to = number(tail[0], 1);
   const std::uint64_t factor =
@@ -38,11 +38,11 @@ std::vector<comm::team_spec> sizes(const std::string& text, std::size_t dots) {
 }
 
 comm::team_spec one(const std::string& text) {
-  const auto fields = split(text, ':');
+  const auto fields = config::split(text, ':');
   if (fields.size() == 3) return {number(fields[0], 0), number(fields[1], 1), number(fields[2], 1), {}};
   if (fields.size() != 1) refuse(text);
   comm::team_spec team;
-  for (const std::string& rank : split(text, '+')) team.list.push_back(number(rank, 0));
+  for (const std::string& rank : config::split(text, '+')) team.list.push_back(number(rank, 0));
   team.size = static_cast<std::uint32_t>(team.list.size());
   return team;
 }
@@ -51,7 +51,7 @@ comm::team_spec one(const std::string& text) {
 
 std::vector<comm::team_spec> parse_teams(const std::string& text) {
   std::vector<comm::team_spec> teams;
-  for (const std::string& part : split(text, ',')) {
+  for (const std::string& part : config::split(text, ',')) {
     const std::size_t dots = part.find("..");
     if (dots == std::string::npos) {
       teams.push_back(one(part));

@@ -88,7 +88,7 @@ options parse_options(int argc, char** argv) {
   r.with("runs",
          [&](const string& f, const string& v) { o.runs = config::count_argument(f, v, 1, most_runs); });
   r.with("config", [&](const string&, const string& v) { o.config = v; });
-  if (values.count("set") != 0) o.sets = values["set"].as<std::vector<string>>();
+  o.sets = r.all("set");
   r.with("rate",
          [&](const string& f, const string& v) { o.fabric.rate = config::real_argument(f, v, 1e-6, 1.0); });
   r.with("packet-flits", [&](const string& f, const string& v) {
@@ -122,6 +122,7 @@ std::string help_text() {
   return out.str();
 }
 
+using app::print;
 using table = std::vector<std::pair<std::string, std::vector<double>>>;
 
 /// Problems cross the pipe as their parts, a zero behind each.
@@ -178,7 +179,6 @@ config::machine_config network_config(const options& o) {
 
 int run_checked(int argc, char** argv) {
   options o = parse_options(argc, argv);
-  const auto print = [](const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); };
   if (o.help) return print(help_text()), 0;
   if (o.version) return print(fmt::format("diecast-bench {}\n", DIECAST_VERSION)), 0;
   const auto wants = [&o](subject s) { return o.what == s || o.what == subject::all; };

@@ -3,12 +3,11 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
 #include <initializer_list>
-#include <iterator>
 #include <optional>
 
 #include "platforms/diagnose/jobs.hpp"
+#include "platforms/diagnose/laboratory.hpp"
 #include "platforms/diagnose/narrowing.hpp"
 #include "platforms/diagnose/parts.hpp"
 #include "platforms/diagnose/remedies.hpp"
@@ -108,8 +107,7 @@ void history(trials& t) {
     if (t.given("--iters").empty()) ask_again(t, "four launches", {"--iters", std::to_string(times)}, times);
     return;
   }
-  std::ifstream in(t.given("--workload"), std::ios::binary);
-  const std::string once{std::istreambuf_iterator<char>(in), {}};
+  const std::string once = contents_of(t.given("--workload"));
   if (const auto more = repeated(once, times)) {
     ask_again(t, "four rounds of the workload", {"--workload", t.leave(*more)}, times);
   } else {

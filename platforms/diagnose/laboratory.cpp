@@ -19,26 +19,28 @@
 extern char** environ;
 
 namespace diecast::diagnose {
-namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
-std::string text_of(const fs::path& file) {
+std::string contents_of(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::ostringstream text;
   text << in.rdbuf();
   return text.str();
 }
 
+namespace {
+
+using nlohmann::json;
+
 json json_of(const fs::path& file) {
   if (!fs::exists(file)) return nullptr;
-  return json::parse(text_of(file), nullptr, false);
+  return json::parse(contents_of(file), nullptr, false);
 }
 
 std::vector<measurement> measurements_of(const fs::path& file) {
   std::vector<measurement> rows;
-  std::istringstream lines(text_of(file));
+  std::istringstream lines(contents_of(file));
   std::string line;
   std::getline(lines, line);  // names of the columns
   while (std::getline(lines, line)) {
@@ -229,7 +231,7 @@ observation laboratory::run(const std::string& name, const std::vector<std::stri
   const double limit = std::max(std::min(limit_s, seconds_left()), least_s);
   o.exit_code = execute(words, folder_ / "stdout", errors, limit, o.timed_out);
   o.wall_s = seconds_since(begun);
-  o.errors = text_of(errors);
+  o.errors = contents_of(errors);
   o.result = json_of(out / "result.json");
   o.deadlock = json_of(out / "deadlock.json");
   o.flight = json_of(out / "flight.json");
@@ -241,7 +243,7 @@ std::string laboratory::ask(const std::vector<std::string>& arguments) {
   bool timed_out = false;
   const fs::path out = folder_ / "answer";
   execute(arguments, out, folder_ / "stderr", seconds_left(), timed_out);
-  return text_of(out);
+  return contents_of(out);
 }
 
 }  // namespace diecast::diagnose

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
+#include <functional>
 
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
@@ -15,26 +16,14 @@
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/hbm_result.hpp"
 #include "platforms/io/output_dir.hpp"
-#include "platforms/io/paths.hpp"
 #include "platforms/run/child.hpp"
 
 namespace diecast::hbm {
 namespace {
 
+using app::output_format;
+using app::print;
 using platforms::run_status;
-
-constexpr int output_failed = 5;
-
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
-platforms::loaded_config load_machine(const registries& tables, const options& o) {
-  platforms::config_request request;
-  request.file = o.config.empty() ? platforms::default_config(tables.default_config, tables.data_dir)
-                                  : std::filesystem::path(o.config);
-  if (!tables.data_dir.empty()) request.presets = platforms::presets_dir(tables.data_dir);
-  request.sets = o.sets;
-  return platforms::load_config(request);
-}
 
 /// Prints what needs no memory; false when there is more to do.
 bool inform(const registries& tables, const options& o) {
@@ -95,32 +84,10 @@ std::vector<study_point> points_of(const options& o, const config::machine_confi
   return points;
 }
 
-study_outcome run_in_child(const study_point& point, const config::machine_config& config,
-                           const netlist::memory_factory& make_memory) {
-  const auto body = [&] {
-    study_outcome o;
-    try {
-      o = simulate(point, config, make_memory);
-    } catch (const user_error& e) {
-      o.status = run_status::error;
-      o.message = e.what();
-    } catch (const protocol_error& e) {
-      o.status = run_status::fault;
-      o.message = e.what();
-    } catch (const std::exception& e) {
-      o.status = run_status::internal;
-      o.message = e.what();
-    }
-    return pack(o);
-  };
-  const auto answer = platforms::run_text_in_child(body);
-  study_outcome o;
-  if (answer.death.empty()) {
-    o = unpack(answer.text);
-  } else {
-    o.status = run_status::internal;
-    o.message = answer.death;
-  }
+study_outcome outcome_of(const study_point& point, const config::machine_config& config,
+                         const netlist::memory_factory& make_memory) {
+  const std::function<study_outcome()> body = [&] { return simulate(point, config, make_memory); };
+  study_outcome o = platforms::run_in_child(body, pack, unpack);
   if (o.pattern.empty()) describe(point, config, o);  // it ended before it began
   return o;
 }
@@ -158,13 +125,7 @@ class reporter {
     if (options_.format == output_format::json) print(json);
     if (options_.format == output_format::csv) print(result_csv(outcomes_));
     if (out_) out_->write("result.json", json);
-    const run_status status = worst(outcomes_);
-    const auto lost = [](const study_outcome& o) { return o.output_lost; };
-    if (status != run_status::internal && std::any_of(outcomes_.begin(), outcomes_.end(), lost)) {
-      return output_failed;
-    }
-    if (status == run_status::interrupted) return 128 + platforms::interrupt_signal();
-    return platforms::exit_code(status);
+    return app::exit_code_of(outcomes_);
   }
 
  private:
@@ -180,7 +141,7 @@ class reporter {
 int run_checked(const registries& tables, int argc, char** argv) {
   const options o = parse_options(argc, argv);
   if (inform(tables, o)) return 0;
-  const platforms::loaded_config given = load_machine(tables, o);
+  const platforms::loaded_config given = app::load_config(o, tables.default_config, tables.data_dir);
   const config::machine_config& config = given.config;
   if (o.dump_config) return print(platforms::dump_config(config)), 0;
   if (o.check_config) return print(memory_text(config.hbm)), 0;
@@ -191,7 +152,7 @@ int run_checked(const registries& tables, int argc, char** argv) {
   report.start();
   platforms::install_signal_handlers();
   for (const auto& p : points) {
-    report.add(run_in_child(p, config, tables.make_memory));
+    report.add(outcome_of(p, config, tables.make_memory));
     if (report.interrupted()) break;
   }
   return report.finish();

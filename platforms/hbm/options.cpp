@@ -2,7 +2,6 @@
 #include "platforms/hbm/options.hpp"
 
 #include <boost/program_options.hpp>
-#include <cmath>
 #include <fmt/format.h>
 #include <sstream>
 
@@ -19,7 +18,6 @@ namespace po = boost::program_options;
 constexpr std::uint64_t most_requests = 1'000'000'000;
 constexpr std::uint64_t most_request_bytes = 65'536;
 constexpr std::uint64_t most_outstanding = 1'000'000;
-constexpr std::size_t most_points = 1000;
 constexpr double most_percent = 1000;
 constexpr double least_percent = 1e-6;
 
@@ -51,31 +49,17 @@ po::options_description traffic_options() {
   return d;
 }
 
-po::options_description output_options() {
-  po::options_description d("Output");
-  d.add_options()("out", text("DIR"), "write result.json and config.json there")(
-      "format", text("table|json|csv"), "what goes to stdout (table)")(
-      "vcd", text("FILE"), "write a waveform: commands and rows of each channel; one pace only")(
-      "vcd-scope", text("GLOB"), "channels in the waveform, e.g. 'hbm.channel0' (*)")(
-      "vcd-window", text("FROM:TO"), "part of the run in the waveform, in ns; either end may be left out")(
-      "timeline", text("FILE"), "write the commands of each channel for Perfetto; one pace only")(
-      "timeline-scope", text("GLOB"), "channels in the timeline (*)")(
-      "progress", text("auto|on|off"), "a bar on stderr; auto: on a terminal, after two seconds (auto)")(
-      "quiet", "print no table");
-  return d;
-}
-
-po::options_description information_options() {
-  po::options_description d("Information");
-  d.add_options()("list", text("WHAT"), "patterns or presets")(
-      "schema", "print the JSON Schema of config files")("version", "print the version")("help",
-                                                                                         "print this");
-  return d;
+app::output_help output_words() {
+  return {"write result.json and config.json there",
+          "write a waveform: commands and rows of each channel; one pace only",
+          "channels in the waveform, e.g. 'hbm.channel0' (*)",
+          "write the commands of each channel for Perfetto; one pace only", "channels in the timeline (*)"};
 }
 
 po::options_description all_options() {
   po::options_description d;
-  d.add(memory_options()).add(traffic_options()).add(output_options()).add(information_options());
+  d.add(memory_options()).add(traffic_options());
+  d.add(app::output_flags(output_words())).add(app::information_flags());
   return d;
 }
 
@@ -117,23 +101,9 @@ void add_rates(const std::string& item, std::vector<pace>& paces) {
     paces.push_back({pace::kind::saturate, 0, 0});
     return;
   }
-  const auto parts = app::split(item, ':');
-  if (parts.size() == 1) {
-    paces.push_back({pace::kind::rate, percent(item, item), 0});
-    return;
-  }
-  if (parts.size() != 3 || !parts[2].starts_with('+')) {
-    throw user_error(problem{"--rate", "is no range", item, "FROM%:TO%:+STEP%, e.g. 10%:90%:+20%"});
-  }
-  const double from = percent(item, parts[0]), to = percent(item, parts[1]);
-  const double step = percent(item, parts[2].substr(1));
-  if (to < from) throw user_error(problem{"--rate", "the range ends before it begins", item, ""});
-  // The end belongs to the range even when the steps add up to a hair more.
-  const double points = std::floor((to - from) / step * (1 + 1e-12)) + 1;
-  if (points > static_cast<double>(most_points))
-    throw user_error(problem{"--rate", "more than 1000 points", item, "a larger step"});
-  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(points); ++i)
-    paces.push_back({pace::kind::rate, from + static_cast<double>(i) * step, 0});
+  const auto rates = app::sweep_argument("--rate", item, "FROM%:TO%:+STEP%, e.g. 10%:90%:+20%",
+                                         [&item](const std::string& part) { return percent(item, part); });
+  for (const double rate : rates) paces.push_back({pace::kind::rate, rate, 0});
 }
 
 void read_traffic(app::flag_reader& r, options& o) {
@@ -151,7 +121,7 @@ void read_traffic(app::flag_reader& r, options& o) {
   r.with("outstanding", [&](const string& f, const string& v) {
     if (r.flag("rate"))
       throw user_error(problem{f, "has no meaning beside --rate", v, "one of the two: closed or open loop"});
-    for (const auto& item : app::split(v, ','))
+    for (const auto& item : config::split(v, ','))
       o.paces.push_back({pace::kind::closed, 0, config::count_argument(f, item, 1, most_outstanding)});
   });
   o.check_data = r.flag("check-data");
@@ -171,50 +141,23 @@ void refuse_beside_replay(app::flag_reader& r, const options& o) {
 
 std::vector<pace> parse_rates(const std::string& text) {
   std::vector<pace> paces;
-  for (const auto& item : app::split(text, ',')) add_rates(item, paces);
+  for (const auto& item : config::split(text, ',')) add_rates(item, paces);
   return paces;
 }
 
 options parse_options(int argc, const char* const* argv) {
-  using std::string;
   const po::variables_map values = app::read_command_line(argc, argv, all_options());
   app::flag_reader r(values);
   options o;
-  r.with("config", [&](const string&, const string& v) { o.config = v; });
-  if (values.count("set") != 0) o.sets = values["set"].as<std::vector<string>>();
-  r.with("seed", [&](const string&, const string& v) { o.sets.push_back("sim.seed=" + v); });
+  app::read_config_flags(r, o);
   read_traffic(r, o);
   refuse_beside_replay(r, o);
-  r.with("out", [&](const string&, const string& v) { o.out = v; });
-  r.with("format", [&](const string& f, const string& v) {
-    o.format = app::choose<output_format>(
-        f, v, {{"table", output_format::table}, {"json", output_format::json}, {"csv", output_format::csv}});
-  });
-  r.with("vcd", [&](const string&, const string& v) { o.vcd = v; });
-  r.with("vcd-scope", [&](const string&, const string& v) { o.sets.push_back("trace.vcd_scope=" + v); });
-  r.with("vcd-window", [&](const string& f, const string& v) { app::add_window(f, v, o.sets); });
-  r.with("timeline", [&](const string&, const string& v) { o.timeline = v; });
-  r.with("timeline-scope",
-         [&](const string&, const string& v) { o.sets.push_back("trace.timeline_scope=" + v); });
+  app::read_output_flags(r, o);
+  app::read_information_flags(r, {"patterns", "presets"}, o);
   app::refuse_without_file(r, o.vcd, o.timeline);
   app::refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}},
                         {{"--config", o.config}, {"--pattern", o.replay}});
-  for (const auto& [flag, file] : {std::pair{"--vcd", &o.vcd}, std::pair{"--timeline", &o.timeline}}) {
-    if (file->empty() || o.paces.size() <= 1) continue;
-    r.add({flag, std::to_string(o.paces.size()) + " runs cannot share one file", *file, "a single pace"});
-  }
-  r.with("progress", [&](const string& f, const string& v) { o.progress = app::progress_argument(f, v); });
-  r.with("list", [&](const string& f, const string& v) {
-    o.list = app::choose<string>(f, v, {{"patterns", "patterns"}, {"presets", "presets"}});
-  });
-  o.quiet = r.flag("quiet");
-  o.help = r.flag("help");
-  o.version = r.flag("version");
-  o.schema = r.flag("schema");
-  o.check_config = r.flag("check-config");
-  o.dump_config = r.flag("dump-config");
-  if (o.check_config && o.dump_config)
-    r.add({"--check-config", "has no meaning beside --dump-config", "", "one of the two"});
+  app::refuse_shared_files(r, o.paces.size(), "a single pace", o);
   r.finish();
   return o;
 }

@@ -6,23 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "platforms/app/common_options.hpp"
 #include "platforms/hbm/study.hpp"
 
 namespace diecast::hbm {
 
-enum class output_format : std::uint8_t { table, json, csv };
-
-struct options {
-  bool help{}, version{}, schema{}, check_config{}, dump_config{};
-  std::string list;  ///< patterns | presets
-  std::string config;
-  std::vector<std::string> sets;
-  std::string out;
-  output_format format{output_format::table};
-  bool quiet{};
-  std::string vcd, timeline;
-  platforms::progress_mode progress{platforms::progress_mode::automatic};
-
+struct options : app::common_options {
   traffic::memory_pattern pattern{traffic::memory_pattern::seq};
   std::uint64_t stride_bytes{};
   std::string replay;  ///< file; empty: the pattern

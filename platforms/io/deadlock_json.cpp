@@ -2,19 +2,17 @@
 #include "platforms/io/deadlock_json.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "models/events/state_names.hpp"
 #include "platforms/io/in_flight_json.hpp"
+#include "platforms/io/result_envelope.hpp"
 
 namespace diecast::platforms {
 namespace {
 
-using json = nlohmann::ordered_json;
+using json = result_node;
 
 std::string hex(abi::address a) { return fmt::format("{:#018x}", a); }
-
-json optional_json(const std::optional<std::uint32_t>& v) { return v ? json(*v) : json(nullptr); }
 
 json queue_pair_json(const prepared_run& run, pe_coord pe, comm::direction d,
                      const protocol::queue_pair_state& q) {

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/io/hbm_result.hpp"
 
-#include <algorithm>
+#include <array>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+
+#include "platforms/io/result_envelope.hpp"
 
 namespace diecast::hbm {
 namespace {
 
-using json = nlohmann::ordered_json;
-
-template <class T>
-json optional_json(const std::optional<T>& v) {
-  return v ? json(*v) : json(nullptr);
-}
+using json = platforms::result_node;
+using platforms::csv_text;
+using platforms::optional_json;
 
 template <class T>
 void read(const json& j, const char* name, T& value) {
@@ -81,16 +79,6 @@ json run_json(const study_outcome& o) {
   return j;
 }
 
-std::string csv_text(const json& value) {
-  if (value.is_null()) return "";
-  if (!value.is_string()) return value.dump();
-  auto text = value.get<std::string>();
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
 constexpr std::array lost_limits{"refresh", "faw_rrd", "row_bus", "turnaround", "bank_conflict", "initiator"};
 
 std::optional<double> lost_percent(const study_outcome& o, const std::string& limit) {
@@ -111,7 +99,7 @@ std::string pack(const study_outcome& o) {
   j["output_lost"] = o.output_lost;
   j["wall_s"] = o.wall_s;
   j["peak_rss_mib"] = o.peak_rss_mib;
-  return j.dump(-1, ' ', false, json::error_handler_t::replace);
+  return platforms::packed(j);
 }
 
 study_outcome unpack(const std::string& text) {
@@ -133,31 +121,15 @@ study_outcome unpack(const std::string& text) {
 
 std::string result_json(const platforms::result_context& context, const config::hbm_block& hbm,
                         const std::vector<study_outcome>& runs) {
-  json j{{"schema", "diecast.result/1"},
-         {"version", context.version},
-         {"platform", context.platform},
-         {"config_sha256", context.config_sha256},
-         {"seed", context.seed},
-         {"argv", context.argv},
-         {"machine",
-          {{"channels", hbm.ports},
-           {"pseudo_channels", hbm.ports * hbm.pseudo_channels},
-           {"capacity_mib", hbm.ports * hbm.port_mib}}}};
-  j["unread_keys"] = platforms::paths_of(context.unread);
-  j["runs"] = json::array();
-  double wall = 0, rss = 0;
-  std::uint64_t requests = 0;
-  for (const auto& o : runs) {
-    j["runs"].push_back(run_json(o));
-    wall += o.wall_s;
-    requests += o.requests;
-    rss = std::max(rss, o.peak_rss_mib);
-  }
-  j["sim"] = {{"wall_s", wall},
-              {"requests_per_s", wall > 0 ? json(static_cast<double>(requests) / wall) : json(nullptr)},
-              {"peak_rss_mib", rss}};
-  j["status"] = platforms::to_string(worst(runs));
-  return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  const json machine{{"channels", hbm.ports},
+                     {"pseudo_channels", hbm.ports * hbm.pseudo_channels},
+                     {"capacity_mib", hbm.ports * hbm.port_mib}};
+  const double wall = platforms::total(runs, &study_outcome::wall_s);
+  const auto requests = static_cast<double>(platforms::total(runs, &study_outcome::requests));
+  const json costs{{"wall_s", wall},
+                   {"requests_per_s", wall > 0 ? json(requests / wall) : json(nullptr)},
+                   {"peak_rss_mib", platforms::peak_rss_mib_of(runs)}};
+  return platforms::result_text(context, machine, runs, run_json, costs);
 }
 
 std::string result_csv(const std::vector<study_outcome>& runs) {
@@ -205,13 +177,6 @@ std::string table_row(const study_outcome& o) {
     text += fmt::format("    requests are no whole bursts, of which the rest is lost, too: busy {:.1f}%\n",
                         *o.bus_busy_percent);
   return text;
-}
-
-platforms::run_status worst(const std::vector<study_outcome>& runs) {
-  std::vector<platforms::run_status> all;
-  all.reserve(runs.size());
-  for (const auto& o : runs) all.push_back(o.status);
-  return platforms::worst(all);
 }
 
 }  // namespace diecast::hbm

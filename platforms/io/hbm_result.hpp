@@ -22,7 +22,4 @@ namespace diecast::hbm {
 /// Throws std::runtime_error when the text is not what pack() wrote.
 [[nodiscard]] study_outcome unpack(const std::string& text);
 
-/// Status of an invocation: the worst of its runs by precedence 70, 5, 4, 3, 1, 6.
-[[nodiscard]] platforms::run_status worst(const std::vector<study_outcome>& runs);
-
 }  // namespace diecast::hbm

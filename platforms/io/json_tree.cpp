@@ -2,12 +2,11 @@
 #include "platforms/io/json_tree.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
+
+#include "platforms/io/read_file.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -183,18 +182,10 @@ std::optional<json_node> read_json(std::string_view text, const std::string& fil
 }
 
 std::optional<json_node> read_json_file(const std::filesystem::path& path, std::vector<problem>& problems) {
-  const auto unreadable = [&](const char* why) {
-    problems.push_back({path.string(), "cannot be read", why, "a JSON file"});
-    return std::nullopt;
-  };
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return unreadable("a folder");
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return unreadable(std::strerror(errno));
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (in.bad()) return unreadable("read error");
-  return read_json(text, path.string(), problems);
+  const file_contents file = read_file(path);
+  if (file.failure.empty()) return read_json(file.text, path.string(), problems);
+  problems.push_back({path.string(), "cannot be read", file.failure, "a JSON file"});
+  return std::nullopt;
 }
 
 std::string write_json(const json_node& node) { return to_library(node).dump(2) + "\n"; }

@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
-#include <fstream>
 #include <initializer_list>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <pugixml.hpp>
@@ -14,6 +12,7 @@
 #include <utility>
 
 #include "models/types/error.hpp"
+#include "platforms/io/read_file.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -279,13 +278,10 @@ class parser {
 msccl_file parse_msccl(std::string_view text, const std::string& name) { return parser(text, name).run(); }
 
 msccl_file load_msccl(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  // A folder opens; only reading it fails.
-  file.peek();
-  if (!file.is_open() || file.bad())
+  const file_contents file = read_file(path);
+  if (!file.failure.empty())
     throw user_error({path, "the workload cannot be read", {}, "an MSCCL program (XML)"});
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return parse_msccl(text, path);
+  return parse_msccl(file.text, path);
 }
 
 }  // namespace diecast::platforms

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/io/noc_result.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+
+#include "platforms/io/result_envelope.hpp"
 
 namespace diecast::noc {
 namespace {
 
-using json = nlohmann::ordered_json;
+using json = platforms::result_node;
+using platforms::csv_text;
 
 /// Every plain field by its name in result.json, in its order: written, read back and listed from here.
 template <class Outcome, class Visit>
@@ -40,15 +41,6 @@ json run_json(const study_outcome& o) {
   return j;
 }
 
-std::string csv_text(const json& value) {
-  if (!value.is_string()) return value.dump();
-  const auto text = value.get<std::string>();
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
 const char* topology_name(config::noc_topology t) {
   switch (t) {
     case config::noc_topology::mesh: return "mesh";
@@ -71,7 +63,7 @@ std::string pack(const study_outcome& o) {
   j["links"] = json::array();
   for (const auto& r : o.links)
     j["links"].push_back({r.name, r.bytes, r.packets, r.busy_fraction, r.stall_ns});
-  return j.dump(-1, ' ', false, json::error_handler_t::replace);
+  return platforms::packed(j);
 }
 
 study_outcome unpack(const std::string& text) {
@@ -91,32 +83,12 @@ study_outcome unpack(const std::string& text) {
 
 std::string result_json(const platforms::result_context& context, const network& net,
                         const std::vector<study_outcome>& runs) {
-  json j{{"schema", "diecast.result/1"},
-         {"version", context.version},
-         {"platform", context.platform},
-         {"config_sha256", context.config_sha256},
-         {"seed", context.seed},
-         {"argv", context.argv},
-         {"machine",
-          {{"topology", topology_name(net.config.noc.topology)},
-           {"nodes", net.nodes()},
-           {"routers", net.topology.layout({}, {}).routers()},
-           {"links", net.topology.mesh_links()},
-           {"vcs", net.topology.vcs()}}}};
-  j["unread_keys"] = platforms::paths_of(context.unread);
-  j["runs"] = json::array();
-  double wall = 0, rss = 0;
-  std::uint64_t wakeups = 0, hops = 0;
-  for (const auto& o : runs) {
-    j["runs"].push_back(run_json(o));
-    wall += o.wall_s;
-    wakeups += o.wakeups;
-    hops += o.packet_hops;
-    rss = std::max(rss, o.peak_rss_mib);
-  }
-  j["sim"] = {{"wall_s", wall}, {"wakeups", wakeups}, {"packet_hops", hops}, {"peak_rss_mib", rss}};
-  j["status"] = platforms::to_string(worst(runs));
-  return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  const json machine{{"topology", topology_name(net.config.noc.topology)},
+                     {"nodes", net.nodes()},
+                     {"routers", net.topology.layout({}, {}).routers()},
+                     {"links", net.topology.mesh_links()},
+                     {"vcs", net.topology.vcs()}};
+  return platforms::result_text(context, machine, runs, run_json, platforms::fabric_costs(runs));
 }
 
 std::string result_csv(const std::vector<study_outcome>& runs) {
@@ -157,12 +129,6 @@ std::string table_row(const study_outcome& o) {
   if (o.saturated) text += "  saturated";
   if (o.status != platforms::run_status::ok) text += fmt::format("  {}", platforms::to_string(o.status));
   return text + "\n";
-}
-
-platforms::run_status worst(const std::vector<study_outcome>& runs) {
-  std::vector<platforms::run_status> all;
-  for (const auto& o : runs) all.push_back(o.status);
-  return platforms::worst(all);
 }
 
 }  // namespace diecast::noc

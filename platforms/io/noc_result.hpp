@@ -23,7 +23,4 @@ namespace diecast::noc {
 /// Throws std::runtime_error when the text is not what pack() wrote.
 [[nodiscard]] study_outcome unpack(const std::string& text);
 
-/// Status of an invocation: the worst of its runs.
-[[nodiscard]] platforms::run_status worst(const std::vector<study_outcome>& runs);
-
 }  // namespace diecast::noc

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/io/result_json.hpp"
 
-#include <algorithm>
-#include <nlohmann/json.hpp>
-
+#include "platforms/io/result_envelope.hpp"
 #include "platforms/io/workload_result.hpp"
 
 namespace diecast::platforms {
 namespace {
 
-using json = nlohmann::ordered_json;
-
-template <class T>
-json optional_json(const std::optional<T>& v) {
-  return v ? json(*v) : json(nullptr);
-}
+using json = result_node;
 
 json faults_json(const std::vector<fault_row>& rows) {
   json list = json::array();
@@ -152,7 +145,7 @@ std::string pack(const run_outcome& o) {
     j["hbm"].push_back({r.channel, r.reads, r.writes, r.activates, r.busy_share, r.lost_share});
   }
   // Messages may quote bytes a user wrote; anything that is not UTF-8 is replaced, not refused.
-  return j.dump(-1, ' ', false, json::error_handler_t::replace);
+  return packed(j);
 }
 
 run_outcome unpack(const std::string& text) {
@@ -181,43 +174,10 @@ run_outcome unpack(const std::string& text) {
   return o;
 }
 
-std::vector<std::string> paths_of(const std::vector<unread_key>& keys) {
-  std::vector<std::string> paths;
-  paths.reserve(keys.size());
-  for (const unread_key& k : keys) paths.push_back(k.path);
-  return paths;
-}
-
 std::string result_json(const result_context& context, const std::vector<run_outcome>& runs) {
-  json j{{"schema", "diecast.result/1"},
-         {"version", context.version},
-         {"platform", context.platform},
-         {"config_sha256", context.config_sha256},
-         {"seed", context.seed},
-         {"argv", context.argv},
-         {"machine",
-          {{"sips", context.shape.sips}, {"cubes", context.shape.cubes()}, {"pes", context.shape.pes()}}}};
-  j["unread_keys"] = paths_of(context.unread);
-  j["runs"] = json::array();
-  double wall = 0, rss = 0;
-  std::uint64_t wakeups = 0, hops = 0;
-  for (const run_outcome& o : runs) {
-    j["runs"].push_back(run_json(o));
-    wall += o.wall_s;
-    wakeups += o.wakeups;
-    hops += o.packet_hops;
-    rss = std::max(rss, o.peak_rss_mib);
-  }
-  j["sim"] = {{"wall_s", wall}, {"wakeups", wakeups}, {"packet_hops", hops}, {"peak_rss_mib", rss}};
-  j["status"] = to_string(worst(runs));
-  return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
-}
-
-run_status worst(const std::vector<run_outcome>& runs) {
-  std::vector<run_status> all;
-  all.reserve(runs.size());
-  for (const auto& o : runs) all.push_back(o.status);
-  return worst(all);
+  const machine_shape& shape = context.shape;
+  const json machine{{"sips", shape.sips}, {"cubes", shape.cubes()}, {"pes", shape.pes()}};
+  return result_text(context, machine, runs, run_json, fabric_costs(runs));
 }
 
 }  // namespace diecast::platforms

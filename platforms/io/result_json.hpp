@@ -21,12 +21,11 @@ struct result_context {
   std::vector<unread_key> unread{};  ///< keys given in vain
 };
 
-/// Paths of the keys, as result.json lists them.
-[[nodiscard]] std::vector<std::string> paths_of(const std::vector<unread_key>& keys);
-
 /// schema diecast.result/1
 [[nodiscard]] std::string result_json(const result_context& context, const std::vector<run_outcome>& runs);
 [[nodiscard]] std::string result_csv(const std::vector<run_outcome>& runs);
+/// Text as a field of a CSV row: quoted as RFC 4180 says where it has commas, quotes or line ends.
+[[nodiscard]] std::string csv_field(const std::string& text);
 /// nccl-tests-style table, a line at a time.
 [[nodiscard]] std::string table_header(std::size_t algorithm_width);
 [[nodiscard]] std::string table_row(const run_outcome& o, std::size_t algorithm_width);
@@ -41,8 +40,5 @@ struct result_context {
 [[nodiscard]] std::string pack(const run_outcome& o);
 /// Throws std::runtime_error when the text is not what pack() wrote (the run died half-way).
 [[nodiscard]] run_outcome unpack(const std::string& text);
-
-/// Status of an invocation: the worst of its runs by precedence 70, 5, 4, 3, 1, 6.
-[[nodiscard]] run_status worst(const std::vector<run_outcome>& runs);
 
 }  // namespace diecast::platforms

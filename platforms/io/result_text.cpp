@@ -43,7 +43,8 @@ std::string wrong_text(const run_outcome& o) {
   return o.wrong_elements ? std::to_string(*o.wrong_elements) : std::string("-");
 }
 
-/// Fields with commas or quotes are quoted as RFC 4180 says.
+}  // namespace
+
 std::string csv_field(const std::string& s) {
   if (s.find_first_of(",\"\n") == std::string::npos) return s;
   std::string quoted = "\"";
@@ -53,8 +54,6 @@ std::string csv_field(const std::string& s) {
   }
   return quoted + "\"";
 }
-
-}  // namespace
 
 // Columns as nccl-tests has them (size, count, type, redop, time, algbw, busbw, #wrong), and the bound.
 std::string table_header(std::size_t algorithm_width) {

@@ -2,16 +2,15 @@
 #include "platforms/io/workload_json.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <fmt/format.h>
-#include <fstream>
 #include <set>
 
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "platforms/io/json_tree.hpp"
 #include "platforms/io/op_value_json.hpp"
+#include "platforms/io/read_file.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -304,15 +303,12 @@ comm::workload parse_workload(std::string_view text, const std::string& name,
 namespace {
 
 std::string contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text;
-  std::array<char, 65536> part{};
-  while (file.read(part.data(), part.size()) || file.gcount() > 0)
-    text.append(part.data(), static_cast<std::size_t>(file.gcount()));
-  if (!file.is_open() || file.bad())
+  file_contents file = read_file(path);
+  if (!file.failure.empty())
     throw user_error(problem{"--workload", "cannot be read", path, "a readable file"});
-  if (text.empty()) throw user_error(problem{"--workload", "is empty", path, "JSON or an MSCCL program"});
-  return text;
+  if (file.text.empty())
+    throw user_error(problem{"--workload", "is empty", path, "JSON or an MSCCL program"});
+  return std::move(file.text);
 }
 
 }  // namespace

@@ -3,19 +3,15 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+
+#include "platforms/io/result_envelope.hpp"
 
 namespace diecast::platforms {
 namespace {
 
-using json = nlohmann::ordered_json;
+using json = result_node;
 
 constexpr std::size_t most_ops = 40;  ///< in the table; all are in result.json
-
-template <class T>
-json optional_json(const std::optional<T>& v) {
-  return v ? json(*v) : json(nullptr);
-}
 
 template <class T>
 void read_optional(const json& j, const char* name, std::optional<T>& v) {

@@ -5,15 +5,14 @@
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
+#include <functional>
 #include <optional>
 
-#include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
 #include "platforms/app/guard.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/noc_result.hpp"
 #include "platforms/io/output_dir.hpp"
-#include "platforms/io/paths.hpp"
 #include "platforms/noc/inform.hpp"
 #include "platforms/noc/options.hpp"
 #include "platforms/noc/replay.hpp"
@@ -22,19 +21,9 @@
 namespace diecast::noc {
 namespace {
 
+using app::output_format;
+using app::print;
 using platforms::run_status;
-
-constexpr int output_failed = 5;
-
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
-platforms::loaded_config load_network(const options& o) {
-  platforms::config_request request;
-  request.file =
-      o.config.empty() ? platforms::default_config("noc_default.json") : std::filesystem::path(o.config);
-  request.sets = o.sets;
-  return platforms::load_config(request);
-}
 
 /// Prints what needs no network; false when there is more to do.
 bool inform(const options& o) {
@@ -84,31 +73,9 @@ std::vector<study_point> points_of(const options& o, const study_point& common, 
   return points;
 }
 
-study_outcome run_in_child(const study_point& point, const network& net) {
-  const auto body = [&] {
-    study_outcome o;
-    try {
-      o = simulate(point, net);
-    } catch (const user_error& e) {
-      o.status = run_status::error;
-      o.message = e.what();
-    } catch (const protocol_error& e) {
-      o.status = run_status::fault;
-      o.message = e.what();
-    } catch (const std::exception& e) {
-      o.status = run_status::internal;
-      o.message = e.what();
-    }
-    return pack(o);
-  };
-  const auto answer = platforms::run_text_in_child(body);
-  study_outcome o;
-  if (answer.death.empty()) {
-    o = unpack(answer.text);
-  } else {
-    o.status = run_status::internal;
-    o.message = answer.death;
-  }
+study_outcome outcome_of(const study_point& point, const network& net) {
+  const std::function<study_outcome()> body = [&] { return simulate(point, net); };
+  study_outcome o = platforms::run_in_child(body, pack, unpack);
   if (o.traffic.empty()) describe(point, o);  // it ended before it began
   return o;
 }
@@ -151,13 +118,7 @@ class reporter {
       out_->write("result.json", json);
       out_->write("links.csv", links_csv(outcomes_));
     }
-    const run_status status = worst(outcomes_);
-    const auto lost = [](const study_outcome& o) { return o.output_lost; };
-    if (status != run_status::internal && std::any_of(outcomes_.begin(), outcomes_.end(), lost)) {
-      return output_failed;
-    }
-    if (status == run_status::interrupted) return 128 + platforms::interrupt_signal();
-    return platforms::exit_code(status);
+    return app::exit_code_of(outcomes_);
   }
 
  private:
@@ -173,7 +134,7 @@ class reporter {
 int run_checked(int argc, char** argv) {
   const options o = parse_options(argc, argv);
   if (inform(o)) return 0;
-  const platforms::loaded_config given = load_network(o);
+  const platforms::loaded_config given = app::load_config(o, "noc_default.json");
   const config::machine_config& written = given.config;
   const study_point common = common_point(o, written.noc);
   const network net(adapt(written, common.packet_flits));
@@ -187,7 +148,7 @@ int run_checked(int argc, char** argv) {
   platforms::install_signal_handlers();
   std::size_t ran = 0;
   while (ran < points.size()) {
-    report.add(run_in_child(points[ran++], net));
+    report.add(outcome_of(points[ran++], net));
     if (report.done()) break;
   }
   return report.finish(points.size() - ran);

@@ -2,7 +2,6 @@
 #include "platforms/noc/options.hpp"
 
 #include <boost/program_options.hpp>
-#include <cmath>
 #include <fmt/format.h>
 #include <sstream>
 
@@ -20,7 +19,6 @@ namespace po = boost::program_options;
 constexpr double least_rate = 1e-6;
 constexpr double most_rate = 1.0;  // what a node's link can carry
 constexpr std::uint64_t most_cycles = 1'000'000'000;
-constexpr std::size_t most_points = 1000;
 
 auto text(const char* name) { return po::value<std::string>()->value_name(name); }
 
@@ -50,31 +48,18 @@ po::options_description traffic_options() {
   return d;
 }
 
-po::options_description output_options() {
-  po::options_description d("Output");
-  d.add_options()("out", text("DIR"), "write result.json, config.json, links.csv there")(
-      "format", text("table|json|csv"), "what goes to stdout (table)")(
-      "vcd", text("FILE"), "write a waveform: when each link is busy; one rate only")(
-      "vcd-scope", text("GLOB"), "routers in the waveform, e.g. '*.router_0_*' (*)")(
-      "vcd-window", text("FROM:TO"), "part of the run in the waveform, in ns; either end may be left out")(
-      "timeline", text("FILE"), "write when each link carries which packet, for Perfetto; one rate only")(
-      "timeline-scope", text("GLOB"), "links in the timeline, e.g. '*.router_0_*' (*)")(
-      "progress", text("auto|on|off"), "a bar on stderr; auto: on a terminal, after two seconds (auto)")(
-      "quiet", "print no table");
-  return d;
-}
-
-po::options_description information_options() {
-  po::options_description d("Information");
-  d.add_options()("list", text("WHAT"), "patterns or presets")(
-      "schema", "print the JSON Schema of config files")("version", "print the version")("help",
-                                                                                         "print this");
-  return d;
+app::output_help output_words() {
+  return {"write result.json, config.json, links.csv there",
+          "write a waveform: when each link is busy; one rate only",
+          "routers in the waveform, e.g. '*.router_0_*' (*)",
+          "write when each link carries which packet, for Perfetto; one rate only",
+          "links in the timeline, e.g. '*.router_0_*' (*)"};
 }
 
 po::options_description all_options() {
   po::options_description d;
-  d.add(network_options()).add(traffic_options()).add(output_options()).add(information_options());
+  d.add(network_options()).add(traffic_options());
+  d.add(app::output_flags(output_words())).add(app::information_flags());
   return d;
 }
 
@@ -98,29 +83,6 @@ void read_pattern(const std::string& flag, const std::string& v, options& o) {
 
 double rate_of(const std::string& part) {
   return config::real_argument("--rate", part, least_rate, most_rate);
-}
-
-void add_rates(const std::string& item, std::vector<double>& rates) {
-  const auto parts = app::split(item, ':');
-  if (parts.size() == 1) {
-    rates.push_back(rate_of(item));
-    return;
-  }
-  if (parts.size() != 3 || !parts[2].starts_with('+')) {
-    throw user_error(problem{"--rate", "is no range", item, "FROM:TO:+STEP, e.g. 0.05:0.6:+0.05"});
-  }
-  const double from = rate_of(parts[0]), to = rate_of(parts[1]), step = rate_of(parts[2].substr(1));
-  if (to < from) throw user_error(problem{"--rate", "the range ends before it begins", item, ""});
-  // The end belongs to the range even when the steps add up to a hair more.
-  const double points = std::floor((to - from) / step * (1 + 1e-12) + 1e-9) + 1;
-  if (points > static_cast<double>(most_points)) {
-    throw user_error(problem{"--rate", "more than 1000 points", item, "a larger step"});
-  }
-  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(points); ++i) {
-    // As a user would have written it: 0.1 + 2 x 0.1 is 0.3, not 0.30000000000000004.
-    const double rate = std::round((from + static_cast<double>(i) * step) * 1e9) / 1e9;
-    rates.push_back(std::min(rate, most_rate));
-  }
 }
 
 void read_traffic(app::flag_reader& r, options& o) {
@@ -160,38 +122,14 @@ void refuse_meaningless(app::flag_reader& r, const options& o) {
                         {{"--config", o.config}, {"--traffic", o.replay}});
 }
 
-void read_output(app::flag_reader& r, options& o) {
-  using std::string;
-  r.with("out", [&](const string&, const string& v) { o.out = v; });
-  r.with("vcd", [&](const string&, const string& v) { o.vcd = v; });
-  r.with("vcd-scope", [&](const string&, const string& v) { o.sets.push_back("trace.vcd_scope=" + v); });
-  r.with("vcd-window", [&](const string& f, const string& v) { app::add_window(f, v, o.sets); });
-  r.with("timeline", [&](const string&, const string& v) { o.timeline = v; });
-  r.with("timeline-scope",
-         [&](const string&, const string& v) { o.sets.push_back("trace.timeline_scope=" + v); });
-  r.with("progress", [&](const string& f, const string& v) { o.progress = app::progress_argument(f, v); });
-  r.with("format", [&](const string& f, const string& v) {
-    o.format = app::choose<output_format>(
-        f, v, {{"table", output_format::table}, {"json", output_format::json}, {"csv", output_format::csv}});
-  });
-  r.with("list", [&](const string& f, const string& v) {
-    o.list = app::choose<string>(f, v, {{"patterns", "patterns"}, {"presets", "presets"}});
-  });
-  o.quiet = r.flag("quiet");
-  o.help = r.flag("help");
-  o.version = r.flag("version");
-  o.schema = r.flag("schema");
-  o.check_config = r.flag("check-config");
-  o.dump_config = r.flag("dump-config");
-  if (o.check_config && o.dump_config)
-    r.add({"--check-config", "has no meaning beside --dump-config", "", "one of the two"});
-}
-
 }  // namespace
 
 std::vector<double> parse_rates(const std::string& text) {
   std::vector<double> rates;
-  for (const auto& item : app::split(text, ',')) add_rates(item, rates);
+  for (const auto& item : config::split(text, ',')) {
+    const auto values = app::sweep_argument("--rate", item, "FROM:TO:+STEP, e.g. 0.05:0.6:+0.05", rate_of);
+    rates.insert(rates.end(), values.begin(), values.end());
+  }
   return rates;
 }
 
@@ -199,20 +137,12 @@ options parse_options(int argc, const char* const* argv) {
   const po::variables_map values = app::read_command_line(argc, argv, all_options());
   app::flag_reader r(values);
   options o;
-  r.with("config", [&](const std::string&, const std::string& v) { o.config = v; });
-  if (values.count("set") != 0) o.sets = values["set"].as<std::vector<std::string>>();
-  r.with("seed", [&](const std::string&, const std::string& v) { o.sets.push_back("sim.seed=" + v); });
+  app::read_config_flags(r, o);
   read_traffic(r, o);
-  read_output(r, o);
+  app::read_output_flags(r, o);
+  app::read_information_flags(r, {"patterns", "presets"}, o);
   refuse_meaningless(r, o);
-  if (!o.vcd.empty() && o.rates.size() > 1) {
-    r.add(
-        {"--vcd", fmt::format("{} runs cannot share one waveform", o.rates.size()), o.vcd, "a single rate"});
-  }
-  if (!o.timeline.empty() && o.rates.size() > 1) {
-    r.add({"--timeline", fmt::format("{} runs cannot share one timeline", o.rates.size()), o.timeline,
-           "a single rate"});
-  }
+  app::refuse_shared_files(r, o.rates.size(), "a single rate", o);
   r.finish();
   return o;
 }

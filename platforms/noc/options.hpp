@@ -6,24 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "platforms/app/common_options.hpp"
 #include "platforms/noc/study.hpp"
 
 namespace diecast::noc {
 
-enum class output_format : std::uint8_t { table, json, csv };
-
-struct options {
-  bool help{}, version{}, schema{}, check_config{}, dump_config{};
-  std::string list;  ///< patterns | presets
-  std::string config;
-  std::vector<std::string> sets;
-  std::string out;
-  std::string vcd;
-  std::string timeline;
-  platforms::progress_mode progress{platforms::progress_mode::automatic};
-  output_format format{output_format::table};
-  bool quiet{};
-
+struct options : app::common_options {
   traffic::node_pattern pattern{traffic::node_pattern::uniform};
   std::string replay;         ///< file; empty: the pattern
   std::vector<double> rates;  ///< empty: not given

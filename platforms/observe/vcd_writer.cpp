@@ -21,18 +21,6 @@ std::string code_of(std::uint32_t n) {
   return code;
 }
 
-std::vector<std::string> split_path(const std::string& path) {
-  std::vector<std::string> parts(1);
-  for (const char c : path) {
-    if (c == '.') {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
-
 std::string binary(std::uint64_t value) {
   std::string bits;
   do {
@@ -122,7 +110,7 @@ bool vcd_writer::in_scope(const std::string& path) const { return config::matche
 std::uint32_t vcd_writer::declare(const std::string& scope, const std::string& name, std::uint32_t width) {
   const auto index = static_cast<std::uint32_t>(variables_.size());
   variables_.push_back({code_of(index), width, 0});
-  scopes_[split_path(scope)].emplace_back(name, index);
+  scopes_[config::split(scope, '.')].emplace_back(name, index);
   return index;
 }
 

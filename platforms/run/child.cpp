@@ -13,7 +13,6 @@
 #include <system_error>
 #include <unistd.h>
 
-#include "models/types/error.hpp"
 #include "platforms/io/result_json.hpp"
 
 namespace diecast::platforms {
@@ -75,23 +74,6 @@ std::string death_of(int status) {
                                            WEXITSTATUS(status));
 }
 
-run_outcome answer_of(const std::function<run_outcome()>& body) {
-  run_outcome o;
-  try {
-    return body();
-  } catch (const user_error& e) {
-    o.status = run_status::error;
-    o.message = e.what();
-  } catch (const protocol_error& e) {
-    o.status = run_status::fault;
-    o.message = e.what();
-  } catch (const std::exception& e) {
-    o.status = run_status::internal;
-    o.message = e.what();
-  }
-  return o;
-}
-
 }  // namespace
 
 int interrupt_signal() { return signal_seen; }
@@ -150,12 +132,7 @@ child_answer run_text_in_child(const std::function<std::string()>& body) {
 }
 
 run_outcome run_in_child(const std::function<run_outcome()>& body) {
-  const child_answer answer = run_text_in_child([&body] { return pack(answer_of(body)); });
-  if (answer.death.empty()) return unpack(answer.text);
-  run_outcome o;
-  o.status = run_status::internal;
-  o.message = answer.death;
-  return o;
+  return run_in_child(body, pack, unpack);
 }
 
 }  // namespace diecast::platforms

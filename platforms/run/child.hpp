@@ -3,10 +3,11 @@
 // child: its picoseconds equal those of the point run alone, and a crash costs one row.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <string>
 
-#include "platforms/run/run_point.hpp"
+#include "platforms/run/fault_text.hpp"
 
 namespace diecast::platforms {
 
@@ -20,9 +21,35 @@ struct child_answer {
 /// end early with what it has.
 [[nodiscard]] child_answer run_text_in_child(const std::function<std::string()>& body);
 
-/// Runs `body` in a child process and returns what it returned. A child that dies without an
-/// answer yields status internal with the signal or exit code in the message. Ctrl-C and SIGTERM
-/// reach the child, whose partial outcome is returned with status interrupted.
+/// What `body` returns, or an outcome that says what it threw.
+template <class Outcome>
+[[nodiscard]] Outcome outcome_of(const std::function<Outcome()>& body) {
+  Outcome o;
+  try {
+    return body();
+  } catch (const std::exception&) {
+    const fault_text why = explain_run(std::current_exception());
+    o.status = why.status;
+    o.message = why.message;
+  }
+  return o;
+}
+
+/// Runs `body` in a child process and returns what it returned, carried over by `pack` and `unpack`. What it
+/// throws becomes status and message, as explain_run() says. A child that dies without an answer yields
+/// status internal with the signal or exit code in the message. Ctrl-C and SIGTERM reach the child, whose
+/// partial outcome is returned with status interrupted.
+template <class Outcome>
+[[nodiscard]] Outcome run_in_child(const std::function<Outcome()>& body, std::string (*pack)(const Outcome&),
+                                   Outcome (*unpack)(const std::string&)) {
+  const child_answer answer = run_text_in_child([&] { return pack(outcome_of(body)); });
+  if (answer.death.empty()) return unpack(answer.text);
+  Outcome o;
+  o.status = run_status::internal;
+  o.message = answer.death;
+  return o;
+}
+/// The same for a run of a machine.
 [[nodiscard]] run_outcome run_in_child(const std::function<run_outcome()>& body);
 
 /// Set by SIGINT and SIGTERM (installed by run_in_child's caller through install_signal_handlers).

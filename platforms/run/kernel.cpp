@@ -6,9 +6,7 @@
 #include <systemc>
 
 #include "hw/base/time.hpp"
-#include "models/types/error.hpp"
 #include "platforms/run/child.hpp"
-#include "sw/runtime/firmware_trap.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -40,18 +38,6 @@ end_of_run run_slices(const config::sim_block& sim, const std::function<bool()>&
     const sc_core::sc_time reach = std::max(slice, sc_core::sc_time_to_pending_activity());
     sc_core::sc_start(reach, sc_core::SC_EXIT_ON_STARVATION);
     between();
-  }
-}
-
-fault_text explain(const std::exception_ptr& fault) {
-  try {
-    std::rethrow_exception(fault);
-  } catch (const protocol_error& e) {
-    return {run_status::fault, e.what()};
-  } catch (const sw::firmware_trap& e) {
-    return {run_status::fault, e.what()};
-  } catch (const std::exception& e) {
-    return {run_status::internal, e.what()};
   }
 }
 

@@ -3,13 +3,11 @@
 #pragma once
 
 #include <chrono>
-#include <exception>
 #include <functional>
-#include <string>
 
 #include "hw/base/fault_sink.hpp"
 #include "models/config/machine_config.hpp"
-#include "platforms/run/run_point.hpp"
+#include "platforms/run/fault_text.hpp"
 
 namespace diecast::platforms {
 
@@ -35,13 +33,6 @@ enum class end_of_run { finished, starved, fault, interrupted, limit, watchdog }
 [[nodiscard]] end_of_run run_slices(
     const config::sim_block& sim, const std::function<bool()>& finished, const hw::fault_sink& faults,
     const std::function<bool()>& stuck = [] { return false; }, const std::function<void()>& between = [] {});
-
-struct fault_text {
-  run_status status{};
-  std::string message;
-};
-/// Classifies what a module threw.
-[[nodiscard]] fault_text explain(const std::exception_ptr& fault);
 
 /// Of this process so far.
 [[nodiscard]] double peak_rss_mib();

@@ -66,8 +66,18 @@ enum class run_status : std::uint8_t {
 [[nodiscard]] run_status status_named(const std::string& name);
 /// Status of several runs: the worst by precedence 70, 5, 4, 3, 1, 6.
 [[nodiscard]] run_status worst(const std::vector<run_status>& all);
+/// The same of their outcomes, whatever was run.
+template <class Outcome>
+[[nodiscard]] run_status worst(const std::vector<Outcome>& runs) {
+  std::vector<run_status> all;
+  all.reserve(runs.size());
+  for (const Outcome& o : runs) all.push_back(o.status);
+  return worst(all);
+}
 /// spec: 0 ok, 1 wrong, 2 error, 3 deadlock, 4 fault, 6 not reproducible, 70 internal, 130 interrupted.
 [[nodiscard]] int exit_code(run_status s);
+/// spec: a file or standard output could not be written.
+inline constexpr int output_failed = 5;
 
 /// One link of the fabric, for links.csv.
 struct link_row {

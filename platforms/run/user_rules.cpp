@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
-#include <sstream>
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
+#include "platforms/io/read_file.hpp"
 
 namespace diecast::platforms {
 
@@ -15,12 +14,11 @@ std::vector<cost::algorithm_rule> user_rules(const config::ccl_block& ccl, const
   std::vector<problem> problems;
   std::vector<cost::algorithm_rule> rules = cost::parse_rules(ccl.algorithm_rules, problems);
   if (!ccl.tuner.empty()) {
-    std::ifstream file(ccl.tuner);
-    std::ostringstream text;
-    if (!file || !(text << file.rdbuf())) {
+    const file_contents file = read_file(ccl.tuner);
+    if (!file.failure.empty()) {
       problems.push_back({"ccl.tuner", "the table cannot be read", ccl.tuner, "a CSV file"});
     } else {
-      for (auto& rule : cost::parse_tuner(ccl.tuner, text.str(), problems)) rules.push_back(std::move(rule));
+      for (auto& rule : cost::parse_tuner(ccl.tuner, file.text, problems)) rules.push_back(std::move(rule));
     }
   }
   for (const cost::algorithm_rule& rule : rules) {

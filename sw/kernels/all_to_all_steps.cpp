@@ -166,10 +166,7 @@ class stepwise_exchange {
 void run(pe_context& pe) { stepwise_exchange(pe).run(); }
 
 const comm::step_timetable& timetable_of(const argument_context& c) {
-  if (c.steps == nullptr) {
-    c.steps = std::make_shared<const comm::step_timetable>(pattern_context_of(c));
-  }
-  return *c.steps;
+  return c.memo.get<comm::step_timetable>([&c] { return comm::step_timetable(pattern_context_of(c)); });
 }
 
 std::uint64_t image_bytes(const argument_context& c) {

@@ -105,10 +105,10 @@ void fill_scatter(const argument_context&, std::uint64_t words, abi::kernel_argu
 std::uint64_t ring_image_words(const argument_context& c) { return (c.members.members.size() + 1) / 2; }
 
 std::vector<std::uint64_t> ring_image(const argument_context& c, std::uint32_t rank) {
-  const std::uint32_t position = ring_position(c, rank);
-  const std::size_t n = c.ring_positions.size();
+  const std::vector<std::uint32_t>& positions = ring_positions(c);
+  const std::size_t n = positions.size();
   std::vector<std::uint32_t> ring(n);
-  for (std::uint32_t r = 0; r < n; ++r) ring[(c.ring_positions[r] + n - position) % n] = r;
+  for (std::uint32_t r = 0; r < n; ++r) ring[(positions[r] + n - positions.at(rank)) % n] = r;
   return packed_image(ring);
 }
 

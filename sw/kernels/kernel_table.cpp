@@ -112,9 +112,8 @@ comm::pattern_context pattern_context_of(const argument_context& launch) {
 }
 
 const comm::packed_trees& packed_trees_of(const argument_context& c, comm::packed_trees::flow to) {
-  auto& plan = to == comm::packed_trees::flow::up ? c.packed_up : c.packed_down;
-  if (plan == nullptr) plan = std::make_shared<const comm::packed_trees>(pattern_context_of(c), to);
-  return *plan;
+  return c.memo.get<comm::packed_trees>([&c, to] { return comm::packed_trees(pattern_context_of(c), to); },
+                                        static_cast<std::uint32_t>(to));
 }
 
 }  // namespace diecast::sw

@@ -5,8 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,16 +15,7 @@
 #include "models/comm/patterns.hpp"
 #include "models/comm/rank_grid.hpp"
 #include "models/config/machine_config.hpp"
-
-namespace diecast::comm {
-class level_rings;      // models/comm/three_level.hpp
-class packed_routes;    // models/comm/packed_routes.hpp
-class packed_trees;     // models/comm/packed_trees.hpp
-struct member_levels;   // models/comm/member_levels.hpp
-class rank_cores;       // models/comm/sync_layout.hpp
-class spanning_trees;   // models/comm/spanning_trees.hpp
-struct step_timetable;  // models/comm/step_timetable.hpp
-}  // namespace diecast::comm
+#include "sw/kernels/launch_memo.hpp"
 
 namespace diecast::sw {
 
@@ -42,26 +31,10 @@ struct argument_context {
   numeric::dtype type{};
   numeric::reduction op{};
   bool in_place{true};  ///< output is the input's buffer
-  /// Kept by ring_position(): positions on comm::ring_order, by rank.
-  mutable std::vector<std::uint32_t> ring_positions{};
-  /// Kept by grid_of(): the members as rows and columns.
-  mutable std::shared_ptr<const comm::rank_grid> grid{};
-  /// Kept by packed_trees_of(), for either way.
-  mutable std::shared_ptr<const comm::packed_trees> packed_down{}, packed_up{};
-  std::uint32_t root{};      ///< rank; of collectives that have one
-  std::uint64_t tcm_base{};  ///< offset from which the tensors lie
-  /// Kept by levels_of().
-  mutable std::shared_ptr<const comm::member_levels> levels{};
-  /// Kept by rank_cores_of().
-  mutable std::shared_ptr<const comm::rank_cores> cores{};
-  /// Kept by channels_of(): telling them from overrides takes a look at every channel.
-  mutable std::shared_ptr<const config::memory_channels> channels{};
-  /// Kept by the kernels that go their ways; routes are others for each collective.
-  mutable std::map<comm::collective, std::shared_ptr<const comm::packed_routes>> routes{};
-  mutable std::shared_ptr<const comm::spanning_trees> spanning{};
-  mutable std::shared_ptr<const comm::level_rings> level_rings{};
-  /// Kept by the all-to-all that goes by its steps.
-  mutable std::shared_ptr<const comm::step_timetable> steps{};
+  /// What follows from machine and members alone (sw/kernels/launch_facts.hpp, plans of kernels).
+  mutable launch_memo memo{};
+  std::uint32_t root{};                     ///< rank; of collectives that have one
+  std::uint64_t tcm_base{};                 ///< offset from which the tensors lie
   std::optional<std::uint64_t> tcm_room{};  ///< offset of the lowest receive ring; unknown: the TCM's end
   /// Of an operation of a workload: others need queue pairs of the same PEs (pattern_context), and
   /// ccl.tensor_kind = hbm is refused.

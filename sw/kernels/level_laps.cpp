@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/kernels/level_laps.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <tuple>
 #include <utility>

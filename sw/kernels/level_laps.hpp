@@ -3,7 +3,6 @@
 // stream.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -35,7 +34,8 @@ struct own_ring {
     if (size() < 2) return 0;
     return size() > 2 && !one_way ? 2 : 1;
   }
-  [[nodiscard]] std::size_t lane(std::size_t w) const { return first_lane + w % lanes(); }
+  /// Of way `w`. Precondition: lanes() > 0.
+  [[nodiscard]] std::size_t lane(std::size_t w) const { return first_lane + (lanes() == 2 ? w % 2 : 0); }
   [[nodiscard]] std::uint32_t most_hops() const { return one_way ? size() - 1 : size() / 2; }
   [[nodiscard]] std::uint32_t member(std::int64_t distance) const {
     return members[around(0, distance, size())];

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <memory>
 #include <span>
 
 #include "sw/kernels/blocks.hpp"
@@ -92,9 +91,8 @@ void run_reduce_scatter(pe_context& pe) {
 
 template <collective What>
 const packed_routes& routes_of(const argument_context& c) {
-  std::shared_ptr<const packed_routes>& routes = c.routes[What];
-  if (routes == nullptr) routes = std::make_shared<const packed_routes>(pattern_context_of(c), What);
-  return *routes;
+  return c.memo.get<packed_routes>([&c] { return packed_routes(pattern_context_of(c), What); },
+                                   static_cast<std::uint32_t>(What));
 }
 
 template <collective What>

@@ -5,7 +5,6 @@
 //                    all_reduce: pass on to the children what comes from the parent
 //
 // reduce goes up the two trees of comm::packed_trees, all_reduce up and down comm::spanning_trees.
-#include <memory>
 
 #include "models/comm/spanning_trees.hpp"
 #include "sw/kernels/blocks.hpp"
@@ -98,12 +97,11 @@ void fill_reduce(const argument_context& c, std::uint32_t rank, abi::kernel_argu
 }
 
 void fill_all_reduce(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {
-  if (c.spanning == nullptr) {
-    c.spanning = std::make_shared<const comm::spanning_trees>(pattern_context_of(c));
-  }
-  a.extra[extra_trees] = c.spanning->trees();
-  for (std::uint32_t t = 0; t < c.spanning->trees(); ++t) {
-    a.extra[first_place + t] = place_word(c.spanning->tree(t)[rank]);
+  const auto& spanning =
+      c.memo.get<comm::spanning_trees>([&c] { return comm::spanning_trees(pattern_context_of(c)); });
+  a.extra[extra_trees] = spanning.trees();
+  for (std::uint32_t t = 0; t < spanning.trees(); ++t) {
+    a.extra[first_place + t] = place_word(spanning.tree(t)[rank]);
   }
 }
 

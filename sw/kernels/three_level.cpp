@@ -14,8 +14,6 @@
 #include "models/comm/three_level.hpp"
 
 #include <algorithm>
-#include <memory>
-#include <utility>
 
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
@@ -336,9 +334,7 @@ void run_all_reduce(pe_context& pe) {
 // --- host side -----------------------------------------------------------------------------------
 
 const comm::level_rings& rings_of(const argument_context& c) {
-  if (c.level_rings == nullptr)
-    c.level_rings = std::make_shared<const comm::level_rings>(pattern_context_of(c));
-  return *c.level_rings;
+  return c.memo.get<comm::level_rings>([&c] { return comm::level_rings(pattern_context_of(c)); });
 }
 
 /// Numbers in the image: those of the cubes, of the PEs, and of the half of them.

@@ -145,18 +145,13 @@ class fabric_bench {
     for (std::size_t n = 0; n < cubes_.size(); ++n) list_bindings(n, bindings);
     for (const std::size_t b : order.of(bindings.size())) bindings[b]();
   }
-  /// A fault stops the simulation and nothing more: what a test sees of it may be just what it expects.
-  ~fabric_bench() {
-    if (faults.fault() && !fault_expected) unexpected_fault(text_of(faults));
-  }
   fabric_bench(const fabric_bench&) = delete;
   fabric_bench& operator=(const fabric_bench&) = delete;
 
   const config::machine_config config;
   const fabric::topology topology;
   events::hub hub;
-  hw::fault_sink faults;  ///< see unrest()
-  bool fault_expected{};  ///< without it a fault fails the test
+  watched_faults faults;  ///< see unrest()
 
   [[nodiscard]] endpoint& at(abi::node_address a) { return *cube_of(a).endpoints.at(a.terminal); }
   [[nodiscard]] hw::cube_noc& noc(std::uint32_t sip, std::uint32_t cube) {

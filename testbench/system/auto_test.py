@@ -162,9 +162,11 @@ class Auto(harness.Case):
 
     def test_bad_rules_and_tables_are_usage_errors(self):
         table = self.file("bad.csv", "collective,min_bytes,max_bytes,algorithm\nall_reduce,9,4,ring_1d\n")
+        empty = self.file("empty.csv", "")
         for key, says in (("ccl.algorithm_rules=all_reduce:0-64KiB", "a rule names no algorithm"),
                           ("ccl.algorithm_rules=all_reduce=rign_1d", "no such all_reduce algorithm"),
                           ("ccl.tuner=nowhere.csv", "the table cannot be read"),
+                          (f"ccl.tuner={empty}", "the table has no header"),
                           (f"ccl.tuner={table}", "bad.csv line 2: no range of sizes")):
             done = self.run_pod(*self.AUTO, *harness.sets(key), expect=2)
             self.assertIn(says, done.stderr)

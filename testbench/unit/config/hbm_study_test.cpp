@@ -80,6 +80,8 @@ TEST_CASE("memory study: rates as lists and ranges") {
   CHECK(rates("10%,max,12.5%") == std::vector<std::string>{"10%", "max", "12.5%"});
   CHECK(rates("10%:50%:+20%") == std::vector<std::string>{"10%", "30%", "50%"});
   CHECK(rates("0.1%:0.5%:+0.1%").size() == 5);  // sums of tenths fall a hair beside their end
+  const auto tenths = hbm::parse_rates("0.1%:0.5%:+0.1%");
+  CHECK(tenths.at(2).percent == hbm::parse_rates("0.3%").at(0).percent);  // not 0.30000000000000004
   CHECK(rates("10%:55%:+20%,max") == std::vector<std::string>{"10%", "30%", "50%", "max"});
   for (const char* bad : {"", "80", "%", "80 %", "-1%", "0%", "10%:20%", "20%:10%:+1%", "1%:1000%:+0.1%",
                           "10%:20%:5%", "max%", "10%,,20%", "1001%"}) {

@@ -11,6 +11,7 @@
 #include "hw/traffic/memory_traffic.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/paths.hpp"
+#include "support/faults.hpp"
 #include "support/sc_fixture.hpp"
 #include "support/test.hpp"
 
@@ -43,7 +44,7 @@ class tcm_bench : public sc_core::sc_module, public hw::tcm_client {
     backdoor.bind(dut.debug_socket());
     SC_METHOD(post);
   }
-  hw::fault_sink faults;
+  test::watched_faults faults;
   hw::tcm dut;
   sc_core::sc_port<hw::tcm_if> access{"access"};
   tlm_utils::simple_initiator_socket<tcm_bench, 64> backdoor{"backdoor"};
@@ -62,14 +63,14 @@ class tcm_bench : public sc_core::sc_module, public hw::tcm_client {
 
 TEST_CASE("slot cost on the seed machine: SRAM, 512 GB/s and 2 ns") {
   const auto c = seed_machine();
-  hw::fault_sink faults;
+  test::watched_faults faults;
   hw::simple_memory sram("sram", c.sram, false, faults);
   CHECK(slot_ns(sram, faults, c.ipcq.slot_bytes, true) == Approx(4096.0 / 512 + 2));
 }
 
 TEST_CASE("slot cost on the seed machine: HBM, 256 GB/s and 6 ns") {
   const auto c = seed_machine();
-  hw::fault_sink faults;
+  test::watched_faults faults;
   const auto hbm = hw::make_hbm("hbm", c.hbm, false, faults);
   CHECK(slot_ns(*hbm, faults, c.ipcq.slot_bytes, false) == Approx(4096.0 / 256 + 6));
 }

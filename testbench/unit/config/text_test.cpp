@@ -72,6 +72,15 @@ TEST_CASE("config text: edit distance is a distance") {
   }));
 }
 
+TEST_CASE("config text: parts are as many as separators plus one") {
+  using words = std::vector<std::string>;
+  CHECK(split("a,b", ',') == words{"a", "b"});
+  CHECK(split("a,,b", ',') == words{"a", "", "b"});
+  CHECK(split(",a,", ',') == words{"", "a", ""});
+  CHECK(split("", ',') == words{""});
+  CHECK(split("a:b", ',') == words{"a:b"});
+}
+
 TEST_CASE("config text: only a near word is suggested") {
   const std::vector<std::string> words{"columns", "rows", "clock_ghz"};
   CHECK(nearest("colums", words) == "columns");

@@ -116,7 +116,7 @@ TEST_CASE("d2d traffic: around missing links nothing is lost, and idle latency s
 
 TEST_CASE("d2d: more packets than a link's buffer holds end the run as a fault of the far end") {
   fabric_bench bench(two_cubes());
-  bench.fault_expected = true;
+  bench.faults.expected = true;
   const auto c =
       static_cast<std::uint8_t>(bench.topology.injection_vcs(abi::traffic_class::comm, 0, {}, {}).first);
   const sim_time cycle = timing::noc_clock(bench.config).period;

@@ -24,7 +24,7 @@ std::string fault_of_read(abi::address from) {
     std::array<std::byte, 8> bytes{};
     if (host.self() == sip_id{0}) host.debug_read(from, bytes);
   });
-  bench.fabric.fault_expected = true;
+  bench.fabric.faults.expected = true;
   run_to_starvation();
   return bench.fault();
 }

@@ -248,7 +248,7 @@ TEST_CASE("host: a launch on a PE of another SIP is refused by name") {
     const abi::pe_launch wrong{{sip_id{1}, cube_id{0}, pe_id{0}}, {}};
     host.launch({&wrong, 1});
   });
-  bench.fabric.fault_expected = true;
+  bench.fabric.faults.expected = true;
   run_to_starvation();
   CHECK_THAT(bench.fault(), Catch::StartsWith("pod_sip0_host: launch 0 (value sip 1, cube 0, pe 0;"));
   CHECK_FALSE(bench.hosts[0]->finished());
@@ -257,7 +257,7 @@ TEST_CASE("host: a launch on a PE of another SIP is refused by name") {
 TEST_CASE("host: a control CPU refuses what is not for a PE of its cube") {
   config::machine_config c = machine({1, 1, 1, 2});
   launch_bench bench(c, [](abi::host_hal&, launch_bench&) {});
-  bench.fabric.fault_expected = true;
+  bench.fabric.faults.expected = true;
   // The block of a PE that does not exist, sent by the PE itself.
   hw::packet_ptr p = bench.fabric.pool(0).make();
   p->header.kind = abi::packet_kind::launch;

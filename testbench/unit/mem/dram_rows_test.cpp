@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "dram_checker.hpp"
 #include "dram_replay.hpp"
 #include "dram_traffic.hpp"
+#include "models/config/text.hpp"
 #include "support/test.hpp"
 
 using namespace diecast;
@@ -37,13 +37,6 @@ struct reference_row {
   }
 };
 
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts;
-  std::istringstream in(text);
-  for (std::string part; std::getline(in, part, at);) parts.push_back(part);
-  return parts;
-}
-
 std::vector<reference_row> read_rows(const std::string& refresh) {
   std::ifstream file(DIECAST_HBM_DATA "/hbm3_ramulator.csv");
   REQUIRE(file);
@@ -52,8 +45,8 @@ std::vector<reference_row> read_rows(const std::string& refresh) {
   REQUIRE(line.starts_with("model,config,pattern,requests,rate,"));
   std::vector<reference_row> rows;
   while (std::getline(file, line)) {
-    const std::vector<std::string> cells = split(line, ',');
-    reference_row row{split(cells.at(1), '|').at(2), cells.at(2), std::stod(cells.at(4))};
+    const std::vector<std::string> cells = config::split(line, ',');
+    reference_row row{config::split(cells.at(1), '|').at(2), cells.at(2), std::stod(cells.at(4))};
     if (row.refresh == refresh) rows.push_back(row);
   }
   return rows;

@@ -14,6 +14,7 @@
 #include "memories.hpp"
 #include "models/types/error.hpp"
 #include "protocol_checker.hpp"
+#include "support/faults.hpp"
 #include "support/sc_fixture.hpp"
 #include "support/test.hpp"
 
@@ -151,7 +152,7 @@ struct bench {
   config::machine_config config;
   fabric::topology topology;
   hw::packet_pool pool;
-  hw::fault_sink faults;
+  test::watched_faults faults;
   requester pe;
   hw::memory_ni ni;
   test::protocol_checker checker{"checker"};
@@ -392,6 +393,7 @@ TEST_CASE("memory ni: the backdoor reaches any memory by physical address") {
 
 TEST_CASE("memory ni: an access beyond the memory ends the run by name") {
   bench b;
+  b.faults.expected = true;
   const auto hbm = hw::make_hbm("hbm", b.config.hbm, false, b.faults);
   b.checker.out.bind(hbm->socket);
   b.pe.read(1, at(std::uint64_t{1024} << 20), 64);
@@ -401,6 +403,7 @@ TEST_CASE("memory ni: an access beyond the memory ends the run by name") {
 
 TEST_CASE("memory ni: a packet that is no memory access ends the run by name") {
   bench b;
+  b.faults.expected = true;
   const auto hbm = hw::make_hbm("hbm", b.config.hbm, false, b.faults);
   b.checker.out.bind(hbm->socket);
   abi::packet_header h;

@@ -6,6 +6,7 @@
 #include "hw/mem/simple_memory.hpp"
 #include "models/types/error.hpp"
 #include "protocol_checker.hpp"
+#include "support/faults.hpp"
 #include "support/sc_fixture.hpp"
 #include "support/test.hpp"
 
@@ -20,7 +21,7 @@ struct bench {
     checker.out.bind(sram.socket);
   }
   sim_time run() { return test::run_to_starvation(); }
-  hw::fault_sink faults;
+  test::watched_faults faults;
   test::at_driver driver;
   test::protocol_checker checker{"checker"};
   hw::simple_memory sram;
@@ -125,7 +126,7 @@ TEST_CASE("sram: blocking and debug transport see the same bytes") {
     }
     bool ended = false;
   } b("b");
-  hw::fault_sink faults;
+  test::watched_faults faults;
   hw::simple_memory sram("sram", {}, false, faults);
   b.socket.bind(sram.socket);
   test::run_to_starvation();

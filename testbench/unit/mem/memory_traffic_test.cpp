@@ -9,6 +9,7 @@
 #include "memories.hpp"
 #include "models/types/error.hpp"
 #include "protocol_checker.hpp"
+#include "support/faults.hpp"
 #include "support/sc_fixture.hpp"
 #include "support/test.hpp"
 
@@ -53,11 +54,10 @@ struct bench {
     CHECK(initiator.finished());
     CHECK(checker.violations() == std::vector<std::string>{});
     CHECK(checker.open() == 0);
-    CHECK_FALSE(faults.fault());
   }
   [[nodiscard]] const hw::memory_traffic::results& got() const { return initiator.statistics(); }
 
-  hw::fault_sink faults;
+  test::watched_faults faults;
   std::vector<memory_request> list;
   test::protocol_checker checker{"checker"};
   hw::hbm_simple memory;
@@ -176,7 +176,7 @@ class spoiler : public sc_core::sc_module {
 }  // namespace
 
 TEST_CASE("memory traffic: the check finds data that is wrong") {
-  hw::fault_sink faults;
+  test::watched_faults faults;
   auto list = walk(100, true);
   for (const auto& r : walk(100)) list.push_back(r);
   traffic::recorded_requests source(list);
@@ -192,6 +192,7 @@ TEST_CASE("memory traffic: the check finds data that is wrong") {
 
 TEST_CASE("memory traffic: a refused request is a fault that names it") {
   bench b({{(1 << 20) - 16, 32, false, {}}}, {kind::greedily, 0, 0});
+  b.faults.expected = true;
   test::run_to_starvation();
   REQUIRE(b.faults.fault());
   CHECK_THROWS_WITH(std::rethrow_exception(b.faults.fault()),
@@ -199,7 +200,7 @@ TEST_CASE("memory traffic: a refused request is a fault that names it") {
 }
 
 TEST_CASE("memory traffic: a blocking memory of somebody else") {
-  hw::fault_sink faults;
+  test::watched_faults faults;
   auto list = walk(50, true);
   for (const auto& r : walk(50)) list.push_back(r);
   traffic::recorded_requests source(list);
@@ -214,7 +215,7 @@ TEST_CASE("memory traffic: a blocking memory of somebody else") {
 }
 
 TEST_CASE("memory traffic: a memory that completes within the call") {
-  hw::fault_sink faults;
+  test::watched_faults faults;
   const auto list = walk(50, true);
   traffic::recorded_requests source(list);
   test::immediate_memory memory("memory", 1 << 20, true);
@@ -226,7 +227,7 @@ TEST_CASE("memory traffic: a memory that completes within the call") {
 }
 
 TEST_CASE("memory traffic: a memory that responds on the return path gets its END_RESP") {
-  hw::fault_sink faults;
+  test::watched_faults faults;
   const auto list = walk(50, true);
   traffic::recorded_requests source(list);
   test::immediate_memory memory("memory", 1 << 20, false);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/types/error.hpp"
+#include "support/faults.hpp"
 #include "support/sc_fixture.hpp"
 #include "support/test.hpp"
 
@@ -37,7 +38,7 @@ class bench : public sc_core::sc_module, public hw::tcm_client {
   std::vector<posted> posts;
   std::vector<std::uint64_t> finish;  ///< by tag
   std::vector<std::uint64_t> order;   ///< tags in order of arbitration
-  hw::fault_sink faults;
+  test::watched_faults faults;
   hw::tcm dut;
   sc_core::sc_port<hw::tcm_if> access{"access"};
   tlm_utils::simple_initiator_socket<bench, 64> backdoor{"backdoor"};
@@ -190,6 +191,7 @@ TEST_CASE("tcm: strict memory ends the run as a fault") {
   config::machine_config c;
   c.sim.strict_memory = true;
   bench b(c);
+  b.faults.expected = true;
   std::vector<std::byte> out(32);
   b.post(10, tcm_port::vector, 4096, 32, false, out.data());
   b.run();
@@ -200,7 +202,7 @@ TEST_CASE("tcm: strict memory ends the run as a fault") {
 
 TEST_CASE("tcm: a module costs a few kilobytes") {
   const config::machine_config c;
-  hw::fault_sink faults;
+  test::watched_faults faults;
   const auto before = mallinfo2().uordblks + mallinfo2().hblkhd;
   std::vector<std::unique_ptr<hw::tcm>> all;
   constexpr unsigned instances = 2048;

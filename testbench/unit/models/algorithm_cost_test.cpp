@@ -111,7 +111,7 @@ TEST_CASE("where a root is costs the edges of its tree, nothing else") {
   const comm::group g = comm::map_ranks(t.population(), rank_set::pe);
   for (const collective what : {collective::gather, collective::scatter}) {
     const auto steps = [&](const char* name, std::uint32_t root) {
-      return estimate_of(t, c, {what, g, 64 * 1024, root}, name)->steps_ns;
+      return estimate_of(t, c, {what, g, 64ULL * 1024, root}, name)->steps_ns;
     };
     CAPTURE(comm::to_string(what));
     CHECK(steps("linear", 1) == Approx(steps("linear", 0)).epsilon(0.05));
@@ -181,9 +181,11 @@ TEST_CASE("chunks are no faster over a hop than messages of their own") {
   };
   // 13 hops there and 13 back, whatever the size of the chunks: the machine takes 21 us for 64 KiB.
   const double small = expected("hierarchical_pipelined", 64);
-  CHECK(expected("hierarchical_pipelined", 64 * 1024) > small + 7 * 5 * 64 * 1024 / 8 / 64.0);
-  CHECK(expected("hierarchical_pipelined", 64 * 1024) > expected("double_binary_tree", 64 * 1024));
-  CHECK(expected("hierarchical_pipelined", 64 * 1024) > expected("rabenseifner", 64 * 1024));
+  constexpr std::uint64_t bytes = 64ULL * 1024;
+  const double large = expected("hierarchical_pipelined", bytes);
+  CHECK(large > small + 7 * 5 * static_cast<double>(bytes) / 8 / 64.0);
+  CHECK(large > expected("double_binary_tree", bytes));
+  CHECK(large > expected("rabenseifner", bytes));
 }
 
 TEST_CASE("a ring is as slow as its slowest edge: credits of the way between SIPs come late") {
@@ -198,7 +200,7 @@ TEST_CASE("a ring is as slow as its slowest edge: credits of the way between SIP
 }
 
 TEST_CASE("a missing PE costs halving and doubling a fold between neighbors") {
-  constexpr std::uint64_t bytes = 256 * 1024;
+  constexpr std::uint64_t bytes = 256ULL * 1024;
   config::machine_config c = test::machine_with_trees({2, 4, 4, 8});
   const auto expected = [&c] {
     const fabric::topology t(c);

@@ -14,7 +14,7 @@ struct three_ranks {
   three_ranks() {
     std::vector<pe_coord> all;
     for (std::uint32_t i = 0; i < 6; ++i) all.push_back(shape.pe_at(i));
-    checker.expect("b", all, 2);
+    checker.expect("b", all, {0, 0, 1, 1, 2, 2});
   }
   void mark(std::string_view what, std::uint32_t pe, double ns, std::uint32_t call = 0) {
     const std::string text = std::string(what) + " b";
@@ -79,7 +79,7 @@ TEST_CASE("barrier checker: a mark that comes early with a later time is no entr
 
 TEST_CASE("barrier checker: marks of strangers and of barriers nobody announced are refused") {
   three_ranks b;
-  b.checker.expect("pair", {shape.pe_at(0), shape.pe_at(1)});
+  b.checker.expect("pair", {shape.pe_at(0), shape.pe_at(1)}, {0, 1});
   CHECK_THROWS_WITH(b.checker.on(events::step_entered{{}, shape.pe_at(2), "enter barrier pair", 0}),
                     "pod.sip0.cube_1_0.pe0 marks barrier \"pair\", of which it is no member");
   CHECK_THROWS_WITH(b.checker.on(events::step_entered{{}, shape.pe_at(2), "left barrier c", 0}),

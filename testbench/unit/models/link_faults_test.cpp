@@ -37,6 +37,7 @@ fault_setting fault(fault_kind kind, std::uint64_t after = 0, std::uint64_t coun
 
 std::vector<config::placed_fault> placed(const std::vector<fault_setting>& settings) {
   std::vector<config::placed_fault> all;
+  all.reserve(settings.size());
   for (const fault_setting& f : settings) all.push_back({f, 7 + all.size()});
   return all;
 }

@@ -73,7 +73,7 @@ TEST_CASE("lines of a box lead to every partner, by directions of their own") {
     CHECK(e.dir < partners);
     CHECK(e.reverse < static_cast<std::int32_t>(partners));
   }
-  CHECK(pairs.size() == 48 * partners);
+  CHECK(pairs.size() == std::size_t{48} * partners);
   for (const auto& [a, b] : pairs) CHECK(pairs.contains({b, a}));
 }
 

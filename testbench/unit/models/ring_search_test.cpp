@@ -25,6 +25,32 @@ std::vector<std::uint32_t> numbers(std::uint32_t n) {
   return all;
 }
 
+/// The least cost of all rings, by trying them.
+std::uint32_t least_cost(const ring_task& task) {
+  std::vector<std::uint32_t> ring = numbers(static_cast<std::uint32_t>(task.routers.size()));
+  std::uint32_t least = UINT32_MAX;
+  do least = std::min(least, ring_cost(task, ring));
+  while (std::next_permutation(ring.begin() + 1, ring.end()));  // where a ring begins does not matter
+  return least;
+}
+
+/// The least cost of all rings a swap or a reversal away.
+std::uint32_t least_nearby(const ring_task& task, const std::vector<std::uint32_t>& ring) {
+  std::uint32_t least = UINT32_MAX;
+  for (std::size_t i = 0; i < ring.size(); ++i) {
+    for (std::size_t j = i + 1; j < ring.size(); ++j) {
+      std::vector<std::uint32_t> changed = ring;
+      std::swap(changed[i], changed[j]);
+      least = std::min(least, ring_cost(task, changed));
+      changed = ring;
+      std::reverse(changed.begin() + static_cast<std::ptrdiff_t>(i),
+                   changed.begin() + static_cast<std::ptrdiff_t>(j) + 1);
+      least = std::min(least, ring_cost(task, changed));
+    }
+  }
+  return least;
+}
+
 TEST_CASE("ring search: links of several PEs cost more than hops") {
   // Round four routers: a link for each flow, both ways.
   const ring_task square{2, {0, 1, 3, 2}, false};
@@ -49,9 +75,32 @@ TEST_CASE(
     CHECK(found.order == search_ring(task).order);
     CHECK(found.cost == ring_cost(task, found.order));
     CHECK(found.cost <= ring_cost(task, numbers(pes)));
+    if (pes >= 8) CHECK(found.cost < ring_cost(task, numbers(pes)));
     // The change at hand is looked at to its end, of each of two searches.
     CHECK(found.steps < most_ring_steps + 2 * 16 * pes);
     if (pes <= 32) CHECK(found.steps < most_ring_steps / 4);
+  }
+}
+
+TEST_CASE("ring search: nothing near makes a ring better that the search had the steps for") {
+  for (const std::uint32_t pes : {4U, 8U, 12U, 16U, 24U}) {
+    CAPTURE(pes);
+    const ring_task task = spread(pes, 4, 4);
+    const found_ring found = search_ring(task);
+    REQUIRE(found.steps < most_ring_steps / 2);
+    CHECK(found.cost <= least_nearby(task, found.order));
+  }
+}
+
+TEST_CASE("ring search: of few PEs without pairs the ring found is the best there is, wherever they sit") {
+  // The order of numbers goes to and fro.
+  for (const ring_task& task :
+       {ring_task{2, {0, 3, 1, 2}, false}, ring_task{3, {0, 5, 1, 3, 2, 4}, false},
+        ring_task{3, {0, 8, 4, 2, 6, 5, 1}, false}, ring_task{4, {0, 7, 1, 6, 2, 5, 3, 4}, false}}) {
+    CAPTURE(task.routers);
+    const std::uint32_t least = least_cost(task);
+    REQUIRE(least < ring_cost(task, numbers(static_cast<std::uint32_t>(task.routers.size()))));
+    CHECK(search_ring(task).cost == least);
   }
 }
 

@@ -16,6 +16,7 @@
 #include "platforms/io/paths.hpp"
 #include "platforms/noc/machine.hpp"
 #include "platforms/run/child.hpp"
+#include "support/faults.hpp"
 #include "support/sc_fixture.hpp"
 #include "support/test.hpp"
 
@@ -63,6 +64,7 @@ void check_zero_load(std::uint32_t side, std::uint32_t flits) {
     CHECK(tail - a.cycle == 7 + 5 * d + (flits - 1));
   });
   test::run_to_starvation();
+  CHECK(test::text_of(study.modules.faults) == "");
   CHECK(delivered == single.size());
   CHECK(study.modules.noc->quiescent());
   CHECK(study.modules.traffic->quiescent());
@@ -167,6 +169,7 @@ std::string faults_of(const random_study& s) {
     at->second = p.header.transaction;
   });
   sc_core::sc_start(hw::to_sc(nanoseconds(rest_ns)), sc_core::SC_EXIT_ON_STARVATION);
+  wrong += test::text_of(study.modules.faults);
   if (sc_core::sc_pending_activity()) wrong += "never comes to rest; ";
   if (deliveries.size() != s.packets.size()) {
     wrong += fmt::format("{} of {} packets delivered; ", deliveries.size(), s.packets.size());

@@ -290,7 +290,7 @@ TEST_CASE("tree: the order of building changes no instant") {
 /// Runs until the model says that its rules are broken: the text of a protocol_error, which ends a run
 /// with 4.
 std::string fault_of(tree_bench& b) {
-  b.bench.fault_expected = true;
+  b.bench.faults.expected = true;
   CHECK_NOTHROW(run_to_starvation());
   REQUIRE(b.bench.faults.fault());
   CHECK_THROWS_AS(std::rethrow_exception(b.bench.faults.fault()), protocol_error);

@@ -67,7 +67,7 @@ TEST_CASE("dma: a ring in another memory publishes after the acknowledgement has
 
 TEST_CASE("dma: a packet that no PE takes ends the run and names the engine") {
   dma_bench b;
-  b.fabric.fault_expected = true;
+  b.fabric.faults.expected = true;
   const auto host = b.fabric.endpoints().at(0);
   b.fabric.at(host).plan(nanoseconds(10), b.where(1), abi::traffic_class::comm, 1, 1);
   b.run();
@@ -81,7 +81,7 @@ const char* const none_open =
 /// acknowledged any of them, or after each of them.
 std::string fault_of_packets(const std::vector<std::uint32_t>& offsets, bool acknowledged) {
   dma_bench b;
-  b.fabric.fault_expected = true;  // or not: the caller looks
+  b.fabric.faults.expected = true;  // or not: the caller looks
   b.pe[1].tcm->cycles = [=](const hw::tcm_request&) { return acknowledged ? 1 : 1000; };
   abi::packet_header h;
   h.kind = abi::packet_kind::ipcq_data;

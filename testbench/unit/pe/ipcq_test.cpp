@@ -39,7 +39,7 @@ class ipcq_bench : public sc_core::sc_module {
 
   config::machine_config config;
   events::hub hub;
-  hw::fault_sink faults;
+  watched_faults faults;
   script steps;
   stub_dma dma;
   hw::ipcq_engine engine;
@@ -250,6 +250,7 @@ TEST_CASE("ipcq: copies are started by their doorbell and reported when enough a
 
 TEST_CASE("ipcq: a token no ring holds ends the run with the address and the map of rings") {
   ipcq_bench b;
+  b.faults.expected = true;
   b.steps.at(100, [&] { b.engine.message_arrived({b.theirs, 0, 64, {}, 0}); });
   run_to_starvation();
   const std::string text = text_of(b.faults);

@@ -62,7 +62,7 @@ TEST_CASE("core: launches that wait are run one after the other") {
 
 TEST_CASE("core: a launch that comes after its common start ends the run") {
   pe_bench b({[](abi::hal&, const abi::launch_block&) { FAIL_CHECK("must not start"); }});
-  b.fabric.fault_expected = true;
+  b.fabric.faults.expected = true;
   b.launch(101, 0, 100, 3);
   run_to_starvation();
   REQUIRE(b.faults.fault());
@@ -307,7 +307,7 @@ TEST_CASE("core: what firmware throws ends the run as a fault of the core") {
     std::vector<std::byte> in(64);
     hal.load(tcm_bytes, in);
   }});
-  b.fabric.fault_expected = true;
+  b.fabric.faults.expected = true;
   b.run();
   CHECK_THAT(text_of(b.faults), Catch::Contains("bench.pe0.tcm"));
 }

@@ -56,7 +56,9 @@ class barrier_machine {
 
   /// Announces a barrier that `code` marks itself: "enter barrier NAME", "left barrier NAME".
   void expect(const std::string& name, const std::vector<pe_coord>& members) {
-    checker_.expect(name, members, case_.cores);
+    std::vector<std::uint32_t> ranks;
+    for (std::uint32_t i = 0; i < members.size(); ++i) ranks.push_back(i / case_.cores);
+    checker_.expect(name, members, ranks);
   }
   [[nodiscard]] const analysis::barrier_checker& checker() const { return checker_; }
   [[nodiscard]] const comm::group& members() const { return members_; }

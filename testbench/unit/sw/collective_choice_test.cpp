@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 
@@ -123,14 +124,27 @@ TEST_CASE("auto of a workload passes over what has too few queue pairs") {
 }
 
 TEST_CASE("auto of a workload runs what it takes on eight queue pairs") {
+  constexpr std::uint64_t few = 8;
   test::matrix_row row;
-  row.shape = {1, 2, 2, 2};
-  const config::machine_config c = with_queue_pairs(test::config_of(row), 8);
-  for (const std::uint64_t bytes : {64U, 1024U, 8192U}) {
-    CAPTURE(bytes);
-    const auto w = test::workload_of(
-        {test::stream_on("s", {0, 1, 2, 3, 4, 5, 6, 7}, {test::collective("sum", bytes, "auto")})});
-    CHECK(test::run_workload(w, c).wrong == "");
+  row.shape = {1, 2, 2, 4};
+  const config::machine_config plenty = with_queue_pairs(test::config_of(row), 64);
+  const config::machine_config c = with_queue_pairs(plenty, few);
+  std::vector<std::uint64_t> all(row.shape.pes());
+  std::iota(all.begin(), all.end(), std::uint64_t{0});
+  const auto needed = [](const config::machine_config& machine, const std::string& collective) {
+    const chosen here(machine, collective);
+    return here.needed(test::kernel_named(here.of(sw::builtin_kernels()), collective));
+  };
+  REQUIRE(needed(plenty, "all_to_all") > few);
+  for (const char* const collective : {"all_reduce", "all_gather", "all_to_all"}) {
+    CAPTURE(collective);
+    CHECK(needed(c, collective) <= few);
+    for (const std::uint64_t bytes : {64U, 1024U, 8192U}) {
+      CAPTURE(bytes);
+      comm::workload_op op = test::collective("op", bytes, "auto");
+      op.kind = collective;
+      CHECK(test::run_workload(test::workload_of({test::stream_on("s", all, {op})}), c).wrong == "");
+    }
   }
 }
 

@@ -116,6 +116,23 @@ TEST_CASE("what a launch keeps of one collective's routes is not taken for anoth
   }
 }
 
+TEST_CASE("a launch's memo makes each value once, variants apart, and copies share what is there") {
+  sw::launch_memo memo;
+  int made = 0;
+  const auto number = [&](std::uint32_t variant) {
+    return memo.get<std::string>([&] { return std::to_string(++made) + " made"; }, variant);
+  };
+  CHECK(number(0) == "1 made");
+  CHECK(number(1) == "2 made");
+  CHECK(number(0) == "1 made");
+  CHECK(memo.get<int>([] { return 7; }) == 7);
+  const std::string& kept = memo.get<std::string>([] { return std::string("another"); });
+  const sw::launch_memo copy = memo;
+  memo = {};
+  CHECK(kept == "1 made");
+  CHECK(number(0) == "3 made");
+}
+
 TEST_CASE("a collective runs through the hosts' HAL alone, launch after launch") {
   auto row = row_of("ring_1d", {2, 2, 1, 2});
   const auto config = test::config_of(row);

@@ -45,7 +45,7 @@ std::string run_watched(const comm::workload& w, const config::machine_config& c
   for (const auto& [id, ranks] : members) {
     std::vector<pe_coord> pes;
     for (const std::uint32_t r : ranks) pes.push_back(c.shape().pe_at(r));
-    checker.expect(id, pes);
+    checker.expect(id, pes, ranks);
   }
   std::uint64_t marks = 0;
   options.on_step = [&](pe_coord pe, const abi::step_marker& s) {

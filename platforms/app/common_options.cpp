@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/app/common_options.hpp"
+
+#include <fmt/format.h>
+
+#include "platforms/io/paths.hpp"
+
+namespace diecast::app {
+namespace {
+
+namespace po = boost::program_options;
+
+auto text(const char* name) { return po::value<std::string>()->value_name(name); }
+
+}  // namespace
+
+po::options_description output_flags(const output_help& help) {
+  po::options_description d("Output");
+  d.add_options()("out", text("DIR"), help.out)("format", text("table|json|csv"),
+                                                "what goes to stdout (table)")("vcd", text("FILE"), help.vcd)(
+      "vcd-scope", text("GLOB"), help.vcd_scope)(
+      "vcd-window", text("FROM:TO"), "part of the run in the waveform, in ns; either end may be left out")(
+      "timeline", text("FILE"), help.timeline)("timeline-scope", text("GLOB"), help.timeline_scope)(
+      "progress", text("auto|on|off"), "a bar on stderr; auto: on a terminal, after two seconds (auto)")(
+      "quiet", "print no table");
+  return d;
+}
+
+po::options_description information_flags() {
+  po::options_description d("Information");
+  d.add_options()("list", text("WHAT"), "patterns or presets")(
+      "schema", "print the JSON Schema of config files")("version", "print the version")("help",
+                                                                                         "print this");
+  return d;
+}
+
+void read_config_flags(flag_reader& r, common_options& o) {
+  r.with("config", [&](const std::string&, const std::string& v) { o.config = v; });
+  o.sets = r.all("set");
+  r.with("seed", [&](const std::string&, const std::string& v) { o.sets.push_back("sim.seed=" + v); });
+}
+
+void read_output_flags(flag_reader& r, common_options& o) {
+  using std::string;
+  r.with("out", [&](const string&, const string& v) { o.out = v; });
+  r.with("vcd", [&](const string&, const string& v) { o.vcd = v; });
+  r.with("vcd-scope", [&](const string&, const string& v) { o.sets.push_back("trace.vcd_scope=" + v); });
+  r.with("vcd-window", [&](const string& f, const string& v) { add_window(f, v, o.sets); });
+  r.with("timeline", [&](const string&, const string& v) { o.timeline = v; });
+  r.with("timeline-scope",
+         [&](const string&, const string& v) { o.sets.push_back("trace.timeline_scope=" + v); });
+  r.with("progress", [&](const string& f, const string& v) { o.progress = progress_argument(f, v); });
+  r.with("format", [&](const string& f, const string& v) {
+    o.format = choose<output_format>(
+        f, v, {{"table", output_format::table}, {"json", output_format::json}, {"csv", output_format::csv}});
+  });
+  o.quiet = r.flag("quiet");
+}
+
+void read_information_flags(flag_reader& r, const std::vector<std::string>& lists, common_options& o) {
+  r.with("list", [&](const std::string& f, const std::string& v) { o.list = one_of(f, v, lists); });
+  o.help = r.flag("help");
+  o.version = r.flag("version");
+  o.schema = r.flag("schema");
+  o.check_config = r.flag("check-config");
+  o.dump_config = r.flag("dump-config");
+  if (o.check_config && o.dump_config)
+    r.add({"--check-config", "has no meaning beside --dump-config", "", "one of the two"});
+}
+
+platforms::loaded_config load_config(const common_options& o, const std::filesystem::path& default_config,
+                                     const std::filesystem::path& data_dir) {
+  platforms::config_request request;
+  request.file = o.config.empty() ? platforms::default_config(default_config, data_dir)
+                                  : std::filesystem::path(o.config);
+  if (!data_dir.empty()) request.presets = platforms::presets_dir(data_dir);
+  request.sets = o.sets;
+  return platforms::load_config(request);
+}
+
+void refuse_shared_files(flag_reader& r, std::size_t runs, const char* expected, const common_options& o) {
+  if (runs <= 1) return;
+  const auto refuse = [&](const char* flag, const std::string& file, const char* what) {
+    if (!file.empty()) r.add({flag, fmt::format("{} runs cannot share one {}", runs, what), file, expected});
+  };
+  refuse("--vcd", o.vcd, "waveform");
+  refuse("--timeline", o.timeline, "timeline");
+}
+
+}  // namespace diecast::app

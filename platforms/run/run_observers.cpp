@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/run/run_observers.hpp"
+
+#include <cstdio>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "hw/base/time.hpp"
+#include "models/checksum/packet_checksum.hpp"
+#include "models/timing/link.hpp"
+#include "platforms/io/critical_path_json.hpp"
+#include "platforms/run/finish_file.hpp"
+#include "platforms/run/wait_rows.hpp"
+
+namespace diecast::platforms {
+namespace {
+
+/// An observer that hears of what happens from now on.
+template <class Observer, class... Arguments>
+std::unique_ptr<Observer> attached(events::hub& events, unsigned interests, Arguments&&... arguments) {
+  auto observer = std::make_unique<Observer>(std::forward<Arguments>(arguments)...);
+  events.attach(*observer, interests);
+  return observer;
+}
+
+std::unique_ptr<observe::vcd_writer> waveform_of(const prepared_run& run, events::hub& events) {
+  if (run.point.vcd.empty()) return {};
+  const config::machine_config& config = run.machine.config;
+  return attached<observe::vcd_writer>(events, observe::vcd_writer::interests, run.point.vcd, config,
+                                       &run.machine.topology, run.plan,
+                                       observe::dram_channel_paths(config, run.machine.topology));
+}
+
+std::unique_ptr<observe::timeline> timeline_of(const prepared_run& run, events::hub& events) {
+  if (run.point.timeline.empty()) return {};
+  const auto names = [&run](pe_coord pe, comm::direction d) { return run.direction_name(pe, d); };
+  return attached<observe::timeline>(events, observe::timeline::interests, run.point.timeline,
+                                     run.machine.config, &run.machine.topology, run.plan, names);
+}
+
+std::unique_ptr<analysis::path_events> path_events_of(const prepared_run& run, events::hub& events) {
+  const auto most = run.machine.config.trace.path_events;
+  if (!run.point.critical_path || run.workload || most == 0) return {};
+  return attached<analysis::path_events>(events, analysis::path_events::interests, run.plan, most);
+}
+
+std::unique_ptr<analysis::waited_time> waits_of(const prepared_run& run, events::hub& events) {
+  if (!run.point.waits) return {};
+  return attached<analysis::waited_time>(events, analysis::waited_time::interests);
+}
+
+std::unique_ptr<observe::ccl_trace> trace_of(const prepared_run& run, events::hub& events) {
+  if (!run.point.ccl_trace) return {};
+  return attached<observe::ccl_trace>(events, events::messages, run, stderr);
+}
+
+std::unique_ptr<analysis::credit_checker> credits_of(const prepared_run& run, events::hub& events) {
+  if (!run.machine.config.sim.check_credits) return {};
+  return attached<analysis::credit_checker>(events, events::queue_pairs, run.plan);
+}
+
+std::unique_ptr<observe::step_recorder> steps_of(const prepared_run& run, events::hub& events) {
+  if (!run.point.record) return {};
+  return attached<observe::step_recorder>(
+      events, events::steps | events::messages | events::contents | events::operations, run);
+}
+
+std::vector<observe::initial_credits> link_credits_of(netlist::pod& pod) {
+  std::vector<observe::initial_credits> all;
+  const auto add_sender = [&all](std::uint32_t link, const hw::link_sender& sender) {
+    for (std::size_t vc = 0; vc < sender.initial_credits().size(); ++vc) {
+      all.push_back({link, static_cast<std::uint8_t>(vc), sender.initial_credits()[vc]});
+    }
+  };
+  for (const auto& sip : pod.sips()) {
+    for (const auto& cube : sip->cubes()) {
+      cube->noc().visit_credits([&](std::uint32_t link, std::uint8_t vc, std::uint32_t flits) {
+        all.push_back({link, vc, flits});
+      });
+      for (unsigned s = 0; s < fabric::sides; ++s) {
+        if (const auto* edge = cube->edge(static_cast<fabric::side>(s)))
+          add_sender(edge->link(), edge->sender());
+      }
+    }
+    for (const auto& port : sip->ports()) {
+      if (port) add_sender(port->link(), port->sender());  // one of each link is here
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+run_observers::run_observers(const prepared_run& run, bool whole, events::hub& events)
+    : run_(run),
+      hops_(attached<analysis::critical_hops>(events, events::messages, run.plan)),
+      vcd_(whole ? waveform_of(run, events) : nullptr),
+      timeline_(whole ? timeline_of(run, events) : nullptr),
+      path_events_(path_events_of(run, events)),
+      waits_(waits_of(run, events)),
+      trace_(whole ? trace_of(run, events) : nullptr),
+      credits_(credits_of(run, events)),
+      steps_(steps_of(run, events)),
+      flight_(run, events),
+      barriers_(run, events) {}
+
+void run_observers::next_launch() {
+  hops_->reset();
+  barriers_.next_launch();
+  if (path_events_) path_events_->reset();
+  flight_.next_launch();
+  if (steps_) steps_->next_launch();
+}
+
+void run_observers::listen_to(host_side& hosts) {
+  if (!steps_) return;
+  hosts.hear_results([this](std::uint32_t rank, std::span<const std::byte> bytes) {
+    steps_->result(rank, checksum::digest_of_part(0, bytes));
+  });
+}
+
+void run_observers::listen_to(netlist::pod& pod) {
+  if (vcd_) vcd_->begin(link_credits_of(pod));
+  std::vector<observe::dram_listener*> listeners;
+  if (timeline_) listeners.push_back(timeline_.get());
+  if (vcd_ && vcd_->has_dram()) listeners.push_back(vcd_.get());
+  dram_.emplace(observe::dram_controllers(pod), std::move(listeners));
+}
+
+void run_observers::catch_up(netlist::pod& pod) {
+  if (vcd_ && vcd_->has_dram()) {
+    dram_->catch_up();
+    vcd_->flush_before(hw::now());
+  }
+  flight_.look_for_request(pod);
+}
+
+void run_observers::check_credits(run_outcome& o) const {
+  if (!credits_) return;
+  const std::string unrest = credits_->unrest();
+  if (unrest.empty()) return;
+  o.status = run_status::fault;
+  o.message = unrest;
+}
+
+void run_observers::report_path(run_outcome& o) const {
+  const sim_time cycle = timing::noc_clock(run_.machine.config).period;
+  if (const auto path = analysis::critical_path(*path_events_, cycle)) {
+    o.critical_path_json = critical_path_json(run_, *path_events_, *path);
+  } else {
+    o.notes.emplace_back(
+        "no critical path: the last launch had more events than trace.path_events, or messages arrived "
+        "elsewhere than the install plan says");
+  }
+}
+
+void run_observers::report(end_of_run end, run_outcome& o) {
+  if (waits_) o.waits = wait_rows(run_, *waits_, hw::now());
+  if (steps_) o.steps = to_text(steps_->rows());
+  if (path_events_ && end == end_of_run::finished) report_path(o);
+}
+
+void run_observers::close_files(run_outcome& o) {
+  dram_->catch_up();
+  if (vcd_) finish_waveform(*vcd_, o);
+  if (timeline_) finish_file(*timeline_, o);
+}
+
+}  // namespace diecast::platforms

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What listens to one run of a machine, as its point and its config ask for.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "models/analysis/credit_checker.hpp"
+#include "models/analysis/critical_hops.hpp"
+#include "models/analysis/critical_path.hpp"
+#include "models/analysis/waited_time.hpp"
+#include "models/events/events.hpp"
+#include "platforms/netlist/pod.hpp"
+#include "platforms/observe/ccl_trace.hpp"
+#include "platforms/observe/dram_taps.hpp"
+#include "platforms/observe/step_recorder.hpp"
+#include "platforms/observe/timeline.hpp"
+#include "platforms/observe/vcd_writer.hpp"
+#include "platforms/run/barrier_run.hpp"
+#include "platforms/run/flight_dump.hpp"
+#include "platforms/run/host_side.hpp"
+#include "platforms/run/kernel.hpp"
+#include "platforms/run/prepare.hpp"
+
+namespace diecast::platforms {
+
+class run_observers {
+ public:
+  /// Attaches all of them. Not `whole`: one stream alone, a run behind the run, whose files would replace
+  /// those asked for.
+  run_observers(const prepared_run& run, bool whole, events::hub& events);
+  run_observers(const run_observers&) = delete;
+  run_observers& operator=(const run_observers&) = delete;
+
+  void next_launch();
+  /// Before the simulation starts.
+  void listen_to(host_side& hosts);
+  void listen_to(netlist::pod& pod);
+  /// Between slices of the simulation.
+  void catch_up(netlist::pod& pod);
+
+  /// Whether all credits are where they belong after a run that has finished; a fault when not.
+  void check_credits(run_outcome& o) const;
+  /// Rows of waits and steps, and the critical path of a run that has finished.
+  void report(end_of_run end, run_outcome& o);
+  /// Ends waveform and timeline.
+  void close_files(run_outcome& o);
+
+  [[nodiscard]] const analysis::critical_hops& hops() const { return *hops_; }
+  [[nodiscard]] const flight_dump& flight() const { return flight_; }
+  [[nodiscard]] const barrier_watch& barriers() const { return barriers_; }
+
+ private:
+  void report_path(run_outcome& o) const;
+
+  const prepared_run& run_;
+  // Null: not asked for. In the order in which they hear of an event.
+  std::unique_ptr<analysis::critical_hops> hops_;
+  std::unique_ptr<observe::vcd_writer> vcd_;
+  std::unique_ptr<observe::timeline> timeline_;
+  std::unique_ptr<analysis::path_events> path_events_;
+  std::unique_ptr<analysis::waited_time> waits_;
+  std::unique_ptr<observe::ccl_trace> trace_;
+  std::unique_ptr<analysis::credit_checker> credits_;
+  std::unique_ptr<observe::step_recorder> steps_;
+  flight_dump flight_;
+  barrier_watch barriers_;
+  std::optional<observe::dram_taps> dram_;
+};
+
+}  // namespace diecast::platforms
