@@ -168,7 +168,7 @@ void lost_time::column(std::uint32_t pc, std::uint32_t bank, bool write, dram_ti
   c.last_in_group[group] = t;
   ++columns_;
   if (++window_.columns < window_columns) return;
-  settle(window_, lost_);
+  to_bus_ += settle(window_, lost_);
   for (std::size_t i = 0; i < payers; ++i) alone_[i] += window_.alone[i];
   window_ = {};
 }
@@ -182,17 +182,19 @@ std::uint64_t lost_time::bus_floor(std::uint64_t activates, std::uint64_t column
   return bus > data ? bus - data : 0;
 }
 
-/// What the row-command bus would need anyway, up to `floor`, is not lost to another limit.
-void lost_time::move_to_bus(std::uint64_t floor, std::uint64_t& from, bill& lost) {
+/// What the row-command bus would need anyway, up to `floor`, is not lost to another limit. Returns what was
+/// moved.
+std::uint64_t lost_time::move_to_bus(std::uint64_t floor, std::uint64_t& from, bill& lost) {
   std::uint64_t& bus = lost[index(lost_cause::row_bus)];
   const std::uint64_t moved = std::min(from, floor > bus ? floor - bus : 0);
   from -= moved;
   bus += moved;
+  return moved;
 }
 
 /// Adds a window's account to `into`. What two limits held up together goes to the one that holds up more
-/// alone: the other is charged what it adds.
-void lost_time::settle(const window& w, bill& into) const {
+/// alone: the other is charged what it adds. Returns what the row bus took of tFAW and tRRD.
+std::uint64_t lost_time::settle(const window& w, bill& into) const {
   bill lost = w.alone;
   for (std::size_t a = 0; a < payers; ++a) {
     for (std::size_t b = 0; b < payers; ++b) {
@@ -201,14 +203,18 @@ void lost_time::settle(const window& w, bill& into) const {
     }
   }
   const std::uint64_t floor = bus_floor(w.activates, w.columns);
-  move_to_bus(floor, lost[index(lost_cause::activate_window)], lost);
+  const std::uint64_t moved = move_to_bus(floor, lost[index(lost_cause::activate_window)], lost);
   for (std::size_t i = 0; i < payers; ++i) into[i] += lost[i];
+  return moved;
 }
 
 /// Ticks of pseudo-channels without requests, while another had some, are divided as that one's: what held it
-/// up, or that it moved data and nobody asked for more.
-void lost_time::divide_elsewhere(std::uint64_t ticks, bill& lost) const {
+/// up, or that it moved data and nobody asked for more. `to_bus`: what the row bus took of tFAW and tRRD.
+void lost_time::divide_elsewhere(std::uint64_t ticks, std::uint64_t to_bus, bill& lost) const {
+  std::uint64_t& faw = lost[index(lost_cause::activate_window)];
   bill known = lost;
+  known[index(lost_cause::activate_window)] += to_bus;
+  known[index(lost_cause::row_bus)] -= to_bus;
   known[index(lost_cause::initiator)] = columns_ * p_.burst;
   const std::uint64_t sum = std::accumulate(known.begin(), known.end(), std::uint64_t{});
   std::uint64_t nobody = ticks;
@@ -219,6 +225,10 @@ void lost_time::divide_elsewhere(std::uint64_t ticks, bill& lost) const {
     lost[i] += whole;
     nobody -= whole;
   }
+  // What nobody asked for is time that the row bus may need. So much less it takes of tFAW and tRRD.
+  const std::uint64_t met = std::min(nobody, to_bus);
+  nobody -= met;
+  faw += met;
   const std::uint64_t floor = bus_floor(activates_, columns_);
   move_to_bus(floor, nobody, lost);
   move_to_bus(floor, lost[index(lost_cause::bank_conflict)], lost);
@@ -229,7 +239,7 @@ lost_time_report lost_time::report(dram_tick now) const {
   bill lost = lost_;
   dram_tick end = now;
   for (const pc_account& c : pcs_) end = std::max(end, c.data_end);
-  settle(window_, lost);
+  const std::uint64_t to_bus = to_bus_ + settle(window_, lost);
   std::uint64_t others = std::exchange(lost[elsewhere], 0);
   for (const pc_account& c : pcs_) {
     const std::uint64_t tail = end - c.data_end;
@@ -237,7 +247,7 @@ lost_time_report lost_time::report(dram_tick now) const {
     lost[index(lost_cause::initiator)] += idle;
     others += tail - idle;
   }
-  divide_elsewhere(others, lost);
+  divide_elsewhere(others, to_bus, lost);
   lost_time_report r;
   std::copy_n(lost.begin(), lost_causes, r.lost.begin());
   r.busy = columns_ * p_.burst;

@@ -123,9 +123,9 @@ class lost_time {
                                  const origin& from) const;
   void charge_gap(const pc_account& c, std::uint32_t bank, bool write, dram_tick begin, dram_tick t,
                   const origin& from);
-  void settle(const window& w, bill& into) const;
-  static void move_to_bus(std::uint64_t floor, std::uint64_t& from, bill& lost);
-  void divide_elsewhere(std::uint64_t ticks, bill& lost) const;
+  std::uint64_t settle(const window& w, bill& into) const;
+  static std::uint64_t move_to_bus(std::uint64_t floor, std::uint64_t& from, bill& lost);
+  void divide_elsewhere(std::uint64_t ticks, std::uint64_t to_bus, bill& lost) const;
   [[nodiscard]] std::uint64_t bus_floor(std::uint64_t activates, std::uint64_t columns) const;
   [[nodiscard]] std::uint64_t empty_until(dram_tick t) const {
     return empty_ + (empty_since_ < t ? t - empty_since_ : 0);
@@ -133,8 +133,9 @@ class lost_time {
 
   const dram_parameters p_;
   std::vector<pc_account> pcs_;
-  bill lost_{};   ///< of the windows before
-  bill alone_{};  ///< of them, held up by one limit and no other
+  bill lost_{};             ///< of the windows before
+  bill alone_{};            ///< of them, held up by one limit and no other
+  std::uint64_t to_bus_{};  ///< of them, moved from tFAW and tRRD to the row bus
   window window_;
   std::uint64_t activates_{};  ///< of the run
   std::uint64_t columns_{};
