@@ -127,31 +127,31 @@ void cube_noc::serve() {
 }
 
 switch_core::hop cube_noc::route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const {
-  if (trees_ && topology_.is_tree_vc(vc)) return tree_route(router, exit, vc);
-  if (std::size_t{router} * fabric::sides >= local_ways_) return interface_route(router, vc);
-  if (routes_.wraps()) return route_around(router, exit, vc);
-  return way_by(router, exit, routes_.next_straight_hop(router, exit, vc));
+  if (!straight_) return other_route(router, exit, vc);
+  return straight_route(router, exit, vc);
 }
 
-/// One index: whether a packet has arrived is hard to foretell.
-inline switch_core::hop cube_noc::way_by(std::uint16_t router, std::uint16_t exit,
-                                         const fabric::hop& h) const {
-  const std::size_t first_way = std::size_t{router} * fabric::sides;
-  const std::size_t way = h.side == fabric::sides ? local_ways_ + exit : first_way + h.side;
-  return {ways_[way], h.vcs.first, h.vcs.count};
-}
-
-/// Out of the way of routes in a mesh: it calls.
-[[gnu::noinline]] switch_core::hop cube_noc::route_around(std::uint16_t router, std::uint16_t exit,
-                                                          std::uint8_t vc) const {
-  return way_by(router, exit, routes_.next_hop(router, exit, vc));
-}
-
-/// From a network interface into its router.
-[[gnu::noinline]] switch_core::hop cube_noc::interface_route(std::uint16_t router, std::uint8_t vc) const {
+/// One index and no branch: whether a packet goes on, turns, has arrived or just enters is hard to foretell.
+inline switch_core::hop cube_noc::straight_route(std::uint16_t router, std::uint16_t exit,
+                                                 std::uint8_t vc) const {
+  const fabric::router_grid::place from = places_[router];
+  const fabric::router_grid::place to = exit_places_[exit];
+  const std::size_t on = std::size_t{router} * fabric::sides + fabric::router_grid::straight_side(from, to);
+  const std::size_t out = local_ways_ + exit;
+  const auto arrived = static_cast<std::size_t>((std::int64_t{from ^ to} - 1) >> 63);  // all bits or none
   switch_core::hop h = entry_hops_[vc];
-  h.output = entry_ports_[router - layout_.routers()];
+  h.output = ways_[on ^ ((on ^ out) & arrived)];
   return h;
+}
+
+/// Out of the way of routes in a mesh: these call.
+[[gnu::noinline]] switch_core::hop cube_noc::other_route(std::uint16_t router, std::uint16_t exit,
+                                                         std::uint8_t vc) const {
+  if (trees_ && topology_.is_tree_vc(vc)) return tree_route(router, exit, vc);
+  if (!routes_.wraps() || router >= layout_.routers()) return straight_route(router, exit, vc);
+  const fabric::hop h = routes_.next_hop(router, exit, vc);
+  return {h.side == fabric::sides ? terminal_port(exit) : side_port(router, h.side), h.vcs.first,
+          h.vcs.count};
 }
 
 [[gnu::noinline]] switch_core::hop cube_noc::tree_route(std::uint16_t router, std::uint16_t exit,
@@ -323,9 +323,10 @@ bool cube_noc::quiescent() const {
 
 std::size_t cube_noc::state_bytes() const {
   const std::size_t per_port = sizeof(output) + sizeof(link_usage) + sizeof entry_terminal_[0];
-  const std::size_t per_terminal = sizeof entry_ports_[0] + sizeof(link_usage);
+  const std::size_t per_terminal = sizeof entry_ports_[0] + sizeof exit_places_[0] + sizeof(link_usage);
   return sizeof *this + core_.state_bytes() + outputs_.size() * per_port +
-         layout_.terminals.size() * per_terminal + ways_.size() * sizeof ways_[0] + routes_.table_bytes();
+         layout_.terminals.size() * per_terminal + ways_.size() * sizeof ways_[0] +
+         places_.size() * sizeof places_[0] + routes_.table_bytes();
 }
 
 }  // namespace diecast::hw

@@ -118,6 +118,7 @@ class cube_noc : public sc_core::sc_module,
   void add_unit_port(switch_core::parameters& p, const config::machine_config& config, std::uint16_t router,
                      fabric::tree_port at);
   void join_routers(switch_core::parameters& p) const;
+  void note_places();
   void build_sockets();
 
   // Walls.
@@ -141,10 +142,9 @@ class cube_noc : public sc_core::sc_module,
   // Around the core.
   [[nodiscard]] switch_core::hop route(std::uint16_t router, std::uint16_t exit,
                                        std::uint8_t vc) const override;
-  [[nodiscard]] switch_core::hop way_by(std::uint16_t router, std::uint16_t exit, const fabric::hop& h) const;
-  [[nodiscard]] switch_core::hop route_around(std::uint16_t router, std::uint16_t exit,
-                                              std::uint8_t vc) const;
-  [[nodiscard]] switch_core::hop interface_route(std::uint16_t router, std::uint8_t vc) const;
+  [[nodiscard]] switch_core::hop straight_route(std::uint16_t router, std::uint16_t exit,
+                                                std::uint8_t vc) const;
+  [[nodiscard]] switch_core::hop other_route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const;
   [[nodiscard]] switch_core::hop tree_route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const;
   [[nodiscard]] switch_core::hop entry_hop(std::uint8_t vc) const;
   void eject(const switch_core::departure& d, packet_ptr p) override;
@@ -194,11 +194,17 @@ class cube_noc : public sc_core::sc_module,
   by_vc<std::uint32_t> inject_capacity_{};  ///< of the buffer behind a terminal's way in
   by_vc<std::uint32_t> wall_capacity_{};    ///< of the receive buffer behind a terminal
 
-  /// Ports by router and side (none without neighbor), then from local_ways_ on by terminal: input and output
-  /// of its router. One table, for the index tells a side from a terminal without a branch.
+  /// Ports by router and side (none without neighbor), then of each interface its output, four times, then from
+  /// local_ways_ on by terminal: input and output of its router. One table, for the index tells these apart
+  /// without a branch.
   std::vector<std::uint32_t> ways_;
   std::size_t local_ways_{};
-  by_vc<switch_core::hop> entry_hops_{};       ///< of interfaces; their outputs differ
+  std::vector<fabric::router_grid::place> places_;       ///< by router, then by interface: nowhere
+  std::vector<fabric::router_grid::place> exit_places_;  ///< by terminal
+  const bool straight_;                                  ///< nothing wraps and there are no trees
+  /// By VC, those a packet may take behind an interface and, where nothing wraps, behind any output; outputs
+  /// differ.
+  by_vc<switch_core::hop> entry_hops_{};
   std::vector<std::uint32_t> entry_ports_;     ///< input a terminal's packets come in by
   std::vector<std::uint16_t> entry_terminal_;  ///< by input; UINT16_MAX: not an entry
   std::vector<output> outputs_;

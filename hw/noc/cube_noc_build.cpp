@@ -53,6 +53,7 @@ cube_noc::cube_noc(sc_core::sc_module_name name, const fabric::topology& topolog
       head_delay_(narrow(overlaps(timing_) ? timing_.pipeline_cycles() : timing_.front_cycles())),
       latency_(narrow(timing_.hop_cycles) - head_delay_),
       out_delay_(narrow(timing_.pipeline_cycles()) - head_delay_),
+      straight_(!routes_.wraps() && !topology.has_trees()),
       trees_(topology.has_trees() ? std::make_unique<tree_units>(topology, config, sip, cube,
                                                                  std::string(this->name()) + ".trees")
                                   : nullptr),
@@ -119,8 +120,7 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
     if (study_ && wormhole_) wall_capacity_[vc] = capacity_[vc];
     entry_hops_[vc] = entry_hop(vc);
   }
-  local_ways_ = std::size_t{layout_.routers()} * fabric::sides;
-  ways_.resize(local_ways_ + layout_.terminals.size(), none);
+  note_places();
   entry_ports_.resize(layout_.terminals.size());
   injected_.resize(layout_.terminals.size());
   for (std::uint16_t r = 0; r < layout_.routers(); ++r) {
@@ -154,6 +154,15 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
   }
   by_wire_.resize(outputs_.size());
   return p;
+}
+
+/// An interface is nowhere: no exit is there.
+void cube_noc::note_places() {
+  for (std::uint16_t r = 0; r < layout_.routers(); ++r) places_.push_back(routes_.place_of(r));
+  for (const fabric::terminal& t : layout_.terminals) exit_places_.push_back(routes_.place_of(t.router));
+  if (wormhole_) places_.resize(places_.size() + layout_.terminals.size(), UINT32_MAX);
+  local_ways_ = places_.size() * fabric::sides;
+  ways_.resize(local_ways_ + layout_.terminals.size(), none);
 }
 
 std::uint32_t cube_noc::add_port(switch_core::parameters& p, const config::machine_config& config,
@@ -202,7 +211,8 @@ void cube_noc::join_routers(switch_core::parameters& p) const {
 /// its way is that much shorter, its credits take that much longer.
 void cube_noc::add_interface(switch_core::parameters& p, const config::machine_config& config,
                              std::uint16_t terminal) {
-  const std::uint32_t n = add_port(p, config, static_cast<std::uint16_t>(layout_.routers() + terminal));
+  const auto router = static_cast<std::uint16_t>(layout_.routers() + terminal);
+  const std::uint32_t n = add_port(p, config, router);
   switch_core::port& port = p.ports[n];
   port.downstream = terminal_port(terminal);
   port.hop = false;
@@ -210,13 +220,14 @@ void cube_noc::add_interface(switch_core::parameters& p, const config::machine_c
   port.latency = narrow(timing_.ni_in_cycles) - 1;
   port.head_delay = port.body_delay = port.alloc_cycles = 0;
   port.buffer = inject_capacity_;
-  switch_core::port& router = p.ports[port.downstream];
-  router.credit_cycles = narrow(credit_cycles_) + 1;
+  std::fill_n(ways_.begin() + router * std::ptrdiff_t{fabric::sides}, fabric::sides, n);
+  switch_core::port& behind = p.ports[port.downstream];
+  behind.credit_cycles = narrow(credit_cycles_) + 1;
   // The way from an interface is longer than a hop; a machine's buffer behind it covers that too.
   if (!study_) {
-    for (std::uint32_t& flits : router.buffer) flits += narrow(timing_.ni_in_cycles);
+    for (std::uint32_t& flits : behind.buffer) flits += narrow(timing_.ni_in_cycles);
   }
-  port.credits = router.buffer;
+  port.credits = behind.buffer;
   entry_ports_[terminal] = n;
   entry_terminal_[n] = terminal;
 }

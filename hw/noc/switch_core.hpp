@@ -58,8 +58,8 @@ class switch_core {
   /// Output a packet takes and the VCs it may take at the far end.
   struct hop {
     std::uint32_t output{};
-    std::uint8_t first_vc{};
-    std::uint8_t vcs{1};
+    std::uint16_t first_vc{};  ///< 16 bits, as in `vcs`: without a gap it is handed over in a register
+    std::uint16_t vcs{1};
   };
 
   /// What leaves by an output without a router behind it: `flits` of a packet, from cycle `first` to `last`.
