@@ -194,9 +194,9 @@ class cube_noc : public sc_core::sc_module,
   by_vc<std::uint32_t> inject_capacity_{};  ///< of the buffer behind a terminal's way in
   by_vc<std::uint32_t> wall_capacity_{};    ///< of the receive buffer behind a terminal
 
-  /// Ports by router and side (none without neighbor), then of each interface its output, four times, then from
-  /// local_ways_ on by terminal: input and output of its router. One table, for the index tells these apart
-  /// without a branch.
+  /// Ports by router and side (none without neighbor), then of each interface its output, four times, then
+  /// from local_ways_ on by terminal: input and output of its router. One table, for the index tells these
+  /// apart without a branch.
   std::vector<std::uint32_t> ways_;
   std::size_t local_ways_{};
   std::vector<fabric::router_grid::place> places_;       ///< by router, then by interface: nowhere

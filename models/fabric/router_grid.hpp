@@ -43,8 +43,8 @@ class router_grid {
   /// Where a router stands: its column above its row, so that one comparison tells who comes first.
   using place = std::uint32_t;
   [[nodiscard]] place place_of(router_index router) const { return places_[router]; }
-  /// The side by which the way from one place to another begins where nothing wraps: a few instructions without
-  /// a branch, for which way it is cannot be foretold. Precondition: they differ.
+  /// The side by which the way from one place to another begins where nothing wraps: a few instructions
+  /// without a branch, for which way it is cannot be foretold. Precondition: they differ.
   [[nodiscard]] static constexpr unsigned straight_side(place from, place to) {
     const auto along_x = static_cast<unsigned>((from ^ to) >> row_bits != 0);
     const std::uint64_t ahead = std::uint64_t{to} - from;  // wraps below 0: a comparison would be a branch
