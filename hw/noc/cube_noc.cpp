@@ -13,11 +13,11 @@
 
 namespace diecast::hw {
 
-void cube_noc::on_packet(unsigned terminal, packet_ptr p, const fabric_phase& phase) {
+void cube_noc::on_packet(unsigned terminal, packet_ptr&& p, const fabric_phase& phase) {
   guarded(faults_, name(), [&] { take_in(terminal, std::move(p), phase); });
 }
 
-void cube_noc::take_in(unsigned terminal, packet_ptr p, const fabric_phase& phase) {
+inline void cube_noc::take_in(unsigned terminal, packet_ptr&& p, const fabric_phase& phase) {
   ++packets_;
   ++injected_[terminal].packets;
   injected_[terminal].flits += phase.flits;
@@ -37,19 +37,28 @@ void cube_noc::take_in(unsigned terminal, packet_ptr p, const fabric_phase& phas
   }
   // An interface holds its packets until they leave it.
   const std::uint64_t early = wormhole_ ? timing_.ni_in_cycles - 1 : 0;
-  packet_inbox_.push_back(
-      {now(), head - early, tail - early, std::move(p), phase.flits, entry_ports_[terminal], exit, phase.vc});
-  arm(first_look(packet_inbox_.back()));
+  const sim_time announced = now();
+  packet_inbox_.push_back({announced,
+                           {entry_ports_[terminal], phase.vc, phase.flits, exit, head - early, tail - early},
+                           std::move(p)});
+  arm(first_look(packet_inbox_.back()), announced);
 }
 
 /// When an announced packet may be granted first.
 std::uint64_t cube_noc::first_look(const announced_packet& a) const {
-  return a.head + (wormhole_ ? 0 : head_delay_);
+  return a.where.head + (wormhole_ ? 0 : head_delay_);
 }
 
-/// Which terminal the packet leaves this cube by. The block or adapter that sent it has chosen its leg;
-/// a leg that disagrees with the topology would break the proof that routes cannot deadlock.
-std::uint16_t cube_noc::exit_of(unsigned terminal, const packet& p, std::uint8_t vc) const {
+/// Which terminal the packet leaves this cube by.
+inline std::uint16_t cube_noc::exit_of(unsigned terminal, const packet& p, std::uint8_t vc) const {
+  const abi::node_address& to = p.header.destination;
+  if (one_leg_ && to.sip == sip_.value && to.cube == cube_.value) return to.terminal;
+  return exit_by_leg(terminal, p, vc);
+}
+
+/// The block or adapter that sent it has chosen its leg; a leg that disagrees with the topology would break
+/// the proof that routes cannot deadlock.
+std::uint16_t cube_noc::exit_by_leg(unsigned terminal, const packet& p, std::uint8_t vc) const {
   const fabric::terminal& t = layout_.terminals[terminal];
   if (topology_.is_tree_vc(vc))
     return trees_->exit_into(t.router, {true, static_cast<std::uint16_t>(terminal)});
@@ -76,18 +85,19 @@ void cube_noc::on_credit(unsigned terminal, const fabric_phase& phase) {
   tell_credits(outputs_[o].link, phase.vc, static_cast<std::int32_t>(phase.flits),
                timing_.clock.cycles(cycle));
   credit_inbox_.push_back({now(), cycle, o, phase.flits, phase.vc});
-  if (core_.starved(o, phase.vc)) arm(cycle);
+  if (core_.starved(o, phase.vc)) arm(cycle, now());
 }
 
 /// Takes in what was announced before now. Within an instant the order of the calls makes no
 /// difference: each concerns queues or credits of its own terminal.
-void cube_noc::open_inbox() {
-  const sim_time t = now();
-  std::erase_if(packet_inbox_, [&](announced_packet& a) {
-    if (a.announced == t) return false;
-    core_.arrive({a.input, a.vc, a.flits, a.exit, a.head, a.tail}, std::move(a.p));
-    return true;
-  });
+inline void cube_noc::open_inbox(sim_time t) {
+  std::size_t opened = 0;
+  for (announced_packet& a : packet_inbox_) {
+    if (a.announced == t) break;  // and so were those behind it
+    core_.arrive(a.where, std::move(a.p));
+    ++opened;
+  }
+  packet_inbox_.erase(packet_inbox_.begin(), packet_inbox_.begin() + static_cast<std::ptrdiff_t>(opened));
   std::erase_if(credit_inbox_, [&](const announced_credit& a) {
     if (a.announced == t) return false;
     core_.credit(a.out_port, a.vc, a.flits, a.cycle);
@@ -106,23 +116,24 @@ void cube_noc::act() {
 }
 
 void cube_noc::serve() {
-  const std::uint64_t cycle = current_cycle();
+  const sim_time t = now();
+  const std::uint64_t cycle = t.fs / timing_.clock.period.fs;
   ++activations_;
   core_.observe(hub_.wants(events::links));
   core_.observe_credits(hub_.wants(events::credits));
   core_.advance(cycle);
-  open_inbox();
+  open_inbox(t);
   core_.run();
   if (trees_) serve_trees();
-  deliver_wires(cycle);
+  if (!wire_arrivals_.empty()) deliver_wires(cycle);
   wake_.cancel();  // announcements of this instant may have asked for a wake-up before they were judged
   armed_ = never;
-  arm(core_.next(cycle + 1));
-  announce_departed(cycle);
-  if (!wire_arrivals_.empty()) arm(wire_arrivals_.front().cycle);
-  for (const announced_packet& a : packet_inbox_) arm(first_look(a));
+  arm(core_.next(cycle + 1), t);
+  if (!leaving_.empty()) announce_departed(cycle);
+  if (!wire_arrivals_.empty()) arm(wire_arrivals_.front().cycle, t);
+  for (const announced_packet& a : packet_inbox_) arm(first_look(a), t);
   for (const announced_credit& a : credit_inbox_) {
-    if (core_.starved(a.out_port, a.vc)) arm(a.cycle);
+    if (core_.starved(a.out_port, a.vc)) arm(a.cycle, t);
   }
 }
 
@@ -168,13 +179,20 @@ switch_core::hop cube_noc::entry_hop(std::uint8_t vc) const {
   return {none, set.first, set.count};
 }
 
+/// What has arrived at the wall before counts as arriving next.
+inline void cube_noc::announce(const switch_core::departure& d, packet_ptr&& p) {
+  const std::uint64_t head = std::max(d.first + way_out_, core_.cycle() + 1);
+  const std::uint32_t flits = p->flits;
+  outputs_[d.output].wall->send_packet(std::move(p), d.vc, flits, timing_.clock.cycles(head),
+                                       timing_.clock.cycles(d.last + way_out_));
+}
+
 /// The wall hears of a packet when its last part leaves; the block's buffer holds the earlier ones.
-void cube_noc::eject(const switch_core::departure& d, packet_ptr p) {
+void cube_noc::eject(const switch_core::departure& d, packet_ptr&& p) {
   const output& o = outputs_[d.output];
   if (o.to_unit) return trees_->take(d, std::move(p));
-  const std::uint64_t way = out_delay_ + timing_.ni_out_cycles;
   if (o.swallowed) {
-    const std::uint64_t usable = d.first + way + credit_cycles_;
+    const std::uint64_t usable = d.first + way_out_ + credit_cycles_;
     core_.credit(d.output, d.vc, d.flits, usable);
     tell_credits(o.link, d.vc, static_cast<std::int32_t>(d.flits), timing_.clock.cycles(usable));
   }
@@ -184,15 +202,6 @@ void cube_noc::eject(const switch_core::departure& d, packet_ptr p) {
   leaving_.push_back({d, std::move(p)});
 }
 
-/// What has arrived at the wall before counts as arriving next.
-void cube_noc::announce(const switch_core::departure& d, packet_ptr p) {
-  const std::uint64_t way = out_delay_ + timing_.ni_out_cycles;
-  const std::uint64_t head = std::max(d.first + way, core_.cycle() + 1);
-  const std::uint32_t flits = p->flits;
-  outs_[outputs_[d.output].terminal].send_packet(std::move(p), d.vc, flits, timing_.clock.cycles(head),
-                                                 timing_.clock.cycles(d.last + way));
-}
-
 /// Nothing joins a packet whose last flit has left.
 void cube_noc::announce_departed(std::uint64_t cycle) {
   std::erase_if(leaving_, [&](leaving_packet& l) {
@@ -200,7 +209,7 @@ void cube_noc::announce_departed(std::uint64_t cycle) {
     announce(l.d, std::move(l.p));
     return true;
   });
-  for (const leaving_packet& l : leaving_) arm(l.d.last);
+  for (const leaving_packet& l : leaving_) arm(l.d.last, now());
 }
 
 /// Parts of a worm before its last, and what the unit of a tree copies, count as they were granted.
@@ -261,7 +270,7 @@ void cube_noc::send_by_wire(unsigned terminal, packet_ptr p, const fabric_phase&
   wire_arrivals_.push_back({leaves, exit, static_cast<std::uint16_t>(terminal), wire_sequence_++,
                             std::move(p), phase.vc, phase.flits});
   std::push_heap(wire_arrivals_.begin(), wire_arrivals_.end(), wire_arrival::later);
-  arm(leaves);
+  arm(leaves, now());
 }
 
 void cube_noc::deliver_wires(std::uint64_t cycle) {
@@ -278,10 +287,11 @@ void cube_noc::deliver_wires(std::uint64_t cycle) {
   }
 }
 
-void cube_noc::arm(std::uint64_t cycle) {
+/// `present`: what time it is, which who calls has asked already.
+void cube_noc::arm(std::uint64_t cycle, sim_time present) {
   if (cycle >= armed_) return;
   armed_ = cycle;
-  wake_.notify(to_sc(timing_.clock.cycles(cycle) - now()));
+  wake_.notify(to_sc(timing_.clock.cycles(cycle) - present));
 }
 
 cube_noc::counters cube_noc::statistics() const {

@@ -102,10 +102,9 @@ class cube_noc : public sc_core::sc_module,
   /// What an output of the core is in the cube.
   struct output {
     std::uint32_t link{none};  ///< of the topology; none: inside a network interface
-    std::uint16_t terminal{};
-    bool leaves{};     ///< to a terminal
-    bool to_unit{};    ///< of a tree, which has a port of the same number in
-    bool swallowed{};  ///< by a sink of a network study, which returns credits flit by flit
+    fabric_out* wall{};        ///< of the terminal it leaves to; null: another router, a unit or an interface
+    bool to_unit{};            ///< of a tree, which has a port of the same number in
+    bool swallowed{};          ///< by a sink of a network study, which returns credits flit by flit
   };
 
   // Construction.
@@ -122,14 +121,15 @@ class cube_noc : public sc_core::sc_module,
   void build_sockets();
 
   // Walls.
-  void on_packet(unsigned terminal, packet_ptr p, const fabric_phase& phase) override;
+  void on_packet(unsigned terminal, packet_ptr&& p, const fabric_phase& phase) override;
   void on_credit(unsigned terminal, const fabric_phase& phase) override;
-  void take_in(unsigned terminal, packet_ptr p, const fabric_phase& phase);
+  void take_in(unsigned terminal, packet_ptr&& p, const fabric_phase& phase);
   void send_by_wire(unsigned terminal, packet_ptr p, const fabric_phase& phase, std::uint16_t exit);
   void deliver_wires(std::uint64_t cycle);
-  void open_inbox();
+  void open_inbox(sim_time t);
   void serve_trees();
   [[nodiscard]] std::uint16_t exit_of(unsigned terminal, const packet& p, std::uint8_t vc) const;
+  [[nodiscard]] std::uint16_t exit_by_leg(unsigned terminal, const packet& p, std::uint8_t vc) const;
 
   /// Of ways_.
   [[nodiscard]] std::uint32_t side_port(std::size_t router, unsigned side) const {
@@ -147,9 +147,9 @@ class cube_noc : public sc_core::sc_module,
   [[nodiscard]] switch_core::hop other_route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const;
   [[nodiscard]] switch_core::hop tree_route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const;
   [[nodiscard]] switch_core::hop entry_hop(std::uint8_t vc) const;
-  void eject(const switch_core::departure& d, packet_ptr p) override;
+  void eject(const switch_core::departure& d, packet_ptr&& p) override;
   void delay(std::uint32_t output, std::uint8_t vc, std::uint64_t last) override;
-  void announce(const switch_core::departure& d, packet_ptr p);
+  void announce(const switch_core::departure& d, packet_ptr&& p);
   void announce_departed(std::uint64_t cycle);
   void return_credit(std::uint32_t input, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle) override;
   void occupied(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
@@ -159,8 +159,7 @@ class cube_noc : public sc_core::sc_module,
 
   void act();
   void serve();
-  void arm(std::uint64_t cycle);
-  [[nodiscard]] std::uint64_t current_cycle() const { return now().fs / timing_.clock.period.fs; }
+  void arm(std::uint64_t cycle, sim_time present);
   [[nodiscard]] link_usage usage_of(std::uint32_t output) const;
   [[nodiscard]] std::uint32_t inject_link(std::uint32_t terminal) const;
   void publish(std::uint32_t link, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
@@ -186,8 +185,10 @@ class cube_noc : public sc_core::sc_module,
   const bool wormhole_;
   const bool dynamic_;
   const bool study_;
-  /// Of a router: input buffer to grant (head), grant to the next router's input buffer, grant to its output.
-  const std::uint32_t head_delay_, latency_, out_delay_;
+  const bool one_leg_;  ///< packets for this cube cannot be on a wrong one
+  /// Of a router: input buffer to grant (head), grant to the next router's input buffer.
+  const std::uint32_t head_delay_, latency_;
+  const std::uint64_t way_out_;  ///< grant to the arrival at the wall, cycles
   template <class T>
   using by_vc = std::array<T, switch_core::max_vcs>;
   by_vc<std::uint32_t> capacity_{};         ///< of a router's input buffer, flits
@@ -225,12 +226,8 @@ class cube_noc : public sc_core::sc_module,
   };
   struct announced_packet {
     sim_time announced;
-    std::uint64_t head, tail;
+    switch_core::arrival where;
     packet_ptr p;
-    std::uint32_t flits;
-    std::uint32_t input;
-    std::uint16_t exit;
-    std::uint8_t vc;
   };
   struct announced_credit {
     sim_time announced;
@@ -246,7 +243,7 @@ class cube_noc : public sc_core::sc_module,
     packet_ptr p;
   };
   std::vector<leaving_packet> leaving_;
-  std::vector<announced_packet> packet_inbox_;
+  std::vector<announced_packet> packet_inbox_;  ///< in the order of their announcement
   std::vector<announced_credit> credit_inbox_;
   std::vector<wire_arrival> wire_arrivals_;  ///< a heap, earliest in front
   std::uint64_t wire_sequence_{};

@@ -49,10 +49,11 @@ cube_noc::cube_noc(sc_core::sc_module_name name, const fabric::topology& topolog
       wormhole_(config.noc.flow == config::noc_flow::wormhole),
       dynamic_(config.noc.vcs_taken == config::vc_policy::dynamic),
       study_(!layout_.terminals.empty() && layout_.terminals[0].kind == fabric::terminal_kind::traffic),
+      one_leg_(topology.legs() == 1 && !topology.has_trees()),
       // A pipelined router decides at its end; one that allocates packet by packet right after doing so.
       head_delay_(narrow(overlaps(timing_) ? timing_.pipeline_cycles() : timing_.front_cycles())),
       latency_(narrow(timing_.hop_cycles) - head_delay_),
-      out_delay_(narrow(timing_.pipeline_cycles()) - head_delay_),
+      way_out_(timing_.pipeline_cycles() - head_delay_ + timing_.ni_out_cycles),
       straight_(!routes_.wraps() && !topology.has_trees()),
       trees_(topology.has_trees() ? std::make_unique<tree_units>(topology, config, sip, cube,
                                                                  std::string(this->name()) + ".trees")
@@ -133,7 +134,7 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
     for (std::uint16_t t = 0; t < layout_.terminals.size(); ++t) {
       if (layout_.terminals[t].router != r) continue;
       ways_[local_ways_ + t] = entry_ports_[t] = add_port(p, config, r);
-      outputs_.back() = {topology_.eject_link(sip_, cube_, t), t, true, false, study_ && wormhole_};
+      outputs_.back() = {topology_.eject_link(sip_, cube_, t), nullptr, false, study_ && wormhole_};
       entry_terminal_.back() = t;
       for (unsigned vc = 0; vc < vcs_; ++vc) {
         p.ports.back().credits[vc] = wall_capacity_[vc];
@@ -238,6 +239,7 @@ void cube_noc::build_sockets() {
     std::replace(base.begin(), base.end(), '.', '_');  // a dot separates instances
     ins_.emplace_back((base + "_in").c_str(), static_cast<fabric_receiver&>(*this), t);
     outs_.emplace_back((base + "_out").c_str(), static_cast<credit_receiver&>(*this), t);
+    outputs_[terminal_port(t)].wall = &outs_.back();
   }
 }
 

@@ -20,6 +20,7 @@
 #include "hw/base/fault_sink.hpp"
 #include "models/analysis/latency_histogram.hpp"
 #include "models/config/machine_config.hpp"
+#include "models/fabric/router_grid.hpp"
 #include "models/fabric/topology.hpp"
 #include "models/traffic/packet_arrivals.hpp"
 
@@ -30,8 +31,10 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
   /// Cycles [first, end) in which packets made are measured, and deliveries counted as throughput.
   struct interval {
     std::uint64_t first{};
-    std::uint64_t end{UINT64_MAX};
-    [[nodiscard]] bool holds(std::uint64_t cycle) const { return cycle >= first && cycle < end; }
+    std::uint64_t end{UINT64_MAX};  ///< not before `first`
+    [[nodiscard]] bool holds(std::uint64_t cycle) const {
+      return cycle - first < end - first;  // wraps before the first
+    }
   };
   struct results {
     std::uint64_t made{}, delivered{};                     ///< packets of the whole run
@@ -85,6 +88,8 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
     std::uint64_t sequence{};
     std::uint64_t due{UINT64_MAX};  ///< cycle it is entered for
     std::uint8_t last_vc{};
+    fabric::router_index router{};
+    fabric_out* out{};
   };
   struct due_node {
     std::uint64_t cycle;
@@ -98,7 +103,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
     bool operator>(const returning_credit& o) const { return cycle > o.cycle; }
   };
 
-  void on_packet(unsigned port, packet_ptr p, const fabric_phase& phase) override;
+  void on_packet(unsigned port, packet_ptr&& p, const fabric_phase& phase) override;
   void on_credit(unsigned port, const fabric_phase& phase) override;
   void act();
   void serve();
@@ -116,7 +121,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
   void wake_at(std::uint64_t cycle);
 
   const fabric::topology& topology_;
-  const fabric::cube_layout& layout_;
+  const fabric::router_grid grid_;
   traffic::packet_arrivals& arrivals_;
   packet_pool& pool_;
   fault_sink& faults_;
