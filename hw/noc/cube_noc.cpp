@@ -18,9 +18,6 @@ void cube_noc::on_packet(unsigned terminal, packet_ptr&& p, const fabric_phase& 
 }
 
 inline void cube_noc::take_in(unsigned terminal, packet_ptr&& p, const fabric_phase& phase) {
-  ++packets_;
-  ++injected_[terminal].packets;
-  injected_[terminal].flits += phase.flits;
   const std::uint16_t exit = exit_of(terminal, *p, phase.vc);
   const std::uint64_t head = timing_.clock.cycles_covering(phase.head);
   const std::uint64_t tail = timing_.clock.cycles_covering(phase.tail);
@@ -37,11 +34,18 @@ inline void cube_noc::take_in(unsigned terminal, packet_ptr&& p, const fabric_ph
   }
   // An interface holds its packets until they leave it.
   const std::uint64_t early = wormhole_ ? timing_.ni_in_cycles - 1 : 0;
-  const sim_time announced = now();
-  packet_inbox_.push_back({announced,
+  const sim_time known_from = has_credits_in() ? now() + femtoseconds(1) : timing_.clock.cycles(head - early);
+  packet_inbox_.push_back({known_from,
                            {entry_ports_[terminal], phase.vc, phase.flits, exit, head - early, tail - early},
                            std::move(p)});
-  arm(first_look(packet_inbox_.back()), announced);
+  const std::uint64_t look = first_look(packet_inbox_.back());
+  if (look < armed_) arm(look, now());
+}
+
+inline void cube_noc::count_in(std::uint32_t terminal, std::uint32_t flits) {
+  ++packets_;
+  ++injected_[terminal].packets;
+  injected_[terminal].flits += flits;
 }
 
 /// When an announced packet may be granted first.
@@ -88,16 +92,18 @@ void cube_noc::on_credit(unsigned terminal, const fabric_phase& phase) {
   if (core_.starved(o, phase.vc)) arm(cycle, now());
 }
 
-/// Takes in what was announced before now. Within an instant the order of the calls makes no
-/// difference: each concerns queues or credits of its own terminal.
+/// Takes in what was announced before now, and of a source that announces ahead what begins now. Within an
+/// instant the order of the calls makes no difference: each concerns queues or credits of its own terminal.
 inline void cube_noc::open_inbox(sim_time t) {
-  std::size_t opened = 0;
-  for (announced_packet& a : packet_inbox_) {
-    if (a.announced == t) break;  // and so were those behind it
+  for (; opened_ < packet_inbox_.size() && packet_inbox_[opened_].known_from <= t; ++opened_) {
+    announced_packet& a = packet_inbox_[opened_];
+    count_in(entry_terminal_[a.where.input], a.where.flits);
     core_.arrive(a.where, std::move(a.p));
-    ++opened;
   }
-  packet_inbox_.erase(packet_inbox_.begin(), packet_inbox_.begin() + static_cast<std::ptrdiff_t>(opened));
+  if (2 * opened_ >= packet_inbox_.size()) {
+    packet_inbox_.erase(packet_inbox_.begin(), packet_inbox_.begin() + static_cast<std::ptrdiff_t>(opened_));
+    opened_ = 0;
+  }
   std::erase_if(credit_inbox_, [&](const announced_credit& a) {
     if (a.announced == t) return false;
     core_.credit(a.out_port, a.vc, a.flits, a.cycle);
@@ -131,7 +137,10 @@ void cube_noc::serve() {
   arm(core_.next(cycle + 1), t);
   if (!leaving_.empty()) announce_departed(cycle);
   if (!wire_arrivals_.empty()) arm(wire_arrivals_.front().cycle, t);
-  for (const announced_packet& a : packet_inbox_) arm(first_look(a), t);
+  for (std::size_t k = opened_; k < packet_inbox_.size(); ++k) {
+    arm(first_look(packet_inbox_[k]), t);
+    if (!has_credits_in()) break;  // sources announce in order
+  }
   for (const announced_credit& a : credit_inbox_) {
     if (core_.starved(a.out_port, a.vc)) arm(a.cycle, t);
   }
@@ -257,6 +266,7 @@ bool cube_noc::wire_arrival::later(const wire_arrival& a, const wire_arrival& b)
 
 /// Sideband on wires of its own: the latency of an idle NoC, no buffers and no contention.
 void cube_noc::send_by_wire(unsigned terminal, packet_ptr p, const fabric_phase& phase, std::uint16_t exit) {
+  count_in(terminal, phase.flits);
   std::uint64_t links = 0;
   std::uint16_t router = layout_.terminals[terminal].router;
   for (fabric::hop h = topology_.next_hop(sip_, cube_, router, exit, phase.vc); h.side != fabric::sides;

@@ -13,7 +13,8 @@
 // tails.
 //
 // Order of evaluation: what is looked at in a cycle was announced before it, so announcements wait in an
-// inbox until time has moved on.
+// inbox until time has moved on. Sources without credits may announce ahead, in the order of their heads:
+// theirs wait until the head enters the interface.
 #pragma once
 
 #include <array>
@@ -127,6 +128,7 @@ class cube_noc : public sc_core::sc_module,
   void send_by_wire(unsigned terminal, packet_ptr p, const fabric_phase& phase, std::uint16_t exit);
   void deliver_wires(std::uint64_t cycle);
   void open_inbox(sim_time t);
+  void count_in(std::uint32_t terminal, std::uint32_t flits);
   void serve_trees();
   [[nodiscard]] std::uint16_t exit_of(unsigned terminal, const packet& p, std::uint8_t vc) const;
   [[nodiscard]] std::uint16_t exit_by_leg(unsigned terminal, const packet& p, std::uint8_t vc) const;
@@ -225,7 +227,7 @@ class cube_noc : public sc_core::sc_module,
     static bool later(const wire_arrival& a, const wire_arrival& b);
   };
   struct announced_packet {
-    sim_time announced;
+    sim_time known_from;
     switch_core::arrival where;
     packet_ptr p;
   };
@@ -244,6 +246,7 @@ class cube_noc : public sc_core::sc_module,
   };
   std::vector<leaving_packet> leaving_;
   std::vector<announced_packet> packet_inbox_;  ///< in the order of their announcement
+  std::size_t opened_{};                        ///< of them, those in front that the routers know
   std::vector<announced_credit> credit_inbox_;
   std::vector<wire_arrival> wire_arrivals_;  ///< a heap, earliest in front
   std::uint64_t wire_sequence_{};

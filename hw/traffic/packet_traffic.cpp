@@ -67,6 +67,7 @@ inline void packet_traffic::hand_over(const traffic::packet_arrival& what, std::
                                        head + clock_.cycles(what.flits - 1));
 }
 
+/// Those of the cycles up to this one.
 inline void packet_traffic::make_packets(std::uint64_t cycle) {
   for (; more_ && next_.cycle <= cycle; more_ = arrivals_.next(next_)) {
     source& from = nodes_.at(next_.source);
@@ -78,7 +79,7 @@ inline void packet_traffic::make_packets(std::uint64_t cycle) {
       measured_made_sum_ += next_.cycle;
     }
     if (wormhole_) {
-      hand_over(next_, from.sequence++, vcs_for(next_).first, cycle);
+      hand_over(next_, from.sequence++, vcs_for(next_).first, next_.cycle);
     } else {
       enqueue(cycle);
     }
@@ -89,7 +90,7 @@ void packet_traffic::serve() {
   const std::uint64_t cycle = now().fs / clock_.period.fs;
   armed_ = UINT64_MAX;
   take_credits(cycle);
-  make_packets(cycle);
+  make_packets(wormhole_ ? cycle + cycles_ahead : cycle);
   while (!due_.empty() && due_.front().cycle <= cycle) {
     const due_node d = due_.front();
     std::pop_heap(due_.begin(), due_.end(), std::greater<>());

@@ -4,8 +4,9 @@
 //
 // A packet is made in its cycle and waits in a queue of its node without bound. With virtual cut-through the
 // first in the queue enters the NoC when a VC it may take has room for all of it and the packet before it has
-// left, one flit per cycle. As a wormhole the NoC's network interface holds the queue and streams flits.
-// Sinks take one flit per cycle and return its buffer at once.
+// left, one flit per cycle. As a wormhole the NoC's network interface holds the queue and streams flits; then
+// packets are announced up to `cycles_ahead` cycles before they are made, for nothing can hold them back:
+// fewer wake-ups. Sinks take one flit per cycle and return its buffer at once.
 //
 // Latency is from the cycle a packet is made in to the arrival of its last flit, queue included.
 #pragma once
@@ -76,6 +77,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
  private:
   SC_HAS_PROCESS(packet_traffic);
   static constexpr std::uint32_t none = UINT32_MAX;
+  static constexpr std::uint64_t cycles_ahead = 7;
 
   struct queued {
     traffic::packet_arrival what;
