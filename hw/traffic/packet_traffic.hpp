@@ -77,7 +77,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
  private:
   SC_HAS_PROCESS(packet_traffic);
   static constexpr std::uint32_t none = UINT32_MAX;
-  static constexpr std::uint64_t cycles_ahead = 7;
+  static constexpr std::uint64_t cycles_ahead = 15;
 
   struct queued {
     traffic::packet_arrival what;
