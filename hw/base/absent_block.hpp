@@ -21,7 +21,7 @@ class absent_block : public sc_core::sc_module, private fabric_receiver, private
  private:
   /// No address leads here (fabric::topology::locate), so a packet that comes was sent past the address map.
   /// Throws protocol_error.
-  void on_packet(unsigned, packet_ptr p, const fabric_phase&) override {
+  void on_packet(unsigned, packet_ptr&& p, const fabric_phase&) override {
     throw protocol_error(
         fmt::format("{}: a packet of {} flits for a block that overrides leave out", name(), p->flits));
   }

@@ -2,8 +2,8 @@
 // The fabric's wall: TLM-2.0 sockets with a protocol of their own.
 //
 // begin_req announces a packet: the flits of `flits` arrive from `head` to `tail` on VC `vc`. The
-// receiver has room for all of them, because the sender spent that many credits. It keeps the
-// packet_ptr. credit returns `flits` of `vc`, usable by the sender from `head` on. Both calls are
+// receiver has room for all of them, because the sender spent that many credits. It takes
+// the packet_ptr over. credit returns `flits` of `vc`, usable by the sender from `head` on. Both calls are
 // one way (TLM_ACCEPTED) and may repeat and overlap freely.
 //
 // `head` and `tail` are times of arrival at the receiver's buffer: between a block and its NoC the
@@ -53,7 +53,7 @@ using fabric_target_socket = tlm::tlm_base_target_socket<fabric_buswidth, fabric
 class fabric_receiver {
  public:
   virtual ~fabric_receiver() = default;
-  virtual void on_packet(unsigned port, packet_ptr p, const fabric_phase& phase) = 0;
+  virtual void on_packet(unsigned port, packet_ptr&& p, const fabric_phase& phase) = 0;
 };
 class credit_receiver {
  public:
@@ -78,7 +78,7 @@ class fabric_in : private fabric_fw_if {
 
  private:
   tlm::tlm_sync_enum nb_transport_fw(packet_ptr& p, fabric_phase& phase, sc_core::sc_time&) override {
-    owner_.on_packet(port_, p, phase);
+    owner_.on_packet(port_, std::move(p), phase);
     return tlm::TLM_ACCEPTED;
   }
   fabric_receiver& owner_;

@@ -5,19 +5,10 @@ namespace diecast::hw {
 
 packet_pool::~packet_pool() = default;
 
-packet_ptr packet_pool::make() {
-  if (free_.empty()) {
-    all_.push_back(std::make_unique<packet>());
-    all_.back()->pool_ = this;
-    free_.push_back(all_.back().get());
-  }
-  packet* p = free_.back();
-  free_.pop_back();
-  p->header = {};
-  p->flits = 1;
-  p->created = {};
-  p->data.clear();
-  return packet_ptr{*p};
+void packet_pool::more() {
+  all_.push_back(std::make_unique<packet>());
+  all_.back()->pool_ = this;
+  free_.push_back(all_.back().get());
 }
 
 packet_ptr packet_pool::copy(const packet& of) {

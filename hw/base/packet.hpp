@@ -58,7 +58,16 @@ class packet_pool {
   packet_pool(const packet_pool&) = delete;
   packet_pool& operator=(const packet_pool&) = delete;
   ~packet_pool();
-  [[nodiscard]] packet_ptr make();
+  [[nodiscard]] packet_ptr make() {
+    if (free_.empty()) more();
+    packet* const p = free_.back();
+    free_.pop_back();
+    p->header = {};
+    p->flits = 1;
+    p->created = {};
+    p->data.clear();
+    return packet_ptr{*p};
+  }
   /// A packet with the same content.
   [[nodiscard]] packet_ptr copy(const packet& of);
   [[nodiscard]] std::size_t in_flight() const { return all_.size() - free_.size(); }
@@ -72,6 +81,7 @@ class packet_pool {
 
  private:
   friend class packet_ptr;
+  void more();
   std::vector<std::unique_ptr<packet>> all_;
   std::vector<packet*> free_;
 };

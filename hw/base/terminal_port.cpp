@@ -74,7 +74,7 @@ bool terminal_port::quiescent() const {
   return queues_empty && arrivals_.empty() && all_home;
 }
 
-void terminal_port::on_packet(unsigned, packet_ptr p, const fabric_phase& phase) {
+void terminal_port::on_packet(unsigned, packet_ptr&& p, const fabric_phase& phase) {
   arrivals_.push_back({phase.tail, phase.vc, arrival_sequence_++, std::move(p)});
   std::push_heap(arrivals_.begin(), arrivals_.end(), arrival::later);
   wake_at(phase.tail);

@@ -62,7 +62,7 @@ class terminal_port : public sc_core::sc_module, private fabric_receiver, privat
 
  private:
   SC_HAS_PROCESS(terminal_port);
-  void on_packet(unsigned port, packet_ptr p, const fabric_phase& phase) override;
+  void on_packet(unsigned port, packet_ptr&& p, const fabric_phase& phase) override;
   void on_credit(unsigned port, const fabric_phase& phase) override;
   void act();
   void deliver();

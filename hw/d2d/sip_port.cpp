@@ -37,7 +37,7 @@ void sip_port::deliver(const sip_message& m) {
   packet_from_link(0, std::move(p), m.vc, {m.head, m.tail});
 }
 
-void sip_port::on_packet(unsigned, packet_ptr p, const fabric_phase& phase) {
+void sip_port::on_packet(unsigned, packet_ptr&& p, const fabric_phase& phase) {
   packet_from_noc(0, std::move(p), phase);
 }
 

@@ -28,7 +28,7 @@ class sip_port : public link_end, private sip_link_if {
 
  private:
   void deliver(const sip_message& m) override;
-  void on_packet(unsigned port, packet_ptr p, const fabric_phase& phase) override;
+  void on_packet(unsigned port, packet_ptr&& p, const fabric_phase& phase) override;
   void on_credit(unsigned port, const fabric_phase& phase) override;
   void transmit(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time start,
                 const timing::flit_line::transfer& t) override;

@@ -47,7 +47,7 @@ ucie_adapter::ucie_adapter(sc_core::sc_module_name name, const fabric::topology&
   }
 }
 
-void ucie_adapter::on_packet(unsigned port, packet_ptr p, const fabric_phase& phase) {
+void ucie_adapter::on_packet(unsigned port, packet_ptr&& p, const fabric_phase& phase) {
   if (port == link_port_) {
     packet_from_link(phase.lane, std::move(p), phase.vc, {phase.head, phase.tail});
   } else {

@@ -32,7 +32,7 @@ class ucie_adapter : public link_end {
                const config::machine_config& config, sip_id sip, cube_id cube, fabric::side edge,
                const std::vector<fabric::terminal_index>& terminals, const events::hub& hub,
                fault_sink& faults);
-  void on_packet(unsigned port, packet_ptr p, const fabric_phase& phase) override;
+  void on_packet(unsigned port, packet_ptr&& p, const fabric_phase& phase) override;
   void on_credit(unsigned port, const fabric_phase& phase) override;
   void transmit(packet_ptr p, std::uint8_t lane, std::uint8_t vc, sim_time start,
                 const timing::flit_line::transfer& t) override;

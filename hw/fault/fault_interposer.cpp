@@ -23,7 +23,7 @@ void fault_interposer::deliver(const passage& what) {
   out.send_packet(what.p, f.vc, f.flits, f.head, f.tail, f.lane);
 }
 
-void fault_interposer::on_packet(unsigned, packet_ptr p, const fabric_phase& phase) {
+void fault_interposer::on_packet(unsigned, packet_ptr&& p, const fabric_phase& phase) {
   const auto verdict = faults_.pass(p->header, p->data, phase.flits, phase.head, phase.tail);
   if (verdict.held) return held_.push_back(std::move(p));
   if (verdict.lost) return in.send_credit(phase.vc, phase.flits, phase.tail + cycle_);

@@ -37,7 +37,7 @@ class fault_interposer : public sc_core::sc_module, private fabric_receiver, pri
     packet_ptr p;
     fabric_phase phase;
   };
-  void on_packet(unsigned port, packet_ptr p, const fabric_phase& phase) override;
+  void on_packet(unsigned port, packet_ptr&& p, const fabric_phase& phase) override;
   void on_credit(unsigned port, const fabric_phase& phase) override;
   void deliver(const passage& what);
   void act();

@@ -13,14 +13,11 @@
 
 namespace diecast::hw {
 
-void cube_noc::on_packet(unsigned terminal, packet_ptr p, const fabric_phase& phase) {
+void cube_noc::on_packet(unsigned terminal, packet_ptr&& p, const fabric_phase& phase) {
   guarded(faults_, name(), [&] { take_in(terminal, std::move(p), phase); });
 }
 
-void cube_noc::take_in(unsigned terminal, packet_ptr p, const fabric_phase& phase) {
-  ++packets_;
-  ++injected_[terminal].packets;
-  injected_[terminal].flits += phase.flits;
+inline void cube_noc::take_in(unsigned terminal, packet_ptr&& p, const fabric_phase& phase) {
   const std::uint16_t exit = exit_of(terminal, *p, phase.vc);
   const std::uint64_t head = timing_.clock.cycles_covering(phase.head);
   const std::uint64_t tail = timing_.clock.cycles_covering(phase.tail);
@@ -37,19 +34,35 @@ void cube_noc::take_in(unsigned terminal, packet_ptr p, const fabric_phase& phas
   }
   // An interface holds its packets until they leave it.
   const std::uint64_t early = wormhole_ ? timing_.ni_in_cycles - 1 : 0;
-  packet_inbox_.push_back(
-      {now(), head - early, tail - early, std::move(p), phase.flits, entry_ports_[terminal], exit, phase.vc});
-  arm(first_look(packet_inbox_.back()));
+  const sim_time known_from = has_credits_in() ? now() + femtoseconds(1) : timing_.clock.cycles(head - early);
+  packet_inbox_.push_back({known_from,
+                           {entry_ports_[terminal], phase.vc, phase.flits, exit, head - early, tail - early},
+                           std::move(p)});
+  const std::uint64_t look = first_look(packet_inbox_.back());
+  if (look < armed_) arm(look, now());
+}
+
+inline void cube_noc::count_in(std::uint32_t terminal, std::uint32_t flits) {
+  ++packets_;
+  ++injected_[terminal].packets;
+  injected_[terminal].flits += flits;
 }
 
 /// When an announced packet may be granted first.
 std::uint64_t cube_noc::first_look(const announced_packet& a) const {
-  return a.head + (wormhole_ ? 0 : head_delay_);
+  return a.where.head + (wormhole_ ? 0 : head_delay_);
 }
 
-/// Which terminal the packet leaves this cube by. The block or adapter that sent it has chosen its leg;
-/// a leg that disagrees with the topology would break the proof that routes cannot deadlock.
-std::uint16_t cube_noc::exit_of(unsigned terminal, const packet& p, std::uint8_t vc) const {
+/// Which terminal the packet leaves this cube by.
+inline std::uint16_t cube_noc::exit_of(unsigned terminal, const packet& p, std::uint8_t vc) const {
+  const abi::node_address& to = p.header.destination;
+  if (one_leg_ && to.sip == sip_.value && to.cube == cube_.value) return to.terminal;
+  return exit_by_leg(terminal, p, vc);
+}
+
+/// The block or adapter that sent it has chosen its leg; a leg that disagrees with the topology would break
+/// the proof that routes cannot deadlock.
+std::uint16_t cube_noc::exit_by_leg(unsigned terminal, const packet& p, std::uint8_t vc) const {
   const fabric::terminal& t = layout_.terminals[terminal];
   if (topology_.is_tree_vc(vc))
     return trees_->exit_into(t.router, {true, static_cast<std::uint16_t>(terminal)});
@@ -76,18 +89,21 @@ void cube_noc::on_credit(unsigned terminal, const fabric_phase& phase) {
   tell_credits(outputs_[o].link, phase.vc, static_cast<std::int32_t>(phase.flits),
                timing_.clock.cycles(cycle));
   credit_inbox_.push_back({now(), cycle, o, phase.flits, phase.vc});
-  if (core_.starved(o, phase.vc)) arm(cycle);
+  if (core_.starved(o, phase.vc)) arm(cycle, now());
 }
 
-/// Takes in what was announced before now. Within an instant the order of the calls makes no
-/// difference: each concerns queues or credits of its own terminal.
-void cube_noc::open_inbox() {
-  const sim_time t = now();
-  std::erase_if(packet_inbox_, [&](announced_packet& a) {
-    if (a.announced == t) return false;
-    core_.arrive({a.input, a.vc, a.flits, a.exit, a.head, a.tail}, std::move(a.p));
-    return true;
-  });
+/// Takes in what was announced before now, and of a source that announces ahead what begins now. Within an
+/// instant the order of the calls makes no difference: each concerns queues or credits of its own terminal.
+inline void cube_noc::open_inbox(sim_time t) {
+  for (; opened_ < packet_inbox_.size() && packet_inbox_[opened_].known_from <= t; ++opened_) {
+    announced_packet& a = packet_inbox_[opened_];
+    count_in(entry_terminal_[a.where.input], a.where.flits);
+    core_.arrive(a.where, std::move(a.p));
+  }
+  if (2 * opened_ >= packet_inbox_.size()) {
+    packet_inbox_.erase(packet_inbox_.begin(), packet_inbox_.begin() + static_cast<std::ptrdiff_t>(opened_));
+    opened_ = 0;
+  }
   std::erase_if(credit_inbox_, [&](const announced_credit& a) {
     if (a.announced == t) return false;
     core_.credit(a.out_port, a.vc, a.flits, a.cycle);
@@ -106,52 +122,56 @@ void cube_noc::act() {
 }
 
 void cube_noc::serve() {
-  const std::uint64_t cycle = current_cycle();
+  const sim_time t = now();
+  const std::uint64_t cycle = t.fs / timing_.clock.period.fs;
   ++activations_;
   core_.observe(hub_.wants(events::links));
   core_.observe_credits(hub_.wants(events::credits));
   core_.advance(cycle);
-  open_inbox();
+  open_inbox(t);
   core_.run();
   if (trees_) serve_trees();
-  deliver_wires(cycle);
+  if (!wire_arrivals_.empty()) deliver_wires(cycle);
   wake_.cancel();  // announcements of this instant may have asked for a wake-up before they were judged
   armed_ = never;
-  arm(core_.next(cycle + 1));
-  announce_departed(cycle);
-  if (!wire_arrivals_.empty()) arm(wire_arrivals_.front().cycle);
-  for (const announced_packet& a : packet_inbox_) arm(first_look(a));
+  arm(core_.next(cycle + 1), t);
+  if (!leaving_.empty()) announce_departed(cycle);
+  if (!wire_arrivals_.empty()) arm(wire_arrivals_.front().cycle, t);
+  for (std::size_t k = opened_; k < packet_inbox_.size(); ++k) {
+    arm(first_look(packet_inbox_[k]), t);
+    if (!has_credits_in()) break;  // sources announce in order
+  }
   for (const announced_credit& a : credit_inbox_) {
-    if (core_.starved(a.out_port, a.vc)) arm(a.cycle);
+    if (core_.starved(a.out_port, a.vc)) arm(a.cycle, t);
   }
 }
 
 switch_core::hop cube_noc::route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const {
-  if (trees_ && topology_.is_tree_vc(vc)) return tree_route(router, exit, vc);
-  if (std::size_t{router} * fabric::sides >= local_ways_) return interface_route(router, vc);
-  if (routes_.wraps()) return route_around(router, exit, vc);
-  return way_by(router, exit, routes_.next_straight_hop(router, exit, vc));
+  if (!straight_) return other_route(router, exit, vc);
+  return straight_route(router, exit, vc);
 }
 
-/// One index: whether a packet has arrived is hard to foretell.
-inline switch_core::hop cube_noc::way_by(std::uint16_t router, std::uint16_t exit,
-                                         const fabric::hop& h) const {
-  const std::size_t first_way = std::size_t{router} * fabric::sides;
-  const std::size_t way = h.side == fabric::sides ? local_ways_ + exit : first_way + h.side;
-  return {ways_[way], h.vcs.first, h.vcs.count};
-}
-
-/// Out of the way of routes in a mesh: it calls.
-[[gnu::noinline]] switch_core::hop cube_noc::route_around(std::uint16_t router, std::uint16_t exit,
-                                                          std::uint8_t vc) const {
-  return way_by(router, exit, routes_.next_hop(router, exit, vc));
-}
-
-/// From a network interface into its router.
-[[gnu::noinline]] switch_core::hop cube_noc::interface_route(std::uint16_t router, std::uint8_t vc) const {
+/// One index and no branch: whether a packet goes on, turns, has arrived or just enters is hard to foretell.
+inline switch_core::hop cube_noc::straight_route(std::uint16_t router, std::uint16_t exit,
+                                                 std::uint8_t vc) const {
+  const fabric::router_grid::place from = places_[router];
+  const fabric::router_grid::place to = exit_places_[exit];
+  const std::size_t on = std::size_t{router} * fabric::sides + fabric::router_grid::straight_side(from, to);
+  const std::size_t out = local_ways_ + exit;
+  const auto arrived = static_cast<std::size_t>((std::int64_t{from ^ to} - 1) >> 63);  // all bits or none
   switch_core::hop h = entry_hops_[vc];
-  h.output = entry_ports_[router - layout_.routers()];
+  h.output = ways_[on ^ ((on ^ out) & arrived)];
   return h;
+}
+
+/// Out of the way of routes in a mesh: these call.
+[[gnu::noinline]] switch_core::hop cube_noc::other_route(std::uint16_t router, std::uint16_t exit,
+                                                         std::uint8_t vc) const {
+  if (trees_ && topology_.is_tree_vc(vc)) return tree_route(router, exit, vc);
+  if (!routes_.wraps() || router >= layout_.routers()) return straight_route(router, exit, vc);
+  const fabric::hop h = routes_.next_hop(router, exit, vc);
+  return {h.side == fabric::sides ? terminal_port(exit) : side_port(router, h.side), h.vcs.first,
+          h.vcs.count};
 }
 
 [[gnu::noinline]] switch_core::hop cube_noc::tree_route(std::uint16_t router, std::uint16_t exit,
@@ -168,13 +188,20 @@ switch_core::hop cube_noc::entry_hop(std::uint8_t vc) const {
   return {none, set.first, set.count};
 }
 
+/// What has arrived at the wall before counts as arriving next.
+inline void cube_noc::announce(const switch_core::departure& d, packet_ptr&& p) {
+  const std::uint64_t head = std::max(d.first + way_out_, core_.cycle() + 1);
+  const std::uint32_t flits = p->flits;
+  outputs_[d.output].wall->send_packet(std::move(p), d.vc, flits, timing_.clock.cycles(head),
+                                       timing_.clock.cycles(d.last + way_out_));
+}
+
 /// The wall hears of a packet when its last part leaves; the block's buffer holds the earlier ones.
-void cube_noc::eject(const switch_core::departure& d, packet_ptr p) {
+void cube_noc::eject(const switch_core::departure& d, packet_ptr&& p) {
   const output& o = outputs_[d.output];
   if (o.to_unit) return trees_->take(d, std::move(p));
-  const std::uint64_t way = out_delay_ + timing_.ni_out_cycles;
   if (o.swallowed) {
-    const std::uint64_t usable = d.first + way + credit_cycles_;
+    const std::uint64_t usable = d.first + way_out_ + credit_cycles_;
     core_.credit(d.output, d.vc, d.flits, usable);
     tell_credits(o.link, d.vc, static_cast<std::int32_t>(d.flits), timing_.clock.cycles(usable));
   }
@@ -184,15 +211,6 @@ void cube_noc::eject(const switch_core::departure& d, packet_ptr p) {
   leaving_.push_back({d, std::move(p)});
 }
 
-/// What has arrived at the wall before counts as arriving next.
-void cube_noc::announce(const switch_core::departure& d, packet_ptr p) {
-  const std::uint64_t way = out_delay_ + timing_.ni_out_cycles;
-  const std::uint64_t head = std::max(d.first + way, core_.cycle() + 1);
-  const std::uint32_t flits = p->flits;
-  outs_[outputs_[d.output].terminal].send_packet(std::move(p), d.vc, flits, timing_.clock.cycles(head),
-                                                 timing_.clock.cycles(d.last + way));
-}
-
 /// Nothing joins a packet whose last flit has left.
 void cube_noc::announce_departed(std::uint64_t cycle) {
   std::erase_if(leaving_, [&](leaving_packet& l) {
@@ -200,7 +218,7 @@ void cube_noc::announce_departed(std::uint64_t cycle) {
     announce(l.d, std::move(l.p));
     return true;
   });
-  for (const leaving_packet& l : leaving_) arm(l.d.last);
+  for (const leaving_packet& l : leaving_) arm(l.d.last, now());
 }
 
 /// Parts of a worm before its last, and what the unit of a tree copies, count as they were granted.
@@ -248,6 +266,7 @@ bool cube_noc::wire_arrival::later(const wire_arrival& a, const wire_arrival& b)
 
 /// Sideband on wires of its own: the latency of an idle NoC, no buffers and no contention.
 void cube_noc::send_by_wire(unsigned terminal, packet_ptr p, const fabric_phase& phase, std::uint16_t exit) {
+  count_in(terminal, phase.flits);
   std::uint64_t links = 0;
   std::uint16_t router = layout_.terminals[terminal].router;
   for (fabric::hop h = topology_.next_hop(sip_, cube_, router, exit, phase.vc); h.side != fabric::sides;
@@ -261,7 +280,7 @@ void cube_noc::send_by_wire(unsigned terminal, packet_ptr p, const fabric_phase&
   wire_arrivals_.push_back({leaves, exit, static_cast<std::uint16_t>(terminal), wire_sequence_++,
                             std::move(p), phase.vc, phase.flits});
   std::push_heap(wire_arrivals_.begin(), wire_arrivals_.end(), wire_arrival::later);
-  arm(leaves);
+  arm(leaves, now());
 }
 
 void cube_noc::deliver_wires(std::uint64_t cycle) {
@@ -278,10 +297,11 @@ void cube_noc::deliver_wires(std::uint64_t cycle) {
   }
 }
 
-void cube_noc::arm(std::uint64_t cycle) {
+/// `present`: what time it is, which who calls has asked already.
+void cube_noc::arm(std::uint64_t cycle, sim_time present) {
   if (cycle >= armed_) return;
   armed_ = cycle;
-  wake_.notify(to_sc(timing_.clock.cycles(cycle) - now()));
+  wake_.notify(to_sc(timing_.clock.cycles(cycle) - present));
 }
 
 cube_noc::counters cube_noc::statistics() const {
@@ -323,9 +343,10 @@ bool cube_noc::quiescent() const {
 
 std::size_t cube_noc::state_bytes() const {
   const std::size_t per_port = sizeof(output) + sizeof(link_usage) + sizeof entry_terminal_[0];
-  const std::size_t per_terminal = sizeof entry_ports_[0] + sizeof(link_usage);
+  const std::size_t per_terminal = sizeof entry_ports_[0] + sizeof exit_places_[0] + sizeof(link_usage);
   return sizeof *this + core_.state_bytes() + outputs_.size() * per_port +
-         layout_.terminals.size() * per_terminal + ways_.size() * sizeof ways_[0] + routes_.table_bytes();
+         layout_.terminals.size() * per_terminal + ways_.size() * sizeof ways_[0] +
+         places_.size() * sizeof places_[0] + routes_.table_bytes();
 }
 
 }  // namespace diecast::hw

@@ -13,7 +13,8 @@
 // tails.
 //
 // Order of evaluation: what is looked at in a cycle was announced before it, so announcements wait in an
-// inbox until time has moved on.
+// inbox until time has moved on. Sources without credits may announce ahead, in the order of their heads:
+// theirs wait until the head enters the interface.
 #pragma once
 
 #include <array>
@@ -102,10 +103,9 @@ class cube_noc : public sc_core::sc_module,
   /// What an output of the core is in the cube.
   struct output {
     std::uint32_t link{none};  ///< of the topology; none: inside a network interface
-    std::uint16_t terminal{};
-    bool leaves{};     ///< to a terminal
-    bool to_unit{};    ///< of a tree, which has a port of the same number in
-    bool swallowed{};  ///< by a sink of a network study, which returns credits flit by flit
+    fabric_out* wall{};        ///< of the terminal it leaves to; null: another router, a unit or an interface
+    bool to_unit{};            ///< of a tree, which has a port of the same number in
+    bool swallowed{};          ///< by a sink of a network study, which returns credits flit by flit
   };
 
   // Construction.
@@ -118,17 +118,20 @@ class cube_noc : public sc_core::sc_module,
   void add_unit_port(switch_core::parameters& p, const config::machine_config& config, std::uint16_t router,
                      fabric::tree_port at);
   void join_routers(switch_core::parameters& p) const;
+  void note_places();
   void build_sockets();
 
   // Walls.
-  void on_packet(unsigned terminal, packet_ptr p, const fabric_phase& phase) override;
+  void on_packet(unsigned terminal, packet_ptr&& p, const fabric_phase& phase) override;
   void on_credit(unsigned terminal, const fabric_phase& phase) override;
-  void take_in(unsigned terminal, packet_ptr p, const fabric_phase& phase);
+  void take_in(unsigned terminal, packet_ptr&& p, const fabric_phase& phase);
   void send_by_wire(unsigned terminal, packet_ptr p, const fabric_phase& phase, std::uint16_t exit);
   void deliver_wires(std::uint64_t cycle);
-  void open_inbox();
+  void open_inbox(sim_time t);
+  void count_in(std::uint32_t terminal, std::uint32_t flits);
   void serve_trees();
   [[nodiscard]] std::uint16_t exit_of(unsigned terminal, const packet& p, std::uint8_t vc) const;
+  [[nodiscard]] std::uint16_t exit_by_leg(unsigned terminal, const packet& p, std::uint8_t vc) const;
 
   /// Of ways_.
   [[nodiscard]] std::uint32_t side_port(std::size_t router, unsigned side) const {
@@ -141,15 +144,14 @@ class cube_noc : public sc_core::sc_module,
   // Around the core.
   [[nodiscard]] switch_core::hop route(std::uint16_t router, std::uint16_t exit,
                                        std::uint8_t vc) const override;
-  [[nodiscard]] switch_core::hop way_by(std::uint16_t router, std::uint16_t exit, const fabric::hop& h) const;
-  [[nodiscard]] switch_core::hop route_around(std::uint16_t router, std::uint16_t exit,
-                                              std::uint8_t vc) const;
-  [[nodiscard]] switch_core::hop interface_route(std::uint16_t router, std::uint8_t vc) const;
+  [[nodiscard]] switch_core::hop straight_route(std::uint16_t router, std::uint16_t exit,
+                                                std::uint8_t vc) const;
+  [[nodiscard]] switch_core::hop other_route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const;
   [[nodiscard]] switch_core::hop tree_route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const;
   [[nodiscard]] switch_core::hop entry_hop(std::uint8_t vc) const;
-  void eject(const switch_core::departure& d, packet_ptr p) override;
+  void eject(const switch_core::departure& d, packet_ptr&& p) override;
   void delay(std::uint32_t output, std::uint8_t vc, std::uint64_t last) override;
-  void announce(const switch_core::departure& d, packet_ptr p);
+  void announce(const switch_core::departure& d, packet_ptr&& p);
   void announce_departed(std::uint64_t cycle);
   void return_credit(std::uint32_t input, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle) override;
   void occupied(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
@@ -159,8 +161,7 @@ class cube_noc : public sc_core::sc_module,
 
   void act();
   void serve();
-  void arm(std::uint64_t cycle);
-  [[nodiscard]] std::uint64_t current_cycle() const { return now().fs / timing_.clock.period.fs; }
+  void arm(std::uint64_t cycle, sim_time present);
   [[nodiscard]] link_usage usage_of(std::uint32_t output) const;
   [[nodiscard]] std::uint32_t inject_link(std::uint32_t terminal) const;
   void publish(std::uint32_t link, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
@@ -186,19 +187,27 @@ class cube_noc : public sc_core::sc_module,
   const bool wormhole_;
   const bool dynamic_;
   const bool study_;
-  /// Of a router: input buffer to grant (head), grant to the next router's input buffer, grant to its output.
-  const std::uint32_t head_delay_, latency_, out_delay_;
+  const bool one_leg_;  ///< packets for this cube cannot be on a wrong one
+  /// Of a router: input buffer to grant (head), grant to the next router's input buffer.
+  const std::uint32_t head_delay_, latency_;
+  const std::uint64_t way_out_;  ///< grant to the arrival at the wall, cycles
   template <class T>
   using by_vc = std::array<T, switch_core::max_vcs>;
   by_vc<std::uint32_t> capacity_{};         ///< of a router's input buffer, flits
   by_vc<std::uint32_t> inject_capacity_{};  ///< of the buffer behind a terminal's way in
   by_vc<std::uint32_t> wall_capacity_{};    ///< of the receive buffer behind a terminal
 
-  /// Ports by router and side (none without neighbor), then from local_ways_ on by terminal: input and output
-  /// of its router. One table, for the index tells a side from a terminal without a branch.
+  /// Ports by router and side (none without neighbor), then of each interface its output, four times, then
+  /// from local_ways_ on by terminal: input and output of its router. One table, for the index tells these
+  /// apart without a branch.
   std::vector<std::uint32_t> ways_;
   std::size_t local_ways_{};
-  by_vc<switch_core::hop> entry_hops_{};       ///< of interfaces; their outputs differ
+  std::vector<fabric::router_grid::place> places_;       ///< by router, then by interface: nowhere
+  std::vector<fabric::router_grid::place> exit_places_;  ///< by terminal
+  const bool straight_;                                  ///< nothing wraps and there are no trees
+  /// By VC, those a packet may take behind an interface and, where nothing wraps, behind any output; outputs
+  /// differ.
+  by_vc<switch_core::hop> entry_hops_{};
   std::vector<std::uint32_t> entry_ports_;     ///< input a terminal's packets come in by
   std::vector<std::uint16_t> entry_terminal_;  ///< by input; UINT16_MAX: not an entry
   std::vector<output> outputs_;
@@ -218,13 +227,9 @@ class cube_noc : public sc_core::sc_module,
     static bool later(const wire_arrival& a, const wire_arrival& b);
   };
   struct announced_packet {
-    sim_time announced;
-    std::uint64_t head, tail;
+    sim_time known_from;
+    switch_core::arrival where;
     packet_ptr p;
-    std::uint32_t flits;
-    std::uint32_t input;
-    std::uint16_t exit;
-    std::uint8_t vc;
   };
   struct announced_credit {
     sim_time announced;
@@ -240,7 +245,8 @@ class cube_noc : public sc_core::sc_module,
     packet_ptr p;
   };
   std::vector<leaving_packet> leaving_;
-  std::vector<announced_packet> packet_inbox_;
+  std::vector<announced_packet> packet_inbox_;  ///< in the order of their announcement
+  std::size_t opened_{};                        ///< of them, those in front that the routers know
   std::vector<announced_credit> credit_inbox_;
   std::vector<wire_arrival> wire_arrivals_;  ///< a heap, earliest in front
   std::uint64_t wire_sequence_{};

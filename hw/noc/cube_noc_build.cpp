@@ -49,10 +49,12 @@ cube_noc::cube_noc(sc_core::sc_module_name name, const fabric::topology& topolog
       wormhole_(config.noc.flow == config::noc_flow::wormhole),
       dynamic_(config.noc.vcs_taken == config::vc_policy::dynamic),
       study_(!layout_.terminals.empty() && layout_.terminals[0].kind == fabric::terminal_kind::traffic),
+      one_leg_(topology.legs() == 1 && !topology.has_trees()),
       // A pipelined router decides at its end; one that allocates packet by packet right after doing so.
       head_delay_(narrow(overlaps(timing_) ? timing_.pipeline_cycles() : timing_.front_cycles())),
       latency_(narrow(timing_.hop_cycles) - head_delay_),
-      out_delay_(narrow(timing_.pipeline_cycles()) - head_delay_),
+      way_out_(timing_.pipeline_cycles() - head_delay_ + timing_.ni_out_cycles),
+      straight_(!routes_.wraps() && !topology.has_trees()),
       trees_(topology.has_trees() ? std::make_unique<tree_units>(topology, config, sip, cube,
                                                                  std::string(this->name()) + ".trees")
                                   : nullptr),
@@ -119,8 +121,7 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
     if (study_ && wormhole_) wall_capacity_[vc] = capacity_[vc];
     entry_hops_[vc] = entry_hop(vc);
   }
-  local_ways_ = std::size_t{layout_.routers()} * fabric::sides;
-  ways_.resize(local_ways_ + layout_.terminals.size(), none);
+  note_places();
   entry_ports_.resize(layout_.terminals.size());
   injected_.resize(layout_.terminals.size());
   for (std::uint16_t r = 0; r < layout_.routers(); ++r) {
@@ -133,7 +134,7 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
     for (std::uint16_t t = 0; t < layout_.terminals.size(); ++t) {
       if (layout_.terminals[t].router != r) continue;
       ways_[local_ways_ + t] = entry_ports_[t] = add_port(p, config, r);
-      outputs_.back() = {topology_.eject_link(sip_, cube_, t), t, true, false, study_ && wormhole_};
+      outputs_.back() = {topology_.eject_link(sip_, cube_, t), nullptr, false, study_ && wormhole_};
       entry_terminal_.back() = t;
       for (unsigned vc = 0; vc < vcs_; ++vc) {
         p.ports.back().credits[vc] = wall_capacity_[vc];
@@ -154,6 +155,15 @@ switch_core::parameters cube_noc::build(const config::machine_config& config) {
   }
   by_wire_.resize(outputs_.size());
   return p;
+}
+
+/// An interface is nowhere: no exit is there.
+void cube_noc::note_places() {
+  for (std::uint16_t r = 0; r < layout_.routers(); ++r) places_.push_back(routes_.place_of(r));
+  for (const fabric::terminal& t : layout_.terminals) exit_places_.push_back(routes_.place_of(t.router));
+  if (wormhole_) places_.resize(places_.size() + layout_.terminals.size(), UINT32_MAX);
+  local_ways_ = places_.size() * fabric::sides;
+  ways_.resize(local_ways_ + layout_.terminals.size(), none);
 }
 
 std::uint32_t cube_noc::add_port(switch_core::parameters& p, const config::machine_config& config,
@@ -202,7 +212,8 @@ void cube_noc::join_routers(switch_core::parameters& p) const {
 /// its way is that much shorter, its credits take that much longer.
 void cube_noc::add_interface(switch_core::parameters& p, const config::machine_config& config,
                              std::uint16_t terminal) {
-  const std::uint32_t n = add_port(p, config, static_cast<std::uint16_t>(layout_.routers() + terminal));
+  const auto router = static_cast<std::uint16_t>(layout_.routers() + terminal);
+  const std::uint32_t n = add_port(p, config, router);
   switch_core::port& port = p.ports[n];
   port.downstream = terminal_port(terminal);
   port.hop = false;
@@ -210,13 +221,14 @@ void cube_noc::add_interface(switch_core::parameters& p, const config::machine_c
   port.latency = narrow(timing_.ni_in_cycles) - 1;
   port.head_delay = port.body_delay = port.alloc_cycles = 0;
   port.buffer = inject_capacity_;
-  switch_core::port& router = p.ports[port.downstream];
-  router.credit_cycles = narrow(credit_cycles_) + 1;
+  std::fill_n(ways_.begin() + router * std::ptrdiff_t{fabric::sides}, fabric::sides, n);
+  switch_core::port& behind = p.ports[port.downstream];
+  behind.credit_cycles = narrow(credit_cycles_) + 1;
   // The way from an interface is longer than a hop; a machine's buffer behind it covers that too.
   if (!study_) {
-    for (std::uint32_t& flits : router.buffer) flits += narrow(timing_.ni_in_cycles);
+    for (std::uint32_t& flits : behind.buffer) flits += narrow(timing_.ni_in_cycles);
   }
-  port.credits = router.buffer;
+  port.credits = behind.buffer;
   entry_ports_[terminal] = n;
   entry_terminal_[n] = terminal;
 }
@@ -227,6 +239,7 @@ void cube_noc::build_sockets() {
     std::replace(base.begin(), base.end(), '.', '_');  // a dot separates instances
     ins_.emplace_back((base + "_in").c_str(), static_cast<fabric_receiver&>(*this), t);
     outs_.emplace_back((base + "_out").c_str(), static_cast<credit_receiver&>(*this), t);
+    outputs_[terminal_port(t)].wall = &outs_.back();
   }
 }
 

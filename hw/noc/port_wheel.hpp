@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -19,18 +20,16 @@ class port_wheel {
 
   /// `span`: cycles ahead that can be entered, a power of two and at least 64.
   port_wheel(std::uint32_t ports, std::uint32_t span)
-      : span_(span), words_((ports + 63) / 64), rows_(std::size_t{span} * words_), due_(span / 64) {}
+      : span_(span), words_((ports + 63) / 64), rows_(std::size_t{span} * words_), due_(span) {}
 
   [[nodiscard]] std::uint32_t span() const { return span_; }
-  [[nodiscard]] std::size_t state_bytes() const {
-    return (rows_.size() + due_.size()) * sizeof(std::uint64_t);
-  }
+  [[nodiscard]] std::size_t state_bytes() const { return rows_.size() * sizeof rows_[0] + due_.size(); }
 
   /// Precondition: every entry lies in a window of `span` cycles.
   void put(std::uint64_t cycle, std::uint32_t port) {
     const std::size_t slot = cycle & (span_ - 1);
     rows_[slot * words_ + port / 64] |= bit(port);
-    due_[slot / 64] |= bit(slot);
+    due_[slot] = 1;
   }
 
   /// What tells where entries are is left to next(), which comes by less often.
@@ -41,19 +40,10 @@ class port_wheel {
   /// The first cycle from `from` on with an entry. Precondition: nothing was entered before `from`.
   [[nodiscard]] std::uint64_t next(std::uint64_t from) {
     const std::size_t start = from & (span_ - 1);
-    const std::size_t words = due_.size();
-    for (std::size_t k = 0; k <= words; ++k) {
-      const std::size_t w = (start / 64 + k) % words;
-      std::uint64_t b = due_[w];
-      if (k == 0) b &= ~std::uint64_t{0} << (start % 64);
-      if (k == words) b &= ~(~std::uint64_t{0} << (start % 64));
-      for (; b != 0; b &= b - 1) {
-        const std::size_t slot = w * 64 + static_cast<std::size_t>(std::countr_zero(b));
-        if (holds_any(slot)) return from + ((slot - start) & (span_ - 1));
-        due_[w] &= ~bit(slot);
-      }
-    }
-    return never;
+    const std::size_t slot = first_holding(start, span_);
+    if (slot != span_) return from + (slot - start);
+    const std::size_t around = first_holding(0, start);
+    return around != start ? from + (span_ - start) + around : never;
   }
 
   /// Takes out all entries of a cycle and visits their ports in ascending order. `visit` must not
@@ -62,7 +52,7 @@ class port_wheel {
   void take(std::uint64_t cycle, Visit visit) {
     const std::size_t slot = cycle & (span_ - 1);
     std::uint64_t* const row = &rows_[slot * words_];
-    due_[slot / 64] &= ~bit(slot);
+    due_[slot] = 0;
     for (std::uint32_t w = 0; w < words_; ++w) {
       for (std::uint64_t b = std::exchange(row[w], 0); b != 0; b &= b - 1) {
         visit(w * 64 + static_cast<std::uint32_t>(std::countr_zero(b)));
@@ -71,6 +61,19 @@ class port_wheel {
   }
 
  private:
+  /// Slots from `first` on before `last`; `last`: none.
+  [[nodiscard]] std::size_t first_holding(std::size_t first, std::size_t last) {
+    for (; first != last; ++first) {
+      if (due_[first] == 0) {
+        const void* const found = std::memchr(&due_[first], 1, last - first);
+        if (found == nullptr) return last;
+        first = static_cast<std::size_t>(static_cast<const std::uint8_t*>(found) - due_.data());
+      }
+      if (holds_any(first)) return first;
+      due_[first] = 0;
+    }
+    return last;
+  }
   [[nodiscard]] bool holds_any(std::size_t slot) const {
     const std::uint64_t* const row = &rows_[slot * words_];
     return std::any_of(row, row + words_, [](std::uint64_t word) { return word != 0; });
@@ -80,7 +83,7 @@ class port_wheel {
   std::uint32_t span_;
   std::uint32_t words_;              ///< of a slot
   std::vector<std::uint64_t> rows_;  ///< [slot]: a bit per port
-  std::vector<std::uint64_t> due_;   ///< bit per slot
+  std::vector<std::uint8_t> due_;    ///< by slot, not 0: it may hold something
 };
 
 }  // namespace diecast::hw

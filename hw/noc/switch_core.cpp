@@ -118,7 +118,7 @@ void switch_core::give_notice() {
   }
 }
 
-void switch_core::arrive(const arrival& a, packet_ptr p) {
+void switch_core::arrive(const arrival& a, packet_ptr&& p) {
   const std::uint32_t index = take_slot();
   slot& s = slots_[index];
   s.ready = a.head + entry_delays_[a.input].head;

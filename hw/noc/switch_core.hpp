@@ -58,8 +58,8 @@ class switch_core {
   /// Output a packet takes and the VCs it may take at the far end.
   struct hop {
     std::uint32_t output{};
-    std::uint8_t first_vc{};
-    std::uint8_t vcs{1};
+    std::uint16_t first_vc{};  ///< 16 bits, as in `vcs`: without a gap it is handed over in a register
+    std::uint16_t vcs{1};
   };
 
   /// What leaves by an output without a router behind it: `flits` of a packet, from cycle `first` to `last`.
@@ -78,7 +78,7 @@ class switch_core {
     /// Where a packet for `exit` in `vc` of an input of `router` goes.
     [[nodiscard]] virtual hop route(std::uint16_t router, std::uint16_t exit, std::uint8_t vc) const = 0;
     /// A packet, or a part of one, leaves by an output without a router behind.
-    virtual void eject(const departure& d, packet_ptr p) = 0;
+    virtual void eject(const departure& d, packet_ptr&& p) = 0;
     /// Packets of other classes have joined the departure in transfer by an output in a VC: it lasts to cycle
     /// `last`.
     virtual void delay(std::uint32_t output, std::uint8_t vc, std::uint64_t last) = 0;
@@ -147,7 +147,7 @@ class switch_core {
   void advance(std::uint64_t cycle) { cycle_ = cycle; }
   [[nodiscard]] std::uint64_t cycle() const { return cycle_; }
   /// Throws protocol_error when the buffer has no room: the sender had no credits for it.
-  void arrive(const arrival& a, packet_ptr p);
+  void arrive(const arrival& a, packet_ptr&& p);
   /// Credits for an output that leaves, usable from `cycle` on. Precondition: flits > 0.
   void credit(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t cycle);
   /// Looks at everything due in the present cycle; once per cycle, after what arrives in it.

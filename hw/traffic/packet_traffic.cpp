@@ -18,7 +18,7 @@ packet_traffic::packet_traffic(sc_core::sc_module_name name, const fabric::topol
                                packet_pool& pool, interval measured, fault_sink& faults)
     : sc_module(name),
       topology_(topology),
-      layout_(topology.layout({}, {})),
+      grid_(topology.grid()),
       arrivals_(arrivals),
       pool_(pool),
       faults_(faults),
@@ -29,11 +29,13 @@ packet_traffic::packet_traffic(sc_core::sc_module_name name, const fabric::topol
       wormhole_(config.noc.flow == config::noc_flow::wormhole),
       vcs_(topology.vcs()),
       room_(timing::injection_buffer_flits(config)),
-      nodes_(layout_.terminals.size()),
+      nodes_(topology.layout({}, {}).terminals.size()),
       credits_(nodes_.size() * vcs_, room_) {
   for (unsigned n = 0; n < nodes_.size(); ++n) {
     ins_.emplace_back(fmt::format("in{}", n).c_str(), static_cast<fabric_receiver&>(*this), n);
     outs_.emplace_back(fmt::format("out{}", n).c_str(), static_cast<credit_receiver&>(*this), n);
+    nodes_[n].out = &outs_.back();
+    nodes_[n].router = topology.layout({}, {}).terminals[n].router;
   }
   more_ = arrivals_.next(next_);
   SC_METHOD(act);
@@ -44,11 +46,51 @@ void packet_traffic::act() {
   guarded(faults_, name(), [this] { serve(); });
 }
 
+inline fabric::vc_set packet_traffic::vcs_for(const traffic::packet_arrival& what) const {
+  const auto terminal = [](std::uint32_t t) {
+    return abi::node_address{0, 0, static_cast<std::uint16_t>(t)};
+  };
+  return topology_.injection_vcs(fabric::topology::study_class, 0, terminal(what.source),
+                                 terminal(what.destination));
+}
+
+inline void packet_traffic::hand_over(const traffic::packet_arrival& what, std::uint64_t sequence,
+                                      std::uint8_t vc, std::uint64_t cycle) {
+  packet_ptr p = pool_.make();
+  p->header.source = {0, 0, static_cast<std::uint16_t>(what.source)};
+  p->header.destination = {0, 0, static_cast<std::uint16_t>(what.destination)};
+  p->header.transaction = sequence;
+  p->flits = what.flits;
+  p->created = clock_.cycles(what.cycle);
+  const sim_time head = clock_.cycles(cycle + ni_in_cycles_);
+  nodes_[what.source].out->send_packet(std::move(p), vc, what.flits, head,
+                                       head + clock_.cycles(what.flits - 1));
+}
+
+/// Those of the cycles up to this one.
+inline void packet_traffic::make_packets(std::uint64_t cycle) {
+  for (; more_ && next_.cycle <= cycle; more_ = arrivals_.next(next_)) {
+    source& from = nodes_.at(next_.source);
+    ++results_.made;
+    if (measured_.holds(next_.cycle)) {
+      ++results_.measured_made;
+      results_.measured_made_flits += next_.flits;
+      results_.measured_hops += grid_.distance(from.router, nodes_.at(next_.destination).router);
+      measured_made_sum_ += next_.cycle;
+    }
+    if (wormhole_) {
+      hand_over(next_, from.sequence++, vcs_for(next_).first, next_.cycle);
+    } else {
+      enqueue(cycle);
+    }
+  }
+}
+
 void packet_traffic::serve() {
   const std::uint64_t cycle = now().fs / clock_.period.fs;
   armed_ = UINT64_MAX;
   take_credits(cycle);
-  make_packets(cycle);
+  make_packets(wormhole_ ? cycle + cycles_ahead : cycle);
   while (!due_.empty() && due_.front().cycle <= cycle) {
     const due_node d = due_.front();
     std::pop_heap(due_.begin(), due_.end(), std::greater<>());
@@ -60,25 +102,6 @@ void packet_traffic::serve() {
   if (!due_.empty()) wake_at(due_.front().cycle);
   if (more_) wake_at(next_.cycle);
   if (waiting_ != 0 && !returning_.empty()) wake_at(returning_.front().cycle);
-}
-
-void packet_traffic::make_packets(std::uint64_t cycle) {
-  for (; more_ && next_.cycle <= cycle; more_ = arrivals_.next(next_)) {
-    source& from = nodes_.at(next_.source);
-    ++results_.made;
-    if (measured_.holds(next_.cycle)) {
-      ++results_.measured_made;
-      results_.measured_made_flits += next_.flits;
-      results_.measured_hops += topology_.distance(layout_.terminals[next_.source].router,
-                                                   layout_.terminals.at(next_.destination).router);
-      measured_made_sum_ += next_.cycle;
-    }
-    if (wormhole_) {
-      hand_over(next_, from.sequence++, vcs_for(next_).first, cycle);
-    } else {
-      enqueue(cycle);
-    }
-  }
 }
 
 void packet_traffic::enqueue(std::uint64_t cycle) {
@@ -127,14 +150,6 @@ void packet_traffic::try_send(std::uint32_t n, std::uint64_t cycle) {
   if (from.first != none) schedule(n, from.free_from);
 }
 
-fabric::vc_set packet_traffic::vcs_for(const traffic::packet_arrival& what) const {
-  const auto terminal = [](std::uint32_t t) {
-    return abi::node_address{0, 0, static_cast<std::uint16_t>(t)};
-  };
-  return topology_.injection_vcs(fabric::topology::study_class, 0, terminal(what.source),
-                                 terminal(what.destination));
-}
-
 /// The next VC in turn with room for the packet.
 std::uint32_t packet_traffic::choose_vc(const source& from, std::uint32_t n, fabric::vc_set vcs,
                                         std::uint32_t flits) const {
@@ -160,19 +175,7 @@ void packet_traffic::send(std::uint32_t n, std::uint8_t vc, std::uint64_t cycle)
   hand_over(q.what, q.sequence, vc, cycle);
 }
 
-void packet_traffic::hand_over(const traffic::packet_arrival& what, std::uint64_t sequence, std::uint8_t vc,
-                               std::uint64_t cycle) {
-  packet_ptr p = pool_.make();
-  p->header.source = {0, 0, static_cast<std::uint16_t>(what.source)};
-  p->header.destination = {0, 0, static_cast<std::uint16_t>(what.destination)};
-  p->header.transaction = sequence;
-  p->flits = what.flits;
-  p->created = clock_.cycles(what.cycle);
-  const sim_time head = clock_.cycles(cycle + ni_in_cycles_);
-  outs_[what.source].send_packet(std::move(p), vc, what.flits, head, head + clock_.cycles(what.flits - 1));
-}
-
-void packet_traffic::on_packet(unsigned port, packet_ptr p, const fabric_phase& phase) {
+void packet_traffic::on_packet(unsigned port, packet_ptr&& p, const fabric_phase& phase) {
   const std::uint64_t tail = clock_.cycles_covering(phase.tail);
   const std::uint64_t made = p->created.fs / clock_.period.fs;
   ++results_.delivered;

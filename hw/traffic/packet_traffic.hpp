@@ -4,8 +4,9 @@
 //
 // A packet is made in its cycle and waits in a queue of its node without bound. With virtual cut-through the
 // first in the queue enters the NoC when a VC it may take has room for all of it and the packet before it has
-// left, one flit per cycle. As a wormhole the NoC's network interface holds the queue and streams flits.
-// Sinks take one flit per cycle and return its buffer at once.
+// left, one flit per cycle. As a wormhole the NoC's network interface holds the queue and streams flits; then
+// packets are announced up to `cycles_ahead` cycles before they are made, for nothing can hold them back:
+// fewer wake-ups. Sinks take one flit per cycle and return its buffer at once.
 //
 // Latency is from the cycle a packet is made in to the arrival of its last flit, queue included.
 #pragma once
@@ -20,6 +21,7 @@
 #include "hw/base/fault_sink.hpp"
 #include "models/analysis/latency_histogram.hpp"
 #include "models/config/machine_config.hpp"
+#include "models/fabric/router_grid.hpp"
 #include "models/fabric/topology.hpp"
 #include "models/traffic/packet_arrivals.hpp"
 
@@ -30,8 +32,10 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
   /// Cycles [first, end) in which packets made are measured, and deliveries counted as throughput.
   struct interval {
     std::uint64_t first{};
-    std::uint64_t end{UINT64_MAX};
-    [[nodiscard]] bool holds(std::uint64_t cycle) const { return cycle >= first && cycle < end; }
+    std::uint64_t end{UINT64_MAX};  ///< not before `first`
+    [[nodiscard]] bool holds(std::uint64_t cycle) const {
+      return cycle - first < end - first;  // wraps before the first
+    }
   };
   struct results {
     std::uint64_t made{}, delivered{};                     ///< packets of the whole run
@@ -73,6 +77,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
  private:
   SC_HAS_PROCESS(packet_traffic);
   static constexpr std::uint32_t none = UINT32_MAX;
+  static constexpr std::uint64_t cycles_ahead = 15;
 
   struct queued {
     traffic::packet_arrival what;
@@ -85,6 +90,8 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
     std::uint64_t sequence{};
     std::uint64_t due{UINT64_MAX};  ///< cycle it is entered for
     std::uint8_t last_vc{};
+    fabric::router_index router{};
+    fabric_out* out{};
   };
   struct due_node {
     std::uint64_t cycle;
@@ -98,7 +105,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
     bool operator>(const returning_credit& o) const { return cycle > o.cycle; }
   };
 
-  void on_packet(unsigned port, packet_ptr p, const fabric_phase& phase) override;
+  void on_packet(unsigned port, packet_ptr&& p, const fabric_phase& phase) override;
   void on_credit(unsigned port, const fabric_phase& phase) override;
   void act();
   void serve();
@@ -116,7 +123,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
   void wake_at(std::uint64_t cycle);
 
   const fabric::topology& topology_;
-  const fabric::cube_layout& layout_;
+  const fabric::router_grid grid_;
   traffic::packet_arrivals& arrivals_;
   packet_pool& pool_;
   fault_sink& faults_;

@@ -32,10 +32,7 @@ class die_routes {
   [[nodiscard]] hop next_hop(router_index router, terminal_index exit, std::uint8_t vc) const {
     return hop_of(grid_.towards(router, router_of_[exit]), vc);
   }
-  /// The same where nothing wraps.
-  [[nodiscard]] hop next_straight_hop(router_index router, terminal_index exit, std::uint8_t vc) const {
-    return hop_of(grid_.towards_straight(router, router_of_[exit]), vc);
-  }
+  [[nodiscard]] router_grid::place place_of(router_index router) const { return grid_.place_of(router); }
   [[nodiscard]] bool wraps() const { return grid_.wraps(); }
 
   /// Memory of its tables by router and terminal.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/fabric/router_grid.hpp"
 
-#include <algorithm>
-
 namespace diecast::fabric {
 namespace {
 
@@ -27,24 +25,23 @@ router_grid::router_grid(const config::noc_block& noc) {
   wraps_x_ = around && columns_ >= least_that_wraps;
   wraps_y_ = around && rows_ >= least_that_wraps;
   for (std::uint32_t r = 0; r < routers(); ++r) {
-    x_.push_back(static_cast<std::uint16_t>(r % columns_));
-    y_.push_back(static_cast<std::uint16_t>(r / columns_));
+    places_.push_back(r % columns_ << row_bits | r / columns_);
   }
 }
 
 bool router_grid::has(router_index router, side s) const {
   switch (s) {
-    case side::north: return wraps_y_ || y_[router] + 1U < rows_;
-    case side::east: return wraps_x_ || x_[router] + 1U < columns_;
-    case side::south: return wraps_y_ || y_[router] > 0;
-    case side::west: return wraps_x_ || x_[router] > 0;
+    case side::north: return wraps_y_ || row(router) + 1U < rows_;
+    case side::east: return wraps_x_ || column(router) + 1U < columns_;
+    case side::south: return wraps_y_ || row(router) > 0;
+    case side::west: return wraps_x_ || column(router) > 0;
   }
   return false;
 }
 
 router_index router_grid::next(router_index router, side s) const {
-  const std::uint32_t x = x_[router];
-  const std::uint32_t y = y_[router];
+  const std::uint32_t x = column(router);
+  const std::uint32_t y = row(router);
   const auto at = [this](std::uint32_t column, std::uint32_t row) {
     return static_cast<router_index>(row * columns_ + column);
   };
@@ -55,14 +52,6 @@ router_index router_grid::next(router_index router, side s) const {
     case side::west: return at(x == 0 ? columns_ - 1 : x - 1, y);
   }
   return router;
-}
-
-std::uint32_t router_grid::distance(router_index from, router_index to) const {
-  const auto apart = [](std::uint32_t a, std::uint32_t b, std::uint32_t size, bool wraps) {
-    const std::uint32_t d = a > b ? a - b : b - a;
-    return wraps ? std::min(d, size - d) : d;
-  };
-  return apart(x_[from], x_[to], columns_, wraps_x_) + apart(y_[from], y_[to], rows_, wraps_y_);
 }
 
 router_grid::dimension_step router_grid::along(std::uint32_t at, std::uint32_t to, std::uint32_t size,
@@ -79,11 +68,11 @@ router_grid::dimension_step router_grid::along(std::uint32_t at, std::uint32_t t
 
 router_grid::step router_grid::towards_around(router_index from, router_index to) const {
   if (from == to) return {};
-  if (x_[from] != x_[to]) {
-    const dimension_step s = along(x_[from], x_[to], columns_, wraps_x_);
+  if (column(from) != column(to)) {
+    const dimension_step s = along(column(from), column(to), columns_, wraps_x_);
     return {static_cast<std::uint8_t>(s.positive ? side::east : side::west), s.set};
   }
-  const dimension_step s = along(y_[from], y_[to], rows_, wraps_y_);
+  const dimension_step s = along(row(from), row(to), rows_, wraps_y_);
   return {static_cast<std::uint8_t>(s.positive ? side::north : side::south), s.set};
 }
 

@@ -10,7 +10,7 @@
 // (Dally and Seitz, 1987). Which one is a function of where the packet is and where it goes.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -40,28 +40,42 @@ class router_grid {
   [[nodiscard]] step towards(router_index from, router_index to) const {
     return wraps() ? towards_around(from, to) : towards_straight(from, to);
   }
-  /// The same where nothing wraps.
-  [[nodiscard]] step towards_straight(router_index from, router_index to) const;
+  /// Where a router stands: its column above its row, so that one comparison tells who comes first.
+  using place = std::uint32_t;
+  [[nodiscard]] place place_of(router_index router) const { return places_[router]; }
+  /// The side by which the way from one place to another begins where nothing wraps: a few instructions
+  /// without a branch, for which way it is cannot be foretold. Precondition: they differ.
+  [[nodiscard]] static constexpr unsigned straight_side(place from, place to) {
+    const auto along_x = static_cast<unsigned>((from ^ to) >> row_bits != 0);
+    const std::uint64_t ahead = std::uint64_t{to} - from;  // wraps below 0: a comparison would be a branch
+    return along_x + 2 * static_cast<unsigned>(ahead >> 63);
+  }
+  static_assert(static_cast<unsigned>(side::north) == 0 && static_cast<unsigned>(side::east) == 1 &&
+                static_cast<unsigned>(side::south) == 2 && static_cast<unsigned>(side::west) == 3);
   /// Links on the way.
-  [[nodiscard]] std::uint32_t distance(router_index from, router_index to) const;
+  [[nodiscard]] std::uint32_t distance(router_index from, router_index to) const {
+    return apart(column(from), column(to), columns_, wraps_x_) + apart(row(from), row(to), rows_, wraps_y_);
+  }
   /// Memory of its tables by router.
-  [[nodiscard]] std::size_t table_bytes() const { return (x_.size() + y_.size()) * sizeof x_[0]; }
+  [[nodiscard]] std::size_t table_bytes() const { return places_.size() * sizeof places_[0]; }
 
  private:
   struct dimension_step {
     bool positive{};
     std::uint8_t set{};
   };
-  /// Without wrap links, by the signs of the ways along x and y: x first.
-  static constexpr step mesh_step(int x, int y) {
-    if (x != 0) return {static_cast<std::uint8_t>(x > 0 ? side::east : side::west), 1};
-    if (y != 0) return {static_cast<std::uint8_t>(y > 0 ? side::north : side::south), 1};
-    return {};
+  static constexpr unsigned row_bits = 16;
+  [[nodiscard]] std::uint32_t column(router_index router) const { return places_[router] >> row_bits; }
+  [[nodiscard]] std::uint32_t row(router_index router) const {
+    return places_[router] & ((1U << row_bits) - 1);
   }
-  static constexpr std::array<step, 9> mesh_steps() {
-    std::array<step, 9> all;
-    for (int k = 0; k < 9; ++k) all[static_cast<std::size_t>(k)] = mesh_step(k / 3 - 1, k % 3 - 1);
-    return all;
+  [[nodiscard]] static std::uint32_t apart(std::uint32_t a, std::uint32_t b, std::uint32_t size, bool wraps) {
+    const std::uint32_t d = a > b ? a - b : b - a;
+    return wraps ? std::min(d, size - d) : d;
+  }
+  [[nodiscard]] step towards_straight(router_index from, router_index to) const {
+    if (from == to) return {};
+    return {static_cast<std::uint8_t>(straight_side(places_[from], places_[to])), 1};
   }
   [[nodiscard]] step towards_around(router_index from, router_index to) const;
   [[nodiscard]] static dimension_step along(std::uint32_t at, std::uint32_t to, std::uint32_t size,
@@ -71,15 +85,7 @@ class router_grid {
   std::uint32_t rows_{1};
   bool wraps_x_{};
   bool wraps_y_{};
-  std::vector<std::uint16_t> x_, y_;  ///< by router: cheaper than a division per hop
+  std::vector<place> places_;  ///< by router: cheaper than a division per hop
 };
-
-/// Whether a packet turns or has arrived is hard to foretell: a table, no branches.
-inline router_grid::step router_grid::towards_straight(router_index from, router_index to) const {
-  static constexpr std::array<step, 9> steps = mesh_steps();
-  const auto sign = [](std::uint16_t at, std::uint16_t goal) { return (goal > at) - (goal < at); };
-  const int way = 3 * sign(x_[from], x_[to]) + sign(y_[from], y_[to]);
-  return steps[static_cast<std::size_t>(way + 4)];
-}
 
 }  // namespace diecast::fabric

@@ -14,19 +14,19 @@ constexpr unsigned group_of(leg l) { return l == 0 ? 0U : (l - 1U) / 2; }
 constexpr leg transit_leg(unsigned group) { return static_cast<leg>(1 + 2 * group); }
 constexpr leg last_leg(unsigned group) { return static_cast<leg>(2 + 2 * group); }
 
+}  // namespace
+
 /// Spreads flows over lanes: a fixed hash of both ends (the finalizer of SplitMix64, Steele et al., 2014).
-unsigned flow_lane(const abi::node_address& source, const abi::node_address& destination, unsigned lanes) {
-  if (lanes == 1) return 0;
+unsigned topology::flow_lane(const abi::node_address& source, const abi::node_address& destination) const {
+  if (plan_.lanes == 1) return 0;
   const auto packed = [](const abi::node_address& a) {
     return std::uint64_t{a.sip} << 32 | std::uint64_t{a.cube} << 16 | a.terminal;
   };
   std::uint64_t h = packed(source) * 0x9e3779b97f4a7c15 + packed(destination);
   h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9;
   h = (h ^ h >> 27) * 0x94d049bb133111eb;
-  return static_cast<unsigned>((h ^ h >> 31) % lanes);
+  return static_cast<unsigned>((h ^ h >> 31) % plan_.lanes);
 }
-
-}  // namespace
 
 topology::impl::way topology::impl::way_out(sip_id sip, cube_id cube, router_index router,
                                             const abi::node_address& destination) const {
@@ -83,12 +83,6 @@ hop topology::next_hop(sip_id sip, cube_id cube, router_index router, terminal_i
 
 const router_grid& topology::grid() const { return impl_->grid; }
 vc_rule topology::rule() const { return {plan_.sets, plan_.lanes, plan_.dynamic}; }
-
-vc_set topology::injection_vcs(abi::traffic_class c, leg l, const abi::node_address& source,
-                               const abi::node_address& destination) const {
-  if (plan_.dynamic) return {vc(c, l), static_cast<std::uint8_t>(vcs_of_leg())};
-  return {vc(c, l, flow_lane(source, destination, plan_.lanes)), 1};
-}
 
 std::uint32_t topology::distance(router_index from, router_index to) const {
   return impl_->grid.distance(from, to);

@@ -202,7 +202,10 @@ class topology {
   /// VCs that a packet of a flow may be injected into, at a terminal of its source or at the far end of a
   /// link between dies or packages. per_flow: the lane that belongs to the flow; dynamic: all of the leg.
   [[nodiscard]] vc_set injection_vcs(abi::traffic_class c, leg l, const abi::node_address& source,
-                                     const abi::node_address& destination) const;
+                                     const abi::node_address& destination) const {
+    if (plan_.dynamic) return {vc(c, l), static_cast<std::uint8_t>(vcs_of_leg())};
+    return {vc(c, l, flow_lane(source, destination)), 1};
+  }
 
   /// The terminal that answers at an address. Throws std::out_of_range naming the address when
   /// nothing does, as at those of PEs and channels that are left out.
@@ -272,6 +275,8 @@ class topology {
     unsigned tree_flows{};  ///< VCs of trees in the network
   };
   [[nodiscard]] unsigned vcs_of_leg() const { return plan_.sets * plan_.lanes; }
+  [[nodiscard]] unsigned flow_lane(const abi::node_address& source,
+                                   const abi::node_address& destination) const;
   std::unique_ptr<impl> impl_;
   vc_plan plan_;
 };

@@ -18,7 +18,7 @@ stream::stream(std::uint64_t seed, std::string_view path, std::string_view purpo
     : seed_(seed),
       name_(XXH3_64bits_withSeed(purpose.data(), purpose.size(), XXH3_64bits(path.data(), path.size()))) {}
 
-std::array<std::uint64_t, 4> stream::words(std::uint64_t index, std::uint64_t lane) const {
+inline std::array<std::uint64_t, 4> stream::words(std::uint64_t index, std::uint64_t lane) const {
   const r123::Philox4x64::ctr_type counter{{index, lane, 0, 0}};
   const r123::Philox4x64::key_type key{{seed_, name_}};
   const auto drawn = r123::Philox4x64{}(counter, key);
@@ -38,6 +38,8 @@ void stream::fill(std::uint64_t first, std::span<std::uint64_t> out) const {
     }
   }
 }
+
+std::array<std::uint64_t, 4> stream::four(std::uint64_t index) const { return words(index, 0); }
 
 std::uint64_t stream::below(std::uint64_t counter, std::uint64_t n) const {
   if (n == 0) throw std::invalid_argument("a uniform draw below 0");

@@ -21,6 +21,9 @@ class stream {
   /// Draws first, first + 1, ... : four for the price of one.
   void fill(std::uint64_t first, std::span<std::uint64_t> out) const;
 
+  /// Draws 4 * index to 4 * index + 3.
+  [[nodiscard]] std::array<std::uint64_t, 4> four(std::uint64_t index) const;
+
   /// Uniform in [0, n), without bias. Uses further words of the same counter when one is rejected.
   /// n = 0: std::invalid_argument.
   [[nodiscard]] std::uint64_t below(std::uint64_t counter, std::uint64_t n) const;

@@ -39,6 +39,7 @@ class bernoulli_arrivals final : public packet_arrivals {
     double rate{};          ///< flits per node and cycle, above 0
     std::uint32_t flits{};  ///< of a packet; rate / flits is at most 1
     std::uint32_t nodes{};
+    std::uint64_t first_cycle{};  ///< no packet is made before
   };
   bernoulli_arrivals(const setup& s, const destinations& where);
   [[nodiscard]] bool next(packet_arrival& a) override;
@@ -51,13 +52,16 @@ class bernoulli_arrivals final : public packet_arrivals {
   };
   /// Draws the node's next packet; returns the cycles until then, at least 1.
   std::uint64_t draw(std::uint32_t n);
-  void sift_down();
+  void enter(std::uint32_t n, std::uint64_t cycle);
 
   const destinations where_;
   std::uint32_t flits_;
-  double log_miss_;  ///< ln(1 - probability of a packet in a cycle); -infinity when it is certain
+  double per_log_miss_;  ///< 1 / ln(1 - probability of a packet in a cycle); 0 when it is certain
   std::vector<node> nodes_;
-  std::vector<std::uint64_t> heap_;  ///< cycle << 16 | node, least in front
+  /// Who is next: a tree of winners. Leaves in the second half are cycle << 16 | node, each other entry is
+  /// the lesser of the two below it, so the next packet is in entry 1. As many steps, without branches to
+  /// guess, whatever is drawn.
+  std::vector<std::uint64_t> winners_;
 };
 
 /// Packets somebody wrote down, in order of (cycle, source).

@@ -13,33 +13,14 @@
 #include "platforms/run/kernel.hpp"
 
 namespace diecast::bench {
-namespace {
-
-/// The same packets, `cycles` later: the floor is measured first, on the same clock.
-class later_arrivals final : public traffic::packet_arrivals {
- public:
-  later_arrivals(traffic::packet_arrivals& from, std::uint64_t cycles) : from_(from), cycles_(cycles) {}
-  [[nodiscard]] bool next(traffic::packet_arrival& a) override {
-    if (!from_.next(a)) return false;
-    a.cycle += cycles_;
-    return true;
-  }
-
- private:
-  traffic::packet_arrivals& from_;
-  std::uint64_t cycles_;
-};
-
-}  // namespace
-
 measurements measure_fabric(const fabric_options& o) {
   platforms::prepare_kernel();
   const noc::network net(o.config);
   const sim_time period = timing::noc_clock(net.config).period;
   constexpr std::uint64_t start_cycle = 10'000'000;  // the floor is over long before
-  traffic::bernoulli_arrivals drawn({net.config.sim.seed, o.rate, o.packet_flits, net.nodes()},
-                                    traffic::destinations(traffic::node_pattern::uniform, net.grid()));
-  later_arrivals arrivals(drawn, start_cycle);
+  traffic::bernoulli_arrivals arrivals(
+      {net.config.sim.seed, o.rate, o.packet_flits, net.nodes(), start_cycle},
+      traffic::destinations(traffic::node_pattern::uniform, net.grid()));
   const events::hub hub;
   // Never destroyed: the process ends after its measurement.
   auto& pool = *new hw::packet_pool;

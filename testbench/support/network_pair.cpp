@@ -311,7 +311,7 @@ hw::switch_core::hop switch_network::route(std::uint16_t router, std::uint16_t e
           static_cast<std::uint8_t>(vcs.count)};
 }
 
-void switch_network::eject(const hw::switch_core::departure& d, hw::packet_ptr p) {
+void switch_network::eject(const hw::switch_core::departure& d, hw::packet_ptr&& p) {
   leaving_.push_back({deliveries_.size(), d.output, d.flits, d.first, d.last});
   deliveries_.push_back(
       {static_cast<std::uint32_t>(p->created.fs), d.vc, d.flits, d.tail, d.last + way_out()});

@@ -112,7 +112,7 @@ class switch_network final : public hw::switch_core::surroundings {
 
   [[nodiscard]] hw::switch_core::hop route(std::uint16_t router, std::uint16_t exit,
                                            std::uint8_t vc) const override;
-  void eject(const hw::switch_core::departure& d, hw::packet_ptr p) override;
+  void eject(const hw::switch_core::departure& d, hw::packet_ptr&& p) override;
   void delay(std::uint32_t output, std::uint8_t vc, std::uint64_t last) override;
   void return_credit(std::uint32_t, std::uint8_t, std::uint32_t, std::uint64_t) override {}
   void occupied(std::uint32_t, std::uint8_t, std::uint32_t, std::uint64_t, std::uint64_t) override {}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Patterns of network studies against their definitions, and when packets are made.
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <vector>
@@ -108,6 +109,26 @@ TEST_CASE("bernoulli arrivals: a full rate makes a packet in every cycle from th
   for (std::size_t i = 0; i < list.size(); ++i) {
     CHECK(list[i].cycle == i / 3);
     CHECK(list[i].source == i % 3);
+  }
+}
+
+TEST_CASE("bernoulli arrivals: a later first cycle makes the same packets later") {
+  const auto list = first_arrivals({3, 0.4, 5, 6}, 200);
+  const auto later = first_arrivals({3, 0.4, 5, 6, 1'000'000}, 200);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    traffic::packet_arrival shifted = list[i];
+    shifted.cycle += 1'000'000;
+    CHECK(later[i] == shifted);
+  }
+}
+
+TEST_CASE("bernoulli arrivals: as many nodes as there are, whatever power of two they fill") {
+  for (const std::uint32_t nodes : {1U, 2U, 3U, 64U, 65U}) {
+    std::vector<bool> seen(nodes);
+    for (const packet_arrival& a : first_arrivals({9, 1.0, 2, nodes}, 40 * std::size_t{nodes})) {
+      seen.at(a.source) = true;
+    }
+    CHECK(std::count(seen.begin(), seen.end(), true) == nodes);
   }
 }
 

@@ -58,7 +58,7 @@ class two_routers final : public switch_core::surroundings {
   [[nodiscard]] switch_core::hop route(std::uint16_t router, std::uint16_t, std::uint8_t vc) const override {
     return {router == 0 ? way : exit, vc, 1};
   }
-  void eject(const switch_core::departure& d, hw::packet_ptr) override { left_[d.vc].push_back(d.last); }
+  void eject(const switch_core::departure& d, hw::packet_ptr&&) override { left_[d.vc].push_back(d.last); }
   void delay(std::uint32_t, std::uint8_t vc, std::uint64_t last) override { left_[vc].back() = last; }
   void return_credit(std::uint32_t, std::uint8_t, std::uint32_t, std::uint64_t) override {}
   void occupied(std::uint32_t output, std::uint8_t vc, std::uint32_t, std::uint64_t begin,

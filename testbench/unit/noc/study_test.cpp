@@ -101,6 +101,26 @@ TEST_CASE("reference router: zero-load latency of 5 flits over every pair of an 
   check_zero_load(8, 5);
 }
 
+TEST_CASE("noc study: a packet announced ahead enters the network in its own cycle") {
+  const std::vector<traffic::packet_arrival> list{{0, 0, 3, 5}, {3, 1, 2, 5}, {3, 2, 1, 5}, {30, 3, 0, 5}};
+  traffic::recorded_arrivals arrivals(list);
+  parts study("study", reference(2, 5), arrivals);
+  const sim_time cycle = timing::noc_clock(study.net.config).period;
+  const auto entered = [&] { return study.modules.noc->statistics().packets; };
+  test::run_until(cycle * 3);
+  CHECK(study.modules.traffic->statistics().made == 3);  // announced in one go
+  CHECK(entered() == 1);
+  CHECK_FALSE(study.modules.noc->quiescent());
+  test::run_until(cycle * 5);
+  CHECK(entered() == 3);
+  test::run_until(cycle * 30);
+  CHECK(entered() == 3);
+  test::run_to_starvation();
+  CHECK(entered() == 4);
+  CHECK(study.modules.traffic->statistics().delivered == 4);
+  CHECK(study.modules.noc->quiescent());
+}
+
 constexpr unsigned patience_s = 20;  // a run takes milliseconds
 constexpr double rest_ns = 200'000;  // 300 packets of 9 flits one after the other take a tenth of it
 
