@@ -30,6 +30,11 @@ void for_copies(const std::vector<comm::staged_piece>& pieces, const chunk_plan&
   }
 }
 
+/// Number of a port among those of its tensor.
+std::uint64_t port_of(abi::address tensor, abi::address at) {
+  return at / comm::port_stride - tensor / comm::port_stride;
+}
+
 }  // namespace
 
 tensor_stager::tensor_stager(pe_runtime& runtime, const abi::kernel_arguments& launch)
@@ -39,8 +44,9 @@ tensor_stager::tensor_stager(pe_runtime& runtime, const abi::kernel_arguments& l
       cut_({static_cast<comm::collective>(plan_.what), launch.count, launch.ranks}, plan_.piece) {}
 
 void tensor_stager::start(chunk_number out, chunk_number in) {
-  const copies results = out ? copies_out(*out) : copies{};
-  const copies inputs = in ? copies_in(*in) : copies{};
+  copies results = out ? copies_out(*out) : copies{};
+  copies inputs = in ? copies_in(*in) : copies{};
+  keep_ports_apart(results, inputs, plan_.ports);
   if (!results.empty() || !inputs.empty()) runtime_.charge_call();
   if (out) stores_.emplace_back();
   if (in) loads_.emplace_back();
@@ -78,8 +84,8 @@ tensor_stager::copies tensor_stager::copies_in(std::uint64_t chunk) const {
   for_copies(cut_.input(chunk, launch_.rank, static_cast<comm::block_set>(plan_.read)), plan_,
              numeric::size_of(launch_.type), launch_.input, plan_.input_origin,
              runtime_.options().tcm_base + buffer_of(chunk),
-             [&all](abi::address hbm, abi::address tcm, std::uint64_t bytes) {
-               all.push_back({hbm, tcm, bytes});
+             [&](abi::address hbm, abi::address tcm, std::uint64_t bytes) {
+               all.push_back({hbm, tcm, bytes, port_of(launch_.input, hbm)});
              });
   return all;
 }
@@ -89,8 +95,8 @@ tensor_stager::copies tensor_stager::copies_out(std::uint64_t chunk) const {
   for_copies(cut_.output(chunk, launch_.rank, static_cast<comm::block_set>(plan_.written)), plan_,
              numeric::size_of(launch_.type), launch_.output, plan_.output_origin,
              runtime_.options().tcm_base + buffer_of(chunk) + plan_.chunk_output,
-             [&all](abi::address hbm, abi::address tcm, std::uint64_t bytes) {
-               all.push_back({tcm, hbm, bytes});
+             [&](abi::address hbm, abi::address tcm, std::uint64_t bytes) {
+               all.push_back({tcm, hbm, bytes, port_of(launch_.output, hbm)});
              });
   return all;
 }
@@ -105,7 +111,9 @@ void tensor_stager::free_buffer(std::uint64_t chunk) {
 }
 
 void tensor_stager::start_by_turns(const copies& out, const copies& in) {
-  const auto begin = [this](const copy& c) { return runtime_.driver().start_copy(c.from, c.to, c.bytes); };
+  const auto begin = [this](const staged_copy& c) {
+    return runtime_.driver().start_copy(c.from, c.to, c.bytes);
+  };
   for (std::size_t i = 0, j = 0; i + j < out.size() + in.size();) {
     const bool first = j == in.size() || (i < out.size() && i * in.size() <= j * out.size());
     if (first) {

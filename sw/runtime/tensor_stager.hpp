@@ -11,6 +11,7 @@
 #include "models/abi/launch.hpp"
 #include "sw/runtime/chunk_plan.hpp"
 #include "sw/runtime/pe_runtime.hpp"
+#include "sw/runtime/staged_copies.hpp"
 
 namespace diecast::sw {
 
@@ -35,11 +36,7 @@ class tensor_stager {
   void finish();
 
  private:
-  struct copy {
-    abi::address from{}, to{};
-    std::uint64_t bytes{};
-  };
-  using copies = std::vector<copy>;
+  using copies = std::vector<staged_copy>;
   using job = std::optional<std::uint32_t>;  ///< the last copy of a chunk; empty when it needs none
 
   [[nodiscard]] std::uint64_t buffer_of(std::uint64_t chunk) const {

@@ -13,6 +13,7 @@
 #include "sw/host/hbm_tensors.hpp"
 #include "sw/runtime/chunk_plan.hpp"
 #include "sw/runtime/pe_context.hpp"
+#include "sw/runtime/staged_copies.hpp"
 
 namespace {
 
@@ -224,6 +225,37 @@ TEST_CASE("chunks with fewer buffers than overlapping needs work") {
     row.tcm_kib = tcm_kib;
     CHECK(test::run_move(row) == "");
   }
+}
+
+/// Copies of stripes round the ports; `from` counts them.
+std::vector<sw::staged_copy> striped_copies(std::uint64_t count, std::uint64_t ports) {
+  std::vector<sw::staged_copy> copies;
+  for (std::uint64_t i = 0; i < count; ++i) copies.push_back({i, 0, 64, i % ports});
+  return copies;
+}
+
+TEST_CASE("what goes out and what comes in use different ports") {
+  for (const std::uint64_t ports : {2u, 3u, 4u}) {
+    auto out = striped_copies(4 * ports, ports), in = striped_copies(4 * ports, ports);
+    sw::keep_ports_apart(out, in, ports);
+    std::set<abi::address> seen;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      CHECK(out[i].port != in[i].port);
+      seen.insert(in[i].from);
+      if (i == 0) continue;
+      if (in[i].port == in[i - 1].port) CHECK(in[i].from == in[i - 1].from + ports);  // row after row
+    }
+    CHECK(seen.size() == in.size());
+  }
+}
+
+TEST_CASE("what goes one way alone uses all ports at once") {
+  auto in = striped_copies(8, 2);
+  std::vector<sw::staged_copy> none;
+  sw::keep_ports_apart(none, in, 2);
+  for (std::size_t i = 0; i < in.size(); ++i) CHECK(in[i].from == i);
+  sw::keep_ports_apart(in, none, 2);
+  for (std::size_t i = 0; i < in.size(); ++i) CHECK(in[i].from == i);
 }
 
 TEST_CASE("what cannot be in HBM is refused, and says why") {
