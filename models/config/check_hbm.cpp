@@ -155,13 +155,17 @@ std::vector<problem> out_of_range(const machine_config& c) {
   return problems;
 }
 
-std::vector<problem> broken(const machine_config& c) {
-  std::vector<problem> problems;
+/// Rules of values that are in their ranges, as rules count on.
+void add_broken(const machine_config& c, std::vector<problem>& problems) {
+  const std::vector<problem> out = problems;
+  const auto is_out = [&](const std::string& key) {
+    return std::any_of(out.begin(), out.end(), [&](const problem& p) { return p.where == key; });
+  };
   for (const rule& r : rules) {
+    if (std::any_of(r.keys.begin(), r.keys.end(), is_out)) continue;
     if (verdict v = r.test(c))
       problems.push_back({r.keys.front(), std::move(v->what), std::move(v->value), std::move(v->expected)});
   }
-  return problems;
 }
 
 }  // namespace
@@ -172,7 +176,7 @@ void need_sound(const hbm_block& hbm) {
   machine_config c;
   c.hbm = hbm;
   std::vector<problem> problems = out_of_range(c);
-  if (problems.empty()) problems = broken(c);  // rules count on values in their ranges
+  add_broken(c, problems);
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 

@@ -10,8 +10,8 @@ namespace diecast::config {
 
 [[nodiscard]] std::span<const rule> hbm_rules();
 
-/// Throws user_error with every value that is out of its key's range or, when all are within, with every rule
-/// that the block breaks. Whoever builds a memory from a block that no file was read for calls this.
+/// Throws user_error with every number that is out of its key's range and every rule that the others break.
+/// Whoever builds a memory from a block that no file was read for calls this.
 void need_sound(const hbm_block& hbm);
 
 }  // namespace diecast::config

@@ -36,7 +36,8 @@ template <class Memory>
 using memory_factory = std::function<memory_block(const char* name, const config::machine_config& config,
                                                   hw::fault_sink& faults)>;
 
-/// What every container of the netlist is built with. References outlive the netlist.
+/// What every container of the netlist is built with. References outlive the netlist, but for `order`, which
+/// is asked while it is built.
 struct build_context {
   const config::machine_config& config;
   const fabric::topology& topology;

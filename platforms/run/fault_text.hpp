@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an exception says of the run that it ended. The one place where types of exceptions become statuses,
+// What an exception says of the run that it ended: where types of exceptions become statuses of runs,
 // and with them exit codes (platforms/run/run_point.hpp).
 #pragma once
 

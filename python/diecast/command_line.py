@@ -2,7 +2,6 @@
 """What the scripts of studies share: flags of the platform behind --, settings, tables."""
 import argparse
 import csv
-import errno
 import io
 import os
 import pathlib
@@ -10,29 +9,37 @@ import signal
 import sys
 
 
-class NotPrinted(OSError):
+class NotPrinted(Exception):
     """Standard output cannot be written. Other errors of writing are of files, and do not say of which."""
+
+    def __init__(self, error):
+        super().__init__(error)
+        self.strerror = error.strerror
 
 
 class Printed(io.TextIOWrapper):
-    """Standard output whose errors are told from those of files."""
+    """Standard output whose errors are told from those of files; that its reader has gone is no error of it."""
 
     def write(self, text):
         try:
             return super().write(text)
+        except BrokenPipeError:
+            raise
         except OSError as error:
-            raise NotPrinted(error.errno, error.strerror) from None
+            raise NotPrinted(error) from None
 
     def flush(self):
         try:
             super().flush()
+        except BrokenPipeError:
+            raise
         except OSError as error:
-            raise NotPrinted(error.errno, error.strerror) from None
+            raise NotPrinted(error) from None
 
 
 def end_with(main):
     """Ends the script with main's exit code, and else as the platforms end: 130 after Ctrl-C, 5 when standard output
-    cannot be written, quietly with 141 when its reader has gone."""
+    cannot be written, quietly with 141 when its reader, or that of the messages, has gone."""
     name = f"scripts/{pathlib.Path(sys.argv[0]).name}"
     if sys.stdout is None:
         print(f"{name}: standard output: is closed", file=sys.stderr)
@@ -46,11 +53,19 @@ def end_with(main):
         print(f"{name}: interrupted", file=sys.stderr)
         code = 130
     except NotPrinted as error:
-        code = 128 + signal.SIGPIPE if error.errno == errno.EPIPE else NOT_WRITTEN
-        if code == NOT_WRITTEN:
-            print(f"{name}: standard output: {error.strerror}", file=sys.stderr)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it goes nowhere
+        print(f"{name}: standard output: {error.strerror}", file=sys.stderr)
+        code = NOT_WRITTEN
+        drop(sys.stdout)
+    except BrokenPipeError:
+        code = 128 + signal.SIGPIPE
+        drop(sys.stdout, sys.stderr)
     sys.exit(code)
+
+
+def drop(*streams):
+    """What is left of them goes nowhere."""
+    for stream in streams:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def outcome(main):

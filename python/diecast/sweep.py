@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A grid of runs from a JSON spec: made once, restarted where it stopped, collected into one table."""
 import concurrent.futures
+import contextlib
 import csv
 import hashlib
 import io
@@ -162,6 +163,19 @@ class Point:
         return [hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "absent" for file in files]
 
 
+class NotWritten(Exception):
+    """A file or folder of the sweep cannot be written."""
+
+
+@contextlib.contextmanager
+def written(path):
+    """Errors of writing `path` become NotWritten."""
+    try:
+        yield
+    except OSError as error:
+        raise NotWritten(f"{path}: {error.strerror}") from None
+
+
 class Sweep:
     """The points of a spec in a directory: points/NAME is the --out of a run, records/NAME.json
     says how it ended."""
@@ -229,7 +243,8 @@ class Sweep:
         """Runs what has no result yet. task: only that share of the points, for job arrays. An exception (of a signal's
         handler, say) ends the runs under way before it goes on."""
         for folder in (self.folder, self.records):
-            folder.mkdir(parents=True, exist_ok=True)
+            with written(folder):
+                folder.mkdir(parents=True, exist_ok=True)
         waiting = []
         for point in self.share(task):
             known = self.record(point)
@@ -286,9 +301,10 @@ class Sweep:
 
 def write(path, text):
     """To a temporary name, then renamed: no reader sees half a file."""
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        file.write(text)
-    pathlib.Path(file.name).replace(path)
+    with written(path):
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            file.write(text)
+        pathlib.Path(file.name).replace(path)
 
 
 def exit_code(records):
@@ -328,7 +344,8 @@ def draw(spec, rows, out):
             axes.legend(title=by)
         figure.tight_layout()
         target = pathlib.Path(out) / f"sweep_{n}.svg"
-        figure.savefig(target, metadata={"Date": None})
+        with written(target):
+            figure.savefig(target, metadata={"Date": None})
         pyplot.close(figure)
         written.append(target)
     return written

@@ -7,6 +7,23 @@
 #include "sw/runtime/pe_context_impl.hpp"
 
 namespace diecast::sw {
+namespace {
+
+/// Does what one task at a time may do; the others' turn comes also when it throws.
+template <class Work>
+std::uint32_t in_turn(bool& taken, Work&& work) {
+  struct turn {
+    explicit turn(bool& flag) : taken(flag) { taken = true; }
+    ~turn() { taken = false; }
+    turn(const turn&) = delete;
+    turn& operator=(const turn&) = delete;
+    bool& taken;
+  };
+  const turn mine(taken);
+  return work();
+}
+
+}  // namespace
 
 /// The queue pair of a receive that takes the oldest message, which must not be promised already.
 queue_state& pe_context::impl::receiver(comm::direction dir) {
@@ -27,20 +44,6 @@ std::uint32_t pe_context::impl::receive(queue_state& q, std::uint64_t offset) {
   fetch(q.rx_slot(), offset, bytes);
   driver.release(q);
   return bytes;
-}
-
-/// Does what one task at a time may do; the others' turn comes also when it throws.
-template <class Work>
-std::uint32_t in_turn(bool& taken, Work&& work) {
-  struct turn {
-    explicit turn(bool& flag) : taken(flag) { taken = true; }
-    ~turn() { taken = false; }
-    turn(const turn&) = delete;
-    turn& operator=(const turn&) = delete;
-    bool& taken;
-  };
-  const turn mine(taken);
-  return work();
 }
 
 /// Receives end in the order of the requests. Of several tasks that wait for a direction, one receives; the

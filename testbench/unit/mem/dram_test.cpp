@@ -135,7 +135,7 @@ TEST_CASE("dram: a bad block is refused with all its problems") {
   CHECK_THROWS_WITH(dram_address_map(seven), Catch::Contains("hbm.address_map"));
   config::hbm_block no_row;
   no_row.port_mib = 1;
-  no_row.page_bytes = 1 << 20;
+  no_row.page_bytes = 1 << 16;
   CHECK_THROWS_WITH(dram_address_map(no_row), Catch::Contains("hbm.port_mib"));
 }
 

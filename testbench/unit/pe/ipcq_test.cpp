@@ -261,6 +261,7 @@ TEST_CASE("ipcq: a token no ring holds ends the run with the address and the map
 
 TEST_CASE("ipcq: what a packet writes into a register that cannot hold it is a fault of who sent it") {
   ipcq_bench b;
+  b.faults.expected = true;
   b.steps.at(100, [&] { b.engine.register_written(abi::qp_register(qp, abi::qp_n_slots), UINT64_MAX); });
   run_to_starvation();
   REQUIRE(b.faults.fault());
