@@ -21,14 +21,15 @@ inline void cube_noc::take_in(unsigned terminal, packet_ptr&& p, const fabric_ph
   const std::uint16_t exit = exit_of(terminal, *p, phase.vc);
   const std::uint64_t head = timing_.clock.cycles_covering(phase.head);
   const std::uint64_t tail = timing_.clock.cycles_covering(phase.tail);
-  if (hub_.wants(events::links)) {
+  const bool by_wire = wires_ && topology_.class_of(phase.vc) == abi::traffic_class::sideband;
+  if (has_credits_in() || by_wire) {
     const std::uint64_t ni = timing_.ni_in_cycles;
-    publish(inject_link(terminal), phase.vc, phase.flits, head - ni, tail - ni + 1);
+    enters(terminal, phase.vc, phase.flits, head - ni, tail - ni + 1);
   }
   if (has_credits_in()) {
     tell_credits(inject_link(terminal), phase.vc, -static_cast<std::int32_t>(phase.flits), now());
   }
-  if (wires_ && topology_.class_of(phase.vc) == abi::traffic_class::sideband) {
+  if (by_wire) {
     send_by_wire(terminal, std::move(p), phase, exit);
     return;
   }
@@ -42,10 +43,14 @@ inline void cube_noc::take_in(unsigned terminal, packet_ptr&& p, const fabric_ph
   if (look < armed_) arm(look, now());
 }
 
-inline void cube_noc::count_in(std::uint32_t terminal, std::uint32_t flits) {
+/// A packet is on the link into its interface from cycle `begin` to before `end`. One that is announced ahead
+/// enters when its time has come: a run may stop before.
+inline void cube_noc::enters(std::uint32_t terminal, std::uint8_t vc, std::uint32_t flits,
+                             std::uint64_t begin, std::uint64_t end) {
   ++packets_;
   ++injected_[terminal].packets;
   injected_[terminal].flits += flits;
+  if (hub_.wants(events::links)) publish(inject_link(terminal), vc, flits, begin, end);
 }
 
 /// When an announced packet may be granted first.
@@ -97,7 +102,9 @@ void cube_noc::on_credit(unsigned terminal, const fabric_phase& phase) {
 inline void cube_noc::open_inbox(sim_time t) {
   for (; opened_ < packet_inbox_.size() && packet_inbox_[opened_].known_from <= t; ++opened_) {
     announced_packet& a = packet_inbox_[opened_];
-    count_in(entry_terminal_[a.where.input], a.where.flits);
+    if (!has_credits_in()) {
+      enters(entry_terminal_[a.where.input], a.where.vc, a.where.flits, a.where.head - 1, a.where.tail);
+    }
     core_.arrive(a.where, std::move(a.p));
   }
   if (2 * opened_ >= packet_inbox_.size()) {
@@ -266,7 +273,6 @@ bool cube_noc::wire_arrival::later(const wire_arrival& a, const wire_arrival& b)
 
 /// Sideband on wires of its own: the latency of an idle NoC, no buffers and no contention.
 void cube_noc::send_by_wire(unsigned terminal, packet_ptr p, const fabric_phase& phase, std::uint16_t exit) {
-  count_in(terminal, phase.flits);
   std::uint64_t links = 0;
   std::uint16_t router = layout_.terminals[terminal].router;
   for (fabric::hop h = topology_.next_hop(sip_, cube_, router, exit, phase.vc); h.side != fabric::sides;

@@ -128,7 +128,8 @@ class cube_noc : public sc_core::sc_module,
   void send_by_wire(unsigned terminal, packet_ptr p, const fabric_phase& phase, std::uint16_t exit);
   void deliver_wires(std::uint64_t cycle);
   void open_inbox(sim_time t);
-  void count_in(std::uint32_t terminal, std::uint32_t flits);
+  void enters(std::uint32_t terminal, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
+              std::uint64_t end);
   void serve_trees();
   [[nodiscard]] std::uint16_t exit_of(unsigned terminal, const packet& p, std::uint8_t vc) const;
   [[nodiscard]] std::uint16_t exit_by_leg(unsigned terminal, const packet& p, std::uint8_t vc) const;

@@ -38,7 +38,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
     }
   };
   struct results {
-    std::uint64_t made{}, delivered{};                     ///< packets of the whole run
+    std::uint64_t made{}, delivered{};  ///< packets of the whole run, those announced ahead too
     std::uint64_t measured_made{}, measured_made_flits{};  ///< made in the interval
     std::uint64_t measured_hops{};                         ///< links on their ways
     std::uint64_t flits_taken{};                           ///< of any packet whose tail came in the interval
@@ -65,7 +65,8 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
   [[nodiscard]] std::uint64_t measured_in_flight() const {
     return results_.measured_made - results_.latencies.count();
   }
-  /// Sum over measured packets that have not arrived of how long they have been under way at `cycle`.
+  /// Sum over measured packets that have not arrived of how long they have been under way at `cycle`, which
+  /// no measured packet is made after.
   [[nodiscard]] std::uint64_t measured_age(std::uint64_t cycle) const {
     return measured_in_flight() * cycle - (measured_made_sum_ - measured_done_sum_);
   }

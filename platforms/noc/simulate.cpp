@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <utility>
 
 #include "hw/base/time.hpp"
 #include "models/types/error.hpp"
@@ -24,7 +25,7 @@ using platforms::run_status;
 
 constexpr std::uint64_t slice_cycles = 1000;      // between looks at signals and at what has arrived
 constexpr double fs_per_ns = 1e6;                 // cycles are kept in a histogram of femtoseconds
-constexpr std::uint64_t silence_cycles = 20'000;  // without any delivery: nothing moves any more
+constexpr std::uint64_t silence_cycles = 20'000;  // longer than any hop: nothing moves any more
 
 class run {
  public:
@@ -92,7 +93,9 @@ class run {
   }
 
   bool silent() {
-    if (cycle() < results().last_tail + silence_cycles) return false;
+    const std::uint64_t moves = machine_.noc->statistics().packet_hops + results().delivered;
+    if (moves != std::exchange(moves_, moves)) moved_ = cycle();
+    if (cycle() < moved_ + silence_cycles) return false;
     deadlock(fmt::format("no packet has arrived since cycle {}", results().last_tail));
     return true;
   }
@@ -160,6 +163,7 @@ class run {
   machine& machine_;
   study_outcome& o_;
   const sim_time period_;
+  std::uint64_t moves_{}, moved_{};  ///< hops and deliveries when last looked at, and the cycle they changed
   platforms::progress_bar bar_{point_.progress, point_.progress_label};
 };
 

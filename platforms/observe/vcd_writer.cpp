@@ -87,7 +87,6 @@ void vcd_writer::declare_links(const fabric::topology& topology) {
     const auto dot = name.rfind('.');
     if (!in_scope(name.substr(0, dot)) && !in_scope(name)) continue;
     links_[l] = declare(name.substr(0, dot), name.substr(dot + 1) + "_busy", 1);
-    link_of_[links_[l]] = l;
   }
 }
 
@@ -160,14 +159,12 @@ void vcd_writer::flush(sim_time before) {
 }
 
 void vcd_writer::write_value(const change& c) {
-  const auto link = link_of_.find(c.var);
-  // A link goes idle only if nothing has prolonged its transfer since.
-  if (link != link_of_.end() && c.value == 0 && busy_until_[link->second] != c.at) return;
   variable& v = variables_[c.var];
-  if (v.last == c.value) return;
-  if (c.at > window_to_) return;
-  if (c.at >= window_from_) open_window();
+  if (v.last == c.value || c.at > window_to_) return;
+  const bool shows = v.width > 1 || (v.last == 0) != (c.value == 0);  // a link may carry several at a time
+  if (shows && c.at >= window_from_) open_window();
   v.last = c.value;
+  if (!shows) return;
   if (!window_open_) return;
   write_time(c.at);
   write_code(v);
@@ -239,12 +236,8 @@ void vcd_writer::on(const events::queue_pair_changed& e) {
 void vcd_writer::on(const events::link_occupied& e) {
   const auto found = links_.find(e.link);
   if (found == links_.end()) return;
-  sim_time& until = busy_until_[e.link];
-  put(e.head, found->second, 1);
-  if (e.tail > until) {
-    until = e.tail;
-    put(e.tail, found->second, 0);
-  }
+  add(e.head, found->second, 1);
+  add(e.tail, found->second, -1);
 }
 
 namespace {

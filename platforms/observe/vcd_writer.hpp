@@ -67,7 +67,7 @@ class vcd_writer : public events::observer, public dram_listener {
   struct variable {
     std::string code;  ///< VCD identifier
     std::uint32_t width{};
-    std::uint64_t last{};
+    std::uint64_t last{};  ///< of a link: transfers under way
   };
   struct change {
     sim_time at;
@@ -110,8 +110,6 @@ class vcd_writer : public events::observer, public dram_listener {
   std::map<std::uint32_t, std::uint32_t> links_;
   std::map<std::pair<std::uint32_t, std::uint8_t>, std::uint32_t> credits_;  ///< by link and VC
   std::map<std::string, std::uint32_t, std::less<>> channels_;  ///< command of the first pseudo-channel
-  std::map<std::uint32_t, sim_time> busy_until_;
-  std::map<std::uint32_t, std::uint32_t> link_of_;  ///< variable -> link
   std::priority_queue<change, std::vector<change>, std::greater<>> pending_;
   std::uint64_t sequence_{};
   sim_time written_until_;

@@ -46,7 +46,6 @@ tensor_stager::tensor_stager(pe_runtime& runtime, const abi::kernel_arguments& l
 void tensor_stager::start(chunk_number out, chunk_number in) {
   copies results = out ? copies_out(*out) : copies{};
   copies inputs = in ? copies_in(*in) : copies{};
-  keep_ports_apart(results, inputs, plan_.ports);
   if (!results.empty() || !inputs.empty()) runtime_.charge_call();
   if (out) stores_.emplace_back();
   if (in) loads_.emplace_back();
@@ -56,6 +55,7 @@ void tensor_stager::start(chunk_number out, chunk_number in) {
     start_by_turns({}, inputs);
   } else {
     if (in) free_buffer(*in);
+    keep_ports_apart(results, inputs, plan_.ports);
     start_by_turns(results, inputs);
   }
 }

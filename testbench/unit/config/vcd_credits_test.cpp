@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Credits of a link in waveforms, where the end of a batch on its way back is put off.
+// A link in waveforms: when it is busy, and its credits where the end of a batch on its way back is put off.
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -29,6 +29,8 @@ changes changes_of(const std::string& path, const std::string& name) {
       code = code.substr(code.rfind(' ') + 1);
     } else if (line.starts_with('#')) {
       now = std::strtoull(line.c_str() + 1, nullptr, 10) / 1'000'000;
+    } else if (!code.empty() && (line == "0" + code || line == "1" + code)) {
+      found.emplace_back(now, line[0] == '1' ? 1 : 0);
     } else if (line.starts_with('b') && !code.empty() && line.ends_with(" " + code)) {
       found.emplace_back(now, std::strtoull(line.c_str() + 1, nullptr, 2));
     }
@@ -58,6 +60,11 @@ struct wave_bench {
   void told(std::uint64_t at, std::int32_t flits, std::uint64_t first, std::uint64_t last) {
     vcd.on(events::link_credits{ns(at), link, 0, flits, ns(first), ns(last), ns(1)});
   }
+  /// Times in ns, as of events::link_occupied.
+  void busy(std::uint64_t head, std::uint64_t tail) {
+    vcd.on(events::link_occupied{ns(head), ns(tail), link, 0, 1});
+  }
+  [[nodiscard]] changes busy_changes() const { return changes_of(path, "east_busy"); }
   [[nodiscard]] changes credits() const { return changes_of(path, "east_credits_vc0"); }
 };
 
@@ -76,6 +83,18 @@ TEST_CASE("waveforms: credits put off show when they come, those that are back s
   b.vcd.close(ns(200));
   const changes expected{{0, 32}, {10, 28}, {100, 29}, {101, 30}, {109, 31}, {130, 32}};
   CHECK(b.credits() == expected);
+}
+
+TEST_CASE("waveforms: a link is busy while it carries something, whenever it was told") {
+  wave_bench b;
+  b.busy(10, 15);
+  b.busy(30, 35);
+  b.busy(35, 40);  // without a gap
+  b.busy(60, 70);
+  b.busy(62, 75);  // of two classes
+  b.vcd.close(ns(200));
+  const changes expected{{0, 0}, {10, 1}, {15, 0}, {30, 1}, {40, 0}, {60, 1}, {75, 0}};
+  CHECK(b.busy_changes() == expected);
 }
 
 TEST_CASE("waveforms: what was announced for after the stop of a run is not shown") {
