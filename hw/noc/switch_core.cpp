@@ -107,6 +107,7 @@ switch_core::switch_core(const parameters& p, surroundings& around)
     }
   }
   if (interleave_vcs_) give_notice();
+  plain_ = is_plain();
 }
 
 /// An input from outside hears of a head when it is there.
@@ -133,26 +134,31 @@ void switch_core::arrive(const arrival& a, packet_ptr&& p) {
 }
 
 /// Second half: every input accepts one output of the router. The others have lost the cycle.
-void switch_core::settle() {
+void switch_core::settle() { plain_ ? settle_as<true>() : settle_as<false>(); }
+
+template <bool Plain>
+void switch_core::settle_as() {
   const std::span<choice> chosen(choices_.data(), std::exchange(chosen_, 0));
-  if (chosen.size() > 1) return settle_several(chosen);
+  if (chosen.size() > 1) return settle_several<Plain>(chosen);
   const choice& c = chosen[0];
-  grant(c.output, c.in_vc, c.vc);
-  follow(c);
+  grant<Plain>(c.output, c.in_vc, c.vc);
+  follow<Plain>(c);
 }
 
+template <bool Plain>
 void switch_core::settle_several(std::span<choice> chosen) {
   accept(chosen);
   for (const choice& c : chosen) {
-    if (c.in_vc != none) grant(c.output, c.in_vc, c.vc);
+    if (c.in_vc != none) grant<Plain>(c.output, c.in_vc, c.vc);
   }
-  for (const choice& c : chosen) follow(c);
+  for (const choice& c : chosen) follow<Plain>(c);
 }
 
 /// When to look again after a choice.
+template <bool Plain>
 inline void switch_core::follow(const choice& c) {
   const bool granted = c.in_vc != none;
-  if (granted & c.alone & (classes_ == 1)) {
+  if (granted & c.alone & (Plain || classes_ == 1)) {
     schedule(c.output, std::max(c.next, outs_[c.output].next_start));
   } else {
     look_again(c.output);
@@ -172,6 +178,7 @@ inline void switch_core::accept(std::span<choice> chosen) {
   }
 }
 
+template <bool Plain>
 [[gnu::always_inline]] inline void switch_core::grant(std::uint32_t o, std::uint32_t iv, std::uint32_t vc) {
   const std::uint32_t v = vc_index(o, vc);
   out_port& out = outs_[o];
@@ -179,7 +186,7 @@ inline void switch_core::accept(std::span<choice> chosen) {
   in_vc& queue = in_vcs_[iv];
   in_port& in = ins_[queue.port];
   std::uint32_t index = queue.first;
-  const std::uint32_t at_once = interleave_vcs_ ? undisturbed(in.router, ov) : ov.credits;
+  const std::uint32_t at_once = !Plain && interleave_vcs_ ? undisturbed(in.router, ov) : ov.credits;
   if (slots_[index].flits > at_once) {
     index = split(index, at_once);  // the rest stays in front of the queue
   } else {
@@ -191,9 +198,10 @@ inline void switch_core::accept(std::span<choice> chosen) {
   used.packets += std::uint64_t{tail};
   used.flits += flits;
   // It could have started earlier but for credits.
-  const std::uint64_t could_start = std::max({queue.front_ready, out_free(o, queue), in_free(queue)});
+  const std::uint64_t could_start =
+      std::max({queue.front_ready, out_free<Plain>(o, queue), in_free<Plain>(queue)});
   used.credit_stall_cycles += cycle_ - std::min(cycle_, could_start);
-  const std::uint64_t end = start_transfer(o, vc, queue, index);
+  const std::uint64_t end = start_transfer<Plain>(o, vc, queue, index);
   const std::uint64_t bit = std::uint64_t{1} << vc;
   out.taken = (out.taken | bit) & ~(std::uint64_t{tail} << vc);
   out.grant_from = queue.port + 1;
@@ -201,22 +209,23 @@ inline void switch_core::accept(std::span<choice> chosen) {
   in.accept_from = o + 1;
   in.next_vc = static_cast<std::uint8_t>(queue.vc + 1);
   if (tail) ov.free_from = end;
-  if (tail && interleave_vcs_) --company_[in.router].worms;
+  if (!Plain && tail && interleave_vcs_) --company_[in.router].worms;
   ov.credits -= flits;
   queue.flits -= flits;
   queue.allocated = !tail;
   queue.bound = static_cast<std::uint8_t>(vc);
-  const request_bit request_here = request_of(o, iv);
+  const request_bit request_here = request_of<Plain>(o, iv);
   request_here.word &= ~request_here.bit;
-  if (credits_observed_) {
+  if (!Plain && credits_observed_) {
     around_.credits_changed(o, queue.bound, -static_cast<std::int32_t>(flits), cycle_, cycle_);
   }
-  if (observed_) around_.occupied(o, queue.bound, flits, cycle_, end);
-  return_credits(queue, flits, end);
+  if (!Plain && observed_) around_.occupied(o, queue.bound, flits, cycle_, end);
+  return_credits<Plain>(queue, flits, end);
   if (queue.first != none) request_next(iv);
-  move_on(index, o, vc, end);
+  move_on<Plain>(index, o, vc, end);
 }
 
+template <bool Plain>
 inline void switch_core::return_credits(const in_vc& queue, std::uint32_t flits, std::uint64_t end) {
   const in_port& in = ins_[queue.port];
   const std::uint64_t delay = in.credit_cycles;
@@ -225,19 +234,21 @@ inline void switch_core::return_credits(const in_vc& queue, std::uint32_t flits,
   if (in.upstream == none) {
     around_.return_credit(queue.port, queue.vc, flits, usable);
   } else if (wormhole_) {
-    announce_credit(in.upstream, queue.vc, flits, usable, usable);
-  } else if (classes_ > 1 && courses_[queue.port * classes_ + queue.own_class].count != 0) {
+    announce_credit<Plain>(in.upstream, queue.vc, flits, usable, usable);
+  } else if (!Plain && classes_ > 1 && courses_[queue.port * classes_ + queue.own_class].count != 0) {
     announce_along(queue, flits);
   } else {
-    announce_credit(in.upstream, queue.vc, flits, (flits == 1 ? end - 1 : cycle_) + delay, end - 1 + delay);
+    announce_credit<Plain>(in.upstream, queue.vc, flits, (flits == 1 ? end - 1 : cycle_) + delay,
+                           end - 1 + delay);
   }
 }
 
 /// To a router of this network: credits of outputs that leave it are the surroundings' to tell.
+template <bool Plain>
 inline void switch_core::announce_credit(std::uint32_t output, std::uint8_t vc, std::uint32_t flits,
                                          std::uint64_t first, std::uint64_t last) {
-  add_credit(output, vc, flits, first, last);
-  if (!credits_observed_) return;
+  add_credit<Plain>(output, vc, flits, first, last);
+  if (Plain || !credits_observed_) return;
   around_.credits_changed(output, vc, static_cast<std::int32_t>(flits), first, last);
 }
 
@@ -285,6 +296,7 @@ inline bool switch_core::merge(in_vc& queue, std::uint32_t index) {
 }
 
 /// To the next router's buffer, or out.
+template <bool Plain>
 [[gnu::always_inline]] inline void switch_core::move_on(std::uint32_t index, std::uint32_t o,
                                                         std::uint32_t vc, std::uint64_t end) {
   const out_port& out = outs_[o];
@@ -298,15 +310,16 @@ inline bool switch_core::merge(in_vc& queue, std::uint32_t index) {
   s.tail_ready = std::max(s.ready, end - 1 + out.way[0]);
   s.came_from = s.in_vc;
   s.in_vc = vc_index(out.downstream, vc);
-  enqueue(index, cycle_ + 1);
+  enqueue<Plain>(index, cycle_ + 1);
 }
 
+template <bool Plain>
 [[gnu::always_inline]] inline void switch_core::enqueue(std::uint32_t index, std::uint64_t from) {
   slot& s = slots_[index];
   s.next = none;
   in_vc& queue = in_vcs_[s.in_vc];
   queue.flits += s.flits;
-  if (s.head && interleave_vcs_) ++company_[ins_[queue.port].router].worms;
+  if (!Plain && s.head && interleave_vcs_) ++company_[ins_[queue.port].router].worms;
   if (queue.flits > queue.capacity) overflow(queue);
   if (queue.first != none) {
     if (wormhole_ && merge(queue, index)) return;
@@ -315,7 +328,7 @@ inline bool switch_core::merge(in_vc& queue, std::uint32_t index) {
     return;
   }
   queue.first = queue.last = index;
-  request(s.in_vc, from);
+  request<Plain>(s.in_vc, from);
 }
 
 void switch_core::overflow(const in_vc& queue) const {
@@ -329,6 +342,7 @@ void switch_core::overflow(const in_vc& queue) const {
 [[gnu::noinline]] void switch_core::request_next(std::uint32_t iv) { request(iv, cycle_ + 1); }
 
 /// The packet in front asks for its output.
+template <bool Plain>
 [[gnu::always_inline]] inline void switch_core::request(std::uint32_t iv, std::uint64_t from) {
   in_vc& queue = in_vcs_[iv];
   const slot& s = slots_[queue.first];
@@ -336,9 +350,9 @@ void switch_core::overflow(const in_vc& queue) const {
   if (!wormhole_) queue.room = s.flits;
   if (!queue.allocated) queue.to = around_.route(queue.router, s.exit, queue.vc);
   const std::uint32_t o = queue.to.output;
-  const request_bit r = request_of(o, iv);
+  const request_bit r = request_of<Plain>(o, iv);
   r.word |= r.bit;
-  schedule(o, std::max({from, queue.front_ready, out_free(o, queue)}));
+  schedule(o, std::max({from, queue.front_ready, out_free<Plain>(o, queue)}));
 }
 
 inline std::uint32_t switch_core::take_slot() {

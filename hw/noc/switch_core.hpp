@@ -164,8 +164,14 @@ class switch_core {
   /// sink (testbench); cube_noc's blocks return credits by packet.
   [[nodiscard]] std::optional<std::uint32_t> flits_to_go(std::uint32_t output, std::uint8_t vc) const;
 
-  void observe(bool on) { observed_ = on; }
-  void observe_credits(bool on) { credits_observed_ = on; }
+  void observe(bool on) {
+    observed_ = on;
+    plain_ = is_plain();
+  }
+  void observe_credits(bool on) {
+    credits_observed_ = on;
+    plain_ = is_plain();
+  }
   [[nodiscard]] counters statistics() const;
   [[nodiscard]] const usage& usage_of(std::uint32_t output) const { return outs_[output].used; }
   /// Credits of an output that are neither there nor on their way.
@@ -334,7 +340,9 @@ class switch_core {
   /// several classes neither has started another in it.
   [[nodiscard]] bool free_to_start(std::uint32_t o, const in_vc& queue) const;
   [[nodiscard]] bool has_room(std::uint32_t v, std::uint32_t flits);
+  template <bool Plain = false>
   [[nodiscard]] std::uint64_t out_free(std::uint32_t o, const in_vc& queue) const;
+  template <bool Plain = false>
   [[nodiscard]] std::uint64_t in_free(const in_vc& queue) const;
   [[nodiscard]] std::uint32_t vc_for(std::uint32_t o, const in_vc& queue);
   [[nodiscard]] std::uint32_t free_vc_for(std::uint32_t o, const in_vc& queue);
@@ -345,25 +353,40 @@ class switch_core {
   void allocate_alone(std::uint32_t o, std::uint32_t iv, std::uint64_t from);
   void allocate_later(std::uint32_t o, std::uint32_t iv, std::uint32_t start);
 
+  /// One class, VCs that do not interleave, requesters that fit a word, and nobody watches: what a grant
+  /// would ask of each is known (Plain).
+  [[nodiscard]] bool is_plain() const {
+    return classes_ == 1 && !interleave_vcs_ && more_words_ == 0 && !observed_ && !credits_observed_;
+  }
   void settle();
+  template <bool Plain>
+  void settle_as();
+  template <bool Plain>
   void settle_several(std::span<choice> chosen);
+  template <bool Plain>
   void follow(const choice& c);
   void accept(std::span<choice> chosen);
+  template <bool Plain>
   void grant(std::uint32_t o, std::uint32_t iv, std::uint32_t vc);
   void give_notice();
   [[nodiscard]] std::uint32_t undisturbed(std::uint16_t router, const out_vc& ov) const;
   [[nodiscard]] std::uint32_t split(std::uint32_t slot_index, std::uint32_t flits);
   [[nodiscard]] bool merge(in_vc& queue, std::uint32_t slot_index);
+  template <bool Plain>
   void move_on(std::uint32_t slot_index, std::uint32_t o, std::uint32_t vc, std::uint64_t end);
   [[noreturn]] void overflow(const in_vc& queue) const;
+  template <bool Plain>
   void return_credits(const in_vc& queue, std::uint32_t flits, std::uint64_t end);
+  template <bool Plain = false>
   void enqueue(std::uint32_t slot_index, std::uint64_t from);
+  template <bool Plain = false>
   void request(std::uint32_t iv, std::uint64_t from);
   void request_next(std::uint32_t iv);
   void look_again(std::uint32_t o);
   [[nodiscard]] std::uint64_t next_chance(std::uint32_t o, const in_vc& queue, std::uint64_t from);
   [[nodiscard]] std::uint64_t next_room(std::uint32_t o, std::uint32_t vc, std::uint32_t flits);
 
+  template <bool Plain>
   [[nodiscard]] std::uint64_t start_transfer(std::uint32_t o, std::uint32_t vc, in_vc& queue,
                                              std::uint32_t slot_index);
   [[nodiscard]] std::uint64_t start_beside(std::uint32_t o, std::uint32_t vc, in_vc& queue,
@@ -387,8 +410,10 @@ class switch_core {
   [[nodiscard]] std::uint64_t shared(std::uint64_t parts, const sharers& on, unsigned own,
                                      unsigned other) const;
 
+  template <bool Plain>
   void announce_credit(std::uint32_t output, std::uint8_t vc, std::uint32_t flits, std::uint64_t first,
                        std::uint64_t last);
+  template <bool Plain = false>
   void add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits, std::uint64_t first,
                   std::uint64_t last);
   void announce_along(const in_vc& queue, std::uint32_t flits);
@@ -427,6 +452,7 @@ class switch_core {
     std::uint64_t& word;
     std::uint64_t bit;
   };
+  template <bool Plain>
   [[nodiscard]] request_bit request_of(std::uint32_t o, std::uint32_t iv);
   /// Of [input][VC] and [output][VC].
   [[nodiscard]] std::uint32_t vc_index(std::uint32_t p, std::uint32_t vc) const { return p * vcs_ + vc; }
@@ -443,6 +469,7 @@ class switch_core {
   const std::uint32_t classes_;
   bool observed_{};
   bool credits_observed_{false};
+  bool plain_{};  ///< is_plain()
   std::array<std::uint32_t, max_classes> weights_{};
   std::vector<in_port> ins_;
   std::vector<out_port> outs_;
@@ -475,15 +502,17 @@ class switch_core {
 };
 
 /// The first cycle in which the output may start a packet of this class.
+template <bool Plain>
 inline std::uint64_t switch_core::out_free(std::uint32_t o, const in_vc& queue) const {
   const std::uint64_t next = outs_[o].next_start;
-  return classes_ == 1 ? next : std::max(next, on_out_[o * classes_ + queue.own_class].end);
+  return Plain || classes_ == 1 ? next : std::max(next, on_out_[o * classes_ + queue.own_class].end);
 }
 
 /// The same of its input.
+template <bool Plain>
 inline std::uint64_t switch_core::in_free(const in_vc& queue) const {
   const std::uint64_t next = ins_[queue.port].next_start;
-  return classes_ == 1 ? next : std::max(next, on_in_[queue.port * classes_ + queue.own_class].end);
+  return Plain || classes_ == 1 ? next : std::max(next, on_in_[queue.port * classes_ + queue.own_class].end);
 }
 
 inline bool switch_core::free_to_start(std::uint32_t o, const in_vc& queue) const {
@@ -500,11 +529,13 @@ inline void switch_core::take_credits(out_vc& ov) {
 
 /// Of one class a VC has one batch of credits on its way most of the time, which needs no list. Those of
 /// several classes may be put off. A batch of none would be one on its way: flits > 0.
+template <bool Plain>
 inline void switch_core::add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits,
                                     std::uint64_t first, std::uint64_t last) {
   out_vc& ov = out_vcs_[vc_index(o, vc)];
-  if (classes_ == 1) take_credits(ov);
-  if (classes_ == 1 && first == last && ov.next_back == never) {
+  const bool one_class = Plain || classes_ == 1;
+  if (one_class) take_credits(ov);
+  if (one_class && first == last && ov.next_back == never) {
     ov.last = flits;
     ov.next_back = first;
   } else {
@@ -521,11 +552,12 @@ inline bool switch_core::has_room(std::uint32_t v, std::uint32_t flits) {
 
 /// Enters the transfer on its input and its output and returns one past the cycle of its last flit: as its
 /// flits come, or as those of other classes let it.
+template <bool Plain>
 inline std::uint64_t switch_core::start_transfer(std::uint32_t o, std::uint32_t vc, in_vc& queue,
                                                  std::uint32_t slot_index) {
   const slot& s = slots_[slot_index];
   const std::uint64_t end = std::max(cycle_ + s.flits, s.tail_ready + 1);
-  if (classes_ > 1) return start_beside(o, vc, queue, slot_index, end);
+  if (!Plain && classes_ > 1) return start_beside(o, vc, queue, slot_index, end);
   queue.end = outs_[o].next_start = ins_[queue.port].next_start = end;
   return end;
 }
@@ -552,10 +584,11 @@ inline void switch_core::visit_requesters(std::uint32_t o, Visit visit) const {
   }
 }
 
+template <bool Plain>
 inline switch_core::request_bit switch_core::request_of(std::uint32_t o, std::uint32_t iv) {
   out_port& out = outs_[o];
   const std::uint32_t n = iv - out.first_in_vc;
-  std::uint64_t& word = n < 64 ? out.asking : more_requests_[o * more_words_ + n / 64 - 1];
+  std::uint64_t& word = Plain || n < 64 ? out.asking : more_requests_[o * more_words_ + n / 64 - 1];
   return {word, std::uint64_t{1} << n % 64};
 }
 
