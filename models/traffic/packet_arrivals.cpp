@@ -18,12 +18,12 @@ constexpr unsigned node_bits = 16;
 bernoulli_arrivals::bernoulli_arrivals(const setup& s, const destinations& where)
     : where_(where),
       flits_(s.flits),
-      per_log_miss_(1 / std::log1p(-s.rate / s.flits)),
-      winners_(2 * std::bit_ceil(std::size_t{s.nodes}), UINT64_MAX) {
+      per_log_miss_(1 / std::log1p(-s.rate / s.flits)) {
   if (s.nodes > 1U << node_bits || s.flits == 0 || !(s.rate > 0) || s.rate > s.flits) {
     throw std::invalid_argument(
         fmt::format("{} nodes at {} flits per cycle in packets of {}", s.nodes, s.rate, s.flits));
   }
+  winners_.assign(2 * std::bit_ceil(std::size_t{s.nodes}), UINT64_MAX);
   nodes_.reserve(s.nodes);
   for (std::uint32_t n = 0; n < s.nodes; ++n) {
     nodes_.push_back({random::stream(s.seed, fmt::format("node{}", n), "packets"), 0, 0});
