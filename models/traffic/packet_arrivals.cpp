@@ -16,9 +16,7 @@ constexpr unsigned node_bits = 16;
 }  // namespace
 
 bernoulli_arrivals::bernoulli_arrivals(const setup& s, const destinations& where)
-    : where_(where),
-      flits_(s.flits),
-      per_log_miss_(1 / std::log1p(-s.rate / s.flits)) {
+    : where_(where), flits_(s.flits), per_log_miss_(1 / std::log1p(-s.rate / s.flits)) {
   if (s.nodes > 1U << node_bits || s.flits == 0 || !(s.rate > 0) || s.rate > s.flits) {
     throw std::invalid_argument(
         fmt::format("{} nodes at {} flits per cycle in packets of {}", s.nodes, s.rate, s.flits));

@@ -6,6 +6,7 @@ import io
 import json
 
 import harness
+import vcd
 
 NOC = harness.binary("noc")
 BENCH = harness.binary("bench")
@@ -138,6 +139,12 @@ class Results(Case):
         self.assertAlmostEqual(run["accepted_flits_per_node_cycle"], 0.737, delta=0.05)
         self.assertLess(run["accepted_flits_per_node_cycle"], run["injected_flits_per_node_cycle"])
 
+    def test_a_long_way_is_no_deadlock(self):
+        run = self.runs(*MESH, "--set", "noc.hop_cycles=990", "--set", "noc.columns=30", "--set", "noc.rows=1", "--traffic",
+                        "tornado", "--latency-bound", "1000000", "--rate", "0.00001", "--packet-flits", "1", "--cycles",
+                        "20000")[0]
+        self.assertEqual(run["status"], "ok")
+
     def test_a_hotspot_saturates_its_own_link(self):
         run = self.runs(*MESH, "--traffic", "hotspot", "--hotspot-node", "0", "--hotspot-fraction", "1", "--rate",
                         "0.5", "--cycles", "8000")[0]
@@ -249,6 +256,17 @@ class Formats(Case):
         self.assertIn("north_busy", text)
         self.assertIn("router_0_3", text)
         self.assertNotIn("router_1_0", text)
+
+    def test_links_are_as_busy_as_their_flits(self):
+        end_ns = 2500
+        run = self.runs(*SMALL, "--rate", "0.1", "--vcd", "wave.vcd")[0]
+        self.assertEqual(run["status"], "ok")
+        wave = vcd.Vcd((self.folder / "wave.vcd").read_text())
+        busy = [c for path, c in wave.changes.items() if path.endswith("_busy")]
+        self.assertGreater(len(busy), 20)
+        for changes in busy:
+            high = sum(t1 - t0 for (t0, v), (t1, _) in zip(changes, changes[1:]) if int(v)) / 1e6
+            self.assertLess(high, 0.5 * end_ns)  # a tenth to a fifth of the time: gaps are seen
 
     def test_information(self):
         self.assertIn("diecast-noc", self.run_pod("--version").stdout)

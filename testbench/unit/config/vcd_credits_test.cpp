@@ -17,14 +17,14 @@ namespace {
 
 using changes = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // ns, value
 
-/// Changes of the one variable of that name.
+/// Changes of the first variable of that name.
 changes changes_of(const std::string& path, const std::string& name) {
   std::ifstream file(path);
   changes found;
   std::string code;
   std::uint64_t now = 0;
   for (std::string line; std::getline(file, line);) {
-    if (line.find(" " + name + " $end") != std::string::npos) {
+    if (code.empty() && line.find(" " + name + " $end") != std::string::npos) {
       code = line.substr(0, line.find(" " + name));
       code = code.substr(code.rfind(' ') + 1);
     } else if (line.starts_with('#')) {
