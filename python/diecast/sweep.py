@@ -321,7 +321,7 @@ def draw(spec, rows, out):
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "diecast"  # the same file for the same figures
     from matplotlib import pyplot
-    written = []
+    files = []
     for n, plot in enumerate(spec.plots):
         x, y, by = plot["x"].lstrip("-"), plot["y"], plot.get("series", "").lstrip("-")
         series = {}
@@ -347,5 +347,5 @@ def draw(spec, rows, out):
         with written(target):
             figure.savefig(target, metadata={"Date": None})
         pyplot.close(figure)
-        written.append(target)
-    return written
+        files.append(target)
+    return files
