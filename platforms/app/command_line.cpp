@@ -88,7 +88,7 @@ std::vector<double> sweep_argument(const std::string& flag, const std::string& i
   std::vector<double> values;
   for (double i = 0; i < count; ++i) {
     // As a user would have written it: 0.1 + 2 x 0.1 is 0.3, not 0.30000000000000004.
-    values.push_back(std::min(std::round((from + i * step) * 1e9) / 1e9, to));
+    values.push_back(std::min(std::stod(fmt::format("{:.12g}", from + i * step)), to));
   }
   return values;
 }

@@ -17,7 +17,7 @@ namespace diecast::app {
 
 struct options : common_options {
   bool dump_install{}, print_map{};
-  std::string doc;  ///< config | registers
+  std::string doc;  ///< config | registers | verdicts | workload
   bool hide_faults{};
   bool ccl_trace{};  ///< by flag, or by DIECAST_CCL_TRACE=1
 

@@ -96,7 +96,7 @@ class run {
     const std::uint64_t moves = machine_.noc->statistics().packet_hops + results().delivered;
     if (moves != std::exchange(moves_, moves)) moved_ = cycle();
     if (cycle() < moved_ + silence_cycles) return false;
-    deadlock(fmt::format("no packet has arrived since cycle {}", results().last_tail));
+    deadlock(fmt::format("no packet has moved since cycle {}", moved_));
     return true;
   }
 

@@ -43,7 +43,7 @@ class run_observers {
   void check_credits(run_outcome& o) const;
   /// Rows of waits and steps, and the critical path of a run that has finished.
   void report(end_of_run end, run_outcome& o);
-  /// Ends waveform and timeline.
+  /// Ends waveform and timeline. Precondition, as of catch_up(): listen_to(pod).
   void close_files(run_outcome& o);
 
   [[nodiscard]] const analysis::critical_hops& hops() const { return *hops_; }

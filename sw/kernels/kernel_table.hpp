@@ -31,7 +31,7 @@ struct argument_context {
   numeric::dtype type{};
   numeric::reduction op{};
   bool in_place{true};  ///< output is the input's buffer
-  /// What follows from machine and members alone (sw/kernels/launch_facts.hpp, plans of kernels).
+  /// What follows from machine, members and root (launch_facts.hpp): a copy with others needs one of its own.
   mutable launch_memo memo{};
   std::uint32_t root{};                     ///< rank; of collectives that have one
   std::uint64_t tcm_base{};                 ///< offset from which the tensors lie

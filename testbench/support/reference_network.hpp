@@ -23,6 +23,11 @@
 
 namespace diecast::test {
 
+/// Shares of the saturation throughput up to which a tolerance of the mean latency holds, and tolerances as
+/// shares of what is compared with.
+inline constexpr double low_load = 0.7, high_load = 0.9;
+inline constexpr double low_tolerance = 0.05, high_tolerance = 0.10, throughput_tolerance = 0.05;
+
 struct reference_packet {
   std::uint64_t created{};
   std::uint32_t source{}, destination{};

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// What switch_core keeps of packets, VCs, ports and transfers. Records that a look or a grant reads are laid
+// out by cache lines.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "hw/base/packet.hpp"
+
+namespace diecast::hw {
+
+struct switch_records {
+  static constexpr std::uint32_t none = UINT32_MAX;
+  static constexpr std::uint64_t never = UINT64_MAX;
+  static constexpr unsigned max_vcs = 64;
+  static constexpr unsigned max_classes = 8;
+  static_assert(max_classes <= 8);  // the ports' bits per class are a byte
+
+  /// Output a packet takes and the VCs it may take at the far end.
+  struct hop {
+    std::uint32_t output{};
+    std::uint16_t first_vc{};  ///< 16 bits, as in `vcs`: without a gap it is handed over in a register
+    std::uint16_t vcs{1};
+  };
+
+  struct usage {
+    std::uint64_t packets{};
+    std::uint64_t flits{};                ///< cycles the output was busy
+    std::uint64_t credit_stall_cycles{};  ///< a packet could have started but for credits
+  };
+
+  /// A packet (or a chunk of one) in an input buffer, linked into the queue of its VC.
+  struct alignas(64) slot {
+    std::uint64_t ready;       ///< cycle in which the first flit may leave
+    std::uint64_t tail_ready;  ///< the same for the last flit
+    packet_ptr p;
+    std::uint32_t flits;
+    std::uint32_t next;       ///< in the VC's queue, or in the free list
+    std::uint32_t in_vc;      ///< it waits in
+    std::uint32_t came_from;  ///< input VC it left last
+    std::uint16_t exit;
+    bool head;  ///< holds the packet's first flit
+    bool tail;  ///< holds the packet's last flit
+  };
+  /// One cache line: allocation looks at nothing else of a packet that waits.
+  struct alignas(64) in_vc {
+    std::uint64_t end{};          ///< one past the last cycle of the transfer from here, present or past
+    std::uint64_t front_ready{};  ///< cycle in which the packet in front may leave, its output aside
+    std::uint32_t first{none};
+    std::uint32_t last{none};
+    std::uint32_t port{};
+    std::uint32_t room{1};          ///< flits there must be room for
+    std::uint32_t accept_from{};    ///< of VC allocation: round robin over outputs and their VCs
+    std::uint32_t flits{};          ///< in the buffer
+    std::uint32_t capacity{};       ///< of the buffer
+    std::uint32_t reroute_delay{};  ///< end of a transfer to the grant of the next head in the VC
+    hop to{};                       ///< of `first`
+    std::uint16_t router{};
+    std::uint8_t vc{};
+    std::uint8_t own_class{};  ///< packets of one class do not interleave on a link
+    std::uint8_t bound{};      ///< VC at the far end of the packet in front
+    bool allocated{};          ///< bound is valid
+  };
+  static_assert(sizeof(in_vc) == 64);
+  /// The transfer from an input VC, where there are several classes.
+  struct motion {
+    std::uint32_t slot{none};
+    std::uint32_t parts{};  ///< of the transfer in its last `cycles`: the last as its course says, those
+                            ///< before evenly
+    std::uint32_t cycles{};
+  };
+  struct returning_credit {
+    std::uint64_t cycle;  ///< of the first flit
+    std::uint64_t last;   ///< of the last
+    std::uint32_t flits;
+    std::uint32_t taken;  ///< of them, already usable
+    std::uint32_t next;
+    bool goes_on;  ///< the next one is of the same transfer
+  };
+  struct alignas(32) out_vc {
+    std::uint64_t free_from{};       ///< may be allocated from here on
+    std::uint64_t next_back{never};  ///< none of the credits on their way is back before
+    std::uint32_t credits{};
+    std::uint32_t first{none};  ///< list of credits on their way, in order of time
+    /// Of the list. Without one, but with a `next_back`: the number of credits on their way, which are all
+    /// back then (only_batch); one member for both, for the record is half a cache line.
+    std::uint32_t last{none};
+    std::uint32_t grant_from{};  ///< round robin over input VCs
+  };
+  static_assert(sizeof(out_vc) == 32);
+  struct alignas(32) in_port {
+    std::uint64_t next_start{};    ///< like that of an output
+    std::uint32_t upstream{none};  ///< output that feeds it; none: the surroundings
+    std::uint32_t accept_from{};   ///< round robin over outputs
+    std::uint32_t credit_cycles{};
+    std::uint16_t router{};
+    std::uint8_t classes{};  ///< bit per class that may be in transfer
+    std::uint8_t next_vc{};  ///< round robin over VCs
+  };
+  static_assert(sizeof(in_port) == 32);
+  struct entry_delay {
+    std::uint32_t head{}, body{};
+  };
+  /// Two cache lines: what a look reads, then what a grant adds.
+  struct alignas(64) out_port {
+    std::uint64_t scheduled{never};
+    std::uint64_t taken{};         ///< bit per VC: it belongs to a packet that waits or is passing
+    std::uint64_t next_start{};    ///< no packet starts before; of one class alone, the end of its transfer
+    std::uint64_t starved{};       ///< bit per VC: see starved()
+    std::uint64_t asking{};        ///< bit per requester: of the input VCs of its router, the first 64
+    std::uint32_t first_in_vc{};   ///< of its router
+    std::uint32_t grant_from{};    ///< round robin over inputs
+    std::uint32_t alloc_cycles{};  ///< VC allocation, where it is a stage of its own
+    std::uint16_t router{};
+    std::uint8_t classes{};  ///< bit per class that may be in transfer
+    std::uint8_t next_vc{};  ///< round robin over VCs at the far end
+    bool hop{};              ///< its link leads to another router
+    bool vc_first{};         ///< VC allocation is a stage before the switch's
+    bool by_turns{};         ///< where it is not: VCs are tried by turns, not from the first on
+    alignas(64) usage used;
+    std::uint32_t downstream{none};
+    /// Grant to the first chance at the next router, cycles: of a later part of a packet, and of its head.
+    std::array<std::uint32_t, 2> way{};
+  };
+  static_assert(sizeof(out_port) == 128);
+  /// The last transfer of a class on an input or an output, where there are several classes.
+  struct transfer {
+    std::uint64_t end{};
+    std::uint32_t in_vc{none};
+    std::uint32_t output{};
+    std::uint8_t vc{};  ///< at the far end
+  };
+  /// Shared transfers are counted in parts of flits and cycles: rounding with every packet that joins would
+  /// add up.
+  static constexpr std::uint32_t flit_parts = 256;
+  /// How a transfer that shares a port goes on: it is faster with every other that is through. `passing` of
+  /// it goes in its last `time`, both in parts, evenly from one point to the next, the latest point first.
+  struct course {
+    struct point {
+      std::uint32_t passing{}, time{};
+    };
+    std::array<point, max_classes> points{};
+    std::uint32_t count{};
+  };
+  /// Of a router where VCs interleave.
+  struct company {
+    std::uint32_t worms{};   ///< here or on their way to here
+    std::uint32_t notice{};  ///< cycles from hearing of another one to its first chance
+  };
+  /// A free VC of an output and the head it offers itself to.
+  struct vc_offer {
+    std::uint32_t in_vc;
+    std::uint32_t out_vc;
+  };
+  /// A transfer on a port that others use too.
+  struct sharer {
+    std::uint64_t parts{};  ///< left
+    std::uint32_t input{}, output{};
+    std::uint32_t streams{};  ///< transfers with the same input and output
+  };
+  /// What an output has chosen.
+  struct choice {
+    std::uint64_t next;  ///< when another requester is ready
+    std::uint32_t output;
+    std::uint32_t in_vc;  ///< none: its input has accepted another output
+    std::uint32_t vc;     ///< at the far end
+    bool alone;           ///< no other is ready now
+  };
+  /// A requester that may be granted, and the VC it gets.
+  struct candidate {
+    std::uint32_t in_vc{none};
+    std::uint32_t vc{none};
+  };
+};
+
+}  // namespace diecast::hw
