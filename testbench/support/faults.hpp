@@ -32,7 +32,7 @@ class watched_faults : public hw::fault_sink {
   ~watched_faults() {
     if (fault() && !expected) unexpected_fault(text_of(*this));
   }
-  bool expected{};
+  bool expected{};  ///< without it a fault fails the test
 };
 
 }  // namespace diecast::test
