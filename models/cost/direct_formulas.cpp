@@ -45,7 +45,7 @@ class exchanges : public formula_base {
       if (const auto times = comm::step_times_of({c_, c_.shape(), r_.ranks})) return timed_steps(own, *times);
     }
     const double slot = std::min(own, step_.slot_bytes());
-    const double slots = std::ceil(own / step_.slot_bytes());
+    const double slots = step_.slots_of(own);
     const double far = dearest([this](std::uint32_t r) { return std::optional((r + p_ / 2) % p_); },
                                {slot, false, 1, false});
     const double busy = slots * (step_.send_ns() + step_.take_ns(slot, false) + 2 * step_.register_ns());
@@ -99,7 +99,7 @@ class exchanges : public formula_base {
  private:
   /// `own`: a slot or more. Every part of it that fits the slots of a queue pair goes in steps of its own.
   [[nodiscard]] estimate timed_steps(double own, const comm::step_times& times) const {
-    const double slots = std::ceil(own / step_.slot_bytes());
+    const double slots = step_.slots_of(own);
     const double parts = std::ceil(slots / d(c_.ipcq.n_slots));
     const double packet =
         std::min(own, d(c_.noc.max_packet_bytes));  // what is left when the last step is over
@@ -126,7 +126,7 @@ class exchanges : public formula_base {
   [[nodiscard]] double line_steps_ns(const comm::member_box& box, std::uint32_t dim) const {
     const std::uint32_t size = box.size[dim];
     const double each = n_ / size, block = part(d(p_));
-    const double slots = std::ceil(each / step_.slot_bytes()), slot = std::min(each, step_.slot_bytes());
+    const double slots = step_.slots_of(each), slot = std::min(each, step_.slot_bytes());
     // Blocks stay together that differ in later dimensions than this one and the next alone.
     std::uint32_t next = dim + 1;
     while (next < comm::member_box::dimensions && box.size[next] < 2) ++next;

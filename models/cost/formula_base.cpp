@@ -2,7 +2,6 @@
 #include "models/cost/formula_base.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "models/comm/rank_grid.hpp"
@@ -65,7 +64,7 @@ double formula_base::slowest_on_ring(const std::vector<pe_coord>& ring, const ex
 }
 
 double formula_base::at_once_ns(double far, double messages, double bytes, bool reduces) const {
-  const double slots = std::ceil(bytes / step_.slot_bytes());
+  const double slots = step_.slots_of(bytes);
   const double busy = step_.send_ns() + step_.take_ns(std::min(bytes, step_.slot_bytes()), reduces) +
                       step_.wake_ns() + step_.task_switch_ns() + 2 * step_.register_ns();
   return far + (messages - 1) * slots * busy;

@@ -2,8 +2,6 @@
 // What the formulas of algorithms (algorithm_cost.hpp) share, and the tables of them by family.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -32,10 +30,6 @@ class formula_base {
   [[nodiscard]] pe_coord at(std::uint32_t rank) const { return r_.ranks.members[rank]; }
   [[nodiscard]] static double d(std::uint64_t v) { return static_cast<double>(v); }
   [[nodiscard]] double part(double parts) const { return n_ / parts; }
-  /// Slots that a message takes: one at least, as an empty message does.
-  [[nodiscard]] double slots_of(double bytes) const {
-    return std::max(1.0, std::ceil(bytes / step_.slot_bytes()));
-  }
   /// What every kernel does at its end: a look whether sources were read, and at the event register.
   [[nodiscard]] double end_ns() const { return 2 * step_.register_ns(); }
   /// The dearest of an exchange of every rank with its peer; ranks without one take no part.

@@ -26,8 +26,8 @@ class levels_of_machine : public formula_base {
   [[nodiscard]] estimate hierarchical_pipelined() const {
     const double k = chunks_of(n_, comm::member_levels(t_.shape(), r_.ranks).hops()), chunk = n_ / k;
     const double slot = std::min(chunk, step_.slot_bytes());
-    const double busy = std::ceil(chunk / step_.slot_bytes()) * arms() *
-                        (step_.take_ns(slot, true) + step_.send_ns() + 2 * step_.wake_ns());
+    const double busy =
+        step_.slots_of(chunk) * arms() * (step_.take_ns(slot, true) + step_.send_ns() + 2 * step_.wake_ns());
     return {levels(chunk) + (k - 1) * std::max(busy, interface_ns(arms() * chunk)),
             interface_ns(arms() * n_)};
   }
@@ -102,7 +102,7 @@ class levels_of_machine : public formula_base {
     const double hops = std::ceil((size - 1) / 2.0);
     const double both =
         step_.exchange_ns(a, b, {bytes, true, 1, false}) + step_.exchange_ns(b, a, {bytes, false, 1, false});
-    const double slots = std::ceil(bytes / step_.slot_bytes());
+    const double slots = step_.slots_of(bytes);
     return hops * both + (size > 2 ? slots * step_.take_ns(std::min(bytes, step_.slot_bytes()), true) : 0);
   }
   /// The largest ring of each level sets the pace of it.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ways from neighbor to neighbor (comm::spanning_trees, comm::packed_routes).
 #include <algorithm>
-#include <cmath>
 
 #include "models/comm/neighbors.hpp"
 #include "models/comm/packed_routes.hpp"
@@ -36,7 +35,7 @@ class neighbors : public formula_base {
         hop_ns({slot, true, plan.trees()}, false) + hop_ns({slot, false, plan.trees()}, false);
     const double busy = d(most) * (step_.take_ns(slot, true) + step_.send_ns() + 2 * step_.register_ns());
     const double first_use = step_.first_use_ns(pair_registers * static_cast<unsigned>(most));
-    return {plan.depth() * hops + (slots_of(share) - 1) * busy + first_use + end_ns(),
+    return {plan.depth() * hops + step_.more_slots_of(share) * busy + first_use + end_ns(),
             std::max(interface_ns(share * d(most)), link_ns(n_ * plan.busiest()))};
   }
   /// Parts of blocks on the routes of the request's collective.
@@ -64,8 +63,7 @@ class neighbors : public formula_base {
     const step_cost::exchange one{slot, sums, 2};
     const double hop = hop_ns(one, false);
     // The farthest parts go first: what is behind them hides their way, or it takes longer than all of that.
-    return {std::max((plan.depth() - 1.0) * hop + hop_ns(one, true),
-                     std::ceil(piece / step_.slot_bytes()) * busy + 2 * hop) +
+    return {std::max((plan.depth() - 1.0) * hop + hop_ns(one, true), step_.slots_of(piece) * busy + 2 * hop) +
                 step_.first_use_ns(registers) + end_ns(),
             std::max(interface_ns(pieces * piece), link_ns(block * plan.busiest()))};
   }

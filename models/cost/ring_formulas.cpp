@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rings: a step for every other rank, each with both neighbors.
 #include <algorithm>
-#include <cmath>
 
 #include "models/cost/formula_base.hpp"
 
@@ -32,7 +31,7 @@ class rings : public formula_base {
     const exchange e{slot, reduces, lanes, true, true};
     const exchange copy{slot, false, lanes, true, true};
     const double steps = p_ - 1.0;
-    const double slots = std::ceil(bytes / step_.slot_bytes());
+    const double slots = step_.slots_of(bytes);
     const auto step_ns = [&](const exchange& one) {
       return std::max(mean_on_ring(one), slots * slowest_on_ring(one));
     };

@@ -28,8 +28,7 @@ class rooted : public formula_base {
     const exchange e{n_ / 2, r_.what == collective::reduce, 2};
     const double slot = std::min(e.bytes, step_.slot_bytes());
     const double hop = mean_on_ring({slot, e.reduces, 2});
-    const double slots = slots_of(e.bytes);
-    return {(p_ - 1) * hop + (slots - 1) * slowest_on_ring(e) + end_ns(),
+    return {(p_ - 1) * hop + step_.more_slots_of(e.bytes) * slowest_on_ring(e) + end_ns(),
             std::max(interface_ns(n_), laps_ns({comm::ring_order(t_.shape(), r_.ranks)}, n_ / 2, true))};
   }
   /// Slot by slot along the binomial tree; the root of broadcast sends every slot to all its children, that
@@ -71,7 +70,7 @@ class rooted : public formula_base {
   [[nodiscard]] estimate linear() const {
     const double own = part(d(p_));
     const double slot = std::min(own, step_.slot_bytes());
-    const double slots = slots_of(own);
+    const double slots = step_.slots_of(own);
     const double far =
         dearest([this](std::uint32_t r) { return std::optional((r + p_ / 2) % p_); }, {own, false, 1, false});
     const double at_root = r_.what == collective::gather ? step_.take_ns(slot, false) + step_.wake_ns()
@@ -87,14 +86,13 @@ class rooted : public formula_base {
   /// Half of the vector down each of two trees, slot by slot.
   [[nodiscard]] estimate broadcast_trees() const {
     const double slot = std::min(n_ / 2, step_.slot_bytes());
-    const double slots = slots_of(n_ / 2);
     const double busy = 2 * (step_.take_ns(slot, false) + step_.send_ns() + step_.register_ns());
     const node_pair trees = nodes_of(
         [this](std::uint32_t which, std::uint32_t r) { return comm::root_tree(r, p_, r_.root, which); });
     const std::vector<way> ways = ways_down(trees);
     return {first_down(trees, slot, false) + met_ns(trees, slot) +
-                (slots - 1) * std::max(busy, ways_ns(ways, slot)) + step_.first_use_ns(4 * half_registers) +
-                end_ns(),
+                step_.more_slots_of(n_ / 2) * std::max(busy, ways_ns(ways, slot)) +
+                step_.first_use_ns(4 * half_registers) + end_ns(),
             ways_ns(ways, n_ / 2)};
   }
 
@@ -104,17 +102,17 @@ class rooted : public formula_base {
     const comm::packed_trees plan({c_, t_.shape(), r_.ranks, r_.root});
     const node_pair trees =
         nodes_of([&plan](std::uint32_t which, std::uint32_t r) { return plan.node(which, r); });
-    const double slots = slots_of(n_ / 2);
+    const double more = step_.more_slots_of(n_ / 2);
     const double slot = std::min(n_ / 2, step_.slot_bytes());
     const double busy = 2 * (step_.hold_ns(slot) + step_.send_ns() + step_.register_ns());
-    const bool in_halves = slots < 2 && slot > step_.slot_bytes() / 2;
+    const bool in_halves = more < 1 && slot > step_.slot_bytes() / 2;
     const double piece = in_halves ? slot / 2 : slot;
     // An edge uses as many of its queue pairs as it has slots to fill.
-    const double used = std::max(1.0, std::floor(slots / d(c_.ipcq.n_slots)));
+    const double used = std::max(1.0, std::floor((more + 1) / d(c_.ipcq.n_slots)));
     const std::uint32_t directions =
         plan.most_directions(static_cast<std::uint32_t>(std::min(used, d(c_.ipcq.queue_pairs))));
     return {first_down(trees, piece, c_.ipcq.rings == config::buffer_kind::tcm) + met_ns(trees, piece) +
-                (slots - (in_halves ? 0.5 : 1)) * std::max(busy, two_slots_ns(slot)) +
+                (more + (in_halves ? 0.5 : 0)) * std::max(busy, two_slots_ns(slot)) +
                 step_.first_use_ns(half_registers * directions) + end_ns(),
             interface_ns(n_)};
   }
@@ -125,10 +123,10 @@ class rooted : public formula_base {
     const node_pair trees =
         nodes_of([&plan](std::uint32_t which, std::uint32_t r) { return plan.node(which, r); });
     const double slot = std::min(n_ / 2, step_.slot_bytes());
-    const double slots = slots_of(n_ / 2);
     const double busy =
         std::max(2 * (step_.take_ns(slot, true) + step_.send_ns() + step_.register_ns()), two_slots_ns(slot));
-    return {first_up(trees, slot) + (slots - 1) * busy + step_.first_use_ns(4 * half_registers) + end_ns(),
+    return {first_up(trees, slot) + step_.more_slots_of(n_ / 2) * busy +
+                step_.first_use_ns(4 * half_registers) + end_ns(),
             interface_ns(n_)};
   }
 
@@ -143,7 +141,7 @@ class rooted : public formula_base {
   [[nodiscard]] double slots_down(const tree_walk& walk, double children) const {
     const double slot = std::min(n_, step_.slot_bytes());
     const double busy = children * (step_.send_ns() + step_.register_ns());
-    const double more = slots_of(n_) - 1;
+    const double more = step_.more_slots_of(n_);
     return walk.down([slot](std::uint32_t) { return slot; }) +
            more * std::max(busy, interface_ns(children * slot));
   }

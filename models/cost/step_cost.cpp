@@ -103,7 +103,6 @@ double step_cost::exchange_ns(pe_coord from, pe_coord to, const exchange& e) con
   if (e.bytes <= 0) return 0;
   const double slot = std::min(e.bytes, slot_);
   const double take = take_ns(slot, e.reduces);
-  const double slots = std::ceil(e.bytes / slot_);
   const double calls = send_ + take - (e.handed_on ? call_ : 0);
   double one = calls + flight_ns(from, to, slot) + wake_;
   if (e.lanes > 1) {
@@ -111,7 +110,7 @@ double step_cost::exchange_ns(pe_coord from, pe_coord to, const exchange& e) con
     const double busy = calls + wake_ + task_switch_ + 2 * register_;
     one = std::max(one + task_switch_, busy * e.lanes);
   }
-  return one + more_slots_ns(from, to, e, slots - 1);
+  return one + more_slots_ns(from, to, e, more_slots_of(e.bytes));
 }
 
 }  // namespace diecast::cost

@@ -4,6 +4,8 @@
 // byte on the narrowest part of the way; gamma, a byte through the vector unit.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "models/comm/patterns.hpp"
@@ -49,6 +51,10 @@ class step_cost {
   [[nodiscard]] double slot_interval_ns(pe_coord from, pe_coord to, const exchange& e) const;
 
   [[nodiscard]] double slot_bytes() const { return slot_; }
+  /// Slots that a message takes; 0 for an empty one, which nobody sends.
+  [[nodiscard]] double slots_of(double bytes) const { return std::ceil(bytes / slot_); }
+  /// Those behind the first.
+  [[nodiscard]] double more_slots_of(double bytes) const { return std::max(0.0, slots_of(bytes) - 1); }
   /// Reading a queue pair's registers for the first time; both halves.
   [[nodiscard]] double first_use_ns(unsigned registers) const { return registers * register_; }
 

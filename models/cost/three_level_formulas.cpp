@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rings within cubes, between them and between SIPs.
 #include <algorithm>
-#include <cmath>
 
 #include "models/comm/three_level.hpp"
 #include "models/cost/cuts.hpp"
@@ -90,7 +89,7 @@ class three_levels : public formula_base {
       interval += step_.slot_interval_ns(r.members[i], next, slot) / d(n);
       hop += step_.exchange_ns(r.members[i], next, slot) / d(n);
     }
-    const double slots = std::ceil(r.bundle / step_.slot_bytes()), hops = d(r.one_way ? n - 1 : n / 2);
+    const double slots = step_.slots_of(r.bundle), hops = d(r.one_way ? n - 1 : n / 2);
     const double lap = (d(n) - 1) * slots * interval;
     return {lap, r.laps * lap, hops * hop, r.laps * hops * slots * slowest_on_ring(r.members, slot)};
   }

@@ -29,7 +29,7 @@ tree_cost::tree_cost(const fabric::topology& t, const config::machine_config& c,
       root_(r.ranks.members.at(root)),
       n_(d(r.bytes)),
       slot_(std::min(n_, step_.slot_bytes())),
-      slots_(std::max(1.0, std::ceil(n_ / step_.slot_bytes()))),
+      more_slots_(step_.more_slots_of(n_)),
       cycle_(1 / c.noc.clock_ghz),
       tree_(tree_of(t, r, root_)) {}
 
@@ -88,8 +88,8 @@ double tree_cost::wires_ns() const {
 double tree_cost::slots_ns(const way& w, double firmware_ns) const {
   const double round_trip =
       step_.send_ns() + w.slot_ns + step_.wake_ns() + step_.take_ns(slot_, false) + w.credit_ns;
-  return (slots_ - 1) *
-         std::max({wires_ns() / slots_, w.interval_ns, firmware_ns, round_trip / d(c_.ipcq.n_slots)});
+  return more_slots_ * std::max({wires_ns() / (more_slots_ + 1), w.interval_ns, firmware_ns,
+                                 round_trip / d(c_.ipcq.n_slots)});
 }
 
 estimate tree_cost::multicast() const {

@@ -40,7 +40,7 @@ class tree_cost {
   const bound_request& r_;
   step_cost step_;
   pe_coord root_;
-  double n_, slot_, slots_, cycle_;
+  double n_, slot_, more_slots_, cycle_;
   fabric::collective_tree tree_;
 };
 

@@ -2,7 +2,6 @@
 // Trees of messages, chunk by chunk.
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "models/comm/trees.hpp"
 #include "models/cost/formula_base.hpp"
@@ -55,7 +54,7 @@ class trees : public formula_base {
     const double k = chunks_of(shape.bytes, shape.depth);
     const double chunk = shape.bytes / k;
     const double slot = std::min(chunk, step_.slot_bytes());
-    const double slots = std::ceil(chunk / step_.slot_bytes());
+    const double slots = step_.slots_of(chunk);
     const double down = step_.take_ns(slot, false) + step_.send_ns();
     const double inner = shape.children * (step_.take_ns(slot, true) + step_.send_ns()) + down +
                          4 * (step_.wake_ns() + step_.task_switch_ns());

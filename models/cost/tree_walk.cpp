@@ -2,7 +2,6 @@
 #include "models/cost/tree_walk.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace diecast::cost {
 
@@ -22,8 +21,6 @@ double tree_walk::edge_ns(std::uint32_t from, std::uint32_t to, double bytes, bo
   return step_.exchange_ns(ranks_.members[from], ranks_.members[to], {bytes, reduces, 1, false});
 }
 
-double tree_walk::slots_of(double bytes) const { return std::ceil(bytes / step_.slot_bytes()); }
-
 double tree_walk::down(const bytes_of& bytes) const { return walk_down(bytes, false); }
 double tree_walk::handed_down(const bytes_of& bytes) const { return walk_down(bytes, true); }
 
@@ -37,7 +34,7 @@ double tree_walk::walk_down(const bytes_of& bytes, bool is_handed_on) const {
       const double copied = sent + edge_ns(r, child, b, false);
       has[child] = is_handed_on ? copied - step_.take_ns(std::min(b, step_.slot_bytes()), false) : copied;
       last = std::max(last, copied);
-      sent += slots_of(b) * (step_.send_ns() + step_.register_ns());
+      sent += step_.slots_of(b) * (step_.send_ns() + step_.register_ns());
     }
   }
   return last;
@@ -49,14 +46,14 @@ double tree_walk::up(const bytes_of& bytes, bool reduces) const {
     for (const std::uint32_t child : nodes_[*r].children) {
       const double b = bytes(child);
       const double take = step_.take_ns(std::min(b, step_.slot_bytes()), reduces);
-      has[*r] = std::max(has[child] + edge_ns(child, *r, b, reduces), has[*r] + slots_of(b) * take);
+      has[*r] = std::max(has[child] + edge_ns(child, *r, b, reduces), has[*r] + step_.slots_of(b) * take);
     }
   }
   return order_.empty() ? 0 : has[order_.front()];
 }
 
 double tree_walk::sums_up(double bytes, double wire_ns) const {
-  const double slot = std::min(bytes, step_.slot_bytes()), slots = std::max(1.0, slots_of(bytes));
+  const double slot = std::min(bytes, step_.slot_bytes()), slots = step_.more_slots_of(bytes) + 1;
   const double take = step_.take_ns(slot, true);
   const double taken = std::max(take + step_.register_ns(), wire_ns);
   const double sent = std::max(step_.send_ns() + step_.register_ns(), wire_ns);

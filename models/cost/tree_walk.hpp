@@ -37,8 +37,6 @@ class tree_walk {
  private:
   [[nodiscard]] double walk_down(const bytes_of& bytes, bool is_handed_on) const;
   [[nodiscard]] double edge_ns(std::uint32_t from, std::uint32_t to, double bytes, bool reduces) const;
-  /// What the firmware does per slot of a message for another child or from it.
-  [[nodiscard]] double slots_of(double bytes) const;
 
   const step_cost& step_;
   const comm::group& ranks_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rings within SIPs and between them.
 #include <algorithm>
-#include <cmath>
 
 #include "models/comm/two_level.hpp"
 #include "models/cost/cuts.hpp"
@@ -63,7 +62,7 @@ class two_levels : public formula_base {
     for (std::size_t i = 0; i < ring.size(); ++i) {
       ways += step_.exchange_ns(ring[i], ring[(i + 1) % ring.size()], first);
     }
-    const double slots = (d(ring.size()) - 1) / 2 * std::ceil(e.bytes / step_.slot_bytes());
+    const double slots = (d(ring.size()) - 1) / 2 * step_.slots_of(e.bytes);
     return std::max(d(ring.size() / 2) * ways / d(ring.size()), slots * slowest_on_ring(ring, first));
   }
   /// As many laps of the row as there are rows, and one of the column, whose every step needs a lap or feeds

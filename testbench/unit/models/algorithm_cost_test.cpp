@@ -105,6 +105,27 @@ TEST_CASE("nothing is expected to take less than no time, and no byte no longer 
   CHECK(asked > 2 * all_formulas().size());
 }
 
+TEST_CASE("a message takes the slots that its bytes fill, and nobody sends an empty one") {
+  const config::machine_config c = test::machine_of({2, 2, 2, 2});
+  const fabric::topology t(c);
+  const step_cost step(t, c);
+  const double slot = step.slot_bytes();
+  struct row {
+    double bytes, slots, more;
+  };
+  for (const row& r : {row{0, 0, 0}, {2, 1, 0}, {slot, 1, 0}, {slot + 2, 2, 1}, {7 * slot, 7, 6}}) {
+    CAPTURE(r.bytes);
+    CHECK(step.slots_of(r.bytes) == r.slots);
+    CHECK(step.more_slots_of(r.bytes) == r.more);
+  }
+  const comm::group g = comm::map_ranks(t.population(), rank_set::pe);
+  const auto ranks = static_cast<unsigned>(g.members.size());
+  // The first look at every queue pair, and the two at the end.
+  const double looks = step.first_use_ns(half_registers * (ranks - 1)) + 2 * step.register_ns();
+  for (const collective what : {collective::gather, collective::scatter})
+    CHECK(estimate_of(t, c, {what, g, 0, 0}, "linear")->steps_ns == Approx(looks));
+}
+
 TEST_CASE("where a root is costs the edges of its tree, nothing else") {
   const config::machine_config c = test::machine_of({1, 4, 4, 8});
   const fabric::topology t(c);
