@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "models/types/error.hpp"
+#include "platforms/io/read_file.hpp"
 #include "platforms/io/result_json.hpp"
 #include "platforms/run/step_rows.hpp"
 
@@ -65,8 +66,9 @@ void compare_runs(run_outcome& first, const run_outcome& second) {
 }
 
 run_record::run_record(const std::string& file) : file_(file) {
-  std::ifstream in(file);
-  if (!in) throw user_error(problem{"--verify", "cannot be read", file, "a file that --record wrote"});
+  auto [in, failure] = platforms::open_file(file);
+  if (!failure.empty())
+    throw user_error(platforms::cannot_be_read("--verify", file, failure, "a file that --record wrote"));
   std::string line;
   std::getline(in, line);
   const auto refuse = [&](const std::string& what) {

@@ -3,11 +3,11 @@
 
 #include <charconv>
 #include <fmt/format.h>
-#include <fstream>
 #include <sstream>
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
+#include "platforms/io/read_file.hpp"
 
 namespace diecast::hbm {
 namespace {
@@ -120,14 +120,15 @@ class trace_reader {
 }  // namespace
 
 replay_trace read_replay(const std::filesystem::path& file, const config::hbm_block& hbm) {
-  std::ifstream in(file);
-  if (!in || std::filesystem::is_directory(file)) {
-    throw user_error(problem{file.string(), "cannot be read", "", "a file of memory requests"});
-  }
+  auto [in, failure] = platforms::open_file(file);
+  if (!failure.empty())
+    throw user_error(
+        platforms::cannot_be_read("--pattern replay", file, failure, "a file of memory requests"));
   trace_reader reader(file, hbm);
   for (std::string text; std::getline(in, text);) reader.line(std::move(text));
   if (in.bad()) {
-    throw user_error(problem{file.string(), "cannot be read to its end", "", "a file of memory requests"});
+    throw user_error(problem{"--pattern replay", "the file cannot be read to its end", file.string(),
+                             "a file of memory requests"});
   }
   return reader.finish();
 }

@@ -280,7 +280,7 @@ msccl_file parse_msccl(std::string_view text, const std::string& name) { return 
 msccl_file load_msccl(const std::string& path) {
   const file_contents file = read_file(path);
   if (!file.failure.empty())
-    throw user_error({path, "the workload cannot be read", {}, "an MSCCL program (XML)"});
+    throw user_error(cannot_be_read("--workload", path, file.failure, "an MSCCL program (XML)"));
   return parse_msccl(file.text, path);
 }
 

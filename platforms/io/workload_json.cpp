@@ -5,6 +5,7 @@
 #include <cctype>
 #include <fmt/format.h>
 #include <set>
+#include <utility>
 
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
@@ -305,7 +306,7 @@ namespace {
 std::string contents(const std::string& path) {
   file_contents file = read_file(path);
   if (!file.failure.empty())
-    throw user_error(problem{"--workload", "cannot be read", path, "a readable file"});
+    throw user_error(cannot_be_read("--workload", path, file.failure, "JSON or an MSCCL program"));
   if (file.text.empty())
     throw user_error(problem{"--workload", "is empty", path, "JSON or an MSCCL program"});
   return std::move(file.text);

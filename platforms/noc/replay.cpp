@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
 #include <sstream>
 #include <tuple>
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
+#include "platforms/io/read_file.hpp"
 
 namespace diecast::noc {
 namespace {
@@ -78,11 +78,9 @@ class trace_reader {
 }  // namespace
 
 replay_trace read_replay(const std::filesystem::path& file, std::uint32_t nodes) {
-  std::ifstream in(file);
-  if (!in || std::filesystem::is_directory(file)) {
-    throw user_error(
-        problem{"--traffic replay", "the file cannot be read", file.string(), "a file of packets"});
-  }
+  auto [in, failure] = platforms::open_file(file);
+  if (!failure.empty())
+    throw user_error(platforms::cannot_be_read("--traffic replay", file, failure, "a file of packets"));
   trace_reader reader(file, nodes);
   for (std::string text; std::getline(in, text);) reader.line(std::move(text));
   if (in.bad()) {

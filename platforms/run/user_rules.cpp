@@ -16,7 +16,7 @@ std::vector<cost::algorithm_rule> user_rules(const config::ccl_block& ccl, const
   if (!ccl.tuner.empty()) {
     const file_contents file = read_file(ccl.tuner);
     if (!file.failure.empty()) {
-      problems.push_back({"ccl.tuner", "the table cannot be read", ccl.tuner, "a CSV file"});
+      problems.push_back(cannot_be_read("ccl.tuner", ccl.tuner, file.failure, "a CSV file"));
     } else {
       for (auto& rule : cost::parse_tuner(ccl.tuner, file.text, problems)) rules.push_back(std::move(rule));
     }

@@ -165,7 +165,7 @@ class Auto(harness.Case):
         empty = self.file("empty.csv", "")
         for key, says in (("ccl.algorithm_rules=all_reduce:0-64KiB", "a rule names no algorithm"),
                           ("ccl.algorithm_rules=all_reduce=rign_1d", "no such all_reduce algorithm"),
-                          ("ccl.tuner=nowhere.csv", "the table cannot be read"),
+                          ("ccl.tuner=nowhere.csv", "ccl.tuner: cannot be read: No such file"),
                           (f"ccl.tuner={empty}", "the table has no header"),
                           (f"ccl.tuner={table}", "bad.csv line 2: no range of sizes")):
             done = self.run_pod(*self.AUTO, *harness.sets(key), expect=2)

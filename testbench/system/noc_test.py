@@ -26,8 +26,8 @@ FIELDS = {
 FLAGS = [
     (["--traffic", "zigzag"], ["--traffic", "zigzag", "bit_complement", "replay"]),
     (["--traffic", "replay:"], ["--traffic", "names no file"]),
-    (["--traffic", "replay:nowhere.txt"], ["nowhere.txt", "cannot be read"]),
-    (["--traffic", "replay:."], ["cannot be read"]),
+    (["--traffic", "replay:nowhere.txt"], ["--traffic replay: cannot be read: No such file", "nowhere.txt"]),
+    (["--traffic", "replay:."], ["cannot be read: a folder"]),
     (["--traffic", "replay:/proc/self/mem"], ["cannot be read to its end"]),
     (["--traffic", ""], ["--traffic", "empty"]),
     (["--rate", "0"], ["--rate", "'0'"]),

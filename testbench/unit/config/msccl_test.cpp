@@ -325,6 +325,12 @@ TEST_CASE("msccl: a file damaged anywhere is refused or still a program that end
   }));
 }
 
+TEST_CASE("msccl: a file that cannot be read says why") {
+  CHECK_THROWS_WITH(platforms::load_msccl("."), Catch::StartsWith("--workload: cannot be read: a folder"));
+  CHECK_THROWS_WITH(platforms::load_msccl("none.xml"),
+                    Catch::StartsWith("--workload: cannot be read: No such file or directory"));
+}
+
 TEST_CASE("msccl: programs of a directory are correct under the documented semantics") {
   const char* directory = std::getenv("DIECAST_MSCCL_DIR");
   if (directory == nullptr) {
