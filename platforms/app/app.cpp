@@ -21,10 +21,10 @@
 #include "platforms/app/inform.hpp"
 #include "platforms/app/options.hpp"
 #include "platforms/app/reproduce.hpp"
+#include "platforms/app/run_report.hpp"
 #include "platforms/diagnose/classes.hpp"
 #include "platforms/io/config_docs.hpp"
 #include "platforms/io/config_json.hpp"
-#include "platforms/io/output_dir.hpp"
 #include "platforms/io/result_json.hpp"
 #include "platforms/io/workload_json.hpp"
 #include "platforms/io/workload_result.hpp"
@@ -242,74 +242,52 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(
 
 class reporter {
  public:
-  reporter(const registries& tables, const options& o, const config::machine_config& c,
-           std::vector<platforms::unread_key> unread, int argc, char** argv)
-      : options_(o) {
-    context_ = {tables.platform.name, DIECAST_VERSION,     platforms::config_sha256(c),
-                c.sim.seed,           {argv, argv + argc}, c.shape(),
-                std::move(unread)};
-    if (!o.out.empty()) {
-      out_.emplace(o.out, std::vector<std::filesystem::path>{o.vcd, o.timeline});
-      out_->write("config.json", platforms::dump_config(c));
-    }
-  }
+  reporter(const options& o, platforms::result_context context, const config::machine_config& c)
+      : report_(o, std::move(context), c) {}
 
   void start(const std::vector<std::unique_ptr<platforms::prepared_run>>& runs) {
     planned_ = runs.size();
     for (const auto& r : runs) width_ = std::max(width_, r->point.algorithm.size());
-    if (table()) print(platforms::unread_text(context_.unread) + platforms::table_header(width_));
+    report_.start(platforms::table_header(width_));
   }
 
   void add(run_outcome o) {
-    if (table()) {
-      print(platforms::table_row(o, width_));
-      print(platforms::workload_table(o));
-      for (const auto& note : o.notes) print(fmt::format("            note: {}\n", note));
-      std::fflush(stdout);
-    }
-    if (!o.message.empty()) fmt::print(stderr, "{}\n", platforms::complaint(o.status, o.message));
-    for (const platforms::fault_row& f : o.faults) {
+    std::string rows = platforms::table_row(o, width_) + platforms::workload_table(o);
+    for (const auto& note : o.notes) rows += fmt::format("            note: {}\n", note);
+    report_.add(std::move(o), rows);
+    for (const platforms::fault_row& f : report_.outcomes().back().faults) {
       if (f.met == 0) fmt::print(stderr, "{}\n", platforms::to_text(f));
     }
-    outcomes_.push_back(std::move(o));
   }
 
-  [[nodiscard]] bool interrupted() const { return outcomes_.back().status == run_status::interrupted; }
+  [[nodiscard]] bool interrupted() const { return report_.interrupted(); }
 
   int finish() {
-    if (options_.format == output_format::json) print(platforms::result_json(context_, outcomes_));
-    if (options_.format == output_format::csv) print(platforms::result_csv(outcomes_));
-    if (out_) write_files();
-    return exit_code_of(outcomes_);
+    const std::vector<run_outcome>& runs = report_.outcomes();
+    report_.finish(platforms::result_json(report_.context(), runs), platforms::result_csv(runs));
+    report_.write("links.csv", platforms::links_csv(runs));
+    report_.write("ipcq.csv", platforms::ipcq_csv(runs));
+    report_.write("health.csv", platforms::health_csv(runs));
+    report_.write("waits.csv", platforms::waits_csv(runs));
+    report_.write("hbm.csv", platforms::hbm_csv(runs));
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      write_of_run("deadlock", i, runs[i].deadlock_json);
+      write_of_run("flight", i, runs[i].flight_json);
+      write_of_run("critical_path", i, runs[i].critical_path_json);
+    }
+    return report_.exit_code();
   }
 
  private:
-  [[nodiscard]] bool table() const { return options_.format == output_format::table && !options_.quiet; }
   /// A file that one run of several has for itself.
   void write_of_run(const char* name, std::size_t run, const std::string& text) {
     if (text.empty()) return;
-    out_->write(planned_ == 1 ? fmt::format("{}.json", name) : fmt::format("{}_{}.json", name, run), text);
-  }
-  void write_files() {
-    out_->write("result.json", platforms::result_json(context_, outcomes_));
-    out_->write("links.csv", platforms::links_csv(outcomes_));
-    out_->write("ipcq.csv", platforms::ipcq_csv(outcomes_));
-    out_->write("health.csv", platforms::health_csv(outcomes_));
-    out_->write("waits.csv", platforms::waits_csv(outcomes_));
-    out_->write("hbm.csv", platforms::hbm_csv(outcomes_));
-    for (std::size_t i = 0; i < outcomes_.size(); ++i) {
-      write_of_run("deadlock", i, outcomes_[i].deadlock_json);
-      write_of_run("flight", i, outcomes_[i].flight_json);
-      write_of_run("critical_path", i, outcomes_[i].critical_path_json);
-    }
+    report_.write(planned_ == 1 ? fmt::format("{}.json", name) : fmt::format("{}_{}.json", name, run), text);
   }
 
-  const options& options_;
-  platforms::result_context context_;
-  std::optional<platforms::output_dir> out_;
+  run_report<run_outcome> report_;
   std::size_t width_{9};
   std::size_t planned_{};  ///< runs of this invocation
-  std::vector<run_outcome> outcomes_;
 };
 
 int run_points(const registries& tables, const options& o, const platforms::machine_model& machine,
@@ -324,7 +302,10 @@ int run_points(const registries& tables, const options& o, const platforms::mach
     return 0;
   }
   reproducer reproduce(o, runs.size());  // reads --verify before --out loses what an earlier run left there
-  reporter report(tables, o, machine.config, std::move(unread), argc, argv);
+  reporter report(
+      o,
+      context_of(tables.platform.name, machine.config, std::move(unread), argc, argv, machine.config.shape()),
+      machine.config);
   claim_file("--vcd", o.vcd);  // after --out, in whose directory it may lie
   claim_file("--timeline", o.timeline);
   claim_file("--record", o.record);

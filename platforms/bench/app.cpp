@@ -9,11 +9,10 @@
 
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
+#include "platforms/app/common_options.hpp"
 #include "platforms/app/guard.hpp"
 #include "platforms/bench/bench.hpp"
 #include "platforms/io/bench_result.hpp"
-#include "platforms/io/config_json.hpp"
-#include "platforms/io/paths.hpp"
 #include "platforms/noc/study.hpp"
 #include "platforms/run/child.hpp"
 
@@ -33,8 +32,7 @@ struct options {
   bool help{}, version{};
   subject what{subject::all};
   std::uint64_t runs{default_runs};
-  std::string config;
-  std::vector<std::string> sets;
+  app::common_options common;
   fabric_options fabric;
 };
 
@@ -87,8 +85,7 @@ options parse_options(int argc, char** argv) {
   o.version = r.flag("version");
   r.with("runs",
          [&](const string& f, const string& v) { o.runs = config::count_argument(f, v, 1, most_runs); });
-  r.with("config", [&](const string&, const string& v) { o.config = v; });
-  o.sets = r.all("set");
+  app::read_config_flags(r, o.common);
   r.with("rate",
          [&](const string& f, const string& v) { o.fabric.rate = config::real_argument(f, v, 1e-6, 1.0); });
   r.with("packet-flits", [&](const string& f, const string& v) {
@@ -169,20 +166,15 @@ void add_run(Measure measure, table& numbers) {
   if (!in.eof()) throw std::runtime_error(fmt::format("the value of {} is no number", name));
 }
 
-config::machine_config network_config(const options& o) {
-  platforms::config_request request;
-  request.file =
-      o.config.empty() ? platforms::default_config("noc_reference.json") : std::filesystem::path(o.config);
-  request.sets = o.sets;
-  return noc::adapt(platforms::load_config(request).config, o.fabric.packet_flits);
-}
-
 int run_checked(int argc, char** argv) {
   options o = parse_options(argc, argv);
   if (o.help) return print(help_text()), 0;
   if (o.version) return print(fmt::format("diecast-bench {}\n", DIECAST_VERSION)), 0;
   const auto wants = [&o](subject s) { return o.what == s || o.what == subject::all; };
-  if (wants(subject::fabric)) o.fabric.config = network_config(o);
+  if (wants(subject::fabric)) {
+    const platforms::loaded_config loaded = app::load_config(o.common, "noc_reference.json");
+    o.fabric.config = noc::adapt(loaded.config, o.fabric.packet_flits);
+  }
   platforms::install_signal_handlers();
   table numbers;
   for (std::uint64_t i = 0; i < o.runs && platforms::interrupt_signal() == 0; ++i) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests per second of the HBM model: one channel of the reference config, a closed loop of reads of one
 // burst, initiator included.
+#include "platforms/app/common_options.hpp"
 #include "platforms/bench/bench.hpp"
 #include "platforms/hbm/study.hpp"
-#include "platforms/io/config_json.hpp"
-#include "platforms/io/paths.hpp"
 
 namespace diecast::bench {
 namespace {
@@ -13,9 +12,7 @@ constexpr std::uint64_t requests = 1'000'000;
 constexpr std::uint64_t outstanding = 64;  // enough to keep the data buses busy
 
 double requests_per_s(traffic::memory_pattern pattern) {
-  platforms::config_request request;
-  request.file = platforms::default_config("hbm_reference.json");
-  const config::machine_config config = platforms::load_config(request).config;
+  const config::machine_config config = app::load_config({}, "hbm_reference.json").config;
   hbm::study_point point;
   point.pattern = pattern;
   point.requests = requests;

@@ -2,20 +2,22 @@
 #include "platforms/hbm/app.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
 #include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "models/types/error.hpp"
 #include "platforms/app/command_line.hpp"
 #include "platforms/app/guard.hpp"
+#include "platforms/app/run_report.hpp"
 #include "platforms/hbm/inform.hpp"
 #include "platforms/hbm/options.hpp"
 #include "platforms/hbm/replay.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/hbm_result.hpp"
-#include "platforms/io/output_dir.hpp"
 #include "platforms/run/child.hpp"
 
 namespace diecast::hbm {
@@ -92,51 +94,11 @@ study_outcome outcome_of(const study_point& point, const config::machine_config&
   return o;
 }
 
-class reporter {
- public:
-  reporter(const registries& tables, const options& o, const config::machine_config& c,
-           std::vector<platforms::unread_key> unread, int argc, char** argv)
-      : options_(o), config_(c) {
-    context_ = {tables.name, DIECAST_VERSION,  platforms::config_sha256(c), c.sim.seed, {argv, argv + argc},
-                {},          std::move(unread)};
-    if (o.out.empty()) return;
-    out_.emplace(o.out, std::vector<std::filesystem::path>{o.vcd, o.timeline});
-    out_->write("config.json", platforms::dump_config(c));
-  }
-
-  void start() const {
-    if (table()) print(platforms::unread_text(context_.unread) + table_header());
-  }
-
-  void add(study_outcome o) {
-    if (table()) {
-      print(table_row(o));
-      for (const auto& note : o.notes) print(fmt::format("    note: {}\n", note));
-      std::fflush(stdout);
-    }
-    if (!o.message.empty()) fmt::print(stderr, "{}\n", platforms::complaint(o.status, o.message));
-    outcomes_.push_back(std::move(o));
-  }
-
-  [[nodiscard]] bool interrupted() const { return outcomes_.back().status == run_status::interrupted; }
-
-  int finish() {
-    const std::string json = result_json(context_, config_.hbm, outcomes_);
-    if (options_.format == output_format::json) print(json);
-    if (options_.format == output_format::csv) print(result_csv(outcomes_));
-    if (out_) out_->write("result.json", json);
-    return app::exit_code_of(outcomes_);
-  }
-
- private:
-  [[nodiscard]] bool table() const { return options_.format == output_format::table && !options_.quiet; }
-
-  const options& options_;
-  const config::machine_config& config_;
-  platforms::result_context context_;
-  std::optional<platforms::output_dir> out_;
-  std::vector<study_outcome> outcomes_;
-};
+std::string table_rows(const study_outcome& o) {
+  std::string text = table_row(o);
+  for (const auto& note : o.notes) text += fmt::format("    note: {}\n", note);
+  return text;
+}
 
 int run_checked(const registries& tables, int argc, char** argv) {
   const options o = parse_options(argc, argv);
@@ -146,16 +108,23 @@ int run_checked(const registries& tables, int argc, char** argv) {
   if (o.dump_config) return print(platforms::dump_config(config)), 0;
   if (o.check_config) return print(memory_text(config.hbm)), 0;
   const auto points = points_of(o, config);
-  reporter report(tables, o, config, platforms::unread_keys(given, {"hbm", "sim", "trace"}), argc, argv);
+  app::run_report<study_outcome> report(
+      o,
+      app::context_of(tables.name, config, platforms::unread_keys(given, {"hbm", "sim", "trace"}), argc,
+                      argv),
+      config);
   app::claim_file("--vcd", o.vcd);
   app::claim_file("--timeline", o.timeline);
-  report.start();
+  report.start(table_header());
   platforms::install_signal_handlers();
   for (const auto& p : points) {
-    report.add(outcome_of(p, config, tables.make_memory));
+    study_outcome outcome = outcome_of(p, config, tables.make_memory);
+    const std::string rows = table_rows(outcome);
+    report.add(std::move(outcome), rows);
     if (report.interrupted()) break;
   }
-  return report.finish();
+  report.finish(result_json(report.context(), config.hbm, report.outcomes()), result_csv(report.outcomes()));
+  return report.exit_code();
 }
 
 }  // namespace

@@ -2,17 +2,18 @@
 #include "platforms/noc/app.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
 #include <functional>
-#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "platforms/app/command_line.hpp"
 #include "platforms/app/guard.hpp"
+#include "platforms/app/run_report.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/noc_result.hpp"
-#include "platforms/io/output_dir.hpp"
 #include "platforms/noc/inform.hpp"
 #include "platforms/noc/options.hpp"
 #include "platforms/noc/replay.hpp"
@@ -80,57 +81,6 @@ study_outcome outcome_of(const study_point& point, const network& net) {
   return o;
 }
 
-class reporter {
- public:
-  reporter(const options& o, const network& net, std::vector<platforms::unread_key> unread, int argc,
-           char** argv)
-      : options_(o), net_(net) {
-    context_ = {"diecast-noc",       DIECAST_VERSION,     platforms::config_sha256(net.config),
-                net.config.sim.seed, {argv, argv + argc}, {},
-                std::move(unread)};
-    if (o.out.empty()) return;
-    out_.emplace(o.out, std::vector<std::filesystem::path>{o.vcd, o.timeline});
-    out_->write("config.json", platforms::dump_config(net.config));
-  }
-
-  void start() const {
-    if (table()) print(platforms::unread_text(context_.unread) + table_header());
-  }
-
-  void add(study_outcome o) {
-    if (table()) print(table_row(o));
-    std::fflush(stdout);
-    if (!o.message.empty()) fmt::print(stderr, "{}\n", platforms::complaint(o.status, o.message));
-    outcomes_.push_back(std::move(o));
-  }
-
-  /// Rates go up: after a saturated one, or one that was interrupted, the next ones are not run.
-  [[nodiscard]] bool done() const {
-    return outcomes_.back().saturated || outcomes_.back().status == run_status::interrupted;
-  }
-
-  int finish(std::size_t left_out) {
-    if (table() && left_out != 0) print(fmt::format("{} higher rates are not run\n", left_out));
-    const std::string json = result_json(context_, net_, outcomes_);
-    if (options_.format == output_format::json) print(json);
-    if (options_.format == output_format::csv) print(result_csv(outcomes_));
-    if (out_) {
-      out_->write("result.json", json);
-      out_->write("links.csv", links_csv(outcomes_));
-    }
-    return app::exit_code_of(outcomes_);
-  }
-
- private:
-  [[nodiscard]] bool table() const { return options_.format == output_format::table && !options_.quiet; }
-
-  const options& options_;
-  const network& net_;
-  platforms::result_context context_;
-  std::optional<platforms::output_dir> out_;
-  std::vector<study_outcome> outcomes_;
-};
-
 int run_checked(int argc, char** argv) {
   const options o = parse_options(argc, argv);
   if (inform(o)) return 0;
@@ -141,17 +91,28 @@ int run_checked(int argc, char** argv) {
   if (o.dump_config) return print(platforms::dump_config(net.config)), 0;
   if (o.check_config) return print(network_text(net, common.packet_flits)), 0;
   const auto points = points_of(o, common, net);
-  reporter report(o, net, platforms::unread_keys(given, {"noc", "sim", "trace"}), argc, argv);
+  app::run_report<study_outcome> report(
+      o,
+      app::context_of("diecast-noc", net.config, platforms::unread_keys(given, {"noc", "sim", "trace"}), argc,
+                      argv),
+      net.config);
   app::claim_file("--vcd", o.vcd);
   app::claim_file("--timeline", o.timeline);
-  report.start();
+  report.start(table_header());
   platforms::install_signal_handlers();
   std::size_t ran = 0;
   while (ran < points.size()) {
-    report.add(outcome_of(points[ran++], net));
-    if (report.done()) break;
+    study_outcome outcome = outcome_of(points[ran++], net);
+    const std::string row = table_row(outcome);
+    report.add(std::move(outcome), row);
+    // Rates go up: after a saturated one, or one that was interrupted, the next ones are not run.
+    if (report.outcomes().back().saturated || report.interrupted()) break;
   }
-  return report.finish(points.size() - ran);
+  if (report.table() && ran < points.size())
+    print(fmt::format("{} higher rates are not run\n", points.size() - ran));
+  report.finish(result_json(report.context(), net, report.outcomes()), result_csv(report.outcomes()));
+  report.write("links.csv", links_csv(report.outcomes()));
+  return report.exit_code();
 }
 
 }  // namespace
