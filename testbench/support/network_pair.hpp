@@ -98,6 +98,13 @@ class switch_network final : public hw::switch_core::surroundings {
 
   explicit switch_network(const network_description& n);
 
+  /// Whether the switches tell of what they do.
+  void watch(bool on) {
+    core_.observe(on);
+    core_.observe_credits(on);
+  }
+  /// Flits that they told of.
+  [[nodiscard]] std::uint64_t flits_seen() const { return flits_seen_; }
   /// One cycle. Packets of a node are sent in the order they are queued.
   void queue(const planned_packet& p, std::uint32_t number);
   void step();
@@ -115,7 +122,9 @@ class switch_network final : public hw::switch_core::surroundings {
   void eject(const hw::switch_core::departure& d, hw::packet_ptr&& p) override;
   void delay(std::uint32_t output, std::uint8_t vc, std::uint64_t last) override;
   void return_credit(std::uint32_t, std::uint8_t, std::uint32_t, std::uint64_t) override {}
-  void occupied(std::uint32_t, std::uint8_t, std::uint32_t, std::uint64_t, std::uint64_t) override {}
+  void occupied(std::uint32_t, std::uint8_t, std::uint32_t flits, std::uint64_t, std::uint64_t) override {
+    flits_seen_ += flits;
+  }
 
  private:
   [[nodiscard]] hw::switch_core::parameters build();
@@ -141,6 +150,7 @@ class switch_network final : public hw::switch_core::surroundings {
   hw::switch_core core_;
   std::uint64_t now_{};
   std::uint64_t flits_ejected_{};
+  std::uint64_t flits_seen_{};
   std::map<std::uint64_t, std::uint64_t> arriving_;  ///< flits, by cycle
   std::vector<leaving> leaving_;
   std::vector<delivery> deliveries_;

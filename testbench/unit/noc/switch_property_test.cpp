@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of the switches alone, on random networks under random traffic: nothing is lost, doubled or
 // overtaken, and all credits come home.
+#include <algorithm>
 #include <fmt/format.h>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include <rapidcheck.h>
 
@@ -71,6 +74,73 @@ TEST_CASE("switches deliver every packet once, in order per flow, and all credit
     RC_LOG() << run.r.text() << ", " << run.packets.size() << " packets\n";
     RC_ASSERT(faults_of(run) == "");
   }));
+}
+
+/// A random network of the kind that switches settle by a shorter way while nobody watches: one class, and
+/// packets that follow each other on a link.
+random_network plain_network_of(std::uint64_t seed) {
+  random_network r = random_network_of(seed);
+  network_description& n = r.network;
+  n.classes = 1;
+  n.vcs = std::min(n.vcs, 8 / n.lanes());
+  n.buffer = {32};
+  n.hold = true;
+  n.whole_packets = seed % 2 == 0;
+  r.traffic.kinds = {{0, 1, 2}, {0, 5, 1}, {0, 24, 1}};
+  r.traffic.rate = 0.1 + 0.1 * static_cast<double>(seed % 9);
+  r.traffic.cycles = 400;
+  return r;
+}
+
+struct watched_run {
+  std::vector<std::uint64_t> arrived;  ///< by packet, of its tail
+  std::uint64_t end{};                 ///< cycle of the last credit home
+  std::uint64_t flits_seen{}, flit_hops{}, packet_hops{}, looks{};
+};
+
+/// To its end, or not beyond `limit`; `watches`: whether somebody does in a cycle.
+watched_run run_watched(const random_network& r, const std::function<bool(std::uint64_t)>& watches) {
+  constexpr std::uint64_t limit = 100000;
+  const std::vector<planned_packet> packets = packets_of(r.network, r.traffic);
+  switch_network net(r.network);
+  for (std::uint32_t k = 0; net.now() < limit && (k < packets.size() || !net.at_rest());) {
+    net.watch(watches(net.now()));
+    for (; k < packets.size() && packets[k].created == net.now(); ++k) net.queue(packets[k], k);
+    net.step();
+  }
+  watched_run run;
+  run.arrived.resize(packets.size(), played::never);
+  for (const auto& d : net.deliveries()) {
+    if (d.tail) run.arrived[d.packet] = d.arrived;
+  }
+  run.end = net.now();
+  run.flits_seen = net.flits_seen();
+  const auto counted = net.core().statistics();
+  run.flit_hops = counted.flit_hops;
+  run.packet_hops = counted.packet_hops;
+  run.looks = counted.looks;
+  return run;
+}
+
+TEST_CASE("switches do the same to the cycle, watched, unwatched and watched by turns") {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const random_network r = plain_network_of(seed);
+    CAPTURE(seed, r.text());
+    const watched_run alone = run_watched(r, [](std::uint64_t) { return false; });
+    const watched_run watched = run_watched(r, [](std::uint64_t) { return true; });
+    const watched_run by_turns = run_watched(r, [](std::uint64_t cycle) { return cycle / 37 % 2 != 0; });
+    CHECK(std::count(alone.arrived.begin(), alone.arrived.end(), played::never) == 0);
+    CHECK(alone.flits_seen == 0);
+    CHECK(watched.flits_seen > watched.flit_hops);  // those out of sources and to nodes are no hops
+    CHECK((0 < by_turns.flits_seen && by_turns.flits_seen < watched.flits_seen));
+    for (const watched_run* other : {&watched, &by_turns}) {
+      CHECK(other->arrived == alone.arrived);
+      CHECK(other->end == alone.end);
+      CHECK(other->flit_hops == alone.flit_hops);
+      CHECK(other->packet_hops == alone.packet_hops);
+      CHECK(other->looks == alone.looks);
+    }
+  }
 }
 
 }  // namespace
