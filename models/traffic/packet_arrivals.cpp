@@ -12,14 +12,21 @@ namespace diecast::traffic {
 namespace {
 
 constexpr unsigned node_bits = 16;
+constexpr std::uint64_t first_cycle_end = std::uint64_t{1} << 47;
+constexpr double least_chance = 0x1p-40;  // of a packet in a cycle: gaps below 2^46 cycles
+
+bool is_valid(const bernoulli_arrivals::setup& s) {
+  return s.nodes >= 1 && s.nodes <= 1U << node_bits && s.flits >= 1 && s.rate >= least_chance * s.flits &&
+         s.rate <= s.flits && s.first_cycle < first_cycle_end;
+}
 
 }  // namespace
 
 bernoulli_arrivals::bernoulli_arrivals(const setup& s, const destinations& where)
     : where_(where), flits_(s.flits), per_log_miss_(1 / std::log1p(-s.rate / s.flits)) {
-  if (s.nodes > 1U << node_bits || s.flits == 0 || !(s.rate > 0) || s.rate > s.flits) {
-    throw std::invalid_argument(
-        fmt::format("{} nodes at {} flits per cycle in packets of {}", s.nodes, s.rate, s.flits));
+  if (!is_valid(s)) {
+    throw std::invalid_argument(fmt::format("{} nodes at {} flits per cycle in packets of {} from cycle {}",
+                                            s.nodes, s.rate, s.flits, s.first_cycle));
   }
   winners_.assign(2 * std::bit_ceil(std::size_t{s.nodes}), UINT64_MAX);
   nodes_.reserve(s.nodes);

@@ -36,11 +36,12 @@ class bernoulli_arrivals final : public packet_arrivals {
  public:
   struct setup {
     std::uint64_t seed{};
-    double rate{};          ///< flits per node and cycle, above 0
-    std::uint32_t flits{};  ///< of a packet; rate / flits is at most 1
-    std::uint32_t nodes{};
-    std::uint64_t first_cycle{};  ///< no packet is made before
+    double rate{};                ///< flits per node and cycle; rate / flits from 2^-40 to 1
+    std::uint32_t flits{};        ///< of a packet; from 1
+    std::uint32_t nodes{};        ///< 1 to 65,536; as many as `where` has
+    std::uint64_t first_cycle{};  ///< no packet is made before; below 2^47
   };
+  /// Throws std::invalid_argument for a setup out of these ranges. Cycles count to 2^48.
   bernoulli_arrivals(const setup& s, const destinations& where);
   [[nodiscard]] bool next(packet_arrival& a) override;
 

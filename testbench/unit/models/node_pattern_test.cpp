@@ -148,11 +148,29 @@ TEST_CASE("bernoulli arrivals: packets of a node depend on the seed and the node
   CHECK(alone != of_node_2({6, 0.5, 2, 3}));
 }
 
-TEST_CASE("bernoulli arrivals: an impossible rate is refused") {
+TEST_CASE("bernoulli arrivals: what lies outside of the ranges is refused, their ends are not") {
   const destinations where(node_pattern::uniform, {2, 1});
-  CHECK_THROWS_AS(bernoulli_arrivals({1, 0.0, 1, 2}, where), std::invalid_argument);
-  CHECK_THROWS_AS(bernoulli_arrivals({1, 1.5, 1, 2}, where), std::invalid_argument);
-  CHECK_THROWS_AS(bernoulli_arrivals({1, 0.5, 0, 2}, where), std::invalid_argument);
+  const auto refused = [&where](const bernoulli_arrivals::setup& s) {
+    CHECK_THROWS_AS(bernoulli_arrivals(s, where), std::invalid_argument);
+  };
+  refused({1, 0.0, 1, 2});
+  refused({1, 1.5, 1, 2});
+  refused({1, std::nan(""), 1, 2});
+  refused({1, 0x1p-41, 1, 2});
+  refused({1, 0.5, 0, 2});
+  refused({1, 0.5, 1, 0});
+  refused({1, 0.5, 1, 65537});
+  refused({1, 0.5, 1, 2, std::uint64_t{1} << 47});
+  constexpr std::uint64_t last_first = (std::uint64_t{1} << 47) - 1;
+  packet_arrival a;
+  for (const double rate : {0x1p-40, 1.0}) {
+    bernoulli_arrivals latest({1, rate, 1, 2, last_first}, where);
+    for (std::uint64_t before = last_first, k = 0; k < 2; ++k, before = a.cycle) {
+      REQUIRE(latest.next(a));
+      CHECK(a.cycle >= before);
+      CHECK(a.cycle < std::uint64_t{1} << 48);
+    }
+  }
 }
 
 }  // namespace
