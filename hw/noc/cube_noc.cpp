@@ -36,11 +36,20 @@ inline void cube_noc::take_in(unsigned terminal, packet_ptr&& p, const fabric_ph
   // An interface holds its packets until they leave it.
   const std::uint64_t early = wormhole_ ? timing_.ni_in_cycles - 1 : 0;
   const sim_time known_from = has_credits_in() ? now() + femtoseconds(1) : timing_.clock.cycles(head - early);
+  if (known_from < last_known_from_) refuse_out_of_order(terminal, known_from);
+  last_known_from_ = known_from;
   packet_inbox_.push_back({known_from,
                            {entry_ports_[terminal], phase.vc, phase.flits, exit, head - early, tail - early},
                            std::move(p)});
   const std::uint64_t look = first_look(packet_inbox_.back());
   if (look < armed_) arm(look, now());
+}
+
+[[gnu::noinline]] void cube_noc::refuse_out_of_order(unsigned terminal, sim_time known_from) const {
+  const auto cycle = [this](sim_time t) { return t.fs / timing_.clock.period.fs; };
+  throw protocol_error(fmt::format(
+      "{}: a packet of {} that begins in cycle {} is announced behind one of cycle {} (expected in order)",
+      name(), layout_.terminals[terminal].name, cycle(known_from), cycle(last_known_from_)));
 }
 
 /// A packet is on the link into its interface from cycle `begin` to before `end`. One that is announced ahead
@@ -312,7 +321,19 @@ void cube_noc::arm(std::uint64_t cycle, sim_time present) {
 
 cube_noc::counters cube_noc::statistics() const {
   const switch_core::counters c = core_.statistics();
-  return {packets_, c.packet_hops, c.flit_hops, c.looks, activations_};
+  std::uint64_t entered = packets_;
+  for_each_entered([&entered](const announced_packet&) { ++entered; });
+  return {entered, c.packet_hops, c.flit_hops, c.looks, activations_};
+}
+
+std::vector<cube_noc::link_usage> cube_noc::injected() const {
+  std::vector<link_usage> all = injected_;
+  for_each_entered([&](const announced_packet& a) {
+    link_usage& u = all[entry_terminal_[a.where.input]];
+    ++u.packets;
+    u.flits += a.where.flits;
+  });
+  return all;
 }
 
 cube_noc::link_usage cube_noc::usage_of(std::uint32_t o) const {

@@ -65,7 +65,8 @@ class cube_noc : public sc_core::sc_module,
   /// Calls visit(link number of the topology, link_usage) for every link that starts in this NoC.
   template <class Visit>
   void visit_links(Visit visit) const {
-    for (std::uint32_t t = 0; t < injected_.size(); ++t) visit(inject_link(t), injected_[t]);
+    const std::vector<link_usage> in = injected();
+    for (std::uint32_t t = 0; t < in.size(); ++t) visit(inject_link(t), in[t]);
     for (std::uint32_t o = 0; o < outputs_.size(); ++o) {
       if (outputs_[o].link != none) visit(outputs_[o].link, usage_of(o));
     }
@@ -125,9 +126,20 @@ class cube_noc : public sc_core::sc_module,
   void on_packet(unsigned terminal, packet_ptr&& p, const fabric_phase& phase) override;
   void on_credit(unsigned terminal, const fabric_phase& phase) override;
   void take_in(unsigned terminal, packet_ptr&& p, const fabric_phase& phase);
+  /// Throws protocol_error: a source that announces ahead must do so in order.
+  [[noreturn]] void refuse_out_of_order(unsigned terminal, sim_time known_from) const;
   void send_by_wire(unsigned terminal, packet_ptr p, const fabric_phase& phase, std::uint16_t exit);
   void deliver_wires(std::uint64_t cycle);
   void open_inbox(sim_time t);
+  /// Those announced ahead that have entered by now, though the routers have not been served since.
+  template <class Use>
+  void for_each_entered(Use use) const {
+    if (has_credits_in()) return;  // counted when they are announced
+    for (std::size_t k = opened_; k < packet_inbox_.size() && packet_inbox_[k].known_from <= now(); ++k)
+      use(packet_inbox_[k]);
+  }
+  /// By terminal.
+  [[nodiscard]] std::vector<link_usage> injected() const;
   void enters(std::uint32_t terminal, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
               std::uint64_t end);
   void serve_trees();
@@ -247,7 +259,8 @@ class cube_noc : public sc_core::sc_module,
   };
   std::vector<leaving_packet> leaving_;
   std::vector<announced_packet> packet_inbox_;  ///< in the order of their announcement
-  std::size_t opened_{};                        ///< of them, those in front that the routers know
+  sim_time last_known_from_;  ///< of the last of them; the next is known from then on or later
+  std::size_t opened_{};      ///< of them, those in front that the routers know
   std::vector<announced_credit> credit_inbox_;
   std::vector<wire_arrival> wire_arrivals_;  ///< a heap, earliest in front
   std::uint64_t wire_sequence_{};

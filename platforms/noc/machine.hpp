@@ -33,6 +33,12 @@ class machine : public sc_core::sc_module {
     order.run(std::string(this->name()) + ".bindings", bindings);
   }
 
+  /// Packets made and not delivered: at their sources and in the NoC. Those that a source has announced ahead
+  /// are none before they are made.
+  [[nodiscard]] std::uint64_t packets_under_way() const {
+    return noc->statistics().packets + traffic->waiting() - traffic->statistics().delivered;
+  }
+
   hw::fault_sink faults;
   std::optional<hw::cube_noc> noc;
   std::optional<hw::packet_traffic> traffic;

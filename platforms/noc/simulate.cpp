@@ -113,7 +113,7 @@ class run {
 
   void deadlock(const std::string& why) {
     o_.status = run_status::deadlock;
-    o_.message = fmt::format("{} and {} packets are under way", why, results().made - results().delivered);
+    o_.message = fmt::format("{} and {} packets are under way", why, machine_.packets_under_way());
   }
 
   void collect() {

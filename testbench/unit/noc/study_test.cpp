@@ -106,19 +106,53 @@ TEST_CASE("noc study: a packet announced ahead enters the network in its own cyc
   traffic::recorded_arrivals arrivals(list);
   parts study("study", reference(2, 5), arrivals);
   const sim_time cycle = timing::noc_clock(study.net.config).period;
+  const auto& traffic = study.modules.traffic->statistics();
   const auto entered = [&] { return study.modules.noc->statistics().packets; };
-  test::run_until(cycle * 3);
-  CHECK(study.modules.traffic->statistics().made == 3);  // announced in one go
-  CHECK(entered() == 1);
-  CHECK_FALSE(study.modules.noc->quiescent());
-  test::run_until(cycle * 5);
-  CHECK(entered() == 3);
-  test::run_until(cycle * 30);
-  CHECK(entered() == 3);
+  for (std::uint64_t end = 1; end <= 40; ++end) {
+    CAPTURE(end);
+    test::run_until(cycle * end);
+    // A packet of cycle c is on its link from then to the end of the cycle; the interface has it from there
+    // on.
+    const auto made = std::count_if(list.begin(), list.end(), [end](const auto& a) { return a.cycle < end; });
+    CHECK(entered() == static_cast<std::uint64_t>(made));
+    std::uint64_t flits_in = 0;
+    study.modules.noc->visit_links([&](std::uint32_t link, const hw::cube_noc::link_usage& u) {
+      if (study.net.topology.links()[link].kind == fabric::link_kind::inject) flits_in += u.flits;
+    });
+    CHECK(flits_in == 5 * entered());
+    CHECK(study.modules.packets_under_way() == entered() - traffic.delivered);
+    if (end <= 15) CHECK(traffic.made == 3);  // announced in one go
+    if (end <= 7) CHECK_FALSE(study.modules.noc->quiescent());
+  }
   test::run_to_starvation();
-  CHECK(entered() == 4);
-  CHECK(study.modules.traffic->statistics().delivered == 4);
+  CHECK(traffic.delivered == 4);
+  CHECK(study.modules.packets_under_way() == 0);
   CHECK(study.modules.noc->quiescent());
+}
+
+TEST_CASE("noc study: a source of packets that goes back in time is told") {
+  const std::vector<traffic::packet_arrival> list{{0, 0, 3, 5}, {9, 1, 2, 5}, {8, 2, 1, 5}};
+  traffic::recorded_arrivals arrivals(list);
+  parts study("study", reference(2, 5), arrivals);
+  test::run_to_starvation();
+  CHECK_THAT(test::text_of(study.modules.faults), Catch::Contains("study.noc") &&
+                                                      Catch::Contains("announced behind") &&
+                                                      Catch::Contains("in order"));
+}
+
+TEST_CASE("noc study: packets that wait at their sources are under way") {
+  const std::vector<traffic::packet_arrival> list{{0, 0, 3, 5}, {0, 0, 3, 5}, {0, 0, 3, 5}};
+  traffic::recorded_arrivals arrivals(list);
+  config::machine_config c = reference(2, 5);
+  c.noc.flow = config::noc_flow::virtual_cut_through;
+  c.noc.vc_buffer_flits.reset();
+  parts study("study", adapt(c, 5), arrivals);
+  test::run_until(timing::noc_clock(study.net.config).period);
+  CHECK(study.modules.traffic->waiting() > 0);
+  CHECK(study.modules.packets_under_way() == 3);
+  test::run_to_starvation();
+  CHECK(test::text_of(study.modules.faults) == "");
+  CHECK(study.modules.packets_under_way() == 0);
 }
 
 constexpr unsigned patience_s = 20;  // a run takes milliseconds
