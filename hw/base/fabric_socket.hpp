@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <systemc>
 #include <tlm>
+#include <utility>
 
 #include "hw/base/packet.hpp"
 #include "models/types/time.hpp"

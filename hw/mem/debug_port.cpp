@@ -29,7 +29,11 @@ tlm::tlm_sync_enum debug_port::nb_transport_fw(tlm::tlm_generic_payload& access,
 }
 
 std::uint64_t local_offset(abi::address a, abi::region kind, std::uint32_t unit, const char* instance) {
-  const auto where = abi::decode(a);
+  return local_offset(a, abi::decode(a), kind, unit, instance);
+}
+
+std::uint64_t local_offset(abi::address a, const std::optional<abi::location>& where, abi::region kind,
+                           std::uint32_t unit, const char* instance) {
   if (where && where->kind == kind && where->unit == unit) return where->offset;
   throw protocol_error(fmt::format("{}: an access came to the wrong block (value {}; expected {}[{}])",
                                    instance, abi::describe(a), abi::to_string(kind), unit));

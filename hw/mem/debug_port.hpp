@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <systemc>
 #include <tlm>
 
@@ -38,6 +39,9 @@ class debug_port : private tlm::tlm_fw_transport_if<> {
 /// apart by the fabric that brought the access here).
 [[nodiscard]] std::uint64_t local_offset(abi::address a, abi::region kind, std::uint32_t unit,
                                          const char* instance);
+/// The same of an address that is decoded already.
+[[nodiscard]] std::uint64_t local_offset(abi::address a, const std::optional<abi::location>& where,
+                                         abi::region kind, std::uint32_t unit, const char* instance);
 
 /// Serves a debug access from `memory`; returns the bytes moved, 0 when it is neither read nor write.
 unsigned debug_transport(sparse_memory& memory, std::uint64_t offset, tlm::tlm_generic_payload& access);

@@ -75,7 +75,7 @@ unsigned processing_element::on_debug(tlm::tlm_generic_payload& t) {
     t.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
     return 0;
   }
-  const std::uint64_t offset = local_offset(t.get_address(), where->kind, unit_, name());
+  const std::uint64_t offset = local_offset(t.get_address(), where, where->kind, unit_, name());
   switch (where->kind) {
     case abi::region::tcm: return debug_to_tcm_->transport_dbg(t);
     case abi::region::pe_registers: return debug_registers(offset, t);

@@ -49,7 +49,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
     std::uint64_t fingerprint{};  ///< of all deliveries, in any order
   };
 
-  /// A network study's topology; `arrivals` outlives the simulation.
+  /// A network study's topology; it and what else is passed by reference outlive the module.
   packet_traffic(sc_core::sc_module_name name, const fabric::topology& topology,
                  const config::machine_config& config, traffic::packet_arrivals& arrivals, packet_pool& pool,
                  interval measured, fault_sink& faults);
@@ -124,7 +124,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
   void wake_at(std::uint64_t cycle);
 
   const fabric::topology& topology_;
-  const fabric::router_grid grid_;
+  const fabric::router_grid& grid_;  ///< of topology_
   traffic::packet_arrivals& arrivals_;
   packet_pool& pool_;
   fault_sink& faults_;

@@ -46,7 +46,7 @@ class router_grid {
   /// The side by which the way from one place to another begins where nothing wraps: a few instructions
   /// without a branch, for which way it is cannot be foretold. Precondition: they differ.
   [[nodiscard]] static constexpr unsigned straight_side(place from, place to) {
-    const auto along_x = static_cast<unsigned>((from ^ to) >> row_bits != 0);
+    const unsigned along_x = (from ^ to) >> row_bits != 0 ? 1 : 0;
     const std::uint64_t ahead = std::uint64_t{to} - from;  // wraps below 0: a comparison would be a branch
     return along_x + 2 * static_cast<unsigned>(ahead >> 63);
   }

@@ -173,9 +173,6 @@ class topology {
   [[nodiscard]] unsigned lanes() const { return plan_.lanes; }
   /// Traffic classes that have VCs: all, or study_class alone.
   [[nodiscard]] unsigned classes() const { return plan_.classes; }
-  [[nodiscard]] bool has_class(abi::traffic_class c) const {
-    return static_cast<unsigned>(c) - plan_.first_class < plan_.classes;
-  }
   /// Of every leg, dateline set and lane.
   [[nodiscard]] unsigned vcs_of_class() const { return plan_.legs * vcs_of_leg(); }
   [[nodiscard]] unsigned vcs() const { return tree_vc_base() + plan_.tree_flows; }
@@ -188,7 +185,7 @@ class topology {
   [[nodiscard]] std::uint8_t tree_vc(abi::tree_flow f) const {
     return static_cast<std::uint8_t>(tree_vc_base() + static_cast<unsigned>(f));
   }
-  /// Precondition: has_class(c).
+  /// Precondition: c is one of classes().
   [[nodiscard]] std::uint8_t vc(abi::traffic_class c, leg l, unsigned lane = 0, unsigned set = 0) const {
     const unsigned group = (static_cast<unsigned>(c) - plan_.first_class) * plan_.legs + l;
     return static_cast<std::uint8_t>((group * plan_.sets + set) * plan_.lanes + lane);

@@ -21,7 +21,7 @@ class stream {
   /// Draws first, first + 1, ... : four for the price of one.
   void fill(std::uint64_t first, std::span<std::uint64_t> out) const;
 
-  /// Draws 4 * index to 4 * index + 3.
+  /// Draws 4 * index to 4 * index + 3, as at() gives them one by one. Precondition: index < 2^62.
   [[nodiscard]] std::array<std::uint64_t, 4> four(std::uint64_t index) const;
 
   /// Uniform in [0, n), without bias. Uses further words of the same counter when one is rejected.

@@ -40,6 +40,7 @@ class barrier_watch {
  public:
   /// Attaches to `events` when the run is a barrier, or a workload with barriers.
   barrier_watch(const prepared_run& run, events::hub& events);
+  /// A launch begins.
   void next_launch();
   /// Verdict (of a workload: also of each op and stream), counts per barrier and their formulas.
   void report(const host_side& s, netlist::pod& pod, run_outcome& o) const;

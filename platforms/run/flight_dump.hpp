@@ -17,6 +17,7 @@ class flight_dump {
   /// Attaches a recorder unless trace.flight_operations is 0.
   flight_dump(const prepared_run& run, events::hub& events);
 
+  /// A launch begins.
   void next_launch();
   /// Contents of flight.json; empty without a recorder. `still`: nothing moves any more.
   [[nodiscard]] std::string text(netlist::pod& pod, const std::string& why, bool still) const;

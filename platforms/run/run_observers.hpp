@@ -32,6 +32,7 @@ class run_observers {
   run_observers(const run_observers&) = delete;
   run_observers& operator=(const run_observers&) = delete;
 
+  /// A launch begins, the first included: what was gathered for the launch before it alone is forgotten.
   void next_launch();
   /// Before the simulation starts.
   void listen_to(host_side& hosts);

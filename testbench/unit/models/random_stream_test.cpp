@@ -32,6 +32,15 @@ TEST_CASE("random: draws are pinned, so that a seed means the same on every mach
   CHECK(s.below(0, 1000) == 225);
 }
 
+TEST_CASE("random: four draws at once are those asked one by one") {
+  const stream s(7, "pe3", "gaps");
+  for (const std::uint64_t index :
+       {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{12345}, UINT64_MAX / 4}) {
+    const auto words = s.four(index);
+    for (std::uint64_t k = 0; k < 4; ++k) CHECK(words[k] == s.at(4 * index + k));
+  }
+}
+
 TEST_CASE("random: filling gives the same draws as asking one by one") {
   CHECK(rc::check("any window", [](std::uint64_t seed) {
     const stream s{seed, "a", "b"};
