@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Firmware defects that can be switched on: bits of the core_errata register. Firmware tests each at
+// Firmware defects that can be switched on: bits of the register CORE_ERRATA. Firmware tests each at
 // one named line.
 #pragma once
 
@@ -32,7 +32,7 @@ struct erratum_description {
 [[nodiscard]] std::span<const erratum_description> errata();
 [[nodiscard]] std::optional<erratum> erratum_named(std::string_view name);
 
-/// The contents of core_errata.
+/// The contents of CORE_ERRATA.
 struct errata_word {
   std::uint64_t bits{};
   [[nodiscard]] bool has(erratum e) const { return (bits >> static_cast<unsigned>(e) & 1) != 0; }

@@ -37,6 +37,10 @@ message_op::message_op(kind what, const op_request& r)
                          const std::string& expected) {
     throw user_error(problem{r.op.where + field, why, value, expected});
   };
+  if (members_.members.size() > comm::max_message_ranks) {
+    fail("", "messages are named after ranks, of which the op's group has too many",
+         std::to_string(members_.members.size()), fmt::format("at most {}", comm::max_message_ranks));
+  }
   world_.members = members_.members;
   if (r.op.has("only")) only_ = r.op.get<std::vector<std::uint64_t>>("only");
   for (const std::uint64_t rank : only_) {

@@ -2,6 +2,7 @@
 // Point-to-point ops of workloads on the mock machine.
 #include "note_ledger.hpp"
 #include "support/test.hpp"
+#include "sw/workload/message_op.hpp"
 #include "workload_bench.hpp"
 
 using namespace diecast;
@@ -122,6 +123,20 @@ TEST_CASE("workload messages: errors before the run") {
   CHECK_THAT(error_of({message("x", "sendrecv",
                                {{"toward", word("east")}, {"grid", list({3, 1})}, {"bytes", number(64)}})}),
              Catch::Contains("does not hold the ranks of the op's group"));
+}
+
+TEST_CASE("workload messages: a group has at most as many ranks as names of messages have room for") {
+  comm::group members;
+  const config::machine_config config;
+  const sw::kernel_table kernels;
+  const comm::workload_op send = message("a", "isend", {{"shift", number(1)}, {"bytes", number(64)}});
+  const auto plan = [&](std::size_t ranks) {
+    members.members.resize(ranks);
+    return sw::message_op(sw::message_op::kind::isend,
+                          {send, members, 0, config, config.shape(), kernels, {}, {}, {}});
+  };
+  CHECK_NOTHROW(plan(65'536));
+  CHECK_THROWS_WITH(plan(65'537), Catch::Contains("(value 65537; expected at most 65536)"));
 }
 
 TEST_CASE("workload messages: what can only show at run time is a named deadlock or error") {
