@@ -49,7 +49,8 @@ class Checks(harness.Case):
     def test_setup_takes_ci_alone(self):
         self.assertIn("expected nothing or --ci", self.call("scripts/setup", "--all", expect=2))
 
-    def continuous_integration(self, tests, expect, formatted=0, version=14):
+    def continuous_integration(self, tests, expect, formatted=0, version=14,
+                               listed="# reasons\na_test.Class  # no tool\nb_test.Other.test_one\nsystem/quiet\n"):
         """.ci/run where so the tests end; their skips, as harness.main prints them."""
         (self.folder / "build/Testing/Temporary").mkdir(parents=True, exist_ok=True)
         self.program("scripts/setup", '[ "$1" = --ci ]')
@@ -57,7 +58,7 @@ class Checks(harness.Case):
         self.program("tools/git", "true")
         self.program("scripts/format", f"exit {formatted}")
         self.program("scripts/test", tests)
-        self.file(".ci/skips", "# reasons\na_test.Class  # no tool\nb_test.Other.test_one\nsystem/quiet\n")
+        self.file(".ci/skips", listed)
         return self.call(".ci/run", expect=expect)
 
     def log(self, *lines):
@@ -75,6 +76,10 @@ class Checks(harness.Case):
         for bad in ("a_test.Classes.test_x", "b_test.Other.test_two", "c_test.Class"):
             text = self.continuous_integration(self.log(*good, "2/2 Testing: system/b", f"SKIPPED {bad}: some reason"), expect=1)
             self.assertIn(f"skipped, but not in .ci/skips:\n  {bad}: some reason", text)
+        warned = ("2/3 Testing: c/d of e", "warning:", "  skipped: NAME names nothing", "3/3 Testing: system/f", "no row is skipped: fine")
+        self.assertIn("\n  c/d of e: NAME names nothing\n",
+                      self.continuous_integration(self.log(*good, *warned), expect=1))
+        self.continuous_integration(self.log(*good[:2], *warned), expect=0, listed="a_test.Class\nc/d of e  # NAME\n")
         closing = "; printf '\\t  2 - system/%s (Skipped)\\n'"
         self.continuous_integration(self.log(*good, "2/2 Testing: system/quiet") + f"{closing} quiet", expect=0)
         self.assertIn("system/other: it does not say why", self.continuous_integration(

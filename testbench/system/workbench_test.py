@@ -21,12 +21,6 @@ import diecast  # noqa: E402
 from diecast.sweep import Spec  # noqa: E402
 
 try:
-    import matplotlib  # noqa: F401
-    PLOTS = True
-except ImportError:
-    PLOTS = False
-
-try:
     import pandas  # noqa: F401
     PANDAS = True
 except ImportError:
@@ -36,11 +30,20 @@ BIN = harness.BIN
 os.environ["DIECAST_BIN"] = str(BIN)
 
 
+def plotting_path():
+    """A PATH by which scripts find a Python that has matplotlib; None where there is none. Debian's has it, another one
+    that comes first may not."""
+    for path in (os.environ["PATH"], f"/usr/bin:{os.environ['PATH']}"):
+        if subprocess.run(["python3", "-c", "import matplotlib"], env={**os.environ, "PATH": path}, capture_output=True).returncode == 0:
+            return path
+    return None
+
+
 class ScriptCase(harness.Case):
 
-    def script(self, name, *arguments, expect=0):
+    def script(self, name, *arguments, expect=0, environment=()):
         words = [str(harness.ROOT / "scripts" / name), *map(str, arguments)]
-        done = subprocess.run(words, capture_output=True, text=True, cwd=self.folder)
+        done = subprocess.run(words, capture_output=True, text=True, cwd=self.folder, env={**os.environ, **dict(environment)})
         self.last = harness.Result(" ".join(words), done.returncode, done.stdout, done.stderr)
         self.assertEqual(done.returncode, expect, "exit code")
         return done
@@ -76,7 +79,27 @@ class Sweep(ScriptCase):
         document = json.loads((self.folder / "s" / "sweep.json").read_text())
         self.assertEqual((document["schema"], document["points"], len(document["rows"])),
                          ("diecast.sweep_result/1", 4, 4))
-        self.assertEqual((self.folder / "s" / "sweep_0.svg").exists(), PLOTS)
+
+    def test_plots_are_drawn(self):
+        path = plotting_path()
+        if path is None:
+            self.skipTest("python3-matplotlib is not installed")
+        pictures = []
+        for _ in range(2):
+            done = self.script("sweep", self.spec(), "--out", "s", environment={"PATH": path})
+            self.assertIn("s/sweep_0.svg", done.stdout)
+            pictures.append((self.folder / "s" / "sweep_0.svg").read_text())
+        self.assertEqual(pictures[0], pictures[1], "the same figures, another file")
+        lines = [g for g in xml.fromstring(pictures[0]).iter("{http://www.w3.org/2000/svg}g") if g.get("id", "").startswith("line2d_")]
+        self.assertGreaterEqual(len(lines), 2, "a line for each algorithm")
+
+    def test_without_matplotlib_there_are_tables(self):
+        (self.folder / "none").mkdir()
+        self.file("none/matplotlib.py", "raise ImportError('not here')\n")
+        done = self.script("sweep", self.spec(), "--out", "s", environment={"PYTHONPATH": self.folder / "none"})
+        self.assertIn("no plots: they need matplotlib (apt-get install python3-matplotlib)\n", done.stdout)
+        self.assertEqual(len(self.rows()), 4)
+        self.assertFalse((self.folder / "s" / "sweep_0.svg").exists())
 
     def test_it_goes_on_where_it_stopped(self):
         spec = self.spec()
@@ -378,15 +401,25 @@ class Endings(ScriptCase):
         self.assertEqual(gone.stderr, "")
 
     def test_control_c_is_no_traceback(self):
+        """While a run is under way: a binary that says so and then does as the real one."""
+        (self.folder / "bin").mkdir()
+        binary = self.file("bin/diecast-pod", f"#!/bin/sh\ntouch '{self.folder}/begun'\nexec '{harness.POD}' \"$@\"\n")
+        binary.chmod(0o755)
         for words in (("sensitivity",), ("degrade", "--counts", "0,1")):
-            done = subprocess.Popen([harness.ROOT / "scripts" / words[0], harness.CONFIGS / "small_pod.json", *words[1:], "--jobs",
-                                     "1", "--", "--bytes", "1MiB", "--iters", "100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                    cwd=self.folder, start_new_session=True,
-                                    preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
-            time.sleep(1.5)
+            begun = self.folder / "begun"
+            begun.unlink(missing_ok=True)
+            done = self.start(harness.ROOT / "scripts" / words[0], harness.CONFIGS / "small_pod.json", *words[1:], "--jobs", "1", "--",
+                              "--bytes", "1MiB", "--iters", "100", start_new_session=True,
+                              env={**os.environ, "DIECAST_BIN": str(binary.parent)},
+                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+            deadline = time.monotonic() + harness.TIMEOUT_S
+            while not begun.exists():
+                self.assertIsNone(done.poll(), "ended before its first run")
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.01)
             os.killpg(done.pid, signal.SIGINT)
-            said = done.communicate(timeout=60)[1]
-            self.assertEqual((done.returncode, said), (130, f"scripts/{words[0]}: interrupted\n"))
+            ended = self.ended(done, within_s=60)
+            self.assertEqual((ended.code, ended.stderr), (130, f"scripts/{words[0]}: interrupted\n"))
 
 
 class Energy(ScriptCase):
