@@ -19,11 +19,12 @@ numeric::reduction data_of(collective what, numeric::reduction op) {
 }  // namespace
 
 collective_check::collective_check(const comm::collective_shape& shape, numeric::dtype type,
-                                   numeric::reduction op, std::uint64_t seed, random::data_pattern pattern)
+                                   numeric::reduction op, std::uint64_t seed, random::data_pattern pattern,
+                                   numeric::summation order)
     : shape_(shape),
       type_(type),
       op_(op),
-      data_(seed, type, data_of(shape.what, op), shape.ranks, largest_input(shape), pattern) {
+      data_(seed, type, data_of(shape.what, op), shape.ranks, largest_input(shape), pattern, order) {
   switch (shape_.what) {
     case collective::all_reduce:
     case collective::reduce_scatter:

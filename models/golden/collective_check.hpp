@@ -19,9 +19,11 @@ namespace diecast::golden {
 /// arbitrary and every bit counts.
 class collective_check {
  public:
-  /// `op` has no meaning for collectives that only move data. The root must be a rank.
+  /// `op` has no meaning for collectives that only move data; `order`: how the algorithm nests its sums. The
+  /// root must be a rank.
   collective_check(const comm::collective_shape& shape, numeric::dtype type, numeric::reduction op,
-                   std::uint64_t seed, random::data_pattern pattern = random::data_pattern::random);
+                   std::uint64_t seed, random::data_pattern pattern = random::data_pattern::random,
+                   numeric::summation order = numeric::summation::sequential);
 
   [[nodiscard]] std::uint64_t input_bytes(std::uint32_t rank) const;
   [[nodiscard]] std::uint64_t output_bytes(std::uint32_t rank) const;

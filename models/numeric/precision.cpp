@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/numeric/precision.hpp"
 
+#include <bit>
 #include <cmath>
 
 namespace diecast::numeric {
@@ -10,9 +11,11 @@ double unit_roundoff(dtype t) {
   return std::ldexp(1.0, -static_cast<int>(precision_of(t).significand_bits));
 }
 
-double sum_error_bound(dtype t, std::uint32_t ranks, double sum_of_magnitudes) {
+double sum_error_bound(dtype t, summation order, std::uint32_t ranks, double sum_of_magnitudes) {
   if (ranks < 2) return 0.0;
-  return (ranks - 1) * unit_roundoff(t) * sum_of_magnitudes;
+  const unsigned roundings =
+      order == summation::sequential ? ranks - 1 : static_cast<unsigned>(std::bit_width(ranks - 1));
+  return roundings * unit_roundoff(t) * sum_of_magnitudes;
 }
 
 }  // namespace diecast::numeric

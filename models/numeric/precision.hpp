@@ -29,8 +29,13 @@ struct precision {
 /// Unit roundoff u: the largest relative error of one rounding to nearest; 0 for i32.
 [[nodiscard]] double unit_roundoff(dtype t);
 
-/// First-order bound of |computed - exact| for a sum of `ranks` terms rounded at every addition, in any
-/// order: (n-1)*u*sum|x| (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2).
-[[nodiscard]] double sum_error_bound(dtype t, std::uint32_t ranks, double sum_of_magnitudes);
+/// How the additions of a sum are nested. Sequential covers every order; of a pairwise sum no term goes
+/// through more than ceil(log2 terms) additions.
+enum class summation : std::uint8_t { sequential, pairwise };
+
+/// First-order bound of |computed - exact| for a sum of `ranks` terms rounded at every addition: sequential
+/// (n-1)*u*sum|x|, pairwise ceil(log2 n)*u*sum|x| (Higham, Accuracy and Stability of Numerical Algorithms,
+/// section 4.2).
+[[nodiscard]] double sum_error_bound(dtype t, summation order, std::uint32_t ranks, double sum_of_magnitudes);
 
 }  // namespace diecast::numeric

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "models/numeric/precision.hpp"
 #include "models/random/stream.hpp"
 #include "models/random/test_data.hpp"
 
@@ -17,6 +18,7 @@ struct data_request {
   numeric::reduction op{};
   std::uint32_t ranks{};
   std::uint64_t count{};
+  numeric::summation order{numeric::summation::sequential};
 };
 
 class test_data::scheme {

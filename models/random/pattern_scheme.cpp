@@ -104,9 +104,12 @@ class rank_plus_one_scheme final : public test_data::scheme {
 
   void error_bounds(std::span<double> out) const override {
     if (exact_) return scheme::error_bounds(out);
-    // All terms are positive, so the sum is its own sum of magnitudes; a product loses as many
-    // roundings. One more rounding each for the expected value and the division.
-    const double bound = numeric::sum_error_bound(request().type, request().ranks + 2, result_);
+    // All terms are positive, so the sum is its own sum of magnitudes. In a product all roundings meet,
+    // however it is nested. One more rounding each for the expected value and the division.
+    using numeric::summation;
+    const summation order = request().op == reduction::prod ? summation::sequential : request().order;
+    const double bound = numeric::sum_error_bound(request().type, order, request().ranks, result_) +
+                         2 * numeric::unit_roundoff(request().type) * result_;
     std::fill(out.begin(), out.end(), average() ? bound / request().ranks : bound);
   }
 

@@ -54,7 +54,7 @@ class sum_scheme final : public test_data::scheme {
     const double last_place = std::ldexp(1.0, precision_.min_exponent);
     for (std::size_t i = 0; i < out.size(); ++i) {
       const double sum = static_cast<double>(magnitudes[i]) * static_cast<double>(scales_[i]);
-      out[i] = numeric::sum_error_bound(request().type, request().ranks, sum);
+      out[i] = numeric::sum_error_bound(request().type, request().order, request().ranks, sum);
       // expected() is itself rounded, by at most half a unit in its last place; so is the division.
       const double rounding = numeric::unit_roundoff(request().type) * sum + last_place / 2;
       out[i] = average() ? (out[i] + 2 * rounding) / request().ranks + last_place : out[i] + rounding;
@@ -69,8 +69,9 @@ class sum_scheme final : public test_data::scheme {
       return fmt::format("the magnitudes of {} ranks sum within the {}-bit significand of {}",
                          request().ranks, precision_.significand_bits, name);
     }
-    return fmt::format("(n-1)*u*sum|x|: {} ranks exceed the {} for which {} data is exact", request().ranks,
-                       limit, name);
+    const bool pairwise = request().order == numeric::summation::pairwise;
+    return fmt::format("{}*u*sum|x|: {} ranks exceed the {} for which {} data is exact",
+                       pairwise ? "ceil(log2 n)" : "(n-1)", request().ranks, limit, name);
   }
 
  private:

@@ -69,8 +69,8 @@ double rounded_average(numeric::dtype type, double sum, std::uint32_t ranks) {
 }
 
 test_data::test_data(std::uint64_t seed, numeric::dtype type, numeric::reduction op, std::uint32_t ranks,
-                     std::uint64_t count, data_pattern pattern)
-    : scheme_(make_scheme({seed, type, op, ranks, count}, pattern)) {}
+                     std::uint64_t count, data_pattern pattern, numeric::summation order)
+    : scheme_(make_scheme({seed, type, op, ranks, count, order}, pattern)) {}
 test_data::~test_data() = default;
 test_data::test_data(test_data&&) noexcept = default;
 test_data& test_data::operator=(test_data&&) noexcept = default;

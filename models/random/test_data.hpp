@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 
+#include "models/numeric/precision.hpp"
 #include "models/numeric/types.hpp"
 
 namespace diecast::random {
@@ -32,10 +33,11 @@ enum class data_pattern : std::uint8_t {
 
 class test_data {
  public:
-  /// `count` elements per rank. ranks of 0 or above 2^24, or a rank_plus_one average of i32
-  /// whose sum overflows: std::invalid_argument.
+  /// `count` elements per rank; `order`: how sums are nested, for the error bounds. ranks of 0 or above 2^24,
+  /// or a rank_plus_one average of i32 whose sum overflows: std::invalid_argument.
   test_data(std::uint64_t seed, numeric::dtype type, numeric::reduction op, std::uint32_t ranks,
-            std::uint64_t count, data_pattern pattern = data_pattern::random);
+            std::uint64_t count, data_pattern pattern = data_pattern::random,
+            numeric::summation order = numeric::summation::sequential);
   ~test_data();
   test_data(test_data&&) noexcept;
   test_data& operator=(test_data&&) noexcept;
@@ -49,7 +51,7 @@ class test_data {
 
   /// True when every order of reduction must give expected() bit by bit.
   [[nodiscard]] bool exact() const;
-  /// How far from expected() an element may be, for any order with a rounding per operation; all 0
+  /// How far from expected() an element may be, for sums nested so, with a rounding per operation; all 0
   /// when exact().
   void error_bounds(std::span<double> out) const;
   /// Which of the two applies and why, for the result file.

@@ -22,7 +22,7 @@ session::session(const prepared_run& run, std::function<void()> on_round)
   const auto pattern = run.point.pattern_data == "rank_plus_one" ? random::data_pattern::rank_plus_one
                                                                  : random::data_pattern::random;
   check_.emplace(sw::shape_of(run.kernel, *run.launch), run.point.type, run.point.op,
-                 run.machine.config.sim.seed, pattern);
+                 run.machine.config.sim.seed, pattern, run.kernel.sums);
 }
 
 std::vector<std::uint32_t> session::members_of(sip_id s) const {

@@ -15,6 +15,7 @@
 #include "models/comm/patterns.hpp"
 #include "models/comm/rank_grid.hpp"
 #include "models/config/machine_config.hpp"
+#include "models/numeric/precision.hpp"
 #include "sw/kernels/launch_memo.hpp"
 
 namespace diecast::sw {
@@ -60,6 +61,8 @@ struct kernel_entry {
   /// Its arguments are made for the vector as a whole, beyond what fill_extra makes of any count: it cannot
   /// be run on chunks of tensors in HBM.
   bool whole_vector{};
+  /// How the additions of an element are nested: what is not exact is held to the bound of that.
+  numeric::summation sums{numeric::summation::sequential};
 };
 
 /// What a kernel's collective and a launch make together. Throws std::logic_error when the kernel names no

@@ -22,9 +22,11 @@ void run(pe_context& pe) {
 }  // namespace
 
 kernel_entry rabenseifner_entry() {
-  return {"rabenseifner",       "all_reduce",     "halving reduce-scatter, doubling all-gather",
-          "recursive_doubling", any_ranks,        run,
-          without_scratch,      fill_power_of_two};
+  kernel_entry e{"rabenseifner",       "all_reduce",     "halving reduce-scatter, doubling all-gather",
+                 "recursive_doubling", any_ranks,        run,
+                 without_scratch,      fill_power_of_two};
+  e.sums = numeric::summation::pairwise;
+  return e;
 }
 
 }  // namespace diecast::sw

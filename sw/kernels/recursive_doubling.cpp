@@ -24,9 +24,11 @@ void run(pe_context& pe) {
 }  // namespace
 
 kernel_entry recursive_doubling_entry() {
-  return {"recursive_doubling", "all_reduce",     "log2(n) swaps of the whole vector",
-          "recursive_doubling", any_ranks,        run,
-          without_scratch,      fill_power_of_two};
+  kernel_entry e{"recursive_doubling", "all_reduce",     "log2(n) swaps of the whole vector",
+                 "recursive_doubling", any_ranks,        run,
+                 without_scratch,      fill_power_of_two};
+  e.sums = numeric::summation::pairwise;
+  return e;
 }
 
 }  // namespace diecast::sw

@@ -120,9 +120,12 @@ kernel_entry double_binary_tree_entry() {
 }
 
 kernel_entry p2p_tree_entry() {
-  return {deterministic_all_reduce, "all_reduce", "pairwise tree in the order of ranks: the same bits always",
-          "binomial_tree",          any_ranks,    run_p2p_tree,
-          without_scratch,          fill_p2p_tree};
+  kernel_entry e{
+      deterministic_all_reduce, "all_reduce", "pairwise tree in the order of ranks: the same bits always",
+      "binomial_tree",          any_ranks,    run_p2p_tree,
+      without_scratch,          fill_p2p_tree};
+  e.sums = numeric::summation::pairwise;
+  return e;
 }
 
 }  // namespace diecast::sw

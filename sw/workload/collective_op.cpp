@@ -48,7 +48,7 @@ class collective_run final : public planned_op {
       arguments_.push_back(make_arguments(kernel_, launch_, rank));
   }
 
-  collective_run(const op_request& r, argument_context launch);
+  collective_run(const op_request& r, const argument_context& launch);
   collective_run(const op_request& r, argument_context launch, const kernel_choice& choice);
 
   const config::machine_config& config_;
@@ -87,7 +87,7 @@ argument_context launch_of(const op_request& r) {
 
 collective_run::collective_run(const op_request& r) : collective_run(r, launch_of(r)) {}
 
-collective_run::collective_run(const op_request& r, argument_context launch)
+collective_run::collective_run(const op_request& r, const argument_context& launch)
     : collective_run(r, launch, choose_kernel(r, launch)) {}
 
 collective_run::collective_run(const op_request& r, argument_context launch, const kernel_choice& choice)
@@ -115,7 +115,8 @@ void collective_run::prepare(const op_host& h) {
   if (!h.data) return;
   if (!iterations_.contains(h.iteration)) {
     iterations_.emplace(h.iteration, iteration_data{{shape_of(kernel_, launch_), launch_.type, launch_.op,
-                                                     data_seed(config_, index_, h.iteration)}});
+                                                     data_seed(config_, index_, h.iteration),
+                                                     random::data_pattern::random, kernel_.sums}});
   }
   const golden::collective_check& check = iterations_.at(h.iteration).check;
   // What lies there from before must not pass for a result.

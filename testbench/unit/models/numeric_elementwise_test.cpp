@@ -214,10 +214,14 @@ TEST_CASE("numeric: spans that do not fit are refused") {
 }
 
 TEST_CASE("numeric: the error of a sum stays within its bound, and comes near it in the worst case") {
-  CHECK(sum_error_bound(dtype::f16, 9, 4.0) == 8 * 0x1p-11 * 4.0);
-  CHECK(sum_error_bound(dtype::bf16, 9, 4.0) == 8 * 0x1p-8 * 4.0);
-  CHECK(sum_error_bound(dtype::f16, 1, 1.0) == 0.0);
-  CHECK(sum_error_bound(dtype::i32, 100, 1e9) == 0.0);
+  CHECK(sum_error_bound(dtype::f16, summation::sequential, 9, 4.0) == 8 * 0x1p-11 * 4.0);
+  CHECK(sum_error_bound(dtype::bf16, summation::pairwise, 9, 4.0) == 4 * 0x1p-8 * 4.0);
+  CHECK(sum_error_bound(dtype::f32, summation::pairwise, 8, 1.0) == 3 * 0x1p-24);
+  CHECK(sum_error_bound(dtype::bf16, summation::pairwise, 2, 1.0) == 0x1p-8);
+  for (const auto order : {summation::sequential, summation::pairwise}) {
+    CHECK(sum_error_bound(dtype::f16, order, 1, 1.0) == 0.0);
+    CHECK(sum_error_bound(dtype::i32, order, 100, 1e9) == 0.0);
+  }
   CHECK(rc::check("sequential sums of f16", [](std::uint64_t seed) {
     const std::uint32_t n = *rc::gen::inRange(2u, 200u);
     const random::stream source{seed, "test", "terms"};
@@ -231,6 +235,6 @@ TEST_CASE("numeric: the error of a sum stays within its bound, and comes near it
       sum = i == 0 ? term : apply_one(reduction::sum, dtype::f16, sum, term);
     }
     const double got = element(dtype::f16, std::as_bytes(std::span{&sum, 1}).first(2), 0);
-    RC_ASSERT(std::fabs(got - exact) <= sum_error_bound(dtype::f16, n, magnitudes));
+    RC_ASSERT(std::fabs(got - exact) <= sum_error_bound(dtype::f16, summation::sequential, n, magnitudes));
   }));
 }

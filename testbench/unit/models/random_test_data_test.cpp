@@ -203,6 +203,44 @@ TEST_CASE("test data: beyond the exact range the error bound holds and the metho
   }
 }
 
+TEST_CASE(
+    "test data: the bound of pairwise sums holds for them, and is one where that of any order is none") {
+  constexpr std::size_t count = 200;
+  const bytes nothing(count * 2);
+  for (const auto pattern : {data_pattern::random, data_pattern::rank_plus_one}) {
+    for (const std::uint32_t ranks : {257U, 300U, 512U}) {
+      const auto data = [&](numeric::summation order) {
+        return test_data(3, dtype::bf16, reduction::sum, ranks, count, pattern, order);
+      };
+      const test_data pairwise = data(numeric::summation::pairwise),
+                      any = data(numeric::summation::sequential);
+      std::vector<double> close(count), wide(count);
+      pairwise.error_bounds(close);
+      any.error_bounds(wide);
+      const bytes expected = expected_of(pairwise, dtype::bf16, count);
+      CHECK(expected == expected_of(any, dtype::bf16, count));
+      const bytes sum =
+          reduce_in_pairs(reduction::sum, dtype::bf16, contributions(pairwise, dtype::bf16, ranks, count));
+      CHECK(golden::count_beyond(dtype::bf16, sum, expected, close) == 0);
+      // 9 roundings of 1/256 at most, or 256 and more.
+      CHECK(golden::count_beyond(dtype::bf16, nothing, expected, close) > count / 4);
+      CHECK(golden::count_beyond(dtype::bf16, nothing, expected, wide) == 0);
+    }
+  }
+  CHECK(test_data(3, dtype::bf16, reduction::sum, 257, 4, data_pattern::random, numeric::summation::pairwise)
+            .method() ==
+        "error bound (ceil(log2 n)*u*sum|x|: 257 ranks exceed the 256 for which bf16 data is exact)");
+}
+
+TEST_CASE("test data: all roundings of a product meet, however it is nested") {
+  std::vector<double> pairwise(1), any(1);
+  test_data(1, dtype::bf16, reduction::prod, 9, 1, data_pattern::rank_plus_one, numeric::summation::pairwise)
+      .error_bounds(pairwise);
+  test_data(1, dtype::bf16, reduction::prod, 9, 1, data_pattern::rank_plus_one).error_bounds(any);
+  CHECK(any[0] > 0);
+  CHECK(pairwise == any);
+}
+
 TEST_CASE("test data: exact data has bounds of zero and says why it is exact") {
   const test_data data(3, dtype::bf16, reduction::sum, 256, 4);
   std::vector<double> bounds(4, 1.0);

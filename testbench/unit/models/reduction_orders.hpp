@@ -40,6 +40,21 @@ inline bytes reduce_randomly(numeric::reduction op, numeric::dtype t, std::vecto
   return partial[0];
 }
 
+/// Reduces pairs, then pairs of pairs; one that is left over stays as it is.
+inline bytes reduce_in_pairs(numeric::reduction op, numeric::dtype t, std::vector<bytes> partial) {
+  const auto ranks = static_cast<std::uint32_t>(partial.size());
+  while (partial.size() > 1) {
+    std::vector<bytes> pairs;
+    for (std::size_t i = 0; i < partial.size(); i += 2) {
+      pairs.push_back(partial[i]);
+      if (i + 1 < partial.size()) numeric::apply(op, t, pairs.back(), pairs.back(), partial[i + 1]);
+    }
+    partial = std::move(pairs);
+  }
+  if (op == numeric::reduction::avg) numeric::divide(t, partial[0], ranks);
+  return partial[0];
+}
+
 /// Reduces one after the other in rank order.
 inline bytes reduce_in_order(numeric::reduction op, numeric::dtype t, const std::vector<bytes>& parts) {
   bytes sum = parts[0];

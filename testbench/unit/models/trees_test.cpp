@@ -98,6 +98,19 @@ TEST_CASE("trees: the binomial tree adds in pairs, then pairs of pairs") {
   }
 }
 
+TEST_CASE("trees: no term of a binomial sum, nor of a folded one, goes through more than log2 n additions") {
+  for (std::uint32_t n = 1; n <= 600; ++n) {
+    const auto most = static_cast<std::uint32_t>(std::bit_width(n - 1));
+    std::vector<std::uint32_t> deep(n);
+    for (std::uint32_t r = n; r-- > 0;) {  // children have higher numbers
+      for (const std::uint32_t c : binomial_tree(r, n).children) deep[r] = std::max(deep[r], deep[c]) + 1;
+    }
+    CHECK(deep[0] == most);
+    const fold f = fold_to_power_of_two(n);
+    CHECK(f.steps + (f.pairs > 0 ? 1 : 0) == most);
+  }
+}
+
 TEST_CASE("swing: partners are mutual, differ per step, and reach every part once") {
   CHECK(swing_peer(0, 0, 16) == 1);
   CHECK(swing_peer(0, 1, 16) == 15);

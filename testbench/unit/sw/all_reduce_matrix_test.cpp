@@ -274,4 +274,24 @@ TEST_CASE("tile = rank + 1 on 2 SIPs x 2 cubes x 4 PEs gives 136 everywhere") {
   }
 }
 
+TEST_CASE("all-reduce matrix: beyond exact data, sums are within the bound of how their kernel nests them") {
+  for (const std::string algorithm : {"p2p_tree", "recursive_doubling", "rabenseifner", "tree_binary"}) {
+    for (const auto mode : {config::accumulation::elem, config::accumulation::f32_acc}) {
+      for (const std::uint32_t pes : {19U, 32U}) {
+        matrix_row row;
+        row.algorithm = algorithm;
+        row.shape = {1, 4, 4, pes};
+        row.count = 40;
+        row.type = numeric::dtype::bf16;
+        row.accumulate = mode;
+        row.rounded = true;
+        INFO(to_string(row));
+        CHECK(test::run_row(row) == "");
+        const bool in_pairs = test::kernel_named(algorithm).sums == numeric::summation::pairwise;
+        CHECK(in_pairs == (algorithm != "tree_binary"));
+      }
+    }
+  }
+}
+
 }  // namespace

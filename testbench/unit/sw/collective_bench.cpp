@@ -16,12 +16,15 @@ namespace {
 using bytes = std::vector<std::byte>;
 
 std::string verify_rank(const matrix_row& row, abi::host_hal& host, const sw::member_launch& m,
-                        const bytes& contribution, const bytes& expected) {
+                        const bytes& contribution, const bytes& expected, const std::vector<double>& bounds) {
   const pe_coord pe = m.launch.members.members[m.rank];
   bytes got(expected.size());
   read_tensor(host, m, sw::tensor::output, got);
   const auto wrong = golden::first_wrong(row.type, got, expected, 1);
-  if (!wrong.empty()) {
+  if (!bounds.empty()) {
+    const std::uint64_t beyond = golden::count_beyond(row.type, got, expected, bounds);
+    if (beyond != 0) return fmt::format("{}: {} elements beyond their bound", pe_path(row.shape, pe), beyond);
+  } else if (!wrong.empty()) {
     return fmt::format("{}: {} of {} elements wrong, first {}", pe_path(row.shape, pe),
                        golden::count_wrong(row.type, got, expected), row.count,
                        golden::to_string(wrong.front()));
@@ -35,8 +38,8 @@ std::string run_once(const matrix_row& row, sw::mock_machine& machine, const sw:
                      const sw::argument_context& launch, std::uint64_t data_seed) {
   const auto& members = launch.members.members;
   const auto ranks = static_cast<std::uint32_t>(members.size());
-  const random::test_data data{data_seed, row.type, row.op, ranks, row.count, row.data};
-  if (!data.exact()) return "the test data is not exact: " + data.method();
+  const random::test_data data{data_seed, row.type, row.op, ranks, row.count, row.data, kernel.sums};
+  if (data.exact() == row.rounded) return "the test data is not as the row says: " + data.method();
   const std::size_t size = row.count * numeric::size_of(row.type);
 
   std::vector<abi::kernel_arguments> arguments;
@@ -53,9 +56,12 @@ std::string run_once(const matrix_row& row, sw::mock_machine& machine, const sw:
 
   bytes expected(size);
   data.expected(expected);
+  std::vector<double> bounds(row.rounded ? row.count : 0);
+  if (row.rounded) data.error_bounds(bounds);
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    std::string wrong = verify_rank(row, machine.host(members[rank].sip),
-                                    {kernel, launch, rank, arguments[rank]}, contributions[rank], expected);
+    std::string wrong =
+        verify_rank(row, machine.host(members[rank].sip), {kernel, launch, rank, arguments[rank]},
+                    contributions[rank], expected, bounds);
     if (!wrong.empty()) return fmt::format("rank {} {}", rank, wrong);
   }
   return unrest(machine, config::population(launch.config));

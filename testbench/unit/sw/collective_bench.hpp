@@ -50,6 +50,7 @@ struct matrix_row {
   config::tensor_kind tensors{config::tensor_kind::tcm};
   config::auto_count chunk_bytes{};  ///< of tensors in HBM
   std::uint64_t stripe_bytes{64};
+  bool rounded{};  ///< too many ranks for exact data: results are held to the bound of the kernel's sums
 };
 [[nodiscard]] std::string to_string(const matrix_row& row);
 
