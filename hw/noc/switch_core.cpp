@@ -72,7 +72,7 @@ switch_core::switch_core(const parameters& p, surroundings& around)
       courses_(on_in_.size()),
       motions_(classes_ > 1 ? in_vcs_.size() : 0),
       choices_(most_ports(p)),
-      ready_(most_ports(p) * p.vcs),
+      ready_(std::size_t{most_ports(p)} * p.vcs),
       asking_(ready_.size()),
       all_vcs_(p.vcs == max_vcs ? ~std::uint64_t{0} : (std::uint64_t{1} << p.vcs) - 1),
       wheel_(static_cast<std::uint32_t>(p.ports.size()), calendar_span(p)) {

@@ -16,8 +16,8 @@ std::uint64_t switch_core::start_beside(std::uint32_t o, std::uint32_t vc, in_vc
   const std::uint32_t flits = slots_[slot_index].flits;
   const unsigned own = queue.own_class;
   const auto bit = static_cast<std::uint8_t>(1U << own);
-  transfer* const on_out = &on_out_[o * classes_];
-  transfer* const on_in = &on_in_[queue.port * classes_];
+  transfer* const on_out = &on_out_[std::size_t{o} * classes_];
+  transfer* const on_in = &on_in_[std::size_t{queue.port} * classes_];
   course way;
   if (((out.classes | in.classes) & ~bit) != 0) {
     const sharer joining{std::uint64_t{flits} * flit_parts, queue.port, o, 0};
@@ -109,7 +109,7 @@ std::uint32_t switch_core::left(const in_vc& queue) const {
 
 std::optional<std::uint32_t> switch_core::flits_to_go(std::uint32_t output, std::uint8_t vc) const {
   if (classes_ == 1) return {};
-  const auto* const first = &on_out_[output * classes_];
+  const auto* const first = &on_out_[std::size_t{output} * classes_];
   const auto passes = [&](const transfer& t) { return t.end > cycle_ && t.vc == vc; };
   const auto* const t = std::find_if(first, first + classes_, passes);
   if (t == first + classes_) return {};

@@ -99,6 +99,7 @@ template <collective What>
 std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) {
   const std::vector<packed_routes::lane>& lanes = routes_of<What>(c).lanes(rank);
   std::vector<std::uint64_t> words;
+  words.reserve(lanes.size());
   for (const packed_routes::lane& l : lanes) words.push_back(l.sent.size() | l.received.size() << 32U);
   for (const packed_routes::lane& l : lanes) {
     for (const auto* pieces : {&l.sent, &l.received}) {

@@ -103,6 +103,7 @@ void task_scheduler::run(const std::vector<std::function<void()>>& bodies) {
 /// Called on the stack of a task; the loop of run() resumes the new ones.
 void task_scheduler::run_nested(const std::vector<std::function<void()>>& bodies) {
   std::vector<const task*> own;
+  own.reserve(bodies.size());
   for (const auto& body : bodies) own.push_back(&launch(body));
   block([&own] { return std::all_of(own.begin(), own.end(), [](const task* t) { return t->done; }); });
   std::erase_if(tasks_,

@@ -27,7 +27,7 @@ class pe_run {
     runtime_.begin();
     std::vector<std::function<void()>> tasks;
     for (const pe_strand& s : program_.strands) {
-      if (!only_ || *only_ == s.stream) tasks.push_back([this, &s] { run_strand(s); });
+      if (!only_ || *only_ == s.stream) tasks.emplace_back([this, &s] { run_strand(s); });
     }
     runtime_.tasks().run(tasks);
     if (workload_.install().messages) {
