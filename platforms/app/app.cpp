@@ -264,7 +264,14 @@ class reporter {
 
   int finish() {
     const std::vector<run_outcome>& runs = report_.outcomes();
-    report_.finish(platforms::result_json(report_.context(), runs), platforms::result_csv(runs));
+    report_.finish([&] { return platforms::result_json(report_.context(), runs); },
+                   [&] { return platforms::result_csv(runs); });
+    if (report_.writes_files()) write_files(runs);
+    return report_.exit_code();
+  }
+
+ private:
+  void write_files(const std::vector<run_outcome>& runs) {
     report_.write("links.csv", platforms::links_csv(runs));
     report_.write("ipcq.csv", platforms::ipcq_csv(runs));
     report_.write("health.csv", platforms::health_csv(runs));
@@ -275,10 +282,8 @@ class reporter {
       write_of_run("flight", i, runs[i].flight_json);
       write_of_run("critical_path", i, runs[i].critical_path_json);
     }
-    return report_.exit_code();
   }
 
- private:
   /// A file that one run of several has for itself.
   void write_of_run(const char* name, std::size_t run, const std::string& text) {
     if (text.empty()) return;

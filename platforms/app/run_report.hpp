@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -57,16 +58,16 @@ class run_report {
   [[nodiscard]] const std::vector<Outcome>& outcomes() const { return outcomes_; }
   /// Whether there is a table.
   [[nodiscard]] bool table() const { return options_.format == output_format::table && !options_.quiet; }
-  /// A file of --out, if that was asked for.
-  void write(const std::string& name, const std::string& text) {
-    if (out_) out_->write(name, text);
-  }
+  /// Whether --out was asked for. Files of large machines are long: their text is made only then.
+  [[nodiscard]] bool writes_files() const { return out_.has_value(); }
+  /// A file of --out. Precondition: writes_files().
+  void write(const std::string& name, const std::string& text) { out_->write(name, text); }
 
-  /// After the last run: to stdout in the form asked for, and result.json.
-  void finish(const std::string& json, const std::string& csv) {
-    if (options_.format == output_format::json) print(json);
-    if (options_.format == output_format::csv) print(csv);
-    write("result.json", json);
+  /// After the last run: to stdout in the form asked for, and result.json. Makes no text that is not wanted.
+  void finish(const std::function<std::string()>& json, const std::function<std::string()>& csv) {
+    if (options_.format == output_format::json) print(json());
+    if (options_.format == output_format::csv) print(csv());
+    if (writes_files()) write("result.json", json());
   }
   [[nodiscard]] int exit_code() const { return exit_code_of(outcomes_); }
 

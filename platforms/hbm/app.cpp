@@ -123,7 +123,8 @@ int run_checked(const registries& tables, int argc, char** argv) {
     report.add(std::move(outcome), rows);
     if (report.interrupted()) break;
   }
-  report.finish(result_json(report.context(), config.hbm, report.outcomes()), result_csv(report.outcomes()));
+  report.finish([&] { return result_json(report.context(), config.hbm, report.outcomes()); },
+                [&] { return result_csv(report.outcomes()); });
   return report.exit_code();
 }
 

@@ -110,8 +110,9 @@ int run_checked(int argc, char** argv) {
   }
   if (report.table() && ran < points.size())
     print(fmt::format("{} higher rates are not run\n", points.size() - ran));
-  report.finish(result_json(report.context(), net, report.outcomes()), result_csv(report.outcomes()));
-  report.write("links.csv", links_csv(report.outcomes()));
+  report.finish([&] { return result_json(report.context(), net, report.outcomes()); },
+                [&] { return result_csv(report.outcomes()); });
+  if (report.writes_files()) report.write("links.csv", links_csv(report.outcomes()));
   return report.exit_code();
 }
 
