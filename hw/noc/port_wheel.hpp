@@ -46,6 +46,17 @@ class port_wheel {
     return around != start ? from + (span_ - start) + around : never;
   }
 
+  /// Visits the ports of a cycle in ascending order.
+  template <class Visit>
+  void visit(std::uint64_t cycle, Visit visit) const {
+    const std::uint64_t* const row = &rows_[(cycle & (span_ - 1)) * words_];
+    for (std::uint32_t w = 0; w < words_; ++w) {
+      for (std::uint64_t b = row[w]; b != 0; b &= b - 1) {
+        visit(w * 64 + static_cast<std::uint32_t>(std::countr_zero(b)));
+      }
+    }
+  }
+
   /// Takes out all entries of a cycle and visits their ports in ascending order. `visit` must not
   /// enter anything for the same cycle.
   template <class Visit>

@@ -20,7 +20,9 @@ unsigned next_in_turn(std::uint64_t some, unsigned start) {
 
 void switch_core::run() {
   std::uint32_t router = none;
+  if (fetches_ahead_) begin_fetching();
   wheel_.take(cycle_, [&](std::uint32_t o) {
+    if (fetches_ahead_) fetch_ahead();
     if (outs_[o].router != router && chosen_ != 0) settle();
     router = outs_[o].router;
     look(o);

@@ -108,6 +108,7 @@ switch_core::switch_core(const parameters& p, surroundings& around)
   }
   if (interleave_vcs_) give_notice();
   plain_ = is_plain();
+  fetches_ahead_ = state_bytes() > p.fetch_ahead_from;
 }
 
 /// An input from outside hears of a head when it is there.

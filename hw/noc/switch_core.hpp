@@ -114,6 +114,9 @@ class switch_core : private switch_records {
     bool interleave_vcs{};            ///< of worms: every flit is arbitrated, whatever its class
     bool overlap{true};               ///< a head is routed while the packet before it in its VC leaves
     std::uint32_t longest_packet{1};  ///< flits; for the span of the calendar
+    /// Records of more bytes are fetched ahead of the looks that need them (ADR 74); results do not depend
+    /// on it.
+    std::size_t fetch_ahead_from{3 << 20};
   };
 
   struct counters {
@@ -171,11 +174,17 @@ class switch_core : private switch_records {
     return initial_credits_[vc_index(output, vc)];
   }
   [[nodiscard]] bool empty() const { return used_slots_ == 0; }
+  [[nodiscard]] bool fetches_ahead() const { return fetches_ahead_; }
   /// Memory of the state, packets on their way aside.
   [[nodiscard]] std::size_t state_bytes() const;
 
  private:
   void look(std::uint32_t o);
+  void begin_fetching();  ///< before the first look of a cycle
+  void fetch_ahead();     ///< before each
+  void fetch_transfer(const out_port& out) const;
+  void fetch_neighbors(const out_port& out) const;
+  [[nodiscard]] const in_vc* first_requester(const out_port& out) const;
   /// Requesters that are ready.
   using heads = std::span<const std::uint32_t>;
   /// The only requester of an output; none: there are others.
@@ -317,6 +326,7 @@ class switch_core : private switch_records {
   bool observed_{};
   bool credits_observed_{false};
   bool plain_{};  ///< is_plain()
+  bool fetches_ahead_{};
   std::array<std::uint32_t, max_classes> weights_{};
   std::vector<in_port> ins_;
   std::vector<out_port> outs_;
@@ -346,6 +356,8 @@ class switch_core : private switch_records {
   port_wheel wheel_;
   std::uint64_t cycle_{};
   std::uint64_t looks_{};
+  std::vector<std::uint32_t> due_;  ///< of fetch_ahead(): outputs of the cycle, in the order of their looks
+  std::size_t fetches_{};           ///< its calls in the cycle
 };
 
 /// The first cycle in which the output may start a packet of this class.

@@ -252,6 +252,7 @@ hw::switch_core::parameters switch_network::build() {
   p.interleave_vcs = !n_.hold && !n_.whole_packets;
   p.overlap = n_.pipelined;
   p.longest_packet = 64;
+  if (n_.fetch_ahead) p.fetch_ahead_from = 0;
   for (std::uint32_t vc = 0; vc < n_.all_vcs(); ++vc) {
     p.class_of_vc[vc] = static_cast<std::uint8_t>(vc / n_.vcs_per_class());
   }

@@ -28,6 +28,7 @@ struct network_description {
   std::uint32_t back{3};      ///< switch allocation, traversal and link, cycles
   std::uint32_t credit{2};    ///< a flit leaves its buffer to the use of its credit upstream, cycles
   std::uint32_t ni_in{2};     ///< node to router, cycles
+  bool fetch_ahead{};         ///< of the switches: records are, as those of a large network
   std::vector<std::uint32_t> buffer{8};  ///< by class, flits per VC
 
   [[nodiscard]] std::uint32_t nodes() const { return columns * rows; }
@@ -94,6 +95,7 @@ class switch_network final : public hw::switch_core::surroundings {
     std::uint32_t flits{};
     bool tail{};
     std::uint64_t arrived{};  ///< cycle of the last of the flits
+    bool operator==(const delivery&) const = default;
   };
 
   explicit switch_network(const network_description& n);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <set>
+#include <vector>
 
 #include <rapidcheck.h>
 
@@ -38,11 +39,16 @@ TEST_CASE("the port wheel is a set ordered by cycle and port") {
       RC_ASSERT(next == (model.empty() ? hw::port_wheel::never : model.begin()->first));
       if (next == hw::port_wheel::never || *rc::gen::inRange(0, 3) != 0) continue;
       now = next;
+      std::vector<std::uint32_t> visited;
+      wheel.visit(now, [&](std::uint32_t due) { visited.push_back(due); });
+      std::size_t taken_before = 0;
       wheel.take(now, [&](std::uint32_t taken) {
         RC_ASSERT(!model.empty());
         RC_ASSERT(*model.begin() == std::pair(now, taken));
+        RC_ASSERT(visited.at(taken_before++) == taken);
         model.erase(model.begin());
       });
+      RC_ASSERT(taken_before == visited.size());
       RC_ASSERT(model.empty() || model.begin()->first > now);
     }
   }));

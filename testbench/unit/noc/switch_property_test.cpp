@@ -36,15 +36,19 @@ random_run any_run() {
   return run;
 }
 
-/// Runs it to its end; what went wrong, or nothing.
-std::string faults_of(const random_run& run) {
+void play_to_the_end(const random_run& run, switch_network& net) {
   constexpr std::uint64_t limit = 200000;
-  const network_description& n = run.r.network;
-  switch_network net(n);
   for (std::uint32_t k = 0; net.now() < limit && (k < run.packets.size() || !net.at_rest());) {
     for (; k < run.packets.size() && run.packets[k].created == net.now(); ++k) net.queue(run.packets[k], k);
     net.step();
   }
+}
+
+/// Runs it to its end; what went wrong, or nothing.
+std::string faults_of(const random_run& run) {
+  const network_description& n = run.r.network;
+  switch_network net(n);
+  play_to_the_end(run, net);
   std::string wrong;
   std::vector<std::uint32_t> flits(run.packets.size()), tails(run.packets.size());
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, unsigned>, std::uint32_t> last_of_flow;
@@ -141,6 +145,22 @@ TEST_CASE("switches do the same to the cycle, watched, unwatched and watched by 
       CHECK(other->looks == alone.looks);
     }
   }
+}
+
+TEST_CASE("switches that fetch records ahead do the same in the same cycles") {
+  CHECK(rc::check("fetching ahead", [] {
+    random_run run = any_run();
+    RC_LOG() << run.r.text() << ", " << run.packets.size() << " packets\n";
+    switch_network plain(run.r.network);
+    play_to_the_end(run, plain);
+    run.r.network.fetch_ahead = true;
+    switch_network ahead(run.r.network);
+    play_to_the_end(run, ahead);
+    RC_ASSERT(!plain.core().fetches_ahead());
+    RC_ASSERT(ahead.core().fetches_ahead());
+    RC_ASSERT(ahead.deliveries() == plain.deliveries());
+    RC_ASSERT(ahead.core().statistics().looks == plain.core().statistics().looks);
+  }));
 }
 
 }  // namespace
