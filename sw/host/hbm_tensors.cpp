@@ -87,20 +87,22 @@ std::uint64_t fitting_piece(const kernel_entry& kernel, const argument_context& 
   return least;
 }
 
-/// As many chunks as pieces of at most `most` elements make, all of one size, in whole stripes or else
-/// whole lines where that fits: rounded down to these, a piece may leave a rest, which is a chunk more and
-/// may need a buffer more.
+/// As many chunks as pieces of at most `most` elements make, all of one size, in whole stripes, else packets,
+/// else lines where that fits and costs an eighth of the piece at most: rounded down to these, a piece may
+/// leave a rest, which is a chunk more and may need a buffer more.
 std::uint64_t even_piece(const kernel_entry& kernel, const argument_context& launch,
                          std::uint64_t largest_block, std::uint64_t most) {
   const std::uint64_t element = numeric::size_of(launch.type);
   const std::uint64_t chunks = (largest_block + most - 1) / most;
   const std::uint64_t even = (largest_block + chunks - 1) / chunks;
   if (chunks == 1) return even;
-  for (const std::uint64_t bytes : {launch.config.ccl.tensor_stripe_bytes, abi::tcm_alignment}) {
+  for (const std::uint64_t bytes : {launch.config.ccl.tensor_stripe_bytes, launch.config.noc.max_packet_bytes,
+                                    std::uint64_t{abi::tcm_alignment}}) {
     const std::uint64_t grain = bytes / element;
     if (bytes % element != 0 || even < grain) continue;
     const std::uint64_t up = (even + grain - 1) / grain * grain;
     const std::uint64_t piece = up <= most ? up : most / grain * grain;
+    if (even - std::min(even, piece) > even / 8) continue;
     if (fits(kernel, launch, piece)) return piece;
   }
   return even;
@@ -110,7 +112,7 @@ std::uint64_t automatic_piece(const kernel_entry& kernel, const argument_context
   const comm::collective_shape s = shape_of(kernel, launch);
   const std::uint64_t element = numeric::size_of(launch.type);
   const std::uint64_t block = std::max<std::uint64_t>(1, comm::tensor_chunks::largest_block(s));
-  const std::uint64_t best = cost::best_chunk_bytes(launch.config, s.ranks, launch.count * element) /
+  const std::uint64_t best = cost::best_chunk_bytes(launch.config, s.what, s.ranks, launch.count * element) /
                              element / comm::tensor_chunks::blocks(s);
   const std::uint64_t wanted = std::clamp<std::uint64_t>(best, 1, block);
   return even_piece(kernel, launch, block, fitting_piece(kernel, launch, wanted));

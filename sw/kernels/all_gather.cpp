@@ -33,7 +33,7 @@ void run_ring(pe_context& pe) {
   const block_vector v = gathered_in_output(pe);
   if (v.blocks() == 1) return;
   const std::vector<std::uint32_t> ring = ring_from_image(pe, v.blocks());
-  pe.stream({gather_lane(pe, v, ring, 1, 1), gather_lane(pe, v, ring, -1, 0)}, "all_gather");
+  pe.last_stream({gather_lane(pe, v, ring, 1, 1), gather_lane(pe, v, ring, -1, 0)}, "all_gather");
 }
 
 void run_bruck(pe_context& pe) {

@@ -148,7 +148,7 @@ void run(pe_context& pe) {
   } else {
     second.add_to(lanes);
   }
-  pe.stream(lanes, "broadcast");
+  pe.last_stream(lanes, "broadcast");
 }
 
 void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& a) {

@@ -67,7 +67,7 @@ std::vector<pe_context::lane> lanes_over(pe_context& pe, const block_vector& v, 
 }
 
 void run_all_gather(pe_context& pe) {
-  pe.stream(lanes_over(pe, gathered_in_output(pe), arrival::copy), "all_gather");
+  pe.last_stream(lanes_over(pe, gathered_in_output(pe), arrival::copy), "all_gather");
 }
 
 void run_gather(pe_context& pe) {
@@ -82,7 +82,7 @@ void run_scatter(pe_context& pe) {
 
 void run_reduce_scatter(pe_context& pe) {
   const block_vector v = scattered_from_input(pe);
-  pe.stream(lanes_over(pe, v, arrival::reduce), "reduce_scatter");
+  pe.last_stream(lanes_over(pe, v, arrival::reduce), "reduce_scatter");
   deliver_own_block(pe, v);
   pe.finish_average(pe.args().output, v.block(pe.args().rank).bytes);
 }

@@ -61,7 +61,7 @@ void run_reduce(pe_context& pe) {
   std::vector<pe_context::lane> lanes;
   lanes.reserve(all.size());
   for (const tree_share& s : all) lanes.push_back(up(s));
-  pe.stream(lanes, "reduce");
+  pe.last_stream(lanes, "reduce");
   average_at_roots(pe, all);
 }
 
@@ -81,7 +81,7 @@ void run_all_reduce(pe_context& pe) {
   for (std::int32_t t = 0; t < std::ssize(all); ++t) {
     lanes.push_back(down(all[static_cast<std::size_t>(t)], divides ? -1 : t));
   }
-  pe.stream(lanes, divides ? "broadcast" : "all_reduce");
+  pe.last_stream(lanes, divides ? "broadcast" : "all_reduce");
 }
 
 // --- host side -----------------------------------------------------------------------------------

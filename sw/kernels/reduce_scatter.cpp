@@ -43,7 +43,7 @@ void run_ring(pe_context& pe) {
   const block_vector v = scattered_from_input(pe);
   if (v.blocks() > 1) {
     const std::vector<std::uint32_t> ring = ring_from_image(pe, v.blocks());
-    pe.stream({scatter_lane(v, ring, 1, 1), scatter_lane(v, ring, -1, 0)}, "reduce_scatter");
+    pe.last_stream({scatter_lane(v, ring, 1, 1), scatter_lane(v, ring, -1, 0)}, "reduce_scatter");
   }
   end_in_output(pe, v);
 }

@@ -45,9 +45,9 @@ void run_broadcast_ring(pe_context& pe) {
   const block_vector v = broadcast_vector(pe);
   const std::uint32_t n = pe.args().ranks;
   const std::uint32_t d = distance_of(pe.args());
-  pe.stream({chain(pe, 1, d, v.part_of_whole(1, 2), arrival::copy),
-             chain(pe, -1, (n - d) % n, v.part_of_whole(0, 2), arrival::copy)},
-            "broadcast");
+  pe.last_stream({chain(pe, 1, d, v.part_of_whole(1, 2), arrival::copy),
+                  chain(pe, -1, (n - d) % n, v.part_of_whole(0, 2), arrival::copy)},
+                 "broadcast");
 }
 
 /// The chain begins behind the root and ends with it.
@@ -55,9 +55,9 @@ void run_reduce_ring(pe_context& pe) {
   const block_vector v = reduced_in_output(pe);
   const std::uint32_t n = pe.args().ranks;
   const std::uint32_t d = distance_of(pe.args());
-  pe.stream({chain(pe, 1, (d + n - 1) % n, v.part_of_whole(1, 2), arrival::reduce),
-             chain(pe, -1, n - 1 - d, v.part_of_whole(0, 2), arrival::reduce)},
-            "reduce");
+  pe.last_stream({chain(pe, 1, (d + n - 1) % n, v.part_of_whole(1, 2), arrival::reduce),
+                  chain(pe, -1, n - 1 - d, v.part_of_whole(0, 2), arrival::reduce)},
+                 "reduce");
   if (d == 0) pe.finish_average(v.whole().at, v.whole().bytes);
 }
 
@@ -67,8 +67,9 @@ void run_broadcast_binomial(pe_context& pe) {
   directions children;
   for (const std::uint32_t k : place.child_levels()) children.push_back(comm::up(k));
   std::reverse(children.begin(), children.end());  // the deepest subtree first
-  pe.stream({down_lane(v.whole(), place.is_root() ? directions{} : directions{place.parent()}, children)},
-            "broadcast");
+  pe.last_stream(
+      {down_lane(v.whole(), place.is_root() ? directions{} : directions{place.parent()}, children)},
+      "broadcast");
 }
 
 void run_reduce_binomial(pe_context& pe) {
@@ -76,8 +77,8 @@ void run_reduce_binomial(pe_context& pe) {
   const binomial_place place = place_of(pe.args());
   directions children;
   for (const std::uint32_t k : place.child_levels()) children.push_back(comm::up(k));
-  pe.stream({up_lane(v.whole(), children, place.is_root() ? directions{} : directions{place.parent()})},
-            "reduce");
+  pe.last_stream({up_lane(v.whole(), children, place.is_root() ? directions{} : directions{place.parent()})},
+                 "reduce");
   if (place.is_root()) pe.finish_average(v.whole().at, v.whole().bytes);
 }
 

@@ -312,12 +312,12 @@ class level_blocks {
 
 void run_all_gather(pe_context& pe) {
   const block_vector v = gathered_in_output(pe);
-  pe.stream(level_blocks(pe, v, purpose::gathers).all(), "all_gather");
+  pe.last_stream(level_blocks(pe, v, purpose::gathers).all(), "all_gather");
 }
 
 void run_reduce_scatter(pe_context& pe) {
   const block_vector v = scattered_from_input(pe);
-  pe.stream(level_blocks(pe, v, purpose::reduces).all(), "reduce_scatter");
+  pe.last_stream(level_blocks(pe, v, purpose::reduces).all(), "reduce_scatter");
   deliver_own_block(pe, v);
   pe.finish_average(pe.args().output, v.block(pe.args().rank).bytes);
 }
@@ -328,7 +328,7 @@ void run_all_reduce(pe_context& pe) {
   pe.stream(level_blocks(pe, v, purpose::reduces).all(), "reduce_scatter");
   const tcm_range own = v.block(pe.args().rank);
   pe.finish_average(own.at, own.bytes);
-  pe.stream(level_blocks(pe, v, purpose::gathers).all(), "all_gather");
+  pe.last_stream(level_blocks(pe, v, purpose::gathers).all(), "all_gather");
 }
 
 // --- host side -----------------------------------------------------------------------------------

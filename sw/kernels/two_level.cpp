@@ -150,6 +150,8 @@ class ring_blocks {
     }
   }
 
+  [[nodiscard]] bool cross_sips() const { return place_.grid.rows > 1; }
+
   /// The column's laps spread the own block; the row's take round the own row's blocks, then those that
   /// come along the column, as they come.
   [[nodiscard]] const lanes& all_gather() {
@@ -261,12 +263,12 @@ class ring_blocks {
 
 void run_all_gather(pe_context& pe) {
   const block_vector v = gathered_in_output(pe);
-  pe.stream(ring_blocks(pe, v).all_gather(), "all_gather");
+  pe.last_stream(ring_blocks(pe, v).all_gather(), "all_gather");
 }
 
 void run_reduce_scatter(pe_context& pe) {
   const block_vector v = scattered_from_input(pe);
-  pe.stream(ring_blocks(pe, v).reduce_scatter(), "reduce_scatter");
+  pe.last_stream(ring_blocks(pe, v).reduce_scatter(), "reduce_scatter");
   deliver_own_block(pe, v);
   pe.finish_average(pe.args().output, v.block(pe.args().rank).bytes);
 }
@@ -278,7 +280,15 @@ void run_all_reduce(pe_context& pe) {
   pe.stream(ring_blocks(pe, v).reduce_scatter(), "reduce_scatter");
   const tcm_range own = v.block(pe.args().rank);
   pe.finish_average(own.at, own.bytes);
-  pe.stream(ring_blocks(pe, v).all_gather(), "all_gather");
+  ring_blocks rings(pe, v);
+  const lanes& gather = rings.all_gather();
+  // A next chunk that begins early fills the waits for other SIPs. Within one SIP it does
+  // not pay (measured, docs/adr/0075).
+  if (rings.cross_sips()) {
+    pe.last_stream(gather, "all_gather");
+  } else {
+    pe.stream(gather, "all_gather");
+  }
 }
 
 // --- host side -----------------------------------------------------------------------------------

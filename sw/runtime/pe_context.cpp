@@ -23,7 +23,25 @@ pe_context::pe_context(abi::hal& hal, const abi::kernel_arguments& arguments, co
     : impl_(std::make_unique<impl>(std::make_unique<pe_runtime>(hal, options), arguments)) {}
 pe_context::pe_context(pe_runtime& runtime, const abi::kernel_arguments& arguments, direction_map queue_pairs)
     : impl_(std::make_unique<impl>(runtime, arguments, std::move(queue_pairs))) {}
+pe_context::pe_context(pe_runtime& runtime, const abi::kernel_arguments& arguments, const kernel_tail* before,
+                       kernel_tail& own)
+    : pe_context(runtime, arguments, {}) {
+  impl_->before = before;
+  impl_->tail = &own;
+}
 pe_context::~pe_context() = default;
+
+void pe_context::impl::wait_for_before() {
+  if (before != nullptr && !before->ended()) tasks.block([this] { return before->ended(); });
+}
+queue_state& pe_context::impl::tx(comm::direction dir) {
+  wait_for_before();
+  return driver.tx(queue_pair(dir));
+}
+queue_state& pe_context::impl::rx(comm::direction dir) {
+  wait_for_before();
+  return driver.rx(queue_pair(dir));
+}
 
 const abi::kernel_arguments& pe_context::args() const { return impl_->args; }
 abi::hal& pe_context::hal() { return impl_->hal; }

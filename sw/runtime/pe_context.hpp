@@ -17,6 +17,7 @@
 namespace diecast::sw {
 
 class held_slots;
+class kernel_tail;
 
 /// Bytes of local TCM.
 struct tcm_range {
@@ -59,6 +60,12 @@ class pe_context {
   pe_context(abi::hal& hal, const abi::kernel_arguments& arguments, const runtime_options& options);
   /// One of several kernels that share a PE, on queue pairs of its own. `runtime` must outlive it.
   pe_context(pe_runtime& runtime, const abi::kernel_arguments& arguments, direction_map queue_pairs);
+  /// One of several kernels that follow each other over the same queue pairs, each in a task of its own. Its
+  /// calls of stream use what the kernel before it (null: there is none) has left, its other messages wait
+  /// until that one has ended; in `own` it says what it has left itself, in last_stream. Who runs the kernels
+  /// ends the tails, in order. Both outlive it.
+  pe_context(pe_runtime& runtime, const abi::kernel_arguments& arguments, const kernel_tail* before,
+             kernel_tail& own);
   ~pe_context();
   pe_context(const pe_context&) = delete;
   pe_context& operator=(const pe_context&) = delete;
@@ -201,9 +208,12 @@ class pe_context {
   /// be empty. No stage may overwrite what an earlier range has not sent yet, unless causes outside this
   /// PE keep its data from coming before (a sum to which this PE contributes the overwritten part).
   void stream(const std::vector<lane>& lanes, std::string_view step_name);
-  /// The same, but slots of lanes that overlap may still be copied when it returns. Their credits go back in
-  /// later calls with `left` that move something, and in its finish(); until then nobody else receives from
-  /// these queue pairs. Reads the DMA's count once while copies are under way.
+  /// The same, behind which the kernel neither sends nor receives nor uses its scratch: where kernels follow
+  /// each other, the next one may begin, and has each side of a queue pair as soon as all has gone through.
+  void last_stream(const std::vector<lane>& lanes, std::string_view step_name);
+  /// The same as stream, but slots of lanes that overlap may still be copied when it returns. Their credits
+  /// go back in later calls with `left` that move something, and in its finish(); until then nobody else
+  /// receives from these queue pairs. Reads the DMA's count once while copies are under way.
   void stream(const std::vector<lane>& lanes, std::string_view step_name, left_copies& left);
   /// Reads which of a direction's sends have been read from their source. What is known need not be asked
   /// about at the kernel's end.

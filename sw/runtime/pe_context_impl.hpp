@@ -14,9 +14,11 @@
 #include <vector>
 
 #include "sw/runtime/dispatch_table.hpp"
+#include "sw/runtime/kernel_tail.hpp"
 #include "sw/runtime/pe_context.hpp"
 #include "sw/runtime/pe_runtime.hpp"
 #include "sw/runtime/queue_driver.hpp"
+#include "sw/runtime/stream.hpp"
 #include "sw/runtime/task_scheduler.hpp"
 
 namespace diecast::sw {
@@ -51,12 +53,16 @@ struct pe_context::impl {
   // pe_context.cpp
   [[nodiscard]] comm::direction queue_pair(comm::direction dir) const;
   queue_state& queue(comm::direction dir) { return driver.queue(queue_pair(dir)); }
-  queue_state& tx(comm::direction dir) { return driver.tx(queue_pair(dir)); }
-  queue_state& rx(comm::direction dir) { return driver.rx(queue_pair(dir)); }
+  void wait_for_before();
+  /// For all calls but stream, which alone can share queue pairs with the end of the kernel before: they
+  /// wait.
+  queue_state& tx(comm::direction dir);
+  queue_state& rx(comm::direction dir);
   void charge() { runtime.charge_call(); }
 
   // pe_context_messages.cpp
   queue_state& receiver(comm::direction dir);
+  void check_not_promised(comm::direction dir) const;
   std::uint32_t receive(queue_state& q, std::uint64_t offset);
   std::uint32_t wait_receive(const ticket& t);
 
@@ -77,7 +83,8 @@ struct pe_context::impl {
   std::optional<std::uint32_t> begin_copy(held_slots& held, queue_state& q, std::uint64_t offset,
                                           std::uint32_t bytes);
   void run_stream(pe_context& pe, const std::vector<lane>& lanes, std::string_view step_name,
-                  held_slots& held);
+                  held_slots& held, bool is_last);
+  void begin_tail(const std::vector<stream_lane>& lanes);
 
   // pe_context_work.cpp
   [[nodiscard]] std::uint64_t element() const { return numeric::size_of(args.type); }
@@ -116,7 +123,9 @@ struct pe_context::impl {
   task_scheduler& tasks;
   queue_driver& driver;
   direction_map map;
-  std::uint64_t errata;  ///< known defects of this firmware, models/abi/firmware_defects.hpp
+  const kernel_tail* before{};  ///< of kernels that follow each other: of the one before, if there is one
+  kernel_tail* tail{};          ///< and of this one; else null
+  std::uint64_t errata;         ///< known defects of this firmware, models/abi/firmware_defects.hpp
   dispatch_table calls;
   std::uint64_t one_call_sends{};  ///< history of the one-call send-receive: how many, and the last source
   std::uint64_t last_source{};

@@ -25,8 +25,8 @@ std::uint32_t in_turn(bool& taken, Work&& work) {
 
 }  // namespace
 
-/// The queue pair of a receive that takes the oldest message, which must not be promised already.
-queue_state& pe_context::impl::receiver(comm::direction dir) {
+/// A receive takes the oldest message, which must not be promised already.
+void pe_context::impl::check_not_promised(comm::direction dir) const {
   const auto at = posted.find(dir);
   if (at != posted.end() && !at->second.open.empty()) {
     throw firmware_trap(hal.self(),
@@ -34,6 +34,10 @@ queue_state& pe_context::impl::receiver(comm::direction dir) {
                                     "messages; expected wait() for each of them first",
                                     comm::direction_name(dir), at->second.open.size()));
   }
+}
+
+queue_state& pe_context::impl::receiver(comm::direction dir) {
+  check_not_promised(dir);
   return rx(dir);
 }
 

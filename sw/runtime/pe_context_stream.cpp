@@ -19,7 +19,8 @@ void pe_context::lane::pass(const stage& s) {
 bool pe_context::impl::may_hold(const pe_context::lane& l) {
   if (!l.overlaps || l.recv.size() != 1 || wire() != args.type) return false;
   const auto copies = [](const stage& s) { return s.how == arrival::copy && s.after.stage < 0; };
-  return std::all_of(l.received.begin(), l.received.end(), copies) && is_local(rx(l.recv[0]).rx_base);
+  return std::all_of(l.received.begin(), l.received.end(), copies) &&
+         is_local(driver.rx(queue_pair(l.recv[0])).rx_base);
 }
 
 std::optional<std::uint32_t> pe_context::impl::begin_copy(held_slots& held, queue_state& q,
@@ -34,8 +35,16 @@ std::optional<std::uint32_t> pe_context::impl::begin_copy(held_slots& held, queu
   return held.start_copy(slot, options.tcm_base + offset, bytes);
 }
 
+void pe_context::impl::begin_tail(const std::vector<stream_lane>& lanes) {
+  for (const stream_lane& l : lanes) {
+    for (const stream_end& out : l.outs) tail->need(out.queue->dir, kernel_tail::side::send);
+    for (const stream_end& in : l.ins) tail->need(in.queue->dir, kernel_tail::side::receive);
+  }
+  tail->begin();
+}
+
 void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes, std::string_view step_name,
-                                  held_slots& held) {
+                                  held_slots& held, bool is_last) {
   const auto is_empty = [](const auto& range) { return range.bytes == 0; };
   std::vector<stream_lane> running;
   for (const lane& l : lanes) {
@@ -48,16 +57,24 @@ void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes
     const bool sends = !std::all_of(ranges.begin(), ranges.end(), is_empty);
     const bool receives = !std::all_of(l.received.begin(), l.received.end(), is_empty);
     for (std::size_t i = 0; sends && i < l.send.size(); ++i) {
-      queue_state& q = tx(l.send[i]);
+      queue_state& q = driver.tx(queue_pair(l.send[i]));
       to.outs.push_back({&q, stage_cursor(ranges, cut(q, 0).payload)});
     }
     const bool holds = receives && may_hold(l);
     for (std::size_t i = 0; receives && i < l.recv.size(); ++i) {
-      queue_state& q = receiver(l.recv[i]);
+      check_not_promised(l.recv[i]);
+      queue_state& q = driver.rx(queue_pair(l.recv[i]));
       to.ins.push_back({&q, stage_cursor(l.received, cut(q, 0).payload)});
     }
     if (holds) to.begun = begun_slots{to.ins.front().at};
   }
+  // Slots outside TCM pass through the scratch, which the next kernel has, too.
+  const auto comes_to_tcm = [&](const stream_lane& l) {
+    return std::all_of(l.ins.begin(), l.ins.end(),
+                       [&](const stream_end& e) { return is_local(e.queue->rx_base); });
+  };
+  const bool leaves = is_last && tail != nullptr && std::all_of(running.begin(), running.end(), comes_to_tcm);
+  if (leaves) begin_tail(running);
   run_lanes({driver, tasks,
              [this](queue_state& q, const stage_cursor& at) {
                put_uncharged(q, exchange_source(at.at()), at.piece());
@@ -74,20 +91,28 @@ void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes
              [this, &held](queue_state& q, const stage_cursor& at) {
                return begin_copy(held, q, at.at(), at.piece());
              },
-             [&](std::size_t index) { pe.step(step_name, static_cast<std::uint32_t>(index)); }},
+             [&](std::size_t index) { pe.step(step_name, static_cast<std::uint32_t>(index)); }, before,
+             leaves ? tail : nullptr},
             running);
 }
 
 void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_name) {
   held_slots held(impl_->driver, impl_->tasks);  // other tasks of this PE may stream, too
-  impl_->run_stream(*this, lanes, step_name, held);
+  impl_->run_stream(*this, lanes, step_name, held, false);
   held.finish();
+}
+
+void pe_context::last_stream(const std::vector<lane>& lanes, std::string_view step_name) {
+  held_slots held(impl_->driver, impl_->tasks);
+  impl_->run_stream(*this, lanes, step_name, held, true);
+  held.finish();
+  if (impl_->tail != nullptr && impl_->tail->begun()) impl_->tail->leave_all();
 }
 
 void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_name, left_copies& left) {
   if (!std::exchange(left.open_, true)) ++impl_->open_left_copies;
   impl_->driver.look_at_copies();
-  impl_->run_stream(*this, lanes, step_name, *left.held_);
+  impl_->run_stream(*this, lanes, step_name, *left.held_, false);
 }
 
 pe_context::left_copies::left_copies(pe_context& pe)
@@ -99,6 +124,8 @@ void pe_context::left_copies::finish() {
   if (std::exchange(open_, false)) --pe_.impl_->open_left_copies;
 }
 
-void pe_context::look_at_sources(comm::direction dir) { impl_->driver.look_at_sources(impl_->tx(dir)); }
+void pe_context::look_at_sources(comm::direction dir) {
+  impl_->driver.look_at_sources(impl_->driver.tx(impl_->queue_pair(dir)));
+}
 
 }  // namespace diecast::sw

@@ -75,20 +75,49 @@ class lane_runner {
 
   void run() {
     while (std::any_of(lanes_.begin(), lanes_.end(), [](const stream_lane& l) { return l.more(); })) {
+      const std::uint64_t seen = departures();
       bool moved = settle();
       for (stream_lane& lane : lanes_) moved |= turn(lane);
+      if (c_.own != nullptr) leave();
       if (!moved) {
         c_.held.ask();
-        c_.tasks.block([this] { return any_wants(true) || c_.held.stirred(); });
-      } else if (any_wants(false)) {
-        c_.driver.drain();  // an event may be queued for it
+        c_.tasks.block([this, seen] { return any_wants(true) || c_.held.stirred() || departures() != seen; });
+      } else {
+        if (any_wants(false)) c_.driver.drain();  // an event may be queued for it
+        if (follows()) c_.tasks.yield();          // others wait for what the kernel before has to send
       }
     }
   }
 
  private:
+  using side = kernel_tail::side;
+
+  // --- kernels that follow each other ---
+  /// The kernel before has not ended.
+  [[nodiscard]] bool follows() const { return c_.before != nullptr && !c_.before->ended(); }
+  [[nodiscard]] bool is_own(const stream_end& e, side s) const {
+    return c_.before == nullptr || c_.before->has_left(e.queue->dir, s);
+  }
+  [[nodiscard]] std::uint64_t departures() const {
+    return c_.before == nullptr ? 0 : c_.before->departures();
+  }
+  void leave(stream_end& e, side s) {
+    if (e.left || e.at.more()) return;
+    e.left = true;
+    c_.own->leave(e.queue->dir, s);
+  }
+  /// Slots that are held still have to be given back, in order.
+  void leave() {
+    for (stream_lane& lane : lanes_) {
+      for (stream_end& out : lane.outs) leave(out, side::send);
+      for (stream_end& in : lane.ins) {
+        if (c_.held.count(*in.queue) == 0) leave(in, side::receive);
+      }
+    }
+  }
+
   [[nodiscard]] bool may_send(const stream_lane& lane, const stream_end& out) const {
-    if (!out.at.more()) return false;
+    if (!out.at.more() || !is_own(out, side::send)) return false;
     const pe_context::outgoing& range = lane.sent[out.at.index()];
     return is_due(range.not_before, out.at) &&
            std::all_of(range.after.begin(), range.after.end(),
@@ -103,7 +132,8 @@ class lane_runner {
   }
   [[nodiscard]] bool may_take(const stream_lane& lane, std::size_t index) const {
     const stage_cursor& at = lane.ins[index].at;
-    return lane.may_take(index) && has_come(lane, at.after(), at.piece_end());
+    return is_own(lane.ins[index], side::receive) && lane.may_take(index) &&
+           has_come(lane, at.after(), at.piece_end());
   }
   [[nodiscard]] bool is_due(const pe_context::pace& pace, const stage_cursor& at) const {
     if (pace.lane < 0) return true;
@@ -156,6 +186,9 @@ class lane_runner {
     return moved;
   }
 
+  [[nodiscard]] bool may_hold(const stream_lane& lane) const {
+    return lane.begun->next.more() && is_own(lane.ins.front(), side::receive);
+  }
   /// A message is here that is not held.
   [[nodiscard]] bool has_another(const queue_state& q) const { return q.available > c_.held.count(q); }
 
@@ -188,13 +221,14 @@ class lane_runner {
   bool try_hold(stream_lane& lane) {
     stream_end& in = lane.ins.front();
     begun_slots& begun = *lane.begun;
-    if (!begun.next.more() || !look_for_another(*in.queue)) return false;
+    if (!may_hold(lane) || !look_for_another(*in.queue)) return false;
     if (c_.held.count(*in.queue) == 0) c_.check(*in.queue, begun.next);
     c_.charge();
     std::vector<held_slots::passed_on> sends;
     for (stream_lane& sender : lanes_) {
       for (stream_end& out : sender.outs) {
-        if (!passes_next(lane, sender, out) || !has_space(c_.driver, *out.queue)) continue;
+        if (!is_own(out, side::send) || !passes_next(lane, sender, out) || !has_space(c_.driver, *out.queue))
+          continue;
         mark_up_to(out.at.index());
         c_.put_slot(*out.queue, c_.held.next_slot(*in.queue), out.at.piece());
         out.at.advance();
@@ -228,7 +262,7 @@ class lane_runner {
       return may_send(lane, out) && (out.queue->free > 0) == has;
     };
     if (std::any_of(lane.outs.begin(), lane.outs.end(), space)) return true;
-    if (lane.begun) return lane.begun->next.more() && has_another(*lane.ins.front().queue) == has;
+    if (lane.begun) return may_hold(lane) && has_another(*lane.ins.front().queue) == has;
     for (std::size_t i = 0; i < lane.ins.size(); ++i) {
       if (may_take(lane, i) && (lane.ins[i].queue->available > 0) == has) return true;
     }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sw/runtime/held_slots.hpp"
+#include "sw/runtime/kernel_tail.hpp"
 #include "sw/runtime/pe_context.hpp"
 #include "sw/runtime/queue_driver.hpp"
 #include "sw/runtime/task_scheduler.hpp"
@@ -54,6 +55,7 @@ class stage_cursor {
 struct stream_end {
   queue_state* queue{};
   stage_cursor at;  ///< before it all has been sent, or has arrived
+  bool left{};      ///< to the next kernel
 };
 
 /// Of a lane that overlaps: slots before `next` are held or behind stream_end::at.
@@ -92,6 +94,8 @@ struct stream_context {
   /// Copies the oldest slot that is not held; the job that still does so.
   std::function<std::optional<std::uint32_t>(queue_state&, const stage_cursor&)> begin_copy;
   std::function<void(std::size_t)> mark;  ///< a lane begins to send this stage
+  const kernel_tail* before{};            ///< only what this kernel has left is used; null: there is none
+  kernel_tail* own{};                     ///< who is told what is left; null: nobody
 };
 
 /// Runs the lanes to their end, at which slots may still be held: in turn a slot each, so that none uses up

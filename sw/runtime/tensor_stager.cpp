@@ -30,6 +30,8 @@ void for_copies(const std::vector<comm::staged_piece>& pieces, const chunk_plan&
   }
 }
 
+constexpr std::size_t copies_in_a_row = 4;  ///< started before other tasks have their turn
+
 /// Number of a port among those of its tensor.
 std::uint64_t port_of(abi::address tensor, abi::address at) {
   return at / comm::port_stride - tensor / comm::port_stride;
@@ -121,6 +123,8 @@ void tensor_stager::start_by_turns(const copies& out, const copies& in) {
     } else {
       loads_.back() = begin(in[j++]);
     }
+    // Registers take time, in which the kernel of the next chunk has slots to move.
+    if ((i + j) % copies_in_a_row == 0) runtime_.tasks().yield();
   }
 }
 

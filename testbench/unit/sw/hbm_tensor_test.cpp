@@ -3,6 +3,7 @@
 // not divide anything, counts down to nothing, in place and not, and all accumulation modes; what the host
 // refuses; where tensors lie.
 #include <array>
+#include <map>
 #include <set>
 
 #include "collective_bench.hpp"
@@ -164,6 +165,27 @@ TEST_CASE("three chunks fit below the rings, of an even size") {
   CHECK(lay_out_chunks(b.kernel, launch).piece == 1);
 }
 
+/// The default SIP, 4 MiB: of the 29 KiB of a block for which there is room, stripes would leave 16.
+TEST_CASE("pieces are whole packets where whole stripes would be much shorter") {
+  launch_bench b(2 << 20, "all_gather", "two_level");
+  b.config.sip.columns = b.config.sip.rows = 4;
+  b.members = comm::map_ranks(b.config.shape(), comm::rank_set::cube);
+  const std::uint64_t bytes = lay_out_chunks(b.kernel, b.launch()).piece * 2;
+  CHECK(bytes % b.config.noc.max_packet_bytes == 0);
+  CHECK(bytes % b.config.ccl.tensor_stripe_bytes != 0);
+  CHECK(bytes > 24 * 1024);
+}
+
+TEST_CASE("chunks that follow each other one way through trees are shorter than those that are waited for") {
+  const launch_bench all(2 << 20, "all_reduce", "two_level");
+  for (const auto& [collective, algorithm] :
+       {std::pair{"broadcast", "packed_trees"}, {"reduce", "packed_trees"}}) {
+    const launch_bench one_way(2 << 20, collective, algorithm);
+    CHECK(lay_out_chunks(one_way.kernel, one_way.launch()).piece * 3 <
+          lay_out_chunks(all.kernel, all.launch()).piece * 2);
+  }
+}
+
 /// Two chunks need two buffers, three need three: cut to whole stripes, a piece of half the tensor may be a
 /// little shorter, and what is left a chunk of its own.
 TEST_CASE("a tensor of which two chunks fit is cut into two") {
@@ -175,7 +197,7 @@ TEST_CASE("a tensor of which two chunks fit is cut into two") {
   const sw::chunk_layout l = lay_out_chunks(b.kernel, launch);
   CHECK(l.end <= launch.tcm_room);
   CHECK(l.buffers == 2);
-  CHECK(l.piece * 2 == 11'008);  // bytes; half the tensor, up to a line
+  CHECK(l.piece * 2 == 11'264);  // bytes; half the tensor, up to a packet
 }
 
 TEST_CASE("chunks of every length of a tensor fit where one element does") {
@@ -187,6 +209,59 @@ TEST_CASE("chunks of every length of a tensor fit where one element does") {
     INFO(count << " elements, room for " << *launch.tcm_room << " bytes");
     CHECK(lay_out_chunks(b.kernel, launch).end <= *launch.tcm_room);
   }
+}
+
+/// Whether a PE that has begun a chunk goes on with steps of the one before, whose number is not 0.
+bool begins_early(launch_bench& b) {
+  b.config.ipcq.queue_pairs = 64;
+  b.config.ipcq.n_slots = 1;
+  b.config.ipcq.slot_bytes = 64;
+  b.config.ccl.tensor_chunk_bytes = 8192;
+  const sw::argument_context launch = b.launch();
+  bool early = false;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> last;  // by SIP and cube
+  sw::mock_options options;
+  options.on_step = [&](pe_coord pe, const abi::step_marker& step) {
+    std::string& before = last[{pe.sip.value, pe.cube.value}];
+    early |= before == "chunk" && step.name != "chunk" && step.index > 0;
+    before = step.name;
+  };
+  sw::mock_machine machine{b.config, test::plan_for(b.kernel, launch), options};
+  std::vector<abi::kernel_arguments> arguments;
+  for (std::uint32_t rank = 0; rank < b.members.members.size(); ++rank)
+    arguments.push_back(make_arguments(b.kernel, launch, rank));
+  CHECK(test::run_with_images(machine, b.kernel, launch, arguments).deadlock == "");
+  return early;
+}
+
+TEST_CASE("a chunk begins while the one before ends") {
+  for (const auto& [collective, algorithm] : {std::pair{"all_gather", "two_level"},
+                                              {"all_gather", "ring_1d"},
+                                              {"reduce_scatter", "two_level"},
+                                              {"broadcast", "packed_trees"}}) {
+    INFO(collective << ' ' << algorithm);
+    launch_bench b(64'000, collective, algorithm);
+    CHECK(begins_early(b));
+  }
+  launch_bench over_sips(64'000, "all_reduce", "two_level");
+  over_sips.config.pod.sips = 2;
+  over_sips.members = comm::map_ranks(over_sips.config.shape(), comm::rank_set::cube);
+  CHECK(begins_early(over_sips));
+}
+
+TEST_CASE("a chunk waits for the end of the one before where the kernel needs that") {
+  launch_bench exchanging(64'000, "all_reduce", "ring_full_tile");
+  CHECK(!begins_early(exchanging));
+  launch_bench within_sip(64'000, "all_reduce", "two_level");
+  CHECK(!begins_early(within_sip));
+  launch_bench wide(64'000, "all_reduce", "two_level");
+  wide.config.pod.sips = 2;
+  wide.members = comm::map_ranks(wide.config.shape(), comm::rank_set::cube);
+  wide.config.ccl.accumulate = config::accumulation::f32_acc;
+  CHECK(!begins_early(wide));
+  launch_bench staging(64'000, "all_gather", "two_level");  // slots pass through the scratch
+  staging.config.ipcq.rings = config::buffer_kind::hbm;
+  CHECK(!begins_early(staging));
 }
 
 /// Receives that nobody waits for.
