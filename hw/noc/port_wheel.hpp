@@ -17,6 +17,7 @@ namespace diecast::hw {
 class port_wheel {
  public:
   static constexpr std::uint64_t never = UINT64_MAX;
+  static constexpr std::uint32_t none = UINT32_MAX;
 
   /// `span`: cycles ahead that can be entered, a power of two and at least 64.
   port_wheel(std::uint32_t ports, std::uint32_t span)
@@ -57,18 +58,34 @@ class port_wheel {
     }
   }
 
-  /// Takes out all entries of a cycle and visits their ports in ascending order. `visit` must not
-  /// enter anything for the same cycle.
-  template <class Visit>
-  void take(std::uint64_t cycle, Visit visit) {
-    const std::size_t slot = cycle & (span_ - 1);
-    std::uint64_t* const row = &rows_[slot * words_];
-    due_[slot] = 0;
-    for (std::uint32_t w = 0; w < words_; ++w) {
-      for (std::uint64_t b = std::exchange(row[w], 0); b != 0; b &= b - 1) {
-        visit(w * 64 + static_cast<std::uint32_t>(std::countr_zero(b)));
+  /// The entries of a cycle, taken out one by one.
+  class taken {
+   public:
+    /// The next port, in ascending order; none when there are no more.
+    [[nodiscard]] std::uint32_t next() {
+      while (bits_ == 0) {
+        if (word_ == end_) return none;
+        bits_ = std::exchange(*word_++, 0);
+        first_ += 64;
       }
+      const auto port = first_ + static_cast<std::uint32_t>(std::countr_zero(bits_));
+      bits_ &= bits_ - 1;
+      return port;
     }
+
+   private:
+    friend class port_wheel;
+    taken(std::uint64_t* row, std::uint32_t words) : word_(row), end_(row + words) {}
+    std::uint64_t* word_;
+    std::uint64_t* end_;
+    std::uint64_t bits_{};
+    std::uint32_t first_{UINT32_MAX - 63};  ///< port of the lowest bit; wraps to 0 with the first word
+  };
+  /// Nothing may be entered for the cycle before all are taken out.
+  [[nodiscard]] taken take(std::uint64_t cycle) {
+    const std::size_t slot = cycle & (span_ - 1);
+    due_[slot] = 0;
+    return {&rows_[slot * words_], words_};
   }
 
  private:

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "hw/noc/switch_core.hpp"
+#include "hw/noc/switch_steps.hpp"
 
 namespace diecast::hw {
 namespace {
@@ -18,63 +18,73 @@ unsigned next_in_turn(std::uint64_t some, unsigned start) {
 
 }  // namespace
 
-void switch_core::run() {
-  std::uint32_t router = none;
+void switch_core::run() { plain_ ? run_as<true>() : run_as<false>(); }
+
+/// The outputs of a router that are due choose before the first of them is granted.
+template <bool Plain>
+void switch_core::run_as() {
   if (fetches_ahead_) begin_fetching();
-  wheel_.take(cycle_, [&](std::uint32_t o) {
+  port_wheel::taken due = wheel_.take(cycle_);
+  for (std::uint32_t o = due.next(); o != none;) {
     if (fetches_ahead_) fetch_ahead();
-    if (outs_[o].router != router && chosen_ != 0) settle();
-    router = outs_[o].router;
-    look(o);
-  });
-  if (chosen_ != 0) settle();
+    look<Plain>(o);
+    const std::uint32_t next = due.next();
+    const bool is_last = next == none || outs_[next].router != outs_[o].router;
+    if (is_last && chosen_ != 0) settle<Plain>();
+    o = next;
+  }
 }
 
 /// First half of the allocation: an output that is due chooses among its requesters. Most of the time there
 /// is one: the processor goes on with it while it still waits for what the look depends on.
+template <bool Plain>
 inline void switch_core::look(std::uint32_t o) {
   out_port& out = outs_[o];
   ++looks_;
   out.scheduled = never;
   out.starved = 0;
-  const std::uint32_t alone = only_requester(o);
-  if (alone == none) return choose_among(o);
+  const std::uint32_t alone = only_requester<Plain>(o);
+  if (alone == none) return choose_among<Plain>(o);
   const std::uint64_t ready = in_vcs_[alone].front_ready;
   if (ready > cycle_) return schedule(o, ready);
-  const candidate best = choose_alone(o, alone);
-  if (best.in_vc == none) return look_again(o);
+  const candidate best = choose_alone<Plain>(o, alone);
+  if (best.in_vc == none) return look_again<Plain>(o);
   choices_[chosen_++] = {never, o, best.in_vc, best.vc, true};
 }
 
+template <bool Plain>
 inline std::uint32_t switch_core::only_requester(std::uint32_t o) const {
-  if (more_words_ != 0) return none;
+  if (!Plain && more_words_ != 0) return none;
   const std::uint64_t asking = outs_[o].asking;
   if (asking == 0 || (asking & (asking - 1)) != 0) return none;
   return outs_[o].first_in_vc + static_cast<std::uint32_t>(std::countr_zero(asking));
 }
 
 /// Of several requesters, most of the time one is ready and the others are still being routed.
+template <bool Plain>
 inline void switch_core::choose_among(std::uint32_t o) {
   std::uint64_t wait = never;  // from the next cycle on until another one is; wraps for those that are
   std::uint32_t* const list = ready_.data();
   std::size_t count = 0;
-  visit_requesters(o, [&](std::uint32_t iv) {
+  visit_requesters<Plain>(o, [&](std::uint32_t iv) {
     const std::uint64_t at = in_vcs_[iv].front_ready;
     list[count] = iv;
     count += static_cast<std::size_t>(at <= cycle_);
     wait = std::min(wait, at - (cycle_ + 1));
   });
   const heads ready(list, count);
-  const std::uint64_t next = wait > never / 2 ? never : cycle_ + 1 + wait;
+  // Wrapped: never, all bits. Without a branch.
+  const std::uint64_t next = (cycle_ + 1 + wait) | (0 - (wait >> 63));
   if (ready.empty()) return schedule(o, next);
-  const candidate best = ready.size() == 1 ? choose_alone(o, ready[0]) : choose(o, ready);
-  if (best.in_vc == none) return look_again(o);
+  const candidate best = ready.size() == 1 ? choose_alone<Plain>(o, ready[0]) : choose<Plain>(o, ready);
+  if (best.in_vc == none) return look_again<Plain>(o);
   choices_[chosen_++] = {next, o, best.in_vc, best.vc, ready.size() == 1};
 }
 
+template <bool Plain>
 inline switch_core::candidate switch_core::choose_alone(std::uint32_t o, std::uint32_t iv) {
   const in_vc& queue = in_vcs_[iv];
-  if (!free_to_start(o, queue)) return {};
+  if (!free_to_start<Plain>(o, queue)) return {};
   if (!queue.allocated && outs_[o].vc_first) {
     allocate_alone(o, iv, 0);
     if (!queue.allocated) return {};
@@ -85,6 +95,7 @@ inline switch_core::candidate switch_core::choose_alone(std::uint32_t o, std::ui
 }
 
 /// Round robin over inputs, then over the VCs of the input.
+template <bool Plain>
 inline switch_core::candidate switch_core::choose(std::uint32_t o, heads ready) {
   const out_port& out = outs_[o];
   if (out.vc_first) allocate_vcs(o, ready);
@@ -95,7 +106,7 @@ inline switch_core::candidate switch_core::choose(std::uint32_t o, heads ready) 
     const std::uint32_t port_distance = queue.port - out.grant_from;  // wraps: lower numbers come after
     const std::uint8_t vc_distance = static_cast<std::uint8_t>(queue.vc - ins_[queue.port].next_vc);
     const std::uint64_t distance = (std::uint64_t{port_distance} << 8) | vc_distance;
-    if (distance >= nearest || !free_to_start(o, queue)) continue;
+    if (distance >= nearest || !free_to_start<Plain>(o, queue)) continue;
     const std::uint32_t vc = vc_for(o, queue);
     if (vc == none) continue;
     best = {iv, vc};
@@ -245,21 +256,39 @@ std::uint32_t switch_core::free_vc_for(std::uint32_t o, const in_vc& queue) {
 }
 
 /// When the output's next chance is, as far as is known now.
+template <bool Plain>
 void switch_core::look_again(std::uint32_t o) {
   outs_[o].starved = 0;
   std::uint64_t next = never;
-  visit_requesters(o,
-                   [&](std::uint32_t iv) { next = std::min(next, next_chance(o, in_vcs_[iv], cycle_ + 1)); });
+  visit_requesters<Plain>(
+      o, [&](std::uint32_t iv) { next = std::min(next, next_chance<Plain>(o, in_vcs_[iv])); });
   schedule(o, next);
 }
 
-/// The first cycle from `from` on in which the packet might be granted, as far as is known now; never
+template void switch_core::look_again<true>(std::uint32_t);
+template void switch_core::look_again<false>(std::uint32_t);
+
+void switch_core::wake_starved(std::uint32_t o) {
+  visit_requesters(o, [&](std::uint32_t iv) { schedule(o, next_chance<false>(o, in_vcs_[iv])); });
+}
+
+/// The first cycle after this one in which the packet might be granted, as far as is known now; never
 /// when it needs credits that nobody has returned yet (add_credit then wakes the output) or a VC whose
 /// packet has not passed (the grant of its tail looks at all requesters).
-std::uint64_t switch_core::next_chance(std::uint32_t o, const in_vc& queue, std::uint64_t from) {
-  const std::uint64_t at = std::max({from, queue.front_ready, out_free(o, queue), in_free(queue)});
-  if (queue.allocated) return std::max(at, next_room(o, queue.bound, queue.room));
-  if (queue.front_ready >= from) return at;  // not ready yet: it is judged when it is
+template <bool Plain>
+inline std::uint64_t switch_core::next_chance(std::uint32_t o, const in_vc& queue) {
+  const std::uint64_t at =
+      std::max({cycle_ + 1, queue.front_ready, out_free<Plain>(o, queue), in_free<Plain>(queue)});
+  if (queue.allocated) {
+    if (out_vcs_[vc_index(o, queue.bound)].credits >= queue.room) return at;
+    return std::max(at, next_room(o, queue.bound, queue.room));
+  }
+  if (queue.front_ready > cycle_) return at;  // not ready yet: it is judged when it is
+  return std::max(at, next_free_vc(o, queue, at));
+}
+
+/// When a VC is free for a packet that may start from cycle `at` on; any cycle up to it when one is by then.
+std::uint64_t switch_core::next_free_vc(std::uint32_t o, const in_vc& queue, std::uint64_t at) {
   const out_port& out = outs_[o];
   std::uint64_t vc_at = never;
   for (unsigned k = 0; k < queue.to.vcs && vc_at > at; ++k) {
@@ -269,7 +298,7 @@ std::uint64_t switch_core::next_chance(std::uint32_t o, const in_vc& queue, std:
     const std::uint64_t room = out.vc_first ? 0 : next_room(o, vc, queue.room);
     vc_at = std::min(vc_at, std::max(out_vcs_[vc_index(o, vc)].free_from + out.alloc_cycles, room));
   }
-  return std::max(at, vc_at);
+  return vc_at;
 }
 
 /// When a VC has room, as far as is known: the past, or never.

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "hw/noc/switch_steps.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::hw {
@@ -135,10 +136,8 @@ void switch_core::arrive(const arrival& a, packet_ptr&& p) {
 }
 
 /// Second half: every input accepts one output of the router. The others have lost the cycle.
-void switch_core::settle() { plain_ ? settle_as<true>() : settle_as<false>(); }
-
 template <bool Plain>
-void switch_core::settle_as() {
+void switch_core::settle() {
   const std::span<choice> chosen(choices_.data(), std::exchange(chosen_, 0));
   if (chosen.size() > 1) return settle_several<Plain>(chosen);
   const choice& c = chosen[0];
@@ -152,18 +151,24 @@ void switch_core::settle_several(std::span<choice> chosen) {
   for (const choice& c : chosen) {
     if (c.in_vc != none) grant<Plain>(c.output, c.in_vc, c.vc);
   }
-  for (const choice& c : chosen) follow<Plain>(c);
+  for (const choice& c : chosen) {
+    if (c.in_vc != none) {
+      follow<Plain>(c);
+    } else {
+      look_again<Plain>(c.output);
+    }
+  }
 }
 
-/// When to look again after a choice.
+template void switch_core::settle<true>();
+template void switch_core::settle<false>();
+
+/// When to look again after a grant.
 template <bool Plain>
-inline void switch_core::follow(const choice& c) {
-  const bool granted = c.in_vc != none;
-  if (granted & c.alone & (Plain || classes_ == 1)) {
-    schedule(c.output, std::max(c.next, outs_[c.output].next_start));
-  } else {
-    look_again(c.output);
-  }
+inline void switch_core::follow(const choice& granted) {
+  const std::uint32_t o = granted.output;
+  if (!(granted.alone & (Plain || classes_ == 1))) return look_again<Plain>(o);
+  schedule(o, std::max(granted.next, outs_[o].next_start));
 }
 
 inline void switch_core::accept(std::span<choice> chosen) {
@@ -201,7 +206,7 @@ template <bool Plain>
   // It could have started earlier but for credits.
   const std::uint64_t could_start =
       std::max({queue.front_ready, out_free<Plain>(o, queue), in_free<Plain>(queue)});
-  used.credit_stall_cycles += cycle_ - std::min(cycle_, could_start);
+  used.credit_stall_cycles += cycle_ - (Plain ? could_start : std::min(cycle_, could_start));
   const std::uint64_t end = start_transfer<Plain>(o, vc, queue, index);
   const std::uint64_t bit = std::uint64_t{1} << vc;
   out.taken = (out.taken | bit) & ~(std::uint64_t{tail} << vc);
@@ -309,7 +314,7 @@ template <bool Plain>
   }
   s.ready = cycle_ + out.way[std::size_t{s.head}];
   s.tail_ready = std::max(s.ready, end - 1 + out.way[0]);
-  s.came_from = s.in_vc;
+  if (!Plain) s.came_from = s.in_vc;
   s.in_vc = vc_index(out.downstream, vc);
   enqueue<Plain>(index, cycle_ + 1);
 }

@@ -33,13 +33,10 @@
 // Outputs due at a cycle are looked at in ascending port number; what they cause lies after it.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "hw/base/packet.hpp"
@@ -179,6 +176,9 @@ class switch_core : private switch_records {
   [[nodiscard]] std::size_t state_bytes() const;
 
  private:
+  template <bool Plain>
+  void run_as();
+  template <bool Plain>
   void look(std::uint32_t o);
   void begin_fetching();  ///< before the first look of a cycle
   void fetch_ahead();     ///< before each
@@ -188,12 +188,17 @@ class switch_core : private switch_records {
   /// Requesters that are ready.
   using heads = std::span<const std::uint32_t>;
   /// The only requester of an output; none: there are others.
+  template <bool Plain>
   [[nodiscard]] std::uint32_t only_requester(std::uint32_t o) const;
+  template <bool Plain>
   void choose_among(std::uint32_t o);
+  template <bool Plain>
   [[nodiscard]] candidate choose_alone(std::uint32_t o, std::uint32_t iv);
+  template <bool Plain>
   [[nodiscard]] candidate choose(std::uint32_t o, heads ready);
   /// Output and input may start the packet in this cycle: neither passes another of its class, and among
   /// several classes neither has started another in it.
+  template <bool Plain>
   [[nodiscard]] bool free_to_start(std::uint32_t o, const in_vc& queue) const;
   [[nodiscard]] bool has_room(std::uint32_t v, std::uint32_t flits);
   template <bool Plain = false>
@@ -214,13 +219,12 @@ class switch_core : private switch_records {
   [[nodiscard]] bool is_plain() const {
     return classes_ == 1 && !interleave_vcs_ && more_words_ == 0 && !observed_ && !credits_observed_;
   }
-  void settle();
   template <bool Plain>
-  void settle_as();
+  void settle();
   template <bool Plain>
   void settle_several(std::span<choice> chosen);
   template <bool Plain>
-  void follow(const choice& c);
+  void follow(const choice& granted);
   void accept(std::span<choice> chosen);
   template <bool Plain>
   void grant(std::uint32_t o, std::uint32_t iv, std::uint32_t vc);
@@ -238,8 +242,11 @@ class switch_core : private switch_records {
   template <bool Plain = false>
   void request(std::uint32_t iv, std::uint64_t from);
   void request_next(std::uint32_t iv);
+  template <bool Plain>
   void look_again(std::uint32_t o);
-  [[nodiscard]] std::uint64_t next_chance(std::uint32_t o, const in_vc& queue, std::uint64_t from);
+  template <bool Plain>
+  [[nodiscard]] std::uint64_t next_chance(std::uint32_t o, const in_vc& queue);
+  [[nodiscard]] std::uint64_t next_free_vc(std::uint32_t o, const in_vc& queue, std::uint64_t at);
   [[nodiscard]] std::uint64_t next_room(std::uint32_t o, std::uint32_t vc, std::uint32_t flits);
 
   template <bool Plain>
@@ -301,7 +308,7 @@ class switch_core : private switch_records {
 
   void schedule(std::uint32_t o, std::uint64_t cycle);
   /// Calls visit(input VC) for every one whose front requests the output.
-  template <class Visit>
+  template <bool Plain = false, class Visit>
   void visit_requesters(std::uint32_t o, Visit visit) const;
   /// The bit of an input VC among those that may request an output of its router.
   struct request_bit {
@@ -359,96 +366,5 @@ class switch_core : private switch_records {
   std::vector<std::uint32_t> due_;  ///< of fetch_ahead(): outputs of the cycle, in the order of their looks
   std::size_t fetches_{};           ///< its calls in the cycle
 };
-
-/// The first cycle in which the output may start a packet of this class.
-template <bool Plain>
-inline std::uint64_t switch_core::out_free(std::uint32_t o, const in_vc& queue) const {
-  const std::uint64_t next = outs_[o].next_start;
-  return Plain || classes_ == 1 ? next : std::max(next, on_out_[o * classes_ + queue.own_class].end);
-}
-
-/// The same of its input.
-template <bool Plain>
-inline std::uint64_t switch_core::in_free(const in_vc& queue) const {
-  const std::uint64_t next = ins_[queue.port].next_start;
-  return Plain || classes_ == 1 ? next : std::max(next, on_in_[queue.port * classes_ + queue.own_class].end);
-}
-
-inline bool switch_core::free_to_start(std::uint32_t o, const in_vc& queue) const {
-  return std::max(out_free(o, queue), in_free(queue)) <= cycle_;
-}
-
-/// Makes the credits usable that are back by now.
-inline void switch_core::take_credits(out_vc& ov) {
-  if (ov.next_back > cycle_) return;
-  if (ov.first != none) return take_listed(ov);
-  ov.credits += std::exchange(ov.last, none);
-  ov.next_back = never;
-}
-
-/// Of one class a VC has one batch of credits on its way most of the time, which needs no list. Those of
-/// several classes may be put off. A batch of none would be one on its way: flits > 0.
-template <bool Plain>
-inline void switch_core::add_credit(std::uint32_t o, std::uint8_t vc, std::uint32_t flits,
-                                    std::uint64_t first, std::uint64_t last) {
-  out_vc& ov = out_vcs_[vc_index(o, vc)];
-  const bool one_class = Plain || classes_ == 1;
-  if (one_class) take_credits(ov);
-  if (one_class && first == last && ov.next_back == never) {
-    ov.last = flits;
-    ov.next_back = first;
-  } else {
-    list_credit(ov, flits, first, last);
-  }
-  if (starved(o, vc)) wake_starved(o);
-}
-
-inline bool switch_core::has_room(std::uint32_t v, std::uint32_t flits) {
-  out_vc& ov = out_vcs_[v];
-  take_credits(ov);
-  return ov.credits >= flits;
-}
-
-/// Enters the transfer on its input and its output and returns one past the cycle of its last flit: as its
-/// flits come, or as those of other classes let it.
-template <bool Plain>
-inline std::uint64_t switch_core::start_transfer(std::uint32_t o, std::uint32_t vc, in_vc& queue,
-                                                 std::uint32_t slot_index) {
-  const slot& s = slots_[slot_index];
-  const std::uint64_t end = std::max(cycle_ + s.flits, s.tail_ready + 1);
-  if (!Plain && classes_ > 1) return start_beside(o, vc, queue, slot_index, end);
-  queue.end = outs_[o].next_start = ins_[queue.port].next_start = end;
-  return end;
-}
-
-/// Enters the output for its earliest chance, if any. Later ones are found when it is looked at.
-inline void switch_core::schedule(std::uint32_t o, std::uint64_t cycle) {
-  out_port& out = outs_[o];
-  if (cycle >= out.scheduled) return;
-  if (out.scheduled != never) wheel_.remove(out.scheduled, o);
-  out.scheduled = std::min(cycle, cycle_ + wheel_.span() - 1);
-  wheel_.put(out.scheduled, o);
-}
-
-template <class Visit>
-inline void switch_core::visit_requesters(std::uint32_t o, Visit visit) const {
-  std::uint32_t first = outs_[o].first_in_vc;
-  const auto visit_bits = [&](std::uint64_t b) {
-    for (; b != 0; b &= b - 1) visit(first + static_cast<std::uint32_t>(std::countr_zero(b)));
-  };
-  visit_bits(outs_[o].asking);
-  for (std::uint32_t w = 0; w < more_words_; ++w) {
-    first += 64;
-    visit_bits(more_requests_[o * more_words_ + w]);
-  }
-}
-
-template <bool Plain>
-inline switch_core::request_bit switch_core::request_of(std::uint32_t o, std::uint32_t iv) {
-  out_port& out = outs_[o];
-  const std::uint32_t n = iv - out.first_in_vc;
-  std::uint64_t& word = Plain || n < 64 ? out.asking : more_requests_[o * more_words_ + n / 64 - 1];
-  return {word, std::uint64_t{1} << n % 64};
-}
 
 }  // namespace diecast::hw

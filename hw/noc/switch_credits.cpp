@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "hw/noc/switch_core.hpp"
+#include "hw/noc/switch_steps.hpp"
 
 namespace diecast::hw {
 
@@ -30,10 +30,6 @@ void switch_core::list_credit(out_vc& ov, std::uint32_t flits, std::uint64_t fir
 void switch_core::more_returning() {
   free_returning_ = static_cast<std::uint32_t>(returning_.size());
   returning_.push_back({0, 0, 0, 0, none, false});
-}
-
-void switch_core::wake_starved(std::uint32_t o) {
-  visit_requesters(o, [&](std::uint32_t iv) { schedule(o, next_chance(o, in_vcs_[iv], cycle_ + 1)); });
 }
 
 inline void switch_core::insert_in_order(out_vc& ov, std::uint32_t credit) {

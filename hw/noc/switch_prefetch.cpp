@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "hw/noc/switch_core.hpp"
+#include "hw/noc/switch_steps.hpp"
 
 namespace diecast::hw {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "hw/noc/switch_core.hpp"
+#include "hw/noc/switch_steps.hpp"
 
 namespace diecast::hw {
 

@@ -42,12 +42,14 @@ TEST_CASE("the port wheel is a set ordered by cycle and port") {
       std::vector<std::uint32_t> visited;
       wheel.visit(now, [&](std::uint32_t due) { visited.push_back(due); });
       std::size_t taken_before = 0;
-      wheel.take(now, [&](std::uint32_t taken) {
+      hw::port_wheel::taken due = wheel.take(now);
+      for (std::uint32_t taken = due.next(); taken != hw::port_wheel::none; taken = due.next()) {
         RC_ASSERT(!model.empty());
         RC_ASSERT(*model.begin() == std::pair(now, taken));
         RC_ASSERT(visited.at(taken_before++) == taken);
         model.erase(model.begin());
-      });
+      }
+      RC_ASSERT(due.next() == hw::port_wheel::none);
       RC_ASSERT(taken_before == visited.size());
       RC_ASSERT(model.empty() || model.begin()->first > now);
     }
