@@ -39,7 +39,8 @@ block_table sim_table() {
       .count(&b::firmware_stack_kib, "firmware_stack_kib", "KiB", 16, 65'536,
              "Stack of a PE's firmware thread.", assumption)
       .count(&b::task_stack_kib, "task_stack_kib", "KiB", 16, 65'536,
-             "Stack of each cooperative task on a PE.", assumption)
+             "Stack of each cooperative task on a PE; kernels on chunks of tensors in HBM are tasks, too.",
+             assumption)
       .boolean(&b::strict_memory, "strict_memory", "Reading memory that was never written ends the run.",
                assumption)
       .boolean(&b::links_as_bytes, "links_as_bytes",

@@ -28,7 +28,7 @@ formula_table table_of_formulas() {
 estimate on_chunks(const fabric::topology& t, const config::machine_config& c, const bound_request& r,
                    const std::function<estimate(std::uint64_t)>& of_chunk) {
   const auto ranks = static_cast<std::uint32_t>(r.ranks.members.size());
-  const std::uint64_t chunk = expected_chunk_bytes(c, r.what, ranks, r.bytes);
+  const std::uint64_t chunk = expected_chunk_bytes(c, ranks, r.bytes);
   const double chunks = std::ceil(static_cast<double>(r.bytes) / static_cast<double>(chunk));
   const wire_rates rates(c);
   staged_wire busiest;

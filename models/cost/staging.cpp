@@ -23,12 +23,9 @@ constexpr std::uint64_t copy_registers = 3;  ///< source, destination, doorbell
 
 double d(std::uint64_t n) { return static_cast<double>(n); }
 
-/// Messages of a slot for which a chunk on `ranks` waits with nothing to do: as many as to all and back from
-/// all. What goes one way through trees, chunk behind chunk, waits for one.
-double waits_of(comm::collective what, std::uint32_t ranks) {
-  const bool one_way = what == comm::collective::broadcast || what == comm::collective::reduce;
-  return one_way || ranks < 2 ? 1 : 2.0 * std::bit_width(ranks - 1U);
-}
+/// Messages of a slot that wait for each other in a run of a kernel on `ranks`: as many as to all and back
+/// from all.
+double waits_of(std::uint32_t ranks) { return ranks < 2 ? 1 : 2.0 * std::bit_width(ranks - 1U); }
 
 }  // namespace
 
@@ -107,21 +104,20 @@ staged_idle staged_idle_of(const fabric::topology& t, const config::machine_conf
 }
 
 /// With n bytes in chunks of C, rate r and a per chunk, (n / C) a + 2 C / r is least at C = sqrt(n a r / 2).
-std::uint64_t best_chunk_bytes(const config::machine_config& c, comm::collective what, std::uint32_t ranks,
-                               std::uint64_t bytes) {
+std::uint64_t best_chunk_bytes(const config::machine_config& c, std::uint32_t ranks, std::uint64_t bytes) {
   const endpoint_costs e = endpoint_costs_of(c);
   const double gbytes_s = d(c.noc.flit_bytes) * c.noc.clock_ghz;
   const double message = (e.send + e.departure + e.arrival + e.wake + e.call + e.vector + e.release).ns() +
                          d(c.ipcq.slot_bytes) / gbytes_s;
-  const double best = std::sqrt(d(bytes) * waits_of(what, ranks) * message * gbytes_s / 2);
+  const double best = std::sqrt(d(bytes) * waits_of(ranks) * message * gbytes_s / 2);
   return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(best));
 }
 
-std::uint64_t expected_chunk_bytes(const config::machine_config& c, comm::collective what,
-                                   std::uint32_t ranks, std::uint64_t bytes) {
+std::uint64_t expected_chunk_bytes(const config::machine_config& c, std::uint32_t ranks,
+                                   std::uint64_t bytes) {
   const std::uint64_t fits = c.pe.tcm_kib * 1024 / 4;
   const std::uint64_t chunk =
-      c.ccl.tensor_chunk_bytes.value_or(std::min(fits, best_chunk_bytes(c, what, ranks, bytes)));
+      c.ccl.tensor_chunk_bytes.value_or(std::min(fits, best_chunk_bytes(c, ranks, bytes)));
   return std::clamp<std::uint64_t>(chunk, 1, std::max<std::uint64_t>(1, bytes));
 }
 

@@ -52,12 +52,12 @@ struct staged_idle {
 /// Bytes of a rank's vector to work on at a time. The first chunk comes in and the last goes out while
 /// nothing else can be done, so chunks should be small; every chunk pays once more for the messages that a
 /// collective has to wait for, so they should be large.
-[[nodiscard]] std::uint64_t best_chunk_bytes(const config::machine_config& c, comm::collective what,
-                                             std::uint32_t ranks, std::uint64_t bytes);
+[[nodiscard]] std::uint64_t best_chunk_bytes(const config::machine_config& c, std::uint32_t ranks,
+                                             std::uint64_t bytes);
 
 /// The chunk that a run is likely to have: as given, else the best one that fits three times beside rings of
 /// a quarter of the TCM. Scratch of algorithms is not known here.
-[[nodiscard]] std::uint64_t expected_chunk_bytes(const config::machine_config& c, comm::collective what,
-                                                 std::uint32_t ranks, std::uint64_t bytes);
+[[nodiscard]] std::uint64_t expected_chunk_bytes(const config::machine_config& c, std::uint32_t ranks,
+                                                 std::uint64_t bytes);
 
 }  // namespace diecast::cost

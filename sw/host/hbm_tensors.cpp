@@ -112,7 +112,7 @@ std::uint64_t automatic_piece(const kernel_entry& kernel, const argument_context
   const comm::collective_shape s = shape_of(kernel, launch);
   const std::uint64_t element = numeric::size_of(launch.type);
   const std::uint64_t block = std::max<std::uint64_t>(1, comm::tensor_chunks::largest_block(s));
-  const std::uint64_t best = cost::best_chunk_bytes(launch.config, s.what, s.ranks, launch.count * element) /
+  const std::uint64_t best = cost::best_chunk_bytes(launch.config, s.ranks, launch.count * element) /
                              element / comm::tensor_chunks::blocks(s);
   const std::uint64_t wanted = std::clamp<std::uint64_t>(best, 1, block);
   return even_piece(kernel, launch, block, fitting_piece(kernel, launch, wanted));

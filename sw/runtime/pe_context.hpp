@@ -208,8 +208,9 @@ class pe_context {
   /// be empty. No stage may overwrite what an earlier range has not sent yet, unless causes outside this
   /// PE keep its data from coming before (a sum to which this PE contributes the overwritten part).
   void stream(const std::vector<lane>& lanes, std::string_view step_name);
-  /// The same, behind which the kernel neither sends nor receives nor uses its scratch: where kernels follow
-  /// each other, the next one may begin, and has each side of a queue pair as soon as all has gone through.
+  /// The same, behind which the kernel neither sends nor receives; in it and behind it the kernel does not
+  /// use its scratch. Where kernels follow each other, the next one may begin, and has each side of a queue
+  /// pair as soon as all has gone through.
   void last_stream(const std::vector<lane>& lanes, std::string_view step_name);
   /// The same as stream, but slots of lanes that overlap may still be copied when it returns. Their credits
   /// go back in later calls with `left` that move something, and in its finish(); until then nobody else

@@ -17,7 +17,7 @@
 namespace diecast::sw {
 
 /// Lives as long as a launch. Kernels run on it through a pe_context each; several at a time when each is
-/// in a task of its own and has queue pairs of its own.
+/// in a task of its own and has queue pairs of its own, or follows another over the same (kernel_tail).
 class pe_runtime {
  public:
   pe_runtime(abi::hal& hal, const runtime_options& options);

@@ -176,16 +176,6 @@ TEST_CASE("pieces are whole packets where whole stripes would be much shorter") 
   CHECK(bytes > 24 * 1024);
 }
 
-TEST_CASE("chunks that follow each other one way through trees are shorter than those that are waited for") {
-  const launch_bench all(2 << 20, "all_reduce", "two_level");
-  for (const auto& [collective, algorithm] :
-       {std::pair{"broadcast", "packed_trees"}, {"reduce", "packed_trees"}}) {
-    const launch_bench one_way(2 << 20, collective, algorithm);
-    CHECK(lay_out_chunks(one_way.kernel, one_way.launch()).piece * 3 <
-          lay_out_chunks(all.kernel, all.launch()).piece * 2);
-  }
-}
-
 /// Two chunks need two buffers, three need three: cut to whole stripes, a piece of half the tensor may be a
 /// little shorter, and what is left a chunk of its own.
 TEST_CASE("a tensor of which two chunks fit is cut into two") {
