@@ -53,6 +53,18 @@ class Auto(harness.Case):
                               "--algorithm", "three_level", "--bytes", "64KiB", "--no-data")["runs"][0]
             self.assertLess(abs(row["stats"]["expected_ns"] / row["time_ns"] - 1), 0.25, sips)
 
+    def test_trees_over_chunks_of_tensors_in_hbm_are_chosen_where_they_are_best(self):
+        """An estimate that charges each of many small chunks the depth of a tree would leave them."""
+        trees = {"broadcast": "packed_trees,double_binary_tree,binomial", "reduce": "packed_trees,binomial"}
+        for machine, ranks, collective, size in (("sip_default.json", "pe", "broadcast", "64KiB"),
+                                                 ("sip_default.json", "pe", "reduce", "256KiB"),
+                                                 ("pod_default.json", "cube", "reduce", "256KiB")):
+            job = ("--config", harness.CONFIGS / machine, *harness.sets("ccl.tensor_kind=hbm"), "--ranks", ranks,
+                   "--collective", collective, "--bytes", size, "--no-data")
+            picked = self.result(*job, "--algorithm", "auto")["runs"][0]
+            best = min(row["time_ns"] for row in self.result(*job, "--algorithm", trees[collective])["runs"])
+            self.assertLess(picked["time_ns"], 1.05 * best, picked["algorithm_reason"])
+
     def test_a_missing_pe_does_not_mislead_it(self):
         """Chunks take every hop's latency; a ring over all ranks waits for credits from the other SIP; trees of
         ranks cross to the other SIP as often as they do."""
