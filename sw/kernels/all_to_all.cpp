@@ -73,8 +73,8 @@ void run_direct(pe_context& pe) {
 
 // --- bruck ---------------------------------------------------------------------------------------
 
-/// Blocks of equal size, those of ranks with a smaller part filled up with bytes nobody looks at. Block i
-/// lies at place (rank + i) modulo n, so that nothing is rotated.
+/// Blocks of equal size, those of ranks with a smaller part filled up. Block i lies at place (rank + i) modulo
+/// n, so that nothing is rotated.
 class bruck {
  public:
   explicit bruck(pe_context& pe)
@@ -88,7 +88,7 @@ class bruck {
 
   void run() {
     const all_blocks b(pe_);
-    for (std::uint32_t to = 0; to < n_; ++to) copy(pe_, places_ + to * stride_, b.to(to));
+    spread_blocks(pe_, b.input, places_, stride_);
     for (std::uint32_t k = 0; k < comm::circulant_levels(n_); ++k) {
       pe_.step("all_to_all", k);
       const std::uint64_t bytes =

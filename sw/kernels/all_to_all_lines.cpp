@@ -85,7 +85,7 @@ class line_exchange {
     block_array from{a.input, stride_, stride_, natural};
     if (!is_even) {
       from.at = target_of(0);
-      pad(from.at);
+      spread_blocks(pe_, block_vector(pe_, a.input), from.at, stride_);
     }
     for (std::size_t i = 0; i < stages; ++i) {
       const std::uint32_t dimension = dimensions_[i];
@@ -122,14 +122,6 @@ class line_exchange {
     const std::uint64_t run = box_.size[member_box::pes] * stride_;
     const std::uint64_t slot = pe_.message_elements(comm::box_ahead(box_, *row, 1)) * element_;
     if (own_[member_box::pes] % 2 != 0 && run >= slot) std::iter_swap(row, column);
-  }
-  /// The input, with blocks of one size.
-  void pad(std::uint64_t to) {
-    const block_vector input(pe_, pe_.args().input);
-    for (std::uint32_t r = 0; r < box_.ranks(); ++r) {
-      const tcm_range b = input.block(r);
-      if (b.bytes > 0) pe_.copy(to + r * stride_, b.at, b.bytes);
-    }
   }
 
   // --- one dimension ---

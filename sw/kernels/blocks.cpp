@@ -60,6 +60,14 @@ void exchange(pe_context& pe, comm::direction send_dir, const std::array<tcm_ran
   for (std::size_t i = 0; i < 2; ++i) exchange(pe, send_dir, sent[i], recv_dir, received[i], how);
 }
 
+void spread_blocks(pe_context& pe, const block_vector& v, std::uint64_t to, std::uint64_t stride) {
+  for (std::uint32_t r = 0; r < v.blocks(); ++r, to += stride) {
+    const tcm_range b = v.block(r);
+    move(pe, to, b.at, b.bytes);
+    move(pe, to + b.bytes, v.whole().at, stride - b.bytes);
+  }
+}
+
 std::uint32_t around(std::uint32_t value, std::int64_t distance, std::uint32_t size) {
   return static_cast<std::uint32_t>((std::int64_t{value} + distance + size) % size);
 }

@@ -80,6 +80,12 @@ class Collectives(harness.Case):
                 for row in rows:
                     self.assertEqual(row["ranks"], members)
 
+    def test_nothing_is_read_that_was_never_written(self):
+        """With blocks of unequal length, those of one element less among them."""
+        for collective, memory in itertools.product((*COLLECTIVES, "all_reduce"), ("tcm", "hbm")):
+            self.runs(*harness.SMALL, "--collective", collective, "--algorithm", "all", "--bytes", 100, "--ranks", "pe",
+                      *harness.sets("sim.strict_memory=true", f"ccl.tensor_kind={memory}"))
+
     def test_rings_outside_tcm_and_build_order(self):
         for collective, ranks in (("all_to_all", "pe"), ("reduce_scatter", "pe"), ("reduce_scatter", "cube"),
                                   ("gather", "cube")):
