@@ -73,8 +73,8 @@ void run_direct(pe_context& pe) {
 
 // --- bruck ---------------------------------------------------------------------------------------
 
-/// Blocks of equal size, those of ranks with a smaller part filled up. Block i lies at place (rank + i) modulo
-/// n, so that nothing is rotated.
+/// Blocks of equal size, those of ranks with a smaller part filled up. Block i lies at place (rank + i)
+/// modulo n, so that nothing is rotated.
 class bruck {
  public:
   explicit bruck(pe_context& pe)

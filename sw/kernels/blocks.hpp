@@ -40,8 +40,9 @@ void exchange(pe_context& pe, comm::direction send_dir, const std::array<tcm_ran
 void exchange(pe_context& pe, comm::direction send_dir, const tcm_range& sent, comm::direction recv_dir,
               const tcm_range& received, pe_context::arrival how);
 
-/// Copies a vector's blocks to places `stride` bytes apart. What a block is shorter than that is filled up with
-/// bytes of the vector, which nobody looks at: runs of places are sent, and what is sent must have been written.
+/// Copies a vector's blocks to places `stride` bytes apart. What a block is shorter than that is filled up
+/// with bytes of the vector, which nobody looks at: runs of places are sent, and what is sent must have been
+/// written.
 void spread_blocks(pe_context& pe, const block_vector& v, std::uint64_t to, std::uint64_t stride);
 
 /// (value + distance) modulo size, for distances down to -size.
