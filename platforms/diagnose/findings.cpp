@@ -42,6 +42,8 @@ std::optional<std::smatch> matched(const std::string& text, const char* pattern)
   if (!std::regex_search(text, m, std::regex(pattern))) return std::nullopt;
   return m;
 }
+/// A match lies in the text it was found in.
+std::optional<std::smatch> matched(const std::string&& text, const char* pattern) = delete;
 
 /// The instance a complaint begins with.
 std::string instance_of(const std::string& complaint) {
@@ -108,7 +110,8 @@ const json* message_under_way(const observation& o, std::uint64_t sequence, cons
 
 /// The ring that the complaint of a token is about, as the queue pairs below it are dumped.
 std::optional<addresses> ring_of(const observation& o) {
-  const auto direction = matched(o.complaint(), R"(: matched (\w+), but )");
+  const std::string complaint = o.complaint();
+  const auto direction = matched(complaint, R"(: matched (\w+), but )");
   if (!direction) return std::nullopt;
   const std::string row =
       R"(\n +)" + direction->str(1) + R"( .*rx_base (0x[0-9a-f]+) peer_rx_base .* \((\d+) x (\d+) B\))";
