@@ -20,10 +20,9 @@ class chunk_line {
         runtime_(runtime),
         mode_(mode),
         tensors_(runtime, launch),
-        tails_(tensors_.chunks()) {
-    // All chunks share the scratch, where sums are made in f32.
-    overlaps_ = tensors_.overlaps() && !accumulates_wide(kernel, mode, launch.type);
-  }
+        // All chunks share the scratch, where sums are made in f32.
+        overlaps_(tensors_.overlaps() && !accumulates_wide(kernel, mode, launch.type)),
+        tails_(tensors_.chunks()) {}
 
   void run() {
     if (tensors_.overlaps()) tensors_.start({}, 0);
@@ -70,8 +69,8 @@ class chunk_line {
   pe_runtime& runtime_;
   config::accumulation mode_;
   tensor_stager tensors_;
+  const bool overlaps_;  ///< a chunk begins while the one before ends
   std::vector<kernel_tail> tails_;
-  bool overlaps_{};
 };
 
 }  // namespace

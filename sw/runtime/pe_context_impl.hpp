@@ -18,10 +18,11 @@
 #include "sw/runtime/pe_context.hpp"
 #include "sw/runtime/pe_runtime.hpp"
 #include "sw/runtime/queue_driver.hpp"
-#include "sw/runtime/stream.hpp"
 #include "sw/runtime/task_scheduler.hpp"
 
 namespace diecast::sw {
+
+struct stream_lane;
 
 /// Pieces of a long message: every slot full except the last.
 struct slot_cut {
