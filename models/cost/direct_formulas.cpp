@@ -29,11 +29,11 @@ class exchanges : public formula_base {
     const double own = part(d(p_));
     const double far = dearest([this](std::uint32_t r) { return std::optional((r + p_ / 2) % p_); },
                                {own, r_.what == collective::reduce_scatter});
-    return {touch_all() + (p_ - 1.0) * far + end_ns(), all_pairs_ns(own)};
+    return {touch_all() + (p_ - 1.0) * far + end_ns(), all_pairs_at_once_ns(own)};
   }
   [[nodiscard]] estimate direct() const {
     const double own = part(d(p_));
-    return {touch_all() + to_all(own, false) + end_ns(), all_pairs_ns(own)};
+    return {touch_all() + to_all(own, false) + end_ns(), all_pairs_at_once_ns(own)};
   }
   /// A step for every rank, as long as its slots take in the firmware or on the wire, or as the way of the
   /// first one where blocks are too short to cover it with the steps that go ahead. With a timetable all wait

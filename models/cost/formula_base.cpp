@@ -5,6 +5,7 @@
 #include <map>
 
 #include "models/comm/rank_grid.hpp"
+#include "models/comm/step_timetable.hpp"
 #include "models/comm/trees.hpp"
 #include "models/cost/cuts.hpp"
 
@@ -38,6 +39,14 @@ double formula_base::dearest(const peer_fn& peer, const exchange& e) const {
     }
   }
   return most;
+}
+
+/// Found by trial (docs/adr/0077): of 480 KiB to 8 MiB on 4 x 4 cubes, `direct`, 1.38 to 1.47 times.
+double formula_base::all_pairs_at_once_ns(double bytes) const {
+  constexpr double held_up = 1.4;
+  const bool meet =
+      bytes >= step_.slot_bytes() && comm::step_times_of({c_, c_.shape(), r_.ranks}).has_value();
+  return all_pairs_ns(bytes) * (meet ? held_up : 1.0);
 }
 
 double formula_base::mean_on_ring(const exchange& e) const {

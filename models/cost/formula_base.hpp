@@ -46,6 +46,10 @@ class formula_base {
   [[nodiscard]] double interface_ns(double bytes) const;
   /// The dearest cut when every rank sends `bytes` to every other.
   [[nodiscard]] double all_pairs_ns(double bytes) const;
+  /// The same where nothing keeps their messages apart: all at once, or in rounds of any partners. Where
+  /// steps would fill a link (comm::step_timetable) messages of a slot and more meet, and hold up what is
+  /// behind them.
+  [[nodiscard]] double all_pairs_at_once_ns(double bytes) const;
   /// As many bytes over each of some ways at once: the link that takes longest, or the dearest cut where ways
   /// are too many to be traced.
   using way = link_loads::way;

@@ -39,7 +39,7 @@ class two_levels : public formula_base {
     const unsigned partners = g.columns - 1 + g.rows - 1;
     return {step_.first_use_ns(pair_registers * partners) + first +
                 (g.rows - 1.0) * (within + step_.vector_ns(own, false)) + end_ns(),
-            std::max(interface_ns(sent), all_pairs_ns(own))};
+            std::max(interface_ns(sent), all_pairs_at_once_ns(own))};
   }
 
  private:

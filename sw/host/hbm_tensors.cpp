@@ -87,6 +87,13 @@ std::uint64_t fitting_piece(const kernel_entry& kernel, const argument_context& 
   return least;
 }
 
+/// Elements of a slot, where a piece is little more than one; else the piece. In an all-to-all a piece is a
+/// message to a rank of its own, and its rest would be one more, as dear to the firmware as a slot.
+std::uint64_t single_slot(const argument_context& launch, std::uint64_t piece) {
+  const std::uint64_t slot = launch.config.ipcq.slot_bytes / numeric::size_of(launch.type);
+  return piece > slot && piece - slot <= piece / 4 ? slot : piece;
+}
+
 /// As many chunks as pieces of at most `most` elements make, all of one size, in whole stripes, else packets,
 /// else lines where that fits and costs an eighth of the piece at most: rounded down to these, a piece may
 /// leave a rest, which is a chunk more and may need a buffer more.
@@ -115,7 +122,10 @@ std::uint64_t automatic_piece(const kernel_entry& kernel, const argument_context
   const std::uint64_t best = cost::best_chunk_bytes(launch.config, s.ranks, launch.count * element) /
                              element / comm::tensor_chunks::blocks(s);
   const std::uint64_t wanted = std::clamp<std::uint64_t>(best, 1, block);
-  return even_piece(kernel, launch, block, fitting_piece(kernel, launch, wanted));
+  const std::uint64_t piece = even_piece(kernel, launch, block, fitting_piece(kernel, launch, wanted));
+  if (s.what != comm::collective::all_to_all || piece == block) return piece;
+  const std::uint64_t slot = single_slot(launch, piece);
+  return fits(kernel, launch, slot) ? slot : piece;
 }
 
 /// A chunk as it was asked for, in as many buffers as fit; in one at least.

@@ -432,6 +432,17 @@ TEST_CASE("patterns: steps have times where every rank is alone on its cube, in 
   CHECK_FALSE(times(1, 1, rank_set::cube));  // a rank would wait in one step of four
 }
 
+TEST_CASE("patterns: steps leave the network interface time for copies of tensors in HBM") {
+  auto c = test::machine_of({1, 4, 4, 2});
+  c.ccl.tensors = config::tensor_kind::hbm;
+  const group g = map_ranks(c.shape(), rank_set::cube);
+  const auto times = [&] { return step_times_of({c, c.shape(), g}).value(); };
+  const step_times beside_copies = times();
+  CHECK(beside_copies.packet.ns() == Approx(17 * 1.8));
+  c.ccl.tensors = config::tensor_kind::tcm;
+  CHECK(times().wait == beside_copies.wait);
+}
+
 TEST_CASE("patterns: steps are as long as the slowest link between cubes makes them") {
   const auto times = [](const config::machine_config& c) {
     const group g = map_ranks(c.shape(), rank_set::cube);

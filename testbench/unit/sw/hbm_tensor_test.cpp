@@ -176,6 +176,23 @@ TEST_CASE("pieces are whole packets where whole stripes would be much shorter") 
   CHECK(bytes > 24 * 1024);
 }
 
+TEST_CASE("a piece that is little more than a slot is one slot") {
+  launch_bench b(2 << 20, "all_to_all", "mesh_steps");
+  b.config.sip.columns = b.config.sip.rows = 4;
+  b.members = comm::map_ranks(b.config.shape(), comm::rank_set::cube);
+  const auto piece_bytes = [&b] {
+    sw::argument_context launch = b.launch();
+    launch.tcm_room = 1'000'000;  // for 10 KiB of each block
+    return lay_out_chunks(b.kernel, launch).piece * 2;
+  };
+  CHECK(piece_bytes() == 8192);
+  b.config.ipcq.slot_bytes = 7168;  // 10 KiB are much more
+  CHECK(piece_bytes() == 10'240);
+  b.config.ipcq.slot_bytes = 1536;
+  b.count = std::uint64_t{16} * 1800 / 2;  // all fits one chunk
+  CHECK(piece_bytes() == 1800);
+}
+
 /// Two chunks need two buffers, three need three: cut to whole stripes, a piece of half the tensor may be a
 /// little shorter, and what is left a chunk of its own.
 TEST_CASE("a tensor of which two chunks fit is cut into two") {
@@ -188,6 +205,22 @@ TEST_CASE("a tensor of which two chunks fit is cut into two") {
   CHECK(l.end <= launch.tcm_room);
   CHECK(l.buffers == 2);
   CHECK(l.piece * 2 == 11'264);  // bytes; half the tensor, up to a packet
+}
+
+/// One slot less rest may be a third chunk, and a third buffer.
+TEST_CASE("a piece is not cut to a slot where that does not fit") {
+  for (std::uint64_t count = 20'000; count < 100'000; count += 397) {
+    launch_bench b(count, "all_to_all", "mesh_steps");
+    b.config.sip.columns = b.config.sip.rows = 4;
+    b.config.ipcq.slot_bytes = 4096;
+    b.members = comm::map_ranks(b.config.shape(), comm::rank_set::cube);
+    sw::argument_context launch = b.launch();
+    for (std::uint64_t room = 200'000; room < 450'000; room += 10'000) {
+      launch.tcm_room = room;
+      CAPTURE(count, room);
+      CHECK(lay_out_chunks(b.kernel, launch).end <= room);
+    }
+  }
 }
 
 TEST_CASE("chunks of every length of a tensor fit where one element does") {
