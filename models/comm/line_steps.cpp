@@ -228,16 +228,28 @@ grid_steps::grid_steps(const rank_grid& g)
   if (steps_.size() <= most_ordered) order();
 }
 
-void grid_steps::order() {
+grid_steps::sequence grid_steps::search() const {
   std::vector<flows> each;
   for (const step& s : steps_) each.emplace_back(along_x_[s[0]], along_y_[s[1]]);
-  if (std::any_of(each.begin(), each.end(), [](const flows& f) { return f.meet(); })) return;
+  if (std::any_of(each.begin(), each.end(), [](const flows& f) { return f.meet(); })) return {};
   const shortest_chain chain(each);
+  return {chain.order(), flows::share_a_link(each), chain.most()};
+}
+
+/// A search takes 50 ms, follows from the grid's size alone, and a run asks for the same one several times.
+/// Not for several threads at a time.
+void grid_steps::order() {
+  static std::map<std::pair<std::uint32_t, std::uint32_t>, sequence> known;
+  const std::pair size{grid_.columns(), grid_.rows()};
+  auto at = known.find(size);
+  if (at == known.end()) at = known.emplace(size, search()).first;
+  const sequence& found = at->second;
+  if (!found.to_wait) return;
   std::vector<step> ordered;
-  for (const std::uint32_t s : chain.order()) ordered.push_back(steps_[s]);
+  for (const std::uint32_t s : found.order) ordered.push_back(steps_[s]);
   steps_ = std::move(ordered);
-  fills_ = flows::share_a_link(each);
-  to_wait_ = chain.most();
+  fills_ = found.fills;
+  to_wait_ = found.to_wait;
 }
 
 std::vector<step_partners> grid_steps::of(std::uint32_t rank) const {

@@ -49,6 +49,13 @@ class grid_steps {
  private:
   using step = std::array<std::uint32_t, 2>;  ///< of along_x_, of along_y_
 
+  /// Of steps of which no two flows share a link; else empty.
+  struct sequence {
+    std::vector<std::uint32_t> order;
+    bool fills{};
+    std::optional<std::uint32_t> to_wait;
+  };
+  [[nodiscard]] sequence search() const;
   void order();
 
   const rank_grid& grid_;
