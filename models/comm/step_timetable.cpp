@@ -18,10 +18,11 @@ namespace {
 /// take in the rest. Found by trial (docs/adr/0058): from 0.58 on steps do not meet, and more only waits.
 sim_time waited_out(sim_time late) { return {late.fs * 3 / 5}; }
 
-/// How long a packet has the network interface, with tensors in HBM: for every 15 blocks that are sent 16 are
-/// read and 16 written over it. Not all of that is waited out, copies have the time between chunks, too.
-/// Found by trial (docs/adr/0077): with 1.6 and 2 times the packet's own time 16 MiB take 1 and 3% longer.
-sim_time beside_copies(const config::machine_config& c, sim_time packet) {
+/// How long a packet occupies the network interface. With tensors in HBM blocks are read and written over it
+/// beside those that are sent, for 15 sent ones 16 each way. Not all of that is waited out, copies have the
+/// time between chunks, too. Found by trial (docs/adr/0077): with 1.6 and 2 times the packet's own time 16
+/// MiB take 1 and 3% longer.
+sim_time with_copies(const config::machine_config& c, sim_time packet) {
   return c.ccl.tensors == config::tensor_kind::hbm ? sim_time{packet.fs * 9 / 5} : packet;
 }
 
@@ -49,11 +50,11 @@ class times_of {
     const auto& noc = c_.config.noc;
     const std::uint32_t flits = abi::flits_of(static_cast<std::uint32_t>(noc.max_packet_bytes),
                                               static_cast<std::uint32_t>(noc.flit_bytes));
-    const sim_time own = beside_copies(c_.config, timing::noc_clock(c_.config).cycles(flits)),
-                   between = between_cubes(flits);
+    const sim_time own = timing::noc_clock(c_.config).cycles(flits), between = between_cubes(flits);
     if (between > own && c_.members.members.size() < fewest_timed_on_slow_links) return std::nullopt;
     const sim_time way = idle(grid_.columns() - 1, grid_.rows() - 1, flits);
-    return step_times{std::max(own, between), waited_out(crossing(way, flits) * crossings), way};
+    return step_times{std::max(with_copies(c_.config, own), between),
+                      waited_out(crossing(way, flits) * crossings), way};
   }
 
  private:

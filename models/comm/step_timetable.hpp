@@ -12,7 +12,7 @@ namespace diecast::comm {
 
 /// What a step of grid_steps takes on the machine: as long as its bytes need on the network interface or
 /// a link between cubes, whichever is slower, and then for most of the time by which its flows may be later
-/// on a link than those of the next step. Tensors in HBM pass the network interface beside the bytes.
+/// on a link than those of the next step. The interface has to carry copies of tensors in HBM, too.
 struct step_times {
   sim_time packet;  ///< a full one, where it takes longest
   sim_time wait;    ///< after each step

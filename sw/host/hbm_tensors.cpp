@@ -87,8 +87,9 @@ std::uint64_t fitting_piece(const kernel_entry& kernel, const argument_context& 
   return least;
 }
 
-/// Elements of a slot, where a piece is little more than one; else the piece. In an all-to-all a piece is a
-/// message to a rank of its own, and its rest would be one more, as dear to the firmware as a slot.
+/// Elements of a slot, where that shortens a piece by a quarter at most; else the piece. Most all-to-alls
+/// send a piece to a rank of its own, where what is more than a slot is one more message, as dear to the
+/// firmware as a slot.
 std::uint64_t single_slot(const argument_context& launch, std::uint64_t piece) {
   const std::uint64_t slot = launch.config.ipcq.slot_bytes / numeric::size_of(launch.type);
   return piece > slot && piece - slot <= piece / 4 ? slot : piece;

@@ -439,8 +439,17 @@ TEST_CASE("patterns: steps leave the network interface time for copies of tensor
   const auto times = [&] { return step_times_of({c, c.shape(), g}).value(); };
   const step_times beside_copies = times();
   CHECK(beside_copies.packet.ns() == Approx(17 * 1.8));
-  c.ccl.tensors = config::tensor_kind::tcm;
-  CHECK(times().wait == beside_copies.wait);
+  c.ucie.format = config::flit_format::raw;
+  c.ucie.modules = 1;
+  c.ucie.lanes = 16;
+  c.ucie.gt_s = 24;
+  CHECK(times().packet.ns() == Approx(17 * 1.8));  // longer than the 17 * 64 / 48 ns between cubes
+  c.ucie.gt_s = 8;
+  CHECK(times().packet.ns() == Approx(17 * 64 / 16.0));
+  auto few = c;
+  few.sip.rows = 2;  // links are slower than the interface without copies
+  few.ucie.gt_s = 24;
+  CHECK_FALSE(step_times_of({few, few.shape(), map_ranks(few.shape(), rank_set::cube)}));
 }
 
 TEST_CASE("patterns: steps are as long as the slowest link between cubes makes them") {

@@ -186,7 +186,9 @@ TEST_CASE("a piece that is little more than a slot is one slot") {
     return lay_out_chunks(b.kernel, launch).piece * 2;
   };
   CHECK(piece_bytes() == 8192);
-  b.config.ipcq.slot_bytes = 7168;  // 10 KiB are much more
+  b.config.ipcq.slot_bytes = 7680;  // a quarter of 10 KiB
+  CHECK(piece_bytes() == 7680);
+  b.config.ipcq.slot_bytes = 7616;
   CHECK(piece_bytes() == 10'240);
   b.config.ipcq.slot_bytes = 1536;
   b.count = std::uint64_t{16} * 1800 / 2;  // all fits one chunk
