@@ -51,9 +51,9 @@ class grid_steps {
 
   /// Of steps of which no two flows share a link; else empty.
   struct sequence {
-    std::vector<std::uint32_t> order;
-    bool fills{};
-    std::optional<std::uint32_t> to_wait;
+    std::vector<std::uint32_t> order;      ///< places in steps_
+    bool fills{};                          ///< fill_a_link()
+    std::optional<std::uint32_t> to_wait;  ///< crossings_to_wait()
   };
   [[nodiscard]] sequence search() const;
   void order();

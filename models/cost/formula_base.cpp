@@ -41,14 +41,6 @@ double formula_base::dearest(const peer_fn& peer, const exchange& e) const {
   return most;
 }
 
-/// Found by trial (docs/adr/0077): of 480 KiB to 8 MiB on 4 x 4 cubes, `direct`, 1.38 to 1.47 times.
-double formula_base::all_pairs_at_once_ns(double bytes) const {
-  constexpr double held_up = 1.4;
-  const bool meet =
-      bytes >= step_.slot_bytes() && comm::step_times_of({c_, c_.shape(), r_.ranks}).has_value();
-  return all_pairs_ns(bytes) * (meet ? held_up : 1.0);
-}
-
 double formula_base::mean_on_ring(const exchange& e) const {
   const std::vector<std::uint32_t> order = comm::ring_order(t_.shape(), r_.ranks);
   double sum = 0;
@@ -90,6 +82,14 @@ double formula_base::all_pairs_ns(double bytes) const {
     most = std::max(most, crossing / std::min(c.out_gbytes_s, c.in_gbytes_s));
   }
   return most;
+}
+
+/// Found by trial (docs/adr/0077): of 480 KiB to 8 MiB on 4 x 4 cubes, `direct`, 1.38 to 1.47 times.
+double formula_base::all_pairs_at_once_ns(double bytes) const {
+  constexpr double held_up = 1.4;
+  const bool meet =
+      bytes >= step_.slot_bytes() && comm::step_times_of({c_, c_.shape(), r_.ranks}).has_value();
+  return all_pairs_ns(bytes) * (meet ? held_up : 1.0);
 }
 
 double formula_base::ways_ns(const std::vector<way>& ways, double bytes) const {
