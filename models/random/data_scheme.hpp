@@ -3,7 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "models/numeric/precision.hpp"
@@ -57,17 +60,19 @@ void draw_lanes(const stream& source, std::uint64_t first, std::span<Lane> lanes
   std::array<std::uint64_t, data_block / per_word> words;
   const std::size_t n = (lanes.size() + per_word - 1) / per_word;
   source.fill(first / per_word, std::span{words}.first(n));
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    lanes[i] = static_cast<Lane>(words[i / per_word] >> (i % per_word * sizeof(Lane) * 8));
-  }
+  static_assert(std::endian::native == std::endian::little, "the first lane is the lowest bits of a word");
+  std::memcpy(lanes.data(), words.data(), lanes.size_bytes());
 }
 
-/// An integer of [-cap, cap] without 0 from a uniform lane.
+/// An integer of [-cap, cap] without 0 from a uniform lane. No wider than it must be: loops of it become vectors.
+/// Precondition for lanes of 16 bits: cap < 2^15.
 template <class Lane>
-[[nodiscard]] constexpr std::int64_t signed_mantissa(Lane lane, std::int64_t cap) {
-  const auto v =
-      static_cast<std::int64_t>(lane * (2 * static_cast<std::uint64_t>(cap)) >> (sizeof(Lane) * 8));
-  return v < cap ? v - cap : v - cap + 1;
+[[nodiscard]] constexpr std::int32_t signed_mantissa(Lane lane, std::int32_t cap) {
+  using product = std::conditional_t<sizeof(Lane) == 2, std::uint32_t, std::uint64_t>;
+  const auto choices = 2 * static_cast<product>(cap);
+  const auto choice = static_cast<std::uint32_t>(lane * choices >> (sizeof(Lane) * 8));
+  const auto m = static_cast<std::int32_t>(choice - static_cast<std::uint32_t>(cap));
+  return m < 0 ? m : m + 1;
 }
 
 /// Calls `work(first, n)` for the blocks of `count` elements.

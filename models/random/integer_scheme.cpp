@@ -58,7 +58,7 @@ class extreme_scheme final : public test_data::scheme {
 class integer_scheme final : public test_data::scheme {
  public:
   explicit integer_scheme(const data_request& request)
-      : scheme(request), cap_(std::int64_t{INT32_MAX} / request.ranks) {}
+      : scheme(request), cap_(static_cast<std::int32_t>(INT32_MAX / request.ranks)) {}
 
   void fill(std::uint32_t rank, std::span<std::byte> out) const override {
     const stream source = rank_stream(rank);
@@ -104,7 +104,7 @@ class integer_scheme final : public test_data::scheme {
     return request().op == numeric::reduction::prod ? lane | 1u : lane;
   }
 
-  std::int64_t cap_;
+  std::int32_t cap_;
 };
 
 }  // namespace

@@ -15,11 +15,11 @@ class sum_scheme final : public test_data::scheme {
  public:
   explicit sum_scheme(const data_request& request)
       : scheme(request), precision_(numeric::precision_of(request.type)) {
-    const std::int64_t budget = std::int64_t{1} << precision_.significand_bits;
+    const std::int32_t budget = std::int32_t{1} << precision_.significand_bits;
     const int rank_bits = std::bit_width(request.ranks - 1);
     int max_exponent = precision_.max_exponent;
-    exact_ = request.ranks <= budget;
-    cap_ = budget / request.ranks;
+    exact_ = request.ranks <= static_cast<std::uint32_t>(budget);
+    cap_ = budget / static_cast<std::int32_t>(request.ranks);
     if (!exact_) {  // full significands, and no sum overflows
       cap_ = budget / 2;
       max_exponent += 1 - rank_bits;
@@ -28,7 +28,7 @@ class sum_scheme final : public test_data::scheme {
   }
 
   void fill(std::uint32_t rank, std::span<std::byte> out) const override {
-    for_mantissas(rank, [&](std::uint64_t first, std::span<const std::int64_t> mantissas) {
+    for_mantissas(rank, [&](std::uint64_t first, std::span<const std::int32_t> mantissas) {
       std::array<float, data_block> values;
       for (std::size_t i = 0; i < mantissas.size(); ++i) {
         values[i] = static_cast<float>(mantissas[i]) * scales_[first + i];
@@ -103,10 +103,10 @@ class sum_scheme final : public test_data::scheme {
     const stream source = rank_stream(rank);
     for_blocks(request().count, [&](std::uint64_t first, std::size_t n) {
       std::array<Lane, data_block> lanes;
-      std::array<std::int64_t, data_block> mantissas;
+      std::array<std::int32_t, data_block> mantissas;
       draw_lanes<Lane>(source, first, std::span{lanes}.first(n));
       for (std::size_t i = 0; i < n; ++i) mantissas[i] = signed_mantissa(lanes[i], cap_);
-      use(first, std::span<const std::int64_t>{mantissas}.first(n));
+      use(first, std::span<const std::int32_t>{mantissas}.first(n));
     });
   }
 
@@ -115,7 +115,7 @@ class sum_scheme final : public test_data::scheme {
   [[nodiscard]] std::vector<std::int64_t> totals(Term term) const {
     std::vector<std::int64_t> sums(request().count);
     for (std::uint32_t rank = 0; rank < request().ranks; ++rank) {
-      for_mantissas(rank, [&](std::uint64_t first, std::span<const std::int64_t> mantissas) {
+      for_mantissas(rank, [&](std::uint64_t first, std::span<const std::int32_t> mantissas) {
         for (std::size_t i = 0; i < mantissas.size(); ++i) sums[first + i] += term(mantissas[i]);
       });
     }
@@ -123,7 +123,7 @@ class sum_scheme final : public test_data::scheme {
   }
 
   numeric::precision precision_;
-  std::int64_t cap_{};  ///< largest |mantissa| of a rank
+  std::int32_t cap_{};  ///< largest |mantissa| of a rank
   bool exact_{};
   std::vector<float> scales_;  ///< per element, its power of two
 };
