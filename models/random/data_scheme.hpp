@@ -64,8 +64,8 @@ void draw_lanes(const stream& source, std::uint64_t first, std::span<Lane> lanes
   std::memcpy(lanes.data(), words.data(), lanes.size_bytes());
 }
 
-/// An integer of [-cap, cap] without 0 from a uniform lane. No wider than it must be: loops of it become vectors.
-/// Precondition for lanes of 16 bits: cap < 2^15.
+/// An integer of [-cap, cap] without 0 from a uniform lane. No wider than it must be: loops of it become
+/// vectors. Precondition for lanes of 16 bits: cap < 2^15.
 template <class Lane>
 [[nodiscard]] constexpr std::int32_t signed_mantissa(Lane lane, std::int32_t cap) {
   using product = std::conditional_t<sizeof(Lane) == 2, std::uint32_t, std::uint64_t>;

@@ -45,7 +45,7 @@ void narrowing::other_ways() {
     // else than the others do.
     cost briefly;
     briefly.patience = 2.5;
-    for (const std::string& name : other_algorithms()) {
+    for (const std::string& name : other_kinds()) {
       const observation* o = t_.attempt("algorithm " + name, {"--algorithm", name}, signs::count, briefly);
       // The ends of links look at packets with checksums: they tell where it is.
       if (o != nullptr && !right(*o))
@@ -63,7 +63,7 @@ void narrowing::other_ways() {
 }
 
 void narrowing::other_algorithm() {
-  const std::vector<std::string> others = other_algorithms();
+  const std::vector<std::string> others = t_.other_algorithms();
   if (others.empty()) return;
   const std::string& name = others.front();
   const observation* o = t_.attempt("algorithm " + name, {"--algorithm", name});
@@ -72,10 +72,17 @@ void narrowing::other_algorithm() {
   routes_.push_back({"with " + name, right(*o), false});
 }
 
-/// The first two of the collective that the run does not use.
-std::vector<std::string> narrowing::other_algorithms() const {
+/// Two algorithms that go by other ways than the run and than each other, as far as there are such: what is
+/// of one kind has the first word of its name in common.
+std::vector<std::string> narrowing::other_kinds() const {
   constexpr std::size_t most = 2;
-  std::vector<std::string> others = t_.other_algorithms();
+  const auto kind = [](const std::string& name) { return name.substr(0, name.find('_')); };
+  const json& run = t_.base().run();
+  std::set<std::string> known{kind(run.is_object() ? run.value("algorithm", std::string{}) : std::string{})};
+  std::vector<std::string> others, of_known_kinds;
+  for (const std::string& name : t_.other_algorithms())
+    (known.insert(kind(name)).second ? others : of_known_kinds).push_back(name);
+  others.insert(others.end(), of_known_kinds.begin(), of_known_kinds.end());
   if (others.size() > most) others.resize(most);
   return others;
 }
@@ -162,7 +169,7 @@ void narrowing::fewest_ranks() {
   }
   if (job->bytes > 0) shrink(*job);
   t_.answer("fewest ranks that show it",
-            fmt::format("{} ({} {})", job->ranks.size(), job->rank_set, fmt::join(job->ranks, ", ")));
+            fmt::format("{} ({} {})", job->ranks.size(), job->rank_set, to_text(job->ranks)));
   if (job->bytes > 0) t_.answer("with so few ranks, fewest bytes", std::to_string(job->bytes));
   name_the_pe(*job);
 }

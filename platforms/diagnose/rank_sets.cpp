@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <fmt/format.h>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <regex>
@@ -104,9 +105,20 @@ std::vector<rank_list> pairs_across(const std::vector<std::uint32_t>& sips,
 }
 
 std::string to_text(const rank_list& ranks) {
-  const bool in_a_row = ranks.back() - ranks.front() + 1 == ranks.size();
-  return in_a_row ? fmt::format("{} to {}", ranks.front(), ranks.back())
-                  : fmt::format("{}", fmt::join(ranks, ", "));
+  constexpr std::ptrdiff_t few = 2;  // in a row, that are named one by one
+  std::vector<std::string> runs;
+  for (auto first = ranks.begin(); first != ranks.end();) {
+    auto last = first;
+    while (std::next(last) != ranks.end() && *std::next(last) == *last + 1) ++last;
+    const auto end = std::next(last);
+    if (end - first > few) {
+      runs.push_back(fmt::format("{} to {}", *first, *last));
+    } else {
+      runs.push_back(fmt::format("{}", fmt::join(first, end, ", ")));
+    }
+    first = end;
+  }
+  return fmt::format("{}", fmt::join(runs, ", "));
 }
 
 }  // namespace diecast::diagnose

@@ -35,7 +35,7 @@ using rank_list = std::vector<std::uint32_t>;
 [[nodiscard]] std::vector<rank_list> pairs_across(const std::vector<std::uint32_t>& sips,
                                                   const std::vector<finding>& found);
 
-/// "3 to 7", or one by one.
+/// "0, 2, 4 to 7": of ascending ranks, those in a row by the first and the last.
 [[nodiscard]] std::string to_text(const rank_list& ranks);
 
 }  // namespace diecast::diagnose

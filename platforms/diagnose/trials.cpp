@@ -60,6 +60,19 @@ bool is_effect(const std::string& kind) {
   return std::find(effects.begin(), effects.end(), kind) != effects.end();
 }
 
+/// Whether a list that begins here, as in "pe, cube, sip", has these ranks. Of a run that left no result they
+/// are not known: an algorithm that cannot have them is refused then.
+bool lists_ranks(std::istringstream& words, const std::string& ranks) {
+  if (ranks.empty()) return true;
+  for (std::string word; words >> word;) {
+    const bool last = word.back() != ',';
+    if (!last) word.pop_back();
+    if (word == ranks) return true;
+    if (last) return false;
+  }
+  return false;
+}
+
 }  // namespace
 
 const observation& trials::keep(observation o) {
@@ -157,6 +170,8 @@ void trials::look_into(const collective_job& part, const observation& o) {
 
 std::vector<std::string> trials::other_algorithms() const {
   if (is_workload()) return {};
+  const json& run = base().run();
+  const std::string rank_set = run.is_object() ? run.value("rank_set", std::string{}) : std::string{};
   std::vector<std::string> others;
   std::string first;
   std::istringstream lines(lab_.ask({"--list", "algorithms"}));
@@ -166,6 +181,7 @@ std::vector<std::string> trials::other_algorithms() const {
     words >> collective >> name;
     if (collective != who_.collective) continue;
     if (first.empty()) first = name;
+    if (!lists_ranks(words, rank_set)) continue;
     if (name != who_.algorithm && !(who_.algorithm.empty() && name == first)) others.push_back(name);
   }
   return others;

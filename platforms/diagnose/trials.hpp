@@ -127,7 +127,8 @@ class trials {
   std::string leave(const std::string& job) { return lab_.keep(job); }
   /// The same of a collective: what makes a run of it.
   changes flags_of(const collective_job& job) { return {"--workload", leave(workload_of(job))}; }
-  /// Algorithms of the collective that the run does not use, in the order of the program's list.
+  /// Algorithms of the collective that the run does not use and its ranks could, in the order of the
+  /// program's list.
   [[nodiscard]] std::vector<std::string> other_algorithms() const;
   [[nodiscard]] double seconds_left() const { return lab_.seconds_left(); }
   /// For what is given up for want of time.

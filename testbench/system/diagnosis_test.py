@@ -91,17 +91,17 @@ class Diagnosis(harness.Case):
         kinds = {"reorder": [{"after": 4, "delay_ns": 300}], "drop": [{"after": 3}, {"count": 0}],
                  "duplicate": [{"after": 2}, {"count": 0}], "link_down": [{"after": 4}],
                  "late_credit": [{"after": 1, "count": 0, "delay_ns": 20000}], "lost_credit": [{"after": 2, "count": 0}]}
-        for glob, name in links.items():
-            for kind, ways in kinds.items():
-                for more in ways:
-                    self.check_place(kind, {"where": glob, **more}, name)
+        faults = [(kind, more) for kind, ways in kinds.items() for more in ways]
+        for i, (glob, name) in enumerate(links.items()):
+            for kind, more in faults[i % 2::2]:  # each once at a link of either sort
+                self.check_place(kind, {"where": glob, **more}, name)
             if ".ucie" not in glob:
-                for more in ({"after": 3}, {"count": 0}):
-                    self.check_place("bit_flip", {"where": glob, **more}, name)
+                self.check_place("bit_flip", {"where": glob, **({"after": 3}, {"count": 0})[i % 2]}, name)
 
     def test_packets_struck_at_links_of_other_algorithms(self):
-        for algorithm in ("rabenseifner", "two_level", "tree_binary", "intercube"):
-            for kind, more in (("bit_flip", {}), ("drop", {}), ("reorder", {"delay_ns": 300})):
+        struck = (("bit_flip", {}), ("drop", {}), ("reorder", {"delay_ns": 300}))
+        for i, algorithm in enumerate(("rabenseifner", "two_level", "tree_binary", "intercube")):
+            for kind, more in (struck[i % 3], struck[(i + 1) % 3]):
                 self.check_place(kind, {"where": "pod.sip0.sip_port_e", **more}, "pod.sip0.e-sip1.w", "--algorithm", algorithm)
 
     def test_a_link_that_only_another_algorithm_shows_is_placed(self):
@@ -112,19 +112,16 @@ class Diagnosis(harness.Case):
         self.assertEqual(found["experiments"][0]["exit_code"], 0)
 
     def test_packets_struck_at_other_pes(self):
-        for pe in ("pod.sip0.cube_0_0.pe0", "pod.sip1.cube_1_0.pe3"):
-            for kind, more in (("bit_flip", {"after": 2}), ("drop", {"after": 2}), ("duplicate", {"after": 2}),
-                               ("reorder", {"after": 2, "delay_ns": 300}), ("late_credit", {"delay_ns": 20000}),
-                               ("lost_credit", {"count": 0})):
+        faults = (("bit_flip", {"after": 2}), ("drop", {"after": 2}), ("duplicate", {"after": 2}),
+                  ("reorder", {"after": 2, "delay_ns": 300}), ("late_credit", {"delay_ns": 20000}), ("lost_credit", {"count": 0}),
+                  ("dispatch_corruption", {}), ("dead_pe", {"after": 5}), ("slow_pe", {"factor": 8}),
+                  ("sendrecv_alias", {"after": 2}), ("token_before_data", {"count": 0, "delay_ns": 2000}))
+        for i, pe in enumerate(("pod.sip0.cube_0_0.pe0", "pod.sip1.cube_1_0.pe3")):
+            for kind, more in faults[i::2]:
                 self.check_place(kind, {"where": pe, **more}, pe)
             # The last PE is a leaf of the tree: it has one ring, which nothing can be swapped with.
             for algorithm in ("ring_1d", "rabenseifner", *(["tree_binary"] if pe.endswith("pe0") else [])):
                 self.check_place("wrong_install", {"where": pe, "variant": "swap"}, pe, "--algorithm", algorithm)
-            self.check_place("dispatch_corruption", {"where": pe}, pe)
-            self.check_place("dead_pe", {"where": pe, "after": 5}, pe)
-            self.check_place("slow_pe", {"where": pe, "factor": 8}, pe)
-            self.check_place("sendrecv_alias", {"where": pe, "after": 2}, pe)
-            self.check_place("token_before_data", {"where": pe, "count": 0, "delay_ns": 2000}, pe)
 
     def test_a_place_in_a_second_row_is_spelled_as_in_configs(self):
         """Cubes are numbered in complaints, and named by column and row in configs."""
@@ -222,23 +219,24 @@ class Diagnosis(harness.Case):
     def test_early_reads_are_told_apart_in_every_algorithm(self):
         """With short delays and long ones; where nothing is read too early the run is right, and so is the machine."""
         met = 0
-        for algorithm in ("rabenseifner", "recursive_doubling", "hierarchical_3level", "two_level", "intercube", "swing",
-                          "direct_one_shot", "tree_binary"):
-            for kind, size, delay in (("premature_barrier", "4KiB", 200), ("premature_barrier", "64KiB", 20000),
-                                      ("token_before_data", "4KiB", 200), ("token_before_data", "64KiB", 20000)):
+        early = (("premature_barrier", "4KiB", 200), ("token_before_data", "64KiB", 20000),
+                 ("premature_barrier", "64KiB", 20000), ("token_before_data", "4KiB", 200))
+        for i, algorithm in enumerate(("rabenseifner", "recursive_doubling", "hierarchical_3level", "two_level", "intercube",
+                                       "swing", "direct_one_shot", "tree_binary")):
+            for kind, size, delay in early[:2] if i % 2 else early[2:]:
                 pe = "pod.sip0.cube_1_0.pe" + ("0" if algorithm == "intercube" else "2")
                 fault = json.dumps([{"kind": kind, "where": pe, "delay_ns": delay, "count": 0}])
                 done, found = self.diagnose(*SMALL, "--algorithm", algorithm, "--bytes", size, "--set", f"faults={fault}")
                 met += done.code != 0
                 at = f"{algorithm} {kind} {size} {delay}: {json.dumps(found['findings'], indent=1)[:3000]}"
                 self.assertEqual(found["verdict"], kind if done.code else "healthy", at)
-        self.assertGreater(met, 24, "the faults hardly ever act: this tests nothing")
+        self.assertGreater(met, 12, "the faults hardly ever act: this tests nothing")
 
     def test_wrong_results_of_a_large_machine_are_classed(self):
-        fault = json.dumps([{"kind": "sendrecv_alias", "where": "pod.sip1.cube_2_3.pe5", "after": 2}])
-        _, found = self.diagnose("--config", CONFIGS / "pod_default.json", "--set", f"faults={fault}")
+        fault = json.dumps([{"kind": "sendrecv_alias", "where": "pod.sip0.cube_2_3.pe5", "after": 2}])
+        _, found = self.diagnose("--config", CONFIGS / "pod_default.json", *sets("pod.sips=1"), "--set", f"faults={fault}")
         self.assertEqual(found["verdict"], "sendrecv_alias", json.dumps(found["findings"], indent=1)[:3000])
-        self.assertEqual(found["answers"]["looked into for the experiments that follow"], "ranks 240 to 255")
+        self.assertEqual(found["answers"]["looked into for the experiments that follow"], "ranks 112 to 127")
         ended = {e["name"] for e in found["experiments"] if not e["timed_out"]}
         self.assertFalse(ended & set(found["not_tried"]))
 
@@ -382,17 +380,19 @@ class Diagnosis(harness.Case):
 
 
 class Shipped(harness.Case):
-    """Every machine that is shipped for this program is healthy, or too slow to be sure, and within the time."""
+    """Every machine that is shipped for this program is healthy, and known to be within the time."""
 
     def test_every_config(self):
         others = {"hbm_reference", "noc_default", "noc_reference"}  # of other programs
         configs = {c.stem: c for c in CONFIGS.glob("*.json")}
         self.assertLess(others, set(configs))
-        for _, config in sorted((name, config) for name, config in configs.items() if name not in others):
-            done = self.run_pod("--config", config, "--diagnose", "--format", "json", expect=None)
+        for name, config in sorted((name, config) for name, config in configs.items() if name not in others):
+            # Of the large ones one shows what a ring of all PEs takes.
+            job = ["--ranks", "cube"] if name.startswith("seed_machine") else []
+            done = self.run_pod("--config", config, *job, "--diagnose", "--format", "json", expect=None)
             found = json.loads(done.stdout)
-            self.assertIn((found["verdict"], done.code), (("healthy", 0), ("no_fault_in_a_smaller_run", 143)), config.stem)
-            self.assertLess(found["wall_s"], 120, config.stem)
+            self.assertEqual((found["verdict"], done.code), ("healthy", 0), name)
+            self.assertLess(found["wall_s"], 120, name)
 
 
 class Healthy(harness.Case):

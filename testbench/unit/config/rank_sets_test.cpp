@@ -41,6 +41,13 @@ TEST_CASE("ranks: halves, and the pairs of three") {
   CHECK(to_text({3, 5}) == "3, 5");
 }
 
+TEST_CASE("ranks: in a row they are named by the first and the last") {
+  CHECK(to_text({7}) == "7");
+  CHECK(to_text({7, 8}) == "7, 8");
+  CHECK(to_text(first_ranks(16)) == "0 to 15");
+  CHECK(to_text({0, 1, 2, 3, 8, 10, 11, 12, 13}) == "0 to 3, 8, 10 to 13");
+}
+
 TEST_CASE("ranks: their SIPs are those of the monitors, or none") {
   CHECK(sips_of(cores_of(3), 6) == std::vector<std::uint32_t>{0, 0, 1, 1, 2, 2});
   // A core that never ran has no monitor: no rank's place is known then.
