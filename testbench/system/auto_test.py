@@ -102,7 +102,7 @@ class Auto(harness.Case):
 
     def test_an_all_to_all_of_tensors_in_hbm_goes_by_the_clock(self):
         """Where steps fill links, flows that all go at once meet: others take up to 12% longer, rounds up to 85%."""
-        for rows, size in ((4, "1MiB"), (4, "4MiB"), (3, "4MiB")):
+        for rows, size in ((4, "1MiB"), (3, "4MiB")):
             job = ("--config", harness.CONFIGS / "sip_default.json", *harness.sets("ccl.tensor_kind=hbm", f"sip.rows={rows}"),
                    "--ranks", "cube", "--collective", "all_to_all", "--bytes", size, "--no-data")
             tried = self.result(*job, "--algorithm", "mesh_steps,two_level,direct,pairwise")["runs"]

@@ -77,7 +77,7 @@ class Bounds(harness.Case):
     def test_tensors_in_hbm_never_beat_it(self):
         rng = random.Random(9)
         seen, shared = set(), 0
-        for _ in range(50):
+        for _ in range(30):
             ports = rng.choice([1, 2, 4, 8])
             machine = random_machine(rng) + harness.sets(
                 "ccl.tensor_kind=hbm", f"hbm.ports={ports}", f"hbm.model={rng.choice(['bank', 'simple'])}",
