@@ -74,7 +74,7 @@ class Commands(harness.Case):
             self.assertEqual(run_docs.not_run(page.read_text()), [], page)
 
     def test_what_two_pages_show_is_the_same(self):
-        """Twelve simulations of the default pod: one page runs them, the other one must say the same."""
+        """Six simulations of the default pod: one page runs them, the other one must say the same."""
         def shown(page):
             blocks = [block["body"] for block in run_docs.BLOCK.finditer((harness.ROOT / page).read_text())]
             at = next(n for n, body in enumerate(blocks) if body.startswith("scripts/degrade platforms/configs/pod_default.json"))
