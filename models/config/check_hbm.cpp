@@ -118,6 +118,21 @@ verdict bank_refresh_fits(const machine_config& c) {
                      fmt::format("less than hbm.trefi_ns - hbm.trc_ns = {}", h.trefi_ns - h.trc_ns)};
 }
 
+/// Every order to refresh goes before all requests. Where the next one comes before a row could be opened
+/// since the last, tRREFD from it on either side, no request is ever served.
+verdict bank_refreshes_leave_time(const machine_config& c) {
+  const hbm_block& h = c.hbm;
+  if (h.model != hbm_model::bank || h.refresh != hbm_refresh::per_bank) return {};
+  const auto banks = static_cast<double>(h.sids * h.bank_groups * h.banks_per_group);
+  const double least = banks * (2 * h.trrefd_ns + static_cast<double>(h.pseudo_channels) * h.burst_ns);
+  if (h.trefi_ns > least) return {};
+  return broken_rule{
+      "leaves no time for a row between the refreshes of two banks", fmt::format("{} ns", h.trefi_ns),
+      fmt::format("more than {} banks x (2 hbm.trrefd_ns + hbm.pseudo_channels x hbm.burst_ns) = "
+                  "{} ns",
+                  banks, least)};
+}
+
 using b = hbm_block;
 
 const rule rules[]{
@@ -141,6 +156,9 @@ const rule rules[]{
     {{"hbm.drain_low", "hbm.drain_high"}, drain_marks_ordered},
     {{"hbm.trfc_ns", "hbm.trefi_ns", "hbm.refresh", "hbm.model"}, refresh_fits},
     {{"hbm.trfcpb_ns", "hbm.trc_ns", "hbm.trefi_ns", "hbm.refresh", "hbm.model"}, bank_refresh_fits},
+    {{"hbm.trefi_ns", "hbm.sids", "hbm.bank_groups", "hbm.banks_per_group", "hbm.trrefd_ns",
+      "hbm.pseudo_channels", "hbm.burst_ns", "hbm.refresh", "hbm.model"},
+     bank_refreshes_leave_time},
 };
 
 /// Numbers that no file's range has been held against. Texts have rules: a pattern would be compiled for each

@@ -38,7 +38,7 @@ dram_scheduler::dram_scheduler(const dram_parameters& p)
 bool dram_scheduler::wants_other_mode() const {
   const auto writes = static_cast<double>(size_[1]);
   if (mode_ == 0) return hazards_ == 0 && (writes > p_.drain_high || size_[0] == 0);
-  return hazards_ > 0 || (writes < p_.drain_low && size_[0] != 0);
+  return hazards_ > 0 || (size_[0] != 0 && (writes < p_.drain_low || size_[1] == 0));
 }
 
 void dram_scheduler::choose_mode(dram_tick t) {

@@ -178,6 +178,12 @@ class Results(HbmCase):
         self.assertEqual(self.one(*job, "--set", "sim.slice_us=100"), first)
         self.assertNotEqual(self.one(*job, "--seed", "2")["time_ns"], first["time_ns"])
 
+    def test_draining_that_ends_with_the_last_write(self):
+        """Nothing is below a mark of 0, and reads wait."""
+        job = ("--pattern", "rand", "--read-fraction", "0.5", "--requests", "2000", *harness.sets("hbm.drain_low=0"))
+        row = self.one(*job)
+        self.assertEqual(row["reads"] + row["writes"], 2000)
+
     def test_data_is_checked(self):
         for pattern in PATTERNS:
             for extra in ((), ("--set", "hbm.page_policy=closed"), ("--set", "hbm.bank_hash=row_xor")):

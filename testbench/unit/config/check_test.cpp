@@ -116,6 +116,9 @@ TEST_CASE("config check: each rule is broken alone and names its key") {
       {nullptr, "", [](auto& c) { c.hbm.trfc_ns = 3900, c.hbm.refresh = hbm_refresh::none; }},
       {"hbm.trfcpb_ns", "less than hbm.trefi_ns - hbm.trc_ns = 3855",
        [](auto& c) { c.hbm.trfcpb_ns = 3855, c.hbm.refresh = hbm_refresh::per_bank; }},
+      {"hbm.trefi_ns", "more than 32 banks x (2 hbm.trrefd_ns + hbm.pseudo_channels x hbm.burst_ns) = 400 ns",
+       [](auto& c) { c.hbm.trefi_ns = 400, c.hbm.refresh = hbm_refresh::per_bank; }},
+      {nullptr, "", [](auto& c) { c.hbm.trefi_ns = 401, c.hbm.refresh = hbm_refresh::per_bank; }},
   };
   for (const row& r : rows) {
     machine_config c;
