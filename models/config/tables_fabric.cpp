@@ -134,9 +134,11 @@ block_table ucie_table() {
       .auto_size(&b::retry_flits, "retry_flits", "UCIe flits", 1, 1 << 20,
                  "Retry buffer of the link; auto: raw rate x twice the latency.",
                  "22 ns x 128 GB/s = 11 flits of 256 B per module")
-      .real_or_auto(&b::ber, "ber", "", 0, 0.01,
-                    "Bit error rate; auto: 1e-15 up to 32 GT/s, 1e-12 above, 0 for raw, which has no CRC.",
-                    "UCIe")
+      .real_or_auto(
+          &b::ber, "ber", "", 0, 0.002,
+          "Bit error rate; auto: 1e-15 up to 32 GT/s, 1e-12 above, 0 for raw, which has no CRC. At 0.002 one "
+          "frame of 256 B in 60 arrives whole.",
+          "UCIe")
       .real_or_auto(
           &b::pj_per_bit, "pj_per_bit", "pJ/bit", 0, 100,
           "Energy of a bit on the wire; auto: 0.25 advanced, 0.5 standard; above 16 GT/s 0.3 and 0.6.",
