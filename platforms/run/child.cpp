@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -21,13 +22,20 @@ namespace {
 volatile std::sig_atomic_t signal_seen = 0;
 volatile std::sig_atomic_t dump_seen = 0;
 volatile std::sig_atomic_t simulating = 0;  ///< process id of the child that simulates; 0 in the child
+volatile std::time_t first_signal_s = 0;
 
 /// A signal that reaches only this process is passed on at once, so that the child can end with what it has:
-/// whoever waited for a system call to be interrupted by it would miss one that comes before the call.
-/// Async-signal-safe: kill() is.
+/// whoever waited for a system call to be interrupted by it would miss one that comes before the call. A
+/// child that has not ended some seconds later does not get to its next slice: asked again, it is killed.
+/// (One signal may come twice, from a terminal and from whoever it reached there.) Async-signal-safe: kill()
+/// and time() are.
 void on_signal(int number) {
+  constexpr std::time_t patience_s = 3;
+  const std::time_t now_s = std::time(nullptr);
+  if (signal_seen == 0) first_signal_s = now_s;
   signal_seen = number;
-  if (simulating > 0) kill(static_cast<pid_t>(simulating), number);
+  const bool again = now_s - first_signal_s >= patience_s;
+  if (simulating > 0) kill(static_cast<pid_t>(simulating), again ? SIGKILL : number);
 }
 
 /// For the run that simulates now, or the next one when there is none.

@@ -34,7 +34,32 @@ pid_t parent_of_one(int number) {
   _exit(answer.text == "told" && platforms::interrupt_signal() == number ? 0 : 1);
 }
 
+/// A child that no signal reaches, as where a simulation never comes to its next slice; its parent gets two.
+[[noreturn]] void told_in_vain(pid_t parent) {
+  constexpr unsigned longer_than_patience_s = 4;
+  (void)std::signal(SIGTERM, SIG_IGN);
+  kill(parent, SIGTERM);
+  sleep(longer_than_patience_s);
+  kill(parent, SIGTERM);
+  for (;;) pause();
+}
+
 }  // namespace
+
+TEST_CASE("child: one that no signal reaches is killed by the second") {
+  std::fflush(nullptr);
+  const pid_t parent = fork();
+  if (parent == 0) {
+    platforms::install_signal_handlers();
+    const platforms::run_outcome o =
+        platforms::run_in_child([self = getpid()]() -> platforms::run_outcome { told_in_vain(self); });
+    _exit(o.status == platforms::run_status::interrupted ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(parent, &status, 0) == parent);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
 
 TEST_CASE("child: a signal to its parent reaches it, however early") {
   for (int i = 0; i < 200; ++i) {
