@@ -28,11 +28,13 @@ template <class Outcome>
 class run_report {
  public:
   /// Opens --out and writes the config there. `options` outlives the report.
+  /// `files`: what else the command line names to be written, maybe in the directory of --out.
   run_report(const common_options& options, platforms::result_context context,
-             const config::machine_config& config)
+             const config::machine_config& config, std::vector<std::filesystem::path> files = {})
       : options_(options), context_(std::move(context)) {
     if (options.out.empty()) return;
-    out_.emplace(options.out, std::vector<std::filesystem::path>{options.vcd, options.timeline});
+    files.insert(files.end(), {options.vcd, options.timeline});
+    out_.emplace(options.out, files);
     out_->write("config.json", platforms::dump_config(config));
   }
 

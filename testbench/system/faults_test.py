@@ -472,6 +472,14 @@ class Reproduction(harness.Case):
         self.run_pod(*self.SMALL, "--verify", "run.rec")
         self.run_pod(*self.SMALL, "--verify", "run.rec", *sets("sim.build_order=shuffle:7"))
 
+    def test_a_record_may_lie_in_the_folder_of_results(self):
+        for _ in range(2):  # the second run finds what the first one has written
+            self.run_pod(*self.SMALL, "--out", "out", "--record", "out/run.rec")
+        self.run_pod(*self.SMALL, "--verify", "out/run.rec")
+        for name in ("links.csv", "result.json"):
+            done = self.run_pod(*self.SMALL, "--out", "out2", "--record", f"out2/{name}", expect=5)
+            self.assertIn(f"out2/{name} has the name of a file of the run itself", done.stderr)
+
     def test_a_flipped_bit_is_named_by_rank_step_and_field(self):
         self.run_pod(*self.SMALL, "--record", "run.rec")
         flip = '[{"kind":"bit_flip","where":"pod.sip0.cube_1_0.pe2","after":3}]'
