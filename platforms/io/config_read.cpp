@@ -254,7 +254,10 @@ void read_chain(const fs::path& file, std::vector<fs::path>& open, reading& r) {
                           fmt::format("{}", fmt::join(cycle, " -> ")), "a file that does not lead back"});
     return;
   }
+  const std::size_t known = r.problems.size();
   const std::optional<json_node> tree = read_json_file(file, r.problems);
+  if (!tree && !open.empty() && r.problems.size() > known)
+    r.problems.back().where = fmt::format("{}: extends: {}", open.back().string(), r.problems.back().where);
   if (!tree) return;
   file_reader reader(file.string(), r);
   const json_object* const members = tree->object();
