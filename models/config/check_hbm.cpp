@@ -118,8 +118,9 @@ verdict bank_refresh_fits(const machine_config& c) {
                      fmt::format("less than hbm.trefi_ns - hbm.trc_ns = {}", h.trefi_ns - h.trc_ns)};
 }
 
-/// Every order to refresh goes before all requests. Where the next one comes before a row could be opened
-/// since the last, tRREFD from it on either side, no request is ever served.
+/// Every order to refresh goes before all requests: where the next one comes too soon, no row is opened
+/// between them, and no request is ever served. tRREFD keeps an activation away from the refresh before it;
+/// as much again is margin.
 verdict bank_refreshes_leave_time(const machine_config& c) {
   const hbm_block& h = c.hbm;
   if (h.model != hbm_model::bank || h.refresh != hbm_refresh::per_bank) return {};

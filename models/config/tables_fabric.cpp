@@ -200,7 +200,8 @@ block_table hbm_table() {
             "Share of the write queue above which writes are drained; they also are when no read waits.",
             "Ramulator 2.1, wr_high_watermark")
       .real(&b::drain_low, "drain_low", "", 0, 1,
-            "Share of the write queue below which draining ends when a read waits.",
+            "Share of the write queue below which draining ends when a read waits; it ends with the last "
+            "write, too.",
             "Ramulator 2.1, wr_low_watermark")
       .real(&b::burst_ns, "burst_ns", "ns", 0.001, 1000,
             "Time of one burst on the data bus (tCCD_S): two command clocks.", "32 B at 6.4 GT/s x 32 bit")

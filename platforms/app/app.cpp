@@ -243,7 +243,7 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(
 class reporter {
  public:
   reporter(const options& o, platforms::result_context context, const config::machine_config& c)
-      : report_(o, std::move(context), c, {o.record}) {}
+      : report_(o, std::move(context), c, {o.record, o.verify}) {}
 
   void start(const std::vector<std::unique_ptr<platforms::prepared_run>>& runs) {
     planned_ = runs.size();

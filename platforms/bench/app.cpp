@@ -153,6 +153,7 @@ void add_run(Measure measure, table& numbers) {
     }
     return text;
   });
+  if (answer.killed) return;
   if (!answer.death.empty()) throw std::runtime_error(answer.death);
   if (answer.text.starts_with("! ")) throw std::runtime_error(answer.text.substr(2));
   if (answer.text.starts_with('?')) throw user_error(problems_in(answer.text.substr(1)));

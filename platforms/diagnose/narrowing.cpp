@@ -45,7 +45,7 @@ void narrowing::other_ways() {
     // else than the others do.
     cost briefly;
     briefly.patience = 2.5;
-    for (const std::string& name : other_kinds()) {
+    for (const std::string& name : algorithms_of_other_kinds()) {
       const observation* o = t_.attempt("algorithm " + name, {"--algorithm", name}, signs::count, briefly);
       // The ends of links look at packets with checksums: they tell where it is.
       if (o != nullptr && !right(*o))
@@ -72,9 +72,9 @@ void narrowing::other_algorithm() {
   routes_.push_back({"with " + name, right(*o), false});
 }
 
-/// Two algorithms that go by other ways than the run and than each other, as far as there are such: what is
-/// of one kind has the first word of its name in common.
-std::vector<std::string> narrowing::other_kinds() const {
+/// Two algorithms that are likely to go by other ways than the run: the first word of a name is taken for its
+/// kind.
+std::vector<std::string> narrowing::algorithms_of_other_kinds() const {
   constexpr std::size_t most = 2;
   const auto kind = [](const std::string& name) { return name.substr(0, name.find('_')); };
   const json& run = t_.base().run();

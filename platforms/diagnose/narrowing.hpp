@@ -28,7 +28,7 @@ class narrowing {
   void other_algorithm();
   void other_transport();
   [[nodiscard]] bool uses_tags() const;
-  [[nodiscard]] std::vector<std::string> other_kinds() const;
+  [[nodiscard]] std::vector<std::string> algorithms_of_other_kinds() const;
 
   void smallest();
   void fewer_bytes();

@@ -256,8 +256,8 @@ void read_chain(const fs::path& file, std::vector<fs::path>& open, reading& r) {
   }
   const std::size_t known = r.problems.size();
   const std::optional<json_node> tree = read_json_file(file, r.problems);
-  if (!tree && !open.empty() && r.problems.size() > known)
-    r.problems.back().where = fmt::format("{}: extends: {}", open.back().string(), r.problems.back().where);
+  for (std::size_t i = known; i < r.problems.size() && !open.empty(); ++i)
+    r.problems[i].where = fmt::format("{}: extends: {}", open.back().string(), r.problems[i].where);
   if (!tree) return;
   file_reader reader(file.string(), r);
   const json_object* const members = tree->object();

@@ -2,8 +2,10 @@
 #include "platforms/run/child.hpp"
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -22,20 +24,32 @@ namespace {
 volatile std::sig_atomic_t signal_seen = 0;
 volatile std::sig_atomic_t dump_seen = 0;
 volatile std::sig_atomic_t simulating = 0;  ///< process id of the child that simulates; 0 in the child
-volatile std::time_t first_signal_s = 0;
+volatile std::sig_atomic_t killed = 0;      ///< that child, by this process
+std::atomic<std::int64_t> first_signal_ms{};
+static_assert(std::atomic<std::int64_t>::is_always_lock_free, "a signal handler uses it");
+
+std::int64_t monotonic_ms() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return std::int64_t{t.tv_sec} * 1000 + t.tv_nsec / 1'000'000;
+}
 
 /// A signal that reaches only this process is passed on at once, so that the child can end with what it has:
 /// whoever waited for a system call to be interrupted by it would miss one that comes before the call. A
 /// child that has not ended some seconds later does not get to its next slice: asked again, it is killed.
 /// (One signal may come twice, from a terminal and from whoever it reached there.) Async-signal-safe: kill()
-/// and time() are.
+/// and clock_gettime() are.
 void on_signal(int number) {
-  constexpr std::time_t patience_s = 3;
-  const std::time_t now_s = std::time(nullptr);
-  if (signal_seen == 0) first_signal_s = now_s;
+  constexpr std::int64_t patience_ms = 3000;
+  const int error = errno;
+  const std::int64_t now = monotonic_ms();
+  if (signal_seen == 0) first_signal_ms = now;
   signal_seen = number;
-  const bool again = now_s - first_signal_s >= patience_s;
-  if (simulating > 0) kill(static_cast<pid_t>(simulating), again ? SIGKILL : number);
+  if (simulating > 0) {
+    killed = now - first_signal_ms >= patience_ms ? 1 : 0;
+    kill(static_cast<pid_t>(simulating), killed != 0 ? SIGKILL : number);
+  }
+  errno = error;
 }
 
 /// For the run that simulates now, or the next one when there is none.
@@ -106,6 +120,7 @@ child_answer run_text_in_child(const std::function<std::string()>& body) {
   std::array<int, 2> fds{};
   if (pipe(fds.data()) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
   std::fflush(nullptr);
+  killed = 0;
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
@@ -135,7 +150,8 @@ child_answer run_text_in_child(const std::function<std::string()>& body) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  if (text.empty() || !WIFEXITED(status) || WEXITSTATUS(status) != 0) return {{}, death_of(status)};
+  if (text.empty() || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    return {{}, death_of(status), killed != 0};
   return {text, {}};
 }
 

@@ -15,6 +15,7 @@ namespace diecast::platforms {
 struct child_answer {
   std::string text;   ///< what its body returned
   std::string death;  ///< signal or exit code of a child that died without an answer; else empty
+  bool killed{};      ///< that was a second Ctrl-C or SIGTERM
 };
 
 /// Runs `body` in a child process. `body` must not throw. Ctrl-C and SIGTERM reach the child, which may
@@ -35,9 +36,6 @@ template <class Outcome>
   return o;
 }
 
-/// Set by SIGINT and SIGTERM (installed by run_in_child's caller through install_signal_handlers).
-[[nodiscard]] int interrupt_signal();
-
 /// Runs `body` in a child process and returns what it returned, carried over by `pack` and `unpack`. What it
 /// throws becomes status and message, as explain_run() says. A child that dies without an answer yields
 /// status internal with the signal or exit code in the message. Ctrl-C and SIGTERM reach the child, whose
@@ -49,13 +47,15 @@ template <class Outcome>
   const child_answer answer = run_text_in_child([&] { return pack(outcome_of(body)); });
   if (answer.death.empty()) return unpack(answer.text);
   Outcome o;
-  o.status = interrupt_signal() != 0 ? run_status::interrupted : run_status::internal;
+  o.status = answer.killed ? run_status::interrupted : run_status::internal;
   o.message = answer.death;
   return o;
 }
 /// The same for a run of a machine.
 [[nodiscard]] run_outcome run_in_child(const std::function<run_outcome()>& body);
 
+/// Set by SIGINT and SIGTERM (installed by run_in_child's caller through install_signal_handlers).
+[[nodiscard]] int interrupt_signal();
 /// Of SIGINT and SIGTERM.
 void install_signal_handlers();
 /// Of SIGUSR1, which asks for the flight recorder, and with `on_sighup` of SIGHUP, too: for programs that

@@ -234,7 +234,8 @@ class Diagnosis(harness.Case):
 
     def test_wrong_results_of_a_large_machine_are_classed(self):
         fault = json.dumps([{"kind": "sendrecv_alias", "where": "pod.sip0.cube_2_3.pe5", "after": 2}])
-        _, found = self.diagnose("--config", CONFIGS / "pod_default.json", *sets("pod.sips=1"), "--set", f"faults={fault}")
+        _, found = self.diagnose("--config", CONFIGS / "pod_default.json", *sets("pod.sips=1"), "--bytes", "512KiB", "--set",
+                                 f"faults={fault}")
         self.assertEqual(found["verdict"], "sendrecv_alias", json.dumps(found["findings"], indent=1)[:3000])
         self.assertEqual(found["answers"]["looked into for the experiments that follow"], "ranks 112 to 127")
         ended = {e["name"] for e in found["experiments"] if not e["timed_out"]}
@@ -380,7 +381,8 @@ class Diagnosis(harness.Case):
 
 
 class Shipped(harness.Case):
-    """Every machine that is shipped for this program is healthy, and known to be within the time."""
+    """Every machine that is shipped for this program is healthy, the seed machines with a rank per cube, and known to be
+    so within the time."""
 
     def test_every_config(self):
         others = {"hbm_reference", "noc_default", "noc_reference"}  # of other programs

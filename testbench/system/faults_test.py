@@ -475,7 +475,7 @@ class Reproduction(harness.Case):
     def test_a_record_may_lie_in_the_folder_of_results(self):
         for _ in range(2):  # the second run finds what the first one has written
             self.run_pod(*self.SMALL, "--out", "out", "--record", "out/run.rec")
-        self.run_pod(*self.SMALL, "--verify", "out/run.rec")
+        self.run_pod(*self.SMALL, "--out", "out", "--verify", "out/run.rec")
         for name in ("links.csv", "result.json"):
             done = self.run_pod(*self.SMALL, "--out", "out2", "--record", f"out2/{name}", expect=5)
             self.assertIn(f"out2/{name} has the name of a file of the run itself", done.stderr)
