@@ -22,17 +22,19 @@ using nlohmann::json;
 namespace {
 
 /// A program made of a few lines of shell; $OUT is the folder that --out names. What is asked beside runs
-/// (--list, --print-map) gets no answer.
+/// (--list, --print-map) gets `answer`.
 class script {
  public:
-  explicit script(const std::string& lines) {
+  explicit script(const std::string& lines, const std::string& answer = "") {
     static int made = 0;
     path_ = (std::filesystem::temp_directory_path() /
              ("diecast-patient-" + std::to_string(getpid()) + "-" + std::to_string(made++)))
                 .string();
     std::ofstream(path_) << "#!/bin/sh\nOUT= before=\nfor word; do\n  [ \"$before\" = --out ] && OUT=$word\n "
                             " before=$word\ndone\n"
-                            "[ -n \"$OUT\" ] || exit 0\nright() {\n  mkdir -p $OUT\n"
+                            "[ -n \"$OUT\" ] || { echo '"
+                         << answer
+                         << "'; exit 0; }\nright() {\n  mkdir -p $OUT\n"
                             "  echo '{\"runs\":[{\"fingerprint\":\"7\",\"time_ns\":5}]}' > $OUT/result.json\n"
                             "}\n"
                          << lines;
@@ -65,6 +67,34 @@ double seconds(const std::function<void()>& body) {
 }
 
 }  // namespace
+
+TEST_CASE("doctor: of a healthy machine two algorithms of other kinds are tried that the ranks can use") {
+  const std::string list =
+      "collective     algorithm       ranks          description\n"
+      "all_reduce     ring_1d         pe, cube, sip  round a ring\n"
+      "all_reduce     ring_1d_unidir  pe, cube, sip  one way\n"
+      "all_reduce     intercube       cube           pe in the description only\n"
+      "all_reduce     mesh_2d         cube, pe, sip  rows, then columns\n"
+      "all_gather     bruck           pe, cube, sip  another collective\n"
+      "all_reduce     three_level     pe             three rings";
+  const std::string runs =
+      R"(mkdir -p $OUT; echo '{"runs":[{"fingerprint":"7","time_ns":5,"algorithm":"ring_1d","rank_set":"pe"}]}' )"
+      "> $OUT/result.json\n";
+  const auto tried = [&runs](const std::string& answer) {
+    const script healthy(runs, answer);
+    std::vector<std::string> names;
+    const json diagnosis = json::parse(healthy.examine(20).json);
+    for (const json& e : diagnosis["experiments"]) {
+      const std::string name = e["name"];
+      if (name.starts_with("algorithm ")) names.push_back(name.substr(10));
+    }
+    return names;
+  };
+  CHECK(tried(list) == std::vector<std::string>{"mesh_2d", "three_level"});
+  // Of known kinds where there are no others.
+  CHECK(tried(list.substr(0, list.find("all_reduce     mesh"))) ==
+        std::vector<std::string>{"ring_1d_unidir"});
+}
 
 TEST_CASE("doctor: a run that is only slow is called that") {
   const script slow("exec sleep 60\n");
