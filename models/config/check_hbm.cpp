@@ -104,9 +104,10 @@ verdict drain_marks_ordered(const machine_config& c) {
 
 verdict refresh_fits(const machine_config& c) {
   const hbm_block& h = c.hbm;
-  if (h.model != hbm_model::bank || h.refresh != hbm_refresh::all_bank || h.trfc_ns < h.trefi_ns) return {};
-  return broken_rule{"leaves no time between refreshes", fmt::format("{} ns", h.trfc_ns),
-                     fmt::format("less than hbm.trefi_ns = {}", h.trefi_ns)};
+  if (h.model != hbm_model::bank || h.refresh != hbm_refresh::all_bank) return {};
+  if (h.trfc_ns + h.trc_ns < h.trefi_ns) return {};
+  return broken_rule{"leaves no time for a row between refreshes", fmt::format("{} ns", h.trfc_ns),
+                     fmt::format("less than hbm.trefi_ns - hbm.trc_ns = {}", h.trefi_ns - h.trc_ns)};
 }
 
 verdict bank_refresh_fits(const machine_config& c) {
@@ -155,7 +156,7 @@ const rule rules[]{
     {{"hbm.tras_ns", "hbm.trcd_rd_ns", "hbm.model"}, rows_stay_open},
     {{"hbm.address_map"}, address_map_names_fields},
     {{"hbm.drain_low", "hbm.drain_high"}, drain_marks_ordered},
-    {{"hbm.trfc_ns", "hbm.trefi_ns", "hbm.refresh", "hbm.model"}, refresh_fits},
+    {{"hbm.trfc_ns", "hbm.trc_ns", "hbm.trefi_ns", "hbm.refresh", "hbm.model"}, refresh_fits},
     {{"hbm.trfcpb_ns", "hbm.trc_ns", "hbm.trefi_ns", "hbm.refresh", "hbm.model"}, bank_refresh_fits},
     {{"hbm.trefi_ns", "hbm.sids", "hbm.bank_groups", "hbm.banks_per_group", "hbm.trrefd_ns",
       "hbm.pseudo_channels", "hbm.burst_ns", "hbm.refresh", "hbm.model"},
