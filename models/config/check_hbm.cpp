@@ -33,9 +33,12 @@ verdict bank_power_of_two(const machine_config& c) {
   return c.hbm.model == hbm_model::bank ? power_of_two<Count>(c) : verdict{};
 }
 
+/// Of a pseudo-channel.
+std::uint64_t banks_of(const hbm_block& h) { return h.sids * h.bank_groups * h.banks_per_group; }
+
 verdict banks_fit_a_word(const machine_config& c) {
   const hbm_block& h = c.hbm;
-  if (h.model != hbm_model::bank || h.sids * h.bank_groups * h.banks_per_group <= max_banks) return {};
+  if (h.model != hbm_model::bank || banks_of(h) <= max_banks) return {};
   return broken_rule{"x hbm.banks_per_group x hbm.sids is not a possible number of banks",
                      fmt::format("{} x {} x {}", h.bank_groups, h.banks_per_group, h.sids),
                      fmt::format("1 to {}", max_banks)};
@@ -57,8 +60,7 @@ verdict simple_ports_are_full_rows(const machine_config& c) {
 verdict banks_have_rows(const machine_config& c) {
   const hbm_block& h = c.hbm;
   if (h.model != hbm_model::bank) return {};
-  const std::uint64_t one_row_each =
-      h.pseudo_channels * h.sids * h.bank_groups * h.banks_per_group * h.page_bytes;
+  const std::uint64_t one_row_each = h.pseudo_channels * banks_of(h) * h.page_bytes;
   if (one_row_each == 0) return {};  // said of the count that is 0
   const std::uint64_t rows = (h.port_mib << 20) / one_row_each;
   if (rows >= 1 && rows <= max_rows) return {};
@@ -125,7 +127,7 @@ verdict bank_refresh_fits(const machine_config& c) {
 verdict bank_refreshes_leave_time(const machine_config& c) {
   const hbm_block& h = c.hbm;
   if (h.model != hbm_model::bank || h.refresh != hbm_refresh::per_bank) return {};
-  const auto banks = static_cast<double>(h.sids * h.bank_groups * h.banks_per_group);
+  const auto banks = static_cast<double>(banks_of(h));
   const double least = banks * (2 * h.trrefd_ns + static_cast<double>(h.pseudo_channels) * h.burst_ns);
   if (h.trefi_ns > least) return {};
   return broken_rule{

@@ -49,7 +49,7 @@ struct dram_parameters {
   std::uint32_t read_queue{};
   std::uint32_t write_queue{};
   double drain_high{};  ///< bursts in the write queue above which it drains
-  double drain_low{};   ///< bursts below which draining ends, as without any
+  double drain_low{};   ///< bursts below which draining ends; it does with none left, too
 
   dram_tick burst{};          ///< data-bus time of one burst; also tCCD_S
   dram_tick activate_bus{};   ///< ticks of the row bus an activation takes

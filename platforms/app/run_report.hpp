@@ -27,8 +27,8 @@ namespace diecast::app {
 template <class Outcome>
 class run_report {
  public:
-  /// Opens --out and writes the config there. `options` outlives the report.
-  /// `files`: what else the command line names to be written, maybe in the directory of --out.
+  /// Opens --out and writes the config there. `options` outlives the report. `files`: what the command line
+  /// names beside a waveform and a timeline, and may lie in that directory.
   run_report(const common_options& options, platforms::result_context context,
              const config::machine_config& config, std::vector<std::filesystem::path> files = {})
       : options_(options), context_(std::move(context)) {

@@ -89,8 +89,8 @@ const json& observation::run() const {
   return result["runs"].front();
 }
 
-std::string observation::fingerprint() const {
-  return run().is_object() ? run().value("fingerprint", std::string{}) : std::string{};
+std::string observation::text(const char* field) const {
+  return run().is_object() ? run().value(field, std::string{}) : std::string{};
 }
 
 double observation::time_ns() const {

@@ -34,7 +34,9 @@ struct observation {                 // NOLINT(bugprone-exception-escape)
 
   /// The only run of the result; null when there is none.
   [[nodiscard]] const nlohmann::json& run() const;
-  [[nodiscard]] std::string fingerprint() const;
+  /// A text of that run; empty when there is none.
+  [[nodiscard]] std::string text(const char* field) const;
+  [[nodiscard]] std::string fingerprint() const { return text("fingerprint"); }
   [[nodiscard]] double time_ns() const;
   /// First line of its complaint; empty when it made none.
   [[nodiscard]] std::string complaint() const;

@@ -77,8 +77,7 @@ void narrowing::other_algorithm() {
 std::vector<std::string> narrowing::algorithms_of_other_kinds() const {
   constexpr std::size_t most = 2;
   const auto kind = [](const std::string& name) { return name.substr(0, name.find('_')); };
-  const json& run = t_.base().run();
-  std::set<std::string> known{kind(run.is_object() ? run.value("algorithm", std::string{}) : std::string{})};
+  std::set<std::string> known{kind(t_.base().text("algorithm"))};
   std::vector<std::string> others, of_known_kinds;
   for (const std::string& name : t_.other_algorithms())
     (known.insert(kind(name)).second ? others : of_known_kinds).push_back(name);

@@ -170,8 +170,7 @@ void trials::look_into(const collective_job& part, const observation& o) {
 
 std::vector<std::string> trials::other_algorithms() const {
   if (is_workload()) return {};
-  const json& run = base().run();
-  const std::string rank_set = run.is_object() ? run.value("rank_set", std::string{}) : std::string{};
+  const std::string rank_set = base().text("rank_set");
   std::vector<std::string> others;
   std::string first;
   std::istringstream lines(lab_.ask({"--list", "algorithms"}));

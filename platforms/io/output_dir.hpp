@@ -13,8 +13,8 @@ class output_dir {
  public:
   /// Creates the directory, refuses one that holds files of somebody else or in which another run is writing,
   /// removes what an earlier run left, and proves that a file can be created in it. `named` are files that
-  /// the same command line writes (a waveform, a timeline): they may lie in the directory, under names that
-  /// are not the run's own.
+  /// the same command line writes (a waveform, a timeline, a record) or reads (a record): they may lie in the
+  /// directory, under names that are not the run's own.
   explicit output_dir(std::filesystem::path path, const std::vector<std::filesystem::path>& named = {});
   output_dir(const output_dir&) = delete;
   output_dir& operator=(const output_dir&) = delete;

@@ -178,6 +178,20 @@ class Results(HbmCase):
         self.assertEqual(self.one(*job, "--set", "sim.slice_us=100"), first)
         self.assertNotEqual(self.one(*job, "--seed", "2")["time_ns"], first["time_ns"])
 
+    def test_refreshes_as_close_as_may_be_leave_time_for_requests(self):
+        """Just above what is refused, where requests find a row open, shut or in use."""
+        cases = [(("hbm.preset=HBM3_6400", "hbm.refresh=all_bank"), "hbm.trfc_ns", 3855, 3854)]
+        for preset, sids, least in (("HBM3_6400", 2, 400), ("HBM3_6400", 4, 800), ("HBM2_2000", 4, 1280), ("HBM4_8000", 4, 1152)):
+            machine = (f"hbm.preset={preset}", f"hbm.sids={sids}", "hbm.refresh=per_bank")
+            cases.append((machine, "hbm.trefi_ns", least, least + 1))
+        for machine, key, refused, taken in cases:
+            job = ("--requests", "2000", "--read-fraction", "0.5", *harness.sets(*machine))
+            done = self.run_pod(*REFERENCE, *job, *harness.sets(f"{key}={refused}"), expect=2)
+            self.assertIn(f"{key}: leaves no time for a row between", done.stderr)
+            for pattern in ("rand", "bank_conflict", "seq"):
+                row = self.one("--pattern", pattern, *job, *harness.sets(f"{key}={taken}"))
+                self.assertGreater(row["bandwidth_gbytes_s"], 0, (machine, pattern))
+
     def test_draining_that_ends_with_the_last_write(self):
         """Nothing is below a mark of 0, and reads wait."""
         job = ("--pattern", "rand", "--read-fraction", "0.5", "--requests", "2000", *harness.sets("hbm.drain_low=0"))

@@ -49,6 +49,7 @@ pid_t parent_of_one(int number) {
 TEST_CASE("child: one that no signal reaches is killed by the second") {
   std::fflush(nullptr);
   const pid_t parent = fork();
+  REQUIRE(parent >= 0);
   if (parent == 0) {
     platforms::install_signal_handlers();
     const platforms::run_outcome o =
