@@ -22,6 +22,7 @@ class latency_histogram {
     // The mean of 2^64 fs would overflow after a few long waits: whole and rest are added apart.
     sum_ns_ += t.fs / fs_per_ns;
     rest_fs_ += t.fs % fs_per_ns;
+    min_ = std::min(min_, t);
     max_ = std::max(max_, t);
   }
   void add(const latency_histogram& other) {
@@ -30,6 +31,7 @@ class latency_histogram {
     count_ += other.count_;
     sum_ns_ += other.sum_ns_;
     rest_fs_ += other.rest_fs_;
+    min_ = std::min(min_, other.min_);
     max_ = std::max(max_, other.max_);
   }
 
@@ -50,7 +52,7 @@ class latency_histogram {
     std::uint64_t seen = 0;
     for (std::size_t b = 0; b < counts_.size(); ++b) {
       seen += counts_[b];
-      if (seen >= wanted || seen == count_) return std::min(sim_time{middle_of(b)}, max_).ns();
+      if (seen >= wanted || seen == count_) return std::clamp(sim_time{middle_of(b)}, min_, max_).ns();
     }
     return max_.ns();
   }
@@ -75,6 +77,7 @@ class latency_histogram {
 
   std::vector<std::uint64_t> counts_;
   std::uint64_t count_{}, sum_ns_{}, rest_fs_{};
+  sim_time min_{UINT64_MAX};
   sim_time max_;
 };
 

@@ -54,6 +54,12 @@ TEST_CASE("latency histogram: a quantile is of the nearest rank") {
   h.add(nanoseconds(100));
   CHECK(h.quantile_ns(0.5) == Approx(1).epsilon(1e-3));
   CHECK(h.quantile_ns(0.51) == Approx(100).epsilon(1e-3));
+  latency_histogram equal;
+  for (int i = 0; i < 3; ++i) equal.add(nanoseconds(123'457));
+  CHECK(equal.quantile_ns(0.5) == 123'457);
+  latency_histogram both;
+  both.add(equal);
+  CHECK(both.quantile_ns(0.99) == 123'457);
   latency_histogram hundred;
   for (std::uint64_t i = 1; i <= 100; ++i) hundred.add(femtoseconds(i));
   CHECK(hundred.quantile_ns(0.99) == Approx(99e-6));
