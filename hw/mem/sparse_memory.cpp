@@ -110,6 +110,7 @@ void sparse_memory::note_unwritten(std::uint64_t offset, std::uint64_t bytes) {
     throw protocol_error(fmt::format(
         "{}: read of memory never written (value offset {:#x}; expected a write before)", instance_, offset));
   }
+  if (unwritten_bytes_read_ == 0) first_unwritten_read_ = offset;
   unwritten_bytes_read_ += bytes;
 }
 

@@ -41,6 +41,8 @@ class sparse_memory {
   [[nodiscard]] std::uint64_t pages() const { return pages_.size(); }
   /// Bytes read that were never written.
   [[nodiscard]] std::uint64_t unwritten_bytes_read() const { return unwritten_bytes_read_; }
+  /// Offset of the first of them; 0 where there are none.
+  [[nodiscard]] std::uint64_t first_unwritten_read() const { return first_unwritten_read_; }
 
  private:
   struct page {
@@ -60,6 +62,7 @@ class sparse_memory {
   std::uint64_t size_;
   bool strict_;
   std::uint64_t unwritten_bytes_read_{};
+  std::uint64_t first_unwritten_read_{};
   std::unordered_map<std::uint64_t, std::unique_ptr<page>> pages_;  ///< never iterated
 };
 

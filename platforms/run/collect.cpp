@@ -227,18 +227,29 @@ flight_list collect_flights(const prepared_run& run, netlist::pod& pod) {
   return flights;
 }
 
-/// Bytes that were read from memories before anything had written them. A memory of another make may not
-/// count them.
-std::uint64_t unwritten_bytes_read(netlist::pod& pod) {
+/// Bytes that were read from memories before anything had written them, with a note that names one. A memory
+/// of another make may not count them.
+void collect_unwritten(netlist::pod& pod, run_outcome& o) {
   std::uint64_t sum = 0;
-  pod.visit_cubes([&sum](const netlist::cube& cube) {
-    for (const auto& pe : cube.pes()) sum += pe->tcm.memory().unwritten_bytes_read();
+  std::string first;
+  const auto look = [&](const hw::sparse_memory& m) {
+    if (m.unwritten_bytes_read() == 0) return;
+    sum += m.unwritten_bytes_read();
+    if (first.empty()) first = fmt::format("offset {:#x} of {}", m.first_unwritten_read(), m.instance());
+  };
+  pod.visit_cubes([&look](const netlist::cube& cube) {
+    for (const auto& pe : cube.pes()) look(pe->tcm.memory());
     for (const auto& m : cube.memories()) {
       const auto* const memory = m ? dynamic_cast<const hw::memory_target*>(m->block.module.get()) : nullptr;
-      if (memory != nullptr) sum += memory->memory().unwritten_bytes_read();
+      if (memory != nullptr) look(memory->memory());
     }
   });
-  return sum;
+  o.stats.emplace_back("unwritten_bytes_read", static_cast<double>(sum));
+  if (sum == 0) return;
+  o.notes.push_back(
+      fmt::format("{} bytes were read that nothing had written, among them {}; "
+                  "sim.strict_memory=true ends a run at the first",
+                  sum, first));
 }
 
 /// Statistics of tag-matched messages, in a run that has any.
@@ -267,7 +278,7 @@ void collect(const prepared_run& run, netlist::pod& pod, const host_side& s,
   collect_queue_pairs(run, pod, o);
   collect_hbm(pod, o);
   double stall = 0, wait = 0;
-  std::uint64_t messages = 0, bytes = 0, checked = 0;
+  std::uint64_t messages = 0, bytes = 0, checked = 0, mismatches = 0;
   double checksum_ns = 0;
   events::run_fingerprint fingerprint = s.data_fingerprint();
   for (const pe_coord pe : run.members.members) {
@@ -277,6 +288,7 @@ void collect(const prepared_run& run, netlist::pod& pod, const host_side& s,
     wait += ipcq.empty_wait().ns();
     checked += pod.pe(pe).dma.checksum_bytes();
     checksum_ns += pod.pe(pe).dma.checksum_time().ns();
+    mismatches += ipcq.core().sequence_mismatches();
     messages += ipcq.messages_sent();
     bytes += ipcq.bytes_sent();
   }
@@ -295,6 +307,7 @@ void collect(const prepared_run& run, netlist::pod& pod, const host_side& s,
              {"routed_hops", number(totals.routed_hops)},
              {"credit_stall_ns", stall},
              {"empty_wait_ns", wait},
+             {"sequence_mismatches", number(mismatches)},
              {"link_utilization_max", totals.busiest},
              {"d2d_replays", number(totals.replays)},
              {"d2d_crc_errors", number(totals.crc_errors)},
@@ -306,7 +319,7 @@ void collect(const prepared_run& run, netlist::pod& pod, const host_side& s,
   if (run.plan.tree) {  // a packet that routers copy or combine takes no route of its own
     std::erase_if(o.stats, [](const auto& stat) { return stat.first.starts_with("routed_"); });
   }
-  o.stats.emplace_back("unwritten_bytes_read", number(unwritten_bytes_read(pod)));
+  collect_unwritten(pod, o);
   collect_energy(run, pod, s.rounds_done(), o);
   collect_messages(run, pod, s, o);
   collect_trees(pod, o);

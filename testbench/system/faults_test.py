@@ -102,6 +102,11 @@ class Kinds(harness.Case):
 
     def test_kind_token_before_data(self):
         self.run_pod(*self.config("token_before_data"), expect=1)
+        # The first messages are read where nothing was written yet.
+        row, = self.result(*self.config("token_before_data"), expect=1)["runs"]
+        self.assertGreater(row["stats"]["unwritten_bytes_read"], 0)
+        self.assertRegex("".join(row["notes"]),
+                         r"^\d+ bytes were read that nothing had written, among them offset 0x\w+ of pod\.sip0\.cube_1_0\.pe2\.tcm;")
         # The bytes on the way are right: no checksum of packets sees it.
         self.run_pod(*self.config("token_before_data"), *sets("comm.checksum=crc32c"), expect=1)
 
