@@ -200,7 +200,9 @@ inline switch_core::hop cube_noc::straight_route(std::uint16_t router, std::uint
 /// A packet enters in its VC, or in any of its leg.
 switch_core::hop cube_noc::entry_hop(std::uint8_t vc) const {
   if (!dynamic_ || topology_.is_tree_vc(vc)) return {none, vc, 1};
-  const fabric::vc_set set = topology_.injection_vcs(topology_.class_of(vc), topology_.leg_of(vc), {}, {});
+  const abi::traffic_class c = topology_.class_of(vc);
+  if (!topology_.any_lane(c)) return {none, vc, 1};
+  const fabric::vc_set set = topology_.injection_vcs(c, topology_.leg_of(vc), {}, {});
   return {none, set.first, set.count};
 }
 

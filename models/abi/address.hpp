@@ -27,7 +27,7 @@ enum class region : std::uint8_t {
   ipcq_mailbox = 3,    ///< unit = PE; where IPCQ data and credits are sent
   sram = 4,            ///< unit = 0
   hbm = 5,             ///< unit = HBM port (channel) of the cube
-  host_memory = 6,     ///< unit = 0, cube = 0
+  host_memory = 6,     ///< unit = 0, cube = the IO cube
   launch_mailbox = 7,  ///< unit = PE, or control_cpu_unit, or io_cpu_unit
   tree = 8             ///< unit = tree_use; sip = cube = 0. Rings of all members at once: routers know whose
 };

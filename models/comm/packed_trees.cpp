@@ -14,6 +14,7 @@
 #include "models/comm/pe_trees.hpp"
 #include "models/comm/peer_patterns.hpp"
 #include "models/comm/tree_memory.hpp"
+#include "models/config/placement.hpp"
 #include "models/fabric/link_settings.hpp"
 #include "models/fabric/sip_graph.hpp"
 
@@ -77,8 +78,9 @@ class attempt {
     steps_.assign(std::size_t{shape_.cubes_per_sip()} * ways, 0);
     const std::uint64_t per_cube =
         std::max<std::uint64_t>(1, task.members.size() / std::max(1U, shape_.cubes_per_sip()));
-    const std::uint64_t routers = std::min<std::uint64_t>(c.config.noc.rows, c.config.noc.columns);
-    lanes_ = static_cast<std::uint32_t>(std::min(per_cube, routers));
+    const std::uint64_t lanes =
+        std::min(config::lanes_of_edge(c.config, true), config::lanes_of_edge(c.config, false));
+    lanes_ = static_cast<std::uint32_t>(std::min(per_cube, lanes));
     for (sip_trees::tree& t : found_.tree_of) {
       t.above.assign(size(), nobody);
       t.depth.assign(size(), nobody);

@@ -12,6 +12,7 @@
 #include "models/abi/wire.hpp"
 #include "models/config/check_hbm.hpp"
 #include "models/config/overrides.hpp"
+#include "models/config/placement.hpp"
 #include "models/config/population.hpp"
 #include "models/config/start_delays.hpp"
 #include "models/config/text.hpp"
@@ -296,8 +297,8 @@ const rule rules_of_blocks[]{
 
 std::vector<rule> all_rules() {
   std::vector<rule> all(std::begin(rules_of_blocks), std::end(rules_of_blocks));
-  const std::span<const rule> memory = hbm_rules();
-  all.insert(all.end(), memory.begin(), memory.end());
+  for (const std::span<const rule> more : {hbm_rules(), placement_rules()})
+    all.insert(all.end(), more.begin(), more.end());
   return all;
 }
 

@@ -119,6 +119,23 @@ const field& known_field(std::string_view path) {
   throw user_error(unknown_key(path));
 }
 
+bool is_text(const field& f, const std::string& text) {
+  if (!f.list) return text.size() <= longest_text && std::regex_match(text, std::regex(f.pattern));
+  if (text.empty()) return f.may_be_empty;
+  const std::regex piece(f.pattern);
+  const std::vector<std::string> pieces = split(text, ',');
+  return std::all_of(pieces.begin(), pieces.end(), [&](const std::string& p) {
+    return p.size() <= longest_text && std::regex_match(p, piece);
+  });
+}
+
+std::string text_words(const field& f) {
+  const bool repeats = f.pattern.find_first_of("*+") != std::string::npos;
+  const std::string most = repeats ? fmt::format(", at most {} characters", longest_text) : "";
+  return fmt::format("{} {}{}", f.list ? "pieces separated by commas, each matching" : "text that matches",
+                     f.pattern, most);
+}
+
 /// A key of that very name in another block: the usual slip.
 std::string same_key_elsewhere(std::string_view key) {
   for (const block_table& b : tables()) {
@@ -224,7 +241,7 @@ bool accepts(const field& f, const field_value& value) {
     }
     case field_type::text: {
       const auto* s = std::get_if<std::string>(&value);
-      return s != nullptr && std::regex_match(*s, std::regex(f.pattern));
+      return s != nullptr && is_text(f, *s);
     }
     case field_type::choice: {
       const auto* s = std::get_if<std::string>(&value);
@@ -242,7 +259,7 @@ std::string expectation(const field& f) {
     case field_type::count_or_auto: return count_words(f) + ", or auto";
     case field_type::real: return real_words(f);
     case field_type::real_or_auto: return real_words(f) + ", or auto";
-    case field_type::text: return "text that matches " + f.pattern;
+    case field_type::text: return text_words(f);
     case field_type::choice: return "one of " + join(f.choices);
     case field_type::links: return "pairs of SIPs: [[0, 1], [1, 2]], after --set also 0-1,1-2";
   }

@@ -35,6 +35,9 @@ enum class field_type : std::uint8_t {
   links
 };
 
+/// Longest text, or piece of a list: the expression is matched by recursion over its letters.
+inline constexpr std::size_t longest_text = 4096;
+
 /// The value of a count_or_auto or real_or_auto key that follows from other keys.
 struct automatic {
   bool operator==(const automatic&) const = default;
@@ -53,6 +56,8 @@ struct field {
   std::vector<std::string> choices;                            ///< choice, in order of the enumerators
   std::vector<std::pair<std::string, std::string>> spellings;  ///< other accepted spelling -> choice
   std::string pattern;                                         ///< text: ECMAScript expression, anchored
+  bool list{};                                                 ///< text: pieces between commas match, each
+  bool may_be_empty{};                                         ///< list: without any piece
   std::string description;
   std::string source;  ///< of the default: paper, product, standard, or "assumption"
 

@@ -57,6 +57,19 @@ struct cube_block {
   std::uint64_t pes{8};
 };
 
+/// Where blocks sit, "auto" or a list; readers in placement.hpp.
+struct placement_block {
+  std::string pes{"auto"};           ///< routers of a cube
+  std::string hbm_ports{"auto"};     ///< likewise
+  std::string sram{"auto"};          ///< one router
+  std::string control_cpu{"auto"};   ///< one router
+  std::string ucie_columns{"auto"};  ///< columns with a lane on the north and south edge
+  std::string ucie_rows{"auto"};     ///< rows with a lane on the east and west edge
+  std::string io_cube{"auto"};       ///< one cube of a SIP
+  std::string io_cpu{"auto"};        ///< one router of that cube
+  std::string sip_ports{"auto"};     ///< cubes by the labels of their ports
+};
+
 inline constexpr std::size_t most_dma_channels = 64;  ///< upper end of pe.dma_channels
 
 struct pe_block {
@@ -326,6 +339,7 @@ struct machine_config {
   pod_block pod;
   sip_block sip;
   cube_block cube;
+  placement_block placement;
   pe_block pe;
   ipcq_block ipcq;
   tag_match_block tag_match;

@@ -16,6 +16,7 @@ block_table sim_table();
 block_table pod_table();
 block_table sip_table();
 block_table cube_table();
+block_table placement_table();
 block_table pe_table();
 block_table ipcq_table();
 block_table tag_match_table();
@@ -67,6 +68,16 @@ class rows {
              std::string source) {
     field& f = add(member, field_type::text, std::move(key), "", std::move(description), std::move(source));
     f.pattern = std::move(pattern);
+    return *this;
+  }
+
+  /// Pieces between commas, each of which matches. Empty if the default is.
+  rows& list(std::string Block::*member, std::string key, std::string pattern_of_piece,
+             std::string description, std::string source) {
+    text(member, std::move(key), std::move(pattern_of_piece), std::move(description), std::move(source));
+    field& f = table_.fields.back();
+    f.list = true;
+    f.may_be_empty = std::get<std::string>(default_value(f)).empty();
     return *this;
   }
 

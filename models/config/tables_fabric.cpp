@@ -72,7 +72,8 @@ block_table noc_table() {
                  "one VC per class and leg keeps buffers small")
       .choice(&b::vcs_taken, "vc_policy", {"per_flow", "dynamic"},
               "per_flow: a flow keeps its VC, in order per source, destination and class. dynamic: any free "
-              "VC of the class and leg at each hop.",
+              "VC of the class and leg at each hop, but for classes comm and sideband, which keep theirs "
+              "(diecast-noc: for all).",
               "dynamic: BookSim2 (Jiang et al., ISPASS 2013)")
       .choice(
           &b::arbiter, "arbitration", {"round_robin", "weighted"},

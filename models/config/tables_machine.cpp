@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of the blocks that say what is built and how a run behaves: sim, pod, sip, cube, pe, ipcq,
+// Rows of the blocks that say what is built and how a run behaves: sim, pod, sip, cube, placement, pe, ipcq,
 // host, ccl, trace.
 #include "models/abi/address.hpp"
 #include "models/config/rows.hpp"
@@ -82,6 +82,44 @@ block_table cube_table() {
   using b = cube_block;
   return rows<b>(&machine_config::cube, "cube", "One die.")
       .count(&b::pes, "pes", "", 1, abi::control_cpu_unit, "Processing elements of a cube.", seed_machine)
+      .table();
+}
+
+block_table placement_table() {
+  using b = placement_block;
+  const std::string place = "[0-9]{1,3}_[0-9]{1,3}";
+  const std::string one_place = "auto|" + place;
+  const std::string places = one_place + "(," + place + ")*";
+  const std::string lanes = "auto|[0-9]{1,3}(,[0-9]{1,3})*";
+  const std::string port = "([nesw]|p[0-9]{1,3})=" + place;
+  return rows<b>(
+             &machine_config::placement, "placement",
+             "Where blocks sit, the same in every cube and SIP. A place is COLUMN_ROW, 0_0 in the south-west "
+             "corner: 3_0 is the router router_3_0 of a cube, or the cube cube_3_0 of a SIP. Blocks may "
+             "share a "
+             "router.")
+      .text(&b::pes, "pes", places, "Router of each PE, in their order; auto: evenly spread.", assumption)
+      .text(&b::hbm_ports, "hbm_ports", places,
+            "Router of each memory channel (hbm.ports), in their order; auto: evenly spread.", assumption)
+      .text(&b::sram, "sram", one_place, "Router of the SRAM; auto: in the middle.", assumption)
+      .text(&b::control_cpu, "control_cpu", one_place,
+            "Router of the cube's control CPU; auto: in the middle, beside the SRAM.", assumption)
+      .text(&b::ucie_columns, "ucie_columns", lanes,
+            "Columns whose routers at the north and south edge have a lane of the UCIe link there (0,3); "
+            "packets "
+            "take the nearest. auto: all.",
+            assumption)
+      .text(&b::ucie_rows, "ucie_rows", lanes, "Rows likewise, for the east and west edge.", assumption)
+      .text(&b::io_cube, "io_cube", one_place,
+            "Cube of a SIP that has the host's IO CPU and memory; auto: 0_0.", assumption)
+      .text(&b::io_cpu, "io_cpu", one_place, "Router of the IO CPU in that cube; auto: 0_0.", assumption)
+      .text(&b::sip_ports, "sip_ports", "auto|" + port + "(," + port + ")*",
+            "Cubes of a SIP's ports to other SIPs: e=3_1,w=0_1, with n, e, s, w on rings, meshes and tori, "
+            "p0, p1 "
+            "... in order of the links elsewhere; each at the edge it leaves over. auto, and ports not "
+            "listed: the "
+            "middle of that edge, p0, p1 ... spread around the SIP.",
+            assumption)
       .table();
 }
 
@@ -213,8 +251,7 @@ block_table ccl_table() {
               "with "
               "f32 on the wire.",
               assumption)
-      .text(&b::start_delays, "start_delays",
-            R"(([^=,]+=[0-9]{1,12}(\.[0-9]+)?(,[^=,]+=[0-9]{1,12}(\.[0-9]+)?)*)?)",
+      .list(&b::start_delays, "start_delays", R"([^=,]+=[0-9]{1,12}(\.[0-9]+)?)",
             "PEs that begin every launch late: GLOB=NS, separated by commas, GLOB over PE paths "
             "(pod.sip0.cube_0_0.pe1=500); the last that matches counts.",
             assumption)
@@ -229,13 +266,13 @@ block_table ccl_table() {
              "Barriers in one launch, one right after the other; time_ns is that of all of them.", assumption)
       .count(&b::signal_poll_cycles, "signal_poll_cycles", "cycles", 1, 1'000'000,
              "Between two looks at a flag in global memory.", assumption)
-      .text(&b::errata, "errata", "none|[a-z_]+(,[a-z_]+)*",
+      .list(&b::errata, "errata", "[a-z_]+",
             "Firmware defects of barriers switched on (--collective barrier, or a workload with one; refused "
             "elsewhere): none, or names from the table of docs/barriers.md, separated by commas.",
             assumption)
       .count(&b::root_rank, "root_rank", "ranks", 0, 1'000'000,
              "Rank that broadcasts and scatters, and to which reduce and gather go.", assumption)
-      .text(&b::algorithm_rules, "algorithm_rules", "[!-~]*",
+      .list(&b::algorithm_rules, "algorithm_rules", "[!-~]+",
             "What --algorithm auto takes, instead of asking the cost model: "
             "COLLECTIVE[:FROM-TO]=ALGORITHM,... with "
             "sizes as for --bytes; the first match counts.",

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "models/abi/wire.hpp"
+#include "models/config/placement.hpp"
 #include "models/timing/link.hpp"
 
 namespace diecast::cost {
@@ -37,8 +38,8 @@ wire_rates::wire_rates(const config::machine_config& c) : config_(c) {
 }
 
 double wire_rates::ucie_gbytes_s(const fabric::topology& t, sip_id sip, cube_id cube, fabric::side s) const {
-  const bool vertical = s == fabric::side::north || s == fabric::side::south;
-  const double lanes = d(vertical ? config_.noc.columns : config_.noc.rows);
+  const bool vertical = s == fabric::side::east || s == fabric::side::west;
+  const double lanes = d(config::lanes_of_edge(config_, vertical));
   return std::min(fabric::ucie_payload_gbytes_s(t.ucie(sip, cube, s)), lanes * noc_);
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/config/memory_window.hpp"
+#include "models/config/placement.hpp"
 #include "models/fabric/topology.hpp"
 #include "models/timing/dram_bounds.hpp"
 #include "models/timing/link.hpp"
@@ -125,7 +126,7 @@ class balance_table {
     const double raw = ucie_raw_gbytes_s(c_.ucie);
     for (const bool along_x : {true, false}) {
       if ((along_x ? s.cube_columns : s.cube_rows) == 1) continue;
-      const std::uint64_t lanes = along_x ? c_.noc.rows : c_.noc.columns;
+      const std::uint64_t lanes = config::lanes_of_edge(c_, along_x);
       add(along_x ? "die edge, east and west" : "die edge, north and south", d(lanes) * link_rate(),
           fmt::format("{} edge routers", lanes), less(d(lanes) * link_rate(), payload),
           fmt::format("cannot feed the UCIe side ({:.1f} GB/s)", payload));

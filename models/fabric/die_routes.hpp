@@ -18,10 +18,9 @@ namespace diecast::fabric {
 struct vc_rule {
   unsigned sets{1};   ///< of a leg: before and after the dateline
   unsigned lanes{1};  ///< of a set
-  bool dynamic{};     ///< any lane; else the packet keeps its own
 
-  /// Of a packet in `vc` that takes `step`.
-  [[nodiscard]] vc_set behind(std::uint8_t vc, const router_grid::step& step) const;
+  /// Of a packet in `vc` that takes `step`; `any_lane`: as topology::any_lane() says of its class.
+  [[nodiscard]] vc_set behind(std::uint8_t vc, const router_grid::step& step, bool any_lane) const;
 };
 
 class die_routes {

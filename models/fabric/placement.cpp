@@ -2,6 +2,9 @@
 #include "models/fabric/placement.hpp"
 
 #include <fmt/format.h>
+#include <numeric>
+
+#include "models/config/placement.hpp"
 
 namespace diecast::fabric {
 namespace {
@@ -30,11 +33,26 @@ router_index spread(const cube_layout& l, std::uint64_t i, std::uint64_t n) {
   return router_at(l, y % 2 == 0 ? along : l.columns - 1 - along, y);
 }
 
-void add_spread(placed_layout& cube, terminal_kind kind, const char* name, std::uint64_t n) {
+router_index router_at(const cube_layout& l, const config::grid_place& p) {
+  return router_at(l, p.column, p.row);
+}
+
+/// `n` blocks of a kind, on the routers of placement key `listed` or spread.
+void add_all(placed_layout& cube, terminal_kind kind, const char* name, std::uint64_t n,
+             const std::string& listed) {
+  const auto places = config::listed_places(listed);
   for (std::uint64_t i = 0; i < n; ++i) {
-    add(cube, {kind, static_cast<std::uint32_t>(i), side::north, spread(cube.layout, i, n),
-               fmt::format("{}{}", name, i)});
+    const router_index router = places ? router_at(cube.layout, (*places)[i]) : spread(cube.layout, i, n);
+    add(cube, {kind, static_cast<std::uint32_t>(i), side::north, router, fmt::format("{}{}", name, i)});
   }
+}
+
+/// A block of which there is one, on the router of placement key `listed` or at `usual`.
+terminal_index add_one(placed_layout& cube, terminal_kind kind, const std::string& listed,
+                       router_index usual) {
+  const auto places = config::listed_places(listed);
+  return add(cube, {kind, 0, side::north, places ? router_at(cube.layout, places->front()) : usual,
+                    to_string(kind)});
 }
 
 /// The router of position `lane` along an edge.
@@ -50,6 +68,43 @@ router_index edge_router(const cube_layout& l, side s, std::uint32_t lane) {
 
 std::uint32_t edge_length(const cube_layout& l, side s) {
   return s == side::north || s == side::south ? l.columns : l.rows;
+}
+
+/// Columns or rows of the lanes of that edge, in ascending order.
+std::vector<std::uint32_t> lane_positions(const config::machine_config& c, side s) {
+  const bool vertical = s == side::east || s == side::west;
+  auto listed = config::listed_lanes(vertical ? c.placement.ucie_rows : c.placement.ucie_columns);
+  if (listed) return *std::move(listed);
+  std::vector<std::uint32_t> all(vertical ? c.noc.rows : c.noc.columns);
+  std::iota(all.begin(), all.end(), 0U);
+  return all;
+}
+
+/// Which of `positions`, in ascending order, is nearest to `at`.
+std::size_t nearest(const std::vector<std::uint32_t>& positions, std::uint32_t at) {
+  const auto distance = [at](std::uint32_t p) { return p > at ? p - at : at - p; };
+  const auto nearer = [&](std::uint32_t a, std::uint32_t b) { return distance(a) < distance(b); };
+  return static_cast<std::size_t>(std::min_element(positions.begin(), positions.end(), nearer) -
+                                  positions.begin());
+}
+
+void add_lanes(placed_layout& cube, const config::machine_config& c, side edge) {
+  const unsigned s = static_cast<unsigned>(edge);
+  const std::vector<std::uint32_t> positions = lane_positions(c, edge);
+  cube.has_lanes[s] = true;
+  cube.lane_base[s] = static_cast<terminal_index>(cube.layout.terminals.size());
+  for (std::uint32_t lane = 0; lane < positions.size(); ++lane) {
+    const router_index router =
+        cube.spread_lanes ? router_index{} : edge_router(cube.layout, edge, positions[lane]);
+    add(cube,
+        {terminal_kind::ucie_lane, lane, edge, router, fmt::format("ucie_{}.lane{}", letter(edge), lane)});
+  }
+  const auto entries =
+      cube.spread_lanes ? static_cast<std::uint32_t>(positions.size()) : edge_length(cube.layout, edge);
+  for (std::uint32_t at = 0; at < entries; ++at) {
+    const std::size_t lane = cube.spread_lanes ? at : nearest(positions, at);
+    cube.lane_for[s].push_back(static_cast<terminal_index>(cube.lane_base[s] + lane));
+  }
 }
 
 /// A cube without terminals.
@@ -101,27 +156,30 @@ gateway spread_gateway(const machine_shape& shape, std::uint32_t port, std::uint
   return edge[std::uint64_t{port} * edge.size() / ports];
 }
 
+side outer_side(const machine_shape& shape, cube_id cube) {
+  const std::uint32_t x = shape.cube_x(cube);
+  if (cube.value < shape.cube_columns) return side::south;
+  if (x + 1 == shape.cube_columns) return side::east;
+  return cube.value + shape.cube_columns >= shape.cubes_per_sip() ? side::north : side::west;
+}
+
+cube_id io_cube_of(const config::machine_config& c) {
+  const auto listed = config::listed_places(c.placement.io_cube);
+  return listed ? c.shape().cube_at(listed->front().column, listed->front().row) : cube_id{0};
+}
+
 placed_layout place_cube(const config::machine_config& c, const std::array<bool, sides>& has_neighbor) {
   placed_layout cube = bare_cube(c);
   const cube_layout& l = cube.layout;
-  add_spread(cube, terminal_kind::pe, "pe", c.cube.pes);
+  add_all(cube, terminal_kind::pe, "pe", c.cube.pes, c.placement.pes);
   cube.hbm_base = static_cast<terminal_index>(l.terminals.size());
-  add_spread(cube, terminal_kind::hbm, "hbm", c.hbm.ports);
+  add_all(cube, terminal_kind::hbm, "hbm", c.hbm.ports, c.placement.hbm_ports);
   // The two blocks everybody talks to sit at the center, on different routers where there are two.
-  cube.sram =
-      add(cube, {terminal_kind::sram, 0, side::north, router_at(l, l.columns / 2, l.rows / 2), "sram"});
-  cube.control_cpu = add(cube, {terminal_kind::control_cpu, 0, side::north,
-                                router_at(l, (l.columns - 1) / 2, (l.rows - 1) / 2), "control_cpu"});
+  cube.sram = add_one(cube, terminal_kind::sram, c.placement.sram, router_at(l, l.columns / 2, l.rows / 2));
+  cube.control_cpu = add_one(cube, terminal_kind::control_cpu, c.placement.control_cpu,
+                             router_at(l, (l.columns - 1) / 2, (l.rows - 1) / 2));
   for (unsigned s = 0; s < sides; ++s) {
-    if (!has_neighbor[s]) continue;
-    const side edge = static_cast<side>(s);
-    cube.has_lanes[s] = true;
-    cube.lane_base[s] = static_cast<terminal_index>(l.terminals.size());
-    for (std::uint32_t lane = 0; lane < placed_layout::lanes_of(c, edge); ++lane) {
-      const router_index router = cube.spread_lanes ? router_index{} : edge_router(l, edge, lane);
-      add(cube,
-          {terminal_kind::ucie_lane, lane, edge, router, fmt::format("ucie_{}.lane{}", letter(edge), lane)});
-    }
+    if (has_neighbor[s]) add_lanes(cube, c, static_cast<side>(s));
   }
   return cube;
 }
@@ -136,8 +194,8 @@ placed_layout place_traffic(const config::machine_config& c) {
   return cube;
 }
 
-void place_io_cpu(placed_layout& cube) {
-  cube.io_cpu = add(cube, {terminal_kind::io_cpu, 0, side::south, router_at(cube.layout, 0, 0), "io_cpu"});
+void place_io_cpu(const config::machine_config& c, placed_layout& cube) {
+  cube.io_cpu = add_one(cube, terminal_kind::io_cpu, c.placement.io_cpu, router_at(cube.layout, 0, 0));
 }
 
 terminal_index place_sip_port(placed_layout& cube, side edge, std::uint32_t sip_link,

@@ -18,10 +18,10 @@ struct placed_layout {
   std::vector<router_index> router_of;            ///< per terminal
   std::array<terminal_index, sides> lane_base{};  ///< first lane of each side that has a neighbor
   std::array<bool, sides> has_lanes{};
-  bool spread_lanes{};  ///< one router has all lanes: its number does not choose one
-  [[nodiscard]] static std::uint32_t lanes_of(const config::machine_config& c, side s) {
-    return static_cast<std::uint32_t>(s == side::north || s == side::south ? c.noc.columns : c.noc.rows);
-  }
+  /// Of each such side, by the column (north, south) or row of a router: the nearest lane, of two equally
+  /// near ones the lower. A crossbar, whose one router has all lanes: the lanes in order.
+  std::array<std::vector<terminal_index>, sides> lane_for;
+  bool spread_lanes{};  ///< a crossbar
   terminal_index hbm_base{};
   terminal_index sram{};
   terminal_index control_cpu{};
@@ -34,19 +34,26 @@ struct gateway {
   side edge{};
 };
 
+/// The cube of a SIP that holds its IO CPU.
+[[nodiscard]] cube_id io_cube_of(const config::machine_config& c);
+
 /// The gateway of a compass direction: the middle cube of that edge of the SIP.
 [[nodiscard]] gateway compass_gateway(const machine_shape& shape, side s);
 /// The gateway of port `port` of `ports`: spread over the edge cubes, counter-clockwise from the
 /// south-west corner.
 [[nodiscard]] gateway spread_gateway(const machine_shape& shape, std::uint32_t port, std::uint32_t ports);
 
+/// The outer edge of a cube that ports without a direction leave over; of a corner's two the one that
+/// spread_gateway() takes. Precondition: the cube is at an edge of the SIP.
+[[nodiscard]] side outer_side(const machine_shape& shape, cube_id cube);
+
 /// Terminals every cube has, then lanes of the sides with a neighbor.
 [[nodiscard]] placed_layout place_cube(const config::machine_config& c,
                                        const std::array<bool, sides>& has_neighbor);
 /// A terminal "nodeN" of kind traffic for each of columns x rows nodes, on router N (crossbar: all on one).
 [[nodiscard]] placed_layout place_traffic(const config::machine_config& c);
-/// Adds the host's terminal, at the south-west corner router.
-void place_io_cpu(placed_layout& cube);
+/// Adds the host's terminal, at the south-west corner router unless placement.io_cpu says another.
+void place_io_cpu(const config::machine_config& c, placed_layout& cube);
 /// Adds a SIP link's port, in the middle of the outer edge. Returns its terminal.
 terminal_index place_sip_port(placed_layout& cube, side edge, std::uint32_t sip_link,
                               const std::string& label);

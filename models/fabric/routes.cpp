@@ -42,8 +42,8 @@ topology::impl::way topology::impl::way_out(sip_id sip, cube_id cube, router_ind
   const std::uint32_t tx = shape.cube_x(cube_id{target});
   const placed_layout& p = placed(sip, cube);
   const auto lane = [&](side s, std::uint16_t number) {
-    const std::uint32_t n = p.spread_lanes ? target % p.lanes_of(config, s) : number;
-    return static_cast<terminal_index>(p.lane_base[static_cast<unsigned>(s)] + n);
+    const std::vector<terminal_index>& lanes = p.lane_for[static_cast<unsigned>(s)];
+    return lanes[p.spread_lanes ? target % lanes.size() : number];
   };
   if (!detours.empty() && !detours[sip.value].empty()) {
     const side s = detours[sip.value][std::size_t{cube.value} * shape.cubes_per_sip() + target];
@@ -78,11 +78,11 @@ unsigned topology::next_side(sip_id sip, cube_id cube, router_index router, term
 hop topology::next_hop(sip_id sip, cube_id cube, router_index router, terminal_index exit,
                        std::uint8_t vc) const {
   const router_grid::step step = impl_->grid.towards(router, impl_->placed(sip, cube).router_of[exit]);
-  return {step.side, rule().behind(vc, step)};
+  return {step.side, rule().behind(vc, step, any_lane(class_of(vc)))};
 }
 
 const router_grid& topology::grid() const { return impl_->grid; }
-vc_rule topology::rule() const { return {plan_.sets, plan_.lanes, plan_.dynamic}; }
+vc_rule topology::rule() const { return {plan_.sets, plan_.lanes}; }
 
 std::uint32_t topology::distance(router_index from, router_index to) const {
   return impl_->grid.distance(from, to);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "models/config/placement.hpp"
 #include "models/config/pod_grid.hpp"
 
 namespace diecast::fabric {
@@ -15,6 +16,47 @@ namespace {
 using config::pod_topology;
 
 constexpr const char* compass[sides] = {"n", "e", "s", "w"};
+
+/// Where the ports of every SIP are: as placement.sip_ports lists them, the others as they are placed by
+/// themselves.
+class gateways {
+ public:
+  explicit gateways(const config::machine_config& c)
+      : shape_(c.shape()), listed_(config::listed_ports(c.placement.sip_ports)), used_(listed_.size()) {}
+
+  gateway of(side s) {
+    const auto cube = listed(compass[static_cast<unsigned>(s)]);
+    return cube ? gateway{*cube, s} : compass_gateway(shape_, s);
+  }
+  /// Of port `port` of `ports`.
+  gateway of(std::uint32_t port, std::uint32_t ports) {
+    const auto cube = listed(numbered(port));
+    return cube ? gateway{*cube, outer_side(shape_, *cube)} : spread_gateway(shape_, port, ports);
+  }
+  static std::string numbered(std::uint32_t port) { return fmt::format("p{}", port); }
+
+  void report_unused(std::vector<problem>& problems) const {
+    for (std::size_t i = 0; i < listed_.size(); ++i) {
+      if (used_[i]) continue;
+      problems.push_back({"placement.sip_ports", "lists a port that no SIP of this pod has", listed_[i].label,
+                          "a port of pod.topology: n, e, s, w of a ring, mesh or torus, else p0, p1 ..."});
+    }
+  }
+
+ private:
+  std::optional<cube_id> listed(const std::string& label) {
+    for (std::size_t i = 0; i < listed_.size(); ++i) {
+      if (listed_[i].label != label) continue;
+      used_[i] = true;
+      return shape_.cube_at(listed_[i].cube.column, listed_[i].cube.row);
+    }
+    return std::nullopt;
+  }
+
+  machine_shape shape_;
+  std::vector<config::listed_port> listed_;
+  std::vector<bool> used_;
+};
 
 void join(sip_graph& g, sip_connection there, const gateway& back_leaves, const std::string& back_label) {
   sip_connection back{there.to, there.from, back_leaves, back_label, there.dateline};
@@ -34,8 +76,7 @@ struct grid_rules {
   [[nodiscard]] std::uint32_t y(std::uint32_t sip) const { return sip / columns; }
 };
 
-void join_positive(sip_graph& g, const machine_shape& shape, const grid_rules& grid, std::uint32_t sip,
-                   side s) {
+void join_positive(sip_graph& g, gateways& ports, const grid_rules& grid, std::uint32_t sip, side s) {
   const bool along_x = s == side::east;
   const std::uint32_t length = along_x ? grid.columns : grid.rows;
   const std::uint32_t at = along_x ? grid.x(sip) : grid.y(sip);
@@ -44,8 +85,8 @@ void join_positive(sip_graph& g, const machine_shape& shape, const grid_rules& g
   const std::uint32_t stride = along_x ? 1 : grid.columns;
   const std::uint32_t to = closes ? sip - (length - 1) * stride : sip + stride;
   const side back = opposite(s);
-  join(g, {sip, to, compass_gateway(shape, s), compass[static_cast<unsigned>(s)], closes},
-       compass_gateway(shape, back), compass[static_cast<unsigned>(back)]);
+  join(g, {sip, to, ports.of(s), compass[static_cast<unsigned>(s)], closes}, ports.of(back),
+       compass[static_cast<unsigned>(back)]);
 }
 
 /// Direction of the next hop on a grid: X first; on a ring the shorter way round, ties go positive.
@@ -60,10 +101,10 @@ side grid_side(const grid_rules& grid, std::uint32_t from, std::uint32_t to) {
   return positive ? side::north : side::south;
 }
 
-void join_grid(sip_graph& g, const machine_shape& shape, const grid_rules& grid) {
+void join_grid(sip_graph& g, gateways& ports, const grid_rules& grid) {
   for (std::uint32_t sip = 0; sip < g.sips; ++sip) {
-    join_positive(g, shape, grid, sip, side::east);
-    join_positive(g, shape, grid, sip, side::north);
+    join_positive(g, ports, grid, sip, side::east);
+    join_positive(g, ports, grid, sip, side::north);
   }
 }
 
@@ -83,7 +124,7 @@ void route_grid(sip_graph& g, const grid_rules& grid) {
 }
 
 /// Joins the pairs in order; ports of a SIP are numbered in that order and spread over its edge.
-void build_pairs(sip_graph& g, const machine_shape& shape,
+void build_pairs(sip_graph& g, gateways& places,
                  const std::vector<std::pair<std::uint32_t, std::uint32_t>>& pairs) {
   std::vector<std::uint32_t> ports(g.sips), used(g.sips);
   for (const auto& [a, b] : pairs) {
@@ -93,8 +134,8 @@ void build_pairs(sip_graph& g, const machine_shape& shape,
   for (const auto& [a, b] : pairs) {
     const std::uint32_t pa = used[a]++;
     const std::uint32_t pb = used[b]++;
-    join(g, {a, b, spread_gateway(shape, pa, ports[a]), fmt::format("p{}", pa), false},
-         spread_gateway(shape, pb, ports[b]), fmt::format("p{}", pb));
+    join(g, {a, b, places.of(pa, ports[a]), gateways::numbered(pa), false}, places.of(pb, ports[b]),
+         gateways::numbered(pb));
   }
 }
 
@@ -202,15 +243,16 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> all_pairs(std::uint32_t sip
 sip_graph join_sips(const config::machine_config& c, std::vector<problem>& problems) {
   sip_graph g;
   g.sips = static_cast<std::uint32_t>(c.pod.sips);
-  const machine_shape shape = c.shape();
+  gateways ports(c);
   try {
     if (const auto grid = grid_of(c)) {
-      join_grid(g, shape, *grid);
+      join_grid(g, ports, *grid);
     } else if (c.pod.topology == pod_topology::fully_connected) {
-      build_pairs(g, shape, all_pairs(g.sips));
+      build_pairs(g, ports, all_pairs(g.sips));
     } else {
-      build_pairs(g, shape, listed_pairs(c.pod, problems));
+      build_pairs(g, ports, listed_pairs(c.pod, problems));
     }
+    ports.report_unused(problems);
   } catch (const user_error& e) {
     problems.insert(problems.end(), e.problems().begin(), e.problems().end());
   }

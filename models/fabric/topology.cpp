@@ -7,13 +7,12 @@
 #include <stdexcept>
 #include <utility>
 
+#include "models/config/placement.hpp"
 #include "models/fabric/topology_impl.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::fabric {
 namespace {
-
-constexpr cube_id io_cube_of_every_sip{0};  // host_memory addresses name cube 0
 
 void check_count(std::vector<problem>& problems, const char* key, std::uint64_t value, std::uint64_t least,
                  std::uint64_t most, const char* why) {
@@ -36,6 +35,10 @@ std::vector<problem> check_counts(const config::machine_config& c) {
                  fmt::format("{} x {}", c.sip.columns, c.sip.rows),
                  fmt::format("at most {} cubes", abi::max_cubes_per_sip)});
   }
+  if (!p.empty()) return p;  // what is placed on them cannot be looked at
+  for (const config::rule& r : config::placement_rules()) {
+    if (const config::verdict v = r.test(c)) p.push_back({r.keys.front(), v->what, v->value, v->expected});
+  }
   return p;
 }
 
@@ -48,7 +51,8 @@ topology::impl::impl(const config::machine_config& c, purpose what) : config(c) 
   if (study) {
     config.pod = {};
     config.pod.sips = config.sip.columns = config.sip.rows = 1;
-    config.overrides.clear();  // of links that a study does not have
+    config.placement = {};     // of blocks that a study does not have
+    config.overrides.clear();  // of links likewise
   }
   std::vector<problem> problems = check_counts(config);
   if (!problems.empty()) throw user_error(std::move(problems));
@@ -56,6 +60,7 @@ topology::impl::impl(const config::machine_config& c, purpose what) : config(c) 
   population = config::population(config);
   channels.emplace(config);
   grid = router_grid(config.noc);
+  io_cube = io_cube_of(config);
   graph = join_sips(config, problems);
   if (problems.empty()) settings = settle_links(config, graph, problems);
   if (population.pes().empty()) {
@@ -119,13 +124,18 @@ std::array<bool, sides> topology::impl::neighbors(cube_id cube) const {
 
 void topology::impl::choose_vcs(purpose what, std::vector<problem>& problems) {
   const config::noc_block& noc = config.noc;
-  vcs.dynamic = noc.vcs_taken == config::vc_policy::dynamic;
+  const bool dynamic = noc.vcs_taken == config::vc_policy::dynamic;
   vcs.sets = grid.wraps() && noc.dateline_vcs ? 2 : 1;
-  const auto given = static_cast<unsigned>(noc.vcs.value_or(vcs.dynamic ? vcs.sets : 1));
-  vcs.lanes = vcs.dynamic ? given / vcs.sets : given;
-  if (vcs.dynamic && given % vcs.sets != 0) {
+  const auto given = static_cast<unsigned>(noc.vcs.value_or(dynamic ? vcs.sets : 1));
+  vcs.lanes = dynamic ? given / vcs.sets : given;
+  if (dynamic && given % vcs.sets != 0) {
     problems.push_back({"noc.vcs", "does not split into the VC sets of a torus or ring",
                         std::to_string(given), "an even number, or auto"});
+  }
+  vcs.chooses.fill(dynamic);
+  if (what == purpose::machine) {
+    for (const auto ordered : {abi::traffic_class::comm, abi::traffic_class::sideband})
+      vcs.chooses[static_cast<std::size_t>(ordered)] = false;
   }
   if (what == purpose::network_study) {
     vcs.first_class = static_cast<unsigned>(study_class);
@@ -135,8 +145,10 @@ void topology::impl::choose_vcs(purpose what, std::vector<problem>& problems) {
   }
   if (what == purpose::machine && noc.multicast) vcs.tree_flows = abi::tree_flows;
   if (vcs_with(vcs.tree_flows) <= max_vcs) return;
+  const bool datelines = vcs.sets > 1 && vcs.lanes == 1;
   const bool hops = vcs.legs > 3 && vcs.sets * vcs.lanes == 1;
-  problems.push_back({hops ? "pod.topology" : "noc.vcs",
+  const char* const key = hops ? "pod.topology" : datelines ? "noc.topology" : "noc.vcs";
+  problems.push_back({key,
                       hops ? "routes over this many SIP links need too many virtual channels"
                            : "makes more virtual channels than a link can have",
                       vcs_in_words(), fmt::format("at most {} VCs", max_vcs)});
@@ -182,7 +194,7 @@ void topology::impl::place() {
   std::map<std::pair<std::array<bool, sides>, bool>, std::uint32_t> shared;
   for (std::uint32_t i = 0; i < ports.size(); ++i) {
     const cube_id cube{i % cubes};
-    const bool io = cube == io_cube_of_every_sip;
+    const bool io = cube == io_cube;
     const auto key = std::pair{neighbors(cube), io};
     if (const auto known = shared.find(key); ports[i].empty() && known != shared.end()) {
       layout_of.push_back(known->second);
@@ -191,7 +203,7 @@ void topology::impl::place() {
     const auto index = static_cast<std::uint32_t>(layouts.size());
     layouts.push_back(place_cube(config, key.first));
     layout_of.push_back(index);
-    if (io) place_io_cpu(layouts.back());
+    if (io) place_io_cpu(config, layouts.back());
     for (const std::uint16_t l : ports[i]) {
       const sip_connection& link = graph.links[l];
       const terminal_index t = place_sip_port(layouts.back(), link.leaves.edge, l, link.label);
@@ -261,7 +273,7 @@ const config::population& topology::population() const { return impl_->populatio
 const config::memory_channels& topology::channels() const { return *impl_->channels; }
 
 std::span<const sip_link> topology::sip_links() const { return impl_->sip_links; }
-cube_id topology::io_cube(sip_id) const { return io_cube_of_every_sip; }
+cube_id topology::io_cube(sip_id) const { return impl_->io_cube; }
 config::buffer_kind topology::ring_buffers() const { return impl_->config.ipcq.rings; }
 
 abi::node_address topology::locate(abi::address a) const {
@@ -271,7 +283,7 @@ abi::node_address topology::locate(abi::address a) const {
     throw nothing();
   const config::machine_config& c = impl_->config;
   const placed_layout& cube = impl_->placed(at->sip, at->cube);
-  const bool io = at->cube == io_cube_of_every_sip;
+  const bool io = at->cube == impl_->io_cube;
   const bool pe = impl_->population.has({at->sip, at->cube, pe_id{at->unit}});
   const auto node = [&](bool exists, terminal_index t) -> abi::node_address {
     if (!exists) throw nothing();

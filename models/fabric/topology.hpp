@@ -166,7 +166,8 @@ class topology {
   [[nodiscard]] const config::sip_link_block& sip_link_settings(std::uint32_t index) const;
 
   // VCs: [class][leg][dateline set][lane]. Links that no packet goes round on have one dateline set.
-  // Lanes are what noc.vcs gives a flow to keep (per_flow) or a packet to choose from (dynamic).
+  // Lanes are what noc.vcs gives a flow to keep (per_flow) or a packet to choose from (dynamic; in a machine
+  // not in classes comm and sideband, whose receivers count on the order of a flow).
   static constexpr abi::traffic_class study_class = abi::traffic_class::comm;
   [[nodiscard]] unsigned legs() const { return plan_.legs; }
   [[nodiscard]] unsigned dateline_sets() const { return plan_.sets; }
@@ -196,11 +197,17 @@ class topology {
     if (is_tree_vc(vc)) return abi::traffic_class::comm;
     return static_cast<abi::traffic_class>(plan_.first_class + vc / vcs_of_class());
   }
+  /// Whether packets of a class choose their lanes, with noc.vc_policy dynamic, hop by hop; else flows keep
+  /// theirs.
+  [[nodiscard]] bool any_lane(abi::traffic_class c) const {
+    return plan_.chooses[static_cast<std::size_t>(c)];
+  }
   /// VCs that a packet of a flow may be injected into, at a terminal of its source or at the far end of a
-  /// link between dies or packages. per_flow: the lane that belongs to the flow; dynamic: all of the leg.
+  /// link between dies or packages: all of the leg where packets choose, else the lane that belongs to the
+  /// flow.
   [[nodiscard]] vc_set injection_vcs(abi::traffic_class c, leg l, const abi::node_address& source,
                                      const abi::node_address& destination) const {
-    if (plan_.dynamic) return {vc(c, l), static_cast<std::uint8_t>(vcs_of_leg())};
+    if (any_lane(c)) return {vc(c, l), static_cast<std::uint8_t>(vcs_of_leg())};
     return {vc(c, l, flow_lane(source, destination)), 1};
   }
 
@@ -220,9 +227,9 @@ class topology {
                                     const abi::node_address& destination) const;
 
   /// The way on of a packet that waits at `router` in VC `vc` and leaves the cube by `exit`. Its class and
-  /// leg stay. per_flow: one VC, of the lane the packet is in; dynamic: all of its class and leg, on a link
-  /// that packets go round on those of the dateline set it is in there. For who asks at every packet and hop
-  /// there is die_routes.
+  /// leg stay. One VC, of the lane the packet is in; where packets choose, all of its class and leg, on a
+  /// link that packets go round on those of the dateline set it is in there. For who asks at every packet and
+  /// hop there is die_routes.
   [[nodiscard]] hop next_hop(sip_id sip, cube_id cube, router_index router, terminal_index exit,
                              std::uint8_t vc) const;
   /// Output of `router` towards `exit`: a side, or `sides` when the terminal is on this router.
@@ -268,8 +275,8 @@ class topology {
     unsigned legs{1};
     unsigned sets{1};
     unsigned lanes{1};
-    bool dynamic{};
-    unsigned tree_flows{};  ///< VCs of trees in the network
+    std::array<bool, abi::traffic_classes> chooses{};  ///< any_lane()
+    unsigned tree_flows{};                             ///< VCs of trees in the network
   };
   [[nodiscard]] unsigned vcs_of_leg() const { return plan_.sets * plan_.lanes; }
   [[nodiscard]] unsigned flow_lane(const abi::node_address& source,

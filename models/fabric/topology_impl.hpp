@@ -20,6 +20,7 @@ namespace diecast::fabric {
 struct topology::impl {
   config::machine_config config;
   machine_shape shape;
+  cube_id io_cube{};
   config::population population{machine_shape{}};
   std::optional<config::memory_channels> channels;
   sip_graph graph;

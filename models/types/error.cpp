@@ -13,13 +13,25 @@ std::string join(const std::vector<problem>& problems) {
   return text;
 }
 
+/// The value as written, or its beginning and how long it is: a message is read by a person.
+std::string shortened(const std::string& value) {
+  constexpr std::size_t longest = 1000;
+  std::size_t beginning = 200;
+  if (value.size() <= longest) return value;
+  const auto inside_a_letter = [&] {
+    return (static_cast<unsigned char>(value[beginning]) & 0xc0U) == 0x80U;
+  };
+  while (beginning > 0 && inside_a_letter()) --beginning;  // of UTF-8
+  return value.substr(0, beginning) + "... (" + std::to_string(value.size()) + " characters)";
+}
+
 }  // namespace
 
 std::string to_string(const problem& p) {
   std::string text = p.where.empty() ? p.what : p.where + ": " + p.what;
   if (p.value.empty() && p.expected.empty()) return text;
   text += " (";
-  if (!p.value.empty()) text += "value " + p.value;
+  if (!p.value.empty()) text += "value " + shortened(p.value);
   if (!p.value.empty() && !p.expected.empty()) text += "; ";
   if (!p.expected.empty()) text += "expected " + p.expected;
   return text + ")";

@@ -19,6 +19,7 @@
 #include "platforms/app/diagnosis.hpp"
 #include "platforms/app/guard.hpp"
 #include "platforms/app/inform.hpp"
+#include "platforms/app/memory_map.hpp"
 #include "platforms/app/options.hpp"
 #include "platforms/app/reproduce.hpp"
 #include "platforms/app/run_report.hpp"

@@ -22,16 +22,6 @@ std::string algorithms_text(const registries& tables) {
   return text;
 }
 
-std::string map_row(const platforms::machine_model& m, sip_id sip, cube_id cube, abi::region kind,
-                    std::uint32_t unit, std::uint64_t bytes) {
-  const abi::address base = abi::encode({sip, cube, kind, unit, 0});
-  const auto node = m.topology.locate(base);
-  const auto& terminal = m.topology.layout(sip, cube).terminals[node.terminal];
-  return fmt::format("{:#018x}  {:#018x}  {:<14} {}.{} on router {}\n", base, base + bytes - 1,
-                     abi::to_string(kind), cube_path(m.config.shape(), sip, cube), terminal.name,
-                     terminal.router);
-}
-
 }  // namespace
 
 std::string list_text(const registries& tables, const std::string& what) {
@@ -49,27 +39,6 @@ std::string list_text(const registries& tables, const std::string& what) {
   } else {
     for (const auto& p : platforms::list_presets(platforms::presets_dir(tables.platform.data_dir))) {
       text += fmt::format("{:<10} {:<18} {}\n", p.block, p.name, p.source);
-    }
-  }
-  return text;
-}
-
-std::string map_text(const platforms::machine_model& m) {
-  const auto& c = m.config;
-  const auto shape = c.shape();
-  std::string text = fmt::format("{:<18}  {:<18}  {:<14} {}\n", "first", "last", "region", "answered by");
-  for (std::uint32_t s = 0; s < shape.sips; ++s) {
-    for (std::uint32_t k = 0; k < shape.cubes_per_sip(); ++k) {
-      const sip_id sip{s};
-      const cube_id cube{k};
-      for (const pe_coord pe : m.topology.population().pes_of(sip, cube)) {
-        text += map_row(m, sip, cube, abi::region::tcm, pe.pe.value, c.pe.tcm_kib * 1024);
-      }
-      text += map_row(m, sip, cube, abi::region::sram, 0, c.sram.kib * 1024);
-      for (std::uint32_t h = 0; h < c.hbm.ports; ++h) {
-        if (m.topology.channels().has(sip, cube, h))
-          text += map_row(m, sip, cube, abi::region::hbm, h, c.hbm.port_mib << 20);
-      }
     }
   }
   return text;

@@ -11,8 +11,6 @@ namespace diecast::app {
 
 /// --list algorithms | patterns | mappers | presets
 [[nodiscard]] std::string list_text(const registries& tables, const std::string& what);
-/// --print-map: every region of the machine with the terminal that answers.
-[[nodiscard]] std::string map_text(const platforms::machine_model& machine);
 /// --check-config: the balance table, warnings last.
 [[nodiscard]] std::string balance_text(const platforms::machine_model& machine);
 

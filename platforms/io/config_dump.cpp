@@ -51,6 +51,13 @@ json_object or_auto(json_object schema) {
   return {{"oneOf", {json_array{{json_object{{"const", json_text("auto")}}}, {std::move(schema)}}}}};
 }
 
+json_object text_of(const field& f) {
+  std::string pattern = "(" + f.pattern + ")";
+  if (f.list) pattern += "(," + pattern + ")*";
+  if (f.may_be_empty) pattern = "(" + pattern + ")?";
+  return {{"type", json_text("string")}, {"pattern", json_text("^" + pattern + "$")}};
+}
+
 json_object type_schema(const field& f) {
   switch (f.type) {
     case field_type::boolean: return {{"type", json_text("boolean")}};
@@ -58,8 +65,7 @@ json_object type_schema(const field& f) {
     case field_type::count_or_auto: return or_auto(whole_number(f.least, f.most));
     case field_type::real: return real_number(f);
     case field_type::real_or_auto: return or_auto(real_number(f));
-    case field_type::text:
-      return {{"type", json_text("string")}, {"pattern", json_text("^(" + f.pattern + ")$")}};
+    case field_type::text: return text_of(f);
     case field_type::choice: {
       std::vector<std::string> words = f.choices;
       for (const auto& [other, name] : f.spellings) words.push_back(other);

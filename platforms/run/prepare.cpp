@@ -96,6 +96,22 @@ void refuse_defects_of_barriers(const config::machine_config& c, bool tell_fault
   }
 }
 
+/// What to change where routes can deadlock.
+const char* way_out_of_a_cycle(const config::machine_config& c) {
+  const auto kind = c.noc.topology;
+  const bool wraps = kind == config::noc_topology::torus || kind == config::noc_topology::ring;
+  if (!c.noc.leg_vcs) return "an acyclic dependency graph: noc.leg_vcs=true";
+  if (wraps && !c.noc.dateline_vcs) return "an acyclic dependency graph: noc.dateline_vcs=true";
+  if (kind == config::noc_topology::ring) {
+    return "an acyclic dependency graph: a ring has the same links for all ways through a cube, which serves "
+           "up to "
+           "3 x 3 cubes in any case; noc.topology mesh, torus or crossbar";
+  }
+  if (c.placement.sip_ports != "auto")
+    return "an acyclic dependency graph: SIP ports elsewhere (placement.sip_ports)";
+  return "an acyclic dependency graph: another noc.topology or pod.topology";
+}
+
 }  // namespace
 
 machine_model::machine_model(config::machine_config c) : config(std::move(c)), topology(config) {
@@ -106,7 +122,7 @@ machine_model::machine_model(config::machine_config c) : config(std::move(c)), t
   std::string text;
   for (const auto& link : cycle) text += "\n  waits for " + link;
   throw user_error(problem{"noc", "the routes can deadlock: this cycle of buffers waits for itself" + text,
-                           "", "an acyclic dependency graph, e.g. noc.leg_vcs=true"});
+                           "", way_out_of_a_cycle(config)});
 }
 
 std::vector<std::string> algorithms_of(const app::registries& tables, const std::string& collective,

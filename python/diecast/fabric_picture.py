@@ -88,13 +88,22 @@ def spread(layout, number, count):
     return (along if y % 2 == 0 else layout.router_columns - 1 - along), y
 
 
+def routers_of(config, layout, key, count):
+    """(x, y) of the routers of `count` blocks: as placement lists them ("0_0,3_1"), or spread."""
+    listed = config.get("placement", {}).get(key, "auto")
+    if listed == "auto":
+        return [spread(layout, number, count) for number in range(count)]
+    return [tuple(int(n) for n in place.split("_")) for place in listed.split(",")]
+
+
 def blocks(config, layout):
     """{(x, y) of a router: ([names of its PEs], [names of its HBM ports])} of any cube."""
-    places = collections.defaultdict(lambda: ([], []))
-    for kind, (name, count) in enumerate((("pe", config["cube"]["pes"]), ("hbm", config["hbm"]["ports"]))):
-        for number in range(count):
-            places[spread(layout, number, count)][kind].append(f"{name}{number}")
-    return places
+    found = collections.defaultdict(lambda: ([], []))
+    kinds = (("pe", "pes", config["cube"]["pes"]), ("hbm", "hbm_ports", config["hbm"]["ports"]))
+    for kind, (name, key, count) in enumerate(kinds):
+        for number, place in enumerate(routers_of(config, layout, key, count)):
+            found[place][kind].append(f"{name}{number}")
+    return found
 
 
 def draw_pe(picture, x, y, size, tip=""):

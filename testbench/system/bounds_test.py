@@ -37,6 +37,25 @@ def random_machine(rng):
     return harness.sets(*words)
 
 
+def random_placement(rng, machine):
+    """Lists where the PEs, the lanes of UCIe links and the IO cube of a machine are."""
+    size = dict(word.split("=") for word in machine if "=" in word)
+    columns, rows = int(size["noc.columns"]), int(size["noc.rows"])
+    if size["noc.topology"] == "crossbar":
+        columns = rows = 1
+
+    def place(of_columns, of_rows):
+        return f"{rng.randrange(of_columns)}_{rng.randrange(of_rows)}"
+
+    def lanes(n):
+        return ",".join(str(i) for i in sorted(rng.sample(range(n), rng.randint(1, n))))
+
+    return harness.sets("placement.pes=" + ",".join(place(columns, rows) for _ in range(int(size["cube.pes"]))),
+                        "placement.io_cube=" + place(int(size["sip.columns"]), int(size["sip.rows"])),
+                        f"placement.ucie_rows={lanes(int(size['noc.rows']))}",
+                        f"placement.ucie_columns={lanes(int(size['noc.columns']))}")
+
+
 class Bounds(harness.Case):
     def assert_not_beaten(self, row):
         where = f"{row['algorithm']}, {row['bytes']} bytes, {row['ranks']} ranks, {row['bound_kind']}"
@@ -48,10 +67,12 @@ class Bounds(harness.Case):
             self.assertIsNone(row["efficiency"], where)
 
     def test_random_machines_never_beat_it(self):
-        rng = random.Random(6)
+        rng, rng_of_places = random.Random(6), random.Random(7)
         seen = set()
-        for _ in range(50):
+        for i in range(50):
             machine = random_machine(rng)
+            if i % 2 == 1:
+                machine += random_placement(rng_of_places, machine)
             ranks = rng.choice(["pe", "cube", "sip"])
             size = rng.choice(SIZES)
             for row in self.runs(*machine, "--ranks", ranks, "--algorithm", "all", "--bytes", size):

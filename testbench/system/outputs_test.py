@@ -331,9 +331,15 @@ class Information(harness.Case):
             self.one(*SMALL, *routers, "--collective", row[0], "--algorithm", row[1], *size)
 
     def test_map_has_no_overlap(self):
-        lines = self.text(*SMALL, "--print-map").splitlines()[1:]
-        ranges = sorted((int(a, 16), int(b, 16)) for a, b in (line.split()[:2] for line in lines))
-        self.assertEqual(len(ranges), 4 * (4 + 1 + 4))  # per cube: 4 TCMs, the SRAM, 4 HBM ports
+        trees = ("--set", "noc.multicast=true", "--set", "noc.reduce=true")
+        lines = self.text(*SMALL, *trees, "--print-map").splitlines()[1:]
+        ranges = [(int(a, 16), int(b, 16)) for a, b in (line.split()[:2] for line in lines)]
+        # A cube: TCM, registers and two mailboxes of 4 PEs, the SRAM, 4 HBM ports, its CPU; a SIP: its IO CPU and the
+        # host's memory; two trees.
+        self.assertEqual(len(ranges), 4 * (4 * 4 + 1 + 4 + 1) + 2 * 2 + 2)
+        self.assertEqual(ranges[:-2], sorted(ranges[:-2]))
+        self.assertRegex(lines[-1], "tree +routers")
+        ranges.sort()
         for (_, last), (first, _) in zip(ranges, ranges[1:]):
             self.assertLess(last, first)
 

@@ -256,14 +256,15 @@ class Scripts(Reports):
         self.assertIn("0 to 90.0%", fabric_picture.draw(done.config, loud))
 
     def test_pes_and_ports_are_where_the_machine_has_them(self):
-        for job in (harness.SMALL, harness.SEED, (*harness.SMALL, "--set", "cube.pes=3", "--set", "noc.columns=5")):
+        for job in (harness.SMALL, harness.SEED, (*harness.SMALL, "--set", "cube.pes=3", "--set", "noc.columns=5"),
+                    (*harness.SMALL, "--set", "placement.pes=1_1,0_0,0_1,0_0", "--set", "placement.hbm_ports=0_0,1_0,1_0,1_1")):
             told = self.run_pod(*job, "--print-map").stdout
             config = json.loads(self.run_pod(*job, "--dump-config").stdout)
             layout = fabric_picture.Layout(config)
-            drawn = {name: y * layout.router_columns + x for (x, y), names in
+            drawn = {name: f"{x}_{y}" for (x, y), names in
                      fabric_picture.blocks(config, layout).items() for kind in names for name in kind}
-            found = dict(re.findall(r"cube_0_0\.((?:pe|hbm)\d+) on router (\d+)", told))
-            self.assertEqual({k: int(v) for k, v in found.items()}, drawn)
+            found = dict(re.findall(r"cube_0_0\.((?:pe|hbm)\d+) on router_(\d+_\d+)", told))
+            self.assertEqual(found, drawn)
 
     def waits(self, *arguments):
         """{cause: ns over all PEs} of the last run's waits.csv, and the report's text."""

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include "config_files.hpp"
 #include "models/config/check.hpp"
 #include "models/config/field.hpp"
@@ -76,6 +78,23 @@ TEST_CASE("config load: all problems of a file at once, with path, value and exp
             "multiple of "
             "64 B: a slot starts on a line of its own, and every element type and memory burst is aligned in "
             "it)"});
+}
+
+TEST_CASE("config load: texts of any length are refused or taken, and messages stay short") {
+  const std::string names(2'000'000, 'a');
+  const auto text_of = [](const char* block, const char* key, const std::string& text) {
+    return fmt::format(R"({{"{}": {{"{}": "{}"}}}})", block, key, text);
+  };
+  for (const auto& [block, key] : {std::pair{"trace", "vcd_scope"}, {"ccl", "tuner"}, {"ccl", "errata"}}) {
+    const lines problems = problems_of_text(text_of(block, key, names));
+    REQUIRE(problems.size() == 1);
+    CHECK(problems[0].find("at most 4096 characters") != std::string::npos);
+    CHECK(problems[0].size() < 1000);
+  }
+  std::string delays = "*.pe0=1";
+  for (int i = 0; i < 20'000; ++i) delays += ",*.pe1=2.5";
+  CHECK(load_text(text_of("ccl", "start_delays", delays)).ccl.start_delays == delays);
+  CHECK(problems_of_text(text_of("ccl", "start_delays", "*.pe0=1,")).size() == 1);
 }
 
 TEST_CASE("config load: the place of a schema says nothing about the machine") {

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <fmt/format.h>
 #include <string>
 #include <vector>
 
 #include <rapidcheck.h>
 
+#include "models/config/pod_grid.hpp"
 #include "models/fabric/topology.hpp"
 
 namespace diecast::fabric::test {
@@ -50,6 +52,63 @@ inline const terminal& terminal_at(const topology& t, const abi::node_address& a
   return t.layout(sip_id{a.sip}, cube_id{a.cube}).terminals[a.terminal];
 }
 
+/// `n` places of a grid, perhaps the same.
+inline std::string any_places(std::uint64_t n, std::uint64_t columns, std::uint64_t rows) {
+  std::string text;
+  for (std::uint64_t i = 0; i < n; ++i) {
+    text += fmt::format("{}{}_{}", i == 0 ? "" : ",", *rc::gen::inRange<std::uint64_t>(0, columns),
+                        *rc::gen::inRange<std::uint64_t>(0, rows));
+  }
+  return text;
+}
+
+/// Some of the numbers below `n`, at least one.
+inline std::string any_lanes(std::uint64_t n) {
+  const std::uint64_t least = *rc::gen::inRange<std::uint64_t>(0, n);
+  std::string text = std::to_string(least);
+  for (std::uint64_t i = n; --i > least;) {
+    if (*rc::gen::arbitrary<bool>()) text += fmt::format(",{}", i);
+  }
+  return text;
+}
+
+/// A port of each direction that the pod has, or p0, somewhere at its edge.
+inline std::string any_ports(const config::machine_config& c) {
+  const auto along = [](std::uint64_t n) { return *rc::gen::inRange<std::uint64_t>(0, n); };
+  const std::uint64_t columns = c.sip.columns;
+  const std::uint64_t rows = c.sip.rows;
+  if (c.pod.sips == 1) return "auto";
+  if (c.pod.topology == config::pod_topology::fully_connected ||
+      c.pod.topology == config::pod_topology::list) {
+    return fmt::format("p0={}_{}", along(columns), *rc::gen::element<std::uint64_t>(0, rows - 1));
+  }
+  const bool ring = c.pod.topology == config::pod_topology::ring;
+  const auto pod = ring ? config::pod_grid{static_cast<std::uint32_t>(c.pod.sips), 1} : pod_grid_of(c.pod);
+  std::string text;
+  if (pod.columns > 1) text = fmt::format("e={}_{},w=0_{}", columns - 1, along(rows), along(rows));
+  if (pod.rows > 1) {
+    text +=
+        fmt::format("{}n={}_{},s={}_0", text.empty() ? "" : ",", along(columns), rows - 1, along(columns));
+  }
+  return text;
+}
+
+/// Lists where some of a machine's blocks sit.
+inline void place_anywhere(config::machine_config& c) {
+  const auto often = [] { return *rc::gen::arbitrary<bool>(); };
+  const auto router = [&](std::uint64_t n) { return any_places(n, c.noc.columns, c.noc.rows); };
+  config::placement_block& p = c.placement;
+  if (often()) p.pes = router(c.cube.pes);
+  if (often() && c.hbm.ports > 0) p.hbm_ports = router(c.hbm.ports);
+  if (often()) p.sram = router(1);
+  if (often()) p.control_cpu = router(1);
+  if (often()) p.io_cpu = router(1);
+  if (often()) p.io_cube = any_places(1, c.sip.columns, c.sip.rows);
+  if (often()) p.ucie_columns = any_lanes(c.noc.columns);
+  if (often()) p.ucie_rows = any_lanes(c.noc.rows);
+  if (often()) p.sip_ports = any_ports(c);
+}
+
 /// A small machine of any shape whose routes fit the VCs.
 inline config::machine_config any_machine() {
   const auto count = [](int least, int most) { return *rc::gen::inRange(least, most + 1); };
@@ -70,6 +129,7 @@ inline config::machine_config any_machine() {
     }
     if (c.pod.sips > 4 && *rc::gen::arbitrary<bool>()) c.pod.links.push_back({3, 4});
   }
+  if (*rc::gen::arbitrary<bool>()) place_anywhere(c);
   return c;
 }
 

@@ -72,8 +72,9 @@ void check_tables(const topology& t, cube_id cube) {
         if (got.side != sides) REQUIRE(t.has_side(at, static_cast<side>(got.side)));
         if (routes.wraps()) continue;
         // What cube_noc relies on: the VCs behind any output are those of an interface.
-        const vc_set entering =
-            t.rule().dynamic ? t.injection_vcs(t.class_of(vc), t.leg_of(vc), {}, {}) : vc_set{vc, 1};
+        const vc_set entering = t.any_lane(t.class_of(vc))
+                                    ? t.injection_vcs(t.class_of(vc), t.leg_of(vc), {}, {})
+                                    : vc_set{vc, 1};
         REQUIRE(got.vcs == entering);
       }
     }
@@ -196,6 +197,27 @@ TEST_CASE("dynamic packets choose among all VCs, on a torus among those of their
   CHECK_THROWS_AS(topology(c, purpose::network_study), user_error);
   c.noc.vcs.reset();
   CHECK(topology(c, purpose::network_study).vcs() == 2);
+}
+
+TEST_CASE("in a machine comm and sideband keep the lane of their flow, whatever noc.vc_policy says") {
+  config::machine_config c = test::machine(1, {1, 1}, {4, 4});
+  c.noc.vcs = 4;
+  c.noc.vcs_taken = config::vc_policy::dynamic;
+  c.noc.topology = GENERATE(noc_topology::mesh, noc_topology::torus);
+  const topology t(c);
+  using abi::traffic_class;
+  for (unsigned n = 0; n < abi::traffic_classes; ++n) {
+    const auto kind = static_cast<traffic_class>(n);
+    const bool ordered = kind == traffic_class::comm || kind == traffic_class::sideband;
+    CHECK(t.any_lane(kind) == !ordered);
+    const vc_set in = t.injection_vcs(kind, 0, {0, 0, 3}, {0, 0, 5});
+    CHECK(in.count == (ordered ? 1 : 4));
+    const vc_set behind = t.next_hop({}, {}, 0, 7, in.first).vcs;
+    if (ordered) {
+      CHECK(behind.count == 1);
+      CHECK((behind.first - t.vc(kind, 0)) % t.lanes() == (in.first - t.vc(kind, 0)) % t.lanes());
+    }
+  }
 }
 
 TEST_CASE("more VCs than a link can have are refused, those of a study counted for one class") {

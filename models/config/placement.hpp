@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The block placement: where the blocks of a cube and the ports of a SIP sit, as far as a config lists it.
+// What it leaves at auto models/fabric/placement.hpp decides.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/config/machine_config.hpp"
+#include "models/config/rule.hpp"
+
+namespace diecast::config {
+
+/// A router of a cube or a cube of a SIP: "3_0" is column 3, row 0.
+struct grid_place {
+  std::uint32_t column{}, row{};
+  bool operator==(const grid_place&) const = default;
+};
+
+/// "0_0,3_0" in this order; nothing for "auto". Precondition of all readers: the key accepts the text.
+[[nodiscard]] std::optional<std::vector<grid_place>> listed_places(std::string_view text);
+
+/// "0,3": columns or rows of a cube that have a UCIe lane, in ascending order; nothing for "auto".
+[[nodiscard]] std::optional<std::vector<std::uint32_t>> listed_lanes(std::string_view text);
+
+/// A port of every SIP, by the label it has in names ("e", "p2"), and its cube.
+struct listed_port {
+  std::string label;
+  grid_place cube;
+};
+/// "e=3_1,w=0_1"; empty for "auto".
+[[nodiscard]] std::vector<listed_port> listed_ports(std::string_view text);
+
+/// Routers with a UCIe lane along an edge of a cube: an east or west one (`vertical`) or north or south.
+[[nodiscard]] std::uint64_t lanes_of_edge(const machine_config& c, bool vertical);
+
+/// Every place is one of the machine, and as many are listed as there are blocks. That a SIP has a port of
+/// that label the pod's graph says (fabric::join_sips).
+[[nodiscard]] std::span<const rule> placement_rules();
+
+}  // namespace diecast::config
