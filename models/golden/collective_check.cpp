@@ -101,13 +101,25 @@ std::vector<std::byte> collective_check::output(std::uint32_t rank) const {
   }
 }
 
-std::uint64_t collective_check::count_wrong(std::uint32_t rank, std::span<const std::byte> got) const {
-  const std::vector<std::byte> expected = output(rank);
-  if (exact() || expected.empty()) return golden::count_wrong(type_, got, expected);
+std::span<const double> collective_check::bounds_of(std::uint32_t rank) const {
   const bool part = shape_.what == collective::reduce_scatter;
   const comm::element_range r =
       part ? comm::part_of(shape_.count, rank, shape_.ranks) : comm::element_range{0, shape_.count};
-  return count_beyond(type_, got, expected, std::span(bounds_).subspan(r.begin, r.count));
+  return std::span(bounds_).subspan(r.begin, r.count);
+}
+
+std::uint64_t collective_check::count_wrong(std::uint32_t rank, std::span<const std::byte> got) const {
+  const std::vector<std::byte> expected = output(rank);
+  if (exact() || expected.empty()) return golden::count_wrong(type_, got, expected);
+  return count_beyond(type_, got, expected, bounds_of(rank));
+}
+
+std::optional<wrong_element> collective_check::first_wrong(std::uint32_t rank,
+                                                           std::span<const std::byte> got) const {
+  const std::vector<std::byte> expected = output(rank);
+  if (!exact() && !expected.empty()) return first_beyond(type_, got, expected, bounds_of(rank));
+  const auto first = golden::first_wrong(type_, got, expected, 1);
+  return first.empty() ? std::nullopt : std::optional(first.front());
 }
 
 std::string collective_check::method() const {

@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "models/comm/collective.hpp"
+#include "models/golden/compare.hpp"
 #include "models/numeric/types.hpp"
 #include "models/random/test_data.hpp"
 
@@ -36,6 +38,10 @@ class collective_check {
   /// the data is not exact. A wrong size: std::invalid_argument.
   [[nodiscard]] std::uint64_t count_wrong(std::uint32_t rank, std::span<const std::byte> got) const;
 
+  /// The first of them; nothing when all are right.
+  [[nodiscard]] std::optional<wrong_element> first_wrong(std::uint32_t rank,
+                                                         std::span<const std::byte> got) const;
+
   /// Every order of reduction gives these bits, so that wrong means other bits.
   [[nodiscard]] bool exact() const { return bounds_.empty(); }
   /// How an output is judged, for the result file.
@@ -43,6 +49,8 @@ class collective_check {
   [[nodiscard]] const comm::collective_shape& shape() const { return shape_; }
 
  private:
+  /// The bounds of the elements that `rank` ends with. Precondition: not exact().
+  [[nodiscard]] std::span<const double> bounds_of(std::uint32_t rank) const;
   void reduce_all();
   void gather_all();
   void transpose_all();

@@ -42,7 +42,12 @@ std::uint64_t count_wrong(numeric::dtype type, bytes got, bytes expected) {
   return wrong;
 }
 
-std::uint64_t count_beyond(numeric::dtype type, bytes got, bytes expected, std::span<const double> bounds) {
+namespace {
+
+/// Calls `found(index, got, expected)` for each element beyond its bound, until that says to stop.
+template <class Found>
+void visit_beyond(numeric::dtype type, bytes got, bytes expected, std::span<const double> bounds,
+                  Found found) {
   const std::size_t count = checked_count(type, got, expected);
   if (bounds.size() != count) {
     throw std::invalid_argument(fmt::format("{} bounds for {} elements", bounds.size(), count));
@@ -51,12 +56,28 @@ std::uint64_t count_beyond(numeric::dtype type, bytes got, bytes expected, std::
   std::vector<double> b(count);
   numeric::to_double(type, got, a);
   numeric::to_double(type, expected, b);
-  std::uint64_t wrong = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
-    if (!same && !(std::fabs(a[i] - b[i]) <= bounds[i])) ++wrong;
+    if (!same && !(std::fabs(a[i] - b[i]) <= bounds[i]) && !found(i, a[i], b[i])) return;
   }
+}
+
+}  // namespace
+
+std::uint64_t count_beyond(numeric::dtype type, bytes got, bytes expected, std::span<const double> bounds) {
+  std::uint64_t wrong = 0;
+  visit_beyond(type, got, expected, bounds, [&](std::size_t, double, double) { return ++wrong != 0; });
   return wrong;
+}
+
+std::optional<wrong_element> first_beyond(numeric::dtype type, bytes got, bytes expected,
+                                          std::span<const double> bounds) {
+  std::optional<wrong_element> first;
+  visit_beyond(type, got, expected, bounds, [&](std::size_t i, double a, double b) {
+    first = wrong_element{i, a, b};
+    return false;
+  });
+  return first;
 }
 
 std::vector<wrong_element> first_wrong(numeric::dtype type, bytes got, bytes expected, std::size_t limit) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,5 +36,10 @@ struct wrong_element {
 /// The first elements that differ bit by bit, at most `limit`, for messages.
 [[nodiscard]] std::vector<wrong_element> first_wrong(numeric::dtype type, std::span<const std::byte> got,
                                                      std::span<const std::byte> expected, std::size_t limit);
+
+/// The first element that count_beyond counts.
+[[nodiscard]] std::optional<wrong_element> first_beyond(numeric::dtype type, std::span<const std::byte> got,
+                                                        std::span<const std::byte> expected,
+                                                        std::span<const double> bounds);
 
 }  // namespace diecast::golden

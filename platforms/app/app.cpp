@@ -130,6 +130,23 @@ std::vector<platforms::run_point> barrier_points(const options& o, const std::ve
   return points;
 }
 
+/// What an algorithm runs on without --ranks.
+std::optional<comm::rank_set> usual_ranks_of(const registries& tables, const std::string& collective,
+                                             const std::string& algorithm) {
+  for (const sw::kernel_entry& k : tables.kernels) {
+    if (k.collective == collective && k.name == algorithm) return k.rank_sets.front();
+  }
+  return std::nullopt;
+}
+
+/// Those that run on the same ranks one after the other: a table compares equal ranks.
+void sort_by_ranks(std::vector<std::string>& algorithms, const registries& tables,
+                   const std::string& collective) {
+  std::stable_sort(algorithms.begin(), algorithms.end(), [&](const std::string& a, const std::string& b) {
+    return usual_ranks_of(tables, collective, a) < usual_ranks_of(tables, collective, b);
+  });
+}
+
 std::vector<platforms::run_point> jobs_of(const registries& tables, const options& o,
                                           const config::machine_config& config) {
   std::vector<std::string> algorithms = o.algorithms;
@@ -146,10 +163,18 @@ std::vector<platforms::run_point> jobs_of(const registries& tables, const option
     if (by_key && !all) check_names(algorithms, known, o.collective);
     if (algorithms.empty()) algorithms = {o.collective == "barrier" ? "auto" : known.front()};
     if (all) algorithms = platforms::algorithms_of(tables, o.collective, o.ranks);
+    if (all && !o.ranks) sort_by_ranks(algorithms, tables, o.collective);
   } else {
     algorithms = {""};
   }
-  if (by_key) algorithms.assign(1, sw::deterministic_all_reduce);
+  std::string replaced;  // by the key
+  std::optional<comm::rank_set> ranks = o.ranks;
+  if (by_key) {
+    if (!o.algorithms.empty() && !all && algorithms.front() != "auto")
+      replaced = " instead of " + algorithms.front();
+    if (!ranks && !replaced.empty()) ranks = usual_ranks_of(tables, o.collective, algorithms.front());
+    algorithms.assign(1, sw::deterministic_all_reduce);
+  }
   if (!o.teams.empty() && (o.collective != "barrier" || !o.workload.empty())) {
     throw user_error(problem{"--team", "has a meaning for barriers only", comm::to_text(o.teams.front()),
                              "--collective barrier"});
@@ -161,11 +186,12 @@ std::vector<platforms::run_point> jobs_of(const registries& tables, const option
       platforms::run_point p;
       p.collective = o.collective;
       p.algorithm = algorithm;
-      if (by_key) p.algorithm_reason = "comm.deterministic_reduction";
+      if (o.algorithms.empty()) p.algorithm_reason = "default of the collective";
+      if (by_key) p.algorithm_reason = "comm.deterministic_reduction" + replaced;
       p.type = o.type;
       p.op = o.op;
       p.bytes = bytes;
-      p.ranks = o.ranks;
+      p.ranks = ranks;
       p.if_possible = all && o.workload.empty();
       p.iters = o.iters;
       p.warmup = o.warmup;
@@ -253,7 +279,12 @@ class reporter {
   }
 
   void add(run_outcome o) {
-    std::string rows = platforms::table_row(o, width_) + platforms::workload_table(o);
+    // Rows of other ranks are not to be compared with those above.
+    std::string rows = last_ranks_.empty() || last_ranks_ == o.rank_set ? "" : "\n";
+    last_ranks_ = o.rank_set;
+    rows += platforms::table_row(o, width_) + platforms::workload_table(o);
+    if (platforms::is_choice(o.algorithm_reason))
+      rows += fmt::format("            why: {}\n", o.algorithm_reason);
     for (const auto& note : o.notes) rows += fmt::format("            note: {}\n", note);
     report_.add(std::move(o), rows);
     for (const platforms::fault_row& f : report_.outcomes().back().faults) {
@@ -293,7 +324,8 @@ class reporter {
 
   run_report<run_outcome> report_;
   std::size_t width_{9};
-  std::size_t planned_{};  ///< runs of this invocation
+  std::string last_ranks_;  ///< of the row above
+  std::size_t planned_{};   ///< runs of this invocation
 };
 
 int run_points(const registries& tables, const options& o, const platforms::machine_model& machine,

@@ -153,9 +153,10 @@ void add_run(Measure measure, table& numbers) {
     }
     return text;
   });
-  if (answer.killed) return;
+  const bool failed = answer.text.starts_with("! ");
+  if (answer.killed || (failed && platforms::interrupt_signal() != 0)) return;
   if (!answer.death.empty()) throw std::runtime_error(answer.death);
-  if (answer.text.starts_with("! ")) throw std::runtime_error(answer.text.substr(2));
+  if (failed) throw std::runtime_error(answer.text.substr(2));
   if (answer.text.starts_with('?')) throw user_error(problems_in(answer.text.substr(1)));
   std::istringstream in(answer.text);
   std::string name;

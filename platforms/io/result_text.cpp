@@ -80,10 +80,9 @@ std::string result_csv(const std::vector<run_outcome>& runs) {
   std::string text =
       "collective,algorithm,dtype,op,bytes,rank_set,ranks,time_ns,time_min_ns,time_max_ns,launch_ns,"
       "algbw_gbytes_s,busbw_gbytes_s,bound_ns,bound_kind,efficiency,wrong_elements,verified,fingerprint,"
-      "status,"
-      "count\n";
+      "status,count,algorithm_reason\n";
   for (const auto& o : runs) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
                         csv_field(o.collective), csv_field(o.algorithm), o.dtype, o.op, o.bytes, o.rank_set,
                         o.ranks, csv_number(o.timed(o.time_ns)), csv_number(o.timed(o.time_min_ns)),
                         csv_number(o.timed(o.time_max_ns)), o.launch_ns,
@@ -91,7 +90,7 @@ std::string result_csv(const std::vector<run_outcome>& runs) {
                         o.bound_ns, o.bound_kind, o.efficiency ? fmt::format("{}", *o.efficiency) : "",
                         o.wrong_elements ? std::to_string(*o.wrong_elements) : "",
                         o.verified ? (*o.verified ? "true" : "false") : "", o.fingerprint,
-                        to_string(o.status), count_text(o, ""));
+                        to_string(o.status), count_text(o, ""), csv_field(o.algorithm_reason));
   }
   return text;
 }

@@ -16,13 +16,20 @@
 namespace diecast::platforms {
 namespace {
 
+/// How busy the links of one kind are.
+struct kind_load {
+  double busiest{};
+  double sum{};
+  std::uint64_t links{};
+};
+
 /// Sums over the fabric.
 struct fabric_totals {
   std::uint64_t packets{};
   std::uint64_t hops{};
   std::uint64_t wakeups{};
   std::uint64_t bytes{};
-  double busiest{};
+  std::map<fabric::link_kind, kind_load> load;  ///< links to and from terminals left out
   std::uint64_t replays{};
   std::uint64_t crc_errors{};
   double energy_pj{};
@@ -44,7 +51,19 @@ void add_link(const prepared_run& run, std::uint32_t link, std::uint64_t packets
   const auto kind = run.machine.topology.links()[link].kind;
   if (kind == fabric::link_kind::inject || kind == fabric::link_kind::eject) return;
   totals.bytes += bytes;
-  totals.busiest = std::max(totals.busiest, fraction);
+  kind_load& load = totals.load[kind];
+  load.busiest = std::max(load.busiest, fraction);
+  load.sum += fraction;
+  ++load.links;
+}
+
+/// The kind that has the busiest link of all; an idle one where nothing moves.
+kind_load busiest_kind(const fabric_totals& totals) {
+  kind_load most;
+  for (const auto& [kind, load] : totals.load) {
+    if (load.busiest > most.busiest) most = load;
+  }
+  return most;
 }
 
 void collect_noc(const prepared_run& run, hw::cube_noc& noc, fabric_totals& totals, run_outcome& o) {
@@ -296,26 +315,29 @@ void collect(const prepared_run& run, netlist::pod& pod, const host_side& s,
   o.wakeups = totals.wakeups;
   o.packet_hops = totals.hops;
   const auto number = [](std::uint64_t v) { return static_cast<double>(v); };
-  o.stats = {{"messages", number(messages)},
-             {"message_bytes", number(bytes)},
-             {"packets", number(totals.packets)},
-             {"packet_hops", number(totals.hops)},
-             {"wakeups", number(totals.wakeups)},
-             {"bytes_on_links", number(totals.bytes)},
-             {"install_ns", s.install_ns()},
-             {"routed_bytes", number(totals.routed_bytes)},
-             {"routed_hops", number(totals.routed_hops)},
-             {"credit_stall_ns", stall},
-             {"empty_wait_ns", wait},
-             {"sequence_mismatches", number(mismatches)},
-             {"link_utilization_max", totals.busiest},
-             {"d2d_replays", number(totals.replays)},
-             {"d2d_crc_errors", number(totals.crc_errors)},
-             {"d2d_energy_pj", totals.energy_pj},
-             {"checksum_bytes", number(checked)},
-             {"checksum_ns", checksum_ns},
-             {"simulated_ns", hw::now().ns()},
-             {"elaborate_s", o.elaborate_s}};
+  const kind_load busiest = busiest_kind(totals);
+  o.stats = {
+      {"messages", number(messages)},
+      {"message_bytes", number(bytes)},
+      {"packets", number(totals.packets)},
+      {"packet_hops", number(totals.hops)},
+      {"wakeups", number(totals.wakeups)},
+      {"bytes_on_links", number(totals.bytes)},
+      {"install_ns", s.install_ns()},
+      {"routed_bytes", number(totals.routed_bytes)},
+      {"routed_hops", number(totals.routed_hops)},
+      {"credit_stall_ns", stall},
+      {"empty_wait_ns", wait},
+      {"sequence_mismatches", number(mismatches)},
+      {"link_utilization_max", busiest.busiest},
+      {"load_imbalance", busiest.sum > 0 ? busiest.busiest * number(busiest.links) / busiest.sum : 0.0},
+      {"d2d_replays", number(totals.replays)},
+      {"d2d_crc_errors", number(totals.crc_errors)},
+      {"d2d_energy_pj", totals.energy_pj},
+      {"checksum_bytes", number(checked)},
+      {"checksum_ns", checksum_ns},
+      {"simulated_ns", hw::now().ns()},
+      {"elaborate_s", o.elaborate_s}};
   if (run.plan.tree) {  // a packet that routers copy or combine takes no route of its own
     std::erase_if(o.stats, [](const auto& stat) { return stat.first.starts_with("routed_"); });
   }

@@ -21,6 +21,11 @@ const char* to_string(run_status s) {
   return "internal";
 }
 
+bool is_choice(const std::string& algorithm_reason) {
+  const auto begins = [&](const char* with) { return algorithm_reason.starts_with(with); };
+  return begins("auto: ") || begins("rule ") || begins("comm.");
+}
+
 std::string complaint(run_status s, const std::string& message) {
   return s == run_status::ok ? message : fmt::format("{}: {}", to_string(s), message);
 }

@@ -59,6 +59,10 @@ enum class run_status : std::uint8_t {
   internal
 };
 [[nodiscard]] const char* to_string(run_status s);
+/// Whether a reason says why an algorithm was chosen for the user, who named none or left the choice to a
+/// key.
+[[nodiscard]] bool is_choice(const std::string& algorithm_reason);
+
 /// What a message says on stderr: behind the status, unless all else is well (a waveform that could not be
 /// written).
 [[nodiscard]] std::string complaint(run_status s, const std::string& message);

@@ -2,6 +2,7 @@
 #include "platforms/run/session.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <numeric>
 
 #include "hw/base/time.hpp"
@@ -101,13 +102,20 @@ void session::widen_range(std::span<const std::byte> got) {
   output_max_ = std::max(output_max_.value_or(*high), *high);
 }
 
+std::string session::describe_wrong(std::uint32_t rank, std::span<const std::byte> got) const {
+  const std::string pe = pe_path(run_.machine.config.shape(), run_.members.members[rank]);
+  return fmt::format("rank {} ({}), {}", rank, pe, golden::to_string(check_->first_wrong(rank, got).value()));
+}
+
 void session::verify(abi::host_hal& host) {
   for (const std::uint32_t r : members_of(host.self())) {
     const pe_coord pe = run_.members.members[r];
     std::vector<std::byte> got(check_->output_bytes(r));
     sw::read_tensor(host, launch_of(r), sw::tensor::output, got);
     if (on_result_) on_result_(r, got);
+    elements_ += got.size() / numeric::size_of(run_.point.type);
     wrong_ += check_->count_wrong(r, got);
+    if (wrong_ != 0 && first_wrong_.empty()) first_wrong_ = describe_wrong(r, got);
     widen_range(got);
     if (!first_output_) first_output_ = got;
     equal_ = equal_ && got == *first_output_;
@@ -134,7 +142,9 @@ void session::report(run_outcome& o) const {
   o.output_min = output_min_;
   o.output_max = output_max_;
   o.verified_how = check_->method();
-  if (wrong_ != 0) o.status = run_status::wrong;
+  if (wrong_ == 0) return;
+  o.status = run_status::wrong;
+  o.message = fmt::format("{} of {} elements; the first: {}", wrong_, elements_, first_wrong_);
 }
 
 }  // namespace diecast::platforms

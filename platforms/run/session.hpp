@@ -49,6 +49,8 @@ class session final : public host_side {
   void launch(abi::host_hal& host, std::uint32_t launch_id, sim_time start);
   void collect_times(abi::host_hal& host, sim_time start);
   void verify(abi::host_hal& host);
+  /// The first wrong element of a rank, which has one.
+  [[nodiscard]] std::string describe_wrong(std::uint32_t rank, std::span<const std::byte> got) const;
   void widen_range(std::span<const std::byte> got);
   [[nodiscard]] std::vector<std::uint32_t> members_of(sip_id s) const;
   [[nodiscard]] sw::member_launch launch_of(std::uint32_t rank) const {
@@ -71,7 +73,8 @@ class session final : public host_side {
   std::optional<sim_time> launch_before_;
   std::vector<double> times_ns_;
   std::vector<double> launch_ns_;
-  std::uint64_t wrong_{};
+  std::uint64_t wrong_{}, elements_{};
+  std::string first_wrong_;  ///< rank, element, value and expectation; empty when none is wrong
   bool equal_{true};
   std::vector<double> values_;  ///< one rank's output; kept for its memory
   std::optional<double> output_min_, output_max_;

@@ -2,6 +2,7 @@
 #include "platforms/run/workload_session.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 #include "models/comm/launch_plan.hpp"
 #include "platforms/run/bandwidth.hpp"
@@ -138,7 +139,13 @@ void workload_session::report(run_outcome& o) const {
   if (!o.wrong_elements) return;
   o.verified = *o.wrong_elements == 0;
   o.verified_how = "every op's data, at the instant each member has ended it";
-  if (*o.wrong_elements != 0) o.status = run_status::wrong;
+  if (*o.wrong_elements == 0) return;
+  o.status = run_status::wrong;
+  const auto first = std::find_if(o.ops.begin(), o.ops.end(),
+                                  [](const op_row& op) { return op.wrong_elements.value_or(0) != 0; });
+  o.message =
+      fmt::format("{} elements; the first in {}, iteration {} of stream {}, with {}", *o.wrong_elements,
+                  first->id, first->iteration, first->stream, *first->wrong_elements);
 }
 
 }  // namespace diecast::platforms

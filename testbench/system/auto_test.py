@@ -25,6 +25,15 @@ class Auto(harness.Case):
             self.assertTrue(row["algorithm_reason"].startswith(f"auto: {row['algorithm']} expected to take"),
                             row["algorithm_reason"])
         self.assertNotEqual(small["algorithm"], large["algorithm"])
+        table = self.run_pod(*self.AUTO, "--bytes", "64").stdout
+        self.assertIn(f"why: {small['algorithm_reason']}\n", table)
+        csv = self.run_pod(*self.AUTO, "--bytes", "64", "--format", "csv").stdout
+        self.assertTrue(csv.endswith(f'"{small["algorithm_reason"]}"\n'), csv)
+
+    def test_what_was_given_and_what_is_the_default_need_no_reason(self):
+        self.assertNotIn("why:", self.run_pod(*harness.SMALL, "--algorithm", "ring_1d").stdout)
+        self.assertNotIn("why:", self.run_pod(*harness.SMALL).stdout)
+        self.assertEqual(self.one(*harness.SMALL)["algorithm_reason"], "default of the collective")
 
     def test_the_choice_is_near_the_best(self):
         for size in ("64", "16KiB", "256KiB", "1MiB"):
@@ -158,7 +167,11 @@ class Auto(harness.Case):
     def test_deterministic_reduction_replaces_known_names_only(self):
         key = harness.sets("comm.deterministic_reduction=true")
         row = self.one(*harness.SMALL, *key, "--algorithm", "ring_1d", "--bytes", "64")
-        self.assertEqual((row["algorithm"], row["algorithm_reason"]), ("p2p_tree", "comm.deterministic_reduction"))
+        self.assertEqual((row["algorithm"], row["algorithm_reason"]), ("p2p_tree", "comm.deterministic_reduction instead of ring_1d"))
+        row = self.one(*harness.SMALL, *key, "--algorithm", "intercube", "--bytes", "64")
+        self.assertEqual((row["ranks"], row["rank_set"]), (4, "cube"))  # those of what it replaces
+        row = self.one(*harness.SMALL, *key, "--bytes", "64")
+        self.assertEqual((row["rank_set"], row["algorithm_reason"]), ("pe", "comm.deterministic_reduction"))
         done = self.run_pod(*harness.SMALL, *key, "--algorithm", "nonsense", expect=2)
         self.assertIn("--algorithm: no such all_reduce algorithm (value nonsense", done.stderr)
 

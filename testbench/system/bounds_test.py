@@ -194,6 +194,12 @@ class Table(harness.Case):
             self.assertTrue(row[-3].endswith("%"), row)
             self.assertEqual(row[-2:], ["0", "yes"])
 
+    def test_rows_of_other_ranks_are_apart(self):
+        lines = self.run_pod(*harness.SMALL, "--algorithm", "all", "--bytes", "64").stdout.splitlines()
+        blocks = "\n".join(lines).split("\n\n")
+        ranks = [{line.split()[8] for line in block.splitlines() if " all_reduce " in line} for block in blocks]
+        self.assertEqual(ranks, [{"pe"}, {"cube"}])
+
     def test_csv_has_the_bound(self):
         text = self.run_pod(*harness.SMALL, "--ranks", "pe", "--algorithm", "ring_1d", "--format", "csv").stdout
         names, values = (line.split(",") for line in text.splitlines())

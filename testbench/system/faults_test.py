@@ -29,6 +29,9 @@ class Kinds(harness.Case):
     def test_kind_bit_flip(self):
         row = self.result(*self.config("bit_flip"), expect=1)["runs"][0]
         self.assertGreater(row["wrong_elements"], 0)
+        told = rf"{row['wrong_elements']} of \d+ elements; the first: rank \d+ \(pod\.sip\S+\.pe\d+\), element \d+: got \S+, expected \S+"
+        self.assertRegex(row["message"], f"^{told}$")
+        self.assertRegex(self.run_pod(*self.config("bit_flip"), "--quiet", expect=1).stderr, f"(?m)^wrong: {told}$")
         for checksum in ("xor64", "crc32c"):
             done = self.run_pod(*self.config("bit_flip"), *sets(f"comm.checksum={checksum}"), expect=4)
             self.assertIn("checksum mismatch", done.stderr)

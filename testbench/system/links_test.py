@@ -66,6 +66,14 @@ class Links(harness.Case):
         self.assertGreater(run["stats"]["bytes_on_links"], 0)
         self.assertEqual(run["stats"]["d2d_replays"], 0)
 
+    def test_load_imbalance_is_of_the_busiest_links_kind(self):
+        run, links = self.machine()
+        kinds = (r"router_\d+_\d+\.(north|east|south|west)$", r"ucie_(north|east|south|west)$", r"-sip\d+\.")
+        busy = [[float(row["busy_fraction"]) for name, row in links.items() if re.search(kind, name)] for kind in kinds]
+        busiest = max(busy, key=max)
+        self.assertAlmostEqual(run["stats"]["link_utilization_max"], max(busiest))
+        self.assertAlmostEqual(run["stats"]["load_imbalance"], max(busiest) * len(busiest) / sum(busiest))
+
     def test_statistics_add_up_with_bit_errors(self):
         run, links = self.machine("--set", "ucie.ber=1e-5")
         self.check_sums(run, links)

@@ -4,6 +4,8 @@
 import csv
 import io
 import json
+import signal
+import time
 
 import harness
 import vcd
@@ -289,6 +291,15 @@ class Bench(Case):
                       ("--set", "noc.columns=1", "--set", "noc.rows=1", "--cycles", "100")):
             done = self.run_pod("fabric", "--runs", "1", "--warmup-cycles", "0", *words, expect=2)
             self.assertIn("no packet crossed a link", done.stderr)
+
+    def test_an_interrupted_measurement_is_no_error(self):
+        for subject in ("hbm", "fabric", "mmio"):
+            for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+                process = self.start(BENCH, subject, "--runs", "1000")
+                time.sleep(0.5)
+                process.send_signal(number)
+                done = self.ended(process)
+                self.assertEqual((done.code, done.stderr), (code, ""), subject)
 
     def test_fabric_and_mmio(self):
         for subject, names in (("fabric", ("packet_hop_ns", "flit_hops_per_s", "packet_hop_over_kernel_floor")),

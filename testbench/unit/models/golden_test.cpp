@@ -112,6 +112,10 @@ TEST_CASE("golden: bounds admit what lies within and nothing else") {
   };
   CHECK(beyond(0.25) == 2);
   CHECK(beyond(0.2) == 4);
+  const auto first = golden::first_beyond(dtype::f32, got, want, std::vector<double>(6, 0.25));
+  REQUIRE(first);
+  CHECK((first->index == 4 && first->got == INFINITY && first->expected == -INFINITY));
+  CHECK_FALSE(golden::first_beyond(dtype::f32, got, got, std::vector<double>(6, 0.0)));
   CHECK_THROWS_AS(golden::count_beyond(dtype::f32, got, want, std::vector<double>(5)), std::invalid_argument);
 }
 
