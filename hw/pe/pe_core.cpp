@@ -85,6 +85,10 @@ void pe_core::settle() {
   sc_core::wait(to_sc(owed));
 }
 
+void pe_core::count_write() {
+  if (writes_++ >= health_.dies_after_writes) die_if_due();
+}
+
 /// A dead core does nothing any more; what it has begun in other blocks goes on.
 void pe_core::die_if_due() {
   if (hw::now() < health_.dies_at) return;
@@ -166,7 +170,7 @@ std::uint64_t pe_core::read_register(abi::register_offset reg) {
 void pe_core::write_register(abi::register_offset reg, std::uint64_t value) {
   owed_cycles_ += setup_.config.pe.register_cycles;
   if (!is_staging(reg)) settle();
-  if (writes_++ >= health_.dies_after_writes) die_if_due();
+  count_write();
   registers.write(reg, value);
 }
 
@@ -260,6 +264,7 @@ void pe_core::load_global(abi::address at, std::span<std::byte> out) {
 }
 
 void pe_core::store_global(abi::address at, std::span<const std::byte> in) {
+  count_write();
   memory_.store(at, in);
   ++moves_;
 }
@@ -270,6 +275,7 @@ void pe_core::load_uncached(abi::address at, std::span<std::byte> out) {
 }
 
 std::uint64_t pe_core::add_at_memory(abi::address at, std::uint64_t value) {
+  count_write();
   ++moves_;
   return memory_.add_at_memory(at, value);
 }

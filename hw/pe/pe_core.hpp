@@ -49,7 +49,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   /// Cycles of instructions, as its cycle counter tells, and how long they took.
   [[nodiscard]] std::uint64_t busy_cycles() const { return busy_cycles_; }
   [[nodiscard]] sim_time busy_time() const { return busy_time_; }
-  /// Register writes of firmware, and whether the core has stopped for good.
+  /// Writes of firmware to registers and global memory, and whether the core has stopped for good.
   [[nodiscard]] defect_count deaths() const { return {writes_, dead_ ? 1U : 0U}; }
   [[nodiscard]] defect_count late_stores() const { return stores_->counted(); }
   /// The step the kernel marked last; empty before its first.
@@ -129,6 +129,8 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   void run();
   void run_one(const abi::launch_block& block);
   void settle();
+  /// Before every write to a register or to global memory: a dead core makes it no more.
+  void count_write();
   void die_if_due();
   void tell(events::core_work what, sim_time from, sim_time to);
   void tell_wait(sim_time from, sim_time raised, const abi::ipcq_event_word& why);
@@ -148,7 +150,7 @@ class pe_core : public sc_core::sc_module, public abi::hal, public launch_if, pr
   core_health health_;
   std::unique_ptr<store_rule> stores_;
   clock_domain core_clock_;  ///< of the instructions; the rest of the PE keeps clock_
-  std::uint64_t writes_{};   ///< of registers, by firmware
+  std::uint64_t writes_{};   ///< of registers and global memory, by firmware
   bool dead_{};
   std::uint64_t busy_cycles_{};
   sim_time busy_time_;

@@ -137,7 +137,7 @@ std::span<const fault_kind_entry> fault_kinds() {
                        false,
                        true,
                        {"after", "from_us"},
-                       "a core stops, after so many register writes of its firmware"},
+                       "a core stops, after so many writes of its firmware to registers or global memory"},
       fault_kind_entry{k::wrong_install,
                        "wrong_install",
                        policy,
@@ -239,7 +239,7 @@ const char* chances_of(fault_kind kind, bool at_a_link) {
     case fault_kind::link_degraded: return "packets";
     case fault_kind::token_before_data: return "messages received";
     case fault_kind::slow_pe: return "cycles of instructions";
-    case fault_kind::dead_pe: return "register writes of the firmware";
+    case fault_kind::dead_pe: return "writes of the firmware to registers or global memory";
     case fault_kind::wrong_install: return "installs";
     case fault_kind::tag_list_race: return "entries given to the tag-matching unit";
     case fault_kind::sendrecv_alias: return "one-call sends";
