@@ -9,6 +9,7 @@
 #include "platforms/diagnose/jobs.hpp"
 #include "platforms/diagnose/laboratory.hpp"
 #include "platforms/diagnose/narrowing.hpp"
+#include "platforms/diagnose/own_jobs.hpp"
 #include "platforms/diagnose/parts.hpp"
 #include "platforms/diagnose/remedies.hpp"
 #include "platforms/diagnose/trials.hpp"
@@ -42,7 +43,7 @@ void cache_monitor(trials& t) {
 void matching_unit(trials& t) {
   const bool contradicted = t.found("tag_list_race");
   // Messages have two ways to be matched; a collective has no other transport.
-  const bool messages = t.is_workload() && !right(t.base());
+  const bool messages = t.is_workload() && !t.is_barrier() && !right(t.base());
   if (!contradicted && !messages) return;
   const changes in_software{"--set", software_matching};
   const observation* o = t.attempt("matching in software", in_software);
@@ -100,6 +101,16 @@ void ask_again(trials& t, const std::string& name, const changes& more, double t
   if (o != nullptr) t.answer("in " + name, t.outcome(*o));
 }
 
+/// A link that few small packets went over may be slow, or only shared by them: more bytes tell.
+void load_the_links(trials& t) {
+  constexpr std::uint64_t enough = 65536;
+  if (!right(t.base()) || !t.sized() || t.bytes() >= enough || !has_link_in_doubt(t.base())) return;
+  cost more{static_cast<double>(enough) / static_cast<double>(std::max<std::uint64_t>(t.bytes(), 1))};
+  more.at_most_s = 10;
+  (void)t.attempt(fmt::format("{} bytes, to load the links", enough), {"--bytes", std::to_string(enough)},
+                  signs::count, more);
+}
+
 /// The same again in one run: what depends on the count of launches, and on what was before.
 void history(trials& t) {
   constexpr std::uint64_t times = 4;
@@ -122,9 +133,17 @@ void ask_what_is_wrong(trials& t) {
   checksums(t);
   one_packet_messages(t);
   one_at_a_time(t);
+  load_the_links(t);
   // It costs several runs: of a run that goes wrong, more is learned at once from others.
   if (right(t.base())) history(t);
   try_remedies(t);
+}
+
+/// The same, and what it depends on, of a job that is not the one given.
+void look_closer(trials& t) {
+  ask_what_is_wrong(t);
+  t.ask_of_what_is_wrong();
+  narrowing(t).run();
 }
 
 case_file examination(laboratory& lab, const patient& who) {
@@ -142,6 +161,8 @@ case_file examination(laboratory& lab, const patient& who) {
   narrowing(t).run();
   t.conclude();
   look_into_the_rest(t, ask_what_is_wrong);
+  look_into_another_algorithm(t, look_closer);
+  look_into_own_jobs(t, look_closer);
   if (!right(t.base())) history(t);
   return t.close();
 }

@@ -17,8 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-/// How much slower than promised something must be to be called so: interleaved classes stretch a packet, and
-/// a clock is exact.
+/// How much slower than promised a core must be to be called so: a clock is exact.
 constexpr double slow_factor = 1.5;
 /// Credits are short and go first: in a healthy machine they take little more than through an idle fabric.
 constexpr double late_ns = 1000;
@@ -355,6 +354,11 @@ void hung(const observation& o, std::vector<finding>& found) {
   }
 }
 
+link_state state_of(const measurement& rate, const observation& o) {
+  const auto load = o.loads.find(rate.where);
+  return judge(rate.value, rate.expected, load == o.loads.end() ? link_load{} : load->second);
+}
+
 void monitored(const observation& o, std::vector<finding>& found) {
   for (const measurement& m : o.health) {
     const auto add = [&](const char* kind, const std::string& text) {
@@ -364,7 +368,7 @@ void monitored(const observation& o, std::vector<finding>& found) {
     };
     if (m.measure == "core_clock" && m.value * slow_factor < m.expected) {
       add("slow_pe", fmt::format("its core runs at {:.3f} GHz, configured are {:.3f}", m.value, m.expected));
-    } else if (m.measure == "link_rate" && m.value * slow_factor < m.expected) {
+    } else if (m.measure == "link_rate" && state_of(m, o) == link_state::degraded) {
       add("link_degraded",
           fmt::format("packets come at {:.1f} GB/s, configured are {:.1f}", m.value, m.expected));
     } else if (m.measure == "crc_errors" && m.value > error_factor * m.expected) {
@@ -396,6 +400,12 @@ void monitored(const observation& o, std::vector<finding>& found) {
 }
 
 }  // namespace
+
+bool has_link_in_doubt(const observation& o) {
+  return std::any_of(o.health.begin(), o.health.end(), [&o](const measurement& m) {
+    return m.measure == "link_rate" && state_of(m, o) == link_state::in_doubt;
+  });
+}
 
 bool names(const std::vector<finding>& findings, const std::string& kind) {
   return std::any_of(findings.begin(), findings.end(), [&](const finding& f) { return f.kind == kind; });

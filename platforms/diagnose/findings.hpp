@@ -37,6 +37,9 @@ struct finding {
 /// Signs within one run, most telling first. Nothing of a run that looks right.
 [[nodiscard]] std::vector<finding> signs_of(const observation& o);
 
+/// Whether a link was slower than configured and carried so little that this says nothing of it.
+[[nodiscard]] bool has_link_in_doubt(const observation& o);
+
 /// Spells their places as configs do.
 void spell(std::vector<finding>& findings, const place_names& names);
 

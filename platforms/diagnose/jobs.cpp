@@ -2,6 +2,7 @@
 #include "platforms/diagnose/jobs.hpp"
 
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 namespace diecast::diagnose {
 namespace {
@@ -13,7 +14,64 @@ json one_stream(const json& group, const json& ops, std::uint64_t repeat) {
           {"streams", json::array({{{"name", "tried"}, {"on", "tried"}, {"repeat", repeat}, {"ops", ops}}})}};
 }
 
+/// All PEs in groups of neighbors, and the stream of each; a last one alone goes with the group before.
+template <class Ops>
+std::string in_groups(std::uint32_t pes, std::uint32_t most, std::uint64_t repeat, Ops ops_of) {
+  json groups = json::object(), streams = json::array();
+  for (std::uint32_t first = 0; first < pes;) {
+    const std::uint32_t end = pes - first <= most + 1 ? pes : first + most;
+    std::vector<std::uint32_t> ranks(end - first);
+    std::iota(ranks.begin(), ranks.end(), first);
+    const std::string name = "from" + std::to_string(first);
+    groups[name] = {{"ranks", "pe"}, {"list", ranks}};
+    streams.push_back({{"name", name}, {"on", name}, {"repeat", repeat}, {"ops", ops_of(end - first)}});
+    first = end;
+  }
+  return json{{"groups", groups}, {"streams", streams}}.dump(1) + "\n";
+}
+
+/// A PE gets so many messages from each of the others.
+void send_all_to(std::uint32_t receiver, std::uint32_t members, json& ops) {
+  constexpr std::uint32_t from_each = 2, tag = 1;
+  constexpr std::uint64_t eager = 256;
+  std::vector<std::uint32_t> others;
+  for (std::uint32_t rank = 0; rank < members; ++rank) {
+    if (rank != receiver) others.push_back(rank);
+  }
+  ops.push_back({{"op", "isend"},
+                 {"only", others},
+                 {"peer", receiver},
+                 {"tag", tag},
+                 {"bytes", eager},
+                 {"times", from_each}});
+  ops.push_back({{"op", "irecv"},
+                 {"only", {receiver}},
+                 {"peer", "ANY"},
+                 {"tag", tag},
+                 {"bytes", eager},
+                 {"times", from_each * others.size()}});
+  ops.push_back({{"op", "waitall"}});
+}
+
 }  // namespace
+
+std::string barriers_among(std::uint32_t pes) {
+  constexpr std::uint32_t most = 64;
+  constexpr std::uint64_t rounds = 4;
+  return in_groups(pes, most, rounds, [](std::uint32_t) {
+    return json::array({{{"op", "barrier"}, {"algorithm", "centralized_pull"}},
+                        {{"op", "barrier"}, {"algorithm", "dissemination"}}});
+  });
+}
+
+std::string messages_to_each(std::uint32_t pes) {
+  constexpr std::uint32_t most = 16;
+  return in_groups(pes, most, 1, [](std::uint32_t members) {
+    json ops = json::array();
+    for (std::uint32_t receiver = 0; receiver < members; ++receiver) send_all_to(receiver, members, ops);
+    return ops;
+  });
+}
 
 std::string workload_of(const collective_job& job) {
   json op{{"op", job.collective}};

@@ -22,6 +22,14 @@ struct collective_job {
 /// messages of so many bytes.
 [[nodiscard]] std::string ring_of_messages(std::uint64_t bytes);
 
+/// Barriers in a row, by pulls and by dissemination in turn, among that many PEs. PEs look at the signals of
+/// all others of their group: a large machine has several.
+[[nodiscard]] std::string barriers_among(std::uint32_t pes);
+
+/// In groups of sixteen PEs every PE in turn gets tag-matched messages from all others, which it receives in
+/// the order they come while they come.
+[[nodiscard]] std::string messages_to_each(std::uint32_t pes);
+
 /// The workload with every stream so many times; empty when the text is none that can be read (an MSCCL
 /// program).
 [[nodiscard]] std::optional<std::string> repeated(const std::string& workload, std::uint64_t times);

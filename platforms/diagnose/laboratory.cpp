@@ -236,6 +236,7 @@ observation laboratory::run(const std::string& name, const std::vector<std::stri
   o.deadlock = json_of(out / "deadlock.json");
   o.flight = json_of(out / "flight.json");
   o.health = measurements_of(out / "health.csv");
+  o.loads = loads_of(contents_of(out / "links.csv"));
   return o;
 }
 

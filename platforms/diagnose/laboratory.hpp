@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "platforms/diagnose/link_loads.hpp"
+
 namespace diecast::diagnose {
 
 /// One row of health.csv.
@@ -31,6 +33,7 @@ struct observation {                 // NOLINT(bugprone-exception-escape)
   nlohmann::json result;            ///< result.json; null when it wrote none
   nlohmann::json deadlock, flight;  ///< likewise
   std::vector<measurement> health;
+  link_loads loads;  ///< of links between cubes and SIPs that carried something
 
   /// The only run of the result; null when there is none.
   [[nodiscard]] const nlohmann::json& run() const;

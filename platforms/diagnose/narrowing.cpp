@@ -34,7 +34,7 @@ void narrowing::run() {
   if (few_first) fewest_ranks();
   other_ways();
   other_transport();
-  smallest();
+  if (!t_.in_part()) smallest();  // flags of the run as given do not change a part
   if (!few_first) fewest_ranks();
   route();
 }
@@ -54,7 +54,7 @@ void narrowing::other_ways() {
     }
     return;
   }
-  other_algorithm();
+  if (!t_.in_part()) other_algorithm();
   const observation* staged =
       t_.attempt("staged through host memory", {"--set", "comm.path=staged"}, signs::ignored);
   if (staged == nullptr) return;
@@ -91,7 +91,7 @@ void narrowing::other_transport() {
   const observation& base = t_.base();
   if (t_.healthy_so_far() || right(base) || !base.result.is_object()) return;
   const bool tags = uses_tags();
-  if (!tags && t_.is_barrier() && !t_.is_workload()) return;
+  if (!tags && t_.is_barrier()) return;
   const json& run = base.run();
   const std::uint32_t ranks = run.is_object() ? run.value("ranks", std::uint32_t{}) : 0;
   if (ranks < 2) return;

@@ -113,6 +113,27 @@ std::vector<rank_list> without_place(const std::vector<std::string>& pes, const 
   return lists;
 }
 
+void look_into_another_algorithm(trials& t, const std::function<void(trials&)>& examine) {
+  std::optional<collective_job> job = t.job();
+  if (!right(t.base()) || !t.healthy_so_far() || !job) return;
+  const auto all = t.looked_at();
+  const auto bad = std::find_if(all.begin(), all.end(), [&](const observation* o) {
+    return wrong_data(*o) && o->text("algorithm") != job->algorithm;
+  });
+  if (bad == all.end()) return;
+  job->algorithm = (*bad)->text("algorithm");
+  const std::string name = "the collective with " + job->algorithm;
+  const observation* o = t.attempt(name, t.flags_of(*job));
+  if (o == nullptr || right(*o)) return;
+  t.look_into(*job, *o);
+  t.call("in " + name + ": ");
+  examine(t);
+  t.conclude();
+  t.call("");
+  t.look_into_all_again();
+  t.stand({});
+}
+
 void look_into_the_rest(trials& t, const std::function<void(trials&)>& examine) {
   const std::optional<collective_job> all = t.job();
   const std::vector<finding> known = t.findings();

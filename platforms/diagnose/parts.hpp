@@ -22,6 +22,10 @@ void look_into_a_cheap_part(trials& t);
 /// Says so where the monitors do not tell on which PE each rank is.
 void look_into_the_rest(trials& t, const std::function<void(trials&)>& examine);
 
+/// Another algorithm that has wrong results where the one of the job is right and nothing else was found:
+/// that one is looked into, by `examine`. Does nothing otherwise.
+void look_into_another_algorithm(trials& t, const std::function<void(trials&)>& examine);
+
 /// What is left without `place`: all ranks but one, those outside its cube, those outside its SIP. Of a link
 /// of a cube: the ranks outside the cube, those outside each cube next to it, and those in the cube; of a
 /// link between SIPs: the ranks of each SIP. `pes` names the PE of each rank. Empty where the place says

@@ -114,6 +114,7 @@ class treatment {
   std::vector<collective_job> other_jobs();
   void blame(const remedy_set& some, bool cures);
   [[nodiscard]] std::vector<std::string> unseen() const;
+  [[nodiscard]] std::string of_run() const;
 
   trials& t_;
   const observation& bad_;
@@ -233,11 +234,14 @@ const remedy_set& treatment::most_telling(const std::vector<remedy_set>& enough)
   return *delaying.front();
 }
 
+/// Before evidence that is not of the run as given.
+std::string treatment::of_run() const { return t_.is_the_whole(bad_) ? "" : bad_.name + ": "; }
+
 /// That no checksum sees it, where the very run was looked at with checksums and none did: not where only an
 /// experiment is wrong.
 std::vector<std::string> treatment::unseen() const {
   const bool looked = &bad_ == &t_.base() && t_.was_tried(checksums_experiment);
-  return looked && !t_.found("bit_flip") ? std::vector<std::string>{"no checksum sees it"}
+  return looked && !t_.found("bit_flip") ? std::vector<std::string>{of_run() + "no checksum sees it"}
                                          : std::vector<std::string>{};
 }
 
@@ -246,9 +250,8 @@ void treatment::blame(const remedy_set& some, bool cures) {
     finding f;
     f.kind = r->kind;
     f.workaround = r->workaround;
-    const std::string of = &bad_ == &t_.base() ? "" : bad_.name + ": ";
     const std::string by = r->settings.empty() ? "" : fmt::format(" ({} later)", delay_.name);
-    f.evidence.push_back(of + r->evidence + by);
+    f.evidence.push_back(of_run() + r->evidence + by);
     for (std::string& text : unseen()) f.evidence.push_back(std::move(text));
     t_.add(std::move(f));
     t_.let_stand(r->at(delay_), cures);
@@ -268,12 +271,14 @@ finding treatment::unexplained() const {
   f.kind = "wrong_data";
   f.evidence = unseen();
   f.evidence.emplace_back(
-      all_tried_
-          ? fmt::format("splitting send-receive, reading later and sending later, all at once and by "
-                        "up to {}, leave it",
-                        delays.back().name)
-          : "not all that could make results right was tried: there was no time for it, or the machine "
-            "refuses it");
+      of_run() +
+      (all_tried_
+           ? fmt::format("splitting send-receive, reading later and sending later, all at once and by "
+                         "up to {}, leave it",
+                         delays.back().name)
+           : std::string(
+                 "not all that could make results right was tried: there was no time for it, or the machine "
+                 "refuses it")));
   return f;
 }
 

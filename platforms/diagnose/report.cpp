@@ -26,6 +26,10 @@ std::vector<std::string> only_in(const finding& f, const case_file& file) {
     if (std::any_of(f.evidence.begin(), f.evidence.end(), is_of)) names.push_back(o.name);
   }
   if (!names.empty() && names.front() == file.observations.front().name) names.clear();
+  // Those on a job of the doctor's own go without saying.
+  const std::string on_the_first = names.empty() ? "" : "in " + names.front() + ": ";
+  std::erase_if(names,
+                [&](const std::string& n) { return n.starts_with(on_the_first) && !on_the_first.empty(); });
   return names;
 }
 

@@ -136,7 +136,7 @@ const observation& trials::smaller(const observation& given) {
     if (!given.timed_out && o.exit_code != given.exit_code) continue;  // it does not show it
     merge(open_, seen_in(o));
     answer("looked into instead, for want of time", name);
-    at_ = whole_ = {file_.observations.size() - 1, flags, bytes, {}};
+    at_ = whole_ = {file_.observations.size() - 1, flags, bytes};
     return o;
   }
   return given;
@@ -159,13 +159,23 @@ std::optional<collective_job> trials::job() const {
 }
 
 void trials::look_into(const collective_job& part, const observation& o) {
+  const auto file = std::find(o.changes.begin(), o.changes.end(), "--workload");
+  at_ = {number_of(o), {file, std::next(file, 2)}, part.bytes, part};
+}
+
+void trials::look_into(own_kind job, const changes& flags, const observation& o) {
+  at_ = {number_of(o), flags, 0, {}, job};
+}
+
+std::size_t trials::number_of(const observation& o) const {
   const auto at = std::find_if(file_.observations.begin(), file_.observations.end(),
                                [&o](const observation& known) { return &known == &o; });
-  const auto file = std::find(o.changes.begin(), o.changes.end(), "--workload");
-  at_ = {static_cast<std::size_t>(std::distance(file_.observations.begin(), at)),
-         {file, std::next(file, 2)},
-         part.bytes,
-         part};
+  return static_cast<std::size_t>(std::distance(file_.observations.begin(), at));
+}
+
+std::uint32_t trials::count_of_pes() const {
+  const std::vector<std::string> named = pes_in(lab_.ask_of_run("--print-map"));
+  return static_cast<std::uint32_t>(std::set(named.begin(), named.end()).size());
 }
 
 std::vector<std::string> trials::other_algorithms() const {

@@ -21,6 +21,9 @@ namespace diecast::diagnose {
 
 using changes = std::vector<std::string>;
 
+/// A job that the doctor tries beside the one that was given.
+enum class own_kind { none, barriers, messages };
+
 /// Whether what an experiment shows is a finding: not where only its being right is asked.
 enum class signs { count, ignored };
 
@@ -40,10 +43,11 @@ class trials {
     changes flags;                         ///< what makes it of the run as given
     std::uint64_t bytes{};                 ///< message size
     std::optional<collective_job> part{};  ///< of what it is a collective, where it is one of some ranks
+    own_kind own{};                        ///< none: it is the run as given, a smaller one or a part of it
   };
 
   /// Both outlive it.
-  trials(laboratory& lab, const patient& who) : lab_(lab), who_(who), whole_{0, {}, who.bytes, {}} {
+  trials(laboratory& lab, const patient& who) : lab_(lab), who_(who), whole_{0, {}, who.bytes} {
     at_ = whole_;
   }
 
@@ -63,8 +67,15 @@ class trials {
   [[nodiscard]] std::uint64_t bytes() const { return at_.bytes; }
   /// The collective looked into with all its ranks; none where it has none to leave out.
   [[nodiscard]] std::optional<collective_job> job() const;
+  /// Whether that is the run as given, or the smaller one that takes its place.
+  [[nodiscard]] bool is_the_whole(const observation& o) const {
+    return &o == &file_.observations.at(whole_.base);
+  }
   /// From here on a collective of some of the ranks is looked into, which `o` of these trials has shown.
   void look_into(const collective_job& part, const observation& o);
+  /// From here on a job of the doctor's own is looked into, of which `flags` make the run `o` of these
+  /// trials.
+  void look_into(own_kind job, const changes& flags, const observation& o);
   [[nodiscard]] bool in_part() const { return at_.part.has_value(); }
   void look_into_all_again() { at_ = whole_; }
   /// Few ranks that go wrong as all do, if a run of all takes long and they were sought and found.
@@ -77,8 +88,13 @@ class trials {
 
   /// Whether --bytes has a meaning.
   [[nodiscard]] bool sized() const { return !is_workload() && !is_barrier(); }
-  [[nodiscard]] bool is_workload() const { return !given("--workload").empty(); }
-  [[nodiscard]] bool is_barrier() const { return who_.collective == "barrier"; }
+  [[nodiscard]] bool is_workload() const { return in_own_job() || !given("--workload").empty(); }
+  [[nodiscard]] bool is_barrier() const {
+    return in_own_job() ? at_.own == own_kind::barriers : who_.collective == "barrier" && !is_workload();
+  }
+  [[nodiscard]] bool in_own_job() const { return at_.own != own_kind::none; }
+  /// PEs of the machine as its address map names them.
+  [[nodiscard]] std::uint32_t count_of_pes() const;
   /// The value given for a flag; empty when it was not.
   [[nodiscard]] std::string given(const std::string& flag) const { return lab_.given(flag); }
   [[nodiscard]] const patient& who() const { return who_; }
@@ -102,6 +118,8 @@ class trials {
   [[nodiscard]] bool all_hidden() const;
 
   void answer(const std::string& question, const std::string& text);
+  /// What an experiment of these trials that was to be ignored shows, after all.
+  void take_signs_of(const observation& o) { merge(open_, seen_in(o)); }
   void add(finding f) { merge(open_, {std::move(f)}); }
   /// What has been found stands as it is: nothing that is found later explains it. Of a part that was left
   /// over only classes that are new count: one fault shows at many places.
@@ -140,6 +158,7 @@ class trials {
  private:
   const observation& keep(observation o);
   const observation& smaller(const observation& given);
+  [[nodiscard]] std::size_t number_of(const observation& o) const;
   [[nodiscard]] double expected_s(const changes& more, const cost& c) const;
   [[nodiscard]] const subject& subject_of(const changes& more) const;
   [[nodiscard]] changes joined(const changes& more) const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "platforms/diagnose/link_loads.hpp"
 #include "platforms/diagnose/places.hpp"
 #include "platforms/diagnose/rank_sets.hpp"
 #include "testbench/support/test.hpp"
@@ -300,4 +301,56 @@ TEST_CASE("findings: a message is lost where packets are, else another queue pai
   o.health.push_back({"packets", "pod.sip0.cube_1_0.ucie_west", 3, 4});
   CHECK(says("drop"));
   CHECK_FALSE(says("miscounted_message"));
+}
+
+TEST_CASE("findings: a link is judged by what it carried") {
+  using diagnose::link_state;
+  struct row {
+    double measured, configured;
+    diagnose::link_load load;  // flits, packets
+    link_state state;
+  };
+  // As recorded on the small pod. Healthy: two flits of data and a token in turn, in small gathers,
+  // all-to-alls and all-reduces; then the same links at a half, a quarter and an eighth of their rate.
+  for (const row& r :
+       {row{64, 118, {12, 8}, link_state::in_doubt}, row{64, 118, {28, 16}, link_state::in_doubt},
+        row{64, 118, {148, 100}, link_state::in_doubt}, row{64, 118, {292, 196}, link_state::in_doubt},
+        row{75.6, 118, {59, 33}, link_state::in_doubt}, row{128, 118, {32, 16}, link_state::keeps_its_rate},
+        row{64, 64, {16, 8}, link_state::keeps_its_rate},
+        row{126.4, 118, {2104, 184}, link_state::keeps_its_rate},
+        row{59, 118, {2104, 184}, link_state::degraded}, row{29.5, 118, {2104, 184}, link_state::degraded},
+        row{14.75, 118, {2104, 184}, link_state::degraded}, row{14.75, 118, {12, 8}, link_state::degraded},
+        // Of what carried nothing but single flits, or is in no list, there is nothing to tell.
+        row{59, 118, {8, 8}, link_state::in_doubt}, row{59, 118, {}, link_state::in_doubt}}) {
+    CAPTURE(r.measured);
+    CAPTURE(r.load.flits);
+    CHECK(diagnose::judge(r.measured, r.configured, r.load) == r.state);
+  }
+}
+
+TEST_CASE("findings: what links carried is read with flits of any size") {
+  for (const std::uint64_t flit : {32, 64, 128}) {
+    const std::string links = "run,link,bytes,packets,busy_fraction\n0,pod.sip0.cube_0_0.pe0.inject," +
+                              std::to_string(3 * flit) + ",3,0.1\n0,pod.sip0.cube_0_0.ucie_east," +
+                              std::to_string(12 * flit) + ",8,0.1\n0,pod.sip0.e-sip1.w," +
+                              std::to_string(32 * flit) + ",16,0.1\n0,pod.sip1.w-sip0.e,0,0,0\n";
+    const diagnose::link_loads loads = diagnose::loads_of(links);
+    REQUIRE(loads.size() == 2);
+    CHECK(loads.at("pod.sip0.cube_0_0.ucie_east").flits == 12);
+    CHECK(loads.at("pod.sip0.cube_0_0.ucie_east").packets == 8);
+    CHECK(loads.at("pod.sip0.e-sip1.w").flits == 32);
+  }
+  CHECK(diagnose::loads_of("").empty());
+}
+
+TEST_CASE("findings: a link in doubt is no finding, a degraded one is") {
+  observation o;
+  o.exit_code = 0;
+  o.health = {{"link_rate", "pod.sip1.cube_1_0.ucie_west", 64, 118}};
+  o.loads = {{"pod.sip1.cube_1_0.ucie_west", {12, 8}}};
+  CHECK(diagnose::signs_of(o).empty());
+  CHECK(diagnose::has_link_in_doubt(o));
+  o.loads = {{"pod.sip1.cube_1_0.ucie_west", {2104, 184}}};
+  CHECK(diagnose::names(diagnose::signs_of(o), "link_degraded"));
+  CHECK_FALSE(diagnose::has_link_in_doubt(o));
 }
