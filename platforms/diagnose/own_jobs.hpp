@@ -9,7 +9,7 @@
 
 namespace diecast::diagnose {
 
-/// Runs a few barriers, then messages to each PE in turn, among all PEs of the machine. One that goes wrong
+/// Runs messages to each PE in turn, then a few barriers, among all PEs of the machine. One that goes wrong
 /// is looked into as the job as given would be: `examine` finds what is wrong there. Of one that is right
 /// the monitors count where nothing else was found. Does nothing where the job as given or another
 /// one is known to go wrong, or the address map names fewer than two PEs.

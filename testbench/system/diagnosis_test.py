@@ -253,6 +253,14 @@ class Diagnosis(harness.Case):
                 self.assertIn(found["verdict"], (kind,) if done.code else (kind, "healthy"), at)
         self.assertGreater(met, 12, "the faults hardly ever act: this tests nothing")
 
+    def test_a_link_that_few_packets_met_is_named_rightly(self):
+        """Right results, for nothing came after what was lost: other jobs of the doctor tell what it is."""
+        link = "pod.sip1.cube_0_0.ucie_east"
+        for kind, job in (("lost_credit", ("--collective", "reduce_scatter", "--algorithm", "pairwise", "--bytes", "1KiB")),
+                          ("link_down", ("--collective", "gather", "--algorithm", "linear", "--bytes", "16KiB"))):
+            found = self.check_place(kind, {"where": link}, link, *job)
+            self.assertEqual(found["experiments"][0]["exit_code"], 0)
+
     def test_wrong_results_of_another_algorithm_are_looked_into(self):
         pe = "pod.sip0.cube_1_0.pe2"
         found = self.check_place("premature_barrier", {"where": pe, "delay_ns": 20000, "count": 0}, pe,

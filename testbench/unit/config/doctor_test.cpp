@@ -524,7 +524,7 @@ TEST_CASE("doctor: a machine that is right in its job is tried with barriers and
   const json k = json::parse(script(wrong_in("ANY", race), map).examine(60).json);
   CHECK(k["verdict"] == "tag_list_race");
   CHECK(k["answers"]["in messages to each PE in turn: matching in software removes it"] == "yes");
-  CHECK(k["answers"]["in a few barriers"] == "right");
+  CHECK_FALSE(k["answers"].contains("in a few barriers"));  // messages go wrong: it would tell nothing new
   // A job that goes wrong tells enough itself; of a single PE there is nothing to try.
   for (const auto& [lines, answer] : {std::pair{std::string("right\nexit 1\n"), map},
                                       {std::string("right\n"), map.substr(0, map.find('\n'))}}) {
