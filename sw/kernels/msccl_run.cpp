@@ -86,8 +86,7 @@ void check_launch(const comm::program& p, const argument_context& c, std::uint32
                         fmt::format("{} ranks", c.members.members.size()), fmt::format("{} ranks", p.ranks)});
   if (queue_pairs > c.config.ipcq.queue_pairs)
     problems.push_back({p.source, "the program needs more queue pairs per PE than ipcq.queue_pairs",
-                        std::to_string(c.config.ipcq.queue_pairs),
-                        fmt::format("at least {}; the config msccl.json has 128", queue_pairs)});
+                        std::to_string(c.config.ipcq.queue_pairs), fmt::format("at least {}", queue_pairs)});
   const auto chunks = static_cast<std::uint64_t>(p.chunks_per_loop);
   if (p.collective != collective::all_reduce && c.count % chunks != 0)
     problems.push_back(
