@@ -199,9 +199,8 @@ inline switch_core::hop cube_noc::straight_route(std::uint16_t router, std::uint
 
 /// A packet enters in its VC, or in any of its leg.
 switch_core::hop cube_noc::entry_hop(std::uint8_t vc) const {
-  if (!dynamic_ || topology_.is_tree_vc(vc)) return {none, vc, 1};
   const abi::traffic_class c = topology_.class_of(vc);
-  if (!topology_.any_lane(c)) return {none, vc, 1};
+  if (topology_.is_tree_vc(vc) || !topology_.any_lane(c)) return {none, vc, 1};
   const fabric::vc_set set = topology_.injection_vcs(c, topology_.leg_of(vc), {}, {});
   return {none, set.first, set.count};
 }

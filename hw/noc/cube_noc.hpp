@@ -198,7 +198,6 @@ class cube_noc : public sc_core::sc_module,
   const std::uint32_t vcs_;
   const bool wires_;
   const bool wormhole_;
-  const bool dynamic_;
   const bool study_;
   const bool one_leg_;  ///< packets for this cube cannot be on a wrong one
   /// Of a router: input buffer to grant (head), grant to the next router's input buffer.

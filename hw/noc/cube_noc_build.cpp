@@ -47,7 +47,6 @@ cube_noc::cube_noc(sc_core::sc_module_name name, const fabric::topology& topolog
       vcs_(topology.vcs()),
       wires_(config.noc.sideband == config::sideband_kind::wires),
       wormhole_(config.noc.flow == config::noc_flow::wormhole),
-      dynamic_(config.noc.vcs_taken == config::vc_policy::dynamic),
       study_(!layout_.terminals.empty() && layout_.terminals[0].kind == fabric::terminal_kind::traffic),
       one_leg_(topology.legs() == 1 && !topology.has_trees()),
       // A pipelined router decides at its end; one that allocates packet by packet right after doing so.

@@ -79,7 +79,7 @@ class attempt {
     const std::uint64_t per_cube =
         std::max<std::uint64_t>(1, task.members.size() / std::max(1U, shape_.cubes_per_sip()));
     const std::uint64_t lanes =
-        std::min(config::lanes_of_edge(c.config, true), config::lanes_of_edge(c.config, false));
+        std::min(config::lanes_of_edge(c.config, true).size(), config::lanes_of_edge(c.config, false).size());
     lanes_ = static_cast<std::uint32_t>(std::min(per_cube, lanes));
     for (sip_trees::tree& t : found_.tree_of) {
       t.above.assign(size(), nobody);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <numeric>
 
 #include "models/config/text.hpp"
 
@@ -73,25 +74,21 @@ verdict is_a_router(const machine_config& c) {
 
 verdict io_cube_is_there(const machine_config& c) { return places_are_of(cubes_of(c), c.placement.io_cube); }
 
-verdict lanes_are_below(const std::string& text, std::uint64_t length, const char* key) {
-  const auto lanes = listed_lanes(text);
-  if (!lanes) return {};
-  if (lanes->back() >= length) {
-    return broken_rule{"lists a lane that is not there", std::to_string(lanes->back()),
-                       fmt::format("0 to {} ({} - 1)", length - 1, key)};
+verdict lanes_are_there(const machine_config& c, bool vertical) {
+  const std::vector<std::uint32_t> lanes = lanes_of_edge(c, vertical);
+  const std::uint64_t length = vertical ? c.noc.rows : c.noc.columns;
+  if (lanes.back() >= length) {
+    return broken_rule{"lists a lane that is not there", std::to_string(lanes.back()),
+                       fmt::format("0 to {} ({} - 1)", length - 1, vertical ? "noc.rows" : "noc.columns")};
   }
-  if (const auto twice = std::adjacent_find(lanes->begin(), lanes->end()); twice != lanes->end()) {
+  if (const auto twice = std::adjacent_find(lanes.begin(), lanes.end()); twice != lanes.end()) {
     return broken_rule{"lists a lane twice", std::to_string(*twice), "each once"};
   }
   return {};
 }
 
-verdict columns_have_lanes(const machine_config& c) {
-  return lanes_are_below(c.placement.ucie_columns, c.noc.columns, "noc.columns");
-}
-verdict rows_have_lanes(const machine_config& c) {
-  return lanes_are_below(c.placement.ucie_rows, c.noc.rows, "noc.rows");
-}
+verdict columns_have_lanes(const machine_config& c) { return lanes_are_there(c, false); }
+verdict rows_have_lanes(const machine_config& c) { return lanes_are_there(c, true); }
 
 /// Ports of a compass direction leave over that edge of the SIP, others over any.
 verdict stands_at_the_edge(const machine_config& c, const listed_port& port) {
@@ -151,14 +148,6 @@ std::optional<std::vector<grid_place>> listed_places(std::string_view text) {
   return places;
 }
 
-std::optional<std::vector<std::uint32_t>> listed_lanes(std::string_view text) {
-  if (text == automatic_text) return std::nullopt;
-  std::vector<std::uint32_t> lanes;
-  for (const std::string& piece : split(text, ',')) lanes.push_back(number(piece));
-  std::sort(lanes.begin(), lanes.end());
-  return lanes;
-}
-
 std::vector<listed_port> listed_ports(std::string_view text) {
   std::vector<listed_port> ports;
   if (text == automatic_text) return ports;
@@ -169,10 +158,17 @@ std::vector<listed_port> listed_ports(std::string_view text) {
   return ports;
 }
 
-std::uint64_t lanes_of_edge(const machine_config& c, bool vertical) {
-  const auto lanes = listed_lanes(vertical ? c.placement.ucie_rows : c.placement.ucie_columns);
-  if (lanes) return lanes->size();
-  return vertical ? c.noc.rows : c.noc.columns;
+std::vector<std::uint32_t> lanes_of_edge(const machine_config& c, bool vertical) {
+  const std::string& text = vertical ? c.placement.ucie_rows : c.placement.ucie_columns;
+  std::vector<std::uint32_t> lanes;
+  if (text == automatic_text) {
+    lanes.resize(vertical ? c.noc.rows : c.noc.columns);
+    std::iota(lanes.begin(), lanes.end(), 0U);
+    return lanes;
+  }
+  for (const std::string& piece : split(text, ',')) lanes.push_back(number(piece));
+  std::sort(lanes.begin(), lanes.end());
+  return lanes;
 }
 
 std::span<const rule> placement_rules() { return rules; }

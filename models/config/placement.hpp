@@ -24,9 +24,6 @@ struct grid_place {
 /// "0_0,3_0" in this order; nothing for "auto". Precondition of all readers: the key accepts the text.
 [[nodiscard]] std::optional<std::vector<grid_place>> listed_places(std::string_view text);
 
-/// "0,3": columns or rows of a cube that have a UCIe lane, in ascending order; nothing for "auto".
-[[nodiscard]] std::optional<std::vector<std::uint32_t>> listed_lanes(std::string_view text);
-
 /// A port of every SIP, by the label it has in names ("e", "p2"), and its cube.
 struct listed_port {
   std::string label;
@@ -35,8 +32,9 @@ struct listed_port {
 /// "e=3_1,w=0_1"; empty for "auto".
 [[nodiscard]] std::vector<listed_port> listed_ports(std::string_view text);
 
-/// Routers with a UCIe lane along an edge of a cube: an east or west one (`vertical`) or north or south.
-[[nodiscard]] std::uint64_t lanes_of_edge(const machine_config& c, bool vertical);
+/// Where an edge of a cube has lanes of its UCIe link, in ascending order: rows of an east or west edge
+/// (`vertical`), columns of a north or south one. All of them for "auto".
+[[nodiscard]] std::vector<std::uint32_t> lanes_of_edge(const machine_config& c, bool vertical);
 
 /// Every place is one of the machine, and as many are listed as there are blocks. That a SIP has a port of
 /// that label the pod's graph says (fabric::join_sips).

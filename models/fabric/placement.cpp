@@ -2,7 +2,6 @@
 #include "models/fabric/placement.hpp"
 
 #include <fmt/format.h>
-#include <numeric>
 
 #include "models/config/placement.hpp"
 
@@ -70,16 +69,6 @@ std::uint32_t edge_length(const cube_layout& l, side s) {
   return s == side::north || s == side::south ? l.columns : l.rows;
 }
 
-/// Columns or rows of the lanes of that edge, in ascending order.
-std::vector<std::uint32_t> lane_positions(const config::machine_config& c, side s) {
-  const bool vertical = s == side::east || s == side::west;
-  auto listed = config::listed_lanes(vertical ? c.placement.ucie_rows : c.placement.ucie_columns);
-  if (listed) return *std::move(listed);
-  std::vector<std::uint32_t> all(vertical ? c.noc.rows : c.noc.columns);
-  std::iota(all.begin(), all.end(), 0U);
-  return all;
-}
-
 /// Which of `positions`, in ascending order, is nearest to `at`.
 std::size_t nearest(const std::vector<std::uint32_t>& positions, std::uint32_t at) {
   const auto distance = [at](std::uint32_t p) { return p > at ? p - at : at - p; };
@@ -90,7 +79,8 @@ std::size_t nearest(const std::vector<std::uint32_t>& positions, std::uint32_t a
 
 void add_lanes(placed_layout& cube, const config::machine_config& c, side edge) {
   const unsigned s = static_cast<unsigned>(edge);
-  const std::vector<std::uint32_t> positions = lane_positions(c, edge);
+  const bool vertical = edge == side::east || edge == side::west;
+  const std::vector<std::uint32_t> positions = config::lanes_of_edge(c, vertical);
   cube.has_lanes[s] = true;
   cube.lane_base[s] = static_cast<terminal_index>(cube.layout.terminals.size());
   for (std::uint32_t lane = 0; lane < positions.size(); ++lane) {
@@ -141,26 +131,27 @@ gateway compass_gateway(const machine_shape& shape, side s) {
   return {};
 }
 
-gateway spread_gateway(const machine_shape& shape, std::uint32_t port, std::uint32_t ports) {
-  const std::uint32_t w = shape.cube_columns;
-  const std::uint32_t h = shape.cube_rows;
-  std::vector<gateway> edge;
-  for (std::uint32_t x = 0; x < w; ++x) edge.push_back({shape.cube_at(x, 0), side::south});
-  for (std::uint32_t y = 1; y < h; ++y) edge.push_back({shape.cube_at(w - 1, y), side::east});
-  if (h > 1) {
-    for (std::uint32_t x = w - 1; x-- > 0;) edge.push_back({shape.cube_at(x, h - 1), side::north});
-  }
-  if (w > 1) {
-    for (std::uint32_t y = h - 1; y-- > 1;) edge.push_back({shape.cube_at(0, y), side::west});
-  }
-  return edge[std::uint64_t{port} * edge.size() / ports];
-}
-
 side outer_side(const machine_shape& shape, cube_id cube) {
   const std::uint32_t x = shape.cube_x(cube);
   if (cube.value < shape.cube_columns) return side::south;
   if (x + 1 == shape.cube_columns) return side::east;
   return cube.value + shape.cube_columns >= shape.cubes_per_sip() ? side::north : side::west;
+}
+
+gateway spread_gateway(const machine_shape& shape, std::uint32_t port, std::uint32_t ports) {
+  const std::uint32_t w = shape.cube_columns;
+  const std::uint32_t h = shape.cube_rows;
+  std::vector<cube_id> edge;
+  for (std::uint32_t x = 0; x < w; ++x) edge.push_back(shape.cube_at(x, 0));
+  for (std::uint32_t y = 1; y < h; ++y) edge.push_back(shape.cube_at(w - 1, y));
+  if (h > 1) {
+    for (std::uint32_t x = w - 1; x-- > 0;) edge.push_back(shape.cube_at(x, h - 1));
+  }
+  if (w > 1) {
+    for (std::uint32_t y = h - 1; y-- > 1;) edge.push_back(shape.cube_at(0, y));
+  }
+  const cube_id cube = edge[std::uint64_t{port} * edge.size() / ports];
+  return {cube, outer_side(shape, cube)};
 }
 
 cube_id io_cube_of(const config::machine_config& c) {

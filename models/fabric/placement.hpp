@@ -43,8 +43,8 @@ struct gateway {
 /// south-west corner.
 [[nodiscard]] gateway spread_gateway(const machine_shape& shape, std::uint32_t port, std::uint32_t ports);
 
-/// The outer edge of a cube that ports without a direction leave over; of a corner's two the one that
-/// spread_gateway() takes. Precondition: the cube is at an edge of the SIP.
+/// The outer edge of a cube that ports without a direction leave over; of a corner's two the first of
+/// south, east and north. Precondition: the cube is at an edge of the SIP.
 [[nodiscard]] side outer_side(const machine_shape& shape, cube_id cube);
 
 /// Terminals every cube has, then lanes of the sides with a neighbor.

@@ -4,6 +4,8 @@
 import csv
 import io
 import json
+import pathlib
+import re
 import signal
 import time
 
@@ -292,11 +294,38 @@ class Bench(Case):
             done = self.run_pod("fabric", "--runs", "1", "--warmup-cycles", "0", *words, expect=2)
             self.assertIn("no packet crossed a link", done.stderr)
 
+    def test_speed_is_held_against_its_limits(self):
+        good = {"kernel_floor_ns": 150, "packet_hop_ns": 150, "mmio_ns": 100, "packet_hop_over_kernel_floor": 1.0,
+                "flit_hops_per_s": 36.4e6, "hbm_sequential_requests_per_s": 3e6, "hbm_random_requests_per_s": 1e6}
+        def validate(measured, code=0):
+            bench = self.file("bench", f"#!/bin/sh\necho '{json.dumps(measured)}'\nexit {code}\n")
+            bench.chmod(0o755)
+            process = self.start(harness.ROOT / "scripts" / "validate_speed", "--bench", bench)
+            self.ended(process)
+            return self.last
+        done = validate(good)
+        self.assertEqual((done.code, done.stdout.count(" met"), done.stdout.count("MISSED")), (0, 4, 0), done.stdout)
+        for key, worse in (("packet_hop_over_kernel_floor", 1.01), ("flit_hops_per_s", 36.3e6),
+                           ("hbm_sequential_requests_per_s", 2.9e6), ("hbm_random_requests_per_s", 0.9e6)):
+            done = validate({**good, key: worse})
+            self.assertEqual((done.code, done.stdout.count(" met"), done.stdout.count("MISSED")), (1, 3, 1), key)
+        self.assertEqual(validate(good, code=70).code, 1)
+        self.assertIn("exit code 70", self.last.stderr)
+
+    def await_handler(self, process, number):
+        """Until the process catches that signal."""
+        deadline = time.monotonic() + harness.TIMEOUT_S
+        status = pathlib.Path(f"/proc/{process.pid}/status")
+        while not int(re.search(r"SigCgt:\s*(\w+)", status.read_text())[1], 16) >> (number - 1) & 1:
+            self.assertLess(time.monotonic(), deadline, "it never catches the signal")
+            time.sleep(0.01)
+
     def test_an_interrupted_measurement_is_no_error(self):
         for subject in ("hbm", "fabric", "mmio"):
             for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
                 process = self.start(BENCH, subject, "--runs", "1000")
-                time.sleep(0.5)
+                self.await_handler(process, number)
+                time.sleep(0.3)  # into a measurement
                 process.send_signal(number)
                 done = self.ended(process)
                 self.assertEqual((done.code, done.stderr), (code, ""), subject)

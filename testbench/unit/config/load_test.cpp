@@ -91,6 +91,13 @@ TEST_CASE("config load: texts of any length are refused or taken, and messages s
     CHECK(problems[0].find("at most 4096 characters") != std::string::npos);
     CHECK(problems[0].size() < 1000);
   }
+  // Words of a command line are cut by their length, between letters.
+  std::string accents;
+  for (int i = 0; i < 1000; ++i) accents += "\u00e9";
+  const lines cut = problems_of_text("{}", {"trace.vcd_scope=a" + accents});
+  REQUIRE(cut.size() == 1);
+  CHECK(cut[0].find("... (2003 characters)") != std::string::npos);
+  CHECK(cut[0].find("\u00e9...") != std::string::npos);
   std::string delays = "*.pe0=1";
   for (int i = 0; i < 20'000; ++i) delays += ",*.pe1=2.5";
   CHECK(load_text(text_of("ccl", "start_delays", delays)).ccl.start_delays == delays);
