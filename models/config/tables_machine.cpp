@@ -36,7 +36,7 @@ block_table sim_table() {
           "least twice the machine's longest single step (a packet over its slowest link and through host "
           "memory, an access to each kind of memory, checksums). A long computation counts as movement.",
           assumption)
-      .count(&b::firmware_stack_kib, "firmware_stack_kib", "KiB", 16, 65'536,
+      .count(&b::firmware_stack_kib, "firmware_stack_kib", "KiB", 32, 65'536,
              "Stack of a PE's firmware thread.", assumption)
       .count(&b::task_stack_kib, "task_stack_kib", "KiB", 16, 65'536,
              "Stack of each cooperative task on a PE; kernels on chunks of tensors in HBM are tasks, too.",

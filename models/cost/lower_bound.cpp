@@ -127,7 +127,7 @@ class bound_finder {
   bound find() {
     if (r_.ranks.members.size() < 2) return {};
     const bool barrier = r_.what == collective::barrier;
-    if (r_.bytes == 0 && !barrier) return {};
+    if (!barrier && may_move_nothing()) return {};
     if (!barrier) {
       rank_terms();
       cut_terms();
@@ -140,6 +140,12 @@ class bound_finder {
   }
 
  private:
+  /// No bytes; or one element, which may be the root's own part, or the block a rank keeps.
+  [[nodiscard]] bool may_move_nothing() const {
+    const bool part_stays =
+        r_.what == collective::gather || r_.what == collective::scatter || r_.what == collective::all_to_all;
+    return part_stays ? n_ < 2 * static_cast<double>(longest_element) : r_.bytes == 0;
+  }
   /// Keeps the strongest of a kind.
   void keep(const char* kind, double ns, std::string detail) {
     if (ns <= 0) return;

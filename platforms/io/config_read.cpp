@@ -2,6 +2,7 @@
 #include "platforms/io/config_read.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 
 #include "models/config/overrides.hpp"
@@ -275,6 +276,29 @@ void read_chain(const fs::path& file, std::vector<fs::path>& open, reading& r) {
   reader.machine(*members);
 }
 
+/// Keys whose value is a table of named objects.
+constexpr std::array table_keys{"ccl.algorithms", "ccl.patterns"};
+
+/// `path` is such a key or leads into one, as in ccl.algorithms.ring_1d.pattern=ring_1d. Lists and objects
+/// are JSON; what a key within the table is set to is a name.
+bool read_table(const std::string& path, std::string_view value, const std::string& origin, reading& r) {
+  for (const std::string key : table_keys) {
+    if (path != key && !path.starts_with(key + ".")) continue;
+    const bool json = path == key || value.starts_with('[') || value.starts_with('{');
+    std::optional<json_node> node =
+        json ? read_json(value, origin, r.problems) : json_text(std::string(value));
+    if (!node) return true;
+    for (std::size_t end = path.size(); end > key.size();) {
+      const std::size_t dot = path.rfind('.', end - 1);
+      node = json_node{json_object{{path.substr(dot + 1, end - dot - 1), std::move(*node)}}};
+      end = dot;
+    }
+    file_reader(origin, r).named(key, *node);
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void read_config_file(const fs::path& file, reading& r) {
@@ -296,10 +320,7 @@ void read_set(std::string_view text, reading& r) {
     if (const auto tree = read_json(value, origin, r.problems)) file_reader(origin, r).overrides(*tree);
     return;
   }
-  if (path == "ccl.algorithms" || path == "ccl.patterns") {
-    if (const auto tree = read_json(value, origin, r.problems)) file_reader(origin, r).named(path, *tree);
-    return;
-  }
+  if (read_table(path, value, origin, r)) return;
   if (path == "faults") {
     if (const auto tree = read_json(value, origin, r.problems)) file_reader(origin, r).faults(*tree);
     return;

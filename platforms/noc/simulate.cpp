@@ -118,8 +118,10 @@ class run {
 
   void collect() {
     const auto& r = results();
-    if (point_.replay) o_.cycles = r.last_tail;
-    // A replay that ended before its first packet arrived had no cycles; rates over them are 0, not NaN.
+    const std::uint64_t after_warmup = cycle() - std::min(cycle(), point_.warmup_cycles);
+    o_.cycles = point_.replay ? r.last_tail : std::min(o_.cycles, after_warmup);  // fewer when interrupted
+    // What ended before its first packet arrived, or in the warm-up, had no cycles; rates over them are 0,
+    // not NaN.
     const double node_cycles = static_cast<double>(std::max<std::uint64_t>(1, o_.cycles)) * net_.nodes();
     o_.injected_flits_per_node_cycle = static_cast<double>(r.measured_made_flits) / node_cycles;
     o_.accepted_flits_per_node_cycle = static_cast<double>(r.flits_taken) / node_cycles;

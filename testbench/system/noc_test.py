@@ -164,6 +164,21 @@ class Results(Case):
                 self.assertEqual(result["machine"]["nodes"], 16)
 
 
+class Interrupt(Case):
+    def test_rates_are_of_the_cycles_there_were(self):
+        asked = 10**8
+        process = self.start(*self.command("--rate", "0.2", "--cycles", asked, "--out", "out", "--quiet", "--progress", "on"))
+        self.await_line(process, r"  [1-9]\d[\d.]* us simulated")  # beyond the warm-up
+        process.send_signal(signal.SIGINT)
+        done = self.ended(process, within_s=60)
+        self.assertEqual(done.code, 130, done.stderr)
+        row, = json.loads((self.folder / "out" / "result.json").read_text())["runs"]
+        self.assertEqual(row["status"], "interrupted")
+        self.assertLess(row["cycles"], asked)
+        self.assertAlmostEqual(row["injected_flits_per_node_cycle"], 0.2, delta=0.02)
+        self.assertAlmostEqual(row["accepted_flits_per_node_cycle"], 0.2, delta=0.02)
+
+
 class Determinism(Case):
     def test_a_seed_is_a_result_whatever_the_build_order(self):
         def without_timing(*arguments):

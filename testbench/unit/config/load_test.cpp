@@ -221,6 +221,9 @@ TEST_CASE("config load: --set is as strict as a file") {
   CHECK_THAT(message("pod.sips"), Catch::Contains("no PATH=VALUE"));
   CHECK_THAT(message("=2"), Catch::Contains("no PATH=VALUE"));
   CHECK_THAT(message("noc=2"), Catch::Contains("is a block, not a key"));
+  CHECK_THAT(message("ccl.algorithms.ring_1d.cube_layot=replicate"),
+             Catch::Contains("did you mean cube_layout?"));
+  CHECK_THAT(message("ccl.algorithms.ring_1d=replicate"), Catch::Contains("an object with settings"));
   CHECK_THAT(message("pod.links=0-1"), Catch::Contains("pod.topology list"));
   CHECK_THAT(message("pod.links=0:1"), Catch::Contains("pairs of SIPs"));
   const auto c = load_text("{}", {"pod.topology=list", "pod.sips=3", "pod.links=0-1,1-2",
@@ -239,6 +242,21 @@ TEST_CASE("config load: --set is as strict as a file") {
     CHECK_THAT(message(bad), Catch::Contains("pairs of SIPs"));
   CHECK_FALSE(c.noc.vc_buffer_flits.has_value());
   CHECK(c.ccl.root == config::root_place::corner);
+}
+
+TEST_CASE("config load: --set reaches into tables of named objects") {
+  const temporary_folder folder;
+  const auto file = folder.write("c.json", R"({"ccl": {"algorithms": {"ring_1d": {"mapper": "all_pes"}}}})");
+  const std::vector<std::string> sets{"ccl.algorithms.ring_1d.cube_layout=replicate",
+                                      R"(ccl.algorithms.swing.members=["sip0.cube0.pe0"])",
+                                      R"(ccl.algorithms.ring_1d={"pe_layout": "row_wise"})"};
+  const auto found = platforms::load_config({file, sets, {}}).config.ccl_named.algorithms;
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].mapper == "all_pes");  // objects merge
+  CHECK(found[0].cube_layout == config::layout::replicate);
+  CHECK(found[0].pe_layout == config::layout::row_wise);
+  CHECK(found[1].name == "swing");
+  CHECK(found[1].members.size() == 1);
 }
 
 TEST_CASE("config load: problems of file and --set come together; a rule names where its key was set") {

@@ -289,6 +289,16 @@ TEST_CASE("nothing has to happen for one rank or no bytes") {
   CHECK(machine(c).of(collective::barrier, rank_set::pe, 0).kind == "latency");
 }
 
+TEST_CASE("one element may be the root's own part, or a block that its rank keeps") {
+  const machine m(config::machine_config{});
+  for (const auto what : {collective::gather, collective::scatter, collective::all_to_all}) {
+    CHECK(m.of(what, rank_set::cube, 2).terms.empty());
+    CHECK(m.of(what, rank_set::cube, 4).terms.empty());  // one of four bytes
+    CHECK(m.of(what, rank_set::cube, 8).ns > 0);
+  }
+  CHECK(m.of(collective::all_gather, rank_set::cube, 2).ns > 0);
+}
+
 TEST_CASE("the best tree of messages") {
   const sim_time hop = nanoseconds(100);
   CHECK(best_tree(1, hop, hop) == sim_time{});
