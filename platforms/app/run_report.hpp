@@ -5,7 +5,6 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fmt/format.h>
 #include <functional>
 #include <optional>
 #include <string>
@@ -16,6 +15,7 @@
 #include "platforms/app/guard.hpp"
 #include "platforms/io/output_dir.hpp"
 #include "platforms/io/result_json.hpp"
+#include "platforms/io/standard_streams.hpp"
 
 namespace diecast::app {
 
@@ -49,7 +49,7 @@ class run_report {
       print(table_rows);
       std::fflush(stdout);
     }
-    if (!o.message.empty()) fmt::print(stderr, "{}\n", platforms::complaint(o.status, o.message));
+    if (!o.message.empty()) platforms::tell(platforms::complaint(o.status, o.message));
     outcomes_.push_back(std::move(o));
   }
 

@@ -225,6 +225,44 @@ class Outputs(harness.Case):
             self.last = harness.Result(words, done.returncode, "", done.stderr)
             self.assertEqual(done.returncode, 5)
 
+    def shell(self, words, redirections, expect):
+        """A run with its streams as a shell makes them."""
+        line = f"set -o pipefail; {harness.shlex.join(str(w) for w in words)} {redirections}"
+        done = harness.subprocess.run(["bash", "-c", line], capture_output=True, text=True, cwd=self.folder,
+                                      stdin=harness.subprocess.DEVNULL, timeout=harness.TIMEOUT_S)
+        self.last = harness.Result(line, done.returncode, done.stdout, done.stderr)
+        self.assertEqual(done.returncode, expect, "exit code")
+        return self.last
+
+    def test_standard_error_that_takes_nothing_changes_no_exit_code(self):
+        for lost in ("2>&-", "2>/dev/full"):
+            self.shell(self.command(*SMALL, "--foo"), lost, expect=2)
+            hang = self.command(*SMALL, "--algorithm", "ring_1d", "--ranks", "sip", "--progress", "on", "--ccl-trace",
+                                *harness.sets("ipcq.match=sender"), "--out", "hang")
+            self.shell(hang, f"{lost} > /dev/null", expect=3)
+            self.assertLessEqual({"result.json", "deadlock.json"}, {p.name for p in (self.folder / "hang").iterdir()})
+
+    def test_closed_standard_output_is_told(self):
+        for name in ("pod", "cube", "noc", "hbm", "bench"):
+            self.shell([harness.binary(name), "--help"], ">&- 2>&-", expect=5)
+            self.shell([harness.binary(name), "--help"], ">&- <&-", expect=5)
+            self.assertEqual(self.last.stderr, "standard output: cannot be written\n")
+
+    def test_closed_streams_write_into_no_file_of_the_run(self):
+        for closed in ("2>&-", ">&- 2>&- <&-"):
+            job = self.command(*SMALL, "--bytes", "1KiB", "--quiet", "--ccl-trace", "--vcd", "v.vcd", "--timeline", "t.json")
+            self.shell(job, closed, expect=0)
+            for name in ("v.vcd", "t.json"):
+                self.assertFalse("ccl rank" in (self.folder / name).read_text(), f"the trace is in {name}")
+
+    def test_a_pipe_that_nobody_reads_ends_no_run(self):
+        job = self.command(*SMALL, "--algorithm", "all", "--bytes", "1KiB:4KiB:x2", "--out", "d")
+        self.shell(job, "2>/dev/null | true", expect=5)
+        self.assertLessEqual({"result.json", "links.csv"}, {p.name for p in (self.folder / "d").iterdir()})
+        noc = [harness.binary("noc"), "--cycles", "500", "--rate", "0.1,0.2", "--out", "n"]
+        self.shell(noc, "2>/dev/null | true", expect=5)
+        self.assertTrue((self.folder / "n" / "result.json").exists())
+
     def test_foreign_folder_is_refused_and_untouched(self):
         (self.folder / "foreign").mkdir()
         precious = self.file("foreign/precious.txt", "mine")
