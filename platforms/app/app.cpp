@@ -272,7 +272,7 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(
 class reporter {
  public:
   reporter(const options& o, platforms::result_context context, const config::machine_config& c)
-      : report_(o, std::move(context), c, {o.record, o.verify}) {}
+      : report_(o, std::move(context), c, {{"--record", o.record}}, files_read(o, c)) {}
 
   void start(const std::vector<std::unique_ptr<platforms::prepared_run>>& runs) {
     planned_ = runs.size();
@@ -377,7 +377,7 @@ int run_checked(const registries& tables, int argc, char** argv) {
   config::machine_config config = given.config;
   tables.platform.adapt(config);
   platforms::check_ccl(tables, config);
-  if (o.diagnose) return run_diagnosis(o, platforms::dump_config(config), argc, argv);
+  if (o.diagnose) return run_diagnosis(o, config, argc, argv);
   if (o.dump_config) return print(platforms::dump_config(config)), 0;
   const platforms::machine_model machine(config);
   if (o.check_config) return print(balance_text(machine)), 0;

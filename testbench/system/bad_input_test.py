@@ -68,6 +68,13 @@ FLAGS = [
     (["--collective", "barrier", "--algorithm", "disemination"], ["did you mean dissemination?"]),
     (["--ranks", "cubes"], ["--ranks: no such value; did you mean cube?"]),
     (["--workload", harness.PROGRAMS / "pair_exchange.xml", "--collective", "broadcast"], ["--collective: has no meaning"]),
+    (["--dump-config", "--dump-install"], ["--dump-install: has no meaning beside --dump-config"]),
+    (["--version", "--schema"], ["--schema: has no meaning beside --version"]),
+    (["--check-config", "--vcd", "F"], ["--vcd: has no meaning beside --check-config", "--out: has no meaning"]),
+    (["--dump-config", "--timeline", "F"], ["--timeline: has no meaning beside --dump-config"]),
+    (["--dump-install", "--record", "F"], ["--record: has no meaning beside --dump-install"]),
+    (["--print-map", "--ccl-trace"], ["--ccl-trace: has no meaning beside --print-map"]),
+    (["--list", "presets", "--diagnose"], ["--diagnose: has no meaning beside --list"]),
     (["--check-config", "--dump-config"], ["--check-config: has no meaning beside --dump-config"]),
 ]
 
@@ -129,6 +136,55 @@ class BadInput(harness.Case):
         for flag in ("--vcd", "--timeline", "--record"):
             self.refused("--config", own, flag, "./own.json", holds=[f"{flag}: would overwrite what --config reads"])
         self.assertEqual(own.read_text(), "{}")
+
+    def kept(self, *arguments, holds, expect):
+        """Refused; every file of the folder stays as it is."""
+        def files():
+            return {p: p.read_bytes() for p in self.folder.rglob("*") if p.is_file()}
+        before = files()
+        self.run_pod("--bytes", "1KiB", *arguments, expect=expect)
+        for part in holds:
+            self.assertIn(part, self.last.stderr)
+        self.assertEqual(files(), before)
+
+    def test_out_replaces_nothing_that_is_read(self):
+        (self.folder / "my").mkdir()
+        own = self.file("my/config.json", f'{{ "extends": "{harness.CONFIGS / "small_pod.json"}" }} // mine\n')
+        above = self.file("above.json", '{ "extends": "my/config.json" }')
+        (self.folder / "link.json").symlink_to(own)
+        for config in ("my/config.json", above, "link.json"):
+            self.kept("--config", config, "--out", "my", expect=2,
+                      holds=["--out: would overwrite what --config reads", "config.json", "expected another directory"])
+        own.rename(self.folder / "my/links.csv")
+        table = ("--algorithm", "auto", "--set", "ccl.tuner=my/links.csv")
+        self.kept(*SMALL, "--out", "my", *table, expect=2, holds=[])
+        stream = {"name": "s", "on": [0, 1], "ops": [{"op": "compute", "ns": 1}]}
+        self.file("my/links.csv", "")
+        self.file("my/flight_1.json", harness.json.dumps({"streams": [stream]}))
+        self.kept(*SMALL[:2], "--out", "my", "--set", "ccl.tuner=my/links.csv", expect=2,
+                  holds=["--out: would overwrite what ccl.tuner reads (value my/links.csv"])
+        done = self.run_pod(*SMALL, "--workload", "my/flight_1.json", "--out", "my", expect=2)
+        self.assertIn("--out: would overwrite what --workload reads (value my/flight_1.json", done.stderr)
+        for name in ("noc", "hbm"):
+            self.file("my/config.json", "{} // mine\n")
+            done = harness.subprocess.run([harness.binary(name), "--config", "my/config.json", "--out", "my"],
+                                          cwd=self.folder, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("--out: would overwrite what --config reads", done.stderr)
+
+    def test_an_effective_config_is_run_again_in_its_folder(self):
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "out")
+        before = (self.folder / "out" / "config.json").read_text()
+        self.run_pod("--config", "out/config.json", "--bytes", "1KiB", "--out", "out")
+        self.assertEqual((self.folder / "out" / "config.json").read_text(), before)
+        self.kept("--config", "out/config.json", "--set", "ipcq.n_slots=3", "--out", "out", expect=2,
+                  holds=["--out: would overwrite what --config reads"])
+
+    def test_a_file_that_cannot_be_opened_costs_no_earlier_result(self):
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "ok", "--vcd", "ok/w.vcd")
+        for flags in (["--vcd", "/nope/x"], ["--timeline", "/nope/x"], ["--record", "/nope/x"],
+                      ["--vcd", "ok/w.vcd", "--timeline", "/nope/x"], ["--vcd", "ok/new.vcd", "--timeline", "/nope/x"]):
+            self.kept(*SMALL, "--out", "ok", *flags, expect=5, holds=["/nope/x: cannot be written"])
 
     def test_a_record_that_is_cut_off_says_so(self):
         self.run_pod(*SMALL, "--bytes", "1KiB", "--record", "record")
@@ -279,6 +335,21 @@ class Outputs(harness.Case):
         finally:
             os.close(other)
         self.run_pod(*SMALL, "--bytes", "4KiB", "--out", "out")
+
+    def test_named_files_of_an_earlier_run_go_with_it(self):
+        named = ("--timeline", "d/t.json", "--vcd", "d/w.vcd", "--record", "d/r.rec")
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "d", *named)
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "d", "--verify", "d/r.rec", "--vcd", "d/w.vcd")
+        names = {p.name for p in (self.folder / "d").iterdir()}
+        self.assertLessEqual({"r.rec", "w.vcd", "result.json"}, names)
+        self.assertNotIn("t.json", names)
+        self.assertGreater((self.folder / "d" / "w.vcd").stat().st_size, 1000)
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "d", "--vcd", "d/v.vcd", "--vcd-scope", "nothing", expect=2)
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "d")
+        self.assertFalse({p.name for p in (self.folder / "d").iterdir()} & {"r.rec", "w.vcd", "v.vcd"})
+        foreign = self.file("d/t.json", '{"displayTimeUnit":"ns","traceEvents":[]}')
+        self.unwritable("--out", "d", holds=["t.json, which Diecast did not write"])
+        self.assertTrue(foreign.exists())
 
     def test_own_folder_is_reused(self):
         for _ in range(2):
