@@ -14,8 +14,8 @@ namespace po = boost::program_options;
 void refuse_beside_information(flag_reader& r) {
   std::string asked;
   if (r.flag("help")) return;
-  for (const char* name : {"dump-config", "check-config", "dump-install", "print-map", "version", "schema",
-                           "list", "doc"}) {
+  for (const char* name :
+       {"dump-config", "check-config", "dump-install", "print-map", "version", "schema", "list", "doc"}) {
     if (!r.flag(name)) continue;
     const std::string flag = fmt::format("--{}", name);
     if (!asked.empty()) r.add({flag, "has no meaning beside " + asked, "", "one of the two"});

@@ -23,9 +23,9 @@ namespace diecast::app {
                                                    std::vector<platforms::unread_key> unread, int argc,
                                                    char** argv, const machine_shape& shape = {});
 
-/// --out with its config.json, whose text is `config`. Throws user_error where it would lose what --config (with
-/// what that extends) or a flag or key of `read` reads, output_error where it or a file of `written` cannot be
-/// written; what an earlier run left there is removed only then. Precondition: --out was given.
+/// --out with its config.json, whose text is `config`. Throws user_error where it would lose what --config
+/// (with what that extends) or a flag or key of `read` reads, output_error where it or a file of `written`
+/// cannot be written; what an earlier run left there is removed only then. Precondition: --out was given.
 [[nodiscard]] std::unique_ptr<platforms::output_dir> open_out(const common_options& options,
                                                               const std::string& config,
                                                               const flag_files& written, flag_files read);

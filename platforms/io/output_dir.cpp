@@ -58,7 +58,8 @@ bool would_lose(const fs::path& dir, const fs::path& file) {
   const auto lies_there = [&](const fs::path& f) {
     return is_ours(f) && fs::weakly_canonical(f.parent_path(), none) == folder;
   };
-  return lies_there(fs::absolute(file)) || lies_there(fs::canonical(file, none));  // a link, or what it leads to
+  return lies_there(fs::absolute(file)) ||
+         lies_there(fs::canonical(file, none));  // a link, or what it leads to
 }
 
 output_dir::output_dir(fs::path path, const std::vector<fs::path>& named, const std::function<void()>& claim)
