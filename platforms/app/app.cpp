@@ -27,6 +27,7 @@
 #include "platforms/io/config_docs.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/result_json.hpp"
+#include "platforms/io/standard_streams.hpp"
 #include "platforms/io/workload_json.hpp"
 #include "platforms/io/workload_result.hpp"
 #include "platforms/run/ccl_settings.hpp"
@@ -252,7 +253,8 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(
     } catch (const user_error& e) {
       if (p.if_possible) {
         const std::string size = p.collective == "barrier" ? "" : fmt::format(" of {} bytes", p.bytes);
-        fmt::print(stderr, "left out: {}{}: {}\n", p.algorithm, size, to_string(e.problems().front()));
+        platforms::tell(
+            fmt::format("left out: {}{}: {}", p.algorithm, size, to_string(e.problems().front())));
         left_out.push_back(e.problems().front());
         continue;
       }
@@ -270,7 +272,7 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(
 class reporter {
  public:
   reporter(const options& o, platforms::result_context context, const config::machine_config& c)
-      : report_(o, std::move(context), c, {o.record, o.verify}) {}
+      : report_(o, std::move(context), c, {{"--record", o.record}}, files_read(o, c)) {}
 
   void start(const std::vector<std::unique_ptr<platforms::prepared_run>>& runs) {
     planned_ = runs.size();
@@ -288,7 +290,7 @@ class reporter {
     for (const auto& note : o.notes) rows += fmt::format("            note: {}\n", note);
     report_.add(std::move(o), rows);
     for (const platforms::fault_row& f : report_.outcomes().back().faults) {
-      if (f.met == 0) fmt::print(stderr, "{}\n", platforms::to_text(f));
+      if (f.met == 0) platforms::tell(platforms::to_text(f));
     }
   }
 
@@ -375,7 +377,7 @@ int run_checked(const registries& tables, int argc, char** argv) {
   config::machine_config config = given.config;
   tables.platform.adapt(config);
   platforms::check_ccl(tables, config);
-  if (o.diagnose) return run_diagnosis(o, platforms::dump_config(config), argc, argv);
+  if (o.diagnose) return run_diagnosis(o, config, argc, argv);
   if (o.dump_config) return print(platforms::dump_config(config)), 0;
   const platforms::machine_model machine(config);
   if (o.check_config) return print(balance_text(machine)), 0;
@@ -390,6 +392,7 @@ int run(const registries& tables, int argc, char** argv) {
 }
 
 int start(int argc, char** argv) {
+  platforms::hold_standard_streams();
   setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 1);
   return sc_core::sc_elab_and_sim(argc, argv);
 }

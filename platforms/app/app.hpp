@@ -12,7 +12,7 @@ namespace diecast::app {
 /// Parses the command line, runs what it asks for, returns the exit code (docs/interface).
 int run(const registries& tables, int argc, char** argv);
 
-/// Enters SystemC without its banner; SystemC then calls sc_main.
+/// Takes hold of the standard streams and enters SystemC without its banner, which then calls sc_main.
 int start(int argc, char** argv);
 
 }  // namespace diecast::app

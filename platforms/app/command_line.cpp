@@ -148,6 +148,21 @@ void refuse_same_file(flag_reader& r, const flag_files& written, const flag_file
   }
 }
 
+void try_files(const flag_files& files) {
+  namespace fs = std::filesystem;
+  std::vector<fs::path> made;
+  for (const auto& [flag, path] : files) {
+    if (path.empty()) continue;
+    std::error_code none;
+    const bool there = fs::symlink_status(path, none).type() != fs::file_type::not_found;
+    if (!std::ofstream(path, std::ios::app)) {
+      for (const fs::path& file : made) fs::remove(file, none);
+      throw output_error(fmt::format("{} {}: cannot be written", flag, path));
+    }
+    if (!there) made.emplace_back(path);
+  }
+}
+
 void claim_file(const std::string& flag, const std::string& path) {
   if (path.empty()) return;
   if (!std::ofstream(path)) throw output_error(fmt::format("{} {}: cannot be written", flag, path));

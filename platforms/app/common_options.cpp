@@ -10,6 +10,24 @@ namespace {
 
 namespace po = boost::program_options;
 
+/// What is printed without running anything comes alone, and nothing is written then. --help helps always.
+void refuse_beside_information(flag_reader& r) {
+  std::string asked;
+  if (r.flag("help")) return;
+  for (const char* name :
+       {"dump-config", "check-config", "dump-install", "print-map", "version", "schema", "list", "doc"}) {
+    if (!r.flag(name)) continue;
+    const std::string flag = fmt::format("--{}", name);
+    if (!asked.empty()) r.add({flag, "has no meaning beside " + asked, "", "one of the two"});
+    if (asked.empty()) asked = flag;
+  }
+  if (asked.empty()) return;
+  for (const char* name : {"out", "vcd", "timeline", "record", "ccl-trace", "diagnose"}) {
+    if (r.flag(name))
+      r.add({fmt::format("--{}", name), "has no meaning beside " + asked, "", "a run, or one of the two"});
+  }
+}
+
 auto text(const char* name) { return po::value<std::string>()->value_name(name); }
 
 }  // namespace
@@ -64,8 +82,7 @@ void read_information_flags(flag_reader& r, const std::vector<std::string>& list
   o.schema = r.flag("schema");
   o.check_config = r.flag("check-config");
   o.dump_config = r.flag("dump-config");
-  if (o.check_config && o.dump_config)
-    r.add({"--check-config", "has no meaning beside --dump-config", "", "one of the two"});
+  refuse_beside_information(r);
 }
 
 platforms::loaded_config load_config(const common_options& o, const std::filesystem::path& default_config,

@@ -47,7 +47,8 @@ struct output_help {
 void read_config_flags(flag_reader& r, common_options& o);
 /// What output_flags() lists.
 void read_output_flags(flag_reader& r, common_options& o);
-/// --list with one of `lists`, --schema, --version, --help, --check-config, --dump-config
+/// --list with one of `lists`, --schema, --version, --help, --check-config, --dump-config. Adds a problem for
+/// each further flag of that kind (of any binary), and for each that a run alone would write.
 void read_information_flags(flag_reader& r, const std::vector<std::string>& lists, common_options& o);
 
 /// The config asked for, or else the binary's own (platforms::default_config). Throws user_error with what is

@@ -4,13 +4,14 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <optional>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "models/types/error.hpp"
 #include "platforms/app/guard.hpp"
+#include "platforms/app/run_report.hpp"
 #include "platforms/diagnose/doctor.hpp"
 #include "platforms/io/output_dir.hpp"
 
@@ -54,13 +55,10 @@ std::pair<std::vector<std::string>, std::vector<std::string>> without_faults(int
 }  // namespace
 
 /// The experiments are runs of this program; the doctor is given its path and the flags, nothing else.
-int run_diagnosis(const options& o, const std::string& config, int argc, char** argv) {
+int run_diagnosis(const options& o, const config::machine_config& config, int argc, char** argv) {
   check_one_run(o);
-  std::optional<platforms::output_dir> out;
-  if (!o.out.empty()) {
-    out.emplace(o.out);
-    out->write("config.json", config);
-  }
+  std::unique_ptr<platforms::output_dir> out;
+  if (!o.out.empty()) out = open_out(o, platforms::dump_config(config), {}, files_read(o, config));
   auto [arguments, faults] = without_faults(argc, argv);
   const bool withheld = !faults.empty();
   faults.emplace_back("--hide-faults");

@@ -2,9 +2,10 @@
 #include "platforms/app/guard.hpp"
 
 #include <cstdio>
-#include <fmt/format.h>
+#include <string>
 
 #include "models/types/error.hpp"
+#include "platforms/io/standard_streams.hpp"
 
 namespace diecast::app {
 
@@ -20,13 +21,13 @@ int exit_code_of(const std::function<int()>& body) {
     }
     return code;
   } catch (const user_error& e) {
-    fmt::print(stderr, "{}\n", e.what());
+    platforms::tell(e.what());
     return platforms::exit_code(run_status::error);
   } catch (const output_error& e) {
-    fmt::print(stderr, "{}\n", e.what());
+    platforms::tell(e.what());
     return platforms::output_failed;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "internal error: {}\n", e.what());
+    platforms::tell(std::string("internal error: ") + e.what());
     return platforms::exit_code(run_status::internal);
   }
 }

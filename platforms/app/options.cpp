@@ -171,6 +171,10 @@ options parse_options(int argc, const char* const* argv) {
   return o;
 }
 
+flag_files files_read(const options& o, const config::machine_config& config) {
+  return {{"--workload", o.workload}, {"--verify", o.verify}, {"ccl.tuner", config.ccl.tuner}};
+}
+
 std::vector<std::uint64_t> parse_sizes(const std::string& text) {
   constexpr std::size_t most_points = 10'000;
   const auto parts = config::split(text, ':');

@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <stdexcept>
+#include <string_view>
 
 #include "models/types/error.hpp"
+#include "platforms/io/own_files.hpp"
 #include "platforms/io/read_file.hpp"
 #include "platforms/io/result_json.hpp"
 #include "platforms/run/step_rows.hpp"
@@ -17,7 +19,7 @@ namespace {
 using platforms::run_outcome;
 using platforms::run_status;
 
-constexpr const char* first_line = "diecast.record/1";
+constexpr std::string_view first_line = platforms::record_head.substr(0, platforms::record_head.size() - 1);
 
 std::string name_of(const run_outcome& o) {
   return fmt::format("{} {} {} {} {} bytes {} ranks of {}{}", o.collective, o.algorithm, o.dtype, o.op,
@@ -97,7 +99,7 @@ run_record::run_record(const std::string& file) : file_(file) {
 void run_record::add(const run_outcome& o) { entries_.push_back({name_of(o), o.steps}); }
 
 std::string run_record::text() const {
-  std::string all = std::string(first_line) + '\n';
+  std::string all{platforms::record_head};
   for (const entry& e : entries_) all += fmt::format("run {}\n{}", e.name, e.steps);
   return all;
 }

@@ -4,10 +4,8 @@
 #pragma once
 
 #include <cstdio>
-#include <filesystem>
-#include <fmt/format.h>
 #include <functional>
-#include <optional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +14,7 @@
 #include "platforms/app/guard.hpp"
 #include "platforms/io/output_dir.hpp"
 #include "platforms/io/result_json.hpp"
+#include "platforms/io/standard_streams.hpp"
 
 namespace diecast::app {
 
@@ -24,18 +23,24 @@ namespace diecast::app {
                                                    std::vector<platforms::unread_key> unread, int argc,
                                                    char** argv, const machine_shape& shape = {});
 
+/// --out with its config.json, whose text is `config`. Throws user_error where it would lose what --config
+/// (with what that extends) or a flag or key of `read` reads, output_error where it or a file of `written`
+/// cannot be written; what an earlier run left there is removed only then. Precondition: --out was given.
+[[nodiscard]] std::unique_ptr<platforms::output_dir> open_out(const common_options& options,
+                                                              const std::string& config,
+                                                              const flag_files& written, flag_files read);
+
 template <class Outcome>
 class run_report {
  public:
-  /// Opens --out and writes the config there. `options` outlives the report. `files`: what the command line
-  /// names beside a waveform and a timeline, and may lie in that directory.
+  /// Opens --out and writes the config there. `options` outlives the report. `written` and `read`: what is
+  /// named beside the config, a waveform and a timeline.
   run_report(const common_options& options, platforms::result_context context,
-             const config::machine_config& config, std::vector<std::filesystem::path> files = {})
+             const config::machine_config& config, flag_files written = {}, flag_files read = {})
       : options_(options), context_(std::move(context)) {
     if (options.out.empty()) return;
-    files.insert(files.end(), {options.vcd, options.timeline});
-    out_.emplace(options.out, files);
-    out_->write("config.json", platforms::dump_config(config));
+    written.insert(written.end(), {{"--vcd", options.vcd}, {"--timeline", options.timeline}});
+    out_ = open_out(options, platforms::dump_config(config), written, std::move(read));
   }
 
   /// Before the first run: keys given in vain, and the table's first line.
@@ -49,7 +54,7 @@ class run_report {
       print(table_rows);
       std::fflush(stdout);
     }
-    if (!o.message.empty()) fmt::print(stderr, "{}\n", platforms::complaint(o.status, o.message));
+    if (!o.message.empty()) platforms::tell(platforms::complaint(o.status, o.message));
     outcomes_.push_back(std::move(o));
   }
 
@@ -61,7 +66,7 @@ class run_report {
   /// Whether there is a table.
   [[nodiscard]] bool table() const { return options_.format == output_format::table && !options_.quiet; }
   /// Whether --out was asked for. Files of large machines are long: their text is made only then.
-  [[nodiscard]] bool writes_files() const { return out_.has_value(); }
+  [[nodiscard]] bool writes_files() const { return out_ != nullptr; }
   /// A file of --out. Precondition: writes_files().
   void write(const std::string& name, const std::string& text) { out_->write(name, text); }
 
@@ -76,7 +81,7 @@ class run_report {
  private:
   const common_options& options_;
   platforms::result_context context_;
-  std::optional<platforms::output_dir> out_;
+  std::unique_ptr<platforms::output_dir> out_;
   std::vector<Outcome> outcomes_;
 };
 

@@ -306,6 +306,21 @@ void read_config_file(const fs::path& file, reading& r) {
   read_chain(file, open, r);
 }
 
+std::vector<fs::path> config_chain(const fs::path& file) {
+  std::vector<fs::path> chain;
+  std::vector<problem> ignored;  // told by read_config_file()
+  for (fs::path at = file; std::find(chain.begin(), chain.end(), at) == chain.end();) {
+    const std::optional<json_node> tree = read_json_file(at, ignored);
+    const json_object* const members = tree ? tree->object() : nullptr;
+    if (members == nullptr) break;
+    chain.push_back(at);
+    const json_node* const base = find(*members, "extends");
+    if (base == nullptr || base->string() == nullptr) break;
+    at = at.parent_path() / *base->string();
+  }
+  return chain;
+}
+
 void read_set(std::string_view text, reading& r) {
   const std::string origin = fmt::format("--set {}", text);
   const std::size_t equals = text.find('=');

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "models/types/error.hpp"
+#include "platforms/io/own_files.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -50,7 +51,19 @@ bool is_ours(const fs::path& file) {
 
 }  // namespace
 
-output_dir::output_dir(fs::path path, const std::vector<fs::path>& named) : path_(std::move(path)) {
+bool would_lose(const fs::path& dir, const fs::path& file) {
+  std::error_code none;
+  const fs::path folder = fs::canonical(dir, none);
+  if (none || !fs::exists(file, none)) return false;
+  const auto lies_there = [&](const fs::path& f) {
+    return is_ours(f) && fs::weakly_canonical(f.parent_path(), none) == folder;
+  };
+  return lies_there(fs::absolute(file)) ||
+         lies_there(fs::canonical(file, none));  // a link, or what it leads to
+}
+
+output_dir::output_dir(fs::path path, const std::vector<fs::path>& named, const std::function<void()>& claim)
+    : path_(std::move(path)) {
   std::error_code error;
   fs::create_directories(path_, error);
   if (error || !fs::is_directory(path_)) {
@@ -74,15 +87,16 @@ output_dir::output_dir(fs::path path, const std::vector<fs::path>& named) : path
   }
   std::vector<fs::path> earlier;
   for (const auto& entry : entries) {
-    if (is_ours(entry.path())) {
-      earlier.push_back(entry.path());
-    } else if (!is_named(entry.path())) {
+    if (is_named(entry.path())) continue;
+    if (!is_ours(entry.path()) && !begins_as_ours(entry.path())) {
       throw output_error(
           fmt::format("--out {}: holds {}, which Diecast did not write; expected an empty directory or "
                       "one of an earlier run",
                       path_.string(), entry.path().filename().string()));
     }
+    earlier.push_back(entry.path());
   }
+  if (claim) claim();
   for (const fs::path& file : earlier) {
     fs::remove(file, error);
     if (error) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,10 @@ class output_dir {
   /// Creates the directory, refuses one that holds files of somebody else or in which another run is writing,
   /// removes what an earlier run left, and proves that a file can be created in it. `named` are files that
   /// the same command line writes (a waveform, a timeline, a record) or reads (a record): they may lie in the
-  /// directory, under names that are not the run's own.
-  explicit output_dir(std::filesystem::path path, const std::vector<std::filesystem::path>& named = {});
+  /// directory, under names that are not the run's own. `claim` is called when nothing speaks against the
+  /// directory and nothing is removed yet: what it throws costs no earlier result.
+  explicit output_dir(std::filesystem::path path, const std::vector<std::filesystem::path>& named = {},
+                      const std::function<void()>& claim = {});
   output_dir(const output_dir&) = delete;
   output_dir& operator=(const output_dir&) = delete;
 
@@ -39,5 +42,9 @@ class output_dir {
   std::filesystem::path path_;
   descriptor lock_;
 };
+
+/// Whether a run that writes into `dir` would replace or remove `file`, which lies there under a name of its
+/// own. False where one of them does not exist.
+[[nodiscard]] bool would_lose(const std::filesystem::path& dir, const std::filesystem::path& file);
 
 }  // namespace diecast::platforms

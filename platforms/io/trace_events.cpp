@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "models/types/error.hpp"
+#include "platforms/io/own_files.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -35,7 +36,7 @@ std::string text_argument(std::string_view text) {
 trace_events::trace_events(std::string flag, std::string path)
     : flag_(std::move(flag)), path_(std::move(path)), file_(path_, std::ios::binary) {
   if (!file_) throw output_error(fmt::format("{} {}: cannot be written", flag_, path_));
-  file_ << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
+  file_ << timeline_head;
 }
 
 void trace_events::begin(char phase, track_id t, std::string_view name, sim_time at) {

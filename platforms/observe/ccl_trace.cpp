@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "platforms/io/standard_streams.hpp"
+
 namespace diecast::observe {
 
 ccl_trace::ccl_trace(const platforms::prepared_run& run, std::FILE* to) : run_(run), to_(to) {
@@ -11,8 +13,8 @@ ccl_trace::ccl_trace(const platforms::prepared_run& run, std::FILE* to) : run_(r
 
 void ccl_trace::on(const events::message_event& e) {
   const auto line = [&](const char* what, const std::string& bytes) {
-    fmt::print(to_, "ccl rank {} at {:.3f} ns: {} {}{} seq {}\n", ranks_.at(e.pe), e.at.ns(), what,
-               run_.direction_name(e.pe, e.qp), bytes, e.sequence);
+    platforms::tell(to_, fmt::format("ccl rank {} at {:.3f} ns: {} {}{} seq {}\n", ranks_.at(e.pe), e.at.ns(),
+                                     what, run_.direction_name(e.pe, e.qp), bytes, e.sequence));
   };
   const std::string bytes = fmt::format(" {} bytes", e.bytes);
   switch (e.phase) {

@@ -7,6 +7,7 @@
 #include "models/abi/step_text.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
+#include "platforms/io/own_files.hpp"
 
 namespace diecast::observe {
 namespace {
@@ -44,6 +45,7 @@ vcd_writer::vcd_writer(const std::string& path, const config::machine_config& co
       window_open_(window_from_.fs == 0),
       topology_(topology) {
   if (!file_) throw output_error(fmt::format("--vcd {}: cannot be written", path));
+  file_ << platforms::vcd_head;  // known as ours also where nothing follows
   for (const pe_coord pe : config::population(config).pes()) {
     const std::string scope = pe_path(shape_, pe);
     if (!in_scope(scope)) continue;
@@ -114,7 +116,7 @@ std::uint32_t vcd_writer::declare(const std::string& scope, const std::string& n
 }
 
 void vcd_writer::write_header() {
-  file_ << "$version Diecast $end\n$timescale 1 fs $end\n";
+  file_ << "$timescale 1 fs $end\n";
   std::vector<std::string> open;
   for (const auto& [scope, vars] : scopes_) {
     std::size_t shared = 0;

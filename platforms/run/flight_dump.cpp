@@ -9,6 +9,7 @@
 
 #include "hw/base/time.hpp"
 #include "platforms/io/flight_json.hpp"
+#include "platforms/io/standard_streams.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/collect.hpp"
 
@@ -42,8 +43,8 @@ void flight_dump::look_for_request(netlist::pod& pod) const {
   std::error_code error;
   if (out) std::filesystem::rename(partial, file, error);
   const bool lost = !out || error;
-  fmt::print(stderr, "{}: flight recorder {} at {:.3f} us; the run goes on\n", file,
-             lost ? "could not be written" : "written", hw::now().ns() / 1e3);
+  tell(fmt::format("{}: flight recorder {} at {:.3f} us; the run goes on", file,
+                   lost ? "could not be written" : "written", hw::now().ns() / 1e3));
 }
 
 }  // namespace diecast::platforms

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "platforms/io/standard_streams.hpp"
+
 namespace diecast::platforms {
 namespace {
 
@@ -23,7 +25,7 @@ progress_bar::progress_bar(progress_mode mode, std::string label, std::FILE* to)
 
 progress_bar::~progress_bar() {
   if (!drawn_ || !terminal_) return;
-  fmt::print(to_, "\r\033[K");  // the table's next line goes where the bar was
+  tell(to_, "\r\033[K");  // the table's next line goes where the bar was
   std::fflush(to_);
 }
 
@@ -46,9 +48,9 @@ void progress_bar::update(sim_time simulated, const std::function<run_progress()
   const double wall_s = std::chrono::duration<double>(now - start_).count();
   const std::string line = text(label_, how_far(), simulated, wall_s);
   if (terminal_) {
-    fmt::print(to_, "\r{}\033[K", line);
+    tell(to_, fmt::format("\r{}\033[K", line));
   } else {
-    fmt::print(to_, "{}\n", line);
+    tell(to_, line + '\n');
   }
   std::fflush(to_);
   drawn_ = true;

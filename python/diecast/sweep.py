@@ -22,6 +22,7 @@ KEYS = {"schema", "title", "platform", "config", "flags", "grid", "plots"}
 PLOT_KEYS = {"x", "y", "series", "xscale", "yscale", "title"}
 SCALES = ("linear", "log")
 FILES = ("config", "workload", "verify", "ccl.tuner")  # flags and keys that name a file to read
+OUTPUTS = ("out", "vcd", "vcd-scope", "vcd-window", "timeline", "timeline-scope", "record")  # flags with a value
 PRECEDENCE = (70, 2, 5, 4, 3, 1, 6)  # of the exit codes of points, the worst first
 STOPPED = (130, 143, -1, -2, -9, -15)  # ended from outside: that says nothing about the point, so it runs again
 
@@ -42,6 +43,18 @@ def no_duplicates(pairs):
         if keys.count(key) != 1:
             raise ValueError(f"{key}: the key is there twice")
     return dict(pairs)
+
+
+def without_outputs(words):
+    """Arguments without what they write, which --dump-config has no meaning for."""
+    kept, value = [], False
+    for word in words:
+        value = value and not word.startswith("--")
+        name = word.removeprefix("--") if word.startswith("--") else ""
+        if not value and name not in (*OUTPUTS, "ccl-trace"):
+            kept.append(word)
+        value = name in OUTPUTS
+    return kept
 
 
 def without_comments(text):
@@ -146,7 +159,7 @@ class Point:
     def digest(self, binary):
         """What the point's result depends on: its command, its effective config, the files these name and the binary."""
         if self._digest is None:
-            done = subprocess.run([binary, *self.arguments(), "--dump-config"], capture_output=True, text=True,
+            done = subprocess.run([binary, *without_outputs(self.arguments()), "--dump-config"], capture_output=True, text=True,
                                   stdin=subprocess.DEVNULL)
             # A config that is refused has no effective one: why it is refused stands for it.
             config = done.stdout if done.returncode == 0 else f"exit {done.returncode}\n{done.stderr}"

@@ -68,6 +68,13 @@ FLAGS = [
     (["--collective", "barrier", "--algorithm", "disemination"], ["did you mean dissemination?"]),
     (["--ranks", "cubes"], ["--ranks: no such value; did you mean cube?"]),
     (["--workload", harness.PROGRAMS / "pair_exchange.xml", "--collective", "broadcast"], ["--collective: has no meaning"]),
+    (["--dump-config", "--dump-install"], ["--dump-install: has no meaning beside --dump-config"]),
+    (["--version", "--schema"], ["--schema: has no meaning beside --version"]),
+    (["--check-config", "--vcd", "F"], ["--vcd: has no meaning beside --check-config", "--out: has no meaning"]),
+    (["--dump-config", "--timeline", "F"], ["--timeline: has no meaning beside --dump-config"]),
+    (["--dump-install", "--record", "F"], ["--record: has no meaning beside --dump-install"]),
+    (["--print-map", "--ccl-trace"], ["--ccl-trace: has no meaning beside --print-map"]),
+    (["--list", "presets", "--diagnose"], ["--diagnose: has no meaning beside --list"]),
     (["--check-config", "--dump-config"], ["--check-config: has no meaning beside --dump-config"]),
 ]
 
@@ -129,6 +136,55 @@ class BadInput(harness.Case):
         for flag in ("--vcd", "--timeline", "--record"):
             self.refused("--config", own, flag, "./own.json", holds=[f"{flag}: would overwrite what --config reads"])
         self.assertEqual(own.read_text(), "{}")
+
+    def kept(self, *arguments, holds, expect):
+        """Refused; every file of the folder stays as it is."""
+        def files():
+            return {p: p.read_bytes() for p in self.folder.rglob("*") if p.is_file()}
+        before = files()
+        self.run_pod("--bytes", "1KiB", *arguments, expect=expect)
+        for part in holds:
+            self.assertIn(part, self.last.stderr)
+        self.assertEqual(files(), before)
+
+    def test_out_replaces_nothing_that_is_read(self):
+        (self.folder / "my").mkdir()
+        own = self.file("my/config.json", f'{{ "extends": "{harness.CONFIGS / "small_pod.json"}" }} // mine\n')
+        above = self.file("above.json", '{ "extends": "my/config.json" }')
+        (self.folder / "link.json").symlink_to(own)
+        for config in ("my/config.json", above, "link.json"):
+            self.kept("--config", config, "--out", "my", expect=2,
+                      holds=["--out: would overwrite what --config reads (value ", "expected another directory"])
+        own.rename(self.folder / "my/links.csv")
+        table = ("--algorithm", "auto", "--set", "ccl.tuner=my/links.csv")
+        self.kept(*SMALL, "--out", "my", *table, expect=2, holds=[])
+        stream = {"name": "s", "on": [0, 1], "ops": [{"op": "compute", "ns": 1}]}
+        self.file("my/links.csv", "")
+        self.file("my/flight_1.json", harness.json.dumps({"streams": [stream]}))
+        self.kept(*SMALL[:2], "--out", "my", "--set", "ccl.tuner=my/links.csv", expect=2,
+                  holds=["--out: would overwrite what ccl.tuner reads (value my/links.csv"])
+        done = self.run_pod(*SMALL, "--workload", "my/flight_1.json", "--out", "my", expect=2)
+        self.assertIn("--out: would overwrite what --workload reads (value my/flight_1.json", done.stderr)
+        for name in ("noc", "hbm"):
+            self.file("my/config.json", "{} // mine\n")
+            done = harness.subprocess.run([harness.binary(name), "--config", "my/config.json", "--out", "my"],
+                                          cwd=self.folder, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("--out: would overwrite what --config reads", done.stderr)
+
+    def test_an_effective_config_is_run_again_in_its_folder(self):
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "out")
+        before = (self.folder / "out" / "config.json").read_text()
+        self.run_pod("--config", "out/config.json", "--bytes", "1KiB", "--out", "out")
+        self.assertEqual((self.folder / "out" / "config.json").read_text(), before)
+        self.kept("--config", "out/config.json", "--set", "ipcq.n_slots=3", "--out", "out", expect=2,
+                  holds=["--out: would overwrite what --config reads"])
+
+    def test_a_file_that_cannot_be_opened_costs_no_earlier_result(self):
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "ok", "--vcd", "ok/w.vcd")
+        for flags in (["--vcd", "/nope/x"], ["--timeline", "/nope/x"], ["--record", "/nope/x"],
+                      ["--vcd", "ok/w.vcd", "--timeline", "/nope/x"], ["--vcd", "ok/new.vcd", "--timeline", "/nope/x"]):
+            self.kept(*SMALL, "--out", "ok", *flags, expect=5, holds=["/nope/x: cannot be written"])
 
     def test_a_record_that_is_cut_off_says_so(self):
         self.run_pod(*SMALL, "--bytes", "1KiB", "--record", "record")
@@ -225,6 +281,44 @@ class Outputs(harness.Case):
             self.last = harness.Result(words, done.returncode, "", done.stderr)
             self.assertEqual(done.returncode, 5)
 
+    def shell(self, words, redirections, expect):
+        """A run with its streams as a shell makes them."""
+        line = f"set -o pipefail; {harness.shlex.join(str(w) for w in words)} {redirections}"
+        done = harness.subprocess.run(["bash", "-c", line], capture_output=True, text=True, cwd=self.folder,
+                                      stdin=harness.subprocess.DEVNULL, timeout=harness.TIMEOUT_S)
+        self.last = harness.Result(line, done.returncode, done.stdout, done.stderr)
+        self.assertEqual(done.returncode, expect, "exit code")
+        return self.last
+
+    def test_standard_error_that_takes_nothing_changes_no_exit_code(self):
+        for lost in ("2>&-", "2>/dev/full"):
+            self.shell(self.command(*SMALL, "--foo"), lost, expect=2)
+            hang = self.command(*SMALL, "--algorithm", "ring_1d", "--ranks", "sip", "--progress", "on", "--ccl-trace",
+                                *harness.sets("ipcq.match=sender"), "--out", "hang")
+            self.shell(hang, f"{lost} > /dev/null", expect=3)
+            self.assertLessEqual({"result.json", "deadlock.json"}, {p.name for p in (self.folder / "hang").iterdir()})
+
+    def test_closed_standard_output_is_told(self):
+        for name in ("pod", "cube", "noc", "hbm", "bench"):
+            self.shell([harness.binary(name), "--help"], ">&- 2>&-", expect=5)
+            self.shell([harness.binary(name), "--help"], ">&- <&-", expect=5)
+            self.assertEqual(self.last.stderr, "standard output: cannot be written\n")
+
+    def test_closed_streams_write_into_no_file_of_the_run(self):
+        for closed in ("2>&-", ">&- 2>&- <&-"):
+            job = self.command(*SMALL, "--bytes", "1KiB", "--quiet", "--ccl-trace", "--vcd", "v.vcd", "--timeline", "t.json")
+            self.shell(job, closed, expect=0)
+            for name in ("v.vcd", "t.json"):
+                self.assertFalse("ccl rank" in (self.folder / name).read_text(), f"the trace is in {name}")
+
+    def test_a_pipe_that_nobody_reads_ends_no_run(self):
+        job = self.command(*SMALL, "--algorithm", "all", "--bytes", "1KiB:4KiB:x2", "--out", "d")
+        self.shell(job, "2>/dev/null | true", expect=5)
+        self.assertLessEqual({"result.json", "links.csv"}, {p.name for p in (self.folder / "d").iterdir()})
+        noc = [harness.binary("noc"), "--cycles", "500", "--rate", "0.1,0.2", "--out", "n"]
+        self.shell(noc, "2>/dev/null | true", expect=5)
+        self.assertTrue((self.folder / "n" / "result.json").exists())
+
     def test_foreign_folder_is_refused_and_untouched(self):
         (self.folder / "foreign").mkdir()
         precious = self.file("foreign/precious.txt", "mine")
@@ -241,6 +335,21 @@ class Outputs(harness.Case):
         finally:
             os.close(other)
         self.run_pod(*SMALL, "--bytes", "4KiB", "--out", "out")
+
+    def test_named_files_of_an_earlier_run_go_with_it(self):
+        named = ("--timeline", "d/t.json", "--vcd", "d/w.vcd", "--record", "d/r.rec")
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "d", *named)
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "d", "--verify", "d/r.rec", "--vcd", "d/w.vcd")
+        names = {p.name for p in (self.folder / "d").iterdir()}
+        self.assertLessEqual({"r.rec", "w.vcd", "result.json"}, names)
+        self.assertNotIn("t.json", names)
+        self.assertGreater((self.folder / "d" / "w.vcd").stat().st_size, 1000)
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "d", "--vcd", "d/v.vcd", "--vcd-scope", "nothing", expect=2)
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "d")
+        self.assertFalse({p.name for p in (self.folder / "d").iterdir()} & {"r.rec", "w.vcd", "v.vcd"})
+        foreign = self.file("d/t.json", '{"displayTimeUnit":"ns","traceEvents":[]}')
+        self.unwritable("--out", "d", holds=["t.json, which Diecast did not write"])
+        self.assertTrue(foreign.exists())
 
     def test_own_folder_is_reused(self):
         for _ in range(2):

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/io/standard_streams.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace diecast::platforms {
+
+void hold_standard_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest free number is this one. Opened for reading, standard output still tells that it is closed.
+    (void)open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+  }
+  (void)std::signal(SIGPIPE, SIG_IGN);
+}
+
+void tell(const std::string& line) { tell(stderr, line + '\n'); }
+
+void tell(std::FILE* to, const std::string& text) { (void)std::fwrite(text.data(), 1, text.size(), to); }
+
+}  // namespace diecast::platforms
