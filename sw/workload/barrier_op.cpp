@@ -141,6 +141,7 @@ barrier_run::barrier_run(const op_request& r)
       errata_(*abi::parse_errata(r.config.ccl.errata)),
       launch_{r.config, r.shape, members_, 0, numeric::dtype::f16, numeric::reduction::sum} {
   comm::check_sync_memory(r.config);
+  comm::check_sync_homes(r.config, members_);
   choose(r);
   check(r);
 }
