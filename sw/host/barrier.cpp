@@ -80,6 +80,16 @@ void clear_team_tables(abi::host_hal& host, const config::machine_config& config
   }
 }
 
+void clear_team_slots(abi::host_hal& host, const config::machine_config& config,
+                      std::span<const pe_coord> pes, std::uint32_t slots) {
+  if (slots == 0) return;
+  const config::memory_channels channels(config);
+  const std::vector<std::byte> zeros(slots * comm::team_bytes);
+  for (const pe_coord pe : pes) {
+    if (pe.sip == host.self()) host.debug_write(comm::team_flag(comm::sync_home(channels, pe), 0, 0), zeros);
+  }
+}
+
 void prepare_barrier(abi::host_hal& host, const argument_context& c,
                      std::span<const abi::kernel_arguments> arguments) {
   clear_team_tables(host, c.config, c.members.members);

@@ -80,7 +80,7 @@ class Barriers(harness.Case):
         for name in ("auto", *ALGORITHMS):
             job = ("--collective", "barrier", "--algorithm", name)
             self.assertIn("no memory channel", self.run_pod(*harness.SMALL, *job, *missing, expect=2).stderr)
-            workload = self.file("job.json", json.dumps({"streams": [{"name": "s", "ops": [
+            workload = self.file("job.json", json.dumps({"groups": {"all": {"ranks": "pe"}}, "streams": [{"name": "s", "on": "all", "ops": [
                 {"op": "barrier", "algorithm": name}]}]}))
             done = self.run_pod(*harness.SMALL, "--workload", workload, *missing, expect=2)
             self.assertIn("no memory channel", done.stderr)
