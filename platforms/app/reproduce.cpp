@@ -115,14 +115,16 @@ std::string run_record::text() const {
 
 void run_record::verify(std::size_t index, run_outcome& o) const {
   if (index >= entries_.size() || entries_[index].name != name_of(o)) {
-    return complain(o, fmt::format("{}: run {} is {}, recorded is {}", file_, index, name_of(o),
-                                   index < entries_.size() ? entries_[index].name : "none"),
+    return complain(o,
+                    fmt::format("{}: run {} is {}, recorded is {}", file_, index, name_of(o),
+                                index < entries_.size() ? entries_[index].name : "none"),
                     run_status::error);
   }
   const auto recorded = platforms::rows_from(entries_[index].steps), now = platforms::rows_from(o.steps);
   if (o.status == run_status::ok && extent_of(recorded) != extent_of(now)) {
-    return complain(o, fmt::format("{}: run {} is another job: {}, recorded is {}", file_, index,
-                                   extent_of(now), extent_of(recorded)),
+    return complain(o,
+                    fmt::format("{}: run {} is another job: {}, recorded is {}", file_, index, extent_of(now),
+                                extent_of(recorded)),
                     run_status::error);
   }
   const auto d = platforms::first_difference(recorded, now);

@@ -96,12 +96,12 @@ void refuse_defects_of_barriers(const config::machine_config& c, bool tell_fault
   }
 }
 
-/// The algorithm of the user's first rule for the barrier, whose size is 0 bytes, becomes the point's. Returns
-/// the reason; empty when there is no such rule.
+/// The algorithm of the user's first rule for the barrier, whose size is 0 bytes, becomes the point's.
+/// Returns the reason; empty when there is no such rule.
 std::string ask_rules(const machine_model& machine, const app::registries& tables, run_point& point) {
   const comm::rank_set set = point.ranks.value_or(comm::rank_set::cube);
-  const std::size_t ranks = point.team ? comm::ranks_of(*point.team).size()
-                                       : comm::world_size(machine.topology.population(), set);
+  const std::size_t ranks =
+      point.team ? comm::ranks_of(*point.team).size() : comm::world_size(machine.topology.population(), set);
   const auto rules = user_rules(machine.config.ccl, tables);
   const auto* const rule = cost::first_match(rules, {comm::collective::barrier, 0, set, ranks});
   if (rule == nullptr) return "";

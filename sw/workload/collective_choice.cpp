@@ -87,7 +87,8 @@ std::string obstacle(const op_request& r, const argument_context& launch, const 
   }
 }
 
-/// Where no time is known: the kernel that can run while no other can. Throws user_error with why each cannot.
+/// Where no time is known: the kernel that can run while no other can. Throws user_error with why each
+/// cannot.
 kernel_choice only_one(const op_request& r, const argument_context& launch) {
   std::vector<const kernel_entry*> able;
   std::vector<problem> problems;
