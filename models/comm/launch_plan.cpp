@@ -135,6 +135,7 @@ std::uint32_t launch_flits(const config::machine_config& config) {
 }
 
 void check_launch_packet(const config::machine_config& config) {
+  if (config.noc.flow == config::noc_flow::wormhole) return;  // a packet lies in several buffers at a time
   const std::uint32_t room = fabric::vc_buffer_flits(config);
   if (room >= launch_flits(config)) return;
   throw user_error(problem{"noc.vc_buffer_flits", "the NoC's buffers cannot hold a launch packet",

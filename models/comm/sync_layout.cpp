@@ -57,6 +57,11 @@ void check_sync_memory(const config::machine_config& c) {
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 
+void check_sync_homes(const config::machine_config& c, const group& members) {
+  const config::memory_channels channels(c);
+  for (const pe_coord pe : members.members) (void)sync_home(channels, pe);
+}
+
 void check_team_flags(barrier_algorithm how, std::uint64_t ranks, std::uint64_t radix, bool any_radix) {
   if (how != barrier_algorithm::group_dissemination) return;  // lines for 2^40 ranks
   if (radix < 2) {

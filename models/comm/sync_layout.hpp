@@ -72,6 +72,8 @@ inline constexpr std::uint64_t sync_region_bytes = teams_offset + max_teams * te
 [[nodiscard]] std::uint64_t sync_port_bytes(const config::machine_config& c);
 /// Throws user_error when the home regions do not fit an HBM port, or a line no packet.
 void check_sync_memory(const config::machine_config& c);
+/// Throws user_error when a member's cube has no memory channel, where its flags would be.
+void check_sync_homes(const config::machine_config& c, const group& members);
 /// Throws user_error when a team of so many ranks has too few flags for the algorithm, or when
 /// group_dissemination would never end (radix 1), unless firmware does not care (`any_radix`).
 void check_team_flags(barrier_algorithm how, std::uint64_t ranks, std::uint64_t radix, bool any_radix);

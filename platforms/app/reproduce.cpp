@@ -26,9 +26,20 @@ std::string name_of(const run_outcome& o) {
                      o.bytes, o.ranks, o.rank_set, o.team.empty() ? "" : " team " + o.team);
 }
 
-void complain(run_outcome& o, const std::string& what) {
+void complain(run_outcome& o, const std::string& what, run_status how = run_status::not_reproducible) {
   o.message += (o.message.empty() ? "" : "\n") + what;
-  o.status = platforms::worst({o.status, run_status::not_reproducible});
+  o.status = platforms::worst({o.status, how});
+}
+
+/// What the steps tell of the job beyond its name: its launches, and whether there was data.
+std::string extent_of(const std::vector<platforms::step_row>& rows) {
+  std::uint32_t launches = 0;
+  bool data = false;
+  for (const platforms::step_row& r : rows) {
+    launches = std::max(launches, r.launch + 1);
+    data = data || r.result != 0;
+  }
+  return fmt::format("{} launches {} data", launches, data ? "with" : "without");
 }
 
 /// What must be equal, without what the host needed for it.
@@ -106,11 +117,19 @@ std::string run_record::text() const {
 
 void run_record::verify(std::size_t index, run_outcome& o) const {
   if (index >= entries_.size() || entries_[index].name != name_of(o)) {
-    return complain(o, fmt::format("{}: run {} is {}, recorded is {}", file_, index, name_of(o),
-                                   index < entries_.size() ? entries_[index].name : "none"));
+    return complain(o,
+                    fmt::format("{}: run {} is {}, recorded is {}", file_, index, name_of(o),
+                                index < entries_.size() ? entries_[index].name : "none"),
+                    run_status::error);
   }
-  const auto d =
-      platforms::first_difference(platforms::rows_from(entries_[index].steps), platforms::rows_from(o.steps));
+  const auto recorded = platforms::rows_from(entries_[index].steps), now = platforms::rows_from(o.steps);
+  if (o.status == run_status::ok && extent_of(recorded) != extent_of(now)) {
+    return complain(o,
+                    fmt::format("{}: run {} is another job: {}, recorded is {}", file_, index, extent_of(now),
+                                extent_of(recorded)),
+                    run_status::error);
+  }
+  const auto d = platforms::first_difference(recorded, now);
   if (d) complain(o, fmt::format("differs from {} first at {}", file_, platforms::to_text(*d)));
 }
 

@@ -51,6 +51,7 @@ barrier_plan plan_barrier(const machine_model& machine, const run_point& point, 
   plan.errata = *abi::parse_errata(c.ccl.errata);
   comm::check_sync_memory(c);
   members = comm::barrier_members(machine.topology.population(), set, plan.team);
+  comm::check_sync_homes(c, members);
   plan.ranks = static_cast<std::uint32_t>(comm::ranks_of(plan.team).size());
   if (point.algorithm == "auto") {
     const cost::barrier_costs costs = cost::barrier_costs_of(machine.topology, c, members);

@@ -12,6 +12,7 @@
 #include "models/types/error.hpp"
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/shards.hpp"
+#include "platforms/run/user_rules.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -99,6 +100,7 @@ void check_ccl(const app::registries& tables, const config::machine_config& conf
     }
   }
   if (!problems.empty()) throw user_error(std::move(problems));
+  (void)user_rules(config.ccl, tables);  // wrong ones are told, asked or not
 }
 
 config::algorithm_settings settings_of(const config::machine_config& config, const std::string& algorithm) {

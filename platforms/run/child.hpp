@@ -29,7 +29,7 @@ template <class Outcome>
   try {
     return body();
   } catch (const std::exception&) {
-    const fault_text why = explain_run(std::current_exception());
+    const fault_text why = explain(std::current_exception());
     o.status = why.status;
     o.message = why.message;
   }
@@ -37,7 +37,7 @@ template <class Outcome>
 }
 
 /// Runs `body` in a child process and returns what it returned, carried over by `pack` and `unpack`. What it
-/// throws becomes status and message, as explain_run() says. A child that dies without an answer yields
+/// throws becomes status and message, as explain() says. A child that dies without an answer yields
 /// status internal with the signal or exit code in the message. Ctrl-C and SIGTERM reach the child, whose
 /// partial outcome is returned with status interrupted; asked again three seconds later, it is killed, and
 /// nothing is left of its outcome but that status.

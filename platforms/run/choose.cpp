@@ -101,9 +101,38 @@ std::vector<candidate> by_expected_time(const machine_model& machine, const app:
   return ranked;
 }
 
+/// Where no time is known there is no choice but the algorithm that can run while no other can. Throws
+/// user_error with why each cannot.
+std::unique_ptr<prepared_run> only_one(const machine_model& machine, const app::registries& tables,
+                                       const run_point& asked, comm::rank_set shared,
+                                       const std::vector<std::string>& names) {
+  std::vector<std::unique_ptr<prepared_run>> runs;
+  std::vector<problem> problems;
+  for (const std::string& name : names) {
+    run_point point = point_for(machine.config, asked, name, shared);
+    point.algorithm_reason = fmt::format("auto: {} is the only algorithm that can run", name);
+    try {
+      runs.push_back(std::make_unique<prepared_run>(machine, tables, point));
+    } catch (const user_error& e) {
+      for (problem p : e.problems()) {
+        p.what = fmt::format("{} cannot run: {}", name, p.what);
+        problems.push_back(std::move(p));
+      }
+    }
+  }
+  if (runs.size() == 1) return std::move(runs.front());
+  if (runs.size() > 1) {
+    problems = {{"--algorithm", "the cost model knows no algorithm to choose from", asked.collective,
+                 "the name of one"}};
+  }
+  throw user_error(std::move(problems));
+}
+
 std::unique_ptr<prepared_run> cheapest(const machine_model& machine, const app::registries& tables,
                                        const run_point& asked, comm::rank_set shared,
+                                       const std::vector<std::string>& names,
                                        const std::vector<candidate>& ranked) {
+  if (ranked.empty()) return only_one(machine, tables, asked, shared, names);
   std::string refused;
   std::vector<problem> problems;
   for (std::size_t i = 0; i < ranked.size(); ++i) {
@@ -115,10 +144,6 @@ std::unique_ptr<prepared_run> cheapest(const machine_model& machine, const app::
       refused += fmt::format("; {} cannot run here", ranked[i].name);
       problems.insert(problems.end(), e.problems().begin(), e.problems().end());
     }
-  }
-  if (problems.empty()) {
-    problems.push_back({"--algorithm", "the cost model knows no algorithm to choose from", asked.collective,
-                        "the name of one"});
   }
   throw user_error(std::move(problems));
 }
@@ -142,7 +167,7 @@ std::unique_ptr<prepared_run> prepare_point(const machine_model& machine, const 
     return ruled_run(machine, tables, point_for(machine.config, point, rule->algorithm, set), *rule,
                      point.ranks.has_value());
   }
-  return cheapest(machine, tables, point, set, by_expected_time(machine, tables, point, names, set));
+  return cheapest(machine, tables, point, set, names, by_expected_time(machine, tables, point, names, set));
 }
 
 }  // namespace diecast::platforms

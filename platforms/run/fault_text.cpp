@@ -9,22 +9,14 @@ namespace diecast::platforms {
 fault_text explain(const std::exception_ptr& fault) {
   try {
     std::rethrow_exception(fault);
+  } catch (const user_error& e) {
+    return {run_status::error, e.what()};
   } catch (const protocol_error& e) {
     return {run_status::fault, e.what()};
   } catch (const sw::firmware_trap& e) {
     return {run_status::fault, e.what()};
   } catch (const std::exception& e) {
     return {run_status::internal, e.what()};
-  }
-}
-
-fault_text explain_run(const std::exception_ptr& failure) {
-  try {
-    std::rethrow_exception(failure);
-  } catch (const user_error& e) {
-    return {run_status::error, e.what()};
-  } catch (const std::exception&) {
-    return explain(failure);
   }
 }
 

@@ -15,11 +15,9 @@ struct fault_text {
   std::string message;
 };
 
-/// Classifies what a module threw while it was simulated: protocol errors and firmware traps are faults of
-/// the machine, all else is a fault of the model. What a user did wrong was said before anything ran.
+/// Classifies what ended a run, before the simulation or in it: protocol errors and firmware traps are faults
+/// of the machine, user_error is what a user did wrong (mostly said before anything ran), all else is a fault
+/// of the model.
 [[nodiscard]] fault_text explain(const std::exception_ptr& fault);
-
-/// Classifies what ended a run, before the simulation (user_error: status error) or in it.
-[[nodiscard]] fault_text explain_run(const std::exception_ptr& failure);
 
 }  // namespace diecast::platforms

@@ -35,8 +35,13 @@ end_of_run run_slices(const config::sim_block& sim, const std::function<bool()>&
     if (sc_core::sc_time_stamp() >= limit) return end_of_run::limit;
     if (stuck()) return end_of_run::watchdog;
     // To the next event at least: a slice without one would not move the clock.
-    const sc_core::sc_time reach = std::max(slice, sc_core::sc_time_to_pending_activity());
-    sc_core::sc_start(reach, sc_core::SC_EXIT_ON_STARVATION);
+    const sc_core::sc_time left = limit - sc_core::sc_time_stamp();
+    const sc_core::sc_time next = sc_core::sc_time_to_pending_activity();
+    if (next > left) {
+      sc_core::sc_start(left, sc_core::SC_RUN_TO_TIME);  // nothing happens until then
+      continue;
+    }
+    sc_core::sc_start(std::min(std::max(slice, next), left), sc_core::SC_EXIT_ON_STARVATION);
     between();
   }
 }

@@ -96,6 +96,19 @@ void refuse_defects_of_barriers(const config::machine_config& c, bool tell_fault
   }
 }
 
+/// The algorithm of the user's first rule for the barrier, whose size is 0 bytes, becomes the point's.
+/// Returns the reason; empty when there is no such rule.
+std::string ask_rules(const machine_model& machine, const app::registries& tables, run_point& point) {
+  const comm::rank_set set = point.ranks.value_or(comm::rank_set::cube);
+  const std::size_t ranks =
+      point.team ? comm::ranks_of(*point.team).size() : comm::world_size(machine.topology.population(), set);
+  const auto rules = user_rules(machine.config.ccl, tables);
+  const auto* const rule = cost::first_match(rules, {comm::collective::barrier, 0, set, ranks});
+  if (rule == nullptr) return "";
+  point.algorithm = rule->algorithm;
+  return fmt::format("rule {}", rule->where);
+}
+
 /// What to change where routes can deadlock.
 const char* way_out_of_a_cycle(const config::machine_config& c) {
   const auto kind = c.noc.topology;
@@ -226,7 +239,9 @@ void prepared_run::choose_barrier(const app::registries& tables) {
                              config::with_nearest("no such barrier algorithm", point.algorithm, known),
                              point.algorithm, config::join(known)});
   }
+  const std::string rule = point.algorithm == "auto" ? ask_rules(machine, tables, point) : "";
   barrier = plan_barrier(machine, point, members);
+  if (!rule.empty()) barrier->reason = rule;
   point.bytes = 0;
   point.algorithm = comm::to_string(barrier->algorithm);
   algorithm_reason = barrier->reason;

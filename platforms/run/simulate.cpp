@@ -48,7 +48,10 @@ void conclude(end_of_run end, const prepared_run& run, const host_side& s, const
       return;
     case end_of_run::limit:
       return report_deadlock(
-          run, pod, fmt::format("the run has reached sim.limit_ms = {}", run.machine.config.sim.limit_ms),
+          run, pod,
+          fmt::format("the run has reached sim.limit_ms = {}, the limit of simulated time; nothing is "
+                      "known to be stuck",
+                      run.machine.config.sim.limit_ms),
           false, lines, o);
   }
 }

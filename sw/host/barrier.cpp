@@ -11,10 +11,6 @@ namespace {
 
 abi::address home_of(const argument_context& c, pe_coord pe) { return comm::sync_home(channels_of(c), pe); }
 
-void write_word(abi::host_hal& host, abi::address at, std::uint64_t word) {
-  host.debug_write(at, std::as_bytes(std::span{&word, 1}));
-}
-
 void append(std::vector<std::byte>& table, std::uint64_t word) {
   const auto bytes = std::as_bytes(std::span{&word, 1});
   table.insert(table.end(), bytes.begin(), bytes.end());
@@ -50,7 +46,7 @@ void mark_taken(abi::host_hal& host, abi::address home, std::uint32_t slot) {
   host.debug_write(at, std::span{&bits, 1});
 }
 
-/// All eight words of a line: packed_flags puts flags there.
+/// All eight words of a line: a cache that fetches it reads them all, and packed_flags puts flags there.
 void fill_line(abi::host_hal& host, abi::address at, std::uint64_t word) {
   std::vector<std::byte> words;
   for (std::uint64_t w = 0; w < comm::sync_line_bytes / sizeof word; ++w) append(words, word);
@@ -64,7 +60,7 @@ void clear_home(abi::host_hal& host, const argument_context& c, pe_coord pe, boo
   const std::uint64_t start = c.config.ccl.barrier_start;
   const abi::address cores = slots.cores ? comm::core_flags_in_slot(home, *slots.cores) : home;
   for (std::uint32_t r = 0; r < comm::core_barrier_rounds; ++r)
-    write_word(host, comm::core_flag(cores, r), start);
+    fill_line(host, comm::core_flag(cores, r), start);
   if (slots.cores) mark_taken(host, home, *slots.cores);
   if (!first_core) return;
   mark_taken(host, home, slots.team);
@@ -81,6 +77,16 @@ void clear_team_tables(abi::host_hal& host, const config::machine_config& config
     if (pe.sip != host.self()) continue;
     host.debug_write(comm::team_table(comm::sync_home(channels, pe)),
                      std::vector<std::byte>(comm::team_table_bytes));
+  }
+}
+
+void clear_team_slots(abi::host_hal& host, const config::machine_config& config,
+                      std::span<const pe_coord> pes, std::uint32_t slots) {
+  if (slots == 0) return;
+  const config::memory_channels channels(config);
+  const std::vector<std::byte> zeros(slots * comm::team_bytes);
+  for (const pe_coord pe : pes) {
+    if (pe.sip == host.self()) host.debug_write(comm::team_flag(comm::sync_home(channels, pe), 0, 0), zeros);
   }
 }
 

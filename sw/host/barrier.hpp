@@ -29,6 +29,10 @@ void prepare_barrier(abi::host_hal& host, const argument_context& launch,
 /// No slot of the PEs of the host's SIP is taken. Once, before any team is prepared.
 void clear_team_tables(abi::host_hal& host, const config::machine_config& config,
                        std::span<const pe_coord> pes);
+/// Flags and counters of the first so many slots of those PEs are 0: teams that firmware makes in them read
+/// whole lines before they have written all words.
+void clear_team_slots(abi::host_hal& host, const config::machine_config& config,
+                      std::span<const pe_coord> pes, std::uint32_t slots);
 /// Writes, for the members of the host's SIP and by the backdoor: tables, counters and flags
 /// (ccl.barrier_start), and the slots as taken. Before the first launch.
 void prepare_team(abi::host_hal& host, const argument_context& launch,

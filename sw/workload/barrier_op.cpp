@@ -104,6 +104,7 @@ class barrier_run final : public planned_op {
   void check(const op_request& r) const;
   void check_count(const op_neighbors& all, std::vector<problem>& problems) const;
   static void share_teams(const op_neighbors& all, std::vector<problem>& problems);
+  static std::uint32_t slots_for_new_teams(const op_neighbors& all);
   static void check_creations(const op_neighbors& all, std::vector<problem>& problems);
   void placed() override;
   [[nodiscard]] std::uint32_t index_of(pe_coord pe) const;
@@ -125,6 +126,7 @@ class barrier_run final : public planned_op {
   barrier_run* leader_{this};  ///< the first op of the team: its TCM, slots and tables serve all
   barrier_slots slots_;
   std::vector<pe_coord> homes_;                   ///< of the workload's first barrier: all PEs
+  std::uint32_t fresh_slots_{};                   ///< of it: those in which firmware may make a team
   std::vector<abi::kernel_arguments> arguments_;  ///< by index in members_
 };
 
@@ -141,6 +143,7 @@ barrier_run::barrier_run(const op_request& r)
       errata_(*abi::parse_errata(r.config.ccl.errata)),
       launch_{r.config, r.shape, members_, 0, numeric::dtype::f16, numeric::reduction::sum} {
   comm::check_sync_memory(r.config);
+  comm::check_sync_homes(r.config, members_);
   choose(r);
   check(r);
 }
@@ -159,6 +162,15 @@ void barrier_run::choose(const op_request& r) {
   const auto& wanted = r.op.get<std::string>("algorithm");
   if (const auto given = comm::barrier_named(wanted)) {
     how_ = *given;
+    return;
+  }
+  const std::size_t ranks = own_.empty() ? cores_.ranks() : own_.size();
+  const auto* const rule =
+      cost::first_match(r.rules, {comm::collective::barrier, 0, members_.set, ranks});  // it has no bytes
+  const auto ruled = rule == nullptr ? std::nullopt : comm::barrier_named(rule->algorithm);
+  if (ruled) {
+    how_ = *ruled;
+    reason_ = fmt::format("rule {}", rule->where);
     return;
   }
   const auto parent = own_.empty() ? 0U : cores_.ranks();
@@ -196,6 +208,7 @@ void barrier_run::link(const op_neighbors& all, std::vector<problem>& problems) 
     homes_ = all.workload.participants;
     share_teams(all, problems);
     check_creations(all, problems);
+    fresh_slots_ = slots_for_new_teams(all);
     return;
   }
 }
@@ -232,6 +245,20 @@ void barrier_run::share_teams(const op_neighbors& all, std::vector<problem>& pro
   }
 }
 
+/// Firmware takes the lowest slot that its parent team has free: none above those of the teams given by the
+/// host, as a PE makes one team at a time.
+std::uint32_t barrier_run::slots_for_new_teams(const op_neighbors& all) {
+  std::uint32_t end = 0;
+  bool made = false;
+  for (std::uint32_t i = 0; i < all.workload.ops.size(); ++i) {
+    const auto* const op = dynamic_cast<const barrier_run*>(all.at(i));
+    if (op == nullptr) continue;
+    made = made || !op->own_.empty();
+    if (op->leader_ == op) end = std::max({end, op->slots_.team + 1, op->slots_.cores.value_or(0) + 1});
+  }
+  return made ? std::min(end + 1, comm::max_teams) : 0;
+}
+
 /// Every rank of a parent team must be in one creation at a time: nothing keeps creations of two strands
 /// of a PE apart.
 void barrier_run::check_creations(const op_neighbors& all, std::vector<problem>& problems) {
@@ -266,7 +293,10 @@ void barrier_run::placed() {
 }
 
 void barrier_run::set_up(abi::host_hal& host) const {
-  if (!homes_.empty()) clear_team_tables(host, launch_.config, homes_);
+  if (!homes_.empty()) {
+    clear_team_tables(host, launch_.config, homes_);
+    clear_team_slots(host, launch_.config, homes_, fresh_slots_);
+  }
   if (leader_ == this) prepare_team(host, launch_, arguments_, slots_);
 }
 

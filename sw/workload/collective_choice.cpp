@@ -73,16 +73,39 @@ bool has_queue_pairs(const std::vector<comm::edge>& edges, std::uint64_t queue_p
   return problems.empty() && all_within(in_use, queue_pairs);
 }
 
-/// Whether the kernel can run this op: it needs nothing that the machine or the group lacks, nor the tree of
-/// routers, which serves no ops.
-bool can_run(const op_request& r, const argument_context& launch, const kernel_entry& k) {
+/// Why the kernel cannot run this op; empty when it can. It needs nothing that the machine or the group
+/// lacks, nor the tree of routers, which serves no ops.
+std::string obstacle(const op_request& r, const argument_context& launch, const kernel_entry& k) {
   try {
     check_launch(k, launch);
     const std::vector<comm::edge> edges = pattern_of(r, k).build(pattern_context_of(launch));
-    return !comm::uses_tree(edges) && has_queue_pairs(edges, r.config.ipcq.queue_pairs);
-  } catch (const user_error&) {
-    return false;
+    if (comm::uses_tree(edges)) return "the tree of routers serves no ops";
+    if (!has_queue_pairs(edges, r.config.ipcq.queue_pairs)) return "a PE has too few queue pairs";
+    return "";
+  } catch (const user_error& e) {
+    return e.what();
   }
+}
+
+/// Where no time is known: the kernel that can run while no other can. Throws user_error with why each
+/// cannot.
+kernel_choice only_one(const op_request& r, const argument_context& launch) {
+  std::vector<const kernel_entry*> able;
+  std::vector<problem> problems;
+  const std::string where = r.op.where + ".algorithm";
+  for (const kernel_entry* const k : kernels_for(r)) {
+    const std::string why = obstacle(r, launch, *k);
+    if (why.empty()) able.push_back(k);
+    if (!why.empty())
+      problems.push_back({where, fmt::format("{} cannot run: {}", k->name, why), automatic, ""});
+  }
+  if (able.size() == 1)
+    return {*able.front(), fmt::format("auto: {} is the only algorithm that can run", able.front()->name)};
+  if (!able.empty()) {
+    problems = {{where, fmt::format("the cost model knows no {} that can run here", r.op.kind), automatic,
+                 "the name of an algorithm"}};
+  }
+  throw user_error(std::move(problems));
 }
 
 std::vector<cost::candidate> by_expected_time(const op_request& r, const argument_context& launch) {
@@ -90,7 +113,7 @@ std::vector<cost::candidate> by_expected_time(const op_request& r, const argumen
   const cost::bound_request asked{what, r.members, launch.count * numeric::size_of(launch.type), launch.root};
   std::vector<cost::candidate> known;
   for (const kernel_entry* const k : kernels_for(r)) {
-    if (!can_run(r, launch, *k)) continue;
+    if (!obstacle(r, launch, *k).empty()) continue;
     if (const auto expected = cost::estimate_of(r.topology(), r.config, asked, k->name))
       known.push_back({k->name, expected->ns()});
   }
@@ -104,11 +127,7 @@ kernel_choice choose_automatically(const op_request& r, const argument_context& 
       r.rules, {*comm::collective_named(r.op.kind), bytes, r.members.set, r.members.members.size()});
   if (rule != nullptr) return {given(r, rule->algorithm), fmt::format("rule {}", rule->where)};
   const std::vector<cost::candidate> known = by_expected_time(r, launch);
-  if (known.empty()) {
-    throw user_error(problem{r.op.where + ".algorithm",
-                             fmt::format("the cost model knows no {} that can run here", r.op.kind),
-                             automatic, "the name of an algorithm"});
-  }
+  if (known.empty()) return only_one(r, launch);
   return {given(r, known.front().name), cost::reason_for(known, 0)};
 }
 

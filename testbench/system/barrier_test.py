@@ -67,6 +67,24 @@ class Barriers(harness.Case):
             self.assertEqual((reads, writes), (elsewhere, elsewhere), where)
         self.assertEqual(stats["remote_bytes_per_barrier"], 64 * (reads + writes), where)
 
+    def test_strict_memory_serves_barriers(self):
+        for name in ALGORITHMS:
+            row = self.barrier("--algorithm", name, *sets("sim.strict_memory=true"))[0]
+            self.assert_good(row)
+            self.assertNotIn("bytes were read", self.run_pod(*MACHINE, "--collective", "barrier", "--algorithm", name).stdout)
+        self.run_pod(*harness.SMALL, "--workload", WORKLOADS / "barriers_and_all_reduces.json",
+                     *sets("sim.strict_memory=true"))
+
+    def test_a_cube_without_channels_is_an_error_of_the_config(self):
+        missing = sets('overrides=[{"match":"pod.sip0.cube_0_0.hbm*","set":{"enabled":false}}]')
+        for name in ("auto", *ALGORITHMS):
+            job = ("--collective", "barrier", "--algorithm", name)
+            self.assertIn("no memory channel", self.run_pod(*harness.SMALL, *job, *missing, expect=2).stderr)
+            workload = self.file("job.json", json.dumps({"groups": {"all": {"ranks": "pe"}}, "streams": [{"name": "s", "on": "all", "ops": [
+                {"op": "barrier", "algorithm": name}]}]}))
+            done = self.run_pod(*harness.SMALL, "--workload", workload, *missing, expect=2)
+            self.assertIn("no memory channel", done.stderr)
+
     def test_auto_takes_what_is_fastest_at_both_ends(self):
         """Where a rank has eight cores, and where it is one PE; the second of two launches, as in docs/barriers.md. One end
         is known to be missed: two cubes take 3,033 ns with what auto takes, 3,007 ns with dissemination."""

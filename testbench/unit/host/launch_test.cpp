@@ -277,6 +277,9 @@ TEST_CASE("host: buffers too small for a launch packet are a configuration error
   CHECK(comm::launch_flits(c) == 5);
   CHECK_THROWS_WITH(comm::check_launch_packet(c),
                     Catch::Contains("noc.vc_buffer_flits") && Catch::Contains("5 or more"));
+  c.noc.flow = config::noc_flow::wormhole;
+  CHECK_NOTHROW(comm::check_launch_packet(c));
+  c.noc.flow = config::noc_flow::virtual_cut_through;
   c.noc.vc_buffer_flits = 5;
   CHECK_NOTHROW(comm::check_launch_packet(c));
 }
