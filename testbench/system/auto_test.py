@@ -203,8 +203,12 @@ class Auto(harness.Case):
                           ("ccl.tuner=nowhere.csv", "ccl.tuner: cannot be read: No such file"),
                           (f"ccl.tuner={empty}", "the table has no header"),
                           (f"ccl.tuner={table}", "bad.csv line 2: no range of sizes")):
-            done = self.run_pod(*self.AUTO, *harness.sets(key), expect=2)
-            self.assertIn(says, done.stderr)
+            for run in (self.AUTO, (*harness.SMALL, "--algorithm", "ring_1d"), (*harness.SMALL, "--check-config")):
+                self.assertIn(says, self.run_pod(*run, *harness.sets(key), expect=2).stderr)
+
+    def test_a_table_of_a_spreadsheet_may_begin_with_a_byte_order_mark(self):
+        table = self.file("tuner.csv", "\ufeffcollective,min_bytes,max_bytes,algorithm\nall_reduce,0,4KiB,ring_1d_unidir\n")
+        self.assertEqual(self.one(*self.AUTO, *harness.sets(f"ccl.tuner={table}"), "--bytes", "64")["algorithm"], "ring_1d_unidir")
 
     def test_a_root_that_is_no_rank_is_a_usage_error(self):
         for collective in ("gather", "scatter", "broadcast", "reduce"):

@@ -128,6 +128,14 @@ class Barriers(harness.Case):
             self.assert_good(row)
             self.assertEqual(row["stats"]["barriers"], 40)
 
+    def test_rules_and_tables_are_asked(self):
+        table = self.file("tuner.csv", "collective,min_bytes,max_bytes,algorithm\nbarrier,0,4KiB,group_dissemination\n")
+        for key, algorithm, why in (("ccl.algorithm_rules=barrier=dissemination", "dissemination", "rule barrier=dissemination"),
+                                    (f"ccl.tuner={table}", "group_dissemination", f"rule {table} line 2")):
+            row, = self.barrier("--algorithm", "auto", *sets(key))
+            self.assertEqual((row["algorithm"], row["algorithm_reason"]), (algorithm, why))
+            self.assert_good(row)
+
     def test_build_order_does_not_show(self):
         times = {order: [row["time_ns"] for row in self.barrier(
                      "--algorithm", "all", *sets(f"sim.build_order={order}", "ccl.barrier_skew_ns=500"))]

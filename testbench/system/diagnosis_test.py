@@ -461,6 +461,12 @@ class Healthy(harness.Case):
                                 "--diagnose")
             self.assertEqual(found["verdict"], "healthy", f"{job}: {json.dumps(found['findings'], indent=1)[:3000]}")
 
+    def test_a_cube_without_memory_channels_runs_no_barriers(self):
+        """The doctor's own barriers need one; that says nothing about the job."""
+        missing = sets('overrides=[{"match":"pod.sip0.cube_0_0.hbm*","set":{"enabled":false}}]')
+        found = self.result(*SMALL, *missing, "--bytes", "1KiB", "--diagnose")
+        self.assertEqual(found["verdict"], "healthy", json.dumps(found["findings"], indent=1)[:3000])
+
     def test_ten_seeds(self):
         for seed in range(1, 11):
             done = self.run_pod(*SMALL, "--diagnose", "--seed", seed, "--bytes", "8KiB", "--format", "json")

@@ -410,6 +410,10 @@ class Staging(harness.Case):
         self.assertGreater(self.one(*self.SMALL, *tree, *slow, *poll)["time_ns"], 2e6)
         # Cut off meanwhile, the run says where the packets are, and calls none of them lost.
         done = self.run_pod(*self.SMALL, *tree, *slow, *sets("sim.limit_ms=1"), "--out", self.folder / "o", expect=3)
+        self.assertIn("sim.limit_ms = 1, the limit of simulated time; nothing is known to be stuck", done.stderr)
+        # Not at the next event, which a late start puts beyond the limit.
+        late = sets("sim.limit_ms=1", "ccl.start_delays=*.pe1=5000000")
+        self.assertIn("at 1000000.000 ns", self.run_pod(*self.SMALL, *tree, *late, expect=3).stderr)
         self.assertNotIn("lost", done.stderr)
         report = json.loads((self.folder / "o" / "deadlock.json").read_text())
         self.assertTrue([f for f in report["in_flight"] if f["where"].startswith("in host memory, on its way to sip")],
@@ -485,6 +489,12 @@ class Reproduction(harness.Case):
         self.run_pod(*self.SMALL, "--record", "run.rec")
         self.run_pod(*self.SMALL, "--verify", "run.rec")
         self.run_pod(*self.SMALL, "--verify", "run.rec", *sets("sim.build_order=shuffle:7"))
+
+    def test_a_record_of_another_job_is_no_difference(self):
+        self.run_pod(*self.SMALL, "--record", "run.rec")
+        for words, now in ((("--iters", "3"), "3 launches with data"), (("--no-data",), "1 launches without data")):
+            done = self.run_pod(*self.SMALL, "--verify", "run.rec", *words, expect=2)
+            self.assertIn(f"run 0 is another job: {now}, recorded is 1 launches with data", done.stderr)
 
     def test_a_record_may_lie_in_the_folder_of_results(self):
         for _ in range(2):  # the second run finds what the first one has written

@@ -19,6 +19,12 @@ class Policies(harness.Case):
                 for name in WORKLOADS:
                     self.runs(*harness.SMALL, *machine, "--workload", harness.ROOT / "platforms/workloads" / f"{name}.json")
 
+    def test_wormhole_routers_need_no_room_for_a_packet(self):
+        for flits in (1, 2, 4):
+            for launch in ("ideal", "modelled"):
+                self.one(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "4KiB",
+                         *harness.sets("noc.flow=wormhole", f"noc.vc_buffer_flits={flits}", f"host.launch={launch}"))
+
     def test_dynamic_vcs_of_one_cube(self):
         # Many packets between few routers, which overtake each other wherever they may.
         for vcs in (2, 3, 4):
