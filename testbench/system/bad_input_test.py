@@ -157,9 +157,9 @@ class BadInput(harness.Case):
                       holds=["--out: would overwrite what --config reads (value ", "expected another directory"])
         own.rename(self.folder / "my/links.csv")
         table = ("--algorithm", "auto", "--set", "ccl.tuner=my/links.csv")
-        self.kept(*SMALL, "--out", "my", *table, expect=2, holds=[])
+        self.kept(*SMALL, "--out", "my", *table, expect=2, holds=["ccl.tuner: my/links.csv line 1: no such column"])
         stream = {"name": "s", "on": [0, 1], "ops": [{"op": "compute", "ns": 1}]}
-        self.file("my/links.csv", "")
+        self.file("my/links.csv", "collective,min_bytes,max_bytes,algorithm\nall_reduce,0,1,ring_1d\n")
         self.file("my/flight_1.json", harness.json.dumps({"streams": [stream]}))
         self.kept(*SMALL[:2], "--out", "my", "--set", "ccl.tuner=my/links.csv", expect=2,
                   holds=["--out: would overwrite what ccl.tuner reads (value my/links.csv"])
