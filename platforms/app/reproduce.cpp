@@ -39,7 +39,7 @@ std::string extent_of(const std::vector<platforms::step_row>& rows) {
     launches = std::max(launches, r.launch + 1);
     data = data || r.result != 0;
   }
-  return fmt::format("{} launches {} data", launches, data ? "with" : "without");
+  return fmt::format("launches: {}, {} data", launches, data ? "with" : "without");
 }
 
 /// What must be equal, without what the host needed for it.
@@ -135,8 +135,10 @@ void run_record::verify(std::size_t index, run_outcome& o) const {
 
 void run_record::expect(std::size_t runs, run_outcome& last) const {
   if (entries_.size() <= runs) return;
-  complain(last, fmt::format("{}: holds {} runs, of which these are {}; the next is {}", file_,
-                             entries_.size(), runs, entries_[runs].name));
+  complain(last,
+           fmt::format("{}: holds {} runs, of which these are {}; the next is {}", file_, entries_.size(),
+                       runs, entries_[runs].name),
+           run_status::error);
 }
 
 reproducer::reproducer(const options& o, std::size_t runs) : options_(o), runs_(runs) {

@@ -492,9 +492,9 @@ class Reproduction(harness.Case):
 
     def test_a_record_of_another_job_is_no_difference(self):
         self.run_pod(*self.SMALL, "--record", "run.rec")
-        for words, now in ((("--iters", "3"), "3 launches with data"), (("--no-data",), "1 launches without data")):
+        for words, now in ((("--iters", "3"), "launches: 3, with data"), (("--no-data",), "launches: 1, without data")):
             done = self.run_pod(*self.SMALL, "--verify", "run.rec", *words, expect=2)
-            self.assertIn(f"run 0 is another job: {now}, recorded is 1 launches with data", done.stderr)
+            self.assertIn(f"run 0 is another job: {now}, recorded is launches: 1, with data", done.stderr)
 
     def test_a_record_may_lie_in_the_folder_of_results(self):
         for _ in range(2):  # the second run finds what the first one has written
@@ -537,7 +537,7 @@ class Reproduction(harness.Case):
         self.run_pod(*self.SMALL, "--record", "run.rec")
         self.run_pod(*self.SMALL, "--verify", "run.rec", "--bytes", "4KiB", expect=2)
         self.run_pod(*self.SMALL, "--record", "two.rec", "--bytes", "4KiB:8KiB")
-        done = self.run_pod(*self.SMALL, "--verify", "two.rec", "--bytes", "4KiB", expect=6)
+        done = self.run_pod(*self.SMALL, "--verify", "two.rec", "--bytes", "4KiB", expect=2)
         self.assertIn("holds 2 runs, of which these are 1; the next is all_reduce", done.stderr)
         self.run_pod(*self.SMALL, "--record", "team.rec", "--collective", "barrier", "--team", "0:1:2")
         self.run_pod(*self.SMALL, "--verify", "team.rec", "--collective", "barrier", "--team", "0:1:2")

@@ -55,6 +55,6 @@ TEST_CASE("verify: recorded runs that are missing are told") {
   read.expect(2, last);
   CHECK(last.status == run_status::ok);
   read.expect(1, last);
-  CHECK(last.status == run_status::not_reproducible);
+  CHECK(last.status == run_status::error);
   CHECK(last.message.find("holds 2 runs, of which these are 1") != std::string::npos);
 }
