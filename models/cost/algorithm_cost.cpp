@@ -55,9 +55,9 @@ estimate on_chunks(const fabric::topology& t, const config::machine_config& c, c
 
 std::vector<formula_row> all_formulas() {
   std::vector<formula_row> all;
-  for (auto& family :
-       {ring_formulas(), partner_formulas(), tree_formulas(), direct_formulas(), level_formulas(),
-        two_level_formulas(), three_level_formulas(), rooted_formulas(), neighbor_formulas()}) {
+  for (auto& family : {ring_formulas(), partner_formulas(), tree_formulas(), direct_formulas(),
+                       level_formulas(), two_level_formulas(), three_level_formulas(), rooted_formulas(),
+                       neighbor_formulas(), shift_formulas()}) {
     all.insert(all.end(), family.begin(), family.end());
   }
   return all;

@@ -101,6 +101,7 @@ struct formula_row {
 [[nodiscard]] std::vector<formula_row> three_level_formulas();
 [[nodiscard]] std::vector<formula_row> rooted_formulas();
 [[nodiscard]] std::vector<formula_row> neighbor_formulas();
+[[nodiscard]] std::vector<formula_row> shift_formulas();
 /// Those of all families.
 [[nodiscard]] std::vector<formula_row> all_formulas();
 

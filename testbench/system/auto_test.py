@@ -62,6 +62,15 @@ class Auto(harness.Case):
                               "--algorithm", "three_level", "--bytes", "64KiB", "--no-data")["runs"][0]
             self.assertLess(abs(row["stats"]["expected_ns"] / row["time_ns"] - 1), 0.25, sips)
 
+    def test_send_recv_is_expected_to_take_what_it_takes(self):
+        for machine in ("sip_default.json", "pod_default.json"):
+            for size in ("2", "16KiB", "256KiB"):
+                job = ("--config", harness.CONFIGS / machine, "--ranks", "cube", "--collective", "send_recv", "--bytes", size)
+                row = self.one(*job, "--algorithm", "auto")
+                self.assertEqual(row["algorithm"], "direct", row["algorithm_reason"])
+                self.assertLess(abs(row["stats"]["expected_ns"] / row["time_ns"] - 1), 0.05, (machine, size))
+                self.assertLess(row["time_ns"], self.one(*job, "--algorithm", "ring_1d")["time_ns"])
+
     def test_trees_over_chunks_of_tensors_in_hbm_are_chosen_where_they_are_best(self):
         """An estimate that charges each of many small chunks the depth of a tree would leave them."""
         trees = {"broadcast": "packed_trees,double_binary_tree,binomial", "reduce": "packed_trees,binomial"}
