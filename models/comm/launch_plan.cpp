@@ -42,6 +42,7 @@ class dispatch {
         config_(c),
         clock_(timing::noc_clock(c)),
         flits_(launch_flits(c)),
+        retry_wait_(longest_retry_wait()),
         spacing_(slowest_link(slowest_die(t, c))) {}
 
   /// When the packet of the SIP's next participant has arrived, counted from the launch call.
@@ -66,11 +67,26 @@ class dispatch {
 
   /// A packet handed to the terminal at `start`, at the far end.
   [[nodiscard]] sim_time crossing(sim_time start, abi::node_address from, abi::node_address to) const {
-    const auto links = static_cast<std::uint64_t>(topology_.trace(from, to).size());
+    const auto hops = topology_.trace(from, to);
+    const auto links = static_cast<std::uint64_t>(hops.size());
+    const auto die_links =
+        static_cast<std::uint64_t>(std::count_if(hops.begin(), hops.end(), [&](const auto& h) {
+          return topology_.links()[h.link].kind == fabric::link_kind::ucie;
+        }));
     const sim_time idle =
         fabric::idle_latency(topology_, config_, from, to, abi::traffic_class::request, flits_);
     // The terminal sends one cycle after it was asked to.
-    return start + clock_.cycles(1) + idle + clock_.cycles(2 * links * (flits_ + 1));
+    return start + clock_.cycles(1) + idle + clock_.cycles(2 * links * (flits_ + 1)) +
+           retry_wait_ * die_links;
+  }
+
+  [[nodiscard]] sim_time longest_retry_wait() const {
+    sim_time longest;
+    for_each_die_link(topology_, config_, [&](const config::ucie_block& u) {
+      longest = std::max(longest, timing::retry_wait(timing::ucie_timing_of(config_, u),
+                                                     timing::ucie_retry_frames(config_, u), flits_));
+    });
+    return longest;
   }
 
   /// Cycles per packet that every link on the way sustains with room for a single packet: its length
@@ -80,7 +96,7 @@ class dispatch {
     const std::uint64_t wall = flits_ + noc.head_cycles(0) + config_.noc.credit_cycles;
     const auto over = [&](const config::ucie_block& u) {
       const timing::link_timing ucie = timing::ucie_timing_of(config_, u);
-      return ucie.usable(flits_) + ucie.latency * 2 + clock_.cycles(2 * wall);
+      return ucie.usable(flits_) + ucie.latency * 2 + retry_wait_ + clock_.cycles(2 * wall);
     };
     sim_time die;
     for_each_die_link(topology_, config_, [&](const config::ucie_block& u) { die = std::max(die, over(u)); });
@@ -91,6 +107,7 @@ class dispatch {
   const config::machine_config& config_;
   clock_domain clock_;
   std::uint32_t flits_;
+  sim_time retry_wait_;    ///< at a die-to-die link, for room in its retry buffer
   std::uint64_t spacing_;  ///< cycles
   std::map<sip_id, sender> io_cpus_;
   std::map<std::pair<sip_id, cube_id>, sender> control_cpus_;

@@ -84,6 +84,12 @@ double retry_share(const link_timing& t, std::uint32_t frames) {
   return std::min(1.0, static_cast<double>(frames) * t.frame_time(1).ns() / round_trip);
 }
 
+sim_time retry_wait(const link_timing& t, std::uint32_t frames, std::uint64_t flits) {
+  if (!t.framed() || frames + std::uint64_t{1} >= go_back_frames(t)) return {};
+  const std::uint64_t waits = (t.frames(flits) + 1 + frames - 1) / frames;
+  return (t.frame_time(1) + t.latency * 2) * waits;
+}
+
 sim_time credit_round_trip(const link_timing& t, std::uint32_t flits) {
   const sim_time first = t.crossing({}, flits);
   const sim_time last = first + t.receiver.cycles(flits - 1);

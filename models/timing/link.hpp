@@ -147,6 +147,10 @@ struct frame_format {
 /// Share of the wire that a retry buffer of `frames` allows: a frame leaves when the Ack of the one
 /// `frames` before is back, so `frames` leave per round trip of twice the latency.
 [[nodiscard]] double retry_share(const link_timing& t, std::uint32_t frames);
+/// What a packet of `flits` waits at most on an otherwise idle link for room in a retry buffer of `frames`,
+/// its first frames behind a frame that is on its way: a buffer holds up what crosses by a round trip each
+/// time it is full. Zero for one that covers the round trip.
+[[nodiscard]] sim_time retry_wait(const link_timing& t, std::uint32_t frames, std::uint64_t flits);
 /// How often a packet of `flits` can cross when each waits for the link credits of the one before and the
 /// NoC behind takes it at once: across, freed, credits back, to the next clock edge.
 [[nodiscard]] sim_time credit_round_trip(const link_timing& t, std::uint32_t flits);

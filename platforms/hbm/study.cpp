@@ -285,8 +285,10 @@ void describe(const study_point& point, const config::machine_config& config, st
   o.speed = to_string(point.speed);
   if (point.speed.how == pace::kind::rate) o.rate_percent = point.speed.percent;
   if (point.speed.how == pace::kind::closed) o.outstanding = point.speed.outstanding;
-  o.read_fraction = point.read_fraction;
-  o.request_bytes = point.request_bytes;
+  if (!point.replay) {
+    o.read_fraction = point.read_fraction;
+    o.request_bytes = point.request_bytes;
+  }
   const auto channels = static_cast<double>(config.hbm.ports);
   o.peak_gbytes_s = channels * timing::port_gbytes_s(config.hbm);
   // The closed forms are those of single bursts.

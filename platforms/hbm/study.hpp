@@ -68,8 +68,8 @@ struct study_outcome {
   std::string pattern, speed;
   std::optional<double> rate_percent;
   std::optional<std::uint64_t> outstanding;
-  double read_fraction{};
-  std::uint64_t request_bytes{};  ///< 0: the trace says
+  std::optional<double> read_fraction;         ///< empty: the trace says
+  std::optional<std::uint64_t> request_bytes;  ///< empty: the trace says
 
   std::uint64_t requests{}, reads{}, writes{}, bytes{};
   double time_ns{};  ///< from the start to the last response

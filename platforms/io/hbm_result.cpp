@@ -11,25 +11,8 @@ namespace {
 
 using json = platforms::result_node;
 using platforms::csv_text;
-using platforms::optional_json;
-
-template <class T>
-void read(const json& j, const char* name, T& value) {
-  value = j.at(name).get<T>();
-}
-template <class T>
-void read(const json& j, const char* name, std::optional<T>& value) {
-  if (!j.at(name).is_null()) value = j.at(name).get<T>();
-}
-
-template <class T>
-json node(const T& value) {
-  return value;
-}
-template <class T>
-json node(const std::optional<T>& value) {
-  return optional_json(value);
-}
+using platforms::node_of;
+using platforms::read_field;
 
 /// Every plain field by its name in result.json, in its order: written, read back and listed from here.
 template <class Outcome, class Visit>
@@ -66,7 +49,7 @@ void each_field(Outcome& o, Visit visit) {
 
 json run_json(const study_outcome& o) {
   json j = json::object();
-  each_field(o, [&j](const char* name, const auto& value) { j[name] = node(value); });
+  each_field(o, [&j](const char* name, const auto& value) { j[name] = node_of(value); });
   j["lost_time"] = nullptr;
   if (!o.lost_time.empty()) {
     json lost = json::object();
@@ -105,17 +88,17 @@ std::string pack(const study_outcome& o) {
 study_outcome unpack(const std::string& text) {
   const json j = json::parse(text);
   study_outcome o;
-  each_field(o, [&j](const char* name, auto& value) { read(j, name, value); });
-  read(j, "output_lost", o.output_lost);
+  each_field(o, [&j](const char* name, auto& value) { read_field(j, name, value); });
+  read_field(j, "output_lost", o.output_lost);
   if (j.at("lost_time").is_object()) {
     for (const auto& [limit, percent] : j.at("lost_time").items())
       o.lost_time.push_back({limit, percent.get<double>()});
   }
-  read(j, "notes", o.notes);
+  read_field(j, "notes", o.notes);
   o.status = platforms::status_named(j.at("status"));
-  if (j.contains("message")) read(j, "message", o.message);
-  read(j, "wall_s", o.wall_s);
-  read(j, "peak_rss_mib", o.peak_rss_mib);
+  if (j.contains("message")) read_field(j, "message", o.message);
+  read_field(j, "wall_s", o.wall_s);
+  read_field(j, "peak_rss_mib", o.peak_rss_mib);
   return o;
 }
 
@@ -139,8 +122,8 @@ std::string result_csv(const std::vector<study_outcome>& runs) {
   for (const char* limit : lost_limits) text += fmt::format("lost_{}_percent,", limit);
   text += "status\n";
   for (const auto& o : runs) {
-    each_field(o, [&text](const char*, const auto& value) { text += csv_text(node(value)) + ","; });
-    for (const char* limit : lost_limits) text += csv_text(node(lost_percent(o, limit))) + ",";
+    each_field(o, [&text](const char*, const auto& value) { text += csv_text(node_of(value)) + ","; });
+    for (const char* limit : lost_limits) text += csv_text(node_of(lost_percent(o, limit))) + ",";
     text += std::string(platforms::to_string(o.status)) + "\n";
   }
   return text;

@@ -10,6 +10,8 @@ namespace {
 
 using json = platforms::result_node;
 using platforms::csv_text;
+using platforms::node_of;
+using platforms::read_field;
 
 /// Every plain field by its name in result.json, in its order: written, read back and listed from here.
 template <class Outcome, class Visit>
@@ -35,10 +37,16 @@ void each_field(Outcome& o, Visit visit) {
 
 json run_json(const study_outcome& o) {
   json j = json::object();
-  each_field(o, [&j](const char* name, const auto& value) { j[name] = value; });
+  each_field(o, [&j](const char* name, const auto& value) { j[name] = node_of(value); });
   j["status"] = platforms::to_string(o.status);
   if (!o.message.empty()) j["message"] = o.message;
   return j;
+}
+
+/// A column of the table: "-" where there is no value.
+template <class T>
+std::string cell(const std::optional<T>& value, int decimals) {
+  return value ? fmt::format("{:.{}f}", static_cast<double>(*value), decimals) : "-";
 }
 
 const char* topology_name(config::noc_topology t) {
@@ -69,7 +77,7 @@ std::string pack(const study_outcome& o) {
 study_outcome unpack(const std::string& text) {
   const json j = json::parse(text);
   study_outcome o;
-  each_field(o, [&j](const char* name, auto& value) { j.at(name).get_to(value); });
+  each_field(o, [&j](const char* name, auto& value) { read_field(j, name, value); });
   o.status = platforms::status_named(j.at("status"));
   if (j.contains("message")) o.message = j.at("message");
   o.output_lost = j.at("output_lost");
@@ -97,7 +105,7 @@ std::string result_csv(const std::vector<study_outcome>& runs) {
   each_field(none, [&text](const char* name, const auto&) { text += fmt::format("{},", name); });
   text += "status\n";
   for (const auto& o : runs) {
-    each_field(o, [&text](const char*, const auto& value) { text += csv_text(json(value)) + ","; });
+    each_field(o, [&text](const char*, const auto& value) { text += csv_text(node_of(value)) + ","; });
     text += std::string(platforms::to_string(o.status)) + "\n";
   }
   return text;
@@ -122,10 +130,10 @@ std::string table_header() {
 
 std::string table_row(const study_outcome& o) {
   std::string text =
-      fmt::format("{:<14} {:>8.4g} {:>9.5f} {:>9.3f} {:>10.2f} {:>8} {:>8} {:>7} {:>10}", o.traffic,
+      fmt::format("{:<14} {:>8.4g} {:>9.5f} {:>9.3f} {:>10} {:>8} {:>8} {:>7} {:>10}", o.traffic,
                   o.offered_flits_per_node_cycle, o.accepted_flits_per_node_cycle, o.avg_hops,
-                  o.avg_packet_latency_cycles, o.p50_packet_latency_cycles, o.p99_packet_latency_cycles,
-                  o.packet_flits == 0 ? "-" : std::to_string(o.packet_flits), o.measured_packets);
+                  cell(o.avg_packet_latency_cycles, 2), cell(o.p50_packet_latency_cycles, 0),
+                  cell(o.p99_packet_latency_cycles, 0), cell(o.packet_flits, 0), o.measured_packets);
   if (o.saturated) text += "  saturated";
   if (o.status != platforms::run_status::ok) text += fmt::format("  {}", platforms::to_string(o.status));
   return text + "\n";

@@ -22,6 +22,24 @@ template <class T>
   return value ? result_node(*value) : result_node(nullptr);
 }
 
+/// A field of a run's record: optional ones are null where there is no value.
+template <class T>
+[[nodiscard]] result_node node_of(const T& value) {
+  return value;
+}
+template <class T>
+[[nodiscard]] result_node node_of(const std::optional<T>& value) {
+  return optional_json(value);
+}
+template <class T>
+void read_field(const result_node& record, const char* name, T& value) {
+  value = record.at(name).get<T>();
+}
+template <class T>
+void read_field(const result_node& record, const char* name, std::optional<T>& value) {
+  if (!record.at(name).is_null()) value = record.at(name).get<T>();
+}
+
 /// A field of a CSV row: strings with commas, quotes or line ends are quoted as RFC 4180 says; empty for
 /// null.
 [[nodiscard]] std::string csv_text(const result_node& value);

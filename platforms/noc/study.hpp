@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,14 +48,14 @@ struct study_outcome {
   bool output_lost{};   ///< the waveform could not be written
 
   std::string traffic;
-  std::uint64_t packet_flits{};  ///< 0: the trace says
-  std::uint64_t cycles{};        ///< of the measured interval
+  std::optional<std::uint64_t> packet_flits;  ///< empty: the trace says
+  std::uint64_t cycles{};                     ///< of the measured interval
   double offered_flits_per_node_cycle{};
   double injected_flits_per_node_cycle{};  ///< what the sources drew in the interval
   double accepted_flits_per_node_cycle{};  ///< what the sinks took in it
-  double avg_packet_latency_cycles{};      ///< of packets made in the interval, queue included
-  double p50_packet_latency_cycles{}, p99_packet_latency_cycles{};
-  std::uint64_t max_packet_latency_cycles{};
+  /// Of packets made in the interval, queue included; empty when none of them has arrived.
+  std::optional<double> avg_packet_latency_cycles, p50_packet_latency_cycles, p99_packet_latency_cycles;
+  std::optional<std::uint64_t> max_packet_latency_cycles;
   double avg_hops{};  ///< router-to-router links on the way of a measured packet
   std::uint64_t measured_packets{};
   std::uint64_t packets{};                   ///< delivered in the whole run

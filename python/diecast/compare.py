@@ -3,7 +3,7 @@
 import collections
 
 from diecast.machine import text_of as value_text
-from diecast.results import RESULTS_OF, BadResults
+from diecast.results import BadResults, need_collectives
 
 MISSING = "(absent)"
 
@@ -117,9 +117,7 @@ def changes(old, new):
 def compare(a, b):
     """Everything as plain data, for --format json and the text. Raises BadResults for results of another kind."""
     for side in (a, b):
-        if side.platform not in RESULTS_OF:
-            raise BadResults(f"{side.folder}: results of {side.platform}; a comparison is about collectives "
-                             f"({', '.join(RESULTS_OF)})")
+        need_collectives(side, "a comparison is")
     runs = []
     for left, right in pairs_of(a, b):
         old, new = a.runs[left], b.runs[right]

@@ -5,7 +5,7 @@ import shlex
 
 from diecast import fabric_picture, timeline_picture
 from diecast.energy import Account, accounted, per_bit_text
-from diecast.results import RESULTS_OF, BadResults
+from diecast.results import BadResults, need_collectives
 from diecast.svg import Picture, colors_of, escape, plot, stacked_bars, text_width
 
 MOST_BARS = 128
@@ -244,9 +244,7 @@ def path_section(results, run):
 
 def page(results, timeline=None):
     """The report as HTML text; timeline: a file of the same run, or None. Raises BadResults for results of another kind."""
-    if results.platform not in RESULTS_OF:
-        raise BadResults(f"{results.folder}: results of {results.platform}; a report is about collectives "
-                         f"({', '.join(RESULTS_OF)})")
+    need_collectives(results, "a report is")
     if not results.runs:
         raise BadResults(f"{results.folder}: result.json holds no run")
     # A run that went wrong comes first, then the longest.

@@ -129,6 +129,12 @@ class Results:
         return self._json(name) if (self.folder / name).exists() else None
 
 
+def need_collectives(results, what):
+    """Raises BadResults where the rows are no collectives. what: "a report is", the subject of the complaint."""
+    need(results.platform in RESULTS_OF, results.folder,
+         f"results of {results.platform}; {what} about collectives ({', '.join(RESULTS_OF)})")
+
+
 def load(folder):
     """The results in a directory that --out wrote. Raises BadResults."""
     return Results(folder)

@@ -57,6 +57,14 @@ def without_outputs(words):
     return kept
 
 
+def column_value(key, value):
+    """What a table shows of a point's value: a size of `bytes` as a number, as runs say it themselves."""
+    size = re.fullmatch(r"(\d+)(B|KiB|MiB|GiB)?", text_of(value))
+    if key != "bytes" or not size:
+        return text_of(value)
+    return int(size[1]) << {None: 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30}[size[2]]
+
+
 def without_comments(text):
     """JSON with blanks for its comments, which specs may have as configs do; lines and columns stay."""
     return re.sub(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/',
@@ -282,14 +290,14 @@ class Sweep:
             record = self.record(point)
             if record is None:
                 continue
-            base = {"point": point.number, **{k.lstrip("-"): text_of(v) for k, v in point.values.items()},
+            named = {key.lstrip("-"): value for key, value in point.values.items()}
+            base = {"point": point.number, **{key: column_value(key, value) for key, value in named.items()},
                     "exit_code": record["exit_code"]}
             try:
                 runs = load(self.folder / point.name).runs
             except BadResults:
                 runs = [{"status": "error"}]
             for run in runs:
-                # Of a size the run knows the number of bytes.
                 plain = {k: v for k, v in run.items() if not isinstance(v, (dict, list))}
                 rows.append({**base, **plain, **{f"stats.{k}": v for k, v in run.get("stats", {}).items()}})
         return rows

@@ -278,6 +278,7 @@ class Replay(HbmCase):
         row = self.one("--pattern", f"replay:{trace}", "--set", "hbm.refresh=none", "--check-data")
         self.assertEqual((row["requests"], row["reads"], row["writes"]), (3, 2, 1))
         self.assertEqual(row["pace"], "recorded")
+        self.assertEqual((row["read_fraction"], row["request_bytes"]), (None, None))  # the trace says
         self.assertGreater(row["time_ns"], 400)
         # The first opens the row: activation and read; the second finds it open.
         self.assertGreater(row["max_latency_ns"], 19.4 + 12.5)

@@ -137,6 +137,13 @@ class Results(Case):
         latencies = [r["avg_packet_latency_cycles"] for r in runs]
         self.assertEqual(latencies, sorted(latencies))
 
+    def test_a_node_in_overload_may_take_none_of_the_measured(self):
+        run = self.runs(*MESH, "--cycles", "2000", "--traffic", "hotspot", "--hotspot-fraction", "1", "--rate", "1")[0]
+        self.assertTrue(run["saturated"])
+        self.assertEqual(run["measured_packets"], 0)
+        for name in ("avg", "p50", "p99", "max"):
+            self.assertIsNone(run[f"{name}_packet_latency_cycles"], name)
+
     def test_overload_still_measures_throughput(self):
         run = self.runs(*MESH, "--cycles", "10000", "--rate", "1.0")[0]
         self.assertTrue(run["saturated"])
@@ -212,6 +219,10 @@ class Replay(Case):
         self.assertEqual(run["max_packet_latency_cycles"], 41)
         self.assertEqual(run["packet_hops"], 12)
         self.assertEqual(run["flit_hops"], 36)
+
+    def test_the_file_says_how_long_packets_are(self):
+        run = self.runs(*MESH, "--traffic", f"replay:{self.file('trace.txt', '0 0 15 1')}")[0]
+        self.assertIsNone(run["packet_flits"])
 
     def test_the_order_of_lines_does_not_matter(self):
         lines = ["0 0 15 5", "0 5 10 3", "3 0 1 1", "7 15 0 9", "7 2 0 9"]

@@ -253,6 +253,18 @@ class Sweep(ScriptCase):
         self.assertIn("ipcq.n_slots", done.stderr)
         self.assertEqual([(r["exit_code"], r["status"]) for r in self.rows()], [("2", "error"), ("0", "ok")])
 
+    def test_sizes_are_bytes_in_every_row(self):
+        spec = self.spec(grid={"--bytes": ["1KiB", "2KiB"], "ipcq.n_slots": [0, 4]}, plots=None)
+        self.script("sweep", spec, "--out", "s", expect=2)
+        self.assertEqual([(r["bytes"], r["status"]) for r in self.rows()],
+                         [("1024", "error"), ("1024", "ok"), ("2048", "error"), ("2048", "ok")])
+
+    def test_arguments_without_their_outputs(self):
+        from diecast.sweep import without_outputs
+        words = ["--quiet", "--out", "o", "--ccl-trace", "--vcd", "w.vcd", "--bytes", "1KiB", "--record", "r.json",
+                 "--timeline-scope", "*", "--no-data"]
+        self.assertEqual(without_outputs(words), ["--quiet", "--bytes", "1KiB", "--no-data"])
+
     def test_values_may_be_json(self):
         half = [{"match": "pod.sip0.cube_0_0.ucie_east", "set": {"modules": 1}}]
         spec = self.spec(grid={"overrides": [[], half], "sim.strict_memory": [True]}, plots=[],

@@ -58,6 +58,10 @@ config::machine_config random_machine(std::mt19937& random) {
     c.overrides = {{.match = draw(0, 1) != 0 ? "pod.sip0.cube_0_0" : "*.cube_?_0.noc",
                     .hop_cycles = c.noc.hop_cycles + draw(1, 20)}};
   }
+  if (draw(0, 2) == 0) {  // less than a round trip: packets wait for room in the retry buffer
+    c.ucie.format = draw(0, 1) != 0 ? config::flit_format::flit_68 : config::flit_format::flit_256;
+    c.ucie.retry_flits = draw(1, 3);
+  }
   return c;
 }
 
