@@ -272,10 +272,12 @@ class Diagnosis(harness.Case):
 
     def test_wrong_results_of_a_large_machine_are_classed(self):
         fault = json.dumps([{"kind": "sendrecv_alias", "where": "pod.sip0.cube_2_3.pe5", "after": 2}])
-        _, found = self.diagnose("--config", CONFIGS / "pod_default.json", *sets("pod.sips=1"), "--bytes", "512KiB", "--set",
+        _, found = self.diagnose("--config", CONFIGS / "pod_default.json", *sets("pod.sips=1"), "--bytes", "1MiB", "--set",
                                  f"faults={fault}")
         self.assertEqual(found["verdict"], "sendrecv_alias", json.dumps(found["findings"], indent=1)[:3000])
-        self.assertEqual(found["answers"]["looked into for the experiments that follow"], "ranks 112 to 127")
+        # A machine on which the job takes less than 2 s (look_into_a_cheap_part) needs no part of it.
+        part = "ranks 112 to 127" if found["experiments"][0]["wall_s"] >= 2 else None
+        self.assertEqual(found["answers"].get("looked into for the experiments that follow"), part)
         ended = {e["name"] for e in found["experiments"] if not e["timed_out"]}
         self.assertFalse(ended & set(found["not_tried"]))
 
