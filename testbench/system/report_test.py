@@ -372,9 +372,10 @@ class Scripts(Reports):
             self.assertIn(f"{kind}: results of diecast-{kind}; a comparison is about collectives", done.stderr)
             self.assertNotIn("Traceback", done.stderr)
             self.assertIn(f"results of diecast-{kind}", self.script("report", kind, expect=2).stderr)
-            done = self.script("alphabeta", kind, expect=2)
-            self.assertIn(f"{kind}: results of diecast-{kind}; fits are about collectives", done.stderr)
-            self.assertNotIn("Traceback", done.stderr)
+            for name, what in (("alphabeta", "fits"), ("energy", "energy accounts")):
+                done = self.script(name, kind, expect=2)
+                self.assertIn(f"{kind}: results of diecast-{kind}; {what} are about collectives", done.stderr)
+                self.assertNotIn("Traceback", done.stderr)
 
     def test_compare_says_what_changed_and_why(self):
         for root in ("center", "corner"):

@@ -452,6 +452,9 @@ class Energy(ScriptCase):
 
     def test_what_is_no_result(self):
         self.assertIn("scripts/energy: ", self.script("energy", self.folder / "absent", expect=2).stderr)
+        self.run_pod(*harness.SMALL, "--bytes", "4KiB", *harness.sets("sim.limit_ms=1", "ccl.start_delays=*.pe1=5000000"),
+                     "--out", "cut", expect=3)
+        self.assertIn("no run with an energy account whose launch ended", self.script("energy", "cut", expect=2).stderr)
 
     def test_what_is_wrong_in_a_result_is_named(self):
         out = self.folder / "out"
