@@ -49,14 +49,17 @@ class Checks(harness.Case):
     def test_setup_takes_ci_alone(self):
         self.assertIn("expected nothing or --ci", self.call("scripts/setup", "--all", expect=2))
 
-    def continuous_integration(self, tests, expect, formatted=0, version=14,
+    def continuous_integration(self, tests, expect, formatted=0, version=14, sanitized=0, tidy=0,
                                listed="# reasons\na_test.Class  # no tool\nb_test.Other.test_one\nsystem/quiet\n"):
         """.ci/run where so the tests end; their skips, as harness.main prints them."""
         (self.folder / "build/Testing/Temporary").mkdir(parents=True, exist_ok=True)
         self.program("scripts/setup", '[ "$1" = --ci ]')
-        self.program("tools/clang-format", f"echo clang-format version {version}.0.6")
+        for tool in ("clang-format", "clang-tidy"):
+            self.program(f"tools/{tool}", f"echo {tool} version {version}.0.6")
         self.program("tools/git", "true")
         self.program("scripts/format", f"exit {formatted}")
+        self.program("scripts/lint", f'echo "lint $* in $BUILD"; exit {tidy}')
+        self.program(".ci/sanitize", f"exit {sanitized}")
         self.program("scripts/test", tests)
         self.file(".ci/skips", listed)
         return self.call(".ci/run", expect=expect)
@@ -68,7 +71,12 @@ class Checks(harness.Case):
         self.assertTrue(self.continuous_integration(self.log(), expect=0).endswith("closing\n"))
         self.assertTrue(self.continuous_integration(self.log() + "; exit 8", expect=8).endswith("closing\n"))
         self.assertNotIn("closing", self.continuous_integration(self.log(), expect=1, formatted=1))
-        self.assertIn("format NOT checked", self.continuous_integration(self.log(), expect=0, formatted=1, version=19))
+        self.assertNotIn("closing", self.continuous_integration(self.log(), expect=8, sanitized=8))
+        self.assertIn("lint --since HEAD~1 in build-asan\n", self.continuous_integration(self.log(), expect=123, tidy=123))
+        self.assertNotIn("closing", self.last.stdout)
+        other = self.continuous_integration(self.log(), expect=0, formatted=1, tidy=1, version=19)
+        self.assertIn("format NOT checked", other)
+        self.assertIn("clang-tidy NOT run", other)
 
     def test_ci_fails_for_a_skip_that_is_not_listed(self):
         good = ("1/2 Testing: system/a", "SKIPPED a_test.Class.test_x: no tool", "SKIPPED b_test.Other.test_one: no tool")

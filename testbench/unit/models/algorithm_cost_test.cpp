@@ -59,7 +59,7 @@ void check_above_bound(const config::machine_config& c, rank_set set, std::uint6
   }
 }
 
-TEST_CASE("nothing is expected to be faster than its bound") {
+TEST_CASE("nothing is expected to be faster than its bound", "[long]") {
   known_rows known;
   for (const auto tensors : {config::tensor_kind::tcm, config::tensor_kind::hbm}) {
     for (const auto& [bytes, root] :

@@ -7,7 +7,8 @@
 using namespace diecast;
 using namespace diecast::test;
 
-TEST_CASE("every order of events of two messages and two receives pairs as the abstract matcher does") {
+TEST_CASE("every order of events of two messages and two receives pairs as the abstract matcher does",
+          "[long]") {
   for (const bool fragments : {false, true}) {
     for (const std::uint32_t entries : {1U, 2U}) {
       const tag_program_list programs{2, 2, fragments};
@@ -17,7 +18,8 @@ TEST_CASE("every order of events of two messages and two receives pairs as the a
   }
 }
 
-TEST_CASE("every order of events of chosen programs of up to four messages and receives pairs rightly") {
+TEST_CASE("every order of events of chosen programs of up to four messages and receives pairs rightly",
+          "[long]") {
   for (const bool fragments : {false, true}) {
     for (const std::uint32_t entries : {1U, 2U}) {
       CAPTURE(fragments, entries);

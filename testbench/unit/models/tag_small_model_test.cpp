@@ -40,7 +40,8 @@ void check_all_met(const small_events& met, std::uint32_t entries) {
 
 // The numbers of states are those of the protocol as it is. A change of the protocol changes them; fewer
 // states after another change mean that something is no longer explored.
-TEST_CASE("small model: four messages, four receives, any cancels, one entry, some receives in software") {
+TEST_CASE("small model: four messages, four receives, any cancels, one entry, some receives in software",
+          "[long]") {
   small_bounds b = bounds(4, 1, 4);
   b.software = true;
   const small_result r = search(b);

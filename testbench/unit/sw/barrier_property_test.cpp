@@ -103,7 +103,7 @@ std::string what_is_wrong(const barrier_case& c) {
   return {};
 }
 
-TEST_CASE("barriers: any team, any skew, any counter: up to 200 in a row") {
+TEST_CASE("barriers: any team, any skew, any counter: up to 200 in a row", "[long]") {
   CHECK(rc::check("one team", [] {
     const barrier_case c = any_case();
     const std::string wrong = what_is_wrong(c);
@@ -130,7 +130,7 @@ TEST_CASE("barriers: 64 ranks of 8 PEs, 200 in a row over the wrap") {
   CHECK(what_is_wrong(c) == "");
 }
 
-TEST_CASE("barriers: 64 ranks of 8 PEs, every algorithm, order of events and radix") {
+TEST_CASE("barriers: 64 ranks of 8 PEs, every algorithm, order of events and radix", "[long]") {
   barrier_case c = whole_space();
   c.repeats = in_a_row(most_ranks * most_cores, 0);
   for (const auto order : {sw::schedule::round_robin, sw::schedule::random, sw::schedule::adversarial}) {

@@ -39,6 +39,15 @@ class chosen {
       return "";
     }
   }
+  /// Why auto takes what it takes of `kernels`, or all that keeps it from taking any.
+  [[nodiscard]] std::string reason(const sw::kernel_table& kernels) const {
+    const sw::op_request r = request(kernels);
+    try {
+      return sw::choose_kernel(r, launch()).reason;
+    } catch (const user_error& e) {
+      return e.what();
+    }
+  }
   /// Directions in use at the PE that has most of them.
   [[nodiscard]] std::size_t needed(const sw::kernel_entry& kernel) const {
     const sw::kernel_table kernels{kernel};
@@ -121,6 +130,28 @@ TEST_CASE("auto of a workload passes over what has too few queue pairs") {
   const std::string other = all_to_all(16).of(sw::builtin_kernels());
   CHECK_FALSE(other.empty());
   CHECK(other != "two_level");
+}
+
+TEST_CASE("auto of a workload takes what no time is known of where nothing else can run") {
+  const config::machine_config c = test::machine_of({1, 2, 2, 4});
+  sw::kernel_entry mine = test::kernel_named("ring_1d");
+  mine.name = "mine";
+  sw::kernel_entry trees = test::kernel_named("double_binary_tree");
+  trees.name = "my_trees";
+  CHECK(chosen(c).of({mine}) == "mine");
+  CHECK(chosen(c).reason({mine}) == "auto: mine is the only algorithm that can run");
+  // The trees need more queue pairs than a ring.
+  CHECK(chosen(with_queue_pairs(c, 2)).of({mine, trees}) == "mine");
+  // Both can run: that is no choice.
+  CHECK(chosen(c).of({mine, trees}).empty());
+  CHECK(chosen(c).reason({mine, trees}).find("the cost model knows no all_reduce that can run here") !=
+        std::string::npos);
+  // Neither can: each says why.
+  const std::string neither = chosen(with_queue_pairs(c, 1)).reason({mine, trees});
+  CHECK(neither.find("mine cannot run: a PE has too few queue pairs") != std::string::npos);
+  CHECK(neither.find("my_trees cannot run: a PE has too few queue pairs") != std::string::npos);
+  // One that a time is known of is taken before any other.
+  CHECK(chosen(c).of({mine, test::kernel_named("double_binary_tree")}) == "double_binary_tree");
 }
 
 TEST_CASE("auto of a workload runs what it takes on eight queue pairs") {
