@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "models/fabric/topology.hpp"
@@ -60,7 +61,8 @@ class routed_machine {
   }
   [[nodiscard]] tree_task::link link_of(std::uint32_t number) const {
     const fabric::link& l = topology_.links()[number];
-    return {std::max(1U, static_cast<std::uint32_t>(l.gbytes_s / interface_gbytes_s_)), leads_to_sips(l)};
+    return {std::max(1U, static_cast<std::uint32_t>(l.gbytes_s / interface_gbytes_s_)), leads_to_sips(l),
+            l.gbytes_s < interface_gbytes_s_};
   }
 
  private:
@@ -92,6 +94,29 @@ class routed_machine {
 
 using rank_list = std::vector<std::uint32_t>;
 
+/// Links that the same ways take become one: the search follows every link of a way with every move.
+void merge_links(tree_task& task) {
+  std::vector<std::vector<std::size_t>> ways(task.link_of.size());
+  for (std::size_t edge = 0; edge < task.links.size(); ++edge) {
+    for (const std::uint16_t l : task.links[edge]) ways[l].push_back(edge);
+  }
+  std::vector<tree_task::link> merged;
+  std::map<std::tuple<std::vector<std::size_t>, std::uint32_t, bool, bool>, std::uint16_t> number;
+  for (auto& edge : task.links) edge.clear();
+  for (std::size_t l = 0; l < ways.size(); ++l) {
+    const tree_task::link& link = task.link_of[l];
+    const auto next = static_cast<std::uint16_t>(merged.size());
+    const auto known = number.emplace(std::tuple(ways[l], link.fit, link.between_sips, link.narrow), next);
+    if (!known.second) {
+      ++merged[known.first->second].alike;
+      continue;
+    }
+    merged.push_back(link);
+    for (const std::size_t edge : ways[l]) task.links[edge].push_back(next);
+  }
+  task.link_of = std::move(merged);
+}
+
 /// A task of so many members, with the ways between those of `ranks`, or their parts in a SIP. ranks[i] is
 /// the rank of member i, or one that stands for it.
 tree_task make_task(const routed_machine& machine, const rank_list& ranks, std::optional<sip_id> in) {
@@ -113,6 +138,7 @@ tree_task make_task(const routed_machine& machine, const rank_list& ranks, std::
       }
     }
   }
+  merge_links(task);
   return task;
 }
 

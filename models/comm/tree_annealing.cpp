@@ -16,21 +16,21 @@ constexpr std::uint8_t nobody = tree_task::none;
 
 /// What a second sender on a link costs, ns: more than two edges, so that hardly any way is worth it. On the
 /// one way to another SIP, which two halves of a vector fill, it is the worst.
-constexpr double second_sender_ns = 1000, second_feeder_ns = 1500;
+constexpr std::uint32_t second_sender_ns = 1000, second_feeder_ns = 1500;
 /// What a link costs that two flows of one sender share. Their slots leave one after the other, but one that
 /// is held up holds up the other.
-constexpr double second_flow_ns = 100;
+constexpr std::uint32_t second_flow_ns = 30;
 /// More than any tree's links and ways.
 constexpr double forbidden_ns = 1e5;
 /// Of the mean way to a member, beside the longest one.
 constexpr double mean_weight = 0.3;
 
 /// Uphill moves of so many ns are likely at first, and at the end.
-constexpr double first_temperature = 300, last_temperature = 3;
-constexpr std::uint32_t attempts = 6;
-/// Of an attempt. A move costs about 50 ns for each member.
+constexpr double first_temperature = 600, last_temperature = 10;
+constexpr std::uint32_t attempts = 4;
+/// Of an attempt. A move costs about 25 ns for each member.
 std::uint64_t moves_for(std::uint64_t members) {
-  return std::min<std::uint64_t>(4000 * members, 300 * members * members);
+  return std::min<std::uint64_t>(16'000 * members, 1'200 * members * members);
 }
 
 /// Who is where. Small, for a move is undone by copying it back.
@@ -67,12 +67,14 @@ class rated_trees {
     const double mean = sum_ / (trees * (task_.members - 1.0));
     const auto top = [this](std::uint32_t t) { return at_.child[t][task_.root][0]; };
     const double forbidden = task_.tops_differ && top(0) == top(1) ? forbidden_ns : 0.0;
-    return {forbidden + shared_ns_ + farthest_ + mean_weight * mean, farthest_, shared_ns_};
+    const auto shared_ns = static_cast<double>(shared_ns_);
+    return {forbidden + shared_ns + farthest_ + mean_weight * mean, farthest_, shared_ns};
   }
 
  private:
   struct use {
     std::uint32_t flows{}, senders{};
+    std::int64_t shared_ns{};
   };
 
   [[nodiscard]] std::size_t edge(std::uint32_t above, std::uint32_t below) const {
@@ -100,24 +102,27 @@ class rated_trees {
       }
     }
   }
-  [[nodiscard]] double shared_ns(std::uint16_t l) const {
-    const auto& [fit, between_sips] = task_.link_of[l];
-    const auto [flows, senders] = used_[l];
-    const std::uint32_t others = senders > fit ? senders - fit : 0;
-    const std::uint32_t own = flows - std::min(flows, std::max(senders, fit));
-    return between_sips ? others * second_feeder_ns : others * second_sender_ns + own * second_flow_ns;
-  }
   void remove(std::uint16_t l, std::uint32_t sender) {
-    shared_ns_ -= shared_ns(l);
     --used_[l].flows;
     if (--from_[std::size_t{l} * task_.members + sender] == 0) --used_[l].senders;
-    shared_ns_ += shared_ns(l);
+    price(l);
   }
   void add(std::uint16_t l, std::uint32_t sender) {
-    shared_ns_ -= shared_ns(l);
     ++used_[l].flows;
     if (from_[std::size_t{l} * task_.members + sender]++ == 0) ++used_[l].senders;
-    shared_ns_ += shared_ns(l);
+    price(l);
+  }
+  /// After a flow has come or gone.
+  void price(std::uint16_t l) {
+    const auto& [fit, between_sips, narrow, alike] = task_.link_of[l];
+    use& u = used_[l];
+    const std::uint32_t senders = narrow ? u.flows : u.senders;
+    const std::uint32_t others = senders > fit ? senders - fit : 0;
+    const std::uint32_t own = u.flows - std::min(u.flows, std::max(senders, fit));
+    const std::uint32_t each =
+        between_sips ? others * second_feeder_ns : others * second_sender_ns + own * second_flow_ns;
+    shared_ns_ += std::int64_t{alike} * each - u.shared_ns;
+    u.shared_ns = std::int64_t{alike} * each;
   }
 
   /// A member sends a slot to one child after the other, the root those of both trees in turn.
@@ -149,7 +154,7 @@ class rated_trees {
   std::array<std::array<std::uint8_t, most_annealed>, trees> rated_;  ///< parents whose flows are counted
   std::vector<use> used_;                                             ///< by link
   std::vector<std::uint8_t> from_;                                    ///< flows by link and sender
-  double shared_ns_{};                                                ///< of all links; whole numbers
+  std::int64_t shared_ns_{};                                          ///< of all links
   double farthest_{}, sum_{};
 };
 

@@ -29,8 +29,10 @@ struct tree_task {
   double slot_ns{};  ///< what a slot takes at the network interface of its sender
 
   struct link {
-    std::uint32_t fit{1};  ///< flows that it carries side by side at full speed
-    bool between_sips{};   ///< every way to another SIP takes it
+    std::uint32_t fit{1};    ///< flows that it carries side by side at full speed
+    bool between_sips{};     ///< every way to another SIP takes it
+    bool narrow{};           ///< slower than a sender: two flows of one take turns as those of two do
+    std::uint32_t alike{1};  ///< links of the machine that it stands for: the same ways take them
   };
   std::vector<link> link_of;
 };
@@ -53,8 +55,8 @@ struct tree_cost {
 inline constexpr std::uint32_t most_annealed = 64;
 
 /// Trees in which nobody sends more than the vector. Simulated annealing, from fixed seeds and with a fixed
-/// number of moves: equal tasks, equal trees. About 0.5 s for 16 members, 1.2 s for 25 (two SIPs: 1.1
-/// and 2.7). Precondition: 3 to most_annealed members, the leaf not among fewer than 4.
+/// number of moves: equal tasks, equal trees. About 0.4 s for 16 members, 1 s for 25 (two SIPs: 1
+/// and 2). Precondition: 3 to most_annealed members, the leaf not among fewer than 4.
 [[nodiscard]] tree_pair anneal_trees(const tree_task& task);
 
 }  // namespace diecast::comm

@@ -218,6 +218,60 @@ TEST_CASE("fitted trees on 3 x 3 cubes are shallow and share no link") {
   CHECK(std::isinf(cost_of(task, star).total_ns));
 }
 
+TEST_CASE("links that the same ways take are one to the search, and count as often as they are") {
+  const machine m(machine_shape{1, 3, 3, 1});
+  const tree_task task = task_of_all(m.context(0));
+  std::set<std::tuple<std::vector<std::size_t>, std::uint32_t, bool, bool>> known;
+  std::vector<std::vector<std::size_t>> ways(task.link_of.size());
+  for (std::size_t edge = 0; edge < task.links.size(); ++edge) {
+    for (const std::uint16_t l : task.links[edge]) ways[l].push_back(edge);
+  }
+  std::uint32_t most_alike = 0;
+  for (std::size_t l = 0; l < ways.size(); ++l) {
+    const tree_task::link& link = task.link_of[l];
+    CHECK(known.insert({ways[l], link.fit, link.between_sips, link.narrow}).second);
+    most_alike = std::max(most_alike, link.alike);
+  }
+  CHECK(most_alike > 1);
+  const fabric::topology t(m.config);
+  const auto terminal = [&](std::uint32_t rank) { return cost::terminal_of(t, m.members.members[rank]); };
+  for (std::uint32_t a = 0; a < task.members; ++a) {
+    for (std::uint32_t b = 0; b < task.members; ++b) {
+      if (a == b) continue;
+      std::size_t links = 2;  // those of the ends are nobody else's
+      for (const std::uint16_t l : task.links[a * task.members + b]) links += task.link_of[l].alike;
+      CHECK(links == t.trace(terminal(a), terminal(b)).size());
+    }
+  }
+}
+
+TEST_CASE("a link that stands for three costs what three cost") {
+  // 0 sends to 1 and 1 to 2, down both trees, all over one link.
+  tree_task task;
+  task.members = 3;
+  task.links.resize(9);
+  task.edge_ns.assign(9, 100.0);
+  task.slot_ns = 10;
+  task.links[0 * 3 + 1] = task.links[1 * 3 + 2] = {0};
+  tree_pair chain;
+  for (auto& tree : chain) {
+    tree.resize(3);
+    tree[0].children = {1};
+    tree[1] = {0, {2}};
+    tree[2].parent = 1;
+  }
+  task.link_of = {{1, false, false, 1}};
+  const tree_cost one = cost_of(task, chain);
+  task.link_of = {{1, false, false, 3}};
+  const tree_cost three = cost_of(task, chain);
+  CHECK(one.shared_ns > 0);
+  CHECK(three.shared_ns == 3 * one.shared_ns);
+  CHECK(three.farthest_ns == one.farthest_ns);
+  // Flows of one sender and of two take turns alike where a link is slower than a sender: three beside one.
+  task.link_of = {{1, false, true, 1}};
+  CHECK(cost_of(task, chain).shared_ns > one.shared_ns);
+}
+
 TEST_CASE("there are no fitted trees where members share cubes, of three SIPs, or beside other patterns") {
   CHECK_FALSE(fitted_trees(machine(machine_shape{1, 2, 2, 2}, rank_set::pe).context(0)).has_value());
   CHECK_FALSE(fitted_trees(machine(machine_shape{3, 2, 2, 1}).context(0)).has_value());
