@@ -130,6 +130,7 @@ class bound_finder {
     if (!barrier && may_move_nothing()) return {};
     if (!barrier) {
       rank_terms();
+      if (r_.what == collective::broadcast || r_.what == collective::reduce) root_terms();
       cut_terms();
       link_terms();
       memory_terms();
@@ -171,6 +172,19 @@ class bound_finder {
          "network interface of a rank, out");
     wire("ejection", std::max(l.received, l.all_received / p_ + away), rates_.noc_gbytes_s(),
          "network interface of a rank, in");
+  }
+
+  /// A vector out of the root: what leaves it last has the way to the farthest rank before it. Into the root:
+  /// what comes before anything of the farthest rank, which is part of every sum, has to come once more.
+  void root_terms() {
+    const bool out = r_.what == collective::broadcast;
+    const far_pair far = farthest_from(t_, c_, r_.ranks, root(), !out);
+    const sim_time flits = timing::noc_clock(c_).cycles(message_flits(c_, 1));  // of the vector's own
+    const sim_time way = ends_.send + ends_.departure + far.idle - std::min(far.idle, flits) + ends_.arrival +
+                         consume_ + end_ + staging_latency_;
+    keep(out ? "injection" : "ejection", way.ns() + n_ * rates_.wire_bytes_per_byte() / rates_.noc_gbytes_s(),
+         fmt::format("network interface of the root, {}, and the way {} {}", out ? "out" : "in",
+                     out ? "to" : "from", pe_path(t_.shape(), out ? far.to : far.from)));
   }
 
   void cut_terms() {
@@ -260,6 +274,9 @@ class bound_finder {
          fmt::format("one element from {} to {}", pe_path(t_.shape(), pair.from),
                      pe_path(t_.shape(), pair.to)));
   }
+  [[nodiscard]] pe_coord root() const {
+    return r_.ranks.members.at(std::min<std::size_t>(r_.root, r_.ranks.members.size() - 1));
+  }
   [[nodiscard]] sim_time nearest_hop() const {
     return ends_.send + ends_.departure + nearest_idle(t_, c_, r_.ranks) + ends_.arrival;
   }
@@ -284,7 +301,6 @@ class bound_finder {
   }
 
   void latency_terms() {
-    const pe_coord root = r_.ranks.members.at(std::min<std::size_t>(r_.root, r_.ranks.members.size() - 1));
     const bool parts = comm::size_meaning_of(r_.what) == comm::size_meaning::total;
     // With fewer bytes than that some ranks may have no element to tell of.
     if (parts && n_ < longest_element * p_) return;
@@ -294,11 +310,11 @@ class bound_finder {
       case collective::all_to_all: spread_to_all(); return heard(farthest_pair(t_, c_, r_.ranks));
       case collective::reduce_scatter: collect_from_all(true); return heard(farthest_pair(t_, c_, r_.ranks));
       case collective::broadcast:
-      case collective::scatter: spread_to_all(); return heard(farthest_from(t_, c_, r_.ranks, root, false));
+      case collective::scatter: spread_to_all(); return heard(farthest_from(t_, c_, r_.ranks, root(), false));
       case collective::reduce:
       case collective::gather:
         collect_from_all(r_.what == collective::reduce);
-        return heard(farthest_from(t_, c_, r_.ranks, root, true));
+        return heard(farthest_from(t_, c_, r_.ranks, root(), true));
       case collective::send_recv: {
         const auto& m = r_.ranks.members;
         far_pair far;

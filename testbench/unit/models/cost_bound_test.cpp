@@ -328,6 +328,29 @@ TEST_CASE("the bound of small messages is the latency between ranks") {
   CHECK(b.ns >= (e.send + e.departure + far.idle + e.arrival).ns());
 }
 
+TEST_CASE("what leaves the root last has the way to the farthest rank before it") {
+  constexpr std::uint64_t mib = 1 << 20;
+  const config::machine_config c;
+  for (const collective what : {collective::broadcast, collective::reduce}) {
+    const machine m(c);
+    const double element_ns = m.of(what, rank_set::cube, 2).ns;
+    const bound b = m.of(what, rank_set::cube, mib);
+    CHECK(b.kind == (what == collective::broadcast ? "injection" : "ejection"));
+    // But for the two flits of the element, which are part of the vector.
+    CHECK(b.ns == Approx(element_ns - 2 + header * mib / 64));
+    CHECK(b.terms.front().detail.find("the way") != std::string::npos);
+    // Over a longer way it takes as much longer.
+    config::machine_config far = c;
+    far.sip_link.latency_ns += 500;
+    CHECK(machine(far).of(what, rank_set::cube, mib).ns == Approx(b.ns + 500));
+  }
+  // Elsewhere a rank's last bytes may be for its neighbor.
+  config::machine_config far = c;
+  far.sip_link.latency_ns += 500;
+  CHECK(machine(far).of(collective::all_gather, rank_set::cube, mib).ns ==
+        machine(c).of(collective::all_gather, rank_set::cube, mib).ns);
+}
+
 TEST_CASE("a missing link leaves less to cross") {
   config::machine_config c = test::grid_of_cubes(2);
   const auto out_of = [](const config::machine_config& config, std::uint32_t cube) {
