@@ -16,6 +16,7 @@
 #include "platforms/hbm/inform.hpp"
 #include "platforms/hbm/options.hpp"
 #include "platforms/hbm/replay.hpp"
+#include "platforms/hbm/savings.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/hbm_result.hpp"
 #include "platforms/run/child.hpp"
@@ -52,6 +53,18 @@ void check_pattern(const options& o, const config::hbm_block& hbm, const study_p
   }
 }
 
+/// Files of a run's observers would be those of the last run; a memory without banks has none of the limits.
+void check_removable(const options& o, const config::hbm_block& hbm) {
+  const std::string flag = "--without-limits";
+  if (hbm.model == config::hbm_model::simple) {
+    throw user_error(problem{flag, "needs limits, which hbm.model simple does not have", "hbm.model simple",
+                             "hbm.model bank"});
+  }
+  if (o.vcd.empty() && o.timeline.empty()) return;
+  throw user_error(problem{flag, "has no meaning beside --vcd or --timeline, which are of one run",
+                           o.vcd.empty() ? o.timeline : o.vcd, "one of the two"});
+}
+
 std::vector<study_point> points_of(const options& o, const config::machine_config& config) {
   study_point point;
   point.pattern = o.pattern;
@@ -75,6 +88,7 @@ std::vector<study_point> points_of(const options& o, const config::machine_confi
     if (point.replay->timed) paces.push_back({pace::kind::recorded, 0, 0});
   }
   if (paces.empty()) paces.push_back({pace::kind::saturate, 0, 0});
+  if (o.without_limits) check_removable(o, config.hbm);
   std::vector<study_point> points;
   for (const auto& p : paces) {
     point.speed = p;
@@ -92,6 +106,20 @@ study_outcome outcome_of(const study_point& point, const config::machine_config&
   study_outcome o = platforms::run_in_child(body, pack, unpack);
   if (o.pattern.empty()) describe(point, config, o);  // it ended before it began
   return o;
+}
+
+/// What is measured of a point: the run, and with --without-limits those without limits.
+study_outcome measure(const options& o, const study_point& point, const config::machine_config& config,
+                      const netlist::memory_factory& make_memory) {
+  study_outcome outcome = outcome_of(point, config, make_memory);
+  if (!o.without_limits || outcome.status != run_status::ok) return outcome;
+  add_savings(
+      point, config,
+      [&make_memory](const study_point& p, const config::machine_config& c) {
+        return outcome_of(p, c, make_memory);
+      },
+      outcome);
+  return outcome;
 }
 
 std::string table_rows(const study_outcome& o) {
@@ -118,7 +146,7 @@ int run_checked(const registries& tables, int argc, char** argv) {
   report.start(table_header());
   platforms::install_signal_handlers();
   for (const auto& p : points) {
-    study_outcome outcome = outcome_of(p, config, tables.make_memory);
+    study_outcome outcome = measure(o, p, config, tables.make_memory);
     const std::string rows = table_rows(outcome);
     report.add(std::move(outcome), rows);
     if (report.interrupted()) break;

@@ -45,7 +45,10 @@ po::options_description traffic_options() {
       "open loop: evenly spaced arrivals, percent of peak; max: the next as soon as one is accepted (max); "
       "also FROM%:TO%:+STEP%")("outstanding", text("N[,N..]"),
                                "closed loop: as many requests in flight per channel")(
-      "check-data", "write real data and compare what reads return with what was written last");
+      "check-data", "write real data and compare what reads return with what was written last")(
+      "without-limits",
+      "run each pace again without refresh, tFAW and tRRD, turnarounds, bank times and all of them, and say "
+      "what that saves");
   return d;
 }
 
@@ -125,6 +128,7 @@ void read_traffic(app::flag_reader& r, options& o) {
       o.paces.push_back({pace::kind::closed, 0, config::count_argument(f, item, 1, most_outstanding)});
   });
   o.check_data = r.flag("check-data");
+  o.without_limits = r.flag("without-limits");
 }
 
 /// A trace brings its own requests.

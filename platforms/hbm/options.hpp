@@ -20,6 +20,7 @@ struct options : app::common_options {
   std::optional<std::uint64_t> request_bytes;
   std::vector<pace> paces;  ///< empty: not given
   bool check_data{};
+  bool without_limits{};  ///< measure what each limit costs
 };
 
 /// Throws user_error with every problem.

@@ -54,11 +54,13 @@ struct study_point {
   [[nodiscard]] std::string pattern_text() const;
 };
 
-/// Share of the peak lost to one limit.
+/// Share of the peak lost to one limit, or of a run's time saved without it.
 struct lost_share {
   std::string limit;
   double percent{};
 };
+/// Beside the limits' own names in study_outcome::time_saved: none of them is left.
+inline constexpr const char* all_limits = "all";
 
 struct study_outcome {
   platforms::run_status status{platforms::run_status::ok};
@@ -84,6 +86,7 @@ struct study_outcome {
   std::optional<double> bus_busy_percent;         ///< with lost_time 100%; empty as lost_time
   std::optional<std::uint64_t> forwarded_bursts;  ///< answered from the write queue: never on the bus
   std::vector<lost_share> lost_time;              ///< empty: a memory that does not tell
+  std::vector<lost_share> time_saved;             ///< with --without-limits: see add_savings(); else empty
   std::optional<bool> verified;                   ///< empty: not checked
   std::uint64_t checked_reads{}, wrong_reads{};   ///< with --check-data
   std::vector<std::string> notes;

@@ -47,15 +47,27 @@ void each_field(Outcome& o, Visit visit) {
   visit("wrong_reads", o.wrong_reads);
 }
 
+using shares = std::vector<lost_share>;
+
+/// By limit; null: not told.
+json node_of_shares(const shares& all) {
+  if (all.empty()) return nullptr;
+  json j = json::object();
+  for (const lost_share& share : all) j[share.limit] = share.percent;
+  return j;
+}
+shares shares_of(const json& j) {
+  shares all;
+  if (!j.is_object()) return all;
+  for (const auto& [limit, percent] : j.items()) all.push_back({limit, percent.get<double>()});
+  return all;
+}
+
 json run_json(const study_outcome& o) {
   json j = json::object();
   each_field(o, [&j](const char* name, const auto& value) { j[name] = node_of(value); });
-  j["lost_time"] = nullptr;
-  if (!o.lost_time.empty()) {
-    json lost = json::object();
-    for (const auto& share : o.lost_time) lost[share.limit] = share.percent;
-    j["lost_time"] = std::move(lost);
-  }
+  j["lost_time"] = node_of_shares(o.lost_time);
+  j["time_saved_percent"] = node_of_shares(o.time_saved);
   j["notes"] = o.notes;
   j["status"] = platforms::to_string(o.status);
   if (!o.message.empty()) j["message"] = o.message;
@@ -64,11 +76,19 @@ json run_json(const study_outcome& o) {
 
 constexpr std::array lost_limits{"refresh", "faw_rrd", "row_bus", "turnaround", "bank_conflict", "initiator"};
 
-std::optional<double> lost_percent(const study_outcome& o, const std::string& limit) {
-  for (const auto& share : o.lost_time) {
+constexpr std::array saved_limits{"refresh", "faw_rrd", "turnaround", "bank_conflict", all_limits};
+
+std::optional<double> percent_of(const shares& all, const std::string& limit) {
+  for (const auto& share : all) {
     if (share.limit == limit) return share.percent;
   }
   return {};
+}
+
+std::string shares_text(const char* title, const shares& all) {
+  std::string text = title;
+  for (const auto& share : all) text += fmt::format("  {} {:.1f}", share.limit, share.percent);
+  return text + "\n";
 }
 
 std::string or_dash(const std::optional<double>& v, int decimals) {
@@ -90,10 +110,8 @@ study_outcome unpack(const std::string& text) {
   study_outcome o;
   each_field(o, [&j](const char* name, auto& value) { read_field(j, name, value); });
   read_field(j, "output_lost", o.output_lost);
-  if (j.at("lost_time").is_object()) {
-    for (const auto& [limit, percent] : j.at("lost_time").items())
-      o.lost_time.push_back({limit, percent.get<double>()});
-  }
+  o.lost_time = shares_of(j.at("lost_time"));
+  o.time_saved = shares_of(j.at("time_saved_percent"));
   read_field(j, "notes", o.notes);
   o.status = platforms::status_named(j.at("status"));
   if (j.contains("message")) read_field(j, "message", o.message);
@@ -120,10 +138,12 @@ std::string result_csv(const std::vector<study_outcome>& runs) {
   const study_outcome none;
   each_field(none, [&text](const char* name, const auto&) { text += fmt::format("{},", name); });
   for (const char* limit : lost_limits) text += fmt::format("lost_{}_percent,", limit);
+  for (const char* limit : saved_limits) text += fmt::format("saved_{}_percent,", limit);
   text += "status\n";
   for (const auto& o : runs) {
     each_field(o, [&text](const char*, const auto& value) { text += csv_text(node_of(value)) + ","; });
-    for (const char* limit : lost_limits) text += csv_text(node_of(lost_percent(o, limit))) + ",";
+    for (const char* limit : lost_limits) text += csv_text(node_of(percent_of(o.lost_time, limit))) + ",";
+    for (const char* limit : saved_limits) text += csv_text(node_of(percent_of(o.time_saved, limit))) + ",";
     text += std::string(platforms::to_string(o.status)) + "\n";
   }
   return text;
@@ -145,10 +165,9 @@ std::string table_row(const study_outcome& o) {
   if (o.status != platforms::run_status::ok) text += fmt::format("  {}", platforms::to_string(o.status));
   if (o.verified) text += *o.verified ? "  data right" : "  data WRONG";
   text += "\n";
+  if (!o.lost_time.empty()) text += shares_text("    lost, % of peak:", o.lost_time);
+  if (!o.time_saved.empty()) text += shares_text("    without it, % of the time saved:", o.time_saved);
   if (o.lost_time.empty()) return text;
-  text += "    lost, % of peak:";
-  for (const auto& share : o.lost_time) text += fmt::format("  {} {:.1f}", share.limit, share.percent);
-  text += "\n";
   // Then bandwidth and losses make more than the peak.
   if (o.forwarded_bursts.value_or(0) != 0)
     text +=

@@ -61,6 +61,9 @@ FLAGS = [
     (["--set", "hbm.refresh=sometimes"], ["hbm.refresh", "sometimes", "all_bank"]),
     (["--set", "hbm.preset=HBM9"], ["hbm", "HBM9", "HBM3_6400"]),
     (["--set", "hbm.model=simple", "--pattern", "bank_conflict"], ["--pattern", "bank_conflict", "simple"]),
+    (["--set", "hbm.model=simple", "--without-limits"], ["--without-limits", "hbm.model simple", "hbm.model bank"]),
+    (["--without-limits", "--vcd", "w.vcd"], ["--without-limits", "--vcd", "w.vcd"]),
+    (["--without-limits", "--timeline", "t.json"], ["--without-limits", "--timeline", "t.json"]),
 ]
 
 # A trace line and what the message must hold; the line is the second of its file.
@@ -197,6 +200,38 @@ class Results(HbmCase):
         job = ("--pattern", "rand", "--read-fraction", "0.5", "--requests", "2000", *harness.sets("hbm.drain_low=0"))
         row = self.one(*job)
         self.assertEqual(row["reads"] + row["writes"], 2000)
+
+    def test_what_each_limit_costs(self):
+        """Without a limit the run is that of a config that has it at zero."""
+        job = ("--pattern", "rand", "--read-fraction", "0.5", "--requests", "20000")
+        row = self.one(*job, "--without-limits")
+        saved = row.pop("time_saved_percent")
+        self.assertEqual(tuple(saved), ("refresh", "faw_rrd", "turnaround", "bank_conflict", "all"))
+        plain = self.one(*job)
+        self.assertIsNone(plain.pop("time_saved_percent"))
+        self.assertEqual(plain, row)
+        cwl, twr = 6.25, 20.6
+        limits = {"refresh": ["hbm.refresh=none"],
+                  "faw_rrd": ["hbm.tfaw_ns=0", "hbm.trrd_s_ns=0", "hbm.trrd_l_ns=0"],
+                  "turnaround": ["hbm.trtw_ns=0", "hbm.twtr_s_ns=0", "hbm.twtr_l_ns=0", "hbm.tccd_r_ns=0", "hbm.cwl_ns=0",
+                                 "hbm.cl_ns=0.01", f"hbm.twr_ns={twr + cwl}"]}
+        for limit, keys in limits.items():
+            without = self.one(*job, *harness.sets(*keys))
+            self.assertAlmostEqual(saved[limit], 100 * (1 - without["time_ns"] / row["time_ns"]), places=9, msg=limit)
+        self.assertGreater(saved["all"], max(saved[limit] for limit in limits))
+
+    def test_what_each_limit_costs_in_table_and_csv(self):
+        job = ("--pattern", "bank_conflict", "--requests", "2000", "--rate", "1%,max", "--without-limits")
+        rows = self.rows(*job)
+        self.assertGreater(rows[1]["time_saved_percent"]["bank_conflict"], 80)
+        self.assertLess(rows[0]["time_saved_percent"]["bank_conflict"], 1)  # the arrivals set the pace
+        table = self.run_pod(*REFERENCE, *job).stdout
+        saved = rows[1]["time_saved_percent"]
+        self.assertIn("without it, % of the time saved:  " + "  ".join(f"{k} {v:.1f}" for k, v in saved.items()), table)
+        lines = list(csv.DictReader(io.StringIO(self.run_pod(*REFERENCE, *job, "--format", "csv").stdout)))
+        self.assertEqual(float(lines[1]["saved_all_percent"]), saved["all"])
+        plain = csv.DictReader(io.StringIO(self.run_pod(*REFERENCE, "--requests", "2000", "--format", "csv").stdout))
+        self.assertEqual(next(plain)["saved_all_percent"], "")
 
     def test_data_is_checked(self):
         for pattern in PATTERNS:

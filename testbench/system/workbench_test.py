@@ -101,6 +101,15 @@ class Sweep(ScriptCase):
         self.assertEqual(len(self.rows()), 4)
         self.assertFalse((self.folder / "s" / "sweep_0.svg").exists())
 
+    def test_who_writes_plots_asks_for_matplotlib_before_it_measures(self):
+        (self.folder / "none").mkdir()
+        self.file("none/matplotlib.py", "raise ImportError('not here')\n")
+        for name in ("measure_tag_matching", "sweep_slot_memory", "sweep_barriers", "measure_in_network", "measure_collectives"):
+            done = self.script(name, "--write", "--pod", self.folder / "nothing", expect=1,
+                               environment={"PYTHONPATH": self.folder / "none"})
+            self.assertEqual((done.stdout, done.stderr),
+                             ("", f"scripts/{name}: plots need matplotlib: apt-get install python3-matplotlib\n"))
+
     def test_it_goes_on_where_it_stopped(self):
         spec = self.spec()
         self.script("sweep", spec, "--out", "s")

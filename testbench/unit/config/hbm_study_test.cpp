@@ -3,8 +3,10 @@
 #include <vector>
 
 #include "models/timing/address_map.hpp"
+#include "models/timing/removable_limits.hpp"
 #include "models/types/error.hpp"
 #include "platforms/hbm/options.hpp"
+#include "platforms/hbm/savings.hpp"
 #include "platforms/hbm/study.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/paths.hpp"
@@ -72,6 +74,57 @@ TEST_CASE("memory study: peaks of the presets") {
   CHECK(timing::port_gbytes_s(reference({"hbm.preset=HBM3_6400"})) == Approx(51.2));
   CHECK(timing::port_gbytes_s(reference({"hbm.preset=HBM3E_9600"})) == Approx(76.8));
   CHECK(timing::port_gbytes_s(reference({"hbm.preset=HBM4_8000"})) == Approx(64.0));
+}
+
+TEST_CASE("memory study: what a limit costs is the time without it") {
+  config::machine_config c;
+  c.hbm = reference();
+  hbm::study_point point;
+  point.check_data = true;
+  std::vector<config::hbm_block> run_on;
+  const auto runner = [&](const hbm::study_point& p, const config::machine_config& of) {
+    CHECK_FALSE(p.check_data);  // what was right with the limit is not asked again
+    run_on.push_back(of.hbm);
+    hbm::study_outcome o;
+    o.time_ns = 100.0 - 10.0 * static_cast<double>(run_on.size());
+    o.wall_s = 1;
+    return o;
+  };
+  hbm::study_outcome o;
+  o.time_ns = 100;
+  hbm::add_savings(point, c, runner, o);
+  REQUIRE(run_on.size() == timing::removable_limits.size() + 1);
+  REQUIRE(o.time_saved.size() == run_on.size());
+  for (std::size_t i = 0; i < run_on.size(); ++i) {
+    CHECK(o.time_saved[i].percent == Approx(10.0 * static_cast<double>(i + 1)));
+  }
+  CHECK(o.time_saved.back().limit == hbm::all_limits);
+  CHECK(o.wall_s == 5);
+  CHECK((run_on[0].refresh == config::hbm_refresh::none && run_on[0].tfaw_ns == c.hbm.tfaw_ns));
+  CHECK((run_on[1].tfaw_ns == 0 && run_on[1].refresh == c.hbm.refresh));
+  CHECK((run_on[4].refresh == config::hbm_refresh::none && run_on[4].tfaw_ns == 0 && run_on[4].trc_ns == 0));
+}
+
+TEST_CASE("memory study: a run without a limit that does not end well is told") {
+  config::machine_config c;
+  c.hbm = reference();
+  int runs = 0;
+  const auto runner = [&](const hbm::study_point&, const config::machine_config&) {
+    hbm::study_outcome o;
+    o.time_ns = 50;
+    if (++runs == 2) {
+      o.status = platforms::run_status::interrupted;
+      o.message = "interrupted at 5 us";
+    }
+    return o;
+  };
+  hbm::study_outcome o;
+  o.time_ns = 100;
+  hbm::add_savings({}, c, runner, o);
+  CHECK(runs == 2);
+  CHECK(o.time_saved.empty());
+  CHECK(o.status == platforms::run_status::interrupted);
+  CHECK(o.message == "without faw_rrd: interrupted at 5 us");
 }
 
 TEST_CASE("memory study: rates as lists and ranges") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic served by a scheduler, its account of lost time, and blocks without one of its limits.
+// Traffic served by a scheduler, and its account of lost time.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 
 #include "dram_blocks.hpp"
 #include "models/timing/fr_fcfs.hpp"
+#include "models/timing/removable_limits.hpp"
 #include "support/test.hpp"
 
 namespace diecast::test {
@@ -125,19 +126,5 @@ inline outcome serve(const config::hbm_block& h, const pattern& of, std::uint64_
 }
 
 using change = std::function<void(config::hbm_block&)>;
-
-inline void no_refresh(config::hbm_block& h) { h.refresh = config::hbm_refresh::none; }
-inline void no_window(config::hbm_block& h) { h.tfaw_ns = h.trrd_s_ns = h.trrd_l_ns = 0; }
-inline void no_bank_times(config::hbm_block& h) {
-  h.trp_ns = h.trcd_rd_ns = h.trcd_wr_ns = h.tras_ns = h.trc_ns = h.trtp_ns = h.twr_ns = 0;
-  h.tccd_l_ns = h.burst_ns;
-}
-/// A turnaround is tRTW, tWTR and the latencies that the data buses' direction waits for. A bank recovers
-/// after a write as before: from its command, tCWL and tWR.
-inline void no_turnaround(config::hbm_block& h) {
-  h.twr_ns += h.cwl_ns;
-  h.trtw_ns = h.twtr_s_ns = h.twtr_l_ns = h.cwl_ns = h.tccd_r_ns = 0;
-  h.cl_ns = 0.01;
-}
 
 }  // namespace diecast::test

@@ -16,14 +16,7 @@ using namespace diecast::timing;
 
 namespace {
 
-struct limit {
-  lost_cause cause;
-  void (*without)(config::hbm_block&);
-};
-constexpr std::array<limit, 4> limits{{{lost_cause::refresh, no_refresh},
-                                       {lost_cause::activate_window, no_window},
-                                       {lost_cause::turnaround, no_turnaround},
-                                       {lost_cause::bank_conflict, no_bank_times}}};
+constexpr const auto& limits = removable_limits;
 
 /// What each limit is charged and what its absence saves, and the same of all limits together; of the time of
 /// the run.
@@ -38,8 +31,8 @@ removal remove_limits(const config::hbm_block& h, const pattern& of) {
   config::hbm_block none_left = h;
   for (std::size_t i = 0; i < limits.size(); ++i) {
     config::hbm_block without = h;
-    limits[i].without(without);
-    limits[i].without(none_left);
+    limits[i].remove(without);
+    limits[i].remove(none_left);
     r.share[i] = with.share(limits[i].cause);
     r.saved[i] = saved(without);
     r.all_shares += r.share[i];

@@ -42,9 +42,9 @@ TEST_CASE("lost time: busy and lost ticks are all there are") {
 
 TEST_CASE("lost time: a write's recovery is not a turnaround") {
   config::hbm_block h = test::hbm3();
-  no_refresh(h);
+  without_refresh(h);
   const double ns = serve(h, writes(bank_conflict)).ns;
-  no_turnaround(h);
+  without_turnaround(h);
   CHECK(serve(h, writes(bank_conflict)).ns == Approx(ns).epsilon(0.001));
 }
 
@@ -52,12 +52,12 @@ TEST_CASE("lost time: what is charged to a refresh of single banks is what it ad
   config::hbm_block h = test::hbm3();
   h.refresh = config::hbm_refresh::per_bank;
   for (const pattern& of : {pattern(bank_conflict), half_writes(bank_conflict), writes(bank_conflict)})
-    check_saves("bank conflict", h, of, lost_cause::refresh, no_refresh);
+    check_saves("bank conflict", h, of, lost_cause::refresh, without_refresh);
 }
 
 TEST_CASE("lost time: a pseudo-channel that nobody asks is the initiator's while the other moves data") {
   config::hbm_block h = test::hbm3();
-  no_refresh(h);
+  without_refresh(h);
   const outcome o = serve(h, stride(16));  // one pseudo-channel, two stack IDs in turn
   CHECK(o.share(lost_cause::initiator) == Approx(o.lost.busy_share()).epsilon(0.01));
   CHECK(o.share(lost_cause::turnaround) == Approx(o.lost.busy_share()).epsilon(0.01));
@@ -65,7 +65,7 @@ TEST_CASE("lost time: a pseudo-channel that nobody asks is the initiator's while
 
 TEST_CASE("lost time: where the row-command bus is the only limit, it is charged") {
   config::hbm_block h = test::hbm2();
-  no_refresh(h);
+  without_refresh(h);
   // An activation takes the bus for two clocks and a precharge for one, a burst its pseudo-channel's for two.
   for (const pattern& of : {pattern(uniform), pattern(page_stride)})
     CHECK(serve(h, of).share(lost_cause::row_bus) == Approx(2.0 / 3).epsilon(0.02));
@@ -73,23 +73,23 @@ TEST_CASE("lost time: where the row-command bus is the only limit, it is charged
 
 TEST_CASE("lost time: refresh gives back what is charged to it") {
   for (const config::hbm_block& h : {test::hbm2(), test::hbm3(), test::hbm4()}) {
-    check_saves("sequential", h, sequential, lost_cause::refresh, no_refresh);
-    check_saves("random", h, uniform, lost_cause::refresh, no_refresh);
-    check_saves("bank conflict", h, bank_conflict, lost_cause::refresh, no_refresh);
-    check_saves("same bank", h, same_bank_hit, lost_cause::refresh, no_refresh);
+    check_saves("sequential", h, sequential, lost_cause::refresh, without_refresh);
+    check_saves("random", h, uniform, lost_cause::refresh, without_refresh);
+    check_saves("bank conflict", h, bank_conflict, lost_cause::refresh, without_refresh);
+    check_saves("same bank", h, same_bank_hit, lost_cause::refresh, without_refresh);
   }
 }
 
 TEST_CASE("lost time: tFAW and tRRD give back what is charged to them") {
-  check_saves("random", test::hbm3(), uniform, lost_cause::activate_window, no_window);
-  check_saves("page stride", test::hbm3(), page_stride, lost_cause::activate_window, no_window);
-  check_saves("random", test::hbm4(), uniform, lost_cause::activate_window, no_window);
+  check_saves("random", test::hbm3(), uniform, lost_cause::activate_window, without_activate_window);
+  check_saves("page stride", test::hbm3(), page_stride, lost_cause::activate_window, without_activate_window);
+  check_saves("random", test::hbm4(), uniform, lost_cause::activate_window, without_activate_window);
 }
 
 TEST_CASE("lost time: without tFAW and tRRD random traffic is lost to the row-command bus") {
   config::hbm_block h = test::hbm3();
-  no_refresh(h);
-  no_window(h);
+  without_refresh(h);
+  without_activate_window(h);
   const outcome o = serve(h, uniform);
   CHECK(o.share(lost_cause::activate_window) < 0.01);
   // An activation takes both pseudo-channels' time of a burst, and one of the two is used.
@@ -98,16 +98,16 @@ TEST_CASE("lost time: without tFAW and tRRD random traffic is lost to the row-co
 
 TEST_CASE("lost time: turnarounds give back what is charged to them") {
   check_saves("mixed sequential", test::hbm3(), half_writes(sequential), lost_cause::turnaround,
-              no_turnaround);
+              without_turnaround);
   check_saves("mixed sequential", test::hbm4(), half_writes(sequential), lost_cause::turnaround,
-              no_turnaround);
+              without_turnaround);
   CHECK(serve(test::hbm3(), uniform).share(lost_cause::turnaround) < 0.01);
 }
 
 TEST_CASE("lost time: bank conflicts give back what is charged to them") {
-  check_saves("bank conflict", test::hbm3(), bank_conflict, lost_cause::bank_conflict, no_bank_times);
-  check_saves("same bank", test::hbm3(), same_bank_hit, lost_cause::bank_conflict, no_bank_times);
-  check_saves("same bank", test::hbm2(), same_bank_hit, lost_cause::bank_conflict, no_bank_times);
+  check_saves("bank conflict", test::hbm3(), bank_conflict, lost_cause::bank_conflict, without_bank_times);
+  check_saves("same bank", test::hbm3(), same_bank_hit, lost_cause::bank_conflict, without_bank_times);
+  check_saves("same bank", test::hbm2(), same_bank_hit, lost_cause::bank_conflict, without_bank_times);
 }
 
 TEST_CASE("lost time: saturated traffic is not limited by its initiator, sparse traffic is") {
