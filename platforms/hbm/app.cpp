@@ -24,7 +24,6 @@
 namespace diecast::hbm {
 namespace {
 
-using app::output_format;
 using app::print;
 using platforms::run_status;
 

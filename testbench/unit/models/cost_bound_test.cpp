@@ -210,7 +210,8 @@ TEST_CASE("with routers that copy and sum no tree of messages is needed, and nob
     return bound_term{};
   };
   for (const collective what : {collective::broadcast, collective::reduce, collective::all_reduce}) {
-    config::machine_config off = c, on = c;
+    const config::machine_config& off = c;
+    config::machine_config on = c;
     on.noc.multicast = on.noc.reduce = true;
     CHECK_THAT(latency(off, what).detail, Catch::Contains("best tree of messages"));
     CHECK_THAT(latency(on, what).detail, Catch::Contains("one element from"));
