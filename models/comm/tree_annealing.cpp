@@ -20,6 +20,8 @@ constexpr std::uint32_t second_sender_ns = 1000, second_feeder_ns = 1500;
 /// What a link costs that two flows of one sender share. Their slots leave one after the other, but one that
 /// is held up holds up the other.
 constexpr std::uint32_t second_flow_ns = 30;
+/// More, where the sender is the root: what it is late by, everybody is.
+constexpr std::uint32_t second_flow_of_root_ns = 100;
 /// More than any tree's links and ways.
 constexpr double forbidden_ns = 1e5;
 /// Of the mean way to a member, beside the longest one.
@@ -119,8 +121,10 @@ class rated_trees {
     const std::uint32_t senders = narrow ? u.flows : u.senders;
     const std::uint32_t others = senders > fit ? senders - fit : 0;
     const std::uint32_t own = u.flows - std::min(u.flows, std::max(senders, fit));
+    const bool of_root = from_[std::size_t{l} * task_.members + task_.root] > 1;
     const std::uint32_t each =
-        between_sips ? others * second_feeder_ns : others * second_sender_ns + own * second_flow_ns;
+        (between_sips ? others * second_feeder_ns : others * second_sender_ns + own * second_flow_ns) +
+        (of_root ? second_flow_of_root_ns : 0);
     shared_ns_ += std::int64_t{alike} * each - u.shared_ns;
     u.shared_ns = std::int64_t{alike} * each;
   }

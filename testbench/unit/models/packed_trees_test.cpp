@@ -272,6 +272,30 @@ TEST_CASE("a link that stands for three costs what three cost") {
   CHECK(cost_of(task, chain).shared_ns > one.shared_ns);
 }
 
+TEST_CASE(
+    "two flows over one link cost more where they are the root's, and most where they are of two senders") {
+  // In the one tree 0 sends to 1, and that to 2 and 3; in the other 0 sends to 3, and that to 1 and 2.
+  tree_task task;
+  task.members = 4;
+  task.edge_ns.assign(16, 100.0);
+  task.slot_ns = 10;
+  task.link_of = {{}};
+  tree_pair trees;
+  for (auto& tree : trees) tree.resize(4);
+  trees[0] = {{{}, {1}}, {0, {2, 3}}, {1, {}}, {1, {}}};
+  trees[1] = {{{}, {3}}, {3, {}}, {3, {}}, {0, {1, 2}}};
+  const auto cost = [&](std::size_t one, std::size_t other) {
+    task.links.assign(16, {});
+    task.links[one] = task.links[other] = {0};
+    return cost_of(task, trees).shared_ns;
+  };
+  const double roots = cost(0 * 4 + 1, 0 * 4 + 3), members = cost(1 * 4 + 2, 1 * 4 + 3),
+               both = cost(0 * 4 + 1, 3 * 4 + 2);
+  CHECK(members > 0);
+  CHECK(roots > members);
+  CHECK(both > roots);
+}
+
 TEST_CASE("there are no fitted trees where members share cubes, of three SIPs, or beside other patterns") {
   CHECK_FALSE(fitted_trees(machine(machine_shape{1, 2, 2, 2}, rank_set::pe).context(0)).has_value());
   CHECK_FALSE(fitted_trees(machine(machine_shape{3, 2, 2, 1}).context(0)).has_value());
