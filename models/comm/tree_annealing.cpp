@@ -20,7 +20,8 @@ constexpr std::uint32_t second_sender_ns = 1000, second_feeder_ns = 1500;
 /// What a link costs that two flows of one sender share. Their slots leave one after the other, but one that
 /// is held up holds up the other.
 constexpr std::uint32_t second_flow_ns = 30;
-/// More, where the sender is the root: what it is late by, everybody is.
+/// And beside that, whatever it carries, a link that both of the root's take: what the root is late by,
+/// everybody is.
 constexpr std::uint32_t second_flow_of_root_ns = 100;
 /// More than any tree's links and ways.
 constexpr double forbidden_ns = 1e5;

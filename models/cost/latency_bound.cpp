@@ -17,6 +17,7 @@ namespace diecast::cost {
 namespace {
 
 constexpr std::size_t all_pairs_up_to = 64;
+constexpr std::size_t all_ways_up_to = 256;  ///< these take 0.25 s
 constexpr int sweeps = 4;
 
 sim_time idle(const fabric::topology& t, const config::machine_config& c, pe_coord from, pe_coord to) {
@@ -39,34 +40,82 @@ sim_time best_tree(std::uint64_t ranks, sim_time hop, sim_time gap) {
   }
 }
 
+namespace {
+
+/// The least time of one element between any two ranks, by whomever it goes.
+class least_ways {
+ public:
+  least_ways(const fabric::topology& t, const config::machine_config& c, const comm::group& g)
+      : ranks_(g.members.size()), direct_(ranks_ * ranks_) {
+    for (std::size_t a = 0; a < ranks_; ++a) {
+      for (std::size_t b = 0; b < ranks_; ++b) {
+        if (a != b) direct_[a * ranks_ + b] = idle(t, c, g.members[a], g.members[b]).fs;
+      }
+    }
+  }
+
+  /// Rank and time of the last to hear of `rank`, or to be heard by it (Dijkstra's algorithm).
+  [[nodiscard]] std::pair<std::size_t, std::uint64_t> last(std::size_t rank, bool inbound) const {
+    std::vector<std::uint64_t> when(ranks_, std::numeric_limits<std::uint64_t>::max());
+    std::vector<bool> known(ranks_);
+    when[rank] = 0;
+    std::size_t next = rank;
+    for (std::size_t left = ranks_; left > 1; --left) {
+      known[next] = true;
+      const std::size_t at = next;
+      next = ranks_;
+      for (std::size_t other = 0; other < ranks_; ++other) {
+        if (known[other]) continue;
+        const std::size_t way = inbound ? other * ranks_ + at : at * ranks_ + other;
+        when[other] = std::min(when[other], when[at] + direct_[way]);
+        if (next == ranks_ || when[other] < when[next]) next = other;
+      }
+    }
+    return {next, when[next]};
+  }
+
+ private:
+  std::size_t ranks_;
+  std::vector<std::uint64_t> direct_;  ///< by rank * ranks + other rank
+};
+
+far_pair pair_of(const comm::group& g, std::size_t rank, const std::pair<std::size_t, std::uint64_t>& last,
+                 bool inbound) {
+  const pe_coord here = g.members[rank], there = g.members[last.first];
+  return {{last.second}, inbound ? there : here, inbound ? here : there};
+}
+
+/// Of too many ranks to look at all ways: a bound that any two of them keep.
+far_pair any_pair(const fabric::topology& t, const config::machine_config& c, const comm::group& g,
+                  std::size_t rank, bool inbound) {
+  return pair_of(g, rank, {rank == 0 ? 1 : 0, nearest_idle(t, c, g).fs}, inbound);
+}
+
+}  // namespace
+
 far_pair farthest_from(const fabric::topology& t, const config::machine_config& c, const comm::group& g,
                        pe_coord rank, bool inbound) {
-  far_pair far;
-  for (const pe_coord& other : g.members) {
-    if (other == rank) continue;
-    const pe_coord from = inbound ? other : rank;
-    const pe_coord to = inbound ? rank : other;
-    const sim_time there = idle(t, c, from, to);
-    if (there > far.idle) far = {there, from, to};
-  }
-  return far;
+  const auto at = std::find(g.members.begin(), g.members.end(), rank) - g.members.begin();
+  const auto index = static_cast<std::size_t>(at);
+  if (g.members.size() > all_ways_up_to) return any_pair(t, c, g, index, inbound);
+  return pair_of(g, index, least_ways(t, c, g).last(index, inbound), inbound);
 }
 
 far_pair farthest_pair(const fabric::topology& t, const config::machine_config& c, const comm::group& g) {
+  if (g.members.size() > all_ways_up_to) return any_pair(t, c, g, 0, false);
+  const least_ways ways(t, c, g);
   far_pair far;
-  const auto take = [&far](const far_pair& other) {
-    if (other.idle > far.idle) far = other;
+  const auto look_from = [&](std::size_t rank) {
+    const auto last = ways.last(rank, false);
+    if (sim_time{last.second} > far.idle) far = pair_of(g, rank, last, false);
+    return last.first;
   };
   if (g.members.size() <= all_pairs_up_to) {
-    for (const pe_coord& m : g.members) take(farthest_from(t, c, g, m, false));
+    for (std::size_t r = 0; r < g.members.size(); ++r) look_from(r);
     return far;
   }
-  pe_coord start = g.members.front();
-  for (int i = 0; i < sweeps; ++i) {
-    const far_pair found = farthest_from(t, c, g, start, false);
-    take(found);
-    start = found.to;
-  }
+  std::size_t start = 0;
+  for (int i = 0; i < sweeps; ++i) start = look_from(start);
   return far;
 }
 

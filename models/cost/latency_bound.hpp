@@ -20,14 +20,17 @@ namespace diecast::cost {
 [[nodiscard]] sim_time best_tree(std::uint64_t ranks, sim_time hop, sim_time gap);
 
 struct far_pair {
-  sim_time idle;  ///< a one-element message on an idle fabric, terminal to terminal
+  /// The least time of one element on an idle fabric, terminal to terminal: in one message, or in several by
+  /// way of other ranks, which where links differ may be faster; what those do with it is left out.
+  sim_time idle;
   pe_coord from, to;
 };
-/// The pair with the longest idle latency: exact up to 64 ranks, beyond that the longest found by going to
-/// the farthest rank from the last one found, four times.
+/// The pair with the longest way: exact up to 64 ranks, up to 256 the longest found by going to the farthest
+/// rank from the last one found, four times. Of more, nearest_idle() and some pair: a bound of all.
 [[nodiscard]] far_pair farthest_pair(const fabric::topology& t, const config::machine_config& c,
                                      const comm::group& g);
-/// The farthest partner of one rank, in the direction to it (`inbound`) or away from it.
+/// The farthest partner of one rank, in the direction to it (`inbound`) or away from it; beyond 256 ranks as
+/// above. Preconditions: `rank` is one of at least two.
 [[nodiscard]] far_pair farthest_from(const fabric::topology& t, const config::machine_config& c,
                                      const comm::group& g, pe_coord rank, bool inbound);
 

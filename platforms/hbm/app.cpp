@@ -112,6 +112,10 @@ study_outcome measure(const options& o, const study_point& point, const config::
                       const netlist::memory_factory& make_memory) {
   study_outcome outcome = outcome_of(point, config, make_memory);
   if (!o.without_limits || outcome.status != run_status::ok) return outcome;
+  if (outcome.lost_time.empty()) {
+    outcome.notes.emplace_back("this memory does not tell of limits: nothing was run without them");
+    return outcome;
+  }
   add_savings(
       point, config,
       [&make_memory](const study_point& p, const config::machine_config& c) {

@@ -13,7 +13,8 @@ using point_runner = std::function<study_outcome(const study_point&, const confi
 
 /// Adds to the outcome of `point` the time that it takes less without each removable limit, and without all
 /// of them, in percent of its own: study_outcome::time_saved. A run that does not end well gives the outcome
-/// its status and message, and no savings. Precondition: the outcome ended well.
+/// its status and message, and is the last. wall_s stays that of the point. Precondition: the outcome ended
+/// well.
 void add_savings(const study_point& point, const config::machine_config& config, const point_runner& run,
                  study_outcome& o);
 

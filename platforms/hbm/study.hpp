@@ -86,7 +86,7 @@ struct study_outcome {
   std::optional<double> bus_busy_percent;         ///< with lost_time 100%; empty as lost_time
   std::optional<std::uint64_t> forwarded_bursts;  ///< answered from the write queue: never on the bus
   std::vector<lost_share> lost_time;              ///< empty: a memory that does not tell
-  std::vector<lost_share> time_saved;             ///< with --without-limits: see add_savings(); else empty
+  std::vector<lost_share> time_saved;             ///< with --without-limits: add_savings(); else empty
   std::optional<bool> verified;                   ///< empty: not checked
   std::uint64_t checked_reads{}, wrong_reads{};   ///< with --check-data
   std::vector<std::string> notes;

@@ -4,6 +4,7 @@
 #include <array>
 #include <fmt/format.h>
 
+#include "models/timing/removable_limits.hpp"
 #include "platforms/io/result_envelope.hpp"
 
 namespace diecast::hbm {
@@ -76,7 +77,14 @@ json run_json(const study_outcome& o) {
 
 constexpr std::array lost_limits{"refresh", "faw_rrd", "row_bus", "turnaround", "bank_conflict", "initiator"};
 
-constexpr std::array saved_limits{"refresh", "faw_rrd", "turnaround", "bank_conflict", all_limits};
+std::vector<std::string> saved_limits() {
+  std::vector<std::string> names;
+  for (const timing::removable_limit& limit : timing::removable_limits) {
+    names.emplace_back(timing::to_string(limit.cause));
+  }
+  names.emplace_back(all_limits);
+  return names;
+}
 
 std::optional<double> percent_of(const shares& all, const std::string& limit) {
   for (const auto& share : all) {
@@ -138,12 +146,13 @@ std::string result_csv(const std::vector<study_outcome>& runs) {
   const study_outcome none;
   each_field(none, [&text](const char* name, const auto&) { text += fmt::format("{},", name); });
   for (const char* limit : lost_limits) text += fmt::format("lost_{}_percent,", limit);
-  for (const char* limit : saved_limits) text += fmt::format("saved_{}_percent,", limit);
+  const std::vector<std::string> savings = saved_limits();
+  for (const std::string& limit : savings) text += fmt::format("saved_{}_percent,", limit);
   text += "status\n";
   for (const auto& o : runs) {
     each_field(o, [&text](const char*, const auto& value) { text += csv_text(node_of(value)) + ","; });
     for (const char* limit : lost_limits) text += csv_text(node_of(percent_of(o.lost_time, limit))) + ",";
-    for (const char* limit : saved_limits) text += csv_text(node_of(percent_of(o.time_saved, limit))) + ",";
+    for (const std::string& limit : savings) text += csv_text(node_of(percent_of(o.time_saved, limit))) + ",";
     text += std::string(platforms::to_string(o.status)) + "\n";
   }
   return text;
@@ -166,7 +175,7 @@ std::string table_row(const study_outcome& o) {
   if (o.verified) text += *o.verified ? "  data right" : "  data WRONG";
   text += "\n";
   if (!o.lost_time.empty()) text += shares_text("    lost, % of peak:", o.lost_time);
-  if (!o.time_saved.empty()) text += shares_text("    without it, % of the time saved:", o.time_saved);
+  if (!o.time_saved.empty()) text += shares_text("    saved without it, % of the run:", o.time_saved);
   if (o.lost_time.empty()) return text;
   // Then bandwidth and losses make more than the peak.
   if (o.forwarded_bursts.value_or(0) != 0)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Bounds: no run is faster than its lower bound, whatever the machine and the algorithm."""
+import json
 import random
 
 import harness
@@ -115,6 +116,21 @@ class Bounds(harness.Case):
                     seen.add(row["bound_kind"])
                     shared += "tensors" in (row["bound_detail"] or "")
         self.assertGreater(shared, 0, f"tensors in HBM never bind, only {seen}")
+
+    def test_who_goes_round_a_slow_way_does_not_beat_it(self):
+        """Ranks may pass on what routes would bring later: over other links than a slow one, or other lanes."""
+        slow = json.dumps([{"match": "pod.sip0.cube_1_0.ucie_north", "set": {"latency_ns": 3000}}])
+        square = harness.sets("pod.sips=1", "sip.columns=2", "sip.rows=2", "cube.pes=1", "ipcq.n_slots=16", f"overrides={slow}")
+        lanes = harness.sets("pod.sips=1", "sip.columns=2", "sip.rows=1", "cube.pes=2", "noc.columns=1", "noc.rows=16",
+                             "placement.pes=0_7,0_15", "placement.ucie_rows=0,15", "ipcq.n_slots=16", "noc.hop_cycles=400")
+        for machine in ((*square, "--ranks", "cube"), (*square, "--ranks", "cube", *harness.sets("ccl.root_rank=1")),
+                        (*lanes, "--ranks", "pe")):
+            for collective in ("broadcast", "reduce", "all_reduce", "all_gather", "gather", "scatter"):
+                for size in ("64B", "16KiB", "256KiB"):
+                    with self.subTest(f"{machine} {collective} {size}"):
+                        for row in self.result(*machine, "--collective", collective, "--algorithm", "all", "--bytes", size,
+                                               "--no-data")["runs"]:
+                            self.assert_not_beaten(row)
 
     def test_staged_messages_never_beat_it(self):
         # Slow links, which messages through a fast host memory do not use; and the other way round.

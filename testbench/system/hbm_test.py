@@ -214,7 +214,9 @@ class Results(HbmCase):
         limits = {"refresh": ["hbm.refresh=none"],
                   "faw_rrd": ["hbm.tfaw_ns=0", "hbm.trrd_s_ns=0", "hbm.trrd_l_ns=0"],
                   "turnaround": ["hbm.trtw_ns=0", "hbm.twtr_s_ns=0", "hbm.twtr_l_ns=0", "hbm.tccd_r_ns=0", "hbm.cwl_ns=0",
-                                 "hbm.cl_ns=0.01", f"hbm.twr_ns={twr + cwl}"]}
+                                 "hbm.cl_ns=0.01", f"hbm.twr_ns={twr + cwl}"],
+                  "bank_conflict": [f"hbm.{t}_ns=0" for t in ("trp", "trcd_rd", "trcd_wr", "tras", "trc", "trtp", "twr")]
+                  + ["hbm.tccd_l_ns=1.25"]}
         for limit, keys in limits.items():
             without = self.one(*job, *harness.sets(*keys))
             self.assertAlmostEqual(saved[limit], 100 * (1 - without["time_ns"] / row["time_ns"]), places=9, msg=limit)
@@ -227,11 +229,20 @@ class Results(HbmCase):
         self.assertLess(rows[0]["time_saved_percent"]["bank_conflict"], 1)  # the arrivals set the pace
         table = self.run_pod(*REFERENCE, *job).stdout
         saved = rows[1]["time_saved_percent"]
-        self.assertIn("without it, % of the time saved:  " + "  ".join(f"{k} {v:.1f}" for k, v in saved.items()), table)
+        self.assertIn("saved without it, % of the run:  " + "  ".join(f"{k} {v:.1f}" for k, v in saved.items()), table)
         lines = list(csv.DictReader(io.StringIO(self.run_pod(*REFERENCE, *job, "--format", "csv").stdout)))
         self.assertEqual(float(lines[1]["saved_all_percent"]), saved["all"])
         plain = csv.DictReader(io.StringIO(self.run_pod(*REFERENCE, "--requests", "2000", "--format", "csv").stdout))
         self.assertEqual(next(plain)["saved_all_percent"], "")
+
+    def test_what_limits_cost_a_closed_loop_comes_with_a_note(self):
+        row = self.one("--outstanding", "4", "--requests", "2000", "--without-limits")
+        self.assertIn("reads have no latency (tCL) either", row["notes"][0])
+        self.assertIn("all", row["time_saved_percent"])
+
+    def test_runs_without_limits_are_not_in_the_speed(self):
+        sim = self.result(*REFERENCE, "--requests", "20000", "--without-limits")["sim"]
+        self.assertAlmostEqual(sim["requests_per_s"] * sim["wall_s"], 20000, delta=1)
 
     def test_data_is_checked(self):
         for pattern in PATTERNS:

@@ -99,7 +99,7 @@ TEST_CASE("memory study: what a limit costs is the time without it") {
     CHECK(o.time_saved[i].percent == Approx(10.0 * static_cast<double>(i + 1)));
   }
   CHECK(o.time_saved.back().limit == hbm::all_limits);
-  CHECK(o.wall_s == 5);
+  CHECK(o.wall_s == 0);  // of the point alone
   CHECK((run_on[0].refresh == config::hbm_refresh::none && run_on[0].tfaw_ns == c.hbm.tfaw_ns));
   CHECK((run_on[1].tfaw_ns == 0 && run_on[1].refresh == c.hbm.refresh));
   CHECK((run_on[4].refresh == config::hbm_refresh::none && run_on[4].tfaw_ns == 0 && run_on[4].trc_ns == 0));
@@ -122,7 +122,7 @@ TEST_CASE("memory study: a run without a limit that does not end well is told") 
   o.time_ns = 100;
   hbm::add_savings({}, c, runner, o);
   CHECK(runs == 2);
-  CHECK(o.time_saved.empty());
+  CHECK(o.time_saved.size() == 1);  // what was measured stays
   CHECK(o.status == platforms::run_status::interrupted);
   CHECK(o.message == "without faw_rrd: interrupted at 5 us");
 }

@@ -329,6 +329,25 @@ TEST_CASE("the bound of small messages is the latency between ranks") {
   CHECK(b.ns >= (e.send + e.departure + far.idle + e.arrival).ns());
 }
 
+TEST_CASE("the farthest rank is as far as the fastest way over other ranks") {
+  config::machine_config c = test::grid_of_cubes(2);
+  const comm::group g = comm::map_ranks(c.shape(), rank_set::cube);
+  const far_pair even = farthest_from(fabric::topology(c), c, g, g.members[0], false);
+  CHECK(even.to.cube.value == 3);
+  // Over the slow side the route to cube 3 takes 3 us, round it two messages.
+  config::instance_override slow;
+  slow.match = "pod.sip0.cube_1_0.ucie_north";
+  slow.latency_ns = 3000.0;
+  c.overrides.push_back(slow);
+  const fabric::topology t(c);
+  const far_pair round = farthest_from(t, c, g, g.members[0], false);
+  CHECK(message_idle(t, c, g.members[0], g.members[3], message_flits(c, 1)).ns() > 3000);
+  CHECK(round.to.cube.value == 3);
+  CHECK(round.idle > even.idle);
+  CHECK(round.idle < even.idle * 2);
+  CHECK(farthest_pair(t, c, g).idle.ns() < 3000);
+}
+
 TEST_CASE("what leaves the root last has the way to the farthest rank before it") {
   constexpr std::uint64_t mib = 1 << 20;
   const config::machine_config c;
