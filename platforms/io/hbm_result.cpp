@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/io/hbm_result.hpp"
 
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 
@@ -77,12 +78,12 @@ json run_json(const study_outcome& o) {
 
 constexpr std::array lost_limits{"refresh", "faw_rrd", "row_bus", "turnaround", "bank_conflict", "initiator"};
 
-std::vector<std::string> saved_limits() {
-  std::vector<std::string> names;
-  for (const timing::removable_limit& limit : timing::removable_limits) {
-    names.emplace_back(timing::to_string(limit.cause));
-  }
-  names.emplace_back(all_limits);
+using limit_names = std::array<std::string, timing::removable_limits.size() + 1>;
+limit_names saved_limits() {
+  limit_names names;
+  std::transform(timing::removable_limits.begin(), timing::removable_limits.end(), names.begin(),
+                 [](const timing::removable_limit& limit) { return timing::to_string(limit.cause); });
+  names.back() = all_limits;
   return names;
 }
 
@@ -146,7 +147,7 @@ std::string result_csv(const std::vector<study_outcome>& runs) {
   const study_outcome none;
   each_field(none, [&text](const char* name, const auto&) { text += fmt::format("{},", name); });
   for (const char* limit : lost_limits) text += fmt::format("lost_{}_percent,", limit);
-  const std::vector<std::string> savings = saved_limits();
+  const limit_names savings = saved_limits();
   for (const std::string& limit : savings) text += fmt::format("saved_{}_percent,", limit);
   text += "status\n";
   for (const auto& o : runs) {
