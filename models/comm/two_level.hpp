@@ -3,6 +3,7 @@
 // on rows and columns cross SIPs once per element and on all columns at once.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -38,6 +39,13 @@ struct sip_rows {
 
 /// Rings: E/W along every row (row_ring), global_E/global_W along every column.
 [[nodiscard]] std::vector<edge> two_level_rings(const pattern_context& c);
+
+/// Turns of a row's ring, a hop of a block of so many slots each way, from the begin of one lap to that of
+/// the next. Between two laps a block goes along the column, too, which takes as many turns as it has slots,
+/// or twice as many; beside copies of tensors in HBM turns are longer (measured, docs/adr/0080).
+[[nodiscard]] constexpr std::uint32_t turns_between_laps(std::uint64_t slots, bool beside_copies) {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(1 + (beside_copies ? 1 : 2) * slots, 1u << 20));
+}
 
 /// Every rank with every other of its row and with every other of its column, both ways.
 [[nodiscard]] std::vector<edge> two_level_direct(const pattern_context& c);

@@ -5,6 +5,7 @@
 #include "models/comm/two_level.hpp"
 #include "models/cost/cuts.hpp"
 #include "models/cost/formula_base.hpp"
+#include "models/cost/staging.hpp"
 
 namespace diecast::cost {
 namespace {
@@ -54,8 +55,12 @@ class two_levels : public formula_base {
   }
   /// A lap of blocks that go half way round each way: as many steps as the farthest goes, each the mean way
   /// over the ring's edges, or as many slots as a member passes on each way.
-  [[nodiscard]] double half_lap(const std::vector<pe_coord>& ring, const exchange& e) const {
-    if (ring.size() < 2) return 0;
+  struct half_lap {
+    double turns{}, turn_ns{}, slots_ns{};
+    [[nodiscard]] double ns() const { return std::max(turns * turn_ns, slots_ns); }
+  };
+  [[nodiscard]] half_lap lap_of(const std::vector<pe_coord>& ring, const exchange& e) const {
+    if (ring.size() < 2) return {};
     exchange first = e;
     first.bytes = std::min(e.bytes, step_.slot_bytes());
     double ways = 0;
@@ -63,10 +68,10 @@ class two_levels : public formula_base {
       ways += step_.exchange_ns(ring[i], ring[(i + 1) % ring.size()], first);
     }
     const double slots = (d(ring.size()) - 1) / 2 * step_.slots_of(e.bytes);
-    return std::max(d(ring.size() / 2) * ways / d(ring.size()), slots * slowest_on_ring(ring, first));
+    return {d(ring.size() / 2), ways / d(ring.size()), slots * slowest_on_ring(ring, first)};
   }
-  /// As many laps of the row as there are rows, and one of the column, whose every step needs a lap or feeds
-  /// one.
+  /// As many laps of the row as there are rows, each some turns after the one before, and one of the column,
+  /// whose every step needs a lap or feeds one.
   [[nodiscard]] double two_level_pass(const comm::sip_rows& g, bool reduces) const {
     std::vector<pe_coord> row, column;
     for (const std::uint32_t place : comm::row_ring({c_, t_.shape(), r_.ranks}, g, 0)) {
@@ -74,8 +79,17 @@ class two_levels : public formula_base {
     }
     for (std::uint32_t s = 0; s < g.rows; ++s) column.push_back(at(g.rank_at(s, 0)));
     const exchange e{part(p_), reduces, 2, true, true};
-    const double lap = half_lap(row, e);
-    return lap + std::max((g.rows - 1.0) * lap, half_lap(column, e));
+    const half_lap lap = lap_of(row, e);
+    return std::max(row_laps_ns(g, lap, step_.slots_of(e.bytes)), lap.ns() + lap_of(column, e).ns());
+  }
+  /// Of all laps of a row: the turns of the last, or all slots, the first of which are those of one lap
+  /// alone.
+  [[nodiscard]] double row_laps_ns(const comm::sip_rows& g, const half_lap& lap, double slots) const {
+    const double apart =
+        comm::turns_between_laps(static_cast<std::uint64_t>(slots), has_hbm_tensors(c_, r_.what));
+    if (g.rows < 2 || apart >= lap.turns) return g.rows * lap.ns();
+    const double turns = lap.turns + (g.rows - 1.0) * apart;
+    return std::max(turns * lap.turn_ns, apart * lap.turn_ns + g.rows * lap.slots_ns);
   }
   /// What the cuts let through: over those between SIPs columns go, over those within SIPs rows.
   [[nodiscard]] double two_level_wires(const comm::sip_rows& g, double passes) const {

@@ -10,7 +10,7 @@
 namespace diecast::sw {
 
 /// Words of kernel_arguments::extra that fill_grid_place writes.
-enum grid_word : std::size_t { grid_word_rows, grid_word_columns };
+enum grid_word : std::size_t { grid_word_rows, grid_word_columns, grid_words };
 
 inline void fill_grid_place(const comm::sip_rows& grid, abi::kernel_arguments& a) {
   a.extra[grid_word_rows] = grid.rows;

@@ -7,6 +7,9 @@
 //                   blocks of its own SIP, then those of the other SIPs as they come
 //   reduce_scatter  the mirror image: row rings sum the blocks of the other SIPs first; column rings take
 //                   these sums to their owners while the row ring sums the blocks of its own SIP
+//
+// A row's lap begins some turns after the one before, not behind it: a hop of a short block takes longer than
+// its bytes, and blocks of several laps are under way meanwhile (docs/adr/0080).
 #include "models/comm/two_level.hpp"
 
 #include <algorithm>
@@ -17,105 +20,19 @@
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
 #include "sw/kernels/grid_place.hpp"
+#include "sw/kernels/ring_laps.hpp"
 
 namespace diecast::sw {
 namespace {
 
 using arrival = pe_context::arrival;
 using lanes = std::vector<pe_context::lane>;
+template <class T>
+using both_ways = std::array<T, 2>;  ///< by number in `ways`
+using row_laps = both_ways<std::vector<lap>>;
 
-/// A member's place on a ring. Blocks go both ways round, half way each, so that a lap is half as long as one
-/// way round. On a ring of an even number the farthest member is reached one way alone, by turns, or, on a
-/// ring that splits blocks, half of its block either way.
-struct two_way_ring {
-  std::uint32_t position{}, members{};
-  std::uint64_t slot{};  ///< bytes of a message where the block for the farthest is split; 0: it is not
-
-  [[nodiscard]] bool splits() const { return slot > 0 && members % 2 == 0 && members > 2; }
-  /// How many hops the block of the member at `distance` goes in way `w`, or a part of it.
-  [[nodiscard]] std::uint32_t reach(std::int64_t distance, std::size_t w) const {
-    const bool farthest = members % 2 == 0 && (splits() || turn_of(distance) == w);
-    return (members - 1) / 2 + (farthest ? 1 : 0);
-  }
-  [[nodiscard]] std::uint32_t most_hops() const { return members / 2; }
-  /// What goes to the farthest in each way of the block of the member at `distance`: whole slots, the odd one
-  /// by turns.
-  [[nodiscard]] std::array<tcm_range, 2> halves(const tcm_range& block, std::int64_t distance) const {
-    const std::uint64_t slots = (block.bytes + slot - 1) / slot;
-    const std::uint64_t first = std::min(block.bytes, (slots + turn_of(distance)) / 2 * slot);
-    return {tcm_range{block.at, first}, tcm_range{block.at + first, block.bytes - first}};
-  }
-
- private:
-  [[nodiscard]] std::uint32_t turn_of(std::int64_t distance) const {
-    return around(position, distance, members) % 2;
-  }
-};
-
-/// Stages that a range waits for before it is sent.
-using awaited_stages = std::array<pe_context::awaited, 2>;
-
-/// Adds to a lane a lap in way `w` that takes a ring's blocks to all its members. block_at(d): the block of
-/// the member at distance d; `own`: what the own block waits for.
-template <typename BlockAt>
-void add_gather_lap(pe_context::lane& lane, std::size_t w, const two_way_ring& ring, const BlockAt& block_at,
-                    const pe_context::awaited& own) {
-  const tcm_range first = block_at(0);
-  if (ring.reach(0, w) > 0) lane.sent.push_back({first.at, first.bytes, {own}});
-  for (std::uint32_t hops = 1; hops <= ring.most_hops(); ++hops) {
-    const std::int64_t distance = -ways[w] * hops;
-    const std::uint32_t reach = ring.reach(distance, w);
-    const tcm_range block = block_at(distance);
-    const auto stage_of = [](const tcm_range& r) { return pe_context::stage{r.at, r.bytes, arrival::copy}; };
-    if (ring.splits() && hops + 1 >= reach) {
-      const std::array<tcm_range, 2> halves = ring.halves(block, distance);
-      for (std::size_t i = 0; i < 2; ++i) {
-        if (hops < reach && i == w) {
-          lane.pass(stage_of(halves[i]));
-        } else if (hops < reach || i == w) {
-          lane.received.push_back(stage_of(halves[i]));
-        }
-      }
-    } else if (hops < reach) {
-      lane.pass(stage_of(block));
-    } else if (hops == reach) {
-      lane.received.push_back(stage_of(block));
-    }
-  }
-}
-
-/// The mirror image: sums on the way to their owners, the farthest first. own_part(d): when what this PE adds
-/// to the sum for the member at distance d is complete; nothing on a ring that splits blocks.
-template <typename BlockAt, typename OwnPart>
-void add_sum_lap(pe_context::lane& lane, std::size_t w, const two_way_ring& ring, const BlockAt& block_at,
-                 const OwnPart& own_part) {
-  for (std::uint32_t hops = ring.most_hops(); hops > 0; --hops) {
-    const std::int64_t distance = ways[w] * hops;
-    const std::uint32_t reach = ring.reach(distance, w);
-    if (hops > reach) continue;
-    const tcm_range block = block_at(distance);
-    if (ring.splits() && hops + 1 >= reach) {
-      const std::array<tcm_range, 2> halves = ring.halves(block, distance);
-      for (std::size_t i = 0; i < 2; ++i) {
-        if (hops < reach && i == w) {
-          lane.pass({halves[i].at, halves[i].bytes, arrival::reduce});
-        } else if (hops < reach || i == w) {
-          lane.sent.push_back({halves[i].at, halves[i].bytes, {}});
-        }
-      }
-      continue;
-    }
-    if (hops == reach) {
-      lane.sent.push_back({block.at, block.bytes, {}});
-    } else {
-      lane.pass({block.at, block.bytes, arrival::reduce});
-    }
-    const awaited_stages own = own_part(distance);
-    std::copy(own.begin(), own.end(), lane.sent.back().after.begin() + 1);
-  }
-  const tcm_range sum = block_at(0);
-  if (ring.reach(0, w) > 0) lane.received.push_back({sum.at, sum.bytes, arrival::reduce});
-}
+/// Words of kernel_arguments::extra beside those of the grid, and extra_copy.
+enum two_level_word : std::size_t { word_beside_copies = grid_words };
 
 /// Blocks on the rings of the own row and column. Lanes 0 and 1 are the row's two ways round, lanes 2 and 3
 /// the column's.
@@ -140,7 +57,8 @@ class ring_blocks {
         place_(pe),
         columns_(ring_from_image(pe, place_.grid.columns)),
         row_ring_{position_in(columns_), place_.grid.columns, slot_of(pe, place_.grid)},
-        column_ring_{place_.row, place_.grid.rows, 0} {
+        column_ring_{place_.row, place_.grid.rows, 0},
+        apart_(comm::turns_between_laps(slots_of_block(), pe.args().extra[word_beside_copies] != 0)) {
     for (const std::int64_t way : ways) lanes_.push_back(ring_lane(way));
     for (const std::int64_t way : ways) {
       pe_context::lane lane;
@@ -155,40 +73,53 @@ class ring_blocks {
   /// The column's laps spread the own block; the row's take round the own row's blocks, then those that
   /// come along the column, as they come.
   [[nodiscard]] const lanes& all_gather() {
-    for (std::size_t w = 0; w < 2; ++w) add_gather_lap(lanes_[2 + w], w, column_ring_, own_column(), {});
-    gather_row(0, {});
-    std::vector<std::uint64_t> needed;  // by hops - 1: what the row has brought before it goes on with these
+    row_laps row;
+    add_gather(row, 0, {});
+    std::vector<std::size_t> first;  // by hops - 1: the row's first lap of what comes so far
     for (std::uint32_t hops = 1; hops <= column_ring_.most_hops(); ++hops) {
-      needed.push_back(row_bytes());
+      first.push_back(row[0].size());
       for (std::size_t w = 0; w < 2; ++w) {
         const std::int64_t distance = -ways[w] * hops;
         if (hops > column_ring_.reach(distance, w)) continue;
-        gather_row(distance, {static_cast<std::int32_t>(hops - 1), static_cast<std::int32_t>(2 + w)});
+        add_gather(row, distance, {static_cast<std::int32_t>(hops - 1), column_lane(w)});
       }
     }
-    for (std::size_t w = 0; w < 2; ++w) spread_before(needed, lanes_[2 + w]);
+    const std::vector<lap_place> places = add_row(row, arrival::copy)[0];
+    std::vector<std::uint64_t> needed;  // what the row has brought before it goes on with these
+    needed.reserve(first.size());
+    for (const std::size_t i : first) needed.push_back(places[i].before);
+    for (std::size_t w = 0; w < 2; ++w) {
+      add_column(w, gather_lap(w, column_ring_, own_column(), {}), arrival::copy);
+      spread_before(needed, lanes_[2 + w]);
+    }
     return lanes_;
   }
 
   /// The mirror image: the row's laps sum the blocks of the other rows first, in the order in which the
   /// column's laps send these sums.
   [[nodiscard]] const lanes& reduce_scatter() {
-    std::map<std::uint32_t, awaited_stages> row_sums;
-    std::array<std::vector<std::uint64_t>, 2>
-        ready;  // by range of the column's lane: what the row has brought
+    row_laps row;
+    std::map<std::uint32_t, std::size_t> lap_for;       // by row
+    std::array<std::vector<std::size_t>, 2> laps_sent;  // by range of the column's lane
     for (std::uint32_t hops = column_ring_.most_hops(); hops > 0; --hops) {
       for (std::size_t w = 0; w < 2; ++w) {
         const std::int64_t distance = ways[w] * hops;
         if (hops > column_ring_.reach(distance, w)) continue;
-        row_sums[place_.row_on(distance)] = sum_row(distance);
-        ready[w].push_back(row_bytes());
+        lap_for[place_.row_on(distance)] = row[0].size();
+        laps_sent[w].push_back(row[0].size());
+        add_sums(row, distance);
       }
     }
-    sum_row(0);
-    const auto sum_of_row = [&](std::int64_t distance) { return row_sums.at(place_.row_on(distance)); };
+    add_sums(row, 0);
+    const both_ways<std::vector<lap_place>> places = add_row(row, arrival::reduce);
+    const auto row_sum = [&](std::int64_t distance) {
+      return last_stages(places, lap_for.at(place_.row_on(distance)));
+    };
     for (std::size_t w = 0; w < 2; ++w) {
-      add_sum_lap(lanes_[2 + w], w, column_ring_, own_column(), sum_of_row);
-      spread_after(ready[w], lanes_[2 + w]);
+      add_column(w, sum_lap(w, column_ring_, own_column(), row_sum), arrival::reduce);
+      std::vector<std::uint64_t> ready;  // by range of the column's lane: what the row has brought
+      for (const std::size_t i : laps_sent[w]) ready.push_back(places[0][i].through);
+      spread_after(ready, lanes_[2 + w]);
     }
     return lanes_;
   }
@@ -202,17 +133,32 @@ class ring_blocks {
   [[nodiscard]] static std::uint64_t slot_of(pe_context& pe, const comm::sip_rows& g) {
     return g.columns < 2 ? 0 : pe.message_elements(comm::east) * numeric::size_of(pe.args().type);
   }
-
-  void gather_row(std::int64_t rows_on, const pe_context::awaited& own) {
-    for (std::size_t w = 0; w < 2; ++w) add_gather_lap(lanes_[w], w, row_ring_, row_at(rows_on), own);
+  /// Of the longest block. 0 where a row is one member, which has no laps.
+  [[nodiscard]] std::uint64_t slots_of_block() const {
+    return row_ring_.slot == 0 ? 0 : (v_.block(0).bytes + row_ring_.slot - 1) / row_ring_.slot;
   }
-  /// Returns the stages that complete the row's sum for the own column.
-  awaited_stages sum_row(std::int64_t rows_on) {
+
+  // --- laps of the row ---
+  void add_gather(row_laps& row, std::int64_t rows_on, const pe_context::awaited& own) const {
+    for (std::size_t w = 0; w < 2; ++w) row[w].push_back(gather_lap(w, row_ring_, row_at(rows_on), own));
+  }
+  void add_sums(row_laps& row, std::int64_t rows_on) const {
+    const auto nothing = [](std::int64_t) { return awaited_stages{}; };
+    for (std::size_t w = 0; w < 2; ++w) row[w].push_back(sum_lap(w, row_ring_, row_at(rows_on), nothing));
+  }
+  both_ways<std::vector<lap_place>> add_row(const row_laps& row, arrival how) {
+    return {add_laps(lanes_[0], row[0], how, apart_), add_laps(lanes_[1], row[1], how, apart_)};
+  }
+  void add_column(std::size_t w, const lap& of_column, arrival how) {
+    add_laps(lanes_[2 + w], {of_column}, how, 0);
+  }
+  [[nodiscard]] static std::int32_t column_lane(std::size_t w) { return static_cast<std::int32_t>(2 + w); }
+  /// The stages that complete what a lap sums up here.
+  [[nodiscard]] static awaited_stages last_stages(const both_ways<std::vector<lap_place>>& row,
+                                                  std::size_t index) {
     awaited_stages sums;
     for (std::size_t w = 0; w < 2; ++w) {
-      add_sum_lap(lanes_[w], w, row_ring_, row_at(rows_on), [](std::int64_t) { return awaited_stages{}; });
-      if (row_ring_.reach(0, w) == 0) continue;
-      sums[w] = {static_cast<std::int32_t>(lanes_[w].received.size()) - 1, static_cast<std::int32_t>(w)};
+      if (row[w][index].last >= 0) sums[w] = {row[w][index].last, static_cast<std::int32_t>(w)};
     }
     return sums;
   }
@@ -223,7 +169,7 @@ class ring_blocks {
   // of the time there is for all, measured by what has come round the row; its slots are spread over it,
   // and places take turns.
 
-  /// What comes to this PE round the row, one way, in the laps added so far.
+  /// What comes to this PE round the row, one way.
   [[nodiscard]] std::uint64_t row_bytes() const {
     std::uint64_t bytes = 0;
     for (const pe_context::stage& s : lanes_[0].received) bytes += s.bytes;
@@ -258,6 +204,7 @@ class ring_blocks {
   grid_place place_;
   std::vector<std::uint32_t> columns_;  ///< as the row's ring passes them, from the own one on
   two_way_ring row_ring_, column_ring_;
+  std::uint32_t apart_;  ///< turns between the row's laps
   lanes lanes_;
 };
 
@@ -311,6 +258,7 @@ std::uint64_t reduce_scratch(const argument_context& c) { return scatter_scratch
 void fill(const argument_context& c, std::uint32_t, abi::kernel_arguments& a) {
   fill_grid_place(comm::sip_rows_of(c.members), a);
   fill_scatter(c, image_words(c), a);
+  a.extra[word_beside_copies] = c.config.ccl.tensors == config::tensor_kind::hbm ? 1 : 0;
 }
 
 }  // namespace

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/kernels/ring_laps.hpp"
+
+#include <algorithm>
+
+namespace diecast::sw {
+namespace {
+
+/// An item and when its turn is, counted over all laps.
+struct scheduled {
+  std::uint64_t turn{};
+  std::size_t lap{};
+  const lap_item* item{};
+};
+
+std::vector<scheduled> in_turn(const std::vector<lap>& laps, std::uint32_t apart) {
+  std::vector<scheduled> order;
+  for (std::size_t i = 0; i < laps.size(); ++i) {
+    for (const lap_item& item : laps[i]) order.push_back({std::uint64_t{apart} * i + item.turn, i, &item});
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const scheduled& a, const scheduled& b) { return a.turn < b.turn; });
+  return order;
+}
+
+void add(pe_context::lane& lane, const lap_item& item, pe_context::arrival how) {
+  const pe_context::stage stage{item.range.at, item.range.bytes, how};
+  if (item.received && item.sent) {
+    lane.pass(stage);
+  } else if (item.received) {
+    lane.received.push_back(stage);
+  } else {
+    lane.sent.push_back({stage.offset, stage.bytes, {}});
+  }
+  // The first place is that of its arrival.
+  if (item.sent) std::copy(item.after.begin(), item.after.end(), lane.sent.back().after.begin() + 1);
+}
+
+}  // namespace
+
+std::uint32_t two_way_ring::reach(std::int64_t distance, std::size_t w) const {
+  const bool farthest = members % 2 == 0 && (splits() || turn_of(distance) == w);
+  return (members - 1) / 2 + (farthest ? 1 : 0);
+}
+
+std::array<tcm_range, 2> two_way_ring::halves(const tcm_range& block, std::int64_t distance) const {
+  const std::uint64_t slots = (block.bytes + slot - 1) / slot;
+  const std::uint64_t first = std::min(block.bytes, (slots + turn_of(distance)) / 2 * slot);
+  return {tcm_range{block.at, first}, tcm_range{block.at + first, block.bytes - first}};
+}
+
+lap gather_lap(std::size_t w, const two_way_ring& ring, const block_at& block,
+               const pe_context::awaited& own) {
+  lap items;
+  if (ring.reach(0, w) > 0) items.push_back({0, block(0), false, true, {own}});
+  for (std::uint32_t hops = 1; hops <= ring.most_hops(); ++hops) {
+    const std::int64_t distance = -ways[w] * hops;
+    const std::uint32_t reach = ring.reach(distance, w);
+    if (ring.splits() && hops + 1 >= reach) {
+      const std::array<tcm_range, 2> halves = ring.halves(block(distance), distance);
+      for (std::size_t i = 0; i < 2; ++i) {
+        const bool on = hops < reach && i == w;
+        if (hops < reach || i == w) items.push_back({hops, halves[i], true, on});
+      }
+    } else if (hops <= reach) {
+      items.push_back({hops, block(distance), true, hops < reach});
+    }
+  }
+  return items;
+}
+
+lap sum_lap(std::size_t w, const two_way_ring& ring, const block_at& block,
+            const std::function<awaited_stages(std::int64_t)>& own_part) {
+  lap items;
+  for (std::uint32_t hops = ring.most_hops(); hops > 0; --hops) {
+    const std::int64_t distance = ways[w] * hops;
+    const std::uint32_t reach = ring.reach(distance, w);
+    const std::uint32_t turn = ring.most_hops() - hops;
+    if (hops > reach) continue;
+    if (ring.splits() && hops + 1 >= reach) {
+      const std::array<tcm_range, 2> halves = ring.halves(block(distance), distance);
+      for (std::size_t i = 0; i < 2; ++i) {
+        const bool on = hops < reach && i == w;
+        if (hops < reach || i == w) items.push_back({turn, halves[i], on, true});
+      }
+    } else {
+      items.push_back({turn, block(distance), hops < reach, true, own_part(distance)});
+    }
+  }
+  if (ring.reach(0, w) > 0) items.push_back({ring.most_hops(), block(0), true, false});
+  return items;
+}
+
+std::vector<lap_place> add_laps(pe_context::lane& lane, const std::vector<lap>& laps, pe_context::arrival how,
+                                std::uint32_t apart) {
+  std::vector<lap_place> places(laps.size());
+  std::vector<bool> begun(laps.size());
+  std::uint64_t bytes = 0;
+  for (const scheduled& s : in_turn(laps, apart)) {
+    lap_place& place = places[s.lap];
+    if (!begun[s.lap]) place.before = bytes;
+    begun[s.lap] = true;
+    add(lane, *s.item, how);
+    if (!s.item->received) continue;
+    bytes += s.item->range.bytes;
+    place.through = bytes;
+    place.last = static_cast<std::int32_t>(lane.received.size()) - 1;
+  }
+  return places;
+}
+
+}  // namespace diecast::sw

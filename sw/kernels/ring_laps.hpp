@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Laps of blocks round a ring, half way each way, as lanes of a stream.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "sw/kernels/blocks.hpp"
+#include "sw/runtime/pe_context.hpp"
+
+namespace diecast::sw {
+
+/// A member's place on a ring. Blocks go both ways round, half way each, so that a lap is half as long as one
+/// way round. On a ring of an even number the farthest member is reached one way alone, by turns, or, on a
+/// ring that splits blocks, half of its block either way.
+struct two_way_ring {
+  std::uint32_t position{}, members{};
+  std::uint64_t slot{};  ///< bytes of a message where the block for the farthest is split; 0: it is not
+
+  [[nodiscard]] bool splits() const { return slot > 0 && members % 2 == 0 && members > 2; }
+  /// How many hops the block of the member at `distance` goes in way `w`, or a part of it.
+  [[nodiscard]] std::uint32_t reach(std::int64_t distance, std::size_t w) const;
+  [[nodiscard]] std::uint32_t most_hops() const { return members / 2; }
+  /// What goes to the farthest in each way of the block of the member at `distance`: whole slots, the odd one
+  /// by turns.
+  [[nodiscard]] std::array<tcm_range, 2> halves(const tcm_range& block, std::int64_t distance) const;
+
+ private:
+  [[nodiscard]] std::uint32_t turn_of(std::int64_t distance) const {
+    return around(position, distance, members) % 2;
+  }
+};
+
+/// Stages that a range waits for before it is sent, beside its own arrival.
+using awaited_stages = std::array<pe_context::awaited, 2>;
+
+/// What a member does with a range in a lap: receives it, sends it, or receives it and sends it on.
+struct lap_item {
+  std::uint32_t turn{};  ///< what is received in one turn is sent on in it, and received in the next
+  tcm_range range;
+  bool received{}, sent{};
+  awaited_stages after{};  ///< of what is sent
+};
+/// One way round a ring, in the order of turns.
+using lap = std::vector<lap_item>;
+/// The block of the member at a distance.
+using block_at = std::function<tcm_range(std::int64_t)>;
+
+/// Takes a ring's blocks to all its members in way `w`. `own`: what the own block waits for.
+[[nodiscard]] lap gather_lap(std::size_t w, const two_way_ring& ring, const block_at& block,
+                             const pe_context::awaited& own);
+/// The mirror image: sums on the way to their owners, the farthest first. own_part(d): when what this PE adds
+/// to the sum for the member at distance d is complete; nothing on a ring that splits blocks.
+[[nodiscard]] lap sum_lap(std::size_t w, const two_way_ring& ring, const block_at& block,
+                          const std::function<awaited_stages(std::int64_t)>& own_part);
+
+/// Where a lap is in the lists of a lane.
+struct lap_place {
+  std::uint64_t before{};   ///< bytes that the lane receives before the lap's first item
+  std::uint64_t through{};  ///< up to its last
+  std::int32_t last{-1};    ///< its last stage; -1: it receives nothing
+};
+
+/// Adds laps to a lane, each `apart` turns after the one before, those of one turn in the order of laps. All
+/// members of a ring must do so alike: then what is sent never waits for what comes later. Returns a place
+/// for each lap.
+std::vector<lap_place> add_laps(pe_context::lane& lane, const std::vector<lap>& laps, pe_context::arrival how,
+                                std::uint32_t apart);
+
+}  // namespace diecast::sw

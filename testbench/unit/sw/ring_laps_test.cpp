@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Laps round a ring: neighbors' lists agree, and none of them waits for ever.
+#include "sw/kernels/ring_laps.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <set>
+#include <vector>
+
+#include "support/test.hpp"
+
+namespace diecast::test {
+namespace {
+
+constexpr std::uint64_t slot = 4, block_bytes = 10, lap_bytes = 1000;
+using lanes = std::vector<sw::pe_context::lane>;
+
+/// What one lap after the other takes round a ring, as every member sees it.
+struct ring_of_laps {
+  std::uint32_t members{}, laps{}, apart{};
+  bool sums{}, splits{};
+
+  [[nodiscard]] sw::two_way_ring seen_by(std::uint32_t member) const {
+    return {member, members, splits ? slot : 0};
+  }
+  /// The lane of way `w` of every member.
+  [[nodiscard]] lanes of_way(std::size_t w) const {
+    lanes all(members);
+    for (std::uint32_t m = 0; m < members; ++m) (void)add(m, w, all[m]);
+    return all;
+  }
+  std::vector<sw::lap_place> add(std::uint32_t member, std::size_t w, sw::pe_context::lane& lane) const {
+    std::vector<sw::lap> all;
+    for (std::uint32_t i = 0; i < laps; ++i) {
+      const auto block = [this, member, i](std::int64_t distance) {
+        const std::uint64_t owner = sw::around(member, distance, members);
+        return sw::tcm_range{lap_bytes * i + block_bytes * owner, block_bytes};
+      };
+      const auto nothing = [](std::int64_t) { return sw::awaited_stages{}; };
+      all.push_back(sums ? sw::sum_lap(w, seen_by(member), block, nothing)
+                         : sw::gather_lap(w, seen_by(member), block, {}));
+    }
+    const auto how = sums ? sw::pe_context::arrival::reduce : sw::pe_context::arrival::copy;
+    return sw::add_laps(lane, all, how, apart);
+  }
+};
+
+template <class Use>
+void for_all(const Use& use) {
+  for (std::uint32_t members = 1; members <= 9; ++members) {
+    for (std::uint32_t laps = 1; laps <= 3; ++laps) {
+      for (std::uint32_t apart = 0; apart <= 6; ++apart) {
+        for (const bool sums : {false, true}) {
+          for (const bool splits : {false, true}) use(ring_of_laps{members, laps, apart, sums, splits});
+        }
+      }
+    }
+  }
+}
+
+template <class Range>
+std::vector<std::uint64_t> bytes_of(const std::vector<Range>& ranges) {
+  std::vector<std::uint64_t> all;
+  for (const Range& r : ranges) {
+    for (std::uint64_t i = 0; i < r.bytes; ++i) all.push_back(r.offset + i);
+  }
+  return all;
+}
+
+TEST_CASE("a member of a ring receives what the one before sends, in that order") {
+  for_all([](const ring_of_laps& ring) {
+    for (std::size_t w = 0; w < 2; ++w) {
+      const lanes all = ring.of_way(w);
+      for (std::uint32_t m = 0; m < ring.members; ++m) {
+        const std::uint32_t next = sw::around(m, sw::ways[w], ring.members);
+        REQUIRE(bytes_of(all[m].sent) == bytes_of(all[next].received));
+      }
+    }
+  });
+}
+
+TEST_CASE("both ways of a lap together bring a member every block but its own, once") {
+  for_all([](const ring_of_laps& ring) {
+    if (ring.sums) return;
+    std::vector<std::uint64_t> came;
+    for (std::size_t w = 0; w < 2; ++w) {
+      const std::vector<std::uint64_t> bytes = bytes_of(ring.of_way(w)[0].received);
+      came.insert(came.end(), bytes.begin(), bytes.end());
+    }
+    std::sort(came.begin(), came.end());
+    REQUIRE(came.size() == block_bytes * ring.laps * (ring.members - 1));
+    REQUIRE(std::adjacent_find(came.begin(), came.end()) == came.end());
+  });
+}
+
+/// A byte at a time, in order, over a queue of `room` bytes to the next member. Returns whether all came.
+bool ends(const lanes& all, std::size_t w, std::size_t room) {
+  const auto n = static_cast<std::uint32_t>(all.size());
+  struct member {
+    std::vector<std::uint64_t> sends;
+    std::set<std::uint64_t> awaited, came;
+    std::size_t sent{};
+    std::deque<std::uint64_t> queue;
+  };
+  std::vector<member> members(n);
+  for (std::uint32_t m = 0; m < n; ++m) {
+    members[m].sends = bytes_of(all[m].sent);
+    for (const std::uint64_t byte : bytes_of(all[m].received)) members[m].awaited.insert(byte);
+  }
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::uint32_t m = 0; m < n; ++m) {
+      member& self = members[m];
+      std::deque<std::uint64_t>& out = members[sw::around(m, sw::ways[w], n)].queue;
+      if (!self.queue.empty()) {
+        self.came.insert(self.queue.front());
+        self.queue.pop_front();
+        moved = true;
+      }
+      if (self.sent == self.sends.size() || out.size() == room) continue;
+      const std::uint64_t byte = self.sends[self.sent];
+      if (self.awaited.contains(byte) && !self.came.contains(byte)) continue;
+      out.push_back(byte);
+      ++self.sent;
+      moved = true;
+    }
+  }
+  return std::all_of(members.begin(), members.end(),
+                     [](const member& m) { return m.sent == m.sends.size() && m.came == m.awaited; });
+}
+
+TEST_CASE("laps that run into each other end, however short the queues") {
+  for_all([](const ring_of_laps& ring) {
+    for (std::size_t w = 0; w < 2; ++w) REQUIRE(ends(ring.of_way(w), w, 1));
+  });
+}
+
+TEST_CASE("laps say where they are in the lists of a lane") {
+  for (const std::uint32_t apart : {2u, 9u}) {
+    const ring_of_laps ring{8, 2, apart, false, false};
+    sw::pe_context::lane lane;
+    const std::vector<sw::lap_place> places = ring.add(0, 0, lane);
+    const std::uint64_t all = bytes_of(lane.received).size();
+    CHECK(places[0].before == 0);
+    // Of the first lap what comes before turn 2, one block; or all of it.
+    CHECK(places[1].before == (apart == 2 ? 2 * block_bytes : all / 2));
+    CHECK(places[1].through == all);
+    CHECK(lane.received[static_cast<std::size_t>(places[0].last)].offset < lap_bytes);
+    CHECK(places[1].last == std::ssize(lane.received) - 1);
+  }
+}
+
+}  // namespace
+}  // namespace diecast::test
