@@ -55,6 +55,15 @@ class Auto(harness.Case):
         for other in ("bruck", "two_level"):
             self.assertLess(1.5 * row["time_ns"], self.one(*sip, "--algorithm", other)["time_ns"], other)
 
+    def test_laps_that_run_into_each_other_are_expected_to_take_what_they_take(self):
+        """Over all PEs of a pod they meet at the interfaces: taken for free, they would be chosen where three levels take less."""
+        pod = ("--ranks", "pe", "--no-data")
+        for size in ("64KiB", "1MiB"):
+            row = self.result(*pod, "--algorithm", "two_level", "--bytes", size)["runs"][0]
+            ratio = row["stats"]["expected_ns"] / row["time_ns"]
+            self.assertTrue(0.8 < ratio < 1.2, (size, ratio))
+        self.assertEqual(self.result(*pod, "--algorithm", "auto", "--bytes", "1MiB")["runs"][0]["algorithm"], "three_level")
+
     def test_sums_on_three_levels_are_expected_to_take_what_they_take(self):
         """Nothing waits in a reduction that does not in a gather: it is the same timetable, mirrored."""
         for sips in (1, 2):
