@@ -81,7 +81,7 @@ class ring_blocks {
       for (std::size_t w = 0; w < 2; ++w) {
         const std::int64_t distance = -ways[w] * hops;
         if (hops > column_ring_.reach(distance, w)) continue;
-        add_gather(row, distance, {static_cast<std::int32_t>(hops - 1), column_lane(w)});
+        add_gather(row, distance, {static_cast<std::int32_t>(hops - 1), static_cast<std::int32_t>(2 + w)});
       }
     }
     const std::vector<lap_place> places = add_row(row, arrival::copy)[0];
@@ -133,9 +133,11 @@ class ring_blocks {
   [[nodiscard]] static std::uint64_t slot_of(pe_context& pe, const comm::sip_rows& g) {
     return g.columns < 2 ? 0 : pe.message_elements(comm::east) * numeric::size_of(pe.args().type);
   }
-  /// Of the longest block. 0 where a row is one member, which has no laps.
+  /// Of the last block, which is the longest (comm::part_of): all members must get the same. 0 where a row is
+  /// one member, which has no laps.
   [[nodiscard]] std::uint64_t slots_of_block() const {
-    return row_ring_.slot == 0 ? 0 : (v_.block(0).bytes + row_ring_.slot - 1) / row_ring_.slot;
+    if (row_ring_.slot == 0) return 0;
+    return (v_.block(v_.blocks() - 1).bytes + row_ring_.slot - 1) / row_ring_.slot;
   }
 
   // --- laps of the row ---
@@ -152,7 +154,6 @@ class ring_blocks {
   void add_column(std::size_t w, const lap& of_column, arrival how) {
     add_laps(lanes_[2 + w], {of_column}, how, 0);
   }
-  [[nodiscard]] static std::int32_t column_lane(std::size_t w) { return static_cast<std::int32_t>(2 + w); }
   /// The stages that complete what a lap sums up here.
   [[nodiscard]] static awaited_stages last_stages(const both_ways<std::vector<lap_place>>& row,
                                                   std::size_t index) {
