@@ -7,8 +7,8 @@ import random
 import harness
 
 SIZES = (2, 64, 1000, 16384)
-HBM_COLLECTIVES = ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all", "gather",
-                   "scatter", "send_recv")
+COLLECTIVES = ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all", "gather", "scatter",
+               "send_recv")
 
 
 def random_machine(rng):
@@ -57,6 +57,33 @@ def random_placement(rng, machine):
                         f"placement.ucie_columns={lanes(int(size['noc.columns']))}")
 
 
+def random_overrides(rng, machine):
+    """Up to four parts of a machine that differ from the others: links and ports that are slow, fast, narrow or missing,
+    slow or missing PEs, slow dies."""
+    size = dict(word.split("=", 1) for word in machine if "=" in word)
+    sips, columns, rows, pes = (int(size[key]) for key in ("pod.sips", "sip.columns", "sip.rows", "cube.pes"))
+
+    def cube():
+        return f"pod.sip{rng.randrange(sips)}.cube_{rng.randrange(columns)}_{rng.randrange(rows)}"
+
+    def link():
+        side = {"latency_ns": rng.choice([1, 300, 3000])}, {"gt_s": rng.choice([4, 8, 64])}, {"enabled": False}
+        return f"{cube()}.ucie_{rng.choice(['north', 'south', 'east', 'west'])}", rng.choice(side)
+
+    def port():
+        return f"pod.sip{rng.randrange(sips)}.sip_port_*", rng.choice([{"latency_ns": 2000}, {"gbytes_s": 1}, {"gbytes_s": 500}])
+
+    def pe():
+        slow = {"vector_lanes": 1}, {"dma_outstanding": 1}, {"register_cycles": 50}, {"dma_startup_cycles": 500}
+        return f"{cube()}.pe{rng.randrange(pes)}", rng.choice([*slow, {"enabled": False}])
+
+    def die():
+        return cube(), {"hop_cycles": rng.choice([100, 500])}
+
+    parts = [rng.choice([link, link, port, pe, die])() for _ in range(rng.randint(1, 4))]
+    return harness.sets("overrides=" + json.dumps([{"match": match, "set": values} for match, values in parts]))
+
+
 class Bounds(harness.Case):
     def assert_not_beaten(self, row):
         where = f"{row['algorithm']}, {row['bytes']} bytes, {row['ranks']} ranks, {row['bound_kind']}"
@@ -81,6 +108,25 @@ class Bounds(harness.Case):
             for row in self.runs(*machine, "--ranks", ranks, "--algorithm", "all", "--bytes", size):
                 self.assert_not_beaten(row)
                 seen.add(row["bound_kind"])
+        self.assertGreaterEqual(len(seen - {"none"}), 4, f"of the kinds of bounds only {seen} ever bind")
+
+    def test_unequal_machines_never_beat_it(self):
+        rng = random.Random(12)
+        seen, refused = set(), 0
+        for _ in range(60):
+            machine = random_machine(rng)
+            machine += random_overrides(rng, machine) + harness.sets(f"ccl.root_rank={rng.randrange(3)}")
+            collective = rng.choice(COLLECTIVES)
+            words = (*machine, "--ranks", rng.choice(["pe", "cube", "sip"]), "--collective", collective, "--algorithm",
+                     "all", "--bytes", rng.choice((2, 1000, 16384, 65536)))
+            # Without a link or a PE there may be no way left, or no rank; a place may have no such link.
+            if self.run_pod(*words, "--check-config", expect=None).code == 2:
+                refused += 1
+                continue
+            for row in self.runs(*words):
+                self.assert_not_beaten(row)
+                seen.add(row["bound_kind"])
+        self.assertLess(refused, 40)
         self.assertGreaterEqual(len(seen - {"none"}), 4, f"of the kinds of bounds only {seen} ever bind")
 
     def test_send_recv_never_beats_it(self):
@@ -109,7 +155,7 @@ class Bounds(harness.Case):
                 f"ccl.tensor_chunk_bytes={rng.choice(['auto', 1000, 8192])}")
             ranks = rng.choice(["pe", "cube", "sip"])
             size = rng.choice((2, 1000, 16384, 50000))
-            for collective in rng.sample(HBM_COLLECTIVES, 3):
+            for collective in rng.sample(COLLECTIVES, 3):
                 for row in self.runs(*machine, "--ranks", ranks, "--collective", collective, "--algorithm", "all",
                                      "--bytes", size):
                     self.assert_not_beaten(row)
