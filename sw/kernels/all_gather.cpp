@@ -33,7 +33,11 @@ void run_ring(pe_context& pe) {
   const block_vector v = gathered_in_output(pe);
   if (v.blocks() == 1) return;
   const std::vector<std::uint32_t> ring = ring_from_image(pe, v.blocks());
-  pe.last_stream({gather_lane(pe, v, ring, 1, 1), gather_lane(pe, v, ring, -1, 0)}, "all_gather");
+  // Not a list in braces: of that thousands of ranks would have copies.
+  std::vector<pe_context::lane> lanes;
+  lanes.reserve(ways.size());
+  for (const std::int64_t way : ways) lanes.push_back(gather_lane(pe, v, ring, way, way > 0 ? 1 : 0));
+  pe.last_stream(lanes, "all_gather");
 }
 
 void run_bruck(pe_context& pe) {

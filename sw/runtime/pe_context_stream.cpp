@@ -37,8 +37,8 @@ std::optional<std::uint32_t> pe_context::impl::begin_copy(held_slots& held, queu
 
 void pe_context::impl::begin_tail(const std::vector<stream_lane>& lanes) {
   for (const stream_lane& l : lanes) {
-    for (const stream_end& out : l.outs) tail->need(out.queue->dir, kernel_tail::side::send);
-    for (const stream_end& in : l.ins) tail->need(in.queue->dir, kernel_tail::side::receive);
+    for (const stream_out& out : l.outs) tail->need(out.queue->dir, kernel_tail::side::send);
+    for (const stream_in& in : l.ins) tail->need(in.queue->dir, kernel_tail::side::receive);
   }
   tail->begin();
 }
@@ -50,15 +50,12 @@ void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes
   for (const lane& l : lanes) {
     stream_lane& to = running.emplace_back();
     to.own = static_cast<std::int32_t>(running.size() - 1);
-    to.sent = l.sent;
-    std::vector<stage> ranges;
-    for (const outgoing& o : l.sent) ranges.push_back({o.offset, o.bytes});
     // A queue pair over which nothing goes is not touched.
-    const bool sends = !std::all_of(ranges.begin(), ranges.end(), is_empty);
+    const bool sends = !std::all_of(l.sent.begin(), l.sent.end(), is_empty);
     const bool receives = !std::all_of(l.received.begin(), l.received.end(), is_empty);
     for (std::size_t i = 0; sends && i < l.send.size(); ++i) {
       queue_state& q = driver.tx(queue_pair(l.send[i]));
-      to.outs.push_back({&q, stage_cursor(ranges, cut(q, 0).payload)});
+      to.outs.push_back({&q, send_cursor(l.sent, cut(q, 0).payload)});
     }
     const bool holds = receives && may_hold(l);
     for (std::size_t i = 0; receives && i < l.recv.size(); ++i) {
@@ -71,17 +68,17 @@ void pe_context::impl::run_stream(pe_context& pe, const std::vector<lane>& lanes
   // Slots outside TCM pass through the scratch, which the next kernel has, too.
   const auto comes_to_tcm = [&](const stream_lane& l) {
     return std::all_of(l.ins.begin(), l.ins.end(),
-                       [&](const stream_end& e) { return is_local(e.queue->rx_base); });
+                       [&](const stream_in& e) { return is_local(e.queue->rx_base); });
   };
   const bool leaves = is_last && tail != nullptr && std::all_of(running.begin(), running.end(), comes_to_tcm);
   if (leaves) begin_tail(running);
   run_lanes({driver, tasks,
-             [this](queue_state& q, const stage_cursor& at) {
+             [this](queue_state& q, const send_cursor& at) {
                put_uncharged(q, exchange_source(at.at()), at.piece());
              },
              [this](queue_state& q, const stage_cursor& at) {
                charge();
-               take_out(q, at.at(), at.piece(), at.how());
+               take_out(q, at.at(), at.piece(), at.range().how);
              },
              [this] { charge(); }, held,
              [this](queue_state& q, abi::address slot, std::uint32_t bytes) {

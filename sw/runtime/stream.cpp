@@ -7,41 +7,19 @@
 
 namespace diecast::sw {
 
-stage_cursor::stage_cursor(std::vector<stage> stages, std::uint64_t payload)
-    : stages_(std::move(stages)), payload_(payload) {
-  skip_empty();
-}
-
-std::uint32_t stage_cursor::piece() const {
-  return static_cast<std::uint32_t>(std::min(payload_, stages_[index_].bytes - done_));
-}
-
-void stage_cursor::advance() {
-  passed_ += piece();
-  done_ += piece();
-  if (done_ < stages_[index_].bytes) return;
-  done_ = 0;
-  ++index_;
-  skip_empty();
-}
-
-void stage_cursor::skip_empty() {
-  while (more() && stages_[index_].bytes == 0) ++index_;
-}
-
 bool stream_lane::more() const {
-  const auto open = [](const stream_end& e) { return e.at.more(); };
+  const auto open = [](const auto& e) { return e.at.more(); };
   if (std::any_of(outs.begin(), outs.end(), open)) return true;
   return begun ? begun->next.more() : std::any_of(ins.begin(), ins.end(), open);
 }
 
 bool stream_lane::has_arrived(std::size_t stage, std::uint64_t end) const {
   return std::all_of(ins.begin(), ins.end(),
-                     [&](const stream_end& in) { return in.at.has_passed(stage, end); });
+                     [&](const stream_in& in) { return in.at.has_passed(stage, end); });
 }
 
 bool stream_lane::has_received(std::uint64_t bytes) const {
-  return std::all_of(ins.begin(), ins.end(), [&](const stream_end& in) { return in.at.passed() >= bytes; });
+  return std::all_of(ins.begin(), ins.end(), [&](const stream_in& in) { return in.at.passed() >= bytes; });
 }
 
 bool stream_lane::may_take(std::size_t index) const {
@@ -95,13 +73,13 @@ class lane_runner {
   // --- kernels that follow each other ---
   /// The kernel before has not ended.
   [[nodiscard]] bool follows() const { return c_.before != nullptr && !c_.before->ended(); }
-  [[nodiscard]] bool is_own(const stream_end& e, side s) const {
+  [[nodiscard]] bool is_own(const auto& e, side s) const {
     return c_.before == nullptr || c_.before->has_left(e.queue->dir, s);
   }
   [[nodiscard]] std::uint64_t departures() const {
     return c_.before == nullptr ? 0 : c_.before->departures();
   }
-  void leave(stream_end& e, side s) {
+  void leave(auto& e, side s) {
     if (e.left || e.at.more()) return;
     e.left = true;
     c_.own->leave(e.queue->dir, s);
@@ -109,17 +87,17 @@ class lane_runner {
   /// Slots that are held still have to be given back, in order.
   void leave() {
     for (stream_lane& lane : lanes_) {
-      for (stream_end& out : lane.outs) leave(out, side::send);
-      for (stream_end& in : lane.ins) {
+      for (stream_out& out : lane.outs) leave(out, side::send);
+      for (stream_in& in : lane.ins) {
         if (c_.held.count(*in.queue) == 0) leave(in, side::receive);
       }
     }
   }
 
-  [[nodiscard]] bool may_send(const stream_lane& lane, const stream_end& out) const {
+  [[nodiscard]] bool may_send(const stream_lane& lane, const stream_out& out) const {
     if (!out.at.more() || !is_own(out, side::send)) return false;
-    const pe_context::outgoing& range = lane.sent[out.at.index()];
-    return is_due(range.not_before, out.at) &&
+    const pe_context::outgoing& range = out.at.range();
+    return is_due(out.at) &&
            std::all_of(range.after.begin(), range.after.end(),
                        [&](const pe_context::awaited& a) { return has_come(lane, a, out.at.piece_end()); });
   }
@@ -133,9 +111,10 @@ class lane_runner {
   [[nodiscard]] bool may_take(const stream_lane& lane, std::size_t index) const {
     const stage_cursor& at = lane.ins[index].at;
     return is_own(lane.ins[index], side::receive) && lane.may_take(index) &&
-           has_come(lane, at.after(), at.piece_end());
+           has_come(lane, at.range().after, at.piece_end());
   }
-  [[nodiscard]] bool is_due(const pe_context::pace& pace, const stage_cursor& at) const {
+  [[nodiscard]] bool is_due(const send_cursor& at) const {
+    const pe_context::pace& pace = at.range().not_before;
     if (pace.lane < 0) return true;
     const std::uint64_t share = pace.over * at.slot() / at.slots();
     return lanes_[static_cast<std::size_t>(pace.lane)].has_received(pace.from + share);
@@ -151,10 +130,10 @@ class lane_runner {
     for (; marked_ <= stage; ++marked_) c_.mark(marked_);
   }
 
-  bool try_send(const stream_lane& lane, stream_end& out) {
+  bool try_send(const stream_lane& lane, stream_out& out) {
     if (!may_send(lane, out) || !has_space(c_.driver, *out.queue)) return false;
     mark_up_to(out.at.index());
-    if (!is_passed_on(lane.sent[out.at.index()])) c_.charge();
+    if (!is_passed_on(out.at.range())) c_.charge();
     c_.put(*out.queue, out.at);
     out.at.advance();
     return true;
@@ -163,12 +142,12 @@ class lane_runner {
   /// After a range of one slot the lane sends what it can before the credit goes back: the next member waits
   /// for the bytes. Of longer ones the sender waits for the credit; other lanes send in their turn.
   bool try_take(stream_lane& lane, std::size_t index) {
-    stream_end& in = lane.ins[index];
+    stream_in& in = lane.ins[index];
     if (!may_take(lane, index) || !has_message(c_.driver, *in.queue)) return false;
     const bool alone = in.at.slots() == 1;
     c_.take(*in.queue, in.at);
     in.at.advance();
-    for (stream_end& out : lane.outs) {
+    for (stream_out& out : lane.outs) {
       if (alone) (void)try_send(lane, out);
     }
     c_.driver.release(*in.queue);
@@ -180,7 +159,7 @@ class lane_runner {
     const bool moved = c_.held.settle();
     for (stream_lane& lane : lanes_) {
       if (!lane.begun) continue;
-      stream_end& in = lane.ins.front();
+      stream_in& in = lane.ins.front();
       for (; lane.begun->open > c_.held.uncopied(*in.queue); --lane.begun->open) in.at.advance();
     }
     return moved;
@@ -206,10 +185,10 @@ class lane_runner {
 
   /// `out` sends on the very slot that comes next.
   [[nodiscard]] static bool passes_next(const stream_lane& lane, const stream_lane& sender,
-                                        const stream_end& out) {
+                                        const stream_out& out) {
     const stage_cursor& next = lane.begun->next;
     if (!out.at.more() || out.at.at() != next.at() || out.at.piece() != next.piece()) return false;
-    const pe_context::outgoing& range = sender.sent[out.at.index()];
+    const pe_context::outgoing& range = out.at.range();
     const auto& waits = range.after;
     const auto is_none = [](const pe_context::awaited& a) { return a.stage < 0; };
     return range.not_before.lane < 0 && std::all_of(std::next(waits.begin()), waits.end(), is_none) &&
@@ -219,14 +198,14 @@ class lane_runner {
 
   /// Sends the next slot on from where it lies, to whom there is space for; has it copied; holds it.
   bool try_hold(stream_lane& lane) {
-    stream_end& in = lane.ins.front();
+    stream_in& in = lane.ins.front();
     begun_slots& begun = *lane.begun;
     if (!may_hold(lane) || !look_for_another(*in.queue)) return false;
     if (c_.held.count(*in.queue) == 0) c_.check(*in.queue, begun.next);
     c_.charge();
     std::vector<held_slots::passed_on> sends;
     for (stream_lane& sender : lanes_) {
-      for (stream_end& out : sender.outs) {
+      for (stream_out& out : sender.outs) {
         if (!is_own(out, side::send) || !passes_next(lane, sender, out) || !has_space(c_.driver, *out.queue))
           continue;
         mark_up_to(out.at.index());
@@ -248,17 +227,17 @@ class lane_runner {
     bool moved = false;
     if (lane.begun) {
       moved = try_hold(lane);
-      for (stream_end& out : lane.outs) moved |= try_send(lane, out);
+      for (stream_out& out : lane.outs) moved |= try_send(lane, out);
       return moved;
     }
-    for (stream_end& out : lane.outs) moved |= try_send(lane, out);
+    for (stream_out& out : lane.outs) moved |= try_send(lane, out);
     for (std::size_t i = 0; i < lane.ins.size(); ++i) moved |= try_take(lane, i);
     return moved;
   }
 
   /// Whether an end of a lane wants a slot or a message that it has (`has`), or has not.
   [[nodiscard]] bool wants(const stream_lane& lane, bool has) const {
-    const auto space = [&](const stream_end& out) {
+    const auto space = [&](const stream_out& out) {
       return may_send(lane, out) && (out.queue->free > 0) == has;
     };
     if (std::any_of(lane.outs.begin(), lane.outs.end(), space)) return true;

@@ -2,10 +2,12 @@
 // The loop behind pe_context::stream: lanes of slots that arrive and are passed on, all in one task.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "sw/runtime/held_slots.hpp"
@@ -16,47 +18,65 @@
 
 namespace diecast::sw {
 
-/// Goes over the slots of a list of ranges; empty ranges are skipped.
-class stage_cursor {
+/// Goes over the slots of a list of ranges, which outlives it; empty ranges are skipped. `Range` has an
+/// offset in TCM and bytes.
+template <class Range>
+class slot_cursor {
  public:
-  using stage = pe_context::stage;
   /// `payload`: bytes of a full slot.
-  stage_cursor(std::vector<stage> stages, std::uint64_t payload);
+  slot_cursor(std::span<const Range> ranges, std::uint64_t payload) : ranges_(ranges), payload_(payload) {
+    skip_empty();
+  }
 
-  [[nodiscard]] bool more() const { return index_ < stages_.size(); }
+  [[nodiscard]] bool more() const { return index_ < ranges_.size(); }
   [[nodiscard]] std::size_t index() const { return index_; }
-  [[nodiscard]] std::uint64_t at() const { return stages_[index_].offset + done_; }
-  [[nodiscard]] pe_context::arrival how() const { return stages_[index_].how; }
-  [[nodiscard]] const pe_context::awaited& after() const { return stages_[index_].after; }
-  [[nodiscard]] std::uint32_t piece() const;
+  [[nodiscard]] const Range& range() const { return ranges_[index_]; }
+  [[nodiscard]] std::uint64_t at() const { return range().offset + done_; }
+  [[nodiscard]] std::uint32_t piece() const {
+    return static_cast<std::uint32_t>(std::min(payload_, range().bytes - done_));
+  }
   /// Of the current range: slots before this one, slots in all.
   [[nodiscard]] std::uint64_t slot() const { return done_ / payload_; }
-  [[nodiscard]] std::uint64_t slots() const { return (stages_[index_].bytes + payload_ - 1) / payload_; }
+  [[nodiscard]] std::uint64_t slots() const { return (range().bytes + payload_ - 1) / payload_; }
   [[nodiscard]] std::uint64_t piece_end() const { return done_ + piece(); }
-  /// All before byte `end` of stage `index` lies behind the cursor.
+  /// All before byte `end` of range `index` lies behind the cursor.
   [[nodiscard]] bool has_passed(std::size_t index, std::uint64_t end) const {
     return index < index_ || (index == index_ && end <= done_);
   }
   /// Bytes of all slots behind the cursor.
   [[nodiscard]] std::uint64_t passed() const { return passed_; }
-  void advance();
+  void advance() {
+    passed_ += piece();
+    done_ += piece();
+    if (done_ < range().bytes) return;
+    done_ = 0;
+    ++index_;
+    skip_empty();
+  }
 
  private:
-  void skip_empty();
+  void skip_empty() {
+    while (more() && range().bytes == 0) ++index_;
+  }
 
-  std::vector<stage> stages_;
+  std::span<const Range> ranges_;
   std::uint64_t payload_;
   std::size_t index_{};
   std::uint64_t done_{};
   std::uint64_t passed_{};
 };
+using send_cursor = slot_cursor<pe_context::outgoing>;
+using stage_cursor = slot_cursor<pe_context::stage>;
 
 /// A queue pair and how far it is.
+template <class Cursor>
 struct stream_end {
   queue_state* queue{};
-  stage_cursor at;  ///< before it all has been sent, or has arrived
-  bool left{};      ///< to the next kernel
+  Cursor at;    ///< before it all has been sent, or has arrived
+  bool left{};  ///< to the next kernel
 };
+using stream_out = stream_end<send_cursor>;
+using stream_in = stream_end<stage_cursor>;
 
 /// Of a lane that overlaps: slots before `next` are held or behind stream_end::at.
 struct begun_slots {
@@ -67,8 +87,8 @@ struct begun_slots {
 /// One lane as it runs.
 struct stream_lane {
   std::int32_t own{};  ///< its number
-  std::vector<pe_context::outgoing> sent;
-  std::vector<stream_end> outs, ins;
+  std::vector<stream_out> outs;
+  std::vector<stream_in> ins;
   std::optional<begun_slots> begun;  ///< it overlaps: ins is one, and its slots are held
 
   [[nodiscard]] bool more() const;
@@ -84,7 +104,7 @@ struct stream_lane {
 struct stream_context {
   queue_driver& driver;
   task_scheduler& tasks;
-  std::function<void(queue_state&, const stage_cursor&)> put;   ///< sends a slot
+  std::function<void(queue_state&, const send_cursor&)> put;    ///< sends a slot
   std::function<void(queue_state&, const stage_cursor&)> take;  ///< stores or reduces a slot, and keeps it
   std::function<void()> charge;  ///< for a slot that is sent and was not received
   held_slots& held;              ///< of lanes that overlap

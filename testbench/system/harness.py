@@ -36,9 +36,14 @@ TIMEOUT_S = 500  # of one command; only sanitizer builds come near it
 
 
 @functools.cache
+def is_sanitized():
+    """The binary under test is a sanitizer build: slower, and with more memory."""
+    return b"__asan_init" in pathlib.Path(POD).read_bytes()
+
+
 def limit_s(seconds):
     """A limit on the time of something prompt; in sanitizer builds that of any command."""
-    return TIMEOUT_S if b"__asan_init" in pathlib.Path(POD).read_bytes() else seconds
+    return TIMEOUT_S if is_sanitized() else seconds
 
 
 # A line of --progress on: of a run that has begun, and of one that is inside of a launch.

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rings: the sum of all ranks, the ring of two, one-way rings, rings of few slots."""
 import json
+import unittest
 
 import harness
 
@@ -119,6 +120,23 @@ class Slots(harness.Case):
             for wait in ("sleep", "poll"):
                 self.runs(*harness.SMALL, "--algorithm", "all", "--bytes", "10KiB",
                           *harness.sets(f"ipcq.buffer_kind={kind}", f"ipcq.backpressure={wait}"))
+
+
+@unittest.skipIf(harness.is_sanitized(), "sanitizers take memory of their own")
+class Memory(harness.Case):
+    def test_lists_of_long_rings_are_there_once(self):
+        """Every rank has lists of what it sends and receives, as long as the ring: 256 B for each other rank. They were
+        there three times."""
+        ring = harness.sets("pod.sips=32", "sip.columns=2", "sip.rows=2")
+
+        def peak_mib(collective, algorithm):
+            words = ("--ranks", "pe", "--collective", collective, "--algorithm", algorithm, "--bytes", 2, "--no-data")
+            return self.result(*ring, *words)["sim"]["peak_rss_mib"]
+
+        without = peak_mib("all_reduce", "hierarchical_3level")
+        for collective in ("reduce_scatter", "all_gather"):
+            lists = (peak_mib(collective, "ring_1d") - without) * 2**20 / 1024**2
+            self.assertLess(lists, 350, f"bytes for each pair of ranks, {collective}")
 
 
 if __name__ == "__main__":

@@ -57,17 +57,18 @@ TEST_CASE("slots that the DMA copies are sent on from where they lie and stay un
     for (const std::uint32_t slots : {1U, 2U, 4U}) {
       for (std::uint64_t seed = 1; seed <= 10; ++seed) {
         const std::array<std::uint64_t, pes> bytes{64 * 9 + 4, 0, 4, 64, 64 * 2 + 60};
+        constexpr std::uint64_t apart = 640;
         CAPTURE(slots, seed);
         ring_bench b{pes, slots, {order, seed}};
         for (std::uint32_t rank = 0; rank < pes; ++rank) {
-          b.put(rank, rank * 640, counting(rank * 1000, bytes[rank] / 4));
+          b.put(rank, rank * apart, counting(rank * 1000, bytes[rank] / 4));
           b.on(rank, [&bytes, rank](pe_context& pe) {
             pe_context::lane lane{
-                {comm::east}, {pe_context::outgoing{rank * 640, bytes[rank]}}, {comm::west}, {}};
+                {comm::east}, {pe_context::outgoing{rank * apart, bytes[rank]}}, {comm::west}, {}};
             lane.overlaps = true;
             for (std::uint32_t i = 1; i < pes; ++i) {
               const std::uint32_t from = (rank + pes - i) % pes;
-              const pe_context::stage s{from * 640, bytes[from]};
+              const pe_context::stage s{from * apart, bytes[from]};
               i + 1 < pes ? lane.pass(s) : lane.received.push_back(s);
             }
             pe.stream({lane}, "all_gather");
@@ -79,7 +80,7 @@ TEST_CASE("slots that the DMA copies are sent on from where they lie and stay un
         CHECK(b.run().deadlock == "");
         for (std::uint32_t rank = 0; rank < pes; ++rank) {
           for (std::uint32_t from = 0; from < pes; ++from) {
-            CHECK(b.get(rank, from * 640, bytes[from] / 4) == counting(from * 1000, bytes[from] / 4));
+            CHECK(b.get(rank, from * apart, bytes[from] / 4) == counting(from * 1000, bytes[from] / 4));
           }
         }
         check_idle(b, pes);
@@ -126,14 +127,15 @@ TEST_CASE("a range of one slot is sent on before its credit goes back, slots of 
       sw::queue_driver& driver = runtime.driver();
       sw::held_slots held{driver, runtime.tasks()};
       const auto nothing = [](sw::queue_state&, const sw::stage_cursor&) {};
-      const auto put = [&](sw::queue_state& q, const sw::stage_cursor& at) {
+      const auto put = [&](sw::queue_state& q, const sw::send_cursor& at) {
         released.push_back(hal.read_register(abi::qp_register(comm::west, abi::qp_my_tail)));
         (void)driver.ring_doorbell(q, at.at(), at.piece());
       };
       std::vector<sw::stream_lane> lanes(1);
-      lanes[0].sent.push_back({0, bytes, {{{0}}}});
-      lanes[0].outs.push_back({&driver.tx(comm::east), sw::stage_cursor({{0, bytes}}, 64)});
-      lanes[0].ins.push_back({&driver.rx(comm::west), sw::stage_cursor({{0, bytes}}, 64)});
+      const std::vector<pe_context::outgoing> sent{{0, bytes, {{{0}}}}};
+      const std::vector<pe_context::stage> received{{0, bytes}};
+      lanes[0].outs.push_back({&driver.tx(comm::east), sw::send_cursor(sent, 64)});
+      lanes[0].ins.push_back({&driver.rx(comm::west), sw::stage_cursor(received, 64)});
       sw::run_lanes({driver, runtime.tasks(), put, nothing, [] {}, held, {}, {}, {}, [](std::size_t) {}},
                     lanes);
       driver.finish();

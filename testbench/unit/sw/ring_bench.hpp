@@ -23,7 +23,7 @@ using words = std::vector<std::uint32_t>;
 class ring_bench {
  public:
   ring_bench(
-      std::uint32_t pes, std::uint64_t n_slots, sw::mock_options options = {},
+      std::uint32_t pes, std::uint64_t n_slots, const sw::mock_options& options = {},
       const std::string& pattern = "ring_1d", void (*adjust)(config::machine_config&) = nullptr,
       const std::function<void(comm::install_plan&)>& adjust_plan = [](comm::install_plan&) {})
       : config_(make_config(pes, n_slots, adjust)),
