@@ -15,6 +15,12 @@ abi::node_address terminal_of(pe_coord pe, const fabric::topology& topology) {
   return topology.locate(abi::encode({pe.sip, pe.cube, abi::region::tcm, pe.pe.value, 0}));
 }
 
+bool is_memory(abi::address a) {
+  const auto where = abi::decode(a);
+  return where && (where->kind == abi::region::tcm || where->kind == abi::region::sram ||
+                   where->kind == abi::region::hbm);
+}
+
 std::unique_ptr<publication_rule> make_publication(const pe_setup& pe) {
   const auto* const fault = fabric::fault_at(pe.config, config::fault_kind::token_before_data, pe.self);
   if (fault != nullptr) return std::make_unique<early_publication>(*fault);
@@ -69,9 +75,9 @@ void dma_engine::enqueue(port which, job j) {
 }
 
 void dma_engine::send_message(const protocol::send_request& message) {
-  if (!is_local(message.source)) {
-    throw protocol_error(fmt::format("{}: source of an IPCQ message is {}, expected this PE's TCM", name(),
-                                     abi::describe(message.source)));
+  if (!is_memory(message.source)) {
+    throw protocol_error(fmt::format("{}: source of an IPCQ message is {}, expected a TCM, SRAM or HBM",
+                                     name(), abi::describe(message.source)));
   }
   job j;
   j.is_message = true;
@@ -132,7 +138,15 @@ void dma_engine::send_packet(packet_ptr p) {
 bool dma_engine::may_issue(port which) const {
   const auto& queue = jobs_[which];
   if (queue.empty() || queue.front().ready > now()) return false;
-  return which == ipcq_port || transactions_ < pe_.config.pe.dma_outstanding;
+  if (which == compute_port) return transactions_ < pe_.config.pe.dma_outstanding;
+  return may_fetch() || is_local(queue[next_job(which)].message.source);
+}
+
+/// Besides its window of reads, a fetched packet needs a place in a buffer of two windows until it enters the
+/// NoC: reads go on while as many packets as the window has wait for the network.
+bool dma_engine::may_fetch() const {
+  const std::uint64_t window = pe_.config.pe.dma_outstanding;
+  return fetching_ < window && fetched_ < 2 * window;
 }
 
 /// Weighted round robin: a port keeps its turn for `weight` packets while the other one waits.
@@ -207,9 +221,25 @@ void dma_engine::issue_message(job& j) {
   read.qp = j.message.qp;
   const std::uint32_t index = open(std::move(read));
   reads_.push_back(index);
-  ++ahead_;
-  access_tcm(tcm_port::dma_read, j.message.source + j.next, *p, bytes, false, index);
+  const abi::address from = j.message.source + j.next;
+  if (bytes > 0 && !is_local(from)) {
+    fetch(index, from, bytes);
+  } else {
+    ++ahead_;
+    access_tcm(tcm_port::dma_read, from, *p, bytes, false, index);
+  }
   j.next += at_least_one(bytes);  // an empty message is one packet
+}
+
+/// The source is another memory: its bytes come over the network and leave again.
+void dma_engine::fetch(std::uint32_t index, abi::address from, std::uint64_t bytes) {
+  pending_[index].what = stage::message_fetch;
+  ++fetching_;
+  ++fetched_;
+  packet_ptr request = make_packet(abi::packet_kind::read_request, from);
+  request->header.request_bytes = static_cast<std::uint32_t>(bytes);
+  request->header.transaction = index;
+  send_request(std::move(request));
 }
 
 void dma_engine::issue_copy(job& j) {
@@ -260,10 +290,13 @@ void dma_engine::tcm_done(std::uint64_t tag, sim_time finish) {
 }
 
 void dma_engine::finished(std::uint32_t index) {
-  if (pending_[index].what == stage::message_read) return message_read_done(index);
+  const stage what = pending_[index].what;
+  if (what == stage::message_fetch) --fetching_;
+  if (what == stage::message_read || what == stage::message_fetch) return message_read_done(index);
   pending done = pending_.close(index);
   switch (done.what) {
-    case stage::message_read: return;
+    case stage::message_read:
+    case stage::message_fetch: return;
     case stage::answer: {
       const auto data = done.p ? std::span<const std::byte>(done.p->data) : std::span<const std::byte>();
       return core->access_done(done.copy_number, data);
@@ -284,6 +317,7 @@ void dma_engine::message_read_done(std::uint32_t index) {
   while (!reads_.empty() && pending_[reads_.front()].read) {
     pending done = pending_.close(reads_.front());
     reads_.pop_front();
+    leaving_.push_back(done.what == stage::message_fetch);
     leave(std::move(done.p));
     if (done.last) ipcq->source_read(done.qp);
   }
@@ -296,6 +330,12 @@ void dma_engine::inject(packet_ptr p) {
   if (sent->header.kind == abi::packet_kind::ipcq_data && ends_message(sent->header)) {
     tell(events::transfer_phase::injected, pe_.self, sent->header.ipcq.source_direction);
   }
+}
+
+void dma_engine::message_left() {
+  const bool was_fetched = leaving_.front();
+  leaving_.pop_front();
+  --(was_fetched ? fetched_ : ahead_);
 }
 
 void dma_engine::send_request(packet_ptr p) {

@@ -95,6 +95,7 @@ class dma_engine : public sc_core::sc_module,
   /// A memory access or remote transaction in progress and what follows it.
   enum class stage : std::uint8_t {
     message_read,   ///< TCM read for an IPCQ packet: then send it
+    message_fetch,  ///< remote read for an IPCQ packet: then send it
     message_write,  ///< write of a received IPCQ packet, local or remote: then acknowledge
     copy_read,      ///< TCM read of a copy chunk: then write it
     copy_fetch,     ///< remote read of a copy chunk: then write it
@@ -107,7 +108,7 @@ class dma_engine : public sc_core::sc_module,
   struct pending {
     stage what{};
     bool used{};
-    bool read{};  ///< message_read: the bytes are here, packets before it may not be
+    bool read{};  ///< message_read, message_fetch: the bytes are here, packets before it may not be
     std::uint64_t sequence{};
     packet_ptr p;
     std::uint8_t vc{};  ///< buffer to release, for received packets
@@ -134,7 +135,8 @@ class dma_engine : public sc_core::sc_module,
   enum class work_kind : std::uint8_t {
     access_finished,
     packet_arrived,
-    packet_left,
+    message_left,
+    request_left,
     descriptor_ready,
     send_packet,
     sealed,         ///< the checksum of an outgoing packet is made
@@ -170,6 +172,9 @@ class dma_engine : public sc_core::sc_module,
   void issue(port which);
   [[nodiscard]] std::size_t next_job(port which) const;
   void issue_message(job& j);
+  [[nodiscard]] bool may_fetch() const;
+  void fetch(std::uint32_t index, abi::address from, std::uint64_t bytes);
+  void message_left();
   void issue_copy(job& j);
   void enqueue(port which, job j);
 
@@ -222,8 +227,11 @@ class dma_engine : public sc_core::sc_module,
   std::array<std::uint64_t, ports> turns_left_{};
   std::uint16_t last_sent_{UINT16_MAX};  ///< queue pair of the last message packet
   std::deque<std::uint32_t> reads_;      ///< accesses of message packets, in the order they must leave
-  std::uint32_t ahead_{};                ///< message packets from their read, and requests, to the NoC
-  std::uint32_t transactions_{};         ///< remote reads and writes of copies in flight
+  std::uint32_t ahead_{};                ///< message packets from their TCM read, and requests, to the NoC
+  std::uint32_t fetching_{};             ///< message packets whose remote read is not answered
+  std::uint32_t fetched_{};       ///< message packets from their remote read to the NoC: places of a buffer
+  std::deque<bool> leaving_{};    ///< message packets on their way to the NoC, in order: is it a fetched one
+  std::uint32_t transactions_{};  ///< remote reads and writes of copies in flight
 
   access_book<pending> pending_;
   std::map<abi::node_address, std::deque<inbound_message>> inbound_;

@@ -18,8 +18,8 @@ void dma_engine::on_packet(const packet_ptr& p, std::uint8_t vc) {
 void dma_engine::on_sent(abi::traffic_class c) {
   if (c == abi::traffic_class::message) return tag_messages->packet_left();
   if (c != abi::traffic_class::comm && c != abi::traffic_class::request) return;
-  work_.put(edge_after(1), work_key(static_cast<unsigned>(work_kind::packet_left), 0),
-            {work_kind::packet_left, 0, 0, {}});
+  const work_kind what = c == abi::traffic_class::comm ? work_kind::message_left : work_kind::request_left;
+  work_.put(edge_after(1), work_key(static_cast<unsigned>(what), 0), {what, 0, 0, {}});
 }
 
 void dma_engine::arrived(const packet_ptr& p, std::uint8_t vc) {
@@ -49,6 +49,7 @@ void dma_engine::accept(const packet_ptr& p, std::uint8_t vc) {
                                          abi::to_string(p->header.kind), p->header.transaction));
       }
       const stage waits = pending_[index].what;
+      if (waits == stage::message_fetch) pending_[index].p->data = p->data;
       if (waits == stage::copy_fetch || waits == stage::answer) pending_[index].p = p;
       terminal_.release(vc, p->flits);
       return finished(index);
@@ -212,7 +213,8 @@ void dma_engine::do_work(work& w) {
   switch (w.what) {
     case work_kind::access_finished: return finished(w.index);
     case work_kind::packet_arrived: return arrived(w.p, w.vc);
-    case work_kind::packet_left: --ahead_; return;
+    case work_kind::message_left: return message_left();
+    case work_kind::request_left: --ahead_; return;
     case work_kind::descriptor_ready: return;
     case work_kind::send_packet:
       if (abi::class_of(w.p->header.kind) == abi::traffic_class::request) return send_request(std::move(w.p));

@@ -60,7 +60,8 @@ constexpr std::array map{
     register_description{qp(qp_peer_coord), "QP_PEER_COORD", access::read_write, 0,
                          "Diagnostic only: {pe[15:0], cube[31:16], sip[47:32]} of the peer."},
     register_description{qp(qp_tx_source), "QP_TX_SOURCE", access::read_write, 0,
-                         "Physical address of the next message's first byte."},
+                         "Physical address of the next message's first byte: in this PE's TCM, or in a "
+                         "memory that the DMA then reads."},
     register_description{qp(qp_tx_doorbell), "QP_TX_DOORBELL", access::write_only, 0,
                          "Writing N sends N bytes (0 <= N <= slot_bytes) into the peer's next slot."},
     register_description{qp(qp_tx_status), "QP_TX_STATUS", access::read_only, 0,

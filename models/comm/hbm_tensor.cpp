@@ -25,6 +25,17 @@ std::uint64_t ring_bytes_in_hbm(const config::machine_config& c) {
   return c.ipcq.queue_pairs * c.ipcq.n_slots * c.ipcq.slot_bytes;
 }
 
+bool slots_keep_to_stripes(const config::machine_config& c, const collective_shape& s,
+                           std::uint64_t element_bytes) {
+  if (c.ccl.tensors != config::tensor_kind::hbm || c.ccl.tensor_chunk_bytes) return false;
+  if (s.ranks < 2 || s.count == 0 || s.count % s.ranks != 0) return false;
+  const std::uint64_t block = s.count / s.ranks * element_bytes;
+  const std::uint64_t slot = c.ipcq.slot_bytes / element_bytes * element_bytes;
+  const std::uint64_t stripe = c.ccl.tensor_stripe_bytes;
+  if (block <= slot) return stripe % block == 0;
+  return stripe % slot == 0 && block % slot == 0;
+}
+
 std::uint64_t bytes_per_port(const config::machine_config& c, const home_ports& home, std::uint64_t bytes) {
   const std::uint64_t round = c.ccl.tensor_stripe_bytes * home.count;
   return (bytes + round - 1) / round * c.ccl.tensor_stripe_bytes;

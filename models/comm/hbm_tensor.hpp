@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "models/abi/address.hpp"
+#include "models/comm/collective.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/config/population.hpp"
 #include "models/types/ids.hpp"
@@ -56,6 +57,13 @@ struct hbm_tensor {
     return first + port * port_stride + stripe / ports * stripe_bytes + offset % stripe_bytes;
   }
 };
+
+/// No message with a slot of a block is in two stripes, of any rank's input or output: kernels that move
+/// blocks and do no more can send them from where they lie and receive them to where they belong. Blocks of
+/// one size, within a stripe or, like stripes, in whole slots. Never where chunks are asked for
+/// (ccl.tensor_chunk_bytes).
+[[nodiscard]] bool slots_keep_to_stripes(const config::machine_config& c, const collective_shape& s,
+                                         std::uint64_t element_bytes);
 
 /// Bytes that a tensor takes of each of its ports: whole stripes.
 [[nodiscard]] std::uint64_t bytes_per_port(const config::machine_config& c, const home_ports& home,

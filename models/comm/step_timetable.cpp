@@ -18,12 +18,16 @@ namespace {
 /// take in the rest. Found by trial (docs/adr/0058): from 0.58 on steps do not meet, and more only waits.
 sim_time waited_out(sim_time late) { return {late.fs * 3 / 5}; }
 
-/// How long a packet occupies the network interface. With tensors in HBM blocks are read and written over it
-/// beside those that are sent, for 15 sent ones 16 each way. Not all of that is waited out, copies have the
-/// time between chunks, too. Found by trial (docs/adr/0077): with 1.6 and 2 times the packet's own time 16
-/// MiB take 1 and 3% longer.
-sim_time with_copies(const config::machine_config& c, sim_time packet) {
-  return c.ccl.tensors == config::tensor_kind::hbm ? sim_time{packet.fs * 9 / 5} : packet;
+/// How long a packet occupies the network interface. Beside 15 blocks that are sent 16 are read and 16 are
+/// written. Found by trial: copies of chunks have the time between chunks, too (docs/adr/0077); blocks that
+/// come out of HBM for each step need more than their time, or steps run late and meet (docs/adr/0081).
+sim_time at_interface(step_load load, sim_time packet) {
+  switch (load) {
+    case step_load::blocks: break;
+    case step_load::chunks: return {packet.fs * 9 / 5};
+    case step_load::tensors: return {packet.fs * 47 / 20};
+  }
+  return packet;
 }
 
 /// Every member is the only one of its cube, and all are in one SIP.
@@ -44,7 +48,8 @@ bool may_have_times(const group& g) {
 
 class times_of {
  public:
-  times_of(const pattern_context& c, const rank_grid& grid) : c_(c), grid_(grid), topology_(c.config) {}
+  times_of(const pattern_context& c, const rank_grid& grid, step_load load)
+      : c_(c), grid_(grid), load_(load), topology_(c.config) {}
 
   [[nodiscard]] std::optional<step_times> operator()(std::uint32_t crossings) const {
     const auto& noc = c_.config.noc;
@@ -53,7 +58,7 @@ class times_of {
     const sim_time own = timing::noc_clock(c_.config).cycles(flits), between = between_cubes(flits);
     if (between > own && c_.members.members.size() < fewest_timed_on_slow_links) return std::nullopt;
     const sim_time way = idle(grid_.columns() - 1, grid_.rows() - 1, flits);
-    return step_times{std::max(with_copies(c_.config, own), between),
+    return step_times{std::max(at_interface(load_, own), between),
                       waited_out(crossing(way, flits) * crossings), way};
   }
 
@@ -88,20 +93,22 @@ class times_of {
 
   const pattern_context& c_;
   const rank_grid& grid_;
+  step_load load_;
   fabric::topology topology_;
 };
 
 }  // namespace
 
-step_timetable::step_timetable(const pattern_context& c) : grid(c), steps(grid) {
+step_timetable::step_timetable(const pattern_context& c, step_load load) : grid(c), steps(grid) {
   const auto crossings = steps.crossings_to_wait();
-  if (crossings && steps.fill_a_link() && may_have_times(c.members)) times = times_of(c, grid)(*crossings);
+  if (crossings && steps.fill_a_link() && may_have_times(c.members))
+    times = times_of(c, grid, load)(*crossings);
 }
 
-std::optional<step_times> step_times_of(const pattern_context& c) {
+std::optional<step_times> step_times_of(const pattern_context& c, step_load load) {
   if (!may_have_times(c.members)) return std::nullopt;
   try {
-    return step_timetable(c).times;
+    return step_timetable(c, load).times;
   } catch (const user_error&) {
     return std::nullopt;  // no rectangle
   }

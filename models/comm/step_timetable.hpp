@@ -2,6 +2,7 @@
 // When the steps of an all-to-all over the cubes of a SIP begin, so that their flows hardly meet.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "models/comm/line_steps.hpp"
@@ -12,7 +13,13 @@ namespace diecast::comm {
 
 /// What a step of grid_steps takes on the machine: as long as its bytes need on the network interface or
 /// a link between cubes, whichever is slower, and then for most of the time by which its flows may be later
-/// on a link than those of the next step. The interface has to carry copies of tensors in HBM, too.
+/// on a link than those of the next step.
+/// What the network interface carries in the time of a step beside the blocks that are sent and received.
+enum class step_load : std::uint8_t {
+  blocks,  ///< nothing
+  chunks,  ///< copies between HBM and chunks in TCM
+  tensors  ///< the same blocks on their way out of HBM and into it
+};
 struct step_times {
   sim_time packet;  ///< a full one, where it takes longest
   sim_time wait;    ///< after each step
@@ -29,7 +36,7 @@ inline constexpr std::uint32_t fewest_timed_on_slow_links = 16;
 /// SIP, where steps fill a link (grid_steps::fill_a_link); elsewhere links have room for flows that meet.
 struct step_timetable {
   /// Throws user_error when the members do not fill a rectangle.
-  explicit step_timetable(const pattern_context& c);
+  step_timetable(const pattern_context& c, step_load load);
   step_timetable(const step_timetable&) = delete;
   step_timetable& operator=(const step_timetable&) = delete;
 
@@ -39,6 +46,6 @@ struct step_timetable {
 };
 
 /// Its times; none either where the members fill no rectangle.
-[[nodiscard]] std::optional<step_times> step_times_of(const pattern_context& c);
+[[nodiscard]] std::optional<step_times> step_times_of(const pattern_context& c, step_load load);
 
 }  // namespace diecast::comm

@@ -153,7 +153,9 @@ block_table pe_table() {
              "From a descriptor to its first memory request.", "iDMA")
       .count(&b::dma_issue_cycles, "dma_issue_cycles", "cycles", 1, 10'000,
              "Between two descriptors taken from one port.", "Tenstorrent tt-npe")
-      .count(&b::dma_outstanding, "dma_outstanding", "", 1, 4096, "Packets of one DMA in flight.", assumption)
+      .count(&b::dma_outstanding, "dma_outstanding", "", 1, 4096,
+             "Packets of one DMA in flight: of copies, and as many reads for messages out of other memories.",
+             assumption)
       .count(&b::dma_channels, "dma_channels", "", 1, most_dma_channels,
              "IPCQ messages, of as many queue pairs, that are sent at one time, a packet of each in turn. 1: "
              "one "
@@ -285,13 +287,14 @@ block_table ccl_table() {
       .choice(
           &b::tensors, "tensor_kind", {"tcm", "hbm"},
           "Memory that holds input and output of a collective: each PE's TCM, or the HBM ports nearest to "
-          "it, from where chunks come into TCM, one while another is worked on.",
+          "it, from where chunks come into TCM, one while another is worked on, or slots go straight into "
+          "messages.",
           assumption)
       .auto_size(
           &b::tensor_chunk_bytes, "tensor_chunk_bytes", "B", 1, 1U << 30,
           "Bytes of a rank's vector that are worked on at a time with tensors in HBM, rounded down to "
           "whole elements (of every block); auto: from size, ranks and the cost of a message, as far as "
-          "three chunks fit the TCM.",
+          "three chunks fit the TCM, and none for an all_to_all by mesh_steps whose slots keep to stripes.",
           assumption)
       .count(
           &b::tensor_stripe_bytes, "tensor_stripe_bytes", "B", 64, 1U << 30,

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "models/comm/hbm_tensor.hpp"
 #include "models/cost/formula_base.hpp"
 #include "models/cost/message_cost.hpp"
 #include "models/cost/staging.hpp"
@@ -15,11 +16,11 @@
 namespace diecast::cost {
 namespace {
 
-using formula_table = std::map<std::pair<comm::collective, std::string>, formula>;
+using formula_table = std::map<std::pair<comm::collective, std::string>, formula_row>;
 
 formula_table table_of_formulas() {
   formula_table all;
-  for (const formula_row& row : all_formulas()) all.insert({{row.what, row.algorithm}, row.of});
+  for (const formula_row& row : all_formulas()) all.insert({{row.what, row.algorithm}, row});
   return all;
 }
 
@@ -51,6 +52,28 @@ estimate on_chunks(const fabric::topology& t, const config::machine_config& c, c
   return {ends + chunks * one.steps_ns, ends + chunks * std::max(interface, ports)};
 }
 
+/// Messages come out of HBM, and go into it when they have arrived, over the same network interface. Of an
+/// algorithm without root.
+estimate on_tensors(const fabric::topology& t, const config::machine_config& c, const bound_request& r,
+                    const estimate& messages) {
+  const auto ranks = static_cast<std::uint32_t>(r.ranks.members.size());
+  const wire_rates rates(c);
+  const staged_wire wire =
+      staged_wire_of(c, staged_bytes_of(r.what, static_cast<double>(r.bytes), ranks, false));
+  const double interface = messages.wires_ns + std::max(wire.in, wire.out) / rates.noc_gbytes_s();
+  const double ports = busiest_port_bytes(t, c, r) / timing::port_gbytes_s(c.hbm);
+  const staged_idle idle = staged_idle_of(t, c, r.ranks);
+  const double ends = idle.read.ns() + idle.write.ns();
+  return {ends + messages.steps_ns, ends + std::max(interface, ports)};
+}
+
+/// Whether comm::slots_keep_to_stripes, of elements as short as can be: a request does not say its type.
+bool stays_in_hbm(const config::machine_config& c, const bound_request& r) {
+  const comm::collective_shape s{r.what, r.bytes / shortest_element,
+                                 static_cast<std::uint32_t>(r.ranks.members.size())};
+  return comm::slots_keep_to_stripes(c, s, shortest_element);
+}
+
 }  // namespace
 
 std::vector<formula_row> all_formulas() {
@@ -72,14 +95,17 @@ std::optional<estimate> estimate_of(const fabric::topology& t, const config::mac
   const bool sums = algorithm == "in_network";
   if (tree && (!c.noc.multicast || (sums && !c.noc.reduce))) return std::nullopt;  // no such routers here
   if (r.ranks.members.size() < 2) return estimate{};
+  const formula_row& row = found->second;
+  const bool on_hbm = row.in_hbm && has_hbm_tensors(c, r.what) && stays_in_hbm(c, r);
   const auto of_bytes = [&](std::uint64_t bytes) {
     bound_request part = r;
     part.bytes = bytes;
-    estimate e = found->second(t, c, part);
+    estimate e = (on_hbm ? row.in_hbm : row.of)(t, c, part);
     e.wires_ns += ends_of_transfer(c).startup.ns();
     return e;
   };
   if (!has_hbm_tensors(c, r.what) || r.bytes == 0) return of_bytes(r.bytes);
+  if (on_hbm) return on_tensors(t, c, r, of_bytes(r.bytes));
   return on_chunks(t, c, r, of_bytes);
 }
 

@@ -39,10 +39,16 @@ class exchanges : public formula_base {
   /// first one where blocks are too short to cover it with the steps that go ahead. With a timetable all wait
   /// a little, too, a rank in its own step as well, and the DMA copies.
   [[nodiscard]] estimate mesh_steps() const {
+    const bool in_tcm = c_.ccl.tensors == config::tensor_kind::tcm;
+    return mesh_steps(in_tcm ? comm::step_load::blocks : comm::step_load::chunks);
+  }
+  [[nodiscard]] estimate mesh_steps_in_hbm() const { return mesh_steps(comm::step_load::tensors); }
+  [[nodiscard]] estimate mesh_steps(comm::step_load load) const {
     constexpr double ahead = comm::most_steps_ahead + 1;
     const double own = part(d(p_));
     if (own >= step_.slot_bytes()) {
-      if (const auto times = comm::step_times_of({c_, c_.shape(), r_.ranks})) return timed_steps(own, *times);
+      const auto times = comm::step_times_of({c_, c_.shape(), r_.ranks}, load);
+      if (times) return timed_steps(own, *times);
     }
     const double slot = std::min(own, step_.slot_bytes());
     const double slots = step_.slots_of(own);
@@ -187,7 +193,8 @@ std::vector<formula_row> direct_formulas() {
       {collective::all_to_all, "pairwise", formula_of(&f::pairwise)},
       {collective::all_to_all, "direct", formula_of(&f::direct)},
       {collective::all_to_all, "bruck", formula_of(&f::bruck_all_to_all)},
-      {collective::all_to_all, "mesh_steps", formula_of(&f::mesh_steps)},
+      {collective::all_to_all, "mesh_steps", formula_of<f>(&f::mesh_steps),
+       formula_of(&f::mesh_steps_in_hbm)},
       {collective::all_to_all, "lines", formula_of(&f::lines)},
   };
 }

@@ -91,6 +91,9 @@ struct formula_row {
   comm::collective what{};
   std::string algorithm;
   formula of;
+  /// With tensors in HBM that the algorithm does not bring into TCM (comm::slots_keep_to_stripes), but for
+  /// copies; empty: it works on chunks.
+  formula in_hbm{};
 };
 [[nodiscard]] std::vector<formula_row> ring_formulas();
 [[nodiscard]] std::vector<formula_row> partner_formulas();

@@ -36,6 +36,7 @@ argument_context launch_of_chunk(const argument_context& launch, std::uint64_t c
   argument_context c = launch;
   c.count = count;
   c.in_place = true;
+  c.is_chunk = true;
   c.tcm_base = 0;
   return c;
 }
@@ -213,6 +214,34 @@ chunk_plan plan_of(const kernel_entry& kernel, const argument_context& launch, c
   return p;
 }
 
+/// No chunks: the kernel takes the tensors where they lie.
+bool stays_in_hbm(const kernel_entry& kernel, const argument_context& launch) {
+  return kernel.moves_slots &&
+         comm::slots_keep_to_stripes(launch.config, shape_of(kernel, launch), numeric::size_of(launch.type));
+}
+
+chunk_layout layout_without_chunks(const kernel_entry& kernel, const argument_context& launch) {
+  chunk_layout l;
+  l.plan = launch.tcm_base;
+  l.buffer = l.plan + aligned(sizeof(chunk_plan));
+  l.scratch = l.buffer;
+  l.scratch_bytes = scratch_room(kernel, launch);
+  l.end = l.scratch + l.scratch_bytes;
+  return l;
+}
+
+chunk_plan plan_without_chunks(const kernel_entry& kernel, const argument_context& launch,
+                               const chunk_layout& layout, std::uint32_t rank) {
+  const comm::hbm_tensor tensor = tensors_of(kernel, launch, rank).input;
+  abi::kernel_arguments a = common_arguments(launch, rank);
+  if (kernel.fill_extra != nullptr) kernel.fill_extra(launch, rank, a);
+  chunk_plan p;
+  p.ports = tensor.ports;
+  p.stripe_bytes = tensor.stripe_bytes;
+  p.full = {launch.count, 0, 0, layout.scratch, layout.scratch_bytes, a.extra};
+  return p;
+}
+
 /// Room of the PE's tensors in each of its ports: what barriers and rings leave, among those that share it.
 std::uint64_t port_room(const config::machine_config& c, const comm::home_ports& home) {
   const std::uint64_t port = c.hbm.port_mib * 1024 * 1024;
@@ -258,6 +287,7 @@ hbm_tensors tensors_of(const kernel_entry& kernel, const argument_context& launc
 }
 
 chunk_layout lay_out_chunks(const kernel_entry& kernel, const argument_context& launch) {
+  if (stays_in_hbm(kernel, launch)) return layout_without_chunks(kernel, launch);
   if (const auto asked = launch.config.ccl.tensor_chunk_bytes) return layout_as_asked(kernel, launch, *asked);
   return layout_with(kernel, launch, automatic_piece(kernel, launch));
 }
@@ -276,6 +306,13 @@ void check_hbm_tensors(const kernel_entry& kernel, const argument_context& launc
   if (problems.size() > known) return;
   const chunk_layout l = lay_out_chunks(kernel, launch);
   if (l.end <= room_below_rings(launch)) return;
+  if (l.buffers == 0) {
+    problems.push_back({"pe.tcm_kib",
+                        fmt::format("what {} needs in TCM does not fit below its receive rings", kernel.name),
+                        fmt::format("{} bytes", l.end),
+                        fmt::format("scratch and plan within {} bytes", room_below_rings(launch))});
+    return;
+  }
   problems.push_back(
       {"ccl.tensor_chunk_bytes",
        fmt::format("not one chunk of the tensors of {} fits the TCM of a PE below its receive rings "
@@ -290,10 +327,13 @@ void load_chunk_images(abi::host_hal& host, const kernel_entry& kernel, const ar
                        std::uint32_t rank) {
   const pe_coord pe = launch.members.members[rank];
   const chunk_layout layout = lay_out_chunks(kernel, launch);
-  const chunk_plan plan = plan_of(kernel, launch, layout, rank);
+  const bool in_chunks = layout.buffers > 0;
+  const chunk_plan plan =
+      in_chunks ? plan_of(kernel, launch, layout, rank) : plan_without_chunks(kernel, launch, layout, rank);
   write_tcm(host, pe, layout.plan, std::as_bytes(std::span{&plan, 1}));
   if (kernel.image == nullptr) return;
-  const argument_context first = launch_of_chunk(launch, cut(kernel, launch, layout.piece).elements(0));
+  const argument_context first =
+      in_chunks ? launch_of_chunk(launch, cut(kernel, launch, layout.piece).elements(0)) : launch;
   const std::vector<std::uint64_t> words = kernel.image(first, rank);
   write_tcm(host, pe, layout.scratch + wide_part(kernel, first), std::as_bytes(std::span(words)));
 }

@@ -22,7 +22,8 @@ struct hbm_tensors {
 [[nodiscard]] hbm_tensors tensors_of(const kernel_entry& kernel, const argument_context& launch,
                                      std::uint32_t rank);
 
-/// TCM of a member, from tcm_base upwards: the plan, the buffers, the kernel's scratch.
+/// TCM of a member, from tcm_base upwards: the plan, the buffers, the kernel's scratch. No buffers, and no
+/// pieces, where the kernel works on the tensors in HBM.
 struct chunk_layout {
   std::uint64_t piece{};  ///< elements of each block in a chunk (comm::tensor_chunks)
   std::uint64_t buffers{};

@@ -5,17 +5,23 @@
 //   for every part of the blocks that fits the slots of a queue pair:
 //     for every step:  send to its target; take what came a few steps ago
 //
+// Tensors in HBM stay there, where slots keep to stripes (comm::slots_keep_to_stripes): the DMA reads slots
+// for their messages, and takes what came to where it belongs.
+//
 // What is taken late covers the way. Ranks that are alone on their cubes begin long steps by the clock
 // (comm::step_timetable): all start a launch at one instant, and flows then hardly wait for those of another
 // step. Without a timetable, and with blocks of less than a slot, taking is what keeps everybody in step.
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include "models/comm/peer_patterns.hpp"
 #include "models/comm/step_timetable.hpp"
 #include "sw/kernels/blocks.hpp"
 #include "sw/kernels/builtin.hpp"
+#include "sw/kernels/tensor_place.hpp"
 
 namespace diecast::sw {
 namespace {
@@ -29,7 +35,9 @@ class stepwise_exchange {
       : pe_(pe),
         n_(pe.args().ranks),
         rank_(pe.args().rank),
-        input_(pe, pe.args().input),
+        input_(pe, 0),
+        from_(pe.args(), pe.args().input),
+        to_(pe.args(), pe.args().output),
         own_bytes_(input_.block(rank_).bytes) {
     std::vector<std::uint64_t> words(partners_at + n_);
     pe.hal().load(pe.args().scratch, std::as_writable_bytes(std::span(words)));
@@ -45,12 +53,19 @@ class stepwise_exchange {
     const std::uint32_t rounds = n_ * parts();
     if (is_timed()) return by_the_clock(rounds);
     const std::uint32_t ahead = std::min(comm::most_steps_ahead, n_ - 1);
+    pe_context::left_copies left(pe_);
     for (std::uint32_t i = 0; i < rounds + ahead; ++i) {
       pe_context::lane lane;
-      if (i < rounds) send(i, lane);
+      lane.overlaps = to_.in_hbm();  // nobody waits for each store
+      if (i < rounds) send(i, lane, left);
       if (i >= ahead) take(i - ahead, lane);
-      pe_.stream({lane}, "all_to_all");
+      if (to_.in_hbm()) {
+        pe_.stream({lane}, "all_to_all", left);
+      } else {
+        pe_.stream({lane}, "all_to_all");
+      }
     }
+    left.finish();
   }
 
  private:
@@ -80,7 +95,7 @@ class stepwise_exchange {
     if (target(round) != rank_)
       (void)pe_.n_slots(towards(target(round)));  // its first use is before the step
     pe_.sleep_until(when);
-    send(round, lane);
+    send(round, lane, left);
     pe_.stream({lane}, "all_to_all", left);
   }
 
@@ -107,11 +122,11 @@ class stepwise_exchange {
       part_bytes_ = std::max<std::uint64_t>(1, own_bytes_);
       return 1;
     }
-    const comm::direction any = first_direction();
     // Even, but for whole slots: a last part of one packet would make steps that are mostly waiting.
-    const std::uint64_t slot = pe_.message_elements(any) * numeric::size_of(pe_.args().type);
+    const std::uint64_t slot = slot_bytes();
     const std::uint64_t slots = std::max<std::uint64_t>(1, (longest_block() + slot - 1) / slot);
-    const std::uint64_t parts = (slots + pe_.n_slots(any) - 1) / pe_.n_slots(any);
+    const std::uint64_t places = pe_.n_slots(first_direction());
+    const std::uint64_t parts = (slots + places - 1) / places;
     part_bytes_ = (slots + parts - 1) / parts * slot;
     return static_cast<std::uint32_t>(parts);
   }
@@ -123,9 +138,8 @@ class stepwise_exchange {
     const std::uint64_t begin = std::min(block.bytes, round / n_ * part_bytes_);
     return {block.at + begin, std::min(block.bytes - begin, part_bytes_)};
   }
-  [[nodiscard]] tcm_range from(std::uint32_t rank) const {
-    return {pe_.args().output + rank * own_bytes_, own_bytes_};
-  }
+  /// Of the output, what comes from a rank.
+  [[nodiscard]] tcm_range from(std::uint32_t rank) const { return {rank * own_bytes_, own_bytes_}; }
 
   [[nodiscard]] std::uint32_t target(std::uint32_t round) const { return partners_[round % n_].to; }
   /// The first to be used; its registers are read before the first step.
@@ -136,27 +150,51 @@ class stepwise_exchange {
     return comm::ahead(around(rank, -std::int64_t{rank_}, n_));
   }
 
-  void send(std::uint32_t round, pe_context::lane& lane) {
+  void send(std::uint32_t round, pe_context::lane& lane, pe_context::left_copies& left) {
     const std::uint32_t to = target(round);
     const tcm_range sent = part(input_.block(to), round);
-    if (to == rank_) {
-      if (sent.bytes > 0) pe_.copy(part(from(rank_), round).at, sent.at, sent.bytes);
-      return;
-    }
+    if (to == rank_) return keep(part(from(rank_), round), sent, left);
     lane.send = {towards(to)};
-    lane.sent.push_back({sent.at, sent.bytes});
+    for_stretches(sent, [&](const tcm_range& r) { lane.sent.push_back({from_.at(r.at), r.bytes}); });
+  }
+  /// The own block.
+  void keep(const tcm_range& to, const tcm_range& own, pe_context::left_copies& left) {
+    if (own.bytes == 0) return;
+    if (!to_.in_hbm()) return pe_.copy(to_.at(to.at), from_.at(own.at), own.bytes);
+    for_stretches(
+        own, [&](const tcm_range& r) { left.copy(to_.at(to.at + r.at - own.at), from_.at(r.at), r.bytes); });
   }
   void take(std::uint32_t round, pe_context::lane& lane) const {
     const std::uint32_t sender = partners_[round % n_].from;
     if (sender == rank_) return;
-    const tcm_range received = part(from(sender), round);
     lane.recv = {towards(sender)};
-    lane.received.push_back({received.at, received.bytes, pe_context::arrival::copy});
+    for_stretches(part(from(sender), round), [&](const tcm_range& r) {
+      lane.received.push_back({to_.at(r.at), r.bytes, pe_context::arrival::copy});
+    });
+  }
+  /// A part in pieces that lie together in every rank's memory, in the order in which they go: in TCM all of
+  /// it, in HBM slots, one of each stripe in turn. Messages then read, and copies write, another port each
+  /// time.
+  template <class Use>
+  void for_stretches(const tcm_range& r, const Use& use) const {
+    if (!from_.in_hbm()) return use(r);
+    const std::uint64_t slot = slot_bytes();
+    const std::uint64_t stripe = std::max(slot, from_.stripe_bytes());
+    for (std::uint64_t first = 0; first < std::min(stripe, r.bytes); first += slot) {
+      for (std::uint64_t at = first; at < r.bytes; at += stripe) {
+        use({r.at + at, std::min(slot, r.bytes - at)});
+      }
+    }
+  }
+  /// Of whole elements.
+  [[nodiscard]] std::uint64_t slot_bytes() const {
+    return pe_.message_elements(first_direction()) * numeric::size_of(pe_.args().type);
   }
 
   pe_context& pe_;
   std::uint32_t n_, rank_;
-  block_vector input_;
+  block_vector input_;  ///< offsets
+  tensor_place from_, to_;
   std::uint64_t own_bytes_;      ///< of every block of the output
   std::uint64_t part_bytes_{1};  ///< of a block, in a round
   std::array<std::uint64_t, partners_at> times_{};
@@ -165,8 +203,16 @@ class stepwise_exchange {
 
 void run(pe_context& pe) { stepwise_exchange(pe).run(); }
 
+comm::step_load load_of(const argument_context& c) {
+  if (c.config.ccl.tensors == config::tensor_kind::tcm || c.in_workload) return comm::step_load::blocks;
+  return c.is_chunk ? comm::step_load::chunks : comm::step_load::tensors;
+}
+
 const comm::step_timetable& timetable_of(const argument_context& c) {
-  return c.memo.get<comm::step_timetable>([&c] { return comm::step_timetable(pattern_context_of(c)); });
+  const comm::step_load load = load_of(c);
+  return c.memo.get<comm::step_timetable>(
+      [&c, load] { return comm::step_timetable(pattern_context_of(c), load); },
+      static_cast<std::uint32_t>(load));
 }
 
 std::uint64_t image_bytes(const argument_context& c) {
@@ -190,7 +236,8 @@ kernel_entry all_to_all_steps_entry() {
   return {
       "mesh_steps", "all_to_all", "one partner per step, chosen so that flows share few links of the mesh",
       "pairwise",   any_ranks,    run,
-      image_bytes,  nullptr,      image};
+      image_bytes,  nullptr,      image,
+      false,        false,        true};
 }
 
 }  // namespace diecast::sw

@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "sw/kernels/tensor_place.hpp"
+#include "sw/runtime/chunk_plan.hpp"
 #include "sw/runtime/kernel_tail.hpp"
 #include "sw/runtime/pe_context.hpp"
 #include "sw/runtime/tensor_stager.hpp"
@@ -15,11 +17,11 @@ namespace {
 class chunk_line {
  public:
   chunk_line(const kernel_entry& kernel, pe_runtime& runtime, const abi::kernel_arguments& launch,
-             config::accumulation mode)
+             config::accumulation mode, const chunk_plan& plan)
       : kernel_(kernel),
         runtime_(runtime),
         mode_(mode),
-        tensors_(runtime, launch),
+        tensors_(runtime, launch, plan),
         // All chunks share the scratch, where sums are made in f32.
         overlaps_(tensors_.overlaps() && !accumulates_wide(kernel, mode, launch.type)),
         tails_(tensors_.chunks()) {}
@@ -73,11 +75,26 @@ class chunk_line {
   std::vector<kernel_tail> tails_;
 };
 
+/// Of a kernel that works on the tensors where they lie.
+abi::kernel_arguments in_place_of_chunks(const abi::kernel_arguments& launch, const chunk_plan& plan) {
+  abi::kernel_arguments a = launch;
+  a.scratch = plan.full.scratch;
+  a.scratch_bytes = plan.full.scratch_bytes;
+  a.extra = plan.full.extra;
+  a.extra[extra_ports] = static_cast<std::int64_t>(plan.ports);
+  a.extra[extra_stripe] = static_cast<std::int64_t>(plan.stripe_bytes);
+  return a;
+}
+
 }  // namespace
 
-void run_on_chunks(const kernel_entry& kernel, pe_runtime& runtime, const abi::kernel_arguments& launch,
-                   config::accumulation mode) {
-  chunk_line(kernel, runtime, launch, mode).run();
+void run_on_hbm(const kernel_entry& kernel, pe_runtime& runtime, const abi::kernel_arguments& launch,
+                config::accumulation mode) {
+  const chunk_plan plan = read_plan(runtime.hal(), launch.scratch);
+  if (plan.buffers > 0) return chunk_line(kernel, runtime, launch, mode, plan).run();
+  pe_context pe(runtime, in_place_of_chunks(launch, plan), {});
+  kernel.run(pe);
+  pe.finish();
 }
 
 }  // namespace diecast::sw

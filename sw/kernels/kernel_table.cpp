@@ -95,7 +95,7 @@ void run_kernel(const kernel_entry& kernel, abi::hal& hal, const abi::kernel_arg
                 const runtime_options& options) {
   pe_runtime runtime{hal, options};
   runtime.begin();
-  if (lies_in_hbm(arguments)) return run_on_chunks(kernel, runtime, arguments, options.accumulate);
+  if (lies_in_hbm(arguments)) return run_on_hbm(kernel, runtime, arguments, options.accumulate);
   pe_context pe{runtime, arguments, {}};
   run_accumulating(kernel, pe, options.accumulate);
   pe.finish();

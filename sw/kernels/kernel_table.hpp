@@ -37,6 +37,8 @@ struct argument_context {
   std::uint32_t root{};                     ///< rank; of collectives that have one
   std::uint64_t tcm_base{};                 ///< offset from which the tensors lie
   std::optional<std::uint64_t> tcm_room{};  ///< offset of the lowest receive ring; unknown: the TCM's end
+  /// Of a chunk of tensors in HBM, in TCM (sw/kernels/chunked.hpp).
+  bool is_chunk{};
   /// Of an operation of a workload: others need queue pairs of the same PEs (pattern_context), and
   /// ccl.tensor_kind = hbm is refused.
   bool in_workload{};
@@ -61,6 +63,9 @@ struct kernel_entry {
   /// Its arguments are made for the vector as a whole, beyond what fill_extra makes of any count: it cannot
   /// be run on chunks of tensors in HBM.
   bool whole_vector{};
+  /// Moves slots of blocks and does nothing else with tensors: it runs on those in HBM where they lie, if
+  /// comm::slots_keep_to_stripes (sw/kernels/tensor_place.hpp).
+  bool moves_slots{};
   /// How the additions of an element are nested: what is not exact is held to the bound of that.
   numeric::summation sums{numeric::summation::sequential};
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What firmware must know to run a kernel on chunks of tensors in HBM. The host writes it, as it lies in
-// memory here, to kernel_arguments::scratch of the launch.
+// What firmware must know to run a kernel on tensors in HBM, in chunks or where they lie. The host writes it,
+// as it lies in memory here, to kernel_arguments::scratch of the launch.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ struct chunk_plan {
   std::uint64_t read{}, written{};  ///< comm::block_set
   std::uint64_t ports{}, stripe_bytes{};
   std::uint64_t copy_bytes{};    ///< longest copy of the DMA
-  std::uint64_t buffers{};       ///< chunks that TCM holds at a time
+  std::uint64_t buffers{};       ///< chunks that TCM holds at a time; 0: the kernel works on HBM
   std::uint64_t buffer{};        ///< TCM offset of the first
   std::uint64_t buffer_bytes{};  ///< of each
   std::uint64_t chunk_output{};  ///< where the output of a chunk begins in its buffer; the input is first

@@ -36,6 +36,10 @@ std::uint32_t held_slots::start_copy(abi::address from, abi::address to, std::ui
   return copies_.back();
 }
 
+void held_slots::copy(abi::address from, abi::address to, std::uint64_t bytes) {
+  last_copy_ = start_copy(from, to, bytes);
+}
+
 const held_slots::passed_on* held_slots::unread(const slot& s) {
   const auto at = std::find_if(s.sends.begin(), s.sends.end(),
                                [](const passed_on& p) { return !p.queue->source_was_read(p.sequence); });
@@ -95,6 +99,8 @@ void held_slots::finish() {
     ask();
     tasks_.block([this] { return stirred(); });
   }
+  if (last_copy_) driver_.wait_copy(*last_copy_);
+  last_copy_.reset();
 }
 
 }  // namespace diecast::sw

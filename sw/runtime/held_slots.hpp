@@ -40,6 +40,9 @@ class held_slots {
   /// By the DMA; returns its job.
   [[nodiscard]] std::uint32_t start_copy(abi::address from, abi::address to, std::uint64_t bytes);
 
+  /// By the DMA; finish() waits for it.
+  void copy(abi::address from, abi::address to, std::uint64_t bytes);
+
   /// Returns the credits that are due, in order; true when something went on.
   bool settle();
   /// Asks for the events that settle() needs. Whoever sleeps then wakes when stirred() holds.
@@ -65,8 +68,9 @@ class held_slots {
 
   queue_driver& driver_;
   task_scheduler& tasks_;
-  std::map<comm::direction, line> lines_;  ///< of queue pairs with slots held
-  std::deque<std::uint32_t> copies_;       ///< not known to be done, in order
+  std::map<comm::direction, line> lines_;   ///< of queue pairs with slots held
+  std::deque<std::uint32_t> copies_;        ///< not known to be done, in order
+  std::optional<std::uint32_t> last_copy_;  ///< of copy()
 };
 
 }  // namespace diecast::sw

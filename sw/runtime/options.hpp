@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "models/abi/address.hpp"
 #include "models/abi/alignment.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/numeric/types.hpp"
@@ -27,6 +28,11 @@ struct runtime_options {
   /// Longest piece of a computation between two turns of the other tasks.
   std::uint64_t quantum_cycles{200};
   config::tag_match_block tag_match;
+  /// Of a place in memory as kernels name it: an offset in this PE's TCM, or beyond all of these the physical
+  /// address of a memory elsewhere.
+  [[nodiscard]] abi::address address_of(std::uint64_t place) const {
+    return place > abi::max_offset ? place : tcm_base + place;
+  }
   sim_time start_delay;  ///< a straggler's: from the launch's common start to the first instruction
 };
 [[nodiscard]] runtime_options options_from(const config::machine_config& c, pe_coord pe);

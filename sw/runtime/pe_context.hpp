@@ -145,7 +145,9 @@ class pe_context {
     std::int32_t lane{-1};   ///< that lane's number in the call; -1: the own one
     std::uint64_t at{};      ///< where in the stage the range that waits begins; its end and more: all of it
   };
-  /// A range of TCM in a stream: where it arrives, and how.
+  /// A range of memory in a stream: where it arrives, and how. Its place is an offset in TCM, or a physical
+  /// address of HBM (runtime_options::address_of), where the DMA copies slots to, which are not reduced
+  /// there.
   struct stage {
     std::uint64_t offset{};
     std::uint64_t bytes{};
@@ -161,7 +163,8 @@ class pe_context {
     std::int32_t lane{-1};  ///< its number in the call; -1: at once
     std::uint64_t from{}, over{};
   };
-  /// A range that a lane sends when what it waits for has arrived there.
+  /// A range that a lane sends when what it waits for has arrived there. It may lie in HBM, too: the DMA
+  /// reads it there.
   struct outgoing {
     std::uint64_t offset{};
     std::uint64_t bytes{};
@@ -192,6 +195,8 @@ class pe_context {
     ~left_copies();
     left_copies(const left_copies&) = delete;
     left_copies& operator=(const left_copies&) = delete;
+    /// A copy between places, by the DMA; one runtime call.
+    void copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes);
     /// Waits until all that calls of stream have left is copied.
     void finish();
 

@@ -83,6 +83,8 @@ struct pe_context::impl {
   /// By the DMA or at once; the oldest slot of the queue pair that is not held.
   std::optional<std::uint32_t> begin_copy(held_slots& held, queue_state& q, std::uint64_t offset,
                                           std::uint32_t bytes);
+  /// By the DMA, which may still be at it when the call returns.
+  void copy_beside(held_slots& held, std::uint64_t destination, std::uint64_t source, std::uint64_t bytes);
   void run_stream(pe_context& pe, const std::vector<lane>& lanes, std::string_view step_name,
                   held_slots& held, bool is_last);
   void begin_tail(const std::vector<stream_lane>& lanes);

@@ -27,12 +27,22 @@ std::optional<std::uint32_t> pe_context::impl::begin_copy(held_slots& held, queu
                                                           std::uint64_t offset, std::uint32_t bytes) {
   calls.call(entry_point::receive);
   const abi::address slot = held.next_slot(q);
-  if (!held.may_copy()) {
+  const abi::address to = options.address_of(offset);
+  // The vector unit has no way to other memories.
+  if (is_local(to) && !held.may_copy()) {
     vector_copy(offset, slot - options.tcm_base, bytes);
     return std::nullopt;
   }
   driver.wait_sources_in(offset, bytes);
-  return held.start_copy(slot, options.tcm_base + offset, bytes);
+  return held.start_copy(slot, to, bytes);
+}
+
+void pe_context::impl::copy_beside(held_slots& held, std::uint64_t destination, std::uint64_t source,
+                                   std::uint64_t bytes) {
+  calls.call(entry_point::copy);
+  charge();
+  driver.wait_sources_in(destination, bytes);
+  held.copy(options.address_of(source), options.address_of(destination), bytes);
 }
 
 void pe_context::impl::begin_tail(const std::vector<stream_lane>& lanes) {
@@ -115,6 +125,11 @@ void pe_context::stream(const std::vector<lane>& lanes, std::string_view step_na
 pe_context::left_copies::left_copies(pe_context& pe)
     : pe_(pe), held_(std::make_unique<held_slots>(pe.impl_->driver, pe.impl_->tasks)) {}
 pe_context::left_copies::~left_copies() = default;
+
+void pe_context::left_copies::copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes) {
+  if (!std::exchange(open_, true)) ++pe_.impl_->open_left_copies;
+  pe_.impl_->copy_beside(*held_, destination, source, bytes);
+}
 
 void pe_context::left_copies::finish() {
   held_->finish();

@@ -33,9 +33,10 @@ void pe_context::impl::vector_reduce(std::uint64_t destination, std::uint64_t so
 }
 
 void pe_context::impl::fetch(abi::address slot, std::uint64_t destination, std::uint32_t bytes) {
-  if (is_local(slot)) return vector_copy(destination, slot - options.tcm_base, bytes);
+  const abi::address to = options.address_of(destination);
+  if (is_local(slot) && is_local(to)) return vector_copy(destination, slot - options.tcm_base, bytes);
   driver.wait_sources_in(destination, bytes);
-  if (bytes > 0) driver.dma_copy(slot, options.tcm_base + destination, bytes);
+  if (bytes > 0) driver.dma_copy(slot, to, bytes);
 }
 
 void pe_context::impl::in_staging(const queue_state& q, std::uint32_t message_bytes,

@@ -103,12 +103,12 @@ void queue_driver::wait_space(queue_state& q) {
   }
 }
 
-std::uint32_t queue_driver::ring_doorbell(queue_state& q, std::uint64_t tcm_offset, std::uint32_t bytes) {
-  write(q, abi::qp_tx_source, options_.tcm_base + tcm_offset);
+std::uint32_t queue_driver::ring_doorbell(queue_state& q, std::uint64_t place, std::uint32_t bytes) {
+  write(q, abi::qp_tx_source, options_.address_of(place));
   write(q, abi::qp_tx_doorbell, bytes);
   --q.free;
   ++q.sent;
-  if (bytes > 0) q.sources.push_back({q.sent, tcm_offset, tcm_offset + bytes});
+  if (bytes > 0) q.sources.push_back({q.sent, place, place + bytes});
   return q.sent;
 }
 

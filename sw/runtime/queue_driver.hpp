@@ -37,7 +37,7 @@ struct queue_state {
     std::uint64_t begin{};
     std::uint64_t end{};
   };
-  std::deque<source_range> sources;  ///< TCM ranges the engine may not have read yet
+  std::deque<source_range> sources;  ///< places the engine may not have read yet
 
   // receive half
   protocol::sequence_space space;
@@ -69,7 +69,7 @@ class queue_driver {
   [[nodiscard]] bool has_space(queue_state& q);
   void wait_space(queue_state& q);
   /// Precondition: a free slot. Returns the number of the send, for wait_source.
-  std::uint32_t ring_doorbell(queue_state& q, std::uint64_t tcm_offset, std::uint32_t bytes);
+  std::uint32_t ring_doorbell(queue_state& q, std::uint64_t place, std::uint32_t bytes);
   void wait_source(queue_state& q, std::uint32_t sequence);
   /// Reads how many sources have been read.
   void look_at_sources(queue_state& q) { refresh_tx(q); }

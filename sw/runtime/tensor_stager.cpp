@@ -7,12 +7,6 @@
 namespace diecast::sw {
 namespace {
 
-chunk_plan read_plan(abi::hal& hal, std::uint64_t tcm_offset) {
-  chunk_plan plan;
-  hal.load(tcm_offset, std::as_writable_bytes(std::span{&plan, 1}));
-  return plan;
-}
-
 /// Calls use(hbm, tcm, bytes) for every copy that the pieces of a tensor take: no longer than a stripe, or
 /// than the plan's longest. `origin`: elements of the vector before the tensor.
 template <class Use>
@@ -39,10 +33,16 @@ std::uint64_t port_of(abi::address tensor, abi::address at) {
 
 }  // namespace
 
-tensor_stager::tensor_stager(pe_runtime& runtime, const abi::kernel_arguments& launch)
+chunk_plan read_plan(abi::hal& hal, std::uint64_t tcm_offset) {
+  chunk_plan plan;
+  hal.load(tcm_offset, std::as_writable_bytes(std::span{&plan, 1}));
+  return plan;
+}
+
+tensor_stager::tensor_stager(pe_runtime& runtime, const abi::kernel_arguments& launch, const chunk_plan& plan)
     : runtime_(runtime),
       launch_(launch),
-      plan_(read_plan(runtime.hal(), launch.scratch)),
+      plan_(plan),
       cut_({static_cast<comm::collective>(plan_.what), launch.count, launch.ranks}, plan_.piece) {}
 
 void tensor_stager::start(chunk_number out, chunk_number in) {

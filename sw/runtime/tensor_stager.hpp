@@ -15,12 +15,15 @@
 
 namespace diecast::sw {
 
+/// The plan that the host has written there.
+[[nodiscard]] chunk_plan read_plan(abi::hal& hal, std::uint64_t tcm_offset);
+
 class tensor_stager {
  public:
   using chunk_number = std::optional<std::uint64_t>;
 
-  /// Reads the plan. Precondition: the launch's tensors lie in HBM.
-  tensor_stager(pe_runtime& runtime, const abi::kernel_arguments& launch);
+  /// Precondition: the launch's tensors lie in HBM; `plan` is its own, of chunks.
+  tensor_stager(pe_runtime& runtime, const abi::kernel_arguments& launch, const chunk_plan& plan);
 
   [[nodiscard]] std::uint64_t chunks() const { return cut_.chunks(); }
   /// A chunk can come in while another is worked on.

@@ -48,6 +48,28 @@ class HbmTensors(harness.Case):
         quiet = self.result(*job, "--no-data")["runs"][0]
         self.assertEqual(quiet["time_ns"], row["time_ns"])
 
+    def test_an_all_to_all_in_steps_needs_no_chunks(self):
+        sip = ("--config", harness.CONFIGS / "sip_default.json", "--ranks", "cube", *IN_HBM, "--collective", "all_to_all")
+        job = (*sip, "--algorithm", "mesh_steps")
+        row = self.one(*job, "--bytes", "4MiB")
+        self.assertGreater(row["efficiency"], 0.80)
+        self.assertLess(abs(row["stats"]["expected_ns"] / row["time_ns"] - 1), 0.2)
+        in_chunks = self.result(*job, "--bytes", "4MiB", "--no-data", *harness.sets("ccl.tensor_chunk_bytes=128KiB"))["runs"][0]
+        self.assertLess(row["time_ns"], 0.9 * in_chunks["time_ns"])
+        self.assertEqual(self.one(*sip, "--algorithm", "auto", "--bytes", "1MiB")["algorithm"], "mesh_steps")
+        for order in ("reverse", "shuffle:3"):
+            other = self.one(*job, "--bytes", "512KiB", *harness.sets(f"sim.build_order={order}"))
+            self.assertEqual(other["fingerprint"], self.one(*job, "--bytes", "512KiB")["fingerprint"], order)
+
+    def test_an_all_to_all_out_of_hbm_is_right_with_any_rings_slots_and_channels(self):
+        job = ("--config", harness.CONFIGS / "sip_default.json", *IN_HBM, *harness.sets("sip.rows=2"), "--ranks", "cube",
+               "--collective", "all_to_all", "--algorithm", "mesh_steps", "--bytes", "192KiB")
+        for settings in ([f"ipcq.buffer_kind={rings}"] for rings in ("sram", "hbm")):
+            self.one(*job, *harness.sets(*settings))
+        for settings in (("ipcq.n_slots=1", "sip.columns=2"), ("pe.dma_channels=4",), ("comm.checksum=crc32c",),
+                         ("pe.dma_outstanding=1", "hbm.model=simple"), ("ipcq.slot_bytes=4096", "ccl.tensor_stripe_bytes=4096")):
+            self.one(*job, *harness.sets(*settings))
+
     def test_launches_follow_each_other(self):
         self.one(*harness.SMALL, *IN_HBM, "--algorithm", "ring_1d", "--bytes", "64KiB", "--iters", "3")
 

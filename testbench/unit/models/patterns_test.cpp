@@ -417,7 +417,7 @@ TEST_CASE("patterns: steps have times where every rank is alone on its cube, in 
   const auto times = [](std::uint32_t sips, std::uint32_t columns, rank_set set, std::uint32_t rows = 4) {
     const auto c = test::machine_of({sips, columns, rows, 2});
     const group g = map_ranks(c.shape(), set);
-    return step_times_of({c, c.shape(), g});
+    return step_times_of({c, c.shape(), g}, step_load::blocks);
   };
   const auto quiet = times(1, 4, rank_set::cube);
   REQUIRE(quiet);
@@ -436,9 +436,11 @@ TEST_CASE("patterns: steps leave the network interface time for copies of tensor
   auto c = test::machine_of({1, 4, 4, 2});
   c.ccl.tensors = config::tensor_kind::hbm;
   const group g = map_ranks(c.shape(), rank_set::cube);
-  const auto times = [&] { return step_times_of({c, c.shape(), g}).value(); };
-  const step_times beside_copies = times();
-  CHECK(beside_copies.packet.ns() == Approx(17 * 1.8));
+  const auto times = [&](step_load load = step_load::chunks) {
+    return step_times_of({c, c.shape(), g}, load).value();
+  };
+  CHECK(times(step_load::tensors).packet.ns() == Approx(17 * 2.35));
+  CHECK(times().packet.ns() == Approx(17 * 1.8));
   c.ucie.format = config::flit_format::raw;
   c.ucie.modules = 1;
   c.ucie.lanes = 16;
@@ -449,13 +451,13 @@ TEST_CASE("patterns: steps leave the network interface time for copies of tensor
   auto few = c;
   few.sip.rows = 2;  // links are slower than the interface without copies
   few.ucie.gt_s = 24;
-  CHECK_FALSE(step_times_of({few, few.shape(), map_ranks(few.shape(), rank_set::cube)}));
+  CHECK_FALSE(step_times_of({few, few.shape(), map_ranks(few.shape(), rank_set::cube)}, step_load::chunks));
 }
 
 TEST_CASE("patterns: steps are as long as the slowest link between cubes makes them") {
   const auto times = [](const config::machine_config& c) {
     const group g = map_ranks(c.shape(), rank_set::cube);
-    return step_times_of({c, c.shape(), g});
+    return step_times_of({c, c.shape(), g}, step_load::blocks);
   };
   const auto packet_ns = [&](const config::machine_config& c) { return times(c).value().packet.ns(); };
   auto c = test::machine_of({1, 4, 4, 2});

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The DMA engine's way out: when packets leave, in which order, and which port's turn it is.
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "dma_bench.hpp"
@@ -213,15 +215,100 @@ TEST_CASE("dma: a message is injected when its last packet has passed the checks
   CHECK(told == left - 1);
 }
 
-TEST_CASE("dma: a message from somebody else's memory is refused") {
+TEST_CASE("dma: a message whose source is no memory is refused") {
   dma_bench b;
   b.steps.at(100, [&] {
     auto m = dma_bench::message(0, 1, 0, slot_of(1), 64);
-    m.source = slot_of(2);
+    m.source = pe_address(abi::region::ipcq_mailbox, 2, 0);
     CHECK_THROWS_AS(b.pe[0].dma->send_message(m), protocol_error);
   });
   b.run();
   CHECK(b.pe[0].out->seen.empty());
+}
+
+/// PE 0 sends to PE 1 what lies in the memory of PE 2.
+protocol::send_request from_pe2(std::uint64_t source, std::uint64_t slot, std::uint32_t bytes,
+                                std::uint16_t qp = 0, std::uint32_t sequence = 0) {
+  auto m = dma_bench::message(0, 1, 0, slot_of(1, slot), bytes, qp, sequence);
+  m.source = pe_address(abi::region::tcm, 2, source);
+  return m;
+}
+
+/// Requests are a flit.
+std::vector<departure> messages_of(const std::vector<departure>& all) {
+  std::vector<departure> messages;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(messages),
+               [](const departure& d) { return d.flits > 1; });
+  return messages;
+}
+
+TEST_CASE("dma: a packet from another memory leaves a cycle after the answer to its read") {
+  dma_bench b;
+  b.fill();
+  b.send(100, from_pe2(0x400, 0x10000, 1024, 5));
+  b.run();
+  const double request = 100 + to_read;
+  // A cycle to take it, one to the stub, its access, one to the edge at which the answer leaves.
+  const double answer = request + b.flight(0, 2, 1) + 1 + 1 + 10 + 1;
+  const double here = answer + b.flight(2, 0, 17) + 1;
+  CHECK(b.pe[0].out->seen == std::vector<departure>{{request, 1}, {here + 1, 17}});
+  CHECK(b.pe[0].listener->sources_read == std::vector<stub_listener::word_at>{{here, 5}});
+  CHECK(b.bytes(1, 0x10000, 1024) == b.bytes(2, 0x400, 1024));
+  CHECK(b.quiet());
+}
+
+TEST_CASE("dma: messages from several memories leave in the order of their descriptors") {
+  dma_bench b;
+  b.fill();
+  b.send(100, from_pe2(0, 0x10000, 2048, 1));
+  b.send(100, dma_bench::message(0, 1, 0x2000, slot_of(1, 0x20000), 1024, 2));
+  b.send(100, from_pe2(0x800, 0x30000, 64, 3));
+  b.run();
+  std::vector<std::uint32_t> flits;
+  for (const departure& d : messages_of(b.pe[0].out->seen)) flits.push_back(d.flits);
+  CHECK(flits == std::vector<std::uint32_t>{17, 17, 17, 2});
+  CHECK(b.bytes(1, 0x10000, 2048) == b.bytes(2, 0, 2048));
+  CHECK(b.bytes(1, 0x20000, 1024) == b.bytes(0, 0x2000, 1024));
+  CHECK(b.bytes(1, 0x30000, 64) == b.bytes(2, 0x800, 64));
+  CHECK(b.quiet());
+}
+
+/// Requests and packets of 32 KiB out of PE 2's memory that have left after 2.8 us, with a window of three
+/// packets, when one PE's memory is slow.
+std::pair<std::size_t, std::size_t> left_beside_slow(std::size_t memory) {
+  config::machine_config c = one_cube(3);
+  c.pe.dma_outstanding = 3;
+  dma_bench b(c);
+  b.pe[memory].tcm->cycles = [](const hw::tcm_request&) { return 3000; };
+  for (std::uint32_t i = 0; i < 4; ++i) b.send(100, from_pe2(0, 0x10000 + i * 8192, 8192, 0, i));
+  run_until(nanoseconds(2900));
+  const std::size_t all = b.pe[0].out->seen.size();
+  const std::size_t messages = messages_of(b.pe[0].out->seen).size();
+  b.run();
+  CHECK(b.pe[1].listener->messages.size() == 4);
+  CHECK(b.quiet());
+  return {all - messages, messages};
+}
+
+TEST_CASE("dma: no more packets are fetched at a time than its window has") {
+  CHECK(left_beside_slow(2) == std::pair<std::size_t, std::size_t>{3, 0});
+}
+
+TEST_CASE("dma: no more fetched packets wait for the network than a second window has") {
+  const auto [requests, messages] = left_beside_slow(1);  // who receives holds the buffers of the path
+  CHECK(messages < 32);
+  CHECK(requests == messages + 6);
+}
+
+TEST_CASE("dma: packets that wait for the network do not keep copies from it") {
+  dma_bench b;
+  b.pe[1].tcm->cycles = [](const hw::tcm_request&) { return 3000; };
+  for (std::uint32_t i = 0; i < 4; ++i) b.send(100, from_pe2(0, 0x10000 + i * 8192, 8192, 0, i));
+  b.copy(1500, 0, slot_of(0, 0x40000), slot_of(2, 0x40000), 1024);
+  run_until(nanoseconds(2900));
+  CHECK(b.pe[0].listener->copies.size() == 1);
+  b.run();
+  CHECK(b.quiet());
 }
 
 }  // namespace

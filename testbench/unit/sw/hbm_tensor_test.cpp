@@ -177,7 +177,7 @@ TEST_CASE("pieces are whole packets where whole stripes would be much shorter") 
 }
 
 TEST_CASE("a piece that is little more than a slot is one slot") {
-  launch_bench b(2 << 20, "all_to_all", "mesh_steps");
+  launch_bench b(2 << 20, "all_to_all", "pairwise");
   b.config.sip.columns = b.config.sip.rows = 4;
   b.members = comm::map_ranks(b.config.shape(), comm::rank_set::cube);
   const auto piece_bytes = [&b] {
@@ -212,7 +212,7 @@ TEST_CASE("a tensor of which two chunks fit is cut into two") {
 /// One slot less rest may be a third chunk, and a third buffer.
 TEST_CASE("a piece is not cut to a slot where that does not fit") {
   for (std::uint64_t count = 20'000; count < 100'000; count += 397) {
-    launch_bench b(count, "all_to_all", "mesh_steps");
+    launch_bench b(count, "all_to_all", "pairwise");
     b.config.sip.columns = b.config.sip.rows = 4;
     b.config.ipcq.slot_bytes = 4096;
     b.members = comm::map_ranks(b.config.shape(), comm::rank_set::cube);
@@ -234,6 +234,69 @@ TEST_CASE("chunks of every length of a tensor fit where one element does") {
     INFO(count << " elements, room for " << *launch.tcm_room << " bytes");
     CHECK(lay_out_chunks(b.kernel, launch).end <= *launch.tcm_room);
   }
+}
+
+/// Slots are of 64 B.
+move_row steps_between_hbm(const machine_shape& shape, unsigned number) {
+  move_row row = row_at(test::kernel_named("mesh_steps", "all_to_all"), shape, number);
+  row.stripe_bytes = std::array{64U, 128U, 256U}[number % 3];
+  return row;
+}
+
+TEST_CASE("all_to_all in steps takes blocks out of HBM and into it without chunks") {
+  unsigned number = 0;
+  for (const machine_shape shape : {machine_shape{1, 2, 1, 1}, {1, 3, 1, 1}, {1, 2, 2, 1}, {1, 4, 2, 1}}) {
+    const auto ranks = static_cast<std::uint64_t>(shape.cubes_per_sip());
+    for (const std::uint64_t block : {4U, 32U, 64U, 128U, 192U, 704U}) {
+      move_row row = steps_between_hbm(shape, number++);
+      row.count = ranks * block / numeric::size_of(row.type);
+      INFO(to_string(row));
+      const comm::collective_shape s{comm::collective::all_to_all, row.count,
+                                     static_cast<std::uint32_t>(ranks)};
+      config::machine_config c;
+      c.ccl.tensors = config::tensor_kind::hbm;
+      c.ccl.tensor_stripe_bytes = row.stripe_bytes;
+      c.ipcq.slot_bytes = row.slot_bytes;
+      CHECK(comm::slots_keep_to_stripes(c, s, numeric::size_of(row.type)));
+      CHECK(test::run_move(row) == "");
+    }
+  }
+}
+
+TEST_CASE("blocks whose slots would lie in two stripes go in chunks") {
+  launch_bench b(0, "all_to_all", "mesh_steps");  // four ranks, slots of 8 KiB, stripes of 16 KiB
+  const auto in_chunks = [&b](std::uint64_t block_bytes) {
+    b.count = 4 * block_bytes / 2;
+    return lay_out_chunks(b.kernel, b.launch()).buffers > 0;
+  };
+  for (const std::uint64_t whole : {2U, 1024U, 8192U, 16'384U, 24'576U, 1U << 20})
+    CHECK_FALSE(in_chunks(whole));
+  for (const std::uint64_t cut : {6U, 6144U, 8194U, 12'288U, (1U << 20) + 1024}) CHECK(in_chunks(cut));
+  b.count = 4 * 8192 / 2 + 1;  // blocks of two sizes
+  CHECK(lay_out_chunks(b.kernel, b.launch()).buffers > 0);
+  CHECK_FALSE(in_chunks(8192));
+  b.config.ccl.tensor_chunk_bytes = 65'536;  // as asked
+  CHECK(in_chunks(8192));
+  b.config.ccl.tensor_chunk_bytes.reset();
+  b.config.ccl.tensor_stripe_bytes = 12'288;
+  CHECK(in_chunks(16'384));
+  b.config.ipcq.slot_bytes = 4096;
+  CHECK_FALSE(in_chunks(16'384));
+  for (const char* other : {"pairwise", "two_level"}) {
+    b.kernel = test::kernel_named(other, "all_to_all");
+    CHECK(in_chunks(16'384));
+  }
+}
+
+TEST_CASE("a kernel on HBM needs room for its plan and scratch alone") {
+  launch_bench b(4 * 8192, "all_to_all", "mesh_steps");
+  sw::argument_context launch = b.launch();
+  const std::uint64_t end = lay_out_chunks(b.kernel, launch).end;
+  launch.tcm_room = end;
+  CHECK_NOTHROW(check_launch(b.kernel, launch));
+  launch.tcm_room = end - 1;
+  CHECK_THROWS_WITH(check_launch(b.kernel, launch),
+                    Catch::Contains("pe.tcm_kib: what mesh_steps needs in TCM does not fit"));
 }
 
 /// Whether a PE that has begun a chunk goes on with steps of the one before, whose number is not 0.

@@ -86,7 +86,7 @@ TEST_CASE("two all-to-alls by the clock run side by side") {
   config::machine_config c = test::config_of(row);
   c.ipcq.queue_pairs = 64;
   const comm::group g = comm::map_ranks(c.shape(), comm::rank_set::pe);
-  REQUIRE(comm::step_times_of({c, c.shape(), g}));
+  REQUIRE(comm::step_times_of({c, c.shape(), g}, comm::step_load::blocks));
   const std::uint64_t bytes = 8 * 2 * c.ipcq.slot_bytes;  // two slots for each of 8 ranks
   const auto exchange = [bytes](const std::string& id) {
     return local(id, "all_to_all",
