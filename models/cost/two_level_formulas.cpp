@@ -82,8 +82,9 @@ class two_levels : public formula_base {
     const half_lap lap = lap_of(row, e);
     return std::max(row_laps_ns(g, lap, step_.slots_of(e.bytes)), lap.ns() + lap_of(column, e).ns());
   }
-  /// Of all laps of a row: the turns of the last, or all slots, the first of which are those of one lap
-  /// alone; while laps overlap a slot of another one is in the way of each.
+  /// Of all laps of a row: the turns until the last has ended, or all slots, from when a second lap is under
+  /// way; while laps overlap a slot of another one is in the way of each. Never more than laps that follow
+  /// each other: with more slots a block, the turns before the second lap are full of them already.
   [[nodiscard]] double row_laps_ns(const comm::sip_rows& g, const half_lap& lap, double slots) const {
     const double apart =
         comm::turns_between_laps(static_cast<std::uint64_t>(slots), has_hbm_tensors(c_, r_.what));
@@ -91,7 +92,9 @@ class two_levels : public formula_base {
     const double turns = lap.turns + (g.rows - 1.0) * apart;
     const double overlap = 1 - apart / lap.turns;
     const double others = overlap * interface_ns(g.rows * (g.columns - 1.0) / 2 * part(p_));
-    return std::max(turns * lap.turn_ns, apart * lap.turn_ns + g.rows * lap.slots_ns + others);
+    const double overlapping =
+        std::max(turns * lap.turn_ns, apart * lap.turn_ns + g.rows * lap.slots_ns + others);
+    return std::min(overlapping, g.rows * lap.ns());
   }
   /// What the cuts let through: over those between SIPs columns go, over those within SIPs rows.
   [[nodiscard]] double two_level_wires(const comm::sip_rows& g, double passes) const {

@@ -64,6 +64,15 @@ class Auto(harness.Case):
             self.assertTrue(0.8 < ratio < 1.2, (size, ratio))
         self.assertEqual(self.result(*pod, "--algorithm", "auto", "--bytes", "1MiB")["runs"][0]["algorithm"], "three_level")
 
+    def test_laps_are_expected_to_take_no_more_for_another_slot_a_block(self):
+        """From 257 KiB on a block of the default pod is two slots, from 513 KiB on three."""
+        for size, tensors in (("272KiB", "tcm"), ("320KiB", "tcm"), ("576KiB", "tcm"), ("832KiB", "hbm")):
+            row = self.result("--ranks", "cube", "--no-data", "--algorithm", "auto", "--bytes", size,
+                              *harness.sets(f"ccl.tensor_kind={tensors}"))["runs"][0]
+            self.assertEqual(row["algorithm"], "two_level", row["algorithm_reason"])
+            ratio = row["stats"]["expected_ns"] / row["time_ns"]
+            self.assertTrue(0.85 < ratio < 1.2, (size, tensors, ratio))
+
     def test_sums_on_three_levels_are_expected_to_take_what_they_take(self):
         """Nothing waits in a reduction that does not in a gather: it is the same timetable, mirrored."""
         for sips in (1, 2):
