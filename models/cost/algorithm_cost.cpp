@@ -63,7 +63,7 @@ estimate on_tensors(const fabric::topology& t, const config::machine_config& c, 
   const double interface = messages.wires_ns + std::max(wire.in, wire.out) / rates.noc_gbytes_s();
   const double ports = busiest_port_bytes(t, c, r) / timing::port_gbytes_s(c.hbm);
   const staged_idle idle = staged_idle_of(t, c, r.ranks);
-  const double ends = idle.read.ns() + idle.write.ns();
+  const double ends = idle.fetch.ns() + idle.write.ns();
   return {ends + messages.steps_ns, ends + std::max(interface, ports)};
 }
 

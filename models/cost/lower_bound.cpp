@@ -117,11 +117,16 @@ class bound_finder {
     end_ = ends.last;
     startup_ns_ = ends.startup.ns();
     if (!has_hbm_tensors(c, r.what)) return;
+    // The DMA may send out of HBM, and take what came there: no source is read in TCM, and the copy is all
+    // that is done with a message.
+    startup_ns_ -= ends_.source.ns();
+    ends_.departure = ends_.departure - ends_.source;
+    consume_ = {};
     const sim_time noc = timing::noc_timing_of(c).crossing({}, 0, 1).head;
     // What leaves first may be a request, and what is last a write.
     staging_startup_ns_ = (std::min(ends_.send + ends_.departure, copy_departure(c)) + noc).ns();
     const staged_idle idle = staged_idle_of(t, c, r.ranks);
-    staging_latency_ = idle.read + idle.write;
+    staging_latency_ = idle.fetch + idle.write;
   }
 
   bound find() {
@@ -205,12 +210,11 @@ class bound_finder {
 
   void memory_terms() {
     const rank_load l = load_of(r_.what, n_, p_, routers_);
-    // Sources are read, what arrives is written; a reduction reads two operands and writes one.
-    double tcm = l.all_sent + l.all_received + 3 * l.reduced;
-    if (has_hbm_tensors(c_, r_.what)) {
-      const staged_bytes all = staged_by_all();
-      tcm += all.read + all.written;
-    }
+    // Sources are read, what arrives is written; a reduction reads two operands and writes one. With tensors
+    // in HBM sources need not be in TCM, but rings may be.
+    const bool in_hbm = has_hbm_tensors(c_, r_.what);
+    const bool arrives = !in_hbm || c_.ipcq.rings == config::buffer_kind::tcm;
+    const double tcm = (in_hbm ? 0 : l.all_sent) + (arrives ? l.all_received : 0) + 3 * l.reduced;
     keep("memory", startup_ns_ + tcm / p_ / rates_.tcm_gbytes_s(), "TCM of the ranks");
     keep("vector", startup_ns_ + l.reduced / p_ / rates_.vector_gbytes_s(), "vector units of the ranks");
     if (c_.ipcq.rings == config::buffer_kind::tcm) return;

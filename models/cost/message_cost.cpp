@@ -25,6 +25,7 @@ endpoint_costs endpoint_costs_of(const config::machine_config& c) {
   e.send = e.call + cycles(2 * pe.register_cycles);
   e.departure = cycles(c.ipcq.check_cycles + pe.dma_launch_cycles + pe.dma_startup_cycles + handover_cycles +
                        bank_cycles + pe.tcm_read_cycles);
+  e.source = cycles(bank_cycles + pe.tcm_read_cycles);
   e.arrival = cycles(2 * handover_cycles + bank_cycles + c.ipcq.match_cycles);
   e.wake = cycles(pe.interrupt_cycles + pe.register_cycles);
   e.release = cycles(pe.register_cycles);

@@ -80,7 +80,7 @@ sim_time copy_departure(const config::machine_config& c) {
 }
 
 staged_idle staged_idle_of(const fabric::topology& t, const config::machine_config& c, const comm::group& g) {
-  staged_idle least{sim_time::never(), sim_time::never()};
+  staged_idle least{sim_time::never(), sim_time::never(), sim_time::never()};
   std::set<std::tuple<pe_id, std::uint64_t, std::uint32_t, std::uint32_t>>
       seen;  // other cubes are like these
   for (const pe_coord pe : g.members) {
@@ -91,13 +91,13 @@ staged_idle staged_idle_of(const fabric::topology& t, const config::machine_conf
     for (std::uint32_t port = home.first; port < home.first + home.count; ++port) {
       const abi::node_address there = t.locate(abi::encode({pe.sip, pe.cube, abi::region::hbm, port, 0}));
       const auto both = [&](std::uint32_t request, std::uint32_t answer) {
-        return copy_departure(c) +
-               fabric::idle_latency(t, c, here, there, abi::traffic_class::request, request) +
+        return fabric::idle_latency(t, c, here, there, abi::traffic_class::request, request) +
                fabric::idle_latency(t, c, there, here, abi::traffic_class::response, answer);
       };
       const std::uint32_t full = message_flits(c, 1);
-      least.read = std::min(least.read, both(message_flits(c, 0), full));
-      least.write = std::min(least.write, both(full, message_flits(c, 0)));
+      least.fetch = std::min(least.fetch, both(message_flits(c, 0), full));
+      least.read = std::min(least.read, copy_departure(c) + least.fetch);
+      least.write = std::min(least.write, copy_departure(c) + both(full, message_flits(c, 0)));
     }
   }
   return least;

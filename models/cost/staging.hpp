@@ -40,11 +40,11 @@ struct staged_wire {
 /// The time in which a DMA copy's doorbell is written, and its first packet gets to the network interface.
 [[nodiscard]] sim_time copy_departure(const config::machine_config& c);
 
-/// What one element takes from a rank's HBM to its TCM, or back, on an idle machine with a memory that takes
-/// no time: the least of any member.
+/// What one element takes on an idle machine with a memory that takes no time: the least of any member.
 struct staged_idle {
-  sim_time read;
-  sim_time write;
+  sim_time read;   ///< from a rank's HBM to its TCM, by a copy
+  sim_time fetch;  ///< from there to its DMA, which sends it in a message: the network alone
+  sim_time write;  ///< to HBM, by a copy
 };
 [[nodiscard]] staged_idle staged_idle_of(const fabric::topology& t, const config::machine_config& c,
                                          const comm::group& g);
