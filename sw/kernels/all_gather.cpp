@@ -33,11 +33,8 @@ void run_ring(pe_context& pe) {
   const block_vector v = gathered_in_output(pe);
   if (v.blocks() == 1) return;
   const std::vector<std::uint32_t> ring = ring_from_image(pe, v.blocks());
-  // Not a list in braces: of that thousands of ranks would have copies.
-  std::vector<pe_context::lane> lanes;
-  lanes.reserve(ways.size());
-  for (const std::int64_t way : ways) lanes.push_back(gather_lane(pe, v, ring, way, way > 0 ? 1 : 0));
-  pe.last_stream(lanes, "all_gather");
+  const auto lane = [&](std::int64_t way) { return gather_lane(pe, v, ring, way, way > 0 ? 1 : 0); };
+  pe.last_stream(lanes_both_ways(lane), "all_gather");
 }
 
 void run_bruck(pe_context& pe) {

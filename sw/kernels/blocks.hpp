@@ -80,6 +80,16 @@ void append_from(std::vector<std::uint32_t>& numbers, const std::vector<std::uin
 /// The two ways round a ring.
 inline constexpr std::array<std::int64_t, 2> ways{1, -1};
 
+/// One lane for each of the two ways. Moved into the list: elements of a list in braces are copied, and lanes
+/// round thousands of ranks are long.
+template <class Make>
+[[nodiscard]] std::vector<pe_context::lane> lanes_both_ways(const Make& make) {
+  std::vector<pe_context::lane> lanes;
+  lanes.reserve(ways.size());
+  for (const std::int64_t way : ways) lanes.push_back(make(way));
+  return lanes;
+}
+
 /// A lane round the ring; way > 0: towards the next position.
 [[nodiscard]] pe_context::lane ring_lane(std::int64_t way);
 /// Lanes of a node of a tree or chain. Down: the range comes from the parent (the root has it) and goes to

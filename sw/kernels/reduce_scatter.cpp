@@ -43,11 +43,8 @@ void run_ring(pe_context& pe) {
   const block_vector v = scattered_from_input(pe);
   if (v.blocks() > 1) {
     const std::vector<std::uint32_t> ring = ring_from_image(pe, v.blocks());
-    // Not a list in braces: of that thousands of ranks would have copies.
-    std::vector<pe_context::lane> lanes;
-    lanes.reserve(ways.size());
-    for (const std::int64_t way : ways) lanes.push_back(scatter_lane(v, ring, way, way > 0 ? 1 : 0));
-    pe.last_stream(lanes, "reduce_scatter");
+    const auto lane = [&](std::int64_t way) { return scatter_lane(v, ring, way, way > 0 ? 1 : 0); };
+    pe.last_stream(lanes_both_ways(lane), "reduce_scatter");
   }
   end_in_output(pe, v);
 }

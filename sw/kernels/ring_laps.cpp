@@ -13,7 +13,7 @@ struct scheduled {
   const lap_item* item{};
 };
 
-std::vector<scheduled> in_turn(const std::vector<lap>& laps, std::uint32_t apart) {
+std::vector<scheduled> in_turn(const std::vector<ring_lap>& laps, std::uint32_t apart) {
   std::vector<scheduled> order;
   for (std::size_t i = 0; i < laps.size(); ++i) {
     for (const lap_item& item : laps[i]) order.push_back({std::uint64_t{apart} * i + item.turn, i, &item});
@@ -49,10 +49,11 @@ std::array<tcm_range, 2> two_way_ring::halves(const tcm_range& block, std::int64
   return {tcm_range{block.at, first}, tcm_range{block.at + first, block.bytes - first}};
 }
 
-lap gather_lap(std::size_t w, const two_way_ring& ring, const block_at& block,
-               const pe_context::awaited& own) {
-  lap items;
-  if (ring.reach(0, w) > 0) items.push_back({0, block(0), false, true, {own}});
+ring_lap gather_lap(std::size_t w, const two_way_ring& ring, const block_at& block,
+                    const pe_context::awaited& own) {
+  ring_lap items;
+  if (ring.reach(0, w) > 0)
+    items.push_back({.turn = 0, .range = block(0), .received = false, .sent = true, .after = {own}});
   for (std::uint32_t hops = 1; hops <= ring.most_hops(); ++hops) {
     const std::int64_t distance = -ways[w] * hops;
     const std::uint32_t reach = ring.reach(distance, w);
@@ -60,18 +61,19 @@ lap gather_lap(std::size_t w, const two_way_ring& ring, const block_at& block,
       const std::array<tcm_range, 2> halves = ring.halves(block(distance), distance);
       for (std::size_t i = 0; i < 2; ++i) {
         const bool on = hops < reach && i == w;
-        if (hops < reach || i == w) items.push_back({hops, halves[i], true, on});
+        if (hops < reach || i == w)
+          items.push_back({.turn = hops, .range = halves[i], .received = true, .sent = on});
       }
     } else if (hops <= reach) {
-      items.push_back({hops, block(distance), true, hops < reach});
+      items.push_back({.turn = hops, .range = block(distance), .received = true, .sent = hops < reach});
     }
   }
   return items;
 }
 
-lap sum_lap(std::size_t w, const two_way_ring& ring, const block_at& block,
-            const std::function<awaited_stages(std::int64_t)>& own_part) {
-  lap items;
+ring_lap sum_lap(std::size_t w, const two_way_ring& ring, const block_at& block,
+                 const std::function<awaited_stages(std::int64_t)>& own_part) {
+  ring_lap items;
   for (std::uint32_t hops = ring.most_hops(); hops > 0; --hops) {
     const std::int64_t distance = ways[w] * hops;
     const std::uint32_t reach = ring.reach(distance, w);
@@ -81,18 +83,24 @@ lap sum_lap(std::size_t w, const two_way_ring& ring, const block_at& block,
       const std::array<tcm_range, 2> halves = ring.halves(block(distance), distance);
       for (std::size_t i = 0; i < 2; ++i) {
         const bool on = hops < reach && i == w;
-        if (hops < reach || i == w) items.push_back({turn, halves[i], on, true});
+        if (hops < reach || i == w)
+          items.push_back({.turn = turn, .range = halves[i], .received = on, .sent = true});
       }
     } else {
-      items.push_back({turn, block(distance), hops < reach, true, own_part(distance)});
+      items.push_back({.turn = turn,
+                       .range = block(distance),
+                       .received = hops < reach,
+                       .sent = true,
+                       .after = own_part(distance)});
     }
   }
-  if (ring.reach(0, w) > 0) items.push_back({ring.most_hops(), block(0), true, false});
+  if (ring.reach(0, w) > 0)
+    items.push_back({.turn = ring.most_hops(), .range = block(0), .received = true, .sent = false});
   return items;
 }
 
-std::vector<lap_place> add_laps(pe_context::lane& lane, const std::vector<lap>& laps, pe_context::arrival how,
-                                std::uint32_t apart) {
+std::vector<lap_place> schedule_laps(pe_context::lane& lane, const std::vector<ring_lap>& laps,
+                                     pe_context::arrival how, std::uint32_t apart) {
   std::vector<lap_place> places(laps.size());
   std::vector<bool> begun(laps.size());
   std::uint64_t bytes = 0;

@@ -45,17 +45,17 @@ struct lap_item {
   awaited_stages after{};  ///< of what is sent
 };
 /// One way round a ring, in the order of turns.
-using lap = std::vector<lap_item>;
+using ring_lap = std::vector<lap_item>;
 /// The block of the member at a distance.
 using block_at = std::function<tcm_range(std::int64_t)>;
 
 /// Takes a ring's blocks to all its members in way `w`. `own`: what the own block waits for.
-[[nodiscard]] lap gather_lap(std::size_t w, const two_way_ring& ring, const block_at& block,
-                             const pe_context::awaited& own);
+[[nodiscard]] ring_lap gather_lap(std::size_t w, const two_way_ring& ring, const block_at& block,
+                                  const pe_context::awaited& own);
 /// The mirror image: sums on the way to their owners, the farthest first. own_part(d): when what this PE adds
 /// to the sum for the member at distance d is complete; nothing on a ring that splits blocks.
-[[nodiscard]] lap sum_lap(std::size_t w, const two_way_ring& ring, const block_at& block,
-                          const std::function<awaited_stages(std::int64_t)>& own_part);
+[[nodiscard]] ring_lap sum_lap(std::size_t w, const two_way_ring& ring, const block_at& block,
+                               const std::function<awaited_stages(std::int64_t)>& own_part);
 
 /// Where a lap is in the lists of a lane.
 struct lap_place {
@@ -67,7 +67,7 @@ struct lap_place {
 /// Adds laps to a lane, each `apart` turns after the one before, those of one turn in the order of laps. All
 /// members of a ring must do so alike: then what is sent never waits for what comes later. Returns a place
 /// for each lap.
-std::vector<lap_place> add_laps(pe_context::lane& lane, const std::vector<lap>& laps, pe_context::arrival how,
-                                std::uint32_t apart);
+std::vector<lap_place> schedule_laps(pe_context::lane& lane, const std::vector<ring_lap>& laps,
+                                     pe_context::arrival how, std::uint32_t apart);
 
 }  // namespace diecast::sw

@@ -29,7 +29,7 @@ using arrival = pe_context::arrival;
 using lanes = std::vector<pe_context::lane>;
 template <class T>
 using both_ways = std::array<T, 2>;  ///< by number in `ways`
-using row_laps = both_ways<std::vector<lap>>;
+using row_laps = both_ways<std::vector<ring_lap>>;
 
 /// Words of kernel_arguments::extra beside those of the grid, and extra_copy.
 enum two_level_word : std::size_t { word_beside_copies = grid_words };
@@ -37,20 +37,6 @@ enum two_level_word : std::size_t { word_beside_copies = grid_words };
 /// Blocks on the rings of the own row and column. Lanes 0 and 1 are the row's two ways round, lanes 2 and 3
 /// the column's.
 class ring_blocks {
-  // Ahead of their uses, which need to know what they return.
-  /// Blocks of the row `rows_on` rows on, by distance round the row's ring.
-  [[nodiscard]] auto row_at(std::int64_t rows_on) const {
-    return [this, row = place_.row_on(rows_on)](std::int64_t distance) {
-      return v_.block(place_.grid.rank_at(row, columns_[around(0, distance, row_ring_.members)]));
-    };
-  }
-  /// Blocks of the own column, by distance round the column's ring.
-  [[nodiscard]] auto own_column() const {
-    return [this](std::int64_t distance) {
-      return v_.block(place_.grid.rank_at(place_.row_on(distance), place_.column));
-    };
-  }
-
  public:
   ring_blocks(pe_context& pe, const block_vector& v)
       : v_(v),
@@ -140,6 +126,19 @@ class ring_blocks {
     return (v_.block(v_.blocks() - 1).bytes + row_ring_.slot - 1) / row_ring_.slot;
   }
 
+  /// Blocks of the row `rows_on` rows on, by distance round the row's ring.
+  [[nodiscard]] block_at row_at(std::int64_t rows_on) const {
+    return [this, row = place_.row_on(rows_on)](std::int64_t distance) {
+      return v_.block(place_.grid.rank_at(row, columns_[around(0, distance, row_ring_.members)]));
+    };
+  }
+  /// Blocks of the own column, by distance round the column's ring.
+  [[nodiscard]] block_at own_column() const {
+    return [this](std::int64_t distance) {
+      return v_.block(place_.grid.rank_at(place_.row_on(distance), place_.column));
+    };
+  }
+
   // --- laps of the row ---
   void add_gather(row_laps& row, std::int64_t rows_on, const pe_context::awaited& own) const {
     for (std::size_t w = 0; w < 2; ++w) row[w].push_back(gather_lap(w, row_ring_, row_at(rows_on), own));
@@ -149,10 +148,10 @@ class ring_blocks {
     for (std::size_t w = 0; w < 2; ++w) row[w].push_back(sum_lap(w, row_ring_, row_at(rows_on), nothing));
   }
   both_ways<std::vector<lap_place>> add_row(const row_laps& row, arrival how) {
-    return {add_laps(lanes_[0], row[0], how, apart_), add_laps(lanes_[1], row[1], how, apart_)};
+    return {schedule_laps(lanes_[0], row[0], how, apart_), schedule_laps(lanes_[1], row[1], how, apart_)};
   }
-  void add_column(std::size_t w, const lap& of_column, arrival how) {
-    add_laps(lanes_[2 + w], {of_column}, how, 0);
+  void add_column(std::size_t w, const ring_lap& of_column, arrival how) {
+    schedule_laps(lanes_[2 + w], {of_column}, how, 0);
   }
   /// The stages that complete what a lap sums up here.
   [[nodiscard]] static awaited_stages last_stages(const both_ways<std::vector<lap_place>>& row,

@@ -24,9 +24,10 @@ template <class Range>
 class slot_cursor {
  public:
   /// `payload`: bytes of a full slot.
-  slot_cursor(std::span<const Range> ranges, std::uint64_t payload) : ranges_(ranges), payload_(payload) {
+  slot_cursor(const std::vector<Range>& ranges, std::uint64_t payload) : ranges_(ranges), payload_(payload) {
     skip_empty();
   }
+  slot_cursor(std::vector<Range>&&, std::uint64_t) = delete;  // would not outlive it
 
   [[nodiscard]] bool more() const { return index_ < ranges_.size(); }
   [[nodiscard]] std::size_t index() const { return index_; }

@@ -31,7 +31,7 @@ struct ring_of_laps {
     return all;
   }
   std::vector<sw::lap_place> add(std::uint32_t member, std::size_t w, sw::pe_context::lane& lane) const {
-    std::vector<sw::lap> all;
+    std::vector<sw::ring_lap> all;
     for (std::uint32_t i = 0; i < laps; ++i) {
       const auto block = [this, member, i](std::int64_t distance) {
         const std::uint64_t owner = sw::around(member, distance, members);
@@ -42,7 +42,7 @@ struct ring_of_laps {
                          : sw::gather_lap(w, seen_by(member), block, {}));
     }
     const auto how = sums ? sw::pe_context::arrival::reduce : sw::pe_context::arrival::copy;
-    return sw::add_laps(lane, all, how, apart);
+    return sw::schedule_laps(lane, all, how, apart);
   }
 };
 
