@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Laps round a ring: neighbors' lists agree, and none of them waits for ever.
+// Laps round a ring: neighbors' lists agree, none of them waits for ever, and data comes where it belongs.
 #include "sw/kernels/ring_laps.hpp"
 
 #include <algorithm>
@@ -8,6 +8,8 @@
 #include <set>
 #include <vector>
 
+#include "collective_bench.hpp"
+#include "moves_bench.hpp"
 #include "support/test.hpp"
 
 namespace diecast::test {
@@ -148,6 +150,54 @@ TEST_CASE("laps say where they are in the lists of a lane") {
     CHECK(places[1].through == all);
     CHECK(lane.received[static_cast<std::size_t>(places[0].last)].offset < lap_bytes);
     CHECK(places[1].last == std::ssize(lane.received) - 1);
+  }
+}
+
+TEST_CASE("what a lap sends waits for its own parts behind its arrival") {
+  const sw::two_way_ring ring{0, 5, 0};
+  const auto block = [](std::int64_t distance) {
+    return sw::tcm_range{static_cast<std::uint64_t>(distance + 5) * block_bytes, block_bytes};
+  };
+  sw::pe_context::lane gather;
+  (void)sw::schedule_laps(gather, {sw::gather_lap(0, ring, block, {7, 2})}, sw::pe_context::arrival::copy, 0);
+  CHECK(gather.sent[0].after[0].stage == -1);  // the own block has not come from anybody here
+  CHECK(gather.sent[0].after[1].stage == 7);
+  CHECK(gather.sent[0].after[1].lane == 2);
+  CHECK(gather.sent[1].after[0].stage == 0);
+  CHECK(gather.sent[1].after[1].stage == -1);
+
+  sw::pe_context::lane sums;
+  const auto own = [](std::int64_t distance) {
+    return sw::awaited_stages{{{static_cast<std::int32_t>(distance + 10), 0}, {20, 1}}};
+  };
+  (void)sw::schedule_laps(sums, {sw::sum_lap(0, ring, block, own)}, sw::pe_context::arrival::reduce, 0);
+  REQUIRE(sums.sent.size() == 2);  // for the two that are this way
+  for (const sw::pe_context::outgoing& o : sums.sent) {
+    const auto distance = static_cast<std::int32_t>(o.offset / block_bytes) - 5;
+    CHECK(o.after[1].stage == distance + 10);
+    CHECK(o.after[2].stage == 20);
+    CHECK(o.after[2].lane == 1);
+  }
+}
+
+/// Rows of eight and more members, whose laps run into each other, with columns through several SIPs: rows
+/// wait for columns and columns for rows.
+TEST_CASE("laps of three and four SIPs that run into each other bring the right data") {
+  unsigned number = 0;
+  for (const char* collective : {"all_reduce", "reduce_scatter", "all_gather"}) {
+    for (const machine_shape shape : {machine_shape{3, 2, 2, 2}, {4, 1, 1, 8}, {3, 3, 1, 3}}) {
+      for (const std::uint64_t block : {1U, 16U, 17U, 40U}) {  // elements; a slot has 16
+        move_row row{collective, "two_level", shape};
+        const std::uint64_t ranks = shape.pes();
+        row.count = ranks * block + number % 3;
+        row.n_slots = 1 + number % 3;
+        row.order = turns::orders[number % turns::orders.size()];
+        row.seed = ++number;
+        if (number % 2 == 0) row.tensors = config::tensor_kind::hbm;
+        INFO(to_string(row));
+        CHECK(run_move(row) == "");
+      }
+    }
   }
 }
 
