@@ -183,7 +183,7 @@ TEST_CASE("patterns: intercube of small and odd shapes") {
       const auto edges = build(c, rank_set::cube, intercube);
       check_reciprocal(edges);
       check_installs(c, edges);
-      const std::size_t mesh = 2 * (rows * (columns - 1) + rows - 1);
+      const std::size_t mesh = 2 * (std::size_t{rows} * (columns - 1) + rows - 1);
       const auto inside =
           std::count_if(edges.begin(), edges.end(), [](const edge& e) { return e.dir < global_north; });
       CHECK(static_cast<std::size_t>(inside) == sips * mesh);
@@ -329,7 +329,7 @@ TEST_CASE("patterns: the ring of the default cube's PEs, and its halves") {
 TEST_CASE("patterns: cubes of an even grid lie on a closed walk of single steps") {
   for (std::uint32_t w = 1; w <= 8; ++w) {
     for (std::uint32_t h = 1; h <= 8; ++h) {
-      std::vector<std::pair<std::uint32_t, std::uint32_t>> walk(w * h, {99, 99});
+      std::vector<std::pair<std::uint32_t, std::uint32_t>> walk(std::size_t{w} * h, {99, 99});
       for (std::uint32_t y = 0; y < h; ++y) {
         for (std::uint32_t x = 0; x < w; ++x) walk.at(cycle_position(x, y, w, h)) = {x, y};
       }
@@ -365,7 +365,7 @@ TEST_CASE("patterns: on a line everybody meets everybody once, few at a time ove
       }
       for (std::uint32_t x = 0; x < n; ++x) met.insert({x, step[x]});
     }
-    CHECK(met.size() == n * n);
+    CHECK(met.size() == std::size_t{n} * n);
     INFO(n << " places: " << most << " flows over the busiest cut");
     CHECK(most >= (n * n / 4 + n - 1) / n);
     if (n <= 6) CHECK(most == (n * n / 4 + n - 1) / n);

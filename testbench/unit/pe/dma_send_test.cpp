@@ -54,15 +54,15 @@ std::vector<std::uint32_t> ends_with_channels(std::uint64_t channels) {
   b.fill();
   const std::uint16_t pairs[]{3, 3, 7, 5};
   const auto to = [&](std::uint32_t i) { return pairs[i] == 7 ? 2U : 1U; };
+  const auto source = [](std::uint64_t i) { return i * 3072; };
+  const auto place = [](std::uint64_t i) { return 0x10000 + i * 4096; };
   for (std::uint32_t i = 0; i < 4; ++i)
-    b.send(100,
-           dma_bench::message(0, to(i), i * 3072, slot_of(to(i), 0x10000 + i * 4096), 3072, pairs[i], i));
+    b.send(100, dma_bench::message(0, to(i), source(i), slot_of(to(i), place(i)), 3072, pairs[i], i));
   b.run();
   std::vector<departure> expected;  // whoever's turn it is, the wire never waits
   for (unsigned i = 0; i < 12; ++i) expected.push_back({100 + to_wire + 17 * i, 17});
   CHECK(b.pe[0].out->seen == expected);
-  for (std::uint32_t i = 0; i < 4; ++i)
-    CHECK(b.bytes(to(i), 0x10000 + i * 4096, 3072) == b.bytes(0, i * 3072, 3072));
+  for (std::uint32_t i = 0; i < 4; ++i) CHECK(b.bytes(to(i), place(i), 3072) == b.bytes(0, source(i), 3072));
   CHECK(b.quiet());
   std::vector<std::uint32_t> ends;
   for (const auto& [ns, qp] : b.pe[0].listener->sources_read) ends.push_back(qp);
@@ -84,7 +84,8 @@ TEST_CASE("dma: channels to spare send of every queue pair in turn") {
 TEST_CASE("dma: a port takes a descriptor every issue interval") {
   dma_bench b;
   for (std::uint32_t i = 0; i < 3; ++i) {
-    b.send(100, dma_bench::message(0, 1, i * 64, slot_of(1, 0x10000 + i * 64), 64, 0, i));
+    const std::uint64_t at = std::uint64_t{i} * 64;
+    b.send(100, dma_bench::message(0, 1, at, slot_of(1, 0x10000 + at), 64, 0, i));
   }
   b.run();
   const double first = 100 + to_wire;

@@ -55,7 +55,7 @@ unsigned run_kernel(const sw::kernel_entry& kernel) {
          {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{37}, 61 * ranks + 5}) {
       // From an element a time to everything at once; auto.
       for (const config::auto_count chunk :
-           {config::auto_count{1}, {4 * 7 * ranks}, {4 * 24 * ranks}, {1 << 20}, {}}) {
+           {config::auto_count{1}, {std::uint64_t{28} * ranks}, {std::uint64_t{96} * ranks}, {1 << 20}, {}}) {
         move_row row = row_at(kernel, shape, number++);
         row.count = chunk && *chunk == 1 && count > 37 ? 37 : count;
         row.chunk_bytes = chunk;
@@ -173,7 +173,7 @@ TEST_CASE("pieces are whole packets where whole stripes would be much shorter") 
   const std::uint64_t bytes = lay_out_chunks(b.kernel, b.launch()).piece * 2;
   CHECK(bytes % b.config.noc.max_packet_bytes == 0);
   CHECK(bytes % b.config.ccl.tensor_stripe_bytes != 0);
-  CHECK(bytes > 24 * 1024);
+  CHECK(bytes > 24'576);
 }
 
 TEST_CASE("a piece that is little more than a slot is one slot") {
@@ -289,7 +289,7 @@ TEST_CASE("blocks whose slots would lie in two stripes go in chunks") {
 }
 
 TEST_CASE("a kernel on HBM needs room for its plan and scratch alone") {
-  launch_bench b(4 * 8192, "all_to_all", "mesh_steps");
+  launch_bench b(32'768, "all_to_all", "mesh_steps");
   sw::argument_context launch = b.launch();
   const std::uint64_t end = lay_out_chunks(b.kernel, launch).end;
   launch.tcm_room = end;

@@ -87,7 +87,7 @@ TEST_CASE("two all-to-alls by the clock run side by side") {
   c.ipcq.queue_pairs = 64;
   const comm::group g = comm::map_ranks(c.shape(), comm::rank_set::pe);
   REQUIRE(comm::step_times_of({c, c.shape(), g}, comm::step_load::blocks));
-  const std::uint64_t bytes = 8 * 2 * c.ipcq.slot_bytes;  // two slots for each of 8 ranks
+  const std::uint64_t bytes = 16 * c.ipcq.slot_bytes;  // two slots for each of 8 ranks
   const auto exchange = [bytes](const std::string& id) {
     return local(id, "all_to_all",
                  {{"bytes", bytes}, {"algorithm", std::string("mesh_steps")}, {"dtype", std::string("f32")}});
