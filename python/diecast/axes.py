@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plots by matplotlib whose logarithmic axes have plain numbers, and whose files are the same for the same figures."""
+import io
 import math
 import sys
+
+from diecast.whole_file import write_whole
 
 
 def pyplot(script):
@@ -17,7 +20,10 @@ def pyplot(script):
 
 
 def save(figure, file):
-    figure.savefig(file, metadata={"Date": None})
+    """The figure as SVG. Raises OSError when the file cannot be written."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format="svg", metadata={"Date": None})
+    write_whole(file, picture.getvalue())
 
 
 def marks(low, high, most=8):

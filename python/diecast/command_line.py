@@ -8,6 +8,8 @@ import pathlib
 import signal
 import sys
 
+from diecast.whole_file import write_whole
+
 
 class NotPrinted(Exception):
     """Standard output cannot be written. Other errors of writing are of files, and do not say of which."""
@@ -109,9 +111,9 @@ def check_outputs(parser, options):
 
 
 def write(parser, flag, path, text):
-    """Writes what a flag asks for; exits with 5 and one line when that fails after all."""
+    """Writes what a flag asks for; exits with 5 and one line when that fails after all, and leaves what was there."""
     try:
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text)
     except OSError as error:
         unwritable(parser, flag, path, error.strerror)
 

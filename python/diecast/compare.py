@@ -40,12 +40,25 @@ def asked_text(run):
 
 
 def pairs_of(a, b):
-    """Indices of runs that ask the same; else, when both have as many rows, row by row."""
-    there = {key_of(row): n for n, row in enumerate(b.runs)}
-    same = [(n, there[key_of(row)]) for n, row in enumerate(a.runs) if key_of(row) in there]
+    """Indices of runs that ask the same, the first of several with the first; else, when both have as many rows, row by
+    row."""
+    there = collections.defaultdict(collections.deque)
+    for n, row in enumerate(b.runs):
+        there[key_of(row)].append(n)
+    same = [(n, there[key_of(row)].popleft()) for n, row in enumerate(a.runs) if there[key_of(row)]]
     if not same and len(a.runs) == len(b.runs):
         same = [(n, n) for n in range(len(a.runs))]
     return same
+
+
+def alone(runs, paired):
+    """What runs were asked to do that the other side has no run for. paired: indices of those it has one for."""
+    return [{k: row[k] for k in (*ASKED, "team") if k in row} for n, row in enumerate(runs) if n not in paired]
+
+
+def alone_text(run):
+    team = f" team {run['team']}" if "team" in run else ""
+    return f"{' '.join(str(run.get(k)) for k in ASKED[:-1])}{team} {run['bytes']:,} bytes"
 
 
 def percent(old, new):
@@ -119,7 +132,8 @@ def compare(a, b):
     for side in (a, b):
         need_collectives(side, "a comparison is")
     runs = []
-    for left, right in pairs_of(a, b):
+    pairs = pairs_of(a, b)
+    for left, right in pairs:
         old, new = a.runs[left], b.runs[right]
         stats = [change for change in changes(old.get("stats", {}), new.get("stats", {})) if change[0] != "elaborate_s"]
         runs.append({"what": {k: old.get(k) for k in ASKED}, "against": {k: new.get(k) for k in ASKED},
@@ -130,7 +144,9 @@ def compare(a, b):
                      "stats": stats, "links": link_changes(a, b, left, right),
                      "critical_path": path_changes(a, b, left, right)})
     return {"schema": "diecast.compare/1", "a": str(a.folder), "b": str(b.folder),
-            "config": config_changes(a.config, b.config), "runs": runs}
+            "config": config_changes(a.config, b.config),
+            "only_in_a": alone(a.runs, {left for left, _ in pairs}),
+            "only_in_b": alone(b.runs, {right for _, right in pairs}), "runs": runs}
 
 
 def rows_text(head, rows):
@@ -199,4 +215,6 @@ def text_of(result):
         text += "Config: the same\n\n"
     if not result["runs"]:
         text += "No run of one is in the other: collective, algorithm, bytes, dtype and op differ.\n"
-    return text + "\n".join(run_text(run, a, b) for run in result["runs"])
+    single = [f"only in {side}: {alone_text(run)}\n" for side in "AB" for run in result[f"only_in_{side.lower()}"]]
+    blocks = ["".join(single)] if single else []
+    return text + "\n".join(blocks + [run_text(run, a, b) for run in result["runs"]])

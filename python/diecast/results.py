@@ -8,6 +8,10 @@ SCHEMA = "diecast.result/1"
 RESULTS_OF = ("diecast-pod", "diecast-sip", "diecast-cube")  # whose rows are collectives
 ENERGY_PARTS = ("router", "link", "die_to_die", "sip_link", "dma", "tcm", "sram", "hbm", "vector", "idle")
 ROW = {"collective": str, "algorithm": str, "status": str, "rank_set": str, "bytes": float, "ranks": float}
+COLUMNS = ("collective", "algorithm", "algorithm_reason", "dtype", "op", "bytes", "rank_set", "ranks", "team", "time_ns",
+           "time_min_ns", "time_max_ns", "launch_ns", "algbw_gbytes_s", "busbw_gbytes_s", "bound_ns", "bound_kind",
+           "bound_detail", "efficiency", "verified", "verified_how", "wrong_elements", "ranks_bitwise_equal", "output_min",
+           "output_max", "fingerprint", "status", "message")  # plain fields that a row may have
 ENDED = ("ok", "wrong", "not_reproducible")  # statuses of runs that came to their end: these have a time
 
 

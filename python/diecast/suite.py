@@ -10,6 +10,7 @@ import xml.etree.ElementTree as xml
 
 from diecast.machine import find_binary
 from diecast.sweep import no_duplicates
+from diecast.whole_file import write_whole
 
 SCHEMA = "diecast.suite/1"
 SUITE_KEYS = {"schema", "title", "cases"}
@@ -177,10 +178,10 @@ class Suite:
         self.title = self.data.get("title", self.path.stem)
 
     def bless(self, outcomes):
-        """Writes what the outcomes gave into the file."""
+        """Writes what the outcomes gave into the file. Raises OSError."""
         for outcome in outcomes:
             outcome.case.data["expect"] = outcome.blessed()
-        self.path.write_text(json.dumps(self.data, indent=2) + "\n", encoding="utf-8")
+        write_whole(self.path, json.dumps(self.data, indent=2) + "\n")
 
 
 def junit(results):

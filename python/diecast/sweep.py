@@ -3,6 +3,7 @@
 import concurrent.futures
 import contextlib
 import csv
+import difflib
 import hashlib
 import io
 import itertools
@@ -11,16 +12,20 @@ import pathlib
 import re
 import shutil
 import subprocess
-import tempfile
 import threading
 
+from diecast import axes
 from diecast.machine import find_binary, text_of, words_of
-from diecast.results import RESULTS_OF, BadResults, load
+from diecast.results import COLUMNS, RESULTS_OF, BadResults, load
+from diecast.whole_file import write_whole
 
 SCHEMA = "diecast.sweep/1"
 KEYS = {"schema", "title", "platform", "config", "flags", "grid", "plots"}
 PLOT_KEYS = {"x", "y", "series", "xscale", "yscale", "title"}
 SCALES = ("linear", "log")
+# Flags that say what runs, which no config key is named like.
+JOB_FLAGS = ("config", "seed", "collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup", "data",
+             "no-data", "team", "diagnose", "hide-faults", "double-run", "record", "verify", "workload", "isolate")
 FILES = ("config", "workload", "verify", "ccl.tuner")  # flags and keys that name a file to read
 OUTPUTS = ("out", "vcd", "vcd-scope", "vcd-window", "timeline", "timeline-scope", "record")  # flags with a value
 PRECEDENCE = (70, 2, 5, 4, 3, 1, 6)  # of the exit codes of points, the worst first
@@ -34,6 +39,12 @@ class BadSpec(Exception):
 def need(condition, where, message):
     if not condition:
         raise BadSpec(f"{where}: {message}")
+
+
+def no_column(name, known):
+    """What to say of a column that is none of these."""
+    near = difflib.get_close_matches(name, known, 1)
+    return f"no column {name!r}" + (f" (did you mean {near[0]!r}?)" if near else "")
 
 
 def no_duplicates(pairs):
@@ -69,6 +80,11 @@ def without_comments(text):
     """JSON with blanks for its comments, which specs may have as configs do; lines and columns stay."""
     return re.sub(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/',
                   lambda found: found[0] if found[0].startswith('"') else re.sub(r"[^\n]", " ", found[0]), text, flags=re.S)
+
+
+def columns_of(plot):
+    """{"x", "y" and perhaps "series": the column} of a plot."""
+    return {key: plot[key].lstrip("-") for key in ("x", "y", *(["series"] if plot.get("series") else []))}
 
 
 class Spec:
@@ -113,6 +129,8 @@ class Spec:
             need(None not in values, f"grid.{key}", "null; expected a number, a text, true, false, a list or an object")
             need(len(set(map(str, values))) == len(values), f"grid.{key}", "a value is there twice")
             need(key.lstrip("-") not in self.flags, f"grid.{key}", "is among the flags, too")
+            flag = key.replace("_", "-")
+            need(flag not in JOB_FLAGS, f"grid.{key}", f"expected '--{flag}': in a grid, flags are named with --")
             for value in values:
                 self.resolved(key, value, "grid.")
         self.plots = data.get("plots", [])
@@ -124,6 +142,22 @@ class Spec:
                 need(isinstance(value, str), f"plots[{n}].{key}", f"{value!r}; expected a text")
             for key in {"xscale", "yscale"} & plot.keys():
                 need(plot[key] in SCALES, f"plots[{n}].{key}", f"{plot[key]!r}; expected {' or '.join(SCALES)}")
+            self._check_columns(f"plots[{n}]", plot)
+
+    def _check_columns(self, where, plot):
+        """Refuses columns that no table of this sweep can have. Which statistics there are only its runs say."""
+        known = dict.fromkeys(("point", *(key.lstrip("-") for key in self.grid), "exit_code", *COLUMNS))
+        for key, name in columns_of(plot).items():
+            need(name in known or name.startswith("stats."), f"{where}.{key}",
+                 f"{no_column(name, known)}; expected one of {', '.join(known)}, or stats.NAME")
+
+    def check_rows(self, rows):
+        """Raises BadSpec when a plot names a column that a run without error does not have."""
+        for n, plot in enumerate(self.plots):
+            for key, name in columns_of(plot).items():
+                for row in rows:
+                    need(row.get("status") != "ok" or name in row, f"{self.path}: plots[{n}].{key}",
+                         f"{no_column(name, row)}; there are {', '.join(row)}")
 
     def beside(self, where, name):
         """A file named relative to the spec."""
@@ -321,11 +355,9 @@ class Sweep:
 
 
 def write(path, text):
-    """To a temporary name, then renamed: no reader sees half a file."""
+    """No reader sees half a file. Raises NotWritten."""
     with written(path):
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            file.write(text)
-        pathlib.Path(file.name).replace(path)
+        write_whole(path, text)
 
 
 def exit_code(records):
@@ -337,36 +369,36 @@ def exit_code(records):
 
 
 def draw(spec, rows, out):
-    """sweep_N.svg for every plot of the spec. Raises ImportError without matplotlib."""
+    """sweep_N.svg for every plot of the spec, of rows that check_rows() takes. Raises ImportError without matplotlib,
+    NotWritten."""
     import matplotlib
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "diecast"  # the same file for the same figures
     from matplotlib import pyplot
     files = []
     for n, plot in enumerate(spec.plots):
-        x, y, by = plot["x"].lstrip("-"), plot["y"], plot.get("series", "").lstrip("-")
+        columns = columns_of(plot)
+        x, y, by = columns["x"], columns["y"], columns.get("series")
         series = {}
         for row in rows:
             if row.get("status") != "ok":
                 continue
-            for key in (x, y) + ((by,) if by else ()):
-                need(key in row, f"plots[{n}]", f"no column {key!r}; there are {', '.join(row)}")
             series.setdefault(row[by] if by else "", []).append((row[x], row[y]))
-        figure, axes = pyplot.subplots(figsize=(6, 4))
+        figure, panel = pyplot.subplots(figsize=(6, 4))
         for name, points in series.items():
             points = sorted(points) if all(isinstance(p[0], (int, float)) for p in points) else points
-            axes.plot([p[0] for p in points], [p[1] for p in points], marker="o", label=str(name))
-        axes.set(xlabel=x, ylabel=y, title=plot.get("title", spec.title))
+            panel.plot([p[0] for p in points], [p[1] for p in points], marker="o", label=str(name))
+        panel.set(xlabel=x, ylabel=y, title=plot.get("title", spec.title))
         for axis in ("x", "y"):
             if f"{axis}scale" in plot:
-                axes.set(**{f"{axis}scale": plot[f"{axis}scale"]})
-        axes.grid(True, which="both", alpha=0.3)
+                panel.set(**{f"{axis}scale": plot[f"{axis}scale"]})
+        panel.grid(True, which="both", alpha=0.3)
         if by:
-            axes.legend(title=by)
+            panel.legend(title=by)
         figure.tight_layout()
         target = pathlib.Path(out) / f"sweep_{n}.svg"
         with written(target):
-            figure.savefig(target, metadata={"Date": None})
+            axes.save(figure, target)
         pyplot.close(figure)
         files.append(target)
     return files

@@ -5,6 +5,8 @@ import collections
 import json
 import sys
 
+from diecast.whole_file import write_whole
+
 MESSAGE_BYTES = (8, 1 << 20)  # of a tag-matched message (docs/workload-ops.md)
 TAGS = 1 << 32
 RANKS = 1 << 16  # a peer's number ends below it
@@ -166,8 +168,7 @@ def finish(program, options, builder, source):
         sys.stdout.write(text)
         return 0
     try:
-        with open(options.out, "w", encoding="utf-8") as file:
-            file.write(text)
+        write_whole(options.out, text)
     except OSError as error:
         print(f"{program}: {options.out}: {error.strerror}", file=sys.stderr)
         return 5

@@ -415,6 +415,41 @@ class Scripts(Reports):
         run = json.loads(self.script("compare", "a", "b", "--format", "json").stdout)["runs"][0]
         self.assertEqual((run["what"]["algorithm"], run["against"]["algorithm"]), ("ring_1d", "intercube"))
 
+    def test_compare_names_runs_of_one_side(self):
+        for name, sizes in (("a", "2KiB:4KiB"), ("b", "1KiB:2KiB")):
+            self.run_pod(*harness.SMALL, "--algorithm", "intercube", "--bytes", sizes, "--out", self.folder / name)
+        text = self.script("compare", "a", "b").stdout
+        self.assertIn("Config: the same\n\nonly in A: all_reduce intercube f16 sum 4,096 bytes\n"
+                      "only in B: all_reduce intercube f16 sum 1,024 bytes\n\nall_reduce intercube f16 sum, 2,048 bytes\n",
+                      text)
+        data = json.loads(self.script("compare", "a", "b", "--format", "json").stdout)
+        asked = {"collective": "all_reduce", "algorithm": "intercube", "dtype": "f16", "op": "sum"}
+        self.assertEqual((data["only_in_a"], data["only_in_b"]), ([{**asked, "bytes": 4096}], [{**asked, "bytes": 1024}]))
+        self.assertEqual([run["what"]["bytes"] for run in data["runs"]], [2048])
+        self.assertNotIn("only in", self.script("compare", "a", "a").stdout)
+
+    def test_compare_names_each_run_of_one_side(self):
+        """Also of several that ask the same, and by their teams, and where no run has another."""
+        barrier = (*harness.SMALL, "--collective", "barrier", "--ranks", "cube", "--algorithm", "dissemination")
+        self.run_pod(*barrier, "--team", "0:1:2,0:1:4", "--out", self.folder / "a")
+        self.run_pod(*barrier, "--team", "0:1:2", "--out", self.folder / "b")
+        self.run_pod(*harness.SMALL, "--algorithm", "intercube", "--bytes", "1KiB", "--out", self.folder / "c")
+        self.assertIn("\nonly in A: barrier dissemination f16 none team 0:1:4 0 bytes\n",
+                      self.script("compare", "a", "b").stdout)
+        text = self.script("compare", "a", "c").stdout
+        self.assertIn("No run of one is in the other", text)
+        self.assertEqual([line[:9] for line in text.splitlines() if line.startswith("only in")],
+                         ["only in A"] * 2 + ["only in B"])
+        file = self.folder / "c" / "result.json"
+        document = json.loads(file.read_text())
+        document["runs"] *= 2
+        shutil.copytree(self.folder / "c", self.folder / "d")
+        (self.folder / "d" / "result.json").write_text(json.dumps(document))
+        for sides, expected in ((("c", "d"), "B"), (("d", "c"), "A")):
+            text = self.script("compare", *sides).stdout
+            self.assertEqual(re.findall("^only in .*$", text, re.M),
+                             [f"only in {expected}: all_reduce intercube f16 sum 1,024 bytes"])
+
 
 @unittest.skipUnless(CHROMIUM, "chromium is not installed")
 class Browser(Reports):

@@ -3,8 +3,12 @@
 import csv
 import json
 import re
+import sys
 
 import harness
+
+sys.path.insert(0, str(harness.ROOT / "python"))
+from diecast.results import COLUMNS  # noqa: E402
 
 PAGE = harness.ROOT / "docs" / "results.md"
 NETWORK = harness.sets("noc.multicast=true", "noc.reduce=true")
@@ -66,6 +70,8 @@ class ResultsPage(harness.Case):
         self.held("result.json", self.results)
         self.held("sim", [result["sim"] for result in self.results])
         self.held("A run", self.rows)
+        nested = {name for row in self.rows for name, value in row.items() if isinstance(value, (dict, list))}
+        self.assertEqual(set(self.page["A run"]) - nested, set(COLUMNS), "what scripts/sweep takes for columns")
         self.held("stats", [row["stats"] for row in self.rows])
         self.held("A stream", [stream for row in self.rows for stream in row.get("streams", ())])
         self.held("An op", [op for row in self.rows for op in row.get("ops", ())])

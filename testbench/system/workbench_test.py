@@ -7,7 +7,10 @@ import json
 import math
 import os
 import pathlib
+import re
+import resource
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -18,7 +21,8 @@ import harness
 
 sys.path.insert(0, str(harness.ROOT / "python"))
 import diecast  # noqa: E402
-from diecast.sweep import Spec  # noqa: E402
+from diecast.sweep import JOB_FLAGS, Spec  # noqa: E402
+from diecast.whole_file import write_whole  # noqa: E402
 
 try:
     import pandas  # noqa: F401
@@ -39,11 +43,18 @@ def plotting_path():
     return None
 
 
+def limit_of(file_bytes):
+    """What a child calls so that no file of its can get longer, which is like a full disk; None without a limit."""
+    return file_bytes and (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes)))
+
+
 class ScriptCase(harness.Case):
 
-    def script(self, name, *arguments, expect=0, environment=()):
+    def script(self, name, *arguments, expect=0, environment=(), file_bytes=None):
+        """file_bytes: no file can get longer."""
         words = [str(harness.ROOT / "scripts" / name), *map(str, arguments)]
-        done = subprocess.run(words, capture_output=True, text=True, cwd=self.folder, env={**os.environ, **dict(environment)})
+        done = subprocess.run(words, capture_output=True, text=True, cwd=self.folder, preexec_fn=limit_of(file_bytes),
+                              env={**os.environ, **dict(environment)})
         self.last = harness.Result(" ".join(words), done.returncode, done.stdout, done.stderr)
         self.assertEqual(done.returncode, expect, "exit code")
         return done
@@ -315,6 +326,39 @@ class Sweep(ScriptCase):
         self.script("sweep", self.spec(), "--task", "3/3", expect=2)
         self.assertIn("no sweep has run there", self.script("sweep", self.spec(), "--collect", "--out", "x", expect=2).stderr)
 
+    def test_plots_of_what_no_table_has_are_refused_before_the_runs(self):
+        expected = "; expected one of point, algorithm, ipcq.n_slots, exit_code, collective, "
+        for changes, where in (({"x": "ipcq.nslots"},
+                                f"x: no column 'ipcq.nslots' (did you mean 'ipcq.n_slots'?){expected}"),
+                               ({"x": ""}, f"x: no column ''{expected}"), ({"y": "time"}, "y: no column 'time'"),
+                               ({"y": "time_n"}, "y: no column 'time_n' (did you mean 'time_ns'?)"),
+                               ({"y": "stats"}, "y: no column 'stats'"), ({"y": "energy"}, "y: no column 'energy'"),
+                               ({"series": "--algorith"}, "series: no column 'algorith' (did you mean 'algorithm'?)"),
+                               ({"series": "ccl.root"}, "series: no column 'ccl.root'; expected")):
+            plot = {"x": "ipcq.n_slots", "y": "time_ns", "series": "--algorithm", **changes}
+            spec = self.spec(plots=[{"x": "point", "y": "stats.packets"}, plot])
+            done = self.script("sweep", spec, "--out", "s", expect=2)
+            self.assertIn(f"spec.json: plots[1].{where}", done.stderr)
+            self.assertEqual((done.stdout, (self.folder / "s").exists()), ("", False))
+
+    def test_plots_of_what_the_table_has_not_are_refused_without_matplotlib(self):
+        (self.folder / "none").mkdir()
+        self.file("none/matplotlib.py", "raise ImportError('not here')\n")
+        for column, near in (("stats.packet", "stats.packets"), ("message", "stats.messages")):
+            spec = self.spec(grid={"ipcq.n_slots": [0, 4]}, plots=[{"x": "ipcq.n_slots", "y": column}])
+            done = self.script("sweep", spec, "--out", "s", expect=2, environment={"PYTHONPATH": self.folder / "none"})
+            self.assertIn(f"spec.json: plots[0].y: no column {column!r} (did you mean {near!r}?); there are point, ",
+                          done.stderr)
+            self.assertEqual(len(self.rows()), 2)
+
+    def test_flags_among_config_keys_are_told_apart(self):
+        for key in JOB_FLAGS:
+            for name in {key, key.replace("-", "_")}:
+                done = self.script("sweep", self.spec(grid={name: [1]}, flags={}, plots=None), "--list", expect=2)
+                self.assertIn(f"grid.{name}: expected '--{key}': in a grid, flags are named with --\n", done.stderr)
+        job = self.run_pod("--help").stdout.partition("\nRun:\n")[2].partition("\nOutput:\n")[0]
+        self.assertEqual(set(JOB_FLAGS), {"config", "seed", *re.findall(r"^  --([a-z-]+)", job, re.M)})
+
     def test_the_shipped_spec_lists(self):
         done = self.script("sweep", harness.ROOT / "docs/examples/root_place.json", "--list")
         self.assertEqual(len(done.stdout.splitlines()), 6)
@@ -409,6 +453,74 @@ class Endings(ScriptCase):
             closed = self.shell(f"{words} >&-")
             self.assertEqual((closed.returncode, closed.stderr.count("\n")), (5, 1), closed.stderr)
             self.assertIn("standard output: is closed", closed.stderr)
+
+    def files(self):
+        return {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
+
+    def test_a_full_disk_leaves_no_part_of_a_file(self):
+        self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "64KiB:256KiB:x4", "--no-data", "--out", "out")
+        self.file("flight.json", json.dumps({"schema": "diecast.flight/1", "version": "2.4", "pg_config": {}, "entries": [],
+                                             "ranks": [{"rank": 0, "pg_status": {"0": "x" * 200}}]}))
+        case = {"name": "a", "args": ["--bytes", "-1"], "expect": {"exit_code": 2}}  # a run that writes nothing
+        self.file("suite.json", json.dumps({"schema": "diecast.suite/1", "cases": [case]}))
+        goal = harness.ROOT / "docs/examples/dissemination_16.goal"
+        (self.folder / "torch").mkdir()
+        for words, target in ((("report", "out", "--output", "r.html"), "r.html"),
+                              (("energy", "out", "--plot", "e.svg"), "e.svg"),
+                              (("goal2workload", goal, "--out", "w.json"), "w.json"),
+                              (("alphabeta", "out", "--csv", "f.csv"), "f.csv"),
+                              (("alphabeta", "out", "--astra", "n.yml"), "n.yml"),
+                              (("flight2torch", "flight.json", "torch"), "torch/nccl_trace_rank_0"),
+                              (("regress", "suite.json", "--junit", "j.xml"), "j.xml"),
+                              (("regress", "suite.json", "--bless"), "suite.json")):
+            for before in (None, "what was there"):
+                if before and target != "suite.json":
+                    self.file(target, before)
+                there = self.files()
+                done = self.script(*words, expect=5, file_bytes=60)
+                self.assertIn("File too large", done.stderr, words)
+                self.assertNotIn("Traceback", done.stderr, words)
+                self.assertEqual(self.files(), there, words)
+            self.script(*words)
+            self.assertNotEqual((self.folder / target).read_text(errors="replace"), "what was there")
+
+    def test_a_full_disk_leaves_no_part_of_a_sweep(self):
+        spec = self.file("s.json", json.dumps({
+            "schema": "diecast.sweep/1", "config": str(harness.CONFIGS / "small_pod.json"),
+            "plots": [{"x": "bytes", "y": "time_ns"}], "grid": {"--bytes": ["1KiB", "2KiB"]}}))
+        path = {"PATH": plotting_path() or os.environ["PATH"]}
+        self.script("sweep", spec, "--out", "s", environment=path)
+        there = self.files()
+        for limit in (60, 8000):  # the tables, or the picture
+            done = self.script("sweep", spec, "--out", "s", "--collect", expect=5 if limit < 8000 or plotting_path() else 0,
+                               environment=path, file_bytes=limit)
+            self.assertEqual(self.files(), there)
+            if done.returncode:
+                self.assertRegex(done.stderr, r"^scripts/sweep: s/sweep[_.]\S+: File too large; expected an --out")
+
+    def test_files_are_written_as_before(self):
+        """A link stays one, permissions stay, and what is no file is written in place."""
+        old = self.file("old", "old")
+        old.chmod(0o640)
+        (self.folder / "link").symlink_to("old")
+        write_whole(self.folder / "link", "new")
+        self.assertEqual((old.read_text(), stat.S_IMODE(old.stat().st_mode)), ("new", 0o640))
+        self.assertTrue((self.folder / "link").is_symlink())
+        mask = os.umask(0o027)
+        try:
+            write_whole(str(self.folder / "fresh"), b"\x00")
+        finally:
+            os.umask(mask)
+        self.assertEqual(stat.S_IMODE((self.folder / "fresh").stat().st_mode), 0o640)
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["fresh", "link", "old"])
+        self.run_pod(*harness.SMALL, "--bytes", "1KiB", "--out", self.folder / "a")
+        report = harness.ROOT / "scripts/report"
+        self.assertIn("</html>\n/dev/stdout\n", self.shell(f"{report} a --output /dev/stdout | cat").stdout)
+        self.assertIn("</html>\n/dev/stdout\n", self.shell(f"{report} a --output /dev/stdout >> f; cat f").stdout)
+        for place, why in ((".", "Is a directory"), ("/dev/full", "No space left on device"),
+                           ("no/r", "No such file or directory")):
+            done = self.script("report", "a", "--output", place, expect=5)
+            self.assertEqual(done.stderr, f"scripts/report: {place}: {why}\n")
 
     def test_help_is_printed_or_not(self):
         full = self.shell(f"{harness.ROOT}/scripts/compare --help > /dev/full")
@@ -572,6 +684,16 @@ class Studies(ScriptCase):
                 done = self.script(name, config, *more, flag, "/dev/full", "--", "--bytes", "1KiB", expect=5)
                 self.assertEqual(done.stderr, f"{name}: {flag} /dev/full: No space left on device; expected a file that can be "
                                  "written\n")
+
+    def test_a_full_disk_leaves_no_part_of_a_table(self):
+        old = self.file("t.csv", "what was there")
+        code = ("import argparse, pathlib; from diecast.command_line import write; "
+                "write(argparse.ArgumentParser(prog='degrade'), 'csv', pathlib.Path('t.csv'), 'x' * 100)")
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=self.folder,
+                              preexec_fn=limit_of(60), env={**os.environ, "PYTHONPATH": str(harness.ROOT / "python")})
+        self.assertEqual((done.returncode, done.stderr),
+                         (5, "degrade: --csv t.csv: File too large; expected a file that can be written\n"))
+        self.assertEqual(([path.name for path in self.folder.iterdir()], old.read_text()), (["t.csv"], "what was there"))
 
     def test_energy_is_that_of_the_whole_machine(self):
         job = ("--algorithm", "ring_1d", "--bytes", "4KiB")
