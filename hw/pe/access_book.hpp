@@ -36,6 +36,7 @@ class access_book {
     return index < entries_.size() && entries_[index].used;
   }
   [[nodiscard]] Entry& operator[](std::uint32_t index) { return entries_[index]; }
+  [[nodiscard]] const Entry& operator[](std::uint32_t index) const { return entries_[index]; }
   [[nodiscard]] bool empty() const { return free_.size() == entries_.size(); }
   /// Whether `holds` is true of any open entry.
   template <class Condition>

@@ -139,14 +139,23 @@ bool dma_engine::may_issue(port which) const {
   const auto& queue = jobs_[which];
   if (queue.empty() || queue.front().ready > now()) return false;
   if (which == compute_port) return transactions_ < pe_.config.pe.dma_outstanding;
-  return may_fetch() || is_local(queue[next_job(which)].message.source);
+  const std::uint64_t window = pe_.config.pe.dma_outstanding;
+  switch (way_of(queue[next_job(which)])) {
+    case message_way::read: return true;
+    case message_way::read_behind: return buffered_ < 2 * window;
+    case message_way::fetch: return fetching_ < window && buffered_ < 2 * window;
+  }
+  return false;
 }
 
 /// Besides its window of reads, a fetched packet needs a place in a buffer of two windows until it enters the
-/// NoC: reads go on while as many packets as the window has wait for the network.
-bool dma_engine::may_fetch() const {
-  const std::uint64_t window = pe_.config.pe.dma_outstanding;
-  return fetching_ < window && fetched_ < 2 * window;
+/// NoC: reads go on while as many packets as the window has wait for the network. Packets leave in order:
+/// those of the own TCM that come behind fetched ones wait in the same buffer, not among the few that are
+/// read ahead, where they would keep copies from being issued.
+dma_engine::message_way dma_engine::way_of(const job& j) const {
+  const bool is_here = j.next >= j.total || is_local(j.message.source + j.next);
+  if (!is_here) return message_way::fetch;
+  return buffered_ > 0 ? message_way::read_behind : message_way::read;
 }
 
 /// Weighted round robin: a port keeps its turn for `weight` packets while the other one waits.
@@ -219,13 +228,15 @@ void dma_engine::issue_message(job& j) {
   read.p = p;
   read.last = j.next + bytes >= j.total;
   read.qp = j.message.qp;
+  const message_way way = way_of(j);
+  read.buffered = way != message_way::read;
+  ++(read.buffered ? buffered_ : ahead_);
   const std::uint32_t index = open(std::move(read));
   reads_.push_back(index);
   const abi::address from = j.message.source + j.next;
-  if (bytes > 0 && !is_local(from)) {
+  if (way == message_way::fetch) {
     fetch(index, from, bytes);
   } else {
-    ++ahead_;
     access_tcm(tcm_port::dma_read, from, *p, bytes, false, index);
   }
   j.next += at_least_one(bytes);  // an empty message is one packet
@@ -235,7 +246,6 @@ void dma_engine::issue_message(job& j) {
 void dma_engine::fetch(std::uint32_t index, abi::address from, std::uint64_t bytes) {
   pending_[index].what = stage::message_fetch;
   ++fetching_;
-  ++fetched_;
   packet_ptr request = make_packet(abi::packet_kind::read_request, from);
   request->header.request_bytes = static_cast<std::uint32_t>(bytes);
   request->header.transaction = index;
@@ -317,7 +327,7 @@ void dma_engine::message_read_done(std::uint32_t index) {
   while (!reads_.empty() && pending_[reads_.front()].read) {
     pending done = pending_.close(reads_.front());
     reads_.pop_front();
-    leaving_.push_back(done.what == stage::message_fetch);
+    leaving_.push_back(done.buffered);
     leave(std::move(done.p));
     if (done.last) ipcq->source_read(done.qp);
   }
@@ -333,9 +343,9 @@ void dma_engine::inject(packet_ptr p) {
 }
 
 void dma_engine::message_left() {
-  const bool was_fetched = leaving_.front();
+  const bool was_buffered = leaving_.front();
   leaving_.pop_front();
-  --(was_fetched ? fetched_ : ahead_);
+  --(was_buffered ? buffered_ : ahead_);
 }
 
 void dma_engine::send_request(packet_ptr p) {

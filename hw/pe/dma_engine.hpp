@@ -55,8 +55,8 @@ class dma_engine : public sc_core::sc_module,
 
   [[nodiscard]] std::uint64_t messages_sent() const { return messages_sent_; }
   [[nodiscard]] std::uint64_t bytes_sent() const { return bytes_sent_; }
-  /// Messages whose descriptor has not been cut into packets to its end, and messages not published
-  /// yet: what of them is on its way is in no packet.
+  /// Messages that have not left for the network to their end: descriptors that wait, packets whose bytes are
+  /// being read or sealed; and messages not published yet.
   void visit_flights(const std::function<void(bool inbound, const abi::ipcq_fields&)>& visit) const;
   /// Bytes that went through the checksum engine, both ways, and the time it took.
   [[nodiscard]] std::uint64_t checksum_bytes() const { return checksum_bytes_; }
@@ -108,7 +108,8 @@ class dma_engine : public sc_core::sc_module,
   struct pending {
     stage what{};
     bool used{};
-    bool read{};  ///< message_read, message_fetch: the bytes are here, packets before it may not be
+    bool read{};      ///< message_read, message_fetch: the bytes are here, packets before it may not be
+    bool buffered{};  ///< message_read, message_fetch: it has a place of the buffer of fetched packets
     std::uint64_t sequence{};
     packet_ptr p;
     std::uint8_t vc{};  ///< buffer to release, for received packets
@@ -172,7 +173,13 @@ class dma_engine : public sc_core::sc_module,
   void issue(port which);
   [[nodiscard]] std::size_t next_job(port which) const;
   void issue_message(job& j);
-  [[nodiscard]] bool may_fetch() const;
+  /// How the next packet of a message comes to the network interface.
+  enum class message_way : std::uint8_t {
+    read,         ///< out of the own TCM
+    read_behind,  ///< the same, behind fetched ones
+    fetch         ///< out of another memory, over the network
+  };
+  [[nodiscard]] message_way way_of(const job& j) const;
   void fetch(std::uint32_t index, abi::address from, std::uint64_t bytes);
   void message_left();
   void issue_copy(job& j);
@@ -229,8 +236,8 @@ class dma_engine : public sc_core::sc_module,
   std::deque<std::uint32_t> reads_;      ///< accesses of message packets, in the order they must leave
   std::uint32_t ahead_{};                ///< message packets from their TCM read, and requests, to the NoC
   std::uint32_t fetching_{};             ///< message packets whose remote read is not answered
-  std::uint32_t fetched_{};       ///< message packets from their remote read to the NoC: places of a buffer
-  std::deque<bool> leaving_{};    ///< message packets on their way to the NoC, in order: is it a fetched one
+  std::uint32_t buffered_{};      ///< message packets from their remote read, and those behind, to the NoC
+  std::deque<bool> leaving_{};    ///< message packets on their way to the NoC, in order: pending::buffered
   std::uint32_t transactions_{};  ///< remote reads and writes of copies in flight
 
   access_book<pending> pending_;

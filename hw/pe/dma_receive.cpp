@@ -49,6 +49,10 @@ void dma_engine::accept(const packet_ptr& p, std::uint8_t vc) {
                                          abi::to_string(p->header.kind), p->header.transaction));
       }
       const stage waits = pending_[index].what;
+      if (waits == stage::message_fetch && pending_[index].read) {
+        throw protocol_error(fmt::format("{}: a second {} for transaction {:#x}", name(),
+                                         abi::to_string(p->header.kind), p->header.transaction));
+      }
       if (waits == stage::message_fetch) pending_[index].p->data = p->data;
       if (waits == stage::copy_fetch || waits == stage::answer) pending_[index].p = p;
       terminal_.release(vc, p->flits);
@@ -169,6 +173,10 @@ void dma_engine::visit_flights(
     for (const inbound_message& m : messages) visit(true, m.fields);
   }
   for (const job& j : jobs_[ipcq_port]) visit(false, j.message.fields);
+  for (const std::uint32_t index : reads_) visit(false, pending_[index].p->header.ipcq);
+  for (const checksum_engine::passing& packet : sealing_.packets) {
+    if (packet.p->header.kind == abi::packet_kind::ipcq_data) visit(false, packet.p->header.ipcq);
+  }
 }
 
 /// A register takes the write a cycle after it has been handed on, and the answer leaves then.

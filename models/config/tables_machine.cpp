@@ -154,7 +154,8 @@ block_table pe_table() {
       .count(&b::dma_issue_cycles, "dma_issue_cycles", "cycles", 1, 10'000,
              "Between two descriptors taken from one port.", "Tenstorrent tt-npe")
       .count(&b::dma_outstanding, "dma_outstanding", "", 1, 4096,
-             "Packets of one DMA in flight: of copies, and as many reads for messages out of other memories.",
+             "Packets of one DMA in flight: of copies, and as many reads for messages out of other memories, "
+             "whose packets have a buffer of twice as many.",
              assumption)
       .count(&b::dma_channels, "dma_channels", "", 1, most_dma_channels,
              "IPCQ messages, of as many queue pairs, that are sent at one time, a packet of each in turn. 1: "

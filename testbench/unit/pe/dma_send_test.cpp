@@ -312,5 +312,46 @@ TEST_CASE("dma: packets that wait for the network do not keep copies from it") {
   CHECK(b.quiet());
 }
 
+TEST_CASE("dma: messages that wait behind a fetched one do not keep copies from the network") {
+  dma_bench b;
+  b.fill();
+  b.pe[2].tcm->cycles = [](const hw::tcm_request&) { return 3000; };
+  b.send(100, from_pe2(0, 0x10000, 1024, 1));
+  for (std::uint16_t i = 0; i < 3; ++i)
+    b.send(100, dma_bench::message(0, 1, 0x2000, slot_of(1, 0x20000 + i * 0x1000U), 1024, 2, i));
+  b.copy(500, 0, slot_of(0, 0x40000), slot_of(1, 0x50000), 1024);
+  run_until(nanoseconds(2900));
+  CHECK(b.pe[0].listener->copies.size() == 1);
+  CHECK(b.pe[1].listener->messages.empty());
+  b.run();
+  CHECK(b.pe[1].listener->messages.size() == 4);
+  CHECK(b.bytes(1, 0x22000, 1024) == b.bytes(0, 0x2000, 1024));
+  CHECK(b.quiet());
+}
+
+TEST_CASE("dma: an empty message is not fetched") {
+  dma_bench b;
+  b.send(100, from_pe2(0, 0x10000, 0));
+  b.run();
+  CHECK(b.pe[0].out->seen.size() == 1);
+  CHECK(b.pe[1].listener->messages.size() == 1);
+  CHECK(b.quiet());
+}
+
+TEST_CASE("dma: a message whose source is being read is in the engine") {
+  dma_bench b;
+  b.pe[2].tcm->cycles = [](const hw::tcm_request&) { return 3000; };
+  b.send(100, from_pe2(0, 0x10000, 1024, 0, 3));
+  run_until(nanoseconds(2900));
+  std::vector<std::uint32_t> sequences;
+  b.pe[0].dma->visit_flights([&](bool inbound, const abi::ipcq_fields& f) {
+    CHECK_FALSE(inbound);
+    sequences.push_back(f.sequence);
+  });
+  CHECK(sequences == std::vector<std::uint32_t>{3});
+  b.run();
+  b.pe[0].dma->visit_flights([](bool, const abi::ipcq_fields&) { FAIL("all have left"); });
+}
+
 }  // namespace
 }  // namespace diecast::test
