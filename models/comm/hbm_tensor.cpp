@@ -27,13 +27,33 @@ std::uint64_t ring_bytes_in_hbm(const config::machine_config& c) {
 
 bool slots_keep_to_stripes(const config::machine_config& c, const collective_shape& s,
                            std::uint64_t element_bytes) {
-  if (c.ccl.tensors != config::tensor_kind::hbm || c.ccl.tensor_chunk_bytes) return false;
   if (s.ranks < 2 || s.count == 0 || s.count % s.ranks != 0) return false;
   const std::uint64_t block = s.count / s.ranks * element_bytes;
   const std::uint64_t slot = c.ipcq.slot_bytes / element_bytes * element_bytes;
   const std::uint64_t stripe = c.ccl.tensor_stripe_bytes;
   if (block <= slot) return stripe % block == 0;
   return stripe % slot == 0 && block % slot == 0;
+}
+
+namespace {
+
+/// From the read of a message's source to the credit of its slot, which waits for the store.
+bool rings_cover_the_way(const config::machine_config& c, const collective_shape& s,
+                         std::uint64_t element_bytes) {
+  constexpr std::uint64_t shortest = 32 * 1024;         // of one queue pair
+  constexpr std::uint64_t shortest_of_all = 96 * 1024;  // of those to all other ranks
+  const std::uint64_t ring = c.ipcq.n_slots * c.ipcq.slot_bytes;
+  const std::uint64_t block = s.count / s.ranks * element_bytes;
+  if (block <= 2 * ring) return true;  // hardly anything waits for a slot
+  return ring >= shortest && (s.ranks - 1) * ring >= shortest_of_all;
+}
+
+}  // namespace
+
+bool moves_out_of_hbm(const config::machine_config& c, const collective_shape& s,
+                      std::uint64_t element_bytes) {
+  if (c.ccl.tensors != config::tensor_kind::hbm || c.ccl.tensor_chunk_bytes) return false;
+  return slots_keep_to_stripes(c, s, element_bytes) && rings_cover_the_way(c, s, element_bytes);
 }
 
 std::uint64_t bytes_per_port(const config::machine_config& c, const home_ports& home, std::uint64_t bytes) {

@@ -58,12 +58,17 @@ struct hbm_tensor {
   }
 };
 
-/// No message with a slot of a block is in two stripes, of any rank's input or output: kernels that move
-/// blocks and do no more can send them from where they lie and receive them to where they belong. Blocks of
-/// one size, within a stripe or, like stripes, in whole slots. Never where chunks are asked for
-/// (ccl.tensor_chunk_bytes).
+/// No message with a slot of a block is in two stripes, of any rank's input or output: blocks of one size,
+/// within a stripe or, like stripes, in whole slots.
 [[nodiscard]] bool slots_keep_to_stripes(const config::machine_config& c, const collective_shape& s,
                                          std::uint64_t element_bytes);
+
+/// Kernels that move blocks and do no more send them from where they lie and receive them to where they
+/// belong. Else they go in chunks: where slots do not keep to stripes; where receive rings are too short, as
+/// a slot is held until its bytes are in HBM (measured, docs/adr/0081); where chunks are asked for
+/// (ccl.tensor_chunk_bytes).
+[[nodiscard]] bool moves_out_of_hbm(const config::machine_config& c, const collective_shape& s,
+                                    std::uint64_t element_bytes);
 
 /// Bytes that a tensor takes of each of its ports: whole stripes.
 [[nodiscard]] std::uint64_t bytes_per_port(const config::machine_config& c, const home_ports& home,

@@ -11,15 +11,16 @@
 
 namespace diecast::comm {
 
-/// What a step of grid_steps takes on the machine: as long as its bytes need on the network interface or
-/// a link between cubes, whichever is slower, and then for most of the time by which its flows may be later
-/// on a link than those of the next step.
 /// What the network interface carries in the time of a step beside the blocks that are sent and received.
 enum class step_load : std::uint8_t {
   blocks,  ///< nothing
   chunks,  ///< copies between HBM and chunks in TCM
   tensors  ///< the same blocks on their way out of HBM and into it
 };
+
+/// What a step of grid_steps takes on the machine: as long as its bytes need on the network interface or
+/// a link between cubes, whichever is slower, and then for most of the time by which its flows may be later
+/// on a link than those of the next step. With tensors in HBM the interface has to carry copies, too.
 struct step_times {
   sim_time packet;  ///< a full one, where it takes longest
   sim_time wait;    ///< after each step

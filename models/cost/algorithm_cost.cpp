@@ -43,7 +43,10 @@ estimate on_chunks(const fabric::topology& t, const config::machine_config& c, c
   }
   const double copies = std::max(busiest.in, busiest.out) / rates.noc_gbytes_s();
   const estimate one = of_chunk(chunk);
-  const double interface = one.copies_apart ? std::max(one.wires_ns, copies) : one.wires_ns + copies;
+  // Everybody sends to everybody: what comes meets copies at every interface (measured, docs/adr/0081).
+  const double in_the_way = r.what == comm::collective::all_to_all ? 1.3 : 1.0;
+  const double interface =
+      one.copies_apart ? std::max(one.wires_ns, copies) : in_the_way * (one.wires_ns + copies);
   bound_request part = r;
   part.bytes = chunk;
   const double ports = busiest_port_bytes(t, c, part) / timing::port_gbytes_s(c.hbm);
@@ -67,11 +70,11 @@ estimate on_tensors(const fabric::topology& t, const config::machine_config& c, 
   return {ends + messages.steps_ns, ends + std::max(interface, ports)};
 }
 
-/// Whether comm::slots_keep_to_stripes, of elements as short as can be: a request does not say its type.
+/// Whether comm::moves_out_of_hbm, of elements as short as can be: a request does not say its type.
 bool stays_in_hbm(const config::machine_config& c, const bound_request& r) {
   const comm::collective_shape s{r.what, r.bytes / shortest_element,
                                  static_cast<std::uint32_t>(r.ranks.members.size())};
-  return comm::slots_keep_to_stripes(c, s, shortest_element);
+  return comm::moves_out_of_hbm(c, s, shortest_element);
 }
 
 }  // namespace

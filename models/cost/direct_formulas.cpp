@@ -8,6 +8,8 @@
 #include "models/comm/member_box.hpp"
 #include "models/comm/step_timetable.hpp"
 #include "models/cost/formula_base.hpp"
+#include "models/cost/staging.hpp"
+#include "models/cost/wire_rates.hpp"
 
 namespace diecast::cost {
 namespace {
@@ -56,7 +58,8 @@ class exchanges : public formula_base {
                                {slot, false, 1, false});
     const double busy = slots * (step_.send_ns() + step_.take_ns(slot, false) + 2 * step_.register_ns());
     const double steps = p_ - 1.0;
-    return {touch_all() + far + steps * std::max({busy, interface_ns(own), far / ahead}) + end_ns(),
+    const double at_interface = load == comm::step_load::tensors ? beside_copies_ns(own) : interface_ns(own);
+    return {touch_all() + far + steps * std::max({busy, at_interface, far / ahead}) + end_ns(),
             all_pairs_ns(own)};
   }
   /// One dimension of the box after the other. Slots are taken in as many pieces as have places of their own.
@@ -103,6 +106,13 @@ class exchanges : public formula_base {
   }
 
  private:
+  /// A block comes out of HBM and goes, another comes and goes into it. Without a timetable they are in each
+  /// other's way, and the fewer ranks there are, the longer they wait for slots (measured, docs/adr/0081).
+  [[nodiscard]] double beside_copies_ns(double own) const {
+    const double in_the_way = 1.1 + 2.0 / p_;
+    const staged_wire copies = staged_wire_of(c_, {own, own});
+    return in_the_way * (interface_ns(own) + std::max(copies.in, copies.out) / wire_rates(c_).noc_gbytes_s());
+  }
   /// `own`: a slot or more. Every part of it that fits the slots of a queue pair goes in steps of its own.
   [[nodiscard]] estimate timed_steps(double own, const comm::step_times& times) const {
     const double slots = step_.slots_of(own);

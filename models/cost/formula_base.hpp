@@ -91,7 +91,7 @@ struct formula_row {
   comm::collective what{};
   std::string algorithm;
   formula of;
-  /// With tensors in HBM that the algorithm does not bring into TCM (comm::slots_keep_to_stripes), but for
+  /// With tensors in HBM that the algorithm does not bring into TCM (comm::moves_out_of_hbm), but for
   /// copies; empty: it works on chunks.
   formula in_hbm{};
 };

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <set>
 #include <span>
+#include <stdexcept>
 
 #include "models/abi/alignment.hpp"
 #include "models/comm/collective.hpp"
@@ -16,6 +17,7 @@
 #include "sw/host/collective.hpp"
 #include "sw/host/tcm_needs.hpp"
 #include "sw/kernels/launch_facts.hpp"
+#include "sw/kernels/tensor_place.hpp"
 #include "sw/runtime/chunk_plan.hpp"
 
 namespace diecast::sw {
@@ -217,7 +219,7 @@ chunk_plan plan_of(const kernel_entry& kernel, const argument_context& launch, c
 /// No chunks: the kernel takes the tensors where they lie.
 bool stays_in_hbm(const kernel_entry& kernel, const argument_context& launch) {
   return kernel.moves_slots &&
-         comm::slots_keep_to_stripes(launch.config, shape_of(kernel, launch), numeric::size_of(launch.type));
+         comm::moves_out_of_hbm(launch.config, shape_of(kernel, launch), numeric::size_of(launch.type));
 }
 
 chunk_layout layout_without_chunks(const kernel_entry& kernel, const argument_context& launch) {
@@ -235,6 +237,10 @@ chunk_plan plan_without_chunks(const kernel_entry& kernel, const argument_contex
   const comm::hbm_tensor tensor = tensors_of(kernel, launch, rank).input;
   abi::kernel_arguments a = common_arguments(launch, rank);
   if (kernel.fill_extra != nullptr) kernel.fill_extra(launch, rank, a);
+  if (a.extra[extra_ports] != 0 || a.extra[extra_stripe] != 0) {
+    throw std::logic_error(fmt::format("{}: words {} and {} of its arguments are the firmware's", kernel.name,
+                                       extra_ports, extra_stripe));
+  }
   chunk_plan p;
   p.ports = tensor.ports;
   p.stripe_bytes = tensor.stripe_bytes;

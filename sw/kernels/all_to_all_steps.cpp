@@ -5,8 +5,8 @@
 //   for every part of the blocks that fits the slots of a queue pair:
 //     for every step:  send to its target; take what came a few steps ago
 //
-// Tensors in HBM stay there, where slots keep to stripes (comm::slots_keep_to_stripes): the DMA reads slots
-// for their messages, and takes what came to where it belongs.
+// Tensors in HBM stay there where that can be and pays (comm::moves_out_of_hbm): the DMA reads slots for
+// their messages, and takes what came to where it belongs.
 //
 // What is taken late covers the way. Ranks that are alone on their cubes begin long steps by the clock
 // (comm::step_timetable): all start a launch at one instant, and flows then hardly wait for those of another
@@ -233,11 +233,12 @@ std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) 
 }  // namespace
 
 kernel_entry all_to_all_steps_entry() {
-  return {
+  kernel_entry e{
       "mesh_steps", "all_to_all", "one partner per step, chosen so that flows share few links of the mesh",
       "pairwise",   any_ranks,    run,
-      image_bytes,  nullptr,      image,
-      false,        false,        true};
+      image_bytes,  nullptr,      image};
+  e.moves_slots = true;
+  return e;
 }
 
 }  // namespace diecast::sw

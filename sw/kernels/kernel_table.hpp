@@ -64,7 +64,7 @@ struct kernel_entry {
   /// be run on chunks of tensors in HBM.
   bool whole_vector{};
   /// Moves slots of blocks and does nothing else with tensors: it runs on those in HBM where they lie, if
-  /// comm::slots_keep_to_stripes (sw/kernels/tensor_place.hpp).
+  /// comm::moves_out_of_hbm (sw/kernels/tensor_place.hpp).
   bool moves_slots{};
   /// How the additions of an element are nested: what is not exact is held to the bound of that.
   numeric::summation sums{numeric::summation::sequential};

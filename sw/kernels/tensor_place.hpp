@@ -10,8 +10,10 @@
 
 namespace diecast::sw {
 
-/// Words of kernel_arguments::extra that such a kernel leaves to the firmware that runs it on HBM.
-inline constexpr std::size_t extra_ports = 13, extra_stripe = 14;
+/// Words of kernel_arguments::extra that such a kernel leaves to the firmware that runs it on HBM: those
+/// before extra_copy, the last.
+inline constexpr std::size_t extra_ports = abi::kernel_argument_words - 3;
+inline constexpr std::size_t extra_stripe = abi::kernel_argument_words - 2;
 
 /// One of the two tensors of a launch.
 class tensor_place {

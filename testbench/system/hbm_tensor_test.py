@@ -61,6 +61,17 @@ class HbmTensors(harness.Case):
             other = self.one(*job, "--bytes", "512KiB", *harness.sets(f"sim.build_order={order}"))
             self.assertEqual(other["fingerprint"], self.one(*job, "--bytes", "512KiB")["fingerprint"], order)
 
+    def test_auto_knows_what_an_all_to_all_takes_in_few_steps(self):
+        job = ("--config", harness.CONFIGS / "sip_default.json", "--ranks", "cube", *IN_HBM, "--collective", "all_to_all", "--no-data")
+        for columns, rows, kib in ((2, 1, 1024), (3, 1, 256), (5, 1, 256), (2, 2, 64), (2, 4, 256)):
+            shape = (*harness.sets(f"sip.columns={columns}", f"sip.rows={rows}"), "--bytes", f"{columns * rows * kib}KiB")
+            rows_of = {r["algorithm"]: r for r in self.result(*job, *shape, "--algorithm", "all")["runs"]}
+            chosen = self.result(*job, *shape, "--algorithm", "auto")["runs"][0]
+            with self.subTest(columns=columns, rows=rows, kib=kib, chosen=chosen["algorithm"]):
+                self.assertLess(chosen["time_ns"], 1.06 * min(r["time_ns"] for r in rows_of.values()))
+                steps = rows_of["mesh_steps"]
+                self.assertLess(abs(steps["stats"]["expected_ns"] / steps["time_ns"] - 1), 0.25)
+
     def test_an_all_to_all_out_of_hbm_is_right_with_any_rings_slots_and_channels(self):
         job = ("--config", harness.CONFIGS / "sip_default.json", *IN_HBM, *harness.sets("sip.rows=2"), "--ranks", "cube",
                "--collective", "all_to_all", "--algorithm", "mesh_steps", "--bytes", "192KiB")

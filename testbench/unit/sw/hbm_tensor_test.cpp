@@ -236,10 +236,12 @@ TEST_CASE("chunks of every length of a tensor fit where one element does") {
   }
 }
 
-/// Slots are of 64 B.
+/// Slots are of 64 B, in rings of which the longest block fills two.
 move_row steps_between_hbm(const machine_shape& shape, unsigned number) {
   move_row row = row_at(test::kernel_named("mesh_steps", "all_to_all"), shape, number);
   row.stripe_bytes = std::array{64U, 128U, 256U}[number % 3];
+  row.n_slots = 6;
+  row.where_they_lie = true;
   return row;
 }
 
@@ -251,16 +253,18 @@ TEST_CASE("all_to_all in steps takes blocks out of HBM and into it without chunk
       move_row row = steps_between_hbm(shape, number++);
       row.count = ranks * block / numeric::size_of(row.type);
       INFO(to_string(row));
-      const comm::collective_shape s{comm::collective::all_to_all, row.count,
-                                     static_cast<std::uint32_t>(ranks)};
-      config::machine_config c;
-      c.ccl.tensors = config::tensor_kind::hbm;
-      c.ccl.tensor_stripe_bytes = row.stripe_bytes;
-      c.ipcq.slot_bytes = row.slot_bytes;
-      CHECK(comm::slots_keep_to_stripes(c, s, numeric::size_of(row.type)));
       CHECK(test::run_move(row) == "");
     }
   }
+}
+
+TEST_CASE("all_to_all in steps takes blocks of many rings out of HBM") {
+  move_row row = steps_between_hbm({1, 2, 2, 1}, 0);
+  row.slot_bytes = 16'384;
+  row.stripe_bytes = 32'768;
+  row.n_slots = 2;
+  row.count = 4 * 7 * 16'384 / numeric::size_of(row.type);
+  CHECK(test::run_move(row) == "");
 }
 
 TEST_CASE("blocks whose slots would lie in two stripes go in chunks") {
@@ -286,6 +290,23 @@ TEST_CASE("blocks whose slots would lie in two stripes go in chunks") {
     b.kernel = test::kernel_named(other, "all_to_all");
     CHECK(in_chunks(16'384));
   }
+}
+
+TEST_CASE("blocks go in chunks where receive rings are too short for the way out of HBM and into it") {
+  launch_bench b(0, "all_to_all", "mesh_steps");  // four ranks
+  const auto in_chunks = [&b](std::uint64_t n_slots, std::uint64_t block_kib) {
+    b.config.ipcq.n_slots = n_slots;
+    b.count = b.members.members.size() * block_kib * 1024 / 2;
+    return lay_out_chunks(b.kernel, b.launch()).buffers > 0;
+  };
+  CHECK_FALSE(in_chunks(4, 1024));
+  CHECK_FALSE(in_chunks(2, 32));  // twice the ring
+  CHECK(in_chunks(2, 48));
+  b.config.sip.rows = 1;
+  b.members = comm::map_ranks(b.config.shape(), comm::rank_set::cube);  // two ranks
+  CHECK(in_chunks(8, 256));
+  CHECK_FALSE(in_chunks(8, 128));
+  CHECK_FALSE(in_chunks(12, 256));
 }
 
 TEST_CASE("a kernel on HBM needs room for its plan and scratch alone") {

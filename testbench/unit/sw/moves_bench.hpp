@@ -33,6 +33,7 @@ struct move_row {
   config::tensor_kind tensors{config::tensor_kind::tcm};
   config::auto_count chunk_bytes{};  ///< of tensors in HBM
   std::uint64_t stripe_bytes{64};
+  bool where_they_lie{};  ///< a run that takes tensors in HBM in chunks is wrong
   config::accumulation accumulate{config::accumulation::elem};
   std::uint64_t tcm_kib{config::pe_block{}.tcm_kib};
 };
