@@ -30,6 +30,7 @@
 #include "platforms/io/standard_streams.hpp"
 #include "platforms/io/workload_json.hpp"
 #include "platforms/io/workload_result.hpp"
+#include "platforms/observe/scope.hpp"
 #include "platforms/run/ccl_settings.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/choose.hpp"
@@ -334,6 +335,7 @@ int run_points(const registries& tables, const options& o, const platforms::mach
                std::vector<platforms::unread_key> unread, int argc, char** argv) {
   const auto runs = prepare_all(machine, tables, points_of(tables, o, machine.config));
   number(runs, o);
+  observe::check_scopes(machine.config, machine.topology, !o.vcd.empty(), !o.timeline.empty());
   if (o.dump_install) {
     for (const auto& r : runs) {
       print(

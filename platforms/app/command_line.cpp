@@ -2,11 +2,14 @@
 #include "platforms/app/command_line.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <system_error>
+
+#include "platforms/io/not_written.hpp"
 
 namespace diecast::app {
 namespace {
@@ -155,9 +158,11 @@ void try_files(const flag_files& files) {
     if (path.empty()) continue;
     std::error_code none;
     const bool there = fs::symlink_status(path, none).type() != fs::file_type::not_found;
+    errno = 0;
     if (!std::ofstream(path, std::ios::app)) {
+      const output_error error = platforms::not_written(flag + ' ' + path);
       for (const fs::path& file : made) fs::remove(file, none);
-      throw output_error(fmt::format("{} {}: cannot be written", flag, path));
+      throw error;
     }
     if (!there) made.emplace_back(path);
   }
@@ -165,7 +170,8 @@ void try_files(const flag_files& files) {
 
 void claim_file(const std::string& flag, const std::string& path) {
   if (path.empty()) return;
-  if (!std::ofstream(path)) throw output_error(fmt::format("{} {}: cannot be written", flag, path));
+  errno = 0;
+  if (!std::ofstream(path)) throw platforms::not_written(flag + ' ' + path);
 }
 
 }  // namespace diecast::app

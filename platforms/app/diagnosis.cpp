@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/app/diagnosis.hpp"
 
+#include <cerrno>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
@@ -13,6 +14,7 @@
 #include "platforms/app/guard.hpp"
 #include "platforms/app/run_report.hpp"
 #include "platforms/diagnose/doctor.hpp"
+#include "platforms/io/not_written.hpp"
 #include "platforms/io/output_dir.hpp"
 
 namespace diecast::app {
@@ -77,9 +79,8 @@ int run_diagnosis(const options& o, const config::machine_config& config, int ar
   }
   const auto write = [&](const char* name, const std::string& text) {
     if (out) return out->write(name, text);
-    if (!(std::ofstream(name) << text << std::flush)) {
-      throw output_error(fmt::format("{}: cannot be written", name));
-    }
+    errno = 0;
+    if (!(std::ofstream(name) << text << std::flush)) throw platforms::not_written(name);
   };
   for (const auto& [name, text] : found.files) write(name.c_str(), text);
   write("diagnosis.json", found.json);

@@ -2,12 +2,14 @@
 #include "platforms/app/reproduce.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <fmt/format.h>
 #include <fstream>
 #include <stdexcept>
 #include <string_view>
 
 #include "models/types/error.hpp"
+#include "platforms/io/not_written.hpp"
 #include "platforms/io/own_files.hpp"
 #include "platforms/io/read_file.hpp"
 #include "platforms/io/result_json.hpp"
@@ -20,6 +22,9 @@ using platforms::run_outcome;
 using platforms::run_status;
 
 constexpr std::string_view first_line = platforms::record_head.substr(0, platforms::record_head.size() - 1);
+
+/// What is cut off, or was interrupted, has none.
+constexpr std::string_view last_line = "end of record";
 
 std::string name_of(const run_outcome& o) {
   return fmt::format("{} {} {} {} {} bytes {} ranks of {}{}", o.collective, o.algorithm, o.dtype, o.op,
@@ -88,9 +93,12 @@ run_record::run_record(const std::string& file) : file_(file) {
     throw user_error(problem{"--verify", "is no record: " + what, file, "a file that --record wrote"});
   };
   if (line != first_line) refuse(fmt::format("its first line is not {}", first_line));
-  while (std::getline(in, line)) {
+  bool ended = false;
+  while (!ended && std::getline(in, line)) {
     if (in.eof()) refuse("its last line is cut off");
-    if (line.starts_with("run ")) {
+    if (line == last_line) {
+      ended = true;
+    } else if (line.starts_with("run ")) {
       entries_.push_back({line.substr(4), {}});
     } else if (entries_.empty()) {
       refuse("rows before the first run");
@@ -98,6 +106,8 @@ run_record::run_record(const std::string& file) : file_(file) {
       entries_.back().steps += line + '\n';
     }
   }
+  if (!ended) refuse(fmt::format("it is not whole: no line is {}", last_line));
+  if (std::getline(in, line)) refuse(fmt::format("more follows its {}", last_line));
   for (const entry& e : entries_) {
     try {
       (void)platforms::rows_from(e.steps);
@@ -109,9 +119,10 @@ run_record::run_record(const std::string& file) : file_(file) {
 
 void run_record::add(const run_outcome& o) { entries_.push_back({name_of(o), o.steps}); }
 
-std::string run_record::text() const {
+std::string run_record::text(std::size_t runs) const {
   std::string all{platforms::record_head};
   for (const entry& e : entries_) all += fmt::format("run {}\n{}", e.name, e.steps);
+  if (entries_.size() == runs) all += fmt::format("{}\n", last_line);
   return all;
 }
 
@@ -163,10 +174,10 @@ void reproducer::look_at(std::size_t index, run_outcome& outcome, const std::fun
 
 void reproducer::finish() const {
   if (options_.record.empty()) return;
+  errno = 0;
   std::ofstream file(options_.record);
-  if (!(file << recorded_.text() << std::flush)) {
-    throw output_error(fmt::format("--record {}: cannot be written", options_.record));
-  }
+  if (!(file << recorded_.text(runs_) << std::flush))
+    throw platforms::not_finished("--record " + options_.record);
 }
 
 }  // namespace diecast::app

@@ -24,8 +24,8 @@ class run_record {
   explicit run_record(const std::string& file);
 
   void add(const platforms::run_outcome& o);
-  /// Text of the file.
-  [[nodiscard]] std::string text() const;
+  /// Text of the file, of as many runs; fewer, of an interrupted one, are no whole record.
+  [[nodiscard]] std::string text(std::size_t runs) const;
   /// Compares run number `index` of this invocation with the recorded one.
   void verify(std::size_t index, platforms::run_outcome& o) const;
   /// Complains in the `last` of this invocation's runs when more were recorded.

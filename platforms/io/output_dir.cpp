@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "models/types/error.hpp"
+#include "platforms/io/not_written.hpp"
 #include "platforms/io/own_files.hpp"
 
 namespace diecast::platforms {
@@ -122,12 +124,15 @@ void output_dir::lock() {
 void output_dir::write(const std::string& name, const std::string& text) const {
   const fs::path target = path_ / name;
   const fs::path partial = path_ / (name + ".partial");
+  errno = 0;
   std::ofstream file(partial, std::ios::binary);
   file << text;
   file.close();
-  std::error_code error;
-  if (file) fs::rename(partial, target, error);
-  if (!file || error) throw output_error(fmt::format("{}: cannot be written", target.string()));
+  if (file && std::rename(partial.c_str(), target.c_str()) == 0) return;
+  const output_error failure = not_written(target.string());
+  std::error_code none;
+  fs::remove(partial, none);
+  throw failure;
 }
 
 }  // namespace diecast::platforms

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/io/trace_events.hpp"
 
+#include <cerrno>
 #include <fmt/format.h>
 
 #include "models/types/error.hpp"
+#include "platforms/io/not_written.hpp"
 #include "platforms/io/own_files.hpp"
 
 namespace diecast::platforms {
@@ -34,8 +36,10 @@ std::string text_argument(std::string_view text) {
 }
 
 trace_events::trace_events(std::string flag, std::string path)
-    : flag_(std::move(flag)), path_(std::move(path)), file_(path_, std::ios::binary) {
-  if (!file_) throw output_error(fmt::format("{} {}: cannot be written", flag_, path_));
+    : flag_(std::move(flag)), path_(std::move(path)) {
+  errno = 0;
+  file_.open(path_, std::ios::binary);
+  if (!file_) throw not_written(flag_ + ' ' + path_);
   file_ << timeline_head;
 }
 
@@ -100,7 +104,7 @@ void trace_events::flow(bool end_of_flow, track_id t, std::uint64_t number, sim_
 void trace_events::close() {
   file_ << "\n]}\n";
   file_.close();
-  if (!file_) throw output_error(fmt::format("{} {}: writing failed", flag_, path_));
+  if (!file_) throw not_finished(flag_ + ' ' + path_);
 }
 
 }  // namespace diecast::platforms

@@ -9,6 +9,7 @@
 #include "models/config/population.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
+#include "platforms/observe/scope.hpp"
 
 namespace diecast::observe {
 namespace {
@@ -38,6 +39,16 @@ std::size_t usage_row(const machine_shape& shape, const fabric::link& l) {
   return cube_number(shape, l.sip, l.cube) * per_cube + kind;
 }
 
+/// The path, once something is known to be shown: an earlier file of that name ends when it is opened.
+const std::string& matched(const std::string& path, const std::string& glob,
+                           const config::machine_config& config, const fabric::topology* topology) {
+  if (topology != nullptr) {
+    need_a_match("--timeline-scope", glob,
+                 timeline_instances(config, topology, dram_channel_paths(config, *topology)));
+  }
+  return path;
+}
+
 std::string picoseconds_of(sim_time t) { return fmt::format("{:.3f}", t.ns() * 1e3); }
 
 }  // namespace
@@ -50,25 +61,11 @@ timeline::timeline(const std::string& path, const config::machine_config& config
       ends_(plan),
       names_(std::move(names)),
       glob_(config.trace.timeline_scope),
-      file_("--timeline", path),
+      file_("--timeline", matched(path, glob_, config, topology)),
       usage_(shape_.cubes() * (kinds.size() - 1) + 1, utilization_bins, first_bin),
       link_counts_(shape_.cubes() * (kinds.size() - 1) + 1) {
-  if (topology_ != nullptr) need_a_match(config);
   name_pes(plan);
   count_links();
-}
-
-/// A scope that matches nothing is a slip, and an empty file would not tell.
-void timeline::need_a_match(const config::machine_config& config) const {
-  const auto shown = [this](const std::string& path) { return in_scope(path); };
-  const auto pes = config::population(config).pes();
-  if (std::any_of(pes.begin(), pes.end(), [&](pe_coord pe) { return shown(pe_path(shape_, pe)); })) return;
-  const auto& links = topology_->links();
-  if (std::any_of(links.begin(), links.end(), [&](const fabric::link& l) { return shown(l.name); })) return;
-  const auto channels = dram_channel_paths(config, *topology_);
-  if (std::any_of(channels.begin(), channels.end(), shown)) return;
-  throw user_error(problem{"--timeline-scope", "matches nothing of this run", glob_,
-                           "a name such as pod.sip0.cube_0_0.pe0, with * and ?"});
 }
 
 bool timeline::in_scope(const std::string& path) const { return config::matches(glob_, path); }

@@ -73,7 +73,6 @@ class timeline final : public events::observer, public dram_listener {
   void name_pes(const comm::install_plan& plan);
   void count_links();
   [[nodiscard]] bool in_scope(const std::string& path) const;
-  void need_a_match(const config::machine_config& config) const;
   [[nodiscard]] pe_track* track_of(pe_coord pe);
   void end_step(pe_track& t, sim_time at);
   void end_phase(pe_track& t, sim_time at, bool unfinished);

@@ -2,12 +2,15 @@
 #include "platforms/observe/vcd_writer.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <fmt/format.h>
 
 #include "models/abi/step_text.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
+#include "platforms/io/not_written.hpp"
 #include "platforms/io/own_files.hpp"
+#include "platforms/observe/scope.hpp"
 
 namespace diecast::observe {
 namespace {
@@ -37,15 +40,14 @@ vcd_writer::vcd_writer(const std::string& path, const config::machine_config& co
                        const fabric::topology* topology, const comm::install_plan& plan,
                        const std::vector<std::string>& channels)
     : path_(path),
-      file_(path, std::ios::binary),
       shape_(config.shape()),
       glob_(config.trace.vcd_scope),
       window_from_(nanoseconds(config.trace.vcd_from_ns)),
       window_to_(nanoseconds(config.trace.vcd_to_ns)),
       window_open_(window_from_.fs == 0),
       topology_(topology) {
-  if (!file_) throw output_error(fmt::format("--vcd {}: cannot be written", path));
-  file_ << platforms::vcd_head;  // known as ours also where nothing follows
+  need_a_match("--vcd-scope", glob_, waveform_instances(config, topology, channels));
+  open();
   for (const pe_coord pe : config::population(config).pes()) {
     const std::string scope = pe_path(shape_, pe);
     if (!in_scope(scope)) continue;
@@ -64,10 +66,14 @@ vcd_writer::vcd_writer(const std::string& path, const config::machine_config& co
   }
   if (topology != nullptr) declare_links(*topology);
   declare_channels(config, channels);
-  if (variables_.empty()) {
-    throw user_error(problem{"--vcd-scope", "matches nothing of this run", glob_,
-                             "a name such as pod.sip0.cube_0_0.pe0, with * and ?"});
-  }
+}
+
+/// An earlier file of that name ends here.
+void vcd_writer::open() {
+  errno = 0;
+  file_.open(path_, std::ios::binary);
+  if (!file_) throw platforms::not_written("--vcd " + path_);
+  file_ << platforms::vcd_head;  // known as ours also where nothing follows
 }
 
 void vcd_writer::begin(const std::vector<initial_credits>& credits) {
@@ -272,7 +278,7 @@ void vcd_writer::close(sim_time end) {
   if (end >= window_from_) open_window();
   write_time(std::max(std::min(end, window_to_), written_until_));
   file_.close();
-  if (!file_) throw output_error(fmt::format("--vcd {}: writing failed", path_));
+  if (!file_) throw platforms::not_finished("--vcd " + path_);
 }
 
 }  // namespace diecast::observe

@@ -194,6 +194,18 @@ class BadInput(harness.Case):
         self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "kept", "--verify", record, expect=2)
         self.assertTrue((self.folder / "kept" / "result.json").exists(), "an earlier result is lost")
         self.refused(*SMALL, "--bytes", "1KiB", "--verify", record, holds=["--verify: is no record: its last line is cut off"])
+        whole_lines = self.file("whole_lines", "".join(record.read_text().splitlines(keepends=True)[:-1]))
+        self.refused(*SMALL, "--bytes", "1KiB", "--verify", whole_lines, holds=["--verify: is no record: it is not whole"])
+
+    def test_a_scope_that_matches_nothing_costs_no_earlier_file(self):
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--timeline", "t.json", "--vcd", "w.vcd")
+        kept = {name: (self.folder / name).read_bytes() for name in ("t.json", "w.vcd")}
+        for flags in (["--timeline", "t.json", "--timeline-scope", "nothing"], ["--vcd", "w.vcd", "--vcd-scope", "nothing"]):
+            done = self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "new", *flags, expect=2)
+            self.assertIn("matches nothing of this run (value nothing; expected a name such as pod.sip0.cube_0_0.pe0", done.stderr)
+            self.assertEqual(done.stdout, "")
+            self.assertFalse((self.folder / "new").exists())
+        self.assertEqual({name: (self.folder / name).read_bytes() for name in kept}, kept)
 
     def test_names_of_streams_stay_on_their_line(self):
         path = self.file("w.json", '{"streams": [{"name": "a\\nb", "on": [0, 1], "ops": [{"op": "compute", "ns": 1}]}]}')

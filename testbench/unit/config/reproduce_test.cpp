@@ -48,7 +48,7 @@ TEST_CASE("verify: recorded runs that are missing are told") {
   two.add(outcome_of("1"));
   two.add(outcome_of("2"));
   const auto file = std::filesystem::temp_directory_path() / ("diecast-record-" + std::to_string(getpid()));
-  std::ofstream(file) << two.text();
+  std::ofstream(file) << two.text(2);
   const app::run_record read(file.string());
   std::filesystem::remove(file);
   run_outcome last = outcome_of("1");
@@ -57,4 +57,5 @@ TEST_CASE("verify: recorded runs that are missing are told") {
   read.expect(1, last);
   CHECK(last.status == run_status::error);
   CHECK(last.message.find("holds 2 runs, of which these are 1") != std::string::npos);
+  CHECK(two.text(3).size() < two.text(2).size());  // of an interrupted one: without its end
 }
