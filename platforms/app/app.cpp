@@ -44,7 +44,6 @@ namespace diecast::app {
 namespace {
 
 using platforms::run_outcome;
-using platforms::run_status;
 
 std::vector<comm::op_schema> schemas_of(const sw::op_table& ops) {
   std::vector<comm::op_schema> schemas;

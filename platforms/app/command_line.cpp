@@ -71,6 +71,7 @@ po::variables_map read_command_line(int argc, const char* const* argv, const po:
 
 std::string one_of(const std::string& flag, const std::string& text, const std::vector<std::string>& known) {
   std::vector<std::pair<std::string, std::string>> named;
+  named.reserve(known.size());
   for (const std::string& word : known) named.emplace_back(word, word);
   return choose<std::string>(flag, text, named);
 }
@@ -160,7 +161,7 @@ void try_files(const flag_files& files) {
     const bool there = fs::symlink_status(path, none).type() != fs::file_type::not_found;
     errno = 0;
     if (!std::ofstream(path, std::ios::app)) {
-      const output_error error = platforms::not_written(flag + ' ' + path);
+      const output_error error = platforms::not_written(fmt::format("{} {}", flag, path));
       for (const fs::path& file : made) fs::remove(file, none);
       throw error;
     }

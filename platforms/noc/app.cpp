@@ -23,9 +23,7 @@
 namespace diecast::noc {
 namespace {
 
-using app::output_format;
 using app::print;
-using platforms::run_status;
 
 /// Prints what needs no network; false when there is more to do.
 bool inform(const options& o) {

@@ -263,7 +263,7 @@ TEST_CASE("all_to_all in steps takes blocks of many rings out of HBM") {
   row.slot_bytes = 16'384;
   row.stripe_bytes = 32'768;
   row.n_slots = 2;
-  row.count = 4 * 7 * 16'384 / numeric::size_of(row.type);
+  row.count = std::uint64_t{4} * 7 * 16'384 / numeric::size_of(row.type);
   CHECK(test::run_move(row) == "");
 }
 
