@@ -334,7 +334,8 @@ int run_points(const registries& tables, const options& o, const platforms::mach
                std::vector<platforms::unread_key> unread, int argc, char** argv) {
   const auto runs = prepare_all(machine, tables, points_of(tables, o, machine.config));
   number(runs, o);
-  observe::check_scopes(machine.config, machine.topology, !o.vcd.empty(), !o.timeline.empty());
+  observe::check_scopes(machine.config.trace, observe::instances_of(machine.config, machine.topology),
+                        !o.vcd.empty(), !o.timeline.empty());
   if (o.dump_install) {
     for (const auto& r : runs) {
       print(

@@ -19,6 +19,7 @@
 #include "platforms/hbm/savings.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/hbm_result.hpp"
+#include "platforms/observe/scope.hpp"
 #include "platforms/run/child.hpp"
 
 namespace diecast::hbm {
@@ -125,6 +126,14 @@ study_outcome measure(const options& o, const study_point& point, const config::
   return outcome;
 }
 
+/// As the study names its channels (stack.cpp); what a memory shows of them is asked once it is built.
+std::vector<std::string> channel_names(const config::hbm_block& hbm) {
+  std::vector<std::string> names;
+  names.reserve(hbm.ports);
+  for (std::uint64_t i = 0; i < hbm.ports; ++i) names.push_back(fmt::format("hbm.channel{}", i));
+  return names;
+}
+
 std::string table_rows(const study_outcome& o) {
   std::string text = table_row(o);
   for (const auto& note : o.notes) text += fmt::format("    note: {}\n", note);
@@ -139,6 +148,8 @@ int run_checked(const registries& tables, int argc, char** argv) {
   if (o.dump_config) return print(platforms::dump_config(config)), 0;
   if (o.check_config) return print(memory_text(config.hbm)), 0;
   const auto points = points_of(o, config);
+  observe::check_scopes(config.trace, {{}, {}, channel_names(config.hbm)}, !o.vcd.empty(),
+                        !o.timeline.empty());
   app::run_report<study_outcome> report(
       o,
       app::context_of(tables.name, config, platforms::unread_keys(given, {"hbm", "sim", "trace"}), argc,

@@ -13,6 +13,7 @@
 #include "models/timing/dram_bounds.hpp"
 #include "models/types/error.hpp"
 #include "platforms/hbm/stack.hpp"
+#include "platforms/observe/scope.hpp"
 #include "platforms/observe/timeline.hpp"
 #include "platforms/observe/vcd_writer.hpp"
 #include "platforms/run/finish_file.hpp"
@@ -167,12 +168,18 @@ class watching {
     c.cube.pes = 0;  // none are built
     return c;
   }
+  /// None of a memory of another make.
+  static std::vector<std::string> names_of(const stack& machine) {
+    std::vector<std::string> names;
+    for (const hw::hbm_controller* c : machine.controllers()) names.emplace_back(c->name());
+    return names;
+  }
   static std::unique_ptr<observe::vcd_writer> waveform_of(const study_point& point,
                                                           const config::machine_config& config,
                                                           const stack& machine) {
     if (point.vcd.empty()) return {};
-    std::vector<std::string> paths;
-    for (const hw::hbm_controller* c : machine.controllers()) paths.emplace_back(c->name());
+    const std::vector<std::string> paths = names_of(machine);
+    observe::check_scopes(config.trace, {{}, {}, paths}, true, false);
     auto waveform = std::make_unique<observe::vcd_writer>(point.vcd, without_pod(config), nullptr,
                                                           comm::install_plan{}, paths);
     waveform->begin({});
@@ -182,14 +189,7 @@ class watching {
                                                         const config::machine_config& config,
                                                         const stack& machine) {
     if (point.timeline.empty()) return {};
-    const auto& channels = machine.controllers();
-    const auto shown = [&](const hw::hbm_controller* c) {
-      return config::matches(config.trace.timeline_scope, c->name());
-    };
-    if (std::none_of(channels.begin(), channels.end(), shown)) {
-      throw user_error(problem{"--timeline-scope", "matches nothing of this run", config.trace.timeline_scope,
-                               "a name such as hbm.channel0, with * and ?"});
-    }
+    observe::check_scopes(config.trace, {{}, {}, names_of(machine)}, false, true);
     return std::make_unique<observe::timeline>(point.timeline, without_pod(config), nullptr,
                                                comm::install_plan{}, comm::generic_names());
   }

@@ -177,15 +177,21 @@ std::unique_ptr<traffic::packet_arrivals> arrivals_of(const study_point& point, 
       setup, traffic::destinations(point.pattern, net.grid(), point.hot));
 }
 
+/// No PEs are built: no scope may name one.
+config::machine_config without_pes(config::machine_config c) {
+  c.cube.pes = 0;
+  return c;
+}
+
 std::unique_ptr<observe::vcd_writer> waveform_of(const study_point& point, const network& net) {
   if (point.vcd.empty()) return {};
-  return std::make_unique<observe::vcd_writer>(point.vcd, net.observed(), &net.topology, comm::install_plan{},
-                                               std::vector<std::string>{});
+  return std::make_unique<observe::vcd_writer>(point.vcd, without_pes(net.config), &net.topology,
+                                               comm::install_plan{}, std::vector<std::string>{});
 }
 
 std::unique_ptr<observe::timeline> timeline_of(const study_point& point, const network& net) {
   if (point.timeline.empty()) return {};
-  return std::make_unique<observe::timeline>(point.timeline, net.observed(), &net.topology,
+  return std::make_unique<observe::timeline>(point.timeline, without_pes(net.config), &net.topology,
                                              comm::install_plan{}, comm::generic_names());
 }
 

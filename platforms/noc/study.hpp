@@ -76,12 +76,6 @@ struct network {
   explicit network(config::machine_config c);
   config::machine_config config;
   fabric::topology topology;
-  /// As scopes may name its parts: no PEs are built.
-  [[nodiscard]] config::machine_config observed() const {
-    config::machine_config c = config;
-    c.cube.pes = 0;
-    return c;
-  }
   [[nodiscard]] std::uint32_t nodes() const {
     return static_cast<std::uint32_t>(config.noc.columns * config.noc.rows);
   }

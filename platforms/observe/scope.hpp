@@ -10,22 +10,17 @@
 
 namespace diecast::observe {
 
-/// Hierarchical names of what a waveform shows: PEs, links and the modules that drive them, then `channels`
-/// of memories. No topology: a machine without a fabric.
-[[nodiscard]] std::vector<std::string> waveform_instances(const config::machine_config& config,
-                                                          const fabric::topology* topology,
-                                                          const std::vector<std::string>& channels);
-/// The same of a timeline: PEs, links and `channels`.
-[[nodiscard]] std::vector<std::string> timeline_instances(const config::machine_config& config,
-                                                          const fabric::topology* topology,
-                                                          const std::vector<std::string>& channels);
+/// Hierarchical names of what waveforms and timelines show. A waveform has the modules that drive links, too.
+struct instances {
+  std::vector<std::string> pes, links, channels;
+};
+[[nodiscard]] std::vector<std::string> link_names(const fabric::topology& topology);
+/// Of a pod.
+[[nodiscard]] instances instances_of(const config::machine_config& config, const fabric::topology& topology);
 
-/// A scope that matches nothing is a slip, and an empty file would not tell. Throws user_error of `flag`,
-/// with the first of `names` as an example.
-void need_a_match(const char* flag, const std::string& glob, const std::vector<std::string>& names);
-
-/// Of the files that are asked for, before anything is run or opened: `vcd`, `timeline`.
-void check_scopes(const config::machine_config& config, const fabric::topology& topology, bool vcd,
-                  bool timeline);
+/// A scope that matches nothing is a slip, and an empty file would not tell. To be asked before an earlier
+/// file of that name is opened: of the files that are wanted (`vcd`, `timeline`). Throws user_error with a
+/// name that there is.
+void check_scopes(const config::trace_block& scopes, const instances& all, bool vcd, bool timeline);
 
 }  // namespace diecast::observe

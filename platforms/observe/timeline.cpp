@@ -9,7 +9,6 @@
 #include "models/config/population.hpp"
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
-#include "platforms/observe/scope.hpp"
 
 namespace diecast::observe {
 namespace {
@@ -39,16 +38,6 @@ std::size_t usage_row(const machine_shape& shape, const fabric::link& l) {
   return cube_number(shape, l.sip, l.cube) * per_cube + kind;
 }
 
-/// The path, once something is known to be shown: an earlier file of that name ends when it is opened.
-const std::string& matched(const std::string& path, const std::string& glob,
-                           const config::machine_config& config, const fabric::topology* topology) {
-  if (topology != nullptr) {
-    need_a_match("--timeline-scope", glob,
-                 timeline_instances(config, topology, dram_channel_paths(config, *topology)));
-  }
-  return path;
-}
-
 std::string picoseconds_of(sim_time t) { return fmt::format("{:.3f}", t.ns() * 1e3); }
 
 }  // namespace
@@ -61,7 +50,7 @@ timeline::timeline(const std::string& path, const config::machine_config& config
       ends_(plan),
       names_(std::move(names)),
       glob_(config.trace.timeline_scope),
-      file_("--timeline", matched(path, glob_, config, topology)),
+      file_("--timeline", path),
       usage_(shape_.cubes() * (kinds.size() - 1) + 1, utilization_bins, first_bin),
       link_counts_(shape_.cubes() * (kinds.size() - 1) + 1) {
   name_pes(plan);

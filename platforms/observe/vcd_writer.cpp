@@ -10,7 +10,6 @@
 #include "models/types/error.hpp"
 #include "platforms/io/not_written.hpp"
 #include "platforms/io/own_files.hpp"
-#include "platforms/observe/scope.hpp"
 
 namespace diecast::observe {
 namespace {
@@ -46,8 +45,10 @@ vcd_writer::vcd_writer(const std::string& path, const config::machine_config& co
       window_to_(nanoseconds(config.trace.vcd_to_ns)),
       window_open_(window_from_.fs == 0),
       topology_(topology) {
-  need_a_match("--vcd-scope", glob_, waveform_instances(config, topology, channels));
-  open();
+  errno = 0;
+  file_.open(path, std::ios::binary);
+  if (!file_) throw platforms::not_written("--vcd " + path);
+  file_ << platforms::vcd_head;  // known as ours also where nothing follows
   for (const pe_coord pe : config::population(config).pes()) {
     const std::string scope = pe_path(shape_, pe);
     if (!in_scope(scope)) continue;
@@ -66,14 +67,6 @@ vcd_writer::vcd_writer(const std::string& path, const config::machine_config& co
   }
   if (topology != nullptr) declare_links(*topology);
   declare_channels(config, channels);
-}
-
-/// An earlier file of that name ends here.
-void vcd_writer::open() {
-  errno = 0;
-  file_.open(path_, std::ios::binary);
-  if (!file_) throw platforms::not_written("--vcd " + path_);
-  file_ << platforms::vcd_head;  // known as ours also where nothing follows
 }
 
 void vcd_writer::begin(const std::vector<initial_credits>& credits) {

@@ -85,7 +85,6 @@ class vcd_writer : public events::observer, public dram_listener {
   std::uint32_t declare(const std::string& scope, const std::string& name, std::uint32_t width);
   void declare_channels(const config::machine_config& config, const std::vector<std::string>& channels);
   void declare_links(const fabric::topology& topology);
-  void open();
   [[nodiscard]] bool in_scope(const std::string& path) const;
   void flush_unless_dram(sim_time before);
   void write_header();

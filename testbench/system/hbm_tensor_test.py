@@ -77,7 +77,8 @@ class HbmTensors(harness.Case):
                "--collective", "all_to_all", "--algorithm", "mesh_steps", "--bytes", "192KiB")
         for settings in ([f"ipcq.buffer_kind={rings}"] for rings in ("sram", "hbm")):
             self.one(*job, *harness.sets(*settings))
-        for settings in (("ipcq.n_slots=1", "sip.columns=2"), ("pe.dma_channels=4",), ("comm.checksum=crc32c",),
+        self.one(*job[:-1], "64KiB", *harness.sets("ipcq.n_slots=1", "sip.columns=2"))  # blocks of two slots
+        for settings in (("pe.dma_channels=4",), ("comm.checksum=crc32c",),
                          ("pe.dma_outstanding=1", "hbm.model=simple"), ("ipcq.slot_bytes=4096", "ccl.tensor_stripe_bytes=4096")):
             self.one(*job, *harness.sets(*settings))
 

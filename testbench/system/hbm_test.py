@@ -102,6 +102,14 @@ class HbmCase(harness.Case):
 
 
 class Results(HbmCase):
+    def test_a_scope_that_matches_nothing_costs_no_earlier_file(self):
+        for flag, name in (("--vcd", "w.vcd"), ("--timeline", "t.json")):
+            self.run_pod("--requests", "100", flag, name)
+            kept = (self.folder / name).read_bytes()
+            done = self.run_pod("--requests", "100", flag, name, f"{flag}-scope", "nothing", "--out", "new", expect=2)
+            self.assertIn("matches nothing of this run (value nothing; expected a name such as hbm.channel0", done.stderr)
+            self.assertEqual(((self.folder / name).read_bytes(), (self.folder / "new").exists()), (kept, False))
+
     def test_fields(self):
         self.run_pod(*REFERENCE, "--pattern", "rand", "--read-fraction", "0.5", "--requests", "5000", "--out", "out")
         document = json.loads((self.folder / "out" / "result.json").read_text())

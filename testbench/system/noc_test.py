@@ -287,6 +287,14 @@ class Formats(Case):
         self.assertIn("router_0_3", text)
         self.assertNotIn("router_1_0", text)
 
+    def test_a_scope_that_matches_nothing_costs_no_earlier_file(self):
+        for flag, name in (("--vcd", "w.vcd"), ("--timeline", "t.json")):
+            self.run_pod(*SMALL, "--rate", "0.1", flag, name)
+            kept = (self.folder / name).read_bytes()
+            done = self.run_pod(*SMALL, "--rate", "0.1", flag, name, f"{flag}-scope", "nothing", "--out", "new", expect=2)
+            self.assertIn("matches nothing of this run (value nothing; expected a name such as pod.sip0.cube_0_0.router_0_0.", done.stderr)
+            self.assertEqual(((self.folder / name).read_bytes(), (self.folder / "new").exists()), (kept, False))
+
     def test_links_are_idle_between_transfers(self):
         run = self.runs(*SMALL, "--rate", "0.1", "--vcd", "wave.vcd")[0]
         self.assertEqual(run["status"], "ok")
