@@ -186,7 +186,8 @@ class writer {
         for (const wait_edge& e : root.waits) text += "  " + describe(e) + step_of(e.waiter) + "\n";
         break;
     }
-    return text + "  hint: " + advice(root) + "\n";
+    // A run that was cut off need not be stuck: then there is nothing to mend.
+    return text + (machine_.still ? "  hint: " : "  hint, if it does not go on: ") + advice(root) + "\n";
   }
 
   const machine_shape& shape_;

@@ -109,7 +109,13 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
+  constexpr std::size_t shortest_beginning = 3;
   std::string best;
+  for (const std::string& candidate : candidates) {
+    const bool begins = word.size() >= shortest_beginning && candidate.starts_with(word);
+    if (begins && (best.empty() || candidate.size() < best.size())) best = candidate;
+  }
+  if (!best.empty()) return best;
   std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     const std::size_t edits = edit_distance(word, candidate);

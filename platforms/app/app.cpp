@@ -38,6 +38,7 @@
 #include "platforms/run/isolate.hpp"
 #include "platforms/run/prepare.hpp"
 #include "platforms/run/simulate.hpp"
+#include "platforms/run/stack_room.hpp"
 #include "sw/kernels/deterministic.hpp"
 
 namespace diecast::app {
@@ -153,7 +154,7 @@ std::vector<platforms::run_point> jobs_of(const registries& tables, const option
   std::vector<std::string> algorithms = o.algorithms;
   if (!o.workload.empty() && !algorithms.empty()) {
     throw user_error(problem{"--algorithm", "has no meaning beside --workload", algorithms.front(),
-                             "one of the two: the program is the algorithm"});
+                             "one of the two: the file says what runs"});
   }
   check_workload_flags(o);
   const bool all = algorithms == std::vector<std::string>{"all"};
@@ -332,6 +333,7 @@ class reporter {
 
 int run_points(const registries& tables, const options& o, const platforms::machine_model& machine,
                std::vector<platforms::unread_key> unread, int argc, char** argv) {
+  if (!o.dump_install) platforms::check_stacks(machine.topology.population());
   const auto runs = prepare_all(machine, tables, points_of(tables, o, machine.config));
   number(runs, o);
   observe::check_scopes(machine.config.trace, observe::instances_of(machine.config, machine.topology),

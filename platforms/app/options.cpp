@@ -87,8 +87,12 @@ void read_run(flag_reader& r, options& o) {
   r.with("collective", [&](const string&, const string& v) { o.collective = v; });
   r.with("algorithm", [&](const string& f, const string& v) {
     o.algorithms = config::split(v, ',');
-    const bool gap = std::find(o.algorithms.begin(), o.algorithms.end(), "") != o.algorithms.end();
-    if (gap) throw user_error(problem{f, "holds an empty name", v, "NAME[,NAME..] or all"});
+    const auto holds = [&o](const char* name) {
+      return std::find(o.algorithms.begin(), o.algorithms.end(), name) != o.algorithms.end();
+    };
+    if (o.algorithms.size() > 1 && holds("all"))
+      throw user_error(problem{f, "has all beside other names", v, "NAME[,NAME..] or all"});
+    if (holds("")) throw user_error(problem{f, "holds an empty name", v, "NAME[,NAME..] or all"});
   });
   r.with("bytes", [&](const string&, const string& v) { o.bytes = parse_sizes(v); });
   r.with("dtype", [&](const string& f, const string& v) {

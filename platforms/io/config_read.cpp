@@ -208,6 +208,13 @@ class file_reader {
       report("$schema", "wrong type", describe(node), "the place of a JSON Schema, as text");
   }
 
+  /// A key as --set has it. Whether there is such a key is told when it stands where it should.
+  void dotted(const std::string& name, std::size_t dot) {
+    report(name, "a file has keys within their blocks", "",
+           fmt::format("{{\"{}\": {{\"{}\": ...}}}}", name.substr(0, dot), name.substr(dot + 1)));
+    r_.broken.insert(name);
+  }
+
   void machine(const json_object& members) {
     for (const auto& [name, member] : members) {
       if (name == "extends") continue;
@@ -225,6 +232,8 @@ class file_reader {
       }
       if (const block_table* table = config::find_block(name)) {
         block(*table, member);
+      } else if (const std::size_t dot = name.find('.'); config::find_block(name.substr(0, dot)) != nullptr) {
+        dotted(name, dot);
       } else {
         report_unknown(name);
       }

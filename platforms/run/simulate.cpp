@@ -50,7 +50,7 @@ void conclude(end_of_run end, const prepared_run& run, const host_side& s, const
       return report_deadlock(
           run, pod,
           fmt::format("the run has reached sim.limit_ms = {}, the limit of simulated time; nothing is "
-                      "known to be stuck",
+                      "known to be stuck, and a higher limit lets it go on",
                       run.machine.config.sim.limit_ms),
           false, lines, o);
   }

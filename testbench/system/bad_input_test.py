@@ -51,6 +51,8 @@ FLAGS = [
     (["--collective", "all_nothing"], ["--collective", "all_nothing", "all_reduce"]),
     (["--algorithm", "telepathy"], ["--algorithm", "telepathy", "ring_1d", "intercube"]),
     (["--algorithm", "ring_1d,"], ["--algorithm", "ring_1d,"]),
+    (["--algorithm", "ring"], ["--algorithm", "did you mean ring_1d?"]),
+    (["--algorithm", "all,ring_1d"], ["--algorithm: has all beside other names (value all,ring_1d"]),
     (["--algorithm", "intercube", "--ranks", "pe"], ["--ranks", "intercube", "pe", "cube"]),
     (["--workload", "nowhere.xml"], ["--workload: cannot be read: No such file or directory (value nowhere.xml"]),
     (["--workload", "."], ["--workload: cannot be read: a folder (value ."]),

@@ -47,37 +47,42 @@ TEST_CASE("config load: all problems of a file at once, with path, value and exp
     "nocc": {},
     "pe": [],
     "sim": { "seed": 18446744073709551616, "strict_memory": 1, "build_order": "random" },
-    "ucie": { "buffer_flits": "some", "latency_ns": "11" }
+    "ucie": { "buffer_flits": "some", "latency_ns": "11" },
+    "noc.columns": 4,
+    "ccl.algorithms": {}
   })");
   CHECK(
       problems ==
-      lines{"m.json: ipcq.n_slots: duplicate key (expected each key once)",
-            "m.json: noc.hop_cycels: unknown key; did you mean noc.hop_cycles?",
-            "m.json: noc.columns: wrong type (value \"4\"; expected a whole number from 1 to 128)",
-            "m.json: noc.rows: wrong type (value 4.5; expected a whole number from 1 to 128)",
-            "m.json: noc.credit_cycles: wrong type (value -1; expected a whole number from 1 to 1000 cycles)",
-            "m.json: noc.clock_ghz: value out of range (value 0; expected a number from 0.001 to 100 GHz)",
-            "m.json: pod.sips: value out of range (value 0; expected a whole number from 1 to 256)",
-            "m.json: pod.topology: value out of range (value \"star\"; expected one of ring, mesh_2d, "
-            "torus_2d, "
-            "fully_connected, list)",
-            "m.json: pod.columns: wrong type (value null; expected a whole number from 0 to 256)",
-            "m.json: ipcq.n_slots: wrong type (value -4.7; expected a whole number from 1 to 65536)",
-            "m.json: nocc: unknown block; did you mean noc?",
-            "m.json: pe: wrong type (value []; expected an object)",
-            "m.json: sim.seed: wrong type (value 18446744073709551616; expected a whole number from 0 to "
-            "18446744073709551615)",
-            "m.json: sim.strict_memory: wrong type (value 1; expected true or false)",
-            "m.json: sim.build_order: value out of range (value \"random\"; expected text that matches "
-            "forward|reverse|shuffle:[0-9]{1,18})",
-            "m.json: ucie.buffer_flits: wrong type (value \"some\"; expected a whole number from 1 to "
-            "1048576 flits, "
-            "or auto)",
-            "m.json: ucie.latency_ns: wrong type (value \"11\"; expected a number from 0.001 to 1000000 ns)",
-            "m.json: ipcq.slot_bytes: slots of a ring would share 64-byte lines (value 4100; expected a "
-            "multiple of "
-            "64 B: a slot starts on a line of its own, and every element type and memory burst is aligned in "
-            "it)"});
+      lines{
+          "m.json: ipcq.n_slots: duplicate key (expected each key once)",
+          "m.json: noc.hop_cycels: unknown key; did you mean noc.hop_cycles?",
+          "m.json: noc.columns: wrong type (value \"4\"; expected a whole number from 1 to 128)",
+          "m.json: noc.rows: wrong type (value 4.5; expected a whole number from 1 to 128)",
+          "m.json: noc.credit_cycles: wrong type (value -1; expected a whole number from 1 to 1000 cycles)",
+          "m.json: noc.clock_ghz: value out of range (value 0; expected a number from 0.001 to 100 GHz)",
+          "m.json: pod.sips: value out of range (value 0; expected a whole number from 1 to 256)",
+          "m.json: pod.topology: value out of range (value \"star\"; expected one of ring, mesh_2d, "
+          "torus_2d, "
+          "fully_connected, list)",
+          "m.json: pod.columns: wrong type (value null; expected a whole number from 0 to 256)",
+          "m.json: ipcq.n_slots: wrong type (value -4.7; expected a whole number from 1 to 65536)",
+          "m.json: nocc: unknown block; did you mean noc?",
+          "m.json: pe: wrong type (value []; expected an object)",
+          "m.json: sim.seed: wrong type (value 18446744073709551616; expected a whole number from 0 to "
+          "18446744073709551615)",
+          "m.json: sim.strict_memory: wrong type (value 1; expected true or false)",
+          "m.json: sim.build_order: value out of range (value \"random\"; expected text that matches "
+          "forward|reverse|shuffle:[0-9]{1,18})",
+          "m.json: ucie.buffer_flits: wrong type (value \"some\"; expected a whole number from 1 to "
+          "1048576 flits, "
+          "or auto)",
+          "m.json: ucie.latency_ns: wrong type (value \"11\"; expected a number from 0.001 to 1000000 ns)",
+          "m.json: noc.columns: a file has keys within their blocks (expected {\"noc\": {\"columns\": ...}})",
+            "m.json: ccl.algorithms: a file has keys within their blocks (expected {\"ccl\": {\"algorithms\": ...}})",
+          "m.json: ipcq.slot_bytes: slots of a ring would share 64-byte lines (value 4100; expected a "
+          "multiple of "
+          "64 B: a slot starts on a line of its own, and every element type and memory burst is aligned in "
+          "it)"});
 }
 
 TEST_CASE("config load: texts of any length are refused or taken, and messages stay short") {

@@ -86,6 +86,10 @@ TEST_CASE("config text: only a near word is suggested") {
   CHECK(nearest("colums", words) == "columns");
   CHECK(nearest("row", words) == "rows");
   CHECK(nearest("temperature", words).empty());
+  // The beginning of a name is near to it, however long the name is.
+  const std::vector<std::string> algorithms{"swing", "ring_1d_unidir", "ring_1d"};
+  CHECK(nearest("ring", algorithms) == "ring_1d");
+  CHECK(nearest("ri", algorithms).empty());
 }
 
 TEST_CASE("config text: an unknown name comes with the one that was meant") {
