@@ -196,13 +196,13 @@ class interpreter {
       case step_type::send: pe_.send_all(block.send_dir, source, bytes); break;
       case step_type::receive: pe_.recv_all(block.recv_dir, destination, bytes, arrival::copy); break;
       case step_type::receive_reduce_copy:
-        move(destination, source, bytes);
-        pe_.recv_all(block.recv_dir, destination, bytes, arrival::reduce);
+        receive_reduced(block, source, destination, bytes, [](std::uint64_t, std::uint64_t) {});
         break;
-      case step_type::receive_copy_send: forward(block, destination, bytes, arrival::copy); break;
+      case step_type::receive_copy_send: forward(block, destination, bytes); break;
       case step_type::receive_reduce_copy_send:
-        move(destination, source, bytes);
-        forward(block, destination, bytes, arrival::reduce);
+        receive_reduced(block, source, destination, bytes, [&](std::uint64_t done, std::uint64_t n) {
+          pe_.send_all(block.send_dir, destination + done, n);
+        });
         break;
       case step_type::receive_reduce_send: forward_reduced(index, source, bytes); break;
       case step_type::copy: move(destination, source, bytes); break;
@@ -216,26 +216,43 @@ class interpreter {
     return pe_.slot_bytes(block.recv_dir) / element_ * element_;
   }
 
-  /// Slot by slot, so that the first leaves while the next still arrives.
-  void forward(const comm::image_block& block, std::uint64_t destination, std::uint64_t bytes, arrival how) {
+  /// Calls use(bytes before, bytes) for every slot: the first leaves while the next still arrives.
+  template <class Use>
+  void for_slots(const comm::image_block& block, std::uint64_t bytes, const Use& use) {
     const std::uint64_t payload = slot_payload(block);
-    for (std::uint64_t done = 0; done < bytes; done += payload) {
-      const std::uint64_t n = std::min(payload, bytes - done);
-      pe_.recv_all(block.recv_dir, destination + done, n, how);
+    for (std::uint64_t done = 0; done < bytes; done += payload) use(done, std::min(payload, bytes - done));
+  }
+
+  void forward(const comm::image_block& block, std::uint64_t destination, std::uint64_t bytes) {
+    for_slots(block, bytes, [&](std::uint64_t done, std::uint64_t n) {
+      pe_.recv_all(block.recv_dir, destination + done, n, arrival::copy);
       pe_.send_all(block.send_dir, destination + done, n);
-    }
+    });
+  }
+
+  /// The source is read when the message has come: it may be another block's work, which is done before that
+  /// message was sent. `use`: for every slot, when it is complete.
+  template <class Use>
+  void receive_reduced(const comm::image_block& block, std::uint64_t source, std::uint64_t destination,
+                       std::uint64_t bytes, const Use& use) {
+    const bool apart = source + bytes <= destination || destination + bytes <= source;
+    // Slots that are taken would overwrite what later ones are added to.
+    if (!apart) move(destination, source, bytes);
+    for_slots(block, bytes, [&](std::uint64_t done, std::uint64_t n) {
+      pe_.recv_all(block.recv_dir, destination + done, n, apart ? arrival::copy : arrival::reduce);
+      if (apart) pe_.reduce(destination + done, source + done, n);
+      use(done, n);
+    });
   }
 
   /// The result is stored nowhere but in this block's staging, from where it is sent.
   void forward_reduced(std::size_t index, std::uint64_t source, std::uint64_t bytes) {
     const comm::image_block& block = image_.blocks[index];
-    const std::uint64_t payload = slot_payload(block);
-    for (std::uint64_t done = 0; done < bytes; done += payload) {
-      const std::uint64_t n = std::min(payload, bytes - done);
-      pe_.copy(staging_[index], source + done, n);
-      pe_.recv_all(block.recv_dir, staging_[index], n, arrival::reduce);
+    for_slots(block, bytes, [&](std::uint64_t done, std::uint64_t n) {
+      pe_.recv_all(block.recv_dir, staging_[index], n, arrival::copy);
+      pe_.reduce(staging_[index], source + done, n);
       pe_.send_all(block.send_dir, staging_[index], n);
-    }
+    });
   }
 
   pe_context& pe_;

@@ -112,6 +112,26 @@ xml_program scratch_all_reduce(int chunks) {
   return p;
 }
 
+xml_program late_source_all_reduce(std::string_view type, int chunks) {
+  xml_program p{.chunks = chunks, .in_place = false, .ranks = {}};
+  const auto step = [chunks](std::string_view t, std::string_view from, std::string_view to) {
+    return xml_step{t, from, 0, to, 0, chunks};
+  };
+  // The block that adds is first, so that it comes to its step before the other has filled its source.
+  xml_block adds{.send = 1, .recv = 1, .channel = 1, .steps = {step(type, "s", "o")}};
+  if (type == "rrc") adds.steps.push_back(step("s", "o", "o"));
+  if (type == "rrs") adds.steps.push_back(step("r", "o", "o"));
+  const xml_block fills{
+      .send = 1, .recv = -1, .channel = 0, .steps = {step("cpy", "i", "s"), step("s", "i", "s")}};
+  const xml_block hears{.send = -1, .recv = 0, .channel = 0, .steps = {step("r", "i", "s")}};
+  xml_block answers{.send = 0, .recv = 0, .channel = 1, .steps = {step("s", "i", "s"), step("r", "o", "o")}};
+  answers.steps[0].depends_block = 0;
+  answers.steps[0].depends_step = 0;
+  if (type == "rrs") answers.steps.push_back(step("s", "o", "o"));
+  p.ranks = {{chunks, chunks, chunks, {adds, fills}}, {chunks, chunks, chunks, {hears, answers}}};
+  return p;
+}
+
 xml_program bursting_all_reduce(int burst) {
   xml_program p{.chunks = burst, .in_place = true, .ranks = {}};
   for (int r = 0; r < 2; ++r) {

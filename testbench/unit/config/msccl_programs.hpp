@@ -46,6 +46,9 @@ struct xml_program {
 [[nodiscard]] xml_program out_of_place_all_reduce(int chunks);
 /// Two ranks through scratch: a second thread block reduces what the first received.
 [[nodiscard]] xml_program scratch_all_reduce(int chunks);
+/// Two ranks, out of place: the first adds what it receives, in a step of `type`, to what another of its
+/// blocks has put there before it sent the message that is answered by this one.
+[[nodiscard]] xml_program late_source_all_reduce(std::string_view type, int chunks);
 /// Every rank sends around the ring before it receives: needs as many messages per FIFO as `burst`.
 [[nodiscard]] xml_program bursting_all_reduce(int burst);
 [[nodiscard]] xml_program direct_all_to_all(int ranks, int chunks_per_rank);

@@ -193,6 +193,18 @@ TEST_CASE("msccl run: output apart from the input, and rings outside TCM") {
             p, {.count = 2500, .order = sw::schedule::random, .in_place = in_place, .rings = rings});
 }
 
+TEST_CASE("msccl run: a step adds to its source as that is when its message has come") {
+  for (const char* type : {"rrc", "rrcs", "rrs"})
+    for (const int chunks : {1, 3})
+      for (const std::uint64_t count : {3u, 1000u})
+        for (const sw::schedule order :
+             {sw::schedule::round_robin, sw::schedule::random, sw::schedule::adversarial}) {
+          INFO(type << " " << chunks);
+          expect_all_reduce(parse(late_source_all_reduce(type, chunks), "late source"),
+                            {.count = count, .slot_bytes = 256, .order = order});
+        }
+}
+
 TEST_CASE("msccl run: messages that a FIFO cannot hold end as a named deadlock") {
   SECTION("every pair receives first") {
     bench b(parse(receive_first(), "receive first"), {});
