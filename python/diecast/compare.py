@@ -26,10 +26,15 @@ def config_changes(a, b):
 
 
 ASKED = ("collective", "algorithm", "dtype", "op", "bytes")  # of a run, in the order of the text
+JOB = ("collective", "bytes", "dtype", "op", "team", "rank_set")  # what algorithms are chosen for
+
+
+def job_of(row):
+    return tuple(row.get(k) for k in JOB)
 
 
 def key_of(row):
-    return tuple(row.get(k) for k in ("collective", "algorithm", "bytes", "dtype", "op", "team"))
+    return (*job_of(row), row.get("algorithm"))
 
 
 def asked_text(run):
@@ -40,25 +45,33 @@ def asked_text(run):
 
 
 def pairs_of(a, b):
-    """Indices of runs that ask the same, the first of several with the first; else, when both have as many rows, row by
-    row."""
+    """Indices of runs that ask the same, the first of several with the first. Of the others those of one job, where each
+    side has one: --algorithm auto may have chosen otherwise. When nothing fits and both have as many rows, row by row;
+    never of different rank sets."""
     there = collections.defaultdict(collections.deque)
     for n, row in enumerate(b.runs):
         there[key_of(row)].append(n)
     same = [(n, there[key_of(row)].popleft()) for n, row in enumerate(a.runs) if there[key_of(row)]]
+    left = [collections.defaultdict(list), collections.defaultdict(list)]
+    for side, runs in enumerate((a.runs, b.runs)):
+        for n, row in enumerate(runs):
+            if n not in {pair[side] for pair in same}:
+                left[side][job_of(row)].append(n)
+    same += [(old[0], left[1][job][0]) for job, old in left[0].items() if len(old) == len(left[1][job]) == 1]
     if not same and len(a.runs) == len(b.runs):
-        same = [(n, n) for n in range(len(a.runs))]
-    return same
+        same = [(n, n) for n, (old, new) in enumerate(zip(a.runs, b.runs)) if old.get("rank_set") == new.get("rank_set")]
+    return sorted(same)
 
 
 def alone(runs, paired):
     """What runs were asked to do that the other side has no run for. paired: indices of those it has one for."""
-    return [{k: row[k] for k in (*ASKED, "team") if k in row} for n, row in enumerate(runs) if n not in paired]
+    return [{k: row[k] for k in (*ASKED, "rank_set", "ranks", "team") if k in row}
+            for n, row in enumerate(runs) if n not in paired]
 
 
 def alone_text(run):
     team = f" team {run['team']}" if "team" in run else ""
-    return f"{' '.join(str(run.get(k)) for k in ASKED[:-1])}{team} {run['bytes']:,} bytes"
+    return f"{' '.join(str(run.get(k)) for k in ASKED[:-1])}{team} {run['bytes']:,} bytes, {run.get('ranks')} {run.get('rank_set')}"
 
 
 def percent(old, new):
@@ -66,7 +79,7 @@ def percent(old, new):
 
 
 def link_changes(a, b, run_a, run_b, most=10):
-    """Links that carry, wait or are busy otherwise, those whose share of busy time changed most first:
+    """Links that carry, wait or are busy otherwise, those whose share of busy or waiting time changed most first:
     [(link, share in a, share in b, bytes in a, bytes in b, stall ns in a, stall ns in b)]."""
     left = {row["link"]: row for row in a.rows("links.csv", run_a)}
     right = {row["link"]: row for row in b.rows("links.csv", run_b)}
@@ -79,7 +92,9 @@ def link_changes(a, b, run_a, run_b, most=10):
         # Less than a point of busy time alone is another length of the run, not another load.
         if moved[0] != moved[1] or stalls[0] != stalls[1] or abs(busy[1] - busy[0]) >= 0.01:
             rows.append((link, *busy, *moved, *stalls))
-    rows.sort(key=lambda r: (-abs(r[2] - r[1]), -abs(r[6] - r[5]), r[0]))
+    old_ns, new_ns = a.runs[run_a]["time_ns"], b.runs[run_b]["time_ns"]
+    waits = lambda r: abs(r[6] / new_ns - r[5] / old_ns) if old_ns and new_ns else 0.0
+    rows.sort(key=lambda r: (-max(abs(r[2] - r[1]), waits(r)), -abs(r[6] - r[5]), r[0]))
     return rows[:most]
 
 

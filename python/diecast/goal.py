@@ -52,7 +52,7 @@ class Rank:
         need(match, where, f"{text!r}; expected calc, send, recv, requires or irequires of GOAL")
         need(match["kind"] is None or (match["kind"] == "send") == (match["way"] == "to"), where,
              f"{text!r}; expected send .. to or recv .. from")
-        label = match[1] or f"line{where.rpartition(':')[2]}"
+        label = match[1] or f"line.{where.rpartition(':')[2]}"  # as no label can be
         need(label not in self.lines, where, f"label {label} is there twice")
         self.lines[label] = Line(where, label, match)
 

@@ -49,6 +49,8 @@ class Case:
         self.platform = data.get("platform", "diecast-pod")
         need(self.platform in PLATFORMS, f"{where}.platform", f"{self.platform!r}; expected {', '.join(PLATFORMS)}")
         # Files are relative to the suite, and a case runs wherever regress was started.
+        for key in ("config", "workload"):
+            need(isinstance(data.get(key, ""), str), f"{where}.{key}", f"{data.get(key)!r}; expected the path of a file")
         self.files = {key: (suite.parent / data[key]).resolve() for key in ("config", "workload") if key in data}
         for key, file in self.files.items():
             need(file.is_file(), f"{where}.{key}", f"{data[key]!r}: no such file beside the suite")
@@ -56,6 +58,8 @@ class Case:
         need(isinstance(args, list) and all(isinstance(a, str) for a in args), f"{where}.args",
              f"{args!r}; expected an array of texts")
         known_keys(self.expect, EXPECT_KEYS, f"{where}.expect")
+        for key in ("status", "stderr_contains"):
+            need(isinstance(self.expect.get(key, ""), str), f"{where}.expect.{key}", f"{self.expect.get(key)!r}; expected a text")
         runs = self.expect.get("runs", [])
         need(isinstance(runs, list) and all(isinstance(r, dict) for r in runs), f"{where}.expect.runs",
              "expected an array of objects")
@@ -81,13 +85,20 @@ class Case:
             return Outcome(self, shlex.join(command), done, document, time.monotonic() - begin)
 
 
+NO_FIELD = "no such field"  # no value of one: those are numbers, true, false, null and texts of runs
+
+
 def lookup(row, key):
-    """A field of a run; "stats.NAME" one of its statistics."""
+    """A field of a run; "stats.NAME" one of its statistics. NO_FIELD where it has none of that name."""
     group, dot, name = key.partition(".")
-    return row.get(group, {}).get(name) if dot else row.get(key)
+    if not dot:
+        return row.get(key, NO_FIELD)
+    return row[group].get(name, NO_FIELD) if isinstance(row.get(group), dict) else NO_FIELD
 
 
 def fits(expected, got):
+    if got is NO_FIELD:
+        return False
     if not isinstance(expected, dict):
         return expected == got
     return is_number(got) and abs(got - expected["value"]) <= abs(expected["value"]) * expected[WITHIN] / 100
@@ -128,7 +139,8 @@ class Outcome:
         return found
 
     def blessed(self):
-        """The case's expectations with the values of this run, fields and tolerances kept."""
+        """The case's expectations with the values of this run, fields and tolerances kept. Raises BadSuite for fields
+        that the run does not have."""
         expect = dict(self.case.expect)
         if "exit_code" in expect or self.code != 0:
             expect["exit_code"] = self.code
@@ -139,11 +151,13 @@ class Outcome:
             if expect["stderr_contains"] is None:
                 del expect["stderr_contains"]
         old = expect.get("runs", [])
-        keys = old[0] if old else {"verified": None, "time_ns": None, "fingerprint": None}
+        usual = {key: None for key in ("verified", "time_ns", "fingerprint")}
         if self.runs and ("runs" in expect or not expect):
             expect["runs"] = []
             for n, row in enumerate(self.runs):
-                wanted = old[n] if n < len(old) else keys
+                wanted = old[n] if n < len(old) else old[0] if old else {k: v for k, v in usual.items() if k in row}
+                for key in wanted:
+                    need(lookup(row, key) is not NO_FIELD, f"{self.case.name}: expect.runs[{n}].{key}", "a run has no such field")
                 expect["runs"].append({key: {"value": lookup(row, key), WITHIN: value[WITHIN]}
                                        if isinstance(value, dict) and lookup(row, key) is not None
                                        else lookup(row, key)
@@ -178,9 +192,12 @@ class Suite:
         self.title = self.data.get("title", self.path.stem)
 
     def bless(self, outcomes):
-        """Writes what the outcomes gave into the file. Raises OSError."""
+        """Expects what the outcomes gave. Raises BadSuite where they lack what was expected of them."""
         for outcome in outcomes:
             outcome.case.data["expect"] = outcome.blessed()
+
+    def write(self):
+        """Raises OSError."""
         write_whole(self.path, json.dumps(self.data, indent=2) + "\n")
 
 

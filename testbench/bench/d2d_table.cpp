@@ -98,7 +98,9 @@ int run() {
           static_cast<double>(packets * 17 * c.noc.flit_bytes) / timing::credit_round_trip(link, 17).ns());
   }
   t.run();
-  return 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
+  fmt::print(stderr, "d2d_table: standard output: cannot be written\n");
+  return 5;
 }
 
 }  // namespace

@@ -83,6 +83,11 @@ class Goal(Import):
         ops = self.ops(self.goal("b requires a\nb: calc 2\na: calc 1"))
         self.assertEqual((list(ops), ops["rank0.b"]["after"]), (["rank0.a", "rank0.b"], ["rank0.a"]))
 
+    def test_ops_without_a_label_have_none_that_another_can_have(self):
+        # Of a file of two lines in front of the ops, an op on line 4 without a label, and one of that name.
+        ops = self.ops(self.goal("line4: calc 1\ncalc 2\nline3: calc 3"))
+        self.assertEqual(len(ops), 3)
+
     def test_other_ranks_cost_a_core_nothing(self):
         pair = ("calc 1000\nsend 64b to 1", "calc 1000\nrecv 64b from 0")
         alone = self.run_workload(self.goal(*pair))
@@ -106,7 +111,7 @@ class Goal(Import):
         pieces = [(op["op"], op["bytes"], op["times"]) for op in stream["ops"] if op["op"] != "wait"]
         self.assertEqual(pieces, [("isend", 699052, 3), ("irecv", 699052, 3)])  # a third, rounded up
         row = self.one(*harness.SMALL, "--workload", "w.json", *harness.sets("pe.tcm_kib=8192"))
-        self.assertEqual([op["verified"] for op in row["ops"] if op["id"] == "rank1.line6.done"], [True])
+        self.assertEqual([op["verified"] for op in row["ops"] if op["id"] == "rank1.line.6.done"], [True])
         whole = self.goal(f"send {1 << 20}b to 1", f"recv {1 << 20}b from 0")
         self.assertNotIn("times", self.script(whole).stdout)
 

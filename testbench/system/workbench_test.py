@@ -378,7 +378,8 @@ class Regress(ScriptCase):
         self.script("regress", self.suite(runs=[{"time_ns": near}]))
         for wrong in ({"runs": [{"time_ns": right + 1}]}, {"exit_code": 3}, {"status": "deadlock"}, {"runs": []},
                       {"runs": [{"verified": False}]}, {"runs": [{"time_ns": {**near, "value": right * 1.02}}]},
-                      {"stderr_contains": "x"}, {"runs": [{"stats.absent": 1}]}):
+                      {"stderr_contains": "x"}, {"runs": [{"stats.absent": 1}]}, {"runs": [{"absent": None}]},
+                      {"runs": [{"time_ns.x": None}]}, {"runs": [{"absent": "no such field"}]}):
             done = self.script("regress", self.suite(**wrong), expect=1)
             self.assertIn("FAILED", done.stdout, wrong)
             self.assertIn("reproduce: ", done.stdout)
@@ -393,6 +394,13 @@ class Regress(ScriptCase):
         self.script("regress", suite, "--junit", "j.xml")
         tests = xml.parse(self.folder / "j.xml").getroot()
         self.assertEqual((tests[0].get("tests"), tests[0].get("failures")), ("1", "0"))
+
+    def test_bless_refuses_fields_that_no_run_has(self):
+        suite = self.suite(runs=[{"wrong_element": 0}])
+        before = suite.read_text()
+        done = self.script("regress", suite, "--bless", expect=2)
+        self.assertIn("a: expect.runs[0].wrong_element: a run has no such field", done.stderr)
+        self.assertEqual(suite.read_text(), before)
 
     def test_junit_names_the_failure(self):
         self.script("regress", self.suite(exit_code=4), "--junit", "j.xml", expect=1)
@@ -421,7 +429,8 @@ class Regress(ScriptCase):
                      '{"name": "a"}]}', '{"schema": "diecast.suite/1", "cases": [{"name": "a", "config": "no"}]}',
                      '{"schema": "diecast.suite/1", "schema": "diecast.suite/1", "cases": [{"name": "a"}]}',
                      '{"schema": "diecast.suite/1", "cases": [{"name": "a", "expect": {"runs": [{"time_ns": {"value": '
-                     '"1", "within_percent": 1}}]}}]}'):
+                     '"1", "within_percent": 1}}]}}]}', *('{"schema": "diecast.suite/1", "cases": [{"name": "a", %s}]}' % wrong
+                      for wrong in ('"config": 5', '"workload": []', '"expect": {"stderr_contains": 5}', '"expect": {"status": 1}'))):
             errors = self.script("regress", self.file("suite.json", text), expect=2).stderr
             self.assertIn("suite.json", errors)
             self.assertNotIn("Traceback", errors)
@@ -794,6 +803,31 @@ class Studies(ScriptCase):
         self.script("degrade", "-", "--override", "{", expect=2)
         for name in ("degrade", "sensitivity"):
             self.assertIn("'0'; expected a count of at least 1", self.script(name, "-", "--jobs", "0", expect=2).stderr)
+
+
+class Compare(ScriptCase):
+    def test_rank_sets_are_not_compared(self):
+        for out, ranks in (("a", "cube"), ("b", "pe")):
+            self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--bytes", "4KiB", "--ranks", ranks, "--out", out)
+        done = self.script("compare", "a", "b")
+        self.assertNotIn("faster", done.stdout)
+        self.assertIn("all_reduce ring_1d f16 sum 4,096 bytes, 4 cube", done.stdout)
+        self.assertIn("all_reduce ring_1d f16 sum 4,096 bytes, 16 pe", done.stdout)
+
+    def test_what_auto_chose_is_compared_with_what_it_chose_there(self):
+        for out, more in (("a", ()), ("b", harness.sets("ccl.algorithm_rules=all_reduce:0-1GiB=three_level"))):
+            self.run_pod(*harness.SMALL, "--algorithm", "auto", "--bytes", "1KiB:4KiB", "--out", out, *more)
+        runs = json.loads(self.script("compare", "a", "b", "--format", "json").stdout)["runs"]
+        self.assertEqual([run["what"]["bytes"] for run in runs], [1024, 2048, 4096])
+        self.assertEqual({run["against"]["algorithm"] for run in runs}, {"three_level"})
+        self.assertNotIn("three_level", {run["what"]["algorithm"] for run in runs})
+
+    def test_a_link_that_holds_up_is_among_those_that_changed(self):
+        slow = harness.sets('faults=[{"kind":"link_degraded","where":"pod.sip1.cube_0_0.ucie_east","factor":64}]')
+        for out, more in (("a", ()), ("b", slow)):
+            self.run_pod(*harness.SMALL, "--algorithm", "two_level", "--bytes", "64KiB", "--out", out, *more)
+        run, = json.loads(self.script("compare", "a", "b", "--format", "json").stdout)["runs"]
+        self.assertIn("pod.sip1.cube_0_0.ucie_east", [link[0] for link in run["links"]])
 
 
 class AlphaBeta(ScriptCase):
