@@ -9,6 +9,7 @@ fault_interposer::fault_interposer(sc_core::sc_module_name name, const fault_pla
     : sc_module(name),
       in("in", *this, 0),
       out("out", *this, 0),
+      place_(place.name),
       faults_(place.faults, place.path, place.flit_time),
       pool_(pool),
       cycle_(place.cycle),

@@ -19,6 +19,7 @@ namespace diecast::hw {
 struct fault_place {
   std::vector<config::placed_fault> faults;
   std::string path;    ///< of the place: keys its draws
+  std::string name;    ///< of the link or block whose faults they are, for people
   sim_time flit_time;  ///< of one flit on this link
   sim_time cycle;      ///< of the NoC: what a wall costs at least
 };
@@ -30,6 +31,12 @@ class fault_interposer : public sc_core::sc_module, private fabric_receiver, pri
   fabric_in in;    ///< bind the sender to in.socket
   fabric_out out;  ///< bind out.socket to the receiver
   [[nodiscard]] std::vector<config::fault_tally> tallies() const { return faults_.tallies(); }
+  [[nodiscard]] const std::string& place() const { return place_; }
+  /// Calls visit(const packet&) for every packet that has come and does not leave.
+  template <class Visit>
+  void visit_held(Visit visit) const {
+    for (const packet_ptr& p : held_) visit(*p);
+  }
 
  private:
   SC_HAS_PROCESS(fault_interposer);
@@ -42,6 +49,7 @@ class fault_interposer : public sc_core::sc_module, private fabric_receiver, pri
   void deliver(const passage& what);
   void act();
 
+  const std::string place_;
   protocol::link_faults faults_;
   packet_pool& pool_;
   const sim_time cycle_;

@@ -150,6 +150,9 @@ class writer {
       return "sends and receives of these PEs do not alternate alike: compare their steps";
     if (root.kind == root_kind::peer && dump_of(root.members[0]).state == events::core_state::done)
       return "what is waited for was done and not seen, or its program lacks it: look at who waits";
+    if (root.kind == root_kind::peer && machine_.still &&
+        dump_of(root.members[0]).state == events::core_state::running)
+      return "its core has stopped, or polls in vain: look at its step";
     if (root.kind == root_kind::peer)
       return root.waits.empty() ? "it is not finished, and waits for no queue pair: look at its step"
                                 : "its program lacks the call that these waits need, or has not come to it";

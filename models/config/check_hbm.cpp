@@ -86,6 +86,13 @@ verdict rows_stay_open(const machine_config& c) {
                      fmt::format("at least hbm.trcd_rd_ns = {}", c.hbm.trcd_rd_ns)};
 }
 
+verdict rows_close_before_they_open_again(const machine_config& c) {
+  if (c.hbm.model != hbm_model::bank || c.hbm.trc_ns >= c.hbm.tras_ns) return {};
+  return broken_rule{"a row would be opened again before it may be closed",
+                     fmt::format("{} ns", c.hbm.trc_ns),
+                     fmt::format("at least hbm.tras_ns = {}", c.hbm.tras_ns)};
+}
+
 constexpr const char* fields_expected = "pc, sid, bank_group, bank, row and column, each once, in any order";
 
 verdict address_map_names_fields(const machine_config& c) {
@@ -156,6 +163,7 @@ const rule rules[]{
     {{"hbm.cl_ns", "hbm.model"}, data_follow_the_command},
     {{"hbm.tccd_l_ns", "hbm.burst_ns", "hbm.model"}, columns_outlast_bursts},
     {{"hbm.tras_ns", "hbm.trcd_rd_ns", "hbm.model"}, rows_stay_open},
+    {{"hbm.trc_ns", "hbm.tras_ns", "hbm.model"}, rows_close_before_they_open_again},
     {{"hbm.address_map"}, address_map_names_fields},
     {{"hbm.drain_low", "hbm.drain_high"}, drain_marks_ordered},
     {{"hbm.trfc_ns", "hbm.trc_ns", "hbm.trefi_ns", "hbm.refresh", "hbm.model"}, refresh_fits},

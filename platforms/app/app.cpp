@@ -350,9 +350,8 @@ int run_points(const registries& tables, const options& o, const platforms::mach
       o,
       context_of(tables.platform.name, machine.config, std::move(unread), argc, argv, machine.config.shape()),
       machine.config);
-  claim_file("--vcd", o.vcd);  // after --out, in whose directory it may lie
-  claim_file("--timeline", o.timeline);
-  claim_file("--record", o.record);
+  // After --out, in whose directory they may lie.
+  claim_files({{"--vcd", o.vcd}, {"--timeline", o.timeline}, {"--record", o.record}});
   report.start(runs);
   platforms::install_signal_handlers();
   platforms::install_dump_handlers(machine.config.sim.dump_on_sighup);

@@ -169,10 +169,12 @@ void try_files(const flag_files& files) {
   }
 }
 
-void claim_file(const std::string& flag, const std::string& path) {
-  if (path.empty()) return;
-  errno = 0;
-  if (!std::ofstream(path)) throw platforms::not_written(flag + ' ' + path);
+void claim_files(const flag_files& files) {
+  try_files(files);
+  for (const auto& [flag, path] : files) {
+    errno = 0;
+    if (!path.empty() && !std::ofstream(path)) throw platforms::not_written(flag + ' ' + path);
+  }
 }
 
 }  // namespace diecast::app

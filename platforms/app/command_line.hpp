@@ -95,8 +95,8 @@ void refuse_same_file(flag_reader& r, const flag_files& written, const flag_file
 /// Opens all of them for writing and leaves them as they are. Throws output_error for the first that cannot
 /// be opened, and takes back those it made.
 void try_files(const flag_files& files);
-/// Proves that the file a flag names can be written, before a simulation is spent on it. Nothing for an
-/// empty path; throws output_error.
-void claim_file(const std::string& flag, const std::string& path);
+/// Empties all of them, before a simulation is spent on them; none where one cannot be opened. Throws
+/// output_error.
+void claim_files(const flag_files& files);
 
 }  // namespace diecast::app

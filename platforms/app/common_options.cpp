@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/app/common_options.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "platforms/io/paths.hpp"
@@ -55,7 +56,13 @@ po::options_description information_flags() {
 void read_config_flags(flag_reader& r, common_options& o) {
   r.with("config", [&](const std::string&, const std::string& v) { o.config = v; });
   o.sets = r.all("set");
-  r.with("seed", [&](const std::string&, const std::string& v) { o.sets.push_back("sim.seed=" + v); });
+  r.with("seed", [&](const std::string& flag, const std::string& v) {
+    const auto is_seed = [](const std::string& set) { return set.starts_with("sim.seed="); };
+    const auto other = std::find_if(o.sets.begin(), o.sets.end(), is_seed);
+    if (other != o.sets.end())
+      r.add({flag, "sets what a --set does, too", v + " and " + *other, "one of the two"});
+    o.sets.push_back("sim.seed=" + v);
+  });
 }
 
 void read_output_flags(flag_reader& r, common_options& o) {

@@ -16,10 +16,10 @@ void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), s
 int exit_code_of(const std::function<int()>& body) {
   try {
     const int code = body();
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-      throw output_error("standard output: cannot be written");
-    }
-    return code;
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    platforms::tell("standard output: cannot be written");
+    const int internal = platforms::exit_code(run_status::internal);
+    return code == internal ? internal : platforms::output_failed;
   } catch (const user_error& e) {
     platforms::tell(e.what());
     return platforms::exit_code(run_status::error);

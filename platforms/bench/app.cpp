@@ -13,6 +13,7 @@
 #include "platforms/app/guard.hpp"
 #include "platforms/bench/bench.hpp"
 #include "platforms/io/bench_result.hpp"
+#include "platforms/io/standard_streams.hpp"
 #include "platforms/noc/study.hpp"
 #include "platforms/run/child.hpp"
 
@@ -168,6 +169,13 @@ void add_run(Measure measure, table& numbers) {
   if (!in.eof()) throw std::runtime_error(fmt::format("the value of {} is no number", name));
 }
 
+/// Runs in which every number was measured.
+std::uint64_t whole_runs(const table& numbers) {
+  if (numbers.empty()) return 0;
+  const auto fewer = [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); };
+  return std::min_element(numbers.begin(), numbers.end(), fewer)->second.size();
+}
+
 int run_checked(int argc, char** argv) {
   options o = parse_options(argc, argv);
   if (o.help) return print(help_text()), 0;
@@ -187,8 +195,11 @@ int run_checked(int argc, char** argv) {
       add_run(measure_hbm_random, numbers);
     }
   }
-  print(result_json(DIECAST_VERSION, o.runs, numbers));
-  return platforms::interrupt_signal() == 0 ? 0 : 128 + platforms::interrupt_signal();
+  const std::uint64_t made = whole_runs(numbers);
+  print(result_json(DIECAST_VERSION, made, numbers));
+  if (platforms::interrupt_signal() == 0) return 0;
+  platforms::tell(fmt::format("interrupted: {} of {} runs were made", made, o.runs));
+  return 128 + platforms::interrupt_signal();
 }
 
 }  // namespace

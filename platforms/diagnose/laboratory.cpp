@@ -11,6 +11,7 @@
 #include <fstream>
 #include <spawn.h>
 #include <sstream>
+#include <string_view>
 #include <sys/wait.h>
 #include <system_error>
 #include <thread>
@@ -81,6 +82,17 @@ void stop(pid_t child) {
   waitpid(child, &status, 0);
 }
 
+/// What experiments see of this process's environment: all but what makes them write to stderr, where the
+/// doctor reads their complaints.
+std::vector<char*> environment() {
+  std::vector<char*> all;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (!std::string_view(*variable).starts_with("DIECAST_CCL_TRACE=")) all.push_back(*variable);
+  }
+  all.push_back(nullptr);
+  return all;
+}
+
 }  // namespace
 
 const json& observation::run() const {
@@ -119,11 +131,12 @@ std::vector<std::string> without(const std::vector<std::string>& arguments,
 }
 
 laboratory::laboratory(std::string binary, std::vector<std::string> arguments,
-                       std::vector<std::string> for_children_only, double budget_s)
+                       std::vector<std::string> for_children_only, double budget_s, bool (*interrupted)())
     : binary_(std::move(binary)),
       arguments_(std::move(arguments)),
       for_children_only_(std::move(for_children_only)),
-      budget_s_(budget_s) {
+      budget_s_(budget_s),
+      interrupted_(interrupted) {
   std::string name = (fs::temp_directory_path() / "diecast-diagnose-XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) {
     throw std::system_error(errno, std::generic_category(), "a folder for the experiments: " + name);
@@ -137,7 +150,7 @@ laboratory::~laboratory() {
 }
 
 double laboratory::seconds_used() const { return seconds_since(start_); }
-double laboratory::seconds_left() const { return budget_s_ - seconds_used(); }
+double laboratory::seconds_left() const { return was_interrupted() ? 0 : budget_s_ - seconds_used(); }
 
 std::vector<std::string> laboratory::with(const std::vector<std::string>& changes) const {
   std::vector<std::string> replaced;
@@ -196,7 +209,8 @@ int laboratory::execute(const std::vector<std::string>& words, const fs::path& o
   posix_spawn_file_actions_addopen(&files, STDERR_FILENO, errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
                                    readable);
   pid_t child = 0;
-  const int failed = posix_spawn(&child, binary_.c_str(), &files, nullptr, argv.data(), environ);
+  std::vector<char*> surroundings = environment();
+  const int failed = posix_spawn(&child, binary_.c_str(), &files, nullptr, argv.data(), surroundings.data());
   posix_spawn_file_actions_destroy(&files);
   if (failed != 0) throw std::system_error(failed, std::generic_category(), binary_);
   const auto begun = std::chrono::steady_clock::now();
@@ -204,7 +218,7 @@ int laboratory::execute(const std::vector<std::string>& words, const fs::path& o
     int status = 0;
     if (waitpid(child, &status, WNOHANG) == child) return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     const double so_far_s = seconds_since(begun);
-    if (so_far_s > limit_s) {
+    if (so_far_s > limit_s || was_interrupted()) {
       timed_out = true;
       stop(child);
       return -1;

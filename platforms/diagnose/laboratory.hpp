@@ -51,9 +51,10 @@ struct observation {                 // NOLINT(bugprone-exception-escape)
 class laboratory {
  public:
   /// `arguments` of the run to look into, without what diagnosing itself gives: --out, --format, --quiet.
-  /// `for_children_only` goes to every run and into no command line that is shown.
+  /// `for_children_only` goes to every run and into no command line that is shown. `interrupted` as of a
+  /// patient.
   laboratory(std::string binary, std::vector<std::string> arguments,
-             std::vector<std::string> for_children_only, double budget_s);
+             std::vector<std::string> for_children_only, double budget_s, bool (*interrupted)() = nullptr);
   ~laboratory();
   laboratory(const laboratory&) = delete;
   laboratory& operator=(const laboratory&) = delete;
@@ -81,6 +82,7 @@ class laboratory {
   [[nodiscard]] std::string given(const std::string& flag) const;
 
  private:
+  [[nodiscard]] bool was_interrupted() const { return interrupted_ != nullptr && interrupted_(); }
   [[nodiscard]] std::vector<std::string> with(const std::vector<std::string>& changes) const;
   int execute(const std::vector<std::string>& words, const std::filesystem::path& out,
               const std::filesystem::path& errors, double limit_s, bool& timed_out) const;
@@ -91,6 +93,7 @@ class laboratory {
   std::filesystem::path folder_;
   std::chrono::steady_clock::time_point start_{std::chrono::steady_clock::now()};
   double budget_s_;
+  bool (*interrupted_)();
   unsigned runs_{};
   std::map<std::string, std::string> kept_;
 };

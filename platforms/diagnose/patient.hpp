@@ -17,6 +17,8 @@ struct patient {
   std::vector<std::string> for_children_only{};
   bool withheld{};    ///< some of them were given by the user, who has to give them again to repeat a run
   bool job_chosen{};  ///< by the doctor: none was given, and the config is refused for the default one
+  /// Asked while an experiment runs: it is ended, and none is begun any more. May be null.
+  bool (*interrupted)(){};
 };
 
 }  // namespace diecast::diagnose

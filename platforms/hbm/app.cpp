@@ -155,8 +155,7 @@ int run_checked(const registries& tables, int argc, char** argv) {
       app::context_of(tables.name, config, platforms::unread_keys(given, {"hbm", "sim", "trace"}), argc,
                       argv),
       config);
-  app::claim_file("--vcd", o.vcd);
-  app::claim_file("--timeline", o.timeline);
+  app::claim_files({{"--vcd", o.vcd}, {"--timeline", o.timeline}});
   report.start(table_header());
   platforms::install_signal_handlers();
   for (const auto& p : points) {

@@ -48,8 +48,8 @@ void conclude(end_of_run end, const config::sim_block& sim, const stack& machine
     case end_of_run::watchdog:  // traffic does not poll: only a limit ends a study whose events go on
     case end_of_run::limit:
       o.status = run_status::deadlock;
-      o.message = fmt::format("the run has reached sim.limit_ms = {}; {} requests have no answer",
-                              sim.limit_ms, waiting);
+      o.message = fmt::format("the run has reached sim.limit_ms = {}; {} requests have no answer{}",
+                              sim.limit_ms, waiting, waiting == 0 ? ": a higher limit lets it go on" : "");
       return;
   }
 }
@@ -102,14 +102,6 @@ void collect_traffic(const stack& machine, bool checked, study_outcome& o) {
   if (o.wrong_reads != 0 && o.status == run_status::ok) o.status = run_status::wrong;
 }
 
-constexpr std::array<std::pair<timing::lost_cause, const char*>, timing::lost_causes> limits{
-    {{timing::lost_cause::refresh, "refresh"},
-     {timing::lost_cause::activate_window, "faw_rrd"},
-     {timing::lost_cause::row_bus, "row_bus"},
-     {timing::lost_cause::turnaround, "turnaround"},
-     {timing::lost_cause::bank_conflict, "bank_conflict"},
-     {timing::lost_cause::initiator, "initiator"}}};
-
 void collect_lost_time(stack& machine, study_outcome& o) {
   if (!machine.finished()) machine.read_lost_time();
   timing::lost_time_report all;
@@ -120,7 +112,10 @@ void collect_lost_time(stack& machine, study_outcome& o) {
     for (std::size_t i = 0; i < timing::lost_causes; ++i) all.lost[i] += c->lost->lost[i];
   }
   o.bus_busy_percent = 100 * all.busy_share();
-  for (const auto& [cause, name] : limits) o.lost_time.push_back({name, 100 * all.share(cause)});
+  for (std::size_t i = 0; i < timing::lost_causes; ++i) {
+    const auto cause = static_cast<timing::lost_cause>(i);
+    o.lost_time.push_back({timing::to_string(cause), 100 * all.share(cause)});
+  }
 }
 
 /// Only our own controller counts row hits and lost time.

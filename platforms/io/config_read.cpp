@@ -332,6 +332,10 @@ std::vector<fs::path> config_chain(const fs::path& file) {
 
 void read_set(std::string_view text, reading& r) {
   const std::string origin = fmt::format("--set {}", text);
+  if (!is_json_text(std::string(text))) {
+    r.problems.push_back({"--set", "is not text", describe(json_text(std::string(text))), "UTF-8"});
+    return;
+  }
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0) {
     r.problems.push_back(

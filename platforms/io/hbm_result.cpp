@@ -76,7 +76,12 @@ json run_json(const study_outcome& o) {
   return j;
 }
 
-constexpr std::array lost_limits{"refresh", "faw_rrd", "row_bus", "turnaround", "bank_conflict", "initiator"};
+std::array<std::string, timing::lost_causes> lost_limits() {
+  std::array<std::string, timing::lost_causes> names;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    names[i] = timing::to_string(static_cast<timing::lost_cause>(i));
+  return names;
+}
 
 using limit_names = std::array<std::string, timing::removable_limits.size() + 1>;
 limit_names saved_limits() {
@@ -146,13 +151,14 @@ std::string result_csv(const std::vector<study_outcome>& runs) {
   std::string text;
   const study_outcome none;
   each_field(none, [&text](const char* name, const auto&) { text += fmt::format("{},", name); });
-  for (const char* limit : lost_limits) text += fmt::format("lost_{}_percent,", limit);
+  for (const std::string& limit : lost_limits()) text += fmt::format("lost_{}_percent,", limit);
   const limit_names savings = saved_limits();
   for (const std::string& limit : savings) text += fmt::format("saved_{}_percent,", limit);
   text += "status\n";
   for (const auto& o : runs) {
     each_field(o, [&text](const char*, const auto& value) { text += csv_text(node_of(value)) + ","; });
-    for (const char* limit : lost_limits) text += csv_text(node_of(percent_of(o.lost_time, limit))) + ",";
+    for (const std::string& limit : lost_limits())
+      text += csv_text(node_of(percent_of(o.lost_time, limit))) + ",";
     for (const std::string& limit : savings) text += csv_text(node_of(percent_of(o.time_saved, limit))) + ",";
     text += std::string(platforms::to_string(o.status)) + "\n";
   }

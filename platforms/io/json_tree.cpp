@@ -188,6 +188,15 @@ std::optional<json_node> read_json_file(const std::filesystem::path& path, std::
   return std::nullopt;
 }
 
+bool is_json_text(const std::string& text) {
+  try {
+    (void)nlohmann::ordered_json(text).dump();
+    return true;
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+}
+
 std::string write_json(const json_node& node) { return to_library(node).dump(2) + "\n"; }
 
 }  // namespace diecast::platforms

@@ -53,6 +53,9 @@ struct json_node {
 [[nodiscard]] std::optional<json_node> read_json_file(const std::filesystem::path& path,
                                                       std::vector<problem>& problems);
 
+/// JSON can hold it: it is UTF-8.
+[[nodiscard]] bool is_json_text(const std::string& text);
+
 /// Text of the tree with two spaces of indentation and a final newline. Doubles are written with
 /// the fewest digits that read back the same. Precondition: strings are UTF-8.
 [[nodiscard]] std::string write_json(const json_node& node);

@@ -17,6 +17,7 @@
 #include "models/types/error.hpp"
 #include "platforms/io/not_written.hpp"
 #include "platforms/io/own_files.hpp"
+#include "platforms/io/whole_file.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -122,17 +123,7 @@ void output_dir::lock() {
 }
 
 void output_dir::write(const std::string& name, const std::string& text) const {
-  const fs::path target = path_ / name;
-  const fs::path partial = path_ / (name + ".partial");
-  errno = 0;
-  std::ofstream file(partial, std::ios::binary);
-  file << text;
-  file.close();
-  if (file && std::rename(partial.c_str(), target.c_str()) == 0) return;
-  const output_error failure = not_written(target.string());
-  std::error_code none;
-  fs::remove(partial, none);
-  throw failure;
+  write_whole_file(path_ / name, text);
 }
 
 }  // namespace diecast::platforms

@@ -22,7 +22,7 @@ class output_dir {
   output_dir(const output_dir&) = delete;
   output_dir& operator=(const output_dir&) = delete;
 
-  /// Writes to a temporary name and renames, so that no reader ever sees half a file.
+  /// As write_whole_file does.
   void write(const std::string& name, const std::string& text) const;
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 

@@ -96,13 +96,14 @@ void sip::bind_edge(const build_context& context, cube_id c, fabric::side edge, 
   const auto faults = fabric::faults_of_side(context.config, context.topology, id_, c, edge);
   if (faults.empty()) return from.bind(to);
   const auto timing = timing::ucie_timing_of(context.config, context.topology.ucie(id_, c, edge));
-  const std::string label =
-      fmt::format("{}_ucie_{}_faults", cube_name(context.topology.shape(), c), fabric::to_string(edge));
-  faults_.push_back(
-      std::make_unique<hw::fault_interposer>(label.c_str(),
-                                             hw::fault_place{faults, fmt::format("{}.{}", name(), label),
-                                                             timing.serialization(1), timing.receiver.period},
-                                             pool_));
+  const std::string cube = cube_name(context.topology.shape(), c);
+  const std::string label = fmt::format("{}_ucie_{}_faults", cube, fabric::to_string(edge));
+  const std::string link = fmt::format("{}.{}.ucie_{}", name(), cube, fabric::to_string(edge));
+  faults_.push_back(std::make_unique<hw::fault_interposer>(
+      label.c_str(),
+      hw::fault_place{faults, fmt::format("{}.{}", name(), label), link, timing.serialization(1),
+                      timing.receiver.period},
+      pool_));
   from.bind(faults_.back()->in.socket);
   faults_.back()->out.socket.bind(to);
 }
@@ -150,7 +151,7 @@ void pod::bind_sip_link(const build_context& context, const fabric::sip_link& li
         timing::sip_link_timing_of(context.config, context.topology.sip_link_settings(l.index));
     faults_.push_back(std::make_unique<hw::sip_link_fault>(
         fmt::format("sip_link{}_faults", l.index).c_str(),
-        hw::fault_place{faults, l.name, timing.serialization(1), timing.receiver.period}));
+        hw::fault_place{faults, l.name, l.name, timing.serialization(1), timing.receiver.period}));
     from.out.bind(faults_.back()->in);
     faults_.back()->out.bind(to.in);
     return *faults_.back();

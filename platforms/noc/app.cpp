@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "platforms/app/run_report.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/noc_result.hpp"
+#include "platforms/io/standard_streams.hpp"
 #include "platforms/noc/inform.hpp"
 #include "platforms/noc/options.hpp"
 #include "platforms/noc/replay.hpp"
@@ -97,20 +99,23 @@ int run_checked(int argc, char** argv) {
       app::context_of("diecast-noc", net.config, platforms::unread_keys(given, {"noc", "sim", "trace"}), argc,
                       argv),
       net.config);
-  app::claim_file("--vcd", o.vcd);
-  app::claim_file("--timeline", o.timeline);
+  app::claim_files({{"--vcd", o.vcd}, {"--timeline", o.timeline}});
   report.start(table_header());
   platforms::install_signal_handlers();
-  std::size_t ran = 0;
-  while (ran < points.size()) {
-    study_outcome outcome = outcome_of(points[ran++], net);
+  double saturated = std::numeric_limits<double>::infinity();
+  std::size_t not_run = 0;
+  for (const study_point& point : points) {
+    if (point.rate >= saturated) {  // it would take long to say the same
+      ++not_run;
+      continue;
+    }
+    study_outcome outcome = outcome_of(point, net);
+    if (outcome.saturated) saturated = point.rate;
     const std::string row = table_row(outcome);
     report.add(std::move(outcome), row);
-    // Rates go up: after a saturated one, or one that was interrupted, the next ones are not run.
-    if (report.outcomes().back().saturated || report.interrupted()) break;
+    if (report.interrupted()) break;
   }
-  if (report.table() && ran < points.size())
-    print(fmt::format("{} higher rates are not run\n", points.size() - ran));
+  if (not_run > 0) platforms::tell(fmt::format("{} higher rates are not run", not_run));
   report.finish([&] { return result_json(report.context(), net, report.outcomes()); },
                 [&] { return result_csv(report.outcomes()); });
   if (report.writes_files()) report.write("links.csv", links_csv(report.outcomes()));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "hw/base/time.hpp"
@@ -229,9 +230,18 @@ flight_list collect_flights(const prepared_run& run, netlist::pod& pod) {
       });
     }
   });
+  std::set<const hw::packet*> held;
+  for (const auto& sip : pod.sips()) {
+    for (const auto& fault : sip->faults()) {
+      fault->visit_held([&](const hw::packet& p) {
+        if (held.insert(&p).second) flights.add(p.header, "held on " + fault->place());
+      });
+    }
+  }
   for (const auto& sip : pod.sips()) {
     sip->pool().visit([&](const hw::packet& p) {
-      flights.add(p.header, fmt::format("in the fabric of sip{}", p.header.source.sip));
+      if (!held.contains(&p))
+        flights.add(p.header, fmt::format("in the fabric of sip{}", p.header.source.sip));
     });
   }
   for (const auto& fault : pod.link_faults()) {

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/run/flight_dump.hpp"
 
-#include <cstdio>
-#include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
-#include <system_error>
 
 #include "hw/base/time.hpp"
 #include "platforms/io/flight_json.hpp"
 #include "platforms/io/standard_streams.hpp"
+#include "platforms/io/whole_file.hpp"
 #include "platforms/run/child.hpp"
 #include "platforms/run/collect.hpp"
 
@@ -34,17 +31,18 @@ std::string flight_dump::text(netlist::pod& pod, const std::string& why, bool st
 }
 
 void flight_dump::look_for_request(netlist::pod& pod) const {
-  if (!dump_requested() || !recorder_) return;
+  if (!dump_requested()) return;
+  if (!recorder_)
+    return tell("a signal asks for the flight recorder, but trace.flight_operations is 0; the run goes on");
   const std::string& file = run_.point.flight_file;
-  const std::string partial = file + ".partial";
-  std::ofstream out(partial, std::ios::binary);
-  out << text(pod, "a signal asked for it", false);
-  out.close();
-  std::error_code error;
-  if (out) std::filesystem::rename(partial, file, error);
-  const bool lost = !out || error;
-  tell(fmt::format("{}: flight recorder {} at {:.3f} us; the run goes on", file,
-                   lost ? "could not be written" : "written", hw::now().ns() / 1e3));
+  std::string lost;
+  try {
+    write_whole_file(file, text(pod, "a signal asked for it", false));
+  } catch (const output_error& e) {
+    lost = e.what();
+  }
+  const std::string what = lost.empty() ? file + ": flight recorder written" : lost;
+  tell(fmt::format("{} at {:.3f} us; the run goes on", what, hw::now().ns() / 1e3));
 }
 
 }  // namespace diecast::platforms

@@ -44,12 +44,14 @@ FLAGS = [
     (["--iters", "0"], ["--iters", "'0'", "from 1"]),
     (["--iters", "2.5"], ["--iters", "'2.5'"]),
     (["--seed", "-1"], ["seed", "'-1'"]),
+    (["--seed", "5", "--set", "sim.seed=6"], ["--seed: sets what a --set does, too (value 5 and sim.seed=6; expected one of the two)"]),
     (["--dtype", "f99"], ["--dtype", "f99", "bf16"]),
     (["--op", "xor"], ["--op", "xor", "prod"]),
     (["--format", "xml"], ["--format", "xml", "csv"]),
     (["--list", "cheese"], ["--list", "cheese", "patterns"]),
     (["--collective", "all_nothing"], ["--collective", "all_nothing", "all_reduce"]),
     (["--algorithm", "telepathy"], ["--algorithm", "telepathy", "ring_1d", "intercube"]),
+    (["--set", "ccl.patterns.\udcff=[]"], ["--set: is not text"]),
     (["--algorithm", "ring_1d,"], ["--algorithm", "ring_1d,"]),
     (["--algorithm", "ring"], ["--algorithm", "did you mean ring_1d?"]),
     (["--algorithm", "all,ring_1d"], ["--algorithm: has all beside other names (value all,ring_1d"]),
@@ -208,6 +210,16 @@ class BadInput(harness.Case):
             self.assertEqual(done.stdout, "")
             self.assertFalse((self.folder / "new").exists())
         self.assertEqual({name: (self.folder / name).read_bytes() for name in kept}, kept)
+
+    def test_a_file_that_cannot_be_opened_costs_no_earlier_one(self):
+        self.file("a.vcd", "a waveform")
+        for binary in (None, "noc", "hbm"):
+            words = [harness.binary(binary)] if binary else self.command(*SMALL, "--bytes", "1KiB")
+            process = self.start(*words, "--vcd", "a.vcd", "--timeline", "nowhere/t.json")
+            done = self.ended(process)
+            self.assertEqual(done.code, 5)
+            self.assertIn("--timeline nowhere/t.json: cannot be written (No such file or directory)", done.stderr)
+            self.assertEqual((self.folder / "a.vcd").read_text(), "a waveform")
 
     def test_names_of_streams_stay_on_their_line(self):
         path = self.file("w.json", '{"streams": [{"name": "a\\nb", "on": [0, 1], "ops": [{"op": "compute", "ns": 1}]}]}')

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The doctor: every shipped fault is called what it is, a healthy machine healthy, two faults both."""
 import json
+import os
+import time
 
 import harness
 from harness import CONFIGS, FAULT_JOBS, PROGRAMS, ROOT, sets
@@ -419,8 +421,44 @@ class Diagnosis(harness.Case):
                             (("--algorithm", "ring_1d,intercube"), "2 algorithms")):
             done = self.run_pod(*SMALL, "--diagnose", *wrong, expect=2)
             self.assertIn(f"--diagnose: looks into one run (value {says}", done.stderr)
+        done = self.run_pod(*SMALL, "--diagnose", "--format", "csv", expect=2)
+        self.assertIn("--format: a diagnosis has no rows (value csv; expected table, which is text, or json)", done.stderr)
         self.run_pod(*SMALL, "--diagnose", "--bytes", "4KiB")
         self.assertTrue((self.folder / "diagnosis.json").exists())
+
+    def test_a_command_line_may_have_files_and_is_told_that_they_are_left_out(self):
+        done = self.run_pod(*SMALL, "--diagnose", "--bytes", "4KiB", "--vcd", "w.vcd", "--timeline", "t.json", "--record",
+                            "r.txt", "--double-run")
+        self.assertIn("--diagnose leaves out --vcd, --timeline, --record, --double-run", done.stderr)
+        self.assertEqual([p.name for p in self.folder.iterdir() if not p.name.startswith("diagnosis")], [])
+
+    def test_verdicts_that_cannot_be_written_cost_no_experiment(self):
+        (self.folder / "diagnosis.txt").mkdir()
+        done = self.run_pod(*SMALL, "--diagnose", expect=5)
+        self.assertIn("--diagnose diagnosis.txt: cannot be written (Is a directory)", done.stderr)
+        self.assertEqual([p.name for p in self.folder.iterdir()], ["diagnosis.txt"])
+
+    def test_a_trace_on_stderr_is_no_complaint(self):
+        os.environ["DIECAST_CCL_TRACE"] = "1"
+        self.addCleanup(os.environ.pop, "DIECAST_CCL_TRACE")
+        _, found = self.diagnose("--config", FAULTS / "bit_flip.json", *sets("comm.checksum=crc32c"))
+        self.assertEqual(found["verdict"], "bit_flip")
+
+    def test_interrupted_it_leaves_a_diagnosis_and_nothing_else(self):
+        os.environ["TMPDIR"] = str(self.folder / "tmp")
+        self.addCleanup(os.environ.pop, "TMPDIR")
+        (self.folder / "tmp").mkdir()
+        process = self.start(*self.command("--diagnose", "--out", "out", "--bytes", "1MiB", "--algorithm", "ring_1d",
+                                           "--ranks", "pe", "--quiet"))
+        while not list((self.folder / "tmp").glob("*/run0")):  # the first experiment, minutes long
+            self.assertIsNone(process.poll())
+            time.sleep(0.01)
+        process.terminate()
+        done = self.ended(process, within_s=60)
+        self.assertEqual(done.code, 143)
+        self.assertIn("interrupted: the diagnosis is of the experiments made until then", done.stderr)
+        json.loads((self.folder / "out" / "diagnosis.json").read_text())
+        self.assertEqual(list((self.folder / "tmp").iterdir()), [])
 
 
 class Shipped(harness.Case):

@@ -395,6 +395,15 @@ class Staging(harness.Case):
                                  (staged["output_min"], staged["output_max"]))
                 self.assertGreater(staged["time_ns"], direct["time_ns"] + 1000)
 
+    def test_what_a_dead_link_between_cubes_holds_is_said_to_be_there(self):
+        dead = sets('faults=[{"kind":"link_down","where":"pod.sip0.cube_0_0.ucie_east"}]')
+        done = self.run_pod(*self.SMALL, "--bytes", "16KiB", "--algorithm", "ring_1d", *dead, "--out", "o", expect=3)
+        self.assertIn("the next is held on pod.sip0.cube_0_0.ucie_east", done.stderr)
+        report = json.loads((self.folder / "o" / "deadlock.json").read_text())
+        places = [f["where"] for f in report["in_flight"]]
+        self.assertIn("held on pod.sip0.cube_0_0.ucie_east", places)
+        self.assertEqual([p for p in places if p.startswith("in the fabric")], [])
+
     def test_staging_costs_its_latency_and_rate(self):
         def time(*words):
             return self.one(*self.SMALL, "--algorithm", "intercube", *sets("comm.path=staged", *words))["time_ns"]

@@ -121,6 +121,14 @@ class Flight(harness.Case):
         process.send_signal(signal.SIGINT)
         self.assertEqual(self.ended(process).code, 130)
 
+    def test_a_signal_to_a_run_without_a_recorder_is_answered(self):
+        process = self.start(*self.command(*SMALL, "--out", "out", "--iters", "100", "--bytes", "64KiB", "--quiet", "--algorithm",
+                                           "ring_1d", "--progress", "on", *sets("trace.flight_operations=0")))
+        self.await_line(process, BEGUN)
+        process.send_signal(signal.SIGUSR1)
+        self.await_line(process, "a signal asks for the flight recorder, but trace.flight_operations is 0")
+        self.assertEqual(self.ended(process).code, 0)
+
     def test_one_signal_is_for_one_run(self):
         process = self.start(*self.command(*SMALL, "--out", "out", "--iters", "100", "--bytes", "64KiB", "--quiet", "--algorithm",
                                            "ring_1d,ring_1d_unidir", "--progress", "on"))
@@ -272,6 +280,14 @@ class Flight(harness.Case):
                         if ratio is not None:
                             self.assertEqual(made, given * ratio)
             self.assertEqual(found, {name} - {None})
+
+    def test_what_is_no_dump_is_refused(self):
+        for dump in ("[]", "{}", '{"schema": "diecast.flight/1", "version": 1, "pg_config": 1, "ranks": null, "entries": []}'):
+            (self.folder / "f.json").write_text(dump)
+            done = subprocess.run([sys.executable, ROOT / "scripts" / "flight2torch", "f.json", "torch"], cwd=self.folder,
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2, dump)
+            self.assertIn("flight2torch: f.json: no flight recorder dump", done.stderr)
 
     def test_pytorch_loads_the_pickles(self):
         flight = self.hung()

@@ -403,6 +403,9 @@ class Interrupt(HbmCase):
     def test_a_limit_is_no_silent_end(self):
         done = self.run_pod(*REFERENCE, "--pattern", "bank_conflict", "--set", "sim.limit_ms=1", expect=3)
         self.assertIn("sim.limit_ms = 1", done.stderr)
+        # Nothing need be stuck: so slow a pace goes beyond any limit.
+        slow = self.run_pod(*REFERENCE, "--rate", "0.000001%", "--requests", "300", "--set", "sim.limit_ms=1", expect=3)
+        self.assertIn("0 requests have no answer: a higher limit lets it go on", slow.stderr)
 
 
 class BadInput(HbmCase):

@@ -276,9 +276,14 @@ class Formats(Case):
         rows = list(csv.DictReader(io.StringIO(self.run_pod(*SMALL, "--format", "csv").stdout)))
         self.assertEqual(rows[0]["traffic"], "uniform")
         self.assertEqual(rows[0]["saturated"], "false")
-        table = self.run_pod(*MESH, "--rate", "0.9,1.0", "--cycles", "8000").stdout
-        self.assertIn("saturated", table)
-        self.assertIn("1 higher rates are not run", table)
+        done = self.run_pod(*MESH, "--rate", "0.9,1.0", "--cycles", "8000")
+        self.assertIn("saturated", done.stdout)
+        self.assertIn("1 higher rates are not run", done.stderr)
+
+    def test_only_higher_rates_are_left_out_behind_one_that_saturates(self):
+        done = self.run_pod(*MESH, "--rate", "0.9,0.1,1.0,0.2", "--cycles", "8000", "--format", "json")
+        self.assertEqual([r["offered_flits_per_node_cycle"] for r in json.loads(done.stdout)["runs"]], [0.9, 0.1, 0.2])
+        self.assertIn("1 higher rates are not run", done.stderr)
 
     def test_waveform(self):
         self.run_pod(*SMALL, "--rate", "0.1", "--vcd", "wave.vcd", "--vcd-scope", "*.router_0_*")
@@ -362,7 +367,12 @@ class Bench(Case):
                 time.sleep(0.3)  # into a measurement
                 process.send_signal(number)
                 done = self.ended(process)
-                self.assertEqual((done.code, done.stderr), (code, ""), subject)
+                self.assertEqual(done.code, code, subject)
+                said = re.fullmatch(r"interrupted: (\d+) of 1000 runs were made\n", done.stderr)
+                self.assertTrue(said, done.stderr)
+                measured = json.loads(done.stdout)
+                made = min((len(values) for values in measured["values"].values()), default=0)
+                self.assertEqual((measured["runs"], int(said[1])), (made, made), subject)
 
     def test_fabric_and_mmio(self):
         for subject, names in (("fabric", ("packet_hop_ns", "flit_hops_per_s", "packet_hop_over_kernel_floor")),

@@ -131,6 +131,8 @@ TEST_CASE("config check: each rule is broken alone and names its key") {
       {"hbm.cl_ns", "> 0 ns", [](auto& c) { c.hbm.cl_ns = 0; }},
       {"hbm.tccd_l_ns", "at least hbm.burst_ns", [](auto& c) { c.hbm.tccd_l_ns = 1; }},
       {"hbm.tras_ns", "at least hbm.trcd_rd_ns", [](auto& c) { c.hbm.tras_ns = 10; }},
+      {"hbm.trc_ns", "at least hbm.tras_ns", [](auto& c) { c.hbm.trc_ns = 28; }},
+      {nullptr, "", [](auto& c) { c.hbm.trc_ns = 28, c.hbm.model = hbm_model::simple; }},
       {"hbm.address_map", "each once", [](auto& c) { c.hbm.address_map = "pc,pc,column,bank,sid,row"; }},
       {nullptr, "", [](auto& c) { c.hbm.address_map = "row,bank,bank_group,sid,column,pc"; }},
       {"hbm.drain_low", "at most hbm.drain_high = 0.8", [](auto& c) { c.hbm.drain_low = 0.9; }},

@@ -78,7 +78,8 @@ TEST_CASE("config load: all problems of a file at once, with path, value and exp
           "or auto)",
           "m.json: ucie.latency_ns: wrong type (value \"11\"; expected a number from 0.001 to 1000000 ns)",
           "m.json: noc.columns: a file has keys within their blocks (expected {\"noc\": {\"columns\": ...}})",
-            "m.json: ccl.algorithms: a file has keys within their blocks (expected {\"ccl\": {\"algorithms\": ...}})",
+          "m.json: ccl.algorithms: a file has keys within their blocks (expected {\"ccl\": {\"algorithms\": "
+          "...}})",
           "m.json: ipcq.slot_bytes: slots of a ring would share 64-byte lines (value 4100; expected a "
           "multiple of "
           "64 B: a slot starts on a line of its own, and every element type and memory burst is aligned in "

@@ -85,6 +85,23 @@ TEST_CASE("waveforms: credits put off show when they come, those that are back s
   CHECK(b.credits() == expected);
 }
 
+TEST_CASE("waveforms: credits are as wide as their number") {
+  const auto declared = [](std::uint32_t flits) {
+    wave_bench b;
+    const std::string path = b.folder.write("wide.vcd", "").string();
+    observe::vcd_writer vcd{path, b.config, &b.topology, {}, {}};
+    vcd.begin({{b.link, 0, flits}});
+    vcd.close(ns(1));
+    std::ifstream file(path);
+    std::string line;
+    while (std::getline(file, line) && !line.ends_with(" east_credits_vc0 $end")) continue;
+    return line.substr(0, line.rfind(' ', line.find(" east_credits_vc0") - 1));
+  };
+  CHECK(declared(65'535) == "$var wire 16");
+  CHECK(declared(65'536) == "$var wire 17");
+  CHECK(declared(1'048'576) == "$var wire 21");
+}
+
 TEST_CASE("waveforms: a link is busy while it carries something, whenever it was told") {
   wave_bench b;
   b.busy(10, 15);

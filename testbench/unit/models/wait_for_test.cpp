@@ -313,7 +313,10 @@ TEST_CASE("wait_for: a PE that has stopped is a root though nobody waits for it"
   REQUIRE(r.roots.size() == 1);
   CHECK(r.roots[0].kind == root_kind::peer);
   CHECK(r.roots[0].members == std::vector{pe(1)});
-  CHECK_THAT(r.text, Contains("pe1 is running or polling (step barrier 4); 0 waits end there"));
+  CHECK_THAT(
+      r.text,
+      Contains("pe1 is running or polling (step barrier 4); 0 waits end there\n  hint: its core has stopped, "
+               "or polls in vain: look at its step\n"));
 }
 
 TEST_CASE("wait_for: a PE that waits for its own copy is a root of its own") {

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that are there whole or not at all.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace diecast::platforms {
+
+/// Writes to a temporary name beside it and renames, so that no reader ever sees half a file. Throws
+/// output_error, with the system's reason; what was there before is then as it was.
+void write_whole_file(const std::filesystem::path& target, const std::string& text);
+
+}  // namespace diecast::platforms
