@@ -27,6 +27,31 @@ abi::node_address next_pe(const topology& t, const config::machine_config& c) {
   return {0, 0, static_cast<terminal_index>(c.cube.pes - 1)};
 }
 
+/// Links that an override has changed alike.
+template <class Block>
+struct changed_links {
+  Block settings;
+  std::string first;  ///< its name
+  std::size_t count{1};
+
+  [[nodiscard]] std::string name() const {
+    return count == 1 ? first : fmt::format("{} and {} like it", first, count - 1);
+  }
+};
+
+template <class Block>
+void add_changed(std::vector<changed_links<Block>>& all, const Block& usual, const Block& settings,
+                 const std::string& name) {
+  if (settings == usual) return;
+  const auto alike = [&settings](const auto& c) { return c.settings == settings; };
+  const auto at = std::find_if(all.begin(), all.end(), alike);
+  if (at == all.end()) {
+    all.push_back({settings, name});
+  } else {
+    ++at->count;
+  }
+}
+
 class balance_table {
  public:
   balance_table(const topology& t, const config::machine_config& config) : t_(t), c_(config) {}
@@ -38,6 +63,7 @@ class balance_table {
     sip_rows();
     buffer_rows();
     window_rows();
+    changed_rows();
     return std::move(rows_);
   }
 
@@ -145,10 +171,14 @@ class balance_table {
         fmt::format("{} ns, {} links each way", c_.sip_link.latency_ns, t_.sip_links().size() / 2),
         less(link_rate(), rate), fmt::format("its NoC port carries only {:.1f} GB/s", link_rate()));
     std::uint64_t cut = 0;
-    for (const sip_link& l : t_.sip_links()) {
-      if (l.from.sip < t_.shape().sips / 2 && l.to.sip >= t_.shape().sips / 2) ++cut;
+    double cut_rate = 0;
+    for (std::uint32_t i = 0; i < t_.sip_links().size(); ++i) {
+      const sip_link& l = t_.sip_links()[i];
+      if (l.from.sip >= t_.shape().sips / 2 || l.to.sip < t_.shape().sips / 2) continue;
+      ++cut;
+      cut_rate += t_.sip_link_settings(i).gbytes_s;
     }
-    add("pod, first half of the SIPs to the second", d(cut) * rate, fmt::format("{} SIP links", cut));
+    add("pod, first half of the SIPs to the second", cut_rate, fmt::format("{} SIP links", cut));
   }
 
   /// Rate that `flits` of buffer sustain over a loop, against the rate wanted.
@@ -178,7 +208,7 @@ class balance_table {
     if (t_.shape().cubes_per_sip() > 1) {
       link_buffer("UCIe VC buffer", ucie_buffer_flits(c_, c_.ucie), timing::ucie_timing_of(c_, c_.ucie),
                   "ucie.buffer_flits");
-      retry_row();
+      retry_row("UCIe retry buffer", c_.ucie);
     }
     if (!t_.sip_links().empty()) {
       link_buffer("SIP link VC buffer", sip_link_buffer_flits(c_, c_.sip_link),
@@ -195,15 +225,15 @@ class balance_table {
     buffer(what, flits < packet ? flits : flits / packet * packet, link.gbytes_s, loop_ns, packet, key);
   }
 
-  void retry_row() {
-    const timing::link_timing link = timing::ucie_timing_of(c_, c_.ucie);
+  void retry_row(const std::string& what, const config::ucie_block& u) {
+    const timing::link_timing link = timing::ucie_timing_of(c_, u);
     if (!link.framed()) return;
-    const std::uint32_t frames = timing::ucie_retry_frames(c_, c_.ucie);
+    const std::uint32_t frames = timing::ucie_retry_frames(c_, u);
     const double share = timing::retry_share(link, frames);
     const double rate = share * link.gbytes_s;
-    add("UCIe retry buffer", rate,
+    add(what, rate,
         fmt::format("{} flits of {} B against {:.1f} GB/s raw x {:.1f} ns", frames, link.frame_wire_bytes,
-                    ucie_raw_gbytes_s(c_.ucie), 2 * c_.ucie.latency_ns),
+                    ucie_raw_gbytes_s(u), 2 * u.latency_ns),
         less(rate, link.gbytes_s),
         fmt::format("ucie.retry_flits sustains only {:.1f} GB/s of payload over its round trip", rate));
   }
@@ -238,6 +268,47 @@ class balance_table {
                         latency_ns(peer, pe, abi::traffic_class::sideband, 1);
     window("IPCQ ring to the next cube", c_.ipcq.n_slots * c_.ipcq.slot_bytes, loop,
            "ipcq.n_slots x ipcq.slot_bytes");
+  }
+
+  [[nodiscard]] std::vector<changed_links<config::ucie_block>> changed_ucie() const {
+    std::vector<changed_links<config::ucie_block>> all;
+    const machine_shape& s = t_.shape();
+    for (std::uint32_t i = 0; i < s.cubes(); ++i) {
+      const sip_id sip{i / s.cubes_per_sip()};
+      const cube_id cube{i % s.cubes_per_sip()};
+      for (unsigned e = 0; e < sides; ++e) {
+        const auto edge = static_cast<side>(e);
+        if (!t_.neighbor(cube, edge)) continue;
+        add_changed(all, c_.ucie, t_.ucie(sip, cube, edge),
+                    fmt::format("{}.ucie_{}", cube_path(s, sip, cube), to_string(edge)));
+      }
+    }
+    return all;
+  }
+  [[nodiscard]] std::vector<changed_links<config::sip_link_block>> changed_sip_links() const {
+    std::vector<changed_links<config::sip_link_block>> all;
+    for (std::uint32_t i = 0; i < t_.sip_links().size(); ++i) {
+      add_changed(all, c_.sip_link, t_.sip_link_settings(i), t_.sip_links()[i].name);
+    }
+    return all;
+  }
+
+  /// What the rows before say of all links is not so of those that overrides change.
+  void changed_rows() {
+    for (const auto& links : changed_ucie()) {
+      const config::ucie_block& u = links.settings;
+      const timing::link_timing timing = timing::ucie_timing_of(c_, u);
+      add(links.name(), ucie_payload_gbytes_s(u),
+          fmt::format("{} modules x {} lanes x {} GT/s, {} ns", u.modules, u.lanes, u.gt_s, u.latency_ns));
+      link_buffer("VC buffer of " + links.name(), ucie_buffer_flits(c_, u), timing, "ucie.buffer_flits");
+      retry_row("retry buffer of " + links.name(), u);
+    }
+    for (const auto& links : changed_sip_links()) {
+      const config::sip_link_block& l = links.settings;
+      add(links.name(), l.gbytes_s, fmt::format("{} ns", l.latency_ns));
+      link_buffer("VC buffer of " + links.name(), sip_link_buffer_flits(c_, l),
+                  timing::sip_link_timing_of(c_, l), "sip_link.buffer_flits");
+    }
   }
 
   [[nodiscard]] double latency_ns(abi::node_address from, abi::node_address to, abi::traffic_class cl,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Idle latency against sums done by hand, rates, automatic buffers and the balance table.
+#include <map>
+
 #include "fabric_test_util.hpp"
 #include "models/fabric/topology.hpp"
 #include "models/timing/link.hpp"
@@ -171,6 +173,28 @@ TEST_CASE("the interface of a simple memory keeps as many packets under way as t
   CHECK(rate(64) == Approx(64 * 1024 / 20'000.0));
   CHECK(rate(256) == Approx(256 * 1024 / 20'000.0));
   CHECK(rate(1) == rate(64));  // no fewer than the interface has
+}
+
+TEST_CASE("the balance table knows links that overrides change") {
+  config::machine_config c;
+  c.ucie.buffer_flits = ucie_buffer_flits(c, c.ucie);
+  c.sip_link.buffer_flits = sip_link_buffer_flits(c, c.sip_link);
+  CHECK(warnings(c).empty());
+  // Both ways of a link are changed, whichever end is named.
+  c.overrides = {{.match = "pod.sip*.cube_0_0.ucie_east", .latency_ns = 400},
+                 {.match = "pod.sip0.e-sip1.w", .gbytes_s = 8}};
+  const std::string slow = "pod.sip0.cube_0_0.ucie_east and 3 like it",
+                    narrow = "pod.sip0.e-sip1.w and 1 like it";
+  const auto found = warnings(c);
+  REQUIRE(found.size() == 1);
+  CHECK_THAT(found[0], Catch::StartsWith("VC buffer of " + slow + ": ucie.buffer_flits sustains only "));
+  std::map<std::string, double> rates;
+  for (const balance_row& row : balance(topology(c), c)) rates[row.what] = row.gbytes_s;
+  CHECK(rates.at(slow) == Approx(ucie_payload_gbytes_s(c.ucie)));
+  CHECK(rates.at("VC buffer of " + slow) < rates.at("UCIe VC buffer") / 10);
+  CHECK(rates.at(narrow) == Approx(8));
+  CHECK(rates.at("SIP link") == Approx(64));
+  CHECK(rates.at("pod, first half of the SIPs to the second") == Approx(8));
 }
 
 TEST_CASE("the balance table names what cannot keep up") {

@@ -162,7 +162,7 @@ TEST_CASE("dram rows: refreshes keep up with tREFI over many milliseconds, every
 TEST_CASE("dram rows: a bank that closes itself has its tRAS and tRP, however short tRC") {
   config::hbm_block h = hbm3();
   h.page_policy = hbm_page_policy::closed;
-  h.trc_ns = 20;
+  h.trc_ns = 28.5;  // as long as tRAS, but not as both
   for (const hbm_refresh refresh : {hbm_refresh::all_bank, hbm_refresh::per_bank}) {
     h.refresh = refresh;
     for (const dram_traffic& t : reference_traffic)
