@@ -229,7 +229,7 @@ def text_of(result):
     else:
         text += "Config: the same\n\n"
     if not result["runs"]:
-        text += "No run of one is in the other: collective, algorithm, bytes, dtype and op differ.\n"
+        text += "No run of one is in the other: collective, bytes, dtype, op or ranks differ.\n"
     single = [f"only in {side}: {alone_text(run)}\n" for side in "AB" for run in result[f"only_in_{side.lower()}"]]
     blocks = ["".join(single)] if single else []
     return text + "\n".join(blocks + [run_text(run, a, b) for run in result["runs"]])

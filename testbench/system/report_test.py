@@ -409,7 +409,7 @@ class Scripts(Reports):
 
     def test_compare_names_both_sides(self):
         for name, algorithm, size in (("a", "ring_1d", "1KiB"), ("b", "intercube", "4KiB")):
-            self.run_pod(*harness.SMALL, "--algorithm", algorithm, "--bytes", size, "--out", self.folder / name)
+            self.run_pod(*harness.SMALL, "--algorithm", algorithm, "--bytes", size, "--ranks", "cube", "--out", self.folder / name)
         text = self.script("compare", "a", "b").stdout
         self.assertIn("all_reduce ring_1d and intercube f16 sum, 1,024 bytes and 4,096 bytes\n", text)
         run = json.loads(self.script("compare", "a", "b", "--format", "json").stdout)["runs"][0]
@@ -419,11 +419,11 @@ class Scripts(Reports):
         for name, sizes in (("a", "2KiB:4KiB"), ("b", "1KiB:2KiB")):
             self.run_pod(*harness.SMALL, "--algorithm", "intercube", "--bytes", sizes, "--out", self.folder / name)
         text = self.script("compare", "a", "b").stdout
-        self.assertIn("Config: the same\n\nonly in A: all_reduce intercube f16 sum 4,096 bytes\n"
-                      "only in B: all_reduce intercube f16 sum 1,024 bytes\n\nall_reduce intercube f16 sum, 2,048 bytes\n",
+        self.assertIn("Config: the same\n\nonly in A: all_reduce intercube f16 sum 4,096 bytes, 4 cube\n"
+                      "only in B: all_reduce intercube f16 sum 1,024 bytes, 4 cube\n\nall_reduce intercube f16 sum, 2,048 bytes\n",
                       text)
         data = json.loads(self.script("compare", "a", "b", "--format", "json").stdout)
-        asked = {"collective": "all_reduce", "algorithm": "intercube", "dtype": "f16", "op": "sum"}
+        asked = {"collective": "all_reduce", "algorithm": "intercube", "dtype": "f16", "op": "sum", "rank_set": "cube", "ranks": 4}
         self.assertEqual((data["only_in_a"], data["only_in_b"]), ([{**asked, "bytes": 4096}], [{**asked, "bytes": 1024}]))
         self.assertEqual([run["what"]["bytes"] for run in data["runs"]], [2048])
         self.assertNotIn("only in", self.script("compare", "a", "a").stdout)
@@ -434,7 +434,7 @@ class Scripts(Reports):
         self.run_pod(*barrier, "--team", "0:1:2,0:1:4", "--out", self.folder / "a")
         self.run_pod(*barrier, "--team", "0:1:2", "--out", self.folder / "b")
         self.run_pod(*harness.SMALL, "--algorithm", "intercube", "--bytes", "1KiB", "--out", self.folder / "c")
-        self.assertIn("\nonly in A: barrier dissemination f16 none team 0:1:4 0 bytes\n",
+        self.assertIn("\nonly in A: barrier dissemination f16 none team 0:1:4 0 bytes, 4 cube\n",
                       self.script("compare", "a", "b").stdout)
         text = self.script("compare", "a", "c").stdout
         self.assertIn("No run of one is in the other", text)
@@ -448,7 +448,7 @@ class Scripts(Reports):
         for sides, expected in ((("c", "d"), "B"), (("d", "c"), "A")):
             text = self.script("compare", *sides).stdout
             self.assertEqual(re.findall("^only in .*$", text, re.M),
-                             [f"only in {expected}: all_reduce intercube f16 sum 1,024 bytes"])
+                             [f"only in {expected}: all_reduce intercube f16 sum 1,024 bytes, 4 cube"])
 
 
 @unittest.skipUnless(CHROMIUM, "chromium is not installed")
