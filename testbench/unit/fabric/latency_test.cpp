@@ -23,7 +23,9 @@ TEST_CASE("inside a cube: injection, hops, the last router, ejection, then the t
   for (std::uint16_t to = 0; to < 26; ++to) {
     const int a = test::terminal_at(t, {0, 0, 0}).router;
     const int b = test::terminal_at(t, {0, 0, to}).router;
-    const auto d = static_cast<std::uint64_t>(std::abs(a % 4 - b % 4) + std::abs(a / 4 - b / 4));
+    const auto columns = static_cast<std::uint64_t>(std::abs(a % 4 - b % 4));
+    const auto rows = static_cast<std::uint64_t>(std::abs(a / 4 - b / 4));
+    const std::uint64_t d = columns + rows;
     CHECK(idle(c, {0, 0, 0}, {0, 0, to}, 1) == nanoseconds(1) * (5 + d * 9 + 8 + 5));
     CHECK(idle(c, {0, 0, 0}, {0, 0, to}, 17) == nanoseconds(1) * (5 + d * 9 + 8 + 5 + 16));
   }
