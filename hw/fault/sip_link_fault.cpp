@@ -7,7 +7,7 @@ namespace diecast::hw {
 
 sip_link_fault::sip_link_fault(sc_core::sc_module_name name, const fault_place& place)
     : sc_module(name),
-      link_(place.path),
+      link_(place.name),
       faults_(place.faults, place.path, place.flit_time),
       cycle_(place.cycle),
       spared_(UINT8_MAX + 1U) {

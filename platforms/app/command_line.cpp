@@ -155,9 +155,9 @@ void refuse_same_file(flag_reader& r, const flag_files& written, const flag_file
 void try_files(const flag_files& files) {
   namespace fs = std::filesystem;
   std::vector<fs::path> made;
+  std::error_code none;
   for (const auto& [flag, path] : files) {
     if (path.empty()) continue;
-    std::error_code none;
     const bool there = fs::symlink_status(path, none).type() != fs::file_type::not_found;
     errno = 0;
     if (!std::ofstream(path, std::ios::app)) {
@@ -167,6 +167,7 @@ void try_files(const flag_files& files) {
     }
     if (!there) made.emplace_back(path);
   }
+  for (const fs::path& file : made) fs::remove(file, none);
 }
 
 void claim_files(const flag_files& files) {

@@ -92,8 +92,8 @@ void refuse_same_file(flag_reader& r, const flag_files& written, const flag_file
 [[nodiscard]] platforms::progress_mode progress_argument(const std::string& flag, const std::string& value);
 /// "run 2 of 5"; empty for the only run.
 [[nodiscard]] std::string progress_label(std::size_t index, std::size_t count);
-/// Opens all of them for writing and leaves them as they are. Throws output_error for the first that cannot
-/// be opened, and takes back those it made.
+/// Opens all of them for writing, leaves them as they are and takes back those it made. Throws output_error
+/// for the first that cannot be opened.
 void try_files(const flag_files& files);
 /// Empties all of them, before a simulation is spent on them; none where one cannot be opened. Throws
 /// output_error.

@@ -56,6 +56,7 @@ constexpr std::array classes{
     finding_class{"unexplained_fault", "the machine reports a fault that fits no class"},
     finding_class{"no_fault_in_a_smaller_run",
                   "the run as given takes longer than the time to examine it; a smaller one shows no fault"},
+    finding_class{"interrupted", "the examination was interrupted; what it had found until then comes first"},
     finding_class{"timed_out", "the run takes longer than the time to examine it"},
     finding_class{"internal_error", "the simulator itself failed: please report it"}};
 

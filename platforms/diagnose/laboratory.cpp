@@ -216,7 +216,10 @@ int laboratory::execute(const std::vector<std::string>& words, const fs::path& o
   const auto begun = std::chrono::steady_clock::now();
   for (;;) {
     int status = 0;
-    if (waitpid(child, &status, WNOHANG) == child) return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (waitpid(child, &status, WNOHANG) == child) {
+      timed_out = was_interrupted();  // a terminal's Ctrl-C reaches both
+      return WIFEXITED(status) && !timed_out ? WEXITSTATUS(status) : -1;
+    }
     const double so_far_s = seconds_since(begun);
     if (so_far_s > limit_s || was_interrupted()) {
       timed_out = true;

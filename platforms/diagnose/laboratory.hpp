@@ -68,6 +68,8 @@ class laboratory {
   [[nodiscard]] std::string ask(const std::vector<std::string>& arguments);
   /// The same, of the run in question with this flag.
   [[nodiscard]] std::string ask_of_run(const std::string& flag) { return ask(with({flag})); }
+  /// Then no time is left, whatever the budget.
+  [[nodiscard]] bool was_interrupted() const { return interrupted_ != nullptr && interrupted_(); }
   [[nodiscard]] double seconds_left() const;
   [[nodiscard]] double seconds_used() const;
   [[nodiscard]] double budget() const { return budget_s_; }
@@ -82,7 +84,6 @@ class laboratory {
   [[nodiscard]] std::string given(const std::string& flag) const;
 
  private:
-  [[nodiscard]] bool was_interrupted() const { return interrupted_ != nullptr && interrupted_(); }
   [[nodiscard]] std::vector<std::string> with(const std::vector<std::string>& changes) const;
   int execute(const std::vector<std::string>& words, const std::filesystem::path& out,
               const std::filesystem::path& errors, double limit_s, bool& timed_out) const;

@@ -306,7 +306,12 @@ case_file trials::close() {
   at_ = whole_;
   const observation& first = file_.observations.front();
   conclude();
-  if (unfinished_) {
+  if (lab_.was_interrupted()) {
+    finding f;
+    f.kind = "interrupted";
+    f.evidence.push_back(fmt::format("after {:.1f} s of {:.0f}", lab_.seconds_used(), lab_.budget()));
+    file_.findings.push_back(std::move(f));
+  } else if (unfinished_) {
     finding f;
     f.kind = at_.base > 0 && file_.findings.empty() ? "no_fault_in_a_smaller_run" : "timed_out";
     f.workaround = "fewer --bytes, --iters or ranks: then there is time to look into it";

@@ -131,9 +131,9 @@ void cube::make_memory(const build_context& context, const fabric::terminal& ter
 void cube::bind_pe(const build_context& context, pe_id pe, fabric::terminal_index t) {
   hw::terminal_port& port = this->pe(pe).terminal();
   const pe_coord self{sip_, id_, pe};
-  const std::string path = pe_path(context.config.shape(), self);
   const fabric::fault_list faults = fabric::faults_into_pe(context.config, self);
   if (faults.empty()) return bind_port(port, t);
+  const std::string path = pe_path(context.config.shape(), self);
   const sim_time cycle = timing::noc_clock(context.config).period;
   faults_.push_back(std::make_unique<hw::fault_interposer>(fmt::format("pe{}_faults", pe.value).c_str(),
                                                            hw::fault_place{faults, path, path, cycle, cycle},

@@ -71,14 +71,14 @@ vcd_writer::vcd_writer(const std::string& path, const config::machine_config& co
 }
 
 void vcd_writer::begin(const std::vector<initial_credits>& credits) {
-  constexpr int usual_width = 16;
+  constexpr std::uint32_t usual_width = 16;
   for (const initial_credits& c : credits) {
     if (!links_.contains(c.link)) continue;
     const std::string& name = topology_->links()[c.link].name;
     const auto dot = name.rfind('.');
+    const std::uint32_t width = std::max(usual_width, static_cast<std::uint32_t>(std::bit_width(c.flits)));
     credits_[{c.link, c.vc}] =
-        declare(name.substr(0, dot), fmt::format("{}_credits_vc{}", name.substr(dot + 1), c.vc),
-                static_cast<std::uint32_t>(std::max(usual_width, static_cast<int>(std::bit_width(c.flits)))));
+        declare(name.substr(0, dot), fmt::format("{}_credits_vc{}", name.substr(dot + 1), c.vc), width);
     variables_.back().last = c.flits;
   }
   write_header();

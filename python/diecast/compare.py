@@ -54,8 +54,9 @@ def pairs_of(a, b):
     same = [(n, there[key_of(row)].popleft()) for n, row in enumerate(a.runs) if there[key_of(row)]]
     left = [collections.defaultdict(list), collections.defaultdict(list)]
     for side, runs in enumerate((a.runs, b.runs)):
+        paired = {pair[side] for pair in same}
         for n, row in enumerate(runs):
-            if n not in {pair[side] for pair in same}:
+            if n not in paired:
                 left[side][job_of(row)].append(n)
     same += [(old[0], left[1][job][0]) for job, old in left[0].items() if len(old) == len(left[1][job]) == 1]
     if not same and len(a.runs) == len(b.runs):

@@ -457,7 +457,9 @@ class Diagnosis(harness.Case):
         done = self.ended(process, within_s=60)
         self.assertEqual(done.code, 143)
         self.assertIn("interrupted: the diagnosis is of the experiments made until then", done.stderr)
-        json.loads((self.folder / "out" / "diagnosis.json").read_text())
+        found = json.loads((self.folder / "out" / "diagnosis.json").read_text())
+        self.assertEqual(found["verdict"], "interrupted")
+        self.assertEqual([e["timed_out"] for e in found["experiments"]], [True])
         self.assertEqual(list((self.folder / "tmp").iterdir()), [])
 
 

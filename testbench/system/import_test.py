@@ -84,7 +84,7 @@ class Goal(Import):
         self.assertEqual((list(ops), ops["rank0.b"]["after"]), (["rank0.a", "rank0.b"], ["rank0.a"]))
 
     def test_ops_without_a_label_have_none_that_another_can_have(self):
-        # Of a file of two lines in front of the ops, an op on line 4 without a label, and one of that name.
+        # The file's third line is the first op: the one without a label is on line 4.
         ops = self.ops(self.goal("line4: calc 1\ncalc 2\nline3: calc 3"))
         self.assertEqual(len(ops), 3)
 
