@@ -21,10 +21,14 @@ set(DIECAST_PLAIN_HEADERS <algorithm> <cstdint> <functional> <map> <memory> <opt
   <string_view> <utility> <vector> <fmt/format.h>)
 set(DIECAST_SYSTEMC_HEADERS ${DIECAST_PLAIN_HEADERS} <systemc> <tlm>)
 
+# Files of a room compiled some at a time: half of what a build of `platforms` takes. Names without linkage must
+# differ then within the room. Off shows a forgotten #include.
+option(DIECAST_UNITY "Compile the files of platforms several at a time" ON)
+
 # diecast_room(NAME DEPENDS targets... HEADERS precompiled... EXCLUDE patterns...): all .cpp below the
-# current folder, except those that match a pattern.
+# current folder, except those that match a pattern. With UNITY, some at a time.
 function(diecast_room name)
-  cmake_parse_arguments(ROOM "" "" "DEPENDS;HEADERS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(ROOM "UNITY" "" "DEPENDS;HEADERS;EXCLUDE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   foreach(pattern ${ROOM_EXCLUDE})
     list(FILTER sources EXCLUDE REGEX ${pattern})
@@ -36,6 +40,9 @@ function(diecast_room name)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/diecast>)
   target_link_libraries(diecast_${name} PUBLIC ${ROOM_DEPENDS} PRIVATE $<BUILD_INTERFACE:diecast_warnings>)
   target_compile_features(diecast_${name} PUBLIC cxx_std_20)
+  if(ROOM_UNITY AND DIECAST_UNITY)
+    set_target_properties(diecast_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
   if(DIECAST_PCH)
     target_precompile_headers(diecast_${name} PRIVATE ${ROOM_HEADERS})
   endif()

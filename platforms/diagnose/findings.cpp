@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 /// How much slower than promised a core must be to be called so: a clock is exact.
-constexpr double slow_factor = 1.5;
+constexpr double slow_core_factor = 1.5;
 /// Credits are short and go first: in a healthy machine they take little more than through an idle fabric.
 constexpr double late_ns = 1000;
 constexpr double idle_factor = 10;  ///< of its way through an idle fabric
@@ -366,7 +366,7 @@ void monitored(const observation& o, std::vector<finding>& found) {
       f.hidden = right(o);
       found.push_back(std::move(f));
     };
-    if (m.measure == "core_clock" && m.value * slow_factor < m.expected) {
+    if (m.measure == "core_clock" && m.value * slow_core_factor < m.expected) {
       add("slow_pe", fmt::format("its core runs at {:.3f} GHz, configured are {:.3f}", m.value, m.expected));
     } else if (m.measure == "link_rate" && state_of(m, o) == link_state::degraded) {
       add("link_degraded",

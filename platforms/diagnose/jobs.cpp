@@ -7,17 +7,18 @@
 namespace diecast::diagnose {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
-json one_stream(const json& group, const json& ops, std::uint64_t repeat) {
+ordered_json one_stream(const ordered_json& group, const ordered_json& ops, std::uint64_t repeat) {
   return {{"groups", {{"tried", group}}},
-          {"streams", json::array({{{"name", "tried"}, {"on", "tried"}, {"repeat", repeat}, {"ops", ops}}})}};
+          {"streams",
+           ordered_json::array({{{"name", "tried"}, {"on", "tried"}, {"repeat", repeat}, {"ops", ops}}})}};
 }
 
 /// All PEs in groups of neighbors, and the stream of each; a last one alone goes with the group before.
 template <class Ops>
 std::string in_groups(std::uint32_t pes, std::uint32_t most, std::uint64_t repeat, Ops ops_of) {
-  json groups = json::object(), streams = json::array();
+  ordered_json groups = ordered_json::object(), streams = ordered_json::array();
   for (std::uint32_t first = 0; first < pes;) {
     const std::uint32_t end = pes - first <= most + 1 ? pes : first + most;
     std::vector<std::uint32_t> ranks(end - first);
@@ -27,11 +28,11 @@ std::string in_groups(std::uint32_t pes, std::uint32_t most, std::uint64_t repea
     streams.push_back({{"name", name}, {"on", name}, {"repeat", repeat}, {"ops", ops_of(end - first)}});
     first = end;
   }
-  return json{{"groups", groups}, {"streams", streams}}.dump(1) + "\n";
+  return ordered_json{{"groups", groups}, {"streams", streams}}.dump(1) + "\n";
 }
 
 /// A PE gets so many messages from each of the others.
-void send_all_to(std::uint32_t receiver, std::uint32_t members, json& ops) {
+void send_all_to(std::uint32_t receiver, std::uint32_t members, ordered_json& ops) {
   constexpr std::uint32_t from_each = 2, tag = 1;
   constexpr std::uint64_t eager = 256;
   std::vector<std::uint32_t> others;
@@ -59,22 +60,22 @@ std::string barriers_among(std::uint32_t pes) {
   constexpr std::uint32_t most = 64;
   constexpr std::uint64_t rounds = 4;
   return in_groups(pes, most, rounds, [](std::uint32_t) {
-    return json::array({{{"op", "barrier"}, {"algorithm", "centralized_pull"}},
-                        {{"op", "barrier"}, {"algorithm", "dissemination"}}});
+    return ordered_json::array({{{"op", "barrier"}, {"algorithm", "centralized_pull"}},
+                                {{"op", "barrier"}, {"algorithm", "dissemination"}}});
   });
 }
 
 std::string messages_to_each(std::uint32_t pes) {
   constexpr std::uint32_t most = 16;
   return in_groups(pes, most, 1, [](std::uint32_t members) {
-    json ops = json::array();
+    ordered_json ops = ordered_json::array();
     for (std::uint32_t receiver = 0; receiver < members; ++receiver) send_all_to(receiver, members, ops);
     return ops;
   });
 }
 
 std::string workload_of(const collective_job& job) {
-  json op{{"op", job.collective}};
+  ordered_json op{{"op", job.collective}};
   const auto set = [&op](const char* key, const std::string& value) {
     if (!value.empty()) op[key] = value;
   };
@@ -82,32 +83,32 @@ std::string workload_of(const collective_job& job) {
   set("dtype", job.dtype);
   set("redop", job.reduction);
   if (job.bytes > 0) op["bytes"] = job.bytes;
-  json group{{"ranks", job.rank_set}};
+  ordered_json group{{"ranks", job.rank_set}};
   if (!job.ranks.empty()) group["list"] = job.ranks;
-  return one_stream(group, json::array({op}), 1).dump(1) + "\n";
+  return one_stream(group, ordered_json::array({op}), 1).dump(1) + "\n";
 }
 
 std::string ring_of_messages(std::uint64_t bytes) {
   constexpr std::uint64_t rounds = 8, eager = 256;
-  const auto op = [](const char* kind, std::uint32_t tag, std::uint64_t size) -> json {
+  const auto op = [](const char* kind, std::uint32_t tag, std::uint64_t size) -> ordered_json {
     return {{"op", kind}, {"shift", 1}, {"tag", tag}, {"bytes", size}};
   };
   // The large ones go by reads, which faults of packets of data leave out.
-  const json ops = json::array({op("irecv", 1, eager),
-                                op("isend", 1, eager),
-                                op("irecv", 2, bytes),
-                                op("isend", 2, bytes),
-                                {{"op", "waitall"}}});
+  const ordered_json ops = ordered_json::array({op("irecv", 1, eager),
+                                                op("isend", 1, eager),
+                                                op("irecv", 2, bytes),
+                                                op("isend", 2, bytes),
+                                                {{"op", "waitall"}}});
   return one_stream({{"ranks", "pe"}}, ops, rounds).dump(1) + "\n";
 }
 
 std::optional<std::string> repeated(const std::string& workload, std::uint64_t times) {
   constexpr bool throws = false, comments = true;
-  json j = json::parse(workload, nullptr, throws, comments);
+  ordered_json j = ordered_json::parse(workload, nullptr, throws, comments);
   if (!j.is_object() || !j.contains("streams") || !j["streams"].is_array()) return std::nullopt;
-  for (json& stream : j["streams"]) {
+  for (ordered_json& stream : j["streams"]) {
     if (!stream.is_object()) return std::nullopt;
-    const json once = stream.value("repeat", json(1U));
+    const ordered_json once = stream.value("repeat", ordered_json(1U));
     if (!once.is_number_unsigned()) return std::nullopt;
     stream["repeat"] = once.get<std::uint64_t>() * times;
   }

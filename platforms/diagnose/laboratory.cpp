@@ -152,9 +152,9 @@ laboratory::~laboratory() {
 double laboratory::seconds_used() const { return seconds_since(start_); }
 double laboratory::seconds_left() const { return was_interrupted() ? 0 : budget_s_ - seconds_used(); }
 
-std::vector<std::string> laboratory::with(const std::vector<std::string>& changes) const {
+std::vector<std::string> laboratory::with(const changes& changed) const {
   std::vector<std::string> replaced;
-  for (const std::string& word : changes) {
+  for (const std::string& word : changed) {
     if (word.starts_with("--") && word != "--set") replaced.push_back(word);
   }
   std::vector<std::string> words = without(arguments_, replaced, {});
@@ -164,14 +164,14 @@ std::vector<std::string> laboratory::with(const std::vector<std::string>& change
                      "--warmup", "--data", "--team"},
                     {"--no-data", "--isolate"});
   }
-  words.insert(words.end(), changes.begin(), changes.end());
+  words.insert(words.end(), changed.begin(), changed.end());
   return words;
 }
 
-std::string laboratory::command(const std::vector<std::string>& changes) const {
+std::string laboratory::command(const changes& changed) const {
   std::string text = fs::path(binary_).filename().string();
   const std::string folder = folder_.string() + "/";
-  for (std::string word : with(changes)) {
+  for (std::string word : with(changed)) {
     if (word.starts_with(folder)) word.erase(0, folder.size());
     const bool plain = word.find_first_of(" *?[]{}\"'$&|;<>()") == std::string::npos;
     text += plain ? " " + word : " '" + word + "'";
@@ -232,13 +232,12 @@ int laboratory::execute(const std::vector<std::string>& words, const fs::path& o
   }
 }
 
-observation laboratory::run(const std::string& name, const std::vector<std::string>& changes,
-                            double limit_s) {
+observation laboratory::run(const std::string& name, const changes& changed, double limit_s) {
   observation o;
   o.name = name;
-  o.changes = changes;
+  o.changes = changed;
   const fs::path out = folder_ / fmt::format("run{}", runs_++);
-  std::vector<std::string> words = with(changes);
+  std::vector<std::string> words = with(changed);
   words.insert(words.end(), for_children_only_.begin(), for_children_only_.end());
   for (const char* word : {"--quiet", "--out"}) words.emplace_back(word);
   words.push_back(out.string());

@@ -15,6 +15,9 @@
 
 namespace diecast::diagnose {
 
+/// Flags beside those of the run in question.
+using changes = std::vector<std::string>;
+
 /// One row of health.csv.
 struct measurement {
   std::string measure, where;
@@ -59,10 +62,10 @@ class laboratory {
   laboratory(const laboratory&) = delete;
   laboratory& operator=(const laboratory&) = delete;
 
-  /// Runs with `changes` added; a flag among them replaces the one given, --set adds to those given, and
+  /// Runs with `changed` added; a flag among them replaces the one given, --set adds to those given, and
   /// --workload, which is a whole job, takes the place of every flag of the job that was given. Stopped
   /// after `limit_s`, or when the budget is used up.
-  observation run(const std::string& name, const std::vector<std::string>& changes,
+  observation run(const std::string& name, const changes& changed,
                   double limit_s = std::numeric_limits<double>::infinity());
   /// Standard output of the binary with these arguments alone.
   [[nodiscard]] std::string ask(const std::vector<std::string>& arguments);
@@ -79,12 +82,12 @@ class laboratory {
   /// What was left, by name.
   [[nodiscard]] const std::map<std::string, std::string>& kept() const { return kept_; }
   /// The command line of an experiment, for people.
-  [[nodiscard]] std::string command(const std::vector<std::string>& changes) const;
+  [[nodiscard]] std::string command(const changes& changed) const;
   /// The value given for a flag; empty when it was not.
   [[nodiscard]] std::string given(const std::string& flag) const;
 
  private:
-  [[nodiscard]] std::vector<std::string> with(const std::vector<std::string>& changes) const;
+  [[nodiscard]] std::vector<std::string> with(const changes& changed) const;
   int execute(const std::vector<std::string>& words, const std::filesystem::path& out,
               const std::filesystem::path& errors, double limit_s, bool& timed_out) const;
 

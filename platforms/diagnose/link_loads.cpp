@@ -12,7 +12,7 @@ namespace {
 
 /// How much slower than configured a link must be to be called so: a clock is exact, and what runs over a
 /// link that is kept busy is hardly stretched.
-constexpr double slow_factor = 1.5;
+constexpr double slow_link_factor = 1.5;
 
 std::uint64_t next_number(std::istringstream& words) {
   constexpr int decimal = 10;
@@ -46,7 +46,7 @@ link_loads loads_of(const std::string& links) {
 /// class (a credit, a token) takes its time at most once: where few flits were measured and many packets went
 /// by, a healthy link looks that much slower.
 link_state judge(double measured_gbytes_s, double configured_gbytes_s, const link_load& load) {
-  if (measured_gbytes_s * slow_factor >= configured_gbytes_s) return link_state::keeps_its_rate;
+  if (measured_gbytes_s * slow_link_factor >= configured_gbytes_s) return link_state::keeps_its_rate;
   if (load.flits <= load.packets) return link_state::in_doubt;
   const auto behind_the_first = static_cast<double>(load.flits - load.packets);
   const double of_all = behind_the_first / static_cast<double>(load.flits);

@@ -31,12 +31,12 @@ bool harmless(const std::vector<finding>& known) {
 
 void look_into_one(trials& t, const own_job& job, std::uint32_t pes,
                    const std::function<void(trials&)>& examine) {
-  const bool healthy = t.healthy_so_far();
+  const bool was_healthy = t.healthy_so_far();
   const changes flags{"--workload", t.leave(job.workload(pes))};
   const observation* o = t.attempt(job.name, flags, signs::ignored, of_one);
   if (o == nullptr) return;
   t.answer(std::string("in ") + job.name, right(*o) ? "right" : "goes wrong, the job as given does not");
-  if (healthy || !right(*o)) t.take_signs_of(*o);
+  if (was_healthy || !right(*o)) t.take_signs_of(*o);
   if (right(*o)) return t.conclude();
   const changes standing = t.standing();
   t.look_into(job.kind, flags, *o);

@@ -11,7 +11,7 @@
 namespace diecast::diagnose {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 std::string verdict_of(const case_file& file) {
   return file.findings.empty() ? "healthy" : file.findings.front().kind;
@@ -33,11 +33,11 @@ std::vector<std::string> only_in(const finding& f, const case_file& file) {
   return names;
 }
 
-json experiment_json(const observation& o, const laboratory& lab) {
-  json j{{"name", o.name},           {"command", lab.command(o.changes)},
-         {"exit_code", o.exit_code}, {"timed_out", o.timed_out},
-         {"time_ns", o.time_ns()},   {"fingerprint", o.fingerprint()},
-         {"wall_s", o.wall_s}};
+ordered_json experiment_json(const observation& o, const laboratory& lab) {
+  ordered_json j{{"name", o.name},           {"command", lab.command(o.changes)},
+                 {"exit_code", o.exit_code}, {"timed_out", o.timed_out},
+                 {"time_ns", o.time_ns()},   {"fingerprint", o.fingerprint()},
+                 {"wall_s", o.wall_s}};
   if (!o.complaint().empty()) j["complaint"] = o.complaint();
   return j;
 }
@@ -45,7 +45,7 @@ json experiment_json(const observation& o, const laboratory& lab) {
 }  // namespace
 
 std::string to_json(const case_file& file, const laboratory& lab) {
-  json findings = json::array();
+  ordered_json findings = ordered_json::array();
   for (const finding& f : file.findings) {
     findings.push_back({{"class", f.kind},
                         {"where", f.where},
@@ -56,21 +56,21 @@ std::string to_json(const case_file& file, const laboratory& lab) {
                         {"workaround", f.workaround},
                         {"evidence", f.evidence}});
   }
-  json answers = json::object();
+  ordered_json answers = ordered_json::object();
   for (const auto& [question, answer] : file.answers) answers[question] = answer;
-  json experiments = json::array();
+  ordered_json experiments = ordered_json::array();
   for (const observation& o : file.observations) experiments.push_back(experiment_json(o, lab));
-  const json j{{"schema", "diecast.diagnosis/1"},
-               {"verdict", verdict_of(file)},
-               {"healthy", file.findings.empty()},
-               {"meaning", meaning_of(verdict_of(file))},
-               {"findings", findings},
-               {"answers", answers},
-               {"experiments", experiments},
-               {"not_tried", file.skipped},
-               {"budget_s", lab.budget()},
-               {"wall_s", lab.seconds_used()}};
-  return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  const ordered_json j{{"schema", "diecast.diagnosis/1"},
+                       {"verdict", verdict_of(file)},
+                       {"healthy", file.findings.empty()},
+                       {"meaning", meaning_of(verdict_of(file))},
+                       {"findings", findings},
+                       {"answers", answers},
+                       {"experiments", experiments},
+                       {"not_tried", file.skipped},
+                       {"budget_s", lab.budget()},
+                       {"wall_s", lab.seconds_used()}};
+  return j.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 std::string to_text(const case_file& file, const laboratory& lab, bool withheld) {

@@ -19,8 +19,6 @@
 
 namespace diecast::diagnose {
 
-using changes = std::vector<std::string>;
-
 /// A job that the doctor tries beside the one that was given.
 enum class own_kind { none, barriers, messages };
 

@@ -134,17 +134,11 @@ config::custom_edge read_edge(reader& r, const std::string& path, const json_nod
 
 std::string name_of(pe_coord pe) { return owner_name(pe); }
 
-json_node texts(const std::vector<std::string>& words) {
-  json_array items;
-  for (const std::string& w : words) items.push_back(json_text(w));
-  return {std::move(items)};
-}
-
 json_node choice_schema(const std::vector<std::string>& words, const std::string& description) {
-  return {json_object{{"enum", texts(words)}, {"description", json_text(description)}}};
+  return {json_object{{"enum", json_texts(words)}, {"description", json_text(description)}}};
 }
 
-json_node text_schema(const std::string& description) {
+json_node name_schema(const std::string& description) {
   return {json_object{{"type", json_text("string")},
                       {"minLength", json_number(std::uint64_t{1})},
                       {"description", json_text(description)}}};
@@ -294,7 +288,7 @@ json_node ccl_algorithms_schema() {
     } else if (key.ends_with("_layout")) {
       keys.emplace_back(key, choice_schema({layouts.begin(), layouts.end()}, s.meaning));
     } else {
-      keys.emplace_back(key, text_schema(s.meaning));
+      keys.emplace_back(key, name_schema(s.meaning));
     }
   }
   json_object item{
@@ -311,7 +305,7 @@ json_node ccl_patterns_schema() {
   keys.emplace_back("reverse", direction_schema("The direction at the other end that it pairs with."));
   json_object item{{"type", json_text("object")},
                    {"properties", {std::move(keys)}},
-                   {"required", texts({"from", "direction", "to"})},
+                   {"required", json_texts({"from", "direction", "to"})},
                    {"additionalProperties", {false}}};
   json_object list{{"type", json_text("array")}, {"items", {std::move(item)}}};
   return named_objects({std::move(list)}, "Patterns as lists of edges, by name.");

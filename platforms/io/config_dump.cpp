@@ -31,12 +31,6 @@ struct to_node {
 
 json_node node_of(const field_value& value) { return std::visit(to_node{}, value); }
 
-json_node texts(const std::vector<std::string>& words) {
-  json_array items;
-  for (const std::string& word : words) items.push_back(json_text(word));
-  return {std::move(items)};
-}
-
 json_object whole_number(std::uint64_t least, std::uint64_t most) {
   return {{"type", json_text("integer")}, {"minimum", json_number(least)}, {"maximum", json_number(most)}};
 }
@@ -69,7 +63,7 @@ json_object type_schema(const field& f) {
     case field_type::choice: {
       std::vector<std::string> words = f.choices;
       for (const auto& [other, name] : f.spellings) words.push_back(other);
-      return {{"enum", texts(words)}};
+      return {{"enum", json_texts(words)}};
     }
     case field_type::links: {
       json_object pair{{"type", json_text("array")},
@@ -146,7 +140,7 @@ json_node overrides_schema() {
                     {"description", json_text("Instance names, with * and ?: pod.sip0.cube_1_2.pe3.")}};
   json_object members{{"match", {std::move(match)}}, {"set", std::move(set)}};
   json_node item = object_schema(std::move(members), "Settings of single instances.");
-  std::get<json_object>(item.value).emplace_back("required", texts({"match", "set"}));
+  std::get<json_object>(item.value).emplace_back("required", json_texts({"match", "set"}));
   return {json_object{{"type", json_text("array")}, {"items", std::move(item)}}};
 }
 
@@ -158,7 +152,7 @@ json_node faults_schema() {
     keys.emplace_back(k.row.key, json_node{std::move(schema)});
   }
   json_node item = object_schema(std::move(keys), "What is made to go wrong at some places.");
-  std::get<json_object>(item.value).emplace_back("required", texts({"kind", "where"}));
+  std::get<json_object>(item.value).emplace_back("required", json_texts({"kind", "where"}));
   return {json_object{{"type", json_text("array")}, {"items", std::move(item)}}};
 }
 

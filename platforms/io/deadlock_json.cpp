@@ -12,8 +12,6 @@ namespace {
 
 using json = result_node;
 
-std::string hex(abi::address a) { return fmt::format("{:#018x}", a); }
-
 json queue_pair_json(const prepared_run& run, pe_coord pe, comm::direction d,
                      const protocol::queue_pair_state& q) {
   json waiting = json::array();
@@ -24,8 +22,8 @@ json queue_pair_json(const prepared_run& run, pe_coord pe, comm::direction d,
           {"direction", run.direction_name(pe, d)},
           {"transmits", q.tx},
           {"receives", q.rx},
-          {"rx_base_pa", hex(q.rx_base)},
-          {"peer_rx_base_pa", hex(q.peer_rx_base)},
+          {"rx_base_pa", hex_text(q.rx_base)},
+          {"peer_rx_base_pa", hex_text(q.peer_rx_base)},
           {"peer", pe_path(run.machine.config.shape(), q.peer)},
           {"n_slots", q.n_slots},
           {"slot_bytes", q.slot_bytes},
@@ -72,7 +70,7 @@ json signal_json(const prepared_run& run, const analysis::watched_word& w) {
   return {{"waiter", pe_path(shape, w.pe)},
           {"writer", pe_path(shape, w.wanted.expected_writer)},
           {"finding", to_string(report.finding)},
-          {"line_pa", hex(report.line)},
+          {"line_pa", hex_text(report.line)},
           {"text", report.text}};
 }
 

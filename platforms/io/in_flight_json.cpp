@@ -9,11 +9,9 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-std::string hex(std::uint64_t n) { return fmt::format("{:#018x}", n); }
-
 json flight_json(const prepared_run& run, const analysis::flight& f) {
   return {{"kind", f.credit ? "credit" : "message"},
-          {"address_pa", hex(f.fields.match_address)},
+          {"address_pa", hex_text(f.fields.match_address)},
           {"sequence", f.fields.sequence},
           {"bytes", f.fields.message_bytes},
           {"from", pe_path(run.machine.config.shape(), f.fields.source)},
@@ -31,11 +29,13 @@ json other_json(const prepared_run& run, const analysis::other_packet& p) {
          {"offset", h.offset},
          {"bytes", h.payload_bytes},
          {"where", p.where}};
-  if (tags) j["tag"] = hex(h.tag.tag);
+  if (tags) j["tag"] = hex_text(h.tag.tag);
   return j;
 }
 
 }  // namespace
+
+std::string hex_text(std::uint64_t n) { return fmt::format("{:#018x}", n); }
 
 json in_flight_json(const prepared_run& run, const analysis::stopped_machine& machine) {
   json list = json::array();

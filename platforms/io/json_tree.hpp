@@ -41,6 +41,7 @@ struct json_node {
 [[nodiscard]] json_node json_text(std::string text);
 [[nodiscard]] json_node json_number(std::uint64_t n);
 [[nodiscard]] json_node json_number(double x);
+[[nodiscard]] json_node json_texts(const std::vector<std::string>& texts);
 
 /// The value as a user would recognize it in a message: short, one line.
 [[nodiscard]] std::string describe(const json_node& node);

@@ -18,7 +18,6 @@ namespace po = boost::program_options;
 
 constexpr double least_rate = 1e-6;
 constexpr double most_rate = 1.0;  // what a node's link can carry
-constexpr std::uint64_t most_cycles = 1'000'000'000;
 
 auto text(const char* name) { return po::value<std::string>()->value_name(name); }
 

@@ -14,7 +14,6 @@ namespace diecast::noc {
 namespace {
 
 constexpr std::size_t most_problems = 100;
-constexpr std::uint64_t most_cycles = 1'000'000'000;
 constexpr std::array columns{"the cycle", "the source", "the destination", "the length"};
 
 class trace_reader {

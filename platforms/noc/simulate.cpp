@@ -27,9 +27,9 @@ constexpr std::uint64_t slice_cycles = 1000;      // between looks at signals an
 constexpr double fs_per_ns = 1e6;                 // cycles are kept in a histogram of femtoseconds
 constexpr std::uint64_t silence_cycles = 20'000;  // longer than any hop: nothing moves any more
 
-class run {
+class study_run {
  public:
-  run(const study_point& point, const network& net, machine& modules, study_outcome& o)
+  study_run(const study_point& point, const network& net, machine& modules, study_outcome& o)
       : point_(point), net_(net), machine_(modules), o_(o), period_(timing::noc_clock(net.config).period) {}
 
   void play() {
@@ -223,7 +223,7 @@ study_outcome simulate(const study_point& point, const network& net) {
   sc_core::sc_start(sc_core::SC_ZERO_TIME);
   o.elaborate_s = elaborating.seconds();
   const platforms::stopwatch running;
-  run(point, net, modules, o).play();
+  study_run(point, net, modules, o).play();
   o.wall_s = running.seconds();
   o.peak_rss_mib = platforms::peak_rss_mib();
   if (vcd) platforms::finish_waveform(*vcd, o);

@@ -24,6 +24,9 @@ struct replay_trace {
   std::uint32_t longest{};  ///< flits
 };
 
+/// Most cycles of a study, and of a packet in a trace.
+inline constexpr std::uint64_t most_cycles = 1'000'000'000;
+
 struct study_point {
   traffic::node_pattern pattern{traffic::node_pattern::uniform};
   traffic::hotspot hot;
