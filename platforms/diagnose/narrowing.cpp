@@ -55,6 +55,8 @@ void narrowing::other_ways() {
     return;
   }
   if (!t_.in_part()) other_algorithm();
+  // Where the result is right (a link is slow, say), it is right by other ways, too, which says nothing.
+  if (right(t_.base())) return;
   const observation* staged =
       t_.attempt("staged through host memory", {"--set", "comm.path=staged"}, signs::ignored);
   if (staged == nullptr) return;
@@ -67,7 +69,7 @@ void narrowing::other_algorithm() {
   if (others.empty()) return;
   const std::string& name = others.front();
   const observation* o = t_.attempt("algorithm " + name, {"--algorithm", name});
-  if (o == nullptr) return;
+  if (o == nullptr || right(t_.base())) return;
   t_.answer("another algorithm removes it", fmt::format("{} ({})", right(*o) ? "yes" : "no", name));
   routes_.push_back({"with " + name, right(*o), false});
 }

@@ -78,7 +78,7 @@ class Checks(harness.Case):
         self.assertIn("format NOT checked", other)
         self.assertIn("clang-tidy NOT run", other)
         slow = self.continuous_integration(self.log(), expect=0, sanitized=124)
-        self.assertIn(".ci/sanitize NOT finished within 20 minutes", slow)
+        self.assertIn(".ci/sanitize NOT finished within 15 minutes", slow)
         self.assertTrue(self.last.stdout.endswith("closing\n"))
 
     def test_ci_fails_for_a_skip_that_is_not_listed(self):
