@@ -174,7 +174,7 @@ void claim_files(const flag_files& files) {
   try_files(files);
   for (const auto& [flag, path] : files) {
     errno = 0;
-    if (!path.empty() && !std::ofstream(path)) throw platforms::not_written(flag + ' ' + path);
+    if (!path.empty() && !std::ofstream(path)) throw platforms::not_written(fmt::format("{} {}", flag, path));
   }
 }
 

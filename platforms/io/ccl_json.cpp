@@ -43,7 +43,7 @@ struct reader {
   }
   /// A direction's name stands in tables whose cells commas part.
   std::optional<std::string> direction(const std::string& path, const json_node& node) {
-    const auto name = text(path, node, direction_form);
+    auto name = text(path, node, direction_form);
     if (!name || name->find_first_of(not_in_directions) == std::string::npos) return name;
     report(path, "holds a comma, a quote or the end of a line", describe(node), direction_form);
     return std::nullopt;
@@ -109,7 +109,7 @@ config::custom_edge read_edge(reader& r, const std::string& path, const json_nod
   bool from = false;
   bool to = false;
   for (const auto& [key, value] : *members) {
-    const std::string at = path + "." + key;
+    const std::string at = fmt::format("{}.{}", path, key);
     if (key == "from" || key == "to") {
       (key == "from" ? from : to) = true;
       if (const auto pe = r.pe(at, value)) (key == "from" ? e.from : e.to) = *pe;
@@ -208,7 +208,7 @@ void read_ccl_algorithms(const json_node& node, const std::string& file, config:
       continue;
     }
     algorithm_settings& a = entry_named(tables.algorithms, name);
-    for (const auto& [key, value] : *keys) read_setting(r, path + "." + key, key, value, a);
+    for (const auto& [key, value] : *keys) read_setting(r, fmt::format("{}.{}", path, key), key, value, a);
   }
 }
 
@@ -297,12 +297,11 @@ json_node ccl_algorithms_schema() {
 }
 
 json_node ccl_patterns_schema() {
-  json_object keys;
-  keys.emplace_back("from", pe_schema("Where the edge starts."));
-  keys.emplace_back("direction", direction_schema("Its name there."));
-  keys.emplace_back("to", pe_schema("Where it ends."));
-  keys.emplace_back("bidirectional", json_node{json_object{{"type", json_text("boolean")}}});
-  keys.emplace_back("reverse", direction_schema("The direction at the other end that it pairs with."));
+  json_object keys{{"from", pe_schema("Where the edge starts.")},
+                   {"direction", direction_schema("Its name there.")},
+                   {"to", pe_schema("Where it ends.")},
+                   {"bidirectional", json_node{json_object{{"type", json_text("boolean")}}}},
+                   {"reverse", direction_schema("The direction at the other end that it pairs with.")}};
   json_object item{{"type", json_text("object")},
                    {"properties", {std::move(keys)}},
                    {"required", json_texts({"from", "direction", "to"})},

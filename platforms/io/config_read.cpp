@@ -173,7 +173,7 @@ class file_reader {
         for (const auto& [key, value] : *member.object()) override_value(in_set, key, value, o);
       } else {
         const bool known = name == "match" || name == "set";
-        report(path + "." + name, known ? "wrong type" : "unknown key", describe(member),
+        report(fmt::format("{}.{}", path, name), known ? "wrong type" : "unknown key", describe(member),
                "match, instance names as text with * and ?, and set, an object");
       }
     }

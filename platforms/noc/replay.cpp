@@ -81,7 +81,7 @@ replay_trace read_replay(const std::filesystem::path& file, std::uint32_t nodes)
   if (!failure.empty())
     throw user_error(platforms::cannot_be_read("--traffic replay", file, failure, "a file of packets"));
   trace_reader reader(file, nodes);
-  for (std::string text; std::getline(in, text);) reader.line(std::move(text));
+  for (std::string text; std::getline(in, text);) reader.line(text);
   if (in.bad()) {
     throw user_error(problem{"--traffic replay", "the file cannot be read to its end", file.string(),
                              "a file of packets"});

@@ -30,7 +30,7 @@ class temporary_folder {
 
   /// Writes a file, in folders as needed; returns its path.
   std::filesystem::path write(const std::string& name, const std::string& text) const {
-    const std::filesystem::path file = path_ / name;
+    std::filesystem::path file = path_ / name;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << text;
     return file;
