@@ -32,7 +32,6 @@ block_table comm_table();
 block_table trace_table();
 
 inline constexpr const char* assumption = "assumption";
-inline constexpr const char* seed_machine = "design notes (seed machine), not published";
 
 /// Collects the rows of one block. `Block` is the struct, `block` its member of machine_config.
 template <class Block>

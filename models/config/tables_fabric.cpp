@@ -64,8 +64,7 @@ block_table noc_table() {
               "noc.flow is wormhole and noc.arbitration round_robin.",
               "BookSim2's hold_switch_for_packet: 1 as classes, 0 as vcs")
       .choice(&b::sideband, "sideband", {"wires", "vc"},
-              "Credits of IPCQ on wires of their own or in a VC class of their own.",
-              "design notes (IPCQ), not published")
+              "Credits of IPCQ on wires of their own or in a VC class of their own.", assumption)
       .auto_size(&b::vcs, "vcs", "", 1, 64,
                  "VCs per class and leg: lanes that flows are spread over (per_flow), or what a packet may "
                  "choose from at each hop (dynamic). auto: 1, with dynamic on a torus or ring 2.",
@@ -238,9 +237,9 @@ block_table hbm_table() {
       .real(&b::controller_ns, "controller_ns", "ns", 0, 10'000, "Controller and PHY, added to each access.",
             "gem5 MemCtrl, static front-end and back-end latency (10 + 10 ns)")
       .real(&b::simple_gbytes_s, "simple_gbytes_s", "GB/s", 0.001, 1e6,
-            "Model simple: rate of a pseudo-channel.", seed_machine)
+            "Model simple: rate of a pseudo-channel.", assumption)
       .real(&b::simple_latency_ns, "simple_latency_ns", "ns", 0, most_ns,
-            "Model simple: added to each access.", seed_machine)
+            "Model simple: added to each access.", assumption)
       .count(&b::queue, "queue", "", 1, 65'536,
              "Model simple: transactions a channel accepts before it holds back the next.", assumption)
       .table();
@@ -250,8 +249,8 @@ block_table sram_table() {
   using b = sram_block;
   return rows<b>(&machine_config::sram, "sram", "Shared SRAM of a cube.")
       .count(&b::kib, "kib", "KiB", 1, 1 << 26, "Size.", assumption)
-      .real(&b::gbytes_s, "gbytes_s", "GB/s", 0.001, 1e6, "Rate of reads and writes together.", seed_machine)
-      .real(&b::latency_ns, "latency_ns", "ns", 0, most_ns, "Added to each access.", seed_machine)
+      .real(&b::gbytes_s, "gbytes_s", "GB/s", 0.001, 1e6, "Rate of reads and writes together.", assumption)
+      .real(&b::latency_ns, "latency_ns", "ns", 0, most_ns, "Added to each access.", assumption)
       .table();
 }
 

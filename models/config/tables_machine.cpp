@@ -73,15 +73,15 @@ block_table pod_table() {
 block_table sip_table() {
   using b = sip_block;
   return rows<b>(&machine_config::sip, "sip", "Dies of a package: a mesh of cubes joined by UCIe.")
-      .count(&b::columns, "columns", "", 1, abi::max_cubes_per_sip, "Cubes from west to east.", seed_machine)
-      .count(&b::rows, "rows", "", 1, abi::max_cubes_per_sip, "Cubes from south to north.", seed_machine)
+      .count(&b::columns, "columns", "", 1, abi::max_cubes_per_sip, "Cubes from west to east.", assumption)
+      .count(&b::rows, "rows", "", 1, abi::max_cubes_per_sip, "Cubes from south to north.", assumption)
       .table();
 }
 
 block_table cube_table() {
   using b = cube_block;
   return rows<b>(&machine_config::cube, "cube", "One die.")
-      .count(&b::pes, "pes", "", 1, abi::control_cpu_unit, "Processing elements of a cube.", seed_machine)
+      .count(&b::pes, "pes", "", 1, abi::control_cpu_unit, "Processing elements of a cube.", assumption)
       .table();
 }
 
@@ -182,21 +182,19 @@ block_table pe_table() {
 block_table ipcq_table() {
   using b = ipcq_block;
   return rows<b>(&machine_config::ipcq, "ipcq", "Inter-PE communication queues. Cycles are of noc.clock_ghz.")
-      .count(&b::queue_pairs, "queue_pairs", "", 1, 512, "Queue pairs (directions) of each PE.",
-             "design notes (IPCQ), not published")
+      .count(&b::queue_pairs, "queue_pairs", "", 1, 512, "Queue pairs (directions) of each PE.", assumption)
       .count(&b::n_slots, "n_slots", "", 1, 65'536, "Slots of a receive ring.", ring_source)
       .count(&b::slot_bytes, "slot_bytes", "B", 64, 1 << 30, "Bytes of a slot: the longest message.",
              ring_source)
       .choice(&b::rings, "buffer_kind", {"tcm", "sram", "hbm"}, "Memory that holds the receive rings.",
-              "design notes (IPCQ), not published")
+              assumption)
       .choice(&b::match, "match", {"address", "sender"},
               "How a token finds its queue pair: by the address it was written to, or by its sender, which "
               "mixes up two "
               "queue pairs to one peer (as on a ring of two) and is kept to show the deadlock.",
-              "design notes (ADR-0025), not published")
+              assumption)
       .choice(&b::wait, "backpressure", {"sleep", "poll"},
-              "Firmware that waits sleeps until an interrupt, or polls.",
-              "design notes (IPCQ), not published")
+              "Firmware that waits sleeps until an interrupt, or polls.", assumption)
       .count(&b::poll_cycles, "poll_cycles", "cycles", 1, 1'000'000, "Period of backpressure poll.",
              assumption)
       .count(&b::check_cycles, "check_cycles", "cycles", 1, 10'000,
@@ -230,12 +228,10 @@ block_table host_table() {
 block_table ccl_table() {
   using b = ccl_block;
   return rows<b>(&machine_config::ccl, "ccl", "Collectives: what their kernels and patterns need.")
-      .choice(&b::root, "root", {"center", "corner"}, "Cube that holds the root of intercube.",
-              "design notes (ADR-0032), not published")
+      .choice(&b::root, "root", {"center", "corner"}, "Cube that holds the root of intercube.", assumption)
       .spelling("centre", "center")
       .choice(&b::between_sips, "inter_sip", {"ring_1d", "torus_2d", "mesh_2d_no_wrap"},
-              "Pattern between the root cubes of the SIPs in intercube.",
-              "design notes (ADR-0032), not published")
+              "Pattern between the root cubes of the SIPs in intercube.", assumption)
       .spelling("mesh_2d", "torus_2d")
       .count(&b::kernel_call_cycles, "kernel_call_cycles", "cycles", 0, 1'000'000,
              "Firmware overhead of each runtime call.", assumption)
@@ -243,7 +239,7 @@ block_table ccl_table() {
           &b::install, "install", {"backdoor", "timed"},
           "How the hosts write the queue-pair registers: by debug transport at no cost, or in packets over "
           "the fabric before the first launch.",
-          "design notes (IPCQ), not published")
+          assumption)
       .auto_size(
           &b::chunks, "chunks", "", 1, 65536,
           "Chunks that pipelined and tree algorithms cut the vector into, so that levels overlap; auto: "
@@ -259,8 +255,7 @@ block_table ccl_table() {
             "(pod.sip0.cube_0_0.pe1=500); the last that matches counts.",
             assumption)
       .count(&b::barrier_radix, "barrier_radix", "", 1, 64,
-             "Radix of group_dissemination: each round signals one less than that many ranks.",
-             "design notes (barriers), not published")
+             "Radix of group_dissemination: each round signals one less than that many ranks.", assumption)
       .count(&b::barrier_start, "barrier_start", "", 0, UINT32_MAX,
              "Counter and flags of a new team; counters run modulo 2^32.", assumption)
       .count(&b::barrier_skew_ns, "barrier_skew_ns", "ns", 0, 1'000'000'000,

@@ -73,10 +73,9 @@ std::string config_markdown() {
       "keys\n"
       "that contradict each other are errors. `\"$schema\"`, the place of a JSON Schema for an editor, is "
       "not read.\n\n"
-      "The last column says where a default comes from. `assumption` is a value of ours; the `design notes` "
-      "are "
-      "those of\n"
-      "the [seed machine](README.md#the-seed-machine), from which the project began.\n";
+      "The last column names the source of a default: a paper, a standard, a product, or `assumption`, a "
+      "value\n"
+      "chosen for this model without a published source.\n";
   for (const config::block_table& table : config::tables()) {
     page += fmt::format("\n## {}\n\n{}\n\n", table.name, table.description);
     page += "| key | unit | values | default | meaning | source |\n|---|---|---|---|---|---|\n";

@@ -52,6 +52,12 @@ class Links(unittest.TestCase):
         self.assertEqual(sorted(pages - listed - targets(start)), [], "docs/README.md does not link to")
         self.assertEqual(sorted(listed - targets(decisions)), [], "docs/adr/README.md does not link to")
 
+    def test_the_glossary_names_code_that_is_there(self):
+        """Folders, and files without their suffix."""
+        names = set(re.findall(r"`((?:models|hw|sw|platforms)/[\w/]+)`", (harness.ROOT / "docs" / "glossary.md").read_text()))
+        self.assertGreater(len(names), 40)
+        self.assertEqual([n for n in sorted(names) if not [*harness.ROOT.glob(n), *harness.ROOT.glob(f"{n}.*")]], [])
+
     def test_pictures_are_shown(self):
         shown = {(page.parent / name).resolve() for page in run_docs.all_pages() for name in docs.links(page)}
         pictures = {file for file in (harness.ROOT / "docs" / "images").rglob("*") if file.is_file()}

@@ -47,7 +47,7 @@ TEST_CASE("shipped configs: the platforms' own") {
   CHECK_THROWS_AS(platforms::default_config("toaster_default.json"), user_error);
 }
 
-TEST_CASE("shipped configs: the seed machine has the published rates") {
+TEST_CASE("shipped configs: the seed machine has round rates") {
   const auto c = shipped("seed_machine");
   CHECK(c.shape().pes() == 256);
   CHECK(fabric::ucie_payload_gbytes_s(c.ucie) == Approx(128));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an IPCQ slot costs in each memory of the seed machine, as its authors give it: TCM 512 GB/s + 0 ns;
+// What an IPCQ slot costs in each memory of the seed machine: TCM 512 GB/s + 0 ns;
 // SRAM 512 GB/s + 2 ns behind a router link of 128 GB/s; HBM 256 GB/s + 6 ns behind a router link.
 #include <memory>
 #include <tlm_utils/simple_initiator_socket.h>
