@@ -19,7 +19,7 @@ namespace {
 sim_time waited_out(sim_time late) { return {late.fs * 3 / 5}; }
 
 /// How long a packet occupies the network interface. Beside 15 blocks that are sent 16 are read and 16 are
-/// written. Found by trial: copies of chunks have the time between chunks, too (docs/adr/0077); blocks that
+/// written. Found by trial: copies of chunks have the time between chunks, too (docs/adr/0058); blocks that
 /// come out of HBM for each step need more than their time, or steps run late and meet (docs/adr/0081).
 sim_time at_interface(step_load load, sim_time packet) {
   switch (load) {

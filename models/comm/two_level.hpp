@@ -42,7 +42,7 @@ struct sip_rows {
 
 /// Turns of a row's ring, a hop of a block of so many slots each way, from the begin of one lap to that of
 /// the next. Between two laps a block goes along the column, too, which takes as many turns as it has slots,
-/// or twice as many; beside copies of tensors in HBM turns are longer (measured, docs/adr/0080).
+/// or twice as many; beside copies of tensors in HBM turns are longer (measured, docs/adr/0050).
 [[nodiscard]] constexpr std::uint32_t turns_between_laps(std::uint64_t slots, bool beside_copies) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(1 + (beside_copies ? 1 : 2) * slots, 1u << 20));
 }

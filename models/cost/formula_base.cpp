@@ -84,7 +84,7 @@ double formula_base::all_pairs_ns(double bytes) const {
   return most;
 }
 
-/// Found by trial (docs/adr/0077): of 480 KiB to 8 MiB on 4 x 4 cubes, `direct`, 1.38 to 1.47 times.
+/// Found by trial (docs/adr/0058): of 480 KiB to 8 MiB on 4 x 4 cubes, `direct`, 1.38 to 1.47 times.
 double formula_base::all_pairs_at_once_ns(double bytes) const {
   constexpr double held_up = 1.4;
   const bool meet = bytes >= step_.slot_bytes() &&

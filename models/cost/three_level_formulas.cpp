@@ -112,7 +112,7 @@ class three_levels : public formula_base {
     }
     const double own_sip = std::max({travel, busy - last.lap + last.travel, edge});
     if (grid_.sips < 2) return own_sip;
-    // Kept from the pace before the timetable of docs/adr/0070, not derived from the turns that the kernel
+    // Kept from the pace before the timetable of docs/adr/0061, not derived from the turns that the kernel
     // takes now (set_turns): estimates are 0.80 to 1.17 of what is measured with it.
     constexpr double before_last_place = 0.9;
     return (before_last_place + grid_.sips - 1) * own_sip + times_of(all.front(), reduces).travel + sips_ns();

@@ -103,7 +103,7 @@ class level_blocks {
   // --- the timetable of a gather; times are bytes that a network interface sends ---
 
   /// What hops take, in messages of the ring. They are chosen by measured times of the default machine, for
-  /// messages of a slot (docs/adr/0070). A short message takes no less than the core does for it, which is
+  /// messages of a slot (docs/adr/0061). A short message takes no less than the core does for it, which is
   /// about a slot on the wire.
   void set_times(pe_context& pe) {
     constexpr std::int64_t messages_per_pe_hop = 4, messages_per_cube_hop = 2, messages_per_crossing = 6;
@@ -288,7 +288,7 @@ class level_blocks {
 
   /// All places share the links between the SIPs. Sent as soon as they can be, their blocks would crowd
   /// before them, and what the rings within the SIP send would stand behind. So places take turns, measured
-  /// by what has come round the last ring. The other rings need no pace (docs/adr/0070).
+  /// by what has come round the last ring. The other rings need no pace (docs/adr/0061).
   void set_paces() {
     const bool by_cubes = joins_cube() || pes_.size() < 2;
     const own_ring& last = by_cubes ? cubes_ : pes_;

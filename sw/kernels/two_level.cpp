@@ -9,7 +9,7 @@
 //                   these sums to their owners while the row ring sums the blocks of its own SIP
 //
 // A row's lap begins some turns after the one before, not behind it: a hop of a short block takes longer than
-// its bytes, and blocks of several laps are under way meanwhile (docs/adr/0080).
+// its bytes, and blocks of several laps are under way meanwhile (docs/adr/0050).
 #include "models/comm/two_level.hpp"
 
 #include <algorithm>
@@ -230,7 +230,7 @@ void run_all_reduce(pe_context& pe) {
   ring_blocks rings(pe, v);
   const lanes& gather = rings.all_gather();
   // A next chunk that begins early fills the waits for other SIPs. Within one SIP it does
-  // not pay (measured, docs/adr/0075).
+  // not pay (measured, docs/adr/0054).
   if (rings.cross_sips()) {
     pe.last_stream(gather, "all_gather");
   } else {
