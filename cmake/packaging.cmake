@@ -28,7 +28,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/diecastConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/diecastConfigVersion.cmake
         DESTINATION ${DIECAST_PACKAGE_DIR})
 
-install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
 # In a folder of their own, as in the checkout: both have a README.md, and they link to each other.
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs OPTIONAL)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The README's way from `git clone` to an answer, as a first-time user goes it: clone, quickstart (twice), and the
-commands of "Where should the root be, and why?" as the page has them. Takes minutes: `ctest -C clone -R fresh_clone`."""
+"""The README from a clone to an answer: the commands of "See it", quickstart a second time, and the commands of "Where
+should the root be, and why?" as the page has them. Takes minutes: `ctest -C clone -R fresh_clone`."""
 import os
 import re
 import shutil
@@ -36,17 +36,18 @@ class FreshClone(harness.Case):
         return done.stdout, time.monotonic() - begin
 
     def test_from_clone_to_because_of_these_links(self):
-        start = block("text", "git clone URL")
-        clone, quickstart = start.split("&&")[0], start.splitlines()[-1]
+        quickstart, report = block("text", "scripts/quickstart\n").splitlines()
         self.assertEqual(quickstart, "scripts/quickstart")
-        self.bash(clone.replace("URL", str(harness.ROOT)), self.folder, 120)
+        self.bash(f"git clone {harness.ROOT} diecast", self.folder, 120)
         folder = self.folder / "diecast"
 
         text, first = self.bash(quickstart, folder, BUILD_S)
-        rows = [line.split() for line in text.splitlines() if "all_reduce" in line]
-        self.assertEqual([row[-2:] for row in rows], [["0", "yes"]] * 9)
-        self.assertIn("scripts/build makes the rest", text)
-        self.assertIn(block("text", "All-reduce on the default pod"), text)
+        shown = re.search(r"<!-- quickstart begin.*?^```text\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)[1]
+        rows = [line for line in shown.splitlines() if " yes" in line]
+        self.assertGreater(len(rows), 2, "the README's table has too few verified rows")
+        self.assertIn(shown, text)
+        self.bash(report, folder, 120)
+        self.assertIn("<svg", (folder / "out/quickstart/report.html").read_text())
         again, second = self.bash(quickstart, folder, 300)
         self.assertNotIn("Building", again)
         self.assertLess(second, max(60, first / 2), "the second quickstart is not quick")
