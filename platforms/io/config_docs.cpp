@@ -64,6 +64,7 @@ std::string config_markdown() {
   std::string page =
       "<!-- Generated from the field tables in models/config. Do not edit. -->\n"
       "# Config keys\n\n"
+      "Which keys does a config have, with which units, ranges and defaults?\n\n"
       "A config is a JSON file with comments; every key below may be left out. Precedence: default, preset,\n"
       "`\"extends\"` (objects merge, arrays replace; relative to the file), file, `--set PATH=VALUE` from "
       "left to\n"
@@ -114,9 +115,9 @@ std::string registers_markdown() {
   std::string page = fmt::format(
       "<!-- Generated from the register map in models/abi. Do not edit. -->\n"
       "# Registers of a PE\n\n"
-      "Offsets are bytes within the `pe_registers` region of a PE; every register is 64 bits wide. A "
-      "register of\n"
-      "queue pair N is at the offset given for queue pair 0 plus N x {:#x}.\n\n"
+      "Which registers does firmware see, and at which offsets? Offsets are bytes within the `pe_registers` "
+      "region of a PE; every register is\n"
+      "64 bits wide. A register of queue pair N is at the offset given for queue pair 0 plus N x {:#x}.\n\n"
       "| offset | name | access | reset | meaning |\n|---|---|---|---|---|\n",
       abi::ipcq_qp_stride);
   std::vector<abi::register_description> all;
