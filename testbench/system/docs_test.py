@@ -51,12 +51,24 @@ class Links(unittest.TestCase):
         self.assertGreater(len(listed), 30)
         self.assertEqual(sorted(pages - listed - targets(start)), [], "docs/README.md does not link to")
         self.assertEqual(sorted(listed - targets(decisions)), [], "docs/adr/README.md does not link to")
+        for page in listed:
+            sections = re.findall(r"^## (.*)$", page.read_text(), re.MULTILINE)
+            self.assertEqual(sections, ["Context", "Decision", "Consequences"], page)
 
     def test_the_glossary_names_code_that_is_there(self):
         """Folders, and files without their suffix."""
         names = set(re.findall(r"`((?:models|hw|sw|platforms)/[\w/]+)`", (harness.ROOT / "docs" / "glossary.md").read_text()))
         self.assertGreater(len(names), 40)
         self.assertEqual([n for n in sorted(names) if not [*harness.ROOT.glob(n), *harness.ROOT.glob(f"{n}.*")]], [])
+
+    def test_pages_use_the_words_of_the_glossary(self):
+        """Words that only this project understood do not come back. Pages that the binary prints follow the code."""
+        private = re.compile(r"\b(doctor|patients?|laborator\w+|strands?|timetables?|laps?|settles?d?|remed\w+|wakes? up|"
+                             r"looked at|looks at|in vain)\b", re.IGNORECASE)
+        written = [p for p in {*run_docs.all_pages(), *harness.ROOT.glob("*.md")}
+                   if str(p.relative_to(harness.ROOT)) not in docs.GENERATED]
+        found = [f"{p.relative_to(harness.ROOT)}: {m[0]}" for p in written for m in private.finditer(p.read_text())]
+        self.assertEqual(sorted(found), [])
 
     def test_pictures_are_shown(self):
         shown = {(page.parent / name).resolve() for page in run_docs.all_pages() for name in docs.links(page)}
