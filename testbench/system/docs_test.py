@@ -70,6 +70,12 @@ class Links(unittest.TestCase):
         found = [f"{p.relative_to(harness.ROOT)}: {m[0]}" for p in written for m in private.finditer(p.read_text())]
         self.assertEqual(sorted(found), [])
 
+    def test_the_changelog_ends_at_the_version(self):
+        version = re.search(r"project\(diecast VERSION ([\d.]+)", (harness.ROOT / "CMakeLists.txt").read_text())[1]
+        sections = re.findall(r"^## \[(.+?)\]( - \d{4}-\d\d-\d\d)?$", (harness.ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+        self.assertEqual([name for name, _ in sections][:2], ["Unreleased", version])
+        self.assertTrue(all(date for _, date in sections[1:]), sections)
+
     def test_pictures_are_shown(self):
         shown = {(page.parent / name).resolve() for page in run_docs.all_pages() for name in docs.links(page)}
         pictures = {file for file in (harness.ROOT / "docs" / "images").rglob("*") if file.is_file()}
