@@ -21,14 +21,21 @@ set(DIECAST_PLAIN_HEADERS <algorithm> <cstdint> <functional> <map> <memory> <opt
   <string_view> <utility> <vector> <fmt/format.h>)
 set(DIECAST_SYSTEMC_HEADERS ${DIECAST_PLAIN_HEADERS} <systemc> <tlm>)
 
-# Files of a room compiled some at a time: `platforms` takes 274 core seconds so, 782 one by one (GCC 12, -O3). Names
-# without linkage must differ then within the room. Off shows a forgotten #include.
-option(DIECAST_UNITY "Compile the files of platforms several at a time" ON)
+# Files are compiled in batches of this many; names without linkage must differ within a room. 0 compiles each file
+# alone, which shows a forgotten #include.
+set(DIECAST_BATCH 16 CACHE STRING "Source files per batch (unity build); 0: one by one")
 
-# diecast_room(NAME DEPENDS targets... HEADERS precompiled... EXCLUDE patterns...): all .cpp below the
-# current folder, except those that match a pattern. With UNITY, some at a time.
+# diecast_batches(TARGET): compiles the target's files in batches.
+function(diecast_batches target)
+  if(DIECAST_BATCH GREATER 0)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${DIECAST_BATCH})
+  endif()
+endfunction()
+
+# diecast_room(NAME DEPENDS targets... HEADERS precompiled... EXCLUDE patterns... ALONE patterns...): all .cpp below the
+# current folder, except those that match a pattern of EXCLUDE; those that match one of ALONE are in no batch.
 function(diecast_room name)
-  cmake_parse_arguments(ROOM "UNITY" "" "DEPENDS;HEADERS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "DEPENDS;HEADERS;EXCLUDE;ALONE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   foreach(pattern ${ROOM_EXCLUDE})
     list(FILTER sources EXCLUDE REGEX ${pattern})
@@ -40,9 +47,11 @@ function(diecast_room name)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/diecast>)
   target_link_libraries(diecast_${name} PUBLIC ${ROOM_DEPENDS} PRIVATE $<BUILD_INTERFACE:diecast_warnings>)
   target_compile_features(diecast_${name} PUBLIC cxx_std_20)
-  if(ROOM_UNITY AND DIECAST_UNITY)
-    set_target_properties(diecast_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-  endif()
+  foreach(pattern ${ROOM_ALONE})
+    list(FILTER sources INCLUDE REGEX ${pattern})
+    set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endforeach()
+  diecast_batches(diecast_${name})
   if(DIECAST_PCH)
     target_precompile_headers(diecast_${name} PRIVATE ${ROOM_HEADERS})
   endif()

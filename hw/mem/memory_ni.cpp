@@ -11,11 +11,11 @@
 namespace diecast::hw {
 namespace {
 
-enum class work : std::uint64_t { request_done, response, wake };
-constexpr unsigned work_shift = 62;
+enum class ni_work : std::uint64_t { request_done, response, wake };
+constexpr unsigned ni_work_shift = 62;
 constexpr std::uint64_t atomic_bytes = sizeof(std::uint64_t);
-constexpr std::uint64_t key_of(work w, std::uint64_t index = 0) {
-  return static_cast<std::uint64_t>(w) << work_shift | index;
+constexpr std::uint64_t ni_key(ni_work w, std::uint64_t index = 0) {
+  return static_cast<std::uint64_t>(w) << ni_work_shift | index;
 }
 
 }  // namespace
@@ -208,7 +208,7 @@ void memory_ni::write_sum(const transaction& read) {
   ++writes_;
   in_flight_.push_back(&t);
   sums_.push_back(&t);
-  calendar_.put(now(), key_of(work::wake));
+  calendar_.put(now(), ni_key(ni_work::wake));
 }
 
 void memory_ni::send_to_memory(transaction& t) {
@@ -254,14 +254,14 @@ tlm::tlm_sync_enum memory_ni::nb_transport_bw(tlm::tlm_generic_payload& payload,
                       name(), phase.get_name()));
     }
     // Not from within the memory's own call: the next request leaves from act().
-    if (!inbox_.empty() || !sums_.empty()) calendar_.put(now(), key_of(work::wake));
+    if (!inbox_.empty() || !sums_.empty()) calendar_.put(now(), ni_key(ni_work::wake));
   });
   return answer;
 }
 
 void memory_ni::end_request(sim_time delay) {
   if (delay > sim_time{}) {
-    calendar_.put(now() + delay, key_of(work::request_done));
+    calendar_.put(now() + delay, ni_key(ni_work::request_done));
   } else {
     requesting_ = false;
   }
@@ -269,7 +269,7 @@ void memory_ni::end_request(sim_time delay) {
 
 void memory_ni::end(transaction& t, sim_time delay) {
   if (delay > sim_time{}) {
-    calendar_.put(now() + delay, key_of(work::response, t.index));
+    calendar_.put(now() + delay, ni_key(ni_work::response, t.index));
   } else {
     complete(t);
   }
@@ -308,10 +308,10 @@ void memory_ni::act() {
   guarded(faults_, name(), [this] {
     std::uint64_t key = 0;
     while (calendar_.take(key)) {
-      switch (static_cast<work>(key >> work_shift)) {
-        case work::request_done: requesting_ = false; break;
-        case work::response: complete(*all_[key & UINT32_MAX]); break;
-        case work::wake: break;
+      switch (static_cast<ni_work>(key >> ni_work_shift)) {
+        case ni_work::request_done: requesting_ = false; break;
+        case ni_work::response: complete(*all_[key & UINT32_MAX]); break;
+        case ni_work::wake: break;
       }
     }
     issue();

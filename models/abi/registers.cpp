@@ -6,7 +6,7 @@ namespace {
 
 constexpr register_offset qp(register_offset field) { return ipcq_qp_base + field; }
 
-constexpr std::array map{
+constexpr std::array register_table{
     register_description{ipcq_event, "IPCQ_EVENT", access::read_pops, 0,
                          "Oldest queued event {kind[7:0], more[8], qp[31:16], value[63:32]}; kind 0 when "
                          "none. Reading pops it."},
@@ -76,7 +76,7 @@ constexpr std::array map{
 
 }  // namespace
 
-std::span<const register_description> register_map() { return map; }
+std::span<const register_description> register_map() { return register_table; }
 
 const char* to_string(engine_error e) {
   switch (e) {

@@ -6,7 +6,7 @@
 namespace diecast::abi {
 namespace {
 
-constexpr std::array map{
+constexpr std::array tag_register_table{
     register_description{tm_ring_base, "TM_RING_BASE", access::read_write, 0,
                          "Physical address of the ring of unexpected messages, in this PE's TCM."},
     register_description{tm_slot_bytes, "TM_SLOT_BYTES", access::read_write, 0,
@@ -76,6 +76,6 @@ constexpr std::array map{
 
 }  // namespace
 
-std::span<const register_description> tag_register_map() { return map; }
+std::span<const register_description> tag_register_map() { return tag_register_table; }
 
 }  // namespace diecast::abi

@@ -6,10 +6,11 @@
 #include <map>
 #include <utility>
 
+#include "models/comm/trees.hpp"
+
 namespace diecast::comm {
 namespace {
 
-constexpr std::uint32_t nobody = ~0U;
 /// Choices tried before a limit of the flows over a cut is given up for the next higher one.
 constexpr std::uint32_t patience = 50'000;
 

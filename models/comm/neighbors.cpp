@@ -7,14 +7,13 @@
 #include <limits>
 #include <utility>
 
+#include "models/comm/trees.hpp"
 #include "models/fabric/topology.hpp"
 #include "models/timing/link.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::comm {
 namespace {
-
-constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
 
 /// A link of the machine, between cubes of the pod.
 struct cube_link {

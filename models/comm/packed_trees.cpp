@@ -21,7 +21,6 @@
 namespace diecast::comm {
 namespace {
 
-constexpr std::uint32_t trees = packed_trees::trees;
 /// Queue pairs of an edge. With four slots each they cover an edge of four steps within a SIP, and most of a
 /// way across two SIPs.
 constexpr std::uint32_t widest_within = 2;
@@ -34,10 +33,6 @@ std::uint64_t attempts_for(std::uint64_t members, bool alone) {
 }
 /// What an edge costs, in steps from cube to cube: about 400 ns and 95 ns for each.
 constexpr std::uint32_t edge_cost = 4;
-/// Seed of the first attempt; any will do.
-constexpr std::uint64_t seed = 1;
-
-constexpr std::uint32_t nobody = ~0U;
 
 /// Both trees within one SIP. Members are numbered from 0.
 struct sip_trees {
@@ -50,7 +45,7 @@ struct sip_trees {
   /// gateways, the sum of the depths.
   using score = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
 
-  std::array<tree, trees> tree_of;
+  std::array<tree, packed_trees::trees> tree_of;
   score worth;
 };
 
@@ -60,7 +55,7 @@ struct sip_task {
   std::vector<pe_coord> members;
   std::optional<std::uint32_t> root;  ///< number of the root, when it is here
   /// By tree: the gateway towards the SIP that follows, and the one towards the SIP before.
-  std::array<std::optional<cube_id>, trees> exit{}, entrance{};
+  std::array<std::optional<cube_id>, packed_trees::trees> exit{}, entrance{};
 
   /// The trees go to no other SIP.
   [[nodiscard]] bool alone() const { return root && !exit[0] && !exit[1]; }
@@ -73,8 +68,8 @@ class attempt {
       : shape_(c.shape),
         task_(task),
         free_(task.alone() && number % 2 != 0),
-        random_(seed + number),
-        sends_(size(), trees) {
+        random_(search_seed + number),
+        sends_(size(), packed_trees::trees) {
     steps_.assign(std::size_t{shape_.cubes_per_sip()} * ways, 0);
     const std::uint64_t per_cube =
         std::max<std::uint64_t>(1, task.members.size() / std::max(1U, shape_.cubes_per_sip()));
@@ -114,7 +109,7 @@ class attempt {
   [[nodiscard]] bool complete() const { return complete(0) && complete(1); }
   [[nodiscard]] std::uint32_t deepest() const {
     std::uint32_t most = 0;
-    for (std::uint32_t t = 0; t < trees; ++t) {
+    for (std::uint32_t t = 0; t < packed_trees::trees; ++t) {
       for (const std::uint32_t m : in_tree_[t]) most = std::max(most, found_.tree_of[t].depth[m]);
     }
     return most;
@@ -183,7 +178,7 @@ class attempt {
   /// between SIPs is long, and on a shorter one the slots of a queue pair carry more. These feed the next
   /// SIP.
   void plant() {
-    for (std::uint32_t t = 0; t < trees; ++t) {
+    for (std::uint32_t t = 0; t < packed_trees::trees; ++t) {
       add_top(t, task_.root ? *task_.root : nearest(*task_.entrance[t], t));
       if (task_.root && size() > 1) {
         const std::uint32_t first = first_child(t);
@@ -206,7 +201,7 @@ class attempt {
     if (task_.exit[t]) {
       for (std::uint32_t place = 0; place < size(); ++place) {
         const std::uint32_t m = nearest(*task_.exit[t], place);
-        const bool taken = t > 0 && size() > trees && m == found_.tree_of[0].feeder;
+        const bool taken = t > 0 && size() > packed_trees::trees && m == found_.tree_of[0].feeder;
         if (m != *task_.root && !taken) return m;
       }
     }
@@ -230,7 +225,7 @@ class attempt {
   /// Gives one member of each tree a child above `level`; false when nobody can have one.
   bool grow(std::uint32_t level) {
     bool grown = false;
-    for (std::uint32_t t = 0; t < trees; ++t) {
+    for (std::uint32_t t = 0; t < packed_trees::trees; ++t) {
       for (std::size_t i = 0; i < in_tree_[t].size() && !complete(t); ++i) {
         const std::uint32_t m = in_tree_[t][i];
         if (sends_[m] == 0 || found_.tree_of[t].depth[m] >= level) continue;
@@ -290,7 +285,7 @@ class attempt {
   std::uint32_t lanes_{};
   std::uint32_t sends_beyond_{};
   std::uint32_t fed_{};  ///< steps from those who feed other SIPs to the gateways
-  std::array<std::vector<std::uint32_t>, trees> in_tree_;  ///< in the order in which they came
+  std::array<std::vector<std::uint32_t>, packed_trees::trees> in_tree_;  ///< in the order in which they came
   sip_trees found_;
 };
 
@@ -365,8 +360,8 @@ tree_pair grown_trees(const pattern_context& c, packed_trees::flow to) {
           static_cast<std::uint32_t>(std::find(sips[0].begin(), sips[0].end(), root) - sips[0].begin());
     }
     const std::size_t n_sips = last + 1;
-    const std::array<std::size_t, trees> after{(s + 1) % n_sips, (s + last) % n_sips};
-    for (std::uint32_t t = 0; t < trees; ++t) {
+    const std::array<std::size_t, packed_trees::trees> after{(s + 1) % n_sips, (s + last) % n_sips};
+    for (std::uint32_t t = 0; t < packed_trees::trees; ++t) {
       if (after[t] != 0) task.exit[t] = between.towards(sip_of(s), sip_of(after[t]));
       if (s != 0) task.entrance[t] = between.towards(sip_of(s), sip_of(after[1 - t]));
     }
@@ -377,7 +372,7 @@ tree_pair grown_trees(const pattern_context& c, packed_trees::flow to) {
     grown[t][below].parent = above;
     grown[t][above].children.push_back(below);
   };
-  for (std::uint32_t t = 0; t < trees; ++t) {
+  for (std::uint32_t t = 0; t < packed_trees::trees; ++t) {
     // A SIP's feeder sends there first: the way beyond is the longer one.
     for (std::size_t s = 1; s <= last; ++s) {
       const std::size_t before = t == 0 ? s - 1 : (s + 1) % (last + 1);
@@ -416,7 +411,8 @@ packed_trees::packed_trees(const pattern_context& c, flow to) {
   nodes_ = tree_memory::of_process().trees_of(c, to == flow::up, search);
   for (const pe_coord& m : c.members.members) sips_.push_back(m.sip);
   const auto fits = [&] {
-    return packed_parent(trees - 1, std::max(within_, crossing_) - 1) < c.config.ipcq.queue_pairs &&
+    return packed_parent(packed_trees::trees - 1, std::max(within_, crossing_) - 1) <
+               c.config.ipcq.queue_pairs &&
            most_child_directions() <= named_children;
   };
   if (c.shares_queue_pairs) return;
@@ -460,7 +456,7 @@ std::vector<edge> packed_tree_edges(const pattern_context& c) {
   std::vector<edge> edges;
   for (std::uint32_t r = 0; r < m.size(); ++r) {
     std::uint32_t index = 0;
-    for (std::uint32_t t = 0; t < trees; ++t) {
+    for (std::uint32_t t = 0; t < packed_trees::trees; ++t) {
       for (const std::uint32_t child : plan.node(t, r).children) {
         for (std::uint32_t i = 0; i < plan.width(r, child); ++i) {
           edges.push_back({m[r], packed_child(index++), m[child], false, packed_parent(t, i)});

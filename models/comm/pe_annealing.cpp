@@ -13,9 +13,6 @@
 namespace diecast::comm {
 namespace {
 
-constexpr std::uint32_t trees = pe_tree_pair::trees;
-constexpr std::uint32_t nobody = pe_tree_pair::nobody;
-
 /// Of a member with a message: it hears of it and asks for the next ones.
 constexpr double firmware_ns = 100;
 
@@ -32,7 +29,6 @@ constexpr double hottest = 300, coldest = 3;
 /// Moves for each member, and a bound on moves x members.
 constexpr std::uint64_t moves_each = 800, most_work = 30'000'000;
 /// Any will do.
-constexpr std::uint64_t seed = 1;
 
 /// The way of messages from one member to another.
 struct way {
@@ -118,17 +114,17 @@ class link_users {
   std::uint32_t shared_{};
 };
 
-class annealing {
+class pe_annealing {
  public:
-  annealing(const config::machine_config& c, const std::vector<pe_coord>& members, std::uint32_t root,
-            bool up, pe_tree_pair& found)
+  pe_annealing(const config::machine_config& c, const std::vector<pe_coord>& members, std::uint32_t root,
+               bool up, pe_tree_pair& found)
       : n_(static_cast<std::uint32_t>(members.size())),
         root_(root),
         up_(up),
         found_(found),
         ways_(c, members, up),
         users_(ways_.topology().links().size()),
-        dice_(seed),
+        dice_(search_seed),
         slot_ns_(static_cast<double>(c.ipcq.slot_bytes) /
                  (static_cast<double>(c.noc.flit_bytes) * c.noc.clock_ghz)),
         height_(n_),
@@ -145,7 +141,7 @@ class annealing {
   }
 
   void run() {
-    for (std::uint32_t t = 0; t < trees; ++t) {
+    for (std::uint32_t t = 0; t < pe_tree_pair::trees; ++t) {
       for (std::uint32_t m = 0; m < n_; ++m) {
         const std::uint32_t above = found_.tree_of[t].above[m];
         if (above != nobody) use(t, above, m);
@@ -153,7 +149,7 @@ class annealing {
       latency_[t] = latency_of(t);
     }
     anneal(*this, {hottest, coldest, std::min(moves_each * n_, most_work / n_)}, dice_);
-    for (std::uint32_t t = 0; t < trees; ++t) order_children(t);
+    for (std::uint32_t t = 0; t < pe_tree_pair::trees; ++t) order_children(t);
   }
 
   // --- what anneal() asks for ---
@@ -163,7 +159,7 @@ class annealing {
     latency_before_ = latency_;
     for (const edge_change& c : changes_) part(c.tree, c.child);
     for (const edge_change& c : changes_) join(c.tree, c.to, c.child);
-    for (std::uint32_t t = 0; t < trees; ++t) {
+    for (std::uint32_t t = 0; t < pe_tree_pair::trees; ++t) {
       if (std::any_of(changes_.begin(), changes_.end(), [t](const edge_change& c) { return c.tree == t; })) {
         latency_[t] = latency_of(t);
       }
@@ -172,7 +168,8 @@ class annealing {
   }
   [[nodiscard]] double cost() const {
     std::size_t beyond = 0;
-    for (std::uint32_t m = 0; m < n_; ++m) beyond += std::max<std::size_t>(trees, found_.sends(m)) - trees;
+    for (std::uint32_t m = 0; m < n_; ++m)
+      beyond += std::max<std::size_t>(pe_tree_pair::trees, found_.sends(m)) - pe_tree_pair::trees;
     return per_beyond * static_cast<double>(beyond) + per_shared * users_.shared() +
            std::max(latency_[0].most, latency_[1].most) +
            share_of_each * (latency_[0].most + latency_[1].most) +
@@ -277,9 +274,9 @@ class annealing {
     changes_.clear();
     switch (draw(5)) {
       case 0: return exchange_parents();
-      case 1: return exchange_members(0, trees);
+      case 1: return exchange_members(0, pe_tree_pair::trees);
       case 2: {
-        const std::uint32_t t = draw(trees);
+        const std::uint32_t t = draw(pe_tree_pair::trees);
         return exchange_members(t, t + 1);
       }
       case 3: return give_away();
@@ -289,7 +286,7 @@ class annealing {
 
   /// Two of a cube get each other's parents.
   void exchange_parents() {
-    const std::uint32_t t = draw(trees), a = draw(n_), b = mate_of(a);
+    const std::uint32_t t = draw(pe_tree_pair::trees), a = draw(n_), b = mate_of(a);
     const std::uint32_t to_a = above(t, b), to_b = above(t, a);
     if (to_a == to_b || to_a == nobody || to_b == nobody || is_above(t, a, b) || is_above(t, b, a)) return;
     changes_ = {{t, a, to_b, to_a}, {t, b, to_a, to_b}};
@@ -298,10 +295,10 @@ class annealing {
   void exchange_members(std::uint32_t first, std::uint32_t end) {
     const std::uint32_t a = draw(n_), b = mate_of(a);
     if (a == b || a == root_ || b == root_) return;
-    if (end - first < trees) {
+    if (end - first < pe_tree_pair::trees) {
       const std::uint32_t other = 1 - first;
-      if (below(first, b).size() + below(other, a).size() > trees) return;
-      if (below(first, a).size() + below(other, b).size() > trees) return;
+      if (below(first, b).size() + below(other, a).size() > pe_tree_pair::trees) return;
+      if (below(first, a).size() + below(other, b).size() > pe_tree_pair::trees) return;
     }
     const auto other = [a, b](std::uint32_t m) { return m == a ? b : m == b ? a : m; };
     for (std::uint32_t t = first; t < end; ++t) {
@@ -319,15 +316,16 @@ class annealing {
   }
   /// A child goes to another of its parent's cube, who has room.
   void give_away() {
-    const std::uint32_t t = draw(trees), child = draw(n_), from = above(t, child);
+    const std::uint32_t t = draw(pe_tree_pair::trees), child = draw(n_), from = above(t, child);
     if (from == nobody || from == root_) return;
     const std::uint32_t to = mate_of(from);
-    if (to == from || to == root_ || found_.sends(to) >= trees || is_above(t, child, to)) return;
+    if (to == from || to == root_ || found_.sends(to) >= pe_tree_pair::trees || is_above(t, child, to))
+      return;
     changes_ = {{t, child, from, to}};
   }
   /// Two of a cube: a child of one tree for one of the other.
   void trade_children() {
-    const std::uint32_t t = draw(trees), child = draw(n_), from = above(t, child);
+    const std::uint32_t t = draw(pe_tree_pair::trees), child = draw(n_), from = above(t, child);
     if (from == nobody || from == root_) return;
     const std::uint32_t to = mate_of(from);
     if (to == from || to == root_ || below(1 - t, to).empty()) return;
@@ -345,8 +343,9 @@ class annealing {
   double slot_ns_;
   std::vector<std::vector<std::uint32_t>> cubes_;  ///< members
   std::vector<std::uint32_t> cube_of_;
-  std::array<latency, trees> latency_, latency_before_;
-  std::array<std::vector<double>, trees> ns_;  ///< by member: of a packet between it and who is above
+  std::array<latency, pe_tree_pair::trees> latency_, latency_before_;
+  std::array<std::vector<double>, pe_tree_pair::trees>
+      ns_;  ///< by member: of a packet between it and who is above
   std::vector<std::uint32_t> order_;
   std::vector<double> height_, sum_, size_;  ///< below a member: farthest, sum of the ways, members
   std::vector<edge_change> changes_;
@@ -356,7 +355,7 @@ class annealing {
 
 void anneal_pes(const config::machine_config& c, const std::vector<pe_coord>& members, std::uint32_t root,
                 bool up, pe_tree_pair& found) {
-  annealing(c, members, root, up, found).run();
+  pe_annealing(c, members, root, up, found).run();
 }
 
 }  // namespace diecast::comm

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "models/comm/trees.hpp"
 #include "models/config/machine_config.hpp"
 #include "models/types/ids.hpp"
 
@@ -15,7 +16,6 @@ namespace diecast::comm {
 /// Two trees over the same members, numbered from 0.
 struct pe_tree_pair {
   static constexpr std::uint32_t trees = 2;
-  static constexpr std::uint32_t nobody = ~0U;
   struct tree {
     std::vector<std::uint32_t> above;               ///< by member; of the root: nobody
     std::vector<std::vector<std::uint32_t>> below;  ///< by member

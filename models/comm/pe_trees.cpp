@@ -12,9 +12,6 @@
 namespace diecast::comm {
 namespace {
 
-constexpr std::uint32_t trees = pe_tree_pair::trees;
-constexpr std::uint32_t nobody = pe_tree_pair::nobody;
-
 /// Members of each cube, in the order of ranks; the root is the first of its cube.
 std::vector<std::vector<std::uint32_t>> ranks_by_cube(const group& g, std::uint32_t root) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> cube_of;
@@ -38,11 +35,15 @@ class planting {
  public:
   planting(std::vector<std::vector<std::uint32_t>> cubes, const packed_trees& plan, std::uint32_t root,
            std::size_t members)
-      : cubes_(std::move(cubes)), plan_(plan), root_(root), found_(members), left_(members, trees) {}
+      : cubes_(std::move(cubes)),
+        plan_(plan),
+        root_(root),
+        found_(members),
+        left_(members, pe_tree_pair::trees) {}
 
   pe_tree_pair run() {
     left_[root_] = 0;  // but for its first children
-    for (std::uint32_t t = 0; t < trees; ++t) {
+    for (std::uint32_t t = 0; t < pe_tree_pair::trees; ++t) {
       for (std::uint32_t cube = 0; cube < cubes_.size(); ++cube) {
         if (!plan_.node(t, cube).parent) plant(t, cube, nobody);
       }
@@ -62,7 +63,9 @@ class planting {
     }
     return best;
   }
-  [[nodiscard]] bool is_own(std::uint32_t t, std::uint32_t m) const { return number_.at(m) % trees == t; }
+  [[nodiscard]] bool is_own(std::uint32_t t, std::uint32_t m) const {
+    return number_.at(m) % pe_tree_pair::trees == t;
+  }
 
   void join(std::uint32_t t, std::uint32_t above, std::uint32_t below) {
     found_.tree_of[t].above[below] = above;
@@ -140,8 +143,8 @@ std::array<std::vector<tree_node>, 2> trees_over_pes(const pattern_context& c, b
   pe_tree_pair found = planting(cubes, plan, root, m.size()).run();
   anneal_pes(c.config, m, root, up, found);
 
-  std::array<std::vector<tree_node>, trees> nodes;
-  for (std::uint32_t t = 0; t < trees; ++t) {
+  std::array<std::vector<tree_node>, pe_tree_pair::trees> nodes;
+  for (std::uint32_t t = 0; t < pe_tree_pair::trees; ++t) {
     nodes[t].resize(m.size());
     for (std::uint32_t r = 0; r < m.size(); ++r) {
       const std::uint32_t above = found.tree_of[t].above[r];

@@ -12,7 +12,7 @@
 namespace diecast::comm {
 namespace {
 
-constexpr std::array step_names{"s", "r", "rcs", "rrc", "rrcs", "rrs", "cpy", "re", "nop"};
+constexpr std::array step_type_names{"s", "r", "rcs", "rrc", "rrcs", "rrs", "cpy", "re", "nop"};
 
 std::string at(const program& p, std::uint32_t line) { return fmt::format("{}:{}", p.source, line); }
 
@@ -209,11 +209,11 @@ std::optional<program_buffer> parse_program_buffer(std::string_view name) {
   return std::nullopt;
 }
 
-const char* to_string(step_type t) { return step_names.at(static_cast<std::size_t>(t)); }
+const char* to_string(step_type t) { return step_type_names.at(static_cast<std::size_t>(t)); }
 
 std::optional<step_type> parse_step_type(std::string_view name) {
-  for (std::size_t i = 0; i < step_names.size(); ++i)
-    if (name == step_names[i]) return static_cast<step_type>(i);
+  for (std::size_t i = 0; i < step_type_names.size(); ++i)
+    if (name == step_type_names[i]) return static_cast<step_type>(i);
   return std::nullopt;
 }
 

@@ -10,11 +10,10 @@
 #include <tuple>
 
 #include "models/comm/tightest.hpp"
+#include "models/comm/trees.hpp"
 
 namespace diecast::comm {
 namespace {
-
-constexpr std::uint32_t nothing = std::numeric_limits<std::uint32_t>::max();
 
 /// Parts on the busiest link that a search aims at, in parts on the fastest link.
 using load_limit = std::uint32_t;
@@ -62,7 +61,7 @@ class path_search {
  private:
   /// A step back over a link takes a unit of flow off it.
   struct step {
-    std::uint32_t link{nothing};
+    std::uint32_t link{nobody};
     bool back{};
   };
 
@@ -162,11 +161,11 @@ class tree_search {
   void regrow(part_tree& t) {
     for (const std::uint32_t l : t.links) --load_[l];
     t.links.clear();
-    std::vector<std::uint32_t> depth(g_.ranks(), nothing);
+    std::vector<std::uint32_t> depth(g_.ranks(), nobody);
     std::priority_queue<rank_of_link, std::vector<rank_of_link>, std::greater<>> frontier;
     const auto add = [&](std::uint32_t rank) {
       for (const std::uint32_t l : g_.leaving(rank)) {
-        if (depth[g_.links()[l].to] != nothing) continue;
+        if (depth[g_.links()[l].to] != nobody) continue;
         const double used = (load_[l] + 1.0) / std::max(0.5, static_cast<double>(room_[l]));
         frontier.emplace(beyond(l), depth[rank] + 1, used, l);
       }
@@ -177,7 +176,7 @@ class tree_search {
       const std::uint32_t l = std::get<3>(frontier.top());
       frontier.pop();
       const neighbor_graph::link& link = g_.links()[l];
-      if (depth[link.to] != nothing) continue;
+      if (depth[link.to] != nobody) continue;
       depth[link.to] = depth[link.from] + 1;
       t.links.push_back(l);
       ++load_[l];

@@ -10,12 +10,10 @@
 #include <utility>
 
 #include "models/comm/tightest.hpp"
+#include "models/comm/trees.hpp"
 
 namespace diecast::comm {
 namespace {
-
-constexpr std::uint32_t nothing = std::numeric_limits<std::uint32_t>::max();
-constexpr std::uint64_t seed = 1;
 
 /// Forests of the pairs of neighbors, of which each has a number of copies; no copy is in two forests.
 class forest_union {
@@ -26,9 +24,9 @@ class forest_union {
   /// Adds a copy of a pair, moving others from forest to forest if need be; false when there is no room.
   bool add(std::uint32_t pair) {
     pair_.push_back(pair);
-    home_.push_back(nothing);
+    home_.push_back(nobody);
     const auto fresh = static_cast<std::uint32_t>(home_.size() - 1);
-    std::vector<std::uint32_t> came(home_.size(), nothing), queue{fresh};
+    std::vector<std::uint32_t> came(home_.size(), nobody), queue{fresh};
     came[fresh] = fresh;
     for (std::size_t i = 0; i < queue.size(); ++i) {
       for (std::uint32_t f = 0; f < forests_; ++f) {
@@ -39,7 +37,7 @@ class forest_union {
           return true;
         }
         for (const std::uint32_t member : *way) {
-          if (came[member] != nothing) continue;
+          if (came[member] != nobody) continue;
           came[member] = queue[i];
           queue.push_back(member);
         }
@@ -67,16 +65,16 @@ class forest_union {
   /// The members of a forest between the ends of a link; empty where it joins two trees.
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> way_between(std::uint32_t forest,
                                                                       const neighbor_graph::link& l) const {
-    std::vector<std::uint32_t> came(g_.ranks(), nothing), queue{l.from};
-    for (std::size_t i = 0; i < queue.size() && came[l.to] == nothing; ++i) {
+    std::vector<std::uint32_t> came(g_.ranks(), nobody), queue{l.from};
+    for (std::size_t i = 0; i < queue.size() && came[l.to] == nobody; ++i) {
       for (const std::uint32_t e : at_[forest][queue[i]]) {
         const std::uint32_t next = other_end(e, queue[i]);
-        if (next == l.from || came[next] != nothing) continue;
+        if (next == l.from || came[next] != nobody) continue;
         came[next] = e;
         queue.push_back(next);
       }
     }
-    if (came[l.to] == nothing) return std::nullopt;
+    if (came[l.to] == nobody) return std::nullopt;
     std::vector<std::uint32_t> way;
     for (std::uint32_t rank = l.to; rank != l.from; rank = other_end(way.back(), rank))
       way.push_back(came[rank]);
@@ -99,7 +97,7 @@ class forest_union {
   /// Each moves to the place of the one that it is to replace, back to the one that had none.
   void settle(std::uint32_t member, std::uint32_t forest, const std::vector<std::uint32_t>& came) {
     for (;; member = came[member]) {
-      if (home_[member] != nothing) drop(member, home_[member]);
+      if (home_[member] != nobody) drop(member, home_[member]);
       for (const std::uint32_t rank : {ends(member).from, ends(member).to})
         at_[forest][rank].push_back(member);
       forest = std::exchange(home_[member], forest);
@@ -116,11 +114,11 @@ class forest_union {
 using near_lists = std::vector<std::vector<std::uint32_t>>;
 
 std::vector<std::uint32_t> depths_from(const near_lists& near, std::uint32_t root) {
-  std::vector<std::uint32_t> depth(near.size(), nothing), queue{root};
+  std::vector<std::uint32_t> depth(near.size(), nobody), queue{root};
   depth[root] = 0;
   for (std::size_t i = 0; i < queue.size(); ++i) {
     for (const std::uint32_t next : near[queue[i]]) {
-      if (depth[next] != nothing) continue;
+      if (depth[next] != nobody) continue;
       depth[next] = depth[queue[i]] + 1;
       queue.push_back(next);
     }
@@ -132,7 +130,7 @@ std::uint32_t deepest(const near_lists& near, std::uint32_t root) {
   return *std::max_element(depth.begin(), depth.end());
 }
 std::uint32_t middle_of(const near_lists& near) {
-  std::uint32_t best = 0, least = nothing;
+  std::uint32_t best = 0, least = nobody;
   for (std::uint32_t r = 0; r < near.size(); ++r) {
     const std::uint32_t depth = deepest(near, r);
     if (depth < least) best = r, least = depth;
@@ -158,7 +156,7 @@ std::vector<tree_node> rooted(const near_lists& near, std::uint32_t root) {
 /// A packing of trees that no link minds.
 struct packing {
   std::vector<near_lists> trees;
-  std::uint32_t depth{nothing};
+  std::uint32_t depth{nobody};
 };
 
 std::optional<packing> pack(const neighbor_graph& g, std::uint32_t trees, std::uint32_t limit,
@@ -171,7 +169,7 @@ std::optional<packing> pack(const neighbor_graph& g, std::uint32_t trees, std::u
   near_lists near(g.ranks());
   for (const neighbor_graph::link& l : g.links()) near[l.from].push_back(l.to);
   const std::vector<std::uint32_t> away = depths_from(near, middle_of(near));
-  std::mt19937_64 random(seed + attempt);
+  std::mt19937_64 random(search_seed + attempt);
   std::vector<std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>> order;
   for (const std::uint32_t pair : copies) {
     const neighbor_graph::link& l = g.links()[std::size_t{2} * pair];

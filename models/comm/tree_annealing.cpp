@@ -10,9 +10,9 @@
 namespace diecast::comm {
 namespace {
 
-constexpr std::uint32_t trees = 2;
+constexpr std::uint32_t paired = 2;
 constexpr std::uint32_t most_children = 2;  ///< of a member, in both trees together
-constexpr std::uint8_t nobody = tree_task::none;
+constexpr std::uint8_t no_child = tree_task::none;
 
 /// What a second sender on a link costs, ns: more than two edges, so that hardly any way is worth it. On the
 /// one way to another SIP, which two halves of a vector fill, it is the worst.
@@ -38,8 +38,8 @@ std::uint64_t moves_for(std::uint64_t members) {
 
 /// Who is where. Small, for a move is undone by copying it back.
 struct placement {
-  std::array<std::array<std::uint8_t, most_annealed>, trees> parent{};
-  std::array<std::array<std::array<std::uint8_t, most_children>, most_annealed>, trees> child{};
+  std::array<std::array<std::uint8_t, most_annealed>, paired> parent{};
+  std::array<std::array<std::array<std::uint8_t, most_children>, most_annealed>, paired> child{};
 };
 
 /// A placement and what it costs.
@@ -47,9 +47,9 @@ class rated_trees {
  public:
   explicit rated_trees(const tree_task& task)
       : task_(task), used_(task.link_of.size()), from_(used_.size() * task.members) {
-    for (std::uint32_t t = 0; t < trees; ++t) {
-      at_.parent[t].fill(nobody);
-      for (auto& c : at_.child[t]) c.fill(nobody);
+    for (std::uint32_t t = 0; t < paired; ++t) {
+      at_.parent[t].fill(no_child);
+      for (auto& c : at_.child[t]) c.fill(no_child);
     }
     rated_ = at_.parent;
   }
@@ -58,7 +58,7 @@ class rated_trees {
   placement& change() { return at_; }
   [[nodiscard]] std::uint32_t children(std::uint32_t t, std::uint32_t m) const {
     const auto& c = at_.child[t][m];
-    return (c[0] != nobody ? 1U : 0U) + (c[1] != nobody ? 1U : 0U);
+    return (c[0] != no_child ? 1U : 0U) + (c[1] != no_child ? 1U : 0U);
   }
   [[nodiscard]] std::uint32_t sends(std::uint32_t m) const { return children(0, m) + children(1, m); }
 
@@ -66,8 +66,8 @@ class rated_trees {
   tree_cost cost() {
     follow_changes();
     farthest_ = sum_ = 0;
-    for (std::uint32_t t = 0; t < trees; ++t) time_tree(t);
-    const double mean = sum_ / (trees * (task_.members - 1.0));
+    for (std::uint32_t t = 0; t < paired; ++t) time_tree(t);
+    const double mean = sum_ / (paired * (task_.members - 1.0));
     const auto top = [this](std::uint32_t t) { return at_.child[t][task_.root][0]; };
     const double forbidden = task_.tops_differ && top(0) == top(1) ? forbidden_ns : 0.0;
     const auto shared_ns = static_cast<double>(shared_ns_);
@@ -87,18 +87,18 @@ class rated_trees {
   /// Two flows of one member to another SIP are one: their whole ways are the same.
   [[nodiscard]] std::uint8_t counted_parent(std::uint32_t t, std::uint32_t m) const {
     const std::uint8_t above = at_.parent[t][m];
-    return t == 1 && m == task_.leaf && above == at_.parent[0][m] ? nobody : above;
+    return t == 1 && m == task_.leaf && above == at_.parent[0][m] ? no_child : above;
   }
   /// Counts the flows of edges that have changed since the last time.
   void follow_changes() {
-    for (std::uint32_t t = 0; t < trees; ++t) {
+    for (std::uint32_t t = 0; t < paired; ++t) {
       for (std::uint32_t m = 0; m < task_.members; ++m) {
         const std::uint8_t before = rated_[t][m], now = counted_parent(t, m);
         if (before == now) continue;
-        if (before != nobody) {
+        if (before != no_child) {
           for (const std::uint16_t l : task_.links[edge(before, m)]) remove(l, before);
         }
-        if (now != nobody) {
+        if (now != no_child) {
           for (const std::uint16_t l : task_.links[edge(now, m)]) add(l, now);
         }
         rated_[t][m] = now;
@@ -140,10 +140,10 @@ class rated_trees {
     for (std::uint32_t i = 0; i < known; ++i) {
       const std::uint8_t m = reached[i];
       auto& children = at_.child[t][m];
-      if (children[1] != nobody && children[1] == task_.leaf) std::swap(children[0], children[1]);
+      if (children[1] != no_child && children[1] == task_.leaf) std::swap(children[0], children[1]);
       double leaves = when[i];
       for (const std::uint8_t below : children) {
-        if (below == nobody) continue;
+        if (below == no_child) continue;
         const double there = leaves + task_.edge_ns[edge(m, below)];
         leaves += task_.slot_ns;
         reached[known] = below;
@@ -156,17 +156,17 @@ class rated_trees {
 
   const tree_task& task_;
   placement at_;
-  std::array<std::array<std::uint8_t, most_annealed>, trees> rated_;  ///< parents whose flows are counted
-  std::vector<use> used_;                                             ///< by link
-  std::vector<std::uint8_t> from_;                                    ///< flows by link and sender
-  std::int64_t shared_ns_{};                                          ///< of all links
+  std::array<std::array<std::uint8_t, most_annealed>, paired> rated_;  ///< parents whose flows are counted
+  std::vector<use> used_;                                              ///< by link
+  std::vector<std::uint8_t> from_;                                     ///< flows by link and sender
+  std::int64_t shared_ns_{};                                           ///< of all links
   double farthest_{}, sum_{};
 };
 
 /// One attempt.
-class annealing {
+class tree_annealing {
  public:
-  annealing(const tree_task& task, std::uint64_t seed) : task_(task), dice_(seed), now_(task) {}
+  tree_annealing(const tree_task& task, std::uint64_t seed) : task_(task), dice_(seed), now_(task) {}
 
   tree_pair run() {
     plant();
@@ -202,7 +202,7 @@ class annealing {
     for (std::uint32_t m = 0; m < task_.members; ++m) {
       if (m != task_.root && m != task_.leaf) members.push_back(m);
     }
-    for (std::uint32_t t = 0; t < trees; ++t) {
+    for (std::uint32_t t = 0; t < paired; ++t) {
       std::vector<std::uint32_t> senders{task_.root};
       std::size_t sender = 0;
       const auto place = [&](std::uint32_t m) {
@@ -217,7 +217,7 @@ class annealing {
   }
 
   [[nodiscard]] bool is_below(std::uint32_t t, std::uint32_t top, std::uint32_t m) const {
-    for (std::uint32_t at = m; at != nobody; at = now_.at().parent[t][at]) {
+    for (std::uint32_t at = m; at != no_child; at = now_.at().parent[t][at]) {
       if (at == top) return true;
     }
     return false;
@@ -225,13 +225,13 @@ class annealing {
   void add(std::uint32_t t, std::uint32_t above, std::uint32_t m) {
     placement& p = now_.change();
     auto& children = p.child[t][above];
-    children[children[0] == nobody ? 0 : 1] = static_cast<std::uint8_t>(m);
+    children[children[0] == no_child ? 0 : 1] = static_cast<std::uint8_t>(m);
     p.parent[t][m] = static_cast<std::uint8_t>(above);
   }
 
   /// False when the move drawn is none; then nothing has changed.
   bool move() {
-    const std::uint32_t t = below(trees), a = any_but_root(), b = any_but_root();
+    const std::uint32_t t = below(paired), a = any_but_root(), b = any_but_root();
     if (a == b) return false;
     switch (below(5)) {
       case 0: return give_to(t, a, b);
@@ -248,7 +248,7 @@ class annealing {
     placement& p = now_.change();
     auto& children = p.child[t][p.parent[t][m]];
     if (children[0] == m) children[0] = children[1];
-    children[1] = nobody;
+    children[1] = no_child;
     add(t, above, m);
     if (below(2) != 0) turn(t, above);
     return true;
@@ -293,7 +293,7 @@ class annealing {
     p.parent[t][b] = other(above_a);
     for (const std::uint32_t m : {a, b}) {
       for (const std::uint8_t c : p.child[t][m]) {
-        if (c != nobody) p.parent[t][c] = static_cast<std::uint8_t>(m);
+        if (c != no_child) p.parent[t][c] = static_cast<std::uint8_t>(m);
       }
     }
     return true;
@@ -301,19 +301,19 @@ class annealing {
   /// The other child first.
   bool turn(std::uint32_t t, std::uint32_t m) {
     auto& children = now_.change().child[t][m];
-    if (children[1] == nobody) return false;
+    if (children[1] == no_child) return false;
     std::swap(children[0], children[1]);
     return true;
   }
 
   [[nodiscard]] tree_pair nodes_of(const placement& p) const {
     tree_pair found;
-    for (std::uint32_t t = 0; t < trees; ++t) {
+    for (std::uint32_t t = 0; t < paired; ++t) {
       found[t].resize(task_.members);
       for (std::uint32_t m = 0; m < task_.members; ++m) {
         if (m != task_.root) found[t][m].parent = p.parent[t][m];
         for (const std::uint8_t c : p.child[t][m]) {
-          if (c != nobody) found[t][m].children.push_back(c);
+          if (c != no_child) found[t][m].children.push_back(c);
         }
       }
     }
@@ -336,7 +336,7 @@ tree_cost cost_of(const tree_task& task, const tree_pair& pair) {
   for (std::uint32_t m = 0; m < task.members; ++m) {
     if (pair[0][m].children.size() + pair[1][m].children.size() > most_children)
       return {infinite, infinite, 0};
-    for (std::uint32_t t = 0; t < trees; ++t) {
+    for (std::uint32_t t = 0; t < paired; ++t) {
       const tree_node& node = pair[t][m];
       for (std::size_t i = 0; i < node.children.size(); ++i) {
         p.child[t][m][i] = static_cast<std::uint8_t>(node.children[i]);
@@ -351,7 +351,7 @@ tree_pair anneal_trees(const tree_task& task) {
   tree_pair best;
   double least = std::numeric_limits<double>::infinity();
   for (std::uint32_t i = 0; i < attempts; ++i) {
-    tree_pair found = annealing(task, i + 1).run();
+    tree_pair found = tree_annealing(task, i + 1).run();
     const double cost = cost_of(task, found).total_ns;
     if (cost < least) {
       least = cost;

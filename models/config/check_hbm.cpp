@@ -144,16 +144,14 @@ verdict bank_refreshes_leave_time(const machine_config& c) {
                   banks, least)};
 }
 
-using b = hbm_block;
-
 const rule rules[]{
-    {{"hbm.pseudo_channels"}, power_of_two<&b::pseudo_channels>},
-    {{"hbm.burst_bytes"}, power_of_two<&b::burst_bytes>},
-    {{"hbm.sids", "hbm.model"}, bank_power_of_two<&b::sids>},
-    {{"hbm.bank_groups", "hbm.model"}, bank_power_of_two<&b::bank_groups>},
-    {{"hbm.banks_per_group", "hbm.model"}, bank_power_of_two<&b::banks_per_group>},
-    {{"hbm.page_bytes", "hbm.model"}, bank_power_of_two<&b::page_bytes>},
-    {{"hbm.port_mib", "hbm.model"}, bank_power_of_two<&b::port_mib>},
+    {{"hbm.pseudo_channels"}, power_of_two<&hbm_block::pseudo_channels>},
+    {{"hbm.burst_bytes"}, power_of_two<&hbm_block::burst_bytes>},
+    {{"hbm.sids", "hbm.model"}, bank_power_of_two<&hbm_block::sids>},
+    {{"hbm.bank_groups", "hbm.model"}, bank_power_of_two<&hbm_block::bank_groups>},
+    {{"hbm.banks_per_group", "hbm.model"}, bank_power_of_two<&hbm_block::banks_per_group>},
+    {{"hbm.page_bytes", "hbm.model"}, bank_power_of_two<&hbm_block::page_bytes>},
+    {{"hbm.port_mib", "hbm.model"}, bank_power_of_two<&hbm_block::port_mib>},
     {{"hbm.bank_groups", "hbm.banks_per_group", "hbm.sids", "hbm.model"}, banks_fit_a_word},
     {{"hbm.page_bytes", "hbm.burst_bytes", "hbm.model"}, pages_hold_a_burst},
     {{"hbm.port_mib", "hbm.pseudo_channels", "hbm.burst_bytes", "hbm.model"}, simple_ports_are_full_rows},

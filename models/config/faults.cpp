@@ -21,9 +21,9 @@ constexpr const char* either =
 constexpr const char* a_link = "a UCIe side or a SIP port (packets that leave there)";
 constexpr const char* a_pe = "a PE";
 
-using keys = std::vector<std::string>;
-const keys of_packets{"after", "count", "from_us", "probability"};
-const keys with_delay{"after", "count", "from_us", "probability", "delay_ns"};
+using key_list = std::vector<std::string>;
+const key_list of_packets{"after", "count", "from_us", "probability"};
+const key_list with_delay{"after", "count", "from_us", "probability", "delay_ns"};
 
 template <auto Member>
 field_value get_member(const fault_setting& f) {

@@ -65,8 +65,6 @@ verdict hbm_ports_have_routers(const machine_config& c) {
   return one_each(c, c.placement.hbm_ports, "hbm.ports", c.hbm.ports);
 }
 
-using b = placement_block;
-
 template <auto Member>
 verdict is_a_router(const machine_config& c) {
   return places_are_of(routers_of(c), c.placement.*Member);
@@ -127,12 +125,13 @@ verdict ports_are_at_edges(const machine_config& c) {
   return {};
 }
 
-const rule rules[]{
+const rule router_rules[]{
     {{"placement.pes", "cube.pes", "noc.columns", "noc.rows", "noc.topology"}, pes_have_routers},
     {{"placement.hbm_ports", "hbm.ports", "noc.columns", "noc.rows", "noc.topology"}, hbm_ports_have_routers},
-    {{"placement.sram", "noc.columns", "noc.rows", "noc.topology"}, is_a_router<&b::sram>},
-    {{"placement.control_cpu", "noc.columns", "noc.rows", "noc.topology"}, is_a_router<&b::control_cpu>},
-    {{"placement.io_cpu", "noc.columns", "noc.rows", "noc.topology"}, is_a_router<&b::io_cpu>},
+    {{"placement.sram", "noc.columns", "noc.rows", "noc.topology"}, is_a_router<&placement_block::sram>},
+    {{"placement.control_cpu", "noc.columns", "noc.rows", "noc.topology"},
+     is_a_router<&placement_block::control_cpu>},
+    {{"placement.io_cpu", "noc.columns", "noc.rows", "noc.topology"}, is_a_router<&placement_block::io_cpu>},
     {{"placement.io_cube", "sip.columns", "sip.rows"}, io_cube_is_there},
     {{"placement.ucie_columns", "noc.columns"}, columns_have_lanes},
     {{"placement.ucie_rows", "noc.rows"}, rows_have_lanes},
@@ -171,6 +170,6 @@ std::vector<std::uint32_t> lanes_of_edge(const machine_config& c, bool vertical)
   return lanes;
 }
 
-std::span<const rule> placement_rules() { return rules; }
+std::span<const rule> placement_rules() { return router_rules; }
 
 }  // namespace diecast::config

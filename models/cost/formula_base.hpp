@@ -10,6 +10,7 @@
 
 #include "models/cost/algorithm_cost.hpp"
 #include "models/cost/link_loads.hpp"
+#include "models/cost/real.hpp"
 #include "models/cost/step_cost.hpp"
 #include "models/cost/wire_rates.hpp"
 
@@ -28,7 +29,6 @@ class formula_base {
   using peer_fn = std::function<std::optional<std::uint32_t>(std::uint32_t)>;
 
   [[nodiscard]] pe_coord at(std::uint32_t rank) const { return r_.ranks.members[rank]; }
-  [[nodiscard]] static double d(std::uint64_t v) { return static_cast<double>(v); }
   [[nodiscard]] double part(double parts) const { return n_ / parts; }
   /// What every kernel does at its end: a look whether sources were read, and at the event register.
   [[nodiscard]] double end_ns() const { return 2 * step_.register_ns(); }

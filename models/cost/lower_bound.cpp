@@ -10,6 +10,7 @@
 #include "models/cost/latency_bound.hpp"
 #include "models/cost/link_work.hpp"
 #include "models/cost/message_cost.hpp"
+#include "models/cost/real.hpp"
 #include "models/cost/staging.hpp"
 #include "models/cost/wire_rates.hpp"
 #include "models/timing/dram_bounds.hpp"
@@ -19,8 +20,6 @@ namespace diecast::cost {
 namespace {
 
 using comm::collective;
-
-double d(std::uint64_t n) { return static_cast<double>(n); }
 
 /// What every rank moves on average, and what the busiest one must, in bytes of payload.
 struct rank_load {

@@ -11,6 +11,7 @@
 #include "models/comm/hbm_tensor.hpp"
 #include "models/comm/tensor_chunks.hpp"
 #include "models/cost/message_cost.hpp"
+#include "models/cost/real.hpp"
 #include "models/cost/wire_rates.hpp"
 #include "models/timing/link.hpp"
 
@@ -20,8 +21,6 @@ namespace {
 using comm::block_set;
 
 constexpr std::uint64_t copy_registers = 3;  ///< source, destination, doorbell
-
-double d(std::uint64_t n) { return static_cast<double>(n); }
 
 /// Messages of a slot that wait for each other in a run of a kernel on `ranks`: as many as to all and back
 /// from all.

@@ -5,12 +5,11 @@
 #include <cmath>
 
 #include "models/cost/link_loads.hpp"
+#include "models/cost/real.hpp"
 #include "models/timing/link.hpp"
 
 namespace diecast::cost {
 namespace {
-
-double d(std::uint64_t n) { return static_cast<double>(n); }
 
 /// Bytes per request of the vector unit to the TCM.
 constexpr double vector_block = 1024;

@@ -5,12 +5,11 @@
 #include <cmath>
 
 #include "models/cost/message_cost.hpp"
+#include "models/cost/real.hpp"
 #include "models/cost/wire_rates.hpp"
 
 namespace diecast::cost {
 namespace {
-
-double d(std::uint64_t n) { return static_cast<double>(n); }
 
 fabric::collective_tree tree_of(const fabric::topology& t, const bound_request& r, pe_coord root) {
   std::vector<abi::node_address> leaves;

@@ -5,12 +5,11 @@
 
 #include "models/abi/wire.hpp"
 #include "models/config/placement.hpp"
+#include "models/cost/real.hpp"
 #include "models/timing/link.hpp"
 
 namespace diecast::cost {
 namespace {
-
-double d(std::uint64_t n) { return static_cast<double>(n); }
 
 double wire_factor(std::uint64_t payload, std::uint64_t flit) {
   const auto flits = abi::flits_of(static_cast<std::uint32_t>(payload), static_cast<std::uint32_t>(flit));

@@ -22,10 +22,6 @@ struct step {
 tree_port at_side(unsigned s) { return {false, static_cast<std::uint16_t>(s)}; }
 tree_port at_terminal(terminal_index t) { return {true, t}; }
 
-bool leads_on(const terminal& t) {
-  return t.kind == terminal_kind::ucie_lane || t.kind == terminal_kind::sip_port;
-}
-
 std::vector<step> route(const topology& t, abi::node_address here, const abi::node_address& to) {
   std::vector<step> steps;
   for (;;) {
@@ -42,7 +38,7 @@ std::vector<step> route(const topology& t, abi::node_address here, const abi::no
       router = t.next_router(router, static_cast<side>(s));
     }
     steps.push_back({sip, cube, router, in, at_terminal(exit)});
-    if (!leads_on(layout.terminals.at(exit))) return steps;
+    if (!layout.terminals.at(exit).leads_on()) return steps;
     here.terminal = exit;
     here = t.far_end(here);
   }
@@ -124,7 +120,7 @@ class dependency_finder {
     if (holds && wants) edges.push_back({buffer(*holds, f), buffer(*wants, f)});
   }
   [[nodiscard]] bool is_block(const tree_node& n, const tree_port& p) const {
-    return p.terminal && !leads_on(t_.layout(n.sip, n.cube).terminals.at(p.number));
+    return p.terminal && !t_.layout(n.sip, n.cube).terminals.at(p.number).leads_on();
   }
   /// The link by which packets come in at a port. Nothing in the fabric waits for what a block injects.
   [[nodiscard]] std::optional<std::uint32_t> into(const tree_node& n, const tree_port& p) const {
@@ -205,7 +201,7 @@ tree_way way_of(const topology& t, const abi::node_address& root, const abi::nod
     ++way.routers;
     if (!s.out.terminal) {
       ++way.mesh_links;
-    } else if (leads_on(t.layout(s.sip, s.cube).terminals[s.out.number])) {
+    } else if (t.layout(s.sip, s.cube).terminals[s.out.number].leads_on()) {
       way.outer_links.push_back(outer_link(t, s.sip, s.cube, s.out.number));
     }
   }

@@ -29,17 +29,13 @@ struct crossing {
   auto operator<=>(const crossing&) const = default;
 };
 
-bool leads_on(const terminal& t) {
-  return t.kind == terminal_kind::ucie_lane || t.kind == terminal_kind::sip_port;
-}
-
 /// One terminal for every router that has a block on it.
 std::vector<terminal_index> blocks_of(const cube_layout& l) {
   std::vector<terminal_index> found;
   std::vector<bool> seen(l.routers());
   for (terminal_index i = 0; i < l.terminals.size(); ++i) {
     const terminal& t = l.terminals[i];
-    if (leads_on(t) || seen[t.router]) continue;
+    if (t.leads_on() || seen[t.router]) continue;
     seen[t.router] = true;
     found.push_back(i);
   }
@@ -218,7 +214,7 @@ class route_walker {
 
   void expand_paths(std::uint32_t sip, const crossing& c) {
     const cube_layout& l = layout(sip, c.cube);
-    if (leads_on(l.terminals[c.exit])) {
+    if (l.terminals[c.exit].leads_on()) {
       expand_path(sip, c, c.exit, nullptr, 0);
       return;
     }
@@ -255,7 +251,7 @@ class route_walker {
       if (before != nullptr && !before->first_time(exit_number, router, h.side)) return;
     }
     const terminal& t = l.terminals[exit];
-    if (!leads_on(t)) return;
+    if (!t.leads_on()) return;
     wait_for(node(t_.eject_link(sip, cube, exit), c.at));
     wait_for(node(
         t.kind == terminal_kind::sip_port ? t_.sip_link_id(t.index) : t_.ucie_link(sip, cube, t.edge), c.at));

@@ -66,6 +66,10 @@ struct terminal {
   side edge{};            ///< ucie_lane and sip_port: the outer edge it leads over
   router_index router{};
   std::string name;  ///< "pe3", "hbm0", "ucie_e.lane2", "sip_port_e", "sip_port_p2"
+  /// What leaves here goes on to another cube or SIP.
+  [[nodiscard]] bool leads_on() const {
+    return kind == terminal_kind::ucie_lane || kind == terminal_kind::sip_port;
+  }
 };
 
 /// Where routers stand. A ring keeps the columns and rows of its config: they say where blocks sit, not

@@ -14,7 +14,7 @@
 namespace diecast::numeric {
 namespace {
 
-constexpr std::size_t block = 512;  ///< elements at a time: three arrays stay in the L1 cache
+constexpr std::size_t at_a_time = 512;  ///< elements at a time: three arrays stay in the L1 cache
 
 void check_whole(dtype t, std::size_t bytes) {
   if (bytes % size_of(t) == 0) return;
@@ -26,9 +26,9 @@ void check_whole(dtype t, std::size_t bytes) {
 /// bf16 is correct for one addition or multiplication: float has more than 2p + 2 digits.
 void arithmetic(reduction op, dtype t, std::span<std::byte> to, std::span<const std::byte> a,
                 std::span<const std::byte> b) {
-  std::array<float, block> x;
-  std::array<float, block> y;
-  const std::size_t step = block * size_of(t);
+  std::array<float, at_a_time> x;
+  std::array<float, at_a_time> y;
+  const std::size_t step = at_a_time * size_of(t);
   for (std::size_t at = 0; at < to.size(); at += step) {
     const std::size_t bytes = std::min(step, to.size() - at);
     const std::size_t n = bytes / size_of(t);
@@ -47,8 +47,8 @@ void arithmetic(reduction op, dtype t, std::span<std::byte> to, std::span<const 
 template <class Bits, class Operation>
 void bitwise(std::span<std::byte> to, std::span<const std::byte> a, std::span<const std::byte> b,
              Operation operation) {
-  std::array<Bits, block> x;
-  std::array<Bits, block> y;
+  std::array<Bits, at_a_time> x;
+  std::array<Bits, at_a_time> y;
   for (std::size_t at = 0; at < to.size(); at += sizeof x) {
     const std::size_t bytes = std::min(sizeof x, to.size() - at);
     std::memcpy(x.data(), a.data() + at, bytes);
@@ -118,8 +118,8 @@ void divide(dtype type, std::span<std::byte> elements, std::uint32_t divisor) {
   check_whole(type, elements.size());
   // In double, the quotient of an element and a divisor of 24 bits is never so close to a tie that
   // rounding it on to f16, bf16 or i32 goes wrong; f32 divides as float.
-  std::array<double, block> x;
-  const std::size_t step = block * size_of(type);
+  std::array<double, at_a_time> x;
+  const std::size_t step = at_a_time * size_of(type);
   for (std::size_t at = 0; at < elements.size(); at += step) {
     const auto part = elements.subspan(at, std::min(step, elements.size() - at));
     const auto values = std::span{x}.first(part.size() / size_of(type));

@@ -146,7 +146,7 @@ chunk_layout layout_as_asked(const kernel_entry& kernel, const argument_context&
   return l;
 }
 
-comm::home_ports home_of(const argument_context& launch, pe_coord pe) {
+comm::home_ports ports_of(const argument_context& launch, pe_coord pe) {
   return comm::home_ports_of(launch.config, channels_of(launch), pe);
 }
 
@@ -259,7 +259,7 @@ std::uint64_t port_room(const config::machine_config& c, const comm::home_ports&
 void check_ports(const kernel_entry& kernel, const argument_context& launch, std::vector<problem>& problems) {
   std::set<std::uint32_t> seen;  // what a member needs follows from the number of its ports
   for (const pe_coord pe : launch.members.members) {
-    const comm::home_ports home = home_of(launch, pe);
+    const comm::home_ports home = ports_of(launch, pe);
     if (!seen.insert(home.count).second) continue;
     const std::uint64_t room = port_room(launch.config, home);
     // Compared before laying out, so that no product of a huge count can wrap.
@@ -283,7 +283,7 @@ bool lies_in_hbm(const kernel_entry& kernel, const argument_context& launch) {
 
 hbm_tensors tensors_of(const kernel_entry& kernel, const argument_context& launch, std::uint32_t rank) {
   const pe_coord pe = launch.members.members[rank];
-  const comm::home_ports home = home_of(launch, pe);
+  const comm::home_ports home = ports_of(launch, pe);
   const std::uint64_t input = input_port_bytes(kernel, launch, home);
   const std::uint64_t all = all_port_bytes(kernel, launch, home);
   hbm_tensors t;

@@ -10,7 +10,7 @@
 #include "sw/kernels/builtin.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace all_gather_kernel {
 
 using arrival = pe_context::arrival;
 
@@ -53,15 +53,17 @@ void run_bruck(pe_context& pe) {
 
 std::uint64_t ring_scratch(const argument_context& c) { return ring_image_words(c) * sizeof(std::uint64_t); }
 
-}  // namespace
+}  // namespace all_gather_kernel
 
 kernel_entry all_gather_ring_entry() {
+  using namespace all_gather_kernel;
   return {"ring_1d",    "all_gather", "every block round the ring, half of it each way",
           "ring_1d",    any_ranks,    run_ring,
           ring_scratch, nullptr,      ring_image};
 }
 
 kernel_entry all_gather_bruck_entry() {
+  using namespace all_gather_kernel;
   return {"bruck",
           "all_gather",
           "twice the blocks to twice the distance in every round, any number of ranks",

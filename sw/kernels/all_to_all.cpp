@@ -11,7 +11,7 @@
 #include "sw/kernels/builtin.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace all_to_all_kernel {
 
 using arrival = pe_context::arrival;
 
@@ -145,9 +145,10 @@ std::uint64_t bruck_scratch(const argument_context& c) {
   return (n + 2 * (n / 2 + 1)) * stride;
 }
 
-}  // namespace
+}  // namespace all_to_all_kernel
 
 kernel_entry all_to_all_bruck_entry() {
+  using namespace all_to_all_kernel;
   return {"bruck",
           "all_to_all",
           "half of all blocks to the distance of one bit in every round, any number of ranks",
@@ -159,11 +160,13 @@ kernel_entry all_to_all_bruck_entry() {
 }
 
 kernel_entry all_to_all_pairwise_entry() {
+  using namespace all_to_all_kernel;
   return {"pairwise", "all_to_all", "one partner per round", "pairwise",
           any_ranks,  run_pairwise, without_scratch,         nullptr};
 }
 
 kernel_entry all_to_all_direct_entry() {
+  using namespace all_to_all_kernel;
   return {"direct",  "all_to_all", "all partners at once", "pairwise",
           any_ranks, run_direct,   without_scratch,        nullptr};
 }

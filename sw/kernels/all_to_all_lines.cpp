@@ -20,7 +20,7 @@
 #include "sw/kernels/builtin.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace all_to_all_lines_kernel {
 
 using comm::member_box;
 using coordinates = member_box::coordinates;
@@ -276,9 +276,10 @@ void fill(const argument_context& c, std::uint32_t, abi::kernel_arguments& a) {
   for (std::uint32_t d = 0; d < member_box::dimensions; ++d) a.extra[first_size + d] = box.size[d];
 }
 
-}  // namespace
+}  // namespace all_to_all_lines_kernel
 
 kernel_entry all_to_all_lines_entry() {
+  using namespace all_to_all_lines_kernel;
   return {"lines",
           "all_to_all",
           "SIPs, rows and columns of cubes, PEs: one after the other, in messages of many blocks",

@@ -24,7 +24,7 @@
 #include "sw/kernels/tensor_place.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace all_to_all_steps_kernel {
 
 /// Words of a rank's image in front of its partners; all 0 without a timetable.
 enum image_word : std::size_t { packet_bytes, packet_fs, wait_fs, way_fs, partners_at };
@@ -230,9 +230,10 @@ std::vector<std::uint64_t> image(const argument_context& c, std::uint32_t rank) 
   return words;
 }
 
-}  // namespace
+}  // namespace all_to_all_steps_kernel
 
 kernel_entry all_to_all_steps_entry() {
+  using namespace all_to_all_steps_kernel;
   kernel_entry e{
       "mesh_steps", "all_to_all", "one partner per step, chosen so that flows share few links of the mesh",
       "pairwise",   any_ranks,    run,

@@ -8,7 +8,7 @@
 #include "sw/kernels/grid_place.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace all_to_all_two_level_kernel {
 
 using arrival = pe_context::arrival;
 using lanes = std::vector<pe_context::lane>;
@@ -100,9 +100,10 @@ void fill(const argument_context& c, std::uint32_t, abi::kernel_arguments& a) {
   fill_grid_place(comm::sip_rows_of(c.members), a);
 }
 
-}  // namespace
+}  // namespace all_to_all_two_level_kernel
 
 kernel_entry all_to_all_two_level_entry() {
+  using namespace all_to_all_two_level_kernel;
   return {"two_level",
           "all_to_all",
           "straight within a SIP; to another SIP by way of the member in the same place there",

@@ -8,7 +8,7 @@
 #include "sw/kernels/packed_plan.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace broadcast_packed_kernel {
 
 /// Words of kernel_arguments::extra: is this the root; queue pairs of an edge within a SIP and of one between
 /// two; per tree, children here, whether the first of them is in another SIP, and whether the parent is.
@@ -171,9 +171,10 @@ void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& 
   }
 }
 
-}  // namespace
+}  // namespace broadcast_packed_kernel
 
 kernel_entry broadcast_packed_entry() {
+  using namespace broadcast_packed_kernel;
   return {"packed_trees",  "broadcast", "down two shallow trees fitted to the links, half of the vector each",
           "packed_trees",  any_ranks,   run,
           without_scratch, fill};

@@ -8,7 +8,7 @@
 #include "sw/kernels/builtin.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace broadcast_trees_kernel {
 
 using directions = std::vector<comm::direction>;
 
@@ -40,9 +40,10 @@ void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& 
   }
 }
 
-}  // namespace
+}  // namespace broadcast_trees_kernel
 
 kernel_entry broadcast_trees_entry() {
+  using namespace broadcast_trees_kernel;
   return {"double_binary_tree", "broadcast", "down two binary trees, half of the vector each",
           "root_trees",         any_ranks,   run,
           without_scratch,      fill};

@@ -14,7 +14,7 @@
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace direct_kernel {
 
 /// Direction from this PE to another rank, in the pattern all_to_all.
 comm::direction towards(pe_context& pe, std::uint32_t rank) {
@@ -123,15 +123,17 @@ std::uint64_t one_part(const argument_context& c) {
   return aligned((c.count + n - 1) / n * numeric::size_of(c.type));
 }
 
-}  // namespace
+}  // namespace direct_kernel
 
 kernel_entry direct_one_shot_entry() {
+  using namespace direct_kernel;
   return {"direct_one_shot", "all_reduce", "every rank sends its vector to all others",
           "all_to_all",      any_ranks,    run_one_shot,
           one_vector,        nullptr};
 }
 
 kernel_entry direct_two_shot_entry() {
+  using namespace direct_kernel;
   return {"direct_two_shot", "all_reduce", "every rank sums one part and sends it to all others",
           "all_to_all",      any_ranks,    run_two_shot,
           one_part,          nullptr};

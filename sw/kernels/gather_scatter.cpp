@@ -6,7 +6,7 @@
 #include "sw/kernels/tree.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace gather_scatter_kernel {
 
 using arrival = pe_context::arrival;
 
@@ -89,20 +89,24 @@ kernel_entry entry(const char* name, const char* collective, const char* descrip
   return {name, collective, description, pattern, any_ranks, run, without_scratch, fill};
 }
 
-}  // namespace
+}  // namespace gather_scatter_kernel
 
 kernel_entry gather_binomial_entry() {
+  using namespace gather_scatter_kernel;
   return entry("binomial", "gather", "up the binomial tree of the root, runs of blocks", "circulant",
                run_gather_binomial);
 }
 kernel_entry gather_linear_entry() {
+  using namespace gather_scatter_kernel;
   return entry("linear", "gather", "every rank straight to the root", "star", run_gather_linear);
 }
 kernel_entry scatter_binomial_entry() {
+  using namespace gather_scatter_kernel;
   return entry("binomial", "scatter", "down the binomial tree of the root, runs of blocks", "circulant",
                run_scatter_binomial);
 }
 kernel_entry scatter_linear_entry() {
+  using namespace gather_scatter_kernel;
   return entry("linear", "scatter", "the root straight to every rank", "star", run_scatter_linear);
 }
 

@@ -12,7 +12,7 @@
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace hierarchical_kernel {
 
 /// The words of kernel_arguments::extra: place and size per level, then the chunks.
 enum extra : std::size_t { at_pe, pes, at_cube, cubes, at_sip, sips, chunks };
@@ -79,15 +79,17 @@ void fill_pipelined(const argument_context& c, std::uint32_t rank, abi::kernel_a
   a.extra[chunks] = static_cast<std::int64_t>(chunks_for(c, vector_bytes(c), levels_of(c).hops()));
 }
 
-}  // namespace
+}  // namespace hierarchical_kernel
 
 kernel_entry hierarchical_3level_entry() {
+  using namespace hierarchical_kernel;
   return {"hierarchical_3level", "all_reduce",         "PEs of a cube, cubes of a SIP, SIPs; and back",
           "hierarchical_3level", {comm::rank_set::pe}, run_hierarchical,
           without_scratch,       fill_places};
 }
 
 kernel_entry hierarchical_pipelined_entry() {
+  using namespace hierarchical_kernel;
   return {
       "hierarchical_pipelined", "all_reduce",         "hierarchical_3level in chunks, the levels overlapping",
       "hierarchical_3level",    {comm::rank_set::pe}, run_hierarchical,

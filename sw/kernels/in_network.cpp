@@ -12,7 +12,7 @@
 #include "sw/kernels/builtin.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace in_network_kernel {
 
 using arrival = pe_context::arrival;
 using directions = std::vector<comm::direction>;
@@ -75,21 +75,24 @@ void fill_center(const argument_context& c, std::uint32_t rank, abi::kernel_argu
   a.extra[is_root] = rank == comm::central_rank(c.shape, c.members) ? 1 : 0;
 }
 
-}  // namespace
+}  // namespace in_network_kernel
 
 kernel_entry broadcast_multicast_entry() {
+  using namespace in_network_kernel;
   return {"multicast",      "broadcast", "the root sends once, routers copy (noc.multicast)",
           "multicast_tree", any_ranks,   run_multicast,
           without_scratch,  fill_root};
 }
 
 kernel_entry reduce_in_network_entry() {
+  using namespace in_network_kernel;
   return {"in_network",     "reduce",  "all send once, routers combine (noc.reduce)",
           "reduction_tree", any_ranks, run_reduce,
           without_scratch,  fill_root};
 }
 
 kernel_entry all_reduce_in_network_entry() {
+  using namespace in_network_kernel;
   return {"in_network",    "all_reduce", "routers combine up a tree and copy down it (noc.reduce)",
           "in_network",    any_ranks,    run_all_reduce,
           without_scratch, fill_center};

@@ -21,7 +21,7 @@
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace intercube_kernel {
 
 using directions = std::vector<comm::direction>;
 
@@ -204,9 +204,10 @@ void fill_pipelined(const argument_context& c, std::uint32_t rank, abi::kernel_a
       on_open_mesh(a) ? 1 : static_cast<std::int64_t>(chunks_for(c, vector_bytes(c), hops));
 }
 
-}  // namespace
+}  // namespace intercube_kernel
 
 kernel_entry intercube_entry() {
+  using namespace intercube_kernel;
   return {"intercube",
           "all_reduce",
           "rows and columns of cubes to the root and back, the roots between SIPs",
@@ -218,6 +219,7 @@ kernel_entry intercube_entry() {
 }
 
 kernel_entry intercube_pipelined_entry() {
+  using namespace intercube_kernel;
   return {"intercube_pipelined", "all_reduce",           "intercube in chunks, the levels overlapping",
           "intercube",           {comm::rank_set::cube}, run_pipelined,
           without_scratch,       fill_pipelined};

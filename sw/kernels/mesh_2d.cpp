@@ -5,7 +5,7 @@
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace mesh_2d_kernel {
 
 /// The words of kernel_arguments::extra.
 enum extra : std::size_t { x, columns, y, rows };
@@ -35,15 +35,17 @@ void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& 
 /// Cubes are the rows and columns of a SIP: they are the default here.
 const std::vector<comm::rank_set> cube_first{comm::rank_set::cube, comm::rank_set::pe, comm::rank_set::sip};
 
-}  // namespace
+}  // namespace mesh_2d_kernel
 
 kernel_entry mesh_2d_entry() {
+  using namespace mesh_2d_kernel;
   return {"mesh_2d",       "all_reduce", "rows, then columns, of an open grid of ranks",
           "mesh_2d",       cube_first,   run_mesh_2d,
           without_scratch, fill};
 }
 
 kernel_entry torus_2d_entry() {
+  using namespace mesh_2d_kernel;
   return {"torus_2d",      "all_reduce", "rows, then columns, of a closed grid of ranks",
           "torus_2d",      cube_first,   run_torus_2d,
           without_scratch, fill};

@@ -33,9 +33,9 @@ class interpreter {
     load_image();
     choose_buffers();
     bring_inputs();
-    std::vector<std::function<void()>> tasks;
-    for (std::size_t b = 0; b < image_.blocks.size(); ++b) tasks.emplace_back([this, b] { run_block(b); });
-    pe_.run_tasks(tasks);
+    std::vector<std::function<void()>> blocks;
+    for (std::size_t b = 0; b < image_.blocks.size(); ++b) blocks.emplace_back([this, b] { run_block(b); });
+    pe_.run_tasks(blocks);
     bring_outputs();
   }
 

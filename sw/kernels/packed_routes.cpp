@@ -16,7 +16,7 @@
 #include "sw/kernels/builtin.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace packed_routes_kernel {
 
 using arrival = pe_context::arrival;
 using comm::collective, comm::packed_routes;
@@ -149,21 +149,25 @@ kernel_entry entry(const char* description, void (*run)(pe_context&)) {
           image<What>};
 }
 
-}  // namespace
+}  // namespace packed_routes_kernel
 
 kernel_entry all_gather_routes_entry() {
+  using namespace packed_routes_kernel;
   return entry<collective::all_gather>("blocks down trees of neighbors that load all links alike",
                                        run_all_gather);
 }
 kernel_entry reduce_scatter_routes_entry() {
+  using namespace packed_routes_kernel;
   return entry<collective::reduce_scatter>("sums up trees of neighbors that load all links alike",
                                            run_reduce_scatter);
 }
 kernel_entry gather_routes_entry() {
+  using namespace packed_routes_kernel;
   return entry<collective::gather>("blocks from neighbor to neighbor, spread over all links to the root",
                                    run_gather);
 }
 kernel_entry scatter_routes_entry() {
+  using namespace packed_routes_kernel;
   return entry<collective::scatter>("blocks from neighbor to neighbor, spread over all links of the root",
                                     run_scatter);
 }

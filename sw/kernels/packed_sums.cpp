@@ -12,7 +12,7 @@
 #include "sw/kernels/packed_plan.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace packed_sums_kernel {
 
 using directions = std::vector<comm::direction>;
 
@@ -105,15 +105,17 @@ void fill_all_reduce(const argument_context& c, std::uint32_t rank, abi::kernel_
   }
 }
 
-}  // namespace
+}  // namespace packed_sums_kernel
 
 kernel_entry reduce_packed_entry() {
+  using namespace packed_sums_kernel;
   return {"packed_trees",    "reduce",   "up two shallow trees fitted to the links, half of the vector each",
           "packed_trees_up", any_ranks,  run_reduce,
           without_scratch,   fill_reduce};
 }
 
 kernel_entry all_reduce_packed_entry() {
+  using namespace packed_sums_kernel;
   return {"packed_trees",
           "all_reduce",
           "up and down trees of neighbors that use all links alike, a share of the vector each",

@@ -8,7 +8,7 @@
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace rabenseifner_kernel {
 
 void run(pe_context& pe) {
   const std::uint32_t number = fold_number(pe);
@@ -19,9 +19,10 @@ void run(pe_context& pe) {
   });
 }
 
-}  // namespace
+}  // namespace rabenseifner_kernel
 
 kernel_entry rabenseifner_entry() {
+  using namespace rabenseifner_kernel;
   kernel_entry e{"rabenseifner",       "all_reduce",     "halving reduce-scatter, doubling all-gather",
                  "recursive_doubling", any_ranks,        run,
                  without_scratch,      fill_power_of_two};

@@ -8,7 +8,7 @@
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace recursive_doubling_kernel {
 
 void run(pe_context& pe) {
   start_in_output(pe);
@@ -21,9 +21,10 @@ void run(pe_context& pe) {
   });
 }
 
-}  // namespace
+}  // namespace recursive_doubling_kernel
 
 kernel_entry recursive_doubling_entry() {
+  using namespace recursive_doubling_kernel;
   kernel_entry e{"recursive_doubling", "all_reduce",     "log2(n) swaps of the whole vector",
                  "recursive_doubling", any_ranks,        run,
                  without_scratch,      fill_power_of_two};

@@ -12,7 +12,7 @@
 #include "sw/kernels/builtin.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace reduce_scatter_kernel {
 
 using arrival = pe_context::arrival;
 
@@ -83,15 +83,17 @@ void fill_ring(const argument_context& c, std::uint32_t, abi::kernel_arguments& 
 }
 void fill_plain(const argument_context& c, std::uint32_t, abi::kernel_arguments& a) { fill_scatter(c, 0, a); }
 
-}  // namespace
+}  // namespace reduce_scatter_kernel
 
 kernel_entry reduce_scatter_ring_entry() {
+  using namespace reduce_scatter_kernel;
   return {"ring_1d",    "reduce_scatter", "partial sums of every block round the ring, half of it each way",
           "ring_1d",    any_ranks,        run_ring,
           ring_scratch, fill_ring,        ring_image};
 }
 
 kernel_entry reduce_scatter_halving_entry() {
+  using namespace reduce_scatter_kernel;
   return {"recursive_halving",
           "reduce_scatter",
           "half the blocks to half the distance in every round, any number of ranks",
@@ -103,6 +105,7 @@ kernel_entry reduce_scatter_halving_entry() {
 }
 
 kernel_entry reduce_scatter_pairwise_entry() {
+  using namespace reduce_scatter_kernel;
   return {"pairwise",    "reduce_scatter", "every block straight to its owner, one partner per round",
           "pairwise",    any_ranks,        run_pairwise,
           plain_scratch, fill_plain};

@@ -6,7 +6,7 @@
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace ring_1d_kernel {
 
 constexpr std::size_t extra_position = 0;  ///< on the ring
 
@@ -29,15 +29,17 @@ void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& 
   a.extra[extra_position] = ring_position(c, rank);
 }
 
-}  // namespace
+}  // namespace ring_1d_kernel
 
 kernel_entry ring_1d_entry() {
+  using namespace ring_1d_kernel;
   return {"ring_1d",       "all_reduce", "ring reduce-scatter and all-gather, two counter-rotating halves",
           "ring_1d",       any_ranks,    run_ring_1d,
           without_scratch, fill};
 }
 
 kernel_entry ring_1d_unidir_entry() {
+  using namespace ring_1d_kernel;
   return {"ring_1d_unidir", "all_reduce", "ring reduce-scatter and all-gather, one direction",
           "ring_1d_unidir", any_ranks,    run_ring_1d_unidir,
           without_scratch,  fill};

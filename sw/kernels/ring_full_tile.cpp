@@ -10,7 +10,7 @@
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace ring_full_tile_kernel {
 
 void run_ring_full_tile(pe_context& pe) {
   const abi::kernel_arguments& a = pe.args();
@@ -29,9 +29,10 @@ void run_ring_full_tile(pe_context& pe) {
   pe.finish_average(a.output, bytes);
 }
 
-}  // namespace
+}  // namespace ring_full_tile_kernel
 
 kernel_entry ring_full_tile_entry() {
+  using namespace ring_full_tile_kernel;
   return {"ring_full_tile", "all_reduce", "N-1 rounds, each forwarding the whole received tile",
           "ring_1d",        any_ranks,    run_ring_full_tile,
           two_tiles,        nullptr};

@@ -9,7 +9,7 @@
 #include "sw/kernels/tree.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace rooted_kernel {
 
 using arrival = pe_context::arrival;
 using directions = std::vector<comm::direction>;
@@ -90,21 +90,24 @@ void fill_ring(const argument_context& c, std::uint32_t rank, abi::kernel_argume
 
 void fill_tree(const argument_context& c, std::uint32_t, abi::kernel_arguments& a) { a.extra[root] = c.root; }
 
-}  // namespace
+}  // namespace rooted_kernel
 
 kernel_entry broadcast_ring_entry() {
+  using namespace rooted_kernel;
   return {"ring_1d",       "broadcast", "a pipelined chain round the ring, half of the vector each way",
           "ring_1d",       any_ranks,   run_broadcast_ring,
           without_scratch, fill_ring};
 }
 
 kernel_entry broadcast_binomial_entry() {
+  using namespace rooted_kernel;
   return {"binomial",      "broadcast", "down the binomial tree of the root",
           "circulant",     any_ranks,   run_broadcast_binomial,
           without_scratch, fill_tree};
 }
 
 kernel_entry reduce_ring_entry() {
+  using namespace rooted_kernel;
   return {
       "ring_1d",       "reduce",  "a pipelined chain round the ring to the root, half of the vector each way",
       "ring_1d",       any_ranks, run_reduce_ring,
@@ -112,6 +115,7 @@ kernel_entry reduce_ring_entry() {
 }
 
 kernel_entry reduce_binomial_entry() {
+  using namespace rooted_kernel;
   return {"binomial",      "reduce",  "up the binomial tree of the root",
           "circulant",     any_ranks, run_reduce_binomial,
           without_scratch, fill_tree};

@@ -11,7 +11,7 @@
 #include "sw/kernels/builtin.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace send_recv_kernel {
 
 using arrival = pe_context::arrival;
 
@@ -56,14 +56,16 @@ void fill_ring(const argument_context& c, std::uint32_t rank, abi::kernel_argume
   a.extra[arrival_round] = distance(rank);
 }
 
-}  // namespace
+}  // namespace send_recv_kernel
 
 kernel_entry send_recv_direct_entry() {
+  using namespace send_recv_kernel;
   return {"direct",        "send_recv", "straight to the next rank", "shift", any_ranks, run_direct,
           without_scratch, nullptr};
 }
 
 kernel_entry send_recv_ring_entry() {
+  using namespace send_recv_kernel;
   return {"ring_1d", "send_recv", "round the ring of neighbors, all vectors together, until each is there",
           "ring_1d", any_ranks,   run_ring,
           two_tiles, fill_ring};

@@ -16,7 +16,7 @@
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace swing_kernel {
 
 /// Bit s: the upper half stays here in step s (powers of two).
 constexpr std::size_t extra_upper = fold_extra_words;
@@ -84,9 +84,10 @@ void fill(const argument_context& c, std::uint32_t rank, abi::kernel_arguments& 
     a.extra[extra_upper] |= std::int64_t{comm::swing_keeps_upper(f.number_of(rank), s, f.active)} << s;
 }
 
-}  // namespace
+}  // namespace swing_kernel
 
 kernel_entry swing_entry() {
+  using namespace swing_kernel;
   return {"swing",
           "all_reduce",
           "reduce-scatter and all-gather with partners at distances 1, -1, 3, -5, ...",

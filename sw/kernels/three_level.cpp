@@ -20,7 +20,7 @@
 #include "sw/kernels/level_laps.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace three_level_kernel {
 
 using lanes = std::vector<pe_context::lane>;
 
@@ -367,9 +367,10 @@ void fill(const argument_context& c, std::uint32_t, abi::kernel_arguments& a) {
   fill_scatter(c, image_words(c), a);
 }
 
-}  // namespace
+}  // namespace three_level_kernel
 
 kernel_entry all_reduce_three_level_entry() {
+  using namespace three_level_kernel;
   return {"three_level",
           "all_reduce",
           "reduce-scatter and all-gather on rings within the cubes, between them and between SIPs",
@@ -382,6 +383,7 @@ kernel_entry all_reduce_three_level_entry() {
 }
 
 kernel_entry all_gather_three_level_entry() {
+  using namespace three_level_kernel;
   return {"three_level",
           "all_gather",
           "rings within the cubes, between them and between SIPs, for every place",
@@ -394,6 +396,7 @@ kernel_entry all_gather_three_level_entry() {
 }
 
 kernel_entry reduce_scatter_three_level_entry() {
+  using namespace three_level_kernel;
   return {"three_level",
           "reduce_scatter",
           "rings within the cubes, between them and between SIPs, for every place",

@@ -15,7 +15,7 @@
 #include "sw/runtime/pe_context.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace tree_binary_kernel {
 
 /// The words of kernel_arguments::extra. Places of a tree are bits: 1 has a parent, 2 and 4 has the first
 /// and the second child.
@@ -100,15 +100,17 @@ void fill_p2p_tree(const argument_context& c, std::uint32_t rank, abi::kernel_ar
   a.extra[parent_edge] = node.parent ? std::int64_t{comm::binomial_edge(rank, *node.parent)} : no_edge;
 }
 
-}  // namespace
+}  // namespace tree_binary_kernel
 
 kernel_entry tree_binary_entry() {
+  using namespace tree_binary_kernel;
   return {"tree_binary",   "all_reduce",    "binary tree: sums up to rank 0, the result down",
           "tree_binary",   any_ranks,       run_tree_binary,
           without_scratch, fill_tree_binary};
 }
 
 kernel_entry double_binary_tree_entry() {
+  using namespace tree_binary_kernel;
   return {"double_binary_tree",
           "all_reduce",
           "two complementary binary trees, half of the vector each",
@@ -120,6 +122,7 @@ kernel_entry double_binary_tree_entry() {
 }
 
 kernel_entry p2p_tree_entry() {
+  using namespace tree_binary_kernel;
   kernel_entry e{
       deterministic_all_reduce, "all_reduce", "pairwise tree in the order of ranks: the same bits always",
       "binomial_tree",          any_ranks,    run_p2p_tree,

@@ -23,7 +23,7 @@
 #include "sw/kernels/ring_laps.hpp"
 
 namespace diecast::sw {
-namespace {
+namespace two_level_kernel {
 
 using arrival = pe_context::arrival;
 using lanes = std::vector<pe_context::lane>;
@@ -261,9 +261,10 @@ void fill(const argument_context& c, std::uint32_t, abi::kernel_arguments& a) {
   a.extra[word_beside_copies] = c.config.ccl.tensors == config::tensor_kind::hbm ? 1 : 0;
 }
 
-}  // namespace
+}  // namespace two_level_kernel
 
 kernel_entry all_reduce_two_level_entry() {
+  using namespace two_level_kernel;
   return {"two_level",
           "all_reduce",
           "reduce-scatter and all-gather on rings within the SIPs and between them",
@@ -276,6 +277,7 @@ kernel_entry all_reduce_two_level_entry() {
 }
 
 kernel_entry all_gather_two_level_entry() {
+  using namespace two_level_kernel;
   return {
       "two_level",       "all_gather", "rings within the SIPs, and between them for every place within a SIP",
       "two_level_rings", any_ranks,    run_all_gather,
@@ -283,6 +285,7 @@ kernel_entry all_gather_two_level_entry() {
 }
 
 kernel_entry reduce_scatter_two_level_entry() {
+  using namespace two_level_kernel;
   return {"two_level",
           "reduce_scatter",
           "rings within the SIPs, and between them for every place within a SIP",

@@ -7,7 +7,6 @@ namespace {
 
 using comm::op_field;
 using comm::op_field_type;
-using kind = message_op::kind;
 
 constexpr double most_tag = 4294967295.0;
 
@@ -99,7 +98,7 @@ op_field requests(bool required, const char* what) {
   return {.name = "for", .type = op_field_type::words, .description = what, .required = required};
 }
 
-op_kind make(kind what, const char* name, const char* description, std::vector<op_field> fields) {
+op_kind make(message_op::kind what, const char* name, const char* description, std::vector<op_field> fields) {
   fields.push_back(only());
   op_kind k;
   k.schema = {name, description, std::move(fields)};
@@ -116,24 +115,26 @@ std::vector<op_field> join(std::vector<op_field> a, const std::vector<op_field>&
 
 std::vector<op_kind> message_ops() {
   std::vector<op_kind> kinds{
-      make(kind::isend, "isend", "Begins to send tag-matched messages.",
+      make(message_op::kind::isend, "isend", "Begins to send tag-matched messages.",
            join(peer_fields(false), {tag(false), bytes("of a message"), times(), mode()})),
-      make(kind::irecv, "irecv", "Posts receives of tag-matched messages.",
+      make(message_op::kind::irecv, "irecv", "Posts receives of tag-matched messages.",
            join(peer_fields(true), {tag(true), bytes("of the longest message"), times()})),
-      make(kind::wait, "wait", "Completes the messages of ops and verifies what was received.",
+      make(message_op::kind::wait, "wait", "Completes the messages of ops and verifies what was received.",
            {requests(true, "ids of isend and irecv ops")}),
-      make(kind::waitall, "waitall", "The same for all that the stream has open.",
+      make(message_op::kind::waitall, "waitall", "The same for all that the stream has open.",
            {requests(false, "ids of isend and irecv ops; all of the stream without it")}),
-      make(kind::test, "test",
+      make(message_op::kind::test, "test",
            "Completes those messages of ops that can be completed now; a wait must follow for the others.",
            {requests(true, "ids of isend and irecv ops")}),
-      make(kind::probe, "probe", "Waits until a message has come that no receive has matched.",
+      make(message_op::kind::probe, "probe", "Waits until a message has come that no receive has matched.",
            join(peer_fields(true), {tag(true)})),
-      make(kind::mprobe, "mprobe", "Waits for such messages, takes them off the list and receives them.",
+      make(message_op::kind::mprobe, "mprobe",
+           "Waits for such messages, takes them off the list and receives them.",
            join(peer_fields(true), {tag(true), bytes("of the longest message"), times()})),
-      make(kind::cancel, "cancel", "Takes receives back that nothing has matched; a wait must follow.",
+      make(message_op::kind::cancel, "cancel",
+           "Takes receives back that nothing has matched; a wait must follow.",
            {requests(true, "ids of irecv ops")}),
-      make(kind::sendrecv, "sendrecv",
+      make(message_op::kind::sendrecv, "sendrecv",
            "Sends to the peer and receives from it (shift, toward: from the other side; or from whom `from` "
            "says), both at once.",
            join(peer_fields(false), {tag(false), from(), receive_tag(),

@@ -12,8 +12,6 @@
 #include "sw/workload/program.hpp"
 
 namespace diecast::sw {
-namespace {
-
 /// Queue pairs that one strand, group and pattern own, and the directions they stand for.
 struct wired_pattern {
   std::string label;
@@ -29,6 +27,8 @@ struct memory_plan {
   std::uint64_t end{};
   std::uint32_t highest{};  ///< strand
 };
+
+namespace {
 
 using abi::aligned;
 
