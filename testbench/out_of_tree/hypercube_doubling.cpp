@@ -34,7 +34,7 @@ std::vector<comm::edge> edges_of_hypercube(const comm::pattern_context& c) {
 std::uint64_t vector_bytes(const sw::argument_context& c) { return c.count * numeric::size_of(c.type); }
 
 void run(sw::pe_context& pe) {
-  const abi::kernel_arguments& a = pe.args();
+  const diecast::abi::kernel_arguments& a = pe.args();
   const std::uint64_t bytes = a.count * numeric::size_of(a.type);
   if (a.output != a.input) pe.copy(a.output, a.input, bytes);
   for (std::uint32_t k = 0; 1U << k < a.ranks; ++k) {

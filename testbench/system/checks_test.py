@@ -16,7 +16,7 @@ class Checks(harness.Case):
         super().setUp()
         for name in ("scripts", ".ci", "tools"):
             (self.folder / name).mkdir()
-        for name in ("scripts/format", "scripts/lint", "scripts/setup", ".ci/run", ".ci/check_skips"):
+        for name in ("scripts/format", "scripts/lint", "scripts/setup", ".ci/run", ".ci/suite", ".ci/check_skips", ".ci/count_lines"):
             shutil.copy(harness.ROOT / name, self.folder / name)
 
     def program(self, name, text):
@@ -49,19 +49,17 @@ class Checks(harness.Case):
     def test_setup_takes_ci_alone(self):
         self.assertIn("expected nothing or --ci", self.call("scripts/setup", "--all", expect=2))
 
-    def continuous_integration(self, tests, expect, formatted=0, version=14, sanitized=0, tidy=0,
+    def steps(self, *lines):
+        self.file(".ci/steps", "# NAME LIMIT_S COMMAND\n" + "\n".join(lines) + "\n")
+
+    def continuous_integration(self, tests, expect,
                                listed="# reasons\na_test.Class  # no tool\nb_test.Other.test_one\nsystem/quiet\n"):
         """.ci/run where so the tests end; their skips, as harness.main prints them."""
         (self.folder / "build/Testing/Temporary").mkdir(parents=True, exist_ok=True)
-        self.program("scripts/setup", '[ "$1" = --ci ]')
-        for tool in ("clang-format", "clang-tidy"):
-            self.program(f"tools/{tool}", f"echo {tool} version {version}.0.6")
         self.program("tools/git", "true")
-        self.program("scripts/format", f"exit {formatted}")
-        self.program("scripts/lint", f'echo "lint $*"; exit {tidy}')
-        self.program(".ci/sanitize", f"exit {sanitized}")
         self.program("scripts/test", tests)
         self.file(".ci/skips", listed)
+        self.steps("suite 60 .ci/suite")
         return self.call(".ci/run", expect=expect)
 
     def log(self, *lines):
@@ -69,17 +67,35 @@ class Checks(harness.Case):
 
     def test_ci_ends_as_the_tests_do(self):
         self.assertTrue(self.continuous_integration(self.log(), expect=0).endswith("closing\n"))
-        self.assertTrue(self.continuous_integration(self.log() + "; exit 8", expect=8).endswith("closing\n"))
-        self.assertNotIn("closing", self.continuous_integration(self.log(), expect=1, formatted=1))
-        self.assertNotIn("closing", self.continuous_integration(self.log(), expect=8, sanitized=8))
-        self.assertIn("lint --since HEAD~1\n", self.continuous_integration(self.log(), expect=123, tidy=123))
-        self.assertNotIn("closing", self.last.stdout)
-        other = self.continuous_integration(self.log(), expect=0, formatted=1, tidy=1, version=19)
-        self.assertIn("format NOT checked", other)
-        self.assertIn("clang-tidy NOT run", other)
-        slow = self.continuous_integration(self.log(), expect=0, sanitized=124)
-        self.assertIn(".ci/sanitize NOT finished within 15 minutes", slow)
-        self.assertTrue(self.last.stdout.endswith("closing\n"))
+        self.assertIn("with exit code 8", self.continuous_integration(self.log() + "; exit 8", expect=8))
+
+    def test_ci_fails_with_a_step_that_fails_hangs_or_is_missing(self):
+        (self.folder / "build").mkdir()
+        self.file("build/ci-suite.txt", "closing\n")
+        self.program("tools/git", "true")
+        self.program("good", "echo did $0 $*")
+        for name, command, code, said in (("tidy", "./bad", 3, "with exit code 3"),
+                                          ("tidy", "sleep 60", 124, "tidy did not end within 2 s"),
+                                          ("format", "./nothing", 127, "with exit code 127")):
+            with self.subTest(command):
+                self.program("bad", "exit 3")
+                self.steps("first 9 ./good a b", f"{name} 2 {command}", "last 9 ./good c")
+                text = self.call(".ci/run", expect=code)
+                self.assertRegex(text, r"did ./good a b\n== first: passed in \d s\n")
+                self.assertIn(said, text)
+                self.assertNotIn("did ./good c", text)
+        self.steps("first 9 ./good a", "last 9 ./good b")
+        self.assertRegex(self.call(".ci/run", expect=0), r"All 2 steps passed in \d+ s: first \d+ s, last \d+ s\n")
+        self.steps()
+        self.assertIn("names no step", self.call(".ci/run", expect=1))
+
+    def test_shipped_steps_are_there_and_leave_ci_its_time(self):
+        lines = [line.split() for line in (harness.ROOT / ".ci/steps").read_text().splitlines() if line[:1] not in ("", "#")]
+        self.assertEqual([name for name, *_ in lines], ["tools", "format", "separate", "tidy", "sanitize", "suite"])
+        self.assertLess(sum(int(limit) for _, limit, *_ in lines), 85 * 60)
+        for _, _, *words in lines:
+            for word in (w for w in words if "/" in w):
+                self.assertTrue(os.access(harness.ROOT / word, os.X_OK), word)
 
     def test_ci_fails_for_a_skip_that_is_not_listed(self):
         good = ("1/2 Testing: system/a", "SKIPPED a_test.Class.test_x: no tool", "SKIPPED b_test.Other.test_one: no tool")

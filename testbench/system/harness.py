@@ -160,10 +160,26 @@ def sets(*assignments):
     return [word for a in assignments for word in ("--set", a)]
 
 
+def exhaustive(test):
+    """Marks a test, or all of a class, for the long suite alone."""
+    test.exhaustive = True
+    return test
+
+
+class Part(unittest.TestLoader):
+    """All tests, or with DIECAST_PART=short those that are not exhaustive, with DIECAST_PART=long the exhaustive ones."""
+
+    def getTestCaseNames(self, case):
+        names, part = super().getTestCaseNames(case), os.environ.get("DIECAST_PART")
+        if part is None:
+            return names
+        return [n for n in names if getattr(getattr(case, n), "exhaustive", getattr(case, "exhaustive", False)) == (part == "long")]
+
+
 def main():
     """Runs the tests of the calling script; skipped when all of them were. Prints a line for each skipped one, by which
     .ci/check_skips knows it."""
-    program = unittest.main(exit=False, verbosity=2)
+    program = unittest.main(exit=False, verbosity=2, testLoader=Part())
     result = program.result
     sys.stderr.flush()
     for test, why in result.skipped:

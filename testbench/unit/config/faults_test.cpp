@@ -50,20 +50,20 @@ TEST_CASE("errata are the bits of the firmware faults that name a PE") {
   dispatch.where = "pod.sip0.*";
   c.faults = {alias, dispatch};
   const std::uint64_t both = config::errata_of(c, c.shape().pe_at(1));
-  CHECK((both & abi::defect::sendrecv_alias) != 0);
-  CHECK((both & abi::defect::dispatch_corruption) != 0);
-  CHECK(abi::defect::after(both) == 5);
-  CHECK(config::errata_of(c, c.shape().pe_at(0)) == abi::defect::dispatch_corruption);
+  CHECK((both & diecast::abi::defect::sendrecv_alias) != 0);
+  CHECK((both & diecast::abi::defect::dispatch_corruption) != 0);
+  CHECK(diecast::abi::defect::after(both) == 5);
+  CHECK(config::errata_of(c, c.shape().pe_at(0)) == diecast::abi::defect::dispatch_corruption);
   CHECK(config::errata_of(c, c.shape().pe_at(c.shape().pes() - 1)) == 0);
   for (const auto& [kind, bit] :
-       {std::pair{config::fault_kind::stale_cache_line, abi::erratum::wait_without_dcci},
-        {config::fault_kind::signal_without_flush, abi::erratum::set_without_dcci},
-        {config::fault_kind::infinite_poll, abi::erratum::exact_count}}) {
+       {std::pair{config::fault_kind::stale_cache_line, diecast::abi::erratum::wait_without_dcci},
+        {config::fault_kind::signal_without_flush, diecast::abi::erratum::set_without_dcci},
+        {config::fault_kind::infinite_poll, diecast::abi::erratum::exact_count}}) {
     config::fault_setting f;
     f.kind = kind;
     f.where = "pod.sip0.cube_0_0.pe1";
     c.faults = {f};
-    abi::errata_word expected;
+    diecast::abi::errata_word expected;
     expected.add(bit);
     CHECK(config::errata_of(c, c.shape().pe_at(1)) == expected.bits);
     CHECK(config::errata_of(c, c.shape().pe_at(0)) == 0);

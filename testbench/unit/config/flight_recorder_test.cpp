@@ -89,8 +89,9 @@ TEST_CASE("flight recorder: a launch begins before its first step") {
 
 namespace {
 
-abi::operation_note note(abi::operation_kind kind, abi::operation_phase phase, std::uint32_t id) {
-  abi::operation_note n;
+diecast::abi::operation_note note(diecast::abi::operation_kind kind, diecast::abi::operation_phase phase,
+                                  std::uint32_t id) {
+  diecast::abi::operation_note n;
   n.kind = kind;
   n.phase = phase;
   n.id = id;
@@ -100,12 +101,12 @@ abi::operation_note note(abi::operation_kind kind, abi::operation_phase phase, s
 }  // namespace
 
 TEST_CASE("flight recorder: a receive from anybody gets its sender, tag and size when a message matches") {
-  using abi::operation_kind, abi::operation_phase;
+  using diecast::abi::operation_kind, diecast::abi::operation_phase;
   bench b(4);
-  const auto hear = [&b](const abi::operation_note& n, std::uint64_t fs) {
+  const auto hear = [&b](const diecast::abi::operation_note& n, std::uint64_t fs) {
     b.recorder.on(events::operation_changed{femtoseconds(fs), pe, n});
   };
-  abi::operation_note wanted = note(operation_kind::receive, operation_phase::posted, 7);
+  diecast::abi::operation_note wanted = note(operation_kind::receive, operation_phase::posted, 7);
   wanted.bytes = 1024;
   hear(wanted, 10);
   auto o = b.recorder.operations_of(pe).front();
@@ -113,7 +114,7 @@ TEST_CASE("flight recorder: a receive from anybody gets its sender, tag and size
   CHECK(o.state == observe::flight_state::scheduled);
   CHECK_FALSE(o.peer);
   CHECK_FALSE(o.tag);
-  abi::operation_note matched = note(operation_kind::receive, operation_phase::started, 7);
+  diecast::abi::operation_note matched = note(operation_kind::receive, operation_phase::started, 7);
   matched.peer = pe_coord{sip_id{0}, cube_id{0}, pe_id{0}};
   matched.tag = 5;
   matched.bytes = 256;
@@ -134,11 +135,11 @@ TEST_CASE("flight recorder: a receive from anybody gets its sender, tag and size
 }
 
 TEST_CASE("flight recorder: teams that take a slot one after the other are groups of their own") {
-  using abi::operation_kind, abi::operation_phase;
+  using diecast::abi::operation_kind, diecast::abi::operation_phase;
   bench b(8);
   const std::vector<pe_coord> two{pe, {sip_id{0}, cube_id{0}, pe_id{1}}}, one{pe};
   const auto barrier = [&b](const std::vector<pe_coord>& members, bool leaves) {
-    abi::operation_note n = note(operation_kind::barrier, operation_phase::posted, 3);
+    diecast::abi::operation_note n = note(operation_kind::barrier, operation_phase::posted, 3);
     n.group = 3;
     n.members = members;
     b.recorder.on(events::operation_changed{sim_time{}, pe, n});
@@ -159,7 +160,7 @@ TEST_CASE("flight recorder: teams that take a slot one after the other are group
 }
 
 TEST_CASE("flight recorder: a PE that no list tells is a member behind its rank's first, in any order") {
-  using abi::operation_kind, abi::operation_phase;
+  using diecast::abi::operation_kind, diecast::abi::operation_phase;
   const auto at = [](std::uint32_t cube, std::uint32_t p) {
     return pe_coord{sip_id{0}, cube_id{cube}, pe_id{p}};
   };
@@ -168,7 +169,7 @@ TEST_CASE("flight recorder: a PE that no list tells is a member behind its rank'
   for (const std::vector<std::size_t>& order : {std::vector<std::size_t>{0, 1, 2, 3, 4}, {4, 2, 1, 3, 0}}) {
     observe::flight_recorder recorder({1, 2, 1, 3}, 4);
     for (const std::size_t i : order) {
-      abi::operation_note n = note(operation_kind::barrier, operation_phase::posted, 0);
+      diecast::abi::operation_note n = note(operation_kind::barrier, operation_phase::posted, 0);
       n.members = first_of_ranks;
       recorder.on(events::operation_changed{sim_time{}, all[i], n});
     }

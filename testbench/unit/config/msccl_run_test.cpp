@@ -43,9 +43,9 @@ std::string to_string(const run_case& c) {
 }
 
 /// A machine with one PE per rank, the program installed.
-class bench {
+class msccl_bench {
  public:
-  bench(const comm::program& p, const run_case& c)
+  msccl_bench(const comm::program& p, const run_case& c)
       : config_(config_for(p, c)),
         group_(first_pes(config_.shape(), static_cast<std::uint32_t>(p.ranks))),
         context_{config_, config_.shape(), group_, c.count, c.type, c.op, c.in_place, {}},
@@ -98,12 +98,12 @@ class bench {
   sw::argument_context context_;
   sw::msccl_run run_;
   sw::mock_machine machine_;
-  std::vector<abi::kernel_arguments> arguments_;
+  std::vector<diecast::abi::kernel_arguments> arguments_;
 };
 
 /// Runs an all-reduce on exact data; what is wrong with it, or nothing.
 std::optional<std::string> all_reduce_fault(const comm::program& p, const run_case& c) {
-  bench b(p, c);
+  msccl_bench b(p, c);
   const random::test_data data(11, c.type, c.op, b.ranks(), c.count);
   const std::size_t bytes = c.count * numeric::size_of(c.type);
   for (std::uint32_t r = 0; r < b.ranks(); ++r) {
@@ -207,7 +207,7 @@ TEST_CASE("msccl run: a step adds to its source as that is when its message has 
 
 TEST_CASE("msccl run: messages that a FIFO cannot hold end as a named deadlock") {
   SECTION("every pair receives first") {
-    bench b(parse(receive_first(), "receive first"), {});
+    msccl_bench b(parse(receive_first(), "receive first"), {});
     CHECK(b.run().notes ==
           std::vector<std::string>{
               "the program cannot end with 4 messages per FIFO (ipcq.n_slots): a deadlock is expected"});
@@ -217,7 +217,7 @@ TEST_CASE("msccl run: messages that a FIFO cannot hold end as a named deadlock")
   }
   SECTION("a burst of three in two slots") {
     const comm::program p = parse(bursting_all_reduce(3), "burst 3");
-    bench b(p, {.n_slots = 2});
+    msccl_bench b(p, {.n_slots = 2});
     CHECK_THAT(b.run().notes.at(0), Catch::Contains("cannot end with 2 messages per FIFO"));
     CHECK_FALSE(b.go().finished);
     expect_all_reduce(p, {.n_slots = 3});
@@ -233,12 +233,12 @@ TEST_CASE("msccl run: all-to-all, all-gather and reduce-scatter by position") {
       std::vector<byte_vector> whole;
       for (std::uint32_t r = 0; r < n; ++r) whole.push_back(pattern(r, count));
 
-      bench gather(parse(direct_all_gather(n, in_place), "all gather"), c);
+      msccl_bench gather(parse(direct_all_gather(n, in_place), "all gather"), c);
       for (std::uint32_t r = 0; r < n; ++r) gather.write_input(r, part(whole[0], r, n));
       CHECK(gather.go().finished);
       for (std::uint32_t r = 0; r < n; ++r) CHECK(gather.read_output(r, count * 4) == whole[0]);
 
-      bench scatter(parse(direct_reduce_scatter(n, in_place), "reduce scatter"), c);
+      msccl_bench scatter(parse(direct_reduce_scatter(n, in_place), "reduce scatter"), c);
       for (std::uint32_t r = 0; r < n; ++r) scatter.write_input(r, whole[r]);
       CHECK(scatter.go().finished);
       byte_vector sum(count * 4);
@@ -249,7 +249,7 @@ TEST_CASE("msccl run: all-to-all, all-gather and reduce-scatter by position") {
       for (std::uint32_t r = 0; r < n; ++r) CHECK(scatter.read_output(r, count) == part(sum, r, n));
 
       if (in_place) continue;
-      bench exchange(parse(direct_all_to_all(n, 2), "all to all"), c);
+      msccl_bench exchange(parse(direct_all_to_all(n, 2), "all to all"), c);
       for (std::uint32_t r = 0; r < n; ++r) exchange.write_input(r, whole[r]);
       CHECK(exchange.go().finished);
       for (std::uint32_t r = 0; r < n; ++r)

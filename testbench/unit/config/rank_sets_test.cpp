@@ -37,15 +37,15 @@ TEST_CASE("ranks: halves, and the pairs of three") {
   CHECK(parts_of(first_ranks(2)).empty());
   CHECK(parts_of({4, 6, 9}) == std::vector<rank_list>{{4, 6}, {6, 9}, {4, 9}});
   CHECK(parts_of(first_ranks(5)) == std::vector<rank_list>{{0, 1}, {2, 3, 4}});
-  CHECK(to_text({3, 4, 5}) == "3 to 5");
-  CHECK(to_text({3, 5}) == "3, 5");
+  CHECK(to_text(rank_list{3, 4, 5}) == "3 to 5");
+  CHECK(to_text(rank_list{3, 5}) == "3, 5");
 }
 
 TEST_CASE("ranks: in a row they are named by the first and the last") {
-  CHECK(to_text({7}) == "7");
-  CHECK(to_text({7, 8}) == "7, 8");
+  CHECK(to_text(rank_list{7}) == "7");
+  CHECK(to_text(rank_list{7, 8}) == "7, 8");
   CHECK(to_text(first_ranks(16)) == "0 to 15");
-  CHECK(to_text({0, 1, 2, 3, 8, 10, 11, 12, 13}) == "0 to 3, 8, 10 to 13");
+  CHECK(to_text(rank_list{0, 1, 2, 3, 8, 10, 11, 12, 13}) == "0 to 3, 8, 10 to 13");
 }
 
 TEST_CASE("ranks: their SIPs are those of the monitors, or none") {

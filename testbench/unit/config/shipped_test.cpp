@@ -140,7 +140,7 @@ TEST_CASE("generated pages: every key and register once, no broken table row") {
     }
   }
   const std::string registers = platforms::registers_markdown();
-  for (const abi::register_description& r : abi::register_map()) {
+  for (const diecast::abi::register_description& r : diecast::abi::register_map()) {
     INFO(r.name);
     CHECK(registers.find("`" + std::string(r.name) + "`") != std::string::npos);
   }

@@ -15,12 +15,12 @@ using namespace diecast::test;
 
 namespace {
 
-using changes = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // ns, value
+using vcd_changes = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // ns, value
 
 /// Changes of the first variable of that name.
-changes changes_of(const std::string& path, const std::string& name) {
+vcd_changes changes_of(const std::string& path, const std::string& name) {
   std::ifstream file(path);
-  changes found;
+  vcd_changes found;
   std::string code;
   std::uint64_t now = 0;
   for (std::string line; std::getline(file, line);) {
@@ -64,8 +64,8 @@ struct wave_bench {
   void busy(std::uint64_t head, std::uint64_t tail) {
     vcd.on(events::link_occupied{ns(head), ns(tail), link, 0, 1});
   }
-  [[nodiscard]] changes busy_changes() const { return changes_of(path, "east_busy"); }
-  [[nodiscard]] changes credits() const { return changes_of(path, "east_credits_vc0"); }
+  [[nodiscard]] vcd_changes busy_changes() const { return changes_of(path, "east_busy"); }
+  [[nodiscard]] vcd_changes credits() const { return changes_of(path, "east_credits_vc0"); }
 };
 
 }  // namespace
@@ -81,7 +81,7 @@ TEST_CASE("waveforms: credits put off show when they come, those that are back s
   b.told(104, -1, 113, 113);
   b.told(104, 1, 130, 130);
   b.vcd.close(ns(200));
-  const changes expected{{0, 32}, {10, 28}, {100, 29}, {101, 30}, {109, 31}, {130, 32}};
+  const vcd_changes expected{{0, 32}, {10, 28}, {100, 29}, {101, 30}, {109, 31}, {130, 32}};
   CHECK(b.credits() == expected);
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("waveforms: a link is busy while it carries something, whenever it was
   b.busy(60, 70);
   b.busy(62, 75);  // of two classes
   b.vcd.close(ns(200));
-  const changes expected{{0, 0}, {10, 1}, {15, 0}, {30, 1}, {40, 0}, {60, 1}, {75, 0}};
+  const vcd_changes expected{{0, 0}, {10, 1}, {15, 0}, {30, 1}, {40, 0}, {60, 1}, {75, 0}};
   CHECK(b.busy_changes() == expected);
 }
 
@@ -120,6 +120,6 @@ TEST_CASE("waveforms: what was announced for after the stop of a run is not show
   b.told(90, 4, 100, 103);
   b.vcd.stop_at(ns(101));
   b.vcd.close(ns(101));
-  const changes expected{{0, 32}, {10, 28}, {100, 29}, {101, 30}};
+  const vcd_changes expected{{0, 32}, {10, 28}, {100, 29}, {101, 30}};
   CHECK(b.credits() == expected);
 }

@@ -12,7 +12,7 @@ namespace {
 
 hw::packet part(std::uint32_t sequence, std::uint32_t offset, std::uint16_t direction = 0) {
   hw::packet p;
-  p.header.kind = abi::packet_kind::ipcq_data;
+  p.header.kind = diecast::abi::packet_kind::ipcq_data;
   p.header.payload_bytes = 64;
   p.header.offset = offset;
   p.header.ipcq.sequence = sequence;
@@ -25,7 +25,7 @@ hw::packet part(std::uint32_t sequence, std::uint32_t offset, std::uint16_t dire
 
 hw::packet tagged(std::uint64_t number) {
   hw::packet p;
-  p.header.kind = abi::packet_kind::tag_message;
+  p.header.kind = diecast::abi::packet_kind::tag_message;
   p.header.transaction = number;
   p.header.checksum = checksum::of_packet(packet_checksum::crc32c, p.header, p.data);
   return p;
@@ -70,7 +70,7 @@ TEST_CASE("link monitor: changed packets are counted where packets carry checksu
 TEST_CASE("link monitor: the oldest credit is known with and without checksums") {
   hw::link_monitor monitor(packet_checksum::none);
   hw::packet credit;
-  credit.header.kind = abi::packet_kind::ipcq_credit;
+  credit.header.kind = diecast::abi::packet_kind::ipcq_credit;
   credit.created = sim_time{1000};
   monitor.pass(credit, sim_time{5000});
   monitor.pass(credit, sim_time{3000});

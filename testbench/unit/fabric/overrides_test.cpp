@@ -21,7 +21,7 @@ namespace {
 
 using test::machine;
 
-std::vector<problem> problems_of(const config::machine_config& c) {
+std::vector<problem> override_problems(const config::machine_config& c) {
   try {
     const topology t(c);
   } catch (const user_error& e) {
@@ -68,7 +68,7 @@ TEST_CASE("overrides: names that match nothing and keys a link does not have are
                  {.match = "pod.sip0.cube_0_0.ucie_e", .gbytes_s = 5.0},
                  {.match = "pod.sip0.sip_port_e", .modules = 1},
                  {.match = "pod.sip7.*", .enabled = false}};
-  const auto p = problems_of(c);
+  const auto p = override_problems(c);
   REQUIRE(p.size() == 4);
   CHECK(p[0].where == "overrides[0].match");
   CHECK(p[1].where == "overrides[1].set");
@@ -173,7 +173,7 @@ TEST_CASE("overrides: an override changes what has its keys, and refuses what ha
   c.overrides = {{.match = "pod.sip0.cube_0_0.*", .gt_s = 8.0},
                  {.match = "pod.sip0.cube_0_0.*", .vector_lanes = 8},
                  {.match = "pod.sip0.cube_0_0.*", .hop_cycles = 20}};
-  CHECK(problems_of(c).empty());
+  CHECK(override_problems(c).empty());
   const topology t(c);
   CHECK(t.hop_cycles({}, cube_id{0}, 9) == 20);
   CHECK(t.hop_cycles({}, cube_id{1}, 9) == 9);
@@ -185,7 +185,7 @@ TEST_CASE("overrides: an override changes what has its keys, and refuses what ha
                  {.match = "pod.sip0.cube_0_0.router_1_0", .hop_cycles = 20},
                  {.match = "pod.sip0.cube_0_0.router_0_0.east", .enabled = false},
                  {.match = "pod.sip0.cube_0_0.sram", .enabled = false}};
-  const auto p = problems_of(c);
+  const auto p = override_problems(c);
   REQUIRE(p.size() == 6);
   CHECK(p[0].what == "sets gt_s, which PEs do not have");
   CHECK(p[1].what == "sets gt_s, which memory channels do not have");
@@ -198,7 +198,7 @@ TEST_CASE("overrides: an override changes what has its keys, and refuses what ha
 TEST_CASE("overrides: a machine without a PE is refused") {
   config::machine_config c = machine(1, {1, 1}, {2, 2});
   c.overrides = {{.match = "*.pe*", .enabled = false}};
-  const auto p = problems_of(c);
+  const auto p = override_problems(c);
   REQUIRE(p.size() == 1);
   CHECK(p[0].what == "leave no PE");
 }
@@ -207,7 +207,7 @@ TEST_CASE("overrides: what a missing link cuts off is named") {
   config::machine_config c = machine(2, {3, 1}, {2, 2});
   c.overrides = {{.match = "pod.sip1.cube_1_0.ucie_e", .enabled = false},
                  {.match = "pod.sip0.sip_port_*", .enabled = false}};
-  const auto p = problems_of(c);
+  const auto p = override_problems(c);
   REQUIRE(p.size() == 2);
   CHECK(p[0].value == "pod.sip0 and pod.sip1");
   CHECK(p[1].value == "pod.sip1.cube_0_0 and pod.sip1.cube_2_0");

@@ -19,7 +19,7 @@ config::machine_config machine(const machine_shape& s) {
 }
 
 /// Launches on every PE at a common start and waits for all of its SIP.
-void launch_all(abi::host_hal& host, launch_bench& bench) {
+void launch_all(diecast::abi::host_hal& host, launch_bench& bench) {
   const std::vector<pe_coord> all = bench.all_pes();
   const auto mine = launch_bench::launches(host.self(), all, 1, host.now() + bench.worst(all));
   host.launch(mine);
@@ -75,14 +75,14 @@ TEST_CASE("host: a launch takes the time of its stations to the cycle") {
   expect_clean(bench);
   const fabric::topology& t = bench.fabric.topology;
   const std::uint32_t flits = 1 + 224 / 64 + 1;  // 28 words of 8 bytes
-  const auto idle = [&](abi::node_address from, abi::node_address to) {
-    return fabric::idle_latency(t, c, from, to, abi::traffic_class::request, flits).ns();
+  const auto idle = [&](diecast::abi::node_address from, diecast::abi::node_address to) {
+    return fabric::idle_latency(t, c, from, to, diecast::abi::traffic_class::request, flits).ns();
   };
   for (std::uint32_t n = 0; n < bench.pes.size(); ++n) {
     const stub_pe& pe = *bench.pes[n];
-    const abi::node_address io = comm::io_cpu_node(t, sip_id{0});
-    const abi::node_address control = comm::control_cpu_node(t, sip_id{0}, pe.self().cube);
-    const abi::node_address end = t.locate(comm::launch_mailbox(pe.self()));
+    const diecast::abi::node_address io = comm::io_cpu_node(t, sip_id{0});
+    const diecast::abi::node_address control = comm::control_cpu_node(t, sip_id{0}, pe.self().cube);
+    const diecast::abi::node_address end = t.locate(comm::launch_mailbox(pe.self()));
     REQUIRE(pe.arrivals.size() == 1);
     // Each terminal sends one cycle after it was asked to; 1 GHz.
     const double expected = 200 + 100 * (n + 1) + 1 + idle(io, control) + 50 + 1 + idle(control, end);
@@ -102,7 +102,7 @@ TEST_CASE("host: a slow control CPU makes the packets of its cube queue") {
       const fabric::topology& t = bench.fabric.topology;
       const sim_time idle = fabric::idle_latency(t, c, comm::control_cpu_node(t, sip_id{0}, cube_id{0}),
                                                  t.locate(comm::launch_mailbox(bench.pes[pe]->self())),
-                                                 abi::traffic_class::request, 5);
+                                                 diecast::abi::traffic_class::request, 5);
       return bench.pes[pe]->arrivals.at(0).at.ns() - idle.ns();
     };
     CHECK(from(n) - from(n - 1) == Approx(300));
@@ -118,7 +118,8 @@ TEST_CASE("host: every PE of the pod gets its own block, before the common start
   for (std::uint32_t r = 0; r < bench.pes.size(); ++r) {
     REQUIRE(bench.pes[r]->arrivals.size() == 1);
     const stub_pe::arrival& a = bench.pes[r]->arrivals[0];
-    CHECK(abi::encode_launch(a.block) == abi::encode_launch(launch_bench::block(r, 1, start)));
+    CHECK(diecast::abi::encode_launch(a.block) ==
+          diecast::abi::encode_launch(launch_bench::block(r, 1, start)));
     CHECK(a.at <= start);
   }
   for (const auto& io : bench.io_cpus) CHECK(io->terminal().packets_sent() == 24);
@@ -198,7 +199,7 @@ TEST_CASE("host: replays are allowed for with all that overrides say of a link")
 TEST_CASE("host: an ideal launch is there at once and takes no packets") {
   config::machine_config c = machine({1, 2, 2, 2});
   c.host.launch = config::launch_kind::ideal;
-  launch_bench bench(c, [](abi::host_hal& host, launch_bench& b) {
+  launch_bench bench(c, [](diecast::abi::host_hal& host, launch_bench& b) {
     host.wait_until(nanoseconds(100));
     launch_all(host, b);
   });
@@ -215,7 +216,7 @@ TEST_CASE("host: an ideal launch is there at once and takes no packets") {
 
 TEST_CASE("host: completions are counted per launch, and the host sleeps until the last") {
   std::vector<double> woke;
-  launch_bench bench(machine({1, 1, 1, 4}), [&](abi::host_hal& host, launch_bench& b) {
+  launch_bench bench(machine({1, 1, 1, 4}), [&](diecast::abi::host_hal& host, launch_bench& b) {
     const std::vector<pe_coord> all = b.all_pes();
     for (std::uint32_t id = 1; id <= 3; ++id) {
       const sim_time start = host.now() + b.worst(all);
@@ -236,7 +237,7 @@ TEST_CASE("host: completions are counted per launch, and the host sleeps until t
 }
 
 TEST_CASE("host: waiting for a PE that never reports ends in starvation") {
-  launch_bench bench(machine({1, 1, 1, 2}), [](abi::host_hal& host, launch_bench& b) {
+  launch_bench bench(machine({1, 1, 1, 2}), [](diecast::abi::host_hal& host, launch_bench& b) {
     host.launch(launch_bench::launches(sip_id{0}, b.all_pes(), 1, nanoseconds(2000)));
     host.wait_for_completions(1, 3);
   });
@@ -247,9 +248,9 @@ TEST_CASE("host: waiting for a PE that never reports ends in starvation") {
 }
 
 TEST_CASE("host: a launch on a PE of another SIP is refused by name") {
-  launch_bench bench(machine({2, 1, 1, 1}), [](abi::host_hal& host, launch_bench&) {
+  launch_bench bench(machine({2, 1, 1, 1}), [](diecast::abi::host_hal& host, launch_bench&) {
     if (host.self() == sip_id{1}) return;
-    const abi::pe_launch wrong{{sip_id{1}, cube_id{0}, pe_id{0}}, {}};
+    const diecast::abi::pe_launch wrong{{sip_id{1}, cube_id{0}, pe_id{0}}, {}};
     host.launch({&wrong, 1});
   });
   bench.fabric.faults.expected = true;
@@ -260,12 +261,13 @@ TEST_CASE("host: a launch on a PE of another SIP is refused by name") {
 
 TEST_CASE("host: a control CPU refuses what is not for a PE of its cube") {
   config::machine_config c = machine({1, 1, 1, 2});
-  launch_bench bench(c, [](abi::host_hal&, launch_bench&) {});
+  launch_bench bench(c, [](diecast::abi::host_hal&, launch_bench&) {});
   bench.fabric.faults.expected = true;
   // The block of a PE that does not exist, sent by the PE itself.
   hw::packet_ptr p = bench.fabric.pool(0).make();
-  p->header.kind = abi::packet_kind::launch;
-  p->header.target = abi::encode({sip_id{0}, cube_id{0}, abi::region::launch_mailbox, 7, 0});
+  p->header.kind = diecast::abi::packet_kind::launch;
+  p->header.target =
+      diecast::abi::encode({sip_id{0}, cube_id{0}, diecast::abi::region::launch_mailbox, 7, 0});
   p->header.destination = comm::control_cpu_node(bench.fabric.topology, sip_id{0}, cube_id{0});
   bench.pes[0]->port.send(std::move(p));
   run_to_starvation();

@@ -15,9 +15,9 @@ using comm::west;
 
 namespace {
 
-constexpr const char* pe0 = "pod.sip0.cube_0_0.pe0";
-constexpr const char* pe1 = "pod.sip0.cube_0_0.pe1";
-constexpr const char* pe2 = "pod.sip0.cube_0_0.pe2";
+constexpr const char* path_of_pe0 = "pod.sip0.cube_0_0.pe0";
+constexpr const char* path_of_pe1 = "pod.sip0.cube_0_0.pe1";
+constexpr const char* path_of_pe2 = "pod.sip0.cube_0_0.pe2";
 
 job ring_job(std::uint64_t pes, std::uint64_t n_slots, firmware code) {
   job j;
@@ -100,7 +100,7 @@ TEST_CASE("hang: M sends before the first receive pass with n_slots = M and dead
     const auto roots = roots_of(o);
     REQUIRE(roots.size() == 1);
     CHECK(roots[0]["kind"] == "cycle");
-    CHECK(roots[0]["members"] == std::vector<std::string>{pe0, pe1, pe2});
+    CHECK(roots[0]["members"] == std::vector<std::string>{path_of_pe0, path_of_pe1, path_of_pe2});
     for (const auto& w : roots[0]["waits"]) CHECK(w["for"] == "send_space");
     CHECK_THAT(o.message, Contains("nothing is left to happen") && Contains("exchange") &&
                               Contains(fmt::format("my_head {} my_tail 0", m - 1)));
@@ -118,7 +118,7 @@ TEST_CASE("hang: a crossed wait of two SIPs is a cycle that names both") {
   const auto roots = roots_of(o);
   REQUIRE(roots.size() == 1);
   CHECK(roots[0]["kind"] == "cycle");
-  CHECK(roots[0]["members"] == std::vector<std::string>{pe0, "pod.sip1.cube_0_0.pe0"});
+  CHECK(roots[0]["members"] == std::vector<std::string>{path_of_pe0, "pod.sip1.cube_0_0.pe0"});
   CHECK_THAT(o.message, Contains("receives before it sends"));
 }
 
@@ -131,8 +131,8 @@ TEST_CASE("hang: a receiver that never receives is the root of its sender") {
   const auto roots = roots_of(o);
   REQUIRE(roots.size() == 1);
   CHECK(roots[0]["kind"] == "peer");
-  CHECK(roots[0]["members"] == std::vector<std::string>{pe1});
-  CHECK_THAT(o.message, Contains(fmt::format("root: {} has finished its kernel", pe1)));
+  CHECK(roots[0]["members"] == std::vector<std::string>{path_of_pe1});
+  CHECK_THAT(o.message, Contains(fmt::format("root: {} has finished its kernel", path_of_pe1)));
 }
 
 TEST_CASE("hang: a dead PE is the root, with the step it died in") {
@@ -144,7 +144,7 @@ TEST_CASE("hang: a dead PE is the root, with the step it died in") {
   const auto roots = roots_of(o);
   REQUIRE(roots.size() == 1);
   CHECK(roots[0]["kind"] == "peer");
-  CHECK(roots[0]["members"] == std::vector<std::string>{pe2});
+  CHECK(roots[0]["members"] == std::vector<std::string>{path_of_pe2});
   CHECK_THAT(o.message, Contains("sleeps, but for none of its queue pairs (step round 3)"));
 }
 
@@ -168,8 +168,8 @@ TEST_CASE("hang: a lost credit is named with the queue pair that misses it") {
   REQUIRE(roots.size() == 1);
   CHECK(roots[0]["kind"] == "fault");
   CHECK(roots[0]["waits"][0]["cause"] == "lost_credit");
-  CHECK(roots[0]["waits"][0]["waiter"] == pe0);
-  CHECK(roots[0]["waits"][0]["on"] == pe1);
+  CHECK(roots[0]["waits"][0]["waiter"] == path_of_pe0);
+  CHECK(roots[0]["waits"][0]["on"] == path_of_pe1);
   CHECK(roots[0]["waits"][0]["missing"] == 1);
 }
 
@@ -248,8 +248,8 @@ TEST_CASE("hang: a pattern's own direction names are those of the report") {
   const auto o = run(j);
   REQUIRE(hung(o));
   CHECK(roots_of(o)[0]["waits"][0]["direction"] == "counter");
-  CHECK_THAT(o.message, Contains(fmt::format("{} counter waits for a message", pe0)) &&
-                            Contains(fmt::format("from {} clockwise", pe1)));
+  CHECK_THAT(o.message, Contains(fmt::format("{} counter waits for a message", path_of_pe0)) &&
+                            Contains(fmt::format("from {} clockwise", path_of_pe1)));
 }
 
 TEST_CASE("hang: a message that a dead memory holds is in flight, and said to be where it is") {
@@ -265,13 +265,13 @@ TEST_CASE("hang: a message that a dead memory holds is in flight, and said to be
   REQUIRE(roots.size() == 1);
   CHECK(roots[0]["kind"] == "fault");
   CHECK(roots[0]["waits"][0]["cause"] == "in_flight");
-  CHECK(roots[0]["waits"][0]["waiter"] == pe1);
-  CHECK(roots[0]["waits"][0]["where"] == fmt::format("half received by the DMA engine of {}", pe1));
+  CHECK(roots[0]["waits"][0]["waiter"] == path_of_pe1);
+  CHECK(roots[0]["waits"][0]["where"] == fmt::format("half received by the DMA engine of {}", path_of_pe1));
   const auto flights = nlohmann::json::parse(o.deadlock_json)["in_flight"];
   std::map<std::string, std::vector<nlohmann::json>> by_kind;
   for (const auto& f : flights) by_kind[f["kind"]].push_back(f);
   REQUIRE(by_kind["message"].size() == 1);  // its packet and its place in the DMA engine are one message
-  CHECK(by_kind["message"][0]["from"] == pe0);
+  CHECK(by_kind["message"][0]["from"] == path_of_pe0);
   CHECK(by_kind["message"][0]["bytes"] == 64);
   CHECK(by_kind["message"][0]["first_packet_under_way"] == true);
   // Its bytes are on their way into the memory.
@@ -292,7 +292,8 @@ TEST_CASE("hang: a PE whose own copy never ends is the root") {
   const auto roots = roots_of(o);
   REQUIRE(roots.size() == 1);
   CHECK(roots[0]["waits"][0]["for"] == "copy");
-  CHECK_THAT(o.message, Contains(fmt::format("root: {} waits for its own DMA to finish a copy", pe1)));
+  CHECK_THAT(o.message,
+             Contains(fmt::format("root: {} waits for its own DMA to finish a copy", path_of_pe1)));
 }
 
 TEST_CASE("hang: polled words pass signals on, and a cycle of them is named") {
@@ -308,7 +309,7 @@ TEST_CASE("hang: polled words pass signals on, and a cycle of them is named") {
   CHECK(roots[0]["members"].size() == 3);
   for (const auto& w : roots[0]["waits"]) CHECK(w["for"] == "memory");
   CHECK_THAT(o.message, Contains(fmt::format("{} polls the word at 0x8 of its TCM until it is == 1, which {}",
-                                             pe0, pe2)));
+                                             path_of_pe0, path_of_pe2)));
 }
 
 }  // namespace diecast::test

@@ -143,7 +143,7 @@ namespace {
 
 using request = test::dram_request;
 
-struct outcome {
+struct dram_outcome {
   std::vector<std::string> problems;
   dram_tick last{};
   dram_counters counters;
@@ -151,14 +151,14 @@ struct outcome {
 
 /// Serves the requests, `patience` ticks between calls of the scheduler (1: every tick), and checks the
 /// command stream, the queues, and the order of accesses to one burst.
-outcome serve(const config::hbm_block& h, std::vector<request>& requests, dram_tick patience,
-              bool every_tick = false) {
+dram_outcome serve_all(const config::hbm_block& h, std::vector<request>& requests, dram_tick patience,
+                       bool every_tick = false) {
   const dram_parameters p = make_dram_parameters(h);
   test::dram_checker checker(h);
   dram_scheduler scheduler(p);
   scheduler.observe(&checker);
   if (every_tick) scheduler.look_at_every_tick();
-  outcome result;
+  dram_outcome result;
   std::vector<served_burst> served;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     if (i % patience == 0) scheduler.run(requests[i].arrived, served);
@@ -218,7 +218,7 @@ TEST_CASE("dram: random traffic breaks no constraint, loses no burst and reorder
   const bool ok = rc::check("any generation, refresh, page policy, scheduler, queue", [] {
     const config::hbm_block h = random_block();
     std::vector<request> requests = random_requests(make_dram_parameters(h));
-    outcome result = serve(h, requests, 1);
+    dram_outcome result = serve_all(h, requests, 1);
     if (!result.problems.empty()) RC_FAIL(fmt::format("{}", fmt::join(result.problems, "\n")));
   });
   CHECK(ok);
@@ -229,9 +229,9 @@ TEST_CASE("dram: neither skipped ticks nor a late call show") {
     const config::hbm_block h = random_block();
     const std::vector<request> requests = random_requests(make_dram_parameters(h));
     std::vector<request> clocked = requests, eager = requests, lazy = requests;
-    serve(h, clocked, 1, true);
-    serve(h, eager, 1);
-    serve(h, lazy, 1000);
+    serve_all(h, clocked, 1, true);
+    serve_all(h, eager, 1);
+    serve_all(h, lazy, 1000);
     for (std::size_t i = 0; i < requests.size(); ++i) {
       RC_ASSERT(clocked[i].done == eager[i].done);
       RC_ASSERT(eager[i].done == lazy[i].done);
@@ -248,7 +248,7 @@ TEST_CASE("dram: a stream of hits cannot starve a miss") {
   requests.push_back({{0, {0, 0, 0, 0, 1, 0}, false}, 1, 0, 0});
   requests.push_back({{1, {0, 0, 0, 0, 2, 0}, false}, 1, 0, 0});
   for (std::uint32_t i = 2; i < 4000; ++i) requests.push_back({{i, {0, 0, 0, 0, 1, i % 32}, false}, 1, 0, 0});
-  serve(h, requests, 1);
+  serve_all(h, requests, 1);
   std::vector<std::uint64_t> order(requests.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = requests[i].done;
   std::ranges::sort(order);
@@ -263,7 +263,7 @@ TEST_CASE("dram: closed forms of single-limit streams") {
                               const std::function<dram_location(std::uint32_t)>& at) {
     std::vector<request> requests;
     for (std::uint32_t i = 0; i < n; ++i) requests.push_back({{i, at(i), false}, 1, 0, 0});
-    const outcome result = serve(h, requests, n);
+    const dram_outcome result = serve_all(h, requests, n);
     CHECK(result.problems == std::vector<std::string>{});
     return static_cast<double>(result.last) / n;
   };

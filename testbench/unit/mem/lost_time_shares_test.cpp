@@ -69,11 +69,11 @@ void check_shares(const removal& r, const std::vector<lost_cause>& except) {
 /// Together the limits are charged what they cost together.
 void check_sum(const removal& r) { CHECK(r.all_shares == Approx(r.all_saved).margin(0.025)); }
 
-struct traffic {
+struct share_traffic {
   const char* name;
   pattern of;
 };
-std::vector<traffic> all_traffic() {
+std::vector<share_traffic> all_traffic() {
   return {{"seq", sequential},
           {"rand", uniform},
           {"bank conflict", bank_conflict},
@@ -90,13 +90,13 @@ constexpr config::hbm_refresh refreshes[] = {none, all_bank, per_bank};
 
 /// A share that does not come back: a row of "Where a share does not come back", docs/hbm.md.
 struct told {
-  const char* traffic;
+  const char* share_traffic;
   std::vector<config::hbm_refresh> with;
   lost_cause cause;
 };
 /// Traffic of which no account could be right, in the same section.
 struct overlap {
-  const char* traffic;
+  const char* share_traffic;
   std::vector<config::hbm_refresh> with;
 };
 struct told_of {
@@ -125,8 +125,9 @@ const told_of mixed{{{"rand", {none, all_bank, per_bank}, lost_cause::activate_w
                      {"stride of 4 KiB", {none, all_bank, per_bank}}}};
 
 template <class Row>
-bool names(const Row& row, const std::string& traffic, config::hbm_refresh refresh) {
-  return row.traffic == traffic && std::find(row.with.begin(), row.with.end(), refresh) != row.with.end();
+bool names(const Row& row, const std::string& share_traffic, config::hbm_refresh refresh) {
+  return row.share_traffic == share_traffic &&
+         std::find(row.with.begin(), row.with.end(), refresh) != row.with.end();
 }
 
 /// How many shares there are of a twentieth or more, how many of them do not come back, and how many of these
@@ -150,12 +151,12 @@ void add(counts& c, const removal& r) {
   }
 }
 
-using visitor = std::function<void(const traffic&, config::hbm_refresh, const removal&)>;
+using visitor = std::function<void(const share_traffic&, config::hbm_refresh, const removal&)>;
 /// Every kind of traffic under every refresh, changed by `as`.
 template <class As>
 counts count_shares(config::hbm_block h, As as, const visitor& look = {}) {
   counts c;
-  for (const traffic& t : all_traffic()) {
+  for (const share_traffic& t : all_traffic()) {
     for (const auto refresh : refreshes) {
       INFO(t.name << ", bursts of " << h.burst_ns << " ns, refresh " << static_cast<int>(refresh));
       h.refresh = refresh;
@@ -170,7 +171,7 @@ counts count_shares(config::hbm_block h, As as, const visitor& look = {}) {
 
 /// Checks traffic against what docs/hbm.md tells of it.
 visitor told_by(const told_of& page) {
-  return [&page](const traffic& t, config::hbm_refresh refresh, const removal& r) {
+  return [&page](const share_traffic& t, config::hbm_refresh refresh, const removal& r) {
     std::vector<lost_cause> except;
     for (const told& row : page.shares) {
       if (names(row, t.name, refresh)) except.push_back(row.cause);

@@ -30,7 +30,7 @@ config::machine_config small() {
   return c;
 }
 
-std::vector<std::byte> pattern(std::size_t n, unsigned seed) {
+std::vector<std::byte> byte_pattern(std::size_t n, unsigned seed) {
   std::vector<std::byte> v(n);
   for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<std::byte>(seed * 31 + i);
   return v;
@@ -41,7 +41,7 @@ class requester : public sc_core::sc_module, private hw::terminal_port::client {
  public:
   SC_HAS_PROCESS(requester);
   requester(sc_core::sc_module_name n, const fabric::topology& t, const config::machine_config& c,
-            abi::node_address self, abi::node_address memory, hw::packet_pool& pool)
+            diecast::abi::node_address self, diecast::abi::node_address memory, hw::packet_pool& pool)
       : sc_module(n), port("port", t, c, self, *this), memory_(memory), pool_(pool) {
     SC_METHOD(send);
     sensitive << due_.due();
@@ -51,27 +51,29 @@ class requester : public sc_core::sc_module, private hw::terminal_port::client {
   tlm_utils::simple_initiator_socket<requester, 64> backdoor{"backdoor"};
   struct answer {
     sim_time at;
-    abi::packet_header header;
+    diecast::abi::packet_header header;
     std::vector<std::byte> data;
   };
   std::vector<answer> answers;
   sim_time hold_responses{};  ///< until then, response buffers stay occupied
 
-  void read(std::uint64_t tag, abi::address from, std::uint32_t bytes, sim_time at = nanoseconds(10)) {
-    abi::packet_header h;
-    h.kind = abi::packet_kind::read_request;
+  void read(std::uint64_t tag, diecast::abi::address from, std::uint32_t bytes,
+            sim_time at = nanoseconds(10)) {
+    diecast::abi::packet_header h;
+    h.kind = diecast::abi::packet_kind::read_request;
     h.target = from;
     h.request_bytes = bytes;
     plan(h, tag, {}, at);
   }
-  void write(std::uint64_t tag, abi::address to, std::vector<std::byte> data, sim_time at = nanoseconds(10)) {
-    abi::packet_header h;
-    h.kind = abi::packet_kind::write_request;
+  void write(std::uint64_t tag, diecast::abi::address to, std::vector<std::byte> data,
+             sim_time at = nanoseconds(10)) {
+    diecast::abi::packet_header h;
+    h.kind = diecast::abi::packet_kind::write_request;
     h.target = to;
     h.payload_bytes = static_cast<std::uint32_t>(data.size());
     plan(h, tag, std::move(data), at);
   }
-  void plan(abi::packet_header h, std::uint64_t tag, std::vector<std::byte> data, sim_time at) {
+  void plan(diecast::abi::packet_header h, std::uint64_t tag, std::vector<std::byte> data, sim_time at) {
     h.destination = memory_;
     h.transaction = tag;
     due_.put(at, planned_.size());
@@ -114,24 +116,25 @@ class requester : public sc_core::sc_module, private hw::terminal_port::client {
       port.release(vc, p->flits);
     }
   }
-  void on_sent(abi::traffic_class) override {}
+  void on_sent(diecast::abi::traffic_class) override {}
 
-  abi::node_address memory_;
+  diecast::abi::node_address memory_;
   hw::packet_pool& pool_;
   hw::calendar due_{"due"};
-  std::vector<std::pair<abi::packet_header, std::vector<std::byte>>> planned_;
+  std::vector<std::pair<diecast::abi::packet_header, std::vector<std::byte>>> planned_;
   std::vector<std::pair<std::uint8_t, std::uint32_t>> held_;
 };
 
-abi::address at(std::uint64_t offset, abi::region kind = abi::region::hbm) {
-  return abi::encode({sip_id{0}, cube_id{0}, kind, 0, offset});
+diecast::abi::address at(std::uint64_t offset, diecast::abi::region kind = diecast::abi::region::hbm) {
+  return diecast::abi::encode({sip_id{0}, cube_id{0}, kind, 0, offset});
 }
 
-struct bench {
-  explicit bench(const config::machine_config& c = small(), hw::memory_ni_setup setup = {})
+struct ni_bench {
+  explicit ni_bench(const config::machine_config& c = small(), hw::memory_ni_setup setup = {})
       : config(c),
         topology(c),
-        pe("pe", topology, c, topology.locate(at(0, abi::region::tcm)), topology.locate(at(0)), pool),
+        pe("pe", topology, c, topology.locate(at(0, diecast::abi::region::tcm)), topology.locate(at(0)),
+           pool),
         ni("ni", topology, c, topology.locate(at(0)), setup, pool, faults) {
     pe.port.fabric_out_socket().bind(ni.terminal().fabric_in_socket());
     ni.terminal().fabric_out_socket().bind(pe.port.fabric_in_socket());
@@ -159,8 +162,8 @@ struct bench {
 };
 
 /// Writes, reads in pieces and overlapping accesses, on whatever memory stands behind the bench.
-void exercise(bench& b) {
-  const auto first = pattern(1024, 1), second = pattern(1024, 2), small = pattern(100, 3);
+void exercise(ni_bench& b) {
+  const auto first = byte_pattern(1024, 1), second = byte_pattern(1024, 2), small = byte_pattern(100, 3);
   b.pe.write(1, at(0), first);
   b.pe.write(2, at(1024), second);
   b.pe.read(3, at(0), 2048);
@@ -175,7 +178,8 @@ void exercise(bench& b) {
   CHECK(b.pe.bytes_of(5) == std::vector<std::byte>(both.begin() + 990, both.begin() + 1110));
   for (const auto& a : b.pe.answers) {
     const bool write = a.header.transaction == 1 || a.header.transaction == 2 || a.header.transaction == 4;
-    CHECK(a.header.kind == (write ? abi::packet_kind::write_response : abi::packet_kind::read_response));
+    CHECK(a.header.kind ==
+          (write ? diecast::abi::packet_kind::write_response : diecast::abi::packet_kind::read_response));
     CHECK(a.header.payload_bytes == a.data.size());
     CHECK(a.header.payload_bytes <= b.config.noc.max_packet_bytes);
   }
@@ -189,7 +193,7 @@ double reads_of_slow_memory_us(std::uint64_t queue) {
   c.hbm.simple_latency_ns = 10'000;
   hw::memory_ni_setup setup;
   setup.outstanding = config::hbm_window(c.hbm);
-  bench b(c, setup);
+  ni_bench b(c, setup);
   const auto hbm = hw::make_hbm("hbm", c.hbm, false, b.faults);
   b.checker.out.bind(hbm->socket);
   for (std::uint64_t i = 0; i < 256; ++i) b.pe.read(i, at(64 * i), 64);
@@ -210,21 +214,21 @@ TEST_CASE("memory ni: 64 accesses are under way at a simple memory with a short 
 }
 
 TEST_CASE("memory ni: reads and writes on the HBM controller") {
-  bench b;
+  ni_bench b;
   const auto hbm = hw::make_hbm("hbm", b.config.hbm, false, b.faults);
   b.checker.out.bind(hbm->socket);
   exercise(b);
 }
 
 TEST_CASE("memory ni: a blocking memory can stand in") {
-  bench b;
+  ni_bench b;
   test::blocking_memory other("other", 1 << 20);
   b.checker.out.bind(other.socket);
   exercise(b);
 }
 
 TEST_CASE("memory ni: a memory that completes within the call can stand in") {
-  bench b;
+  ni_bench b;
   test::immediate_memory other("other", 1 << 20, true);
   b.checker.out.bind(other.socket);
   exercise(b);
@@ -233,7 +237,7 @@ TEST_CASE("memory ni: a memory that completes within the call can stand in") {
 TEST_CASE("memory ni: a memory that answers on the return path gets its END_RESP") {
   auto setup = hw::memory_ni_setup{};
   setup.outstanding = 1;
-  bench b(small(), setup);
+  ni_bench b(small(), setup);
   test::immediate_memory other("other", 1 << 20, false);
   b.checker.out.bind(other.socket);
   exercise(b);
@@ -241,10 +245,10 @@ TEST_CASE("memory ni: a memory that answers on the return path gets its END_RESP
 }
 
 TEST_CASE("memory ni: latency of one read is packet, memory and packet") {
-  bench b;
+  ni_bench b;
   hw::simple_memory sram("sram", {}, false, b.faults);
   b.checker.out.bind(sram.socket);
-  b.pe.write(1, at(0), pattern(512, 1), nanoseconds(100));
+  b.pe.write(1, at(0), byte_pattern(512, 1), nanoseconds(100));
   b.pe.read(2, at(0), 512, nanoseconds(1000));
   b.run(2);
   // Send queue 1, network interface 5, last of n flits n - 1 cycles later; memory 512 / 512 + 2 ns.
@@ -254,12 +258,12 @@ TEST_CASE("memory ni: latency of one read is packet, memory and packet") {
 }
 
 TEST_CASE("memory ni: the write of a sum goes to the memory as soon as the request before it is accepted") {
-  bench b;
+  ni_bench b;
   test::slow_to_accept_memory other("other", 1 << 20);
   b.checker.out.bind(other.socket);
-  const auto add = [&b](std::uint64_t tag, abi::address to) {
-    abi::packet_header h;
-    h.kind = abi::packet_kind::atomic_add;
+  const auto add = [&b](std::uint64_t tag, diecast::abi::address to) {
+    diecast::abi::packet_header h;
+    h.kind = diecast::abi::packet_kind::atomic_add;
     h.target = to;
     h.payload_bytes = 8;
     std::vector<std::byte> one(8);
@@ -278,7 +282,7 @@ TEST_CASE("memory ni: several requests are outstanding and HBM runs at the rate 
   auto c = small();
   c.noc.vc_buffer_flits = 64;  // the terminals are bound to each other: no router takes packets away
   c.hbm.refresh = config::hbm_refresh::none;
-  bench b(c);
+  ni_bench b(c);
   const auto hbm = hw::make_hbm("hbm", b.config.hbm, false, b.faults);
   b.checker.out.bind(hbm->socket);
   constexpr std::uint64_t n = 500;
@@ -292,7 +296,7 @@ TEST_CASE("memory ni: several requests are outstanding and HBM runs at the rate 
 TEST_CASE("memory ni: held responses stop requests at the memory and nothing is lost") {
   hw::memory_ni_setup setup;
   setup.outstanding = 8;
-  bench b(small(), setup);
+  ni_bench b(small(), setup);
   hw::simple_memory sram("sram", {}, false, b.faults);
   b.checker.out.bind(sram.socket);
   b.pe.hold_responses = nanoseconds(5000);
@@ -306,7 +310,7 @@ TEST_CASE("memory ni: held responses stop requests at the memory and nothing is 
 }
 
 TEST_CASE("memory ni: random traffic returns what was written, each request once") {
-  bench b;
+  ni_bench b;
   auto hbm_block = b.config.hbm;
   hbm_block.queue = 8;
   const auto hbm = hw::make_hbm("hbm", hbm_block, false, b.faults);
@@ -321,7 +325,7 @@ TEST_CASE("memory ni: random traffic returns what was written, each request once
     const std::uint64_t offset = r[2] % (image.size() - 3000);
     const auto when = nanoseconds(10 + i / 4 * 12);
     if (r[3] % 2 == 0 && bytes <= 1024) {
-      const auto data = pattern(bytes, i);
+      const auto data = byte_pattern(bytes, i);
       std::copy(data.begin(), data.end(), image.begin() + static_cast<std::ptrdiff_t>(offset));
       b.pe.write(i, at(offset), data, when);
       ++responses;
@@ -349,11 +353,11 @@ TEST_CASE("memory ni: random traffic returns what was written, each request once
 TEST_CASE("memory ni: a run without data costs the same time") {
   hw::memory_ni_setup setup;
   setup.move_data = false;
-  bench b(small(), setup);
+  ni_bench b(small(), setup);
   const auto hbm = hw::make_hbm("hbm", b.config.hbm, true, b.faults);
   b.checker.out.bind(hbm->socket);
-  abi::packet_header h;
-  h.kind = abi::packet_kind::write_request;
+  diecast::abi::packet_header h;
+  h.kind = diecast::abi::packet_kind::write_request;
   h.target = at(0);
   h.payload_bytes = 1024;
   b.pe.plan(h, 1, {}, nanoseconds(100));
@@ -370,7 +374,7 @@ TEST_CASE("memory ni: a run without data costs the same time") {
 }
 
 TEST_CASE("memory ni: the backdoor reaches any memory by physical address") {
-  bench b;
+  ni_bench b;
   test::blocking_memory other("other", 1 << 20);
   b.checker.out.bind(other.socket);
   std::vector<unsigned char> in{9, 8, 7, 6}, out(4);
@@ -386,13 +390,13 @@ TEST_CASE("memory ni: the backdoor reaches any memory by physical address") {
   CHECK(b.pe.backdoor->transport_dbg(t) == 4);
   CHECK(out == in);
   CHECK(t.get_address() == at(0x500));
-  t.set_address(at(0x500, abi::region::sram));
+  t.set_address(at(0x500, diecast::abi::region::sram));
   CHECK_THROWS_WITH(b.pe.backdoor->transport_dbg(t),
                     Catch::Contains("ni") && Catch::Contains("expected hbm[0]"));
 }
 
 TEST_CASE("memory ni: an access beyond the memory ends the run by name") {
-  bench b;
+  ni_bench b;
   b.faults.expected = true;
   const auto hbm = hw::make_hbm("hbm", b.config.hbm, false, b.faults);
   b.checker.out.bind(hbm->socket);
@@ -402,12 +406,12 @@ TEST_CASE("memory ni: an access beyond the memory ends the run by name") {
 }
 
 TEST_CASE("memory ni: a packet that is no memory access ends the run by name") {
-  bench b;
+  ni_bench b;
   b.faults.expected = true;
   const auto hbm = hw::make_hbm("hbm", b.config.hbm, false, b.faults);
   b.checker.out.bind(hbm->socket);
-  abi::packet_header h;
-  h.kind = abi::packet_kind::launch;
+  diecast::abi::packet_header h;
+  h.kind = diecast::abi::packet_kind::launch;
   h.target = at(0);
   b.pe.plan(h, 1, {}, nanoseconds(10));
   CHECK_THROWS_WITH(b.run(0), Catch::Contains("launch packet came to a memory"));

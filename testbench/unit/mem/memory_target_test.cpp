@@ -14,8 +14,8 @@ using namespace diecast;
 
 namespace {
 
-struct bench {
-  explicit bench(std::size_t outstanding, sim_time end_resp = {}, bool strict = false)
+struct target_bench {
+  explicit target_bench(std::size_t outstanding, sim_time end_resp = {}, bool strict = false)
       : driver("driver", outstanding, end_resp), sram("sram", {}, strict, faults) {
     driver.socket.bind(checker.in);
     checker.out.bind(sram.socket);
@@ -32,7 +32,7 @@ std::vector<unsigned char> filled(std::size_t n, unsigned char v) { return std::
 }  // namespace
 
 TEST_CASE("sram: bytes at 512 GB/s and 2 ns") {
-  bench b(8);
+  target_bench b(8);
   b.driver.write(0, filled(1024, 7), nanoseconds(100));
   b.driver.read(0, 1024, nanoseconds(200));
   b.driver.read(512, 512, nanoseconds(200));
@@ -47,7 +47,7 @@ TEST_CASE("sram: bytes at 512 GB/s and 2 ns") {
 }
 
 TEST_CASE("sram: a full queue holds END_REQ back and loses nothing") {
-  bench b(1000);
+  target_bench b(1000);
   for (unsigned i = 0; i < 500; ++i) b.driver.write(i * 1024, filled(1024, static_cast<unsigned char>(i)));
   const sim_time end = b.run();
   CHECK(b.driver.completed() == 500);
@@ -60,7 +60,7 @@ TEST_CASE("sram: a full queue holds END_REQ back and loses nothing") {
 }
 
 TEST_CASE("sram: late END_RESP delays the responses behind it") {
-  bench b(8, nanoseconds(10));
+  target_bench b(8, nanoseconds(10));
   for (unsigned i = 0; i < 4; ++i) b.driver.write(i * 512, filled(512, 1));
   b.run();
   for (unsigned i = 0; i < 4; ++i) CHECK(b.driver.accesses[i].done == nanoseconds(3 + 10 * i));
@@ -69,7 +69,7 @@ TEST_CASE("sram: late END_RESP delays the responses behind it") {
 }
 
 TEST_CASE("sram: accesses outside or without length get an error response") {
-  bench b(1);
+  target_bench b(1);
   b.driver.read(16384 * 1024 - 8, 16);
   b.driver.read(16384 * 1024 - 8, 8);
   b.run();
@@ -79,7 +79,7 @@ TEST_CASE("sram: accesses outside or without length get an error response") {
 }
 
 TEST_CASE("sram: strict memory refuses a read of bytes never written") {
-  bench b(1, {}, true);
+  target_bench b(1, {}, true);
   b.driver.write(0, filled(64, 1));
   b.driver.read(0, 65, nanoseconds(10));
   CHECK_THROWS_WITH(b.run(), Catch::Contains("sram") && Catch::Contains("never written"));

@@ -14,8 +14,8 @@
 #include "support/test.hpp"
 
 using namespace diecast;
+using diecast::traffic::memory_request;
 using hw::memory_pacing;
-using traffic::memory_request;
 using kind = memory_pacing::kind;
 
 namespace {
@@ -39,9 +39,9 @@ std::vector<memory_request> walk(std::size_t n, bool write = false) {
   return list;
 }
 
-struct bench {
-  bench(std::vector<memory_request> requests, const memory_pacing& pacing, std::uint64_t queue = 64,
-        bool check = false)
+struct traffic_bench {
+  traffic_bench(std::vector<memory_request> requests, const memory_pacing& pacing, std::uint64_t queue = 64,
+                bool check = false)
       : list(std::move(requests)),
         memory("memory", simple(queue), false, faults),
         source(list),
@@ -61,14 +61,14 @@ struct bench {
   std::vector<memory_request> list;
   test::protocol_checker checker{"checker"};
   hw::hbm_simple memory;
-  traffic::recorded_requests source;
+  diecast::traffic::recorded_requests source;
   hw::memory_traffic initiator;
 };
 
 }  // namespace
 
 TEST_CASE("memory traffic: an open loop below the rate sees the idle latency") {
-  bench b(walk(1000), {kind::evenly, 2e6, 0});
+  traffic_bench b(walk(1000), {kind::evenly, 2e6, 0});
   b.run();
   CHECK(b.got().reads.count() == 1000);
   CHECK(b.got().reads.mean_ns() == Approx(11.0));
@@ -80,7 +80,7 @@ TEST_CASE("memory traffic: an open loop below the rate sees the idle latency") {
 
 TEST_CASE("memory traffic: an open loop above the rate waits without bound, from its arrivals") {
   // Arrivals every 0.5 ns, one served per ns: number k waits k/2 ns. Acceptance is held by 4 places.
-  bench b(walk(1000), {kind::evenly, 0.5e6, 0}, 4);
+  traffic_bench b(walk(1000), {kind::evenly, 0.5e6, 0}, 4);
   b.run();
   CHECK(b.got().last_response >= nanoseconds(1000));
   const double waited = b.got().reads.mean_ns() - b.got().reads_accepted.mean_ns();
@@ -91,14 +91,14 @@ TEST_CASE("memory traffic: an open loop above the rate waits without bound, from
 
 TEST_CASE("memory traffic: a closed loop keeps its number in flight") {
   // 4 in flight over 11 ns of latency: 4 requests per 11 ns, while the bus could take 11.
-  bench b(walk(4000), {kind::closed, 0, 4});
+  traffic_bench b(walk(4000), {kind::closed, 0, 4});
   b.run();
   CHECK(b.got().last_response.ns() / 4000 == Approx(11.0 / 4).epsilon(0.01));
   CHECK(b.got().reads.max() <= nanoseconds(14));
 }
 
 TEST_CASE("memory traffic: a closed loop of one is a chain") {
-  bench b(walk(100), {kind::closed, 0, 1});
+  traffic_bench b(walk(100), {kind::closed, 0, 1});
   std::vector<sim_time> ends;
   b.initiator.on_finished([&ends] { ends.push_back(hw::now()); });
   b.run();
@@ -108,7 +108,7 @@ TEST_CASE("memory traffic: a closed loop of one is a chain") {
 }
 
 TEST_CASE("memory traffic: greedy arrivals fill the bus and wait for nobody else") {
-  bench b(walk(2000), {kind::greedily, 0, 0}, 16);
+  traffic_bench b(walk(2000), {kind::greedily, 0, 0}, 16);
   b.run();
   CHECK(b.got().last_response.ns() == Approx(2010).epsilon(0.01));
   CHECK(b.got().reads.max() < nanoseconds(40));
@@ -119,7 +119,7 @@ TEST_CASE("memory traffic: recorded arrivals are kept") {
   list[0].arrival = nanoseconds(5);
   list[1].arrival = nanoseconds(5);
   list[2].arrival = nanoseconds(500.25);
-  bench b(list, {kind::recorded, 0, 0});
+  traffic_bench b(list, {kind::recorded, 0, 0});
   b.run();
   CHECK(b.got().last_response == nanoseconds(511.25));
   CHECK(b.got().reads.max() == nanoseconds(12));  // the second waits 1 ns for the bus
@@ -128,7 +128,7 @@ TEST_CASE("memory traffic: recorded arrivals are kept") {
 TEST_CASE("memory traffic: reads and writes are timed apart") {
   auto list = walk(10, true);
   for (const auto& r : walk(30)) list.push_back(r);
-  bench b(list, {kind::evenly, 3e6, 0});
+  traffic_bench b(list, {kind::evenly, 3e6, 0});
   b.run();
   CHECK(b.got().writes.count() == 10);
   CHECK(b.got().reads.count() == 30);
@@ -136,7 +136,7 @@ TEST_CASE("memory traffic: reads and writes are timed apart") {
 }
 
 TEST_CASE("memory traffic: without the check nothing is stored") {
-  bench b(walk(100, true), {kind::greedily, 0, 0});
+  traffic_bench b(walk(100, true), {kind::greedily, 0, 0});
   b.run();
   CHECK(b.memory.memory().pages() == 0);
   CHECK(b.got().checked_reads == 0);
@@ -148,7 +148,7 @@ TEST_CASE("memory traffic: the check reads what was written last, of any overlap
     const std::uint64_t at = i * 7919 % 500;
     list.push_back({at, static_cast<std::uint32_t>(1 + i * 31 % 90), i % 3 == 0, {}});
   }
-  bench b(list, {kind::closed, 0, 16}, 8, true);
+  traffic_bench b(list, {kind::closed, 0, 16}, 8, true);
   b.run();
   CHECK(b.got().checked_reads > 2500);
   CHECK(b.got().wrong_reads == 0);
@@ -179,7 +179,7 @@ TEST_CASE("memory traffic: the check finds data that is wrong") {
   test::watched_faults faults;
   auto list = walk(100, true);
   for (const auto& r : walk(100)) list.push_back(r);
-  traffic::recorded_requests source(list);
+  diecast::traffic::recorded_requests source(list);
   spoiler memory("memory");
   hw::memory_traffic initiator("initiator", {kind::closed, 0, 1}, source, true, faults);
   initiator.socket.bind(memory.in);
@@ -191,7 +191,7 @@ TEST_CASE("memory traffic: the check finds data that is wrong") {
 }
 
 TEST_CASE("memory traffic: a refused request is a fault that names it") {
-  bench b({{(1 << 20) - 16, 32, false, {}}}, {kind::greedily, 0, 0});
+  traffic_bench b({{(1 << 20) - 16, 32, false, {}}}, {kind::greedily, 0, 0});
   b.faults.expected = true;
   test::run_to_starvation();
   REQUIRE(b.faults.fault());
@@ -203,7 +203,7 @@ TEST_CASE("memory traffic: a blocking memory of somebody else") {
   test::watched_faults faults;
   auto list = walk(50, true);
   for (const auto& r : walk(50)) list.push_back(r);
-  traffic::recorded_requests source(list);
+  diecast::traffic::recorded_requests source(list);
   test::blocking_memory memory("memory", 1 << 20);
   hw::memory_traffic initiator("initiator", {kind::closed, 0, 4}, source, true, faults);
   initiator.socket.bind(memory.socket);
@@ -217,7 +217,7 @@ TEST_CASE("memory traffic: a blocking memory of somebody else") {
 TEST_CASE("memory traffic: a memory that completes within the call") {
   test::watched_faults faults;
   const auto list = walk(50, true);
-  traffic::recorded_requests source(list);
+  diecast::traffic::recorded_requests source(list);
   test::immediate_memory memory("memory", 1 << 20, true);
   hw::memory_traffic initiator("initiator", {kind::closed, 0, 1}, source, true, faults);
   initiator.socket.bind(memory.socket);
@@ -229,7 +229,7 @@ TEST_CASE("memory traffic: a memory that completes within the call") {
 TEST_CASE("memory traffic: a memory that responds on the return path gets its END_RESP") {
   test::watched_faults faults;
   const auto list = walk(50, true);
-  traffic::recorded_requests source(list);
+  diecast::traffic::recorded_requests source(list);
   test::immediate_memory memory("memory", 1 << 20, false);
   hw::memory_traffic initiator("initiator", {kind::closed, 0, 1}, source, true, faults);
   initiator.socket.bind(memory.socket);

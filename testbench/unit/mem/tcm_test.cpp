@@ -21,14 +21,15 @@ using hw::tcm_request;
 namespace {
 
 /// Posts requests at given cycles and keeps the cycle each one finished.
-class bench : public sc_core::sc_module, public hw::tcm_client {
+class tcm_bench : public sc_core::sc_module, public hw::tcm_client {
  public:
-  SC_HAS_PROCESS(bench);
-  explicit bench(const config::machine_config& c = {}) : bench(sc_core::sc_module_name("bench"), c) {}
-  bench(sc_core::sc_module_name n, const config::machine_config& c) : sc_module(n), dut("tcm", c, 3, faults) {
+  SC_HAS_PROCESS(tcm_bench);
+  explicit tcm_bench(const config::machine_config& c = {}) : tcm_bench(sc_core::sc_module_name("bench"), c) {}
+  tcm_bench(sc_core::sc_module_name n, const config::machine_config& c)
+      : sc_module(n), dut("tcm", c, 3, faults) {
     access(dut.access);
     backdoor.bind(dut.debug_socket());
-    backdoor.register_nb_transport_bw(this, &bench::never);
+    backdoor.register_nb_transport_bw(this, &tcm_bench::never);
     SC_METHOD(post_all);
   }
   struct posted {
@@ -41,7 +42,7 @@ class bench : public sc_core::sc_module, public hw::tcm_client {
   test::watched_faults faults;
   hw::tcm dut;
   sc_core::sc_port<hw::tcm_if> access{"access"};
-  tlm_utils::simple_initiator_socket<bench, 64> backdoor{"backdoor"};
+  tlm_utils::simple_initiator_socket<tcm_bench, 64> backdoor{"backdoor"};
 
   std::uint64_t post(std::uint64_t cycle, tcm_port port, std::uint64_t offset, std::uint64_t bytes,
                      bool write, std::byte* data = nullptr) {
@@ -71,7 +72,7 @@ class bench : public sc_core::sc_module, public hw::tcm_client {
 }  // namespace
 
 TEST_CASE("tcm: one block takes one cycle, a read 8 more") {
-  bench b;
+  tcm_bench b;
   const auto w = b.post(10, tcm_port::core, 64, 16, true);
   const auto r = b.post(20, tcm_port::core, 64, 16, false);
   const auto unaligned = b.post(30, tcm_port::core, 8, 16, true);  // halves of two blocks in two banks
@@ -82,7 +83,7 @@ TEST_CASE("tcm: one block takes one cycle, a read 8 more") {
 }
 
 TEST_CASE("tcm: 32 banks of 16 bytes move 512 bytes per cycle") {
-  bench b;
+  tcm_bench b;
   const auto all = b.post(10, tcm_port::dma_write, 0, 512, true);
   const auto more = b.post(100, tcm_port::dma_write, 0, 1024, true);
   const auto over = b.post(200, tcm_port::dma_write, 0, 1040, true);
@@ -93,7 +94,7 @@ TEST_CASE("tcm: 32 banks of 16 bytes move 512 bytes per cycle") {
 }
 
 TEST_CASE("tcm: disjoint banks do not disturb each other, a common bank serves in port order") {
-  bench b;
+  tcm_bench b;
   const auto dma = b.post(10, tcm_port::dma_write, 512, 64, true);  // banks 0..3, posted first
   const auto vector = b.post(10, tcm_port::vector, 0, 64, true);    // banks 0..3
   const auto other = b.post(10, tcm_port::dma_read, 64, 64, true);  // banks 4..7
@@ -108,7 +109,7 @@ TEST_CASE("tcm: disjoint banks do not disturb each other, a common bank serves i
 }
 
 TEST_CASE("tcm: accesses to one bank are served one per cycle") {
-  bench b;
+  tcm_bench b;
   for (unsigned i = 0; i < 40; ++i) b.post(10, tcm_port::core, 512 * i, 16, true);
   b.run();
   for (unsigned i = 0; i < 40; ++i) CHECK(b.finish[i] == 11 + i);
@@ -116,7 +117,7 @@ TEST_CASE("tcm: accesses to one bank are served one per cycle") {
 }
 
 TEST_CASE("tcm: streams saturate at banks x bank_bytes per cycle") {
-  bench b;
+  tcm_bench b;
   constexpr std::uint64_t packets = 1000;
   for (std::uint64_t i = 0; i < packets; ++i) {
     b.post(10, tcm_port::dma_read, i * 512 % 65536, 512, true);
@@ -128,11 +129,11 @@ TEST_CASE("tcm: streams saturate at banks x bank_bytes per cycle") {
 }
 
 TEST_CASE("tcm: an unaligned instant is served at the next edge") {
-  bench b;
+  tcm_bench b;
   struct poster : sc_core::sc_module {
-    bench& b;
+    tcm_bench& b;
     SC_HAS_PROCESS(poster);
-    poster(sc_core::sc_module_name n, bench& owner) : sc_module(n), b(owner) { SC_METHOD(go); }
+    poster(sc_core::sc_module_name n, tcm_bench& owner) : sc_module(n), b(owner) { SC_METHOD(go); }
     void go() { b.access->request({tcm_port::core, 0, 16, true, nullptr, 0, &b}, picoseconds(10'300)); }
   } p("poster", b);
   b.finish.assign(1, 0);
@@ -141,7 +142,7 @@ TEST_CASE("tcm: an unaligned instant is served at the next edge") {
 }
 
 TEST_CASE("tcm: bytes move at arbitration, in port order") {
-  bench b;
+  tcm_bench b;
   std::vector<std::byte> first(32, std::byte{1}), second(32, std::byte{2}), out(32), late(32);
   b.post(10, tcm_port::dma_write, 100, 32, true, second.data());
   b.post(10, tcm_port::vector, 100, 32, true, first.data());
@@ -153,30 +154,31 @@ TEST_CASE("tcm: bytes move at arbitration, in port order") {
 }
 
 TEST_CASE("tcm: the backdoor takes physical addresses of its own PE only") {
-  bench b;
+  tcm_bench b;
   std::vector<unsigned char> in{1, 2, 3, 4}, out(4);
   tlm::tlm_generic_payload t;
-  const auto access = [&](tlm::tlm_command c, std::uint32_t unit, abi::region kind,
+  const auto access = [&](tlm::tlm_command c, std::uint32_t unit, diecast::abi::region kind,
                           std::vector<unsigned char>& data) {
     t.set_command(c);
-    t.set_address(abi::encode({sip_id{1}, cube_id{2}, kind, unit, 0x1234}));
+    t.set_address(diecast::abi::encode({sip_id{1}, cube_id{2}, kind, unit, 0x1234}));
     t.set_data_ptr(data.data());
     t.set_data_length(static_cast<unsigned>(data.size()));
     return b.backdoor->transport_dbg(t);
   };
   sc_core::sc_start(sc_core::SC_ZERO_TIME);
-  CHECK(access(tlm::TLM_WRITE_COMMAND, 3, abi::region::tcm, in) == 4);
-  CHECK(access(tlm::TLM_READ_COMMAND, 3, abi::region::tcm, out) == 4);
+  CHECK(access(tlm::TLM_WRITE_COMMAND, 3, diecast::abi::region::tcm, in) == 4);
+  CHECK(access(tlm::TLM_READ_COMMAND, 3, diecast::abi::region::tcm, out) == 4);
   CHECK(out == in);
   std::vector<std::byte> direct(4);
   b.access->debug_read(0x1234, direct);
   CHECK(std::memcmp(direct.data(), in.data(), 4) == 0);
-  CHECK_THROWS_WITH(access(tlm::TLM_READ_COMMAND, 4, abi::region::tcm, out), Catch::Contains("bench.tcm"));
-  CHECK_THROWS_AS(access(tlm::TLM_READ_COMMAND, 3, abi::region::hbm, out), protocol_error);
+  CHECK_THROWS_WITH(access(tlm::TLM_READ_COMMAND, 4, diecast::abi::region::tcm, out),
+                    Catch::Contains("bench.tcm"));
+  CHECK_THROWS_AS(access(tlm::TLM_READ_COMMAND, 3, diecast::abi::region::hbm, out), protocol_error);
 }
 
 TEST_CASE("tcm: an access outside, of nothing or posted too late is refused by name") {
-  bench b;
+  tcm_bench b;
   sc_core::sc_start(sc_core::SC_ZERO_TIME);
   const tcm_request outside{tcm_port::core, 1464 * 1024 - 8, 16, true, nullptr, 0, &b};
   const tcm_request nothing{tcm_port::core, 0, 0, true, nullptr, 0, &b};
@@ -190,7 +192,7 @@ TEST_CASE("tcm: an access outside, of nothing or posted too late is refused by n
 TEST_CASE("tcm: strict memory ends the run as a fault") {
   config::machine_config c;
   c.sim.strict_memory = true;
-  bench b(c);
+  tcm_bench b(c);
   b.faults.expected = true;
   std::vector<std::byte> out(32);
   b.post(10, tcm_port::vector, 4096, 32, false, out.data());

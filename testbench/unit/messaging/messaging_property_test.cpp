@@ -60,14 +60,13 @@ std::uint64_t run(const experiment& e) {
   return operations;
 }
 
-constexpr sw::schedule schedules[] = {sw::schedule::round_robin, sw::schedule::random,
-                                      sw::schedule::adversarial};
+constexpr sw::schedule draws[] = {sw::schedule::round_robin, sw::schedule::random, sw::schedule::adversarial};
 
 }  // namespace
 
 TEST_CASE("messaging: random programs pair as the abstract matcher does, whatever the order of events") {
   std::uint64_t operations = 0;
-  for (const auto order : schedules) {
+  for (const auto order : draws) {
     for (std::uint64_t seed = 1; seed <= 300; ++seed) {
       const experiment e = random_experiment(order, seed);
       CAPTURE(sw::to_string(order), seed, e.program.ranks, e.config.tag_match.entries,
@@ -81,7 +80,7 @@ TEST_CASE("messaging: random programs pair as the abstract matcher does, whateve
 
 TEST_CASE("messaging: random programs fail when the unit does not wait for firmware's count") {
   unsigned programs = 0, failed = 0;
-  for (const auto order : schedules) {
+  for (const auto order : draws) {
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
       experiment e = random_experiment(order, seed);
       if (e.config.tag_match.entries == 0) continue;

@@ -45,7 +45,7 @@ class sc_message_bench {
                                                const config::machine_config& c) {
     std::vector<hw::firmware> firmware;
     for (const code& run : programs) {
-      firmware.push_back([run, c](abi::hal& hal, const abi::launch_block&) {
+      firmware.push_back([run, c](diecast::abi::hal& hal, const diecast::abi::launch_block&) {
         pe_runtime runtime{hal, sw::options_from(c, hal.self())};
         messaging& m = sw::messaging_of(runtime);
         run(m, runtime);

@@ -24,13 +24,15 @@ line_bytes filled(unsigned value) {
   return bytes;
 }
 
-std::uint64_t word(data_cache& c, abi::address at) {
+std::uint64_t word(data_cache& c, diecast::abi::address at) {
   std::uint64_t w = 0;
   c.read(at, std::as_writable_bytes(std::span{&w, 1}));
   return w;
 }
 
-void put(data_cache& c, abi::address at, std::uint64_t w) { c.write(at, std::as_bytes(std::span{&w, 1})); }
+void put(data_cache& c, diecast::abi::address at, std::uint64_t w) {
+  c.write(at, std::as_bytes(std::span{&w, 1}));
+}
 
 }  // namespace
 
@@ -101,14 +103,14 @@ TEST_CASE("to a single user the cache never shows, whatever is cleaned and when"
   rc::check([] {
     std::mt19937_64 draw(*rc::gen::arbitrary<std::uint64_t>());
     data_cache c(1 + draw() % 4, 1 + draw() % 3);
-    std::map<abi::address, line_bytes> memory;
-    std::map<abi::address, std::uint64_t> truth;
+    std::map<diecast::abi::address, line_bytes> memory;
+    std::map<diecast::abi::address, std::uint64_t> truth;
     const auto write_back = [&](const std::optional<data_cache::line>& l) {
       if (l) memory[l->at] = l->bytes;
     };
     for (int i = 0; i < 500; ++i) {
-      const abi::address at = draw() % 16 * 32;
-      const abi::address line = protocol::line_of(at);
+      const diecast::abi::address at = draw() % 16 * 32;
+      const diecast::abi::address line = protocol::line_of(at);
       switch (draw() % 5) {
         case 0: write_back(c.clean_and_invalidate(at)); continue;
         case 1:

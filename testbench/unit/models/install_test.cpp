@@ -114,7 +114,7 @@ TEST_CASE("install: a one-way edge makes a transmit half and a receive half") {
   CHECK(source.rx_base == 0);
   CHECK(target.peer_rx_base == 0);
   CHECK(target.peer == pe(0));
-  CHECK(abi::decode(target.peer_ipcq)->unit == 0);  // its credits go to the source
+  CHECK(diecast::abi::decode(target.peer_ipcq)->unit == 0);  // its credits go to the source
   CHECK(find(plan, pe(2), 13).rx);
 }
 
@@ -126,15 +126,20 @@ TEST_CASE("install: rings lie top-down in the memory that buffer_kind names") {
   o.pes_per_cube = 8;
   const auto edges = test::ring_edges(3);
   const auto where = [&](std::uint32_t p, direction d) {
-    return *abi::decode(find(build_install_plan(edges, o), pe(p), d).rx_base);
+    return *diecast::abi::decode(find(build_install_plan(edges, o), pe(p), d).rx_base);
   };
-  CHECK(where(1, east) == abi::location{sip_id{0}, cube_id{0}, abi::region::tcm, 1, o.tcm_bytes - 512});
-  CHECK(where(1, west) == abi::location{sip_id{0}, cube_id{0}, abi::region::tcm, 1, o.tcm_bytes - 1024});
+  CHECK(where(1, east) ==
+        diecast::abi::location{sip_id{0}, cube_id{0}, diecast::abi::region::tcm, 1, o.tcm_bytes - 512});
+  CHECK(where(1, west) ==
+        diecast::abi::location{sip_id{0}, cube_id{0}, diecast::abi::region::tcm, 1, o.tcm_bytes - 1024});
   o.rings = config::buffer_kind::sram;
-  CHECK(where(0, east) == abi::location{sip_id{0}, cube_id{0}, abi::region::sram, 0, o.sram_bytes - 512});
-  CHECK(where(2, west) == abi::location{sip_id{0}, cube_id{0}, abi::region::sram, 0, o.sram_bytes - 6 * 512});
+  CHECK(where(0, east) ==
+        diecast::abi::location{sip_id{0}, cube_id{0}, diecast::abi::region::sram, 0, o.sram_bytes - 512});
+  CHECK(where(2, west) ==
+        diecast::abi::location{sip_id{0}, cube_id{0}, diecast::abi::region::sram, 0, o.sram_bytes - 6 * 512});
   o.rings = config::buffer_kind::hbm;
-  CHECK(where(2, east) == abi::location{sip_id{0}, cube_id{0}, abi::region::hbm, 4, o.hbm_port_bytes - 512});
+  CHECK(where(2, east) ==
+        diecast::abi::location{sip_id{0}, cube_id{0}, diecast::abi::region::hbm, 4, o.hbm_port_bytes - 512});
 }
 
 TEST_CASE("install: every problem of a pattern is named at once") {
@@ -295,7 +300,7 @@ TEST_CASE("install: a random pattern of pairs is planned, proven and carries mes
     RC_ASSERT(to_text(build_install_plan(edges, options(1))) == to_text(plan));  // order of edges never shows
     test::engines m(plan, 16);
     for (const auto& q : plan.queue_pairs)
-      m.write(m.index_of(q.owner), abi::qp_register(q.dir, abi::qp_tx_doorbell), 1);
+      m.write(m.index_of(q.owner), diecast::abi::qp_register(q.dir, diecast::abi::qp_tx_doorbell), 1);
     m.settle();
     for (const auto& q : plan.queue_pairs) RC_ASSERT(m.qp(m.index_of(q.owner), q.dir).available() == 1u);
   }));

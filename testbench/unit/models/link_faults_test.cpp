@@ -13,17 +13,17 @@ using config::fault_setting;
 
 namespace {
 
-constexpr sim_time ns{1'000'000};
+constexpr sim_time one_ns{1'000'000};
 
-abi::packet_header data_packet() {
-  abi::packet_header h;
-  h.kind = abi::packet_kind::ipcq_data;
+diecast::abi::packet_header data_packet() {
+  diecast::abi::packet_header h;
+  h.kind = diecast::abi::packet_kind::ipcq_data;
   h.payload_bytes = 64;
   return h;
 }
-abi::packet_header credit_packet() {
-  abi::packet_header h;
-  h.kind = abi::packet_kind::ipcq_credit;
+diecast::abi::packet_header credit_packet() {
+  diecast::abi::packet_header h;
+  h.kind = diecast::abi::packet_kind::ipcq_credit;
   return h;
 }
 
@@ -43,8 +43,8 @@ std::vector<config::placed_fault> placed(const std::vector<fault_setting>& setti
 }
 
 /// Part of a message of 128 bytes in two packets.
-abi::packet_header part(bool last, std::uint16_t sender = 0) {
-  abi::packet_header h = data_packet();
+diecast::abi::packet_header part(bool last, std::uint16_t sender = 0) {
+  diecast::abi::packet_header h = data_packet();
   h.source.terminal = sender;
   h.offset = last ? 64 : 0;
   h.ipcq.message_bytes = 128;
@@ -60,12 +60,12 @@ unsigned bits_changed(const std::vector<std::byte>& bytes) {
 }  // namespace
 
 TEST_CASE("a fault strikes after so many packets, so often, and no others") {
-  protocol::link_faults faults(placed({fault(fault_kind::drop, 2, 3)}), "here", ns);
+  protocol::link_faults faults(placed({fault(fault_kind::drop, 2, 3)}), "here", one_ns);
   std::vector<bool> lost;
   for (unsigned i = 0; i < 8; ++i) {
     std::vector<std::byte> data(64);
-    CHECK_FALSE(faults.pass(credit_packet(), data, 1, ns * i, ns * i).lost);
-    lost.push_back(faults.pass(data_packet(), data, 2, ns * i, ns * i).lost);
+    CHECK_FALSE(faults.pass(credit_packet(), data, 1, one_ns * i, one_ns * i).lost);
+    lost.push_back(faults.pass(data_packet(), data, 2, one_ns * i, one_ns * i).lost);
   }
   CHECK(lost == std::vector{false, false, true, true, true, false, false, false});
 }
@@ -74,9 +74,9 @@ TEST_CASE("a flipped bit is one bit, the same for the same seed and place") {
   const auto flipped = [](std::uint64_t seed, const char* place) {
     fault_setting f = fault(fault_kind::bit_flip);
     f.seed = seed;
-    protocol::link_faults faults(placed({f}), place, ns);
+    protocol::link_faults faults(placed({f}), place, one_ns);
     std::vector<std::byte> data(64);
-    CHECK_FALSE(faults.pass(data_packet(), data, 2, ns, ns).lost);
+    CHECK_FALSE(faults.pass(data_packet(), data, 2, one_ns, one_ns).lost);
     return data;
   };
   const auto once = flipped(1, "a");
@@ -87,31 +87,31 @@ TEST_CASE("a flipped bit is one bit, the same for the same seed and place") {
 }
 
 TEST_CASE("a link that is down stays down for every packet") {
-  protocol::link_faults faults(placed({fault(fault_kind::link_down, 1)}), "here", ns);
+  protocol::link_faults faults(placed({fault(fault_kind::link_down, 1)}), "here", one_ns);
   std::vector<std::byte> data(64);
-  CHECK_FALSE(faults.pass(data_packet(), data, 2, ns, ns).held);
-  for (unsigned i = 0; i < 5; ++i) CHECK(faults.pass(credit_packet(), data, 1, ns, ns).held);
+  CHECK_FALSE(faults.pass(data_packet(), data, 2, one_ns, one_ns).held);
+  for (unsigned i = 0; i < 5; ++i) CHECK(faults.pass(credit_packet(), data, 1, one_ns, one_ns).held);
 }
 
 TEST_CASE("late credits stay in order, and data does not wait for them") {
   fault_setting f = fault(fault_kind::late_credit);
   f.delay_ns = 100;
-  protocol::link_faults faults(placed({f}), "here", ns);
+  protocol::link_faults faults(placed({f}), "here", one_ns);
   std::vector<std::byte> data(64);
-  CHECK(faults.pass(credit_packet(), data, 1, ns * 10, ns * 10).delay == ns * 100);
-  CHECK(faults.pass(credit_packet(), data, 1, ns * 50, ns * 50).delay == ns * 60);
-  CHECK(faults.pass(data_packet(), data, 1, ns * 60, ns * 60).delay == sim_time{});
-  CHECK(faults.pass(credit_packet(), data, 1, ns * 110, ns * 110).delay == sim_time{});
+  CHECK(faults.pass(credit_packet(), data, 1, one_ns * 10, one_ns * 10).delay == one_ns * 100);
+  CHECK(faults.pass(credit_packet(), data, 1, one_ns * 50, one_ns * 50).delay == one_ns * 60);
+  CHECK(faults.pass(data_packet(), data, 1, one_ns * 60, one_ns * 60).delay == sim_time{});
+  CHECK(faults.pass(credit_packet(), data, 1, one_ns * 110, one_ns * 110).delay == sim_time{});
 }
 
 TEST_CASE("a late credit whose tail is behind its head is not overtaken") {
   fault_setting f = fault(fault_kind::late_credit);
   f.delay_ns = 100;
-  protocol::link_faults faults(placed({f}), "here", ns);
+  protocol::link_faults faults(placed({f}), "here", one_ns);
   std::vector<std::byte> data(64);
   const auto arrival_of = [&](unsigned head, unsigned tail) {
-    const auto v = faults.pass(credit_packet(), data, 1, ns * head, ns * tail);
-    return std::pair(ns * head + v.delay, ns * tail + v.delay + v.stretch);
+    const auto v = faults.pass(credit_packet(), data, 1, one_ns * head, one_ns * tail);
+    return std::pair(one_ns * head + v.delay, one_ns * tail + v.delay + v.stretch);
   };
   auto before = arrival_of(10, 11);
   for (const auto& [head, tail] :
@@ -122,35 +122,35 @@ TEST_CASE("a late credit whose tail is behind its head is not overtaken") {
     CHECK(next.second >= before.second);
     before = next;
   }
-  CHECK(before == std::pair(ns * 130, ns * 130));
+  CHECK(before == std::pair(one_ns * 130, one_ns * 130));
 }
 
 TEST_CASE("a degraded link serves packets one after the other at its rate") {
   fault_setting f = fault(fault_kind::link_degraded);
   f.factor = 4;
-  protocol::link_faults faults(placed({f}), "here", ns);
+  protocol::link_faults faults(placed({f}), "here", one_ns);
   std::vector<std::byte> data(64);
   // At a quarter of the rate the second flit comes 4 ns after the first, and the wire is free 4 ns later.
-  const auto first = faults.pass(data_packet(), data, 2, ns * 10, ns * 11);
+  const auto first = faults.pass(data_packet(), data, 2, one_ns * 10, one_ns * 11);
   CHECK(first.delay == sim_time{});
-  CHECK(first.stretch == ns * 3);
-  const auto second = faults.pass(data_packet(), data, 2, ns * 12, ns * 13);
-  CHECK(second.delay == ns * 6);
-  CHECK(second.stretch == ns * 3);
+  CHECK(first.stretch == one_ns * 3);
+  const auto second = faults.pass(data_packet(), data, 2, one_ns * 12, one_ns * 13);
+  CHECK(second.delay == one_ns * 6);
+  CHECK(second.stretch == one_ns * 3);
 }
 
 TEST_CASE("a probability strikes about that often and nothing before its time") {
   fault_setting f = fault(fault_kind::drop, 0, 0);
   f.probability = 0.25;
   f.from_us = 1.0;
-  protocol::link_faults faults(placed({f}), "here", ns);
+  protocol::link_faults faults(placed({f}), "here", one_ns);
   std::vector<std::byte> data(64);
   unsigned early = 0, late = 0;
   for (unsigned i = 0; i < 1000; ++i) {
-    if (faults.pass(data_packet(), data, 2, ns * i, ns * i).lost) ++early;
+    if (faults.pass(data_packet(), data, 2, one_ns * i, one_ns * i).lost) ++early;
   }
   for (unsigned i = 0; i < 4000; ++i) {
-    if (faults.pass(data_packet(), data, 2, ns * (1000 + i), ns * (1001 + i)).lost) ++late;
+    if (faults.pass(data_packet(), data, 2, one_ns * (1000 + i), one_ns * (1001 + i)).lost) ++late;
   }
   CHECK(early == 0);
   CHECK(late > 850);
@@ -160,38 +160,39 @@ TEST_CASE("a probability strikes about that often and nothing before its time") 
 TEST_CASE("the end of a message in the buffer of a link loses that of the sender's next") {
   fault_setting f = fault(fault_kind::premature_barrier, 1, 0);
   f.delay_ns = 100;
-  protocol::link_faults faults(placed({f}), "here", ns);
+  protocol::link_faults faults(placed({f}), "here", one_ns);
   std::vector<std::byte> data(64);
-  const auto pass = [&](const abi::packet_header& h, unsigned at) {
-    return faults.pass(h, data, 2, ns * at, ns * at);
+  const auto pass = [&](const diecast::abi::packet_header& h, unsigned at) {
+    return faults.pass(h, data, 2, one_ns * at, one_ns * at);
   };
   CHECK(pass(part(true), 5).delay == sim_time{});  // the first goes right
   CHECK(pass(part(false), 10).delay == sim_time{});
-  CHECK(pass(part(true), 12).delay == ns * 100);
+  CHECK(pass(part(true), 12).delay == one_ns * 100);
   // What is not the end passes, and others have places of their own.
   CHECK_FALSE(pass(part(false), 20).lost);
-  CHECK(pass(part(true, 1), 30).delay == ns * 100);
+  CHECK(pass(part(true, 1), 30).delay == one_ns * 100);
   CHECK(pass(part(true), 40).lost);
   CHECK_FALSE(pass(credit_packet(), 50).lost);
-  CHECK(pass(part(true), 112).delay == ns * 100);  // flushed meanwhile
+  CHECK(pass(part(true), 112).delay == one_ns * 100);  // flushed meanwhile
 }
 
 TEST_CASE("two faults of one link that hold ends of messages have a buffer each") {
   fault_setting f = fault(fault_kind::premature_barrier, 0, 0);
   f.delay_ns = 100;
-  protocol::link_faults faults(placed({f, f}), "here", ns);
+  protocol::link_faults faults(placed({f, f}), "here", one_ns);
   std::vector<std::byte> data(64);
-  const auto first = faults.pass(part(true), data, 2, ns * 5, ns * 5);
+  const auto first = faults.pass(part(true), data, 2, one_ns * 5, one_ns * 5);
   CHECK_FALSE(first.lost);
-  CHECK(first.delay == ns * 200);
-  CHECK(faults.pass(part(true), data, 2, ns * 50, ns * 50).lost);
+  CHECK(first.delay == one_ns * 200);
+  CHECK(faults.pass(part(true), data, 2, one_ns * 50, one_ns * 50).lost);
 }
 
 TEST_CASE("a place tells the chances and hits of each of its faults") {
   protocol::link_faults faults(placed({fault(fault_kind::drop, 2, 1), fault(fault_kind::late_credit)}),
-                               "here", ns);
+                               "here", one_ns);
   std::vector<std::byte> data(64);
-  for (unsigned i = 0; i < 4; ++i) static_cast<void>(faults.pass(data_packet(), data, 2, ns * i, ns * i));
+  for (unsigned i = 0; i < 4; ++i)
+    static_cast<void>(faults.pass(data_packet(), data, 2, one_ns * i, one_ns * i));
   const auto tallies = faults.tallies();
   REQUIRE(tallies.size() == 2);
   CHECK(tallies[0].number == 7);

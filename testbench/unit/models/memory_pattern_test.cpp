@@ -11,16 +11,16 @@
 #include "support/test.hpp"
 
 using namespace diecast;
-using traffic::burst_place;
-using traffic::memory_pattern;
-using traffic::memory_request;
+using diecast::traffic::burst_place;
+using diecast::traffic::memory_pattern;
+using diecast::traffic::memory_request;
 
 namespace {
 
 /// Row-major address with the coordinates in an order of its own, so that nothing passes by being
 /// sequential.
-traffic::memory_geometry small(std::uint64_t bank_groups = 4, std::uint64_t rows = 16) {
-  traffic::memory_geometry g{2, bank_groups, 4, 2, rows, 8, 32, {}};
+diecast::traffic::memory_geometry small(std::uint64_t bank_groups = 4, std::uint64_t rows = 16) {
+  diecast::traffic::memory_geometry g{2, bank_groups, 4, 2, rows, 8, 32, {}};
   g.address_of = [g](const burst_place& p) {
     std::uint64_t a = p.row;
     a = a * g.pseudo_channels + p.pseudo_channel;
@@ -33,12 +33,13 @@ traffic::memory_geometry small(std::uint64_t bank_groups = 4, std::uint64_t rows
   return g;
 }
 
-traffic::pattern_setup setup(memory_pattern p, std::uint64_t requests = 5000) {
+diecast::traffic::pattern_setup setup(memory_pattern p, std::uint64_t requests = 5000) {
   return {p, 0, requests, 32, 1.0, 3, "test.traffic"};
 }
 
-std::vector<memory_request> all(const traffic::memory_geometry& g, const traffic::pattern_setup& s) {
-  traffic::pattern_requests source(g, s);
+std::vector<memory_request> all(const diecast::traffic::memory_geometry& g,
+                                const diecast::traffic::pattern_setup& s) {
+  diecast::traffic::pattern_requests source(g, s);
   std::vector<memory_request> list;
   for (memory_request r; source.next(r);) list.push_back(r);
   return list;
@@ -152,8 +153,8 @@ TEST_CASE("memory patterns: stride steps through the memory and begins again at 
 TEST_CASE("memory patterns: no request of any size leaves the memory, large ones cover whole sequences") {
   CHECK(rc::check("any pattern and size", [] {
     const auto g = small();
-    auto s = setup(*rc::gen::elementOf(
-                       std::vector(traffic::all_memory_patterns.begin(), traffic::all_memory_patterns.end())),
+    auto s = setup(*rc::gen::elementOf(std::vector(diecast::traffic::all_memory_patterns.begin(),
+                                                   diecast::traffic::all_memory_patterns.end())),
                    300);
     s.request_bytes = static_cast<std::uint32_t>(*rc::gen::inRange(1, 5000));
     s.stride_bytes = *rc::gen::inRange<std::uint64_t>(1, 1'000'000);

@@ -15,7 +15,7 @@
 namespace diecast::comm {
 namespace {
 
-config::machine_config machine() {
+config::machine_config tree_machine() {
   config::machine_config c;
   c.pod.sips = 2;
   c.sip.columns = c.sip.rows = 2;
@@ -30,7 +30,7 @@ install_plan plan_of(const config::machine_config& c) {
 }
 
 TEST_CASE("tree plan: every member has a half per use, and routers know every ring") {
-  const config::machine_config c = machine();
+  const config::machine_config c = tree_machine();
   const install_plan plan = plan_of(c);
   REQUIRE(plan.tree);
   const tree_install& t = *plan.tree;
@@ -61,7 +61,7 @@ TEST_CASE("tree plan: every member has a half per use, and routers know every ri
 
 TEST_CASE("tree plan: what routers know and members have must agree") {
   const auto refused = [](auto&& spoil, const std::string& why) {
-    install_plan plan = plan_of(machine());
+    install_plan plan = plan_of(tree_machine());
     REQUIRE_NOTHROW(prove_install_plan(plan));
     spoil(plan);
     CHECK_THROWS_WITH(prove_install_plan(plan), Catch::Contains(why));
@@ -84,7 +84,7 @@ TEST_CASE("tree plan: what routers know and members have must agree") {
 
 TEST_CASE("tree plan: a machine whose routers do nothing is refused by the key") {
   const auto refused = [](auto&& set, const std::string& why) {
-    config::machine_config c = machine();
+    config::machine_config c = tree_machine();
     set(c);
     const group g = map_ranks(c.shape(), rank_set::pe);
     CHECK_THROWS_WITH(in_network({c, c.shape(), g}), Catch::Contains(why));
@@ -95,14 +95,14 @@ TEST_CASE("tree plan: a machine whose routers do nothing is refused by the key")
   refused([](auto& c) { c.comm.checksum = config::packet_checksum::crc32c; }, "comm.checksum");
   refused([](auto& c) { c.ipcq.match = config::match_policy::sender; }, "ipcq.match");
   refused([](auto& c) { c.ccl.install = config::install_kind::timed; }, "ccl.install");
-  config::machine_config c = machine();
+  config::machine_config c = tree_machine();
   c.noc.reduce = false;
   const group g = map_ranks(c.shape(), rank_set::pe);
   CHECK(multicast_tree({c, c.shape(), g, 5}).size() == 15);  // broadcasts need no sums
 }
 
 TEST_CASE("tree plan: two roots, or one direction for two uses, are refused") {
-  const config::machine_config c = machine();
+  const config::machine_config c = tree_machine();
   const group g = map_ranks(c.shape(), rank_set::pe);
   auto edges = multicast_tree({c, c.shape(), g, 0});
   for (const edge& e : reduction_tree({c, c.shape(), g, 1})) edges.push_back(e);

@@ -19,7 +19,7 @@ using namespace diecast::numeric;
 
 namespace {
 
-constexpr std::array types{dtype::f16, dtype::bf16, dtype::f32, dtype::i32};
+constexpr std::array all_types{dtype::f16, dtype::bf16, dtype::f32, dtype::i32};
 constexpr std::array reals{dtype::f16, dtype::bf16, dtype::f32};
 using bytes = std::vector<std::byte>;
 
@@ -99,7 +99,7 @@ TEST_CASE("numeric: products that underflow are correctly rounded") {
 
 TEST_CASE("numeric: max and min of arbitrary elements") {
   const bytes a = random_bytes(1 << 18, 3), b = random_bytes(1 << 18, 4);
-  for (const dtype t : types) {
+  for (const dtype t : all_types) {
     bytes out(a.size());
     apply(reduction::max, t, out, a, b);
     CHECK(count_unlike(t, out, a, b, [](double x, double y) {
@@ -176,7 +176,7 @@ TEST_CASE("numeric: division is correctly rounded") {
 }
 
 TEST_CASE("numeric: any length and alignment, in place or not") {
-  for (const dtype t : types) {
+  for (const dtype t : all_types) {
     for (const std::size_t n : {0u, 1u, 7u, 511u, 512u, 513u, 1500u}) {
       for (const std::size_t shift : {0u, 1u, 3u}) {
         const std::size_t size = n * size_of(t);

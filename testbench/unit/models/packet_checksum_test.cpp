@@ -20,9 +20,9 @@ std::vector<std::byte> counting(std::size_t size) {
   return bytes;
 }
 
-abi::packet_header header_of(std::uint32_t bytes) {
-  abi::packet_header h;
-  h.kind = abi::packet_kind::ipcq_data;
+diecast::abi::packet_header header_of(std::uint32_t bytes) {
+  diecast::abi::packet_header h;
+  h.kind = diecast::abi::packet_kind::ipcq_data;
   h.payload_bytes = bytes;
   h.ipcq.match_address = 0x1000;
   h.ipcq.message_bytes = bytes;
@@ -103,23 +103,23 @@ TEST_CASE("the digest of a message is that of its parts in any order") {
 TEST_CASE("what names a tag-matched message, and a part of one that is read, is under the checksum") {
   const auto good = counting(100);
   for (const auto kind : kinds) {
-    abi::packet_header message = header_of(100);
-    message.kind = abi::packet_kind::tag_message;
+    diecast::abi::packet_header message = header_of(100);
+    message.kind = diecast::abi::packet_kind::tag_message;
     const std::uint64_t right = checksum::of_packet(kind, message, good);
     const auto differs = [&](auto change) {
-      abi::packet_header other = message;
+      diecast::abi::packet_header other = message;
       change(other);
       return checksum::of_packet(kind, other, good) != right;
     };
-    CHECK(differs([](abi::packet_header& h) { h.tag.tag = 1; }));
-    CHECK(differs([](abi::packet_header& h) { h.tag.id = 1; }));
-    CHECK(differs([](abi::packet_header& h) { h.tag.app_ctx = 1; }));
-    CHECK(differs([](abi::packet_header& h) { h.transaction = 1; }));
-    CHECK(differs([](abi::packet_header& h) { h.tag.op = abi::tag_message_op::rndv; }));
-    CHECK(differs([](abi::packet_header& h) { h.offset = 1024; }));
-    abi::packet_header answer = message;
-    answer.kind = abi::packet_kind::read_response;
-    abi::packet_header elsewhere = answer;
+    CHECK(differs([](diecast::abi::packet_header& h) { h.tag.tag = 1; }));
+    CHECK(differs([](diecast::abi::packet_header& h) { h.tag.id = 1; }));
+    CHECK(differs([](diecast::abi::packet_header& h) { h.tag.app_ctx = 1; }));
+    CHECK(differs([](diecast::abi::packet_header& h) { h.transaction = 1; }));
+    CHECK(differs([](diecast::abi::packet_header& h) { h.tag.op = diecast::abi::tag_message_op::rndv; }));
+    CHECK(differs([](diecast::abi::packet_header& h) { h.offset = 1024; }));
+    diecast::abi::packet_header answer = message;
+    answer.kind = diecast::abi::packet_kind::read_response;
+    diecast::abi::packet_header elsewhere = answer;
     elsewhere.target = 64;
     CHECK(checksum::of_packet(kind, answer, good) != checksum::of_packet(kind, elsewhere, good));
   }

@@ -27,7 +27,7 @@ std::vector<edge> build(const config::machine_config& c, rank_set set,
   return pattern({c, c.shape(), g});
 }
 
-pe_coord at(std::uint32_t sip, std::uint32_t cube, std::uint32_t pe = 0) {
+pe_coord pe_at(std::uint32_t sip, std::uint32_t cube, std::uint32_t pe = 0) {
   return {sip_id{sip}, cube_id{cube}, pe_id{pe}};
 }
 
@@ -76,9 +76,9 @@ TEST_CASE("patterns: mappers name the members of each rank set in order") {
   CHECK(map_ranks(shape, rank_set::pe).members.size() == 48);
   const group cubes = map_ranks(shape, rank_set::cube);
   REQUIRE(cubes.members.size() == 12);
-  CHECK(cubes.members[7] == at(1, 1));
+  CHECK(cubes.members[7] == pe_at(1, 1));
   const group sips = map_ranks(shape, rank_set::sip);
-  CHECK(sips.members == std::vector{at(0, 0), at(1, 0)});
+  CHECK(sips.members == std::vector{pe_at(0, 0), pe_at(1, 0)});
   CHECK(std::is_sorted(cubes.members.begin(), cubes.members.end()));
 }
 
@@ -124,8 +124,8 @@ TEST_CASE("patterns: a ring of one has no edges, a ring of two leads both ways t
   const auto c = test::machine_with_trees({2, 1, 1, 1});
   const auto edges = build(c, rank_set::sip, ring_1d);
   CHECK(edges.size() == 4);
-  CHECK(leads(edges, at(0, 0), east) == at(1, 0));
-  CHECK(leads(edges, at(0, 0), west) == at(1, 0));
+  CHECK(leads(edges, pe_at(0, 0), east) == pe_at(1, 0));
+  CHECK(leads(edges, pe_at(0, 0), west) == pe_at(1, 0));
   check_reciprocal(edges);
 }
 
@@ -157,21 +157,21 @@ TEST_CASE("patterns: intercube has its rows, the root's column and the ring of r
   auto c = test::machine_with_trees({3, 4, 4, 8});
   const auto edges = build(c, rank_set::cube, intercube);
   CHECK(edges.size() == 3 * (4 * 3 + 3) * 2 + 3 * 2);
-  CHECK(leads(edges, at(1, 5), east) == at(1, 6));
-  CHECK(leads(edges, at(1, 6), west) == at(1, 5));
-  CHECK(leads(edges, at(1, 6), north) == at(1, 10));  // north is y + 1, along the root's column x = 2
-  CHECK(leads(edges, at(1, 14), south) == at(1, 10));
-  CHECK_FALSE(leads(edges, at(1, 5), north));
-  CHECK_FALSE(leads(edges, at(1, 7), east));  // a mesh does not wrap
-  CHECK(leads(edges, at(0, 10), global_east) == at(1, 10));
-  CHECK(leads(edges, at(0, 10), global_west) == at(2, 10));
+  CHECK(leads(edges, pe_at(1, 5), east) == pe_at(1, 6));
+  CHECK(leads(edges, pe_at(1, 6), west) == pe_at(1, 5));
+  CHECK(leads(edges, pe_at(1, 6), north) == pe_at(1, 10));  // north is y + 1, along the root's column x = 2
+  CHECK(leads(edges, pe_at(1, 14), south) == pe_at(1, 10));
+  CHECK_FALSE(leads(edges, pe_at(1, 5), north));
+  CHECK_FALSE(leads(edges, pe_at(1, 7), east));  // a mesh does not wrap
+  CHECK(leads(edges, pe_at(0, 10), global_east) == pe_at(1, 10));
+  CHECK(leads(edges, pe_at(0, 10), global_west) == pe_at(2, 10));
   check_reciprocal(edges);
   check_installs(c, edges);
 
   c.ccl.root = config::root_place::corner;
   const auto corner = build(c, rank_set::cube, intercube);
-  CHECK(leads(corner, at(2, 15), global_east) == at(0, 15));
-  CHECK(leads(corner, at(0, 11), north) == at(0, 15));
+  CHECK(leads(corner, pe_at(2, 15), global_east) == pe_at(0, 15));
+  CHECK(leads(corner, pe_at(0, 11), north) == pe_at(0, 15));
 }
 
 TEST_CASE("patterns: intercube of small and odd shapes") {
@@ -195,7 +195,7 @@ TEST_CASE("patterns: the torus between SIPs follows the SIP grid") {
   auto c = test::machine_with_trees({6, 2, 2, 1});
   c.ccl.between_sips = config::inter_sip::torus_2d;
   const auto edges = build(c, rank_set::cube, intercube);
-  const auto root = [&](std::uint32_t sip) { return at(sip, 3); };
+  const auto root = [&](std::uint32_t sip) { return pe_at(sip, 3); };
   CHECK(leads(edges, root(0), global_east) == root(1));
   CHECK(leads(edges, root(2), global_east) == root(0));
   CHECK(leads(edges, root(1), global_north) == root(4));
@@ -206,7 +206,7 @@ TEST_CASE("patterns: the torus between SIPs follows the SIP grid") {
   line.ccl.between_sips = config::inter_sip::torus_2d;  // one row: its column drops its self-loops
   const auto flat = build(line, rank_set::cube, intercube);
   CHECK(flat.size() == 6);
-  CHECK_FALSE(leads(flat, at(0, 0), global_north));
+  CHECK_FALSE(leads(flat, pe_at(0, 0), global_north));
 }
 
 TEST_CASE("patterns: intercube refuses members that are not all cube leaders") {

@@ -19,8 +19,9 @@ using random::test_data;
 
 namespace {
 
-constexpr std::array types{dtype::f16, dtype::bf16, dtype::f32, dtype::i32};
-constexpr std::array ops{reduction::sum, reduction::max, reduction::min, reduction::prod, reduction::avg};
+constexpr std::array drawn_types{dtype::f16, dtype::bf16, dtype::f32, dtype::i32};
+constexpr std::array drawn_ops{reduction::sum, reduction::max, reduction::min, reduction::prod,
+                               reduction::avg};
 
 bytes expected_of(const test_data& data, dtype t, std::size_t count) {
   bytes out(count * size_of(t));
@@ -40,8 +41,8 @@ std::uint64_t wrong_elements(const test_data& data, dtype t, reduction op, std::
 }  // namespace
 
 TEST_CASE("test data: any order of reduction gives the expected bits, for every type and reduction") {
-  for (const dtype t : types) {
-    for (const reduction op : ops) {
+  for (const dtype t : drawn_types) {
+    for (const reduction op : drawn_ops) {
       for (const std::uint32_t ranks : {1u, 2u, 3u, 5u, 8u, 13u, 22u, 63u, 64u, 200u, 256u}) {
         for (const data_pattern p : {data_pattern::random, data_pattern::one_hot}) {
           INFO(to_string(t) << ' ' << to_string(op) << ' ' << ranks << ' ' << to_string(p));
@@ -58,8 +59,8 @@ TEST_CASE("test data: random trees over random rank counts up to the exact range
   CHECK(test_data::exact_ranks(dtype::bf16) == 256);
   CHECK(test_data::exact_ranks(dtype::f16) == 2048);
   CHECK(rc::check("every tree gives the expected bits", [](std::uint64_t seed) {
-    const dtype t = *rc::gen::elementOf(std::vector(types.begin(), types.end()));
-    const reduction op = *rc::gen::elementOf(std::vector(ops.begin(), ops.end()));
+    const dtype t = *rc::gen::elementOf(std::vector(drawn_types.begin(), drawn_types.end()));
+    const reduction op = *rc::gen::elementOf(std::vector(drawn_ops.begin(), drawn_ops.end()));
     const auto limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(2048, test_data::exact_ranks(t)));
     const std::uint32_t ranks = *rc::gen::oneOf(rc::gen::inRange(1u, limit + 1), rc::gen::just(limit));
     const test_data data(seed, t, op, ranks, 9);
@@ -69,7 +70,7 @@ TEST_CASE("test data: random trees over random rank counts up to the exact range
 }
 
 TEST_CASE("test data: a forgotten or a doubled contributor shows") {
-  for (const dtype t : types) {
+  for (const dtype t : drawn_types) {
     for (const reduction op : {reduction::sum, reduction::prod, reduction::avg}) {
       for (const std::uint32_t ranks : {2u, 7u, 256u}) {
         INFO(to_string(t) << ' ' << to_string(op) << ' ' << ranks);
@@ -126,7 +127,7 @@ TEST_CASE("test data: seed, rank and element all matter, the order of calls does
 }
 
 TEST_CASE("test data: one hot names the contributor of every element") {
-  for (const dtype t : types) {
+  for (const dtype t : drawn_types) {
     for (const reduction op : {reduction::sum, reduction::max, reduction::min, reduction::prod}) {
       const std::uint32_t ranks = 200;
       const test_data data(1, t, op, ranks, 500, data_pattern::one_hot);
@@ -134,7 +135,7 @@ TEST_CASE("test data: one hot names the contributor of every element") {
       for (std::size_t e = 0; e < 500; ++e) CHECK(element(t, sum, e) == static_cast<double>(e % ranks + 1));
     }
   }
-  for (const dtype t : types) {
+  for (const dtype t : drawn_types) {
     std::set<double> values;
     const std::uint32_t ranks = 31'743;
     for (std::uint32_t r = 0; r < ranks; ++r) values.insert(random::one_hot_value(t, ranks, r));
@@ -145,7 +146,7 @@ TEST_CASE("test data: one hot names the contributor of every element") {
 }
 
 TEST_CASE("test data: rank + 1 on 16 ranks sums to 136") {
-  for (const dtype t : types) {
+  for (const dtype t : drawn_types) {
     const test_data data(1, t, reduction::sum, 16, 100, data_pattern::rank_plus_one);
     const bytes sum = reduce_in_order(reduction::sum, t, contributions(data, t, 16, 100));
     for (std::size_t e = 0; e < 100; ++e) CHECK(element(t, sum, e) == 136.0);
@@ -165,8 +166,8 @@ TEST_CASE("test data: rank + 1 is exact as far as the significand reaches") {
   CHECK_FALSE(exact(dtype::f16, reduction::prod, 7));
   CHECK(exact(dtype::bf16, reduction::max, 1000));
   CHECK(exact(dtype::i32, reduction::prod, 1000));
-  for (const dtype t : types) {
-    for (const reduction op : ops) {
+  for (const dtype t : drawn_types) {
+    for (const reduction op : drawn_ops) {
       for (const std::uint32_t ranks : {1u, 4u, 22u, 64u, 256u}) {
         INFO(to_string(t) << ' ' << to_string(op) << ' ' << ranks);
         const test_data data(1, t, op, ranks, 3, data_pattern::rank_plus_one);

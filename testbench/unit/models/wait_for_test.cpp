@@ -19,7 +19,7 @@ using comm::west;
 
 namespace {
 
-pe_coord pe(std::uint32_t p) { return {sip_id{0}, cube_id{0}, pe_id{p}}; }
+pe_coord waiting_pe(std::uint32_t p) { return {sip_id{0}, cube_id{0}, pe_id{p}}; }
 
 /// Lock-step firmware on a ring, one way: send E, receive W, `rounds` times, arming whatever it
 /// waits for. A PE listed in `dies_at` stops in that round.
@@ -93,7 +93,7 @@ class ring_program {
 };
 
 void arm(test::engines& m, std::uint32_t p, comm::direction d, std::uint64_t bits) {
-  m.write(m.index_of(pe(p)), qp_register(d, qp_arm), bits);
+  m.write(m.index_of(waiting_pe(p)), qp_register(d, qp_arm), bits);
 }
 
 /// `state`: of the PEs that wait for nothing.
@@ -152,7 +152,7 @@ TEST_CASE("wait_for: only the cycle is the root, not those who wait for it") {
   const auto r = report_of(m);
   CHECK(r.edges.size() == 4);
   REQUIRE(r.roots.size() == 1);
-  CHECK(r.roots[0].members == std::vector{pe(0), pe(1)});
+  CHECK(r.roots[0].members == std::vector{waiting_pe(0), waiting_pe(1)});
 }
 
 TEST_CASE("wait_for: over-sending deadlocks as a cycle of senders") {
@@ -174,7 +174,7 @@ TEST_CASE("wait_for: a receiver that has finished is the root of its senders") {
   const auto r = p.report();
   REQUIRE(r.roots.size() == 1);
   CHECK(r.roots[0].kind == root_kind::peer);
-  CHECK(r.roots[0].members == std::vector{pe(1)});
+  CHECK(r.roots[0].members == std::vector{waiting_pe(1)});
   CHECK_THAT(r.text,
              Contains("root: pod.sip0.cube_0_0.pe1 sleeps, but for none of its queue pairs (step round 0)"));
 }
@@ -210,7 +210,7 @@ TEST_CASE("wait_for: a ring that no queue pair writes is named") {
   CHECK(r.roots[0].waits[0].cause == wait_cause::unwired);
   CHECK_THAT(r.text,
              Contains("pe1 W waits for a message in its ring") && Contains("which no queue pair writes"));
-  CHECK(r.roots[1].members == std::vector{pe(2)});
+  CHECK(r.roots[1].members == std::vector{waiting_pe(2)});
 }
 
 TEST_CASE("wait_for: sender matching on a ring of two is reported at the queue pair that starves") {
@@ -221,7 +221,7 @@ TEST_CASE("wait_for: sender matching on a ring of two is reported at the queue p
   for (std::uint32_t i = 0; i < 2; ++i) {
     CHECK(r.roots[i].kind == root_kind::fault);
     CHECK(r.roots[i].waits[0].cause == wait_cause::lost_message);
-    CHECK(r.roots[i].waits[0].waiter == pe(i));
+    CHECK(r.roots[i].waits[0].waiter == waiting_pe(i));
     CHECK(r.roots[i].waits[0].dir == west);
     CHECK(r.roots[i].waits[0].missing == 1);
   }
@@ -247,11 +247,11 @@ TEST_CASE("wait_for: the culprit of a hung program is named") {
     const wait_root& root = r.roots[0];
     if (fault == 0) {
       RC_ASSERT(root.kind == root_kind::peer);
-      RC_ASSERT(root.members == std::vector{pe(culprit)});
+      RC_ASSERT(root.members == std::vector{waiting_pe(culprit)});
     } else {
       RC_ASSERT(root.kind == root_kind::fault);
       RC_ASSERT(root.waits[0].cause == (fault == 1 ? wait_cause::lost_message : wait_cause::lost_credit));
-      RC_ASSERT(root.waits[0].on == pe(culprit));
+      RC_ASSERT(root.waits[0].on == waiting_pe(culprit));
       RC_ASSERT(root.waits[0].missing == 1u);
     }
   }));
@@ -283,7 +283,7 @@ TEST_CASE("wait_for: a message in flight explains a wait only while things move"
   stopped_machine stopped;
   for (std::size_t i = 0; i < m.size(); ++i)
     stopped.pes.push_back({m[i].self(), events::core_state::asleep, m[i].queue_pairs(), ""});
-  const ipcq_fields next{m.qp(1, west).rx_base, 0, 8, pe(0), east};
+  const ipcq_fields next{m.qp(1, west).rx_base, 0, 8, waiting_pe(0), east};
   const auto cause = [&] { return explain_waits({1, 1, 1, 3}, stopped).edges.at(0).cause; };
   CHECK(cause() == wait_cause::lost_message);
 
@@ -312,7 +312,7 @@ TEST_CASE("wait_for: a PE that has stopped is a root though nobody waits for it"
   const auto r = explain_waits({1, 1, 1, 3}, {dumps, {}});
   REQUIRE(r.roots.size() == 1);
   CHECK(r.roots[0].kind == root_kind::peer);
-  CHECK(r.roots[0].members == std::vector{pe(1)});
+  CHECK(r.roots[0].members == std::vector{waiting_pe(1)});
   CHECK_THAT(
       r.text,
       Contains("pe1 is running or polling (step barrier 4); 0 waits end there\n  hint: its core has stopped, "
@@ -336,17 +336,17 @@ TEST_CASE("wait_for: polled words are waits for their expected writers") {
   for (std::size_t i = 0; i < m.size(); ++i)
     dumps.push_back({m[i].self(), events::core_state::running, m[i].queue_pairs(), ""});
   // 0 -> 1 -> 0 by polling, 2 by its ring for 1, 3 for a PE that has no part in the run.
-  dumps[0].polls = poll_request{0x40, compare::ge, 5, pe(1)};
-  dumps[1].polls = poll_request{0x80, compare::eq, 6, pe(0)};
+  dumps[0].polls = poll_request{0x40, compare::ge, 5, waiting_pe(1)};
+  dumps[1].polls = poll_request{0x80, compare::eq, 6, waiting_pe(0)};
   arm(m, 2, west, arm_receive);
   dumps[2].queue_pairs = m[2].queue_pairs();
-  dumps[3].polls = poll_request{0x40, compare::ne, 0, pe(9)};
+  dumps[3].polls = poll_request{0x40, compare::ne, 0, waiting_pe(9)};
   const auto r = explain_waits({1, 1, 1, 16}, {dumps, {}});
   REQUIRE(r.roots.size() == 2);
   CHECK(r.roots[0].kind == root_kind::fault);
   CHECK(r.roots[0].waits[0].cause == wait_cause::unwired);
   CHECK(r.roots[1].kind == root_kind::cycle);
-  CHECK(r.roots[1].members == std::vector{pe(0), pe(1)});
+  CHECK(r.roots[1].members == std::vector{waiting_pe(0), waiting_pe(1)});
   CHECK_THAT(r.text, Contains("hint: each waits for a word that another one of them sets") &&
                          !Contains("do not alternate"));
   CHECK_THAT(r.text,
@@ -357,10 +357,11 @@ TEST_CASE("wait_for: polled words are waits for their expected writers") {
 
 namespace {
 
-abi::operation_note message(abi::operation_kind kind, std::optional<pe_coord> peer, std::uint32_t tag) {
-  abi::operation_note n;
+diecast::abi::operation_note message(diecast::abi::operation_kind kind, std::optional<pe_coord> peer,
+                                     std::uint32_t tag) {
+  diecast::abi::operation_note n;
   n.kind = kind;
-  n.phase = abi::operation_phase::awaited;
+  n.phase = diecast::abi::operation_phase::awaited;
   n.peer = peer;
   n.tag = tag;
   n.bytes = 64;
@@ -370,34 +371,34 @@ abi::operation_note message(abi::operation_kind kind, std::optional<pe_coord> pe
 }  // namespace
 
 TEST_CASE("wait_for: tag-matched messages are waits for their peers") {
-  using abi::operation_kind;
+  using diecast::abi::operation_kind;
   auto m = ring(6);
   std::vector<pe_dump> dumps;
   for (std::size_t i = 0; i < m.size(); ++i)
     dumps.push_back({m[i].self(), events::core_state::asleep, m[i].queue_pairs(), ""});
   // 0 waits for 1, which waits for 2, which takes what anybody sends; 3 for itself; 4 for one outside; 5 for
   // 0.
-  dumps[0].awaits = {message(operation_kind::receive, pe(1), 8)};
-  dumps[1].awaits = {message(operation_kind::send, pe(2), 9)};
+  dumps[0].awaits = {message(operation_kind::receive, waiting_pe(1), 8)};
+  dumps[1].awaits = {message(operation_kind::send, waiting_pe(2), 9)};
   dumps[2].awaits = {message(operation_kind::receive, std::nullopt, 7)};
-  dumps[3].awaits = {message(operation_kind::receive, pe(3), 1)};
-  dumps[4].awaits = {message(operation_kind::receive, pe(9), 1)};
-  dumps[5].awaits = {message(operation_kind::receipt, pe(0), 0)};
-  dumps.push_back({pe(6), events::core_state::asleep, {}, "end of messaging"});
-  dumps.push_back({pe(7), events::core_state::done, {}, ""});
-  dumps[6].awaits = {message(operation_kind::receipt, pe(7), 0)};
+  dumps[3].awaits = {message(operation_kind::receive, waiting_pe(3), 1)};
+  dumps[4].awaits = {message(operation_kind::receive, waiting_pe(9), 1)};
+  dumps[5].awaits = {message(operation_kind::receipt, waiting_pe(0), 0)};
+  dumps.push_back({waiting_pe(6), events::core_state::asleep, {}, "end of messaging"});
+  dumps.push_back({waiting_pe(7), events::core_state::done, {}, ""});
+  dumps[6].awaits = {message(operation_kind::receipt, waiting_pe(7), 0)};
   const auto r = explain_waits({1, 1, 1, 16}, {dumps, {}});
   REQUIRE(r.roots.size() == 4);
   CHECK(r.roots[0].kind == root_kind::fault);
-  CHECK(r.roots[0].waits[0].waiter == pe(4));
+  CHECK(r.roots[0].waits[0].waiter == waiting_pe(4));
   CHECK(r.roots[0].waits[0].cause == wait_cause::unwired);
   CHECK(r.roots[1].kind == root_kind::fault);
-  CHECK(r.roots[1].waits[0].waiter == pe(6));
+  CHECK(r.roots[1].waits[0].waiter == waiting_pe(6));
   CHECK(r.roots[1].waits[0].cause == wait_cause::ended);
   CHECK(r.roots[2].kind == root_kind::peer);
-  CHECK(r.roots[2].members == std::vector{pe(2)});
+  CHECK(r.roots[2].members == std::vector{waiting_pe(2)});
   CHECK(r.roots[3].kind == root_kind::cycle);
-  CHECK(r.roots[3].members == std::vector{pe(3)});
+  CHECK(r.roots[3].members == std::vector{waiting_pe(3)});
   CHECK_THAT(
       r.text,
       Contains(
@@ -410,20 +411,20 @@ TEST_CASE("wait_for: a barrier says how far a PE is in it, and its flag is the w
   std::vector<pe_dump> dumps;
   for (std::size_t i = 0; i < m.size(); ++i)
     dumps.push_back({m[i].self(), events::core_state::running, m[i].queue_pairs(), "enter barrier 3"});
-  abi::operation_note n;
-  n.kind = abi::operation_kind::barrier;
-  n.phase = abi::operation_phase::awaited;
+  diecast::abi::operation_note n;
+  n.kind = diecast::abi::operation_kind::barrier;
+  n.phase = diecast::abi::operation_phase::awaited;
   n.algorithm = "dissemination";
   n.count = 4;
   n.stage = "round";
   n.stage_number = 2;
-  n.peer = pe(1);
+  n.peer = waiting_pe(1);
   dumps[0].awaits = {n};
-  dumps[0].watches = signal_watch{0x40, compare::eq, 4, true, pe(1)};
+  dumps[0].watches = signal_watch{0x40, compare::eq, 4, true, waiting_pe(1)};
   CHECK(present_step(dumps[0]) == "enter barrier 3: dissemination of team 0, count 4, round 2");
   CHECK(present_step(dumps[1]) == "enter barrier 3");
   const auto r = explain_waits({1, 1, 1, 2}, {dumps, {}});
   CHECK(r.edges.size() == 1);  // not one more for the note
   REQUIRE(r.roots.size() == 1);
-  CHECK(r.roots[0].members == std::vector{pe(1)});
+  CHECK(r.roots[0].members == std::vector{waiting_pe(1)});
 }

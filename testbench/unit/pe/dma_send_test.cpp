@@ -18,13 +18,13 @@ constexpr double to_read = 1 + 40 + 1;
 /// The stub's access and one cycle to the first clock edge the terminal sends at.
 constexpr double to_wire = to_read + 10 + 1;
 
-abi::address slot_of(std::uint32_t pe, std::uint64_t offset = 0x10000) {
+abi::address send_slot(std::uint32_t pe, std::uint64_t offset = 0x10000) {
   return pe_address(abi::region::tcm, pe, offset);
 }
 
 TEST_CASE("dma: descriptor to packet is launch, start-up, TCM read and one cycle") {
   dma_bench b;
-  b.send(100, dma_bench::message(0, 1, 0x400, slot_of(1), 1024, 5));
+  b.send(100, dma_bench::message(0, 1, 0x400, send_slot(1), 1024, 5));
   b.run();
   CHECK(b.pe[0].out->seen == std::vector<departure>{{100 + to_wire, 17}});
   CHECK(b.pe[0].listener->sources_read == std::vector<stub_listener::word_at>{{100 + to_read + 10, 5}});
@@ -35,7 +35,7 @@ TEST_CASE("dma: descriptor to packet is launch, start-up, TCM read and one cycle
 
 TEST_CASE("dma: a message without bytes is one flit and reads nothing") {
   dma_bench b;
-  b.send(100, dma_bench::message(0, 1, 0, slot_of(1), 0));
+  b.send(100, dma_bench::message(0, 1, 0, send_slot(1), 0));
   b.run();
   CHECK(b.pe[0].out->seen == std::vector<departure>{{100 + to_read + 1, 1}});
   CHECK(b.pe[0].tcm->log.empty());
@@ -57,7 +57,7 @@ std::vector<std::uint32_t> ends_with_channels(std::uint64_t channels) {
   const auto source = [](std::uint64_t i) { return i * 3072; };
   const auto place = [](std::uint64_t i) { return 0x10000 + i * 4096; };
   for (std::uint32_t i = 0; i < 4; ++i)
-    b.send(100, dma_bench::message(0, to(i), source(i), slot_of(to(i), place(i)), 3072, pairs[i], i));
+    b.send(100, dma_bench::message(0, to(i), source(i), send_slot(to(i), place(i)), 3072, pairs[i], i));
   b.run();
   std::vector<departure> expected;  // whoever's turn it is, the wire never waits
   for (unsigned i = 0; i < 12; ++i) expected.push_back({100 + to_wire + 17 * i, 17});
@@ -85,7 +85,7 @@ TEST_CASE("dma: a port takes a descriptor every issue interval") {
   dma_bench b;
   for (std::uint32_t i = 0; i < 3; ++i) {
     const std::uint64_t at = std::uint64_t{i} * 64;
-    b.send(100, dma_bench::message(0, 1, at, slot_of(1, 0x10000 + at), 64, 0, i));
+    b.send(100, dma_bench::message(0, 1, at, send_slot(1, 0x10000 + at), 64, 0, i));
   }
   b.run();
   const double first = 100 + to_wire;
@@ -95,7 +95,7 @@ TEST_CASE("dma: a port takes a descriptor every issue interval") {
 TEST_CASE("dma: reading ahead hides the TCM, a long message leaves at one flit per cycle") {
   dma_bench b;
   b.fill();
-  b.send(100, dma_bench::message(0, 1, 0, slot_of(1), 8192));
+  b.send(100, dma_bench::message(0, 1, 0, send_slot(1), 8192));
   b.run();
   std::vector<departure> expected;
   for (unsigned i = 0; i < 8; ++i) expected.push_back({100 + to_wire + 17 * i, 17});
@@ -108,7 +108,7 @@ TEST_CASE("dma: no more than two packets are read ahead of a NoC that does not t
   dma_bench b(c);
   b.pe[1].tcm->cycles = [](const hw::tcm_request&) { return 3000; };  // holds the buffers of the path
   for (std::uint32_t i = 0; i < 4; ++i) {
-    b.send(100, dma_bench::message(0, 1, 0, slot_of(1, 0x10000 + i * 8192), 8192, 0, i));
+    b.send(100, dma_bench::message(0, 1, 0, send_slot(1, 0x10000 + i * 8192), 8192, 0, i));
   }
   run_until(nanoseconds(2900));
   const std::size_t reads = b.pe[0].tcm->of(hw::tcm_port::dma_read).size();
@@ -122,8 +122,8 @@ TEST_CASE("dma: no more than two packets are read ahead of a NoC that does not t
 TEST_CASE("dma: packets leave in the order of their descriptors though a later read ends first") {
   dma_bench b;
   b.pe[0].tcm->cycles = [](const hw::tcm_request& r) { return r.offset == 0 ? 60 : 5; };
-  b.send(100, dma_bench::message(0, 1, 0, slot_of(1), 1024, 1));
-  b.send(100, dma_bench::message(0, 1, 0x2000, slot_of(1, 0x20000), 64, 2));
+  b.send(100, dma_bench::message(0, 1, 0, send_slot(1), 1024, 1));
+  b.send(100, dma_bench::message(0, 1, 0x2000, send_slot(1, 0x20000), 64, 2));
   b.run();
   CHECK(b.pe[0].tcm->log.at(1).finish_ns < b.pe[0].tcm->log.at(0).finish_ns);
   REQUIRE(b.pe[0].out->seen.size() == 2);
@@ -137,8 +137,8 @@ TEST_CASE("dma: packets leave in the order of their descriptors though a later r
 TEST_CASE("dma: a message without bytes does not overtake the one before it") {
   dma_bench b;
   b.pe[0].tcm->cycles = [](const hw::tcm_request&) { return 60; };
-  b.send(100, dma_bench::message(0, 1, 0, slot_of(1), 1024, 1, 0));
-  b.send(100, dma_bench::message(0, 1, 0, slot_of(1, 0x12000), 0, 1, 1));
+  b.send(100, dma_bench::message(0, 1, 0, send_slot(1), 1024, 1, 0));
+  b.send(100, dma_bench::message(0, 1, 0, send_slot(1, 0x12000), 0, 1, 1));
   b.run();
   REQUIRE(b.pe[1].listener->messages.size() == 2);
   CHECK(b.pe[1].listener->messages[0].second.sequence == 0);
@@ -149,8 +149,8 @@ TEST_CASE("dma: a message without bytes does not overtake the one before it") {
 /// The first `count` packets read for a message (M) and a copy (C) that are ready at the same time.
 std::string turns(const config::machine_config& c, std::size_t count) {
   dma_bench b(c);
-  b.send(100, dma_bench::message(0, 1, 0, slot_of(1), 32768));
-  b.copy(100, 0, slot_of(0, 0x40000), slot_of(2, 0x40000), 32768);
+  b.send(100, dma_bench::message(0, 1, 0, send_slot(1), 32768));
+  b.copy(100, 0, send_slot(0, 0x40000), send_slot(2, 0x40000), 32768);
   b.run();
   std::string order;
   for (const auto& read : b.pe[0].tcm->of(hw::tcm_port::dma_read)) order += read.offset < 0x40000 ? 'M' : 'C';
@@ -171,7 +171,7 @@ TEST_CASE("dma: a credit needs neither descriptor nor memory") {
   dma_bench b;
   protocol::credit_request credit;
   credit.mailbox = pe_address(abi::region::ipcq_mailbox, 1, 0);
-  credit.fields.match_address = slot_of(0);
+  credit.fields.match_address = send_slot(0);
   credit.fields.sequence = 7;
   b.steps.at(100, [&] { b.pe[0].dma->send_credit(credit); });
   b.run();
@@ -198,7 +198,7 @@ std::pair<double, double> injection(config::packet_checksum checksum) {
   dma_bench b(c);
   injections told;
   b.fabric.hub.attach(told, events::transfers);
-  b.send(100, dma_bench::message(0, 1, 0, slot_of(1), 2048));
+  b.send(100, dma_bench::message(0, 1, 0, send_slot(1), 2048));
   b.run();
   REQUIRE(told.seen.size() == 1);
   REQUIRE(b.pe[0].out->seen.size() == 2);
@@ -219,7 +219,7 @@ TEST_CASE("dma: a message is injected when its last packet has passed the checks
 TEST_CASE("dma: a message whose source is no memory is refused") {
   dma_bench b;
   b.steps.at(100, [&] {
-    auto m = dma_bench::message(0, 1, 0, slot_of(1), 64);
+    auto m = dma_bench::message(0, 1, 0, send_slot(1), 64);
     m.source = pe_address(abi::region::ipcq_mailbox, 2, 0);
     CHECK_THROWS_AS(b.pe[0].dma->send_message(m), protocol_error);
   });
@@ -230,7 +230,7 @@ TEST_CASE("dma: a message whose source is no memory is refused") {
 /// PE 0 sends to PE 1 what lies in the memory of PE 2.
 protocol::send_request from_pe2(std::uint64_t source, std::uint64_t slot, std::uint32_t bytes,
                                 std::uint16_t qp = 0, std::uint32_t sequence = 0) {
-  auto m = dma_bench::message(0, 1, 0, slot_of(1, slot), bytes, qp, sequence);
+  auto m = dma_bench::message(0, 1, 0, send_slot(1, slot), bytes, qp, sequence);
   m.source = pe_address(abi::region::tcm, 2, source);
   return m;
 }
@@ -262,7 +262,7 @@ TEST_CASE("dma: messages from several memories leave in the order of their descr
   dma_bench b;
   b.fill();
   b.send(100, from_pe2(0, 0x10000, 2048, 1));
-  b.send(100, dma_bench::message(0, 1, 0x2000, slot_of(1, 0x20000), 1024, 2));
+  b.send(100, dma_bench::message(0, 1, 0x2000, send_slot(1, 0x20000), 1024, 2));
   b.send(100, from_pe2(0x800, 0x30000, 64, 3));
   b.run();
   std::vector<std::uint32_t> flits;
@@ -305,7 +305,7 @@ TEST_CASE("dma: packets that wait for the network do not keep copies from it") {
   dma_bench b;
   b.pe[1].tcm->cycles = [](const hw::tcm_request&) { return 3000; };
   for (std::uint32_t i = 0; i < 4; ++i) b.send(100, from_pe2(0, 0x10000 + i * 8192, 8192, 0, i));
-  b.copy(1500, 0, slot_of(0, 0x40000), slot_of(2, 0x40000), 1024);
+  b.copy(1500, 0, send_slot(0, 0x40000), send_slot(2, 0x40000), 1024);
   run_until(nanoseconds(2900));
   CHECK(b.pe[0].listener->copies.size() == 1);
   b.run();
@@ -318,8 +318,8 @@ TEST_CASE("dma: messages that wait behind a fetched one do not keep copies from 
   b.pe[2].tcm->cycles = [](const hw::tcm_request&) { return 3000; };
   b.send(100, from_pe2(0, 0x10000, 1024, 1));
   for (std::uint16_t i = 0; i < 3; ++i)
-    b.send(100, dma_bench::message(0, 1, 0x2000, slot_of(1, 0x20000 + i * 0x1000U), 1024, 2, i));
-  b.copy(500, 0, slot_of(0, 0x40000), slot_of(1, 0x50000), 1024);
+    b.send(100, dma_bench::message(0, 1, 0x2000, send_slot(1, 0x20000 + i * 0x1000U), 1024, 2, i));
+  b.copy(500, 0, send_slot(0, 0x40000), send_slot(1, 0x50000), 1024);
   run_until(nanoseconds(2900));
   CHECK(b.pe[0].listener->copies.size() == 1);
   CHECK(b.pe[1].listener->messages.empty());

@@ -7,12 +7,12 @@
 namespace diecast::test {
 namespace {
 
-constexpr std::uint16_t qp = 1;
+constexpr std::uint16_t pair_qp = 1;
 
 /// Wires queue pair 1 of PE `p` to that of PE `peer`: rings of `n_slots` x 2 KiB at 64 KiB.
 void install(pe_bench& b, std::uint32_t p, std::uint32_t peer, std::uint64_t n_slots) {
   const auto set = [&](abi::register_offset field, std::uint64_t value) {
-    b.poke(p, abi::qp_register(qp, field), value);
+    b.poke(p, abi::qp_register(pair_qp, field), value);
   };
   set(abi::qp_control, abi::qp_control_tx_enable | abi::qp_control_rx_enable);
   set(abi::qp_rx_base, pe_address(abi::region::tcm, p, 0x10000));
@@ -24,14 +24,14 @@ void install(pe_bench& b, std::uint32_t p, std::uint32_t peer, std::uint64_t n_s
 
 void send(abi::hal& hal, std::uint64_t offset, std::uint64_t bytes) {
   const pe_coord me = hal.self();
-  hal.write_register(abi::qp_register(qp, abi::qp_tx_source),
+  hal.write_register(abi::qp_register(pair_qp, abi::qp_tx_source),
                      pe_address(abi::region::tcm, me.pe.value, offset));
-  hal.write_register(abi::qp_register(qp, abi::qp_tx_doorbell), bytes);
+  hal.write_register(abi::qp_register(pair_qp, abi::qp_tx_doorbell), bytes);
 }
 
 /// Waits until the event just armed is here; returns when it was seen, before it is popped.
 double wait_for(abi::hal& hal, std::uint64_t arm, abi::event_kind kind) {
-  hal.write_register(abi::qp_register(qp, abi::qp_arm), arm);
+  hal.write_register(abi::qp_register(pair_qp, abi::qp_arm), arm);
   hal.wait_for_event();
   const double seen = hw::now().ns();
   CHECK(abi::ipcq_event_word::unpack(hal.read_register(abi::ipcq_event)).kind == kind);
@@ -47,7 +47,7 @@ TEST_CASE("pair: send, receive and credit take the sum of their parts") {
   };
   const hw::firmware receiver = [&](abi::hal& hal, const abi::launch_block&) {
     received = wait_for(hal, abi::arm_receive, abi::event_kind::receive);
-    hal.write_register(abi::qp_register(qp, abi::qp_my_tail), 1);
+    hal.write_register(abi::qp_register(pair_qp, abi::qp_my_tail), 1);
     released = hw::now().ns();
   };
   pe_bench b({sender, receiver});
@@ -86,7 +86,7 @@ TEST_CASE("pair: both ways at once, every message once and in order") {
         std::uint32_t slot = 0;
         hal.load(0x10000 + (i % 3) * 2048, std::as_writable_bytes(std::span{&slot, 1}));
         got[me].push_back(slot);
-        hal.write_register(abi::qp_register(qp, abi::qp_my_tail), i + 1);
+        hal.write_register(abi::qp_register(pair_qp, abi::qp_my_tail), i + 1);
       }
     };
   };
@@ -112,7 +112,7 @@ TEST_CASE("pe: the backdoor reaches TCM, registers and the launch mailbox, and n
     CHECK(b.response == tlm::TLM_OK_RESPONSE);
     CHECK(b.read_tcm(0, 0x1001, 3) == data);
 
-    const abi::register_offset slots = abi::qp_register(qp, abi::qp_n_slots);
+    const abi::register_offset slots = abi::qp_register(pair_qp, abi::qp_n_slots);
     b.poke(0, slots, 4);
     CHECK(b.peek(0, slots) == 4);
     CHECK(b.peek(0, abi::ipcq_event) == 0);

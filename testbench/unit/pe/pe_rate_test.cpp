@@ -12,7 +12,7 @@
 namespace diecast::test {
 namespace {
 
-constexpr std::uint16_t qp = 1;
+constexpr std::uint16_t rate_qp = 1;
 constexpr std::uint64_t ring_at = 0x10000;
 constexpr double launch_gap_ns = 100'000;
 
@@ -55,7 +55,7 @@ class one_way {
     }
     for (std::uint32_t p = 0; p < 2; ++p) {
       const auto set = [&](abi::register_offset field, std::uint64_t value) {
-        bench.poke(p, abi::qp_register(qp, field), value);
+        bench.poke(p, abi::qp_register(rate_qp, field), value);
       };
       set(abi::qp_control, p == 0 ? abi::qp_control_tx_enable : abi::qp_control_rx_enable);
       set(abi::qp_n_slots, r.n_slots);
@@ -72,22 +72,22 @@ class one_way {
 
   /// Arms, sleeps and pops; returns the event's value.
   static std::uint32_t await(abi::hal& hal, std::uint64_t arm) {
-    hal.write_register(abi::qp_register(qp, abi::qp_arm), arm);
+    hal.write_register(abi::qp_register(rate_qp, abi::qp_arm), arm);
     hal.wait_for_event();
     return abi::ipcq_event_word::unpack(hal.read_register(abi::ipcq_event)).value;
   }
 
   static std::uint32_t status(abi::hal& hal, abi::register_offset field) {
-    return abi::status_halves::unpack(hal.read_register(abi::qp_register(qp, field))).low;
+    return abi::status_halves::unpack(hal.read_register(abi::qp_register(rate_qp, field))).low;
   }
 
   static void send(abi::hal& hal, const ring_run& r) {
     for (std::uint32_t m = 0; m < r.messages; ++m) {
       hal.compute(r.work);
       if (status(hal, abi::qp_tx_status) == 0) (void)await(hal, abi::arm_send_space);
-      hal.write_register(abi::qp_register(qp, abi::qp_tx_source),
+      hal.write_register(abi::qp_register(rate_qp, abi::qp_tx_source),
                          pe_address(abi::region::tcm, 0, 0x100 + m % 64 * 64));
-      hal.write_register(abi::qp_register(qp, abi::qp_tx_doorbell), r.slot_bytes);
+      hal.write_register(abi::qp_register(rate_qp, abi::qp_tx_doorbell), r.slot_bytes);
     }
   }
 
@@ -104,7 +104,7 @@ class one_way {
       std::copy(word.begin(), word.end(), std::as_writable_bytes(std::span{&value, 1}).begin());
       r.got.push_back(value);
       tail = space.next(tail);
-      hal.write_register(abi::qp_register(qp, abi::qp_my_tail), tail);
+      hal.write_register(abi::qp_register(rate_qp, abi::qp_my_tail), tail);
       r.released.push_back(hw::now().ns());
     }
   }

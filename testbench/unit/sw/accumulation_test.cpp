@@ -30,7 +30,7 @@ outcome run(const test::matrix_row& row) {
   check_launch(kernel, launch);
   sw::mock_machine machine{config, test::plan_for(kernel, launch), {row.order, row.seed}};
   outcome o{{}, std::vector<double>(row.count)};
-  std::vector<abi::kernel_arguments> arguments;
+  std::vector<diecast::abi::kernel_arguments> arguments;
   bytes vector(row.count * numeric::size_of(row.type));
   std::vector<double> values(row.count);
   for (std::uint32_t rank = 0; rank < members.members.size(); ++rank) {

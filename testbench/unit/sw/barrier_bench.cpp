@@ -13,7 +13,7 @@
 namespace diecast::test {
 namespace {
 
-config::machine_config machine_of(const barrier_case& c) {
+config::machine_config case_machine(const barrier_case& c) {
   config::machine_config m;
   m.pod.sips = 1;
   m.sip.columns = c.world;
@@ -32,7 +32,7 @@ config::machine_config machine_of(const barrier_case& c) {
 
 barrier_machine::barrier_machine(const barrier_case& c)
     : case_(c),
-      config_(machine_of(c)),
+      config_(case_machine(c)),
       members_(comm::barrier_members(config::population(config_), comm::rank_set::cube, c.team)),
       cores_(members_),
       launch_{config_, config_.shape(), members_, 0, numeric::dtype::f16, numeric::reduction::sum},

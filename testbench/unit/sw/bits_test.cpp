@@ -21,7 +21,7 @@ std::vector<bytes> results_of(test::matrix_row row, const std::string& collectiv
   const auto members = comm::map_ranks(row.shape, row.ranks);
   const sw::argument_context launch{config, row.shape, members, row.count, row.type, row.op, true, {}};
   sw::mock_machine machine{config, test::plan_for(kernel, launch), {row.order, row.seed}};
-  std::vector<abi::kernel_arguments> arguments;
+  std::vector<diecast::abi::kernel_arguments> arguments;
   for (std::uint32_t rank = 0; rank < members.members.size(); ++rank) {
     std::vector<float> values(row.count);
     for (std::size_t i = 0; i < values.size(); ++i) {

@@ -93,7 +93,7 @@ config::buffer_kind any_rings() {
   return *rc::gen::element(config::buffer_kind::tcm, config::buffer_kind::sram, config::buffer_kind::hbm)
               .as("rings");
 }
-sw::schedule any_order() {
+sw::schedule order_of_tasks() {
   return *rc::gen::element(sw::schedule::round_robin, sw::schedule::random, sw::schedule::adversarial)
               .as("order");
 }
@@ -102,7 +102,7 @@ sw::schedule any_order() {
 void run_all(tallies& all, const machine_shape& shape, comm::rank_set set,
              const std::vector<config::instance_override>& overrides) {
   const auto rings = any_rings();
-  const auto order = any_order();
+  const auto order = order_of_tasks();
   const auto elements = *rc::gen::inRange<std::uint64_t>(0, 300).as("elements");
   for (const sw::kernel_entry& k : sw::builtin_kernels()) {
     if (k.collective == "barrier") continue;
@@ -227,7 +227,7 @@ TEST_CASE("harvest: barriers of ranks that have fewer PEs than others keep their
                           comm::barrier_algorithm::group_dissemination)
              .as("algorithm");
     c.radix = *rc::gen::inRange(2U, 9U).as("radix");
-    c.order = any_order();
+    c.order = order_of_tasks();
     c.seed = *rc::gen::arbitrary<std::uint32_t>().as("seed");
     c.skew = *rc::gen::inRange(0U, 20U).as("skew");
     c.repeats = 20;

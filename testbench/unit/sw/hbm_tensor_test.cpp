@@ -118,15 +118,15 @@ TEST_CASE("tensors lie in stripes on the ports of their PE, above the words of b
   launch.in_place = false;
   const sw::hbm_tensors t = tensors_of(b.kernel, launch, 0);
   // 16 ports, 8 PEs: ports 6 and 7.
-  const auto first = abi::decode(t.input.first);
+  const auto first = diecast::abi::decode(t.input.first);
   REQUIRE(first);
-  CHECK(first->kind == abi::region::hbm);
+  CHECK(first->kind == diecast::abi::region::hbm);
   CHECK(first->cube == cube_id{1});
   CHECK(first->unit == 6);
   CHECK(t.input.ports == 2);
   CHECK(t.input.address_of(4095) == t.input.first + 4095);
-  CHECK(abi::decode(t.input.address_of(4096))->unit == 7);
-  CHECK(abi::decode(t.input.address_of(4096))->offset == first->offset);
+  CHECK(diecast::abi::decode(t.input.address_of(4096))->unit == 7);
+  CHECK(diecast::abi::decode(t.input.address_of(4096))->offset == first->offset);
   CHECK(t.input.address_of(8192 + 5) == t.input.first + 4096 + 5);
   // 2 MiB of input are 1 MiB on each port; the output begins behind.
   CHECK(t.output.first == t.input.first + (1 << 20));
@@ -138,12 +138,12 @@ TEST_CASE("PEs that share a port have a slice of it each") {
   launch_bench b(1024);
   b.config.hbm.ports = 3;
   b.members = comm::map_ranks(b.config.shape(), comm::rank_set::pe);
-  std::set<abi::address> begins;
+  std::set<diecast::abi::address> begins;
   for (std::uint32_t rank = 0; rank < 8; ++rank) {
     const comm::hbm_tensor t = tensors_of(b.kernel, b.launch(), rank).input;
     CHECK(t.ports == 1);
-    CHECK(abi::decode(t.first)->unit == rank * 3 / 8);
-    for (const abi::address other : begins)
+    CHECK(diecast::abi::decode(t.first)->unit == rank * 3 / 8);
+    for (const diecast::abi::address other : begins)
       CHECK((other > t.first ? other - t.first : t.first - other) >= 2048);
     begins.insert(t.first);
   }
@@ -331,13 +331,13 @@ bool begins_early(launch_bench& b) {
   bool early = false;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> last;  // by SIP and cube
   sw::mock_options options;
-  options.on_step = [&](pe_coord pe, const abi::step_marker& step) {
+  options.on_step = [&](pe_coord pe, const diecast::abi::step_marker& step) {
     std::string& before = last[{pe.sip.value, pe.cube.value}];
     early |= before == "chunk" && step.name != "chunk" && step.index > 0;
     before = step.name;
   };
   sw::mock_machine machine{b.config, test::plan_for(b.kernel, launch), options};
-  std::vector<abi::kernel_arguments> arguments;
+  std::vector<diecast::abi::kernel_arguments> arguments;
   for (std::uint32_t rank = 0; rank < b.members.members.size(); ++rank)
     arguments.push_back(make_arguments(b.kernel, launch, rank));
   CHECK(test::run_with_images(machine, b.kernel, launch, arguments).deadlock == "");
@@ -383,7 +383,7 @@ TEST_CASE("a kernel on a chunk ends with nothing open, as any does") {
   b.kernel.run = forgets_a_receive;
   const sw::argument_context launch = b.launch();
   sw::mock_machine machine{b.config, test::plan_for(b.kernel, launch)};
-  std::vector<abi::kernel_arguments> arguments;
+  std::vector<diecast::abi::kernel_arguments> arguments;
   for (std::uint32_t rank = 0; rank < b.members.members.size(); ++rank)
     arguments.push_back(make_arguments(b.kernel, launch, rank));
   CHECK_THROWS_WITH(test::run_with_images(machine, b.kernel, launch, arguments),
@@ -423,7 +423,7 @@ TEST_CASE("what goes out and what comes in use different ports") {
   for (const std::uint64_t ports : {2u, 3u, 4u}) {
     auto out = striped_copies(4 * ports, ports), in = striped_copies(4 * ports, ports);
     sw::keep_ports_apart(out, in, ports);
-    std::set<abi::address> seen;
+    std::set<diecast::abi::address> seen;
     for (std::size_t i = 0; i < out.size(); ++i) {
       CHECK(out[i].port != in[i].port);
       seen.insert(in[i].from);

@@ -159,26 +159,27 @@ TEST_CASE("a collective runs through the hosts' HAL alone, launch after launch")
       CHECK(golden::count_wrong(row.type, tensor, expected) == 0);
     }
   }
-  CHECK_THROWS(machine.host(sip_id{0}).debug_write(abi::encode({sip_id{1}, {}, abi::region::tcm, 0, 0}),
-                                                   std::array<std::byte, 1>{}));
+  CHECK_THROWS(machine.host(sip_id{0}).debug_write(
+      diecast::abi::encode({sip_id{1}, {}, diecast::abi::region::tcm, 0, 0}), std::array<std::byte, 1>{}));
 }
 
 TEST_CASE("the mock machine refuses what a machine has not got") {
   const auto row = row_of("ring_1d", {1, 1, 1, 2});
   const auto config = test::config_of(row);
   const auto members = comm::map_ranks(row.shape, comm::rank_set::pe);
-  const auto attempt = [&](std::function<void(abi::hal&)> code) {
+  const auto attempt = [&](std::function<void(diecast::abi::hal&)> code) {
     sw::mock_machine machine{config, test::plan_for("ring_1d", config, members, 0)};
     return machine.run({{members.members[0], std::move(code)}});
   };
   std::array<std::byte, 8> word{};
   const std::uint64_t end = config.pe.tcm_kib * 1024;
-  CHECK_THROWS_WITH(attempt([&](abi::hal& hal) { hal.load(end - 7, word); }),
+  CHECK_THROWS_WITH(attempt([&](diecast::abi::hal& hal) { hal.load(end - 7, word); }),
                     Catch::Contains("sip0.cube0.pe0"));
-  CHECK_THROWS(attempt([&](abi::hal& hal) { hal.store(UINT64_MAX, word); }));
-  CHECK_THROWS_WITH(attempt([](abi::hal& hal) { hal.write_register(0x1f8, 1); }), Catch::Contains("0x1f8"));
-  CHECK_THROWS(attempt([](abi::hal& hal) { (void)hal.read_register(abi::dma_doorbell); }));
-  CHECK(attempt([&](abi::hal& hal) { hal.store(end - 8, word); }).finished);
+  CHECK_THROWS(attempt([&](diecast::abi::hal& hal) { hal.store(UINT64_MAX, word); }));
+  CHECK_THROWS_WITH(attempt([](diecast::abi::hal& hal) { hal.write_register(0x1f8, 1); }),
+                    Catch::Contains("0x1f8"));
+  CHECK_THROWS(attempt([](diecast::abi::hal& hal) { (void)hal.read_register(diecast::abi::dma_doorbell); }));
+  CHECK(attempt([&](diecast::abi::hal& hal) { hal.store(end - 8, word); }).finished);
 }
 
 TEST_CASE("the mock machine counts decisions, not the time of sleepers, as steps") {
@@ -189,7 +190,7 @@ TEST_CASE("the mock machine counts decisions, not the time of sleepers, as steps
   options.max_steps = 100;
   sw::mock_machine machine{config, test::plan_for("ring_1d", config, members, 0), options};
   sim_time woken;
-  const sw::mock_outcome outcome = machine.run({{members.members[0], [&](abi::hal& hal) {
+  const sw::mock_outcome outcome = machine.run({{members.members[0], [&](diecast::abi::hal& hal) {
                                                    hal.wait_for_event_until(nanoseconds(5));
                                                    woken = hal.now();
                                                    hal.wait_for_event_until(nanoseconds(10));
@@ -206,11 +207,11 @@ TEST_CASE("the host reads every register it can write") {
   const auto members = comm::map_ranks(row.shape, comm::rank_set::pe);
   sw::mock_machine machine{config, test::plan_for("ring_1d", config, members, 0)};
   const pe_coord pe = members.members[1];
-  machine.host(pe.sip).debug_write_register(pe, abi::core_errata, 5);
+  machine.host(pe.sip).debug_write_register(pe, diecast::abi::core_errata, 5);
   std::uint64_t word = 0;
-  machine.host(pe.sip).debug_read(
-      abi::encode({pe.sip, pe.cube, abi::region::pe_registers, pe.pe.value, abi::core_errata}),
-      std::as_writable_bytes(std::span{&word, 1}));
+  machine.host(pe.sip).debug_read(diecast::abi::encode({pe.sip, pe.cube, diecast::abi::region::pe_registers,
+                                                        pe.pe.value, diecast::abi::core_errata}),
+                                  std::as_writable_bytes(std::span{&word, 1}));
   CHECK(word == 5);
 }
 
@@ -221,15 +222,16 @@ TEST_CASE("an errata register gets what all were asked for and what faults say o
   auto& stale_lines = config.faults.emplace_back();
   stale_lines.kind = config::fault_kind::stale_cache_line;
   stale_lines.where = "pod.sip0.cube_0_0.pe1";
-  abi::errata_word stale, asked;
-  stale.add(abi::erratum::wait_without_dcci);
-  asked.add(abi::erratum::no_round_barrier);
-  for (const abi::errata_word all : {abi::errata_word{}, asked}) {
+  diecast::abi::errata_word stale, asked;
+  stale.add(diecast::abi::erratum::wait_without_dcci);
+  asked.add(diecast::abi::erratum::no_round_barrier);
+  for (const diecast::abi::errata_word all : {diecast::abi::errata_word{}, asked}) {
     sw::mock_machine machine{config, test::plan_for("ring_1d", config, members, 0)};
     const auto errata_at = [&](pe_coord pe) {
       std::uint64_t word = 0;
       machine.host(pe.sip).debug_read(
-          abi::encode({pe.sip, pe.cube, abi::region::pe_registers, pe.pe.value, abi::core_errata}),
+          diecast::abi::encode(
+              {pe.sip, pe.cube, diecast::abi::region::pe_registers, pe.pe.value, diecast::abi::core_errata}),
           std::as_writable_bytes(std::span{&word, 1}));
       return word;
     };

@@ -17,7 +17,7 @@ using side = sw::kernel_tail::side;
 using lanes = std::vector<pe_context::lane>;
 using kernel = std::function<void(pe_context&)>;
 
-words counting(std::uint32_t first, std::size_t count) {
+words counting_words(std::uint32_t first, std::size_t count) {
   words values(count);
   std::iota(values.begin(), values.end(), first);
   return values;
@@ -92,8 +92,8 @@ TEST_CASE("a kernel sends while the one before it still receives") {
         CAPTURE(seed, slots);
         ring_bench b{2, slots, {order, seed}};
         const sw::runtime_options options = b.machine().firmware_options(b.pe(0));
-        b.put(0, 0, counting(100, 96));
-        b.put(1, 1024, counting(500, 80));
+        b.put(0, 0, counting_words(100, 96));
+        b.put(1, 1024, counting_words(500, 80));
         b.also(0, [&](abi::hal& hal) {
           two_kernels(hal, options,
                       streaming({sending(comm::east, 0, 192), receiving(comm::east, 1024, 192)}),
@@ -106,8 +106,8 @@ TEST_CASE("a kernel sends while the one before it still receives") {
           pe.send_all(comm::west, 1216, 128);
         });
         CHECK(b.run().deadlock == "");
-        CHECK(b.get(1, 0, 96) == counting(100, 96));
-        CHECK(b.get(0, 1024, 80) == counting(500, 80));
+        CHECK(b.get(1, 0, 96) == counting_words(100, 96));
+        CHECK(b.get(0, 1024, 80) == counting_words(500, 80));
       }
     }
   }
@@ -122,7 +122,7 @@ TEST_CASE("messages of kernels that follow each other are told apart by their or
         CAPTURE(seed, overlaps);
         ring_bench b{3, 2, {order, seed}};
         for (std::uint32_t rank = 0; rank < 3; ++rank) {
-          b.put(rank, 0, counting(1000 * rank, 200));
+          b.put(rank, 0, counting_words(1000 * rank, 200));
           const sw::runtime_options options = b.machine().firmware_options(b.pe(rank));
           b.also(rank, [options, overlaps](abi::hal& hal) {
             const auto from_west = [overlaps](std::uint64_t at, std::uint64_t bytes) {
@@ -140,10 +140,10 @@ TEST_CASE("messages of kernels that follow each other are told apart by their or
         CHECK(b.run().deadlock == "");
         for (std::uint32_t rank = 0; rank < 3; ++rank) {
           const std::uint32_t west = 1000 * ((rank + 2) % 3), east = 1000 * ((rank + 1) % 3);
-          CHECK(b.get(rank, 1024, 65) == counting(west, 65));
-          CHECK(b.get(rank, 1284, 10) == counting(east, 10));
-          CHECK(b.get(rank, 2048, 18) == counting(west + 100, 18));
-          CHECK(b.get(rank, 2120, 50) == counting(east + 150, 50));
+          CHECK(b.get(rank, 1024, 65) == counting_words(west, 65));
+          CHECK(b.get(rank, 1284, 10) == counting_words(east, 10));
+          CHECK(b.get(rank, 2048, 18) == counting_words(west + 100, 18));
+          CHECK(b.get(rank, 2120, 50) == counting_words(east + 150, 50));
         }
       }
     }
@@ -158,8 +158,8 @@ TEST_CASE("messages outside of streams wait for the end of the kernel before") {
       CAPTURE(seed);
       ring_bench b{2, 1, {order, seed}};
       const sw::runtime_options options = b.machine().firmware_options(b.pe(0));
-      b.put(0, 0, counting(100, 96));
-      b.put(1, 1024, counting(500, 96));
+      b.put(0, 0, counting_words(100, 96));
+      b.put(1, 1024, counting_words(500, 96));
       b.also(0, [&](abi::hal& hal) {
         two_kernels(hal, options, streaming({sending(comm::east, 0, 192), receiving(comm::east, 1024, 192)}),
                     [](pe_context& pe) {
@@ -174,8 +174,8 @@ TEST_CASE("messages outside of streams wait for the end of the kernel before") {
         pe.send_all(comm::west, 1216, 192);
       });
       CHECK(b.run().deadlock == "");
-      CHECK(b.get(1, 0, 96) == counting(100, 96));
-      CHECK(b.get(0, 1024, 96) == counting(500, 96));
+      CHECK(b.get(1, 0, 96) == counting_words(100, 96));
+      CHECK(b.get(0, 1024, 96) == counting_words(500, 96));
     }
   }
 }

@@ -13,7 +13,7 @@
 namespace diecast::test {
 namespace {
 
-config::machine_config machine_of(const move_row& row) {
+config::machine_config row_machine(const move_row& row) {
   matrix_row m;
   m.shape = row.shape;
   m.n_slots = row.n_slots;
@@ -48,7 +48,7 @@ std::string verify(const move_row& row, sw::mock_machine& machine, const sw::ker
     read_tensor(host, member, sw::tensor::input, input);
     if (input != check.input(rank)) return fmt::format("rank {}: the input was overwritten", rank);
   }
-  return unrest(machine, config::population(machine_of(row)));
+  return unrest(machine, config::population(row_machine(row)));
 }
 
 std::string run_launch(const move_row& row, sw::mock_machine& machine, const sw::kernel_entry& kernel,
@@ -83,7 +83,7 @@ std::string to_string(const move_row& r) {
 }
 
 std::string run_move(const move_row& row) try {
-  const config::machine_config config = machine_of(row);
+  const config::machine_config config = row_machine(row);
   const sw::kernel_entry kernel = kernel_named(row.algorithm, row.collective);
   const comm::group members = comm::map_ranks(config::population(config), row.ranks);
   sw::argument_context launch{config, row.shape, members, row.count, row.type, row.op, row.in_place};

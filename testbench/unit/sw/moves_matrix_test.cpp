@@ -17,9 +17,9 @@ using namespace diecast;
 using test::move_row;
 using test::turns::orders, test::turns::types, test::turns::ops;
 
-class matrix {
+class moves_matrix {
  public:
-  matrix(std::string collective, std::string algorithm)
+  moves_matrix(std::string collective, std::string algorithm)
       : collective_(std::move(collective)), algorithm_(std::move(algorithm)) {}
 
   void run(const machine_shape& shape, comm::rank_set set) {
@@ -66,7 +66,7 @@ class matrix {
 };
 
 void run_matrix(const std::string& collective, const std::string& algorithm) {
-  matrix m{collective, algorithm};
+  moves_matrix m{collective, algorithm};
   for (const std::uint32_t n : {1u, 2u, 3u, 4u, 5u, 7u, 8u, 16u}) m.run({1, 1, 1, n}, comm::rank_set::pe);
   m.run({2, 3, 2, 1}, comm::rank_set::cube);
   m.run({6, 1, 1, 1}, comm::rank_set::sip);
@@ -76,7 +76,7 @@ void run_matrix(const std::string& collective, const std::string& algorithm) {
 
 /// Algorithms that relay from cube to cube, with one rank in each.
 void run_neighbor_matrix(const std::string& collective, const std::string& algorithm) {
-  matrix m{collective, algorithm};
+  moves_matrix m{collective, algorithm};
   for (const auto& [columns, rows] :
        {std::pair{1u, 1u}, {1u, 2u}, {2u, 2u}, {3u, 2u}, {3u, 3u}, {1u, 7u}, {4u, 2u}, {4u, 4u}}) {
     m.run({1, columns, rows, 2}, comm::rank_set::cube);
@@ -88,7 +88,7 @@ void run_neighbor_matrix(const std::string& collective, const std::string& algor
 }
 
 void run_level_matrix(const std::string& collective, const std::string& algorithm) {
-  matrix m{collective, algorithm};
+  moves_matrix m{collective, algorithm};
   for (const machine_shape& shape : test::level_shapes) {
     m.run(shape, comm::rank_set::pe);
   }
@@ -97,7 +97,7 @@ void run_level_matrix(const std::string& collective, const std::string& algorith
 
 /// Algorithms that go by the places of PEs in cubes and of cubes in SIPs.
 void run_box_matrix(const std::string& collective, const std::string& algorithm) {
-  matrix m{collective, algorithm};
+  moves_matrix m{collective, algorithm};
   for (const machine_shape& shape :
        {machine_shape{1, 2, 1, 2}, machine_shape{1, 1, 2, 3}, machine_shape{1, 2, 2, 1},
         machine_shape{1, 2, 2, 2}, machine_shape{1, 3, 1, 5}, machine_shape{1, 3, 2, 2},

@@ -28,8 +28,8 @@ class two_pes {
 
   void on(std::uint32_t rank, std::function<void(pe_context&)> code) {
     const auto options = machine_->firmware_options(members_.members[rank]);
-    programs_.push_back({members_.members[rank], [options, code = std::move(code)](abi::hal& hal) {
-                           pe_context context{hal, abi::kernel_arguments{}, options};
+    programs_.push_back({members_.members[rank], [options, code = std::move(code)](diecast::abi::hal& hal) {
+                           pe_context context{hal, diecast::abi::kernel_arguments{}, options};
                            code(context);
                            context.finish();
                          }});
@@ -285,14 +285,14 @@ TEST_CASE("a task caught inside a HAL call is unwound together with its kernel")
     two_pes b{{sw::schedule::random, seed}};
     b.on(0, [seed](pe_context& pe) {
       for (std::uint64_t i = 0; i < seed / 3; ++i) (void)pe.n_slots(static_cast<comm::direction>(2 + i % 2));
-      for (std::uint64_t i = 0; i < seed; ++i) (void)pe.hal().read_register(abi::ipcq_queue_pairs);
+      for (std::uint64_t i = 0; i < seed; ++i) (void)pe.hal().read_register(diecast::abi::ipcq_queue_pairs);
       throw std::runtime_error("stop");
     });
     b.on(1, [&alive](pe_context& pe) {
       witness kernel{alive};
       pe.run_tasks({[&] {
                       witness task{alive};
-                      for (;;) (void)pe.hal().read_register(abi::ipcq_queue_pairs);
+                      for (;;) (void)pe.hal().read_register(diecast::abi::ipcq_queue_pairs);
                     },
                     [&] {
                       witness task{alive};

@@ -26,7 +26,7 @@ comm::op_value word(const char* w) { return std::string(w); }
 comm::op_value ids(std::vector<std::string> names) { return names; }
 comm::op_value list(std::vector<std::uint64_t> numbers) { return numbers; }
 
-config::machine_config machine(std::uint64_t entries, std::uint64_t ring_messages) {
+config::machine_config message_machine(std::uint64_t entries, std::uint64_t ring_messages) {
   config::machine_config c;
   c.pod.sips = 1;
   c.sip.columns = c.sip.rows = 1;
@@ -47,7 +47,7 @@ void runs_everywhere(const comm::workload& w) {
       options.seed = 3;
       note_ledger notes;
       options.on_note = [&notes](pe_coord pe, const diecast::abi::operation_note& n) { notes.hear(pe, n); };
-      CHECK(run_workload(w, machine(entries, 1), options, {}).wrong == "");
+      CHECK(run_workload(w, message_machine(entries, 1), options, {}).wrong == "");
       CHECK(notes.complaint() == "");
       CHECK(notes.posted(diecast::abi::operation_kind::receive) > 0);
       CHECK(notes.posted(diecast::abi::operation_kind::send) + notes.cancelled() ==
@@ -57,7 +57,8 @@ void runs_everywhere(const comm::workload& w) {
 }
 
 std::string error_of(std::vector<comm::workload_op> ops) {
-  return run_workload(workload_of({stream_on("s", eight, std::move(ops), 1)}), machine(4, 2), {}, {}).wrong;
+  return run_workload(workload_of({stream_on("s", eight, std::move(ops), 1)}), message_machine(4, 2), {}, {})
+      .wrong;
 }
 
 }  // namespace
@@ -246,7 +247,7 @@ TEST_CASE("workload messages: only what completes messages verifies them") {
            message("s", "isend", {{"shift", number(1)}, {"tag", number(1)}, {"bytes", number(64)}}),
            message("w", "wait", {{"for", ids({"s", "r"})}}), message("again", "waitall", {})},
           2)}),
-      machine(4, 2), {}, {});
+      message_machine(4, 2), {}, {});
   CHECK(outcome.wrong == "");
   REQUIRE(outcome.records.size() == 4);
   for (std::size_t iteration = 0; iteration < 2; ++iteration) {
@@ -329,7 +330,7 @@ TEST_CASE("workload messages: an op of another stream can be waited for once") {
          stream_on("end", eight, {after(message("w", "wait", {{"for", ids({"r", "s"})}}), {"s"})}, repeat)});
   };
   runs_everywhere(streams(1));
-  CHECK_THAT(run_workload(streams(2), machine(4, 2), {}, {}).wrong,
+  CHECK_THAT(run_workload(streams(2), message_machine(4, 2), {}, {}).wrong,
              Catch::Contains("w.for: names an op of another stream that repeats (value r;"));
 }
 
@@ -339,7 +340,8 @@ TEST_CASE("workload messages: streams that cannot run alone are known") {
     const sw::op_table ops = sw::builtin_ops(options.kernels);
     const auto patterns = comm::builtin_patterns();
     const comm::workload w = workload_of(streams);
-    return sw::workload_program(w, {ops, options.kernels, patterns}, machine(4, 2)).needs_others(stream);
+    return sw::workload_program(w, {ops, options.kernels, patterns}, message_machine(4, 2))
+        .needs_others(stream);
   };
   const fields both{{"shift", number(1)}, {"bytes", number(64)}};
   const std::vector<comm::workload_stream> split{
