@@ -65,6 +65,7 @@ class Diagnosis(harness.Case):
             self.assertNotIn("staging removes it", found["answers"], name)
         self.assertTrue(first["evidence"])
 
+    @harness.exhaustive
     def test_defects_that_the_default_job_does_not_meet(self):
         """The doctor meets them in jobs of its own, and says so; the run as given is right."""
         for name, job in (("stale_cache_line", "a few barriers"), ("signal_without_flush", "a few barriers"),
@@ -77,6 +78,7 @@ class Diagnosis(harness.Case):
             self.assertIn(f"not in the job as given, only in: {job}\n", (self.folder / "out" / "diagnosis.txt").read_text())
             self.assertEqual(found["experiments"][0]["exit_code"], 0)
 
+    @harness.exhaustive
     def test_a_degraded_link_is_found_by_jobs_that_load_it(self):
         """Or, where the job as given does not, by one with more bytes."""
         link = "pod.sip0.cube_0_0.ucie_east"
@@ -108,6 +110,7 @@ class Diagnosis(harness.Case):
         self.assertEqual([f["where"] for f in found["findings"] if f["class"] == kind], [where], said)
         return found
 
+    @harness.exhaustive
     def test_packets_struck_at_links(self):
         """A link is to blame, not the PEs behind it: which end of the machine the link is at and what runs over it."""
         links = {"pod.sip0.sip_port_e": "pod.sip0.e-sip1.w", "pod.sip1.w-sip0.e": "pod.sip1.w-sip0.e",
@@ -123,12 +126,14 @@ class Diagnosis(harness.Case):
             if ".ucie" not in glob:
                 self.check_place("bit_flip", {"where": glob, **({"after": 3}, {"count": 0})[i % 2]}, name)
 
+    @harness.exhaustive
     def test_packets_struck_at_links_of_other_algorithms(self):
         struck = (("bit_flip", {}), ("drop", {}), ("reorder", {"delay_ns": 300}))
         for i, algorithm in enumerate(("rabenseifner", "two_level", "tree_binary", "intercube")):
             for kind, more in (struck[i % 3], struck[(i + 1) % 3]):
                 self.check_place(kind, {"where": "pod.sip0.sip_port_e", **more}, "pod.sip0.e-sip1.w", "--algorithm", algorithm)
 
+    @harness.exhaustive
     def test_a_link_that_only_another_algorithm_shows_is_placed(self):
         """A single packet that is late and has none behind it: the run as given is right, rings are not."""
         link = "pod.sip0.e-sip1.w"
@@ -136,6 +141,7 @@ class Diagnosis(harness.Case):
                                  *sets("sip.rows=2"), "--bytes", "8KiB", "--algorithm", "two_level")
         self.assertEqual(found["experiments"][0]["exit_code"], 0)
 
+    @harness.exhaustive
     def test_packets_struck_at_other_pes(self):
         faults = (("bit_flip", {"after": 2}), ("drop", {"after": 2}), ("duplicate", {"after": 2}),
                   ("reorder", {"after": 2, "delay_ns": 300}), ("late_credit", {"delay_ns": 20000}), ("lost_credit", {"count": 0}),
@@ -148,27 +154,32 @@ class Diagnosis(harness.Case):
             for algorithm in ("ring_1d", "rabenseifner", *(["tree_binary"] if pe.endswith("pe0") else [])):
                 self.check_place("wrong_install", {"where": pe, "variant": "swap"}, pe, "--algorithm", algorithm)
 
+    @harness.exhaustive
     def test_a_place_in_a_second_row_is_spelled_as_in_configs(self):
         """Cubes are numbered in complaints, and named by column and row in configs."""
         pe = "pod.sip0.cube_1_1.pe1"
         self.check_place("dispatch_corruption", {"where": pe}, pe, *sets("sip.rows=2"))
 
+    @harness.exhaustive
     def test_many_late_credits_are_late(self):
         for where in ("pod.sip*", "pod.sip0.cube*.pe*"):
             classes, found = self.named(*SMALL, "--set", "faults=" + json.dumps(
                 [{"kind": "late_credit", "where": where, "delay_ns": 20000, "count": 0}]))
             self.assertEqual(set(classes), {"late_credit"}, json.dumps(found["findings"], indent=1)[:3000])
 
+    @harness.exhaustive
     def test_a_late_first_packet_of_the_only_slot_is_late(self):
         pe = "pod.sip0.cube_1_0.pe2"
         self.check_place("reorder", {"where": pe, "after": 4, "delay_ns": 300}, pe, *sets("ipcq.n_slots=1"))
 
+    @harness.exhaustive
     def test_a_link_that_holds_tag_matched_messages_is_down(self):
         halo = ["--workload", ROOT / "platforms" / "workloads" / "halo_exchange.json"]
         self.check_place("link_down", {"where": "pod.sip0.sip_port_e", "after": 10}, "pod.sip0.e-sip1.w", *halo)
         ucie = "pod.sip0.cube_0_0.ucie_east"
         self.check_place("link_down", {"where": ucie, "after": 10}, ucie, *halo)
 
+    @harness.exhaustive
     def test_sizes(self):
         def fault(text, *more):
             return self.named(*SMALL, "--set", f"faults=[{text}]", *more)[0]
@@ -183,6 +194,7 @@ class Diagnosis(harness.Case):
         self.assertEqual(found["verdict"], "healthy")
         self.assertNotIn("checksums see it", found["answers"])
 
+    @harness.exhaustive
     def test_defects_of_barriers_in_other_places(self):
         barrier = ["--config", CONFIGS / "barrier_small.json", "--collective", "barrier"]
         quick = sets("sim.watchdog_us=40")
@@ -201,11 +213,13 @@ class Diagnosis(harness.Case):
         _, found = self.diagnose("--config", CONFIGS / "barrier_small.json", "--collective", "barrier", expect=0)
         self.assertEqual(found["verdict"], "healthy", json.dumps(found["findings"], indent=1)[:3000])
 
+    @harness.exhaustive
     def test_credits_over_long_links_are_not_late(self):
         """The ring closes over SIP links; most credits come from the next PE."""
         _, found = self.diagnose(*SMALL, *sets("sip_link.latency_ns=1500"), expect=0)
         self.assertEqual(found["verdict"], "healthy", json.dumps(found["findings"], indent=1)[:3000])
 
+    @harness.exhaustive
     def test_faults_of_tag_matched_messages(self):
         halo = [*SMALL, "--workload", ROOT / "platforms" / "workloads" / "halo_exchange.json"]
         for kind in ("bit_flip", "reorder", "drop", "duplicate"):
@@ -228,6 +242,7 @@ class Diagnosis(harness.Case):
             classes, found = self.named(*SMALL, "--set", "faults=" + json.dumps(faults))
             self.assertTrue(set(pair) <= set(classes), f"{pair}: {json.dumps(found['findings'], indent=1)[:3000]}")
 
+    @harness.exhaustive
     def test_a_fault_that_ends_the_run_hides_no_other_one(self):
         """One of each kind of pair; scripts/diagnose_faults --pairs has them all."""
         for pair in (("drop", "token_before_data"), ("reorder", "premature_barrier"), ("lost_credit", "sendrecv_alias"),
@@ -241,6 +256,7 @@ class Diagnosis(harness.Case):
     def fault_of(self, name):
         return json.loads(self.run_pod("--config", FAULTS / f"{name}.json", "--dump-config").stdout)["faults"][0]
 
+    @harness.exhaustive
     def test_early_reads_are_told_apart_in_every_algorithm(self):
         """With short delays and long ones; where nothing is read too early the run is right."""
         met = 0
@@ -258,6 +274,7 @@ class Diagnosis(harness.Case):
                 self.assertIn(found["verdict"], (kind,) if done.code else (kind, "healthy"), at)
         self.assertGreater(met, 12, "the faults hardly ever act: this tests nothing")
 
+    @harness.exhaustive
     def test_a_link_that_few_packets_met_is_named_rightly(self):
         """Right results, for nothing came after what was lost: other jobs of the doctor tell what it is."""
         link = "pod.sip1.cube_0_0.ucie_east"
@@ -266,6 +283,7 @@ class Diagnosis(harness.Case):
             found = self.check_place(kind, {"where": link}, link, *job)
             self.assertEqual(found["experiments"][0]["exit_code"], 0)
 
+    @harness.exhaustive
     def test_wrong_results_of_another_algorithm_are_looked_into(self):
         pe = "pod.sip0.cube_1_0.pe2"
         found = self.check_place("premature_barrier", {"where": pe, "delay_ns": 20000, "count": 0}, pe,
@@ -275,6 +293,7 @@ class Diagnosis(harness.Case):
         # Of that algorithm, not of the one given: its flags do not change it.
         self.assertNotIn("in the collective with ring_1d: fewest bytes that show it", found["answers"])
 
+    @harness.exhaustive
     def test_wrong_results_of_a_large_machine_are_classed(self):
         fault = json.dumps([{"kind": "sendrecv_alias", "where": "pod.sip0.cube_2_3.pe5", "after": 2}])
         _, found = self.diagnose("--config", CONFIGS / "pod_default.json", *sets("pod.sips=1"), "--bytes", "1MiB", "--set",
@@ -286,6 +305,7 @@ class Diagnosis(harness.Case):
         ended = {e["name"] for e in found["experiments"] if not e["timed_out"]}
         self.assertFalse(ended & set(found["not_tried"]))
 
+    @harness.exhaustive
     def test_a_config_for_barriers_gets_one(self):
         """Alone; its defect is met in platforms/workloads/team_after_team.json only."""
         _, found = self.diagnose("--config", CONFIGS / "barrier_reused_slot.json", expect=0)
@@ -297,6 +317,7 @@ class Diagnosis(harness.Case):
         # Messages alone have no barrier: its refusal is said, and is no finding.
         self.assertIn("is refused: ccl.errata", found["answers"]["messages to each PE in turn"])
 
+    @harness.exhaustive
     def test_the_simulators_children_alone_get_the_faults(self):
         fault = 'faults=[{"kind":"slow_pe","where":"pod.sip0.cube_0_0.pe0"}]'
         for words in (("--set", fault), (f"--set={fault}",)):
@@ -307,6 +328,7 @@ class Diagnosis(harness.Case):
                 self.assertIn("pe.dma_startup_cycles=41", experiment["command"])
             self.assertNotIn("faults=", (self.folder / "out" / "diagnosis.txt").read_text())
 
+    @harness.exhaustive
     def test_the_fewest_bytes_are_asked_for(self):
         fault = '[{"kind":"bit_flip","where":"pod.sip0.cube_0_0.pe1","after":9}]'
         _, found = self.diagnose(*SMALL, "--set", f"faults={fault}", "--bytes", "64KiB")
@@ -318,6 +340,7 @@ class Diagnosis(harness.Case):
         vanished = [n for n, code in tried.items() if code == 0]
         self.assertTrue(found["answers"]["depends on the size"].startswith("yes" if vanished else "not"))
 
+    @harness.exhaustive
     def test_a_hang_by_count_and_route_is_said_to_be_one(self):
         _, found = self.diagnose("--config", FAULTS / "premature_barrier_link.json")
         answers = found["answers"]
@@ -329,6 +352,7 @@ class Diagnosis(harness.Case):
         ranks = answers["fewest ranks that show it"]
         self.assertTrue(ranks.startswith("2 (pe "), ranks)
 
+    @harness.exhaustive
     def test_a_link_between_any_two_sips_is_found_by_two_ranks(self):
         """Links that neither the middle of the ranks nor their ends cross: X and Y of a torus of six, and its wrap."""
         torus = [*TORUS_OF_SMALL, "--algorithm", "ring_1d"]
@@ -341,6 +365,7 @@ class Diagnosis(harness.Case):
                 self.assertEqual(fewest, f"2 (pe {ranks})")
             self.assertTrue(found["answers"]["depends on the route"].startswith("yes: right "), link)
 
+    @harness.exhaustive
     def test_the_fewest_ranks_are_asked_for(self):
         fault = json.dumps([{"kind": "dead_pe", "where": "pod.sip1.cube_0_0.pe1", "after": 5}])
         _, found = self.diagnose(*SMALL, "--set", f"faults={fault}")
@@ -355,6 +380,7 @@ class Diagnosis(harness.Case):
             self.assertEqual(len(workload["groups"]["tried"]["list"]), int(e["name"].split()[0]))
             self.assertNotIn("faults", json.dumps(workload))
 
+    @harness.exhaustive
     def test_another_transport_is_asked_for(self):
         transport = "another transport removes it"
         _, found = self.diagnose("--config", FAULTS / "dead_pe.json")
@@ -379,6 +405,7 @@ class Diagnosis(harness.Case):
         _, found = self.diagnose(*SMALL, "--workload", workload, "--set", f"faults={fault}", *sets("sim.watchdog_us=40"))
         self.assertNotIn("faults", json.dumps(found))
 
+    @harness.exhaustive
     def test_the_history_of_a_workload_is_asked_for(self):
         drop = json.dumps([{"kind": "drop", "where": "pod.sip0.cube_1_0.pe2", "after": 1, "count": 3}])
         _, found = self.diagnose(*SMALL, "--workload", ROOT / "platforms" / "workloads" / "halo_exchange.json", "--set",
@@ -389,22 +416,26 @@ class Diagnosis(harness.Case):
         _, found = self.diagnose(*SMALL, "--workload", PROGRAMS / "chain_4.xml")
         self.assertEqual(found["answers"]["in four rounds of the workload"], "not asked: it is no JSON file with streams")
 
+    @harness.exhaustive
     def test_a_lost_message_is_no_circle_and_a_circle_is_one(self):
         _, found = self.diagnose(*SMALL, "--workload", PROGRAMS / "receive_before_send.json")
         self.assertEqual(found["verdict"], "deadlock_cycle", json.dumps(found["findings"], indent=1)[:3000])
 
+    @harness.exhaustive
     def test_a_message_on_the_wrong_queue_pair_is_not_lost(self):
         ring_of_two = sets("pod.sips=1", "sip.columns=2", "sip.rows=1", "ipcq.match=sender")
         classes, found = self.named(*ring_of_two, "--algorithm", "ring_1d", "--ranks", "cube", "--bytes", "16KiB")
         self.assertEqual(found["verdict"], "miscounted_message", json.dumps(found["findings"], indent=1)[:3000])
         self.assertEqual(set(classes), {"miscounted_message"})
 
+    @harness.exhaustive
     def test_defects_of_all_barriers_have_their_classes(self):
         barrier = ["--config", CONFIGS / "barrier_small.json", "--collective", "barrier"]
         for errata, verdict, more in BARRIER_ERRATA:
             _, found = self.diagnose(*barrier, *sets(f"ccl.errata={errata}", "sim.watchdog_us=40"), *more)
             self.assertEqual(found["verdict"], verdict, json.dumps(found["findings"], indent=1)[:3000])
 
+    @harness.exhaustive
     def test_what_is_withheld_is_said_to_be(self):
         again = "have to be given again"
         self.diagnose("--config", FAULTS / "slow_pe.json")
@@ -412,6 +443,7 @@ class Diagnosis(harness.Case):
         self.diagnose(*SMALL, "--set", 'faults=[{"kind":"slow_pe","where":"pod.sip0.cube_0_0.pe0"}]')
         self.assertIn(again, (self.folder / "out" / "diagnosis.txt").read_text())
 
+    @harness.exhaustive
     def test_it_says_how_long_it_may_take(self):
         _, found = self.diagnose(*SMALL, "--bytes", "4KiB", "--vcd", "w.vcd", "--vcd-window", "1:2", "--timeline",
                                  "t.json", "--timeline-scope", "*")
@@ -470,6 +502,7 @@ class Shipped(harness.Case):
     """Every machine that is shipped for this program is healthy, the seed machines with a rank per cube, and known to be
     so within the time."""
 
+    @harness.exhaustive
     def test_every_config(self):
         others = {"hbm_reference", "noc_default", "noc_reference"}  # of other programs
         configs = {c.stem: c for c in CONFIGS.glob("*.json")}
@@ -484,6 +517,7 @@ class Shipped(harness.Case):
 
 
 class Healthy(harness.Case):
+    @harness.exhaustive
     def test_workloads_and_barriers(self):
         workload = ROOT / "platforms" / "workloads" / "tensor_and_data_parallel.json"
         for job in (["--workload", workload], ["--collective", "barrier"]):
@@ -493,6 +527,7 @@ class Healthy(harness.Case):
             for experiment in found["experiments"]:
                 self.assertNotIn("--bytes", experiment["command"])
 
+    @harness.exhaustive
     def test_small_packets_that_share_a_link_do_not_degrade_it(self):
         """Each of these was called degraded: two flits of data, and a token or a credit between them."""
         for job in (("gather", "linear", "1KiB"), ("gather", "linear", "256", "noc.flit_bytes=128"),
@@ -512,6 +547,7 @@ class Healthy(harness.Case):
         found = self.result(*SMALL, *missing, "--bytes", "1KiB", "--diagnose")
         self.assertEqual(found["verdict"], "healthy", json.dumps(found["findings"], indent=1)[:3000])
 
+    @harness.exhaustive
     def test_ten_seeds(self):
         for seed in range(1, 11):
             done = self.run_pod(*SMALL, "--diagnose", "--seed", seed, "--bytes", "8KiB", "--format", "json")
@@ -519,8 +555,13 @@ class Healthy(harness.Case):
             self.assertEqual((found["verdict"], found["healthy"]), ("healthy", True), done.stdout[:3000])
 
 
+IN_SHORT = {"bit_flip", "lost_credit", "dead_pe"}  # one of each outcome: wrong data, a credit less, a PE less
+
+
 def add_class(name):
-    setattr(Diagnosis, f"test_class_{name}", lambda self: self.check(name))
+    def test(self):
+        self.check(name)
+    setattr(Diagnosis, f"test_class_{name}", test if name in IN_SHORT else harness.exhaustive(test))
 
 
 for config in ("bit_flip", "bit_flip_ucie", "drop", "duplicate", "reorder", "lost_credit", "lost_credit_one",
