@@ -6,7 +6,15 @@
     print(done.runs[0]["time_ns"])
     diecast.load("out").links          # rows of links.csv: a pandas.DataFrame, or dicts without pandas
 """
-from diecast.machine import MachineFailed, find_binary, run
-from diecast.results import BadResults, Results, load
+import importlib
 
-__all__ = ["BadResults", "MachineFailed", "Results", "find_binary", "load", "run"]
+_OF = {"MachineFailed": "machine", "find_binary": "machine", "run": "machine", "BadResults": "results", "Results": "results",
+       "load": "results"}
+__all__ = sorted(_OF)
+
+
+def __getattr__(name):
+    """Imported when it is asked for: a script reacts to signals before it has imported everything."""
+    if name in _OF:
+        return getattr(importlib.import_module(f"diecast.{_OF[name]}"), name)
+    raise AttributeError(f"module 'diecast' has no attribute {name!r}")

@@ -2,6 +2,8 @@
 """Fits time = alpha + beta * bytes to runs over a range of sizes (Hockney's model)."""
 import collections
 
+from diecast.inputs import BadInput, one_line
+
 
 class Fit:
     """alpha_ns, beta_ns_per_byte of one collective and algorithm, and how far the worst point is off."""
@@ -35,7 +37,7 @@ def fits(runs):
     """A Fit per collective, algorithm, rank set and number of ranks with at least two sizes, from rows of result.json."""
     groups = collections.defaultdict(list)
     for row in runs:
-        if row["status"] == "ok" and row["time_ns"] > 0:
+        if row["status"] == "ok" and row["time_ns"] > 0 and row["bytes"] >= 0:
             groups[row["collective"], row["algorithm"], row["rank_set"], row["ranks"]].append(row)
     found = []
     for rows in groups.values():
@@ -49,13 +51,14 @@ def astra_network(fit):
     """Input of ASTRA-sim's analytical network: a ring on which a ring all-reduce takes the fitted time.
 
     2 (n - 1) steps of S / n bytes take alpha + beta S, so a step's latency is alpha / (2 (n - 1)) and the rate is
-    2 (n - 1) / (n beta). Raises ValueError of a fit that is no such ring."""
+    2 (n - 1) / (n beta). Raises BadInput for a fit that is no such ring."""
     if not (fit.alpha_ns >= 0 and fit.beta_ns_per_byte > 0 and fit.ranks > 1):
-        raise ValueError(f"alpha is {fit.alpha_ns:.3f} ns and beta {fit.beta_ns_per_byte:.9f} ns per byte of {fit.ranks} ranks; "
+        raise BadInput(f"--astra: alpha is {fit.alpha_ns:.3f} ns and beta {fit.beta_ns_per_byte:.9f} ns per byte of {fit.ranks} ranks; "
                          "expected alpha of at least 0, beta above 0 and two ranks: fit a range of sizes where time grows "
                          "as the bytes do")
     steps = 2 * (fit.ranks - 1)
     latency, rate = fit.alpha_ns / steps, steps / fit.ranks / fit.beta_ns_per_byte
-    return (f"# {fit.collective} {fit.algorithm}, {fit.ranks} {fit.rank_set} ranks\n"
+    what = one_line(f"{fit.collective} {fit.algorithm}, {fit.ranks} {fit.rank_set} ranks")
+    return (f"# {what}\n"
             f"topology: [ Ring ]\nnpus_count: [ {fit.ranks} ]\nbandwidth: [ {rate:.6g} ]  # GB/s\n"
             f"latency: [ {latency:.6g} ]  # ns\n")

@@ -1,26 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plots by matplotlib whose logarithmic axes have plain numbers, and whose files are the same for the same figures."""
+import importlib.util
 import io
 import math
+import os
 import sys
 
+from diecast.inputs import BadInput
+from diecast.processes import finished
+from diecast.svg import xml_text
 from diecast.whole_file import write_whole
 
+SYSTEM = "/usr/bin/python3"  # has what Debian's packages bring, whichever Python comes first in PATH
+TRIED = "DIECAST_PYTHON_TRIED"
 
-def pyplot(script):
-    """matplotlib's pyplot, set to write SVG; ends `script` with what to install where it is missing."""
+
+def has_plots():
+    """Whether this Python has matplotlib. Where it has not and the system's has, the script begins anew there; so it is asked
+    before anything is done. A matplotlib that is there and broken is named when it is used."""
+    if importlib.util.find_spec("matplotlib"):
+        return True
+    if os.path.isfile(SYSTEM) and TRIED not in os.environ and finished([SYSTEM, "-c", "import matplotlib"]).code == 0:
+        os.execve(SYSTEM, [SYSTEM, *sys.argv], {**os.environ, TRIED: sys.executable})
+    return False
+
+
+def pyplot():
+    """matplotlib's pyplot, set to write SVG. Raises BadInput with what to install where it is missing."""
     try:
+        has_plots()
         import matplotlib
     except ImportError:
-        sys.exit(f"{script}: plots need matplotlib: apt-get install python3-matplotlib")
+        tried = " and ".join(dict.fromkeys((sys.executable, *([SYSTEM] if os.path.isfile(SYSTEM) else []))))
+        raise BadInput(f"plots need matplotlib, which {tried} cannot import: apt-get install python3-matplotlib") from None
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "diecast"  # no random ids
     from matplotlib import pyplot as plots
     return plots
 
 
+def label(text):
+    """A text of a file as matplotlib shows it literally: no formula, no character that SVG cannot have."""
+    return xml_text(text).replace("$", r"\$")
+
+
 def save(figure, file):
-    """The figure as SVG. Raises OSError when the file cannot be written."""
+    """The figure as SVG. Raises NotWritten."""
     picture = io.BytesIO()
     figure.savefig(picture, format="svg", metadata={"Date": None})
     write_whole(file, picture.getvalue())

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fits config keys to measured times: least squares of log(simulated / measured), by Levenberg and Marquardt."""
 import concurrent.futures
-import difflib
 import math
-import pathlib
-import tempfile
 
 from diecast import ping_pong
+from diecast.inputs import near
 from diecast.machine import MachineFailed, first_line, run
 from diecast.measurements import BadMeasurements, need
+from diecast.processes import scratch
 from diecast.studies import effective_config
+from diecast.whole_file import write_whole
 
 STEP = 1.03  # of a key, for its derivative
 
@@ -40,8 +40,11 @@ class Jobs:
     def time_ns(self, row, sets):
         """The simulated time of a row on the machine with these sets. Raises MachineFailed, BadMeasurements."""
         sets = {**self.sets, **row.sets, **sets}
-        if row.message:
-            return self._message(row, sets)
+        time = self._message(row, sets) if row.message else self._collective(row, sets)
+        need(time is not None and time > 0, row.where, f"{row.label()} takes no time on this machine; expected a run to compare with")
+        return time
+
+    def _collective(self, row, sets):
         results = self._run(row, sets, {**self.flags, **row.flags})
         need(len(results.runs) == 1, row.where, f"{len(results.runs)} runs of {row.label()}; expected one: a size, an algorithm")
         found = results.runs[0]
@@ -52,9 +55,9 @@ class Jobs:
     def _message(self, row, sets):
         flags = dict(self.flags)
         text = ping_pong.workload(row.message, int(row.flags["bytes"]), self.pair, flags.pop("ranks", "pe"), self.window)
-        with tempfile.TemporaryDirectory(prefix="diecast-") as folder:
-            path = pathlib.Path(folder) / "ping_pong.json"
-            path.write_text(text, encoding="utf-8")
+        with scratch() as folder:
+            path = folder / "ping_pong.json"
+            write_whole(path, text)
             return ping_pong.time_ns(row.message, self._run(row, sets, {**flags, "workload": path}).runs[0])
 
     def _run(self, row, sets, flags):
@@ -73,8 +76,7 @@ class Calibration:
             value = effective.get(block, {}).get(name) if isinstance(effective.get(block), dict) else None
             if value is None:
                 known = [f"{b}.{k}" for b, keys in effective.items() if isinstance(keys, dict) for k in keys]
-                near = difflib.get_close_matches(key, known, 1)
-                raise BadMeasurements(f"--key {key}: unknown key" + (f"; did you mean {near[0]}?" if near else ""))
+                raise BadMeasurements(f"--key {key}: unknown key{near(key, known)}")
             if not isinstance(value, (int, float)) or isinstance(value, bool) or value <= 0:
                 raise BadMeasurements(f"--key {key}: is {value!r} in this machine; expected a number above 0")
             self.values[key] = value

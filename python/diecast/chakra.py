@@ -4,10 +4,9 @@
 What an attribute of a node means is taken from Chakra's feeder (github.com/mlcommons/chakra, src/feeder/
 et_feeder_node.cpp), what comm_size counts from ASTRA-sim (astra-sim/system/collective/Ring.cc): what a rank puts in."""
 import collections
-import json
 
 from diecast import chakra_file
-from diecast.sweep import no_duplicates
+from diecast.inputs import json_of
 from diecast.trace import BadTrace, Builder, Op, need
 
 # CollectiveCommType of et_def.proto, by number.
@@ -30,14 +29,10 @@ class Options:
 
 def read_groups(path):
     """ASTRA-sim's communicator group file: {"name": [ranks], ..}."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            groups = json.load(file, object_pairs_hook=no_duplicates)
-    except ValueError as error:
-        raise BadTrace(f"{path}: {error}") from None
+    groups = json_of(path, BadTrace)
     need(isinstance(groups, dict), path, "expected {group: [ranks]}")
     for name, ranks in groups.items():
-        good = isinstance(ranks, list) and ranks and all(isinstance(r, int) and r >= 0 for r in ranks)
+        good = isinstance(ranks, list) and ranks and all(type(r) is int and r >= 0 for r in ranks)
         need(good and len(set(ranks)) == len(ranks), f"{path}: {name}", f"{ranks!r}; expected ranks, each once")
     return groups
 

@@ -8,12 +8,11 @@ Field numbers and names are those of github.com/mlcommons/chakra, schema/protobu
 src/third_party/utils/protolib.py; the encoding is protobuf.dev/programming-guides/encoding.
 """
 import base64
-import gzip
-import json
+import codecs
 import re
 import struct
-import zlib
 
+from diecast.inputs import SPACE, data_of, decoded, first_json
 from diecast.trace import BadTrace, need
 
 NODE_TYPES = ("INVALID_NODE", "METADATA_NODE", "MEM_LOAD_NODE", "MEM_STORE_NODE", "COMP_NODE", "COMM_SEND_NODE",
@@ -242,13 +241,12 @@ def json_node(data):
 
 def read_json(text):
     """Nodes of the jsonizer's file: objects one behind the other."""
-    decoder, space, found = json.JSONDecoder(), re.compile(r"\s*"), []
-    at = space.match(text).end()
+    found, at = [], SPACE.match(text).end()
     while at < len(text):
-        value, at = decoder.raw_decode(text, at)
+        value, at = first_json(text, at, "JSON", BadTrace)
         need(isinstance(value, dict), "JSON", f"{str(value)[:40]!r}; expected an object")
         found.append(value)
-        at = space.match(text, at).end()
+        at = SPACE.match(text, at).end()
     expected = "expected the GlobalMetadata, then every node as an object, one behind the other"
     need(found and "name" not in found[0], "JSON", f"the first object is a node; {expected}")
     need("nodes" not in found[0], "JSON", f"one object with a list of nodes; {expected}")
@@ -256,14 +254,11 @@ def read_json(text):
 
 
 def load(path):
-    """The nodes of a file, in its order. Raises BadTrace or OSError."""
-    with open(path, "rb") as file:
-        data = file.read()
+    """The nodes of a file, in its order. Raises BadTrace."""
+    data = data_of(path, BadTrace)
+    data = data.removeprefix(codecs.BOM_UTF8) if re.match(codecs.BOM_UTF8 + rb"\s*[\[{]", data) else data
     try:
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
         need(not re.match(rb"\s*\[\s*[\]{]", data), "JSON", "an array; expected objects, one behind the other")
-        return read_json(data.decode()) if re.match(rb'\s*\{\s*["}]', data) else read_protobuf(data)
-    except (BadTrace, ValueError, TypeError, AttributeError, KeyError, struct.error, EOFError, gzip.BadGzipFile,
-            zlib.error) as error:
+        return read_json(decoded(data, "JSON", BadTrace)) if re.match(rb'\s*\{\s*["}]', data) else read_protobuf(data)
+    except (BadTrace, ValueError, TypeError, AttributeError, KeyError, struct.error) as error:
         raise BadTrace(f"{path}: no Chakra trace ({error})") from None

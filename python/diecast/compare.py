@@ -3,7 +3,7 @@
 import collections
 
 from diecast.machine import text_of as value_text
-from diecast.results import BadResults, need_collectives
+from diecast.results import need_collectives
 
 MISSING = "(absent)"
 
@@ -93,7 +93,7 @@ def link_changes(a, b, run_a, run_b, most=10):
         # Less than a point of busy time alone is another length of the run, not another load.
         if moved[0] != moved[1] or stalls[0] != stalls[1] or abs(busy[1] - busy[0]) >= 0.01:
             rows.append((link, *busy, *moved, *stalls))
-    old_ns, new_ns = a.runs[run_a]["time_ns"], b.runs[run_b]["time_ns"]
+    old_ns, new_ns = a.runs[run_a].get("time_ns"), b.runs[run_b].get("time_ns")
     waits = lambda r: abs(r[6] / new_ns - r[5] / old_ns) if old_ns and new_ns else 0.0
     rows.sort(key=lambda r: (-max(abs(r[2] - r[1]), waits(r)), -abs(r[6] - r[5]), r[0]))
     return rows[:most]
@@ -152,11 +152,11 @@ def compare(a, b):
     for left, right in pairs:
         old, new = a.runs[left], b.runs[right]
         stats = [change for change in changes(old.get("stats", {}), new.get("stats", {})) if change[0] != "elaborate_s"]
-        runs.append({"what": {k: old.get(k) for k in ASKED}, "against": {k: new.get(k) for k in ASKED},
-                     "time_ns": [old["time_ns"], new["time_ns"]],
-                     "time_change_percent": percent(old["time_ns"], new["time_ns"]),
-                     "energy": changes(old.get("energy", {}), new.get("energy", {})),
-                     "verified": [old["verified"], new["verified"]], "status": [old["status"], new["status"]],
+        times = [old.get("time_ns"), new.get("time_ns")]
+        runs.append({"what": {k: old.get(k) for k in ASKED}, "against": {k: new.get(k) for k in ASKED}, "time_ns": times,
+                     "time_change_percent": percent(*times),
+                     "energy": changes(old.get("energy") or {}, new.get("energy") or {}),
+                     "verified": [old.get("verified"), new.get("verified")], "status": [old["status"], new["status"]],
                      "stats": stats, "links": link_changes(a, b, left, right),
                      "critical_path": path_changes(a, b, left, right)})
     return {"schema": "diecast.compare/1", "a": str(a.folder), "b": str(b.folder),

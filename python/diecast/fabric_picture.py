@@ -5,13 +5,17 @@ import collections
 import math
 import re
 
+from diecast.inputs import need
+from diecast.results import BadResults
 from diecast.svg import Picture, heat
 
-ROUTER = re.compile(r"pod\.sip(\d+)\.cube_(\d+)_(\d+)\.router_(\d+)_(\d+)\.(\w+)$")
-EDGE = re.compile(r"pod\.sip(\d+)\.cube_(\d+)_(\d+)\.ucie_(north|east|south|west)$")
-BETWEEN_SIPS = re.compile(r"pod\.sip(\d+)\.(\w+)-sip(\d+)\.(\w+)$")
+ROUTER = re.compile(r"pod\.sip([0-9]{1,5})\.cube_([0-9]{1,5})_([0-9]{1,5})\.router_([0-9]{1,5})_([0-9]{1,5})\.(\w+)$")
+EDGE = re.compile(r"pod\.sip([0-9]{1,5})\.cube_([0-9]{1,5})_([0-9]{1,5})\.ucie_(north|east|south|west)$")
+BETWEEN_SIPS = re.compile(r"pod\.sip([0-9]{1,5})\.(\w+)-sip([0-9]{1,5})\.(\w+)$")
 PE_COLOR, HBM_COLOR = "#4477aa", "#228833"
 LEGEND = 34
+MOST_DRAWN = 1 << 16  # cubes of a machine, routers, PEs and memory channels of a cube
+PLACES = re.compile(r"[0-9]{1,5}_[0-9]{1,5}(,[0-9]{1,5}_[0-9]{1,5})*")
 STEP = {"east": (1, 0), "west": (-1, 0), "north": (0, 1), "south": (0, -1)}
 
 
@@ -19,6 +23,11 @@ class Layout:
     """Where things stand; y grows downwards in the picture, upwards in the machine."""
 
     def __init__(self, config, gap=16):
+        for what, *sizes in (("cubes", config["pod"]["sips"], config["sip"]["columns"], config["sip"]["rows"]),
+                             ("routers", config["noc"]["columns"], config["noc"]["rows"]), ("PEs", config["cube"]["pes"]),
+                             ("memory channels", config["hbm"]["ports"])):
+            need(1 <= math.prod(sizes) <= MOST_DRAWN, "config.json", f"a machine of {math.prod(sizes)} {what}; expected 1 to "
+                 f"{MOST_DRAWN}", BadResults)
         one_router = config["noc"]["topology"] == "crossbar"
         self.router_columns = 1 if one_router else config["noc"]["columns"]
         self.router_rows = 1 if one_router else config["noc"]["rows"]
@@ -90,9 +99,12 @@ def spread(layout, number, count):
 
 def routers_of(config, layout, key, count):
     """(x, y) of the routers of `count` blocks: as placement lists them ("0_0,3_1"), or spread."""
-    listed = config.get("placement", {}).get(key, "auto")
+    placement = config.get("placement")
+    listed = placement.get(key, "auto") if isinstance(placement, dict) else "auto"
     if listed == "auto":
         return [spread(layout, number, count) for number in range(count)]
+    need(isinstance(listed, str) and PLACES.fullmatch(listed), f"config.json: placement.{key}", f"{listed!r}; expected places like "
+         "0_0,3_1", BadResults)
     return [tuple(int(n) for n in place.split("_")) for place in listed.split(",")]
 
 

@@ -14,9 +14,10 @@ described by Hoefler, Siebert and Lumsdaine, "Group Operation Assembly Language"
 """
 import re
 
-from diecast.trace import ANY, RANKS, Builder, Op, need, whole_number
+from diecast import inputs
+from diecast.trace import ANY, RANKS, BadTrace, Builder, Op, need
 
-COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+COMMENT = re.compile(r"//[^\n]*|/\*(?:.*?\*/|.*)", re.DOTALL)
 NUM_RANKS = re.compile(r"num_ranks\s+(\d+)")
 RANK = re.compile(r"rank\s+(\d+)\s*\{")
 OP = re.compile(r"(?:([a-zA-Z]\w*)\s*:\s*)?(?:calc\s+(?P<ns>\d+)|(?P<kind>send|recv)\s+(?P<bytes>\d+)\s*b\s+(?P<way>to|from)\s+"
@@ -24,9 +25,16 @@ OP = re.compile(r"(?:([a-zA-Z]\w*)\s*:\s*)?(?:calc\s+(?P<ns>\d+)|(?P<kind>send|r
 DEPENDENCY = re.compile(r"([a-zA-Z]\w*)\s+(i?requires)\s+([a-zA-Z]\w*)")
 
 
-def blank_comments(text):
+def blank_comments(text, path):
     """The text without comments; lines keep their numbers."""
+    for found in COMMENT.finditer(text):
+        open_ = found[0].startswith("/*") and (len(found[0]) < 4 or not found[0].endswith("*/"))
+        need(not open_, f"{path}:{text.count(chr(10), 0, found.start()) + 1}" if open_ else path, "a comment without its end */")
     return COMMENT.sub(lambda m: "\n" * m[0].count("\n") or " ", text)
+
+
+def whole_number(text, where, what):
+    return inputs.whole_number(text, where, what, BadTrace)
 
 
 class Line:
@@ -91,7 +99,7 @@ class Schedule:
     def __init__(self, path, text):
         self.path, self.ranks, self.count = path, {}, None
         self.beside, self.nics = 0, 0  # computations on cpus, messages on nics, beyond 0
-        self._read(blank_comments(text))
+        self._read(blank_comments(text, path))
 
     def _read(self, text):
         current = None
@@ -170,5 +178,5 @@ class Schedule:
 
 
 def load(path):
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return Schedule(path, file.read())
+    """A GOAL file. Raises BadTrace."""
+    return Schedule(path, inputs.text_of(path, BadTrace, errors="replace"))  # comments may be in any encoding

@@ -5,9 +5,10 @@ import os
 import pathlib
 import shlex
 import shutil
-import subprocess
-import tempfile
 
+from diecast import whole_file
+from diecast.inputs import BadInput, one_line, parsed
+from diecast.processes import finished, no_room, scratch
 from diecast.results import Results
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -15,10 +16,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 class MachineFailed(Exception):
     """A run that ended with another exit code than was allowed. code, command and stderr say how."""
+    exit_code, lines = 2, True
 
     def __init__(self, command, code, stderr):
-        super().__init__(f"{shlex.join(command)}: exit {code}\n{stderr.strip()}")
+        super().__init__(f"{one_line(shlex.join(command))}: exit {code}\n{stderr.strip()}")
         self.command, self.code, self.stderr = command, code, stderr
+
+
+class NoBinary(BadInput, FileNotFoundError):
+    """A platform that is not built or installed."""
 
 
 def first_line(failed):
@@ -27,16 +33,20 @@ def first_line(failed):
 
 
 def find_binary(platform="diecast-pod"):
-    """Path of a platform's binary: DIECAST_BIN, then build/bin of this checkout, then PATH."""
+    """Path of a platform's binary: DIECAST_BIN, then build/bin of this checkout or bin of this installation, then PATH. It and
+    what is shipped beside it are inputs of the script."""
     folders = [os.environ[name] for name in ("DIECAST_BIN",) if name in os.environ] + [ROOT / "build" / "bin"]
-    for folder in folders:
-        path = pathlib.Path(folder) / platform
-        if path.exists():
-            return str(path)
-    found = shutil.which(platform)
+    folders += [ROOT.parent.parent / "bin"] if ROOT.parent.name == "share" else []  # PREFIX/share/diecast
+    found = next((str(path) for folder in folders if os.path.isfile(path := pathlib.Path(folder) / platform)), None)
+    found = found or shutil.which(platform)
     if found is None:
-        raise FileNotFoundError(f"{platform}: neither in {' nor '.join(map(str, folders))} nor in PATH; "
-                                "scripts/build first, or set DIECAST_BIN")
+        raise NoBinary(f"{platform}: neither in {' nor in '.join(map(str, folders))} nor in PATH; "
+                       "scripts/build first, or set DIECAST_BIN")
+    data = pathlib.Path(found).resolve().parent.parent / "share" / "diecast"
+    for file in (found, *(data / "configs").glob(f"{platform.removeprefix('diecast-')}_default.json")):
+        whole_file.reads(file)
+    for folder in (data / "presets").glob("*"):
+        whole_file.reads_folder(folder)
     return found
 
 
@@ -51,6 +61,16 @@ def words_of(flag, value):
     if value is True:
         return [name]
     return [] if value is False or value is None else [name, text_of(value)]
+
+
+def answer(command, refused=None):
+    """What a command prints as JSON, or `refused` when it ends with 2 and that is given. Raises MachineFailed."""
+    done = finished(command)
+    if done.code == 2 and refused is not None:
+        return refused
+    if done.code != 0:
+        raise MachineFailed(list(map(str, command)), done.code, done.stderr)
+    return parsed(done.stdout, command[0])
 
 
 def run(config=None, *, platform="diecast-pod", sets=None, out=None, allow=(0,), **flags):
@@ -68,17 +88,25 @@ def run(config=None, *, platform="diecast-pod", sets=None, out=None, allow=(0,),
         command += ["--set", f"{key}={text_of(value)}"]
     for flag, value in flags.items():
         command += words_of(flag, value)
-    with tempfile.TemporaryDirectory(prefix="diecast-") as scratch:
-        folder = pathlib.Path(out) if out is not None else pathlib.Path(scratch) / "out"
-        command += ["--out", str(folder), "--quiet"]
-        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        if done.returncode not in allow:
-            raise MachineFailed(command, done.returncode, done.stderr)
-        results = Results(folder)
-        results.code, results.stderr = done.returncode, done.stderr
-        if out is None:  # the folder goes away: read what may be asked for
-            kept = {file.name: results.rows(file.name) for file in folder.glob("*.csv")}
-            paths = [results.critical_path(i) for i in range(len(results.runs))]
-            results.rows = lambda name, run=None: [r for r in kept.get(name, []) if run in (None, r["run"])]
-            results.critical_path = lambda run=0: paths[run]
+    if out is not None:
+        return run_into(command, out, allow)
+    with scratch() as folder:
+        try:
+            results = run_into(command, folder / "out", allow)
+        except MachineFailed as failed:
+            if failed.code == 5 and str(folder) in failed.stderr:
+                raise no_room(folder, first_line(failed)) from None
+            raise
+        results.read_all()  # the folder goes away
         return results
+
+
+def run_into(command, out, allow=(0,)):
+    """The Results of a run that leaves them there."""
+    command = [*command, "--out", str(out), "--quiet"]
+    done = finished(command)
+    if done.code not in allow:
+        raise MachineFailed(command, done.code, done.stderr)
+    results = Results(out, noted=False)
+    results.code, results.stderr = done.code, done.stderr
+    return results

@@ -3,12 +3,12 @@
 
 The columns of nccl-tests are described in github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md; what osu_latency and osu_bw
 time, in the comments of their sources (mvapich.cse.ohio-state.edu/benchmarks)."""
-import csv
-import io
-import math
 import re
 
-from diecast.trace import MESSAGE_BYTES
+from diecast import inputs
+from diecast.inputs import BadInput, near, one_line
+from diecast.results import ENDED
+from diecast.trace import MESSAGE_BYTES, TIMES
 
 FLAGS = ("collective", "algorithm", "bytes", "ranks", "dtype", "op")
 UNITS = {"time_ns": 1, "time_us": 1000}
@@ -20,13 +20,12 @@ TYPES = {"half": "f16", "bfloat16": "bf16", "float": "f32", "int32": "i32", "int
 OPS = ("sum", "prod", "max", "min", "avg")
 
 
-class BadMeasurements(Exception):
+class BadMeasurements(BadInput):
     """A table that cannot be calibrated to; the message says where and what was expected."""
 
 
 def need(condition, where, message):
-    if not condition:
-        raise BadMeasurements(f"{where}: {message}")
+    inputs.need(condition, where, message, BadMeasurements)
 
 
 class Row:
@@ -41,61 +40,54 @@ class Row:
         return " ".join(([self.message] if self.message else []) + [str(value) for value in self.flags.values()])
 
 
-def text_of(path):
-    try:
-        with open(path, "rb") as file:
-            return file.read().decode("utf-8-sig")
-    except OSError as error:
-        raise BadMeasurements(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise BadMeasurements(f"{path}: byte {error.start} is no UTF-8; expected a table as text") from None
-
-
 def time_of(where, name, text, unit):
     """Nanoseconds."""
-    try:
-        time = float(text) * unit
-    except (TypeError, ValueError):
-        time = math.nan
-    need(0 < time < math.inf, where, f"{name} is {text!r}; expected a time above 0")
-    return time
+    time = inputs.finite(text)
+    need(time is not None and time > 0, where, f"{name} is {one_line(text)!r}; expected a time above 0")
+    return time * unit
 
 
 def size_of(where, text):
-    need(text.isascii() and text.isdigit(), where, f"size is {text!r}; expected bytes")
-    return int(text)
+    return inputs.whole_number(text, where, "size", BadMeasurements)
 
 
 # --- tables of this project ---------------------------------------------------------------------------------------------
 
 
-def csv_columns(path, columns):
-    where = f"{path}: line 1"
+def csv_columns(where, columns):
+    """The column of times."""
     units = [unit for unit in UNITS if unit in columns]
     need(units, where, "no column time_ns or time_us")
     need(len(units) == 1, where, "columns time_ns and time_us; expected one of them")
-    for column in columns:
-        need(column in (*FLAGS, *UNITS, "hold_out"), where,
-             f"unknown column {column!r}; known are {', '.join(FLAGS)}, time_ns, time_us, hold_out")
-        need(columns.count(column) == 1, where, f"column {column} is there twice")
+    known = (*FLAGS, *UNITS, "hold_out")
+    for column in columns if "rank_set" not in columns else ():
+        need(column in known, where, f"unknown column {one_line(column)!r}{near(column, known)}; known are {', '.join(known)}")
     return units[0]
 
 
+def flags_of(row):
+    """The flags that a row's run had. In tables that the platforms write, ranks is how many there were."""
+    flags = {name: row[name] for name in FLAGS if row.get(name)}
+    if "rank_set" not in row:
+        return flags
+    flags |= {"ranks": row["rank_set"], **({"team": row["team"]} if row.get("team") else {})}
+    return {name: value for name, value in flags.items() if (name, value) != ("op", "none")}
+
+
 def read_csv(path, text):
-    table = csv.reader(io.StringIO(text, newline=""))
-    columns = next(table, [])
-    unit, rows = csv_columns(path, columns), []
-    for cells in table:
-        if not cells:
+    """The rows, and how many are left out as their runs came to no end."""
+    columns, table = inputs.table_of(text, path, BadMeasurements)
+    unit, rows, unended = csv_columns(f"{path}: line 1", columns), [], 0
+    for where, row in table:
+        if row.get("status", ENDED[0]) not in ENDED:
+            unended += 1
             continue
-        where = f"{path}: line {table.line_num}"
-        need(len(cells) == len(columns), where, f"{len(cells)} cells; expected {len(columns)}, as line 1 has")
-        row = dict(zip(columns, cells))
         held = row.get("hold_out")
-        need(held in (None, "", "0", "1"), where, f"hold_out is {held!r}; expected 1, 0 or nothing")
-        rows.append(Row(where, time_of(where, unit, row[unit], UNITS[unit]), {k: row[k] for k in FLAGS if row.get(k)},
-                        held_out=None if held is None else held == "1"))
-    return rows
+        need(held in (None, "", "0", "1"), where, f"hold_out is {one_line(held)!r}; expected 1, 0 or nothing")
+        ranks = inputs.whole_number(row.get("ranks", ""), where, "ranks", BadMeasurements) if "rank_set" in row else None
+        rows.append(Row(where, time_of(where, unit, row[unit], UNITS[unit]), flags_of(row),
+                        held_out=None if held is None else held == "1", ranks=ranks))
+    return rows, unended
 
 
 # --- logs of nccl-tests -------------------------------------------------------------------------------------------------
@@ -132,7 +124,7 @@ class NcclLog:
         if NCCL_DEVICES.match(line):
             self.ranks = 0  # of another run
         elif match := NCCL_RANK.match(line):
-            self.ranks = max(self.ranks, int(match[1]) + 1)
+            self.ranks = max(self.ranks, size_of(where, match[1]) + 1)
         elif (match := NCCL_COMMAND.match(line)) and not NCCL_SAYS.search(line) and match[1] in TESTS:
             self.test = match[1]
         elif match := NCCL_TEST.match(line):
@@ -145,9 +137,10 @@ class NcclLog:
         first = dict(zip(self.columns[::-1], cells[::-1]))  # of names that are there twice, the out-of-place one
         last = dict(zip(self.columns, cells))
         row = last if self.in_place else first
-        need("time" in row, where, "no column time")
+        for column in ("size", "type", "time"):
+            need(column in row, where, f"no column {column}")
         wrong = row.get("#wrong", row.get("error", "0"))
-        need(wrong == "N/A" or number_of(wrong) is not None, where, f"#wrong is {wrong!r}; expected a number or N/A")
+        need(wrong == "N/A" or inputs.finite(wrong) is not None, where, f"#wrong is {wrong!r}; expected a number or N/A")
         # "error" of old versions is the largest difference to the reference, in which rounding counts.
         need("#wrong" not in row or wrong in ("0", "N/A"), where, f"{wrong} wrong elements; expected a run with right results")
         if size_of(where, row["size"]) == 0:
@@ -167,15 +160,8 @@ class NcclLog:
     @staticmethod
     def _sets(where, row):
         root = row.get("root", "-1")
-        need(re.fullmatch(r"-1|\d+", root), where, f"root is {root!r}; expected a rank or -1")
+        need(re.fullmatch(r"-1|\d{1,9}", root, re.ASCII), where, f"root is {one_line(root)!r}; expected a rank or -1")
         return {} if root == "-1" else {"ccl.root_rank": int(root)}
-
-
-def number_of(text):
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 # --- ping-pong tables ---------------------------------------------------------------------------------------------------
@@ -186,11 +172,10 @@ OSU_TESTS = ("MPI Latency Test", "MPI Bandwidth Test")
 
 
 class OsuTable:
-    """osu_latency (half of a round trip) and osu_bw (windows of messages, 1e6 bytes a second). Messages beyond what a
-    machine has at one time are left out; `long` counts them."""
+    """osu_latency (half of a round trip) and osu_bw (windows of messages, 1e6 bytes a second)."""
 
     def __init__(self, path, window):
-        self.path, self.window, self.kind, self.long, self.rows = path, window, None, 0, []
+        self.path, self.window, self.kind, self.rows = path, window, None, []
 
     def read(self, text):
         for number, line in enumerate(text.splitlines(), 1):
@@ -208,36 +193,33 @@ class OsuTable:
         need(len(cells) >= 2, where, f"{' '.join(cells)!r}; expected a size and a {self.kind}")
         size = size_of(where, cells[0])
         value = time_of(where, self.kind, cells[1], 1000) if self.kind == "latency" else self._window(where, size, cells[1])
-        if size > MESSAGE_BYTES[1]:
-            self.long += 1
-            return
+        need(size <= TIMES * MESSAGE_BYTES[1], where, f"messages of {size} bytes; expected at most {TIMES * MESSAGE_BYTES[1]}")
         self.rows.append(Row(where, value, {"bytes": str(size)}, message=self.kind))
 
     def _window(self, where, size, text):
         """Nanoseconds of a window at a bandwidth in MB/s."""
-        rate = number_of(text)
-        need(rate is not None and 0 < rate < math.inf, where, f"bandwidth is {text!r}; expected MB/s above 0")
+        rate = inputs.finite(text)
+        need(rate is not None and rate > 0, where, f"bandwidth is {text!r}; expected MB/s above 0")
         need(size > 0, where, "a bandwidth of messages of 0 bytes")
         return self.window * size / rate * 1000
 
 
 def read(path, in_place=False, window=64, told=lambda text: None):
     """The rows of a table in any of these forms. Raises BadMeasurements."""
-    text = text_of(path)
+    text = inputs.text_of(path, BadMeasurements)
     if re.search(NCCL_HEAD.pattern, text):
         log = NcclLog(path, in_place)
         rows = log.read(text)
         if log.empty:
             told(f"{path}: {log.empty} rows of 0 bytes are left out")
     elif re.search(OSU_HEAD.pattern, text, re.IGNORECASE):
-        table = OsuTable(path, window)
-        rows = table.read(text)
-        if table.long:
-            told(f"{path}: {table.long} rows of more than {MESSAGE_BYTES[1]} bytes are left out: no message is longer")
+        rows = OsuTable(path, window).read(text)
     else:
         need(not text.startswith("#"), path, "neither a log of nccl-tests nor a table of osu_latency or osu_bw; expected a line "
              "with the names of their columns, or a CSV file without comments")
-        rows = read_csv(path, text)
+        rows, unended = read_csv(path, text)
+        if unended:
+            told(f"{path}: {unended} rows of runs without an end are left out")
     need(rows, path, "no row")
     return rows
 

@@ -9,7 +9,10 @@ ACKNOWLEDGE_BYTES = MESSAGE_BYTES[0]
 
 
 def _send(id, sender, size, times=1):
-    """Messages from one of the two ranks to the other, each completed: the ops of both."""
+    """Messages from one of the two ranks to the other, each completed: the ops of both. What is longer than a message may be
+    goes in pieces of one size."""
+    pieces = -(-size // MESSAGE_BYTES[1])
+    size, times = -(-size // pieces), times * pieces
     receiver = 1 - sender
     return [{"id": f"{id}.r", "op": "irecv", "peer": sender, "bytes": size, "times": times, "only": [receiver]},
             {"id": f"{id}.s", "op": "isend", "peer": receiver, "bytes": size, "times": times, "only": [sender]},

@@ -5,10 +5,17 @@ import shlex
 
 from diecast import fabric_picture, timeline_picture
 from diecast.energy import Account, accounted, per_bit_text
-from diecast.results import BadResults, need_collectives
+from diecast.inputs import check, need
+from diecast.results import SIZES, BadResults, need_collectives
 from diecast.svg import Picture, colors_of, escape, plot, stacked_bars, text_width
 
 MOST_BARS = 128
+# What a report reads beside what all scripts do.
+RESULT = {"machine": {"sips": "any", "pes": "any"}, "argv": ["text"], "config_sha256": "text", "seed": "any", "version": "any",
+          "status": "text"}
+ROW = {"dtype": "text", "op": "text", "verified": "bool|null", "time_ns": "number|null", "algbw_gbytes_s": "number|null",
+       "busbw_gbytes_s": "number|null"}
+HEAD = "<!doctype html><html lang=en><head><meta charset=utf-8><title>Diecast report</title>"
 STYLE = """
 body { font: 14px/1.45 sans-serif; color: #222; max-width: 66em; margin: 2em auto; padding: 0 1em; }
 h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; border-bottom: 1px solid #ccc; }
@@ -41,7 +48,7 @@ def size_text(size):
 def verdict(row):
     if row["verified"] is None:
         return "not checked"
-    return "yes" if row["verified"] else f"NO: {row['wrong_elements']} wrong"
+    return "yes" if row["verified"] else f"NO: {row.get('wrong_elements')} wrong"
 
 
 def name_of(row):
@@ -53,11 +60,11 @@ def question(results):
     machine, first = results.result["machine"], results.runs[0]
     what = " and ".join(sorted({name_of(row) for row in results.runs}))
     config = results.config
-    return (f"<p>How long does <b>{escape(what)}</b> take on {machine['sips']} SIPs of {config['sip']['columns']} x "
+    return (f"<p>How long does <b>{escape(what)}</b> take on {escape(machine['sips'])} SIPs of {config['sip']['columns']} x "
             f"{config['sip']['rows']} cubes with {config['cube']['pes']} PEs each, and where does the time go?</p>"
             f"<p class=note><code>{escape(shlex.join(results.result['argv']))}</code><br>{escape(first['dtype'])}, "
             f"{escape(first['op'])}; config {escape(results.result['config_sha256'][:12])}, seed "
-            f"{results.result['seed']}, {escape(results.platform)} {escape(results.result['version'])}</p>")
+            f"{escape(results.result['seed'])}, {escape(results.platform)} {escape(results.result['version'])}</p>")
 
 
 def figure(value, form):
@@ -245,13 +252,17 @@ def path_section(results, run):
 def page(results, timeline=None):
     """The report as HTML text; timeline: a file of the same run, or None. Raises BadResults for results of another kind."""
     need_collectives(results, "a report is")
-    if not results.runs:
-        raise BadResults(f"{results.folder}: result.json holds no run")
+    where = results.folder / "result.json"
+    need(results.runs, where, "holds no run", BadResults)
+    check(results.result, RESULT, f"{where}: result", BadResults)
+    check(results.config, SIZES, f"{results.folder / 'config.json'}: config", BadResults)
+    for n, row in enumerate(results.runs):
+        check(row, ROW, f"{where}: runs[{n}]", BadResults)
     # A run that went wrong comes first, then the longest.
     slowest = max(range(len(results.runs)),
                   key=lambda n: (results.runs[n]["status"] != "ok", results.runs[n]["time_ns"] or 0))
     row = results.runs[slowest]
-    parts = [f"<h1>{escape(name_of(row))} on {results.result['machine']['pes']} PEs</h1>", question(results)]
+    parts = [f"<h1>{escape(name_of(row))} on {escape(results.result['machine']['pes'])} PEs</h1>", question(results)]
     if results.result["status"] != "ok":
         parts.append(f"<p class=bad>Status: {escape(results.result['status'])}</p>"
                      f"<pre>{escape(row.get('message', ''))}</pre>")
@@ -263,5 +274,4 @@ def page(results, timeline=None):
         parts.append("<h2>Timeline</h2>" + timeline_picture.draw(timeline))
     parts += [path_section(results, slowest), heat_section(results, slowest), waits_section(results, slowest),
               hbm_section(results, slowest)]
-    return ("<!doctype html><html lang=en><head><meta charset=utf-8><title>Diecast report</title>"
-            f"<style>{STYLE}</style></head><body>{''.join(parts)}</body></html>\n")
+    return (f"{HEAD}<style>{STYLE}</style></head><body>{''.join(parts)}</body></html>\n")

@@ -1,32 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run left in its --out directory."""
-import csv
-import json
 import pathlib
+
+from diecast import whole_file
+from diecast.inputs import BadInput, check, finite, json_of, kind_of, need, table_of, text_of
 
 SCHEMA = "diecast.result/1"
 RESULTS_OF = ("diecast-pod", "diecast-sip", "diecast-cube")  # whose rows are collectives
 ENERGY_PARTS = ("router", "link", "die_to_die", "sip_link", "dma", "tcm", "sram", "hbm", "vector", "idle")
-ROW = {"collective": str, "algorithm": str, "status": str, "rank_set": str, "bytes": float, "ranks": float}
 COLUMNS = ("collective", "algorithm", "algorithm_reason", "dtype", "op", "bytes", "rank_set", "ranks", "team", "time_ns",
            "time_min_ns", "time_max_ns", "launch_ns", "algbw_gbytes_s", "busbw_gbytes_s", "bound_ns", "bound_kind",
            "bound_detail", "efficiency", "verified", "verified_how", "wrong_elements", "ranks_bitwise_equal", "output_min",
            "output_max", "fingerprint", "status", "message")  # plain fields that a row may have
 ENDED = ("ok", "wrong", "not_reproducible")  # statuses of runs that came to their end: these have a time
 
+# What the scripts read of each file; other fields may be anything.
+RESULT = {"schema": "text", "platform": "text", "runs": ["any"], "machine?": {"sips?": "any", "pes?": "any"}, "argv?": ["text"],
+          "config_sha256?": "text", "version?": "any", "status?": "text"}
+ROW = {"collective": "text", "algorithm": "text", "status": "text", "rank_set": "text", "bytes": "number", "ranks": "number",
+       "time_ns?": "number|null", "verified?": "bool|null", "algbw_gbytes_s?": "number|null", "busbw_gbytes_s?": "number|null",
+       "bound_ns?": "number|null", "efficiency?": "number|null", "bound_kind?": "text", "dtype?": "text", "op?": "text",
+       "message?": "text", "team?": "text", "stats?": {"*": "number|null|bool"},
+       "energy?": "any", "ops?": [{"id": "text"}]}
+PARTS = {f"{part}_pj": "number" for part in (*ENERGY_PARTS, "total")}
+PATH = {"time_ns": "positive", "ends_at": "text", "causes": [{"cause": "text", "time_ns": "number", "share": "number"}],
+        "edges": [{"pe": "text", "cause": "text", "from_ns": "number", "to_ns": "number", "time_fs": "number", "to_pe?": "text",
+                   "step?": "text", "links?": ["text"]}]}
+SIZES = {"pod": {"sips": "count"}, "sip": {"columns": "count", "rows": "count"}, "cube": {"pes": "count"},
+         "noc": {"topology": "text", "columns": "count", "rows": "count"}, "hbm": {"ports": "count"}}
+# Columns of the tables that are read by name: (texts, numbers).
+TABLES = {"links.csv": (("link",), ("run", "bytes", "busy_fraction", "stall_ns")),
+          "waits.csv": (("pe",), ("run", "data_ns", "credit_ns", "dma_ns", "memory_ns", "message_ns", "error_ns", "poll_ns",
+                                  "never_ended_ns")),
+          "hbm.csv": (("channel",), ("run", "busy_share"))}
 
-class BadResults(Exception):
+
+class BadResults(BadInput):
     """A directory that holds no results of Diecast, or a file in it that cannot be read."""
 
 
 def number(text):
     """A CSV field as int or float where it is one."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    if text.removeprefix("-").isdecimal() and text.isascii() and len(text) <= 20:
+        return int(text)
+    value = finite(text)
+    return text if value is None else value
 
 
 def table(rows):
@@ -38,76 +56,65 @@ def table(rows):
     return pandas.DataFrame(rows)
 
 
-def need(condition, where, message):
-    if not condition:
-        raise BadResults(f"{where}: {message}")
-
-
-def kind_of(value):
-    names = {dict: "an object", list: "a list", str: "a text", bool: "a bool", type(None): "null"}
-    return names.get(type(value), "a number")
-
-
-def need_number(holder, key, where):
-    value = holder.get(key)
-    need(isinstance(value, (int, float)) and not isinstance(value, bool), f"{where}.{key}",
-         f"{'missing' if key not in holder else kind_of(value)}; expected a number")
-
-
 def check_row(row, where):
     """Of a row of collectives what the scripts read of every one."""
-    need(isinstance(row, dict), where, f"{kind_of(row)}; expected an object")
-    for key, kind in ROW.items():
-        if kind is str:
-            need(isinstance(row.get(key), str), f"{where}.{key}",
-                 f"{'missing' if key not in row else kind_of(row[key])}; expected a text")
-        else:
-            need_number(row, key, where)
-    if row["status"] in ENDED or row.get("time_ns") is not None:
-        need_number(row, "time_ns", where)
-    energy = row.get("energy")
-    need(energy is None or isinstance(energy, dict), f"{where}.energy", f"{kind_of(energy)}; expected an object")
-    for key in (*(f"{part}_pj" for part in ENERGY_PARTS), "total_pj") if energy else ():
-        need_number(energy, key, f"{where}.energy")
-    if energy and "per_launch_pj" in energy:  # not of a run that ended within its first launch
-        need_number(energy, "per_launch_pj", f"{where}.energy")
+    check(row, ROW, where, BadResults)
+    if row["status"] in ENDED:
+        check(row, {"time_ns": "number"}, where, BadResults)
+    if row.get("energy") is not None:
+        check(row["energy"], {**(PARTS if row["energy"] else {}), "per_launch_pj?": "number", "*": "number|null"}, f"{where}.energy",
+              BadResults)
 
 
 class Results:
     """result: all of result.json; runs: its rows; config: the effective config."""
 
-    def __init__(self, folder):
-        self.folder = pathlib.Path(folder)
+    def __init__(self, folder, noted=True):
+        """noted: the folder is an input of the script."""
+        self.folder, self._tables, self._paths, self._noted = pathlib.Path(folder), {}, {}, noted
+        if noted:
+            whole_file.reads_folder(self.folder)
         self.result = self._json("result.json")
         where = self.folder / "result.json"
-        need(isinstance(self.result, dict), where, f"{kind_of(self.result)}; expected an object")
-        need(self.result.get("schema") == SCHEMA, where, f"schema is {self.result.get('schema')!r}; expected {SCHEMA!r}")
+        need(isinstance(self.result, dict), where, f"{kind_of(self.result)}; expected an object", BadResults)
+        need(self.result.get("schema") == SCHEMA, where, f"schema is {self.result.get('schema')!r}; expected {SCHEMA!r}", BadResults)
+        check(self.result, RESULT, f"{where}: result", BadResults)
         self.config = self._json("config.json")
-        need(isinstance(self.config, dict), self.folder / "config.json", f"{kind_of(self.config)}; expected an object")
-        self.runs, self.platform = self.result.get("runs"), self.result.get("platform")
-        need(isinstance(self.platform, str), f"{where}: platform", "expected a text")
-        need(isinstance(self.runs, list), f"{where}: runs", "expected a list")
+        need(isinstance(self.config, dict), self.folder / "config.json", f"{kind_of(self.config)}; expected an object", BadResults)
+        self.runs, self.platform = self.result["runs"], self.result["platform"]
         if self.platform in RESULTS_OF:
             for n, row in enumerate(self.runs):
                 check_row(row, f"{where}: runs[{n}]")
 
     def _json(self, name):
-        path = self.folder / name
-        try:
-            return json.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise BadResults(f"{path}: {error.strerror}; expected what --out writes") from None
-        except ValueError as error:  # no JSON, or no UTF-8
-            raise BadResults(f"{path}: not JSON ({error})") from None
+        return json_of(self.folder / name, BadResults, noted=self._noted)
 
     def rows(self, name, run=None):
         """Rows of a CSV file as dicts, of one run or of all; none when there is no such file."""
-        path = self.folder / name
-        if not path.exists():
-            return []
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = [{key: number(value) for key, value in row.items()} for row in csv.DictReader(file)]
+        if name not in self._tables:
+            self._tables[name] = self._read(name) if (self.folder / name).exists() else []
+        rows = self._tables[name]
         return rows if run is None else [row for row in rows if row["run"] == run]
+
+    def _read(self, name):
+        path = self.folder / name
+        columns, lines = table_of(text_of(path, BadResults, noted=self._noted), path, BadResults)
+        texts, numbers = TABLES.get(name, ((), ("run",)))
+        numbers = (*numbers, *(column for column in columns if column.startswith("lost_")))
+        for column in (*texts, *numbers):
+            need(column in columns, f"{path}: line 1", f"no column {column}", BadResults)
+        rows = [{key: value if key in texts else number(value) for key, value in cells.items()} for _, cells in lines]
+        for (place, _), row in zip(lines, rows):
+            for key in numbers:
+                need(not isinstance(row[key], str), place, f"{key} is {row[key]!r}; expected a number", BadResults)
+        return rows
+
+    def read_all(self):
+        """Reads what may be asked for later, when the folder is gone."""
+        for file in self.folder.glob("*.csv"):
+            self.rows(file.name)
+        for run in range(len(self.runs)):
+            self.critical_path(run)
 
     @property
     def links(self):
@@ -120,23 +127,35 @@ class Results:
     @property
     def table(self):
         """The rows of result.json without their nested parts; statistics as columns stats.NAME."""
-        flat = []
-        for row in self.runs:
-            plain = {k: v for k, v in row.items() if not isinstance(v, (dict, list))}
-            plain.update({f"stats.{k}": v for k, v in row.get("stats", {}).items()})
-            flat.append(plain)
-        return table(flat)
+        return table([plain(row) for row in self.runs])
 
     def critical_path(self, run=0):
         """critical_path.json of a run; None when it has none."""
-        name = "critical_path.json" if len(self.runs) == 1 else f"critical_path_{run}.json"
-        return self._json(name) if (self.folder / name).exists() else None
+        if run not in self._paths:
+            name = "critical_path.json" if len(self.runs) == 1 else f"critical_path_{run}.json"
+            self._paths[run] = self._json(name) if (self.folder / name).exists() else None
+            if self._paths[run] is not None:
+                check_path(self._paths[run], self.folder / name)
+        return self._paths[run]
+
+
+def check_path(path, where):
+    check(path, PATH, f"{where}: path", BadResults)
+    causes = {cause["cause"] for cause in path["causes"]}
+    for n, edge in enumerate(path["edges"]):
+        need(edge["cause"] in causes, f"{where}: path.edges[{n}].cause", f"{edge['cause']!r}; expected one of causes", BadResults)
+
+
+def plain(row):
+    """A row of result.json without its nested parts; statistics as stats.NAME."""
+    return {**{k: v for k, v in row.items() if not isinstance(v, (dict, list))},
+            **{f"stats.{k}": v for k, v in row.get("stats", {}).items()}}
 
 
 def need_collectives(results, what):
     """Raises BadResults where the rows are no collectives. what: "a report is", the subject of the complaint."""
     need(results.platform in RESULTS_OF, results.folder,
-         f"results of {results.platform}; {what} about collectives ({', '.join(RESULTS_OF)})")
+         f"results of {results.platform}; {what} about collectives ({', '.join(RESULTS_OF)})", BadResults)
 
 
 def load(folder):

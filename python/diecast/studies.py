@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Studies of changed machines: sensitivities of keys, and what missing or slow parts cost."""
 import concurrent.futures
+import contextlib
 import json
 import math
-import pathlib
 import random
 import re
 import statistics
-import subprocess
-import tempfile
 
+from diecast.inputs import near, need, parsed
 from diecast.machine import MachineFailed, find_binary, first_line, run
+from diecast.processes import BY_SIGNAL, finished, scratch
+from diecast.whole_file import write_whole
 
 # Blocks whose numbers are costs, rates and sizes of the hardware; the others say how large the machine is, or what is
 # recorded of it.
@@ -26,10 +27,10 @@ def effective_config(platform, config, sets):
         command += ["--config", str(config)]
     for key, value in sets.items():
         command += ["--set", f"{key}={value}"]
-    done = subprocess.run([*command, "--dump-config"], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise MachineFailed(command, done.returncode, done.stderr)
-    return json.loads(done.stdout)
+    done = finished([*command, "--dump-config"])
+    if done.code != 0:
+        raise MachineFailed(command, done.code, done.stderr)
+    return parsed(done.stdout, command[0])
 
 
 def numeric_keys(config):
@@ -58,7 +59,7 @@ def time_of(results):
 
 def energy_of(results):
     """Energy of all runs together, all parts of the machine; None when the results state none."""
-    return sum(row.get("energy", {}).get("total_pj", 0) for row in results.runs) or None
+    return sum((row.get("energy") or {}).get("total_pj", 0) for row in results.runs) or None
 
 
 def elasticity(old, new, ratio):
@@ -76,6 +77,8 @@ def sensitivities(platform, config, flags, sets, factor=2.0, jobs=1, keys=None, 
     Raises MachineFailed when the unchanged machine does not run."""
     base = run(config, platform=platform, sets=sets, **flags)
     values = numeric_keys(base.config)
+    for key in keys or ():
+        need(key in values, f"--key {key}", f"no number above 0 of the hardware{near(key, values)}")
     wanted = values if keys is None else {key: values[key] for key in keys}
     time, energy = time_of(base), energy_of(base)
 
@@ -142,27 +145,34 @@ def usual_setting(kind, config):
     return {"hop_cycles": 2 * config["noc"]["hop_cycles"]} if kind == "die" else {"enabled": False}
 
 
+@contextlib.contextmanager
+def changed(base, names, setting):
+    """A config file: the machine of `base` with the setting at all these parts."""
+    overrides = [*base.config.get("overrides", []), *({"match": name, "set": setting} for name in names)]
+    with scratch() as folder:
+        write_whole(folder / "machine.json", json.dumps({**base.config, "overrides": overrides}))
+        yield folder / "machine.json"
+
+
+NOT_OF_MACHINE = (5, 70, *BY_SIGNAL)  # exit codes that say nothing about what the machine can do
+
+
 def run_with(base, names, setting, platform, flags):
     """Results of the machine of `base` with the setting at all these parts, or text: why it does not run."""
-    changed = dict(base.config)
-    changed["overrides"] = [*changed.get("overrides", []), *({"match": name, "set": setting} for name in names)]
-    with tempfile.TemporaryDirectory(prefix="diecast-") as folder:
-        path = pathlib.Path(folder) / "machine.json"
-        path.write_text(json.dumps(changed), encoding="utf-8")
+    with changed(base, names, setting) as path:
         try:
             return run(path, platform=platform, **flags)
         except MachineFailed as failed:
+            if failed.code in NOT_OF_MACHINE:
+                raise
             return first_line(failed)
 
 
 def refusal(base, name, setting, platform):
     """Why the config of the machine does not take this setting at this part, or an empty text."""
-    changed = {**base.config, "overrides": [*base.config.get("overrides", []), {"match": name, "set": setting}]}
-    with tempfile.TemporaryDirectory(prefix="diecast-") as folder:
-        path = pathlib.Path(folder) / "machine.json"
-        path.write_text(json.dumps(changed), encoding="utf-8")
-        done = subprocess.run([find_binary(platform), "--config", str(path), "--check-config"], capture_output=True, text=True)
-    found = re.search(r"overrides\[\d+\]\.set[.:]?\s*(.*)", done.stderr) if done.returncode == 2 else None
+    with changed(base, [name], setting) as path:
+        done = finished([find_binary(platform), "--config", path, "--check-config"])
+    found = re.search(r"overrides\[\d+\]\.set[.:]?\s*(.*)", done.stderr) if done.code == 2 else None
     return found[1] if found else ""
 
 

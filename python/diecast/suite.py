@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Regression suites: JSON files of runs and what is expected of them."""
 import json
+import os
 import pathlib
 import shlex
-import subprocess
-import tempfile
 import time
 import xml.etree.ElementTree as xml
 
+from diecast import inputs
+from diecast.inputs import BadInput, check, is_number, json_of, near
 from diecast.machine import find_binary
-from diecast.sweep import no_duplicates
-from diecast.whole_file import write_whole
+from diecast.processes import finished, no_room, scratch
+from diecast.results import plain
+from diecast.svg import xml_text
+from diecast.whole_file import reads, write_whole
 
 SCHEMA = "diecast.suite/1"
 SUITE_KEYS = {"schema", "title", "cases"}
@@ -20,23 +23,18 @@ PLATFORMS = ("diecast-pod", "diecast-sip", "diecast-cube", "diecast-noc", "dieca
 WITHIN = "within_percent"
 
 
-class BadSuite(Exception):
+class BadSuite(BadInput):
     """A suite that cannot be run; the message says where and what was expected."""
 
 
 def need(condition, where, message):
-    if not condition:
-        raise BadSuite(f"{where}: {message}")
+    inputs.need(condition, where, message, BadSuite)
 
 
 def known_keys(data, known, where):
-    need(isinstance(data, dict), where, f"{data!r}; expected an object")
+    check(data, {}, where, BadSuite)
     for key in data:
-        need(key in known, f"{where}.{key}", f"unknown key; known are {', '.join(sorted(known))}")
-
-
-def is_number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+        need(key in known, f"{where}.{key}", f"unknown key{near(key, known)}; known are {', '.join(sorted(known))}")
 
 
 class Case:
@@ -51,18 +49,19 @@ class Case:
         # Files are relative to the suite, and a case runs wherever regress was started.
         for key in ("config", "workload"):
             need(isinstance(data.get(key, ""), str), f"{where}.{key}", f"{data.get(key)!r}; expected the path of a file")
-        self.files = {key: (suite.parent / data[key]).resolve() for key in ("config", "workload") if key in data}
+        self.files = {key: suite / data[key] for key in ("config", "workload") if key in data}
         for key, file in self.files.items():
-            need(file.is_file(), f"{where}.{key}", f"{data[key]!r}: no such file beside the suite")
+            need(os.path.isfile(file), f"{where}.{key}", f"{data[key]!r}: no such file beside the suite")
+            self.files[key] = file.resolve()
+            (inputs.reads_config if key == "config" else reads)(self.files[key])
         args = data.get("args", [])
-        need(isinstance(args, list) and all(isinstance(a, str) for a in args), f"{where}.args",
-             f"{args!r}; expected an array of texts")
+        check(args, ["text"], f"{where}.args", BadSuite)
+        for word in args:
+            reads(word)
         known_keys(self.expect, EXPECT_KEYS, f"{where}.expect")
-        for key in ("status", "stderr_contains"):
-            need(isinstance(self.expect.get(key, ""), str), f"{where}.expect.{key}", f"{self.expect.get(key)!r}; expected a text")
+        check(self.expect, {"status?": "text", "stderr_contains?": "text", "exit_code?": "count", "runs?": [{}]}, f"{where}.expect",
+              BadSuite)
         runs = self.expect.get("runs", [])
-        need(isinstance(runs, list) and all(isinstance(r, dict) for r in runs), f"{where}.expect.runs",
-             "expected an array of objects")
         for n, run in enumerate(runs):
             for key, value in run.items():
                 if isinstance(value, dict):
@@ -75,13 +74,14 @@ class Case:
 
     def run(self):
         """Runs it and returns an Outcome."""
-        with tempfile.TemporaryDirectory(prefix="diecast-") as scratch:
+        with scratch() as folder:
             command = self.command()
             begin = time.monotonic()
-            done = subprocess.run([*command, "--out", f"{scratch}/out", "--quiet"], capture_output=True, text=True,
-                                  stdin=subprocess.DEVNULL)
-            result = pathlib.Path(scratch) / "out" / "result.json"
-            document = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
+            done = finished([*command, "--out", folder / "out", "--quiet"])
+            if done.code == 5 and str(folder) in done.stderr:
+                raise no_room(folder, done.stderr.splitlines()[0])
+            result = folder / "out" / "result.json"
+            document = json_of(result, noted=False) if result.exists() else {}
             return Outcome(self, shlex.join(command), done, document, time.monotonic() - begin)
 
 
@@ -110,12 +110,20 @@ def text(expected):
     return json.dumps(expected)
 
 
+def difference_text(difference):
+    """A difference in words; of numbers with the percentage."""
+    field, want, got = difference
+    value = want["value"] if isinstance(want, dict) else want
+    share = f" ({100 * (got - value) / abs(value):+.2f}%)" if is_number(value) and is_number(got) and value and field.startswith("runs[") else ""
+    return f"{field}: expected {text(want)}, got {text(got)}{share}"
+
+
 class Outcome:
     """What a case gave, and where that differs from what was expected: [(field, expected, got)]."""
 
     def __init__(self, case, command, done, document, seconds):
         self.case, self.command, self.seconds, self.document = case, command, seconds, document
-        self.code, self.stderr = done.returncode, done.stderr
+        self.code, self.stderr = done.code, done.stderr
         self.runs = document.get("runs", [])
         self.differences = self._compare()
 
@@ -134,8 +142,8 @@ class Outcome:
         if "runs" in expect and len(expect["runs"]) != len(self.runs):
             found.append(("runs", f"{len(expect['runs'])} runs", f"{len(self.runs)} runs"))
         for n, (wanted, row) in enumerate(zip(expect.get("runs", []), self.runs)):
-            found += [(f"runs[{n}].{key}", value, lookup(row, key)) for key, value in wanted.items()
-                      if not fits(value, lookup(row, key))]
+            found += [(f"runs[{n}].{key}", value, lookup(row, key) if lookup(row, key) is not NO_FIELD else
+                       NO_FIELD + near(key, plain(row))) for key, value in wanted.items() if not fits(value, lookup(row, key))]
         return found
 
     def blessed(self):
@@ -157,7 +165,8 @@ class Outcome:
             for n, row in enumerate(self.runs):
                 wanted = old[n] if n < len(old) else old[0] if old else {k: v for k, v in usual.items() if k in row}
                 for key in wanted:
-                    need(lookup(row, key) is not NO_FIELD, f"{self.case.name}: expect.runs[{n}].{key}", "a run has no such field")
+                    need(lookup(row, key) is not NO_FIELD, f"{self.case.name}: expect.runs[{n}].{key}",
+                         f"a run has no such field{near(key, plain(row))}")
                 expect["runs"].append({key: {"value": lookup(row, key), WITHIN: value[WITHIN]}
                                        if isinstance(value, dict) and lookup(row, key) is not None
                                        else lookup(row, key)
@@ -169,27 +178,21 @@ class Suite:
     """A suite file."""
 
     def __init__(self, path):
-        self.path = pathlib.Path(path)
-        try:
-            self.data = json.loads(self.path.read_text(encoding="utf-8"), object_pairs_hook=no_duplicates)
-        except OSError as error:
-            raise BadSuite(f"{path}: {error.strerror}") from None
-        except json.JSONDecodeError as error:
-            raise BadSuite(f"{path}: not JSON ({error})") from None
-        except ValueError as error:
-            raise BadSuite(f"{path}: {error}") from None
+        self.path, folder = pathlib.Path(path), inputs.folder_of(path)
+        self.data = json_of(path, BadSuite)
         try:
             known_keys(self.data, SUITE_KEYS, "suite")
             need(self.data.get("schema") == SCHEMA, "schema", f"{self.data.get('schema')!r}; expected {SCHEMA!r}")
             cases = self.data.get("cases")
             need(isinstance(cases, list) and cases, "cases", "expected an array of cases")
-            self.cases = [Case(self.path, c, f"cases[{n}]") for n, c in enumerate(cases)]
+            self.cases = [Case(folder, c, f"cases[{n}]") for n, c in enumerate(cases)]
             names = [c.name for c in self.cases]
-            for name in names:
-                need(names.count(name) == 1, "cases", f"two are named {name!r}")
+            twice = {name for n, name in enumerate(names) if name in names[:n]}
+            need(not twice, "cases", f"two are named {', '.join(map(repr, sorted(twice)))}")
+            self.title = self.data.get("title", self.path.stem)
+            check(self.title, "text", "title", BadSuite)
         except BadSuite as error:
             raise BadSuite(f"{path}: {error}") from None
-        self.title = self.data.get("title", self.path.stem)
 
     def bless(self, outcomes):
         """Expects what the outcomes gave. Raises BadSuite where they lack what was expected of them."""
@@ -197,23 +200,22 @@ class Suite:
             outcome.case.data["expect"] = outcome.blessed()
 
     def write(self):
-        """Raises OSError."""
-        write_whole(self.path, json.dumps(self.data, indent=2) + "\n")
+        """Raises NotWritten."""
+        write_whole(self.path, json.dumps(self.data, indent=2) + "\n", over_input=True)
 
 
 def junit(results):
     """JUnit XML of [(suite, [outcomes])]."""
     root = xml.Element("testsuites")
     for suite, outcomes in results:
-        node = xml.SubElement(root, "testsuite", name=suite.title, tests=str(len(outcomes)), errors="0",
+        node = xml.SubElement(root, "testsuite", name=xml_text(suite.title), tests=str(len(outcomes)), errors="0",
                               failures=str(sum(bool(o.differences) for o in outcomes)),
                               time=f"{sum(o.seconds for o in outcomes):.3f}")
         for o in outcomes:
-            case = xml.SubElement(node, "testcase", classname=suite.path.stem, name=o.case.name,
+            case = xml.SubElement(node, "testcase", classname=xml_text(suite.path.stem), name=xml_text(o.case.name),
                                   time=f"{o.seconds:.3f}")
             if o.differences:
-                failure = xml.SubElement(case, "failure", message="; ".join(
-                    f"{field}: expected {text(want)}, got {text(got)}" for field, want, got in o.differences))
-                failure.text = f"{o.command}\nexit code {o.code}\n{o.stderr}"
+                failure = xml.SubElement(case, "failure", message=xml_text("; ".join(map(difference_text, o.differences))))
+                failure.text = xml_text(f"{o.command}\nexit code {o.code}\n{o.stderr}")
     xml.indent(root)
     return xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"

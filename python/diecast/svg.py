@@ -2,13 +2,22 @@
 """Small pictures as SVG text: enough for a report that is one file and prints well."""
 import html
 import math
+import re
 
 PALETTE = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb", "#222222", "#44bb99",
            "#ffaabb", "#99ddff", "#eedd88", "#ee8866", "#77aadd", "#aaaa00", "#dddddd")
 
 
+NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def xml_text(text):
+    """The text with a mark for each character that XML cannot have, such as control characters."""
+    return NO_XML.sub("\ufffd", str(text))
+
+
 def escape(text):
-    return html.escape(str(text), quote=True)
+    return html.escape(xml_text(text), quote=True)
 
 
 def text_width(text, size):

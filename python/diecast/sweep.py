@@ -3,21 +3,23 @@
 import concurrent.futures
 import contextlib
 import csv
-import difflib
+import fcntl
 import hashlib
 import io
 import itertools
 import json
+import math
+import os
 import pathlib
 import re
-import shutil
 import subprocess
-import threading
 
-from diecast import axes
+from diecast import axes, inputs
+from diecast.inputs import BadInput, check, data_of, json_of, near, parsed
 from diecast.machine import find_binary, text_of, words_of
-from diecast.results import COLUMNS, RESULTS_OF, BadResults, load
-from diecast.whole_file import write_whole
+from diecast.processes import finished
+from diecast.results import COLUMNS, RESULTS_OF, BadResults, Results, plain
+from diecast.whole_file import Clash, NotWritten, make_folder, reads, write_whole, writes
 
 SCHEMA = "diecast.sweep/1"
 KEYS = {"schema", "title", "platform", "config", "flags", "grid", "plots"}
@@ -29,31 +31,23 @@ JOB_FLAGS = ("config", "seed", "collective", "algorithm", "bytes", "dtype", "op"
 FILES = ("config", "workload", "verify", "ccl.tuner")  # flags and keys that name a file to read
 OUTPUTS = ("out", "vcd", "vcd-scope", "vcd-window", "timeline", "timeline-scope", "record")  # flags with a value
 PRECEDENCE = (70, 2, 5, 4, 3, 1, 6)  # of the exit codes of points, the worst first
-STOPPED = (130, 143, -1, -2, -9, -15)  # ended from outside: that says nothing about the point, so it runs again
+MOST_POINTS = 1 << 20
+# Files of a run in its --out, by name; what they hold the binary itself looks at before it replaces one.
+OF_RUN = re.compile(r"(result|config|(deadlock|flight|critical_path|diagnosis|diagnosis_job)(_\d+)?)\.json(\.partial)?|"
+                    r"(links|ipcq|waits|health|hbm)\.csv(\.partial)?|diagnosis\.txt|report\.html|diagnosis")
 
 
-class BadSpec(Exception):
+class BadSpec(BadInput):
     """A spec that cannot be swept; the message says where and what was expected."""
 
 
 def need(condition, where, message):
-    if not condition:
-        raise BadSpec(f"{where}: {message}")
+    inputs.need(condition, where, message, BadSpec)
 
 
 def no_column(name, known):
     """What to say of a column that is none of these."""
-    near = difflib.get_close_matches(name, known, 1)
-    return f"no column {name!r}" + (f" (did you mean {near[0]!r}?)" if near else "")
-
-
-def no_duplicates(pairs):
-    """For json.loads: an object as a dict. Raises ValueError when a key is there twice."""
-    keys = [key for key, _ in pairs]
-    for key in keys:
-        if keys.count(key) != 1:
-            raise ValueError(f"{key}: the key is there twice")
-    return dict(pairs)
+    return f"no column {name!r}{near(name, known)}"
 
 
 def without_outputs(words):
@@ -76,12 +70,6 @@ def column_value(key, value):
     return int(size[1]) << {None: 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30}[size[2]]
 
 
-def without_comments(text):
-    """JSON with blanks for its comments, which specs may have as configs do; lines and columns stay."""
-    return re.sub(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/',
-                  lambda found: found[0] if found[0].startswith('"') else re.sub(r"[^\n]", " ", found[0]), text, flags=re.S)
-
-
 def columns_of(plot):
     """{"x", "y" and perhaps "series": the column} of a plot."""
     return {key: plot[key].lstrip("-") for key in ("x", "y", *(["series"] if plot.get("series") else []))}
@@ -91,25 +79,17 @@ class Spec:
     """title, platform, config (a path or None), flags, grid ({key: [values]}), plots."""
 
     def __init__(self, path):
-        self.path = pathlib.Path(path)
-        try:
-            text = without_comments(self.path.read_text(encoding="utf-8"))
-            data = json.loads(text, object_pairs_hook=no_duplicates)
-        except OSError as error:
-            raise BadSpec(f"{path}: {error.strerror}") from None
-        except json.JSONDecodeError as error:
-            raise BadSpec(f"{path}: not JSON ({error})") from None
-        except ValueError as error:
-            raise BadSpec(f"{path}: {error}") from None
+        self.path, self.folder = pathlib.Path(path), inputs.folder_of(path)
+        data = json_of(path, BadSpec, comments=True)
         try:
             self._read(data)
         except BadSpec as error:
             raise BadSpec(f"{path}: {error}") from None
 
     def _read(self, data):
-        need(isinstance(data, dict), "spec", f"{data!r}; expected an object")
+        check(data, {"title?": "text", "flags?": {"*": "any"}, "grid?": {"*": ["any"]}, "plots?": [{"*": "text"}]}, "spec", BadSpec)
         for key in data:
-            need(key in KEYS, key, f"unknown key; known are {', '.join(sorted(KEYS))}")
+            need(key in KEYS, key, f"unknown key{near(key, KEYS)}; known are {', '.join(sorted(KEYS))}")
         need(data.get("schema") == SCHEMA, "schema", f"{data.get('schema')!r}; expected {SCHEMA!r}")
         self.title = data.get("title", self.path.stem)
         self.platform = data.get("platform", "diecast-pod")
@@ -118,14 +98,13 @@ class Spec:
         if "config" in data:
             self.config = self.beside("config", data["config"])
         self.flags = data.get("flags", {})
-        need(isinstance(self.flags, dict), "flags", f"{self.flags!r}; expected {{flag: value}}")
         for flag in self.flags:
             need(not flag.startswith("-"), f"flags.{flag}", f"expected {flag.lstrip('-')!r}: flags are named without --")
         self.flags = {flag: self.resolved(flag, value, "flags.") for flag, value in self.flags.items()}
         self.grid = data.get("grid", {})
-        need(isinstance(self.grid, dict), "grid", f"{self.grid!r}; expected {{key: [values]}}")
+        need(math.prod(map(len, self.grid.values())) <= MOST_POINTS, "grid", f"more than {MOST_POINTS} points; expected fewer values")
         for key, values in self.grid.items():
-            need(isinstance(values, list) and values, f"grid.{key}", f"{values!r}; expected an array of values")
+            need(values, f"grid.{key}", f"{values!r}; expected an array of values")
             need(None not in values, f"grid.{key}", "null; expected a number, a text, true, false, a list or an object")
             need(len(set(map(str, values))) == len(values), f"grid.{key}", "a value is there twice")
             need(key.lstrip("-") not in self.flags, f"grid.{key}", "is among the flags, too")
@@ -134,12 +113,9 @@ class Spec:
             for value in values:
                 self.resolved(key, value, "grid.")
         self.plots = data.get("plots", [])
-        need(isinstance(self.plots, list), "plots", f"{self.plots!r}; expected an array")
         for n, plot in enumerate(self.plots):
-            need(isinstance(plot, dict) and plot.keys() <= PLOT_KEYS and {"x", "y"} <= plot.keys(), f"plots[{n}]",
+            need(plot.keys() <= PLOT_KEYS and {"x", "y"} <= plot.keys(), f"plots[{n}]",
                  f"{plot!r}; expected an object with x, y and perhaps {', '.join(sorted(PLOT_KEYS - {'x', 'y'}))}")
-            for key, value in plot.items():
-                need(isinstance(value, str), f"plots[{n}].{key}", f"{value!r}; expected a text")
             for key in {"xscale", "yscale"} & plot.keys():
                 need(plot[key] in SCALES, f"plots[{n}].{key}", f"{plot[key]!r}; expected {' or '.join(SCALES)}")
             self._check_columns(f"plots[{n}]", plot)
@@ -162,8 +138,9 @@ class Spec:
     def beside(self, where, name):
         """A file named relative to the spec."""
         need(isinstance(name, str), where, f"{name!r}; expected a file name")
-        path = (self.path.parent / name).resolve()
-        need(path.is_file(), where, f"{name!r}: no such file beside the spec")
+        need(os.path.isfile(self.folder / name), where, f"{name!r}: no such file beside the spec")
+        path = (self.folder / name).resolve()
+        (inputs.reads_config if where.endswith("config") else reads)(path)
         return path
 
     def resolved(self, key, value, group=""):
@@ -184,8 +161,8 @@ class Point:
         self.spec, self.number, self.values = spec, number, values
         self.words = [f"{key.lstrip('-')}={text_of(value)}" for key, value in values.items()]
         plain = ",".join(self.words)
-        safe = "".join(c if c.isalnum() or c in "._=,+-" else "_" for c in plain)
-        self._digest = None
+        safe = "".join(c if c.isascii() and c.isalnum() or c in "._=,+-" else "_" for c in plain)
+        self._digest = self._dumped = None
         self.name = f"{number:04}-{safe}"[:150].rstrip("-")
 
     def arguments(self):
@@ -198,108 +175,129 @@ class Point:
             words += [key, text_of(value)] if key.startswith("--") else ["--set", f"{key}={text_of(value)}"]
         return words + ["--quiet", "--progress", "off"]
 
+    def dumped(self, binary):
+        """How --dump-config of the point ends: the effective config, or why there is none."""
+        if self._dumped is None:
+            self._dumped = finished([binary, *without_outputs(self.arguments()), "--dump-config"])
+        return self._dumped
+
     def digest(self, binary):
         """What the point's result depends on: its command, its effective config, the files these name and the binary."""
         if self._digest is None:
-            done = subprocess.run([binary, *without_outputs(self.arguments()), "--dump-config"], capture_output=True, text=True,
-                                  stdin=subprocess.DEVNULL)
+            done = self.dumped(binary)
             # A config that is refused has no effective one: why it is refused stands for it.
-            config = done.stdout if done.returncode == 0 else f"exit {done.returncode}\n{done.stderr}"
-            parts = [*self.arguments(), config, str(pathlib.Path(binary).stat().st_mtime_ns)]
-            self._digest = hashlib.sha256("\0".join(parts + self._contents(done)).encode()).hexdigest()
+            config = done.stdout if done.code == 0 else f"exit {done.code}\n{done.stderr}"
+            parts = [*self.arguments(), config, str(os.stat(binary).st_mtime_ns)]
+            self._digest = hashlib.sha256("\0".join(parts + self._contents(done)).encode("utf-8", "surrogatepass")).hexdigest()
         return self._digest
 
     def _contents(self, dumped):
         """A hash per file that the run reads beside its config: of --workload, --verify and ccl.tuner."""
         values = [*self.spec.flags.items(), *((k, self.spec.resolved(k, v)) for k, v in self.values.items())]
         names = [value for key, value in values if key.lstrip("-") in FILES]
-        tuner = json.loads(dumped.stdout).get("ccl", {}).get("tuner", "") if dumped.returncode == 0 else ""
-        files = [pathlib.Path(name) for name in [*names, *([tuner] if tuner else [])]]
-        return [hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "absent" for file in files]
+        tuner = parsed(dumped.stdout, "--dump-config").get("ccl", {}).get("tuner", "") if dumped.code == 0 else ""
+        files = [*names, *([tuner] if tuner else [])]
+        return [hashlib.sha256(data_of(file)).hexdigest() if os.path.isfile(file) else "absent" for file in files]
 
-
-class NotWritten(Exception):
-    """A file or folder of the sweep cannot be written."""
-
-
-@contextlib.contextmanager
-def written(path):
-    """Errors of writing `path` become NotWritten."""
-    try:
-        yield
-    except OSError as error:
-        raise NotWritten(f"{path}: {error.strerror}") from None
+    def made(self, results, binary):
+        """Whether results are those of this point: of its effective config and its command, whatever was given as --out."""
+        dumped = self.dumped(binary)
+        return (dumped.code == 0 and results.result.get("config_sha256") == hashlib.sha256(dumped.stdout.encode()).hexdigest() and
+                results.result.get("argv", [])[1:-1] == [*self.arguments(), "--out"])
 
 
 class Sweep:
     """The points of a spec in a directory: points/NAME is the --out of a run, records/NAME.json
-    says how it ended."""
+    says how it ended; aside/NAME holds a user's files of points/NAME while the point runs."""
 
     def __init__(self, spec, out):
         self.spec, self.out = spec, pathlib.Path(out)
         self.points = spec.points()
-        self.folder, self.records = self.out / "points", self.out / "records"
+        self.folder, self.records, self.aside = (self.out / name for name in ("points", "records", "aside"))
         self.binary = find_binary(spec.platform)
-        self._running, self._stopping, self._lock = set(), False, threading.Lock()
+
+    def claim_tables(self):
+        """Refuses tables and pictures that would take the place of an input, or of a file that no sweep has written."""
+        heads = {"sweep.csv": b"point,", "sweep.json": b'{\n "schema": "diecast.sweep_result/',
+                 **{f"sweep_{n}.svg": b"<?xml" for n in range(len(self.spec.plots))}}
+        for name, head in heads.items():
+            path = writes(self.out / name, "--out")
+            if path.exists() and not data_of(path, noted=False).startswith((head, b"\n")):  # an empty line: no row
+                raise Clash(f"--out {path}: no sweep has written this file; expected another folder")
+
+    def check_keys(self):
+        """Refuses config keys that the platform does not have, once and before all runs."""
+        keys = [key for key in self.spec.grid if not key.startswith("--")]
+        if not keys:
+            return
+        blocks = parsed(finished([self.binary, "--schema"]).stdout, "--schema").get("properties", {})
+        known = [f"{block}.{key}" for block, of in blocks.items() for key in of.get("properties", {})] + list(blocks)
+        for key in keys:
+            table = any(key.startswith(f"{name}.") for name in ("ccl.algorithms", "ccl.patterns"))  # of names that users choose
+            need(key in known or table, f"{self.spec.path}: grid.{key}", f"unknown key{near(key, known)}")
+
+    def results(self, point):
+        """What the point's run left; None when that is no result of this point."""
+        try:
+            results = Results(self.folder / point.name, noted=False)
+        except BadResults:
+            return None
+        return results if point.made(results, self.binary) else None
 
     def record(self, point):
         """How the point ended; None when it has to run (again)."""
-        path = self.records / f"{point.name}.json"
         try:
-            known = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, json.JSONDecodeError):
+            known = json_of(self.records / f"{point.name}.json", noted=False)
+            check(known, {"digest": "text", "exit_code": "count", "stderr": "text", "wrote_result": "bool"}, point.name)
+        except BadInput:
             return None
-        if known.get("wrote_result", True) and not (self.folder / point.name / "result.json").exists():
+        if known["digest"] != point.digest(self.binary) or known["wrote_result"] and self.results(point) is None:
             return None
-        return known if known.get("digest") == point.digest(self.binary) else None
-
-    def _run_command(self, command):
-        """Its exit code and stderr; None when the sweep is stopping and it did not start."""
-        with self._lock:
-            if self._stopping:
-                return None
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                       stderr=subprocess.PIPE, text=True)
-            self._running.add(process)
-        stderr = process.communicate()[1]
-        with self._lock:
-            self._running.discard(process)
-        return process.returncode, stderr
-
-    def _stop(self):
-        """Starts no further run and ends those under way."""
-        with self._lock:
-            self._stopping = True
-            for process in self._running:
-                process.terminate()
+        return known
 
     def run_point(self, point):
-        """Runs one point and writes its record last, so that an interrupted one runs again; None when the sweep is
-        stopping."""
+        """Runs one point and writes its record last, so that an interrupted one runs again. kept: there is such a record."""
         out = self.folder / point.name
-        shutil.rmtree(out, ignore_errors=True)  # what another config left there must not pass for this one's result
         command = [self.binary, *point.arguments(), "--out", str(out)]
-        ended = self._run_command(command)
-        if ended is None:
-            return None
-        code, stderr = ended
+        try:
+            with self._cleared(point):
+                done = finished(command, stdout=subprocess.DEVNULL)
+        except Busy as busy:
+            return {"exit_code": Busy.exit_code, "stderr": str(busy), "kept": False}
         record = {"digest": point.digest(self.binary), "number": point.number, "values": point.values,
-                  "command": command, "exit_code": code, "stderr": stderr[-4000:],
-                  "wrote_result": (out / "result.json").exists()}
-        if code not in STOPPED:
-            write(self.records / f"{point.name}.json", json.dumps(record, indent=1) + "\n")
-        return record
+                  "command": command, "exit_code": done.code, "stderr": done.stderr[-4000:],
+                  "wrote_result": self.results(point) is not None}
+        if not done.interrupted:
+            write_whole(self.records / f"{point.name}.json", json.dumps(record, indent=1) + "\n")
+        return {**record, "kept": not done.interrupted}
+
+    @contextlib.contextmanager
+    def _cleared(self, point):
+        """The point's folder without an earlier result, which must not pass for this one's, and without a user's files, which
+        come back afterwards. Raises Busy where another run is writing there."""
+        out, aside = self.folder / point.name, self.aside / point.name
+        if out.is_dir():
+            with locked(out):
+                (out / "result.json").unlink(missing_ok=True)
+                move(out, aside, [name for name in os.listdir(out) if not OF_RUN.fullmatch(name)])
+        try:
+            yield
+        finally:
+            if aside.is_dir():
+                out.mkdir(exist_ok=True)
+                move(aside, out, [name for name in os.listdir(aside) if not (out / name).exists()])
+                with contextlib.suppress(OSError):  # a file of whose name there is another now stays
+                    aside.rmdir()
+                    self.aside.rmdir()
 
     def share(self, task=None):
         """All points, or those of task (index, count)."""
         return [p for p in self.points if task is None or p.number % task[1] == task[0]]
 
     def run(self, jobs, task=None, told=lambda point, record, new: None):
-        """Runs what has no result yet. task: only that share of the points, for job arrays. An exception (of a signal's
-        handler, say) ends the runs under way before it goes on."""
+        """Runs what has no result yet. task: only that share of the points, for job arrays."""
         for folder in (self.folder, self.records):
-            with written(folder):
-                folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
         waiting = []
         for point in self.share(task):
             known = self.record(point)
@@ -308,13 +306,12 @@ class Sweep:
             else:
                 told(point, known, False)
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            running = {pool.submit(self.run_point, point): point for point in waiting}
             try:
-                running = {pool.submit(self.run_point, point): point for point in waiting}
                 for future in concurrent.futures.as_completed(running):
                     told(running[future], future.result(), True)
             except BaseException:
-                self._stop()
-                pool.shutdown(cancel_futures=True)
+                pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
     def rows(self):
@@ -327,13 +324,8 @@ class Sweep:
             named = {key.lstrip("-"): value for key, value in point.values.items()}
             base = {"point": point.number, **{key: column_value(key, value) for key, value in named.items()},
                     "exit_code": record["exit_code"]}
-            try:
-                runs = load(self.folder / point.name).runs
-            except BadResults:
-                runs = [{"status": "error"}]
-            for run in runs:
-                plain = {k: v for k, v in run.items() if not isinstance(v, (dict, list))}
-                rows.append({**base, **plain, **{f"stats.{k}": v for k, v in run.get("stats", {}).items()}})
+            results = self.results(point) if record["wrote_result"] else None
+            rows += [{**base, **plain(run)} for run in (results.runs if results else [{"status": "error"}])]
         return rows
 
     def collect(self):
@@ -344,20 +336,44 @@ class Sweep:
         writer = csv.DictWriter(table, columns, restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-        write(self.out / "sweep.csv", table.getvalue())
+        write_whole(self.out / "sweep.csv", table.getvalue())
         document = {"schema": "diecast.sweep_result/1", "title": self.spec.title, "platform": self.spec.platform,
                     "points": len(self.points), "rows": rows}
-        write(self.out / "sweep.json", json.dumps(document, indent=1) + "\n")
+        write_whole(self.out / "sweep.json", json.dumps(document, indent=1) + "\n")
         return rows
 
     def missing(self, task=None):
         return [p for p in self.share(task) if self.record(p) is None]
 
 
-def write(path, text):
-    """No reader sees half a file. Raises NotWritten."""
-    with written(path):
-        write_whole(path, text)
+class Busy(NotWritten):
+    """A folder in which another run is writing."""
+
+
+@contextlib.contextmanager
+def locked(folder):
+    """Holds the lock that a run takes of its --out. Raises Busy when a run has it."""
+    with contextlib.ExitStack() as stack:
+        try:
+            held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            stack.callback(os.close, held)
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Busy(folder, "another run is writing there", "no run of this folder under way") from None
+        except OSError as error:
+            raise NotWritten(folder, error.strerror) from None
+        yield
+
+
+def move(source, target, names):
+    """Moves files between folders of one file system. Raises NotWritten."""
+    if names:
+        make_folder(target)
+    for name in names:
+        try:
+            os.rename(source / name, target / name)
+        except OSError as error:
+            raise NotWritten(target / name, error.strerror) from None
 
 
 def exit_code(records):
@@ -369,36 +385,28 @@ def exit_code(records):
 
 
 def draw(spec, rows, out):
-    """sweep_N.svg for every plot of the spec, of rows that check_rows() takes. Raises ImportError without matplotlib,
-    NotWritten."""
-    import matplotlib
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "diecast"  # the same file for the same figures
-    from matplotlib import pyplot
-    files = []
+    """sweep_N.svg for every plot of the spec, of rows that check_rows() takes. Raises BadInput without matplotlib, NotWritten."""
+    pyplot, files = axes.pyplot(), []
     for n, plot in enumerate(spec.plots):
         columns = columns_of(plot)
         x, y, by = columns["x"], columns["y"], columns.get("series")
         series = {}
         for row in rows:
-            if row.get("status") != "ok":
-                continue
-            series.setdefault(row[by] if by else "", []).append((row[x], row[y]))
+            if row.get("status") == "ok" and None not in (row[x], row[y]):
+                series.setdefault(row[by] if by else "", []).append((row[x], row[y]))
         figure, panel = pyplot.subplots(figsize=(6, 4))
         for name, points in series.items():
-            points = sorted(points) if all(isinstance(p[0], (int, float)) for p in points) else points
-            panel.plot([p[0] for p in points], [p[1] for p in points], marker="o", label=str(name))
-        panel.set(xlabel=x, ylabel=y, title=plot.get("title", spec.title))
+            points = sorted(points) if all(inputs.is_number(p[0]) for p in points) else [(axes.label(p[0]), p[1]) for p in points]
+            panel.plot([p[0] for p in points], [p[1] for p in points], marker="o", label=axes.label(name))
+        panel.set(xlabel=axes.label(x), ylabel=axes.label(y), title=axes.label(plot.get("title", spec.title)))
         for axis in ("x", "y"):
             if f"{axis}scale" in plot:
                 panel.set(**{f"{axis}scale": plot[f"{axis}scale"]})
         panel.grid(True, which="both", alpha=0.3)
         if by:
-            panel.legend(title=by)
+            panel.legend(title=axes.label(by))
         figure.tight_layout()
-        target = pathlib.Path(out) / f"sweep_{n}.svg"
-        with written(target):
-            axes.save(figure, target)
+        axes.save(figure, out / f"sweep_{n}.svg")
         pyplot.close(figure)
-        files.append(target)
+        files.append(out / f"sweep_{n}.svg")
     return files

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cores' tracks of a timeline file (--timeline) as a picture: what a report shows without a viewer."""
-import json
-import pathlib
-
+from diecast.inputs import is_number, json_of, need
 from diecast.results import BadResults
 from diecast.svg import PALETTE, Picture
 
@@ -11,6 +9,8 @@ KINDS = (("firmware", "#dfe6ee"), ("vector", PALETTE[2]), ("tcm", PALETTE[3]), (
          ("wait: memory", PALETTE[5]), ("wait: message", PALETTE[11]), ("wait: never ended", "#222222"))
 COLORS = dict(KINDS)
 MOST_TRACKS, MOST_ARROWS = 48, 400
+NUMBERS = {"X": ("pid", "tid", "ts", "dur"), "s": ("pid", "tid", "ts"), "f": ("pid", "tid", "ts")}  # of events, by their ph
+NAMES = ("process_name", "thread_name")
 
 
 def kind_of(name):
@@ -21,16 +21,25 @@ def kind_of(name):
     return None
 
 
+def is_event(event):
+    """Whether it has what is read of events of its kind."""
+    if not isinstance(event, dict) or not isinstance(event.get("ph"), str) or not isinstance(event.get("name", ""), str):
+        return False
+    ends = event["ph"] in ("s", "f")
+    named = event["ph"] == "M" and event.get("name") in NAMES
+    return (all(is_number(event.get(key)) for key in NUMBERS.get(event["ph"], ("pid", "tid") if named else ())) and
+            (not ends or isinstance(event.get("id"), (int, float, str))) and
+            (not named or isinstance(event.get("args"), dict) and isinstance(event["args"].get("name"), str)))
+
+
 def read(path):
     """(groups, tracks, events) of a Trace Event file. Raises BadResults."""
-    try:
-        events = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))["traceEvents"]
-    except OSError as error:
-        raise BadResults(f"{path}: {error.strerror}") from None
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise BadResults(f"{path}: no timeline ({error}); expected what --timeline writes") from None
-    groups = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
-    tracks = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    data = json_of(path, BadResults)
+    events = data.get("traceEvents") if isinstance(data, dict) else None
+    for n, event in enumerate(events if isinstance(events, list) else [None]):
+        need(is_event(event), path, f"no timeline (event {n}); expected what --timeline writes", BadResults)
+    groups = {e["pid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e.get("name") == NAMES[0]}
+    tracks = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["ph"] == "M" and e.get("name") == NAMES[1]}
     return groups, tracks, events
 
 
@@ -45,7 +54,7 @@ def legend(picture):
 def draw(path, width=900):
     """SVG of the last launch's kernels, a track per PE, with arrows for messages."""
     groups, tracks, events = read(path)
-    kernels = [e for e in events if e["ph"] == "X" and e["name"] == "kernel"]
+    kernels = [e for e in events if e["ph"] == "X" and e.get("name") == "kernel"]
     if not kernels:
         raise BadResults(f"{path}: no kernel in it; expected the timeline of a collective")
     start = max(e["ts"] for e in kernels)
@@ -56,7 +65,7 @@ def draw(path, width=900):
     height, left = 16, 190
     picture = Picture(width, 44 + height * len(rows), "What each core did")
     legend(picture)
-    scale = (width - left - 10) / (end - start)
+    scale = (width - left - 10) / ((end - start) or 1)
 
     def x_of(ts):
         return left + (ts - start) * scale
@@ -66,12 +75,12 @@ def draw(path, width=900):
         if track not in rows:
             continue
         y = 24 + rows[track] * height
-        name = f"{groups[e['pid']]}.{tracks[track]}".removeprefix("pod.")
+        name = f"{groups.get(e['pid'], e['pid'])}.{tracks.get(track, e['tid'])}".removeprefix("pod.")
         picture.label(left - 6, y + 11, name, size=9, anchor="end")
         picture.rectangle(x_of(start), y, e["dur"] * scale, height - 3, fill=COLORS["firmware"])
     for e in events:
-        track = (e["pid"], e["tid"])
-        kind = kind_of(e["name"]) if e["ph"] == "X" else None
+        kind = kind_of(e.get("name", "")) if e["ph"] == "X" else None
+        track = (e["pid"], e["tid"]) if kind else None
         if kind and track in rows and e["ts"] >= start:
             picture.rectangle(x_of(e["ts"]), 24 + rows[track] * height, e["dur"] * scale, height - 3, fill=COLORS[kind],
                               tip=f"{e['name']}: {e['dur'] * 1000:,.1f} ns at {(e['ts'] - start) * 1000:,.1f} ns")

@@ -5,7 +5,8 @@ import collections
 import json
 import sys
 
-from diecast.whole_file import write_whole
+from diecast import inputs
+from diecast.whole_file import output, write_whole
 
 MESSAGE_BYTES = (8, 1 << 20)  # of a tag-matched message (docs/workload-ops.md)
 TAGS = 1 << 32
@@ -15,19 +16,12 @@ TIMES = 1 << 16
 ANY = "ANY"
 
 
-class BadTrace(Exception):
+class BadTrace(inputs.BadInput):
     """A schedule that is malformed, or asks for what a workload does not have."""
 
 
 def need(condition, where, message):
-    if not condition:
-        raise BadTrace(f"{where}: {message}")
-
-
-def whole_number(text, where, what):
-    """The number of decimal digits."""
-    need(len(text) <= 18, where, f"{what} of {len(text)} digits; expected at most 18")
-    return int(text)
+    inputs.need(condition, where, message, BadTrace)
 
 
 class Op:
@@ -137,7 +131,7 @@ def text_of(workload, source):
     stream, = workload["streams"]
     groups = ",\n".join(f"    {json.dumps(name)}: {json.dumps(group)}" for name, group in workload["groups"].items())
     ops = ",\n".join(f"      {json.dumps(op)}" for op in stream["ops"])
-    return (f"// {source}\n{{\n  \"groups\": {{\n{groups} }},\n  \"streams\": [\n    {{ \"name\": "
+    return (f"// {inputs.one_line(source)}\n{{\n  \"groups\": {{\n{groups} }},\n  \"streams\": [\n    {{ \"name\": "
             f"{json.dumps(stream['name'])}, \"on\": {json.dumps(stream['on'])}, \"ops\": [\n{ops} ] }}\n  ]\n}}\n")
 
 
@@ -146,15 +140,13 @@ def parser(text):
     made = argparse.ArgumentParser(description=text.splitlines()[0], allow_abbrev=False,
                                    epilog="Exit codes: 0 written, 2 a schedule that is refused or usage, 5 not writable.")
     made.add_argument("--ranks", choices=("pe", "cube", "sip"), default="pe", help="what rank i is the i-th of (pe)")
-    made.add_argument("--out", metavar="FILE", help="the workload; default: standard output")
+    made.add_argument("--out", type=output("--out"), metavar="FILE", help="the workload; default: standard output")
     return made
 
 
 def finish(program, options, builder, source):
     """Writes the workload; the exit code."""
-    if not builder.ops:
-        print(f"{program}: {source}: nothing to run", file=sys.stderr)
-        return 2
+    need(builder.ops, source, "nothing to run")
     if builder.raised:
         print(f"{program}: {builder.raised} messages of fewer than {MESSAGE_BYTES[0]} bytes are sent as {MESSAGE_BYTES[0]}",
               file=sys.stderr)
@@ -167,11 +159,7 @@ def finish(program, options, builder, source):
     if options.out is None:
         sys.stdout.write(text)
         return 0
-    try:
-        write_whole(options.out, text)
-    except OSError as error:
-        print(f"{program}: {options.out}: {error.strerror}", file=sys.stderr)
-        return 5
+    write_whole(options.out, text)
     messages = sum(op["op"] == "isend" for op in builder.ops)
     waits = sum(op["op"] == "wait" for op in builder.ops)
     print(f"{options.out}: {builder.ranks} ranks, {len(builder.ops) - waits} ops, {messages} messages")

@@ -1,11 +1,111 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are there whole or not at all, also when the disk is full or the writer is interrupted."""
+"""Files that are there whole or not at all, also when the disk is full or the writer is interrupted; and which files a script
+reads and writes, as none may be both."""
+import errno
 import os
 import pathlib
 import secrets
 import stat
 
 OPEN_FILES = ("/dev", "/dev/fd", "/proc/self/fd")  # names there are devices, or of files that somebody has open
+HEAD = 12  # bytes at the beginning of a file by which its kind is known
+
+_inputs, _folders, _outputs = {}, {}, []  # name by identity; name by identity; (path, flag)
+
+
+class Clash(Exception):
+    """A file to be written is one that the script reads, or writes already."""
+    exit_code = 2
+
+
+class NotWritten(OSError):
+    """A file that cannot be written, or not to its end: filename and strerror, flag that named it, hint what may help."""
+    exit_code = 5
+
+    def __init__(self, path, why, hint="a file that can be written"):
+        super().__init__(None, why, str(path))
+        self.flag, self.hint = next((flag for known, flag in _outputs if str(known) == str(path)), ""), hint
+
+    def __str__(self):
+        return f"{self.flag + ' ' if self.flag else ''}{self.filename}: {self.strerror}; expected {self.hint}"
+
+
+def _identity(path):
+    """Of the file or folder that a path leads to; None where there is none."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return _identity_of(status)
+
+
+def _identity_of(status):
+    """None for devices and pipes, which are not lost by being written."""
+    kept = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+    return (status.st_dev, status.st_ino) if kept else None
+
+
+def _same(path, other):
+    mine = _identity(path)
+    return os.path.realpath(path) == os.path.realpath(other) if mine is None else mine == _identity(other)
+
+
+def reads(path, status=None):
+    """Notes an input file."""
+    identity = _identity(path) if status is None else _identity_of(status)
+    if identity is not None:
+        _inputs[identity] = str(path)
+        for output, flag in _outputs:
+            _check(output, flag)
+
+
+def reads_folder(path):
+    """Notes a folder all of whose files are inputs."""
+    if (identity := _identity(path)) is not None:
+        _folders[identity] = str(path)
+
+
+def writes(path, flag):
+    """Notes a file that will be written, and which flag names it; refused now rather than after the runs when it is an input."""
+    path = pathlib.Path(path)
+    for other, its in _outputs if str(path.parent) not in OPEN_FILES else ():
+        if _same(path, other):
+            raise Clash(f"{flag} {path}: {its} names the same file; expected another")
+    _check(path, flag)
+    _outputs.append((path, flag))
+    if why := why_not_writable(path):
+        raise NotWritten(path, why)
+    return path
+
+
+def output(flag):
+    """The type of a flag that names a file to write, for argparse."""
+    return lambda text: writes(text, flag)
+
+
+def why_not_writable(path):
+    """Why a file cannot be written, or an empty text."""
+    if os.path.isdir(path):
+        return "is a folder"
+    if not os.path.isdir(path.parent):
+        return f"there is no folder {path.parent}"
+    return "" if os.access(path if os.path.exists(path) else path.parent, os.W_OK) else "not permitted"
+
+
+def _check(path, flag=""):
+    name = _inputs.get(_identity(path))
+    if name is not None:
+        raise Clash(f"{flag + ' ' if flag else ''}{path}: is an input of this command ({name}); expected another file")
+
+
+def _check_folder(path, data, head):
+    """In a folder that is an input only files of the kind of the new one are replaced."""
+    folder = _folders.get(_identity(pathlib.Path(os.path.realpath(path)).parent))
+    if folder is None or not path.is_file():
+        return
+    with open(path, "rb") as file:
+        if file.read(head) != data[:head]:
+            raise Clash(f"{path}: is a file of the input {folder}, and no earlier one of this kind; expected another file")
 
 
 def only_in_place(path):
@@ -34,15 +134,33 @@ def replace(target, data):
         raise
 
 
-def write_whole(path, content):
+def write_whole(path, content, *, head=HEAD, over_input=False):
     """Writes a text (as UTF-8) or bytes to a file; what the file held before stays until all is written. A link stays one.
-    Raises OSError of the path, whose strerror says why; a device or a pipe may have got a part by then."""
+
+    head: how many bytes say of what kind the file is; over_input: the file is an input and meant to be changed. Raises Clash,
+    and NotWritten with the path, when a device or a pipe may have got a part."""
     path = pathlib.Path(path)
-    data = content.encode("utf-8") if isinstance(content, str) else content
+    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     try:
+        if not over_input:
+            _check(path)
+            _check_folder(path, data, head)
+        target = os.path.realpath(path)
+        if os.path.islink(target):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         if only_in_place(path):
             path.write_bytes(data)
         else:
-            replace(pathlib.Path(os.path.realpath(path)), data)
+            replace(pathlib.Path(target), data)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
+        raise NotWritten(path, error.strerror) from None
+    except ValueError as error:  # a name with a NUL
+        raise NotWritten(path, error) from None
+
+
+def make_folder(path):
+    """Raises NotWritten."""
+    try:
+        pathlib.Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NotWritten(path, error.strerror, "a folder that can be made") from None

@@ -21,6 +21,7 @@ import harness
 
 sys.path.insert(0, str(harness.ROOT / "python"))
 import diecast  # noqa: E402
+from diecast.inputs import BadInput  # noqa: E402
 from diecast.sweep import JOB_FLAGS, Spec  # noqa: E402
 from diecast.whole_file import write_whole  # noqa: E402
 
@@ -31,6 +32,7 @@ except ImportError:
     PANDAS = False
 
 BIN = harness.BIN
+NO_MATPLOTLIB = r"plots need matplotlib, which \S+( and \S+)? cannot import: apt-get install python3-matplotlib\n"
 os.environ["DIECAST_BIN"] = str(BIN)
 
 
@@ -76,7 +78,7 @@ class Sweep(ScriptCase):
     def test_what_cannot_be_written_ends_with_5(self):
         blocked = self.file("blocked", "a file")
         done = self.script("sweep", self.spec(), "--out", blocked / "s", expect=5)
-        self.assertRegex(done.stderr, r"^scripts/sweep: .*blocked.*; expected an --out that can be written\n$")
+        self.assertRegex(done.stderr, r"^scripts/sweep: .*blocked.*; expected a folder that can be made\n$")
 
     def test_rows_are_those_of_single_runs(self):
         self.script("sweep", self.spec(), "--out", "s")
@@ -108,7 +110,7 @@ class Sweep(ScriptCase):
         (self.folder / "none").mkdir()
         self.file("none/matplotlib.py", "raise ImportError('not here')\n")
         done = self.script("sweep", self.spec(), "--out", "s", environment={"PYTHONPATH": self.folder / "none"})
-        self.assertIn("no plots: they need matplotlib (apt-get install python3-matplotlib)\n", done.stdout)
+        self.assertRegex(done.stdout, NO_MATPLOTLIB)
         self.assertEqual(len(self.rows()), 4)
         self.assertFalse((self.folder / "s" / "sweep_0.svg").exists())
 
@@ -116,10 +118,21 @@ class Sweep(ScriptCase):
         (self.folder / "none").mkdir()
         self.file("none/matplotlib.py", "raise ImportError('not here')\n")
         for name in ("measure_tag_matching", "sweep_slot_memory", "sweep_barriers", "measure_in_network", "measure_collectives"):
-            done = self.script(name, "--write", "--pod", self.folder / "nothing", expect=1,
+            done = self.script(name, "--write", "--pod", self.folder / "nothing", expect=2,
                                environment={"PYTHONPATH": self.folder / "none"})
-            self.assertEqual((done.stdout, done.stderr),
-                             ("", f"scripts/{name}: plots need matplotlib: apt-get install python3-matplotlib\n"))
+            self.assertEqual(done.stdout, "")
+            self.assertRegex(done.stderr, f"^scripts/{name}: {NO_MATPLOTLIB}$")
+
+    def test_another_python_may_come_first(self):
+        """One without matplotlib: the script begins anew in the system's."""
+        system = pathlib.Path("/usr/bin/python3")
+        if not system.exists() or subprocess.run([system, "-c", "import matplotlib"], capture_output=True).returncode:
+            self.skipTest("python3-matplotlib is not installed")
+        (self.folder / "bin").mkdir()
+        first = self.file("bin/python3", f"#!/bin/sh\nexec {system} -S \"$@\"\n")  # no packages of the system
+        first.chmod(0o755)
+        done = self.script("sweep", self.spec(), "--out", "s", environment={"PATH": f"{first.parent}:{os.environ['PATH']}"})
+        self.assertIn("s/sweep_0.svg", done.stdout)
 
     def test_it_goes_on_where_it_stopped(self):
         spec = self.spec()
@@ -316,7 +329,7 @@ class Sweep(ScriptCase):
                               ({"grid": {"a": [1, "1"]}}, "twice"), ({"grid": {"--collective": ["x"]}}, "flags"),
                               ({"plots": [{"x": "a"}]}, "plots[0]"), ({"grid": {"a": [1, None]}}, "grid.a: null"),
                               ({"plots": [{"x": "a", "y": "b", "xscale": "logg"}]}, "plots[0].xscale: 'logg'"),
-                              ({"plots": [{"x": "a", "y": 3}]}, "plots[0].y: 3"),
+                              ({"plots": [{"x": "a", "y": 3}]}, "plots[0].y: a number, 3; expected a text"),
                               ({"flags": {"--bytes": "1KiB"}}, "flags.--bytes: expected 'bytes'")):
             self.assertIn(word, self.script("sweep", self.spec(**changes), expect=2).stderr)
         self.script("sweep", self.file("no.json", "{"), expect=2)
@@ -329,11 +342,11 @@ class Sweep(ScriptCase):
     def test_plots_of_what_no_table_has_are_refused_before_the_runs(self):
         expected = "; expected one of point, algorithm, ipcq.n_slots, exit_code, collective, "
         for changes, where in (({"x": "ipcq.nslots"},
-                                f"x: no column 'ipcq.nslots' (did you mean 'ipcq.n_slots'?){expected}"),
+                                f"x: no column 'ipcq.nslots'; did you mean ipcq.n_slots?{expected}"),
                                ({"x": ""}, f"x: no column ''{expected}"), ({"y": "time"}, "y: no column 'time'"),
-                               ({"y": "time_n"}, "y: no column 'time_n' (did you mean 'time_ns'?)"),
+                               ({"y": "time_n"}, "y: no column 'time_n'; did you mean time_ns?"),
                                ({"y": "stats"}, "y: no column 'stats'"), ({"y": "energy"}, "y: no column 'energy'"),
-                               ({"series": "--algorith"}, "series: no column 'algorith' (did you mean 'algorithm'?)"),
+                               ({"series": "--algorith"}, "series: no column 'algorith'; did you mean algorithm?"),
                                ({"series": "ccl.root"}, "series: no column 'ccl.root'; expected")):
             plot = {"x": "ipcq.n_slots", "y": "time_ns", "series": "--algorithm", **changes}
             spec = self.spec(plots=[{"x": "point", "y": "stats.packets"}, plot])
@@ -347,7 +360,7 @@ class Sweep(ScriptCase):
         for column, near in (("stats.packet", "stats.packets"), ("message", "stats.messages")):
             spec = self.spec(grid={"ipcq.n_slots": [0, 4]}, plots=[{"x": "ipcq.n_slots", "y": column}])
             done = self.script("sweep", spec, "--out", "s", expect=2, environment={"PYTHONPATH": self.folder / "none"})
-            self.assertIn(f"spec.json: plots[0].y: no column {column!r} (did you mean {near!r}?); there are point, ",
+            self.assertIn(f"spec.json: plots[0].y: no column {column!r}; did you mean {near}?; there are point, ",
                           done.stderr)
             self.assertEqual(len(self.rows()), 2)
 
@@ -505,7 +518,7 @@ class Endings(ScriptCase):
                                environment=path, file_bytes=limit)
             self.assertEqual(self.files(), there)
             if done.returncode:
-                self.assertRegex(done.stderr, r"^scripts/sweep: s/sweep[_.]\S+: File too large; expected an --out")
+                self.assertRegex(done.stderr, r"^scripts/sweep: --out s/sweep[_.]\S+: File too large; expected a file")
 
     def test_files_are_written_as_before(self):
         """A link stays one, permissions stay, and what is no file is written in place."""
@@ -526,10 +539,9 @@ class Endings(ScriptCase):
         report = harness.ROOT / "scripts/report"
         self.assertIn("</html>\n/dev/stdout\n", self.shell(f"{report} a --output /dev/stdout | cat").stdout)
         self.assertIn("</html>\n/dev/stdout\n", self.shell(f"{report} a --output /dev/stdout >> f; cat f").stdout)
-        for place, why in ((".", "Is a directory"), ("/dev/full", "No space left on device"),
-                           ("no/r", "No such file or directory")):
+        for place, why in ((".", "is a folder"), ("/dev/full", "No space left on device"), ("no/r", "there is no folder no")):
             done = self.script("report", "a", "--output", place, expect=5)
-            self.assertEqual(done.stderr, f"scripts/report: {place}: {why}\n")
+            self.assertEqual(done.stderr, f"scripts/report: --output {place}: {why}; expected a file that can be written\n")
 
     def test_help_is_printed_or_not(self):
         full = self.shell(f"{harness.ROOT}/scripts/compare --help > /dev/full")
@@ -594,11 +606,12 @@ class Energy(ScriptCase):
             return {**good, "runs": [{k: v for k, v in {**good["runs"][0], **row}.items() if v is not None}]}
 
         for content, expected in (([], "a list; expected an object"), ({**good, "schema": "x"}, "schema is 'x'"),
-                                  ({k: v for k, v in good.items() if k != "runs"}, "runs: expected a list"),
-                                  ({**good, "runs": {}}, "runs: expected a list"), ({**good, "platform": 5}, "platform: expected"),
-                                  ({**good, "runs": [5]}, "runs[0]: a number; expected an object"),
+                                  ({k: v for k, v in good.items() if k != "runs"}, "runs: missing; expected a list"),
+                                  ({**good, "runs": {}}, "runs: an object; expected a list"),
+                                  ({**good, "platform": 5}, "platform: a number, 5; expected a text"),
+                                  ({**good, "runs": [5]}, "runs[0]: a number, 5; expected an object"),
                                   (changed(status=None), "runs[0].status: missing; expected a text"),
-                                  (changed(time_ns="5"), "runs[0].time_ns: a text; expected a number"),
+                                  (changed(time_ns="5"), "runs[0].time_ns: a text, '5'; expected a number"),
                                   (changed(energy=[1]), "runs[0].energy: a list; expected an object"),
                                   (changed(energy={"total_pj": 1}), "runs[0].energy.router_pj: missing; expected a number")):
             (out / "result.json").write_text(json.dumps(content))
@@ -608,7 +621,7 @@ class Energy(ScriptCase):
                 self.assertIn(expected, done.stderr)
                 self.assertEqual(len(done.stderr.splitlines()), 1)
         (out / "result.json").write_bytes(b"\xff{}")
-        self.assertIn("result.json: not JSON", self.script("energy", out, expect=2).stderr)
+        self.assertIn("result.json: byte 0 is no UTF-8", self.script("energy", out, expect=2).stderr)
 
 
 class Studies(ScriptCase):
@@ -687,21 +700,21 @@ class Studies(ScriptCase):
             for flag in ("--plot", "--csv"):
                 for place, why in (("nowhere/x.svg", "there is no folder nowhere"), (".", "is a folder")):
                     done = self.script(name, config, *more, flag, place, expect=5)
-                    self.assertIn(f"{name}: {flag} {place}: {why}; expected a file that can be written", done.stderr)
+                    self.assertIn(f"scripts/{name}: {flag} {place}: {why}; expected a file that can be written", done.stderr)
                     self.assertEqual(done.stdout, "")
                 # A disk may be full in the end.
                 done = self.script(name, config, *more, flag, "/dev/full", "--", "--bytes", "1KiB", expect=5)
-                self.assertEqual(done.stderr, f"{name}: {flag} /dev/full: No space left on device; expected a file that can be "
+                self.assertEqual(done.stderr, f"scripts/{name}: {flag} /dev/full: No space left on device; expected a file that can be "
                                  "written\n")
 
     def test_a_full_disk_leaves_no_part_of_a_table(self):
         old = self.file("t.csv", "what was there")
-        code = ("import argparse, pathlib; from diecast.command_line import write; "
-                "write(argparse.ArgumentParser(prog='degrade'), 'csv', pathlib.Path('t.csv'), 'x' * 100)")
+        code = ("from diecast import endings, whole_file; "
+                "endings.end_with(lambda: whole_file.write_whole(whole_file.writes('t.csv', '--csv'), 'x' * 100))")
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=self.folder,
                               preexec_fn=limit_of(60), env={**os.environ, "PYTHONPATH": str(harness.ROOT / "python")})
         self.assertEqual((done.returncode, done.stderr),
-                         (5, "degrade: --csv t.csv: File too large; expected a file that can be written\n"))
+                         (5, "scripts/-c: --csv t.csv: File too large; expected a file that can be written\n"))
         self.assertEqual(([path.name for path in self.folder.iterdir()], old.read_text()), (["t.csv"], "what was there"))
 
     def test_energy_is_that_of_the_whole_machine(self):
@@ -859,7 +872,7 @@ class AlphaBeta(ScriptCase):
 
         self.assertIn("npus_count: [ 16 ]", network(700, 0.25, 16))
         for alpha, beta, ranks in ((-1, 0.25, 16), (700, 0, 16), (700, -0.1, 16), (700, 0.25, 1)):
-            with self.assertRaisesRegex(ValueError, "expected alpha of at least 0"):
+            with self.assertRaisesRegex(BadInput, "expected alpha of at least 0"):
                 network(alpha, beta, ranks)
 
     def test_rank_counts_are_fitted_apart(self):

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How scripts end: as the platforms do, whatever ends them, with one line that says why. Scripts import it first."""
+import os
+import signal
+import sys
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def handle(handler):
+    """For all signals that end a script; what nohup has set stays."""
+    for number in SIGNALS:
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
+if os.path.basename(os.path.dirname(os.path.abspath(sys.argv[0]))) == "scripts":
+    handle(lambda number, frame: os._exit(128 + number))  # while the rest is imported there is nothing to end
+
+import io  # noqa: E402
+import pathlib  # noqa: E402
+import traceback  # noqa: E402
+
+from diecast import processes  # noqa: E402
+from diecast.inputs import one_line  # noqa: E402
+
+NOT_WRITTEN, INTERNAL = 5, 70  # exit codes, as those of the platforms
+
+
+class NotPrinted(Exception):
+    """Standard output cannot be written. Other errors of writing are of files, and do not say of which."""
+
+    def __init__(self, error):
+        super().__init__(error)
+        self.strerror = error.strerror
+
+
+class Printed(io.TextIOWrapper):
+    """Standard output whose errors are told from those of files; that its reader has gone is no error of it."""
+
+    def write(self, text):
+        try:
+            return super().write(text)
+        except UnicodeEncodeError:  # half a surrogate pair out of a JSON file
+            return super().write(text.encode("utf-8", "backslashreplace").decode())
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise NotPrinted(error) from None
+
+    def flush(self):
+        try:
+            super().flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise NotPrinted(error) from None
+
+
+def on_signal(number, frame):
+    """The first one ends the script by an exception; later ones only make its runs end sooner."""
+    again = bool(processes._stopped)
+    processes.stop(number)
+    if not again:
+        raise processes.Stopped(number)
+
+
+def end_with(main, after_signal="interrupted"):
+    """Ends the script with main's exit code, and else with that of what ended it: 2 for what a user gave, 5 when a file or
+    standard output cannot be written, 128 + the number after a signal (after_signal: what is said then), 141 without a word
+    when the reader of what is printed has gone, 70 for an error of the script itself."""
+    name = f"scripts/{pathlib.Path(sys.argv[0]).name}"
+    handle(on_signal)
+    if sys.stdout is None:
+        print(f"{name}: standard output: is closed", file=sys.stderr)
+        sys.exit(NOT_WRITTEN)
+    sys.stdout = Printed(sys.stdout.buffer, encoding=sys.stdout.encoding, errors="surrogateescape",
+                         line_buffering=sys.stdout.line_buffering)
+    sys.exit(code_of(main, name, after_signal))
+
+
+def code_of(main, name, after_signal):
+    """The exit code of main, with the line that says why it is not 0."""
+    try:
+        code = outcome(main)
+        sys.stdout.flush()
+        return code
+    except processes.Stopped as stopped:
+        print(f"{name}: {after_signal}", file=sys.stderr)
+        return stopped.code
+    except NotPrinted as error:
+        print(f"{name}: standard output: {error.strerror}", file=sys.stderr)
+        drop(sys.stdout)
+        return NOT_WRITTEN
+    except BrokenPipeError:
+        drop(sys.stdout, sys.stderr)
+        return 128 + signal.SIGPIPE
+    except MemoryError:
+        print(f"{name}: out of memory; expected smaller inputs", file=sys.stderr)
+        return INTERNAL
+    except Exception as error:
+        return failed(name, error)
+    finally:
+        processes.clean()
+
+
+def failed(name, error):
+    """An error with an exit code is a sentence for users; any other one is a defect, whose place is named."""
+    if hasattr(error, "exit_code"):
+        print(f"{name}: {error if hasattr(error, 'lines') else one_line(error)}", file=sys.stderr)
+        return error.exit_code
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    print(f"{name}: internal error: {type(error).__name__}: {one_line(error)} ({pathlib.Path(place.filename).name}:{place.lineno})",
+          file=sys.stderr)
+    return INTERNAL
+
+
+def drop(*streams):
+    """What is left of them goes nowhere."""
+    for stream in streams:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def outcome(main):
+    """What main returns, or exits with: --help, too, is printed only when it has been flushed."""
+    try:
+        return main()
+    except SystemExit as stop:
+        return stop.code

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one place where scripts read files: each once, from any readable file, within limits. What is wrong with a file is one
+sentence with its place, a BadInput, by which a script ends with exit code 2."""
+import csv
+import difflib
+import gzip
+import io
+import json
+import os
+import pathlib
+import re
+import zlib
+
+from diecast import whole_file
+
+MOST_BYTES = 512 << 20  # of a file, and of what a gzipped one unpacks to
+MOST_DEPTH = 100  # lists and objects within each other
+MOST_DIGITS = 18  # of a whole number in tables and schedules
+MOST_WHOLE = 1 << 64  # of one in JSON: seeds have 64 bits
+LEAST, MOST = 1e-30, 1e30  # of a number that is not whole, besides 0: products of such numbers are numbers
+MOST_CHAIN = 64  # configs that extend each other
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class BadInput(Exception):
+    """What a user gave cannot be used; the message says where and what was expected."""
+    exit_code = 2
+
+
+def need(condition, where, message, refused=BadInput):
+    if not condition:
+        raise refused(f"{where}: {message}")
+
+
+def near(name, known):
+    """"; did you mean X?" where a known name is like this one."""
+    found = difflib.get_close_matches(str(name), list(known), 1)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+def one_line(text):
+    """The text with its line ends and control characters visible."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+
+
+def data_of(path, refused=BadInput, noted=True):
+    """The bytes of a file, unpacked where they are gzipped. noted: it is an input, which the script may not write."""
+    packed = False
+    try:
+        with open(path, "rb") as file:
+            if noted:
+                whole_file.reads(path, os.fstat(file.fileno()))
+            data = file.read(MOST_BYTES + 1)
+        packed = data[:2] == b"\x1f\x8b" and len(data) <= MOST_BYTES
+        if packed:
+            data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(MOST_BYTES + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise refused(f"{path}: damaged gzip data ({error})") from None
+    except OSError as error:
+        raise refused(f"{path}: {error.strerror or error}") from None
+    except MemoryError:
+        raise refused(f"{path}: more than there is memory for; expected a smaller file") from None
+    except ValueError as error:  # a name with a NUL
+        raise refused(f"{path}: no name of a file ({error})") from None
+    need(len(data) <= MOST_BYTES, path, f"more than {MOST_BYTES >> 20} MiB{' when unpacked' if packed else ''}; expected a smaller "
+         "file", refused)
+    return data
+
+
+def text_of(path, refused=BadInput, errors="strict", noted=True):
+    """A file as text: UTF-8, with or without a byte-order mark."""
+    return decoded(data_of(path, refused, noted), path, refused, errors)
+
+
+def decoded(data, where, refused=BadInput, errors="strict"):
+    need(data[:2] not in UTF_16, where, "is UTF-16; expected UTF-8", refused)
+    try:
+        return data.decode("utf-8-sig", errors)
+    except UnicodeDecodeError as error:
+        raise refused(f"{where}: byte {error.start} is no UTF-8; expected text") from None
+
+
+# --- JSON ---------------------------------------------------------------------------------------------------------------
+
+
+def _object(pairs):
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        seen = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))
+        raise ValueError(f"{twice}: the key is there twice")
+    return made
+
+
+def _whole(text):
+    if len(text) > MOST_DIGITS + 3 or abs(int(text)) > MOST_WHOLE:
+        raise ValueError(f"the number {text[:24]}; expected at most {MOST_WHOLE}")
+    return int(text)
+
+
+def finite(text):
+    """The number of a text; None where it has none, or none of a size that a quantity has."""
+    try:
+        value = float(text)
+    except (TypeError, ValueError):
+        return None
+    return value if value == 0 or LEAST <= abs(value) <= MOST else None
+
+
+def _real(text):
+    value = finite(text)
+    if value is None:
+        raise ValueError(f"the number {text[:24]}; expected 0, or {LEAST:g} to {MOST:g}")
+    return value
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_whole, parse_float=_real, parse_constant=_real)
+
+
+def _check_depth(value):
+    level, depth = [value], 0
+    while level := [inner for inner in level if isinstance(inner, (dict, list))]:
+        depth += 1
+        if depth > MOST_DEPTH:
+            raise ValueError(f"more than {MOST_DEPTH} lists and objects within each other")
+        level = [inner for outer in level for inner in (outer.values() if isinstance(outer, dict) else outer)]
+
+
+def first_json(text, at, where, refused=BadInput):
+    """The value that begins at `at`, and where it ends."""
+    try:
+        value, end = DECODER.raw_decode(text, at)
+        _check_depth(value)
+        return value, end
+    except RecursionError:
+        raise refused(f"{where}: not JSON (more than {MOST_DEPTH} lists and objects within each other)") from None
+    except ValueError as error:
+        raise refused(f"{where}: not JSON ({error})") from None
+
+
+SPACE = re.compile(r"[ \t\r\n]*")
+
+
+def parsed(text, where, refused=BadInput):
+    """The value of a JSON text. Raises where it is none, has a key twice, or is nested or has numbers beyond the limits."""
+    value, end = first_json(text, SPACE.match(text).end(), where, refused)
+    end = SPACE.match(text, end).end()
+    if end < len(text):
+        raise refused(f"{where}: not JSON ({json.JSONDecodeError('Extra data', text, end)})")
+    return value
+
+
+def json_of(path, refused=BadInput, comments=False, noted=True):
+    text = text_of(path, refused, noted=noted)
+    return parsed(without_comments(text) if comments else text, path, refused)
+
+
+COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"?|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
+
+
+def without_comments(text):
+    """JSON with blanks for its comments, which specs may have as configs do; lines and columns stay."""
+    return COMMENT.sub(lambda found: found[0] if found[0].startswith('"') else re.sub(r"[^\n]", " ", found[0]), text)
+
+
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+# What values may be: (word in a message, test).
+KINDS = {"number": ("a number", is_number), "text": ("a text", lambda v: isinstance(v, str)),
+         "count": ("a count", lambda v: isinstance(v, int) and not isinstance(v, bool) and 0 <= v < 1 << 32),
+         "positive": ("a number above 0", lambda v: is_number(v) and v > 0),
+         "bool": ("true or false", lambda v: isinstance(v, bool)), "null": ("null", lambda v: v is None),
+         "any": ("a value", lambda v: True)}
+
+
+def kind_of(value):
+    names = {dict: "an object", list: "a list", str: "a text", bool: "a bool", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def found(value):
+    """A value in a message: what it is, and which where it is short."""
+    return kind_of(value) if isinstance(value, (dict, list, type(None))) else f"{kind_of(value)}, {one_line(repr(value)[:40])}"
+
+
+def words_of(shape):
+    if isinstance(shape, str):
+        return " or ".join(KINDS[kind][0] for kind in shape.split("|"))
+    return "a list" if isinstance(shape, list) else "an object"
+
+
+def check(value, shape, where, refused=BadInput):
+    """Holds a value to a shape: words of KINDS joined by |; [shape] is a list of such; {key: shape} an object that has these
+    keys ("key?": perhaps; "*": the shape of all others, which else may be anything)."""
+    expected = f"{found(value)}; expected {words_of(shape)}"
+    if isinstance(shape, str):
+        need(any(KINDS[kind][1](value) for kind in shape.split("|")), where, expected, refused)
+    elif isinstance(shape, list):
+        need(isinstance(value, list), where, expected, refused)
+        for n, inner in enumerate(value):
+            check(inner, shape[0], f"{where}[{n}]", refused)
+    else:
+        need(isinstance(value, dict), where, expected, refused)
+        named = {key.rstrip("?") for key in shape}
+        for key, inner in shape.items():
+            name = key.rstrip("?")
+            if name in value and name != "*":
+                check(value[name], inner, f"{where}.{name}", refused)
+            elif name != "*":
+                need(key != name, f"{where}.{name}", f"missing; expected {words_of(inner)}", refused)
+        for name in value.keys() - named if "*" in shape else ():
+            check(value[name], shape["*"], f"{where}.{name}", refused)
+
+
+# --- tables and numbers -------------------------------------------------------------------------------------------------
+
+
+def table_of(text, where, refused=BadInput):
+    """The columns of a CSV text and its rows as (place, {column: cell}), each with a cell for every column."""
+    reader = csv.reader(io.StringIO(text, newline=""))
+    try:
+        columns, rows = next(reader, []), []
+        for column in columns:
+            need(columns.count(column) == 1, f"{where}: line 1", f"column {column} is there twice", refused)
+        for cells in reader:
+            place = f"{where}: line {reader.line_num}"
+            need(len(cells) in (0, len(columns)), place, f"{len(cells)} cells; expected {len(columns)}, as line 1 has", refused)
+            if cells:
+                rows.append((place, dict(zip(columns, cells))))
+    except csv.Error as error:
+        raise refused(f"{where}: line {reader.line_num}: {error}") from None
+    return columns, rows
+
+
+def whole_number(text, where, what, refused=BadInput):
+    """The number of decimal digits."""
+    need(text.isascii() and text.isdigit(), where, f"{what} is {one_line(text)[:40]!r}; expected a whole number", refused)
+    need(len(text) <= MOST_DIGITS, where, f"{what} of {len(text)} digits; expected at most {MOST_DIGITS}", refused)
+    return int(text)
+
+
+# --- what binaries read in place of a script ----------------------------------------------------------------------------
+
+
+def folder_of(path):
+    """What names in a file are relative to: its folder; the working directory for a pipe or device, which is in none."""
+    return pathlib.Path(path).parent if os.path.isfile(path) and not is_open_file(path) else pathlib.Path.cwd()
+
+
+def is_open_file(path):
+    """/dev/stdin and the like lead to a file that somebody else has named."""
+    return str(pathlib.Path(path).parent) in whole_file.OPEN_FILES
+
+
+def reads_config(path):
+    """Notes a config and those that it extends as inputs. What is wrong with one the binary says."""
+    for _ in range(MOST_CHAIN):
+        try:
+            data = json_of(path, comments=True)
+        except BadInput:
+            return
+        base = data.get("extends") if isinstance(data, dict) else None
+        if not isinstance(base, str):
+            return
+        path = pathlib.Path(path).parent / base
