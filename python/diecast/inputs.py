@@ -194,23 +194,20 @@ def words_of(shape):
 def check(value, shape, where, refused=BadInput):
     """Holds a value to a shape: words of KINDS joined by |; [shape] is a list of such; {key: shape} an object that has these
     keys ("key?": perhaps; "*": the shape of all others, which else may be anything)."""
-    expected = f"{found(value)}; expected {words_of(shape)}"
-    if isinstance(shape, str):
-        need(any(KINDS[kind][1](value) for kind in shape.split("|")), where, expected, refused)
-    elif isinstance(shape, list):
-        need(isinstance(value, list), where, expected, refused)
+    fits = (any(KINDS[kind][1](value) for kind in shape.split("|")) if isinstance(shape, str) else isinstance(value, type(shape)))
+    if not fits:
+        raise refused(f"{where}: {found(value)}; expected {words_of(shape)}")
+    if isinstance(shape, list):
         for n, inner in enumerate(value):
             check(inner, shape[0], f"{where}[{n}]", refused)
-    else:
-        need(isinstance(value, dict), where, expected, refused)
-        named = {key.rstrip("?") for key in shape}
-        for key, inner in shape.items():
-            name = key.rstrip("?")
-            if name in value and name != "*":
-                check(value[name], inner, f"{where}.{name}", refused)
-            elif name != "*":
-                need(key != name, f"{where}.{name}", f"missing; expected {words_of(inner)}", refused)
-        for name in value.keys() - named if "*" in shape else ():
+    elif isinstance(shape, dict):
+        named = {key.rstrip("?"): key for key in shape if key != "*"}
+        for name, key in named.items():
+            if name in value:
+                check(value[name], shape[key], f"{where}.{name}", refused)
+            elif key == name:
+                raise refused(f"{where}.{name}: missing; expected {words_of(shape[key])}")
+        for name in value.keys() - named.keys() if "*" in shape else ():
             check(value[name], shape["*"], f"{where}.{name}", refused)
 
 

@@ -3,7 +3,7 @@
 import pathlib
 
 from diecast import whole_file
-from diecast.inputs import BadInput, check, finite, json_of, kind_of, need, table_of, text_of
+from diecast.inputs import BadInput, check, finite, json_of, kind_of, need, parsed, table_of, text_of
 
 SCHEMA = "diecast.result/1"
 RESULTS_OF = ("diecast-pod", "diecast-sip", "diecast-cube")  # whose rows are collectives
@@ -71,7 +71,7 @@ class Results:
 
     def __init__(self, folder, noted=True):
         """noted: the folder is an input of the script."""
-        self.folder, self._tables, self._paths, self._noted = pathlib.Path(folder), {}, {}, noted
+        self.folder, self._tables, self._paths, self._noted, self._texts = pathlib.Path(folder), {}, {}, noted, None
         if noted:
             whole_file.reads_folder(self.folder)
         self.result = self._json("result.json")
@@ -92,13 +92,21 @@ class Results:
     def rows(self, name, run=None):
         """Rows of a CSV file as dicts, of one run or of all; none when there is no such file."""
         if name not in self._tables:
-            self._tables[name] = self._read(name) if (self.folder / name).exists() else []
+            text = self._text(name)
+            self._tables[name] = [] if text is None else self._read(name, text)
         rows = self._tables[name]
         return rows if run is None else [row for row in rows if row["run"] == run]
 
-    def _read(self, name):
+    def _text(self, name):
+        """A file that may be there, else None."""
+        if self._texts is not None:
+            return self._texts.get(name)
         path = self.folder / name
-        columns, lines = table_of(text_of(path, BadResults, noted=self._noted), path, BadResults)
+        return text_of(path, BadResults, noted=self._noted) if path.exists() else None
+
+    def _read(self, name, text):
+        path = self.folder / name
+        columns, lines = table_of(text, path, BadResults)
         texts, numbers = TABLES.get(name, ((), ("run",)))
         numbers = (*numbers, *(column for column in columns if column.startswith("lost_")))
         for column in (*texts, *numbers):
@@ -110,11 +118,9 @@ class Results:
         return rows
 
     def read_all(self):
-        """Reads what may be asked for later, when the folder is gone."""
-        for file in self.folder.glob("*.csv"):
-            self.rows(file.name)
-        for run in range(len(self.runs)):
-            self.critical_path(run)
+        """Keeps what may be asked for later, when the folder is gone."""
+        self._texts = {file.name: text_of(file, BadResults, noted=self._noted) for pattern in ("*.csv", "critical_path*.json")
+                       for file in self.folder.glob(pattern)}
 
     @property
     def links(self):
@@ -133,8 +139,9 @@ class Results:
         """critical_path.json of a run; None when it has none."""
         if run not in self._paths:
             name = "critical_path.json" if len(self.runs) == 1 else f"critical_path_{run}.json"
-            self._paths[run] = self._json(name) if (self.folder / name).exists() else None
-            if self._paths[run] is not None:
+            text = self._text(name)
+            self._paths[run] = None if text is None else parsed(text, self.folder / name, BadResults)
+            if text is not None:
                 check_path(self._paths[run], self.folder / name)
         return self._paths[run]
 
