@@ -9,6 +9,7 @@ from diecast.machine import MachineFailed, first_line, run
 from diecast.measurements import BadMeasurements, need
 from diecast.processes import scratch
 from diecast.studies import effective_config
+from diecast.trace import MESSAGE_BYTES
 from diecast.whole_file import write_whole
 
 STEP = 1.03  # of a key, for its derivative
@@ -43,6 +44,20 @@ class Jobs:
         time = self._message(row, sets) if row.message else self._collective(row, sets)
         need(time is not None and time > 0, row.where, f"{row.label()} takes no time on this machine; expected a run to compare with")
         return time
+
+    def fitting(self, rows, told):
+        """The rows without messages in pieces that together do not fit the memory of this machine."""
+        kept = []
+        for row in rows:
+            try:
+                if row.message and int(row.flags["bytes"]) > MESSAGE_BYTES[1]:
+                    self.time_ns(row, {})
+                kept.append(row)
+            except MachineFailed as failed:
+                if failed.code != 2:
+                    raise
+                told(f"{row.where}: left out: {first_line(failed)}")
+        return kept
 
     def _collective(self, row, sets):
         results = self._run(row, sets, {**self.flags, **row.flags})

@@ -42,6 +42,18 @@ class Calibrate(ScriptCase):
         again = self.one("--config", "fit.json", "--bytes", "4KiB")
         self.assertAlmostEqual(again["time_ns"], row["time_ns"], delta=row["time_ns"] * 0.02)
 
+    def test_tables_that_a_platform_writes(self):
+        job = ("--algorithm", "ring_1d,rabenseifner", "--ranks", "cube", "--bytes", "1KiB:2MiB:x2048", "--no-data")
+        hbm = "ccl.tensor_kind=hbm"
+        done = self.run_pod(*harness.SMALL, *job, *harness.sets("sip_link.latency_ns=400", hbm), "--format", "csv")
+        self.assertIn(",rank_set,", done.stdout)
+        found = self.calibrate(self.file("w.csv", done.stdout), "--key", "sip_link.latency_ns", "--set", hbm, "--write", "fit.json")
+        self.assertAlmostEqual(json.loads((self.folder / "fit.json").read_text())["sip_link"]["latency_ns"], 400, delta=40)
+        self.assertRegex(found.stdout, r"ring_1d 2097152 ")
+        hang = done.stdout + done.stdout.splitlines()[1].replace(",ok,", ",deadlock,") + "\n"
+        self.assertIn("1 rows of runs without an end are left out",
+                      self.calibrate(self.file("h.csv", hang), "--key", "noc.no_such_key", expect=2).stderr)
+
     NCCL = ("# Collective test starting: all_reduce_perf\n# nThread 1 nGpus 16 minBytes 1024 maxBytes 131072\n#\n# Using devices\n"
             "{ranks}#\n#{blank}out-of-place                       in-place\n"
             "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
@@ -102,13 +114,15 @@ class Calibrate(ScriptCase):
                 {"id": f"v{n}", "op": "wait", "for": [f"r{n}"], "only": [1 - n % 2]})]
             workload = {"streams": [{"name": "s", "on": far, "ops": ops}]}
             row = self.one(*harness.SMALL, "--workload", self.file("w.json", json.dumps(workload)),
-                           *harness.sets("sip_link.latency_ns=300"))
+                           *harness.sets("sip_link.latency_ns=300", "pe.tcm_kib=65536"))
             ends = {op["id"]: op["end_ns"] for op in row["ops"]}
             return (ends["v3"] - ends["v1"]) / 2 / 1000
         table = self.file("osu.txt", "# OSU MPI Latency Test v5.9\n# Size          Latency (us)\n" + "".join(
             f"{size:<20} {trip(size):10.3f}\n" for size in (0, 1024, 4096, 16384, 4 << 20)))
-        done = self.calibrate(table, "--key", "sip_link.latency_ns", "--pair", "0,8", "--write", "fit.json")
+        words = (table, "--key", "sip_link.latency_ns", "--pair", "0,8")
+        done = self.calibrate(*words, "--set", "pe.tcm_kib=65536", "--write", "fit.json")
         self.assertRegex(done.stdout, r"latency 4194304 ")  # in pieces
+        self.assertIn("osu.txt: line 7: left out: ", self.calibrate(*words).stderr)
         self.assertAlmostEqual(json.loads((self.folder / "fit.json").read_text())["sip_link"]["latency_ns"], 300, delta=15)
         self.assertRegex(done.stdout, r"latency 4096 .* held out")
 

@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import resource
+import shutil
 import signal
 import stat
 import subprocess
@@ -286,6 +287,15 @@ class Sweep(ScriptCase):
         self.assertIn("ipcq.n_slots", done.stderr)
         self.assertEqual([(r["exit_code"], r["status"]) for r in self.rows()], [("2", "error"), ("0", "ok")])
 
+    def test_what_all_points_get_wrong_is_said_once(self):
+        done = self.script("sweep", self.spec(grid={"ipcq.n_slot": [1, 2, 4], "--bytes": ["1KiB", "2KiB"]}, plots=None), "--out", "s", expect=2)
+        self.assertRegex(done.stderr, r"^scripts/sweep: \S+: grid.ipcq.n_slot: unknown key; did you mean ipcq.n_slots\?\n$")
+        self.assertFalse((self.folder / "s").exists())
+        done = self.script("sweep", self.spec(flags={"byts": "1KiB"}, plots=None), "--out", "s", expect=2)
+        self.assertEqual((done.stderr.count("byts"), done.stdout.count(": exit 2")), (1, 4))
+        for key in ("overrides", "hbm.preset", "ccl.algorithms.ring_1d.mapper", "sim.seed"):  # keys that no default config shows, too
+            self.assertNotIn("unknown key", self.script("sweep", self.spec(grid={key: ["x"]}, plots=None), "--out", "s", expect=2).stderr)
+
     def test_sizes_are_bytes_in_every_row(self):
         spec = self.spec(grid={"--bytes": ["1KiB", "2KiB"], "ipcq.n_slots": [0, 4]}, plots=None)
         self.script("sweep", spec, "--out", "s", expect=2)
@@ -396,6 +406,17 @@ class Regress(ScriptCase):
             done = self.script("regress", self.suite(**wrong), expect=1)
             self.assertIn("FAILED", done.stdout, wrong)
             self.assertIn("reproduce: ", done.stdout)
+
+    def test_it_says_how_much_and_what_was_meant(self):
+        right = self.one(*harness.SMALL, "--bytes", "1KiB")["time_ns"]
+        done = self.script("regress", self.suite(runs=[{"time_ns": {"value": right / 2, "within_percent": 1}}]), expect=1)
+        self.assertIn(f"expected {right / 2} within 1%, got {right} (+100.00%)\n", done.stdout)
+        self.assertIn("got 0\n", self.script("regress", self.suite(exit_code=3), expect=1).stdout)
+        done = self.script("regress", self.suite(runs=[{"tim_ns": 1, "stats.packet": 1}]), expect=1)
+        for near in ("time_ns", "stats.packets"):
+            self.assertIn(f'got "no such field; did you mean {near}?"', done.stdout)
+        done = self.script("regress", self.suite(run=[]), expect=2)
+        self.assertIn("cases[0].expect.run: unknown key; did you mean runs?; known are", done.stderr)
 
     def test_bless_shows_the_change_and_then_it_passes(self):
         suite = self.suite(runs=[{"time_ns": {"value": 1, "within_percent": 2}, "verified": False}])
@@ -911,6 +932,16 @@ class Module(ScriptCase):
         self.assertEqual(failed.exception.code, 2)
         with self.assertRaises(diecast.BadResults):
             diecast.load(self.folder / "absent")
+
+    def test_an_installation_has_its_binaries_beside(self):
+        share = self.folder / "usr" / "share" / "diecast"
+        for name in ("scripts", "python"):
+            shutil.copytree(harness.ROOT / name, share / name)
+        (self.folder / "usr" / "bin").symlink_to(BIN)
+        plain = {key: value for key, value in os.environ.items() if key != "DIECAST_BIN"}
+        done = subprocess.run([share / "scripts" / "sweep", harness.ROOT / "docs/examples/slots.json", "--list"], env=plain,
+                              capture_output=True, text=True)
+        self.assertIn(str(self.folder / "usr/bin/diecast-pod"), done.stdout, done.stderr)
 
     @unittest.skipUnless(PANDAS, "python3-pandas is not installed")
     def test_tables_of_pandas(self):
