@@ -61,7 +61,7 @@ def on_signal(number, frame):
     """The first one ends the script by an exception; later ones only make its runs end sooner."""
     again = bool(processes._stopped)
     processes.stop(number)
-    if not again:
+    if not again and not processes.waits():
         raise processes.Stopped(number)
 
 

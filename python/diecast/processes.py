@@ -22,12 +22,14 @@ from diecast.inputs import BadInput, data_of
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 PATIENCE_S = 5  # what a run may take to write how far it was
 BY_SIGNAL = {128 + n for n in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGKILL)}
-KEEPER = 'trap "" HUP INT TERM; read -r line; n=0; while [ -e "$1" ] && [ $n -lt 100 ]; do rm -rf -- "$1"; n=$((n + 1)); sleep 0.05; done'
+# Ends at once when it is told that the folder has gone; else it removes what a dying run may still write there, too.
+KEEPER = 'trap "" HUP INT TERM; read -r gone && exit; n=0; while [ $n -lt 20 ]; do rm -rf -- "$1"; n=$((n + 1)); sleep 0.05; done'
 
 _prctl = ctypes.CDLL(None).prctl
 _lock = threading.RLock()  # a signal handler may come while it is held
 _running = set()
 _stopped = []  # the signal that ends the script
+_waiting = []  # whether the main thread waits for a run
 
 
 class Stopped(BaseException):
@@ -54,6 +56,12 @@ class Done:
     def interrupted(self):
         """A signal ended it: that says nothing about the machine."""
         return self.code in BY_SIGNAL
+
+
+def waits():
+    """Whether the main thread is within finished(), which ends by itself after stop(). An exception there could come between
+    the start of a run and the note of it."""
+    return bool(_waiting)
 
 
 def stop(number):
@@ -89,6 +97,8 @@ def _start(command, options):
             raise Stopped(_stopped[0])
         process = _popen(command, stdin=subprocess.DEVNULL, preexec_fn=end_with_parent, **options)
         _running.add(process)
+        if _stopped:  # while it started
+            process.terminate()
         return process
 
 
@@ -106,20 +116,19 @@ def _ended(process):
 
 def finished(command, *, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options):
     """Runs a command to its end. Raises Stopped when a signal ends the script, BadInput when there is no such binary."""
-    process = _start(list(map(str, command)), {"stdout": stdout, "stderr": stderr, **options})
+    if threading.current_thread() is threading.main_thread():
+        _waiting.append(True)
     try:
-        stdout, stderr = _ended(process)
+        process = _start(list(map(str, command)), {"stdout": stdout, "stderr": stderr, **options})
+        try:
+            stdout, stderr = _ended(process)
+        finally:
+            with _lock:
+                _running.discard(process)
         done = Done(process.returncode, stdout, stderr)
-    except BaseException:
-        process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(PATIENCE_S)
-        process.kill()
-        process.wait()
-        raise
     finally:
-        with _lock:
-            _running.discard(process)
+        if threading.current_thread() is threading.main_thread():
+            _waiting.clear()
     if done.interrupted and not _stopped:
         time.sleep(0.2)  # a terminal's Ctrl-C reaches the run and the script; the script may be later
     if _stopped:
@@ -146,7 +155,10 @@ def scratch():
         raise no_room(error.filename, error.strerror) from None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        keeper.stdin.close()
+        with contextlib.suppress(OSError):  # somebody has ended it
+            if not os.path.lexists(folder):
+                keeper.stdin.write(b"\n")
+            keeper.stdin.close()
         keeper.wait()
 
 

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import harness
@@ -68,7 +69,7 @@ class Signals(ScriptCase):
             time.sleep(0.01)
 
     def assert_nothing_left(self, words):
-        deadline = time.monotonic() + harness.limit_s(10)
+        deadline = time.monotonic() + harness.limit_s(60)
         while (left := self.left()) or list(self.temporary.iterdir()):
             self.assertLess(time.monotonic(), deadline, f"{words}: {left} {list(self.temporary.iterdir())}")
             time.sleep(0.02)
@@ -94,8 +95,30 @@ class Signals(ScriptCase):
             for n, number in enumerate(SIGNALS):
                 self.ended_by(words, number, n % 2 * 0.05)
 
+    def test_a_signal_while_a_run_starts(self):
+        """The run is not yet noted then; it must not write into a folder that has been removed."""
+        code = """
+import os, signal
+from diecast import endings, processes
+started = processes._popen
+def popen(command, **options):
+    process = started(command, **options)
+    if command[0] == "sh":
+        os.kill(os.getpid(), signal.SIGTERM)
+    return process
+processes._popen = popen
+def main():
+    with processes.scratch() as folder:
+        processes.finished(["sh", "-c", f"while :; do mkdir -p {folder}/out; done"])
+endings.end_with(main)
+"""
+        for _ in range(3):
+            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                                  env={**os.environ, "TMPDIR": str(self.temporary), "PYTHONPATH": str(harness.ROOT / "python")})
+            self.assertEqual((done.returncode, done.stderr), (143, "scripts/-c: interrupted\n"))
+            self.assertEqual(list(self.temporary.iterdir()), [])
+
     def test_what_is_ignored_stays_so(self):
-        self.start("nohup", harness.ROOT / "scripts/goal2workload", "/dev/null")  # only that it starts behind nohup
         script = self.start("bash", "-c", f"trap '' HUP; exec {harness.ROOT}/scripts/sweep {harness.ROOT}/docs/examples/root_place.json "
                             "--out s --jobs 1", env={**os.environ, "DIECAST_BIN": str(self.folder / "bin")})
         deadline = time.monotonic() + harness.TIMEOUT_S
