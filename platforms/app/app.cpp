@@ -273,7 +273,7 @@ std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(
 class reporter {
  public:
   reporter(const options& o, platforms::result_context context, const config::machine_config& c)
-      : report_(o, std::move(context), c, {{"--record", o.record}}, files_read(o, c)) {}
+      : report_(o, std::move(context), c, {{"--record", o.record}}) {}
 
   void start(const std::vector<std::unique_ptr<platforms::prepared_run>>& runs) {
     planned_ = runs.size();
@@ -300,8 +300,7 @@ class reporter {
   int finish() {
     const std::vector<run_outcome>& runs = report_.outcomes();
     report_.finish([&] { return platforms::result_json(report_.context(), runs); },
-                   [&] { return platforms::result_csv(runs); });
-    if (report_.writes_files()) write_files(runs);
+                   [&] { return platforms::result_csv(runs); }, [&] { write_files(runs); });
     return report_.exit_code();
   }
 
@@ -351,7 +350,7 @@ int run_points(const registries& tables, const options& o, const platforms::mach
       context_of(tables.platform.name, machine.config, std::move(unread), argc, argv, machine.config.shape()),
       machine.config);
   // After --out, in whose directory they may lie.
-  claim_files({{"--vcd", o.vcd}, {"--timeline", o.timeline}, {"--record", o.record}});
+  claim_files({{"--vcd", o.vcd}, {"--timeline", o.timeline}});  // a record is written whole at the end
   report.start(runs);
   platforms::install_signal_handlers();
   platforms::install_dump_handlers(machine.config.sim.dump_on_sighup);

@@ -131,20 +131,21 @@ std::string progress_label(std::size_t index, std::size_t count) {
   return count <= 1 ? std::string{} : fmt::format("run {} of {}", index + 1, count);
 }
 
-void refuse_same_file(flag_reader& r, const flag_files& written, const flag_files& read) {
+void refuse_same_file(flag_reader& r, const flag_files& written) {
   namespace fs = std::filesystem;
-  const auto same = [](const std::string& a, const std::string& b) {
+  const auto place = [](const std::string& file) {
+    std::error_code error;
+    const fs::path absolute = fs::absolute(file, error);
+    const fs::path canonical = error ? fs::path{} : fs::weakly_canonical(absolute, error);
+    return error ? fs::path(file) : canonical;
+  };
+  const auto same = [&place](const std::string& a, const std::string& b) {
     std::error_code none;
     if (a.empty() || b.empty() || fs::is_character_file(a, none)) return false;  // /dev/null takes everything
-    return fs::absolute(a).lexically_normal() == fs::absolute(b).lexically_normal() ||
-           fs::equivalent(a, b, none);
+    return place(a) == place(b) || fs::equivalent(a, b, none);
   };
   for (std::size_t i = 0; i < written.size(); ++i) {
     const auto& [flag, path] = written[i];
-    for (const auto& [other, input] : read) {
-      if (same(path, input))
-        r.add({flag, fmt::format("would overwrite what {} reads", other), path, "another file"});
-    }
     for (std::size_t k = 0; k < i; ++k) {
       if (same(path, written[k].second))
         r.add({flag, fmt::format("is the file of {}, too", written[k].first), path, "another file"});

@@ -6,6 +6,7 @@
 
 #include "models/types/error.hpp"
 #include "platforms/io/standard_streams.hpp"
+#include "platforms/run/fault_text.hpp"
 
 namespace diecast::app {
 
@@ -26,9 +27,11 @@ int exit_code_of(const std::function<int()>& body) {
   } catch (const output_error& e) {
     platforms::tell(e.what());
     return platforms::output_failed;
-  } catch (const std::exception& e) {
-    platforms::tell(std::string("internal error: ") + e.what());
-    return platforms::exit_code(run_status::internal);
+  } catch (const std::exception&) {
+    const platforms::fault_text why = platforms::explain(std::current_exception());
+    const bool system = why.status == run_status::system;
+    platforms::tell((system ? "the system refuses: " : "internal error: ") + why.message);
+    return platforms::exit_code(system ? run_status::system : run_status::internal);
   }
 }
 

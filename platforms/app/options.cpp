@@ -146,8 +146,7 @@ bool trace_wanted() {
 void read_output(flag_reader& r, options& o) {
   read_output_flags(r, o);
   refuse_without_file(r, o.vcd, o.timeline);
-  refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}, {"--record", o.record}},
-                   {{"--config", o.config}, {"--workload", o.workload}, {"--verify", o.verify}});
+  refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}, {"--record", o.record}});
   o.ccl_trace = r.flag("ccl-trace") || trace_wanted();
 }
 
@@ -173,10 +172,6 @@ options parse_options(int argc, const char* const* argv) {
   read_information(r, o);
   r.finish();
   return o;
-}
-
-flag_files files_read(const options& o, const config::machine_config& config) {
-  return {{"--workload", o.workload}, {"--verify", o.verify}, {"ccl.tuner", config.ccl.tuner}};
 }
 
 std::vector<std::uint64_t> parse_sizes(const std::string& text) {
@@ -214,16 +209,17 @@ std::vector<std::uint64_t> parse_sizes(const std::string& text) {
 
 std::string help_text(const platform_entry& platform) {
   std::ostringstream text;
-  text
-      << platform.name << ": " << platform.description << "\n\nUsage: " << platform.name
-      << " [flags]\n\nExamples:\n  " << platform.name
-      << " --collective all_reduce --bytes 4KiB:64KiB:x4 --out out\n  " << platform.name
-      << " --set ccl.root=corner --set ipcq.n_slots=2\n  " << platform.name
-      << " --bytes 64KiB --out out --timeline timeline.json\n  " << platform.name << " --check-config\n"
-      << all_options()
-      << "\nExit codes: 0 verified (or not checked, said so), 1 wrong result, 2 usage or config error, 3 "
-         "deadlock,\n"
-         "4 data fault, 5 output not writable, 6 not reproducible, 70 internal error, 130/143 interrupted.\n";
+  text << platform.name << ": " << platform.description << "\n\nUsage: " << platform.name
+       << " [flags]\n\nExamples:\n  " << platform.name
+       << " --collective all_reduce --bytes 4KiB:64KiB:x4 --out out\n  " << platform.name
+       << " --set ccl.root=corner --set ipcq.n_slots=2\n  " << platform.name
+       << " --bytes 64KiB --out out --timeline timeline.json\n  " << platform.name << " --check-config\n"
+       << all_options()
+       << "\nExit codes: 0 verified (or not checked, said so), 1 wrong result, 2 usage or config error, 3 "
+          "deadlock,\n"
+          "4 data fault, 5 output not writable, 6 not reproducible, 70 internal error, 71 refused by the "
+          "system,\n"
+          "129/130/143 interrupted.\n";
   return text.str();
 }
 

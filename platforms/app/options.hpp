@@ -45,9 +45,6 @@ struct options : common_options {
 /// stray arguments, values that are not what the flag takes.
 [[nodiscard]] options parse_options(int argc, const char* const* argv);
 
-/// Files that the run reads beside its config, with the flag or key that names each.
-[[nodiscard]] flag_files files_read(const options& o, const config::machine_config& config);
-
 /// The text of --help.
 [[nodiscard]] std::string help_text(const platform_entry& platform);
 

@@ -116,7 +116,8 @@ std::string help_text() {
       << measurement_options() << '\n'
       << fabric_flags() << '\n'
       << other_options()
-      << "\nExit codes: 0 measured, 2 usage or config error, 70 internal error, 130/143 interrupted.\n";
+      << "\nExit codes: 0 measured, 2 usage or config error, 70 internal error, 71 refused by the system,\n"
+         "129/130/143 interrupted.\n";
   return out.str();
 }
 
@@ -149,13 +150,16 @@ void add_run(Measure measure, table& numbers) {
       for (const auto& [name, value] : measure()) text += fmt::format("{} {}\n", name, value);
     } catch (const user_error& e) {
       text = "?" + text_of(e.problems());
-    } catch (const std::exception& e) {
-      text = fmt::format("! {}", e.what());
+    } catch (const std::exception&) {
+      const platforms::fault_text why = platforms::explain(std::current_exception());
+      text = fmt::format("{} {}", why.status == platforms::run_status::system ? '~' : '!', why.message);
     }
     return text;
   });
-  const bool failed = answer.text.starts_with("! ");
+  const bool failed = answer.text.starts_with("! ") || answer.text.starts_with("~ ");
+  const bool refused = answer.by_system || answer.text.starts_with('~');
   if (answer.killed || (failed && platforms::interrupt_signal() != 0)) return;
+  if (refused) throw resource_error(failed ? answer.text.substr(2) : answer.death);
   if (!answer.death.empty()) throw std::runtime_error(answer.death);
   if (failed) throw std::runtime_error(answer.text.substr(2));
   if (answer.text.starts_with('?')) throw user_error(problems_in(answer.text.substr(1)));

@@ -44,7 +44,7 @@ ordered_json experiment_json(const observation& o, const laboratory& lab) {
 
 }  // namespace
 
-std::string to_json(const case_file& file, const laboratory& lab) {
+std::string to_json(const case_file& file, const laboratory& lab, const std::string& config_sha256) {
   ordered_json findings = ordered_json::array();
   for (const finding& f : file.findings) {
     findings.push_back({{"class", f.kind},
@@ -61,6 +61,7 @@ std::string to_json(const case_file& file, const laboratory& lab) {
   ordered_json experiments = ordered_json::array();
   for (const observation& o : file.observations) experiments.push_back(experiment_json(o, lab));
   const ordered_json j{{"schema", "diecast.diagnosis/1"},
+                       {"config_sha256", config_sha256},
                        {"verdict", verdict_of(file)},
                        {"healthy", file.findings.empty()},
                        {"meaning", meaning_of(verdict_of(file))},

@@ -159,8 +159,7 @@ options parse_options(int argc, const char* const* argv) {
   app::read_output_flags(r, o);
   app::read_information_flags(r, {"patterns", "presets"}, o);
   app::refuse_without_file(r, o.vcd, o.timeline);
-  app::refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}},
-                        {{"--config", o.config}, {"--pattern", o.replay}});
+  app::refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}});
   app::refuse_shared_files(r, o.paces.size(), "a single pace", o);
   r.finish();
   return o;
@@ -174,7 +173,8 @@ std::string help_text(const registries& tables) {
       << tables.name << " --set hbm.preset=HBM4_8000 --set hbm.refresh=none --check-config\n"
       << all_options()
       << "\nExit codes: 0 done, 1 a read returned wrong data, 2 usage or config error, 3 requests without an "
-         "answer,\n4 data fault, 5 output not writable, 70 internal error, 130/143 interrupted.\n";
+         "answer,\n4 data fault, 5 output not writable, 70 internal error, 71 refused by the system,\n"
+         "129/130/143 interrupted.\n";
   return out.str();
 }
 

@@ -117,8 +117,8 @@ int run_checked(int argc, char** argv) {
   }
   if (not_run > 0) platforms::tell(fmt::format("{} higher rates are not run", not_run));
   report.finish([&] { return result_json(report.context(), net, report.outcomes()); },
-                [&] { return result_csv(report.outcomes()); });
-  if (report.writes_files()) report.write("links.csv", links_csv(report.outcomes()));
+                [&] { return result_csv(report.outcomes()); },
+                [&] { report.write("links.csv", links_csv(report.outcomes())); });
   return report.exit_code();
 }
 

@@ -117,8 +117,7 @@ void refuse_meaningless(app::flag_reader& r, const options& o) {
     for (const char* name : {"hotspot-node", "hotspot-fraction"}) refuse(name, "without --traffic hotspot");
   }
   app::refuse_without_file(r, o.vcd, o.timeline);
-  app::refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}},
-                        {{"--config", o.config}, {"--traffic", o.replay}});
+  app::refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}});
 }
 
 }  // namespace
@@ -154,7 +153,8 @@ std::string help_text() {
          "  diecast-noc --config platforms/configs/noc_reference.json --set noc.vcs=1 --rate 1.0\n"
       << all_options()
       << "\nExit codes: 0 done (a saturated point is a result), 2 usage or config error, 3 deadlock,\n"
-         "4 protocol error, 5 output not writable, 70 internal error, 130/143 interrupted.\n";
+         "4 protocol error, 5 output not writable, 70 internal error, 71 refused by the system,\n"
+         "129/130/143 interrupted.\n";
   return out.str();
 }
 

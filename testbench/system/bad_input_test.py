@@ -3,6 +3,9 @@
 """What a user can get wrong: exit 2 (5 for outputs); stderr says where, what and what was expected."""
 import fcntl
 import os
+import resource
+import shutil
+import signal
 
 import harness
 from harness import SMALL
@@ -66,7 +69,6 @@ FLAGS = [
     (["--vcd", "w.vcd", "--bytes", "4KiB:8KiB"], ["--vcd", "2 runs"]),
     (["--vcd", ""], ["--vcd", "empty"]),
     (["--vcd", "w", "--timeline", "./w"], ["--timeline: is the file of --vcd, too (value ./w"]),
-    (["--verify", "r", "--vcd", "./r"], ["--vcd: would overwrite what --verify reads (value ./r"]),
     (["--collective", "allreduce"], ["--collective: no such collective; did you mean all_reduce?"]),
     (["--algorithm", "ring1d"], ["--algorithm: no such all_reduce algorithm; did you mean ring_1d?"]),
     (["--collective", "barrier", "--algorithm", "disemination"], ["did you mean dissemination?"]),
@@ -98,6 +100,17 @@ EXPECTED_EVERYWHERE = {
 }
 
 PAIR = (harness.PROGRAMS / "pair_exchange.xml").read_text()
+STREAM = {"name": "s", "on": [0, 1], "ops": [{"op": "compute", "ns": 1}]}
+WORKLOAD = harness.json.dumps({"streams": [STREAM]})
+TUNER = "collective,min_bytes,max_bytes,algorithm\nall_reduce,0,1,ring_1d\n"
+PACKETS, REQUESTS = "0 0 1 4\n", "R 0 64\n"
+NETWORK = '{"noc": {"columns": 4, "rows": 4}}'
+
+
+def dumped(case):
+    return case.run_pod(*SMALL, "--dump-config").stdout
+
+
 BAD_PROGRAMS = {
     "broken": (PAIR.replace("</gpu>", "", 1), ["program.xml:", "broken XML"]),
     "impossible peer": (PAIR.replace('send="1"', 'send="7"'), ["program.xml:5", "7", "peer"]),
@@ -136,10 +149,99 @@ class BadInput(harness.Case):
                 self.refused(*SMALL, *arguments, holds=holds)
 
     def test_what_is_read_is_not_overwritten(self):
-        own = self.file("own.json", "{}")
-        for flag in ("--vcd", "--timeline", "--record"):
-            self.refused("--config", own, flag, "./own.json", holds=[f"{flag}: would overwrite what --config reads"])
-        self.assertEqual(own.read_text(), "{}")
+        """By no output of any binary, whatever name it has there."""
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--record", "record")
+        record = (self.folder / "record").read_text()
+        reads = [("pod", "--config", "full.json", dumped(self), "config.json"),
+                 ("pod", "--workload", "w.json", WORKLOAD, "flight.json"), ("pod", "--workload", "p.xml", PAIR, "links.csv"),
+                 ("pod", "--set", "ccl.tuner=t.csv", TUNER, "links.csv"), ("pod", "--verify", "r", record, None),
+                 ("noc", "--traffic", "replay:t", PACKETS, "links.csv"), ("hbm", "--pattern", "replay:t", REQUESTS, "hbm.csv"),
+                 ("noc", "--config", "c.json", "{}", "result.json"), ("hbm", "--config", "c.json", "{}", "result.json")]
+        for name, flag, value, text, in_out in reads:
+            file = value.split("=")[-1].split(":")[-1]
+            input = self.file(file, text)
+            job = [harness.binary(name), *(SMALL if name == "pod" and flag != "--config" else ()), flag, value]
+            (self.folder / "hard").unlink(missing_ok=True)
+            (self.folder / "hard").hardlink_to(input)
+            outputs = [(o, other) for o in ("--vcd", "--timeline", *(["--record"] if name == "pod" else []))
+                       for other in (f"./{file}", "hard", "soft")]
+            (self.folder / "soft").unlink(missing_ok=True)
+            (self.folder / "soft").symlink_to(file)
+            for output, other in outputs:
+                with self.subTest(f"{name} {flag} {value} {output} {other}"):
+                    self.refused_by([*job, output, other], f"{output}: would overwrite what ", input, text)
+            if in_out is None:
+                continue
+            with self.subTest(f"{name} {flag} {value} --out"):
+                (self.folder / "out").mkdir()
+                input.rename(self.folder / "out" / in_out)
+                moved = value[:-len(file)] + f"out/{in_out}"
+                edited = ["--set", "sim.seed=7"] if in_out == "config.json" else []  # the same config may be written again
+                self.refused_by([*job[:-1], moved, "--out", "out", *edited], "--out: would overwrite what ",
+                                self.folder / "out" / in_out, text)
+                if name == "pod":
+                    (self.folder / "out" / in_out).rename(self.folder / "diagnosis.json")
+                    self.refused_by([*job[:-1], value[:-len(file)] + "diagnosis.json", "--diagnose"],
+                                    "--diagnose: would overwrite what ", self.folder / "diagnosis.json", text)
+                    (self.folder / "diagnosis.json").unlink()
+                shutil.rmtree(self.folder / "out")
+
+    def refused_by(self, words, says, input, text):
+        done = self.ended(self.start(*words))
+        self.assertEqual(done.code, 2)
+        self.assertIn(says, done.stderr)
+        self.assertEqual(input.read_text(), text)
+
+    def readable(self):
+        """Every kind of input: a binary, its flags around the name of the file, and the file."""
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--record", "record")
+        record = (self.folder / "record").read_text()
+        pod, small = harness.binary("pod"), [str(w) for w in SMALL]
+        return [([pod, "--bytes", "1KiB", "--config"], "", dumped(self)), ([pod, *small, "--workload"], "", WORKLOAD),
+                ([pod, *small, "--workload"], "", PAIR), ([pod, *small, "--bytes", "1KiB", "--verify"], "", record),
+                ([pod, *small, "--bytes", "1KiB", "--algorithm", "auto", "--set"], "ccl.tuner=", TUNER),
+                ([pod, *small, "--algorithm", "all", "--bytes", "1KiB", "--set"], "ccl.tuner=", TUNER),
+                ([harness.binary("noc"), "--traffic"], "replay:", PACKETS), ([harness.binary("noc"), "--config"], "", NETWORK),
+                ([harness.binary("hbm"), "--pattern"], "replay:", REQUESTS), ([harness.binary("hbm"), "--requests", "10", "--config"], "", "{}"),
+                ([harness.binary("bench"), "fabric", "--runs", "1", "--cycles", "500", "--warmup-cycles", "0", "--config"], "", NETWORK)]
+
+    def bash(self, line, expect):
+        done = harness.subprocess.run(["bash", "-c", line], cwd=self.folder, capture_output=True, text=True,
+                                      timeout=harness.TIMEOUT_S, stdin=harness.subprocess.DEVNULL)
+        self.last = harness.Result(line, done.returncode, done.stdout, done.stderr)
+        self.assertEqual(done.returncode, expect, "exit code")
+        return self.last
+
+    def test_inputs_may_be_pipes_and_begin_with_a_byte_order_mark(self):
+        for words, before, text in self.readable():
+            self.file("input", "\ufeff" + text)
+            for name in ("input", "<(cat input)", "/dev/stdin"):
+                with self.subTest(f"{words} {name}"):
+                    self.bash(f"{harness.shlex.join(words)} {before}{name} < input", expect=0)
+            (self.folder / "input").write_bytes(text.encode("utf-16"))
+            with self.subTest(f"{words} UTF-16"):
+                self.assertIn("UTF-16", self.bash(f"{harness.shlex.join(words)} {before}input", expect=2).stderr)
+        self.file("input", WORKLOAD)
+        self.bash(f"{harness.shlex.join(self.command(*SMALL, '--diagnose', '--out', 'd', '--workload'))} <(cat input)", expect=0)
+        self.assertIn("four rounds", (self.folder / "d" / "diagnosis.txt").read_text())
+
+    def test_inputs_that_cannot_be_read_say_why(self):
+        (self.folder / "loop").symlink_to("loop")
+        for words, before, _ in self.readable():
+            for name, why in (("loop", "Too many levels"), ("n" * 300, "File name too long"), ("/dev/zero", "longer than 256 MiB"),
+                              (".", "a folder"), ("nowhere", "No such file")):
+                with self.subTest(f"{words} {name}"):
+                    self.assertIn(why, self.bash(f"{harness.shlex.join(words)} {before}{name}", expect=2).stderr)
+
+    def test_limits_of_inputs_are_told(self):
+        for n in range(200):
+            self.file(f"c{n}.json", f'{{"extends": "c{n + 1}.json"}}')
+        self.refused("--config", "c0.json", holds=["too many configs extend one another (value c65.json; expected at most 64"])
+        self.file("long", "0 " * 5000)
+        for name, flag in (("noc", "--traffic"), ("hbm", "--pattern")):
+            done = self.ended(self.start(harness.binary(name), flag, "replay:long"))
+            self.assertEqual(done.code, 2)
+            self.assertIn("long:1: the line is too long (value 10000 characters; expected at most 4096", done.stderr)
 
     def kept(self, *arguments, holds, expect):
         """Refused; every file of the folder stays as it is."""
@@ -351,6 +453,103 @@ class Outputs(harness.Case):
         self.unwritable("--out", "foreign", holds=["--out foreign", "precious.txt", "empty directory"])
         self.assertEqual([p.name for p in (self.folder / "foreign").iterdir()], ["precious.txt"])
         self.assertEqual(precious.read_text(), "mine")
+
+    def test_files_of_a_user_stay_under_any_name(self):
+        """Own files are known by what is in them."""
+        names = ["config", "result", "deadlock", "flight_1", "critical_path", "diagnosis", "diagnosis_job_0"]
+        names = [n + ".json" for n in names] + [n + ".csv" for n in ("links", "ipcq", "waits", "health", "hbm")]
+        for name in (*names, "diagnosis.txt", "report.html", "result.json.partial", "config.json.partial"):
+            with self.subTest(name):
+                (self.folder / f"of_{name}").mkdir()
+                own = self.file(f"of_{name}/{name}", "{} // mine")
+                self.unwritable("--out", f"of_{name}", holds=[f"holds {name}, which Diecast did not write"])
+                self.assertEqual(own.read_text(), "{} // mine")
+                if name.startswith("diagnosis"):
+                    own.rename(self.folder / name)
+                    self.unwritable("--diagnose", holds=[f"--diagnose: would overwrite {name}, which Diecast did not write"])
+                    self.assertEqual((self.folder / name).read_text(), "{} // mine")
+                    (self.folder / name).unlink()
+
+    def test_what_was_edited_since_is_the_users(self):
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "d")
+        config = self.folder / "d" / "config.json"
+        self.file("d/config.json", config.read_text().replace('"seed": 1', '"seed": 2'))
+        before = {p.name: p.read_bytes() for p in (self.folder / "d").iterdir()}
+        self.unwritable("--out", "d", holds=["holds config.json", "was changed since"])
+        self.assertEqual({p.name: p.read_bytes() for p in (self.folder / "d").iterdir()}, before)
+
+    def test_every_file_of_a_run_is_known(self):
+        """The folder of any run serves the next one."""
+        hang = (*SMALL, "--algorithm", "ring_1d", "--ranks", "sip", *harness.sets("ipcq.match=sender"))
+        jobs = [([harness.POD, *SMALL, "--bytes", "1KiB:2KiB"], 0), ([harness.POD, *hang, "--bytes", "1KiB:2KiB"], 3),
+                ([harness.POD, *hang], 3), ([harness.POD, *SMALL, "--bytes", "1KiB", "--diagnose"], 0),
+                ([harness.binary("noc"), "--rate", "0.1", "--cycles", "500"], 0), ([harness.binary("hbm"), "--requests", "9"], 0)]
+        for words, code in [*jobs, *reversed(jobs)]:
+            with self.subTest(" ".join(map(str, words))):
+                self.assertEqual(self.ended(self.start(*words, "--out", "d", "--quiet")).code, code)
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "d")
+        harness.subprocess.run([harness.ROOT / "scripts" / "report", "d"], cwd=self.folder, check=True, capture_output=True)
+        self.assertTrue((self.folder / "d" / "report.html").exists())
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "d")
+        self.assertFalse((self.folder / "d" / "report.html").exists())
+
+    def limited(self, most_bytes, *words):
+        """A run whose files hold no more than so many bytes each, as on a full disk."""
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
+        done = harness.subprocess.run([str(w) for w in words], cwd=self.folder, capture_output=True, text=True, preexec_fn=limit)
+        self.last = harness.Result(f"ulimit -f {most_bytes} bytes; {harness.shlex.join(map(str, words))}", done.returncode,
+                                   done.stdout, done.stderr)
+        return done.returncode
+
+    def test_a_folder_on_a_full_disk_does_not_look_complete(self):
+        jobs = [[harness.POD, *SMALL, "--bytes", "1KiB", "--record", "record", "--timeline", "t.json"],
+                [harness.binary("noc"), "--rate", "0.1", "--cycles", "500", "--vcd", "w.vcd"],
+                [harness.binary("hbm"), "--requests", "9", "--vcd", "w.vcd"]]
+        for job in jobs:
+            words = [*job, "--out", "d", "--quiet"]
+            self.assertEqual(self.ended(self.start(*words)).code, 0)
+            sizes = {p.stat().st_size for p in self.folder.rglob("*") if p.is_file() and p.name not in ("stdout.txt", "stderr.txt")}
+            for most in sorted({0, *(n for size in sizes for n in (size // 2, size - 1))}):
+                with self.subTest(f"{words} {most} bytes"):
+                    self.assertEqual(self.limited(most, *words), 5)
+                    self.assertIn("File too large", self.last.stderr)
+                    result = self.folder / "d" / "result.json"
+                    if result.exists():
+                        self.assertEqual(harness.json.loads(result.read_text())["status"], "error")
+                    self.assertFalse(list(self.folder.rglob("*.partial")))
+            self.assertEqual(self.ended(self.start(*words)).code, 0)  # nothing is left that the next run refuses
+            shutil.rmtree(self.folder / "d")
+            for file in self.folder.iterdir():
+                file.unlink()
+
+    def test_experiments_without_room_say_how_to_give_them_some(self):
+        words = self.command(*SMALL, "--bytes", "1KiB", "--diagnose", "--out", "d")
+        (self.folder / "tmp").mkdir()
+        for folder, most in (("nowhere", None), (self.folder / "tmp", 0), (self.folder / "tmp", 3000)):
+            with self.subTest(f"{folder} {most}"):
+                os.environ["TMPDIR"] = str(folder)
+                self.addCleanup(os.environ.pop, "TMPDIR", None)
+                code = self.limited(most if most is not None else resource.RLIM_INFINITY, *words)
+                self.assertEqual(code, 5, self.last.stderr)
+                self.assertRegex(self.last.stderr, r"--diagnose: its experiments need a folder with room.*; set TMPDIR to one")
+                self.assertFalse(list((self.folder / "tmp").iterdir()))
+
+    def test_a_run_without_a_process_says_so(self):
+        """Where fork is refused: exit code 71 of every binary, and of --diagnose."""
+        self.folder.chmod(0o777)
+
+        def limit():
+            if os.geteuid() == 0:  # to whom no limit applies
+                os.setresuid(65534, 65534, 65534)
+            resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+        for words in (self.command(*SMALL), self.command(*SMALL, "--diagnose"), [harness.binary("noc")], [harness.binary("hbm")],
+                      [harness.binary("bench"), "mmio", "--runs", "1"]):
+            done = harness.subprocess.run(words, cwd=self.folder, capture_output=True, text=True, preexec_fn=limit)
+            self.last = harness.Result(harness.shlex.join(words), done.returncode, done.stdout, done.stderr)
+            self.assertEqual(done.returncode, 71)
+            self.assertRegex(done.stderr, r"^the system refuses: no process .*\(Resource temporarily unavailable\)\n$")
 
     def test_two_runs_do_not_share_a_folder(self):
         (self.folder / "out").mkdir()

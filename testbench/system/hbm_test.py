@@ -31,7 +31,7 @@ FLAGS = [
     (["--pattern", "replay:"], ["--pattern", "names no file"]),
     (["--pattern", "replay:nowhere.txt"], ["--pattern replay: cannot be read: No such file", "nowhere.txt"]),
     (["--pattern", "replay:."], ["cannot be read: a folder"]),
-    (["--pattern", "replay:/proc/self/mem"], ["cannot be read to its end"]),
+    (["--pattern", "replay:/proc/self/mem"], ["cannot be read: read error"]),
     (["--pattern", ""], ["--pattern", "empty"]),
     (["--read-fraction", "1.5"], ["--read-fraction", "'1.5'"]),
     (["--read-fraction", "-0.1"], ["--read-fraction", "'-0.1'"]),

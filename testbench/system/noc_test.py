@@ -32,7 +32,7 @@ FLAGS = [
     (["--traffic", "replay:"], ["--traffic", "names no file"]),
     (["--traffic", "replay:nowhere.txt"], ["--traffic replay: cannot be read: No such file", "nowhere.txt"]),
     (["--traffic", "replay:."], ["cannot be read: a folder"]),
-    (["--traffic", "replay:/proc/self/mem"], ["cannot be read to its end"]),
+    (["--traffic", "replay:/proc/self/mem"], ["cannot be read: read error"]),
     (["--traffic", ""], ["--traffic", "empty"]),
     (["--rate", "0"], ["--rate", "'0'"]),
     (["--rate", "-0.1"], ["--rate", "'-0.1'"]),
