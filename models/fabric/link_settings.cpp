@@ -56,7 +56,9 @@ class settling {
 
   void take(const config::instance_override& o, std::size_t number, std::vector<problem>& problems) {
     std::array<std::uint32_t, config::instance_kinds> counts{};
-    const auto found = [&counts](instances k) -> std::uint32_t& { return counts[static_cast<std::size_t>(k)]; };
+    const auto found = [&counts](instances k) -> std::uint32_t& {
+      return counts[static_cast<std::size_t>(k)];
+    };
     found(instances::ucie_link) = match_ucie(o);
     found(instances::sip_link) = match_sip_links(o);
     found(instances::die) = match_dies(o);

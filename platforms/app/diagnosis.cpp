@@ -21,14 +21,10 @@
 #include "platforms/io/output_dir.hpp"
 #include "platforms/io/own_files.hpp"
 #include "platforms/io/standard_streams.hpp"
-#include "platforms/io/whole_file.hpp"
 #include "platforms/run/child.hpp"
 
 namespace diecast::app {
 namespace {
-
-constexpr const char* verdict_json = "diagnosis.json";
-constexpr const char* verdict_text = "diagnosis.txt";
 
 void check_one_run(const options& o) {
   std::vector<problem> problems;
@@ -95,26 +91,6 @@ std::map<std::string, std::string> read_once(int argc, char** argv) {
   return texts;
 }
 
-/// Where there is no --out: files of an earlier diagnosis in the current directory are replaced, no others.
-void check_current_directory() {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(".", error)) {
-    const fs::path name = entry.path().filename();
-    if (!name.string().starts_with("diagnosis") || !platforms::has_own_name(name)) continue;
-    if (const platforms::input_file* input = platforms::input_at(name))
-      throw user_error(problem{"--diagnose", fmt::format("would overwrite what {} reads", input->reader),
-                               name.string(), "another name for it, or --out DIR"});
-    if (!entry.is_directory(error) && !platforms::is_own(name))
-      throw output_error(
-          fmt::format("--diagnose: would overwrite {}, which Diecast did not write; expected another name "
-                      "for it, or --out "
-                      "DIR",
-                      name.string()));
-  }
-  try_files({{"--diagnose", verdict_json}, {"--diagnose", verdict_text}});
-}
-
 diagnose::diagnosis diagnosis_of(const diagnose::patient& who) {
   try {
     return diagnose::examine(who);
@@ -130,9 +106,10 @@ diagnose::diagnosis diagnosis_of(const diagnose::patient& who) {
 /// The experiments are runs of this program; the doctor is given its path and the flags, nothing else.
 int run_diagnosis(const options& o, const config::machine_config& config, int argc, char** argv) {
   check_one_run(o);
+  options with_folder = o;
+  if (o.out.empty()) with_folder.out = "diagnosis";
   if (!o.workload.empty()) (void)platforms::read_input("--workload", o.workload);  // no output replaces it
-  const auto out = open_outputs(o, platforms::dump_config(config), {});
-  if (!out) check_current_directory();
+  const auto out = open_outputs(with_folder, platforms::dump_config(config), {});
   tell_what_is_left_out(o);
   platforms::install_signal_handlers();
   auto [arguments, faults] = without_faults(argc, argv);
@@ -145,6 +122,7 @@ int run_diagnosis(const options& o, const config::machine_config& config, int ar
                         o.bytes.front(),
                         std::move(faults),
                         withheld};
+  who.kept_in = with_folder.out;
   who.interrupted = [] { return platforms::interrupt_signal() != 0; };
   who.config_sha256 = platforms::config_sha256(config);
   who.read_once = read_once(argc, argv);
@@ -154,17 +132,9 @@ int run_diagnosis(const options& o, const config::machine_config& config, int ar
   } else if (!o.quiet) {
     print(found.text);
   }
-  const auto write = [&](const char* name, const std::string& text) {
-    if (out) return out->write(name, text);
-    platforms::write_whole_file(name, text);
-  };
-  for (const auto& [name, text] : found.files) write(name.c_str(), std::string(platforms::job_head) + text);
-  write(verdict_text, found.text);
-  if (out) {
-    out->complete(verdict_json, found.json);
-  } else {
-    write(verdict_json, found.json);
-  }
+  for (const auto& [name, text] : found.files) out->write(name, std::string(platforms::job_head) + text);
+  out->write("diagnosis.txt", found.text);
+  out->complete("diagnosis.json", found.json);
   if (platforms::interrupt_signal() == 0) return found.exit_code;
   platforms::tell("interrupted: the diagnosis is of the experiments made until then");
   return 128 + platforms::interrupt_signal();

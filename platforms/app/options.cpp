@@ -59,7 +59,8 @@ po::options_description correctness_options() {
   d.add_options()("double-run", "run twice and compare the runs; exit code 6 if they differ")(
       "record", argument("FILE"), "write what every rank did in every step")(
       "verify", argument("FILE"), "compare with a recorded run; exit code 6 with the first difference")(
-      "diagnose", "find the fault of a machine by experiments; writes diagnosis.json and diagnosis.txt")(
+      "diagnose",
+      "find the fault of a machine by experiments; writes into --out, by default the folder diagnosis")(
       "hide-faults",
       "do not report which faults of the config acted; --diagnose sets it for its experiments")(
       "ccl-trace", "print each send, receive and credit on stderr; also with DIECAST_CCL_TRACE=1");

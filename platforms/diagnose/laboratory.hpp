@@ -73,7 +73,7 @@ class laboratory {
   /// `read_once` as of a patient.
   laboratory(std::string binary, std::vector<std::string> arguments,
              std::vector<std::string> for_children_only, double budget_s, bool (*interrupted)() = nullptr,
-             const std::map<std::string, std::string>& read_once = {});
+             const std::map<std::string, std::string>& read_once = {}, std::filesystem::path kept_in = {});
   ~laboratory();
   laboratory(const laboratory&) = delete;
   laboratory& operator=(const laboratory&) = delete;
@@ -92,8 +92,8 @@ class laboratory {
   [[nodiscard]] double seconds_left() const;
   [[nodiscard]] double seconds_used() const;
   [[nodiscard]] double budget() const { return budget_s_; }
-  /// Leaves a file for experiments, diagnosis_job_N.json; returns its path. In commands for people it has its
-  /// name alone.
+  /// Leaves a file for experiments, diagnosis_job_N.json; returns its path. In commands for people it lies in
+  /// `kept_in`.
   std::string keep(const std::string& text);
   /// What was left, by name.
   [[nodiscard]] const std::map<std::string, std::string>& kept() const { return kept_; }
@@ -116,7 +116,7 @@ class laboratory {
   std::string binary_;
   std::vector<std::string> arguments_;
   std::vector<std::string> for_children_only_;
-  std::filesystem::path folder_;
+  std::filesystem::path folder_, kept_in_;
   std::map<std::string, std::string> copies_;  ///< of files that can be read only once
   int keeper_pipe_{-1};                        ///< what removes the folder waits for the end of this pipe
   int keeper_{};                               ///< its process

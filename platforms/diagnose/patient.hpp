@@ -23,6 +23,7 @@ struct patient {
   std::string config_sha256{};  ///< of the machine, for the verdict
   /// Texts of files among the arguments that can be read only once: experiments get copies of them.
   std::map<std::string, std::string> read_once{};
+  std::string kept_in{};  ///< folder where the user will find the files of experiments
 };
 
 }  // namespace diecast::diagnose
