@@ -19,7 +19,7 @@ namespace {
 namespace po = boost::program_options;
 
 /// Flags that some binaries have and others lack.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 35> flags_of_binaries{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 38> flags_of_binaries{
     {{"pattern", "diecast-hbm"},
      {"read-fraction", "diecast-hbm"},
      {"requests", "diecast-hbm"},
@@ -54,7 +54,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 35> flags_of
      {"verify", "diecast-pod"},
      {"diagnose", "diecast-pod"},
      {"ccl-trace", "diecast-pod"},
-     {"print-map", "diecast-pod"}}};
+     {"print-map", "diecast-pod"},
+     {"dump-install", "diecast-pod"},
+     {"hide-faults", "diecast-pod"},
+     {"doc", "diecast-pod"}}};
 
 [[noreturn]] void unknown_flag(const std::string& flag, const po::options_description& known) {
   for (const auto& [name, binary] : flags_of_binaries) {

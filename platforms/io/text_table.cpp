@@ -2,6 +2,7 @@
 #include "platforms/io/text_table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <sstream>
 #include <utility>
@@ -55,10 +56,10 @@ std::string wrapped(const std::string& text, std::size_t indent) {
 }
 
 std::string size_text(std::uint64_t bytes) {
-  constexpr std::uint64_t kib = 1024;
-  if (bytes >= kib * kib && bytes % (kib * kib) == 0) return fmt::format("{} MiB", bytes / (kib * kib));
-  if (bytes >= kib && bytes % kib == 0) return fmt::format("{} KiB", bytes / kib);
-  return fmt::format("{} B", bytes);
+  std::size_t unit = 0;
+  for (; unit < 3 && bytes >= 1024 && bytes % 1024 == 0; ++unit) bytes /= 1024;
+  constexpr std::array units{"B", "KiB", "MiB", "GiB"};
+  return fmt::format("{} {}", bytes, units[unit]);
 }
 
 }  // namespace diecast::platforms

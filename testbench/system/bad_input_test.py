@@ -314,7 +314,7 @@ class BadInput(harness.Case):
         self.assertTrue((self.folder / "kept" / "result.json").exists(), "an earlier result is lost")
         self.refused(*SMALL, "--bytes", "1KiB", "--verify", record, holds=["--verify: is no record: its last line is cut off"])
         whole_lines = self.file("whole_lines", "".join(record.read_text().splitlines(keepends=True)[:-1]))
-        self.refused(*SMALL, "--bytes", "1KiB", "--verify", whole_lines, holds=["--verify: is no record: it is not whole"])
+        self.refused(*SMALL, "--bytes", "1KiB", "--verify", whole_lines, holds=["--verify: is no record: it is truncated"])
 
     def test_a_scope_that_matches_nothing_costs_no_earlier_file(self):
         self.run_pod(*SMALL, "--bytes", "1KiB", "--timeline", "t.json", "--vcd", "w.vcd")
