@@ -265,7 +265,7 @@ void read_chain(const fs::path& file, std::vector<const input_file*>& open, read
   if (const auto seen = std::find_if(open.begin(), open.end(), same); seen != open.end()) {
     std::vector<std::string> cycle;
     for (auto at = seen; at != open.end(); ++at) cycle.push_back((*at)->path.string());
-    cycle.push_back(file.string());
+    cycle.push_back(file.lexically_normal().string());
     r.problems.push_back({open.back()->path.string() + ": extends", "extends itself",
                           fmt::format("{}", fmt::join(cycle, " -> ")), "a file that does not lead back"});
     return;
