@@ -214,16 +214,15 @@ std::vector<std::uint64_t> parse_sizes(const std::string& text) {
 
 std::string help_text(const platform_entry& platform) {
   std::ostringstream text;
-  text
-      << platform.name << ": " << platform.description << "\n\nUsage: " << platform.name
-      << " [flags]\n\nExamples:\n  " << platform.name
-      << " --collective all_reduce --bytes 4KiB:64KiB:x4 --out out\n  " << platform.name
-      << " --set ccl.root=corner --set ipcq.n_slots=2\n  " << platform.name
-      << " --bytes 64KiB --out out --timeline timeline.json\n  " << platform.name << " --check-config\n"
-      << all_options()
-      << "\nExit codes: 0 verified (or not checked, said so), 1 wrong result, 2 usage or config error, 3 "
-         "deadlock,\n"
-         "4 data fault, 5 output not writable, 6 not reproducible, 70 internal error, 130/143 interrupted.\n";
+  text << platform.name << ": " << platform.description << "\n\nUsage: " << platform.name
+       << " [flags]\n\nExamples:\n  " << platform.name
+       << " --collective all_reduce --bytes 4KiB:64KiB:x4 --out out\n  " << platform.name
+       << " --set ccl.root=corner --set ipcq.n_slots=2\n  " << platform.name
+       << " --bytes 64KiB --out out --timeline timeline.json\n  " << platform.name << " --check-config\n"
+       << all_options()
+       << "\nExit codes: 0 verified (or not checked, said so), 1 wrong result, 2 usage or config error, 3 "
+          "deadlock or\nsim.limit_ms, 4 data fault, 5 output not writable, 6 not reproducible, 70 internal "
+          "error, 130/143 interrupted.\n";
   return text.str();
 }
 
