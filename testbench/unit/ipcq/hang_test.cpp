@@ -102,8 +102,8 @@ TEST_CASE("hang: M sends before the first receive pass with n_slots = M and dead
     CHECK(roots[0]["kind"] == "cycle");
     CHECK(roots[0]["members"] == std::vector<std::string>{pe0, pe1, pe2});
     for (const auto& w : roots[0]["waits"]) CHECK(w["for"] == "send_space");
-    CHECK_THAT(o.message, Contains("nothing is left to happen") && Contains("exchange") &&
-                              Contains(fmt::format("my_head {} my_tail 0", m - 1)));
+    CHECK_THAT(o.message, Contains("nothing is left to happen") && Contains("exchange"));
+    CHECK_THAT(o.deadlock_json, Contains(fmt::format("my_head {} my_tail 0", m - 1)));
   }
 }
 
@@ -267,7 +267,7 @@ TEST_CASE("hang: a message that a dead memory holds is in flight, and said to be
   CHECK(roots[0]["kind"] == "fault");
   CHECK(roots[0]["waits"][0]["cause"] == "in_flight");
   CHECK(roots[0]["waits"][0]["waiter"] == pe1);
-  CHECK(roots[0]["waits"][0]["where"] == fmt::format("half received by the DMA engine of {}", pe1));
+  CHECK(roots[0]["waits"][0]["where"] == fmt::format("being written by the DMA engine of {}", pe1));
   const auto flights = nlohmann::json::parse(o.deadlock_json)["in_flight"];
   std::map<std::string, std::vector<nlohmann::json>> by_kind;
   for (const auto& f : flights) by_kind[f["kind"]].push_back(f);
