@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <fmt/format.h>
-#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -15,14 +14,10 @@
 #include "platforms/diagnose/doctor.hpp"
 #include "platforms/io/output_dir.hpp"
 #include "platforms/io/standard_streams.hpp"
-#include "platforms/io/whole_file.hpp"
 #include "platforms/run/child.hpp"
 
 namespace diecast::app {
 namespace {
-
-constexpr const char* verdict_json = "diagnosis.json";
-constexpr const char* verdict_text = "diagnosis.txt";
 
 void check_one_run(const options& o) {
   std::vector<problem> problems;
@@ -76,12 +71,9 @@ std::pair<std::vector<std::string>, std::vector<std::string>> without_faults(int
 /// The experiments are runs of this program; the doctor is given its path and the flags, nothing else.
 int run_diagnosis(const options& o, const config::machine_config& config, int argc, char** argv) {
   check_one_run(o);
-  std::unique_ptr<platforms::output_dir> out;
-  if (!o.out.empty()) {
-    out = open_out(o, platforms::dump_config(config), {}, files_read(o, config));
-  } else {
-    try_files({{"--diagnose", verdict_json}, {"--diagnose", verdict_text}});
-  }
+  options with_folder = o;
+  if (o.out.empty()) with_folder.out = "diagnosis";
+  const auto out = open_out(with_folder, platforms::dump_config(config), {}, files_read(o, config));
   tell_what_is_left_out(o);
   platforms::install_signal_handlers();
   auto [arguments, faults] = without_faults(argc, argv);
@@ -94,6 +86,7 @@ int run_diagnosis(const options& o, const config::machine_config& config, int ar
                         o.bytes.front(),
                         std::move(faults),
                         withheld};
+  who.kept_in = out->path();
   who.interrupted = [] { return platforms::interrupt_signal() != 0; };
   const diagnose::diagnosis found = diagnose::examine(who);
   if (o.format == output_format::json) {
@@ -101,13 +94,9 @@ int run_diagnosis(const options& o, const config::machine_config& config, int ar
   } else if (!o.quiet) {
     print(found.text);
   }
-  const auto write = [&](const char* name, const std::string& text) {
-    if (out) return out->write(name, text);
-    platforms::write_whole_file(name, text);
-  };
-  for (const auto& [name, text] : found.files) write(name.c_str(), text);
-  write(verdict_json, found.json);
-  write(verdict_text, found.text);
+  for (const auto& [name, text] : found.files) out->write(name, text);
+  out->write("diagnosis.json", found.json);
+  out->write("diagnosis.txt", found.text);
   if (platforms::interrupt_signal() == 0) return found.exit_code;
   platforms::tell("interrupted: the diagnosis is of the experiments made until then");
   return 128 + platforms::interrupt_signal();

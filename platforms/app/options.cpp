@@ -43,7 +43,8 @@ po::options_description run_options() {
       "no-data", "timing only: no payload bytes are stored, nothing is verified")(
       "team", text("START:STRIDE:SIZE[,..]|RANK+RANK+..|FROM..TO[:xF]"),
       "ranks of a barrier; FROM..TO: one run per size (all ranks)")(
-      "diagnose", "find out what is wrong by experiments; writes diagnosis.json and diagnosis.txt")(
+      "diagnose",
+      "find out what is wrong by experiments; writes into --out, by default the folder diagnosis")(
       "hide-faults",
       "do not say which faults of the config were met (what --diagnose gives its experiments)")(
       "double-run", "run everything twice and compare it; exit code 6 when anything differs")(

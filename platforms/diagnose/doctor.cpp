@@ -191,7 +191,7 @@ diagnosis examine(const patient& who, double budget_s) {
                          {"--out", "--format", "--progress", "--vcd", "--vcd-scope", "--vcd-window",
                           "--timeline", "--timeline-scope", "--record", "--verify"},
                          {"--diagnose", "--quiet", "--double-run", "--ccl-trace", "--hide-faults"}),
-                 who.for_children_only, budget_s, who.interrupted);
+                 who.for_children_only, budget_s, who.interrupted, who.kept_in);
   const case_file file = examination(lab, who);
   if (const auto other = with_its_job(who, file.observations.front())) {
     return examine(*other, lab.seconds_left());

@@ -131,10 +131,12 @@ std::vector<std::string> without(const std::vector<std::string>& arguments,
 }
 
 laboratory::laboratory(std::string binary, std::vector<std::string> arguments,
-                       std::vector<std::string> for_children_only, double budget_s, bool (*interrupted)())
+                       std::vector<std::string> for_children_only, double budget_s, bool (*interrupted)(),
+                       fs::path kept_in)
     : binary_(std::move(binary)),
       arguments_(std::move(arguments)),
       for_children_only_(std::move(for_children_only)),
+      kept_in_(std::move(kept_in)),
       budget_s_(budget_s),
       interrupted_(interrupted) {
   std::string name = (fs::temp_directory_path() / "diecast-diagnose-XXXXXX").string();
@@ -172,7 +174,7 @@ std::string laboratory::command(const changes& changed) const {
   std::string text = fs::path(binary_).filename().string();
   const std::string folder = folder_.string() + "/";
   for (std::string word : with(changed)) {
-    if (word.starts_with(folder)) word.erase(0, folder.size());
+    if (word.starts_with(folder)) word = kept_in_ / word.substr(folder.size());
     const bool plain = word.find_first_of(" *?[]{}\"'$&|;<>()") == std::string::npos;
     text += plain ? " " + word : " '" + word + "'";
   }

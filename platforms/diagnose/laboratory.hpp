@@ -57,7 +57,8 @@ class laboratory {
   /// `for_children_only` goes to every run and into no command line that is shown. `interrupted` as of a
   /// patient.
   laboratory(std::string binary, std::vector<std::string> arguments,
-             std::vector<std::string> for_children_only, double budget_s, bool (*interrupted)() = nullptr);
+             std::vector<std::string> for_children_only, double budget_s, bool (*interrupted)() = nullptr,
+             std::filesystem::path kept_in = {});
   ~laboratory();
   laboratory(const laboratory&) = delete;
   laboratory& operator=(const laboratory&) = delete;
@@ -76,8 +77,8 @@ class laboratory {
   [[nodiscard]] double seconds_left() const;
   [[nodiscard]] double seconds_used() const;
   [[nodiscard]] double budget() const { return budget_s_; }
-  /// Leaves a file for experiments, diagnosis_job_N.json; returns its path. In commands for people it has its
-  /// name alone.
+  /// Leaves a file for experiments, diagnosis_job_N.json; returns its path. In commands for people it lies in
+  /// `kept_in`.
   std::string keep(const std::string& text);
   /// What was left, by name.
   [[nodiscard]] const std::map<std::string, std::string>& kept() const { return kept_; }
@@ -94,7 +95,7 @@ class laboratory {
   std::string binary_;
   std::vector<std::string> arguments_;
   std::vector<std::string> for_children_only_;
-  std::filesystem::path folder_;
+  std::filesystem::path folder_, kept_in_;
   std::chrono::steady_clock::time_point start_{std::chrono::steady_clock::now()};
   double budget_s_;
   bool (*interrupted_)();

@@ -19,6 +19,7 @@ struct patient {
   bool job_chosen{};  ///< by the doctor: none was given, and the config is refused for the default one
   /// Asked while an experiment runs: it is ended, and none is begun any more. May be null.
   bool (*interrupted)(){};
+  std::string kept_in{};  ///< folder where the user will find the files of experiments
 };
 
 }  // namespace diecast::diagnose
