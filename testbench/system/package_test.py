@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The Debian packages: packed, unpacked into a folder of their own, and used there and on a bare Debian. Manual
-pages and completion."""
+"""The Debian packages: packed, unpacked into a folder of their own, and used there and on a bare Debian. The image of the
+Dockerfile. Manual pages and completion."""
+import json
 import os
 import pathlib
 import re
@@ -187,6 +188,46 @@ class CleanMachine(Chroot):
         print(f"apt-get install {installed_s:.1f} s, first result {ran_s:.1f} s later")
         self.inside(root, "apt-get", "remove", "-y", "diecast")
         self.assertEqual([p for p in (root / "usr").rglob("*diecast*")], [])
+
+
+@unittest.skipUnless(CHROOT and (harness.ROOT / ".git").exists(), "no mmdebstrap, not root, or no git checkout")
+class Image(Chroot):
+    """What the Dockerfile says, with a folder in place of an image: each FROM is a bare Debian."""
+
+    def lines(self):
+        text = (harness.ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+        return [line.split(None, 1) for line in text.splitlines() if line and not line.startswith("#")]
+
+    def test_it_builds_and_runs_the_main_job(self):
+        stages, words = {}, {}
+        for verb, rest in self.lines():
+            if verb == "FROM":
+                image, _, name = rest.partition(" AS ")
+                self.assertEqual(image, "debian:12")
+                root, folder = self.debian(f"stage{len(stages)}"), "/"
+                stages[name] = root
+            elif verb == "WORKDIR":
+                folder = rest
+                (root / rest[1:]).mkdir(parents=True, exist_ok=True)
+            elif verb == "COPY" and rest.startswith("--from="):
+                stage, source, target = re.match(r"--from=(\S+) /(\S+) /(\S+)$", rest).groups()
+                for file in stages[stage].glob(source):
+                    shutil.copy(file, root / target)
+            elif verb == "COPY":
+                self.assertEqual(rest, ". .")
+                tracked = command("git", "ls-files", "-z", cwd=harness.ROOT, check=True).stdout.split("\0")[:-1]
+                for file in tracked:
+                    target = root / folder[1:] / file
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(harness.ROOT / file, target, follow_symlinks=False)
+            elif verb == "RUN":
+                took_s, _ = self.inside(root, "sh", "-c", rest, folder=folder)
+                print(f"{took_s:.0f} s: {rest}")
+            else:
+                words[verb] = json.loads(rest)
+        took_s, text = self.inside(root, *words["ENTRYPOINT"], *words["CMD"], folder=folder)
+        print(f"{took_s:.1f} s: {words}\n{text}")
+        self.assertRegex(text, r" yes\b")
 
 
 class Completion(harness.Case):
