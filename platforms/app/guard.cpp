@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/app/guard.hpp"
 
+#include <cerrno>
 #include <cstdio>
 #include <string>
 
@@ -11,12 +12,31 @@ namespace diecast::app {
 
 using platforms::run_status;
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+namespace {
+
+bool reader_gone = false;  ///< of the pipe that standard output is: it has read what it wanted (head -1)
+
+void note_failure(bool failed) {
+  if (failed && errno == EPIPE) reader_gone = true;
+}
+
+}  // namespace
+
+void print(const std::string& text) {
+  errno = 0;
+  note_failure(std::fwrite(text.data(), 1, text.size(), stdout) < text.size());
+}
+
+void flush() {
+  errno = 0;
+  note_failure(std::fflush(stdout) != 0);
+}
 
 int exit_code_of(const std::function<int()>& body) {
   try {
     const int code = body();
-    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    flush();
+    if (reader_gone || std::ferror(stdout) == 0) return code;
     platforms::tell("standard output: cannot be written");
     const int internal = platforms::exit_code(run_status::internal);
     return code == internal ? internal : platforms::output_failed;

@@ -13,11 +13,13 @@ namespace diecast::app {
 
 /// Runs `body` and returns its exit code; prints what it throws to stderr and returns the code that the
 /// error's type stands for (2 user, 5 output, 70 anything else). Standard output that cannot be written
-/// is an output error.
+/// is an output error, unless it is a pipe whose reader has ended.
 int exit_code_of(const std::function<int()>& body);
 
 /// Writes to standard output; what fails is found when exit_code_of() ends.
 void print(const std::string& text);
+/// Writes out what was printed.
+void flush();
 
 /// Exit code of an invocation: of the worst of its runs; 5 where a file of one was lost and the model itself
 /// is sound; 128 and the signal's number of one that was interrupted.

@@ -22,7 +22,7 @@ struct options : common_options {
   bool ccl_trace{};  ///< by flag, or by DIECAST_CCL_TRACE=1
 
   std::string collective{"all_reduce"};
-  std::vector<std::string> algorithms;  ///< "all" stays as it is; empty: the collective's first
+  std::vector<std::string> algorithms;  ///< "all" stays as it is; empty: auto
   std::vector<std::uint64_t> bytes{65536};
   numeric::dtype type{numeric::dtype::f16};
   numeric::reduction op{numeric::reduction::sum};

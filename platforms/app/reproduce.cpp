@@ -106,7 +106,7 @@ run_record::run_record(const std::string& file) : file_(file) {
       entries_.back().steps += line + '\n';
     }
   }
-  if (!ended) refuse(fmt::format("it is not whole: no line is {}", last_line));
+  if (!ended) refuse(fmt::format("it is truncated: no line is {}", last_line));
   if (std::getline(in, line)) refuse(fmt::format("more follows its {}", last_line));
   for (const entry& e : entries_) {
     try {

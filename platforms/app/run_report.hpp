@@ -3,7 +3,6 @@
 // stderr, one form of all for stdout, and the files of --out.
 #pragma once
 
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
@@ -52,7 +51,7 @@ class run_report {
   void add(Outcome o, const std::string& table_rows) {
     if (table()) {
       print(table_rows);
-      std::fflush(stdout);
+      flush();
     }
     if (!o.message.empty()) platforms::tell(platforms::complaint(o.status, o.message));
     outcomes_.push_back(std::move(o));

@@ -122,7 +122,7 @@ void history(trials& t) {
   if (const auto more = repeated(once, times)) {
     ask_again(t, "four rounds of the workload", {"--workload", t.leave(*more)}, times);
   } else {
-    t.answer("in four rounds of the workload", "not asked: it is no JSON file with streams");
+    t.answer("in four rounds of the workload", "skipped: the workload is not a JSON file with streams");
   }
 }
 

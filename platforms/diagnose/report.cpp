@@ -100,7 +100,7 @@ std::string to_text(const case_file& file, const laboratory& lab, bool withheld)
     text += fmt::format("\n{} more in diagnosis.json\n", file.findings.size() - most_findings);
   }
   if (!file.skipped.empty()) {
-    text += fmt::format("\nNot tried, for want of time ({:.0f} s are all there is): {}\n", lab.budget(),
+    text += fmt::format("\nNot tried, out of time (limit {:.0f} s): {}\n", lab.budget(),
                         fmt::join(file.skipped, ", "));
   }
   if (!file.answers.empty()) text += "\nQuestions:\n";
@@ -124,9 +124,7 @@ std::string to_text(const case_file& file, const laboratory& lab, bool withheld)
   if (!file.observations.empty())
     text += "\nTo repeat: " + lab.command(file.observations.front().changes) + "\n";
   if (withheld && !file.observations.empty())
-    text +=
-        "  with the faults that the command line sets: they are in no command here, and have to be given "
-        "again\n";
+    text += "  these commands omit the faults of the command line, which must be given again\n";
   return text;
 }
 

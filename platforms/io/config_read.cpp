@@ -260,7 +260,7 @@ void read_chain(const fs::path& file, std::vector<fs::path>& open, reading& r) {
     std::vector<std::string> cycle;
     for (auto at = seen; at != open.end(); ++at) cycle.push_back(at->string());
     cycle.push_back(identity.string());
-    r.problems.push_back({open.back().string() + ": extends", "extends itself in a circle",
+    r.problems.push_back({open.back().string() + ": extends", "extends itself",
                           fmt::format("{}", fmt::join(cycle, " -> ")), "a file that does not lead back"});
     return;
   }
@@ -330,6 +330,20 @@ std::vector<fs::path> config_chain(const fs::path& file) {
   return chain;
 }
 
+/// What is wrong with the text of a key's value, with what was probably meant.
+std::string rejection_of(const field& f, std::string_view value) {
+  const std::string what = "not an accepted value";
+  if (f.type == config::field_type::choice) return config::with_nearest(what, value, f.choices);
+  const bool size = f.type == config::field_type::count || f.type == config::field_type::count_or_auto;
+  if (!size || f.unit.empty()) return what;
+  const std::string near = config::parse_size(value) ? std::string(value) : config::nearest_size(value);
+  if (near.empty()) return what;
+  if (f.unit == "B") return near == value ? what : config::did_you_mean(what, near);
+  const auto unit = config::parse_size("1" + f.unit);
+  if (!unit || *config::parse_size(near) % *unit != 0 || !near.ends_with("iB")) return what;
+  return config::did_you_mean(what, std::to_string(*config::parse_size(near) / *unit));
+}
+
 void read_set(std::string_view text, reading& r) {
   const std::string origin = fmt::format("--set {}", text);
   if (!is_json_text(std::string(text))) {
@@ -370,7 +384,7 @@ void read_set(std::string_view text, reading& r) {
     return;
   }
   r.problems.push_back(
-      {"--set " + path, "not an accepted value", fmt::format("'{}'", value), config::expectation(*f)});
+      {"--set " + path, rejection_of(*f, value), fmt::format("'{}'", value), config::expectation(*f)});
   r.broken.insert(path);
 }
 

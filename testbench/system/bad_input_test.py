@@ -38,13 +38,24 @@ FLAGS = [
     (["--bytes", "1.5KiB"], ["--bytes", "'1.5KiB'", "whole number"]),
     (["--bytes", "4XiB"], ["--bytes", "'4XiB'", "KiB"]),
     (["--bytes", "8KiB:4KiB"], ["--bytes", "8KiB:4KiB"]),
-    (["--bytes", "1GiB"], ["pe.tcm_kib"]),
+    (["--bytes", "1GiB"], ["--bytes: 1 GiB does not fit the TCM with any algorithm: needs ", "ccl.tensor_kind=hbm holds it"]),
+    (["--bytes", "64KB"], ["--bytes: not an accepted value; did you mean 64KiB?"]),
+    (["--bytes", "2m"], ["did you mean 2MiB?"]),
+    (["--bytes", "4KiB,256KiB"], ["--bytes: is a list; several sizes are given as a range (value 4KiB,256KiB", "FROM:TO:xF"]),
+    (["--set", "ipcq.slot_bytes=8KB"], ["ipcq.slot_bytes: not an accepted value; did you mean 8KiB?"]),
+    (["--set", "pe.tcm_kib=2MiB"], ["pe.tcm_kib: not an accepted value; did you mean 2048?"]),
+    (["--set", "ipcq.match=adress"], ["ipcq.match: not an accepted value; did you mean address?"]),
+    (["--dtype", "fp16"], ["--dtype: no such value; did you mean f16?"]),
+    (["--op", "add"], ["--op: no such value; did you mean sum?"]),
+    (["--pattern", "rand"], ["command line: a flag of diecast-hbm (value --pattern"]),
+    (["--traffic", "uniform"], ["command line: a flag of diecast-noc (value --traffic"]),
+    (["--rate", "0.5"], ["command line: a flag of diecast-noc and diecast-hbm (value --rate"]),
     (["--bytes"], ["--bytes", "missing"]),
     (["--bytes", "--quiet"], ["--bytes", "has no value", "--quiet"]),
     (["--iters", "0"], ["--iters", "'0'", "from 1"]),
     (["--iters", "2.5"], ["--iters", "'2.5'"]),
     (["--seed", "-1"], ["seed", "'-1'"]),
-    (["--seed", "5", "--set", "sim.seed=6"], ["--seed: sets what a --set does, too (value 5 and sim.seed=6; expected one of the two)"]),
+    (["--seed", "5", "--set", "sim.seed=6"], ["--seed: sets the same key as --set (value 5 and sim.seed=6; expected one of the two)"]),
     (["--dtype", "f99"], ["--dtype", "f99", "bf16"]),
     (["--op", "xor"], ["--op", "xor", "prod"]),
     (["--format", "xml"], ["--format", "xml", "csv"]),
@@ -54,7 +65,7 @@ FLAGS = [
     (["--set", "ccl.patterns.\udcff=[]"], ["--set: is not text"]),
     (["--algorithm", "ring_1d,"], ["--algorithm", "ring_1d,"]),
     (["--algorithm", "ring"], ["--algorithm", "did you mean ring_1d?"]),
-    (["--algorithm", "all,ring_1d"], ["--algorithm: has all beside other names (value all,ring_1d"]),
+    (["--algorithm", "all,ring_1d"], ["--algorithm: combines all with other names (value all,ring_1d"]),
     (["--algorithm", "intercube", "--ranks", "pe"], ["--ranks", "intercube", "pe", "cube"]),
     (["--workload", "nowhere.xml"], ["--workload: cannot be read: No such file or directory (value nowhere.xml"]),
     (["--workload", "."], ["--workload: cannot be read: a folder (value ."]),
@@ -65,21 +76,23 @@ FLAGS = [
     (["--workload", "x.xml", "--algorithm", "ring_1d"], ["--algorithm", "--workload"]),
     (["--vcd", "w.vcd", "--bytes", "4KiB:8KiB"], ["--vcd", "2 runs"]),
     (["--vcd", ""], ["--vcd", "empty"]),
-    (["--vcd", "w", "--timeline", "./w"], ["--timeline: is the file of --vcd, too (value ./w"]),
+    (["--vcd", "w", "--timeline", "./w"], ["--timeline: is also the file of --vcd (value ./w"]),
     (["--verify", "r", "--vcd", "./r"], ["--vcd: would overwrite what --verify reads (value ./r"]),
     (["--collective", "allreduce"], ["--collective: no such collective; did you mean all_reduce?"]),
     (["--algorithm", "ring1d"], ["--algorithm: no such all_reduce algorithm; did you mean ring_1d?"]),
     (["--collective", "barrier", "--algorithm", "disemination"], ["did you mean dissemination?"]),
     (["--ranks", "cubes"], ["--ranks: no such value; did you mean cube?"]),
-    (["--workload", harness.PROGRAMS / "pair_exchange.xml", "--collective", "broadcast"], ["--collective: has no meaning"]),
-    (["--dump-config", "--dump-install"], ["--dump-install: has no meaning beside --dump-config"]),
-    (["--version", "--schema"], ["--schema: has no meaning beside --version"]),
-    (["--check-config", "--vcd", "F"], ["--vcd: has no meaning beside --check-config", "--out: has no meaning"]),
-    (["--dump-config", "--timeline", "F"], ["--timeline: has no meaning beside --dump-config"]),
-    (["--dump-install", "--record", "F"], ["--record: has no meaning beside --dump-install"]),
-    (["--print-map", "--ccl-trace"], ["--ccl-trace: has no meaning beside --print-map"]),
-    (["--list", "presets", "--diagnose"], ["--diagnose: has no meaning beside --list"]),
-    (["--check-config", "--dump-config"], ["--check-config: has no meaning beside --dump-config"]),
+    (["--ranks", "die"], ["--ranks: no such value; did you mean cube?"]),
+    (["--ranks", "package"], ["--ranks: no such value; did you mean sip?"]),
+    (["--workload", harness.PROGRAMS / "pair_exchange.xml", "--collective", "broadcast"], ["--collective: cannot be combined with an MSCCL program"]),
+    (["--dump-config", "--dump-install"], ["--dump-install: cannot be combined with --dump-config"]),
+    (["--version", "--schema"], ["--schema: cannot be combined with --version"]),
+    (["--check-config", "--vcd", "F"], ["--vcd: cannot be combined with --check-config", "--out: cannot be combined"]),
+    (["--dump-config", "--timeline", "F"], ["--timeline: cannot be combined with --dump-config"]),
+    (["--dump-install", "--record", "F"], ["--record: cannot be combined with --dump-install"]),
+    (["--print-map", "--ccl-trace"], ["--ccl-trace: cannot be combined with --print-map"]),
+    (["--list", "presets", "--diagnose"], ["--diagnose: cannot be combined with --list"]),
+    (["--check-config", "--dump-config"], ["--check-config: cannot be combined with --dump-config"]),
 ]
 
 BAD_EVERYWHERE = """{
@@ -199,7 +212,7 @@ class BadInput(harness.Case):
         self.assertTrue((self.folder / "kept" / "result.json").exists(), "an earlier result is lost")
         self.refused(*SMALL, "--bytes", "1KiB", "--verify", record, holds=["--verify: is no record: its last line is cut off"])
         whole_lines = self.file("whole_lines", "".join(record.read_text().splitlines(keepends=True)[:-1]))
-        self.refused(*SMALL, "--bytes", "1KiB", "--verify", whole_lines, holds=["--verify: is no record: it is not whole"])
+        self.refused(*SMALL, "--bytes", "1KiB", "--verify", whole_lines, holds=["--verify: is no record: it is truncated"])
 
     def test_a_scope_that_matches_nothing_costs_no_earlier_file(self):
         self.run_pod(*SMALL, "--bytes", "1KiB", "--timeline", "t.json", "--vcd", "w.vcd")
@@ -337,13 +350,27 @@ class Outputs(harness.Case):
             for name in ("v.vcd", "t.json"):
                 self.assertFalse("ccl rank" in (self.folder / name).read_text(), f"the trace is in {name}")
 
-    def test_a_pipe_that_nobody_reads_ends_no_run(self):
+    def test_a_pipe_whose_reader_ends_changes_nothing(self):
         job = self.command(*SMALL, "--algorithm", "all", "--bytes", "1KiB:4KiB:x2", "--out", "d")
-        self.shell(job, "2>/dev/null | true", expect=5)
-        self.assertLessEqual({"result.json", "links.csv"}, {p.name for p in (self.folder / "d").iterdir()})
+        for reader in ("true", "head -1"):
+            self.shell(job, f"2>/dev/null | {reader}", expect=0)
+            self.assertLessEqual({"result.json", "links.csv"}, {p.name for p in (self.folder / "d").iterdir()})
         noc = [harness.binary("noc"), "--cycles", "500", "--rate", "0.1,0.2", "--out", "n"]
-        self.shell(noc, "2>/dev/null | true", expect=5)
+        self.shell(noc, "2>/dev/null | true", expect=0)
         self.assertTrue((self.folder / "n" / "result.json").exists())
+        hang = self.command(*SMALL, "--algorithm", "ring_1d", "--ranks", "sip", *harness.sets("ipcq.match=sender"))
+        self.shell(hang, "2>/dev/null | true", expect=3)
+
+    def test_flags_of_other_binaries_are_named(self):
+        """Every flag that another binary has and this one lacks."""
+        flags = {name: set(harness.re.findall(r"(?m)^  (--[a-z-]+)", harness.subprocess.run(
+            [harness.binary(name), "--help"], capture_output=True, text=True, check=True).stdout))
+            for name in ("pod", "noc", "hbm", "bench")}
+        for name in ("pod", "noc", "hbm"):
+            for flag in set().union(*flags.values()) - flags[name]:
+                owners = [f"diecast-{other}" for other in ("noc", "hbm", "pod", "bench") if flag in flags[other]]
+                stderr = harness.subprocess.run([harness.binary(name), flag, "1"], capture_output=True, text=True).stderr
+                self.assertRegex(stderr, rf"a flag of .*({'|'.join(owners)}).* \(value {flag}", f"{name} {flag}")
 
     def test_foreign_folder_is_refused_and_untouched(self):
         (self.folder / "foreign").mkdir()

@@ -387,7 +387,7 @@ class Diagnosis(harness.Case):
         left = self.job_of(next(e for e in found["experiments"] if e["name"] == "four rounds of the workload"))
         self.assertEqual([s["repeat"] for s in left["streams"]], [16])  # it has four
         _, found = self.diagnose(*SMALL, "--workload", PROGRAMS / "chain_4.xml")
-        self.assertEqual(found["answers"]["in four rounds of the workload"], "not asked: it is no JSON file with streams")
+        self.assertEqual(found["answers"]["in four rounds of the workload"], "skipped: the workload is not a JSON file with streams")
 
     def test_a_lost_message_is_no_circle_and_a_circle_is_one(self):
         _, found = self.diagnose(*SMALL, "--workload", PROGRAMS / "receive_before_send.json")

@@ -260,7 +260,7 @@ TEST_CASE("doctor: no experiment that was not made is in the evidence") {
   CHECK(j["verdict"] == "wrong_data");
   const std::string evidence = j["findings"][0]["evidence"].dump();
   CHECK(evidence.find("checksum") == std::string::npos);
-  CHECK(evidence.find("not all that could make results right was tried") != std::string::npos);
+  CHECK(evidence.find("not every mitigation was tried") != std::string::npos);
 }
 
 TEST_CASE("doctor: what needs a long delay to be seen is given one") {

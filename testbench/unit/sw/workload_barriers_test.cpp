@@ -200,7 +200,7 @@ TEST_CASE("workload barriers: what cannot be is refused") {
                        stream_on("t", {1, 2}, {in_team("d", {0}, 1)})}),
           c, "two activities of a PE make teams");
   refused(workload_of({stream_on("s", {0, 1}, {barrier("b", "auto", 3'000'000'000ULL)}, 2)}), c,
-          "more barriers in a run than have numbers");
+          "more barriers in a run than barrier counters can number");
   auto wide = c;
   wide.ccl.barrier_radix = 64;
   refused(workload_of({stream_on("s", {0, 1}, {barrier("b", "group_dissemination")})}), wide,
