@@ -51,7 +51,7 @@ FLAGS = [
     (["--outstanding", "0"], ["--outstanding", "'0'"]),
     (["--outstanding", "4,x"], ["--outstanding", "'x'"]),
     (["--outstanding", "4", "--rate", "50%"], ["--outstanding", "--rate"]),
-    (["--collective", "all_reduce"], ["unknown flag", "--collective"]),
+    (["--collective", "all_reduce"], ["a flag of diecast-pod", "--collective"]),
     (["--patern", "seq"], ["--patern", "--pattern?"]),
     (["--pat", "seq"], ["unknown flag", "--pat"]),
     (["stray"], ["stray argument"]),

@@ -51,14 +51,14 @@ FLAGS = [
     (["--cycles", "1e4"], ["--cycles", "'1e4'"]),
     (["--warmup-cycles", "-1"], ["--warmup-cycles", "'-1'"]),
     (["--latency-bound", "0"], ["--latency-bound", "'0'"]),
-    (["--hotspot-node", "3"], ["--hotspot-node", "without --traffic hotspot"]),
+    (["--hotspot-node", "3"], ["--hotspot-node", "requires --traffic hotspot"]),
     (["--traffic", "hotspot", "--hotspot-node", "64"], ["--hotspot-node", "64", "0 to 63"]),
     (["--traffic", "hotspot", "--hotspot-fraction", "2"], ["--hotspot-fraction", "'2'"]),
     (["--traffic", "transpose", "--set", "noc.columns=4"], ["transpose", "4 x 8"]),
     (["--traffic", "bit_complement", "--set", "noc.columns=6"], ["bit_complement", "48 nodes", "power of two"]),
-    (["--vcd-scope", "*"], ["--vcd-scope", "without --vcd"]),
+    (["--vcd-scope", "*"], ["--vcd-scope", "requires --vcd"]),
     (["--vcd", "w.vcd", "--rate", "0.1,0.2"], ["--vcd", "2 runs"]),
-    (["--collective", "all_reduce"], ["unknown flag", "--collective"]),
+    (["--collective", "all_reduce"], ["a flag of diecast-pod", "--collective"]),
     (["--trafic", "uniform"], ["--trafic", "--traffic?"]),
     (["--traf", "uniform"], ["unknown flag", "--traf"]),
     (["stray"], ["stray argument"]),
@@ -71,7 +71,7 @@ FLAGS = [
     (["--set", "noc.routing_cycles=3"], ["noc.hop_cycles", "less than noc.hop_cycles = 5"]),
     (["--set", "noc.traversal_cycles=2"], ["noc.hop_cycles", "add up"]),
     (["--set", "noc.flow=virtual_cut_through", "--packet-flits", "20"], ["noc.vc_buffer_flits", "at least 20"]),
-    (["--set", "noc.topology=ring", "--set", "noc.dateline_vcs=false"], ["circle", "noc.dateline_vcs"]),
+    (["--set", "noc.topology=ring", "--set", "noc.dateline_vcs=false"], ["cycle", "noc.dateline_vcs"]),
 ]
 
 # Lines of a replay file on 4 x 4 nodes and what stderr must contain.
