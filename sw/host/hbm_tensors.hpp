@@ -4,12 +4,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "models/abi/host_hal.hpp"
 #include "models/comm/hbm_tensor.hpp"
-#include "models/types/shortage.hpp"
+#include "models/types/error.hpp"
 #include "sw/kernels/kernel_table.hpp"
 
 namespace diecast::sw {
@@ -39,10 +38,8 @@ struct chunk_layout {
 [[nodiscard]] chunk_layout lay_out_chunks(const kernel_entry& kernel, const argument_context& launch);
 
 /// Appends why these tensors cannot be in HBM: a kernel that wants them whole, ports or TCM too small.
-/// Returns the shortage where fewer bytes would fit.
-[[nodiscard]] std::optional<shortage> check_hbm_tensors(const kernel_entry& kernel,
-                                                        const argument_context& launch,
-                                                        std::vector<problem>& problems);
+void check_hbm_tensors(const kernel_entry& kernel, const argument_context& launch,
+                       std::vector<problem>& problems);
 
 /// Writes the plan and the kernel's image to a member's TCM, by the backdoor.
 void load_chunk_images(abi::host_hal& host, const kernel_entry& kernel, const argument_context& launch,

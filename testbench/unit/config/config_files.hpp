@@ -12,7 +12,6 @@
 
 #include "models/types/error.hpp"
 #include "platforms/io/config_json.hpp"
-#include "platforms/io/input.hpp"
 
 namespace diecast::test {
 
@@ -34,7 +33,6 @@ class temporary_folder {
     std::filesystem::path file = path_ / name;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << text;
-    platforms::forget_inputs();
     return file;
   }
 
