@@ -32,10 +32,10 @@ function(diecast_batches target)
   endif()
 endfunction()
 
-# diecast_room(NAME DEPENDS targets... HEADERS precompiled... EXCLUDE patterns... ALONE patterns...): all .cpp below the
-# current folder, except those that match a pattern of EXCLUDE; those that match one of ALONE are in no batch.
+# diecast_room(NAME DEPENDS targets... HEADERS precompiled... EXCLUDE patterns...): all .cpp below the
+# current folder, except those that match a pattern.
 function(diecast_room name)
-  cmake_parse_arguments(ROOM "" "" "DEPENDS;HEADERS;EXCLUDE;ALONE" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "DEPENDS;HEADERS;EXCLUDE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   foreach(pattern ${ROOM_EXCLUDE})
     list(FILTER sources EXCLUDE REGEX ${pattern})
@@ -47,10 +47,6 @@ function(diecast_room name)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/diecast>)
   target_link_libraries(diecast_${name} PUBLIC ${ROOM_DEPENDS} PRIVATE $<BUILD_INTERFACE:diecast_warnings>)
   target_compile_features(diecast_${name} PUBLIC cxx_std_20)
-  foreach(pattern ${ROOM_ALONE})
-    list(FILTER sources INCLUDE REGEX ${pattern})
-    set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  endforeach()
   diecast_batches(diecast_${name})
   if(DIECAST_PCH)
     target_precompile_headers(diecast_${name} PRIVATE ${ROOM_HEADERS})
