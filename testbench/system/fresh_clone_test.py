@@ -46,6 +46,13 @@ class FreshClone(harness.Case):
         rows = [line for line in shown.splitlines() if " yes" in line]
         self.assertGreater(len(rows), 2, "the README's table has too few verified rows")
         self.assertIn(shown, text)
+        steps = re.findall(r"^[A-Za-z].*\. \(\d+ s\)$", text, re.MULTILINE)
+        self.assertEqual([words.split()[1] for words in steps], ["are", "build", "is", "runs"], "a sentence per step, with its time")
+        self.assertRegex(text, r"(?m)^  \[\d+/\d+, [\d.]+s\] ", "no progress of the build")
+        # Tests are configured in the same folder and share what is compiled.
+        self.assertIn("DIECAST_TESTS:BOOL=OFF", (folder / "build/CMakeCache.txt").read_text())
+        rest, _ = self.bash("cmake --preset release -DDIECAST_TESTS=ON > /dev/null && ninja -C build -n diecast-pod", folder, 300)
+        self.assertNotIn("Building", rest)
         self.bash(report, folder, 120)
         self.assertIn("<svg", (folder / "out/quickstart/report.html").read_text())
         again, second = self.bash(quickstart, folder, 300)
