@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The README from a clone to an answer: the commands of "See it", quickstart a second time, and the commands of "Where
-should the root be, and why?" as the page has them. Takes minutes: `ctest -C clone -R fresh_clone`."""
+should the root be, and why?" as the page has them. Takes minutes: part of `scripts/test --long`."""
 import os
 import re
 import shutil
