@@ -282,12 +282,14 @@ class Flight(harness.Case):
             self.assertEqual(found, {name} - {None})
 
     def test_what_is_no_dump_is_refused(self):
-        for dump in ("[]", "{}", '{"schema": "diecast.flight/1", "version": 1, "pg_config": 1, "ranks": null, "entries": []}'):
+        for dump, why in (("[]", "no flight recorder dump"), ("{}", "no flight recorder dump"),
+                          ('{"schema": "diecast.flight/1", "version": 1, "pg_config": 1, "ranks": null, "entries": []}',
+                           "flight.ranks: null; expected a list")):
             (self.folder / "f.json").write_text(dump)
             done = subprocess.run([sys.executable, ROOT / "scripts" / "flight2torch", "f.json", "torch"], cwd=self.folder,
                                   capture_output=True, text=True)
             self.assertEqual(done.returncode, 2, dump)
-            self.assertIn("flight2torch: f.json: no flight recorder dump", done.stderr)
+            self.assertIn(f"flight2torch: f.json: {why}", done.stderr)
 
     def test_pytorch_loads_the_pickles(self):
         flight = self.hung()
