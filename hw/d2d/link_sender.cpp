@@ -16,7 +16,7 @@ link_parameters parameters(const fabric::topology& t, const config::machine_conf
   std::vector<problem> problems;
   const std::string key = block;
   if (timing.latency < timing.receiver.period) {
-    problems.push_back({key + ".latency_ns", "a wall costs at least one NoC cycle",
+    problems.push_back({key + ".latency_ns", "a link crossing takes at least one NoC cycle",
                         fmt::format("{} ns", timing.latency.ns()),
                         fmt::format("{} ns or more", timing.receiver.period.ns())});
   }

@@ -33,7 +33,7 @@ void forwarding_cpu::on_packet(const packet_ptr& p, std::uint8_t vc) {
 }
 
 void forwarding_cpu::refuse(const packet& p, const char* expected) const {
-  throw protocol_error(fmt::format("{}: a {} packet has no business here (value {}; expected {})", name(),
+  throw protocol_error(fmt::format("{}: unexpected {} packet (value {}; expected {})", name(),
                                    abi::to_string(p.header.kind), abi::describe(p.header.target), expected));
 }
 

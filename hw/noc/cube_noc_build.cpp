@@ -67,7 +67,7 @@ cube_noc::cube_noc(sc_core::sc_module_name name, const fabric::topology& topolog
 void cube_noc::check(const config::machine_config& config) const {
   std::vector<problem> problems;
   const auto positive = [&](const char* key, std::uint64_t cycles) {
-    if (cycles == 0) problems.push_back({key, "a wall costs at least one cycle", "0", "1 or more"});
+    if (cycles == 0) problems.push_back({key, "a link crossing takes at least one cycle", "0", "1 or more"});
   };
   positive("noc.link_cycles", config.noc.link_cycles);
   positive("noc.credit_cycles", config.noc.credit_cycles);

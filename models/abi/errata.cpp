@@ -9,9 +9,9 @@ namespace {
 
 constexpr std::array table{
     erratum_description{erratum::set_without_dcci, "set_without_dcci",
-                        "a signal is stored and its line not cleaned: it stays in the writer's cache"},
+                        "a signal is stored and its line not written back: it stays in the writer's cache"},
     erratum_description{erratum::wait_without_dcci, "wait_without_dcci",
-                        "a wait does not invalidate its line: it looks at a stale copy for ever"},
+                        "a wait does not invalidate its cache line and polls a stale copy forever"},
     erratum_description{erratum::no_round_barrier, "no_round_barrier",
                         "group_dissemination has no core barrier between its rounds"},
     erratum_description{erratum::late_counter, "late_counter",
@@ -28,7 +28,7 @@ constexpr std::array table{
                         "group_dissemination does not refuse radix 1, whose shift never grows"},
     erratum_description{
         erratum::exact_count, "exact_count",
-        "a wait accepts its own count only: for a peer that is one barrier ahead it polls for ever"}};
+        "a wait accepts only its own count and polls forever when a peer is one barrier ahead"}};
 
 }  // namespace
 

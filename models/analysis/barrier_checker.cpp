@@ -32,7 +32,7 @@ void barrier_checker::next_launch() {
 barrier_checker::barrier& barrier_checker::named(std::string_view name, pe_coord pe) {
   const auto at = barriers_.find(name);
   if (at == barriers_.end()) {
-    throw std::logic_error(fmt::format("a PE marks barrier \"{}\", which nobody has announced", name));
+    throw std::logic_error(fmt::format("a PE marks barrier \"{}\", which is not registered", name));
   }
   if (!at->second.members.contains(pe)) {
     throw std::logic_error(

@@ -66,8 +66,8 @@ std::string apart_text(const machine_shape& shape, const watched_word& w) {
                                              w.writer_waits->value, w.wanted.value)
                                : fmt::format("{} still waits for {}", writer, w.writer_waits->value);
   return how +
-         "; members that count alike are never so far apart: a counter was loaded too late, or flags and "
-         "counter of the slot were not cleared";
+         "; members with equal counters are never this far apart: a counter was loaded too late, or the "
+         "slot's flags and counter were not cleared";
 }
 
 std::string verdict(const machine_shape& shape, const watched_word& w, word_finding f) {

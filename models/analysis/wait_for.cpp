@@ -208,7 +208,7 @@ class wait_graph {
       e.where = f->where;
     } else if (!machine_.still) {
       e.cause = wait_cause::in_flight;
-      e.where = "on a wire, or lost: the run was cut off while things moved";
+      e.where = "in flight, or lost: the run ended while packets moved";
     } else {
       e.cause = receive ? wait_cause::lost_message : wait_cause::lost_credit;
     }

@@ -37,7 +37,7 @@ class writer {
     for (const wait_root& root : r.roots) text += describe(root);
     if (r.roots.empty()) {
       text += machine_.still ? "root: none found: no PE has stopped and no queue pair has a waiter\n"
-                             : "root: none: what is waited for may still come\n";
+                             : "root: none: the awaited messages may still arrive\n";
     }
     text += "waits:\n";
     for (const wait_edge& e : r.edges) text += "  " + describe(e) + "\n";
@@ -147,15 +147,15 @@ class writer {
              "it, "
              "and the counts of their barriers";
     if (root.kind == root_kind::cycle)
-      return "sends and receives of these PEs do not alternate alike: compare their steps";
+      return "sends and receives of these PEs do not alternate in the same order: compare their steps";
     if (root.kind == root_kind::peer && dump_of(root.members[0]).state == events::core_state::done)
-      return "what is waited for was done and not seen, or its program lacks it: look at who waits";
+      return "the operation was done but not seen, or the program lacks it: check the waiting PE";
     if (root.kind == root_kind::peer && machine_.still &&
         dump_of(root.members[0]).state == events::core_state::running)
-      return "its core has stopped, or polls in vain: look at its step";
+      return "its core has stopped, or polls for a value that does not come: check its step";
     if (root.kind == root_kind::peer)
-      return root.waits.empty() ? "it is not finished, and waits for no queue pair: look at its step"
-                                : "its program lacks the call that these waits need, or has not come to it";
+      return root.waits.empty() ? "it has not finished and waits for no queue pair: check its step"
+                                : "its program lacks the call that these waits need, or has not reached it";
     switch (root.waits.front().cause) {
       case wait_cause::lost_message:
         return "the token was counted on another queue pair (ipcq.match), or the packet was lost";
@@ -163,12 +163,13 @@ class writer {
         return "the credit was counted on another queue pair (ipcq.match), or the packet was lost";
       case wait_cause::unwired:
         if (root.waits.front().kind == wait_kind::message)
-          return "its peer is no member of the run: look at the program";
+          return "its peer takes no part in the run: check the program";
         return "the two ends were installed differently: see --dump-install";
       case wait_cause::ended:
         return "its peer's program has no such call, or names another tag; or a message is lost";
-      case wait_cause::in_flight: return "the packet does not move: look at what holds it where it is";
-      default: return "the DMA engine does not go on: look at the memory it reads and its way to the NoC";
+      case wait_cause::in_flight: return "the packet does not move: check what blocks it there";
+      default:
+        return "the DMA engine makes no progress: check the memory that it reads and its port to the NoC";
     }
   }
 
@@ -190,7 +191,7 @@ class writer {
         break;
     }
     // A run that was cut off need not be stuck: then there is nothing to mend.
-    return text + (machine_.still ? "  hint: " : "  hint, if it does not go on: ") + advice(root) + "\n";
+    return text + (machine_.still ? "  hint: " : "  hint, if it makes no progress: ") + advice(root) + "\n";
   }
 
   const machine_shape& shape_;

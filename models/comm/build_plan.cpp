@@ -203,8 +203,8 @@ class tree_planner {
     if (twice == all.end()) return;
     problems.push_back(
         {fmt::format("{} {}", owner_name(twice->install.owner), direction_name(twice->install.dir)),
-         "is a direction of a tree in the network and another one", "",
-         "a direction of its own for each use of a tree"});
+         "is used by a tree in the network and by another edge", "",
+         "a separate direction for each use of a tree"});
   }
 
   [[nodiscard]] std::optional<tree_install> for_routers(const std::vector<planned>& all,

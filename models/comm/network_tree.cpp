@@ -22,15 +22,15 @@ void need_routers(const config::machine_config& c, bool reduces) {
                         "true, or another algorithm"});
   }
   if (c.comm.path == config::transfer_path::staged) {
-    problems.push_back({"comm.path", "messages staged through host memory meet no tree of routers", "staged",
-                        "direct, or another algorithm"});
+    problems.push_back({"comm.path", "messages staged through host memory do not pass the tree of routers",
+                        "staged", "direct, or another algorithm"});
   }
   if (c.comm.checksum != config::packet_checksum::none) {
     problems.push_back({"comm.checksum", "a packet that routers rewrite fails its checksum",
                         checksum::to_string(c.comm.checksum), "none, or another algorithm"});
   }
   if (c.ipcq.match == config::match_policy::sender) {
-    problems.push_back({"ipcq.match", "what comes from a tree has no one sender", "sender",
+    problems.push_back({"ipcq.match", "a message from a tree has several senders", "sender",
                         "address, or another algorithm"});
   }
   if (c.ccl.install == config::install_kind::timed) {

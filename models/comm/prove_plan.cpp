@@ -82,8 +82,8 @@ void prove_writers(const refs& writers, const refs& rings, std::vector<problem>&
     if (ring->owner != w.peer || ring->peer != w.owner) {
       problems.push_back(
           {where, "writes a ring that is not paired with it",
-           fmt::format("ring of {}, which hears {}", ring_name(*ring), owner_name(ring->peer)),
-           fmt::format("a ring of {} that hears {}", owner_name(w.peer), owner_name(w.owner))});
+           fmt::format("ring of {}, which receives from {}", ring_name(*ring), owner_name(ring->peer)),
+           fmt::format("a ring of {} that receives from {}", owner_name(w.peer), owner_name(w.owner))});
     }
     if (ring->n_slots != w.n_slots || ring->slot_bytes != w.slot_bytes) {
       problems.push_back({where, "writes a ring of another shape",
@@ -97,8 +97,8 @@ void prove_writers(const refs& writers, const refs& rings, std::vector<problem>&
                           fmt::format("ring of {} at {}", ring_name(*ring), target), "one writer per ring"});
     }
     if (w.rx && ring->tx && ring->peer_rx_base != w.rx_base) {
-      problems.push_back({where, "writes to a direction that answers elsewhere (I3)",
-                          fmt::format("{} answers to {:#018x}", ring_name(*ring), ring->peer_rx_base),
+      problems.push_back({where, "writes to a direction whose credits go elsewhere (I3)",
+                          fmt::format("{} sends credits to {:#018x}", ring_name(*ring), ring->peer_rx_base),
                           fmt::format("{:#018x}, the ring of {}", w.rx_base, where)});
     }
   }

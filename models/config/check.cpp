@@ -150,7 +150,7 @@ verdict dynamic_vcs_split(const machine_config& c) {
 
 verdict trees_cut_through(const machine_config& c) {
   if (!c.noc.multicast || c.noc.flow == noc_flow::virtual_cut_through) return {};
-  return broken_rule{"copies whole packets, which a wormhole router has no room for", "true",
+  return broken_rule{"copies whole packets, which do not fit the buffers of a wormhole router", "true",
                      "noc.flow virtual_cut_through, or false"};
 }
 
@@ -163,7 +163,7 @@ verdict flits_alternate_in_worms(const machine_config& c) {
 
 verdict reduce_needs_multicast(const machine_config& c) {
   if (!c.noc.reduce || c.noc.multicast) return {};
-  return broken_rule{"the credits of a reduction go down the tree, which noc.multicast=false has not", "true",
+  return broken_rule{"requires noc.multicast=true (credits return over the multicast tree)", "true",
                      "noc.multicast=true, or false"};
 }
 
@@ -171,14 +171,14 @@ verdict contributions_fit(const machine_config& c) {
   const std::uint64_t ring = c.ipcq.n_slots * c.ipcq.slot_bytes;
   if (!c.noc.reduce || ring <= c.noc.reduce_buffer_kib * 1024) return {};
   return broken_rule{
-      "does not hold the contributions that members may send ahead of others "
-      "(ipcq.n_slots x ipcq.slot_bytes)",
+      "is smaller than what a member may send ahead of the others (ipcq.n_slots x ipcq.slot_bytes)",
       fmt::format("{} KiB", c.noc.reduce_buffer_kib), fmt::format("at least {} B", ring)};
 }
 
 verdict packets_are_full_flits(const machine_config& c) {
   if (c.noc.max_packet_bytes % c.noc.flit_bytes == 0) return {};
-  return broken_rule{"the longest packet ends in a part of a flit", std::to_string(c.noc.max_packet_bytes),
+  return broken_rule{"the longest packet is not a whole number of flits",
+                     std::to_string(c.noc.max_packet_bytes),
                      fmt::format("a multiple of noc.flit_bytes = {}", c.noc.flit_bytes)};
 }
 
@@ -202,8 +202,7 @@ verdict costs_a_cycle(double latency_ns, const machine_config& c) {
   const double cycle_ns = 1.0 / c.noc.clock_ghz;
   if (latency_ns >= cycle_ns) return {};
   return broken_rule{
-      "a crossing takes less than one cycle, so what arrives could still change the cycle it "
-      "was sent in",
+      "a crossing takes less than one cycle: an arrival could affect the cycle in which it was sent",
       fmt::format("{} ns", latency_ns),
       fmt::format("at least {} ns (one cycle of noc.clock_ghz = {})", cycle_ns, c.noc.clock_ghz)};
 }
@@ -221,14 +220,14 @@ verdict package_has_the_lanes(const machine_config& c) {
 
 verdict errors_are_detected(const machine_config& c) {
   if (c.ucie.format != flit_format::raw || c.ucie.ber.value_or(0.0) == 0.0) return {};
-  return broken_rule{"flit_format raw has no CRC: bit errors would pass unseen",
+  return broken_rule{"flit_format raw has no CRC: bit errors would go undetected",
                      fmt::format("{}", *c.ucie.ber), "0 or auto, or ucie.flit_format flit_68 or flit_256"};
 }
 
 verdict polls_within_the_watchdog(const machine_config& c) {
   const double period_us = static_cast<double>(c.ipcq.poll_cycles) / c.noc.clock_ghz / 1e3;
   if (c.ipcq.wait != backpressure::poll || static_cast<double>(c.sim.watchdog_us) > 2 * period_us) return {};
-  return broken_rule{"a poll that has just looked in vain would be taken for a deadlock",
+  return broken_rule{"a core between two polls would be reported as a deadlock",
                      fmt::format("{} us", c.sim.watchdog_us),
                      fmt::format("more than two periods of ipcq.poll_cycles = {} ({} us)", c.ipcq.poll_cycles,
                                  2 * period_us)};
@@ -312,11 +311,11 @@ void check_limits(const machine_config& c, std::size_t number, std::vector<probl
     const auto block = std::get<std::uint64_t>(k.row->get(c));
     const bool more = k.against_block == limit::no_more;
     if (more ? own <= block : own >= block) continue;
-    problems.push_back({fmt::format("overrides[{}].set.{}", number, k.name),
-                        "is better than its block says, and bounds, buffers and the watchdog reckon with the "
-                        "block",
-                        std::to_string(own),
-                        fmt::format("{} {} ({})", more ? "at most" : "at least", block, k.row->path())});
+    problems.push_back(
+        {fmt::format("overrides[{}].set.{}", number, k.name),
+         "override is faster than the block's default; bounds and buffers are sized from the default",
+         std::to_string(own),
+         fmt::format("{} {} ({})", more ? "at most" : "at least", block, k.row->path())});
   }
 }
 

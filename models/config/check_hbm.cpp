@@ -107,7 +107,7 @@ verdict address_map_names_fields(const machine_config& c) {
 
 verdict drain_marks_ordered(const machine_config& c) {
   if (c.hbm.drain_low <= c.hbm.drain_high) return {};
-  return broken_rule{"is above the mark that starts the draining", fmt::format("{}", c.hbm.drain_low),
+  return broken_rule{"is above the level at which draining starts", fmt::format("{}", c.hbm.drain_low),
                      fmt::format("at most hbm.drain_high = {}", c.hbm.drain_high)};
 }
 

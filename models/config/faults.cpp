@@ -91,15 +91,14 @@ std::span<const fault_kind_entry> fault_kinds() {
   using k = fault_kind;
   static const std::array all{
       fault_kind_entry{k::bit_flip, "bit_flip", interposer, either, true, true, of_packets,
-                       "one bit of a packet's payload is inverted; what a rendezvous reads is not struck"},
+                       "one bit of a packet's payload is inverted; rendezvous reads are not affected"},
       fault_kind_entry{k::drop, "drop", interposer, either, true, true, of_packets,
-                       "a packet of data is lost; what a rendezvous reads is not struck"},
+                       "a packet of data is lost; rendezvous reads are not affected"},
       fault_kind_entry{k::duplicate, "duplicate", interposer, either, true, true, of_packets,
-                       "a packet of data comes twice; what a rendezvous reads is not struck"},
+                       "a packet of data comes twice; rendezvous reads are not affected"},
       fault_kind_entry{
           k::reorder, "reorder", interposer, either, true, true, with_delay,
-          "a packet of data is overtaken by what comes within delay_ns; what a rendezvous reads is not "
-          "struck"},
+          "a packet of data is overtaken by what comes within delay_ns; rendezvous reads are not affected"},
       fault_kind_entry{k::lost_credit, "lost_credit", interposer, either, true, true, of_packets,
                        "a returning credit is lost"},
       fault_kind_entry{k::late_credit, "late_credit", interposer, either, true, true, with_delay,
@@ -145,7 +144,7 @@ std::span<const fault_kind_entry> fault_kinds() {
                        false,
                        true,
                        {"variant"},
-                       "two directions of a PE are installed as each other, or over each other's ring"},
+                       "two directions of a PE are swapped, or their receive rings overlap"},
       fault_kind_entry{
           k::tag_list_race,
           "tag_list_race",
@@ -163,15 +162,16 @@ std::span<const fault_kind_entry> fault_kinds() {
                        false,
                        true,
                        {"after"},
-                       "the one-call send-receive picks its buffer by the history of sends, and it aliases"},
-      fault_kind_entry{k::dispatch_corruption,
-                       "dispatch_corruption",
-                       errata,
-                       a_pe,
-                       false,
-                       true,
-                       {},
-                       "the registration-cache monitor patches the firmware's dispatch table badly"},
+                       "the combined send-receive picks a buffer that aliases, depending on earlier sends"},
+      fault_kind_entry{
+          k::dispatch_corruption,
+          "dispatch_corruption",
+          errata,
+          a_pe,
+          false,
+          true,
+          {},
+          "the registration-cache monitor writes a wrong entry into the firmware's dispatch table"},
       fault_kind_entry{k::stale_cache_line,
                        "stale_cache_line",
                        errata,
@@ -179,7 +179,7 @@ std::span<const fault_kind_entry> fault_kinds() {
                        false,
                        true,
                        {},
-                       "in a barrier, a wait looks at its old copy of a cache line for ever",
+                       "in a barrier, a wait polls a stale copy of its cache line forever",
                        true},
       fault_kind_entry{k::signal_without_flush,
                        "signal_without_flush",
@@ -197,7 +197,7 @@ std::span<const fault_kind_entry> fault_kinds() {
                        false,
                        true,
                        {},
-                       "in a barrier, a wait overlooks the signal of a peer that is one barrier ahead",
+                       "in a barrier, a wait misses the signal of a peer that is one barrier ahead",
                        true},
       fault_kind_entry{
           k::premature_barrier,
@@ -244,7 +244,7 @@ const char* chances_of(fault_kind kind, bool at_a_link) {
     case fault_kind::tag_list_race: return "entries given to the tag-matching unit";
     case fault_kind::sendrecv_alias: return "one-call sends";
     case fault_kind::dispatch_corruption: return "calls through the bad entry";
-    case fault_kind::stale_cache_line: return "looks at a flag";
+    case fault_kind::stale_cache_line: return "reads of a flag";
     case fault_kind::signal_without_flush: return "signals";
     case fault_kind::infinite_poll: return "waits for a flag";
     case fault_kind::premature_barrier:

@@ -294,7 +294,7 @@ struct ccl_block {
   std::uint64_t barrier_start{0};               ///< counter of a new team
   std::uint64_t barrier_skew_ns{0};             ///< PEs enter up to so much later, at random
   std::uint64_t barrier_repeats{1};             ///< barriers in one launch
-  std::uint64_t signal_poll_cycles{20};         ///< between two looks at a flag
+  std::uint64_t signal_poll_cycles{20};         ///< between two reads of a flag
   std::string errata{"none"};                   ///< firmware defects, by name
   std::uint64_t root_rank{0};                   ///< of broadcast, reduce, gather and scatter
   std::string algorithm_rules{};                ///< for --algorithm auto, see models/cost/rules.hpp

@@ -44,7 +44,7 @@ verdict places_are_of(const grid& g, const std::string& text) {
   const auto places = listed_places(text);
   if (!places) return {};
   for (const grid_place& p : *places) {
-    if (!g.has(p)) return broken_rule{"lists a place that is not there", to_text(p), g.words()};
+    if (!g.has(p)) return broken_rule{"lists a position outside the grid", to_text(p), g.words()};
   }
   return {};
 }
@@ -76,11 +76,11 @@ verdict lanes_are_there(const machine_config& c, bool vertical) {
   const std::vector<std::uint32_t> lanes = lanes_of_edge(c, vertical);
   const std::uint64_t length = vertical ? c.noc.rows : c.noc.columns;
   if (lanes.back() >= length) {
-    return broken_rule{"lists a lane that is not there", std::to_string(lanes.back()),
+    return broken_rule{"lists a port that does not exist", std::to_string(lanes.back()),
                        fmt::format("0 to {} ({} - 1)", length - 1, vertical ? "noc.rows" : "noc.columns")};
   }
   if (const auto twice = std::adjacent_find(lanes.begin(), lanes.end()); twice != lanes.end()) {
-    return broken_rule{"lists a lane twice", std::to_string(*twice), "each once"};
+    return broken_rule{"lists a port twice", std::to_string(*twice), "each once"};
   }
   return {};
 }
@@ -96,8 +96,7 @@ verdict stands_at_the_edge(const machine_config& c, const listed_port& port) {
   const bool south = row == 0, north = row + 1 == c.sip.rows;
   const std::string value = port.label + "=" + to_text(port.cube);
   const auto not_there = [&](const char* expected) {
-    return broken_rule{"lists a cube that is not at the edge of the SIP that the port leaves over", value,
-                       expected};
+    return broken_rule{"lists a cube that is not at the port's edge of the SIP", value, expected};
   };
   switch (port.label.front()) {
     case 'n': return north ? verdict{} : not_there("a cube of the last row");
@@ -114,7 +113,7 @@ verdict ports_are_at_edges(const machine_config& c) {
   std::vector<std::string> seen;
   for (const listed_port& port : listed_ports(c.placement.sip_ports)) {
     if (!cubes_of(c).has(port.cube)) {
-      return broken_rule{"lists a place that is not there", to_text(port.cube), cubes_of(c).words()};
+      return broken_rule{"lists a position outside the grid", to_text(port.cube), cubes_of(c).words()};
     }
     if (std::find(seen.begin(), seen.end(), port.label) != seen.end()) {
       return broken_rule{"lists a port twice", port.label, "each once"};

@@ -263,7 +263,7 @@ block_table ccl_table() {
       .count(&b::barrier_repeats, "barrier_repeats", "", 1, 1'000'000,
              "Barriers in one launch, one right after the other; time_ns is that of all of them.", assumption)
       .count(&b::signal_poll_cycles, "signal_poll_cycles", "cycles", 1, 1'000'000,
-             "Between two looks at a flag in global memory.", assumption)
+             "Between two reads of a flag in global memory.", assumption)
       .list(&b::errata, "errata", "[a-z_]+",
             "Firmware defects of barriers switched on (--collective barrier, or a workload with one; refused "
             "elsewhere): none, or names from the table of docs/barriers.md, separated by commas.",

@@ -9,6 +9,7 @@
 #include <fnmatch.h>
 #include <vector>
 
+#include "models/config/suggestion.hpp"
 #include "models/types/error.hpp"
 
 namespace diecast::config {
@@ -20,9 +21,11 @@ struct suffix {
 };
 constexpr std::array suffixes{suffix{"KiB", 10}, suffix{"MiB", 20}, suffix{"GiB", 30}, suffix{"B", 0}};
 
-[[noreturn]] void refuse(std::string_view flag, std::string_view text, std::string expected) {
-  throw user_error(
-      problem{std::string(flag), "not an accepted value", fmt::format("'{}'", text), std::move(expected)});
+[[noreturn]] void refuse(std::string_view flag, std::string_view text, std::string expected,
+                         const std::string& near = {}) {
+  const std::string what = "not an accepted value";
+  throw user_error(problem{std::string(flag), near.empty() ? what : did_you_mean(what, near),
+                           fmt::format("'{}'", text), std::move(expected)});
 }
 
 std::string range_words(std::uint64_t least, std::uint64_t most) {
@@ -72,9 +75,10 @@ std::uint64_t size_argument(std::string_view flag, std::string_view text, std::u
                             std::uint64_t most) {
   const auto value = parse_size(text);
   if (!value || *value < least || *value > most) {
-    refuse(flag, text,
-           fmt::format("bytes {}, a whole number with B, KiB, MiB, GiB or nothing behind it",
-                       range_words(least, most)));
+    refuse(
+        flag, text,
+        fmt::format("bytes {}, a whole number with or without B, KiB, MiB or GiB", range_words(least, most)),
+        nearest_size(text));
   }
   return *value;
 }

@@ -97,6 +97,7 @@ class tuner_reader {
 
  private:
   void wrong(const std::string& what, const std::string& value, const std::string& expected) {
+    if (problems_.size() >= most_problems) return;
     problems_.push_back({fmt::format("{}: {} line {}", tuner_key, name_, line_), what, value, expected});
   }
   bool read_header(const std::string& content) {

@@ -200,7 +200,7 @@ std::vector<problem> check_faults(const config::machine_config& c, const topolog
     }
     if (f.kind == fault_kind::bit_flip && named.framed && (f.count == 0 || f.probability < 1.0)) {
       problems.push_back({fmt::format("faults[{}]", i),
-                          "a flipped bit under UCIe frames hits `count` frames in a row, by no chance",
+                          "bit flips under UCIe frames hit `count` consecutive frames and cannot be random",
                           f.count == 0 ? "count 0" : fmt::format("probability {}", f.probability),
                           "count 1 or more and probability 1"});
     }

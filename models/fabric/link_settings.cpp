@@ -12,7 +12,7 @@
 namespace diecast::fabric {
 namespace {
 
-using kind = config::instance_kind;
+using instances = config::instance_kind;
 
 /// A UCIe side answers to "pod.sip0.cube_1_2.ucie_east" and to "...ucie_e".
 bool names_side(const std::string& glob, const std::string& cube, side s) {
@@ -56,12 +56,14 @@ class settling {
 
   void take(const config::instance_override& o, std::size_t number, std::vector<problem>& problems) {
     std::array<std::uint32_t, config::instance_kinds> counts{};
-    const auto found = [&counts](kind k) -> std::uint32_t& { return counts[static_cast<std::size_t>(k)]; };
-    found(kind::ucie_link) = match_ucie(o);
-    found(kind::sip_link) = match_sip_links(o);
-    found(kind::die) = match_dies(o);
-    found(kind::pe) = count_units(o.match, "pe", shape_.pes_per_cube);
-    found(kind::channel) = count_units(o.match, "hbm", static_cast<std::uint32_t>(config_.hbm.ports));
+    const auto found = [&counts](instances k) -> std::uint32_t& {
+      return counts[static_cast<std::size_t>(k)];
+    };
+    found(instances::ucie_link) = match_ucie(o);
+    found(instances::sip_link) = match_sip_links(o);
+    found(instances::die) = match_dies(o);
+    found(instances::pe) = count_units(o.match, "pe", shape_.pes_per_cube);
+    found(instances::channel) = count_units(o.match, "hbm", static_cast<std::uint32_t>(config_.hbm.ports));
     if (std::all_of(counts.begin(), counts.end(), [](std::uint32_t n) { return n == 0; })) {
       problems.push_back(nothing_named(o, number));
     }

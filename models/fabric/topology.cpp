@@ -277,7 +277,7 @@ cube_id topology::io_cube(sip_id) const { return impl_->io_cube; }
 config::buffer_kind topology::ring_buffers() const { return impl_->config.ipcq.rings; }
 
 abi::node_address topology::locate(abi::address a) const {
-  const auto nothing = [&] { return std::out_of_range("nothing answers at address " + abi::describe(a)); };
+  const auto nothing = [&] { return std::out_of_range("no block has address " + abi::describe(a)); };
   const auto at = abi::decode(a);
   if (!at || at->sip.value >= impl_->shape.sips || at->cube.value >= impl_->shape.cubes_per_sip())
     throw nothing();

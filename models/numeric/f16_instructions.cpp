@@ -7,6 +7,7 @@
 #include "models/numeric/convert.hpp"
 
 #if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
 #include <immintrin.h>
 #define DIECAST_F16C 1
 #else
@@ -41,7 +42,11 @@ __attribute__((target("avx,f16c"))) void narrow_f16c(const float* in, std::uint1
 }  // namespace
 
 bool has_f16_instructions() {
-  static const bool has = __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c");
+  // clang 14 does not know "f16c" as a name of __builtin_cpu_supports.
+  static const bool has = [] {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __builtin_cpu_supports("avx") && __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+  }();
   return has;
 }
 

@@ -18,8 +18,7 @@ void check(node_pattern pattern, node_grid grid, const hotspot& hot) {
   const std::string shape = fmt::format("{} x {}", grid.columns, grid.rows);
   if (pattern == node_pattern::transpose && grid.columns != grid.rows &&
       !(grid.rows == 1 && root_of(grid.columns) != 0)) {
-    throw user_error(problem{"--traffic transpose", "swaps columns and rows, of which there are not as many",
-                             shape,
+    throw user_error(problem{"--traffic transpose", "requires as many rows as columns", shape,
                              "as many rows as columns; on a ring or crossbar a square number of nodes"});
   }
   if (pattern == node_pattern::bit_complement && !std::has_single_bit(grid.nodes())) {
@@ -27,7 +26,7 @@ void check(node_pattern pattern, node_grid grid, const hotspot& hot) {
                              fmt::format("{} nodes", grid.nodes()), "a power of two"});
   }
   if (pattern == node_pattern::hotspot && hot.node >= grid.nodes()) {
-    throw user_error(problem{"--hotspot-node", "names a node that is not there", std::to_string(hot.node),
+    throw user_error(problem{"--hotspot-node", "names a node outside the network", std::to_string(hot.node),
                              fmt::format("0 to {}", grid.nodes() - 1)});
   }
 }

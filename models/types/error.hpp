@@ -3,6 +3,7 @@
 // decided by the type.
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -17,6 +18,9 @@ struct problem {
   std::string value;     ///< the offending value as written; empty if none
   std::string expected;  ///< what would have been accepted; empty if it does not apply
 };
+
+/// Problems that are collected of one input: an endless one makes no endless message.
+inline constexpr std::size_t most_problems = 1000;
 
 /// "where: what (value V; expected E)"
 [[nodiscard]] std::string to_string(const problem& p);
@@ -41,6 +45,12 @@ class protocol_error : public std::runtime_error {
 
 /// An output file could not be opened or written. Exit code 5.
 class output_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The operating system refused memory, a process or a descriptor, or ended the run. Exit code 71.
+class resource_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };

@@ -21,12 +21,14 @@
 #include "platforms/app/inform.hpp"
 #include "platforms/app/memory_map.hpp"
 #include "platforms/app/options.hpp"
+#include "platforms/app/prepare_all.hpp"
 #include "platforms/app/reproduce.hpp"
 #include "platforms/app/run_report.hpp"
 #include "platforms/diagnose/classes.hpp"
 #include "platforms/io/config_docs.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/result_json.hpp"
+#include "platforms/io/result_table.hpp"
 #include "platforms/io/standard_streams.hpp"
 #include "platforms/io/workload_json.hpp"
 #include "platforms/io/workload_result.hpp"
@@ -63,14 +65,14 @@ void check_workload_flags(const options& o) {
   std::vector<problem> problems;
   for (const std::string& flag : o.run_flags) {
     if (program && flag == "--collective")
-      problems.push_back(
-          {flag, "has no meaning beside a program", o.workload, "what the program says (coll)"});
+      problems.push_back({flag, "cannot be combined with an MSCCL program", o.workload,
+                          "the collective of the program (coll)"});
     if (o.workload.empty() || program || flag == "--no-data") continue;  // which means the same of every op
-    problems.push_back(
-        {flag, "has no meaning beside a --workload of streams", o.workload, "fields of the ops in the file"});
+    problems.push_back({flag, "cannot be combined with a --workload of streams", o.workload,
+                        "fields of the ops in the file"});
   }
   if (o.isolate && (program || o.workload.empty()))
-    problems.push_back({"--isolate", "has no meaning without streams", o.workload, "a --workload in JSON"});
+    problems.push_back({"--isolate", "requires a workload of streams", o.workload, "a --workload in JSON"});
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 
@@ -104,7 +106,7 @@ void check_barrier_flags(const options& o) {
   std::vector<problem> problems;
   for (const std::string& flag : o.run_flags) {
     if (!is_data_flag(flag)) continue;
-    problems.push_back({flag, "has no meaning for barriers", o.collective, "a collective that moves data"});
+    problems.push_back({flag, "does not apply to barriers", o.collective, "a collective that moves data"});
   }
   if (!problems.empty()) throw user_error(std::move(problems));
 }
@@ -153,8 +155,8 @@ std::vector<platforms::run_point> jobs_of(const registries& tables, const option
                                           const config::machine_config& config) {
   std::vector<std::string> algorithms = o.algorithms;
   if (!o.workload.empty() && !algorithms.empty()) {
-    throw user_error(problem{"--algorithm", "has no meaning beside --workload", algorithms.front(),
-                             "one of the two: the file says what runs"});
+    throw user_error(
+        problem{"--algorithm", "cannot be combined with --workload", algorithms.front(), "one of the two"});
   }
   check_workload_flags(o);
   const bool all = algorithms == std::vector<std::string>{"all"};
@@ -163,7 +165,7 @@ std::vector<platforms::run_point> jobs_of(const registries& tables, const option
   if (o.workload.empty()) {
     const auto known = platforms::algorithms_of(tables, o.collective);
     if (by_key && !all) check_names(algorithms, known, o.collective);
-    if (algorithms.empty()) algorithms = {o.collective == "barrier" ? "auto" : known.front()};
+    if (algorithms.empty()) algorithms = {platforms::automatic_algorithm};
     if (all) algorithms = platforms::algorithms_of(tables, o.collective, o.ranks);
     if (all && !o.ranks) sort_by_ranks(algorithms, tables, o.collective);
   } else {
@@ -178,7 +180,7 @@ std::vector<platforms::run_point> jobs_of(const registries& tables, const option
     algorithms.assign(1, sw::deterministic_all_reduce);
   }
   if (!o.teams.empty() && (o.collective != "barrier" || !o.workload.empty())) {
-    throw user_error(problem{"--team", "has a meaning for barriers only", comm::to_text(o.teams.front()),
+    throw user_error(problem{"--team", "applies to barriers only", comm::to_text(o.teams.front()),
                              "--collective barrier"});
   }
   if (o.collective == "barrier" && o.workload.empty()) return barrier_points(o, algorithms, all);
@@ -188,7 +190,6 @@ std::vector<platforms::run_point> jobs_of(const registries& tables, const option
       platforms::run_point p;
       p.collective = o.collective;
       p.algorithm = algorithm;
-      if (o.algorithms.empty()) p.algorithm_reason = "default of the collective";
       if (by_key) p.algorithm_reason = "comm.deterministic_reduction" + replaced;
       p.type = o.type;
       p.op = o.op;
@@ -241,54 +242,22 @@ void number(const std::vector<std::unique_ptr<platforms::prepared_run>>& runs, c
   }
 }
 
-/// All runs of an invocation, made before any of them starts: what is wrong is said first.
-std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(
-    const platforms::machine_model& machine, const registries& tables,
-    const std::vector<platforms::run_point>& points) {
-  std::vector<std::unique_ptr<platforms::prepared_run>> runs;
-  std::vector<problem> problems;
-  std::vector<problem> left_out;
-  for (const auto& p : points) {
-    try {
-      runs.push_back(platforms::prepare_point(machine, tables, p));
-    } catch (const user_error& e) {
-      if (p.if_possible) {
-        const std::string size = p.collective == "barrier" ? "" : fmt::format(" of {} bytes", p.bytes);
-        platforms::tell(
-            fmt::format("left out: {}{}: {}", p.algorithm, size, to_string(e.problems().front())));
-        left_out.push_back(e.problems().front());
-        continue;
-      }
-      for (const auto& found : e.problems()) {
-        const auto same = [&](const problem& known) { return to_string(known) == to_string(found); };
-        if (std::none_of(problems.begin(), problems.end(), same)) problems.push_back(found);
-      }
-    }
-  }
-  if (problems.empty() && runs.empty()) problems = left_out;
-  if (!problems.empty()) throw user_error(problems);
-  return runs;
-}
-
 class reporter {
  public:
   reporter(const options& o, platforms::result_context context, const config::machine_config& c)
-      : report_(o, std::move(context), c, {{"--record", o.record}}, files_read(o, c)) {}
+      : report_(o, std::move(context), c, {{"--record", o.record}}) {}
 
   void start(const std::vector<std::unique_ptr<platforms::prepared_run>>& runs) {
     planned_ = runs.size();
-    for (const auto& r : runs) width_ = std::max(width_, r->point.algorithm.size());
-    report_.start(platforms::table_header(width_));
+    std::vector<run_outcome> outcomes(planned_);
+    for (std::size_t i = 0; i < planned_; ++i) runs[i]->describe(outcomes[i]);
+    table_.emplace(outcomes,
+                   std::all_of(runs.begin(), runs.end(), [](const auto& r) { return r->point.data; }));
+    report_.start(table_->start());
   }
 
   void add(run_outcome o) {
-    // Rows of other ranks are not to be compared with those above.
-    std::string rows = last_ranks_.empty() || last_ranks_ == o.rank_set ? "" : "\n";
-    last_ranks_ = o.rank_set;
-    rows += platforms::table_row(o, width_) + platforms::workload_table(o);
-    if (platforms::is_choice(o.algorithm_reason))
-      rows += fmt::format("            why: {}\n", o.algorithm_reason);
-    for (const auto& note : o.notes) rows += fmt::format("            note: {}\n", note);
+    const std::string rows = table_->row(o);
     report_.add(std::move(o), rows);
     for (const platforms::fault_row& f : report_.outcomes().back().faults) {
       if (f.met == 0) platforms::tell(platforms::to_text(f));
@@ -300,8 +269,7 @@ class reporter {
   int finish() {
     const std::vector<run_outcome>& runs = report_.outcomes();
     report_.finish([&] { return platforms::result_json(report_.context(), runs); },
-                   [&] { return platforms::result_csv(runs); });
-    if (report_.writes_files()) write_files(runs);
+                   [&] { return platforms::result_csv(runs); }, [&] { write_files(runs); });
     return report_.exit_code();
   }
 
@@ -326,9 +294,8 @@ class reporter {
   }
 
   run_report<run_outcome> report_;
-  std::size_t width_{9};
-  std::string last_ranks_;  ///< of the row above
-  std::size_t planned_{};   ///< runs of this invocation
+  std::optional<platforms::result_table> table_;
+  std::size_t planned_{};  ///< runs of this invocation
 };
 
 int run_points(const registries& tables, const options& o, const platforms::machine_model& machine,
@@ -351,7 +318,7 @@ int run_points(const registries& tables, const options& o, const platforms::mach
       context_of(tables.platform.name, machine.config, std::move(unread), argc, argv, machine.config.shape()),
       machine.config);
   // After --out, in whose directory they may lie.
-  claim_files({{"--vcd", o.vcd}, {"--timeline", o.timeline}, {"--record", o.record}});
+  claim_files({{"--vcd", o.vcd}, {"--timeline", o.timeline}});  // a record is written whole at the end
   report.start(runs);
   platforms::install_signal_handlers();
   platforms::install_dump_handlers(machine.config.sim.dump_on_sighup);

@@ -2,11 +2,13 @@
 #include "platforms/app/command_line.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <string_view>
 #include <system_error>
 
 #include "platforms/io/not_written.hpp"
@@ -16,11 +18,57 @@ namespace {
 
 namespace po = boost::program_options;
 
+/// Flags that some binaries have and others lack.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 38> flags_of_binaries{
+    {{"pattern", "diecast-hbm"},
+     {"read-fraction", "diecast-hbm"},
+     {"requests", "diecast-hbm"},
+     {"request-bytes", "diecast-hbm"},
+     {"outstanding", "diecast-hbm"},
+     {"check-data", "diecast-hbm"},
+     {"without-limits", "diecast-hbm"},
+     {"rate", "diecast-noc and diecast-hbm"},
+     {"traffic", "diecast-noc"},
+     {"packet-flits", "diecast-noc"},
+     {"cycles", "diecast-noc"},
+     {"warmup-cycles", "diecast-noc"},
+     {"latency-bound", "diecast-noc"},
+     {"hotspot-node", "diecast-noc"},
+     {"hotspot-fraction", "diecast-noc"},
+     {"runs", "diecast-bench"},
+     {"collective", "diecast-pod"},
+     {"algorithm", "diecast-pod"},
+     {"bytes", "diecast-pod"},
+     {"dtype", "diecast-pod"},
+     {"op", "diecast-pod"},
+     {"ranks", "diecast-pod"},
+     {"team", "diecast-pod"},
+     {"iters", "diecast-pod"},
+     {"warmup", "diecast-pod"},
+     {"data", "diecast-pod"},
+     {"no-data", "diecast-pod"},
+     {"workload", "diecast-pod"},
+     {"isolate", "diecast-pod"},
+     {"double-run", "diecast-pod"},
+     {"record", "diecast-pod"},
+     {"verify", "diecast-pod"},
+     {"diagnose", "diecast-pod"},
+     {"ccl-trace", "diecast-pod"},
+     {"print-map", "diecast-pod"},
+     {"dump-install", "diecast-pod"},
+     {"hide-faults", "diecast-pod"},
+     {"doc", "diecast-pod"}}};
+
 [[noreturn]] void unknown_flag(const std::string& flag, const po::options_description& known) {
+  for (const auto& [name, binary] : flags_of_binaries) {
+    if (flag == "--" + std::string(name))
+      throw user_error(
+          problem{"command line", fmt::format("a flag of {}", binary), flag, "a flag of --help"});
+  }
   std::vector<std::string> names;
   for (const auto& o : known.options()) names.push_back("--" + o->long_name());
-  throw user_error(problem{"command line", config::with_nearest("unknown flag", flag, names), flag,
-                           "one of those in --help"});
+  throw user_error(
+      problem{"command line", config::with_nearest("unknown flag", flag, names), flag, "a flag of --help"});
 }
 
 /// A flag never takes the flag behind it for its value.
@@ -82,7 +130,7 @@ std::vector<double> sweep_argument(const std::string& flag, const std::string& i
   const auto parts = config::split(item, ':');
   if (parts.size() == 1) return {number(item)};
   if (parts.size() != 3 || !parts[2].starts_with('+')) {
-    throw user_error(problem{flag, "is no range", item, form});
+    throw user_error(problem{flag, "is not a range", item, form});
   }
   const double from = number(parts[0]), to = number(parts[1]), step = number(parts[2].substr(1));
   if (to < from) throw user_error(problem{flag, "the range ends before it begins", item, ""});
@@ -100,7 +148,8 @@ std::vector<double> sweep_argument(const std::string& flag, const std::string& i
 void add_window(const std::string& flag, const std::string& value, std::vector<std::string>& sets) {
   const auto parts = config::split(value, ':');
   if (parts.size() != 2 || (parts[0].empty() && parts[1].empty())) {
-    throw user_error(problem{flag, "is no window", value, "FROM:TO in ns, e.g. 1000:2500, 1000: or :2500"});
+    throw user_error(
+        problem{flag, "is not a time window", value, "FROM:TO in ns, e.g. 1000:2500, 1000: or :2500"});
   }
   const double from = parts[0].empty() ? 0 : config::real_argument(flag, parts[0], 0, 1e12);
   const double to = parts[1].empty() ? 1e12 : config::real_argument(flag, parts[1], 0, 1e12);
@@ -112,7 +161,7 @@ void add_window(const std::string& flag, const std::string& value, std::vector<s
 void refuse_without_file(flag_reader& r, const std::string& vcd, const std::string& timeline) {
   const auto refuse = [&r](const char* name, const char* file) {
     r.with(name, [&](const std::string& flag, const std::string& value) {
-      throw user_error(problem{flag, fmt::format("has no meaning without {}", file), value, ""});
+      throw user_error(problem{flag, fmt::format("requires {}", file), value, ""});
     });
   };
   if (vcd.empty()) refuse("vcd-scope", "--vcd");
@@ -131,23 +180,24 @@ std::string progress_label(std::size_t index, std::size_t count) {
   return count <= 1 ? std::string{} : fmt::format("run {} of {}", index + 1, count);
 }
 
-void refuse_same_file(flag_reader& r, const flag_files& written, const flag_files& read) {
+void refuse_same_file(flag_reader& r, const flag_files& written) {
   namespace fs = std::filesystem;
-  const auto same = [](const std::string& a, const std::string& b) {
+  const auto place = [](const std::string& file) {
+    std::error_code error;
+    const fs::path absolute = fs::absolute(file, error);
+    const fs::path canonical = error ? fs::path{} : fs::weakly_canonical(absolute, error);
+    return error ? fs::path(file) : canonical;
+  };
+  const auto same = [&place](const std::string& a, const std::string& b) {
     std::error_code none;
     if (a.empty() || b.empty() || fs::is_character_file(a, none)) return false;  // /dev/null takes everything
-    return fs::absolute(a).lexically_normal() == fs::absolute(b).lexically_normal() ||
-           fs::equivalent(a, b, none);
+    return place(a) == place(b) || fs::equivalent(a, b, none);
   };
   for (std::size_t i = 0; i < written.size(); ++i) {
     const auto& [flag, path] = written[i];
-    for (const auto& [other, input] : read) {
-      if (same(path, input))
-        r.add({flag, fmt::format("would overwrite what {} reads", other), path, "another file"});
-    }
     for (std::size_t k = 0; k < i; ++k) {
       if (same(path, written[k].second))
-        r.add({flag, fmt::format("is the file of {}, too", written[k].first), path, "another file"});
+        r.add({flag, fmt::format("is also the file of {}", written[k].first), path, "another file"});
     }
   }
 }

@@ -84,10 +84,10 @@ class flag_reader {
 void add_window(const std::string& flag, const std::string& value, std::vector<std::string>& sets);
 /// Adds a problem for each flag of a waveform or timeline that was given without its file.
 void refuse_without_file(flag_reader& r, const std::string& vcd, const std::string& timeline);
-/// Adds a problem for each file to write that another flag of the same command line writes or reads, too: it
-/// would be lost. Flags and paths; empty paths were not given.
+/// Adds a problem for each file to write that another flag of the same command line writes, too: it would be
+/// lost. Flags and paths; empty paths were not given.
 using flag_files = std::vector<std::pair<std::string, std::string>>;
-void refuse_same_file(flag_reader& r, const flag_files& written, const flag_files& read);
+void refuse_same_file(flag_reader& r, const flag_files& written);
 /// --progress auto|on|off. Throws user_error.
 [[nodiscard]] platforms::progress_mode progress_argument(const std::string& flag, const std::string& value);
 /// "run 2 of 5"; empty for the only run.

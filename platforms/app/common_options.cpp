@@ -19,13 +19,13 @@ void refuse_beside_information(flag_reader& r) {
        {"dump-config", "check-config", "dump-install", "print-map", "version", "schema", "list", "doc"}) {
     if (!r.flag(name)) continue;
     const std::string flag = fmt::format("--{}", name);
-    if (!asked.empty()) r.add({flag, "has no meaning beside " + asked, "", "one of the two"});
+    if (!asked.empty()) r.add({flag, "cannot be combined with " + asked, "", "one of the two"});
     if (asked.empty()) asked = flag;
   }
   if (asked.empty()) return;
   for (const char* name : {"out", "vcd", "timeline", "record", "ccl-trace", "diagnose"}) {
     if (r.flag(name))
-      r.add({fmt::format("--{}", name), "has no meaning beside " + asked, "", "a run, or one of the two"});
+      r.add({fmt::format("--{}", name), "cannot be combined with " + asked, "", "a run, or one of the two"});
   }
 }
 
@@ -33,23 +33,40 @@ auto text(const char* name) { return po::value<std::string>()->value_name(name);
 
 }  // namespace
 
+po::options_description flag_group(const char* name) {
+  constexpr unsigned columns = 99;
+  return po::options_description(name, columns);
+}
+
+po::options_description config_flags(const char* group, const char* config, const char* set,
+                                     const char* check) {
+  po::options_description d = flag_group(group);
+  d.add_options()("config", text("FILE"), fmt::format("JSON config; default: {}", config).c_str())(
+      "set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
+      fmt::format("set one config key, e.g. {}; repeatable, applied from left to right", set).c_str())(
+      "seed", text("N"), "seed of all random draws; same as --set sim.seed=N")(
+      "check-config", fmt::format("check the config, print {}; no simulation", check).c_str())(
+      "dump-config", "print the effective config as JSON, which --config reads; no simulation");
+  return d;
+}
+
 po::options_description output_flags(const output_help& help) {
-  po::options_description d("Output");
+  po::options_description d = flag_group("Output");
   d.add_options()("out", text("DIR"), help.out)("format", text("table|json|csv"),
-                                                "what goes to stdout (table)")("vcd", text("FILE"), help.vcd)(
-      "vcd-scope", text("GLOB"), help.vcd_scope)(
-      "vcd-window", text("FROM:TO"), "part of the run in the waveform, in ns; either end may be left out")(
-      "timeline", text("FILE"), help.timeline)("timeline-scope", text("GLOB"), help.timeline_scope)(
-      "progress", text("auto|on|off"), "a bar on stderr; auto: on a terminal, after two seconds (auto)")(
-      "quiet", "print no table");
+                                                "format of the results on stdout (default: table)")(
+      "quiet", "no results on stdout")(
+      "progress", text("auto|on|off"),
+      "progress bar on stderr; auto: on a terminal, after 2 s (default: auto)")(
+      "vcd", text("FILE"), help.vcd)("vcd-scope", text("GLOB"), help.vcd_scope)(
+      "vcd-window", text("FROM:TO"), "simulated time of the waveform in ns; either end may be omitted")(
+      "timeline", text("FILE"), help.timeline)("timeline-scope", text("GLOB"), help.timeline_scope);
   return d;
 }
 
 po::options_description information_flags() {
-  po::options_description d("Information");
-  d.add_options()("list", text("WHAT"), "patterns or presets")(
-      "schema", "print the JSON Schema of config files")("version", "print the version")("help",
-                                                                                         "print this");
+  po::options_description d = flag_group("Information");
+  d.add_options()("list", text("WHAT"), "patterns or presets")("schema", "print the JSON Schema of configs")(
+      "version", "print the version")("help", "print this help");
   return d;
 }
 
@@ -60,7 +77,7 @@ void read_config_flags(flag_reader& r, common_options& o) {
     const auto is_seed = [](const std::string& set) { return set.starts_with("sim.seed="); };
     const auto other = std::find_if(o.sets.begin(), o.sets.end(), is_seed);
     if (other != o.sets.end())
-      r.add({flag, "sets what a --set does, too", v + " and " + *other, "one of the two"});
+      r.add({flag, "sets the same key as --set", v + " and " + *other, "one of the two"});
     o.sets.push_back("sim.seed=" + v);
   });
 }

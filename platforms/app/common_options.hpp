@@ -38,6 +38,12 @@ struct output_help {
   const char* timeline;
   const char* timeline_scope;
 };
+/// An empty group of flags of --help, whose lines have less than 100 columns.
+[[nodiscard]] boost::program_options::options_description flag_group(const char* name);
+/// --config, --set, --seed, --check-config, --dump-config. `config`: the default; `set`: an assignment as
+/// example; `check`: what --check-config prints.
+[[nodiscard]] boost::program_options::options_description config_flags(const char* group, const char* config,
+                                                                       const char* set, const char* check);
 /// --out, --format, --vcd, --vcd-scope, --vcd-window, --timeline, --timeline-scope, --progress, --quiet
 [[nodiscard]] boost::program_options::options_description output_flags(const output_help& help);
 /// --list patterns|presets, --schema, --version, --help of studies.

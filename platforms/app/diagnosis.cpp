@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/app/diagnosis.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <map>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -13,16 +15,16 @@
 #include "platforms/app/guard.hpp"
 #include "platforms/app/run_report.hpp"
 #include "platforms/diagnose/doctor.hpp"
+#include "platforms/diagnose/laboratory.hpp"
+#include "platforms/io/config_json.hpp"
+#include "platforms/io/input.hpp"
 #include "platforms/io/output_dir.hpp"
+#include "platforms/io/own_files.hpp"
 #include "platforms/io/standard_streams.hpp"
-#include "platforms/io/whole_file.hpp"
 #include "platforms/run/child.hpp"
 
 namespace diecast::app {
 namespace {
-
-constexpr const char* verdict_json = "diagnosis.json";
-constexpr const char* verdict_text = "diagnosis.txt";
 
 void check_one_run(const options& o) {
   std::vector<problem> problems;
@@ -71,17 +73,43 @@ std::pair<std::vector<std::string>, std::vector<std::string>> without_faults(int
   return both;
 }
 
+/// Pipes among the arguments, which experiments cannot read again, with their texts.
+std::map<std::string, std::string> read_once(int argc, char** argv) {
+  std::map<std::string, std::string> texts;
+  for (const platforms::input_file& input : platforms::inputs()) {
+    if (input.identity || !input.failure.empty()) continue;
+    const std::string path = input.path.string();
+    const auto names_it = [&path](std::string_view word) {
+      return word == path || word.ends_with("=" + path);
+    };
+    if (std::none_of(argv + 1, argv + argc, names_it))
+      throw user_error(problem{"--diagnose",
+                               fmt::format("{} reads a file that cannot be read again", input.reader), path,
+                               "a regular file: every experiment reads it"});
+    texts[path] = input.text;
+  }
+  return texts;
+}
+
+diagnose::diagnosis diagnosis_of(const diagnose::patient& who) {
+  try {
+    return diagnose::examine(who);
+  } catch (const diagnose::no_room& e) {
+    throw output_error(e.what());
+  } catch (const diagnose::no_resources& e) {
+    throw resource_error(e.what());
+  }
+}
+
 }  // namespace
 
 /// The experiments are runs of this program; the doctor is given its path and the flags, nothing else.
 int run_diagnosis(const options& o, const config::machine_config& config, int argc, char** argv) {
   check_one_run(o);
-  std::unique_ptr<platforms::output_dir> out;
-  if (!o.out.empty()) {
-    out = open_out(o, platforms::dump_config(config), {}, files_read(o, config));
-  } else {
-    try_files({{"--diagnose", verdict_json}, {"--diagnose", verdict_text}});
-  }
+  options with_folder = o;
+  if (o.out.empty()) with_folder.out = "diagnosis";
+  if (!o.workload.empty()) (void)platforms::read_input("--workload", o.workload);  // no output replaces it
+  const auto out = open_outputs(with_folder, platforms::dump_config(config), {});
   tell_what_is_left_out(o);
   platforms::install_signal_handlers();
   auto [arguments, faults] = without_faults(argc, argv);
@@ -94,20 +122,19 @@ int run_diagnosis(const options& o, const config::machine_config& config, int ar
                         o.bytes.front(),
                         std::move(faults),
                         withheld};
+  who.kept_in = with_folder.out;
   who.interrupted = [] { return platforms::interrupt_signal() != 0; };
-  const diagnose::diagnosis found = diagnose::examine(who);
+  who.config_sha256 = platforms::config_sha256(config);
+  who.read_once = read_once(argc, argv);
+  const diagnose::diagnosis found = diagnosis_of(who);
   if (o.format == output_format::json) {
     print(found.json);
   } else if (!o.quiet) {
     print(found.text);
   }
-  const auto write = [&](const char* name, const std::string& text) {
-    if (out) return out->write(name, text);
-    platforms::write_whole_file(name, text);
-  };
-  for (const auto& [name, text] : found.files) write(name.c_str(), text);
-  write(verdict_json, found.json);
-  write(verdict_text, found.text);
+  for (const auto& [name, text] : found.files) out->write(name, std::string(platforms::job_head) + text);
+  out->write("diagnosis.txt", found.text);
+  out->complete("diagnosis.json", found.json);
   if (platforms::interrupt_signal() == 0) return found.exit_code;
   platforms::tell("interrupted: the diagnosis is of the experiments made until then");
   return 128 + platforms::interrupt_signal();

@@ -8,9 +8,8 @@
 
 namespace diecast::app {
 
-/// Examines the run that the flags ask for; writes diagnosis.json and diagnosis.txt into --out, or where the
-/// program was started. `config`: for --out alone. Returns the exit code of the
-/// run as given.
+/// Examines the run that the flags ask for; writes its files into --out, by default the folder diagnosis of
+/// the working directory. Returns the exit code of the run as given.
 int run_diagnosis(const options& o, const config::machine_config& config, int argc, char** argv);
 
 }  // namespace diecast::app

@@ -1,22 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/app/guard.hpp"
 
+#include <cerrno>
 #include <cstdio>
 #include <string>
 
 #include "models/types/error.hpp"
 #include "platforms/io/standard_streams.hpp"
+#include "platforms/run/fault_text.hpp"
 
 namespace diecast::app {
 
 using platforms::run_status;
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+namespace {
+
+bool reader_gone = false;  ///< of the pipe that standard output is: it has read what it wanted (head -1)
+
+void note_failure(bool failed) {
+  if (failed && errno == EPIPE) reader_gone = true;
+}
+
+}  // namespace
+
+void print(const std::string& text) {
+  errno = 0;
+  note_failure(std::fwrite(text.data(), 1, text.size(), stdout) < text.size());
+}
+
+void flush() {
+  errno = 0;
+  note_failure(std::fflush(stdout) != 0);
+}
 
 int exit_code_of(const std::function<int()>& body) {
   try {
     const int code = body();
-    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    flush();
+    if (reader_gone || std::ferror(stdout) == 0) return code;
     platforms::tell("standard output: cannot be written");
     const int internal = platforms::exit_code(run_status::internal);
     return code == internal ? internal : platforms::output_failed;
@@ -26,9 +47,11 @@ int exit_code_of(const std::function<int()>& body) {
   } catch (const output_error& e) {
     platforms::tell(e.what());
     return platforms::output_failed;
-  } catch (const std::exception& e) {
-    platforms::tell(std::string("internal error: ") + e.what());
-    return platforms::exit_code(run_status::internal);
+  } catch (const std::exception&) {
+    const platforms::fault_text why = platforms::explain(std::current_exception());
+    const bool system = why.status == run_status::system;
+    platforms::tell((system ? "the system refuses: " : "internal error: ") + why.message);
+    return platforms::exit_code(system ? run_status::system : run_status::internal);
   }
 }
 

@@ -14,71 +14,83 @@ namespace {
 
 namespace po = boost::program_options;
 
-po::options_description machine_options() {
-  po::options_description d("Machine");
-  d.add_options()("config", po::value<std::string>()->value_name("FILE"),
-                  "config file; default: the platform's own")(
-      "set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
-      "override one key, e.g. ccl.root=corner; repeatable, from left to right")(
-      "seed", po::value<std::string>()->value_name("N"), "same as --set sim.seed=N")(
-      "check-config", "check the machine, print its balance table, run nothing")(
-      "dump-config", "print the effective config; it runs identically when fed back")(
-      "dump-install", "print the install plan of the run")("print-map",
-                                                           "print the address map with terminals");
+po::value_semantic* argument(const char* name) { return po::value<std::string>()->value_name(name); }
+
+po::options_description collective_options() {
+  po::options_description d = flag_group("Collective");
+  d.add_options()("collective", argument("NAME"),
+                  "all_reduce, reduce_scatter, all_gather, broadcast, reduce, all_to_all, gather, scatter, "
+                  "send_recv or barrier (default: all_reduce)")(
+      "algorithm", argument("NAME[,NAME..]|all|auto"),
+      "algorithms to run one after the other (--list algorithms); all: each that can run here; auto: chosen "
+      "by "
+      "rules, tuner table or cost model (default: auto)")(
+      "bytes", argument("SIZE|FROM:TO[:xF|:+D]"),
+      "vector of each rank, or the total of reduce_scatter, all_gather, all_to_all, gather and scatter, in "
+      "B, KiB, "
+      "MiB or GiB; a range is multiplied by F (2) or grows by D (default: 64KiB)")(
+      "dtype", argument("T"), "element type: f16|half, bf16|bfloat16, f32|float, i32|int32 (default: f16)")(
+      "op", argument("O"), "reduction: sum, max, min, prod, avg (default: sum)")(
+      "ranks", argument("pe|cube|sip"),
+      "one rank per PE, cube or SIP; the latter two use one PE each (default: the algorithm's first rank "
+      "set)")("team", argument("RANKS[,..]"),
+              "ranks of a barrier, a run for each team: START:STRIDE:SIZE, RANK+RANK+.., or FROM..TO[:xF] "
+              "for the first "
+              "FROM to TO ranks (default: all ranks)")("iters", argument("N"),
+                                                       "timed launches, whose mean is reported (default: 1)")(
+      "warmup", argument("N"), "launches before them that are not timed (default: 0)")(
+      "data", argument("exact|rank_plus_one"),
+      "contents of the vectors: values whose sums are exact, or rank + 1 (default: exact)")(
+      "no-data", "simulate times only: store no payload, verify nothing");
   return d;
 }
 
-po::options_description run_options() {
-  po::options_description d("Run");
-  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  d.add_options()("collective", text("NAME"), "what to run (all_reduce)")(
-      "algorithm", text("NAME[,NAME..]|all|auto"),
-      "how; see --list algorithms; auto: by rules, tuner table or cost model")(
-      "bytes", text("SIZE|FROM:TO[:xF|:+D]"), "vector each rank contributes (64KiB)")(
-      "dtype", text("T"), "f16|half, bf16|bfloat16, f32|float, i32|int32 (f16)")(
-      "op", text("O"), "sum, max, min, prod, avg (sum)")("ranks", text("pe|cube|sip"),
-                                                         "who contributes; default: the algorithm's own")(
-      "iters", text("N"), "timed repetitions (1)")("warmup", text("N"), "untimed repetitions first (0)")(
-      "data", text("exact|rank_plus_one"), "contents of the vectors (exact)")(
-      "no-data", "timing only: no payload bytes are stored, nothing is verified")(
-      "team", text("START:STRIDE:SIZE[,..]|RANK+RANK+..|FROM..TO[:xF]"),
-      "ranks of a barrier; FROM..TO: one run per size (all ranks)")(
-      "diagnose", "find out what is wrong by experiments; writes diagnosis.json and diagnosis.txt")(
+po::options_description workload_options() {
+  po::options_description d = flag_group("Workload");
+  d.add_options()(
+      "workload", argument("FILE"),
+      "run streams of operations (JSON, see --list ops) or an MSCCL program (XML) instead of --collective")(
+      "isolate", "run each stream of the workload alone as well, and report its slowdown");
+  return d;
+}
+
+po::options_description correctness_options() {
+  po::options_description d = flag_group("Correctness");
+  d.add_options()("double-run", "run twice and compare the runs; exit code 6 if they differ")(
+      "record", argument("FILE"), "write what every rank did in every step")(
+      "verify", argument("FILE"), "compare with a recorded run; exit code 6 with the first difference")(
+      "diagnose",
+      "find the fault of a machine by experiments; writes into --out, by default the folder diagnosis")(
       "hide-faults",
-      "do not say which faults of the config were met (what --diagnose gives its experiments)")(
-      "double-run", "run everything twice and compare it; exit code 6 when anything differs")(
-      "record", text("FILE"), "write what every rank did in every step")(
-      "verify", text("FILE"), "compare with a recorded run; exit code 6 names the first difference")(
-      "workload", text("FILE"),
-      "run streams of ops (JSON) or an MSCCL algorithm program (XML); see --list ops")(
-      "isolate", "run each stream of the workload alone, too, and report its slowdown");
-  return d;
-}
-
-po::options_description output_options() {
-  po::options_description d =
-      output_flags({"write result.json, config.json, links.csv, ipcq.csv, waits.csv, health.csv, hbm.csv and "
-                    "critical_path.json there",
-                    "write a waveform", "instances in the waveform, e.g. 'pod.sip0.cube_0_0.*' (*)",
-                    "write a timeline in the Trace Event format, for Perfetto",
-                    "instances in the timeline, e.g. 'pod.sip0.cube_0_0*' (*)"});
-  d.add_options()("ccl-trace", "print every send, receive and credit on stderr; also DIECAST_CCL_TRACE=1");
+      "do not report which faults of the config acted; --diagnose sets it for its experiments")(
+      "ccl-trace", "print each send, receive and credit on stderr; also with DIECAST_CCL_TRACE=1");
   return d;
 }
 
 po::options_description other_options() {
-  po::options_description d("Information");
-  d.add_options()("list", po::value<std::string>()->value_name("WHAT"),
+  po::options_description d = flag_group("Information");
+  d.add_options()("list", argument("WHAT"),
                   "algorithms, patterns, mappers, validators, faults, ops or presets")(
-      "schema", "print the JSON Schema of config files")(
-      "doc", po::value<std::string>()->value_name("config|registers|verdicts|workload"),
-      "print a generated reference page (Markdown)")("version", "print the version")("help", "print this");
+      "print-map", "print the address map and the router of each range")(
+      "dump-install", "print the install plan of the queue pairs of the run")(
+      "schema", "print the JSON Schema of configs")("doc", argument("config|registers|verdicts|workload"),
+                                                    "print a reference page in Markdown")(
+      "version", "print the version")("help", "print this help");
   return d;
 }
 
 po::options_description all_options() {
   po::options_description d;
-  d.add(machine_options()).add(run_options()).add(output_options()).add(other_options());
+  d.add(config_flags("Machine", "the binary's own", "ccl.root=corner",
+                     "its bandwidths, buffers and bottleneck"));
+  d.add(collective_options()).add(workload_options()).add(correctness_options());
+  d.add(output_flags(
+      {"write result.json, config.json, CSV files of links, queue pairs, waits, health and HBM channels, "
+       "and critical_path.json to DIR",
+       "write a waveform (VCD)", "instances of the waveform, e.g. 'pod.sip0.cube_0_0.*' (default: *)",
+       "write a timeline (Trace Event JSON, for Perfetto)",
+       "instances of the timeline, e.g. 'pod.sip0.cube_0_0*' (default: *)"}));
+  d.add(other_options());
   return d;
 }
 
@@ -91,21 +103,16 @@ void read_run(flag_reader& r, options& o) {
       return std::find(o.algorithms.begin(), o.algorithms.end(), name) != o.algorithms.end();
     };
     if (o.algorithms.size() > 1 && holds("all"))
-      throw user_error(problem{f, "has all beside other names", v, "NAME[,NAME..] or all"});
-    if (holds("")) throw user_error(problem{f, "holds an empty name", v, "NAME[,NAME..] or all"});
+      throw user_error(problem{f, "combines all with other names", v, "NAME[,NAME..] or all"});
+    if (holds("")) throw user_error(problem{f, "contains an empty name", v, "NAME[,NAME..] or all"});
   });
   r.with("bytes", [&](const string&, const string& v) { o.bytes = parse_sizes(v); });
   r.with("dtype", [&](const string& f, const string& v) {
-    const auto t = numeric::parse_dtype(v);
-    if (!t)
-      throw user_error(
-          problem{f, "no such element type", v, "f16|half, bf16|bfloat16, f32|float, i32|int32"});
-    o.type = *t;
+    o.type = *numeric::parse_dtype(
+        one_of(f, v, {"f16", "half", "bf16", "bfloat16", "f32", "float", "i32", "int32"}));
   });
   r.with("op", [&](const string& f, const string& v) {
-    const auto op = numeric::parse_reduction(v);
-    if (!op) throw user_error(problem{f, "no such reduction", v, "sum, max, min, prod, avg"});
-    o.op = *op;
+    o.op = *numeric::parse_reduction(one_of(f, v, {"sum", "max", "min", "prod", "avg"}));
   });
   r.with("ranks", [&](const string& f, const string& v) {
     o.ranks = choose<comm::rank_set>(
@@ -133,21 +140,20 @@ void read_run(flag_reader& r, options& o) {
   }
 }
 
-/// The environment's way to ask for --ccl-trace.
+/// Whether the environment requests --ccl-trace.
 bool trace_wanted() {
   const char* const asked = std::getenv("DIECAST_CCL_TRACE");
   if (asked == nullptr) return false;
   const std::string value = asked;
   if (value == "1") return true;
   if (value.empty() || value == "0") return false;
-  throw user_error(problem{"DIECAST_CCL_TRACE", "not a switch", value, "0 or 1"});
+  throw user_error(problem{"DIECAST_CCL_TRACE", "is neither 0 nor 1", value, "0 or 1"});
 }
 
 void read_output(flag_reader& r, options& o) {
   read_output_flags(r, o);
   refuse_without_file(r, o.vcd, o.timeline);
-  refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}, {"--record", o.record}},
-                   {{"--config", o.config}, {"--workload", o.workload}, {"--verify", o.verify}});
+  refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}, {"--record", o.record}});
   o.ccl_trace = r.flag("ccl-trace") || trace_wanted();
 }
 
@@ -175,17 +181,14 @@ options parse_options(int argc, const char* const* argv) {
   return o;
 }
 
-flag_files files_read(const options& o, const config::machine_config& config) {
-  return {{"--workload", o.workload}, {"--verify", o.verify}, {"ccl.tuner", config.ccl.tuner}};
-}
-
 std::vector<std::uint64_t> parse_sizes(const std::string& text) {
   constexpr std::size_t most_points = 10'000;
   const auto parts = config::split(text, ':');
   const auto refuse = [&](const char* what) {
-    throw user_error(
-        problem{"--bytes", what, text, "SIZE, FROM:TO, FROM:TO:xF or FROM:TO:+D, e.g. 4KiB:1MiB:x4"});
+    throw user_error(problem{"--bytes", what, text,
+                             "a size, or a range FROM:TO, FROM:TO:xF or FROM:TO:+D, e.g. 4KiB:1MiB:x4"});
   };
+  if (text.find(',') != std::string::npos) refuse("is a list; several sizes are given as a range");
   const std::uint64_t from = config::size_argument("--bytes", parts[0]);
   if (parts.size() == 1) return {from};
   if (parts.size() > 3) refuse("too many parts");
@@ -202,7 +205,7 @@ std::vector<std::uint64_t> parse_sizes(const std::string& text) {
       refuse("the step is neither xF nor +D");
     }
   }
-  if (step == 0 && from == 0) refuse("a factor never leaves 0");
+  if (step == 0 && from == 0) refuse("a range that is multiplied cannot begin at 0");
   std::vector<std::uint64_t> sizes;
   for (std::uint64_t size = from; size <= to; size = step != 0 ? size + step : size * factor) {
     sizes.push_back(size);
@@ -214,16 +217,17 @@ std::vector<std::uint64_t> parse_sizes(const std::string& text) {
 
 std::string help_text(const platform_entry& platform) {
   std::ostringstream text;
-  text
-      << platform.name << ": " << platform.description << "\n\nUsage: " << platform.name
-      << " [flags]\n\nExamples:\n  " << platform.name
-      << " --collective all_reduce --bytes 4KiB:64KiB:x4 --out out\n  " << platform.name
-      << " --set ccl.root=corner --set ipcq.n_slots=2\n  " << platform.name
-      << " --bytes 64KiB --out out --timeline timeline.json\n  " << platform.name << " --check-config\n"
-      << all_options()
-      << "\nExit codes: 0 verified (or not checked, said so), 1 wrong result, 2 usage or config error, 3 "
-         "deadlock,\n"
-         "4 data fault, 5 output not writable, 6 not reproducible, 70 internal error, 130/143 interrupted.\n";
+  const auto example = [&](const char* flags) { text << "  " << platform.name << " " << flags << "\n"; };
+  text << platform.name << ": " << platform.description << "\n\nUsage: " << platform.name
+       << " [flags]\n\nExamples:\n";
+  example("--collective all_reduce --bytes 4KiB:1MiB:x16 --out out");
+  example("--algorithm all --bytes 64KiB --set ipcq.n_slots=2");
+  example("--bytes 64KiB --timeline timeline.json");
+  example("--check-config");
+  text << all_options()
+       << "\nExit codes: 0 verified or not checked; 1 wrong result; 2 usage or config error; 3 deadlock;\n"
+          "4 data fault; 5 output not writable; 6 not reproducible; 70 internal error; 71 refused by the\n"
+          "system; 129/130/143 interrupted.\n";
   return text.str();
 }
 

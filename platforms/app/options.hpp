@@ -22,7 +22,7 @@ struct options : common_options {
   bool ccl_trace{};  ///< by flag, or by DIECAST_CCL_TRACE=1
 
   std::string collective{"all_reduce"};
-  std::vector<std::string> algorithms;  ///< "all" stays as it is; empty: the collective's first
+  std::vector<std::string> algorithms;  ///< "all" stays as it is; empty: auto
   std::vector<std::uint64_t> bytes{65536};
   numeric::dtype type{numeric::dtype::f16};
   numeric::reduction op{numeric::reduction::sum};
@@ -44,9 +44,6 @@ struct options : common_options {
 /// Throws user_error with every problem: unknown or abbreviated flags (with the nearest known one),
 /// stray arguments, values that are not what the flag takes.
 [[nodiscard]] options parse_options(int argc, const char* const* argv);
-
-/// Files that the run reads beside its config, with the flag or key that names each.
-[[nodiscard]] flag_files files_read(const options& o, const config::machine_config& config);
 
 /// The text of --help.
 [[nodiscard]] std::string help_text(const platform_entry& platform);

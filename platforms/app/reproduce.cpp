@@ -2,17 +2,15 @@
 #include "platforms/app/reproduce.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <fmt/format.h>
-#include <fstream>
 #include <stdexcept>
 #include <string_view>
 
 #include "models/types/error.hpp"
-#include "platforms/io/not_written.hpp"
+#include "platforms/io/input.hpp"
 #include "platforms/io/own_files.hpp"
-#include "platforms/io/read_file.hpp"
 #include "platforms/io/result_json.hpp"
+#include "platforms/io/whole_file.hpp"
 #include "platforms/run/step_rows.hpp"
 
 namespace diecast::app {
@@ -84,18 +82,20 @@ void compare_runs(run_outcome& first, const run_outcome& second) {
 }
 
 run_record::run_record(const std::string& file) : file_(file) {
-  auto [in, failure] = platforms::open_file(file);
-  if (!failure.empty())
-    throw user_error(platforms::cannot_be_read("--verify", file, failure, "a file that --record wrote"));
-  std::string line;
-  std::getline(in, line);
+  const platforms::input_file& input = platforms::read_input("--verify", file);
+  if (!input.failure.empty())
+    throw user_error(
+        platforms::cannot_be_read("--verify", file, input.failure, "a file that --record wrote"));
+  std::string_view rest = input.text;
   const auto refuse = [&](const std::string& what) {
     throw user_error(problem{"--verify", "is no record: " + what, file, "a file that --record wrote"});
   };
-  if (line != first_line) refuse(fmt::format("its first line is not {}", first_line));
+  if (platforms::take_line(rest) != first_line) refuse(fmt::format("its first line is not {}", first_line));
   bool ended = false;
-  while (!ended && std::getline(in, line)) {
-    if (in.eof()) refuse("its last line is cut off");
+  while (!ended && !rest.empty()) {
+    const bool cut_off = rest.find('\n') == std::string_view::npos;
+    const std::string line(platforms::take_line(rest));
+    if (cut_off) refuse("its last line is cut off");
     if (line == last_line) {
       ended = true;
     } else if (line.starts_with("run ")) {
@@ -106,8 +106,8 @@ run_record::run_record(const std::string& file) : file_(file) {
       entries_.back().steps += line + '\n';
     }
   }
-  if (!ended) refuse(fmt::format("it is not whole: no line is {}", last_line));
-  if (std::getline(in, line)) refuse(fmt::format("more follows its {}", last_line));
+  if (!ended) refuse(fmt::format("it is truncated: no line is {}", last_line));
+  if (!rest.empty()) refuse(fmt::format("more follows its {}", last_line));
   for (const entry& e : entries_) {
     try {
       (void)platforms::rows_from(e.steps);
@@ -156,11 +156,20 @@ reproducer::reproducer(const options& o, std::size_t runs) : options_(o), runs_(
   if (!o.verify.empty()) reference_ = run_record(o.verify);
 }
 
+namespace {
+
+/// Nothing can be said of a run that was cut short by others.
+bool is_cut_short(run_status s) {
+  return s == run_status::interrupted || s == run_status::internal || s == run_status::system;
+}
+
+}  // namespace
+
 void reproducer::look_at(std::size_t index, run_outcome& outcome, const std::function<run_outcome()>& again) {
-  if (outcome.status == run_status::interrupted || outcome.status == run_status::internal) return;
+  if (is_cut_short(outcome.status)) return;
   if (options_.double_run) {
     const run_outcome second = again();
-    if (second.status == run_status::interrupted || second.status == run_status::internal) {
+    if (is_cut_short(second.status)) {
       outcome.status = second.status;
       outcome.message = "the second run: " + second.message;
       return;
@@ -174,10 +183,7 @@ void reproducer::look_at(std::size_t index, run_outcome& outcome, const std::fun
 
 void reproducer::finish() const {
   if (options_.record.empty()) return;
-  errno = 0;
-  std::ofstream file(options_.record);
-  if (!(file << recorded_.text(runs_) << std::flush))
-    throw platforms::not_finished("--record " + options_.record);
+  platforms::write_whole_file(options_.record, recorded_.text(runs_), "--record " + options_.record);
 }
 
 }  // namespace diecast::app

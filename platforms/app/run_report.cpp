@@ -5,30 +5,9 @@
 #include <fmt/format.h>
 
 #include "models/types/error.hpp"
-#include "platforms/io/config_read.hpp"
-#include "platforms/io/read_file.hpp"
+#include "platforms/io/input.hpp"
 
 namespace diecast::app {
-namespace {
-
-void refuse_lost_inputs(const common_options& options, const std::string& config, flag_files read) {
-  if (!options.config.empty()) {
-    for (const auto& file : platforms::config_chain(options.config)) read.emplace_back("--config", file);
-  }
-  std::vector<problem> problems;
-  for (const auto& [flag, file] : read) {
-    if (file.empty() || !platforms::would_lose(options.out, file)) continue;
-    // What an earlier run wrote and this one writes again, letter by letter, is not lost.
-    const bool is_config = std::filesystem::path(file).filename() == "config.json";
-    if (is_config && platforms::read_file(file).text == config) continue;
-    problems.push_back(
-        {"--out", fmt::format("would overwrite what {} reads", flag), file, "another directory"});
-  }
-  if (!problems.empty()) throw user_error(std::move(problems));
-}
-
-}  // namespace
-
 platforms::result_context context_of(const std::string& binary, const config::machine_config& c,
                                      std::vector<platforms::unread_key> unread, int argc, char** argv,
                                      const machine_shape& shape) {
@@ -36,17 +15,20 @@ platforms::result_context context_of(const std::string& binary, const config::ma
           shape,  std::move(unread)};
 }
 
-std::unique_ptr<platforms::output_dir> open_out(const common_options& options, const std::string& config,
-                                                const flag_files& written, flag_files read) {
+std::unique_ptr<platforms::output_dir> open_outputs(const common_options& options, const std::string& config,
+                                                    flag_files written) {
+  std::erase_if(written, [](const auto& file) { return file.second.empty(); });
+  std::vector<problem> problems;
   std::vector<std::filesystem::path> named;
-  for (const auto& [flag, file] : written) named.emplace_back(file);
-  for (const auto& [flag, file] : read) {
-    if (flag == "--verify") named.emplace_back(file);
+  for (const auto& [flag, file] : written) {
+    named.emplace_back(file);
+    if (const platforms::input_file* input = platforms::input_at(file))
+      problems.push_back(
+          {flag, fmt::format("would overwrite what {} reads", input->reader), file, "another file"});
   }
-  refuse_lost_inputs(options, config, std::move(read));
-  auto out = std::make_unique<platforms::output_dir>(options.out, named, [&] { try_files(written); });
-  out->write("config.json", config);
-  return out;
+  if (!problems.empty()) throw user_error(std::move(problems));
+  if (options.out.empty()) return try_files(written), nullptr;
+  return std::make_unique<platforms::output_dir>(options.out, config, named, [&] { try_files(written); });
 }
 
 }  // namespace diecast::app

@@ -3,7 +3,6 @@
 // stderr, one form of all for stdout, and the files of --out.
 #pragma once
 
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
@@ -23,24 +22,23 @@ namespace diecast::app {
                                                    std::vector<platforms::unread_key> unread, int argc,
                                                    char** argv, const machine_shape& shape = {});
 
-/// --out with its config.json, whose text is `config`. Throws user_error where it would lose what --config
-/// (with what that extends) or a flag or key of `read` reads, output_error where it or a file of `written`
-/// cannot be written; what an earlier run left there is removed only then. Precondition: --out was given.
-[[nodiscard]] std::unique_ptr<platforms::output_dir> open_out(const common_options& options,
-                                                              const std::string& config,
-                                                              const flag_files& written, flag_files read);
+/// --out, for a run whose config has the text `config`; null where it was not given. Throws user_error where
+/// --out or a file of `written` would replace a file that was read, output_error where one of them cannot be
+/// written; what an earlier run left is removed only then.
+[[nodiscard]] std::unique_ptr<platforms::output_dir> open_outputs(const common_options& options,
+                                                                  const std::string& config,
+                                                                  flag_files written);
 
 template <class Outcome>
 class run_report {
  public:
-  /// Opens --out and writes the config there. `options` outlives the report. `written` and `read`: what is
-  /// named beside the config, a waveform and a timeline.
+  /// Opens --out. `options` outlives the report. `written`: files beside --out, a waveform and a timeline.
+  /// Precondition: all inputs are read.
   run_report(const common_options& options, platforms::result_context context,
-             const config::machine_config& config, flag_files written = {}, flag_files read = {})
+             const config::machine_config& config, flag_files written = {})
       : options_(options), context_(std::move(context)) {
-    if (options.out.empty()) return;
     written.insert(written.end(), {{"--vcd", options.vcd}, {"--timeline", options.timeline}});
-    out_ = open_out(options, platforms::dump_config(config), written, std::move(read));
+    out_ = open_outputs(options, platforms::dump_config(config), std::move(written));
   }
 
   /// Before the first run: keys given in vain, and the table's first line.
@@ -52,7 +50,7 @@ class run_report {
   void add(Outcome o, const std::string& table_rows) {
     if (table()) {
       print(table_rows);
-      std::fflush(stdout);
+      flush();
     }
     if (!o.message.empty()) platforms::tell(platforms::complaint(o.status, o.message));
     outcomes_.push_back(std::move(o));
@@ -70,11 +68,15 @@ class run_report {
   /// A file of --out. Precondition: writes_files().
   void write(const std::string& name, const std::string& text) { out_->write(name, text); }
 
-  /// After the last run: to stdout in the form asked for, and result.json. Makes no text that is not wanted.
-  void finish(const std::function<std::string()>& json, const std::function<std::string()>& csv) {
+  /// After the last run: to stdout in the form asked for, the tables of --out by `write_tables`, and
+  /// result.json as the last file. Makes no text that is not wanted.
+  void finish(const std::function<std::string()>& json, const std::function<std::string()>& csv,
+              const std::function<void()>& write_tables = {}) {
     if (options_.format == output_format::json) print(json());
     if (options_.format == output_format::csv) print(csv());
-    if (writes_files()) write("result.json", json());
+    if (!writes_files()) return;
+    if (write_tables) write_tables();
+    out_->complete("result.json", json());
   }
   [[nodiscard]] int exit_code() const { return exit_code_of(outcomes_); }
 

@@ -40,24 +40,26 @@ struct options {
 po::typed_value<std::string>* text(const char* name) { return po::value<std::string>()->value_name(name); }
 
 po::options_description measurement_options() {
-  po::options_description d("Measurement");
-  d.add_options()("runs", text("N"), "runs whose median is printed (5)");
+  po::options_description d = app::flag_group("Measurement");
+  d.add_options()("runs", text("N"), "runs, whose median is printed (default: 5)");
   return d;
 }
 
 po::options_description fabric_flags() {
-  po::options_description d("Network of the fabric");
-  d.add_options()("config", text("FILE"), "config of the network; default: noc_reference.json, 8 x 8")(
+  po::options_description d = app::flag_group("Network of the fabric");
+  d.add_options()("config", text("FILE"), "JSON config; default: noc_reference.json, a mesh of 8 x 8")(
       "set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
-      "override one key, e.g. noc.columns=64")("rate", text("R"), "flits per node and cycle (0.3)")(
-      "packet-flits", text("L"), "length of packets (5)")("cycles", text("N"), "cycles measured (20000)")(
-      "warmup-cycles", text("N"), "cycles before that (5000)");
+      "set one config key, e.g. noc.columns=64; repeatable, applied from left to right")(
+      "rate", text("R"), "offered load in flits per node and cycle (default: 0.3)")(
+      "packet-flits", text("L"), "flits per packet (default: 5)")(
+      "cycles", text("N"), "cycles of the measurement (default: 20000)")(
+      "warmup-cycles", text("N"), "cycles before the measurement (default: 5000)");
   return d;
 }
 
 po::options_description other_options() {
-  po::options_description d("Information");
-  d.add_options()("version", "print the version")("help", "print this");
+  po::options_description d = app::flag_group("Information");
+  d.add_options()("version", "print the version")("help", "print this help");
   return d;
 }
 
@@ -100,7 +102,7 @@ options parse_options(int argc, char** argv) {
   });
   if (o.what == subject::hbm || o.what == subject::mmio) {
     for (const char* name : {"config", "set", "rate", "packet-flits", "cycles", "warmup-cycles"}) {
-      if (r.flag(name)) r.add({fmt::format("--{}", name), "has no meaning without the fabric", "", ""});
+      if (r.flag(name)) r.add({fmt::format("--{}", name), "requires the fabric", "", ""});
     }
   }
   r.finish();
@@ -109,14 +111,15 @@ options parse_options(int argc, char** argv) {
 
 std::string help_text() {
   std::ostringstream out;
-  out << "diecast-bench: speed of the model itself, as JSON\n\n"
+  out << "diecast-bench: simulation speed on this computer, as JSON\n\n"
          "Usage: diecast-bench [fabric|hbm|mmio|all] [flags]\n\nExamples:\n  diecast-bench fabric\n"
          "  diecast-bench fabric --set noc.columns=64 --set noc.rows=64 --rate 0.03 --runs 1\n"
       << '\n'
       << measurement_options() << '\n'
       << fabric_flags() << '\n'
       << other_options()
-      << "\nExit codes: 0 measured, 2 usage or config error, 70 internal error, 130/143 interrupted.\n";
+      << "\nExit codes: 0 measured; 2 usage or config error; 70 internal error; 71 refused by the\n"
+         "system; 129/130/143 interrupted.\n";
   return out.str();
 }
 
@@ -149,13 +152,16 @@ void add_run(Measure measure, table& numbers) {
       for (const auto& [name, value] : measure()) text += fmt::format("{} {}\n", name, value);
     } catch (const user_error& e) {
       text = "?" + text_of(e.problems());
-    } catch (const std::exception& e) {
-      text = fmt::format("! {}", e.what());
+    } catch (const std::exception&) {
+      const platforms::fault_text why = platforms::explain(std::current_exception());
+      text = fmt::format("{} {}", why.status == platforms::run_status::system ? '~' : '!', why.message);
     }
     return text;
   });
-  const bool failed = answer.text.starts_with("! ");
+  const bool failed = answer.text.starts_with("! ") || answer.text.starts_with("~ ");
+  const bool refused = answer.by_system || answer.text.starts_with('~');
   if (answer.killed || (failed && platforms::interrupt_signal() != 0)) return;
+  if (refused) throw resource_error(failed ? answer.text.substr(2) : answer.death);
   if (!answer.death.empty()) throw std::runtime_error(answer.death);
   if (failed) throw std::runtime_error(answer.text.substr(2));
   if (answer.text.starts_with('?')) throw user_error(problems_in(answer.text.substr(1)));

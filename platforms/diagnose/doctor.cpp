@@ -118,11 +118,11 @@ void history(trials& t) {
     if (t.given("--iters").empty()) ask_again(t, "four launches", {"--iters", std::to_string(times)}, times);
     return;
   }
-  const std::string once = contents_of(t.given("--workload"));
+  const std::string once = t.workload();
   if (const auto more = repeated(once, times)) {
     ask_again(t, "four rounds of the workload", {"--workload", t.leave(*more)}, times);
   } else {
-    t.answer("in four rounds of the workload", "not asked: it is no JSON file with streams");
+    t.answer("in four rounds of the workload", "skipped: the workload is not a JSON file with streams");
   }
 }
 
@@ -191,12 +191,13 @@ diagnosis examine(const patient& who, double budget_s) {
                          {"--out", "--format", "--progress", "--vcd", "--vcd-scope", "--vcd-window",
                           "--timeline", "--timeline-scope", "--record", "--verify"},
                          {"--diagnose", "--quiet", "--double-run", "--ccl-trace", "--hide-faults"}),
-                 who.for_children_only, budget_s, who.interrupted);
+                 who.for_children_only, budget_s, who.interrupted, who.read_once, who.kept_in);
   const case_file file = examination(lab, who);
   if (const auto other = with_its_job(who, file.observations.front())) {
     return examine(*other, lab.seconds_left());
   }
-  return {to_json(file, lab), to_text(file, lab, who.withheld), lab.kept(), file.exit_code};
+  return {to_json(file, lab, who.config_sha256), to_text(file, lab, who.withheld), lab.kept(),
+          file.exit_code};
 }
 
 }  // namespace diecast::diagnose

@@ -140,7 +140,7 @@ void without_first(const observation& o, const std::string& where, std::vector<f
     message = message_under_way(o, number_of(m->str(1)), m->str(2), {slot, slot + 1});
   }
   const bool late = message != nullptr && message->value("first_packet_under_way", false);
-  found.push_back(late ? make("reorder", where, "the first packet is still under way: " + complaint)
+  found.push_back(late ? make("reorder", where, "the first packet is still in flight: " + complaint)
                        : make("drop", where, "a packet of a message is lost or late: " + complaint));
 }
 
@@ -151,14 +151,14 @@ void wrong_sequence(const observation& o, const std::smatch& m, std::vector<find
   const std::string where = instance_of(o.complaint());
   if (got < expected) {
     found.push_back(
-        make("duplicate", where, fmt::format("message {} came once more: {}", got, o.complaint())));
+        make("duplicate", where, fmt::format("message {} arrived twice: {}", got, o.complaint())));
   } else if (is_in_flight(o, expected)) {
-    found.push_back(
-        make("reorder", where,
-             fmt::format("message {} came while {} was still under way: {}", got, expected, o.complaint())));
+    found.push_back(make(
+        "reorder", where,
+        fmt::format("message {} arrived while {} was still in flight: {}", got, expected, o.complaint())));
   } else {
-    found.push_back(
-        make("drop", where, fmt::format("message {} came, {} is nowhere: {}", got, expected, o.complaint())));
+    found.push_back(make("drop", where,
+                         fmt::format("message {} arrived, {} is missing: {}", got, expected, o.complaint())));
   }
 }
 
@@ -178,7 +178,7 @@ void faulted(const observation& o, std::vector<finding>& found) {
   } else if (const auto s = matched(complaint, R"(token for .* sequence (\d+),.*expected sequence (\d+))")) {
     wrong_sequence(o, *s, found);
   } else if (matched(complaint, "credit for ")) {
-    found.push_back(make("overtaken_credit", where, "a credit came after a later one: " + complaint));
+    found.push_back(make("overtaken_credit", where, "a credit arrived after a later one: " + complaint));
   } else if (matched(complaint, "of which no message is open here")) {
     without_first(o, where, found);
   } else if (matched(complaint, R"(\d+ bytes at offset \d+ of a message of)")) {
@@ -188,7 +188,8 @@ void faulted(const observation& o, std::vector<finding>& found) {
     const bool again = std::stoull(n->str(1)) < std::stoull(n->str(2));
     found.push_back(make(again ? "duplicate" : "gap", where, complaint));
   } else if (matched(complaint, "of the same sender is half received")) {
-    found.push_back(make("reorder", where, "packets of two messages of one sender come mixed: " + complaint));
+    found.push_back(
+        make("reorder", where, "packets of two messages of one sender are interleaved: " + complaint));
   } else if (matched(complaint, "TM_DONE names .* which is not open")) {
     found.push_back(make(answered_twice, where, "a message was answered twice: " + complaint));
   } else if (matched(complaint, R"(ends with \d+ messages that nobody received)")) {
@@ -301,9 +302,9 @@ bool lost_between(const json& waits) {
 
 void hung_in_circle(const json& waits, std::vector<finding>& found) {
   const bool lost = lost_between(waits);
-  finding f =
-      lost ? make("hang", text_of(waits.front(), "waiter"), "what one end has sent the other one waits for")
-           : make("deadlock_cycle", "", "the ranks wait for each other in a circle");
+  finding f = lost ? make("hang", text_of(waits.front(), "waiter"),
+                          "the receiver waits for a message that the sender has sent")
+                   : make("deadlock_cycle", "", "the ranks wait for each other in a cycle");
   for (const json& wait : waits) {
     const std::string direction = text_of(wait, "direction");
     f.evidence.push_back(fmt::format("{} waits for {}: {}", text_of(wait, "waiter"), text_of(wait, "on"),
@@ -367,33 +368,30 @@ void monitored(const observation& o, std::vector<finding>& found) {
       found.push_back(std::move(f));
     };
     if (m.measure == "core_clock" && m.value * slow_core_factor < m.expected) {
-      add("slow_pe", fmt::format("its core runs at {:.3f} GHz, configured are {:.3f}", m.value, m.expected));
+      add("slow_pe", fmt::format("its core runs at {:.3f} GHz; configured: {:.3f} GHz", m.value, m.expected));
     } else if (m.measure == "link_rate" && state_of(m, o) == link_state::degraded) {
       add("link_degraded",
-          fmt::format("packets come at {:.1f} GB/s, configured are {:.1f}", m.value, m.expected));
+          fmt::format("packets arrive at {:.1f} GB/s; configured: {:.1f} GB/s", m.value, m.expected));
     } else if (m.measure == "crc_errors" && m.value > error_factor * m.expected) {
-      add("bit_flip",
-          fmt::format("{} frames came corrupted and were sent again, {:.2g} are usual at this bit "
-                      "error rate: replay hides it",
-                      m.value, m.expected));
+      add("bit_flip", fmt::format("{} frames arrived corrupted and were retransmitted; {:.2g} are expected "
+                                  "at this bit error rate (replay hides the errors)",
+                                  m.value, m.expected));
       found.back().hidden = true;
     } else if (m.measure == "credits_skipped") {
-      add("lost_credit", fmt::format("{} credits never came; the next one's number told", m.value));
+      add("lost_credit", fmt::format("{} credits lost (gap in credit sequence numbers)", m.value));
     } else if (m.measure == "credit_latency_max" && m.value > late_ns && m.value > idle_factor * m.expected) {
-      add("late_credit",
-          fmt::format("a credit was {:.0f} ns on its way; through an idle fabric it takes {:.0f} ns", m.value,
-                      m.expected));
+      add("late_credit", fmt::format("a credit took {:.0f} ns; through an idle fabric it takes {:.0f} ns",
+                                     m.value, m.expected));
     } else if (m.measure == "credit_arrival" && m.value > late_ns + m.expected) {
-      add("late_credit",
-          fmt::format("a credit came {:.0f} ns after its release; had the link kept its time, none "
-                      "would have come after more than {:.0f} ns",
-                      m.value, m.expected));
+      add("late_credit", fmt::format("a credit arrived {:.0f} ns after its release; at the configured "
+                                     "latency it takes at most {:.0f} ns",
+                                     m.value, m.expected));
     } else if (m.measure == "wrong_checksums") {
-      add("bit_flip",
-          fmt::format("{:.0f} packets came with a wrong checksum, {:.0f} had left so", m.value, m.expected));
+      add("bit_flip", fmt::format("{:.0f} packets arrived with a wrong checksum, {:.0f} were sent with one",
+                                  m.value, m.expected));
     } else if (m.measure == "out_of_order") {
       add(disordered,
-          fmt::format("{:.0f} packets came not behind the one before of their flow, {:.0f} had left so",
+          fmt::format("{:.0f} packets arrived out of order within their flow, {:.0f} were sent out of order",
                       m.value, m.expected));
     }
   }

@@ -2,26 +2,32 @@
 #include "platforms/diagnose/laboratory.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
-#include <spawn.h>
 #include <sstream>
 #include <string_view>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <system_error>
 #include <thread>
 #include <unistd.h>
-
-extern char** environ;
+#include <utility>
 
 namespace diecast::diagnose {
 
 namespace fs = std::filesystem;
+
+no_room::no_room(const fs::path& folder, const std::string& reason)
+    : std::runtime_error(fmt::format(
+          "--diagnose: its experiments need a folder with room, which {} is not ({}); set TMPDIR to one",
+          folder.string(), reason)) {}
 
 std::string contents_of(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
@@ -82,6 +88,36 @@ void stop(pid_t child) {
   waitpid(child, &status, 0);
 }
 
+/// Its own complaint, where an experiment could not be made: that says nothing about the machine.
+void refuse_failed(int exit_code, const fs::path& folder, const std::string& complaint) {
+  constexpr int output_failed = 5, no_system = 71;
+  const std::string line = complaint.substr(0, complaint.find('\n'));
+  if (exit_code == output_failed) throw no_room(folder, line.empty() ? "no room for its output" : line);
+  if (exit_code == no_system) throw no_resources("an experiment ended without a result: " + line);
+}
+
+/// The program with these arguments, for as long as this process lives.
+pid_t start(const std::vector<char*>& argv, const std::vector<char*>& environment, const fs::path& out,
+            const fs::path& errors) {
+  constexpr int could_not_write = 5, could_not_start = 71;
+  constexpr mode_t readable = 0644;
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child < 0)
+    throw no_resources(std::string("no process for an experiment (") + std::strerror(errno) + ")");
+  if (child > 0) return child;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(could_not_start);
+  for (const auto& [file, stream] : {std::pair{&out, STDOUT_FILENO}, std::pair{&errors, STDERR_FILENO}}) {
+    const int fd = open(file->c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, readable);
+    if (fd < 0 || dup2(fd, stream) < 0) _exit(could_not_write);
+  }
+  execve(argv.front(), argv.data(), environment.data());
+  std::fprintf(stderr, "%s: cannot be started (%s)\n", argv.front(), std::strerror(errno));
+  std::fflush(stderr);
+  _exit(could_not_start);
+}
+
 /// What experiments see of this process's environment: all but what makes them write to stderr, where the
 /// doctor reads their complaints.
 std::vector<char*> environment() {
@@ -131,23 +167,89 @@ std::vector<std::string> without(const std::vector<std::string>& arguments,
 }
 
 laboratory::laboratory(std::string binary, std::vector<std::string> arguments,
-                       std::vector<std::string> for_children_only, double budget_s, bool (*interrupted)())
+                       std::vector<std::string> for_children_only, double budget_s, bool (*interrupted)(),
+                       const std::map<std::string, std::string>& read_once, fs::path kept_in)
     : binary_(std::move(binary)),
       arguments_(std::move(arguments)),
       for_children_only_(std::move(for_children_only)),
+      kept_in_(std::move(kept_in)),
       budget_s_(budget_s),
       interrupted_(interrupted) {
-  std::string name = (fs::temp_directory_path() / "diecast-diagnose-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) {
-    throw std::system_error(errno, std::generic_category(), "a folder for the experiments: " + name);
+  std::error_code error;
+  const fs::path temporary = fs::temp_directory_path(error);
+  if (error) {
+    const char* const given = std::getenv("TMPDIR");
+    throw no_room(given == nullptr ? "/tmp" : given, error.message());
   }
+  std::string name = (temporary / "diecast-diagnose-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) throw no_room(temporary, std::strerror(errno));
   folder_ = name;
+  remove_folder_at_end();
+  for (const auto& [path, text] : read_once) {
+    const fs::path copy = folder_ / fmt::format("input{}", copies_.size());
+    write(copy, text);
+    copies_[path] = copy.string();
+  }
+}
+
+/// A process of its own: nothing that ends this one keeps it from its work.
+void laboratory::remove_folder_at_end() {
+  std::array<int, 2> ends{};
+  const bool piped = pipe2(ends.data(), O_CLOEXEC) == 0;
+  keeper_ = piped ? fork() : -1;
+  if (keeper_ < 0) {
+    const std::string reason = std::strerror(errno);
+    std::error_code none;
+    fs::remove(folder_, none);
+    for (const int end : ends) {
+      if (piped) close(end);
+    }
+    throw no_resources("no process to run experiments with (" + reason + ")");
+  }
+  if (keeper_ > 0) {
+    close(ends[0]);
+    keeper_pipe_ = ends[1];
+    return;
+  }
+  setsid();
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) (void)std::signal(number, SIG_IGN);
+  close(ends[1]);
+  char none{};
+  while (read(ends[0], &none, 1) < 0 && errno == EINTR) {
+  }
+  // An experiment that ends at the same time may still make a file.
+  constexpr int most_tries = 100;
+  constexpr useconds_t pause_us = 10'000;
+  std::error_code error;
+  for (int i = 0; i < most_tries && fs::exists(folder_, error); ++i) {
+    if (i > 0) usleep(pause_us);
+    fs::remove_all(folder_, error);
+  }
+  _exit(0);
 }
 
 laboratory::~laboratory() {
-  std::error_code error;
-  fs::remove_all(folder_, error);
+  close(keeper_pipe_);
+  int status = 0;
+  while (waitpid(keeper_, &status, 0) < 0 && errno == EINTR) {
+  }
 }
+
+void laboratory::write(const fs::path& file, const std::string& text) const {
+  errno = 0;
+  if (!(std::ofstream(file, std::ios::binary) << text << std::flush))
+    throw no_room(folder_, std::strerror(errno));
+}
+
+std::string laboratory::readable(const std::string& word) const {
+  for (const auto& [path, copy] : copies_) {
+    if (word == path) return copy;
+    if (word.ends_with("=" + path)) return word.substr(0, word.size() - path.size()) + copy;
+  }
+  return word;
+}
+
+std::string laboratory::workload() const { return contents_of(readable(given("--workload"))); }
 
 double laboratory::seconds_used() const { return seconds_since(start_); }
 double laboratory::seconds_left() const { return was_interrupted() ? 0 : budget_s_ - seconds_used(); }
@@ -172,7 +274,7 @@ std::string laboratory::command(const changes& changed) const {
   std::string text = fs::path(binary_).filename().string();
   const std::string folder = folder_.string() + "/";
   for (std::string word : with(changed)) {
-    if (word.starts_with(folder)) word.erase(0, folder.size());
+    if (word.starts_with(folder)) word = kept_in_ / word.substr(folder.size());
     const bool plain = word.find_first_of(" *?[]{}\"'$&|;<>()") == std::string::npos;
     text += plain ? " " + word : " '" + word + "'";
   }
@@ -182,8 +284,7 @@ std::string laboratory::command(const changes& changed) const {
 std::string laboratory::keep(const std::string& text) {
   const std::string name = fmt::format("diagnosis_job_{}.json", kept_.size());
   const fs::path file = folder_ / name;
-  if (!(std::ofstream(file, std::ios::binary) << text << std::flush))
-    throw std::system_error(errno, std::generic_category(), file.string());
+  write(file, text);
   kept_[name] = text;
   return file.string();
 }
@@ -198,27 +299,22 @@ std::string laboratory::given(const std::string& flag) const {
 
 int laboratory::execute(const std::vector<std::string>& words, const fs::path& out, const fs::path& errors,
                         double limit_s, bool& timed_out) const {
+  std::vector<std::string> readable_words;
+  for (const std::string& w : words) readable_words.push_back(readable(w));
   std::vector<char*> argv{const_cast<char*>(binary_.c_str())};
-  for (const std::string& w : words) argv.push_back(const_cast<char*>(w.c_str()));
+  for (std::string& w : readable_words) argv.push_back(w.data());
   argv.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  constexpr mode_t readable = 0644;
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
-                                   readable);
-  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
-                                   readable);
-  pid_t child = 0;
-  std::vector<char*> surroundings = environment();
-  const int failed = posix_spawn(&child, binary_.c_str(), &files, nullptr, argv.data(), surroundings.data());
-  posix_spawn_file_actions_destroy(&files);
-  if (failed != 0) throw std::system_error(failed, std::generic_category(), binary_);
+  const pid_t child = start(argv, environment(), out, errors);
   const auto begun = std::chrono::steady_clock::now();
   for (;;) {
     int status = 0;
     if (waitpid(child, &status, WNOHANG) == child) {
       timed_out = was_interrupted();  // a terminal's Ctrl-C reaches both
-      return WIFEXITED(status) && !timed_out ? WEXITSTATUS(status) : -1;
+      const int code = WIFEXITED(status) && !timed_out ? WEXITSTATUS(status) : -1;
+      const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !timed_out;
+      if (killed) throw no_resources("an experiment was killed (SIGKILL), perhaps for want of memory");
+      refuse_failed(code, folder_, contents_of(errors));
+      return code;
     }
     const double so_far_s = seconds_since(begun);
     if (so_far_s > limit_s || was_interrupted()) {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -51,13 +52,28 @@ struct observation {                 // NOLINT(bugprone-exception-escape)
 [[nodiscard]] inline bool wrong_data(const observation& o) { return o.exit_code == 1; }
 [[nodiscard]] inline bool right(const observation& o) { return o.exit_code == 0; }
 
+/// The experiments have no folder, or no room in it.
+class no_room : public std::runtime_error {
+ public:
+  no_room(const std::filesystem::path& folder, const std::string& reason);
+};
+
+/// What an experiment that was ended by the operating system says: no memory, no process. Exit code 71.
+class no_resources : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Its folder in TMPDIR goes with this process, however that ends, and so does an experiment under way.
+/// Throws no_room and no_resources.
 class laboratory {
  public:
   /// `arguments` of the run to look into, without what diagnosing itself gives: --out, --format, --quiet.
-  /// `for_children_only` goes to every run and into no command line that is shown. `interrupted` as of a
-  /// patient.
+  /// `for_children_only` goes to every run and into no command line that is shown. `interrupted` and
+  /// `read_once` as of a patient.
   laboratory(std::string binary, std::vector<std::string> arguments,
-             std::vector<std::string> for_children_only, double budget_s, bool (*interrupted)() = nullptr);
+             std::vector<std::string> for_children_only, double budget_s, bool (*interrupted)() = nullptr,
+             const std::map<std::string, std::string>& read_once = {}, std::filesystem::path kept_in = {});
   ~laboratory();
   laboratory(const laboratory&) = delete;
   laboratory& operator=(const laboratory&) = delete;
@@ -76,25 +92,34 @@ class laboratory {
   [[nodiscard]] double seconds_left() const;
   [[nodiscard]] double seconds_used() const;
   [[nodiscard]] double budget() const { return budget_s_; }
-  /// Leaves a file for experiments, diagnosis_job_N.json; returns its path. In commands for people it has its
-  /// name alone.
+  /// Leaves a file for experiments, diagnosis_job_N.json; returns its path. In commands for people it lies in
+  /// `kept_in`.
   std::string keep(const std::string& text);
   /// What was left, by name.
   [[nodiscard]] const std::map<std::string, std::string>& kept() const { return kept_; }
   /// The command line of an experiment, for people.
   [[nodiscard]] std::string command(const changes& changed) const;
+  /// The text of the --workload that was given; empty when there is none.
+  [[nodiscard]] std::string workload() const;
   /// The value given for a flag; empty when it was not.
   [[nodiscard]] std::string given(const std::string& flag) const;
 
  private:
   [[nodiscard]] std::vector<std::string> with(const changes& changed) const;
+  /// The argument with the copy in place of a file that can be read only once.
+  [[nodiscard]] std::string readable(const std::string& word) const;
+  void remove_folder_at_end();
+  void write(const std::filesystem::path& file, const std::string& text) const;
   int execute(const std::vector<std::string>& words, const std::filesystem::path& out,
               const std::filesystem::path& errors, double limit_s, bool& timed_out) const;
 
   std::string binary_;
   std::vector<std::string> arguments_;
   std::vector<std::string> for_children_only_;
-  std::filesystem::path folder_;
+  std::filesystem::path folder_, kept_in_;
+  std::map<std::string, std::string> copies_;  ///< of files that can be read only once
+  int keeper_pipe_{-1};                        ///< what removes the folder waits for the end of this pipe
+  int keeper_{};                               ///< its process
   std::chrono::steady_clock::time_point start_{std::chrono::steady_clock::now()};
   double budget_s_;
   bool (*interrupted_)();

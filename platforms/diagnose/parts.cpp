@@ -141,7 +141,7 @@ void look_into_the_rest(trials& t, const std::function<void(trials&)>& examine) 
   const std::vector<std::string> pes = pes_of(t.base());
   if (pes.empty()) {
     return t.answer("what is wrong without the place of the first finding",
-                    "not asked: the cores that ran are not one a rank, so no rank's place is known");
+                    "skipped: cannot map ranks to PEs (more than one core per rank ran)");
   }
   for (const rank_list& ranks : without_place(pes, known.front().where)) {
     if (ranks.size() < 2) continue;

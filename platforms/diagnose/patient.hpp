@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,10 @@ struct patient {
   bool job_chosen{};  ///< by the doctor: none was given, and the config is refused for the default one
   /// Asked while an experiment runs: it is ended, and none is begun any more. May be null.
   bool (*interrupted)(){};
+  std::string config_sha256{};  ///< of the machine, for the verdict
+  /// Texts of files among the arguments that can be read only once: experiments get copies of them.
+  std::map<std::string, std::string> read_once{};
+  std::string kept_in{};  ///< folder where the user will find the files of experiments
 };
 
 }  // namespace diecast::diagnose

@@ -272,13 +272,10 @@ finding treatment::unexplained() const {
   f.evidence = unseen();
   f.evidence.emplace_back(
       of_run() +
-      (all_tried_
-           ? fmt::format("splitting send-receive, reading later and sending later, all at once and by "
-                         "up to {}, leave it",
-                         delays.back().name)
-           : std::string(
-                 "not all that could make results right was tried: there was no time for it, or the machine "
-                 "refuses it")));
+      (all_tried_ ? fmt::format("splitting send-receive, reading later and sending later, all at once and by "
+                                "up to {}, leave it",
+                                delays.back().name)
+                  : std::string("not every mitigation was tried: out of time, or rejected by the machine")));
   return f;
 }
 

@@ -44,7 +44,7 @@ ordered_json experiment_json(const observation& o, const laboratory& lab) {
 
 }  // namespace
 
-std::string to_json(const case_file& file, const laboratory& lab) {
+std::string to_json(const case_file& file, const laboratory& lab, const std::string& config_sha256) {
   ordered_json findings = ordered_json::array();
   for (const finding& f : file.findings) {
     findings.push_back({{"class", f.kind},
@@ -61,6 +61,7 @@ std::string to_json(const case_file& file, const laboratory& lab) {
   ordered_json experiments = ordered_json::array();
   for (const observation& o : file.observations) experiments.push_back(experiment_json(o, lab));
   const ordered_json j{{"schema", "diecast.diagnosis/1"},
+                       {"config_sha256", config_sha256},
                        {"verdict", verdict_of(file)},
                        {"healthy", file.findings.empty()},
                        {"meaning", meaning_of(verdict_of(file))},
@@ -100,7 +101,7 @@ std::string to_text(const case_file& file, const laboratory& lab, bool withheld)
     text += fmt::format("\n{} more in diagnosis.json\n", file.findings.size() - most_findings);
   }
   if (!file.skipped.empty()) {
-    text += fmt::format("\nNot tried, for want of time ({:.0f} s are all there is): {}\n", lab.budget(),
+    text += fmt::format("\nNot tried, out of time (limit {:.0f} s): {}\n", lab.budget(),
                         fmt::join(file.skipped, ", "));
   }
   if (!file.answers.empty()) text += "\nQuestions:\n";
@@ -124,9 +125,7 @@ std::string to_text(const case_file& file, const laboratory& lab, bool withheld)
   if (!file.observations.empty())
     text += "\nTo repeat: " + lab.command(file.observations.front().changes) + "\n";
   if (withheld && !file.observations.empty())
-    text +=
-        "  with the faults that the command line sets: they are in no command here, and have to be given "
-        "again\n";
+    text += "  these commands omit the faults of the command line, which must be given again\n";
   return text;
 }
 

@@ -20,7 +20,8 @@ struct case_file {
   int exit_code{};
 };
 
-[[nodiscard]] std::string to_json(const case_file& file, const laboratory& lab);
+[[nodiscard]] std::string to_json(const case_file& file, const laboratory& lab,
+                                  const std::string& config_sha256);
 /// `withheld`: patient::withheld.
 [[nodiscard]] std::string to_text(const case_file& file, const laboratory& lab, bool withheld);
 

@@ -123,7 +123,13 @@ const observation& trials::first_look() {
   const observation& given = keep(lab_.run("as given", {}, lab_.budget() * share));
   merge(open_, seen_in(given));
   unfinished_ = given.timed_out;
-  return given.timed_out || given.wall_s * few > lab_.budget() ? smaller(given) : given;
+  const observation& first = given.timed_out || given.wall_s * few > lab_.budget() ? smaller(given) : given;
+  // At another size or on other ranks auto might choose another algorithm.
+  if (!is_workload() && first.text("algorithm_reason").starts_with("auto: ")) {
+    whole_.flags.insert(whole_.flags.end(), {"--algorithm", first.text("algorithm")});
+    at_ = whole_;
+  }
+  return first;
 }
 
 /// Of the time that is left most is for the experiments.
@@ -182,16 +188,15 @@ std::vector<std::string> trials::other_algorithms() const {
   if (is_workload()) return {};
   const std::string rank_set = base().text("rank_set");
   std::vector<std::string> others;
-  std::string first;
+  const std::string own = base().text("algorithm");
   std::istringstream lines(lab_.ask({"--list", "algorithms"}));
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::string collective, name;
     words >> collective >> name;
     if (collective != who_.collective) continue;
-    if (first.empty()) first = name;
     if (!lists_ranks(words, rank_set)) continue;
-    if (name != who_.algorithm && !(who_.algorithm.empty() && name == first)) others.push_back(name);
+    if (name != own) others.push_back(name);
   }
   return others;
 }
@@ -314,7 +319,7 @@ case_file trials::close() {
   } else if (unfinished_) {
     finding f;
     f.kind = at_.base > 0 && file_.findings.empty() ? "no_fault_in_a_smaller_run" : "timed_out";
-    f.workaround = "fewer --bytes, --iters or ranks: then there is time to look into it";
+    f.workaround = "use fewer --bytes, --iters or ranks, so that there is time for experiments";
     f.evidence.push_back(
         fmt::format("stopped after {:.0f} s of {:.0f}: {}", first.wall_s, lab_.budget(), first.complaint()));
     file_.findings.push_back(std::move(f));

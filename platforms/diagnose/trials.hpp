@@ -95,6 +95,7 @@ class trials {
   [[nodiscard]] std::uint32_t count_of_pes() const;
   /// The value given for a flag; empty when it was not.
   [[nodiscard]] std::string given(const std::string& flag) const { return lab_.given(flag); }
+  [[nodiscard]] std::string workload() const { return lab_.workload(); }
   [[nodiscard]] const patient& who() const { return who_; }
 
   /// Goes wrong as what is looked into.

@@ -19,6 +19,7 @@
 #include "platforms/hbm/savings.hpp"
 #include "platforms/io/config_json.hpp"
 #include "platforms/io/hbm_result.hpp"
+#include "platforms/io/text_table.hpp"
 #include "platforms/observe/scope.hpp"
 #include "platforms/run/child.hpp"
 
@@ -61,7 +62,7 @@ void check_removable(const options& o, const config::hbm_block& hbm) {
                              "hbm.model bank"});
   }
   if (o.vcd.empty() && o.timeline.empty()) return;
-  throw user_error(problem{flag, "has no meaning beside --vcd or --timeline, which are of one run",
+  throw user_error(problem{flag, "cannot be combined with --vcd or --timeline, which need a single run",
                            o.vcd.empty() ? o.timeline : o.vcd, "one of the two"});
 }
 
@@ -82,7 +83,7 @@ std::vector<study_point> points_of(const options& o, const config::machine_confi
   } else {
     point.replay = std::make_shared<replay_trace>(read_replay(o.replay, config.hbm));
     if (point.replay->timed && !paces.empty()) {
-      throw user_error(problem{"--rate or --outstanding", "has no meaning for a trace with arrivals",
+      throw user_error(problem{"--rate or --outstanding", "does not apply to a trace with arrivals",
                                to_string(paces.front()), "a trace without the fourth column"});
     }
     if (point.replay->timed) paces.push_back({pace::kind::recorded, 0, 0});
@@ -114,7 +115,7 @@ study_outcome measure(const options& o, const study_point& point, const config::
   study_outcome outcome = outcome_of(point, config, make_memory);
   if (!o.without_limits || outcome.status != run_status::ok) return outcome;
   if (outcome.lost_time.empty()) {
-    outcome.notes.emplace_back("this memory does not tell of limits: nothing was run without them");
+    outcome.notes.emplace_back("this memory reports no limits: nothing was run without them");
     return outcome;
   }
   add_savings(
@@ -136,7 +137,7 @@ std::vector<std::string> channel_names(const config::hbm_block& hbm) {
 
 std::string table_rows(const study_outcome& o) {
   std::string text = table_row(o);
-  for (const auto& note : o.notes) text += fmt::format("    note: {}\n", note);
+  for (const auto& note : o.notes) text += platforms::wrapped("  note: " + note, 8);
   return text;
 }
 
@@ -156,7 +157,7 @@ int run_checked(const registries& tables, int argc, char** argv) {
                       argv),
       config);
   app::claim_files({{"--vcd", o.vcd}, {"--timeline", o.timeline}});
-  report.start(table_header());
+  report.start(table_header(points.front().pattern_text()));
   platforms::install_signal_handlers();
   for (const auto& p : points) {
     study_outcome outcome = measure(o, p, config, tables.make_memory);

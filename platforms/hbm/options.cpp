@@ -23,45 +23,41 @@ constexpr double least_percent = 1e-6;
 
 auto text(const char* name) { return po::value<std::string>()->value_name(name); }
 
-po::options_description memory_options() {
-  po::options_description d("Memory");
-  d.add_options()("config", text("FILE"), "config file; default: hbm_reference.json, one channel")(
-      "set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
-      "override one key, e.g. hbm.preset=HBM4_8000; repeatable, from left to right")(
-      "seed", text("N"), "same as --set sim.seed=N")(
-      "check-config", "check the memory, print its organization and closed-form limits, run nothing")(
-      "dump-config", "print the effective config; it runs identically when fed back");
-  return d;
-}
-
 po::options_description traffic_options() {
-  po::options_description d("Traffic");
-  d.add_options()("pattern", text("NAME"),
-                  "seq, rand, bank_conflict, same_bank_hit, page_stride, stride:BYTES, replay:FILE (seq)")(
-      "read-fraction", text("F"), "each request is a read with probability F, else a write (1)")(
-      "requests", text("N"), "requests of all channels together (100000)")(
-      "request-bytes", text("B"), "size of each request (one burst)")(
+  po::options_description d = app::flag_group("Traffic");
+  d.add_options()(
+      "pattern", text("NAME"),
+      "addresses: seq, rand, bank_conflict, same_bank_hit, page_stride, stride:BYTES, or replay:FILE "
+      "(default: seq)")("read-fraction", text("F"),
+                        "probability that a request is a read, 0 to 1 (default: 1)")(
+      "requests", text("N"), "requests of all channels together (default: 100000)")(
+      "request-bytes", text("B"), "bytes of each request (default: one burst)")(
       "rate", text("PERCENT%|max[,..]"),
-      "open loop: evenly spaced arrivals, percent of peak; max: the next as soon as one is accepted (max); "
-      "also FROM%:TO%:+STEP%")("outstanding", text("N[,N..]"),
-                               "closed loop: as many requests in flight per channel")(
-      "check-data", "write real data and compare what reads return with what was written last")(
+      "open loop: evenly spaced arrivals in percent of the peak bandwidth, or a range FROM%:TO%:+STEP%; max: "
+      "the "
+      "next request as soon as one is accepted (default: max)")(
+      "outstanding", text("N[,N..]"), "closed loop: requests in flight per channel")(
+      "check-data", "write data and compare what each read returns with what was written last")(
       "without-limits",
-      "run each pace again without refresh, tFAW and tRRD, turnarounds, bank times and all of them, and say "
-      "what that saves");
+      "repeat each run without refresh, without tFAW and tRRD, without turnarounds, without bank times and "
+      "without "
+      "all of them, and report the time saved");
   return d;
 }
 
 app::output_help output_words() {
-  return {"write result.json and config.json there",
-          "write a waveform: commands and rows of each channel; one pace only",
-          "channels in the waveform, e.g. 'hbm.channel0' (*)",
-          "write the commands of each channel for Perfetto; one pace only", "channels in the timeline (*)"};
+  return {"write result.json and config.json to DIR",
+          "write a waveform (VCD) of the commands and rows of each channel; one rate only",
+          "channels of the waveform, e.g. 'hbm.channel0' (default: *)",
+          "write a timeline of the commands of each channel (for Perfetto); one rate only",
+          "channels of the timeline (default: *)"};
 }
 
 po::options_description all_options() {
   po::options_description d;
-  d.add(memory_options()).add(traffic_options());
+  d.add(app::config_flags("Memory", "hbm_reference.json, one channel", "hbm.preset=HBM4_8000",
+                          "the organization and closed-form limits"));
+  d.add(traffic_options());
   d.add(app::output_flags(output_words())).add(app::information_flags());
   return d;
 }
@@ -123,7 +119,8 @@ void read_traffic(app::flag_reader& r, options& o) {
   r.with("rate", [&](const string&, const string& v) { o.paces = parse_rates(v); });
   r.with("outstanding", [&](const string& f, const string& v) {
     if (r.flag("rate"))
-      throw user_error(problem{f, "has no meaning beside --rate", v, "one of the two: closed or open loop"});
+      throw user_error(
+          problem{f, "cannot be combined with --rate", v, "one of the two: closed or open loop"});
     for (const auto& item : config::split(v, ','))
       o.paces.push_back({pace::kind::closed, 0, config::count_argument(f, item, 1, most_outstanding)});
   });
@@ -136,7 +133,8 @@ void refuse_beside_replay(app::flag_reader& r, const options& o) {
   if (o.replay.empty()) return;
   for (const char* name : {"read-fraction", "requests", "request-bytes"}) {
     r.with(name, [&](const std::string& flag, const std::string& v) {
-      throw user_error(problem{flag, "has no meaning beside --pattern replay", v, "the trace says it"});
+      throw user_error(
+          problem{flag, "cannot be combined with --pattern replay", v, "the fields of the trace"});
     });
   }
 }
@@ -159,8 +157,7 @@ options parse_options(int argc, const char* const* argv) {
   app::read_output_flags(r, o);
   app::read_information_flags(r, {"patterns", "presets"}, o);
   app::refuse_without_file(r, o.vcd, o.timeline);
-  app::refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}},
-                        {{"--config", o.config}, {"--pattern", o.replay}});
+  app::refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}});
   app::refuse_shared_files(r, o.paces.size(), "a single pace", o);
   r.finish();
   return o;
@@ -173,8 +170,10 @@ std::string help_text(const registries& tables) {
       << tables.name << " --pattern seq --read-fraction 0.5 --outstanding 1,16,64 --out out\n  "
       << tables.name << " --set hbm.preset=HBM4_8000 --set hbm.refresh=none --check-config\n"
       << all_options()
-      << "\nExit codes: 0 done, 1 a read returned wrong data, 2 usage or config error, 3 requests without an "
-         "answer,\n4 data fault, 5 output not writable, 70 internal error, 130/143 interrupted.\n";
+      << "\nExit codes: 0 done; 1 a read returned wrong data; 2 usage or config error; 3 unanswered "
+         "requests;\n"
+         "4 data fault; 5 output not writable; 70 internal error; 71 refused by the\n"
+         "system; 129/130/143 interrupted.\n";
   return out.str();
 }
 

@@ -4,15 +4,15 @@
 #include <charconv>
 #include <fmt/format.h>
 #include <sstream>
+#include <string_view>
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
-#include "platforms/io/read_file.hpp"
+#include "platforms/io/input.hpp"
 
 namespace diecast::hbm {
 namespace {
 
-constexpr std::size_t most_problems = 100;
 constexpr std::uint64_t most_bytes = 65'536;
 constexpr double most_ns = 1e12;
 
@@ -33,9 +33,12 @@ class trace_reader {
     trace_.channels.resize(hbm.ports);
   }
 
-  void line(const std::string& whole) {
+  void line(std::string_view whole) {
     ++number_;
-    const std::string text = whole.substr(0, whole.find('#'));
+    if (whole.size() > platforms::input_limits::line_bytes)
+      return refuse("the line is too long", fmt::format("{} characters", whole.size()),
+                    fmt::format("at most {}", platforms::input_limits::line_bytes));
+    const std::string text(whole.substr(0, whole.find('#')));
     std::istringstream in(text);
     words_.clear();
     for (std::string word; in >> word;) words_.push_back(word);
@@ -120,16 +123,12 @@ class trace_reader {
 }  // namespace
 
 replay_trace read_replay(const std::filesystem::path& file, const config::hbm_block& hbm) {
-  auto [in, failure] = platforms::open_file(file);
-  if (!failure.empty())
+  const platforms::input_file& input = platforms::read_input("--pattern replay", file);
+  if (!input.failure.empty())
     throw user_error(
-        platforms::cannot_be_read("--pattern replay", file, failure, "a file of memory requests"));
+        platforms::cannot_be_read("--pattern replay", file, input.failure, "a file of memory requests"));
   trace_reader reader(file, hbm);
-  for (std::string text; std::getline(in, text);) reader.line(std::move(text));
-  if (in.bad()) {
-    throw user_error(problem{"--pattern replay", "the file cannot be read to its end", file.string(),
-                             "a file of memory requests"});
-  }
+  for (std::string_view text = input.text; !text.empty();) reader.line(platforms::take_line(text));
   return reader.finish();
 }
 

@@ -39,7 +39,7 @@ void conclude(end_of_run end, const config::sim_block& sim, const stack& machine
     }
     case end_of_run::starved:
       o.status = run_status::deadlock;
-      o.message = fmt::format("nothing is left to happen, and {} requests have no answer", waiting);
+      o.message = fmt::format("no event is left, and {} requests are unanswered", waiting);
       return;
     case end_of_run::interrupted:
       o.status = run_status::interrupted;
@@ -48,8 +48,9 @@ void conclude(end_of_run end, const config::sim_block& sim, const stack& machine
     case end_of_run::watchdog:  // traffic does not poll: only a limit ends a study whose events go on
     case end_of_run::limit:
       o.status = run_status::deadlock;
-      o.message = fmt::format("the run has reached sim.limit_ms = {}; {} requests have no answer{}",
-                              sim.limit_ms, waiting, waiting == 0 ? ": a higher limit lets it go on" : "");
+      o.message =
+          fmt::format("the run has reached sim.limit_ms = {}; {} requests have no answer{}", sim.limit_ms,
+                      waiting, waiting == 0 ? ": a higher limit continues the run" : "");
       return;
   }
 }
@@ -95,7 +96,7 @@ void collect_traffic(const stack& machine, bool checked, study_outcome& o) {
   collect_latencies(l, o);
   if (!checked) return;
   if (o.checked_reads == 0) {
-    o.notes.emplace_back("no read met a byte that the run had written: nothing was checked");
+    o.notes.emplace_back("no read covered a byte that the run had written: nothing was checked");
     return;
   }
   o.verified = o.wrong_reads == 0;

@@ -39,7 +39,7 @@ void read_key(fault_setting& fault, const fault_kind_entry& kind, const std::str
                   "one of " + config::join(keys_of(kind)));
   }
   if (!config::takes(kind.kind, name)) {
-    return report(path, fmt::format("has no meaning for a fault of kind {}", kind.name), describe(node),
+    return report(path, fmt::format("does not apply to a fault of kind {}", kind.name), describe(node),
                   "one of " + config::join(keys_of(kind)));
   }
   const auto value = convert_node(key->row, node);

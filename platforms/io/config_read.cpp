@@ -10,6 +10,7 @@
 #include "models/config/text.hpp"
 #include "platforms/io/ccl_json.hpp"
 #include "platforms/io/config_faults.hpp"
+#include "platforms/io/input.hpp"
 
 namespace diecast::platforms {
 namespace fs = std::filesystem;
@@ -73,10 +74,12 @@ class file_reader {
   file_reader(std::string file, reading& r) : file_(std::move(file)), r_(r) {}
 
   void report(const std::string& path, std::string what, std::string value, std::string expected) {
+    if (r_.problems.size() >= most_problems) return;
     r_.problems.push_back(
         {path.empty() ? file_ : file_ + ": " + path, std::move(what), std::move(value), std::move(expected)});
   }
   void report_unknown(const std::string& path) {
+    if (r_.problems.size() >= most_problems) return;
     problem p = config::unknown_key(path);
     p.where = file_ + ": " + path;
     r_.problems.push_back(std::move(p));
@@ -254,26 +257,34 @@ const json_node* find(const json_object& members, std::string_view name) {
 }
 
 /// `open` holds the files that extend this one, outermost first.
-void read_chain(const fs::path& file, std::vector<fs::path>& open, reading& r) {
-  const fs::path identity = fs::weakly_canonical(file);
-  if (const auto seen = std::find(open.begin(), open.end(), identity); seen != open.end()) {
+void read_chain(const fs::path& file, std::vector<const input_file*>& open, reading& r) {
+  const input_file* const input = &read_input("--config", file);
+  const auto same = [input](const input_file* f) {
+    return f == input || (f->identity && f->identity == input->identity);
+  };
+  if (const auto seen = std::find_if(open.begin(), open.end(), same); seen != open.end()) {
     std::vector<std::string> cycle;
-    for (auto at = seen; at != open.end(); ++at) cycle.push_back(at->string());
-    cycle.push_back(identity.string());
-    r.problems.push_back({open.back().string() + ": extends", "extends itself in a circle",
+    for (auto at = seen; at != open.end(); ++at) cycle.push_back((*at)->path.string());
+    cycle.push_back(file.lexically_normal().string());
+    r.problems.push_back({open.back()->path.string() + ": extends", "extends itself",
                           fmt::format("{}", fmt::join(cycle, " -> ")), "a file that does not lead back"});
+    return;
+  }
+  if (open.size() > input_limits::extends) {
+    r.problems.push_back({open.back()->path.string() + ": extends", "too many configs extend one another",
+                          file.string(), fmt::format("at most {}", input_limits::extends)});
     return;
   }
   const std::size_t known = r.problems.size();
   const std::optional<json_node> tree = read_json_file(file, r.problems);
   for (std::size_t i = known; i < r.problems.size() && !open.empty(); ++i)
-    r.problems[i].where = fmt::format("{}: extends: {}", open.back().string(), r.problems[i].where);
+    r.problems[i].where = fmt::format("{}: extends: {}", open.back()->path.string(), r.problems[i].where);
   if (!tree) return;
   file_reader reader(file.string(), r);
   const json_object* const members = tree->object();
   if (members == nullptr) return reader.report("", "wrong type", describe(*tree), "an object with blocks");
 
-  open.push_back(identity);
+  open.push_back(input);
   if (const json_node* base = find(*members, "extends")) {
     if (const std::string* name = base->string()) {
       read_chain(file.parent_path() / *name, open, r);
@@ -311,23 +322,22 @@ bool read_table(const std::string& path, std::string_view value, const std::stri
 }  // namespace
 
 void read_config_file(const fs::path& file, reading& r) {
-  std::vector<fs::path> open;
+  std::vector<const input_file*> open;
   read_chain(file, open, r);
 }
 
-std::vector<fs::path> config_chain(const fs::path& file) {
-  std::vector<fs::path> chain;
-  std::vector<problem> ignored;  // told by read_config_file()
-  for (fs::path at = file; std::find(chain.begin(), chain.end(), at) == chain.end();) {
-    const std::optional<json_node> tree = read_json_file(at, ignored);
-    const json_object* const members = tree ? tree->object() : nullptr;
-    if (members == nullptr) break;
-    chain.push_back(at);
-    const json_node* const base = find(*members, "extends");
-    if (base == nullptr || base->string() == nullptr) break;
-    at = at.parent_path() / *base->string();
-  }
-  return chain;
+/// What is wrong with the text of a key's value, with what was probably meant.
+std::string rejection_of(const field& f, std::string_view value) {
+  const std::string what = "not an accepted value";
+  if (f.type == config::field_type::choice) return config::with_nearest(what, value, f.choices);
+  const bool size = f.type == config::field_type::count || f.type == config::field_type::count_or_auto;
+  if (!size || f.unit.empty()) return what;
+  const std::string near = config::parse_size(value) ? std::string(value) : config::nearest_size(value);
+  if (near.empty()) return what;
+  if (f.unit == "B") return near == value ? what : config::did_you_mean(what, near);
+  const auto unit = config::parse_size("1" + f.unit);
+  if (!unit || *config::parse_size(near) % *unit != 0 || !near.ends_with("iB")) return what;
+  return config::did_you_mean(what, std::to_string(*config::parse_size(near) / *unit));
 }
 
 void read_set(std::string_view text, reading& r) {
@@ -370,7 +380,7 @@ void read_set(std::string_view text, reading& r) {
     return;
   }
   r.problems.push_back(
-      {"--set " + path, "not an accepted value", fmt::format("'{}'", value), config::expectation(*f)});
+      {"--set " + path, rejection_of(*f, value), fmt::format("'{}'", value), config::expectation(*f)});
   r.broken.insert(path);
 }
 

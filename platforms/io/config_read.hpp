@@ -49,9 +49,6 @@ struct reading {
 /// Reads a file after everything it extends.
 void read_config_file(const std::filesystem::path& file, reading& r);
 
-/// The file and those it extends, outermost first; those that can be read.
-[[nodiscard]] std::vector<std::filesystem::path> config_chain(const std::filesystem::path& file);
-
 /// Reads "PATH=VALUE".
 void read_set(std::string_view text, reading& r);
 

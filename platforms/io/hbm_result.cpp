@@ -7,6 +7,7 @@
 
 #include "models/timing/removable_limits.hpp"
 #include "platforms/io/result_envelope.hpp"
+#include "platforms/io/text_table.hpp"
 
 namespace diecast::hbm {
 namespace {
@@ -101,8 +102,8 @@ std::optional<double> percent_of(const shares& all, const std::string& limit) {
 
 std::string shares_text(const char* title, const shares& all) {
   std::string text = title;
-  for (const auto& share : all) text += fmt::format("  {} {:.1f}", share.limit, share.percent);
-  return text + "\n";
+  for (const auto& share : all) text += fmt::format(" {}={:.1f}", share.limit, share.percent);
+  return platforms::wrapped(text, 4);
 }
 
 std::string or_dash(const std::optional<double>& v, int decimals) {
@@ -165,24 +166,38 @@ std::string result_csv(const std::vector<study_outcome>& runs) {
   return text;
 }
 
-std::string table_header() {
-  return fmt::format("{:<14} {:>15} {:>9} {:>9} {:>9} {:>6} {:>10} {:>10} {:>10} {:>10} {:>6}\n", "pattern",
-                     "pace", "requests", "reads", "GB/s", "peak%", "avg_ns", "accept_ns", "p50_ns", "p99_ns",
-                     "hit%");
+namespace {
+
+const platforms::text_table& table() {
+  static const platforms::text_table of_study({{"pace", false, 14},
+                                               {"requests"},
+                                               {"reads", false, 8},
+                                               {"GB/s", false, 8},
+                                               {"peak%"},
+                                               {"avg_ns", false, 8},
+                                               {"accept_ns"},
+                                               {"p50_ns", false, 8},
+                                               {"p99_ns", false, 8},
+                                               {"hit%", false, 5}});
+  return of_study;
 }
 
+}  // namespace
+
+std::string table_header(const std::string& pattern) { return pattern + "\n" + table().header(); }
+
 std::string table_row(const study_outcome& o) {
+  const auto number = [](double value, int decimals) { return or_dash(value, decimals); };
   const std::optional<double> hits = o.row_hit_rate ? std::optional(100 * *o.row_hit_rate) : std::nullopt;
   std::string text =
-      fmt::format("{:<14} {:>15} {:>9} {:>9} {:>9.3f} {:>6.1f} {:>10.2f} {:>10.2f} {:>10.2f} {:>10.2f} {:>6}",
-                  o.pattern, o.speed, o.requests, o.reads, o.bandwidth_gbytes_s,
-                  100 * o.bandwidth_gbytes_s / o.peak_gbytes_s, o.avg_latency_ns,
-                  o.avg_latency_from_acceptance_ns, o.p50_latency_ns, o.p99_latency_ns, or_dash(hits, 1));
-  if (o.status != platforms::run_status::ok) text += fmt::format("  {}", platforms::to_string(o.status));
-  if (o.verified) text += *o.verified ? "  data right" : "  data WRONG";
-  text += "\n";
-  if (!o.lost_time.empty()) text += shares_text("    lost, % of peak:", o.lost_time);
-  if (!o.time_saved.empty()) text += shares_text("    saved without it, % of the run:", o.time_saved);
+      table().row({o.speed, std::to_string(o.requests), std::to_string(o.reads),
+                   number(o.bandwidth_gbytes_s, 3), number(100 * o.bandwidth_gbytes_s / o.peak_gbytes_s, 1),
+                   number(o.avg_latency_ns, 2), number(o.avg_latency_from_acceptance_ns, 2),
+                   number(o.p50_latency_ns, 2), number(o.p99_latency_ns, 2), or_dash(hits, 1)});
+  if (o.status != platforms::run_status::ok) text += fmt::format("    {}\n", platforms::to_string(o.status));
+  if (o.verified) text += *o.verified ? "    data right\n" : "    data WRONG\n";
+  if (!o.lost_time.empty()) text += shares_text("  % of peak lost:", o.lost_time);
+  if (!o.time_saved.empty()) text += shares_text("  % of the run saved without:", o.time_saved);
   if (o.lost_time.empty()) return text;
   // Then bandwidth and losses make more than the peak.
   if (o.forwarded_bursts.value_or(0) != 0)
@@ -192,8 +207,9 @@ std::string table_row(const study_outcome& o) {
   else if (o.status == platforms::run_status::ok &&
            100 * o.bandwidth_gbytes_s / o.peak_gbytes_s < o.bus_busy_percent.value_or(0) - 0.05)
     // Then they make less than the peak.
-    text += fmt::format("    requests are no whole bursts, of which the rest is lost, too: busy {:.1f}%\n",
-                        *o.bus_busy_percent);
+    text +=
+        fmt::format("    requests are not whole bursts, and the rest of each burst is lost: busy {:.1f}%\n",
+                    *o.bus_busy_percent);
   return text;
 }
 

@@ -14,7 +14,8 @@ namespace diecast::hbm {
 [[nodiscard]] std::string result_json(const platforms::result_context& context, const config::hbm_block& hbm,
                                       const std::vector<study_outcome>& runs);
 [[nodiscard]] std::string result_csv(const std::vector<study_outcome>& runs);
-[[nodiscard]] std::string table_header();
+/// `pattern`: what all rows share.
+[[nodiscard]] std::string table_header(const std::string& pattern);
 [[nodiscard]] std::string table_row(const study_outcome& o);
 
 /// The whole outcome, for the pipe between a run and its parent.

@@ -5,14 +5,12 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 
-#include "platforms/io/read_file.hpp"
+#include "platforms/io/input.hpp"
 
 namespace diecast::platforms {
 namespace {
-
-/// Nothing Diecast reads nests deeper; the limit keeps a hostile file from exhausting the stack.
-constexpr std::size_t most_nesting = 64;
 
 std::string place_of(std::string_view text, std::size_t position) {
   const std::string_view before = text.substr(0, position == 0 ? 0 : position - 1);
@@ -55,10 +53,8 @@ class tree_builder : public nlohmann::json_sax<nlohmann::json> {
   bool key(std::string& name) override {
     frame& top = stack_.back();
     top.key = std::move(name);
-    const json_object& members = *top.node.object();
-    const bool known =
-        std::any_of(members.begin(), members.end(), [&](const auto& m) { return m.first == top.key; });
-    if (known) problems_.push_back({file_ + ": " + path(), "duplicate key", "", "each key once"});
+    if (!top.keys.insert(top.key).second && problems_.size() < most_problems)
+      problems_.push_back({file_ + ": " + path(), "duplicate key", "", "each key once"});
     return true;
   }
 
@@ -81,6 +77,7 @@ class tree_builder : public nlohmann::json_sax<nlohmann::json> {
   struct frame {
     json_node node;
     std::string key;
+    std::unordered_set<std::string> keys;
   };
 
   [[nodiscard]] std::string path() const {
@@ -96,6 +93,11 @@ class tree_builder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool put(json_node node) {
+    if (++values_ > input_limits::json_values) {
+      problems_.push_back(
+          {file_, "too many values", "", fmt::format("at most {}", input_limits::json_values)});
+      return false;
+    }
     if (stack_.empty()) {
       root_ = std::move(node);
       done_ = true;
@@ -111,12 +113,13 @@ class tree_builder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool open(json_node node) {
-    if (stack_.size() == most_nesting) {
-      problems_.push_back({file_ + ": " + path(), "nested too deeply", "",
-                           fmt::format("at most {} levels of objects and arrays", most_nesting)});
+    if (stack_.size() == input_limits::json_levels) {
+      problems_.push_back(
+          {file_ + ": " + path(), "nested too deeply", "",
+           fmt::format("at most {} levels of objects and arrays", input_limits::json_levels)});
       return false;
     }
-    stack_.push_back({std::move(node), {}});
+    stack_.push_back({std::move(node), {}, {}});
     return true;
   }
 
@@ -131,6 +134,7 @@ class tree_builder : public nlohmann::json_sax<nlohmann::json> {
   std::vector<problem>& problems_;
   std::vector<frame> stack_;
   json_node root_;
+  std::size_t values_{};
   bool done_{false};
 };
 
@@ -188,7 +192,7 @@ std::optional<json_node> read_json(std::string_view text, const std::string& fil
 }
 
 std::optional<json_node> read_json_file(const std::filesystem::path& path, std::vector<problem>& problems) {
-  const file_contents file = read_file(path);
+  const input_file& file = read_input("--config", path);
   if (file.failure.empty()) return read_json(file.text, path.string(), problems);
   problems.push_back({path.string(), "cannot be read", file.failure, "a JSON file"});
   return std::nullopt;

@@ -50,7 +50,7 @@ struct json_node {
 /// appended with `file` in front. Empty after a syntax error.
 [[nodiscard]] std::optional<json_node> read_json(std::string_view text, const std::string& file,
                                                  std::vector<problem>& problems);
-/// The same for a file; one that cannot be read is a problem too.
+/// The same for a file of a config; one that cannot be read is a problem too.
 [[nodiscard]] std::optional<json_node> read_json_file(const std::filesystem::path& path,
                                                       std::vector<problem>& problems);
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "models/types/error.hpp"
-#include "platforms/io/read_file.hpp"
+#include "platforms/io/input.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -87,6 +87,7 @@ class parser {
  private:
   [[nodiscard]] std::uint32_t line_of(pugi::xml_node n) const { return lines_.at(n.offset_debug()).first; }
   void add(pugi::xml_node n, std::string what, std::string value = {}, std::string expected = {}) {
+    if (problems_.size() >= most_problems) return;
     problems_.push_back(
         {fmt::format("{}:{}", name_, line_of(n)), std::move(what), std::move(value), std::move(expected)});
   }
@@ -278,9 +279,12 @@ class parser {
 msccl_file parse_msccl(std::string_view text, const std::string& name) { return parser(text, name).run(); }
 
 msccl_file load_msccl(const std::string& path) {
-  const file_contents file = read_file(path);
-  if (!file.failure.empty())
-    throw user_error(cannot_be_read("--workload", path, file.failure, "an MSCCL program (XML)"));
+  const input_file& file = read_input("--workload", path);
+  const bool long_one = file.text.size() > input_limits::program_mib << 20;
+  const std::string failure =
+      long_one ? fmt::format("longer than {} MiB", input_limits::program_mib) : file.failure;
+  if (!failure.empty())
+    throw user_error(cannot_be_read("--workload", path, failure, "an MSCCL program (XML)"));
   return parse_msccl(file.text, path);
 }
 

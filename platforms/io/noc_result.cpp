@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "platforms/io/result_envelope.hpp"
+#include "platforms/io/text_table.hpp"
 
 namespace diecast::noc {
 namespace {
@@ -121,22 +122,38 @@ std::string links_csv(const std::vector<study_outcome>& runs) {
   return text;
 }
 
-std::string table_header() {
-  return fmt::format("{:<14} {:>8} {:>9} {:>9} {:>10} {:>8} {:>8} {:>7} {:>10}\n", "traffic", "offered",
-                     "accepted", "avg_hops", "latency", "p50", "p99", "flits", "packets") +
-         fmt::format("{:<14} {:>18} {:>9} {:>10} {:>8} {:>8}\n", "", "flits/node/cycle", "", "cycles", "",
-                     "");
+namespace {
+
+const platforms::text_table& table() {
+  static const platforms::text_table of_study({{"offered", false, 8},
+                                               {"accepted"},
+                                               {"avg_hops"},
+                                               {"latency", false, 9},
+                                               {"p50", false, 6},
+                                               {"p99", false, 6},
+                                               {"flits"},
+                                               {"packets", false, 9},
+                                               {"", true}});
+  return of_study;
+}
+
+}  // namespace
+
+std::string table_header(const std::string& traffic) {
+  return traffic + "; offered and accepted in flits per node and cycle, latencies in cycles\n" +
+         table().header();
 }
 
 std::string table_row(const study_outcome& o) {
-  std::string text =
-      fmt::format("{:<14} {:>8.4g} {:>9.5f} {:>9.3f} {:>10} {:>8} {:>8} {:>7} {:>10}", o.traffic,
-                  o.offered_flits_per_node_cycle, o.accepted_flits_per_node_cycle, o.avg_hops,
-                  cell(o.avg_packet_latency_cycles, 2), cell(o.p50_packet_latency_cycles, 0),
-                  cell(o.p99_packet_latency_cycles, 0), cell(o.packet_flits, 0), o.measured_packets);
-  if (o.saturated) text += "  saturated";
-  if (o.status != platforms::run_status::ok) text += fmt::format("  {}", platforms::to_string(o.status));
-  return text + "\n";
+  const bool ok = o.status == platforms::run_status::ok;
+  return table().row({fmt::format("{:.4g}", o.offered_flits_per_node_cycle),
+                      fmt::format("{:.5f}", o.accepted_flits_per_node_cycle),
+                      fmt::format("{:.3f}", o.avg_hops), cell(o.avg_packet_latency_cycles, 2),
+                      cell(o.p50_packet_latency_cycles, 0), cell(o.p99_packet_latency_cycles, 0),
+                      cell(o.packet_flits, 0), std::to_string(o.measured_packets),
+                      !ok           ? platforms::to_string(o.status)
+                      : o.saturated ? "saturated"
+                                    : ""});
 }
 
 }  // namespace diecast::noc

@@ -15,7 +15,8 @@ namespace diecast::noc {
                                       const std::vector<study_outcome>& runs);
 [[nodiscard]] std::string result_csv(const std::vector<study_outcome>& runs);
 [[nodiscard]] std::string links_csv(const std::vector<study_outcome>& runs);
-[[nodiscard]] std::string table_header();
+/// `traffic`: what all rows share.
+[[nodiscard]] std::string table_header(const std::string& traffic);
 [[nodiscard]] std::string table_row(const study_outcome& o);
 
 /// The whole outcome, for the pipe between a run and its parent.

@@ -19,7 +19,7 @@ output_error not_written(const std::string& what) {
 }
 
 output_error not_finished(const std::string& what) {
-  return output_error(fmt::format("{}: writing failed{}; what is there is not whole", what, reason()));
+  return output_error(fmt::format("{}: writing failed{}; the file is incomplete", what, reason()));
 }
 
 }  // namespace diecast::platforms

@@ -2,20 +2,17 @@
 #include "platforms/io/output_dir.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fstream>
-#include <string_view>
 #include <sys/file.h>
 #include <system_error>
 #include <unistd.h>
-#include <vector>
+#include <utility>
 
 #include "models/types/error.hpp"
-#include "platforms/io/not_written.hpp"
+#include "platforms/io/input.hpp"
 #include "platforms/io/own_files.hpp"
 #include "platforms/io/whole_file.hpp"
 
@@ -24,90 +21,87 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 13> ours{
-    "result.json",    "config.json",   "links.csv",   "ipcq.csv", "waits.csv",
-    "health.csv",     "deadlock.json", "flight.json", "hbm.csv",  "critical_path.json",
-    "diagnosis.json", "diagnosis.txt", "report.html"};
-
-/// "deadlock_3.json": a file of one run of several.
-bool is_of_run(const std::string& name, std::string_view head) {
-  constexpr std::string_view tail = ".json";
-  if (!name.starts_with(head) || !name.ends_with(tail) || name.size() <= head.size() + tail.size())
-    return false;
-  return std::all_of(name.begin() + head.size(), name.end() - tail.size(),
-                     [](char c) { return c >= '0' && c <= '9'; });
-}
-
-bool is_of_run(const std::string& name) {
-  return is_of_run(name, "deadlock_") || is_of_run(name, "flight_") || is_of_run(name, "critical_path_") ||
-         is_of_run(name, "diagnosis_job_");
-}
-
-bool is_ours(const fs::path& file) {
-  std::string name = file.filename().string();
-  if (name.ends_with(".partial")) name.resize(name.size() - std::string_view(".partial").size());
-  for (const auto& known : ours) {
-    if (name == known) return true;
-  }
-  return is_of_run(name);
-}
+constexpr const char* config_name = "config.json";
 
 }  // namespace
 
-bool would_lose(const fs::path& dir, const fs::path& file) {
-  std::error_code none;
-  const fs::path folder = fs::canonical(dir, none);
-  if (none || !fs::exists(file, none)) return false;
-  const auto lies_there = [&](const fs::path& f) {
-    return is_ours(f) && fs::weakly_canonical(f.parent_path(), none) == folder;
-  };
-  return lies_there(fs::absolute(file)) ||
-         lies_there(fs::canonical(file, none));  // a link, or what it leads to
-}
-
-output_dir::output_dir(fs::path path, const std::vector<fs::path>& named, const std::function<void()>& claim)
-    : path_(std::move(path)) {
+output_dir::output_dir(fs::path path, std::string config, const std::vector<fs::path>& named,
+                       const std::function<void()>& claim)
+    : path_(std::move(path)), config_(std::move(config)) {
   std::error_code error;
   fs::create_directories(path_, error);
-  if (error || !fs::is_directory(path_)) {
+  if (error || !fs::is_directory(path_, error)) {
     throw output_error(fmt::format("--out {}: cannot create this directory ({})", path_.string(),
                                    error ? error.message() : "it exists and is not a directory"));
   }
   lock();
+  const std::vector<fs::path> earlier = earlier_files(named);
+  if (claim) claim();
+  remove_all(earlier);
+  constexpr const char* any = "result.json";
+  write(any, "");
+  fs::remove(path_ / any, error);
+}
+
+std::vector<fs::path> output_dir::earlier_files(const std::vector<fs::path>& named) const {
+  std::error_code error;
   fs::directory_iterator entries(path_, error);
   if (error)
     throw output_error(fmt::format("--out {}: cannot be read ({})", path_.string(), error.message()));
-  const auto is_named = [&](const fs::path& file) {
-    return std::any_of(named.begin(), named.end(),
-                       [&](const fs::path& n) { return fs::exists(n) && fs::equivalent(file, n, error); });
-  };
   for (const fs::path& n : named) {
-    if (!n.empty() && is_ours(n) && fs::weakly_canonical(n).parent_path() == fs::canonical(path_)) {
+    if (!n.empty() && has_own_name(n) &&
+        fs::equivalent(n.parent_path().empty() ? "." : n.parent_path(), path_, error))
       throw output_error(
           fmt::format("--out {}: {} has the name of a file of the run itself; expected another",
                       path_.string(), n.string()));
-    }
   }
+  const auto is_named = [&](const fs::path& file) {
+    return std::any_of(named.begin(), named.end(),
+                       [&](const fs::path& n) { return fs::equivalent(file, n, error); });
+  };
   std::vector<fs::path> earlier;
+  std::vector<problem> inputs;
+  std::string foreign;
   for (const auto& entry : entries) {
-    if (is_named(entry.path())) continue;
-    if (!is_ours(entry.path()) && !begins_as_ours(entry.path())) {
-      throw output_error(
-          fmt::format("--out {}: holds {}, which Diecast did not write; expected an empty directory or "
-                      "one of an earlier run",
-                      path_.string(), entry.path().filename().string()));
+    const fs::path& file = entry.path();
+    if (is_named(file)) continue;
+    const input_file* const input = input_at(file);
+    const bool again = input != nullptr && file.filename() == config_name && input->text == config_;
+    if (input != nullptr && has_own_name(file) && !again) {
+      inputs.push_back({"--out", fmt::format("would overwrite what {} reads", input->reader), file.string(),
+                        "another directory"});
+    } else if (!again && !is_own(file)) {
+      foreign = file.filename().string();
+    } else if (input == nullptr) {
+      earlier.push_back(file);
     }
-    earlier.push_back(entry.path());
   }
-  if (claim) claim();
-  for (const fs::path& file : earlier) {
-    fs::remove(file, error);
+  if (!inputs.empty()) throw user_error(std::move(inputs));
+  if (!foreign.empty())
+    throw output_error(
+        fmt::format("--out {}: holds {}, which Diecast did not write or which was changed since; expected "
+                    "an empty directory or one of an earlier run",
+                    path_.string(), foreign));
+  return earlier;
+}
+
+/// All or none: each is renamed first, which needs the same permissions as its removal and can be undone.
+void output_dir::remove_all(const std::vector<fs::path>& files) const {
+  std::vector<std::pair<fs::path, fs::path>> renamed;
+  std::error_code error, none;
+  for (const fs::path& file : files) {
+    const std::string name =
+        has_own_name(file) ? file.filename().string() : fmt::format("file{}", renamed.size());
+    const fs::path aside = path_ / (name + (name.ends_with(".partial") ? "" : ".partial"));
+    fs::rename(file, aside, error);
     if (error) {
+      for (const auto& [from, to] : renamed) fs::rename(to, from, none);
       throw output_error(fmt::format("--out {}: the file of an earlier run cannot be removed ({})",
                                      file.string(), error.message()));
     }
+    renamed.emplace_back(file, aside);
   }
-  write("config.json", "");
+  for (const auto& [from, to] : renamed) fs::remove(to, none);
 }
 
 output_dir::descriptor::~descriptor() {
@@ -124,6 +118,19 @@ void output_dir::lock() {
 
 void output_dir::write(const std::string& name, const std::string& text) const {
   write_whole_file(path_ / name, text);
+}
+
+void output_dir::complete(const std::string& name, const std::string& text) const {
+  std::error_code none;
+  const bool was_read = fs::exists(path_ / config_name, none);
+  write(config_name, config_);
+  try {
+    write(name, text);
+  } catch (const output_error&) {
+    // Without the status beside it, it would pass for a user's file.
+    if (!was_read) fs::remove(path_ / config_name, none);
+    throw;
+  }
 }
 
 }  // namespace diecast::platforms

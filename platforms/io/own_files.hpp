@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// By what a file that flags name (--vcd, --timeline, --record) is known to be Diecast's: how it begins.
+// Which files a run of Diecast wrote. They are known by their contents: a user's file may have any name.
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 namespace diecast::platforms {
@@ -11,8 +12,14 @@ inline constexpr std::string_view vcd_head = "$version Diecast $end\n";
 inline constexpr std::string_view timeline_head =
     R"({"displayTimeUnit":"ns","otherData":{"version":"Diecast"},"traceEvents":[)";
 inline constexpr std::string_view record_head = "diecast.record/1\n";
+inline constexpr std::string_view job_head = "// A job of Diecast's --diagnose\n";
 
-/// Whether it is a file, no link to one, and begins as one of these.
-[[nodiscard]] bool begins_as_ours(const std::filesystem::path& file);
+/// Whether a run gives this name to a file of --out.
+[[nodiscard]] bool has_own_name(const std::filesystem::path& file);
+
+/// Whether Diecast wrote this file: a file of --out, of --vcd, --timeline or --record, or the beginning of
+/// one (NAME.partial). A config.json is one when result.json or diagnosis.json beside it has its checksum:
+/// what was edited since is the user's. False for links and folders.
+[[nodiscard]] bool is_own(const std::filesystem::path& file);
 
 }  // namespace diecast::platforms

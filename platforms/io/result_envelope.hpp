@@ -79,7 +79,10 @@ template <class Outcome, class WriteRun>
                                       result_node costs) {
   result_node list = result_node::array();
   for (const Outcome& o : runs) list.push_back(write_run(o));
-  return result_text(context, std::move(machine), std::move(list), std::move(costs), worst(runs));
+  run_status status = worst(runs);
+  const bool lost = std::any_of(runs.begin(), runs.end(), [](const Outcome& o) { return o.output_lost; });
+  if (status == run_status::ok && lost) status = run_status::error;  // not everything asked for is there
+  return result_text(context, std::move(machine), std::move(list), std::move(costs), status);
 }
 
 /// The text that crosses the pipe between a run and its parent. Bytes that are no UTF-8 (names of files) do

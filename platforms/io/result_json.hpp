@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results as JSON, CSV and tables.
+// Results as JSON and CSV.
 #pragma once
 
 #include <string>
@@ -26,9 +26,6 @@ struct result_context {
 [[nodiscard]] std::string result_csv(const std::vector<run_outcome>& runs);
 /// Text as a field of a CSV row: quoted as RFC 4180 says where it has commas, quotes or line ends.
 [[nodiscard]] std::string csv_field(const std::string& text);
-/// nccl-tests-style table, a line at a time.
-[[nodiscard]] std::string table_header(std::size_t algorithm_width);
-[[nodiscard]] std::string table_row(const run_outcome& o, std::size_t algorithm_width);
 [[nodiscard]] std::string links_csv(const std::vector<run_outcome>& runs);
 [[nodiscard]] std::string ipcq_csv(const std::vector<run_outcome>& runs);
 [[nodiscard]] std::string health_csv(const std::vector<run_outcome>& runs);

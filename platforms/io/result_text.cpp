@@ -10,38 +10,12 @@
 namespace diecast::platforms {
 namespace {
 
-std::string size_text(std::uint64_t bytes) {
-  constexpr std::uint64_t kib = 1024;
-  if (bytes >= kib * kib && bytes % (kib * kib) == 0) return fmt::format("{} MiB", bytes / (kib * kib));
-  if (bytes >= kib && bytes % kib == 0) return fmt::format("{} KiB", bytes / kib);
-  return fmt::format("{} B", bytes);
-}
-
-std::string verified_text(const run_outcome& o) {
-  if (o.status != run_status::ok && o.status != run_status::wrong) return to_string(o.status);
-  if (!o.verified) return "not checked";
-  return *o.verified ? "yes" : "NO";
-}
-
-std::string efficiency_text(const run_outcome& o) {
-  return o.efficiency ? fmt::format("{:.1f}%", 100 * *o.efficiency) : std::string("-");
-}
-
-std::string count_text(const run_outcome& o, const char* none) {
+std::string count_text(const run_outcome& o) {
   const auto type = numeric::parse_dtype(o.dtype);
-  return type ? std::to_string(o.bytes / numeric::size_of(*type)) : none;
-}
-
-/// A number of the table; a dash for one that a run without an end does not have.
-std::string number_text(const std::optional<double>& value, int decimals) {
-  return value ? fmt::format("{:.{}f}", *value, decimals) : "-";
+  return type ? std::to_string(o.bytes / numeric::size_of(*type)) : "";
 }
 
 std::string csv_number(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
-
-std::string wrong_text(const run_outcome& o) {
-  return o.wrong_elements ? std::to_string(*o.wrong_elements) : std::string("-");
-}
 
 }  // namespace
 
@@ -53,27 +27,6 @@ std::string csv_field(const std::string& s) {
     if (c == '"') quoted += '"';
   }
   return quoted + "\"";
-}
-
-// Columns as nccl-tests has them (size, count, type, redop, time, algbw, busbw, #wrong), and the bound.
-std::string table_header(std::size_t algorithm_width) {
-  return fmt::format(
-      "{:>10}  {:>9}  {:<4}  {:<5}  {:<12}  {:<{}}  {:<9}  {:>12}  {:>10}  {:>10}  {:>12}  {:<9}  {:>7}  "
-      "{:>6}"
-      "  {}\n",
-      "size", "count", "type", "redop", "collective", "algorithm", algorithm_width, "ranks", "time_ns",
-      "algbw_GB/s", "busbw_GB/s", "bound_ns", "bound", "eff", "#wrong", "verified");
-}
-
-std::string table_row(const run_outcome& o, std::size_t algorithm_width) {
-  return fmt::format(
-      "{:>10}  {:>9}  {:<4}  {:<5}  {:<12}  {:<{}}  {:<9}  {:>12}  {:>10}  {:>10}  {:>12.1f}  {:<9} "
-      " "
-      "{:>7}  {:>6}  {}\n",
-      size_text(o.bytes), count_text(o, "-"), o.dtype, o.op, o.collective, o.algorithm, algorithm_width,
-      fmt::format("{} {}", o.ranks, o.rank_set), number_text(o.timed(o.time_ns), 1),
-      number_text(o.timed(o.algbw_gbytes_s), 3), number_text(o.timed(o.busbw_gbytes_s), 3), o.bound_ns,
-      o.bound_kind, efficiency_text(o), wrong_text(o), verified_text(o));
 }
 
 std::string result_csv(const std::vector<run_outcome>& runs) {
@@ -90,7 +43,7 @@ std::string result_csv(const std::vector<run_outcome>& runs) {
                         o.bound_ns, o.bound_kind, o.efficiency ? fmt::format("{}", *o.efficiency) : "",
                         o.wrong_elements ? std::to_string(*o.wrong_elements) : "",
                         o.verified ? (*o.verified ? "true" : "false") : "", o.fingerprint,
-                        to_string(o.status), count_text(o, ""), csv_field(o.algorithm_reason));
+                        to_string(o.status), count_text(o), csv_field(o.algorithm_reason));
   }
   return text;
 }

@@ -15,6 +15,7 @@ void hold_standard_streams() {
     (void)open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
   }
   (void)std::signal(SIGPIPE, SIG_IGN);
+  (void)std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit (ulimit -f) is an error of its write
 }
 
 void tell(const std::string& line) { tell(stderr, line + '\n'); }

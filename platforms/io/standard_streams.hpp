@@ -9,7 +9,8 @@ namespace diecast::platforms {
 
 /// Opens /dev/null on each of the descriptors 0 to 2 that is closed, so that no file of the run gets its
 /// number and with it what is printed. Writing to a standard output that was closed still fails. A pipe that
-/// nobody reads becomes an error of the write, no end of the program. To be called before any file is opened.
+/// nobody reads, and a file that reaches its limit, becomes an error of the write, no end of the program. To
+/// be called before any file is opened.
 void hold_standard_streams();
 
 /// Writes a line to standard error. What cannot be written there is lost: there is no other place to say so.

@@ -12,16 +12,22 @@ namespace diecast::platforms {
 
 namespace fs = std::filesystem;
 
-void write_whole_file(const fs::path& target, const std::string& text) {
-  const fs::path partial = target.string() + ".partial";
+void write_whole_file(const fs::path& target, const std::string& text, const std::string& name) {
+  std::error_code none;
+  const fs::file_status there = fs::status(target, none);
+  const bool staged = !fs::exists(there) || fs::is_regular_file(there);
+  const fs::path canonical = fs::canonical(target, none);
+  const fs::path& end = none ? target : canonical;  // a link stays one
+  constexpr std::size_t longest = 240;              // the temporary name is no longer than a name may be
+  const fs::path beside = end.parent_path() / (end.filename().string().substr(0, longest) + ".partial");
+  const fs::path written = staged ? beside : target;
   errno = 0;
-  std::ofstream file(partial, std::ios::binary);
+  std::ofstream file(written, std::ios::binary);
   file << text;
   file.close();
-  if (file && std::rename(partial.c_str(), target.c_str()) == 0) return;
-  const output_error failure = not_written(target.string());
-  std::error_code none;
-  fs::remove(partial, none);
+  if (file && (!staged || std::rename(written.c_str(), end.c_str()) == 0)) return;
+  const output_error failure = not_written(name.empty() ? target.string() : name);
+  if (staged) fs::remove(written, none);
   throw failure;
 }
 

@@ -7,8 +7,10 @@
 
 namespace diecast::platforms {
 
-/// Writes to a temporary name beside it and renames, so that no reader ever sees half a file. Throws
-/// output_error, with the system's reason; what was there before is then as it was.
-void write_whole_file(const std::filesystem::path& target, const std::string& text);
+/// Writes to a temporary name beside it and renames, so that no reader ever sees half a file; a device or a
+/// pipe is written to directly. Throws output_error with `name` (empty: the target) and the system's reason;
+/// what was there before is then as it was.
+void write_whole_file(const std::filesystem::path& target, const std::string& text,
+                      const std::string& name = {});
 
 }  // namespace diecast::platforms

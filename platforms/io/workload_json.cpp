@@ -9,9 +9,9 @@
 
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
+#include "platforms/io/input.hpp"
 #include "platforms/io/json_tree.hpp"
 #include "platforms/io/op_value_json.hpp"
-#include "platforms/io/read_file.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -49,12 +49,14 @@ class workload_reader {
     return path.empty() ? file_ : file_ + ": " + path;
   }
   void report(const std::string& path, std::string what, std::string value, std::string expected) {
+    if (problems_.size() >= most_problems) return;
     problems_.push_back({at(path), std::move(what), std::move(value), std::move(expected)});
   }
   void wrong_type(const std::string& path, const json_node& node, std::string expected) {
     report(path, "wrong type", describe(node), std::move(expected));
   }
   void unknown(const std::string& path, const std::string& name, const std::vector<std::string>& known) {
+    if (problems_.size() >= most_problems) return;
     report(path, config::with_nearest("unknown key", name, known), "", "one of " + config::join(known));
   }
   const json_object* object(const json_node& node, const std::string& path) {
@@ -303,13 +305,13 @@ comm::workload parse_workload(std::string_view text, const std::string& name,
 
 namespace {
 
-std::string contents(const std::string& path) {
-  file_contents file = read_file(path);
+const std::string& contents(const std::string& path) {
+  const input_file& file = read_input("--workload", path);
   if (!file.failure.empty())
     throw user_error(cannot_be_read("--workload", path, file.failure, "JSON or an MSCCL program"));
   if (file.text.empty())
     throw user_error(problem{"--workload", "is empty", path, "JSON or an MSCCL program"});
-  return std::move(file.text);
+  return file.text;
 }
 
 }  // namespace
@@ -319,8 +321,8 @@ comm::workload load_workload(const std::string& path, std::span<const op_schema>
 }
 
 bool is_xml_file(const std::string& path) {
-  const std::string text = contents(path);
-  const std::size_t first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  const std::string& text = contents(path);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
   return first != std::string::npos && text[first] == '<';
 }
 

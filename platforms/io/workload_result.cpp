@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "platforms/io/result_envelope.hpp"
+#include "platforms/io/text_table.hpp"
 
 namespace diecast::platforms {
 namespace {
@@ -88,14 +89,16 @@ const char* verdict(bool finished, const std::optional<bool>& verified) {
   return *verified ? "yes" : "NO";
 }
 
-std::size_t width_of(const std::vector<op_row>& ops) {
-  std::size_t width = 6;
-  for (const op_row& r : ops) width = std::max({width, r.id.size(), r.stream.size()});
-  return width;
-}
-
 std::string number(const std::optional<double>& v, int digits) {
   return v ? fmt::format("{:.{}f}", *v, digits) : std::string("-");
+}
+
+std::string table_text(std::vector<text_column> columns, const std::vector<std::vector<std::string>>& rows) {
+  text_table table(std::move(columns), 2);
+  for (const auto& cells : rows) table.fit(cells);
+  std::string text = table.header();
+  for (const auto& cells : rows) text += table.row(cells);
+  return text;
 }
 
 }  // namespace
@@ -116,28 +119,44 @@ void read_workload(const json& run, run_outcome& o) {
 
 std::string workload_table(const run_outcome& o) {
   if (o.streams.empty()) return {};
-  const std::size_t width = width_of(o.ops);
-  std::string text =
-      fmt::format("\n  {:<{}}  {:>5}  {:>6}  {:>12}  {:>12}  {:>12}  {:>12}  {:>8}  {}\n", "stream", width,
-                  "ranks", "ops", "start_ns", "end_ns", "time_ns", "alone_ns", "slowdown", "verified");
+  std::vector<std::vector<std::string>> rows;
   for (const stream_row& r : o.streams) {
-    text +=
-        fmt::format("  {:<{}}  {:>5}  {:>6}  {:>12.1f}  {:>12}  {:>12}  {:>12}  {:>8}  {}\n", r.name, width,
-                    r.ranks, r.ops * r.repeat, r.start_ns, number(r.end_ns, 1), number(r.time_ns, 1),
-                    number(r.isolated_ns, 1), number(r.slowdown, 2), verdict(r.finished, r.verified));
+    rows.push_back({r.name, std::to_string(r.ranks), std::to_string(r.ops * r.repeat), number(r.start_ns, 1),
+                    number(r.end_ns, 1), number(r.time_ns, 1), number(r.isolated_ns, 1),
+                    number(r.slowdown, 2), verdict(r.finished, r.verified)});
   }
+  std::string text = "\n" + table_text({{"stream", true},
+                                        {"ranks"},
+                                        {"ops"},
+                                        {"start_ns"},
+                                        {"end_ns"},
+                                        {"time_ns"},
+                                        {"alone_ns"},
+                                        {"slowdown"},
+                                        {"verified", true}},
+                                       rows);
   for (const stream_row& r : o.streams) {
-    if (!r.not_isolated.empty()) text += fmt::format("\n  {} not alone: {}\n", r.name, r.not_isolated);
+    if (!r.not_isolated.empty())
+      text += "\n" + wrapped(fmt::format("  {} not alone: {}", r.name, r.not_isolated), 4);
   }
-  text += fmt::format("\n  {:<{}}  {:>4}  {:<14}  {:<14}  {:>10}  {:>12}  {:>12}  {:>12}  {}\n", "op", width,
-                      "iter", "kind", "algorithm", "bytes", "start_ns", "end_ns", "time_ns", "verified");
+  rows.clear();
   for (std::size_t i = 0; i < std::min(o.ops.size(), most_ops); ++i) {
     const op_row& r = o.ops[i];
     const auto time = r.end_ns ? std::optional(*r.end_ns - r.start_ns) : std::nullopt;
-    text += fmt::format("  {:<{}}  {:>4}  {:<14}  {:<14}  {:>10}  {:>12.1f}  {:>12}  {:>12}  {}\n", r.id,
-                        width, r.iteration, r.op, r.algorithm, r.bytes, r.start_ns, number(r.end_ns, 1),
-                        number(time, 1), verdict(r.finished, r.verified));
+    rows.push_back({r.id, std::to_string(r.iteration), r.op, r.algorithm, std::to_string(r.bytes),
+                    number(r.start_ns, 1), number(r.end_ns, 1), number(time, 1),
+                    verdict(r.finished, r.verified)});
   }
+  text += "\n" + table_text({{"op", true},
+                             {"iter"},
+                             {"kind", true},
+                             {"algorithm", true},
+                             {"bytes"},
+                             {"start_ns"},
+                             {"end_ns"},
+                             {"time_ns"},
+                             {"verified", true}},
+                            rows);
   if (o.ops.size() > most_ops)
     text += fmt::format("  ... and {} more in result.json (--out, --format json)\n", o.ops.size() - most_ops);
   return text + "\n";

@@ -100,7 +100,7 @@ int run_checked(int argc, char** argv) {
                       argv),
       net.config);
   app::claim_files({{"--vcd", o.vcd}, {"--timeline", o.timeline}});
-  report.start(table_header());
+  report.start(table_header(common.traffic_text()));
   platforms::install_signal_handlers();
   double saturated = std::numeric_limits<double>::infinity();
   std::size_t not_run = 0;
@@ -115,10 +115,10 @@ int run_checked(int argc, char** argv) {
     report.add(std::move(outcome), row);
     if (report.interrupted()) break;
   }
-  if (not_run > 0) platforms::tell(fmt::format("{} higher rates are not run", not_run));
+  if (not_run > 0) platforms::tell(fmt::format("{} higher rates are skipped", not_run));
   report.finish([&] { return result_json(report.context(), net, report.outcomes()); },
-                [&] { return result_csv(report.outcomes()); });
-  if (report.writes_files()) report.write("links.csv", links_csv(report.outcomes()));
+                [&] { return result_csv(report.outcomes()); },
+                [&] { report.write("links.csv", links_csv(report.outcomes())); });
   return report.exit_code();
 }
 

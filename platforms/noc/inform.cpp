@@ -41,7 +41,7 @@ std::string network_text(const network& net, std::uint32_t packet_flits) {
                                  net.nodes(), layout.routers(), t.mesh_links(),
                                  static_cast<double>(net.config.noc.flit_bytes) * net.config.noc.clock_ghz,
                                  t.vcs(), fabric::vc_buffer_flits(net.config));
-  text += fmt::format("links on a way: {:.3f} on average over all pairs, at most {}\n", links, most);
+  text += fmt::format("links per route: {:.3f} on average over all pairs, at most {}\n", links, most);
   const std::uint64_t none = timing.head_cycles(0) + packet_flits - 1;
   text += fmt::format(
       "zero-load latency of a packet of {} flits over d links: {} + {} d cycles, {:.2f} on "
@@ -49,7 +49,7 @@ std::string network_text(const network& net, std::uint32_t packet_flits) {
       packet_flits, none, timing.hop_cycles,
       static_cast<double>(none) + static_cast<double>(timing.hop_cycles) * links,
       none + timing.hop_cycles * most);
-  return text + "no packets can wait for each other in a circle\n";
+  return text + "no cycle of packets that wait for each other\n";
 }
 
 }  // namespace diecast::noc

@@ -21,43 +21,37 @@ constexpr double most_rate = 1.0;  // what a node's link can carry
 
 auto text(const char* name) { return po::value<std::string>()->value_name(name); }
 
-po::options_description network_options() {
-  po::options_description d("Network");
-  d.add_options()("config", text("FILE"), "config file; default: noc_default.json, a mesh of 8 x 8")(
-      "set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
-      "override one key, e.g. noc.topology=torus; repeatable, from left to right")(
-      "seed", text("N"), "same as --set sim.seed=N")(
-      "check-config", "check the network, print its size and zero-load latencies, run nothing")(
-      "dump-config", "print the effective config; it runs identically when fed back");
-  return d;
-}
-
 po::options_description traffic_options() {
-  po::options_description d("Traffic");
-  d.add_options()("traffic", text("NAME"),
-                  "uniform, transpose, neighbor, hotspot, bit_complement, tornado, replay:FILE (uniform)")(
+  po::options_description d = app::flag_group("Traffic");
+  d.add_options()(
+      "traffic", text("NAME"),
+      "uniform, transpose, neighbor, hotspot, bit_complement, tornado, or replay:FILE (default: uniform)")(
       "rate", text("R[,R..]"),
-      "flits per node and cycle, up to 1 (0.1); FROM:TO:+STEP sweeps and stops at saturation")(
-      "packet-flits", text("L"), "length of each packet (5)")(
-      "cycles", text("N"), "cycles whose packets are measured (10000)")("warmup-cycles", text("W"),
-                                                                        "cycles before that (2000)")(
-      "latency-bound", text("CYCLES"), "a mean latency beyond it is saturation (500)")(
-      "hotspot-node", text("N"), "where hotspot traffic goes (the center)")(
-      "hotspot-fraction", text("F"), "share of packets that go there (0.1)");
+      "offered load in flits per node and cycle, at most 1; FROM:TO:+STEP runs a sweep that ends at "
+      "saturation "
+      "(default: 0.1)")("packet-flits", text("L"), "flits per packet (default: 5)")(
+      "cycles", text("N"), "cycles of the measurement (default: 10000)")(
+      "warmup-cycles", text("W"), "cycles before the measurement (default: 2000)")(
+      "latency-bound", text("CYCLES"),
+      "mean latency above which the network counts as saturated (default: 500)")(
+      "hotspot-node", text("N"), "destination of hotspot packets (default: the center)")(
+      "hotspot-fraction", text("F"), "fraction of packets to the hotspot (default: 0.1)");
   return d;
 }
 
 app::output_help output_words() {
-  return {"write result.json, config.json, links.csv there",
-          "write a waveform: when each link is busy; one rate only",
-          "routers in the waveform, e.g. '*.router_0_*' (*)",
-          "write when each link carries which packet, for Perfetto; one rate only",
-          "links in the timeline, e.g. '*.router_0_*' (*)"};
+  return {"write result.json, config.json and links.csv to DIR",
+          "write a waveform (VCD) of busy links; one rate only",
+          "routers of the waveform, e.g. '*.router_0_*' (default: *)",
+          "write a timeline of packets per link (for Perfetto); one rate only",
+          "links of the timeline, e.g. '*.router_0_*' (default: *)"};
 }
 
 po::options_description all_options() {
   po::options_description d;
-  d.add(network_options()).add(traffic_options());
+  d.add(app::config_flags("Network", "noc_default.json, a mesh of 8 x 8", "noc.topology=torus",
+                          "its size and zero-load latencies"));
+  d.add(traffic_options());
   d.add(app::output_flags(output_words())).add(app::information_flags());
   return d;
 }
@@ -103,22 +97,21 @@ void read_traffic(app::flag_reader& r, options& o) {
 }
 
 void refuse_meaningless(app::flag_reader& r, const options& o) {
-  const auto refuse = [&r](const char* name, const char* beside) {
+  const auto refuse = [&r](const char* name, const char* why) {
     r.with(name, [&](const std::string& flag, const std::string& v) {
-      throw user_error(problem{flag, fmt::format("has no meaning {}", beside), v, ""});
+      throw user_error(problem{flag, std::string(why), v, ""});
     });
   };
   if (!o.replay.empty()) {
     for (const char* name : {"rate", "packet-flits", "cycles", "warmup-cycles", "latency-bound"}) {
-      refuse(name, "beside --traffic replay, whose file says it");
+      refuse(name, "cannot be combined with --traffic replay");
     }
   }
   if (!o.replay.empty() || o.pattern != traffic::node_pattern::hotspot) {
-    for (const char* name : {"hotspot-node", "hotspot-fraction"}) refuse(name, "without --traffic hotspot");
+    for (const char* name : {"hotspot-node", "hotspot-fraction"}) refuse(name, "requires --traffic hotspot");
   }
   app::refuse_without_file(r, o.vcd, o.timeline);
-  app::refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}},
-                        {{"--config", o.config}, {"--traffic", o.replay}});
+  app::refuse_same_file(r, {{"--vcd", o.vcd}, {"--timeline", o.timeline}});
 }
 
 }  // namespace
@@ -153,8 +146,9 @@ std::string help_text() {
          "  diecast-noc --set noc.topology=torus --traffic tornado --rate 0.3\n"
          "  diecast-noc --config platforms/configs/noc_reference.json --set noc.vcs=1 --rate 1.0\n"
       << all_options()
-      << "\nExit codes: 0 done (a saturated point is a result), 2 usage or config error, 3 deadlock,\n"
-         "4 protocol error, 5 output not writable, 70 internal error, 130/143 interrupted.\n";
+      << "\nExit codes: 0 done, saturated or not; 2 usage or config error; 3 deadlock; 4 protocol error;\n"
+         "5 output not writable; 70 internal error; 71 refused by the\n"
+         "system; 129/130/143 interrupted.\n";
   return out.str();
 }
 

@@ -4,16 +4,16 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <sstream>
+#include <string_view>
 #include <tuple>
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
-#include "platforms/io/read_file.hpp"
+#include "platforms/io/input.hpp"
 
 namespace diecast::noc {
 namespace {
 
-constexpr std::size_t most_problems = 100;
 constexpr std::array columns{"the cycle", "the source", "the destination", "the length"};
 
 class trace_reader {
@@ -22,9 +22,12 @@ class trace_reader {
     trace_.file = file_;
   }
 
-  void line(const std::string& whole) {
+  void line(std::string_view whole) {
     ++number_;
-    const std::string text = whole.substr(0, whole.find('#'));
+    if (whole.size() > platforms::input_limits::line_bytes)
+      return refuse("the line is too long", fmt::format("{} characters", whole.size()),
+                    fmt::format("at most {}", platforms::input_limits::line_bytes));
+    const std::string text(whole.substr(0, whole.find('#')));
     std::istringstream in(text);
     std::vector<std::string> words;
     for (std::string word; in >> word;) words.push_back(word);
@@ -77,15 +80,11 @@ class trace_reader {
 }  // namespace
 
 replay_trace read_replay(const std::filesystem::path& file, std::uint32_t nodes) {
-  auto [in, failure] = platforms::open_file(file);
-  if (!failure.empty())
-    throw user_error(platforms::cannot_be_read("--traffic replay", file, failure, "a file of packets"));
+  const platforms::input_file& input = platforms::read_input("--traffic replay", file);
+  if (!input.failure.empty())
+    throw user_error(platforms::cannot_be_read("--traffic replay", file, input.failure, "a file of packets"));
   trace_reader reader(file, nodes);
-  for (std::string text; std::getline(in, text);) reader.line(text);
-  if (in.bad()) {
-    throw user_error(problem{"--traffic replay", "the file cannot be read to its end", file.string(),
-                             "a file of packets"});
-  }
+  for (std::string_view text = input.text; !text.empty();) reader.line(platforms::take_line(text));
   return reader.finish();
 }
 

@@ -108,7 +108,7 @@ class study_run {
       sc_core::sc_start(reach, sc_core::SC_EXIT_ON_STARVATION);
       bar_.update(hw::now(), [this] { return how_far(); });
     }
-    if (!stopped() && machine_.traffic->measured_in_flight() != 0) deadlock("nothing is left to happen");
+    if (!stopped() && machine_.traffic->measured_in_flight() != 0) deadlock("no event is left");
   }
 
   void deadlock(const std::string& why) {

@@ -20,7 +20,7 @@ network::network(config::machine_config c)
   std::string text;
   for (const auto& node : cycle) text += "\n  " + node;
   throw user_error(
-      problem{"noc", "packets can wait for each other in a circle:" + text, "", "noc.dateline_vcs true"});
+      problem{"noc", "packets can wait for each other in a cycle:" + text, "", "noc.dateline_vcs true"});
 }
 
 traffic::node_grid network::grid() const {

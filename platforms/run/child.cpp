@@ -13,9 +13,9 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <system_error>
 #include <unistd.h>
 
+#include "models/types/error.hpp"
 #include "platforms/io/result_json.hpp"
 
 namespace diecast::platforms {
@@ -89,7 +89,17 @@ std::string read_all(int fd) {
   }
 }
 
+/// Without a fault of the program: SIGKILL comes from the kernel that has no memory left, or from somebody.
+bool is_by_system(int status) {
+  return WIFSIGNALED(status) && (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGXCPU);
+}
+
 std::string death_of(int status) {
+  if (is_by_system(status))
+    return WTERMSIG(status) == SIGKILL
+               ? "the simulation process was killed (SIGKILL), perhaps for want of memory; expected more of "
+                 "it, or a smaller run"
+               : "the simulation process was ended at its limit of CPU time (SIGXCPU, ulimit -t)";
   return WIFSIGNALED(status) ? fmt::format("the simulation process was ended by signal {} ({})",
                                            WTERMSIG(status), strsignal(WTERMSIG(status)))
                              : fmt::format("the simulation process ended without a result (exit code {})",
@@ -103,6 +113,9 @@ int interrupt_signal() { return signal_seen; }
 void install_signal_handlers() {
   handle(SIGINT, on_signal);
   handle(SIGTERM, on_signal);
+  struct sigaction given {};
+  sigaction(SIGHUP, nullptr, &given);
+  if (given.sa_handler != SIG_IGN) handle(SIGHUP, on_signal);
 }
 
 void install_dump_handlers(bool on_sighup) {
@@ -118,12 +131,20 @@ bool dump_requested() {
 
 child_answer run_text_in_child(const std::function<std::string()>& body) {
   std::array<int, 2> fds{};
-  if (pipe(fds.data()) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  const auto refused = [](const char* what) {
+    return resource_error(fmt::format("{} for the simulation ({})", what, std::strerror(errno)));
+  };
+  if (pipe(fds.data()) != 0) throw refused("no pipe");
   std::fflush(nullptr);
   killed = 0;
   const pid_t parent = getpid();
   const pid_t child = fork();
-  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (child < 0) {
+    const resource_error error = refused("no process");
+    close(fds[0]);
+    close(fds[1]);
+    throw error;
+  }
   simulating = child;
   if (child == 0) {
     // Nobody would read what a child simulates whose parent was killed.
@@ -151,7 +172,7 @@ child_answer run_text_in_child(const std::function<std::string()>& body) {
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (text.empty() || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    return {{}, death_of(status), killed != 0};
+    return {{}, death_of(status), killed != 0, killed == 0 && is_by_system(status)};
   return {text, {}};
 }
 

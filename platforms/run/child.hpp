@@ -16,10 +16,11 @@ struct child_answer {
   std::string text;   ///< what its body returned
   std::string death;  ///< signal or exit code of a child that died without an answer; else empty
   bool killed{};      ///< that was a second Ctrl-C or SIGTERM
+  bool by_system{};   ///< that was the operating system, which had no memory or time for it
 };
 
-/// Runs `body` in a child process. `body` must not throw. Ctrl-C and SIGTERM reach the child, which may
-/// end early with what it has.
+/// Runs `body` in a child process. Throws resource_error where there can be none. `body` must not throw.
+/// Ctrl-C and SIGTERM reach the child, which may end early with what it has.
 [[nodiscard]] child_answer run_text_in_child(const std::function<std::string()>& body);
 
 /// What `body` returns, or an outcome that says what it threw.
@@ -32,6 +33,7 @@ template <class Outcome>
     const fault_text why = explain(std::current_exception());
     o.status = why.status;
     o.message = why.message;
+    o.output_lost = why.output_lost;
   }
   return o;
 }
@@ -47,19 +49,21 @@ template <class Outcome>
   const child_answer answer = run_text_in_child([&] { return pack(outcome_of(body)); });
   if (answer.death.empty()) return unpack(answer.text);
   Outcome o;
-  o.status = answer.killed ? run_status::interrupted : run_status::internal;
+  o.status = answer.killed      ? run_status::interrupted
+             : answer.by_system ? run_status::system
+                                : run_status::internal;
   o.message = answer.death;
   return o;
 }
 /// The same for a run of a machine.
 [[nodiscard]] run_outcome run_in_child(const std::function<run_outcome()>& body);
 
-/// Set by SIGINT and SIGTERM (installed by run_in_child's caller through install_signal_handlers).
+/// Set by SIGINT, SIGTERM and SIGHUP (installed by run_in_child's caller through install_signal_handlers).
 [[nodiscard]] int interrupt_signal();
-/// Of SIGINT and SIGTERM.
+/// Of SIGINT, SIGTERM and, unless it is ignored (nohup), SIGHUP.
 void install_signal_handlers();
 /// Of SIGUSR1, which asks for the flight recorder, and with `on_sighup` of SIGHUP, too: for programs that
-/// have one. Elsewhere both keep their own meaning.
+/// have one. Elsewhere SIGHUP ends the run.
 void install_dump_handlers(bool on_sighup);
 
 /// Whether SIGUSR1 (or SIGHUP) has asked for the flight recorder since the last call. The signal reaches the

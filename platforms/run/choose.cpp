@@ -6,7 +6,7 @@
 
 #include "models/cost/algorithm_cost.hpp"
 #include "models/cost/choice.hpp"
-#include "models/types/error.hpp"
+#include "models/types/shortage.hpp"
 #include "platforms/run/ccl_settings.hpp"
 #include "platforms/run/shards.hpp"
 #include "platforms/run/user_rules.hpp"
@@ -72,8 +72,8 @@ std::unique_ptr<prepared_run> ruled_run(const machine_model& machine, const app:
   }
 }
 
-/// Candidates by expected time, those nothing is known of left out. They do the same job: an algorithm whose
-/// own settings put it on another number of ranks than `shared` has is none of them.
+/// Candidates by expected time; skips algorithms without an estimate. They do the same job: an algorithm
+/// whose own settings put it on another number of ranks than `shared` has is none of them.
 std::vector<candidate> by_expected_time(const machine_model& machine, const app::registries& tables,
                                         const run_point& point, const std::vector<std::string>& names,
                                         comm::rank_set shared) {
@@ -101,31 +101,51 @@ std::vector<candidate> by_expected_time(const machine_model& machine, const app:
   return ranked;
 }
 
+/// What each candidate that cannot run is short of or lacks otherwise.
+class refusals {
+ public:
+  void add(const user_error& e) {
+    problems.insert(problems.end(), e.problems().begin(), e.problems().end());
+    const auto* const lack = dynamic_cast<const shortage_error*>(&e);
+    if (lack == nullptr || (least_ && least_->needed <= lack->lacks().needed)) return;
+    least_ = lack->lacks();
+  }
+  [[noreturn]] void raise() const {
+    if (least_) throw shortage_error(problems, *least_);
+    throw user_error(problems);
+  }
+
+  std::vector<problem> problems;
+
+ private:
+  std::optional<shortage> least_;  ///< the smallest of those that a smaller job would not have
+};
+
 /// Where no time is known there is no choice but the algorithm that can run while no other can. Throws
 /// user_error with why each cannot.
 std::unique_ptr<prepared_run> only_one(const machine_model& machine, const app::registries& tables,
                                        const run_point& asked, comm::rank_set shared,
                                        const std::vector<std::string>& names) {
   std::vector<std::unique_ptr<prepared_run>> runs;
-  std::vector<problem> problems;
+  refusals refused;
   for (const std::string& name : names) {
     run_point point = point_for(machine.config, asked, name, shared);
     point.algorithm_reason = fmt::format("auto: {} is the only algorithm that can run", name);
     try {
       runs.push_back(std::make_unique<prepared_run>(machine, tables, point));
     } catch (const user_error& e) {
-      for (problem p : e.problems()) {
-        p.what = fmt::format("{} cannot run: {}", name, p.what);
-        problems.push_back(std::move(p));
-      }
+      const std::size_t known = refused.problems.size();
+      refused.add(e);
+      for (std::size_t i = known; i < refused.problems.size(); ++i)
+        refused.problems[i].what.insert(0, name + " cannot run: ");
     }
   }
   if (runs.size() == 1) return std::move(runs.front());
   if (runs.size() > 1) {
-    problems = {{"--algorithm", "the cost model knows no algorithm to choose from", asked.collective,
-                 "the name of one"}};
+    throw user_error(problem{"--algorithm", "the cost model has no estimate for any algorithm",
+                             asked.collective, "the name of one"});
   }
-  throw user_error(std::move(problems));
+  refused.raise();
 }
 
 std::unique_ptr<prepared_run> cheapest(const machine_model& machine, const app::registries& tables,
@@ -133,19 +153,19 @@ std::unique_ptr<prepared_run> cheapest(const machine_model& machine, const app::
                                        const std::vector<std::string>& names,
                                        const std::vector<candidate>& ranked) {
   if (ranked.empty()) return only_one(machine, tables, asked, shared, names);
-  std::string refused;
-  std::vector<problem> problems;
+  std::string others;
+  refusals refused;
   for (std::size_t i = 0; i < ranked.size(); ++i) {
     run_point point = point_for(machine.config, asked, ranked[i].name, shared);
-    point.algorithm_reason = cost::reason_for(ranked, i) + refused;
+    point.algorithm_reason = cost::reason_for(ranked, i) + others;
     try {
       return std::make_unique<prepared_run>(machine, tables, point);
     } catch (const user_error& e) {
-      refused += fmt::format("; {} cannot run here", ranked[i].name);
-      problems.insert(problems.end(), e.problems().begin(), e.problems().end());
+      others += fmt::format("; {} cannot run here", ranked[i].name);
+      refused.add(e);
     }
   }
-  throw user_error(std::move(problems));
+  refused.raise();
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ void collect(const prepared_run& run, netlist::pod& pod, const host_side& s,
 [[nodiscard]] analysis::stopped_machine machine_now(const prepared_run& run, netlist::pod& pod, bool still);
 
 /// Status deadlock with the report: waiting queue pairs, wait-for graph, deadlock.json. `why` says what
-/// ended the run: "nothing is left to happen". `lines`: who stored and wrote back what; may be null. `still`:
+/// ended the run: "no event is left". `lines`: who stored and wrote back what; may be null. `still`:
 /// nothing moves; false when the run was cut off.
 void report_deadlock(const prepared_run& run, netlist::pod& pod, const std::string& why, bool still,
                      const analysis::line_history* lines, run_outcome& o);

@@ -13,11 +13,13 @@ namespace diecast::platforms {
 struct fault_text {
   run_status status{};
   std::string message;
+  bool output_lost{};
 };
 
 /// Classifies what ended a run, before the simulation or in it: protocol errors and firmware traps are faults
-/// of the machine, user_error is what a user did wrong (mostly said before anything ran), all else is a fault
-/// of the model.
+/// of the machine, user_error is what a user did wrong (mostly said before anything ran), an output_error
+/// cost a file, the operating system refuses memory, processes and descriptors; all else is a fault of the
+/// model.
 [[nodiscard]] fault_text explain(const std::exception_ptr& fault);
 
 }  // namespace diecast::platforms

@@ -18,7 +18,6 @@ double distance::ended_pes() const {
 }
 
 run_progress distance::by_time(sim_time elapsed) {
-  constexpr double almost = 0.99;  // what has not ended is not done
   if (!asked_) expected_ns_ = expected_ns(run_);
   asked_ = true;
   const auto before = hosts_.launch_before();
@@ -28,8 +27,8 @@ run_progress distance::by_time(sim_time elapsed) {
                            : expected_ns_ ? "expected"
                                           : "at least (lower bound)";
   const bool late = elapsed.ns() > ns;
-  return {std::min(elapsed.ns() / ns, almost), fmt::format("{:.3f} us {} {:.3f} us {}", elapsed.ns() / 1e3,
-                                                           late ? "already, of" : "of", ns / 1e3, what)};
+  return {share_of_time(elapsed.ns(), ns), fmt::format("{:.3f} us {} {:.3f} us {}", elapsed.ns() / 1e3,
+                                                       late ? "already, of" : "of", ns / 1e3, what)};
 }
 
 run_progress distance::now() {

@@ -27,7 +27,7 @@ void prepare_kernel();
 
 enum class end_of_run { finished, starved, fault, interrupted, limit, watchdog };
 
-/// Runs until nothing is left to happen, in bounded slices: between them nothing of the machine moves, so
+/// Runs until no event is left, in bounded slices: between them nothing of the machine moves, so
 /// signals are handled there. `finished` tells a run that is through from one that starves; `stuck`, one in
 /// which events go on but nothing moves. `between` is called after each slice.
 [[nodiscard]] end_of_run run_slices(

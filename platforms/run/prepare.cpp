@@ -14,7 +14,7 @@
 #include "models/config/suggestion.hpp"
 #include "models/config/text.hpp"
 #include "models/fabric/fault_places.hpp"
-#include "models/types/error.hpp"
+#include "models/types/shortage.hpp"
 #include "platforms/io/msccl_xml.hpp"
 #include "platforms/io/workload_json.hpp"
 #include "platforms/run/bound.hpp"
@@ -64,28 +64,30 @@ std::uint64_t tcm_below_rings(const config::machine_config& c, const std::vector
   return tcm - most * c.ipcq.n_slots * c.ipcq.slot_bytes;
 }
 
-/// The plan, with `tensors` bytes of TCM kept free. Says so where the rings would fit without tensors, and
-/// tensors can be elsewhere.
+/// The plan, with `tensors` bytes of TCM kept free. Where the rings would fit without tensors, it throws
+/// shortage_error; `can_move`: the tensors can be in HBM.
 comm::install_plan place_rings(const std::vector<comm::edge>& edges, const config::machine_config& c,
                                std::uint64_t tensors, bool can_move) {
   try {
     return comm::build_install_plan(edges, comm::options_from(c, tensors));
   } catch (const user_error& e) {
-    if (!can_move || c.ipcq.rings != config::buffer_kind::tcm) throw;
+    if (c.ipcq.rings != config::buffer_kind::tcm) throw;
+    const std::uint64_t room = tcm_below_rings(c, edges);  // throws what the tensors are no cause of
+    const std::uint64_t tcm = c.pe.tcm_kib * 1024;
     std::vector<problem> problems = e.problems();
-    (void)comm::build_install_plan(edges,
-                                   comm::options_from(c, 0));  // throws what the tensors are no cause of
-    for (problem& p : problems) p.expected += ", or ccl.tensor_kind=hbm";
-    throw user_error(std::move(problems));
+    const std::string less = problems.front().expected;
+    for (problem& p : problems) p.expected += can_move ? ", or ccl.tensor_kind=hbm" : "";
+    throw shortage_error(std::move(problems),
+                         {"TCM", tensors + tcm - room, tcm, can_move ? "ccl.tensor_kind=hbm" : "", less});
   }
 }
 
-/// A defect that the run never meets would pass for one that does no harm. Who is not to know of faults is
-/// not told by a refusal either.
+/// Rejects a defect that the run never meets: it would pass for one that does no harm. Under --hide-faults
+/// injected faults are not rejected: the rejection would reveal them.
 void refuse_defects_of_barriers(const config::machine_config& c, bool tell_faults) {
   if (c.ccl.errata != "none") {
-    throw user_error(problem{"ccl.errata", "has a meaning for barriers only, and this job has none",
-                             c.ccl.errata, "none, --collective barrier or a workload with one"});
+    throw user_error(problem{"ccl.errata", "applies to barriers only, and this job has none", c.ccl.errata,
+                             "none, --collective barrier or a workload with one"});
   }
   for (std::size_t i = 0; tell_faults && i < c.faults.size(); ++i) {
     const config::fault_kind_entry& kind = config::entry_of(c.faults[i].kind);
@@ -116,9 +118,8 @@ const char* way_out_of_a_cycle(const config::machine_config& c) {
   if (!c.noc.leg_vcs) return "an acyclic dependency graph: noc.leg_vcs=true";
   if (wraps && !c.noc.dateline_vcs) return "an acyclic dependency graph: noc.dateline_vcs=true";
   if (kind == config::noc_topology::ring) {
-    return "an acyclic dependency graph: a ring has the same links for all ways through a cube, which serves "
-           "up to "
-           "3 x 3 cubes in any case; noc.topology mesh, torus or crossbar";
+    return "an acyclic dependency graph: noc.topology mesh, torus or crossbar (all routes through a cube "
+           "share the links of a ring, which works up to 3 x 3 cubes)";
   }
   if (c.placement.sip_ports != "auto")
     return "an acyclic dependency graph: SIP ports elsewhere (placement.sip_ports)";
@@ -208,12 +209,7 @@ void prepared_run::note_missing() {
 
 void prepared_run::choose_kernel(const app::registries& tables) {
   const auto known = algorithms_of(tables, point.collective);
-  if (point.algorithm.empty()) {
-    point.algorithm = known.front();
-    algorithm_reason = "default of the collective";
-  } else {
-    algorithm_reason = point.algorithm_reason;
-  }
+  algorithm_reason = point.algorithm_reason;
   const auto found =
       std::find_if(tables.kernels.begin(), tables.kernels.end(), [this](const sw::kernel_entry& k) {
         return k.collective == point.collective && k.name == point.algorithm;
@@ -267,7 +263,7 @@ void prepared_run::load_program() {
   point.algorithm = p.name;
   algorithm_reason = "the program of --workload";
   if (machine.config.comm.deterministic_reduction && p.collective == comm::collective::all_reduce)
-    notes.emplace_back("comm.deterministic_reduction replaces no program: its own order of sums counts");
+    notes.emplace_back("comm.deterministic_reduction does not apply: a program has its own order of sums");
   members = members_of(machine.topology.population(), point.ranks.value_or(comm::rank_set::pe),
                        static_cast<std::uint64_t>(p.ranks), point.workload);
   launch.emplace(sw::argument_context{machine.config, machine.config.shape(), members,

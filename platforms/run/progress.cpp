@@ -2,6 +2,7 @@
 #include "platforms/run/progress.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -15,6 +16,12 @@ constexpr std::chrono::milliseconds between_draws{250};
 constexpr int bar_width = 24;
 
 }  // namespace
+
+double share_of_time(double elapsed_ns, double expected_ns) {
+  constexpr double certain = 0.75;
+  const double share = elapsed_ns / expected_ns;
+  return share < certain ? share : 1 - (1 - certain) * std::exp((certain - share) / (1 - certain));
+}
 
 progress_bar::progress_bar(progress_mode mode, std::string label, std::FILE* to)
     : terminal_(isatty(fileno(to)) == 1),
@@ -34,10 +41,14 @@ std::string progress_bar::text(const std::string& label, const run_progress& pro
   const double done = std::clamp(progress.share, 0.0, 1.0);
   const int filled = static_cast<int>(done * bar_width);
   const double us = simulated.ns() / 1e3;
-  return fmt::format("{}{}[{}{}] {:3.0f}%  {:.3f} us simulated  {:.3f} us/s{}{}", label,
+  constexpr double least_share = 0.02, least_s = 1;  // less says nothing about the rest
+  const std::string left = done >= least_share && wall_s >= least_s && done < 1
+                               ? fmt::format("  about {:.0f} s left", std::ceil(wall_s * (1 - done) / done))
+                               : "";
+  return fmt::format("{}{}[{}{}] {:3.0f}%  {:.3f} us simulated  {:.3f} us/s{}{}{}", label,
                      label.empty() ? "" : " ", std::string(static_cast<std::size_t>(filled), '#'),
                      std::string(static_cast<std::size_t>(bar_width - filled), '.'), done * 100, us,
-                     wall_s > 0 ? us / wall_s : 0.0, progress.note.empty() ? "" : "  ", progress.note);
+                     wall_s > 0 ? us / wall_s : 0.0, left, progress.note.empty() ? "" : "  ", progress.note);
 }
 
 void progress_bar::update(sim_time simulated, const std::function<run_progress()>& how_far) {

@@ -23,6 +23,10 @@ struct run_progress {
   std::string note;  ///< what the share rests on where it is no count: "of 85.000 us expected"
 };
 
+/// Share of a launch that is done after so long, which grows until its end also where the expectation was too
+/// short: that of the time up to 75%, then ever more slowly towards 100%.
+[[nodiscard]] double share_of_time(double elapsed_ns, double expected_ns);
+
 class progress_bar {
  public:
   /// `label` stands before the bar: "run 2 of 5".

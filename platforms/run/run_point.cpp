@@ -16,6 +16,7 @@ const char* to_string(run_status s) {
     case run_status::error: return "error";
     case run_status::not_reproducible: return "not_reproducible";
     case run_status::interrupted: return "interrupted";
+    case run_status::system: return "system";
     case run_status::internal: return "internal";
   }
   return "internal";
@@ -39,15 +40,16 @@ std::optional<double> run_outcome::timed(double figure) const {
 run_status status_named(const std::string& name) {
   for (const auto s :
        {run_status::ok, run_status::wrong, run_status::deadlock, run_status::fault, run_status::error,
-        run_status::not_reproducible, run_status::interrupted, run_status::internal}) {
+        run_status::not_reproducible, run_status::interrupted, run_status::system, run_status::internal}) {
     if (name == to_string(s)) return s;
   }
   throw std::runtime_error("unknown status " + name);
 }
 
 run_status worst(const std::vector<run_status>& all) {
-  for (const auto s : {run_status::internal, run_status::fault, run_status::deadlock, run_status::wrong,
-                       run_status::not_reproducible, run_status::error, run_status::interrupted}) {
+  for (const auto s :
+       {run_status::internal, run_status::system, run_status::fault, run_status::deadlock, run_status::wrong,
+        run_status::not_reproducible, run_status::error, run_status::interrupted}) {
     if (std::find(all.begin(), all.end(), s) != all.end()) return s;
   }
   return run_status::ok;
@@ -63,6 +65,7 @@ int exit_code(run_status s) {
     case run_status::not_reproducible: return 6;
     case run_status::interrupted: return 130;
     case run_status::internal: return 70;
+    case run_status::system: return 71;
   }
   return 70;
 }

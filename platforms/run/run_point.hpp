@@ -56,6 +56,7 @@ enum class run_status : std::uint8_t {
   error,
   not_reproducible,
   interrupted,
+  system,
   internal
 };
 [[nodiscard]] const char* to_string(run_status s);
@@ -68,7 +69,7 @@ enum class run_status : std::uint8_t {
 [[nodiscard]] std::string complaint(run_status s, const std::string& message);
 /// The status that to_string gives this name; throws std::runtime_error when there is none.
 [[nodiscard]] run_status status_named(const std::string& name);
-/// Status of several runs: the worst by precedence 70, 5, 4, 3, 1, 6.
+/// Status of several runs: the worst by precedence 70, 71, 5, 4, 3, 1, 6.
 [[nodiscard]] run_status worst(const std::vector<run_status>& all);
 /// The same of their outcomes, whatever was run.
 template <class Outcome>
@@ -78,7 +79,8 @@ template <class Outcome>
   for (const Outcome& o : runs) all.push_back(o.status);
   return worst(all);
 }
-/// spec: 0 ok, 1 wrong, 2 error, 3 deadlock, 4 fault, 6 not reproducible, 70 internal, 130 interrupted.
+/// spec: 0 ok, 1 wrong, 2 error, 3 deadlock, 4 fault, 6 not reproducible, 70 internal, 71 system,
+/// 130 interrupted.
 [[nodiscard]] int exit_code(run_status s);
 /// spec: a file or standard output could not be written.
 inline constexpr int output_failed = 5;

@@ -15,7 +15,7 @@ namespace {
 void refuse_what_streams_cannot(const config::algorithm_settings& s, const run_point& point) {
   std::vector<problem> problems;
   const auto refuse = [&problems](const char* where, std::string value, const char* expected) {
-    problems.push_back({where, "has no meaning in a shard-wise run (--ranks sip with a sharded layout)",
+    problems.push_back({where, "does not apply to a shard-wise run (--ranks sip with a sharded layout)",
                         std::move(value), expected});
   };
   if (point.iters != 1) refuse("--iters", std::to_string(point.iters), "1");

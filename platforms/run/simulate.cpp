@@ -35,7 +35,7 @@ void conclude(end_of_run end, const prepared_run& run, const host_side& s, const
       o.message = f.message;
       return;
     }
-    case end_of_run::starved: return report_deadlock(run, pod, "nothing is left to happen", true, lines, o);
+    case end_of_run::starved: return report_deadlock(run, pod, "no event is left", true, lines, o);
     case end_of_run::watchdog:
       return report_deadlock(
           run, pod,
@@ -47,12 +47,11 @@ void conclude(end_of_run end, const prepared_run& run, const host_side& s, const
           fmt::format("interrupted at {:.3f} us after {} launches", hw::now().ns() / 1e3, s.rounds_done());
       return;
     case end_of_run::limit:
-      return report_deadlock(
-          run, pod,
-          fmt::format("the run has reached sim.limit_ms = {}, the limit of simulated time; nothing is "
-                      "known to be stuck, and a higher limit lets it go on",
-                      run.machine.config.sim.limit_ms),
-          false, lines, o);
+      return report_deadlock(run, pod,
+                             fmt::format("the run has reached sim.limit_ms = {}, the limit of simulated "
+                                         "time; no deadlock is known, and a higher limit continues the run",
+                                         run.machine.config.sim.limit_ms),
+                             false, lines, o);
   }
 }
 

@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <string_view>
 
 #include "models/config/text.hpp"
 #include "models/types/error.hpp"
-#include "platforms/io/read_file.hpp"
+#include "platforms/io/input.hpp"
 
 namespace diecast::platforms {
 
@@ -15,13 +14,11 @@ std::vector<cost::algorithm_rule> user_rules(const config::ccl_block& ccl, const
   std::vector<problem> problems;
   std::vector<cost::algorithm_rule> rules = cost::parse_rules(ccl.algorithm_rules, problems);
   if (!ccl.tuner.empty()) {
-    const file_contents file = read_file(ccl.tuner);
+    const input_file& file = read_input("ccl.tuner", ccl.tuner);
     if (!file.failure.empty()) {
       problems.push_back(cannot_be_read("ccl.tuner", ccl.tuner, file.failure, "a CSV file"));
     } else {
-      constexpr std::string_view mark = "\xEF\xBB\xBF";  // of UTF-8, by spreadsheets
-      const std::string text = file.text.starts_with(mark) ? file.text.substr(mark.size()) : file.text;
-      for (auto& rule : cost::parse_tuner(ccl.tuner, text, problems)) rules.push_back(std::move(rule));
+      for (auto& rule : cost::parse_tuner(ccl.tuner, file.text, problems)) rules.push_back(std::move(rule));
     }
   }
   for (const cost::algorithm_rule& rule : rules) {

@@ -30,7 +30,7 @@ JOB_FLAGS = ("config", "seed", "collective", "algorithm", "bytes", "dtype", "op"
              "no-data", "team", "diagnose", "hide-faults", "double-run", "record", "verify", "workload", "isolate")
 FILES = ("config", "workload", "verify", "ccl.tuner")  # flags and keys that name a file to read
 OUTPUTS = ("out", "vcd", "vcd-scope", "vcd-window", "timeline", "timeline-scope", "record")  # flags with a value
-PRECEDENCE = (70, 2, 5, 4, 3, 1, 6)  # of the exit codes of points, the worst first
+PRECEDENCE = (70, 71, 2, 5, 4, 3, 1, 6)  # of the exit codes of points, the worst first
 MOST_POINTS = 1 << 20
 # Files of a run in its --out, by name; what they hold the binary itself looks at before it replaces one.
 OF_RUN = re.compile(r"(result|config|(deadlock|flight|critical_path|diagnosis|diagnosis_job)(_\d+)?)\.json(\.partial)?|"

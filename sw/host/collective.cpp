@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 
 #include "models/types/error.hpp"
+#include "models/types/shortage.hpp"
 #include "sw/host/hbm_tensors.hpp"
 #include "sw/host/tcm_needs.hpp"
 #include "sw/runtime/options.hpp"
@@ -64,24 +66,29 @@ tcm_layout lay_out(const kernel_entry& kernel, const argument_context& launch) {
 
 namespace {
 
-void check_tcm_tensors(const kernel_entry& kernel, const argument_context& launch,
-                       std::vector<problem>& problems) {
+std::optional<shortage> check_tcm_tensors(const kernel_entry& kernel, const argument_context& launch,
+                                          std::vector<problem>& problems) {
   const std::uint64_t tcm = launch.config.pe.tcm_kib * 1024;
-  // Compared before laying out, so that no product of a huge count can wrap.
-  const bool has_members = !launch.members.members.empty();
-  if (launch.count <= tcm && (!has_members || lay_out(kernel, launch).end <= tcm)) return;
+  // A count that is larger than any memory is compared before laying out, so that no product can wrap.
+  constexpr std::uint64_t countable = std::uint64_t{1} << 30;
+  const std::uint64_t needed = launch.count > countable         ? launch.count
+                               : launch.members.members.empty() ? 0
+                                                                : lay_out(kernel, launch).end;
+  if (needed <= tcm) return std::nullopt;
   const bool may_move = !launch.in_workload && !kernel.whole_vector;
   problems.push_back({"bytes",
                       fmt::format("the tensors of {} do not fit the TCM of a PE (pe.tcm_kib)", kernel.name),
                       fmt::format("{} elements of {}", launch.count, numeric::to_string(launch.type)),
                       fmt::format("input, output and scratch within {} bytes{}", tcm,
-                                  may_move ? "; ccl.tensor_kind=hbm has them in HBM" : "")});
+                                  may_move ? ", or ccl.tensor_kind=hbm" : "")});
+  return shortage{"TCM", needed, tcm, may_move ? "ccl.tensor_kind=hbm" : ""};
 }
 
 }  // namespace
 
 void check_launch(const kernel_entry& kernel, const argument_context& launch) {
   std::vector<problem> problems;
+  std::optional<shortage> lack;
   const auto& sets = kernel.rank_sets;
   if (std::find(sets.begin(), sets.end(), launch.members.set) == sets.end()) {
     problems.push_back({"ranks", fmt::format("{} does not run on this rank set", kernel.name),
@@ -103,10 +110,11 @@ void check_launch(const kernel_entry& kernel, const argument_context& launch) {
          "elem, or --dtype f32"});
   }
   if (!lies_in_hbm(kernel, launch)) {
-    check_tcm_tensors(kernel, launch, problems);
+    lack = check_tcm_tensors(kernel, launch, problems);
   } else if (problems.empty()) {
-    check_hbm_tensors(kernel, launch, problems);
+    lack = check_hbm_tensors(kernel, launch, problems);
   }
+  if (lack && problems.size() == 1) throw shortage_error(std::move(problems), *lack);
   if (!problems.empty()) throw user_error(std::move(problems));
 }
 

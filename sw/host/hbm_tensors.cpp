@@ -256,22 +256,26 @@ std::uint64_t port_room(const config::machine_config& c, const comm::home_ports&
 }
 
 /// PEs may have unequal numbers of ports: the first that has too few is named.
-void check_ports(const kernel_entry& kernel, const argument_context& launch, std::vector<problem>& problems) {
+std::optional<shortage> check_ports(const kernel_entry& kernel, const argument_context& launch,
+                                    std::vector<problem>& problems) {
   std::set<std::uint32_t> seen;  // what a member needs follows from the number of its ports
   for (const pe_coord pe : launch.members.members) {
     const comm::home_ports home = ports_of(launch, pe);
     if (!seen.insert(home.count).second) continue;
     const std::uint64_t room = port_room(launch.config, home);
-    // Compared before laying out, so that no product of a huge count can wrap.
-    if (launch.count <= room * home.count && all_port_bytes(kernel, launch, home) <= room) continue;
+    // A count that is larger than the memory is compared before laying out, so that no product can wrap.
+    const std::uint64_t needed =
+        launch.count > room * home.count ? launch.count / home.count : all_port_bytes(kernel, launch, home);
+    if (needed <= room) continue;
     problems.push_back(
         {"bytes",
          fmt::format("the tensors of {} do not fit the HBM ports of a PE (hbm.port_mib)", kernel.name),
          fmt::format("{} elements of {}", launch.count, numeric::to_string(launch.type)),
          fmt::format("input and output within {} bytes on each of the {} ports of {}", room, home.count,
                      pe_path(launch.shape, pe))});
-    return;
+    return shortage{"HBM port", needed, room, {}};
   }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -298,26 +302,24 @@ chunk_layout lay_out_chunks(const kernel_entry& kernel, const argument_context& 
   return layout_with(kernel, launch, automatic_piece(kernel, launch));
 }
 
-void check_hbm_tensors(const kernel_entry& kernel, const argument_context& launch,
-                       std::vector<problem>& problems) {
+std::optional<shortage> check_hbm_tensors(const kernel_entry& kernel, const argument_context& launch,
+                                          std::vector<problem>& problems) {
   if (kernel.whole_vector) {
-    problems.push_back({"ccl.tensor_kind",
-                        fmt::format("{} is cut for the vector as a whole and cannot run on chunks of it",
-                                    kernel.description),
-                        "hbm", "tcm, or a built-in algorithm"});
-    return;
+    problems.push_back(
+        {"ccl.tensor_kind",
+         fmt::format("{} needs the whole vector and cannot run on chunks of it", kernel.description), "hbm",
+         "tcm, or a built-in algorithm"});
+    return std::nullopt;
   }
-  const std::size_t known = problems.size();
-  check_ports(kernel, launch, problems);
-  if (problems.size() > known) return;
+  if (const auto lack = check_ports(kernel, launch, problems)) return lack;
   const chunk_layout l = lay_out_chunks(kernel, launch);
-  if (l.end <= room_below_rings(launch)) return;
+  if (l.end <= room_below_rings(launch)) return std::nullopt;
   if (l.buffers == 0) {
     problems.push_back({"pe.tcm_kib",
                         fmt::format("what {} needs in TCM does not fit below its receive rings", kernel.name),
                         fmt::format("{} bytes", l.end),
                         fmt::format("scratch and plan within {} bytes", room_below_rings(launch))});
-    return;
+    return std::nullopt;
   }
   problems.push_back(
       {"ccl.tensor_chunk_bytes",
@@ -327,6 +329,7 @@ void check_hbm_tensors(const kernel_entry& kernel, const argument_context& launc
        fmt::format("{} bytes with {} elements of {} at a time", l.end,
                    cut(kernel, launch, l.piece).elements(0), numeric::to_string(launch.type)),
        fmt::format("chunks, scratch and plan within {} bytes", room_below_rings(launch))});
+  return std::nullopt;
 }
 
 void load_chunk_images(abi::host_hal& host, const kernel_entry& kernel, const argument_context& launch,

@@ -4,11 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "models/abi/host_hal.hpp"
 #include "models/comm/hbm_tensor.hpp"
-#include "models/types/error.hpp"
+#include "models/types/shortage.hpp"
 #include "sw/kernels/kernel_table.hpp"
 
 namespace diecast::sw {
@@ -38,8 +39,10 @@ struct chunk_layout {
 [[nodiscard]] chunk_layout lay_out_chunks(const kernel_entry& kernel, const argument_context& launch);
 
 /// Appends why these tensors cannot be in HBM: a kernel that wants them whole, ports or TCM too small.
-void check_hbm_tensors(const kernel_entry& kernel, const argument_context& launch,
-                       std::vector<problem>& problems);
+/// Returns the shortage where fewer bytes would fit.
+[[nodiscard]] std::optional<shortage> check_hbm_tensors(const kernel_entry& kernel,
+                                                        const argument_context& launch,
+                                                        std::vector<problem>& problems);
 
 /// Writes the plan and the kernel's image to a member's TCM, by the backdoor.
 void load_chunk_images(abi::host_hal& host, const kernel_entry& kernel, const argument_context& launch,

@@ -219,7 +219,7 @@ void barrier_run::check_count(const op_neighbors& all, std::vector<problem>& pro
     if (r.op != &op_) continue;
     const std::uint64_t repeat = all.workload.streams[r.stream].stream->repeat;
     if (times_ <= most / repeat) return;
-    problems.push_back({op_.where + ".times", "more barriers in a run than have numbers",
+    problems.push_back({op_.where + ".times", "more barriers in a run than barrier counters can number",
                         fmt::format("{} x repeat {}", times_, repeat), fmt::format("at most {}", most)});
   }
 }
@@ -271,7 +271,7 @@ void barrier_run::check_creations(const op_neighbors& all, std::vector<problem>&
       const std::uint32_t other = makers.emplace(pe, strand).first->second;
       if (other == strand) continue;
       const auto& streams = all.workload.streams;
-      problems.push_back({op->op_.where + ".team", "two activities of a PE make teams, maybe at one time",
+      problems.push_back({op->op_.where + ".team", "two streams of a PE may create teams at the same time",
                           fmt::format("{}, also in stream {}", pe_path(op->launch_.shape, pe),
                                       streams[all.workload.strands[other].stream].stream->name),
                           "teams made by one stream of a PE, one after the other"});

@@ -79,7 +79,7 @@ std::string obstacle(const op_request& r, const argument_context& launch, const 
   try {
     check_launch(k, launch);
     const std::vector<comm::edge> edges = pattern_of(r, k).build(pattern_context_of(launch));
-    if (comm::uses_tree(edges)) return "the tree of routers serves no ops";
+    if (comm::uses_tree(edges)) return "ops of a workload cannot use the tree of routers";
     if (!has_queue_pairs(edges, r.config.ipcq.queue_pairs)) return "a PE has too few queue pairs";
     return "";
   } catch (const user_error& e) {
@@ -102,8 +102,8 @@ kernel_choice only_one(const op_request& r, const argument_context& launch) {
   if (able.size() == 1)
     return {*able.front(), fmt::format("auto: {} is the only algorithm that can run", able.front()->name)};
   if (!able.empty()) {
-    problems = {{where, fmt::format("the cost model knows no {} that can run here", r.op.kind), automatic,
-                 "the name of an algorithm"}};
+    problems = {{where, fmt::format("the cost model has no estimate for any {} that can run here", r.op.kind),
+                 automatic, "the name of an algorithm"}};
   }
   throw user_error(std::move(problems));
 }

@@ -29,7 +29,7 @@ class idle_time final : public planned_op {
 
 std::unique_ptr<planned_op> plan_compute(const op_request& r) {
   if (r.op.has("cycles") == r.op.has("ns")) {
-    throw user_error(problem{r.op.where, "compute says how long in one way",
+    throw user_error(problem{r.op.where, "compute needs exactly one of cycles and ns",
                              r.op.has("cycles") ? "cycles and ns" : "neither cycles nor ns",
                              "either cycles or ns"});
   }

@@ -171,7 +171,7 @@ std::unique_ptr<planned_op> plan_memory(const op_request& r) {
   const bool hbm = r.op.get<std::string>("where") == "hbm";
   if (!hbm && r.op.has("read_fraction")) {
     throw user_error(problem{r.op.where + ".read_fraction",
-                             "has no meaning with where tcm: a copy within TCM reads and writes the same",
+                             "does not apply to where tcm: a copy within TCM reads and writes the same bytes",
                              std::to_string(r.op.get<double>("read_fraction")),
                              "where hbm, or no read_fraction"});
   }

@@ -38,7 +38,7 @@ void message_op::link_named(const op_neighbors& all, std::vector<problem>& probl
       fail("names no op that leaves a request open", name,
            what_ == kind::cancel ? "the id of an irecv" : "the id of an isend or irecv");
     } else if (!all.workload.before[index_][op->index_]) {
-      fail("names an op that need not have been run", name,
+      fail("names an op that may not have run before", name,
            "the id of an op that this one is after, directly or not");
     } else if (const comm::resolved_op& other = all.workload.ops[op->index_];
                other.stream != self.stream && all.workload.streams[self.stream].stream->repeat > 1) {
@@ -58,8 +58,9 @@ void message_op::link_stream(const op_neighbors& all, std::vector<problem>& prob
     if (all.workload.before[index_][i]) {
       named_.push_back(op);
     } else if (all.workload.may_overlap(i, index_)) {
-      problems.push_back({where_, "waits for all that the stream has open, and an op may run beside it",
-                          all.workload.ops[i].op->id, "an order between the two (after), or a list (for)"});
+      problems.push_back(
+          {where_, "waits for all open requests of the stream, and another op may run at the same time",
+           all.workload.ops[i].op->id, "an order between the two (after), or a list (for)"});
     }
   }
 }

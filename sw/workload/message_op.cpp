@@ -38,7 +38,7 @@ message_op::message_op(kind what, const op_request& r)
     throw user_error(problem{r.op.where + field, why, value, expected});
   };
   if (members_.members.size() > comm::max_message_ranks) {
-    fail("", "messages are named after ranks, of which the op's group has too many",
+    fail("", "the op's group has too many ranks for the ids of messages",
          std::to_string(members_.members.size()), fmt::format("at most {}", comm::max_message_ranks));
   }
   world_.members = members_.members;
@@ -66,7 +66,7 @@ void message_op::read_peer(const op_request& r) {
       (r.op.has("peer") ? 1U : 0U) + (r.op.has("shift") ? 1U : 0U) + (r.op.has("toward") ? 1U : 0U);
   const std::size_t ranks = members_.members.size();
   if (given != 1) {
-    throw user_error(problem{where_, "says in one way who the peer is", fmt::format("{} ways", given),
+    throw user_error(problem{where_, "needs exactly one form of peer", fmt::format("{} ways", given),
                              "one of peer, shift, and toward with grid"});
   }
   if (r.op.has("peer")) {

@@ -213,7 +213,7 @@ void workload_program::builder::check_hbm(std::uint64_t bytes) {
   const std::uint64_t room = config_.hbm.port_mib * 1024 * 1024;
   if (signal_bytes_ + (bytes + rings) * sharers <= room) return;
   const std::string signals = signal_bytes_ > 0 ? fmt::format(" and {} bytes of flags", signal_bytes_) : "";
-  problems_.push_back({"hbm.port_mib", "what the PEs of a port need of its HBM does not fit it",
+  problems_.push_back({"hbm.port_mib", "the data of the PEs that share an HBM port does not fit the port",
                        fmt::format("{} x {} bytes{}", sharers, bytes + rings, signals),
                        fmt::format("at most {} bytes", room)});
 }

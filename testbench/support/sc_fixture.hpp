@@ -9,7 +9,7 @@
 
 namespace diecast::test {
 
-/// Runs until nothing is left to happen; returns the time of the last activity. Throws if busy at `limit`.
+/// Runs until no event is left; returns the time of the last activity. Throws if busy at `limit`.
 sim_time run_to_starvation(sim_time limit = nanoseconds(1e9));
 
 /// Runs to an absolute time.

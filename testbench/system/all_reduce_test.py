@@ -90,7 +90,7 @@ class LeftOut(harness.Case):
     def test_all_leaves_out_what_cannot_run_and_says_so(self):
         done = self.run_pod(*harness.SMALL, "--algorithm", "all", "--ranks", "pe", "--bytes", "1KiB",
                             *harness.sets("ipcq.queue_pairs=12"))
-        self.assertIn("left out: direct_one_shot of 1024 bytes: ipcq.queue_pairs", done.stderr)
+        self.assertIn("left out: direct_one_shot of 1 KiB: ipcq.queue_pairs", done.stderr)
         self.assertNotIn("direct_one_shot", done.stdout)
         self.assertIn("recursive_doubling", done.stdout)
 

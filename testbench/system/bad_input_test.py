@@ -3,6 +3,9 @@
 """What a user can get wrong: exit 2 (5 for outputs); stderr says where, what and what was expected."""
 import fcntl
 import os
+import resource
+import shutil
+import signal
 
 import harness
 from harness import SMALL
@@ -38,13 +41,24 @@ FLAGS = [
     (["--bytes", "1.5KiB"], ["--bytes", "'1.5KiB'", "whole number"]),
     (["--bytes", "4XiB"], ["--bytes", "'4XiB'", "KiB"]),
     (["--bytes", "8KiB:4KiB"], ["--bytes", "8KiB:4KiB"]),
-    (["--bytes", "1GiB"], ["pe.tcm_kib"]),
+    (["--bytes", "1GiB"], ["--bytes: 1 GiB does not fit the TCM with any algorithm: needs ", "ccl.tensor_kind=hbm holds it"]),
+    (["--bytes", "64KB"], ["--bytes: not an accepted value; did you mean 64KiB?"]),
+    (["--bytes", "2m"], ["did you mean 2MiB?"]),
+    (["--bytes", "4KiB,256KiB"], ["--bytes: is a list; several sizes are given as a range (value 4KiB,256KiB", "FROM:TO:xF"]),
+    (["--set", "ipcq.slot_bytes=8KB"], ["ipcq.slot_bytes: not an accepted value; did you mean 8KiB?"]),
+    (["--set", "pe.tcm_kib=2MiB"], ["pe.tcm_kib: not an accepted value; did you mean 2048?"]),
+    (["--set", "ipcq.match=adress"], ["ipcq.match: not an accepted value; did you mean address?"]),
+    (["--dtype", "fp16"], ["--dtype: no such value; did you mean f16?"]),
+    (["--op", "add"], ["--op: no such value; did you mean sum?"]),
+    (["--pattern", "rand"], ["command line: a flag of diecast-hbm (value --pattern"]),
+    (["--traffic", "uniform"], ["command line: a flag of diecast-noc (value --traffic"]),
+    (["--rate", "0.5"], ["command line: a flag of diecast-noc and diecast-hbm (value --rate"]),
     (["--bytes"], ["--bytes", "missing"]),
     (["--bytes", "--quiet"], ["--bytes", "has no value", "--quiet"]),
     (["--iters", "0"], ["--iters", "'0'", "from 1"]),
     (["--iters", "2.5"], ["--iters", "'2.5'"]),
     (["--seed", "-1"], ["seed", "'-1'"]),
-    (["--seed", "5", "--set", "sim.seed=6"], ["--seed: sets what a --set does, too (value 5 and sim.seed=6; expected one of the two)"]),
+    (["--seed", "5", "--set", "sim.seed=6"], ["--seed: sets the same key as --set (value 5 and sim.seed=6; expected one of the two)"]),
     (["--dtype", "f99"], ["--dtype", "f99", "bf16"]),
     (["--op", "xor"], ["--op", "xor", "prod"]),
     (["--format", "xml"], ["--format", "xml", "csv"]),
@@ -54,7 +68,7 @@ FLAGS = [
     (["--set", "ccl.patterns.\udcff=[]"], ["--set: is not text"]),
     (["--algorithm", "ring_1d,"], ["--algorithm", "ring_1d,"]),
     (["--algorithm", "ring"], ["--algorithm", "did you mean ring_1d?"]),
-    (["--algorithm", "all,ring_1d"], ["--algorithm: has all beside other names (value all,ring_1d"]),
+    (["--algorithm", "all,ring_1d"], ["--algorithm: combines all with other names (value all,ring_1d"]),
     (["--algorithm", "intercube", "--ranks", "pe"], ["--ranks", "intercube", "pe", "cube"]),
     (["--workload", "nowhere.xml"], ["--workload: cannot be read: No such file or directory (value nowhere.xml"]),
     (["--workload", "."], ["--workload: cannot be read: a folder (value ."]),
@@ -65,21 +79,22 @@ FLAGS = [
     (["--workload", "x.xml", "--algorithm", "ring_1d"], ["--algorithm", "--workload"]),
     (["--vcd", "w.vcd", "--bytes", "4KiB:8KiB"], ["--vcd", "2 runs"]),
     (["--vcd", ""], ["--vcd", "empty"]),
-    (["--vcd", "w", "--timeline", "./w"], ["--timeline: is the file of --vcd, too (value ./w"]),
-    (["--verify", "r", "--vcd", "./r"], ["--vcd: would overwrite what --verify reads (value ./r"]),
+    (["--vcd", "w", "--timeline", "./w"], ["--timeline: is also the file of --vcd (value ./w"]),
     (["--collective", "allreduce"], ["--collective: no such collective; did you mean all_reduce?"]),
     (["--algorithm", "ring1d"], ["--algorithm: no such all_reduce algorithm; did you mean ring_1d?"]),
     (["--collective", "barrier", "--algorithm", "disemination"], ["did you mean dissemination?"]),
     (["--ranks", "cubes"], ["--ranks: no such value; did you mean cube?"]),
-    (["--workload", harness.PROGRAMS / "pair_exchange.xml", "--collective", "broadcast"], ["--collective: has no meaning"]),
-    (["--dump-config", "--dump-install"], ["--dump-install: has no meaning beside --dump-config"]),
-    (["--version", "--schema"], ["--schema: has no meaning beside --version"]),
-    (["--check-config", "--vcd", "F"], ["--vcd: has no meaning beside --check-config", "--out: has no meaning"]),
-    (["--dump-config", "--timeline", "F"], ["--timeline: has no meaning beside --dump-config"]),
-    (["--dump-install", "--record", "F"], ["--record: has no meaning beside --dump-install"]),
-    (["--print-map", "--ccl-trace"], ["--ccl-trace: has no meaning beside --print-map"]),
-    (["--list", "presets", "--diagnose"], ["--diagnose: has no meaning beside --list"]),
-    (["--check-config", "--dump-config"], ["--check-config: has no meaning beside --dump-config"]),
+    (["--ranks", "die"], ["--ranks: no such value; did you mean cube?"]),
+    (["--ranks", "package"], ["--ranks: no such value; did you mean sip?"]),
+    (["--workload", harness.PROGRAMS / "pair_exchange.xml", "--collective", "broadcast"], ["--collective: cannot be combined with an MSCCL program"]),
+    (["--dump-config", "--dump-install"], ["--dump-install: cannot be combined with --dump-config"]),
+    (["--version", "--schema"], ["--schema: cannot be combined with --version"]),
+    (["--check-config", "--vcd", "F"], ["--vcd: cannot be combined with --check-config", "--out: cannot be combined"]),
+    (["--dump-config", "--timeline", "F"], ["--timeline: cannot be combined with --dump-config"]),
+    (["--dump-install", "--record", "F"], ["--record: cannot be combined with --dump-install"]),
+    (["--print-map", "--ccl-trace"], ["--ccl-trace: cannot be combined with --print-map"]),
+    (["--list", "presets", "--diagnose"], ["--diagnose: cannot be combined with --list"]),
+    (["--check-config", "--dump-config"], ["--check-config: cannot be combined with --dump-config"]),
 ]
 
 BAD_EVERYWHERE = """{
@@ -98,6 +113,17 @@ EXPECTED_EVERYWHERE = {
 }
 
 PAIR = (harness.PROGRAMS / "pair_exchange.xml").read_text()
+STREAM = {"name": "s", "on": [0, 1], "ops": [{"op": "compute", "ns": 1}]}
+WORKLOAD = harness.json.dumps({"streams": [STREAM]})
+TUNER = "collective,min_bytes,max_bytes,algorithm\nall_reduce,0,1,ring_1d\n"
+PACKETS, REQUESTS = "0 0 1 4\n", "R 0 64\n"
+NETWORK = '{"noc": {"columns": 4, "rows": 4}}'
+
+
+def dumped(case):
+    return case.run_pod(*SMALL, "--dump-config").stdout
+
+
 BAD_PROGRAMS = {
     "broken": (PAIR.replace("</gpu>", "", 1), ["program.xml:", "broken XML"]),
     "impossible peer": (PAIR.replace('send="1"', 'send="7"'), ["program.xml:5", "7", "peer"]),
@@ -136,10 +162,99 @@ class BadInput(harness.Case):
                 self.refused(*SMALL, *arguments, holds=holds)
 
     def test_what_is_read_is_not_overwritten(self):
-        own = self.file("own.json", "{}")
-        for flag in ("--vcd", "--timeline", "--record"):
-            self.refused("--config", own, flag, "./own.json", holds=[f"{flag}: would overwrite what --config reads"])
-        self.assertEqual(own.read_text(), "{}")
+        """By no output of any binary, whatever name it has there."""
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--record", "record")
+        record = (self.folder / "record").read_text()
+        reads = [("pod", "--config", "full.json", dumped(self), "config.json"),
+                 ("pod", "--workload", "w.json", WORKLOAD, "flight.json"), ("pod", "--workload", "p.xml", PAIR, "links.csv"),
+                 ("pod", "--set", "ccl.tuner=t.csv", TUNER, "links.csv"), ("pod", "--verify", "r", record, None),
+                 ("noc", "--traffic", "replay:t", PACKETS, "links.csv"), ("hbm", "--pattern", "replay:t", REQUESTS, "hbm.csv"),
+                 ("noc", "--config", "c.json", "{}", "result.json"), ("hbm", "--config", "c.json", "{}", "result.json")]
+        for name, flag, value, text, in_out in reads:
+            file = value.split("=")[-1].split(":")[-1]
+            input = self.file(file, text)
+            job = [harness.binary(name), *(SMALL if name == "pod" and flag != "--config" else ()), flag, value]
+            (self.folder / "hard").unlink(missing_ok=True)
+            (self.folder / "hard").hardlink_to(input)
+            outputs = [(o, other) for o in ("--vcd", "--timeline", *(["--record"] if name == "pod" else []))
+                       for other in (f"./{file}", "hard", "soft")]
+            (self.folder / "soft").unlink(missing_ok=True)
+            (self.folder / "soft").symlink_to(file)
+            for output, other in outputs:
+                with self.subTest(f"{name} {flag} {value} {output} {other}"):
+                    self.refused_by([*job, output, other], f"{output}: would overwrite what ", input, text)
+            if in_out is None:
+                continue
+            with self.subTest(f"{name} {flag} {value} --out"):
+                (self.folder / "out").mkdir()
+                input.rename(self.folder / "out" / in_out)
+                moved = value[:-len(file)] + f"out/{in_out}"
+                edited = ["--set", "sim.seed=7"] if in_out == "config.json" else []  # the same config may be written again
+                self.refused_by([*job[:-1], moved, "--out", "out", *edited], "--out: would overwrite what ",
+                                self.folder / "out" / in_out, text)
+                if name == "pod":
+                    (self.folder / "out" / in_out).rename(self.folder / "diagnosis.json")
+                    self.refused_by([*job[:-1], value[:-len(file)] + "diagnosis.json", "--diagnose"],
+                                    "--diagnose: would overwrite what ", self.folder / "diagnosis.json", text)
+                    (self.folder / "diagnosis.json").unlink()
+                shutil.rmtree(self.folder / "out")
+
+    def refused_by(self, words, says, input, text):
+        done = self.ended(self.start(*words))
+        self.assertEqual(done.code, 2)
+        self.assertIn(says, done.stderr)
+        self.assertEqual(input.read_text(), text)
+
+    def readable(self):
+        """Every kind of input: a binary, its flags around the name of the file, and the file."""
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--record", "record")
+        record = (self.folder / "record").read_text()
+        pod, small = harness.binary("pod"), [str(w) for w in SMALL]
+        return [([pod, "--bytes", "1KiB", "--config"], "", dumped(self)), ([pod, *small, "--workload"], "", WORKLOAD),
+                ([pod, *small, "--workload"], "", PAIR), ([pod, *small, "--bytes", "1KiB", "--verify"], "", record),
+                ([pod, *small, "--bytes", "1KiB", "--algorithm", "auto", "--set"], "ccl.tuner=", TUNER),
+                ([pod, *small, "--algorithm", "all", "--bytes", "1KiB", "--set"], "ccl.tuner=", TUNER),
+                ([harness.binary("noc"), "--traffic"], "replay:", PACKETS), ([harness.binary("noc"), "--config"], "", NETWORK),
+                ([harness.binary("hbm"), "--pattern"], "replay:", REQUESTS), ([harness.binary("hbm"), "--requests", "10", "--config"], "", "{}"),
+                ([harness.binary("bench"), "fabric", "--runs", "1", "--cycles", "500", "--warmup-cycles", "0", "--config"], "", NETWORK)]
+
+    def bash(self, line, expect):
+        done = harness.subprocess.run(["bash", "-c", line], cwd=self.folder, capture_output=True, text=True,
+                                      timeout=harness.TIMEOUT_S, stdin=harness.subprocess.DEVNULL)
+        self.last = harness.Result(line, done.returncode, done.stdout, done.stderr)
+        self.assertEqual(done.returncode, expect, "exit code")
+        return self.last
+
+    def test_inputs_may_be_pipes_and_begin_with_a_byte_order_mark(self):
+        for words, before, text in self.readable():
+            self.file("input", "\ufeff" + text)
+            for name in ("input", "<(cat input)", "/dev/stdin"):
+                with self.subTest(f"{words} {name}"):
+                    self.bash(f"{harness.shlex.join(words)} {before}{name} < input", expect=0)
+            (self.folder / "input").write_bytes(text.encode("utf-16"))
+            with self.subTest(f"{words} UTF-16"):
+                self.assertIn("UTF-16", self.bash(f"{harness.shlex.join(words)} {before}input", expect=2).stderr)
+        self.file("input", WORKLOAD)
+        self.bash(f"{harness.shlex.join(self.command(*SMALL, '--diagnose', '--out', 'd', '--workload'))} <(cat input)", expect=0)
+        self.assertIn("four rounds", (self.folder / "d" / "diagnosis.txt").read_text())
+
+    def test_inputs_that_cannot_be_read_say_why(self):
+        (self.folder / "loop").symlink_to("loop")
+        for words, before, _ in self.readable():
+            for name, why in (("loop", "Too many levels"), ("n" * 300, "File name too long"), ("/dev/zero", "longer than 256 MiB"),
+                              (".", "a folder"), ("nowhere", "No such file")):
+                with self.subTest(f"{words} {name}"):
+                    self.assertIn(why, self.bash(f"{harness.shlex.join(words)} {before}{name}", expect=2).stderr)
+
+    def test_limits_of_inputs_are_told(self):
+        for n in range(200):
+            self.file(f"c{n}.json", f'{{"extends": "c{n + 1}.json"}}')
+        self.refused("--config", "c0.json", holds=["too many configs extend one another (value c65.json; expected at most 64"])
+        self.file("long", "0 " * 5000)
+        for name, flag in (("noc", "--traffic"), ("hbm", "--pattern")):
+            done = self.ended(self.start(harness.binary(name), flag, "replay:long"))
+            self.assertEqual(done.code, 2)
+            self.assertIn("long:1: the line is too long (value 10000 characters; expected at most 4096", done.stderr)
 
     def kept(self, *arguments, holds, expect):
         """Refused; every file of the folder stays as it is."""
@@ -199,7 +314,7 @@ class BadInput(harness.Case):
         self.assertTrue((self.folder / "kept" / "result.json").exists(), "an earlier result is lost")
         self.refused(*SMALL, "--bytes", "1KiB", "--verify", record, holds=["--verify: is no record: its last line is cut off"])
         whole_lines = self.file("whole_lines", "".join(record.read_text().splitlines(keepends=True)[:-1]))
-        self.refused(*SMALL, "--bytes", "1KiB", "--verify", whole_lines, holds=["--verify: is no record: it is not whole"])
+        self.refused(*SMALL, "--bytes", "1KiB", "--verify", whole_lines, holds=["--verify: is no record: it is truncated"])
 
     def test_a_scope_that_matches_nothing_costs_no_earlier_file(self):
         self.run_pod(*SMALL, "--bytes", "1KiB", "--timeline", "t.json", "--vcd", "w.vcd")
@@ -337,13 +452,27 @@ class Outputs(harness.Case):
             for name in ("v.vcd", "t.json"):
                 self.assertFalse("ccl rank" in (self.folder / name).read_text(), f"the trace is in {name}")
 
-    def test_a_pipe_that_nobody_reads_ends_no_run(self):
+    def test_a_pipe_whose_reader_ends_changes_nothing(self):
         job = self.command(*SMALL, "--algorithm", "all", "--bytes", "1KiB:4KiB:x2", "--out", "d")
-        self.shell(job, "2>/dev/null | true", expect=5)
-        self.assertLessEqual({"result.json", "links.csv"}, {p.name for p in (self.folder / "d").iterdir()})
+        for reader in ("true", "head -1"):
+            self.shell(job, f"2>/dev/null | {reader}", expect=0)
+            self.assertLessEqual({"result.json", "links.csv"}, {p.name for p in (self.folder / "d").iterdir()})
         noc = [harness.binary("noc"), "--cycles", "500", "--rate", "0.1,0.2", "--out", "n"]
-        self.shell(noc, "2>/dev/null | true", expect=5)
+        self.shell(noc, "2>/dev/null | true", expect=0)
         self.assertTrue((self.folder / "n" / "result.json").exists())
+        hang = self.command(*SMALL, "--algorithm", "ring_1d", "--ranks", "sip", *harness.sets("ipcq.match=sender"))
+        self.shell(hang, "2>/dev/null | true", expect=3)
+
+    def test_flags_of_other_binaries_are_named(self):
+        """Every flag that another binary has and this one lacks."""
+        flags = {name: set(harness.re.findall(r"(?m)^  (--[a-z-]+)", harness.subprocess.run(
+            [harness.binary(name), "--help"], capture_output=True, text=True, check=True).stdout))
+            for name in ("pod", "noc", "hbm", "bench")}
+        for name in ("pod", "noc", "hbm"):
+            for flag in set().union(*flags.values()) - flags[name]:
+                owners = [f"diecast-{other}" for other in ("noc", "hbm", "pod", "bench") if flag in flags[other]]
+                stderr = harness.subprocess.run([harness.binary(name), flag, "1"], capture_output=True, text=True).stderr
+                self.assertRegex(stderr, rf"a flag of .*({'|'.join(owners)}).* \(value {flag}", f"{name} {flag}")
 
     def test_foreign_folder_is_refused_and_untouched(self):
         (self.folder / "foreign").mkdir()
@@ -351,6 +480,103 @@ class Outputs(harness.Case):
         self.unwritable("--out", "foreign", holds=["--out foreign", "precious.txt", "empty directory"])
         self.assertEqual([p.name for p in (self.folder / "foreign").iterdir()], ["precious.txt"])
         self.assertEqual(precious.read_text(), "mine")
+
+    def test_files_of_a_user_stay_under_any_name(self):
+        """Own files are known by what is in them."""
+        names = ["config", "result", "deadlock", "flight_1", "critical_path", "diagnosis", "diagnosis_job_0"]
+        names = [n + ".json" for n in names] + [n + ".csv" for n in ("links", "ipcq", "waits", "health", "hbm")]
+        for name in (*names, "diagnosis.txt", "report.html", "result.json.partial", "config.json.partial"):
+            with self.subTest(name):
+                (self.folder / f"of_{name}").mkdir()
+                own = self.file(f"of_{name}/{name}", "{} // mine")
+                self.unwritable("--out", f"of_{name}", holds=[f"holds {name}, which Diecast did not write"])
+                self.assertEqual(own.read_text(), "{} // mine")
+                if name.startswith("diagnosis"):
+                    own.rename(self.folder / name)
+                    self.unwritable("--diagnose", holds=[f"--diagnose: would overwrite {name}, which Diecast did not write"])
+                    self.assertEqual((self.folder / name).read_text(), "{} // mine")
+                    (self.folder / name).unlink()
+
+    def test_what_was_edited_since_is_the_users(self):
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "d")
+        config = self.folder / "d" / "config.json"
+        self.file("d/config.json", config.read_text().replace('"seed": 1', '"seed": 2'))
+        before = {p.name: p.read_bytes() for p in (self.folder / "d").iterdir()}
+        self.unwritable("--out", "d", holds=["holds config.json", "was changed since"])
+        self.assertEqual({p.name: p.read_bytes() for p in (self.folder / "d").iterdir()}, before)
+
+    def test_every_file_of_a_run_is_known(self):
+        """The folder of any run serves the next one."""
+        hang = (*SMALL, "--algorithm", "ring_1d", "--ranks", "sip", *harness.sets("ipcq.match=sender"))
+        jobs = [([harness.POD, *SMALL, "--bytes", "1KiB:2KiB"], 0), ([harness.POD, *hang, "--bytes", "1KiB:2KiB"], 3),
+                ([harness.POD, *hang], 3), ([harness.POD, *SMALL, "--bytes", "1KiB", "--diagnose"], 0),
+                ([harness.binary("noc"), "--rate", "0.1", "--cycles", "500"], 0), ([harness.binary("hbm"), "--requests", "9"], 0)]
+        for words, code in [*jobs, *reversed(jobs)]:
+            with self.subTest(" ".join(map(str, words))):
+                self.assertEqual(self.ended(self.start(*words, "--out", "d", "--quiet")).code, code)
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "d")
+        harness.subprocess.run([harness.ROOT / "scripts" / "report", "d"], cwd=self.folder, check=True, capture_output=True)
+        self.assertTrue((self.folder / "d" / "report.html").exists())
+        self.run_pod(*SMALL, "--bytes", "1KiB", "--out", "d")
+        self.assertFalse((self.folder / "d" / "report.html").exists())
+
+    def limited(self, most_bytes, *words):
+        """A run whose files hold no more than so many bytes each, as on a full disk."""
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
+        done = harness.subprocess.run([str(w) for w in words], cwd=self.folder, capture_output=True, text=True, preexec_fn=limit)
+        self.last = harness.Result(f"ulimit -f {most_bytes} bytes; {harness.shlex.join(map(str, words))}", done.returncode,
+                                   done.stdout, done.stderr)
+        return done.returncode
+
+    def test_a_folder_on_a_full_disk_does_not_look_complete(self):
+        jobs = [[harness.POD, *SMALL, "--bytes", "1KiB", "--record", "record", "--timeline", "t.json"],
+                [harness.binary("noc"), "--rate", "0.1", "--cycles", "500", "--vcd", "w.vcd"],
+                [harness.binary("hbm"), "--requests", "9", "--vcd", "w.vcd"]]
+        for job in jobs:
+            words = [*job, "--out", "d", "--quiet"]
+            self.assertEqual(self.ended(self.start(*words)).code, 0)
+            sizes = {p.stat().st_size for p in self.folder.rglob("*") if p.is_file() and p.name not in ("stdout.txt", "stderr.txt")}
+            for most in sorted({0, *(n for size in sizes for n in (size // 2, size - 1))}):
+                with self.subTest(f"{words} {most} bytes"):
+                    self.assertEqual(self.limited(most, *words), 5)
+                    self.assertIn("File too large", self.last.stderr)
+                    result = self.folder / "d" / "result.json"
+                    if result.exists():
+                        self.assertEqual(harness.json.loads(result.read_text())["status"], "error")
+                    self.assertFalse(list(self.folder.rglob("*.partial")))
+            self.assertEqual(self.ended(self.start(*words)).code, 0)  # nothing is left that the next run refuses
+            shutil.rmtree(self.folder / "d")
+            for file in self.folder.iterdir():
+                file.unlink()
+
+    def test_experiments_without_room_say_how_to_give_them_some(self):
+        words = self.command(*SMALL, "--bytes", "1KiB", "--diagnose", "--out", "d")
+        (self.folder / "tmp").mkdir()
+        for folder, most in (("nowhere", None), (self.folder / "tmp", 0), (self.folder / "tmp", 3000)):
+            with self.subTest(f"{folder} {most}"):
+                os.environ["TMPDIR"] = str(folder)
+                self.addCleanup(os.environ.pop, "TMPDIR", None)
+                code = self.limited(most if most is not None else resource.RLIM_INFINITY, *words)
+                self.assertEqual(code, 5, self.last.stderr)
+                self.assertRegex(self.last.stderr, r"--diagnose: its experiments need a folder with room.*; set TMPDIR to one")
+                self.assertFalse(list((self.folder / "tmp").iterdir()))
+
+    def test_a_run_without_a_process_says_so(self):
+        """Where fork is refused: exit code 71 of every binary, and of --diagnose."""
+        self.folder.chmod(0o777)
+
+        def limit():
+            if os.geteuid() == 0:  # to whom no limit applies
+                os.setresuid(65534, 65534, 65534)
+            resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+        for words in (self.command(*SMALL), self.command(*SMALL, "--diagnose"), [harness.binary("noc")], [harness.binary("hbm")],
+                      [harness.binary("bench"), "mmio", "--runs", "1"]):
+            done = harness.subprocess.run(words, cwd=self.folder, capture_output=True, text=True, preexec_fn=limit)
+            self.last = harness.Result(harness.shlex.join(words), done.returncode, done.stdout, done.stderr)
+            self.assertEqual(done.returncode, 71)
+            self.assertRegex(done.stderr, r"^the system refuses: no process .*\(Resource temporarily unavailable\)\n$")
 
     def test_two_runs_do_not_share_a_folder(self):
         (self.folder / "out").mkdir()

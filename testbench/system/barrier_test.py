@@ -153,18 +153,18 @@ class Barriers(harness.Case):
                 (("--algorithm", "group_dissemination", *sets("ccl.barrier_radix=1")), "2 or more"),
                 (("--algorithm", "group_dissemination", *sets("ccl.barrier_radix=64")), "of which a team has 40"),
                 (sets("ccl.errata=late_counter,early_counter"), "no such firmware defect"),
-                (("--bytes", "4KiB", "--dtype", "f32"), "--bytes: has no meaning for barriers"),
-                (("--bytes", "4KiB", "--dtype", "f32"), "--dtype: has no meaning for barriers"),
-                (("--no-data",), "--no-data: has no meaning for barriers"),
-                (("--op", "max"), "--op: has no meaning for barriers"),
+                (("--bytes", "4KiB", "--dtype", "f32"), "--bytes: does not apply to barriers"),
+                (("--bytes", "4KiB", "--dtype", "f32"), "--dtype: does not apply to barriers"),
+                (("--no-data",), "--no-data: does not apply to barriers"),
+                (("--op", "max"), "--op: does not apply to barriers"),
                 (("--diagnose", "--team", "2..4"), "--diagnose: looks into one run (value 3 teams"),
                 (sets("noc.flit_bytes=32", "noc.max_packet_bytes=32"), "line of the data cache")):
             done = self.run_pod(*MACHINE, "--collective", "barrier", *arguments, expect=2)
             self.assertIn(words, done.stderr)
         done = self.run_pod(*MACHINE, "--ranks", "pe", *sets("ccl.errata=no_entry_barrier"), expect=2)
-        self.assertIn("ccl.errata: has a meaning for barriers only", done.stderr)
+        self.assertIn("ccl.errata: applies to barriers only", done.stderr)
         done = self.run_pod("--team", "0:1:2", expect=2)
-        self.assertIn("--team: has a meaning for barriers only", done.stderr)
+        self.assertIn("--team: applies to barriers only", done.stderr)
 
 
 class Defects(harness.Case):
@@ -238,7 +238,7 @@ class Defects(harness.Case):
         self.assertRegex(said, r"counts apart: (pod\.sip[01]\.cube_\d_\d\.pe\d) waits until the word at (0x\w+) .* is == "
                                r"\d+ or \d+: line \2, .*memory holds \d+; (?:the flag of pod\.\S+ is \d+ barriers ahead"
                                r"|pod\.\S+ already waits for \d+ and never stored \d+|pod\.\S+ still waits for \d+); "
-                               r"members that count alike are never so far apart: a counter was loaded too late")
+                               r"members with equal counters are never this far apart: a counter was loaded too late")
         # Where no flag is far off, a writer that is ahead tells.
         for algorithm, more in (("dissemination", ()), ("centralized_pull", ("--ranks", "sip"))):
             said = self.run_with("late_counter", algorithm, *more, expect=3).stderr
@@ -378,7 +378,7 @@ class InWorkloads(harness.Case):
     def test_defects_of_barriers_without_a_barrier_are_refused(self):
         done = self.run_pod(*harness.SMALL, "--workload", WORKLOADS / "halo_exchange.json",
                             *sets("ccl.errata=late_counter"), expect=2)
-        self.assertIn("ccl.errata: has a meaning for barriers only", done.stderr)
+        self.assertIn("ccl.errata: applies to barriers only", done.stderr)
 
     def test_bad_ops_are_refused_with_their_place(self):
         for op, group, words in (

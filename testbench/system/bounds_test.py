@@ -277,25 +277,40 @@ class Attained(harness.Case):
 
 
 class Table(harness.Case):
-    COLUMNS = ["size", "count", "type", "redop", "collective", "algorithm", "ranks", "time_ns", "algbw_GB/s",
-               "busbw_GB/s", "bound_ns", "bound", "eff", "#wrong", "verified"]
+    COLUMNS = ["size", "time_ns", "algbw", "busbw", "bound_ns", "bound", "eff", "#wrong", "verified"]
 
     def test_columns_of_nccl_tests_and_the_bound(self):
+        """What all rows share is in the caption."""
         done = self.run_pod(*harness.SMALL, "--ranks", "pe", "--algorithm", "ring_1d", "--bytes", "4KiB:16KiB:x2")
-        lines = done.stdout.splitlines()
-        header = next(i for i, line in enumerate(lines) if line.split() == self.COLUMNS)
-        rows = [line.split() for line in lines[header + 1:] if line.strip() and "note:" not in line]
-        self.assertEqual([row[0] for row in rows], ["4", "8", "16"])
-        for row, count in zip(rows, (2048, 4096, 8192)):
-            self.assertEqual(row[2:7], [str(count), "f16", "sum", "all_reduce", "ring_1d"])
+        caption, header, *rows = done.stdout.splitlines()
+        self.assertEqual(caption, "all_reduce by ring_1d, f16 sum, 16 ranks (pe); algbw and busbw in GB/s")
+        self.assertEqual(header.split(), self.COLUMNS)
+        self.assertEqual([row.split()[0] for row in rows], ["4", "8", "16"])
+        for row in map(str.split, rows):
             self.assertTrue(row[-3].endswith("%"), row)
             self.assertEqual(row[-2:], ["0", "yes"])
 
     def test_rows_of_other_ranks_are_apart(self):
         lines = self.run_pod(*harness.SMALL, "--algorithm", "all", "--bytes", "64").stdout.splitlines()
-        blocks = "\n".join(lines).split("\n\n")
-        ranks = [{line.split()[8] for line in block.splitlines() if " all_reduce " in line} for block in blocks]
-        self.assertEqual(ranks, [{"pe"}, {"cube"}])
+        blocks = [block.splitlines() for block in "\n".join(lines).split("\n\n")]
+        self.assertEqual([block[0].split(";")[0] for block in blocks],
+                         ["all_reduce, f16 sum, 16 ranks (pe)", "all_reduce, f16 sum, 4 ranks (cube)"])
+        for block in blocks:
+            self.assertEqual(block[1].split(), ["size", "algorithm", *self.COLUMNS[1:]])
+
+    def test_no_line_has_more_than_100_columns(self):
+        jobs = [("--algorithm", "all", "--bytes", "4KiB:64KiB:x16"), ("--algorithm", "all", "--bytes", "1MiB", "--no-data"),
+                ("--bytes", "1KiB:64KiB:x8"), ("--collective", "barrier", "--algorithm", "all", "--team", "0:1:4,0:1:8"),
+                ("--algorithm", "ring_1d", "--ranks", "sip", "--set", "ipcq.match=sender"),
+                *(("--workload", file) for file in sorted((harness.ROOT / "platforms/workloads").glob("*.json")))]
+        for job in jobs:
+            for line in self.run_pod(*harness.SMALL, *job, expect=None).stdout.splitlines():
+                self.assertLessEqual(len(line), 100, line)
+
+    def test_runs_without_data_have_no_column_of_wrong_elements(self):
+        caption, header, row = self.run_pod(*harness.SMALL, "--algorithm", "ring_1d", "--no-data").stdout.splitlines()
+        self.assertTrue(caption.endswith("; --no-data: not checked"))
+        self.assertEqual((header.split(), row.split()[-2:]), ([n for n in self.COLUMNS if n != "#wrong"], ["not", "checked"]))
 
     def test_csv_has_the_bound(self):
         text = self.run_pod(*harness.SMALL, "--ranks", "pe", "--algorithm", "ring_1d", "--format", "csv").stdout

@@ -127,5 +127,22 @@ class Checks(harness.Case):
             self.assertEqual((done.returncode, done.stdout), (code, text), done.stderr)
 
 
+@unittest.skipUnless(shutil.which("git") and (harness.ROOT / ".git").exists(), "no git checkout")
+class License(harness.Case):
+
+    def test_every_source_file_names_it(self):
+        listed = subprocess.run(["git", "ls-files", "-z"], cwd=harness.ROOT, capture_output=True, text=True, check=True).stdout
+        sources, without = 0, []
+        for name in listed.split("\0")[:-1]:
+            head = (harness.ROOT / name).read_bytes()[:200]
+            if head.startswith(b"#!") or name.endswith((".cpp", ".hpp", ".py", ".cmake", ".in", ".map", "CMakeLists.txt", "Dockerfile")):
+                sources += 1
+                if b"SPDX-License-Identifier: Apache-2.0\n" not in head:
+                    without.append(name)
+        self.assertEqual(without, [])
+        self.assertGreater(sources, 500)
+        self.assertIn("Apache License\n                           Version 2.0", (harness.ROOT / "LICENSE").read_text())
+
+
 if __name__ == "__main__":
     harness.main()

@@ -45,8 +45,8 @@ class ShardWise(harness.Case):
             done = self.run_pod(*self.config("ring_1d", **layout), "--ranks", "sip", "--algorithm", "ring_1d", "--bytes",
                                 "64", *more, expect=2)
             self.assertIn(says, done.stderr)
-        refused("--iters: has no meaning in a shard-wise run", "--iters", "2", cube_layout="row_wise")
-        refused("--data: has no meaning", "--data", "rank_plus_one", cube_layout="row_wise")
+        refused("--iters: does not apply to a shard-wise run", "--iters", "2", cube_layout="row_wise")
+        refused("--data: does not apply", "--data", "rank_plus_one", cube_layout="row_wise")
         refused("single_shard", cube_layout="row_wise", validator="single_shard")
         refused("ccl.tensor_kind: collectives shard by shard", *harness.sets("ccl.tensor_kind=hbm"), cube_layout="row_wise")
         missing = json.dumps([{"match": "pod.sip1.cube_1_0.pe2", "set": {"enabled": False}}])

@@ -45,7 +45,7 @@ class Diagnosis(harness.Case):
     def job_of(self, experiment):
         """The workload that an experiment ran, as the doctor has left it."""
         words = experiment["command"].split()
-        return json.loads((self.folder / "out" / words[words.index("--workload") + 1]).read_text())
+        return json.loads((self.folder / words[words.index("--workload") + 1]).read_text())
 
     def named(self, *arguments):
         _, found = self.diagnose(*arguments)
@@ -312,7 +312,7 @@ class Diagnosis(harness.Case):
         self.assertEqual(found["verdict"], "healthy", json.dumps(found["findings"], indent=1)[:3000])
         self.assertTrue(found["answers"]["job"].startswith("a barrier: "))
         for experiment in found["experiments"]:
-            of_its_own = "--workload diagnosis_job" in experiment["command"]
+            of_its_own = "--workload out/diagnosis_job" in experiment["command"]
             self.assertNotEqual("--collective barrier" in experiment["command"], of_its_own, experiment)
         # Messages alone have no barrier: its refusal is said, and is no finding.
         self.assertIn("is refused: ccl.errata", found["answers"]["messages to each PE in turn"])
@@ -414,7 +414,7 @@ class Diagnosis(harness.Case):
         left = self.job_of(next(e for e in found["experiments"] if e["name"] == "four rounds of the workload"))
         self.assertEqual([s["repeat"] for s in left["streams"]], [16])  # it has four
         _, found = self.diagnose(*SMALL, "--workload", PROGRAMS / "chain_4.xml")
-        self.assertEqual(found["answers"]["in four rounds of the workload"], "not asked: it is no JSON file with streams")
+        self.assertEqual(found["answers"]["in four rounds of the workload"], "skipped: the workload is not a JSON file with streams")
 
     @harness.exhaustive
     def test_a_lost_message_is_no_circle_and_a_circle_is_one(self):
@@ -459,19 +459,24 @@ class Diagnosis(harness.Case):
         done = self.run_pod(*SMALL, "--diagnose", "--format", "csv", expect=2)
         self.assertIn("--format: a diagnosis has no rows (value csv; expected table, which is text, or json)", done.stderr)
         self.run_pod(*SMALL, "--diagnose", "--bytes", "4KiB")
-        self.assertTrue((self.folder / "diagnosis.json").exists())
+        self.assertEqual([p.name for p in self.folder.iterdir()], ["diagnosis"])
+        found = json.loads((self.folder / "diagnosis" / "diagnosis.json").read_text())
+        jobs = [w for e in found["experiments"] for w in e["command"].split() if "diagnosis_job" in w]
+        self.assertTrue(jobs)
+        for job in jobs:  # commands can be repeated from where the program was started
+            self.assertTrue((self.folder / job).exists(), job)
 
     def test_a_command_line_may_have_files_and_is_told_that_they_are_left_out(self):
         done = self.run_pod(*SMALL, "--diagnose", "--bytes", "4KiB", "--vcd", "w.vcd", "--timeline", "t.json", "--record",
                             "r.txt", "--double-run")
         self.assertIn("--diagnose leaves out --vcd, --timeline, --record, --double-run", done.stderr)
-        self.assertEqual([p.name for p in self.folder.iterdir() if not p.name.startswith("diagnosis")], [])
+        self.assertEqual([p.name for p in self.folder.iterdir() ], ["diagnosis"])
 
     def test_verdicts_that_cannot_be_written_cost_no_experiment(self):
-        (self.folder / "diagnosis.txt").mkdir()
+        self.file("diagnosis", "notes")
         done = self.run_pod(*SMALL, "--diagnose", expect=5)
-        self.assertIn("--diagnose diagnosis.txt: cannot be written (Is a directory)", done.stderr)
-        self.assertEqual([p.name for p in self.folder.iterdir()], ["diagnosis.txt"])
+        self.assertIn("--out diagnosis: cannot create this directory", done.stderr)
+        self.assertEqual((self.folder / "diagnosis").read_text(), "notes")
 
     def test_a_trace_on_stderr_is_no_complaint(self):
         os.environ["DIECAST_CCL_TRACE"] = "1"

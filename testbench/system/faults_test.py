@@ -264,7 +264,7 @@ class Kinds(harness.Case):
         self.assertRegex(unmet({"kind": "dead_pe", "where": pe, "after": 60}, "--collective", "barrier"),
                          r"^there were [1-9] writes of the firmware to registers or global memory in all, and the first 60")
         self.assertRegex(unmet({"kind": "dead_pe", "where": pe, "after": 100000}),
-                         r"^there were \d+ writes of the firmware to registers or global memory in all, and the first 100000 at each place go")
+                         r"^there were \d+ writes of the firmware to registers or global memory in all, and the first 100000 at each place are exempt")
         # One PE of each cube is a rank, and this one is not.
         self.assertRegex(unmet({"kind": "dead_pe", "where": pe, "after": 60}, "--ranks", "cube"),
                          "^no PE there is a rank of this run; there were no writes of the firmware")
@@ -273,7 +273,7 @@ class Kinds(harness.Case):
                          r"^there were no packets of data \(.*\) after 1000 us")
         # There were some after from_us: the draws spared them.
         self.assertRegex(unmet({"kind": "drop", "where": pe, "from_us": 1, "probability": 1e-9}),
-                         r"^there were [1-9]\d* packets of data \(.*\), none of which it struck$")
+                         r"^there were [1-9]\d* packets of data \(.*\), none of which it affected$")
         self.assertEqual(unmet({"kind": "premature_barrier", "where": pe}, "--collective", "barrier"),
                          "there were no results of the core")
         self.assertEqual(unmet({"kind": "premature_barrier", "where": "pod.sip0.sip_port_e"}, "--bytes", "1KiB"),
@@ -308,7 +308,7 @@ class Kinds(harness.Case):
             '[{"kind":"drop"}]': ("faults[0].where", "is missing"),
             '[{"kind":"drop","where":"pod.sip9.*"}]': ("faults[0].where", "names no place"),
             '[{"kind":"slow_pe","where":"pod.sip0.sip_port_e"}]': ("faults[0].where", "names no place"),
-            '[{"kind":"drop","where":"*","delay_ns":5}]': ("faults[0].delay_ns", "no meaning"),
+            '[{"kind":"drop","where":"*","delay_ns":5}]': ("faults[0].delay_ns", "does not apply"),
             '[{"kind":"drop","where":"*","afterr":5}]': ("faults[0].afterr", "did you mean after"),
             '[{"kind":"drop","where":"*","count":-1}]': ("faults[0].count", "wrong type"),
             '[{"kind":"slow_pe","where":"*","factor":1.5}]': ("faults[0].factor", "whole number"),
@@ -419,8 +419,8 @@ class Staging(harness.Case):
         self.assertGreater(self.one(*self.SMALL, *tree, *slow, *poll)["time_ns"], 2e6)
         # Cut off meanwhile, the run says where the packets are, and calls none of them lost.
         done = self.run_pod(*self.SMALL, *tree, *slow, *sets("sim.limit_ms=1"), "--out", self.folder / "o", expect=3)
-        self.assertIn("sim.limit_ms = 1, the limit of simulated time; nothing is known to be stuck, and a higher limit "
-                      "lets it go on", done.stderr)
+        self.assertIn("sim.limit_ms = 1, the limit of simulated time; no deadlock is known, and a higher limit "
+                      "continues the run", done.stderr)
         self.assertNotIn("hint: ", done.stderr)
         # Not at the next event, which a late start puts beyond the limit.
         late = sets("sim.limit_ms=1", "ccl.start_delays=*.pe1=5000000")

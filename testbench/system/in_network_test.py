@@ -192,7 +192,7 @@ class InNetwork(harness.Case):
         self.assertIn("noc.multicast: the routers of this machine copy no packets (value false", refused())
         self.assertIn("noc.reduce: the routers of this machine combine no packets",
                       refused(*harness.sets("noc.multicast=true")))
-        self.assertIn("noc.reduce: the credits of a reduction go down the tree",
+        self.assertIn("noc.reduce: requires noc.multicast=true",
                       refused(*harness.sets("noc.reduce=true")))
         self.assertIn("noc.flow virtual_cut_through", refused(*ON, *harness.sets("noc.flow=wormhole")))
         self.assertIn("comm.path", refused(*ON, *harness.sets("comm.path=staged")))

@@ -3,9 +3,12 @@
 """Ctrl-C and SIGTERM end a long run at once, with valid files and the exit code of the signal."""
 import csv
 import json
+import os
+import pathlib
 import re
 import signal
 import subprocess
+import time
 
 import harness
 from trace_event import Trace
@@ -79,6 +82,58 @@ class Interrupt(harness.Case):
 
     def test_terminate(self):
         self.interrupt(signal.SIGTERM, group=False)
+
+    def test_hang_up(self):
+        self.interrupt(signal.SIGHUP, group=True)
+
+    def test_hang_up_under_nohup_ends_nothing(self):
+        process = self.start("nohup", *self.command(*LONG[:-2], "--out", "out"))
+        self.await_line(process, harness.LAUNCHED)
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.5)
+        self.assertIsNone(process.poll())
+
+    def test_a_run_that_the_system_kills(self):
+        """As it does for want of memory: no internal error."""
+        for words in (self.command(*LONG), [NOC, "--rate", "0.05", "--cycles", "900000000", "--out", "out", "--progress", "on"]):
+            process = self.start(*words)
+            self.await_line(process, harness.BEGUN)
+            child, = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            os.kill(int(child), signal.SIGKILL)
+            time.sleep(0.2)
+            if process.poll() is None and words[0] != NOC:  # the second algorithm
+                process.send_signal(signal.SIGTERM)
+            done = self.ended(process, within_s=60)
+            self.assertEqual(done.code, 71)
+            self.assertIn("system: the simulation process was killed (SIGKILL), perhaps for want of memory", done.stderr)
+            self.assertEqual(json.loads((self.folder / "out" / "result.json").read_text())["status"], "system")
+
+    def test_nothing_outlives_a_killed_diagnosis(self):
+        tmp = self.folder / "tmp"
+        tmp.mkdir()
+        for number in (signal.SIGKILL, signal.SIGHUP):
+            process = self.start(*self.command(*SINGLE[:-10], "--out", "out", "--diagnose"), start_new_session=True,
+                                 env={**os.environ, "TMPDIR": str(tmp)})
+            while not list(tmp.glob("*/run0")):  # the first experiment, minutes long
+                self.assertIsNone(process.poll())
+                time.sleep(0.01)
+            process.send_signal(number)
+            self.assertEqual(self.ended(process, within_s=60).code, -9 if number == signal.SIGKILL else 129)
+            deadline = time.monotonic() + harness.limit_s(10)
+            while list(tmp.iterdir()) or self.alive(tmp):
+                self.assertLess(time.monotonic(), deadline, f"{list(tmp.iterdir())} {self.alive(tmp)}")
+                time.sleep(0.05)
+
+    @staticmethod
+    def alive(folder):
+        """Processes with this folder in their command lines."""
+        lines = []
+        for file in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                lines.append(file.read_bytes())
+            except OSError:
+                pass
+        return [line for line in lines if str(folder).encode() in line]
 
     def test_control_c(self):
         self.interrupt(signal.SIGINT, group=True)

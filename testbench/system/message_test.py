@@ -108,7 +108,7 @@ class Messages(harness.Case):
         self.refused("ops[0].peer: is no rank of the op's group (value 4; expected less than 4)",
                      {**send, "peer": 4})
         self.refused("does not receive what is sent to it (value 4 messages, 0 receives", send, {"op": "waitall"})
-        self.refused("says in one way who the peer is", {**send, "shift": 1})
+        self.refused("needs exactly one form of peer", {**send, "shift": 1})
         self.refused("names no op that leaves a request open (value b;", send, {"op": "wait", "for": ["b"]})
         self.refused("does not hold the ranks of the op's group (value [3, 1]; expected",
                      {"op": "sendrecv", "toward": "east", "grid": [3, 1], "tag": 1, "bytes": 64})

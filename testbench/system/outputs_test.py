@@ -217,8 +217,8 @@ class Unended(harness.Case):
         self.assertGreater(row["launch_ns"], 0)
         row = next(csv.DictReader(io.StringIO(self.run_pod(*self.HANG, "--format", "csv", expect=3).stdout)))
         self.assertEqual({row[key] for key in self.FIGURES}, {""})
-        table = self.run_pod(*self.HANG, expect=3).stdout.splitlines()[1].split()
-        self.assertEqual(table[9:12], ["-", "-", "-"])
+        table = self.run_pod(*self.HANG, expect=3).stdout.splitlines()[2].split()
+        self.assertEqual((table[2:5], table[-1]), (["-", "-", "-"], "deadlock"))
         self.run_pod(*SMALL, "--algorithm", "ring_1d", "--ranks", "sip", "--bytes", "4KiB", "--out", "well")
         for sides in (("out", "well"), ("well", "out")):
             done = subprocess.run([harness.ROOT / "scripts" / "compare", *sides], cwd=self.folder, capture_output=True, text=True)
@@ -247,6 +247,25 @@ class Formats(harness.Case):
         text = self.run_pod(*SMALL, "--workload", harness.ROOT / "platforms/workloads/overlapping_teams.json", "--format",
                             "csv").stdout
         self.assertEqual(next(csv.DictReader(io.StringIO(text)))["count"], "")
+
+    def test_sizes_that_do_not_fit_are_one_line_and_the_others_run(self):
+        line = (r"%s4 MiB to 64 MiB do not fit the TCM with %s: needs \d,\d{3} KiB of 1,464; ccl.tensor_kind=hbm holds "
+                r"them\n")
+        for algorithm, who in (("ring_1d", "ring_1d"), ("auto", "any algorithm")):
+            job = (*SMALL, "--algorithm", algorithm, "--no-data", "--bytes")
+            done = self.run_pod(*job, "4KiB:64MiB:x4", "--format", "json")
+            self.assertRegex(done.stderr, f"^{line % ('left out: ', who)}$")
+            self.assertEqual([r["bytes"] for r in json.loads(done.stdout)["runs"]], [4 << 10 << 2 * i for i in range(5)])
+            self.assertRegex(self.run_pod(*job, "4MiB:64MiB:x4", expect=2).stderr, f"^{line % ('--bytes: ', who)}$")
+        # With tensors in HBM, as the line says; and where the ports of HBM are too small.
+        self.assertEqual(len(self.result(*job, "4MiB:8MiB", *harness.sets("ccl.tensor_kind=hbm"))["runs"]), 2)
+        small = self.run_pod(*job, "4MiB:64MiB:x4", *harness.sets("ccl.tensor_kind=hbm", "hbm.port_mib=1"), expect=2)
+        self.assertRegex(small.stderr, r"^--bytes: 4 MiB to 64 MiB do not fit the HBM port with any algorithm: needs [\d,]+ KiB of ")
+
+    def test_algorithms_that_cannot_run_are_a_line_each(self):
+        stderr = self.run_pod(*SMALL, "--algorithm", "all", "--bytes", "1KiB:4KiB").stderr
+        self.assertEqual(stderr.count("left out: in_network of 1 KiB to 4 KiB: noc.multicast"), 1)
+        self.assertEqual(stderr.count("in_network"), 1)
 
     def test_quiet(self):
         done = self.run_pod(*self.JOB, "--quiet")
@@ -401,6 +420,11 @@ class Help(harness.Case):
             self.assertEqual((groups[0], groups[-1]), ("Examples", "Information"), binary)
             self.assertGreaterEqual(len(groups), 4, binary)
             self.assertIn("Exit codes: ", text)
+            self.assertLess(max(map(len, text.splitlines())), 100, binary)
+            # A flag with a value that may be left out gives its default, where it is not another flag's.
+            for flag in re.findall(r"(?m)^  (--(?:format|progress|algorithm|bytes|dtype|op|iters|rate|requests|cycles|runs)) ", text):
+                words = re.search(rf"(?ms)^  {flag} .*?(?=^  --|^$)", text)[0]
+                self.assertRegex(words, r"\(default:\s", f"{binary} {flag}")
             for group in text.split("\n\n"):
                 head, *lines = group.strip("\n").splitlines()
                 if head.rstrip(":") in groups[1:]:

@@ -59,7 +59,7 @@ class Policies(harness.Case):
     def test_what_a_network_cannot_have_is_told_with_the_key_to_change(self):
         ring = self.run_pod("--set", "noc.topology=ring", "--check-config", expect=2).stderr
         self.assertIn("the routes can deadlock", ring)
-        self.assertIn("up to 3 x 3 cubes in any case; noc.topology mesh, torus or crossbar", ring)
+        self.assertIn("noc.topology mesh, torus or crossbar (all routes through a cube share", ring)
         legs = self.run_pod("--set", "noc.leg_vcs=false", "--check-config", expect=2).stderr
         self.assertIn("noc.leg_vcs=true", legs)
         torus = self.run_pod("--set", "noc.topology=torus", "--set", "pod.sips=4", "--check-config", expect=2).stderr

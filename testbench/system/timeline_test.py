@@ -215,7 +215,7 @@ class Window(harness.Case):
             for binary in (harness.POD, HBM):
                 done = subprocess.run([binary, flag, value], capture_output=True, text=True, stdin=subprocess.DEVNULL)
                 self.assertEqual(done.returncode, 2)
-                self.assertIn(f"{flag}: has no meaning without {file}", done.stderr)
+                self.assertIn(f"{flag}: requires {file}", done.stderr)
 
     def test_bad_windows(self):
         for text in ("5", "9:5", "a:b", ":", "-1:5", "1:2:3"):

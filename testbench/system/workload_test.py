@@ -251,7 +251,7 @@ class Errors(Streams):
                    "ipcq.queue_pairs is too small", "at least 18")
 
     def test_flags_that_have_no_meaning(self):
-        self.fails(PARALLEL, "--bytes: has no meaning", "--iters: has no meaning",
+        self.fails(PARALLEL, "--bytes: cannot be combined", "--iters: cannot be combined",
                    more=("--bytes", "4KiB", "--iters", "2"))
         self.run_pod(*harness.SMALL, "--isolate", expect=2)
 

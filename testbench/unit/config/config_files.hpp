@@ -12,6 +12,7 @@
 
 #include "models/types/error.hpp"
 #include "platforms/io/config_json.hpp"
+#include "platforms/io/input.hpp"
 
 namespace diecast::test {
 
@@ -33,6 +34,7 @@ class temporary_folder {
     std::filesystem::path file = path_ / name;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << text;
+    platforms::forget_inputs();
     return file;
   }
 

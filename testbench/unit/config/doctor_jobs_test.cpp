@@ -125,9 +125,9 @@ TEST_CASE("doctor: a job of its own takes the place of the one given") {
   diagnose::laboratory lab("/bin/true",
                            {"--config", "c.json", "--collective", "barrier", "--team=0:1:4", "--no-data",
                             "--set", "a=1", "--seed", "3"},
-                           {}, 10);
+                           {}, 10, nullptr, {}, "out");
   const std::string file = lab.keep("{}");
   CHECK(lab.command({"--workload", file}) ==
-        "true --config c.json --set a=1 --seed 3 --workload diagnosis_job_0.json");
+        "true --config c.json --set a=1 --seed 3 --workload out/diagnosis_job_0.json");
   CHECK(lab.kept().at("diagnosis_job_0.json") == "{}");
 }

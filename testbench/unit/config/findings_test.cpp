@@ -84,10 +84,12 @@ TEST_CASE("findings: the PE that is installed wrongly is the one most complaints
       "sip1.cube1.pe3 E: writes a ring that is not paired with it (value ring of sip0.cube0.pe0 E, which "
       "hears "
       "sip0.cube0.pe1; expected a ring of sip0.cube0.pe0 that hears sip1.cube1.pe3)\n"
-      "sip1.cube1.pe3 E: writes to a direction that answers elsewhere (I3) (value sip0.cube0.pe0 E answers "
+      "sip1.cube1.pe3 E: writes to a direction whose credits go elsewhere (I3) (value sip0.cube0.pe0 E "
+      "answers "
       "to "
       "0x000010100015e000; expected 0x0101103000166000, the ring of sip1.cube1.pe3 E)\n"
-      "sip0.cube0.pe1 W: writes to a direction that answers elsewhere (I3) (value sip0.cube0.pe0 W answers "
+      "sip0.cube0.pe1 W: writes to a direction whose credits go elsewhere (I3) (value sip0.cube0.pe0 W "
+      "answers "
       "to "
       "0x0101103000166000; expected 0x000010100015e000, the ring of sip0.cube0.pe1 W)\n";
   const auto found = diagnose::signs_of(o);
@@ -172,7 +174,8 @@ TEST_CASE("findings: what a link does is not blamed on the PEs behind it") {
   const char* const over =
       "with checksums: fault: pod.sip1.cube_0_0.pe0.dma: crc32c checksum mismatch; it came over "
       "pod.sip0.cube_1_0.pe3.inject, pod.sip0.e-sip1.w, pod.sip1.cube_0_0.pe0.eject";
-  const finding measured = made("bit_flip", link, "4 packets came with a wrong checksum, 0 had left so");
+  const finding measured =
+      made("bit_flip", link, "4 packets arrived with a wrong checksum, 0 were sent with one");
   CHECK(settled({made("bit_flip", "pod.sip1.cube_0_0.pe0", over), measured}) == places{{"bit_flip", link}});
   // Another path, or within a cube: another fault.
   CHECK(settled(
@@ -211,7 +214,7 @@ TEST_CASE("findings: what many experiments count leaves room for what says somet
   for (const char* experiment : {"once more", "with checksums", "four launches"}) {
     missing.evidence.push_back(std::string(experiment) + ": 99 of 100 packets came at pod.sip0.cube_1_0.pe2");
   }
-  const char* const skipped = "as given: 1 credits never came; the next one's number told";
+  const char* const skipped = "as given: 1 credits lost (gap in credit sequence numbers)";
   // Whichever comes first.
   for (const auto& found : {std::vector{missing, made("lost_credit", pe, skipped)},
                             std::vector{made("lost_credit", pe, skipped), missing}}) {
@@ -279,8 +282,7 @@ TEST_CASE("findings: ranks beside two") {
 }
 
 TEST_CASE("findings: a message is lost where packets are, else another queue pair counted it") {
-  observation o =
-      faulted("deadlock: at 1596.000 ns 2 of 2 PEs have not finished and nothing is left to happen");
+  observation o = faulted("deadlock: at 1596.000 ns 2 of 2 PEs have not finished and no event is left");
   o.exit_code = 3;
   const json wait{{"waiter", "pod.sip0.cube_0_0.pe0"},
                   {"direction", "W"},

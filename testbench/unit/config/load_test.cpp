@@ -200,7 +200,7 @@ TEST_CASE("config load: extends finds files relative to itself and refuses circl
   folder.write("x.json", R"({"extends": "y.json", "pod": {"sips": 0}})");
   folder.write("y.json", R"({"extends": "./x.json"})");
   CHECK(load_problems({folder.path() / "x.json", {}, {}}) ==
-        lines{"y.json: extends: extends itself in a circle (value x.json -> y.json -> x.json; expected a "
+        lines{"y.json: extends: extends itself (value x.json -> y.json -> x.json; expected a "
               "file that does "
               "not lead back)",
               "x.json: pod.sips: value out of range (value 0; expected a whole number from 1 to 256)"});

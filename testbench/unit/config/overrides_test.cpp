@@ -97,7 +97,7 @@ TEST_CASE("overrides: keys of PEs and dies are read, dumped, and no better than 
     {"match": "*.pe1", "set": {"vector_lanes": 65, "dma_issue_cycles": 21}},
     {"match": "*.noc", "set": {"hop_cycles": 8}}]})");
   REQUIRE(better.size() == 3);
-  CHECK_THAT(better[0], Contains("overrides[0].set.vector_lanes: is better than its block") &&
+  CHECK_THAT(better[0], Contains("overrides[0].set.vector_lanes: override is faster than the block") &&
                             Contains("value 65; expected at most 64 (pe.vector_lanes)"));
   CHECK_THAT(better[1], Contains("value 21; expected at least 22 (pe.dma_issue_cycles)"));
   CHECK_THAT(better[2], Contains("value 8; expected at least 9 (noc.hop_cycles)"));

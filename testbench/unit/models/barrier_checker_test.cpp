@@ -83,7 +83,7 @@ TEST_CASE("barrier checker: marks of strangers and of barriers nobody announced 
   CHECK_THROWS_WITH(b.checker.on(events::step_entered{{}, shape.pe_at(2), "enter barrier pair", 0}),
                     "pod.sip0.cube_1_0.pe0 marks barrier \"pair\", of which it is no member");
   CHECK_THROWS_WITH(b.checker.on(events::step_entered{{}, shape.pe_at(2), "left barrier c", 0}),
-                    "a PE marks barrier \"c\", which nobody has announced");
+                    "a PE marks barrier \"c\", which is not registered");
 }
 
 TEST_CASE("barrier checker: entries and leavings that differ are a complaint with both numbers") {

@@ -248,7 +248,7 @@ TEST_CASE("install: D6 I3 and I3.1 are proven of any plan") {
   }
   SECTION("two directions of one PE swapped") {
     std::swap(entry(0, east).peer_rx_base, entry(0, west).peer_rx_base);
-    CHECK_THAT(refused(), Contains("I3") && Contains("answers elsewhere") && Contains("sip0.cube0.pe0 E"));
+    CHECK_THAT(refused(), Contains("I3") && Contains("credits go elsewhere") && Contains("sip0.cube0.pe0 E"));
   }
   SECTION("two writers of one ring: the seed's first bug") {
     entry(0, east).peer_rx_base = entry(0, west).peer_rx_base;

@@ -62,7 +62,7 @@ TEST_CASE("stale lines: counts that came apart are the counter's fault, not the 
   CHECK(explain_word(small_shape, waiting(UINT32_MAX, 0)).finding == word_finding::stale_line);
   CHECK(text_of(waiting(6, 8))
             .find("memory holds 8; the flag of pod.sip1.cube_0_0.pe0 is 2 barriers ahead; members "
-                  "that count alike are never so far apart: a counter was loaded too late") !=
+                  "with equal counters are never this far apart: a counter was loaded too late") !=
         std::string::npos);
   // A wait that is no barrier's may be for any word.
   CHECK(explain_word(small_shape, waiting(6, 0, false)).finding == word_finding::not_signaled);

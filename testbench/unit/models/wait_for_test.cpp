@@ -299,7 +299,7 @@ TEST_CASE("wait_for: a message in flight explains a wait only while things move"
   CHECK(cause() == wait_cause::in_flight);
   const auto moving = explain_waits({1, 1, 1, 3}, stopped);
   CHECK(moving.roots.empty());
-  CHECK_THAT(moving.text, Contains("what is waited for may still come") && !Contains("nothing moves"));
+  CHECK_THAT(moving.text, Contains("the awaited messages may still arrive") && !Contains("nothing moves"));
 }
 
 TEST_CASE("wait_for: a PE that has stopped is a root though nobody waits for it") {
@@ -316,7 +316,7 @@ TEST_CASE("wait_for: a PE that has stopped is a root though nobody waits for it"
   CHECK_THAT(
       r.text,
       Contains("pe1 is running or polling (step barrier 4); 0 waits end there\n  hint: its core has stopped, "
-               "or polls in vain: look at its step\n"));
+               "or polls for a value that does not come: check its step\n"));
 }
 
 TEST_CASE("wait_for: a PE that waits for its own copy is a root of its own") {

@@ -198,9 +198,9 @@ TEST_CASE("workload barriers: what cannot be is refused") {
   refused(workload_of({stream_on("s", {0, 1}, {in_team("b", {}, 1)})}), c, "a team needs a rank");
   refused(workload_of({stream_on("s", {0, 1}, {in_team("b", {0}, 1)}),
                        stream_on("t", {1, 2}, {in_team("d", {0}, 1)})}),
-          c, "two activities of a PE make teams");
+          c, "two streams of a PE may create teams");
   refused(workload_of({stream_on("s", {0, 1}, {barrier("b", "auto", 3'000'000'000ULL)}, 2)}), c,
-          "more barriers in a run than have numbers");
+          "more barriers in a run than barrier counters can number");
   auto wide = c;
   wide.ccl.barrier_radix = 64;
   refused(workload_of({stream_on("s", {0, 1}, {barrier("b", "group_dissemination")})}), wide,

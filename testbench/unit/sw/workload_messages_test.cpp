@@ -288,16 +288,17 @@ TEST_CASE("workload messages: a wait that need not find its messages is refused"
   for (const char* kind : {"wait", "waitall", "test"}) {
     CHECK_THAT(error_of({send, receive, after(message("w", kind, {{"for", ids({"r"})}}), {"s"}),
                          after(message("end", "waitall", {}), {"r", "w"})}),
-               Catch::Contains("w.for: names an op that need not have been run (value r;"));
+               Catch::Contains("w.for: names an op that may not have run before (value r;"));
   }
   CHECK_THAT(error_of({send, receive, after(message("c", "cancel", {{"for", ids({"r"})}}), {"s"}),
                        after(wait("w"), {"r", "c"})}),
-             Catch::Contains("c.for: names an op that need not have been run (value r;"));
+             Catch::Contains("c.for: names an op that may not have run before (value r;"));
   CHECK_THAT(error_of({send, receive, wait("w"), after(wait("v"), {"r"})}),
              Catch::Contains("v: may complete s at the same time as w does"));
   CHECK_THAT(
       error_of({send, after(receive, {}), after(message("w", "waitall", {}), {"s"})}),
-      Catch::Contains("w: waits for all that the stream has open, and an op may run beside it (value r;"));
+      Catch::Contains(
+          "w: waits for all open requests of the stream, and another op may run at the same time (value r;"));
   // Of other ranks each, they do not meet.
   comm::workload_op low = wait("w"), high = after(wait("v"), {"r"});
   low.fields["only"] = list({0, 1, 2, 3});

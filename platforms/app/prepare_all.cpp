@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/app/prepare_all.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+
+#include "models/types/shortage.hpp"
+#include "platforms/io/standard_streams.hpp"
+#include "platforms/io/text_table.hpp"
+#include "platforms/run/choose.hpp"
+
+namespace diecast::app {
+namespace {
+
+using platforms::run_point;
+using platforms::size_text;
+
+/// Runs of one algorithm that are left out for one reason.
+struct omission {
+  std::string collective, algorithm;
+  std::vector<std::uint64_t> sizes;
+  problem why;
+  std::optional<shortage> lack;  ///< of the smallest size
+};
+
+/// "8,192"
+std::string kib_text(std::uint64_t bytes) {
+  std::string digits = std::to_string((bytes + 1023) / 1024);
+  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  return digits;
+}
+
+std::string sizes_of(const omission& o) {
+  if (o.collective == "barrier") return "";
+  const auto [least, most] = std::minmax_element(o.sizes.begin(), o.sizes.end());
+  return o.sizes.size() == 1 ? size_text(*least)
+                             : fmt::format("{} to {}", size_text(*least), size_text(*most));
+}
+
+problem problem_of(const omission& o) {
+  const std::string sizes = sizes_of(o);
+  if (!o.lack) return o.why;
+  const bool one = o.sizes.size() == 1;
+  const std::string who = o.algorithm == platforms::automatic_algorithm ? "any algorithm" : o.algorithm;
+  std::string what =
+      fmt::format("{} {} not fit the {} with {}: needs {} KiB of {}", sizes, one ? "does" : "do",
+                  o.lack->memory, who, kib_text(o.lack->needed), kib_text(o.lack->of));
+  if (!o.lack->key.empty()) what += fmt::format("; {} holds {}", o.lack->key, one ? "it" : "them");
+  return {"--bytes", what, "", o.lack->smaller};
+}
+
+std::string text_of(const omission& o) {
+  if (o.lack) return "left out: " + problem_of(o).what;
+  const std::string sizes = sizes_of(o);
+  return fmt::format("left out: {}{}: {}", o.algorithm, sizes.empty() ? "" : " of " + sizes,
+                     to_string(o.why));
+}
+
+void add(std::vector<omission>& all, const run_point& point, const user_error& e) {
+  const auto* const lack = dynamic_cast<const shortage_error*>(&e);
+  omission found{point.collective, point.algorithm, {point.bytes}, e.problems().front(), {}};
+  if (lack != nullptr) found.lack = lack->lacks();
+  const auto same = std::find_if(all.begin(), all.end(), [&found](const omission& o) {
+    if (o.algorithm != found.algorithm || o.lack.has_value() != found.lack.has_value()) return false;
+    return found.lack ? o.lack->memory == found.lack->memory : to_string(o.why) == to_string(found.why);
+  });
+  if (same == all.end()) return all.push_back(std::move(found));
+  same->sizes.push_back(point.bytes);
+  if (found.lack && found.lack->needed < same->lack->needed) same->lack = found.lack;
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<platforms::prepared_run>> prepare_all(const platforms::machine_model& machine,
+                                                                  const registries& tables,
+                                                                  const std::vector<run_point>& points) {
+  std::vector<std::unique_ptr<platforms::prepared_run>> runs;
+  std::vector<problem> problems;
+  std::vector<omission> left_out;
+  for (const run_point& p : points) {
+    try {
+      runs.push_back(platforms::prepare_point(machine, tables, p));
+    } catch (const user_error& e) {
+      if (p.if_possible || dynamic_cast<const shortage_error*>(&e) != nullptr) {
+        add(left_out, p, e);
+        continue;
+      }
+      for (const auto& found : e.problems()) {
+        const auto same = [&](const problem& known) { return to_string(known) == to_string(found); };
+        if (std::none_of(problems.begin(), problems.end(), same)) problems.push_back(found);
+      }
+    }
+  }
+  if (problems.empty() && runs.empty()) {
+    for (const omission& o : left_out) problems.push_back(problem_of(o));
+  }
+  if (!problems.empty()) throw user_error(problems);
+  for (const omission& o : left_out) platforms::tell(text_of(o));
+  return runs;
+}
+
+}  // namespace diecast::app

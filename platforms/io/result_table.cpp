@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/io/result_table.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "platforms/io/workload_result.hpp"
+
+namespace diecast::platforms {
+namespace {
+
+std::string number_text(const std::optional<double>& value, int decimals) {
+  return value ? fmt::format("{:.{}f}", *value, decimals) : "-";  // a run without an end has no time
+}
+
+std::string verified_text(const run_outcome& o) {
+  if (o.status != run_status::ok && o.status != run_status::wrong) return to_string(o.status);
+  if (!o.verified) return "not checked";
+  return *o.verified ? "yes" : "NO";
+}
+
+std::string efficiency_text(const run_outcome& o) {
+  return o.efficiency ? fmt::format("{:.1f}%", 100 * *o.efficiency) : "-";
+}
+
+std::string ranks_text(const run_outcome& o) { return fmt::format("{} ranks ({})", o.ranks, o.rank_set); }
+
+bool is_barrier(const run_outcome& o) { return o.collective == "barrier"; }
+bool is_workload(const run_outcome& o) { return o.collective == "workload"; }
+
+}  // namespace
+
+struct result_table::column {
+  text_column shape;
+  std::string (*text)(const run_outcome&);
+  bool planned{};       ///< known before the run
+  bool of_data{};       ///< barriers have none
+  bool of_algorithm{};  ///< a workload of streams has none
+};
+
+// The names of nccl-tests, and the bound.
+const std::vector<result_table::column>& result_table::all_columns() {
+  static const std::vector<column> columns{
+      {{"size"}, [](const run_outcome& o) { return size_text(o.bytes); }, true, true},
+      {{"algorithm", true}, [](const run_outcome& o) { return o.algorithm; }, true},
+      {{"team", true}, [](const run_outcome& o) { return o.team; }, true},
+      {{"time_ns", false, 9}, [](const run_outcome& o) { return number_text(o.timed(o.time_ns), 1); }},
+      {{"algbw", false, 7},
+       [](const run_outcome& o) { return number_text(o.timed(o.algbw_gbytes_s), 3); },
+       false,
+       true,
+       true},
+      {{"busbw", false, 7},
+       [](const run_outcome& o) { return number_text(o.timed(o.busbw_gbytes_s), 3); },
+       false,
+       true,
+       true},
+      {{"bound_ns"},
+       [](const run_outcome& o) { return fmt::format("{:.1f}", o.bound_ns); },
+       true,
+       false,
+       true},
+      {{"bound", true}, [](const run_outcome& o) { return o.bound_kind; }, true, false, true},
+      {{"eff", false, 5}, efficiency_text, false, false, true},
+      {{"#wrong"},
+       [](const run_outcome& o) { return o.wrong_elements ? std::to_string(*o.wrong_elements) : "-"; }},
+      {{"verified", true}, verified_text}};
+  return columns;
+}
+
+result_table::result_table(const std::vector<run_outcome>& planned, bool data) : table_({}), data_(data) {
+  const auto differs = [&planned](const auto& text) {
+    return std::any_of(planned.begin(), planned.end(),
+                       [&](const run_outcome& o) { return text(o) != text(planned.front()); });
+  };
+  one_algorithm_ = !differs([](const run_outcome& o) { return o.algorithm; });
+  std::vector<text_column> shapes;
+  for (const column& c : all_columns()) {
+    const std::string& name = c.shape.name;
+    if ((c.of_data && is_barrier(planned.front())) || (c.of_algorithm && is_workload(planned.front())))
+      continue;
+    if ((name == "algorithm" || name == "team") && !differs(c.text)) continue;
+    if (name == "#wrong" && !data) continue;
+    columns_.push_back(&c);
+    shapes.push_back(c.shape);
+    if (!c.planned) continue;
+    for (const run_outcome& o : planned)
+      shapes.back().width = std::max(shapes.back().width, c.text(o).size());
+  }
+  table_ = text_table(std::move(shapes));
+  first_ = caption(planned.front()) + table_.header();
+  ranks_ = ranks_text(planned.front());
+}
+
+std::string result_table::caption(const run_outcome& o) const {
+  std::string text = o.collective;
+  if (one_algorithm_) text += (is_workload(o) ? " " : " by ") + o.algorithm;
+  const bool one_type = !is_barrier(o) && !is_workload(o);
+  if (one_type) text += fmt::format(", {}", o.dtype) + (o.op == "none" ? "" : " " + o.op);
+  text += fmt::format(", {}", ranks_text(o));
+  const auto is_team = [](const column* c) { return c->shape.name == "team"; };
+  if (!o.team.empty() && std::none_of(columns_.begin(), columns_.end(), is_team)) text += ", team " + o.team;
+  if (one_type) text += "; algbw and busbw in GB/s";
+  if (!data_) text += "; --no-data: not checked";
+  return wrapped(text, 2);
+}
+
+std::string result_table::row(const run_outcome& o) {
+  std::string text;
+  if (ranks_text(o) != ranks_) {
+    ranks_ = ranks_text(o);
+    text += "\n" + caption(o) + table_.header();
+  }
+  std::vector<std::string> cells;
+  for (const column* c : columns_) cells.push_back(c->text(o));
+  text += table_.row(cells) + workload_table(o);
+  if (is_choice(o.algorithm_reason)) text += wrapped("    why: " + o.algorithm_reason, 9);
+  for (const auto& note : o.notes) text += wrapped("    note: " + note, 10);
+  return text;
+}
+
+}  // namespace diecast::platforms
