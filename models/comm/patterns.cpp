@@ -269,8 +269,8 @@ std::vector<edge> hierarchical_3level(const pattern_context& c) {
 std::uint32_t root_of(const pattern_context& c) {
   const std::size_t n = c.members.members.size();
   if (c.root < n) return c.root;
-  throw user_error(problem{"ccl.root_rank", "is no rank of this group", std::to_string(c.root),
-                           n == 0 ? "a group with members" : fmt::format("at most {}", n - 1)});
+  throw user_error(problem{"ccl.root_rank", "the root is no member of the group", std::to_string(c.root),
+                           n == 0 ? "a group with members" : fmt::format("0 to {}", n - 1)});
 }
 
 std::vector<pattern_entry> builtin_patterns() {

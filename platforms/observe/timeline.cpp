@@ -72,6 +72,7 @@ void timeline::name_pes(const comm::install_plan& plan) {
 
 void timeline::count_links() {
   if (topology_ == nullptr) return;
+  busy_until_.resize(topology_->links().size());
   for (const fabric::link& l : topology_->links()) {
     if (in_scope(l.name)) ++link_counts_[usage_row(shape_, l)];
   }
@@ -230,7 +231,10 @@ void timeline::on(const events::link_occupied& e) {
   }
   if (!entry->second) return;
   file_.slice(link_track(e), "packet", "link", e.head, e.tail, {{"flits", fmt::to_string(e.flits)}});
-  usage_.add(usage_row(shape_, link), e.head, e.tail);
+  // Packets of several VCs take turns on a link: what two of them occupy at once counts once.
+  sim_time& busy_until = busy_until_[e.link];
+  usage_.add(usage_row(shape_, link), std::max(e.head, busy_until), e.tail);
+  busy_until = std::max(busy_until, e.tail);
 }
 
 /// The track of a channel's first pseudo-channel; the others follow it.

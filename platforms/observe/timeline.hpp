@@ -97,6 +97,7 @@ class timeline final : public events::observer, public dram_listener {
   std::map<std::uint32_t, std::uint32_t> channel_rows_;           ///< rows used, by group
   analysis::usage_bins usage_;                                    ///< by usage_row()
   std::vector<std::uint32_t> link_counts_;                        ///< links in scope, by usage_row()
+  std::vector<sim_time> busy_until_;                              ///< by link: of what usage_ has
 };
 
 }  // namespace diecast::observe

@@ -241,7 +241,7 @@ class Auto(harness.Case):
     def test_a_root_that_is_no_rank_is_a_usage_error(self):
         for collective in ("gather", "scatter", "broadcast", "reduce"):
             done = self.run_pod(*self.AUTO, "--collective", collective, *harness.sets("ccl.root_rank=16"), expect=2)
-            self.assertIn("ccl.root_rank: is no rank of this group (value 16; expected at most 15)", done.stderr)
+            self.assertIn("ccl.root_rank: the root is no member of the group (value 16; expected 0 to 15)", done.stderr)
 
     def test_what_cannot_run_here_is_passed_over(self):
         # Four queue pairs are enough for a ring and for nothing with more partners.

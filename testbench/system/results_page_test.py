@@ -23,12 +23,12 @@ RUNS = {
     "hang": (["--config", FAULTS / "drop.json"], 3),
     "lost_credit": (["--config", FAULTS / "lost_credit_one.json"], 0),
     "bit_errors": (["--config", FAULTS / "bit_flip_ucie.json"], 0),
-    "late_credits": ([*harness.SMALL, *harness.sets(
+    "late_credits": ([*harness.SMALL, "--algorithm", "ring_1d", *harness.sets(
         'faults=[{"kind":"late_credit","where":"pod.sip0.cube_0_0.ucie_east","after":2,"delay_ns":20000}]')], 0),
     # What UCIe frames carry has a CRC of its own, so the flip is on a SIP link.
-    "checksums": ([*harness.SMALL, *harness.sets(
+    "checksums": ([*harness.SMALL, "--algorithm", "ring_1d", *harness.sets(
         "comm.checksum=crc32c", 'faults=[{"kind":"bit_flip","where":"pod.sip0.sip_port_e","after":3}]')], 4),
-    "order": ([*harness.SMALL, *harness.sets(
+    "order": ([*harness.SMALL, "--algorithm", "ring_1d", *harness.sets(
         "comm.checksum=crc32c",
         'faults=[{"kind":"reorder","where":"pod.sip0.cube_0_0.ucie_east","after":4,"delay_ns":300}]')], 4),
     "unmet": ([*harness.SMALL, "--bytes", "1KiB", "--set", 'faults=[{"kind":"drop","where":"*ucie_east","after":1000000}]'], 0),

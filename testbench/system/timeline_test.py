@@ -98,7 +98,7 @@ class Timeline(harness.Case):
         self.assertGreaterEqual(len(kernels), 12)
 
     def test_scope(self):
-        trace = self.timeline("--bytes", "4KiB", "--timeline-scope", "pod.sip1.cube_0_0*")
+        trace = self.timeline("--algorithm", "ring_1d", "--bytes", "4KiB", "--timeline-scope", "pod.sip1.cube_0_0*")
         self.assertEqual(set(trace.groups.values()), {"pod.sip1.cube_0_0" + kind for kind in ("", " links", " HBM")})
 
     def test_a_scope_that_matches_nothing_is_refused(self):
@@ -233,7 +233,7 @@ class Progress(harness.Case):
     # Small slots make one launch last; a large TCM holds vectors that last on any computer.
     SLOW = harness.sets("ipcq.slot_bytes=128", "pe.tcm_kib=131072")
     LONG = (*harness.SMALL, "--algorithm", "ring_1d", "--ranks", "pe", *SLOW, "--progress", "on")
-    LINE = re.compile(r"\] +(\d+)%  ([\d.]+) us simulated  [\d.]+ us/s(?:  ([\d.]+) us (?:already, )?of ([\d.]+) us (.+))?")
+    LINE = re.compile(r"\] +(\d+)%  ([\d.]+) us simulated  [\d.]+ us/s(?:  about \d+ (?:s|min) left)?(?:  ([\d.]+) us (?:already, )?of ([\d.]+) us (.+))?")
     Line = collections.namedtuple("Line", "share simulated elapsed of ground")  # times in us
 
     def lines(self, draw, least=6):

@@ -923,7 +923,7 @@ class Module(ScriptCase):
         self.assertIn("health.csv", tables)
         for table in tables:
             self.assertEqual(gone.rows(table), loaded.rows(table), table)
-        self.assertEqual(len(diecast.run(harness.CONFIGS / "small_pod.json", no_data=True).rows("ipcq.csv")), 32)
+        self.assertEqual(len(diecast.run(harness.CONFIGS / "small_pod.json", algorithm="ring_1d", no_data=True).rows("ipcq.csv")), 32)
         lost = [{"match": "pod.sip0.cube_0_0.ucie_east", "set": {"modules": 1}}]
         slow = diecast.run(harness.CONFIGS / "small_pod.json", bytes="4KiB", no_data=True, sets={"overrides": lost})
         self.assertEqual(slow.config["overrides"], lost)
