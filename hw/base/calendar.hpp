@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <systemc>
+#include <utility>
 
 #include "hw/base/due_items.hpp"
 
@@ -10,15 +13,13 @@ namespace diecast::hw {
 
 class calendar {
  public:
-  explicit calendar(const char* name) : items_(name) {}
-
-  /// The event a module's method is sensitive to.
-  [[nodiscard]] sc_core::sc_event& due() { return items_.due(); }
+  /// `act` of the module takes what is due.
+  calendar(const sc_core::sc_module& module, std::function<void()> act) : items_(module, std::move(act)) {}
 
   /// Precondition: at >= now. The same (at, key) may be put twice and comes out twice.
   void put(sim_time at, std::uint64_t key) { items_.put({at, key}); }
-  /// Takes the next item due at or before now into `key`; false when none is left, and the event is
-  /// armed for the next instant.
+  /// Takes the next item due at or before now into `key`; false when none is left, and the alarm
+  /// is set for the next instant.
   [[nodiscard]] bool take(std::uint64_t& key) {
     item next;
     if (!items_.take(next)) return false;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What waits for its instant in a module: one sc_event however many items wait. Items of one instant come
+// What waits for its instant in a module: one alarm however many items wait. Items of one instant come
 // out in ascending key order, so the order in which they were handed in never shows. calendar and
 // timed_queue are made of it.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <systemc>
 #include <utility>
 #include <vector>
 
+#include "hw/base/agenda.hpp"
 #include "hw/base/time.hpp"
 
 namespace diecast::hw {
@@ -18,27 +20,22 @@ namespace diecast::hw {
 template <class Item>
 class due_items {
  public:
-  explicit due_items(const char* name) : due_(name) {}
-
-  /// The event a module's method is sensitive to.
-  [[nodiscard]] sc_core::sc_event& due() { return due_; }
+  /// `act` of the module takes what is due.
+  due_items(const sc_core::sc_module& module, std::function<void()> act) : alarm_(module, std::move(act)) {}
 
   /// Precondition: at >= now. The same (at, key) may be put twice and comes out twice.
   void put(Item item) {
     const sim_time at = item.at;
     heap_.push_back(std::move(item));
     std::push_heap(heap_.begin(), heap_.end(), later);
-    if (at < armed_) arm(at);
+    alarm_.set(at);
   }
 
-  /// Takes the next item due at or before now; false when none is left, and the event is armed for the
-  /// next instant.
+  /// Takes the next item due at or before now; false when none is left, and the alarm is set for the next.
   [[nodiscard]] bool take(Item& item) {
-    const sim_time t = now();
-    if (armed_ <= t) armed_ = sim_time::never();
     if (heap_.empty()) return false;
-    if (heap_.front().at > t) {
-      if (heap_.front().at < armed_) arm(heap_.front().at);
+    if (heap_.front().at > now()) {
+      alarm_.set(heap_.front().at);
       return false;
     }
     std::pop_heap(heap_.begin(), heap_.end(), later);
@@ -52,18 +49,9 @@ class due_items {
 
  private:
   static bool later(const Item& a, const Item& b) { return a.at != b.at ? a.at > b.at : a.key > b.key; }
-  void arm(sim_time at) {
-    // An item put for this instant while its items are taken leaves a notification behind, which
-    // would swallow a later one.
-    if (notified_ < at && notified_ >= now()) due_.cancel();
-    armed_ = notified_ = at;
-    due_.notify(to_sc(at - now()));
-  }
 
-  sc_core::sc_event due_;
+  alarm alarm_;
   std::vector<Item> heap_;
-  sim_time armed_{sim_time::never()};
-  sim_time notified_;  ///< of the last notification
 };
 
 }  // namespace diecast::hw

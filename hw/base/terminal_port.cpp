@@ -30,9 +30,6 @@ terminal_port::terminal_port(sc_core::sc_module_name name, const fabric::topolog
   for (unsigned vc = 0; vc < topology.vcs(); ++vc) {
     credits_.push_back(room_[index_of(topology.class_of(static_cast<std::uint8_t>(vc)))]);
   }
-  SC_METHOD(act);
-  sensitive << wake_;
-  dont_initialize();
 }
 
 void terminal_port::send(packet_ptr p) {
@@ -77,7 +74,7 @@ bool terminal_port::quiescent() const {
 void terminal_port::on_packet(unsigned, packet_ptr&& p, const fabric_phase& phase) {
   arrivals_.push_back({phase.tail, phase.vc, arrival_sequence_++, std::move(p)});
   std::push_heap(arrivals_.begin(), arrivals_.end(), arrival::later);
-  wake_at(phase.tail);
+  wake_.set(phase.tail);
 }
 
 void terminal_port::on_credit(unsigned, const fabric_phase& phase) {
@@ -87,15 +84,14 @@ void terminal_port::on_credit(unsigned, const fabric_phase& phase) {
 }
 
 void terminal_port::act() {
-  if (armed_ <= now()) armed_ = sim_time::never();
   deliver();
   const std::uint64_t cycle = now().fs / timing_.clock.period.fs;
   if (try_cycle_ <= cycle) {
     try_cycle_ = UINT64_MAX;
     try_send();
   }
-  if (!arrivals_.empty()) wake_at(arrivals_.front().tail);
-  if (try_cycle_ != UINT64_MAX) wake_at(timing_.clock.cycles(try_cycle_));
+  if (!arrivals_.empty()) wake_.set(arrivals_.front().tail);
+  if (try_cycle_ != UINT64_MAX) wake_.set(timing_.clock.cycles(try_cycle_));
 }
 
 void terminal_port::deliver() {
@@ -184,13 +180,7 @@ std::uint64_t terminal_port::next_try(std::uint64_t from) const {
 void terminal_port::schedule_try(std::uint64_t cycle) {
   if (cycle >= try_cycle_) return;
   try_cycle_ = cycle;
-  wake_at(timing_.clock.cycles(cycle));
-}
-
-void terminal_port::wake_at(sim_time t) {
-  if (t >= armed_) return;
-  armed_ = t;
-  wake_.notify(to_sc(t - now()));
+  wake_.set(timing_.clock.cycles(cycle));
 }
 
 }  // namespace diecast::hw

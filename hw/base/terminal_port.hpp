@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "hw/base/agenda.hpp"
 #include "hw/base/fabric_socket.hpp"
 #include "hw/base/source_tally.hpp"
 #include "hw/base/time.hpp"
@@ -61,7 +62,6 @@ class terminal_port : public sc_core::sc_module, private fabric_receiver, privat
   [[nodiscard]] bool quiescent() const;
 
  private:
-  SC_HAS_PROCESS(terminal_port);
   void on_packet(unsigned port, packet_ptr&& p, const fabric_phase& phase) override;
   void on_credit(unsigned port, const fabric_phase& phase) override;
   void act();
@@ -71,7 +71,6 @@ class terminal_port : public sc_core::sc_module, private fabric_receiver, privat
   void take_credits(std::uint64_t cycle);
   void schedule_try(std::uint64_t cycle);
   [[nodiscard]] std::uint64_t next_try(std::uint64_t from) const;
-  void wake_at(sim_time t);
 
   struct queued {
     packet_ptr p;
@@ -105,8 +104,7 @@ class terminal_port : public sc_core::sc_module, private fabric_receiver, privat
   timing::noc_timing timing_;
   std::uint64_t credit_cycles_;
   std::uint32_t flit_bytes_;
-  sc_core::sc_event wake_{"wake"};
-  sim_time armed_{sim_time::never()};
+  alarm wake_{*this, [this] { act(); }};
   fabric_out out_;
   fabric_in in_;
   std::array<boost::container::deque<queued>, abi::traffic_classes> queues_;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <systemc>
 #include <utility>
 
 #include "hw/base/due_items.hpp"
@@ -17,15 +19,14 @@ namespace diecast::hw {
 template <class Work>
 class timed_queue {
  public:
-  explicit timed_queue(const char* name) : items_(name) {}
-
-  [[nodiscard]] sc_core::sc_event& due() { return items_.due(); }
+  /// `act` of the module takes what is due.
+  timed_queue(const sc_core::sc_module& module, std::function<void()> act) : items_(module, std::move(act)) {}
 
   /// Precondition: at >= now, and > now for what another module hands in: what is done at an instant was
   /// known before it.
   void put(sim_time at, std::uint64_t key, Work work) { items_.put({at, key, std::move(work)}); }
 
-  /// Takes the next item due now; false when there is none, and the event is armed for the next.
+  /// Takes the next item due now; false when there is none, and the alarm is set for the next.
   [[nodiscard]] bool take(Work& work) {
     item next;
     if (!items_.take(next)) return false;

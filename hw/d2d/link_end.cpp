@@ -24,31 +24,27 @@ link_end::link_end(sc_core::sc_module_name module_name, const fabric::topology& 
       faults_(faults),
       link_(link),
       sender_(topology, parameters, *this),
-      receiver_(topology, parameters, named(std::move(where), name()), *this) {
-  SC_METHOD(act);
-  sensitive << wake_;
-  dont_initialize();
-}
+      receiver_(topology, parameters, named(std::move(where), name()), *this) {}
 
 void link_end::packet_from_noc(std::uint8_t lane, packet_ptr p, const fabric_phase& phase) {
   sender_.arrived(lane, std::move(p), phase.vc, phase.tail);
-  wake_at(phase.tail);
+  wake_.set(phase.tail);
 }
 
 void link_end::credit_from_noc(std::uint8_t lane, const fabric_phase& phase) {
   receiver_.noc_credit(lane, phase.vc, phase.flits, phase.head);
-  if (!receiver_.idle()) wake_at(phase.head);
+  if (!receiver_.idle()) wake_.set(phase.head);
 }
 
 void link_end::packet_from_link(std::uint8_t lane, packet_ptr p, std::uint8_t vc,
                                 const timing::span& arrival) {
-  guarded(faults_, name(), [&] { wake_at(receiver_.arrived(lane, std::move(p), vc, arrival)); });
+  guarded(faults_, name(), [&] { wake_.set(receiver_.arrived(lane, std::move(p), vc, arrival)); });
 }
 
 void link_end::credit_from_link(std::uint8_t vc, std::uint32_t flits, sim_time usable) {
   sender_.credit(vc, flits, usable);
   tell_credits(hub_, now(), link_, vc, static_cast<std::int32_t>(flits), usable);
-  if (!sender_.idle()) wake_at(usable);
+  if (!sender_.idle()) wake_.set(usable);
 }
 
 void link_end::tell_sent(const packet& p, std::uint8_t vc, sim_time start, sim_time end) const {
@@ -59,15 +55,8 @@ void link_end::tell_sent(const packet& p, std::uint8_t vc, sim_time start, sim_t
 void link_end::act() {
   guarded(faults_, name(), [this] {
     const sim_time t = now();
-    armed_ = sim_time::never();
-    wake_at(std::min(sender_.act(t), receiver_.act(t)));
+    wake_.set(std::min(sender_.act(t), receiver_.act(t)));
   });
-}
-
-void link_end::wake_at(sim_time t) {
-  if (t >= armed_) return;
-  armed_ = t;
-  wake_.notify(to_sc(t - now()));
 }
 
 }  // namespace diecast::hw

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <systemc>
 
+#include "hw/base/agenda.hpp"
 #include "hw/base/fabric_socket.hpp"
 #include "hw/base/fault_sink.hpp"
 #include "hw/base/time.hpp"
@@ -43,17 +44,14 @@ class link_end : public sc_core::sc_module,
   void tell_sent(const packet& p, std::uint8_t vc, sim_time start, sim_time end) const;
 
  private:
-  SC_HAS_PROCESS(link_end);
   void act();
-  void wake_at(sim_time t);
 
   const events::hub& hub_;
   fault_sink& faults_;
   const std::uint32_t link_;
   link_sender sender_;
   link_receiver receiver_;
-  sc_core::sc_event wake_{"wake"};
-  sim_time armed_{sim_time::never()};
+  alarm wake_{*this, [this] { act(); }};
 };
 
 }  // namespace diecast::hw

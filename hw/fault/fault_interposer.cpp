@@ -13,11 +13,7 @@ fault_interposer::fault_interposer(sc_core::sc_module_name name, const fault_pla
       faults_(place.faults, place.path, place.flit_time),
       pool_(pool),
       cycle_(place.cycle),
-      spared_(UINT8_MAX + 1U) {
-  SC_METHOD(act);
-  sensitive << late_.due();
-  dont_initialize();
-}
+      spared_(UINT8_MAX + 1U) {}
 
 void fault_interposer::deliver(const passage& what) {
   const fabric_phase& f = what.phase;

@@ -39,7 +39,6 @@ class fault_interposer : public sc_core::sc_module, private fabric_receiver, pri
   }
 
  private:
-  SC_HAS_PROCESS(fault_interposer);
   struct passage {
     packet_ptr p;
     fabric_phase phase;
@@ -53,7 +52,7 @@ class fault_interposer : public sc_core::sc_module, private fabric_receiver, pri
   protocol::link_faults faults_;
   packet_pool& pool_;
   const sim_time cycle_;
-  timed_queue<passage> late_{"late"};
+  timed_queue<passage> late_{*this, [this] { act(); }};
   std::uint64_t late_sequence_{};
   std::vector<packet_ptr> held_;
   std::vector<passage> copies_;        ///< duplicates that wait for room

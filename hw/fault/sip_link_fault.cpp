@@ -12,9 +12,6 @@ sip_link_fault::sip_link_fault(sc_core::sc_module_name name, const fault_place& 
       cycle_(place.cycle),
       spared_(UINT8_MAX + 1U) {
   in.bind(*this);
-  SC_METHOD(act);
-  sensitive << late_.due();
-  dont_initialize();
 }
 
 void sip_link_fault::deliver(const sip_message& m) {

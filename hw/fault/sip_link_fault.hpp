@@ -35,7 +35,6 @@ class sip_link_fault : public sc_core::sc_module, private sip_link_if {
   }
 
  private:
-  SC_HAS_PROCESS(sip_link_fault);
   void deliver(const sip_message& m) override;
   void act();
   /// Credits for packets of this way, on their way back. Returns what the sender gets of them.
@@ -44,7 +43,7 @@ class sip_link_fault : public sc_core::sc_module, private sip_link_if {
   const std::string link_;
   protocol::link_faults faults_;
   const sim_time cycle_;
-  timed_queue<sip_message> late_{"late"};
+  timed_queue<sip_message> late_{*this, [this] { act(); }};
   std::uint64_t late_sequence_{};
   std::vector<sip_message> held_;
   std::vector<sip_message> copies_;    ///< duplicates that wait for room

@@ -19,11 +19,7 @@ forwarding_cpu::forwarding_cpu(sc_core::sc_module_name module_name, const fabric
       faults_(faults),
       clock_(timing::noc_clock(config)),
       cycles_(cycles),
-      terminal_("terminal", topology, config, self, *this) {
-  SC_METHOD(act);
-  sensitive << done_;
-  dont_initialize();
-}
+      terminal_("terminal", topology, config, self, *this) {}
 
 void forwarding_cpu::on_packet(const packet_ptr& p, std::uint8_t vc) {
   guarded(faults_, name(), [&] {
@@ -63,15 +59,14 @@ packet_ptr forwarding_cpu::make_register_write(abi::address target, std::uint64_
 void forwarding_cpu::forward(packet_ptr p) {
   inbox_.push_back(std::move(p));
   if (inbox_.size() > 1) return;
-  const sim_time done = clock_.edge_at_or_after(now()) + clock_.cycles(cycles_);
-  done_.notify(to_sc(done - now()));
+  done_.set(clock_.edge_at_or_after(now()) + clock_.cycles(cycles_));
 }
 
 void forwarding_cpu::act() {
   guarded(faults_, name(), [this] {
     terminal_.send(std::move(inbox_.front()));
     inbox_.pop_front();
-    if (!inbox_.empty()) done_.notify(to_sc(clock_.cycles(cycles_)));
+    if (!inbox_.empty()) done_.set(now() + clock_.cycles(cycles_));
   });
 }
 

@@ -11,6 +11,7 @@
 #include <systemc>
 #include <vector>
 
+#include "hw/base/agenda.hpp"
 #include "hw/base/fault_sink.hpp"
 #include "hw/base/packet.hpp"
 #include "hw/base/terminal_port.hpp"
@@ -50,7 +51,6 @@ class forwarding_cpu : public sc_core::sc_module, private terminal_port::client 
   [[nodiscard]] packet_ptr make_register_write(abi::address target, std::uint64_t value) const;
 
  private:
-  SC_HAS_PROCESS(forwarding_cpu);
   void on_packet(const packet_ptr& p, std::uint8_t vc) override;
   void on_sent(abi::traffic_class) override {}
   void act();
@@ -62,7 +62,7 @@ class forwarding_cpu : public sc_core::sc_module, private terminal_port::client 
   std::uint64_t cycles_;
   terminal_port terminal_;
   std::deque<packet_ptr> inbox_;  ///< the first one is being worked on
-  sc_core::sc_event done_{"done"};
+  alarm done_{*this, [this] { act(); }};
 };
 
 }  // namespace diecast::hw

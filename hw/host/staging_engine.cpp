@@ -29,9 +29,6 @@ staging_engine::staging_engine(sc_core::sc_module_name name, const config::machi
       send_(std::move(send)),
       faults_(faults) {
   in.bind(*this);
-  SC_METHOD(act);
-  sensitive << steps_.due();
-  dont_initialize();
 }
 
 sim_time staging_engine::transfer_time(std::uint32_t flits) const {

@@ -34,7 +34,6 @@ class staging_engine : public sc_core::sc_module, private sip_link_if {
   }
 
  private:
-  SC_HAS_PROCESS(staging_engine);
   void deliver(const sip_message& m) override;
   void act();
   void serve();
@@ -53,7 +52,7 @@ class staging_engine : public sc_core::sc_module, private sip_link_if {
     bool read{};  ///< it has been read from host memory: send it
     sip_message m;
   };
-  timed_queue<step> steps_{"steps"};
+  timed_queue<step> steps_{*this, [this] { act(); }};
   std::uint64_t arrivals_{}, reads_{};
   sim_time write_free_, read_free_;
 };

@@ -31,9 +31,6 @@ ipcq_engine::ipcq_engine(sc_core::sc_module_name name, const pe_setup& setup)
   inbound.bind(*this);
   interrupt.bind(*this);
   event_sink.bind(*this);
-  SC_METHOD(act);
-  sensitive << work_.due();
-  dont_initialize();
 }
 
 // --- registers ----------------------------------------------------------------------------------

@@ -73,8 +73,6 @@ class ipcq_engine : public sc_core::sc_module,
   void kernel_started(sim_time at) override;
 
  private:
-  SC_HAS_PROCESS(ipcq_engine);
-
   enum class work_kind : std::uint8_t {
     source_read,
     copies_done,
@@ -119,7 +117,7 @@ class ipcq_engine : public sc_core::sc_module,
   pe_setup setup_;
   clock_domain clock_;
   protocol::ipcq_core core_;
-  timed_queue<work> work_{"work"};
+  timed_queue<work> work_{*this, [this] { act(); }};
   sc_core::sc_event raised_{"raised"};
   sim_time pending_since_{sim_time::never()};
   std::array<std::uint64_t, work_kinds> sequence_{};  ///< of each kind

@@ -42,9 +42,6 @@ memory_ni::memory_ni(sc_core::sc_module_name module_name, const fabric::topology
       terminal_("terminal", topology, config, self, *this),
       scratch_(config.noc.max_packet_bytes) {
   memory.bind(*static_cast<tlm::tlm_bw_transport_if<>*>(this));
-  SC_METHOD(act);
-  sensitive << calendar_.due();
-  dont_initialize();
 }
 
 memory_ni::~memory_ni() = default;

@@ -60,7 +60,6 @@ class memory_ni : public sc_core::sc_module,
   [[nodiscard]] bool quiescent() const { return inbox_.empty() && in_flight_.empty(); }
 
  private:
-  SC_HAS_PROCESS(memory_ni);
   struct incoming {
     packet_ptr request;
     std::uint8_t vc{};
@@ -98,7 +97,7 @@ class memory_ni : public sc_core::sc_module,
   memory_ni_setup setup_;
   packet_pool& pool_;
   std::uint64_t piece_bytes_;
-  calendar calendar_{"due"};
+  calendar calendar_{*this, [this] { act(); }};
   debug_port debug_;
   terminal_port terminal_;
   std::deque<incoming> inbox_;

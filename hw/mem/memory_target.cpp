@@ -26,9 +26,6 @@ memory_target::memory_target(sc_core::sc_module_name module_name, std::uint64_t 
                              bool strict, fault_sink& faults)
     : sc_module(module_name), faults_(faults), memory_(name(), bytes, strict), queue_(queue) {
   socket.bind(*static_cast<tlm::tlm_fw_transport_if<>*>(this));
-  SC_METHOD(act);
-  sensitive << calendar_.due();
-  dont_initialize();
 }
 
 tlm::tlm_sync_enum memory_target::nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,

@@ -62,7 +62,6 @@ class memory_target : public sc_core::sc_module, protected tlm::tlm_fw_transport
   void leave_queue(request_id id);
 
  private:
-  SC_HAS_PROCESS(memory_target);
   struct request {
     tlm::tlm_generic_payload* payload{};
     std::uint64_t sequence{};
@@ -97,7 +96,7 @@ class memory_target : public sc_core::sc_module, protected tlm::tlm_fw_transport
   std::deque<request_id> finished_;  ///< responses due, first to leave first
   request_id current_{};             ///< whose response is on its way
   bool responding_{};                ///< BEGIN_RESP sent, END_RESP not yet here
-  calendar calendar_{"due"};
+  calendar calendar_{*this, [this] { act(); }};
   sc_core::sc_event room_{"room"};  ///< for b_transport callers that found the queue full
   counters counters_;
 };

@@ -25,9 +25,6 @@ tcm::tcm(sc_core::sc_module_name module_name, const config::machine_config& conf
       memory_(name(), config.pe.tcm_kib * 1024, config.sim.strict_memory),
       debug_("debug", *this) {
   access.bind(*this);
-  SC_METHOD(arbitrate);
-  sensitive << calendar_.due();
-  dont_initialize();
 }
 
 void tcm::request(const tcm_request& r, sim_time at) {

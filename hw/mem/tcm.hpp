@@ -42,7 +42,6 @@ class tcm : public sc_core::sc_module, private tcm_if, private debug_target {
   [[nodiscard]] const sparse_memory& memory() const { return memory_; }
 
  private:
-  SC_HAS_PROCESS(tcm);
   void request(const tcm_request& r, sim_time at) override;
   void read_operand(std::uint64_t offset, std::span<std::byte> out) override;
   void debug_read(std::uint64_t offset, std::span<std::byte> out) override;
@@ -57,7 +56,7 @@ class tcm : public sc_core::sc_module, private tcm_if, private debug_target {
   std::uint64_t read_cycles_;
   timing::bank_array banks_;
   sparse_memory memory_;
-  calendar calendar_{"due"};
+  calendar calendar_{*this, [this] { arbitrate(); }};
   debug_port debug_;
   std::vector<tcm_request> posted_;
   std::vector<std::uint32_t> free_slots_;

@@ -41,8 +41,7 @@ inline void cube_noc::take_in(unsigned terminal, packet_ptr&& p, const fabric_ph
   packet_inbox_.push_back({known_from,
                            {entry_ports_[terminal], phase.vc, phase.flits, exit, head - early, tail - early},
                            std::move(p)});
-  const std::uint64_t look = first_look(packet_inbox_.back());
-  if (look < armed_) arm(look, now());
+  arm(first_look(packet_inbox_.back()));
 }
 
 [[gnu::noinline]] void cube_noc::refuse_out_of_order(unsigned terminal, sim_time known_from) const {
@@ -103,7 +102,7 @@ void cube_noc::on_credit(unsigned terminal, const fabric_phase& phase) {
   tell_credits(outputs_[o].link, phase.vc, static_cast<std::int32_t>(phase.flits),
                timing_.clock.cycles(cycle));
   credit_inbox_.push_back({now(), cycle, o, phase.flits, phase.vc});
-  if (core_.starved(o, phase.vc)) arm(cycle, now());
+  if (core_.starved(o, phase.vc)) arm(cycle);
 }
 
 /// Takes in what was announced before now, and of a source that announces ahead what begins now. Within an
@@ -148,17 +147,17 @@ void cube_noc::serve() {
   core_.run();
   if (trees_) serve_trees();
   if (!wire_arrivals_.empty()) deliver_wires(cycle);
-  wake_.cancel();  // announcements of this instant may have asked for a wake-up before they were judged
+  wake_.clear();  // announcements of this instant may have asked for a wake-up before they were judged
   armed_ = never;
-  arm(core_.next(cycle + 1), t);
+  arm(core_.next(cycle + 1));
   if (!leaving_.empty()) announce_departed(cycle);
-  if (!wire_arrivals_.empty()) arm(wire_arrivals_.front().cycle, t);
+  if (!wire_arrivals_.empty()) arm(wire_arrivals_.front().cycle);
   for (std::size_t k = opened_; k < packet_inbox_.size(); ++k) {
-    arm(first_look(packet_inbox_[k]), t);
+    arm(first_look(packet_inbox_[k]));
     if (!has_credits_in()) break;  // sources announce in order
   }
   for (const announced_credit& a : credit_inbox_) {
-    if (core_.starved(a.out_port, a.vc)) arm(a.cycle, t);
+    if (core_.starved(a.out_port, a.vc)) arm(a.cycle);
   }
 }
 
@@ -235,7 +234,7 @@ void cube_noc::announce_departed(std::uint64_t cycle) {
     announce(l.d, std::move(l.p));
     return true;
   });
-  for (const leaving_packet& l : leaving_) arm(l.d.last, now());
+  for (const leaving_packet& l : leaving_) arm(l.d.last);
 }
 
 /// Parts of a worm before its last, and what the unit of a tree copies, count as they were granted.
@@ -296,7 +295,7 @@ void cube_noc::send_by_wire(unsigned terminal, packet_ptr p, const fabric_phase&
   wire_arrivals_.push_back({leaves, exit, static_cast<std::uint16_t>(terminal), wire_sequence_++,
                             std::move(p), phase.vc, phase.flits});
   std::push_heap(wire_arrivals_.begin(), wire_arrivals_.end(), wire_arrival::later);
-  arm(leaves, now());
+  arm(leaves);
 }
 
 void cube_noc::deliver_wires(std::uint64_t cycle) {
@@ -313,11 +312,10 @@ void cube_noc::deliver_wires(std::uint64_t cycle) {
   }
 }
 
-/// `present`: what time it is, which who calls has asked already.
-void cube_noc::arm(std::uint64_t cycle, sim_time present) {
+void cube_noc::arm(std::uint64_t cycle) {
   if (cycle >= armed_) return;
   armed_ = cycle;
-  wake_.notify(to_sc(timing_.clock.cycles(cycle) - present));
+  wake_.set(timing_.clock.cycles(cycle));
 }
 
 cube_noc::counters cube_noc::statistics() const {

@@ -24,6 +24,7 @@
 #include <systemc>
 #include <vector>
 
+#include "hw/base/agenda.hpp"
 #include "hw/base/fabric_socket.hpp"
 #include "hw/base/fault_sink.hpp"
 #include "hw/base/time.hpp"
@@ -97,7 +98,6 @@ class cube_noc : public sc_core::sc_module,
   [[nodiscard]] std::size_t state_bytes() const;
 
  private:
-  SC_HAS_PROCESS(cube_noc);
   static constexpr std::uint32_t none = switch_core::none;
   static constexpr std::uint64_t never = switch_core::never;
 
@@ -174,7 +174,7 @@ class cube_noc : public sc_core::sc_module,
 
   void act();
   void serve();
-  void arm(std::uint64_t cycle, sim_time present);
+  void arm(std::uint64_t cycle);
   [[nodiscard]] link_usage usage_of(std::uint32_t output) const;
   [[nodiscard]] std::uint32_t inject_link(std::uint32_t terminal) const;
   void publish(std::uint32_t link, std::uint8_t vc, std::uint32_t flits, std::uint64_t begin,
@@ -264,7 +264,7 @@ class cube_noc : public sc_core::sc_module,
   std::vector<wire_arrival> wire_arrivals_;  ///< a heap, earliest in front
   std::uint64_t wire_sequence_{};
 
-  sc_core::sc_event wake_{"wake"};
+  alarm wake_{*this, [this] { act(); }};
   std::uint64_t armed_{never};
   std::uint64_t packets_{}, activations_{};
   std::deque<fabric_in> ins_;

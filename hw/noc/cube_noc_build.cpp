@@ -59,9 +59,6 @@ cube_noc::cube_noc(sc_core::sc_module_name name, const fabric::topology& topolog
                                   : nullptr),
       core_(build(config), *this) {
   build_sockets();
-  SC_METHOD(act);
-  sensitive << wake_;
-  dont_initialize();
 }
 
 void cube_noc::check(const config::machine_config& config) const {

@@ -38,9 +38,6 @@ dma_engine::dma_engine(sc_core::sc_module_name name, const pe_setup& pe, const p
       publication_(make_publication(pe)) {
   requests.bind(*this);
   packets_out.bind(*this);
-  SC_METHOD(act);
-  sensitive << work_.due();
-  dont_initialize();
 }
 
 sim_time dma_engine::edge_after(std::uint64_t cycles) const {

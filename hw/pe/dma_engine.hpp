@@ -77,8 +77,6 @@ class dma_engine : public sc_core::sc_module,
   void release_packet(std::uint8_t vc, std::uint32_t flits) override { terminal_.release(vc, flits); }
 
  private:
-  SC_HAS_PROCESS(dma_engine);
-
   enum port : unsigned { compute_port, ipcq_port, ports };
 
   /// A descriptor being cut into packets.
@@ -224,7 +222,7 @@ class dma_engine : public sc_core::sc_module,
   packet_setup setup_;
   clock_domain clock_;
   terminal_port terminal_;
-  timed_queue<work> work_{"work"};
+  timed_queue<work> work_{*this, [this] { act(); }};
   std::uint64_t sequence_{};  ///< of accesses; only act() counts it
   std::uint64_t arrivals_{};  ///< of packets; only on_packet() counts it
   std::uint64_t foreign_{};   ///< packets of the tag-matching unit; only send_packet() counts it

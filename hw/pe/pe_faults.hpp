@@ -11,6 +11,7 @@
 #include <systemc>
 #include <vector>
 
+#include "hw/base/agenda.hpp"
 #include "hw/base/time.hpp"
 #include "models/config/comm_block.hpp"
 #include "models/types/time.hpp"
@@ -87,7 +88,6 @@ class write_buffer : public sc_core::sc_module, public store_rule {
   [[nodiscard]] defect_count counted() const override { return {results_, met_}; }
 
  private:
-  SC_HAS_PROCESS(write_buffer);
   struct entry {
     sim_time due;
     std::uint64_t offset;
@@ -100,7 +100,7 @@ class write_buffer : public sc_core::sc_module, public store_rule {
   writer write_;
   std::uint64_t results_{}, met_{};
   std::list<entry> waiting_;  ///< in the order of their stores, which is that of their times
-  sc_core::sc_event due_{"due"};
+  alarm due_{*this, [this] { drain_due(); }};
 };
 
 /// What a core is fit for.

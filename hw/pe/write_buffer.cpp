@@ -6,11 +6,7 @@
 namespace diecast::hw {
 
 write_buffer::write_buffer(sc_core::sc_module_name name, const config::fault_setting& f, writer write)
-    : sc_module(name), fault_(f), write_(std::move(write)) {
-  SC_METHOD(drain_due);
-  sensitive << due_;
-  dont_initialize();
-}
+    : sc_module(name), fault_(f), write_(std::move(write)) {}
 
 bool write_buffer::takes(std::uint64_t offset, std::vector<std::byte>& bytes) {
   if (!strikes(fault_, results_++)) return false;
@@ -45,8 +41,8 @@ void write_buffer::drain_due() {
 
 /// For the first that waits. A timer that has nothing to drain would keep a deadlocked run going.
 void write_buffer::set_timer() {
-  due_.cancel();
-  if (!waiting_.empty()) due_.notify(to_sc(waiting_.front().due - now()));
+  due_.clear();
+  if (!waiting_.empty()) due_.set(waiting_.front().due);
 }
 
 }  // namespace diecast::hw

@@ -29,9 +29,6 @@ tag_engine::tag_engine(sc_core::sc_module_name name, const pe_setup& pe, const p
       core_(pe.self, static_cast<std::uint32_t>(pe.config.tag_match.entries), pe.config.noc.max_packet_bytes,
             rule_of(pe)) {
   inbound.bind(*this);
-  SC_METHOD(act);
-  sensitive << work_.due();
-  dont_initialize();
 }
 
 bool tag_engine::idle() const {

@@ -58,8 +58,6 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
   void packet_left() override;
 
  private:
-  SC_HAS_PROCESS(tag_engine);
-
   /// Waits for the unit: a command, or the first packet of a message.
   struct turn {
     std::optional<protocol::tag_command> command;
@@ -156,7 +154,7 @@ class tag_engine : public sc_core::sc_module, public register_file, public messa
   packet_setup setup_;
   clock_domain clock_;
   protocol::tag_core core_;
-  timed_queue<work> work_{"work"};
+  timed_queue<work> work_{*this, [this] { act(); }};
   std::uint64_t sequence_{};
   std::deque<turn> turns_;
   bool serving_{};

@@ -34,8 +34,6 @@ memory_traffic::memory_traffic(sc_core::sc_module_name module_name, const memory
     : sc_module(module_name), pacing_(pacing), source_(source), faults_(faults) {
   if (check) shadow_ = std::make_unique<sparse_memory>(name(), UINT64_MAX, false);
   socket.bind(*static_cast<tlm::tlm_bw_transport_if<>*>(this));
-  SC_METHOD(act);
-  sensitive << calendar_.due() << go_;
 }
 
 memory_traffic::~memory_traffic() = default;
@@ -204,7 +202,7 @@ void memory_traffic::answered(transaction& t, sim_time at) {
 
 void memory_traffic::wake_at(sim_time at) {
   if (at > now()) return calendar_.put(at, wake);
-  go_.notify(sc_core::SC_ZERO_TIME);
+  go_.set(now());
 }
 
 void memory_traffic::retire(transaction& t) {

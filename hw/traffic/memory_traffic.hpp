@@ -68,9 +68,9 @@ class memory_traffic final : public sc_core::sc_module,
   [[nodiscard]] std::uint64_t in_flight() const { return in_flight_; }
 
  private:
-  SC_HAS_PROCESS(memory_traffic);
   struct transaction;
 
+  void start_of_simulation() override { go_.set(now()); }
   void act();
   void issue();
   [[nodiscard]] bool arrived();
@@ -102,8 +102,8 @@ class memory_traffic final : public sc_core::sc_module,
   bool exhausted_{};
   transaction* requesting_{};  ///< BEGIN_REQ sent, END_REQ not yet here
   sim_time channel_free_;      ///< from when the next BEGIN_REQ may follow
-  calendar calendar_{"due"};
-  sc_core::sc_event go_{"go"};  ///< look again at this instant
+  calendar calendar_{*this, [this] { act(); }};
+  alarm go_{*this, [this] { act(); }};  ///< look again at this instant
   results results_;
   std::function<void()> on_finished_;
 };

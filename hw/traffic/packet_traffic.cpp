@@ -38,8 +38,6 @@ packet_traffic::packet_traffic(sc_core::sc_module_name name, const fabric::topol
     nodes_[n].router = topology.layout({}, {}).terminals[n].router;
   }
   more_ = arrivals_.next(next_);
-  SC_METHOD(act);
-  sensitive << wake_;
 }
 
 void packet_traffic::act() {
@@ -211,7 +209,7 @@ void packet_traffic::schedule(std::uint32_t n, std::uint64_t cycle) {
 void packet_traffic::wake_at(std::uint64_t cycle) {
   if (cycle >= armed_) return;
   armed_ = cycle;
-  wake_.notify(to_sc(clock_.cycles(cycle) - now()));
+  wake_.set(clock_.cycles(cycle));
 }
 
 bool packet_traffic::quiescent() const {

@@ -17,6 +17,7 @@
 #include <systemc>
 #include <vector>
 
+#include "hw/base/agenda.hpp"
 #include "hw/base/fabric_socket.hpp"
 #include "hw/base/fault_sink.hpp"
 #include "models/analysis/latency_histogram.hpp"
@@ -76,7 +77,6 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
   [[nodiscard]] bool quiescent() const;
 
  private:
-  SC_HAS_PROCESS(packet_traffic);
   static constexpr std::uint32_t none = UINT32_MAX;
   static constexpr std::uint64_t cycles_ahead = 15;
 
@@ -108,6 +108,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
 
   void on_packet(unsigned port, packet_ptr&& p, const fabric_phase& phase) override;
   void on_credit(unsigned port, const fabric_phase& phase) override;
+  void start_of_simulation() override { wake_.set(now()); }
   void act();
   void serve();
   void make_packets(std::uint64_t cycle);
@@ -146,7 +147,7 @@ class packet_traffic : public sc_core::sc_module, private fabric_receiver, priva
   std::vector<returning_credit> returning_;                  ///< a heap, earliest in front
   std::uint64_t measured_made_sum_{}, measured_done_sum_{};  ///< of cycles in which they were made
   std::uint64_t armed_{UINT64_MAX};
-  sc_core::sc_event wake_{"wake"};
+  alarm wake_{*this, [this] { act(); }};
   std::deque<fabric_in> ins_;
   std::deque<fabric_out> outs_;
   delivery_observer observer_;

@@ -9,13 +9,20 @@ std::uint64_t bank_array::serve(std::uint64_t at, std::uint64_t offset, std::uin
   const std::uint64_t count = blocks(offset, bytes);
   busy_bank_cycles_ += count;
   // Every bank gets count / banks of them, the first count % banks banks one more.
-  const std::uint64_t touched = std::min(count, banks);
-  std::uint64_t finish = at;
-  for (std::uint64_t i = 0; i < touched; ++i) {
-    std::uint64_t& free = free_[(first + i) % banks];
-    free = std::max(free, at) + count / banks + (i < count % banks ? 1 : 0);
-    finish = std::max(finish, free);
+  const std::uint64_t each = count / banks;
+  const std::uint64_t more = count % banks;
+  std::uint64_t bank = first % banks;
+  if (latest_ <= at) {
+    if (each > 0) all_free_ = at + each;
+    for (std::uint64_t i = 0; i < more; ++i, bank = next_bank(bank)) free_[bank] = at + each + 1;
+    return latest_ = at + each + (more > 0 ? 1 : 0);
   }
+  std::uint64_t finish = at;
+  for (std::uint64_t i = 0; i < std::min(count, banks); ++i, bank = next_bank(bank)) {
+    free_[bank] = std::max({free_[bank], all_free_, at}) + each + (i < more ? 1 : 0);
+    finish = std::max(finish, free_[bank]);
+  }
+  latest_ = std::max(latest_, finish);
   return finish;
 }
 

@@ -62,8 +62,14 @@ class bank_array {
     return (offset + bytes - 1) / bank_bytes_ - offset / bank_bytes_ + 1;
   }
 
+  [[nodiscard]] std::uint64_t next_bank(std::uint64_t bank) const {
+    return bank + 1 == free_.size() ? 0 : bank + 1;
+  }
+
   std::uint32_t bank_bytes_;
-  std::vector<std::uint64_t> free_;  ///< per bank, the first cycle it can serve in
+  std::vector<std::uint64_t> free_;  ///< per bank, the first cycle it can serve in, unless all_free_ is later
+  std::uint64_t all_free_{};         ///< no bank can serve before this cycle
+  std::uint64_t latest_{};           ///< every bank can serve from this cycle on
   std::uint64_t busy_bank_cycles_{};
 };
 

@@ -14,7 +14,7 @@
 
 namespace diecast::hbm {
 
-class stack : public sc_core::sc_module {
+class stack : public sc_core::sc_module, public hw::agenda_owner {
  public:
   stack(sc_core::sc_module_name name, const study_point& point, const config::machine_config& config,
         const netlist::memory_factory& make_memory, hw::fault_sink& faults);
@@ -33,12 +33,14 @@ class stack : public sc_core::sc_module {
   [[nodiscard]] std::uint64_t answered() const;
   /// Of channels with banks.
   [[nodiscard]] std::vector<hw::hbm_controller*> controllers() const;
+  [[nodiscard]] hw::agenda& timed_work() override { return agenda_; }
   /// Reads the accounts of lost time as they stand now.
   void read_lost_time();
 
  private:
   std::vector<std::unique_ptr<channel>> channels_;
   std::size_t channels_done_{};
+  hw::agenda agenda_{"agenda"};
 };
 
 }  // namespace diecast::hbm

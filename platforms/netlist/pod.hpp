@@ -20,7 +20,7 @@ namespace diecast::netlist {
 using host_program_factory = std::function<hw::host_program(sip_id)>;
 
 /// One package: cubes joined at their edges, the gateways of its links, its host.
-class sip : public sc_core::sc_module {
+class sip : public sc_core::sc_module, public hw::agenda_owner {
  public:
   sip(sc_core::sc_module_name name, const build_context& context, sip_id id, hw::host_program program);
   ~sip() override;
@@ -31,6 +31,7 @@ class sip : public sc_core::sc_module {
   /// Interposers of UCIe links; none where no fault is configured.
   [[nodiscard]] const std::vector<std::unique_ptr<hw::fault_interposer>>& faults() const { return faults_; }
   [[nodiscard]] hw::packet_pool& pool() { return pool_; }
+  [[nodiscard]] hw::agenda& timed_work() override { return agenda_; }
   [[nodiscard]] hw::io_cpu& io() { return *io_; }
   /// Calls visit(terminal_port) for every block of this SIP.
   template <class Visit>
@@ -47,6 +48,7 @@ class sip : public sc_core::sc_module {
 
   sip_id id_;
   hw::packet_pool pool_;  ///< before everything that holds packets
+  hw::agenda agenda_{"agenda"};
   std::vector<std::unique_ptr<cube>> cubes_;
   std::vector<std::unique_ptr<hw::sip_port>> ports_;
   std::unique_ptr<hw::io_cpu> io_;

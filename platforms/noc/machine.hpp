@@ -15,7 +15,7 @@
 
 namespace diecast::noc {
 
-class machine : public sc_core::sc_module {
+class machine : public sc_core::sc_module, public hw::agenda_owner {
  public:
   machine(sc_core::sc_module_name name, const network& net, traffic::packet_arrivals& arrivals,
           hw::packet_pool& pool, hw::packet_traffic::interval measured, const events::hub& hub)
@@ -33,6 +33,7 @@ class machine : public sc_core::sc_module {
     order.run(std::string(this->name()) + ".bindings", bindings);
   }
 
+  [[nodiscard]] hw::agenda& timed_work() override { return agenda_; }
   /// Packets made and not delivered: at their sources and in the NoC. Those that a source has announced ahead
   /// are none before they are made.
   [[nodiscard]] std::uint64_t packets_under_way() const {
@@ -42,6 +43,9 @@ class machine : public sc_core::sc_module {
   hw::fault_sink faults;
   std::optional<hw::cube_noc> noc;
   std::optional<hw::packet_traffic> traffic;
+
+ private:
+  hw::agenda agenda_{"agenda"};
 };
 
 }  // namespace diecast::noc
