@@ -47,11 +47,7 @@ class endpoint : public sc_core::sc_module, private hw::terminal_port::client {
         topology_(topology),
         flit_bytes_(static_cast<std::uint32_t>(config.noc.flit_bytes)),
         self_(self),
-        pool_(pool) {
-    SC_METHOD(act);
-    sensitive << plan_.due();
-    dont_initialize();
-  }
+        pool_(pool) {}
 
   hw::terminal_port port;
   std::vector<delivery> received;
@@ -106,7 +102,7 @@ class endpoint : public sc_core::sc_module, private hw::terminal_port::client {
   std::uint32_t flit_bytes_;
   abi::node_address self_;
   hw::packet_pool& pool_;
-  hw::calendar plan_{"plan"};
+  hw::calendar plan_{*this, [this] { act(); }};
   std::vector<planned> planned_;
 };
 

@@ -28,9 +28,6 @@ class stub_pe : public sc_core::sc_module, private hw::terminal_port::client {
         pool_(pool),
         io_(comm::io_cpu_node(bench.topology, self.sip)) {
     debug.register_transport_dbg(this, &stub_pe::transport_dbg);
-    SC_METHOD(act);
-    sensitive << ends_.due();
-    dont_initialize();
   }
 
   static constexpr std::uint64_t run_ns = 50;
@@ -84,7 +81,7 @@ class stub_pe : public sc_core::sc_module, private hw::terminal_port::client {
   pe_coord self_;
   hw::packet_pool& pool_;
   abi::node_address io_;
-  hw::calendar ends_{"ends"};
+  hw::calendar ends_{*this, [this] { act(); }};
 };
 
 class launch_bench {

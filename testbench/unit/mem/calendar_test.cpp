@@ -22,8 +22,8 @@ using taken_items = std::vector<std::pair<sim_time, std::uint64_t>>;
 /// A queue whose work is its key.
 class queue_of_keys {
  public:
-  explicit queue_of_keys(const char* name) : work_(name) {}
-  [[nodiscard]] sc_core::sc_event& due() { return work_.due(); }
+  queue_of_keys(const sc_core::sc_module& module, std::function<void()> act)
+      : work_(module, std::move(act)) {}
   void put(sim_time at, std::uint64_t key) { work_.put(at, key, key); }
   [[nodiscard]] bool take(std::uint64_t& key) { return work_.take(key); }
   [[nodiscard]] bool empty() const { return work_.empty(); }
@@ -36,14 +36,9 @@ class queue_of_keys {
 template <class Items>
 class keeper : public sc_core::sc_module {
  public:
-  SC_HAS_PROCESS(keeper);
-  explicit keeper(sc_core::sc_module_name module_name) : sc_module(module_name) {
-    SC_METHOD(empty);
-    dont_initialize();
-    sensitive << items.due();
-  }
+  explicit keeper(sc_core::sc_module_name module_name) : sc_module(module_name) {}
 
-  Items items{"due"};
+  Items items{*this, [this] { empty(); }};
   std::function<void(std::uint64_t key)> on_item;
   taken_items taken;
   std::uint64_t wakes{};

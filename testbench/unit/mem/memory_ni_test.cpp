@@ -42,11 +42,7 @@ class requester : public sc_core::sc_module, private hw::terminal_port::client {
   SC_HAS_PROCESS(requester);
   requester(sc_core::sc_module_name n, const fabric::topology& t, const config::machine_config& c,
             diecast::abi::node_address self, diecast::abi::node_address memory, hw::packet_pool& pool)
-      : sc_module(n), port("port", t, c, self, *this), memory_(memory), pool_(pool) {
-    SC_METHOD(send);
-    sensitive << due_.due();
-    dont_initialize();
-  }
+      : sc_module(n), port("port", t, c, self, *this), memory_(memory), pool_(pool) {}
   hw::terminal_port port;
   tlm_utils::simple_initiator_socket<requester, 64> backdoor{"backdoor"};
   struct answer {
@@ -120,7 +116,7 @@ class requester : public sc_core::sc_module, private hw::terminal_port::client {
 
   diecast::abi::node_address memory_;
   hw::packet_pool& pool_;
-  hw::calendar due_{"due"};
+  hw::calendar due_{*this, [this] { send(); }};
   std::vector<std::pair<diecast::abi::packet_header, std::vector<std::byte>>> planned_;
   std::vector<std::pair<std::uint8_t, std::uint32_t>> held_;
 };

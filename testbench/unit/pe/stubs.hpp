@@ -39,11 +39,7 @@ inline abi::address pe_address(abi::region kind, std::uint32_t pe, std::uint64_t
 /// Runs actions at absolute times, those of one instant in the order they were given.
 class script : public sc_core::sc_module {
  public:
-  explicit script(const sc_core::sc_module_name& name) : sc_module(name) {
-    SC_METHOD(act);
-    sensitive << plan_.due();
-    dont_initialize();
-  }
+  explicit script(const sc_core::sc_module_name& name) : sc_module(name) {}
   void at(double ns, std::function<void()> action) {
     plan_.put(nanoseconds(ns), actions_.size());
     actions_.push_back(std::move(action));
@@ -54,7 +50,7 @@ class script : public sc_core::sc_module {
   void act() {
     for (std::uint64_t index = 0; plan_.take(index);) actions_[index]();
   }
-  hw::calendar plan_{"plan"};
+  hw::calendar plan_{*this, [this] { act(); }};
   std::vector<std::function<void()>> actions_;
 };
 
@@ -63,9 +59,6 @@ class stub_tcm : public sc_core::sc_module, public hw::tcm_if {
  public:
   explicit stub_tcm(const sc_core::sc_module_name& name) : sc_module(name), memory(1U << 20U) {
     access.bind(*this);
-    SC_METHOD(act);
-    sensitive << due_.due();
-    dont_initialize();
   }
   struct served {
     double at_ns{};
@@ -108,7 +101,7 @@ class stub_tcm : public sc_core::sc_module, public hw::tcm_if {
       r.client->tcm_done(r.tag, finish);
     }
   }
-  hw::calendar due_{"due"};
+  hw::calendar due_{*this, [this] { act(); }};
   std::vector<hw::tcm_request> posted_;
 };
 
