@@ -6,16 +6,11 @@ import io
 import os
 import sys
 
+from diecast import launchers
 from diecast.inputs import reads_config
+from diecast.points import FILES
 from diecast.processes import kept
 from diecast.whole_file import output
-
-
-def jobs(text):
-    """The type of --jobs."""
-    if not (text.isascii() and text.isdigit() and len(text) < 10) or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r}; expected a count of at least 1")
-    return int(text)
 
 
 def csv_text(rows):
@@ -24,7 +19,6 @@ def csv_text(rows):
     return text.getvalue()
 
 
-READ = {"workload", "verify", "ccl.tuner"}  # flags and keys that name a file every run reads
 # Flags that name a file of a run: every run of a study would write the same one.
 ONE_FILE = {"vcd", "timeline", "record"}
 # Flags of the platforms that print something, or make experiments of their own, in place of a run.
@@ -32,7 +26,7 @@ NO_RUN = {"help", "version", "check_config", "dump_config", "dump_install", "pri
 
 
 def study_parser(text, epilog, operands="[WORKLOAD]", table=True):
-    """The command line of a study; operands: what follows CONFIG; table: it has --csv."""
+    """The command line of a study; operands: what follows CONFIG; table: it has --csv and the flags of launchers."""
     parser = argparse.ArgumentParser(description=text, epilog=epilog, allow_abbrev=False,
                                      usage=f"%(prog)s [options] CONFIG {operands} [-- FLAGS of the platform]",
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -41,9 +35,11 @@ def study_parser(text, epilog, operands="[WORKLOAD]", table=True):
         parser.add_argument("workload", nargs="?", metavar="WORKLOAD", help="as --workload behind --")
     parser.add_argument("--platform", default="diecast-pod", choices=("diecast-pod", "diecast-sip", "diecast-cube"))
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", dest="sets")
-    parser.add_argument("--jobs", type=jobs, default=os.cpu_count(), metavar="N", help="runs at a time (the cores)")
     if table:
+        launchers.add_flags(parser)
         parser.add_argument("--csv", type=output("--csv"), metavar="FILE", help="write the table there, too")
+    else:
+        parser.add_argument("--jobs", type=launchers.jobs, default=os.cpu_count(), metavar="N", help="runs at a time (the cores)")
     return parser
 
 
@@ -51,7 +47,9 @@ def parse(parser):
     """The options, with what stands behind -- as `flags`: {"bytes": "64KiB", "no_data": True}."""
     words = sys.argv[1:]
     split = words.index("--") if "--" in words else len(words)
-    options = parser.parse_args(words[:split])
+    options = parser.parse_args(launchers.joined(words[:split]))
+    if "launcher" in options:
+        launchers.check(parser, options)
     options.flags = flags_of(parser, words[split + 1:])
     for flag in sorted({"config", "set", "out"} & options.flags.keys()):
         parser.error(f"--{flag} behind --: the study sets it itself; config and --set belong before the --")
@@ -68,7 +66,7 @@ def parse(parser):
     if options.machine is not None:
         reads_config(options.machine)
     for given in (options.flags, options.sets):
-        given.update({name: kept(given[name]) for name in READ & given.keys() if isinstance(given[name], str)})
+        given.update({name: kept(given[name]) for name in given.keys() & FILES if isinstance(given[name], str)})
     return options
 
 

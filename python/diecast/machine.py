@@ -63,6 +63,16 @@ def words_of(flag, value):
     return [] if value is False or value is None else [name, text_of(value)]
 
 
+def command_of(platform, config, sets, flags):
+    """The command of a run. config: a file, or None for the platform's own; sets: {dotted key: value}; flags: {name: value}."""
+    command = [find_binary(platform), *(["--config", str(config)] if config is not None else [])]
+    for key, value in (sets or {}).items():
+        command += ["--set", f"{key}={text_of(value)}"]
+    for flag, value in flags.items():
+        command += words_of(flag, value)
+    return command
+
+
 def answer(command, refused=None):
     """What a command prints as JSON, or `refused` when it ends with 2 and that is given. Raises MachineFailed."""
     done = finished(command)
@@ -81,13 +91,7 @@ def run(config=None, *, platform="diecast-pod", sets=None, out=None, allow=(0,),
     flag, with _ for - and True for a flag without value, e.g. bytes="64KiB", no_data=True.
     Raises MachineFailed.
     """
-    command = [find_binary(platform)]
-    if config is not None:
-        command += ["--config", str(config)]
-    for key, value in (sets or {}).items():
-        command += ["--set", f"{key}={text_of(value)}"]
-    for flag, value in flags.items():
-        command += words_of(flag, value)
+    command = command_of(platform, config, sets, flags)
     if out is not None:
         return run_into(command, out, allow)
     with scratch() as folder:

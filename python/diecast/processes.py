@@ -84,11 +84,11 @@ def _popen(command, **options):
         raise BadInput(f"{command[0]}: cannot be started ({error})") from None
 
 
-def _start(command, options):
+def _start(command, death, options):
     parent = os.getpid()
 
     def end_with_parent():
-        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        _prctl(PR_SET_PDEATHSIG, death)
         if os.getppid() != parent:  # it died before
             os._exit(1)
 
@@ -114,12 +114,13 @@ def _ended(process):
                 process.kill()
 
 
-def finished(command, *, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options):
-    """Runs a command to its end. Raises Stopped when a signal ends the script, BadInput when there is no such binary."""
+def finished(command, *, stdout=subprocess.PIPE, stderr=subprocess.PIPE, death=signal.SIGKILL, **options):
+    """Runs a command to its end. death: the signal that it gets when the script is killed. Raises Stopped when a signal ends the
+    script, BadInput when there is no such binary."""
     if threading.current_thread() is threading.main_thread():
         _waiting.append(True)
     try:
-        process = _start(list(map(str, command)), {"stdout": stdout, "stderr": stderr, **options})
+        process = _start(list(map(str, command)), death, {"stdout": stdout, "stderr": stderr, **options})
         try:
             stdout, stderr = _ended(process)
         finally:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Studies of changed machines: sensitivities of keys, and what missing or slow parts cost."""
-import concurrent.futures
 import contextlib
 import json
 import math
@@ -9,8 +8,9 @@ import re
 import statistics
 
 from diecast.inputs import near, need, parsed
-from diecast.machine import MachineFailed, find_binary, first_line, run
-from diecast.processes import BY_SIGNAL, finished, scratch
+from diecast.machine import MachineFailed, command_of, find_binary, first_line
+from diecast.points import NOT_OF_MACHINE
+from diecast.processes import finished, scratch
 from diecast.whole_file import write_whole
 
 # Blocks whose numbers are costs, rates and sizes of the hardware; the others say how large the machine is, or what is
@@ -22,11 +22,7 @@ STRUCTURE = {"noc.columns", "noc.rows", "noc.vcs", "noc.dateline_vcs", "hbm.port
 
 def effective_config(platform, config, sets):
     """The effective config as data. Raises MachineFailed."""
-    command = [find_binary(platform)]
-    if config is not None:
-        command += ["--config", str(config)]
-    for key, value in sets.items():
-        command += ["--set", f"{key}={value}"]
+    command = command_of(platform, config, sets, {})
     done = finished([*command, "--dump-config"])
     if done.code != 0:
         raise MachineFailed(command, done.code, done.stderr)
@@ -70,36 +66,43 @@ def elasticity(old, new, ratio):
 RANKED = {"time": "elasticity", "energy": "energy_elasticity"}
 
 
-def sensitivities(platform, config, flags, sets, factor=2.0, jobs=1, keys=None, by="time"):
-    """Rows {key, from, to, instead, time_ns, elasticity, energy_elasticity} or {key, from, refused}, the strongest first in
+def unchanged(study):
+    """What studies need of the run of the unchanged machine: its config, its runs, and the names of links of the first one.
+    Raises MachineFailed."""
+    return study.unchanged(lambda results: {"config": results.config, "runs": results.runs,
+                                            "links": [row["link"] for row in results.rows("links.csv", 0)]})
+
+
+def sensitivities(study, factor=2.0, keys=None, by="time"):
+    """The unchanged run, and rows {key, from, to, instead, time_ns, elasticity, energy_elasticity} or {key, from, refused}, the strongest first in
     what `by` says. instead: the machine does not take the key times the factor, so `to` is the double or the half.
 
     Raises MachineFailed when the unchanged machine does not run."""
-    base = run(config, platform=platform, sets=sets, **flags)
+    base = unchanged(study)
     values = numeric_keys(base.config)
     for key in keys or ():
         need(key in values, f"--key {key}", f"no number above 0 of the hardware{near(key, values)}")
     wanted = values if keys is None else {key: values[key] for key in keys}
     time, energy = time_of(base), energy_of(base)
 
-    def one(key):
+    def one(item):
+        key, old, factor = item
         refused = ""
-        for n, value in enumerate(changed_values(wanted[key], factor)):
+        for n, value in enumerate(changed_values(old, factor)):
             try:
-                other = run(config, platform=platform, sets={**sets, key: value}, **flags)
+                other = study.run(sets={key: value})
             except MachineFailed as failed:
                 if failed.code != 2:
                     raise
                 refused = first_line(failed)
                 continue
-            ratio = value / wanted[key]
-            return {"key": key, "from": wanted[key], "to": value, "instead": n > 0, "time_ns": time_of(other),
+            ratio = value / old
+            return {"key": key, "from": old, "to": value, "instead": n > 0, "time_ns": time_of(other),
                     "elasticity": elasticity(time, time_of(other), ratio),
                     "energy_elasticity": elasticity(energy, energy_of(other), ratio)}
-        return {"key": key, "from": wanted[key], "refused": refused}
+        return {"key": key, "from": old, "refused": refused}
 
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        rows = list(pool.map(one, wanted))
+    rows = study.each(one, [(key, value, factor) for key, value in wanted.items()], name=lambda item: item[0])
     rows.sort(key=lambda r: (-abs(r.get(RANKED[by]) or 0), r["key"]))
     return base, rows
 
@@ -120,18 +123,18 @@ def ucie_links(config):
     return names
 
 
-def sip_links(results):
-    """Names of the links between SIPs, each in one direction, as links.csv has them."""
-    names = [row["link"] for row in results.rows("links.csv", 0) if ".cube_" not in row["link"]]
+def sip_links(links):
+    """Of names of links those between SIPs, each in one direction."""
+    names = [name for name in links if ".cube_" not in name]
     ends = {name: name.removeprefix("pod.").split("-") for name in names}
     return [name for name in names if ends[name] <= ends[name][::-1]]
 
 
-def parts(kind, results):
+def parts(kind, base):
     """Names of all parts of a kind that overrides can name: ucie, sip (links), pe, channel, die."""
-    config = results.config
+    config = base.config
     if kind == "sip":
-        return sip_links(results)
+        return sip_links(base.links)
     if kind == "ucie":
         return ucie_links(config)
     if kind == "die":
@@ -154,18 +157,20 @@ def changed(base, names, setting):
         yield folder / "machine.json"
 
 
-NOT_OF_MACHINE = (5, 70, *BY_SIGNAL)  # exit codes that say nothing about what the machine can do
+def each_changed(study, base, choices, setting, name):
+    """{ranks, time_ns, slowdown} of the machine of `base` with the setting at all parts of each choice, or {failed}: why it does
+    not run."""
+    def one(item):
+        with changed(base, *item) as path:
+            try:
+                other = study.run(config=path)
+            except MachineFailed as failed:
+                if failed.code in NOT_OF_MACHINE:
+                    raise
+                return {"failed": first_line(failed)}
+        return {"ranks": ranks_of(other), "time_ns": time_of(other), "slowdown": time_of(other) / time_of(base)}
 
-
-def run_with(base, names, setting, platform, flags):
-    """Results of the machine of `base` with the setting at all these parts, or text: why it does not run."""
-    with changed(base, names, setting) as path:
-        try:
-            return run(path, platform=platform, **flags)
-        except MachineFailed as failed:
-            if failed.code in NOT_OF_MACHINE:
-                raise
-            return first_line(failed)
+    return study.each(one, [(names, setting) for names in choices], name)
 
 
 def refusal(base, name, setting, platform):
@@ -181,43 +186,34 @@ def ranks_of(results):
     return max(row["ranks"] for row in results.runs)
 
 
-def degradations(base, platform, flags, kind, setting, jobs=1, most=None):
+def degradations(study, base, kind, setting, most=None):
     """Rows {part, ranks, time_ns, slowdown} or {part, failed} with one part of a kind changed each, the largest slowdown
-    first. base: Results of the unchanged machine; setting: what the override sets; most: look at so many parts only, at
+    first. base: of unchanged(); setting: what the override sets; most: look at so many parts only, at
     even distances."""
     names = parts(kind, base)
     if most is not None and most < len(names):
         names = [names[n * len(names) // most] for n in range(most)]
-
-    def one(name):
-        other = run_with(base, [name], setting, platform, flags)
-        if isinstance(other, str):
-            return {"part": name, "failed": other}
-        return {"part": name, "ranks": ranks_of(other), "time_ns": time_of(other), "slowdown": time_of(other) / time_of(base)}
-
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        rows = list(pool.map(one, names))
+    found = each_changed(study, base, [[name] for name in names], setting, lambda item: item[0][0])
+    rows = [{"part": name, **row} for name, row in zip(names, found)]
     rows.sort(key=lambda r: (-r.get("slowdown", math.inf), r["part"]))
     return rows
 
 
-def wear(base, platform, flags, kind, setting, counts, draws=3, seed=1, jobs=1):
+def wear(study, base, kind, setting, counts, draws=3, seed=1):
     """Rows {count, ranks, median_ns, least_ns, most_ns, slowdown, refused} with `count` parts of a kind changed at a time,
     over `draws` random choices of them; of one draw those of a smaller count are among those of a larger. refused: choices
     the machine cannot do with, with the reason of the first. ranks and times are None when all are refused."""
     names = parts(kind, base)
     orders = [random.Random(f"{seed}.{draw}").sample(names, len(names)) for draw in range(draws)]
-    tasks = [(count, order) for count in counts for order in (orders if count else orders[:1])]
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        done = list(pool.map(lambda task: run_with(base, task[1][:task[0]], setting, platform, flags), tasks))
+    choices = [order[:count] for count in counts for order in (orders if count else orders[:1])]
+    done = each_changed(study, base, choices, setting, lambda item: f"{len(item[0])}_parts")
     rows = []
     for count in counts:
-        results = [result for (n, _), result in zip(tasks, done) if n == count]
-        good = [result for result in results if not isinstance(result, str)]
-        bad = [result for result in results if isinstance(result, str)]
-        times = [time_of(result) for result in good]
+        results = [result for names, result in zip(choices, done) if len(names) == count]
+        times = [result["time_ns"] for result in results if "failed" not in result]
+        bad = [result["failed"] for result in results if "failed" in result]
         median = statistics.median(times) if times else None
-        rows.append({"count": count, "ranks": max(map(ranks_of, good), default=None), "median_ns": median,
+        rows.append({"count": count, "ranks": max((r["ranks"] for r in results if "ranks" in r), default=None), "median_ns": median,
                      "least_ns": min(times, default=None), "most_ns": max(times, default=None),
                      "slowdown": median and median / time_of(base), "refused": len(bad), "why": bad[0] if bad else ""})
     return rows

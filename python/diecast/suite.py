@@ -10,6 +10,7 @@ import xml.etree.ElementTree as xml
 from diecast import inputs
 from diecast.inputs import BadInput, check, is_number, json_of, near
 from diecast.machine import find_binary
+from diecast.points import digest, dump
 from diecast.processes import finished, no_room, scratch
 from diecast.results import plain
 from diecast.svg import xml_text
@@ -72,8 +73,12 @@ class Case:
         files = [word for key, file in self.files.items() for word in (f"--{key}", str(file))]
         return [find_binary(self.platform), *files, *self.data.get("args", [])]
 
-    def run(self):
-        """Runs it and returns an Outcome."""
+    def digest(self):
+        binary, *words = self.command()
+        return digest(binary, words, self.files.values(), dump(binary, words))
+
+    def make(self):
+        """Runs it and returns a record of how it ended, from which an Outcome is made."""
         with scratch() as folder:
             command = self.command()
             begin = time.monotonic()
@@ -82,7 +87,7 @@ class Case:
                 raise no_room(folder, done.stderr.splitlines()[0])
             result = folder / "out" / "result.json"
             document = json_of(result, noted=False) if result.exists() else {}
-            return Outcome(self, shlex.join(command), done, document, time.monotonic() - begin)
+            return {"exit_code": done.code, "stderr": done.stderr, "document": document, "seconds": time.monotonic() - begin}
 
 
 NO_FIELD = "no such field"  # no value of one: those are numbers, true, false, null and texts of runs
@@ -121,10 +126,10 @@ def difference_text(difference):
 class Outcome:
     """What a case gave, and where that differs from what was expected: [(field, expected, got)]."""
 
-    def __init__(self, case, command, done, document, seconds):
-        self.case, self.command, self.seconds, self.document = case, command, seconds, document
-        self.code, self.stderr = done.code, done.stderr
-        self.runs = document.get("runs", [])
+    def __init__(self, case, record):
+        self.case, self.command, self.seconds, self.document = case, shlex.join(case.command()), record["seconds"], record["document"]
+        self.code, self.stderr = record["exit_code"], record["stderr"]
+        self.runs = self.document.get("runs", [])
         self.differences = self._compare()
 
     def _first_line(self):

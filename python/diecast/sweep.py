@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """A grid of runs from a JSON spec: made once, restarted where it stopped, collected into one table."""
-import concurrent.futures
 import contextlib
 import csv
 import fcntl
@@ -17,6 +16,7 @@ import subprocess
 from diecast import axes, inputs
 from diecast.inputs import BadInput, check, data_of, json_of, near, parsed
 from diecast.machine import find_binary, text_of, words_of
+from diecast.points import FILES, Points, digest, dump, file_name
 from diecast.processes import finished
 from diecast.results import COLUMNS, RESULTS_OF, BadResults, Results, plain
 from diecast.whole_file import Clash, NotWritten, make_folder, reads, write_whole, writes
@@ -28,10 +28,9 @@ SCALES = ("linear", "log")
 # Flags that say what runs, which no config key is named like.
 JOB_FLAGS = ("config", "seed", "collective", "algorithm", "bytes", "dtype", "op", "ranks", "iters", "warmup", "data",
              "no-data", "team", "diagnose", "hide-faults", "double-run", "record", "verify", "workload", "isolate")
-FILES = ("config", "workload", "verify", "ccl.tuner")  # flags and keys that name a file to read
-OUTPUTS = ("out", "vcd", "vcd-scope", "vcd-window", "timeline", "timeline-scope", "record")  # flags with a value
 PRECEDENCE = (70, 71, 2, 5, 4, 3, 1, 6)  # of the exit codes of points, the worst first
 MOST_POINTS = 1 << 20
+WALL_TIME = "stats.elaborate_s"  # differs from one run of a point to the next, and tables do not
 # Files of a run in its --out, by name; what they hold the binary itself looks at before it replaces one.
 OF_RUN = re.compile(r"(result|config|(deadlock|flight|critical_path|diagnosis|diagnosis_job)(_\d+)?)\.json(\.partial)?|"
                     r"(links|ipcq|waits|health|hbm)\.csv(\.partial)?|diagnosis\.txt|report\.html|diagnosis")
@@ -48,18 +47,6 @@ def need(condition, where, message):
 def no_column(name, known):
     """What to say of a column that is none of these."""
     return f"no column {name!r}{near(name, known)}"
-
-
-def without_outputs(words):
-    """Arguments without what they write, which --dump-config has no meaning for."""
-    kept, value = [], False
-    for word in words:
-        value = value and not word.startswith("--")
-        name = word.removeprefix("--") if word.startswith("--") else ""
-        if not value and name not in (*OUTPUTS, "ccl-trace"):
-            kept.append(word)
-        value = name in OUTPUTS
-    return kept
 
 
 def column_value(key, value):
@@ -145,7 +132,7 @@ class Spec:
 
     def resolved(self, key, value, group=""):
         """The value as the platform gets it: a file that is read is relative to the spec, as `config` is."""
-        return str(self.beside(group + key, value)) if key.lstrip("-") in FILES else value
+        return str(self.beside(group + key, value)) if key.lstrip("-") in (*FILES, "config") else value
 
     def points(self):
         """All points, in the order of the grid: the last key varies fastest."""
@@ -160,10 +147,8 @@ class Point:
     def __init__(self, spec, number, values):
         self.spec, self.number, self.values = spec, number, values
         self.words = [f"{key.lstrip('-')}={text_of(value)}" for key, value in values.items()]
-        plain = ",".join(self.words)
-        safe = "".join(c if c.isascii() and c.isalnum() or c in "._=,+-" else "_" for c in plain)
         self._digest = self._dumped = None
-        self.name = f"{number:04}-{safe}"[:150].rstrip("-")
+        self.name = file_name(number, ",".join(self.words))
 
     def arguments(self):
         """Everything behind the binary but --out."""
@@ -178,26 +163,15 @@ class Point:
     def dumped(self, binary):
         """How --dump-config of the point ends: the effective config, or why there is none."""
         if self._dumped is None:
-            self._dumped = finished([binary, *without_outputs(self.arguments()), "--dump-config"])
+            self._dumped = dump(binary, self.arguments())
         return self._dumped
 
     def digest(self, binary):
-        """What the point's result depends on: its command, its effective config, the files these name and the binary."""
         if self._digest is None:
-            done = self.dumped(binary)
-            # A config that is refused has no effective one: why it is refused stands for it.
-            config = done.stdout if done.code == 0 else f"exit {done.code}\n{done.stderr}"
-            parts = [*self.arguments(), config, str(os.stat(binary).st_mtime_ns)]
-            self._digest = hashlib.sha256("\0".join(parts + self._contents(done)).encode("utf-8", "surrogatepass")).hexdigest()
+            values = [*self.spec.flags.items(), *((k, self.spec.resolved(k, v)) for k, v in self.values.items())]
+            files = [value for key, value in values if key.lstrip("-") in FILES]
+            self._digest = digest(binary, self.arguments(), files, self.dumped(binary))
         return self._digest
-
-    def _contents(self, dumped):
-        """A hash per file that the run reads beside its config: of --workload, --verify and ccl.tuner."""
-        values = [*self.spec.flags.items(), *((k, self.spec.resolved(k, v)) for k, v in self.values.items())]
-        names = [value for key, value in values if key.lstrip("-") in FILES]
-        tuner = parsed(dumped.stdout, "--dump-config").get("ccl", {}).get("tuner", "") if dumped.code == 0 else ""
-        files = [*names, *([tuner] if tuner else [])]
-        return [hashlib.sha256(data_of(file)).hexdigest() if os.path.isfile(file) else "absent" for file in files]
 
     def made(self, results, binary):
         """Whether results are those of this point: of its effective config and its command, whatever was given as --out."""
@@ -206,14 +180,15 @@ class Point:
                 results.result.get("argv", [])[1:-1] == [*self.arguments(), "--out"])
 
 
-class Sweep:
+class Sweep(Points):
     """The points of a spec in a directory: points/NAME is the --out of a run, records/NAME.json
     says how it ended; aside/NAME holds a user's files of points/NAME while the point runs."""
+    SHAPE = {"digest": "text", "exit_code": "count", "stderr": "text", "wrote_result": "bool"}
 
     def __init__(self, spec, out):
         self.spec, self.out = spec, pathlib.Path(out)
-        self.points = spec.points()
-        self.folder, self.records, self.aside = (self.out / name for name in ("points", "records", "aside"))
+        super().__init__(self.out, spec.points())
+        self.folder, self.aside = self.out / "points", self.out / "aside"
         self.binary = find_binary(spec.platform)
 
     def claim_tables(self):
@@ -244,19 +219,13 @@ class Sweep:
             return None
         return results if point.made(results, self.binary) else None
 
-    def record(self, point):
-        """How the point ended; None when it has to run (again)."""
-        try:
-            known = json_of(self.records / f"{point.name}.json", noted=False)
-            check(known, {"digest": "text", "exit_code": "count", "stderr": "text", "wrote_result": "bool"}, point.name)
-        except BadInput:
-            return None
-        if known["digest"] != point.digest(self.binary) or known["wrote_result"] and self.results(point) is None:
-            return None
-        return known
+    def digest(self, point):
+        return point.digest(self.binary)
 
-    def run_point(self, point):
-        """Runs one point and writes its record last, so that an interrupted one runs again. kept: there is such a record."""
+    def holds(self, point, known):
+        return not known["wrote_result"] or self.results(point) is not None
+
+    def make(self, point):
         out = self.folder / point.name
         command = [self.binary, *point.arguments(), "--out", str(out)]
         try:
@@ -264,12 +233,9 @@ class Sweep:
                 done = finished(command, stdout=subprocess.DEVNULL)
         except Busy as busy:
             return {"exit_code": Busy.exit_code, "stderr": str(busy), "kept": False}
-        record = {"digest": point.digest(self.binary), "number": point.number, "values": point.values,
-                  "command": command, "exit_code": done.code, "stderr": done.stderr[-4000:],
-                  "wrote_result": self.results(point) is not None}
-        if not done.interrupted:
-            write_whole(self.records / f"{point.name}.json", json.dumps(record, indent=1) + "\n")
-        return {**record, "kept": not done.interrupted}
+        return {"number": point.number, "values": point.values, "command": command, "exit_code": done.code,
+                "stderr": done.stderr[-4000:], "wrote_result": self.results(point) is not None,
+                **({"kept": False} if done.interrupted else {})}
 
     @contextlib.contextmanager
     def _cleared(self, point):
@@ -290,30 +256,6 @@ class Sweep:
                     aside.rmdir()
                     self.aside.rmdir()
 
-    def share(self, task=None):
-        """All points, or those of task (index, count)."""
-        return [p for p in self.points if task is None or p.number % task[1] == task[0]]
-
-    def run(self, jobs, task=None, told=lambda point, record, new: None):
-        """Runs what has no result yet. task: only that share of the points, for job arrays."""
-        for folder in (self.folder, self.records):
-            make_folder(folder)
-        waiting = []
-        for point in self.share(task):
-            known = self.record(point)
-            if known is None:
-                waiting.append(point)
-            else:
-                told(point, known, False)
-        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            running = {pool.submit(self.run_point, point): point for point in waiting}
-            try:
-                for future in concurrent.futures.as_completed(running):
-                    told(running[future], future.result(), True)
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
-
     def rows(self):
         """One row per run of every point that has ended, in the order of the points."""
         rows = []
@@ -326,6 +268,8 @@ class Sweep:
                     "exit_code": record["exit_code"]}
             results = self.results(point) if record["wrote_result"] else None
             rows += [{**base, **plain(run)} for run in (results.runs if results else [{"status": "error"}])]
+        for row in rows:
+            row.pop(WALL_TIME, None)
         return rows
 
     def collect(self):
@@ -341,9 +285,6 @@ class Sweep:
                     "points": len(self.points), "rows": rows}
         write_whole(self.out / "sweep.json", json.dumps(document, indent=1) + "\n")
         return rows
-
-    def missing(self, task=None):
-        return [p for p in self.share(task) if self.record(p) is None]
 
 
 class Busy(NotWritten):

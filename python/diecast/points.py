@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Points of a study: runs of which each leaves a record, so that none is run twice and any host may run it."""
+import concurrent.futures
+import hashlib
+import json
+import os
+import types
+
+from diecast import launchers
+from diecast.inputs import BadInput, check, data_of, json_of, parsed
+from diecast.machine import command_of, run
+from diecast.processes import BY_SIGNAL, finished
+from diecast.whole_file import make_folder, write_whole
+
+FILES = ("workload", "verify", "ccl.tuner")  # flags and keys that name a file every run reads
+OUTPUTS = ("out", "vcd", "vcd-scope", "vcd-window", "timeline", "timeline-scope", "record")  # flags with a value
+NOT_OF_MACHINE = (5, 70, 71, *BY_SIGNAL)  # exit codes that say nothing about what the machine can do
+
+
+class NoResult(Exception):
+    """Points have no result after all tasks have ended."""
+    exit_code, lines = 1, True
+
+
+def without_outputs(words):
+    """Arguments without what they write, which --dump-config has no meaning for."""
+    kept, value = [], False
+    for word in words:
+        value = value and not word.startswith("--")
+        name = word.removeprefix("--") if word.startswith("--") else ""
+        if not value and name not in (*OUTPUTS, "ccl-trace"):
+            kept.append(word)
+        value = name in OUTPUTS
+    return kept
+
+
+def dump(binary, words):
+    """How --dump-config of a run ends: the effective config, or why there is none."""
+    return finished([binary, *without_outputs(words), "--dump-config"])
+
+
+def digest(binary, words, files, dumped):
+    """What a result depends on: the command, its effective config (of dump()), the binary, and the contents of `files` and of
+    the config's ccl.tuner."""
+    # A config that is refused has no effective one: why it is refused stands for it.
+    config = dumped.stdout if dumped.code == 0 else f"exit {dumped.code}\n{dumped.stderr}"
+    tuner = parsed(config, "--dump-config").get("ccl", {}).get("tuner", "") if dumped.code == 0 else ""
+    contents = [hashlib.sha256(data_of(file)).hexdigest() if os.path.isfile(file) else "absent"
+                for file in [*files, *([tuner] if tuner else [])]]
+    return sha256(*words, config, str(os.stat(binary).st_mtime_ns), *contents)
+
+
+def sha256(*texts):
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def file_name(number, text):
+    """A name of a point for files."""
+    safe = "".join(c if c.isascii() and c.isalnum() or c in "._=,+-" else "_" for c in text)
+    return f"{number:04}-{safe}"[:150].rstrip("-")
+
+
+class Points:
+    """points: each has number (its place) and name, digest() and make(), which runs it and returns its record, a JSON object (with
+    "kept": False one that is not to be kept). out: the folder in which records are kept; None: they are not."""
+    SHAPE = {"digest": "text"}  # of a record
+
+    def __init__(self, out, points):
+        self.points, self.records = points, out and out / "records"
+
+    def digest(self, point):
+        return point.digest()
+
+    def make(self, point):
+        return point.make()
+
+    def holds(self, point, known):
+        """Whether a record of this digest says how the point ended."""
+        return True
+
+    def record(self, point):
+        """How the point ended; None when it has to run (again)."""
+        if self.records is None:
+            return None
+        try:
+            known = json_of(self.records / f"{point.name}.json", noted=False)
+            check(known, self.SHAPE, point.name)
+        except BadInput:
+            return None
+        return known if known["digest"] == self.digest(point) and self.holds(point, known) else None
+
+    def run_point(self, point):
+        """Runs one point and writes its record last, so that an interrupted one runs again."""
+        record = self.make(point)
+        if self.records is not None and record.get("kept", True):
+            record = {"digest": self.digest(point), **record}
+            write_whole(self.records / f"{point.name}.json", json.dumps(record, indent=1) + "\n")
+        return record
+
+    def share(self, task=None):
+        """All points, or those of task (index, count)."""
+        return [p for p in self.points if task is None or p.number % task[1] == task[0]]
+
+    def missing(self, task=None):
+        return [p for p in self.share(task) if self.record(p) is None]
+
+    def run(self, options, told):
+        """Runs what has no record yet, here or by --launcher; of --task only its share. told(point, record, new) hears of every
+        point that has a record then."""
+        if self.records is not None:
+            make_folder(self.records)
+        share = self.share(options.task)
+
+        def waiting():
+            return [p.number for p in share if (self.record(p) or {"exit_code": 70}).get("exit_code") in NOT_OF_MACHINE]
+
+        before = set(waiting())
+        if options.cluster:
+            launchers.launch(options, waiting, len(self.points))
+        for point in share:
+            if (options.cluster or point.number not in before) and (record := self.record(point)) is not None:
+                told(point, record, point.number in before)
+        if not options.cluster:
+            self._run_here([p for p in share if p.number in before], options.jobs or os.cpu_count(), told)
+
+    def _run_here(self, points, jobs, told):
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            running = {pool.submit(self.run_point, point): point for point in points}
+            try:
+                for future in concurrent.futures.as_completed(running):
+                    told(running[future], future.result(), True)
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def all(self, options, told=lambda point, record: None):
+        """Runs the points and returns their records in their order, in which told() hears of them as soon as it can. A --task ends
+        the script after its share. Raises NoResult."""
+        done, shown = {}, 0
+
+        def note(point, record, new):
+            nonlocal shown
+            done[point.number] = record
+            while shown in done:
+                told(self.points[shown], done[shown])
+                shown += 1
+
+        self.run(options, note)
+        if options.task:
+            raise SystemExit(0)
+        missing = [f"no result of {p.name}{launchers.why(options, p.number, len(self.points))}" for p in self.points if p.number not in done]
+        if missing:
+            raise NoResult("\n".join([*missing, "the same command goes on from here"]))
+        return [done[point.number] for point in self.points]
+
+
+class Item:
+    """make(): runs it and returns its record."""
+
+    def __init__(self, number, text, digest, make):
+        self.number, self.name, self.digest, self.make = number, file_name(number, text), digest, make
+
+
+class Study:
+    """Runs of one job on one machine and on changed ones. options: of command_line.parse()."""
+
+    def __init__(self, options):
+        self.options, self._digest = options, None
+
+    def run(self, config=None, sets=()):
+        """Results of the job; config: in place of the study's and its --set."""
+        o = self.options
+        return run(config or o.machine, platform=o.platform, sets={} if config else {**o.sets, **dict(sets)}, **o.flags)
+
+    def digest(self, item):
+        """What the record of an item depends on."""
+        if self._digest is None:
+            o = self.options
+            binary, *words = command_of(o.platform, o.machine, o.sets, o.flags)
+            files = [given[name] for given in (o.flags, o.sets) for name in FILES if name in given]
+            self._digest = digest(binary, words, files, dump(binary, words))
+        return sha256(self._digest, json.dumps(item))
+
+    def each(self, make, items, name):
+        """make(item) of every item, a JSON object, in their order. items: JSON that says all that make() depends on."""
+        points = [Item(n, name(item), lambda item=item: self.digest(item), lambda item=item: make(item)) for n, item in enumerate(items)]
+        return Points(self.options.out, points).all(self.options)
+
+    def unchanged(self, record_of):
+        """record_of(Results of the unchanged machine), as attributes. It runs here, before all others."""
+        point = Item(0, "unchanged", lambda: self.digest("unchanged"), lambda: record_of(self.run()))
+        points = Points(self.options.out, [point])
+        if self.options.out:
+            make_folder(points.records)
+        return types.SimpleNamespace(**(points.record(point) or points.run_point(point)))
