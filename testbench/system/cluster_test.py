@@ -73,8 +73,7 @@ exec '{harness.POD}' "$@"
         self.file("hold", "")
         sweep = self.start(harness.ROOT / "scripts/sweep", self.spec, "--out", "s", *self.launcher, *arguments,
                            env={**os.environ, **self.environment})
-        self.await_(lambda: (self.folder / "s/points/0005-algorithm=ring_1d,ipcq.n_slots=7/config.json").exists() and
-                    (self.folder / "pid").exists(), sweep, "the held run")
+        self.await_(lambda: (self.folder / "pid").exists() and (self.folder / "pid").read_text(), sweep, "the held run")
         return sweep
 
     def await_(self, condition, process, what):
