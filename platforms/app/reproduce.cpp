@@ -76,8 +76,9 @@ void compare_runs(run_outcome& first, const run_outcome& second) {
                         (d ? platforms::to_text(*d) : differing_number(a, b)));
   }
   if (const auto d = platforms::launch_difference(steps)) {
-    complain(first, fmt::format("not reproducible: launch {} differs from the first at {}", d->at.launch,
-                                platforms::to_text(*d)));
+    complain(first,
+             fmt::format("not reproducible: launch {} differs from the first at rank {}: {} is {}, was {}",
+                         d->at.launch, d->at.rank, d->field, d->found, d->expected));
   }
 }
 

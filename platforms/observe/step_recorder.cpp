@@ -16,6 +16,7 @@ step_recorder::step_recorder(const platforms::prepared_run& run) : shape_(run.ma
   for (std::uint32_t r = 0; r < members.size(); ++r) rank_of_[shape_.pe_index(members[r])] = r;
   rows_.resize(members.size());
   received_.resize(members.size());
+  barriers_.resize(members.size());
 }
 
 void step_recorder::next_launch() {
@@ -27,6 +28,7 @@ void step_recorder::next_launch() {
     row.rank = r;
     rows_[r].push_back(std::move(row));
     received_[r].clear();
+    barriers_[r].clear();
   }
 }
 
@@ -93,7 +95,8 @@ void step_recorder::on(const events::operation_changed& e) {
       row->contents += events::mix(events::mix(events::mix(group, peer), n.tag.value_or(0)), n.id);
       return;
     case abi::operation_kind::barrier:
-      row->contents += events::mix(group, ++row->barriers);  // counts go on from launch to launch
+      ++row->barriers;  // n.count goes on from launch to launch
+      row->contents += events::mix(group, ++barriers_[row->rank][group]);
       return;
     default: return;
   }

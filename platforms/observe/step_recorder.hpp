@@ -35,8 +35,9 @@ class step_recorder : public events::observer {
   machine_shape shape_;
   std::unordered_map<std::uint32_t, std::uint32_t> rank_of_;  ///< by dense index of the PE
   std::vector<std::vector<platforms::step_row>> rows_;        ///< by rank; the last is the present one
-  std::vector<std::unordered_map<std::uint64_t, std::uint64_t>>
-      received_;  ///< by rank: per flow, this launch
+  using counts = std::unordered_map<std::uint64_t, std::uint64_t>;
+  std::vector<counts> received_;  ///< by rank: per flow, this launch
+  std::vector<counts> barriers_;  ///< by rank: per team, this launch
   std::uint32_t launch_{};
   bool launched_{};
 };

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 
 namespace diecast::platforms {
 namespace {
@@ -32,10 +33,10 @@ std::string value_text(const number_field& f, std::uint64_t value) {
   return digest ? fmt::format("{:#018x}", value) : fmt::format("{}", value);
 }
 
-std::optional<row_difference> difference(const step_row& a, const step_row& b, bool warm) {
+std::optional<row_difference> difference(const step_row& a, const step_row& b) {
   if (a.step != b.step) return row_difference{a, "step", a.step, b.step};
   for (const number_field& f : number_fields) {
-    if ((warm && f.time) || a.*f.member == b.*f.member) continue;
+    if (a.*f.member == b.*f.member) continue;
     return row_difference{a, f.name, value_text(f, a.*f.member), value_text(f, b.*f.member)};
   }
   return std::nullopt;
@@ -70,7 +71,7 @@ std::vector<step_row> rows_from(const std::string& text) {
 }
 
 std::optional<row_difference> first_difference(const std::vector<step_row>& reference,
-                                               const std::vector<step_row>& other, bool warm) {
+                                               const std::vector<step_row>& other) {
   std::map<row_key, const step_row*> found;
   for (const step_row& r : other) found[key_of(r)] = &r;
   std::optional<row_difference> first;
@@ -84,7 +85,7 @@ std::optional<row_difference> first_difference(const std::vector<step_row>& refe
       offer({r, "step", r.step, "none"});
       continue;
     }
-    if (auto d = difference(r, *at->second, warm)) offer(std::move(*d));
+    if (auto d = difference(r, *at->second)) offer(std::move(*d));
     found.erase(at);
   }
   for (const auto& [key, row] : found) offer({*row, "step", "none", row->step});
@@ -92,13 +93,20 @@ std::optional<row_difference> first_difference(const std::vector<step_row>& refe
 }
 
 std::optional<row_difference> launch_difference(const std::vector<step_row>& rows) {
-  std::map<std::uint32_t, std::vector<step_row>> launches;
-  for (const step_row& r : rows) launches[r.launch].push_back(r);
-  for (auto& [launch, of_launch] : launches) {
-    if (launch == 0) continue;
-    for (step_row& r : of_launch) r.launch = 0;
-    if (auto d = first_difference(launches.at(0), of_launch, true)) {
-      d->at.launch = launch;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, step_row> sums;  // by launch and rank
+  for (const step_row& r : rows) {
+    step_row& sum = sums[{r.launch, r.rank}];
+    sum.launch = r.launch;
+    sum.rank = r.rank;
+    for (const number_field& f : number_fields) {
+      if (!f.time) sum.*f.member += r.*f.member;
+    }
+  }
+  for (const auto& [key, sum] : sums) {
+    const auto reference = sums.find({0, sum.rank});
+    if (reference == sums.end()) continue;
+    if (auto d = difference(reference->second, sum)) {
+      d->at = sum;
       return d;
     }
   }

@@ -31,12 +31,12 @@ struct row_difference {
   std::string field;
   std::string expected, found;
 };
-/// Empty when the runs are the same. Else the difference in the earliest step of the reference. Times are
-/// compared unless `warm`.
+/// Empty when the runs are the same. Else the difference in the earliest step of the reference.
 [[nodiscard]] std::optional<row_difference> first_difference(const std::vector<step_row>& reference,
-                                                             const std::vector<step_row>& other,
-                                                             bool warm = false);
-/// Differences between later launches of one run and its first: contents and order, not times.
+                                                             const std::vector<step_row>& other);
+/// Differences between later launches of one run and its first, rank by rank over all steps: results,
+/// contents and their order on each queue pair. When a message comes, and so in which step, may differ: rows
+/// are open and refresh and bit errors go on from launch to launch. `at.step` means nothing.
 [[nodiscard]] std::optional<row_difference> launch_difference(const std::vector<step_row>& rows);
 
 /// "rank 3, step round 2 (number 3 of launch 0): contents is ..., was ..."

@@ -530,6 +530,15 @@ class Reproduction(harness.Case):
         self.assertEqual({tuple(row[4:8]) for row in messages}, {("4", "18432", "4", "18432")})
         # Eager bytes, and bytes that a rendezvous reads: the first that differ are named by rank, step and field.
         for after in (0, 6):
+    def test_what_goes_on_from_launch_to_launch_is_no_difference(self):
+        # Bit errors, refresh and open rows shift the times of later launches, and messages from step to step.
+        for key in ("ucie.ber=1e-6", "ccl.tensor_kind=hbm"):
+            self.run_pod(*self.SMALL, "--double-run", "--iters", "3", *sets(key))
+        # A bit that flips in one launch of three makes its result another one.
+        fault = json.dumps([{"kind": "bit_flip", "where": "pod.sip0.cube_0_0.pe3", "count": 1}])
+        done = self.run_pod(*self.SMALL, "--double-run", "--iters", "3", *sets(f"faults={fault}"), expect=None)
+        self.assertIn("differs from the first at rank ", done.stderr)
+
             flip = json.dumps([{"kind": "bit_flip", "where": "pod.sip0.cube_1_0.pe2", "after": after}])
             done = self.run_pod(*halo, "--verify", "run.rec", "--set", f"faults={flip}", expect=1)
             self.assertRegex(done.stderr, r"differs from run.rec first at rank 6, step .*: contents is 0x")

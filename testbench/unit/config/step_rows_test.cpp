@@ -61,11 +61,19 @@ TEST_CASE("a missing step, another name and another time are differences") {
   auto later = rows;
   later[1].start_fs += 1;
   CHECK(first_difference(rows, later)->field == "start_fs");
-  CHECK_FALSE(first_difference(rows, later, true));
 }
 
-TEST_CASE("launches of one run are compared without their times") {
+TEST_CASE("launches of one run are compared without their times and the steps that messages came in") {
   auto rows = two_ranks(3);
+  CHECK_FALSE(launch_difference(rows));
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    if (rows[i].launch != 2 || rows[i - 1].launch != 2 || rows[i].rank != rows[i - 1].rank) continue;
+    rows[i].start_fs += 7;
+    rows[i - 1].receives += 1;  // one came a step sooner
+    rows[i - 1].contents += rows[i].contents / 2;
+    rows[i].contents -= rows[i].contents / 2;
+    rows[i].receives -= 1;
+  }
   CHECK_FALSE(launch_difference(rows));
   rows.back().contents ^= 1;
   REQUIRE(launch_difference(rows));
